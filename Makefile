@@ -1,0 +1,130 @@
+# drover - `make help` lists the targets.
+#
+#   build/drover        the program            build/obj/    objects, by folder
+#   build/tests         unit and store tests   build/san/    the same with sanitizers
+#
+# To work on one corner while the rest does not compile:
+#   make unit SRCS="src/base/arena.c src/base/mem.c" TESTS=tests/unit/test_arena.c
+
+VERSION := 0.1.0
+BUILD   ?= build
+SAN     ?=# Sanitizers, for example: make BUILD=build/san SAN=address,undefined
+PREFIX  ?= /usr/local
+DESTDIR ?=
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+# Short lines while building; V=1 shows whole commands.
+say = $(if $(V),,@echo '  $(1)';)
+
+SRCS  := $(wildcard src/*/*.c)
+TESTS := $(wildcard tests/unit/test_*.c tests/store/test_*.c)
+AIDS  := $(filter-out $(wildcard tests/*/test_*.c),$(wildcard tests/unit/*.c tests/store/*.c))
+
+obj       = $(patsubst %.c,$(BUILD)/obj/%.o,$(patsubst src/%,%,$(1)))
+LIB_OBJ  := $(call obj,$(SRCS))
+MAIN_OBJ := $(call obj,src/main.c)
+TEST_OBJ := $(call obj,$(AIDS) $(TESTS))
+
+# pkg-config runs once, and only when something is compiled: on a fresh machine it is not there yet.
+LIBS = libevent libevent_pthreads jansson sqlite3 yaml-0.1 libcurl libcrypto libseccomp
+once = $(eval $(1) := $$(shell pkg-config $(2)))$($(1))
+LIB_CFLAGS   = $(call once,LIB_CFLAGS,--cflags $(LIBS))
+LIB_LDLIBS   = $(call once,LIB_LDLIBS,--libs $(LIBS))
+CHECK_CFLAGS = $(call once,CHECK_CFLAGS,--cflags check)
+CHECK_LDLIBS = $(call once,CHECK_LDLIBS,--libs check)
+
+# gcc warns of what cannot be under sanitizers, so there warnings are no errors.
+WARN     := -Wall -Wextra -Wconversion -Wshadow $(if $(SAN),,-Werror)
+HARDEN   := -fstack-protector-strong -fno-omit-frame-pointer -fPIE
+HARDEN   += $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all,-D_FORTIFY_SOURCE=2)
+CPPFLAGS += -D_GNU_SOURCE -DDROVER_VERSION='"$(VERSION)"' -Isrc
+CFLAGS   ?= -O2 -g
+C_FLAGS   = -std=gnu11 $(CFLAGS) $(WARN) $(HARDEN) $(CPPFLAGS) -pthread -MMD -MP
+LD_FLAGS  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -pie -Wl,-z,relro,-z,now,--as-needed -pthread
+
+.PHONY: all help run demo test test-long check bench install clean unit test-build packages FORCE
+.DELETE_ON_ERROR:
+
+all: packages $(BUILD)/drover
+
+packages:
+	@tools/packages --dry-run build
+
+$(BUILD)/drover: $(LIB_OBJ) $(MAIN_OBJ)
+	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) -lm
+
+$(BUILD)/tests: $(LIB_OBJ) $(TEST_OBJ)
+	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) $(CHECK_LDLIBS) -lm
+
+$(BUILD)/obj/%.o: src/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC $<)$(CC) $(C_FLAGS) $(LIB_CFLAGS) -c -o $@ $<
+
+$(BUILD)/obj/tests/%.o: tests/%.c Makefile | $(BUILD)/gen/suites.inc
+	@mkdir -p $(@D)
+	$(call say,CC $<)$(CC) $(C_FLAGS) -I. -I$(BUILD)/gen $(LIB_CFLAGS) $(CHECK_CFLAGS) -c -o $@ $<
+
+# One line SUITE(name) for each test_name.c; rewritten only when the list changes.
+$(BUILD)/gen/suites.inc: FORCE
+	@mkdir -p $(@D)
+	@printf 'SUITE(%s)\n' $(patsubst test_%.c,%,$(notdir $(TESTS))) >$@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(MAIN_OBJ) $(TEST_OBJ))
+
+# What the tests need: the program and the test runner.
+test-build: $(BUILD)/drover $(BUILD)/tests
+
+unit: $(BUILD)/tests
+	$(BUILD)/tests $(SUITE)
+
+# The targets below first see to the packages, then build and do their work in a second make.
+run demo:
+	@tools/packages build
+	@$(MAKE) --no-print-directory -s $(BUILD)/drover
+	@BUILD=$(BUILD) tools/demo $@
+
+test:
+	@tools/packages test
+	@BUILD=$(BUILD) tools/test
+
+test-long:
+	@tools/packages test-long
+	@BUILD=$(BUILD) tools/test --long
+
+check:
+	@tools/packages check
+	@BUILD=$(BUILD) tools/check
+
+bench:
+	@tools/packages test
+	@$(MAKE) --no-print-directory -s $(BUILD)/drover
+	@BUILD=$(BUILD) bench/run
+
+install: all
+	install -D -m 755 $(BUILD)/drover $(DESTDIR)$(PREFIX)/bin/drover
+	@for each in docs/drover.1:share/man/man1/drover.1 \
+	        tools/completion/drover.bash:share/bash-completion/completions/drover \
+	        tools/completion/_drover:share/zsh/site-functions/_drover \
+	        tools/completion/drover.fish:share/fish/vendor_completions.d/drover.fish; do \
+	    from=$${each%%:*} to=$(DESTDIR)$(PREFIX)/$${each#*:}; \
+	    [ ! -f "$$from" ] || { echo "install $$to"; install -D -m 644 "$$from" "$$to"; } || exit 1; \
+	done
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'make            build $(BUILD)/drover'
+	@echo 'make run        demo: start a server, run a sample task, go on serving until Ctrl-C'
+	@echo 'make demo       the same, one shot'
+	@echo 'make test       unit, store and end-to-end tests, plain and with sanitizers'
+	@echo 'make test-long  the same with longer end-to-end tests, and unit tests under valgrind'
+	@echo 'make check      formatting, layers, house limits, static analysis, a clang build'
+	@echo 'make unit       unit and store tests of the plain build; SUITE=arena for one suite'
+	@echo 'make bench      benchmarks'
+	@echo 'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local'
+	@echo 'make clean      remove $(BUILD)/'
+	@echo
+	@echo 'Variables: BUILD=$(BUILD) CC=$(CC) SAN=address,undefined PREFIX=$(PREFIX) DESTDIR='

@@ -1,0 +1,89 @@
+# Bash completion for drover(1).  Install as share/bash-completion/completions/drover.
+#
+# Commands and options are asked from the program itself (drover help), so that this file does not
+# grow stale; the names of repositories come from the server, if one answers.
+
+# What begins like $1, of what compgen makes of the rest.
+_drover_reply() {
+    local begun=$1
+    shift
+    mapfile -t COMPREPLY < <(compgen "$@" -- "$begun")
+}
+
+# The words of commands, one a line: "submit", "repo add", ...
+_drover_commands() {
+    drover help 2>/dev/null | sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\) .*/\1/p'
+}
+
+# The options of a command, one a line: "--repo", ...
+_drover_options() {
+    drover help "$@" 2>/dev/null | sed -n 's/^  \(--[a-z-]*\).*/\1/p'
+}
+
+_drover_repositories() {
+    drover repo list --limit 200 2>/dev/null | sed -n '2,$s/ .*//p'
+}
+
+_drover_value() {
+    local tasks='submitted deferred hydrating running finalizing completed failed cancelled'
+    local runs='queued preparing context_loading planning running verifying judging
+        awaiting_approval creating_pr completed failed cancelled timed_out'
+    case $1 in
+    --config | --output | --token-file) compopt -o filenames; _drover_reply "$2" -f ;;
+    --data) compopt -o filenames; _drover_reply "$2" -d ;;
+    --mode) _drover_reply "$2" -W 'patch_only supervised_pr autonomous_pr' ;;
+    --risk) _drover_reply "$2" -W 'low medium high' ;;
+    --log-level) _drover_reply "$2" -W 'debug info warn error fatal' ;;
+    --log-format) _drover_reply "$2" -W 'json human' ;;
+    --repo) _drover_reply "$2" -W "$(_drover_repositories)" ;;
+    --run | --task | --depends-on) _drover_reply "$2" -W latest ;;
+    --status)
+        case $3 in
+        tasks) _drover_reply "$2" -W "$tasks timed_out" ;;
+        runs) _drover_reply "$2" -W "$runs" ;;
+        prs) _drover_reply "$2" -W 'open merged closed' ;;
+        esac
+        ;;
+    --server | --listen | --db | --workers | --limit | --issue | --priority | --max-* | --key | \
+        --target-branch | --scope | --label | --type | --reason | --since | --url) ;;
+    *) return 1 ;;
+    esac
+}
+
+# What may stand where a word is expected.
+_drover_word() {
+    case $1 in
+    'repo show' | 'repo set' | 'repo remove')
+        _drover_reply "$2" -W "$(_drover_repositories)" ;;
+    task | cancel | retry | run | timeline | watch | artifacts | approve | reject)
+        _drover_reply "$2" -W latest ;;
+    help) _drover_reply "$2" -W "$(_drover_commands | cut -d' ' -f1 | uniq)" ;;
+    esac
+}
+
+_drover() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local first=${COMP_WORDS[1]} command=${COMP_WORDS[1]} seconds
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        _drover_reply "$current" -W "$(_drover_commands | cut -d' ' -f1 | uniq)"
+        return
+    fi
+    seconds=$(_drover_commands | sed -n "s/^$first //p")
+    if [ -n "$seconds" ]; then
+        if [ "$COMP_CWORD" -eq 2 ]; then
+            _drover_reply "$current" -W "$seconds"
+            return
+        fi
+        command="$first ${COMP_WORDS[2]}"
+    fi
+    _drover_value "$previous" "$current" "$command" && return
+    if [[ $current == -* ]]; then
+        # shellcheck disable=SC2086 # A command of two words is two arguments.
+        _drover_reply "$current" -W "$(_drover_options $command)"
+    else
+        _drover_word "$command" "$current"
+    fi
+}
+
+complete -F _drover drover

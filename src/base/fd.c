@@ -1,0 +1,373 @@
+/*
+ * fd.c - file descriptors and files.
+ *
+ * dir_remove flattens as it goes: a directory inside the tree that is not empty
+ * is moved up to the top, under a random name, and emptied there.
+ *
+ *     top/a/b/c   ->   top/a  top/<random>/c   ->   top/<random>  ->  top
+ *
+ * So it needs three descriptors and no recursion, however deep a hostile tree
+ * is, and since every name is used relative to a directory that is held open,
+ * it cannot be led out of the tree by a link planted meanwhile.
+ */
+#include "base/fd.h"
+#include "base/dice.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void fd_close(int fd)
+{
+    int before = errno; /* Cleanup must not hide the error that led to it. */
+    if (fd >= 0)
+        (void)close(fd);
+    errno = before;
+}
+
+void fd_closep(int *fd)
+{
+    fd_close(*fd);
+    *fd = -1;
+}
+
+int fd_take(int *fd)
+{
+    int taken = *fd;
+    *fd = -1;
+    return taken;
+}
+
+static enum rc io_error(struct err *err, const char *what, const char *path)
+{
+    int number = errno;
+    bool absent = number == ENOENT || number == ENOTDIR;
+    return err_set(err, absent ? RC_NOT_FOUND : RC_IO, absent ? "FILE_NOT_FOUND" : "IO_ERROR",
+                   "cannot %s %.300s: %s", what, path, strerror(number));
+}
+
+enum rc fd_write_all(int fd, const void *bytes, size_t len, struct err *err)
+{
+    const char *at = bytes;
+    while (len > 0) {
+        ssize_t done = write(fd, at, len);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return err_set(err, RC_IO, "IO_ERROR", "cannot write: %s", strerror(errno));
+        at += done;
+        len -= (size_t)done;
+    }
+    return RC_OK;
+}
+
+enum rc fd_set_nonblocking(int fd, struct err *err)
+{
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot make a descriptor non-blocking: %s",
+                       strerror(errno));
+    return RC_OK;
+}
+
+static enum rc read_to_end(int fd, const char *path, struct buf *into, struct err *err)
+{
+    char chunk[16384];
+    for (;;) {
+        ssize_t got = read(fd, chunk, sizeof chunk);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return io_error(err, "read", path);
+        if (got == 0)
+            return RC_OK;
+        if ((size_t)got > into->max_bytes - into->len)
+            return err_set(err, RC_TOO_LARGE, "FILE_TOO_LARGE",
+                           "%.300s holds more than the %zu bytes that are allowed", path,
+                           into->max_bytes);
+        buf_add(into, chunk, (size_t)got);
+    }
+}
+
+/* Never inherited. */
+static int open_plain(const char *path, int flags)
+{
+    return open(path, flags | O_CLOEXEC);
+}
+
+enum rc file_read(const char *path, struct buf *into, struct err *err)
+{
+    /* Non-blocking, because opening a FIFO would wait for its writer. */
+    CLEANUP(fd_closep) int fd = open_plain(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0)
+        return io_error(err, "open", path);
+    if (!S_ISREG(status.st_mode))
+        return err_set(err, RC_IO, "IO_ERROR", "%.300s is not a regular file", path);
+    size_t before = into->len;
+    enum rc rc = read_to_end(fd, path, into, err);
+    if (rc != RC_OK)
+        buf_cut(into, before);
+    return rc;
+}
+
+static enum rc sync_parent(const char *path, struct err *err)
+{
+    char parent[PATH_MAX] = ".";
+    const char *slash = strrchr(path, '/');
+    if (slash)
+        (void)snprintf(parent, sizeof parent, "%.*s", slash > path ? (int)(slash - path) : 1, path);
+    CLEANUP(fd_closep) int fd = open_plain(parent, O_RDONLY | O_DIRECTORY);
+    if (fd < 0 || fsync(fd) != 0)
+        return io_error(err, "sync the directory of", path);
+    return RC_OK;
+}
+
+enum rc file_write_durable(const char *path, const void *bytes, size_t len, unsigned mode,
+                           struct err *err)
+{
+    char temporary[PATH_MAX];
+    int needed = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    if (needed < 0 || (size_t)needed >= sizeof temporary) {
+        errno = ENAMETOOLONG;
+        return io_error(err, "write", path);
+    }
+    CLEANUP(fd_closep) int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0)
+        return io_error(err, "write beside", path);
+    enum rc rc = fd_write_all(fd, bytes, len, err);
+    if (rc == RC_OK && (fchmod(fd, (mode_t)mode) != 0 || fsync(fd) != 0))
+        rc = io_error(err, "write", path);
+    if (rc == RC_OK && rename(temporary, path) != 0)
+        rc = io_error(err, "replace", path);
+    if (rc != RC_OK) {
+        (void)unlink(temporary);
+        return rc;
+    }
+    return sync_parent(path, err);
+}
+
+bool file_exists(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0;
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+enum rc dir_make(const char *path, unsigned mode, struct err *err)
+{
+    char part[PATH_MAX];
+    size_t len = strlen(path);
+    if (len == 0 || len >= sizeof part) {
+        errno = len ? ENAMETOOLONG : ENOENT;
+        return io_error(err, "make the directory", path);
+    }
+    for (size_t i = 1; i <= len; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        int number = mkdir(part, (mode_t)mode) == 0 ? 0 : errno;
+        if (number != 0 && !is_directory(part))
+            return err_set(err, RC_IO, "IO_ERROR", "cannot make the directory %.300s: %s", part,
+                           strerror(number == EEXIST ? ENOTDIR : number));
+    }
+    return RC_OK;
+}
+
+/* --- dir_remove --- */
+
+/* Beyond this many passes over the top somebody is filling the tree as fast as we empty it. */
+enum { PASSES_MAX = 100000 };
+
+struct remover {
+    int top_fd;
+    const char *path; /* For messages. */
+    struct err *err;
+};
+
+static void closedirp(DIR **dir)
+{
+    int before = errno;
+    if (*dir)
+        (void)closedir(*dir);
+    errno = before;
+}
+
+static bool is_dot(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* NULL at the end.  readdir is safe here: nobody shares the stream. */
+static const char *next_name(DIR *dir)
+{
+    const struct dirent *entry;
+    do
+        entry = readdir(dir); // cppcheck-suppress readdirCalled
+    while (entry && is_dot(entry->d_name));
+    return entry ? entry->d_name : NULL;
+}
+
+/* Lets us list and empty it, if it is ours.  Never follows a link. */
+static bool unlock_dir(int parent_fd, const char *name)
+{
+    return fchmodat(parent_fd, name, S_IRWXU, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static int open_dir(int parent_fd, const char *name)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(parent_fd, name, flags);
+    if (fd < 0 && errno == EACCES && unlock_dir(parent_fd, name))
+        fd = openat(parent_fd, name, flags);
+    struct stat status;
+    if (fd >= 0 && fstat(fd, &status) == 0 && (status.st_mode & S_IRWXU) != S_IRWXU)
+        (void)fchmod(fd, S_IRWXU);
+    return fd;
+}
+
+/* Moves a directory that is not empty up to the top. */
+static enum rc lift(struct remover *remover, int parent_fd, const char *name)
+{
+    uint64_t random[2];
+    char fresh[40];
+    secret_bytes(random, sizeof random);
+    (void)snprintf(fresh, sizeof fresh, "rm-%016llx%016llx", (unsigned long long)random[0],
+                   (unsigned long long)random[1]);
+    if (renameat(parent_fd, name, remover->top_fd, fresh) == 0)
+        return RC_OK;
+    if (errno == EACCES && unlock_dir(parent_fd, name) &&
+        renameat(parent_fd, name, remover->top_fd, fresh) == 0)
+        return RC_OK;
+    return errno == ENOENT ? RC_OK : io_error(remover->err, "remove", remover->path);
+}
+
+/*
+ * True when the entry is gone; false with errno ENOTEMPTY or EEXIST for a directory to empty.
+ * A mount point is EBUSY whether it is empty or not, so nothing is deleted behind one.
+ */
+static bool unlink_entry(int parent_fd, const char *name)
+{
+    if (unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT)
+        return true;
+    if (errno != EISDIR)
+        return false;
+    return unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+}
+
+/* Empties one directory below the top; its own directories that are not empty are lifted. */
+static enum rc empty_dir(struct remover *remover, const char *name)
+{
+    int fd = open_dir(remover->top_fd, name);
+    if (fd < 0)
+        return errno == ENOENT ? RC_OK
+                               : io_error(remover->err, "enter a directory of", remover->path);
+    CLEANUP(closedirp) DIR *dir = fdopendir(fd);
+    if (!dir) {
+        fd_close(fd);
+        return io_error(remover->err, "list a directory of", remover->path);
+    }
+    const char *entry;
+    while ((entry = next_name(dir))) {
+        if (unlink_entry(fd, entry))
+            continue;
+        if (errno != ENOTEMPTY && errno != EEXIST)
+            return io_error(remover->err, "remove an entry of", remover->path);
+        enum rc rc = lift(remover, fd, entry);
+        if (rc != RC_OK)
+            return rc;
+    }
+    return RC_OK;
+}
+
+/* One pass over the top.  What was lifted meanwhile may need another. */
+static enum rc empty_top_once(struct remover *remover, DIR *top, bool *ret_empty)
+{
+    bool empty = true;
+    const char *entry;
+    rewinddir(top);
+    while ((entry = next_name(top))) {
+        empty = false;
+        if (unlink_entry(remover->top_fd, entry))
+            continue;
+        if (errno != ENOTEMPTY && errno != EEXIST)
+            return io_error(remover->err, "remove an entry of", remover->path);
+        enum rc rc = empty_dir(remover, entry);
+        if (rc != RC_OK)
+            return rc;
+    }
+    *ret_empty = empty;
+    return RC_OK;
+}
+
+static enum rc empty_top(const char *path, struct err *err)
+{
+    int fd = open_dir(AT_FDCWD, path);
+    if (fd < 0)
+        return errno == ENOENT ? RC_OK : io_error(err, "enter", path);
+    CLEANUP(closedirp) DIR *top = fdopendir(fd);
+    if (!top) {
+        fd_close(fd);
+        return io_error(err, "list", path);
+    }
+    struct remover remover = {.top_fd = fd, .path = path, .err = err};
+    bool empty = false;
+    for (int pass = 0; pass < PASSES_MAX && !empty; pass++) {
+        enum rc rc = empty_top_once(&remover, top, &empty);
+        if (rc != RC_OK)
+            return rc;
+    }
+    return RC_OK;
+}
+
+/* Without slashes at the end, which would follow a link; false for "/", "." and "..". */
+static bool removable(const char *path, char to[PATH_MAX])
+{
+    size_t len = strlen(path);
+    while (len > 0 && path[len - 1] == '/')
+        len--;
+    if (len == 0 || len >= PATH_MAX)
+        return false;
+    memcpy(to, path, len);
+    to[len] = '\0';
+    const char *slash = strrchr(to, '/');
+    return !is_dot(slash ? slash + 1 : to);
+}
+
+enum rc dir_remove(const char *path, struct err *err)
+{
+    char plain[PATH_MAX];
+    if (!removable(path, plain))
+        return err_set(err, RC_INVALID, "INVALID_PATH", "%.300s is nothing to remove", path);
+    if (unlink_entry(AT_FDCWD, plain) || errno == ENOTDIR)
+        return RC_OK;
+    if (errno != ENOTEMPTY && errno != EEXIST)
+        return io_error(err, "remove", path);
+    enum rc rc = empty_top(plain, err);
+    if (rc != RC_OK)
+        return rc;
+    if (unlinkat(AT_FDCWD, plain, AT_REMOVEDIR) != 0 && errno != ENOENT)
+        return io_error(err, "remove", path);
+    return RC_OK;
+}
+
+enum rc dir_temp(const char *parent, const char *prefix, struct arena *arena, char **ret_path,
+                 struct err *err)
+{
+    char *path = arena_printf(arena, "%s/%s-XXXXXX", parent, prefix);
+    if (!mkdtemp(path))
+        return io_error(err, "make a temporary directory in", parent);
+    *ret_path = path;
+    return RC_OK;
+}

@@ -1,0 +1,34 @@
+/*
+ * fd.h - file descriptors and files: whole reads and writes, with limits.
+ */
+#ifndef BASE_FD_H
+#define BASE_FD_H
+#include "base/buf.h"
+#include "base/rc.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+void fd_close(int fd);   /* -1 is fine. */
+void fd_closep(int *fd); /* For CLEANUP. */
+int fd_take(int *fd);    /* Passes it on: gives it back and leaves -1. */
+/* For blocking descriptors. */
+MUST_USE enum rc fd_write_all(int fd, const void *bytes, size_t len, struct err *err);
+MUST_USE enum rc fd_set_nonblocking(int fd, struct err *err);
+
+/*
+ * Appends.  Fails with RC_TOO_LARGE when the file holds more than the buffer may, RC_NOT_FOUND if
+ * absent, RC_IO when it is no regular file; the buffer is then as it was.
+ */
+MUST_USE enum rc file_read(const char *path, struct buf *into, struct err *err);
+/* Written beside, fsynced, renamed over, directory fsynced: there whole or not at all. */
+MUST_USE enum rc file_write_durable(const char *path, const void *bytes, size_t len, unsigned mode,
+                                    struct err *err);
+bool file_exists(const char *path);
+MUST_USE enum rc dir_make(const char *path, unsigned mode, struct err *err); /* mkdir -p */
+/* rm -rf that never follows links and never leaves its tree; absent is fine. */
+MUST_USE enum rc dir_remove(const char *path, struct err *err);
+/* Makes parent/prefix-XXXXXX. */
+MUST_USE enum rc dir_temp(const char *parent, const char *prefix, struct arena *arena,
+                          char **ret_path, struct err *err);
+#endif

@@ -1,0 +1,26 @@
+/*
+ * id.h - UUIDv7 as text.  The zeroed id means "none".
+ */
+#ifndef BASE_ID_H
+#define BASE_ID_H
+#include "base/dice.h"
+#include "base/rc.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ID_TEXT_BYTES = 37 };
+struct id {
+    char text[ID_TEXT_BYTES]; /* Lower case, NUL-terminated; "" is none. */
+};
+
+/* Time order is kept to the microsecond (12 bits of sub-millisecond in rand_a, RFC 9562 §6.2). */
+struct id id_new(int64_t now_us, struct dice *dice);
+/* Any well-formed UUID; upper case is folded. */
+MUST_USE bool id_parse(const char *text, struct id *ret_id);
+bool id_is_none(const struct id *id);
+bool id_same(const struct id *a, const struct id *b);
+/* The text, or NULL for none: for nullable columns and optional members. */
+const char *id_or_null(const struct id *id);
+/* For rows read back: NULL, "" and what is no UUID give none. */
+struct id id_of(const char *text);
+#endif

@@ -1,0 +1,183 @@
+/*
+ * log.c - structured logs.
+ *
+ *     {"time":"2026-07-03T12:00:00.500000Z","level":"warn","msg":"lease lost","epoch":3}
+ *     12:00:00 WARN  lease lost  epoch=3
+ *
+ * A line is at most LINE_MAX_BYTES long and always whole: texts are cut at VALUE_MAX,
+ * and a field that no longer fits is left out and "truncated" says so.
+ */
+#include "base/log.h"
+#include "base/buf.h"
+#include "base/jw.h"
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* TAIL_MAX is kept free for what closes a line. */
+enum { LINE_MAX_BYTES = 16 * 1024, TAIL_MAX = 64, VALUE_MAX = 2048 };
+
+static const char *const names[] = {
+    [LOG_DEBUG] = "debug", [LOG_INFO] = "info",   [LOG_WARN] = "warn",
+    [LOG_ERROR] = "error", [LOG_FATAL] = "fatal",
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct log_options current = {.fd = STDERR_FILENO, .level = LOG_INFO};
+
+static struct log_options options_now(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    struct log_options options = current;
+    (void)pthread_mutex_unlock(&lock);
+    return options;
+}
+
+void log_configure(const struct log_options *options)
+{
+    (void)pthread_mutex_lock(&lock);
+    current = *options;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+bool log_enabled(enum log_level level)
+{
+    return level >= options_now().level;
+}
+
+bool log_level_parse(const char *name, enum log_level *ret_level)
+{
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (text_same(name, names[i])) {
+            *ret_level = (enum log_level)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The length to print: at most VALUE_MAX, and not through the middle of a character. */
+static size_t cut_len(const char *text)
+{
+    size_t len = strnlen(text, VALUE_MAX + 1);
+    if (len <= VALUE_MAX)
+        return len;
+    len = VALUE_MAX;
+    while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
+        len--;
+    return len;
+}
+
+static void json_line(struct buf *line, enum log_level level, const char *message,
+                      const struct log_field *fields)
+{
+    char time_text[TIME_TEXT_BYTES];
+    struct clock clock = clock_real();
+    struct jw jw = jw_to(line);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "time", time_format(time_text, clock_now_us(&clock)));
+    jw_kstr(&jw, "level", names[level]);
+    jw_key(&jw, "msg");
+    jw_strn(&jw, message, cut_len(message));
+    for (; fields->key; fields++) {
+        size_t before = line->len;
+        jw_key(&jw, fields->key);
+        if (fields->text)
+            jw_strn(&jw, fields->text, cut_len(fields->text));
+        else
+            jw_int(&jw, fields->number);
+        if (line->len > LINE_MAX_BYTES - TAIL_MAX) {
+            buf_cut(line, before);
+            jw_kbool(&jw, "truncated", true);
+            break;
+        }
+    }
+    jw_end(&jw, '}');
+}
+
+/* Nothing that comes from outside may steer the terminal. */
+static void add_printable(struct buf *line, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len;) {
+        unsigned char c = (unsigned char)text[i];
+        size_t step = utf8_len(text + i, len - i);
+        bool control = step == 0 || c < 0x20 || c == 0x7f ||
+                       (c == 0xc2 && (unsigned char)text[i + 1] < 0xa0);
+        if (control)
+            buf_addc(line, c == '\n' || c == '\t' ? ' ' : '?');
+        else
+            buf_add(line, text + i, step);
+        i += step ? step : 1;
+    }
+}
+
+static void add_human_field(struct buf *line, const struct log_field *field)
+{
+    buf_addf(line, "  %.64s=", field->key);
+    if (!field->text) {
+        buf_addf(line, "%" PRId64, field->number);
+        return;
+    }
+    bool quoted = *field->text == '\0' || strpbrk(field->text, " \t\n\"=");
+    buf_adds(line, quoted ? "\"" : "");
+    add_printable(line, field->text, cut_len(field->text));
+    buf_adds(line, quoted ? "\"" : "");
+}
+
+static void human_line(struct buf *line, const struct log_options *options, enum log_level level,
+                       const char *message, const struct log_field *fields)
+{
+    static const char *const labels[] = {[LOG_DEBUG] = "DEBUG",
+                                         [LOG_INFO] = "INFO ",
+                                         [LOG_WARN] = "WARN ",
+                                         [LOG_ERROR] = "ERROR",
+                                         [LOG_FATAL] = "FATAL"};
+    static const char *const colours[] = {[LOG_DEBUG] = "\033[2m",
+                                          [LOG_INFO] = "\033[32m",
+                                          [LOG_WARN] = "\033[33m",
+                                          [LOG_ERROR] = "\033[31m",
+                                          [LOG_FATAL] = "\033[1;31m"};
+    bool colour = isatty(options->fd);
+    time_t now = time(NULL);
+    struct tm local;
+    char clock_text[16] = "";
+    if (localtime_r(&now, &local))
+        (void)strftime(clock_text, sizeof clock_text, "%H:%M:%S", &local);
+    buf_addf(line, "%s %s%s%s ", clock_text, colour ? colours[level] : "", labels[level],
+             colour ? "\033[0m" : "");
+    add_printable(line, message, cut_len(message));
+    for (; fields->key; fields++) {
+        size_t before = line->len;
+        add_human_field(line, fields);
+        if (line->len > LINE_MAX_BYTES - TAIL_MAX) {
+            buf_cut(line, before);
+            buf_adds(line, "  truncated=true");
+            break;
+        }
+    }
+}
+
+void log_write(enum log_level level, const char *message, const struct log_field *fields)
+{
+    assert((size_t)level < COUNT_OF(names));
+    struct log_options options = options_now();
+    if (level < options.level)
+        return;
+    int before = errno;
+    CLEANUP(buf_release) struct buf line;
+    buf_init(&line, (size_t)LINE_MAX_BYTES * 2);
+    if (options.human)
+        human_line(&line, &options, level, message, fields);
+    else
+        json_line(&line, level, message, fields);
+    buf_addc(&line, '\n');
+    ssize_t done;
+    do
+        done = write(options.fd, line.data, line.len);
+    while (done < 0 && errno == EINTR); /* Otherwise there is nobody left to tell. */
+    errno = before;
+}

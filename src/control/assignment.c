@@ -1,0 +1,132 @@
+/*
+ * assignment.c - see assignment.h.
+ */
+#include "control/assignment.h"
+#include "control/jobs.h"
+#include <assert.h>
+#include <string.h>
+
+/* Infrastructure faults are tried again two times, opening a pull request more patiently. */
+static const struct step_rule {
+    const char *step;
+    int64_t attempts;
+} rules[] = {
+    {"prepare", 3}, {"hydrate", 3}, {"agent", 2}, {"verify", 3},
+    {"judge", 3},   {"publish", 6}, {"clean", 5},
+};
+
+static const struct backoff step_waits = {
+    .base_us = US_PER_SECOND, .max_us = 10 * US_PER_SECOND, .jitter_us = US_PER_SECOND / 2};
+static const struct backoff plain_waits = {
+    .base_us = 2 * US_PER_SECOND, .max_us = 300 * US_PER_SECOND, .jitter_us = 5 * US_PER_SECOND};
+
+struct backoff step_backoff(const char *queue)
+{
+    return text_starts(queue, STEP_QUEUE_PREFIX) ? step_waits : plain_waits;
+}
+
+static int64_t attempts_of(const char *step, const struct repo_config *config)
+{
+    if (strcmp(step, "publish") == 0)
+        return 1 + config->budget.max[BUDGET_PR];
+    for (size_t i = 0; i < COUNT_OF(rules); i++)
+        if (strcmp(rules[i].step, step) == 0)
+            return rules[i].attempts;
+    assert(!"a step without a rule");
+    return 1;
+}
+
+static void write_task(struct jw *jw, const struct flow *flow)
+{
+    const struct task_row *task = &flow->task;
+    jw_kstr(jw, "taskId", task->id.text);
+    jw_kstr(jw, "repository", task->repository);
+    jw_kstr(jw, "targetBranch", task->target_branch);
+    jw_kstr(jw, "description", task->description);
+    if (task->issue_number > 0)
+        jw_kint(jw, "issueNumber", task->issue_number);
+    jw_kraw(jw, "scope", task->scope);
+    jw_kstr(jw, "executionMode", mode_name(task->mode));
+    jw_kbool(jw, "draft", task->mode != MODE_AUTONOMOUS_PR);
+    jw_ktime(jw, "taskCreatedAt", task->created_us);
+}
+
+/* What earlier attempts have used of a limit is gone; something is always left, or the run would
+   have ended. */
+static int64_t left_of(int64_t limit, int64_t used)
+{
+    return limit - used > 1 ? limit - used : 1;
+}
+
+static void write_limits(struct jw *jw, const struct flow *flow)
+{
+    const struct task_row *task = &flow->task;
+    if (task->max_turns > 0)
+        jw_kint(jw, "maxTurns", left_of(task->max_turns, flow->run.turns));
+    if (task->max_budget_microusd > 0) {
+        int64_t left = left_of(task->max_budget_microusd, flow->run.cost_microusd);
+        jw_kreal(jw, "maxBudgetUsd", (double)left / 1e6);
+    }
+}
+
+static void write_run(struct jw *jw, const struct flow *flow)
+{
+    const struct run_row *run = &flow->run;
+    jw_kstr(jw, "runId", run->id.text);
+    jw_kint(jw, "runNo", run->run_no);
+    jw_kint(jw, "attempt", run->attempt);
+    jw_kstr(jw, "branch", run->branch);
+    jw_kstr(jw, "baseCommit", run->base_commit);
+    jw_kstr(jw, "promptSha256", run->prompt_sha256);
+    jw_kstr(jw, "feedbackSha256", run->feedback_sha256);
+    jw_kstr(jw, "patchSha256", run->patch_sha256);
+    jw_kstr(jw, "patchId", id_or_null(&run->patch_id));
+    jw_kstr(jw, "certificateSha256", run->certificate_sha256);
+    jw_ktime(jw, "runDeadline", run->deadline_us);
+}
+
+enum { PAYLOAD_BYTES_MAX = 1024 * 1024 };
+
+static enum rc write_payload(struct cx *cx, const struct flow *flow, struct str *ret_payload)
+{
+    CLEANUP(buf_release) struct buf buf;
+    buf_init(&buf, PAYLOAD_BYTES_MAX);
+    struct jw jw = jw_to(&buf);
+    jw_begin(&jw, '{');
+    write_task(&jw, flow);
+    write_run(&jw, flow);
+    write_limits(&jw, flow);
+    jw_kraw(&jw, "config", flow->task.config);
+    jw_end(&jw, '}');
+    if (buf.overflow)
+        return err_set(cx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",
+                       "task text and repository configuration together pass 1 MB");
+    *ret_payload = (struct str){arena_strndup(cx->arena, buf.data, buf.len), buf.len};
+    return RC_OK;
+}
+
+enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step, struct job_row *ret_job)
+{
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    struct job_row job = {
+        .id = cx_id(cx),
+        .queue = arena_printf(cx->arena, STEP_QUEUE_PREFIX "%s", step),
+        .type = step,
+        .workspace_id = cx->workspace_id,
+        .run_id = flow->run.id,
+        .priority = flow->task.priority,
+        .rank = flow->run.rank,
+        .life = {.state = JOB_QUEUED,
+                 .due_us = cx->now_us,
+                 .attempt_max = attempts_of(step, config)},
+        .created_us = cx->now_us,
+        .updated_us = cx->now_us,
+    };
+    rc = write_payload(cx, flow, &job.payload);
+    if (rc == RC_OK)
+        *ret_job = job;
+    return rc;
+}

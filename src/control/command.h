@@ -1,0 +1,57 @@
+/*
+ * command.h - a request that may be refused, on its way through the committer.
+ *
+ * A command owns an arena: its input, its scratch and its answer all live there, and end with it.
+ * The caller makes it, fills the input, posts it, and gets it back through done() exactly once,
+ * after the commit (or the refusal), on a committer thread.  Then it is the caller's to free.
+ */
+#ifndef CONTROL_COMMAND_H
+#define CONTROL_COMMAND_H
+#include "base/arena.h"
+#include "base/js.h"
+#include "base/rc.h"
+#include "core/event.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct command;
+struct cx; /* What a command may use while it is applied: control/cx.h. */
+
+struct command_ops {
+    const char *name;
+    /* Load, decide, save.  All checks come before the first write.  May run again after a
+       rolled-back batch: outputs are set anew each time. */
+    enum rc (*apply)(struct cx *cx, struct command *command);
+    /* NULL, or: may it wait (a lease that found nothing)?  True parks it until there is work for it
+       or wait_until_us passes. */
+    bool (*may_wait)(const struct command *command);
+    /* Only with may_wait: is one of these queues worth another look? */
+    bool (*wants)(const struct command *command, const char *queue);
+};
+
+struct command {
+    const struct command_ops *ops;
+    struct arena arena;
+    struct js *tree;    /* The parsed body, kept alive for strings that point into it; or NULL. */
+    struct actor actor; /* Who asks. */
+    const char *traceparent;
+    enum rc rc; /* The outcome, valid in done(). */
+    /* Set by apply, which returns RC_OK: refused, but something was recorded and must commit
+       (a denied task leaves an event). */
+    enum rc refused;
+    struct err err;
+    void (*done)(struct command *command);
+    void *owner; /* The caller's, for done(). */
+
+    /* The committer's own. */
+    struct command *next;
+    int64_t wait_until_us; /* Set by apply of a command that may wait, with waiter. */
+    const char *waiter;    /* The worker's name. */
+    bool abandoned;        /* The caller hung up while it was parked. */
+};
+
+/* bytes: of the struct that starts with a struct command. */
+void *command_new(const struct command_ops *ops, size_t bytes);
+void command_free(struct command *command);
+#endif

@@ -1,0 +1,72 @@
+/*
+ * committer.h - the one durable path: gathers commands, applies them in one transaction,
+ * commits once, answers all.
+ *
+ *   post -> bounded queue -> batch -> [apply each | admit if wanted | serve parked leases]
+ *        -> COMMIT -> answers, events to the tail, timers to the timer loop
+ *
+ * While one batch is on its way to disk the next one gathers.  A command that is refused on its
+ * merits has written nothing and leaves the batch intact; an engine error rolls the batch back and
+ * its commands run one by one.  No answer leaves before its commit.
+ */
+#ifndef CONTROL_COMMITTER_H
+#define CONTROL_COMMITTER_H
+#include "base/clock.h"
+#include "base/dice.h"
+#include "base/rc.h"
+#include "control/command.h"
+#include "store/store.h"
+
+struct committer; /* Owned by control. */
+
+struct committer_limits {
+    int64_t max_active_runs;      /* System; 0: none. */
+    int64_t max_active_runs_user; /* Per actor; 0: none. */
+    int64_t tasks_per_hour_user;  /* 0: none. */
+};
+
+struct committer_options {
+    struct store *store;
+    struct clock clock;
+    struct dice dice;
+    size_t queue_max; /* Commands that may wait; more is RC_BUSY. */
+    size_t batch_max; /* Commands per transaction. */
+    struct committer_limits limits;
+    /* Called on the lane after each commit that wrote: last log position, earliest due time set
+       (0: none).  Must not block. */
+    void (*committed)(void *ctx, int64_t last_seq, int64_t due_us);
+    void *ctx;
+};
+
+struct committer_stats {
+    int64_t commands, batches, refused, retried, busy;
+    int64_t queue_length, parked;
+};
+
+MUST_USE enum rc committer_new(const struct committer_options *options,
+                               struct committer **ret_committer, struct err *err);
+void committer_free(struct committer *committer);
+
+/* Starts and ends the lane's thread.  Stop answers everything that waits with RC_BUSY (parked
+   leases: RC_OK, empty) and finishes the batch at hand. */
+MUST_USE enum rc committer_start(struct committer *committer, struct err *err);
+void committer_stop(struct committer *committer);
+
+/* RC_BUSY when the queue is full or closed: done() is not called then. */
+MUST_USE enum rc committer_post(struct committer *committer, struct command *command);
+/* Posts and waits; the outcome is command->rc.  Not from a committer thread. */
+enum rc committer_call(struct committer *committer, struct command *command);
+/* The caller of a parked command hung up: it is answered (empty) soon. */
+void committer_abandon(struct committer *committer, struct command *command);
+/* From now on leases of workers whose name starts with this do not wait: those that are parked are
+   answered empty.  The prefix must outlive the committer. */
+void committer_drain(struct committer *committer, const char *worker_prefix);
+/* Asks for an admission round with the next batch. */
+void committer_want_admission(struct committer *committer);
+
+/* One round without a thread, for the simulator and tests: takes what waits, commits, answers.
+   True when there was something to do. */
+bool committer_round(struct committer *committer);
+
+void committer_stats(struct committer *committer, struct committer_stats *ret_stats);
+#endif

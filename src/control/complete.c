@@ -1,0 +1,171 @@
+/*
+ * complete.c - workers report: complete, fail, release.
+ *
+ * A report is idempotent: one whose answer was lost on the way may be sent again with the same
+ * epoch.  A stale one (LEASE_LOST) changes nothing.
+ */
+#include "control/cx.h"
+#include "control/jobs.h"
+#include "control/pipeline.h"
+#include "control/settle.h"
+
+static void answer_lost(struct job_answer *answer, const struct job_row *job)
+{
+    *answer = (struct job_answer){.ok = false, .code = "LEASE_LOST", .state = job->life.state};
+}
+
+static enum rc load(struct cx *cx, const struct job_ref *ref, struct job_row *ret_job,
+                    struct job_answer *answer, bool *ret_found)
+{
+    enum rc rc = jobs_get(cx->db, &ref->id, cx->arena, ret_job, cx->err);
+    *ret_found = rc == RC_OK;
+    if (rc == RC_NOT_FOUND)
+        *answer = (struct job_answer){.ok = false, .code = "NOT_FOUND"};
+    return rc == RC_NOT_FOUND ? RC_OK : rc;
+}
+
+/* Was this very report taken before? */
+static bool is_repeat(const struct job_row *job, const struct job_ref *ref, enum job_event event)
+{
+    if (job->life.epoch != ref->epoch)
+        return false;
+    if (event == JOB_EV_FINISH)
+        return job->life.state == JOB_SUCCEEDED;
+    return event == JOB_EV_FAIL &&
+           (job->life.state == JOB_SCHEDULED || job->life.state == JOB_DEAD_LETTER);
+}
+
+/* *ret_settled: the job moved on; the run should hear of it. */
+static enum rc report(struct cx *cx, struct job_row *job, const struct job_ref *ref,
+                      const struct settlement *settlement, struct job_answer *answer,
+                      bool *ret_settled)
+{
+    *ret_settled = false;
+    if (is_repeat(job, ref, settlement->event)) {
+        *answer = (struct job_answer){.ok = true, .state = job->life.state};
+        return RC_OK;
+    }
+    enum rc rc = settle(cx, job, settlement);
+    if (rc == RC_STALE || rc == RC_CONFLICT) {
+        answer_lost(answer, job);
+        return RC_OK;
+    }
+    *ret_settled = rc == RC_OK;
+    *answer = (struct job_answer){.ok = rc == RC_OK, .state = job->life.state};
+    return rc;
+}
+
+static enum rc fail_one(struct cx *cx, const struct job_failed *failed, struct job_answer *answer)
+{
+    struct job_row job;
+    bool found, settled;
+    enum rc rc = load(cx, &failed->ref, &job, answer, &found);
+    if (rc != RC_OK || !found)
+        return rc;
+    struct settlement settlement = {
+        .event = JOB_EV_FAIL,
+        .epoch = failed->ref.epoch,
+        .code = failed->code,
+        .message = failed->message,
+        .retryable = failed->retryable,
+        .policy = failed->policy,
+    };
+    rc = report(cx, &job, &failed->ref, &settlement, answer, &settled);
+    if (rc != RC_OK || !settled)
+        return rc;
+    return pipeline_failed(cx, &job, failed->code, failed->message);
+}
+
+/* A worker that reports nonsense would report it again: the step fails for good. */
+static enum rc fail_bad_result(struct cx *cx, const struct job_done *done,
+                               struct job_answer *answer)
+{
+    struct job_failed failed = {
+        .ref = done->ref,
+        .code = "invalid_step_result",
+        .message = arena_strdup(cx->arena, cx->err->text),
+    };
+    err_clear(cx->err);
+    return fail_one(cx, &failed, answer);
+}
+
+static enum rc complete_one(struct cx *cx, const struct job_done *done, struct job_answer *answer)
+{
+    struct job_row job;
+    bool found, settled;
+    enum rc rc = load(cx, &done->ref, &job, answer, &found);
+    if (rc != RC_OK || !found)
+        return rc;
+    CLEANUP(js_freep) struct js *result = NULL;
+    if (pipeline_check_result(&job, done->result, &result, cx->err) != RC_OK)
+        return fail_bad_result(cx, done, answer);
+    struct settlement settlement = {
+        .event = JOB_EV_FINISH, .epoch = done->ref.epoch, .result = done->result};
+    rc = report(cx, &job, &done->ref, &settlement, answer, &settled);
+    if (rc != RC_OK || !settled)
+        return rc;
+    return pipeline_completed(cx, &job, result);
+}
+
+static enum rc release_one(struct cx *cx, const struct job_ref *ref, struct job_answer *answer)
+{
+    struct job_row job;
+    bool found, settled;
+    enum rc rc = load(cx, ref, &job, answer, &found);
+    if (rc != RC_OK || !found)
+        return rc;
+    struct settlement settlement = {.event = JOB_EV_RELEASE, .epoch = ref->epoch};
+    rc = report(cx, &job, ref, &settlement, answer, &settled);
+    return rc == RC_OK && settled ? pipeline_released(cx, &job) : rc;
+}
+
+/* ---- the commands ----------------------------------------------------------------------- */
+
+static enum rc apply_complete(struct cx *cx, struct command *command)
+{
+    struct cmd_complete *cmd = (struct cmd_complete *)command;
+    cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
+        rc = complete_one(cx, &cmd->jobs[i], &cmd->answers[i]);
+    return rc;
+}
+
+static enum rc apply_fail(struct cx *cx, struct command *command)
+{
+    struct cmd_fail *cmd = (struct cmd_fail *)command;
+    cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
+        rc = fail_one(cx, &cmd->jobs[i], &cmd->answers[i]);
+    return rc;
+}
+
+static enum rc apply_release(struct cx *cx, struct command *command)
+{
+    struct cmd_release *cmd = (struct cmd_release *)command;
+    cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
+        rc = release_one(cx, &cmd->leases[i], &cmd->answers[i]);
+    return rc;
+}
+
+static const struct command_ops complete_ops = {.name = "complete", .apply = apply_complete};
+static const struct command_ops fail_ops = {.name = "fail", .apply = apply_fail};
+static const struct command_ops release_ops = {.name = "release", .apply = apply_release};
+
+struct cmd_complete *cmd_complete_new(void)
+{
+    return command_new(&complete_ops, sizeof(struct cmd_complete));
+}
+
+struct cmd_fail *cmd_fail_new(void)
+{
+    return command_new(&fail_ops, sizeof(struct cmd_fail));
+}
+
+struct cmd_release *cmd_release_new(void)
+{
+    return command_new(&release_ops, sizeof(struct cmd_release));
+}

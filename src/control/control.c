@@ -1,0 +1,211 @@
+/*
+ * control.c - see control.h.
+ */
+#include "control/control.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "control/due.h"
+#include "control/tail.h"
+#include "control/ticker.h"
+#include "store/settings.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { QUEUE_MAX = 10000, BATCH_MAX = 256, SECRET_BYTES = 32 };
+#define TOKEN_PREFIX "drun_"
+
+struct control {
+    struct store *store;
+    struct clock clock;
+    char *node;
+    char *secret; /* Hex. */
+    struct committer *committer;
+    struct bus *bus;
+    struct tail *tail;
+    struct ticker *ticker;
+};
+
+/* ---- first start ------------------------------------------------------------------------ */
+
+/* A setting that is made at the first start and stays. */
+static enum rc get_or_make(struct db *db, const char *key, const char *made, char **ret_value,
+                           struct err *err)
+{
+    struct arena arena = {0};
+    const char *value;
+    enum rc rc = settings_get(db, key, &arena, &value, err);
+    if (rc == RC_NOT_FOUND) {
+        value = made;
+        rc = settings_put(db, key, made, err);
+    }
+    if (rc == RC_OK)
+        *ret_value = mem_strdup(value);
+    arena_release(&arena);
+    return rc;
+}
+
+static enum rc load_identity(struct control *control, const struct control_options *options,
+                             struct err *err)
+{
+    struct db *db = store_writer(control->store);
+    unsigned char random[SECRET_BYTES];
+    char hex[2 * SECRET_BYTES + 1], node[16];
+    secret_bytes(random, sizeof(random));
+    hex_encode(hex, random, sizeof(random));
+    snprintf(node, sizeof(node), "node-%.6s", hex + SECRET_BYTES);
+    CLEANUP(tx_abort) struct tx tx = {0};
+    enum rc rc = tx_begin(db, &tx, err);
+    if (rc == RC_OK)
+        rc = get_or_make(db, "token_secret", hex, &control->secret, err);
+    if (rc == RC_OK && options->node != NULL)
+        control->node = mem_strdup(options->node);
+    else if (rc == RC_OK)
+        rc = get_or_make(db, "node", node, &control->node, err);
+    return rc == RC_OK ? tx_commit(&tx, err) : rc;
+}
+
+/* ---- start and stop --------------------------------------------------------------------- */
+
+static void on_committed(void *ctx, int64_t last_seq, int64_t due_us)
+{
+    struct control *control = ctx;
+    if (last_seq > 0 && control->tail != NULL)
+        tail_wake(control->tail);
+    if (due_us > 0 && control->ticker != NULL)
+        ticker_hint(control->ticker, due_us);
+}
+
+static enum rc reclaim_leases(struct control *control, struct err *err)
+{
+    struct cmd_reclaim *cmd = cmd_reclaim_new();
+    cmd->node = control->node;
+    enum rc rc = committer_call(control->committer, &cmd->base);
+    if (rc != RC_OK)
+        *err = cmd->base.err;
+    else if (cmd->reclaimed > 0)
+        LOG(LOG_INFO, "took back the jobs of this node's earlier workers",
+            LOG_INT("jobs", cmd->reclaimed));
+    command_free(&cmd->base);
+    return rc;
+}
+
+/* The tail and the ticker are there before the first command, which may wake them. */
+static enum rc start_parts(struct control *control, const struct control_options *options,
+                           struct err *err)
+{
+    struct committer_options committer = {
+        .store = control->store,
+        .clock = options->clock,
+        .dice = options->dice,
+        .queue_max = options->queue_max > 0 ? options->queue_max : QUEUE_MAX,
+        .batch_max = options->batch_max > 0 ? options->batch_max : BATCH_MAX,
+        .limits = options->limits,
+        .committed = on_committed,
+        .ctx = control,
+    };
+    control->bus = bus_new();
+    enum rc rc = committer_new(&committer, &control->committer, err);
+    if (rc == RC_OK)
+        rc = tail_start(control->store, control->bus, &control->tail, err);
+    if (rc == RC_OK)
+        rc = ticker_start(control->committer, options->clock, &control->ticker, err);
+    if (rc == RC_OK)
+        rc = committer_start(control->committer, err);
+    return rc == RC_OK ? reclaim_leases(control, err) : rc;
+}
+
+enum rc control_start(const struct control_options *options, struct control **ret_control,
+                      struct err *err)
+{
+    struct control *control = mem_alloc(sizeof(*control));
+    control->store = options->store;
+    control->clock = options->clock;
+    enum rc rc = load_identity(control, options, err);
+    if (rc == RC_OK)
+        rc = start_parts(control, options, err);
+    if (rc != RC_OK) {
+        control_stop(control);
+        return rc;
+    }
+    *ret_control = control;
+    return RC_OK;
+}
+
+void control_stop(struct control *control)
+{
+    if (control == NULL)
+        return;
+    if (control->bus != NULL)
+        bus_close(control->bus);
+    /* The lane first: it wakes the others.  A ticker that asks once more hears RC_BUSY. */
+    if (control->committer != NULL)
+        committer_stop(control->committer);
+    ticker_stop(control->ticker);
+    tail_stop(control->tail);
+    committer_free(control->committer);
+    bus_free(control->bus);
+    mem_free(control->node);
+    mem_free(control->secret);
+    mem_free(control);
+}
+
+struct committer *control_committer(struct control *control)
+{
+    return control->committer;
+}
+
+struct bus *control_bus(struct control *control)
+{
+    return control->bus;
+}
+
+struct store *control_store(struct control *control)
+{
+    return control->store;
+}
+
+struct clock control_clock(const struct control *control)
+{
+    return control->clock;
+}
+
+const char *control_node(const struct control *control)
+{
+    return control->node;
+}
+
+int64_t control_tail_seq(struct control *control)
+{
+    return tail_seq(control->tail);
+}
+
+/* ---- run tokens ------------------------------------------------------------------------- */
+
+void control_run_token(const struct control *control, const struct id *run_id,
+                       char to[RUN_TOKEN_BYTES])
+{
+    char mac[SHA256_TEXT_BYTES];
+    struct hmac_key key = {control->secret, strlen(control->secret)};
+    hmac_sha256_hex(key, run_id->text, strlen(run_id->text), mac);
+    snprintf(to, RUN_TOKEN_BYTES, TOKEN_PREFIX "%s_%s", run_id->text, mac);
+}
+
+bool control_run_token_check(const struct control *control, const char *token, struct id *ret_run)
+{
+    size_t prefix = strlen(TOKEN_PREFIX), id_len = ID_TEXT_BYTES - 1;
+    if (!text_starts(token, TOKEN_PREFIX) || strlen(token) <= prefix + id_len)
+        return false;
+    char text[ID_TEXT_BYTES];
+    text_copy(text, sizeof(text), token + prefix);
+    struct id run_id;
+    if (!id_parse(text, &run_id))
+        return false;
+    char expected[RUN_TOKEN_BYTES];
+    control_run_token(control, &run_id, expected);
+    if (!secret_same(token, expected))
+        return false;
+    *ret_run = run_id;
+    return true;
+}

@@ -1,0 +1,41 @@
+/*
+ * control.h - the control plane, put together: committer, bus, tail, timers on one store.
+ */
+#ifndef CONTROL_CONTROL_H
+#define CONTROL_CONTROL_H
+#include "control/bus.h"
+#include "control/committer.h"
+#include "store/store.h"
+
+struct control; /* Owned by its starter. */
+
+struct control_options {
+    struct store *store; /* Not owned. */
+    struct clock clock;
+    struct dice dice;
+    const char *node; /* NULL: the store's own node name, made at the first start. */
+    struct committer_limits limits;
+    size_t queue_max, batch_max; /* 0: 10,000 and 256 */
+};
+
+/* Starts the threads and takes back the leases of this node's earlier in-process workers. */
+MUST_USE enum rc control_start(const struct control_options *options, struct control **ret_control,
+                               struct err *err);
+/* Wakes streams and waiters for good, drains the committer, joins. */
+void control_stop(struct control *control);
+
+struct committer *control_committer(struct control *control);
+struct bus *control_bus(struct control *control);
+struct store *control_store(struct control *control);
+struct clock control_clock(const struct control *control);
+const char *control_node(const struct control *control);
+/* How far the tail has read the log: everything up to here has been published to the bus. */
+int64_t control_tail_seq(struct control *control);
+
+/* A run's token: "drun_<run id>_<mac>". */
+enum { RUN_TOKEN_BYTES = 160 };
+void control_run_token(const struct control *control, const struct id *run_id,
+                       char to[RUN_TOKEN_BYTES]);
+/* True and *ret_run when the token is one of ours; whether the run lives is the caller's to ask. */
+bool control_run_token_check(const struct control *control, const char *token, struct id *ret_run);
+#endif

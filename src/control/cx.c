@@ -1,0 +1,50 @@
+/*
+ * cx.c - see cx.h.
+ */
+#include "control/cx.h"
+#include "store/events.h"
+#include <string.h>
+
+struct id cx_id(struct cx *cx)
+{
+    int64_t us = cx->now_us > *cx->last_id_us ? cx->now_us : *cx->last_id_us + 1;
+    *cx->last_id_us = us;
+    return id_new(us, cx->dice);
+}
+
+void cx_ready(struct cx *cx, const char *queue)
+{
+    struct round *round = cx->round;
+    for (size_t i = 0; i < round->ready_count; i++)
+        if (strcmp(round->ready[i], queue) == 0)
+            return;
+    if (round->ready_count == ROUND_QUEUES_MAX) {
+        round->all_ready = true;
+        return;
+    }
+    round->ready[round->ready_count++] = queue;
+}
+
+void cx_due(struct cx *cx, int64_t due_us)
+{
+    if (cx->round->due_us == 0 || due_us < cx->round->due_us)
+        cx->round->due_us = due_us;
+}
+
+enum rc cx_append(struct cx *cx, struct event *event, struct id *ret_id)
+{
+    event->id = cx_id(cx);
+    event->version = 1;
+    event->time_us = cx->now_us;
+    event->workspace_id = cx->workspace_id;
+    event->actor = cx->actor;
+    event->traceparent = cx->traceparent;
+    int64_t seq = 0;
+    enum rc rc = events_append(cx->db, event, &seq, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    cx->round->last_seq = seq;
+    if (ret_id != NULL)
+        *ret_id = event->id;
+    return RC_OK;
+}

@@ -1,0 +1,51 @@
+/*
+ * cx.h - what a command may use while it is applied: the open transaction, the time, the dice,
+ * and a note of what the batch should do next.
+ *
+ * Time and randomness are data: the same command with the same cx on the same rows does the same.
+ */
+#ifndef CONTROL_CX_H
+#define CONTROL_CX_H
+#include "base/arena.h"
+#include "base/dice.h"
+#include "base/rc.h"
+#include "control/committer.h"
+#include "core/event.h"
+#include "store/db.h"
+
+enum { ROUND_QUEUES_MAX = 32 };
+
+/* What one batch has stirred up, for the work at its end and after its commit. */
+struct round {
+    int64_t last_seq;                    /* The last event appended; 0: none. */
+    int64_t due_us;                      /* The earliest due time set; 0: none. */
+    bool admit;                          /* Something changed that may let a queued run start. */
+    bool all_ready;                      /* More queues than fit below. */
+    const char *ready[ROUND_QUEUES_MAX]; /* Queues that got work; live as long as the batch. */
+    size_t ready_count;
+};
+
+struct cx {
+    struct db *db;
+    int64_t now_us;
+    struct dice *dice;
+    int64_t *last_id_us; /* The committer's: see cx_id. */
+    struct arena *arena;
+    struct actor actor;
+    const char *traceparent;
+    struct id workspace_id;
+    const struct committer_limits *limits;
+    struct round *round;
+    struct err *err;
+};
+
+/* Ids of one committer grow strictly, also within a batch, where time stands still: whatever is
+   ordered by id is ordered by arrival. */
+struct id cx_id(struct cx *cx);
+/* The queue has a job that can be claimed now. */
+void cx_ready(struct cx *cx, const char *queue);
+/* Something will be due then. */
+void cx_due(struct cx *cx, int64_t due_us);
+/* Fills id, time, workspace, actor, trace and appends; *ret_id may be NULL. */
+MUST_USE enum rc cx_append(struct cx *cx, struct event *event, struct id *ret_id);
+#endif

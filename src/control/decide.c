@@ -1,0 +1,118 @@
+/*
+ * decide.c - a person approves or rejects; and the forge says that a pull request was merged.
+ */
+#include "control/flow.h"
+#include "control/pipeline.h"
+#include "control/tasks.h"
+#include "core/event_types.h"
+#include "store/approvals.h"
+#include "store/pull_requests.h"
+#include "store/timers.h"
+#include <string.h>
+
+static enum rc load_pending(struct cx *cx, const struct id *id, struct approval_row *ret_row)
+{
+    enum rc rc = approvals_get(cx->db, id, cx->arena, ret_row, cx->err);
+    if (rc == RC_NOT_FOUND)
+        return err_set(cx->err, rc, "APPROVAL_NOT_FOUND", "there is no approval %s", id->text);
+    if (rc == RC_OK && strcmp(ret_row->status, "pending") != 0)
+        return err_set(cx->err, RC_CONFLICT, "APPROVAL_DECIDED", "approval %s is %s already",
+                       id->text, ret_row->status);
+    return rc;
+}
+
+static enum rc close_approval(struct cx *cx, struct flow *flow, struct approval_row *row,
+                              const struct cmd_decide *cmd)
+{
+    row->status = cmd->approve ? "approved" : "rejected";
+    row->decided_by = cx->actor.id;
+    row->reason = cmd->reason;
+    row->decided_us = cx->now_us;
+    enum rc rc = approvals_save(cx->db, row, cx->err);
+    if (rc == RC_OK)
+        rc = timers_clear_subject(cx->db, &row->id, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "approvalId", row->id.text);
+    jw_kstr(&note.jw, "kind", row->kind);
+    jw_kstr(&note.jw, "actor", row->decided_by);
+    jw_optstr(&note.jw, "reason", row->reason);
+    return flow_tell(cx, flow, cmd->approve ? EV_APPROVAL_APPROVED : EV_APPROVAL_REJECTED, &note);
+}
+
+static enum rc end_rejected(struct cx *cx, struct flow *flow, const struct approval_row *row)
+{
+    struct ending ending = {
+        .event = RUN_EV_FAIL,
+        .code = "approval_rejected",
+        .message = row->reason != NULL
+                       ? arena_printf(cx->arena, "Rejected by %s: %s", row->decided_by, row->reason)
+                       : arena_printf(cx->arena, "Rejected by %s", row->decided_by),
+    };
+    return flow_end(cx, flow, &ending);
+}
+
+static enum rc apply_decide(struct cx *cx, struct command *command)
+{
+    struct cmd_decide *cmd = (struct cmd_decide *)command;
+    struct approval_row row;
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = load_pending(cx, &cmd->approval_id, &row);
+    if (rc == RC_OK)
+        rc = flow_load(cx, &row.run_id, &flow);
+    if (rc != RC_OK)
+        return rc;
+    cmd->run_id = row.run_id;
+    rc = close_approval(cx, &flow, &row, cmd);
+    if (rc == RC_OK)
+        rc = cmd->approve ? pipeline_accept(cx, &flow) : end_rejected(cx, &flow, &row);
+    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+}
+
+static const struct command_ops decide_ops = {.name = "decide", .apply = apply_decide};
+
+struct cmd_decide *cmd_decide_new(void)
+{
+    return command_new(&decide_ops, sizeof(struct cmd_decide));
+}
+
+/* ---- merged ----------------------------------------------------------------------------- */
+
+static enum rc apply_merged(struct cx *cx, struct command *command)
+{
+    struct cmd_merged *cmd = (struct cmd_merged *)command;
+    struct pull_request_row row;
+    enum rc rc = pull_requests_get(cx->db, &cmd->pull_request_id, cx->arena, &row, cx->err);
+    if (rc == RC_NOT_FOUND)
+        return err_set(cx->err, rc, "PULL_REQUEST_NOT_FOUND", "there is no pull request %s",
+                       cmd->pull_request_id.text);
+    if (rc != RC_OK || strcmp(row.status, "merged") == 0)
+        return rc; /* Recorded already: the same answer again. */
+    row.status = "merged";
+    row.draft = false;
+    row.merge_commit = cmd->merge_commit;
+    row.merged_us = row.updated_us = cx->now_us;
+    rc = pull_requests_save(cx->db, &row, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(flow_release) struct flow flow = {0};
+    rc = flow_load(cx, &row.run_id, &flow);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "pullRequestId", row.id.text);
+    jw_kint(&note.jw, "number", row.number);
+    jw_kstr(&note.jw, "mergeCommit", row.merge_commit);
+    rc = flow_tell(cx, &flow, EV_PR_MERGED, &note);
+    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+}
+
+static const struct command_ops merged_ops = {.name = "merged", .apply = apply_merged};
+
+struct cmd_merged *cmd_merged_new(void)
+{
+    return command_new(&merged_ops, sizeof(struct cmd_merged));
+}

@@ -1,0 +1,28 @@
+/*
+ * doctor.h - proves the invariants from the rows: every run that is not finished has exactly one
+ * thing that will move it on, statuses are projections, counts are right, sequences are gapless,
+ * and the log folds to the rows.
+ */
+#ifndef CONTROL_DOCTOR_H
+#define CONTROL_DOCTOR_H
+#include "base/arena.h"
+#include "base/jw.h"
+#include "store/db.h"
+
+enum { DOCTOR_FINDINGS_MAX = 100 };
+struct doctor_check {
+    const char *name;
+    const char *title; /* For people. */
+    int64_t looked_at;
+    int64_t bad;
+    const char *first; /* What is wrong, the first time; NULL when nothing is. */
+};
+struct doctor_report {
+    struct doctor_check *checks;
+    size_t check_count;
+    bool healthy;
+};
+MUST_USE enum rc doctor_examine(struct db *db, struct arena *arena,
+                                struct doctor_report *ret_report, struct err *err);
+void doctor_write(struct jw *jw, const struct doctor_report *report);
+#endif

@@ -1,0 +1,200 @@
+/*
+ * due.c - see due.h.
+ */
+#include "control/due.h"
+#include "control/flow.h"
+#include "control/pipeline.h"
+#include "control/settle.h"
+#include "control/stop.h"
+#include "core/event_types.h"
+#include "store/approvals.h"
+#include "store/timers.h"
+#include <string.h>
+
+/* ---- jobs ------------------------------------------------------------------------------- */
+
+static enum rc expire_lease(struct cx *cx, struct job_row *job)
+{
+    const char *worker = job->worker;
+    struct settlement settlement = {
+        .event = JOB_EV_EXPIRE,
+        .code = "worker_lost",
+        .message = "The worker's lease ran out or its process ended",
+    };
+    enum rc rc = settle(cx, job, &settlement);
+    return rc == RC_OK ? pipeline_lost(cx, job, worker) : rc;
+}
+
+static enum rc outlive(struct cx *cx, struct job_row *job)
+{
+    struct settlement settlement = {
+        .event = JOB_EV_TTL, .code = "expired", .message = "Not taken within its time to live"};
+    return settle(cx, job, &settlement);
+}
+
+/* Looks again at the row: handling an earlier one may have moved it. */
+static enum rc handle_job(struct cx *cx, const struct id *job_id)
+{
+    struct job_row job;
+    enum rc rc = jobs_get(cx->db, job_id, cx->arena, &job, cx->err);
+    if (rc != RC_OK || job_is_settled(job.life.state))
+        return rc;
+    if (job.life.state == JOB_LEASED)
+        return job.life.due_us <= cx->now_us ? expire_lease(cx, &job) : RC_OK;
+    if (job.life.expires_us > 0 && job.life.expires_us <= cx->now_us)
+        return outlive(cx, &job);
+    bool due = job.life.state == JOB_SCHEDULED && job.life.due_us <= cx->now_us;
+    return due ? settle_due(cx, &job) : RC_OK;
+}
+
+/* ---- timers ----------------------------------------------------------------------------- */
+
+static enum rc run_deadline(struct cx *cx, const struct id *run_id)
+{
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = flow_load(cx, run_id, &flow);
+    if (rc != RC_OK || run_is_terminal(flow.run.status))
+        return rc;
+    struct stop_request request = {.kind = RUN_STOP_TIMEOUT,
+                                   .by = "drover",
+                                   .reason = "The run passed its time limit (timeouts.runMs)"};
+    bool stopping;
+    return stop_run(cx, &flow, &request, &stopping);
+}
+
+static enum rc queue_deadline(struct cx *cx, const struct id *run_id)
+{
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = flow_load(cx, run_id, &flow);
+    if (rc != RC_OK || flow.run.status != RUN_QUEUED)
+        return rc;
+    struct ending ending = {
+        .event = RUN_EV_TIME_OUT,
+        .code = "queue_timed_out",
+        .message = arena_printf(cx->arena, "Waited too long to start (timeouts.queueMs)%s%s",
+                                flow.run.deferred_reason != NULL ? ": " : "",
+                                flow.run.deferred_reason != NULL ? flow.run.deferred_reason : ""),
+    };
+    rc = flow_end(cx, &flow, &ending);
+    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+}
+
+static enum rc stop_deadline(struct cx *cx, const struct id *run_id)
+{
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = flow_load(cx, run_id, &flow);
+    if (rc != RC_OK || run_is_terminal(flow.run.status))
+        return rc;
+    return stop_by_force(cx, &flow);
+}
+
+static enum rc approval_expiry(struct cx *cx, const struct id *approval_id)
+{
+    struct approval_row row;
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = approvals_get(cx->db, approval_id, cx->arena, &row, cx->err);
+    if (rc != RC_OK || strcmp(row.status, "pending") != 0)
+        return rc;
+    rc = flow_load(cx, &row.run_id, &flow);
+    if (rc != RC_OK)
+        return rc;
+    row.status = "expired";
+    row.decided_us = cx->now_us;
+    rc = approvals_save(cx->db, &row, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "approvalId", row.id.text);
+    jw_kstr(&note.jw, "kind", row.kind);
+    rc = flow_tell(cx, &flow, EV_APPROVAL_EXPIRED, &note);
+    struct ending ending = {.event = RUN_EV_TIME_OUT,
+                            .code = "approval_expired",
+                            .message = "Nobody decided in time (timeouts.approvalMs)"};
+    if (rc == RC_OK)
+        rc = flow_end(cx, &flow, &ending);
+    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+}
+
+static const struct {
+    const char *kind;
+    enum rc (*fire)(struct cx *cx, const struct id *subject);
+} timer_kinds[] = {
+    {TIMER_RUN_DEADLINE, run_deadline},
+    {TIMER_QUEUE_DEADLINE, queue_deadline},
+    {TIMER_STOP_DEADLINE, stop_deadline},
+    {TIMER_APPROVAL_EXPIRY, approval_expiry},
+};
+
+static enum rc handle_timer(struct cx *cx, const struct timer_row *timer)
+{
+    enum rc rc = timers_clear(cx->db, timer->kind, &timer->subject, cx->err);
+    for (size_t i = 0; rc == RC_OK && i < COUNT_OF(timer_kinds); i++)
+        if (strcmp(timer_kinds[i].kind, timer->kind) == 0)
+            return timer_kinds[i].fire(cx, &timer->subject);
+    return rc;
+}
+
+/* ---- the commands ----------------------------------------------------------------------- */
+
+static enum rc find_next(struct cx *cx, int64_t *ret_next_us)
+{
+    int64_t of_jobs = 0, of_timers = 0;
+    enum rc rc = jobs_next_due(cx->db, &of_jobs, cx->err);
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        return rc;
+    rc = timers_next_due(cx->db, &of_timers, cx->err);
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        return rc;
+    *ret_next_us = of_jobs == 0 || (of_timers != 0 && of_timers < of_jobs) ? of_timers : of_jobs;
+    return RC_OK;
+}
+
+static enum rc apply_due(struct cx *cx, struct command *command)
+{
+    struct cmd_due *cmd = (struct cmd_due *)command;
+    struct job_row *jobs;
+    struct timer_row *timers;
+    size_t job_count, timer_count = 0;
+    enum rc rc = jobs_due(cx->db, cx->now_us, DUE_BATCH_MAX, cx->arena, &jobs, &job_count, cx->err);
+    for (size_t i = 0; rc == RC_OK && i < job_count; i++)
+        rc = handle_job(cx, &jobs[i].id);
+    if (rc == RC_OK)
+        rc = timers_due(cx->db, cx->now_us, DUE_BATCH_MAX, cx->arena, &timers, &timer_count,
+                        cx->err);
+    for (size_t i = 0; rc == RC_OK && i < timer_count; i++)
+        rc = handle_timer(cx, &timers[i]);
+    if (rc == RC_OK && cmd->prune)
+        rc = idempotency_prune(cx->db, cx->now_us, cx->err);
+    if (rc == RC_OK)
+        rc = find_next(cx, &cmd->next_due_us);
+    cmd->more = job_count == DUE_BATCH_MAX || timer_count == DUE_BATCH_MAX;
+    return rc;
+}
+
+static const struct command_ops due_ops = {.name = "due", .apply = apply_due};
+
+struct cmd_due *cmd_due_new(void)
+{
+    return command_new(&due_ops, sizeof(struct cmd_due));
+}
+
+static enum rc apply_reclaim(struct cx *cx, struct command *command)
+{
+    struct cmd_reclaim *cmd = (struct cmd_reclaim *)command;
+    struct job_row *jobs;
+    size_t count;
+    enum rc rc = jobs_leased_by_node(cx->db, cmd->node, cx->arena, &jobs, &count, cx->err);
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        rc = expire_lease(cx, &jobs[i]);
+    cmd->reclaimed = (int64_t)count;
+    cx->round->admit = true;
+    return rc;
+}
+
+static const struct command_ops reclaim_ops = {.name = "reclaim", .apply = apply_reclaim};
+
+struct cmd_reclaim *cmd_reclaim_new(void)
+{
+    return command_new(&reclaim_ops, sizeof(struct cmd_reclaim));
+}

@@ -1,0 +1,304 @@
+/*
+ * flow.c - see flow.h.
+ */
+#include "control/flow.h"
+#include "control/assignment.h"
+#include "core/event_types.h"
+#include "store/approvals.h"
+#include "store/timers.h"
+#include <assert.h>
+
+enum rc flow_load(struct cx *cx, const struct id *run_id, struct flow *ret_flow)
+{
+    struct flow flow = {0};
+    enum rc rc = runs_get(cx->db, run_id, cx->arena, &flow.run, cx->err);
+    if (rc == RC_OK)
+        rc = tasks_get(cx->db, &flow.run.task_id, cx->arena, &flow.task, cx->err);
+    if (rc == RC_OK)
+        *ret_flow = flow;
+    return rc;
+}
+
+enum rc flow_load_latest(struct cx *cx, const struct id *task_id, struct flow *ret_flow)
+{
+    struct task_row task;
+    enum rc rc = tasks_get(cx->db, task_id, cx->arena, &task, cx->err);
+    if (rc == RC_NOT_FOUND)
+        return err_set(cx->err, rc, "TASK_NOT_FOUND", "there is no task %s", task_id->text);
+    return rc == RC_OK ? flow_load(cx, &task.latest_run_id, ret_flow) : rc;
+}
+
+void flow_release(struct flow *flow)
+{
+    js_free(flow->document);
+    flow->document = NULL;
+    flow->has_config = false;
+}
+
+enum rc flow_config(struct cx *cx, struct flow *flow, const struct repo_config **ret)
+{
+    if (!flow->has_config) {
+        enum rc rc = js_parse(flow->task.config.at, flow->task.config.len, &flow->document,
+                              cx->err);
+        if (rc == RC_OK)
+            rc = repo_config_decode(flow->document, NULL, cx->arena, &flow->config, cx->err);
+        if (rc != RC_OK)
+            return err_wrap(cx->err, RC_CORRUPT, "the stored configuration");
+        flow->has_config = true;
+    }
+    *ret = &flow->config;
+    return RC_OK;
+}
+
+enum rc flow_save(struct cx *cx, struct flow *flow)
+{
+    flow->run.updated_us = cx->now_us;
+    flow->task.updated_us = cx->now_us;
+    enum rc rc = runs_save(cx->db, &flow->run, cx->err);
+    return rc == RC_OK ? tasks_save(cx->db, &flow->task, cx->err) : rc;
+}
+
+enum { NOTE_BYTES_MAX = 64 * 1024 };
+
+void note_open(struct note *note)
+{
+    buf_init(&note->buf, NOTE_BYTES_MAX);
+    note->jw = jw_to(&note->buf);
+    jw_begin(&note->jw, '{');
+}
+
+void note_release(struct note *note)
+{
+    buf_release(&note->buf);
+}
+
+static struct str note_close(struct note *note)
+{
+    if (note == NULL)
+        return STR("{}");
+    jw_end(&note->jw, '}');
+    assert(!note->buf.overflow);
+    return buf_str(&note->buf);
+}
+
+enum rc flow_tell(struct cx *cx, struct flow *flow, const char *type, struct note *note)
+{
+    struct event event = {
+        .type = type,
+        .task_id = flow->task.id,
+        .run_id = flow->run.id,
+        .subject = arena_printf(cx->arena, "run/%s", flow->run.id.text),
+        .run_seq = flow->run.event_seq + 1,
+        .correlation_id = flow->task.id,
+        .causation_id = flow->run.last_event_id,
+        .data = note_close(note),
+    };
+    enum rc rc = cx_append(cx, &event, &flow->run.last_event_id);
+    if (rc == RC_OK)
+        flow->run.event_seq++;
+    return rc;
+}
+
+enum rc flow_tell_task(struct cx *cx, struct flow *flow, const char *type, struct note *note)
+{
+    bool has_run = !id_is_none(&flow->run.last_event_id);
+    struct event event = {
+        .type = type,
+        .task_id = flow->task.id,
+        .subject = arena_printf(cx->arena, "task/%s", flow->task.id.text),
+        .correlation_id = flow->task.id,
+        .causation_id = has_run ? flow->run.last_event_id : flow->task.last_event_id,
+        .data = note_close(note),
+    };
+    return cx_append(cx, &event, &flow->task.last_event_id);
+}
+
+enum { SLUG_BYTES = 41 };
+
+enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no)
+{
+    struct task_row *task = &flow->task;
+    char slug[SLUG_BYTES];
+    text_slug(slug, sizeof(slug), task->description != NULL ? task->description : "issue");
+    flow->run = (struct run_row){
+        .id = cx_id(cx),
+        .task_id = task->id,
+        .workspace_id = task->workspace_id,
+        .repository_id = task->repository_id,
+        .run_no = run_no,
+        .status = RUN_QUEUED,
+        .branch = arena_printf(cx->arena, "drover/%s/%lld-%s", task->id.text, (long long)run_no,
+                               slug),
+        .rank = rank_of(cx->now_us, task->priority),
+        .requested_by = task->requested_by,
+        .task_type = task->task_type,
+        .queued_us = cx->now_us,
+        .updated_us = cx->now_us,
+    };
+    task->latest_run_id = flow->run.id;
+    task->status = task_status_of(RUN_QUEUED, false);
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK || config->timeouts.queue_ms == 0)
+        return rc;
+    struct timer_row timer = {
+        .kind = TIMER_QUEUE_DEADLINE,
+        .subject = flow->run.id,
+        .due_us = cx->now_us + config->timeouts.queue_ms * US_PER_MS,
+    };
+    cx_due(cx, timer.due_us);
+    return timers_set(cx->db, &timer, cx->err);
+}
+
+enum rc flow_tell_queued(struct cx *cx, struct flow *flow)
+{
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "runId", flow->run.id.text);
+    jw_kint(&note.jw, "runNo", flow->run.run_no);
+    jw_kint(&note.jw, "priority", flow->task.priority);
+    /* The run's chain of causes starts at the task. */
+    flow->run.last_event_id = flow->task.last_event_id;
+    return flow_tell(cx, flow, EV_RUN_QUEUED, &note);
+}
+
+static void project(struct cx *cx, struct flow *flow)
+{
+    bool deferred = flow->run.deferred_reason != NULL;
+    flow->task.status = task_status_of(flow->run.status, deferred);
+    flow->task.latest_run_id = flow->run.id;
+    if (run_is_terminal(flow->run.status)) {
+        flow->run.ended_us = cx->now_us;
+        flow->task.ended_us = cx->now_us;
+    }
+}
+
+enum rc flow_move(struct cx *cx, struct flow *flow, enum run_event event, const char *reason)
+{
+    enum run_status from = flow->run.status, to;
+    enum rc rc = run_step(from, event, &to);
+    if (rc != RC_OK)
+        return err_set(cx->err, rc, "ILLEGAL_TRANSITION", "run %s is %s and cannot take %s",
+                       flow->run.id.text, run_status_name(from), run_event_name(event));
+    flow->run.status = to;
+    if (to != RUN_QUEUED)
+        flow->run.deferred_reason = NULL;
+    project(cx, flow);
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "runId", flow->run.id.text);
+    jw_kstr(&note.jw, "fromStatus", run_status_name(from));
+    jw_kstr(&note.jw, "toStatus", run_status_name(to));
+    jw_kstr(&note.jw, "reason", reason);
+    return flow_tell(cx, flow, EV_RUN_STATUS_CHANGED, &note);
+}
+
+enum rc flow_enqueue(struct cx *cx, struct flow *flow, const char *step)
+{
+    struct job_row job = {0};
+    enum rc rc = assignment_make(cx, flow, step, &job);
+    if (rc == RC_OK)
+        rc = jobs_insert(cx->db, &job, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    flow->run.job_id = job.id;
+    cx_ready(cx, job.queue);
+    return RC_OK;
+}
+
+static enum rc enqueue_clean(struct cx *cx, struct flow *flow)
+{
+    struct id mover = flow->run.job_id;
+    enum rc rc = flow_enqueue(cx, flow, "clean");
+    flow->run.job_id = mover; /* Cleaning moves nothing on. */
+    return rc;
+}
+
+/* Questions that nobody needs to answer any more. */
+static enum rc close_approvals(struct cx *cx, struct flow *flow)
+{
+    struct approval_filter filter = {.status = "pending", .run_id = flow->run.id, .limit = 10};
+    struct approval_row *rows;
+    size_t count;
+    enum rc rc = approvals_list(cx->db, &filter, cx->arena, &rows, &count, cx->err);
+    for (size_t i = 0; rc == RC_OK && i < count; i++) {
+        rows[i].status = "cancelled";
+        rows[i].decided_us = cx->now_us;
+        rc = approvals_save(cx->db, &rows[i], cx->err);
+        if (rc == RC_OK)
+            rc = timers_clear_subject(cx->db, &rows[i].id, cx->err);
+    }
+    return rc;
+}
+
+static const struct {
+    const char *run, *task;
+} terminal_events[RUN_STATUS_COUNT] = {
+    [RUN_COMPLETED] = {EV_RUN_COMPLETED, EV_TASK_COMPLETED},
+    [RUN_FAILED] = {EV_RUN_FAILED, EV_TASK_FAILED},
+    [RUN_CANCELLED] = {EV_RUN_CANCELLED, EV_TASK_CANCELLED},
+    [RUN_TIMED_OUT] = {EV_RUN_TIMED_OUT, EV_TASK_TIMED_OUT},
+};
+
+static void write_ending(struct note *note, const struct flow *flow)
+{
+    note_open(note);
+    jw_kstr(&note->jw, "taskId", flow->task.id.text);
+    jw_kstr(&note->jw, "runId", flow->run.id.text);
+    jw_kint(&note->jw, "runNo", flow->run.run_no);
+    jw_optstr(&note->jw, "errorCode", flow->run.error_code);
+    jw_optstr(&note->jw, "errorMessage", flow->run.error_message);
+    jw_optstr(&note->jw, "requestedBy", flow->run.stop_by);
+    jw_kint(&note->jw, "attempts", flow->run.attempt);
+    jw_kreal(&note->jw, "costUsd", (double)flow->run.cost_microusd / 1e6);
+    if (!id_is_none(&flow->run.pull_request_id))
+        jw_kstr(&note->jw, "pullRequestId", flow->run.pull_request_id.text);
+}
+
+static enum rc tell_ending(struct cx *cx, struct flow *flow)
+{
+    assert(terminal_events[flow->run.status].run != NULL);
+    CLEANUP(note_release) struct note of_run, of_task;
+    write_ending(&of_run, flow);
+    write_ending(&of_task, flow);
+    enum rc rc = flow_tell(cx, flow, terminal_events[flow->run.status].run, &of_run);
+    if (rc == RC_OK)
+        rc = flow_tell_task(cx, flow, terminal_events[flow->run.status].task, &of_task);
+    return rc;
+}
+
+enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending)
+{
+    enum run_status before = flow->run.status;
+    enum rc rc = flow_move(cx, flow, ending->event, ending->message);
+    if (rc != RC_OK)
+        return rc;
+    flow->run.error_code = flow->task.error_code = ending->code;
+    flow->run.error_message = flow->task.error_message = ending->code ? ending->message : NULL;
+    flow->run.job_id = (struct id){0};
+    rc = tell_ending(cx, flow);
+    if (rc == RC_OK)
+        rc = timers_clear_subject(cx->db, &flow->run.id, cx->err);
+    if (rc == RC_OK && before == RUN_AWAITING_APPROVAL)
+        rc = close_approvals(cx, flow);
+    if (rc == RC_OK && before != RUN_QUEUED)
+        rc = enqueue_clean(cx, flow);
+    cx->round->admit = true;
+    return rc;
+}
+
+enum rc flow_end_stopped(struct cx *cx, struct flow *flow)
+{
+    assert(flow->run.stop != RUN_STOP_NONE);
+    bool cancel = flow->run.stop == RUN_STOP_CANCEL;
+    const char *by = flow->run.stop_by != NULL ? flow->run.stop_by : "drover";
+    const char *why = flow->run.stop_reason;
+    struct ending ending = {
+        .event = cancel ? RUN_EV_CANCEL : RUN_EV_TIME_OUT,
+        .code = cancel ? "cancelled" : "run_timed_out",
+        .message = !cancel       ? why
+                   : why != NULL ? arena_printf(cx->arena, "Cancelled by %s: %s", by, why)
+                                 : arena_printf(cx->arena, "Cancelled by %s", by),
+    };
+    return flow_end(cx, flow, &ending);
+}

@@ -1,0 +1,77 @@
+/*
+ * flow.h - a run and its task while a command works on them.
+ *
+ * The only code that moves a run: flow_move asks core/run.c, projects the task's status, and tells
+ * the log.  A command loads a flow, moves it, and saves it once.
+ *
+ * At any moment a run that is not finished has exactly one thing that will move it on: admission
+ * (queued), its job (job_id), or a person (an open approval).
+ */
+#ifndef CONTROL_FLOW_H
+#define CONTROL_FLOW_H
+#include "base/jw.h"
+#include "control/cx.h"
+#include "core/repo_config.h"
+#include "store/jobs.h"
+#include "store/runs.h"
+#include "store/tasks.h"
+
+#define TIMER_RUN_DEADLINE    "run_deadline"
+#define TIMER_QUEUE_DEADLINE  "queue_deadline"
+#define TIMER_STOP_DEADLINE   "stop_deadline"
+#define TIMER_APPROVAL_EXPIRY "approval_expiry"
+
+struct flow {
+    struct task_row task;
+    struct run_row run;
+    struct js *document; /* The configuration snapshot, parsed on first use. */
+    struct repo_config config;
+    bool has_config;
+};
+
+/* Loads run and task into the command's arena. */
+MUST_USE enum rc flow_load(struct cx *cx, const struct id *run_id, struct flow *ret_flow);
+/* The same for the latest run of a task. */
+MUST_USE enum rc flow_load_latest(struct cx *cx, const struct id *task_id, struct flow *ret_flow);
+void flow_release(struct flow *flow); /* For CLEANUP. */
+/* The configuration that was in force when the task came in. */
+MUST_USE enum rc flow_config(struct cx *cx, struct flow *flow, const struct repo_config **ret);
+MUST_USE enum rc flow_save(struct cx *cx, struct flow *flow);
+
+/* The data of an event, while it is written. */
+struct note {
+    struct buf buf;
+    struct jw jw;
+};
+void note_open(struct note *note); /* Begins the object. */
+void note_release(struct note *note);
+
+/* Appends an event of the run (with the next run_seq) or of its task.  note may be NULL: {}. */
+MUST_USE enum rc flow_tell(struct cx *cx, struct flow *flow, const char *type, struct note *note);
+MUST_USE enum rc flow_tell_task(struct cx *cx, struct flow *flow, const char *type,
+                                struct note *note);
+
+/* Fills flow->run as run number run_no of flow->task, queued; the caller inserts it. */
+MUST_USE enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no);
+/* agent.run.queued, the first event of a run. */
+MUST_USE enum rc flow_tell_queued(struct cx *cx, struct flow *flow);
+
+/* RC_CONFLICT when core refuses; else status, projection and agent.run.status.changed. */
+MUST_USE enum rc flow_move(struct cx *cx, struct flow *flow, enum run_event event,
+                           const char *reason);
+
+/* A job of the run for this step (prepare, hydrate, ...), which becomes its mover. */
+MUST_USE enum rc flow_enqueue(struct cx *cx, struct flow *flow, const char *step);
+
+struct ending {
+    enum run_event event; /* PUBLISHED, KEEP_PATCH, FAIL, CANCEL, TIME_OUT, ... */
+    const char *code;     /* NULL when completed. */
+    const char *message;
+};
+/* Moves to the terminal state, writes both rows' errors, tells run and task, drops timers and open
+   approvals, enqueues the cleaning, asks for admission.  The caller settles the job and saves. */
+MUST_USE enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending);
+
+/* Ends the run as its stop request says (cancelled or timed_out). */
+MUST_USE enum rc flow_end_stopped(struct cx *cx, struct flow *flow);
+#endif

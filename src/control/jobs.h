@@ -1,0 +1,123 @@
+/*
+ * jobs.h - commands of the job protocol: enqueue, lease, heartbeat, progress, complete, fail,
+ * release.  Every one takes many.
+ */
+#ifndef CONTROL_JOBS_H
+#define CONTROL_JOBS_H
+#include "base/js.h"
+#include "control/command.h"
+#include "store/jobs.h"
+
+enum {
+    JOBS_PER_CALL_MAX = 1000,
+    JOB_PAYLOAD_MAX = 256 * 1024,
+    JOB_RESULT_MAX = 10 * 1024,
+    JOB_WAIT_MS_MAX = 30000,
+    JOB_LEASE_MS_MIN = 100,
+    JOB_LEASE_MS_MAX = 12 * 3600 * 1000,
+    JOB_LEASE_MS_DEFAULT = 15000,
+    LEASE_QUEUES_MAX = 32
+};
+
+/* Queues of drover's own steps; others may not enqueue there. */
+#define STEP_QUEUE_PREFIX "drover."
+bool queue_name_valid(const char *name); /* [a-zA-Z0-9._-]{1,100} */
+
+struct job_spec {
+    const char *queue, *type;
+    struct str payload; /* JSON */
+    int64_t priority;
+    const char *ordering_key, *dedup_key; /* or NULL */
+    int64_t delay_us, ttl_us;             /* 0: none */
+    int64_t max_attempts;
+};
+struct enqueue_answer {
+    struct id id;
+    bool duplicate;
+};
+struct cmd_enqueue {
+    struct command base;
+    const struct job_spec *jobs;
+    size_t count;
+    struct enqueue_answer *answers;
+};
+struct cmd_enqueue *cmd_enqueue_new(void);
+
+struct cmd_lease {
+    struct command base;
+    const char *const *queues; /* NULL-terminated */
+    const char *worker;
+    int64_t max;
+    int64_t wait_us; /* 0: answer at once */
+    int64_t lease_us;
+    struct job_row *jobs; /* The answer. */
+    size_t job_count;
+};
+struct cmd_lease *cmd_lease_new(void);
+
+struct job_ref {
+    struct id id;
+    int64_t epoch;
+};
+struct job_answer {
+    bool ok;
+    bool cancel;      /* The work should stop. */
+    const char *code; /* NULL, LEASE_LOST, NOT_FOUND, ... */
+    enum job_state state;
+};
+struct cmd_heartbeat {
+    struct command base;
+    const char *worker;
+    const struct job_ref *leases;
+    size_t count;
+    int64_t extend_us;
+    struct job_answer *answers;
+};
+struct cmd_heartbeat *cmd_heartbeat_new(void);
+
+struct job_progress {
+    struct job_ref ref;
+    const struct js *events; /* Array of {type, data}; checked: known progress types only. */
+};
+struct cmd_progress {
+    struct command base;
+    const struct job_progress *jobs;
+    size_t count;
+    struct job_answer *answers;
+};
+struct cmd_progress *cmd_progress_new(void);
+
+struct job_done {
+    struct job_ref ref;
+    struct str result; /* JSON object, or empty */
+};
+struct cmd_complete {
+    struct command base;
+    const struct job_done *jobs;
+    size_t count;
+    struct job_answer *answers;
+};
+struct cmd_complete *cmd_complete_new(void);
+
+struct job_failed {
+    struct job_ref ref;
+    const char *code, *message;
+    bool retryable;
+    bool policy;
+};
+struct cmd_fail {
+    struct command base;
+    const struct job_failed *jobs;
+    size_t count;
+    struct job_answer *answers;
+};
+struct cmd_fail *cmd_fail_new(void);
+
+struct cmd_release { /* A worker gives jobs back in good order. */
+    struct command base;
+    const struct job_ref *leases;
+    size_t count;
+    struct job_answer *answers;
+};
+struct cmd_release *cmd_release_new(void);
+#endif

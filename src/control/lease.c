@@ -1,0 +1,232 @@
+/*
+ * lease.c - workers take jobs, keep them, and tell what goes on.
+ */
+#include "control/cx.h"
+#include "control/jobs.h"
+#include "control/pipeline.h"
+#include "control/stop.h"
+#include "core/event_types.h"
+#include <string.h>
+
+/* ---- lease ------------------------------------------------------------------------------ */
+
+static enum rc claim_from(struct cx *cx, struct cmd_lease *cmd, const char *queue)
+{
+    struct claim claim = {
+        .queue = queue,
+        .worker = cmd->worker,
+        .now_us = cx->now_us,
+        .until_us = cx->now_us + cmd->lease_us,
+        .limit = cmd->max - (int64_t)cmd->job_count,
+    };
+    struct job_row *rows;
+    size_t count;
+    enum rc rc = jobs_claim(cx->db, &claim, cx->arena, &rows, &count, cx->err);
+    if (rc != RC_OK || count == 0)
+        return rc;
+    cx_due(cx, claim.until_us);
+    for (size_t i = 0; i < count; i++) {
+        if (!id_is_none(&rows[i].run_id))
+            rc = pipeline_started(cx, &rows[i]);
+        if (rc != RC_OK)
+            return rc;
+        cmd->jobs[cmd->job_count++] = rows[i];
+    }
+    return RC_OK;
+}
+
+static enum rc apply_lease(struct cx *cx, struct command *command)
+{
+    struct cmd_lease *cmd = (struct cmd_lease *)command;
+    if (command->wait_until_us == 0) {
+        command->wait_until_us = cx->now_us + cmd->wait_us;
+        command->waiter = cmd->worker;
+        cmd->jobs = arena_array(cx->arena, (size_t)cmd->max, sizeof(*cmd->jobs));
+    }
+    cmd->job_count = 0;
+    if (command->abandoned)
+        return RC_OK; /* Nobody would hear of the jobs. */
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && cmd->queues[i] != NULL; i++)
+        if ((int64_t)cmd->job_count < cmd->max)
+            rc = claim_from(cx, cmd, cmd->queues[i]);
+    return rc;
+}
+
+static bool lease_may_wait(const struct command *command)
+{
+    const struct cmd_lease *cmd = (const struct cmd_lease *)command;
+    return cmd->job_count == 0 && cmd->wait_us > 0;
+}
+
+static bool lease_wants(const struct command *command, const char *queue)
+{
+    const struct cmd_lease *cmd = (const struct cmd_lease *)command;
+    for (size_t i = 0; cmd->queues[i] != NULL; i++)
+        if (strcmp(cmd->queues[i], queue) == 0)
+            return true;
+    return false;
+}
+
+static const struct command_ops lease_ops = {
+    .name = "lease", .apply = apply_lease, .may_wait = lease_may_wait, .wants = lease_wants};
+
+struct cmd_lease *cmd_lease_new(void)
+{
+    return command_new(&lease_ops, sizeof(struct cmd_lease));
+}
+
+/* ---- heartbeat and progress ------------------------------------------------------------- */
+
+/* The job, when this lease still holds it; else the answer says why not. */
+static enum rc load_leased(struct cx *cx, const struct job_ref *ref, struct job_row *ret_job,
+                           struct job_answer *ret_answer)
+{
+    *ret_answer = (struct job_answer){.ok = false};
+    enum rc rc = jobs_get(cx->db, &ref->id, cx->arena, ret_job, cx->err);
+    if (rc == RC_NOT_FOUND) {
+        ret_answer->code = "NOT_FOUND";
+        return RC_OK;
+    }
+    if (rc != RC_OK)
+        return rc;
+    ret_answer->state = ret_job->life.state;
+    ret_answer->ok = ret_job->life.state == JOB_LEASED && ret_job->life.epoch == ref->epoch;
+    if (!ret_answer->ok)
+        ret_answer->code = "LEASE_LOST";
+    return RC_OK;
+}
+
+static enum rc beat_one(struct cx *cx, const struct cmd_heartbeat *cmd, size_t i)
+{
+    struct job_answer *answer = &cmd->answers[i];
+    struct job_row job;
+    enum rc rc = load_leased(cx, &cmd->leases[i], &job, answer);
+    if (rc != RC_OK || !answer->ok)
+        return rc;
+    if (!id_is_none(&job.run_id)) {
+        struct run_row run;
+        rc = runs_get(cx->db, &job.run_id, cx->arena, &run, cx->err);
+        if (rc != RC_OK)
+            return rc;
+        answer->cancel = stop_reaches_step(&run, job.type);
+    }
+    struct job_input input = {.event = JOB_EV_RENEW,
+                              .now_us = cx->now_us,
+                              .epoch = cmd->leases[i].epoch,
+                              .lease_us = cmd->extend_us};
+    rc = job_step(&job.life, &input, &job.life);
+    return rc == RC_OK ? jobs_save(cx->db, &job, cx->err) : rc;
+}
+
+static enum rc apply_heartbeat(struct cx *cx, struct command *command)
+{
+    struct cmd_heartbeat *cmd = (struct cmd_heartbeat *)command;
+    cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
+        rc = beat_one(cx, cmd, i);
+    return rc;
+}
+
+static const struct command_ops heartbeat_ops = {.name = "heartbeat", .apply = apply_heartbeat};
+
+struct cmd_heartbeat *cmd_heartbeat_new(void)
+{
+    return command_new(&heartbeat_ops, sizeof(struct cmd_heartbeat));
+}
+
+enum { PROGRESS_EVENTS_MAX = 200, PROGRESS_DATA_MAX = 16 * 1024 };
+
+/* What a worker may say of its run while it works; all else is decided here. */
+static const char *const progress_types[] = {
+    EV_AGENT_MESSAGE,    EV_TOOL_CALL_STARTED,     EV_TOOL_CALL_COMPLETED,
+    EV_TOOL_CALL_FAILED, EV_MODEL_TURN_COMPLETED,  EV_VERIFICATION_STARTED,
+    EV_JUDGE_STARTED,    EV_PR_CREATION_REQUESTED, EV_COST_RECORDED,
+};
+
+static const char *progress_type(const struct js *event)
+{
+    const char *type = js_get_str(event, "type", "");
+    for (size_t i = 0; i < COUNT_OF(progress_types); i++)
+        if (strcmp(progress_types[i], type) == 0)
+            return progress_types[i];
+    return NULL;
+}
+
+static enum rc check_progress(struct cx *cx, const struct js *events)
+{
+    size_t count = js_count(events);
+    if (js_type(events) != JS_ARRAY || count > PROGRESS_EVENTS_MAX)
+        return err_field(cx->err, RC_INVALID, "INVALID_FIELD", "events",
+                         "events must be an array of at most %d", PROGRESS_EVENTS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const struct js *event = js_at(events, i);
+        if (progress_type(event) == NULL)
+            return err_field(cx->err, RC_INVALID, "INVALID_FIELD", "events",
+                             "events[%zu].type is not one that a worker may send", i);
+        if (js_type(js_get(event, "data")) != JS_OBJECT)
+            return err_field(cx->err, RC_INVALID, "INVALID_FIELD", "events",
+                             "events[%zu].data must be an object", i);
+        if (strlen(js_text(js_get(event, "data"), cx->arena)) > PROGRESS_DATA_MAX)
+            return err_field(cx->err, RC_TOO_LARGE, "EVENT_TOO_LARGE", "events",
+                             "events[%zu].data passes %d bytes", i, PROGRESS_DATA_MAX);
+    }
+    return RC_OK;
+}
+
+static enum rc tell_progress(struct cx *cx, struct flow *flow, const struct js *events)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < js_count(events); i++) {
+        const struct js *event = js_at(events, i);
+        const char *data = js_text(js_get(event, "data"), cx->arena);
+        struct event fact = {
+            .type = progress_type(event),
+            .task_id = flow->task.id,
+            .run_id = flow->run.id,
+            .subject = arena_printf(cx->arena, "run/%s", flow->run.id.text),
+            .run_seq = ++flow->run.event_seq,
+            .correlation_id = flow->task.id,
+            .causation_id = flow->run.last_event_id,
+            .data = str_of(data),
+        };
+        rc = cx_append(cx, &fact, &flow->run.last_event_id);
+    }
+    return rc;
+}
+
+static enum rc progress_one(struct cx *cx, const struct job_progress *progress,
+                            struct job_answer *answer)
+{
+    struct job_row job;
+    enum rc rc = load_leased(cx, &progress->ref, &job, answer);
+    if (rc != RC_OK || !answer->ok || id_is_none(&job.run_id))
+        return rc;
+    CLEANUP(flow_release) struct flow flow = {0};
+    rc = flow_load(cx, &job.run_id, &flow);
+    if (rc != RC_OK)
+        return rc;
+    answer->cancel = stop_reaches_step(&flow.run, job.type);
+    rc = tell_progress(cx, &flow, progress->events);
+    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+}
+
+static enum rc apply_progress(struct cx *cx, struct command *command)
+{
+    struct cmd_progress *cmd = (struct cmd_progress *)command;
+    cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
+        rc = check_progress(cx, cmd->jobs[i].events);
+    for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
+        rc = progress_one(cx, &cmd->jobs[i], &cmd->answers[i]);
+    return rc;
+}
+
+static const struct command_ops progress_ops = {.name = "progress", .apply = apply_progress};
+
+struct cmd_progress *cmd_progress_new(void)
+{
+    return command_new(&progress_ops, sizeof(struct cmd_progress));
+}

@@ -1,0 +1,208 @@
+/*
+ * pipeline.c - see pipeline.h.  The meaning of each step's result stands in results.c.
+ */
+#include "control/pipeline.h"
+#include "control/results.h"
+#include "control/settle.h"
+#include "core/event_types.h"
+#include <string.h>
+
+/* RC_NOT_FOUND when the job does not move its run. */
+static enum rc load_mover(struct cx *cx, const struct job_row *job, struct flow *ret_flow)
+{
+    if (id_is_none(&job->run_id))
+        return RC_NOT_FOUND;
+    enum rc rc = flow_load(cx, &job->run_id, ret_flow);
+    if (rc == RC_NOT_FOUND)
+        return err_set(cx->err, RC_CORRUPT, "RUN_MISSING", "job %s has no run", job->id.text);
+    if (rc == RC_OK && !id_same(&ret_flow->run.job_id, &job->id))
+        return RC_NOT_FOUND;
+    return rc;
+}
+
+static void write_step(struct note *note, const struct job_row *job)
+{
+    note_open(note);
+    jw_kstr(&note->jw, "step", job->type);
+    jw_kstr(&note->jw, "jobId", job->id.text);
+}
+
+enum rc pipeline_started(struct cx *cx, const struct job_row *job)
+{
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = load_mover(cx, job, &flow);
+    if (rc != RC_OK)
+        return rc == RC_NOT_FOUND ? RC_OK : rc;
+    CLEANUP(note_release) struct note note;
+    write_step(&note, job);
+    jw_kstr(&note.jw, "worker", job->worker);
+    jw_kint(&note.jw, "try", job->life.attempt + 1);
+    rc = flow_tell(cx, &flow, EV_STEP_STARTED, &note);
+    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+}
+
+static const struct step {
+    const char *type;
+    enum run_status status; /* The state in which the step's job moves the run. */
+    enum rc (*done)(struct cx *cx, struct flow *flow, const struct js *result);
+} steps[] = {
+    {"prepare", RUN_PREPARING, result_of_prepare},
+    {"hydrate", RUN_CONTEXT_LOADING, result_of_hydrate},
+    {"agent", RUN_RUNNING, result_of_agent},
+    {"verify", RUN_VERIFYING, result_of_verify},
+    {"judge", RUN_JUDGING, result_of_judge},
+    {"publish", RUN_CREATING_PR, result_of_publish},
+};
+
+static const struct step *find_step(const char *type)
+{
+    for (size_t i = 0; i < COUNT_OF(steps); i++)
+        if (strcmp(steps[i].type, type) == 0)
+            return &steps[i];
+    return NULL;
+}
+
+enum rc pipeline_check_result(const struct job_row *job, struct str result, struct js **ret_tree,
+                              struct err *err)
+{
+    const struct step *step = find_step(job->type);
+    if (id_is_none(&job->run_id) || step == NULL) {
+        *ret_tree = NULL;
+        return RC_OK;
+    }
+    CLEANUP(js_freep) struct js *tree = NULL;
+    enum rc rc = js_parse(result.at, result.len, &tree, err);
+    if (rc == RC_OK)
+        rc = result_check(job->type, tree, err);
+    if (rc != RC_OK)
+        return rc;
+    *ret_tree = tree;
+    tree = NULL;
+    return RC_OK;
+}
+
+enum rc pipeline_completed(struct cx *cx, const struct job_row *job, const struct js *result)
+{
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = load_mover(cx, job, &flow);
+    if (rc != RC_OK)
+        return rc == RC_NOT_FOUND ? RC_OK : rc;
+    const struct step *step = find_step(job->type);
+    if (step == NULL || step->status != flow.run.status)
+        return err_set(cx->err, RC_CORRUPT, "STEP_OUT_OF_PLACE", "step %s of run %s while it is %s",
+                       job->type, flow.run.id.text, run_status_name(flow.run.status));
+    CLEANUP(note_release) struct note note;
+    write_step(&note, job);
+    rc = flow_tell(cx, &flow, EV_STEP_COMPLETED, &note);
+    if (rc == RC_OK)
+        rc = result_link_artifacts(cx, &flow, result);
+    /* Once somebody asked to stop, work is not worth judging; a PR is worth recording. */
+    if (rc == RC_OK && flow.run.stop != RUN_STOP_NONE && strcmp(job->type, "publish") != 0)
+        rc = flow_end_stopped(cx, &flow);
+    else if (rc == RC_OK)
+        rc = step->done(cx, &flow, result);
+    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+}
+
+enum rc pipeline_failed(struct cx *cx, const struct job_row *job, const char *code,
+                        const char *message)
+{
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = load_mover(cx, job, &flow);
+    if (rc != RC_OK)
+        return rc == RC_NOT_FOUND ? RC_OK : rc;
+    bool again = !job_is_settled(job->life.state);
+    CLEANUP(note_release) struct note note;
+    write_step(&note, job);
+    jw_kstr(&note.jw, "errorCode", code);
+    jw_kstr(&note.jw, "errorMessage", message);
+    if (again)
+        jw_kint(&note.jw, "retryInMs", (job->life.due_us - cx->now_us) / US_PER_MS);
+    rc = flow_tell(cx, &flow, EV_STEP_FAILED, &note);
+    if (rc == RC_OK && flow.run.stop != RUN_STOP_NONE) {
+        struct job_row copy = *job;
+        if (again)
+            rc = settle_cancel(cx, &copy);
+        if (rc == RC_OK)
+            rc = flow_end_stopped(cx, &flow);
+    } else if (rc == RC_OK && !again) {
+        bool timed_out = strcmp(code, "step_timed_out") == 0;
+        struct ending ending = {
+            .event = timed_out ? RUN_EV_TIME_OUT : RUN_EV_FAIL, .code = code, .message = message};
+        rc = flow_end(cx, &flow, &ending);
+    }
+    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+}
+
+/* ---- a lost worker ---------------------------------------------------------------------- */
+
+static enum rc tell_lost(struct cx *cx, struct flow *flow, const struct job_row *job,
+                         const char *worker)
+{
+    CLEANUP(note_release) struct note missed, recovered;
+    write_step(&missed, job);
+    jw_kstr(&missed.jw, "worker", worker);
+    write_step(&recovered, job);
+    jw_kint(&recovered.jw, "lost", flow->run.lost);
+    enum rc rc = flow_tell(cx, flow, EV_RUN_HEARTBEAT_MISSED, &missed);
+    if (rc == RC_OK && flow->run.stop == RUN_STOP_NONE && !job_is_settled(job->life.state))
+        rc = flow_tell(cx, flow, EV_RUN_RECOVERED, &recovered);
+    return rc;
+}
+
+/* The tree that the agent worked in is not to be trusted: prepare builds it anew from the base
+   commit and the latest patch. */
+static enum rc prepare_again(struct cx *cx, struct flow *flow, struct job_row *job)
+{
+    enum rc rc = settle_cancel(cx, job);
+    if (rc == RC_OK)
+        rc = flow_move(cx, flow, RUN_EV_LOSE, "The agent's worker is gone; its tree is made anew");
+    return rc == RC_OK ? flow_enqueue(cx, flow, "prepare") : rc;
+}
+
+enum rc pipeline_lost(struct cx *cx, struct job_row *job, const char *worker)
+{
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = load_mover(cx, job, &flow);
+    if (rc != RC_OK)
+        return rc == RC_NOT_FOUND ? RC_OK : rc;
+    flow.run.lost++;
+    rc = tell_lost(cx, &flow, job, worker);
+    if (rc != RC_OK)
+        return rc;
+    bool settled = job_is_settled(job->life.state);
+    if (flow.run.stop != RUN_STOP_NONE) {
+        rc = settled ? RC_OK : settle_cancel(cx, job);
+        if (rc == RC_OK)
+            rc = flow_end_stopped(cx, &flow);
+    } else if (settled || flow.run.lost >= JOB_LOST_MAX) {
+        rc = settled ? RC_OK : settle_cancel(cx, job);
+        struct ending ending = {
+            .event = RUN_EV_FAIL,
+            .code = "poison",
+            .message = arena_printf(cx->arena, "%lld workers were lost while working on this run",
+                                    (long long)flow.run.lost),
+        };
+        if (rc == RC_OK)
+            rc = flow_end(cx, &flow, &ending);
+    } else if (strcmp(job->type, "agent") == 0) {
+        rc = prepare_again(cx, &flow, job);
+    }
+    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+}
+
+enum rc pipeline_released(struct cx *cx, struct job_row *job)
+{
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = load_mover(cx, job, &flow);
+    if (rc != RC_OK)
+        return rc == RC_NOT_FOUND ? RC_OK : rc;
+    if (flow.run.stop != RUN_STOP_NONE) {
+        rc = settle_cancel(cx, job);
+        if (rc == RC_OK)
+            rc = flow_end_stopped(cx, &flow);
+    } else if (strcmp(job->type, "agent") == 0) {
+        rc = prepare_again(cx, &flow, job);
+    }
+    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+}

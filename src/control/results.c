@@ -1,0 +1,320 @@
+/*
+ * results.c - prepare, hydrate, agent and publish; results_check.c has verify and judge.
+ */
+#include "control/results.h"
+#include "control/pipeline.h"
+#include "core/event_types.h"
+#include "core/infer.h"
+#include "store/artifacts.h"
+#include "store/patches.h"
+#include "store/pull_requests.h"
+#include <math.h>
+#include <string.h>
+
+enum { RESULT_ARTIFACTS_MAX = 64 };
+
+/* ---- shape ------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *step;
+    const char *member; /* Dotted. */
+    enum js_type type;
+} required[] = {
+    {"prepare", "baseCommit", JS_STRING}, {"hydrate", "promptSha256", JS_STRING},
+    {"agent", "outcome", JS_STRING},      {"agent", "report", JS_STRING},
+    {"verify", "verdict", JS_STRING},     {"verify", "checks", JS_ARRAY},
+    {"judge", "verdict", JS_STRING},      {"publish", "number", JS_INT},
+    {"publish", "headCommit", JS_STRING},
+};
+
+enum rc result_check(const char *step, const struct js *result, struct err *err)
+{
+    if (js_type(result) != JS_OBJECT)
+        return err_set(err, RC_INVALID, "INVALID_RESULT", "the result of %s must be an object",
+                       step);
+    for (size_t i = 0; i < COUNT_OF(required); i++) {
+        if (strcmp(required[i].step, step) != 0)
+            continue;
+        if (js_type(js_path(result, required[i].member)) != required[i].type)
+            return err_field(err, RC_INVALID, "INVALID_RESULT", required[i].member,
+                             "the result of %s needs %s as %s", step, required[i].member,
+                             js_type_name(required[i].type));
+    }
+    const struct js *artifacts = js_get(result, "artifacts");
+    for (size_t i = 0; i < js_count(artifacts); i++)
+        if (!sha256_text_valid(js_get_str(js_at(artifacts, i), "sha256", "")))
+            return err_field(err, RC_INVALID, "INVALID_RESULT", "artifacts",
+                             "artifact %zu has no sha256", i);
+    return RC_OK;
+}
+
+enum rc result_link_artifacts(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    const struct js *artifacts = js_get(result, "artifacts");
+    size_t count = js_count(artifacts);
+    for (size_t i = 0; i < count && i < RESULT_ARTIFACTS_MAX; i++) {
+        const struct js *artifact = js_at(artifacts, i);
+        struct artifact_row row = {
+            .run_id = flow->run.id,
+            .kind = js_get_str(artifact, "kind", "file"),
+            .name = js_get_str(artifact, "name", "artifact"),
+            .sha256 = js_get_str(artifact, "sha256", ""),
+            .bytes = js_get_int(artifact, "bytes", 0),
+            .created_us = cx->now_us,
+        };
+        enum rc rc = artifacts_link(cx->db, &row, cx->err);
+        if (rc != RC_OK)
+            return rc;
+    }
+    return RC_OK;
+}
+
+static const char *keep(struct cx *cx, const struct js *result, const char *key)
+{
+    return arena_strdup(cx->arena, js_get_str(result, key, NULL));
+}
+
+/* ---- prepare and hydrate ---------------------------------------------------------------- */
+
+/* Attempt 1, or the same attempt again when a worker was lost in it. */
+static enum rc start_agent(struct cx *cx, struct flow *flow, const char *reason)
+{
+    enum rc rc = flow_move(cx, flow, RUN_EV_HYDRATED, reason);
+    if (rc != RC_OK)
+        return rc;
+    if (flow->run.attempt == 0) {
+        flow->run.attempt = 1;
+        flow->run.used[BUDGET_AGENT] = 1;
+    }
+    return flow_enqueue(cx, flow, "agent");
+}
+
+static enum rc tell_started(struct cx *cx, struct flow *flow)
+{
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "runId", flow->run.id.text);
+    jw_kstr(&note.jw, "taskId", flow->task.id.text);
+    jw_kint(&note.jw, "runNo", flow->run.run_no);
+    jw_kstr(&note.jw, "repositoryId", flow->task.repository_id.text);
+    jw_kstr(&note.jw, "baseCommit", flow->run.base_commit);
+    jw_kstr(&note.jw, "branch", flow->run.branch);
+    return flow_tell(cx, flow, EV_RUN_STARTED, &note);
+}
+
+enum rc result_of_prepare(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    enum rc rc = RC_OK;
+    if (flow->run.base_commit == NULL) {
+        flow->run.base_commit = keep(cx, result, "baseCommit");
+        flow->run.started_us = cx->now_us;
+        rc = tell_started(cx, flow);
+    }
+    if (rc == RC_OK)
+        rc = flow_move(cx, flow, RUN_EV_PREPARED, "Worktree ready");
+    if (rc != RC_OK)
+        return rc;
+    if (flow->run.prompt_sha256 != NULL)
+        return start_agent(cx, flow, "Resumed with the prompt made before");
+    return flow_enqueue(cx, flow, "hydrate");
+}
+
+enum rc result_of_hydrate(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    flow->run.prompt_sha256 = keep(cx, result, "promptSha256");
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "runId", flow->run.id.text);
+    jw_kstr(&note.jw, "promptSha256", flow->run.prompt_sha256);
+    jw_kraw(&note.jw, "sources", str_of(js_text(js_get(result, "sources"), cx->arena)));
+    jw_kint(&note.jw, "tokenEstimate", js_get_int(result, "tokenEstimate", 0));
+    jw_kbool(&note.jw, "truncated", js_get_bool(result, "truncated", false));
+    enum rc rc = flow_tell(cx, flow, EV_CONTEXT_LOADED, &note);
+    return rc == RC_OK ? start_agent(cx, flow, "Prompt ready") : rc;
+}
+
+/* ---- agent ------------------------------------------------------------------------------ */
+
+static void add_usage(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    flow->run.turns += js_get_int(result, "turns", 0);
+    flow->run.tokens_in += js_get_int(result, "inputTokens", 0);
+    flow->run.tokens_out += js_get_int(result, "outputTokens", 0);
+    double usd = js_num(js_get(result, "costUsd"), 0);
+    if (usd > 0 && usd < 1e6)
+        flow->run.cost_microusd += (int64_t)llround(usd * 1e6);
+    const char *model = keep(cx, result, "model");
+    if (model != NULL)
+        flow->run.model = model;
+}
+
+static enum report parse_report(const struct js *result)
+{
+    const char *report = js_get_str(result, "report", "unknown");
+    if (strcmp(report, "success") == 0)
+        return REPORT_SUCCESS;
+    return strcmp(report, "error") == 0 ? REPORT_ERROR : REPORT_UNKNOWN;
+}
+
+static const struct {
+    const char *outcome;
+    struct ending ending;
+} agent_stops[] = {
+    {"timed_out", {RUN_EV_TIME_OUT, "agent_timed_out", "The agent passed its time limit"}},
+    {"idle_timed_out",
+     {RUN_EV_TIME_OUT, "agent_idle_timed_out", "The agent gave no sign of life for too long"}},
+    {"turn_limit", {RUN_EV_FAIL, "max_turns_exceeded", "The agent passed its limit of turns"}},
+    {"budget_limit", {RUN_EV_FAIL, "max_budget_exceeded", "The agent passed its cost budget"}},
+};
+
+static const struct ending *agent_stop(const struct js *result)
+{
+    const char *outcome = js_get_str(result, "outcome", "");
+    for (size_t i = 0; i < COUNT_OF(agent_stops); i++)
+        if (strcmp(agent_stops[i].outcome, outcome) == 0)
+            return &agent_stops[i].ending;
+    return NULL;
+}
+
+static enum rc supersede_patch(struct cx *cx, struct flow *flow)
+{
+    if (id_is_none(&flow->run.patch_id))
+        return RC_OK;
+    enum rc rc = patches_set_status(cx->db, &flow->run.patch_id, "superseded", cx->err);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "patchId", flow->run.patch_id.text);
+    return flow_tell(cx, flow, EV_PATCH_SUPERSEDED, &note);
+}
+
+static enum rc tell_patch(struct cx *cx, struct flow *flow, const struct patch_row *patch)
+{
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "patchId", patch->id.text);
+    jw_kstr(&note.jw, "runId", flow->run.id.text);
+    jw_kint(&note.jw, "attemptNo", patch->attempt_no);
+    jw_kint(&note.jw, "filesChanged", patch->files);
+    jw_kint(&note.jw, "linesAdded", patch->lines_added);
+    jw_kint(&note.jw, "linesDeleted", patch->lines_deleted);
+    jw_kstr(&note.jw, "diffArtifactId", patch->sha256);
+    jw_kstr(&note.jw, "treeHash", patch->tree_hash);
+    jw_kstr(&note.jw, "summary", patch->summary);
+    return flow_tell(cx, flow, EV_PATCH_CREATED, &note);
+}
+
+static enum rc record_patch(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    const struct js *patch = js_get(result, "patch");
+    struct patch_row row = {
+        .id = cx_id(cx),
+        .run_id = flow->run.id,
+        .attempt_no = flow->run.attempt,
+        .sha256 = keep(cx, patch, "sha256"),
+        .base_commit = flow->run.base_commit,
+        .tree_hash = keep(cx, patch, "treeHash"),
+        .files = js_get_int(patch, "files", 0),
+        .lines_added = js_get_int(patch, "linesAdded", 0),
+        .lines_deleted = js_get_int(patch, "linesDeleted", 0),
+        .summary = keep(cx, result, "summary"),
+        .status = "created",
+        .created_us = cx->now_us,
+    };
+    enum rc rc = supersede_patch(cx, flow);
+    if (rc == RC_OK)
+        rc = patches_insert(cx->db, &row, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    flow->run.patch_id = row.id;
+    flow->run.patch_sha256 = row.sha256;
+    return tell_patch(cx, flow, &row);
+}
+
+static enum rc fail_agent(struct cx *cx, struct flow *flow, const struct inference *inference,
+                          const struct js *result)
+{
+    const char *said = js_get_str(result, "error", NULL);
+    struct ending ending = {
+        .event = RUN_EV_FAIL,
+        .code = inference->code,
+        .message = text_empty(said) ? inference->message
+                                    : arena_printf(cx->arena, "%s: %s", inference->message, said),
+    };
+    return flow_end(cx, flow, &ending);
+}
+
+enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    add_usage(cx, flow, result);
+    const struct ending *stop = agent_stop(result);
+    if (stop != NULL)
+        return flow_end(cx, flow, stop);
+    bool has_patch = js_type(js_get(result, "patch")) == JS_OBJECT;
+    /* The worker has weighed completion record, adapter and exit code already. */
+    struct session_facts facts = {.completion = parse_report(result), .has_commits = has_patch};
+    struct inference inference = infer_outcome(&facts);
+    if (!inference.completed)
+        return fail_agent(cx, flow, &inference, result);
+    enum rc rc = record_patch(cx, flow, result);
+    if (rc == RC_OK)
+        rc = flow_move(cx, flow, RUN_EV_PATCHED, "Patch made; verification follows");
+    return rc == RC_OK ? flow_enqueue(cx, flow, "verify") : rc;
+}
+
+/* ---- publish ---------------------------------------------------------------------------- */
+
+static const char *title_of(struct cx *cx, const struct task_row *task)
+{
+    if (task->description == NULL)
+        return arena_printf(cx->arena, "Issue #%lld", (long long)task->issue_number);
+    size_t line = strcspn(task->description, "\r\n");
+    return arena_strndup(cx->arena, task->description, line < 200 ? line : 200);
+}
+
+static enum rc record_pull_request(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    struct pull_request_row row = {
+        .id = cx_id(cx),
+        .number = js_get_int(result, "number", 0),
+        .repository_id = flow->task.repository_id,
+        .task_id = flow->task.id,
+        .run_id = flow->run.id,
+        .branch = flow->run.branch,
+        .target_branch = flow->task.target_branch,
+        .url = keep(cx, result, "url"),
+        .title = title_of(cx, &flow->task),
+        .status = "open",
+        .draft = js_get_bool(result, "draft", true),
+        .head_commit = keep(cx, result, "headCommit"),
+        .created_us = cx->now_us,
+        .updated_us = cx->now_us,
+    };
+    enum rc rc = pull_requests_insert(cx->db, &row, cx->err);
+    if (rc != RC_OK)
+        return rc == RC_CONFLICT ? err_wrap(cx->err, RC_CORRUPT, "a second pull request") : rc;
+    flow->run.pull_request_id = row.id;
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "pullRequestId", row.id.text);
+    jw_kint(&note.jw, "number", row.number);
+    jw_kstr(&note.jw, "url", row.url);
+    jw_kstr(&note.jw, "branch", row.branch);
+    jw_kstr(&note.jw, "headCommit", row.head_commit);
+    jw_kbool(&note.jw, "draft", row.draft);
+    return flow_tell(cx, flow, EV_PR_CREATED, &note);
+}
+
+enum rc result_of_publish(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    enum rc rc = record_pull_request(cx, flow, result);
+    if (rc == RC_OK)
+        rc = patches_set_status(cx->db, &flow->run.patch_id, "published", cx->err);
+    if (rc != RC_OK)
+        return rc;
+    if (flow->run.stop == RUN_STOP_CANCEL)
+        return flow_end_stopped(cx, flow);
+    struct ending ending = {.event = RUN_EV_PUBLISHED, .message = "Pull request opened"};
+    return flow_end(cx, flow, &ending);
+}

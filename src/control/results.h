@@ -1,0 +1,26 @@
+/*
+ * results.h - the meaning of each step's result for the run; see docs/PROTOCOL.md for the shapes.
+ */
+#ifndef CONTROL_RESULTS_H
+#define CONTROL_RESULTS_H
+#include "control/flow.h"
+
+/* Has the members that the step must report? */
+MUST_USE enum rc result_check(const char *step, const struct js *result, struct err *err);
+MUST_USE enum rc result_link_artifacts(struct cx *cx, struct flow *flow, const struct js *result);
+
+MUST_USE enum rc result_of_prepare(struct cx *cx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_hydrate(struct cx *cx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_verify(struct cx *cx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_judge(struct cx *cx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_publish(struct cx *cx, struct flow *flow, const struct js *result);
+
+/* Sends the run back to the agent with feedback, or ends it when the budget is used up. */
+struct repair {
+    const char *reason;          /* verification_failed, judge_failed */
+    const char *summary;         /* For people. */
+    const char *feedback_sha256; /* What the agent gets to read. */
+};
+MUST_USE enum rc result_repair(struct cx *cx, struct flow *flow, const struct repair *repair);
+#endif

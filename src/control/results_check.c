@@ -1,0 +1,290 @@
+/*
+ * results_check.c - what verification and judging mean for the run: on, back to the agent, or out.
+ */
+#include "control/pipeline.h"
+#include "control/results.h"
+#include "core/event_types.h"
+#include "core/policy.h"
+#include "store/approvals.h"
+#include "store/patches.h"
+#include "store/timers.h"
+#include "store/verifications.h"
+#include <string.h>
+
+enum { RESULT_CHECKS_MAX = 64 };
+
+/* ---- repair ----------------------------------------------------------------------------- */
+
+static struct spending spent_so_far(struct cx *cx, const struct run_row *run)
+{
+    struct spending spending = {
+        .cost_microusd = run->cost_microusd,
+        .wall_us = run->started_us > 0 ? cx->now_us - run->started_us : 0,
+    };
+    memcpy(spending.used, run->used, sizeof(spending.used));
+    return spending;
+}
+
+/* One more of this kind; RC_LIMIT when the budget is used up. */
+static enum rc spend(struct cx *cx, struct flow *flow, enum budget_kind kind)
+{
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    struct budget budget = config->budget;
+    budget.cost_microusd_max = flow->task.max_budget_microusd;
+    struct spending before = spent_so_far(cx, &flow->run), after;
+    rc = budget_spend(&budget, &before, kind, &after, cx->err);
+    if (rc == RC_OK)
+        memcpy(flow->run.used, after.used, sizeof(flow->run.used));
+    return rc;
+}
+
+static enum rc give_up(struct cx *cx, struct flow *flow, const struct repair *repair)
+{
+    struct ending ending = {
+        .event = RUN_EV_FAIL,
+        .code = "retry_budget_exhausted",
+        .message = arena_printf(cx->arena, "%s. The last failure (%s): %s", cx->err->text,
+                                repair->reason, repair->summary),
+    };
+    err_clear(cx->err);
+    return flow_end(cx, flow, &ending);
+}
+
+enum rc result_repair(struct cx *cx, struct flow *flow, const struct repair *repair)
+{
+    enum rc rc = spend(cx, flow, BUDGET_AGENT);
+    if (rc == RC_LIMIT)
+        return give_up(cx, flow, repair);
+    if (rc != RC_OK)
+        return rc;
+    flow->run.attempt++;
+    flow->run.feedback_sha256 = repair->feedback_sha256;
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "reason", repair->reason);
+    jw_kint(&note.jw, "attempt", flow->run.attempt);
+    jw_kstr(&note.jw, "summary", repair->summary);
+    jw_kstr(&note.jw, "feedbackArtifactId", repair->feedback_sha256);
+    rc = flow_tell(cx, flow, EV_RUN_RETRY_WITH_FEEDBACK, &note);
+    if (rc == RC_OK)
+        rc = flow_move(cx, flow, RUN_EV_REPAIR, "The failure goes back to the agent");
+    return rc == RC_OK ? flow_enqueue(cx, flow, "agent") : rc;
+}
+
+/* ---- verify ----------------------------------------------------------------------------- */
+
+static const char *const verify_events[VERIFY_STATUS_COUNT] = {
+    [VERIFY_PASSED] = EV_VERIFICATION_PASSED,   [VERIFY_FAILED] = EV_VERIFICATION_FAILED,
+    [VERIFY_ERRORED] = EV_VERIFICATION_ERRORED, [VERIFY_TIMED_OUT] = EV_VERIFICATION_TIMED_OUT,
+    [VERIFY_SKIPPED] = EV_VERIFICATION_SKIPPED,
+};
+
+static enum rc record_check(struct cx *cx, struct flow *flow, const struct js *check,
+                            enum verify_status *ret_status)
+{
+    enum verify_status status;
+    if (!verify_status_parse(js_get_str(check, "status", ""), &status))
+        status = VERIFY_ERRORED;
+    struct verification_row row = {
+        .id = cx_id(cx),
+        .run_id = flow->run.id,
+        .patch_id = flow->run.patch_id,
+        .name = js_get_str(check, "name", "check"),
+        .command = js_get_str(check, "command", ""),
+        .status = status,
+        .exit_code = js_get_int(check, "exitCode", -1),
+        .category = js_get_str(check, "category", ""),
+        .summary = js_get_str(check, "summary", ""),
+        .report_sha256 = js_get_str(check, "reportSha256", NULL),
+        .duration_ms = js_get_int(check, "durationMs", 0),
+        .created_us = cx->now_us,
+    };
+    enum rc rc = verifications_insert(cx->db, &row, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    *ret_status = status;
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "verificationAttemptId", row.id.text);
+    jw_kstr(&note.jw, "name", row.name);
+    jw_kstr(&note.jw, "verifierName", row.name);
+    jw_kstr(&note.jw, "command", row.command);
+    jw_kint(&note.jw, "exitCode", row.exit_code);
+    jw_optstr(&note.jw, "failureCategory", row.category);
+    jw_optstr(&note.jw, "reportArtifactId", row.report_sha256);
+    jw_kint(&note.jw, "durationMs", row.duration_ms);
+    jw_kstr(&note.jw, "summary", row.summary);
+    return flow_tell(cx, flow, verify_events[status], &note);
+}
+
+struct tally {
+    int64_t by_status[VERIFY_STATUS_COUNT];
+    const char *summary; /* Of the first check that did not pass. */
+};
+
+static enum rc record_checks(struct cx *cx, struct flow *flow, const struct js *checks,
+                             struct tally *ret_tally)
+{
+    struct tally tally = {.summary = "no summary"};
+    bool found = false;
+    size_t count = js_count(checks);
+    for (size_t i = 0; i < count && i < RESULT_CHECKS_MAX; i++) {
+        const struct js *check = js_at(checks, i);
+        enum verify_status status;
+        enum rc rc = record_check(cx, flow, check, &status);
+        if (rc != RC_OK)
+            return rc;
+        tally.by_status[status]++;
+        if (!found && status != VERIFY_PASSED && status != VERIFY_SKIPPED) {
+            found = true;
+            tally.summary = arena_printf(cx->arena, "%s: %s", js_get_str(check, "name", "check"),
+                                         js_get_str(check, "summary", ""));
+        }
+    }
+    *ret_tally = tally;
+    return RC_OK;
+}
+
+static enum rc accept_verified(struct cx *cx, struct flow *flow, const char *verdict)
+{
+    enum rc rc = patches_set_status(cx->db, &flow->run.patch_id, "verified", cx->err);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "patchId", flow->run.patch_id.text);
+    jw_kstr(&note.jw, "verdict", verdict);
+    jw_kstr(&note.jw, "certificateArtifactId", flow->run.certificate_sha256);
+    rc = flow_tell(cx, flow, EV_PATCH_VERIFIED, &note);
+    if (rc == RC_OK)
+        rc = flow_move(cx, flow, RUN_EV_VERIFIED, "Verification passed");
+    return rc == RC_OK ? flow_enqueue(cx, flow, "judge") : rc;
+}
+
+/* A check that could not be run says nothing about the patch: it is run again. */
+static enum rc verify_again(struct cx *cx, struct flow *flow, const struct repair *repair)
+{
+    enum rc rc = spend(cx, flow, BUDGET_VERIFIER);
+    if (rc == RC_LIMIT)
+        return give_up(cx, flow, repair);
+    return rc == RC_OK ? flow_enqueue(cx, flow, "verify") : rc;
+}
+
+enum rc result_of_verify(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    struct tally tally;
+    enum rc rc = record_checks(cx, flow, js_get(result, "checks"), &tally);
+    if (rc != RC_OK)
+        return rc;
+    flow->run.certificate_sha256 = arena_strdup(cx->arena,
+                                                js_get_str(result, "certificateSha256", NULL));
+    const char *verdict = js_get_str(result, "verdict", "");
+    if (strcmp(verdict, "verified") == 0 || strcmp(verdict, "unverifiable") == 0)
+        return accept_verified(cx, flow, verdict);
+    struct repair repair = {
+        .reason = "verification_failed",
+        .summary = tally.summary,
+        .feedback_sha256 = arena_strdup(cx->arena, js_get_str(result, "feedbackSha256", NULL)),
+    };
+    bool only_errors = tally.by_status[VERIFY_ERRORED] > 0 &&
+                       tally.by_status[VERIFY_FAILED] + tally.by_status[VERIFY_TIMED_OUT] == 0;
+    return only_errors ? verify_again(cx, flow, &repair) : result_repair(cx, flow, &repair);
+}
+
+/* ---- judge ------------------------------------------------------------------------------ */
+
+static enum rc tell_judged(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    const struct js *findings = js_get(result, "findings");
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "judgeType", "rules");
+    jw_kstr(&note.jw, "patchId", flow->run.patch_id.text);
+    jw_kstr(&note.jw, "verdict", js_get_str(result, "verdict", ""));
+    jw_kreal(&note.jw, "score", js_num(js_get(result, "score"), 0));
+    jw_kint(&note.jw, "findingsCount", (int64_t)js_count(findings));
+    if (findings != NULL)
+        jw_kraw(&note.jw, "findings", str_of(js_text(findings, cx->arena)));
+    return flow_tell(cx, flow, EV_JUDGE_COMPLETED, &note);
+}
+
+static enum rc ask_person(struct cx *cx, struct flow *flow, const struct repo_config *config)
+{
+    struct approval_row row = {
+        .id = cx_id(cx),
+        .task_id = flow->task.id,
+        .run_id = flow->run.id,
+        .kind = "patch",
+        .status = "pending",
+        .requested_us = cx->now_us,
+        .expires_us = cx->now_us + config->timeouts.approval_ms * US_PER_MS,
+    };
+    enum rc rc = approvals_insert(cx->db, &row, cx->err);
+    struct timer_row timer = {
+        .kind = TIMER_APPROVAL_EXPIRY, .subject = row.id, .due_us = row.expires_us};
+    if (rc == RC_OK)
+        rc = timers_set(cx->db, &timer, cx->err);
+    if (rc == RC_OK)
+        rc = flow_move(cx, flow, RUN_EV_ASK, "Policy asks for a person's approval");
+    if (rc != RC_OK)
+        return rc;
+    cx_due(cx, timer.due_us);
+    flow->run.job_id = (struct id){0};
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "approvalId", row.id.text);
+    jw_kstr(&note.jw, "kind", row.kind);
+    jw_ktime(&note.jw, "expiresAt", row.expires_us);
+    return flow_tell(cx, flow, EV_APPROVAL_REQUESTED, &note);
+}
+
+enum rc pipeline_accept(struct cx *cx, struct flow *flow)
+{
+    bool approved = flow->run.status == RUN_AWAITING_APPROVAL;
+    if (flow->task.mode == MODE_PATCH_ONLY) {
+        struct ending ending = {.event = approved ? RUN_EV_APPROVE_KEEP : RUN_EV_KEEP_PATCH,
+                                .message = "The patch is kept as an artifact"};
+        return flow_end(cx, flow, &ending);
+    }
+    enum rc rc = flow_move(cx, flow, approved ? RUN_EV_APPROVE : RUN_EV_ACCEPT,
+                           approved ? "Approved; a pull request follows"
+                                    : "Judged good; a pull request follows");
+    return rc == RC_OK ? flow_enqueue(cx, flow, "publish") : rc;
+}
+
+static enum rc reject_patch(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    const struct js *first = js_at(js_get(result, "findings"), 0);
+    enum rc rc = patches_set_status(cx->db, &flow->run.patch_id, "rejected", cx->err);
+    if (rc != RC_OK)
+        return rc;
+    struct repair repair = {
+        .reason = "judge_failed",
+        .summary = js_get_str(first, "text", "the judge did not accept the patch"),
+        .feedback_sha256 = arena_strdup(cx->arena, js_get_str(result, "feedbackSha256", NULL)),
+    };
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "patchId", flow->run.patch_id.text);
+    jw_kstr(&note.jw, "reason", repair.summary);
+    rc = flow_tell(cx, flow, EV_PATCH_REJECTED, &note);
+    return rc == RC_OK ? result_repair(cx, flow, &repair) : rc;
+}
+
+enum rc result_of_judge(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc == RC_OK)
+        rc = tell_judged(cx, flow, result);
+    if (rc != RC_OK)
+        return rc;
+    if (strcmp(js_get_str(result, "verdict", ""), "pass") != 0)
+        return reject_patch(cx, flow, result);
+    if (policy_decide(flow->task.mode, flow->task.risk, config->approval) == POLICY_ASK)
+        return ask_person(cx, flow, config);
+    return pipeline_accept(cx, flow);
+}

@@ -1,0 +1,146 @@
+/*
+ * settle.c - see settle.h.
+ */
+#include "control/settle.h"
+#include "base/buf.h"
+#include "control/assignment.h"
+#include "core/event_types.h"
+#include <assert.h>
+
+static const char *const outcomes[JOB_EV_COUNT] = {
+    [JOB_EV_FINISH] = "succeeded", [JOB_EV_FAIL] = "failed",      [JOB_EV_EXPIRE] = "lost",
+    [JOB_EV_RELEASE] = "released", [JOB_EV_CANCEL] = "cancelled",
+};
+
+static enum rc write_attempt(struct cx *cx, const struct job_row *before,
+                             const struct settlement *settlement)
+{
+    assert(outcomes[settlement->event] != NULL);
+    struct attempt_row row = {
+        .job_id = before->id,
+        .attempt = before->life.attempt + 1,
+        .epoch = before->life.epoch,
+        .worker = before->worker,
+        .started_us = before->leased_us,
+        .ended_us = cx->now_us,
+        .outcome = outcomes[settlement->event],
+        .error_code = settlement->code,
+        .error_message = settlement->message,
+    };
+    return attempts_insert(cx->db, &row, cx->err);
+}
+
+/* Marks a job that waits, now that it may be claimed or will be due. */
+static void announce(struct cx *cx, const struct job_row *job)
+{
+    if (job->life.state == JOB_QUEUED)
+        cx_ready(cx, job->queue);
+    else if (job->life.state == JOB_SCHEDULED)
+        cx_due(cx, job->life.due_us);
+}
+
+static enum rc step_and_save(struct cx *cx, struct job_row *job, enum job_event event)
+{
+    struct job_input input = {.event = event, .now_us = cx->now_us};
+    enum rc rc = job_step(&job->life, &input, &job->life);
+    if (rc != RC_OK)
+        return err_set(cx->err, rc, "ILLEGAL_TRANSITION", "job %s is %s and cannot take %s",
+                       job->id.text, job_state_name(job->life.state), job_event_name(event));
+    job->updated_us = cx->now_us;
+    rc = jobs_save(cx->db, job, cx->err);
+    announce(cx, job);
+    return rc;
+}
+
+/* The job has left its key for good: the next one comes forward. */
+static enum rc leave_key(struct cx *cx, const struct job_row *job)
+{
+    struct id next_id;
+    enum rc rc = job_keys_leave(cx->db, job->queue, job->ordering_key, &next_id, cx->err);
+    if (rc != RC_OK || id_is_none(&next_id))
+        return rc;
+    struct job_row next;
+    rc = jobs_get(cx->db, &next_id, cx->arena, &next, cx->err);
+    return rc == RC_OK ? step_and_save(cx, &next, JOB_EV_UNBLOCK) : rc;
+}
+
+static enum rc tell_dead(struct cx *cx, const struct job_row *job)
+{
+    CLEANUP(buf_release) struct buf buf;
+    buf_init(&buf, 16 * 1024);
+    struct jw jw = jw_to(&buf);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "jobId", job->id.text);
+    jw_kstr(&jw, "queue", job->queue);
+    jw_kstr(&jw, "jobType", job->type);
+    jw_optstr(&jw, "runId", id_or_null(&job->run_id));
+    jw_kint(&jw, "attempts", job->life.attempt);
+    jw_kstr(&jw, "reason", dead_reason_name(job->life.dead_reason));
+    jw_optstr(&jw, "lastError", job->error_message);
+    jw_end(&jw, '}');
+    struct event event = {
+        .type = EV_JOB_DEAD_LETTERED,
+        .subject = arena_printf(cx->arena, "job/%s", job->id.text),
+        .correlation_id = job->id,
+        .data = buf_str(&buf),
+    };
+    return cx_append(cx, &event, NULL);
+}
+
+static enum rc after_settling(struct cx *cx, const struct job_row *job, bool was_head)
+{
+    announce(cx, job);
+    if (!job_is_settled(job->life.state))
+        return RC_OK;
+    enum rc rc = RC_OK;
+    if (job->life.state == JOB_DEAD_LETTER)
+        rc = tell_dead(cx, job);
+    if (rc == RC_OK && job->ordering_key != NULL && was_head)
+        rc = leave_key(cx, job);
+    return rc;
+}
+
+enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *settlement)
+{
+    struct job_input input = {
+        .event = settlement->event,
+        .now_us = cx->now_us,
+        .epoch = settlement->epoch,
+        .retryable = settlement->retryable,
+        .policy = settlement->policy,
+        .backoff = step_backoff(job->queue),
+        .random = dice_next(cx->dice),
+    };
+    struct job_life next;
+    enum rc rc = job_step(&job->life, &input, &next);
+    if (rc != RC_OK)
+        return rc;
+    bool was_head = job->life.state != JOB_BLOCKED;
+    if (job->life.state == JOB_LEASED)
+        rc = write_attempt(cx, job, settlement);
+    if (rc != RC_OK)
+        return rc;
+    job->life = next;
+    job->worker = NULL;
+    job->leased_us = 0;
+    job->updated_us = cx->now_us;
+    if (settlement->event == JOB_EV_FINISH)
+        job->result = settlement->result;
+    if (settlement->code != NULL) {
+        job->error_code = settlement->code;
+        job->error_message = settlement->message;
+    }
+    rc = jobs_save(cx->db, job, cx->err);
+    return rc == RC_OK ? after_settling(cx, job, was_head) : rc;
+}
+
+enum rc settle_cancel(struct cx *cx, struct job_row *job)
+{
+    struct settlement settlement = {.event = JOB_EV_CANCEL};
+    return settle(cx, job, &settlement);
+}
+
+enum rc settle_due(struct cx *cx, struct job_row *job)
+{
+    return step_and_save(cx, job, JOB_EV_DUE);
+}

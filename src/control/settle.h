@@ -1,0 +1,23 @@
+/*
+ * settle.h - what happens to a job's row when an attempt ends: its life moves on by core/job.c, the
+ * attempt is written down, and the next of its ordering key comes forward.
+ */
+#ifndef CONTROL_SETTLE_H
+#define CONTROL_SETTLE_H
+#include "control/cx.h"
+#include "store/jobs.h"
+
+struct settlement {
+    enum job_event event;
+    int64_t epoch;     /* FINISH, FAIL, RELEASE */
+    struct str result; /* FINISH */
+    const char *code;  /* FAIL */
+    const char *message;
+    bool retryable, policy;
+};
+/* job is updated and saved.  RC_STALE or RC_CONFLICT: nothing was written. */
+MUST_USE enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *settlement);
+MUST_USE enum rc settle_cancel(struct cx *cx, struct job_row *job);
+/* Waiting jobs whose time has come: scheduled -> queued. */
+MUST_USE enum rc settle_due(struct cx *cx, struct job_row *job);
+#endif

@@ -1,0 +1,114 @@
+/*
+ * stop.c - see stop.h.
+ */
+#include "control/stop.h"
+#include "control/settle.h"
+#include "control/tasks.h"
+#include "core/event_types.h"
+#include "store/timers.h"
+#include <string.h>
+
+bool stop_reaches_step(const struct run_row *run, const char *step)
+{
+    return run->stop != RUN_STOP_NONE && strcmp(step, "publish") != 0;
+}
+
+static enum rc ask_worker(struct cx *cx, struct flow *flow)
+{
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "runId", flow->run.id.text);
+    jw_kstr(&note.jw, "kind", flow->run.stop == RUN_STOP_CANCEL ? "cancel" : "timeout");
+    jw_kstr(&note.jw, "requestedBy", flow->run.stop_by);
+    jw_kstr(&note.jw, "reason", flow->run.stop_reason);
+    enum rc rc = flow_tell(cx, flow, EV_RUN_CANCEL_REQUESTED, &note);
+    const struct repo_config *config;
+    if (rc == RC_OK)
+        rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    struct timer_row timer = {
+        .kind = TIMER_STOP_DEADLINE,
+        .subject = flow->run.id,
+        .due_us = cx->now_us + config->timeouts.cancel_ms * US_PER_MS,
+    };
+    cx_due(cx, timer.due_us);
+    return timers_set(cx->db, &timer, cx->err);
+}
+
+/* The run's job, when it has one. */
+static enum rc load_job(struct cx *cx, const struct flow *flow, struct job_row *ret_job,
+                        bool *ret_has)
+{
+    *ret_has = !id_is_none(&flow->run.job_id);
+    return *ret_has ? jobs_get(cx->db, &flow->run.job_id, cx->arena, ret_job, cx->err) : RC_OK;
+}
+
+static enum rc end_now(struct cx *cx, struct flow *flow, struct job_row *job)
+{
+    enum rc rc = RC_OK;
+    if (job != NULL && !job_is_settled(job->life.state))
+        rc = settle_cancel(cx, job);
+    if (rc == RC_OK)
+        rc = flow_end_stopped(cx, flow);
+    return rc == RC_OK ? flow_save(cx, flow) : rc;
+}
+
+enum rc stop_run(struct cx *cx, struct flow *flow, const struct stop_request *request,
+                 bool *ret_stopping)
+{
+    struct job_row job;
+    bool has_job;
+    enum rc rc = load_job(cx, flow, &job, &has_job);
+    if (rc != RC_OK)
+        return rc;
+    bool leased = has_job && job.life.state == JOB_LEASED;
+    *ret_stopping = leased;
+    if (leased && flow->run.stop != RUN_STOP_NONE)
+        return RC_OK; /* Asked already. */
+    flow->run.stop = request->kind;
+    flow->run.stop_by = request->by;
+    flow->run.stop_reason = request->reason;
+    flow->run.stop_us = cx->now_us;
+    if (!leased)
+        return end_now(cx, flow, has_job ? &job : NULL);
+    rc = ask_worker(cx, flow);
+    return rc == RC_OK ? flow_save(cx, flow) : rc;
+}
+
+enum rc stop_by_force(struct cx *cx, struct flow *flow)
+{
+    if (flow->run.stop == RUN_STOP_NONE)
+        return RC_OK;
+    struct job_row job;
+    bool has_job;
+    enum rc rc = load_job(cx, flow, &job, &has_job);
+    return rc == RC_OK ? end_now(cx, flow, has_job ? &job : NULL) : rc;
+}
+
+/* ---- the command ------------------------------------------------------------------------ */
+
+static enum rc apply_cancel(struct cx *cx, struct command *command)
+{
+    struct cmd_cancel *cmd = (struct cmd_cancel *)command;
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = flow_load_latest(cx, &cmd->task_id, &flow);
+    if (rc != RC_OK)
+        return rc;
+    if (run_is_terminal(flow.run.status))
+        return err_set(cx->err, RC_CONFLICT, "TASK_FINISHED",
+                       "task %s is %s already and cannot be cancelled", cmd->task_id.text,
+                       task_status_name(flow.task.status));
+    struct stop_request request = {
+        .kind = RUN_STOP_CANCEL, .by = cx->actor.id, .reason = cmd->reason};
+    rc = stop_run(cx, &flow, &request, &cmd->stopping);
+    cmd->status = flow.task.status;
+    return rc;
+}
+
+static const struct command_ops cancel_ops = {.name = "cancel", .apply = apply_cancel};
+
+struct cmd_cancel *cmd_cancel_new(void)
+{
+    return command_new(&cancel_ops, sizeof(struct cmd_cancel));
+}

@@ -1,0 +1,266 @@
+/*
+ * submit.c - a task comes in: checked, recorded with its first run, and left to admission.
+ *
+ * Submission touches no row that others share, so that submissions never stand in line.
+ */
+#include "control/flow.h"
+#include "control/tasks.h"
+#include "core/admission.h"
+#include "core/event_types.h"
+#include "store/repositories.h"
+
+#define IDEMPOTENCY_TTL_US (24 * US_PER_HOUR)
+
+/* ---- the idempotency key ---------------------------------------------------------------- */
+
+/* RC_OK and *ret_repeated when the key is known with this body. */
+static enum rc look_up_key(struct cx *cx, struct cmd_submit *cmd)
+{
+    cmd->repeated = false;
+    if (cmd->idempotency_key == NULL)
+        return RC_OK;
+    struct idempotency_row row;
+    enum rc rc = idempotency_get(cx->db, &cx->workspace_id, cmd->idempotency_key, cx->now_us,
+                                 cx->arena, &row, cx->err);
+    if (rc == RC_NOT_FOUND)
+        return RC_OK;
+    if (rc != RC_OK)
+        return rc;
+    if (!text_same(row.body_sha256, cmd->body_sha256))
+        return err_set(cx->err, RC_INVALID, "IDEMPOTENCY_KEY_REUSED",
+                       "this Idempotency-Key was used with another body (task %s); "
+                       "use a new key for a new task",
+                       row.task_id.text);
+    cmd->repeated = true;
+    cmd->task_id = row.task_id;
+    cmd->run_id = row.run_id;
+    return RC_OK;
+}
+
+static enum rc keep_key(struct cx *cx, const struct cmd_submit *cmd)
+{
+    if (cmd->idempotency_key == NULL)
+        return RC_OK;
+    struct idempotency_row row = {
+        .workspace_id = cx->workspace_id,
+        .key = cmd->idempotency_key,
+        .body_sha256 = cmd->body_sha256,
+        .task_id = cmd->task_id,
+        .run_id = cmd->run_id,
+        .expires_us = cx->now_us + IDEMPOTENCY_TTL_US,
+    };
+    return idempotency_put(cx->db, &row, cx->err);
+}
+
+/* ---- admission -------------------------------------------------------------------------- */
+
+static enum rc find_repository(struct cx *cx, const char *name, struct repository_row *ret_row)
+{
+    enum rc rc = repositories_by_name(cx->db, &cx->workspace_id, name, cx->arena, ret_row, cx->err);
+    if (rc == RC_NOT_FOUND || (rc == RC_OK && ret_row->removed))
+        return err_field(cx->err, RC_INVALID, "REPO_NOT_ONBOARDED", "repository",
+                         "repository %s is not onboarded; add it with: "
+                         "drover repo add %s --url URL --config FILE",
+                         name, name);
+    return rc;
+}
+
+static enum rc check_dependencies(struct cx *cx, const struct cmd_submit *cmd)
+{
+    for (size_t i = 0; i < cmd->depends_count; i++) {
+        struct task_row task;
+        enum rc rc = tasks_get(cx->db, &cmd->depends_on[i], cx->arena, &task, cx->err);
+        if (rc == RC_NOT_FOUND)
+            return err_field(cx->err, RC_INVALID, "INVALID_FIELD", "dependsOn",
+                             "there is no task %s", cmd->depends_on[i].text);
+        if (rc != RC_OK)
+            return rc;
+    }
+    return RC_OK;
+}
+
+/* A denial is a fact worth keeping: who wanted what, and why not. */
+static enum rc record_rejection(struct cx *cx, struct cmd_submit *cmd)
+{
+    struct id task_id = cx_id(cx);
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "taskId", task_id.text);
+    jw_kstr(&note.jw, "repository", cmd->repository);
+    jw_kstr(&note.jw, "riskLevel", risk_name(cmd->risk));
+    jw_kstr(&note.jw, "executionMode", mode_name(cmd->mode));
+    jw_kstr(&note.jw, "requestedBy", cx->actor.id);
+    jw_kstr(&note.jw, "reasonCode", cx->err->code);
+    jw_kstr(&note.jw, "reason", cx->err->text);
+    jw_end(&note.jw, '}');
+    struct event event = {
+        .type = EV_TASK_REJECTED,
+        .task_id = task_id,
+        .subject = arena_printf(cx->arena, "task/%s", task_id.text),
+        .correlation_id = task_id,
+        .data = buf_str(&note.buf),
+    };
+    struct err refusal = *cx->err;
+    enum rc rc = cx_append(cx, &event, NULL);
+    if (rc == RC_OK)
+        *cx->err = refusal;
+    return rc;
+}
+
+static enum rc check_admission(struct cx *cx, struct cmd_submit *cmd,
+                               const struct repo_config *config)
+{
+    struct submit_facts facts = {
+        .onboarded = true,
+        .mode = cmd->mode,
+        .risk = cmd->risk,
+        .approval = config->approval,
+        .rate_per_hour_max = cx->limits->tasks_per_hour_user,
+    };
+    if (facts.rate_per_hour_max > 0) {
+        enum rc rc = tasks_count_since(cx->db, cx->actor.id, cx->now_us - US_PER_HOUR,
+                                       &facts.submitted_last_hour, cx->err);
+        if (rc != RC_OK)
+            return rc;
+    }
+    return admission_submit(&facts, cx->err);
+}
+
+/* ---- the rows --------------------------------------------------------------------------- */
+
+static struct str json_or(struct str given, struct str otherwise)
+{
+    return given.len > 0 ? given : otherwise;
+}
+
+static void fill_task(struct cx *cx, const struct cmd_submit *cmd,
+                      const struct repository_row *repository, struct flow *flow)
+{
+    const struct repo_config *config = &flow->config;
+    int64_t turns = cmd->max_turns > 0 ? cmd->max_turns : config->limits.max_turns;
+    int64_t money = cmd->max_budget_microusd > 0 ? cmd->max_budget_microusd
+                                                 : config->limits.max_budget_microusd;
+    flow->task = (struct task_row){
+        .id = cx_id(cx),
+        .workspace_id = cx->workspace_id,
+        .repository_id = repository->id,
+        .repository = repository->name,
+        .description = cmd->description,
+        .issue_number = cmd->issue_number,
+        .task_type = cmd->task_type != NULL ? cmd->task_type : "general",
+        .risk = cmd->risk,
+        .mode = cmd->mode,
+        .target_branch = cmd->target_branch ? cmd->target_branch : config->default_branch,
+        .scope = json_or(cmd->scope, STR("[]")),
+        .priority = cmd->priority,
+        .max_turns = turns,
+        .max_budget_microusd = money,
+        .labels = json_or(cmd->labels, STR("[]")),
+        .channel = json_or(cmd->channel, STR("{}")),
+        .depends_on = STR("[]"),
+        .config = repository->config,
+        .requested_by = cx->actor.id,
+        .run_count = 1,
+        .created_us = cx->now_us,
+        .updated_us = cx->now_us,
+    };
+}
+
+static void write_depends_on(struct cx *cx, const struct cmd_submit *cmd, struct task_row *task)
+{
+    CLEANUP(buf_release) struct buf buf;
+    buf_init(&buf, TASK_DEPENDS_MAX * (ID_TEXT_BYTES + 4));
+    struct jw jw = jw_to(&buf);
+    jw_begin(&jw, '[');
+    for (size_t i = 0; i < cmd->depends_count; i++)
+        jw_str(&jw, cmd->depends_on[i].text);
+    jw_end(&jw, ']');
+    task->depends_on = (struct str){arena_strndup(cx->arena, buf.data, buf.len), buf.len};
+}
+
+static enum rc tell_submitted(struct cx *cx, struct flow *flow)
+{
+    const struct task_row *task = &flow->task;
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "taskId", task->id.text);
+    jw_kstr(&note.jw, "repositoryId", task->repository_id.text);
+    jw_kstr(&note.jw, "repository", task->repository);
+    jw_kstr(&note.jw, "taskType", task->task_type);
+    jw_kstr(&note.jw, "riskLevel", risk_name(task->risk));
+    jw_kstr(&note.jw, "executionMode", mode_name(task->mode));
+    jw_kstr(&note.jw, "targetBranch", task->target_branch);
+    jw_kint(&note.jw, "priority", task->priority);
+    jw_kstr(&note.jw, "requestedBy", task->requested_by);
+    jw_kraw(&note.jw, "scope", task->scope);
+    enum rc rc = flow_tell_task(cx, flow, EV_TASK_SUBMITTED, &note);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(note_release) struct note accepted;
+    note_open(&accepted);
+    jw_kstr(&accepted.jw, "taskId", task->id.text);
+    return flow_tell_task(cx, flow, EV_TASK_ACCEPTED, &accepted);
+}
+
+static enum rc write_rows(struct cx *cx, struct cmd_submit *cmd, struct flow *flow)
+{
+    enum rc rc = flow_new_run(cx, flow, 1);
+    if (rc == RC_OK)
+        rc = tasks_insert(cx->db, &flow->task, cmd->depends_on, cmd->depends_count, cx->err);
+    if (rc == RC_OK)
+        rc = runs_insert(cx->db, &flow->run, cx->err);
+    if (rc == RC_OK)
+        rc = tell_submitted(cx, flow);
+    if (rc == RC_OK)
+        rc = flow_tell_queued(cx, flow);
+    if (rc == RC_OK)
+        rc = flow_save(cx, flow);
+    return rc;
+}
+
+static enum rc apply_submit(struct cx *cx, struct command *command)
+{
+    struct cmd_submit *cmd = (struct cmd_submit *)command;
+    enum rc rc = look_up_key(cx, cmd);
+    if (rc != RC_OK || cmd->repeated)
+        return rc;
+    struct repository_row repository;
+    CLEANUP(flow_release) struct flow flow = {0};
+    rc = find_repository(cx, cmd->repository, &repository);
+    if (rc == RC_OK)
+        rc = check_dependencies(cx, cmd);
+    if (rc != RC_OK)
+        return rc;
+    flow.task.config = repository.config;
+    const struct repo_config *config;
+    rc = flow_config(cx, &flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    rc = check_admission(cx, cmd, config);
+    if (rc == RC_DENIED) {
+        command->refused = rc;
+        return record_rejection(cx, cmd);
+    }
+    if (rc != RC_OK)
+        return rc;
+    fill_task(cx, cmd, &repository, &flow);
+    write_depends_on(cx, cmd, &flow.task);
+    rc = write_rows(cx, cmd, &flow);
+    if (rc != RC_OK)
+        return rc;
+    cmd->task_id = flow.task.id;
+    cmd->run_id = flow.run.id;
+    cx->round->admit = true;
+    return keep_key(cx, cmd);
+}
+
+static const struct command_ops submit_ops = {.name = "submit", .apply = apply_submit};
+
+struct cmd_submit *cmd_submit_new(void)
+{
+    struct cmd_submit *cmd = command_new(&submit_ops, sizeof(*cmd));
+    cmd->risk = RISK_MEDIUM;
+    cmd->mode = MODE_SUPERVISED_PR;
+    cmd->priority = PRIORITY_NORMAL;
+    return cmd;
+}

@@ -1,0 +1,126 @@
+/*
+ * ticker.c - see ticker.h.
+ */
+#include "control/ticker.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "control/due.h"
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#define NET_US   US_PER_SECOND
+#define PRUNE_US US_PER_HOUR
+
+struct ticker {
+    struct committer *committer;
+    struct clock clock;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    int64_t next_us; /* The earliest known due time; 0: none. */
+    bool stopping;
+};
+
+/* One look at what is due; true when there is more at once. */
+static bool look(struct ticker *ticker, bool prune)
+{
+    struct cmd_due *due = cmd_due_new();
+    due->prune = prune;
+    enum rc rc = committer_call(ticker->committer, &due->base);
+    bool more = rc == RC_OK && due->more;
+    if (rc == RC_OK && due->next_due_us > 0)
+        ticker_hint(ticker, due->next_due_us);
+    else if (rc != RC_OK && rc != RC_BUSY)
+        LOG(LOG_ERROR, "timers cannot look at what is due", LOG_STR("code", due->base.err.code),
+            LOG_STR("error", due->base.err.text));
+    command_free(&due->base);
+    return more;
+}
+
+/* Sleeps until the earliest due time, at most a second; false at the end. */
+static bool wait_for_due(struct ticker *ticker)
+{
+    pthread_mutex_lock(&ticker->lock);
+    int64_t begun_us = clock_mono_us();
+    while (!ticker->stopping) {
+        int64_t left_us = NET_US - (clock_mono_us() - begun_us);
+        if (ticker->next_us > 0) {
+            int64_t to_due_us = ticker->next_us - clock_now_us(&ticker->clock);
+            left_us = to_due_us < left_us ? to_due_us : left_us;
+        }
+        if (left_us <= 0)
+            break;
+        int64_t until_us = clock_mono_us() + left_us;
+        struct timespec until = {.tv_sec = (time_t)(until_us / US_PER_SECOND),
+                                 .tv_nsec = (long)(until_us % US_PER_SECOND) * 1000};
+        pthread_cond_timedwait(&ticker->wake, &ticker->lock, &until);
+    }
+    ticker->next_us = 0;
+    bool go_on = !ticker->stopping;
+    pthread_mutex_unlock(&ticker->lock);
+    return go_on;
+}
+
+static void *ticker_main(void *arg)
+{
+    struct ticker *ticker = arg;
+    int64_t pruned_us = 0;
+    while (wait_for_due(ticker)) {
+        int64_t now_us = clock_mono_us();
+        bool prune = pruned_us == 0 || now_us - pruned_us > PRUNE_US;
+        if (prune)
+            pruned_us = now_us;
+        while (look(ticker, prune)) {
+        }
+        committer_want_admission(ticker->committer);
+    }
+    return NULL;
+}
+
+enum rc ticker_start(struct committer *committer, struct clock clock, struct ticker **ret_ticker,
+                     struct err *err)
+{
+    struct ticker *ticker = mem_alloc(sizeof(*ticker));
+    ticker->committer = committer;
+    ticker->clock = clock;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&ticker->lock, NULL);
+    pthread_cond_init(&ticker->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    int failed = pthread_create(&ticker->thread, NULL, ticker_main, ticker);
+    if (failed != 0) {
+        mem_free(ticker);
+        return err_set(err, RC_IO, "THREAD_FAILED", "cannot start the timer loop: %s",
+                       strerror(failed));
+    }
+    *ret_ticker = ticker;
+    return RC_OK;
+}
+
+void ticker_hint(struct ticker *ticker, int64_t due_us)
+{
+    pthread_mutex_lock(&ticker->lock);
+    if (ticker->next_us == 0 || due_us < ticker->next_us) {
+        ticker->next_us = due_us;
+        pthread_cond_signal(&ticker->wake);
+    }
+    pthread_mutex_unlock(&ticker->lock);
+}
+
+void ticker_stop(struct ticker *ticker)
+{
+    if (ticker == NULL)
+        return;
+    pthread_mutex_lock(&ticker->lock);
+    ticker->stopping = true;
+    pthread_cond_signal(&ticker->wake);
+    pthread_mutex_unlock(&ticker->lock);
+    pthread_join(ticker->thread, NULL);
+    pthread_cond_destroy(&ticker->wake);
+    pthread_mutex_destroy(&ticker->lock);
+    mem_free(ticker);
+}

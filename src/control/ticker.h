@@ -1,0 +1,17 @@
+/*
+ * ticker.h - the one loop that sleeps until the earliest due time and posts what is due.
+ * Once a second it looks anyway, and asks for an admission round: the net under every wake-up.
+ */
+#ifndef CONTROL_TICKER_H
+#define CONTROL_TICKER_H
+#include "base/clock.h"
+#include "control/committer.h"
+
+struct ticker; /* Owned by control. */
+
+MUST_USE enum rc ticker_start(struct committer *committer, struct clock clock,
+                              struct ticker **ret_ticker, struct err *err);
+/* Something will be due at due_us: wake up earlier if need be.  Does not block. */
+void ticker_hint(struct ticker *ticker, int64_t due_us);
+void ticker_stop(struct ticker *ticker); /* Joins and frees; NULL is fine. */
+#endif

@@ -1,0 +1,175 @@
+/*
+ * event.c - the catalogue of facts and their CloudEvents 1.0 form.
+ */
+#include "core/event.h"
+#include "core/event_types.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DATASCHEMA_BYTES = 256 };
+
+/* Every type of event_types.h, in its order. */
+static const struct {
+    const char *type;
+    enum severity severity;
+} catalogue[] = {
+    {EV_TASK_SUBMITTED, SEVERITY_INFO},
+    {EV_TASK_ACCEPTED, SEVERITY_INFO},
+    {EV_TASK_REJECTED, SEVERITY_WARNING},
+    {EV_TASK_DEFERRED, SEVERITY_INFO},
+    {EV_TASK_COMPLETED, SEVERITY_INFO},
+    {EV_TASK_FAILED, SEVERITY_ERROR},
+    {EV_TASK_CANCELLED, SEVERITY_WARNING},
+    {EV_TASK_TIMED_OUT, SEVERITY_ERROR},
+    {EV_RUN_QUEUED, SEVERITY_INFO},
+    {EV_RUN_ACQUIRED, SEVERITY_INFO},
+    {EV_RUN_STARTED, SEVERITY_INFO},
+    {EV_RUN_STATUS_CHANGED, SEVERITY_INFO},
+    {EV_RUN_HEARTBEAT_MISSED, SEVERITY_WARNING},
+    {EV_RUN_RECOVERED, SEVERITY_WARNING},
+    {EV_RUN_CANCEL_REQUESTED, SEVERITY_INFO},
+    {EV_RUN_RETRY_WITH_FEEDBACK, SEVERITY_WARNING},
+    {EV_RUN_COMPLETED, SEVERITY_INFO},
+    {EV_RUN_FAILED, SEVERITY_ERROR},
+    {EV_RUN_CANCELLED, SEVERITY_WARNING},
+    {EV_RUN_TIMED_OUT, SEVERITY_ERROR},
+    {EV_STEP_STARTED, SEVERITY_DEBUG},
+    {EV_STEP_COMPLETED, SEVERITY_DEBUG},
+    {EV_STEP_FAILED, SEVERITY_WARNING},
+    {EV_CONTEXT_LOADED, SEVERITY_INFO},
+    {EV_MODEL_TURN_COMPLETED, SEVERITY_DEBUG},
+    {EV_TOOL_CALL_STARTED, SEVERITY_DEBUG},
+    {EV_TOOL_CALL_COMPLETED, SEVERITY_DEBUG},
+    {EV_TOOL_CALL_FAILED, SEVERITY_WARNING},
+    {EV_AGENT_MESSAGE, SEVERITY_DEBUG},
+    {EV_PATCH_CREATED, SEVERITY_INFO},
+    {EV_PATCH_SUPERSEDED, SEVERITY_INFO},
+    {EV_PATCH_VERIFIED, SEVERITY_INFO},
+    {EV_PATCH_REJECTED, SEVERITY_WARNING},
+    {EV_PATCH_PUBLISHED, SEVERITY_INFO},
+    {EV_VERIFICATION_STARTED, SEVERITY_DEBUG},
+    {EV_VERIFICATION_PASSED, SEVERITY_INFO},
+    {EV_VERIFICATION_FAILED, SEVERITY_WARNING},
+    {EV_VERIFICATION_ERRORED, SEVERITY_ERROR},
+    {EV_VERIFICATION_TIMED_OUT, SEVERITY_WARNING},
+    {EV_VERIFICATION_SKIPPED, SEVERITY_INFO},
+    {EV_JUDGE_STARTED, SEVERITY_DEBUG},
+    {EV_JUDGE_COMPLETED, SEVERITY_INFO},
+    {EV_APPROVAL_REQUESTED, SEVERITY_WARNING},
+    {EV_APPROVAL_APPROVED, SEVERITY_INFO},
+    {EV_APPROVAL_REJECTED, SEVERITY_WARNING},
+    {EV_APPROVAL_EXPIRED, SEVERITY_WARNING},
+    {EV_PR_CREATION_REQUESTED, SEVERITY_INFO},
+    {EV_PR_CREATED, SEVERITY_INFO},
+    {EV_PR_CREATION_FAILED, SEVERITY_ERROR},
+    {EV_PR_MERGED, SEVERITY_INFO},
+    {EV_PR_CLOSED, SEVERITY_INFO},
+    {EV_POLICY_DENIED, SEVERITY_WARNING},
+    {EV_COST_RECORDED, SEVERITY_DEBUG},
+    {EV_JOB_DEAD_LETTERED, SEVERITY_ERROR},
+    {EV_REPOSITORY_CONFIGURED, SEVERITY_INFO},
+    {EV_REPOSITORY_REMOVED, SEVERITY_INFO},
+};
+
+static const char *const severity_names[] = {
+    [SEVERITY_DEBUG] = "debug",
+    [SEVERITY_INFO] = "info",
+    [SEVERITY_WARNING] = "warning",
+    [SEVERITY_ERROR] = "error",
+};
+
+static void write_schema(struct jw *jw, const struct event *event)
+{
+    char urn[DATASCHEMA_BYTES];
+    snprintf(urn, sizeof(urn), "urn:drover:schema:%s:%lld", event->type, (long long)event->version);
+    jw_kstr(jw, "dataschema", urn);
+}
+
+void event_write(struct jw *jw, const struct event *event)
+{
+    assert(!text_empty(event->type));
+    jw_begin(jw, '{');
+    jw_kstr(jw, "specversion", "1.0");
+    jw_kstr(jw, "id", event->id.text);
+    jw_kstr(jw, "source", "drover");
+    jw_kstr(jw, "type", event->type);
+    jw_optstr(jw, "subject", event->subject);
+    jw_ktime(jw, "time", event->time_us);
+    jw_kstr(jw, "datacontenttype", "application/json");
+    write_schema(jw, event);
+    jw_optstr(jw, "traceparent", event->traceparent);
+    jw_optstr(jw, "workspaceid", event->workspace_id.text);
+    jw_optstr(jw, "taskid", event->task_id.text);
+    jw_optstr(jw, "runid", event->run_id.text);
+    jw_optstr(jw, "attemptid", event->attempt_id.text);
+    jw_optstr(jw, "correlationid", event->correlation_id.text);
+    jw_optstr(jw, "causationid", event->causation_id.text);
+    jw_optstr(jw, "actortype", event->actor.type);
+    jw_optstr(jw, "actorid", event->actor.id);
+    if (event->run_seq > 0)
+        jw_kint(jw, "sequence", event->run_seq);
+    jw_kint(jw, "eventversion", event->version);
+    if (event->seq > 0)
+        jw_kint(jw, "logseq", event->seq);
+    jw_kraw(jw, "data", event->data.len > 0 ? event->data : STR("{}"));
+    jw_end(jw, '}');
+}
+
+enum severity event_severity(const char *type)
+{
+    for (size_t i = 0; i < COUNT_OF(catalogue); i++) {
+        if (text_same(type, catalogue[i].type))
+            return catalogue[i].severity;
+    }
+    return SEVERITY_INFO;
+}
+
+bool severity_parse(const char *name, enum severity *ret_severity)
+{
+    for (size_t i = 0; i < COUNT_OF(severity_names); i++) {
+        if (text_same(name, severity_names[i])) {
+            *ret_severity = (enum severity)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *severity_name(enum severity severity)
+{
+    assert((unsigned)severity < COUNT_OF(severity_names));
+    return severity_names[severity];
+}
+
+bool event_type_known(const char *type)
+{
+    for (size_t i = 0; i < COUNT_OF(catalogue); i++) {
+        if (text_same(type, catalogue[i].type))
+            return true;
+    }
+    return false;
+}
+
+static struct str segment_of(const char *dotted)
+{
+    return (struct str){dotted, strcspn(dotted, ".")};
+}
+
+bool event_type_match(const char *pattern, const char *type)
+{
+    for (;;) {
+        struct str want = segment_of(pattern);
+        struct str have = segment_of(type);
+        if (str_is(want, ">") && pattern[want.len] == '\0')
+            return have.len > 0;
+        if (str_is(want, "*") ? have.len == 0 : !str_same(want, have))
+            return false;
+        pattern += want.len;
+        type += have.len;
+        if (*pattern == '\0' || *type == '\0')
+            return *pattern == *type;
+        pattern++;
+        type++;
+    }
+}

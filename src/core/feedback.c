@@ -1,0 +1,431 @@
+/*
+ * feedback.c - a failed check, summarized so that it fits a prompt.
+ *
+ *   `make test` failed with exit code 2.
+ *
+ *   Errors:
+ *   src/sum.c:3:5: error: expected ';'      the first lines that look like errors, each with
+ *   ...                                     the lines round it; "..." stands for a gap
+ *   End of the output:
+ *   make: *** [Makefile:4: test] Error 1    as much of the end as fits
+ *
+ * The log is cleaned first: terminal escapes and control characters go, a progress line keeps
+ * what it showed last, bytes that are not UTF-8 become '?'.
+ */
+#include "core/feedback.h"
+#include "base/buf.h"
+#include "core/prose.h"
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+enum {
+    LOG_BYTES_MAX = 256 * 1024, /* Of the end: what is further back is not looked at. */
+    SCAN_BYTES_MAX = 4096,      /* Of a line that is looked at for compiler's words. */
+    LINE_BYTES_MAX = 400,
+    COMMAND_BYTES_MAX = 200,
+    ERROR_BYTES_MAX = 2400,
+    LINES_BEFORE = 1,
+    LINES_AFTER = 3,
+    ESCAPE_BYTES_MAX = 128,
+    EXIT_NOT_EXECUTABLE = 126,
+    EXIT_NOT_FOUND = 127,
+};
+
+static const char *const status_names[VERIFY_STATUS_COUNT] = {
+    [VERIFY_PASSED] = "passed",       [VERIFY_FAILED] = "failed",   [VERIFY_ERRORED] = "errored",
+    [VERIFY_TIMED_OUT] = "timed_out", [VERIFY_SKIPPED] = "skipped",
+};
+
+static const char *const category_names[FAILURE_CATEGORY_COUNT] = {
+    [FAILURE_NONE] = "",
+    [FAILURE_COMPILE_ERROR] = "compile_error",
+    [FAILURE_TEST_FAILURE] = "test_failure",
+    [FAILURE_TIMEOUT] = "timeout",
+    [FAILURE_INFRASTRUCTURE] = "infrastructure",
+    [FAILURE_PATCH_DOES_NOT_APPLY] = "patch_does_not_apply",
+};
+
+/* What compilers and linkers say, whatever stands round it. */
+static const char *const compiler_words[] = {
+    "undefined reference to",
+    "cannot find symbol",
+    "SyntaxError:",
+    "IndentationError:",
+    "ModuleNotFoundError:",
+    "error[E",
+    "could not compile",
+    "COMPILATION ERROR",
+    "Compilation failed",
+    "Compilation failure",
+    "[build failed]",
+    "ld returned 1 exit",
+    "error TS",
+    "compilation terminated",
+    ": undefined: ",
+    ": syntax error",
+};
+
+/* What failing tests say as well; compared without regard to case. */
+static const struct {
+    const char *word;
+    bool counted; /* "0 failed" and "Errors: 0" are good news. */
+} error_words[] = {
+    {"error", true},      {"fail", true},       {"panic", false},    {"assert", false},
+    {"exception", true},  {"traceback", false}, {"expected", false}, {"unexpected", false},
+    {"not ok", false},    {"fatal", false},     {"cannot", false},   {"segmentation fault", false},
+    {"undefined", false},
+};
+
+/* Lines of tests that passed, whatever their names are. */
+static const char *const passed_starts[] = {"ok ", "--- PASS", "PASS ", "[       OK ]"};
+static const char *const passed_ends[] = {"... ok", " PASSED", " passed", " OK"};
+
+const char *verify_status_name(enum verify_status status)
+{
+    assert((unsigned)status < VERIFY_STATUS_COUNT);
+    return status_names[status];
+}
+
+bool verify_status_parse(const char *name, enum verify_status *ret_status)
+{
+    for (size_t i = 0; i < VERIFY_STATUS_COUNT; i++) {
+        if (text_same(name, status_names[i])) {
+            *ret_status = (enum verify_status)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *failure_category_name(enum failure_category category)
+{
+    assert((unsigned)category < FAILURE_CATEGORY_COUNT);
+    return category_names[category];
+}
+
+/* ---- cleaning ---- */
+
+/* Bytes of the terminal escape at the start, which is ESC; at least 1. */
+static size_t escape_bytes(struct str text)
+{
+    size_t max = text.len < ESCAPE_BYTES_MAX ? text.len : ESCAPE_BYTES_MAX;
+    if (max < 2)
+        return max;
+    if (text.at[1] == '[') { /* CSI: parameters, then one final byte. */
+        for (size_t i = 2; i < max; i++) {
+            if (text.at[i] >= 0x40 && text.at[i] <= 0x7e)
+                return i + 1;
+        }
+        return 2;
+    }
+    if (text.at[1] == ']') { /* OSC: up to BEL or ESC \. */
+        for (size_t i = 2; i < max; i++) {
+            if (text.at[i] == '\a')
+                return i + 1;
+            if (text.at[i] == '\033' && i + 1 < max && text.at[i + 1] == '\\')
+                return i + 2;
+        }
+    }
+    return 2;
+}
+
+/* Copies the line as a terminal would show it in the end; returns the end of the copy. */
+static char *clean_line(char *to, struct str line)
+{
+    char *start = to;
+    bool returned = false; /* The next character overwrites the line. */
+    while (line.len > 0) {
+        size_t bytes = 1;
+        unsigned char c = (unsigned char)line.at[0];
+        if (c == '\033') {
+            bytes = escape_bytes(line);
+        } else if (c == '\r') {
+            returned = true;
+        } else if (c == '\t' || (c >= ' ' && c != 0x7f)) {
+            to = returned ? start : to;
+            returned = false;
+            bytes = utf8_len(line.at, line.len);
+            if (bytes == 0)
+                *to++ = '?';
+            else
+                to = (char *)memcpy(to, line.at, bytes) + bytes;
+            bytes += bytes == 0;
+        }
+        line = (struct str){line.at + bytes, line.len - bytes};
+    }
+    return to;
+}
+
+/* The log as cleaned lines, and which of them tell of an error. */
+struct lines {
+    struct str *at;
+    bool *is_error;
+    size_t count;
+};
+
+static struct str log_tail(struct str log)
+{
+    if (log.len <= LOG_BYTES_MAX)
+        return log;
+    log.at += log.len - LOG_BYTES_MAX;
+    log.len = LOG_BYTES_MAX;
+    const char *end = memchr(log.at, '\n', log.len);
+    size_t cut = end != NULL ? (size_t)(end - log.at) + 1 : 0;
+    return (struct str){log.at + cut, log.len - cut};
+}
+
+static bool take_line(struct str *log, struct str *ret_line)
+{
+    if (log->len == 0)
+        return false;
+    const char *end = memchr(log->at, '\n', log->len);
+    size_t len = end != NULL ? (size_t)(end - log->at) : log->len;
+    *ret_line = (struct str){log->at, len};
+    len += end != NULL;
+    *log = (struct str){log->at + len, log->len - len};
+    return true;
+}
+
+/* ---- telling lines ---- */
+
+static bool holds(struct str line, const char *word)
+{
+    return memmem(line.at, line.len, word, strlen(word)) != NULL;
+}
+
+/* "file:3:5: error: ...", "file(3,5): error ...", "file.java:[3,5] error: ...". */
+static bool has_located_error(struct str line)
+{
+    static const char *const marks[] = {": error", ": fatal error", "] error"};
+    for (size_t i = 0; i < COUNT_OF(marks); i++) {
+        const char *mark = memmem(line.at, line.len, marks[i], strlen(marks[i]));
+        if (mark == NULL || mark == line.at)
+            continue;
+        char before = mark[-1];
+        if ((before >= '0' && before <= '9') || before == ')')
+            return true;
+    }
+    return false;
+}
+
+static bool is_passed_line(struct str line)
+{
+    for (size_t i = 0; i < COUNT_OF(passed_starts); i++) {
+        size_t len = strlen(passed_starts[i]);
+        if (line.len >= len && memcmp(line.at, passed_starts[i], len) == 0)
+            return true;
+    }
+    for (size_t i = 0; i < COUNT_OF(passed_ends); i++) {
+        size_t len = strlen(passed_ends[i]);
+        if (line.len >= len && memcmp(line.at + line.len - len, passed_ends[i], len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_compiler_line(struct str line)
+{
+    if (is_passed_line(line))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(compiler_words); i++) {
+        if (holds(line, compiler_words[i]))
+            return true;
+    }
+    return has_located_error(line);
+}
+
+static bool is_digit_at(struct str line, size_t at)
+{
+    return at < line.len && isdigit((unsigned char)line.at[at]);
+}
+
+/* "0 errors", "no errors", "errors: 0" for the word at [at, end). */
+static bool counts_nothing(struct str line, size_t at, size_t end)
+{
+    if (at >= 2 && memcmp(line.at + at - 2, "0 ", 2) == 0 &&
+        (at == 2 || !is_digit_at(line, at - 3)))
+        return true;
+    if (at >= 3 && strncasecmp(line.at + at - 3, "no ", 3) == 0)
+        return true;
+    while (end < line.len && isalpha((unsigned char)line.at[end]))
+        end++;
+    size_t number = end;
+    while (number < line.len && strchr(": =", line.at[number]) != NULL)
+        number++;
+    return number > end && number < line.len && line.at[number] == '0' &&
+           (number + 1 == line.len || strchr(", \t)", line.at[number + 1]) != NULL);
+}
+
+/* A word begins here: at "Error" in AssertionError, but not at "error" in -Werror. */
+static bool begins_word(struct str line, size_t at)
+{
+    return at == 0 || !isalpha((unsigned char)line.at[at - 1]) ||
+           isupper((unsigned char)line.at[at]);
+}
+
+static bool is_error_line(struct str line)
+{
+    if (is_passed_line(line))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(error_words); i++) {
+        size_t len = strlen(error_words[i].word);
+        for (size_t at = 0; at + len <= line.len; at++) {
+            if (strncasecmp(line.at + at, error_words[i].word, len) != 0 || !begins_word(line, at))
+                continue;
+            if (!error_words[i].counted || !counts_nothing(line, at, at + len))
+                return true;
+        }
+    }
+    return is_compiler_line(line);
+}
+
+static struct lines read_log(struct str log, struct arena *arena)
+{
+    log = log_tail(log);
+    size_t count = 1;
+    for (size_t i = 0; i < log.len; i++)
+        count += log.at[i] == '\n';
+    struct lines lines = {.at = arena_array(arena, count, sizeof(*lines.at)),
+                          .is_error = arena_array(arena, count, sizeof(*lines.is_error))};
+    char *to = arena_alloc(arena, log.len + 1);
+    struct str line;
+    while (take_line(&log, &line)) {
+        char *end = clean_line(to, line);
+        lines.at[lines.count] = (struct str){to, (size_t)(end - to)};
+        lines.is_error[lines.count] = is_error_line(lines.at[lines.count]);
+        lines.count++;
+        to = end;
+    }
+    while (lines.count > 0 && lines.at[lines.count - 1].len == 0)
+        lines.count--;
+    return lines;
+}
+
+enum failure_category feedback_category(const struct check_output *check)
+{
+    if (check->exit_code == 0 && check->signal == 0)
+        return FAILURE_NONE;
+    if (check->exit_code == EXIT_NOT_EXECUTABLE || check->exit_code == EXIT_NOT_FOUND)
+        return FAILURE_INFRASTRUCTURE;
+    struct str log = log_tail(check->log), line;
+    while (take_line(&log, &line)) {
+        char shown[SCAN_BYTES_MAX];
+        line.len = line.len < SCAN_BYTES_MAX ? line.len : SCAN_BYTES_MAX;
+        char *end = clean_line(shown, line);
+        if (is_compiler_line((struct str){shown, (size_t)(end - shown)}))
+            return FAILURE_COMPILE_ERROR;
+    }
+    return FAILURE_TEST_FAILURE;
+}
+
+/* ---- the summary ---- */
+
+static void add_line(struct buf *into, struct str line)
+{
+    size_t fit = prose_fit(line.at, line.len, LINE_BYTES_MAX);
+    buf_add(into, line.at, fit);
+    buf_adds(into, fit < line.len ? "...\n" : "\n");
+}
+
+static size_t line_bytes(struct str line)
+{
+    size_t fit = prose_fit(line.at, line.len, LINE_BYTES_MAX);
+    return fit + (fit < line.len ? strlen("...\n") : strlen("\n"));
+}
+
+static void add_outcome(struct buf *into, const struct check_output *check, struct arena *arena)
+{
+    const char *command = check->command != NULL ? check->command : "the check";
+    buf_addf(into, "`%s`", prose_line(arena, command, COMMAND_BYTES_MAX));
+    if (check->signal != 0)
+        buf_addf(into, " was ended by signal %d.\n", check->signal);
+    else
+        buf_addf(into, " failed with exit code %d.\n", check->exit_code);
+}
+
+static bool is_near_error(const struct lines *lines, size_t index)
+{
+    size_t from = index > LINES_AFTER ? index - LINES_AFTER : 0;
+    size_t to = index + LINES_BEFORE < lines->count ? index + LINES_BEFORE : lines->count - 1;
+    for (size_t i = from; i <= to; i++) {
+        if (lines->is_error[i])
+            return true;
+    }
+    return false;
+}
+
+/* Adds the errors and what stands round them; returns the line after the last one added. */
+static size_t add_errors(struct buf *into, const struct lines *lines)
+{
+    size_t used = 0, after = 0;
+    for (size_t i = 0; i < lines->count; i++) {
+        if (!is_near_error(lines, i))
+            continue;
+        used += line_bytes(lines->at[i]) + strlen("...\n");
+        if (used > ERROR_BYTES_MAX)
+            break;
+        if (after == 0)
+            buf_adds(into, "\nErrors:\n");
+        if (after > 0 && after < i)
+            buf_adds(into, "...\n");
+        add_line(into, lines->at[i]);
+        after = i + 1;
+    }
+    return after;
+}
+
+/* Adds as much of the end as fits, from line `from` on at the earliest. */
+static void add_tail(struct buf *into, const struct lines *lines, size_t from)
+{
+    static const char heading[] = "\nEnd of the output:\n";
+    size_t room = FEEDBACK_SUMMARY_MAX - into->len - strlen(heading);
+    size_t start = lines->count;
+    while (start > from && line_bytes(lines->at[start - 1]) <= room)
+        room -= line_bytes(lines->at[--start]);
+    if (start == lines->count)
+        return;
+    buf_adds(into, heading);
+    for (size_t i = start; i < lines->count; i++)
+        add_line(into, lines->at[i]);
+}
+
+char *feedback_summary(const struct check_output *check, struct arena *arena)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, FEEDBACK_SUMMARY_MAX);
+    add_outcome(&text, check, arena);
+    struct lines lines = read_log(check->log, arena);
+    if (lines.count == 0)
+        buf_adds(&text, "\nIt printed nothing.\n");
+    size_t after = add_errors(&text, &lines);
+    add_tail(&text, &lines, after);
+    assert(!text.overflow);
+    return str_dup(arena, buf_str(&text));
+}
+
+/* The line that tells most, or NULL when there is none. */
+static const struct str *best_line(const struct lines *lines)
+{
+    const struct str *error = NULL;
+    for (size_t i = 0; i < lines->count; i++) {
+        if (is_compiler_line(lines->at[i]))
+            return &lines->at[i];
+        if (error == NULL && lines->is_error[i])
+            error = &lines->at[i];
+    }
+    if (error != NULL || lines->count == 0)
+        return error;
+    return &lines->at[lines->count - 1];
+}
+
+char *feedback_line(const struct check_output *check, struct arena *arena)
+{
+    struct lines lines = read_log(check->log, arena);
+    const struct str *best = best_line(&lines);
+    if (best != NULL)
+        return prose_line(arena, str_dup(arena, *best), FEEDBACK_LINE_MAX);
+    if (check->signal != 0)
+        return arena_printf(arena, "ended by signal %d without output", check->signal);
+    return arena_printf(arena, "exit code %d without output", check->exit_code);
+}

@@ -1,0 +1,27 @@
+/*
+ * patch.h - what a unified git diff touches, without applying it.
+ */
+#ifndef CORE_PATCH_H
+#define CORE_PATCH_H
+#include "base/arena.h"
+#include "base/rc.h"
+#include "base/str.h"
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PATCH_FILES_MAX = 10000 };
+
+struct patch_stats {
+    const char **paths; /* New path; the old one for deletions. Each once, in order. */
+    size_t files;
+    const char **renamed_from; /* Old paths of renames: they are gone, so rules look at them too. */
+    size_t renamed_from_count;
+    int64_t lines_added;
+    int64_t lines_deleted;
+};
+
+/* RC_INVALID when it is no git diff, RC_TOO_LARGE past PATCH_FILES_MAX.  An empty diff is fine.
+   Quoted paths are unquoted. */
+MUST_USE enum rc patch_read(struct str diff, struct arena *arena, struct patch_stats *ret_stats,
+                            struct err *err);
+#endif

@@ -1,0 +1,407 @@
+/*
+ * timeline.c - a run's events told as a story.
+ *
+ * One table says for every type which group it belongs to and how it is told; a type
+ * without a teller is noise to people and stays in the raw stream only.  Lines of all groups
+ * stand in one array, a group is a piece of it.  Only a line opens a group, but its start
+ * is the first event of that group, told or not: "verification started" dates the check.
+ */
+#include "core/timeline.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/js.h"
+#include "core/event_types.h"
+#include "core/prose.h"
+
+enum {
+    TEXT_BYTES_MAX = 400,
+    LIST_BYTES_MAX = 1000,
+    /* Kept free for what is no chatter, so that a talkative run still shows its end. */
+    LINES_RESERVED = 500,
+    COMMIT_SHORT = 10,
+};
+
+static const char planning[] = "Planning";
+static const char editing[] = "Editing";
+static const char verification[] = "Verification";
+static const char judging[] = "Judging";
+static const char approval[] = "Approval";
+static const char pull_request[] = "PR";
+static const char outcome[] = "Outcome";
+
+/* How one type is told. */
+struct telling {
+    const char *type;
+    const char *group; /* NULL: the current one. */
+    char *(*tell)(const struct telling *how, const struct js *data, struct arena *arena);
+    const char *words; /* What happened; the teller adds to it. */
+    bool bad;
+    bool chatter; /* May be left out of a long story. */
+};
+
+/* ---- tellers ---- */
+
+static const char *member(const struct js *data, const char *key)
+{
+    return js_get_str(data, key, "");
+}
+
+static const char *first_member(const struct js *data, const char *const *keys)
+{
+    for (; *keys != NULL; keys++) {
+        if (*member(data, *keys) != '\0')
+            return member(data, *keys);
+    }
+    return "";
+}
+
+/* ": detail (code)", as far as the data has them. */
+static char *detail_of(const struct js *data, struct arena *arena)
+{
+    static const char *const details[] = {"errorMessage", "reason", "summary", NULL};
+    static const char *const codes[] = {"errorCode", "reasonCode", NULL};
+    const char *detail = first_member(data, details);
+    const char *code = first_member(data, codes);
+    return arena_printf(arena, "%s%s%s%s%s", *detail != '\0' ? ": " : "", detail,
+                        *code != '\0' ? " (" : "", code, *code != '\0' ? ")" : "");
+}
+
+/* " word value" when the data has it. */
+static char *phrase(const struct js *data, const char *key, const char *word, struct arena *arena)
+{
+    const char *value = member(data, key);
+    return *value == '\0' ? arena_strdup(arena, "") : arena_printf(arena, " %s %s", word, value);
+}
+
+static char *tell_plain(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s%s", how->words, detail_of(data, arena));
+}
+
+static char *tell_by_worker(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s%s%s", how->words, phrase(data, "worker", "by worker", arena),
+                        phrase(data, "step", "in step", arena));
+}
+
+static char *tell_started(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    const char *commit = member(data, "baseCommit");
+    return arena_printf(arena, "run %lld %s%s%.*s%s", (long long)js_get_int(data, "runNo", 1),
+                        how->words, *commit != '\0' ? " from commit " : "", COMMIT_SHORT, commit,
+                        phrase(data, "branch", "on branch", arena));
+}
+
+static char *tell_recovered(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    int64_t lost = js_get_int(data, "lost", 0);
+    const char *count = lost <= 0 ? ""
+                                  : arena_printf(arena, ", leases lost: %lld", (long long)lost);
+    return arena_printf(arena, "%s%s%s", how->words, phrase(data, "step", "at step", arena), count);
+}
+
+static char *tell_context(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    CLEANUP(buf_release) struct buf list;
+    buf_init(&list, LIST_BYTES_MAX);
+    const struct js *sources = js_get(data, "sources");
+    for (size_t i = 0; i < js_count(sources); i++)
+        buf_addf(&list, "%s%s", i > 0 ? ", " : ": ", js_str(js_at(sources, i), "?"));
+    return arena_printf(arena, "%s%s (about %lld tokens%s)", how->words, buf_text(&list),
+                        (long long)js_get_int(data, "tokenEstimate", 0),
+                        js_get_bool(data, "truncated", false) ? ", truncated" : "");
+}
+
+static char *tell_turn(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(
+        arena, "%s %lld: %lld tokens in, %lld out, %.4f USD", how->words,
+        (long long)js_get_int(data, "turns", 0), (long long)js_get_int(data, "inputTokens", 0),
+        (long long)js_get_int(data, "outputTokens", 0), js_num(js_get(data, "costUsd"), 0));
+}
+
+static char *tell_tool(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s%s%s", js_get_str(data, "name", "tool"), how->words,
+                        detail_of(data, arena));
+}
+
+static char *tell_message(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    const char *text = member(data, "text");
+    return arena_strdup(arena, *text != '\0' ? text : how->words);
+}
+
+static char *tell_patch(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    int64_t files = js_get_int(data, "filesChanged", 0);
+    return arena_printf(arena, "%s %lld: %lld %s changed, +%lld -%lld%s", how->words,
+                        (long long)js_get_int(data, "attemptNo", 1), (long long)files,
+                        files == 1 ? "file" : "files", (long long)js_get_int(data, "linesAdded", 0),
+                        (long long)js_get_int(data, "linesDeleted", 0), detail_of(data, arena));
+}
+
+/* "1.2 s", or "" when the data has no such member (or nonsense: events come from outside too). */
+static char *duration_of(const struct js *data, const char *key, struct arena *arena)
+{
+    char text[TIME_TEXT_BYTES] = "";
+    int64_t ms = js_get_int(data, key, -1);
+    if (ms >= 0 && ms <= INT64_MAX / US_PER_MS)
+        duration_format(text, ms * US_PER_MS);
+    return arena_strdup(arena, text);
+}
+
+static char *tell_check(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    const char *took = duration_of(data, "durationMs", arena);
+    int64_t exit_code = js_get_int(data, "exitCode", 0);
+    const char *status = exit_code == 0 ? ""
+                                        : arena_printf(arena, "exit %lld", (long long)exit_code);
+    const char *comma = *status != '\0' && *took != '\0' ? ", " : "";
+    const char *facts = *status == '\0' && *took == '\0'
+                            ? ""
+                            : arena_printf(arena, " (%s%s%s)", status, comma, took);
+    return arena_printf(arena, "%s %s%s%s", js_get_str(data, "name", "check"), how->words,
+                        how->bad ? detail_of(data, arena) : "", facts);
+}
+
+static char *tell_feedback(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s (attempt %lld)%s", how->words,
+                        (long long)js_get_int(data, "attempt", 1), detail_of(data, arena));
+}
+
+static char *tell_judge(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    int64_t count = js_get_int(data, "findingsCount", 0);
+    char *head = arena_printf(arena, "%s: %s, score %.2f", how->words,
+                              js_get_str(data, "verdict", "no verdict"),
+                              js_num(js_get(data, "score"), 0));
+    if (count == 0)
+        return head;
+    const struct js *first = js_at(js_get(data, "findings"), 0);
+    const char *text = js_get_str(first, "text", "");
+    return arena_printf(arena, "%s, %lld %s%s%s", head, (long long)count,
+                        count == 1 ? "finding" : "findings", *text != '\0' ? ": " : "", text);
+}
+
+static char *tell_approval(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s%s%s", how->words, phrase(data, "actor", "by", arena),
+                        detail_of(data, arena));
+}
+
+static char *tell_pull(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    const char *url = member(data, "url");
+    return arena_printf(arena, "%spull request #%lld %s%s%s",
+                        js_get_bool(data, "draft", false) ? "draft " : "",
+                        (long long)js_get_int(data, "number", 0), how->words,
+                        *url != '\0' ? ": " : phrase(data, "branch", "from", arena), url);
+}
+
+static char *tell_step(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    const char *wait = duration_of(data, "retryInMs", arena);
+    return arena_printf(arena, "step %s %s%s%s%s", js_get_str(data, "step", "?"), how->words,
+                        detail_of(data, arena), *wait != '\0' ? "; next try in " : "", wait);
+}
+
+static char *tell_dead(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "job %s %s%s", js_get_str(data, "jobId", "?"), how->words,
+                        detail_of(data, arena));
+}
+
+/* ---- the table ---- */
+
+static const struct telling tellings[] = {
+    {EV_TASK_SUBMITTED, planning, tell_plain, "task submitted", false, false},
+    {EV_TASK_ACCEPTED, planning, tell_plain, "task accepted", false, false},
+    {EV_TASK_REJECTED, outcome, tell_plain, "task rejected", true, false},
+    {EV_TASK_DEFERRED, planning, tell_plain, "task deferred", false, false},
+    {EV_TASK_COMPLETED, outcome, NULL, NULL, false, false}, /* The run's end tells these. */
+    {EV_TASK_FAILED, outcome, NULL, NULL, true, false},
+    {EV_TASK_CANCELLED, outcome, NULL, NULL, true, false},
+    {EV_TASK_TIMED_OUT, outcome, NULL, NULL, true, false},
+    {EV_RUN_QUEUED, planning, tell_plain, "run queued", false, false},
+    {EV_RUN_ACQUIRED, planning, tell_by_worker, "run acquired", false, false},
+    {EV_RUN_STARTED, planning, tell_started, "started", false, false},
+    {EV_RUN_STATUS_CHANGED, NULL, NULL, NULL, false, false},
+    {EV_RUN_HEARTBEAT_MISSED, NULL, tell_by_worker, "heartbeat missed", true, false},
+    {EV_RUN_RECOVERED, NULL, tell_recovered, "resumed", false, false},
+    {EV_RUN_CANCEL_REQUESTED, NULL, tell_approval, "cancellation requested", false, false},
+    {EV_RUN_RETRY_WITH_FEEDBACK, NULL, tell_feedback, "feedback to the agent", false, false},
+    {EV_RUN_COMPLETED, outcome, tell_plain, "run completed", false, false},
+    {EV_RUN_FAILED, outcome, tell_plain, "run failed", true, false},
+    {EV_RUN_CANCELLED, outcome, tell_plain, "run cancelled", true, false},
+    {EV_RUN_TIMED_OUT, outcome, tell_plain, "run timed out", true, false},
+    {EV_STEP_STARTED, NULL, NULL, NULL, false, false},
+    {EV_STEP_COMPLETED, NULL, NULL, NULL, false, false},
+    {EV_STEP_FAILED, NULL, tell_step, "failed", true, false},
+    {EV_CONTEXT_LOADED, planning, tell_context, "context loaded", false, false},
+    {EV_MODEL_TURN_COMPLETED, editing, tell_turn, "turn", false, true},
+    {EV_TOOL_CALL_STARTED, editing, NULL, NULL, false, true},
+    {EV_TOOL_CALL_COMPLETED, editing, tell_tool, "", false, true},
+    {EV_TOOL_CALL_FAILED, editing, tell_tool, " failed", true, true},
+    {EV_AGENT_MESSAGE, editing, tell_message, "step recorded", false, true},
+    {EV_PATCH_CREATED, editing, tell_patch, "patch", false, false},
+    {EV_PATCH_SUPERSEDED, NULL, NULL, NULL, false, false},
+    {EV_PATCH_VERIFIED, NULL, NULL, NULL, false, false},
+    {EV_PATCH_REJECTED, NULL, NULL, NULL, true, false},
+    {EV_PATCH_PUBLISHED, NULL, NULL, NULL, false, false},
+    {EV_VERIFICATION_STARTED, verification, NULL, NULL, false, false},
+    {EV_VERIFICATION_PASSED, verification, tell_check, "passed", false, false},
+    {EV_VERIFICATION_FAILED, verification, tell_check, "failed", true, false},
+    {EV_VERIFICATION_ERRORED, verification, tell_check, "could not be run", true, false},
+    {EV_VERIFICATION_TIMED_OUT, verification, tell_check, "timed out", true, false},
+    {EV_VERIFICATION_SKIPPED, verification, tell_check, "skipped", false, false},
+    {EV_JUDGE_STARTED, judging, NULL, NULL, false, false},
+    {EV_JUDGE_COMPLETED, judging, tell_judge, "judge", false, false},
+    {EV_APPROVAL_REQUESTED, approval, tell_approval, "approval requested", false, false},
+    {EV_APPROVAL_APPROVED, approval, tell_approval, "approved", false, false},
+    {EV_APPROVAL_REJECTED, approval, tell_approval, "rejected", true, false},
+    {EV_APPROVAL_EXPIRED, approval, tell_approval, "approval expired", true, false},
+    {EV_PR_CREATION_REQUESTED, pull_request, NULL, NULL, false, false},
+    {EV_PR_CREATED, pull_request, tell_pull, "opened", false, false},
+    {EV_PR_CREATION_FAILED, pull_request, tell_plain, "pull request failed", true, false},
+    {EV_PR_MERGED, pull_request, tell_pull, "merged", false, false},
+    {EV_PR_CLOSED, pull_request, tell_pull, "closed", false, false},
+    {EV_POLICY_DENIED, planning, tell_plain, "policy denied it", true, false},
+    {EV_COST_RECORDED, NULL, NULL, NULL, false, false},
+    {EV_JOB_DEAD_LETTERED, NULL, tell_dead, "became a dead letter", true, false},
+    {EV_REPOSITORY_CONFIGURED, NULL, NULL, NULL, false, false},
+    {EV_REPOSITORY_REMOVED, NULL, NULL, NULL, false, false},
+};
+
+static const struct telling *telling_of(const char *type)
+{
+    for (size_t i = 0; i < COUNT_OF(tellings); i++) {
+        if (text_same(tellings[i].type, type))
+            return &tellings[i];
+    }
+    return NULL;
+}
+
+/* ---- the story ---- */
+
+static bool is_bad(const struct telling *how, const struct js *data)
+{
+    if (how->tell == tell_judge)
+        return !text_same(js_get_str(data, "verdict", ""), "pass");
+    return how->bad;
+}
+
+/* Fills line and says whether there is one. */
+static bool tell(const struct event *event, const struct telling *how, struct arena *arena,
+                 struct timeline_line *line)
+{
+    if (how != NULL && how->tell == NULL)
+        return false;
+    *line = (struct timeline_line){.time_us = event->time_us};
+    line->type = how != NULL ? how->type : arena_strdup(arena, event->type);
+    line->text = line->type;
+    line->bad = how != NULL && how->bad;
+    if (how == NULL)
+        return true;
+    struct str bytes = event->data.len > 0 ? event->data : STR("{}");
+    CLEANUP(js_freep) struct js *data = NULL;
+    if (js_parse(bytes.at, bytes.len, &data, NULL) != RC_OK || js_type(data) != JS_OBJECT)
+        return true;
+    line->text = prose_line(arena, how->tell(how, data, arena), TEXT_BYTES_MAX);
+    line->bad = is_bad(how, data);
+    return true;
+}
+
+/* The group that the next told event of it would open, and since when. */
+struct opening {
+    const char *name;
+    int64_t time_us;
+};
+
+static struct timeline_group *group_for(struct timeline *timeline, const struct opening *opening,
+                                        struct timeline_line *lines)
+{
+    struct timeline_group *last = NULL;
+    if (timeline->group_count > 0)
+        last = &timeline->groups[timeline->group_count - 1];
+    if (last != NULL && (opening->name == NULL || text_same(opening->name, last->name)))
+        return last;
+    struct timeline_group *group = &timeline->groups[timeline->group_count++];
+    *group = (struct timeline_group){
+        .name = opening->name != NULL ? opening->name : planning,
+        .started_us = opening->time_us,
+        .lines = lines,
+    };
+    return group;
+}
+
+void timeline_build(const struct event *events, size_t count, struct arena *arena,
+                    struct timeline *ret_timeline)
+{
+    size_t max = count < TIMELINE_LINES_MAX ? count : TIMELINE_LINES_MAX;
+    struct timeline timeline = {.groups = arena_array(arena, max + 1, sizeof(*timeline.groups))};
+    struct timeline_line *lines = arena_array(arena, max + 1, sizeof(*lines));
+    struct opening opening = {.name = NULL};
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct telling *how = telling_of(events[i].type);
+        const char *group = how != NULL ? how->group : NULL;
+        if (opening.name == NULL || (group != NULL && !text_same(group, opening.name)))
+            opening = (struct opening){group, events[i].time_us};
+        bool chatter = how != NULL && how->chatter;
+        struct timeline_line line;
+        if (!tell(&events[i], how, arena, &line))
+            continue;
+        if (used >= (size_t)TIMELINE_LINES_MAX - (chatter ? LINES_RESERVED : 0)) {
+            timeline.truncated = true;
+            continue;
+        }
+        struct timeline_group *into = group_for(&timeline, &opening, &lines[used]);
+        lines[used++] = line;
+        into->line_count++;
+        into->ended_us = line.time_us;
+    }
+    *ret_timeline = timeline;
+}
+
+void timeline_write(struct jw *jw, const struct timeline *timeline)
+{
+    jw_begin(jw, '{');
+    jw_key(jw, "groups");
+    jw_begin(jw, '[');
+    for (size_t i = 0; i < timeline->group_count; i++) {
+        const struct timeline_group *group = &timeline->groups[i];
+        jw_begin(jw, '{');
+        jw_kstr(jw, "name", group->name);
+        jw_ktime(jw, "startedAt", group->started_us);
+        jw_ktime(jw, "endedAt", group->ended_us);
+        jw_key(jw, "lines");
+        jw_begin(jw, '[');
+        for (size_t j = 0; j < group->line_count; j++) {
+            jw_begin(jw, '{');
+            jw_ktime(jw, "time", group->lines[j].time_us);
+            jw_kstr(jw, "type", group->lines[j].type);
+            jw_kstr(jw, "text", group->lines[j].text);
+            jw_kbool(jw, "bad", group->lines[j].bad);
+            jw_end(jw, '}');
+        }
+        jw_end(jw, ']');
+        jw_end(jw, '}');
+    }
+    jw_end(jw, ']');
+    jw_kbool(jw, "truncated", timeline->truncated);
+    jw_end(jw, '}');
+}
+
+const char *timeline_text(const struct event *event, struct arena *arena)
+{
+    struct timeline_line line;
+    return tell(event, telling_of(event->type), arena, &line) ? line.text : NULL;
+}
+
+const char *timeline_group_of(const char *type)
+{
+    const struct telling *how = telling_of(type);
+    return how != NULL ? how->group : NULL;
+}

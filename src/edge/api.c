@@ -1,0 +1,297 @@
+/*
+ * api.c - the table of routes, and the way of a request through them.
+ */
+#include "edge/api.h"
+#include "base/log.h"
+#include "edge/api_routes.h"
+#include "edge/sse.h"
+#include "store/artifacts.h"
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+/* A body of somebody without a token is not gathered beyond this. */
+enum { STRANGER_BODY_MAX = 64 * 1024, TRACEPARENT_LEN = 55 };
+
+#define QUERY(handler) .kind = ROUTE_QUERY, .query = handler
+#define COMMAND(handler)                                                                           \
+    .kind = ROUTE_COMMAND, .body = BODY_JSON, .build = handler, .answer = handler##_answer
+#define STREAM(handler) .kind = ROUTE_STREAM, .stream = handler
+#define OWN_RUN .agent = AGENT_OWN_RUN
+#define OWN_TASK .agent = AGENT_OWN_TASK
+
+static const struct route routes[] = {
+    {HTTP_POST, "/v1/tasks", COMMAND(api_task_submit)},
+    {HTTP_GET, "/v1/tasks", QUERY(api_task_list)},
+    {HTTP_GET, "/v1/tasks/{id}", QUERY(api_task_get), OWN_TASK},
+    {HTTP_POST, "/v1/tasks/{id}/cancel", COMMAND(api_task_cancel)},
+    {HTTP_POST, "/v1/tasks/{id}/retry", COMMAND(api_task_retry)},
+    {HTTP_GET, "/v1/runs", QUERY(api_run_list)},
+    {HTTP_GET, "/v1/runs/{id}", QUERY(api_run_get), OWN_RUN},
+    {HTTP_GET, "/v1/runs/{id}/events", QUERY(api_run_events), OWN_RUN},
+    {HTTP_GET, "/v1/runs/{id}/timeline", QUERY(api_run_timeline), OWN_RUN},
+    {HTTP_GET, "/v1/runs/{id}/artifacts", QUERY(api_run_artifacts), OWN_RUN},
+    {HTTP_GET, "/v1/runs/{id}/stream", STREAM(api_run_stream), OWN_RUN},
+    {HTTP_GET, "/v1/events", QUERY(api_event_list)},
+    {HTTP_GET, "/v1/events/stream", STREAM(api_event_stream)},
+    {HTTP_GET, "/v1/artifacts/{sha256}", QUERY(api_artifact_get)},
+    {HTTP_PUT, "/v1/artifacts/{sha256}", QUERY(api_artifact_put), .body = BODY_BYTES},
+    {HTTP_GET, "/v1/repositories", QUERY(api_repository_list)},
+    {HTTP_GET, "/v1/repositories/{name}", QUERY(api_repository_get)},
+    {HTTP_PUT, "/v1/repositories/{name}", .kind = ROUTE_COMMAND, .body = BODY_CONFIG,
+     .build = api_repository_put, .answer = api_repository_put_answer},
+    {HTTP_DELETE, "/v1/repositories/{name}", .kind = ROUTE_COMMAND,
+     .build = api_repository_remove, .answer = api_repository_remove_answer},
+    {HTTP_GET, "/v1/approvals", QUERY(api_approval_list)},
+    {HTTP_POST, "/v1/approvals/{id}/approve", COMMAND(api_approve)},
+    {HTTP_POST, "/v1/approvals/{id}/reject", COMMAND(api_reject)},
+    {HTTP_GET, "/v1/pull-requests", QUERY(api_pull_request_list)},
+    {HTTP_GET, "/v1/pull-requests/{id}", QUERY(api_pull_request_get)},
+    {HTTP_POST, "/v1/pull-requests/{id}/merge", QUERY(api_pull_request_merge),
+     .body = BODY_JSON, .slow = true},
+    {HTTP_POST, "/v1/jobs", COMMAND(api_job_enqueue)},
+    {HTTP_POST, "/v1/jobs/lease", COMMAND(api_job_lease)},
+    {HTTP_POST, "/v1/jobs/heartbeat", COMMAND(api_job_heartbeat)},
+    {HTTP_POST, "/v1/jobs/progress", COMMAND(api_job_progress)},
+    {HTTP_POST, "/v1/jobs/complete", COMMAND(api_job_complete)},
+    {HTTP_POST, "/v1/jobs/fail", COMMAND(api_job_fail)},
+    {HTTP_GET, "/v1/jobs", QUERY(api_job_list)},
+    {HTTP_GET, "/v1/jobs/{id}", QUERY(api_job_get)},
+    {HTTP_GET, "/v1/queues", QUERY(api_queue_list)},
+    {HTTP_GET, "/v1/doctor", QUERY(api_doctor), .slow = true},
+    {HTTP_GET, "/v1/version", .kind = ROUTE_INSTANT, .instant = api_version},
+    {HTTP_GET, "/metrics", QUERY(api_metrics)},
+    {HTTP_GET, "/healthz", .kind = ROUTE_INSTANT, .instant = api_health, .open = true},
+    {HTTP_GET, "/readyz", QUERY(api_ready), .open = true},
+};
+
+const struct route *api_routes(size_t *ret_count)
+{
+    *ret_count = COUNT_OF(routes);
+    return routes;
+}
+
+/* ---- Before the body ---- */
+
+/* The path of a target: without its query, and without http://host in front. */
+static struct str path_of(struct str target)
+{
+    if (target.len > 7 && strncasecmp(target.at, "http://", 7) == 0) {
+        const char *slash = memchr(target.at + 7, '/', target.len - 7);
+        size_t skip = slash ? (size_t)(slash - target.at) : target.len;
+        target.at += skip;
+        target.len -= skip;
+    }
+    const char *query = target.len ? memchr(target.at, '?', target.len) : NULL;
+    if (query)
+        target.len = (size_t)(query - target.at);
+    return target;
+}
+
+enum rc api_gate(void *ctx, const struct http_head *head, int64_t *ret_body_max, struct err *err)
+{
+    struct api *api = ctx;
+    bool large = head->chunked || head->content_length > STRANGER_BODY_MAX;
+    *ret_body_max = api->body_bytes_max;
+    if (!large)
+        return RC_OK;
+    struct identity who = {0};
+    enum rc rc = auth_check(api->auth, head->authorization, &who, err);
+    if (rc != RC_OK || who.role != ROLE_ADMIN) {
+        *ret_body_max = STRANGER_BODY_MAX;
+        return head->content_length > STRANGER_BODY_MAX ? rc : RC_OK;
+    }
+    struct route_match match;
+    router_find(routes, COUNT_OF(routes), head->method, path_of(head->target), &match);
+    if (match.route && match.route->body == BODY_BYTES)
+        *ret_body_max = ARTIFACT_BYTES_MAX;
+    return RC_OK;
+}
+
+/* ---- Queries ---- */
+
+static struct call *call_of_work(struct pool_work *work)
+{
+    return (struct call *)((char *)work - offsetof(struct call, work));
+}
+
+static void run_query(struct pool_work *work, struct db *db)
+{
+    struct call *call = call_of_work(work);
+    struct err err = {0};
+    enum rc rc = RC_OK;
+    if (!call->route->open)
+        rc = auth_agent(&call->who, call->route, call->vars[0], db, &call->http.arena, &err);
+    if (rc == RC_OK)
+        rc = call->route->query(call, db, &err);
+    if (rc != RC_OK)
+        call_fail(call, rc, &err);
+    http_finish_later(&call->http);
+}
+
+static enum rc start_query(struct call *call, struct err *err)
+{
+    call->work = (struct pool_work){.run = run_query, .slow = call->route->slow};
+    if (pool_post(call->api->pool, &call->work) == RC_OK)
+        return RC_OK;
+    return err_set(err, RC_BUSY, "TOO_MANY_QUERIES", "too many queries wait; try again");
+}
+
+/* ---- Commands ---- */
+
+static void finish_command(struct loop_call *done)
+{
+    struct call *call = (struct call *)((char *)done - offsetof(struct call, done));
+    struct command *command = call->command;
+    if (command->rc == RC_OK) {
+        call->route->answer(call, command);
+    } else { /* The committer has logged what is to be logged. */
+        struct problem problem = problem_of(command->rc, &command->err);
+        http_answer_problem(&call->http, &problem);
+    }
+    http_finish(&call->http);
+}
+
+/* On the committer's thread. */
+static void on_command_done(struct command *command)
+{
+    struct call *call = command->owner;
+    loop_post(call->api->loop, &call->done);
+}
+
+static enum rc start_command(struct call *call, struct err *err)
+{
+    struct command *command = NULL;
+    enum rc rc = call->route->build(call, &command, err);
+    if (rc != RC_OK)
+        return rc;
+    const char *trace = http_header(&call->http, "traceparent");
+    if (trace && strlen(trace) == TRACEPARENT_LEN)
+        command->traceparent = arena_strdup(&command->arena, trace);
+    command->actor = auth_actor(&call->who);
+    command->owner = call;
+    command->done = on_command_done;
+    call->done.run = finish_command;
+    call->command = command;
+    if (committer_post(control_committer(call->api->control), command) == RC_OK)
+        return RC_OK;
+    return err_set(err, RC_BUSY, "TOO_MANY_COMMANDS", "too many commands wait; try again");
+}
+
+/* ---- The way in and out ---- */
+
+static bool type_is(const char *type, const char *wanted)
+{
+    size_t len = strlen(wanted);
+    return strncasecmp(type, wanted, len) == 0 && strchr("; \t", type[len]) != NULL;
+}
+
+static bool body_type_fits(const struct call *call)
+{
+    const char *type = http_header(&call->http, "Content-Type");
+    enum route_body body = call->route->body;
+    if (!type || !call->http.body || body == BODY_IGNORED || body == BODY_BYTES)
+        return true;
+    if (type_is(type, "application/json"))
+        return true;
+    return body == BODY_CONFIG && (type_is(type, "application/yaml") ||
+                                   type_is(type, "application/x-yaml") ||
+                                   type_is(type, "text/yaml"));
+}
+
+static bool decode_vars(struct call *call, const struct route_match *match)
+{
+    for (int i = 0; i < ROUTE_VARS_MAX && match->vars[i].at; i++) {
+        if (!url_decode(match->vars[i], false, &call->http.arena, &call->vars[i]))
+            return false;
+    }
+    return true;
+}
+
+/* false: the answer says why not. */
+static bool find_route(struct call *call)
+{
+    struct route_match match;
+    router_find(routes, COUNT_OF(routes), call->http.method, str_of(call->http.path), &match);
+    if (match.route) {
+        call->route = match.route;
+        if (decode_vars(call, &match))
+            return true;
+        call_fail_status(call, 400, "MALFORMED_PATH", "the path is not percent-encoded UTF-8");
+    } else if (match.allowed) {
+        char allow[ROUTE_ALLOW_BYTES];
+        router_allow(match.allowed, allow);
+        call_fail_status(call, 405, "METHOD_NOT_ALLOWED",
+                         arena_printf(&call->http.arena, "this path takes %s", allow));
+        http_answer_header(&call->http, "Allow", arena_strdup(&call->http.arena, allow));
+    } else {
+        call_fail_status(call, 404, "NO_SUCH_ROUTE", "nothing lives at this path");
+    }
+    return false;
+}
+
+static bool let_in(struct call *call)
+{
+    if (call->route->open)
+        return true;
+    struct err err = {0};
+    struct str header = str_of(http_header(&call->http, "Authorization"));
+    enum rc rc = auth_check(call->api->auth, header, &call->who, &err);
+    if (rc == RC_OK)
+        rc = auth_route(&call->who, call->route, &err);
+    if (rc != RC_OK)
+        call_fail(call, rc, &err);
+    return rc == RC_OK;
+}
+
+static void start(struct call *call)
+{
+    struct err err = {0};
+    enum rc rc = RC_OK;
+    switch (call->route->kind) {
+    case ROUTE_INSTANT:
+        call->route->instant(call);
+        http_finish(&call->http);
+        return;
+    case ROUTE_QUERY:
+        rc = start_query(call, &err);
+        break;
+    case ROUTE_COMMAND:
+        rc = start_command(call, &err);
+        break;
+    case ROUTE_STREAM:
+        rc = call->route->stream(call, &err);
+        break;
+    }
+    if (rc == RC_OK)
+        return; /* In other hands now. */
+    call_fail(call, rc, &err);
+    http_finish(&call->http);
+}
+
+void api_handle(void *ctx, struct http_request *request)
+{
+    struct call *call = (struct call *)request;
+    call->api = ctx;
+    bool good = find_route(call) && let_in(call);
+    if (good && !body_type_fits(call)) {
+        call_fail_status(call, 415, "UNSUPPORTED_MEDIA_TYPE",
+                         call->route->body == BODY_CONFIG
+                             ? "send application/json or application/yaml"
+                             : "send application/json");
+        good = false;
+    }
+    if (good)
+        start(call);
+    else
+        http_finish(request);
+}
+
+void api_finished(void *ctx, struct http_request *request)
+{
+    struct api *api = ctx;
+    struct call *call = (struct call *)request;
+    size_t route = call->route ? (size_t)(call->route - routes) : COUNT_OF(routes);
+    metrics_count(api->metrics, route, request->answer.status);
+    command_free(call->command);
+}

@@ -1,0 +1,477 @@
+/*
+ * api_jobs.c - the job protocol over HTTP: every call takes many.
+ *
+ * A lease may wait for work.  Its client is watched meanwhile: when it leaves, the wait is given
+ * up, and jobs that were handed out in that very moment are given back.
+ */
+#include "base/clock.h"
+#include "base/form.h"
+#include "base/log.h"
+#include "control/jobs.h"
+#include "core/task.h"
+#include "edge/api_routes.h"
+#include <stdio.h>
+
+enum {
+    JOB_TYPE_MAX = 100,
+    JOB_KEY_MAX = 200,
+    WORKER_NAME_MAX = 200,
+    ERROR_CODE_MAX = 100,
+    ERROR_MESSAGE_MAX = 4000,
+    PATH_BYTES = 48
+};
+#define DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
+#define EPOCH_MAX ((int64_t)1 << 53)
+
+/* ---- Reading arrays of objects ---- */
+
+static const char *item_path(char to[PATH_BYTES], const char *array, size_t index)
+{
+    (void)snprintf(to, PATH_BYTES, "%s[%zu]", array, index);
+    return to;
+}
+
+/* {key: [...]} with up to JOBS_PER_CALL_MAX objects, none of them missing. */
+static void form_items(struct form *form, const char *key, const struct js **ret_items)
+{
+    form_array(form, key, FORM_REQUIRED, JOBS_PER_CALL_MAX, ret_items);
+    if (form->rc == RC_OK && js_count(*ret_items) == 0)
+        form_fail(form, key, "%s must not be empty", key);
+}
+
+static void form_job_ref(struct form *form, struct job_ref *ret_ref)
+{
+    const char *id = NULL;
+    form_string(form, "id", FORM_REQUIRED, &(struct form_text){.min = 1, .max = ID_TEXT_BYTES},
+                &id);
+    if (id && !id_parse(id, &ret_ref->id))
+        form_fail(form, "id", "id must be a UUID");
+    form_int(form, "epoch", FORM_REQUIRED, &(struct form_range){0, EPOCH_MAX}, &ret_ref->epoch);
+}
+
+/* Reads the body into command->tree and the one array of it that counts. */
+static enum rc read_items(struct call *call, struct command *command, const char *key,
+                          const struct js **ret_items, struct err *err)
+{
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &command->tree, err);
+    if (rc != RC_OK)
+        return rc;
+    struct form form;
+    form_open(&form, command->tree, "", err);
+    form_items(&form, key, ret_items);
+    return form_close(&form);
+}
+
+/* ---- Enqueue ---- */
+
+static void read_job_limits(struct form *form, struct job_spec *spec)
+{
+    int64_t delay_ms = 0, ttl_ms = 0;
+    spec->priority = PRIORITY_NORMAL;
+    spec->max_attempts = JOB_ATTEMPTS_DEFAULT;
+    form_int(form, "priority", FORM_OPTIONAL, &(struct form_range){0, PRIORITY_MAX},
+             &spec->priority);
+    form_int(form, "delayMs", FORM_OPTIONAL, &(struct form_range){0, DELAY_MS_MAX}, &delay_ms);
+    form_int(form, "ttlMs", FORM_OPTIONAL, &(struct form_range){1, DELAY_MS_MAX}, &ttl_ms);
+    form_int(form, "maxAttempts", FORM_OPTIONAL, &(struct form_range){1, JOB_ATTEMPTS_MAX},
+             &spec->max_attempts);
+    spec->delay_us = delay_ms * US_PER_MS;
+    spec->ttl_us = ttl_ms * US_PER_MS;
+}
+
+static enum rc read_job(const struct js *item, size_t index, struct arena *arena,
+                        struct job_spec *spec, struct err *err)
+{
+    char path[PATH_BYTES];
+    struct form form;
+    const struct js *payload = NULL;
+    form_open(&form, item, item_path(path, "jobs", index), err);
+    form_string(&form, "queue", FORM_REQUIRED, &(struct form_text){.min = 1, .max = 100},
+                &spec->queue);
+    form_string(&form, "type", FORM_REQUIRED,
+                &(struct form_text){.min = 1, .max = JOB_TYPE_MAX}, &spec->type);
+    form_any(&form, "payload", FORM_OPTIONAL, &payload);
+    form_string(&form, "orderingKey", FORM_OPTIONAL,
+                &(struct form_text){.min = 1, .max = JOB_KEY_MAX}, &spec->ordering_key);
+    form_string(&form, "dedupKey", FORM_OPTIONAL,
+                &(struct form_text){.min = 1, .max = JOB_KEY_MAX}, &spec->dedup_key);
+    read_job_limits(&form, spec);
+    if (spec->queue && !queue_name_valid(spec->queue))
+        form_fail(&form, "queue", "a queue's name has letters, digits, '.', '_' and '-'");
+    else if (spec->queue && text_starts(spec->queue, STEP_QUEUE_PREFIX))
+        form_fail(&form, "queue", "queues named %s* are drover's own", STEP_QUEUE_PREFIX);
+    spec->payload = payload ? str_of(js_text(payload, arena)) : STR("null");
+    if (spec->payload.len > JOB_PAYLOAD_MAX)
+        form_fail(&form, "payload", "payload must have at most %d bytes", JOB_PAYLOAD_MAX);
+    return form_close(&form);
+}
+
+enum rc api_job_enqueue(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_enqueue *cmd = cmd_enqueue_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    const struct js *items = NULL;
+    enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
+    if (rc != RC_OK)
+        return rc;
+    struct arena *arena = &cmd->base.arena;
+    struct job_spec *jobs = arena_array(arena, js_count(items), sizeof *jobs);
+    for (size_t i = 0; rc == RC_OK && i < js_count(items); i++)
+        rc = read_job(js_at(items, i), i, arena, &jobs[i], err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->jobs = jobs;
+    cmd->count = js_count(items);
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_job_enqueue_answer(struct call *call, struct command *command)
+{
+    const struct cmd_enqueue *cmd = (const struct cmd_enqueue *)command;
+    struct jw jw = call_answer(call, 201);
+    jw_begin(&jw, '{');
+    jw_key(&jw, "jobs");
+    jw_begin(&jw, '[');
+    for (size_t i = 0; i < cmd->count; i++) {
+        jw_begin(&jw, '{');
+        jw_kstr(&jw, "id", cmd->answers[i].id.text);
+        jw_kbool(&jw, "duplicate", cmd->answers[i].duplicate);
+        jw_end(&jw, '}');
+    }
+    jw_end(&jw, ']');
+    jw_end(&jw, '}');
+}
+
+/* ---- Lease ---- */
+
+static void on_waiter_gone(struct http_request *request)
+{
+    struct call *call = (struct call *)request;
+    committer_abandon(control_committer(call->api->control), call->command);
+}
+
+static void read_worker(struct form *form, const char **ret_worker)
+{
+    form_string(form, "worker", FORM_REQUIRED,
+                &(struct form_text){.min = 1, .max = WORKER_NAME_MAX}, ret_worker);
+}
+
+static void read_queues(struct form *form, struct cmd_lease *cmd)
+{
+    const struct js *names = NULL;
+    form_strings(form, "queues", FORM_REQUIRED, LEASE_QUEUES_MAX,
+                 &(struct form_text){.min = 1, .max = 100}, &names);
+    size_t count = js_count(names);
+    if (form->rc == RC_OK && count == 0)
+        form_fail(form, "queues", "queues must not be empty");
+    const char **queues = arena_array(&cmd->base.arena, count + 1, sizeof *queues);
+    for (size_t i = 0; i < count; i++) {
+        queues[i] = js_str(js_at(names, i), "");
+        if (!queue_name_valid(queues[i]))
+            form_fail(form, "queues", "queues[%zu] is not a queue's name", i);
+    }
+    cmd->queues = queues;
+}
+
+static enum rc read_lease(const struct js *tree, struct cmd_lease *cmd, struct err *err)
+{
+    struct form form;
+    int64_t wait_ms = 0, lease_ms = JOB_LEASE_MS_DEFAULT;
+    cmd->max = 1;
+    form_open(&form, tree, "", err);
+    read_queues(&form, cmd);
+    read_worker(&form, &cmd->worker);
+    form_int(&form, "max", FORM_OPTIONAL, &(struct form_range){1, JOBS_PER_CALL_MAX}, &cmd->max);
+    form_int(&form, "waitMs", FORM_OPTIONAL, &(struct form_range){0, JOB_WAIT_MS_MAX}, &wait_ms);
+    form_int(&form, "leaseMs", FORM_OPTIONAL,
+             &(struct form_range){JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX}, &lease_ms);
+    cmd->wait_us = wait_ms * US_PER_MS;
+    cmd->lease_us = lease_ms * US_PER_MS;
+    return form_close(&form);
+}
+
+enum rc api_job_lease(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_lease *cmd = cmd_lease_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &cmd->base.tree, err);
+    if (rc == RC_OK)
+        rc = read_lease(cmd->base.tree, cmd, err);
+    if (rc != RC_OK)
+        return rc;
+    if (http_draining(call->api->http))
+        cmd->wait_us = 0;
+    if (cmd->wait_us > 0) {
+        http_watch(&call->http, on_waiter_gone);
+        http_shed(&call->http);
+    }
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+static void release_done(struct command *command)
+{
+    if (command->rc != RC_OK)
+        LOG(LOG_WARN, "jobs of a client that left are not given back before their lease ends",
+            LOG_STR("error", command->err.text));
+    command_free(command);
+}
+
+/* Nobody is there to take them: they need not wait for the end of their lease. */
+static void give_back(struct call *call, const struct cmd_lease *lease)
+{
+    struct cmd_release *cmd = cmd_release_new();
+    struct job_ref *refs = arena_array(&cmd->base.arena, lease->job_count, sizeof *refs);
+    for (size_t i = 0; i < lease->job_count; i++)
+        refs[i] = (struct job_ref){.id = lease->jobs[i].id, .epoch = lease->jobs[i].life.epoch};
+    cmd->leases = refs;
+    cmd->count = lease->job_count;
+    cmd->base.done = release_done;
+    if (committer_post(control_committer(call->api->control), &cmd->base) != RC_OK) {
+        cmd->base.rc = err_set(&cmd->base.err, RC_BUSY, "BUSY", "too many commands wait");
+        release_done(&cmd->base);
+    }
+}
+
+void api_job_lease_answer(struct call *call, struct command *command)
+{
+    const struct cmd_lease *cmd = (const struct cmd_lease *)command;
+    if (http_gone(&call->http)) {
+        if (cmd->job_count)
+            give_back(call, cmd);
+        return;
+    }
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_key(&jw, "jobs");
+    jw_begin(&jw, '[');
+    for (size_t i = 0; i < cmd->job_count; i++) {
+        const struct job_row *job = &cmd->jobs[i];
+        jw_begin(&jw, '{');
+        jw_kstr(&jw, "id", job->id.text);
+        jw_kstr(&jw, "queue", job->queue);
+        jw_kstr(&jw, "type", job->type);
+        jw_kraw(&jw, "payload", job->payload);
+        jw_kint(&jw, "attempt", job->life.attempt + 1);
+        jw_kint(&jw, "epoch", job->life.epoch);
+        jw_ktime(&jw, "leaseUntil", job->life.due_us);
+        jw_end(&jw, '}');
+    }
+    jw_end(&jw, ']');
+    jw_end(&jw, '}');
+}
+
+/* ---- What becomes of leased jobs ---- */
+
+/* What each kind of call tells beside id and ok. */
+enum telling { TELL_CANCEL = 1, TELL_STATE = 2 };
+
+struct told {
+    const struct job_ref *refs; /* The first; the next lies stride bytes on. */
+    size_t stride;
+    const struct job_answer *answers;
+    size_t count;
+};
+
+static void answer_told(struct call *call, const char *key, const struct told *told,
+                        unsigned telling)
+{
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_key(&jw, key);
+    jw_begin(&jw, '[');
+    for (size_t i = 0; i < told->count; i++) {
+        const struct job_ref *ref =
+            (const struct job_ref *)((const char *)told->refs + i * told->stride);
+        const struct job_answer *answer = &told->answers[i];
+        jw_begin(&jw, '{');
+        jw_kstr(&jw, "id", ref->id.text);
+        jw_kbool(&jw, "ok", answer->ok);
+        if (telling & TELL_CANCEL)
+            jw_kbool(&jw, "cancel", answer->cancel);
+        jw_optstr(&jw, "code", answer->code);
+        if (telling & TELL_STATE)
+            jw_kstr(&jw, "state", answer->ok ? job_state_name(answer->state) : NULL);
+        jw_end(&jw, '}');
+    }
+    jw_end(&jw, ']');
+    jw_end(&jw, '}');
+}
+
+static enum rc read_heartbeat(const struct js *tree, struct cmd_heartbeat *cmd, struct err *err)
+{
+    struct form form;
+    const struct js *items = NULL;
+    int64_t extend_ms = JOB_LEASE_MS_DEFAULT;
+    form_open(&form, tree, "", err);
+    read_worker(&form, &cmd->worker);
+    form_items(&form, "leases", &items);
+    form_int(&form, "extendMs", FORM_OPTIONAL,
+             &(struct form_range){JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX}, &extend_ms);
+    enum rc rc = form_close(&form);
+    struct job_ref *refs = arena_array(&cmd->base.arena, js_count(items), sizeof *refs);
+    for (size_t i = 0; rc == RC_OK && i < js_count(items); i++) {
+        char path[PATH_BYTES];
+        form_open(&form, js_at(items, i), item_path(path, "leases", i), err);
+        form_job_ref(&form, &refs[i]);
+        rc = form_close(&form);
+    }
+    cmd->leases = refs;
+    cmd->count = js_count(items);
+    cmd->extend_us = extend_ms * US_PER_MS;
+    return rc;
+}
+
+enum rc api_job_heartbeat(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_heartbeat *cmd = cmd_heartbeat_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &cmd->base.tree, err);
+    if (rc == RC_OK)
+        rc = read_heartbeat(cmd->base.tree, cmd, err);
+    if (rc != RC_OK)
+        return rc;
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_job_heartbeat_answer(struct call *call, struct command *command)
+{
+    const struct cmd_heartbeat *cmd = (const struct cmd_heartbeat *)command;
+    struct told told = {cmd->leases, sizeof *cmd->leases, cmd->answers, cmd->count};
+    answer_told(call, "leases", &told, TELL_CANCEL);
+}
+
+enum rc api_job_progress(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_progress *cmd = cmd_progress_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    const struct js *items = NULL;
+    enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
+    if (rc != RC_OK)
+        return rc;
+    struct job_progress *jobs = arena_array(&cmd->base.arena, js_count(items), sizeof *jobs);
+    for (size_t i = 0; rc == RC_OK && i < js_count(items); i++) {
+        char path[PATH_BYTES];
+        struct form form;
+        form_open(&form, js_at(items, i), item_path(path, "jobs", i), err);
+        form_job_ref(&form, &jobs[i].ref);
+        form_array(&form, "events", FORM_REQUIRED, JOBS_PER_CALL_MAX, &jobs[i].events);
+        rc = form_close(&form);
+    }
+    if (rc != RC_OK)
+        return rc;
+    cmd->jobs = jobs;
+    cmd->count = js_count(items);
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_job_progress_answer(struct call *call, struct command *command)
+{
+    const struct cmd_progress *cmd = (const struct cmd_progress *)command;
+    struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count};
+    answer_told(call, "jobs", &told, TELL_CANCEL);
+}
+
+enum rc api_job_complete(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_complete *cmd = cmd_complete_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    const struct js *items = NULL;
+    enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
+    if (rc != RC_OK)
+        return rc;
+    struct arena *arena = &cmd->base.arena;
+    struct job_done *jobs = arena_array(arena, js_count(items), sizeof *jobs);
+    for (size_t i = 0; rc == RC_OK && i < js_count(items); i++) {
+        char path[PATH_BYTES];
+        struct form form;
+        const struct js *result = NULL;
+        form_open(&form, js_at(items, i), item_path(path, "jobs", i), err);
+        form_job_ref(&form, &jobs[i].ref);
+        form_object(&form, "result", FORM_OPTIONAL, &result);
+        if (result)
+            jobs[i].result = str_of(js_text(result, arena));
+        if (jobs[i].result.len > JOB_RESULT_MAX)
+            form_fail(&form, "result", "result must have at most %d bytes", JOB_RESULT_MAX);
+        rc = form_close(&form);
+    }
+    if (rc != RC_OK)
+        return rc;
+    cmd->jobs = jobs;
+    cmd->count = js_count(items);
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_job_complete_answer(struct call *call, struct command *command)
+{
+    const struct cmd_complete *cmd = (const struct cmd_complete *)command;
+    struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count};
+    answer_told(call, "jobs", &told, 0);
+}
+
+static enum rc read_failure(const struct js *item, size_t index, struct job_failed *job,
+                            struct err *err)
+{
+    char path[PATH_BYTES], error_path[PATH_BYTES + 8];
+    struct form form;
+    const struct js *error = NULL;
+    form_open(&form, item, item_path(path, "jobs", index), err);
+    form_job_ref(&form, &job->ref);
+    form_object(&form, "error", FORM_REQUIRED, &error);
+    enum rc rc = form_close(&form);
+    if (rc != RC_OK)
+        return rc;
+    (void)snprintf(error_path, sizeof error_path, "%s.error", path);
+    job->message = "";
+    job->retryable = true;
+    form_open(&form, error, error_path, err);
+    form_string(&form, "code", FORM_REQUIRED,
+                &(struct form_text){.min = 1, .max = ERROR_CODE_MAX}, &job->code);
+    form_string(&form, "message", FORM_OPTIONAL, &(struct form_text){.max = ERROR_MESSAGE_MAX},
+                &job->message);
+    form_bool(&form, "retryable", FORM_OPTIONAL, &job->retryable);
+    form_bool(&form, "policy", FORM_OPTIONAL, &job->policy);
+    return form_close(&form);
+}
+
+enum rc api_job_fail(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_fail *cmd = cmd_fail_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    const struct js *items = NULL;
+    enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
+    if (rc != RC_OK)
+        return rc;
+    struct job_failed *jobs = arena_array(&cmd->base.arena, js_count(items), sizeof *jobs);
+    for (size_t i = 0; rc == RC_OK && i < js_count(items); i++)
+        rc = read_failure(js_at(items, i), i, &jobs[i], err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->jobs = jobs;
+    cmd->count = js_count(items);
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_job_fail_answer(struct call *call, struct command *command)
+{
+    const struct cmd_fail *cmd = (const struct cmd_fail *)command;
+    struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count};
+    answer_told(call, "jobs", &told, TELL_STATE);
+}

@@ -1,0 +1,141 @@
+/*
+ * api_repositories.c - what is onboarded.
+ */
+#include "base/yaml.h"
+#include "control/repositories.h"
+#include "core/repo_config.h"
+#include "edge/api_routes.h"
+#include "edge/cursor.h"
+#include "edge/shapes.h"
+#include "store/workspaces.h"
+#include <string.h>
+
+#define DEFAULT_WORKSPACE "default"
+
+static enum rc check_name(const struct call *call, struct err *err)
+{
+    if (repo_name_valid(call->vars[0]))
+        return RC_OK;
+    return err_set(err, RC_MALFORMED, "INVALID_NAME",
+                   "a repository's name has letters, digits, '.', '_', '-' and single slashes, "
+                   "at most 200 bytes");
+}
+
+enum rc api_repository_get(struct call *call, struct db *db, struct err *err)
+{
+    struct workspace_row workspace;
+    struct repository_row repository;
+    struct arena *arena = &call->http.arena;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = check_name(call, err);
+    if (rc == RC_OK)
+        rc = workspaces_by_name(db, DEFAULT_WORKSPACE, arena, &workspace, err);
+    if (rc == RC_OK)
+        rc = repositories_by_name(db, &workspace.id, call->vars[0], arena, &repository, err);
+    if (rc == RC_OK && repository.removed)
+        rc = err_set(err, RC_NOT_FOUND, "NOT_FOUND", "repository %s was removed", call->vars[0]);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_answer(call, 200);
+    shape_repository(&jw, &repository);
+    return RC_OK;
+}
+
+enum rc api_repository_list(struct call *call, struct db *db, struct err *err)
+{
+    struct params params;
+    struct workspace_row workspace;
+    struct repository_row *rows = NULL;
+    size_t count = 0;
+    struct arena *arena = &call->http.arena;
+    struct page page = {.limit = PAGE_LIMIT_DEFAULT};
+    const char *cursor = NULL, *after = NULL;
+    enum rc rc = call_params(call, &params, err);
+    if (rc != RC_OK)
+        return rc;
+    params_int(&params, "limit", &(struct param_range){1, PAGE_LIMIT_MAX}, &page.limit);
+    params_text(&params, "cursor", CURSOR_TEXT_MAX, &cursor);
+    if (cursor && !cursor_decode(CURSOR_NAME, cursor, arena, &after))
+        params_fail(&params, "cursor", "cursor is not one that this listing has given");
+    rc = params_end(&params);
+    if (rc == RC_OK)
+        rc = workspaces_by_name(db, DEFAULT_WORKSPACE, arena, &workspace, err);
+    if (rc == RC_OK)
+        rc = repositories_list(db, &workspace.id, after, page.limit + 1, arena, &rows, &count,
+                               err);
+    if (rc != RC_OK)
+        return rc;
+    size_t shown = page_rows(&page, count);
+    struct jw jw = call_list_begin(call);
+    for (size_t i = 0; i < shown; i++)
+        shape_repository(&jw, &rows[i]);
+    call_list_end(&jw, count > shown ? cursor_encode(CURSOR_NAME, rows[shown - 1].name, arena)
+                                     : NULL);
+    return RC_OK;
+}
+
+static enum rc read_document(struct call *call, struct js **ret_tree, struct err *err)
+{
+    const char *type = http_header(&call->http, "Content-Type");
+    bool yaml = type && strcasestr(type, "yaml");
+    struct str body = http_body(&call->http);
+    if (body.len == 0)
+        return err_set(err, RC_MALFORMED, "MALFORMED_CONFIG",
+                       "the request needs the repository's configuration as its body");
+    return yaml ? yaml_parse(body.at, body.len, ret_tree, err)
+                : js_parse(body.at, body.len, ret_tree, err);
+}
+
+enum rc api_repository_put(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_repository_put *cmd = cmd_repository_put_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = check_name(call, err);
+    if (rc == RC_OK)
+        rc = read_document(call, &cmd->base.tree, err);
+    if (rc != RC_OK)
+        return rc;
+    struct repo_config *config = arena_alloc(&call->http.arena, sizeof *config);
+    rc = repo_config_decode(cmd->base.tree, NULL, &call->http.arena, config, err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
+    cmd->config = str_of(js_text(cmd->base.tree, &cmd->base.arena));
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_repository_put_answer(struct call *call, struct command *command)
+{
+    const struct cmd_repository_put *cmd = (const struct cmd_repository_put *)command;
+    struct jw jw = call_answer(call, cmd->created ? 201 : 200);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "id", cmd->id.text);
+    jw_kstr(&jw, "name", cmd->name);
+    jw_kint(&jw, "version", cmd->version);
+    jw_kraw(&jw, "config", cmd->config);
+    jw_end(&jw, '}');
+}
+
+enum rc api_repository_remove(struct call *call, struct command **ret_command, struct err *err)
+{
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = check_name(call, err);
+    if (rc != RC_OK)
+        return rc;
+    struct cmd_repository_remove *cmd = cmd_repository_remove_new();
+    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_repository_remove_answer(struct call *call, struct command *command)
+{
+    (void)command;
+    call->http.answer.status = 204;
+}

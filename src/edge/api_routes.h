@@ -1,0 +1,64 @@
+/*
+ * api_routes.h - the handlers that the table in api.c names, one file per noun.
+ * Build and answer run on the loop, queries on a pool thread (router.h says what each does).
+ */
+#ifndef EDGE_API_ROUTES_H
+#define EDGE_API_ROUTES_H
+#include "edge/api.h"
+
+#define API_QUERY(name) enum rc name(struct call *call, struct db *db, struct err *err)
+#define API_COMMAND(name)                                                                          \
+    enum rc name(struct call *call, struct command **ret_command, struct err *err);                \
+    void name##_answer(struct call *call, struct command *command)
+
+/* api_tasks.c */
+API_COMMAND(api_task_submit);
+API_COMMAND(api_task_cancel);
+API_COMMAND(api_task_retry);
+API_QUERY(api_task_list);
+API_QUERY(api_task_get);
+
+/* api_runs.c */
+API_QUERY(api_run_list);
+API_QUERY(api_run_get);
+API_QUERY(api_run_events);
+API_QUERY(api_run_timeline);
+API_QUERY(api_run_artifacts);
+API_QUERY(api_event_list);
+
+/* api_artifacts.c */
+API_QUERY(api_artifact_get);
+API_QUERY(api_artifact_put);
+
+/* api_repositories.c */
+API_QUERY(api_repository_list);
+API_QUERY(api_repository_get);
+API_COMMAND(api_repository_put);
+API_COMMAND(api_repository_remove);
+
+/* api_reviews.c: what people decide */
+API_QUERY(api_approval_list);
+API_COMMAND(api_approve);
+API_COMMAND(api_reject);
+API_QUERY(api_pull_request_list);
+API_QUERY(api_pull_request_get);
+API_QUERY(api_pull_request_merge);
+
+/* api_jobs.c: the job protocol */
+API_COMMAND(api_job_enqueue);
+API_COMMAND(api_job_lease);
+API_COMMAND(api_job_heartbeat);
+API_COMMAND(api_job_progress);
+API_COMMAND(api_job_complete);
+API_COMMAND(api_job_fail);
+
+/* api_system.c */
+API_QUERY(api_job_list);
+API_QUERY(api_job_get);
+API_QUERY(api_queue_list);
+API_QUERY(api_ready);
+API_QUERY(api_metrics);
+API_QUERY(api_doctor);
+void api_health(struct call *call);
+void api_version(struct call *call);
+#endif

@@ -1,0 +1,156 @@
+/*
+ * cli_approval.c - questions to a person: approvals, approve, reject.
+ */
+#include "base/buf.h"
+#include "base/jw.h"
+#include "base/str.h"
+#include "edge/cli_client.h"
+#include "edge/cli_ids.h"
+#include "edge/cli_show.h"
+#include "edge/cli_table.h"
+#include "net/url.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { BODY_BYTES_MAX = 64 * 1024, PATH_BYTES_MAX = 1024, PENDING_MAX = 1000 };
+
+static void approvals_table(struct cli *cli, const struct cli_listing *listing)
+{
+    static const struct table_column columns[] = {
+        {"ID", false, false},        {"STATUS", false, false},  {"KIND", false, false},
+        {"REQUESTED", false, false}, {"EXPIRES", false, false}, {"RUN", false, true},
+    };
+    struct table table;
+    size_t len = id_short_len(listing->items, listing->count, "id");
+    table_init(&table, &cli->term, columns, COUNT_OF(columns), &cli->arena);
+    for (size_t i = 0; i < listing->count; i++) {
+        const struct js *item = listing->items[i];
+        const char *status = js_get_str(item, "status", "?");
+        table_cell(&table, cli_id_shown(cli, item, "id", len), TONE_PLAIN);
+        table_cell(&table, status, term_status_tone(status));
+        table_cell(&table, js_get_str(item, "kind", ""), TONE_PLAIN);
+        table_cell(&table,
+                   term_time(&cli->term, js_get_str(item, "requestedAt", NULL), &cli->arena),
+                   TONE_DIM);
+        table_cell(&table, term_time(&cli->term, js_get_str(item, "expiresAt", NULL), &cli->arena),
+                   TONE_DIM);
+        table_cell(&table, js_get_str(item, "runId", ""), TONE_PLAIN);
+    }
+    table_print(&table, stdout);
+}
+
+static int run_approvals(struct cli *cli)
+{
+    CLEANUP(buf_release) struct buf path;
+    buf_init(&path, PATH_BYTES_MAX);
+    buf_adds(&path, "/v1/approvals");
+    if (!args_has(&cli->args, "all"))
+        url_add_query(&path, "status", "pending");
+    return show_list(
+        cli, &(struct show_list){buf_text(&path), "Nothing waits for an answer.", approvals_table});
+}
+
+/* Does the word begin the approval's id, or that of its run or task? */
+static bool is_meant(const struct js *approval, const char *word)
+{
+    static const char *const keys[] = {"id", "runId", "taskId"};
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        if (text_starts(js_get_str(approval, keys[i], ""), word))
+            return true;
+    }
+    return false;
+}
+
+/* Among those that wait, by the start of an id; a whole id goes to the server as it is. */
+static enum rc resolve_pending(struct cli *cli, const char *word, struct id *ret_id,
+                               struct err *err)
+{
+    bool latest = text_same(word, "latest");
+    if (!latest && !id_prefix_valid(word))
+        return err_set(err, RC_MALFORMED, "INVALID_ID",
+                       "\"%s\" is no id: give a whole one or its first %d characters or more", word,
+                       ID_PREFIX_MIN);
+    struct id whole;
+    bool is_whole = id_parse(word, &whole);
+    struct id_search search = {.word = word};
+    struct cli_pager pager = {.path = "/v1/approvals?status=pending", .left = PENDING_MAX};
+    while (!pager.ended && pager.left > 0) {
+        CLEANUP(cli_answer_release) struct cli_answer page = {0};
+        enum rc rc = cli_pager_next(cli, &pager, &page, err);
+        if (rc != RC_OK)
+            return rc;
+        const struct js *items = js_get(page.tree, "items");
+        for (size_t i = 0; i < js_count(items); i++) {
+            struct id id = id_of(js_get_str(js_at(items, i), "id", NULL));
+            if (latest ? search.count == 0 : is_meant(js_at(items, i), word))
+                id_search_add(&search, &id);
+        }
+    }
+    if (search.count == 0 && is_whole)
+        id_search_add(&search, &whole); /* Decided already, or unknown: the server says which. */
+    return id_search_end(&search, "pending approval", ret_id, err);
+}
+
+static int decide(struct cli *cli, const char *verb, const char *done)
+{
+    struct err err = {0};
+    struct id id;
+    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    CLEANUP(buf_release) struct buf body;
+    buf_init(&body, BODY_BYTES_MAX);
+    struct jw jw = jw_to(&body);
+    jw_begin(&jw, '{');
+    jw_optstr(&jw, "reason", args_text(&cli->args, "reason", NULL));
+    jw_end(&jw, '}');
+    enum rc rc = resolve_pending(cli, args_word(&cli->args, 0), &id, &err);
+    if (rc == RC_OK) {
+        const struct http_call call = {.method = "POST",
+                                       .path = cli_path(cli, "/v1/approvals/", id.text, verb),
+                                       .body = buf_str(&body)};
+        rc = cli_call(cli, &call, &answer, &err);
+    }
+    if (rc != RC_OK)
+        return cli_fail(cli, rc, &err);
+    if (cli->json) {
+        cli_print_json(&answer);
+        return CLI_DONE;
+    }
+    (void)printf("Approval %s is %s.\n", id.text, done);
+    const char *run_id = js_get_str(answer.tree, "runId", NULL);
+    if (run_id != NULL)
+        show_next(cli, "Watch it", "drover watch %s", run_id);
+    return CLI_DONE;
+}
+
+static int run_approve(struct cli *cli)
+{
+    return decide(cli, "/approve", "approved");
+}
+
+static int run_reject(struct cli *cli)
+{
+    return decide(cli, "/reject", "rejected");
+}
+
+static const struct arg_option approvals_options[] = {
+    {"all", NULL, "also those that were answered", ARG_FLAG, 0, 0, NULL},
+    CLI_LIMIT_OPTION,
+    {0},
+};
+static const struct arg_option decide_options[] = {
+    {"reason", "TEXT", "why, for the record", ARG_TEXT, 0, 0, NULL},
+    {0},
+};
+
+const struct cli_command cli_approval_commands[] = {
+    {"approvals", "list what waits for an answer", "[--all] [--limit N] [--json]",
+     approvals_options, "drover approvals", NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_approvals},
+    {"approve", "say yes", "ID [--reason TEXT]   (of the approval, its run or its task)",
+     decide_options, "drover approve latest", "drover approvals", 1, 1, CLI_REMOTE | CLI_JSON,
+     run_approve},
+    {"reject", "say no: the run fails",
+     "ID [--reason TEXT]   (of the approval, its run or its task)", decide_options,
+     "drover reject latest --reason \"not this way\"", "drover approvals", 1, 1,
+     CLI_REMOTE | CLI_JSON, run_reject},
+    {0},
+};

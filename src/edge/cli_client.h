@@ -1,0 +1,69 @@
+/*
+ * cli_client.h - how commands reach the server.
+ *
+ *     address   --server, else server.json under --data, else $DROVER_URL, else server.json of
+ *               the data directory (cli_paths.h), else http://127.0.0.1:8717
+ *     token     --token-file, else $DROVER_TOKEN, else admin.token of the data directory
+ *
+ * admin.token goes only to this machine or to the server that server.json names: an address
+ * given by hand must not be able to collect it.
+ */
+#ifndef EDGE_CLI_CLIENT_H
+#define EDGE_CLI_CLIENT_H
+#include "base/buf.h"
+#include "base/js.h"
+#include "edge/cli_command.h"
+
+enum { CLI_PAGE_ITEMS = 200, CLI_LIMIT_DEFAULT = 50, CLI_LIMIT_MAX = 10000 };
+
+/* Makes cli->client if it is not there yet. */
+MUST_USE enum rc cli_connect(struct cli *cli, struct err *err);
+
+struct cli_answer {
+    struct buf body; /* As it came. */
+    struct js *tree; /* NULL when there was no body. */
+};
+void cli_answer_release(struct cli_answer *answer); /* For CLEANUP; start from {0}. */
+
+/* The answer is a JSON document, or empty. */
+MUST_USE enum rc cli_call(struct cli *cli, const struct http_call *call,
+                          struct cli_answer *ret_answer, struct err *err);
+MUST_USE enum rc cli_get(struct cli *cli, const char *path, struct cli_answer *ret_answer,
+                         struct err *err);
+/* prefix + escaped name + suffix, in the arena. */
+const char *cli_path(struct cli *cli, const char *prefix, const char *name, const char *suffix);
+/* Prints the body as it came, and a line's end. */
+void cli_print_json(const struct cli_answer *answer);
+
+/* A listing, page by page, newest first. */
+struct cli_pager {
+    const char *path; /* With its filters. */
+    int64_t left;     /* Items still wanted. */
+    bool ended;
+    const char *cursor; /* NULL: the first page. */
+};
+/* Reads the next page; an ended pager answers with no items (a NULL tree). */
+MUST_USE enum rc cli_pager_next(struct cli *cli, struct cli_pager *pager,
+                                struct cli_answer *ret_answer, struct err *err);
+
+/* All pages up to the limit. */
+struct cli_listing {
+    struct cli_answer pages[CLI_LIMIT_MAX / CLI_PAGE_ITEMS + 1];
+    size_t page_count;
+    const struct js **items;
+    size_t count;
+    const char *cursor; /* Where it goes on, or NULL. */
+};
+void cli_listing_release(struct cli_listing *listing); /* For CLEANUP; start from {0}. */
+/* With --limit or its default. */
+MUST_USE enum rc cli_list(struct cli *cli, const char *path, struct cli_listing *listing,
+                          struct err *err);
+/* One page as it came, more of them as one. */
+void cli_listing_print_json(struct cli *cli, const struct cli_listing *listing);
+/* The option that goes with cli_list. */
+#define CLI_LIMIT_OPTION                                                                       \
+    {                                                                                          \
+        "limit", "N", "at most so many, newest first (default 50)", ARG_INT, 1, CLI_LIMIT_MAX, \
+            NULL                                                                               \
+    }
+#endif

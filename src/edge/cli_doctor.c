@@ -1,0 +1,53 @@
+/*
+ * cli_doctor.c - drover doctor: is all well?
+ */
+#include "base/str.h"
+#include "edge/cli_client.h"
+#include <stdio.h>
+
+enum { DOCTOR_TIMEOUT_MS = 120 * 1000, LINE_BYTES_MAX = 16 * 1024 };
+
+static void print_check(const struct cli *cli, const struct js *check)
+{
+    bool ok = js_get_int(check, "bad", 0) == 0;
+    enum tone tone = ok ? TONE_GREEN : TONE_RED;
+    (void)printf("%s%-4s%s %s (%lld looked at", term_on(&cli->term, tone), ok ? "ok" : "bad",
+                 term_off(&cli->term, tone), js_get_str(check, "title", "?"),
+                 (long long)js_get_int(check, "lookedAt", 0));
+    if (ok) {
+        (void)printf(")\n");
+        return;
+    }
+    CLEANUP(buf_release) struct buf first;
+    buf_init(&first, LINE_BYTES_MAX);
+    term_clean(&first, js_get_str(check, "first", ""));
+    (void)printf(", %lld bad)\n       %s\n", (long long)js_get_int(check, "bad", 0),
+                 buf_text(&first));
+}
+
+static int run_doctor(struct cli *cli)
+{
+    struct err err = {0};
+    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    const struct http_call call = {
+        .method = "GET", .path = "/v1/doctor", .timeout_ms = DOCTOR_TIMEOUT_MS};
+    enum rc rc = cli_call(cli, &call, &answer, &err);
+    if (rc != RC_OK)
+        return cli_fail(cli, rc, &err);
+    bool healthy = js_get_bool(answer.tree, "healthy", false);
+    if (cli->json) {
+        cli_print_json(&answer);
+        return healthy ? CLI_DONE : CLI_FAILED;
+    }
+    const struct js *checks = js_get(answer.tree, "checks");
+    for (size_t i = 0; i < js_count(checks); i++)
+        print_check(cli, js_at(checks, i));
+    (void)printf("%s\n", healthy ? "All is well." : "Not all is well.");
+    return healthy ? CLI_DONE : CLI_FAILED;
+}
+
+const struct cli_command cli_doctor_commands[] = {
+    {"doctor", "prove that what the server stores is sound", "[--json]", NULL, "drover doctor",
+     NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_doctor},
+    {0},
+};

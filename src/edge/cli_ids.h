@@ -1,0 +1,44 @@
+/*
+ * cli_ids.h - which task or run a word on the command line means.
+ *
+ *     a whole id          that one; a task where a run is wanted means its latest run, and a run
+ *                         where a task is wanted means its task
+ *     the start of an id  (at least ID_PREFIX_MIN characters) if only one begins like that
+ *     latest              the newest one
+ *
+ * Ids begin with their time, so the ids of one moment look alike: tables show as much of them
+ * as it takes.
+ */
+#ifndef EDGE_CLI_IDS_H
+#define EDGE_CLI_IDS_H
+#include "base/id.h"
+#include "base/js.h"
+#include "edge/cli_command.h"
+
+enum { ID_PREFIX_MIN = 6, ID_SHORT_MIN = 13, ID_CANDIDATES_MAX = 8 };
+
+/* RC_NOT_FOUND, or RC_MALFORMED: INVALID_ID, AMBIGUOUS_ID with the candidates. */
+MUST_USE enum rc cli_resolve_task(struct cli *cli, const char *word, struct id *ret_id,
+                                  struct err *err);
+MUST_USE enum rc cli_resolve_run(struct cli *cli, const char *word, struct id *ret_id,
+                                 struct err *err);
+/* The newest run of a task document; none when it has none. */
+struct id cli_latest_run(const struct js *task);
+
+/* Ids that a word may mean, each once. */
+struct id_search {
+    const char *word;
+    struct id found[ID_CANDIDATES_MAX];
+    size_t count; /* May be larger than found: the rest is counted only. */
+};
+/* Can the word be the start of an id? */
+bool id_prefix_valid(const char *word);
+void id_search_add(struct id_search *search, const struct id *id);
+MUST_USE enum rc id_search_end(const struct id_search *search, const char *what, struct id *ret_id,
+                               struct err *err);
+
+/* How much of the ids in a listing tells them apart, at least ID_SHORT_MIN. */
+size_t id_short_len(const struct js *const *items, size_t count, const char *key);
+/* The member, short on a terminal that is not wide. */
+const char *cli_id_shown(struct cli *cli, const struct js *item, const char *key, size_t len);
+#endif

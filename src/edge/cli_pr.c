@@ -1,0 +1,145 @@
+/*
+ * cli_pr.c - pull requests: prs, pr merge.
+ */
+#include "base/buf.h"
+#include "base/str.h"
+#include "edge/cli_client.h"
+#include "edge/cli_ids.h"
+#include "edge/cli_show.h"
+#include "edge/cli_table.h"
+#include "net/url.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_BYTES_MAX = 1024, SEARCH_MAX = 10000, MERGE_TIMEOUT_MS = 120 * 1000 };
+
+static void prs_table(struct cli *cli, const struct cli_listing *listing)
+{
+    static const struct table_column columns[] = {
+        {"NUMBER", true, false},  {"STATUS", false, false}, {"REPOSITORY", false, false},
+        {"OPENED", false, false}, {"BRANCH", false, true},  {"URL", false, false},
+    };
+    struct table table;
+    table_init(&table, &cli->term, columns, COUNT_OF(columns), &cli->arena);
+    for (size_t i = 0; i < listing->count; i++) {
+        const struct js *item = listing->items[i];
+        const char *status = js_get_str(item, "status", "?");
+        bool draft = js_get_bool(item, "draft", false) && text_same(status, "open");
+        table_cell(&table,
+                   arena_printf(&cli->arena, "#%lld", (long long)js_get_int(item, "number", 0)),
+                   TONE_BOLD);
+        table_cell(&table, draft ? "draft" : status, term_status_tone(status));
+        table_cell(&table, js_get_str(item, "repository", ""), TONE_PLAIN);
+        table_cell(&table, term_time(&cli->term, js_get_str(item, "createdAt", NULL), &cli->arena),
+                   TONE_DIM);
+        table_cell(&table, js_get_str(item, "branch", ""), TONE_PLAIN);
+        table_cell(&table, js_get_str(item, "url", ""), TONE_PLAIN);
+    }
+    table_print(&table, stdout);
+}
+
+/* The listing's path, with --repo and --status where they are given. */
+static void listing_path(struct cli *cli, struct buf *path, bool with_status)
+{
+    buf_init(path, PATH_BYTES_MAX);
+    buf_adds(path, "/v1/pull-requests");
+    if (args_has(&cli->args, "repo"))
+        url_add_query(path, "repository", args_text(&cli->args, "repo", ""));
+    if (with_status && args_has(&cli->args, "status"))
+        url_add_query(path, "status", args_text(&cli->args, "status", ""));
+}
+
+static int run_prs(struct cli *cli)
+{
+    CLEANUP(buf_release) struct buf path;
+    listing_path(cli, &path, true);
+    return show_list(cli, &(struct show_list){buf_text(&path), "No pull requests.", prs_table});
+}
+
+/* ---- pr merge ---- */
+
+/* By number, where several repositories may have one, or by the start of the id. */
+static bool is_meant(const struct js *pull, const char *word, int64_t number)
+{
+    if (number > 0)
+        return js_get_int(pull, "number", 0) == number;
+    return text_starts(js_get_str(pull, "id", ""), word);
+}
+
+static enum rc resolve_pull(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
+{
+    int64_t number = 0;
+    const char *digits = word[0] == '#' ? word + 1 : word;
+    if (!text_to_i64(digits, &number) && !id_prefix_valid(word))
+        return err_set(err, RC_MALFORMED, "INVALID_ID",
+                       "\"%s\" is no number of a pull request, and no id", word);
+    CLEANUP(buf_release) struct buf path;
+    listing_path(cli, &path, false);
+    struct id_search search = {.word = word};
+    struct cli_pager pager = {.path = buf_text(&path), .left = SEARCH_MAX};
+    while (!pager.ended && pager.left > 0) {
+        CLEANUP(cli_answer_release) struct cli_answer page = {0};
+        enum rc rc = cli_pager_next(cli, &pager, &page, err);
+        if (rc != RC_OK)
+            return rc;
+        const struct js *items = js_get(page.tree, "items");
+        for (size_t i = 0; i < js_count(items); i++) {
+            struct id id = id_of(js_get_str(js_at(items, i), "id", NULL));
+            if (is_meant(js_at(items, i), word, number))
+                id_search_add(&search, &id);
+        }
+    }
+    if (number > 0 && search.count > 1)
+        return err_set(err, RC_MALFORMED, "AMBIGUOUS_NUMBER",
+                       "%zu repositories have a pull request #%lld: say which by --repo NAME",
+                       search.count, (long long)number);
+    return id_search_end(&search, "pull request", ret_id, err);
+}
+
+static int run_merge(struct cli *cli)
+{
+    struct err err = {0};
+    struct id id;
+    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    enum rc rc = resolve_pull(cli, args_word(&cli->args, 0), &id, &err);
+    if (rc == RC_OK) {
+        const struct http_call call = {
+            .method = "POST",
+            .path = cli_path(cli, "/v1/pull-requests/", id.text, "/merge"),
+            .timeout_ms = MERGE_TIMEOUT_MS,
+        };
+        rc = cli_call(cli, &call, &answer, &err);
+    }
+    if (rc != RC_OK)
+        return cli_fail(cli, rc, &err);
+    if (cli->json) {
+        cli_print_json(&answer);
+        return CLI_DONE;
+    }
+    (void)printf("Pull request #%lld is merged.\n",
+                 (long long)js_get_int(answer.tree, "number", 0));
+    show_member(cli, "Repository", answer.tree, "repository");
+    show_member(cli, "Commit", answer.tree, "mergeCommit");
+    return CLI_DONE;
+}
+
+static const char *const status_names[] = {"open", "merged", "closed", NULL};
+
+static const struct arg_option prs_options[] = {
+    {"repo", "NAME", "only of this repository", ARG_TEXT, 0, 0, NULL},
+    {"status", "STATUS", "open, merged or closed", ARG_CHOICE, 0, 0, status_names},
+    CLI_LIMIT_OPTION,
+    {0},
+};
+static const struct arg_option merge_options[] = {
+    {"repo", "NAME", "its repository, when numbers are not enough", ARG_TEXT, 0, 0, NULL},
+    {0},
+};
+
+const struct cli_command cli_pr_commands[] = {
+    {"prs", "list pull requests", "[--repo NAME] [--status STATUS] [--limit N] [--json]",
+     prs_options, "drover prs --status open", NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_prs},
+    {"pr merge", "merge a pull request", "NUMBER|ID [--repo NAME]", merge_options,
+     "drover pr merge 7 --repo acme/billing", "drover prs", 1, 1, CLI_REMOTE | CLI_JSON, run_merge},
+    {0},
+};

@@ -1,0 +1,70 @@
+/*
+ * cli_serve.c - `drover serve`: options from defaults, environment, file and flags, in that
+ * order of growing weight; the rest is edge/server.h.
+ */
+#include "base/str.h"
+#include "edge/cli_command.h"
+#include "edge/cli_paths.h"
+#include "edge/server.h"
+#include <assert.h>
+
+static const char *const level_names[] = {"debug", "info", "warn", "error", "fatal", NULL};
+static const char *const format_names[] = {"json", "human", NULL};
+
+static void put_flags(const struct args *args, struct server_options *options)
+{
+    const char *level = args_text(args, "log-level", NULL);
+    const char *format = args_text(args, "log-format", NULL);
+    options->data_dir = args_text(args, "data", options->data_dir);
+    options->listen = args_text(args, "listen", options->listen);
+    options->db = args_text(args, "db", options->db);
+    options->workers = args_int(args, "workers", options->workers);
+    if (args_has(args, "allow-remote"))
+        options->allow_remote = true;
+    bool known = level == NULL || log_level_parse(level, &options->log_level);
+    assert(known); /* level_names lists them all. */
+    (void)known;
+    if (format != NULL)
+        options->log_format = text_same(format, "json") ? LOG_FORMAT_JSON : LOG_FORMAT_HUMAN;
+}
+
+static int run_serve(struct cli *cli)
+{
+    struct err err = {0};
+    struct server_options options = server_options_default();
+    const char *file = args_text(&cli->args, "config", NULL);
+    enum rc rc = cli_data_dir(NULL, &cli->arena, &options.data_dir, &err);
+    if (rc == RC_NOT_FOUND && (file != NULL || args_has(&cli->args, "data")))
+        rc = RC_OK; /* The file or the flag says where. */
+    if (rc == RC_OK && file != NULL)
+        rc = server_config_read(file, &cli->arena, &options, &err);
+    put_flags(&cli->args, &options);
+    if (rc == RC_OK)
+        rc = server_options_check(&options, &err);
+    if (rc == RC_OK)
+        rc = server_run(&options, &err);
+    return rc == RC_OK ? CLI_DONE : cli_fail(cli, rc, &err);
+}
+
+static const struct arg_option serve_options[] = {
+    {"config", "FILE", "read settings from this YAML file; flags weigh more", ARG_TEXT, 0, 0, NULL},
+    {"data", "DIR", "keep everything here (default: $DROVER_DATA, or ~/.local/state/drover)",
+     ARG_TEXT, 0, 0, NULL},
+    {"listen", "HOST:PORT", "default 127.0.0.1:8717; port 0 takes a free one", ARG_TEXT, 0, 0,
+     NULL},
+    {"db", "URL", "sqlite:PATH (default: sqlite:DIR/drover.db)", ARG_TEXT, 0, 0, NULL},
+    {"workers", "N", "worker slots in this process; 0: none", ARG_INT, 0, SERVER_WORKERS_MAX, NULL},
+    {"allow-remote", NULL, "allow an address that other machines can reach", ARG_FLAG, 0, 0, NULL},
+    {"log-level", "LEVEL", "debug, info, warn, error or fatal", ARG_CHOICE, 0, 0, level_names},
+    {"log-format", "FORMAT", "json or human (default: human on a terminal)", ARG_CHOICE, 0, 0,
+     format_names},
+    {0},
+};
+
+const struct cli_command cli_serve_commands[] = {
+    {"serve", "run the server, with workers in the same process",
+     "[--config FILE] [--data DIR] [--listen HOST:PORT] [--db URL] [--workers N]\n"
+     "                    [--allow-remote] [--log-level LEVEL] [--log-format FORMAT]",
+     serve_options, "drover serve --data /srv/drover --workers 8", NULL, 0, 0, 0, run_serve},
+    {0},
+};

@@ -1,0 +1,253 @@
+/*
+ * cli_watch.c - a run's events, told as they come.
+ *
+ *     Planning
+ *       12:00:01  task submitted
+ *     Editing
+ *       12:00:04  patch 1: 1 file changed, +3 -1
+ *     ⠙ Editing  14 s                            on a terminal only, rewritten in place
+ *
+ * The story is read from the run's event stream, from its beginning, so that watching a run
+ * that has ended tells it all and ends at once.
+ */
+#include "edge/cli_watch.h"
+#include "base/clock.h"
+#include "base/js.h"
+#include "base/str.h"
+#include "core/event_types.h"
+#include "core/timeline.h"
+#include "edge/cli_client.h"
+#include "edge/cli_ids.h"
+#include "edge/cli_show.h"
+#include "net/sse_client.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { LINE_BYTES_MAX = 16 * 1024 };
+
+struct watch {
+    struct cli *cli;
+    const char *run_id;
+    struct arena arena; /* For one event. */
+    const char *group;  /* That the last heading named, or NULL. */
+    int64_t since_us;   /* On the clock of waits. */
+    unsigned turn;      /* Of the spinner. */
+    bool spinning;      /* Its line stands on the screen. */
+    bool ended;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+const volatile sig_atomic_t *cli_catch_interrupt(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt};
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    return &interrupted;
+}
+
+/* ---- the screen ---- */
+
+static void spinner_clear(struct watch *watch)
+{
+    if (watch->spinning)
+        (void)fputs("\r\033[K", stdout);
+    watch->spinning = false;
+}
+
+static void spinner_draw(void *ctx)
+{
+    static const char *const frames[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
+    struct watch *watch = ctx;
+    const struct term *term = &watch->cli->term;
+    if (!term->tty || watch->ended)
+        return;
+    char took[TIME_TEXT_BYTES];
+    int64_t since_us = clock_mono_us() - watch->since_us;
+    (void)duration_format(took, since_us - since_us % US_PER_SECOND);
+    (void)printf("\r\033[K%s%s%s %s  %s", term_on(term, TONE_CYAN),
+                 frames[watch->turn++ % COUNT_OF(frames)], term_off(term, TONE_CYAN),
+                 watch->group != NULL ? watch->group : "Waiting",
+                 since_us < US_PER_SECOND ? "" : took);
+    (void)fflush(stdout);
+    watch->spinning = true;
+}
+
+static void print_heading(struct watch *watch, const char *group)
+{
+    const struct term *term = &watch->cli->term;
+    if (group == NULL || text_same(group, watch->group))
+        return;
+    watch->group = group;
+    (void)printf("%s%s%s\n", term_on(term, TONE_BOLD), group, term_off(term, TONE_BOLD));
+}
+
+static void print_line(struct watch *watch, const char *time, const struct timeline_line *line)
+{
+    const struct term *term = &watch->cli->term;
+    enum tone tone = line->bad ? TONE_RED : TONE_PLAIN;
+    CLEANUP(buf_release) struct buf safe;
+    buf_init(&safe, LINE_BYTES_MAX);
+    term_clean(&safe, line->text);
+    (void)printf("  %s%s%s  %s%s%s\n", term_on(term, TONE_DIM), term_clock(time, &watch->arena),
+                 term_off(term, TONE_DIM), term_on(term, tone), buf_text(&safe),
+                 term_off(term, tone));
+    (void)fflush(stdout);
+}
+
+/* ---- the stream ---- */
+
+static bool is_end(const char *type)
+{
+    static const char *const ends[] = {EV_RUN_COMPLETED, EV_RUN_FAILED, EV_RUN_CANCELLED,
+                                       EV_RUN_TIMED_OUT};
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        if (text_same(ends[i], type))
+            return true;
+    }
+    return false;
+}
+
+/* A run that waits for a person does so until somebody answers: say how. */
+static void tell_approval(struct watch *watch, const struct js *event)
+{
+    const char *id = js_str(js_path(event, "data.approvalId"), NULL);
+    if (id == NULL)
+        return;
+    show_next(watch->cli, "  To answer", "drover approve %s   or   drover reject %s", id, id);
+    (void)fflush(stdout);
+}
+
+static void tell_event(struct watch *watch, const struct js *tree)
+{
+    const char *data = js_text(js_get(tree, "data"), &watch->arena);
+    struct event event = {
+        .type = js_get_str(tree, "type", ""),
+        .data = str_of(data),
+    };
+    if (!time_parse(js_get_str(tree, "time", ""), &event.time_us))
+        event.time_us = 0;
+    struct timeline timeline;
+    timeline_build(&event, 1, &watch->arena, &timeline);
+    if (timeline.group_count == 0)
+        return;
+    spinner_clear(watch);
+    print_heading(watch, timeline_group_of(event.type));
+    print_line(watch, js_get_str(tree, "time", ""), &timeline.groups[0].lines[0]);
+    if (text_same(event.type, EV_APPROVAL_REQUESTED))
+        tell_approval(watch, tree);
+}
+
+static bool take_event(void *ctx, const struct sse_event *sse)
+{
+    struct watch *watch = ctx;
+    CLEANUP(js_freep) struct js *tree = NULL;
+    arena_reset(&watch->arena);
+    if (js_parse(sse->data, strlen(sse->data), &tree, NULL) != RC_OK)
+        return true; /* Not one of ours: nothing to tell. */
+    tell_event(watch, tree);
+    watch->ended = is_end(js_get_str(tree, "type", "")) &&
+                   text_same(js_get_str(tree, "runid", ""), watch->run_id);
+    return !watch->ended;
+}
+
+static void tell_broken(void *ctx, const struct err *why)
+{
+    struct watch *watch = ctx;
+    spinner_clear(watch);
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "drover: %s; trying again\n", why->text);
+}
+
+/* ---- the end ---- */
+
+static void tell_pull(struct cli *cli, const struct js *run)
+{
+    const struct js *pull = js_get(run, "pullRequest");
+    if (js_type(pull) != JS_OBJECT)
+        return;
+    int64_t number = js_get_int(pull, "number", 0);
+    show_line(cli, "Pull request",
+              arena_printf(&cli->arena, "#%lld %s", (long long)number, js_get_str(pull, "url", "")),
+              TONE_BOLD);
+    show_next(cli, "Merge it", "drover pr merge %lld --repo %s", (long long)number,
+              js_get_str(pull, "repository", js_get_str(run, "repository", "NAME")));
+}
+
+/* The outcome as the run's row has it, and what to do next. */
+static int tell_outcome(struct cli *cli, const char *run_id)
+{
+    struct err err = {0};
+    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    enum rc rc = cli_get(cli, cli_path(cli, "/v1/runs/", run_id, ""), &answer, &err);
+    if (rc != RC_OK)
+        return cli_fail(cli, rc, &err);
+    bool completed = text_same(js_get_str(answer.tree, "status", ""), "completed");
+    const char *task_id = js_get_str(answer.tree, "taskId", "");
+    (void)putchar('\n');
+    show_status(cli, answer.tree);
+    show_error(cli, answer.tree);
+    show_line(cli, "Task", task_id, TONE_PLAIN);
+    tell_pull(cli, answer.tree);
+    show_next(cli, completed ? "Its diff" : "Its output", "drover artifacts %s", run_id);
+    if (!completed)
+        show_next(cli, "Once more", "drover retry %s --watch", task_id);
+    return completed ? CLI_DONE : CLI_FAILED;
+}
+
+static int tell_interrupted(struct cli *cli, const char *run_id)
+{
+    (void)printf("\nStopped watching; the run goes on.\n");
+    show_next(cli, "Watch again", "drover watch %s", run_id);
+    show_next(cli, "Cancel it", "drover cancel %s", run_id);
+    return CLI_INTERRUPTED;
+}
+
+int cli_watch_run(struct cli *cli, const char *run_id)
+{
+    struct err err = {0};
+    enum rc rc = cli_connect(cli, &err);
+    if (rc != RC_OK)
+        return cli_fail(cli, rc, &err);
+    struct watch watch = {.cli = cli, .run_id = run_id, .since_us = clock_mono_us()};
+    const struct sse_follow follow = {
+        .path = cli_path(cli, "/v1/runs/", run_id, "/stream"),
+        .last_id = "0", /* From the first event on. */
+        .stop = cli_catch_interrupt(),
+        .on_event = take_event,
+        .on_tick = spinner_draw,
+        .on_broken = tell_broken,
+        .ctx = &watch,
+    };
+    rc = sse_follow(cli->client, &follow, &err);
+    spinner_clear(&watch);
+    arena_release(&watch.arena);
+    if (rc == RC_CANCELLED)
+        return tell_interrupted(cli, run_id);
+    if (rc == RC_OK)
+        return tell_outcome(cli, run_id);
+    int status = cli_fail(cli, rc, &err);
+    (void)fprintf(stderr, "The run may go on all the same: drover watch %s\n", run_id);
+    return status;
+}
+
+static int run_watch(struct cli *cli)
+{
+    struct err err = {0};
+    struct id id;
+    enum rc rc = cli_resolve_run(cli, args_word(&cli->args, 0), &id, &err);
+    return rc == RC_OK ? cli_watch_run(cli, id.text) : cli_fail(cli, rc, &err);
+}
+
+const struct cli_command cli_watch_commands[] = {
+    {"watch", "follow a run live, to its end", "RUN", NULL, "drover watch latest", "drover runs", 1,
+     1, CLI_REMOTE, run_watch},
+    {0},
+};

@@ -1,0 +1,14 @@
+/*
+ * cli_watch.h - follows a run to its end, telling the story as it happens.
+ */
+#ifndef EDGE_CLI_WATCH_H
+#define EDGE_CLI_WATCH_H
+#include "edge/cli_command.h"
+#include <signal.h>
+
+/* Returns the exit status: CLI_DONE only when the run completed. */
+int cli_watch_run(struct cli *cli, const char *run_id);
+
+/* From now on Ctrl-C and SIGTERM set the flag instead of ending the program. */
+const volatile sig_atomic_t *cli_catch_interrupt(void);
+#endif

@@ -1,0 +1,542 @@
+/*
+ * http.c - requests and answers over evhttp.
+ *
+ * What libevent frees behind our back: a request whose connection ends.  on_dead in http_conn.c is
+ * called for every such end and clears request->conn and request->ev, so that whoever holds the
+ * request later finds nobody there.  Once an answer is handed to libevent the request is its own.
+ */
+#include "edge/http.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/id.h"
+#include "base/mem.h"
+#include "edge/http_conn.h"
+#include <assert.h>
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+    ANSWER_BYTES_MAX = 256 * 1024 * 1024,
+    ANSWER_COPY_MAX = 1024,       /* Smaller bodies are copied, larger ones handed over. */
+    ANSWER_LARGE_BYTES = 256 * 1024,
+    SWEEP_MS = 1000,
+    LIBRARY_HEAD_SLACK = 8 * 1024, /* Our own limit is met first. */
+    BACKLOG = 1024
+};
+
+/* ---- Requests ---- */
+
+static bool request_id_sane(const char *text)
+{
+    size_t len = text ? strlen(text) : 0;
+    return len > 0 && len < HTTP_REQUEST_ID_BYTES &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len;
+}
+
+static enum http_method method_of(struct evhttp_request *ev)
+{
+    switch (evhttp_request_get_command(ev)) {
+    case EVHTTP_REQ_GET:
+        return HTTP_GET;
+    case EVHTTP_REQ_HEAD:
+        return HTTP_HEAD;
+    case EVHTTP_REQ_POST:
+        return HTTP_POST;
+    case EVHTTP_REQ_PUT:
+        return HTTP_PUT;
+    case EVHTTP_REQ_DELETE:
+        return HTTP_DELETE;
+    case EVHTTP_REQ_PATCH:
+        return HTTP_PATCH;
+    case EVHTTP_REQ_TRACE:
+        return HTTP_TRACE;
+    case EVHTTP_REQ_OPTIONS:
+    case EVHTTP_REQ_CONNECT: /* Refused by http_head.c. */
+        break;
+    }
+    return HTTP_OPTIONS;
+}
+
+static struct http_request *request_new(struct conn *conn, struct evhttp_request *ev)
+{
+    struct http *http = conn->http;
+    struct http_request *request = mem_alloc(http->options.request_bytes);
+    request->http = http;
+    request->conn = conn;
+    request->ev = ev;
+    request->method = method_of(ev);
+    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(ev);
+    const char *path = evhttp_uri_get_path(uri), *query = evhttp_uri_get_query(uri);
+    request->path = arena_strdup(&request->arena, path ? path : "");
+    request->query = str_of(arena_strdup(&request->arena, query));
+    request->started_us = clock_mono_us();
+    http_answer_reset(request);
+    const char *id = evhttp_find_header(evhttp_request_get_input_headers(ev), "X-Request-Id");
+    if (request_id_sane(id))
+        text_copy(request->id, sizeof request->id, id);
+    else
+        text_copy(request->id, sizeof request->id,
+                  id_new(clock_now_us(&http->options.clock), &http->dice).text);
+    struct evbuffer *input = evhttp_request_get_input_buffer(ev);
+    if (evbuffer_get_length(input)) {
+        request->body = evbuffer_new();
+        int rc = request->body ? evbuffer_add_buffer(request->body, input) : -1;
+        assert(rc == 0);
+    }
+    conn->request = request;
+    http->held++;
+    atomic_fetch_add(&http->requests, 1);
+    return request;
+}
+
+static void request_free(struct http_request *request)
+{
+    struct http *http = request->http;
+    assert(!request->conn && !request->ev);
+    http->options.finished(http->options.ctx, request);
+    http_answer_reset(request);
+    http_shed(request);
+    http->held--;
+    mem_free(request);
+}
+
+static void refuse_here(struct http_request *request, int status, const struct err *err)
+{
+    http_answer_problem(request, &(struct problem){.status = status,
+                                                   .code = err->code,
+                                                   .detail = err->text,
+                                                   .field = err->field});
+    request->conn->extra = true; /* What follows cannot be trusted: close behind the answer. */
+    http_finish(request);
+}
+
+static void on_request(struct evhttp_request *ev, void *arg)
+{
+    struct http *http = arg;
+    struct conn *conn = conn_of(http, evhttp_request_get_connection(ev));
+    enum conn_phase phase = conn->phase;
+    conn->phase = CONN_HELD;
+    conn->first_byte_us = 0;
+    conn->extra = evbuffer_get_length(bufferevent_get_input(conn->bufev)) > 0;
+    struct http_request *request = request_new(conn, ev);
+    struct err err = {0};
+    if (phase == CONN_REFUSED && conn->refuse_err) {
+        refuse_here(request, conn->refuse_status, conn->refuse_err);
+    } else if (phase != CONN_BODY) {
+        (void)err_set(&err, RC_MALFORMED, "MALFORMED_REQUEST",
+                      "lines of a request's head must end in CR LF");
+        refuse_here(request, problem_status(RC_MALFORMED), &err);
+    } else if (request->body && (int64_t)evbuffer_get_length(request->body) > conn->body_max) {
+        (void)err_set(&err, RC_TOO_LARGE, "BODY_TOO_LARGE", "at most %lld bytes are taken here",
+                      (long long)conn->body_max);
+        refuse_here(request, problem_status(RC_TOO_LARGE), &err);
+    } else {
+        http->options.handle(http->options.ctx, request);
+    }
+}
+
+const char *http_header(const struct http_request *request, const char *name)
+{
+    if (!request->ev)
+        return NULL;
+    return evhttp_find_header(evhttp_request_get_input_headers(request->ev), name);
+}
+
+struct str http_body(struct http_request *request)
+{
+    if (!request->body)
+        return (struct str){0};
+    size_t len = evbuffer_get_length(request->body);
+    return (struct str){(const char *)evbuffer_pullup(request->body, -1), len};
+}
+
+void http_shed(struct http_request *request)
+{
+    if (request->body)
+        evbuffer_free(request->body);
+    request->body = NULL;
+    request->path = NULL;
+    request->query = (struct str){0};
+    arena_release(&request->arena);
+}
+
+void http_watch(struct http_request *request, void (*on_gone)(struct http_request *request))
+{
+    request->on_gone = on_gone;
+    if (request->conn)
+        event_add(&request->conn->closed, NULL);
+}
+
+bool http_gone(const struct http_request *request)
+{
+    return !request->conn;
+}
+
+/* ---- Answers ---- */
+
+void http_answer_reset(struct http_request *request)
+{
+    struct http_answer *answer = &request->answer;
+    if (answer->status)
+        fd_close(answer->file_fd);
+    buf_release(&answer->body);
+    *answer = (struct http_answer){.status = 200, .file_fd = -1};
+    buf_init(&answer->body, ANSWER_BYTES_MAX);
+}
+
+void http_answer_header(struct http_request *request, const char *name, const char *value)
+{
+    struct http_answer *answer = &request->answer;
+    assert(answer->header_count < HTTP_ANSWER_HEADERS_MAX);
+    answer->headers[answer->header_count].name = name;
+    answer->headers[answer->header_count].value = value;
+    answer->header_count++;
+}
+
+void http_answer_problem(struct http_request *request, const struct problem *problem)
+{
+    struct problem full = *problem;
+    full.request_id = request->id;
+    http_answer_reset(request);
+    struct http_answer *answer = &request->answer;
+    answer->status = full.status;
+    answer->content_type = PROBLEM_CONTENT_TYPE;
+    struct jw jw = jw_to(&answer->body);
+    problem_write(&jw, &full);
+    if (full.status == problem_status(RC_UNAUTHORIZED))
+        http_answer_header(request, "WWW-Authenticate", "Bearer");
+    int seconds = problem_retry_after_seconds(full.status);
+    if (seconds)
+        http_answer_header(request, "Retry-After", arena_printf(&request->arena, "%d", seconds));
+}
+
+static void free_body(const void *data, size_t len, void *arg)
+{
+    (void)data, (void)len;
+    mem_free(arg);
+}
+
+/* Moves the answer's content into libevent's buffer; gives back how many bytes it has. */
+static int64_t move_content(struct http_answer *answer, struct evbuffer *to, bool head_only)
+{
+    int64_t bytes = answer->file_fd >= 0 ? answer->file_bytes : (int64_t)answer->body.len;
+    if (head_only || bytes == 0)
+        return bytes;
+    int rc = 0;
+    if (answer->file_fd >= 0) {
+        rc = evbuffer_add_file(to, answer->file_fd, 0, answer->file_bytes);
+        answer->file_fd = -1; /* Closed by libevent. */
+    } else if (bytes <= ANSWER_COPY_MAX) {
+        rc = evbuffer_add(to, answer->body.data, answer->body.len);
+    } else {
+        rc = evbuffer_add_reference(to, answer->body.data, answer->body.len, free_body,
+                                    answer->body.data);
+        buf_init(&answer->body, ANSWER_BYTES_MAX);
+    }
+    assert(rc == 0);
+    return bytes;
+}
+
+static void add_headers(struct http_request *request)
+{
+    struct evkeyvalq *headers = evhttp_request_get_output_headers(request->ev);
+    const struct http_answer *answer = &request->answer;
+    if (answer->content_type)
+        evhttp_add_header(headers, "Content-Type", answer->content_type);
+    evhttp_add_header(headers, "X-Request-Id", request->id);
+    for (size_t i = 0; i < answer->header_count; i++)
+        evhttp_add_header(headers, answer->headers[i].name, answer->headers[i].value);
+    if (request->conn->extra || request->http->draining)
+        evhttp_add_header(headers, "Connection", "close");
+}
+
+/* The reading side would time out while a long answer is written: nobody reads then. */
+static void set_timeouts(struct conn *conn, bool reading)
+{
+    int64_t ms = conn->http->options.idle_ms;
+    struct timeval idle = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    bufferevent_set_timeouts(conn->bufev, reading ? &idle : NULL, &idle);
+}
+
+static void on_sent(struct evhttp_request *ev, void *arg)
+{
+    (void)ev;
+    struct conn *conn = arg;
+    assert(conn->answering);
+    conn->answering = false;
+    conn->http->answering--;
+    set_timeouts(conn, true);
+}
+
+/* From here on the request is libevent's, and the connection waits for the next one. */
+static struct evhttp_request *let_go(struct http_request *request)
+{
+    struct evhttp_request *ev = request->ev;
+    struct conn *conn = request->conn;
+    event_del(&conn->closed);
+    conn->request = NULL;
+    conn->phase = CONN_HEAD;
+    conn->answering = true;
+    conn->http->answering++;
+    evhttp_request_set_on_complete_cb(ev, on_sent, conn);
+    request->ev = NULL;
+    request->conn = NULL;
+    return ev;
+}
+
+static void send_answer(struct http_request *request)
+{
+    struct http_answer *answer = &request->answer;
+    bool head_only = request->method == HTTP_HEAD;
+    struct evbuffer *output = evhttp_request_get_output_buffer(request->ev);
+    int64_t bytes = move_content(answer, output, head_only);
+    add_headers(request);
+    if (head_only) {
+        char text[24];
+        (void)snprintf(text, sizeof text, "%lld", (long long)bytes);
+        evhttp_add_header(evhttp_request_get_output_headers(request->ev), "Content-Length", text);
+    }
+    if (bytes > ANSWER_LARGE_BYTES)
+        set_timeouts(request->conn, false);
+    struct evhttp_request *ev = let_go(request);
+    evhttp_send_reply(ev, answer->status, problem_title(answer->status), NULL);
+}
+
+void http_finish(struct http_request *request)
+{
+    if (request->answer.body.overflow)
+        http_answer_problem(request, &(struct problem){.status = 500,
+                                                       .code = "ANSWER_TOO_LARGE",
+                                                       .detail = "the answer is too large; ask "
+                                                                 "for less with ?limit="});
+    if (request->conn)
+        send_answer(request);
+    request_free(request);
+}
+
+static void finish_now(struct loop_call *call)
+{
+    struct http_request *request =
+        (struct http_request *)((char *)call - offsetof(struct http_request, finish));
+    http_finish(request);
+}
+
+void http_finish_later(struct http_request *request)
+{
+    request->finish.run = finish_now;
+    loop_post(request->http->options.loop, &request->finish);
+}
+
+/* ---- Streams ---- */
+
+void http_stream_begin(struct http_request *request,
+                       void (*on_drained)(struct http_request *request))
+{
+    request->on_drained = on_drained;
+    if (!request->conn)
+        return;
+    set_timeouts(request->conn, false);
+    request->conn->extra = true;
+    add_headers(request);
+    evhttp_send_reply_start(request->ev, request->answer.status,
+                            problem_title(request->answer.status));
+}
+
+static void on_stream_drained(struct evhttp_connection *ev, void *arg)
+{
+    (void)ev;
+    struct http_request *request = arg;
+    if (request->on_drained)
+        request->on_drained(request);
+}
+
+void http_stream_write(struct http_request *request, struct str bytes)
+{
+    if (!request->conn || bytes.len == 0)
+        return;
+    struct evbuffer *chunk = evbuffer_new();
+    int rc = chunk ? evbuffer_add(chunk, bytes.at, bytes.len) : -1;
+    assert(rc == 0);
+    evhttp_send_reply_chunk_with_cb(request->ev, chunk, on_stream_drained, request);
+    evbuffer_free(chunk);
+}
+
+size_t http_stream_backlog(const struct http_request *request)
+{
+    if (!request->conn)
+        return 0;
+    return evbuffer_get_length(bufferevent_get_output(request->conn->bufev));
+}
+
+void http_stream_end(struct http_request *request)
+{
+    if (request->conn)
+        evhttp_send_reply_end(let_go(request));
+    request_free(request);
+}
+
+/* ---- The server ---- */
+
+/* Out of descriptors: trying again at once would only spin.  The sweep listens again. */
+static void on_accept_error(struct evconnlistener *listener, void *arg)
+{
+    (void)arg;
+    evconnlistener_disable(listener);
+}
+
+static void on_sweep(void *arg)
+{
+    struct http *http = arg;
+    if (http->bound)
+        evconnlistener_enable(evhttp_bound_socket_get_listener(http->bound));
+    conn_sweep(http);
+}
+
+static enum rc resolve(const struct http_options *options, struct addrinfo **ret_found,
+                       struct err *err)
+{
+    char port[16];
+    (void)snprintf(port, sizeof port, "%d", options->port);
+    struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                             .ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    int rc = getaddrinfo(options->host, port, &hints, ret_found);
+    if (rc != 0)
+        return err_set(err, RC_INVALID, "LISTEN_ADDRESS", "cannot listen on %s: %s",
+                       options->host, gai_strerror(rc));
+    return RC_OK;
+}
+
+static enum rc listen_on(struct http *http, struct err *err)
+{
+    const struct http_options *options = &http->options;
+    struct addrinfo *found = NULL;
+    enum rc rc = resolve(options, &found, err);
+    if (rc != RC_OK)
+        return rc;
+    unsigned flags = LEV_OPT_REUSEABLE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE;
+    struct evconnlistener *listener =
+        evconnlistener_new_bind(loop_base(options->loop), NULL, NULL, flags, BACKLOG,
+                                found->ai_addr, (int)found->ai_addrlen);
+    int why = errno;
+    freeaddrinfo(found);
+    if (!listener)
+        return err_set(err, why == EADDRINUSE ? RC_CONFLICT : RC_IO, "LISTEN",
+                       "cannot listen on %s port %d: %s", options->host, options->port,
+                       strerror(why));
+    evconnlistener_set_error_cb(listener, on_accept_error);
+    struct sockaddr_storage address = {0};
+    socklen_t len = sizeof address;
+    char port[16] = "";
+    if (getsockname(evconnlistener_get_fd(listener), (struct sockaddr *)&address, &len) == 0)
+        (void)getnameinfo((struct sockaddr *)&address, len, NULL, 0, port, sizeof port,
+                          NI_NUMERICSERV);
+    int64_t number = 0;
+    if (text_to_i64(port, &number))
+        http->port = (int)number;
+    http->bound = evhttp_bind_listener(http->ev, listener);
+    assert(http->bound);
+    return RC_OK;
+}
+
+static void configure(struct http *http)
+{
+    const struct http_options *options = &http->options;
+    evhttp_set_gencb(http->ev, on_request, http);
+    evhttp_set_bevcb(http->ev, conn_new, http);
+    evhttp_set_default_content_type(http->ev, NULL);
+    evhttp_set_max_headers_size(http->ev,
+                                (ev_ssize_t)options->head.bytes_max + LIBRARY_HEAD_SLACK);
+    evhttp_set_max_body_size(http->ev, options->body_bytes_max);
+    evhttp_set_allowed_methods(http->ev, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST |
+                                             EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE |
+                                             EVHTTP_REQ_PATCH | EVHTTP_REQ_OPTIONS |
+                                             EVHTTP_REQ_TRACE);
+    struct timeval idle = {.tv_sec = options->idle_ms / 1000,
+                           .tv_usec = options->idle_ms % 1000 * 1000};
+    evhttp_set_timeout_tv(http->ev, &idle);
+}
+
+enum rc http_new(const struct http_options *options, struct http **ret_http, struct err *err)
+{
+    assert(options->request_bytes >= sizeof(struct http_request));
+    struct http *http = mem_alloc(sizeof *http);
+    http->options = *options;
+    http->dice = dice_from_os();
+    LIST_INIT(&http->conns);
+    LIST_INIT(&http->work_list);
+    LIST_INIT(&http->partings);
+    http->ev = evhttp_new(loop_base(options->loop));
+    http->work = event_new(loop_base(options->loop), -1, EV_PERSIST, conn_on_work, http);
+    assert(http->ev && http->work);
+    http->sweep = loop_every(options->loop, SWEEP_MS, on_sweep, http);
+    configure(http);
+    enum rc rc = listen_on(http, err);
+    if (rc != RC_OK) {
+        http_free(http);
+        return rc;
+    }
+    *ret_http = http;
+    return RC_OK;
+}
+
+void http_free(struct http *http)
+{
+    if (!http)
+        return;
+    conn_on_work(-1, 0, http); /* So that every connection has its close callback. */
+    evhttp_free(http->ev);
+    assert(http->held == 0 && LIST_EMPTY(&http->conns));
+    parting_free_all(http);
+    loop_event_free(http->sweep);
+    event_free(http->work);
+    mem_free(http->by_fd);
+    mem_free(http);
+}
+
+int http_port(const struct http *http)
+{
+    return http->port;
+}
+
+void http_drain(struct http *http)
+{
+    if (http->draining)
+        return;
+    http->draining = true;
+    evhttp_del_accept_socket(http->ev, http->bound);
+    http->bound = NULL;
+    conn_on_work(-1, 0, http);
+    struct conn *conn, *next;
+    for (conn = LIST_FIRST(&http->conns); conn; conn = next) {
+        next = LIST_NEXT(conn, all);
+        if (conn->phase == CONN_HEAD && !conn->first_byte_us && !conn->answering)
+            conn_close(conn);
+    }
+}
+
+bool http_draining(const struct http *http)
+{
+    return http->draining;
+}
+
+int64_t http_busy(const struct http *http)
+{
+    return http->held + http->answering;
+}
+
+void http_stats(const struct http *http, struct http_stats *ret_stats)
+{
+    *ret_stats = (struct http_stats){.connections = atomic_load(&http->connections),
+                                     .refused_connections =
+                                         atomic_load(&http->refused_connections),
+                                     .requests = atomic_load(&http->requests)};
+}

@@ -1,0 +1,130 @@
+/*
+ * http.h - the HTTP server, with libevent hidden behind it.
+ *
+ * Everything here happens on the loop's thread except where it says otherwise.
+ *
+ * A request has one owner at a time.  handle() gets it, may pass it on (to the committer, to a
+ * pool thread), and whoever has it last gives it back once: http_finish on the loop,
+ * http_finish_later from any thread, http_stream_end for a stream.  The client may leave earlier:
+ * then the server forgets the connection at once, the owner keeps the request, and its answer
+ * goes nowhere.  on_gone() tells an owner who cannot wait (see http_watch).
+ *
+ *   head -> gate() -> body -> handle() ... answer filled in ... -> finish -> finished()
+ *
+ * Strict where libevent is lenient: see http_head.h.  A request that follows another one before
+ * that is answered (pipelining) is not read: the connection is closed behind the answer.
+ */
+#ifndef EDGE_HTTP_H
+#define EDGE_HTTP_H
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/rc.h"
+#include "edge/http_head.h"
+#include "edge/loop.h"
+#include "edge/problem.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct http; /* The server; owned by its maker. */
+struct conn;
+struct evbuffer;
+struct evhttp_request;
+
+enum { HTTP_REQUEST_ID_BYTES = 65, HTTP_ANSWER_HEADERS_MAX = 4 };
+
+struct http_answer {
+    int status;
+    const char *content_type; /* NULL: no content. */
+    struct buf body;
+    int file_fd; /* A file in place of the body; -1: none.  Owned. */
+    int64_t file_bytes;
+    struct {
+        const char *name, *value; /* Static, or in the request's arena. */
+    } headers[HTTP_ANSWER_HEADERS_MAX];
+    size_t header_count;
+};
+
+struct http_request {
+    enum http_method method;
+    const char *path; /* Still percent-encoded, without the query. */
+    struct str query; /* As sent. */
+    char id[HTTP_REQUEST_ID_BYTES];
+    struct arena arena; /* path and query live here. */
+    int64_t started_us; /* On the monotonic clock. */
+    struct http_answer answer;
+
+    /* http.c's own. */
+    struct http *http;
+    struct conn *conn;         /* NULL: the client is gone. */
+    struct evhttp_request *ev; /* NULL with it. */
+    struct evbuffer *body;     /* NULL: none. */
+    struct loop_call finish;
+    void (*on_gone)(struct http_request *request);
+    void (*on_drained)(struct http_request *request);
+};
+
+struct http_options {
+    struct loop *loop;
+    struct clock clock; /* For request ids. */
+    const char *host; /* A numeric address, or a name that has one. */
+    int port;         /* 0: any free one. */
+    struct http_head_limits head;
+    int64_t body_bytes_max; /* The largest that gate() will ever allow. */
+    int64_t connections_max;
+    int64_t request_ms;   /* From the first byte of a request to its last. */
+    int64_t idle_ms;      /* A connection without a request, or a reader that takes nothing. */
+    size_t request_bytes; /* Of the struct that starts with a struct http_request. */
+    /* The head is there: how large may the body be?  Anything but RC_OK refuses the request. */
+    enum rc (*gate)(void *ctx, const struct http_head *head, int64_t *ret_body_max,
+                    struct err *err);
+    void (*handle)(void *ctx, struct http_request *request);
+    /* The answer is on its way, or the client was gone; the request is freed behind this call. */
+    void (*finished)(void *ctx, struct http_request *request);
+    void *ctx;
+};
+
+struct http_stats {
+    int64_t connections, refused_connections, requests;
+};
+
+/* Listens.  RC_CONFLICT when the address is taken. */
+MUST_USE enum rc http_new(const struct http_options *options, struct http **ret_http,
+                          struct err *err);
+/* No request may be in other hands any more. */
+void http_free(struct http *http);
+int http_port(const struct http *http);
+/* Stops listening, closes idle connections, and the others behind their answers. */
+void http_drain(struct http *http);
+bool http_draining(const struct http *http); /* Any thread. */
+/* Requests that are not answered yet, or whose answer is not sent to the last byte. */
+int64_t http_busy(const struct http *http);
+void http_stats(const struct http *http, struct http_stats *ret_stats); /* Any thread. */
+
+/* On the loop while the client is there; NULL otherwise.  Not copied. */
+const char *http_header(const struct http_request *request, const char *name);
+/* For the owner, on its thread. */
+struct str http_body(struct http_request *request);
+/* Gives back body, arena and what is in it: before a long wait. */
+void http_shed(struct http_request *request);
+/* From now on the client's leaving is noticed: on_gone(request), once, on the loop. */
+void http_watch(struct http_request *request, void (*on_gone)(struct http_request *request));
+bool http_gone(const struct http_request *request); /* On the loop. */
+
+/* Filling the answer is the owner's, on its thread. */
+void http_answer_header(struct http_request *request, const char *name, const char *value);
+void http_answer_problem(struct http_request *request, const struct problem *problem);
+/* Empties what is in the answer. */
+void http_answer_reset(struct http_request *request);
+
+void http_finish(struct http_request *request);
+void http_finish_later(struct http_request *request); /* Any thread. */
+
+/* An answer without an end.  Sends the head now; answer's headers and content type go with it. */
+void http_stream_begin(struct http_request *request,
+                       void (*on_drained)(struct http_request *request));
+void http_stream_write(struct http_request *request, struct str bytes);
+size_t http_stream_backlog(const struct http_request *request); /* Bytes not sent yet. */
+void http_stream_end(struct http_request *request);
+#endif

@@ -1,0 +1,81 @@
+/*
+ * http_conn.h - one client's connection: what http.c and http_conn.c share.
+ *
+ *   HEAD --head complete, gate() passed--> BODY --libevent has it all--> HELD --answered--> HEAD
+ *     |                                     |
+ *     +--------- refused -------------------+--> REFUSED (answered, then closed)
+ *
+ * A connection is born when libevent asks for its bufferevent and dies in libevent's close
+ * callback, which runs for every end there is; it is owned by the list in struct http.
+ */
+#ifndef EDGE_HTTP_CONN_H
+#define EDGE_HTTP_CONN_H
+#include "base/buf.h"
+#include "base/dice.h"
+#include "edge/http.h"
+#include <event2/event_struct.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+struct bufferevent;
+struct evbuffer_cb_entry;
+struct evhttp;
+struct evhttp_bound_socket;
+struct evhttp_connection;
+
+enum conn_phase { CONN_HEAD, CONN_BODY, CONN_HELD, CONN_REFUSED };
+
+struct conn {
+    struct http *http;
+    struct bufferevent *bufev;
+    struct evhttp_connection *ev; /* NULL until birth is complete. */
+    struct evbuffer_cb_entry *input;
+    struct event closed;          /* EV_CLOSED, added while somebody watches. */
+    struct http_request *request; /* HELD */
+    enum conn_phase phase;
+    bool answering; /* The last answer is not sent to its last byte. */
+    bool extra;     /* Bytes came behind the request: close behind the answer. */
+    bool on_work_list;
+    int64_t first_byte_us; /* Of the request being read; 0: none. */
+    int64_t body_seen, body_raw_max, body_max;
+    struct buf head;        /* What is there of a head that came in pieces. */
+    int refuse_status;      /* REFUSED; 0: close without a word. */
+    struct err *refuse_err; /* REFUSED */
+    LIST_ENTRY(conn) all;
+    LIST_ENTRY(conn) work; /* Newborn, or refused: seen to by on_work. */
+};
+LIST_HEAD(conn_list, conn);
+
+struct parting; /* A refused client is read dry for a moment, so that it sees the answer. */
+LIST_HEAD(parting_list, parting);
+
+struct http {
+    struct http_options options;
+    struct evhttp *ev;
+    struct evhttp_bound_socket *bound; /* NULL once draining. */
+    int port;
+    atomic_bool draining;
+    struct conn_list conns;
+    struct conn_list work_list;
+    struct event *work;  /* Activated when the work list has something. */
+    struct event *sweep; /* Every second: request deadlines. */
+    struct conn **by_fd;
+    size_t by_fd_count;
+    struct parting_list partings;
+    int64_t parting_count;
+    int64_t held;      /* Requests that have an owner. */
+    int64_t answering; /* Connections with an answer on its way. */
+    struct dice dice;  /* Request ids. */
+    atomic_int_fast64_t connections, refused_connections, requests;
+};
+
+/* libevent asks for the bufferevent of a connection it has accepted. */
+struct bufferevent *conn_new(struct event_base *base, void *http);
+struct conn *conn_of(struct http *http, const struct evhttp_connection *ev);
+void conn_on_work(evutil_socket_t fd, short what, void *http);
+/* Refuses what takes longer to arrive than it may. */
+void conn_sweep(struct http *http);
+/* Ends it; an owner of its request is told. */
+void conn_close(struct conn *conn);
+void parting_free_all(struct http *http);
+#endif

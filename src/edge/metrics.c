@@ -1,0 +1,230 @@
+/*
+ * metrics.c - the Prometheus text format 0.0.4.
+ *
+ *     # HELP name what it is
+ *     # TYPE name counter | gauge
+ *     name{label="value"} number
+ *
+ * Names of S0's catalogue start with agent_, drover's own with drover_, and those every process
+ * has with process_.  Counters end in _total.
+ */
+#include "edge/metrics.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "edge/api.h"
+#include "edge/sse.h"
+#include "store/events.h"
+#include "store/jobs.h"
+#include "store/runs.h"
+#include <assert.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* The statuses that are counted by number; all others are counted as 0. */
+static const int statuses[] = {0,   200, 201, 202, 204, 400, 401, 403, 404, 405, 408, 409,
+                               413, 414, 415, 422, 429, 431, 500, 501, 502, 503, 504, 505};
+enum { STATUS_COUNT = COUNT_OF(statuses) };
+
+struct metrics {
+    size_t route_count;
+    atomic_int_fast64_t *requests; /* [route][status], one route more than there are. */
+};
+
+struct metrics *metrics_new(size_t route_count)
+{
+    struct metrics *metrics = mem_alloc(sizeof *metrics);
+    metrics->route_count = route_count;
+    metrics->requests =
+        mem_array((route_count + 1) * (size_t)STATUS_COUNT, sizeof *metrics->requests);
+    return metrics;
+}
+
+void metrics_free(struct metrics *metrics)
+{
+    if (!metrics)
+        return;
+    mem_free(metrics->requests);
+    mem_free(metrics);
+}
+
+static size_t status_index(int status)
+{
+    for (size_t i = 1; i < STATUS_COUNT; i++) {
+        if (statuses[i] == status)
+            return i;
+    }
+    return 0;
+}
+
+void metrics_count(struct metrics *metrics, size_t route, int status)
+{
+    assert(route <= metrics->route_count);
+    atomic_fetch_add_explicit(&metrics->requests[route * STATUS_COUNT + status_index(status)], 1,
+                              memory_order_relaxed);
+}
+
+/* ---- Writing ---- */
+
+static void family(struct buf *to, const char *name, const char *type, const char *help)
+{
+    buf_addf(to, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void label_value(struct buf *to, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\\' || *text == '"')
+            buf_addc(to, '\\');
+        if (*text == '\n')
+            buf_adds(to, "\\n");
+        else
+            buf_addc(to, *text);
+    }
+}
+
+struct label {
+    const char *name, *value;
+};
+
+static void sample(struct buf *to, const char *name, const struct label *labels, size_t count,
+                   int64_t value)
+{
+    buf_adds(to, name);
+    for (size_t i = 0; i < count; i++) {
+        buf_addf(to, "%s%s=\"", i ? "," : "{", labels[i].name);
+        label_value(to, labels[i].value);
+        buf_addc(to, '"');
+    }
+    buf_addf(to, "%s %" PRId64 "\n", count ? "}" : "", value);
+}
+
+/* A family of one. */
+static void single(struct buf *to, const char *name, const char *type, const char *help,
+                   int64_t value)
+{
+    family(to, name, type, help);
+    sample(to, name, NULL, 0, value);
+}
+
+static void write_http(struct api *api, struct buf *to)
+{
+    static const char name[] = "drover_http_requests_total";
+    size_t count = 0;
+    const struct route *routes = api_routes(&count);
+    family(to, name, "counter", "Requests answered, by route and status.");
+    for (size_t i = 0; i <= count; i++) {
+        for (size_t s = 0; s < STATUS_COUNT; s++) {
+            int64_t value = atomic_load(&api->metrics->requests[i * STATUS_COUNT + s]);
+            if (!value)
+                continue;
+            char status[8];
+            (void)snprintf(status, sizeof status, "%d", statuses[s]);
+            struct label labels[] = {
+                {"method", i < count ? http_method_name(routes[i].method) : ""},
+                {"route", i < count ? routes[i].pattern : ""},
+                {"status", status}};
+            sample(to, name, labels, COUNT_OF(labels), value);
+        }
+    }
+    struct http_stats stats;
+    http_stats(api->http, &stats);
+    single(to, "drover_http_connections", "gauge", "Open connections.", stats.connections);
+    single(to, "drover_http_connections_refused_total", "counter",
+           "Connections closed at once: there were too many.", stats.refused_connections);
+    single(to, "drover_http_streams", "gauge", "Open event streams.", sse_count(api->sse));
+}
+
+static void write_control(struct api *api, struct buf *to)
+{
+    struct committer_stats stats;
+    committer_stats(control_committer(api->control), &stats);
+    single(to, "drover_committer_commands_total", "counter", "Commands applied.", stats.commands);
+    single(to, "drover_committer_batches_total", "counter", "Transactions committed.",
+           stats.batches);
+    single(to, "drover_committer_refused_total", "counter", "Commands refused on their merits.",
+           stats.refused);
+    single(to, "drover_committer_retried_total", "counter",
+           "Batches rolled back and run one by one.", stats.retried);
+    single(to, "drover_committer_busy_total", "counter",
+           "Commands turned away: the queue was full.", stats.busy);
+    single(to, "drover_committer_queue_length", "gauge", "Commands that wait.",
+           stats.queue_length);
+    single(to, "drover_committer_parked", "gauge", "Leases that wait for work.", stats.parked);
+    struct bus_stats bus;
+    bus_stats(control_bus(api->control), &bus);
+    single(to, "drover_bus_published_total", "counter", "Events published.", bus.published);
+    single(to, "drover_bus_delivered_total", "counter", "Events put into channels.",
+           bus.delivered);
+    single(to, "drover_bus_dropped_total", "counter",
+           "Events that did not fit into a channel (streams read them in the log).", bus.dropped);
+    single(to, "drover_bus_subscribers", "gauge", "Subscriptions.", bus.subscribers);
+    single(to, "drover_event_log_published_seq", "gauge",
+           "Place in the log up to which events are published.",
+           control_tail_seq(api->control));
+    single(to, "drover_worker_slots", "gauge", "Slots of the workers in this process.",
+           api->worker_slots);
+    pthread_mutex_lock(&api->worker_lock);
+    int busy = api->worker ? worker_busy(api->worker) : 0;
+    pthread_mutex_unlock(&api->worker_lock);
+    single(to, "drover_worker_slots_busy", "gauge", "Slots that run a step.", busy);
+}
+
+static enum rc write_store(struct db *db, struct arena *arena, struct buf *to, struct err *err)
+{
+    struct run_counts runs;
+    struct queue_counts *queues = NULL;
+    size_t queue_count = 0;
+    int64_t last_seq = 0;
+    enum rc rc = runs_count(db, &runs, err);
+    if (rc == RC_OK)
+        rc = jobs_count(db, arena, &queues, &queue_count, err);
+    if (rc == RC_OK)
+        rc = events_last_seq(db, &last_seq, err);
+    if (rc != RC_OK)
+        return rc;
+    family(to, "agent_runs", "gauge", "Runs, by status.");
+    for (int i = 0; i < RUN_STATUS_COUNT; i++) {
+        struct label label = {"status", run_status_name((enum run_status)i)};
+        sample(to, "agent_runs", &label, 1, runs.by_status[i]);
+    }
+    family(to, "agent_job_queue_depth", "gauge", "Jobs, by queue and state.");
+    for (size_t q = 0; q < queue_count; q++) {
+        for (int s = 0; s < JOB_STATE_COUNT; s++) {
+            struct label labels[] = {{"queue", queues[q].queue},
+                                     {"state", job_state_name((enum job_state)s)}};
+            sample(to, "agent_job_queue_depth", labels, COUNT_OF(labels), queues[q].by_state[s]);
+        }
+    }
+    single(to, "drover_event_log_seq", "gauge", "Last place in the log.", last_seq);
+    return RC_OK;
+}
+
+static void write_process(struct buf *to)
+{
+    long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file) {
+        if (fscanf(file, "%*d %lld", &pages) != 1)
+            pages = 0;
+        (void)fclose(file);
+    }
+    single(to, "process_resident_memory_bytes", "gauge", "Resident memory in bytes.",
+           (int64_t)pages * sysconf(_SC_PAGESIZE));
+}
+
+enum rc metrics_write(struct api *api, struct db *db, struct arena *arena, struct buf *to,
+                      struct err *err)
+{
+    family(to, "drover_build_info", "gauge", "Which drover this is.");
+    struct label version = {"version", DROVER_VERSION};
+    sample(to, "drover_build_info", &version, 1, 1);
+    enum rc rc = write_store(db, arena, to, err);
+    if (rc != RC_OK)
+        return rc;
+    write_control(api, to);
+    write_http(api, to);
+    write_process(to);
+    return RC_OK;
+}

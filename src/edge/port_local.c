@@ -1,0 +1,210 @@
+/*
+ * port_local.c - port calls as commands.
+ *
+ * A command that could not be asked at all (RC_BUSY, RC_IO) and an answer that says the lease is
+ * gone are told apart: the worker tries again after the first and stops after the second.
+ */
+#include "edge/port_local.h"
+#include "base/clock.h"
+#include "control/jobs.h"
+#include "store/artifacts.h"
+#include <stdio.h>
+#include <string.h>
+
+static struct port_local *local(struct port *port)
+{
+    return (struct port_local *)((char *)port - offsetof(struct port_local, port));
+}
+
+static void command_freep(struct command **command)
+{
+    command_free(*command);
+}
+
+/* As the worker, on its behalf. */
+static enum rc call(struct port *port, struct command *command, const char *worker,
+                    struct err *err)
+{
+    command->actor = (struct actor){.type = "worker", .id = worker};
+    enum rc rc = committer_call(control_committer(local(port)->control), command);
+    if (rc != RC_OK && err)
+        *err = command->err;
+    return rc;
+}
+
+/* The one answer of a call about one job. */
+static enum rc answered(enum rc rc, const struct job_answer *answer, struct err *err)
+{
+    if (rc != RC_OK || answer->ok)
+        return rc;
+    return err_set(err, RC_STALE, answer->code ? answer->code : "LEASE_LOST",
+                   "the lease of this job was lost");
+}
+
+static const char *node_of(struct port *port)
+{
+    return control_node(local(port)->control);
+}
+
+static enum rc local_lease(struct port *port, const struct port_lease_request *request,
+                           struct arena *arena, struct port_job **ret_jobs, size_t *ret_count,
+                           struct err *err)
+{
+    struct cmd_lease *cmd = cmd_lease_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    cmd->queues = request->queues;
+    cmd->worker = request->worker;
+    cmd->max = request->max;
+    cmd->wait_us = request->wait_ms * US_PER_MS;
+    cmd->lease_us = request->lease_ms * US_PER_MS;
+    enum rc rc = call(port, owned, request->worker, err);
+    if (rc != RC_OK)
+        return rc;
+    struct port_job *jobs = arena_array(arena, cmd->job_count, sizeof *jobs);
+    for (size_t i = 0; i < cmd->job_count; i++) {
+        const struct job_row *row = &cmd->jobs[i];
+        jobs[i] = (struct port_job){.id = row->id,
+                                    .queue = arena_strdup(arena, row->queue),
+                                    .type = arena_strdup(arena, row->type),
+                                    .payload = {str_dup(arena, row->payload), row->payload.len},
+                                    .attempt = row->life.attempt + 1,
+                                    .epoch = row->life.epoch,
+                                    .lease_until_us = row->life.due_us};
+    }
+    *ret_jobs = jobs;
+    *ret_count = cmd->job_count;
+    return RC_OK;
+}
+
+static enum rc local_heartbeat(struct port *port, const char *worker,
+                               const struct port_ref *leases, size_t count, int64_t extend_ms,
+                               struct port_beat *ret_beats, struct err *err)
+{
+    struct cmd_heartbeat *cmd = cmd_heartbeat_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    struct job_ref *refs = arena_array(&cmd->base.arena, count, sizeof *refs);
+    for (size_t i = 0; i < count; i++)
+        refs[i] = (struct job_ref){.id = leases[i].id, .epoch = leases[i].epoch};
+    cmd->worker = worker;
+    cmd->leases = refs;
+    cmd->count = count;
+    cmd->extend_us = extend_ms * US_PER_MS;
+    enum rc rc = call(port, owned, worker, err);
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        ret_beats[i] = (struct port_beat){.ok = cmd->answers[i].ok,
+                                          .cancel = cmd->answers[i].cancel};
+    return rc;
+}
+
+static enum rc local_progress(struct port *port, const struct port_ref *lease, struct str events,
+                              bool *ret_cancel, struct err *err)
+{
+    struct cmd_progress *cmd = cmd_progress_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    enum rc rc = js_parse(events.at, events.len, &cmd->base.tree, err);
+    if (rc != RC_OK)
+        return rc;
+    struct job_progress job = {.ref = {.id = lease->id, .epoch = lease->epoch},
+                               .events = cmd->base.tree};
+    cmd->jobs = &job;
+    cmd->count = 1;
+    rc = call(port, owned, node_of(port), err);
+    rc = answered(rc, cmd->answers, err);
+    if (rc == RC_OK)
+        *ret_cancel = cmd->answers[0].cancel;
+    return rc;
+}
+
+static enum rc local_complete(struct port *port, const struct port_ref *lease, struct str result,
+                              struct err *err)
+{
+    struct cmd_complete *cmd = cmd_complete_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    struct job_done job = {.ref = {.id = lease->id, .epoch = lease->epoch}, .result = result};
+    cmd->jobs = &job;
+    cmd->count = 1;
+    enum rc rc = call(port, owned, node_of(port), err);
+    return answered(rc, cmd->answers, err);
+}
+
+static enum rc local_fail(struct port *port, const struct port_ref *lease,
+                          const struct port_failure *failure, struct err *err)
+{
+    struct cmd_fail *cmd = cmd_fail_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    struct job_failed job = {.ref = {.id = lease->id, .epoch = lease->epoch},
+                             .code = failure->code,
+                             .message = failure->message,
+                             .retryable = failure->retryable,
+                             .policy = failure->policy};
+    cmd->jobs = &job;
+    cmd->count = 1;
+    enum rc rc = call(port, owned, node_of(port), err);
+    return answered(rc, cmd->answers, err);
+}
+
+static enum rc local_release(struct port *port, const struct port_ref *lease, struct err *err)
+{
+    struct cmd_release *cmd = cmd_release_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    struct job_ref ref = {.id = lease->id, .epoch = lease->epoch};
+    cmd->leases = &ref;
+    cmd->count = 1;
+    enum rc rc = call(port, owned, node_of(port), err);
+    return answered(rc, cmd->answers, err);
+}
+
+static enum rc local_artifact_put(struct port *port, struct str bytes, char ret_sha256[65],
+                                  struct err *err)
+{
+    return artifact_put(control_store(local(port)->control), bytes, ret_sha256, err);
+}
+
+static enum rc local_artifact_put_file(struct port *port, const char *path, char ret_sha256[65],
+                                       int64_t *ret_bytes, struct err *err)
+{
+    return artifact_put_file(control_store(local(port)->control), path, ret_sha256, ret_bytes,
+                             err);
+}
+
+static enum rc local_artifact_get(struct port *port, const char *sha256, struct buf *into,
+                                  struct err *err)
+{
+    return artifact_get(control_store(local(port)->control), sha256, into, err);
+}
+
+static enum rc local_run_token(struct port *port, const struct id *run_id, char *to,
+                               size_t to_bytes, struct err *err)
+{
+    char token[RUN_TOKEN_BYTES];
+    control_run_token(local(port)->control, run_id, token);
+    if (strlen(token) >= to_bytes)
+        return err_set(err, RC_TOO_LARGE, "TOKEN_TOO_LONG", "the token does not fit");
+    text_copy(to, to_bytes, token);
+    return RC_OK;
+}
+
+static void local_interrupt(struct port *port)
+{
+    committer_drain(control_committer(local(port)->control), local(port)->worker_prefix);
+}
+
+static const struct port_ops local_ops = {
+    .lease = local_lease,
+    .heartbeat = local_heartbeat,
+    .progress = local_progress,
+    .complete = local_complete,
+    .fail = local_fail,
+    .release = local_release,
+    .artifact_put = local_artifact_put,
+    .artifact_put_file = local_artifact_put_file,
+    .artifact_get = local_artifact_get,
+    .run_token = local_run_token,
+    .interrupt = local_interrupt,
+};
+
+void port_local_init(struct port_local *port, struct control *control)
+{
+    *port = (struct port_local){.port = {.ops = &local_ops}, .control = control};
+    (void)snprintf(port->worker_prefix, sizeof port->worker_prefix, "%s/", control_node(control));
+}

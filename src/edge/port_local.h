@@ -1,0 +1,18 @@
+/*
+ * port_local.h - the lease port of workers in the server's own process: commands to the committer,
+ * artifacts straight to the store.
+ */
+#ifndef EDGE_PORT_LOCAL_H
+#define EDGE_PORT_LOCAL_H
+#include "control/control.h"
+#include "work/port.h"
+
+struct port_local {
+    struct port port; /* What the worker gets. */
+    struct control *control;
+    char worker_prefix[128]; /* "<node>/": whose leases interrupt() ends. */
+};
+
+/* Neither is owned; control must outlive the worker. */
+void port_local_init(struct port_local *port, struct control *control);
+#endif

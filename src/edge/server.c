@@ -1,0 +1,380 @@
+/*
+ * server.c - puts the process together, and takes it apart in an order that cannot deadlock.
+ *
+ * Stopping: workers still report to the committer, pool threads may wait for it, and both hand
+ * their last words to the loop.  So workers and pool end first, then control, and the mailbox is
+ * emptied when nobody is left who could post; only then is HTTP taken down.
+ */
+#include "edge/server.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "core/event_types.h"
+#include "edge/api.h"
+#include "edge/port_local.h"
+#include "edge/sse.h"
+#include "store/artifacts.h"
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    POOL_THREADS = 4,
+    POOL_QUEUE_MAX = 2048,
+    COMMAND_QUEUE_MAX = 10000,
+    HEAD_BYTES_MAX = 16 * 1024,
+    TARGET_BYTES_MAX = 8 * 1024,
+    HEADER_FIELDS_MAX = 100,
+    IDLE_MS = 75000,
+    DRAIN_MS = 5000,
+    DRAIN_TICK_MS = 20,
+    STOP_SECONDS_MAX = 9, /* Then the process ends as if killed: nothing acknowledged is lost. */
+    OTHER_FDS = 256,      /* Beside connections: store, pipes of children, artifacts. */
+    CANCEL_EVENTS = 1024,
+    URL_BYTES = LISTEN_HOST_BYTES + 32
+};
+
+struct server {
+    const struct server_options *options;
+    struct arena arena;
+    struct loop *loop;
+    struct store *store;
+    struct control *control;
+    struct api api;
+    struct port_local port;
+    char url[URL_BYTES];
+    const char *info_path; /* server.json, once written. */
+
+    /* Runs that are to stop, heard from the bus. */
+    struct subscription *cancels;
+    struct loop_call cancel_call;
+    atomic_bool cancel_posted;
+
+    /* Stopping. */
+    struct event *signals[2];
+    struct event *drain;
+    int64_t drain_until_us;
+    pthread_t stopper;
+    bool stopper_started;
+    atomic_bool workers_stopped;
+};
+
+/* ---- Small parts of the start ---- */
+
+static void configure_log(const struct server_options *options)
+{
+    bool terminal = options->log_format == LOG_FORMAT_AUTO && isatty(STDERR_FILENO) == 1;
+    log_configure(&(struct log_options){
+        .fd = STDERR_FILENO,
+        .level = options->log_level,
+        .human = terminal || options->log_format == LOG_FORMAT_HUMAN,
+    });
+}
+
+/* As many connections as descriptors allow. */
+static int64_t fit_connections(int64_t wanted)
+{
+    struct rlimit limit;
+    rlim_t need = (rlim_t)wanted + OTHER_FDS;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need)
+        return wanted;
+    limit.rlim_cur = limit.rlim_max < need ? limit.rlim_max : need;
+    if (setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= need)
+        return wanted;
+    int64_t left = (int64_t)limit.rlim_cur - OTHER_FDS;
+    left = left < 1 ? 1 : left;
+    LOG(LOG_WARN, "fewer connections than asked for: the limit of open files is too low",
+        LOG_INT("connections", left), LOG_INT("openFiles", limit.rlim_cur));
+    return left;
+}
+
+static enum rc open_store(struct server *server, struct err *err)
+{
+    const char *dir = server->options->data_dir;
+    struct store_options options = {
+        .url = server->options->db,
+        .artifact_dir = arena_printf(&server->arena, "%s/artifacts", dir),
+    };
+    if (!options.url)
+        options.url = arena_printf(&server->arena, "sqlite:%s/drover.db", dir);
+    return store_open(&options, &server->store, err);
+}
+
+static enum rc start_control(struct server *server, struct err *err)
+{
+    struct control_options options = {
+        .store = server->store,
+        .clock = clock_real(),
+        .dice = dice_from_os(),
+        .limits = server->options->limits,
+        .queue_max = COMMAND_QUEUE_MAX,
+    };
+    return control_start(&options, &server->control, err);
+}
+
+static enum rc start_api(struct server *server, struct err *err)
+{
+    struct api *api = &server->api;
+    size_t routes = 0;
+    (void)api_routes(&routes);
+    api->loop = server->loop;
+    api->control = server->control;
+    api->store = server->store;
+    api->body_bytes_max = server->options->body_bytes_max;
+    api->command_queue_max = COMMAND_QUEUE_MAX;
+    api->data_dir = server->options->data_dir;
+    api->metrics = metrics_new(routes);
+    api->sse = sse_new(api);
+    enum rc rc = auth_open(api->data_dir, server->control, &api->auth, err);
+    if (rc != RC_OK)
+        return rc;
+    struct pool_options pool = {
+        .store = server->store, .threads = POOL_THREADS, .queue_max = POOL_QUEUE_MAX};
+    return pool_new(&pool, &api->pool, err);
+}
+
+static void write_url(struct server *server, const struct listen_address *address)
+{
+    bool any = text_same(address->host, "0.0.0.0") || text_same(address->host, "::");
+    const char *host = any ? "127.0.0.1" : address->host;
+    bool v6 = strchr(host, ':') != NULL;
+    (void)snprintf(server->url, sizeof server->url, v6 ? "http://[%s]:%d" : "http://%s:%d", host,
+                   http_port(server->api.http));
+}
+
+static enum rc start_http(struct server *server, struct err *err)
+{
+    struct api *api = &server->api;
+    struct listen_address address;
+    enum rc rc = listen_parse(server->options->listen, &address, err);
+    if (rc != RC_OK)
+        return rc;
+    int64_t body_max = server->options->body_bytes_max;
+    struct http_options options = {
+        .loop = server->loop,
+        .clock = clock_real(),
+        .host = address.host,
+        .port = address.port,
+        .head = {.bytes_max = HEAD_BYTES_MAX,
+                 .target_max = TARGET_BYTES_MAX,
+                 .fields_max = HEADER_FIELDS_MAX},
+        .body_bytes_max = body_max > ARTIFACT_BYTES_MAX ? body_max : ARTIFACT_BYTES_MAX,
+        .connections_max = fit_connections(server->options->connections_max),
+        .request_ms = server->options->request_ms,
+        .idle_ms = IDLE_MS,
+        .request_bytes = sizeof(struct call),
+        .gate = api_gate,
+        .handle = api_handle,
+        .finished = api_finished,
+        .ctx = api,
+    };
+    rc = http_new(&options, &api->http, err);
+    if (rc == RC_OK)
+        write_url(server, &address);
+    return rc;
+}
+
+static enum rc start_worker(struct server *server, struct err *err)
+{
+    if (server->options->workers == 0)
+        return RC_OK;
+    port_local_init(&server->port, server->control);
+    struct worker_options options = {
+        .port = &server->port.port,
+        .clock = clock_real(),
+        .name = control_node(server->control),
+        .slots = (int)server->options->workers,
+        .work_dir = arena_printf(&server->arena, "%s/work", server->options->data_dir),
+        .server_url = server->url,
+        .lease_ms = server->options->lease_ms,
+        .heartbeat_ms = server->options->heartbeat_ms,
+    };
+    server->api.worker_slots = options.slots;
+    return worker_start(&options, &server->api.worker, err);
+}
+
+/* So that the CLI on this machine finds the server. */
+static enum rc write_info(struct server *server, struct err *err)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, 1024);
+    struct jw jw = jw_to(&text);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "url", server->url);
+    jw_kint(&jw, "pid", getpid());
+    jw_kstr(&jw, "version", DROVER_VERSION);
+    jw_end(&jw, '}');
+    buf_addc(&text, '\n');
+    const char *path = arena_printf(&server->arena, "%s/server.json", server->options->data_dir);
+    enum rc rc = file_write_durable(path, text.data, text.len, 0600, err);
+    if (rc == RC_OK)
+        server->info_path = path;
+    return rc;
+}
+
+/* ---- Runs that are to stop ---- */
+
+/* On the bus's thread. */
+static void wake_cancels(void *arg)
+{
+    struct server *server = arg;
+    if (!atomic_exchange(&server->cancel_posted, true))
+        loop_post(server->loop, &server->cancel_call);
+}
+
+static void pass_cancels_on(struct loop_call *call)
+{
+    struct server *server = (struct server *)((char *)call - offsetof(struct server, cancel_call));
+    struct api *api = &server->api;
+    atomic_store(&server->cancel_posted, false);
+    struct envelope *envelope;
+    while (server->cancels && (envelope = subscription_take(server->cancels))) {
+        pthread_mutex_lock(&api->worker_lock);
+        if (api->worker && !id_is_none(&envelope->run_id))
+            worker_cancel_run(api->worker, &envelope->run_id);
+        pthread_mutex_unlock(&api->worker_lock);
+        envelope_unref(envelope);
+    }
+}
+
+/* A hint for speed: what gets lost here, the next heartbeat says again. */
+static void listen_for_cancels(struct server *server)
+{
+    server->cancel_call.run = pass_cancels_on;
+    struct subscription_options options = {
+        .name = "cancels",
+        .filter = {.types = {EV_RUN_CANCEL_REQUESTED, EV_RUN_CANCELLED, EV_RUN_FAILED,
+                             EV_RUN_TIMED_OUT}},
+        .capacity = CANCEL_EVENTS,
+        .overflow = BUS_DROP_OLDEST,
+        .wake = wake_cancels,
+        .ctx = server,
+    };
+    server->cancels = bus_subscribe(control_bus(server->control), &options);
+}
+
+/* ---- Stopping ---- */
+
+static void *stop_workers(void *arg)
+{
+    struct server *server = arg;
+    pthread_mutex_lock(&server->api.worker_lock);
+    struct worker *worker = server->api.worker;
+    server->api.worker = NULL;
+    pthread_mutex_unlock(&server->api.worker_lock);
+    worker_stop(worker);
+    atomic_store(&server->workers_stopped, true);
+    return NULL;
+}
+
+static void on_drain_tick(void *arg)
+{
+    struct server *server = arg;
+    bool quiet = http_busy(server->api.http) == 0 && atomic_load(&server->workers_stopped);
+    if (quiet || clock_mono_us() > server->drain_until_us)
+        loop_stop(server->loop);
+}
+
+static void on_stop_signal(void *arg)
+{
+    struct server *server = arg;
+    if (server->drain) { /* The second one: somebody is in a hurry. */
+        loop_stop(server->loop);
+        return;
+    }
+    LOG(LOG_INFO, "stopping", LOG_INT("openRequests", http_busy(server->api.http)));
+    (void)alarm(STOP_SECONDS_MAX);
+    server->api.stopping = 1;
+    http_drain(server->api.http);
+    sse_close(server->api.sse);
+    committer_drain(control_committer(server->control), "");
+    server->stopper_started = pthread_create(&server->stopper, NULL, stop_workers, server) == 0;
+    server->drain_until_us = clock_mono_us() + DRAIN_MS * US_PER_MS;
+    server->drain = loop_every(server->loop, DRAIN_TICK_MS, on_drain_tick, server);
+}
+
+/* Takes down whatever is there, also after a start that failed half way. */
+static void server_stop(struct server *server)
+{
+    struct api *api = &server->api;
+    if (server->stopper_started)
+        pthread_join(server->stopper, NULL);
+    else
+        (void)stop_workers(server);
+    if (server->info_path)
+        (void)unlink(server->info_path);
+    if (server->cancels) {
+        bus_unsubscribe(control_bus(server->control), server->cancels);
+        server->cancels = NULL;
+    }
+    pool_free(api->pool);
+    if (server->control) {
+        committer_stop(control_committer(server->control));
+        loop_drain(server->loop); /* Answers that ask the committer for more hear no. */
+        control_stop(server->control);
+    }
+    if (server->loop)
+        loop_drain(server->loop);
+    http_free(api->http);
+    sse_free(api->sse);
+    metrics_free(api->metrics);
+    auth_free(api->auth);
+    store_close(server->store);
+    for (size_t i = 0; i < COUNT_OF(server->signals); i++)
+        loop_event_free(server->signals[i]);
+    loop_event_free(server->drain);
+    loop_free(server->loop);
+    pthread_mutex_destroy(&api->worker_lock);
+    arena_release(&server->arena);
+    (void)alarm(0);
+}
+
+static enum rc server_start(struct server *server, struct err *err)
+{
+    enum rc rc = server_options_check(server->options, err);
+    if (rc == RC_OK)
+        rc = dir_make(server->options->data_dir, 0700, err);
+    if (rc == RC_OK)
+        rc = loop_new(&server->loop, err);
+    if (rc == RC_OK)
+        rc = open_store(server, err);
+    if (rc == RC_OK)
+        rc = start_control(server, err);
+    if (rc == RC_OK)
+        rc = start_api(server, err);
+    if (rc == RC_OK)
+        rc = start_http(server, err);
+    if (rc != RC_OK)
+        return rc;
+    server->signals[0] = loop_on_signal(server->loop, SIGTERM, on_stop_signal, server);
+    server->signals[1] = loop_on_signal(server->loop, SIGINT, on_stop_signal, server);
+    rc = start_worker(server, err);
+    if (rc == RC_OK)
+        rc = write_info(server, err);
+    if (rc == RC_OK)
+        listen_for_cancels(server);
+    return rc;
+}
+
+enum rc server_run(const struct server_options *options, struct err *err)
+{
+    struct server server = {.options = options};
+    pthread_mutex_init(&server.api.worker_lock, NULL);
+    configure_log(options);
+    (void)signal(SIGPIPE, SIG_IGN);
+    enum rc rc = server_start(&server, err);
+    if (rc == RC_OK) {
+        LOG(LOG_INFO, "listening", LOG_STR("url", server.url),
+            LOG_STR("data", options->data_dir), LOG_INT("workers", options->workers),
+            LOG_STR("store", store_durability(server.store)), LOG_STR("version", DROVER_VERSION));
+        loop_run(server.loop);
+    }
+    server_stop(&server);
+    if (rc == RC_OK)
+        LOG(LOG_INFO, "stopped");
+    return rc;
+}

@@ -1,0 +1,215 @@
+/*
+ * server_config.c - the server's configuration file, and what it may say.
+ */
+#include "edge/server_config.h"
+#include "base/fd.h"
+#include "base/form.h"
+#include "base/yaml.h"
+#include "control/jobs.h"
+#include <arpa/inet.h>
+#include <string.h>
+
+#define DEFAULT_LISTEN "127.0.0.1:8717"
+#define DEFAULT_DATA "drover-data"
+enum {
+    CONFIG_BYTES_MAX = 64 * 1024,
+    PATH_BYTES_MAX = 1024,
+    CONNECTIONS_MAX = 100000,
+    BODY_BYTES_MIN = 1024,
+    BODY_BYTES_MAX = 64 * 1024 * 1024,
+    REQUEST_SECONDS_MAX = 600,
+    PORT_MAX = 65535
+};
+#define COUNT_MAX INT64_C(1000000)
+
+struct server_options server_options_default(void)
+{
+    return (struct server_options){
+        .listen = DEFAULT_LISTEN,
+        .data_dir = DEFAULT_DATA,
+        .workers = 4,
+        .log_level = LOG_INFO,
+        .log_format = LOG_FORMAT_AUTO,
+        .body_bytes_max = 1024 * 1024,
+        .connections_max = 1024,
+        .request_ms = 30000,
+        .lease_ms = JOB_LEASE_MS_DEFAULT,
+        .heartbeat_ms = 5000,
+    };
+}
+
+/* ---- The file ---- */
+
+static void read_path(struct form *form, const char *key, struct arena *arena, const char **ret)
+{
+    const char *text = NULL;
+    form_string(form, key, FORM_OPTIONAL, &(struct form_text){.min = 1, .max = PATH_BYTES_MAX},
+                &text);
+    if (text)
+        *ret = arena_strdup(arena, text);
+}
+
+static enum rc read_log(const struct js *log, struct server_options *options, struct err *err)
+{
+    static const char *const formats[] = {"auto", "json", "human", NULL};
+    if (!log)
+        return RC_OK;
+    struct form form;
+    const char *level = NULL;
+    int format = (int)options->log_format;
+    form_open(&form, log, "log", err);
+    form_string(&form, "level", FORM_OPTIONAL, &(struct form_text){.min = 1, .max = 16}, &level);
+    form_choice(&form, "format", FORM_OPTIONAL, formats, &format);
+    if (level && !log_level_parse(level, &options->log_level))
+        form_fail(&form, "level", "level must be debug, info, warn, error or fatal, not %s", level);
+    options->log_format = (enum log_format)format;
+    return form_close(&form);
+}
+
+static enum rc read_limits(const struct js *limits, struct server_options *options,
+                           struct err *err)
+{
+    if (!limits)
+        return RC_OK;
+    const struct form_range count = {0, COUNT_MAX};
+    struct form form;
+    int64_t seconds = options->request_ms / 1000;
+    form_open(&form, limits, "limits", err);
+    form_int(&form, "maxActiveRuns", FORM_OPTIONAL, &count, &options->limits.max_active_runs);
+    form_int(&form, "maxActiveRunsPerUser", FORM_OPTIONAL, &count,
+             &options->limits.max_active_runs_user);
+    form_int(&form, "tasksPerHourPerUser", FORM_OPTIONAL, &count,
+             &options->limits.tasks_per_hour_user);
+    form_int(&form, "bodyBytes", FORM_OPTIONAL,
+             &(struct form_range){BODY_BYTES_MIN, BODY_BYTES_MAX}, &options->body_bytes_max);
+    form_int(&form, "connections", FORM_OPTIONAL, &(struct form_range){1, CONNECTIONS_MAX},
+             &options->connections_max);
+    form_int(&form, "requestSeconds", FORM_OPTIONAL, &(struct form_range){1, REQUEST_SECONDS_MAX},
+             &seconds);
+    options->request_ms = seconds * 1000;
+    return form_close(&form);
+}
+
+static enum rc read_lease(const struct js *lease, struct server_options *options,
+                          struct err *err)
+{
+    if (!lease)
+        return RC_OK;
+    const struct form_range range = {JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX};
+    struct form form;
+    form_open(&form, lease, "lease", err);
+    form_int(&form, "leaseMs", FORM_OPTIONAL, &range, &options->lease_ms);
+    form_int(&form, "heartbeatMs", FORM_OPTIONAL, &range, &options->heartbeat_ms);
+    return form_close(&form);
+}
+
+static enum rc decode(const struct js *document, struct arena *arena,
+                      struct server_options *options, struct err *err)
+{
+    struct form form;
+    const struct js *log = NULL, *limits = NULL, *lease = NULL;
+    form_open(&form, document, "", err);
+    read_path(&form, "listen", arena, &options->listen);
+    form_bool(&form, "allowRemote", FORM_OPTIONAL, &options->allow_remote);
+    read_path(&form, "data", arena, &options->data_dir);
+    read_path(&form, "db", arena, &options->db);
+    form_int(&form, "workers", FORM_OPTIONAL, &(struct form_range){0, SERVER_WORKERS_MAX},
+             &options->workers);
+    form_object(&form, "log", FORM_OPTIONAL, &log);
+    form_object(&form, "limits", FORM_OPTIONAL, &limits);
+    form_object(&form, "lease", FORM_OPTIONAL, &lease);
+    enum rc rc = form_close(&form);
+    if (rc == RC_OK)
+        rc = read_log(log, options, err);
+    if (rc == RC_OK)
+        rc = read_limits(limits, options, err);
+    if (rc == RC_OK)
+        rc = read_lease(lease, options, err);
+    return rc;
+}
+
+enum rc server_config_parse(struct str yaml, struct arena *arena, struct server_options *options,
+                            struct err *err)
+{
+    CLEANUP(js_freep) struct js *document = NULL;
+    struct server_options changed = *options;
+    enum rc rc = yaml_parse(yaml.at, yaml.len, &document, err);
+    if (rc == RC_OK && js_type(document) != JS_NULL) /* A file of comments says nothing. */
+        rc = decode(document, arena, &changed, err);
+    if (rc == RC_OK)
+        *options = changed;
+    return rc;
+}
+
+enum rc server_config_read(const char *path, struct arena *arena, struct server_options *options,
+                           struct err *err)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, CONFIG_BYTES_MAX);
+    enum rc rc = file_read(path, &text, err);
+    if (rc == RC_OK)
+        rc = server_config_parse(buf_str(&text), arena, options, err);
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, path);
+}
+
+/* ---- Addresses ---- */
+
+static bool is_loopback(const char *host)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    if (inet_pton(AF_INET, host, &v4) == 1)
+        return ntohl(v4.s_addr) >> 24 == 127;
+    if (inet_pton(AF_INET6, host, &v6) == 1)
+        return IN6_IS_ADDR_LOOPBACK(&v6);
+    return text_same(host, "localhost");
+}
+
+enum rc listen_parse(const char *text, struct listen_address *ret_address, struct err *err)
+{
+    struct listen_address address = {0};
+    const char *colon = strrchr(text, ':');
+    int64_t port = 0;
+    if (!colon || !text_to_i64(colon + 1, &port) || port < 0 || port > PORT_MAX)
+        return err_field(err, RC_INVALID, "INVALID_FIELD", "listen",
+                         "listen must be host:port, not %s", text);
+    struct str host = {text, (size_t)(colon - text)};
+    bool brackets = host.len >= 2 && host.at[0] == '[' && host.at[host.len - 1] == ']';
+    if (brackets)
+        host = (struct str){host.at + 1, host.len - 2};
+    if (host.len == 0)
+        host = STR("127.0.0.1");
+    if (host.len >= sizeof address.host || (!brackets && memchr(host.at, ':', host.len)))
+        return err_field(err, RC_INVALID, "INVALID_FIELD", "listen",
+                         "listen must be host:port with an IPv6 address in brackets, not %s",
+                         text);
+    memcpy(address.host, host.at, host.len);
+    address.port = (int)port;
+    address.loopback = is_loopback(address.host);
+    *ret_address = address;
+    return RC_OK;
+}
+
+enum rc server_options_check(const struct server_options *options, struct err *err)
+{
+    struct listen_address address;
+    enum rc rc = listen_parse(options->listen, &address, err);
+    if (rc != RC_OK)
+        return rc;
+    if (!address.loopback && !options->allow_remote)
+        return err_field(err, RC_DENIED, "REMOTE_NOT_ALLOWED", "listen",
+                         "%s is not this machine's own address: everybody who reaches it can try "
+                         "tokens, and they travel in the clear. If that is wanted, say so with "
+                         "--allow-remote or allowRemote: true",
+                         address.host);
+    if (options->heartbeat_ms >= options->lease_ms)
+        return err_field(err, RC_INVALID, "INVALID_FIELD", "lease.heartbeatMs",
+                         "heartbeatMs must be smaller than leaseMs");
+    if (options->workers < 0 || options->workers > SERVER_WORKERS_MAX)
+        return err_field(err, RC_INVALID, "INVALID_FIELD", "workers",
+                         "workers must be between 0 and %d", SERVER_WORKERS_MAX);
+    if (options->db && !text_starts(options->db, "sqlite:"))
+        return err_field(err, RC_INVALID, "INVALID_FIELD", "db",
+                         "db must be sqlite:PATH; no other engine is built in");
+    return RC_OK;
+}

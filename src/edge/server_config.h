@@ -1,0 +1,64 @@
+/*
+ * server_config.h - what `drover serve` is told: defaults, then a YAML file, then flags.
+ *
+ *     listen: 127.0.0.1:8717        # "host:port", "[::1]:8717"; port 0 takes any free one
+ *     allowRemote: false            # needed for an address that is not this machine's own
+ *     data: ./drover-data
+ *     db: sqlite:./drover-data/drover.db
+ *     workers: 4                    # slots in this process; 0: none
+ *     log:    {level: info, format: auto}                        # auto | json | human
+ *     limits: {maxActiveRuns: 0, maxActiveRunsPerUser: 0, tasksPerHourPerUser: 0,
+ *              bodyBytes: 1048576, connections: 1024, requestSeconds: 30}
+ *     lease:  {leaseMs: 15000, heartbeatMs: 5000}
+ *
+ * Fields that nobody knows are refused by name.
+ */
+#ifndef EDGE_SERVER_CONFIG_H
+#define EDGE_SERVER_CONFIG_H
+#include "base/arena.h"
+#include "base/log.h"
+#include "base/rc.h"
+#include "control/committer.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { LISTEN_HOST_BYTES = 256, SERVER_WORKERS_MAX = 256 };
+
+enum log_format { LOG_FORMAT_AUTO, LOG_FORMAT_JSON, LOG_FORMAT_HUMAN };
+
+/* Strings are static, or live in the arena that was given. */
+struct server_options {
+    const char *listen;
+    bool allow_remote;
+    const char *data_dir;
+    const char *db; /* NULL: sqlite:DATA/drover.db */
+    int64_t workers;
+    enum log_level log_level;
+    enum log_format log_format;
+    struct committer_limits limits;
+    int64_t body_bytes_max;
+    int64_t connections_max;
+    int64_t request_ms;
+    int64_t lease_ms, heartbeat_ms;
+};
+
+struct server_options server_options_default(void);
+
+/* Puts what the file says over *options, which is untouched on failure. */
+MUST_USE enum rc server_config_read(const char *path, struct arena *arena,
+                                    struct server_options *options, struct err *err);
+MUST_USE enum rc server_config_parse(struct str yaml, struct arena *arena,
+                                     struct server_options *options, struct err *err);
+
+/* Are they good together, flags included? */
+MUST_USE enum rc server_options_check(const struct server_options *options, struct err *err);
+
+struct listen_address {
+    char host[LISTEN_HOST_BYTES]; /* Without brackets. */
+    int port;
+    bool loopback;
+};
+/* "host:port", "[v6]:port" or ":port" (this machine only). */
+MUST_USE enum rc listen_parse(const char *text, struct listen_address *ret_address,
+                              struct err *err);
+#endif

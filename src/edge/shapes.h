@@ -1,0 +1,38 @@
+/*
+ * shapes.h - how rows look on the wire: one function per noun, straight into the writer.
+ * camelCase, times in RFC 3339, money in USD, null for what is not known.
+ */
+#ifndef EDGE_SHAPES_H
+#define EDGE_SHAPES_H
+#include "base/jw.h"
+#include "store/approvals.h"
+#include "store/artifacts.h"
+#include "store/jobs.h"
+#include "store/patches.h"
+#include "store/pull_requests.h"
+#include "store/repositories.h"
+#include "store/runs.h"
+#include "store/tasks.h"
+#include "store/verifications.h"
+
+void shape_task(struct jw *jw, const struct task_row *task, const struct run_row *runs,
+                size_t run_count);
+
+/* What belongs to a run, as far as it was looked up. */
+struct run_extras {
+    const char *repository;                     /* or NULL */
+    const struct pull_request_row *pull_request; /* or NULL */
+};
+/* Leaves the object open: the caller may add to it, and closes it. */
+void shape_run_open(struct jw *jw, const struct run_row *run, const struct run_extras *extras);
+void shape_patch(struct jw *jw, const struct patch_row *patch);
+void shape_verification(struct jw *jw, const struct verification_row *row);
+void shape_artifact(struct jw *jw, const struct artifact_row *artifact);
+void shape_repository(struct jw *jw, const struct repository_row *repository);
+void shape_approval(struct jw *jw, const struct approval_row *approval);
+void shape_pull_request(struct jw *jw, const struct pull_request_row *row);
+/* A job in a listing; leaves the object open. */
+void shape_job_open(struct jw *jw, const struct job_row *job);
+void shape_attempt(struct jw *jw, const struct attempt_row *attempt);
+void shape_queue(struct jw *jw, const struct queue_counts *counts);
+#endif

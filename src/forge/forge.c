@@ -1,0 +1,130 @@
+/*
+ * forge.c - what all forges share: a commit from base and patch, and its push.
+ *
+ *     scratch (bare, borrows the mirror's objects)
+ *       read-tree base -> apply --cached patch -> write-tree -> commit-tree -> push
+ *
+ * No working tree is involved, and nothing that an agent could write to but the patch itself.
+ */
+#include "forge/forge.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include <inttypes.h>
+#include <string.h>
+
+static const struct forge_ops *const forges[] = {&forge_local};
+
+const struct forge_ops *forge_find(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(forges); i++) {
+        if (text_same(forges[i]->name, name))
+            return forges[i];
+    }
+    return NULL;
+}
+
+enum rc forge_merge(const struct git *git, const struct forge_merge *merge,
+                    char ret_commit[GIT_HASH_BYTES], struct err *err)
+{
+    const struct forge_ops *ops = forge_find(merge->forge);
+    if (!ops)
+        return err_set(err, RC_INVALID, "UNKNOWN_FORGE", "There is no forge called %.100s.",
+                       merge->forge ? merge->forge : "(none)");
+    return ops->merge(git, merge, ret_commit, err);
+}
+
+/* The tree of base + patch, in the scratch repository's index and object store. */
+static enum rc make_tree(const struct git *git, const struct forge_change *change,
+                         struct arena *arena, const char **ret_tree, struct err *err)
+{
+    struct git_call read = {.git_dir = change->scratch,
+                            .args = GIT_ARGS("read-tree", "--end-of-options", change->base_commit)};
+    enum rc rc = git_run(git, &read, err);
+    if (rc != RC_OK)
+        return rc;
+    struct git_call apply = {.git_dir = change->scratch,
+                             .args = GIT_ARGS("apply", "--cached", "--whitespace=nowarn", "-"),
+                             .input = change->patch};
+    rc = git_run(git, &apply, err);
+    if (rc == RC_IO)
+        return err_wrap(err, RC_CONFLICT, "the patch does not apply to its base");
+    if (rc != RC_OK)
+        return rc;
+    struct git_call write = {.git_dir = change->scratch, .args = GIT_ARGS("write-tree")};
+    return git_line(git, &write, arena, ret_tree, err);
+}
+
+/* Author, committer and both dates are given, so the same input makes the same commit. */
+static enum rc make_commit(const struct git *git, const struct forge_change *change,
+                           struct arena *arena, const char **ret_head, struct err *err)
+{
+    const char *tree = NULL;
+    enum rc rc = make_tree(git, change, arena, &tree, err);
+    if (rc != RC_OK)
+        return rc;
+    int64_t seconds = change->time_us / US_PER_SECOND;
+    const char *env[] = {
+        "GIT_AUTHOR_NAME=drover",
+        "GIT_AUTHOR_EMAIL=drover@localhost",
+        "GIT_COMMITTER_NAME=drover",
+        "GIT_COMMITTER_EMAIL=drover@localhost",
+        arena_printf(arena, "GIT_AUTHOR_DATE=@%" PRId64 " +0000", seconds),
+        arena_printf(arena, "GIT_COMMITTER_DATE=@%" PRId64 " +0000", seconds),
+        NULL,
+    };
+    const char *message = arena_printf(arena, "%s\n\n%s\n", change->title, change->body);
+    struct git_call commit = {
+        .git_dir = change->scratch,
+        .args = GIT_ARGS("commit-tree", tree, "-p", change->base_commit, "-F", "-"),
+        .env = env,
+        .input = str_of(message),
+    };
+    return git_line(git, &commit, arena, ret_head, err);
+}
+
+enum rc forge_commit(const struct git *git, const struct forge_change *change,
+                     char ret_head[GIT_HASH_BYTES], struct err *err)
+{
+    if (change->patch.len == 0)
+        return err_set(err, RC_INVALID, "EMPTY_PATCH", "There is no patch to publish.");
+    if (!git_hash_valid(change->base_commit))
+        return err_set(err, RC_INVALID, "INVALID_FIELD", "The base commit is not a hash.");
+    CLEANUP(arena_release) struct arena arena = {0};
+    const char *head = NULL;
+    enum rc rc = dir_remove(change->scratch, err);
+    if (rc == RC_OK)
+        rc = git_borrow(git, change->mirror, change->scratch, err);
+    if (rc == RC_OK)
+        rc = make_commit(git, change, &arena, &head, err);
+    if (rc != RC_OK)
+        return rc;
+    text_copy(ret_head, GIT_HASH_BYTES, head);
+    return RC_OK;
+}
+
+/* RC_CONFLICT: the branch holds another commit.  RC_IO may be somebody pushing the same thing. */
+static enum rc push_once(const struct git *git, const struct git_call *push, struct err *err)
+{
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, GIT_TEXT_MAX);
+    struct git_call call = *push;
+    call.out = &out;
+    enum rc rc = git_run(git, &call, err);
+    return rc == RC_IO && strstr(buf_text(&out), "[rejected]") ? RC_CONFLICT : rc;
+}
+
+enum rc forge_push(const struct git *git, const struct forge_change *change, const char *head,
+                   struct err *err)
+{
+    enum { TRIES_MAX = 3 };
+    CLEANUP(arena_release) struct arena arena = {0};
+    const char *refspec = arena_printf(&arena, "%s:refs/heads/%s", head, change->branch);
+    /* Without force: the branch is this run's own, another commit there is somebody else's. */
+    const struct git_call push = {.git_dir = change->scratch,
+                                  .args = GIT_ARGS("push", "--porcelain", "origin", refspec),
+                                  .origin = change->url};
+    enum rc rc = RC_IO;
+    for (int i = 0; i < TRIES_MAX && rc == RC_IO; i++)
+        rc = push_once(git, &push, err);
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "cannot push the branch");
+}

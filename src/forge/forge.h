@@ -1,0 +1,72 @@
+/*
+ * forge.h - git hosts behind one interface: open a pull request, merge one.
+ *
+ * Both may be tried again after a crash at any point: the commit is made of its input alone, so
+ * it has the same hash every time, and a pull request that exists is found by its run.
+ */
+#ifndef FORGE_FORGE_H
+#define FORGE_FORGE_H
+#include "base/arena.h"
+#include "base/rc.h"
+#include "base/str.h"
+#include "forge/git.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A verified patch that is to become a pull request. */
+struct forge_change {
+    const char *url;    /* The origin. */
+    const char *mirror; /* A bare repository that holds the base commit. */
+    const char
+        *scratch; /* A path for a repository of its own: made anew, the caller's to remove. */
+    const char *run_id;
+    const char *base_commit;
+    struct str patch;
+    const char *branch;
+    const char *target_branch;
+    const char *title;
+    const char *body;
+    int64_t time_us; /* Date of the commit: the same at every try. */
+    bool draft;
+    /* Asked right before every outside effect; anything but RC_OK stops the work. */
+    enum rc (*may_go_on)(void *ctx, struct err *err);
+    void *ctx;
+};
+
+struct forge_pull {
+    int64_t number;
+    char head[GIT_HASH_BYTES];
+    const char *url; /* In the arena. */
+};
+
+struct forge_merge {
+    const char *forge; /* "local" */
+    const char *url;
+    int64_t number;
+    const char *expected_head; /* RC_CONFLICT when the pull request has moved. */
+    const char *target_branch;
+    const char *message;
+};
+
+struct forge_ops {
+    const char *name;
+    /* RC_CONFLICT: the patch does not apply, or somebody else pushed to the branch. */
+    enum rc (*open_pull)(const struct git *git, const struct forge_change *change,
+                         struct arena *arena, struct forge_pull *ret_pull, struct err *err);
+    enum rc (*merge)(const struct git *git, const struct forge_merge *merge,
+                     char ret_commit[GIT_HASH_BYTES], struct err *err);
+};
+extern const struct forge_ops forge_local;
+
+const struct forge_ops *forge_find(const char *name); /* NULL when nobody knows it. */
+
+/* Merges a pull request; RC_CONFLICT says what stands in the way.  Merged already is RC_OK. */
+MUST_USE enum rc forge_merge(const struct git *git, const struct forge_merge *merge,
+                             char ret_commit[GIT_HASH_BYTES], struct err *err);
+
+/* For forges: the commit of a change in change->scratch, and its push to the origin. */
+MUST_USE enum rc forge_commit(const struct git *git, const struct forge_change *change,
+                              char ret_head[GIT_HASH_BYTES], struct err *err);
+MUST_USE enum rc forge_push(const struct git *git, const struct forge_change *change,
+                            const char *head, struct err *err);
+#endif

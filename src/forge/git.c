@@ -1,0 +1,256 @@
+/*
+ * git.c - runs git with an environment that nobody else can configure.
+ *
+ * Configuration comes in GIT_CONFIG_COUNT variables, which outrank every file.  They do not reach
+ * the other end of a local fetch or push (git clears them on the way), which only needs to be
+ * told that it may enter the repository: for that there is the file in git's home.
+ */
+#include "forge/git.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/proc.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+
+enum { ARGS_MAX = 64, LOCK_LOOK_MS = 25, WORDS_MAX = 300 };
+
+static const struct {
+    const char *key, *value;
+} settings[] = {
+    {"safe.directory", "*"},
+    {"core.hooksPath", "/dev/null"},
+    {"core.fsmonitor", "false"},
+    {"core.untrackedCache", "false"},
+    {"protocol.ext.allow", "never"},
+    {"credential.helper", ""},
+    {"gc.auto", "0"}, /* Clones borrow objects from mirrors: nothing may be pruned there. */
+    {"maintenance.auto", "false"},
+    {"submodule.recurse", "false"},
+    {"fetch.recurseSubmodules", "false"},
+    {"commit.gpgSign", "false"},
+    {"advice.detachedHead", "false"},
+    {"init.defaultBranch", "main"},
+    {"user.name", "drover"},
+    {"user.email", "drover@localhost"},
+};
+
+static const char gitconfig[] = "[safe]\n\tdirectory = *\n";
+
+enum rc git_home_make(const char *home, struct err *err)
+{
+    enum rc rc = dir_make(home, 0700, err);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(arena_release) struct arena arena = {0};
+    return file_write_durable(arena_printf(&arena, "%s/gitconfig", home), gitconfig,
+                              sizeof gitconfig - 1, 0600, err);
+}
+
+/* A list of strings in an arena that is told its length beforehand. */
+struct list {
+    const char **items;
+    size_t count, max;
+};
+
+static void list_add(struct list *list, const char *item)
+{
+    assert(list->count + 1 < list->max);
+    list->items[list->count++] = item;
+}
+
+static size_t count_of(const char *const *items)
+{
+    size_t count = 0;
+    while (items && items[count])
+        count++;
+    return count;
+}
+
+static void add_setting(struct list *env, struct arena *arena, size_t index, const char *key,
+                        const char *value)
+{
+    list_add(env, arena_printf(arena, "GIT_CONFIG_KEY_%zu=%s", index, key));
+    list_add(env, arena_printf(arena, "GIT_CONFIG_VALUE_%zu=%s", index, value));
+}
+
+const char **git_env(const struct git *git, const struct git_call *call, struct arena *arena)
+{
+    size_t max = 32 + 2 * COUNT_OF(settings) + count_of(call->env);
+    struct list env = {.items = arena_array(arena, max, sizeof(char *)), .max = max};
+    const char *path = getenv("PATH");
+    list_add(&env, arena_printf(arena, "PATH=%s", path ? path : "/usr/local/bin:/usr/bin:/bin"));
+    list_add(&env, arena_printf(arena, "HOME=%s", git->home ? git->home : "/nonexistent"));
+    list_add(&env, git->home ? arena_printf(arena, "GIT_CONFIG_GLOBAL=%s/gitconfig", git->home)
+                             : "GIT_CONFIG_GLOBAL=/dev/null");
+    list_add(&env, "GIT_CONFIG_NOSYSTEM=1");
+    list_add(&env, "GIT_ATTR_NOSYSTEM=1");
+    list_add(&env, "GIT_TERMINAL_PROMPT=0");
+    list_add(&env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes");
+    list_add(&env, "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh");
+    list_add(&env, "GIT_OPTIONAL_LOCKS=0");
+    list_add(&env, "GIT_MERGE_AUTOEDIT=no");
+    list_add(&env, "LC_ALL=C");
+    size_t count = COUNT_OF(settings);
+    for (size_t i = 0; i < count; i++)
+        add_setting(&env, arena, i, settings[i].key, settings[i].value);
+    if (call->origin)
+        add_setting(&env, arena, count++, "remote.origin.url", call->origin);
+    list_add(&env, arena_printf(arena, "GIT_CONFIG_COUNT=%zu", count));
+    for (size_t i = 0; call->env && call->env[i]; i++)
+        list_add(&env, call->env[i]);
+    return env.items;
+}
+
+static const char **argv_of(const struct git_call *call, struct arena *arena)
+{
+    struct list argv = {.items = arena_array(arena, ARGS_MAX, sizeof(char *)), .max = ARGS_MAX};
+    list_add(&argv, "git");
+    if (call->git_dir)
+        list_add(&argv, arena_printf(arena, "--git-dir=%s", call->git_dir));
+    for (size_t i = 0; call->args[i]; i++)
+        list_add(&argv, call->args[i]);
+    return argv.items;
+}
+
+void git_redact(char *text)
+{
+    char *at = text;
+    while ((at = strstr(at, "://"))) {
+        at += 3;
+        size_t len = strcspn(at, "/'\"<> \t\r\n");
+        char *sign = memrchr(at, '@', len);
+        if (!sign)
+            continue;
+        /* "***" may be longer than what it hides, so the room it has is filled instead. */
+        memset(at, '*', (size_t)(sign - at));
+    }
+}
+
+static int left_ms(const struct git *git)
+{
+    if (git->deadline_us == 0)
+        return -1;
+    int64_t left = (git->deadline_us - clock_mono_us()) / US_PER_MS;
+    return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+}
+
+/* The end of what git said, on one line. */
+static enum rc refused(const char *command, struct buf *words, struct err *err)
+{
+    while (words->len > 0 && strchr("\r\n\t ", words->data[words->len - 1]))
+        buf_cut(words, words->len - 1);
+    if (words->len == 0)
+        return err_set(err, RC_IO, "GIT_FAILED", "git %s failed without a word.", command);
+    git_redact(words->data);
+    for (size_t i = 0; i < words->len; i++) {
+        if (words->data[i] == '\n' || words->data[i] == '\r' || words->data[i] == '\t')
+            words->data[i] = ' ';
+    }
+    const char *tail = words->data + (words->len > WORDS_MAX ? words->len - WORDS_MAX : 0);
+    return err_set(err, RC_IO, "GIT_FAILED", "git %s: %s", command, tail);
+}
+
+enum rc git_ask(const struct git *git, const struct git_call *call, int *ret_status,
+                struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    CLEANUP(buf_release) struct buf words;
+    buf_init(&words, GIT_TEXT_MAX);
+    const char *command = call->args[0];
+    struct proc_spec spec = {
+        .argv = argv_of(call, &arena), .env = git_env(git, call, &arena), .cwd = call->dir};
+    struct proc_limits limits = {.timeout_ms = left_ms(git), .cancel = git->cancel};
+    struct proc_result result;
+    enum rc rc = proc_run(&spec, call->input, call->out, &words, &limits, &result, err);
+    if (rc != RC_OK)
+        return rc;
+    if (result.cancelled)
+        return err_set(err, RC_CANCELLED, "CANCELLED", "git %s was stopped.", command);
+    if (result.timed_out)
+        return err_set(err, RC_TIMEOUT, "GIT_TIMEOUT", "git %s took too long.", command);
+    if (call->out && call->out->overflow)
+        return err_set(err, RC_TOO_LARGE, "GIT_OUTPUT", "git %s answered with more than %zu bytes.",
+                       command, call->out->max_bytes);
+    if (result.exit.code != 0 && result.exit.code != 1)
+        return refused(command, &words, err);
+    if (result.exit.code == 1)
+        (void)refused(command, &words, err); /* For callers to whom 1 is a failure. */
+    *ret_status = result.exit.code;
+    return RC_OK;
+}
+
+enum rc git_run(const struct git *git, const struct git_call *call, struct err *err)
+{
+    int status = 0;
+    enum rc rc = git_ask(git, call, &status, err);
+    return rc == RC_OK && status != 0 ? RC_IO : rc;
+}
+
+enum rc git_line(const struct git *git, const struct git_call *call, struct arena *arena,
+                 const char **ret_line, struct err *err)
+{
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, GIT_TEXT_MAX);
+    struct git_call collecting = *call;
+    collecting.out = &out;
+    enum rc rc = git_run(git, &collecting, err);
+    if (rc != RC_OK)
+        return rc;
+    const char *text = buf_text(&out);
+    *ret_line = arena_strndup(arena, text, strcspn(text, "\n"));
+    return RC_OK;
+}
+
+enum rc git_borrow(const struct git *git, const char *lender, const char *path, struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct git_call init = {
+        .args = GIT_ARGS("init", "--quiet", "--bare", "--template=", "--", path)};
+    enum rc rc = git_run(git, &init, err);
+    if (rc == RC_OK)
+        rc = dir_make(arena_printf(&arena, "%s/objects/info", path), 0700, err);
+    if (rc != RC_OK)
+        return rc;
+    const char *line = arena_printf(&arena, "%s/objects\n", lender);
+    return file_write_durable(arena_printf(&arena, "%s/objects/info/alternates", path), line,
+                              strlen(line), 0600, err);
+}
+
+static bool is_cancelled(const struct git *git)
+{
+    return git->cancel && __atomic_load_n(git->cancel, __ATOMIC_RELAXED) != 0;
+}
+
+enum rc git_lock(const struct git *git, const char *path, int *ret_fd, struct err *err)
+{
+    CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot open the lock %.300s: %s", path,
+                       strerror(errno));
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return err_set(err, RC_IO, "IO_ERROR", "cannot lock %.300s: %s", path, strerror(errno));
+        if (is_cancelled(git))
+            return err_set(err, RC_CANCELLED, "CANCELLED", "stopped while waiting for a lock.");
+        if (left_ms(git) == 0)
+            return err_set(err, RC_TIMEOUT, "LOCK_TIMEOUT", "%.300s stayed locked too long.", path);
+        (void)poll(NULL, 0, LOCK_LOOK_MS);
+    }
+    *ret_fd = fd;
+    fd = -1;
+    return RC_OK;
+}
+
+bool git_hash_valid(const char *text)
+{
+    if (!text)
+        return false;
+    size_t len = strspn(text, "0123456789abcdef");
+    return text[len] == '\0' && (len == 40 || len == 64);
+}

@@ -1,0 +1,364 @@
+/*
+ * local.c - the forge that is a repository on disk.
+ *
+ *     refs/heads/<branch>               the change, as pushed
+ *     refs/pull/<N>/head                pull request N, as other forges have it
+ *     refs/drover/pulls/<run id>/<N>    which run opened it
+ *
+ * Opening happens under a lock on a file in the repository, so that two publishers of one run
+ * find each other's work.  Both refs are created in one transaction, the run's first: should the
+ * machine stop between the two, the run's ref keeps the number taken, and the next try makes the
+ * other.  Numbers are taken once: the next one lies above all in either place.
+ */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "forge/forge.h"
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum { REFS_BYTES_MAX = 64 * 1024 * 1024, TRIES_MAX = 8, OPEN_WAIT_MS = 30000 };
+
+/* A place in the origin: the repository and what git says about it. */
+struct origin {
+    const struct git *git;
+    const char *dir; /* Its git directory, bare or not. */
+    struct arena *arena;
+};
+
+static enum rc origin_open(struct origin *origin, const char *url, struct err *err)
+{
+    const char *path = text_starts(url, "file://") ? url + strlen("file://") : url;
+    if (path[0] != '/')
+        return err_set(err, RC_INVALID, "NOT_LOCAL",
+                       "The local forge needs the path of a repository on this machine.");
+    struct git_call where = {.dir = path, .args = GIT_ARGS("rev-parse", "--absolute-git-dir")};
+    return git_line(origin->git, &where, origin->arena, &origin->dir, err);
+}
+
+static enum rc read_ref(const struct origin *origin, const char *ref, const char **ret_hash,
+                        struct err *err)
+{
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, GIT_TEXT_MAX);
+    struct git_call call = {
+        .git_dir = origin->dir,
+        .args = GIT_ARGS("rev-parse", "--verify", "--quiet", "--end-of-options", ref),
+        .out = &out};
+    int status = 0;
+    enum rc rc = git_ask(origin->git, &call, &status, err);
+    if (rc != RC_OK)
+        return rc;
+    const char *text = buf_text(&out);
+    *ret_hash = status == 0 ? arena_strndup(origin->arena, text, strcspn(text, "\n")) : NULL;
+    return RC_OK;
+}
+
+/* The number in the last part of "refs/drover/pulls/<run>/<N>", the one before in
+   "refs/pull/<N>/head"; 0 for anything else. */
+static int64_t number_of(char *ref)
+{
+    char *last = strrchr(ref, '/');
+    if (!last)
+        return 0;
+    int64_t number = 0;
+    if (text_starts(ref, "refs/pull/")) {
+        if (!text_same(last, "/head"))
+            return 0;
+        *last = '\0';
+        last = strrchr(ref, '/');
+    }
+    return last && text_to_i64(last + 1, &number) && number > 0 ? number : 0;
+}
+
+/* The highest number among the refs under the prefixes; 0 when there is none. */
+static enum rc highest(const struct origin *origin, const char *const prefixes[2],
+                       int64_t *ret_number, struct err *err)
+{
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, REFS_BYTES_MAX);
+    struct git_call list = {
+        .git_dir = origin->dir,
+        .args = GIT_ARGS("for-each-ref", "--format=%(refname)", prefixes[0], prefixes[1]),
+        .out = &out};
+    enum rc rc = git_run(origin->git, &list, err);
+    if (rc != RC_OK)
+        return rc;
+    int64_t number = 0;
+    char *line = out.data;
+    while (line && *line) {
+        char *end = strchr(line, '\n');
+        if (end)
+            *end = '\0';
+        int64_t found = number_of(line);
+        number = found > number ? found : number;
+        line = end ? end + 1 : NULL;
+    }
+    *ret_number = number;
+    return RC_OK;
+}
+
+static enum rc run_ref_number(const struct origin *origin, const struct forge_change *change,
+                              int64_t *ret_number, struct err *err)
+{
+    const char *prefix = arena_printf(origin->arena, "refs/drover/pulls/%s/", change->run_id);
+    return highest(origin, (const char *const[2]){prefix, NULL}, ret_number, err);
+}
+
+/* Makes refs/pull/<N>/head say what the run's ref says: for a try that was cut short. */
+static enum rc point_pull(const struct origin *origin, int64_t number, const char *head,
+                          struct err *err)
+{
+    const char *ref = arena_printf(origin->arena, "refs/pull/%" PRId64 "/head", number);
+    const char *now = NULL;
+    enum rc rc = read_ref(origin, ref, &now, err);
+    if (rc != RC_OK || text_same(now, head))
+        return rc;
+    /* The old value is named, so that a change in between is noticed; "" is "must not exist". */
+    struct git_call update = {.git_dir = origin->dir,
+                              .args = GIT_ARGS("update-ref", ref, head, now ? now : "")};
+    return git_run(origin->git, &update, err);
+}
+
+static enum rc create_refs(const struct origin *origin, const struct forge_change *change,
+                           int64_t number, const char *head, struct err *err)
+{
+    const char *lines = arena_printf(origin->arena,
+                                     "start\n"
+                                     "create refs/drover/pulls/%s/%" PRId64 " %s\n"
+                                     "create refs/pull/%" PRId64 "/head %s\n"
+                                     "prepare\ncommit\n",
+                                     change->run_id, number, head, number, head);
+    struct git_call update = {
+        .git_dir = origin->dir, .args = GIT_ARGS("update-ref", "--stdin"), .input = str_of(lines)};
+    return git_run(origin->git, &update, err);
+}
+
+/* Takes the next free number.  A number that somebody else takes meanwhile, or that a dead git
+   left locked, is passed over. */
+static enum rc take_number(const struct origin *origin, const struct forge_change *change,
+                           const char *head, int64_t *ret_number, struct err *err)
+{
+    int64_t tried = 0;
+    enum rc rc = RC_OK;
+    for (int i = 0; i < TRIES_MAX; i++) {
+        int64_t number = 0;
+        static const char *const everywhere[2] = {"refs/pull/", "refs/drover/pulls/"};
+        rc = highest(origin, everywhere, &number, err);
+        if (rc != RC_OK)
+            return rc;
+        number = number >= tried ? number + 1 : tried + 1;
+        rc = create_refs(origin, change, number, head, err);
+        if (rc == RC_OK) {
+            *ret_number = number;
+            return RC_OK;
+        }
+        if (rc != RC_IO)
+            return rc;
+        tried = number;
+    }
+    return err_wrap(err, rc, "cannot take a number for the pull request");
+}
+
+static enum rc find_or_create(const struct origin *origin, const struct forge_change *change,
+                              const char *head, int64_t *ret_number, struct err *err)
+{
+    CLEANUP(fd_closep) int lock = -1;
+    struct git patient = *origin->git;
+    int64_t latest_us = clock_mono_us() + OPEN_WAIT_MS * US_PER_MS;
+    if (patient.deadline_us == 0 || patient.deadline_us > latest_us)
+        patient.deadline_us = latest_us;
+    const char *path = arena_printf(origin->arena, "%s/drover-pulls.lock", origin->dir);
+    enum rc rc = git_lock(&patient, path, &lock, err);
+    int64_t number = 0;
+    if (rc == RC_OK)
+        rc = run_ref_number(origin, change, &number, err);
+    if (rc != RC_OK)
+        return rc;
+    rc = number > 0 ? point_pull(origin, number, head, err)
+                    : take_number(origin, change, head, &number, err);
+    if (rc == RC_OK)
+        *ret_number = number;
+    return rc;
+}
+
+static enum rc local_open_pull(const struct git *git, const struct forge_change *change,
+                               struct arena *arena, struct forge_pull *ret_pull, struct err *err)
+{
+    struct origin origin = {.git = git, .arena = arena};
+    struct forge_pull pull = {.number = 0};
+    enum rc rc = origin_open(&origin, change->url, err);
+    if (rc == RC_OK)
+        rc = forge_commit(git, change, pull.head, err);
+    if (rc == RC_OK)
+        rc = change->may_go_on(change->ctx, err);
+    if (rc == RC_OK)
+        rc = forge_push(git, change, pull.head, err);
+    if (rc == RC_OK)
+        rc = change->may_go_on(change->ctx, err);
+    if (rc == RC_OK)
+        rc = find_or_create(&origin, change, pull.head, &pull.number, err);
+    if (rc != RC_OK)
+        return rc;
+    char *url = arena_printf(arena, "%s#refs/pull/%" PRId64 "/head", change->url, pull.number);
+    git_redact(url);
+    pull.url = url;
+    *ret_pull = pull;
+    return RC_OK;
+}
+
+/* --- merge --- */
+
+/* A branch that stands checked out beside its repository would seem changed by a merge. */
+static enum rc check_not_checked_out(const struct origin *origin, const char *target,
+                                     struct err *err)
+{
+    const char *bare = NULL, *head = NULL;
+    struct git_call ask = {
+        .git_dir = origin->dir,
+        .args = GIT_ARGS("config", "--type=bool", "--default", "false", "--get", "core.bare")};
+    enum rc rc = git_line(origin->git, &ask, origin->arena, &bare, err);
+    if (rc != RC_OK || text_same(bare, "true"))
+        return rc;
+    struct git_call where = {.git_dir = origin->dir,
+                             .args = GIT_ARGS("rev-parse", "--symbolic-full-name", "HEAD")};
+    rc = git_line(origin->git, &where, origin->arena, &head, err);
+    if (rc == RC_OK && text_same(head, target))
+        return err_set(err, RC_CONFLICT, "BRANCH_CHECKED_OUT",
+                       "%.200s is checked out in %.200s; merge it there.", target, origin->dir);
+    return rc;
+}
+
+struct merging {
+    const char *target_ref;
+    const char *target, *head; /* Commits. */
+    const char *message;
+};
+
+static enum rc merge_tree(const struct origin *origin, const struct merging *merging,
+                          const char **ret_tree, struct err *err)
+{
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, GIT_TEXT_MAX * 16);
+    struct git_call call = {.git_dir = origin->dir,
+                            .args = GIT_ARGS("merge-tree", "--write-tree", "--name-only",
+                                             "--no-messages", merging->target, merging->head),
+                            .out = &out};
+    int status = 0;
+    enum rc rc = git_ask(origin->git, &call, &status, err);
+    if (rc != RC_OK)
+        return rc;
+    const char *text = buf_text(&out);
+    size_t hash_len = strcspn(text, "\n");
+    if (status == 0) {
+        *ret_tree = arena_strndup(origin->arena, text, hash_len);
+        return RC_OK;
+    }
+    const char *names = text + hash_len + (text[hash_len] == '\n');
+    char *list = arena_strndup(origin->arena, names, strnlen(names, 200));
+    for (char *at = list; *at; at++)
+        *at = *at == '\n' ? ' ' : *at;
+    return err_set(err, RC_CONFLICT, "MERGE_CONFLICT",
+                   "It cannot be merged by itself; the two sides disagree about: %s", list);
+}
+
+/* One try: the old value of the target is named, so that a push in between is not undone. */
+static enum rc merge_once(const struct origin *origin, const struct merging *merging,
+                          const char **ret_commit, struct err *err)
+{
+    const char *tree = NULL, *commit = NULL;
+    enum rc rc = merge_tree(origin, merging, &tree, err);
+    if (rc != RC_OK)
+        return rc;
+    struct git_call make = {.git_dir = origin->dir,
+                            .args = GIT_ARGS("commit-tree", tree, "-p", merging->target, "-p",
+                                             merging->head, "-F", "-"),
+                            .input = str_of(merging->message)};
+    rc = git_line(origin->git, &make, origin->arena, &commit, err);
+    if (rc != RC_OK)
+        return rc;
+    struct git_call update = {
+        .git_dir = origin->dir,
+        .args = GIT_ARGS("update-ref", merging->target_ref, commit, merging->target)};
+    rc = git_run(origin->git, &update, err);
+    if (rc == RC_OK)
+        *ret_commit = commit;
+    return rc;
+}
+
+static enum rc is_merged(const struct origin *origin, const struct merging *merging,
+                         bool *ret_merged, struct err *err)
+{
+    struct git_call ask = {
+        .git_dir = origin->dir,
+        .args = GIT_ARGS("merge-base", "--is-ancestor", merging->head, merging->target)};
+    int status = 1;
+    enum rc rc = git_ask(origin->git, &ask, &status, err);
+    if (rc == RC_OK)
+        *ret_merged = status == 0;
+    return rc;
+}
+
+/* Tries until nobody else moves the target in between. */
+static enum rc merge_into(const struct origin *origin, struct merging *merging,
+                          const char **ret_commit, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (int i = 0; i < TRIES_MAX; i++) {
+        rc = read_ref(origin, merging->target_ref, &merging->target, err);
+        if (rc == RC_OK && !merging->target)
+            return err_set(err, RC_NOT_FOUND, "BRANCH_NOT_FOUND",
+                           "There is no %.200s to merge into.", merging->target_ref);
+        bool merged = false;
+        if (rc == RC_OK)
+            rc = is_merged(origin, merging, &merged, err);
+        if (rc != RC_OK)
+            return rc;
+        if (merged) {
+            *ret_commit = merging->target;
+            return RC_OK;
+        }
+        rc = merge_once(origin, merging, ret_commit, err);
+        if (rc != RC_IO)
+            return rc;
+    }
+    return err_wrap(err, rc, "cannot move the target branch");
+}
+
+static enum rc local_merge(const struct git *git, const struct forge_merge *merge,
+                           char ret_commit[GIT_HASH_BYTES], struct err *err)
+{
+    assert(merge->number > 0);
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct origin origin = {.git = git, .arena = &arena};
+    struct merging merging = {
+        .target_ref = arena_printf(&arena, "refs/heads/%s", merge->target_branch),
+        .message = merge->message,
+    };
+    const char *pull_ref = arena_printf(&arena, "refs/pull/%" PRId64 "/head", merge->number);
+    enum rc rc = origin_open(&origin, merge->url, err);
+    if (rc == RC_OK)
+        rc = check_not_checked_out(&origin, merging.target_ref, err);
+    if (rc == RC_OK)
+        rc = read_ref(&origin, pull_ref, &merging.head, err);
+    if (rc != RC_OK)
+        return rc;
+    if (!merging.head)
+        return err_set(err, RC_NOT_FOUND, "PULL_REQUEST_NOT_FOUND",
+                       "The repository has no pull request %" PRId64 ".", merge->number);
+    if (merge->expected_head && !text_same(merging.head, merge->expected_head))
+        return err_set(err, RC_CONFLICT, "HEAD_MOVED",
+                       "Pull request %" PRId64 " now stands at %.12s, not at %.12s.", merge->number,
+                       merging.head, merge->expected_head);
+    const char *commit = NULL;
+    rc = merge_into(&origin, &merging, &commit, err);
+    if (rc == RC_OK)
+        text_copy(ret_commit, GIT_HASH_BYTES, commit);
+    return rc;
+}
+
+const struct forge_ops forge_local = {
+    .name = "local",
+    .open_pull = local_open_pull,
+    .merge = local_merge,
+};

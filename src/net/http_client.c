@@ -1,0 +1,347 @@
+/*
+ * http_client.c - one easy handle of libcurl, set up anew for every request.
+ *
+ * A call runs in curl_easy_perform; a stream runs in a small loop of our own round a multi
+ * handle, because only that can look at a stop flag and a clock while nothing arrives.
+ */
+#include "net/http_client.h"
+#include "base/clock.h"
+#include "base/js.h"
+#include "base/mem.h"
+#include "net/url.h"
+#include <assert.h>
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    TIMEOUT_MS = 30000,
+    CONNECT_TIMEOUT_MS = 5000,
+    PATH_BYTES_MAX = 16 * 1024,
+    PROBLEM_BYTES_MAX = 64 * 1024,
+    TOKEN_BYTES_MAX = 4096
+};
+
+struct http_client {
+    CURL *easy;
+    char url[URL_TEXT_BYTES];
+    bool loopback;
+    char *authorization; /* The whole header line, or NULL. */
+    int64_t timeout_ms, connect_timeout_ms;
+    char curl_error[CURL_ERROR_SIZE];
+};
+
+/* One request on its way. */
+struct transfer {
+    struct http_client *client;
+    struct curl_slist *headers;
+    struct buf *body;                 /* Of a call, or of a stream that was refused. */
+    const struct http_stream *stream; /* NULL: a call. */
+    bool enough;                      /* on_bytes said so. */
+    int64_t last_byte_us;
+};
+
+static void curl_start(void)
+{
+    CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
+    assert(code == CURLE_OK);
+    (void)code;
+}
+
+static void curl_start_once(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, curl_start);
+}
+
+/* A line break in a header would start another one. */
+static bool header_value_safe(const char *value)
+{
+    for (; *value != '\0'; value++) {
+        if ((unsigned char)*value < ' ' || *value == '\x7f')
+            return false;
+    }
+    return true;
+}
+
+enum rc http_client_new(const struct http_client_options *options, struct http_client **ret_client,
+                        struct err *err)
+{
+    struct url url;
+    enum rc rc = url_parse(options->url, &url, err);
+    if (rc != RC_OK)
+        return rc;
+    const char *token = options->token;
+    if (token != NULL && (!header_value_safe(token) || strlen(token) > TOKEN_BYTES_MAX))
+        return err_set(err, RC_MALFORMED, "INVALID_TOKEN", "the token holds odd characters");
+    curl_start_once();
+    CURL *easy = curl_easy_init();
+    if (easy == NULL)
+        return err_set(err, RC_IO, "HTTP_CLIENT", "libcurl cannot start");
+    struct http_client *client = mem_alloc(sizeof(*client));
+    client->easy = easy;
+    (void)url_format(client->url, &url);
+    client->loopback = url_is_loopback(&url);
+    client->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : TIMEOUT_MS;
+    client->connect_timeout_ms = options->connect_timeout_ms > 0 ? options->connect_timeout_ms
+                                                                 : CONNECT_TIMEOUT_MS;
+    if (token != NULL) {
+        size_t room = strlen(token) + sizeof("Authorization: Bearer ");
+        client->authorization = mem_alloc(room);
+        (void)snprintf(client->authorization, room, "Authorization: Bearer %s", token);
+    }
+    *ret_client = client;
+    return RC_OK;
+}
+
+void http_client_free(struct http_client *client)
+{
+    if (client == NULL)
+        return;
+    curl_easy_cleanup(client->easy);
+    if (client->authorization != NULL)
+        explicit_bzero(client->authorization, strlen(client->authorization));
+    mem_free(client->authorization);
+    mem_free(client);
+}
+
+void http_client_freep(struct http_client **client)
+{
+    http_client_free(*client);
+}
+
+const char *http_client_url(const struct http_client *client)
+{
+    return client->url;
+}
+
+static size_t take_bytes(char *bytes, size_t each, size_t count, void *ctx)
+{
+    struct transfer *transfer = ctx;
+    struct str chunk = {bytes, each * count};
+    long status = 0;
+    curl_easy_getinfo(transfer->client->easy, CURLINFO_RESPONSE_CODE, &status);
+    transfer->last_byte_us = clock_mono_us();
+    if (transfer->stream == NULL || status < 200 || status > 299) {
+        buf_add(transfer->body, chunk.at, chunk.len);
+        return transfer->body->overflow ? 0 : chunk.len;
+    }
+    transfer->enough = !transfer->stream->on_bytes(transfer->stream->ctx, chunk);
+    return transfer->enough ? 0 : chunk.len; /* Less than all ends the transfer. */
+}
+
+static void add_line(struct transfer *transfer, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(transfer->headers, line);
+    assert(longer != NULL); /* Out of memory. */
+    transfer->headers = longer;
+}
+
+static enum rc add_headers(struct transfer *transfer, const struct http_field *headers,
+                           struct err *err)
+{
+    if (transfer->client->authorization != NULL)
+        add_line(transfer, transfer->client->authorization);
+    add_line(transfer, "Expect:"); /* No round trip before a large body. */
+    for (; headers != NULL && headers->name != NULL; headers++) {
+        if (!header_value_safe(headers->value))
+            return err_set(err, RC_MALFORMED, "INVALID_HEADER",
+                           "%s may not hold line breaks or control characters", headers->name);
+        CLEANUP(buf_release) struct buf line;
+        buf_init(&line, PATH_BYTES_MAX);
+        buf_addf(&line, "%s: %s", headers->name, headers->value);
+        if (line.overflow)
+            return err_set(err, RC_TOO_LARGE, "INVALID_HEADER", "%s is too long", headers->name);
+        add_line(transfer, buf_text(&line));
+    }
+    return RC_OK;
+}
+
+static void transfer_release(struct transfer *transfer)
+{
+    curl_slist_free_all(transfer->headers);
+}
+
+/* What every request has in common. */
+static enum rc prepare(struct transfer *transfer, const char *path,
+                       const struct http_field *headers, struct err *err)
+{
+    struct http_client *client = transfer->client;
+    CURL *easy = client->easy;
+    CLEANUP(buf_release) struct buf url;
+    buf_init(&url, PATH_BYTES_MAX);
+    buf_addf(&url, "%s%s", client->url, path);
+    if (url.overflow)
+        return err_set(err, RC_TOO_LARGE, "PATH_TOO_LONG", "the request's path is too long");
+    enum rc rc = add_headers(transfer, headers, err);
+    if (rc != RC_OK)
+        return rc;
+    curl_easy_reset(easy);
+    client->curl_error[0] = '\0';
+    curl_easy_setopt(easy, CURLOPT_URL, buf_text(&url)); /* libcurl keeps a copy. */
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers);
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, "drover/" DROVER_VERSION);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, client->curl_error);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)client->connect_timeout_ms);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    if (client->loopback) /* A proxy of the environment must not see the token. */
+        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    return RC_OK;
+}
+
+static enum rc transport_failed(const struct http_client *client, CURLcode code, struct err *err)
+{
+    const char *why = client->curl_error[0] ? client->curl_error : curl_easy_strerror(code);
+    curl_off_t connect_us = 0;
+    curl_easy_getinfo(client->easy, CURLINFO_CONNECT_TIME_T, &connect_us);
+    if (code == CURLE_OPERATION_TIMEDOUT && connect_us > 0)
+        return err_set(err, RC_TIMEOUT, "SERVER_TIMEOUT", "%s did not answer in time", client->url);
+    return err_set(err, RC_UNREACHABLE, "SERVER_UNREACHABLE", "cannot reach %s: %s", client->url,
+                   why);
+}
+
+static int status_of(const struct http_client *client)
+{
+    long status = 0;
+    curl_easy_getinfo(client->easy, CURLINFO_RESPONSE_CODE, &status);
+    return (int)status;
+}
+
+static void set_method(CURL *easy, const struct http_call *call)
+{
+    if (call->body.len > 0 || text_same(call->method, "POST")) {
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call->body.len > 0 ? call->body.at : "");
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.len);
+    }
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
+}
+
+enum rc http_client_call(struct http_client *client, const struct http_call *call, struct buf *body,
+                         struct http_reply *ret_answer, struct err *err)
+{
+    buf_clear(body);
+    CLEANUP(transfer_release) struct transfer transfer = {.client = client, .body = body};
+    add_line(&transfer, "Accept: application/json");
+    /* Without a body the header must go: libcurl has a default of its own for POST. */
+    add_line(&transfer, call->body.len > 0 ? "Content-Type: application/json" : "Content-Type:");
+    enum rc rc = prepare(&transfer, call->path, call->headers, err);
+    if (rc != RC_OK)
+        return rc;
+    int64_t timeout_ms = call->timeout_ms > 0 ? call->timeout_ms : client->timeout_ms;
+    curl_easy_setopt(client->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    set_method(client->easy, call);
+    CURLcode code = curl_easy_perform(client->easy);
+    if (body->overflow)
+        return err_set(err, RC_TOO_LARGE, "ANSWER_TOO_LARGE",
+                       "the server's answer is larger than %zu bytes", body->max_bytes);
+    if (code != CURLE_OK)
+        return transport_failed(client, code, err);
+    int status = status_of(client);
+    if (status < 200 || status > 299)
+        return http_problem_decode(status, buf_str(body), err);
+    char *type = NULL;
+    curl_easy_getinfo(client->easy, CURLINFO_CONTENT_TYPE, &type);
+    ret_answer->status = status;
+    text_copy(ret_answer->content_type, sizeof(ret_answer->content_type), type ? type : "");
+    return RC_OK;
+}
+
+/* Drives the transfer to its end, or to a stop, or to silence. */
+static enum rc stream_loop(CURLM *multi, struct transfer *transfer, struct err *err)
+{
+    const struct http_stream *stream = transfer->stream;
+    int running = 1;
+    transfer->last_byte_us = clock_mono_us();
+    for (;;) {
+        if (stream->stop != NULL && *stream->stop)
+            return RC_CANCELLED;
+        CURLMcode code = curl_multi_perform(multi, &running);
+        if (code == CURLM_OK && running > 0)
+            code = curl_multi_poll(multi, NULL, 0, HTTP_STREAM_TICK_MS, NULL);
+        if (code != CURLM_OK)
+            return err_set(err, RC_IO, "HTTP_CLIENT", "libcurl: %s", curl_multi_strerror(code));
+        if (running == 0)
+            return RC_OK;
+        if (stream->on_tick != NULL)
+            stream->on_tick(stream->ctx);
+        int64_t idle_ms = (clock_mono_us() - transfer->last_byte_us) / US_PER_MS;
+        if (idle_ms > stream->idle_timeout_ms)
+            return err_set(err, RC_TIMEOUT, "SERVER_TIMEOUT", "nothing came from %s for %lld s",
+                           transfer->client->url, (long long)(idle_ms / 1000));
+    }
+}
+
+static enum rc stream_outcome(CURLM *multi, const struct transfer *transfer, struct err *err)
+{
+    int left = 0;
+    const CURLMsg *message = curl_multi_info_read(multi, &left);
+    assert(message != NULL && message->msg == CURLMSG_DONE);
+    int status = status_of(transfer->client);
+    if (transfer->enough)
+        return RC_OK;
+    if (message->data.result != CURLE_OK && !transfer->body->overflow)
+        return transport_failed(transfer->client, message->data.result, err);
+    if (status < 200 || status > 299)
+        return http_problem_decode(status, buf_str(transfer->body), err);
+    return RC_OK;
+}
+
+enum rc http_client_stream(struct http_client *client, const struct http_stream *stream,
+                           struct err *err)
+{
+    assert(stream->on_bytes != NULL && stream->idle_timeout_ms > 0);
+    CLEANUP(buf_release) struct buf refusal;
+    buf_init(&refusal, PROBLEM_BYTES_MAX);
+    CLEANUP(transfer_release)
+    struct transfer transfer = {.client = client, .body = &refusal, .stream = stream};
+    enum rc rc = prepare(&transfer, stream->path, stream->headers, err);
+    if (rc != RC_OK)
+        return rc;
+    CURLM *multi = curl_multi_init();
+    if (multi == NULL)
+        return err_set(err, RC_IO, "HTTP_CLIENT", "libcurl cannot start");
+    CURLMcode added = curl_multi_add_handle(multi, client->easy);
+    assert(added == CURLM_OK);
+    (void)added;
+    rc = stream_loop(multi, &transfer, err);
+    if (rc == RC_OK)
+        rc = stream_outcome(multi, &transfer, err);
+    curl_multi_remove_handle(multi, client->easy);
+    curl_multi_cleanup(multi);
+    return rc;
+}
+
+static enum rc rc_of_status(int status)
+{
+    static const struct {
+        int status;
+        enum rc rc;
+    } table[] = {
+        {400, RC_MALFORMED}, {401, RC_UNAUTHORIZED}, {403, RC_DENIED},    {404, RC_NOT_FOUND},
+        {408, RC_TIMEOUT},   {409, RC_CONFLICT},     {413, RC_TOO_LARGE}, {422, RC_INVALID},
+        {429, RC_LIMIT},     {503, RC_BUSY},         {504, RC_TIMEOUT},
+    };
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        if (table[i].status == status)
+            return table[i].rc;
+    }
+    return status >= 400 && status <= 499 ? RC_INVALID : RC_IO;
+}
+
+enum rc http_problem_decode(int status, struct str body, struct err *err)
+{
+    enum rc rc = rc_of_status(status);
+    CLEANUP(js_freep) struct js *problem = NULL;
+    if (js_parse(body.at, body.len, &problem, NULL) != RC_OK || js_type(problem) != JS_OBJECT) {
+        char code[16];
+        (void)snprintf(code, sizeof(code), "HTTP_%d", status);
+        return err_set(err, rc, code, "the server answered with status %d", status);
+    }
+    const char *text = js_get_str(problem, "detail", js_get_str(problem, "title", ""));
+    return err_field(err, rc, js_get_str(problem, "code", "UNKNOWN"),
+                     js_get_str(problem, "field", ""), "%s", text);
+}

@@ -1,0 +1,75 @@
+/*
+ * http_client.h - calls to one HTTP server, over libcurl.
+ *
+ * A client belongs to one thread at a time and keeps its connection between calls.  Redirects
+ * are not followed, so that the token stays with the server it was meant for.  An answer that is
+ * not 2xx comes back as enum rc with the server's problem+json told in struct err.
+ */
+#ifndef NET_HTTP_CLIENT_H
+#define NET_HTTP_CLIENT_H
+#include "base/buf.h"
+#include "base/rc.h"
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct http_client;
+
+struct http_client_options {
+    const char *url;            /* Of the server: url.h says which are fine.  Copied. */
+    const char *token;          /* Bearer token, or NULL.  Copied; never printed. */
+    int64_t timeout_ms;         /* Of a whole call; 0: 30 s. */
+    int64_t connect_timeout_ms; /* 0: 5 s */
+};
+
+MUST_USE enum rc http_client_new(const struct http_client_options *options,
+                                 struct http_client **ret_client, struct err *err);
+void http_client_free(struct http_client *client);
+void http_client_freep(struct http_client **client); /* For CLEANUP. */
+const char *http_client_url(const struct http_client *client);
+
+struct http_field {
+    const char *name; /* NULL ends a list. */
+    const char *value;
+};
+
+struct http_call {
+    const char *method;               /* GET, POST, PUT, DELETE */
+    const char *path;                 /* "/v1/tasks?limit=5", escaped: see url_add_escaped. */
+    const struct http_field *headers; /* or NULL */
+    struct str body;                  /* JSON; empty: none */
+    int64_t timeout_ms;               /* 0: the client's */
+};
+
+struct http_reply {
+    int status;
+    char content_type[128]; /* "" when the server said none. */
+};
+
+/*
+ * The answer's body goes to `body`, whose maximum is the limit.  Beside what the status stands
+ * for: RC_UNREACHABLE, RC_TIMEOUT, RC_TOO_LARGE (the answer), RC_MALFORMED (a header).
+ */
+MUST_USE enum rc http_client_call(struct http_client *client, const struct http_call *call,
+                                  struct buf *body, struct http_reply *ret_answer, struct err *err);
+
+enum { HTTP_STREAM_TICK_MS = 200 };
+
+/* A GET that is read while it comes: event streams, and what is too large for memory. */
+struct http_stream {
+    const char *path;
+    const struct http_field *headers;              /* or NULL */
+    int64_t idle_timeout_ms;                       /* No byte for so long: RC_TIMEOUT. */
+    const volatile sig_atomic_t *stop;             /* or NULL; once set: RC_CANCELLED */
+    bool (*on_bytes)(void *ctx, struct str bytes); /* false: enough, RC_OK */
+    void (*on_tick)(void *ctx);                    /* At least every tick; or NULL */
+    void *ctx;
+};
+
+/* RC_OK when the server ended the answer in good order, or on_bytes had enough. */
+MUST_USE enum rc http_client_stream(struct http_client *client, const struct http_stream *stream,
+                                    struct err *err);
+
+/* What a status means, and what the server said about it (problem+json or nothing we can read). */
+MUST_USE enum rc http_problem_decode(int status, struct str body, struct err *err);
+#endif

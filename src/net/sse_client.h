@@ -1,0 +1,66 @@
+/*
+ * sse_client.h - reads server-sent events (WHATWG HTML, 9.2), and goes on after a broken
+ * connection where it stopped.
+ *
+ *     event: agent.run.completed\n      the type; "message" when it is not said
+ *     id: 4711\n                        remembered, and sent as Last-Event-ID when reconnecting
+ *     data: {...}\n                     may repeat: lines are joined by \n
+ *     \n                                an empty line hands the event out
+ *     : ...\n                           a comment, sent to keep the connection alive
+ */
+#ifndef NET_SSE_CLIENT_H
+#define NET_SSE_CLIENT_H
+#include "base/buf.h"
+#include "net/http_client.h"
+
+enum { SSE_EVENT_BYTES_MAX = 1024 * 1024, SSE_FIELD_BYTES_MAX = 256 };
+
+struct sse_event {
+    const char *type;
+    const char *id; /* The last one that was said, or "". */
+    bool has_id;    /* It was said with this event. */
+    const char *data;
+};
+
+/* false: enough. */
+typedef bool sse_handler(void *ctx, const struct sse_event *event);
+
+struct sse_parser {
+    struct buf line, data;
+    char type[SSE_FIELD_BYTES_MAX];
+    char id[SSE_FIELD_BYTES_MAX];
+    int64_t retry_ms; /* As the server asked, or 0. */
+    bool after_cr;    /* A \n that comes next belongs to the \r before it. */
+    bool has_data, has_id;
+    bool too_large; /* An event passed SSE_EVENT_BYTES_MAX: the stream cannot be trusted. */
+    sse_handler *on_event;
+    void *ctx;
+};
+
+void sse_parser_init(struct sse_parser *parser, sse_handler *on_event, void *ctx);
+/* Takes bytes cut anywhere; false once the handler had enough or an event was too large. */
+MUST_USE bool sse_parser_feed(struct sse_parser *parser, struct str bytes);
+/* A new connection: what was begun is forgotten, and so is the last id. */
+void sse_parser_restart(struct sse_parser *parser);
+void sse_parser_release(struct sse_parser *parser);
+
+struct sse_follow {
+    const char *path;
+    const char *last_id;      /* Only what came after it; NULL: what the server gives by itself. */
+    int64_t idle_timeout_ms;  /* 0: 60 s.  Silence for so long is a broken connection. */
+    int tries_max;            /* In a row without anything new; 0: 10 */
+    int64_t first_backoff_ms; /* Doubled every time, to 5 s at most; 0: 250 ms */
+    const volatile sig_atomic_t *stop; /* or NULL; RC_CANCELLED */
+    sse_handler *on_event;
+    void (*on_tick)(void *ctx);                          /* or NULL */
+    void (*on_broken)(void *ctx, const struct err *why); /* Before another try; or NULL */
+    void *ctx;
+};
+
+/*
+ * RC_OK once on_event had enough; otherwise why it could not go on.  No event is handed out
+ * twice: ids are numbers that grow, and one that is not larger than the last is skipped.
+ */
+MUST_USE enum rc sse_follow(struct http_client *client, const struct sse_follow *follow,
+                            struct err *err);
+#endif

@@ -1,0 +1,31 @@
+/*
+ * approvals.h - questions to a person.
+ */
+#ifndef STORE_APPROVALS_H
+#define STORE_APPROVALS_H
+#include "store/db.h"
+
+struct approval_row {
+    struct id id;
+    struct id task_id;
+    struct id run_id;
+    const char *kind;   /* patch */
+    const char *status; /* pending, approved, rejected, expired, cancelled */
+    const char *decided_by;
+    const char *reason;
+    int64_t requested_us, expires_us, decided_us;
+};
+struct approval_filter {
+    const char *status;
+    struct id run_id;
+    struct id before;
+    int64_t limit;
+};
+MUST_USE enum rc approvals_insert(struct db *db, const struct approval_row *row, struct err *err);
+MUST_USE enum rc approvals_get(struct db *db, const struct id *id, struct arena *arena,
+                               struct approval_row *ret_row, struct err *err);
+MUST_USE enum rc approvals_save(struct db *db, const struct approval_row *row, struct err *err);
+MUST_USE enum rc approvals_list(struct db *db, const struct approval_filter *filter,
+                                struct arena *arena, struct approval_row **ret_rows,
+                                size_t *ret_count, struct err *err);
+#endif

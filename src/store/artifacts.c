@@ -1,0 +1,344 @@
+/*
+ * artifacts.c - content-addressed bytes, and which run they belong to.
+ *
+ *   DIR/ab/cdef...   content, named by its sha256, never changed
+ *   DIR/tmp/         being written; emptied at start
+ *
+ * Content is written under tmp, fsynced, renamed; then both directories are fsynced, also by
+ * the writer who finds the content there already: the one who put it may not have got so far.
+ */
+#include "store/artifacts.h"
+#include "base/fd.h"
+#include "store/artifact_dir.h"
+#include "store/query.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { COPY_BYTES = 64 * 1024 };
+
+static enum rc fail_errno(const char *what, const char *path, struct err *err)
+{
+    const char *code = errno == ENOSPC || errno == EDQUOT ? "STORE_FULL" : "STORE_IO";
+    return err_set(err, RC_IO, code, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
+static enum rc too_large(struct err *err)
+{
+    return err_set(err, RC_TOO_LARGE, "ARTIFACT_TOO_LARGE", "an artifact may have %d bytes at most",
+                   ARTIFACT_BYTES_MAX);
+}
+
+static enum rc path_join(char to[PATH_MAX], const char *dir, const char *name, struct err *err)
+{
+    int len = snprintf(to, PATH_MAX, "%s/%s", dir, name);
+    if (len >= 0 && len < PATH_MAX)
+        return RC_OK;
+    errno = ENAMETOOLONG;
+    return fail_errno("use", dir, err);
+}
+
+/* Where one content lives. */
+struct place {
+    char dir[PATH_MAX];
+    char path[PATH_MAX];
+};
+
+static enum rc dir_of(struct store *store, const char **ret_dir, struct err *err)
+{
+    *ret_dir = store_artifact_dir(store);
+    if (*ret_dir == NULL)
+        return err_set(err, RC_INVALID, "NO_ARTIFACT_DIR",
+                       "this store was opened without a directory for artifacts");
+    return RC_OK;
+}
+
+static enum rc place_of(struct store *store, const char *sha256, struct place *ret_place,
+                        struct err *err)
+{
+    if (!sha256_text_valid(sha256))
+        return err_set(err, RC_INVALID, "INVALID_SHA256",
+                       "an artifact is named by 64 lower-case hexadecimal digits");
+    const char *dir;
+    enum rc rc = dir_of(store, &dir, err);
+    char first[3] = {sha256[0], sha256[1], '\0'};
+    if (rc == RC_OK)
+        rc = path_join(ret_place->dir, dir, first, err);
+    if (rc == RC_OK)
+        rc = path_join(ret_place->path, ret_place->dir, sha256 + 2, err);
+    return rc;
+}
+
+static enum rc dir_sync(const char *path, struct err *err)
+{
+    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 || fsync(fd) != 0 ? fail_errno("sync", path, err) : RC_OK;
+}
+
+enum rc artifact_dir_prepare(const char *dir, struct err *err)
+{
+    char temporary[PATH_MAX], parent[PATH_MAX];
+    enum rc rc = path_join(temporary, dir, "tmp", err);
+    if (rc == RC_OK)
+        rc = path_join(parent, dir, "..", err);
+    if (rc == RC_OK)
+        rc = dir_remove(temporary, err);
+    if (rc == RC_OK)
+        rc = dir_make(temporary, 0700, err);
+    return rc == RC_OK ? dir_sync(parent, err) : rc;
+}
+
+/* A content on its way in. */
+struct incoming {
+    int fd;
+    char path[PATH_MAX]; /* "" once it has been renamed. */
+};
+
+static void incoming_end(struct incoming *incoming)
+{
+    fd_close(incoming->fd);
+    if (incoming->path[0] != '\0')
+        (void)unlink(incoming->path);
+}
+
+static enum rc incoming_begin(struct store *store, struct incoming *incoming, struct err *err)
+{
+    const char *dir;
+    enum rc rc = dir_of(store, &dir, err);
+    char path[PATH_MAX];
+    if (rc == RC_OK)
+        rc = path_join(path, dir, "tmp/XXXXXX", err);
+    if (rc != RC_OK)
+        return rc;
+    incoming->fd = mkostemp(path, O_CLOEXEC);
+    if (incoming->fd < 0)
+        return fail_errno("create", path, err);
+    memcpy(incoming->path, path, sizeof path);
+    return RC_OK;
+}
+
+static enum rc place_sync(struct store *store, const struct place *place, struct err *err)
+{
+    enum rc rc = dir_sync(place->dir, err);
+    return rc == RC_OK ? dir_sync(store_artifact_dir(store), err) : rc;
+}
+
+static enum rc incoming_commit(struct store *store, struct incoming *incoming, const char *sha256,
+                               struct err *err)
+{
+    struct place place;
+    enum rc rc = place_of(store, sha256, &place, err);
+    if (rc != RC_OK)
+        return rc;
+    if (fsync(incoming->fd) != 0)
+        return fail_errno("write", incoming->path, err);
+    rc = dir_make(place.dir, 0700, err);
+    if (rc != RC_OK)
+        return rc;
+    if (rename(incoming->path, place.path) != 0)
+        return fail_errno("create", place.path, err);
+    incoming->path[0] = '\0';
+    return place_sync(store, &place, err);
+}
+
+enum rc artifact_put(struct store *store, struct str bytes, char ret_sha256[SHA256_TEXT_BYTES],
+                     struct err *err)
+{
+    if (bytes.len > ARTIFACT_BYTES_MAX)
+        return too_large(err);
+    char sha256[SHA256_TEXT_BYTES];
+    sha256_hex(bytes.at, bytes.len, sha256);
+    struct place place;
+    enum rc rc = place_of(store, sha256, &place, err);
+    if (rc != RC_OK)
+        return rc;
+    if (file_exists(place.path)) {
+        rc = place_sync(store, &place, err);
+    } else {
+        CLEANUP(incoming_end) struct incoming incoming = {.fd = -1};
+        rc = incoming_begin(store, &incoming, err);
+        if (rc == RC_OK)
+            rc = fd_write_all(incoming.fd, bytes.at, bytes.len, err);
+        if (rc == RC_OK)
+            rc = incoming_commit(store, &incoming, sha256, err);
+    }
+    if (rc == RC_OK)
+        memcpy(ret_sha256, sha256, sizeof sha256);
+    return rc;
+}
+
+/* A regular file and nothing else: a link or a pipe may have been planted in its place. */
+static enum rc source_open(const char *path, int *ret_fd, struct err *err)
+{
+    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT
+                   ? err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no file %s", path)
+                   : fail_errno("open", path, err);
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return fail_errno("read", path, err);
+    if (!S_ISREG(status.st_mode))
+        return err_set(err, RC_INVALID, "NOT_A_FILE", "%s is not a regular file", path);
+    if (status.st_size > ARTIFACT_BYTES_MAX)
+        return too_large(err);
+    *ret_fd = fd;
+    fd = -1;
+    return RC_OK;
+}
+
+/* The file may grow while it is read: the limit is looked at again. */
+static enum rc source_copy(int from, int to, struct sha256 *sha, int64_t *ret_bytes,
+                           struct err *err)
+{
+    char chunk[COPY_BYTES];
+    int64_t total = 0;
+    for (;;) {
+        ssize_t got = read(from, chunk, sizeof chunk);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail_errno("read", "the content", err);
+        if (got == 0)
+            break;
+        total += got;
+        if (total > ARTIFACT_BYTES_MAX)
+            return too_large(err);
+        sha256_add(sha, chunk, (size_t)got);
+        enum rc rc = fd_write_all(to, chunk, (size_t)got, err);
+        if (rc != RC_OK)
+            return rc;
+    }
+    *ret_bytes = total;
+    return RC_OK;
+}
+
+enum rc artifact_put_file(struct store *store, const char *path, char ret_sha256[SHA256_TEXT_BYTES],
+                          int64_t *ret_bytes, struct err *err)
+{
+    CLEANUP(fd_closep) int from = -1;
+    enum rc rc = source_open(path, &from, err);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(incoming_end) struct incoming incoming = {.fd = -1};
+    rc = incoming_begin(store, &incoming, err);
+    if (rc != RC_OK)
+        return rc;
+    struct sha256 *sha = sha256_begin();
+    int64_t bytes;
+    rc = source_copy(from, incoming.fd, sha, &bytes, err);
+    if (rc != RC_OK) {
+        sha256_discard(sha);
+        return rc;
+    }
+    char sha256[SHA256_TEXT_BYTES];
+    sha256_end(sha, sha256);
+    rc = incoming_commit(store, &incoming, sha256, err);
+    if (rc != RC_OK)
+        return rc;
+    memcpy(ret_sha256, sha256, sizeof sha256);
+    *ret_bytes = bytes;
+    return RC_OK;
+}
+
+enum rc artifact_open(struct store *store, const char *sha256, int *ret_fd, int64_t *ret_bytes,
+                      struct err *err)
+{
+    struct place place;
+    enum rc rc = place_of(store, sha256, &place, err);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(fd_closep) int fd = open(place.path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no artifact %s", sha256);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0)
+        return fail_errno("open", place.path, err);
+    *ret_fd = fd;
+    *ret_bytes = status.st_size;
+    fd = -1;
+    return RC_OK;
+}
+
+enum rc artifact_get(struct store *store, const char *sha256, struct buf *into, struct err *err)
+{
+    struct place place;
+    enum rc rc = place_of(store, sha256, &place, err);
+    if (rc != RC_OK)
+        return rc;
+    size_t start = into->len;
+    rc = file_read(place.path, into, err);
+    if (rc != RC_OK)
+        return rc;
+    char found[SHA256_TEXT_BYTES];
+    sha256_hex(buf_text(into) + start, into->len - start, found);
+    if (strcmp(found, sha256) == 0)
+        return RC_OK;
+    buf_cut(into, start);
+    return err_set(err, RC_CORRUPT, "ARTIFACT_CORRUPT", "the content of artifact %s was damaged",
+                   sha256);
+}
+
+#define ARTIFACT_COLUMNS "run_id, kind, name, sha256, bytes, created_us"
+
+static const struct sql sql_link = {
+    "artifact_link",
+    "INSERT INTO run_artifacts (" ARTIFACT_COLUMNS ") VALUES ($1, $2, $3, $4, $5, $6)"
+    " ON CONFLICT (run_id, kind, name) DO UPDATE SET sha256 = excluded.sha256,"
+    " bytes = excluded.bytes, created_us = excluded.created_us",
+    "ttttii",
+};
+static const struct sql sql_of_run = {
+    "artifact_of_run",
+    "SELECT " ARTIFACT_COLUMNS " FROM run_artifacts WHERE run_id = $1"
+    " ORDER BY created_us, kind, name",
+    "t",
+};
+static const struct sql sql_by_sha256 = {
+    "artifact_by_sha256",
+    "SELECT " ARTIFACT_COLUMNS " FROM run_artifacts WHERE sha256 = $1"
+    " ORDER BY run_id, kind, name LIMIT 1",
+    "t",
+};
+
+static enum rc artifact_decode(struct row_reader *reader, void *to, struct err *err)
+{
+    (void)err;
+    struct artifact_row *row = to;
+    row->run_id = read_id(reader);
+    row->kind = read_text(reader);
+    row->name = read_text(reader);
+    row->sha256 = read_text(reader);
+    row->bytes = read_int(reader);
+    row->created_us = read_int(reader);
+    return RC_OK;
+}
+static const struct shape artifact_shape = {"artifact", sizeof(struct artifact_row),
+                                            artifact_decode};
+
+enum rc artifacts_link(struct db *db, const struct artifact_row *row, struct err *err)
+{
+    return db_exec(db, &sql_link,
+                   P_LIST(P_ID(&row->run_id), P_TEXT(row->kind), P_TEXT(row->name),
+                          P_TEXT(row->sha256), P_INT(row->bytes), P_INT(row->created_us)),
+                   NULL, err);
+}
+
+enum rc artifacts_of_run(struct db *db, const struct id *run_id, struct arena *arena,
+                         struct artifact_row **ret_rows, size_t *ret_count, struct err *err)
+{
+    return query_all(db, &sql_of_run, P_LIST(P_ID(run_id)), &artifact_shape, arena, ret_rows,
+                     ret_count, err);
+}
+
+enum rc artifacts_by_sha256(struct db *db, const char *sha256, struct arena *arena,
+                            struct artifact_row *ret_row, struct err *err)
+{
+    return query_one(db, &sql_by_sha256, P_LIST(P_TEXT(sha256)), &artifact_shape, arena, ret_row,
+                     err);
+}

@@ -1,0 +1,44 @@
+/*
+ * artifacts.h - content-addressed bytes, and which run they belong to.
+ *
+ * SQLite: a file per content under the artifact directory (ab/cdef...), written beside, fsynced,
+ * renamed.  Content is there before any row speaks of it.
+ */
+#ifndef STORE_ARTIFACTS_H
+#define STORE_ARTIFACTS_H
+#include "base/buf.h"
+#include "base/hash.h"
+#include "store/store.h"
+
+enum { ARTIFACT_BYTES_MAX = 64 * 1024 * 1024 };
+
+struct artifact_row {
+    struct id run_id;
+    const char *kind; /* prompt, diff, agent_log, verify_log, certificate, feedback */
+    const char *name;
+    const char *sha256;
+    int64_t bytes;
+    int64_t created_us;
+};
+
+/* Thread-safe; RC_TOO_LARGE past ARTIFACT_BYTES_MAX. */
+MUST_USE enum rc artifact_put(struct store *store, struct str bytes,
+                              char ret_sha256[SHA256_TEXT_BYTES], struct err *err);
+MUST_USE enum rc artifact_put_file(struct store *store, const char *path,
+                                   char ret_sha256[SHA256_TEXT_BYTES], int64_t *ret_bytes,
+                                   struct err *err);
+MUST_USE enum rc artifact_get(struct store *store, const char *sha256, struct buf *into,
+                              struct err *err);
+/* For streaming: an open descriptor (the caller closes it) and the size. */
+MUST_USE enum rc artifact_open(struct store *store, const char *sha256, int *ret_fd,
+                               int64_t *ret_bytes, struct err *err);
+
+/* The same (run, kind, name) again replaces the link. */
+MUST_USE enum rc artifacts_link(struct db *db, const struct artifact_row *row, struct err *err);
+MUST_USE enum rc artifacts_of_run(struct db *db, const struct id *run_id, struct arena *arena,
+                                  struct artifact_row **ret_rows, size_t *ret_count,
+                                  struct err *err);
+/* Is it linked to a run of anybody?  The media type to serve it with follows from the kind. */
+MUST_USE enum rc artifacts_by_sha256(struct db *db, const char *sha256, struct arena *arena,
+                                     struct artifact_row *ret_row, struct err *err);
+#endif

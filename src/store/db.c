@@ -1,0 +1,324 @@
+/*
+ * db.c - connections over the engine port: statement cache, parameters, rows, transactions.
+ *
+ * The cache is an open hash table keyed by the address of the struct sql; statements are static
+ * and few, so it never fills and never forgets.
+ *
+ * A transaction in which a statement failed is broken: every later statement and the commit are
+ * refused until it is aborted.  (SQLite itself rolls back on some errors; what came after would
+ * then be committed alone.)
+ */
+#include "store/db.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "store/engine.h"
+#include <assert.h>
+#include <string.h>
+
+enum { STATEMENTS_MAX = 256, SQL_BYTES_MAX = 32 * 1024 };
+
+struct statement {
+    const struct sql *sql; /* NULL: the slot is free. */
+    struct engine_stmt *handle;
+    bool running; /* Rows are being read from it ... */
+    bool ended;   /* ... and the last one has been. */
+};
+
+struct db {
+    const struct engine_ops *ops;
+    struct engine_conn *conn;
+    enum engine_role role;
+    bool in_tx;
+    bool broken;              /* in_tx: a statement failed. */
+    int64_t changes_at_begin; /* in_tx */
+    size_t open_rows;
+    size_t statement_count;
+    struct statement statements[STATEMENTS_MAX];
+};
+
+enum rc db_open(const struct engine_ops *ops, struct engine_site *site, enum engine_role role,
+                struct db **ret_db, struct err *err)
+{
+    struct engine_conn *conn;
+    enum rc rc = ops->connect(site, role, &conn, err);
+    if (rc != RC_OK)
+        return rc;
+    struct db *db = mem_alloc(sizeof *db);
+    db->ops = ops;
+    db->conn = conn;
+    db->role = role;
+    *ret_db = db;
+    return RC_OK;
+}
+
+void db_close(struct db *db)
+{
+    if (db == NULL)
+        return;
+    assert(!db->in_tx && db->open_rows == 0);
+    for (size_t i = 0; i < STATEMENTS_MAX; i++)
+        if (db->statements[i].sql != NULL)
+            db->ops->finalize(db->statements[i].handle);
+    db->ops->disconnect(db->conn);
+    mem_free(db);
+}
+
+static const char *word_text(const struct db *db, const char *name, size_t len)
+{
+    static const char for_update[] = "for_update";
+    if (db->role == ENGINE_READER && len == strlen(for_update) &&
+        memcmp(name, for_update, len) == 0)
+        return ""; /* Who only reads locks nothing. */
+    const struct engine_word *word = db->ops->words;
+    while (word->name != NULL && (strlen(word->name) != len || memcmp(word->name, name, len) != 0))
+        word++;
+    assert(word->name != NULL);
+    return word->text;
+}
+
+/* {name} -> the engine's words.  Braces round anything else ('{}') are left alone. */
+static void dialect_expand(const struct db *db, const char *text, struct buf *to)
+{
+    while (*text != '\0') {
+        size_t plain = strcspn(text, "{");
+        buf_add(to, text, plain);
+        text += plain;
+        size_t len = *text == '{' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz_") : 0;
+        if (len > 0 && text[len + 1] == '}') {
+            buf_adds(to, word_text(db, text + 1, len));
+            text += len + 2;
+        } else if (*text == '{') {
+            buf_addc(to, *text++);
+        }
+    }
+    assert(!to->overflow);
+}
+
+static enum rc statement_prepare(struct db *db, struct statement *slot, const struct sql *sql,
+                                 struct err *err)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, SQL_BYTES_MAX);
+    dialect_expand(db, sql->text, &text);
+    enum rc rc = db->ops->prepare(db->conn, sql, buf_text(&text), &slot->handle, err);
+    if (rc != RC_OK)
+        return rc;
+    slot->sql = sql;
+    db->statement_count++;
+    assert(db->statement_count < STATEMENTS_MAX);
+    return RC_OK;
+}
+
+static enum rc statement_get(struct db *db, const struct sql *sql, struct statement **ret_statement,
+                             struct err *err)
+{
+    size_t at = ((uintptr_t)sql / sizeof *sql) % STATEMENTS_MAX;
+    while (db->statements[at].sql != NULL && db->statements[at].sql != sql)
+        at = (at + 1) % STATEMENTS_MAX;
+    struct statement *slot = &db->statements[at];
+    if (slot->sql == NULL) {
+        enum rc rc = statement_prepare(db, slot, sql, err);
+        if (rc != RC_OK)
+            return rc;
+    }
+    *ret_statement = slot;
+    return RC_OK;
+}
+
+static void params_check(const struct sql *sql, const struct param *params, size_t count)
+{
+    assert(strlen(sql->types) == count);
+    for (size_t i = 0; i < count; i++)
+        assert(params[i].type == sql->types[i]);
+}
+
+/* The outcome of a statement; a failure breaks the transaction that it stands in. */
+static enum rc db_outcome(struct db *db, enum rc rc)
+{
+    if (rc != RC_OK && rc != RC_NOT_FOUND && db->in_tx)
+        db->broken = true;
+    return rc;
+}
+
+static enum rc db_start(struct db *db, const struct sql *sql, const struct param *params,
+                        enum engine_hold hold, struct statement **ret_statement, struct err *err)
+{
+    if (db->broken)
+        return err_set(err, RC_IO, "STORE_ERROR",
+                       "%s: an earlier statement of the transaction failed", sql->name);
+    struct statement *statement;
+    enum rc rc = statement_get(db, sql, &statement, err);
+    if (rc != RC_OK)
+        return db_outcome(db, rc);
+    assert(!statement->running);
+    rc = db->ops->bind(statement->handle, params, hold, err);
+    if (rc != RC_OK) {
+        db->ops->reset(statement->handle);
+        return db_outcome(db, rc);
+    }
+    *ret_statement = statement;
+    return RC_OK;
+}
+
+enum rc db_exec(struct db *db, const struct sql *sql, const struct param *params, size_t count,
+                int64_t *ret_changed, struct err *err)
+{
+    params_check(sql, params, count);
+    struct statement *statement;
+    enum rc rc = db_start(db, sql, params, ENGINE_BORROW, &statement, err);
+    if (rc != RC_OK)
+        return rc;
+    int64_t before = db->ops->changes(db->conn);
+    rc = db->ops->step(statement->handle, err);
+    db->ops->reset(statement->handle);
+    assert(rc != RC_OK); /* A statement that gives rows belongs into db_query. */
+    if (rc != RC_NOT_FOUND)
+        return db_outcome(db, rc);
+    if (ret_changed != NULL)
+        *ret_changed = db->ops->changes(db->conn) - before;
+    return RC_OK;
+}
+
+enum rc db_query(struct db *db, const struct sql *sql, const struct param *params, size_t count,
+                 struct rows *ret_rows, struct err *err)
+{
+    params_check(sql, params, count);
+    struct statement *statement;
+    enum rc rc = db_start(db, sql, params, ENGINE_COPY, &statement, err);
+    if (rc != RC_OK)
+        return rc;
+    statement->running = true;
+    statement->ended = false;
+    db->open_rows++;
+    *ret_rows = (struct rows){.db = db, .statement = statement};
+    return RC_OK;
+}
+
+static struct engine_stmt *rows_handle(struct rows *rows)
+{
+    struct statement *statement = rows->statement;
+    assert(statement->running);
+    return statement->handle;
+}
+
+enum rc rows_next(struct rows *rows, struct err *err)
+{
+    struct statement *statement = rows->statement;
+    if (statement->ended) /* Another step would run it again. */
+        return RC_NOT_FOUND;
+    enum rc rc = rows->db->ops->step(rows_handle(rows), err);
+    statement->ended = rc != RC_OK;
+    return db_outcome(rows->db, rc);
+}
+
+void rows_end(struct rows *rows)
+{
+    if (rows->statement == NULL)
+        return;
+    struct statement *statement = rows->statement;
+    rows->db->ops->reset(statement->handle);
+    statement->running = false;
+    rows->db->open_rows--;
+    *rows = (struct rows){0};
+}
+
+const char *row_text(struct rows *rows, int column)
+{
+    size_t len;
+    return rows->db->ops->column_text(rows_handle(rows), column, &len);
+}
+
+int64_t row_int(struct rows *rows, int column)
+{
+    return rows->db->ops->column_int(rows_handle(rows), column);
+}
+
+double row_real(struct rows *rows, int column)
+{
+    return rows->db->ops->column_real(rows_handle(rows), column);
+}
+
+bool row_is_null(struct rows *rows, int column)
+{
+    return rows->db->ops->column_is_null(rows_handle(rows), column);
+}
+
+struct id row_id(struct rows *rows, int column)
+{
+    return id_of(row_text(rows, column));
+}
+
+char *row_dup(struct rows *rows, int column, struct arena *arena)
+{
+    size_t len;
+    const char *text = rows->db->ops->column_text(rows_handle(rows), column, &len);
+    return text == NULL ? NULL : arena_strndup(arena, text, len);
+}
+
+struct str row_bytes(struct rows *rows, int column, struct arena *arena)
+{
+    size_t len;
+    const char *bytes = rows->db->ops->column_text(rows_handle(rows), column, &len);
+    if (bytes == NULL)
+        return (struct str){0};
+    return (struct str){arena_strndup(arena, bytes, len), len};
+}
+
+enum rc tx_begin(struct db *db, struct tx *ret_tx, struct err *err)
+{
+    assert(!db->in_tx && db->open_rows == 0);
+    enum rc rc = db->ops->begin(db->conn, err);
+    if (rc != RC_OK)
+        return rc;
+    db->in_tx = true;
+    db->broken = false;
+    db->changes_at_begin = db->ops->changes(db->conn);
+    ret_tx->db = db;
+    return RC_OK;
+}
+
+enum rc tx_commit(struct tx *tx, struct err *err)
+{
+    struct db *db = tx->db;
+    assert(db != NULL && db->in_tx && db->open_rows == 0);
+    enum rc rc = db->broken ? err_set(err, RC_IO, "STORE_ERROR",
+                                      "commit: a statement of the transaction failed")
+                            : db->ops->commit(db->conn, err);
+    if (rc != RC_OK) {
+        tx_abort(tx);
+        return rc;
+    }
+    db->in_tx = false;
+    tx->db = NULL;
+    return RC_OK;
+}
+
+void tx_abort(struct tx *tx)
+{
+    struct db *db = tx->db;
+    if (db == NULL)
+        return;
+    assert(db->in_tx && db->open_rows == 0);
+    db->ops->rollback(db->conn);
+    db->in_tx = false;
+    db->broken = false;
+    tx->db = NULL;
+}
+
+int64_t db_changes(const struct db *db)
+{
+    return db->in_tx ? db->ops->changes(db->conn) - db->changes_at_begin : 0;
+}
+
+enum rc db_script(struct db *db, const char *name, const char *text, struct err *err)
+{
+    CLEANUP(buf_release) struct buf expanded;
+    buf_init(&expanded, SQL_BYTES_MAX);
+    dialect_expand(db, text, &expanded);
+    return db_outcome(db, db->ops->script(db->conn, name, buf_text(&expanded), err));
+}
+
+enum rc db_backup(struct db *db, const char *to_path, struct err *err)
+{
+    return db->ops->backup(db->conn, to_path, err);
+}

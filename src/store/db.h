@@ -1,0 +1,76 @@
+/*
+ * db.h - one connection, whatever the engine: prepared statements with typed parameters,
+ * rows, and transactions that roll back unless committed.
+ *
+ * A statement is a static const struct sql: its text is the same for every engine but for the
+ * placeholders {for_update} and {skip_locked}; $1, $2 ... are its parameters, each with a
+ * declared type.  Statements are prepared once per connection and cached by address.
+ * A connection belongs to one thread at a time.
+ */
+#ifndef STORE_DB_H
+#define STORE_DB_H
+#include "base/arena.h"
+#include "base/id.h"
+#include "base/rc.h"
+#include "base/str.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct db; /* A connection. */
+
+struct sql {
+    const char *name; /* For errors and metrics: "job_claim". */
+    const char *text;
+    const char *types; /* One letter per parameter: t text, i int64, r double, j JSON, b bytes. */
+};
+
+struct param {
+    char type; /* As in struct sql; a NULL text is SQL NULL. */
+    const char *text;
+    size_t len;
+    int64_t number;
+    double real;
+};
+#define P_TEXT(v) ((struct param){.type = 't', .text = (v)})
+#define P_ID(v)   ((struct param){.type = 't', .text = id_or_null(v)})
+#define P_INT(v)  ((struct param){.type = 'i', .number = (int64_t)(v)})
+#define P_REAL(v) ((struct param){.type = 'r', .real = (v)})
+#define P_JSON(v) ((struct param){.type = 'j', .text = (v).at, .len = (v).len})
+#define P_LIST(...) \
+    ((const struct param[]){__VA_ARGS__}), COUNT_OF(((const struct param[]){__VA_ARGS__}))
+
+struct rows { /* A result being read; at most one per statement and connection at a time. */
+    struct db *db;
+    void *statement;
+};
+
+/* Runs a statement that gives no rows.  ret_changed may be NULL. */
+MUST_USE enum rc db_exec(struct db *db, const struct sql *sql, const struct param *params,
+                         size_t count, int64_t *ret_changed, struct err *err);
+MUST_USE enum rc db_query(struct db *db, const struct sql *sql, const struct param *params,
+                          size_t count, struct rows *ret_rows, struct err *err);
+/* RC_OK: on a row.  RC_NOT_FOUND: past the last one. */
+MUST_USE enum rc rows_next(struct rows *rows, struct err *err);
+void rows_end(struct rows *rows); /* For CLEANUP; safe on a zeroed one and twice. */
+
+/* Columns from 0.  Text lives until the next rows_next; copy with the arena forms. */
+const char *row_text(struct rows *rows, int column); /* NULL for SQL NULL. */
+int64_t row_int(struct rows *rows, int column);      /* 0 for SQL NULL. */
+double row_real(struct rows *rows, int column);
+bool row_is_null(struct rows *rows, int column);
+struct id row_id(struct rows *rows, int column);
+char *row_dup(struct rows *rows, int column, struct arena *arena); /* NULL for SQL NULL. */
+struct str row_bytes(struct rows *rows, int column, struct arena *arena);
+
+/* Transactions.  Only one at a time per connection; they do not nest. */
+struct tx {
+    struct db *db; /* NULL: not open. */
+};
+MUST_USE enum rc tx_begin(struct db *db, struct tx *ret_tx, struct err *err);
+MUST_USE enum rc tx_commit(struct tx *tx, struct err *err); /* Rolled back when it fails. */
+void tx_abort(struct tx *tx);                               /* For CLEANUP; safe when not open. */
+
+/* Rows that statements of the open transaction have changed so far. */
+int64_t db_changes(const struct db *db);
+#endif

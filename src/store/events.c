@@ -1,0 +1,186 @@
+/*
+ * events.c - the append-only log.
+ *
+ * Events of a run are found through the index of its task: a task has few runs, and the events
+ * of the task itself then come in the same order, without a merge.
+ * Types are matched here, not in SQL: rows are read page by page until the limit is filled or
+ * the log ends.  Times do not have to follow the order of the log; the index over them gives the
+ * first and the last place that can match, and the walk stays between them.
+ */
+#include "store/events.h"
+#include "store/query.h"
+#include <assert.h>
+
+enum { PAGE_ROWS = 500, TYPE_COLUMN = 2 };
+
+#define EVENT_COLUMNS                                                                          \
+    "id, type, version, workspace_id, task_id, run_id, attempt_id, subject, time_us, run_seq," \
+    " correlation_id, causation_id, actor_type, actor_id, traceparent, data"
+
+static const struct sql sql_append = {
+    "event_append",
+    "INSERT INTO event_log (" EVENT_COLUMNS ")"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+    " RETURNING seq",
+    "ttitttttiitttttj",
+};
+
+/* $1 after, $2 the last place, $3 since, $4 until, $5 the subject of the list, $6 rows. */
+#define EVENT_LIST(where)                                                       \
+    "SELECT seq, " EVENT_COLUMNS " FROM event_log WHERE seq > $1 AND seq <= $2" \
+    " AND time_us >= $3 AND time_us < $4" where " ORDER BY seq LIMIT $6"
+#define TASK_OF_RUN " AND task_id = (SELECT task_id FROM runs WHERE id = $5)"
+
+static const struct sql sql_list_all = {
+    "event_list_all",
+    EVENT_LIST(" AND $5 IS NULL"),
+    "iiiiti",
+};
+static const struct sql sql_list_run = {
+    "event_list_run",
+    EVENT_LIST(TASK_OF_RUN " AND run_id = $5"),
+    "iiiiti",
+};
+static const struct sql sql_list_run_and_task = {
+    "event_list_run_and_task",
+    EVENT_LIST(TASK_OF_RUN " AND (run_id = $5 OR run_id IS NULL)"),
+    "iiiiti",
+};
+static const struct sql sql_list_task = {
+    "event_list_task",
+    EVENT_LIST(" AND task_id = $5"),
+    "iiiiti",
+};
+static const struct sql sql_bounds = {
+    "event_bounds",
+    "SELECT min(seq) - 1, max(seq) FROM event_log WHERE time_us >= $1 AND time_us < $2",
+    "ii",
+};
+static const struct sql sql_last_seq = {
+    "event_last_seq",
+    "SELECT coalesce(max(seq), 0) FROM event_log",
+    "",
+};
+
+static void event_decode(struct row_reader *reader, struct event *event)
+{
+    event->seq = read_int(reader);
+    event->id = read_id(reader);
+    event->type = read_text(reader);
+    event->version = read_int(reader);
+    event->workspace_id = read_id(reader);
+    event->task_id = read_id(reader);
+    event->run_id = read_id(reader);
+    event->attempt_id = read_id(reader);
+    event->subject = read_text(reader);
+    event->time_us = read_int(reader);
+    event->run_seq = read_int(reader);
+    event->correlation_id = read_id(reader);
+    event->causation_id = read_id(reader);
+    event->actor.type = read_text(reader);
+    event->actor.id = read_text(reader);
+    event->traceparent = read_text(reader);
+    event->data = read_bytes(reader);
+}
+
+enum rc events_append(struct db *db, const struct event *event, int64_t *ret_seq, struct err *err)
+{
+    return query_int(db, &sql_append,
+                     P_LIST(P_ID(&event->id), P_TEXT(event->type), P_INT(event->version),
+                            P_ID(&event->workspace_id), P_ID(&event->task_id), P_ID(&event->run_id),
+                            P_ID(&event->attempt_id), P_TEXT(event->subject), P_INT(event->time_us),
+                            P_INT(event->run_seq), P_ID(&event->correlation_id),
+                            P_ID(&event->causation_id), P_TEXT(event->actor.type),
+                            P_TEXT(event->actor.id), P_TEXT(event->traceparent),
+                            P_JSON(event->data)),
+                     ret_seq, err);
+}
+
+static const struct sql *list_form(const struct event_filter *filter)
+{
+    if (!id_is_none(&filter->run_id))
+        return filter->with_task ? &sql_list_run_and_task : &sql_list_run;
+    return id_is_none(&filter->task_id) ? &sql_list_all : &sql_list_task;
+}
+
+/* What is left to look at: after < seq <= last. */
+struct span {
+    int64_t after_seq, last_seq;
+    int64_t since_us, until_us;
+};
+
+/* Narrows the span to the places whose time can match.  Nothing matches: an empty span. */
+static enum rc span_narrow(struct db *db, struct span *span, struct err *err)
+{
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, &sql_bounds, P_LIST(P_INT(span->since_us), P_INT(span->until_us)),
+                          &rows, err);
+    if (rc == RC_OK)
+        rc = rows_next(&rows, err);
+    if (rc != RC_OK)
+        return rc;
+    span->last_seq = row_int(&rows, 1);
+    if (row_int(&rows, 0) > span->after_seq)
+        span->after_seq = row_int(&rows, 0);
+    return RC_OK;
+}
+
+/* Adds what matches of the next rows_max events; *ret_more: the page was full. */
+static enum rc page_read(struct db *db, const struct event_filter *filter, struct span *span,
+                         struct arena *arena, struct row_list *list, bool *ret_more,
+                         struct err *err)
+{
+    const struct id *subject = id_is_none(&filter->run_id) ? &filter->task_id : &filter->run_id;
+    int64_t rows_max = filter->type_pattern == NULL ? filter->limit : PAGE_ROWS;
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, list_form(filter),
+                          P_LIST(P_INT(span->after_seq), P_INT(span->last_seq),
+                                 P_INT(span->since_us), P_INT(span->until_us), P_ID(subject),
+                                 P_INT(rows_max)),
+                          &rows, err);
+    if (rc != RC_OK)
+        return rc;
+    int64_t seen = 0;
+    while ((int64_t)list->count < filter->limit && (rc = rows_next(&rows, err)) == RC_OK) {
+        seen++;
+        span->after_seq = row_int(&rows, 0);
+        if (filter->type_pattern != NULL &&
+            !event_type_match(filter->type_pattern, row_text(&rows, TYPE_COLUMN)))
+            continue;
+        struct event *event = row_list_add(list, sizeof *event, arena);
+        event_decode(&(struct row_reader){.rows = &rows, .arena = arena}, event);
+    }
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        return rc;
+    *ret_more = seen == rows_max;
+    return RC_OK;
+}
+
+enum rc events_list(struct db *db, const struct event_filter *filter, struct arena *arena,
+                    struct event **ret_events, size_t *ret_count, struct err *err)
+{
+    assert(filter->limit > 0);
+    struct span span = {
+        .after_seq = filter->after_seq,
+        .last_seq = INT64_MAX,
+        .since_us = filter->since_us,
+        .until_us = filter->until_us == 0 ? INT64_MAX : filter->until_us,
+    };
+    bool of_all = id_is_none(&filter->run_id) && id_is_none(&filter->task_id);
+    bool timed = filter->since_us != 0 || filter->until_us != 0;
+    enum rc rc = of_all && timed ? span_narrow(db, &span, err) : RC_OK;
+    struct row_list list = {0};
+    bool more = true;
+    while (rc == RC_OK && more && (int64_t)list.count < filter->limit)
+        rc = page_read(db, filter, &span, arena, &list, &more, err);
+    if (rc != RC_OK)
+        return rc;
+    *ret_events = list.rows;
+    *ret_count = list.count;
+    return RC_OK;
+}
+
+enum rc events_last_seq(struct db *db, int64_t *ret_seq, struct err *err)
+{
+    return query_int(db, &sql_last_seq, NULL, 0, ret_seq, err);
+}

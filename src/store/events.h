@@ -1,0 +1,25 @@
+/*
+ * events.h - the append-only log.
+ */
+#ifndef STORE_EVENTS_H
+#define STORE_EVENTS_H
+#include "core/event.h"
+#include "store/db.h"
+
+struct event_filter {
+    int64_t after_seq;          /* Only later ones. */
+    struct id run_id;           /* Of this run ... */
+    struct id task_id;          /* ... or of this task (all its runs). */
+    bool with_task;             /* With run_id: also the events of its task that have no run. */
+    const char *type_pattern;   /* "agent.run.*"; NULL: any */
+    int64_t since_us, until_us; /* since <= time < until; 0: open */
+    int64_t limit;
+};
+
+MUST_USE enum rc events_append(struct db *db, const struct event *event, int64_t *ret_seq,
+                               struct err *err);
+/* In order of seq. */
+MUST_USE enum rc events_list(struct db *db, const struct event_filter *filter, struct arena *arena,
+                             struct event **ret_events, size_t *ret_count, struct err *err);
+MUST_USE enum rc events_last_seq(struct db *db, int64_t *ret_seq, struct err *err);
+#endif

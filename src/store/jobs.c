@@ -1,0 +1,424 @@
+/*
+ * jobs.c - jobs, their attempts and their ordering keys.
+ *
+ * Every state that waits for something has a partial index of its own, whose condition stands
+ * word for word in the statement that uses it:
+ *
+ *   queued     jobs_queued     (queue, rank, seq)           claims
+ *   scheduled  jobs_scheduled  (due_us)                     promotion
+ *   leased     jobs_leased     (due_us)                     lost workers
+ *   blocked    jobs_blocked    (queue, ordering_key, seq)   the next of a key
+ *   the first, second, fourth with a time to live: jobs_expiry (expires_us)
+ *
+ * A job is alive at expires_us itself and expired after it, as core/job.c has it.
+ */
+#include "store/jobs.h"
+#include "store/query.h"
+#include <assert.h>
+#include <stdlib.h>
+
+#define JOB_COLUMNS                                                                              \
+    "seq, id, queue, type, workspace_id, run_id, payload, result, priority, rank, ordering_key," \
+    " dedup_key, state, epoch, due_us, expires_us, attempt, attempt_max, lost, dead_reason,"     \
+    " worker, leased_us, error_code, error_message, created_us, updated_us"
+
+static const struct sql sql_insert = {
+    "job_insert",
+    "INSERT INTO jobs (id, queue, type, workspace_id, run_id, payload, priority, rank,"
+    " ordering_key, dedup_key, state, epoch, due_us, expires_us, attempt, attempt_max, lost,"
+    " dead_reason, worker, leased_us, error_code, error_message, created_us, updated_us)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,"
+    " $19, $20, $21, $22, $23, $24)"
+    " ON CONFLICT (queue, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING RETURNING seq",
+    "tttttjiitttiiiiiittittii",
+};
+static const struct sql sql_by_dedup = {
+    "job_by_dedup",
+    "SELECT id FROM jobs WHERE queue = $1 AND dedup_key = $2",
+    "tt",
+};
+static const struct sql sql_get = {
+    "job_get",
+    "SELECT " JOB_COLUMNS " FROM jobs WHERE id = $1 {for_update}",
+    "t",
+};
+static const struct sql sql_save = {
+    "job_save",
+    "UPDATE jobs SET state = $3, epoch = $4, due_us = $5, expires_us = $6, attempt = $7,"
+    " attempt_max = $8, lost = $9, dead_reason = $10, worker = $11, leased_us = $12,"
+    " result = $13, error_code = $14, error_message = $15, updated_us = $16"
+    " WHERE seq = $1 AND id = $2",
+    "ittiiiiiittijtti",
+};
+
+/* The CTE proposes, the outer state test decides the race. */
+static const struct sql sql_claim = {
+    "job_claim",
+    "WITH c AS MATERIALIZED (SELECT seq FROM jobs WHERE state = 'queued' AND queue = $1"
+    "                        AND (expires_us = 0 OR expires_us >= $3)"
+    "                        ORDER BY rank, seq LIMIT $5 {skip_locked})"
+    " UPDATE jobs SET state = 'leased', worker = $2, leased_us = $3, due_us = $4,"
+    " epoch = epoch + 1, updated_us = $3"
+    " WHERE seq IN (SELECT seq FROM c) AND state = 'queued' RETURNING " JOB_COLUMNS,
+    "ttiii",
+};
+
+#define EXPIRING "expires_us > 0 AND state IN ('queued', 'scheduled', 'blocked')"
+/* UNION: a scheduled job may be due and expired at once. */
+static const struct sql sql_due = {
+    "job_due",
+    "WITH d AS MATERIALIZED ("
+    " SELECT seq FROM (SELECT seq FROM jobs WHERE state = 'scheduled' AND due_us <= $1"
+    "                  ORDER BY due_us LIMIT $2) AS a"
+    " UNION SELECT seq FROM (SELECT seq FROM jobs WHERE state = 'leased' AND due_us <= $1"
+    "                        ORDER BY due_us LIMIT $2) AS b"
+    " UNION SELECT seq FROM (SELECT seq FROM jobs WHERE " EXPIRING " AND expires_us < $1"
+    "                        ORDER BY expires_us LIMIT $2) AS c)"
+    " SELECT " JOB_COLUMNS " FROM jobs WHERE seq IN (SELECT seq FROM d)"
+    " ORDER BY due_us, seq LIMIT $2",
+    "ii",
+};
+static const struct sql sql_next_due = {
+    "job_next_due",
+    "SELECT min(due_us) FROM ("
+    " SELECT min(due_us) AS due_us FROM jobs WHERE state = 'scheduled'"
+    " UNION ALL SELECT min(due_us) FROM jobs WHERE state = 'leased'"
+    " UNION ALL SELECT min(expires_us) + 1 FROM jobs WHERE " EXPIRING ") AS d",
+    "",
+};
+static const struct sql sql_leased_by_node = {
+    "job_leased_by_node",
+    "SELECT " JOB_COLUMNS " FROM jobs WHERE state = 'leased'"
+    " AND substr(worker, 1, length($1) + 1) = $1 || '/' ORDER BY due_us, seq",
+    "t",
+};
+
+/* The leading condition chooses the index; the others apply in every form. */
+#define JOB_LIST(name, lead)                                                  \
+    {                                                                         \
+        name,                                                                 \
+            "SELECT " JOB_COLUMNS " FROM jobs WHERE " lead                    \
+            " AND ($1 IS NULL OR queue = $1) AND ($2 IS NULL OR type = $2)"   \
+            " AND ($3 IS NULL OR state = $3) AND ($4 IS NULL OR run_id = $4)" \
+            " AND id < $5 ORDER BY id DESC LIMIT $6",                         \
+            "ttttti",                                                         \
+    }
+static const struct sql sql_list = JOB_LIST("job_list", "1 = 1");
+static const struct sql sql_list_run = JOB_LIST("job_list_run", "run_id = $4");
+static const struct sql sql_list_dead = JOB_LIST("job_list_dead", "state = 'dead_letter'");
+
+/* Through the partial indexes: of the table only leased jobs are read, and they are few. */
+static const struct sql sql_count = {
+    "job_count",
+    "SELECT queue, 'queued' AS state, count(*), min(due_us) FROM jobs WHERE state = 'queued'"
+    " GROUP BY queue"
+    " UNION ALL SELECT queue, 'leased', count(*), 0 FROM jobs WHERE state = 'leased'"
+    " GROUP BY queue"
+    " UNION ALL SELECT queue, 'scheduled', count(*), 0 FROM jobs WHERE state = 'scheduled'"
+    " GROUP BY queue"
+    " UNION ALL SELECT queue, 'blocked', count(*), 0 FROM jobs WHERE state = 'blocked'"
+    " GROUP BY queue"
+    " UNION ALL SELECT queue, state, count(*), 0 FROM jobs"
+    " WHERE state IN ('succeeded', 'dead_letter', 'cancelled') GROUP BY queue, state"
+    " ORDER BY 1",
+    "",
+};
+
+static const struct sql sql_attempt_insert = {
+    "attempt_insert",
+    "INSERT INTO job_attempts (job_id, attempt, epoch, worker, started_us, ended_us, outcome,"
+    " error_code, error_message) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    "tiitiittt",
+};
+static const struct sql sql_attempt_list = {
+    "attempt_list",
+    "SELECT job_id, attempt, epoch, worker, started_us, ended_us, outcome, error_code,"
+    " error_message FROM job_attempts WHERE job_id = $1 ORDER BY epoch",
+    "t",
+};
+
+static const struct sql sql_key_enter = {
+    "job_key_enter",
+    "INSERT INTO job_keys (queue, key, head_id) VALUES ($1, $2, $3)"
+    " ON CONFLICT (queue, key) DO UPDATE SET head_id = job_keys.head_id RETURNING head_id",
+    "ttt",
+};
+static const struct sql sql_key_next = {
+    "job_key_next",
+    "SELECT id FROM jobs WHERE state = 'blocked' AND queue = $1 AND ordering_key = $2"
+    " ORDER BY seq LIMIT 1",
+    "tt",
+};
+static const struct sql sql_key_lock = {
+    "job_key_lock",
+    "SELECT head_id FROM job_keys WHERE queue = $1 AND key = $2 {for_update}",
+    "tt",
+};
+static const struct sql sql_key_pass_on = {
+    "job_key_pass_on",
+    "INSERT INTO job_keys (queue, key, head_id) VALUES ($1, $2, $3)"
+    " ON CONFLICT (queue, key) DO UPDATE SET head_id = excluded.head_id",
+    "ttt",
+};
+static const struct sql sql_key_drop = {
+    "job_key_drop",
+    "DELETE FROM job_keys WHERE queue = $1 AND key = $2",
+    "tt",
+};
+
+static enum rc job_decode(struct row_reader *reader, void *to, struct err *err)
+{
+    struct job_row *row = to;
+    row->seq = read_int(reader);
+    row->id = read_id(reader);
+    row->queue = read_text(reader);
+    row->type = read_text(reader);
+    row->workspace_id = read_id(reader);
+    row->run_id = read_id(reader);
+    row->payload = read_bytes(reader);
+    row->result = read_bytes(reader);
+    row->priority = read_int(reader);
+    row->rank = read_int(reader);
+    row->ordering_key = read_text(reader);
+    row->dedup_key = read_text(reader);
+    if (!job_state_parse(read_word(reader), &row->life.state))
+        return row_corrupt("job", err);
+    row->life.epoch = read_int(reader);
+    row->life.due_us = read_int(reader);
+    row->life.expires_us = read_int(reader);
+    row->life.attempt = read_int(reader);
+    row->life.attempt_max = read_int(reader);
+    row->life.lost = read_int(reader);
+    row->life.dead_reason = dead_reason_parse(read_word(reader));
+    row->worker = read_text(reader);
+    row->leased_us = read_int(reader);
+    row->error_code = read_text(reader);
+    row->error_message = read_text(reader);
+    row->created_us = read_int(reader);
+    row->updated_us = read_int(reader);
+    return RC_OK;
+}
+static const struct shape job_shape = {"job", sizeof(struct job_row), job_decode};
+
+enum rc jobs_insert(struct db *db, struct job_row *row, struct err *err)
+{
+    const struct job_life *life = &row->life;
+    enum rc rc = query_int(
+        db, &sql_insert,
+        P_LIST(P_ID(&row->id), P_TEXT(row->queue), P_TEXT(row->type), P_ID(&row->workspace_id),
+               P_ID(&row->run_id), P_JSON(row->payload), P_INT(row->priority), P_INT(row->rank),
+               P_TEXT(row->ordering_key), P_TEXT(row->dedup_key),
+               P_TEXT(job_state_name(life->state)), P_INT(life->epoch), P_INT(life->due_us),
+               P_INT(life->expires_us), P_INT(life->attempt), P_INT(life->attempt_max),
+               P_INT(life->lost), P_TEXT(dead_reason_name(life->dead_reason)), P_TEXT(row->worker),
+               P_INT(row->leased_us), P_TEXT(row->error_code), P_TEXT(row->error_message),
+               P_INT(row->created_us), P_INT(row->updated_us)),
+        &row->seq, err);
+    if (rc == RC_NOT_FOUND)
+        return err_set(err, RC_CONFLICT, "DUPLICATE_JOB",
+                       "queue %s has a job with the dedup key %s already", row->queue,
+                       row->dedup_key);
+    return rc;
+}
+
+/* The first column of the first row. */
+static enum rc query_id(struct db *db, const struct sql *sql, const struct param *params,
+                        size_t count, struct id *ret_id, struct err *err)
+{
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, sql, params, count, &rows, err);
+    if (rc == RC_OK)
+        rc = rows_next(&rows, err);
+    if (rc == RC_OK)
+        *ret_id = row_id(&rows, 0);
+    return rc;
+}
+
+enum rc jobs_by_dedup(struct db *db, const char *queue, const char *dedup_key, struct id *ret_id,
+                      struct err *err)
+{
+    return query_id(db, &sql_by_dedup, P_LIST(P_TEXT(queue), P_TEXT(dedup_key)), ret_id, err);
+}
+
+enum rc jobs_get(struct db *db, const struct id *id, struct arena *arena, struct job_row *ret_row,
+                 struct err *err)
+{
+    return query_one(db, &sql_get, P_LIST(P_ID(id)), &job_shape, arena, ret_row, err);
+}
+
+enum rc jobs_save(struct db *db, const struct job_row *row, struct err *err)
+{
+    const struct job_life *life = &row->life;
+    return exec_one(db, &sql_save,
+                    P_LIST(P_INT(row->seq), P_ID(&row->id), P_TEXT(job_state_name(life->state)),
+                           P_INT(life->epoch), P_INT(life->due_us), P_INT(life->expires_us),
+                           P_INT(life->attempt), P_INT(life->attempt_max), P_INT(life->lost),
+                           P_TEXT(dead_reason_name(life->dead_reason)), P_TEXT(row->worker),
+                           P_INT(row->leased_us), P_JSON(row->result), P_TEXT(row->error_code),
+                           P_TEXT(row->error_message), P_INT(row->updated_us)),
+                    job_shape.noun, err);
+}
+
+static int by_rank_and_seq(const void *left, const void *right)
+{
+    const struct job_row *a = left;
+    const struct job_row *b = right;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return (a->seq > b->seq) - (a->seq < b->seq);
+}
+
+enum rc jobs_claim(struct db *db, const struct claim *claim, struct arena *arena,
+                   struct job_row **ret_rows, size_t *ret_count, struct err *err)
+{
+    struct job_row *rows;
+    size_t count;
+    enum rc rc = query_all(db, &sql_claim,
+                           P_LIST(P_TEXT(claim->queue), P_TEXT(claim->worker), P_INT(claim->now_us),
+                                  P_INT(claim->until_us), P_LIMIT(claim->limit)),
+                           &job_shape, arena, &rows, &count, err);
+    if (rc != RC_OK)
+        return rc;
+    if (count > 1) /* RETURNING promises no order. */
+        qsort(rows, count, sizeof *rows, by_rank_and_seq);
+    *ret_rows = rows;
+    *ret_count = count;
+    return RC_OK;
+}
+
+enum rc jobs_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
+                 struct job_row **ret_rows, size_t *ret_count, struct err *err)
+{
+    return query_all(db, &sql_due, P_LIST(P_INT(now_us), P_LIMIT(limit)), &job_shape, arena,
+                     ret_rows, ret_count, err);
+}
+
+enum rc jobs_next_due(struct db *db, int64_t *ret_due_us, struct err *err)
+{
+    return query_int(db, &sql_next_due, NULL, 0, ret_due_us, err);
+}
+
+enum rc jobs_leased_by_node(struct db *db, const char *node, struct arena *arena,
+                            struct job_row **ret_rows, size_t *ret_count, struct err *err)
+{
+    return query_all(db, &sql_leased_by_node, P_LIST(P_TEXT(node)), &job_shape, arena, ret_rows,
+                     ret_count, err);
+}
+
+static const struct sql *list_form(const struct job_filter *filter)
+{
+    if (!id_is_none(&filter->run_id))
+        return &sql_list_run;
+    return filter->state == JOB_DEAD_LETTER ? &sql_list_dead : &sql_list;
+}
+
+enum rc jobs_list(struct db *db, const struct job_filter *filter, struct arena *arena,
+                  struct job_row **ret_rows, size_t *ret_count, struct err *err)
+{
+    const char *state = filter->state < 0 ? NULL : job_state_name((enum job_state)filter->state);
+    return query_all(db, list_form(filter),
+                     P_LIST(P_TEXT(filter->queue), P_TEXT(filter->type), P_TEXT(state),
+                            P_ID(&filter->run_id), P_TEXT(cursor_or_end(&filter->before)),
+                            P_LIMIT(filter->limit)),
+                     &job_shape, arena, ret_rows, ret_count, err);
+}
+
+static enum rc attempt_decode(struct row_reader *reader, void *to, struct err *err)
+{
+    (void)err;
+    struct attempt_row *row = to;
+    row->job_id = read_id(reader);
+    row->attempt = read_int(reader);
+    row->epoch = read_int(reader);
+    row->worker = read_text(reader);
+    row->started_us = read_int(reader);
+    row->ended_us = read_int(reader);
+    row->outcome = read_text(reader);
+    row->error_code = read_text(reader);
+    row->error_message = read_text(reader);
+    return RC_OK;
+}
+static const struct shape attempt_shape = {"attempt", sizeof(struct attempt_row), attempt_decode};
+
+enum rc attempts_insert(struct db *db, const struct attempt_row *row, struct err *err)
+{
+    return db_exec(db, &sql_attempt_insert,
+                   P_LIST(P_ID(&row->job_id), P_INT(row->attempt), P_INT(row->epoch),
+                          P_TEXT(row->worker), P_INT(row->started_us), P_INT(row->ended_us),
+                          P_TEXT(row->outcome), P_TEXT(row->error_code),
+                          P_TEXT(row->error_message)),
+                   NULL, err);
+}
+
+enum rc attempts_list(struct db *db, const struct id *job_id, struct arena *arena,
+                      struct attempt_row **ret_rows, size_t *ret_count, struct err *err)
+{
+    return query_all(db, &sql_attempt_list, P_LIST(P_ID(job_id)), &attempt_shape, arena, ret_rows,
+                     ret_count, err);
+}
+
+enum rc job_keys_enter(struct db *db, const char *queue, const char *key, const struct id *job_id,
+                       bool *ret_head, struct err *err)
+{
+    struct id head;
+    enum rc rc = query_id(db, &sql_key_enter, P_LIST(P_TEXT(queue), P_TEXT(key), P_ID(job_id)),
+                          &head, err);
+    if (rc == RC_OK)
+        *ret_head = id_same(&head, job_id);
+    return rc;
+}
+
+enum rc job_keys_leave(struct db *db, const char *queue, const char *key, struct id *ret_next,
+                       struct err *err)
+{
+    struct id id;
+    enum rc rc = query_id(db, &sql_key_lock, P_LIST(P_TEXT(queue), P_TEXT(key)), &id, err);
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        return rc;
+    rc = query_id(db, &sql_key_next, P_LIST(P_TEXT(queue), P_TEXT(key)), &id, err);
+    if (rc == RC_NOT_FOUND) {
+        id = (struct id){0};
+        rc = db_exec(db, &sql_key_drop, P_LIST(P_TEXT(queue), P_TEXT(key)), NULL, err);
+    } else if (rc == RC_OK) {
+        rc = db_exec(db, &sql_key_pass_on, P_LIST(P_TEXT(queue), P_TEXT(key), P_ID(&id)), NULL,
+                     err);
+    }
+    if (rc == RC_OK)
+        *ret_next = id;
+    return rc;
+}
+
+/* Rows of one queue stand together: the last one is the only one that may be continued. */
+static struct queue_counts *counts_of(struct row_list *list, const char *queue, struct arena *arena)
+{
+    struct queue_counts *all = list->rows;
+    if (list->count > 0 && text_same(all[list->count - 1].queue, queue))
+        return &all[list->count - 1];
+    struct queue_counts *counts = row_list_add(list, sizeof *counts, arena);
+    counts->queue = arena_strdup(arena, queue);
+    return counts;
+}
+
+enum rc jobs_count(struct db *db, struct arena *arena, struct queue_counts **ret_rows,
+                   size_t *ret_count, struct err *err)
+{
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, &sql_count, NULL, 0, &rows, err);
+    if (rc != RC_OK)
+        return rc;
+    struct row_list list = {0};
+    while ((rc = rows_next(&rows, err)) == RC_OK) {
+        enum job_state state;
+        if (!job_state_parse(row_text(&rows, 1), &state))
+            return row_corrupt("job", err);
+        struct queue_counts *counts = counts_of(&list, row_text(&rows, 0), arena);
+        counts->by_state[state] = row_int(&rows, 2);
+        if (state == JOB_QUEUED)
+            counts->oldest_queued_us = row_int(&rows, 3);
+    }
+    if (rc != RC_NOT_FOUND)
+        return rc;
+    *ret_rows = list.rows;
+    *ret_count = list.count;
+    return RC_OK;
+}

@@ -1,0 +1,105 @@
+/*
+ * jobs.h - jobs, their attempts and their ordering keys.
+ *
+ * Claiming is one plain indexed statement over `queued`: scheduled jobs become queued when due,
+ * blocked ones when the head of their key settles.
+ */
+#ifndef STORE_JOBS_H
+#define STORE_JOBS_H
+#include "core/job.h"
+#include "store/db.h"
+
+struct job_row {
+    struct id id;
+    int64_t seq; /* Given by the store: order of arrival. */
+    const char *queue;
+    const char *type;
+    struct id workspace_id;
+    struct id run_id; /* none: not a step of a run */
+    struct str payload;
+    struct str result; /* succeeded only */
+    int64_t priority;
+    int64_t rank;
+    const char *ordering_key; /* or NULL */
+    const char *dedup_key;    /* or NULL */
+    struct job_life life;
+    const char *worker;     /* leased: by whom */
+    int64_t leased_us;      /* leased: since when */
+    const char *error_code; /* of the last failure */
+    const char *error_message;
+    int64_t created_us, updated_us;
+};
+
+struct attempt_row {
+    struct id job_id;
+    int64_t attempt; /* From 1. */
+    int64_t epoch;
+    const char *worker;
+    int64_t started_us, ended_us;
+    const char *outcome; /* succeeded, failed, lost, released, cancelled */
+    const char *error_code;
+    const char *error_message;
+};
+
+/* RC_CONFLICT when (queue, dedup_key) is there already: ask jobs_by_dedup. */
+MUST_USE enum rc jobs_insert(struct db *db, struct job_row *row, struct err *err); /* Sets seq. */
+/* RC_NOT_FOUND, without a text. */
+MUST_USE enum rc jobs_by_dedup(struct db *db, const char *queue, const char *dedup_key,
+                               struct id *ret_id, struct err *err);
+MUST_USE enum rc jobs_get(struct db *db, const struct id *id, struct arena *arena,
+                          struct job_row *ret_row, struct err *err);
+/* life, worker, leased_us, result, errors, updated_us. */
+MUST_USE enum rc jobs_save(struct db *db, const struct job_row *row, struct err *err);
+
+struct claim {
+    const char *queue;
+    const char *worker;
+    int64_t now_us;
+    int64_t until_us;
+    int64_t limit;
+};
+/* Up to limit jobs in order of (rank, seq), leased to the worker with their epoch grown. */
+MUST_USE enum rc jobs_claim(struct db *db, const struct claim *claim, struct arena *arena,
+                            struct job_row **ret_rows, size_t *ret_count, struct err *err);
+
+/* scheduled that are due, leased whose lease ran out, queued/scheduled/blocked past expires_us. */
+MUST_USE enum rc jobs_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
+                          struct job_row **ret_rows, size_t *ret_count, struct err *err);
+/* The earliest moment at which jobs_due has something; RC_NOT_FOUND: never. */
+MUST_USE enum rc jobs_next_due(struct db *db, int64_t *ret_due_us, struct err *err);
+/* Leased by "<node>/...". */
+MUST_USE enum rc jobs_leased_by_node(struct db *db, const char *node, struct arena *arena,
+                                     struct job_row **ret_rows, size_t *ret_count, struct err *err);
+
+struct job_filter {
+    const char *queue;
+    const char *type;
+    int state; /* enum job_state or -1 */
+    struct id run_id;
+    struct id before;
+    int64_t limit;
+};
+MUST_USE enum rc jobs_list(struct db *db, const struct job_filter *filter, struct arena *arena,
+                           struct job_row **ret_rows, size_t *ret_count, struct err *err);
+
+MUST_USE enum rc attempts_insert(struct db *db, const struct attempt_row *row, struct err *err);
+MUST_USE enum rc attempts_list(struct db *db, const struct id *job_id, struct arena *arena,
+                               struct attempt_row **ret_rows, size_t *ret_count, struct err *err);
+
+/* Ordering keys.  The head of a key is the only one that is not blocked. */
+/* *ret_head: this job became the head (it may be queued); else it must be blocked. */
+MUST_USE enum rc job_keys_enter(struct db *db, const char *queue, const char *key,
+                                const struct id *job_id, bool *ret_head, struct err *err);
+/* The head has settled: the next blocked job of the key becomes the head and is named; none: the
+   key is gone (also when it was before). */
+MUST_USE enum rc job_keys_leave(struct db *db, const char *queue, const char *key,
+                                struct id *ret_next, struct err *err);
+
+struct queue_counts {
+    const char *queue;
+    int64_t by_state[JOB_STATE_COUNT];
+    int64_t oldest_queued_us;
+};
+MUST_USE enum rc jobs_count(struct db *db, struct arena *arena, struct queue_counts **ret_rows,
+                            size_t *ret_count, struct err *err);
+#endif

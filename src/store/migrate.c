@@ -1,0 +1,70 @@
+/*
+ * migrate.c - applies what is missing, in order.
+ */
+#include "store/migrate.h"
+#include "store/engine.h"
+#include <assert.h>
+
+static const char create_table[] = "CREATE TABLE IF NOT EXISTS schema_migrations ("
+                                   " version {int} NOT NULL PRIMARY KEY,"
+                                   " name {text} NOT NULL) {keyed_table}";
+
+static const struct sql sql_version = {
+    "schema_version",
+    "SELECT coalesce(max(version), 0) FROM schema_migrations",
+    "",
+};
+
+static const struct sql sql_record = {
+    "schema_record",
+    "INSERT INTO schema_migrations (version, name) VALUES ($1, $2)",
+    "it",
+};
+
+static enum rc current_version(struct db *db, int64_t *ret_version, struct err *err)
+{
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, &sql_version, NULL, 0, &rows, err);
+    if (rc == RC_OK)
+        rc = rows_next(&rows, err);
+    if (rc == RC_OK)
+        *ret_version = row_int(&rows, 0);
+    return rc;
+}
+
+static enum rc apply(struct db *db, const struct migration *migration, struct err *err)
+{
+    CLEANUP(tx_abort) struct tx tx = {0};
+    enum rc rc = tx_begin(db, &tx, err);
+    for (size_t i = 0; rc == RC_OK && migration->statements[i] != NULL; i++)
+        rc = db_script(db, migration->name, migration->statements[i], err);
+    if (rc == RC_OK)
+        rc = db_exec(db, &sql_record, P_LIST(P_INT(migration->version), P_TEXT(migration->name)),
+                     NULL, err);
+    if (rc == RC_OK)
+        rc = tx_commit(&tx, err);
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "migration");
+}
+
+enum rc migrate(struct db *db, const struct migration *list, size_t count, struct err *err)
+{
+    enum rc rc = db_script(db, "schema_migrations", create_table, err);
+    if (rc != RC_OK)
+        return rc;
+    int64_t version;
+    rc = current_version(db, &version, err);
+    if (rc != RC_OK)
+        return rc;
+    if (version > (int64_t)count)
+        return err_set(err, RC_CONFLICT, "SCHEMA_TOO_NEW",
+                       "the database has schema version %lld, this drover knows up to %lld: start "
+                       "the newer drover that wrote it, or restore a backup made by this one",
+                       (long long)version, (long long)count);
+    for (size_t i = (size_t)version; i < count; i++) {
+        assert(list[i].version == (int64_t)i + 1);
+        rc = apply(db, &list[i], err);
+        if (rc != RC_OK)
+            return rc;
+    }
+    return RC_OK;
+}

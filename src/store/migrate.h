@@ -1,0 +1,24 @@
+/*
+ * migrate.h - the schema, brought forward step by step.
+ *
+ * Migrations are data: numbered from 1 without a gap, each applied in a transaction of its own
+ * and recorded in schema_migrations.  A migration that has been released is never edited; a new
+ * one is added behind it.
+ */
+#ifndef STORE_MIGRATE_H
+#define STORE_MIGRATE_H
+#include "store/db.h"
+
+struct migration {
+    int64_t version;
+    const char *name;
+    const char *const *statements; /* NULL-terminated, in the dialect's placeholders. */
+};
+
+extern const struct migration migrations[]; /* migrations.c */
+extern const size_t migration_count;
+
+/* RC_CONFLICT with code SCHEMA_TOO_NEW when the database knows a version beyond the list. */
+MUST_USE enum rc migrate(struct db *db, const struct migration *list, size_t count,
+                         struct err *err);
+#endif

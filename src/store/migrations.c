@@ -1,0 +1,323 @@
+/*
+ * migrations.c - the schema as data.
+ *
+ * Ids are 36-character text, times integer microseconds (0: not yet), states the names that core
+ * gives them, JSON the bytes that came.  Partial indexes hold only what still waits, so that
+ * finished work costs nothing.  {words} are the engine's (engine.h).
+ *
+ * The condition of a partial index stands word for word in the statements that are to use it.
+ */
+#include "store/migrate.h"
+
+static const char *const initial[] = {
+    "CREATE TABLE settings ("
+    " key {text} NOT NULL PRIMARY KEY,"
+    " value {text} NOT NULL) {keyed_table}",
+
+    "CREATE TABLE workspaces ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " name {text} NOT NULL UNIQUE,"
+    " max_active_runs {int} NOT NULL,"
+    " created_us {int} NOT NULL) {plain_table}",
+
+    "INSERT INTO workspaces (id, name, max_active_runs, created_us)"
+    " VALUES ('00000000-0000-7000-8000-000000000001', 'default', 0, 0)",
+
+    "CREATE TABLE repositories ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
+    " name {text} NOT NULL,"
+    " config {json} NOT NULL,"
+    " version {int} NOT NULL,"
+    " removed {int} NOT NULL CHECK (removed IN (0, 1)),"
+    " created_us {int} NOT NULL,"
+    " updated_us {int} NOT NULL,"
+    " UNIQUE (workspace_id, name)) {plain_table}",
+    "CREATE INDEX repositories_name ON repositories (name)",
+
+    "CREATE TABLE tasks ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
+    " repository_id {text} NOT NULL REFERENCES repositories (id),"
+    " description {text},"
+    " issue_number {int} NOT NULL,"
+    " task_type {text},"
+    " risk {text} NOT NULL CHECK (risk IN ('low', 'medium', 'high')),"
+    " mode {text} NOT NULL"
+    "  CHECK (mode IN ('patch_only', 'supervised_pr', 'autonomous_pr')),"
+    " target_branch {text},"
+    " scope {json},"
+    " priority {int} NOT NULL,"
+    " max_turns {int} NOT NULL,"
+    " max_budget_microusd {int} NOT NULL,"
+    " labels {json},"
+    " channel {json},"
+    " depends_on {json},"
+    " config {json},"
+    " requested_by {text},"
+    " status {text} NOT NULL CHECK (status IN ('submitted', 'deferred', 'hydrating', 'running',"
+    "  'finalizing', 'completed', 'failed', 'cancelled', 'timed_out')),"
+    " error_code {text},"
+    " error_message {text},"
+    " latest_run_id {text},"
+    " run_count {int} NOT NULL,"
+    " last_event_id {text},"
+    " created_us {int} NOT NULL,"
+    " updated_us {int} NOT NULL,"
+    " ended_us {int} NOT NULL) {plain_table}",
+    "CREATE INDEX tasks_repository ON tasks (repository_id, id)",
+    "CREATE INDEX tasks_status ON tasks (status, id)",
+    "CREATE INDEX tasks_requested ON tasks (requested_by, id)",
+    "CREATE INDEX tasks_rate ON tasks (requested_by, created_us)",
+
+    "CREATE TABLE task_dependencies ("
+    " task_id {text} NOT NULL REFERENCES tasks (id),"
+    " depends_on_id {text} NOT NULL REFERENCES tasks (id),"
+    " PRIMARY KEY (task_id, depends_on_id)) {keyed_table}",
+    "CREATE INDEX task_dependencies_back ON task_dependencies (depends_on_id)",
+
+    "CREATE TABLE idempotency_keys ("
+    " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
+    " key {text} NOT NULL,"
+    " body_sha256 {text} NOT NULL,"
+    " task_id {text} NOT NULL,"
+    " run_id {text},"
+    " expires_us {int} NOT NULL,"
+    " PRIMARY KEY (workspace_id, key)) {keyed_table}",
+    "CREATE INDEX idempotency_keys_expiry ON idempotency_keys (expires_us)",
+
+    "CREATE TABLE runs ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " task_id {text} NOT NULL REFERENCES tasks (id),"
+    " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
+    " repository_id {text} NOT NULL REFERENCES repositories (id),"
+    " run_no {int} NOT NULL,"
+    " status {text} NOT NULL CHECK (status IN ('queued', 'preparing', 'context_loading',"
+    "  'planning', 'running', 'verifying', 'judging', 'awaiting_approval', 'creating_pr',"
+    "  'completed', 'failed', 'cancelled', 'timed_out')),"
+    " attempt {int} NOT NULL,"
+    " branch {text},"
+    " base_commit {text},"
+    " prompt_sha256 {text},"
+    " feedback_sha256 {text},"
+    " patch_sha256 {text},"
+    " patch_id {text},"
+    " certificate_sha256 {text},"
+    " turns {int} NOT NULL,"
+    " tokens_in {int} NOT NULL,"
+    " tokens_out {int} NOT NULL,"
+    " cost_microusd {int} NOT NULL,"
+    " model {text},"
+    " pull_request_id {text},"
+    " job_id {text},"
+    " stop {text} NOT NULL CHECK (stop IN ('none', 'cancel', 'timeout')),"
+    " stop_by {text},"
+    " stop_reason {text},"
+    " stop_us {int} NOT NULL,"
+    " deferred_reason {text},"
+    " used_agent {int} NOT NULL,"
+    " used_tool {int} NOT NULL,"
+    " used_verifier {int} NOT NULL,"
+    " used_pr {int} NOT NULL,"
+    " lost {int} NOT NULL,"
+    " rank {int} NOT NULL,"
+    " requested_by {text},"
+    " task_type {text},"
+    " error_code {text},"
+    " error_message {text},"
+    " event_seq {int} NOT NULL,"
+    " last_event_id {text},"
+    " queued_us {int} NOT NULL,"
+    " started_us {int} NOT NULL,"
+    " ended_us {int} NOT NULL,"
+    " deadline_us {int} NOT NULL,"
+    " updated_us {int} NOT NULL,"
+    " UNIQUE (task_id, run_no)) {plain_table}",
+    "CREATE INDEX runs_repository ON runs (repository_id, id)",
+    "CREATE INDEX runs_status ON runs (status, id)",
+    "CREATE INDEX runs_queued ON runs (workspace_id, repository_id, rank, id)"
+    " WHERE status = 'queued'",
+    "CREATE INDEX runs_unexplained ON runs (workspace_id, rank, id)"
+    " WHERE status = 'queued' AND deferred_reason IS NULL",
+
+    "CREATE TABLE jobs ("
+    " seq {seq_key},"
+    " id {text} NOT NULL UNIQUE,"
+    " queue {text} NOT NULL,"
+    " type {text} NOT NULL,"
+    " workspace_id {text},"
+    " run_id {text},"
+    " payload {json},"
+    " result {json},"
+    " priority {int} NOT NULL,"
+    " rank {int} NOT NULL,"
+    " ordering_key {text},"
+    " dedup_key {text},"
+    " state {text} NOT NULL CHECK (state IN ('scheduled', 'blocked', 'queued', 'leased',"
+    "  'succeeded', 'dead_letter', 'cancelled')),"
+    " epoch {int} NOT NULL,"
+    " due_us {int} NOT NULL,"
+    " expires_us {int} NOT NULL,"
+    " attempt {int} NOT NULL,"
+    " attempt_max {int} NOT NULL,"
+    " lost {int} NOT NULL,"
+    " dead_reason {text} NOT NULL,"
+    " worker {text},"
+    " leased_us {int} NOT NULL,"
+    " error_code {text},"
+    " error_message {text},"
+    " created_us {int} NOT NULL,"
+    " updated_us {int} NOT NULL) {plain_table}",
+    /* The last columns of some only make counting possible without the table. */
+    "CREATE INDEX jobs_queued ON jobs (queue, rank, seq, due_us, state) WHERE state = 'queued'",
+    "CREATE INDEX jobs_leased ON jobs (due_us) WHERE state = 'leased'",
+    "CREATE INDEX jobs_scheduled ON jobs (due_us, queue, state) WHERE state = 'scheduled'",
+    "CREATE INDEX jobs_expiry ON jobs (expires_us)"
+    " WHERE expires_us > 0 AND state IN ('queued', 'scheduled', 'blocked')",
+    "CREATE INDEX jobs_blocked ON jobs (queue, ordering_key, seq, state) WHERE state = 'blocked'",
+    "CREATE UNIQUE INDEX jobs_dedup ON jobs (queue, dedup_key) WHERE dedup_key IS NOT NULL",
+    "CREATE INDEX jobs_run ON jobs (run_id, id) WHERE run_id IS NOT NULL",
+    "CREATE INDEX jobs_dead ON jobs (id) WHERE state = 'dead_letter'",
+    "CREATE INDEX jobs_settled ON jobs (queue, state)"
+    " WHERE state IN ('succeeded', 'dead_letter', 'cancelled')",
+
+    /* A lost lease gives its attempt back: the epoch tells two rows of one attempt apart. */
+    "CREATE TABLE job_attempts ("
+    " job_id {text} NOT NULL,"
+    " epoch {int} NOT NULL,"
+    " attempt {int} NOT NULL,"
+    " worker {text},"
+    " started_us {int} NOT NULL,"
+    " ended_us {int} NOT NULL,"
+    " outcome {text} NOT NULL"
+    "  CHECK (outcome IN ('succeeded', 'failed', 'lost', 'released', 'cancelled')),"
+    " error_code {text},"
+    " error_message {text},"
+    " PRIMARY KEY (job_id, epoch)) {keyed_table}",
+
+    "CREATE TABLE job_keys ("
+    " queue {text} NOT NULL,"
+    " key {text} NOT NULL,"
+    " head_id {text} NOT NULL,"
+    " PRIMARY KEY (queue, key)) {keyed_table}",
+
+    "CREATE TABLE timers ("
+    " subject {text} NOT NULL,"
+    " kind {text} NOT NULL,"
+    " due_us {int} NOT NULL,"
+    " PRIMARY KEY (subject, kind)) {keyed_table}",
+    "CREATE INDEX timers_due ON timers (due_us)",
+
+    /* The newest event is never deleted: seq, which is also the cursor of streams, goes on
+       from it. */
+    "CREATE TABLE event_log ("
+    " seq {seq_key},"
+    " id {text} NOT NULL UNIQUE,"
+    " type {text} NOT NULL,"
+    " version {int} NOT NULL,"
+    " workspace_id {text},"
+    " task_id {text},"
+    " run_id {text},"
+    " attempt_id {text},"
+    " subject {text},"
+    " time_us {int} NOT NULL,"
+    " run_seq {int} NOT NULL,"
+    " correlation_id {text},"
+    " causation_id {text},"
+    " actor_type {text} NOT NULL,"
+    " actor_id {text} NOT NULL,"
+    " traceparent {text},"
+    " data {json} NOT NULL,"
+    /* Events of a run are found through its task. */
+    " CHECK (run_id IS NULL OR (task_id IS NOT NULL AND run_seq > 0))) {plain_table}",
+    "CREATE UNIQUE INDEX event_log_run ON event_log (run_id, run_seq) WHERE run_id IS NOT NULL",
+    "CREATE INDEX event_log_task ON event_log (task_id, seq) WHERE task_id IS NOT NULL",
+    "CREATE INDEX event_log_time ON event_log (time_us, seq)",
+
+    "CREATE VIEW events AS SELECT id, type, 'ACCEPTED' AS status,"
+    " actor_type || ':' || actor_id AS actor, data, causation_id AS parent_id, correlation_id,"
+    " {iso_time_us} AS created_at FROM event_log",
+
+    "CREATE TABLE run_artifacts ("
+    " run_id {text} NOT NULL REFERENCES runs (id),"
+    " kind {text} NOT NULL,"
+    " name {text} NOT NULL,"
+    " sha256 {text} NOT NULL,"
+    " bytes {int} NOT NULL,"
+    " created_us {int} NOT NULL,"
+    " PRIMARY KEY (run_id, kind, name)) {keyed_table}",
+    "CREATE INDEX run_artifacts_sha256 ON run_artifacts (sha256)",
+
+    "CREATE TABLE patches ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " run_id {text} NOT NULL REFERENCES runs (id),"
+    " attempt_no {int} NOT NULL,"
+    " sha256 {text} NOT NULL,"
+    " base_commit {text},"
+    " tree_hash {text},"
+    " files {int} NOT NULL,"
+    " lines_added {int} NOT NULL,"
+    " lines_deleted {int} NOT NULL,"
+    " summary {text},"
+    " status {text} NOT NULL"
+    "  CHECK (status IN ('created', 'superseded', 'verified', 'rejected', 'published')),"
+    " created_us {int} NOT NULL) {plain_table}",
+    "CREATE INDEX patches_run ON patches (run_id, id)",
+
+    "CREATE TABLE verifications ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " run_id {text} NOT NULL REFERENCES runs (id),"
+    " patch_id {text},"
+    " name {text} NOT NULL,"
+    " command {text},"
+    " status {text} NOT NULL"
+    "  CHECK (status IN ('passed', 'failed', 'errored', 'timed_out', 'skipped')),"
+    " exit_code {int} NOT NULL,"
+    " category {text},"
+    " summary {text},"
+    " report_sha256 {text},"
+    " duration_ms {int} NOT NULL,"
+    " created_us {int} NOT NULL) {plain_table}",
+    "CREATE INDEX verifications_run ON verifications (run_id, id)",
+
+    "CREATE TABLE pull_requests ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " number {int} NOT NULL,"
+    " repository_id {text} NOT NULL REFERENCES repositories (id),"
+    " task_id {text} NOT NULL REFERENCES tasks (id),"
+    " run_id {text} NOT NULL UNIQUE REFERENCES runs (id),"
+    " branch {text} NOT NULL,"
+    " target_branch {text},"
+    " url {text},"
+    " title {text},"
+    " status {text} NOT NULL CHECK (status IN ('open', 'merged', 'closed')),"
+    " draft {int} NOT NULL CHECK (draft IN (0, 1)),"
+    " head_commit {text},"
+    " merge_commit {text},"
+    " created_us {int} NOT NULL,"
+    " updated_us {int} NOT NULL,"
+    " merged_us {int} NOT NULL) {plain_table}",
+    "CREATE INDEX pull_requests_repository ON pull_requests (repository_id, id)",
+    "CREATE INDEX pull_requests_status ON pull_requests (status, id)",
+
+    "CREATE TABLE approvals ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " task_id {text} NOT NULL REFERENCES tasks (id),"
+    " run_id {text} NOT NULL REFERENCES runs (id),"
+    " kind {text} NOT NULL,"
+    " status {text} NOT NULL"
+    "  CHECK (status IN ('pending', 'approved', 'rejected', 'expired', 'cancelled')),"
+    " decided_by {text},"
+    " reason {text},"
+    " requested_us {int} NOT NULL,"
+    " expires_us {int} NOT NULL,"
+    " decided_us {int} NOT NULL) {plain_table}",
+    "CREATE INDEX approvals_status ON approvals (status, id)",
+    "CREATE INDEX approvals_run ON approvals (run_id, id)",
+    NULL,
+};
+
+const struct migration migrations[] = {
+    {1, "initial", initial},
+};
+const size_t migration_count = COUNT_OF(migrations);

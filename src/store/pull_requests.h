@@ -1,0 +1,42 @@
+/*
+ * pull_requests.h - the pull requests that runs opened: at most one per run.
+ */
+#ifndef STORE_PULL_REQUESTS_H
+#define STORE_PULL_REQUESTS_H
+#include "store/db.h"
+
+struct pull_request_row {
+    struct id id;
+    int64_t number;
+    struct id repository_id;
+    const char *repository; /* Name, joined on reading. */
+    struct id task_id;
+    struct id run_id;
+    const char *branch;
+    const char *target_branch;
+    const char *url;
+    const char *title;
+    const char *status; /* open, merged, closed */
+    bool draft;
+    const char *head_commit;
+    const char *merge_commit;
+    int64_t created_us, updated_us, merged_us;
+};
+struct pull_request_filter {
+    const char *repository;
+    const char *status;
+    struct id before;
+    int64_t limit;
+};
+MUST_USE enum rc pull_requests_insert(struct db *db, const struct pull_request_row *row,
+                                      struct err *err); /* RC_CONFLICT: the run has one. */
+MUST_USE enum rc pull_requests_get(struct db *db, const struct id *id, struct arena *arena,
+                                   struct pull_request_row *ret_row, struct err *err);
+MUST_USE enum rc pull_requests_of_run(struct db *db, const struct id *run_id, struct arena *arena,
+                                      struct pull_request_row *ret_row, struct err *err);
+MUST_USE enum rc pull_requests_save(struct db *db, const struct pull_request_row *row,
+                                    struct err *err); /* status, draft, merge_commit, times */
+MUST_USE enum rc pull_requests_list(struct db *db, const struct pull_request_filter *filter,
+                                    struct arena *arena, struct pull_request_row **ret_rows,
+                                    size_t *ret_count, struct err *err);
+#endif

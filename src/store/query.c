@@ -1,0 +1,142 @@
+/*
+ * query.c - rows as structs.
+ */
+#include "store/query.h"
+#include <assert.h>
+#include <string.h>
+
+enum { ROWS_FIRST = 8, ROW_BYTES_MAX = 1024 };
+
+struct id read_id(struct row_reader *reader)
+{
+    return row_id(reader->rows, reader->column++);
+}
+
+int64_t read_int(struct row_reader *reader)
+{
+    return row_int(reader->rows, reader->column++);
+}
+
+const char *read_text(struct row_reader *reader)
+{
+    return row_dup(reader->rows, reader->column++, reader->arena);
+}
+
+struct str read_bytes(struct row_reader *reader)
+{
+    return row_bytes(reader->rows, reader->column++, reader->arena);
+}
+
+const char *read_word(struct row_reader *reader)
+{
+    const char *word = row_text(reader->rows, reader->column++);
+    return word == NULL ? "" : word;
+}
+
+enum rc row_corrupt(const char *noun, struct err *err)
+{
+    return err_set(err, RC_CORRUPT, "STORE_CORRUPT", "a stored %s holds a state that is not known",
+                   noun);
+}
+
+static enum rc not_found(const char *noun, struct err *err)
+{
+    return err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no such %s", noun);
+}
+
+enum rc query_one(struct db *db, const struct sql *sql, const struct param *params, size_t count,
+                  const struct shape *shape, struct arena *arena, void *ret_row, struct err *err)
+{
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, sql, params, count, &rows, err);
+    if (rc == RC_OK)
+        rc = rows_next(&rows, err);
+    if (rc == RC_NOT_FOUND)
+        return not_found(shape->noun, err);
+    if (rc != RC_OK)
+        return rc;
+    union {
+        max_align_t align;
+        char bytes[ROW_BYTES_MAX];
+    } row;
+    assert(shape->bytes <= sizeof row);
+    memset(&row, 0, shape->bytes);
+    rc = shape->decode(&(struct row_reader){.rows = &rows, .arena = arena}, &row, err);
+    if (rc == RC_OK)
+        memcpy(ret_row, &row, shape->bytes);
+    return rc;
+}
+
+/* The array doubles whenever the count reaches a power of two. */
+void *row_list_add(struct row_list *list, size_t row_bytes, struct arena *arena)
+{
+    size_t count = list->count;
+    bool full = count == 0 || (count >= ROWS_FIRST && (count & (count - 1)) == 0);
+    if (full) {
+        void *bigger = arena_array(arena, count == 0 ? ROWS_FIRST : count * 2, row_bytes);
+        if (count > 0)
+            memcpy(bigger, list->rows, count * row_bytes);
+        list->rows = bigger;
+    }
+    list->count++;
+    return (char *)list->rows + count * row_bytes;
+}
+
+enum rc query_all(struct db *db, const struct sql *sql, const struct param *params, size_t count,
+                  const struct shape *shape, struct arena *arena, void *ret_rows, size_t *ret_count,
+                  struct err *err)
+{
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, sql, params, count, &rows, err);
+    if (rc != RC_OK)
+        return rc;
+    struct row_list list = {0};
+    while ((rc = rows_next(&rows, err)) == RC_OK) {
+        void *row = row_list_add(&list, shape->bytes, arena);
+        rc = shape->decode(&(struct row_reader){.rows = &rows, .arena = arena}, row, err);
+        if (rc != RC_OK)
+            return rc;
+    }
+    if (rc != RC_NOT_FOUND)
+        return rc;
+    memcpy(ret_rows, &list.rows, sizeof list.rows);
+    *ret_count = list.count;
+    return RC_OK;
+}
+
+enum rc query_int(struct db *db, const struct sql *sql, const struct param *params, size_t count,
+                  int64_t *ret_value, struct err *err)
+{
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, sql, params, count, &rows, err);
+    if (rc == RC_OK)
+        rc = rows_next(&rows, err);
+    if (rc != RC_OK)
+        return rc;
+    if (row_is_null(&rows, 0))
+        return RC_NOT_FOUND;
+    *ret_value = row_int(&rows, 0);
+    return RC_OK;
+}
+
+enum rc exec_one(struct db *db, const struct sql *sql, const struct param *params, size_t count,
+                 const char *noun, struct err *err)
+{
+    int64_t changed;
+    enum rc rc = db_exec(db, sql, params, count, &changed, err);
+    if (rc != RC_OK)
+        return rc;
+    assert(changed <= 1);
+    return changed == 1 ? RC_OK : not_found(noun, err);
+}
+
+int64_t limit_checked(int64_t limit)
+{
+    assert(limit >= 0);
+    return limit;
+}
+
+const char *cursor_or_end(const struct id *before)
+{
+    return id_is_none(before) ? "g" : before->text; /* Ids are hexadecimal. */
+}

@@ -1,0 +1,64 @@
+/*
+ * query.h - one row or all rows of a statement as structs, and a reader that walks the columns
+ * of a row from left to right.
+ *
+ * Each aggregate has one constant with its columns and one decode function that takes them in
+ * the same order.
+ */
+#ifndef STORE_QUERY_H
+#define STORE_QUERY_H
+#include "store/db.h"
+
+struct row_reader {
+    struct rows *rows;
+    struct arena *arena;
+    int column; /* The next one. */
+};
+struct id read_id(struct row_reader *reader);
+int64_t read_int(struct row_reader *reader);
+const char *read_text(struct row_reader *reader); /* In the arena; NULL for SQL NULL. */
+struct str read_bytes(struct row_reader *reader);
+
+const char *read_word(struct row_reader *reader); /* Not copied, never NULL: to be parsed. */
+/* For a word that core does not know. */
+enum rc row_corrupt(const char *noun, struct err *err);
+
+struct shape {
+    const char *noun; /* "run": for "there is no such run". */
+    size_t bytes;     /* Of the struct. */
+    /* Fills a zeroed struct. */
+    enum rc (*decode)(struct row_reader *reader, void *to, struct err *err);
+};
+
+/* RC_NOT_FOUND (code NOT_FOUND) without a row; *ret_row is untouched then. */
+MUST_USE enum rc query_one(struct db *db, const struct sql *sql, const struct param *params,
+                           size_t count, const struct shape *shape, struct arena *arena,
+                           void *ret_row, struct err *err);
+
+/* ret_rows is the address of the caller's `struct thing_row *`; NULL without rows. */
+MUST_USE enum rc query_all(struct db *db, const struct sql *sql, const struct param *params,
+                           size_t count, const struct shape *shape, struct arena *arena,
+                           void *ret_rows, size_t *ret_count, struct err *err);
+
+/* An array that grows in the arena; zeroed it is empty. */
+struct row_list {
+    void *rows;
+    size_t count;
+};
+void *row_list_add(struct row_list *list, size_t row_bytes, struct arena *arena); /* Zeroed. */
+
+/* One number; RC_NOT_FOUND when there is no row or it is NULL. */
+MUST_USE enum rc query_int(struct db *db, const struct sql *sql, const struct param *params,
+                           size_t count, int64_t *ret_value, struct err *err);
+
+/* RC_NOT_FOUND (code NOT_FOUND) when the statement changed no row. */
+MUST_USE enum rc exec_one(struct db *db, const struct sql *sql, const struct param *params,
+                          size_t count, const char *noun, struct err *err);
+
+/* For `LIMIT $n`: a negative one would mean none to some engines. */
+#define P_LIMIT(v) P_INT(limit_checked(v))
+int64_t limit_checked(int64_t limit);
+
+/* For `id < $n`: the cursor, or a text behind every id. */
+const char *cursor_or_end(const struct id *before);
+#endif

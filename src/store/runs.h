@@ -1,0 +1,97 @@
+/*
+ * runs.h - runs.  The status column changes only through runs_save, with what core/run.c decided.
+ */
+#ifndef STORE_RUNS_H
+#define STORE_RUNS_H
+#include "core/budget.h"
+#include "core/run.h"
+#include "store/db.h"
+
+enum run_stop { RUN_STOP_NONE, RUN_STOP_CANCEL, RUN_STOP_TIMEOUT };
+
+struct run_row {
+    struct id id;
+    struct id task_id;
+    struct id workspace_id;
+    struct id repository_id;
+    int64_t run_no;
+    enum run_status status;
+    int64_t attempt; /* Of the agent, from 1; 0 before the first. */
+    const char *branch;
+    const char *base_commit;
+    const char *prompt_sha256;
+    const char *feedback_sha256;
+    const char *patch_sha256; /* The latest patch. */
+    struct id patch_id;
+    const char *certificate_sha256;
+    int64_t turns, tokens_in, tokens_out, cost_microusd;
+    const char *model;
+    struct id pull_request_id;
+    struct id job_id;   /* The job that moves it on; none: admission, or a person. */
+    enum run_stop stop; /* A worker was asked to stop it. */
+    const char *stop_by;
+    const char *stop_reason;
+    int64_t stop_us;
+    const char *deferred_reason; /* queued: why admission holds it back. */
+    int64_t used[BUDGET_KIND_COUNT];
+    int64_t lost; /* Workers lost. */
+    int64_t rank;
+    const char *requested_by;
+    const char *task_type;
+    const char *error_code;
+    const char *error_message;
+    int64_t event_seq; /* The last run_seq that was given out. */
+    struct id last_event_id;
+    int64_t queued_us, started_us, ended_us, deadline_us, updated_us;
+};
+
+struct run_filter {
+    struct id task_id;
+    const char *repository; /* Name, or NULL. */
+    int status;             /* enum run_status or -1 */
+    struct id before;
+    int64_t limit;
+};
+
+/* One line per combination of active runs: admission counts from these. */
+struct active_row {
+    struct id workspace_id, repository_id;
+    const char *requested_by;
+    const char *task_type;
+    int64_t count;
+};
+
+MUST_USE enum rc runs_insert(struct db *db, const struct run_row *row, struct err *err);
+MUST_USE enum rc runs_get(struct db *db, const struct id *id, struct arena *arena,
+                          struct run_row *ret_row, struct err *err);
+/* Every column that can change. */
+MUST_USE enum rc runs_save(struct db *db, const struct run_row *row, struct err *err);
+MUST_USE enum rc runs_list(struct db *db, const struct run_filter *filter, struct arena *arena,
+                           struct run_row **ret_rows, size_t *ret_count, struct err *err);
+MUST_USE enum rc runs_of_task(struct db *db, const struct id *task_id, struct arena *arena,
+                              struct run_row **ret_rows, size_t *ret_count, struct err *err);
+MUST_USE enum rc runs_active(struct db *db, struct arena *arena, struct active_row **ret_rows,
+                             size_t *ret_count, struct err *err);
+/* Repositories that have queued runs, by a skip scan over the index: the cost is per repository,
+   not per run. */
+MUST_USE enum rc runs_queued_repositories(struct db *db, const struct id *workspace_id,
+                                          struct arena *arena, struct id **ret_ids,
+                                          size_t *ret_count, struct err *err);
+/* The next queued run of a repository in order of (rank, id) after the given place. */
+struct run_place {
+    int64_t rank;
+    struct id id;
+};
+MUST_USE enum rc runs_next_queued(struct db *db, const struct id *repository_id,
+                                  const struct run_place *after, struct arena *arena,
+                                  struct run_row *ret_row, struct err *err); /* RC_NOT_FOUND */
+/* Queued runs that have no reason yet, by rank. */
+MUST_USE enum rc runs_queued_unexplained(struct db *db, const struct id *workspace_id,
+                                         int64_t limit, struct arena *arena,
+                                         struct run_row **ret_rows, size_t *ret_count,
+                                         struct err *err);
+struct run_counts {
+    int64_t by_status[RUN_STATUS_COUNT];
+};
+MUST_USE enum rc runs_count(struct db *db, struct run_counts *ret_counts, struct err *err);
+#endif

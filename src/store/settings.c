@@ -1,0 +1,36 @@
+/*
+ * settings.c - small durable facts.
+ */
+#include "store/settings.h"
+#include "store/query.h"
+
+static const struct sql sql_get = {
+    "setting_get",
+    "SELECT value FROM settings WHERE key = $1",
+    "t",
+};
+static const struct sql sql_put = {
+    "setting_put",
+    "INSERT INTO settings (key, value) VALUES ($1, $2)"
+    " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    "tt",
+};
+
+static enum rc value_decode(struct row_reader *reader, void *to, struct err *err)
+{
+    (void)err;
+    *(const char **)to = read_text(reader);
+    return RC_OK;
+}
+static const struct shape value_shape = {"setting", sizeof(const char *), value_decode};
+
+enum rc settings_get(struct db *db, const char *key, struct arena *arena, const char **ret_value,
+                     struct err *err)
+{
+    return query_one(db, &sql_get, P_LIST(P_TEXT(key)), &value_shape, arena, ret_value, err);
+}
+
+enum rc settings_put(struct db *db, const char *key, const char *value, struct err *err)
+{
+    return db_exec(db, &sql_put, P_LIST(P_TEXT(key), P_TEXT(value)), NULL, err);
+}

@@ -1,0 +1,11 @@
+/*
+ * settings.h - small durable facts about this installation: node id, token secret.
+ */
+#ifndef STORE_SETTINGS_H
+#define STORE_SETTINGS_H
+#include "store/db.h"
+
+MUST_USE enum rc settings_get(struct db *db, const char *key, struct arena *arena,
+                              const char **ret_value, struct err *err); /* RC_NOT_FOUND */
+MUST_USE enum rc settings_put(struct db *db, const char *key, const char *value, struct err *err);
+#endif

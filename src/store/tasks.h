@@ -1,0 +1,83 @@
+/*
+ * tasks.h - tasks, their dependencies and their idempotency keys.
+ */
+#ifndef STORE_TASKS_H
+#define STORE_TASKS_H
+#include "core/task.h"
+#include "store/db.h"
+
+struct task_row {
+    struct id id;
+    struct id workspace_id;
+    struct id repository_id;
+    const char *repository; /* Its name, joined on reading. */
+    const char *description;
+    int64_t issue_number; /* 0: none */
+    const char *task_type;
+    enum risk risk;
+    enum mode mode;
+    const char *target_branch;
+    struct str scope; /* JSON array of globs. */
+    int64_t priority;
+    int64_t max_turns;           /* 0: none */
+    int64_t max_budget_microusd; /* 0: none */
+    struct str labels;           /* JSON array. */
+    struct str channel;          /* JSON object. */
+    struct str depends_on;       /* JSON array of task ids. */
+    struct str config;           /* The repository's configuration in force, as a snapshot. */
+    const char *requested_by;
+    enum task_status status; /* Projection of the latest run; written with it. */
+    const char *error_code;
+    const char *error_message;
+    struct id latest_run_id;
+    int64_t run_count;
+    struct id last_event_id;
+    int64_t created_us, updated_us, ended_us;
+};
+
+struct task_filter { /* NULL, none or -1: any */
+    const char *repository;
+    int status; /* enum task_status or -1 */
+    const char *requested_by;
+    struct id before; /* Newest first; only ids smaller than this (the cursor). */
+    int64_t limit;
+};
+
+/* Also writes one row per dependency. */
+MUST_USE enum rc tasks_insert(struct db *db, const struct task_row *row,
+                              const struct id *depends_on, size_t depends_count, struct err *err);
+MUST_USE enum rc tasks_get(struct db *db, const struct id *id, struct arena *arena,
+                           struct task_row *ret_row, struct err *err);
+/* Status, errors, latest run, run count, last event, times. */
+MUST_USE enum rc tasks_save(struct db *db, const struct task_row *row, struct err *err);
+/* A retry takes the configuration as it is now. */
+MUST_USE enum rc tasks_set_config(struct db *db, const struct task_row *row, struct err *err);
+MUST_USE enum rc tasks_list(struct db *db, const struct task_filter *filter, struct arena *arena,
+                            struct task_row **ret_rows, size_t *ret_count, struct err *err);
+/* By this actor since then: for the rate limit. */
+MUST_USE enum rc tasks_count_since(struct db *db, const char *requested_by, int64_t since_us,
+                                   int64_t *ret_count, struct err *err);
+
+/* What a task waits for: how many of its dependencies are not completed, and one that ended
+   otherwise (none if there is no such one). */
+struct dependency_state {
+    int64_t pending;
+    struct id broken;
+};
+MUST_USE enum rc tasks_dependencies(struct db *db, const struct id *task_id,
+                                    struct dependency_state *ret_state, struct err *err);
+
+struct idempotency_row {
+    struct id workspace_id;
+    const char *key;
+    const char *body_sha256;
+    struct id task_id, run_id;
+    int64_t expires_us;
+};
+MUST_USE enum rc idempotency_get(struct db *db, const struct id *workspace_id, const char *key,
+                                 int64_t now_us, struct arena *arena,
+                                 struct idempotency_row *ret_row, struct err *err);
+/* Replaces an expired row of the same key. */
+MUST_USE enum rc idempotency_put(struct db *db, const struct idempotency_row *row, struct err *err);
+MUST_USE enum rc idempotency_prune(struct db *db, int64_t now_us, struct err *err);
+#endif

@@ -1,0 +1,23 @@
+/*
+ * timers.h - everything that must happen later and is not a job's own due time.
+ * One timer per (kind, subject).
+ */
+#ifndef STORE_TIMERS_H
+#define STORE_TIMERS_H
+#include "store/db.h"
+
+struct timer_row {
+    const char *kind; /* run_deadline, queue_deadline, stop_deadline, approval_expiry */
+    struct id subject;
+    int64_t due_us;
+};
+MUST_USE enum rc timers_set(struct db *db, const struct timer_row *row, struct err *err);
+MUST_USE enum rc timers_clear(struct db *db, const char *kind, const struct id *subject,
+                              struct err *err);
+MUST_USE enum rc timers_clear_subject(struct db *db, const struct id *subject, struct err *err);
+MUST_USE enum rc timers_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
+                            struct timer_row **ret_rows, size_t *ret_count, struct err *err);
+MUST_USE enum rc timers_next_due(struct db *db, int64_t *ret_due_us, struct err *err);
+MUST_USE enum rc timers_of(struct db *db, const struct id *subject, struct arena *arena,
+                           struct timer_row **ret_rows, size_t *ret_count, struct err *err);
+#endif

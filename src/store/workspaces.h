@@ -1,0 +1,17 @@
+/*
+ * workspaces.h - who shares limits and repositories.  One, "default", is there from the start.
+ */
+#ifndef STORE_WORKSPACES_H
+#define STORE_WORKSPACES_H
+#include "store/db.h"
+
+struct workspace_row {
+    struct id id;
+    const char *name;
+    int64_t max_active_runs; /* 0: none */
+    int64_t created_us;
+};
+MUST_USE enum rc workspaces_insert(struct db *db, const struct workspace_row *row, struct err *err);
+MUST_USE enum rc workspaces_by_name(struct db *db, const char *name, struct arena *arena,
+                                    struct workspace_row *ret_row, struct err *err);
+#endif

@@ -1,0 +1,24 @@
+/*
+ * collect.h - the patch: what the agent's tree has that the base commit has not.
+ *
+ * The tree belongs to the agent, its .git included.  So git reads it from inside the sandbox,
+ * with the tree read-only, and with a git directory of our own in place of the agent's: a planted
+ * configuration, hook or filter is not even looked at, and commits count just as uncommitted
+ * changes do.
+ */
+#ifndef WORK_COLLECT_H
+#define WORK_COLLECT_H
+#include "core/patch.h"
+#include "work/step.h"
+
+struct collected {
+    const char *sha256; /* Of the diff; NULL: nothing changed. */
+    int64_t bytes;
+    const char *tree_hash;
+    struct patch_stats stats;
+};
+
+/* Sets the step's failure to patch_too_large or patch_failed. */
+MUST_USE enum rc collect_patch(struct step *step, const char *base, struct collected *ret,
+                               struct err *err);
+#endif

@@ -1,0 +1,474 @@
+/*
+ * compute_process.c - the life of one sandboxed command, as one poll loop.
+ *
+ *     drover ── bwrap (outer) ── init of the pid namespace (inner) ── command ── ...
+ *
+ * The outer one is our child; its exit status is the command's.  The inner one leads the session
+ * of the command, so TERM goes to its group; it ignores the signal itself, being an init.  KILL
+ * of the outer one takes the inner one along, and with it the kernel ends the whole namespace,
+ * daemons with sessions of their own included.  The inner pidfd tells when that is done.
+ *
+ * bwrap reports on a pipe: {"child-pid": N} at the start, {"exit-code": N} at the end if the
+ * command was executed at all.  Without that second word the sandbox itself has failed.
+ *
+ * Without a sandbox the command is our child, and its process group is all that can be reached.
+ */
+#include "work/compute_process.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/js.h"
+#include "base/proc.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    CHUNK_BYTES = 64 * 1024,
+    DRAIN_CHUNKS_MAX = 64, /* After the end: more than the largest pipe holds. */
+    STATUS_BYTES_MAX = 8192,
+    GONE_WAIT_MS = 5000, /* For the kernel to end what was killed. */
+    TAIL_BYTES = 400,
+};
+
+struct session {
+    const struct compute_spec *spec;
+    struct proc proc;
+    int out_fd, err_fd, status_fd, log_fd;
+    int inner_fd;      /* pidfd of the sandbox's init, -1: unknown. */
+    pid_t inner_pid;   /* Leads the command's process group. */
+    struct buf status; /* What bwrap reported. */
+    struct buf line;   /* The line being gathered. */
+    bool line_skipped; /* It has become too long. */
+    bool stopping;     /* TERM was sent. */
+    bool killed;
+    bool truncated_told; /* In the log. */
+    bool log_failed;
+    int64_t begin_us, output_us, kill_us, tick_us;
+    char tail[TAIL_BYTES]; /* The last of stderr, for a sandbox that failed. */
+    size_t tail_len;
+    struct compute_result result;
+};
+
+static void session_release(struct session *session)
+{
+    proc_release(&session->proc);
+    fd_close(session->out_fd);
+    fd_close(session->err_fd);
+    fd_close(session->status_fd);
+    fd_close(session->log_fd);
+    fd_close(session->inner_fd);
+    buf_release(&session->status);
+    buf_release(&session->line);
+}
+
+/* --- looking the program up --- */
+
+static bool is_program(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+static const char *path_of(const char *const *env)
+{
+    for (size_t i = 0; env && env[i]; i++) {
+        if (text_starts(env[i], "PATH="))
+            return env[i] + strlen("PATH=");
+    }
+    return "/usr/local/bin:/usr/bin:/bin";
+}
+
+enum rc compute_find(const char *program, const char *cwd, const char *const *env, struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    bool found = false;
+    if (strchr(program, '/')) {
+        found = is_program(program[0] == '/' ? program
+                                             : arena_printf(&arena, "%s/%s", cwd, program));
+    } else {
+        for (const char *at = path_of(env); at && *at && !found;) {
+            size_t len = strcspn(at, ":");
+            found = is_program(arena_printf(&arena, "%.*s/%s", (int)len, at, program));
+            at += len + (at[len] == ':');
+        }
+    }
+    if (found)
+        return RC_OK;
+    return err_set(err, RC_NOT_FOUND, "NO_PROGRAM", "There is no program %.200s%s.", program,
+                   strchr(program, '/') ? "" : " in PATH");
+}
+
+/* --- start --- */
+
+static enum rc make_pipe(int *ret_ours, int *ret_theirs, struct err *err)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot make a pipe: %s", strerror(errno));
+    *ret_ours = ends[0];
+    *ret_theirs = ends[1];
+    return fd_set_nonblocking(ends[0], err);
+}
+
+static enum rc open_file(const char *path, int flags, int *ret_fd, struct err *err)
+{
+    int fd = open(path, flags | O_CLOEXEC | O_NOCTTY, 0600);
+    if (fd < 0)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot open %.300s: %s", path, strerror(errno));
+    *ret_fd = fd;
+    return RC_OK;
+}
+
+static enum rc start(struct session *session, struct err *err)
+{
+    const struct compute_spec *spec = session->spec;
+    CLEANUP(arena_release) struct arena arena = {0};
+    CLEANUP(fd_closep) int in_fd = -1;
+    CLEANUP(fd_closep) int out_fd = -1;
+    CLEANUP(fd_closep) int err_fd = -1;
+    CLEANUP(fd_closep) int status_fd = -1;
+    enum rc rc = open_file(spec->log_path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
+                           &session->log_fd, err);
+    if (rc == RC_OK && spec->stdin_path)
+        rc = open_file(spec->stdin_path, O_RDONLY | O_NOFOLLOW, &in_fd, err);
+    if (rc == RC_OK)
+        rc = make_pipe(&session->out_fd, &out_fd, err);
+    if (rc == RC_OK)
+        rc = make_pipe(&session->err_fd, &err_fd, err);
+    bool walls = spec->sandbox->kind == SANDBOX_BUBBLEWRAP;
+    if (rc == RC_OK && walls)
+        rc = make_pipe(&session->status_fd, &status_fd, err);
+    if (rc != RC_OK)
+        return rc;
+    struct sandbox_view view = spec->view;
+    view.status_fd = status_fd;
+    struct proc_spec child = {
+        .argv = sandbox_argv(spec->sandbox, &view, &arena),
+        .env = spec->env,
+        .cwd = walls ? "/" : view.cwd,
+        .stdin_fd = in_fd,
+        .stdout_fd = out_fd,
+        .stderr_fd = err_fd,
+        .keep_fds = walls ? (const int[]){status_fd, -1} : NULL,
+    };
+    return proc_spawn(&child, &session->proc, err);
+}
+
+/* --- output --- */
+
+static void log_bytes(struct session *session, const char *bytes, size_t len)
+{
+    struct compute_result *result = &session->result;
+    int64_t room = session->spec->log_bytes_max - result->log_bytes;
+    if ((int64_t)len > room) {
+        result->log_truncated = true;
+        len = room > 0 ? (size_t)room : 0;
+    }
+    if (session->log_failed)
+        return;
+    if (fd_write_all(session->log_fd, bytes, len, NULL) != RC_OK) {
+        session->log_failed = result->log_truncated = true; /* The disk is full: go on without. */
+        return;
+    }
+    result->log_bytes += (int64_t)len;
+    if (result->log_truncated && !session->truncated_told) {
+        static const char note[] = "\n[output truncated here]\n";
+        session->truncated_told = true;
+        if (fd_write_all(session->log_fd, note, sizeof note - 1, NULL) == RC_OK)
+            result->log_bytes += (int64_t)sizeof note - 1;
+    }
+}
+
+static void begin_stop(struct session *session, enum compute_end why);
+
+static void line_end(struct session *session)
+{
+    const struct compute_reader *reader = &session->spec->reader;
+    if (session->line_skipped)
+        session->result.lines_skipped++;
+    else if (reader->line && !reader->line(reader->ctx, buf_str(&session->line)))
+        begin_stop(session, COMPUTE_CUT_OFF);
+    session->line_skipped = false;
+    buf_clear(&session->line);
+}
+
+static void split_lines(struct session *session, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        const char *end = memchr(bytes, '\n', len);
+        size_t part = end ? (size_t)(end - bytes) : len;
+        if (session->line.len + part > COMPUTE_LINE_MAX)
+            session->line_skipped = true;
+        if (!session->line_skipped)
+            buf_add(&session->line, bytes, part);
+        if (!end)
+            return;
+        line_end(session);
+        bytes += part + 1;
+        len -= part + 1;
+    }
+}
+
+static void keep_tail(struct session *session, const char *bytes, size_t len)
+{
+    if (len > sizeof session->tail) {
+        bytes += len - sizeof session->tail;
+        len = sizeof session->tail;
+    }
+    size_t keep = sizeof session->tail - len;
+    if (session->tail_len > keep) {
+        memmove(session->tail, session->tail + session->tail_len - keep, keep);
+        session->tail_len = keep;
+    }
+    memcpy(session->tail + session->tail_len, bytes, len);
+    session->tail_len += len;
+}
+
+/* One read from a stream; false when there was nothing more. */
+static bool take_output(struct session *session, int *fd)
+{
+    char chunk[CHUNK_BYTES];
+    if (*fd < 0)
+        return false;
+    ssize_t got = read(*fd, chunk, sizeof chunk);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (got <= 0) {
+        fd_closep(fd);
+        return false;
+    }
+    session->output_us = clock_mono_us();
+    log_bytes(session, chunk, (size_t)got);
+    if (fd == &session->out_fd)
+        split_lines(session, chunk, (size_t)got);
+    else
+        keep_tail(session, chunk, (size_t)got);
+    return true;
+}
+
+/* --- what bwrap reports --- */
+
+static void note_inner(struct session *session, int64_t pid)
+{
+    if (session->inner_fd >= 0 || pid <= 1 || pid > INT_MAX)
+        return;
+    session->inner_pid = (pid_t)pid;
+    session->inner_fd = (int)syscall(SYS_pidfd_open, session->inner_pid, 0);
+}
+
+static void take_status(struct session *session)
+{
+    char chunk[1024];
+    ssize_t got = session->status_fd < 0 ? -1 : read(session->status_fd, chunk, sizeof chunk);
+    if (got <= 0) {
+        if (got == 0 || (errno != EAGAIN && errno != EINTR))
+            fd_closep(&session->status_fd);
+        return;
+    }
+    buf_add(&session->status, chunk, (size_t)got);
+    const char *begin = buf_text(&session->status);
+    const char *end = strchr(begin, '\n');
+    struct js *tree = NULL;
+    if (session->inner_fd >= 0 || !end)
+        return;
+    if (js_parse(begin, (size_t)(end - begin), &tree, NULL) == RC_OK)
+        note_inner(session, js_get_int(tree, "child-pid", 0));
+    js_free(tree);
+}
+
+/* --- stopping --- */
+
+static bool inner_alive(const struct session *session)
+{
+    struct pollfd look = {.fd = session->inner_fd, .events = POLLIN};
+    return session->inner_fd >= 0 && poll(&look, 1, 0) == 0;
+}
+
+static void begin_stop(struct session *session, enum compute_end why)
+{
+    if (session->stopping)
+        return;
+    session->stopping = true;
+    session->result.end = why;
+    session->kill_us = clock_mono_us() + COMPUTE_GRACE_MS * US_PER_MS;
+    if (inner_alive(session))
+        (void)kill(-session->inner_pid, SIGTERM);
+    else
+        proc_kill_group(&session->proc, SIGTERM);
+}
+
+static void kill_all(struct session *session)
+{
+    session->killed = true;
+    if (session->inner_fd >= 0)
+        (void)syscall(SYS_pidfd_send_signal, session->inner_fd, SIGKILL, NULL, 0);
+    proc_kill_group(&session->proc, SIGKILL);
+}
+
+/* --- the loop --- */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* When something must happen even if no descriptor stirs. */
+static int64_t next_us(const struct session *session)
+{
+    const struct compute_spec *spec = session->spec;
+    int64_t next = session->tick_us;
+    if (session->killed)
+        return earlier(next, session->kill_us + GONE_WAIT_MS * US_PER_MS);
+    if (session->stopping)
+        return earlier(next, session->kill_us);
+    if (spec->wall_ms > 0)
+        next = earlier(next, session->begin_us + spec->wall_ms * US_PER_MS);
+    if (spec->idle_ms > 0)
+        next = earlier(next, session->output_us + spec->idle_ms * US_PER_MS);
+    return next;
+}
+
+static void check_clocks(struct session *session)
+{
+    const struct compute_spec *spec = session->spec;
+    int64_t now = clock_mono_us();
+    if (spec->reader.tick)
+        session->tick_us = spec->reader.tick(spec->reader.ctx, now);
+    if (spec->stop && stop_asked(spec->stop) != STOP_NONE)
+        begin_stop(session, COMPUTE_STOPPED);
+    else if (spec->wall_ms > 0 && now >= session->begin_us + spec->wall_ms * US_PER_MS)
+        begin_stop(session, COMPUTE_TIMED_OUT);
+    else if (spec->idle_ms > 0 && now >= session->output_us + spec->idle_ms * US_PER_MS)
+        begin_stop(session, COMPUTE_IDLE_TIMED_OUT);
+    if (session->stopping && !session->killed && now >= session->kill_us)
+        kill_all(session);
+}
+
+static int wait_ms(int64_t until_us)
+{
+    if (until_us == INT64_MAX)
+        return -1;
+    int64_t left = (until_us - clock_mono_us() + US_PER_MS - 1) / US_PER_MS;
+    return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+}
+
+/* A killed child that stays hangs in the kernel: there is nothing to wait for. */
+static bool given_up(const struct session *session)
+{
+    return session->killed && clock_mono_us() >= session->kill_us + GONE_WAIT_MS * US_PER_MS;
+}
+
+/* Until the child has ended. */
+static void watch(struct session *session)
+{
+    const struct stop *stop = session->spec->stop;
+    while (!given_up(session)) {
+        check_clocks(session);
+        struct pollfd looks[] = {
+            {.fd = session->proc.pid_fd, .events = POLLIN},
+            {.fd = session->out_fd, .events = POLLIN},
+            {.fd = session->err_fd, .events = POLLIN},
+            {.fd = session->status_fd, .events = POLLIN},
+            /* Once heard it would stay readable. */
+            {.fd = stop && !session->stopping ? stop->event_fd : -1, .events = POLLIN},
+        };
+        if (poll(looks, COUNT_OF(looks), wait_ms(next_us(session))) <= 0)
+            continue;
+        if (looks[1].revents)
+            (void)take_output(session, &session->out_fd);
+        if (looks[2].revents)
+            (void)take_output(session, &session->err_fd);
+        if (looks[3].revents)
+            take_status(session);
+        if (looks[0].revents)
+            return;
+    }
+}
+
+static void drain(struct session *session, int *fd)
+{
+    for (int i = 0; i < DRAIN_CHUNKS_MAX && take_output(session, fd); i++)
+        ;
+}
+
+/* The sandbox tells of an exit by signal as 128 + its number. */
+static void note_exit(struct session *session, struct proc_exit exit)
+{
+    struct compute_result *result = &session->result;
+    bool walls = session->spec->sandbox->kind == SANDBOX_BUBBLEWRAP;
+    bool by_signal = walls && exit.code > 128 && exit.code < 128 + 32;
+    result->exit_code = by_signal ? -1 : exit.code;
+    result->signal = by_signal ? exit.code - 128 : exit.signal;
+    result->exited = result->end == COMPUTE_ENDED && result->signal == 0;
+}
+
+static enum rc finish(struct session *session, struct err *err)
+{
+    if (session->stopping && !session->killed)
+        kill_all(session); /* What outlived the command itself. */
+    struct proc_exit exit = {.code = -1};
+    enum rc rc = proc_wait(&session->proc, 0, &exit);
+    if (rc != RC_OK)
+        return err_set(err, rc, "IO_ERROR", "lost track of the command");
+    struct pollfd gone = {.fd = session->inner_fd, .events = POLLIN};
+    if (session->inner_fd >= 0 && poll(&gone, 1, GONE_WAIT_MS) == 0)
+        return err_set(err, RC_IO, "IO_ERROR", "the sandbox does not end");
+    drain(session, &session->out_fd);
+    drain(session, &session->err_fd);
+    while (session->status_fd >= 0 && session->status.len < STATUS_BYTES_MAX) {
+        size_t before = session->status.len;
+        take_status(session);
+        if (session->status.len == before)
+            break;
+    }
+    if (session->line.len > 0 || session->line_skipped)
+        line_end(session);
+    note_exit(session, exit);
+    session->result.duration_us = clock_mono_us() - session->begin_us;
+    bool walls = session->spec->sandbox->kind == SANDBOX_BUBBLEWRAP;
+    bool ran = !walls || strstr(buf_text(&session->status), "exit-code");
+    if (!ran && session->result.end == COMPUTE_ENDED && exit.signal == 0)
+        return err_set(err, RC_IO, "SANDBOX_FAILED", "The command could not be started: %.*s",
+                       (int)session->tail_len, session->tail);
+    return RC_OK;
+}
+
+enum rc compute_run(const struct compute_spec *spec, struct compute_result *ret_result,
+                    struct err *err)
+{
+    CLEANUP(session_release)
+    struct session session = {
+        .spec = spec,
+        .proc = {.pid_fd = -1},
+        .out_fd = -1,
+        .err_fd = -1,
+        .status_fd = -1,
+        .log_fd = -1,
+        .inner_fd = -1,
+        .tick_us = INT64_MAX,
+        .result = {.exit_code = -1},
+    };
+    buf_init(&session.status, STATUS_BYTES_MAX);
+    buf_init(&session.line, COMPUTE_LINE_MAX);
+    enum rc rc = compute_find(spec->view.argv[0], spec->view.cwd, spec->env, err);
+    if (rc != RC_OK)
+        return rc;
+    session.begin_us = session.output_us = clock_mono_us();
+    rc = start(&session, err);
+    if (rc != RC_OK)
+        return rc;
+    watch(&session);
+    rc = finish(&session, err);
+    if (rc == RC_OK)
+        *ret_result = session.result;
+    return rc;
+}

@@ -1,0 +1,71 @@
+/*
+ * compute_process.h - one command behind the walls of the sandbox, watched to its end.
+ *
+ * Its output is streamed to a log file and, line by line, to a reader.  It is stopped when it
+ * takes too long, says nothing for too long, the reader has heard enough, or somebody asks: TERM,
+ * two seconds of grace, then KILL, to everything that it started.  When compute_run returns,
+ * nothing of it is left (without a sandbox: nothing of its process group).
+ */
+#ifndef WORK_COMPUTE_PROCESS_H
+#define WORK_COMPUTE_PROCESS_H
+#include "base/arena.h"
+#include "base/rc.h"
+#include "base/str.h"
+#include "work/sandbox.h"
+#include "work/stop.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { COMPUTE_LINE_MAX = 256 * 1024, COMPUTE_GRACE_MS = 2000 };
+
+/* Both may be NULL. */
+struct compute_reader {
+    void *ctx;
+    /* One line of stdout without its end; false ends the command. Longer lines are passed over. */
+    bool (*line)(void *ctx, struct str line);
+    /* Called at every turn of the loop; gives the time (by clock_mono_us) of the next turn that it
+       needs, INT64_MAX for none. */
+    int64_t (*tick)(void *ctx, int64_t now_us);
+};
+
+struct compute_spec {
+    const struct sandbox *sandbox;
+    struct sandbox_view view; /* status_fd is filled in. */
+    const char *const *env;   /* NULL-terminated */
+    const char *stdin_path;   /* or NULL */
+    const char *log_path;     /* stdout and stderr; made anew */
+    int64_t log_bytes_max;    /* What is beyond is dropped, and the log says so. */
+    int64_t wall_ms;          /* 0: none */
+    int64_t idle_ms;          /* Without output; 0: none */
+    const struct stop *stop;  /* NULL: nobody asks. */
+    struct compute_reader reader;
+};
+
+enum compute_end {
+    COMPUTE_ENDED,          /* By itself. */
+    COMPUTE_TIMED_OUT,      /* wall_ms */
+    COMPUTE_IDLE_TIMED_OUT, /* idle_ms */
+    COMPUTE_CUT_OFF,        /* By the reader. */
+    COMPUTE_STOPPED,        /* By spec->stop. */
+};
+
+struct compute_result {
+    enum compute_end end;
+    bool exited; /* It ended by itself and with an exit status. */
+    int exit_code;
+    int signal;
+    int64_t duration_us;
+    int64_t log_bytes;
+    bool log_truncated;
+    int64_t lines_skipped; /* Longer than COMPUTE_LINE_MAX. */
+};
+
+/* RC_OK whatever became of the command.  RC_NOT_FOUND: there is no such program.  RC_IO: the
+   sandbox could not be built, or the machine has no processes or files left. */
+MUST_USE enum rc compute_run(const struct compute_spec *spec, struct compute_result *ret_result,
+                             struct err *err);
+
+/* Looks argv[0] up as the command would: in PATH of env, or from cwd. RC_NOT_FOUND. */
+MUST_USE enum rc compute_find(const char *program, const char *cwd, const char *const *env,
+                              struct err *err);
+#endif

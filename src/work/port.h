@@ -1,0 +1,89 @@
+/*
+ * port.h - the lease port: everything a worker may ask of the server.
+ *
+ * In process under `drover serve` (edge/port_local.c); over HTTP the same calls are
+ * POST /v1/jobs/...  A worker knows nothing else of the server.
+ *
+ * All calls may block for the length of one commit; lease blocks up to wait_ms.
+ * RC_STALE: the lease was lost (LEASE_LOST): stop the work, discard the result.
+ * RC_BUSY, RC_UNREACHABLE, RC_IO: the server cannot just now; try again, the lease may live on.
+ */
+#ifndef WORK_PORT_H
+#define WORK_PORT_H
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/id.h"
+#include "base/rc.h"
+#include "base/str.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct port_job {
+    struct id id;
+    const char *queue;
+    const char *type; /* prepare, hydrate, agent, verify, judge, publish, clean */
+    struct str payload;
+    int64_t attempt; /* From 1: this try of this job. */
+    int64_t epoch;
+    int64_t lease_until_us;
+};
+
+struct port_lease_request {
+    const char *const *queues; /* NULL-terminated, in order of preference. */
+    const char *worker;
+    int64_t max;
+    int64_t wait_ms;
+    int64_t lease_ms;
+};
+
+/* One lease, as a later call names it. */
+struct port_ref {
+    struct id id;
+    int64_t epoch;
+};
+struct port_beat {
+    bool ok;     /* false: lost. */
+    bool cancel; /* The server wants this job stopped. */
+};
+struct port_failure {
+    const char *code;    /* prepare_failed, agent_start_failed, cancelled, ... */
+    const char *message; /* For people. */
+    bool retryable;
+    bool policy; /* Policy or security: never retried. */
+};
+
+struct port {
+    const struct port_ops *ops;
+};
+struct port_ops {
+    enum rc (*lease)(struct port *port, const struct port_lease_request *request,
+                     struct arena *arena, struct port_job **ret_jobs, size_t *ret_count,
+                     struct err *err);
+    /* Renews many; beats[i] answers leases[i]. */
+    enum rc (*heartbeat)(struct port *port, const char *worker, const struct port_ref *leases,
+                         size_t count, int64_t extend_ms, struct port_beat *ret_beats,
+                         struct err *err);
+    /* events: a JSON array of {"type": ..., "data": {...}}, at most 64 KB. */
+    enum rc (*progress)(struct port *port, const struct port_ref *lease, struct str events,
+                        bool *ret_cancel, struct err *err);
+    enum rc (*complete)(struct port *port, const struct port_ref *lease, struct str result,
+                        struct err *err);
+    enum rc (*fail)(struct port *port, const struct port_ref *lease,
+                    const struct port_failure *failure, struct err *err);
+    /* Gives a job back in good order (shutdown): no attempt, no loss is counted. */
+    enum rc (*release)(struct port *port, const struct port_ref *lease, struct err *err);
+    /* Stores bytes or a file; the same content is stored once. */
+    enum rc (*artifact_put)(struct port *port, struct str bytes, char ret_sha256[65],
+                            struct err *err);
+    enum rc (*artifact_put_file)(struct port *port, const char *path, char ret_sha256[65],
+                                 int64_t *ret_bytes, struct err *err);
+    enum rc (*artifact_get)(struct port *port, const char *sha256, struct buf *into,
+                            struct err *err);
+    /* The token of the agent of a run: good for that run, dead when it ends. */
+    enum rc (*run_token)(struct port *port, const struct id *run_id, char *to, size_t to_bytes,
+                         struct err *err);
+    /* Makes leases that wait return empty: for shutdown. */
+    void (*interrupt)(struct port *port);
+};
+#endif

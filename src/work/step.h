@@ -1,0 +1,140 @@
+/*
+ * step.h - one step of a run, as its function sees it.
+ *
+ * The framework (worker.c) leases the job, decodes the payload, watches lease and deadline, and
+ * reports.  A step does its one thing: it fills `result` (a JSON object of at most 10 KB; what is
+ * larger becomes an artifact) and returns RC_OK, or it says step_fail and returns that.  It looks
+ * at `stop` by handing it to everything that takes long.
+ *
+ *     work_dir/git/                 home of git
+ *     work_dir/mirrors/<hash>.git   one bare mirror per repository address; .lock beside it
+ *     work_dir/runs/<run id>/       tree, io, home of the agent; checkouts of verify; logs
+ */
+#ifndef WORK_STEP_H
+#define WORK_STEP_H
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/js.h"
+#include "base/jw.h"
+#include "core/repo_config.h"
+#include "forge/git.h"
+#include "work/port.h"
+#include "work/sandbox.h"
+#include "work/stop.h"
+
+enum {
+    STEP_RESULT_MAX = 10 * 1024,
+    STEP_ARTIFACTS_MAX = 48,
+    STEP_SCOPE_MAX = 128,
+    STEP_MESSAGE_MAX = 600,
+    STEP_TEXT_ARTIFACT_MAX = 16 * 1024 * 1024, /* Prompts, feedback, certificates. */
+};
+
+/* The payload, decoded.  Texts live in the payload's tree; NULL is not known. */
+struct step_input {
+    struct id task_id, run_id;
+    int64_t run_no;
+    int64_t attempt; /* Of the agent, from 1. */
+    const char *repository;
+    struct repo_config config;
+    const char *target_branch, *branch, *base_commit;
+    const char *description;
+    int64_t issue_number; /* 0: none */
+    const char *scope[STEP_SCOPE_MAX + 1];
+    int64_t max_turns;     /* 0: none */
+    double max_budget_usd; /* 0: none */
+    const char *prompt_sha256, *feedback_sha256, *patch_sha256, *certificate_sha256;
+    bool draft;
+    int64_t run_deadline_us; /* Wall clock; 0: none */
+    int64_t task_created_us;
+};
+
+struct step_artifact {
+    const char *kind, *name;
+    char sha256[65];
+    int64_t bytes;
+};
+
+/* What all steps of a worker share. */
+struct step_site {
+    struct port *port;
+    struct clock clock;
+    const char *worker; /* Its name. */
+    int64_t lease_ms;
+    const char *work_dir;
+    const char *server_url;
+    struct sandbox sandbox;
+};
+
+struct step {
+    const struct step_site *site;
+    struct step_input input;
+    struct port_ref lease;
+    struct arena *arena;
+    struct stop *stop;
+    int64_t deadline_us; /* By clock_mono_us. */
+    const char *run_dir;
+    const char *mirror;
+    struct buf *result; /* At most STEP_RESULT_MAX. */
+    struct step_artifact artifacts[STEP_ARTIFACTS_MAX];
+    size_t artifact_count;
+    struct port_failure failure; /* Set by step_fail. */
+};
+
+struct step_kind {
+    const char *name; /* Job type; the queue is drover.<name>. */
+    const char *queue;
+    const char *failure; /* Code of a failure for which the step has no other. */
+    enum rc (*run)(struct step *step, struct err *err);
+    int64_t (*timeout_ms)(const struct repo_config *config);
+};
+const struct step_kind *step_find(const char *name); /* NULL: nobody knows it. */
+/* NULL-terminated; what is nearest to the end of a run comes first. */
+const char *const *step_queues(void);
+
+/* RC_INVALID: the payload does not hold what every step needs.  The tree must outlive the step. */
+MUST_USE enum rc step_decode(const struct js *payload, struct arena *arena,
+                             struct step_input *ret_input, struct err *err);
+/* Fills run_dir and mirror from the input. */
+void step_place(struct step *step);
+
+/* Says why the step failed and returns rc; the text of err becomes the message.  A step that
+   just returns what went wrong fails with the code of its kind, and is tried again when that may
+   help. */
+enum rc step_fail(struct step *step, enum rc rc, const struct err *err,
+                  struct port_failure failure);
+
+/* git as this step may run it: its stop flag, its deadline. */
+struct git step_git(const struct step *step);
+int64_t step_left_ms(const struct step *step);
+
+/* Renews this one lease right now.  RC_STALE, RC_CANCELLED: hands off. */
+MUST_USE enum rc step_still_mine(struct step *step, struct err *err);
+
+/* One progress event at once.  What the server cannot take is dropped: events tell, they do not
+   decide. */
+void step_event(struct step *step, const char *type, struct str data);
+
+/* Artifacts: stored, noted for the result. */
+MUST_USE enum rc step_put(struct step *step, const char *kind, const char *name, struct str bytes,
+                          const char **ret_sha256, struct err *err);
+MUST_USE enum rc step_put_file(struct step *step, const char *kind, const char *name,
+                               const char *path, const char **ret_sha256, struct err *err);
+MUST_USE enum rc step_get(struct step *step, const char *sha256, struct buf *into, struct err *err);
+
+/* Writes "artifacts": [...]. */
+void step_write_artifacts(struct step *step, struct jw *jw);
+/* Key and text, cut so that its JSON form takes at most max bytes; NULL writes null. */
+void step_write_text(struct jw *jw, const char *key, const char *text, size_t max);
+
+/* The steps. */
+MUST_USE enum rc step_prepare(struct step *step, struct err *err);
+MUST_USE enum rc step_hydrate(struct step *step, struct err *err);
+MUST_USE enum rc step_agent(struct step *step, struct err *err);
+MUST_USE enum rc step_verify(struct step *step, struct err *err);
+MUST_USE enum rc step_judge(struct step *step, struct err *err);
+MUST_USE enum rc step_publish(struct step *step, struct err *err);
+MUST_USE enum rc step_clean(struct step *step, struct err *err);
+#endif

@@ -1,0 +1,51 @@
+/*
+ * stop.c - a reason that is set once, and an eventfd that wakes who waits.
+ */
+#include "work/stop.h"
+#include "base/fd.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum rc stop_init(struct stop *stop, struct err *err)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot make an eventfd: %s", strerror(errno));
+    *stop = (struct stop){.event_fd = fd};
+    return RC_OK;
+}
+
+void stop_release(struct stop *stop)
+{
+    fd_closep(&stop->event_fd);
+}
+
+void stop_ask(struct stop *stop, enum stop_reason reason)
+{
+    assert(reason != STOP_NONE);
+    int none = STOP_NONE;
+    if (!__atomic_compare_exchange_n(&stop->reason, &none, (int)reason, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST))
+        return;
+    const uint64_t one = 1;
+    ssize_t written = write(stop->event_fd, &one, sizeof one);
+    assert(written == sizeof one); /* A counter at zero has room. */
+}
+
+enum stop_reason stop_asked(const struct stop *stop)
+{
+    return (enum stop_reason)__atomic_load_n(&stop->reason, __ATOMIC_SEQ_CST);
+}
+
+void stop_reset(struct stop *stop)
+{
+    uint64_t count;
+    ssize_t got = read(stop->event_fd, &count, sizeof count);
+    assert(got == sizeof count || errno == EAGAIN);
+    __atomic_store_n(&stop->reason, STOP_NONE, __ATOMIC_SEQ_CST);
+}

@@ -1,0 +1,37 @@
+/*
+ * verification.h - what the checks found, and how it is told: certificate, feedback, result.
+ */
+#ifndef WORK_VERIFICATION_H
+#define WORK_VERIFICATION_H
+#include "core/feedback.h"
+#include "work/step.h"
+
+/* One check and what became of it. */
+struct check {
+    const char *name, *command;
+    enum verify_status status;
+    enum failure_category category;
+    int exit_code, signal;
+    int64_t duration_ms;
+    const char *line;    /* One line for people; NULL when it passed. */
+    const char *summary; /* For the agent; NULL when it passed. */
+    const char *report;  /* Artifact of the output, or NULL. */
+};
+
+enum { VERIFICATION_CHECKS_MAX = CONFIG_VERIFIERS_MAX };
+
+struct verification {
+    const char *base;
+    const char *tree_hash; /* NULL: the patch did not apply. */
+    struct check checks[VERIFICATION_CHECKS_MAX];
+    size_t count;
+};
+
+size_t verification_count(const struct verification *verification, enum verify_status status);
+/* "verified": there are checks and all passed; "unverifiable": there are none; else "failed". */
+const char *verification_verdict(const struct verification *verification);
+
+/* Stores the certificate, and the feedback when something failed; writes the result. */
+MUST_USE enum rc verification_tell(struct step *step, const struct verification *verification,
+                                   struct err *err);
+#endif

@@ -1,0 +1,36 @@
+/*
+ * worker.h - slots that lease step jobs, run them and report.
+ *
+ * A slot is a thread; one heartbeat thread renews all leases of the worker at once.
+ */
+#ifndef WORK_WORKER_H
+#define WORK_WORKER_H
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/rc.h"
+#include "work/port.h"
+
+struct worker; /* Owned by its starter. */
+
+struct worker_options {
+    struct port *port;
+    struct clock clock;
+    const char *name;       /* "node-1"; slots are "node-1/0", "node-1/1", ... */
+    int slots;              /* 1..256 */
+    const char *work_dir;   /* DATA/work: mirrors, worktrees; made when missing. */
+    const char *server_url; /* What agents see as DROVER_URL. */
+    int64_t lease_ms;       /* 15000 */
+    int64_t heartbeat_ms;   /* 5000 */
+};
+
+/* Removes what dead predecessors left under work_dir/runs of runs nobody holds is NOT done here:
+   worktrees are a cache that later steps reuse; the clean step removes them. */
+MUST_USE enum rc worker_start(const struct worker_options *options, struct worker **ret_worker,
+                              struct err *err);
+/* A hint from the server's events: the run's step should stop now, not at the next heartbeat. */
+void worker_cancel_run(struct worker *worker, const struct id *run_id);
+/* How many slots are busy, for metrics. */
+int worker_busy(struct worker *worker);
+/* Stops leasing, stops running steps (children get TERM, then KILL), releases their jobs, joins. */
+void worker_stop(struct worker *worker);
+#endif

@@ -1,0 +1,225 @@
+/*
+ * worktree.c - mirrors and checkouts.
+ *
+ * All git here runs on repositories that no agent can write to: the mirror, and clones before
+ * anything of the agent's was started in them.  Nothing is ever pruned from a mirror, since
+ * clones borrow its objects; only one thread at a time changes one.
+ */
+#include "work/worktree.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include <fcntl.h>
+#include <ftw.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FTW_FDS = 16, MARK_BYTES_MAX = 256 };
+
+const char *worktree_path(const struct step *step, const char *name)
+{
+    return arena_printf(step->arena, "%s/%s", step->run_dir, name);
+}
+
+void worktree_drop(const struct step *step, const char *path)
+{
+    struct err err = {0};
+    if (dir_remove(path, &err) != RC_OK)
+        LOG(LOG_WARN, "a part of the work directory stays behind for now",
+            LOG_STR("runId", step->input.run_id.text), LOG_STR("error", err.text));
+}
+
+/* --- mirror --- */
+
+static enum rc mirror_holds(struct step *step, const char *commit, bool *ret_holds, struct err *err)
+{
+    *ret_holds = false;
+    if (!commit || !file_exists(step->mirror))
+        return RC_OK;
+    struct git git = step_git(step);
+    const char *object = arena_printf(step->arena, "%s^{commit}", commit);
+    struct git_call ask = {.git_dir = step->mirror, .args = GIT_ARGS("cat-file", "-e", object)};
+    enum rc rc = git_run(&git, &ask, err);
+    *ret_holds = rc == RC_OK;
+    return rc == RC_IO ? RC_OK : rc; /* "No" and "broken" both ask for a fetch. */
+}
+
+static int drop_if_lock(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+    (void)status, (void)ftw;
+    if (type == FTW_F && text_ends(path, ".lock"))
+        (void)unlink(path);
+    return 0;
+}
+
+/* A git that was killed leaves its lock files.  We hold the mirror's own lock: nobody needs them. */
+static void drop_stale_locks(struct step *step)
+{
+    const char *refs = arena_printf(step->arena, "%s/refs", step->mirror);
+    (void)nftw(refs, drop_if_lock, FTW_FDS, FTW_PHYS);
+    (void)unlink(arena_printf(step->arena, "%s/packed-refs.lock", step->mirror));
+    (void)unlink(arena_printf(step->arena, "%s/shallow.lock", step->mirror));
+}
+
+static enum rc fetch(struct step *step, struct err *err)
+{
+    struct git git = step_git(step);
+    struct git_call call = {
+        .git_dir = step->mirror,
+        .args = GIT_ARGS("fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head",
+                         "origin", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"),
+        .origin = step->input.config.url,
+    };
+    return git_run(&git, &call, err);
+}
+
+static enum rc update_mirror(struct step *step, struct err *err)
+{
+    struct git git = step_git(step);
+    struct git_call init = {
+        .args = GIT_ARGS("init", "--quiet", "--bare", "--template=", "--", step->mirror)};
+    enum rc rc = git_run(&git, &init, err);
+    if (rc != RC_OK)
+        return rc;
+    rc = fetch(step, err);
+    if (rc == RC_IO) {
+        drop_stale_locks(step);
+        rc = fetch(step, err);
+    }
+    if (rc == RC_IO)
+        return step_fail(
+            step, rc, err,
+            (struct port_failure){.code = "repository_unreachable", .retryable = true});
+    return rc;
+}
+
+enum rc worktree_mirror(struct step *step, struct err *err)
+{
+    bool holds = false;
+    enum rc rc = mirror_holds(step, step->input.base_commit, &holds, err);
+    if (rc != RC_OK || holds)
+        return rc;
+    rc = dir_make(arena_printf(step->arena, "%s/mirrors", step->site->work_dir), 0700, err);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(fd_closep) int lock = -1;
+    struct git git = step_git(step);
+    rc = git_lock(&git, arena_printf(step->arena, "%s.lock", step->mirror), &lock, err);
+    return rc == RC_OK ? update_mirror(step, err) : rc;
+}
+
+/* --- base --- */
+
+enum rc worktree_base(struct step *step, const char **ret_commit, struct err *err)
+{
+    struct git git = step_git(step);
+    const struct step_input *input = &step->input;
+    if (input->base_commit) {
+        bool holds = false;
+        enum rc rc = mirror_holds(step, input->base_commit, &holds, err);
+        if (rc != RC_OK)
+            return rc;
+        if (holds) {
+            *ret_commit = input->base_commit;
+            return RC_OK;
+        }
+        rc = err_set(err, RC_NOT_FOUND, "NOT_FOUND", "The repository no longer has commit %.12s.",
+                     input->base_commit);
+        return step_fail(step, rc, err, (struct port_failure){.code = "base_commit_not_found"});
+    }
+    const char *ref = arena_printf(step->arena, "refs/heads/%s^{commit}", input->target_branch);
+    struct git_call ask = {
+        .git_dir = step->mirror,
+        .args = GIT_ARGS("rev-parse", "--verify", "--quiet", "--end-of-options", ref)};
+    enum rc rc = git_line(&git, &ask, step->arena, ret_commit, err);
+    if (rc != RC_IO)
+        return rc;
+    rc = err_set(err, RC_NOT_FOUND, "NOT_FOUND", "The repository has no branch %.200s.",
+                 input->target_branch);
+    return step_fail(step, rc, err, (struct port_failure){.code = "branch_not_found"});
+}
+
+/* --- checkouts --- */
+
+static enum rc clone(struct step *step, const struct checkout *checkout, struct err *err)
+{
+    struct git git = step_git(step);
+    struct git_call call = {.args = GIT_ARGS("clone", "--quiet", "--shared", "--no-checkout",
+                                             "--template=", "--config=user.name=drover",
+                                             "--config=user.email=drover@localhost",
+                                             "--config=gc.auto=0", "--", step->mirror,
+                                             checkout->dir)};
+    enum rc rc = git_run(&git, &call, err);
+    if (rc != RC_OK)
+        return rc;
+    struct git_call detach = {
+        .dir = checkout->dir,
+        .args = GIT_ARGS("checkout", "--quiet", "--detach", checkout->base, "--")};
+    struct git_call branch = {
+        .dir = checkout->dir,
+        .args = GIT_ARGS("checkout", "--quiet", "-B", checkout->branch, checkout->base, "--")};
+    return git_run(&git, checkout->branch ? &branch : &detach, err);
+}
+
+enum rc worktree_checkout(struct step *step, const struct checkout *checkout, struct err *err)
+{
+    enum rc rc = dir_remove(checkout->dir, err);
+    if (rc == RC_OK)
+        rc = dir_make(step->run_dir, 0700, err);
+    if (rc == RC_OK)
+        rc = clone(step, checkout, err);
+    if (rc != RC_OK || checkout->patch.len == 0)
+        return rc;
+    struct git git = step_git(step);
+    struct git_call apply = {.dir = checkout->dir,
+                             .args = GIT_ARGS("apply", "--index", "--whitespace=nowarn", "-"),
+                             .input = checkout->patch};
+    rc = git_run(&git, &apply, err);
+    return rc == RC_IO ? RC_CONFLICT : rc;
+}
+
+/* --- the agent's tree --- */
+
+static const char *mark_text(struct step *step, const char *base, const char *patch_sha256)
+{
+    return arena_printf(step->arena, "%s %s\n", base, patch_sha256 ? patch_sha256 : "-");
+}
+
+void worktree_unmark(struct step *step)
+{
+    (void)unlink(worktree_path(step, "tree.mark"));
+}
+
+enum rc worktree_mark(struct step *step, const char *base, const char *patch_sha256,
+                      struct err *err)
+{
+    const char *text = mark_text(step, base, patch_sha256);
+    return file_write_durable(worktree_path(step, "tree.mark"), text, strlen(text), 0600, err);
+}
+
+enum rc worktree_make(struct step *step, const char *base, struct err *err)
+{
+    CLEANUP(buf_release) struct buf patch;
+    buf_init(&patch, (size_t)step->input.config.limits.max_patch_bytes);
+    const char *sha256 = step->input.patch_sha256;
+    worktree_unmark(step);
+    enum rc rc = sha256 ? step_get(step, sha256, &patch, err) : RC_OK;
+    if (rc != RC_OK)
+        return rc;
+    struct checkout checkout = {.dir = worktree_path(step, "tree"),
+                                .base = base,
+                                .branch = step->input.branch,
+                                .patch = buf_str(&patch)};
+    rc = worktree_checkout(step, &checkout, err);
+    return rc == RC_OK ? worktree_mark(step, base, sha256, err) : rc;
+}
+
+enum rc worktree_keep_or_make(struct step *step, const char *base, struct err *err)
+{
+    CLEANUP(buf_release) struct buf mark;
+    buf_init(&mark, MARK_BYTES_MAX);
+    const char *wanted = mark_text(step, base, step->input.patch_sha256);
+    bool kept = file_exists(worktree_path(step, "tree")) &&
+                file_read(worktree_path(step, "tree.mark"), &mark, NULL) == RC_OK &&
+                text_same(buf_text(&mark), wanted);
+    return kept ? RC_OK : worktree_make(step, base, err);
+}

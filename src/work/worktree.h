@@ -1,0 +1,40 @@
+/*
+ * worktree.h - the mirror of a repository, and checkouts that borrow from it.
+ *
+ * A worktree is a cache: the truth is base commit + latest patch.  The agent's tree carries a
+ * mark that says which truth it shows; the mark goes away while an agent works in it, so a tree
+ * that a crash left half done is made anew.
+ */
+#ifndef WORK_WORKTREE_H
+#define WORK_WORKTREE_H
+#include "work/step.h"
+
+/* Makes or updates the mirror, unless it holds the base commit already. */
+MUST_USE enum rc worktree_mirror(struct step *step, struct err *err);
+
+/* The commit to work from: the given one, or the tip of the target branch. */
+MUST_USE enum rc worktree_base(struct step *step, const char **ret_commit, struct err *err);
+
+struct checkout {
+    const char *dir;    /* Removed first. */
+    const char *base;   /* Commit. */
+    const char *branch; /* Made at base; NULL: detached. */
+    struct str patch;   /* Applied to tree and index; may be empty. */
+};
+/* RC_CONFLICT: the patch does not apply. */
+MUST_USE enum rc worktree_checkout(struct step *step, const struct checkout *checkout,
+                                   struct err *err);
+
+/* The agent's tree at base + latest patch of the input, always made anew. */
+MUST_USE enum rc worktree_make(struct step *step, const char *base, struct err *err);
+/* The same, but kept if it is there and shows just that. */
+MUST_USE enum rc worktree_keep_or_make(struct step *step, const char *base, struct err *err);
+void worktree_unmark(struct step *step);
+MUST_USE enum rc worktree_mark(struct step *step, const char *base, const char *patch_sha256,
+                               struct err *err);
+
+/* Removes what is of no more use; the clean step takes what cannot be removed now. */
+void worktree_drop(const struct step *step, const char *path);
+
+const char *worktree_path(const struct step *step, const char *name); /* run_dir/name */
+#endif

@@ -1,0 +1,117 @@
+// git.mjs - tiny origins, and agents for them.
+//
+// An origin has answer.txt, which says 41, and test.sh, which wants 42.
+import { execFileSync } from 'node:child_process';
+import { closeSync, constants, cpSync, existsSync, mkdirSync, openSync, readFileSync, renameSync,
+    rmSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+
+const ENV = {
+    PATH: process.env.PATH,
+    HOME: '/nonexistent',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_AUTHOR_NAME: 'Origin',
+    GIT_AUTHOR_EMAIL: 'origin@example.org',
+    GIT_COMMITTER_NAME: 'Origin',
+    GIT_COMMITTER_EMAIL: 'origin@example.org',
+};
+
+export const FILES = {
+    'answer.txt': '41\n',
+    'test.sh': `grep -qx 42 answer.txt || {
+    echo "FAIL: answer.txt: expected 42, got $(cat answer.txt)"
+    exit 1
+}
+`,
+    'AGENTS.md': 'Answers are whole numbers.\n',
+};
+
+export function git(dir, ...args) {
+    return execFileSync('git', ['-C', dir, ...args], { env: ENV, encoding: 'utf8' }).trim();
+}
+
+export function refs(origin) {
+    const lines = git(origin, 'for-each-ref', '--format=%(refname) %(objectname)');
+    return Object.fromEntries(lines.split('\n').filter(Boolean).map((line) => line.split(' ')));
+}
+
+export function branches(origin) {
+    return Object.keys(refs(origin)).filter((ref) => ref.startsWith('refs/heads/drover/'));
+}
+
+// A bare repository under dir with one commit on main.
+export function makeOrigin(dir, name, files = FILES) {
+    const origin = join(dir, `${name}.git`);
+    const template = join(dir, '.template.git');
+    if (files === FILES && existsSync(template)) {
+        cpSync(template, origin, { recursive: true });
+        return origin;
+    }
+    commitAll(join(dir, `${name}.seed`), origin, files);
+    if (files === FILES) cpSync(origin, template, { recursive: true });
+    return origin;
+}
+
+function commitAll(seed, origin, files) {
+    mkdirSync(seed, { recursive: true });
+    git(seed, 'init', '--quiet', '--initial-branch=main');
+    for (const [path, text] of Object.entries(files)) {
+        mkdirSync(join(seed, path, '..'), { recursive: true });
+        writeFileSync(join(seed, path), text, { mode: path.endsWith('.sh') ? 0o755 : 0o644 });
+    }
+    git(seed, 'add', '--all');
+    git(seed, 'commit', '--quiet', '--message=first');
+    git(seed, 'clone', '--quiet', '--bare', seed, origin);
+    rmSync(seed, { recursive: true });
+}
+
+// One more commit on main of a bare repository, without a worktree.
+export function commitTo(origin, path, text) {
+    const hash = (args, input) =>
+        execFileSync('git', ['-C', origin, ...args], { env: ENV, input, encoding: 'utf8' }).trim();
+    const blob = hash(['hash-object', '-w', '--stdin'], text);
+    const files = `${hash(['ls-tree', 'main'])}\n100644 blob ${blob}\t${path}\n`;
+    const tree = hash(['mktree'], files);
+    const commit = hash(['commit-tree', tree, '-p', 'main', '-m', path]);
+    git(origin, 'update-ref', 'refs/heads/main', commit);
+}
+
+// From now on every git that opens the origin waits; the function it gives back lets them go on.
+export function holdOrigin(origin) {
+    const config = join(origin, 'config');
+    renameSync(config, `${config}.kept`);
+    execFileSync('mkfifo', [config]);
+    return () => {
+        renameSync(config, `${config}.fifo`);
+        renameSync(`${config}.kept`, config);
+        try {
+            const fd = openSync(`${config}.fifo`, constants.O_WRONLY | constants.O_NONBLOCK);
+            writeSync(fd, readFileSync(config));
+            closeSync(fd);
+        } catch (error) {
+            if (error.code !== 'ENXIO') throw error; // Nobody waits any more.
+        }
+    };
+}
+
+// Agents as shell text; they run in the worktree.
+export const done = (summary = 'done') =>
+    `printf '{"status":"success","summary":"${summary}"}' >"$DROVER_RESULT"\n`;
+export const gaveUp = (error) =>
+    `printf '{"status":"error","error":"${error}"}' >"$DROVER_RESULT"\n`;
+export const answers = (text) => `echo ${text} >answer.txt\n`;
+export const fixes = answers(42) + done('the answer is 42');
+// Prints one line of the agent's output stream.
+export const says = (record) => `printf '%s\\n' '${JSON.stringify(record)}'\n`;
+// Stays until it is killed, with children of its own, all of them deaf to TERM.
+export const staysWithChildren = (mark) => `trap '' TERM INT HUP
+sleep 3000.${mark} &
+(trap '' TERM; setsid sleep 3001.${mark} & sleep 3002.${mark}) &
+while :; do sleep 3003.${mark}; done
+`;
+export const stays = (mark) => `exec sleep 3000.${mark}\n`;
+// Goes on when the test opens the gate (gate.mjs): a directory where it runs, seen by the test.
+export const waits = (mark) => `mkdir -p gate-${mark}
+while [ ! -e gate-${mark}/open ]; do sleep 0.05; done
+rm -r gate-${mark}
+`;

@@ -1,0 +1,287 @@
+// server.mjs - a real server on a free port, in a directory of its own, and the calls tests make.
+//
+// Whatever happens, the exit of this process ends every server it started and removes the files.
+// DROVER_KEEP=1 leaves the directories, with server.log in them.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, openSync, closeSync, readFileSync, readdirSync, rmSync,
+    writeFileSync } from 'node:fs';
+import http from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { makeOrigin } from './git.mjs';
+import { request } from './http.mjs';
+import { isAlive } from './procs.mjs';
+import { openStream } from './sse.mjs';
+import { until } from './wait.mjs';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+export const BIN = process.env.DROVER_BIN ?? join(ROOT, 'build/drover');
+export const TERMINAL = ['completed', 'failed', 'cancelled', 'timed_out'];
+
+const servers = new Set();
+const directories = new Set();
+process.on('exit', () => {
+    for (const server of servers) server.killNow();
+    if (!process.env.DROVER_KEEP)
+        for (const dir of directories) rmSync(dir, { recursive: true, force: true });
+});
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => process.exit(1));
+
+export function makeDirectory() {
+    const dir = mkdtempSync(join(tmpdir(), 'e2e-'));
+    directories.add(dir);
+    return dir;
+}
+
+// An environment without what the caller's shell may say about drover.
+export function plainEnv(more = {}) {
+    const env = { ...process.env, ...more };
+    for (const name of ['DROVER_URL', 'DROVER_TOKEN', 'DROVER_DATA'])
+        if (!(name in more)) delete env[name];
+    return env;
+}
+
+// options: {dir, args, env}.  dir: where an earlier server of this file had its data.
+export async function start(options = {}) {
+    const server = new Server(options);
+    await server.start();
+    return server;
+}
+
+export class Server {
+    constructor({ dir = makeDirectory(), args = [], env = {} } = {}) {
+        this.dir = dir;
+        this.data = join(dir, 'data');
+        this.args = args;
+        this.env = env;
+    }
+
+    // Also again, on the same data, after stop() or crash().
+    async start() {
+        this.agent = new http.Agent({ keepAlive: true, maxSockets: 64 });
+        const log = openSync(join(this.dir, 'server.log'), 'a');
+        const args = ['serve', '--listen', '127.0.0.1:0', '--data', this.data, ...this.args];
+        this.child = spawn(BIN, args, { stdio: ['ignore', log, log], env: plainEnv(this.env) });
+        closeSync(log);
+        servers.add(this);
+        this.exit = new Promise((resolve) => {
+            this.child.on('error', (error) => resolve({ error: String(error) }));
+            this.child.on('exit', (code, signal) => resolve({ code, signal }));
+        });
+        let ended;
+        this.exit.then((how) => (ended = how));
+        await until('the server to be ready', async () => {
+            if (ended) throw new Error(`serve ended: ${JSON.stringify(ended)}\n${this.logTail()}`);
+            return this.#isReady();
+        });
+    }
+
+    async #isReady() {
+        const file = join(this.data, 'server.json');
+        const about = existsSync(file) ? parseOrNull(readFileSync(file, 'utf8')) : null;
+        if (about?.pid !== this.child.pid) return false; // Not there, or of the one before.
+        this.url = about.url;
+        this.token = readFileSync(join(this.data, 'admin.token'), 'utf8').trim();
+        const res = await request(`${this.url}/readyz`, { agent: false }).catch(() => null);
+        return res?.status === 200;
+    }
+
+    logTail() {
+        return readFileSync(join(this.dir, 'server.log'), 'utf8').slice(-3000);
+    }
+
+    // Ends it as an operator would; resolves with how it ended.
+    async stop() {
+        this.agent.destroy();
+        this.child.kill('SIGTERM');
+        const how = await this.exit;
+        servers.delete(this);
+        return how;
+    }
+
+    // As the power cord would.
+    async crash() {
+        this.child.kill('SIGKILL');
+        await this.exit;
+        servers.delete(this);
+        this.agent.destroy();
+    }
+
+    killNow() {
+        if (this.child?.pid && isAlive(this.child.pid)) process.kill(this.child.pid, 'SIGKILL');
+    }
+
+    // Stops it, removes everything; for after().
+    async discard() {
+        if (servers.has(this)) await this.stop();
+        if (process.env.DROVER_KEEP) return;
+        rmSync(this.dir, { recursive: true, force: true });
+        directories.delete(this.dir);
+    }
+
+    call(method, path, { body, headers = {}, token = this.token } = {}) {
+        const all = token === null ? headers : { authorization: `Bearer ${token}`, ...headers };
+        return request(this.url + path, { method, body, headers: all, agent: this.agent });
+    }
+
+    // The JSON of a call that must succeed.
+    async ok(method, path, body, headers) {
+        const res = await this.call(method, path, { body, headers });
+        const good = res.status >= 200 && res.status < 300;
+        assert.ok(good, `${method} ${path}: ${res.status} ${res.text}`);
+        return res.json;
+    }
+    get(path) {
+        return this.ok('GET', path);
+    }
+    post(path, body = {}, headers = {}) {
+        return this.ok('POST', path, body, headers);
+    }
+
+    stream(path, options = {}) {
+        return openStream(this.url + path, { token: this.token, ...options });
+    }
+
+    // Every item of a listing, page by page.
+    async list(path) {
+        const items = [];
+        let cursor = null;
+        do {
+            const separator = path.includes('?') ? '&' : '?';
+            const more = cursor ? `${separator}cursor=${encodeURIComponent(cursor)}` : '';
+            const page = await this.get(path + more);
+            items.push(...page.items);
+            assert.notEqual(page.cursor ?? undefined, cursor ?? null, 'the cursor does not move');
+            cursor = page.items.length > 0 ? page.cursor : null;
+        } while (cursor);
+        return items;
+    }
+
+    // Onboards a repository with an origin of its own; more is merged into its configuration.
+    async repository(name, agent, more = {}) {
+        const { files, ...config } = more;
+        const origin = makeOrigin(this.dir, name.replaceAll('/', '-'), files);
+        const document = {
+            url: origin,
+            agent: { command: ['/bin/sh', '-c', agent], adapter: 'ndjson' },
+            verify: [{ name: 'unit', command: 'sh test.sh', timeoutSeconds: 60 }],
+            ...config,
+        };
+        await this.configure(name, document);
+        return { name, origin, document };
+    }
+
+    configure(name, document) {
+        return this.ok('PUT', `/v1/repositories/${encodeURIComponent(name)}`, document);
+    }
+
+    // {taskId, runId, status}
+    submit(repository, more = {}, headers = {}) {
+        const body = { repository, description: 'Make the answer right.', ...more };
+        return this.post('/v1/tasks', body, headers);
+    }
+
+    task(id) {
+        return this.get(`/v1/tasks/${id}`);
+    }
+
+    run(id) {
+        return this.get(`/v1/runs/${id}`);
+    }
+
+    events(runId) {
+        return this.list(`/v1/runs/${runId}/events?limit=200`);
+    }
+
+    pullRequests(repository) {
+        return this.list(`/v1/pull-requests?repository=${encodeURIComponent(repository)}`);
+    }
+
+    // verb: approve or reject.
+    decide(approvalId, verb, body = {}) {
+        return this.call('POST', `/v1/approvals/${approvalId}/${verb}`, { body });
+    }
+
+    // Waits for one of the statuses; any other terminal one is an error at once.
+    untilTask(id, ...statuses) {
+        return this.#untilStatus(`task ${id}`, () => this.task(id), statuses);
+    }
+
+    untilRun(id, ...statuses) {
+        return this.#untilStatus(`run ${id}`, () => this.run(id), statuses);
+    }
+
+    #untilStatus(what, read, statuses) {
+        return until(`${what} to be ${statuses.join(' or ')}`, async (note) => {
+            const it = note(await read());
+            if (statuses.includes(it.status)) return it;
+            if (TERMINAL.includes(it.status))
+                assert.fail(`${what} is ${it.status}, not ${statuses}: ${JSON.stringify(it)}`);
+            return null;
+        });
+    }
+
+    // Submits and waits for the end.
+    async finish(repository, status, more = {}) {
+        const { taskId, runId } = await this.submit(repository, more);
+        const task = await this.untilTask(taskId, status);
+        return { taskId, runId, task, run: await this.run(runId) };
+    }
+
+    untilEvent(runId, type, pleases = () => true) {
+        return until(`${type} of run ${runId}`, async (note) => {
+            const events = await this.events(runId);
+            note(events.map((event) => event.type).slice(-10));
+            return events.find((event) => event.type === type && pleases(event));
+        });
+    }
+
+    // The directory gate-<mark> that an agent or a verifier waits at (git.mjs, waits()).
+    untilGate(mark) {
+        return until(`somebody at gate ${mark}`, () => this.#gate(mark));
+    }
+
+    async openGate(mark) {
+        writeFileSync(join(await this.untilGate(mark), 'open'), '');
+    }
+
+    #gate(mark) {
+        return findDirectory(join(this.data, 'work'), `gate-${mark}`);
+    }
+
+    // Opens the gate if somebody stands at it just now.
+    tryGate(mark) {
+        const gate = this.#gate(mark);
+        try {
+            if (gate) writeFileSync(join(gate, 'open'), '');
+        } catch (error) {
+            if (error.code !== 'ENOENT') throw error; // It has just gone through.
+        }
+    }
+}
+
+function findDirectory(dir, name) {
+    let entries;
+    try {
+        entries = readdirSync(dir, { withFileTypes: true });
+    } catch {
+        return null; // Removed while we look.
+    }
+    for (const entry of entries) {
+        if (!entry.isDirectory() || entry.name === '.git' || entry.name.endsWith('.git')) continue;
+        const path = join(dir, entry.name);
+        const found = entry.name === name ? path : findDirectory(path, name);
+        if (found) return found;
+    }
+    return null;
+}
+
+function parseOrNull(text) {
+    try {
+        return JSON.parse(text);
+    } catch {
+        return null;
+    }
+}

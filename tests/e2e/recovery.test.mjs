@@ -1,0 +1,247 @@
+// recovery.test.mjs - kill -9 the server at any moment: no task is lost, no PR is opened twice.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { assertHistory, typesOf } from './lib/cloudevents.mjs';
+import { branches, fixes, git, holdOrigin, refs, staysWithChildren, waits } from './lib/git.mjs';
+import { newMark, untilGone, untilRunning } from './lib/procs.mjs';
+import { BIN, makeDirectory, plainEnv, Server } from './lib/server.mjs';
+import { until } from './lib/wait.mjs';
+
+const ENDED_BADLY = ['failed', 'cancelled', 'timed_out'];
+const CRASHES = process.env.DROVER_LONG ? 12 : 4;
+
+// Gives the test a server of its own, to be killed as it likes.  Its leases would outlast the
+// test: what goes on after a restart was released, not expired.
+function withServer(name, body) {
+    it(name, async () => {
+        const dir = makeDirectory();
+        const config = join(dir, 'drover.yaml');
+        writeFileSync(config, 'lease: {leaseMs: 600000, heartbeatMs: 1000}\n');
+        const server = new Server({ dir, args: ['--workers', '4', '--config', config] });
+        try {
+            await server.start();
+            await body(server);
+        } finally {
+            await server.discard();
+        }
+    });
+}
+
+// Opens the gate whenever somebody stands at it, until the task has ended well.
+async function letThrough(server, mark, taskId) {
+    await until(`task ${taskId} to complete`, async (note) => {
+        const task = note(await server.task(taskId));
+        assert.ok(!ENDED_BADLY.includes(task.status), JSON.stringify(task));
+        if (task.status === 'completed') return true;
+        server.tryGate(mark);
+        return false;
+    });
+}
+
+// All that must hold whatever happened: one branch, one PR, a history without gaps.
+async function assertDoneOnce(server, { taskId, runId, repo }) {
+    const run = await server.run(runId);
+    assert.equal(run.status, 'completed');
+    assert.deepEqual(branches(repo.origin), [`refs/heads/${run.branch}`]);
+    assert.equal(git(repo.origin, 'show', `${run.branch}:answer.txt`), '42');
+    const prs = await server.pullRequests(repo.name);
+    assert.deepEqual(prs.map((pr) => [pr.number, pr.taskId]), [[1, taskId]]);
+    const pulls = Object.keys(refs(repo.origin)).filter((ref) => ref.startsWith('refs/pull/'));
+    assert.deepEqual(pulls, ['refs/pull/1/head']);
+    const events = await server.events(runId);
+    assertHistory(events);
+    const types = typesOf(events);
+    for (const once of ['agent.task.submitted', 'agent.pr.created', 'agent.run.completed'])
+        assert.equal(types.filter((type) => type === once).length, 1, once);
+    return events;
+}
+
+describe('after kill -9 of the server', { concurrency: 3 }, () => {
+    withServer('an agent at work is gone, and its run goes on at once', async (server) => {
+        const mark = newMark();
+        const agent = `sleep 3000.${mark} & ${waits(mark)}${fixes}`;
+        const repo = await server.repository('acme/agent', agent);
+        const { taskId, runId } = await server.submit(repo.name);
+        await server.untilGate(mark);
+        await untilRunning(`sleep 3000.${mark}`);
+        await server.crash();
+        await untilGone(mark);
+        await server.start();
+        await letThrough(server, mark, taskId);
+        const types = typesOf(await assertDoneOnce(server, { taskId, runId, repo }));
+        assert.ok(types.includes('agent.run.recovered'), 'the history tells about the loss');
+        assert.equal((await server.run(runId)).attempt, 1, 'a lost worker costs no attempt');
+        await untilGone(mark);
+    });
+
+    withServer('a verification is done again on the same patch', async (server) => {
+        const mark = newMark();
+        const verify = [{ name: 'slow', command: `${waits(mark)}sh test.sh` }];
+        const repo = await server.repository('acme/verify', fixes, { verify });
+        const { taskId, runId } = await server.submit(repo.name);
+        await server.untilGate(mark);
+        await server.crash();
+        await untilGone(mark);
+        await server.start();
+        await letThrough(server, mark, taskId);
+        const events = await assertDoneOnce(server, { taskId, runId, repo });
+        assert.equal(events.filter((e) => e.type === 'agent.patch.created').length, 1);
+    });
+
+    withServer('a pull request that was being opened is opened once', async (server) => {
+        const mark = newMark();
+        const repo = await server.repository('acme/publish', waits(mark) + fixes);
+        const { taskId, runId } = await server.submit(repo.name);
+        await server.untilGate(mark);
+        const release = holdOrigin(repo.origin);
+        await server.openGate(mark);
+        await server.untilRun(runId, 'creating_pr');
+        await untilRunning(repo.origin);
+        await server.crash();
+        release();
+        await server.start();
+        await letThrough(server, mark, taskId);
+        await assertDoneOnce(server, { taskId, runId, repo });
+        await untilGone(repo.origin);
+    });
+
+    withServer('a fetch that was under way is done again', async (server) => {
+        const repo = await server.repository('acme/fetch', fixes);
+        const release = holdOrigin(repo.origin);
+        const { taskId, runId } = await server.submit(repo.name);
+        await untilRunning(repo.origin);
+        await server.crash();
+        release();
+        await server.start();
+        await server.untilTask(taskId, 'completed');
+        await assertDoneOnce(server, { taskId, runId, repo });
+    });
+
+    withServer('a question and a deferred task still wait', async (server) => {
+        const limits = { maxActiveRuns: 1 };
+        const repo = await server.repository('acme/ask', fixes, { limits });
+        const first = await server.submit(repo.name, { riskLevel: 'high' });
+        await server.untilRun(first.runId, 'awaiting_approval');
+        const second = await server.submit(repo.name);
+        await server.untilTask(second.taskId, 'deferred');
+        await server.crash();
+        await server.start();
+        assert.equal((await server.run(first.runId)).status, 'awaiting_approval');
+        assert.equal((await server.task(second.taskId)).status, 'deferred');
+        const [question] = await server.list('/v1/approvals?status=pending');
+        await server.post(`/v1/approvals/${question.id}/approve`);
+        for (const { taskId } of [first, second]) await server.untilTask(taskId, 'completed');
+    });
+
+    withServer('a cancellation that was under way is carried out', async (server) => {
+        const mark = newMark();
+        const repo = await server.repository('acme/cancel', staysWithChildren(mark));
+        const { taskId } = await server.submit(repo.name);
+        await untilRunning(mark, 4);
+        await server.post(`/v1/tasks/${taskId}/cancel`, { reason: 'enough' });
+        await server.crash();
+        await server.start();
+        await server.untilTask(taskId, 'cancelled');
+        await untilGone(mark);
+    });
+
+    withServer('limits of time go on counting', async (server) => {
+        const mark = newMark();
+        const repo = await server.repository('acme/limit', staysWithChildren(mark),
+            { timeouts: { runMs: 3000 } });
+        const { taskId } = await server.submit(repo.name);
+        await untilRunning(mark, 4);
+        await server.crash();
+        await server.start();
+        await server.untilTask(taskId, 'timed_out');
+        await untilGone(mark);
+    });
+
+    withServer('every acknowledged task is done once, however often it dies', async (server) => {
+        const repos = [];
+        for (let i = 0; i < 4; i++) repos.push(await server.repository(`acme/storm-${i}`, fixes));
+        const tasks = [];
+        for (let i = 0; i < CRASHES; i++) {
+            const repo = repos[i % repos.length];
+            const ids = await server.submit(repo.name, {}, { 'idempotency-key': `storm-${i}` });
+            tasks.push({ ...ids, repo });
+            await sleep(Math.random() * 300); // Any moment is a good one to die.
+            await server.crash();
+            await server.start();
+        }
+        for (const { taskId } of tasks) await server.untilTask(taskId, 'completed');
+        for (const { taskId, runId, repo } of tasks) {
+            const prs = (await server.list('/v1/pull-requests?limit=200'))
+                .filter((pr) => pr.taskId === taskId);
+            assert.equal(prs.length, 1);
+            const { branch } = await server.run(runId);
+            assert.equal(git(repo.origin, 'show', `${branch}:answer.txt`), '42');
+            assertHistory(await server.events(runId));
+        }
+        for (const repo of repos) {
+            const mine = tasks.filter((task) => task.repo === repo).length;
+            assert.equal(branches(repo.origin).length, mine);
+        }
+    });
+});
+
+describe('SIGTERM', { concurrency: 3 }, () => {
+    withServer('ends all within 10 s, and the run goes on later', async (server) => {
+        const mark = newMark();
+        const repo = await server.repository('acme/term',
+            `trap '' TERM; sleep 3000.${mark} & ${waits(mark)}${fixes}`);
+        const { taskId, runId } = await server.submit(repo.name);
+        await server.untilGate(mark);
+        const stream = await server.stream(`/v1/runs/${runId}/stream`);
+        await stream.next();
+        const waiting = server.post('/v1/jobs/lease',
+            { queues: ['nothing'], worker: 'w', max: 1, waitMs: 30_000, leaseMs: 1000 })
+            .catch(() => ({ jobs: [] }));
+        const began = Date.now();
+        const how = await server.stop();
+        assert.ok(Date.now() - began < 10_000, `took ${Date.now() - began} ms`);
+        assert.deepEqual(how, { code: 0, signal: null });
+        await stream.all();
+        assert.deepEqual((await waiting).jobs, []);
+        await untilGone(mark);
+        await server.start();
+        await letThrough(server, mark, taskId);
+        await assertDoneOnce(server, { taskId, runId, repo });
+        assert.equal((await server.run(runId)).attempt, 1, 'a stopped server costs no attempt');
+    });
+
+    withServer('ends a server that has nothing to do at once', async (server) => {
+        const began = Date.now();
+        assert.deepEqual(await server.stop(), { code: 0, signal: null });
+        assert.ok(Date.now() - began < 5000);
+        await server.start();
+    });
+});
+
+describe('a data directory', { concurrency: 3 }, () => {
+    withServer('belongs to one server: a second one is refused', async (server) => {
+        const second = spawnSync(BIN, ['serve', '--listen', '127.0.0.1:0', '--data', server.data],
+            { encoding: 'utf8', env: plainEnv(), timeout: 20_000 });
+        assert.equal(second.signal, null, 'it ended by itself');
+        assert.notEqual(second.status, 0);
+        assert.match(second.stdout + second.stderr, /already|in use|another|lock/i);
+        assert.ok((second.stdout + second.stderr).includes(server.data), 'it names the directory');
+        assert.equal((await server.call('GET', '/healthz')).status, 200);
+        const repo = await server.repository('acme/first', fixes);
+        await server.finish(repo.name, 'completed');
+    });
+
+    withServer('keeps its token, readable by its owner only, over a restart', async (server) => {
+        const file = join(server.data, 'admin.token');
+        assert.equal(statSync(file).mode & 0o777, 0o600);
+        const before = server.token;
+        await server.stop();
+        await server.start();
+        assert.equal(server.token, before);
+        await server.get('/v1/tasks');
+    });
+});

@@ -1,0 +1,343 @@
+/*
+ * model.c - see model.h.
+ *
+ * Held after every step:
+ *   - a run's events are numbered 1, 2, 3 ... and its status changes follow the table
+ *   - the row of a run says what its events say
+ *   - a run that is not finished has exactly one thing that moves it on
+ *   - an epoch grows by one at every claim; no report of another epoch is ever taken
+ *   - no job is completed twice, no run opens two pull requests
+ *   - the limits on active runs hold
+ */
+#include "tests/sim/model.h"
+#include "base/mem.h"
+#include "control/doctor.h"
+#include "control/jobs.h"
+#include "core/event_types.h"
+#include "store/approvals.h"
+#include "store/events.h"
+#include "store/runs.h"
+#include <string.h>
+
+enum { MAP_BITS_MIN = 12, TOUCHED_MAX = 4096, PAGE = 1000 };
+
+struct run_fact {
+    struct id id, repository_id;
+    enum run_status status;
+    int64_t seq;
+    int pull_requests;
+};
+struct job_fact {
+    struct id id;
+    int64_t epoch;
+    bool completed;
+};
+
+/* Ids to facts: open addressing, grows, never shrinks. */
+struct map {
+    unsigned char *facts;
+    size_t each, count, room;
+};
+
+struct model {
+    struct world *world;
+    struct map runs, jobs;
+    int64_t seq;
+    struct model_stats stats;
+    struct id touched[TOUCHED_MAX];
+    size_t touched_count;
+    int64_t active; /* By the events. */
+};
+
+/* ---- the map ---------------------------------------------------------------------------- */
+
+static void *map_slot(const struct map *map, const struct id *id)
+{
+    uint64_t hash = 1469598103934665603u;
+    for (const char *c = id->text; *c != '\0'; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    for (size_t i = hash & (map->room - 1);; i = (i + 1) & (map->room - 1)) {
+        struct id *key = (struct id *)(void *)(map->facts + i * map->each);
+        if (id_is_none(key) || id_same(key, id))
+            return key;
+    }
+}
+
+static void map_grow(struct map *map)
+{
+    struct map larger = {.each = map->each, .count = map->count};
+    larger.room = map->room ? 2 * map->room : 1u << MAP_BITS_MIN;
+    larger.facts = mem_array(larger.room, map->each);
+    for (size_t i = 0; i < map->room; i++) {
+        const struct id *key = (const struct id *)(void *)(map->facts + i * map->each);
+        if (!id_is_none(key))
+            memcpy(map_slot(&larger, key), key, map->each);
+    }
+    mem_free(map->facts);
+    *map = larger;
+}
+
+/* The fact of this id, zeroed but for the id when it is new. */
+static void *map_at(struct map *map, const struct id *id)
+{
+    if (2 * map->count >= map->room)
+        map_grow(map);
+    struct id *slot = map_slot(map, id);
+    if (id_is_none(slot)) {
+        *slot = *id;
+        map->count++;
+    }
+    return slot;
+}
+
+/* ---- answers ---------------------------------------------------------------------------- */
+
+static void check_leases(struct model *model, const struct cmd_lease *lease)
+{
+    for (size_t i = 0; i < lease->job_count; i++) {
+        const struct job_row *row = &lease->jobs[i];
+        struct job_fact *job = map_at(&model->jobs, &row->id);
+        if (row->life.epoch != job->epoch + 1)
+            world_broken(model->world, "job %s was leased with epoch %lld after %lld",
+                         row->id.text, (long long)row->life.epoch, (long long)job->epoch);
+        if (job->completed)
+            world_broken(model->world, "job %s was leased after its end", row->id.text);
+        job->epoch = row->life.epoch;
+        model->stats.leases++;
+    }
+}
+
+static void check_report(struct model *model, const struct job_ref *ref,
+                         const struct job_answer *answer, bool complete)
+{
+    struct job_fact *job = map_at(&model->jobs, &ref->id);
+    if (!answer->ok) {
+        model->stats.stale++;
+        return;
+    }
+    if (ref->epoch != job->epoch)
+        world_broken(model->world, "a report with epoch %lld of job %s was taken; it is at %lld",
+                     (long long)ref->epoch, ref->id.text, (long long)job->epoch);
+    if (complete) {
+        model->stats.completions += !job->completed;
+        job->completed = true;
+    }
+}
+
+void model_answered(struct model *model, const struct command *command)
+{
+    if (command->rc != RC_OK)
+        return;
+    const char *name = command->ops->name;
+    if (strcmp(name, "lease") == 0) {
+        check_leases(model, (const struct cmd_lease *)command);
+    } else if (strcmp(name, "complete") == 0) {
+        const struct cmd_complete *cmd = (const struct cmd_complete *)command;
+        for (size_t i = 0; i < cmd->count; i++)
+            check_report(model, &cmd->jobs[i].ref, &cmd->answers[i], true);
+    } else if (strcmp(name, "fail") == 0) {
+        const struct cmd_fail *cmd = (const struct cmd_fail *)command;
+        for (size_t i = 0; i < cmd->count; i++)
+            check_report(model, &cmd->jobs[i].ref, &cmd->answers[i], false);
+    }
+}
+
+/* ---- the log ---------------------------------------------------------------------------- */
+
+static bool is_legal(enum run_status from, enum run_status to)
+{
+    for (int event = 0; event < RUN_EV_COUNT; event++) {
+        enum run_status next;
+        if (run_step(from, (enum run_event)event, &next) == RC_OK && next == to)
+            return true;
+    }
+    return false;
+}
+
+static void change_status(struct model *model, struct run_fact *run, const struct event *event)
+{
+    CLEANUP(js_freep) struct js *data = NULL;
+    enum run_status from, to;
+    if (js_parse(event->data.at, event->data.len, &data, NULL) != RC_OK ||
+        !run_status_parse(js_get_str(data, "fromStatus", ""), &from) ||
+        !run_status_parse(js_get_str(data, "toStatus", ""), &to))
+        world_broken(model->world, "run %s has a status change that cannot be read", run->id.text);
+    if (from != run->status || !is_legal(from, to))
+        world_broken(model->world, "run %s went from %s to %s while it was %s", run->id.text,
+                     run_status_name(from), run_status_name(to), run_status_name(run->status));
+    model->active += run_is_active(to) - run_is_active(from);
+    run->status = to;
+    if (run_is_terminal(to)) {
+        model->stats.ended++;
+        model->stats.by_end[to - RUN_COMPLETED]++;
+    }
+}
+
+static void touch(struct model *model, const struct id *run_id)
+{
+    for (size_t i = 0; i < model->touched_count; i++)
+        if (id_same(&model->touched[i], run_id))
+            return;
+    if (model->touched_count < TOUCHED_MAX)
+        model->touched[model->touched_count++] = *run_id;
+}
+
+static void take_event(struct model *model, const struct event *event)
+{
+    model->seq = event->seq;
+    model->stats.events++;
+    if (id_is_none(&event->run_id))
+        return;
+    struct run_fact *run = map_at(&model->runs, &event->run_id);
+    if (event->run_seq != run->seq + 1)
+        world_broken(model->world, "run %s has event %lld after %lld", run->id.text,
+                     (long long)event->run_seq, (long long)run->seq);
+    run->seq = event->run_seq;
+    touch(model, &run->id);
+    if (strcmp(event->type, EV_RUN_QUEUED) == 0)
+        model->stats.runs++;
+    else if (strcmp(event->type, EV_RUN_STATUS_CHANGED) == 0)
+        change_status(model, run, event);
+    else if (strcmp(event->type, EV_PR_CREATED) == 0 && ++run->pull_requests > 1)
+        world_broken(model->world, "run %s opened two pull requests", run->id.text);
+    model->stats.pull_requests += strcmp(event->type, EV_PR_CREATED) == 0;
+}
+
+/* ---- the rows --------------------------------------------------------------------------- */
+
+static size_t count_movers(struct model *model, const struct run_row *row, struct arena *arena,
+                           bool *ret_named)
+{
+    struct db *db = store_writer(model->world->store);
+    struct job_filter of_run = {.run_id = row->id, .state = -1, .limit = 200};
+    struct approval_filter open = {.run_id = row->id, .status = "pending", .limit = 10};
+    struct job_row *jobs;
+    struct approval_row *questions;
+    size_t job_count, question_count;
+    if (jobs_list(db, &of_run, arena, &jobs, &job_count, NULL) != RC_OK ||
+        approvals_list(db, &open, arena, &questions, &question_count, NULL) != RC_OK)
+        world_broken(model->world, "the store does not answer");
+    size_t movers = question_count;
+    *ret_named = question_count > 0;
+    for (size_t i = 0; i < job_count; i++) {
+        if (job_is_settled(jobs[i].life.state) || strcmp(jobs[i].type, "clean") == 0)
+            continue;
+        movers++;
+        *ret_named |= id_same(&jobs[i].id, &row->job_id);
+    }
+    return movers;
+}
+
+static void check_run(struct model *model, const struct id *run_id, struct arena *arena)
+{
+    const struct run_fact *fact = map_at(&model->runs, run_id);
+    struct run_row row;
+    struct err err = {0};
+    if (runs_get(store_writer(model->world->store), run_id, arena, &row, &err) != RC_OK)
+        world_broken(model->world, "run %s cannot be read: %s", run_id->text, err.text);
+    if (row.status != fact->status || row.event_seq != fact->seq)
+        world_broken(model->world, "run %s is %s at %lld; its events say %s at %lld",
+                     run_id->text, run_status_name(row.status), (long long)row.event_seq,
+                     run_status_name(fact->status), (long long)fact->seq);
+    bool named;
+    size_t movers = count_movers(model, &row, arena, &named);
+    size_t want = run_is_active(row.status) ? 1 : 0;
+    if (movers != want || (want == 1 && !named))
+        world_broken(model->world, "run %s is %s and has %zu things that move it", run_id->text,
+                     run_status_name(row.status), movers);
+}
+
+static void check_limits(struct model *model, struct arena *arena)
+{
+    struct active_row *rows;
+    size_t count;
+    if (runs_active(store_writer(model->world->store), arena, &rows, &count, NULL) != RC_OK)
+        world_broken(model->world, "the store does not answer");
+    int64_t total = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t here = 0;
+        for (size_t k = 0; k < count; k++)
+            if (id_same(&rows[i].repository_id, &rows[k].repository_id))
+                here += rows[k].count;
+        if (here > SIM_REPOSITORY_MAX)
+            world_broken(model->world, "%lld runs are active in one repository", (long long)here);
+        total += rows[i].count;
+    }
+    if (total > SIM_SYSTEM_MAX || total != model->active)
+        world_broken(model->world, "%lld runs are active, by the events %lld", (long long)total,
+                     (long long)model->active);
+}
+
+void model_look(struct model *model)
+{
+    struct arena arena = {0};
+    struct db *db = store_writer(model->world->store);
+    size_t count;
+    do {
+        struct event_filter filter = {.after_seq = model->seq, .limit = PAGE};
+        struct event *events;
+        if (events_list(db, &filter, &arena, &events, &count, NULL) != RC_OK)
+            world_broken(model->world, "the log cannot be read");
+        for (size_t i = 0; i < count; i++)
+            take_event(model, &events[i]);
+    } while (count == PAGE);
+    for (size_t i = 0; i < model->touched_count; i++)
+        check_run(model, &model->touched[i], &arena);
+    if (model->touched_count > 0)
+        check_limits(model, &arena);
+    model->touched_count = 0;
+    arena_release(&arena);
+}
+
+void model_look_at_the_end(struct model *model)
+{
+    struct world *world = model->world;
+    struct arena arena = {0};
+    struct db *db = store_writer(world->store);
+    struct doctor_report report;
+    struct err err = {0};
+    if (model_open_runs(model) != 0)
+        world_broken(world, "%lld runs were stranded", (long long)model_open_runs(model));
+    if (doctor_examine(db, &arena, &report, &err) != RC_OK)
+        world_broken(world, "the doctor cannot look: %s", err.text);
+    for (size_t i = 0; i < report.check_count; i++)
+        if (report.checks[i].bad > 0)
+            world_broken(world, "%s: %s", report.checks[i].name, report.checks[i].first);
+    struct queue_counts *queues;
+    size_t count;
+    if (jobs_count(db, &arena, &queues, &count, &err) != RC_OK)
+        world_broken(world, "the store does not answer: %s", err.text);
+    for (size_t i = 0; i < count; i++)
+        for (int state = 0; state < JOB_STATE_COUNT; state++)
+            if (!job_is_settled((enum job_state)state) && queues[i].by_state[state] > 0)
+                world_broken(world, "%lld jobs of %s are still %s",
+                             (long long)queues[i].by_state[state], queues[i].queue,
+                             job_state_name((enum job_state)state));
+    arena_release(&arena);
+}
+
+int64_t model_open_runs(const struct model *model)
+{
+    return model->stats.runs - model->stats.ended;
+}
+
+void model_stats(const struct model *model, struct model_stats *ret_stats)
+{
+    *ret_stats = model->stats;
+}
+
+struct model *model_new(struct world *world)
+{
+    struct model *model = mem_alloc(sizeof(*model));
+    model->world = world;
+    model->runs.each = sizeof(struct run_fact);
+    model->jobs.each = sizeof(struct job_fact);
+    return model;
+}
+
+void model_free(struct model *model)
+{
+    mem_free(model->runs.facts);
+    mem_free(model->jobs.facts);
+    mem_free(model);
+}

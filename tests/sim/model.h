@@ -1,0 +1,34 @@
+/*
+ * model.h - what must be true after every step, kept beside the store in plain memory.
+ *
+ * The model learns of the world only through what clients and the log can see: answers and events.
+ * It then holds the rows against it.
+ */
+#ifndef TESTS_SIM_MODEL_H
+#define TESTS_SIM_MODEL_H
+#include "control/command.h"
+#include "tests/sim/world.h"
+
+#define SIM_NODE "node-1"
+enum {
+    SIM_REPOSITORIES = 6,
+    SIM_REPOSITORY_MAX = 3, /* maxActiveRuns of each */
+    SIM_SYSTEM_MAX = 12
+};
+
+struct model_stats {
+    int64_t runs, ended, events, leases, completions, stale, pull_requests;
+    int64_t by_end[4]; /* completed, failed, cancelled, timed_out */
+};
+
+struct model *model_new(struct world *world);
+void model_free(struct model *model);
+/* A command was committed: leases and reports are held against what is known. */
+void model_answered(struct model *model, const struct command *command);
+/* Reads on in the log and checks every run that it speaks of. */
+void model_look(struct model *model);
+/* Nothing may be left: every run finished, every job settled, the doctor content. */
+void model_look_at_the_end(struct model *model);
+int64_t model_open_runs(const struct model *model);
+void model_stats(const struct model *model, struct model_stats *ret_stats);
+#endif

@@ -1,0 +1,153 @@
+/*
+ * people.c - those who want something of the server.
+ */
+#include "tests/sim/people.h"
+#include "control/repositories.h"
+#include "control/tasks.h"
+#include "store/approvals.h"
+#include "tests/sim/model.h"
+#include <stdio.h>
+
+static int64_t submitted, tasks_wanted;
+static char names[SIM_REPOSITORIES][32];
+
+static void on_onboarded(struct world *world, void *who, int64_t what, struct command *command)
+{
+    (void)who;
+    (void)what;
+    if (command->rc != RC_OK)
+        world_broken(world, "a repository was refused: %s", command->err.text);
+}
+
+static void onboard(struct world *world, size_t i)
+{
+    struct cmd_repository_put *put = cmd_repository_put_new();
+    snprintf(names[i], sizeof(names[i]), "acme/repo-%zu", i);
+    put->name = names[i];
+    put->config = str_of(arena_printf(
+        &put->base.arena,
+        "{\"url\":\"/srv/x.git\",\"agent\":{\"command\":[\"./a\"]},"
+        "\"limits\":{\"maxActiveRuns\":%d},\"policy\":{\"approval\":\"%s\"},"
+        "\"timeouts\":{\"runMs\":600000,\"queueMs\":%d,\"approvalMs\":60000,\"cancelMs\":20000}}",
+        SIM_REPOSITORY_MAX, i % 3 == 0 ? "always" : "auto", i % 2 == 0 ? 3600000 : 0));
+    world_send(world, &put->base, on_onboarded, NULL, 0);
+}
+
+/* ---- tasks ------------------------------------------------------------------------------ */
+
+static void cancel(struct world *world, const struct id *task_id);
+static void retry(struct world *world, const struct id *task_id);
+
+static void ignore(struct world *world, void *who, int64_t what, struct command *command)
+{
+    (void)who;
+    (void)what;
+    bool fine = command->rc == RC_OK || command->rc == RC_CONFLICT;
+    if (!fine)
+        world_broken(world, "%s: %s", command->ops->name, command->err.text);
+}
+
+static void on_submitted(struct world *world, void *who, int64_t what, struct command *command)
+{
+    const struct cmd_submit *cmd = (const struct cmd_submit *)command;
+    (void)who;
+    (void)what;
+    if (command->rc != RC_OK && command->rc != RC_DENIED)
+        world_broken(world, "a task was refused: %s", command->err.text);
+    if (command->rc != RC_OK)
+        return;
+    if (world_chance(world, 150))
+        cancel(world, &cmd->task_id);
+    if (world_chance(world, 150))
+        retry(world, &cmd->task_id);
+}
+
+static struct cmd_submit *task(int64_t number, unsigned kind)
+{
+    struct cmd_submit *cmd = cmd_submit_new();
+    cmd->repository = names[(size_t)number % SIM_REPOSITORIES];
+    cmd->description = "Mend it";
+    cmd->priority = (int64_t)(kind % 5) * 50;
+    cmd->risk = (enum risk)(kind / 5 % RISK_COUNT);
+    cmd->mode = (enum mode)(kind / 15 % MODE_COUNT);
+    cmd->idempotency_key = arena_printf(&cmd->base.arena, "task-%lld", (long long)number);
+    cmd->body_sha256 = cmd->idempotency_key;
+    return cmd;
+}
+
+static void submit(struct world *world, void *who, int64_t what)
+{
+    (void)who;
+    (void)what;
+    if (submitted == tasks_wanted)
+        return;
+    unsigned kind = (unsigned)world_between(world, 0, 44);
+    int64_t number = submitted++;
+    world_send(world, &task(number, kind)->base, on_submitted, NULL, 0);
+    if (world_chance(world, 100)) /* Not sure that it arrived: the same once more. */
+        world_send(world, &task(number, kind)->base, on_submitted, NULL, 0);
+    world_after(world, world_between(world, 0, 4 * US_PER_SECOND), submit, NULL, 0);
+}
+
+static void cancel(struct world *world, const struct id *task_id)
+{
+    struct cmd_cancel *cmd = cmd_cancel_new();
+    cmd->task_id = *task_id;
+    world_send(world, &cmd->base, ignore, NULL, 0);
+}
+
+static void retry(struct world *world, const struct id *task_id)
+{
+    struct cmd_retry *cmd = cmd_retry_new();
+    cmd->task_id = *task_id;
+    world_send(world, &cmd->base, ignore, NULL, 0);
+}
+
+/* ---- the person who decides ------------------------------------------------------------- */
+
+static void decide(struct world *world, void *who, int64_t what)
+{
+    (void)who;
+    (void)what;
+    struct arena arena = {0};
+    struct approval_filter filter = {.status = "pending", .limit = 20};
+    struct approval_row *rows;
+    size_t count;
+    if (approvals_list(store_writer(world->store), &filter, &arena, &rows, &count, NULL) != RC_OK)
+        world_broken(world, "the approvals cannot be read");
+    for (size_t i = 0; i < count; i++) {
+        if (world_chance(world, 500))
+            continue;
+        struct cmd_decide *cmd = cmd_decide_new();
+        cmd->approval_id = rows[i].id;
+        cmd->approve = world_chance(world, 800);
+        world_send(world, &cmd->base, ignore, NULL, 0);
+    }
+    arena_release(&arena);
+    world_after(world, world_between(world, US_PER_SECOND, 20 * US_PER_SECOND), decide, NULL, 0);
+}
+
+static void begin(struct world *world, void *who, int64_t what)
+{
+    (void)who;
+    (void)what;
+    struct faults faults = world->faults;
+    world->faults = (struct faults){0}; /* Onboarding is not what is tested here. */
+    for (size_t i = 0; i < SIM_REPOSITORIES; i++)
+        onboard(world, i);
+    world->faults = faults;
+    world_after(world, US_PER_SECOND, submit, NULL, 0);
+    world_after(world, US_PER_SECOND, decide, NULL, 0);
+}
+
+void people_start(struct world *world, int64_t tasks_max)
+{
+    submitted = 0;
+    tasks_wanted = tasks_max;
+    world_after(world, 0, begin, NULL, 0);
+}
+
+int64_t people_submitted(void)
+{
+    return submitted;
+}

@@ -1,0 +1,304 @@
+/*
+ * world.c - see world.h.
+ */
+#include "tests/sim/world.h"
+#include "base/mem.h"
+#include "control/due.h"
+#include "tests/sim/model.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct appointment {
+    int64_t at_us, seq;
+    happening *happen;
+    void *who;
+    int64_t what;
+};
+
+/* A command under way: what to do with its answer. */
+struct parcel {
+    struct world *world;
+    struct command *command;
+    answered *on_answer;
+    void *who;
+    int64_t what;
+    bool lose_answer;
+};
+
+_Noreturn void world_broken(const struct world *world, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    fprintf(stderr, "\nBROKEN at step %lld of seed %llu: ", (long long)world->steps,
+            (unsigned long long)world->seed);
+    vfprintf(stderr, fmt, args);
+    fprintf(stderr, "\n");
+    va_end(args);
+    exit(1);
+}
+
+int64_t world_server_now(const struct world *world)
+{
+    return world->mono_us + world->skew_us;
+}
+
+bool world_chance(struct world *world, unsigned per_thousand)
+{
+    return dice_below(&world->dice, 1000) < per_thousand;
+}
+
+int64_t world_between(struct world *world, int64_t low, int64_t high)
+{
+    return low + (int64_t)dice_below(&world->dice, (uint64_t)(high - low + 1));
+}
+
+/* ---- the agenda ------------------------------------------------------------------------- */
+
+static bool is_before(const struct appointment *a, const struct appointment *b)
+{
+    return a->at_us != b->at_us ? a->at_us < b->at_us : a->seq < b->seq;
+}
+
+static void swap(struct appointment *a, struct appointment *b)
+{
+    struct appointment kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+void world_after(struct world *world, int64_t delay_us, happening *happen, void *who, int64_t what)
+{
+    if (world->agenda_count == world->agenda_room) {
+        world->agenda_room = world->agenda_room ? 2 * world->agenda_room : 1024;
+        world->agenda =
+            mem_grow(world->agenda, world->agenda_room * sizeof(struct appointment));
+    }
+    size_t i = world->agenda_count++;
+    world->agenda[i] = (struct appointment){world->mono_us + delay_us, world->agenda_seq++, happen,
+                                            who, what};
+    while (i > 0 && is_before(&world->agenda[i], &world->agenda[(i - 1) / 2])) {
+        swap(&world->agenda[i], &world->agenda[(i - 1) / 2]);
+        i = (i - 1) / 2;
+    }
+}
+
+static struct appointment next_appointment(struct world *world)
+{
+    struct appointment first = world->agenda[0];
+    world->agenda[0] = world->agenda[--world->agenda_count];
+    size_t i = 0;
+    for (;;) {
+        size_t least = i, left = 2 * i + 1, right = left + 1;
+        if (left < world->agenda_count && is_before(&world->agenda[left], &world->agenda[least]))
+            least = left;
+        if (right < world->agenda_count && is_before(&world->agenda[right], &world->agenda[least]))
+            least = right;
+        if (least == i)
+            return first;
+        swap(&world->agenda[i], &world->agenda[least]);
+        i = least;
+    }
+}
+
+bool world_step(struct world *world)
+{
+    if (world->agenda_count == 0)
+        return false;
+    struct appointment next = next_appointment(world);
+    world->mono_us = next.at_us;
+    world->steps++;
+    next.happen(world, next.who, next.what);
+    return true;
+}
+
+/* ---- messages --------------------------------------------------------------------------- */
+
+static int64_t latency_us(struct world *world)
+{
+    int64_t quick = world_between(world, 100, 3000);
+    return world_chance(world, world->faults.slow) ? world_between(world, 0, 20 * US_PER_SECOND)
+                                                   : quick;
+}
+
+static void drop(struct parcel *parcel)
+{
+    command_free(parcel->command);
+    mem_free(parcel);
+}
+
+static void deliver_answer(struct world *world, void *who, int64_t what)
+{
+    struct parcel *parcel = who;
+    (void)what;
+    parcel->on_answer(world, parcel->who, parcel->what, parcel->command);
+    drop(parcel);
+}
+
+/* On the committer's round: the commit has happened, the model may look. */
+static void on_done(struct command *command)
+{
+    struct parcel *parcel = command->owner;
+    struct world *world = parcel->world;
+    model_answered(world->model, command);
+    if (parcel->lose_answer || world->crashing) {
+        world->lost++;
+        drop(parcel);
+        return;
+    }
+    world_after(world, latency_us(world), deliver_answer, parcel, 0);
+}
+
+static void do_round(struct world *world, void *who, int64_t what)
+{
+    (void)who;
+    (void)what;
+    world->round_pending = false;
+    while (committer_round(world->committer)) {
+    }
+    model_look(world->model);
+}
+
+/* What arrives close together shares a batch. */
+static void want_round(struct world *world)
+{
+    if (world->round_pending)
+        return;
+    world->round_pending = true;
+    world_after(world, world_between(world, 0, 500), do_round, NULL, 0);
+}
+
+static void deliver_request(struct world *world, void *who, int64_t what)
+{
+    struct parcel *parcel = who;
+    (void)what;
+    parcel->command->done = on_done;
+    parcel->command->owner = parcel;
+    if (committer_post(world->committer, parcel->command) != RC_OK) {
+        drop(parcel);
+        return;
+    }
+    want_round(world);
+}
+
+void world_send(struct world *world, struct command *command, answered *on_answer, void *who,
+                int64_t what)
+{
+    struct parcel *parcel = mem_alloc(sizeof(*parcel));
+    *parcel = (struct parcel){world, command, on_answer, who, what, false};
+    if (world_chance(world, world->faults.lose_request)) {
+        world->lost++;
+        drop(parcel);
+        return;
+    }
+    parcel->lose_answer = world_chance(world, world->faults.lose_answer);
+    world_after(world, latency_us(world), deliver_request, parcel, 0);
+}
+
+/* ---- the server ------------------------------------------------------------------------- */
+
+static int64_t server_clock(void *ctx)
+{
+    return world_server_now(ctx);
+}
+
+static void start_server(struct world *world)
+{
+    struct committer_options options = {
+        .store = world->store,
+        .clock = {server_clock, world},
+        .dice = dice_seeded(dice_next(&world->dice)),
+        .queue_max = 100000,
+        .batch_max = 64,
+        .limits = {.max_active_runs = SIM_SYSTEM_MAX},
+    };
+    struct err err = {0};
+    if (committer_new(&options, &world->committer, &err) != RC_OK)
+        world_broken(world, "the server does not start: %s", err.text);
+}
+
+static void ignore_answer(struct world *world, void *who, int64_t what, struct command *command)
+{
+    (void)who;
+    (void)what;
+    if (command->rc != RC_OK)
+        world_broken(world, "%s failed: %s", command->ops->name, command->err.text);
+}
+
+/* Straight to the committer: the server's own commands are not messages. */
+static void post_own(struct world *world, struct command *command)
+{
+    struct parcel *parcel = mem_alloc(sizeof(*parcel));
+    *parcel = (struct parcel){world, command, ignore_answer, NULL, 0, false};
+    deliver_request(world, parcel, 0);
+}
+
+/* Commands that were under way have been applied or not; their answers are lost either way. */
+void world_crash(struct world *world)
+{
+    world->crashes++;
+    world->crashing = true;
+    committer_stop(world->committer);
+    committer_free(world->committer);
+    world->crashing = false;
+    model_look(world->model);
+    start_server(world);
+    if (world->on_crash != NULL)
+        world->on_crash(world);
+    struct cmd_reclaim *reclaim = cmd_reclaim_new();
+    reclaim->node = SIM_NODE;
+    post_own(world, &reclaim->base);
+}
+
+static void jump_clock(struct world *world)
+{
+    world->jumps++;
+    bool back = world_chance(world, 500);
+    world->skew_us += back ? -world_between(world, 0, 60 * US_PER_SECOND)
+                           : world_between(world, 0, 120 * US_PER_SECOND);
+}
+
+/* Every virtual half second: the ticker, and what fate has in store. */
+static void tick(struct world *world, void *who, int64_t what)
+{
+    (void)who;
+    (void)what;
+    if (world_chance(world, world->faults.crash_server / 2))
+        world_crash(world);
+    if (world_chance(world, world->faults.jump_clock / 2))
+        jump_clock(world);
+    post_own(world, &cmd_due_new()->base);
+    committer_want_admission(world->committer);
+    world_after(world, US_PER_SECOND / 2, tick, NULL, 0);
+}
+
+void world_open(struct world *world, uint64_t seed, const struct faults *faults)
+{
+    *world = (struct world){.seed = seed,
+                            .dice = dice_seeded(seed),
+                            .faults = *faults,
+                            .mono_us = INT64_C(1800000000) * US_PER_SECOND};
+    struct store_options options = {.url = "sqlite::memory:", .artifact_dir = "/nonexistent"};
+    struct err err = {0};
+    if (store_open(&options, &world->store, &err) != RC_OK)
+        world_broken(world, "the store does not open: %s", err.text);
+    start_server(world);
+    world->model = model_new(world);
+    world_after(world, 0, tick, NULL, 0);
+}
+
+void world_close(struct world *world)
+{
+    world->crashing = true;
+    committer_stop(world->committer);
+    committer_free(world->committer);
+    /* What is still in the post never arrives. */
+    while (world->agenda_count > 0) {
+        struct appointment next = next_appointment(world);
+        if (next.happen == deliver_answer || next.happen == deliver_request)
+            drop(next.who);
+    }
+    model_free(world->model);
+    store_close(world->store);
+    mem_free(world->agenda);
+}

@@ -1,0 +1,147 @@
+/*
+ * fixture.c - stores for tests.
+ */
+#include "tests/store/fixture.h"
+#include "base/fd.h"
+#include "core/task.h"
+#include "store/workspaces.h"
+
+static const struct engine {
+    const char *url_format; /* %s: a scratch directory */
+    bool keeps_files;
+} engines[] = {
+    [ENGINE_FILE] = {"sqlite:%s/drover.db", true},
+    [ENGINE_MEMORY] = {"sqlite::memory:", false},
+};
+
+int engine_count(void)
+{
+    return (int)COUNT_OF(engines);
+}
+
+bool engine_keeps_files(int engine)
+{
+    return engines[engine].keeps_files;
+}
+
+static void store_start(struct fixture *f)
+{
+    struct store_options options = {.url = f->url, .artifact_dir = f->artifact_dir};
+    enum rc rc = store_open(&options, &f->store, &f->err);
+    ck_assert_msg(rc == RC_OK, "%s: %s", f->err.code, f->err.text);
+    f->db = store_writer(f->store);
+}
+
+static char *url_in(struct arena *arena, const char *format, const char *dir)
+{
+    const char *hole = strstr(format, "%s");
+    if (hole == NULL)
+        return arena_strdup(arena, format);
+    return arena_printf(arena, "%.*s%s%s", (int)(hole - format), format, dir, hole + 2);
+}
+
+struct fixture fixture_open(int engine)
+{
+    struct fixture f = {.now_us = INT64_C(1700000000000000), .dice = dice_seeded(7)};
+    enum rc rc = dir_temp("/tmp", "drover-store", &f.arena, &f.dir, &f.err);
+    ck_assert_msg(rc == RC_OK, "%s", f.err.text);
+    f.url = url_in(&f.arena, engines[engine].url_format, f.dir);
+    f.artifact_dir = arena_printf(&f.arena, "%s/artifacts", f.dir);
+    store_start(&f);
+
+    struct workspace_row workspace;
+    rc = workspaces_by_name(f.db, "default", &f.arena, &workspace, &f.err);
+    ck_assert_msg(rc == RC_OK, "%s", f.err.text);
+    f.workspace_id = workspace.id;
+    f.repository_id = fixture_id(&f);
+    struct repository_row repository = {
+        .id = f.repository_id,
+        .workspace_id = f.workspace_id,
+        .name = "acme/billing",
+        .config = STR("{\"url\":\"/srv/git/billing.git\"}"),
+        .created_us = f.now_us,
+        .updated_us = f.now_us,
+    };
+    rc = repositories_put(f.db, &repository, &f.err);
+    ck_assert_msg(rc == RC_OK, "%s", f.err.text);
+    return f;
+}
+
+void fixture_reopen(struct fixture *f)
+{
+    store_close(f->store);
+    store_start(f);
+}
+
+void fixture_close(struct fixture *f)
+{
+    store_close(f->store);
+    enum rc rc = dir_remove(f->dir, &f->err);
+    ck_assert_msg(rc == RC_OK, "%s", f->err.text);
+    arena_release(&f->arena);
+}
+
+struct id fixture_id(struct fixture *f)
+{
+    f->now_us += 1000;
+    return id_new(f->now_us, &f->dice);
+}
+
+struct task_row fixture_task(struct fixture *f)
+{
+    struct task_row task = {
+        .id = fixture_id(f),
+        .workspace_id = f->workspace_id,
+        .repository_id = f->repository_id,
+        .description = "make the test pass",
+        .risk = RISK_MEDIUM,
+        .mode = MODE_SUPERVISED_PR,
+        .priority = PRIORITY_NORMAL,
+        .requested_by = "admin",
+        .status = TASK_SUBMITTED,
+        .created_us = f->now_us,
+        .updated_us = f->now_us,
+    };
+    enum rc rc = tasks_insert(f->db, &task, NULL, 0, &f->err);
+    ck_assert_msg(rc == RC_OK, "%s", f->err.text);
+    return task;
+}
+
+struct run_row fixture_run(struct fixture *f, const struct task_row *task)
+{
+    struct run_row *earlier;
+    size_t count;
+    enum rc rc = runs_of_task(f->db, &task->id, &f->arena, &earlier, &count, &f->err);
+    ck_assert_msg(rc == RC_OK, "%s", f->err.text);
+    struct run_row run = {
+        .id = fixture_id(f),
+        .task_id = task->id,
+        .workspace_id = task->workspace_id,
+        .repository_id = task->repository_id,
+        .run_no = (int64_t)count + 1,
+        .status = RUN_QUEUED,
+        .rank = f->now_us,
+        .requested_by = task->requested_by,
+        .task_type = task->task_type,
+        .queued_us = f->now_us,
+        .updated_us = f->now_us,
+    };
+    rc = runs_insert(f->db, &run, &f->err);
+    ck_assert_msg(rc == RC_OK, "%s", f->err.text);
+    return run;
+}
+
+struct job_row fixture_job(struct fixture *f, const char *queue)
+{
+    return (struct job_row){
+        .id = fixture_id(f),
+        .queue = queue,
+        .type = "echo",
+        .payload = STR("{\"n\":1}"),
+        .priority = PRIORITY_NORMAL,
+        .rank = f->now_us,
+        .life = {.state = JOB_QUEUED, .due_us = f->now_us, .attempt_max = 3},
+        .created_us = f->now_us,
+        .updated_us = f->now_us,
+    };
+}

@@ -1,0 +1,74 @@
+/*
+ * fixture.h - a fresh store on one of the engines, and rows to put into it.
+ *
+ * A conformance test is a loop test over the engines:
+ *
+ *     START_TEST(a_setting_is_replaced)
+ *     {
+ *         FIXTURE(f);
+ *         ...
+ *     }
+ *     case_add(tc, a_setting_is_replaced);
+ *
+ * An engine joins the suite by a line in fixture.c.
+ */
+#ifndef TESTS_STORE_FIXTURE_H
+#define TESTS_STORE_FIXTURE_H
+#include "base/arena.h"
+#include "base/dice.h"
+#include "store/jobs.h"
+#include "store/repositories.h"
+#include "store/runs.h"
+#include "store/store.h"
+#include "store/tasks.h"
+#include <check.h>
+
+struct fixture {
+    struct store *store;
+    struct db *db; /* The writer. */
+    struct arena arena;
+    struct dice dice;
+    struct err err;
+    int64_t now_us; /* Grows with every id, so that ids are in order. */
+    char *dir;      /* Scratch; removed at the end. */
+    char *url;
+    char *artifact_dir;
+    struct id workspace_id;
+    struct id repository_id; /* Of "acme/billing". */
+};
+
+int engine_count(void);
+bool engine_keeps_files(int engine); /* Can it be closed and opened again? */
+
+struct fixture fixture_open(int engine);
+void fixture_reopen(struct fixture *f); /* Closes and opens the store. */
+void fixture_close(struct fixture *f);
+#define FIXTURE(f) CLEANUP(fixture_close) struct fixture f = fixture_open(_i)
+
+/* For tests of one engine: FIXTURE_ON(f, ENGINE_FILE). */
+enum { ENGINE_FILE = 0, ENGINE_MEMORY = 1 };
+#define FIXTURE_ON(f, engine) CLEANUP(fixture_close) struct fixture f = fixture_open(engine)
+
+#define case_add(tc, test) tcase_add_loop_test(tc, test, 0, engine_count())
+
+/* Fails with the text of f->err. */
+#define must(call)                                                                       \
+    do {                                                                                 \
+        enum rc must_rc = (call);                                                        \
+        ck_assert_msg(must_rc == RC_OK, #call ": %s: %s", rc_name(must_rc), f.err.text); \
+    } while (0)
+#define must_be(want, call)                                                               \
+    do {                                                                                  \
+        enum rc must_rc = (call);                                                         \
+        ck_assert_msg(must_rc == (want), #call ": %s: %s", rc_name(must_rc), f.err.text); \
+    } while (0)
+#define ck_assert_id_eq(a, b)           ck_assert_str_eq((a).text, (b).text)
+#define ck_assert_bytes_eq(slice, want) ck_assert(str_is(slice, want))
+
+struct id fixture_id(struct fixture *f);
+/* Stored, with everything that they point at; the caller may change them and save. */
+struct task_row fixture_task(struct fixture *f);
+struct run_row fixture_run(struct fixture *f, const struct task_row *task);
+/* Not stored yet. */
+struct job_row fixture_job(struct fixture *f, const char *queue);
+#endif

@@ -1,0 +1,460 @@
+/*
+ * test_store_sqlite.c - what only SQLite has: its files, its lock, its query plans, its errors.
+ *
+ * The store's own connections are caught as they are opened (an automatic extension sees every
+ * new one), so that plans and faults are those of the production code.
+ */
+#include "base/fd.h"
+#include "store/events.h"
+#include "store/timers.h"
+#include "tests/store/fixture.h"
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static sqlite3 *writer_handle; /* Of the store that was opened last. */
+
+static int catch_connection(sqlite3 *handle, char **error, const struct sqlite3_api_routines *api)
+{
+    (void)error;
+    (void)api;
+    if (sqlite3_db_readonly(handle, "main") != 1)
+        writer_handle = handle;
+    return SQLITE_OK;
+}
+
+static struct fixture caught_open(int engine)
+{
+    sqlite3_auto_extension((void (*)(void))catch_connection);
+    struct fixture f = fixture_open(engine);
+    sqlite3_cancel_auto_extension((void (*)(void))catch_connection);
+    ck_assert_ptr_nonnull(writer_handle);
+    return f;
+}
+#define CAUGHT(f) CLEANUP(fixture_close) struct fixture f = caught_open(ENGINE_FILE)
+
+static char *pragma(struct fixture *f, const char *text)
+{
+    sqlite3_stmt *statement;
+    ck_assert_int_eq(sqlite3_prepare_v2(writer_handle, text, -1, &statement, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(statement), SQLITE_ROW);
+    char *value = arena_strdup(&f->arena, (const char *)sqlite3_column_text(statement, 0));
+    sqlite3_finalize(statement);
+    return value;
+}
+
+START_TEST(a_commit_is_on_disk)
+{
+    CAUGHT(f);
+    ck_assert_str_eq(pragma(&f, "PRAGMA journal_mode"), "wal");
+    ck_assert_str_eq(pragma(&f, "PRAGMA synchronous"), "2");
+    ck_assert_str_eq(pragma(&f, "PRAGMA foreign_keys"), "1");
+    ck_assert_str_eq(pragma(&f, "PRAGMA mmap_size"), "0");
+    ck_assert_str_eq(store_durability(f.store), "sqlite WAL synchronous=FULL");
+}
+END_TEST
+
+START_TEST(files_are_for_their_owner_only)
+{
+    FIXTURE_ON(f, ENGINE_FILE);
+    static const char *const names[] = {"drover.db", "drover.db-wal", "drover.db-shm",
+                                        "drover.db.lock"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct stat status;
+        char *path = arena_printf(&f.arena, "%s/%s", f.dir, names[i]);
+        ck_assert_msg(stat(path, &status) == 0, "%s", path);
+        ck_assert_msg((status.st_mode & 0777) == 0600, "%s: %o", path, status.st_mode);
+    }
+}
+END_TEST
+
+START_TEST(a_second_server_on_the_file_is_refused)
+{
+    FIXTURE_ON(f, ENGINE_FILE);
+    char *other_name = arena_printf(&f.arena, "%s/link.db", f.dir);
+    ck_assert_int_eq(symlink("drover.db", other_name), 0);
+    const char *const urls[] = {f.url, arena_printf(&f.arena, "sqlite:%s", other_name)};
+    for (size_t i = 0; i < COUNT_OF(urls); i++) {
+        struct store *second = NULL;
+        struct store_options options = {.url = urls[i]};
+        must_be(RC_CONFLICT, store_open(&options, &second, &f.err));
+        ck_assert_str_eq(f.err.code, "STORE_IN_USE");
+        ck_assert_ptr_nonnull(strstr(f.err.text, "another drover"));
+        ck_assert_ptr_null(second);
+    }
+    fixture_reopen(&f); /* The lock went with its holder. */
+}
+END_TEST
+
+START_TEST(stores_in_memory_share_nothing)
+{
+    FIXTURE_ON(f, ENGINE_MEMORY);
+    FIXTURE_ON(g, ENGINE_MEMORY);
+    struct job_row job = fixture_job(&f, "q");
+    must(jobs_insert(f.db, &job, &f.err));
+    must_be(RC_NOT_FOUND, jobs_get(g.db, &job.id, &f.arena, &job, &f.err));
+    struct db *reader;
+    must(store_reader_open(f.store, &reader, &f.err));
+    ck_assert_ptr_eq(reader, f.db);
+    store_reader_close(f.store, reader);
+    ck_assert_str_eq(store_durability(f.store), "sqlite in memory, nothing is kept");
+}
+END_TEST
+
+START_TEST(a_file_that_is_no_database_is_corrupt)
+{
+    FIXTURE_ON(f, ENGINE_FILE);
+    char *path = arena_printf(&f.arena, "%s/text.db", f.dir);
+    char *noise = arena_alloc(&f.arena, 8192);
+    memset(noise, 'x', 8192);
+    must(file_write_durable(path, noise, 8192, 0600, &f.err));
+    struct store *store = NULL;
+    struct store_options options = {.url = arena_printf(&f.arena, "sqlite:%s", path)};
+    must_be(RC_CORRUPT, store_open(&options, &store, &f.err));
+    ck_assert_str_eq(f.err.code, "STORE_CORRUPT");
+    options.url = "sqlite:/no/such/dir/drover.db";
+    must_be(RC_IO, store_open(&options, &store, &f.err));
+    ck_assert_str_eq(f.err.code, "STORE_IO");
+    ck_assert_ptr_null(store);
+}
+END_TEST
+
+START_TEST(a_full_disk_is_told_and_nothing_is_kept)
+{
+    CAUGHT(f);
+    struct job_row kept = fixture_job(&f, "q");
+    must(jobs_insert(f.db, &kept, &f.err));
+    char *limit = arena_printf(&f.arena, "PRAGMA max_page_count = %s",
+                               pragma(&f, "PRAGMA page_count"));
+    pragma(&f, limit);
+    struct tx tx;
+    must(tx_begin(f.db, &tx, &f.err));
+    enum rc rc = RC_OK;
+    for (int i = 0; rc == RC_OK && i < 1000; i++) {
+        struct job_row job = fixture_job(&f, "q");
+        rc = jobs_insert(f.db, &job, &f.err);
+    }
+    ck_assert_int_eq(rc, RC_IO);
+    ck_assert_str_eq(f.err.code, "STORE_FULL");
+    must_be(RC_IO, tx_commit(&tx, &f.err));
+    pragma(&f, "PRAGMA max_page_count = 1000000");
+    struct queue_counts *counts;
+    size_t count;
+    must(jobs_count(f.db, &f.arena, &counts, &count, &f.err));
+    ck_assert_uint_eq(count, 1);
+    ck_assert_int_eq(counts[0].by_state[JOB_QUEUED], 1);
+}
+END_TEST
+
+START_TEST(a_held_lock_is_busy)
+{
+    CAUGHT(f);
+    sqlite3 *other;
+    char *path = arena_printf(&f.arena, "%s/drover.db", f.dir);
+    ck_assert_int_eq(sqlite3_open(path, &other), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_busy_timeout(writer_handle, 1);
+    struct tx tx = {0};
+    must_be(RC_BUSY, tx_begin(f.db, &tx, &f.err));
+    ck_assert_str_eq(f.err.code, "STORE_BUSY");
+    ck_assert_ptr_null(tx.db);
+    ck_assert_int_eq(sqlite3_close(other), SQLITE_OK);
+    must(tx_begin(f.db, &tx, &f.err));
+    tx_abort(&tx);
+}
+END_TEST
+
+static int refuse_commit(void *arg)
+{
+    (void)arg;
+    return 1;
+}
+
+START_TEST(a_commit_that_fails_is_rolled_back)
+{
+    CAUGHT(f);
+    sqlite3_commit_hook(writer_handle, refuse_commit, NULL);
+    struct tx tx;
+    must(tx_begin(f.db, &tx, &f.err));
+    struct job_row job = fixture_job(&f, "q");
+    must(jobs_insert(f.db, &job, &f.err));
+    must_be(RC_IO, tx_commit(&tx, &f.err));
+    ck_assert_ptr_null(tx.db);
+    sqlite3_commit_hook(writer_handle, NULL, NULL);
+    must_be(RC_NOT_FOUND, jobs_get(f.db, &job.id, &f.arena, &job, &f.err));
+    must(tx_begin(f.db, &tx, &f.err));
+    must(tx_commit(&tx, &f.err));
+}
+END_TEST
+
+struct busy_reader {
+    struct store *store;
+    atomic_bool stop;
+    enum rc rc;
+};
+
+static void *read_without_pause(void *arg)
+{
+    struct busy_reader *reader = arg;
+    struct err err;
+    struct db *db;
+    reader->rc = store_reader_open(reader->store, &db, &err);
+    if (reader->rc != RC_OK)
+        return NULL;
+    while (reader->rc == RC_OK && !atomic_load(&reader->stop)) {
+        struct arena arena = {0};
+        struct job_filter filter = {.state = -1, .limit = 20};
+        struct job_row *rows;
+        size_t count;
+        reader->rc = jobs_list(db, &filter, &arena, &rows, &count, &err);
+        arena_release(&arena);
+    }
+    store_reader_close(reader->store, db);
+    return NULL;
+}
+
+START_TEST(readers_do_not_keep_the_log_from_starting_over)
+{
+    FIXTURE_ON(f, ENGINE_FILE);
+    enum { JOB_BYTES = 100000, BATCH = 20, BATCHES = 60, LOG_BYTES_MAX = 60000000 };
+    char *payload = arena_alloc(&f.arena, JOB_BYTES);
+    memset(payload, '1', JOB_BYTES);
+    struct busy_reader readers[2] = {{.store = f.store}, {.store = f.store}};
+    pthread_t threads[COUNT_OF(readers)];
+    for (size_t i = 0; i < COUNT_OF(readers); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, read_without_pause, &readers[i]), 0);
+    char *log = arena_printf(&f.arena, "%s/drover.db-wal", f.dir);
+    struct stat status;
+    for (int i = 0; i < BATCHES; i++) {
+        struct tx tx;
+        must(tx_begin(f.db, &tx, &f.err));
+        for (int j = 0; j < BATCH; j++) {
+            struct job_row job = fixture_job(&f, "q");
+            job.payload = (struct str){payload, JOB_BYTES};
+            must(jobs_insert(f.db, &job, &f.err));
+        }
+        must(tx_commit(&tx, &f.err));
+        ck_assert_int_eq(stat(log, &status), 0);
+        ck_assert_int_lt(status.st_size, LOG_BYTES_MAX);
+    }
+    for (size_t i = 0; i < COUNT_OF(readers); i++) {
+        atomic_store(&readers[i].stop, true);
+        pthread_join(threads[i], NULL);
+        ck_assert_int_eq(readers[i].rc, RC_OK);
+    }
+}
+END_TEST
+
+/* ---- plans ---- */
+
+/* The lines of EXPLAIN QUERY PLAN, one after another. */
+static char *plan_of(struct fixture *f, const char *text)
+{
+    sqlite3_stmt *statement;
+    char *explain = arena_printf(&f->arena, "EXPLAIN QUERY PLAN %s", text);
+    ck_assert_int_eq(sqlite3_prepare_v2(writer_handle, explain, -1, &statement, NULL), SQLITE_OK);
+    char *plan = arena_strdup(&f->arena, "");
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        plan = arena_printf(&f->arena, "%s%s\n", plan, sqlite3_column_text(statement, 3));
+    sqlite3_finalize(statement);
+    return plan;
+}
+
+/* The text of the prepared statement that holds these words. */
+static const char *statement_with(const char *words)
+{
+    sqlite3_stmt *statement = NULL;
+    while ((statement = sqlite3_next_stmt(writer_handle, statement)) != NULL)
+        if (strstr(sqlite3_sql(statement), words) != NULL)
+            return sqlite3_sql(statement);
+    ck_abort_msg("no statement holds: %s", words);
+    return NULL;
+}
+
+static void use_jobs(struct fixture *fixture)
+{
+    struct fixture f = *fixture;
+    struct claim claim = {"q", "w", 1, 2, 3};
+    struct job_row *rows;
+    size_t count;
+    int64_t number;
+    struct id id = {""};
+    bool head;
+    must(jobs_claim(f.db, &claim, &f.arena, &rows, &count, &f.err));
+    must(jobs_due(f.db, 1, 10, &f.arena, &rows, &count, &f.err));
+    must_be(RC_NOT_FOUND, jobs_next_due(f.db, &number, &f.err));
+    must(jobs_leased_by_node(f.db, "n", &f.arena, &rows, &count, &f.err));
+    must_be(RC_NOT_FOUND, jobs_by_dedup(f.db, "q", "k", &id, &f.err));
+    struct job_row job = fixture_job(&f, "q");
+    must_be(RC_NOT_FOUND, jobs_get(f.db, &job.id, &f.arena, &job, &f.err));
+    must_be(RC_NOT_FOUND, jobs_save(f.db, &job, &f.err));
+    must(job_keys_enter(f.db, "q", "k", &job.id, &head, &f.err));
+    must(job_keys_leave(f.db, "q", "k", &id, &f.err));
+    struct job_filter filters[] = {{.state = JOB_DEAD_LETTER, .limit = 1},
+                                   {.state = -1, .run_id = job.id, .limit = 1},
+                                   {.state = -1, .limit = 1}};
+    for (size_t i = 0; i < COUNT_OF(filters); i++)
+        must(jobs_list(f.db, &filters[i], &f.arena, &rows, &count, &f.err));
+    struct queue_counts *counts;
+    must(jobs_count(f.db, &f.arena, &counts, &count, &f.err));
+    fixture->arena = f.arena;
+}
+
+static void use_runs_and_tasks(struct fixture *fixture)
+{
+    struct fixture f = *fixture;
+    struct run_row *rows, row;
+    struct active_row *active;
+    struct id *ids, id = fixture_id(&f);
+    size_t count;
+    int64_t number;
+    must(runs_active(f.db, &f.arena, &active, &count, &f.err));
+    must(runs_queued_repositories(f.db, &f.workspace_id, &f.arena, &ids, &count, &f.err));
+    must_be(RC_NOT_FOUND, runs_next_queued(f.db, &id, NULL, &f.arena, &row, &f.err));
+    must(runs_queued_unexplained(f.db, &f.workspace_id, 1, &f.arena, &rows, &count, &f.err));
+    must(runs_of_task(f.db, &id, &f.arena, &rows, &count, &f.err));
+    struct run_counts counts;
+    must(runs_count(f.db, &counts, &f.err));
+    struct run_filter filters[] = {{.status = RUN_FAILED, .limit = 1},
+                                   {.status = -1, .repository = "r", .limit = 1},
+                                   {.status = -1, .task_id = id, .limit = 1},
+                                   {.status = -1, .limit = 1}};
+    for (size_t i = 0; i < COUNT_OF(filters); i++)
+        must(runs_list(f.db, &filters[i], &f.arena, &rows, &count, &f.err));
+    struct task_filter task_filters[] = {{.status = TASK_FAILED, .limit = 1},
+                                         {.status = -1, .repository = "r", .limit = 1},
+                                         {.status = -1, .requested_by = "a", .limit = 1},
+                                         {.status = -1, .limit = 1}};
+    struct task_row *tasks;
+    for (size_t i = 0; i < COUNT_OF(task_filters); i++)
+        must(tasks_list(f.db, &task_filters[i], &f.arena, &tasks, &count, &f.err));
+    must(tasks_count_since(f.db, "a", 1, &number, &f.err));
+    struct dependency_state state;
+    must(tasks_dependencies(f.db, &id, &state, &f.err));
+    must(idempotency_prune(f.db, 1, &f.err));
+    fixture->arena = f.arena;
+}
+
+static void use_events_and_timers(struct fixture *fixture)
+{
+    struct fixture f = *fixture;
+    struct id id = fixture_id(&f);
+    struct event_filter filters[] = {{.limit = 1},
+                                     {.run_id = id, .limit = 1},
+                                     {.run_id = id, .with_task = true, .limit = 1},
+                                     {.task_id = id, .limit = 1},
+                                     {.since_us = 1, .limit = 1}};
+    struct event *events;
+    size_t count;
+    int64_t number;
+    for (size_t i = 0; i < COUNT_OF(filters); i++)
+        must(events_list(f.db, &filters[i], &f.arena, &events, &count, &f.err));
+    must(events_last_seq(f.db, &number, &f.err));
+    struct timer_row *timers;
+    must(timers_due(f.db, 1, 1, &f.arena, &timers, &count, &f.err));
+    must_be(RC_NOT_FOUND, timers_next_due(f.db, &number, &f.err));
+    must(timers_of(f.db, &id, &f.arena, &timers, &count, &f.err));
+    fixture->arena = f.arena;
+}
+
+START_TEST(hot_statements_use_their_index)
+{
+    CAUGHT(f);
+    use_jobs(&f);
+    use_runs_and_tasks(&f);
+    use_events_and_timers(&f);
+    static const struct {
+        const char *words; /* Of the statement. */
+        const char *plan;  /* A line that its plan holds. */
+        bool sorts;        /* It may sort what it found. */
+    } cases[] = {
+        {"SET state = 'leased'", "SEARCH jobs USING INDEX jobs_queued (queue=?)", false},
+        {"SET state = 'leased'", "SEARCH jobs USING INTEGER PRIMARY KEY (rowid=?)", false},
+        {"WITH d AS", "INDEX jobs_scheduled (due_us<?)", true},
+        {"WITH d AS", "INDEX jobs_leased (due_us<?)", true},
+        {"WITH d AS", "jobs_expiry (expires_us>? AND expires_us<?)", true},
+        {"min(expires_us)", "SEARCH jobs USING COVERING INDEX jobs_scheduled", false},
+        {"min(expires_us)", "SEARCH jobs USING INDEX jobs_leased", false},
+        {"min(expires_us)", "SEARCH jobs USING INDEX jobs_expiry", false},
+        {"state = 'blocked' AND queue", "INDEX jobs_blocked (queue=? AND ordering_key=?)", false},
+        {"WHERE queue = $1 AND dedup_key", "INDEX jobs_dedup (queue=? AND dedup_key=?)", false},
+        {"FROM jobs WHERE state = 'dead_letter'", "INDEX jobs_dead (id<?)", false},
+        {"FROM jobs WHERE run_id = $4", "INDEX jobs_run (run_id=? AND id<?)", false},
+        {"substr(worker", "USING INDEX jobs_leased", true},
+        {"UPDATE jobs SET state = $3", "USING INTEGER PRIMARY KEY (rowid=?)", false},
+        {"WITH RECURSIVE", "INDEX runs_queued (workspace_id=?)", false},
+        {"WITH RECURSIVE", "INDEX runs_queued (workspace_id=? AND repo", false},
+        {"(rank, id) > ", "INDEX runs_queued (workspace_id=? AND repository_id=? AND", false},
+        {"deferred_reason IS NULL", "INDEX runs_unexplained (workspace_id=?)", false},
+        {"GROUP BY workspace_id", "SEARCH runs USING INDEX runs_status (status=?)", true},
+        {"AS state, count(*)", "SCAN jobs USING COVERING INDEX jobs_queued", true},
+        {"AS state, count(*)", "SCAN jobs USING COVERING INDEX jobs_scheduled", true},
+        {"AS state, count(*)", "SCAN jobs USING COVERING INDEX jobs_blocked", true},
+        {"AS state, count(*)", "SCAN jobs USING COVERING INDEX jobs_settled", true},
+        {"AS state, count(*)", "SCAN jobs USING INDEX jobs_leased", true},
+        {"FROM runs WHERE status = $3", "INDEX runs_status (status=? AND id<?)", false},
+        {"FROM runs GROUP BY status", "COVERING INDEX runs_status", false},
+        {"FROM tasks WHERE status = $2", "INDEX tasks_status (status=? AND id<?)", false},
+        {"FROM tasks WHERE requested_by = $3", "INDEX tasks_requested (requested_by=? AND id<?)",
+         false},
+        {"created_us >= $2", "COVERING INDEX tasks_rate", false},
+        {"AND $5 IS NULL", "event_log USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", false},
+        {"AND run_id = $5", "INDEX event_log_task (task_id=? AND seq>? AND seq<?)", false},
+        {"OR run_id IS NULL", "INDEX event_log_task (task_id=? AND seq>? AND seq<?)", false},
+        {"AND task_id = $5", "INDEX event_log_task (task_id=? AND seq>? AND seq<?)", false},
+        {"min(seq) - 1", "SEARCH event_log USING COVERING INDEX event_log_time (time_us>?", false},
+        {"FROM timers WHERE due_us <= $1", "COVERING INDEX timers_due (due_us<?)", false},
+        {"FROM timers ORDER BY due_us", "COVERING INDEX timers_due", false},
+        {"WHERE subject = $1 ORDER", "PRIMARY KEY (subject=?)", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char *plan = plan_of(&f, statement_with(cases[i].words));
+        ck_assert_msg(strstr(plan, cases[i].plan) != NULL, "%s:\n%s", cases[i].words, plan);
+        ck_assert_msg(cases[i].sorts || strstr(plan, "TEMP B-TREE") == NULL, "%s:\n%s",
+                      cases[i].words, plan);
+    }
+}
+END_TEST
+
+START_TEST(no_statement_walks_a_whole_table)
+{
+    CAUGHT(f);
+    use_jobs(&f);
+    use_runs_and_tasks(&f);
+    use_events_and_timers(&f);
+    static const char *const big[] = {"jobs", "runs", "tasks", "t", "event_log", "timers"};
+    sqlite3_stmt *statement = NULL;
+    while ((statement = sqlite3_next_stmt(writer_handle, statement)) != NULL) {
+        const char *text = sqlite3_sql(statement);
+        char *plan = plan_of(&f, text);
+        for (size_t i = 0; i < COUNT_OF(big); i++) {
+            char *walk = arena_printf(&f.arena, "SCAN %s\n", big[i]);
+            ck_assert_msg(strstr(plan, walk) == NULL, "%s:\n%s", text, plan);
+        }
+    }
+}
+END_TEST
+
+Suite *store_sqlite_suite(void)
+{
+    Suite *suite = suite_create("store_sqlite");
+    TCase *tc = tcase_create("sqlite");
+    tcase_add_test(tc, a_commit_is_on_disk);
+    tcase_add_test(tc, files_are_for_their_owner_only);
+    tcase_add_test(tc, a_second_server_on_the_file_is_refused);
+    tcase_add_test(tc, stores_in_memory_share_nothing);
+    tcase_add_test(tc, a_file_that_is_no_database_is_corrupt);
+    tcase_add_test(tc, a_full_disk_is_told_and_nothing_is_kept);
+    tcase_add_test(tc, a_held_lock_is_busy);
+    tcase_add_test(tc, a_commit_that_fails_is_rolled_back);
+    tcase_add_test(tc, readers_do_not_keep_the_log_from_starting_over);
+    tcase_set_timeout(tc, 30);
+    suite_add_tcase(suite, tc);
+    TCase *plans = tcase_create("plans");
+    tcase_add_test(plans, hot_statements_use_their_index);
+    tcase_add_test(plans, no_statement_walks_a_whole_table);
+    suite_add_tcase(suite, plans);
+    return suite;
+}

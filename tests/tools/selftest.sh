@@ -1,0 +1,136 @@
+#!/bin/sh
+# selftest.sh - shows that tools/tidy and tools/layers catch what they say they catch.
+#
+# A small clean tree must pass; then one violation at a time is planted in it and must be named.
+set -u
+tools=$(cd "$(dirname "$0")/../../tools" && pwd) || exit 2
+root=$(mktemp -d) || exit 2
+trap 'rm -rf "$root"' EXIT
+passed=0 failed=0
+
+clean_tree() {
+    rm -rf "$root/tree"
+    mkdir -p "$root/tree/src/base" "$root/tree/src/core" "$root/tree/src/edge" "$root/tree/tests"
+    cd "$root/tree" || exit 2
+    cat >src/base/a.h <<'END'
+#ifndef BASE_A_H
+#define BASE_A_H
+#include <stddef.h>
+size_t a_len(const char *text);
+void mem_free(void *block);
+#endif
+END
+    cat >src/base/a.c <<'END'
+#include "base/a.h"
+#include <stdlib.h>
+#include <string.h>
+size_t a_len(const char *text)
+{
+    return strlen(text);
+}
+void mem_free(void *block)
+{
+    free(block);
+}
+END
+    cat >src/core/b.c <<'END'
+/* system( and strcpy( in a comment are fine, */
+#include "base/a.h"
+static const char *const names[] = {"malloc(", "a \" popen("};
+size_t b_len(int i);
+size_t b_len(int i)
+{
+    return a_len(names[i]); /* and so is
+    free( on a later line. */
+}
+END
+    echo '#include "base/a.h"' >src/main.c
+}
+
+# expect TOOL "WHAT" - runs the tool over the planted tree and looks for the words.
+expect() {
+    output=$(BUILD=build "$tools/$1" . 2>&1)
+    status=$?
+    case $2 in
+    clean) [ "$status" -eq 0 ] && [ -z "$output" ] ;;
+    *) [ "$status" -eq 1 ] && echo "$output" | grep -qF -- "$2" ;;
+    esac && found=1 || found=
+    if [ -n "$found" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'selftest: tools/%s, wanted: %s\nstatus %s, output:\n%s\n' \
+            "$1" "$2" "$status" "$output"
+    fi
+    clean_tree
+}
+
+compile() {
+    for file in src/base/*.c src/core/*.c; do
+        object=build/obj/${file#src/}
+        mkdir -p "$(dirname "$object")"
+        gcc -std=gnu11 -D_GNU_SOURCE -O2 -fPIE -Isrc -c -o "${object%.c}.o" "$file" || exit 2
+    done
+}
+
+repeat() { # COUNT TEXT
+    awk -v n="$1" -v text="$2" 'BEGIN { while (n-- > 0) printf "%s", text }'
+}
+
+clean_tree
+expect tidy clean
+echo 'int f(char *a) { return atoi(a); }' >>src/base/a.c
+expect tidy 'src/base/a.c:12: banned function atoi'
+echo 'void f(char *a) { strcpy(a, "x"); }' >tests/t.c
+expect tidy 'tests/t.c:1: banned function strcpy'
+echo 'void *f(void) { return malloc(1); }' >>src/core/b.c
+expect tidy 'src/core/b.c:10: malloc outside src/base'
+{ printf 'int f(void)\n{\n'; repeat 69 '    ;
+'; echo '}'; } >src/core/c.c
+expect tidy 'src/core/c.c:72: function of 71 lines'
+repeat 801 '
+' >src/core/c.c
+expect tidy 'src/core/c.c:801: file of more than 800 lines'
+{ repeat 101 x; echo; } >src/core/c.c
+expect tidy 'src/core/c.c:1: line of 101 columns'
+{ repeat 100 ä; echo; } >src/core/c.c
+expect tidy clean
+echo '/* TO''DO: later */' >src/core/c.c
+expect tidy 'src/core/c.c:1: unfinished work'
+printf '\tint a;\n' >src/core/c.c
+expect tidy 'src/core/c.c:1: tab'
+echo 'int a; ' >src/core/c.c
+expect tidy 'src/core/c.c:1: blank at the end'
+
+compile
+expect layers clean
+compile
+echo '#include "core/b.h"' >>src/base/a.h
+expect layers 'src/base/a.h:7: base may not include core/b.h'
+echo '#include "a.h"' >src/edge/e.c
+expect layers 'src/edge/e.c:1: include "folder/file.h"'
+echo '#include <jansson.h>' >src/edge/e.c
+expect layers 'src/edge/e.c:1: <jansson.h> may be included only in: base'
+echo '  #  include <sqlite3.h>' >src/edge/e.c
+expect layers 'src/edge/e.c:1: <sqlite3.h> may be included only in: store'
+echo '#include "base/log.h"' >src/core/c.c
+expect layers 'src/core/c.c:1: "base/log.h" may be included only in'
+mkdir src/odd && echo '#include "base/a.h"' >src/odd/o.c
+expect layers 'src/odd/o.c:1: folder src/odd is in no layer'
+echo 'const char *q = "SELECT a FROM b WHERE c";' >src/edge/e.c
+expect layers 'src/edge/e.c:1: SQL outside src/store'
+echo 'size_t c(void);' >src/core/c.h
+expect layers 'src/core/c.h:1: does not compile alone'
+expect layers 'no objects under build/obj'
+printf '#include <time.h>\nlong f(void) { return time(0); }\n' >src/core/c.c
+compile
+expect layers 'src/core/c.c:1: core may call base and pure libc only, not time'
+printf '#include "base/a.h"\nvoid f(void) { mem_free(0); }\n' >src/core/c.c
+compile
+expect layers 'src/core/c.c:1: core is pure, mem_free is not'
+echo 'int f(void) { static int n; return ++n; }' >src/core/c.c
+compile
+expect layers 'src/core/c.c:1: core has no state'
+
+echo "selftest: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]

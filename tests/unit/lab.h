@@ -1,0 +1,79 @@
+/*
+ * lab.h - the control plane in a test tube: real committer, real store (in memory), virtual clock,
+ * no threads.
+ */
+#ifndef TESTS_UNIT_LAB_H
+#define TESTS_UNIT_LAB_H
+#include "control/committer.h"
+#include "control/jobs.h"
+#include "control/tasks.h"
+#include "store/events.h"
+#include "store/runs.h"
+#include "store/store.h"
+#include "store/tasks.h"
+
+struct lab {
+    struct store *store;
+    struct db *db;
+    struct committer *committer;
+    struct arena arena; /* Everything that the helpers give out lives until lab_close. */
+    int64_t now_us;
+    char dir[64];
+    int answered; /* Commands that lab_post'ed ones have answered so far. */
+};
+
+struct lab_options {
+    struct committer_limits limits;
+    size_t queue_max, batch_max; /* 0: 1000 and 256 */
+};
+
+void lab_open(struct lab *lab, const struct lab_options *options); /* NULL: no limits */
+void lab_close(struct lab *lab);
+void lab_pass_ms(struct lab *lab, int64_t ms); /* Time passes; what is due happens. */
+
+/* Posts, runs rounds until it is answered, and gives its outcome; the command lives on. */
+enum rc lab_call(struct lab *lab, struct command *command);
+/* Posts without running a round. */
+void lab_post(struct lab *lab, struct command *command);
+void lab_rounds(struct lab *lab); /* Until there is nothing to do. */
+
+/* A repository with this configuration beside url and agent; NULL: nothing more. */
+void lab_repository(struct lab *lab, const char *name, const char *more_json);
+/* A task with defaults; its run id. */
+struct id lab_submit(struct lab *lab, const char *repository);
+/* The next job of this step, which must be there. */
+struct job_row lab_take(struct lab *lab, const char *step);
+size_t lab_lease(struct lab *lab, const char *queue, const char *worker, struct job_row **ret_jobs);
+void lab_finish(struct lab *lab, const struct job_row *job, const char *result);
+struct job_answer lab_complete(struct lab *lab, const struct job_row *job, const char *result);
+struct job_answer lab_fail(struct lab *lab, const struct job_row *job, const char *code,
+                           bool retryable);
+struct run_row lab_run(struct lab *lab, const struct id *run_id);
+struct task_row lab_task(struct lab *lab, const struct id *run_id);
+/* How many events of this type the run (and its task) has. */
+int lab_count_events(struct lab *lab, const struct id *run_id, const char *type);
+/* The invariants that control/doctor.c knows; fails the test with what it found. */
+void lab_check(struct lab *lab);
+
+/* Results that move a run along. */
+#define RESULT_PREPARE "{\"baseCommit\":\"1111111111111111111111111111111111111111\"}"
+#define RESULT_HYDRATE \
+    "{\"promptSha256\":\"aa\",\"sources\":[\"task_description\"],\"tokenEstimate\":10}"
+#define RESULT_AGENT                                                                   \
+    "{\"outcome\":\"ended\",\"report\":\"success\",\"summary\":\"fixed\",\"turns\":2," \
+    "\"costUsd\":0.5,\"patch\":{\"sha256\":\"bb\",\"files\":1,\"linesAdded\":2,"       \
+    "\"linesDeleted\":1,\"treeHash\":\"cc\"}}"
+#define RESULT_VERIFIED                                                  \
+    "{\"verdict\":\"verified\",\"certificateSha256\":\"dd\",\"checks\":" \
+    "[{\"name\":\"unit\",\"command\":\"make test\",\"status\":\"passed\",\"exitCode\":0}]}"
+#define RESULT_UNVERIFIED                                                                 \
+    "{\"verdict\":\"failed\",\"feedbackSha256\":\"ee\",\"checks\":"                       \
+    "[{\"name\":\"unit\",\"command\":\"make test\",\"status\":\"failed\",\"exitCode\":2," \
+    "\"category\":\"test_failure\",\"summary\":\"1 of 3 failed\"}]}"
+#define RESULT_JUDGED "{\"verdict\":\"pass\",\"score\":1,\"findings\":[]}"
+#define RESULT_REJECTED                                                           \
+    "{\"verdict\":\"fail\",\"score\":0.5,\"feedbackSha256\":\"ff\",\"findings\":" \
+    "[{\"rule\":\"forbidden_path\",\"path\":\"x\",\"text\":\"Revert x\"}]}"
+#define RESULT_PUBLISHED \
+    "{\"number\":1,\"url\":\"/o.git#1\",\"headCommit\":\"22\",\"branch\":\"b\",\"draft\":true}"
+#endif

@@ -1,0 +1,456 @@
+/*
+ * test_agent_step.c - one attempt of an agent: what it gets, what is taken from it, and what it
+ * cannot do to us.
+ */
+#include "base/fd.h"
+#include "tests/unit/work_kit.h"
+#include "work/collect.h"
+#include "work/worktree.h"
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct kit kit;
+
+static void setup(void)
+{
+    kit_open(&kit);
+}
+
+static void teardown(void)
+{
+    kit_close(&kit);
+}
+
+static const char *head(void)
+{
+    return kit_sh(&kit, "git --git-dir=origin.git rev-parse main");
+}
+
+static const char *in_run(const char *name)
+{
+    return arena_printf(&kit.arena, "%s/runs/%s/%s", kit.work_dir, kit.run_id.text, name);
+}
+
+/* Commits the script as agent.sh of the repository and sets up the step that runs it. */
+struct trial {
+    const char *script;
+    const char *agent;   /* Further members of config.agent. */
+    const char *config;  /* Further members of config. */
+    const char *payload; /* Further members of the payload. */
+    int attempt;
+};
+
+static struct step step_of(const struct trial *trial)
+{
+    if (trial->script) {
+        const char *path = arena_printf(&kit.arena, "%s/agent.sh", kit.dir);
+        const char *text = arena_printf(&kit.arena, "#!/bin/sh\n%s\n", trial->script);
+        ck_assert_int_eq(file_write_durable(path, text, strlen(text), 0755, NULL), RC_OK);
+        kit_commit(&kit, "cp -p ../agent.sh .");
+    }
+    struct kit_task task = {
+        .agent = arena_printf(&kit.arena, "\"command\":[\"./agent.sh\"],\"adapter\":\"ndjson\"%s%s",
+                              trial->agent ? "," : "", trial->agent ? trial->agent : ""),
+        .config = trial->config,
+        .payload = arena_printf(&kit.arena, "\"baseCommit\":\"%s\",\"promptSha256\":\"%s\"%s%s",
+                                head(), kit_put(&kit, "Do it well."), trial->payload ? "," : "",
+                                trial->payload ? trial->payload : ""),
+        .attempt = trial->attempt,
+    };
+    return kit_step(&kit, &task);
+}
+
+static const struct js *run(const struct trial *trial)
+{
+    struct step step = step_of(trial);
+    struct err err = {0};
+    ck_assert_msg(step_agent(&step, &err) == RC_OK, "%s %s", err.text,
+                  step.failure.code ? step.failure.code : "");
+    return kit_result(&kit);
+}
+
+static const char *text_of(const struct js *result, const char *path)
+{
+    return arena_strdup(&kit.arena, js_str(js_path(result, path), NULL));
+}
+
+static const char *log_of(const struct js *result)
+{
+    const struct js *artifacts = js_get(result, "artifacts");
+    for (size_t i = 0; i < js_count(artifacts); i++) {
+        if (text_same(js_get_str(js_at(artifacts, i), "kind", ""), "agent_log"))
+            return kit_artifact(&kit, js_get_str(js_at(artifacts, i), "sha256", NULL));
+    }
+    return NULL;
+}
+
+/* --- what it gets --- */
+
+START_TEST(an_agent_works_and_its_changes_become_the_patch)
+{
+    const struct js *result = run(&(struct trial){
+        .script = "echo two >file.txt; echo new >new.txt; rm agent.sh; printf 'a\\000b' >bin\n"
+                  "echo '{\"type\":\"turn\",\"inputTokens\":5,\"costUsd\":0.5,\"model\":\"m\"}'\n"
+                  "echo '{\"type\":\"result\",\"status\":\"success\",\"summary\":\"did it\"}'"});
+    ck_assert_str_eq(text_of(result, "outcome"), "ended");
+    ck_assert_str_eq(text_of(result, "report"), "success");
+    ck_assert_str_eq(text_of(result, "summary"), "did it");
+    ck_assert_str_eq(text_of(result, "sandbox"), "bubblewrap");
+    ck_assert_int_eq(js_get_int(result, "turns", 0), 1);
+    ck_assert_int_eq(js_get_int(result, "exitCode", -1), 0);
+    ck_assert_int_eq(js_int(js_path(result, "patch.files"), 0), 4);
+    ck_assert_uint_eq(js_count(js_path(result, "patch.paths")), 4);
+    const char *diff = kit_artifact(&kit, text_of(result, "patch.sha256"));
+    ck_assert_ptr_nonnull(strstr(diff, "+two"));
+    ck_assert_ptr_nonnull(strstr(diff, "GIT binary patch"));
+    ck_assert_ptr_nonnull(strstr(diff, "deleted file"));
+    ck_assert_ptr_null(strstr(diff, "rename"));
+    ck_assert(kit_saw_event(&kit, "agent.model.turn.completed"));
+}
+END_TEST
+
+START_TEST(it_is_told_what_it_needs)
+{
+    const struct js *result = run(&(struct trial){
+        .script = "cat; echo; cat $DROVER_PROMPT; echo; env | sort; pwd; ls -a $HOME"});
+    const char *log = log_of(result);
+    const char *want[] = {
+        "Do it well.\nDo it well.\n",
+        "DROVER_ATTEMPT=1\n",
+        arena_printf(&kit.arena, "DROVER_RUN_ID=%s\n", kit.run_id.text),
+        arena_printf(&kit.arena, "DROVER_TASK_ID=%s\n", kit.task_id.text),
+        arena_printf(&kit.arena, "DROVER_TOKEN=drun_%s_secret\n", kit.run_id.text),
+        "DROVER_URL=http://127.0.0.1:8717\n",
+        "DROVER_RESULT=",
+        "PATH=",
+        "LANG=",
+    };
+    for (size_t i = 0; i < COUNT_OF(want); i++)
+        ck_assert_msg(strstr(log, want[i]) != NULL, "%s is not in\n%s", want[i], log);
+    ck_assert_ptr_null(strstr(log, "DROVER_FEEDBACK"));
+    ck_assert_int_eq(js_type(js_get(result, "patch")), JS_NULL);
+}
+END_TEST
+
+START_TEST(only_listed_names_of_the_environment_pass)
+{
+    setenv("API_KEY", "listed", 1);
+    setenv("OTHER_KEY", "not-listed", 1);
+    setenv("DROVER_TOKEN", "never", 1);
+    const struct js *result = run(
+        &(struct trial){.script = "env", .agent = "\"env\":[\"API_KEY\",\"UNSET_KEY\"]"});
+    const char *log = log_of(result);
+    ck_assert_ptr_nonnull(strstr(log, "API_KEY=listed\n"));
+    ck_assert_ptr_null(strstr(log, "not-listed"));
+    ck_assert_ptr_null(strstr(log, "never"));
+    ck_assert_ptr_null(strstr(log, "UNSET_KEY"));
+}
+END_TEST
+
+START_TEST(secrets_are_in_no_command_line)
+{
+    setenv("API_KEY", "hunter2", 1);
+    const struct js *result = run(
+        &(struct trial){.script = "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n'; touch seen",
+                        .agent = "\"env\":[\"API_KEY\"]"});
+    const char *log = log_of(result);
+    ck_assert_ptr_nonnull(strstr(log, "agent.sh"));
+    ck_assert_ptr_null(strstr(log, "hunter2"));
+    ck_assert_ptr_null(strstr(log, "drun_"));
+}
+END_TEST
+
+START_TEST(a_prompt_by_file_leaves_stdin_empty)
+{
+    const struct js *result = run(
+        &(struct trial){.script = "cat; echo end", .agent = "\"prompt\":\"file\""});
+    ck_assert_str_eq(log_of(result), "end\n");
+}
+END_TEST
+
+START_TEST(a_repair_goes_on_in_the_same_tree_with_feedback)
+{
+    const struct js *result = run(
+        &(struct trial){.script = "[ $DROVER_ATTEMPT = 1 ] && { echo bad >file.txt; "
+                                  "mkdir -p .cache; echo '*' >.cache/.gitignore; exit 0; }\n"
+                                  "ls .cache/.gitignore; cat file.txt $DROVER_FEEDBACK\n"
+                                  "echo good >file.txt"});
+    const char *first = text_of(result, "patch.sha256");
+    const char *feedback = kit_put(&kit, "the test fails");
+    const char *payload = arena_printf(
+        &kit.arena, "\"patchSha256\":\"%s\",\"feedbackSha256\":\"%s\"", first, feedback);
+    result = run(&(struct trial){.payload = payload, .attempt = 2});
+    ck_assert_str_eq(log_of(result), ".cache/.gitignore\nbad\nthe test fails");
+    ck_assert_ptr_nonnull(strstr(kit_artifact(&kit, text_of(result, "patch.sha256")), "+good"));
+    ck_assert_str_ne(first, text_of(result, "patch.sha256"));
+}
+END_TEST
+
+START_TEST(a_repair_elsewhere_starts_from_base_and_patch)
+{
+    const struct js *result = run(&(struct trial){.script = "cat file.txt; echo x >>file.txt"});
+    const char *payload = arena_printf(&kit.arena, "\"patchSha256\":\"%s\"",
+                                       text_of(result, "patch.sha256"));
+    kit_sh(&kit, "rm -rf data/work/runs data/work/mirrors");
+    result = run(&(struct trial){.payload = payload, .attempt = 2});
+    ck_assert_str_eq(log_of(result), "one\nx\n");
+    ck_assert_ptr_nonnull(
+        strstr(kit_artifact(&kit, text_of(result, "patch.sha256")), " one\n+x\n+x\n"));
+}
+END_TEST
+
+START_TEST(a_tree_that_a_crash_left_half_done_is_made_anew)
+{
+    struct trial trial = {.script = "ls; echo half >half.txt"};
+    struct step step = step_of(&trial);
+    struct err err = {0};
+    ck_assert_int_eq(step_agent(&step, &err), RC_OK);
+    worktree_unmark(&step); /* As if the worker had died while the agent ran. */
+    const struct js *result = run(&(struct trial){0});
+    ck_assert_ptr_null(strstr(log_of(result), "half.txt"));
+}
+END_TEST
+
+/* --- how it ends --- */
+
+static const struct {
+    const char *script, *config;
+    const char *outcome, *report;
+    bool exited;
+} endings[] = {
+    {"exit 0", NULL, "ended", "success", true},
+    {"exit 3", NULL, "ended", "error", true},
+    {"kill -9 $$", NULL, "ended", "unknown", false},
+    {"echo '{\"type\":\"result\",\"status\":\"error\",\"error\":\"x\"}'", NULL, "ended", "error",
+     true},
+    {"echo '{\"status\":\"success\",\"summary\":\"s\"}' >$DROVER_RESULT; exit 1", NULL, "ended",
+     "success", true},
+    {"echo '{\"type\":\"result\",\"status\":\"success\"}'\n"
+     "echo '{\"status\":\"error\"}' >$DROVER_RESULT",
+     NULL, "ended", "error", true},
+    {"echo 'not json' >$DROVER_RESULT", NULL, "ended", "success", true},
+    {"ln -s /etc/passwd $DROVER_RESULT; exit 2", NULL, "ended", "error", true},
+    {"mkfifo $DROVER_RESULT; exit 2", NULL, "ended", "error", true},
+    {"mkdir $DROVER_RESULT; exit 2", NULL, "ended", "error", true},
+    {"head -c 200000 /dev/zero >$DROVER_RESULT; exit 2", NULL, "ended", "error", true},
+    {"while :; do echo x; sleep 0.1; done", "\"timeouts\":{\"agentMs\":400}", "timed_out",
+     "unknown", false},
+    {"sleep 60", "\"timeouts\":{\"idleMs\":300}", "idle_timed_out", "unknown", false},
+    {"while :; do echo '{\"type\":\"turn\"}'; done", "\"limits\":{\"maxTurns\":3}", "turn_limit",
+     "unknown", false},
+    {"while :; do echo '{\"type\":\"turn\",\"costUsd\":0.3}'; done",
+     "\"limits\":{\"maxBudgetUsd\":1}", "budget_limit", "unknown", false},
+};
+
+START_TEST(every_way_to_end_is_told_and_keeps_the_work)
+{
+    const char *script = arena_printf(&kit.arena, "echo two >file.txt\n%s", endings[_i].script);
+    const struct js *result = run(&(struct trial){.script = script, .config = endings[_i].config});
+    ck_assert_str_eq(text_of(result, "outcome"), endings[_i].outcome);
+    ck_assert_str_eq(text_of(result, "report"), endings[_i].report);
+    ck_assert_int_eq(js_get_bool(result, "exited", false), endings[_i].exited);
+    ck_assert_ptr_nonnull(strstr(kit_artifact(&kit, text_of(result, "patch.sha256")), "+two"));
+}
+END_TEST
+
+START_TEST(turns_stop_at_the_limit)
+{
+    const struct js *result = run(
+        &(struct trial){.script = "for i in 1 2 3 4 5 6 7 8; do echo '{\"type\":\"turn\"}'; "
+                                  "sleep 0.05; done; sleep 60",
+                        .payload = "\"maxTurns\":3"});
+    ck_assert_str_eq(text_of(result, "outcome"), "turn_limit");
+    ck_assert_int_le(js_get_int(result, "turns", 0), 5);
+}
+END_TEST
+
+static void *cancel_when_ready(void *ctx)
+{
+    kit_await_file(&kit, ctx);
+    stop_ask(&kit.stop, STOP_CANCEL);
+    return NULL;
+}
+
+START_TEST(a_cancel_ends_the_agent_and_the_step)
+{
+    struct trial trial = {.script = "trap '' TERM; setsid sleep 7781 & touch ready; sleep 7781"};
+    struct step step = step_of(&trial);
+    pthread_t thread;
+    char *ready = arena_strdup(&kit.arena, in_run("tree/ready"));
+    pthread_create(&thread, NULL, cancel_when_ready, ready);
+    struct err err = {0};
+    ck_assert_int_eq(step_agent(&step, &err), RC_CANCELLED);
+    pthread_join(thread, NULL);
+    ck_assert_str_eq(kit_sh(&kit, "ps -eo args | grep '[s]leep 7781' || true"), "");
+}
+END_TEST
+
+START_TEST(a_command_that_is_not_there_fails_for_good)
+{
+    struct step step = kit_step(
+        &kit,
+        &(struct kit_task){.agent = "\"command\":[\"./nobody.sh\"]",
+                           .payload = arena_printf(&kit.arena, "\"baseCommit\":\"%s\"", head())});
+    struct err err = {0};
+    ck_assert_int_eq(step_agent(&step, &err), RC_NOT_FOUND);
+    ck_assert_str_eq(step.failure.code, "agent_command_not_found");
+    ck_assert(!step.failure.retryable);
+}
+END_TEST
+
+START_TEST(a_patch_that_is_too_large_fails_for_good)
+{
+    struct trial trial = {.script = "head -c 60000 /dev/urandom >big",
+                          .config = "\"limits\":{\"maxPatchBytes\":20000}"};
+    struct step step = step_of(&trial);
+    struct err err = {0};
+    ck_assert_int_eq(step_agent(&step, &err), RC_TOO_LARGE);
+    ck_assert_str_eq(step.failure.code, "patch_too_large");
+    ck_assert(!step.failure.retryable);
+}
+END_TEST
+
+/* --- what it cannot do --- */
+
+/* Each plants something in its tree that would touch $PWNED if git ran it outside. */
+static const char *const plants[] = {
+    "git config core.fsmonitor \"touch $PWNED; false\"",
+    "git config filter.x.clean \"touch $PWNED; cat\"; echo '* filter=x' >.gitattributes",
+    "git config diff.external \"touch $PWNED\"",
+    "git config diff.x.textconv \"touch $PWNED; cat\"; echo '* diff=x' >.gitattributes",
+    "git config core.hooksPath hooks; mkdir hooks; for h in post-index-change pre-commit; do "
+    "printf \"#!/bin/sh\\ntouch $PWNED\\n\" >hooks/$h; chmod +x hooks/$h; done",
+    "printf \"[core]\\n\\tpager = touch $PWNED\\n\\tfsmonitor = touch $PWNED\\n\" >.git/config",
+    "rm -rf .git; echo 'gitdir: /etc' >.git",
+    "rm -rf .git; ln -s /proc/self .git",
+    "rm -rf .git; mkfifo .git",
+    "rm -rf .git; mkdir .git; echo garbage >.git/HEAD; echo garbage >.git/index",
+    "rm -rf .git",
+    "git config core.worktree /etc",
+    "mkfifo pipe; ln -s / root; ln -s loop loop",
+    "git add -A; git -c user.name=a -c user.email=a@b commit -q -m mine; git checkout -q --detach",
+};
+
+START_TEST(nothing_planted_runs_or_hangs_and_the_patch_is_right)
+{
+    const char *pwned = arena_printf(&kit.arena, "%s/pwned", kit.dir);
+    const char *script = arena_printf(&kit.arena, "PWNED=%s; export PWNED\necho two >file.txt\n%s",
+                                      pwned, plants[_i]);
+    const struct js *result = run(&(struct trial){.script = script});
+    ck_assert(!file_exists(pwned));
+    ck_assert_str_eq(text_of(result, "outcome"), "ended");
+    ck_assert_ptr_nonnull(
+        strstr(kit_artifact(&kit, text_of(result, "patch.sha256")), "-one\n+two\n"));
+}
+END_TEST
+
+/* The same with the walls down: git does not even look at what was planted. */
+START_TEST(even_without_walls_git_does_not_read_the_agents_configuration)
+{
+    kit.site.sandbox.kind = SANDBOX_NONE;
+    struct step step = step_of(&(struct trial){0});
+    struct err err = {0};
+    ck_assert_int_eq(step_prepare(&step, &err), RC_OK);
+    const char *pwned = arena_printf(&kit.arena, "%s/pwned", kit.dir);
+    kit_sh(&kit, "cd %s; PWNED=%s; echo two >file.txt\n%s\nrm -f $PWNED", in_run("tree"), pwned,
+           plants[_i]);
+    struct collected patch = {0};
+    ck_assert_msg(collect_patch(&step, head(), &patch, &err) == RC_OK, "%s", err.text);
+    ck_assert(!file_exists(pwned));
+    ck_assert_ptr_nonnull(strstr(kit_artifact(&kit, patch.sha256), "-one\n+two\n"));
+}
+END_TEST
+
+START_TEST(a_tree_that_cannot_be_read_fails_with_a_word)
+{
+    struct step step = step_of(&(struct trial){0});
+    struct err err = {0};
+    ck_assert_int_eq(step_prepare(&step, &err), RC_OK);
+    kit_sh(&kit, "cd %s; rm file.txt; mkfifo file.txt", in_run("tree"));
+    struct collected patch = {0};
+    ck_assert_int_ne(collect_patch(&step, head(), &patch, &err), RC_OK);
+    ck_assert_str_eq(step.failure.code, "patch_failed");
+    ck_assert_ptr_nonnull(strstr(step.failure.message, "file.txt"));
+}
+END_TEST
+
+START_TEST(it_sees_neither_the_token_nor_other_runs_and_writes_only_its_own)
+{
+    kit_sh(&kit, "mkdir -p data/work/runs/other/tree; echo hers >data/work/runs/other/tree/x");
+    const char *script = arena_printf(&kit.arena,
+                                      "cat %s/data/admin.token; cat %s/runs/other/tree/x\n"
+                                      "ls %s/runs; touch %s/runs/other/tree/y %s/y /etc/y\n"
+                                      "touch %s/origin.git/y; exit 0",
+                                      kit.dir, kit.work_dir, kit.work_dir, kit.work_dir,
+                                      kit.work_dir, kit.dir);
+    const struct js *result = run(&(struct trial){.script = script});
+    const char *log = log_of(result);
+    ck_assert_ptr_null(strstr(log, "top-secret"));
+    ck_assert_ptr_null(strstr(log, "hers"));
+    ck_assert_ptr_null(strstr(log, "other\n"));
+    ck_assert(!file_exists(arena_printf(&kit.arena, "%s/runs/other/tree/y", kit.work_dir)));
+    ck_assert(!file_exists(arena_printf(&kit.arena, "%s/y", kit.work_dir)));
+    ck_assert(!file_exists(arena_printf(&kit.arena, "%s/y", kit.origin)));
+    ck_assert(!file_exists("/etc/y"));
+}
+END_TEST
+
+START_TEST(a_link_planted_in_io_is_not_followed_by_the_next_attempt)
+{
+    const char *victim = arena_printf(&kit.arena, "%s/victim", kit.dir);
+    kit_sh(&kit, "echo precious >victim");
+    const char *script = arena_printf(
+        &kit.arena, "rm -f $DROVER_PROMPT; ln -s %s $DROVER_PROMPT; exit 0", victim);
+    (void)run(&(struct trial){.script = script});
+    (void)run(&(struct trial){.attempt = 2});
+    ck_assert_str_eq(kit_sh(&kit, "cat victim"), "precious");
+}
+END_TEST
+
+START_TEST(a_result_stays_small_whatever_the_agent_says)
+{
+    const struct js *result = run(&(struct trial){
+        .script = "i=0; while [ $i -lt 60 ]; do n=$(printf 'p%0200d' $i); echo x >$n; "
+                  "i=$((i+1)); done\n"
+                  "s=$(head -c 30000 /dev/zero | tr '\\0' '\\001' | sed 's/\\x01/\\\\u0001/g')\n"
+                  "echo \"{\\\"status\\\":\\\"success\\\",\\\"summary\\\":\\\"$(head -c 9000 "
+                  "/dev/zero | tr '\\0' s)\\\"}\" >$DROVER_RESULT"});
+    ck_assert_uint_le(kit.result.len, STEP_RESULT_MAX);
+    ck_assert_int_eq(js_int(js_path(result, "patch.files"), 0), 60);
+    ck_assert_uint_gt(js_count(js_path(result, "patch.paths")), 3);
+}
+END_TEST
+
+Suite *agent_step_suite(void)
+{
+    Suite *suite = suite_create("agent_step");
+    TCase *tests = tcase_create("agent_step");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, an_agent_works_and_its_changes_become_the_patch);
+    tcase_add_test(tests, it_is_told_what_it_needs);
+    tcase_add_test(tests, only_listed_names_of_the_environment_pass);
+    tcase_add_test(tests, secrets_are_in_no_command_line);
+    tcase_add_test(tests, a_prompt_by_file_leaves_stdin_empty);
+    tcase_add_test(tests, a_repair_goes_on_in_the_same_tree_with_feedback);
+    tcase_add_test(tests, a_repair_elsewhere_starts_from_base_and_patch);
+    tcase_add_test(tests, a_tree_that_a_crash_left_half_done_is_made_anew);
+    tcase_add_loop_test(tests, every_way_to_end_is_told_and_keeps_the_work, 0,
+                        (int)COUNT_OF(endings));
+    tcase_add_test(tests, turns_stop_at_the_limit);
+    tcase_add_test(tests, a_cancel_ends_the_agent_and_the_step);
+    tcase_add_test(tests, a_command_that_is_not_there_fails_for_good);
+    tcase_add_test(tests, a_patch_that_is_too_large_fails_for_good);
+    tcase_add_loop_test(tests, nothing_planted_runs_or_hangs_and_the_patch_is_right, 0,
+                        (int)COUNT_OF(plants));
+    tcase_add_loop_test(tests, even_without_walls_git_does_not_read_the_agents_configuration, 0,
+                        (int)COUNT_OF(plants));
+    tcase_add_test(tests, a_tree_that_cannot_be_read_fails_with_a_word);
+    tcase_add_test(tests, it_sees_neither_the_token_nor_other_runs_and_writes_only_its_own);
+    tcase_add_test(tests, a_link_planted_in_io_is_not_followed_by_the_next_attempt);
+    tcase_add_test(tests, a_result_stays_small_whatever_the_agent_says);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

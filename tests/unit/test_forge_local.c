@@ -1,0 +1,337 @@
+/*
+ * test_forge_local.c - pull requests in a repository on disk: once each, whatever happens.
+ */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "forge/forge.h"
+#include "tests/unit/work_kit.h"
+#include <check.h>
+#include <pthread.h>
+#include <string.h>
+
+static struct kit kit;
+static const char *base;
+
+static const char patch[] = "diff --git a/file.txt b/file.txt\n"
+                            "--- a/file.txt\n"
+                            "+++ b/file.txt\n"
+                            "@@ -1 +1 @@\n"
+                            "-one\n"
+                            "+two\n";
+
+static void setup(void)
+{
+    kit_open(&kit);
+    base = kit_sh(&kit, "git clone -q --mirror origin.git mirror.git; "
+                        "git --git-dir=origin.git rev-parse main");
+}
+
+static void teardown(void)
+{
+    kit_close(&kit);
+}
+
+static enum rc go_on(void *ctx, struct err *err)
+{
+    enum rc *rc = ctx;
+    return rc && *rc != RC_OK ? err_set(err, *rc, "TEST", "not any more") : RC_OK;
+}
+
+static struct forge_change change_of(const char *run)
+{
+    return (struct forge_change){
+        .url = kit.origin,
+        .mirror = arena_printf(&kit.arena, "%s/mirror.git", kit.dir),
+        .scratch = arena_printf(&kit.arena, "%s/scratch-%s.git", kit.dir, run),
+        .run_id = run,
+        .base_commit = base,
+        .patch = str_of(patch),
+        .branch = arena_printf(&kit.arena, "drover/%s", run),
+        .target_branch = "main",
+        .title = "Make it two",
+        .body = "Because one is too few.",
+        .time_us = INT64_C(1780000000) * US_PER_SECOND,
+        .may_go_on = go_on,
+    };
+}
+
+static struct forge_pull open_pull(const struct forge_change *change)
+{
+    struct git git = {0};
+    struct forge_pull pull;
+    struct err err = {0};
+    ck_assert_msg(forge_local.open_pull(&git, change, &kit.arena, &pull, &err) == RC_OK, "%s",
+                  err.text);
+    return pull;
+}
+
+START_TEST(publishing_twice_gives_the_same_commit_and_number)
+{
+    struct forge_change change = change_of("run-a");
+    struct forge_pull first = open_pull(&change);
+    struct forge_pull again = open_pull(&change);
+    ck_assert_str_eq(first.head, again.head);
+    ck_assert_int_eq(first.number, 1);
+    ck_assert_int_eq(again.number, 1);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show drover/run-a:file.txt"), "two");
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse refs/pull/1/head"),
+                     first.head);
+    ck_assert_str_eq(
+        kit_sh(&kit, "git --git-dir=origin.git log -1 --format=%%s,%%an,%%at %s", first.head),
+        "Make it two,drover,1780000000");
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref refs/pull | wc -l"), "1");
+}
+END_TEST
+
+START_TEST(numbers_go_on_after_the_highest)
+{
+    kit_sh(&kit, "git --git-dir=origin.git update-ref refs/pull/41/head %s", base);
+    struct forge_change change = change_of("run-a");
+    ck_assert_int_eq(open_pull(&change).number, 42);
+    change = change_of("run-b");
+    ck_assert_int_eq(open_pull(&change).number, 43);
+}
+END_TEST
+
+START_TEST(a_try_that_stopped_between_the_refs_is_finished)
+{
+    struct forge_change change = change_of("run-a");
+    struct forge_pull first = open_pull(&change);
+    kit_sh(&kit, "git --git-dir=origin.git update-ref -d refs/pull/1/head");
+    struct forge_change other = change_of("run-b");
+    ck_assert_int_eq(open_pull(&other).number, 2);
+    ck_assert_int_eq(open_pull(&change).number, 1);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse refs/pull/1/head"),
+                     first.head);
+}
+END_TEST
+
+START_TEST(a_number_that_a_dead_git_left_locked_is_passed_over)
+{
+    kit_sh(&kit, "mkdir -p origin.git/refs/pull/1; touch origin.git/refs/pull/1/head.lock");
+    struct forge_change change = change_of("run-a");
+    ck_assert_int_eq(open_pull(&change).number, 2);
+}
+END_TEST
+
+struct publisher {
+    pthread_t thread;
+    struct forge_change change;
+    struct arena arena;
+    struct forge_pull pull;
+    enum rc rc;
+    struct err err;
+};
+
+static void *publisher_main(void *ctx)
+{
+    struct publisher *publisher = ctx;
+    struct git git = {.deadline_us = clock_mono_us() + 60 * US_PER_SECOND};
+    publisher->rc = forge_local.open_pull(&git, &publisher->change, &publisher->arena,
+                                          &publisher->pull, &publisher->err);
+    return NULL;
+}
+
+/* Three runs, each published twice, all at once. */
+START_TEST(publishers_at_the_same_time_agree)
+{
+    enum { RUNS = 3, EACH = 2 };
+    static struct publisher publishers[RUNS * EACH];
+    for (int i = 0; i < RUNS * EACH; i++) {
+        const char *run = arena_printf(&kit.arena, "run-%d", i % RUNS);
+        publishers[i].change = change_of(run);
+        publishers[i].change.scratch = arena_printf(&kit.arena, "%s/scratch-%d.git", kit.dir, i);
+        ck_assert_int_eq(
+            pthread_create(&publishers[i].thread, NULL, publisher_main, &publishers[i]), 0);
+    }
+    int64_t sum = 0;
+    for (int i = 0; i < RUNS * EACH; i++) {
+        pthread_join(publishers[i].thread, NULL);
+        arena_release(&publishers[i].arena);
+        ck_assert_msg(publishers[i].rc == RC_OK, "%s", publishers[i].err.text);
+        sum += publishers[i].pull.number;
+    }
+    for (int i = 0; i < RUNS; i++) {
+        ck_assert_int_eq(publishers[i].pull.number, publishers[i + RUNS].pull.number);
+        ck_assert_str_eq(publishers[i].pull.head, publishers[i + RUNS].pull.head);
+    }
+    ck_assert_int_eq(sum, 2 * (1 + 2 + 3));
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref refs/pull | wc -l"), "3");
+}
+END_TEST
+
+START_TEST(a_binary_file_is_published_whole)
+{
+    struct forge_change change = change_of("run-a");
+    const char *diff = kit_sh(&kit, "git clone -q origin.git w && cd w && "
+                                    "printf 'a\\000b\\377' >bin.dat && git add -A && "
+                                    "git diff --cached --binary --full-index && echo");
+    change.patch = str_of(arena_printf(&kit.arena, "%s\n\n", diff));
+    struct forge_pull pull = open_pull(&change);
+    ck_assert_str_eq(
+        kit_sh(&kit, "git --git-dir=origin.git show %s:bin.dat | od -An -tx1", pull.head),
+        " 61 00 62 ff");
+}
+END_TEST
+
+START_TEST(a_lost_lease_pushes_nothing)
+{
+    struct forge_change change = change_of("run-a");
+    enum rc lost = RC_STALE;
+    change.ctx = &lost;
+    struct git git = {0};
+    struct forge_pull pull;
+    struct err err = {0};
+    ck_assert_int_eq(forge_local.open_pull(&git, &change, &kit.arena, &pull, &err), RC_STALE);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref --format='%%(refname)'"),
+                     "refs/heads/main");
+}
+END_TEST
+
+START_TEST(work_of_others_on_the_branch_is_not_overwritten)
+{
+    struct forge_change change = change_of("run-a");
+    kit_commit(&kit, "echo other >other.txt");
+    kit_sh(&kit, "git --git-dir=origin.git branch drover/run-a main");
+    struct git git = {0};
+    struct forge_pull pull;
+    struct err err = {0};
+    ck_assert_int_eq(forge_local.open_pull(&git, &change, &kit.arena, &pull, &err), RC_CONFLICT);
+}
+END_TEST
+
+static const struct {
+    const char *patch;
+    enum rc rc;
+} bad_patches[] = {
+    {"", RC_INVALID},
+    {"nonsense\n", RC_CONFLICT},
+    {"diff --git a/none b/none\n--- a/none\n+++ b/none\n@@ -1 +1 @@\n-x\n+y\n", RC_CONFLICT},
+    {"diff --git a/../x b/../x\nnew file mode 100644\n--- /dev/null\n+++ b/../x\n@@ -0,0 +1 "
+     "@@\n+y\n",
+     RC_CONFLICT},
+    {"diff --git a/.git/config b/.git/config\nnew file mode 100644\n--- /dev/null\n"
+     "+++ b/.git/config\n@@ -0,0 +1 @@\n+y\n",
+     RC_CONFLICT},
+};
+
+START_TEST(a_patch_that_does_not_fit_is_refused)
+{
+    struct forge_change change = change_of("run-a");
+    change.patch = str_of(bad_patches[_i].patch);
+    struct git git = {0};
+    struct forge_pull pull;
+    struct err err = {0};
+    ck_assert_int_eq(forge_local.open_pull(&git, &change, &kit.arena, &pull, &err),
+                     bad_patches[_i].rc);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref --format='%%(refname)'"),
+                     "refs/heads/main");
+}
+END_TEST
+
+/* --- merge --- */
+
+static enum rc merge(int64_t number, const char *head, char to[GIT_HASH_BYTES], struct err *err)
+{
+    struct git git = {0};
+    const struct forge_merge request = {
+        .forge = "local",
+        .url = kit.origin,
+        .number = number,
+        .expected_head = head,
+        .target_branch = "main",
+        .message = "Merge it\n",
+    };
+    return forge_merge(&git, &request, to, err);
+}
+
+START_TEST(a_pull_request_is_merged_once)
+{
+    struct forge_change change = change_of("run-a");
+    struct forge_pull pull = open_pull(&change);
+    kit_commit(&kit, "echo other >other.txt");
+    char commit[GIT_HASH_BYTES], again[GIT_HASH_BYTES];
+    struct err err = {0};
+    ck_assert_msg(merge(1, pull.head, commit, &err) == RC_OK, "%s", err.text);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse main"), commit);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show main:file.txt"), "two");
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show main:other.txt"), "other");
+    ck_assert_int_eq(merge(1, pull.head, again, &err), RC_OK);
+    ck_assert_str_eq(commit, again);
+}
+END_TEST
+
+START_TEST(a_conflict_is_told_and_changes_nothing)
+{
+    struct forge_change change = change_of("run-a");
+    struct forge_pull pull = open_pull(&change);
+    const char *tip = kit_commit(&kit, "echo three >file.txt");
+    char commit[GIT_HASH_BYTES];
+    struct err err = {0};
+    ck_assert_int_eq(merge(1, pull.head, commit, &err), RC_CONFLICT);
+    ck_assert_ptr_nonnull(strstr(err.text, "file.txt"));
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse main"), tip);
+}
+END_TEST
+
+START_TEST(what_cannot_be_merged_is_named)
+{
+    struct forge_change change = change_of("run-a");
+    struct forge_pull pull = open_pull(&change);
+    char commit[GIT_HASH_BYTES];
+    struct err err = {0};
+    ck_assert_int_eq(merge(7, pull.head, commit, &err), RC_NOT_FOUND);
+    ck_assert_int_eq(merge(1, base, commit, &err), RC_CONFLICT);
+    ck_assert_str_eq(err.code, "HEAD_MOVED");
+    const struct forge_merge elsewhere = {.forge = "nowhere", .url = kit.origin, .number = 1};
+    ck_assert_int_eq(forge_merge(&(struct git){0}, &elsewhere, commit, &err), RC_INVALID);
+}
+END_TEST
+
+START_TEST(a_branch_that_is_checked_out_is_left_alone)
+{
+    kit_sh(&kit, "git clone -q origin.git w");
+    kit.origin = arena_printf(&kit.arena, "%s/w", kit.dir);
+    struct forge_change change = change_of("run-a");
+    struct forge_pull pull = open_pull(&change);
+    char commit[GIT_HASH_BYTES];
+    struct err err = {0};
+    ck_assert_int_eq(merge(pull.number, pull.head, commit, &err), RC_CONFLICT);
+    ck_assert_str_eq(err.code, "BRANCH_CHECKED_OUT");
+}
+END_TEST
+
+START_TEST(an_address_elsewhere_is_not_local)
+{
+    struct forge_change change = change_of("run-a");
+    change.url = "https://example.org/x.git";
+    struct git git = {0};
+    struct forge_pull pull;
+    struct err err = {0};
+    ck_assert_int_eq(forge_local.open_pull(&git, &change, &kit.arena, &pull, &err), RC_INVALID);
+}
+END_TEST
+
+Suite *forge_local_suite(void)
+{
+    Suite *suite = suite_create("forge_local");
+    TCase *tests = tcase_create("forge_local");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, publishing_twice_gives_the_same_commit_and_number);
+    tcase_add_test(tests, numbers_go_on_after_the_highest);
+    tcase_add_test(tests, a_try_that_stopped_between_the_refs_is_finished);
+    tcase_add_test(tests, a_number_that_a_dead_git_left_locked_is_passed_over);
+    tcase_add_test(tests, publishers_at_the_same_time_agree);
+    tcase_add_test(tests, a_binary_file_is_published_whole);
+    tcase_add_test(tests, a_lost_lease_pushes_nothing);
+    tcase_add_test(tests, work_of_others_on_the_branch_is_not_overwritten);
+    tcase_add_loop_test(tests, a_patch_that_does_not_fit_is_refused, 0, (int)COUNT_OF(bad_patches));
+    tcase_add_test(tests, a_pull_request_is_merged_once);
+    tcase_add_test(tests, a_conflict_is_told_and_changes_nothing);
+    tcase_add_test(tests, what_cannot_be_merged_is_named);
+    tcase_add_test(tests, a_branch_that_is_checked_out_is_left_alone);
+    tcase_add_test(tests, an_address_elsewhere_is_not_local);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

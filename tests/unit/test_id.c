@@ -1,0 +1,107 @@
+/* test_id.c - UUIDv7. */
+#include "base/clock.h"
+#include "base/id.h"
+#include "tests/unit/suites.h"
+#include <string.h>
+
+static const int64_t noon_us = INT64_C(1783080000123456);
+
+START_TEST(an_id_is_a_version_7_uuid_of_its_time)
+{
+    struct dice dice = dice_seeded(1);
+    struct id id = id_new(noon_us, &dice);
+    ck_assert_uint_eq(strlen(id.text), 36);
+    /* 1783080000123 ms = 0x019f27d99a7b; 456 us * 4096 / 1000 = 1867 = 0x74b. */
+    ck_assert_int_eq(strncmp(id.text, "019f27d9-9a7b-774b-", 19), 0);
+    ck_assert_ptr_nonnull(strchr("89ab", id.text[19]));
+    struct id parsed;
+    ck_assert(id_parse(id.text, &parsed));
+    ck_assert(id_same(&id, &parsed));
+}
+END_TEST
+
+START_TEST(ids_sort_by_the_microsecond_they_were_made)
+{
+    struct dice dice = dice_seeded(2);
+    struct id last = id_new(noon_us, &dice);
+    for (int64_t i = 1; i < 5000; i++) {
+        struct id next = id_new(noon_us + i, &dice);
+        ck_assert_int_lt(strcmp(last.text, next.text), 0);
+        last = next;
+    }
+}
+END_TEST
+
+START_TEST(ids_of_one_moment_differ)
+{
+    struct dice dice = dice_seeded(3);
+    struct id a = id_new(noon_us, &dice), b = id_new(noon_us, &dice);
+    ck_assert(!id_same(&a, &b));
+    struct dice again = dice_seeded(3);
+    struct id replayed = id_new(noon_us, &again);
+    ck_assert(id_same(&a, &replayed));
+}
+END_TEST
+
+START_TEST(any_uuid_is_read_and_folded_to_lower_case)
+{
+    struct id id;
+    ck_assert(id_parse("C232AB00-9414-11EC-B3C8-9F6BDECED846", &id));
+    ck_assert_str_eq(id.text, "c232ab00-9414-11ec-b3c8-9f6bdeced846");
+    ck_assert(id_parse("00000000-0000-0000-0000-000000000000", &id));
+    ck_assert(!id_is_none(&id));
+}
+END_TEST
+
+START_TEST(what_is_no_uuid_is_refused)
+{
+    static const char *const rows[] = {
+        NULL,
+        "",
+        "x",
+        "c232ab00-9414-11ec-b3c8-9f6bdeced84",
+        "c232ab00-9414-11ec-b3c8-9f6bdeced8466",
+        "c232ab00-9414-11ec-b3c8-9f6bdeced84g",
+        "c232ab0009414-11ec-b3c8-9f6bdeced846",
+        "c232ab00-9414-11ec-b3c8-9f6b-eced846",
+        "c232ab00-9414-11ec-b3c809f6bdeced846",
+        "{232ab00-9414-11ec-b3c8-9f6bdeced84}",
+        " 232ab00-9414-11ec-b3c8-9f6bdeced846",
+        "c232ab00-9414-11ec-b3c8-9f6bdeced846\n",
+        "------------------------------------",
+        "c232ab00941411ecb3c89f6bdeced846",
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct id id = {"kept"};
+        ck_assert_msg(!id_parse(rows[i], &id), "%s", rows[i]);
+        ck_assert_str_eq(id.text, "kept");
+    }
+}
+END_TEST
+
+START_TEST(none_is_told_apart)
+{
+    struct id none = {{0}};
+    ck_assert(id_is_none(&none));
+    ck_assert_ptr_null(id_or_null(&none));
+    struct id null = id_of(NULL), empty = id_of(""), junk = id_of("junk");
+    ck_assert(id_is_none(&null) && id_is_none(&empty) && id_is_none(&junk));
+    struct id some = id_of("c232ab00-9414-11ec-b3c8-9f6bdeced846");
+    ck_assert_str_eq(id_or_null(&some), "c232ab00-9414-11ec-b3c8-9f6bdeced846");
+    ck_assert(!id_same(&some, &none));
+}
+END_TEST
+
+Suite *id_suite(void)
+{
+    Suite *suite = suite_create("id");
+    TCase *all = tcase_create("all");
+    tcase_add_test(all, an_id_is_a_version_7_uuid_of_its_time);
+    tcase_add_test(all, ids_sort_by_the_microsecond_they_were_made);
+    tcase_add_test(all, ids_of_one_moment_differ);
+    tcase_add_test(all, any_uuid_is_read_and_folded_to_lower_case);
+    tcase_add_test(all, what_is_no_uuid_is_refused);
+    tcase_add_test(all, none_is_told_apart);
+    suite_add_tcase(suite, all);
+    return suite;
+}

@@ -1,0 +1,239 @@
+/*
+ * Plain jobs: order, keys, duplicates, delays, time to live, attempts, losses.
+ */
+#include "tests/unit/lab.h"
+#include <check.h>
+#include <string.h>
+
+static struct lab lab;
+
+static void setup(void)
+{
+    lab_open(&lab, NULL);
+}
+
+static void teardown(void)
+{
+    lab_close(&lab);
+}
+
+static struct job_spec spec(const char *payload)
+{
+    return (struct job_spec){
+        .queue = "q", .type = "t", .payload = str_of(payload), .priority = 100, .max_attempts = 3};
+}
+
+static struct enqueue_answer put(const struct job_spec *job)
+{
+    struct cmd_enqueue *cmd = cmd_enqueue_new();
+    cmd->jobs = job;
+    cmd->count = 1;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    struct enqueue_answer answer = cmd->answers[0];
+    command_free(&cmd->base);
+    return answer;
+}
+
+static size_t take(struct job_row **ret_jobs)
+{
+    return lab_lease(&lab, "q", "w", ret_jobs);
+}
+
+static struct job_row take_one(void)
+{
+    struct job_row *jobs;
+    ck_assert_uint_eq(take(&jobs), 1);
+    return jobs[0];
+}
+
+static struct job_row row_of(const struct id *id)
+{
+    struct job_row row;
+    ck_assert_int_eq(jobs_get(lab.db, id, &lab.arena, &row, NULL), RC_OK);
+    return row;
+}
+
+START_TEST(jobs_come_out_by_rank_then_by_arrival)
+{
+    static const int64_t priorities[] = {100, 200, 0, 100};
+    static const char *const order = "2031";
+    for (size_t i = 0; i < COUNT_OF(priorities); i++) {
+        struct job_spec job = spec(arena_printf(&lab.arena, "%zu", i));
+        job.priority = priorities[i];
+        put(&job);
+    }
+    struct job_row *jobs;
+    ck_assert_uint_eq(take(&jobs), COUNT_OF(priorities));
+    for (size_t i = 0; i < COUNT_OF(priorities); i++)
+        ck_assert_int_eq(jobs[i].payload.at[0], order[i]);
+}
+END_TEST
+
+START_TEST(a_duplicate_is_named_and_not_stored)
+{
+    struct job_spec job = spec("1");
+    job.dedup_key = "verify:r1:p1";
+    struct enqueue_answer first = put(&job), second = put(&job);
+    ck_assert(!first.duplicate);
+    ck_assert(second.duplicate);
+    ck_assert_str_eq(first.id.text, second.id.text);
+    take_one();
+}
+END_TEST
+
+START_TEST(one_of_a_key_is_in_flight_in_order)
+{
+    for (int i = 0; i < 3; i++) {
+        struct job_spec job = spec(arena_printf(&lab.arena, "%d", i));
+        job.ordering_key = "customer-7";
+        put(&job);
+    }
+    for (int i = 0; i < 3; i++) {
+        struct job_row job = take_one();
+        ck_assert_int_eq(job.payload.at[0], '0' + i);
+        lab_finish(&lab, &job, "{}");
+    }
+    struct job_row *jobs;
+    ck_assert_uint_eq(take(&jobs), 0);
+}
+END_TEST
+
+START_TEST(a_retrying_head_keeps_its_key_and_a_dead_one_lets_go)
+{
+    struct job_spec first = spec("1"), second = spec("2");
+    first.ordering_key = second.ordering_key = "k";
+    first.max_attempts = 2;
+    put(&first);
+    put(&second);
+    struct job_row job = take_one();
+    ck_assert_int_eq(lab_fail(&lab, &job, "flaky", true).state, JOB_SCHEDULED);
+    struct job_row *jobs;
+    ck_assert_uint_eq(take(&jobs), 0);
+    lab_pass_ms(&lab, 10000);
+    job = take_one();
+    ck_assert_int_eq(job.payload.at[0], '1');
+    ck_assert_int_eq(lab_fail(&lab, &job, "flaky", true).state, JOB_DEAD_LETTER);
+    job = take_one();
+    ck_assert_int_eq(job.payload.at[0], '2');
+}
+END_TEST
+
+START_TEST(a_delayed_job_waits_for_its_time)
+{
+    struct job_spec job = spec("1");
+    job.delay_us = 5 * US_PER_SECOND;
+    put(&job);
+    struct job_row *jobs;
+    ck_assert_uint_eq(take(&jobs), 0);
+    lab_pass_ms(&lab, 4999);
+    ck_assert_uint_eq(take(&jobs), 0);
+    lab_pass_ms(&lab, 1);
+    ck_assert_uint_eq(take(&jobs), 1);
+}
+END_TEST
+
+START_TEST(a_job_past_its_time_to_live_is_a_dead_letter)
+{
+    struct job_spec job = spec("1");
+    job.ttl_us = US_PER_SECOND;
+    struct id id = put(&job).id;
+    lab.now_us += 2 * US_PER_SECOND;
+    struct job_row *jobs;
+    ck_assert_uint_eq(take(&jobs), 0); /* Even before anybody has swept. */
+    lab_pass_ms(&lab, 0);
+    ck_assert_int_eq(row_of(&id).life.state, JOB_DEAD_LETTER);
+    ck_assert_int_eq(row_of(&id).life.dead_reason, DEAD_EXPIRED);
+}
+END_TEST
+
+START_TEST(a_blocked_job_that_outlives_its_time_does_not_block_its_key)
+{
+    struct job_spec head = spec("1"), shortlived = spec("2"), last = spec("3");
+    head.ordering_key = shortlived.ordering_key = last.ordering_key = "k";
+    shortlived.ttl_us = US_PER_SECOND;
+    put(&head);
+    struct id dead = put(&shortlived).id;
+    put(&last);
+    struct job_row job = take_one();
+    lab_pass_ms(&lab, 2000);
+    ck_assert_int_eq(row_of(&dead).life.state, JOB_DEAD_LETTER);
+    lab_finish(&lab, &job, "{}");
+    ck_assert_int_eq(take_one().payload.at[0], '3');
+}
+END_TEST
+
+START_TEST(an_expired_lease_goes_to_another_with_a_greater_epoch)
+{
+    struct job_spec job = spec("1");
+    put(&job);
+    struct job_row slow = take_one();
+    lab_pass_ms(&lab, 15001);
+    struct job_row quick = take_one();
+    ck_assert_int_gt(quick.life.epoch, slow.life.epoch);
+    ck_assert_int_eq(quick.life.attempt, 0); /* The lost attempt was given back. */
+    ck_assert_str_eq(lab_complete(&lab, &slow, "{}").code, "LEASE_LOST");
+    ck_assert_str_eq(lab_fail(&lab, &slow, "x", true).code, "LEASE_LOST");
+    lab_finish(&lab, &quick, "{}");
+    ck_assert_int_eq(row_of(&quick.id).life.state, JOB_SUCCEEDED);
+}
+END_TEST
+
+START_TEST(every_attempt_leaves_a_row)
+{
+    struct job_spec spec_of_two = spec("1");
+    spec_of_two.max_attempts = 2;
+    struct id id = put(&spec_of_two).id;
+    struct job_row job = take_one();
+    lab_fail(&lab, &job, "first", true);
+    lab_pass_ms(&lab, 10000);
+    take_one();
+    lab_pass_ms(&lab, 16000);
+    job = take_one();
+    lab_fail(&lab, &job, "last", true);
+    static const char *const outcomes[] = {"failed", "lost", "failed"};
+    struct attempt_row *rows;
+    size_t count;
+    ck_assert_int_eq(attempts_list(lab.db, &id, &lab.arena, &rows, &count, NULL), RC_OK);
+    ck_assert_uint_eq(count, COUNT_OF(outcomes));
+    for (size_t i = 0; i < count; i++)
+        ck_assert_str_eq(rows[i].outcome, outcomes[i]);
+    ck_assert_int_eq(row_of(&id).life.dead_reason, DEAD_MAX_ATTEMPTS);
+}
+END_TEST
+
+START_TEST(an_unknown_job_is_told_apart_from_a_lost_one)
+{
+    struct dice dice = dice_seeded(1);
+    struct job_row nobody = {.id = id_new(lab.now_us, &dice), .life = {.epoch = 1}};
+    ck_assert_str_eq(lab_complete(&lab, &nobody, "{}").code, "NOT_FOUND");
+}
+END_TEST
+
+START_TEST(queue_names_are_plain)
+{
+    ck_assert(queue_name_valid("mail.out-2_x"));
+    ck_assert(!queue_name_valid(""));
+    ck_assert(!queue_name_valid("a b"));
+    ck_assert(!queue_name_valid("a/b"));
+}
+END_TEST
+
+Suite *queue_suite(void)
+{
+    Suite *suite = suite_create("queue");
+    TCase *tc = tcase_create("queue");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, jobs_come_out_by_rank_then_by_arrival);
+    tcase_add_test(tc, a_duplicate_is_named_and_not_stored);
+    tcase_add_test(tc, one_of_a_key_is_in_flight_in_order);
+    tcase_add_test(tc, a_retrying_head_keeps_its_key_and_a_dead_one_lets_go);
+    tcase_add_test(tc, a_delayed_job_waits_for_its_time);
+    tcase_add_test(tc, a_job_past_its_time_to_live_is_a_dead_letter);
+    tcase_add_test(tc, a_blocked_job_that_outlives_its_time_does_not_block_its_key);
+    tcase_add_test(tc, an_expired_lease_goes_to_another_with_a_greater_epoch);
+    tcase_add_test(tc, every_attempt_leaves_a_row);
+    tcase_add_test(tc, an_unknown_job_is_told_apart_from_a_lost_one);
+    tcase_add_test(tc, queue_names_are_plain);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

@@ -1,0 +1,439 @@
+/*
+ * test_repo_config.c - documents that are taken, and how the others are refused.
+ */
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "core/repo_config.h"
+#include "tests/unit/suites.h"
+#include <string.h>
+
+/* Decodes YAML (and so JSON); *tree keeps the strings alive. */
+static enum rc decode(const char *document, struct js **tree, struct arena *arena,
+                      struct repo_config *config, struct err *err)
+{
+    ck_assert_int_eq(yaml_parse(document, strlen(document), tree, err), RC_OK);
+    return repo_config_decode(*tree, NULL, arena, config, err);
+}
+
+static const char *const full =
+    "url: https://git.example.com/acme/billing.git\n"
+    "forge: local\n"
+    "defaultBranch: trunk\n"
+    "agent: {compute: process, command: [./agent.sh, '--fast', ''], adapter: ndjson, prompt: "
+    "file,\n"
+    "        network: true, env: [API_KEY, _x1]}\n"
+    "verify: [{name: unit, command: make test, timeoutSeconds: 30},\n"
+    "         {name: lint-2, command: make lint, timeoutMs: 1500},\n"
+    "         {name: slow, command: make slow}]\n"
+    "judge: [{rules: {maxFiles: 50, maxLines: 100, forbiddenPaths: ['.github/**', a]}},\n"
+    "        {rules: {maxFiles: 20, forbiddenPaths: [b]}}, {rules: {maxLines: 1000}}]\n"
+    "policy: {approval: always}\n"
+    "limits: {maxActiveRuns: 2, maxTurns: 100, maxBudgetUsd: 5.25, maxPatchBytes: 1000}\n"
+    "retries: {agentAttempts: 5, verifierRetries: 0, prRetries: 2}\n"
+    "timeouts: {runMs: 1, queueMs: 2, prepareMs: 3, hydrateMs: 4, agentMs: 5, idleMs: 6,\n"
+    "           verifyMs: 7, publishMs: 8, approvalMs: 9, cancelMs: 10}\n"
+    "prompt: {system: Be brief., tokenBudget: 5000}\n"
+    "steps: []\n";
+
+START_TEST(a_full_document_is_understood)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct repo_config config;
+    struct err err = {{0}, {0}, {0}};
+    ck_assert_msg(decode(full, &tree, &arena, &config, &err) == RC_OK, "%s: %s", err.field,
+                  err.text);
+    ck_assert_str_eq(config.url, "https://git.example.com/acme/billing.git");
+    ck_assert_str_eq(config.forge, "local");
+    ck_assert_str_eq(config.default_branch, "trunk");
+    ck_assert_int_eq(config.agent.compute, COMPUTE_PROCESS);
+    ck_assert_str_eq(config.agent.command[0], "./agent.sh");
+    ck_assert_str_eq(config.agent.command[1], "--fast");
+    ck_assert_str_eq(config.agent.command[2], "");
+    ck_assert_ptr_null(config.agent.command[3]);
+    ck_assert_int_eq(config.agent.adapter, ADAPTER_NDJSON);
+    ck_assert_int_eq(config.agent.prompt, PROMPT_FILE);
+    ck_assert(config.agent.network);
+    ck_assert_str_eq(config.agent.env[0], "API_KEY");
+    ck_assert_str_eq(config.agent.env[1], "_x1");
+    ck_assert_ptr_null(config.agent.env[2]);
+    ck_assert_uint_eq(config.verify_count, 3);
+    ck_assert_str_eq(config.verify[0].name, "unit");
+    ck_assert_str_eq(config.verify[0].command, "make test");
+    ck_assert_int_eq(config.verify[0].timeout_ms, 30000);
+    ck_assert_int_eq(config.verify[1].timeout_ms, 1500);
+    ck_assert_int_eq(config.verify[2].timeout_ms, 7);
+}
+END_TEST
+
+START_TEST(rules_limits_and_times_are_understood)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct repo_config config;
+    ck_assert_int_eq(decode(full, &tree, &arena, &config, NULL), RC_OK);
+    ck_assert_int_eq(config.rules.max_files, 20);
+    ck_assert_int_eq(config.rules.max_lines, 100);
+    ck_assert_str_eq(config.rules.forbidden[0], ".github/**");
+    ck_assert_str_eq(config.rules.forbidden[1], "a");
+    ck_assert_str_eq(config.rules.forbidden[2], "b");
+    ck_assert_ptr_null(config.rules.forbidden[3]);
+    ck_assert_int_eq(config.approval, APPROVAL_ALWAYS);
+    ck_assert_int_eq(config.limits.max_active_runs, 2);
+    ck_assert_int_eq(config.limits.max_turns, 100);
+    ck_assert_int_eq(config.limits.max_budget_microusd, 5250000);
+    ck_assert_int_eq(config.limits.max_patch_bytes, 1000);
+    ck_assert_int_eq(config.budget.max[BUDGET_AGENT], 5);
+    ck_assert_int_eq(config.budget.max[BUDGET_TOOL], 2);
+    ck_assert_int_eq(config.budget.max[BUDGET_VERIFIER], 0);
+    ck_assert_int_eq(config.budget.max[BUDGET_PR], 2);
+    const int64_t times[] = {config.timeouts.run_ms,      config.timeouts.queue_ms,
+                             config.timeouts.prepare_ms,  config.timeouts.hydrate_ms,
+                             config.timeouts.agent_ms,    config.timeouts.idle_ms,
+                             config.timeouts.verify_ms,   config.timeouts.publish_ms,
+                             config.timeouts.approval_ms, config.timeouts.cancel_ms};
+    for (size_t i = 0; i < COUNT_OF(times); i++)
+        ck_assert_int_eq(times[i], (int64_t)i + 1);
+    ck_assert_str_eq(config.prompt.system, "Be brief.");
+    ck_assert_int_eq(config.prompt.token_budget, 5000);
+}
+END_TEST
+
+START_TEST(a_small_document_gets_the_defaults)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct repo_config config;
+    ck_assert_int_eq(decode("{url: /srv/x.git, agent: {command: [a]}, verify: [{name: v, "
+                            "command: c}], judge: [], policy: {}, limits: {}, steps: null}",
+                            &tree, &arena, &config, NULL),
+                     RC_OK);
+    ck_assert_str_eq(config.forge, "local");
+    ck_assert_str_eq(config.default_branch, "main");
+    ck_assert_int_eq(config.agent.adapter, ADAPTER_NONE);
+    ck_assert_int_eq(config.agent.prompt, PROMPT_STDIN);
+    ck_assert(!config.agent.network);
+    ck_assert_ptr_null(config.agent.env[0]);
+    ck_assert_int_eq(config.verify[0].timeout_ms, 600000);
+    ck_assert_int_eq(config.rules.max_files, 0);
+    ck_assert_ptr_null(config.rules.forbidden[0]);
+    ck_assert_int_eq(config.approval, APPROVAL_AUTO);
+    ck_assert_int_eq(config.limits.max_active_runs, 0);
+    ck_assert_int_eq(config.limits.max_turns, 0);
+    ck_assert_int_eq(config.limits.max_budget_microusd, 0);
+    ck_assert_int_eq(config.limits.max_patch_bytes, 10 * 1024 * 1024);
+    ck_assert_int_eq(config.budget.max[BUDGET_AGENT], 3);
+    ck_assert_int_eq(config.timeouts.run_ms, 8 * 3600000);
+    ck_assert_int_eq(config.timeouts.queue_ms, 0);
+    ck_assert_int_eq(config.timeouts.approval_ms, 24 * 3600000);
+    ck_assert_int_eq(config.timeouts.cancel_ms, 30000);
+    ck_assert_ptr_null(config.prompt.system);
+    ck_assert_int_eq(config.prompt.token_budget, 100000);
+}
+END_TEST
+
+START_TEST(the_url_may_come_from_beside)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct repo_config config;
+    struct err err = {{0}, {0}, {0}};
+    const char *without = "{agent: {command: [a]}}";
+    ck_assert_int_eq(decode(without, &tree, &arena, &config, &err), RC_INVALID);
+    ck_assert_str_eq(err.code, "MISSING_FIELD");
+    ck_assert_str_eq(err.field, "url");
+    ck_assert_int_eq(repo_config_decode(tree, "/srv/y.git", &arena, &config, &err), RC_OK);
+    ck_assert_str_eq(config.url, "/srv/y.git");
+    ck_assert_int_eq(repo_config_decode(tree, "--upload-pack=x", &arena, &config, &err),
+                     RC_INVALID);
+    ck_assert_str_eq(err.field, "url");
+}
+END_TEST
+
+START_TEST(the_documents_url_wins)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct repo_config config;
+    const char *with = "{url: /srv/x.git, agent: {command: [a]}}";
+    ck_assert_int_eq(decode(with, &tree, &arena, &config, NULL), RC_OK);
+    ck_assert_int_eq(repo_config_decode(tree, "/srv/y.git", &arena, &config, NULL), RC_OK);
+    ck_assert_str_eq(config.url, "/srv/x.git");
+}
+END_TEST
+
+#define OK_URL   "url: /x, "
+#define OK_AGENT "agent: {command: [a]}, "
+#define OK_TOP   OK_URL OK_AGENT
+
+static const struct {
+    const char *document, *field, *code, *word;
+} refusals[] = {
+    {"[]", "", "INVALID_FIELD", "object"},
+    {"{}", "url", "MISSING_FIELD", "url"},
+    {"{" OK_URL "}", "agent", "MISSING_FIELD", "agent"},
+    {"{" OK_TOP "colour: red}", "colour", "UNKNOWN_FIELD", "colour"},
+    {"{" OK_AGENT "url: 5}", "url", "INVALID_FIELD", "string"},
+    {"{" OK_AGENT "url: ''}", "url", "INVALID_FIELD", "empty"},
+    {"{" OK_AGENT "url: relative/path}", "url", "INVALID_FIELD", "absolute path"},
+    {"{" OK_TOP "forge: github}", "forge", "INVALID_FIELD", "not available in this version"},
+    {"{" OK_TOP "forge: sourcehut}", "forge", "INVALID_FIELD", "local"},
+    {"{" OK_TOP "forge: 1}", "forge", "INVALID_FIELD", "string"},
+    {"{" OK_TOP "defaultBranch: -x}", "defaultBranch", "INVALID_FIELD", "branch"},
+    {"{" OK_TOP "defaultBranch: a..b}", "defaultBranch", "INVALID_FIELD", "branch"},
+    {"{" OK_TOP "steps: [lint]}", "steps", "INVALID_FIELD", "not available in this version"},
+    {"{" OK_TOP "steps: {}}", "steps", "INVALID_FIELD", "array"},
+    {"{" OK_URL "agent: {}}", "agent.command", "MISSING_FIELD", "command"},
+    {"{" OK_URL "agent: [a]}", "agent", "INVALID_FIELD", "object"},
+    {"{" OK_URL "agent: {command: a}}", "agent.command", "INVALID_FIELD", "array"},
+    {"{" OK_URL "agent: {command: []}}", "agent.command", "INVALID_FIELD", "program"},
+    {"{" OK_URL "agent: {command: ['', a]}}", "agent.command", "INVALID_FIELD", "program"},
+    {"{" OK_URL "agent: {command: [a, 1]}}", "agent.command[1]", "INVALID_FIELD", "string"},
+    {"{" OK_URL "agent: {command: [a], compute: remote}}", "agent.compute", "INVALID_FIELD",
+     "not available in this version, use process"},
+    {"{" OK_URL "agent: {command: [a], compute: docker}}", "agent.compute", "INVALID_FIELD",
+     "process"},
+    {"{" OK_URL "agent: {command: [a], adapter: claude}}", "agent.adapter", "INVALID_FIELD",
+     "not available in this version, use ndjson or none"},
+    {"{" OK_URL "agent: {command: [a], adapter: codex}}", "agent.adapter", "INVALID_FIELD",
+     "not available in this version, use ndjson or none"},
+    {"{" OK_URL "agent: {command: [a], adapter: xml}}", "agent.adapter", "INVALID_FIELD",
+     "none, ndjson"},
+    {"{" OK_URL "agent: {command: [a], prompt: argv}}", "agent.prompt", "INVALID_FIELD",
+     "stdin, file"},
+    {"{" OK_URL "agent: {command: [a], network: maybe}}", "agent.network", "INVALID_FIELD",
+     "boolean"},
+    {"{" OK_URL "agent: {command: [a], env: [1A]}}", "agent.env[0]", "INVALID_FIELD",
+     "environment"},
+    {"{" OK_URL "agent: {command: [a], env: [A, 'B=1']}}", "agent.env[1]", "INVALID_FIELD",
+     "environment"},
+    {"{" OK_URL "agent: {command: [a], env: ['']}}", "agent.env[0]", "INVALID_FIELD", "empty"},
+    {"{" OK_URL "agent: {command: [a], env: [DROVER_TOKEN]}}", "agent.env[0]", "INVALID_FIELD",
+     "DROVER_"},
+    {"{" OK_URL "agent: {command: [a], shell: sh}}", "agent.shell", "UNKNOWN_FIELD", "shell"},
+    {"{" OK_TOP "verify: {}}", "verify", "INVALID_FIELD", "array"},
+    {"{" OK_TOP "verify: [make]}", "verify[0]", "INVALID_FIELD", "object"},
+    {"{" OK_TOP "verify: [{command: c}]}", "verify[0].name", "MISSING_FIELD", "name"},
+    {"{" OK_TOP "verify: [{name: a, command: c}, {name: b}]}", "verify[1].command", "MISSING_FIELD",
+     "command"},
+    {"{" OK_TOP "verify: [{name: a, command: [make]}]}", "verify[0].command", "INVALID_FIELD",
+     "string"},
+    {"{" OK_TOP "verify: [{name: Unit, command: c}]}", "verify[0].name", "INVALID_FIELD",
+     "lower-case"},
+    {"{" OK_TOP "verify: [{name: 'a b', command: c}]}", "verify[0].name", "INVALID_FIELD",
+     "lower-case"},
+    {"{" OK_TOP "verify: [{name: a, command: c}, {name: a, command: d}]}", "verify[1].name",
+     "INVALID_FIELD", "twice"},
+    {"{" OK_TOP "verify: [{name: a, command: c, timeoutMs: 1, timeoutSeconds: 1}]}",
+     "verify[0].timeoutMs", "INVALID_FIELD", "beside"},
+    {"{" OK_TOP "verify: [{name: a, command: c, timeoutSeconds: 0}]}", "verify[0].timeoutSeconds",
+     "INVALID_FIELD", "between"},
+    {"{" OK_TOP "verify: [{name: a, command: c, when: x}]}", "verify[0].when", "UNKNOWN_FIELD",
+     "when"},
+    {"{" OK_TOP "judge: [{}]}", "judge[0].rules", "MISSING_FIELD", "rules"},
+    {"{" OK_TOP "judge: [{model: x}]}", "judge[0].rules", "MISSING_FIELD", "rules"},
+    {"{" OK_TOP "judge: [{rules: {}, model: x}]}", "judge[0].model", "UNKNOWN_FIELD", "model"},
+    {"{" OK_TOP "judge: [{rules: {maxFiles: 0}}]}", "judge[0].rules.maxFiles", "INVALID_FIELD",
+     "between"},
+    {"{" OK_TOP "judge: [{rules: {}}, {rules: {forbiddenPaths: ['']}}]}",
+     "judge[1].rules.forbiddenPaths[0]", "INVALID_FIELD", "empty"},
+    {"{" OK_TOP "judge: [{rules: {secrets: true}}]}", "judge[0].rules.secrets", "UNKNOWN_FIELD",
+     "secrets"},
+    {"{" OK_TOP "policy: {approval: sometimes}}", "policy.approval", "INVALID_FIELD",
+     "auto, always, never"},
+    {"{" OK_TOP "limits: {maxTurns: 0}}", "limits.maxTurns", "INVALID_FIELD", "between"},
+    {"{" OK_TOP "limits: {maxTurns: 501}}", "limits.maxTurns", "INVALID_FIELD", "between"},
+    {"{" OK_TOP "limits: {maxBudgetUsd: 0.001}}", "limits.maxBudgetUsd", "INVALID_FIELD",
+     "between"},
+    {"{" OK_TOP "limits: {maxBudgetUsd: 101}}", "limits.maxBudgetUsd", "INVALID_FIELD", "between"},
+    {"{" OK_TOP "limits: {maxActiveRuns: -1}}", "limits.maxActiveRuns", "INVALID_FIELD", "between"},
+    {"{" OK_TOP "retries: {agentAttempts: 0}}", "retries.agentAttempts", "INVALID_FIELD",
+     "between"},
+    {"{" OK_TOP "retries: {toolRetries: 1}}", "retries.toolRetries", "UNKNOWN_FIELD",
+     "toolRetries"},
+    {"{" OK_TOP "timeouts: {runMs: 0}}", "timeouts.runMs", "INVALID_FIELD", "between"},
+    {"{" OK_TOP "timeouts: {idleMs: 1.5}}", "timeouts.idleMs", "INVALID_FIELD", "integer"},
+    {"{" OK_TOP "timeouts: {idle: 1}}", "timeouts.idle", "UNKNOWN_FIELD", "idle"},
+    {"{" OK_TOP "prompt: stdin}", "prompt", "INVALID_FIELD", "object"},
+    {"{" OK_TOP "prompt: {tokenBudget: 0}}", "prompt.tokenBudget", "INVALID_FIELD", "between"},
+};
+
+START_TEST(what_is_wrong_is_refused_by_name)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct repo_config config = {.url = "untouched"};
+    struct err err = {{0}, {0}, {0}};
+    ck_assert_msg(decode(refusals[_i].document, &tree, &arena, &config, &err) == RC_INVALID,
+                  "taken: %s", refusals[_i].document);
+    ck_assert_str_eq(err.field, refusals[_i].field);
+    ck_assert_str_eq(err.code, refusals[_i].code);
+    ck_assert_msg(strstr(err.text, refusals[_i].word) != NULL, "%s: no \"%s\" in: %s",
+                  refusals[_i].document, refusals[_i].word, err.text);
+    ck_assert_str_eq(config.url, "untouched");
+}
+END_TEST
+
+/* Lists that may be full, but not fuller; every entry is before, its number, after. */
+static const struct {
+    const char *open, *before, *after, *close, *field;
+    int max;
+} lists[] = {
+    {"{" OK_URL "agent: {command: [", "a", "", "]}}", "agent.command", CONFIG_ARGS_MAX},
+    {"{" OK_URL "agent: {command: [a], env: [", "A", "", "]}}", "agent.env", CONFIG_ENV_MAX},
+    {"{" OK_TOP "verify: [", "{name: v", ", command: c}", "]}", "verify", CONFIG_VERIFIERS_MAX},
+    {"{" OK_TOP "judge: [{rules: {forbiddenPaths: [", "p", "", "]}}]}",
+     "judge[0].rules.forbiddenPaths", JUDGE_GLOBS_MAX},
+    {"{" OK_TOP "judge: [{rules: {forbiddenPaths: [x]}}, {rules: {forbiddenPaths: [", "p", "",
+     "]}}]}", "judge[1].rules.forbiddenPaths", JUDGE_GLOBS_MAX - 1},
+};
+
+START_TEST(lists_are_limited)
+{
+    for (int extra = 0; extra <= 1; extra++) {
+        CLEANUP(js_freep) struct js *tree = NULL;
+        CLEANUP(arena_release) struct arena arena = {0};
+        CLEANUP(buf_release) struct buf document;
+        buf_init(&document, 100000);
+        buf_adds(&document, lists[_i].open);
+        for (int i = 0; i < lists[_i].max + extra; i++)
+            buf_addf(&document, "%s%s%d%s", i > 0 ? ", " : "", lists[_i].before, i,
+                     lists[_i].after);
+        buf_adds(&document, lists[_i].close);
+        struct repo_config config;
+        struct err err = {{0}, {0}, {0}};
+        enum rc rc = decode(buf_text(&document), &tree, &arena, &config, &err);
+        ck_assert_msg(rc == (extra ? RC_INVALID : RC_OK), "%s: %s", lists[_i].field, err.text);
+        ck_assert_str_eq(err.field, extra ? lists[_i].field : "");
+    }
+}
+END_TEST
+
+static const struct {
+    const char *url;
+    bool want;
+} urls[] = {
+    {"/srv/git/billing.git", true},
+    {"/with space/x", true},
+    {"file:///srv/x.git", true},
+    {"https://github.com/acme/billing.git", true},
+    {"https://user@host.example:8443/x.git", true},
+    {"ssh://git@host.example/x.git", true},
+    {"ssh://git@host.example:2222/x.git", true},
+    {"git@github.com:acme/billing.git", true},
+    {"relative/path", false},
+    {"./x", false},
+    {"../x", false},
+    {"~/x", false},
+    {"-x", false},
+    {"--upload-pack=touch /tmp/x", false},
+    {"file://host/x", false},
+    {"file:relative", false},
+    {"http://plain.example/x", false},
+    {"git://host/x", false},
+    {"https://", false},
+    {"https:///x", false},
+    {"https://user:secret@host/x", false},
+    {"https://user@/x", false},
+    {"ssh://-oProxyCommand=x/y", false},
+    {"ssh://git@-oProxyCommand=x/y", false},
+    {"ext::sh -c x", false},
+    {"git@host:", false},
+    {"git@host:-x", false},
+    {"git@host::x", false},
+    {"git@-host:x", false},
+    {"host:path", false},
+    {"@host:path", false},
+    {"a b@host:path", false},
+    {"/x\ny", false},
+    {"/x\x7f", false},
+};
+
+START_TEST(urls_are_places_and_never_options)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct repo_config config;
+    struct err err = {{0}, {0}, {0}};
+    const char *document = "{\"agent\": {\"command\": [\"a\"]}}";
+    ck_assert_int_eq(js_parse(document, strlen(document), &tree, &err), RC_OK);
+    enum rc rc = repo_config_decode(tree, urls[_i].url, &arena, &config, &err);
+    ck_assert_msg(rc == (urls[_i].want ? RC_OK : RC_INVALID), "%s", urls[_i].url);
+}
+END_TEST
+
+static const struct {
+    const char *name;
+    bool want;
+} repo_names[] = {
+    {"billing", true}, {"acme/billing", true}, {"a/b/c", true},   {"A.b_c-9/x", true},
+    {".hidden", true}, {"a/.x", true},         {"", false},       {"/a", false},
+    {"a/", false},     {"a//b", false},        {".", false},      {"..", false},
+    {"a/../b", false}, {"a/.", false},         {"-a", false},     {"a b", false},
+    {"a\\b", false},   {"a\n", false},         {"\u00e4", false}, {"a%2Fb", false},
+    {"a:b", false},    {"...", true},
+};
+
+START_TEST(repository_names_are_plain)
+{
+    ck_assert_msg(repo_name_valid(repo_names[_i].name) == repo_names[_i].want, "%s",
+                  repo_names[_i].name);
+}
+END_TEST
+
+static const struct {
+    const char *name;
+    bool want;
+} branches[] = {
+    {"main", true},    {"feature/x", true}, {"drover/1/2-fix", true},
+    {"v1.0", true},    {"a@b", true},       {"caf\u00e9", true},
+    {"a.lockx", true}, {"x-", true},        {"", false},
+    {"-x", false},     {"--force", false},  {"/a", false},
+    {"a/", false},     {"a//b", false},     {".a", false},
+    {"a/.b", false},   {"a.", false},       {"a/b.", false},
+    {"a..b", false},   {"a.lock", false},   {"a.lock/b", false},
+    {".lock", false},  {"@", false},        {"a@{b", false},
+    {"a b", false},    {"a~b", false},      {"a^b", false},
+    {"a:b", false},    {"a?b", false},      {"a*b", false},
+    {"a[b", false},    {"a\\b", false},     {"a\tb", false},
+    {"a\x7f", false},  {"a\xff", false},    {"HEAD", false},
+};
+
+START_TEST(branch_names_are_those_that_git_takes)
+{
+    ck_assert_msg(branch_name_valid(branches[_i].name) == branches[_i].want, "%s",
+                  branches[_i].name);
+}
+END_TEST
+
+START_TEST(names_are_limited_to_200_bytes)
+{
+    char name[202];
+    memset(name, 'a', sizeof(name));
+    name[200] = '\0';
+    ck_assert(repo_name_valid(name) && branch_name_valid(name));
+    name[200] = 'a';
+    name[201] = '\0';
+    ck_assert(!repo_name_valid(name) && !branch_name_valid(name));
+}
+END_TEST
+
+Suite *repo_config_suite(void)
+{
+    Suite *suite = suite_create("repo_config");
+    TCase *tc = tcase_create("repo_config");
+    tcase_add_test(tc, a_full_document_is_understood);
+    tcase_add_test(tc, rules_limits_and_times_are_understood);
+    tcase_add_test(tc, a_small_document_gets_the_defaults);
+    tcase_add_test(tc, the_url_may_come_from_beside);
+    tcase_add_test(tc, the_documents_url_wins);
+    tcase_add_loop_test(tc, what_is_wrong_is_refused_by_name, 0, (int)COUNT_OF(refusals));
+    tcase_add_loop_test(tc, lists_are_limited, 0, (int)COUNT_OF(lists));
+    tcase_add_loop_test(tc, urls_are_places_and_never_options, 0, (int)COUNT_OF(urls));
+    tcase_add_loop_test(tc, repository_names_are_plain, 0, (int)COUNT_OF(repo_names));
+    tcase_add_loop_test(tc, branch_names_are_those_that_git_takes, 0, (int)COUNT_OF(branches));
+    tcase_add_test(tc, names_are_limited_to_200_bytes);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

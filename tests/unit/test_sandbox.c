@@ -1,0 +1,181 @@
+/*
+ * test_sandbox.c - what a command behind the walls can see and do.
+ */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/proc.h"
+#include "tests/unit/work_kit.h"
+#include "work/sandbox.h"
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct kit kit;
+static const char *tree;
+
+static void setup(void)
+{
+    kit_open(&kit);
+    tree = arena_printf(&kit.arena, "%s/runs/mine/tree", kit.work_dir);
+    kit_sh(&kit, "mkdir -p data/work/runs/mine/tree data/work/runs/other/tree; "
+                 "echo hers >data/work/runs/other/tree/secret");
+}
+
+static void teardown(void)
+{
+    kit_close(&kit);
+}
+
+/* Runs the script in the sandbox; gives its exit status and, in *ret_out, what it said. */
+static int inside(const char *script, bool network, const char **ret_out)
+{
+    const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+    const struct sandbox_view view = {
+        .argv = argv,
+        .cwd = tree,
+        .binds = {{tree, true}, {kit.origin, false}},
+        .network = network,
+        .status_fd = -1,
+    };
+    const char *const env[] = {arena_printf(&kit.arena, "PATH=%s", getenv("PATH")),
+                               arena_printf(&kit.arena, "KIT=%s", kit.dir), NULL};
+    const struct proc_spec spec = {.argv = sandbox_argv(&kit.site.sandbox, &view, &kit.arena),
+                                   .env = env};
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, 65536);
+    struct proc_result result;
+    struct err err = {0};
+    struct proc_limits limits = {.timeout_ms = 20000};
+    ck_assert_int_eq(proc_run(&spec, (struct str){0}, &out, &out, &limits, &result, &err), RC_OK);
+    if (ret_out)
+        *ret_out = arena_strdup(&kit.arena, buf_text(&out));
+    return result.exit.code;
+}
+
+static const struct {
+    const char *what, *script;
+    bool may;
+} attempts[] = {
+    {"write its tree", "echo x >new", true},
+    {"use its /tmp", "echo x >/tmp/x && cat /tmp/x", true},
+    {"see tools", "git --version", true},
+    {"read the mirror it was given", "git --git-dir=$KIT/origin.git rev-parse main", true},
+    {"read the admin token", "cat $KIT/data/admin.token", false},
+    {"list the data directory for it", "ls $KIT/data | grep admin", false},
+    {"read another run's tree", "cat $KIT/data/work/runs/other/tree/secret", false},
+    {"write into the data directory", "touch $KIT/data/x", false},
+    {"write the mirror", "touch $KIT/origin.git/x", false},
+    {"write elsewhere", "touch $KIT/x", true /* its own /tmp: nobody else sees it */},
+    {"write system files", "touch /etc/x", false},
+    {"write home directories", "touch /root/x || touch /home/x", false},
+    {"change the kernel", "test -w /proc/sys/kernel/core_pattern", false},
+    {"remount", "mount -o remount,rw,bind /", false},
+    {"unmount what hides the data", "umount $KIT/data", false},
+    {"see the machine's processes", "[ $(ls -d /proc/[0-9]* | wc -l) -gt 8 ]", false},
+    {"find sockets of services", "ls /run | grep .", false},
+};
+
+START_TEST(the_walls_hold)
+{
+    const char *out;
+    int code = inside(attempts[_i].script, false, &out);
+    ck_assert_msg((code == 0) == attempts[_i].may, "%s: exit %d: %s", attempts[_i].what, code, out);
+}
+END_TEST
+
+START_TEST(nothing_is_left_outside)
+{
+    ck_assert_int_eq(inside("echo x >new; touch /tmp/kit-mark $KIT/mark", false, NULL), 0);
+    ck_assert(file_exists(arena_printf(&kit.arena, "%s/new", tree)));
+    ck_assert(!file_exists("/tmp/kit-mark"));
+    ck_assert(!file_exists(arena_printf(&kit.arena, "%s/mark", kit.dir)));
+}
+END_TEST
+
+START_TEST(the_network_is_there_only_when_allowed)
+{
+    const char *alone, *shared;
+    ck_assert_int_eq(inside("readlink /proc/self/ns/net", false, &alone), 0);
+    ck_assert_int_eq(inside("readlink /proc/self/ns/net", true, &shared), 0);
+    ck_assert_str_ne(alone, shared);
+    ck_assert_str_eq(arena_printf(&kit.arena, "%s\n", kit_sh(&kit, "readlink /proc/self/ns/net")),
+                     shared);
+}
+END_TEST
+
+START_TEST(a_script_in_tmp_that_the_command_names_is_there)
+{
+    kit_sh(&kit, "echo 'echo it runs' >agent.sh; echo secret >secret");
+    const char *script = arena_printf(&kit.arena, "%s/agent.sh", kit.dir);
+    const char *const argv[] = {"/bin/sh", script, NULL};
+    const struct sandbox_view view = {
+        .argv = argv, .cwd = tree, .binds = {{tree, true}}, .status_fd = -1};
+    const struct proc_spec spec = {.argv = sandbox_argv(&kit.site.sandbox, &view, &kit.arena)};
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, 65536);
+    struct proc_result result;
+    ck_assert_int_eq(proc_run(&spec, (struct str){0}, &out, &out, NULL, &result, NULL), RC_OK);
+    if (text_starts(kit.dir, "/tmp") || text_starts(kit.dir, "/var/tmp"))
+        ck_assert_str_eq(buf_text(&out), "it runs\n");
+}
+END_TEST
+
+START_TEST(secrets_are_not_in_argv)
+{
+    const char *const argv[] = {"agent", "--fast", NULL};
+    const struct sandbox_view view = {
+        .argv = argv, .cwd = tree, .binds = {{tree, true}}, .status_fd = -1};
+    const char **full = sandbox_argv(&kit.site.sandbox, &view, &kit.arena);
+    size_t count = 0;
+    for (; full[count]; count++)
+        ck_assert_str_ne(full[count], "--setenv");
+    ck_assert_str_eq(full[count - 2], "agent");
+    ck_assert_str_eq(full[count - 1], "--fast");
+}
+END_TEST
+
+START_TEST(without_bubblewrap_the_command_is_tied_to_us)
+{
+    const char *const argv[] = {"agent", NULL};
+    const struct sandbox_view view = {.argv = argv, .cwd = tree, .status_fd = -1};
+    struct sandbox none = {.kind = SANDBOX_NONE, .setpriv = true, .data_dir = "/x"};
+    const char **tied = sandbox_argv(&none, &view, &kit.arena);
+    ck_assert_str_eq(tied[0], "setpriv");
+    ck_assert_str_eq(tied[4], "agent");
+    ck_assert_ptr_null(tied[5]);
+    none.setpriv = false;
+    ck_assert_str_eq(sandbox_argv(&none, &view, &kit.arena)[0], "agent");
+    ck_assert_str_eq(sandbox_name(&none), "none");
+}
+END_TEST
+
+START_TEST(a_machine_without_bubblewrap_is_noticed)
+{
+    kit_sh(&kit, "mkdir bin; printf '#!/bin/sh\\necho no namespaces >&2; exit 1\\n' >bin/bwrap; "
+                 "chmod +x bin/bwrap");
+    char *path = arena_printf(&kit.arena, "%s/bin:%s", kit.dir, getenv("PATH"));
+    ck_assert_int_eq(setenv("PATH", path, 1), 0);
+    struct sandbox sandbox;
+    struct err why = {0};
+    sandbox_probe(&sandbox, kit.dir, &why);
+    ck_assert_int_eq(sandbox.kind, SANDBOX_NONE);
+    ck_assert_ptr_nonnull(strstr(why.text, "no namespaces"));
+}
+END_TEST
+
+Suite *sandbox_suite(void)
+{
+    Suite *suite = suite_create("sandbox");
+    TCase *tests = tcase_create("sandbox");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 30);
+    tcase_add_loop_test(tests, the_walls_hold, 0, (int)COUNT_OF(attempts));
+    tcase_add_test(tests, nothing_is_left_outside);
+    tcase_add_test(tests, the_network_is_there_only_when_allowed);
+    tcase_add_test(tests, a_script_in_tmp_that_the_command_names_is_there);
+    tcase_add_test(tests, secrets_are_not_in_argv);
+    tcase_add_test(tests, without_bubblewrap_the_command_is_tied_to_us);
+    tcase_add_test(tests, a_machine_without_bubblewrap_is_noticed);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

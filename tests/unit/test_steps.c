@@ -1,0 +1,431 @@
+/*
+ * test_steps.c - prepare, hydrate, judge, publish and clean, each against a real repository.
+ */
+#include "base/fd.h"
+#include "tests/unit/work_kit.h"
+#include "work/worktree.h"
+#include <check.h>
+#include <string.h>
+
+static struct kit kit;
+
+static void setup(void)
+{
+    kit_open(&kit);
+}
+
+static void teardown(void)
+{
+    kit_close(&kit);
+}
+
+static const char patch[] = "diff --git a/file.txt b/file.txt\n"
+                            "--- a/file.txt\n"
+                            "+++ b/file.txt\n"
+                            "@@ -1 +1 @@\n"
+                            "-one\n"
+                            "+two\n";
+
+static const char *head(void)
+{
+    return kit_sh(&kit, "git --git-dir=origin.git rev-parse main");
+}
+
+static const char *in_run(const char *name)
+{
+    return arena_printf(&kit.arena, "%s/runs/%s/%s", kit.work_dir, kit.run_id.text, name);
+}
+
+/* --- payload --- */
+
+static const struct {
+    const char *payload, *field;
+} bad_payloads[] = {
+    {"\"baseCommit\":\"--evil\"", "baseCommit"},
+    {"\"baseCommit\":\"main\"", "baseCommit"},
+    {"\"patchSha256\":\"../../etc/passwd\"", "patchSha256"},
+    {"\"promptSha256\":\"x\"", "promptSha256"},
+    {"\"scope\":[7]", "scope"},
+    {"\"runDeadline\":\"soon\"", "runDeadline"},
+};
+
+START_TEST(a_payload_that_makes_no_sense_is_refused_by_name)
+{
+    char *text = kit_payload(&kit, &(struct kit_task){.payload = bad_payloads[_i].payload});
+    struct js *tree = NULL;
+    struct err err = {0};
+    struct step_input input;
+    ck_assert_int_eq(js_parse(text, strlen(text), &tree, &err), RC_OK);
+    ck_assert_int_eq(step_decode(tree, &kit.arena, &input, &err), RC_INVALID);
+    ck_assert_str_eq(err.field, bad_payloads[_i].field);
+    js_free(tree);
+}
+END_TEST
+
+START_TEST(long_texts_fit_into_a_result)
+{
+    static const char *const texts[] = {"", "short", "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n",
+                                        "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01",
+                                        "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"};
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        CLEANUP(buf_release) struct buf out;
+        buf_init(&out, 100);
+        struct jw jw = jw_to(&out);
+        step_write_text(&jw, "k", texts[i], 12);
+        ck_assert_uint_le(out.len, 4 + 12);
+        ck_assert(text_utf8_valid(buf_text(&out), out.len));
+    }
+}
+END_TEST
+
+/* --- prepare --- */
+
+static enum rc prepare(const struct kit_task *task, struct step *ret_step, struct err *err)
+{
+    *ret_step = kit_step(&kit, task);
+    return step_prepare(ret_step, err);
+}
+
+START_TEST(prepare_makes_mirror_and_tree)
+{
+    struct step step;
+    struct err err = {0};
+    ck_assert_msg(prepare(&(struct kit_task){0}, &step, &err) == RC_OK, "%s", err.text);
+    ck_assert_str_eq(js_get_str(kit_result(&kit), "baseCommit", ""), head());
+    const char *tree = in_run("tree");
+    ck_assert_str_eq(kit_sh(&kit, "cat %s/file.txt", tree), "one");
+    ck_assert_str_eq(kit_sh(&kit, "git -C %s rev-parse --abbrev-ref HEAD", tree),
+                     step.input.branch);
+    ck_assert_str_eq(kit_sh(&kit, "git -C %s config user.name", tree), "drover");
+    ck_assert_str_eq(kit_sh(&kit, "git -C %s status --porcelain", tree), "");
+    ck_assert_str_eq(kit_sh(&kit, "find %s/.git/hooks -type f 2>/dev/null | wc -l", tree), "0");
+}
+END_TEST
+
+START_TEST(prepare_starts_fresh_and_follows_the_branch)
+{
+    struct step step;
+    struct err err = {0};
+    ck_assert_int_eq(prepare(&(struct kit_task){0}, &step, &err), RC_OK);
+    kit_sh(&kit, "echo left >%s", in_run("tree/left-over"));
+    const char *second = kit_commit(&kit, "echo more >more.txt");
+    ck_assert_int_eq(prepare(&(struct kit_task){0}, &step, &err), RC_OK);
+    ck_assert_str_eq(js_get_str(kit_result(&kit), "baseCommit", ""), second);
+    ck_assert(!file_exists(in_run("tree/left-over")));
+    ck_assert(file_exists(in_run("tree/more.txt")));
+}
+END_TEST
+
+START_TEST(prepare_keeps_to_the_given_commit_and_patch)
+{
+    const char *first = head();
+    kit_commit(&kit, "echo more >more.txt");
+    const char *sha256 = kit_put(&kit, patch);
+    struct step step;
+    struct err err = {0};
+    struct kit_task task = {.payload = arena_printf(&kit.arena,
+                                                    "\"baseCommit\":\"%s\",\"patchSha256\":\"%s\"",
+                                                    first, sha256)};
+    ck_assert_msg(prepare(&task, &step, &err) == RC_OK, "%s", err.text);
+    ck_assert_str_eq(js_get_str(kit_result(&kit), "baseCommit", ""), first);
+    ck_assert(!file_exists(in_run("tree/more.txt")));
+    ck_assert_str_eq(kit_sh(&kit, "cat %s", in_run("tree/file.txt")), "two");
+}
+END_TEST
+
+static const struct {
+    const char *origin;
+    struct kit_task task;
+    const char *code;
+    bool retryable;
+} prepare_failures[] = {
+    {"origin.git", {.target_branch = "none"}, "branch_not_found", false},
+    {"origin.git",
+     {.payload = "\"baseCommit\":\"0123456789012345678901234567890123456789\""},
+     "base_commit_not_found",
+     false},
+    {"gone.git", {.target_branch = "main"}, "repository_unreachable", true},
+};
+
+START_TEST(prepare_says_what_is_missing)
+{
+    kit.origin = arena_printf(&kit.arena, "%s/%s", kit.dir, prepare_failures[_i].origin);
+    struct step step;
+    struct err err = {0};
+    ck_assert_int_ne(prepare(&prepare_failures[_i].task, &step, &err), RC_OK);
+    ck_assert_str_eq(step.failure.code, prepare_failures[_i].code);
+    ck_assert_int_eq(step.failure.retryable, prepare_failures[_i].retryable);
+    ck_assert_uint_gt(strlen(step.failure.message), 10);
+}
+END_TEST
+
+START_TEST(locks_of_a_dead_git_do_not_stop_the_mirror)
+{
+    struct step step;
+    struct err err = {0};
+    ck_assert_int_eq(prepare(&(struct kit_task){0}, &step, &err), RC_OK);
+    kit_commit(&kit, "echo more >more.txt");
+    kit_sh(&kit, "touch %s/refs/heads/main.lock %s/packed-refs.lock", step.mirror, step.mirror);
+    ck_assert_msg(prepare(&(struct kit_task){0}, &step, &err) == RC_OK, "%s", err.text);
+    ck_assert(file_exists(in_run("tree/more.txt")));
+}
+END_TEST
+
+START_TEST(a_stop_ends_prepare)
+{
+    stop_ask(&kit.stop, STOP_CANCEL);
+    struct step step;
+    struct err err = {0};
+    ck_assert_int_eq(prepare(&(struct kit_task){0}, &step, &err), RC_CANCELLED);
+}
+END_TEST
+
+START_TEST(a_tree_is_kept_only_while_it_shows_the_truth)
+{
+    struct step step;
+    struct err err = {0};
+    const char *base = head();
+    ck_assert_int_eq(prepare(&(struct kit_task){0}, &step, &err), RC_OK);
+    kit_sh(&kit, "echo built >%s", in_run("tree/cache"));
+    ck_assert_int_eq(worktree_keep_or_make(&step, base, &err), RC_OK);
+    ck_assert(file_exists(in_run("tree/cache")));
+    worktree_unmark(&step);
+    ck_assert_int_eq(worktree_keep_or_make(&step, base, &err), RC_OK);
+    ck_assert(!file_exists(in_run("tree/cache")));
+    kit_sh(&kit, "echo built >%s", in_run("tree/cache"));
+    step.input.patch_sha256 = kit_put(&kit, patch);
+    ck_assert_int_eq(worktree_keep_or_make(&step, base, &err), RC_OK);
+    ck_assert(!file_exists(in_run("tree/cache")));
+    ck_assert_str_eq(kit_sh(&kit, "cat %s", in_run("tree/file.txt")), "two");
+}
+END_TEST
+
+/* --- hydrate --- */
+
+START_TEST(hydrate_puts_task_and_rules_into_the_prompt)
+{
+    kit_commit(&kit, "echo 'Use tabs.' >AGENTS.md; echo 'Be kind.' >CONTRIBUTING.md; "
+                     "mkdir -p .cursor/rules; echo 'Rule one.' >.cursor/rules/a.mdc; "
+                     "ln -s /etc/passwd CLAUDE.md");
+    struct step step = kit_step(
+        &kit, &(struct kit_task){.payload = "\"description\":\"Fix the rounding\"",
+                                 .config = "\"prompt\":{\"system\":\"You are careful.\"}"});
+    struct err err = {0};
+    ck_assert_msg(step_hydrate(&step, &err) == RC_OK, "%s", err.text);
+    const struct js *result = kit_result(&kit);
+    const char *prompt = kit_artifact(&kit, js_get_str(result, "promptSha256", NULL));
+    ck_assert_ptr_nonnull(prompt);
+    static const char *const parts[] = {"You are careful.", "Use tabs.", "Be kind.", "Rule one.",
+                                        "Fix the rounding"};
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        ck_assert_msg(strstr(prompt, parts[i]) != NULL, "%s is not in\n%s", parts[i], prompt);
+    ck_assert_ptr_null(strstr(prompt, "/etc/passwd"));
+    ck_assert_uint_eq(js_count(js_get(result, "sources")), 3);
+    ck_assert_uint_eq(js_count(js_get(result, "artifacts")), 1);
+    ck_assert_int_gt(js_get_int(result, "tokenEstimate", 0), 10);
+}
+END_TEST
+
+START_TEST(hydrate_bounds_large_rules_and_skips_what_is_no_text)
+{
+    kit_commit(&kit, "head -c 300000 /dev/zero | tr '\\0' r >AGENTS.md; "
+                     "head -c 1000 /dev/zero >CLAUDE.md");
+    struct step step = kit_step(
+        &kit, &(struct kit_task){.payload = "\"description\":\"Fix the rounding\""});
+    struct err err = {0};
+    ck_assert_msg(step_hydrate(&step, &err) == RC_OK, "%s", err.text);
+    const char *prompt = kit_artifact(&kit, js_get_str(kit_result(&kit), "promptSha256", NULL));
+    ck_assert_uint_lt(strlen(prompt), 70000);
+    ck_assert_ptr_nonnull(strstr(prompt, "rrrr"));
+    ck_assert_ptr_nonnull(strstr(prompt, "Fix the rounding"));
+}
+END_TEST
+
+START_TEST(an_issue_that_nobody_has_is_left_out_or_fatal)
+{
+    struct err err = {0};
+    struct step step = kit_step(
+        &kit, &(struct kit_task){.payload = "\"issueNumber\":7,\"description\":\"Fix it\""});
+    ck_assert_int_eq(step_hydrate(&step, &err), RC_OK);
+    step = kit_step(&kit, &(struct kit_task){.payload = "\"issueNumber\":7"});
+    ck_assert_int_ne(step_hydrate(&step, &err), RC_OK);
+    ck_assert_str_eq(step.failure.code, "issue_unavailable");
+    ck_assert(!step.failure.retryable);
+}
+END_TEST
+
+/* --- judge --- */
+
+START_TEST(the_judge_passes_what_the_rules_allow)
+{
+    const char *sha256 = kit_put(&kit, patch);
+    struct step step = kit_step(
+        &kit,
+        &(struct kit_task){.config = "\"judge\":[{\"rules\":{\"maxFiles\":5}}]",
+                           .payload = arena_printf(&kit.arena, "\"patchSha256\":\"%s\"", sha256)});
+    struct err err = {0};
+    ck_assert_msg(step_judge(&step, &err) == RC_OK, "%s", err.text);
+    const struct js *result = kit_result(&kit);
+    ck_assert_str_eq(js_get_str(result, "verdict", ""), "pass");
+    ck_assert_ptr_null(js_get_str(result, "feedbackSha256", NULL));
+    ck_assert(kit_saw_event(&kit, "agent.judge.started"));
+}
+END_TEST
+
+START_TEST(the_judge_fails_forbidden_paths_and_tells_the_agent)
+{
+    const char *sha256 = kit_put(&kit, patch);
+    struct step step = kit_step(
+        &kit, &(struct kit_task){
+                  .config = "\"judge\":[{\"rules\":{\"forbiddenPaths\":[\"*.txt\"]}}]",
+                  .payload = arena_printf(
+                      &kit.arena, "\"patchSha256\":\"%s\",\"scope\":[\"src/**\"]", sha256)});
+    struct err err = {0};
+    ck_assert_msg(step_judge(&step, &err) == RC_OK, "%s", err.text);
+    const struct js *result = kit_result(&kit);
+    ck_assert_str_eq(js_get_str(result, "verdict", ""), "fail");
+    ck_assert_uint_eq(js_count(js_get(result, "findings")), 2);
+    const char *feedback = kit_artifact(&kit, js_get_str(result, "feedbackSha256", NULL));
+    ck_assert_ptr_nonnull(feedback);
+    ck_assert_ptr_nonnull(strstr(feedback, "file.txt"));
+}
+END_TEST
+
+START_TEST(many_findings_fit_into_a_result)
+{
+    CLEANUP(buf_release) struct buf diff;
+    buf_init(&diff, 1024 * 1024);
+    for (int i = 0; i < 60; i++) {
+        char name[300];
+        memset(name, 'n', sizeof name - 1);
+        name[sizeof name - 1] = '\0';
+        buf_addf(&diff,
+                 "diff --git a/%s%d.txt b/%s%d.txt\nnew file mode 100644\n--- /dev/null\n"
+                 "+++ b/%s%d.txt\n@@ -0,0 +1 @@\n+x\n",
+                 name, i, name, i, name, i);
+    }
+    const char *sha256 = kit_put(&kit, buf_text(&diff));
+    struct step step = kit_step(
+        &kit,
+        &(struct kit_task){.config = "\"judge\":[{\"rules\":{\"forbiddenPaths\":[\"*.txt\"]}}]",
+                           .payload = arena_printf(&kit.arena, "\"patchSha256\":\"%s\"", sha256)});
+    struct err err = {0};
+    ck_assert_msg(step_judge(&step, &err) == RC_OK, "%s", err.text);
+    ck_assert_int_gt(js_get_int(kit_result(&kit), "findingsOmitted", 0), 0);
+}
+END_TEST
+
+/* --- publish --- */
+
+static struct step publish_step(void)
+{
+    const char *certificate = kit_put(
+        &kit, "{\"version\":1,\"verdict\":\"verified\",\"treeHash\":\"abc\","
+              "\"checks\":[{\"name\":\"unit\",\"status\":\"passed\",\"exitCode\":0}]}");
+    return kit_step(
+        &kit, &(struct kit_task){.payload = arena_printf(
+                                     &kit.arena,
+                                     "\"baseCommit\":\"%s\",\"patchSha256\":\"%s\",\"draft\":true,"
+                                     "\"certificateSha256\":\"%s\","
+                                     "\"description\":\"Make it two\\nand explain why\"",
+                                     head(), kit_put(&kit, patch), certificate)});
+}
+
+START_TEST(publish_is_the_same_however_often)
+{
+    struct err err = {0};
+    struct step step = publish_step();
+    ck_assert_msg(step_publish(&step, &err) == RC_OK, "%s", err.text);
+    const struct js *result = kit_result(&kit);
+    ck_assert_int_eq(js_get_int(result, "number", 0), 1);
+    ck_assert(js_get_bool(result, "draft", false));
+    const char *first = arena_strdup(&kit.arena, js_get_str(result, "headCommit", ""));
+    step = publish_step();
+    kit_sh(&kit, "rm -rf data/work/runs data/work/mirrors"); /* Another worker. */
+    ck_assert_msg(step_publish(&step, &err) == RC_OK, "%s", err.text);
+    result = kit_result(&kit);
+    ck_assert_int_eq(js_get_int(result, "number", 0), 1);
+    ck_assert_str_eq(js_get_str(result, "headCommit", ""), first);
+    const char *message = kit_sh(&kit, "git --git-dir=origin.git log -1 --format=%%B %s", first);
+    ck_assert(text_starts(message, "Make it two\n\nMake it two\nand explain why\n"));
+    ck_assert_ptr_nonnull(strstr(message, "- unit: passed (exit 0)"));
+    ck_assert_ptr_nonnull(strstr(message, kit.run_id.text));
+    ck_assert(kit_saw_event(&kit, "agent.pr.creation.requested"));
+    ck_assert(!file_exists(in_run("publish.git")));
+}
+END_TEST
+
+START_TEST(publish_without_a_lease_touches_nothing)
+{
+    struct step step = publish_step();
+    kit.port.lost = _i == 0;
+    kit.port.cancel = _i == 1;
+    struct err err = {0};
+    ck_assert_int_ne(step_publish(&step, &err), RC_OK);
+    ck_assert_int_eq(stop_asked(&kit.stop), _i == 0 ? STOP_LOST : STOP_CANCEL);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref --format='%%(refname)'"),
+                     "refs/heads/main");
+}
+END_TEST
+
+START_TEST(publish_needs_a_patch)
+{
+    struct step step = kit_step(&kit, &(struct kit_task){0});
+    struct err err = {0};
+    ck_assert_int_eq(step_publish(&step, &err), RC_INVALID);
+    ck_assert_str_eq(step.failure.code, "publish_failed");
+    ck_assert(!step.failure.retryable);
+}
+END_TEST
+
+/* --- clean --- */
+
+START_TEST(clean_removes_the_run_and_keeps_the_mirror)
+{
+    struct step step;
+    struct err err = {0};
+    ck_assert_int_eq(prepare(&(struct kit_task){0}, &step, &err), RC_OK);
+    kit_sh(&kit,
+           "mkdir outside; touch outside/kept; cd %s; ln -s %s/outside out; "
+           "mkdir -p a/b; chmod 0 a",
+           in_run("tree"), kit.dir);
+    for (int i = 0; i < 2; i++) {
+        step = kit_step(&kit, &(struct kit_task){0});
+        ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);
+        ck_assert(!file_exists(step.run_dir));
+        ck_assert(file_exists(step.mirror));
+        ck_assert_int_eq(js_type(kit_result(&kit)), JS_OBJECT);
+    }
+    ck_assert(file_exists(arena_printf(&kit.arena, "%s/outside/kept", kit.dir)));
+}
+END_TEST
+
+Suite *steps_suite(void)
+{
+    Suite *suite = suite_create("steps");
+    TCase *tests = tcase_create("steps");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, a_payload_that_makes_no_sense_is_refused_by_name, 0,
+                        (int)COUNT_OF(bad_payloads));
+    tcase_add_test(tests, long_texts_fit_into_a_result);
+    tcase_add_test(tests, prepare_makes_mirror_and_tree);
+    tcase_add_test(tests, prepare_starts_fresh_and_follows_the_branch);
+    tcase_add_test(tests, prepare_keeps_to_the_given_commit_and_patch);
+    tcase_add_loop_test(tests, prepare_says_what_is_missing, 0, (int)COUNT_OF(prepare_failures));
+    tcase_add_test(tests, locks_of_a_dead_git_do_not_stop_the_mirror);
+    tcase_add_test(tests, a_stop_ends_prepare);
+    tcase_add_test(tests, a_tree_is_kept_only_while_it_shows_the_truth);
+    tcase_add_test(tests, hydrate_puts_task_and_rules_into_the_prompt);
+    tcase_add_test(tests, hydrate_bounds_large_rules_and_skips_what_is_no_text);
+    tcase_add_test(tests, an_issue_that_nobody_has_is_left_out_or_fatal);
+    tcase_add_test(tests, the_judge_passes_what_the_rules_allow);
+    tcase_add_test(tests, the_judge_fails_forbidden_paths_and_tells_the_agent);
+    tcase_add_test(tests, many_findings_fit_into_a_result);
+    tcase_add_test(tests, publish_is_the_same_however_often);
+    tcase_add_loop_test(tests, publish_without_a_lease_touches_nothing, 0, 2);
+    tcase_add_test(tests, publish_needs_a_patch);
+    tcase_add_test(tests, clean_removes_the_run_and_keeps_the_mirror);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

@@ -1,0 +1,304 @@
+/*
+ * What comes in, what starts, and in which order.
+ */
+#include "core/event_types.h"
+#include "tests/unit/lab.h"
+#include <check.h>
+#include <string.h>
+
+static struct lab lab;
+
+static void setup(void)
+{
+    lab_open(&lab, &(struct lab_options){.limits = {.max_active_runs = 3}});
+    lab_repository(&lab, "acme/one", "\"limits\":{\"maxActiveRuns\":1}");
+    lab_repository(&lab, "acme/many", NULL);
+}
+
+static void teardown(void)
+{
+    lab_check(&lab);
+    lab_close(&lab);
+}
+
+static struct cmd_submit *command_for(const char *repository)
+{
+    struct cmd_submit *cmd = cmd_submit_new();
+    cmd->repository = repository;
+    cmd->description = "Mend it";
+    cmd->base.actor = (struct actor){"user", "ada"};
+    return cmd;
+}
+
+static int64_t log_length(void)
+{
+    int64_t seq;
+    ck_assert_int_eq(events_last_seq(lab.db, &seq, NULL), RC_OK);
+    return seq;
+}
+
+static enum task_status status_of(const struct id *run_id)
+{
+    return lab_task(&lab, run_id).status;
+}
+
+/* Ends the run's only open step for good, which frees its slot. */
+static void end_run(void)
+{
+    struct job_row *jobs;
+    ck_assert_uint_ge(lab_lease(&lab, "drover.prepare", "node-1/0", &jobs), 1);
+    lab_fail(&lab, &jobs[0], "branch_not_found", false);
+}
+
+START_TEST(the_same_key_gives_the_same_task)
+{
+    struct cmd_submit *first = command_for("acme/many"), *again = command_for("acme/many");
+    first->idempotency_key = again->idempotency_key = "k1";
+    first->body_sha256 = again->body_sha256 = "b1";
+    ck_assert_int_eq(lab_call(&lab, &first->base), RC_OK);
+    int64_t before = log_length();
+    ck_assert_int_eq(lab_call(&lab, &again->base), RC_OK);
+    ck_assert(again->repeated);
+    ck_assert_str_eq(again->task_id.text, first->task_id.text);
+    ck_assert_str_eq(again->run_id.text, first->run_id.text);
+    ck_assert_int_eq(log_length(), before);
+    command_free(&first->base);
+    command_free(&again->base);
+}
+END_TEST
+
+START_TEST(two_of_the_same_key_in_one_batch_make_one_task)
+{
+    struct cmd_submit *first = command_for("acme/many"), *again = command_for("acme/many");
+    first->idempotency_key = again->idempotency_key = "k1";
+    first->body_sha256 = again->body_sha256 = "b1";
+    lab_post(&lab, &first->base);
+    lab_post(&lab, &again->base);
+    lab_rounds(&lab);
+    ck_assert_str_eq(again->task_id.text, first->task_id.text);
+    command_free(&first->base);
+    command_free(&again->base);
+}
+END_TEST
+
+START_TEST(the_same_key_with_another_body_is_refused)
+{
+    struct cmd_submit *first = command_for("acme/many"), *other = command_for("acme/many");
+    first->idempotency_key = other->idempotency_key = "k1";
+    first->body_sha256 = "b1";
+    other->body_sha256 = "b2";
+    ck_assert_int_eq(lab_call(&lab, &first->base), RC_OK);
+    ck_assert_int_eq(lab_call(&lab, &other->base), RC_INVALID);
+    ck_assert_str_eq(other->base.err.code, "IDEMPOTENCY_KEY_REUSED");
+    command_free(&first->base);
+    command_free(&other->base);
+}
+END_TEST
+
+START_TEST(a_key_is_forgotten_after_a_day)
+{
+    struct cmd_submit *first = command_for("acme/many"), *again = command_for("acme/many");
+    first->idempotency_key = again->idempotency_key = "k1";
+    first->body_sha256 = again->body_sha256 = "b1";
+    ck_assert_int_eq(lab_call(&lab, &first->base), RC_OK);
+    lab.now_us += 24 * US_PER_HOUR + 1;
+    ck_assert_int_eq(lab_call(&lab, &again->base), RC_OK);
+    ck_assert(!again->repeated);
+    ck_assert_str_ne(again->task_id.text, first->task_id.text);
+    command_free(&first->base);
+    command_free(&again->base);
+}
+END_TEST
+
+START_TEST(a_denied_mode_is_refused_and_recorded)
+{
+    struct cmd_submit *cmd = command_for("acme/many");
+    cmd->mode = MODE_AUTONOMOUS_PR;
+    cmd->risk = RISK_HIGH;
+    int64_t before = log_length();
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_DENIED);
+    ck_assert_str_eq(cmd->base.err.code, "policy.execution_mode_not_allowed");
+    struct event_filter filter = {.after_seq = before, .limit = 10};
+    struct event *events;
+    size_t count;
+    ck_assert_int_eq(events_list(lab.db, &filter, &lab.arena, &events, &count, NULL), RC_OK);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_str_eq(events[0].type, EV_TASK_REJECTED);
+    command_free(&cmd->base);
+}
+END_TEST
+
+START_TEST(an_unknown_repository_leaves_no_trace)
+{
+    struct cmd_submit *cmd = command_for("acme/none");
+    int64_t before = log_length();
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_INVALID);
+    ck_assert_str_eq(cmd->base.err.code, "REPO_NOT_ONBOARDED");
+    ck_assert_int_eq(log_length(), before);
+    command_free(&cmd->base);
+}
+END_TEST
+
+START_TEST(a_rate_limit_refuses_and_lets_go_after_an_hour)
+{
+    struct lab strict;
+    lab_open(&strict, &(struct lab_options){.limits = {.tasks_per_hour_user = 2}});
+    lab_repository(&strict, "acme/many", NULL);
+    lab_submit(&strict, "acme/many");
+    lab_submit(&strict, "acme/many");
+    struct cmd_submit *cmd = command_for("acme/many");
+    ck_assert_int_eq(lab_call(&strict, &cmd->base), RC_LIMIT);
+    command_free(&cmd->base);
+    strict.now_us += US_PER_HOUR + 1;
+    lab_submit(&strict, "acme/many");
+    lab_close(&strict);
+}
+END_TEST
+
+START_TEST(a_full_repository_defers_and_a_free_slot_starts_the_next)
+{
+    struct id first = lab_submit(&lab, "acme/one");
+    struct id second = lab_submit(&lab, "acme/one");
+    struct id third = lab_submit(&lab, "acme/one");
+    ck_assert_int_eq(status_of(&first), TASK_HYDRATING);
+    ck_assert_int_eq(status_of(&second), TASK_DEFERRED);
+    ck_assert_int_eq(status_of(&third), TASK_DEFERRED);
+    ck_assert_str_eq(lab_run(&lab, &second).deferred_reason, "repository_concurrency_limit");
+    ck_assert_int_eq(lab_count_events(&lab, &second, EV_TASK_DEFERRED), 1);
+    end_run();
+    ck_assert_int_eq(status_of(&second), TASK_HYDRATING);
+    ck_assert_int_eq(status_of(&third), TASK_DEFERRED);
+}
+END_TEST
+
+START_TEST(a_full_repository_does_not_hold_up_another)
+{
+    lab_submit(&lab, "acme/one");
+    lab_submit(&lab, "acme/one");
+    struct id other = lab_submit(&lab, "acme/many");
+    ck_assert_int_eq(status_of(&other), TASK_HYDRATING);
+}
+END_TEST
+
+START_TEST(the_system_limit_holds_everyone)
+{
+    for (int i = 0; i < 3; i++)
+        lab_submit(&lab, "acme/many");
+    struct id more = lab_submit(&lab, "acme/many");
+    ck_assert_int_eq(status_of(&more), TASK_DEFERRED);
+    ck_assert_str_eq(lab_run(&lab, &more).deferred_reason, "system_concurrency_limit");
+}
+END_TEST
+
+static struct id submit_with_priority(int64_t priority)
+{
+    struct cmd_submit *cmd = command_for("acme/one");
+    cmd->priority = priority;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    struct id run_id = cmd->run_id;
+    command_free(&cmd->base);
+    return run_id;
+}
+
+START_TEST(urgent_work_goes_first_and_waiting_makes_urgent)
+{
+    submit_with_priority(100);
+    struct id batch = submit_with_priority(200);
+    lab.now_us += 30 * US_PER_MINUTE * 150; /* 150 steps of ageing: 200 counts as 50 now. */
+    struct id normal = submit_with_priority(100);
+    struct id urgent = submit_with_priority(10);
+    end_run();
+    ck_assert_int_eq(status_of(&urgent), TASK_HYDRATING);
+    end_run();
+    ck_assert_int_eq(status_of(&batch), TASK_HYDRATING);
+    ck_assert_int_eq(status_of(&normal), TASK_DEFERRED);
+}
+END_TEST
+
+static struct cmd_submit *dependent_on(const struct id *run_id)
+{
+    struct cmd_submit *cmd = command_for("acme/many");
+    struct id *ids = arena_alloc(&cmd->base.arena, sizeof(*ids));
+    *ids = lab_run(&lab, run_id).task_id;
+    cmd->depends_on = ids;
+    cmd->depends_count = 1;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    return cmd;
+}
+
+START_TEST(a_task_waits_for_what_it_depends_on)
+{
+    struct id first = lab_submit(&lab, "acme/many");
+    struct cmd_submit *next = dependent_on(&first);
+    ck_assert_int_eq(status_of(&next->run_id), TASK_DEFERRED);
+    static const struct {
+        const char *step, *result;
+    } way[] = {{"prepare", RESULT_PREPARE}, {"hydrate", RESULT_HYDRATE},
+               {"agent", RESULT_AGENT},     {"verify", RESULT_VERIFIED},
+               {"judge", RESULT_JUDGED},    {"publish", RESULT_PUBLISHED}};
+    for (size_t i = 0; i < COUNT_OF(way); i++) {
+        struct job_row job = lab_take(&lab, way[i].step);
+        lab_finish(&lab, &job, way[i].result);
+    }
+    ck_assert_int_eq(status_of(&next->run_id), TASK_HYDRATING);
+    command_free(&next->base);
+}
+END_TEST
+
+START_TEST(a_task_fails_with_what_it_depends_on)
+{
+    struct id first = lab_submit(&lab, "acme/many");
+    struct cmd_submit *next = dependent_on(&first);
+    end_run();
+    ck_assert_int_eq(status_of(&next->run_id), TASK_FAILED);
+    ck_assert_str_eq(lab_run(&lab, &next->run_id).error_code, "dependency_failed");
+    command_free(&next->base);
+}
+END_TEST
+
+START_TEST(a_failed_task_is_retried_as_a_new_run_with_the_present_configuration)
+{
+    struct id first = lab_submit(&lab, "acme/one");
+    end_run();
+    ck_assert_int_eq(status_of(&first), TASK_FAILED);
+    lab_repository(&lab, "acme/one", "\"limits\":{\"maxActiveRuns\":7}");
+    struct cmd_retry *retry = cmd_retry_new();
+    retry->task_id = lab_run(&lab, &first).task_id;
+    ck_assert_int_eq(lab_call(&lab, &retry->base), RC_OK);
+    ck_assert_int_eq(retry->run_no, 2);
+    ck_assert_int_eq(status_of(&retry->run_id), TASK_HYDRATING);
+    struct task_row task = lab_task(&lab, &first);
+    ck_assert_int_eq(task.run_count, 2);
+    ck_assert_ptr_null(task.error_code);
+    ck_assert_ptr_nonnull(strstr(str_dup(&lab.arena, task.config), "7"));
+    ck_assert_int_eq(lab_run(&lab, &first).status, RUN_FAILED);
+    struct cmd_retry *again = cmd_retry_new();
+    again->task_id = retry->task_id;
+    ck_assert_int_eq(lab_call(&lab, &again->base), RC_CONFLICT);
+    command_free(&retry->base);
+    command_free(&again->base);
+}
+END_TEST
+
+Suite *submit_suite(void)
+{
+    Suite *suite = suite_create("submit");
+    TCase *tc = tcase_create("submit");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, the_same_key_gives_the_same_task);
+    tcase_add_test(tc, two_of_the_same_key_in_one_batch_make_one_task);
+    tcase_add_test(tc, the_same_key_with_another_body_is_refused);
+    tcase_add_test(tc, a_key_is_forgotten_after_a_day);
+    tcase_add_test(tc, a_denied_mode_is_refused_and_recorded);
+    tcase_add_test(tc, an_unknown_repository_leaves_no_trace);
+    tcase_add_test(tc, a_rate_limit_refuses_and_lets_go_after_an_hour);
+    tcase_add_test(tc, a_full_repository_defers_and_a_free_slot_starts_the_next);
+    tcase_add_test(tc, a_full_repository_does_not_hold_up_another);
+    tcase_add_test(tc, the_system_limit_holds_everyone);
+    tcase_add_test(tc, urgent_work_goes_first_and_waiting_makes_urgent);
+    tcase_add_test(tc, a_task_waits_for_what_it_depends_on);
+    tcase_add_test(tc, a_task_fails_with_what_it_depends_on);
+    tcase_add_test(tc, a_failed_task_is_retried_as_a_new_run_with_the_present_configuration);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
