@@ -10,6 +10,7 @@
 #include "control/flow.h"
 #include "core/admission.h"
 #include "core/event_types.h"
+#include "store/repositories.h"
 #include "store/timers.h"
 #include <string.h>
 
@@ -17,6 +18,7 @@ enum { ADMIT_LOOKS_MAX = 1000, EXPLAIN_MAX = 1000 };
 
 struct line { /* The queued runs of one repository. */
     struct id repository_id;
+    int64_t active_max; /* As it is configured now, whatever it was when a task came in. */
     struct run_place place;
     struct run_row head;
     bool has_head;
@@ -59,14 +61,21 @@ static void count_started(struct admission *admission, const struct run_row *run
     };
 }
 
-static struct active_counts count_for(const struct admission *admission, const struct flow *flow,
-                                      const struct repo_config *config)
+static int64_t repository_max(const struct admission *admission, const struct id *repository_id)
+{
+    for (size_t i = 0; i < admission->line_count; i++)
+        if (id_same(&admission->lines[i].repository_id, repository_id))
+            return admission->lines[i].active_max;
+    return 0;
+}
+
+static struct active_counts count_for(const struct admission *admission, const struct flow *flow)
 {
     const struct run_row *run = &flow->run;
     const struct committer_limits *limits = admission->cx->limits;
     struct active_counts counts = {
         .user_max = limits->max_active_runs_user,
-        .repository_max = config->limits.max_active_runs,
+        .repository_max = repository_max(admission, &run->repository_id),
         .system_max = limits->max_active_runs,
     };
     for (size_t i = 0; i < admission->active_count; i++) {
@@ -156,7 +165,7 @@ static enum rc look_at(struct admission *admission, const struct id *run_id,
     *ret_reason = NULL;
     if (!id_is_none(&dependencies.broken))
         return fail_dependency(cx, &flow, &dependencies.broken);
-    struct active_counts counts = count_for(admission, &flow, config);
+    struct active_counts counts = count_for(admission, &flow);
     counts.dependency_pending = dependencies.pending > 0;
     const char *reason = admission_start(&counts);
     if (reason == NULL)
@@ -177,6 +186,21 @@ static enum rc advance(struct cx *cx, struct line *line)
     return rc == RC_NOT_FOUND ? RC_OK : rc;
 }
 
+static enum rc read_limit(struct cx *cx, struct line *line)
+{
+    struct repository_row row;
+    struct repo_config config;
+    CLEANUP(js_freep) struct js *document = NULL;
+    enum rc rc = repositories_get(cx->db, &line->repository_id, cx->arena, &row, cx->err);
+    if (rc == RC_OK)
+        rc = js_parse(row.config.at, row.config.len, &document, cx->err);
+    if (rc == RC_OK)
+        rc = repo_config_decode(document, NULL, cx->arena, &config, cx->err);
+    if (rc == RC_OK)
+        line->active_max = config.limits.max_active_runs;
+    return rc;
+}
+
 static enum rc open_lines(struct admission *admission)
 {
     struct cx *cx = admission->cx;
@@ -189,7 +213,9 @@ static enum rc open_lines(struct admission *admission)
     for (size_t i = 0; rc == RC_OK && i < admission->line_count; i++) {
         admission->lines[i].repository_id = ids[i];
         admission->lines[i].place.rank = INT64_MIN;
-        rc = advance(cx, &admission->lines[i]);
+        rc = read_limit(cx, &admission->lines[i]);
+        if (rc == RC_OK)
+            rc = advance(cx, &admission->lines[i]);
     }
     return rc;
 }

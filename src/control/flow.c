@@ -58,7 +58,9 @@ enum rc flow_save(struct cx *cx, struct flow *flow)
     return rc == RC_OK ? tasks_save(cx->db, &flow->task, cx->err) : rc;
 }
 
-enum { NOTE_BYTES_MAX = 64 * 1024 };
+/* Texts that come from outside are limited where they come in; this is several times their sum,
+   with every byte escaped. */
+enum { NOTE_BYTES_MAX = 512 * 1024 };
 
 void note_open(struct note *note)
 {
@@ -72,10 +74,8 @@ void note_release(struct note *note)
     buf_release(&note->buf);
 }
 
-static struct str note_close(struct note *note)
+struct str note_close(struct note *note)
 {
-    if (note == NULL)
-        return STR("{}");
     jw_end(&note->jw, '}');
     assert(!note->buf.overflow);
     return buf_str(&note->buf);
@@ -91,7 +91,7 @@ enum rc flow_tell(struct cx *cx, struct flow *flow, const char *type, struct not
         .run_seq = flow->run.event_seq + 1,
         .correlation_id = flow->task.id,
         .causation_id = flow->run.last_event_id,
-        .data = note_close(note),
+        .data = note != NULL ? note_close(note) : STR("{}"),
     };
     enum rc rc = cx_append(cx, &event, &flow->run.last_event_id);
     if (rc == RC_OK)
@@ -108,7 +108,7 @@ enum rc flow_tell_task(struct cx *cx, struct flow *flow, const char *type, struc
         .subject = arena_printf(cx->arena, "task/%s", flow->task.id.text),
         .correlation_id = flow->task.id,
         .causation_id = has_run ? flow->run.last_event_id : flow->task.last_event_id,
-        .data = note_close(note),
+        .data = note != NULL ? note_close(note) : STR("{}"),
     };
     return cx_append(cx, &event, &flow->task.last_event_id);
 }

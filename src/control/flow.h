@@ -43,7 +43,8 @@ struct note {
     struct buf buf;
     struct jw jw;
 };
-void note_open(struct note *note); /* Begins the object. */
+void note_open(struct note *note);        /* Begins the object. */
+struct str note_close(struct note *note); /* Ends it; the bytes live as long as the note. */
 void note_release(struct note *note);
 
 /* Appends an event of the run (with the next run_seq) or of its task.  note may be NULL: {}. */

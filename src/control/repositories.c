@@ -13,12 +13,11 @@ static enum rc tell_repository(struct cx *cx, const char *type, const struct rep
     jw_kstr(&note.jw, "repositoryId", row->id.text);
     jw_kstr(&note.jw, "repository", row->name);
     jw_kint(&note.jw, "version", row->version);
-    jw_end(&note.jw, '}');
     struct event event = {
         .type = type,
         .subject = arena_printf(cx->arena, "repository/%s", row->name),
         .correlation_id = row->id,
-        .data = buf_str(&note.buf),
+        .data = note_close(&note),
     };
     return cx_append(cx, &event, NULL);
 }

@@ -46,7 +46,7 @@ static enum rc give_up(struct cx *cx, struct flow *flow, const struct repair *re
     struct ending ending = {
         .event = RUN_EV_FAIL,
         .code = "retry_budget_exhausted",
-        .message = arena_printf(cx->arena, "%s. The last failure (%s): %s", cx->err->text,
+        .message = arena_printf(cx->arena, "%s The last failure (%s): %s", cx->err->text,
                                 repair->reason, repair->summary),
     };
     err_clear(cx->err);

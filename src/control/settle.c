@@ -2,7 +2,6 @@
  * settle.c - see settle.h.
  */
 #include "control/settle.h"
-#include "base/buf.h"
 #include "control/assignment.h"
 #include "core/event_types.h"
 #include <assert.h>
@@ -66,23 +65,20 @@ static enum rc leave_key(struct cx *cx, const struct job_row *job)
 
 static enum rc tell_dead(struct cx *cx, const struct job_row *job)
 {
-    CLEANUP(buf_release) struct buf buf;
-    buf_init(&buf, 16 * 1024);
-    struct jw jw = jw_to(&buf);
-    jw_begin(&jw, '{');
-    jw_kstr(&jw, "jobId", job->id.text);
-    jw_kstr(&jw, "queue", job->queue);
-    jw_kstr(&jw, "jobType", job->type);
-    jw_optstr(&jw, "runId", id_or_null(&job->run_id));
-    jw_kint(&jw, "attempts", job->life.attempt);
-    jw_kstr(&jw, "reason", dead_reason_name(job->life.dead_reason));
-    jw_optstr(&jw, "lastError", job->error_message);
-    jw_end(&jw, '}');
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "jobId", job->id.text);
+    jw_kstr(&note.jw, "queue", job->queue);
+    jw_kstr(&note.jw, "jobType", job->type);
+    jw_optstr(&note.jw, "runId", id_or_null(&job->run_id));
+    jw_kint(&note.jw, "attempts", job->life.attempt);
+    jw_kstr(&note.jw, "reason", dead_reason_name(job->life.dead_reason));
+    jw_optstr(&note.jw, "lastError", job->error_message);
     struct event event = {
         .type = EV_JOB_DEAD_LETTERED,
         .subject = arena_printf(cx->arena, "job/%s", job->id.text),
         .correlation_id = job->id,
-        .data = buf_str(&buf),
+        .data = note_close(&note),
     };
     return cx_append(cx, &event, NULL);
 }

@@ -9,6 +9,7 @@
 #include "core/event_types.h"
 #include "store/repositories.h"
 
+enum { SCOPE_TOLD_BYTES = 8 * 1024 }; /* A longer scope stands in the task only. */
 #define IDEMPOTENCY_TTL_US (24 * US_PER_HOUR)
 
 /* ---- the idempotency key ---------------------------------------------------------------- */
@@ -92,13 +93,12 @@ static enum rc record_rejection(struct cx *cx, struct cmd_submit *cmd)
     jw_kstr(&note.jw, "requestedBy", cx->actor.id);
     jw_kstr(&note.jw, "reasonCode", cx->err->code);
     jw_kstr(&note.jw, "reason", cx->err->text);
-    jw_end(&note.jw, '}');
     struct event event = {
         .type = EV_TASK_REJECTED,
         .task_id = task_id,
         .subject = arena_printf(cx->arena, "task/%s", task_id.text),
         .correlation_id = task_id,
-        .data = buf_str(&note.buf),
+        .data = note_close(&note),
     };
     struct err refusal = *cx->err;
     enum rc rc = cx_append(cx, &event, NULL);
@@ -192,7 +192,8 @@ static enum rc tell_submitted(struct cx *cx, struct flow *flow)
     jw_kstr(&note.jw, "targetBranch", task->target_branch);
     jw_kint(&note.jw, "priority", task->priority);
     jw_kstr(&note.jw, "requestedBy", task->requested_by);
-    jw_kraw(&note.jw, "scope", task->scope);
+    if (task->scope.len <= SCOPE_TOLD_BYTES)
+        jw_kraw(&note.jw, "scope", task->scope);
     enum rc rc = flow_tell_task(cx, flow, EV_TASK_SUBMITTED, &note);
     if (rc != RC_OK)
         return rc;

@@ -320,8 +320,8 @@ static const char *const plants[] = {
     "git config filter.x.clean \"touch $PWNED; cat\"; echo '* filter=x' >.gitattributes",
     "git config diff.external \"touch $PWNED\"",
     "git config diff.x.textconv \"touch $PWNED; cat\"; echo '* diff=x' >.gitattributes",
-    "git config core.hooksPath hooks; mkdir hooks; for h in post-index-change pre-commit; do "
-    "printf \"#!/bin/sh\\ntouch $PWNED\\n\" >hooks/$h; chmod +x hooks/$h; done",
+    ("git config core.hooksPath hooks; mkdir hooks; for h in post-index-change pre-commit; do "
+     "printf \"#!/bin/sh\\ntouch $PWNED\\n\" >hooks/$h; chmod +x hooks/$h; done"),
     "printf \"[core]\\n\\tpager = touch $PWNED\\n\\tfsmonitor = touch $PWNED\\n\" >.git/config",
     "rm -rf .git; echo 'gitdir: /etc' >.git",
     "rm -rf .git; ln -s /proc/self .git",

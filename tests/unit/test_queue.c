@@ -201,6 +201,31 @@ START_TEST(every_attempt_leaves_a_row)
 }
 END_TEST
 
+START_TEST(a_dead_letter_with_an_ugly_message_keeps_the_log_readable)
+{
+    struct job_spec one = spec("1");
+    put(&one);
+    struct job_row job = take_one();
+    char ugly[4001];
+    memset(ugly, 1, sizeof(ugly) - 1);
+    ugly[sizeof(ugly) - 1] = '\0';
+    struct cmd_fail *fail = cmd_fail_new();
+    struct job_failed failed = {.ref = {job.id, job.life.epoch}, .code = "x", .message = ugly};
+    fail->jobs = &failed;
+    fail->count = 1;
+    ck_assert_int_eq(lab_call(&lab, &fail->base), RC_OK);
+    command_free(&fail->base);
+    struct event_filter filter = {.limit = 10};
+    struct event *events;
+    size_t count;
+    ck_assert_int_eq(events_list(lab.db, &filter, &lab.arena, &events, &count, NULL), RC_OK);
+    ck_assert_uint_eq(count, 1);
+    CLEANUP(js_freep) struct js *data = NULL;
+    ck_assert_int_eq(js_parse(events[0].data.at, events[0].data.len, &data, NULL), RC_OK);
+    ck_assert_str_eq(js_get_str(data, "lastError", ""), ugly);
+}
+END_TEST
+
 START_TEST(an_unknown_job_is_told_apart_from_a_lost_one)
 {
     struct dice dice = dice_seeded(1);
@@ -232,6 +257,7 @@ Suite *queue_suite(void)
     tcase_add_test(tc, a_blocked_job_that_outlives_its_time_does_not_block_its_key);
     tcase_add_test(tc, an_expired_lease_goes_to_another_with_a_greater_epoch);
     tcase_add_test(tc, every_attempt_leaves_a_row);
+    tcase_add_test(tc, a_dead_letter_with_an_ugly_message_keeps_the_log_readable);
     tcase_add_test(tc, an_unknown_job_is_told_apart_from_a_lost_one);
     tcase_add_test(tc, queue_names_are_plain);
     suite_add_tcase(suite, tc);

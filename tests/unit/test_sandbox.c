@@ -65,7 +65,6 @@ static const struct {
     {"read another run's tree", "cat $KIT/data/work/runs/other/tree/secret", false},
     {"write into the data directory", "touch $KIT/data/x", false},
     {"write the mirror", "touch $KIT/origin.git/x", false},
-    {"write elsewhere", "touch $KIT/x", true /* its own /tmp: nobody else sees it */},
     {"write system files", "touch /etc/x", false},
     {"write home directories", "touch /root/x || touch /home/x", false},
     {"change the kernel", "test -w /proc/sys/kernel/core_pattern", false},
@@ -85,7 +84,7 @@ END_TEST
 
 START_TEST(nothing_is_left_outside)
 {
-    ck_assert_int_eq(inside("echo x >new; touch /tmp/kit-mark $KIT/mark", false, NULL), 0);
+    ck_assert_int_eq(inside("touch /tmp/kit-mark $KIT/mark; echo x >new", false, NULL), 0);
     ck_assert(file_exists(arena_printf(&kit.arena, "%s/new", tree)));
     ck_assert(!file_exists("/tmp/kit-mark"));
     ck_assert(!file_exists(arena_printf(&kit.arena, "%s/mark", kit.dir)));

@@ -182,8 +182,8 @@ START_TEST(tries_are_bounded_and_a_refusal_is_final)
         const char *code;
         int broken;
     } table[] = {
-        {empty_stream, RC_UNREACHABLE, "STREAM_ENDED", 2},
-        {busy, RC_BUSY, "BUSY", 2},
+        {empty_stream, RC_UNREACHABLE, "STREAM_ENDED", 1},
+        {busy, RC_BUSY, "BUSY", 1},
         {gone, RC_NOT_FOUND, "GONE", 0},
     };
     for (size_t i = 0; i < COUNT_OF(table); i++) {

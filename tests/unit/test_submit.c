@@ -171,6 +171,32 @@ START_TEST(a_full_repository_defers_and_a_free_slot_starts_the_next)
 }
 END_TEST
 
+START_TEST(a_raised_limit_starts_who_waits)
+{
+    lab_submit(&lab, "acme/one");
+    struct id waiting = lab_submit(&lab, "acme/one");
+    ck_assert_int_eq(status_of(&waiting), TASK_DEFERRED);
+    lab_repository(&lab, "acme/one", "\"limits\":{\"maxActiveRuns\":2}");
+    ck_assert_int_eq(status_of(&waiting), TASK_HYDRATING);
+}
+END_TEST
+
+START_TEST(a_huge_scope_is_kept_and_does_not_break_the_log)
+{
+    struct cmd_submit *cmd = command_for("acme/many");
+    CLEANUP(buf_release) struct buf scope;
+    buf_init(&scope, 1 << 20);
+    buf_adds(&scope, "[\"");
+    for (int i = 0; i < 300000; i++)
+        buf_adds(&scope, "\\\"");
+    buf_adds(&scope, "\"]");
+    cmd->scope = buf_str(&scope);
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    ck_assert_uint_eq(lab_task(&lab, &cmd->run_id).scope.len, scope.len);
+    command_free(&cmd->base);
+}
+END_TEST
+
 START_TEST(a_full_repository_does_not_hold_up_another)
 {
     lab_submit(&lab, "acme/one");
@@ -293,6 +319,8 @@ Suite *submit_suite(void)
     tcase_add_test(tc, an_unknown_repository_leaves_no_trace);
     tcase_add_test(tc, a_rate_limit_refuses_and_lets_go_after_an_hour);
     tcase_add_test(tc, a_full_repository_defers_and_a_free_slot_starts_the_next);
+    tcase_add_test(tc, a_raised_limit_starts_who_waits);
+    tcase_add_test(tc, a_huge_scope_is_kept_and_does_not_break_the_log);
     tcase_add_test(tc, a_full_repository_does_not_hold_up_another);
     tcase_add_test(tc, the_system_limit_holds_everyone);
     tcase_add_test(tc, urgent_work_goes_first_and_waiting_makes_urgent);
