@@ -42,6 +42,17 @@ static enum rc close_approval(struct cx *cx, struct flow *flow, struct approval_
     return flow_tell(cx, flow, cmd->approve ? EV_APPROVAL_APPROVED : EV_APPROVAL_REJECTED, &note);
 }
 
+/* The run's clock goes on with what was left when the question was asked. */
+static enum rc go_on(struct cx *cx, struct flow *flow, const struct approval_row *row)
+{
+    flow->run.deadline_us += cx->now_us - row->requested_us;
+    struct timer_row timer = {
+        .kind = TIMER_RUN_DEADLINE, .subject = flow->run.id, .due_us = flow->run.deadline_us};
+    cx_due(cx, timer.due_us);
+    enum rc rc = timers_set(cx->db, &timer, cx->err);
+    return rc == RC_OK ? pipeline_accept(cx, flow) : rc;
+}
+
 static enum rc end_rejected(struct cx *cx, struct flow *flow, const struct approval_row *row)
 {
     struct ending ending = {
@@ -67,7 +78,7 @@ static enum rc apply_decide(struct cx *cx, struct command *command)
     cmd->run_id = row.run_id;
     rc = close_approval(cx, &flow, &row, cmd);
     if (rc == RC_OK)
-        rc = cmd->approve ? pipeline_accept(cx, &flow) : end_rejected(cx, &flow, &row);
+        rc = cmd->approve ? go_on(cx, &flow, &row) : end_rejected(cx, &flow, &row);
     return rc == RC_OK ? flow_save(cx, &flow) : rc;
 }
 

@@ -227,6 +227,8 @@ static enum rc ask_person(struct cx *cx, struct flow *flow, const struct repo_co
         .kind = TIMER_APPROVAL_EXPIRY, .subject = row.id, .due_us = row.expires_us};
     if (rc == RC_OK)
         rc = timers_set(cx->db, &timer, cx->err);
+    if (rc == RC_OK) /* The run's clock stands still while a person thinks: see decide.c. */
+        rc = timers_clear(cx->db, TIMER_RUN_DEADLINE, &flow->run.id, cx->err);
     if (rc == RC_OK)
         rc = flow_move(cx, flow, RUN_EV_ASK, "Policy asks for a person's approval");
     if (rc != RC_OK)

@@ -254,7 +254,25 @@ START_TEST(an_unanswered_question_expires)
     struct id run_id = submit_risky();
     walk_to("publish");
     lab_pass_ms(&lab, 23 * 3600 * 1000);
-    expect(&run_id, RUN_TIMED_OUT); /* The run's own 8 hours are shorter. */
+    expect(&run_id, RUN_AWAITING_APPROVAL); /* The run's own 8 hours do not pass meanwhile. */
+    lab_pass_ms(&lab, 2 * 3600 * 1000);
+    expect(&run_id, RUN_TIMED_OUT);
+    ck_assert_str_eq(lab_run(&lab, &run_id).error_code, "approval_expired");
+}
+END_TEST
+
+START_TEST(the_runs_clock_stands_still_while_a_person_thinks)
+{
+    struct id run_id = submit_risky();
+    lab_pass_ms(&lab, 7 * 3600 * 1000);
+    walk_to("publish");
+    lab_pass_ms(&lab, 20 * 3600 * 1000);
+    struct approval_row question = open_question(&run_id);
+    ck_assert_int_eq(decide(&question.id, true), RC_OK);
+    lab_pass_ms(&lab, 59 * 60 * 1000);
+    expect(&run_id, RUN_CREATING_PR);
+    lab_pass_ms(&lab, 2 * 60 * 1000);
+    expect(&run_id, RUN_TIMED_OUT);
 }
 END_TEST
 
@@ -369,6 +387,7 @@ Suite *pipeline_suite(void)
     tcase_add_test(tc, a_risky_patch_waits_for_a_person);
     tcase_add_test(tc, a_rejected_patch_fails_the_run);
     tcase_add_test(tc, an_unanswered_question_expires);
+    tcase_add_test(tc, the_runs_clock_stands_still_while_a_person_thinks);
     tcase_add_test(tc, patch_only_opens_no_pull_request);
     tcase_add_test(tc, a_retryable_failure_is_tried_again_after_a_wait);
     tcase_add_test(tc, a_permanent_failure_ends_the_run_and_leaves_a_dead_letter);
