@@ -2,6 +2,7 @@
 #
 #   build/drover        the program            build/obj/    objects, by folder
 #   build/tests         unit and store tests   build/san/    the same with sanitizers
+#   build/sim           the simulator          build/clang/  the same by clang
 #
 # To work on one corner while the rest does not compile:
 #   make unit SRCS="src/base/arena.c src/base/mem.c" TESTS=tests/unit/test_arena.c
@@ -25,6 +26,7 @@ obj       = $(patsubst %.c,$(BUILD)/obj/%.o,$(patsubst src/%,%,$(1)))
 LIB_OBJ  := $(call obj,$(SRCS))
 MAIN_OBJ := $(call obj,src/main.c)
 TEST_OBJ := $(call obj,$(AIDS) $(TESTS))
+SIM_OBJ  := $(call obj,$(wildcard tests/sim/*.c))
 
 # pkg-config runs once, and only when something is compiled: on a fresh machine it is not there yet.
 LIBS = libevent libevent_pthreads jansson sqlite3 yaml-0.1 libcurl libcrypto libseccomp
@@ -43,7 +45,7 @@ CFLAGS   ?= -O2 -g
 C_FLAGS   = -std=gnu11 $(CFLAGS) $(WARN) $(HARDEN) $(CPPFLAGS) -pthread -MMD -MP
 LD_FLAGS  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -pie -Wl,-z,relro,-z,now,--as-needed -pthread
 
-.PHONY: all help run demo test test-long check bench install clean unit test-build packages FORCE
+.PHONY: all help run demo test test-long check bench install clean unit sim test-build packages FORCE
 .DELETE_ON_ERROR:
 
 all: packages $(BUILD)/drover
@@ -56,6 +58,9 @@ $(BUILD)/drover: $(LIB_OBJ) $(MAIN_OBJ)
 
 $(BUILD)/tests: $(LIB_OBJ) $(TEST_OBJ)
 	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) $(CHECK_LDLIBS) -lm
+
+$(BUILD)/sim: $(LIB_OBJ) $(SIM_OBJ)
+	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) -lm
 
 $(BUILD)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
@@ -71,13 +76,16 @@ $(BUILD)/gen/suites.inc: FORCE
 	@printf 'SUITE(%s)\n' $(patsubst test_%.c,%,$(notdir $(TESTS))) >$@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(MAIN_OBJ) $(TEST_OBJ))
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(MAIN_OBJ) $(TEST_OBJ) $(SIM_OBJ))
 
-# What the tests need: the program and the test runner.
-test-build: $(BUILD)/drover $(BUILD)/tests
+# What the tests need.
+test-build: $(BUILD)/drover $(BUILD)/tests $(BUILD)/sim
 
 unit: $(BUILD)/tests
 	$(BUILD)/tests $(SUITE)
+
+sim: $(BUILD)/sim
+	$(BUILD)/sim $(ARGS)
 
 # The targets below first see to the packages, then build and do their work in a second make.
 run demo:
@@ -123,6 +131,7 @@ help:
 	@echo 'make test-long  the same with longer end-to-end tests, and unit tests under valgrind'
 	@echo 'make check      formatting, layers, house limits, static analysis, a clang build'
 	@echo 'make unit       unit and store tests of the plain build; SUITE=arena for one suite'
+	@echo 'make sim        the simulator; ARGS="--seed N --runs N"'
 	@echo 'make bench      benchmarks'
 	@echo 'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local'
 	@echo 'make clean      remove $(BUILD)/'

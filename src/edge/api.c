@@ -14,11 +14,11 @@
 enum { STRANGER_BODY_MAX = 64 * 1024, TRACEPARENT_LEN = 55 };
 
 #define QUERY(handler) .kind = ROUTE_QUERY, .query = handler
-#define COMMAND(handler)                                                                           \
+#define COMMAND(handler) \
     .kind = ROUTE_COMMAND, .body = BODY_JSON, .build = handler, .answer = handler##_answer
 #define STREAM(handler) .kind = ROUTE_STREAM, .stream = handler
-#define OWN_RUN .agent = AGENT_OWN_RUN
-#define OWN_TASK .agent = AGENT_OWN_TASK
+#define OWN_RUN         .agent = AGENT_OWN_RUN
+#define OWN_TASK        .agent = AGENT_OWN_TASK
 
 static const struct route routes[] = {
     {HTTP_POST, "/v1/tasks", COMMAND(api_task_submit)},
@@ -40,15 +40,15 @@ static const struct route routes[] = {
     {HTTP_GET, "/v1/repositories/{name}", QUERY(api_repository_get)},
     {HTTP_PUT, "/v1/repositories/{name}", .kind = ROUTE_COMMAND, .body = BODY_CONFIG,
      .build = api_repository_put, .answer = api_repository_put_answer},
-    {HTTP_DELETE, "/v1/repositories/{name}", .kind = ROUTE_COMMAND,
-     .build = api_repository_remove, .answer = api_repository_remove_answer},
+    {HTTP_DELETE, "/v1/repositories/{name}", .kind = ROUTE_COMMAND, .build = api_repository_remove,
+     .answer = api_repository_remove_answer},
     {HTTP_GET, "/v1/approvals", QUERY(api_approval_list)},
     {HTTP_POST, "/v1/approvals/{id}/approve", COMMAND(api_approve)},
     {HTTP_POST, "/v1/approvals/{id}/reject", COMMAND(api_reject)},
     {HTTP_GET, "/v1/pull-requests", QUERY(api_pull_request_list)},
     {HTTP_GET, "/v1/pull-requests/{id}", QUERY(api_pull_request_get)},
-    {HTTP_POST, "/v1/pull-requests/{id}/merge", QUERY(api_pull_request_merge),
-     .body = BODY_JSON, .slow = true},
+    {HTTP_POST, "/v1/pull-requests/{id}/merge", QUERY(api_pull_request_merge), .body = BODY_JSON,
+     .slow = true},
     {HTTP_POST, "/v1/jobs", COMMAND(api_job_enqueue)},
     {HTTP_POST, "/v1/jobs/lease", COMMAND(api_job_lease)},
     {HTTP_POST, "/v1/jobs/heartbeat", COMMAND(api_job_heartbeat)},
@@ -194,9 +194,9 @@ static bool body_type_fits(const struct call *call)
         return true;
     if (type_is(type, "application/json"))
         return true;
-    return body == BODY_CONFIG && (type_is(type, "application/yaml") ||
-                                   type_is(type, "application/x-yaml") ||
-                                   type_is(type, "text/yaml"));
+    return body == BODY_CONFIG &&
+           (type_is(type, "application/yaml") || type_is(type, "application/x-yaml") ||
+            type_is(type, "text/yaml"));
 }
 
 static bool decode_vars(struct call *call, const struct route_match *match)

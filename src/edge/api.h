@@ -39,7 +39,7 @@ struct api {
     struct pool *pool;
     struct auth *auth;
     struct metrics *metrics;
-    struct http *http;     /* Set once it listens. */
+    struct http *http; /* Set once it listens. */
     struct sse *sse;
     pthread_mutex_t worker_lock;
     struct worker *worker; /* Under the lock.  NULL: none in this process, or it is stopping. */

@@ -16,8 +16,8 @@ static enum rc check_sha256(const struct call *call, struct err *err)
 /* An agent wrote some of these: nothing is served as a type that a browser would run. */
 static const char *media_type(const struct artifact_row *artifact)
 {
-    static const char *const text_kinds[] = {"prompt",     "diff",     "agent_log",
-                                             "verify_log", "feedback", "certificate"};
+    static const char *const text_kinds[] = {"prompt",   "patch",  "diff",       "agent_log",
+                                             "feedback", "report", "verify_log", "certificate"};
     for (size_t i = 0; i < COUNT_OF(text_kinds); i++) {
         if (text_same(artifact->kind, text_kinds[i]))
             return "text/plain; charset=utf-8";
@@ -38,8 +38,7 @@ enum rc api_artifact_get(struct call *call, struct db *db, struct err *err)
     if (rc != RC_OK && rc != RC_NOT_FOUND)
         return rc;
     err_clear(err);
-    rc = artifact_open(call->api->store, call->vars[0], &answer->file_fd, &answer->file_bytes,
-                       err);
+    rc = artifact_open(call->api->store, call->vars[0], &answer->file_fd, &answer->file_bytes, err);
     if (rc != RC_OK)
         return rc;
     answer->content_type = media_type(&artifact);

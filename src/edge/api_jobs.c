@@ -21,7 +21,7 @@ enum {
     PATH_BYTES = 48
 };
 #define DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
-#define EPOCH_MAX ((int64_t)1 << 53)
+#define EPOCH_MAX    ((int64_t)1 << 53)
 
 /* ---- Reading arrays of objects ---- */
 
@@ -90,13 +90,13 @@ static enum rc read_job(const struct js *item, size_t index, struct arena *arena
     form_open(&form, item, item_path(path, "jobs", index), err);
     form_string(&form, "queue", FORM_REQUIRED, &(struct form_text){.min = 1, .max = 100},
                 &spec->queue);
-    form_string(&form, "type", FORM_REQUIRED,
-                &(struct form_text){.min = 1, .max = JOB_TYPE_MAX}, &spec->type);
+    form_string(&form, "type", FORM_REQUIRED, &(struct form_text){.min = 1, .max = JOB_TYPE_MAX},
+                &spec->type);
     form_any(&form, "payload", FORM_OPTIONAL, &payload);
     form_string(&form, "orderingKey", FORM_OPTIONAL,
                 &(struct form_text){.min = 1, .max = JOB_KEY_MAX}, &spec->ordering_key);
-    form_string(&form, "dedupKey", FORM_OPTIONAL,
-                &(struct form_text){.min = 1, .max = JOB_KEY_MAX}, &spec->dedup_key);
+    form_string(&form, "dedupKey", FORM_OPTIONAL, &(struct form_text){.min = 1, .max = JOB_KEY_MAX},
+                &spec->dedup_key);
     read_job_limits(&form, spec);
     if (spec->queue && !queue_name_valid(spec->queue))
         form_fail(&form, "queue", "a queue's name has letters, digits, '.', '_' and '-'");
@@ -194,6 +194,21 @@ static enum rc read_lease(const struct js *tree, struct cmd_lease *cmd, struct e
     return form_close(&form);
 }
 
+/* Thousands may wait: each gives back what it does not need meanwhile. */
+static void prepare_to_wait(struct call *call, struct cmd_lease *cmd)
+{
+    struct arena *arena = &cmd->base.arena;
+    const char **queues = arena_array(arena, LEASE_QUEUES_MAX + 1, sizeof *queues);
+    for (size_t i = 0; cmd->queues[i]; i++)
+        queues[i] = arena_strdup(arena, cmd->queues[i]);
+    cmd->queues = queues;
+    cmd->worker = arena_strdup(arena, cmd->worker);
+    js_free(cmd->base.tree);
+    cmd->base.tree = NULL;
+    http_watch(&call->http, on_waiter_gone);
+    http_shed(&call->http);
+}
+
 enum rc api_job_lease(struct call *call, struct command **ret_command, struct err *err)
 {
     struct cmd_lease *cmd = cmd_lease_new();
@@ -207,10 +222,8 @@ enum rc api_job_lease(struct call *call, struct command **ret_command, struct er
         return rc;
     if (http_draining(call->api->http))
         cmd->wait_us = 0;
-    if (cmd->wait_us > 0) {
-        http_watch(&call->http, on_waiter_gone);
-        http_shed(&call->http);
-    }
+    if (cmd->wait_us > 0)
+        prepare_to_wait(call, cmd);
     owned = NULL;
     *ret_command = &cmd->base;
     return RC_OK;
@@ -288,8 +301,8 @@ static void answer_told(struct call *call, const char *key, const struct told *t
     jw_key(&jw, key);
     jw_begin(&jw, '[');
     for (size_t i = 0; i < told->count; i++) {
-        const struct job_ref *ref =
-            (const struct job_ref *)((const char *)told->refs + i * told->stride);
+        const struct job_ref *ref = (const struct job_ref *)((const char *)told->refs +
+                                                             i * told->stride);
         const struct job_answer *answer = &told->answers[i];
         jw_begin(&jw, '{');
         jw_kstr(&jw, "id", ref->id.text);
@@ -440,8 +453,8 @@ static enum rc read_failure(const struct js *item, size_t index, struct job_fail
     job->message = "";
     job->retryable = true;
     form_open(&form, error, error_path, err);
-    form_string(&form, "code", FORM_REQUIRED,
-                &(struct form_text){.min = 1, .max = ERROR_CODE_MAX}, &job->code);
+    form_string(&form, "code", FORM_REQUIRED, &(struct form_text){.min = 1, .max = ERROR_CODE_MAX},
+                &job->code);
     form_string(&form, "message", FORM_OPTIONAL, &(struct form_text){.max = ERROR_MESSAGE_MAX},
                 &job->message);
     form_bool(&form, "retryable", FORM_OPTIONAL, &job->retryable);

@@ -62,16 +62,15 @@ enum rc api_repository_list(struct call *call, struct db *db, struct err *err)
     if (rc == RC_OK)
         rc = workspaces_by_name(db, DEFAULT_WORKSPACE, arena, &workspace, err);
     if (rc == RC_OK)
-        rc = repositories_list(db, &workspace.id, after, page.limit + 1, arena, &rows, &count,
-                               err);
+        rc = repositories_list(db, &workspace.id, after, page.limit + 1, arena, &rows, &count, err);
     if (rc != RC_OK)
         return rc;
     size_t shown = page_rows(&page, count);
     struct jw jw = call_list_begin(call);
     for (size_t i = 0; i < shown; i++)
         shape_repository(&jw, &rows[i]);
-    call_list_end(&jw, count > shown ? cursor_encode(CURSOR_NAME, rows[shown - 1].name, arena)
-                                     : NULL);
+    call_list_end(&jw,
+                  count > shown ? cursor_encode(CURSOR_NAME, rows[shown - 1].name, arena) : NULL);
     return RC_OK;
 }
 

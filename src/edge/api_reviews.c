@@ -10,7 +10,7 @@
 
 enum { REPOSITORY_NAME_MAX = 200, STATUS_MAX = 40, MERGE_SECONDS_MAX = 60 };
 
-static const char *const approval_statuses[] = {"pending", "approved", "rejected",
+static const char *const approval_statuses[] = {"pending", "approved",  "rejected",
                                                 "expired", "cancelled", NULL};
 static const char *const pull_request_statuses[] = {"open", "merged", "closed", NULL};
 
@@ -128,8 +128,8 @@ enum rc api_pull_request_list(struct call *call, struct db *db, struct err *err)
     return RC_OK;
 }
 
-static enum rc find_pull_request(struct call *call, struct db *db,
-                                 struct pull_request_row *ret_row, struct err *err)
+static enum rc find_pull_request(struct call *call, struct db *db, struct pull_request_row *ret_row,
+                                 struct err *err)
 {
     struct id id;
     enum rc rc = call_no_params(call, err);
@@ -170,19 +170,19 @@ static enum rc merge_at_forge(struct call *call, struct db *db, const struct pul
     rc = git_home_make(git.home, err);
     if (rc != RC_OK)
         return rc;
-    struct forge_merge merge = {
-        .forge = config->forge,
-        .url = config->url,
-        .number = row->number,
-        .expected_head = row->head_commit,
-        .target_branch = row->target_branch,
-        .message = arena_printf(arena, "Merge pull request #%lld: %s", (long long)row->number,
-                                row->title ? row->title : row->branch)};
+    struct forge_merge merge = {.forge = config->forge,
+                                .url = config->url,
+                                .number = row->number,
+                                .expected_head = row->head_commit,
+                                .target_branch = row->target_branch,
+                                .message = arena_printf(arena, "Merge pull request #%lld: %s",
+                                                        (long long)row->number,
+                                                        row->title ? row->title : row->branch)};
     return forge_merge(&git, &merge, ret_commit, err);
 }
 
-static enum rc record_merge(struct call *call, const struct id *pull_request_id,
-                            const char *commit, struct err *err)
+static enum rc record_merge(struct call *call, const struct id *pull_request_id, const char *commit,
+                            struct err *err)
 {
     struct cmd_merged *cmd = cmd_merged_new();
     cmd->base.actor = auth_actor(&call->who);

@@ -7,8 +7,8 @@
 #include "edge/api.h"
 
 #define API_QUERY(name) enum rc name(struct call *call, struct db *db, struct err *err)
-#define API_COMMAND(name)                                                                          \
-    enum rc name(struct call *call, struct command **ret_command, struct err *err);                \
+#define API_COMMAND(name)                                                           \
+    enum rc name(struct call *call, struct command **ret_command, struct err *err); \
     void name##_answer(struct call *call, struct command *command)
 
 /* api_tasks.c */

@@ -64,8 +64,7 @@ static enum rc write_verifications(struct call *call, struct db *db, const struc
 }
 
 /* The run that the path names. */
-static enum rc find_run(struct call *call, struct db *db, struct run_row *ret_run,
-                        struct err *err)
+static enum rc find_run(struct call *call, struct db *db, struct run_row *ret_run, struct err *err)
 {
     struct id id;
     enum rc rc = call_id(call, 0, &id, err);
@@ -100,8 +99,7 @@ static enum rc run_filter(struct call *call, struct run_filter *filter, struct p
     const char *status = NULL;
     enum run_status parsed = RUN_QUEUED;
     *page = call_page(call, &params);
-    *filter = (struct run_filter){
-        .status = -1, .before = page->before, .limit = page->limit + 1};
+    *filter = (struct run_filter){.status = -1, .before = page->before, .limit = page->limit + 1};
     params_text(&params, "repository", REPOSITORY_NAME_MAX, &filter->repository);
     params_id(&params, "taskId", &filter->task_id);
     params_text(&params, "status", 40, &status);

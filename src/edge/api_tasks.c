@@ -69,8 +69,7 @@ static void read_limits(struct form *form, struct cmd_submit *cmd)
     double usd = 0;
     form_int(form, "priority", FORM_OPTIONAL, &(struct form_range){0, PRIORITY_MAX},
              &cmd->priority);
-    form_int(form, "maxTurns", FORM_OPTIONAL, &(struct form_range){1, TURNS_MAX},
-             &cmd->max_turns);
+    form_int(form, "maxTurns", FORM_OPTIONAL, &(struct form_range){1, TURNS_MAX}, &cmd->max_turns);
     form_real(form, "maxBudgetUsd", FORM_OPTIONAL,
               &(struct form_real){budget_usd_min, budget_usd_max}, &usd);
     cmd->max_budget_microusd = llround(usd * 1e6);
@@ -271,8 +270,7 @@ static enum rc task_filter(struct call *call, struct task_filter *filter, struct
     const char *status = NULL;
     enum task_status parsed = TASK_SUBMITTED;
     *page = call_page(call, &params);
-    *filter = (struct task_filter){
-        .status = -1, .before = page->before, .limit = page->limit + 1};
+    *filter = (struct task_filter){.status = -1, .before = page->before, .limit = page->limit + 1};
     params_text(&params, "repository", REPOSITORY_NAME_MAX, &filter->repository);
     params_text(&params, "requestedBy", 200, &filter->requested_by);
     params_text(&params, "status", 40, &status);

@@ -14,7 +14,7 @@
 #include <strings.h>
 
 #define TOKEN_PREFIX "drv_"
-#define BEARER "Bearer "
+#define BEARER       "Bearer "
 enum { SECRET_BYTES = 32, TOKEN_BYTES_MIN = 32, TOKEN_BYTES_MAX = 256, TOKEN_FILE_MODE = 0600 };
 
 struct auth {
@@ -93,8 +93,8 @@ static struct str bearer_of(struct str header)
     return token;
 }
 
-enum rc auth_check(const struct auth *auth, struct str authorization,
-                   struct identity *ret_identity, struct err *err)
+enum rc auth_check(const struct auth *auth, struct str authorization, struct identity *ret_identity,
+                   struct err *err)
 {
     struct str token = bearer_of(authorization);
     if (token.len == 0)
@@ -126,8 +126,8 @@ enum rc auth_route(const struct identity *identity, const struct route *route, s
                    "an agent's token is good for reading about its own run only");
 }
 
-enum rc auth_agent(const struct identity *identity, const struct route *route,
-                   const char *subject, struct db *db, struct arena *arena, struct err *err)
+enum rc auth_agent(const struct identity *identity, const struct route *route, const char *subject,
+                   struct db *db, struct arena *arena, struct err *err)
 {
     if (identity->role == ROLE_ADMIN)
         return RC_OK;

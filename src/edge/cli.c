@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -212,7 +211,6 @@ static const char *advice(enum rc rc, const struct err *err)
         const char *code;
         const char *advice;
     } by_code[] = {
-        {"REPO_NOT_ONBOARDED", "Add it first: drover repo add NAME --url URL --config FILE"},
         {"policy.execution_mode_not_allowed", "Choose another --mode, or a lower --risk."},
         {"AMBIGUOUS_ID", "Give more of the id."},
     };

@@ -10,7 +10,6 @@
 #include "edge/cli_table.h"
 #include "net/url.h"
 #include <stdio.h>
-#include <string.h>
 
 enum { BODY_BYTES_MAX = 64 * 1024, PATH_BYTES_MAX = 1024, PENDING_MAX = 1000 };
 

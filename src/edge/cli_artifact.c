@@ -13,7 +13,6 @@
 #include "edge/cli_table.h"
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { DOWNLOAD_IDLE_MS = 30 * 1000, FILE_MODE = 0666 };

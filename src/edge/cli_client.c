@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "edge/cli_paths.h"
 #include "net/url.h"
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

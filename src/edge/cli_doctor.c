@@ -1,7 +1,6 @@
 /*
  * cli_doctor.c - drover doctor: is all well?
  */
-#include "base/str.h"
 #include "edge/cli_client.h"
 #include <stdio.h>
 

@@ -4,7 +4,6 @@
 #include "edge/cli_ids.h"
 #include "base/str.h"
 #include "edge/cli_client.h"
-#include <assert.h>
 #include <string.h>
 
 enum { SEARCH_ITEMS_MAX = 10000, WIDE_COLUMNS = 132 };

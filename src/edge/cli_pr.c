@@ -9,7 +9,6 @@
 #include "edge/cli_table.h"
 #include "net/url.h"
 #include <stdio.h>
-#include <string.h>
 
 enum { PATH_BYTES_MAX = 1024, SEARCH_MAX = 10000, MERGE_TIMEOUT_MS = 120 * 1000 };
 
@@ -17,7 +16,7 @@ static void prs_table(struct cli *cli, const struct cli_listing *listing)
 {
     static const struct table_column columns[] = {
         {"NUMBER", true, false},  {"STATUS", false, false}, {"REPOSITORY", false, false},
-        {"OPENED", false, false}, {"BRANCH", false, true},  {"URL", false, false},
+        {"OPENED", false, false}, {"TITLE", false, true},   {"URL", false, false},
     };
     struct table table;
     table_init(&table, &cli->term, columns, COUNT_OF(columns), &cli->arena);
@@ -32,7 +31,7 @@ static void prs_table(struct cli *cli, const struct cli_listing *listing)
         table_cell(&table, js_get_str(item, "repository", ""), TONE_PLAIN);
         table_cell(&table, term_time(&cli->term, js_get_str(item, "createdAt", NULL), &cli->arena),
                    TONE_DIM);
-        table_cell(&table, js_get_str(item, "branch", ""), TONE_PLAIN);
+        table_cell(&table, js_get_str(item, "title", ""), TONE_PLAIN);
         table_cell(&table, js_get_str(item, "url", ""), TONE_PLAIN);
     }
     table_print(&table, stdout);

@@ -9,12 +9,12 @@
 static void queues_table(struct cli *cli, const struct js *items)
 {
     static const struct table_column columns[] = {
-        {"QUEUE", false, true},     {"QUEUED", true, false},    {"LEASED", true, false},
-        {"SCHEDULED", true, false}, {"BLOCKED", true, false},   {"SUCCEEDED", true, false},
-        {"DEAD", true, false},      {"CANCELLED", true, false}, {"OLDEST QUEUED", false, false},
+        {"QUEUE", false, true},     {"QUEUED", true, false},         {"LEASED", true, false},
+        {"SCHEDULED", true, false}, {"BLOCKED", true, false},        {"DONE", true, false},
+        {"DEAD", true, false},      {"OLDEST QUEUED", false, false},
     };
-    static const char *const keys[] = {"queued",    "leased",      "scheduled", "blocked",
-                                       "succeeded", "dead_letter", "cancelled"};
+    static const char *const keys[] = {"queued",  "leased",    "scheduled",
+                                       "blocked", "succeeded", "dead_letter"};
     struct table table;
     table_init(&table, &cli->term, columns, COUNT_OF(columns), &cli->arena);
     for (size_t i = 0; i < js_count(items); i++) {

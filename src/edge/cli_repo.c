@@ -16,7 +16,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { CONFIG_BYTES_MAX = 512 * 1024 };
 

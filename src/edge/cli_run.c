@@ -3,14 +3,12 @@
  */
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/str.h"
 #include "edge/cli_client.h"
 #include "edge/cli_ids.h"
 #include "edge/cli_show.h"
 #include "edge/cli_table.h"
 #include "net/url.h"
 #include <stdio.h>
-#include <string.h>
 
 enum { PATH_BYTES_MAX = 2048, LINE_BYTES_MAX = 64 * 1024 };
 

@@ -41,8 +41,11 @@ static int run_serve(struct cli *cli)
     put_flags(&cli->args, &options);
     if (rc == RC_OK)
         rc = server_options_check(&options, &err);
-    if (rc == RC_OK)
-        rc = server_run(&options, &err);
+    if (rc != RC_OK) {
+        (void)cli_fail(cli, rc, &err);
+        return CLI_USAGE; /* Whatever it is, the line or the file is wrong. */
+    }
+    rc = server_run(&options, &err);
     return rc == RC_OK ? CLI_DONE : cli_fail(cli, rc, &err);
 }
 

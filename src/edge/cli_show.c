@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { VALUE_BYTES_MAX = 128 * 1024 };
 

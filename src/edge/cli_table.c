@@ -3,7 +3,6 @@
  */
 #include "edge/cli_table.h"
 #include <assert.h>
-#include <string.h>
 
 enum { GAP = 2, FLEXIBLE_MIN = 8, LINE_BYTES_MAX = 64 * 1024 };
 

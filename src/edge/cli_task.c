@@ -2,7 +2,6 @@
  * cli_task.c - tasks: submit, tasks, task, cancel, retry.
  */
 #include "base/buf.h"
-#include "base/fd.h"
 #include "base/jw.h"
 #include "base/str.h"
 #include "core/task.h"
@@ -165,8 +164,8 @@ static int run_submit(struct cli *cli)
 static void tasks_table(struct cli *cli, const struct cli_listing *listing)
 {
     static const struct table_column columns[] = {
-        {"ID", false, false},   {"STATUS", false, false},    {"REPOSITORY", false, false},
-        {"MODE", false, false}, {"SUBMITTED", false, false}, {"DESCRIPTION", false, true},
+        {"ID", false, false},        {"STATUS", false, false},     {"REPOSITORY", false, false},
+        {"SUBMITTED", false, false}, {"DESCRIPTION", false, true},
     };
     struct table table;
     size_t len = id_short_len(listing->items, listing->count, "id");
@@ -181,7 +180,6 @@ static void tasks_table(struct cli *cli, const struct cli_listing *listing)
         table_cell(&table, cli_id_shown(cli, task, "id", len), TONE_PLAIN);
         table_cell(&table, status, term_status_tone(status));
         table_cell(&table, js_get_str(task, "repository", ""), TONE_PLAIN);
-        table_cell(&table, js_get_str(task, "executionMode", ""), TONE_PLAIN);
         table_cell(&table, term_time(&cli->term, js_get_str(task, "createdAt", NULL), &cli->arena),
                    TONE_DIM);
         table_cell(&table, js_get_str(task, "description", fallback), TONE_PLAIN);

@@ -23,17 +23,19 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINE_BYTES_MAX = 16 * 1024 };
+enum { LINE_BYTES_MAX = 16 * 1024, ANSWER_DELAY_US = 500 * 1000 };
 
 struct watch {
     struct cli *cli;
     const char *run_id;
     struct arena arena; /* For one event. */
     const char *group;  /* That the last heading named, or NULL. */
-    int64_t since_us;   /* On the clock of waits. */
+    int64_t since_us;   /* The group began. */
     unsigned turn;      /* Of the spinner. */
     bool spinning;      /* Its line stands on the screen. */
     bool ended;
+    struct id approval; /* Asked for, and neither answered nor told how to answer; or none. */
+    int64_t asked_us;   /* When it was read. */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -62,30 +64,61 @@ static void spinner_clear(struct watch *watch)
     watch->spinning = false;
 }
 
-static void spinner_draw(void *ctx)
+/* Whole seconds: tenths would flicker. */
+static void print_elapsed(int64_t since_us)
+{
+    char text[TIME_TEXT_BYTES];
+    struct clock clock = clock_real();
+    int64_t us = clock_now_us(&clock) - since_us;
+    if (us < US_PER_SECOND) /* Also when the server's clock is ahead of ours. */
+        return;
+    if (us < US_PER_MINUTE)
+        (void)printf("%d s", (int)(us / US_PER_SECOND));
+    else
+        (void)fputs(duration_format(text, us), stdout);
+}
+
+static void spinner_draw(struct watch *watch)
 {
     static const char *const frames[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
-    struct watch *watch = ctx;
     const struct term *term = &watch->cli->term;
     if (!term->tty || watch->ended)
         return;
-    char took[TIME_TEXT_BYTES];
-    int64_t since_us = clock_mono_us() - watch->since_us;
-    (void)duration_format(took, since_us - since_us % US_PER_SECOND);
-    (void)printf("\r\033[K%s%s%s %s  %s", term_on(term, TONE_CYAN),
+    (void)printf("\r\033[K%s%s%s %s  ", term_on(term, TONE_CYAN),
                  frames[watch->turn++ % COUNT_OF(frames)], term_off(term, TONE_CYAN),
-                 watch->group != NULL ? watch->group : "Waiting",
-                 since_us < US_PER_SECOND ? "" : took);
+                 watch->group != NULL ? watch->group : "Waiting");
+    print_elapsed(watch->since_us);
     (void)fflush(stdout);
     watch->spinning = true;
 }
 
-static void print_heading(struct watch *watch, const char *group)
+/* Says how to answer, once no answer has followed: an old story has its own. */
+static void tell_approval(struct watch *watch)
+{
+    const char *id = watch->approval.text;
+    if (id_is_none(&watch->approval) || clock_mono_us() - watch->asked_us < ANSWER_DELAY_US)
+        return;
+    spinner_clear(watch);
+    show_next(watch->cli, "  To answer", "drover approve %s", id);
+    show_next(watch->cli, "", "drover reject %s", id);
+    (void)fflush(stdout);
+    watch->approval = id_of(NULL);
+}
+
+static void on_tick(void *ctx)
+{
+    struct watch *watch = ctx;
+    tell_approval(watch);
+    spinner_draw(watch);
+}
+
+static void print_heading(struct watch *watch, const char *group, int64_t time_us)
 {
     const struct term *term = &watch->cli->term;
     if (group == NULL || text_same(group, watch->group))
         return;
     watch->group = group;
+    watch->since_us = time_us;
     (void)printf("%s%s%s\n", term_on(term, TONE_BOLD), group, term_off(term, TONE_BOLD));
 }
 
@@ -115,14 +148,14 @@ static bool is_end(const char *type)
     return false;
 }
 
-/* A run that waits for a person does so until somebody answers: say how. */
-static void tell_approval(struct watch *watch, const struct js *event)
+static void note_approval(struct watch *watch, const struct js *tree)
 {
-    const char *id = js_str(js_path(event, "data.approvalId"), NULL);
-    if (id == NULL)
+    const char *type = js_get_str(tree, "type", "");
+    if (!text_starts(type, "agent.approval."))
         return;
-    show_next(watch->cli, "  To answer", "drover approve %s   or   drover reject %s", id, id);
-    (void)fflush(stdout);
+    bool asked = text_same(type, EV_APPROVAL_REQUESTED);
+    watch->approval = id_of(asked ? js_str(js_path(tree, "data.approvalId"), NULL) : NULL);
+    watch->asked_us = clock_mono_us();
 }
 
 static void tell_event(struct watch *watch, const struct js *tree)
@@ -133,16 +166,14 @@ static void tell_event(struct watch *watch, const struct js *tree)
         .data = str_of(data),
     };
     if (!time_parse(js_get_str(tree, "time", ""), &event.time_us))
-        event.time_us = 0;
+        event.time_us = watch->since_us;
     struct timeline timeline;
     timeline_build(&event, 1, &watch->arena, &timeline);
     if (timeline.group_count == 0)
         return;
     spinner_clear(watch);
-    print_heading(watch, timeline_group_of(event.type));
+    print_heading(watch, timeline_group_of(event.type), event.time_us);
     print_line(watch, js_get_str(tree, "time", ""), &timeline.groups[0].lines[0]);
-    if (text_same(event.type, EV_APPROVAL_REQUESTED))
-        tell_approval(watch, tree);
 }
 
 static bool take_event(void *ctx, const struct sse_event *sse)
@@ -153,9 +184,10 @@ static bool take_event(void *ctx, const struct sse_event *sse)
     if (js_parse(sse->data, strlen(sse->data), &tree, NULL) != RC_OK)
         return true; /* Not one of ours: nothing to tell. */
     tell_event(watch, tree);
+    note_approval(watch, tree);
     watch->ended = is_end(js_get_str(tree, "type", "")) &&
                    text_same(js_get_str(tree, "runid", ""), watch->run_id);
-    return !watch->ended;
+    return !watch->ended && !ferror(stdout); /* Nobody reads any more: enough. */
 }
 
 static void tell_broken(void *ctx, const struct err *why)
@@ -216,13 +248,13 @@ int cli_watch_run(struct cli *cli, const char *run_id)
     enum rc rc = cli_connect(cli, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
-    struct watch watch = {.cli = cli, .run_id = run_id, .since_us = clock_mono_us()};
+    struct watch watch = {.cli = cli, .run_id = run_id, .since_us = cli->term.now_us};
     const struct sse_follow follow = {
         .path = cli_path(cli, "/v1/runs/", run_id, "/stream"),
         .last_id = "0", /* From the first event on. */
         .stop = cli_catch_interrupt(),
         .on_event = take_event,
-        .on_tick = spinner_draw,
+        .on_tick = on_tick,
         .on_broken = tell_broken,
         .ctx = &watch,
     };

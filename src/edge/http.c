@@ -22,10 +22,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 enum {
     ANSWER_BYTES_MAX = 256 * 1024 * 1024,
-    ANSWER_COPY_MAX = 1024,       /* Smaller bodies are copied, larger ones handed over. */
+    ANSWER_COPY_MAX = 1024, /* Smaller bodies are copied, larger ones handed over. */
     ANSWER_LARGE_BYTES = 256 * 1024,
     SWEEP_MS = 1000,
     LIBRARY_HEAD_SLACK = 8 * 1024, /* Our own limit is met first. */
@@ -172,7 +175,7 @@ void http_watch(struct http_request *request, void (*on_gone)(struct http_reques
 {
     request->on_gone = on_gone;
     if (request->conn)
-        event_add(&request->conn->closed, NULL);
+        event_add(&request->conn->stirred, NULL);
 }
 
 bool http_gone(const struct http_request *request)
@@ -281,7 +284,7 @@ static struct evhttp_request *let_go(struct http_request *request)
 {
     struct evhttp_request *ev = request->ev;
     struct conn *conn = request->conn;
-    event_del(&conn->closed);
+    event_del(&conn->stirred);
     conn->request = NULL;
     conn->phase = CONN_HEAD;
     conn->answering = true;
@@ -324,8 +327,8 @@ void http_finish(struct http_request *request)
 
 static void finish_now(struct loop_call *call)
 {
-    struct http_request *request =
-        (struct http_request *)((char *)call - offsetof(struct http_request, finish));
+    struct http_request *request = (struct http_request *)((char *)call -
+                                                           offsetof(struct http_request, finish));
     http_finish(request);
 }
 
@@ -343,6 +346,7 @@ void http_stream_begin(struct http_request *request,
     request->on_drained = on_drained;
     if (!request->conn)
         return;
+    event_del(&request->conn->stirred); /* libevent reads again, and sees the end itself. */
     set_timeouts(request->conn, false);
     request->conn->extra = true;
     add_headers(request);
@@ -395,8 +399,10 @@ static void on_accept_error(struct evconnlistener *listener, void *arg)
 static void on_sweep(void *arg)
 {
     struct http *http = arg;
-    if (http->bound)
-        evconnlistener_enable(evhttp_bound_socket_get_listener(http->bound));
+    for (int i = 0; i < HTTP_LISTENERS_MAX; i++) {
+        if (http->bound[i])
+            evconnlistener_enable(evhttp_bound_socket_get_listener(http->bound[i]));
+    }
     conn_sweep(http);
 }
 
@@ -410,41 +416,84 @@ static enum rc resolve(const struct http_options *options, struct addrinfo **ret
                              .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     int rc = getaddrinfo(options->host, port, &hints, ret_found);
     if (rc != 0)
-        return err_set(err, RC_INVALID, "LISTEN_ADDRESS", "cannot listen on %s: %s",
-                       options->host, gai_strerror(rc));
+        return err_set(err, RC_INVALID, "LISTEN_ADDRESS", "cannot listen on %s: %s", options->host,
+                       gai_strerror(rc));
     return RC_OK;
 }
 
-static enum rc listen_on(struct http *http, struct err *err)
+/* The listener is libevent's; *ret_fd lives as long as it does. */
+static enum rc bind_to(struct http *http, int slot, const struct sockaddr *address, socklen_t len,
+                       const char *name, int *ret_fd, struct err *err)
+{
+    unsigned flags = LEV_OPT_REUSEABLE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE;
+    struct evconnlistener *listener = evconnlistener_new_bind(
+        loop_base(http->options.loop), NULL, NULL, flags, BACKLOG, address, (int)len);
+    if (!listener)
+        return err_set(err, errno == EADDRINUSE ? RC_CONFLICT : RC_IO, "LISTEN",
+                       "cannot listen on %s: %s", name, strerror(errno));
+    evconnlistener_set_error_cb(listener, on_accept_error);
+    http->bound[slot] = evhttp_bind_listener(http->ev, listener);
+    assert(http->bound[slot]);
+    *ret_fd = evconnlistener_get_fd(listener);
+    return RC_OK;
+}
+
+static int port_of(int fd)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t len = sizeof address;
+    char text[16] = "";
+    int64_t port = 0;
+    if (getsockname(fd, (struct sockaddr *)&address, &len) == 0)
+        (void)getnameinfo((struct sockaddr *)&address, len, NULL, 0, text, sizeof text,
+                          NI_NUMERICSERV);
+    return text_to_i64(text, &port) ? (int)port : 0;
+}
+
+static enum rc listen_on_port(struct http *http, struct err *err)
 {
     const struct http_options *options = &http->options;
     struct addrinfo *found = NULL;
     enum rc rc = resolve(options, &found, err);
     if (rc != RC_OK)
         return rc;
-    unsigned flags = LEV_OPT_REUSEABLE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE;
-    struct evconnlistener *listener =
-        evconnlistener_new_bind(loop_base(options->loop), NULL, NULL, flags, BACKLOG,
-                                found->ai_addr, (int)found->ai_addrlen);
-    int why = errno;
+    char name[NI_MAXHOST + 16];
+    int fd = -1;
+    (void)snprintf(name, sizeof name, "%s port %d", options->host, options->port);
+    rc = bind_to(http, 0, found->ai_addr, found->ai_addrlen, name, &fd, err);
     freeaddrinfo(found);
-    if (!listener)
-        return err_set(err, why == EADDRINUSE ? RC_CONFLICT : RC_IO, "LISTEN",
-                       "cannot listen on %s port %d: %s", options->host, options->port,
-                       strerror(why));
-    evconnlistener_set_error_cb(listener, on_accept_error);
-    struct sockaddr_storage address = {0};
-    socklen_t len = sizeof address;
-    char port[16] = "";
-    if (getsockname(evconnlistener_get_fd(listener), (struct sockaddr *)&address, &len) == 0)
-        (void)getnameinfo((struct sockaddr *)&address, len, NULL, 0, port, sizeof port,
-                          NI_NUMERICSERV);
-    int64_t number = 0;
-    if (text_to_i64(port, &number))
-        http->port = (int)number;
-    http->bound = evhttp_bind_listener(http->ev, listener);
-    assert(http->bound);
-    return RC_OK;
+    if (rc == RC_OK)
+        http->port = port_of(fd);
+    return rc;
+}
+
+/* What a dead predecessor left is in the way.  The store's lock sees to it that it is dead. */
+static enum rc listen_on_socket(struct http *http, struct err *err)
+{
+    const char *path = http->options.socket_path;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (!path)
+        return RC_OK;
+    if (strlen(path) >= sizeof address.sun_path)
+        return err_set(err, RC_TOO_LARGE, "LISTEN", "the path %s is too long for a socket", path);
+    text_copy(address.sun_path, sizeof address.sun_path, path);
+    (void)unlink(path);
+    int fd = -1;
+    enum rc rc = bind_to(http, 1, (struct sockaddr *)&address, sizeof address, path, &fd, err);
+    if (rc == RC_OK && chmod(path, 0600) != 0)
+        rc = err_set(err, RC_IO, "LISTEN", "cannot protect %s: %s", path, strerror(errno));
+    return rc;
+}
+
+static void stop_listening(struct http *http)
+{
+    for (int i = 0; i < HTTP_LISTENERS_MAX; i++) {
+        if (http->bound[i])
+            evhttp_del_accept_socket(http->ev, http->bound[i]);
+        http->bound[i] = NULL;
+    }
+    if (http->options.socket_path)
+        (void)unlink(http->options.socket_path);
 }
 
 static void configure(struct http *http)
@@ -453,13 +502,11 @@ static void configure(struct http *http)
     evhttp_set_gencb(http->ev, on_request, http);
     evhttp_set_bevcb(http->ev, conn_new, http);
     evhttp_set_default_content_type(http->ev, NULL);
-    evhttp_set_max_headers_size(http->ev,
-                                (ev_ssize_t)options->head.bytes_max + LIBRARY_HEAD_SLACK);
+    evhttp_set_max_headers_size(http->ev, (ev_ssize_t)options->head.bytes_max + LIBRARY_HEAD_SLACK);
     evhttp_set_max_body_size(http->ev, options->body_bytes_max);
     evhttp_set_allowed_methods(http->ev, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST |
-                                             EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE |
-                                             EVHTTP_REQ_PATCH | EVHTTP_REQ_OPTIONS |
-                                             EVHTTP_REQ_TRACE);
+                                             EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_PATCH |
+                                             EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE);
     struct timeval idle = {.tv_sec = options->idle_ms / 1000,
                            .tv_usec = options->idle_ms % 1000 * 1000};
     evhttp_set_timeout_tv(http->ev, &idle);
@@ -479,7 +526,9 @@ enum rc http_new(const struct http_options *options, struct http **ret_http, str
     assert(http->ev && http->work);
     http->sweep = loop_every(options->loop, SWEEP_MS, on_sweep, http);
     configure(http);
-    enum rc rc = listen_on(http, err);
+    enum rc rc = listen_on_port(http, err);
+    if (rc == RC_OK)
+        rc = listen_on_socket(http, err);
     if (rc != RC_OK) {
         http_free(http);
         return rc;
@@ -493,6 +542,7 @@ void http_free(struct http *http)
     if (!http)
         return;
     conn_on_work(-1, 0, http); /* So that every connection has its close callback. */
+    stop_listening(http);
     evhttp_free(http->ev);
     assert(http->held == 0 && LIST_EMPTY(&http->conns));
     parting_free_all(http);
@@ -512,8 +562,7 @@ void http_drain(struct http *http)
     if (http->draining)
         return;
     http->draining = true;
-    evhttp_del_accept_socket(http->ev, http->bound);
-    http->bound = NULL;
+    stop_listening(http);
     conn_on_work(-1, 0, http);
     struct conn *conn, *next;
     for (conn = LIST_FIRST(&http->conns); conn; conn = next) {
@@ -536,7 +585,6 @@ int64_t http_busy(const struct http *http)
 void http_stats(const struct http *http, struct http_stats *ret_stats)
 {
     *ret_stats = (struct http_stats){.connections = atomic_load(&http->connections),
-                                     .refused_connections =
-                                         atomic_load(&http->refused_connections),
+                                     .refused_connections = atomic_load(&http->refused_connections),
                                      .requests = atomic_load(&http->requests)};
 }

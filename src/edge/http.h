@@ -67,9 +67,10 @@ struct http_request {
 
 struct http_options {
     struct loop *loop;
-    struct clock clock; /* For request ids. */
-    const char *host; /* A numeric address, or a name that has one. */
-    int port;         /* 0: any free one. */
+    struct clock clock;      /* For request ids. */
+    const char *host;        /* A numeric address, or a name that has one. */
+    int port;                /* 0: any free one. */
+    const char *socket_path; /* A unix socket (0600) beside it; NULL: none. */
     struct http_head_limits head;
     int64_t body_bytes_max; /* The largest that gate() will ever allow. */
     int64_t connections_max;

@@ -27,7 +27,7 @@
 
 enum {
     INPUT_VECTORS_MAX = 8,
-    EXTRA_BYTES_MAX = 64 * 1024,   /* Sent while a request is held; more closes the connection. */
+    EXTRA_BYTES_MAX = 64 * 1024, /* Sent while a request is held; more closes the connection. */
     CHUNK_OVERHEAD_BYTES = 64 * 1024,
     PARTINGS_MAX = 64,
     PARTING_SECONDS = 2,
@@ -296,7 +296,7 @@ static void on_dead(struct evhttp_connection *ev, void *arg)
     struct http_request *request = conn->request;
     take_off_work_list(conn);
     evbuffer_remove_cb_entry(bufferevent_get_input(conn->bufev), conn->input);
-    event_del(&conn->closed);
+    event_del(&conn->stirred);
     remember_fd(http, bufferevent_getfd(conn->bufev), NULL);
     LIST_REMOVE(conn, all);
     atomic_fetch_sub(&http->connections, 1);
@@ -322,10 +322,17 @@ void conn_close(struct conn *conn)
     evhttp_connection_free(conn->ev); /* on_dead does the rest. */
 }
 
-static void on_closed(evutil_socket_t fd, short what, void *arg)
+/*
+ * Edge-triggered, for two reasons: bytes that lie unread must not fire again and again, and a
+ * connection that was reset is reported as readable, never as closed.
+ */
+static void on_stirred(evutil_socket_t fd, short what, void *arg)
 {
-    (void)fd, (void)what;
-    conn_close(arg);
+    char byte;
+    ssize_t got = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    bool open = got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+    if ((what & EV_CLOSED) || !open)
+        conn_close(arg);
 }
 
 static void complete_birth(struct conn *conn)
@@ -338,7 +345,8 @@ static void complete_birth(struct conn *conn)
     int fd = bufferevent_getfd(conn->bufev);
     remember_fd(http, fd, conn);
     evhttp_connection_set_closecb(conn->ev, on_dead, conn);
-    event_assign(&conn->closed, loop_base(http->options.loop), fd, EV_CLOSED, on_closed, conn);
+    event_assign(&conn->stirred, loop_base(http->options.loop), fd,
+                 EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_stirred, conn);
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (atomic_load(&http->connections) > http->options.connections_max) {

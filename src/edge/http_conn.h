@@ -23,6 +23,7 @@ struct evhttp;
 struct evhttp_bound_socket;
 struct evhttp_connection;
 
+enum { HTTP_LISTENERS_MAX = 2 };
 enum conn_phase { CONN_HEAD, CONN_BODY, CONN_HELD, CONN_REFUSED };
 
 struct conn {
@@ -30,7 +31,7 @@ struct conn {
     struct bufferevent *bufev;
     struct evhttp_connection *ev; /* NULL until birth is complete. */
     struct evbuffer_cb_entry *input;
-    struct event closed;          /* EV_CLOSED, added while somebody watches. */
+    struct event stirred;         /* Added while a request is held and somebody watches. */
     struct http_request *request; /* HELD */
     enum conn_phase phase;
     bool answering; /* The last answer is not sent to its last byte. */
@@ -52,7 +53,7 @@ LIST_HEAD(parting_list, parting);
 struct http {
     struct http_options options;
     struct evhttp *ev;
-    struct evhttp_bound_socket *bound; /* NULL once draining. */
+    struct evhttp_bound_socket *bound[HTTP_LISTENERS_MAX]; /* NULL: none, or draining. */
     int port;
     atomic_bool draining;
     struct conn_list conns;

@@ -9,7 +9,7 @@
 enum { LENGTH_DIGITS_MAX = 18 };
 
 static const char *const method_names[HTTP_METHOD_COUNT] = {
-    [HTTP_GET] = "GET",         [HTTP_HEAD] = "HEAD",   [HTTP_POST] = "POST",
+    [HTTP_GET] = "GET",         [HTTP_HEAD] = "HEAD",     [HTTP_POST] = "POST",
     [HTTP_PUT] = "PUT",         [HTTP_DELETE] = "DELETE", [HTTP_PATCH] = "PATCH",
     [HTTP_OPTIONS] = "OPTIONS", [HTTP_TRACE] = "TRACE",
 };
@@ -79,7 +79,8 @@ static int parse_target(struct str text, const struct http_head_limits *limits,
     }
     bool absolute = text.len > 7 && strncasecmp(text.at, "http://", 7) == 0;
     if (text.len == 0 || (text.at[0] != '/' && !absolute && !str_is(text, "*")))
-        return refuse(err, 400, "MALFORMED_REQUEST", "the request's target must start with a slash");
+        return refuse(err, 400, "MALFORMED_REQUEST",
+                      "the request's target must start with a slash");
     head->target = text;
     return 0;
 }
@@ -129,8 +130,8 @@ static bool name_is(struct str name, const char *text)
 }
 
 /* The fields that decide where the request ends and who sends it. */
-static int note_field(struct str name, struct str value, struct seen *seen,
-                      struct http_head *head, struct err *err)
+static int note_field(struct str name, struct str value, struct seen *seen, struct http_head *head,
+                      struct err *err)
 {
     int status = 0;
     if (name_is(name, "Content-Length")) {
@@ -145,6 +146,8 @@ static int note_field(struct str name, struct str value, struct seen *seen,
             return refuse(err, 501, "UNKNOWN_TRANSFER_ENCODING",
                           "the only Transfer-Encoding that is known is chunked");
         head->chunked = true;
+    } else if (name_is(name, "Expect") && !name_is(value, "100-continue")) {
+        status = refuse(err, 417, "UNKNOWN_EXPECTATION", "the only Expect is 100-continue");
     } else if (name_is(name, "Host")) {
         status = once(&seen->host, err, "Host may be given once only");
     } else if (name_is(name, "Authorization")) {
@@ -165,8 +168,7 @@ static struct str trim(struct str text)
     return text;
 }
 
-static int parse_field(struct str line, struct seen *seen, struct http_head *head,
-                       struct err *err)
+static int parse_field(struct str line, struct seen *seen, struct http_head *head, struct err *err)
 {
     if (line.at[0] == ' ' || line.at[0] == '\t')
         return refuse(err, 400, "MALFORMED_HEADER", "a header must not be folded over lines");

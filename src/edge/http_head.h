@@ -45,7 +45,7 @@ size_t http_head_length(struct str bytes);
 
 /*
  * head: exactly as long as http_head_length said.  0 and *ret_head, or the HTTP status to refuse
- * with (400, 414, 431, 501, 505) and why in err.
+ * with (400, 414, 417, 431, 501, 505) and why in err.
  */
 MUST_USE int http_head_parse(struct str head, const struct http_head_limits *limits,
                              struct http_head *ret_head, struct err *err);

@@ -126,8 +126,7 @@ struct event *loop_every(struct loop *loop, int interval_ms, void (*fn)(void *ct
     struct ticker *ticker = mem_alloc(sizeof *ticker);
     *ticker = (struct ticker){.fn = fn, .ctx = ctx};
     struct event *event = event_new(loop->base, -1, EV_PERSIST, on_tick, ticker);
-    struct timeval interval = {.tv_sec = interval_ms / 1000,
-                               .tv_usec = interval_ms % 1000 * 1000L};
+    struct timeval interval = {.tv_sec = interval_ms / 1000, .tv_usec = interval_ms % 1000 * 1000L};
     int rc = event ? event_add(event, &interval) : -1;
     assert(rc == 0);
     return event;

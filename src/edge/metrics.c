@@ -36,8 +36,8 @@ struct metrics *metrics_new(size_t route_count)
 {
     struct metrics *metrics = mem_alloc(sizeof *metrics);
     metrics->route_count = route_count;
-    metrics->requests =
-        mem_array((route_count + 1) * (size_t)STATUS_COUNT, sizeof *metrics->requests);
+    metrics->requests = mem_array((route_count + 1) * (size_t)STATUS_COUNT,
+                                  sizeof *metrics->requests);
     return metrics;
 }
 
@@ -149,20 +149,17 @@ static void write_control(struct api *api, struct buf *to)
            "Batches rolled back and run one by one.", stats.retried);
     single(to, "drover_committer_busy_total", "counter",
            "Commands turned away: the queue was full.", stats.busy);
-    single(to, "drover_committer_queue_length", "gauge", "Commands that wait.",
-           stats.queue_length);
+    single(to, "drover_committer_queue_length", "gauge", "Commands that wait.", stats.queue_length);
     single(to, "drover_committer_parked", "gauge", "Leases that wait for work.", stats.parked);
     struct bus_stats bus;
     bus_stats(control_bus(api->control), &bus);
     single(to, "drover_bus_published_total", "counter", "Events published.", bus.published);
-    single(to, "drover_bus_delivered_total", "counter", "Events put into channels.",
-           bus.delivered);
+    single(to, "drover_bus_delivered_total", "counter", "Events put into channels.", bus.delivered);
     single(to, "drover_bus_dropped_total", "counter",
            "Events that did not fit into a channel (streams read them in the log).", bus.dropped);
     single(to, "drover_bus_subscribers", "gauge", "Subscriptions.", bus.subscribers);
     single(to, "drover_event_log_published_seq", "gauge",
-           "Place in the log up to which events are published.",
-           control_tail_seq(api->control));
+           "Place in the log up to which events are published.", control_tail_seq(api->control));
     single(to, "drover_worker_slots", "gauge", "Slots of the workers in this process.",
            api->worker_slots);
     pthread_mutex_lock(&api->worker_lock);

@@ -20,6 +20,6 @@ void metrics_free(struct metrics *metrics);
 void metrics_count(struct metrics *metrics, size_t route, int status);
 
 /* Everything, in the text format 0.0.4. */
-MUST_USE enum rc metrics_write(struct api *api, struct db *db, struct arena *arena,
-                               struct buf *to, struct err *err);
+MUST_USE enum rc metrics_write(struct api *api, struct db *db, struct arena *arena, struct buf *to,
+                               struct err *err);
 #endif

@@ -70,7 +70,7 @@ static struct param_text *find(struct params *params, const char *name)
 }
 
 enum rc params_parse(struct str text, struct arena *arena, struct params *ret_params,
-                    struct err *err)
+                     struct err *err)
 {
     struct params params = {0};
     while (text.len) {
@@ -135,7 +135,7 @@ void params_text(struct params *params, const char *name, size_t max, const char
 }
 
 void params_int(struct params *params, const char *name, const struct param_range *range,
-               int64_t *ret_value)
+                int64_t *ret_value)
 {
     const char *value = ask(params, name);
     if (!value)
@@ -143,7 +143,7 @@ void params_int(struct params *params, const char *name, const struct param_rang
     int64_t number = 0;
     if (!text_to_i64(value, &number) || number < range->min || number > range->max)
         params_fail(params, name, "%s must be a number between %" PRId64 " and %" PRId64, name,
-                   range->min, range->max);
+                    range->min, range->max);
     else
         *ret_value = number;
 }
@@ -168,7 +168,7 @@ enum rc params_end(struct params *params)
         const struct param_text *param = &params->items[i];
         if (!param->asked)
             params->rc = err_field(params->err, RC_MALFORMED, "UNKNOWN_PARAMETER", param->name,
-                                  "%.100s is not a parameter here", param->name);
+                                   "%.100s is not a parameter here", param->name);
     }
     return params->rc;
 }

@@ -39,12 +39,12 @@ MUST_USE bool url_decode(struct str text, bool plus_is_space, struct arena *aren
 
 /* RC_MALFORMED: broken escapes, a name twice, too many. */
 MUST_USE enum rc params_parse(struct str text, struct arena *arena, struct params *ret_params,
-                             struct err *err);
+                              struct err *err);
 
 void params_begin(struct params *params, struct err *err);
 void params_text(struct params *params, const char *name, size_t max, const char **ret_text);
 void params_int(struct params *params, const char *name, const struct param_range *range,
-               int64_t *ret_value);
+                int64_t *ret_value);
 void params_id(struct params *params, const char *name, struct id *ret_id);
 void params_time(struct params *params, const char *name, int64_t *ret_us); /* RFC 3339 */
 /* Lets the caller add an error of its own at a parameter. */

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "control/jobs.h"
 #include "store/artifacts.h"
-#include <stdio.h>
 #include <string.h>
 
 static struct port_local *local(struct port *port)
@@ -22,8 +21,7 @@ static void command_freep(struct command **command)
 }
 
 /* As the worker, on its behalf. */
-static enum rc call(struct port *port, struct command *command, const char *worker,
-                    struct err *err)
+static enum rc call(struct port *port, struct command *command, const char *worker, struct err *err)
 {
     command->actor = (struct actor){.type = "worker", .id = worker};
     enum rc rc = committer_call(control_committer(local(port)->control), command);
@@ -76,9 +74,9 @@ static enum rc local_lease(struct port *port, const struct port_lease_request *r
     return RC_OK;
 }
 
-static enum rc local_heartbeat(struct port *port, const char *worker,
-                               const struct port_ref *leases, size_t count, int64_t extend_ms,
-                               struct port_beat *ret_beats, struct err *err)
+static enum rc local_heartbeat(struct port *port, const char *worker, const struct port_ref *leases,
+                               size_t count, int64_t extend_ms, struct port_beat *ret_beats,
+                               struct err *err)
 {
     struct cmd_heartbeat *cmd = cmd_heartbeat_new();
     CLEANUP(command_freep) struct command *owned = &cmd->base;
@@ -163,8 +161,7 @@ static enum rc local_artifact_put(struct port *port, struct str bytes, char ret_
 static enum rc local_artifact_put_file(struct port *port, const char *path, char ret_sha256[65],
                                        int64_t *ret_bytes, struct err *err)
 {
-    return artifact_put_file(control_store(local(port)->control), path, ret_sha256, ret_bytes,
-                             err);
+    return artifact_put_file(control_store(local(port)->control), path, ret_sha256, ret_bytes, err);
 }
 
 static enum rc local_artifact_get(struct port *port, const char *sha256, struct buf *into,
@@ -184,9 +181,10 @@ static enum rc local_run_token(struct port *port, const struct id *run_id, char 
     return RC_OK;
 }
 
+/* A worker in this process ends only when the server does: nobody's lease waits any more. */
 static void local_interrupt(struct port *port)
 {
-    committer_drain(control_committer(local(port)->control), local(port)->worker_prefix);
+    committer_drain(control_committer(local(port)->control), "");
 }
 
 static const struct port_ops local_ops = {
@@ -206,5 +204,4 @@ static const struct port_ops local_ops = {
 void port_local_init(struct port_local *port, struct control *control)
 {
     *port = (struct port_local){.port = {.ops = &local_ops}, .control = control};
-    (void)snprintf(port->worker_prefix, sizeof port->worker_prefix, "%s/", control_node(control));
 }

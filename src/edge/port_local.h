@@ -10,7 +10,6 @@
 struct port_local {
     struct port port; /* What the worker gets. */
     struct control *control;
-    char worker_prefix[128]; /* "<node>/": whose leases interrupt() ends. */
 };
 
 /* Neither is owned; control must outlive the worker. */

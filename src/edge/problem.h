@@ -22,9 +22,9 @@ struct problem {
     const char *request_id; /* NULL: none. */
 };
 
-int problem_status(enum rc rc);            /* 500 for what nobody should answer with. */
-const char *problem_code(enum rc rc);      /* For an err without a code: "NOT_FOUND", ... */
-const char *problem_title(int status);     /* "Not Found" */
+int problem_status(enum rc rc);              /* 500 for what nobody should answer with. */
+const char *problem_code(enum rc rc);        /* For an err without a code: "NOT_FOUND", ... */
+const char *problem_title(int status);       /* "Not Found" */
 int problem_retry_after_seconds(int status); /* 0: the header is not sent. */
 
 /* err may be empty; its strings are not copied. */

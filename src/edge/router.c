@@ -45,8 +45,8 @@ static unsigned bit(enum http_method method)
     return 1U << method;
 }
 
-void router_find(const struct route *routes, size_t count, enum http_method method,
-                 struct str path, struct route_match *ret_match)
+void router_find(const struct route *routes, size_t count, enum http_method method, struct str path,
+                 struct route_match *ret_match)
 {
     struct route_match match = {0};
     enum http_method wanted = method == HTTP_HEAD ? HTTP_GET : method;

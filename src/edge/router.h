@@ -51,13 +51,13 @@ struct route {
 };
 
 struct route_match {
-    const struct route *route; /* NULL: nothing has this path and this method. */
+    const struct route *route;       /* NULL: nothing has this path and this method. */
     struct str vars[ROUTE_VARS_MAX]; /* Still percent-encoded. */
     unsigned allowed; /* A bit per method that the path knows; 0: the path is unknown. */
 };
 
-void router_find(const struct route *routes, size_t count, enum http_method method,
-                 struct str path, struct route_match *ret_match);
+void router_find(const struct route *routes, size_t count, enum http_method method, struct str path,
+                 struct route_match *ret_match);
 /* "GET, HEAD, POST": for the Allow header. */
 void router_allow(unsigned allowed, char to[ROUTE_ALLOW_BYTES]);
 #endif

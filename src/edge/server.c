@@ -14,12 +14,15 @@
 #include "edge/sse.h"
 #include "store/artifacts.h"
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum {
@@ -47,7 +50,8 @@ struct server {
     struct api api;
     struct port_local port;
     char url[URL_BYTES];
-    const char *info_path; /* server.json, once written. */
+    const char *socket_path; /* For agents without a network; NULL: none. */
+    const char *info_path;   /* server.json, once written. */
 
     /* Runs that are to stop, heard from the bus. */
     struct subscription *cancels;
@@ -146,6 +150,22 @@ static void write_url(struct server *server, const struct listen_address *addres
                    http_port(server->api.http));
 }
 
+/* Absolute, since it is bound into sandboxes; NULL when it is too long for a socket. */
+static const char *choose_socket_path(struct server *server)
+{
+    char real[PATH_MAX];
+    if (!realpath(server->options->data_dir, real))
+        return NULL;
+    const char *path = arena_printf(&server->arena, "%s/drover.sock", real);
+    if (strlen(path) < sizeof((struct sockaddr_un *)0)->sun_path)
+        return path;
+    LOG(LOG_WARN,
+        "the data directory's path is too long for a socket: agents without a network "
+        "cannot reach the server",
+        LOG_STR("path", path));
+    return NULL;
+}
+
 static enum rc start_http(struct server *server, struct err *err)
 {
     struct api *api = &server->api;
@@ -153,12 +173,14 @@ static enum rc start_http(struct server *server, struct err *err)
     enum rc rc = listen_parse(server->options->listen, &address, err);
     if (rc != RC_OK)
         return rc;
+    server->socket_path = choose_socket_path(server);
     int64_t body_max = server->options->body_bytes_max;
     struct http_options options = {
         .loop = server->loop,
         .clock = clock_real(),
         .host = address.host,
         .port = address.port,
+        .socket_path = server->socket_path,
         .head = {.bytes_max = HEAD_BYTES_MAX,
                  .target_max = TARGET_BYTES_MAX,
                  .fields_max = HEADER_FIELDS_MAX},
@@ -190,6 +212,7 @@ static enum rc start_worker(struct server *server, struct err *err)
         .slots = (int)server->options->workers,
         .work_dir = arena_printf(&server->arena, "%s/work", server->options->data_dir),
         .server_url = server->url,
+        .server_socket = server->socket_path,
         .lease_ms = server->options->lease_ms,
         .heartbeat_ms = server->options->heartbeat_ms,
     };
@@ -368,9 +391,9 @@ enum rc server_run(const struct server_options *options, struct err *err)
     (void)signal(SIGPIPE, SIG_IGN);
     enum rc rc = server_start(&server, err);
     if (rc == RC_OK) {
-        LOG(LOG_INFO, "listening", LOG_STR("url", server.url),
-            LOG_STR("data", options->data_dir), LOG_INT("workers", options->workers),
-            LOG_STR("store", store_durability(server.store)), LOG_STR("version", DROVER_VERSION));
+        LOG(LOG_INFO, "listening", LOG_STR("url", server.url), LOG_STR("data", options->data_dir),
+            LOG_INT("workers", options->workers), LOG_STR("store", store_durability(server.store)),
+            LOG_STR("version", DROVER_VERSION));
         loop_run(server.loop);
     }
     server_stop(&server);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define DEFAULT_LISTEN "127.0.0.1:8717"
-#define DEFAULT_DATA "drover-data"
+#define DEFAULT_DATA   "drover-data"
 enum {
     CONFIG_BYTES_MAX = 64 * 1024,
     PATH_BYTES_MAX = 1024,
@@ -66,8 +66,7 @@ static enum rc read_log(const struct js *log, struct server_options *options, st
     return form_close(&form);
 }
 
-static enum rc read_limits(const struct js *limits, struct server_options *options,
-                           struct err *err)
+static enum rc read_limits(const struct js *limits, struct server_options *options, struct err *err)
 {
     if (!limits)
         return RC_OK;
@@ -90,8 +89,7 @@ static enum rc read_limits(const struct js *limits, struct server_options *optio
     return form_close(&form);
 }
 
-static enum rc read_lease(const struct js *lease, struct server_options *options,
-                          struct err *err)
+static enum rc read_lease(const struct js *lease, struct server_options *options, struct err *err)
 {
     if (!lease)
         return RC_OK;
@@ -181,8 +179,7 @@ enum rc listen_parse(const char *text, struct listen_address *ret_address, struc
         host = STR("127.0.0.1");
     if (host.len >= sizeof address.host || (!brackets && memchr(host.at, ':', host.len)))
         return err_field(err, RC_INVALID, "INVALID_FIELD", "listen",
-                         "listen must be host:port with an IPv6 address in brackets, not %s",
-                         text);
+                         "listen must be host:port with an IPv6 address in brackets, not %s", text);
     memcpy(address.host, host.at, host.len);
     address.port = (int)port;
     address.loopback = is_loopback(address.host);

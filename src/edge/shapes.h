@@ -20,7 +20,7 @@ void shape_task(struct jw *jw, const struct task_row *task, const struct run_row
 
 /* What belongs to a run, as far as it was looked up. */
 struct run_extras {
-    const char *repository;                     /* or NULL */
+    const char *repository;                      /* or NULL */
     const struct pull_request_row *pull_request; /* or NULL */
 };
 /* Leaves the object open: the caller may add to it, and closes it. */

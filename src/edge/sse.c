@@ -154,8 +154,7 @@ static enum rc look_at_run(struct stream *stream, struct db *db, struct arena *a
     return RC_OK;
 }
 
-static enum rc read_log(struct stream *stream, struct db *db, struct arena *arena,
-                        struct err *err)
+static enum rc read_log(struct stream *stream, struct db *db, struct arena *arena, struct err *err)
 {
     const struct wish *wish = &stream->wish;
     struct event_filter filter = {.after_seq = stream->page.after_seq,
@@ -345,8 +344,7 @@ static void finish_opening(struct stream *stream)
         return;
     }
     if (stream->page.rc == RC_OK)
-        stream->page.rc = err_set(&stream->page.err, RC_BUSY, "STOPPING",
-                                  "the server is stopping");
+        stream->page.rc = err_set(&stream->page.err, RC_BUSY, "STOPPING", "the server is stopping");
     call_fail(call, stream->page.rc, &stream->page.err);
     kill_stream(stream);
     http_finish(&call->http);

@@ -195,11 +195,20 @@ static enum rc prepare(struct transfer *transfer, const char *path,
 
 static enum rc transport_failed(const struct http_client *client, CURLcode code, struct err *err)
 {
-    const char *why = client->curl_error[0] ? client->curl_error : curl_easy_strerror(code);
+    char room[128];
+    long os_errno = 0;
     curl_off_t connect_us = 0;
+    curl_easy_getinfo(client->easy, CURLINFO_OS_ERRNO, &os_errno);
     curl_easy_getinfo(client->easy, CURLINFO_CONNECT_TIME_T, &connect_us);
     if (code == CURLE_OPERATION_TIMEDOUT && connect_us > 0)
         return err_set(err, RC_TIMEOUT, "SERVER_TIMEOUT", "%s did not answer in time", client->url);
+    if (code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR ||
+        code == CURLE_PARTIAL_FILE)
+        return err_set(err, RC_UNREACHABLE, "CONNECTION_BROKEN", "the connection to %s broke",
+                       client->url);
+    const char *why = client->curl_error[0] ? client->curl_error : curl_easy_strerror(code);
+    if (code == CURLE_COULDNT_CONNECT && os_errno != 0)
+        why = strerror_r((int)os_errno, room, sizeof(room));
     return err_set(err, RC_UNREACHABLE, "SERVER_UNREACHABLE", "cannot reach %s: %s", client->url,
                    why);
 }

@@ -229,7 +229,7 @@ static enum rc session_run(struct session *session, struct http_client *client, 
             tries = 1;
         if (tries >= tries_max)
             return rc;
-        if (follow->on_broken != NULL)
+        if (tries == 1 && follow->on_broken != NULL)
             follow->on_broken(follow->ctx, err);
         pause_for(session, backoff_ms(session, tries));
         if (stopped(session))

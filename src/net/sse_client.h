@@ -53,7 +53,7 @@ struct sse_follow {
     const volatile sig_atomic_t *stop; /* or NULL; RC_CANCELLED */
     sse_handler *on_event;
     void (*on_tick)(void *ctx);                          /* or NULL */
-    void (*on_broken)(void *ctx, const struct err *why); /* Before another try; or NULL */
+    void (*on_broken)(void *ctx, const struct err *why); /* Once, before it tries again; or NULL */
     void *ctx;
 };
 

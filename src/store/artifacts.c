@@ -8,6 +8,7 @@
  * the writer who finds the content there already: the one who put it may not have got so far.
  */
 #include "store/artifacts.h"
+#include "base/fault.h"
 #include "base/fd.h"
 #include "store/artifact_dir.h"
 #include "store/query.h"
@@ -135,15 +136,17 @@ static enum rc incoming_commit(struct store *store, struct incoming *incoming, c
     enum rc rc = place_of(store, sha256, &place, err);
     if (rc != RC_OK)
         return rc;
-    if (fsync(incoming->fd) != 0)
+    if (fault_strikes("artifact.write") || fsync(incoming->fd) != 0)
         return fail_errno("write", incoming->path, err);
     rc = dir_make(place.dir, 0700, err);
     if (rc != RC_OK)
         return rc;
-    if (rename(incoming->path, place.path) != 0)
+    if (fault_strikes("artifact.rename") || rename(incoming->path, place.path) != 0)
         return fail_errno("create", place.path, err);
     incoming->path[0] = '\0';
-    return place_sync(store, &place, err);
+    rc = place_sync(store, &place, err);
+    (void)fault_strikes("artifact.done");
+    return rc;
 }
 
 enum rc artifact_put(struct store *store, struct str bytes, char ret_sha256[SHA256_TEXT_BYTES],

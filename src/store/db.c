@@ -10,6 +10,7 @@
  */
 #include "store/db.h"
 #include "base/buf.h"
+#include "base/fault.h"
 #include "base/mem.h"
 #include "store/engine.h"
 #include <assert.h>
@@ -277,17 +278,25 @@ enum rc tx_begin(struct db *db, struct tx *ret_tx, struct err *err)
     return RC_OK;
 }
 
+static enum rc commit(struct db *db, struct err *err)
+{
+    if (db->broken)
+        return err_set(err, RC_IO, "STORE_ERROR", "commit: a statement of the transaction failed");
+    if (fault_strikes("commit.before"))
+        return err_set(err, RC_IO, "STORE_IO", "commit: a fault was asked for");
+    return db->ops->commit(db->conn, err);
+}
+
 enum rc tx_commit(struct tx *tx, struct err *err)
 {
     struct db *db = tx->db;
     assert(db != NULL && db->in_tx && db->open_rows == 0);
-    enum rc rc = db->broken ? err_set(err, RC_IO, "STORE_ERROR",
-                                      "commit: a statement of the transaction failed")
-                            : db->ops->commit(db->conn, err);
+    enum rc rc = commit(db, err);
     if (rc != RC_OK) {
         tx_abort(tx);
         return rc;
     }
+    (void)fault_strikes("commit.after");
     db->in_tx = false;
     tx->db = NULL;
     return RC_OK;

@@ -63,7 +63,8 @@ struct id row_id(struct rows *rows, int column);
 char *row_dup(struct rows *rows, int column, struct arena *arena); /* NULL for SQL NULL. */
 struct str row_bytes(struct rows *rows, int column, struct arena *arena);
 
-/* Transactions.  Only one at a time per connection; they do not nest. */
+/* Transactions.  Only one at a time per connection; they do not nest.  A statement that fails in
+   the engine breaks its transaction: what follows is refused, the commit too. */
 struct tx {
     struct db *db; /* NULL: not open. */
 };

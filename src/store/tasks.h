@@ -77,7 +77,8 @@ struct idempotency_row {
 MUST_USE enum rc idempotency_get(struct db *db, const struct id *workspace_id, const char *key,
                                  int64_t now_us, struct arena *arena,
                                  struct idempotency_row *ret_row, struct err *err);
-/* Replaces an expired row of the same key. */
+/* Replaces a row of the same key: idempotency_get has said, in the same transaction, that it has
+   expired. */
 MUST_USE enum rc idempotency_put(struct db *db, const struct idempotency_row *row, struct err *err);
 MUST_USE enum rc idempotency_prune(struct db *db, int64_t now_us, struct err *err);
 #endif

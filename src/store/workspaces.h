@@ -11,6 +11,7 @@ struct workspace_row {
     int64_t max_active_runs; /* 0: none */
     int64_t created_us;
 };
+/* RC_CONFLICT: the name is taken. */
 MUST_USE enum rc workspaces_insert(struct db *db, const struct workspace_row *row, struct err *err);
 MUST_USE enum rc workspaces_by_name(struct db *db, const char *name, struct arena *arena,
                                     struct workspace_row *ret_row, struct err *err);

@@ -4,7 +4,7 @@
  *     {"type":"tool","name":"edit","status":"started|completed|failed","summary":"..."}
  *     {"type":"turn","inputTokens":1,"outputTokens":2,"costUsd":0.01,"model":"..."}   adds up
  *     {"type":"message","text":"..."}
- *     {"type":"result","status":"success|error","summary":"...","error":"..."}        last one counts
+ *     {"type":"result","status":"success|error","summary":"...","error":"..."}      the last counts
  */
 #include "base/js.h"
 #include "base/jw.h"

@@ -11,13 +11,13 @@ static enum rc send_once(const struct report_route *route, const struct step_rep
 {
     struct port *port = route->port;
     switch (report->kind) {
-    case REPORT_COMPLETE:
+    case STEP_COMPLETED:
         return port->ops->complete(port, &route->lease, report->result, err);
-    case REPORT_FAIL:
+    case STEP_FAILED:
         return port->ops->fail(port, &route->lease, &report->failure, err);
-    case REPORT_RELEASE:
+    case STEP_RELEASED:
         return port->ops->release(port, &route->lease, err);
-    case REPORT_NOTHING:
+    case STEP_DISCARDED:
         break;
     }
     return RC_OK;

@@ -9,17 +9,17 @@
 #include "work/port.h"
 #include "work/stop.h"
 
-enum report_kind {
-    REPORT_COMPLETE,
-    REPORT_FAIL,
-    REPORT_RELEASE, /* Given back in good order. */
-    REPORT_NOTHING, /* The lease is lost: nobody listens. */
+enum step_end {
+    STEP_COMPLETED,
+    STEP_FAILED,
+    STEP_RELEASED,  /* Given back in good order. */
+    STEP_DISCARDED, /* The lease is lost: nobody listens. */
 };
 
 struct step_report {
-    enum report_kind kind;
-    struct str result;           /* REPORT_COMPLETE */
-    struct port_failure failure; /* REPORT_FAIL */
+    enum step_end kind;
+    struct str result;           /* STEP_COMPLETED */
+    struct port_failure failure; /* STEP_FAILED */
 };
 
 struct report_route {

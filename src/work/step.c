@@ -53,13 +53,13 @@ static int64_t clean_ms(const struct repo_config *config)
 }
 
 static const struct step_kind kinds[] = {
-    {"publish", "drover.publish", "publish_failed", step_publish, publish_ms},
-    {"judge", "drover.judge", "judge_failed", step_judge, judge_ms},
-    {"verify", "drover.verify", "verify_failed_to_run", step_verify, verify_ms},
-    {"agent", "drover.agent", "agent_start_failed", step_agent, agent_ms},
-    {"hydrate", "drover.hydrate", "hydrate_failed", step_hydrate, hydrate_ms},
-    {"prepare", "drover.prepare", "prepare_failed", step_prepare, prepare_ms},
-    {"clean", "drover.clean", "clean_failed", step_clean, clean_ms},
+    {"publish", "drover.publish", "publish_failed", step_publish, publish_ms, true},
+    {"judge", "drover.judge", "judge_failed", step_judge, judge_ms, false},
+    {"verify", "drover.verify", "verify_failed_to_run", step_verify, verify_ms, false},
+    {"agent", "drover.agent", "agent_start_failed", step_agent, agent_ms, false},
+    {"hydrate", "drover.hydrate", "hydrate_failed", step_hydrate, hydrate_ms, false},
+    {"prepare", "drover.prepare", "prepare_failed", step_prepare, prepare_ms, false},
+    {"clean", "drover.clean", "clean_failed", step_clean, clean_ms, true},
 };
 
 static const char *const queues[] = {

@@ -65,6 +65,7 @@ struct step_site {
     int64_t lease_ms;
     const char *work_dir;
     const char *server_url;
+    const char *server_socket; /* or NULL */
     struct sandbox sandbox;
 };
 
@@ -89,6 +90,7 @@ struct step_kind {
     const char *failure; /* Code of a failure for which the step has no other. */
     enum rc (*run)(struct step *step, struct err *err);
     int64_t (*timeout_ms)(const struct repo_config *config);
+    bool ends; /* Short, and half of it helps nobody: a hint to cancel does not stop it. */
 };
 const struct step_kind *step_find(const char *name); /* NULL: nobody knows it. */
 /* NULL-terminated; what is nearest to the end of a run comes first. */

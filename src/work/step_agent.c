@@ -39,6 +39,7 @@ struct attempt {
     const char *base;
     const char *tree, *io, *home;
     const char *prompt_path, *feedback_path, *record_path, *log_path;
+    const char *socket; /* The server's, for an agent without a network; NULL: there is none. */
     char token[TOKEN_BYTES];
     struct childenv env;
     struct progress progress;
@@ -109,6 +110,8 @@ static void make_env(struct attempt *attempt)
                  arena_printf(arena, "%" PRId64, step->input.attempt));
     childenv_set(env, arena, "DROVER_URL", step->site->server_url ? step->site->server_url : "");
     childenv_set(env, arena, "DROVER_TOKEN", attempt->token);
+    if (attempt->socket)
+        childenv_set(env, arena, "DROVER_SOCKET", attempt->socket);
 }
 
 static enum rc make_ready(struct attempt *attempt, struct err *err)
@@ -172,7 +175,8 @@ static enum rc run_agent(struct attempt *attempt, struct err *err)
                  .binds = {{step->mirror, false},
                            {attempt->tree, true},
                            {attempt->io, true},
-                           {attempt->home, true}},
+                           {attempt->home, true},
+                           {attempt->socket, false}},
                  .network = config->agent.network},
         .env = attempt->env.entries,
         .stdin_path = config->agent.prompt == PROMPT_STDIN ? attempt->prompt_path : NULL,
@@ -344,6 +348,12 @@ static void write_result(struct attempt *attempt)
     jw_end(&jw, '}');
 }
 
+static const char *socket_of(const struct step *step)
+{
+    const char *path = step->site->server_socket;
+    return path && file_exists(path) ? path : NULL;
+}
+
 enum rc step_agent(struct step *step, struct err *err)
 {
     const char *log_name = arena_printf(step->arena, "agent-%" PRId64 ".log", step->input.attempt);
@@ -357,6 +367,7 @@ enum rc step_agent(struct step *step, struct err *err)
         .feedback_path = worktree_path(step, "io/feedback.md"),
         .record_path = worktree_path(step, "io/result.json"),
         .log_path = worktree_path(step, log_name),
+        .socket = socket_of(step),
         .record = REPORT_UNKNOWN,
     };
     progress_init(&attempt.progress, step->site->port, &step->lease, step->stop);

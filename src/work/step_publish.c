@@ -64,7 +64,8 @@ static enum rc make_body(struct step *step, const char **ret_body, struct err *e
     const struct step_input *input = &step->input;
     CLEANUP(buf_release) struct buf body;
     buf_init(&body, BODY_BYTES);
-    if (input->description) {
+    /* A description of one line is the title already. */
+    if (input->description && strchr(input->description, '\n')) {
         size_t fit = prose_fit(input->description, strlen(input->description), BODY_BYTES / 2);
         buf_add(&body, input->description, fit);
         buf_adds(&body, "\n\n");
@@ -153,7 +154,7 @@ static enum rc open_pull(struct step *step, struct forge_pull *ret_pull, struct 
 
 enum rc step_publish(struct step *step, struct err *err)
 {
-    struct forge_pull pull;
+    struct forge_pull pull = {0};
     enum rc rc = open_pull(step, &pull, err);
     if (rc != RC_OK)
         return rc;

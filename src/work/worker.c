@@ -5,12 +5,6 @@
  *     heart thread:  every heartbeat_ms: renew all leases in one call; stop steps that the server
  *                    cancelled, whose lease was lost, or whose time is up
  *
- * How a step ends:
- *     it returned RC_OK      complete (a lost lease makes that worthless: the server says so)
- *     stopped: cancel        fail, code cancelled         stopped: time     fail, step_timed_out
- *     stopped: shutdown      release                      stopped: lost     nothing is said
- *     it failed              fail, with the code of the step
- *
  * Two jobs of one run never work in its directory at the same time: the later one waits for the
  * earlier one to end.  Slots are guarded by the worker's lock; `changed` tells of every change.
  */
@@ -19,8 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "work/report.h"
-#include "work/retry.h"
+#include "work/errand.h"
 #include "work/step.h"
 #include <assert.h>
 #include <errno.h>
@@ -38,7 +31,6 @@ enum {
     LEASE_WAIT_MS = 20000,
     PAUSE_MIN_MS = 50, /* After a lease call that failed, or came back empty at once. */
     PAUSE_MAX_MS = 5000,
-    AFTER_DEADLINE_MS = 30000, /* A step may use this beyond the run's deadline, to tell. */
     INTERRUPT_EVERY_MS = 100,
 };
 
@@ -59,7 +51,7 @@ struct slot {
 
 struct worker {
     struct step_site site;
-    struct worker_options options; /* name and work_dir are copies, owned. */
+    struct worker_options options; /* Its texts are copies, owned. */
     char *data_dir;
     struct stop shutdown;
     pthread_mutex_t lock;
@@ -71,16 +63,6 @@ struct worker {
     pthread_t heart;
     int slots_alive;
     struct slot slots[SLOTS_MAX];
-};
-
-/* One leased job, on the stack of its slot. */
-struct work {
-    struct slot *slot;
-    const struct port_job *job;
-    struct step step;
-    struct buf result;
-    struct js *payload;
-    int64_t begin_us;
 };
 
 /* --- waiting --- */
@@ -161,8 +143,9 @@ static struct slot *slot_before(struct slot *slot)
 }
 
 /* Waits until no other slot works for this run; false when asked to stop first. */
-static bool slot_enter_run(struct slot *slot, const struct step *step, const struct step_kind *kind)
+static bool slot_enter_run(void *ctx, const struct step *step, const struct step_kind *kind)
 {
+    struct slot *slot = ctx;
     struct worker *worker = slot->worker;
     lock(worker);
     slot->run_id = step->input.run_id;
@@ -182,172 +165,6 @@ static bool slot_enter_run(struct slot *slot, const struct step *step, const str
     return free_to_go;
 }
 
-/* --- one job --- */
-
-static int64_t deadline_of(const struct step *step, const struct step_kind *kind)
-{
-    int64_t ms = kind->timeout_ms(&step->input.config);
-    if (step->input.run_deadline_us > 0) {
-        int64_t now_us = clock_now_us(&step->site->clock);
-        int64_t left_ms = (step->input.run_deadline_us - now_us) / US_PER_MS;
-        left_ms = (left_ms > 0 ? left_ms : 0) + AFTER_DEADLINE_MS;
-        ms = left_ms < ms ? left_ms : ms;
-    }
-    return clock_mono_us() + ms * US_PER_MS;
-}
-
-/* RC_INVALID: nobody here can do this job, now or later. */
-static enum rc decode(struct work *work, const struct step_kind **ret_kind, struct err *err)
-{
-    const struct port_job *job = work->job;
-    const struct step_kind *kind = step_find(job->type);
-    if (!kind)
-        return err_set(err, RC_INVALID, "UNKNOWN_STEP", "There is no step called %.100s.",
-                       job->type);
-    enum rc rc = js_parse(job->payload.at, job->payload.len, &work->payload, err);
-    if (rc == RC_OK)
-        rc = step_decode(work->payload, work->step.arena, &work->step.input, err);
-    if (rc != RC_OK)
-        return rc;
-    step_place(&work->step);
-    work->step.deadline_us = deadline_of(&work->step, kind);
-    *ret_kind = kind;
-    return RC_OK;
-}
-
-static enum rc perform(struct work *work, const struct step_kind **ret_kind, struct err *err)
-{
-    struct step *step = &work->step;
-    enum rc rc = decode(work, ret_kind, err);
-    if (rc != RC_OK)
-        return step_fail(step, rc, err, (struct port_failure){.code = "payload_invalid"});
-    if (!slot_enter_run(work->slot, step, *ret_kind))
-        return err_set(err, RC_CANCELLED, "CANCELLED", "stopped before it began");
-    rc = (*ret_kind)->run(step, err);
-    if (rc == RC_OK && step->result->overflow) {
-        rc = err_set(err, RC_TOO_LARGE, "RESULT_TOO_LARGE", "The result is larger than %d bytes.",
-                     STEP_RESULT_MAX);
-        return step_fail(step, rc, err, (struct port_failure){.code = "result_too_large"});
-    }
-    return rc;
-}
-
-static struct port_failure failure_of(struct work *work, const struct step_kind *kind, enum rc rc,
-                                      const struct err *err)
-{
-    if (rc == RC_TIMEOUT)
-        return (struct port_failure){.code = "step_timed_out", .message = err->text};
-    if (work->step.failure.code)
-        return work->step.failure;
-    return (struct port_failure){.code = kind->failure,
-                                 .message = err->text[0] ? err->text : rc_name(rc),
-                                 .retryable = retry_may_help(rc)};
-}
-
-/* The table at the head of this file. */
-static struct step_report report_of(struct work *work, const struct step_kind *kind, enum rc rc,
-                                    const struct err *err)
-{
-    enum stop_reason reason = stop_asked(&work->slot->stop);
-    if (reason == STOP_LOST)
-        return (struct step_report){.kind = REPORT_NOTHING};
-    if (rc == RC_OK)
-        return (struct step_report){.kind = REPORT_COMPLETE, .result = buf_str(&work->result)};
-    switch (reason) {
-    case STOP_SHUTDOWN:
-        return (struct step_report){.kind = REPORT_RELEASE};
-    case STOP_CANCEL:
-        return (struct step_report){
-            .kind = REPORT_FAIL,
-            .failure = {.code = "cancelled", .message = "The step was cancelled."}};
-    case STOP_TIMEOUT:
-        return (struct step_report){
-            .kind = REPORT_FAIL,
-            .failure = {.code = "step_timed_out", .message = "The step used up its time."}};
-    case STOP_NONE:
-    case STOP_LOST:
-        break;
-    }
-    return (struct step_report){.kind = REPORT_FAIL, .failure = failure_of(work, kind, rc, err)};
-}
-
-static void log_report(const struct work *work, const struct step_report *report)
-{
-    static const struct {
-        enum log_level level;
-        const char *text;
-    } lines[] = {
-        [REPORT_COMPLETE] = {LOG_DEBUG, "step done"},
-        [REPORT_FAIL] = {LOG_WARN, "step failed"},
-        [REPORT_RELEASE] = {LOG_INFO, "step given back"},
-        [REPORT_NOTHING] = {LOG_WARN, "lease lost: the work of a step is discarded"},
-    };
-    const struct port_failure *failure = &report->failure;
-    LOG(lines[report->kind].level, lines[report->kind].text, LOG_STR("step", work->job->type),
-        LOG_STR("jobId", work->job->id.text), LOG_STR("runId", work->step.input.run_id.text),
-        LOG_INT("durationMs", (clock_mono_us() - work->begin_us) / US_PER_MS),
-        LOG_STR("code", failure->code), LOG_STR("error", failure->message));
-}
-
-/* A result that the server will not have must not come back for ever. */
-static void refuse(const struct work *work, const struct report_route *route, const struct err *why)
-{
-    const struct step_report refused = {
-        .kind = REPORT_FAIL, .failure = {.code = "result_refused", .message = why->text}};
-    struct err err = {0};
-    if (report_send(route, &refused, &err) != RC_OK)
-        LOG(LOG_ERROR, "the server takes neither result nor failure of a step",
-            LOG_STR("jobId", work->job->id.text), LOG_STR("error", err.text));
-}
-
-static void send_report(struct work *work, const struct step_report *report)
-{
-    struct worker *worker = work->slot->worker;
-    const struct report_route route = {
-        .port = worker->site.port, .lease = work->step.lease, .shutdown = &worker->shutdown};
-    struct err err = {0};
-    enum rc rc = report_send(&route, report, &err);
-    if (rc == RC_OK)
-        return;
-    LOG(rc == RC_STALE ? LOG_WARN : LOG_ERROR, "the report of a step did not arrive",
-        LOG_STR("step", work->job->type), LOG_STR("jobId", work->job->id.text),
-        LOG_STR("outcome", rc_name(rc)), LOG_STR("error", err.text));
-    if (report->kind == REPORT_COMPLETE && rc != RC_STALE && !retry_may_help(rc))
-        refuse(work, &route, &err);
-}
-
-static void work_release(struct work *work)
-{
-    buf_release(&work->result);
-    js_free(work->payload);
-}
-
-static void run_job(struct slot *slot, const struct port_job *job, struct arena *arena)
-{
-    struct worker *worker = slot->worker;
-    CLEANUP(work_release)
-    struct work work = {
-        .slot = slot,
-        .job = job,
-        .step = {.site = &worker->site,
-                 .lease = {.id = job->id, .epoch = job->epoch},
-                 .arena = arena,
-                 .stop = &slot->stop,
-                 .deadline_us = INT64_MAX},
-        .begin_us = clock_mono_us(),
-    };
-    buf_init(&work.result, STEP_RESULT_MAX);
-    work.step.result = &work.result;
-    struct err err = {0};
-    const struct step_kind *kind = NULL;
-    slot_take(slot, job);
-    enum rc rc = perform(&work, &kind, &err);
-    struct step_report report = report_of(&work, kind, rc, &err);
-    log_report(&work, &report);
-    send_report(&work, &report);
-    slot_leave(slot);
-}
-
 /* --- the slot --- */
 
 static bool is_stopping(struct worker *worker)
@@ -356,6 +173,22 @@ static bool is_stopping(struct worker *worker)
     bool stopping = worker->stopping;
     unlock(worker);
     return stopping;
+}
+
+static void run_job(struct slot *slot, const struct port_job *job, struct arena *arena)
+{
+    const struct errand errand = {
+        .site = &slot->worker->site,
+        .job = job,
+        .arena = arena,
+        .stop = &slot->stop,
+        .shutdown = &slot->worker->shutdown,
+        .may_begin = slot_enter_run,
+        .ctx = slot,
+    };
+    slot_take(slot, job);
+    errand_run(&errand);
+    slot_leave(slot);
 }
 
 /* One lease call, and the job when one comes of it. */
@@ -551,6 +384,8 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
     worker->options = *options;
     worker->options.name = mem_strdup(options->name);
     worker->options.server_url = mem_strdup(options->server_url ? options->server_url : "");
+    if (options->server_socket)
+        worker->options.server_socket = mem_strdup(options->server_socket);
     worker->options.work_dir = NULL;
     worker->shutdown.event_fd = -1;
     for (int i = 0; i < options->slots; i++)
@@ -580,6 +415,7 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
         .lease_ms = options->lease_ms,
         .work_dir = worker->options.work_dir,
         .server_url = worker->options.server_url,
+        .server_socket = worker->options.server_socket,
         .sandbox = worker->site.sandbox,
     };
     return RC_OK;
@@ -640,9 +476,8 @@ void worker_cancel_run(struct worker *worker, const struct id *run_id)
     lock(worker);
     for (int i = 0; i < worker->options.slots; i++) {
         struct slot *slot = &worker->slots[i];
-        /* Cleaning up is part of a cancel. */
-        bool cleans = slot->kind && slot->kind->run == step_clean;
-        if (slot->busy && !cleans && id_same(&slot->run_id, run_id))
+        bool stoppable = slot->kind && !slot->kind->ends;
+        if (slot->busy && stoppable && id_same(&slot->run_id, run_id))
             ask_slot(slot, STOP_CANCEL);
     }
     unlock(worker);
@@ -698,9 +533,10 @@ void worker_stop(struct worker *worker)
     stop_release(&worker->shutdown);
     (void)pthread_cond_destroy(&worker->changed);
     (void)pthread_mutex_destroy(&worker->lock);
-    mem_free((void *)(uintptr_t)worker->options.name);
-    mem_free((void *)(uintptr_t)worker->options.server_url);
-    mem_free((void *)(uintptr_t)worker->options.work_dir);
+    const char *const owned[] = {worker->options.name, worker->options.server_url,
+                                 worker->options.server_socket, worker->options.work_dir};
+    for (size_t i = 0; i < COUNT_OF(owned); i++)
+        mem_free((void *)(uintptr_t)owned[i]);
     mem_free(worker->data_dir);
     mem_free(worker);
 }

@@ -15,12 +15,13 @@ struct worker; /* Owned by its starter. */
 struct worker_options {
     struct port *port;
     struct clock clock;
-    const char *name;       /* "node-1"; slots are "node-1/0", "node-1/1", ... */
-    int slots;              /* 1..256 */
-    const char *work_dir;   /* DATA/work: mirrors, worktrees; made when missing. */
-    const char *server_url; /* What agents see as DROVER_URL. */
-    int64_t lease_ms;       /* 15000 */
-    int64_t heartbeat_ms;   /* 5000 */
+    const char *name;          /* "node-1"; slots are "node-1/0", "node-1/1", ... */
+    int slots;                 /* 1..256 */
+    const char *work_dir;      /* DATA/work: mirrors, worktrees; made when missing. */
+    const char *server_url;    /* What agents see as DROVER_URL. */
+    const char *server_socket; /* Its unix socket, DROVER_SOCKET of agents; or NULL. */
+    int64_t lease_ms;          /* 15000 */
+    int64_t heartbeat_ms;      /* 5000 */
 };
 
 /* Removes what dead predecessors left under work_dir/runs of runs nobody holds is NOT done here:

@@ -51,7 +51,7 @@ static int drop_if_lock(const char *path, const struct stat *status, int type, s
     return 0;
 }
 
-/* A git that was killed leaves its lock files.  We hold the mirror's own lock: nobody needs them. */
+/* A git that was killed leaves lock files.  We hold the mirror's own lock: nobody needs them. */
 static void drop_stale_locks(struct step *step)
 {
     const char *refs = arena_printf(step->arena, "%s/refs", step->mirror);

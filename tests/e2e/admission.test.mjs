@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertHistory, typesOf } from './lib/cloudevents.mjs';
 import { fixes, gaveUp, waits } from './lib/git.mjs';
+import { assertProblem } from './lib/http.mjs';
 import { newMark } from './lib/procs.mjs';
 import { start } from './lib/server.mjs';
 
@@ -127,5 +128,42 @@ describe('a task that depends on another', { concurrency: 4 }, () => {
         const task = await server.untilTask(two.taskId, 'deferred', 'failed');
         assert.ok(!typesOf(await server.events(two.runId)).includes('agent.run.started'));
         if (task.status === 'deferred') await server.post(`/v1/tasks/${two.taskId}/cancel`);
+    });
+});
+
+describe('a limit of the whole server', { concurrency: 2 }, () => {
+    it('defers what would be one run too many, in whatever repository', async () => {
+        const own = await start({ config: 'limits: {maxActiveRuns: 1}\n' });
+        try {
+            const mark = newMark();
+            const one = await own.repository('acme/one', waits(mark) + fixes);
+            const two = await own.repository('acme/two', fixes);
+            const first = await own.submit(one.name);
+            await own.untilGate(mark);
+            const second = await own.submit(two.name);
+            await own.untilTask(second.taskId, 'deferred');
+            assert.equal((await own.run(second.runId)).deferredReason, 'system_concurrency_limit');
+            await own.openGate(mark);
+            for (const { taskId } of [first, second]) await own.untilTask(taskId, 'completed');
+        } finally {
+            await own.discard();
+        }
+    });
+
+    it('of tasks in an hour refuses the next one, and says when to come back', async () => {
+        const own = await start({ config: 'limits: {tasksPerHourPerUser: 2}\n' });
+        try {
+            const repo = await own.repository('acme/rate', fixes);
+            const ids = [];
+            for (let i = 0; i < 2; i++) ids.push(await own.submit(repo.name));
+            const body = { repository: repo.name, description: 'one too many' };
+            const res = await own.call('POST', '/v1/tasks', { body });
+            assertProblem(res, 429, { code: 'rate_limit_exceeded' });
+            assert.match(res.headers['retry-after'], /^\d+$/);
+            assert.equal((await own.list('/v1/tasks')).length, 2);
+            for (const { taskId } of ids) await own.untilTask(taskId, 'completed');
+        } finally {
+            await own.discard();
+        }
     });
 });

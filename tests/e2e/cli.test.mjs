@@ -20,9 +20,9 @@ function reachServer() {
 }
 
 // Starts the program; `ended` resolves with {code, out, err}.
-function launch(args, env = reachServer()) {
+function launch(args, env = reachServer(), stdin = 'ignore') {
     const child = spawn(BIN, args,
-        { env: plainEnv({ NO_COLOR: '1', ...env }), stdio: ['ignore', 'pipe', 'pipe'] });
+        { env: plainEnv({ NO_COLOR: '1', ...env }), stdio: [stdin, 'pipe', 'pipe'] });
     const result = { out: '', err: '' };
     child.stdout.setEncoding('utf8').on('data', (text) => (result.out += text));
     child.stderr.setEncoding('utf8').on('data', (text) => (result.err += text));
@@ -78,7 +78,7 @@ describe('the command line', { concurrency: 6 }, () => {
         for (const command of commands) {
             assert.match(overview, new RegExp(`^\\s+(drover )?${command}\\b`, 'm'), command);
             const help = await ok(command, '--help');
-            assert.match(help, new RegExp(`drover ${command}\\b`), command);
+            assert.match(help, new RegExp(`\\b${command}\\b`), command);
         }
         const pairs = ['repo add', 'repo list', 'repo show', 'repo set', 'repo remove', 'pr merge'];
         for (const two of pairs)
@@ -254,7 +254,7 @@ describe('the command line', { concurrency: 6 }, () => {
         assert.match(await ok('prs'), /acme\/cli-merge/);
         const pr = items(await json('prs')).find((each) => each.repository === own.name);
         assert.equal(pr.status, 'open');
-        await ok('pr', 'merge', pr.id);
+        await ok('pr', 'merge', '1', '--repo', own.name);
         assert.equal(git(own.origin, 'show', 'main:answer.txt'), '42');
         await refused(REFUSED, 'pr', 'merge', pr.id);
         await refused(NOT_FOUND, 'pr', 'merge', nobody);
@@ -291,7 +291,7 @@ describe('the command line', { concurrency: 6 }, () => {
 
     it('takes the start of an id where it is enough, and says so where it is not', async () => {
         assert.equal((await json('task', finished.taskId.slice(0, 30))).id, finished.taskId);
-        const why = await refused(REFUSED, 'task', finished.taskId.slice(0, 7));
+        const why = await refused(USAGE, 'task', finished.taskId.slice(0, 7));
         assert.match(why, /begin|ambiguous|more/i);
     });
 
@@ -338,6 +338,21 @@ describe('the command line', { concurrency: 6 }, () => {
         assert.match(out, /completed/);
         const byEnv = await launch(['tasks'], { DROVER_DATA: server.data }).ended;
         assert.equal(byEnv.code, DONE, byEnv.err);
+    });
+
+    it('reads the text of a task from standard input', async () => {
+        const { child, ended } = launch(['submit', '--repo', repo.name, '--json', '-'],
+            reachServer(), 'pipe');
+        child.stdin.end('Two\nlines\n');
+        const { code, out, err } = await ended;
+        assert.equal(code, DONE, err);
+        const { taskId } = JSON.parse(out);
+        assert.equal((await server.untilTask(taskId, 'completed')).description, 'Two\nlines');
+    });
+
+    it('lists the queues', async () => {
+        assert.match(await ok('queue', 'list'), /drover\.agent/);
+        assert.ok(items(await json('queue', 'list')).some((each) => each.name === 'drover.agent'));
     });
 
     it('does not let control characters of a task reach the terminal', async () => {

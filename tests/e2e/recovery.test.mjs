@@ -1,14 +1,14 @@
 // recovery.test.mjs - kill -9 the server at any moment: no task is lost, no PR is opened twice.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { statSync, writeFileSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertHistory, typesOf } from './lib/cloudevents.mjs';
 import { branches, fixes, git, holdOrigin, refs, staysWithChildren, waits } from './lib/git.mjs';
-import { newMark, untilGone, untilRunning } from './lib/procs.mjs';
-import { BIN, makeDirectory, plainEnv, Server } from './lib/server.mjs';
+import { newMark, untilAsleep, untilGone, untilRunning } from './lib/procs.mjs';
+import { BIN, plainEnv, Server } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
 const ENDED_BADLY = ['failed', 'cancelled', 'timed_out'];
@@ -18,10 +18,8 @@ const CRASHES = process.env.DROVER_LONG ? 12 : 4;
 // test: what goes on after a restart was released, not expired.
 function withServer(name, body) {
     it(name, async () => {
-        const dir = makeDirectory();
-        const config = join(dir, 'drover.yaml');
-        writeFileSync(config, 'lease: {leaseMs: 600000, heartbeatMs: 1000}\n');
-        const server = new Server({ dir, args: ['--workers', '4', '--config', config] });
+        const config = 'workers: 4\nlease: {leaseMs: 600000, heartbeatMs: 1000}\n';
+        const server = new Server({ config });
         try {
             await server.start();
             await body(server);
@@ -67,7 +65,7 @@ describe('after kill -9 of the server', { concurrency: 3 }, () => {
         const repo = await server.repository('acme/agent', agent);
         const { taskId, runId } = await server.submit(repo.name);
         await server.untilGate(mark);
-        await untilRunning(`sleep 3000.${mark}`);
+        await untilAsleep(mark);
         await server.crash();
         await untilGone(mark);
         await server.start();
@@ -152,7 +150,7 @@ describe('after kill -9 of the server', { concurrency: 3 }, () => {
     withServer('limits of time go on counting', async (server) => {
         const mark = newMark();
         const repo = await server.repository('acme/limit', staysWithChildren(mark),
-            { timeouts: { runMs: 3000 } });
+            { timeouts: { runMs: 5000 } });
         const { taskId } = await server.submit(repo.name);
         await untilRunning(mark, 4);
         await server.crash();

@@ -99,11 +99,24 @@ describe('an agent', { concurrency: 6 }, () => {
         assert.equal(git(repo.origin, 'show', `${run.branch}:report.txt`), 'network ok');
     });
 
+    it('reaches the server through a socket while it has no network', async (t) => {
+        if (!needsWalls(t)) return;
+        const { lines } = await report('acme/socket', tries('socket', '[ -S "$DROVER_SOCKET" ]') +
+            tries('request', `${NODE} -e '
+            const { DROVER_SOCKET, DROVER_TOKEN, DROVER_RUN_ID } = process.env;
+            const headers = { authorization: "Bearer " + DROVER_TOKEN };
+            const path = "/v1/runs/" + DROVER_RUN_ID;
+            const end = (ok) => process.exit(ok ? 0 : 1);
+            require("node:http").get({ socketPath: DROVER_SOCKET, path, headers }, (res) =>
+                end(res.statusCode === 200)).on("error", () => end(false));'`));
+        assert.deepEqual(lines, ['socket ok', 'request ok']);
+    });
+
     it('sees no other process and can stop none', async (t) => {
         if (!needsWalls(t)) return;
         const { lines } = await report('acme/kill',
             tries('kill', `kill -9 ${server.child.pid}`) +
-            tries('see', `grep -q serve /proc/[0-9]*/cmdline`));
+            tries('see', `grep -aq '[d]rover.serve' /proc/[0-9]*/cmdline`));
         assert.deepEqual(lines, ['kill no', 'see no']);
         assert.equal((await server.call('GET', '/healthz')).status, 200);
     });

@@ -26,7 +26,7 @@ describe('a limit of time', { concurrency: 6 }, () => {
           code: /agent.*time|time.*agent/i },
         { what: 'the silence of the agent', agent: staysWithChildren,
           timeouts: { idleMs: SHORT_MS }, code: /idle/i },
-        { what: 'the whole run', agent: staysWithChildren, timeouts: { runMs: SHORT_MS },
+        { what: 'the whole run', agent: staysWithChildren, timeouts: { runMs: 3000 },
           code: /run|deadline/i },
     ];
     agents.forEach(({ what, agent, timeouts, code }, index) => {
@@ -40,23 +40,22 @@ describe('a limit of time', { concurrency: 6 }, () => {
             await untilGone(mark);
             const events = await server.events(runId);
             assertHistory(events);
-            assertInOrder(typesOf(events), ['agent.run.started', 'agent.run.timed_out']);
-            assert.ok(typesOf(events).includes('agent.task.timed_out'));
+            assertInOrder(typesOf(events), ['agent.run.timed_out', 'agent.task.timed_out']);
             assert.deepEqual(branches(repo.origin), []);
         });
     });
 
     it('does not end an agent that is busy but not silent', async () => {
         const quick = says({ type: 'message', text: 'working' });
-        const agent = `for i in 1 2 3 4 5 6; do ${quick} sleep 0.2; done\n${fixes}`;
-        const repo = await server.repository('acme/busy', agent, { timeouts: { idleMs: 900 } });
+        const agent = `for i in 1 2 3 4 5 6 7 8; do ${quick} sleep 0.5; done\n${fixes}`;
+        const repo = await server.repository('acme/busy', agent, { timeouts: { idleMs: 3000 } });
         await server.finish(repo.name, 'completed');
     });
 
     it('on a verifier counts as a failed check, and the agent hears about it', async () => {
         const mark = newMark();
         const command = `[ -e told.txt ] && exec sh test.sh\n${staysWithChildren(mark)}`;
-        const verify = [{ name: 'slow', command, timeoutMs: SHORT_MS }];
+        const verify = [{ name: 'slow', command, timeoutMs: 1500 }];
         const agent = `[ "$DROVER_ATTEMPT" = 1 ] || cp "$DROVER_FEEDBACK" told.txt\n${fixes}`;
         const repo = await server.repository('acme/verifier', agent, { verify });
         const { run, runId } = await server.finish(repo.name, 'completed');

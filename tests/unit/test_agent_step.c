@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 static struct kit kit;
 
@@ -167,6 +169,26 @@ START_TEST(a_prompt_by_file_leaves_stdin_empty)
     const struct js *result = run(
         &(struct trial){.script = "cat; echo end", .agent = "\"prompt\":\"file\""});
     ck_assert_str_eq(log_of(result), "end\n");
+}
+END_TEST
+
+START_TEST(it_reaches_the_servers_socket_without_a_network)
+{
+    const char *path = arena_printf(&kit.arena, "%s/data/s", kit.dir);
+    CLEANUP(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    text_copy(address.sun_path, sizeof address.sun_path, path);
+    ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(listen(fd, 1), 0);
+    kit.site.server_socket = path;
+    const struct js *result = run(&(struct trial){
+        .script = "[ -S $DROVER_SOCKET ] && echo there; cat $(dirname $DROVER_SOCKET)/admin.token; "
+                  "node -e 'require(\"net\").connect(process.env.DROVER_SOCKET, () => "
+                  "{ console.log(\"connected\"); process.exit(0) })'"});
+    const char *log = log_of(result);
+    ck_assert_ptr_nonnull(strstr(log, "there\n"));
+    ck_assert_ptr_nonnull(strstr(log, "connected\n"));
+    ck_assert_ptr_null(strstr(log, "top-secret"));
 }
 END_TEST
 
@@ -434,6 +456,7 @@ Suite *agent_step_suite(void)
     tcase_add_test(tests, only_listed_names_of_the_environment_pass);
     tcase_add_test(tests, secrets_are_in_no_command_line);
     tcase_add_test(tests, a_prompt_by_file_leaves_stdin_empty);
+    tcase_add_test(tests, it_reaches_the_servers_socket_without_a_network);
     tcase_add_test(tests, a_repair_goes_on_in_the_same_tree_with_feedback);
     tcase_add_test(tests, a_repair_elsewhere_starts_from_base_and_patch);
     tcase_add_test(tests, a_tree_that_a_crash_left_half_done_is_made_anew);

@@ -284,7 +284,7 @@ static void settle_site(struct kit *kit)
 {
     static bool quiet;
     if (!quiet) {
-        log_configure(&(struct log_options){.fd = STDERR_FILENO, .level = LOG_ERROR});
+        log_configure(&(struct log_options){.fd = STDERR_FILENO, .level = LOG_FATAL});
         quiet = true;
     }
     kit->site = (struct step_site){

@@ -1,5 +1,5 @@
-// procs.mjs - processes, found by a mark in their arguments.
-import { readdirSync, readFileSync } from 'node:fs';
+// procs.mjs - processes, found by a mark in their arguments or by the directory they are in.
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { randomInt } from 'node:crypto';
 import { until } from './wait.mjs';
 
@@ -8,13 +8,15 @@ export function newMark() {
     return String(randomInt(1e13, 9e13));
 }
 
-// [{pid, command}] of all that carry the mark.  A zombie has no arguments any more.
+// [{pid, command}] of all that carry the mark, or work in a directory of that name.  A zombie has
+// neither any more.
 export function processesWith(mark) {
     const found = [];
     for (const name of readdirSync('/proc')) {
         if (!/^\d+$/.test(name) || Number(name) === process.pid) continue;
         const command = readOrEmpty(`/proc/${name}/cmdline`).replaceAll('\0', ' ');
-        if (command.includes(mark)) found.push({ pid: Number(name), command });
+        if (command.includes(mark) || directoryOf(name).includes(mark))
+            found.push({ pid: Number(name), command });
     }
     return found;
 }
@@ -32,6 +34,20 @@ export function untilGone(mark) {
 export function untilRunning(mark, count = 1) {
     return until(`${count} processes of ${mark}`,
         (note) => note(processesWith(mark)).length >= count);
+}
+
+// Not only a shell that has the mark in its script, but the `sleep` that the script has come to.
+export function untilAsleep(mark) {
+    return until(`sleep ${mark}`, (note) => note(processesWith(mark))
+        .some(({ command }) => /^sleep /.test(command)));
+}
+
+function directoryOf(pid) {
+    try {
+        return readlinkSync(`/proc/${pid}/cwd`);
+    } catch {
+        return '';
+    }
 }
 
 function readOrEmpty(path) {

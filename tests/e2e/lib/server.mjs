@@ -43,7 +43,7 @@ export function plainEnv(more = {}) {
     return env;
 }
 
-// options: {dir, args, env}.  dir: where an earlier server of this file had its data.
+// options: {args, env, config}.  config: what its configuration file says, as YAML.
 export async function start(options = {}) {
     const server = new Server(options);
     await server.start();
@@ -51,11 +51,15 @@ export async function start(options = {}) {
 }
 
 export class Server {
-    constructor({ dir = makeDirectory(), args = [], env = {} } = {}) {
-        this.dir = dir;
-        this.data = join(dir, 'data');
+    constructor({ args = [], env = {}, config } = {}) {
+        this.dir = makeDirectory();
+        this.data = join(this.dir, 'data');
         this.args = args;
         this.env = env;
+        if (config === undefined) return;
+        const file = join(this.dir, 'drover.yaml');
+        writeFileSync(file, config);
+        this.args = ['--config', file, ...args];
     }
 
     // Also again, on the same data, after stop() or crash().
@@ -113,12 +117,17 @@ export class Server {
         if (this.child?.pid && isAlive(this.child.pid)) process.kill(this.child.pid, 'SIGKILL');
     }
 
-    // Stops it, removes everything; for after().
+    // Stops it, removes everything; for after().  What it has stored must be sound at the end.
     async discard() {
-        if (servers.has(this)) await this.stop();
-        if (process.env.DROVER_KEEP) return;
-        rmSync(this.dir, { recursive: true, force: true });
-        directories.delete(this.dir);
+        try {
+            if (servers.has(this)) {
+                const { healthy, checks } = await this.get('/v1/doctor');
+                assert.ok(healthy, JSON.stringify(checks.filter((check) => check.bad > 0)));
+            }
+        } finally {
+            if (servers.has(this)) await this.stop();
+            if (!process.env.DROVER_KEEP) rmSync(this.dir, { recursive: true, force: true });
+        }
     }
 
     call(method, path, { body, headers = {}, token = this.token } = {}) {

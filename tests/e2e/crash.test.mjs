@@ -1,0 +1,128 @@
+// crash.test.mjs - storms: many tasks on four slots, and kill -9 at random moments, again and again.
+//
+// The moments come from a seed.  DROVER_SEED replays one; DROVER_LONG draws a new one and kills
+// a thousand times.
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { assertHistory, typesOf } from './lib/cloudevents.mjs';
+import { branches, fixes, git, refs } from './lib/git.mjs';
+import { newMark, untilGone } from './lib/procs.mjs';
+import { Server } from './lib/server.mjs';
+import { until } from './lib/wait.mjs';
+
+const LONG = Boolean(process.env.DROVER_LONG);
+const SEED = Number(process.env.DROVER_SEED ?? (LONG ? randomInt(1e9) : 20261115));
+const REPOSITORIES = 3;
+const OPEN_TASKS = 6;
+const REST_MS = 300_000;
+
+const STORMS = [
+    { name: '24 tasks through 6 kills', kills: 6, tasks: 24 },
+    { name: `${LONG ? 1000 : 50} kills with ${OPEN_TASKS} tasks in flight`,
+        kills: LONG ? 1000 : 50 },
+];
+
+// mulberry32: the same numbers for the same seed, between 0 and 1.
+function dice(seed) {
+    let state = seed >>> 0;
+    return () => {
+        state = (state + 0x6d2b79f5) >>> 0;
+        let t = state;
+        t = Math.imul(t ^ (t >>> 15), t | 1);
+        t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+        return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+    };
+}
+
+class Storm {
+    constructor(server, repos) {
+        this.server = server;
+        this.repos = repos;
+        this.tasks = []; // What the server has acknowledged.
+        this.open = new Set();
+    }
+
+    // Asks until it is acknowledged: the same key makes the same task.
+    async submit() {
+        const repo = this.repos[this.tasks.length % this.repos.length];
+        const key = { 'idempotency-key': `storm-${this.tasks.length}` };
+        const { taskId, runId } = await this.server.submit(repo.name, {}, key);
+        this.tasks.push({ taskId, runId, repo });
+        this.open.add(taskId);
+    }
+
+    async forgetFinished() {
+        for (const taskId of [...this.open])
+            if ((await this.server.task(taskId)).status === 'completed') this.open.delete(taskId);
+    }
+
+    async refill() {
+        await this.forgetFinished();
+        while (this.open.size < OPEN_TASKS) await this.submit();
+    }
+
+    async comeToRest() {
+        await until('every task to complete', async (note) => {
+            await this.forgetFinished();
+            return note([...this.open]).length === 0;
+        }, REST_MS);
+        const runs = join(this.server.data, 'work', 'runs');
+        await until('every worktree to be removed',
+            (note) => !existsSync(runs) || note(readdirSync(runs)).length === 0, REST_MS);
+    }
+
+    // One branch and one pull request a task, and a history without gaps.
+    async check() {
+        const prs = await this.server.list('/v1/pull-requests?limit=200');
+        for (const { taskId, runId, repo } of this.tasks) {
+            assert.equal(prs.filter((pr) => pr.taskId === taskId).length, 1, `PRs of ${taskId}`);
+            const run = await this.server.run(runId);
+            assert.equal(run.status, 'completed');
+            assert.equal(git(repo.origin, 'show', `${run.branch}:answer.txt`), '42');
+            const events = await this.server.events(runId);
+            assertHistory(events);
+            for (const once of ['agent.pr.created', 'agent.run.completed'])
+                assert.equal(typesOf(events).filter((type) => type === once).length, 1, once);
+        }
+        for (const repo of this.repos) {
+            const mine = this.tasks.filter((task) => task.repo === repo).length;
+            const pulls = Object.keys(refs(repo.origin)).filter((r) => r.startsWith('refs/pull/'));
+            assert.equal(branches(repo.origin).length, mine);
+            assert.equal(pulls.length, mine);
+        }
+    }
+}
+
+async function rage({ kills, tasks }) {
+    const roll = dice(SEED);
+    const mark = newMark();
+    const server = new Server({ config: 'workers: 4\nlimits: {maxActiveRuns: 6}\n' });
+    try {
+        await server.start();
+        const repos = [];
+        for (let i = 0; i < REPOSITORIES; i++)
+            repos.push(await server.repository(`acme/storm-${i}`,
+                `sleep 3000.${mark} & sleep 0.1\n${fixes}kill $!\n`));
+        const storm = new Storm(server, repos);
+        while (storm.tasks.length < (tasks ?? 0)) await storm.submit();
+        for (let i = 0; i < kills; i++) {
+            if (!tasks) await storm.refill();
+            await sleep(roll() * 400); // Any moment is a good one to die.
+            await server.crash();
+            await server.start();
+        }
+        await storm.comeToRest();
+        await storm.check();
+        await untilGone(mark);
+    } finally {
+        await server.discard(); // Which asks the doctor first.
+    }
+}
+
+describe(`kill -9 at random moments (seed ${SEED})`, () => {
+    for (const storm of STORMS) it(storm.name, () => rage(storm));
+});

@@ -1,0 +1,189 @@
+/* test_server_config.c - what the server is told: file, flags, addresses. */
+#include "base/fd.h"
+#include "edge/server_config.h"
+#include "tests/unit/suites.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct arena arena;
+
+static void empty(void)
+{
+    arena_release(&arena);
+}
+
+START_TEST(the_defaults_are_good)
+{
+    struct server_options options = server_options_default();
+    struct err err = {0};
+    ck_assert_int_eq(server_options_check(&options, &err), RC_OK);
+    ck_assert_str_eq(options.listen, "127.0.0.1:8717");
+    ck_assert_int_eq(options.workers, 4);
+    ck_assert_int_eq(options.body_bytes_max, 1024 * 1024);
+}
+END_TEST
+
+START_TEST(a_file_says_all_there_is_to_say)
+{
+    static const char text[] =
+        "listen: '[::1]:0'\nallowRemote: true\ndata: /srv/d\ndb: sqlite:/srv/d/x.db\nworkers: 0\n"
+        "log: {level: warn, format: json}\n"
+        "limits: {maxActiveRuns: 1, maxActiveRunsPerUser: 2, tasksPerHourPerUser: 3,\n"
+        "         bodyBytes: 4096, connections: 5, requestSeconds: 6}\n"
+        "lease: {leaseMs: 7000, heartbeatMs: 800}\n";
+    struct server_options options = server_options_default();
+    struct err err = {0};
+    enum rc rc = server_config_parse(STR(text), &arena, &options, &err);
+    ck_assert_msg(rc == RC_OK, "%s", err.text);
+    ck_assert_int_eq(server_options_check(&options, &err), RC_OK);
+    ck_assert_str_eq(options.listen, "[::1]:0");
+    ck_assert(options.allow_remote);
+    ck_assert_str_eq(options.data_dir, "/srv/d");
+    ck_assert_str_eq(options.db, "sqlite:/srv/d/x.db");
+    ck_assert_int_eq(options.workers, 0);
+    ck_assert_int_eq(options.log_level, LOG_WARN);
+    ck_assert_int_eq(options.log_format, LOG_FORMAT_JSON);
+    ck_assert_int_eq(options.limits.max_active_runs, 1);
+    ck_assert_int_eq(options.limits.max_active_runs_user, 2);
+    ck_assert_int_eq(options.limits.tasks_per_hour_user, 3);
+    ck_assert_int_eq(options.body_bytes_max, 4096);
+    ck_assert_int_eq(options.connections_max, 5);
+    ck_assert_int_eq(options.request_ms, 6000);
+    ck_assert_int_eq(options.lease_ms, 7000);
+    ck_assert_int_eq(options.heartbeat_ms, 800);
+}
+END_TEST
+
+static const struct {
+    const char *yaml;
+    enum rc rc;
+    const char *field;
+} mistakes[] = {
+    {"listen: [", RC_MALFORMED, ""},
+    {"- a", RC_INVALID, ""},
+    {"frob: 1", RC_INVALID, "frob"},
+    {"listen: 1", RC_INVALID, "listen"},
+    {"data: ''", RC_INVALID, "data"},
+    {"workers: 257", RC_INVALID, "workers"},
+    {"workers: many", RC_INVALID, "workers"},
+    {"log: info", RC_INVALID, "log"},
+    {"log: {level: loud}", RC_INVALID, "log.level"},
+    {"log: {format: xml}", RC_INVALID, "log.format"},
+    {"log: {frob: 1}", RC_INVALID, "log.frob"},
+    {"limits: {connections: 0}", RC_INVALID, "limits.connections"},
+    {"limits: {bodyBytes: 1}", RC_INVALID, "limits.bodyBytes"},
+    {"limits: {frob: 1}", RC_INVALID, "limits.frob"},
+    {"lease: {leaseMs: 1}", RC_INVALID, "lease.leaseMs"},
+    {"lease: {frob: 1}", RC_INVALID, "lease.frob"},
+};
+
+START_TEST(mistakes_are_named_and_change_nothing)
+{
+    for (size_t i = 0; i < COUNT_OF(mistakes); i++) {
+        struct server_options options = server_options_default();
+        struct server_options before = options;
+        struct err err = {0};
+        enum rc rc = server_config_parse(str_of(mistakes[i].yaml), &arena, &options, &err);
+        ck_assert_msg(rc == mistakes[i].rc, "%s: %s", mistakes[i].yaml, err.text);
+        ck_assert_str_eq(err.field, mistakes[i].field);
+        ck_assert_mem_eq(&options, &before, sizeof options);
+    }
+}
+END_TEST
+
+START_TEST(a_file_is_read_and_named_when_it_is_wrong)
+{
+    char path[] = "/tmp/drover-config-XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    struct err err = {0};
+    struct server_options options = server_options_default();
+    ck_assert_int_eq(fd_write_all(fd, "# nothing\n", 10, &err), RC_OK);
+    ck_assert_int_eq(server_config_read(path, &arena, &options, &err), RC_OK);
+    ck_assert_int_eq(fd_write_all(fd, "frob: 1\n", 8, &err), RC_OK);
+    ck_assert_int_eq(server_config_read(path, &arena, &options, &err), RC_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.text, path));
+    fd_close(fd);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(server_config_read(path, &arena, &options, &err), RC_NOT_FOUND);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    const char *host; /* NULL: refused */
+    int port;
+    bool loopback;
+} addresses[] = {
+    {"127.0.0.1:8717", "127.0.0.1", 8717, true},
+    {"127.8.9.10:0", "127.8.9.10", 0, true},
+    {"localhost:1", "localhost", 1, true},
+    {"[::1]:65535", "::1", 65535, true},
+    {":80", "127.0.0.1", 80, true},
+    {"0.0.0.0:80", "0.0.0.0", 80, false},
+    {"[::]:80", "::", 80, false},
+    {"10.0.0.1:80", "10.0.0.1", 80, false},
+    {"example.org:80", "example.org", 80, false},
+    {"127.0.0.1", NULL, 0, false},
+    {"127.0.0.1:", NULL, 0, false},
+    {"127.0.0.1:65536", NULL, 0, false},
+    {"127.0.0.1:-1", NULL, 0, false},
+    {"127.0.0.1:x", NULL, 0, false},
+    {"::1:80", NULL, 0, false},
+    {"", NULL, 0, false},
+};
+
+START_TEST(addresses_are_read_and_told_apart)
+{
+    for (size_t i = 0; i < COUNT_OF(addresses); i++) {
+        struct listen_address address = {0};
+        struct err err = {0};
+        enum rc rc = listen_parse(addresses[i].text, &address, &err);
+        ck_assert_msg((rc == RC_OK) == (addresses[i].host != NULL), "%s", addresses[i].text);
+        if (rc != RC_OK)
+            continue;
+        ck_assert_str_eq(address.host, addresses[i].host);
+        ck_assert_int_eq(address.port, addresses[i].port);
+        ck_assert_msg(address.loopback == addresses[i].loopback, "%s", addresses[i].text);
+    }
+}
+END_TEST
+
+START_TEST(another_machine_is_let_in_only_on_purpose)
+{
+    struct server_options options = server_options_default();
+    struct err err = {0};
+    options.listen = "0.0.0.0:8717";
+    ck_assert_int_eq(server_options_check(&options, &err), RC_DENIED);
+    ck_assert_ptr_nonnull(strstr(err.text, "--allow-remote"));
+    options.allow_remote = true;
+    ck_assert_int_eq(server_options_check(&options, &err), RC_OK);
+}
+END_TEST
+
+START_TEST(a_lease_outlives_its_heartbeat)
+{
+    struct server_options options = server_options_default();
+    struct err err = {0};
+    options.heartbeat_ms = options.lease_ms;
+    ck_assert_int_eq(server_options_check(&options, &err), RC_INVALID);
+    ck_assert_str_eq(err.field, "lease.heartbeatMs");
+}
+END_TEST
+
+Suite *server_config_suite(void)
+{
+    Suite *suite = suite_create("server_config");
+    TCase *tests = tcase_create("server_config");
+    tcase_add_checked_fixture(tests, NULL, empty);
+    tcase_add_test(tests, the_defaults_are_good);
+    tcase_add_test(tests, a_file_says_all_there_is_to_say);
+    tcase_add_test(tests, mistakes_are_named_and_change_nothing);
+    tcase_add_test(tests, a_file_is_read_and_named_when_it_is_wrong);
+    tcase_add_test(tests, addresses_are_read_and_told_apart);
+    tcase_add_test(tests, another_machine_is_let_in_only_on_purpose);
+    tcase_add_test(tests, a_lease_outlives_its_heartbeat);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
