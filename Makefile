@@ -26,10 +26,11 @@ obj       = $(patsubst %.c,$(BUILD)/obj/%.o,$(patsubst src/%,%,$(1)))
 LIB_OBJ  := $(call obj,$(SRCS))
 MAIN_OBJ := $(call obj,src/main.c)
 TEST_OBJ := $(call obj,$(AIDS) $(TESTS))
+BENCH_OBJ := $(call obj,$(wildcard bench/*.c))
 SIM_OBJ  := $(call obj,$(wildcard tests/sim/*.c))
 
 # pkg-config runs once, and only when something is compiled: on a fresh machine it is not there yet.
-LIBS = libevent libevent_pthreads jansson sqlite3 yaml-0.1 libcurl libcrypto libseccomp
+LIBS = libevent libevent_pthreads jansson sqlite3 yaml-0.1 libcurl libcrypto
 once = $(eval $(1) := $$(shell pkg-config $(2)))$($(1))
 LIB_CFLAGS   = $(call once,LIB_CFLAGS,--cflags $(LIBS))
 LIB_LDLIBS   = $(call once,LIB_LDLIBS,--libs $(LIBS))
@@ -70,6 +71,13 @@ $(BUILD)/obj/tests/%.o: tests/%.c Makefile | $(BUILD)/gen/suites.inc
 	@mkdir -p $(@D)
 	$(call say,CC $<)$(CC) $(C_FLAGS) -I. -I$(BUILD)/gen $(LIB_CFLAGS) $(CHECK_CFLAGS) -c -o $@ $<
 
+$(BUILD)/bench: $(LIB_OBJ) $(BENCH_OBJ)
+	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) -lm
+
+$(BUILD)/obj/bench/%.o: bench/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC $<)$(CC) $(C_FLAGS) -I. $(LIB_CFLAGS) -c -o $@ $<
+
 # One line SUITE(name) for each test_name.c; rewritten only when the list changes.
 $(BUILD)/gen/suites.inc: FORCE
 	@mkdir -p $(@D)
@@ -106,8 +114,8 @@ check:
 	@BUILD=$(BUILD) tools/check
 
 bench:
-	@tools/packages test
-	@$(MAKE) --no-print-directory -s $(BUILD)/drover
+	@tools/packages build
+	@$(MAKE) --no-print-directory -s $(BUILD)/drover $(BUILD)/bench
 	@BUILD=$(BUILD) bench/run
 
 install: all

@@ -35,6 +35,7 @@ struct client_conn {
 
 struct client {
     int epoll_fd;
+    int port;
     client_answered *answered;
     struct client_conn *conns;
     size_t count;
@@ -54,14 +55,12 @@ static int dial(int port)
     return fd;
 }
 
-static void conn_open(struct client *client, struct client_conn *conn, int port)
+static void conn_dial(struct client_conn *conn)
 {
+    struct client *client = conn->client;
     struct err err = {0};
-    conn->client = client;
-    conn->fd = dial(port);
+    conn->fd = dial(client->port);
     bench_must(fd_set_nonblocking(conn->fd, &err), &err, "client");
-    buf_init(&conn->in, ANSWER_BYTES_MAX);
-    buf_init(&conn->out, REQUEST_BYTES_MAX);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = conn};
     if (epoll_ctl(client->epoll_fd, EPOLL_CTL_ADD, conn->fd, &event) != 0)
         bench_die("epoll: %s", strerror(errno));
@@ -71,11 +70,17 @@ struct client *client_new(const struct client_options *options)
 {
     struct client *client = mem_alloc(sizeof *client);
     client->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    client->port = options->port;
     client->answered = options->answered;
     client->count = options->connections;
     client->conns = mem_array(client->count, sizeof *client->conns);
-    for (size_t i = 0; i < client->count; i++)
-        conn_open(client, &client->conns[i], options->port);
+    for (size_t i = 0; i < client->count; i++) {
+        struct client_conn *conn = &client->conns[i];
+        conn->client = client;
+        buf_init(&conn->in, ANSWER_BYTES_MAX);
+        buf_init(&conn->out, REQUEST_BYTES_MAX);
+        conn_dial(conn);
+    }
     return client;
 }
 
@@ -98,6 +103,16 @@ struct client_conn *client_conn(struct client *client, size_t index)
 {
     assert(index < client->count);
     return &client->conns[index];
+}
+
+void client_revive(struct client_conn *conn)
+{
+    char byte;
+    assert(!conn->waiting);
+    if (recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
+        return;
+    fd_close(conn->fd);
+    conn_dial(conn);
 }
 
 void client_set_owner(struct client_conn *conn, void *owner)
@@ -171,8 +186,12 @@ static void receive(struct client_conn *conn)
     ssize_t got = recv(conn->fd, client->bytes, sizeof client->bytes, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
+    if (got <= 0 && !conn->waiting) {
+        client_revive(conn);
+        return;
+    }
     if (got <= 0)
-        bench_die("the server closed a connection");
+        bench_die("the server closed a connection with a request on it");
     buf_add(&conn->in, client->bytes, (size_t)got);
     struct client_answer answer;
     if (answer_parse(buf_str(&conn->in), &answer) == 0)

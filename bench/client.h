@@ -31,6 +31,8 @@ struct client_options {
 struct client *client_new(const struct client_options *options); /* Connects them all. */
 void client_free(struct client *client);
 struct client_conn *client_conn(struct client *client, size_t index);
+/* A server closes connections that are idle for long: opens it anew then. */
+void client_revive(struct client_conn *conn);
 /* For the caller's own use. */
 void client_set_owner(struct client_conn *conn, void *owner);
 void *client_owner(const struct client_conn *conn);

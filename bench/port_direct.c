@@ -81,8 +81,8 @@ static void read_jobs(struct lane *lane, const struct cmd_lease *cmd)
 
 static void direct_poll(struct port *port)
 {
-    struct direct_link *link =
-        (struct direct_link *)plant_take(&((struct port_direct *)port)->plant);
+    struct direct_link *link = (struct direct_link *)plant_take(
+        &((struct port_direct *)port)->plant);
     struct lane *lane = link->lane;
     if (link->leasing)
         read_jobs(lane, (const struct cmd_lease *)link->slot.command);

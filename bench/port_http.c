@@ -110,8 +110,8 @@ static void http_complete(struct lane *lane)
     buf_init(&body, REQUEST_BYTES_MAX);
     buf_adds(&body, "{\"jobs\":[");
     for (int i = 0; i < lane->job_count; i++)
-        buf_addf(&body, "%s{\"id\":\"%s\",\"epoch\":%lld}", i > 0 ? "," : "",
-                 lane->jobs[i].id.text, (long long)lane->jobs[i].epoch);
+        buf_addf(&body, "%s{\"id\":\"%s\",\"epoch\":%lld}", i > 0 ? "," : "", lane->jobs[i].id.text,
+                 (long long)lane->jobs[i].epoch);
     buf_adds(&body, "]}");
     send_scratch(lane, "/v1/jobs/complete", &body);
 }
@@ -162,6 +162,7 @@ static void http_attach(struct port *port, struct lane *lane, size_t index)
     struct http_link *link = &http->links[index];
     *link = (struct http_link){.lane = lane, .conn = client_conn(http->client, index)};
     lane->link = link;
+    client_revive(link->conn);
     client_set_owner(link->conn, link);
 }
 

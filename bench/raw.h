@@ -23,6 +23,4 @@ struct raw_runs {
     const char *payload; /* Of a step's job. */
 };
 double raw_run(struct raw *raw, const struct raw_runs *runs);
-/* Rows that raw_run has written for each run, as SQL counts them: to compare with the real ones. */
-int64_t raw_rows(struct raw *raw);
 #endif

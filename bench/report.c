@@ -116,15 +116,15 @@ static const char *verdict(const struct figure *figure)
 
 static void print_figure(const struct figure *figure)
 {
-    char best[CELL_BYTES], median[CELL_BYTES], aim[CELL_BYTES], raw[CELL_BYTES],
-        batch[CELL_BYTES], flushes[CELL_BYTES], cpu[CELL_BYTES], share[CELL_BYTES] = "";
+    char best[CELL_BYTES], median[CELL_BYTES], aim[CELL_BYTES], raw[CELL_BYTES], batch[CELL_BYTES],
+        flushes[CELL_BYTES], cpu[CELL_BYTES], share[CELL_BYTES] = "";
     if (figure->raw > 0)
         (void)snprintf(share, sizeof share, "%.0f%%", 100 * figure_best(figure) / figure->raw);
-    printf("  %-32s %-27s %10s %10s %-7s %9s %4s %10s %6s %6s %8s %7s\n", figure->what,
-           figure->how, number(best, figure_best(figure)), number(median, figure_median(figure)),
-           figure->unit, number_or_blank(aim, figure->aim), verdict(figure),
-           number_or_blank(raw, figure->raw), share, number_or_blank(batch, figure->batch),
-           number_or_blank(flushes, figure->flushes), number_or_blank(cpu, figure->cpu_us));
+    printf("  %-32s %-27s %10s %10s %-7s %9s %4s %10s %6s %6s %8s %7s\n", figure->what, figure->how,
+           number(best, figure_best(figure)), number(median, figure_median(figure)), figure->unit,
+           number_or_blank(aim, figure->aim), verdict(figure), number_or_blank(raw, figure->raw),
+           share, number_or_blank(batch, figure->batch), number_or_blank(flushes, figure->flushes),
+           number_or_blank(cpu, figure->cpu_us));
     (void)fflush(stdout);
 }
 

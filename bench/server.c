@@ -26,8 +26,7 @@ enum {
     METRICS_BYTES_MAX = 4 * 1024 * 1024,
 };
 
-static const char *path_in(const struct server *server, const char *name,
-                           char to[BENCH_PATH_BYTES])
+static const char *path_in(const struct server *server, const char *name, char to[BENCH_PATH_BYTES])
 {
     if (snprintf(to, BENCH_PATH_BYTES, "%s/%s", server->dir, name) >= BENCH_PATH_BYTES)
         bench_die("%s/%s: the path is too long", server->dir, name);
@@ -40,9 +39,9 @@ static void write_config(const struct server *server, const struct server_setup 
     int len = snprintf(text, sizeof text, "limits: {connections: %" PRId64 "}\n",
                        setup->connections > 0 ? setup->connections : 1024);
     struct err err = {0};
-    bench_must(file_write_durable(path_in(server, "bench.yaml", path), text, (size_t)len, 0600,
-                                  &err),
-               &err, path);
+    bench_must(
+        file_write_durable(path_in(server, "bench.yaml", path), text, (size_t)len, 0600, &err),
+        &err, path);
 }
 
 /* False while the server has not written it. */
@@ -106,12 +105,12 @@ void server_start(const struct bench *bench, const struct server_setup *setup,
     CLEANUP(fd_closep)
     int log_fd = open(path_in(&server, "log", log), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
                       0600);
-    const char *const argv[] = {bench->server, "serve",       "--config", path_in(&server,
-                                "bench.yaml",  config),       "--listen", "127.0.0.1:0",
-                                "--data",      server.dir,    "--workers", "0",
-                                NULL};
-    struct proc_spec spec = {.argv = argv, .stdin_fd = -1, .stdout_fd = log_fd,
-                             .stderr_fd = log_fd};
+    const char *const argv[] = {
+        bench->server, "serve",       "--config", path_in(&server, "bench.yaml", config),
+        "--listen",    "127.0.0.1:0", "--data",   server.dir,
+        "--workers",   "0",           NULL};
+    struct proc_spec spec = {
+        .argv = argv, .stdin_fd = -1, .stdout_fd = log_fd, .stderr_fd = log_fd};
     struct err err = {0};
     double begin = bench_seconds();
     bench_must(proc_spawn(&spec, &server.proc, &err), &err, bench->server);

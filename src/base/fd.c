@@ -19,7 +19,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 void fd_close(int fd)
@@ -150,6 +152,25 @@ enum rc file_write_durable(const char *path, const void *bytes, size_t len, unsi
         return rc;
     }
     return sync_parent(path, err);
+}
+
+enum { LOCK_LOOK_MS = 20 };
+
+enum rc file_lock(const char *path, int wait_ms, int *ret_fd, struct err *err)
+{
+    CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot open %s: %s", path, strerror(errno));
+    for (int waited_ms = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; waited_ms += LOCK_LOOK_MS) {
+        if (errno != EWOULDBLOCK)
+            return err_set(err, RC_IO, "IO_ERROR", "cannot lock %s: %s", path, strerror(errno));
+        if (waited_ms >= wait_ms)
+            return err_set(err, RC_CONFLICT, "LOCKED", "%s is locked by another process", path);
+        const struct timespec pause = {.tv_nsec = LOCK_LOOK_MS * 1000000L};
+        (void)nanosleep(&pause, NULL);
+    }
+    *ret_fd = fd_take(&fd);
+    return RC_OK;
 }
 
 bool file_exists(const char *path)

@@ -24,6 +24,10 @@ MUST_USE enum rc file_read(const char *path, struct buf *into, struct err *err);
 /* Written beside, fsynced, renamed over, directory fsynced: there whole or not at all. */
 MUST_USE enum rc file_write_durable(const char *path, const void *bytes, size_t len, unsigned mode,
                                     struct err *err);
+/* Holds an exclusive lock on the file, made when missing, as long as the descriptor lives.
+   RC_CONFLICT when somebody else holds it after wait_ms.  A process that is killed while it starts
+   a child leaves the lock to that child until it has become another program: wait a moment. */
+MUST_USE enum rc file_lock(const char *path, int wait_ms, int *ret_fd, struct err *err);
 bool file_exists(const char *path);
 MUST_USE enum rc dir_make(const char *path, unsigned mode, struct err *err); /* mkdir -p */
 /* rm -rf that never follows links and never leaves its tree; absent is fine. */

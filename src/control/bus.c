@@ -22,7 +22,8 @@ struct subscription {
     pthread_cond_t arrived;
     struct envelope **ring;
     size_t first, count;
-    int64_t dropped;
+    int64_t dropped;       /* Since the subscriber last asked. */
+    int64_t dropped_total; /* Under the bus lock as well as its own. */
     bool closed;
 };
 
@@ -125,6 +126,7 @@ static bool coalesce(struct subscription *sub, struct envelope *envelope)
 static bool deliver(struct subscription *sub, struct envelope *envelope)
 {
     pthread_mutex_lock(&sub->lock);
+    int64_t dropped_before = sub->dropped;
     bool was_empty = sub->count == 0;
     if (sub->options.overflow == BUS_COALESCE && coalesce(sub, envelope)) {
         sub->dropped++;
@@ -140,6 +142,7 @@ static bool deliver(struct subscription *sub, struct envelope *envelope)
         sub->first = (sub->first + 1) % sub->options.capacity;
         *slot_at(sub, sub->count - 1) = envelope;
     }
+    sub->dropped_total += sub->dropped - dropped_before;
     pthread_cond_signal(&sub->arrived);
     pthread_mutex_unlock(&sub->lock);
     return was_empty;
@@ -248,7 +251,7 @@ void bus_unsubscribe(struct bus *bus, struct subscription *sub)
         link = &(*link)->next;
     *link = sub->next;
     bus->stats.subscribers--;
-    bus->stats.dropped += sub->dropped;
+    bus->stats.dropped += sub->dropped_total;
     pthread_mutex_unlock(&bus->lock);
     struct envelope *envelope;
     while ((envelope = subscription_take(sub)) != NULL)
@@ -281,6 +284,6 @@ void bus_stats(struct bus *bus, struct bus_stats *ret_stats)
     pthread_mutex_lock(&bus->lock);
     *ret_stats = bus->stats;
     for (struct subscription *sub = bus->subscriptions; sub != NULL; sub = sub->next)
-        ret_stats->dropped += sub->dropped;
+        ret_stats->dropped += sub->dropped_total;
     pthread_mutex_unlock(&bus->lock);
 }

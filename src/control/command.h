@@ -11,6 +11,7 @@
 #include "base/js.h"
 #include "base/rc.h"
 #include "core/event.h"
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,7 +49,7 @@ struct command {
     struct command *next;
     int64_t wait_until_us; /* Set by apply of a command that may wait, with waiter. */
     const char *waiter;    /* The worker's name. */
-    bool abandoned;        /* The caller hung up while it was parked. */
+    atomic_bool abandoned; /* The caller hung up while it was parked. */
 };
 
 /* bytes: of the struct that starts with a struct command. */

@@ -24,6 +24,8 @@ static enum rc claim_from(struct cx *cx, struct cmd_lease *cmd, const char *queu
     enum rc rc = jobs_claim(cx->db, &claim, cx->arena, &rows, &count, cx->err);
     if (rc != RC_OK || count == 0)
         return rc;
+    if (cmd->job_count == 0) /* Only now: leases that wait by the thousand should be small. */
+        cmd->jobs = arena_array(cx->arena, (size_t)cmd->max, sizeof(*cmd->jobs));
     cx_due(cx, claim.until_us);
     for (size_t i = 0; i < count; i++) {
         if (!id_is_none(&rows[i].run_id))
@@ -41,7 +43,6 @@ static enum rc apply_lease(struct cx *cx, struct command *command)
     if (command->wait_until_us == 0) {
         command->wait_until_us = cx->now_us + cmd->wait_us;
         command->waiter = cmd->worker;
-        cmd->jobs = arena_array(cx->arena, (size_t)cmd->max, sizeof(*cmd->jobs));
     }
     cmd->job_count = 0;
     if (command->abandoned)

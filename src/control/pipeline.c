@@ -96,6 +96,10 @@ enum rc pipeline_completed(struct cx *cx, const struct job_row *job, const struc
     rc = flow_tell(cx, &flow, EV_STEP_COMPLETED, &note);
     if (rc == RC_OK)
         rc = result_link_artifacts(cx, &flow, result);
+    /* Poison is what loses every worker; a run that gets on is none.  A tree made anew is not yet
+       getting on. */
+    if (strcmp(job->type, "prepare") != 0)
+        flow.run.lost = 0;
     /* Once somebody asked to stop, work is not worth judging; a PR is worth recording. */
     if (rc == RC_OK && flow.run.stop != RUN_STOP_NONE && strcmp(job->type, "publish") != 0)
         rc = flow_end_stopped(cx, &flow);

@@ -13,10 +13,10 @@
 /* A body of somebody without a token is not gathered beyond this. */
 enum { STRANGER_BODY_MAX = 64 * 1024, TRACEPARENT_LEN = 55 };
 
-#define QUERY(handler) .kind = ROUTE_QUERY, .query = handler
+#define QUERY(handler) .kind = ROUTE_QUERY, .query = (handler)
 #define COMMAND(handler) \
-    .kind = ROUTE_COMMAND, .body = BODY_JSON, .build = handler, .answer = handler##_answer
-#define STREAM(handler) .kind = ROUTE_STREAM, .stream = handler
+    .kind = ROUTE_COMMAND, .body = BODY_JSON, .build = (handler), .answer = handler##_answer
+#define STREAM(handler) .kind = ROUTE_STREAM, .stream = (handler)
 #define OWN_RUN         .agent = AGENT_OWN_RUN
 #define OWN_TASK        .agent = AGENT_OWN_TASK
 
@@ -293,5 +293,11 @@ void api_finished(void *ctx, struct http_request *request)
     struct call *call = (struct call *)request;
     size_t route = call->route ? (size_t)(call->route - routes) : COUNT_OF(routes);
     metrics_count(api->metrics, route, request->answer.status);
+    if (log_enabled(LOG_DEBUG))
+        LOG(LOG_DEBUG, "request", LOG_STR("requestId", request->id),
+            LOG_STR("method", http_method_name(request->method)),
+            LOG_STR("route", call->route ? call->route->pattern : ""),
+            LOG_INT("status", request->answer.status),
+            LOG_INT("durationMs", (clock_mono_us() - request->started_us) / US_PER_MS));
     command_free(call->command);
 }

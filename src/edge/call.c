@@ -41,7 +41,7 @@ enum rc call_json_optional(struct call *call, struct js **ret_tree, struct err *
 enum rc call_json(struct call *call, struct js **ret_tree, struct err *err)
 {
     if (http_body(&call->http).len == 0)
-        return err_set(err, RC_MALFORMED, "MALFORMED_JSON", "the request needs a JSON body");
+        return err_set(err, RC_MALFORMED, "INVALID_JSON", "the request needs a JSON body");
     return call_json_optional(call, ret_tree, err);
 }
 

@@ -118,7 +118,7 @@ static void print_group_head(struct cli *cli, const struct js *group)
     int64_t from_us = 0, to_us = 0;
     char took[TIME_TEXT_BYTES] = "";
     if (time_parse(js_get_str(group, "startedAt", ""), &from_us) &&
-        time_parse(js_get_str(group, "endedAt", ""), &to_us))
+        time_parse(js_get_str(group, "endedAt", ""), &to_us) && to_us - from_us >= US_PER_MS)
         (void)duration_format(took, to_us - from_us);
     (void)printf("%s%s%s", term_on(&cli->term, TONE_BOLD), js_get_str(group, "name", "?"),
                  term_off(&cli->term, TONE_BOLD));

@@ -188,7 +188,7 @@ bool http_gone(const struct http_request *request)
 void http_answer_reset(struct http_request *request)
 {
     struct http_answer *answer = &request->answer;
-    if (answer->status)
+    if (answer->status) /* Of a new request there is nothing to close. */
         fd_close(answer->file_fd);
     buf_release(&answer->body);
     *answer = (struct http_answer){.status = 200, .file_fd = -1};
@@ -262,11 +262,14 @@ static void add_headers(struct http_request *request)
 }
 
 /* The reading side would time out while a long answer is written: nobody reads then. */
-static void set_timeouts(struct conn *conn, bool reading)
+static void set_only_writes(struct conn *conn, bool only_writes)
 {
+    if (conn->only_writes == only_writes)
+        return;
     int64_t ms = conn->http->options.idle_ms;
     struct timeval idle = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    bufferevent_set_timeouts(conn->bufev, reading ? &idle : NULL, &idle);
+    bufferevent_set_timeouts(conn->bufev, only_writes ? NULL : &idle, &idle);
+    conn->only_writes = only_writes;
 }
 
 static void on_sent(struct evhttp_request *ev, void *arg)
@@ -276,7 +279,7 @@ static void on_sent(struct evhttp_request *ev, void *arg)
     assert(conn->answering);
     conn->answering = false;
     conn->http->answering--;
-    set_timeouts(conn, true);
+    set_only_writes(conn, false);
 }
 
 /* From here on the request is libevent's, and the connection waits for the next one. */
@@ -308,7 +311,7 @@ static void send_answer(struct http_request *request)
         evhttp_add_header(evhttp_request_get_output_headers(request->ev), "Content-Length", text);
     }
     if (bytes > ANSWER_LARGE_BYTES)
-        set_timeouts(request->conn, false);
+        set_only_writes(request->conn, true);
     struct evhttp_request *ev = let_go(request);
     evhttp_send_reply(ev, answer->status, problem_title(answer->status), NULL);
 }
@@ -347,7 +350,7 @@ void http_stream_begin(struct http_request *request,
     if (!request->conn)
         return;
     event_del(&request->conn->stirred); /* libevent reads again, and sees the end itself. */
-    set_timeouts(request->conn, false);
+    set_only_writes(request->conn, true);
     request->conn->extra = true;
     add_headers(request);
     evhttp_send_reply_start(request->ev, request->answer.status,

@@ -65,7 +65,7 @@ struct http_request {
     void (*on_drained)(struct http_request *request);
 };
 
-struct http_options {
+struct http_options { /* Strings are not copied. */
     struct loop *loop;
     struct clock clock;      /* For request ids. */
     const char *host;        /* A numeric address, or a name that has one. */

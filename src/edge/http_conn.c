@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 enum {
-    INPUT_VECTORS_MAX = 8,
+    INPUT_VECTORS_MAX = 16,      /* libevent reads into four at most. */
     EXTRA_BYTES_MAX = 64 * 1024, /* Sent while a request is held; more closes the connection. */
     CHUNK_OVERHEAD_BYTES = 64 * 1024,
     PARTINGS_MAX = 64,

@@ -34,8 +34,9 @@ struct conn {
     struct event stirred;         /* Added while a request is held and somebody watches. */
     struct http_request *request; /* HELD */
     enum conn_phase phase;
-    bool answering; /* The last answer is not sent to its last byte. */
-    bool extra;     /* Bytes came behind the request: close behind the answer. */
+    bool answering;   /* The last answer is not sent to its last byte. */
+    bool extra;       /* Bytes came behind the request: close behind the answer. */
+    bool only_writes; /* A long answer: the reading side has no timeout meanwhile. */
     bool on_work_list;
     int64_t first_byte_us; /* Of the request being read; 0: none. */
     int64_t body_seen, body_raw_max, body_max;

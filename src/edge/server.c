@@ -36,12 +36,14 @@ enum {
     DRAIN_MS = 5000,
     DRAIN_TICK_MS = 20,
     STOP_SECONDS_MAX = 9, /* Then the process ends as if killed: nothing acknowledged is lost. */
-    OTHER_FDS = 256,      /* Beside connections: store, pipes of children, artifacts. */
+    LOCK_WAIT_MS = 2000,
+    OTHER_FDS = 256, /* Beside connections: store, pipes of children, artifacts. */
     CANCEL_EVENTS = 1024,
     URL_BYTES = LISTEN_HOST_BYTES + 32
 };
 
 struct server {
+    int lock_fd; /* Held on the data directory. */
     const struct server_options *options;
     struct arena arena;
     struct loop *loop;
@@ -94,6 +96,22 @@ static int64_t fit_connections(int64_t wanted)
     LOG(LOG_WARN, "fewer connections than asked for: the limit of open files is too low",
         LOG_INT("connections", left), LOG_INT("openFiles", limit.rlim_cur));
     return left;
+}
+
+/* Worktrees, socket and token have one owner, wherever the database is. */
+static enum rc lock_data(struct server *server, struct err *err)
+{
+    const char *dir = server->options->data_dir;
+    enum rc rc = dir_make(dir, 0700, err);
+    if (rc == RC_OK)
+        rc = file_lock(arena_printf(&server->arena, "%s/server.lock", dir), LOCK_WAIT_MS,
+                       &server->lock_fd, err);
+    if (rc != RC_CONFLICT)
+        return rc;
+    return err_set(err, rc, "DATA_IN_USE",
+                   "another drover server already uses %s: stop it first, or give this one a data "
+                   "directory of its own (--data)",
+                   dir);
 }
 
 static enum rc open_store(struct server *server, struct err *err)
@@ -178,7 +196,7 @@ static enum rc start_http(struct server *server, struct err *err)
     struct http_options options = {
         .loop = server->loop,
         .clock = clock_real(),
-        .host = address.host,
+        .host = arena_strdup(&server->arena, address.host),
         .port = address.port,
         .socket_path = server->socket_path,
         .head = {.bytes_max = HEAD_BYTES_MAX,
@@ -347,6 +365,7 @@ static void server_stop(struct server *server)
     metrics_free(api->metrics);
     auth_free(api->auth);
     store_close(server->store);
+    fd_close(server->lock_fd);
     for (size_t i = 0; i < COUNT_OF(server->signals); i++)
         loop_event_free(server->signals[i]);
     loop_event_free(server->drain);
@@ -360,7 +379,7 @@ static enum rc server_start(struct server *server, struct err *err)
 {
     enum rc rc = server_options_check(server->options, err);
     if (rc == RC_OK)
-        rc = dir_make(server->options->data_dir, 0700, err);
+        rc = lock_data(server, err);
     if (rc == RC_OK)
         rc = loop_new(&server->loop, err);
     if (rc == RC_OK)
@@ -385,7 +404,7 @@ static enum rc server_start(struct server *server, struct err *err)
 
 enum rc server_run(const struct server_options *options, struct err *err)
 {
-    struct server server = {.options = options};
+    struct server server = {.options = options, .lock_fd = -1};
     pthread_mutex_init(&server.api.worker_lock, NULL);
     configure_log(options);
     (void)signal(SIGPIPE, SIG_IGN);

@@ -126,13 +126,31 @@ static enum rc decode(const struct js *document, struct arena *arena,
     return rc;
 }
 
+/* Nothing but comments and blank lines? */
+static bool says_nothing(struct str text)
+{
+    bool comment = false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.at[i];
+        if (c == '\n')
+            comment = false;
+        else if (c == '#')
+            comment = true;
+        else if (!comment && c != ' ' && c != '\t' && c != '\r')
+            return false;
+    }
+    return true;
+}
+
 enum rc server_config_parse(struct str yaml, struct arena *arena, struct server_options *options,
                             struct err *err)
 {
+    if (says_nothing(yaml))
+        return RC_OK;
     CLEANUP(js_freep) struct js *document = NULL;
     struct server_options changed = *options;
     enum rc rc = yaml_parse(yaml.at, yaml.len, &document, err);
-    if (rc == RC_OK && js_type(document) != JS_NULL) /* A file of comments says nothing. */
+    if (rc == RC_OK)
         rc = decode(document, arena, &changed, err);
     if (rc == RC_OK)
         *options = changed;

@@ -21,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 enum {
@@ -29,6 +28,7 @@ enum {
     CHECKPOINT_PAGES = 10000,
     CHECKPOINT_TRIES = 10,
     CHECKPOINT_WAIT_MS = 10, /* Per try. */
+    LOCK_WAIT_MS = 2000,
     PARAMS_MAX = 64,
 };
 
@@ -115,20 +115,13 @@ static enum rc take_lock(const char *path, int *ret_fd, struct err *err)
 {
     char lock_path[PATH_MAX + sizeof ".lock"];
     snprintf(lock_path, sizeof lock_path, "%s.lock", path);
-    CLEANUP(fd_closep) int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return fail_errno("open the lock file", lock_path, err);
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK)
-            return fail_errno("lock", lock_path, err);
-        return err_set(err, RC_CONFLICT, "STORE_IN_USE",
-                       "another drover server has %s open: stop it first, or give this one a "
-                       "data directory of its own",
-                       path);
-    }
-    *ret_fd = fd;
-    fd = -1;
-    return RC_OK;
+    enum rc rc = file_lock(lock_path, LOCK_WAIT_MS, ret_fd, err);
+    if (rc != RC_CONFLICT)
+        return rc;
+    return err_set(err, rc, "STORE_IN_USE",
+                   "another drover server has %s open: stop it first, or give this one a "
+                   "data directory of its own",
+                   path);
 }
 
 static enum rc sqlite_attach(const char *where, struct engine_site **ret_site, struct err *err)

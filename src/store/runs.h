@@ -34,7 +34,7 @@ struct run_row {
     int64_t stop_us;
     const char *deferred_reason; /* queued: why admission holds it back. */
     int64_t used[BUDGET_KIND_COUNT];
-    int64_t lost; /* Workers lost. */
+    int64_t lost; /* Workers lost since a step last got on. */
     int64_t rank;
     const char *requested_by;
     const char *task_type;

@@ -23,6 +23,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -87,7 +88,9 @@ static const char *path_of(const char *const *env)
     return "/usr/local/bin:/usr/bin:/bin";
 }
 
-enum rc compute_find(const char *program, const char *cwd, const char *const *env, struct err *err)
+/* Before the start, so that a missing program is told from one that failed. */
+static enum rc find_program(const char *program, const char *cwd, const char *const *env,
+                            struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     bool found = false;
@@ -149,6 +152,8 @@ static enum rc start(struct session *session, struct err *err)
         rc = make_pipe(&session->status_fd, &status_fd, err);
     if (rc != RC_OK)
         return rc;
+    /* Also what drover itself inherited from its starter is none of the command's business. */
+    (void)close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
     struct sandbox_view view = spec->view;
     view.status_fd = status_fd;
     struct proc_spec child = {
@@ -459,7 +464,7 @@ enum rc compute_run(const struct compute_spec *spec, struct compute_result *ret_
     };
     buf_init(&session.status, STATUS_BYTES_MAX);
     buf_init(&session.line, COMPUTE_LINE_MAX);
-    enum rc rc = compute_find(spec->view.argv[0], spec->view.cwd, spec->env, err);
+    enum rc rc = find_program(spec->view.argv[0], spec->view.cwd, spec->env, err);
     if (rc != RC_OK)
         return rc;
     session.begin_us = session.output_us = clock_mono_us();

@@ -4,7 +4,7 @@
  * Its output is streamed to a log file and, line by line, to a reader.  It is stopped when it
  * takes too long, says nothing for too long, the reader has heard enough, or somebody asks: TERM,
  * two seconds of grace, then KILL, to everything that it started.  When compute_run returns,
- * nothing of it is left (without a sandbox: nothing of its process group).
+ * nothing of it is left (without a sandbox: its process group has been killed).
  */
 #ifndef WORK_COMPUTE_PROCESS_H
 #define WORK_COMPUTE_PROCESS_H
@@ -64,8 +64,4 @@ struct compute_result {
    sandbox could not be built, or the machine has no processes or files left. */
 MUST_USE enum rc compute_run(const struct compute_spec *spec, struct compute_result *ret_result,
                              struct err *err);
-
-/* Looks argv[0] up as the command would: in PATH of env, or from cwd. RC_NOT_FOUND. */
-MUST_USE enum rc compute_find(const char *program, const char *cwd, const char *const *env,
-                              struct err *err);
 #endif

@@ -15,7 +15,7 @@ enum {
     NAME_MAX_BYTES = 120,
 };
 
-size_t verification_count(const struct verification *verification, enum verify_status status)
+static size_t count_of(const struct verification *verification, enum verify_status status)
 {
     size_t count = 0;
     for (size_t i = 0; i < verification->count; i++)
@@ -27,7 +27,7 @@ const char *verification_verdict(const struct verification *verification)
 {
     if (verification->count == 0)
         return "unverifiable";
-    size_t passed = verification_count(verification, VERIFY_PASSED);
+    size_t passed = count_of(verification, VERIFY_PASSED);
     return passed == verification->count ? "verified" : "failed";
 }
 
@@ -53,7 +53,7 @@ static void write_counts(struct jw *jw, const struct verification *verification)
     jw_kint(jw, "total", (int64_t)verification->count);
     for (int status = 0; status < VERIFY_STATUS_COUNT; status++)
         jw_kint(jw, verify_status_name((enum verify_status)status),
-                (int64_t)verification_count(verification, (enum verify_status)status));
+                (int64_t)count_of(verification, (enum verify_status)status));
     jw_end(jw, '}');
 }
 

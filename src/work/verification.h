@@ -27,7 +27,6 @@ struct verification {
     size_t count;
 };
 
-size_t verification_count(const struct verification *verification, enum verify_status status);
 /* "verified": there are checks and all passed; "unverifiable": there are none; else "failed". */
 const char *verification_verdict(const struct verification *verification);
 

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "work/errand.h"
+#include "work/orphans.h"
 #include "work/step.h"
 #include <assert.h>
 #include <errno.h>
@@ -461,8 +462,12 @@ enum rc worker_start(const struct worker_options *options, struct worker **ret_w
     assert(options->lease_ms > 0 && options->heartbeat_ms > 0);
     struct worker *worker = mem_alloc(sizeof *worker);
     enum rc rc = make_worker(options, worker, err);
-    if (rc == RC_OK)
+    if (rc == RC_OK) {
+        int orphans = orphans_end(worker->data_dir);
+        if (orphans > 0)
+            LOG(LOG_WARN, "ended what a killed server left running", LOG_INT("count", orphans));
         rc = start_threads(worker, err);
+    }
     if (rc != RC_OK) {
         worker_stop(worker);
         return rc;

@@ -433,6 +433,23 @@ describe('raw bytes', { concurrency: 4 }, () => {
         });
     }
 
+    const unusual = [
+        ['HTTP/1.0', 'GET /healthz HTTP/1.0\r\n\r\n', 200],
+        ['a whole address as target', 'GET http://x/healthz HTTP/1.1\r\nHost: x\r\n\r\n', 200],
+        ['a second request right behind',
+            'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2), 200],
+        ['the question whether to go on',
+            'POST /v1/jobs/lease HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n' +
+            'Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}', 401],
+    ];
+    for (const [what, bytes, status] of unusual) {
+        it(`with ${what} are answered`, async () => {
+            const answer = await rawExchange(server.url, bytes);
+            const final = answer.replace(/^HTTP\/1\.1 100 Continue\r\n\r\n/, '');
+            assert.equal(rawStatus(final), status, answer);
+        });
+    }
+
     it('of a body in many small chunks are put together', async () => {
         const chunks = [...JSON.stringify({ queues: [QUEUE], worker: 'w', max: 1, waitMs: 0 })]
             .map((char) => `1\r\n${char}\r\n`).join('');

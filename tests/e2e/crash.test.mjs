@@ -1,4 +1,4 @@
-// crash.test.mjs - storms: many tasks on four slots, and kill -9 at random moments, again and again.
+// crash.test.mjs - storms: many tasks on four slots, and kill -9 at random moments.
 //
 // The moments come from a seed.  DROVER_SEED replays one; DROVER_LONG draws a new one and kills
 // a thousand times.
@@ -65,6 +65,18 @@ class Storm {
         while (this.open.size < OPEN_TASKS) await this.submit();
     }
 
+    // Until some step has been done: a fleet that never gets on would be given up as poison.
+    async getOn() {
+        const stream = await this.server.stream('/v1/events/stream?type=agent.step.completed');
+        let done = false;
+        stream.next().then((event) => (done = event !== null), () => {});
+        await until('a step to be done', async () => {
+            await this.forgetFinished();
+            return done || this.open.size === 0;
+        });
+        stream.close();
+    }
+
     async comeToRest() {
         await until('every task to complete', async (note) => {
             await this.forgetFinished();
@@ -111,6 +123,7 @@ async function rage({ kills, tasks }) {
         while (storm.tasks.length < (tasks ?? 0)) await storm.submit();
         for (let i = 0; i < kills; i++) {
             if (!tasks) await storm.refill();
+            if (i % 2 === 1) await storm.getOn();
             await sleep(roll() * 400); // Any moment is a good one to die.
             await server.crash();
             await server.start();

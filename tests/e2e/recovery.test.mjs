@@ -17,12 +17,12 @@ const CRASHES = process.env.DROVER_LONG ? 12 : 4;
 // Gives the test a server of its own, to be killed as it likes.  Its leases would outlast the
 // test: what goes on after a restart was released, not expired.
 function withServer(name, body) {
-    it(name, async () => {
+    it(name, async (t) => {
         const config = 'workers: 4\nlease: {leaseMs: 600000, heartbeatMs: 1000}\n';
         const server = new Server({ config });
         try {
             await server.start();
-            await body(server);
+            await body(server, t);
         } finally {
             await server.discard();
         }
@@ -59,7 +59,8 @@ async function assertDoneOnce(server, { taskId, runId, repo }) {
 }
 
 describe('after kill -9 of the server', { concurrency: 3 }, () => {
-    withServer('an agent at work is gone, and its run goes on at once', async (server) => {
+    withServer('an agent at work is gone, and its run goes on at once', async (server, t) => {
+        if (!server.needsWalls(t)) return;
         const mark = newMark();
         const agent = `sleep 3000.${mark} & ${waits(mark)}${fixes}`;
         const repo = await server.repository('acme/agent', agent);
@@ -135,11 +136,12 @@ describe('after kill -9 of the server', { concurrency: 3 }, () => {
         for (const { taskId } of [first, second]) await server.untilTask(taskId, 'completed');
     });
 
-    withServer('a cancellation that was under way is carried out', async (server) => {
+    withServer('a cancellation that was under way is carried out', async (server, t) => {
+        if (!server.needsWalls(t)) return;
         const mark = newMark();
         const repo = await server.repository('acme/cancel', staysWithChildren(mark));
         const { taskId } = await server.submit(repo.name);
-        await untilRunning(mark, 4);
+        await untilRunning(mark, 3);
         await server.post(`/v1/tasks/${taskId}/cancel`, { reason: 'enough' });
         await server.crash();
         await server.start();
@@ -147,12 +149,13 @@ describe('after kill -9 of the server', { concurrency: 3 }, () => {
         await untilGone(mark);
     });
 
-    withServer('limits of time go on counting', async (server) => {
+    withServer('limits of time go on counting', async (server, t) => {
+        if (!server.needsWalls(t)) return;
         const mark = newMark();
         const repo = await server.repository('acme/limit', staysWithChildren(mark),
             { timeouts: { runMs: 5000 } });
         const { taskId } = await server.submit(repo.name);
-        await untilRunning(mark, 4);
+        await untilRunning(mark, 3);
         await server.crash();
         await server.start();
         await server.untilTask(taskId, 'timed_out');
@@ -222,12 +225,15 @@ describe('SIGTERM', { concurrency: 3 }, () => {
 
 describe('a data directory', { concurrency: 3 }, () => {
     withServer('belongs to one server: a second one is refused', async (server) => {
-        const second = spawnSync(BIN, ['serve', '--listen', '127.0.0.1:0', '--data', server.data],
-            { encoding: 'utf8', env: plainEnv(), timeout: 20_000 });
-        assert.equal(second.signal, null, 'it ended by itself');
-        assert.notEqual(second.status, 0);
-        assert.match(second.stdout + second.stderr, /already|in use|another|lock/i);
-        assert.ok((second.stdout + second.stderr).includes(server.data), 'it names the directory');
+        const address = ['--listen', '127.0.0.1:0', '--data', server.data];
+        for (const more of [[], ['--db', `sqlite:${server.dir}/other.db`]]) {
+            const { signal, status, stdout, stderr } = spawnSync(BIN, ['serve', ...address, ...more],
+                { encoding: 'utf8', env: plainEnv(), timeout: 20_000 });
+            assert.equal(signal, null, 'it ended by itself');
+            assert.notEqual(status, 0);
+            assert.match(stdout + stderr, /already|in use|another|lock/i);
+            assert.ok((stdout + stderr).includes(server.data), 'it names the directory');
+        }
         assert.equal((await server.call('GET', '/healthz')).status, 200);
         const repo = await server.repository('acme/first', fixes);
         await server.finish(repo.name, 'completed');

@@ -32,19 +32,14 @@ async function startWithSecrets() {
 }
 
 describe('an agent', { concurrency: 6 }, () => {
-    let walled = true;
-    before(async () => {
-        await startWithSecrets();
-        walled = !/sandbox.{0,40}(none|unavailable|not work)/i.test(server.logTail());
-    });
+    before(startWithSecrets);
     after(async () => {
         await server.discard();
         for (const path of left) rmSync(path, { force: true });
     });
-    const needsWalls = (t) => walled || (t.skip('bubblewrap does not work on this machine'), false);
 
     it('cannot read the token, the database or anything else of the server', async (t) => {
-        if (!needsWalls(t)) return;
+        if (!server.needsWalls(t)) return;
         const { lines } = await report('acme/read',
             tries('token', `cat '${server.data}/admin.token'`) +
             tries('database', `cat '${server.data}/drover.db'`) +
@@ -56,7 +51,7 @@ describe('an agent', { concurrency: 6 }, () => {
     });
 
     it('cannot write outside its tree', async (t) => {
-        if (!needsWalls(t)) return;
+        if (!server.needsWalls(t)) return;
         const mark = newMark();
         const places = ['/etc', '/usr', '/root', '/home', '/var/tmp', '/tmp', '/dev/shm', '/',
             server.dir, server.data];
@@ -70,7 +65,7 @@ describe('an agent', { concurrency: 6 }, () => {
     });
 
     it('cannot change the origin, nor the mirror that its clone borrows from', async (t) => {
-        if (!needsWalls(t)) return;
+        if (!server.needsWalls(t)) return;
         const mark = newMark();
         const { lines, repo } = await report('acme/mirror',
             'mirror=$(cat .git/objects/info/alternates)\n' +
@@ -89,7 +84,7 @@ describe('an agent', { concurrency: 6 }, () => {
         socket.on("connect", () => process.exit(0)).on("error", () => process.exit(1));'`);
 
     it('has no network unless the repository allows it', async (t) => {
-        if (!needsWalls(t)) return;
+        if (!server.needsWalls(t)) return;
         const off = await report('acme/offline', connects(server.url));
         assert.deepEqual(off.lines, ['network no']);
         const repo = await server.repository('acme/online', connects(server.url) + fixes);
@@ -100,7 +95,7 @@ describe('an agent', { concurrency: 6 }, () => {
     });
 
     it('reaches the server through a socket while it has no network', async (t) => {
-        if (!needsWalls(t)) return;
+        if (!server.needsWalls(t)) return;
         const { lines } = await report('acme/socket', tries('socket', '[ -S "$DROVER_SOCKET" ]') +
             tries('request', `${NODE} -e '
             const { DROVER_SOCKET, DROVER_TOKEN, DROVER_RUN_ID } = process.env;
@@ -113,7 +108,7 @@ describe('an agent', { concurrency: 6 }, () => {
     });
 
     it('sees no other process and can stop none', async (t) => {
-        if (!needsWalls(t)) return;
+        if (!server.needsWalls(t)) return;
         const { lines } = await report('acme/kill',
             tries('kill', `kill -9 ${server.child.pid}`) +
             tries('see', `grep -aq '[d]rover.serve' /proc/[0-9]*/cmdline`));
@@ -191,7 +186,7 @@ describe('an agent', { concurrency: 6 }, () => {
     });
 
     it('cannot make drover run code through the configuration of its clone', async (t) => {
-        if (!needsWalls(t)) return;
+        if (!server.needsWalls(t)) return;
         const mark = newMark();
         const trap = `/var/tmp/drover-e2e-${mark}`;
         left.push(trap);
@@ -216,7 +211,7 @@ describe('an agent', { concurrency: 6 }, () => {
     });
 
     it('cannot leak a file of the server through a link', async (t) => {
-        if (!needsWalls(t)) return;
+        if (!server.needsWalls(t)) return;
         const secret = join(server.data, 'admin.token');
         const agent = `ln -s '${secret}' link.txt; rm -f "$DROVER_RESULT"
             ln -s '${secret}' "$DROVER_RESULT"\n${`echo 42 >answer.txt\n`}exit 0`;
@@ -258,7 +253,8 @@ describe('a verifier', { concurrency: 4 }, () => {
     before(startWithSecrets);
     after(() => server.discard());
 
-    it('sits behind the same walls', async () => {
+    it('sits behind the same walls', async (t) => {
+        if (!server.needsWalls(t)) return;
         const mark = newMark();
         const outside = `/var/tmp/drover-e2e-${mark}`;
         left.push(outside);

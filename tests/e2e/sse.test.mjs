@@ -197,7 +197,7 @@ describe('the stream of all events', { concurrency: 4 }, () => {
         const stream = await server.stream('/v1/events/stream?type=agent.job.dead_lettered');
         stream.pause();
         const jobs = [];
-        for (let i = 0; i < 4; i++) jobs.push(...await makeDeadLetters('slow', 1000));
+        for (let i = 0; i < 4; i++) jobs.push(...await makeDeadLetters(server, 'slow', 1000));
         stream.resume();
         const got = await stream.upTo(jobs.length);
         stream.close();
@@ -215,11 +215,15 @@ describe('the stream of all events', { concurrency: 4 }, () => {
             const streams = [await own.stream('/v1/events/stream'),
                 await own.stream(`/v1/runs/${runId}/stream`)];
             await streams[1].next();
-            const began = Date.now();
+            const stuck = await own.stream('/v1/events/stream');
+            stuck.pause();
+            for (let i = 0; i < 4; i++) await makeDeadLetters(own, 'stuck', 1000);
             const ended = Promise.all(streams.map((stream) => stream.all()));
+            const began = Date.now();
             await own.stop();
-            await ended;
             assert.ok(Date.now() - began < 10_000, 'within 10 s');
+            await ended;
+            stuck.close();
             await untilGone(mark);
         } finally {
             await own.discard();
@@ -246,14 +250,14 @@ describe('readers that go away', () => {
 });
 
 // Jobs that failed for good: each is an event.  Their ids, in order.
-async function makeDeadLetters(queue, count) {
+async function makeDeadLetters(at, queue, count) {
     const jobs = Array.from({ length: count }, () => ({ queue, type: 'x', payload: {} }));
-    await server.post('/v1/jobs', { jobs });
+    await at.post('/v1/jobs', { jobs });
     const request = { queues: [queue], worker: 'w', max: count, waitMs: 0, leaseMs: 60_000 };
-    const leased = (await server.post('/v1/jobs/lease', request)).jobs;
+    const leased = (await at.post('/v1/jobs/lease', request)).jobs;
     const error = { code: 'E_TEST', message: 'x'.repeat(400), retryable: false };
     const failed = leased.map(({ id, epoch }) => ({ id, epoch, error }));
-    await server.post('/v1/jobs/fail', { jobs: failed });
+    await at.post('/v1/jobs/fail', { jobs: failed });
     return failed.map(({ id }) => id);
 }
 

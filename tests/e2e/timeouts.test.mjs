@@ -7,6 +7,7 @@ import { answers, branches, done, fixes, holdOrigin, says, stays, staysWithChild
 import { assertProblem } from './lib/http.mjs';
 import { newMark, untilGone } from './lib/procs.mjs';
 import { start } from './lib/server.mjs';
+import { until } from './lib/wait.mjs';
 
 let server;
 const SHORT_MS = 400;
@@ -95,6 +96,18 @@ describe('a limit of time', { concurrency: 6 }, () => {
         assert.equal(question.status, 'expired');
         assertProblem(await server.decide(question.id, 'approve'), 409);
         assert.deepEqual(branches(repo.origin), []);
+    });
+
+    it('on the run stands still while a person thinks', async () => {
+        const timeouts = { runMs: 4000 };
+        const repo = await server.repository('acme/thinks', fixes, { timeouts });
+        const { taskId, runId } = await server.submit(repo.name, { riskLevel: 'high' });
+        const began = Date.now();
+        await server.untilRun(runId, 'awaiting_approval');
+        await until('the time of the run to pass', () => Date.now() > began + timeouts.runMs + 500);
+        const [question] = await server.list(`/v1/approvals?runId=${runId}`);
+        assert.equal((await server.decide(question.id, 'approve')).status, 200);
+        await server.untilTask(taskId, 'completed');
     });
 
     it('on the queue ends a task that never got its turn', async () => {

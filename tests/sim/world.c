@@ -278,7 +278,7 @@ void world_open(struct world *world, uint64_t seed, const struct faults *faults)
                             .dice = dice_seeded(seed),
                             .faults = *faults,
                             .mono_us = INT64_C(1800000000) * US_PER_SECOND};
-    struct store_options options = {.url = "sqlite::memory:", .artifact_dir = "/nonexistent"};
+    struct store_options options = {.url = "sqlite::memory:"}; /* No artifacts. */
     struct err err = {0};
     if (store_open(&options, &world->store, &err) != RC_OK)
         world_broken(world, "the store does not open: %s", err.text);

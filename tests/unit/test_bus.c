@@ -201,6 +201,7 @@ START_TEST(what_was_published_and_dropped_is_counted)
     publish(1, EV_RUN_QUEUED, 1, 11);
     publish(2, EV_RUN_QUEUED, 1, 11);
     struct bus_stats stats;
+    subscription_dropped(sub); /* The subscriber has heard of it; the total stays. */
     bus_stats(bus, &stats);
     ck_assert_int_eq(stats.published, 2);
     ck_assert_int_eq(stats.delivered, 2);

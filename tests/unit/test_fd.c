@@ -320,6 +320,18 @@ START_TEST(no_descriptor_is_left_open)
 }
 END_TEST
 
+START_TEST(a_lock_has_one_holder_and_goes_with_its_descriptor)
+{
+    int first = -1, second = -1;
+    ck_assert_int_eq(file_lock(under("lock"), 0, &first, &err), RC_OK);
+    ck_assert_int_eq(file_lock(under("lock"), 40, &second, &err), RC_CONFLICT);
+    ck_assert_int_eq(second, -1);
+    fd_close(first);
+    ck_assert_int_eq(file_lock(under("lock"), 0, &second, &err), RC_OK);
+    fd_close(second);
+}
+END_TEST
+
 START_TEST(closing_keeps_errno_and_takes_nothing)
 {
     errno = EXDEV;
@@ -379,6 +391,7 @@ Suite *fd_suite(void)
     tcase_add_test(all, locked_directories_are_removed_by_their_owner);
     tcase_add_test(all, a_tree_of_somebody_else_is_an_error);
     tcase_add_test(all, no_descriptor_is_left_open);
+    tcase_add_test(all, a_lock_has_one_holder_and_goes_with_its_descriptor);
     tcase_add_test(all, closing_keeps_errno_and_takes_nothing);
     tcase_add_test(all, writes_fail_when_nobody_can_take_them);
     suite_add_tcase(suite, all);

@@ -6,7 +6,7 @@
 static const struct http_head_limits limits = {
     .bytes_max = 400, .target_max = 100, .fields_max = 5};
 
-#define H "Host: x\r\n"
+#define H   "Host: x\r\n"
 #define GET "GET / HTTP/1.1\r\n" H
 
 static const struct {
@@ -49,7 +49,8 @@ static const struct {
     {400, "REPEATED_HEADER", GET "Content-Length: 1\r\nContent-Length: 1\r\n\r\n"},
     {400, "REPEATED_HEADER", GET H "\r\n"},
     {400, "REPEATED_HEADER", GET "Authorization: a\r\nauthorization: b\r\n\r\n"},
-    {400, "REPEATED_HEADER", GET "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n"},
+    {400, "REPEATED_HEADER",
+     GET "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n"},
     {417, "UNKNOWN_EXPECTATION", GET "Expect: magic\r\n\r\n"},
     {431, "TOO_MANY_HEADERS", GET "A: 1\r\nB: 2\r\nC: 3\r\nD: 4\r\nE: 5\r\n\r\n"},
     {501, "UNKNOWN_METHOD", "FROB / HTTP/1.1\r\n" H "\r\n"},
@@ -124,12 +125,11 @@ START_TEST(a_nul_is_a_control_character)
 {
     struct http_head head;
     struct err err = {0};
-    ck_assert_int_eq(http_head_parse(STR("GET / HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n"), &limits,
-                                     &head, &err),
-                     400);
-    ck_assert_int_eq(http_head_parse(STR("GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n"), &limits, &head,
-                                     &err),
-                     400);
+    ck_assert_int_eq(
+        http_head_parse(STR("GET / HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n"), &limits, &head, &err),
+        400);
+    ck_assert_int_eq(
+        http_head_parse(STR("GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n"), &limits, &head, &err), 400);
 }
 END_TEST
 

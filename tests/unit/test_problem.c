@@ -8,10 +8,10 @@ static const struct {
     enum rc rc;
     int status;
 } table[] = {
-    {RC_MALFORMED, 400}, {RC_INVALID, 422},   {RC_UNAUTHORIZED, 401}, {RC_DENIED, 403},
-    {RC_NOT_FOUND, 404}, {RC_CONFLICT, 409},  {RC_STALE, 409},        {RC_TOO_LARGE, 413},
-    {RC_LIMIT, 429},     {RC_BUSY, 503},      {RC_TIMEOUT, 504},      {RC_CANCELLED, 503},
-    {RC_IO, 500},        {RC_CORRUPT, 500},   {RC_UNREACHABLE, 502},
+    {RC_MALFORMED, 400}, {RC_INVALID, 422},  {RC_UNAUTHORIZED, 401}, {RC_DENIED, 403},
+    {RC_NOT_FOUND, 404}, {RC_CONFLICT, 409}, {RC_STALE, 409},        {RC_TOO_LARGE, 413},
+    {RC_LIMIT, 429},     {RC_BUSY, 503},     {RC_TIMEOUT, 504},      {RC_CANCELLED, 503},
+    {RC_IO, 500},        {RC_CORRUPT, 500},  {RC_UNREACHABLE, 502},
 };
 
 START_TEST(every_failure_has_its_status_and_a_code)

@@ -2,7 +2,7 @@
 #include "base/fd.h"
 #include "edge/server_config.h"
 #include "tests/unit/suites.h"
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

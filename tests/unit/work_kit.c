@@ -313,6 +313,7 @@ void kit_open(struct kit *kit)
     kit->dir = arena_strdup(&kit->arena, real);
     kit->work_dir = arena_printf(&kit->arena, "%s/data/work", kit->dir);
     kit->origin = arena_printf(&kit->arena, "%s/origin.git", kit->dir);
+    kit->sleep = arena_printf(&kit->arena, "sleep 1%07d", (int)getpid());
     pthread_mutex_init(&kit->port.lock, NULL);
     pthread_cond_init(&kit->port.changed, NULL);
     buf_init(&kit->port.events, 16 * 1024 * 1024);
@@ -449,6 +450,13 @@ void kit_await_file(struct kit *kit, const char *path)
     while (!file_exists(path) && clock_mono_us() < until_us)
         usleep(10000);
     ck_assert_msg(file_exists(path), "%s", path);
+}
+
+bool kit_sleeps(struct kit *kit)
+{
+    /* The pattern does not match itself. */
+    const char *found = kit_sh(kit, "ps -eo args | grep '[s]%s' || true", kit->sleep + 1);
+    return found[0] != '\0';
 }
 
 bool kit_saw_event(struct kit *kit, const char *text)

@@ -58,6 +58,7 @@ struct kit_port {
 struct kit {
     struct arena arena;
     char *dir, *work_dir, *origin;
+    char *sleep; /* A command that sleeps for so long that no other test run has the same. */
     struct kit_port port;
     struct step_site site;
     struct stop stop;
@@ -97,5 +98,7 @@ struct id kit_enqueue(struct kit *kit, const char *type, const char *payload);
 void kit_await_reports(struct kit *kit, size_t count);
 /* Waits, at most 20 s, for a file to exist. */
 void kit_await_file(struct kit *kit, const char *path);
+/* Does anybody still run kit.sleep? */
+bool kit_sleeps(struct kit *kit);
 bool kit_saw_event(struct kit *kit, const char *text);
 #endif

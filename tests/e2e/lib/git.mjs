@@ -103,12 +103,14 @@ export const answers = (text) => `echo ${text} >answer.txt\n`;
 export const fixes = answers(42) + done('the answer is 42');
 // Prints one line of the agent's output stream.
 export const says = (record) => `printf '%s\\n' '${JSON.stringify(record)}'\n`;
-// Stays until it is killed, with children of its own, all of them deaf to TERM.
+// Stays until it is killed, with three children of its own, all of them deaf to TERM.
 export const staysWithChildren = (mark) => `trap '' TERM INT HUP
 sleep 3000.${mark} &
-(trap '' TERM; setsid sleep 3001.${mark} & sleep 3002.${mark}) &
-while :; do sleep 3003.${mark}; done
+(trap '' TERM; sleep 3001.${mark}) &
+while :; do sleep 3002.${mark}; done
 `;
+// The same with one that has left the session: only walls hold it.
+export const staysWithDaemon = (mark) => `setsid sleep 3003.${mark} &\n${staysWithChildren(mark)}`;
 export const stays = (mark) => `exec sleep 3000.${mark}\n`;
 // Goes on when the test opens the gate (gate.mjs): a directory where it runs, seen by the test.
 export const waits = (mark) => `mkdir -p gate-${mark}

@@ -55,7 +55,8 @@ export function rawExchange(url, bytes, { closeAfterMs = 5000 } = {}) {
     });
 }
 
-function isWhole(text) {
+function isWhole(all) {
+    const text = all.replace(/^HTTP\/1\.1 100 Continue\r\n\r\n/, '');
     const end = text.indexOf('\r\n\r\n');
     const length = /^content-length: *(\d+)/im.exec(text);
     return end >= 0 && length !== null && text.length >= end + 4 + Number(length[1]);

@@ -70,14 +70,15 @@ export class Server {
         this.child = spawn(BIN, args, { stdio: ['ignore', log, log], env: plainEnv(this.env) });
         closeSync(log);
         servers.add(this);
-        this.exit = new Promise((resolve) => {
-            this.child.on('error', (error) => resolve({ error: String(error) }));
+        this.exit = new Promise((resolve, reject) => {
+            this.child.on('error', reject);
             this.child.on('exit', (code, signal) => resolve({ code, signal }));
         });
-        let ended;
-        this.exit.then((how) => (ended = how));
+        this.ending = false; // Did we ask for its end?
+        this.exit.catch(() => {}).then(() => servers.delete(this));
         await until('the server to be ready', async () => {
-            if (ended) throw new Error(`serve ended: ${JSON.stringify(ended)}\n${this.logTail()}`);
+            if (!servers.has(this))
+                throw new Error(`${BIN}: ${JSON.stringify(await this.exit)}\n${this.logTail()}`);
             return this.#isReady();
         });
     }
@@ -85,11 +86,22 @@ export class Server {
     async #isReady() {
         const file = join(this.data, 'server.json');
         const about = existsSync(file) ? parseOrNull(readFileSync(file, 'utf8')) : null;
-        if (about?.pid !== this.child.pid) return false; // Not there, or of the one before.
+        if (!about || about.pid !== this.child.pid) return false; // Or of the one before.
         this.url = about.url;
         this.token = readFileSync(join(this.data, 'admin.token'), 'utf8').trim();
         const res = await request(`${this.url}/readyz`, { agent: false }).catch(() => null);
         return res?.status === 200;
+    }
+
+    // Does bubblewrap work here?  Without it nothing keeps an agent from what the server can reach.
+    get walled() {
+        return !/WITHOUT a sandbox/.test(readFileSync(join(this.dir, 'server.log'), 'utf8'));
+    }
+
+    // For tests of what only walls can do: true, or the test is skipped.
+    needsWalls(t) {
+        if (!this.walled) t.skip('bubblewrap does not work on this machine');
+        return this.walled;
     }
 
     logTail() {
@@ -98,18 +110,17 @@ export class Server {
 
     // Ends it as an operator would; resolves with how it ended.
     async stop() {
+        this.ending = true;
         this.agent.destroy();
         this.child.kill('SIGTERM');
-        const how = await this.exit;
-        servers.delete(this);
-        return how;
+        return this.exit;
     }
 
     // As the power cord would.
     async crash() {
+        this.ending = true;
         this.child.kill('SIGKILL');
         await this.exit;
-        servers.delete(this);
         this.agent.destroy();
     }
 
@@ -117,13 +128,15 @@ export class Server {
         if (this.child?.pid && isAlive(this.child.pid)) process.kill(this.child.pid, 'SIGKILL');
     }
 
-    // Stops it, removes everything; for after().  What it has stored must be sound at the end.
+    // Stops it, removes everything; for after().  It must have lived until now, what it has stored
+    // must be sound, and it must end well.
     async discard() {
         try {
-            if (servers.has(this)) {
-                const { healthy, checks } = await this.get('/v1/doctor');
-                assert.ok(healthy, JSON.stringify(checks.filter((check) => check.bad > 0)));
-            }
+            assert.ok(servers.has(this) || this.ending, `it ended by itself:\n${this.logTail()}`);
+            if (!servers.has(this)) return;
+            const { healthy, checks } = await this.get('/v1/doctor');
+            assert.ok(healthy, JSON.stringify(checks.filter((check) => check.bad > 0)));
+            assert.deepEqual(await this.stop(), { code: 0, signal: null }, this.logTail());
         } finally {
             if (servers.has(this)) await this.stop();
             if (!process.env.DROVER_KEEP) rmSync(this.dir, { recursive: true, force: true });

@@ -1,0 +1,493 @@
+/*
+ * test_http.c - a real server on a free port, its loop on a thread, clients on raw sockets.
+ *
+ * The handler does what the path says: /echo answers with the body, /hold keeps the request until
+ * the test lets it go, /stream begins an endless answer.
+ */
+#include "base/fd.h"
+#include "edge/http.h"
+#include "edge/loop.h"
+#include "tests/unit/suites.h"
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BODY_MAX = 1000, CONNECTIONS_MAX = 8, REQUEST_MS = 1200, WAIT_SECONDS = 20 };
+
+static struct {
+    struct loop *loop;
+    struct http *http;
+    pthread_t thread;
+    struct http_request *held; /* The last one of /hold or /stream. */
+    sem_t arrived, gone, finished, drained, done;
+    atomic_int last_status;
+    struct loop_call call;
+    void (*job)(void);
+} box;
+
+static void await(sem_t *sem)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += WAIT_SECONDS;
+    ck_assert_int_eq(sem_timedwait(sem, &until), 0);
+}
+
+/* Runs job on the loop and waits for it. */
+static void run_job(struct loop_call *call)
+{
+    (void)call;
+    box.job();
+    sem_post(&box.done);
+}
+
+static void on_loop(void (*job)(void))
+{
+    box.job = job;
+    box.call.run = run_job;
+    loop_post(box.loop, &box.call);
+    await(&box.done);
+}
+
+static enum rc gate(void *ctx, const struct http_head *head, int64_t *ret_body_max, struct err *err)
+{
+    (void)ctx;
+    *ret_body_max = BODY_MAX;
+    if (str_is(head->target, "/forbidden"))
+        return err_set(err, RC_DENIED, "FORBIDDEN", "not here");
+    return RC_OK;
+}
+
+static void on_gone(struct http_request *request)
+{
+    ck_assert(http_gone(request));
+    ck_assert_ptr_null(http_header(request, "Host"));
+    sem_post(&box.gone);
+}
+
+static void on_drained(struct http_request *request)
+{
+    (void)request;
+    sem_post(&box.drained);
+}
+
+static void echo(struct http_request *request)
+{
+    struct str body = http_body(request);
+    request->answer.content_type = "text/plain";
+    buf_addf(&request->answer.body, "%s %s [%.*s] ", http_method_name(request->method),
+             request->path, (int)request->query.len, request->query.at ? request->query.at : "");
+    buf_add(&request->answer.body, body.at ? body.at : "", body.len);
+    http_answer_header(request, "X-Test", "yes");
+    http_finish(request);
+}
+
+static void handle(void *ctx, struct http_request *request)
+{
+    (void)ctx;
+    if (text_same(request->path, "/hold") || text_same(request->path, "/stream")) {
+        bool stream = text_same(request->path, "/stream");
+        box.held = request;
+        http_watch(request, on_gone);
+        http_shed(request);
+        if (stream)
+            http_stream_begin(request, on_drained);
+        sem_post(&box.arrived);
+        return;
+    }
+    echo(request);
+}
+
+static void finished(void *ctx, struct http_request *request)
+{
+    (void)ctx;
+    atomic_store(&box.last_status, request->answer.status);
+    sem_post(&box.finished);
+}
+
+static void *run(void *arg)
+{
+    (void)arg;
+    loop_run(box.loop);
+    return NULL;
+}
+
+static void start(void)
+{
+    struct err err = {0};
+    sem_init(&box.arrived, 0, 0);
+    sem_init(&box.gone, 0, 0);
+    sem_init(&box.finished, 0, 0);
+    sem_init(&box.drained, 0, 0);
+    sem_init(&box.done, 0, 0);
+    ck_assert_int_eq(loop_new(&box.loop, &err), RC_OK);
+    struct http_options options = {
+        .loop = box.loop,
+        .clock = clock_real(),
+        .host = "127.0.0.1",
+        .head = {.bytes_max = 2000, .target_max = 200, .fields_max = 10},
+        .body_bytes_max = BODY_MAX,
+        .connections_max = CONNECTIONS_MAX,
+        .request_ms = REQUEST_MS,
+        .idle_ms = 60000,
+        .request_bytes = sizeof(struct http_request),
+        .gate = gate,
+        .handle = handle,
+        .finished = finished,
+    };
+    enum rc rc = http_new(&options, &box.http, &err);
+    ck_assert_msg(rc == RC_OK, "%s", err.text);
+    ck_assert_int_gt(http_port(box.http), 0);
+    ck_assert_int_eq(pthread_create(&box.thread, NULL, run, NULL), 0);
+}
+
+static void stop_loop(void)
+{
+    loop_stop(box.loop);
+}
+
+static void stop(void)
+{
+    on_loop(stop_loop);
+    pthread_join(box.thread, NULL);
+    loop_drain(box.loop);
+    http_free(box.http);
+    loop_free(box.loop);
+}
+
+/* ---- Clients ---- */
+
+static int dial(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)http_port(box.http)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct timeval patience = {.tv_sec = WAIT_SECONDS};
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    return fd;
+}
+
+static void say(int fd, const char *text)
+{
+    ck_assert_int_eq(fd_write_all(fd, text, strlen(text), NULL), RC_OK);
+}
+
+/* Reads until the text is there, or to the end. */
+static void hear(int fd, struct buf *into, const char *until)
+{
+    char bytes[4096];
+    ssize_t got;
+    while (!(until && strstr(buf_text(into), until)) && (got = read(fd, bytes, sizeof bytes)) > 0)
+        buf_add(into, bytes, (size_t)got);
+    if (until)
+        ck_assert_msg(strstr(buf_text(into), until) != NULL, "no %s in: %s", until, buf_text(into));
+}
+
+static void ask(const char *request, struct buf *into)
+{
+    int fd = dial();
+    say(fd, request);
+    hear(fd, into, NULL);
+    fd_close(fd);
+}
+
+#define END "Host: x\r\nConnection: close\r\n\r\n"
+
+START_TEST(a_request_is_answered)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    ask("POST /echo?a=b HTTP/1.1\r\nContent-Length: 5\r\nX-Request-Id: r.1\r\n" END "hello", &got);
+    ck_assert_msg(text_starts(got.data, "HTTP/1.1 200 OK\r\n"), "%s", got.data);
+    ck_assert_ptr_nonnull(strstr(got.data, "\r\nX-Request-Id: r.1\r\n"));
+    ck_assert_ptr_nonnull(strstr(got.data, "\r\nX-Test: yes\r\n"));
+    ck_assert_ptr_nonnull(strstr(got.data, "\r\n\r\nPOST /echo [a=b] hello"));
+    await(&box.finished);
+    ck_assert_int_eq(atomic_load(&box.last_status), 200);
+}
+END_TEST
+
+START_TEST(a_connection_takes_one_request_after_the_other)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fd = dial();
+    for (int i = 0; i < 5; i++) {
+        buf_clear(&got);
+        say(fd, "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+        hear(fd, &got, "GET /echo [] ");
+    }
+    fd_close(fd);
+}
+END_TEST
+
+START_TEST(a_head_in_pieces_is_put_together)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fd = dial();
+    static const char request[] = "POST /echo HTTP/1.1\r\nContent-Length: 3\r\n" END "abc";
+    for (size_t i = 0; i < sizeof request - 1; i++)
+        ck_assert_int_eq(fd_write_all(fd, request + i, 1, NULL), RC_OK);
+    hear(fd, &got, "POST /echo [] abc");
+    fd_close(fd);
+}
+END_TEST
+
+static const struct {
+    const char *status;
+    const char *request;
+} refusals[] = {
+    {"HTTP/1.1 400 ", "GET /echo HTTP/1.1\nHost: x\n\n"},
+    {"HTTP/1.1 400 ", "GET /echo HTTP/1.1\r\nX: a\r\n b\r\n" END},
+    {"HTTP/1.1 400 ", "POST /echo HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n" END "a"},
+    {"HTTP/1.1 400 ",
+     "POST /echo HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n" END "a"},
+    {"HTTP/1.1 403 ", "GET /forbidden HTTP/1.1\r\n" END},
+    {"HTTP/1.1 403 ", "POST /forbidden HTTP/1.1\r\nContent-Length: 900\r\n" END "not all of it"},
+    {"HTTP/1.1 413 ", "POST /echo HTTP/1.1\r\nContent-Length: 1001\r\n" END "not all of it"},
+    {"HTTP/1.1 501 ", "FROB /echo HTTP/1.1\r\n" END},
+    {"HTTP/1.1 505 ", "GET /echo HTTP/3.0\r\n" END},
+};
+
+START_TEST(what_is_wrong_is_refused_with_a_problem)
+{
+    for (size_t i = 0; i < COUNT_OF(refusals); i++) {
+        CLEANUP(buf_release) struct buf got;
+        buf_init(&got, 10000);
+        ask(refusals[i].request, &got);
+        ck_assert_msg(text_starts(buf_text(&got), refusals[i].status), "%s -> %s",
+                      refusals[i].request, buf_text(&got));
+        ck_assert_ptr_nonnull(strstr(got.data, "application/problem+json"));
+        ck_assert_ptr_nonnull(strstr(got.data, "\r\nX-Request-Id: "));
+    }
+}
+END_TEST
+
+START_TEST(a_chunked_body_is_counted_too)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    char body[1100];
+    memset(body, 'a', sizeof body);
+    int fd = dial();
+    say(fd, "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "44c\r\n");
+    ck_assert_int_eq(fd_write_all(fd, body, sizeof body, NULL), RC_OK);
+    say(fd, "\r\n0\r\n\r\n");
+    hear(fd, &got, "HTTP/1.1 413 ");
+    fd_close(fd);
+    buf_clear(&got);
+    ask("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "3\r\nabc\r\n0\r\n\r\n", &got);
+    ck_assert_ptr_nonnull(strstr(got.data, "POST /echo [] abc"));
+}
+END_TEST
+
+START_TEST(a_head_without_end_is_refused)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    char filler[3000];
+    memset(filler, 'a', sizeof filler - 1);
+    filler[sizeof filler - 1] = '\0';
+    int fd = dial();
+    say(fd, "GET /echo HTTP/1.1\r\nX: ");
+    say(fd, filler);
+    hear(fd, &got, "HTTP/1.1 431 ");
+    fd_close(fd);
+}
+END_TEST
+
+START_TEST(a_request_that_trickles_in_is_cut)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fd = dial();
+    say(fd, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc");
+    hear(fd, &got, "HTTP/1.1 408 ");
+    fd_close(fd);
+}
+END_TEST
+
+START_TEST(one_connection_too_many_is_told_so)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fds[CONNECTIONS_MAX];
+    for (size_t i = 0; i < COUNT_OF(fds); i++) {
+        buf_clear(&got);
+        fds[i] = dial();
+        say(fds[i], "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+        hear(fds[i], &got, "GET /echo");
+    }
+    buf_clear(&got);
+    int extra = dial();
+    hear(extra, &got, "HTTP/1.1 503 ");
+    ck_assert_ptr_nonnull(strstr(got.data, "Retry-After: 1"));
+    fd_close(extra);
+    struct http_stats stats;
+    http_stats(box.http, &stats);
+    ck_assert_int_eq(stats.refused_connections, 1);
+    for (size_t i = 0; i < COUNT_OF(fds); i++)
+        fd_close(fds[i]);
+}
+END_TEST
+
+static void *answer_elsewhere(void *arg)
+{
+    (void)arg;
+    box.held->answer.content_type = "text/plain";
+    buf_adds(&box.held->answer.body, "from another thread");
+    http_finish_later(box.held);
+    return NULL;
+}
+
+START_TEST(a_held_request_is_answered_by_another_thread)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fd = dial();
+    say(fd, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+    await(&box.arrived);
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, answer_elsewhere, NULL), 0);
+    hear(fd, &got, "from another thread");
+    pthread_join(thread, NULL);
+    fd_close(fd);
+}
+END_TEST
+
+static void finish_held(void)
+{
+    http_finish(box.held);
+}
+
+/* Both ways to leave: in good order, and by a reset. */
+START_TEST(a_client_that_leaves_is_noticed)
+{
+    for (int reset = 0; reset < 2; reset++) {
+        int fd = dial();
+        say(fd, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+        await(&box.arrived);
+        struct linger linger = {.l_onoff = reset};
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+        fd_close(fd);
+        await(&box.gone);
+        on_loop(finish_held); /* The answer goes nowhere, and nothing breaks. */
+        await(&box.finished);
+    }
+}
+END_TEST
+
+START_TEST(bytes_behind_a_held_request_do_not_disturb_it)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fd = dial();
+    say(fd, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+    await(&box.arrived);
+    say(fd, "GET /echo HTTP/1.1\r\n" END);
+    on_loop(finish_held);
+    hear(fd, &got, "GET /echo [] ");
+    ck_assert(text_starts(got.data, "HTTP/1.1 200 OK\r\n"));
+    fd_close(fd);
+}
+END_TEST
+
+static void write_stream(void)
+{
+    http_stream_write(box.held, STR("data: one\n\n"));
+}
+
+static void end_stream(void)
+{
+    http_stream_end(box.held);
+}
+
+START_TEST(a_stream_is_written_drains_and_ends)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fd = dial();
+    say(fd, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+    await(&box.arrived);
+    on_loop(write_stream);
+    hear(fd, &got, "data: one\n\n");
+    await(&box.drained);
+    on_loop(end_stream);
+    hear(fd, &got, NULL);
+    ck_assert(text_ends(got.data, "\r\n0\r\n\r\n"));
+    fd_close(fd);
+}
+END_TEST
+
+START_TEST(a_stream_whose_client_leaves_is_told)
+{
+    int fd = dial();
+    say(fd, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+    await(&box.arrived);
+    fd_close(fd);
+    await(&box.gone);
+    on_loop(write_stream);
+    on_loop(end_stream);
+    await(&box.finished);
+}
+END_TEST
+
+static void drain(void)
+{
+    http_drain(box.http);
+}
+
+START_TEST(draining_closes_idle_connections_and_answers_held_ones)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int idle = dial(), busy = dial();
+    say(idle, "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+    hear(idle, &got, "GET /echo");
+    say(busy, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+    await(&box.arrived);
+    on_loop(drain);
+    ck_assert(http_draining(box.http));
+    hear(idle, &got, NULL); /* Ends: it was closed. */
+    on_loop(finish_held);
+    buf_clear(&got);
+    hear(busy, &got, "Connection: close");
+    hear(busy, &got, NULL);
+    fd_close(idle);
+    fd_close(busy);
+}
+END_TEST
+
+Suite *http_suite(void)
+{
+    Suite *suite = suite_create("http");
+    TCase *tests = tcase_create("http");
+    tcase_add_checked_fixture(tests, start, stop);
+    tcase_set_timeout(tests, 2 * WAIT_SECONDS);
+    tcase_add_test(tests, a_request_is_answered);
+    tcase_add_test(tests, a_connection_takes_one_request_after_the_other);
+    tcase_add_test(tests, a_head_in_pieces_is_put_together);
+    tcase_add_test(tests, what_is_wrong_is_refused_with_a_problem);
+    tcase_add_test(tests, a_chunked_body_is_counted_too);
+    tcase_add_test(tests, a_head_without_end_is_refused);
+    tcase_add_test(tests, a_request_that_trickles_in_is_cut);
+    tcase_add_test(tests, one_connection_too_many_is_told_so);
+    tcase_add_test(tests, a_held_request_is_answered_by_another_thread);
+    tcase_add_test(tests, a_client_that_leaves_is_noticed);
+    tcase_add_test(tests, bytes_behind_a_held_request_do_not_disturb_it);
+    tcase_add_test(tests, a_stream_is_written_drains_and_ends);
+    tcase_add_test(tests, a_stream_whose_client_leaves_is_told);
+    tcase_add_test(tests, draining_closes_idle_connections_and_answers_held_ones);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
