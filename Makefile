@@ -46,7 +46,8 @@ CFLAGS   ?= -O2 -g
 C_FLAGS   = -std=gnu11 $(CFLAGS) $(WARN) $(HARDEN) $(CPPFLAGS) -pthread -MMD -MP
 LD_FLAGS  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -pie -Wl,-z,relro,-z,now,--as-needed -pthread
 
-.PHONY: all help run demo test test-long check bench install clean unit sim test-build packages FORCE
+.PHONY: all help run demo test test-long check bench install clean
+.PHONY: unit sim test-build packages FORCE
 .DELETE_ON_ERROR:
 
 all: packages $(BUILD)/drover
@@ -84,7 +85,7 @@ $(BUILD)/gen/suites.inc: FORCE
 	@printf 'SUITE(%s)\n' $(patsubst test_%.c,%,$(notdir $(TESTS))) >$@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(MAIN_OBJ) $(TEST_OBJ) $(SIM_OBJ))
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(MAIN_OBJ) $(TEST_OBJ) $(BENCH_OBJ) $(SIM_OBJ))
 
 # What the tests need.
 test-build: $(BUILD)/drover $(BUILD)/tests $(BUILD)/sim
@@ -120,13 +121,9 @@ bench:
 
 install: all
 	install -D -m 755 $(BUILD)/drover $(DESTDIR)$(PREFIX)/bin/drover
-	@for each in docs/drover.1:share/man/man1/drover.1 \
-	        tools/completion/drover.bash:share/bash-completion/completions/drover \
-	        tools/completion/_drover:share/zsh/site-functions/_drover \
-	        tools/completion/drover.fish:share/fish/vendor_completions.d/drover.fish; do \
-	    from=$${each%%:*} to=$(DESTDIR)$(PREFIX)/$${each#*:}; \
-	    [ ! -f "$$from" ] || { echo "install $$to"; install -D -m 644 "$$from" "$$to"; } || exit 1; \
-	done
+	install -D -m 644 docs/drover.1 $(DESTDIR)$(PREFIX)/share/man/man1/drover.1
+	install -D -m 644 share/completions/drover.bash \
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/drover
 
 clean:
 	rm -rf $(BUILD)

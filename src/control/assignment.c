@@ -32,7 +32,7 @@ static int64_t attempts_of(const char *step, const struct repo_config *config)
     for (size_t i = 0; i < COUNT_OF(rules); i++)
         if (strcmp(rules[i].step, step) == 0)
             return rules[i].attempts;
-    assert(!"a step without a rule");
+    assert(false && "a step without a rule");
     return 1;
 }
 

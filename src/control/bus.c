@@ -104,6 +104,7 @@ bool bus_filter_match(const struct bus_filter *filter, const struct envelope *en
 
 static struct envelope **slot_at(struct subscription *sub, size_t place)
 {
+    assert(sub->options.capacity > 0);
     return &sub->ring[(sub->first + place) % sub->options.capacity];
 }
 

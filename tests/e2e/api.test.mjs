@@ -169,6 +169,30 @@ describe('a listing', { concurrency: 4 }, () => {
     });
 });
 
+describe('a task', () => {
+    before(async () => {
+        server = await start({ args: ['--workers', '0'] });
+    });
+    after(() => server.discard());
+
+    it('keeps all that it was told', async () => {
+        const repo = await server.repository('acme/told', fixes);
+        const { taskId: other } = await server.submit(repo.name);
+        const told = {
+            description: '\u00fc'.repeat(32768), issueNumber: 12, taskType: 'migration',
+            riskLevel: 'low', executionMode: 'patch_only', targetBranch: 'release/2',
+            scope: ['src/**', '*.md'], priority: 7, maxTurns: 3, maxBudgetUsd: 0.05,
+            labels: ['a', 'b c'], channel: { source: 'chat', metadata: { thread: [1, null] } },
+            dependsOn: [other],
+        };
+        const { taskId } = await server.submit(repo.name, told);
+        const task = await server.task(taskId);
+        for (const [field, value] of Object.entries(told))
+            assert.deepEqual(task[field], value, field);
+        assert.equal(task.requestedBy, 'admin');
+    });
+});
+
 describe('the server', { concurrency: 4 }, () => {
     before(async () => {
         server = await start({ args: ['--workers', '2'] });

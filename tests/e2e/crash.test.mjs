@@ -18,7 +18,8 @@ const LONG = Boolean(process.env.DROVER_LONG);
 const SEED = Number(process.env.DROVER_SEED ?? (LONG ? randomInt(1e9) : 20261115));
 const REPOSITORIES = 3;
 const OPEN_TASKS = 6;
-const REST_MS = 300_000;
+const REST_MS = 120_000;
+const ENDED_BADLY = ['failed', 'cancelled', 'timed_out'];
 
 const STORMS = [
     { name: '24 tasks through 6 kills', kills: 6, tasks: 24 },
@@ -56,8 +57,11 @@ class Storm {
     }
 
     async forgetFinished() {
-        for (const taskId of [...this.open])
-            if ((await this.server.task(taskId)).status === 'completed') this.open.delete(taskId);
+        for (const taskId of [...this.open]) {
+            const task = await this.server.task(taskId);
+            assert.ok(!ENDED_BADLY.includes(task.status), JSON.stringify(task));
+            if (task.status === 'completed') this.open.delete(taskId);
+        }
     }
 
     async refill() {
@@ -65,12 +69,12 @@ class Storm {
         while (this.open.size < OPEN_TASKS) await this.submit();
     }
 
-    // Until some step has been done: a fleet that never gets on would be given up as poison.
+    // Until some agent is done: a run whose agent never is would be given up as poison.
     async getOn() {
-        const stream = await this.server.stream('/v1/events/stream?type=agent.step.completed');
+        const stream = await this.server.stream('/v1/events/stream?type=agent.patch.created');
         let done = false;
         stream.next().then((event) => (done = event !== null), () => {});
-        await until('a step to be done', async () => {
+        await until('an agent to be done', async () => {
             await this.forgetFinished();
             return done || this.open.size === 0;
         });

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { assertHistory, typesOf } from './lib/cloudevents.mjs';
 import { branches, fixes, git, holdOrigin, refs, staysWithChildren, waits } from './lib/git.mjs';
 import { newMark, untilAsleep, untilGone, untilRunning } from './lib/procs.mjs';
-import { BIN, plainEnv, Server } from './lib/server.mjs';
+import { BIN, plainEnv, start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
 const ENDED_BADLY = ['failed', 'cancelled', 'timed_out'];
@@ -19,9 +19,8 @@ const CRASHES = process.env.DROVER_LONG ? 12 : 4;
 function withServer(name, body) {
     it(name, async (t) => {
         const config = 'workers: 4\nlease: {leaseMs: 600000, heartbeatMs: 1000}\n';
-        const server = new Server({ config });
+        const server = await start({ config });
         try {
-            await server.start();
             await body(server, t);
         } finally {
             await server.discard();
@@ -227,8 +226,9 @@ describe('a data directory', { concurrency: 3 }, () => {
     withServer('belongs to one server: a second one is refused', async (server) => {
         const address = ['--listen', '127.0.0.1:0', '--data', server.data];
         for (const more of [[], ['--db', `sqlite:${server.dir}/other.db`]]) {
-            const { signal, status, stdout, stderr } = spawnSync(BIN, ['serve', ...address, ...more],
-                { encoding: 'utf8', env: plainEnv(), timeout: 20_000 });
+            const options = { encoding: 'utf8', env: plainEnv(), timeout: 20_000 };
+            const { signal, status, stdout, stderr } =
+                spawnSync(BIN, ['serve', ...address, ...more], options);
             assert.equal(signal, null, 'it ended by itself');
             assert.notEqual(status, 0);
             assert.match(stdout + stderr, /already|in use|another|lock/i);

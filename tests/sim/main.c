@@ -28,8 +28,13 @@ static const struct faults kinds[] = {
     {.lose_request = 20, .lose_answer = 20, .slow = 30},
     {.crash_server = 30, .worker_dies = 50, .worker_deaf = 100},
     {.jump_clock = 30, .slow = 50, .worker_dies = 20},
-    {.lose_request = 50, .lose_answer = 50, .slow = 80, .crash_server = 40, .jump_clock = 20,
-     .worker_dies = 80, .worker_deaf = 200},
+    {.lose_request = 50,
+     .lose_answer = 50,
+     .slow = 80,
+     .crash_server = 40,
+     .jump_clock = 20,
+     .worker_dies = 80,
+     .worker_deaf = 200},
 };
 
 static void add_up(struct totals *totals, const struct world *world)

@@ -98,8 +98,8 @@ static void check_leases(struct model *model, const struct cmd_lease *lease)
         const struct job_row *row = &lease->jobs[i];
         struct job_fact *job = map_at(&model->jobs, &row->id);
         if (row->life.epoch != job->epoch + 1)
-            world_broken(model->world, "job %s was leased with epoch %lld after %lld",
-                         row->id.text, (long long)row->life.epoch, (long long)job->epoch);
+            world_broken(model->world, "job %s was leased with epoch %lld after %lld", row->id.text,
+                         (long long)row->life.epoch, (long long)job->epoch);
         if (job->completed)
             world_broken(model->world, "job %s was leased after its end", row->id.text);
         job->epoch = row->life.epoch;
@@ -236,8 +236,8 @@ static void check_run(struct model *model, const struct id *run_id, struct arena
     if (runs_get(store_writer(model->world->store), run_id, arena, &row, &err) != RC_OK)
         world_broken(model->world, "run %s cannot be read: %s", run_id->text, err.text);
     if (row.status != fact->status || row.event_seq != fact->seq)
-        world_broken(model->world, "run %s is %s at %lld; its events say %s at %lld",
-                     run_id->text, run_status_name(row.status), (long long)row.event_seq,
+        world_broken(model->world, "run %s is %s at %lld; its events say %s at %lld", run_id->text,
+                     run_status_name(row.status), (long long)row.event_seq,
                      run_status_name(fact->status), (long long)fact->seq);
     bool named;
     size_t movers = count_movers(model, &row, arena, &named);

@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEASE_US (15 * US_PER_SECOND)
-#define BEAT_US (5 * US_PER_SECOND)
+#define LEASE_US   (15 * US_PER_SECOND)
+#define BEAT_US    (5 * US_PER_SECOND)
 #define GIVE_UP_US (6 * US_PER_SECOND)
 enum { REPORT_TRIES = 4 };
 
@@ -33,9 +33,9 @@ struct sim_worker {
 
 static struct sim_worker workers[WORKERS];
 
-static const char *const all_queues[] = {"drover.clean",   "drover.publish", "drover.judge",
-                                         "drover.verify",  "drover.agent",   "drover.hydrate",
-                                         "drover.prepare", NULL};
+static const char *const all_queues[] = {
+    "drover.clean", "drover.publish", "drover.judge",   "drover.verify",
+    "drover.agent", "drover.hydrate", "drover.prepare", NULL};
 
 static void look_for_work(struct world *world, void *who, int64_t life);
 
@@ -43,8 +43,7 @@ static void go_idle(struct world *world, struct sim_worker *worker)
 {
     worker->life++;
     worker->job = (struct job_ref){0};
-    world_after(world, world_between(world, 0, US_PER_SECOND), look_for_work, worker,
-                worker->life);
+    world_after(world, world_between(world, 0, US_PER_SECOND), look_for_work, worker, worker->life);
 }
 
 /* ---- reporting -------------------------------------------------------------------------- */

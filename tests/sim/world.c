@@ -71,8 +71,7 @@ void world_after(struct world *world, int64_t delay_us, happening *happen, void 
 {
     if (world->agenda_count == world->agenda_room) {
         world->agenda_room = world->agenda_room ? 2 * world->agenda_room : 1024;
-        world->agenda =
-            mem_grow(world->agenda, world->agenda_room * sizeof(struct appointment));
+        world->agenda = mem_grow(world->agenda, world->agenda_room * sizeof(struct appointment));
     }
     size_t i = world->agenda_count++;
     world->agenda[i] = (struct appointment){world->mono_us + delay_us, world->agenda_seq++, happen,
