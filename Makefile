@@ -42,12 +42,13 @@ WARN     := -Wall -Wextra -Wconversion -Wshadow $(if $(SAN),,-Werror)
 HARDEN   := -fstack-protector-strong -fno-omit-frame-pointer -fPIE
 HARDEN   += $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all,-D_FORTIFY_SOURCE=2)
 CPPFLAGS += -D_GNU_SOURCE -DDROVER_VERSION='"$(VERSION)"' -Isrc
+CPPFLAGS += $(if $(FAULTS),-DDROVER_FAULTS)
 CFLAGS   ?= -O2 -g
 C_FLAGS   = -std=gnu11 $(CFLAGS) $(WARN) $(HARDEN) $(CPPFLAGS) -pthread -MMD -MP
 LD_FLAGS  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -pie -Wl,-z,relro,-z,now,--as-needed -pthread
 
 .PHONY: all help run demo test test-long check bench install clean
-.PHONY: unit sim test-build packages FORCE
+.PHONY: faults unit sim test-build packages FORCE
 .DELETE_ON_ERROR:
 
 all: packages $(BUILD)/drover
@@ -86,6 +87,10 @@ $(BUILD)/gen/suites.inc: FORCE
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(MAIN_OBJ) $(TEST_OBJ) $(BENCH_OBJ) $(SIM_OBJ))
+
+# The program with fault points in it (src/base/fault.h).
+faults:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/faults FAULTS=1 $(BUILD)/faults/drover
 
 # What the tests need.
 test-build: $(BUILD)/drover $(BUILD)/tests $(BUILD)/sim

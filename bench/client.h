@@ -37,7 +37,7 @@ void client_revive(struct client_conn *conn);
 void client_set_owner(struct client_conn *conn, void *owner);
 void *client_owner(const struct client_conn *conn);
 
-/* head and body are copied only when the socket does not take them at once. */
+/* The request is copied only when the socket does not take it at once. */
 void client_send(struct client_conn *conn, struct str request);
 /* Waits at most wait_ms for answers and hands them out. */
 void client_poll(struct client *client, int wait_ms);

@@ -236,6 +236,7 @@ int main(int argc, char **argv)
                           .quick = wish.bench.quick};
     find_cpu(place.cpu);
     find_filesystem(wish.bench.dir, place.filesystem);
+    (void)getloadavg(&place.load, 1);
     place.flush_ms = measure_flush(wish.bench.dir);
     wish.bench.report = report_new(&place);
     for (size_t i = 0; i < COUNT_OF(parts); i++)

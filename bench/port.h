@@ -2,8 +2,8 @@
  * port.h - the job protocol, over HTTP to a real server or straight to a control plane in this
  * process: one workload runs through both.
  *
- * A lane is a client that does one thing at a time.  It asks; the port calls lane->answered when
- * the answer is there, and that asks for the next thing.  All of it happens in port_run.
+ * A lane is a client that does one thing at a time.  It asks; when the answer is there, a poll of
+ * the port calls lane->answered, and that asks for the next thing.
  */
 #ifndef BENCH_PORT_H
 #define BENCH_PORT_H
@@ -50,7 +50,7 @@ struct port *port_http_open(const struct bench *bench, const char *name);
 struct port *port_direct_open(const struct bench *bench, const char *name);
 void port_close(struct port *port);
 
-/* index < PORT_LANES_MAX; a lane may be given another owner later by setting its members. */
+/* index < PORT_LANES_MAX: takes over from the lane that had the index before. */
 void port_lane(struct port *port, struct lane *lane, size_t index);
 void lane_enqueue(struct lane *lane, int count);
 void lane_lease(struct lane *lane, int max, int wait_ms);

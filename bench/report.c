@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { NOTES_MAX = 64, NOTE_BYTES = 256, JSON_BYTES_MAX = 1024 * 1024 };
+#define BUSY_LOAD 0.5
 
 struct report {
     struct place place;
@@ -29,6 +30,10 @@ struct report *report_new(const struct place *place)
            place->filesystem);
     printf("%s; one flush of 4 KB takes %.2f ms; best of %d%s\n", place->durability,
            place->flush_ms, place->repeat, place->quick ? "; QUICK: too short to compare" : "");
+    if (place->load > BUSY_LOAD)
+        printf(
+            "DISTURBED: others keep the machine busy (load %.1f); compare within this run only\n",
+            place->load);
     return report;
 }
 
@@ -145,6 +150,7 @@ static void write_place(struct jw *jw, const struct place *place)
     jw_kstr(jw, "filesystem", place->filesystem);
     jw_kstr(jw, "durability", place->durability);
     jw_kreal(jw, "flushMs", place->flush_ms);
+    jw_kreal(jw, "loadBefore", place->load);
     jw_kint(jw, "repeat", place->repeat);
     jw_kbool(jw, "quick", place->quick);
 }

@@ -32,6 +32,7 @@ struct place { /* Where the figures come from. */
     char filesystem[64];
     const char *durability;
     double flush_ms; /* One 4 KB append and its fdatasync, median. */
+    double load;     /* Processes that want to run, before we start. */
     int repeat;
     bool quick;
 };

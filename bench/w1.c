@@ -268,6 +268,13 @@ static void run_port(const struct bench *bench, struct port *port, struct raw *r
 void w1_run(const struct bench *bench)
 {
     report_group(bench->report, "W1  10,000 jobs of 400 bytes");
+    report_note(bench->report, "A lane is a client with one call under way.  drain: lease up to so "
+                               "many, complete them in one call.");
+    report_note(bench->report, "combined: producers and waiting consumers at once, at most 16 jobs "
+                               "in flight.  batch: commands per commit.");
+    report_note(bench->report,
+                "raw limit: the same rows straight to SQLite, as many jobs a commit; "
+                "no reads, no protocol.  cpu: server only.");
     struct raw *raw = raw_open(bench, "w1-raw");
     struct port *http = port_http_open(bench, "w1-http");
     run_port(bench, http, raw);

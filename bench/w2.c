@@ -192,6 +192,8 @@ static void measure_raw(struct raw *raw, int64_t total, struct figure *figure)
 void w2_run(const struct bench *bench)
 {
     report_group(bench->report, "W2  1,000 runs of 8 steps that do nothing");
+    report_note(bench->report, "Steps: admit, prepare, hydrate, agent, verify, judge, publish, "
+                               "clean; 15 commands, 32 events, 98 writes a run.");
     struct load load = {.total = bench->quick ? 128 : 1000};
     char dir[BENCH_PATH_BYTES];
     bench_dir(bench, "w2", dir);

@@ -1,15 +1,26 @@
 /*
  * w4.c - what a server costs that has nothing to do: memory, processor, the time until it is
- * ready; and memory with many clients that wait for work.
+ * ready; with many clients that wait for work in one queue, memory and how soon one of them is
+ * woken.
  */
 #include "bench/client.h"
 #include "bench/report.h"
 #include "bench/server.h"
 #include <stdio.h>
+#include <string.h>
 
-enum { SETTLE_MS = 500, CONNECTIONS_SPARE = 100, PARK_SECONDS_MAX = 25 };
-#define LEASE_BODY \
-    "{\"queues\":[\"idle\"],\"worker\":\"bench\",\"max\":1,\"waitMs\":30000,\"leaseMs\":15000}"
+enum {
+    SETTLE_MS = 500,
+    CONNECTIONS_SPARE = 100,
+    PARK_SECONDS_MAX = 60,
+    LOOK_MS = 20,
+    REQUEST_BYTES_MAX = 4096,
+    WAKES = 20,
+};
+#define LEASE_BODY                                                                        \
+    "{\"queues\":[\"idle\"],\"worker\":\"bench\",\"max\":1,\"waitMs\":30000,\"leaseMs\":" \
+    "600000}"
+#define ENQUEUE_BODY "{\"jobs\":[{\"queue\":\"idle\",\"type\":\"note\"}]}"
 
 static struct figure figure_of(const char *what, const char *how, const char *unit, double aim)
 {
@@ -58,41 +69,96 @@ static void measure_idle(const struct bench *bench, const struct server *server)
     add(bench, figure_of("processor, idle", "of one core", "%", 0.05), percent);
 }
 
+/* ---- many clients that wait for work ---- */
+
+struct crowd {
+    const struct server *server;
+    struct client *client;     /* The last connection is the producer's. */
+    struct buf lease, enqueue; /* Requests. */
+    bool enqueued;
+    double served_at; /* When one of the crowd got the job; 0: not yet. */
+};
+
+/* Whoever got a job, or waited in vain for long, waits again. */
 static void on_answer(struct client_conn *conn, const struct client_answer *answer)
 {
-    (void)conn;
-    bench_die("a lease that waits is answered %d: %.*s", answer->status, (int)answer->body.len,
-              answer->body.at);
+    struct crowd *crowd = client_owner(conn);
+    if (answer->status == 201) {
+        crowd->enqueued = true;
+        return;
+    }
+    if (answer->status != 200)
+        bench_die("a lease is answered %d: %.*s", answer->status, (int)answer->body.len,
+                  answer->body.at);
+    if (memmem(answer->body.at, answer->body.len, "\"id\"", 4) != NULL)
+        crowd->served_at = bench_seconds();
+    client_send(conn, buf_str(&crowd->lease));
 }
 
-static void wait_until_parked(const struct server *server, int64_t count)
+static void wait_until_parked(struct crowd *crowd, int64_t count)
 {
     double begin = bench_seconds();
-    while (server_metric(server, "drover_committer_parked") != count) {
+    while (server_metric(crowd->server, "drover_committer_parked") != count) {
         if (bench_seconds() - begin > PARK_SECONDS_MAX)
             bench_die("%lld leases do not wait after %d s", (long long)count, PARK_SECONDS_MAX);
-        bench_pause_ms(20);
+        client_poll(crowd->client, LOOK_MS);
     }
 }
 
-static void measure_waiting(const struct bench *bench, const struct server *server, size_t count)
+static void write_requests(struct crowd *crowd)
 {
+    const char *token = crowd->server->token;
+    buf_init(&crowd->lease, REQUEST_BYTES_MAX);
+    buf_init(&crowd->enqueue, REQUEST_BYTES_MAX);
+    request_write(&crowd->lease, &(struct request_head){"POST", "/v1/jobs/lease", token},
+                  STR(LEASE_BODY));
+    request_write(&crowd->enqueue, &(struct request_head){"POST", "/v1/jobs", token},
+                  STR(ENQUEUE_BODY));
+}
+
+/* Milliseconds from an enqueue to the first lease that has its job. */
+static double wake_one(struct crowd *crowd, size_t count)
+{
+    crowd->enqueued = false;
+    crowd->served_at = 0;
+    double begin = bench_seconds();
+    client_send(client_conn(crowd->client, count), buf_str(&crowd->enqueue));
+    while (crowd->served_at == 0 || !crowd->enqueued)
+        client_poll(crowd->client, LOOK_MS);
+    return (crowd->served_at - begin) * 1000;
+}
+
+static void measure_wakes(const struct bench *bench, struct crowd *crowd, size_t count)
+{
+    double took[WAKES];
+    for (size_t i = 0; i < WAKES; i++)
+        took[i] = wake_one(crowd, count);
+    char what[64];
+    (void)snprintf(what, sizeof what, "wake-up, %zu waiting leases", count);
+    add(bench, figure_of(what, "HTTP, p50 of 20 samples", "ms", 0),
+        bench_percentile(took, WAKES, 0.5));
+}
+
+static void measure_crowd(const struct bench *bench, const struct server *server, size_t count)
+{
+    struct crowd crowd = {.server = server};
     struct client_options options = {
-        .port = server->port, .connections = count, .answered = on_answer};
-    struct client *client = client_new(&options);
-    CLEANUP(buf_release) struct buf request;
-    buf_init(&request, 4096);
-    struct request_head head = {"POST", "/v1/jobs/lease", server->token};
-    request_write(&request, &head, STR(LEASE_BODY));
+        .port = server->port, .connections = count + 1, .answered = on_answer};
+    crowd.client = client_new(&options);
+    write_requests(&crowd);
+    for (size_t i = 0; i <= count; i++)
+        client_set_owner(client_conn(crowd.client, i), &crowd);
     for (size_t i = 0; i < count; i++)
-        client_send(client_conn(client, i), buf_str(&request));
-    wait_until_parked(server, (int64_t)count);
+        client_send(client_conn(crowd.client, i), buf_str(&crowd.lease));
+    wait_until_parked(&crowd, (int64_t)count);
     char what[64];
     (void)snprintf(what, sizeof what, "memory, %zu waiting leases", count);
     add(bench, figure_of(what, "resident", "MB", count == 1000 ? 30 : 0),
         server_memory_mb(server, "VmRSS"));
-    client_free(client);
-    wait_until_parked(server, 0);
+    measure_wakes(bench, &crowd, count);
+    client_free(crowd.client);
+    buf_release(&crowd.lease);
+    buf_release(&crowd.enqueue);
 }
 
 void w4_run(const struct bench *bench)
@@ -106,7 +172,7 @@ void w4_run(const struct bench *bench)
     struct server server;
     server_start(bench, &setup, &server);
     measure_idle(bench, &server);
-    measure_waiting(bench, &server, 1000);
-    measure_waiting(bench, &server, many);
+    measure_crowd(bench, &server, 1000);
+    measure_crowd(bench, &server, many);
     server_stop(&server);
 }

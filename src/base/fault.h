@@ -1,27 +1,26 @@
 /*
  * fault.h - named points at which a test build dies, or lets a call fail.
  *
- * Only builds with -DDROVER_FAULTS have them; in all others a point is no code at all.
+ * Only builds with -DDROVER_FAULTS have them (`make faults`); in all others a point is no code.
  *
  *     DROVER_FAULT=commit.after:die:3      at the third time: kill -9 of ourselves
  *     DROVER_FAULT=artifact.write:fail:1   at the first time: the call fails
  *
- * The table in fault.c lists every point and what it can do; a test walks it.
+ * The table in fault.c lists every point and what can happen there; a test walks it.
  */
 #ifndef BASE_FAULT_H
 #define BASE_FAULT_H
-#include <stdbool.h>
+#include "base/rc.h"
 
 #ifdef DROVER_FAULTS
-/* True: the call must fail now.  Does not return when it is time to die. */
-bool fault_strikes(const char *point);
-/* "point die" or "point fail", a line each: for `drover faults`. */
-const char *fault_list(void);
+/* RC_OK, or RC_IO when the call must fail now.  Does not return when it is time to die. */
+MUST_USE enum rc fault_point(const char *name, struct err *err);
 #else
-static inline bool fault_strikes(const char *point)
+MUST_USE static inline enum rc fault_point(const char *name, struct err *err)
 {
-    (void)point;
-    return false;
+    (void)name;
+    (void)err;
+    return RC_OK;
 }
 #endif
 #endif

@@ -193,6 +193,8 @@ static enum rc apply(struct batch *batch, struct command *command)
     command->rc = rc;
     if (is_engine_error(rc))
         return rc;
+    if (rc == RC_OK && command->refused == RC_OK)
+        err_clear(&command->err); /* What was looked for and not found on the way. */
     /* Refused after it had written: the whole transaction must go, and this one alone with it. */
     if (rc != RC_OK && db_changes(cx.db) != before)
         return RC_IO;
@@ -373,17 +375,12 @@ static void run_one_by_one(struct batch *batch)
 static void run_batch(struct batch *batch)
 {
     struct err err = {0};
-    size_t count = batch->todo.count;
-    enum rc rc = try_batch(batch, &err);
-    if (rc == RC_OK)
+    if (try_batch(batch, &err) == RC_OK)
         return;
     pthread_mutex_lock(&batch->committer->lock);
     batch->committer->stats.retried++;
     pthread_mutex_unlock(&batch->committer->lock);
-    if (count == 1)
-        fail_command(batch, rc, &err);
-    else
-        run_one_by_one(batch);
+    run_one_by_one(batch);
 }
 
 /* ---- the lane --------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
  * other.  Numbers are taken once: the next one lies above all in either place.
  */
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/fd.h"
 #include "forge/forge.h"
 #include <assert.h>
@@ -189,15 +190,23 @@ static enum rc local_open_pull(const struct git *git, const struct forge_change 
     struct forge_pull pull = {.number = 0};
     enum rc rc = origin_open(&origin, change->url, err);
     if (rc == RC_OK)
+        rc = fault_point("publish.commit", err);
+    if (rc == RC_OK)
         rc = forge_commit(git, change, pull.head, err);
     if (rc == RC_OK)
         rc = change->may_go_on(change->ctx, err);
+    if (rc == RC_OK)
+        rc = fault_point("publish.push", err);
     if (rc == RC_OK)
         rc = forge_push(git, change, pull.head, err);
     if (rc == RC_OK)
         rc = change->may_go_on(change->ctx, err);
     if (rc == RC_OK)
+        rc = fault_point("publish.number", err);
+    if (rc == RC_OK)
         rc = find_or_create(&origin, change, pull.head, &pull.number, err);
+    if (rc == RC_OK)
+        rc = fault_point("publish.numbered", err);
     if (rc != RC_OK)
         return rc;
     char *url = arena_printf(arena, "%s#refs/pull/%" PRId64 "/head", change->url, pull.number);

@@ -136,17 +136,21 @@ static enum rc incoming_commit(struct store *store, struct incoming *incoming, c
     enum rc rc = place_of(store, sha256, &place, err);
     if (rc != RC_OK)
         return rc;
-    if (fault_strikes("artifact.write") || fsync(incoming->fd) != 0)
-        return fail_errno("write", incoming->path, err);
-    rc = dir_make(place.dir, 0700, err);
+    rc = fault_point("artifact.write", err);
     if (rc != RC_OK)
         return rc;
-    if (fault_strikes("artifact.rename") || rename(incoming->path, place.path) != 0)
+    if (fsync(incoming->fd) != 0)
+        return fail_errno("write", incoming->path, err);
+    rc = dir_make(place.dir, 0700, err);
+    if (rc == RC_OK)
+        rc = fault_point("artifact.rename", err);
+    if (rc != RC_OK)
+        return rc;
+    if (rename(incoming->path, place.path) != 0)
         return fail_errno("create", place.path, err);
     incoming->path[0] = '\0';
     rc = place_sync(store, &place, err);
-    (void)fault_strikes("artifact.done");
-    return rc;
+    return rc == RC_OK ? fault_point("artifact.done", err) : rc;
 }
 
 enum rc artifact_put(struct store *store, struct str bytes, char ret_sha256[SHA256_TEXT_BYTES],

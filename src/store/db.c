@@ -282,9 +282,8 @@ static enum rc commit(struct db *db, struct err *err)
 {
     if (db->broken)
         return err_set(err, RC_IO, "STORE_ERROR", "commit: a statement of the transaction failed");
-    if (fault_strikes("commit.before"))
-        return err_set(err, RC_IO, "STORE_IO", "commit: a fault was asked for");
-    return db->ops->commit(db->conn, err);
+    enum rc rc = fault_point("commit.before", err);
+    return rc == RC_OK ? db->ops->commit(db->conn, err) : rc;
 }
 
 enum rc tx_commit(struct tx *tx, struct err *err)
@@ -296,7 +295,8 @@ enum rc tx_commit(struct tx *tx, struct err *err)
         tx_abort(tx);
         return rc;
     }
-    (void)fault_strikes("commit.after");
+    rc = fault_point("commit.after", err);
+    assert(rc == RC_OK);
     db->in_tx = false;
     tx->db = NULL;
     return RC_OK;

@@ -2,12 +2,13 @@
  * report.c - complete, fail and release, tried again while that may help.
  */
 #include "work/report.h"
+#include "base/fault.h"
 #include "work/retry.h"
 
 enum { LAST_TRIES = 5 };
 
-static enum rc send_once(const struct report_route *route, const struct step_report *report,
-                         struct err *err)
+static enum rc say(const struct report_route *route, const struct step_report *report,
+                   struct err *err)
 {
     struct port *port = route->port;
     switch (report->kind) {
@@ -21,6 +22,15 @@ static enum rc send_once(const struct report_route *route, const struct step_rep
         break;
     }
     return RC_OK;
+}
+
+static enum rc send_once(const struct report_route *route, const struct step_report *report,
+                         struct err *err)
+{
+    enum rc rc = fault_point("step.report", err);
+    if (rc == RC_OK)
+        rc = say(route, report, err);
+    return rc == RC_OK ? fault_point("step.reported", err) : rc;
 }
 
 enum rc report_send(const struct report_route *route, const struct step_report *report,

@@ -6,13 +6,16 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertHistory, typesOf } from './lib/cloudevents.mjs';
-import { branches, fixes, git, holdOrigin, refs, staysWithChildren, waits } from './lib/git.mjs';
-import { newMark, untilAsleep, untilGone, untilRunning } from './lib/procs.mjs';
+import { branches, fixes, git, holdOrigin, refs, stays, staysWithChildren,
+    waits } from './lib/git.mjs';
+import { isAlive, newMark, processesWith, untilAsleep, untilGone,
+    untilRunning } from './lib/procs.mjs';
 import { BIN, plainEnv, start } from './lib/server.mjs';
-import { until } from './lib/wait.mjs';
+import { PATIENCE_MS, until } from './lib/wait.mjs';
 
 const ENDED_BADLY = ['failed', 'cancelled', 'timed_out'];
 const CRASHES = process.env.DROVER_LONG ? 12 : 4;
+const BIRTHS = process.env.DROVER_LONG ? 60 : 8;
 
 // Gives the test a server of its own, to be killed as it likes.  Its leases would outlast the
 // test: what goes on after a restart was released, not expired.
@@ -159,6 +162,25 @@ describe('after kill -9 of the server', { concurrency: 3 }, () => {
         await server.start();
         await server.untilTask(taskId, 'timed_out');
         await untilGone(mark);
+    });
+
+    withServer('no child outlives the restart, killed in whatever moment', async (server, t) => {
+        if (!server.needsWalls(t)) return;
+        const mark = newMark();
+        const repo = await server.repository('acme/birth', stays(mark));
+        for (let i = 0; i < BIRTHS; i++) {
+            const { taskId } = await server.submit(repo.name);
+            await until('a sandbox', () => processesWith(server.dir)
+                .some(({ command }) => command.startsWith('bwrap')), PATIENCE_MS, 1);
+            await sleep(Math.random() * 6); // Sandboxes are built in some milliseconds.
+            await server.crash();
+            const left = processesWith(server.dir);
+            await server.start();
+            await until('the children of the dead server to end', (note) =>
+                note(left.filter(({ pid }) => isAlive(pid))).length === 0);
+            await server.post(`/v1/tasks/${taskId}/cancel`);
+            await server.untilTask(taskId, 'cancelled');
+        }
     });
 
     withServer('every acknowledged task is done once, however often it dies', async (server) => {

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeOrigin } from './git.mjs';
 import { request } from './http.mjs';
-import { isAlive } from './procs.mjs';
+import { isAlive, processesWith, untilGone } from './procs.mjs';
 import { openStream } from './sse.mjs';
 import { until } from './wait.mjs';
 
@@ -24,10 +24,22 @@ const servers = new Set();
 const directories = new Set();
 process.on('exit', () => {
     for (const server of servers) server.killNow();
+    for (const dir of directories) killAll(dir);
     if (!process.env.DROVER_KEEP)
         for (const dir of directories) rmSync(dir, { recursive: true, force: true });
 });
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => process.exit(1));
+
+// What a server that was killed has left: the last resort, when a test has failed.
+function killAll(dir) {
+    for (const { pid } of processesWith(dir)) {
+        try {
+            process.kill(pid, 'SIGKILL');
+        } catch {
+            // It was on its way out.
+        }
+    }
+}
 
 export function makeDirectory() {
     const dir = mkdtempSync(join(tmpdir(), 'e2e-'));
@@ -51,7 +63,8 @@ export async function start(options = {}) {
 }
 
 export class Server {
-    constructor({ args = [], env = {}, config } = {}) {
+    constructor({ bin = BIN, args = [], env = {}, config } = {}) {
+        this.bin = bin;
         this.dir = makeDirectory();
         this.data = join(this.dir, 'data');
         this.args = args;
@@ -67,7 +80,8 @@ export class Server {
         this.agent = new http.Agent({ keepAlive: true, maxSockets: 64 });
         const log = openSync(join(this.dir, 'server.log'), 'a');
         const args = ['serve', '--listen', '127.0.0.1:0', '--data', this.data, ...this.args];
-        this.child = spawn(BIN, args, { stdio: ['ignore', log, log], env: plainEnv(this.env) });
+        const stdio = ['ignore', log, log];
+        this.child = spawn(this.bin, args, { stdio, env: plainEnv(this.env) });
         closeSync(log);
         servers.add(this);
         this.exit = new Promise((resolve, reject) => {
@@ -78,7 +92,7 @@ export class Server {
         this.exit.catch(() => {}).then(() => servers.delete(this));
         await until('the server to be ready', async () => {
             if (!servers.has(this))
-                throw new Error(`${BIN}: ${JSON.stringify(await this.exit)}\n${this.logTail()}`);
+                throw new Error(`ended: ${JSON.stringify(await this.exit)}\n${this.logTail()}`);
             return this.#isReady();
         });
     }
@@ -124,12 +138,16 @@ export class Server {
         this.agent.destroy();
     }
 
+    isRunning() {
+        return servers.has(this) && isAlive(this.child.pid);
+    }
+
     killNow() {
         if (this.child?.pid && isAlive(this.child.pid)) process.kill(this.child.pid, 'SIGKILL');
     }
 
     // Stops it, removes everything; for after().  It must have lived until now, what it has stored
-    // must be sound, and it must end well.
+    // must be sound, it must end well, and nothing that it started may be left.
     async discard() {
         try {
             assert.ok(servers.has(this) || this.ending, `it ended by itself:\n${this.logTail()}`);
@@ -137,6 +155,7 @@ export class Server {
             const { healthy, checks } = await this.get('/v1/doctor');
             assert.ok(healthy, JSON.stringify(checks.filter((check) => check.bad > 0)));
             assert.deepEqual(await this.stop(), { code: 0, signal: null }, this.logTail());
+            await untilGone(this.dir);
         } finally {
             if (servers.has(this)) await this.stop();
             if (!process.env.DROVER_KEEP) rmSync(this.dir, { recursive: true, force: true });

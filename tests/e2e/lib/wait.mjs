@@ -7,7 +7,7 @@ const LOOK_EVERY_MS = 20;
 
 // Resolves with the first truthy answer of look(); rejects after PATIENCE_MS.  look() may call
 // note(x) to keep what it saw for the message.
-export async function until(what, look, patienceMs = PATIENCE_MS) {
+export async function until(what, look, patienceMs = PATIENCE_MS, everyMs = LOOK_EVERY_MS) {
     const deadline = Date.now() + patienceMs;
     let seen;
     const note = (x) => ((seen = x), x);
@@ -18,7 +18,7 @@ export async function until(what, look, patienceMs = PATIENCE_MS) {
             const last = seen === undefined ? '' : `; last seen: ${brief(seen)}`;
             throw new Error(`waited ${patienceMs} ms for ${what}${last}`);
         }
-        await sleep(LOOK_EVERY_MS);
+        await sleep(everyMs);
     }
 }
 
