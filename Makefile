@@ -65,6 +65,11 @@ $(BUILD)/tests: $(LIB_OBJ) $(TEST_OBJ)
 $(BUILD)/sim: $(LIB_OBJ) $(SIM_OBJ)
 	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) -lm
 
+# The simulator with an invariant broken on purpose: see tests/sim/caught.sh.
+BREAKS := job_step admission_start jobs_insert events_append
+$(BUILD)/sim-broken: $(LIB_OBJ) $(SIM_OBJ) $(call obj,tests/sim/broken/broken.c)
+	$(call say,LD $@)$(CC) $(LD_FLAGS) $(BREAKS:%=-Wl,--wrap=%) -o $@ $^ $(LIB_LDLIBS) -lm
+
 $(BUILD)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC $<)$(CC) $(C_FLAGS) $(LIB_CFLAGS) -c -o $@ $<
@@ -93,7 +98,7 @@ faults:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/faults FAULTS=1 $(BUILD)/faults/drover
 
 # What the tests need.
-test-build: $(BUILD)/drover $(BUILD)/tests $(BUILD)/sim
+test-build: $(BUILD)/drover $(BUILD)/tests $(BUILD)/sim $(BUILD)/sim-broken
 
 unit: $(BUILD)/tests
 	$(BUILD)/tests $(SUITE)
