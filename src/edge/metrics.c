@@ -5,7 +5,7 @@
  *     # TYPE name counter | gauge
  *     name{label="value"} number
  *
- * Names of S0's catalogue start with agent_, drover's own with drover_, and those every process
+ * Names of the fleet's life start with agent_, drover's own with drover_, those every process
  * has with process_.  Counters end in _total.
  */
 #include "edge/metrics.h"

@@ -3,8 +3,8 @@
  *
  *     listen: 127.0.0.1:8717        # "host:port", "[::1]:8717"; port 0 takes any free one
  *     allowRemote: false            # needed for an address that is not this machine's own
- *     data: ./drover-data
- *     db: sqlite:./drover-data/drover.db
+ *     data: /var/lib/drover          # without it: see edge/cli_paths.h
+ *     db: sqlite:/var/lib/drover/drover.db
  *     workers: 4                    # slots in this process; 0: none
  *     log:    {level: info, format: auto}                        # auto | json | human
  *     limits: {maxActiveRuns: 0, maxActiveRunsPerUser: 0, tasksPerHourPerUser: 0,
