@@ -89,7 +89,10 @@ export class Server {
             this.child.on('exit', (code, signal) => resolve({ code, signal }));
         });
         this.ending = false; // Did we ask for its end?
-        this.exit.catch(() => {}).then(() => servers.delete(this));
+        const { child } = this;
+        this.exit.catch(() => {}).then(() => {
+            if (this.child === child) servers.delete(this); // Else it has been started again.
+        });
         await until('the server to be ready', async () => {
             if (!servers.has(this))
                 throw new Error(`ended: ${JSON.stringify(await this.exit)}\n${this.logTail()}`);
