@@ -63,9 +63,9 @@ class Walk {
             assert.ok(!ENDED_BADLY.includes(task.status), JSON.stringify(task));
             return task.status === 'completed';
         });
-        await this.check(ids);
-        await server.stop();
-        return died;
+        await survive(() => this.check(ids)); // It may die while it cleans up.
+        const how = await server.stop();
+        return died || how.signal === 'SIGKILL';
     }
 
     async check({ taskId, runId }) {
