@@ -34,6 +34,9 @@ describe('a server under', () => {
         socket.on('error', reject);
     });
 
+    const postHead = () => 'POST /v1/tasks HTTP/1.1\r\nHost: x\r\n'
+        + `Authorization: Bearer ${server.token}\r\nContent-Type: application/json\r\n`;
+
     // Everybody else is still served, and memory is within bounds.
     async function assertWell(t, what) {
         const began = process.hrtime.bigint();
@@ -70,8 +73,7 @@ describe('a server under', () => {
         let answer = '';
         socket.on('data', (part) => (answer += part));
         socket.on('error', () => {});
-        socket.write(`POST /v1/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\n`
-            + 'Content-Type: application/json\r\nContent-Length: 1000000000\r\n\r\n');
+        socket.write(`${postHead()}Content-Length: 1000000000\r\n\r\n`);
         await until('the refusal', () => answer.startsWith('HTTP/1.1 413'));
         socket.destroy();
         assert.ok(rssMb() - before < 20);
@@ -84,8 +86,7 @@ describe('a server under', () => {
         socket.on('close', () => (open = false));
         socket.on('error', () => {});
         socket.on('data', () => {});
-        socket.write(`POST /v1/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\n`
-            + 'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n');
+        socket.write(`${postHead()}Transfer-Encoding: chunked\r\n\r\n`);
         const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
         let sent = 0;
         while (open && sent < 1e9) {
