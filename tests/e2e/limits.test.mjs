@@ -76,7 +76,8 @@ describe('a server under', () => {
         socket.write(`${postHead()}Content-Length: 1000000000\r\n\r\n`);
         await until('the refusal', () => answer.startsWith('HTTP/1.1 413'));
         socket.destroy();
-        assert.ok(rssMb() - before < 20);
+        // A sanitizer keeps what is freed for a while, such as the connections of before.
+        if (!SANITIZED) assert.ok(rssMb() - before < 20);
         await assertWell(t, 'a body of 1 GB');
     });
 
