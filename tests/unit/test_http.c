@@ -277,12 +277,15 @@ START_TEST(a_chunked_body_is_counted_too)
 {
     CLEANUP(buf_release) struct buf got;
     buf_init(&got, 10000);
-    char body[1100];
-    memset(body, 'a', sizeof body);
+    /* In one write: the server may hang up as soon as it has seen too much. */
+    CLEANUP(buf_release) struct buf request;
+    buf_init(&request, 10000);
+    buf_adds(&request, "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "44c\r\n");
+    for (int i = 0; i < 0x44c; i++)
+        buf_addc(&request, 'a');
+    buf_adds(&request, "\r\n0\r\n\r\n");
     int fd = dial();
-    say(fd, "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "44c\r\n");
-    ck_assert_int_eq(fd_write_all(fd, body, sizeof body, NULL), RC_OK);
-    say(fd, "\r\n0\r\n\r\n");
+    say(fd, buf_text(&request));
     hear(fd, &got, "HTTP/1.1 413 ");
     fd_close(fd);
     buf_clear(&got);
