@@ -1,6 +1,6 @@
 /*
  * event_types.h - the catalogue of facts, one name each.
- * When you add one: also the table in event.c and a schema under schemas/events.
+ * When you add one: also the table in event.c, and the catalogue in docs/PROTOCOL.md.
  */
 #ifndef CORE_EVENT_TYPES_H
 #define CORE_EVENT_TYPES_H

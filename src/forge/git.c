@@ -11,12 +11,10 @@
 #include "base/proc.h"
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 
 enum { ARGS_MAX = 64, LOCK_LOOK_MS = 25, WORDS_MAX = 300 };
 
@@ -229,22 +227,15 @@ static bool is_cancelled(const struct git *git)
 
 enum rc git_lock(const struct git *git, const char *path, int *ret_fd, struct err *err)
 {
-    CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return err_set(err, RC_IO, "IO_ERROR", "cannot open the lock %.300s: %s", path,
-                       strerror(errno));
-    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return err_set(err, RC_IO, "IO_ERROR", "cannot lock %.300s: %s", path, strerror(errno));
+    enum rc rc;
+    while ((rc = file_lock(path, 0, ret_fd, err)) == RC_CONFLICT) {
         if (is_cancelled(git))
             return err_set(err, RC_CANCELLED, "CANCELLED", "stopped while waiting for a lock.");
         if (left_ms(git) == 0)
             return err_set(err, RC_TIMEOUT, "LOCK_TIMEOUT", "%.300s stayed locked too long.", path);
         (void)poll(NULL, 0, LOCK_LOOK_MS);
     }
-    *ret_fd = fd;
-    fd = -1;
-    return RC_OK;
+    return rc;
 }
 
 bool git_hash_valid(const char *text)

@@ -24,8 +24,8 @@ struct worker_options {
     int64_t heartbeat_ms;      /* 5000 */
 };
 
-/* Removes what dead predecessors left under work_dir/runs of runs nobody holds is NOT done here:
-   worktrees are a cache that later steps reuse; the clean step removes them. */
+/* Ends what a killed predecessor left running.  Its worktrees stay: they are a cache that later
+   steps reuse, and the clean step removes them. */
 MUST_USE enum rc worker_start(const struct worker_options *options, struct worker **ret_worker,
                               struct err *err);
 /* A hint from the server's events: the run's step should stop now, not at the next heartbeat. */
