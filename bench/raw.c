@@ -3,8 +3,8 @@
  *
  * A command is a word: each letter is one statement that the real command writes with.
  *
- *   T task  R run  E event of the task  e event of the run  t save task  r save run
- *   j job  c claim  s save job  a attempt  m set timer  M clear timer
+ *   T task  R run  E event of the task  e event of the run  t save task  r save run  h touch run
+ *   j job  c claim  s save job  m set timer  M clear timer
  *   p patch  P save patch  v verification  q pull request
  */
 #include "bench/raw.h"
@@ -32,7 +32,7 @@ enum { LETTERS = 128 };
     "'{\"runId\":\"01990000-0000-7000-8000-000000000000\",\"fromStatus\":\"preparing\"," \
     "\"toStatus\":\"context_loading\",\"reason\":\"Worktree ready\"}'"
 
-/* ?1 own id  ?2 run  ?3 task  ?4 now  ?5 number  ?6 payload  ?7 job id  ?8 seq of a job */
+/* ?1 own id  ?2 run  ?3 task  ?4 now  ?5 number  ?6 payload  ?7 seq of a job */
 static const char *const texts[LETTERS] = {
     ['T'] = "INSERT INTO tasks (id, workspace_id, repository_id, description, issue_number,"
             " task_type, risk, mode, target_branch, scope, priority, max_turns,"
@@ -61,16 +61,14 @@ static const char *const texts[LETTERS] = {
             " base_commit = " COMMIT ", prompt_sha256 = " SHA256 ", patch_sha256 = " SHA256
             ", certificate_sha256 = " SHA256 ", job_id = ?2, event_seq = ?5, last_event_id = ?2,"
             " updated_us = ?4 WHERE id = ?2",
+    ['h'] = "UPDATE runs SET event_seq = ?5, last_event_id = ?2, updated_us = ?4 WHERE id = ?2",
     ['j'] = "INSERT INTO jobs (id, queue, type, workspace_id, run_id, payload, priority, rank,"
             " state, epoch, due_us, expires_us, attempt, attempt_max, lost, dead_reason, leased_us,"
             " created_us, updated_us) VALUES (?1, 'bench', 'note', " WORKSPACE ", ?2, ?6, 100, ?4,"
             " 'queued', 0, ?4, 0, 0, 3, 0, 'none', 0, ?4, ?4)",
     ['c'] = "UPDATE jobs SET state = 'leased', worker = 'bench', leased_us = ?4, due_us = ?4,"
-            " epoch = epoch + 1, updated_us = ?4 WHERE seq = ?8",
-    ['s'] = "UPDATE jobs SET state = 'succeeded', worker = NULL, leased_us = 0, attempt = 1,"
-            " updated_us = ?4 WHERE seq = ?8",
-    ['a'] = "INSERT INTO job_attempts (job_id, epoch, attempt, worker, started_us, ended_us,"
-            " outcome) VALUES (?7, 1, 1, 'bench', ?4, ?4, 'succeeded')",
+            " epoch = epoch + 1, updated_us = ?4 WHERE seq = ?7",
+    ['s'] = "UPDATE jobs SET state = 'succeeded', attempt = 1, updated_us = ?4 WHERE seq = ?7",
     ['m'] = "INSERT INTO timers (subject, kind, due_us) VALUES (?2, 'run_deadline', ?4)",
     ['M'] = "DELETE FROM timers WHERE subject = ?2",
     ['p'] = "INSERT INTO patches (id, run_id, attempt_no, sha256, base_commit, tree_hash, files,"
@@ -97,7 +95,7 @@ struct raw {
 
 /* What the parameters stand for. */
 struct subject {
-    struct id own, run, task, job;
+    struct id own, run, task;
     int64_t number, seq;
     const char *payload;
 };
@@ -188,8 +186,7 @@ static void write_one(struct raw *raw, char letter, const struct subject *subjec
     bind_int(raw, statement, 5, subject->number);
     if (sqlite3_bind_parameter_count(statement) >= 6)
         must(raw, sqlite3_bind_text(statement, 6, subject->payload, -1, SQLITE_STATIC));
-    bind_id(raw, statement, 7, &subject->job);
-    bind_int(raw, statement, 8, subject->seq);
+    bind_int(raw, statement, 7, subject->seq);
     must(raw, sqlite3_step(statement));
     must(raw, sqlite3_reset(statement));
 }
@@ -210,9 +207,7 @@ static void claim_one(struct raw *raw)
 
 static void settle_one(struct raw *raw)
 {
-    struct subject subject = {.job = new_id(raw), .seq = ++raw->saved_seq};
-    write_one(raw, 'a', &subject);
-    write_one(raw, 's', &subject);
+    write_one(raw, 's', &(struct subject){.seq = ++raw->saved_seq});
 }
 
 /* How many jobs one commit enqueues, claims and settles. */
@@ -269,8 +264,8 @@ double raw_combined(struct raw *raw, int64_t jobs, int64_t each)
 /* The commands of one run, in order: submit with its admission, then a lease and a completion for
    each of prepare, hydrate, agent, verify, judge, publish and clean. */
 static const char *const commands[] = {
-    "TREEerteejMmrt", "cert", "aseeejrt", "cert", "aseeejrt",      "cert", "asepeejrt", "cert",
-    "asevePeejrt",    "cert", "aseeejrt", "cert", "aseqePeeEMjrt", "c",    "as",
+    "EEeTReejMmrt", "ceh", "seeejr",  "ceh", "seeejrt",      "ceh", "sepeejr", "ceh",
+    "sevePeejr",    "ceh", "seeejrt", "ceh", "seqePeeEMjrt", "c",   "s",
 };
 
 static void write_command(struct raw *raw, const char *word, struct subject *subject)
@@ -279,10 +274,8 @@ static void write_command(struct raw *raw, const char *word, struct subject *sub
         subject->own = new_id(raw);
         subject->number += *letter == 'e';
         write_one(raw, *letter, subject);
-        if (*letter != 'j')
-            continue;
-        subject->job = subject->own;
-        subject->seq = sqlite3_last_insert_rowid(raw->db);
+        if (*letter == 'j')
+            subject->seq = sqlite3_last_insert_rowid(raw->db);
     }
 }
 

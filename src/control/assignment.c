@@ -12,7 +12,7 @@ static const struct step_rule {
     int64_t attempts;
 } rules[] = {
     {"prepare", 3}, {"hydrate", 3}, {"agent", 2}, {"verify", 3},
-    {"judge", 3},   {"publish", 6}, {"clean", 5},
+    {"judge", 3},   {"clean", 5},
 };
 
 static const struct backoff step_waits = {
@@ -25,15 +25,24 @@ struct backoff step_backoff(const char *queue)
     return text_starts(queue, STEP_QUEUE_PREFIX) ? step_waits : plain_waits;
 }
 
-static int64_t attempts_of(const char *step, const struct repo_config *config)
+/* How often a pull request is tried is configured; the rest is as above. */
+static enum rc attempts_of(struct cx *cx, struct flow *flow, const char *step, int64_t *ret_max)
 {
-    if (strcmp(step, "publish") == 0)
-        return 1 + config->budget.max[BUDGET_PR];
-    for (size_t i = 0; i < COUNT_OF(rules); i++)
-        if (strcmp(rules[i].step, step) == 0)
-            return rules[i].attempts;
+    if (strcmp(step, "publish") == 0) {
+        const struct repo_config *config;
+        enum rc rc = flow_config(cx, flow, &config);
+        if (rc == RC_OK)
+            *ret_max = 1 + config->budget.max[BUDGET_PR];
+        return rc;
+    }
+    for (size_t i = 0; i < COUNT_OF(rules); i++) {
+        if (strcmp(rules[i].step, step) == 0) {
+            *ret_max = rules[i].attempts;
+            return RC_OK;
+        }
+    }
     assert(false && "a step without a rule");
-    return 1;
+    return RC_INVALID;
 }
 
 static void write_task(struct jw *jw, const struct flow *flow)
@@ -107,8 +116,8 @@ static enum rc write_payload(struct cx *cx, const struct flow *flow, struct str 
 
 enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step, struct job_row *ret_job)
 {
-    const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
+    int64_t attempt_max = 1;
+    enum rc rc = attempts_of(cx, flow, step, &attempt_max);
     if (rc != RC_OK)
         return rc;
     struct job_row job = {
@@ -119,9 +128,7 @@ enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step, stru
         .run_id = flow->run.id,
         .priority = flow->task.priority,
         .rank = flow->run.rank,
-        .life = {.state = JOB_QUEUED,
-                 .due_us = cx->now_us,
-                 .attempt_max = attempts_of(step, config)},
+        .life = {.state = JOB_QUEUED, .due_us = cx->now_us, .attempt_max = attempt_max},
         .created_us = cx->now_us,
         .updated_us = cx->now_us,
     };

@@ -202,6 +202,30 @@ void bus_free(struct bus *bus)
     mem_free(bus);
 }
 
+bool bus_is_idle(struct bus *bus)
+{
+    pthread_mutex_lock(&bus->lock);
+    bool idle = bus->subscriptions == NULL;
+    pthread_mutex_unlock(&bus->lock);
+    return idle;
+}
+
+bool bus_wants(struct bus *bus, const struct event *event)
+{
+    struct envelope outline = {
+        .type = event->type,
+        .task_id = event->task_id,
+        .run_id = event->run_id,
+        .severity = event_severity(event->type),
+    };
+    bool wanted = false;
+    pthread_mutex_lock(&bus->lock);
+    for (struct subscription *sub = bus->subscriptions; sub != NULL && !wanted; sub = sub->next)
+        wanted = bus_filter_match(&sub->options.filter, &outline);
+    pthread_mutex_unlock(&bus->lock);
+    return wanted;
+}
+
 void bus_publish(struct bus *bus, struct envelope *envelope)
 {
     pthread_mutex_lock(&bus->lock);

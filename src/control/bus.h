@@ -56,6 +56,9 @@ struct subscription_options {
 
 struct bus *bus_new(void);
 void bus_free(struct bus *bus); /* Nobody may be subscribed. */
+bool bus_is_idle(struct bus *bus); /* Nobody is subscribed. */
+/* Does anybody?  Else the envelope need not be made. */
+bool bus_wants(struct bus *bus, const struct event *event);
 void bus_publish(struct bus *bus, struct envelope *envelope);
 struct subscription *bus_subscribe(struct bus *bus, const struct subscription_options *options);
 void bus_unsubscribe(struct bus *bus, struct subscription *subscription);

@@ -229,11 +229,21 @@ static bool wants_ready(const struct round *round, const struct command *command
     return false;
 }
 
+/* A lease that came back empty: nothing is left in the queues that it looked into. */
+static void drop_ready(struct round *round, const struct command *command)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < round->ready_count; i++)
+        if (!command->ops->wants(command, round->ready[i]))
+            round->ready[kept++] = round->ready[i];
+    round->ready_count = kept;
+}
+
 /* Gives the jobs that this batch made ready to leases in `from`, in the same transaction. */
 static enum rc serve(struct batch *batch, struct list *from)
 {
     struct command **link = &from->first;
-    while (*link != NULL) {
+    while (*link != NULL && batch->round.ready_count > 0) {
         struct command *command = *link;
         if (wants_ready(&batch->round, command)) {
             enum rc rc = apply(batch, command);
@@ -243,6 +253,7 @@ static enum rc serve(struct batch *batch, struct list *from)
                 list_push(&batch->served, list_unlink(from, link));
                 continue;
             }
+            drop_ready(&batch->round, command);
         }
         link = &command->next;
     }
@@ -261,8 +272,6 @@ static enum rc finish_batch(struct batch *batch)
             return RC_IO;
         }
     }
-    if (batch->round.ready_count == 0)
-        return RC_OK;
     enum rc rc = serve(batch, &batch->committer->parked);
     return rc == RC_OK ? serve(batch, &batch->wait) : rc;
 }
@@ -304,7 +313,7 @@ static void after_commit(struct batch *batch, bool wrote)
     answer_all(&batch->done);
     answer_all(&batch->served);
     if (wrote && committer->options.committed != NULL)
-        committer->options.committed(committer->options.ctx, batch->round.last_seq,
+        committer->options.committed(committer->options.ctx, batch->round.told,
                                      batch->round.due_us);
 }
 

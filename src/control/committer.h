@@ -34,7 +34,7 @@ struct committer_options {
     struct committer_limits limits;
     /* Called on the lane after each commit that wrote: last log position, earliest due time set
        (0: none).  Must not block. */
-    void (*committed)(void *ctx, int64_t last_seq, int64_t due_us);
+    void (*committed)(void *ctx, bool told, int64_t due_us);
     void *ctx;
 };
 

@@ -68,10 +68,10 @@ static enum rc load_identity(struct control *control, const struct control_optio
 
 /* ---- start and stop --------------------------------------------------------------------- */
 
-static void on_committed(void *ctx, int64_t last_seq, int64_t due_us)
+static void on_committed(void *ctx, bool told, int64_t due_us)
 {
     struct control *control = ctx;
-    if (last_seq > 0 && control->tail != NULL)
+    if (told && control->tail != NULL)
         tail_wake(control->tail);
     if (due_us > 0 && control->ticker != NULL)
         ticker_hint(control->ticker, due_us);

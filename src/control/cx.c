@@ -39,11 +39,10 @@ enum rc cx_append(struct cx *cx, struct event *event, struct id *ret_id)
     event->workspace_id = cx->workspace_id;
     event->actor = cx->actor;
     event->traceparent = cx->traceparent;
-    int64_t seq = 0;
-    enum rc rc = events_append(cx->db, event, &seq, cx->err);
+    enum rc rc = events_append(cx->db, event, cx->err);
     if (rc != RC_OK)
         return rc;
-    cx->round->last_seq = seq;
+    cx->round->told = true;
     if (ret_id != NULL)
         *ret_id = event->id;
     return RC_OK;

@@ -17,7 +17,7 @@ enum { ROUND_QUEUES_MAX = 32 };
 
 /* What one batch has stirred up, for the work at its end and after its commit. */
 struct round {
-    int64_t last_seq;                    /* The last event appended; 0: none. */
+    bool told;                           /* Events were appended. */
     int64_t due_us;                      /* The earliest due time set; 0: none. */
     bool admit;                          /* Something changed that may let a queued run start. */
     bool all_ready;                      /* More queues than fit below. */

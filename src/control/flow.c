@@ -14,9 +14,28 @@ enum rc flow_load(struct cx *cx, const struct id *run_id, struct flow *ret_flow)
     enum rc rc = runs_get(cx->db, run_id, cx->arena, &flow.run, cx->err);
     if (rc == RC_OK)
         rc = tasks_get(cx->db, &flow.run.task_id, cx->arena, &flow.task, cx->err);
-    if (rc == RC_OK)
-        *ret_flow = flow;
-    return rc;
+    if (rc != RC_OK)
+        return rc;
+    flow.stored = flow.task;
+    *ret_flow = flow;
+    return RC_OK;
+}
+
+enum rc flow_load_run(struct cx *cx, const struct id *run_id, struct flow *ret_flow)
+{
+    struct flow flow = {0};
+    enum rc rc = runs_get(cx->db, run_id, cx->arena, &flow.run, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    flow.task.id = flow.run.task_id;
+    *ret_flow = flow;
+    return RC_OK;
+}
+
+enum rc flow_save_told(struct cx *cx, struct flow *flow)
+{
+    flow->run.updated_us = cx->now_us;
+    return runs_touch(cx->db, &flow->run, cx->err);
 }
 
 enum rc flow_load_latest(struct cx *cx, const struct id *task_id, struct flow *ret_flow)
@@ -50,12 +69,25 @@ enum rc flow_config(struct cx *cx, struct flow *flow, const struct repo_config *
     return RC_OK;
 }
 
+/* Most steps move the run and leave its task as it is. */
+static bool task_changed(const struct task_row *now, const struct task_row *stored)
+{
+    return now->status != stored->status || now->error_code != stored->error_code ||
+           now->error_message != stored->error_message || now->run_count != stored->run_count ||
+           now->ended_us != stored->ended_us ||
+           !id_same(&now->latest_run_id, &stored->latest_run_id) ||
+           !id_same(&now->last_event_id, &stored->last_event_id);
+}
+
 enum rc flow_save(struct cx *cx, struct flow *flow)
 {
     flow->run.updated_us = cx->now_us;
-    flow->task.updated_us = cx->now_us;
     enum rc rc = runs_save(cx->db, &flow->run, cx->err);
-    return rc == RC_OK ? tasks_save(cx->db, &flow->task, cx->err) : rc;
+    if (rc != RC_OK || !task_changed(&flow->task, &flow->stored))
+        return rc;
+    flow->task.updated_us = cx->now_us;
+    flow->stored = flow->task;
+    return tasks_save(cx->db, &flow->task, cx->err);
 }
 
 /* Texts that come from outside are limited where they come in; this is several times their sum,

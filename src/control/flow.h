@@ -23,6 +23,7 @@
 
 struct flow {
     struct task_row task;
+    struct task_row stored; /* The task as the store has it. */
     struct run_row run;
     struct js *document; /* The configuration snapshot, parsed on first use. */
     struct repo_config config;
@@ -31,7 +32,10 @@ struct flow {
 
 /* Loads run and task into the command's arena. */
 MUST_USE enum rc flow_load(struct cx *cx, const struct id *run_id, struct flow *ret_flow);
-/* The same for the latest run of a task. */
+/* Only the run, and of its task the id: enough to tell of it, saved with flow_save_told. */
+MUST_USE enum rc flow_load_run(struct cx *cx, const struct id *run_id, struct flow *ret_flow);
+MUST_USE enum rc flow_save_told(struct cx *cx, struct flow *flow);
+/* The same as flow_load for the latest run of a task. */
 MUST_USE enum rc flow_load_latest(struct cx *cx, const struct id *task_id, struct flow *ret_flow);
 void flow_release(struct flow *flow); /* For CLEANUP. */
 /* The configuration that was in force when the task came in. */

@@ -205,12 +205,12 @@ static enum rc progress_one(struct cx *cx, const struct job_progress *progress,
     if (rc != RC_OK || !answer->ok || id_is_none(&job.run_id))
         return rc;
     CLEANUP(flow_release) struct flow flow = {0};
-    rc = flow_load(cx, &job.run_id, &flow);
+    rc = flow_load_run(cx, &job.run_id, &flow);
     if (rc != RC_OK)
         return rc;
     answer->cancel = stop_reaches_step(&flow.run, job.type);
     rc = tell_progress(cx, &flow, progress->events);
-    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+    return rc == RC_OK ? flow_save_told(cx, &flow) : rc;
 }
 
 static enum rc apply_progress(struct cx *cx, struct command *command)

@@ -7,8 +7,10 @@
 #include <assert.h>
 
 static const char *const outcomes[JOB_EV_COUNT] = {
-    [JOB_EV_FINISH] = "succeeded", [JOB_EV_FAIL] = "failed",      [JOB_EV_EXPIRE] = "lost",
-    [JOB_EV_RELEASE] = "released", [JOB_EV_CANCEL] = "cancelled",
+    [JOB_EV_FAIL] = "failed",
+    [JOB_EV_EXPIRE] = "lost",
+    [JOB_EV_RELEASE] = "released",
+    [JOB_EV_CANCEL] = "cancelled",
 };
 
 static enum rc write_attempt(struct cx *cx, const struct job_row *before,
@@ -112,16 +114,19 @@ enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *sett
     if (rc != RC_OK)
         return rc;
     bool was_head = job->life.state != JOB_BLOCKED;
-    if (job->life.state == JOB_LEASED)
+    bool succeeded = settlement->event == JOB_EV_FINISH;
+    if (job->life.state == JOB_LEASED && !succeeded)
         rc = write_attempt(cx, job, settlement);
     if (rc != RC_OK)
         return rc;
     job->life = next;
-    job->worker = NULL;
-    job->leased_us = 0;
     job->updated_us = cx->now_us;
-    if (settlement->event == JOB_EV_FINISH)
-        job->result = settlement->result;
+    if (succeeded) {
+        job->result = settlement->result; /* Whose, and since when, stays with it. */
+    } else {
+        job->worker = NULL;
+        job->leased_us = 0;
+    }
     if (settlement->code != NULL) {
         job->error_code = settlement->code;
         job->error_message = settlement->message;

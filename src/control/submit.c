@@ -207,15 +207,14 @@ static enum rc write_rows(struct cx *cx, struct cmd_submit *cmd, struct flow *fl
 {
     enum rc rc = flow_new_run(cx, flow, 1);
     if (rc == RC_OK)
-        rc = tasks_insert(cx->db, &flow->task, cmd->depends_on, cmd->depends_count, cx->err);
-    if (rc == RC_OK)
-        rc = runs_insert(cx->db, &flow->run, cx->err);
-    if (rc == RC_OK)
         rc = tell_submitted(cx, flow);
     if (rc == RC_OK)
         rc = flow_tell_queued(cx, flow);
+    /* Last: the rows hold their places in the log. */
     if (rc == RC_OK)
-        rc = flow_save(cx, flow);
+        rc = tasks_insert(cx->db, &flow->task, cmd->depends_on, cmd->depends_count, cx->err);
+    if (rc == RC_OK)
+        rc = runs_insert(cx->db, &flow->run, cx->err);
     return rc;
 }
 

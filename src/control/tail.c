@@ -24,6 +24,29 @@ struct tail {
     bool stopping;
 };
 
+/* With nobody there what is in the log is passed over: whoever subscribes later reads it there
+   (hence the order: first the end of the log, then a look at the bus). */
+static bool pass_over(struct tail *tail)
+{
+    int64_t last_seq;
+    struct err err = {0};
+    if (events_last_seq(tail->db, &last_seq, &err) != RC_OK || !bus_is_idle(tail->bus))
+        return false;
+    pthread_mutex_lock(&tail->lock);
+    tail->seq = last_seq;
+    pthread_mutex_unlock(&tail->lock);
+    return true;
+}
+
+static void publish(struct bus *bus, const struct event *event)
+{
+    if (!bus_wants(bus, event))
+        return;
+    struct envelope *envelope = envelope_new(event);
+    bus_publish(bus, envelope);
+    envelope_unref(envelope);
+}
+
 /* True when a full page was read: there may be more. */
 static bool read_page(struct tail *tail)
 {
@@ -36,9 +59,7 @@ static bool read_page(struct tail *tail)
     if (rc != RC_OK)
         LOG(LOG_ERROR, "the tail cannot read the log", LOG_STR("error", err.text));
     for (size_t i = 0; rc == RC_OK && i < count; i++) {
-        struct envelope *envelope = envelope_new(&events[i]);
-        bus_publish(tail->bus, envelope);
-        envelope_unref(envelope);
+        publish(tail->bus, &events[i]);
         pthread_mutex_lock(&tail->lock);
         tail->seq = events[i].seq;
         pthread_mutex_unlock(&tail->lock);
@@ -68,7 +89,7 @@ static void *tail_main(void *arg)
     bool go_on = true;
     while (go_on) {
         go_on = wait_for_wake(tail);
-        while (read_page(tail)) {
+        while (!pass_over(tail) && read_page(tail)) {
         }
     }
     return NULL;

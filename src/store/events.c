@@ -20,8 +20,7 @@ enum { PAGE_ROWS = 500, TYPE_COLUMN = 2 };
 static const struct sql sql_append = {
     "event_append",
     "INSERT INTO event_log (" EVENT_COLUMNS ")"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
-    " RETURNING seq",
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
     "ttitttttiitttttj",
 };
 
@@ -83,17 +82,17 @@ static void event_decode(struct row_reader *reader, struct event *event)
     event->data = read_bytes(reader);
 }
 
-enum rc events_append(struct db *db, const struct event *event, int64_t *ret_seq, struct err *err)
+enum rc events_append(struct db *db, const struct event *event, struct err *err)
 {
-    return query_int(db, &sql_append,
-                     P_LIST(P_ID(&event->id), P_TEXT(event->type), P_INT(event->version),
-                            P_ID(&event->workspace_id), P_ID(&event->task_id), P_ID(&event->run_id),
-                            P_ID(&event->attempt_id), P_TEXT(event->subject), P_INT(event->time_us),
-                            P_INT(event->run_seq), P_ID(&event->correlation_id),
-                            P_ID(&event->causation_id), P_TEXT(event->actor.type),
-                            P_TEXT(event->actor.id), P_TEXT(event->traceparent),
-                            P_JSON(event->data)),
-                     ret_seq, err);
+    return db_exec(db, &sql_append,
+                   P_LIST(P_ID(&event->id), P_TEXT(event->type), P_INT(event->version),
+                          P_ID(&event->workspace_id), P_ID(&event->task_id), P_ID(&event->run_id),
+                          P_ID(&event->attempt_id), P_TEXT(event->subject), P_INT(event->time_us),
+                          P_INT(event->run_seq), P_ID(&event->correlation_id),
+                          P_ID(&event->causation_id), P_TEXT(event->actor.type),
+                          P_TEXT(event->actor.id), P_TEXT(event->traceparent),
+                          P_JSON(event->data)),
+                   NULL, err);
 }
 
 static const struct sql *list_form(const struct event_filter *filter)

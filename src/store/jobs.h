@@ -11,7 +11,7 @@
 
 struct job_row {
     struct id id;
-    int64_t seq; /* Given by the store: order of arrival. */
+    int64_t seq; /* Given by the store, known once read: order of arrival. */
     const char *queue;
     const char *type;
     struct id workspace_id;
@@ -23,8 +23,8 @@ struct job_row {
     const char *ordering_key; /* or NULL */
     const char *dedup_key;    /* or NULL */
     struct job_life life;
-    const char *worker;     /* leased: by whom */
-    int64_t leased_us;      /* leased: since when */
+    const char *worker;     /* leased, succeeded: by whom */
+    int64_t leased_us;      /* leased, succeeded: since when it was theirs */
     const char *error_code; /* of the last failure */
     const char *error_message;
     int64_t created_us, updated_us;
@@ -36,13 +36,13 @@ struct attempt_row {
     int64_t epoch;
     const char *worker;
     int64_t started_us, ended_us;
-    const char *outcome; /* succeeded, failed, lost, released, cancelled */
+    const char *outcome; /* failed, lost, released, cancelled; from the job: succeeded */
     const char *error_code;
     const char *error_message;
 };
 
 /* RC_CONFLICT when (queue, dedup_key) is there already: ask jobs_by_dedup. */
-MUST_USE enum rc jobs_insert(struct db *db, struct job_row *row, struct err *err); /* Sets seq. */
+MUST_USE enum rc jobs_insert(struct db *db, const struct job_row *row, struct err *err);
 /* RC_NOT_FOUND, without a text. */
 MUST_USE enum rc jobs_by_dedup(struct db *db, const char *queue, const char *dedup_key,
                                struct id *ret_id, struct err *err);
@@ -82,6 +82,7 @@ struct job_filter {
 MUST_USE enum rc jobs_list(struct db *db, const struct job_filter *filter, struct arena *arena,
                            struct job_row **ret_rows, size_t *ret_count, struct err *err);
 
+/* Every attempt leaves a row when it ends; one that succeeded is read from its job. */
 MUST_USE enum rc attempts_insert(struct db *db, const struct attempt_row *row, struct err *err);
 MUST_USE enum rc attempts_list(struct db *db, const struct id *job_id, struct arena *arena,
                                struct attempt_row **ret_rows, size_t *ret_count, struct err *err);

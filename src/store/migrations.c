@@ -6,6 +6,7 @@
  * finished work costs nothing.  {words} are the engine's (engine.h).
  *
  * The condition of a partial index stands word for word in the statements that are to use it.
+ * Conditions are chains of OR: for IN ('a', 'b') SQLite builds a b-tree at every write.
  */
 #include "store/migrate.h"
 
@@ -29,7 +30,7 @@ static const char *const initial[] = {
     " name {text} NOT NULL,"
     " config {json} NOT NULL,"
     " version {int} NOT NULL,"
-    " removed {int} NOT NULL CHECK (removed IN (0, 1)),"
+    " removed {int} NOT NULL CHECK (removed = 0 OR removed = 1),"
     " created_us {int} NOT NULL,"
     " updated_us {int} NOT NULL,"
     " UNIQUE (workspace_id, name)) {plain_table}",
@@ -42,9 +43,9 @@ static const char *const initial[] = {
     " description {text},"
     " issue_number {int} NOT NULL,"
     " task_type {text},"
-    " risk {text} NOT NULL CHECK (risk IN ('low', 'medium', 'high')),"
+    " risk {text} NOT NULL CHECK (risk = 'low' OR risk = 'medium' OR risk = 'high'),"
     " mode {text} NOT NULL"
-    "  CHECK (mode IN ('patch_only', 'supervised_pr', 'autonomous_pr')),"
+    "  CHECK (mode = 'patch_only' OR mode = 'supervised_pr' OR mode = 'autonomous_pr'),"
     " target_branch {text},"
     " scope {json},"
     " priority {int} NOT NULL,"
@@ -55,8 +56,10 @@ static const char *const initial[] = {
     " depends_on {json},"
     " config {json},"
     " requested_by {text},"
-    " status {text} NOT NULL CHECK (status IN ('submitted', 'deferred', 'hydrating', 'running',"
-    "  'finalizing', 'completed', 'failed', 'cancelled', 'timed_out')),"
+    " status {text} NOT NULL CHECK (status = 'submitted' OR status = 'deferred'"
+    "  OR status = 'hydrating' OR status = 'running' OR status = 'finalizing'"
+    "  OR status = 'completed' OR status = 'failed' OR status = 'cancelled'"
+    "  OR status = 'timed_out'),"
     " error_code {text},"
     " error_message {text},"
     " latest_run_id {text},"
@@ -92,9 +95,11 @@ static const char *const initial[] = {
     " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
     " repository_id {text} NOT NULL REFERENCES repositories (id),"
     " run_no {int} NOT NULL,"
-    " status {text} NOT NULL CHECK (status IN ('queued', 'preparing', 'context_loading',"
-    "  'planning', 'running', 'verifying', 'judging', 'awaiting_approval', 'creating_pr',"
-    "  'completed', 'failed', 'cancelled', 'timed_out')),"
+    " status {text} NOT NULL CHECK (status = 'queued' OR status = 'preparing'"
+    "  OR status = 'context_loading' OR status = 'planning' OR status = 'running'"
+    "  OR status = 'verifying' OR status = 'judging' OR status = 'awaiting_approval'"
+    "  OR status = 'creating_pr' OR status = 'completed' OR status = 'failed'"
+    "  OR status = 'cancelled' OR status = 'timed_out'),"
     " attempt {int} NOT NULL,"
     " branch {text},"
     " base_commit {text},"
@@ -110,7 +115,7 @@ static const char *const initial[] = {
     " model {text},"
     " pull_request_id {text},"
     " job_id {text},"
-    " stop {text} NOT NULL CHECK (stop IN ('none', 'cancel', 'timeout')),"
+    " stop {text} NOT NULL CHECK (stop = 'none' OR stop = 'cancel' OR stop = 'timeout'),"
     " stop_by {text},"
     " stop_reason {text},"
     " stop_us {int} NOT NULL,"
@@ -153,8 +158,9 @@ static const char *const initial[] = {
     " rank {int} NOT NULL,"
     " ordering_key {text},"
     " dedup_key {text},"
-    " state {text} NOT NULL CHECK (state IN ('scheduled', 'blocked', 'queued', 'leased',"
-    "  'succeeded', 'dead_letter', 'cancelled')),"
+    " state {text} NOT NULL CHECK (state = 'scheduled' OR state = 'blocked' OR state = 'queued'"
+    "  OR state = 'leased' OR state = 'succeeded' OR state = 'dead_letter'"
+    "  OR state = 'cancelled'),"
     " epoch {int} NOT NULL,"
     " due_us {int} NOT NULL,"
     " expires_us {int} NOT NULL,"
@@ -173,15 +179,16 @@ static const char *const initial[] = {
     "CREATE INDEX jobs_leased ON jobs (due_us) WHERE state = 'leased'",
     "CREATE INDEX jobs_scheduled ON jobs (due_us, queue, state) WHERE state = 'scheduled'",
     "CREATE INDEX jobs_expiry ON jobs (expires_us)"
-    " WHERE expires_us > 0 AND state IN ('queued', 'scheduled', 'blocked')",
+    " WHERE expires_us > 0 AND (state = 'queued' OR state = 'scheduled' OR state = 'blocked')",
     "CREATE INDEX jobs_blocked ON jobs (queue, ordering_key, seq, state) WHERE state = 'blocked'",
     "CREATE UNIQUE INDEX jobs_dedup ON jobs (queue, dedup_key) WHERE dedup_key IS NOT NULL",
     "CREATE INDEX jobs_run ON jobs (run_id, id) WHERE run_id IS NOT NULL",
     "CREATE INDEX jobs_dead ON jobs (id) WHERE state = 'dead_letter'",
     "CREATE INDEX jobs_settled ON jobs (queue, state)"
-    " WHERE state IN ('succeeded', 'dead_letter', 'cancelled')",
+    " WHERE state = 'succeeded' OR state = 'dead_letter' OR state = 'cancelled'",
 
-    /* A lost lease gives its attempt back: the epoch tells two rows of one attempt apart. */
+    /* Attempts that did not succeed: the job itself tells of the one that did.
+       A lost lease gives its attempt back: the epoch tells two rows of one attempt apart. */
     "CREATE TABLE job_attempts ("
     " job_id {text} NOT NULL,"
     " epoch {int} NOT NULL,"
@@ -190,7 +197,8 @@ static const char *const initial[] = {
     " started_us {int} NOT NULL,"
     " ended_us {int} NOT NULL,"
     " outcome {text} NOT NULL"
-    "  CHECK (outcome IN ('succeeded', 'failed', 'lost', 'released', 'cancelled')),"
+    "  CHECK (outcome = 'failed' OR outcome = 'lost' OR outcome = 'released'"
+    "  OR outcome = 'cancelled'),"
     " error_code {text},"
     " error_message {text},"
     " PRIMARY KEY (job_id, epoch)) {keyed_table}",
@@ -260,7 +268,8 @@ static const char *const initial[] = {
     " lines_deleted {int} NOT NULL,"
     " summary {text},"
     " status {text} NOT NULL"
-    "  CHECK (status IN ('created', 'superseded', 'verified', 'rejected', 'published')),"
+    "  CHECK (status = 'created' OR status = 'superseded' OR status = 'verified'"
+    "  OR status = 'rejected' OR status = 'published'),"
     " created_us {int} NOT NULL) {plain_table}",
     "CREATE INDEX patches_run ON patches (run_id, id)",
 
@@ -271,7 +280,8 @@ static const char *const initial[] = {
     " name {text} NOT NULL,"
     " command {text},"
     " status {text} NOT NULL"
-    "  CHECK (status IN ('passed', 'failed', 'errored', 'timed_out', 'skipped')),"
+    "  CHECK (status = 'passed' OR status = 'failed' OR status = 'errored' OR status = 'timed_out'"
+    "  OR status = 'skipped'),"
     " exit_code {int} NOT NULL,"
     " category {text},"
     " summary {text},"
@@ -290,8 +300,8 @@ static const char *const initial[] = {
     " target_branch {text},"
     " url {text},"
     " title {text},"
-    " status {text} NOT NULL CHECK (status IN ('open', 'merged', 'closed')),"
-    " draft {int} NOT NULL CHECK (draft IN (0, 1)),"
+    " status {text} NOT NULL CHECK (status = 'open' OR status = 'merged' OR status = 'closed'),"
+    " draft {int} NOT NULL CHECK (draft = 0 OR draft = 1),"
     " head_commit {text},"
     " merge_commit {text},"
     " created_us {int} NOT NULL,"
@@ -306,7 +316,8 @@ static const char *const initial[] = {
     " run_id {text} NOT NULL REFERENCES runs (id),"
     " kind {text} NOT NULL,"
     " status {text} NOT NULL"
-    "  CHECK (status IN ('pending', 'approved', 'rejected', 'expired', 'cancelled')),"
+    "  CHECK (status = 'pending' OR status = 'approved' OR status = 'rejected'"
+    "  OR status = 'expired' OR status = 'cancelled'),"
     " decided_by {text},"
     " reason {text},"
     " requested_us {int} NOT NULL,"

@@ -44,6 +44,11 @@ static const struct sql sql_save = {
     " WHERE id = $1",
     "ttitttttttiiiittttttitiiiiiittitiiiii",
 };
+static const struct sql sql_touch = {
+    "run_touch",
+    "UPDATE runs SET event_seq = $2, last_event_id = $3, updated_us = $4 WHERE id = $1",
+    "titi",
+};
 static const struct sql sql_get = {
     "run_get",
     "SELECT " RUN_COLUMNS " FROM runs WHERE id = $1 {for_update}",
@@ -204,6 +209,14 @@ enum rc runs_save(struct db *db, const struct run_row *row, struct err *err)
 {
     return exec_one(db, &sql_save, P_LIST(P_ID(&row->id), RUN_CHANGEABLE(row)), run_shape.noun,
                     err);
+}
+
+enum rc runs_touch(struct db *db, const struct run_row *row, struct err *err)
+{
+    return exec_one(db, &sql_touch,
+                    P_LIST(P_ID(&row->id), P_INT(row->event_seq), P_ID(&row->last_event_id),
+                           P_INT(row->updated_us)),
+                    run_shape.noun, err);
 }
 
 enum rc runs_get(struct db *db, const struct id *id, struct arena *arena, struct run_row *ret_row,

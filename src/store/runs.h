@@ -66,6 +66,8 @@ MUST_USE enum rc runs_get(struct db *db, const struct id *id, struct arena *aren
                           struct run_row *ret_row, struct err *err);
 /* Every column that can change. */
 MUST_USE enum rc runs_save(struct db *db, const struct run_row *row, struct err *err);
+/* Only its place in the log (event_seq, last_event_id) and updated_us. */
+MUST_USE enum rc runs_touch(struct db *db, const struct run_row *row, struct err *err);
 MUST_USE enum rc runs_list(struct db *db, const struct run_filter *filter, struct arena *arena,
                            struct run_row **ret_rows, size_t *ret_count, struct err *err);
 MUST_USE enum rc runs_of_task(struct db *db, const struct id *task_id, struct arena *arena,

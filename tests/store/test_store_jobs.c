@@ -7,7 +7,11 @@
 static struct job_row put(struct fixture *fixture, struct job_row job)
 {
     enum rc rc = jobs_insert(fixture->db, &job, &fixture->err);
+    struct job_row stored = {0};
+    if (rc == RC_OK)
+        rc = jobs_get(fixture->db, &job.id, &fixture->arena, &stored, &fixture->err);
     ck_assert_msg(rc == RC_OK, "%s", fixture->err.text);
+    job.seq = stored.seq;
     return job;
 }
 
@@ -69,9 +73,8 @@ START_TEST(every_column_comes_back)
         .updated_us = 15,
     };
     must(jobs_insert(f.db, &job, &f.err));
-    ck_assert_int_gt(job.seq, 0);
     struct job_row got = load(&f, &job.id);
-    ck_assert_int_eq(got.seq, job.seq);
+    ck_assert_int_gt(got.seq, 0);
     ck_assert_id_eq(got.id, job.id);
     ck_assert_str_eq(got.queue, "steps");
     ck_assert_str_eq(got.type, "verify");
@@ -438,6 +441,33 @@ START_TEST(attempts_are_kept_in_order_of_their_epochs)
 }
 END_TEST
 
+START_TEST(the_attempt_that_succeeded_is_told_by_its_job)
+{
+    FIXTURE(f);
+    struct job_row job = put(&f, fixture_job(&f, "q"));
+    struct attempt_row failed = {job.id, 1, 1, "w1", 10, 20, "failed", "TIMEOUT", "too slow"};
+    must(attempts_insert(f.db, &failed, &f.err));
+    job.life = (struct job_life){JOB_SUCCEEDED, 2, 0, 0, 2, 3, 0, DEAD_NONE};
+    job.worker = "w2";
+    job.leased_us = 30;
+    job.updated_us = 40;
+    must(jobs_save(f.db, &job, &f.err));
+    struct attempt_row *rows;
+    size_t count;
+    must(attempts_list(f.db, &job.id, &f.arena, &rows, &count, &f.err));
+    ck_assert_uint_eq(count, 2);
+    ck_assert_str_eq(rows[0].outcome, "failed");
+    ck_assert_id_eq(rows[1].job_id, job.id);
+    ck_assert_int_eq(rows[1].attempt, 2);
+    ck_assert_int_eq(rows[1].epoch, 2);
+    ck_assert_str_eq(rows[1].worker, "w2");
+    ck_assert_int_eq(rows[1].started_us, 30);
+    ck_assert_int_eq(rows[1].ended_us, 40);
+    ck_assert_str_eq(rows[1].outcome, "succeeded");
+    ck_assert_ptr_null(rows[1].error_code);
+}
+END_TEST
+
 START_TEST(listings_filter_and_page_newest_first)
 {
     FIXTURE(f);
@@ -541,6 +571,7 @@ Suite *store_jobs_suite(void)
     case_add(tc, only_the_head_of_a_key_is_free);
     case_add(tc, leaving_a_key_that_nobody_holds_changes_nothing);
     case_add(tc, attempts_are_kept_in_order_of_their_epochs);
+    case_add(tc, the_attempt_that_succeeded_is_told_by_its_job);
     case_add(tc, listings_filter_and_page_newest_first);
     case_add(tc, counts_are_per_queue_and_state);
     suite_add_tcase(suite, tc);

@@ -22,12 +22,10 @@ enum rc __wrap_job_step(const struct job_life *job, const struct job_input *in,
                         struct job_life *ret_next);
 const char *__real_admission_start(const struct active_counts *counts);
 const char *__wrap_admission_start(const struct active_counts *counts);
-enum rc __real_jobs_insert(struct db *db, struct job_row *row, struct err *err);
-enum rc __wrap_jobs_insert(struct db *db, struct job_row *row, struct err *err);
-enum rc __real_events_append(struct db *db, const struct event *event, int64_t *ret_seq,
-                             struct err *err);
-enum rc __wrap_events_append(struct db *db, const struct event *event, int64_t *ret_seq,
-                             struct err *err);
+enum rc __real_jobs_insert(struct db *db, const struct job_row *row, struct err *err);
+enum rc __wrap_jobs_insert(struct db *db, const struct job_row *row, struct err *err);
+enum rc __real_events_append(struct db *db, const struct event *event, struct err *err);
+enum rc __wrap_events_append(struct db *db, const struct event *event, struct err *err);
 
 enum { NOW_AND_THEN = 500 };
 
@@ -62,15 +60,14 @@ const char *__wrap_admission_start(const struct active_counts *counts)
     return breaks("limits") ? NULL : __real_admission_start(counts);
 }
 
-enum rc __wrap_jobs_insert(struct db *db, struct job_row *row, struct err *err)
+enum rc __wrap_jobs_insert(struct db *db, const struct job_row *row, struct err *err)
 {
     return breaks("lost_job") && now_and_then() ? RC_OK : __real_jobs_insert(db, row, err);
 }
 
-enum rc __wrap_events_append(struct db *db, const struct event *event, int64_t *ret_seq,
-                             struct err *err)
+enum rc __wrap_events_append(struct db *db, const struct event *event, struct err *err)
 {
     if (breaks("lost_event") && now_and_then())
         return RC_OK;
-    return __real_events_append(db, event, ret_seq, err);
+    return __real_events_append(db, event, err);
 }
