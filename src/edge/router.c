@@ -20,11 +20,22 @@ static bool take_segment(struct str *rest, struct str *ret_segment)
     return true;
 }
 
+/* Up to the first variable; tells most patterns apart after a few bytes. */
+static bool front_fits(const char *pattern, struct str path)
+{
+    for (size_t i = 0; pattern[i] != '\0' && pattern[i] != '{'; i++)
+        if (i == path.len || path.at[i] != pattern[i])
+            return false;
+    return true;
+}
+
 /* How many variables it took, or -1 when they do not fit. */
 static int pattern_match(const char *pattern, struct str path, struct str vars[ROUTE_VARS_MAX])
 {
     struct str left = str_of(pattern), want, have;
     int count = 0;
+    if (!front_fits(pattern, path))
+        return -1;
     while (take_segment(&left, &want)) {
         if (!take_segment(&path, &have))
             return -1;
