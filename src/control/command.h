@@ -27,8 +27,9 @@ struct command_ops {
     /* NULL, or: may it wait (a lease that found nothing)?  True parks it until there is work for it
        or wait_until_us passes. */
     bool (*may_wait)(const struct command *command);
-    /* Only with may_wait: is one of these queues worth another look? */
+    /* Only with may_wait: is this queue worth another look?  How many jobs would it take? */
     bool (*wants)(const struct command *command, const char *queue);
+    int64_t (*appetite)(const struct command *command);
 };
 
 struct command {

@@ -178,6 +178,7 @@ static struct cx batch_cx(struct batch *batch, struct command *command)
         .workspace_id = committer->workspace_id,
         .limits = &committer->options.limits,
         .round = &batch->round,
+        .batch_arena = &batch->arena,
     };
 }
 
@@ -224,7 +225,7 @@ static bool wants_ready(const struct round *round, const struct command *command
     if (round->all_ready)
         return true;
     for (size_t i = 0; i < round->ready_count; i++)
-        if (command->ops->wants(command, round->ready[i]))
+        if (command->ops->wants(command, round->ready[i].queue))
             return true;
     return false;
 }
@@ -234,7 +235,7 @@ static void drop_ready(struct round *round, const struct command *command)
 {
     size_t kept = 0;
     for (size_t i = 0; i < round->ready_count; i++)
-        if (!command->ops->wants(command, round->ready[i]))
+        if (!command->ops->wants(command, round->ready[i].queue))
             round->ready[kept++] = round->ready[i];
     round->ready_count = kept;
 }
@@ -276,11 +277,19 @@ static enum rc finish_batch(struct batch *batch)
     return rc == RC_OK ? serve(batch, &batch->wait) : rc;
 }
 
+static int64_t appetite(const struct command *command)
+{
+    return command->ops->appetite != NULL ? command->ops->appetite(command) : 0;
+}
+
 static enum rc apply_all(struct batch *batch)
 {
     struct command *command;
+    for (command = batch->todo.first; command != NULL; command = command->next)
+        batch->round.leases += appetite(command);
     while ((command = batch->todo.first) != NULL) {
         enum rc rc = apply(batch, command);
+        batch->round.leases -= appetite(command);
         if (rc != RC_OK)
             return rc;
         list_pop(&batch->todo);

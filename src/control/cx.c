@@ -15,14 +15,18 @@ struct id cx_id(struct cx *cx)
 void cx_ready(struct cx *cx, const char *queue)
 {
     struct round *round = cx->round;
-    for (size_t i = 0; i < round->ready_count; i++)
-        if (strcmp(round->ready[i], queue) == 0)
+    supply_refresh(&round->supply, queue);
+    for (size_t i = 0; i < round->ready_count; i++) {
+        if (strcmp(round->ready[i].queue, queue) == 0) {
+            round->ready[i].jobs++;
             return;
+        }
+    }
     if (round->ready_count == ROUND_QUEUES_MAX) {
         round->all_ready = true;
         return;
     }
-    round->ready[round->ready_count++] = queue;
+    round->ready[round->ready_count++] = (struct ready){.queue = queue, .jobs = 1};
 }
 
 void cx_due(struct cx *cx, int64_t due_us)

@@ -10,6 +10,7 @@
 #include "base/dice.h"
 #include "base/rc.h"
 #include "control/committer.h"
+#include "control/supply.h"
 #include "core/event.h"
 #include "store/db.h"
 
@@ -21,8 +22,13 @@ struct round {
     int64_t due_us;                      /* The earliest due time set; 0: none. */
     bool admit;                          /* Something changed that may let a queued run start. */
     bool all_ready;                      /* More queues than fit below. */
-    const char *ready[ROUND_QUEUES_MAX]; /* Queues that got work; live as long as the batch. */
+    struct ready {
+        const char *queue; /* Lives as long as the batch. */
+        int64_t jobs;
+    } ready[ROUND_QUEUES_MAX]; /* Queues that got work. */
     size_t ready_count;
+    int64_t leases; /* Jobs that leases of the batch may still want. */
+    struct supply supply;
 };
 
 struct cx {
@@ -36,13 +42,14 @@ struct cx {
     struct id workspace_id;
     const struct committer_limits *limits;
     struct round *round;
+    struct arena *batch_arena; /* Lives as long as the round. */
     struct err *err;
 };
 
 /* Ids of one committer grow strictly, also within a batch, where time stands still: whatever is
    ordered by id is ordered by arrival. */
 struct id cx_id(struct cx *cx);
-/* The queue has a job that can be claimed now. */
+/* The queue has one more job that can be claimed now. */
 void cx_ready(struct cx *cx, const char *queue);
 /* Something will be due then. */
 void cx_due(struct cx *cx, int64_t due_us);

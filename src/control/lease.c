@@ -10,31 +10,46 @@
 
 /* ---- lease ------------------------------------------------------------------------------ */
 
-static enum rc claim_from(struct cx *cx, struct cmd_lease *cmd, const char *queue)
+static enum rc claim_one(struct cx *cx, struct cmd_lease *cmd, const struct job_row *job)
 {
-    struct claim claim = {
-        .queue = queue,
-        .worker = cmd->worker,
-        .now_us = cx->now_us,
-        .until_us = cx->now_us + cmd->lease_us,
-        .limit = cmd->max - (int64_t)cmd->job_count,
-    };
-    struct job_row *rows;
-    size_t count;
-    enum rc rc = jobs_claim(cx->db, &claim, cx->arena, &rows, &count, cx->err);
-    if (rc != RC_OK || count == 0)
-        return rc;
     if (cmd->job_count == 0) /* Only now: leases that wait by the thousand should be small. */
         cmd->jobs = arena_array(cx->arena, (size_t)cmd->max, sizeof(*cmd->jobs));
+    struct job_row *mine = &cmd->jobs[cmd->job_count++];
+    *mine = job_row_copy(job, cx->arena);
+    struct claim claim = {
+        .worker = cmd->worker, .now_us = cx->now_us, .until_us = cx->now_us + cmd->lease_us};
     cx_due(cx, claim.until_us);
-    for (size_t i = 0; i < count; i++) {
-        if (!id_is_none(&rows[i].run_id))
-            rc = pipeline_started(cx, &rows[i]);
-        if (rc != RC_OK)
+    enum rc rc = jobs_claim(cx->db, &claim, mine, cx->err);
+    if (rc == RC_OK && !id_is_none(&mine->run_id))
+        rc = pipeline_started(cx, mine);
+    return rc;
+}
+
+/* Other leases of the batch may want the queue's jobs as well, those that became ready are surely
+   wanted. */
+static int64_t jobs_ahead(const struct round *round, const char *queue)
+{
+    int64_t ahead = round->leases;
+    for (size_t i = 0; i < round->ready_count; i++)
+        if (round->ready[i].jobs > ahead && strcmp(round->ready[i].queue, queue) == 0)
+            ahead = round->ready[i].jobs;
+    return ahead;
+}
+
+static enum rc claim_from(struct cx *cx, struct cmd_lease *cmd, const char *queue)
+{
+    struct supply_wish wish = {
+        .queue = queue, .now_us = cx->now_us, .ahead = jobs_ahead(cx->round, queue)};
+    enum rc rc = RC_OK;
+    while (rc == RC_OK && (int64_t)cmd->job_count < cmd->max) {
+        wish.jobs = cmd->max - (int64_t)cmd->job_count;
+        const struct job_row *job;
+        rc = supply_next(&cx->round->supply, cx->db, &wish, cx->batch_arena, &job, cx->err);
+        if (rc != RC_OK || job == NULL)
             return rc;
-        cmd->jobs[cmd->job_count++] = rows[i];
+        rc = claim_one(cx, cmd, job);
     }
-    return RC_OK;
+    return rc;
 }
 
 static enum rc apply_lease(struct cx *cx, struct command *command)
@@ -69,8 +84,18 @@ static bool lease_wants(const struct command *command, const char *queue)
     return false;
 }
 
+static int64_t lease_appetite(const struct command *command)
+{
+    return ((const struct cmd_lease *)command)->max;
+}
+
 static const struct command_ops lease_ops = {
-    .name = "lease", .apply = apply_lease, .may_wait = lease_may_wait, .wants = lease_wants};
+    .name = "lease",
+    .apply = apply_lease,
+    .may_wait = lease_may_wait,
+    .wants = lease_wants,
+    .appetite = lease_appetite,
+};
 
 struct cmd_lease *cmd_lease_new(void)
 {

@@ -114,6 +114,8 @@ enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *sett
     if (rc != RC_OK)
         return rc;
     bool was_head = job->life.state != JOB_BLOCKED;
+    if (job->life.state == JOB_QUEUED)
+        supply_forget(&cx->round->supply, job);
     bool succeeded = settlement->event == JOB_EV_FINISH;
     if (job->life.state == JOB_LEASED && !succeeded)
         rc = write_attempt(cx, job, settlement);

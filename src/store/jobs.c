@@ -60,9 +60,9 @@ static const struct sql sql_claimable = {
 };
 static const struct sql sql_claim = {
     "job_claim",
-    "UPDATE jobs SET state = 'leased', epoch = $2, worker = $3, leased_us = $4, due_us = $5,"
-    " updated_us = $4 WHERE seq = $1",
-    "iitii",
+    "UPDATE jobs SET state = 'leased', epoch = $3, worker = $4, leased_us = $5, due_us = $6,"
+    " updated_us = $5 WHERE seq = $1 AND id = $2",
+    "ititii",
 };
 
 #define EXPIRING "expires_us > 0 AND (state = 'queued' OR state = 'scheduled' OR state = 'blocked')"
@@ -266,8 +266,15 @@ enum rc jobs_save(struct db *db, const struct job_row *row, struct err *err)
                     job_shape.noun, err);
 }
 
-static enum rc claim_one(struct db *db, const struct claim *claim, struct job_row *row,
-                         struct err *err)
+enum rc jobs_claimable(struct db *db, const char *queue, int64_t now_us, int64_t limit,
+                       struct arena *arena, struct job_row **ret_rows, size_t *ret_count,
+                       struct err *err)
+{
+    return query_all(db, &sql_claimable, P_LIST(P_TEXT(queue), P_INT(now_us), P_LIMIT(limit)),
+                     &job_shape, arena, ret_rows, ret_count, err);
+}
+
+enum rc jobs_claim(struct db *db, const struct claim *claim, struct job_row *row, struct err *err)
 {
     row->life.state = JOB_LEASED;
     row->life.epoch++;
@@ -276,27 +283,30 @@ static enum rc claim_one(struct db *db, const struct claim *claim, struct job_ro
     row->leased_us = claim->now_us;
     row->updated_us = claim->now_us;
     return exec_one(db, &sql_claim,
-                    P_LIST(P_INT(row->seq), P_INT(row->life.epoch), P_TEXT(row->worker),
-                           P_INT(row->leased_us), P_INT(row->life.due_us)),
+                    P_LIST(P_INT(row->seq), P_ID(&row->id), P_INT(row->life.epoch),
+                           P_TEXT(row->worker), P_INT(row->leased_us), P_INT(row->life.due_us)),
                     job_shape.noun, err);
 }
 
-enum rc jobs_claim(struct db *db, const struct claim *claim, struct arena *arena,
-                   struct job_row **ret_rows, size_t *ret_count, struct err *err)
+static struct str bytes_copy(struct str bytes, struct arena *arena)
 {
-    struct job_row *rows;
-    size_t count;
-    enum rc rc = query_all(
-        db, &sql_claimable,
-        P_LIST(P_TEXT(claim->queue), P_INT(claim->now_us), P_LIMIT(claim->limit)), &job_shape,
-        arena, &rows, &count, err);
-    for (size_t i = 0; rc == RC_OK && i < count; i++)
-        rc = claim_one(db, claim, &rows[i], err);
-    if (rc != RC_OK)
-        return rc;
-    *ret_rows = rows;
-    *ret_count = count;
-    return RC_OK;
+    return bytes.at == NULL ? bytes
+                            : (struct str){arena_strndup(arena, bytes.at, bytes.len), bytes.len};
+}
+
+struct job_row job_row_copy(const struct job_row *row, struct arena *arena)
+{
+    struct job_row copy = *row;
+    copy.queue = arena_strdup(arena, row->queue);
+    copy.type = arena_strdup(arena, row->type);
+    copy.payload = bytes_copy(row->payload, arena);
+    copy.result = bytes_copy(row->result, arena);
+    copy.ordering_key = arena_strdup(arena, row->ordering_key);
+    copy.dedup_key = arena_strdup(arena, row->dedup_key);
+    copy.worker = arena_strdup(arena, row->worker);
+    copy.error_code = arena_strdup(arena, row->error_code);
+    copy.error_message = arena_strdup(arena, row->error_message);
+    return copy;
 }
 
 enum rc jobs_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,

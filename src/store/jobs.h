@@ -1,7 +1,7 @@
 /*
  * jobs.h - jobs, their attempts and their ordering keys.
  *
- * Claiming is one plain indexed statement over `queued`: scheduled jobs become queued when due,
+ * Claiming is a plain indexed read over `queued` and a write by key: scheduled jobs become queued when due,
  * blocked ones when the head of their key settles.
  */
 #ifndef STORE_JOBS_H
@@ -46,21 +46,25 @@ MUST_USE enum rc jobs_insert(struct db *db, const struct job_row *row, struct er
 /* RC_NOT_FOUND, without a text. */
 MUST_USE enum rc jobs_by_dedup(struct db *db, const char *queue, const char *dedup_key,
                                struct id *ret_id, struct err *err);
+struct job_row job_row_copy(const struct job_row *row, struct arena *arena);
 MUST_USE enum rc jobs_get(struct db *db, const struct id *id, struct arena *arena,
                           struct job_row *ret_row, struct err *err);
 /* life, worker, leased_us, result, errors, updated_us. */
 MUST_USE enum rc jobs_save(struct db *db, const struct job_row *row, struct err *err);
 
+/* Up to limit jobs that may be claimed now, in order of (rank, seq), locked by this transaction;
+   those that another one has locked are passed over. */
+MUST_USE enum rc jobs_claimable(struct db *db, const char *queue, int64_t now_us, int64_t limit,
+                                struct arena *arena, struct job_row **ret_rows, size_t *ret_count,
+                                struct err *err);
 struct claim {
-    const char *queue;
     const char *worker;
     int64_t now_us;
     int64_t until_us;
-    int64_t limit;
 };
-/* Up to limit jobs in order of (rank, seq), leased to the worker with their epoch grown. */
-MUST_USE enum rc jobs_claim(struct db *db, const struct claim *claim, struct arena *arena,
-                            struct job_row **ret_rows, size_t *ret_count, struct err *err);
+/* Leases such a job to the worker; its epoch grows. */
+MUST_USE enum rc jobs_claim(struct db *db, const struct claim *claim, struct job_row *row,
+                            struct err *err);
 
 /* scheduled that are due, leased whose lease ran out, queued/scheduled/blocked past expires_us. */
 MUST_USE enum rc jobs_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,

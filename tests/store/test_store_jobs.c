@@ -42,10 +42,12 @@ struct jobs {
 
 static struct jobs claim(struct fixture *fixture, const char *queue, int64_t limit)
 {
-    struct claim want = {queue, "node-1/0", fixture->now_us, fixture->now_us + 15000000, limit};
+    struct claim want = {"node-1/0", fixture->now_us, fixture->now_us + 15000000};
     struct jobs got;
-    enum rc rc = jobs_claim(fixture->db, &want, &fixture->arena, &got.rows, &got.count,
-                            &fixture->err);
+    enum rc rc = jobs_claimable(fixture->db, queue, fixture->now_us, limit, &fixture->arena,
+                                &got.rows, &got.count, &fixture->err);
+    for (size_t i = 0; rc == RC_OK && i < got.count; i++)
+        rc = jobs_claim(fixture->db, &want, &got.rows[i], &fixture->err);
     ck_assert_msg(rc == RC_OK, "%s", fixture->err.text);
     return got;
 }

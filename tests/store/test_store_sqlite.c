@@ -276,7 +276,7 @@ static const char *statement_with(const char *words)
 static void use_jobs(struct fixture *fixture)
 {
     struct fixture f = *fixture;
-    struct claim claim = {"q", "w", 1, 2, 3};
+    struct claim claim = {"w", 1, 2};
     struct job_row claimed = fixture_job(&f, "q");
     must(jobs_insert(f.db, &claimed, &f.err));
     struct job_row *rows;
@@ -284,7 +284,8 @@ static void use_jobs(struct fixture *fixture)
     int64_t number;
     struct id id = {""};
     bool head;
-    must(jobs_claim(f.db, &claim, &f.arena, &rows, &count, &f.err));
+    must(jobs_claimable(f.db, "q", 1, 3, &f.arena, &rows, &count, &f.err));
+    must(jobs_claim(f.db, &claim, rows, &f.err));
     must(jobs_due(f.db, 1, 10, &f.arena, &rows, &count, &f.err));
     must(jobs_next_due(f.db, &number, &f.err));
     must(jobs_leased_by_node(f.db, "n", &f.arena, &rows, &count, &f.err));

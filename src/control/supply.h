@@ -1,0 +1,40 @@
+/*
+ * supply.h - the jobs that leases of one batch may take, looked up for many at once.
+ *
+ * The first lease that asks for a queue reads as many of its jobs as the leases of the batch may
+ * want; the others are given of these.  A queue that had fewer is known to be dry and not read
+ * again, until something makes a job of it ready.  Jobs that nobody took stay as they were.
+ *
+ * Lives as long as its batch, in the batch's arena.
+ */
+#ifndef CONTROL_SUPPLY_H
+#define CONTROL_SUPPLY_H
+#include "base/arena.h"
+#include "store/jobs.h"
+
+enum { SUPPLY_QUEUES_MAX = 32, SUPPLY_AHEAD_MAX = 64 };
+
+struct supply {
+    struct supply_queue {
+        const char *name;
+        struct job_row *rows;
+        size_t count, next;
+        bool dry;
+    } queues[SUPPLY_QUEUES_MAX];
+    size_t count;
+};
+
+struct supply_wish {
+    const char *queue;
+    int64_t now_us;
+    int64_t jobs;  /* This many now, */
+    int64_t ahead; /* and this many that others of the batch may want. */
+};
+/* The next job of the queue, to be claimed by the caller; *ret_job is NULL when there is none. */
+MUST_USE enum rc supply_next(struct supply *supply, struct db *db, const struct supply_wish *wish,
+                             struct arena *arena, const struct job_row **ret_job, struct err *err);
+/* A job of the queue became ready: what was read of it may be out of order now. */
+void supply_refresh(struct supply *supply, const char *queue);
+/* A job that waited was settled by other means. */
+void supply_forget(struct supply *supply, const struct job_row *job);
+#endif
