@@ -277,7 +277,7 @@ static void *watch_pairs(void *arg)
 
 START_TEST(readers_in_threads_see_whole_transactions)
 {
-    if (!engine_keeps_files(_i))
+    if (!engine_reopens(_i))
         return; /* One connection serves all, for one thread. */
     PROBE(f);
     struct watch watches[2] = {{.store = f.store}, {.store = f.store}};
