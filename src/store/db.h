@@ -37,6 +37,7 @@ struct param {
 #define P_INT(v)  ((struct param){.type = 'i', .number = (int64_t)(v)})
 #define P_REAL(v) ((struct param){.type = 'r', .real = (v)})
 #define P_JSON(v) ((struct param){.type = 'j', .text = (v).at, .len = (v).len})
+#define P_BYTES(v) ((struct param){.type = 'b', .text = (v).at, .len = (v).len})
 #define P_LIST(...) \
     ((const struct param[]){__VA_ARGS__}), COUNT_OF(((const struct param[]){__VA_ARGS__}))
 

@@ -47,9 +47,16 @@ bool engine_has_files(int engine)
     return engines[engine].has_files;
 }
 
+static void keep_silent(void *arg, const PGresult *result)
+{
+    (void)arg;
+    (void)result;
+}
+
 void postgres_run(const char *text)
 {
     PGconn *pg = PQconnectdb(postgres_url());
+    PQsetNoticeReceiver(pg, keep_silent, NULL);
     PGresult *result = PQexec(pg, text);
     ExecStatusType status = PQresultStatus(result);
     ck_assert_msg(status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK, "%s: %s", text,
