@@ -362,6 +362,11 @@ int64_t db_changes(const struct db *db)
     return db->in_tx ? db->ops->changes(db->conn) - db->changes_at_begin : 0;
 }
 
+bool db_is_shared(const struct db *db)
+{
+    return db->ops->is_shared;
+}
+
 enum rc db_script(struct db *db, const char *name, const char *text, struct err *err)
 {
     CLEANUP(buf_release) struct buf expanded;

@@ -84,4 +84,6 @@ void tx_abort(struct tx *tx);                               /* For CLEANUP; safe
 /* Rows that statements of the open transaction have changed so far; 0 exactly when nothing was
    written.  A statement that was only sent counts as one row, more when its result is read. */
 int64_t db_changes(const struct db *db);
+
+bool db_is_shared(const struct db *db); /* May other writers be at work, here or elsewhere? */
 #endif
