@@ -114,8 +114,7 @@ static enum rc get(struct db *db, const char *sha256, const struct way_out *out,
     enum rc rc = query_int(db, &sql_bytes, P_LIST(P_TEXT(sha256)), &bytes, err);
     if (rc == RC_NOT_FOUND)
         return err_set(err, rc, "NOT_FOUND", "there is no artifact %s", sha256);
-    if (rc == RC_OK && out->into != NULL &&
-        (size_t)bytes > out->into->max_bytes - out->into->len)
+    if (rc == RC_OK && out->into != NULL && (size_t)bytes > out->into->max_bytes - out->into->len)
         return err_set(err, RC_TOO_LARGE, "TOO_LARGE", "artifact %s has %lld bytes", sha256,
                        (long long)bytes);
     for (int64_t no = 0; rc == RC_OK && no * CHUNK_BYTES < bytes; no++)
@@ -153,8 +152,7 @@ enum rc artifact_rows_open(struct store *store, const char *sha256, int *ret_fd,
 {
     CLEANUP(fd_closep) int fd = memfd_create("artifact", MFD_CLOEXEC);
     if (fd < 0)
-        return err_set(err, RC_IO, "STORE_IO", "cannot make a file in memory: %s",
-                       strerror(errno));
+        return err_set(err, RC_IO, "STORE_IO", "cannot make a file in memory: %s", strerror(errno));
     int64_t bytes;
     enum rc rc = borrow_and_get(store, sha256, &(struct way_out){.fd = fd}, &bytes, err);
     if (rc != RC_OK)

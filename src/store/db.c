@@ -218,9 +218,8 @@ enum rc exec_one(struct db *db, const struct sql *sql, const struct param *param
     if (rc != RC_OK)
         return rc;
     assert(changed <= 1);
-    return changed == 1
-               ? RC_OK
-               : err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no such %s", noun);
+    return changed == 1 ? RC_OK
+                        : err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no such %s", noun);
 }
 
 enum rc db_query(struct db *db, const struct sql *sql, const struct param *params, size_t count,

@@ -78,7 +78,7 @@ struct engine_ops {
        one row of that kind, or the transaction fails; NULL: any number. */
     enum rc (*defer)(struct engine_stmt *stmt, const struct param *params, const char *noun,
                      struct err *err);
-    int64_t (*changed)(struct engine_stmt *stmt); /* Rows, since it was started. */
+    int64_t (*changed)(struct engine_stmt *stmt);               /* Rows, since it was started. */
     enum rc (*step)(struct engine_stmt *stmt, struct err *err); /* RC_NOT_FOUND: no more rows. */
     void (*reset)(struct engine_stmt *stmt); /* Ends the execution; parameters are let go. */
 

@@ -17,7 +17,7 @@ enum { SERVER_VERSION_MIN = 130000 }; /* The first with pg_xact_status over 64 b
 
 static const char *const schemes[] = {"postgres://", "postgresql://", NULL};
 
-#define LOCK_SCHEMA                                                                        \
+#define LOCK_SCHEMA \
     "SELECT pg_advisory_xact_lock(hashtextextended('drover.schema.' || current_schema(), 0))"
 
 /*

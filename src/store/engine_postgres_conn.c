@@ -36,12 +36,12 @@
 #include <time.h>
 
 enum {
-    PENDING_MAX = 512,                /* Statements sent and not read ... */
-    PENDING_BYTES_MAX = 1024 * 1024,  /* ... and their parameters. */
-    PENDING_ROOM = 8,                 /* A statement brings BEGIN, the mark and their Parse along. */
+    PENDING_MAX = 512,               /* Statements sent and not read ... */
+    PENDING_BYTES_MAX = 1024 * 1024, /* ... and their parameters. */
+    PENDING_ROOM = 8,                /* A statement brings BEGIN, the mark and their Parse along. */
     PARAMS_MAX = 64,
     RESULT_BYTES_MAX = 256 * 1024 * 1024,
-    OUTCOME_WAIT_MS = 10 * 1000,      /* To find out what became of a commit. */
+    OUTCOME_WAIT_MS = 5 * 1000, /* To find out what became of a commit. */
     OUTCOME_PAUSE_MS = 50,
     WRITER_BYTES = 17,
     XID_BYTES = 24,
@@ -75,8 +75,8 @@ struct engine_conn {
     int64_t changes;
 
     bool in_tx;
-    bool begun;  /* BEGIN has been sent. */
-    bool marked; /* The mark has been sent, and what was written is worth asking for. */
+    bool begun;          /* BEGIN has been sent. */
+    bool marked;         /* The mark has been sent, and what was written is worth asking for. */
     char xid[XID_BYTES]; /* "" until it is known. */
     char writer[WRITER_BYTES]; /* Who we are in commit_marks. */
     int64_t tx_number;
@@ -110,7 +110,7 @@ static const struct sql sql_mark = {
 /* ---- statements ---- */
 
 enum rc pg_prepare(struct engine_conn *conn, const struct sql *sql, const char *text,
-                          struct engine_stmt **ret_stmt, struct err *err)
+                   struct engine_stmt **ret_stmt, struct err *err)
 {
     (void)err; /* The server sees it when it is first run. */
     struct engine_stmt *stmt = mem_alloc(sizeof *stmt);
@@ -199,8 +199,8 @@ static enum rc arguments_fill(const struct engine_stmt *stmt, const struct param
                                "%s: parameter %d is too large", stmt->sql->name, i + 1);
             if (param->type != 'b' && !text_utf8_valid(param->text, len))
                 return err_set(err, RC_INVALID, "INVALID_TEXT",
-                               "%s: parameter %d is not text in UTF-8 without NUL",
-                               stmt->sql->name, i + 1);
+                               "%s: parameter %d is not text in UTF-8 without NUL", stmt->sql->name,
+                               i + 1);
         }
         to->lengths[i] = (int)len;
         to->bytes += len;
@@ -411,8 +411,8 @@ enum rc pg_defer(struct engine_stmt *stmt, const struct param *params, const cha
     if (rc == RC_OK)
         rc = enter(stmt, err);
     if (rc == RC_OK)
-        rc = send_statement(stmt, &args,
-                            (struct pending){.kind = PENDING_DEFERRED, .noun = noun}, err);
+        rc = send_statement(stmt, &args, (struct pending){.kind = PENDING_DEFERRED, .noun = noun},
+                            err);
     if (rc == RC_OK)
         stmt->conn->changes++;
     return rc;

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct pg_conn; /* libpq's PGconn ... */
+struct pg_conn;   /* libpq's PGconn ... */
 struct pg_result; /* ... and PGresult. */
 
 enum pg_mode {

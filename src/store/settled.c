@@ -45,8 +45,8 @@ static enum rc page_read(struct db *db, const struct settled *cursor, int64_t li
 static size_t whole_part(const struct page *page, int64_t after_seq, int64_t dead_seq)
 {
     size_t count = 0;
-    while (count < page->count && (page->events[count].seq == after_seq + 1 ||
-                                   page->events[count].seq <= dead_seq))
+    while (count < page->count &&
+           (page->events[count].seq == after_seq + 1 || page->events[count].seq <= dead_seq))
         after_seq = page->events[count++].seq;
     return count;
 }

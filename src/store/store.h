@@ -66,8 +66,7 @@ struct wakeup {
     } channels[STORE_CHANNEL_COUNT];
     bool called; /* By listener_wake. */
 };
-MUST_USE enum rc store_listen(struct store *store, struct listener **ret_listener,
-                              struct err *err);
+MUST_USE enum rc store_listen(struct store *store, struct listener **ret_listener, struct err *err);
 /* Returns when something was told, after listener_wake, and after timeout_ms at the latest (a
    connection that has to be opened again may take some seconds more). */
 void listener_wait(struct listener *listener, int timeout_ms, struct wakeup *ret_wakeup);

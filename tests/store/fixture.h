@@ -33,7 +33,7 @@ struct fixture {
     struct err err;
     int64_t now_us; /* Grows with every id, so that ids are in order. */
     int engine;
-    char *dir;      /* Scratch; removed at the end. */
+    char *dir; /* Scratch; removed at the end. */
     char *url;
     char *schema; /* PostgreSQL: dropped at the end; else NULL. */
     char *artifact_dir;
