@@ -30,7 +30,7 @@ BENCH_OBJ := $(call obj,$(wildcard bench/*.c))
 SIM_OBJ  := $(call obj,$(wildcard tests/sim/*.c))
 
 # pkg-config runs once, and only when something is compiled: on a fresh machine it is not there yet.
-LIBS = libevent libevent_pthreads jansson sqlite3 yaml-0.1 libcurl libcrypto
+LIBS = libevent libevent_pthreads jansson sqlite3 libpq yaml-0.1 libcurl libcrypto
 once = $(eval $(1) := $$(shell pkg-config $(2)))$($(1))
 LIB_CFLAGS   = $(call once,LIB_CFLAGS,--cflags $(LIBS))
 LIB_LDLIBS   = $(call once,LIB_LDLIBS,--libs $(LIBS))

@@ -50,7 +50,7 @@ static enum rc keep_key(struct cx *cx, const struct cmd_submit *cmd)
         .run_id = cmd->run_id,
         .expires_us = cx->now_us + IDEMPOTENCY_TTL_US,
     };
-    return idempotency_put(cx->db, &row, cx->err);
+    return idempotency_put(cx->db, &row, cx->now_us, cx->err);
 }
 
 /* ---- admission -------------------------------------------------------------------------- */

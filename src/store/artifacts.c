@@ -1,6 +1,8 @@
 /*
  * artifacts.c - content-addressed bytes, and which run they belong to.
  *
+ * In a store that several servers share the contents are rows (artifact_rows.c), else files:
+ *
  *   DIR/ab/cdef...   content, named by its sha256, never changed
  *   DIR/tmp/         being written; emptied at start
  *
@@ -11,6 +13,7 @@
 #include "base/fault.h"
 #include "base/fd.h"
 #include "store/artifact_dir.h"
+#include "store/artifact_rows.h"
 #include "store/query.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,14 +63,22 @@ static enum rc dir_of(struct store *store, const char **ret_dir, struct err *err
     return RC_OK;
 }
 
+static enum rc name_check(const char *sha256, struct err *err)
+{
+    return sha256_text_valid(sha256)
+               ? RC_OK
+               : err_set(err, RC_INVALID, "INVALID_SHA256",
+                         "an artifact is named by 64 lower-case hexadecimal digits");
+}
+
 static enum rc place_of(struct store *store, const char *sha256, struct place *ret_place,
                         struct err *err)
 {
-    if (!sha256_text_valid(sha256))
-        return err_set(err, RC_INVALID, "INVALID_SHA256",
-                       "an artifact is named by 64 lower-case hexadecimal digits");
     const char *dir;
-    enum rc rc = dir_of(store, &dir, err);
+    enum rc rc = name_check(sha256, err);
+    if (rc != RC_OK)
+        return rc;
+    rc = dir_of(store, &dir, err);
     char first[3] = {sha256[0], sha256[1], '\0'};
     if (rc == RC_OK)
         rc = path_join(ret_place->dir, dir, first, err);
@@ -153,6 +165,23 @@ static enum rc incoming_commit(struct store *store, struct incoming *incoming, c
     return rc == RC_OK ? fault_point("artifact.done", err) : rc;
 }
 
+static enum rc file_put(struct store *store, const char *sha256, struct str bytes, struct err *err)
+{
+    struct place place;
+    enum rc rc = place_of(store, sha256, &place, err);
+    if (rc != RC_OK)
+        return rc;
+    if (file_exists(place.path))
+        return place_sync(store, &place, err);
+    CLEANUP(incoming_end) struct incoming incoming = {.fd = -1};
+    rc = incoming_begin(store, &incoming, err);
+    if (rc == RC_OK)
+        rc = fd_write_all(incoming.fd, bytes.at, bytes.len, err);
+    if (rc == RC_OK)
+        rc = incoming_commit(store, &incoming, sha256, err);
+    return rc;
+}
+
 enum rc artifact_put(struct store *store, struct str bytes, char ret_sha256[SHA256_TEXT_BYTES],
                      struct err *err)
 {
@@ -160,20 +189,8 @@ enum rc artifact_put(struct store *store, struct str bytes, char ret_sha256[SHA2
         return too_large(err);
     char sha256[SHA256_TEXT_BYTES];
     sha256_hex(bytes.at, bytes.len, sha256);
-    struct place place;
-    enum rc rc = place_of(store, sha256, &place, err);
-    if (rc != RC_OK)
-        return rc;
-    if (file_exists(place.path)) {
-        rc = place_sync(store, &place, err);
-    } else {
-        CLEANUP(incoming_end) struct incoming incoming = {.fd = -1};
-        rc = incoming_begin(store, &incoming, err);
-        if (rc == RC_OK)
-            rc = fd_write_all(incoming.fd, bytes.at, bytes.len, err);
-        if (rc == RC_OK)
-            rc = incoming_commit(store, &incoming, sha256, err);
-    }
+    enum rc rc = store_is_shared(store) ? artifact_rows_put(store, sha256, bytes, err)
+                                        : file_put(store, sha256, bytes, err);
     if (rc == RC_OK)
         memcpy(ret_sha256, sha256, sizeof sha256);
     return rc;
@@ -225,15 +242,12 @@ static enum rc source_copy(int from, int to, struct sha256 *sha, int64_t *ret_by
     return RC_OK;
 }
 
-enum rc artifact_put_file(struct store *store, const char *path, char ret_sha256[SHA256_TEXT_BYTES],
-                          int64_t *ret_bytes, struct err *err)
+/* To a file, whatever its size: it is never whole in memory. */
+static enum rc file_put_from(struct store *store, int from, char ret_sha256[SHA256_TEXT_BYTES],
+                             int64_t *ret_bytes, struct err *err)
 {
-    CLEANUP(fd_closep) int from = -1;
-    enum rc rc = source_open(path, &from, err);
-    if (rc != RC_OK)
-        return rc;
     CLEANUP(incoming_end) struct incoming incoming = {.fd = -1};
-    rc = incoming_begin(store, &incoming, err);
+    enum rc rc = incoming_begin(store, &incoming, err);
     if (rc != RC_OK)
         return rc;
     struct sha256 *sha = sha256_begin();
@@ -253,8 +267,46 @@ enum rc artifact_put_file(struct store *store, const char *path, char ret_sha256
     return RC_OK;
 }
 
-enum rc artifact_open(struct store *store, const char *sha256, int *ret_fd, int64_t *ret_bytes,
-                      struct err *err)
+/* To rows: the hash comes first there, so it is read as a whole. */
+static enum rc rows_put_from(struct store *store, int from, char ret_sha256[SHA256_TEXT_BYTES],
+                             int64_t *ret_bytes, struct err *err)
+{
+    CLEANUP(fd_closep) int copy = memfd_create("artifact", MFD_CLOEXEC);
+    if (copy < 0)
+        return fail_errno("make", "a file in memory", err);
+    struct sha256 *sha = sha256_begin();
+    int64_t bytes;
+    enum rc rc = source_copy(from, copy, sha, &bytes, err);
+    char sha256[SHA256_TEXT_BYTES];
+    sha256_end(sha, sha256);
+    if (rc != RC_OK)
+        return rc;
+    void *at = bytes == 0 ? NULL : mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE, copy, 0);
+    if (at == MAP_FAILED)
+        return fail_errno("read", "the content", err);
+    rc = artifact_rows_put(store, sha256, (struct str){at, (size_t)bytes}, err);
+    if (at != NULL)
+        (void)munmap(at, (size_t)bytes);
+    if (rc != RC_OK)
+        return rc;
+    memcpy(ret_sha256, sha256, sizeof sha256);
+    *ret_bytes = bytes;
+    return RC_OK;
+}
+
+enum rc artifact_put_file(struct store *store, const char *path, char ret_sha256[SHA256_TEXT_BYTES],
+                          int64_t *ret_bytes, struct err *err)
+{
+    CLEANUP(fd_closep) int from = -1;
+    enum rc rc = source_open(path, &from, err);
+    if (rc != RC_OK)
+        return rc;
+    return store_is_shared(store) ? rows_put_from(store, from, ret_sha256, ret_bytes, err)
+                                  : file_put_from(store, from, ret_sha256, ret_bytes, err);
+}
+
+static enum rc file_open(struct store *store, const char *sha256, int *ret_fd, int64_t *ret_bytes,
+                         struct err *err)
 {
     struct place place;
     enum rc rc = place_of(store, sha256, &place, err);
@@ -272,14 +324,30 @@ enum rc artifact_open(struct store *store, const char *sha256, int *ret_fd, int6
     return RC_OK;
 }
 
-enum rc artifact_get(struct store *store, const char *sha256, struct buf *into, struct err *err)
+enum rc artifact_open(struct store *store, const char *sha256, int *ret_fd, int64_t *ret_bytes,
+                      struct err *err)
+{
+    enum rc rc = name_check(sha256, err);
+    if (rc != RC_OK)
+        return rc;
+    return store_is_shared(store) ? artifact_rows_open(store, sha256, ret_fd, ret_bytes, err)
+                                  : file_open(store, sha256, ret_fd, ret_bytes, err);
+}
+
+static enum rc file_get(struct store *store, const char *sha256, struct buf *into, struct err *err)
 {
     struct place place;
     enum rc rc = place_of(store, sha256, &place, err);
-    if (rc != RC_OK)
-        return rc;
+    return rc == RC_OK ? file_read(place.path, into, err) : rc;
+}
+
+enum rc artifact_get(struct store *store, const char *sha256, struct buf *into, struct err *err)
+{
     size_t start = into->len;
-    rc = file_read(place.path, into, err);
+    enum rc rc = name_check(sha256, err);
+    if (rc == RC_OK)
+        rc = store_is_shared(store) ? artifact_rows_get(store, sha256, into, err)
+                                    : file_get(store, sha256, into, err);
     if (rc != RC_OK)
         return rc;
     char found[SHA256_TEXT_BYTES];

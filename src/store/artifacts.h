@@ -2,7 +2,7 @@
  * artifacts.h - content-addressed bytes, and which run they belong to.
  *
  * SQLite: a file per content under the artifact directory (ab/cdef...), written beside, fsynced,
- * renamed.  Content is there before any row speaks of it.
+ * renamed.  PostgreSQL: rows in chunks.  Content is there before any row speaks of it.
  */
 #ifndef STORE_ARTIFACTS_H
 #define STORE_ARTIFACTS_H

@@ -141,18 +141,23 @@ static enum rc db_outcome(struct db *db, enum rc rc)
     return rc;
 }
 
+static enum rc broken(const struct sql *sql, struct err *err)
+{
+    return err_set(err, RC_IO, "STORE_ERROR", "%s: an earlier statement of the transaction failed",
+                   sql->name);
+}
+
 static enum rc db_start(struct db *db, const struct sql *sql, const struct param *params,
                         enum engine_hold hold, struct statement **ret_statement, struct err *err)
 {
     if (db->broken)
-        return err_set(err, RC_IO, "STORE_ERROR",
-                       "%s: an earlier statement of the transaction failed", sql->name);
+        return broken(sql, err);
     struct statement *statement;
     enum rc rc = statement_get(db, sql, &statement, err);
     if (rc != RC_OK)
         return db_outcome(db, rc);
     assert(!statement->running);
-    rc = db->ops->bind(statement->handle, params, hold, err);
+    rc = db->ops->start(statement->handle, params, hold, err);
     if (rc != RC_OK) {
         db->ops->reset(statement->handle);
         return db_outcome(db, rc);
@@ -161,23 +166,60 @@ static enum rc db_start(struct db *db, const struct sql *sql, const struct param
     return RC_OK;
 }
 
-enum rc db_exec(struct db *db, const struct sql *sql, const struct param *params, size_t count,
-                int64_t *ret_changed, struct err *err)
+static bool can_defer(const struct db *db)
 {
-    params_check(sql, params, count);
+    return db->in_tx && db->ops->defer != NULL;
+}
+
+static enum rc exec_later(struct db *db, const struct sql *sql, const struct param *params,
+                          const char *noun, struct err *err)
+{
+    if (db->broken)
+        return broken(sql, err);
+    struct statement *statement;
+    enum rc rc = statement_get(db, sql, &statement, err);
+    if (rc == RC_OK)
+        rc = db->ops->defer(statement->handle, params, noun, err);
+    return db_outcome(db, rc);
+}
+
+static enum rc exec_now(struct db *db, const struct sql *sql, const struct param *params,
+                        int64_t *ret_changed, struct err *err)
+{
     struct statement *statement;
     enum rc rc = db_start(db, sql, params, ENGINE_BORROW, &statement, err);
     if (rc != RC_OK)
         return rc;
-    int64_t before = db->ops->changes(db->conn);
     rc = db->ops->step(statement->handle, err);
+    if (rc == RC_NOT_FOUND && ret_changed != NULL)
+        *ret_changed = db->ops->changed(statement->handle);
     db->ops->reset(statement->handle);
     assert(rc != RC_OK); /* A statement that gives rows belongs into db_query. */
-    if (rc != RC_NOT_FOUND)
-        return db_outcome(db, rc);
-    if (ret_changed != NULL)
-        *ret_changed = db->ops->changes(db->conn) - before;
-    return RC_OK;
+    return rc == RC_NOT_FOUND ? RC_OK : db_outcome(db, rc);
+}
+
+enum rc db_exec(struct db *db, const struct sql *sql, const struct param *params, size_t count,
+                int64_t *ret_changed, struct err *err)
+{
+    params_check(sql, params, count);
+    if (ret_changed == NULL && can_defer(db))
+        return exec_later(db, sql, params, NULL, err);
+    return exec_now(db, sql, params, ret_changed, err);
+}
+
+enum rc exec_one(struct db *db, const struct sql *sql, const struct param *params, size_t count,
+                 const char *noun, struct err *err)
+{
+    params_check(sql, params, count);
+    if (can_defer(db))
+        return exec_later(db, sql, params, noun, err);
+    int64_t changed;
+    enum rc rc = exec_now(db, sql, params, &changed, err);
+    if (rc != RC_OK)
+        return rc;
+    assert(changed <= 1);
+    return changed == 1 ? RC_OK
+                        : err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no such %s", noun);
 }
 
 enum rc db_query(struct db *db, const struct sql *sql, const struct param *params, size_t count,
@@ -317,6 +359,11 @@ void tx_abort(struct tx *tx)
 int64_t db_changes(const struct db *db)
 {
     return db->in_tx ? db->ops->changes(db->conn) - db->changes_at_begin : 0;
+}
+
+bool db_is_shared(const struct db *db)
+{
+    return db->ops->is_shared;
 }
 
 enum rc db_script(struct db *db, const char *name, const char *text, struct err *err)

@@ -2,9 +2,9 @@
  * db.h - one connection, whatever the engine: prepared statements with typed parameters,
  * rows, and transactions that roll back unless committed.
  *
- * A statement is a static const struct sql: its text is the same for every engine but for the
- * placeholders {for_update} and {skip_locked}; $1, $2 ... are its parameters, each with a
- * declared type.  Statements are prepared once per connection and cached by address.
+ * A statement is a static const struct sql: its text is the same for every engine but for words
+ * in braces, {for_update} and {skip_locked}; $1, $2 ... are its parameters, each with a declared
+ * type.  Statements are prepared once per connection and cached by address.
  * A connection belongs to one thread at a time.
  */
 #ifndef STORE_DB_H
@@ -32,11 +32,12 @@ struct param {
     int64_t number;
     double real;
 };
-#define P_TEXT(v) ((struct param){.type = 't', .text = (v)})
-#define P_ID(v)   ((struct param){.type = 't', .text = id_or_null(v)})
-#define P_INT(v)  ((struct param){.type = 'i', .number = (int64_t)(v)})
-#define P_REAL(v) ((struct param){.type = 'r', .real = (v)})
-#define P_JSON(v) ((struct param){.type = 'j', .text = (v).at, .len = (v).len})
+#define P_TEXT(v)  ((struct param){.type = 't', .text = (v)})
+#define P_ID(v)    ((struct param){.type = 't', .text = id_or_null(v)})
+#define P_INT(v)   ((struct param){.type = 'i', .number = (int64_t)(v)})
+#define P_REAL(v)  ((struct param){.type = 'r', .real = (v)})
+#define P_JSON(v)  ((struct param){.type = 'j', .text = (v).at, .len = (v).len})
+#define P_BYTES(v) ((struct param){.type = 'b', .text = (v).at, .len = (v).len})
 #define P_LIST(...) \
     ((const struct param[]){__VA_ARGS__}), COUNT_OF(((const struct param[]){__VA_ARGS__}))
 
@@ -45,9 +46,17 @@ struct rows { /* A result being read; at most one per statement and connection a
     void *statement;
 };
 
-/* Runs a statement that gives no rows.  ret_changed may be NULL. */
+/*
+ * Runs a statement that gives no rows.  ret_changed may be NULL: then, in a transaction, an engine
+ * behind a network only sends it.  If it fails, that is told, under its own name, by the next
+ * statement whose result is needed, or by the commit.
+ */
 MUST_USE enum rc db_exec(struct db *db, const struct sql *sql, const struct param *params,
                          size_t count, int64_t *ret_changed, struct err *err);
+/* The same for one that must change exactly one row: RC_NOT_FOUND (code NOT_FOUND) when it changed
+   none.  Where it was only sent, that is a failure of the transaction, RC_IO (code ROW_MISSING). */
+MUST_USE enum rc exec_one(struct db *db, const struct sql *sql, const struct param *params,
+                          size_t count, const char *noun, struct err *err);
 MUST_USE enum rc db_query(struct db *db, const struct sql *sql, const struct param *params,
                           size_t count, struct rows *ret_rows, struct err *err);
 /* RC_OK: on a row.  RC_NOT_FOUND: past the last one. */
@@ -72,6 +81,9 @@ MUST_USE enum rc tx_begin(struct db *db, struct tx *ret_tx, struct err *err);
 MUST_USE enum rc tx_commit(struct tx *tx, struct err *err); /* Rolled back when it fails. */
 void tx_abort(struct tx *tx);                               /* For CLEANUP; safe when not open. */
 
-/* Rows that statements of the open transaction have changed so far. */
+/* Rows that statements of the open transaction have changed so far; 0 exactly when nothing was
+   written.  A statement that was only sent counts as one row, more when its result is read. */
 int64_t db_changes(const struct db *db);
+
+bool db_is_shared(const struct db *db); /* May other writers be at work, here or elsewhere? */
 #endif

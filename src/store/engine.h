@@ -1,18 +1,23 @@
 /*
- * engine.h - the port that a database engine implements: SQLite now, PostgreSQL next.
+ * engine.h - the port that a database engine implements: SQLite and PostgreSQL.
  *
- *   site        what a URL names, for the life of the store (a file and its lock)
+ *   site        what a URL names, for the life of the store (a file and its lock, a database)
  *   connection  one session with it, used by one thread at a time
  *   statement   one prepared text of a connection
+ *   listener    hears what the servers that share a site tell each other
  *
  * db.c asks nothing else of an engine.  Every failure is told with the name of the statement:
- * RC_BUSY somebody else holds a lock, RC_CORRUPT the data are damaged, RC_IO everything else
- * (code STORE_FULL, STORE_IO, STORE_CONSTRAINT or STORE_ERROR).
+ * RC_BUSY somebody else holds a lock (also: a deadlock, run the transaction again), RC_CORRUPT the
+ * data are damaged, RC_UNREACHABLE the server does not answer, RC_INVALID it cannot hold such
+ * data, RC_IO everything else (code STORE_FULL, STORE_IO, STORE_CONSTRAINT, STORE_TIMEOUT or
+ * STORE_ERROR).
  */
 #ifndef STORE_ENGINE_H
 #define STORE_ENGINE_H
 #include "base/rc.h"
 #include "store/db.h"
+#include "store/store.h"
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +25,7 @@
 struct engine_site;
 struct engine_conn;
 struct engine_stmt;
+struct engine_listener;
 
 enum engine_role { ENGINE_WRITER, ENGINE_READER };
 
@@ -33,11 +39,12 @@ struct engine_word {
 enum engine_hold { ENGINE_BORROW, ENGINE_COPY };
 
 struct engine_ops {
-    const char *scheme;              /* "sqlite:"; what follows it in a URL is `where`. */
+    const char *const *schemes;      /* What a URL begins with: "sqlite:"; up to NULL. */
     const struct engine_word *words; /* Up to one with a NULL name. */
+    bool is_shared;                  /* Several servers may use one site at a time. */
 
     /* RC_CONFLICT: another server has it. */
-    enum rc (*attach)(const char *where, struct engine_site **ret_site, struct err *err);
+    enum rc (*attach)(const char *url, struct engine_site **ret_site, struct err *err);
     void (*detach)(struct engine_site *site);          /* After its connections; NULL is fine. */
     bool (*is_single)(const struct engine_site *site); /* One connection must serve all. */
 
@@ -48,9 +55,11 @@ struct engine_ops {
     void (*disconnect)(struct engine_conn *conn); /* After its statements; NULL is fine. */
 
     enum rc (*begin)(struct engine_conn *conn, struct err *err);
+    /* Code COMMIT_UNKNOWN: the connection was lost and nobody could tell what became of it. */
     enum rc (*commit)(struct engine_conn *conn, struct err *err);
     void (*rollback)(struct engine_conn *conn); /* Also when nothing is open. */
-    /* Rows changed since connecting, by statements that have ended. */
+    /* Rows changed since connecting, by statements that have ended.  A deferred one counts as one
+       row until its result has been read, and never as less. */
     int64_t (*changes)(const struct engine_conn *conn);
     /* Statements without parameters and rows, for migrations. */
     enum rc (*script)(struct engine_conn *conn, const char *name, const char *text,
@@ -61,8 +70,15 @@ struct engine_ops {
     enum rc (*prepare)(struct engine_conn *conn, const struct sql *sql, const char *text,
                        struct engine_stmt **ret_stmt, struct err *err);
     void (*finalize)(struct engine_stmt *stmt);
-    enum rc (*bind)(struct engine_stmt *stmt, const struct param *params, enum engine_hold hold,
-                    struct err *err);
+    /* Binds the parameters; it may run already, and fail for that. */
+    enum rc (*start)(struct engine_stmt *stmt, const struct param *params, enum engine_hold hold,
+                     struct err *err);
+    /* NULL where statements cost no round trip.  In a transaction: sends the statement and reads
+       its result with that of a later one, which then fails in its place.  noun: it must change
+       one row of that kind, or the transaction fails; NULL: any number. */
+    enum rc (*defer)(struct engine_stmt *stmt, const struct param *params, const char *noun,
+                     struct err *err);
+    int64_t (*changed)(struct engine_stmt *stmt);               /* Rows, since it was started. */
     enum rc (*step)(struct engine_stmt *stmt, struct err *err); /* RC_NOT_FOUND: no more rows. */
     void (*reset)(struct engine_stmt *stmt); /* Ends the execution; parameters are let go. */
 
@@ -71,9 +87,35 @@ struct engine_ops {
     int64_t (*column_int)(struct engine_stmt *stmt, int column);
     double (*column_real)(struct engine_stmt *stmt, int column);
     const char *(*column_text)(struct engine_stmt *stmt, int column, size_t *ret_len);
+
+    /* Shared engines only. */
+    enum rc (*listen)(struct engine_site *site, struct engine_listener **ret_listener,
+                      struct err *err);
+    void (*unlisten)(struct engine_listener *listener); /* NULL is fine. */
+    /* Notes what was told since; opens a lost connection again, unless it was tried a moment ago.
+       What was told meanwhile is lost with it: then everything is noted.  Returns the socket to
+       wait on, or -1 without a connection. */
+    int (*hear)(struct engine_listener *listener, struct wakeup *wakeup);
 };
 
 extern const struct engine_ops engine_sqlite;
+extern const struct engine_ops engine_postgres;
+
+/* store_shared.c: "drover_jobs", "drover_events". */
+const char *store_channel_name(enum store_channel channel);
+
+/* store.c: a connection that is kept for one purpose and lent to one thread at a time; opened when
+   it is first used. */
+struct lent_db {
+    pthread_mutex_t lock;
+    struct db *db;
+};
+enum store_purpose { STORE_FOR_NOTICES, STORE_FOR_CONTENTS, STORE_PURPOSE_COUNT };
+MUST_USE enum rc store_borrow(struct store *store, enum store_purpose purpose, struct db **ret_db,
+                              struct err *err);
+void store_give_back(struct store *store, enum store_purpose purpose);
+const struct engine_ops *store_engine(const struct store *store);
+struct engine_site *store_site(struct store *store);
 
 /* Below: db.c, for store.c and migrate.c. */
 MUST_USE enum rc db_open(const struct engine_ops *ops, struct engine_site *site,

@@ -47,12 +47,16 @@ struct engine_stmt {
     sqlite3_stmt *handle;
     const char *name;
     size_t count;
+    int64_t changes_at_start;
     int index[PARAMS_MAX]; /* Where SQLite put $1, $2 ...: it numbers by first appearance. */
 };
+
+static const char *const schemes[] = {"sqlite:", NULL};
 
 static const struct engine_word words[] = {
     {"for_update", ""},
     {"skip_locked", ""},
+    {"lock_schema", ""}, /* A writer's transaction has the whole file. */
     {"seq_key", "INTEGER PRIMARY KEY"},
     {"text", "TEXT"},
     {"int", "INTEGER"},
@@ -124,8 +128,9 @@ static enum rc take_lock(const char *path, int *ret_fd, struct err *err)
                    path);
 }
 
-static enum rc sqlite_attach(const char *where, struct engine_site **ret_site, struct err *err)
+static enum rc sqlite_attach(const char *url, struct engine_site **ret_site, struct err *err)
 {
+    const char *where = url + strlen(schemes[0]);
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, configure_library);
 
@@ -380,10 +385,11 @@ static int bind_one(sqlite3_stmt *handle, int index, const struct param *param,
     }
 }
 
-static enum rc sqlite_bind(struct engine_stmt *stmt, const struct param *params,
-                           enum engine_hold hold, struct err *err)
+static enum rc sqlite_start(struct engine_stmt *stmt, const struct param *params,
+                            enum engine_hold hold, struct err *err)
 {
     sqlite3_destructor_type how = hold == ENGINE_COPY ? SQLITE_TRANSIENT : SQLITE_STATIC;
+    stmt->changes_at_start = sqlite3_total_changes64(sqlite3_db_handle(stmt->handle));
     for (size_t i = 0; i < stmt->count; i++) {
         int code = bind_one(stmt->handle, stmt->index[i], &params[i], how);
         if (code == SQLITE_TOOBIG)
@@ -393,6 +399,11 @@ static enum rc sqlite_bind(struct engine_stmt *stmt, const struct param *params,
             return fail(sqlite3_db_handle(stmt->handle), stmt->name, code, err);
     }
     return RC_OK;
+}
+
+static int64_t sqlite_changed(struct engine_stmt *stmt)
+{
+    return sqlite3_total_changes64(sqlite3_db_handle(stmt->handle)) - stmt->changes_at_start;
 }
 
 static enum rc sqlite_step(struct engine_stmt *stmt, struct err *err)
@@ -434,7 +445,7 @@ static const char *sqlite_column_text(struct engine_stmt *stmt, int column, size
 }
 
 const struct engine_ops engine_sqlite = {
-    .scheme = "sqlite:",
+    .schemes = schemes,
     .words = words,
     .attach = sqlite_attach,
     .detach = sqlite_detach,
@@ -450,7 +461,8 @@ const struct engine_ops engine_sqlite = {
     .backup = sqlite_backup,
     .prepare = sqlite_prepare,
     .finalize = sqlite_finalize,
-    .bind = sqlite_bind,
+    .start = sqlite_start,
+    .changed = sqlite_changed,
     .step = sqlite_step,
     .reset = sqlite_reset,
     .column_is_null = sqlite_column_is_null,

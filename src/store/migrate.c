@@ -32,27 +32,35 @@ static enum rc current_version(struct db *db, int64_t *ret_version, struct err *
     return rc;
 }
 
+/* Under the lock that servers take who start at the same time. */
+static enum rc version_locked(struct db *db, int64_t *ret_version, struct err *err)
+{
+    enum rc rc = db_script(db, "schema_lock", "{lock_schema}", err);
+    if (rc == RC_OK)
+        rc = db_script(db, "schema_migrations", create_table, err);
+    return rc == RC_OK ? current_version(db, ret_version, err) : rc;
+}
+
 static enum rc apply(struct db *db, const struct migration *migration, struct err *err)
 {
-    CLEANUP(tx_abort) struct tx tx = {0};
-    enum rc rc = tx_begin(db, &tx, err);
+    enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && migration->statements[i] != NULL; i++)
         rc = db_script(db, migration->name, migration->statements[i], err);
     if (rc == RC_OK)
         rc = db_exec(db, &sql_record, P_LIST(P_INT(migration->version), P_TEXT(migration->name)),
                      NULL, err);
-    if (rc == RC_OK)
-        rc = tx_commit(&tx, err);
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "migration");
 }
 
-enum rc migrate(struct db *db, const struct migration *list, size_t count, struct err *err)
+/* One transaction: looks where the schema stands and takes the next step, if there is one. */
+static enum rc advance(struct db *db, const struct migration *list, size_t count, bool *ret_done,
+                       struct err *err)
 {
-    enum rc rc = db_script(db, "schema_migrations", create_table, err);
-    if (rc != RC_OK)
-        return rc;
+    CLEANUP(tx_abort) struct tx tx = {0};
+    enum rc rc = tx_begin(db, &tx, err);
     int64_t version;
-    rc = current_version(db, &version, err);
+    if (rc == RC_OK)
+        rc = version_locked(db, &version, err);
     if (rc != RC_OK)
         return rc;
     if (version > (int64_t)count)
@@ -60,11 +68,19 @@ enum rc migrate(struct db *db, const struct migration *list, size_t count, struc
                        "the database has schema version %lld, this drover knows up to %lld: start "
                        "the newer drover that wrote it, or restore a backup made by this one",
                        (long long)version, (long long)count);
-    for (size_t i = (size_t)version; i < count; i++) {
-        assert(list[i].version == (int64_t)i + 1);
-        rc = apply(db, &list[i], err);
-        if (rc != RC_OK)
-            return rc;
-    }
-    return RC_OK;
+    *ret_done = version == (int64_t)count;
+    if (*ret_done)
+        return RC_OK;
+    assert(list[version].version == version + 1);
+    rc = apply(db, &list[version], err);
+    return rc == RC_OK ? tx_commit(&tx, err) : rc;
+}
+
+enum rc migrate(struct db *db, const struct migration *list, size_t count, struct err *err)
+{
+    bool done = false;
+    enum rc rc = RC_OK;
+    while (rc == RC_OK && !done)
+        rc = advance(db, list, count, &done, err);
+    return rc;
 }

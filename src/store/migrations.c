@@ -256,6 +256,16 @@ static const char *const initial[] = {
     " PRIMARY KEY (run_id, kind, name)) {keyed_table}",
     "CREATE INDEX run_artifacts_sha256 ON run_artifacts (sha256)",
 
+    /* Contents, where the engine is shared: artifact_rows.c.  Otherwise they are files. */
+    "CREATE TABLE artifact_contents ("
+    " sha256 {text} NOT NULL PRIMARY KEY,"
+    " bytes {int} NOT NULL) {keyed_table}",
+    "CREATE TABLE artifact_chunks ("
+    " sha256 {text} NOT NULL REFERENCES artifact_contents (sha256),"
+    " no {int} NOT NULL,"
+    " data {bytes} NOT NULL,"
+    " PRIMARY KEY (sha256, no)) {plain_table}",
+
     "CREATE TABLE patches ("
     " id {text} NOT NULL PRIMARY KEY,"
     " run_id {text} NOT NULL REFERENCES runs (id),"

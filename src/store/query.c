@@ -119,17 +119,6 @@ enum rc query_int(struct db *db, const struct sql *sql, const struct param *para
     return RC_OK;
 }
 
-enum rc exec_one(struct db *db, const struct sql *sql, const struct param *params, size_t count,
-                 const char *noun, struct err *err)
-{
-    int64_t changed;
-    enum rc rc = db_exec(db, sql, params, count, &changed, err);
-    if (rc != RC_OK)
-        return rc;
-    assert(changed <= 1);
-    return changed == 1 ? RC_OK : not_found(noun, err);
-}
-
 int64_t limit_checked(int64_t limit)
 {
     assert(limit >= 0);

@@ -51,10 +51,6 @@ void *row_list_add(struct row_list *list, size_t row_bytes, struct arena *arena)
 MUST_USE enum rc query_int(struct db *db, const struct sql *sql, const struct param *params,
                            size_t count, int64_t *ret_value, struct err *err);
 
-/* RC_NOT_FOUND (code NOT_FOUND) when the statement changed no row. */
-MUST_USE enum rc exec_one(struct db *db, const struct sql *sql, const struct param *params,
-                          size_t count, const char *noun, struct err *err);
-
 /* For `LIMIT $n`: a negative one would mean none to some engines. */
 #define P_LIMIT(v) P_INT(limit_checked(v))
 int64_t limit_checked(int64_t limit);

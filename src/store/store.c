@@ -16,31 +16,33 @@ struct store {
     struct engine_site *site;
     struct db *writer;
     char *artifact_dir; /* or NULL */
-    atomic_int readers; /* Handed out and not given back. */
+    atomic_int lent;    /* Connections handed out and not given back. */
+    struct lent_db kept[STORE_PURPOSE_COUNT];
 };
 
-static const struct engine_ops *const engines[] = {&engine_sqlite};
+static const struct engine_ops *const engines[] = {&engine_sqlite, &engine_postgres};
 
 static const struct engine_ops *engine_of(const char *url)
 {
     for (size_t i = 0; i < COUNT_OF(engines); i++)
-        if (text_starts(url, engines[i]->scheme))
-            return engines[i];
+        for (const char *const *scheme = engines[i]->schemes; *scheme != NULL; scheme++)
+            if (text_starts(url, *scheme))
+                return engines[i];
     return NULL;
 }
 
 static enum rc store_start(struct store *store, const struct store_options *options,
                            struct err *err)
 {
-    const char *where = options->url + strlen(store->ops->scheme);
-    enum rc rc = store->ops->attach(where, &store->site, err);
+    enum rc rc = store->ops->attach(options->url, &store->site, err);
     if (rc == RC_OK)
         rc = db_open(store->ops, store->site, ENGINE_WRITER, &store->writer, err);
     if (rc == RC_OK)
         rc = migrate(store->writer, migrations, migration_count, err);
     if (rc == RC_OK && options->artifact_dir != NULL) {
         store->artifact_dir = mem_strdup(options->artifact_dir);
-        rc = artifact_dir_prepare(store->artifact_dir, err);
+        if (!store->ops->is_shared)
+            rc = artifact_dir_prepare(store->artifact_dir, err);
     }
     return rc;
 }
@@ -50,9 +52,12 @@ enum rc store_open(const struct store_options *options, struct store **ret_store
     const struct engine_ops *ops = engine_of(options->url);
     if (ops == NULL)
         return err_set(err, RC_INVALID, "INVALID_STORE_URL",
-                       "no engine for the database URL %s: write sqlite:PATH", options->url);
+                       "no engine for the database URL %s: write sqlite:PATH or postgres://...",
+                       options->url);
     struct store *store = mem_alloc(sizeof *store);
     store->ops = ops;
+    for (size_t i = 0; i < STORE_PURPOSE_COUNT; i++)
+        pthread_mutex_init(&store->kept[i].lock, NULL);
     enum rc rc = store_start(store, options, err);
     if (rc != RC_OK) {
         store_close(store);
@@ -66,7 +71,11 @@ void store_close(struct store *store)
 {
     if (store == NULL)
         return;
-    assert(atomic_load(&store->readers) == 0);
+    assert(atomic_load(&store->lent) == 0);
+    for (size_t i = 0; i < STORE_PURPOSE_COUNT; i++) {
+        db_close(store->kept[i].db);
+        pthread_mutex_destroy(&store->kept[i].lock);
+    }
     db_close(store->writer);
     store->ops->detach(store->site);
     mem_free(store->artifact_dir);
@@ -78,24 +87,82 @@ struct db *store_writer(struct store *store)
     return store->writer;
 }
 
-enum rc store_reader_open(struct store *store, struct db **ret_db, struct err *err)
+static enum rc lend(struct store *store, enum engine_role role, struct db **ret_db, struct err *err)
 {
-    if (store->ops->is_single(store->site)) {
-        *ret_db = store->writer;
-        return RC_OK;
-    }
-    enum rc rc = db_open(store->ops, store->site, ENGINE_READER, ret_db, err);
+    enum rc rc = db_open(store->ops, store->site, role, ret_db, err);
     if (rc == RC_OK)
-        atomic_fetch_add(&store->readers, 1);
+        atomic_fetch_add(&store->lent, 1);
     return rc;
 }
 
-void store_reader_close(struct store *store, struct db *db)
+static void take_back(struct store *store, struct db *db)
 {
     if (db == NULL || db == store->writer)
         return;
     db_close(db);
-    atomic_fetch_sub(&store->readers, 1);
+    atomic_fetch_sub(&store->lent, 1);
+}
+
+enum rc store_reader_open(struct store *store, struct db **ret_db, struct err *err)
+{
+    if (!store->ops->is_single(store->site))
+        return lend(store, ENGINE_READER, ret_db, err);
+    *ret_db = store->writer;
+    return RC_OK;
+}
+
+void store_reader_close(struct store *store, struct db *db)
+{
+    take_back(store, db);
+}
+
+enum rc store_writer_open(struct store *store, struct db **ret_db, struct err *err)
+{
+    if (store->ops->is_shared)
+        return lend(store, ENGINE_WRITER, ret_db, err);
+    *ret_db = store->writer;
+    return RC_OK;
+}
+
+void store_writer_close(struct store *store, struct db *db)
+{
+    take_back(store, db);
+}
+
+enum rc store_borrow(struct store *store, enum store_purpose purpose, struct db **ret_db,
+                     struct err *err)
+{
+    struct lent_db *kept = &store->kept[purpose];
+    pthread_mutex_lock(&kept->lock);
+    if (kept->db == NULL) {
+        enum rc rc = db_open(store->ops, store->site, ENGINE_WRITER, &kept->db, err);
+        if (rc != RC_OK) {
+            pthread_mutex_unlock(&kept->lock);
+            return rc;
+        }
+    }
+    *ret_db = kept->db;
+    return RC_OK;
+}
+
+void store_give_back(struct store *store, enum store_purpose purpose)
+{
+    pthread_mutex_unlock(&store->kept[purpose].lock);
+}
+
+const struct engine_ops *store_engine(const struct store *store)
+{
+    return store->ops;
+}
+
+struct engine_site *store_site(struct store *store)
+{
+    return store->site;
+}
+
+bool store_is_shared(const struct store *store)
+{
+    return store->ops->is_shared;
 }
 
 const char *store_artifact_dir(const struct store *store)

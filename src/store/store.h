@@ -2,7 +2,10 @@
  * store.h - the only truth: opens an engine, brings its schema forward, hands out connections.
  *
  * SQLite: one writer connection (WAL, synchronous=FULL, checkpoints in the writer), readers
- * beside it.  A schema newer than this binary is refused.
+ * beside it; one server.
+ * PostgreSQL: as many writers and readers as are opened, and several servers, which wake each
+ * other by notices and agree by locks who does what only one may do.
+ * A schema newer than this binary is refused.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -11,8 +14,10 @@
 struct store; /* Owned by its opener. */
 
 struct store_options {
-    const char *url;          /* sqlite:PATH, or sqlite::memory: for tests and the simulator */
-    const char *artifact_dir; /* For contents; NULL: artifact_put and its kin are refused. */
+    /* sqlite:PATH, sqlite::memory: (for tests and the simulator) or postgres://... */
+    const char *url;
+    /* For contents; NULL: artifact_put and its kin are refused.  PostgreSQL holds them itself. */
+    const char *artifact_dir;
 };
 
 MUST_USE enum rc store_open(const struct store_options *options, struct store **ret_store,
@@ -25,9 +30,57 @@ struct db *store_writer(struct store *store);
 MUST_USE enum rc store_reader_open(struct store *store, struct db **ret_db, struct err *err);
 void store_reader_close(struct store *store, struct db *db);
 
+/* One more connection for writing, for a thread of its own.  SQLite has only one writer and hands
+   that out. */
+MUST_USE enum rc store_writer_open(struct store *store, struct db **ret_db, struct err *err);
+void store_writer_close(struct store *store, struct db *db);
+
 const char *store_artifact_dir(const struct store *store);
 const char *store_durability(const struct store *store); /* "sqlite WAL synchronous=FULL" */
 int64_t store_schema_version(void);                      /* The one this binary writes. */
-/* A consistent copy while running (SQLite online backup). */
+/* A consistent copy while running (SQLite online backup).  RC_INVALID with the command to run
+   instead where the engine has a tool of its own. */
 MUST_USE enum rc store_backup(struct store *store, const char *to_path, struct err *err);
+
+/* ---- what several servers on one store tell each other: store_shared.c ---- */
+
+bool store_is_shared(const struct store *store); /* May other servers use it, too? */
+
+enum store_channel { STORE_JOBS, STORE_EVENTS, STORE_CHANNEL_COUNT };
+enum { NOTICE_BYTES_MAX = 1024 };
+
+/*
+ * Wakes the listeners of all servers.  A hint: it can be lost, so somebody looks from time to time
+ * anyway.  Goes over a connection of its own; call it after the commit.  The payload may be NULL.
+ * Thread-safe.  Without other servers it does nothing.
+ */
+MUST_USE enum rc store_notify(struct store *store, enum store_channel channel, const char *payload,
+                              struct err *err);
+
+struct listener; /* Owned by its opener; one thread waits on it. */
+struct wakeup {
+    struct {
+        bool woken;
+        bool all; /* Payloads were missed, missing or too many: look at everything. */
+        char payloads[NOTICE_BYTES_MAX]; /* Separated by commas. */
+    } channels[STORE_CHANNEL_COUNT];
+    bool called; /* By listener_wake. */
+};
+MUST_USE enum rc store_listen(struct store *store, struct listener **ret_listener, struct err *err);
+/* Returns when something was told, after listener_wake, and after timeout_ms at the latest (a
+   connection that has to be opened again may take some seconds more). */
+void listener_wait(struct listener *listener, int timeout_ms, struct wakeup *ret_wakeup);
+void listener_wake(struct listener *listener); /* From any thread. */
+void listener_close(struct listener *listener);
+
+/*
+ * A lock that one server holds at a time, until it lets go or dies.  RC_CONFLICT: another one has
+ * it.  A holder asks store_lock_held before it acts: the connection that holds the lock can be
+ * lost, and then another one may have it.  Without other servers everybody gets it.
+ */
+struct store_lock;
+MUST_USE enum rc store_lock_try(struct store *store, const char *key, struct store_lock **ret_lock,
+                                struct err *err);
+bool store_lock_held(struct store_lock *lock);
+void store_lock_release(struct store_lock *lock); /* NULL is fine. */
 #endif

@@ -80,8 +80,9 @@ static const struct sql sql_idempotency_put = {
     "INSERT INTO idempotency_keys (workspace_id, key, body_sha256, task_id, run_id, expires_us)"
     " VALUES ($1, $2, $3, $4, $5, $6)"
     " ON CONFLICT (workspace_id, key) DO UPDATE SET body_sha256 = excluded.body_sha256,"
-    " task_id = excluded.task_id, run_id = excluded.run_id, expires_us = excluded.expires_us",
-    "ttttti",
+    " task_id = excluded.task_id, run_id = excluded.run_id, expires_us = excluded.expires_us"
+    " WHERE idempotency_keys.expires_us <= $7",
+    "tttttii",
 };
 static const struct sql sql_idempotency_prune = {
     "idempotency_prune",
@@ -241,12 +242,14 @@ enum rc idempotency_get(struct db *db, const struct id *workspace_id, const char
                      arena, ret_row, err);
 }
 
-enum rc idempotency_put(struct db *db, const struct idempotency_row *row, struct err *err)
+enum rc idempotency_put(struct db *db, const struct idempotency_row *row, int64_t now_us,
+                        struct err *err)
 {
-    return db_exec(db, &sql_idempotency_put,
-                   P_LIST(P_ID(&row->workspace_id), P_TEXT(row->key), P_TEXT(row->body_sha256),
-                          P_ID(&row->task_id), P_ID(&row->run_id), P_INT(row->expires_us)),
-                   NULL, err);
+    return exec_one(db, &sql_idempotency_put,
+                    P_LIST(P_ID(&row->workspace_id), P_TEXT(row->key), P_TEXT(row->body_sha256),
+                           P_ID(&row->task_id), P_ID(&row->run_id), P_INT(row->expires_us),
+                           P_INT(now_us)),
+                    "free idempotency key", err);
 }
 
 enum rc idempotency_prune(struct db *db, int64_t now_us, struct err *err)

@@ -77,8 +77,10 @@ struct idempotency_row {
 MUST_USE enum rc idempotency_get(struct db *db, const struct id *workspace_id, const char *key,
                                  int64_t now_us, struct arena *arena,
                                  struct idempotency_row *ret_row, struct err *err);
-/* Replaces a row of the same key: idempotency_get has said, in the same transaction, that it has
-   expired. */
-MUST_USE enum rc idempotency_put(struct db *db, const struct idempotency_row *row, struct err *err);
+/* Replaces a row of the same key that has expired.  One that has not was put by another server
+   after idempotency_get had said that there is none: the transaction fails (exec_one) and finds it
+   when it is run again. */
+MUST_USE enum rc idempotency_put(struct db *db, const struct idempotency_row *row, int64_t now_us,
+                                 struct err *err);
 MUST_USE enum rc idempotency_prune(struct db *db, int64_t now_us, struct err *err);
 #endif

@@ -5,23 +5,64 @@
 #include "base/fd.h"
 #include "core/task.h"
 #include "store/workspaces.h"
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 static const struct engine {
     const char *url_format; /* %s: a scratch directory */
-    bool keeps_files;
+    bool reopens;
+    bool has_files;
 } engines[] = {
-    [ENGINE_FILE] = {"sqlite:%s/drover.db", true},
-    [ENGINE_MEMORY] = {"sqlite::memory:", false},
+    [ENGINE_FILE] = {"sqlite:%s/drover.db", true, true},
+    [ENGINE_MEMORY] = {"sqlite::memory:", false, true},
+    [ENGINE_POSTGRES] = {NULL, true, false},
 };
+
+const char *postgres_url(void)
+{
+    static bool told;
+    const char *url = getenv("DROVER_TEST_POSTGRES");
+    if (!text_empty(url))
+        return url;
+    if (!told)
+        printf("SKIPPED: the tests on PostgreSQL: DROVER_TEST_POSTGRES is not set, see "
+               "tools/postgres\n");
+    told = true;
+    return NULL;
+}
 
 int engine_count(void)
 {
-    return (int)COUNT_OF(engines);
+    return postgres_url() == NULL ? ENGINE_POSTGRES : ENGINE_POSTGRES + 1;
 }
 
-bool engine_keeps_files(int engine)
+bool engine_reopens(int engine)
 {
-    return engines[engine].keeps_files;
+    return engines[engine].reopens;
+}
+
+bool engine_has_files(int engine)
+{
+    return engines[engine].has_files;
+}
+
+static void keep_silent(void *arg, const PGresult *result)
+{
+    (void)arg;
+    (void)result;
+}
+
+void postgres_run(const char *text)
+{
+    PGconn *pg = PQconnectdb(postgres_url());
+    PQsetNoticeReceiver(pg, keep_silent, NULL);
+    PGresult *result = PQexec(pg, text);
+    ExecStatusType status = PQresultStatus(result);
+    ck_assert_msg(status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK, "%s: %s", text,
+                  PQerrorMessage(pg));
+    PQclear(result);
+    PQfinish(pg);
 }
 
 static void store_start(struct fixture *f)
@@ -40,12 +81,34 @@ static char *url_in(struct arena *arena, const char *format, const char *dir)
     return arena_printf(arena, "%.*s%s%s", (int)(hole - format), format, dir, hole + 2);
 }
 
+/* A schema that nobody else has. */
+static void schema_make(struct fixture *f)
+{
+    unsigned char random[8];
+    char name[2 * sizeof random + 1];
+    secret_bytes(random, sizeof random);
+    hex_encode(name, random, sizeof random);
+    f->schema = arena_printf(&f->arena, "test_%s", name);
+    postgres_run(arena_printf(&f->arena, "CREATE SCHEMA %s", f->schema));
+    f->url = postgres_url_in(&f->arena, postgres_url(), f->schema);
+}
+
+char *postgres_url_in(struct arena *arena, const char *url, const char *schema)
+{
+    return arena_printf(arena, "%s%coptions=-csearch_path%%3D%s", url,
+                        strchr(url, '?') == NULL ? '?' : '&', schema);
+}
+
 struct fixture fixture_open(int engine)
 {
-    struct fixture f = {.now_us = INT64_C(1700000000000000), .dice = dice_seeded(7)};
+    struct fixture f = {
+        .now_us = INT64_C(1700000000000000), .dice = dice_seeded(7), .engine = engine};
     enum rc rc = dir_temp("/tmp", "drover-store", &f.arena, &f.dir, &f.err);
     ck_assert_msg(rc == RC_OK, "%s", f.err.text);
-    f.url = url_in(&f.arena, engines[engine].url_format, f.dir);
+    if (engine == ENGINE_POSTGRES)
+        schema_make(&f);
+    else
+        f.url = url_in(&f.arena, engines[engine].url_format, f.dir);
     f.artifact_dir = arena_printf(&f.arena, "%s/artifacts", f.dir);
     store_start(&f);
 
@@ -76,6 +139,8 @@ void fixture_reopen(struct fixture *f)
 void fixture_close(struct fixture *f)
 {
     store_close(f->store);
+    if (f->schema != NULL)
+        postgres_run(arena_printf(&f->arena, "DROP SCHEMA %s CASCADE", f->schema));
     enum rc rc = dir_remove(f->dir, &f->err);
     ck_assert_msg(rc == RC_OK, "%s", f->err.text);
     arena_release(&f->arena);

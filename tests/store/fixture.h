@@ -10,7 +10,9 @@
  *     }
  *     case_add(tc, a_setting_is_replaced);
  *
- * An engine joins the suite by a line in fixture.c.
+ * An engine joins the suite by a line in fixture.c.  PostgreSQL takes part when
+ * DROVER_TEST_POSTGRES holds the URL of a database to work in (tools/postgres makes one): each test
+ * gets a schema of its own there.
  */
 #ifndef TESTS_STORE_FIXTURE_H
 #define TESTS_STORE_FIXTURE_H
@@ -30,15 +32,18 @@ struct fixture {
     struct dice dice;
     struct err err;
     int64_t now_us; /* Grows with every id, so that ids are in order. */
-    char *dir;      /* Scratch; removed at the end. */
+    int engine;
+    char *dir; /* Scratch; removed at the end. */
     char *url;
+    char *schema; /* PostgreSQL: dropped at the end; else NULL. */
     char *artifact_dir;
     struct id workspace_id;
     struct id repository_id; /* Of "acme/billing". */
 };
 
 int engine_count(void);
-bool engine_keeps_files(int engine); /* Can it be closed and opened again? */
+bool engine_reopens(int engine);   /* Are the data still there after closing it? */
+bool engine_has_files(int engine); /* Contents are files, a backup is made by itself. */
 
 struct fixture fixture_open(int engine);
 void fixture_reopen(struct fixture *f); /* Closes and opens the store. */
@@ -46,7 +51,7 @@ void fixture_close(struct fixture *f);
 #define FIXTURE(f) CLEANUP(fixture_close) struct fixture f = fixture_open(_i)
 
 /* For tests of one engine: FIXTURE_ON(f, ENGINE_FILE). */
-enum { ENGINE_FILE = 0, ENGINE_MEMORY = 1 };
+enum { ENGINE_FILE = 0, ENGINE_MEMORY = 1, ENGINE_POSTGRES = 2 };
 #define FIXTURE_ON(f, engine) CLEANUP(fixture_close) struct fixture f = fixture_open(engine)
 
 #define case_add(tc, test) tcase_add_loop_test(tc, test, 0, engine_count())
@@ -64,6 +69,11 @@ enum { ENGINE_FILE = 0, ENGINE_MEMORY = 1 };
     } while (0)
 #define ck_assert_id_eq(a, b)           ck_assert_str_eq((a).text, (b).text)
 #define ck_assert_bytes_eq(slice, want) ck_assert(str_is(slice, want))
+
+/* Of DROVER_TEST_POSTGRES; NULL, and says so once, without it. */
+const char *postgres_url(void);
+char *postgres_url_in(struct arena *arena, const char *url, const char *schema);
+void postgres_run(const char *text); /* On a connection of its own. */
 
 struct id fixture_id(struct fixture *f);
 /* Stored, with everything that they point at; the caller may change them and save. */

@@ -49,11 +49,19 @@ static struct fixture probe_open(int engine)
 }
 #define PROBE(f) CLEANUP(fixture_close) struct fixture f = probe_open(_i)
 
+#define PROBE_ROW(n, text) \
+    P_LIST(P_TEXT(text), P_INT(n), P_REAL(0.5), P_JSON(STR("{}")), P_BYTES(((struct str){0})))
+
 static enum rc insert(struct db *db, int64_t n, const char *text, struct err *err)
 {
-    struct param params[] = {
-        P_TEXT(text), P_INT(n), P_REAL(0.5), P_JSON(STR("{}")), {.type = 'b', .text = NULL}};
-    return db_exec(db, &sql_insert, params, COUNT_OF(params), NULL, err);
+    return db_exec(db, &sql_insert, PROBE_ROW(n, text), NULL, err);
+}
+
+/* The result is needed: a failure shows at once. */
+static enum rc insert_now(struct db *db, int64_t n, const char *text, struct err *err)
+{
+    int64_t changed;
+    return db_exec(db, &sql_insert, PROBE_ROW(n, text), &changed, err);
 }
 
 static int64_t count_rows(struct db *db)
@@ -168,7 +176,7 @@ START_TEST(a_failed_statement_breaks_its_transaction)
     struct tx tx;
     must(tx_begin(f.db, &tx, &f.err));
     must(insert(f.db, 1, "a", &f.err));
-    must_be(RC_IO, insert(f.db, 1, "b", &f.err));
+    must_be(RC_IO, insert_now(f.db, 1, "b", &f.err));
     ck_assert_str_eq(f.err.code, "STORE_CONSTRAINT");
     ck_assert_ptr_nonnull(strstr(f.err.text, "probe_insert"));
     must_be(RC_IO, insert(f.db, 2, "c", &f.err));
@@ -277,7 +285,7 @@ static void *watch_pairs(void *arg)
 
 START_TEST(readers_in_threads_see_whole_transactions)
 {
-    if (!engine_keeps_files(_i))
+    if (!engine_reopens(_i))
         return; /* One connection serves all, for one thread. */
     PROBE(f);
     struct watch watches[2] = {{.store = f.store}, {.store = f.store}};

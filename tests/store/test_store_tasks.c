@@ -256,7 +256,7 @@ START_TEST(an_idempotency_key_answers_until_it_expires)
     struct idempotency_row row = {f.workspace_id, "k", "sha", fixture_id(&f), fixture_id(&f), 100};
     struct idempotency_row got;
     must_be(RC_NOT_FOUND, idempotency_get(f.db, &f.workspace_id, "k", 0, &f.arena, &got, &f.err));
-    must(idempotency_put(f.db, &row, &f.err));
+    must(idempotency_put(f.db, &row, 0, &f.err));
     must(idempotency_get(f.db, &f.workspace_id, "k", 99, &f.arena, &got, &f.err));
     ck_assert_id_eq(got.workspace_id, f.workspace_id);
     ck_assert_str_eq(got.key, "k");
@@ -269,7 +269,8 @@ START_TEST(an_idempotency_key_answers_until_it_expires)
 
     row.task_id = fixture_id(&f);
     row.expires_us = 300;
-    must(idempotency_put(f.db, &row, &f.err));
+    must_be(RC_NOT_FOUND, idempotency_put(f.db, &row, 99, &f.err));
+    must(idempotency_put(f.db, &row, 100, &f.err));
     must(idempotency_get(f.db, &f.workspace_id, "k", 200, &f.arena, &got, &f.err));
     ck_assert_id_eq(got.task_id, row.task_id);
     must(idempotency_prune(f.db, 299, &f.err));

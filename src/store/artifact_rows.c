@@ -1,0 +1,165 @@
+/*
+ * artifact_rows.c - contents as rows in bounded chunks.
+ *
+ *   artifact_contents  sha256, bytes        one for each content
+ *   artifact_chunks    sha256, no, data     CHUNK_BYTES each, the last one shorter
+ *
+ * A content is written in one transaction, so that it is there whole or not at all; whoever puts
+ * the same one at the same time waits for the first and finds it done.
+ */
+#include "store/artifact_rows.h"
+#include "base/fault.h"
+#include "base/fd.h"
+#include "store/engine.h"
+#include "store/query.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { CHUNK_BYTES = 256 * 1024 };
+
+static const struct sql sql_put = {
+    "content_put",
+    "INSERT INTO artifact_contents (sha256, bytes) VALUES ($1, $2)"
+    " ON CONFLICT (sha256) DO NOTHING",
+    "ti",
+};
+static const struct sql sql_put_chunk = {
+    "content_put_chunk",
+    "INSERT INTO artifact_chunks (sha256, no, data) VALUES ($1, $2, $3)",
+    "tib",
+};
+static const struct sql sql_bytes = {
+    "content_bytes",
+    "SELECT bytes FROM artifact_contents WHERE sha256 = $1",
+    "t",
+};
+static const struct sql sql_chunk = {
+    "content_chunk",
+    "SELECT data FROM artifact_chunks WHERE sha256 = $1 AND no = $2",
+    "ti",
+};
+
+static enum rc put_chunks(struct db *db, const char *sha256, struct str bytes, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t at = 0; rc == RC_OK && at < bytes.len; at += CHUNK_BYTES) {
+        size_t left = bytes.len - at;
+        struct str chunk = {bytes.at + at, left < CHUNK_BYTES ? left : CHUNK_BYTES};
+        rc = db_exec(db, &sql_put_chunk,
+                     P_LIST(P_TEXT(sha256), P_INT(at / CHUNK_BYTES), P_BYTES(chunk)), NULL, err);
+    }
+    return rc;
+}
+
+static enum rc put(struct db *db, const char *sha256, struct str bytes, struct err *err)
+{
+    CLEANUP(tx_abort) struct tx tx = {0};
+    enum rc rc = tx_begin(db, &tx, err);
+    int64_t is_new = 0;
+    if (rc == RC_OK)
+        rc = db_exec(db, &sql_put, P_LIST(P_TEXT(sha256), P_INT(bytes.len)), &is_new, err);
+    if (rc != RC_OK || is_new == 0)
+        return rc;
+    rc = fault_point("artifact.write", err);
+    if (rc == RC_OK)
+        rc = put_chunks(db, sha256, bytes, err);
+    return rc == RC_OK ? tx_commit(&tx, err) : rc;
+}
+
+enum rc artifact_rows_put(struct store *store, const char *sha256, struct str bytes,
+                          struct err *err)
+{
+    struct db *db;
+    enum rc rc = store_borrow(store, STORE_FOR_CONTENTS, &db, err);
+    if (rc != RC_OK)
+        return rc;
+    rc = put(db, sha256, bytes, err);
+    store_give_back(store, STORE_FOR_CONTENTS);
+    return rc == RC_OK ? fault_point("artifact.done", err) : rc;
+}
+
+/* Where chunks go on their way out: a buffer or a descriptor. */
+struct way_out {
+    struct buf *into; /* NULL: */
+    int fd;
+};
+
+static enum rc chunk_out(const struct way_out *out, struct str chunk, struct err *err)
+{
+    if (out->into == NULL)
+        return fd_write_all(out->fd, chunk.at, chunk.len, err);
+    buf_add(out->into, chunk.at, chunk.len);
+    return RC_OK;
+}
+
+static enum rc get_chunk(struct db *db, const char *sha256, int64_t no, const struct way_out *out,
+                         struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, &sql_chunk, P_LIST(P_TEXT(sha256), P_INT(no)), &rows, err);
+    if (rc == RC_OK)
+        rc = rows_next(&rows, err);
+    if (rc == RC_NOT_FOUND)
+        return err_set(err, RC_CORRUPT, "ARTIFACT_CORRUPT", "artifact %s lacks a part", sha256);
+    return rc == RC_OK ? chunk_out(out, row_bytes(&rows, 0, &arena), err) : rc;
+}
+
+static enum rc get(struct db *db, const char *sha256, const struct way_out *out, int64_t *ret_bytes,
+                   struct err *err)
+{
+    int64_t bytes;
+    enum rc rc = query_int(db, &sql_bytes, P_LIST(P_TEXT(sha256)), &bytes, err);
+    if (rc == RC_NOT_FOUND)
+        return err_set(err, rc, "NOT_FOUND", "there is no artifact %s", sha256);
+    if (rc == RC_OK && out->into != NULL && (size_t)bytes > out->into->max_bytes - out->into->len)
+        return err_set(err, RC_TOO_LARGE, "TOO_LARGE", "artifact %s has %lld bytes", sha256,
+                       (long long)bytes);
+    for (int64_t no = 0; rc == RC_OK && no * CHUNK_BYTES < bytes; no++)
+        rc = get_chunk(db, sha256, no, out, err);
+    if (rc == RC_OK)
+        *ret_bytes = bytes;
+    return rc;
+}
+
+static enum rc borrow_and_get(struct store *store, const char *sha256, const struct way_out *out,
+                              int64_t *ret_bytes, struct err *err)
+{
+    struct db *db;
+    enum rc rc = store_borrow(store, STORE_FOR_CONTENTS, &db, err);
+    if (rc != RC_OK)
+        return rc;
+    rc = get(db, sha256, out, ret_bytes, err);
+    store_give_back(store, STORE_FOR_CONTENTS);
+    return rc;
+}
+
+enum rc artifact_rows_get(struct store *store, const char *sha256, struct buf *into,
+                          struct err *err)
+{
+    size_t start = into->len;
+    int64_t bytes;
+    enum rc rc = borrow_and_get(store, sha256, &(struct way_out){.into = into}, &bytes, err);
+    if (rc != RC_OK)
+        buf_cut(into, start);
+    return rc;
+}
+
+enum rc artifact_rows_open(struct store *store, const char *sha256, int *ret_fd, int64_t *ret_bytes,
+                           struct err *err)
+{
+    CLEANUP(fd_closep) int fd = memfd_create("artifact", MFD_CLOEXEC);
+    if (fd < 0)
+        return err_set(err, RC_IO, "STORE_IO", "cannot make a file in memory: %s", strerror(errno));
+    int64_t bytes;
+    enum rc rc = borrow_and_get(store, sha256, &(struct way_out){.fd = fd}, &bytes, err);
+    if (rc != RC_OK)
+        return rc;
+    if (lseek(fd, 0, SEEK_SET) != 0)
+        return err_set(err, RC_IO, "STORE_IO", "cannot rewind: %s", strerror(errno));
+    *ret_fd = fd_take(&fd);
+    *ret_bytes = bytes;
+    return RC_OK;
+}

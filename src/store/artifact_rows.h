@@ -1,0 +1,19 @@
+/*
+ * artifact_rows.h - contents as rows in bounded chunks, for a store that several servers share;
+ * artifacts.c chooses.
+ */
+#ifndef STORE_ARTIFACT_ROWS_H
+#define STORE_ARTIFACT_ROWS_H
+#include "base/buf.h"
+#include "store/store.h"
+
+/* All of them are thread-safe.  sha256 is that of the bytes; they are there already: fine. */
+MUST_USE enum rc artifact_rows_put(struct store *store, const char *sha256, struct str bytes,
+                                   struct err *err);
+/* Appends; RC_TOO_LARGE when the buffer may not hold as much. */
+MUST_USE enum rc artifact_rows_get(struct store *store, const char *sha256, struct buf *into,
+                                   struct err *err);
+/* A copy in memory, at its beginning; the caller closes it. */
+MUST_USE enum rc artifact_rows_open(struct store *store, const char *sha256, int *ret_fd,
+                                    int64_t *ret_bytes, struct err *err);
+#endif

@@ -1,0 +1,281 @@
+/*
+ * engine_postgres_link.c - see engine_postgres_link.h.
+ */
+#include "store/engine_postgres_link.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include <assert.h>
+#include <errno.h>
+#include <libpq-fe.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    PAUSE_FIRST_US = 100 * 1000,
+    PAUSE_MAX_US = 5 * 1000 * 1000,
+    /* Longer than a statement may take on the server, so that its own word comes first. */
+    ANSWER_WAIT_MS = 40 * 1000,
+    IDLE_READS_MAX = 4,
+    PROBLEM_BYTES = 240, /* Of libpq's text. */
+};
+
+/* What the URL says wins over these. */
+static const struct {
+    const char *name, *value;
+} defaults[] = {
+    {"fallback_application_name", "drover"},
+    {"connect_timeout", "3"},
+    {"keepalives_idle", "10"},
+    {"keepalives_interval", "5"},
+    {"keepalives_count", "3"},
+    {"tcp_user_timeout", "20000"},
+};
+
+/* jit: compiling pays for reports, not for statements that touch a few rows. */
+static const char session[] = "SET client_encoding = 'UTF8'; SET client_min_messages = 'error';"
+                              " SET statement_timeout = '30s'; SET lock_timeout = '10s';"
+                              " SET jit = off";
+static const char session_reads[] = "SET default_transaction_read_only = on";
+
+void pg_link_init(struct pg_link *link, const char *url, enum pg_mode mode)
+{
+    *link = (struct pg_link){.url = url, .mode = mode, .dice = dice_from_os()};
+}
+
+void pg_link_lose(struct pg_link *link)
+{
+    PQfinish(link->pg);
+    link->pg = NULL;
+}
+
+/* The first line of what libpq says; the rest are hints and positions. */
+static void first_line(const char *text, char to[PROBLEM_BYTES])
+{
+    size_t len = text == NULL ? 0 : strcspn(text, "\n");
+    if (len >= PROBLEM_BYTES)
+        len = PROBLEM_BYTES - 1;
+    if (len > 0)
+        memcpy(to, text, len);
+    to[len] = '\0';
+}
+
+static enum rc unreachable(const char *name, const char *problem, struct err *err)
+{
+    char line[PROBLEM_BYTES];
+    first_line(problem, line);
+    return err_set(err, RC_UNREACHABLE, "STORE_UNREACHABLE",
+                   "%s: PostgreSQL does not answer: %s; see that it runs and can be reached, "
+                   "drover goes on trying",
+                   name, line[0] == '\0' ? "the connection was lost" : line);
+}
+
+enum rc pg_link_broken(struct pg_link *link, const char *name, struct err *err)
+{
+    enum rc rc = unreachable(name, link->pg == NULL ? NULL : PQerrorMessage(link->pg), err);
+    pg_link_lose(link);
+    return rc;
+}
+
+static void keep_silent(void *arg, const PGresult *result)
+{
+    (void)arg;
+    (void)result;
+}
+
+static PGconn *connect_to(const char *url)
+{
+    const char *names[COUNT_OF(defaults) + 2] = {NULL};
+    const char *values[COUNT_OF(defaults) + 2] = {NULL};
+    for (size_t i = 0; i < COUNT_OF(defaults); i++) {
+        names[i] = defaults[i].name;
+        values[i] = defaults[i].value;
+    }
+    names[COUNT_OF(defaults)] = "dbname";
+    values[COUNT_OF(defaults)] = url;
+    return PQconnectdbParams(names, values, 1);
+}
+
+static enum rc set_up(struct pg_link *link, struct err *err)
+{
+    PQsetNoticeReceiver(link->pg, keep_silent, NULL);
+    if (PQsetnonblocking(link->pg, 1) != 0)
+        return pg_link_broken(link, "connect", err);
+    enum rc rc = pg_link_script(link, "connect", session, NULL, err);
+    if (rc == RC_OK && link->mode == PG_READS)
+        rc = pg_link_script(link, "connect", session_reads, NULL, err);
+    if (rc == RC_OK && link->mode != PG_LISTENS && PQenterPipelineMode(link->pg) != 1)
+        rc = pg_link_broken(link, "connect", err);
+    return rc;
+}
+
+static void pause_begin(struct pg_link *link)
+{
+    link->pause_us = link->pause_us == 0 ? PAUSE_FIRST_US : link->pause_us * 2;
+    if (link->pause_us > PAUSE_MAX_US)
+        link->pause_us = PAUSE_MAX_US;
+    uint64_t half = (uint64_t)link->pause_us / 2;
+    link->retry_us = clock_mono_us() + (int64_t)(half + dice_below(&link->dice, half));
+}
+
+enum rc pg_link_open(struct pg_link *link, struct err *err)
+{
+    assert(link->pg == NULL);
+    link->pg = connect_to(link->url);
+    enum rc rc = PQstatus(link->pg) == CONNECTION_OK ? set_up(link, err)
+                                                     : pg_link_broken(link, "connect", err);
+    if (rc != RC_OK) {
+        pg_link_lose(link);
+        pause_begin(link);
+        return rc;
+    }
+    link->generation++;
+    link->pause_us = 0;
+    return RC_OK;
+}
+
+/* What comes without being asked for on an idle connection is a word of goodbye and then its end.
+   Notices may go on coming: then it lives. */
+static bool is_alive(struct pg_link *link)
+{
+    struct pollfd socket = {.fd = PQsocket(link->pg), .events = POLLIN};
+    for (int i = 0; i < IDLE_READS_MAX; i++) {
+        if (poll(&socket, 1, 0) == 0)
+            return true;
+        if (PQconsumeInput(link->pg) != 1 || PQstatus(link->pg) != CONNECTION_OK)
+            return false;
+    }
+    return true;
+}
+
+enum rc pg_link_ready(struct pg_link *link, struct err *err)
+{
+    if (link->pg != NULL && is_alive(link))
+        return RC_OK;
+    pg_link_lose(link);
+    if (link->pause_us > 0 && clock_mono_us() < link->retry_us)
+        return unreachable("connect", "the last try failed a moment ago", err);
+    return pg_link_open(link, err);
+}
+
+/* Waits until the socket can be read or, if asked for, written. */
+static enum rc await(struct pg_link *link, short events, const char *name, struct err *err)
+{
+    struct pollfd socket = {.fd = PQsocket(link->pg), .events = events};
+    int64_t until_us = clock_mono_us() + ANSWER_WAIT_MS * US_PER_MS;
+    int ready;
+    do {
+        int64_t left_us = until_us - clock_mono_us();
+        ready = left_us <= 0 ? 0 : poll(&socket, 1, (int)(left_us / US_PER_MS) + 1);
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0) {
+        pg_link_lose(link);
+        return unreachable(name, "no answer came in time", err);
+    }
+    bool fine = ready > 0 && ((socket.revents & ~POLLOUT) == 0 || PQconsumeInput(link->pg) == 1);
+    return fine ? RC_OK : pg_link_broken(link, name, err);
+}
+
+enum rc pg_link_flush(struct pg_link *link, const char *name, struct err *err)
+{
+    int left;
+    while ((left = PQflush(link->pg)) == 1) {
+        enum rc rc = await(link, POLLIN | POLLOUT, name, err);
+        if (rc != RC_OK)
+            return rc;
+    }
+    return left == 0 ? RC_OK : pg_link_broken(link, name, err);
+}
+
+enum rc pg_link_result(struct pg_link *link, const char *name, PGresult **ret_result,
+                       struct err *err)
+{
+    while (PQisBusy(link->pg)) {
+        enum rc rc = await(link, POLLIN, name, err);
+        if (rc != RC_OK)
+            return rc;
+    }
+    PGresult *result = PQgetResult(link->pg);
+    if (PQstatus(link->pg) != CONNECTION_OK) {
+        PQclear(result);
+        return pg_link_broken(link, name, err);
+    }
+    *ret_result = result;
+    return RC_OK;
+}
+
+static enum rc script_run(struct pg_link *link, const char *name, const char *text,
+                          PGresult **ret_last, struct err *err)
+{
+    if (PQsendQuery(link->pg, text) != 1)
+        return pg_link_broken(link, name, err);
+    enum rc outcome = RC_OK;
+    enum rc rc = pg_link_flush(link, name, err);
+    PGresult *result = NULL;
+    while (rc == RC_OK && (rc = pg_link_result(link, name, &result, err)) == RC_OK &&
+           result != NULL) {
+        PQclear(*ret_last);
+        *ret_last = result;
+        if (PQresultStatus(result) == PGRES_FATAL_ERROR && outcome == RC_OK)
+            outcome = pg_result_fail(result, name, err);
+    }
+    return rc == RC_OK ? outcome : rc;
+}
+
+enum rc pg_link_script(struct pg_link *link, const char *name, const char *text,
+                       PGresult **ret_result, struct err *err)
+{
+    bool pipeline = PQpipelineStatus(link->pg) != PQ_PIPELINE_OFF;
+    if (pipeline && PQexitPipelineMode(link->pg) != 1)
+        return pg_link_broken(link, name, err);
+    PGresult *last = NULL;
+    enum rc rc = script_run(link, name, text, &last, err);
+    if (pipeline && link->pg != NULL && PQenterPipelineMode(link->pg) != 1)
+        rc = pg_link_broken(link, name, err);
+    if (rc == RC_OK && ret_result != NULL) {
+        *ret_result = last;
+        last = NULL;
+    }
+    PQclear(last);
+    return rc;
+}
+
+/* By SQLSTATE; the first that matches counts. */
+static const struct meaning {
+    const char *state; /* A prefix. */
+    enum rc rc;
+    const char *code;
+    const char *advice;
+} meanings[] = {
+    {"40001", RC_BUSY, "STORE_BUSY", ""},
+    {"40P01", RC_BUSY, "STORE_BUSY", ""},
+    {"55P03", RC_BUSY, "STORE_BUSY", ""},
+    {"23", RC_IO, "STORE_CONSTRAINT", ""},
+    {"53100", RC_IO, "STORE_FULL", ": make room on the disk of PostgreSQL, nothing was written"},
+    {"53300", RC_UNREACHABLE, "STORE_UNREACHABLE", ": raise max_connections of PostgreSQL"},
+    {"53", RC_IO, "STORE_IO", ""},
+    {"57014", RC_IO, "STORE_TIMEOUT", ""},
+    {"57P", RC_UNREACHABLE, "STORE_UNREACHABLE", ": drover goes on trying"},
+    {"08", RC_UNREACHABLE, "STORE_UNREACHABLE", ": drover goes on trying"},
+    {"25006", RC_IO, "STORE_IO", ""},
+    {"58", RC_IO, "STORE_IO", ""},
+    {"XX001", RC_CORRUPT, "STORE_CORRUPT", ": restore the database from a backup"},
+    {"XX002", RC_CORRUPT, "STORE_CORRUPT", ": run REINDEX or restore a backup"},
+    {"22", RC_INVALID, "INVALID_DATA", ""},
+    {"", RC_IO, "STORE_ERROR", ""},
+};
+
+enum rc pg_result_fail(const PGresult *result, const char *name, struct err *err)
+{
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    if (state == NULL) /* Made by libpq: the server did not say anything. */
+        return unreachable(name, PQresultErrorMessage(result), err);
+    const struct meaning *meaning = meanings;
+    while (!text_starts(state, meaning->state))
+        meaning++;
+    char line[PROBLEM_BYTES];
+    first_line(text, line);
+    return err_set(err, meaning->rc, meaning->code, "%s: %s%s (PostgreSQL %s)", name, line,
+                   meaning->advice, state);
+}

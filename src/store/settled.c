@@ -1,0 +1,163 @@
+/*
+ * settled.c - see settled.h.
+ */
+#include "store/settled.h"
+#include <assert.h>
+
+/* PostgreSQL's alone: not run where there is one writer. */
+static const struct sql sql_horizon = {
+    "event_horizon",
+    "SELECT pg_snapshot_xmin(s)::text::int8, pg_snapshot_xmax(s)::text::int8"
+    " FROM (SELECT pg_current_snapshot() AS s) AS now",
+    "",
+};
+
+/* All transactions before xmin have ended; none from xmax on had begun. */
+struct horizon {
+    int64_t xmin, xmax;
+};
+
+static enum rc horizon_get(struct db *db, struct horizon *ret_horizon, struct err *err)
+{
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, &sql_horizon, NULL, 0, &rows, err);
+    if (rc == RC_OK)
+        rc = rows_next(&rows, err);
+    if (rc == RC_OK)
+        *ret_horizon = (struct horizon){row_int(&rows, 0), row_int(&rows, 1)};
+    return rc;
+}
+
+struct page {
+    struct event *events;
+    size_t count;
+};
+
+static enum rc page_read(struct db *db, const struct settled *cursor, int64_t limit,
+                         struct arena *arena, struct page *ret_page, struct err *err)
+{
+    struct event_filter filter = {.after_seq = cursor->after_seq, .limit = limit};
+    return events_list(db, &filter, arena, &ret_page->events, &ret_page->count, err);
+}
+
+/* How many events from the front on have no gap before them that is not dead.  All gaps up to
+   dead_seq are. */
+static size_t whole_part(const struct page *page, int64_t after_seq, int64_t dead_seq)
+{
+    size_t count = 0;
+    while (count < page->count &&
+           (page->events[count].seq == after_seq + 1 || page->events[count].seq <= dead_seq))
+        after_seq = page->events[count++].seq;
+    return count;
+}
+
+static void move(struct settled *cursor, struct page *page, size_t count)
+{
+    bool gap = count < page->count;
+    if (count > 0)
+        cursor->after_seq = page->events[count - 1].seq;
+    if (!gap)
+        cursor->seen_xmax = 0;
+    page->count = count;
+}
+
+/* The gap before page->events[at], if it was not noted before, is noted now. */
+static void note_gap(struct settled *cursor, const struct page *page, size_t at, int64_t xmax)
+{
+    if (cursor->seen_xmax != 0 && page->events[at].seq <= cursor->seen_seq)
+        return;
+    cursor->seen_seq = page->events[page->count - 1].seq;
+    cursor->seen_xmax = xmax;
+}
+
+/* The cursor stands before a gap that was noted.  Horizon and page come from one snapshot: what
+   has ended by the one is seen, or never will be, in the other. */
+static enum rc pass_gap(struct db *db, struct settled *cursor, int64_t limit, struct arena *arena,
+                        struct page *ret_page, struct err *err)
+{
+    CLEANUP(tx_abort) struct tx tx = {0};
+    struct horizon horizon;
+    struct page page = {0};
+    enum rc rc = tx_begin(db, &tx, err);
+    if (rc == RC_OK)
+        rc = horizon_get(db, &horizon, err);
+    if (rc == RC_OK && horizon.xmin >= cursor->seen_xmax)
+        rc = page_read(db, cursor, limit, arena, &page, err);
+    if (rc == RC_OK)
+        rc = tx_commit(&tx, err);
+    if (rc != RC_OK)
+        return rc;
+    size_t count = whole_part(&page, cursor->after_seq, cursor->seen_seq);
+    if (count < page.count)
+        note_gap(cursor, &page, count, horizon.xmax);
+    if (page.count > 0)
+        move(cursor, &page, count);
+    *ret_page = page;
+    return RC_OK;
+}
+
+static enum rc follow(struct db *db, struct settled *cursor, int64_t limit, struct arena *arena,
+                      struct page *ret_page, struct err *err)
+{
+    struct page page;
+    enum rc rc = page_read(db, cursor, limit, arena, &page, err);
+    if (rc != RC_OK)
+        return rc;
+    size_t count = whole_part(&page, cursor->after_seq, 0);
+    bool gap = count < page.count;
+    if (gap && count == 0 && cursor->seen_xmax != 0 && page.events[0].seq <= cursor->seen_seq)
+        return pass_gap(db, cursor, limit, arena, ret_page, err);
+    if (gap) {
+        struct horizon horizon;
+        rc = horizon_get(db, &horizon, err);
+        if (rc != RC_OK)
+            return rc;
+        note_gap(cursor, &page, count, horizon.xmax);
+    }
+    move(cursor, &page, count);
+    *ret_page = page;
+    return RC_OK;
+}
+
+enum rc settled_read(struct db *db, struct settled *cursor, int64_t limit, struct arena *arena,
+                     struct event **ret_events, size_t *ret_count, struct err *err)
+{
+    assert(limit > 0);
+    struct page page = {0};
+    enum rc rc;
+    if (db_is_shared(db)) {
+        rc = follow(db, cursor, limit, arena, &page, err);
+    } else {
+        rc = page_read(db, cursor, limit, arena, &page, err);
+        if (rc == RC_OK)
+            move(cursor, &page, page.count);
+    }
+    if (rc != RC_OK)
+        return rc;
+    *ret_events = page.events;
+    *ret_count = page.count;
+    return RC_OK;
+}
+
+bool settled_waits(const struct settled *cursor)
+{
+    return cursor->seen_xmax != 0;
+}
+
+enum rc settled_last(struct db *db, struct settled *cursor, struct err *err)
+{
+    enum rc rc = RC_OK;
+    struct horizon horizon = {0};
+    if (cursor->seen_xmax == 0)
+        rc = events_last_seq(db, &cursor->seen_seq, err);
+    if (rc == RC_OK && db_is_shared(db))
+        rc = horizon_get(db, &horizon, err);
+    if (rc != RC_OK)
+        return rc;
+    if (cursor->seen_xmax == 0)
+        cursor->seen_xmax = horizon.xmax;
+    if (horizon.xmin < cursor->seen_xmax)
+        return err_set(err, RC_BUSY, "STORE_BUSY", "transactions are open that may hold events");
+    *cursor = (struct settled){.after_seq = cursor->seen_seq};
+    return RC_OK;
+}

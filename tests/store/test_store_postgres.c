@@ -1,0 +1,841 @@
+/*
+ * test_store_postgres.c - what only PostgreSQL has: a line that can break, other servers, statements
+ * that travel together.
+ */
+#include "base/clock.h"
+#include "base/proc.h"
+#include "core/event_types.h"
+#include "store/artifacts.h"
+#include "store/engine.h"
+#include "store/settings.h"
+#include "store/settled.h"
+#include "tests/store/fixture.h"
+#include "tests/store/proxy.h"
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define POSTGRES(f) FIXTURE_ON(f, ENGINE_POSTGRES)
+
+static const struct sql sql_pid = {"test_pid", "SELECT pg_backend_pid()", ""};
+static const struct sql sql_set = {"test_set", "UPDATE settings SET value = $2 WHERE key = $1",
+                                   "tt"};
+static const struct sql sql_insert = {"test_insert",
+                                      "INSERT INTO settings (key, value) VALUES ($1, $2)", "tt"};
+static const struct sql sql_get = {"test_get", "SELECT value FROM settings WHERE key = $1", "t"};
+
+static int64_t query_number(struct fixture *f, struct db *db, const struct sql *sql)
+{
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, sql, NULL, 0, &rows, &f->err);
+    ck_assert_msg(rc == RC_OK, "%s", f->err.text);
+    ck_assert_int_eq(rows_next(&rows, &f->err), RC_OK);
+    return row_int(&rows, 0);
+}
+
+/* The server ends the connection. */
+static void kill_backend(struct fixture *f, struct db *db)
+{
+    long long pid = query_number(f, db, &sql_pid);
+    postgres_run(arena_printf(&f->arena, "SELECT pg_terminate_backend(%lld, 5000)", pid));
+}
+
+static void pause_ms(long ms)
+{
+    struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    nanosleep(&pause, NULL);
+}
+
+static enum rc put(struct db *db, const char *key, const char *value, struct err *err)
+{
+    return db_exec(db, &sql_insert, P_LIST(P_TEXT(key), P_TEXT(value)), NULL, err);
+}
+
+static const char *value_of(struct fixture *f, const char *key)
+{
+    const char *value = NULL;
+    enum rc rc = settings_get(f->db, key, &f->arena, &value, &f->err);
+    ck_assert(rc == RC_OK || rc == RC_NOT_FOUND);
+    return value;
+}
+
+/* ---- opening ---- */
+
+START_TEST(a_url_that_leads_nowhere_is_told_with_a_next_step)
+{
+    static const struct {
+        const char *url;
+        enum rc want;
+        const char *code;
+    } cases[] = {
+        {"postgres://nobody@127.0.0.1:1/none", RC_UNREACHABLE, "STORE_UNREACHABLE"},
+        {"postgresql:///none?host=/nonexistent", RC_UNREACHABLE, "STORE_UNREACHABLE"},
+        {"postgres://[", RC_INVALID, "INVALID_STORE_URL"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct store *store = NULL;
+        struct err err;
+        struct store_options options = {.url = cases[i].url};
+        ck_assert_int_eq(store_open(&options, &store, &err), cases[i].want);
+        ck_assert_str_eq(err.code, cases[i].code);
+        ck_assert_ptr_null(store);
+    }
+}
+END_TEST
+
+START_TEST(durability_is_what_the_server_says)
+{
+    POSTGRES(f);
+    const char *text = store_durability(f.store);
+    ck_assert(text_starts(text, "postgresql "));
+    ck_assert_ptr_nonnull(strstr(text, "synchronous_commit=on fsync="));
+    ck_assert(store_is_shared(f.store));
+}
+END_TEST
+
+START_TEST(a_backup_names_the_tool)
+{
+    POSTGRES(f);
+    must_be(RC_INVALID, store_backup(f.store, "/tmp/copy", &f.err));
+    ck_assert_str_eq(f.err.code, "BACKUP_BY_PG_DUMP");
+    ck_assert_ptr_nonnull(strstr(f.err.text, "pg_dump --format=custom --file=/tmp/copy --host="));
+}
+END_TEST
+
+static void *open_and_close(void *arg)
+{
+    struct store *store;
+    struct err err;
+    struct store_options options = {.url = arg};
+    if (store_open(&options, &store, &err) != RC_OK)
+        return arg;
+    store_close(store);
+    return NULL;
+}
+
+START_TEST(servers_that_start_together_bring_the_schema_forward_once)
+{
+    POSTGRES(f);
+    store_close(f.store);
+    postgres_run(
+        arena_printf(&f.arena, "DROP SCHEMA %s CASCADE; CREATE SCHEMA %s", f.schema, f.schema));
+    pthread_t threads[6];
+    for (size_t i = 0; i < COUNT_OF(threads); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, open_and_close, f.url), 0);
+    for (size_t i = 0; i < COUNT_OF(threads); i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        ck_assert_ptr_null(failed);
+    }
+    struct store_options options = {.url = f.url, .artifact_dir = f.artifact_dir};
+    must(store_open(&options, &f.store, &f.err));
+}
+END_TEST
+
+/* ---- statements that are only sent ---- */
+
+START_TEST(a_failure_shows_at_the_next_result_under_its_own_name)
+{
+    POSTGRES(f);
+    struct tx tx;
+    must(tx_begin(f.db, &tx, &f.err));
+    must(put(f.db, "k", "1", &f.err));
+    must(put(f.db, "k", "2", &f.err));
+    must(put(f.db, "l", "3", &f.err));
+    struct rows rows = {0};
+    must_be(RC_IO, db_query(f.db, &sql_get, P_LIST(P_TEXT("k")), &rows, &f.err));
+    ck_assert_str_eq(f.err.code, "STORE_CONSTRAINT");
+    ck_assert_ptr_nonnull(strstr(f.err.text, "test_insert"));
+    must_be(RC_IO, tx_commit(&tx, &f.err));
+    ck_assert_ptr_null(value_of(&f, "k"));
+
+    must(tx_begin(f.db, &tx, &f.err));
+    must(put(f.db, "k", "1", &f.err));
+    must(put(f.db, "k", "2", &f.err));
+    must_be(RC_IO, tx_commit(&tx, &f.err));
+    ck_assert_str_eq(f.err.code, "STORE_CONSTRAINT");
+    ck_assert_ptr_null(value_of(&f, "k"));
+}
+END_TEST
+
+START_TEST(a_row_that_must_be_there_is_not_committed_over)
+{
+    POSTGRES(f);
+    must(put(f.db, "k", "1", &f.err));
+    struct tx tx;
+    must(tx_begin(f.db, &tx, &f.err));
+    must(exec_one(f.db, &sql_set, P_LIST(P_TEXT("k"), P_TEXT("2")), "setting", &f.err));
+    must(exec_one(f.db, &sql_set, P_LIST(P_TEXT("gone"), P_TEXT("2")), "setting", &f.err));
+    must_be(RC_IO, tx_commit(&tx, &f.err));
+    ck_assert_str_eq(f.err.code, "ROW_MISSING");
+    ck_assert_str_eq(value_of(&f, "k"), "1");
+    must_be(RC_NOT_FOUND,
+            exec_one(f.db, &sql_set, P_LIST(P_TEXT("gone"), P_TEXT("2")), "setting", &f.err));
+    must(tx_begin(f.db, &tx, &f.err));
+    must(exec_one(f.db, &sql_set, P_LIST(P_TEXT("k"), P_TEXT("2")), "setting", &f.err));
+    must(tx_commit(&tx, &f.err));
+    ck_assert_str_eq(value_of(&f, "k"), "2");
+}
+END_TEST
+
+START_TEST(changes_of_statements_that_were_only_sent_never_shrink)
+{
+    POSTGRES(f);
+    static const struct sql all = {"test_all", "UPDATE settings SET value = $1", "t"};
+    struct tx tx;
+    must(tx_begin(f.db, &tx, &f.err));
+    must(put(f.db, "a", "1", &f.err));
+    must(put(f.db, "b", "1", &f.err));
+    must(put(f.db, "c", "1", &f.err));
+    must(db_exec(f.db, &all, P_LIST(P_TEXT("2")), NULL, &f.err));
+    ck_assert_int_eq(db_changes(f.db), 4);
+    int64_t changed;
+    must(db_exec(f.db, &sql_set, P_LIST(P_TEXT("a"), P_TEXT("3")), &changed, &f.err));
+    ck_assert_int_eq(changed, 1);
+    ck_assert_int_eq(db_changes(f.db), 7);
+    must(db_exec(f.db, &sql_set, P_LIST(P_TEXT("none"), P_TEXT("3")), NULL, &f.err));
+    ck_assert_int_eq(db_changes(f.db), 8);
+    query_number(&f, f.db, &sql_pid);
+    ck_assert_int_eq(db_changes(f.db), 8);
+    tx_abort(&tx);
+}
+END_TEST
+
+START_TEST(more_than_the_pipeline_holds_goes_through)
+{
+    POSTGRES(f);
+    enum { ROWS = 3000, BIG_BYTES = 300000, BIG_ROWS = 30 };
+    struct tx tx;
+    must(tx_begin(f.db, &tx, &f.err));
+    for (int i = 0; i < ROWS; i++) {
+        char *key = arena_printf(&f.arena, "%d", i);
+        must(put(f.db, key, "x", &f.err));
+    }
+    char *big = arena_alloc(&f.arena, BIG_BYTES + 1);
+    memset(big, 'b', BIG_BYTES);
+    for (int i = 0; i < BIG_ROWS; i++) {
+        char *key = arena_printf(&f.arena, "big %d", i);
+        must(put(f.db, key, big, &f.err));
+    }
+    must(tx_commit(&tx, &f.err));
+    static const struct sql count = {"test_count", "SELECT count(*) FROM settings", ""};
+    ck_assert_int_eq(query_number(&f, f.db, &count), ROWS + BIG_ROWS);
+}
+END_TEST
+
+START_TEST(text_that_is_none_is_refused_and_json_keeps_its_bytes)
+{
+    POSTGRES(f);
+    must_be(RC_INVALID, put(f.db, "k", "\xff\xfe", &f.err));
+    ck_assert_str_eq(f.err.code, "INVALID_TEXT");
+    struct job_row job = fixture_job(&f, "q");
+    job.payload = (struct str){"{\"a\":\"\0\"}", 9};
+    must_be(RC_INVALID, jobs_insert(f.db, &job, &f.err));
+    job.payload = STR("not json");
+    must_be(RC_INVALID, jobs_insert(f.db, &job, &f.err));
+    ck_assert_str_eq(f.err.code, "INVALID_DATA");
+    job.payload = STR("{ \"a\" : \"\\u0000\",  \"a\":1.10 }");
+    must(jobs_insert(f.db, &job, &f.err));
+    struct job_row got;
+    must(jobs_get(f.db, &job.id, &f.arena, &got, &f.err));
+    ck_assert_bytes_eq(got.payload, "{ \"a\" : \"\\u0000\",  \"a\":1.10 }");
+}
+END_TEST
+
+/* ---- locks among transactions ---- */
+
+struct rival {
+    struct fixture *f;
+    struct db *db;
+    enum rc rc;
+    struct err err;
+};
+
+static enum rc lock_in_turn(struct db *db, const char *first, const char *second,
+                            pthread_barrier_t *barrier, struct err *err)
+{
+    CLEANUP(tx_abort) struct tx tx = {0};
+    int64_t changed;
+    enum rc rc = tx_begin(db, &tx, err);
+    if (rc == RC_OK)
+        rc = db_exec(db, &sql_set, P_LIST(P_TEXT(first), P_TEXT("x")), &changed, err);
+    pthread_barrier_wait(barrier);
+    if (rc == RC_OK)
+        rc = db_exec(db, &sql_set, P_LIST(P_TEXT(second), P_TEXT("x")), NULL, err);
+    return rc == RC_OK ? tx_commit(&tx, err) : rc;
+}
+
+static pthread_barrier_t both_hold_one;
+
+static void *rival_main(void *arg)
+{
+    struct rival *rival = arg;
+    rival->rc = lock_in_turn(rival->db, "b", "a", &both_hold_one, &rival->err);
+    return NULL;
+}
+
+START_TEST(a_deadlock_is_busy_for_one_of_them)
+{
+    POSTGRES(f);
+    must(put(f.db, "a", "1", &f.err));
+    must(put(f.db, "b", "1", &f.err));
+    struct rival rival = {.f = &f};
+    must(store_writer_open(f.store, &rival.db, &f.err));
+    pthread_barrier_init(&both_hold_one, NULL, 2);
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, rival_main, &rival), 0);
+    enum rc rc = lock_in_turn(f.db, "a", "b", &both_hold_one, &f.err);
+    pthread_join(thread, NULL);
+    ck_assert_msg((rc == RC_OK) != (rival.rc == RC_OK), "%s %s", rc_name(rc), rc_name(rival.rc));
+    ck_assert_int_eq(rc == RC_OK ? rival.rc : rc, RC_BUSY);
+    ck_assert_str_eq(rc == RC_OK ? rival.err.code : f.err.code, "STORE_BUSY");
+    must(put(f.db, "c", "1", &f.err));
+    must(put(rival.db, "d", "1", &f.err));
+    store_writer_close(f.store, rival.db);
+}
+END_TEST
+
+START_TEST(claims_skip_what_another_writer_holds)
+{
+    POSTGRES(f);
+    for (int i = 0; i < 4; i++) {
+        struct job_row job = fixture_job(&f, "q");
+        must(jobs_insert(f.db, &job, &f.err));
+    }
+    struct db *other;
+    must(store_writer_open(f.store, &other, &f.err));
+    struct tx tx, other_tx;
+    struct claim claim = {"q", "w1", f.now_us, f.now_us + 1, 2};
+    struct job_row *rows, *other_rows;
+    size_t count;
+    must(tx_begin(f.db, &tx, &f.err));
+    must(jobs_claim(f.db, &claim, &f.arena, &rows, &count, &f.err));
+    ck_assert_uint_eq(count, 2);
+    must(tx_begin(other, &other_tx, &f.err));
+    claim.limit = 9;
+    must(jobs_claim(other, &claim, &f.arena, &other_rows, &count, &f.err));
+    ck_assert_uint_eq(count, 2);
+    ck_assert_int_gt(other_rows[0].seq, rows[1].seq);
+    must(tx_commit(&other_tx, &f.err));
+    must(tx_commit(&tx, &f.err));
+    store_writer_close(f.store, other);
+}
+END_TEST
+
+/* ---- a line that breaks ---- */
+
+/* Until it works again, at most some seconds. */
+static void await_put(struct fixture *f, struct db *db, const char *key)
+{
+    int64_t until_us = clock_mono_us() + 10 * US_PER_SECOND;
+    enum rc rc;
+    while ((rc = put(db, key, "1", &f->err)) == RC_UNREACHABLE && clock_mono_us() < until_us)
+        pause_ms(20);
+    ck_assert_msg(rc == RC_OK, "%s", f->err.text);
+}
+
+START_TEST(an_idle_connection_that_was_ended_is_opened_again_unseen)
+{
+    POSTGRES(f);
+    must(put(f.db, "k", "1", &f.err));
+    kill_backend(&f, f.db);
+    ck_assert_str_eq(value_of(&f, "k"), "1");
+    kill_backend(&f, f.db);
+    struct tx tx;
+    must(tx_begin(f.db, &tx, &f.err));
+    must(put(f.db, "l", "2", &f.err));
+    must(tx_commit(&tx, &f.err));
+    struct db *reader;
+    must(store_reader_open(f.store, &reader, &f.err));
+    kill_backend(&f, reader);
+    ck_assert_int_gt(query_number(&f, reader, &sql_pid), 0);
+    must_be(RC_IO, put(reader, "m", "3", &f.err)); /* Still one that only reads. */
+    store_reader_close(f.store, reader);
+}
+END_TEST
+
+START_TEST(a_connection_lost_in_a_transaction_ends_it)
+{
+    POSTGRES(f);
+    struct tx tx;
+    must(tx_begin(f.db, &tx, &f.err));
+    must(put(f.db, "k", "1", &f.err));
+    kill_backend(&f, f.db);
+    must(put(f.db, "l", "1", &f.err)); /* Only sent. */
+    must_be(RC_UNREACHABLE, tx_commit(&tx, &f.err));
+    ck_assert_str_eq(f.err.code, "STORE_UNREACHABLE");
+    ck_assert_ptr_null(value_of(&f, "k"));
+
+    must(tx_begin(f.db, &tx, &f.err));
+    must(put(f.db, "k", "1", &f.err));
+    kill_backend(&f, f.db);
+    struct rows rows = {0};
+    must_be(RC_UNREACHABLE, db_query(f.db, &sql_get, P_LIST(P_TEXT("k")), &rows, &f.err));
+    must_be(RC_IO, db_query(f.db, &sql_get, P_LIST(P_TEXT("k")), &rows, &f.err));
+    tx_abort(&tx);
+    must(put(f.db, "k", "2", &f.err));
+}
+END_TEST
+
+struct through {
+    struct fixture *f;
+    struct proxy proxy;
+    struct store *store;
+    struct db *db; /* Fresh: its COMMIT was not prepared yet. */
+};
+
+static void through_open(struct fixture *f, struct through *through)
+{
+    through->f = f;
+    proxy_start(&through->proxy, postgres_url());
+    char *url = postgres_url_in(&f->arena, proxy_url(&through->proxy, &f->arena), f->schema);
+    struct store_options options = {.url = url};
+    enum rc rc = store_open(&options, &through->store, &f->err);
+    ck_assert_msg(rc == RC_OK, "%s", f->err.text);
+    rc = store_writer_open(through->store, &through->db, &f->err);
+    ck_assert_msg(rc == RC_OK, "%s", f->err.text);
+}
+
+static void through_close(struct through *through)
+{
+    store_writer_close(through->store, through->db);
+    store_close(through->store);
+    proxy_stop(&through->proxy);
+}
+
+static void forget_marks(void *ctx)
+{
+    struct through *through = ctx;
+    postgres_run(arena_printf(&through->f->arena, "UPDATE %s.commit_marks SET number = number - 1",
+                              through->f->schema));
+}
+
+START_TEST(a_commit_whose_answer_was_lost_is_asked_for)
+{
+    static const struct {
+        enum proxy_cut cut;
+        bool reused; /* The id of the transaction belongs to another one by now. */
+        bool shut;   /* There is no way back to the server. */
+        enum rc want;
+        const char *code;
+    } cases[] = {
+        {CUT_AFTER, false, false, RC_OK, ""},
+        {CUT_BEFORE, false, false, RC_UNREACHABLE, "STORE_UNREACHABLE"},
+        {CUT_HOLD, false, false, RC_UNREACHABLE, "STORE_UNREACHABLE"},
+        {CUT_AFTER, true, false, RC_UNREACHABLE, "STORE_UNREACHABLE"},
+        {CUT_AFTER, false, true, RC_UNREACHABLE, "COMMIT_UNKNOWN"},
+    };
+    POSTGRES(f);
+    struct through through = {0};
+    through_open(&f, &through);
+    through.proxy.before_cut = cases[_i].reused ? forget_marks : NULL;
+    through.proxy.ctx = &through;
+    through.proxy.shuts = cases[_i].shut;
+    atomic_store(&through.proxy.cut, cases[_i].cut);
+    struct tx tx;
+    must(tx_begin(through.db, &tx, &f.err));
+    must(put(through.db, "k", "1", &f.err));
+    must_be(cases[_i].want, tx_commit(&tx, &f.err));
+    ck_assert_int_eq(atomic_load(&through.proxy.cuts), 1);
+    ck_assert_ptr_null(tx.db);
+    if (cases[_i].want == RC_OK)
+        ck_assert_str_eq(value_of(&f, "k"), "1");
+    else
+        ck_assert_str_eq(f.err.code, cases[_i].code);
+    through.proxy.shuts = false;
+    await_put(&f, through.db, "l"); /* It goes on. */
+    through_close(&through);
+}
+END_TEST
+
+/* ---- a server that goes away: a cluster of the test's own ---- */
+
+static char *cluster_do(struct fixture *f, const char *dir, const char *action, const char *option)
+{
+    const char *const argv[] = {"tools/postgres", action, dir, option, NULL};
+    struct proc_spec spec = {.argv = argv};
+    struct proc_limits limits = {.timeout_ms = 60000};
+    struct proc_result result;
+    CLEANUP(buf_release) struct buf said, url;
+    buf_init(&said, 10000);
+    buf_init(&url, 1000);
+    enum rc rc = proc_run(&spec, STR(""), &url, &said, &limits, &result, &f->err);
+    ck_assert_msg(rc == RC_OK && result.exit.code == 0, "%s: %s", action, buf_text(&said));
+    return arena_strndup(&f->arena, buf_text(&url), strcspn(buf_text(&url), "\n"));
+}
+
+static void check_fails_fast(struct fixture *f, struct db *db)
+{
+    int64_t begin_us = clock_mono_us();
+    for (int i = 0; i < 20; i++) {
+        ck_assert_int_eq(put(db, "k", "1", &f->err), RC_UNREACHABLE);
+        ck_assert_str_eq(f->err.code, "STORE_UNREACHABLE");
+    }
+    ck_assert_int_lt(clock_mono_us() - begin_us, US_PER_SECOND);
+}
+
+static void live_through_outages(struct fixture *fixture, const char *dir, const char *url)
+{
+    struct fixture f = *fixture;
+    struct store *store;
+    struct store_options options = {.url = url};
+    must(store_open(&options, &store, &f.err));
+    struct db *db = store_writer(store);
+    must(put(db, "before", "1", &f.err));
+    struct listener *listener;
+    struct store_lock *lock;
+    must(store_listen(store, &listener, &f.err));
+    must(store_lock_try(store, "reaper", &lock, &f.err));
+    ck_assert(store_lock_held(lock));
+
+    cluster_do(&f, dir, "stop", "fast");
+    check_fails_fast(&f, db);
+    ck_assert(!store_lock_held(lock));
+    cluster_do(&f, dir, "start", NULL);
+    await_put(&f, db, "after");
+
+    struct wakeup wakeup = {0};
+    for (int i = 0; i < 10 && !wakeup.channels[STORE_EVENTS].woken; i++)
+        listener_wait(listener, 1000, &wakeup);
+    ck_assert(wakeup.channels[STORE_EVENTS].woken && wakeup.channels[STORE_EVENTS].all);
+    ck_assert(!store_lock_held(lock)); /* Its session is gone, whoever answers now. */
+    store_lock_release(lock);
+    must(store_lock_try(store, "reaper", &lock, &f.err));
+
+    cluster_do(&f, dir, "restart", "immediate");
+    await_put(&f, db, "crash");
+    must_be(RC_IO, put(db, "before", "2", &f.err));
+    ck_assert_str_eq(f.err.code, "STORE_CONSTRAINT");
+    store_lock_release(lock);
+    listener_close(listener);
+    store_close(store);
+    fixture->arena = f.arena;
+}
+
+START_TEST(a_server_that_was_away_is_found_again)
+{
+    POSTGRES(f);
+    char *dir = arena_printf(&f.arena, "%s/pg", f.dir);
+    ck_assert_int_eq(chmod(f.dir, 0755), 0); /* The server may run as another user. */
+    char *url = cluster_do(&f, dir, "start", "--fast");
+    live_through_outages(&f, dir, url);
+    cluster_do(&f, dir, "stop", "immediate");
+}
+END_TEST
+
+/* ---- other servers ---- */
+
+START_TEST(a_notice_wakes_the_listeners)
+{
+    POSTGRES(f);
+    struct store *other;
+    struct store_options options = {.url = f.url};
+    must(store_open(&options, &other, &f.err));
+    struct listener *listener;
+    must(store_listen(other, &listener, &f.err));
+    struct wakeup wakeup;
+    listener_wait(listener, 0, &wakeup);
+    ck_assert(!wakeup.channels[STORE_JOBS].woken && !wakeup.channels[STORE_EVENTS].woken);
+
+    must(store_notify(f.store, STORE_JOBS, "build", &f.err));
+    must(store_notify(f.store, STORE_JOBS, "test", &f.err));
+    const char *seen = "";
+    while (strstr(seen, "test") == NULL) {
+        listener_wait(listener, 5000, &wakeup);
+        ck_assert(wakeup.channels[STORE_JOBS].woken && !wakeup.called);
+        ck_assert(!wakeup.channels[STORE_JOBS].all && !wakeup.channels[STORE_EVENTS].woken);
+        seen = arena_printf(&f.arena, "%s %s", seen, wakeup.channels[STORE_JOBS].payloads);
+    }
+    ck_assert_ptr_nonnull(strstr(seen, "build"));
+    must(store_notify(f.store, STORE_EVENTS, NULL, &f.err));
+    listener_wait(listener, 5000, &wakeup);
+    ck_assert(wakeup.channels[STORE_EVENTS].woken && wakeup.channels[STORE_EVENTS].all);
+    listener_close(listener);
+    store_close(other);
+}
+END_TEST
+
+static void *wake_later(void *arg)
+{
+    pause_ms(20);
+    listener_wake(arg);
+    return NULL;
+}
+
+START_TEST(a_listener_is_woken_by_a_thread)
+{
+    FIXTURE(f);
+    struct listener *listener;
+    must(store_listen(f.store, &listener, &f.err));
+    must(store_notify(f.store, STORE_JOBS, "q", &f.err));
+    struct wakeup wakeup;
+    if (store_is_shared(f.store))
+        listener_wait(listener, 5000, &wakeup);
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, wake_later, listener), 0);
+    int64_t begin_us = clock_mono_us();
+    listener_wait(listener, 5000, &wakeup);
+    ck_assert(wakeup.called);
+    ck_assert_int_lt(clock_mono_us() - begin_us, 4 * US_PER_SECOND);
+    pthread_join(thread, NULL);
+    listener_wait(listener, 1, &wakeup);
+    ck_assert(!wakeup.called);
+    listener_close(listener);
+    listener_close(NULL);
+}
+END_TEST
+
+START_TEST(a_lock_has_one_holder)
+{
+    POSTGRES(f);
+    struct store_lock *lock, *other = NULL, *third;
+    must(store_lock_try(f.store, "reaper", &lock, &f.err));
+    must_be(RC_CONFLICT, store_lock_try(f.store, "reaper", &other, &f.err));
+    ck_assert_ptr_null(other);
+    must(store_lock_try(f.store, "retention", &third, &f.err));
+    ck_assert(store_lock_held(lock));
+    store_lock_release(lock);
+    must(store_lock_try(f.store, "reaper", &other, &f.err));
+    ck_assert(store_lock_held(other));
+    postgres_run(arena_printf(&f.arena,
+                              "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks"
+                              " WHERE locktype = 'advisory' AND (classid::int8 << 32 | objid::int8)"
+                              " = hashtextextended('drover.lock.%s.reaper', 0)",
+                              f.schema));
+    ck_assert(!store_lock_held(other));
+    ck_assert(!store_lock_held(other));
+    must(store_lock_try(f.store, "reaper", &lock, &f.err));
+    store_lock_release(lock);
+    store_lock_release(other);
+    store_lock_release(third);
+    store_lock_release(NULL);
+}
+END_TEST
+
+/* ---- the log with several writers ---- */
+
+static int64_t append(struct fixture *f, struct db *db)
+{
+    struct event event = {
+        .id = fixture_id(f),
+        .type = EV_TASK_SUBMITTED,
+        .version = 1,
+        .time_us = f->now_us,
+        .actor = {"system", "drover"},
+        .data = STR("{}"),
+    };
+    int64_t seq;
+    enum rc rc = events_append(db, &event, &seq, &f->err);
+    ck_assert_msg(rc == RC_OK, "%s", f->err.text);
+    return seq;
+}
+
+struct writers {
+    struct db *slow, *fast, *reader;
+    struct tx slow_tx;
+    int64_t slow_seq, fast_seq;
+};
+
+/* The slow one has the lower seq and has not committed when the fast one has. */
+static void writers_open(struct fixture *fixture, struct writers *w)
+{
+    struct fixture f = *fixture;
+    must(store_writer_open(f.store, &w->slow, &f.err));
+    must(store_writer_open(f.store, &w->fast, &f.err));
+    must(store_reader_open(f.store, &w->reader, &f.err));
+    must(tx_begin(w->slow, &w->slow_tx, &f.err));
+    w->slow_seq = append(&f, w->slow);
+    struct tx tx;
+    must(tx_begin(w->fast, &tx, &f.err));
+    w->fast_seq = append(&f, w->fast);
+    must(tx_commit(&tx, &f.err));
+    ck_assert_int_lt(w->slow_seq, w->fast_seq);
+    *fixture = f;
+}
+
+static void writers_close(struct fixture *f, struct writers *w)
+{
+    store_writer_close(f->store, w->slow);
+    store_writer_close(f->store, w->fast);
+    store_reader_close(f->store, w->reader);
+}
+
+/* The seqs that are handed out, as text. */
+static const char *settled_seqs(struct fixture *f, struct db *reader, struct settled *cursor)
+{
+    struct event *events;
+    size_t count;
+    enum rc rc = settled_read(reader, cursor, 100, &f->arena, &events, &count, &f->err);
+    ck_assert_msg(rc == RC_OK, "%s", f->err.text);
+    char *text = arena_strdup(&f->arena, "");
+    for (size_t i = 0; i < count; i++)
+        text = arena_printf(&f->arena, "%s%lld ", text, (long long)events[i].seq);
+    return text;
+}
+
+START_TEST(a_naive_cursor_loses_an_event_and_a_settled_one_does_not)
+{
+    POSTGRES(f);
+    struct writers w;
+    writers_open(&f, &w);
+    struct event_filter naive = {.limit = 100};
+    struct event *events;
+    size_t count;
+    struct settled cursor = {0};
+    must(events_list(w.reader, &naive, &f.arena, &events, &count, &f.err));
+    ck_assert_uint_eq(count, 1);
+    naive.after_seq = events[0].seq;
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "");
+    ck_assert(settled_waits(&cursor));
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "");
+
+    must(tx_commit(&w.slow_tx, &f.err));
+    must(events_list(w.reader, &naive, &f.arena, &events, &count, &f.err));
+    ck_assert_uint_eq(count, 0); /* Lost for ever. */
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "1 2 ");
+    ck_assert(!settled_waits(&cursor));
+    writers_close(&f, &w);
+}
+END_TEST
+
+START_TEST(a_gap_is_passed_when_it_is_dead)
+{
+    POSTGRES(f);
+    struct writers w;
+    writers_open(&f, &w);
+    struct settled cursor = {0};
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "");
+    tx_abort(&w.slow_tx);
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "2 ");
+
+    /* Two gaps at once: 3 dies, 5 lives on; a later transaction does not hold anything up. */
+    must(tx_begin(w.slow, &w.slow_tx, &f.err));
+    ck_assert_int_eq(append(&f, w.slow), 3);
+    ck_assert_int_eq(append(&f, w.fast), 4);
+    struct tx long_tx, late_tx;
+    must(tx_begin(f.db, &long_tx, &f.err));
+    ck_assert_int_eq(append(&f, f.db), 5);
+    ck_assert_int_eq(append(&f, w.fast), 6);
+    tx_abort(&w.slow_tx);
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "");
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor),
+                     ""); /* 5 may still hold 3, for all we know. */
+    must(tx_begin(w.slow, &late_tx, &f.err));
+    ck_assert_int_eq(append(&f, w.slow), 7);
+    must(tx_commit(&long_tx, &f.err));
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "4 5 6 ");
+    ck_assert(!settled_waits(&cursor));
+    must(tx_commit(&late_tx, &f.err));
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "7 ");
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "");
+    writers_close(&f, &w);
+}
+END_TEST
+
+START_TEST(the_end_of_the_log_is_where_nothing_is_on_its_way)
+{
+    POSTGRES(f);
+    struct writers w;
+    writers_open(&f, &w);
+    struct settled cursor = {0};
+    must_be(RC_BUSY, settled_last(w.reader, &cursor, &f.err));
+    append(&f, w.fast);
+    must_be(RC_BUSY, settled_last(w.reader, &cursor, &f.err));
+    must(tx_commit(&w.slow_tx, &f.err));
+    must(settled_last(w.reader, &cursor, &f.err));
+    ck_assert_int_eq(cursor.after_seq, 2);
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "3 ");
+    writers_close(&f, &w);
+}
+END_TEST
+
+START_TEST(with_one_writer_the_log_is_settled)
+{
+    FIXTURE(f);
+    struct settled cursor = {0};
+    must(settled_last(f.db, &cursor, &f.err));
+    ck_assert_int_eq(cursor.after_seq, 0);
+    append(&f, f.db);
+    append(&f, f.db);
+    ck_assert_str_eq(settled_seqs(&f, f.db, &cursor), "1 2 ");
+    ck_assert(!settled_waits(&cursor));
+    ck_assert_str_eq(settled_seqs(&f, f.db, &cursor), "");
+}
+END_TEST
+
+/* ---- contents ---- */
+
+START_TEST(a_content_of_many_chunks_comes_back)
+{
+    POSTGRES(f);
+    enum { BYTES = 3 * 1024 * 1024 + 17 };
+    char *bytes = arena_alloc(&f.arena, BYTES);
+    for (size_t i = 0; i < BYTES; i++)
+        bytes[i] = (char)(i * 31 >> 3);
+    char sha256[SHA256_TEXT_BYTES], again[SHA256_TEXT_BYTES];
+    must(artifact_put(f.store, (struct str){bytes, BYTES}, sha256, &f.err));
+    must(artifact_put(f.store, (struct str){bytes, BYTES}, again, &f.err));
+    static const struct sql chunks = {"test_chunks",
+                                      "SELECT count(*) FROM artifact_chunks"
+                                      " WHERE octet_length(data) <= 262144",
+                                      ""};
+    ck_assert_int_eq(query_number(&f, f.db, &chunks), 13);
+    CLEANUP(buf_release) struct buf content;
+    buf_init(&content, BYTES);
+    must(artifact_get(f.store, sha256, &content, &f.err));
+    ck_assert_uint_eq(content.len, BYTES);
+    ck_assert_mem_eq(content.data, bytes, BYTES);
+    int fd;
+    int64_t len;
+    must(artifact_open(f.store, sha256, &fd, &len, &f.err));
+    ck_assert_int_eq(len, BYTES);
+    char middle[100];
+    ck_assert_int_eq(pread(fd, middle, sizeof middle, 1000000), sizeof middle);
+    ck_assert_mem_eq(middle, bytes + 1000000, sizeof middle);
+    close(fd);
+}
+END_TEST
+
+static void add_server_tests(Suite *suite)
+{
+    TCase *tc = tcase_create("postgres");
+    tcase_set_timeout(tc, 30);
+    tcase_add_test(tc, durability_is_what_the_server_says);
+    tcase_add_test(tc, a_backup_names_the_tool);
+    tcase_add_test(tc, servers_that_start_together_bring_the_schema_forward_once);
+    tcase_add_test(tc, a_failure_shows_at_the_next_result_under_its_own_name);
+    tcase_add_test(tc, a_row_that_must_be_there_is_not_committed_over);
+    tcase_add_test(tc, changes_of_statements_that_were_only_sent_never_shrink);
+    tcase_add_test(tc, more_than_the_pipeline_holds_goes_through);
+    tcase_add_test(tc, text_that_is_none_is_refused_and_json_keeps_its_bytes);
+    tcase_add_test(tc, a_deadlock_is_busy_for_one_of_them);
+    tcase_add_test(tc, claims_skip_what_another_writer_holds);
+    tcase_add_test(tc, an_idle_connection_that_was_ended_is_opened_again_unseen);
+    tcase_add_test(tc, a_connection_lost_in_a_transaction_ends_it);
+    tcase_add_loop_test(tc, a_commit_whose_answer_was_lost_is_asked_for, 0, 5);
+    tcase_add_test(tc, a_server_that_was_away_is_found_again);
+    tcase_add_test(tc, a_notice_wakes_the_listeners);
+    tcase_add_test(tc, a_lock_has_one_holder);
+    tcase_add_test(tc, a_naive_cursor_loses_an_event_and_a_settled_one_does_not);
+    tcase_add_test(tc, a_gap_is_passed_when_it_is_dead);
+    tcase_add_test(tc, the_end_of_the_log_is_where_nothing_is_on_its_way);
+    tcase_add_test(tc, a_content_of_many_chunks_comes_back);
+    suite_add_tcase(suite, tc);
+}
+
+Suite *store_postgres_suite(void)
+{
+    Suite *suite = suite_create("store_postgres");
+    TCase *tc = tcase_create("anywhere");
+    tcase_add_test(tc, a_url_that_leads_nowhere_is_told_with_a_next_step);
+    case_add(tc, a_listener_is_woken_by_a_thread);
+    case_add(tc, with_one_writer_the_log_is_settled);
+    suite_add_tcase(suite, tc);
+    if (postgres_url() != NULL)
+        add_server_tests(suite);
+    return suite;
+}
