@@ -11,8 +11,7 @@ static const struct step_rule {
     const char *step;
     int64_t attempts;
 } rules[] = {
-    {"prepare", 3}, {"hydrate", 3}, {"agent", 2}, {"verify", 3},
-    {"judge", 3},   {"clean", 5},
+    {"prepare", 3}, {"hydrate", 3}, {"agent", 2}, {"verify", 3}, {"judge", 3}, {"clean", 5},
 };
 
 static const struct backoff step_waits = {

@@ -55,7 +55,7 @@ struct subscription_options {
 };
 
 struct bus *bus_new(void);
-void bus_free(struct bus *bus); /* Nobody may be subscribed. */
+void bus_free(struct bus *bus);    /* Nobody may be subscribed. */
 bool bus_is_idle(struct bus *bus); /* Nobody is subscribed. */
 /* Does anybody?  Else the envelope need not be made. */
 bool bus_wants(struct bus *bus, const struct event *event);

@@ -1,9 +1,8 @@
 /*
- * committer.h - the one durable path: gathers commands, applies them in one transaction,
- * commits once, answers all.
+ * committer.h - the one durable path: gathers commands, hands them to its lanes by the batch.
  *
- *   post -> bounded queue -> batch -> [apply each | admit if wanted | serve parked leases]
- *        -> COMMIT -> answers, events to the tail, timers to the timer loop
+ *   post -> bounded queue -> a lane: one transaction for all that waits (lane.h) -> answers,
+ *                            events to the tail, timers to the timer loop
  *
  * While one batch is on its way to disk the next one gathers.  A command that is refused on its
  * merits has written nothing and leaves the batch intact; an engine error rolls the batch back and
@@ -25,6 +24,13 @@ struct committer_limits {
     int64_t tasks_per_hour_user;  /* 0: none. */
 };
 
+/* What a commit left for others to look at. */
+struct committed {
+    bool told;      /* Events. */
+    bool brought;   /* Jobs that can be claimed. */
+    int64_t due_us; /* The earliest due time set; 0: none. */
+};
+
 struct committer_options {
     struct store *store;
     struct clock clock;
@@ -32,9 +38,9 @@ struct committer_options {
     size_t queue_max; /* Commands that may wait; more is RC_BUSY. */
     size_t batch_max; /* Commands per transaction. */
     struct committer_limits limits;
-    /* Called on the lane after each commit that wrote: last log position, earliest due time set
-       (0: none).  Must not block. */
-    void (*committed)(void *ctx, bool told, int64_t due_us);
+    size_t lanes; /* At least one; more only on a store that bears it. */
+    /* Called on the lane after each commit that wrote.  Must not block. */
+    void (*committed)(void *ctx, const struct committed *news);
     void *ctx;
 };
 
@@ -47,7 +53,7 @@ MUST_USE enum rc committer_new(const struct committer_options *options,
                                struct committer **ret_committer, struct err *err);
 void committer_free(struct committer *committer);
 
-/* Starts and ends the lane's thread.  Stop answers everything that waits with RC_BUSY (parked
+/* Starts and ends the threads of the lanes.  Stop answers everything that waits with RC_BUSY (parked
    leases: RC_OK, empty) and finishes the batch at hand. */
 MUST_USE enum rc committer_start(struct committer *committer, struct err *err);
 void committer_stop(struct committer *committer);
@@ -63,8 +69,10 @@ void committer_abandon(struct committer *committer, struct command *command);
 void committer_drain(struct committer *committer, const char *worker_prefix);
 /* Asks for an admission round with the next batch. */
 void committer_want_admission(struct committer *committer);
+/* Another node brought work, or may have: leases that wait look again. */
+void committer_want_look(struct committer *committer);
 
-/* One round without a thread, for the simulator and tests: takes what waits, commits, answers.
+/* One round of the first lane without a thread, for the simulator and tests: takes what waits, commits, answers.
    True when there was something to do. */
 bool committer_round(struct committer *committer);
 

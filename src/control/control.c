@@ -68,13 +68,13 @@ static enum rc load_identity(struct control *control, const struct control_optio
 
 /* ---- start and stop --------------------------------------------------------------------- */
 
-static void on_committed(void *ctx, bool told, int64_t due_us)
+static void on_committed(void *ctx, const struct committed *news)
 {
     struct control *control = ctx;
-    if (told && control->tail != NULL)
+    if (news->told && control->tail != NULL)
         tail_wake(control->tail);
-    if (due_us > 0 && control->ticker != NULL)
-        ticker_hint(control->ticker, due_us);
+    if (news->due_us > 0 && control->ticker != NULL)
+        ticker_hint(control->ticker, news->due_us);
 }
 
 static enum rc reclaim_leases(struct control *control, struct err *err)
@@ -101,6 +101,7 @@ static enum rc start_parts(struct control *control, const struct control_options
         .dice = options->dice,
         .queue_max = options->queue_max > 0 ? options->queue_max : QUEUE_MAX,
         .batch_max = options->batch_max > 0 ? options->batch_max : BATCH_MAX,
+        .lanes = 1,
         .limits = options->limits,
         .committed = on_committed,
         .ctx = control,

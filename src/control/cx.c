@@ -15,6 +15,7 @@ struct id cx_id(struct cx *cx)
 void cx_ready(struct cx *cx, const char *queue)
 {
     struct round *round = cx->round;
+    round->brought = true;
     supply_refresh(&round->supply, queue);
     for (size_t i = 0; i < round->ready_count; i++) {
         if (strcmp(round->ready[i].queue, queue) == 0) {

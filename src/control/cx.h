@@ -18,10 +18,11 @@ enum { ROUND_QUEUES_MAX = 32 };
 
 /* What one batch has stirred up, for the work at its end and after its commit. */
 struct round {
-    bool told;                           /* Events were appended. */
-    int64_t due_us;                      /* The earliest due time set; 0: none. */
-    bool admit;                          /* Something changed that may let a queued run start. */
-    bool all_ready;                      /* More queues than fit below. */
+    bool told;      /* Events were appended. */
+    int64_t due_us; /* The earliest due time set; 0: none. */
+    bool admit;     /* Something changed that may let a queued run start. */
+    bool all_ready; /* Any queue may have work: more than fit below. */
+    bool brought;   /* Jobs became ready. */
     struct ready {
         const char *queue; /* Lives as long as the batch. */
         int64_t jobs;

@@ -16,6 +16,12 @@ static const struct sql sql_by_name = {
     "t",
 };
 
+static const struct sql sql_lock = {
+    "workspace_lock",
+    "SELECT max_active_runs FROM workspaces WHERE id = $1 {for_update}",
+    "t",
+};
+
 static enum rc workspace_decode(struct row_reader *reader, void *to, struct err *err)
 {
     (void)err;
@@ -46,4 +52,10 @@ enum rc workspaces_by_name(struct db *db, const char *name, struct arena *arena,
                            struct workspace_row *ret_row, struct err *err)
 {
     return query_one(db, &sql_by_name, P_LIST(P_TEXT(name)), &workspace_shape, arena, ret_row, err);
+}
+
+enum rc workspaces_lock(struct db *db, const struct id *id, struct err *err)
+{
+    int64_t unused;
+    return query_int(db, &sql_lock, P_LIST(P_ID(id)), &unused, err);
 }

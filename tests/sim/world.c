@@ -209,6 +209,7 @@ static void start_server(struct world *world)
         .dice = dice_seeded(dice_next(&world->dice)),
         .queue_max = 100000,
         .batch_max = 64,
+        .lanes = 1,
         .limits = {.max_active_runs = SIM_SYSTEM_MAX},
     };
     struct err err = {0};

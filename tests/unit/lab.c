@@ -36,6 +36,7 @@ void lab_open(struct lab *lab, const struct lab_options *options)
         .dice = dice,
         .queue_max = options->queue_max > 0 ? options->queue_max : 1000,
         .batch_max = options->batch_max > 0 ? options->batch_max : 256,
+        .lanes = 1,
         .limits = options->limits,
     };
     ck_assert_msg(committer_new(&committer, &lab->committer, &err) == RC_OK, "%s", err.text);

@@ -1,0 +1,45 @@
+/*
+ * lane.h - one transaction at a time: applies a batch of commands, commits once, answers all.
+ *
+ *   begin -> [apply each | admit if wanted | serve parked leases] -> COMMIT -> answers
+ *
+ * A lane has a writing connection of its own.  SQLite has one lane; on PostgreSQL several work at
+ * once, here and on other nodes, and rows are kept apart by locks.  There admission, which locks
+ * the workspace before any run, has a transaction to itself.
+ *
+ * A lane has no thread: the committer gives it one, the simulator calls it.
+ */
+#ifndef CONTROL_LANE_H
+#define CONTROL_LANE_H
+#include "control/command_list.h"
+#include "control/committer.h"
+#include "control/parked.h"
+
+struct lane; /* Owned by the committer. */
+
+struct lane_options {
+    const struct committer_options *committer; /* Outlives the lane. */
+    struct db *db;                             /* The lane's own until it ends. */
+    struct dice dice;
+    struct id workspace_id;
+    struct parked *parked; /* Shared by all lanes. */
+    bool alone;            /* Nobody else writes: one lane, one node. */
+};
+struct lane *lane_new(const struct lane_options *options);
+void lane_free(struct lane *lane);
+
+struct lane_work {
+    struct command_list todo;
+    bool admit; /* An admission round is due. */
+    bool look;  /* Somebody else brought work: parked leases look again. */
+};
+struct lane_outcome {
+    int64_t batches, commands, refused, retried;
+    bool admit;                /* Something may let a queued run start; not looked at yet. */
+    struct command_list again; /* To be queued once more. */
+};
+/* Every command of the work is answered, parked, or in again. */
+void lane_run(struct lane *lane, struct lane_work *work, struct lane_outcome *ret_outcome);
+
+void lane_answer(struct command *command, enum rc rc);
+#endif

@@ -1,0 +1,45 @@
+/*
+ * parked.h - leases that found nothing and wait for work: the register of one node.
+ *
+ * A lease that is parked holds no rows and no locks: it is applied again from scratch when one of
+ * its queues got work, inside the transaction that brought it.
+ *
+ * Between the look of a lease and its parking another lane, or another node, may have brought what
+ * it wants.  So every such commit is counted: a lease that looked before the last one is not
+ * parked but looks once more.
+ */
+#ifndef CONTROL_PARKED_H
+#define CONTROL_PARKED_H
+#include "control/command_list.h"
+#include "control/cx.h"
+
+struct parked; /* Owned by the committer; every call takes its lock. */
+
+struct parked *parked_new(void);
+void parked_free(struct parked *parked); /* Nobody may be parked. */
+
+/* The count of commits that brought work; to be read before a lease looks. */
+int64_t parked_news(struct parked *parked);
+void parked_tell(struct parked *parked);
+
+/* Parks what looked at `news`; what has to look again is left in the list. */
+void parked_add(struct parked *parked, struct command_list *from, int64_t news);
+/* Takes up to max that want a ready queue, in order of arrival. */
+void parked_take(struct parked *parked, const struct round *round, size_t max,
+                 struct command_list *into);
+/* They got nothing: back to the front, under the same condition. */
+void parked_return(struct parked *parked, struct command_list *from, int64_t news);
+
+/* Leases of workers whose name starts with this wait no more; "" is all.  Must live on. */
+void parked_drain(struct parked *parked, const char *worker_prefix);
+/* Its caller is gone, or its worker: nobody waits for the answer. */
+bool parked_gives_up(struct parked *parked, const struct command *command);
+/* Takes those whose time is over or that nobody waits for. */
+void parked_sweep(struct parked *parked, int64_t now_us, struct command_list *into);
+/* Look at all of them with the next sweep: somebody hung up. */
+void parked_look(struct parked *parked);
+
+size_t parked_count(struct parked *parked);
+/* No parked lease ends before this; 0: nobody is parked. */
+int64_t parked_next_us(struct parked *parked);
+#endif
