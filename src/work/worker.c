@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "work/errand.h"
 #include "work/orphans.h"
+#include "work/retry.h"
 #include "work/step.h"
 #include <assert.h>
 #include <errno.h>
@@ -25,13 +26,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
     SLOTS_MAX = 256,
     NAME_BYTES = 128,
     LEASE_WAIT_MS = 20000,
-    PAUSE_MIN_MS = 50, /* After a lease call that failed, or came back empty at once. */
-    PAUSE_MAX_MS = 5000,
+    PAUSE_MIN_MS = 50, /* After a lease call that came back empty at once. */
+    HOST_BYTES = 256,
     INTERRUPT_EVERY_MS = 100,
 };
 
@@ -61,6 +63,8 @@ struct worker {
     bool heart_stops;
     bool heart_started;
     bool deaf; /* The last heartbeat got no answer; logged once. */
+    bool idle; /* The last lease call got no answer; logged once. */
+    bool draining_told;
     pthread_t heart;
     int slots_alive;
     struct slot slots[SLOTS_MAX];
@@ -168,6 +172,12 @@ static bool slot_enter_run(void *ctx, const struct step *step, const struct step
 
 /* --- the slot --- */
 
+/* With a server that does not answer. */
+struct patience {
+    int64_t failures; /* In a row. */
+    struct dice dice;
+};
+
 static bool is_stopping(struct worker *worker)
 {
     lock(worker);
@@ -192,13 +202,27 @@ static void run_job(struct slot *slot, const struct port_job *job, struct arena 
     slot_leave(slot);
 }
 
+/* Says once that no work can be had, and once that it can again. */
+static void log_leasing(struct worker *worker, enum rc rc, const struct err *err)
+{
+    lock(worker);
+    bool changed = worker->idle != (rc != RC_OK);
+    worker->idle = rc != RC_OK;
+    unlock(worker);
+    if (changed && rc != RC_OK)
+        LOG(LOG_WARN, "cannot lease work; trying again", LOG_STR("worker", worker->options.name),
+            LOG_STR("code", err->code), LOG_STR("error", err->text));
+    else if (changed)
+        LOG(LOG_INFO, "work can be leased again", LOG_STR("worker", worker->options.name));
+}
+
 /* One lease call, and the job when one comes of it. */
-static void lease_one(struct slot *slot, struct arena *arena, int64_t *pause)
+static void lease_one(struct slot *slot, struct arena *arena, struct patience *patience)
 {
     struct worker *worker = slot->worker;
     struct port *port = worker->site.port;
     const struct port_lease_request request = {
-        .queues = step_queues(),
+        .queues = worker->options.queues,
         .worker = slot->name,
         .max = 1,
         .wait_ms = LEASE_WAIT_MS,
@@ -209,19 +233,14 @@ static void lease_one(struct slot *slot, struct arena *arena, int64_t *pause)
     struct err err = {0};
     int64_t begin_us = clock_mono_us();
     enum rc rc = port->ops->lease(port, &request, arena, &jobs, &count, &err);
-    if (rc == RC_OK && count > 0) {
-        *pause = PAUSE_MIN_MS;
+    log_leasing(worker, rc, &err);
+    patience->failures = rc == RC_OK ? 0 : patience->failures + 1;
+    if (rc != RC_OK)
+        pause_ms(worker, retry_pause_ms(patience->failures, &patience->dice));
+    else if (count > 0)
         run_job(slot, &jobs[0], arena);
-        return;
-    }
-    if (rc != RC_OK) {
-        LOG(LOG_WARN, "cannot lease work", LOG_STR("worker", slot->name),
-            LOG_STR("error", err.text));
-        pause_ms(worker, *pause);
-        *pause = *pause * 2 < PAUSE_MAX_MS ? *pause * 2 : PAUSE_MAX_MS;
-    } else if (clock_mono_us() - begin_us < PAUSE_MIN_MS * US_PER_MS) {
+    else if (clock_mono_us() - begin_us < PAUSE_MIN_MS * US_PER_MS)
         pause_ms(worker, PAUSE_MIN_MS); /* An answer at once, and empty: no reason to spin. */
-    }
 }
 
 static void *slot_main(void *ctx)
@@ -229,9 +248,9 @@ static void *slot_main(void *ctx)
     struct slot *slot = ctx;
     struct worker *worker = slot->worker;
     CLEANUP(arena_release) struct arena arena = {0};
-    int64_t pause = PAUSE_MIN_MS;
+    struct patience patience = {.dice = dice_from_os()};
     while (!is_stopping(worker)) {
-        lease_one(slot, &arena, &pause);
+        lease_one(slot, &arena, &patience);
         arena_reset(&arena);
     }
     lock(worker);
@@ -242,6 +261,16 @@ static void *slot_main(void *ctx)
 }
 
 /* --- the heart --- */
+
+static enum rc announce(struct worker *worker, enum port_presence presence, int busy,
+                        struct err *err)
+{
+    struct port *port = worker->site.port;
+    struct port_worker self = worker_presence(&worker->options);
+    self.busy = busy;
+    self.presence = presence;
+    return port->ops->announce(port, &self, err);
+}
 
 struct beats {
     struct port_ref leases[SLOTS_MAX];
@@ -289,18 +318,22 @@ static void log_hearing(struct worker *worker, enum rc rc, const struct err *err
     worker->deaf = rc != RC_OK;
 }
 
-/* Under the lock, which is let go during the call. */
+/* Under the lock, which is let go during the calls. */
 static void beat(struct worker *worker, struct beats *beats)
 {
     gather_leases(worker, beats);
-    if (beats->count == 0)
-        return;
     struct port *port = worker->site.port;
     struct err err = {0};
+    enum rc rc = RC_OK;
+    bool stopping = worker->stopping;
     unlock(worker);
-    enum rc rc = port->ops->heartbeat(port, worker->options.name, beats->leases, beats->count,
-                                      worker->options.lease_ms, beats->answers, &err);
-    log_hearing(worker, rc, &err);
+    if (beats->count > 0)
+        rc = port->ops->heartbeat(port, worker->options.name, beats->leases, beats->count,
+                                  worker->options.lease_ms, beats->answers, &err);
+    enum rc heard = rc;
+    if (rc == RC_OK)
+        heard = announce(worker, stopping ? PORT_DRAINING : PORT_ACTIVE, (int)beats->count, &err);
+    log_hearing(worker, heard, &err);
     lock(worker);
     /* Only the server's word ends a lease: without an answer the work goes on. */
     if (rc == RC_OK)
@@ -329,10 +362,12 @@ static void *heart_main(void *ctx)
     struct worker *worker = ctx;
     struct beats *beats = mem_alloc(sizeof *beats);
     int64_t every_us = worker->options.heartbeat_ms * US_PER_MS;
-    int64_t next_beat_us = clock_mono_us() + every_us;
+    int64_t next_beat_us = 0; /* The first one says that we are there. */
     lock(worker);
     while (!worker->heart_stops) {
-        if (clock_mono_us() >= next_beat_us) {
+        bool news = worker->stopping && !worker->draining_told;
+        if (news || clock_mono_us() >= next_beat_us) {
+            worker->draining_told = worker->stopping;
             beat(worker, beats);
             next_beat_us = clock_mono_us() + every_us;
         }
@@ -341,6 +376,7 @@ static void *heart_main(void *ctx)
             wait_change(worker, deadline_us < next_beat_us ? deadline_us : next_beat_us);
     }
     unlock(worker);
+    (void)announce(worker, PORT_LEFT, 0, NULL);
     mem_free(beats);
     return NULL;
 }
@@ -388,6 +424,8 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
     if (options->server_socket)
         worker->options.server_socket = mem_strdup(options->server_socket);
     worker->options.work_dir = NULL;
+    if (!options->queues)
+        worker->options.queues = step_queues();
     worker->shutdown.event_fd = -1;
     for (int i = 0; i < options->slots; i++)
         worker->slots[i].stop.event_fd = -1;
@@ -486,6 +524,33 @@ void worker_cancel_run(struct worker *worker, const struct id *run_id)
             ask_slot(slot, STOP_CANCEL);
     }
     unlock(worker);
+}
+
+static char host[HOST_BYTES];
+
+static void find_host(void)
+{
+    if (gethostname(host, sizeof host - 1) != 0)
+        text_copy(host, sizeof host, "unknown");
+}
+
+static const char *host_name(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, find_host);
+    return host;
+}
+
+struct port_worker worker_presence(const struct worker_options *options)
+{
+    return (struct port_worker){
+        .name = options->name,
+        .host = host_name(),
+        .queues = options->queues ? options->queues : step_queues(),
+        .pid = getpid(),
+        .slots = options->slots,
+        .lease_ms = options->lease_ms,
+    };
 }
 
 int worker_busy(struct worker *worker)
