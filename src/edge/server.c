@@ -77,16 +77,6 @@ struct server {
 
 /* ---- Small parts of the start ---- */
 
-static void configure_log(const struct server_options *options)
-{
-    bool terminal = options->log_format == LOG_FORMAT_AUTO && isatty(STDERR_FILENO) == 1;
-    log_configure(&(struct log_options){
-        .fd = STDERR_FILENO,
-        .level = options->log_level,
-        .human = terminal || options->log_format == LOG_FORMAT_HUMAN,
-    });
-}
-
 /* As many connections as descriptors allow. */
 static int64_t fit_connections(int64_t wanted)
 {
@@ -456,7 +446,7 @@ enum rc server_run(const struct server_options *options, struct err *err)
 {
     struct server server = {.options = options, .lock_fd = -1};
     pthread_mutex_init(&server.api.worker_lock, NULL);
-    configure_log(options);
+    log_start(options->log_level, options->log_format);
     (void)signal(SIGPIPE, SIG_IGN);
     enum rc rc = server_start(&server, err);
     if (rc == RC_OK) {

@@ -9,6 +9,7 @@
  * A report may be sent again after an answer that got lost: the server knows it by its epoch.
  */
 #include "work/port_http.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/js.h"
