@@ -151,12 +151,21 @@ static enum rc lock_data(struct remote *remote, struct err *err)
                    remote->data_dir);
 }
 
-/* The signal, or 0 after the time. */
+/* The signal, or 0 after the time.  Others, such as SIGCONT, interrupt the wait. */
 static int wait_signal(const struct remote *remote, int64_t ms)
 {
-    struct timespec span = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    int signal = sigtimedwait(&remote->signals, NULL, &span);
-    return signal > 0 ? signal : 0;
+    int64_t until_us = clock_mono_us() + ms * US_PER_MS;
+    for (;;) {
+        int64_t left_us = until_us - clock_mono_us();
+        left_us = left_us > 0 ? left_us : 0;
+        struct timespec span = {.tv_sec = left_us / US_PER_SECOND,
+                                .tv_nsec = left_us % US_PER_SECOND * 1000};
+        int signal = sigtimedwait(&remote->signals, NULL, &span);
+        if (signal > 0)
+            return signal;
+        if (errno != EINTR)
+            return 0;
+    }
 }
 
 /* RC_CANCELLED: told to stop before the server was there. */
