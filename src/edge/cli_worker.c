@@ -16,6 +16,8 @@
 #include "edge/cli_command.h"
 #include "edge/cli_paths.h"
 #include "edge/server_config.h"
+#include "net/relay.h"
+#include "net/url.h"
 #include "work/port_http.h"
 #include "work/retry.h"
 #include "work/step.h"
@@ -23,6 +25,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -47,6 +50,7 @@ struct remote {
     struct worker_options options;
     struct port_http *port;
     struct worker *worker;
+    struct relay *relay; /* The server's socket for agents without a network; or NULL. */
     int lock_fd;
     sigset_t signals; /* TERM, INT, and USR1: the drain is done. */
 };
@@ -185,6 +189,31 @@ static enum rc say_hello(struct remote *remote, struct port_terms *terms, struct
     }
 }
 
+/* Plain HTTP only: the bytes of an agent are passed on as they are. */
+static void start_relay(struct remote *remote)
+{
+    struct url url;
+    char real[PATH_MAX];
+    struct err err = {0};
+    enum rc rc = url_parse(remote->url, &url, &err);
+    if (rc == RC_OK && (url.tls || url.prefix[0] != '\0'))
+        rc = err_set(&err, RC_INVALID, "NOT_PLAIN", "only http://HOST:PORT can be passed on");
+    if (rc == RC_OK && !realpath(remote->data_dir, real))
+        rc = err_set(&err, RC_IO, "IO_ERROR", "%.300s: %s", remote->data_dir, strerror(errno));
+    if (rc == RC_OK) {
+        const struct relay_options options = {
+            .socket_path = arena_printf(&remote->cli->arena, "%s/drover.sock", real),
+            .host = url.host,
+            .port = url.port,
+        };
+        rc = relay_start(&options, &remote->relay, &err);
+        remote->options.server_socket = rc == RC_OK ? options.socket_path : NULL;
+    }
+    if (rc != RC_OK)
+        LOG(LOG_WARN, "agents without a network cannot reach the server",
+            LOG_STR("error", err.text));
+}
+
 static enum rc start(struct remote *remote, struct err *err)
 {
     const struct port_http_options options = {.url = remote->url, .token = remote->token};
@@ -201,6 +230,7 @@ static enum rc start(struct remote *remote, struct err *err)
     remote->options.server_url = port_http_url(remote->port);
     remote->options.lease_ms = terms.lease_ms;
     remote->options.heartbeat_ms = terms.heartbeat_ms;
+    start_relay(remote);
     return worker_start(&remote->options, &remote->worker, err);
 }
 
@@ -253,6 +283,7 @@ static int run_worker(struct cli *cli)
         work_until_told(&remote);
         LOG(LOG_INFO, "stopped");
     }
+    relay_stop(remote.relay);
     port_http_free(remote.port);
     fd_close(remote.lock_fd);
     return rc == RC_OK || rc == RC_CANCELLED ? CLI_DONE : cli_fail(cli, rc, &err);

@@ -252,8 +252,10 @@ static int look_at_stop(void *ctx, curl_off_t down_total, curl_off_t down, curl_
                         curl_off_t up)
 {
     const struct transfer *transfer = ctx;
+    long status = 0;
     (void)down_total, (void)down, (void)up_total, (void)up;
-    return *transfer->stop != 0;
+    curl_easy_getinfo(transfer->client->easy, CURLINFO_RESPONSE_CODE, &status);
+    return *transfer->stop != 0 && status == 0; /* An answer that has begun is heard out. */
 }
 
 static void set_stop(CURL *easy, struct transfer *transfer)

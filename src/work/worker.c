@@ -35,6 +35,7 @@ enum {
     PAUSE_MIN_MS = 50, /* After a lease call that came back empty at once. */
     HOST_BYTES = 256,
     INTERRUPT_EVERY_MS = 100,
+    IDLE_END_MS = 1500, /* For slots that wait for work to hear that there is none. */
 };
 
 struct slot {
@@ -553,34 +554,55 @@ struct port_worker worker_presence(const struct worker_options *options)
     };
 }
 
-int worker_busy(struct worker *worker)
+/* Under the lock. */
+static int count_busy(struct worker *worker)
 {
     int busy = 0;
-    lock(worker);
     for (int i = 0; i < worker->options.slots; i++)
         busy += worker->slots[i].busy;
+    return busy;
+}
+
+int worker_busy(struct worker *worker)
+{
+    lock(worker);
+    int busy = count_busy(worker);
     unlock(worker);
     return busy;
 }
 
-/* A lease call that begins just now has not heard an interrupt of before: it is repeated. */
-static void end_slots(struct worker *worker)
+/* Under the lock. */
+static bool slots_wait(struct worker *worker, bool idle_only)
+{
+    return worker->slots_alive > (idle_only ? count_busy(worker) : 0);
+}
+
+/* Under the lock, which is let go meanwhile.  A lease call that begins just now has not heard an
+   interrupt of before: it is repeated. */
+static void interrupt_slots(struct worker *worker, bool idle_only, int64_t until_us)
 {
     struct port *port = worker->options.port;
+    while (slots_wait(worker, idle_only) && clock_mono_us() < until_us) {
+        unlock(worker);
+        port->ops->interrupt(port);
+        lock(worker);
+        if (slots_wait(worker, idle_only))
+            wait_change(worker, clock_mono_us() + INTERRUPT_EVERY_MS * US_PER_MS);
+    }
+}
+
+/* Slots without work first: what the others give back is not for them. */
+static void end_slots(struct worker *worker)
+{
     lock(worker);
     worker->stopping = true;
+    (void)pthread_cond_broadcast(&worker->changed);
+    interrupt_slots(worker, true, clock_mono_us() + IDLE_END_MS * US_PER_MS);
     for (int i = 0; i < worker->options.slots; i++) {
         if (worker->slots[i].busy)
             ask_slot(&worker->slots[i], STOP_SHUTDOWN);
     }
-    (void)pthread_cond_broadcast(&worker->changed);
-    while (worker->slots_alive > 0) {
-        unlock(worker);
-        port->ops->interrupt(port);
-        lock(worker);
-        if (worker->slots_alive > 0)
-            wait_change(worker, clock_mono_us() + INTERRUPT_EVERY_MS * US_PER_MS);
-    }
+    interrupt_slots(worker, false, INT64_MAX);
     worker->heart_stops = true; /* Leases were kept until their slots had ended. */
     (void)pthread_cond_broadcast(&worker->changed);
     unlock(worker);

@@ -217,6 +217,21 @@ describe('remote workers', { concurrency: 4 }, () => {
         assert.match(drover(server, 'workers'), /^a +active +2 +\d +agent,verify /m);
     });
 
+    withServer('let agents without a network ask the server', async ({ server, worker }) => {
+        const asks = `node -e '
+            const { DROVER_SOCKET, DROVER_TOKEN, DROVER_RUN_ID, DROVER_URL } = process.env;
+            const headers = { authorization: "Bearer " + DROVER_TOKEN };
+            const path = "/v1/runs/" + DROVER_RUN_ID;
+            require("node:http").get({ socketPath: DROVER_SOCKET, path, headers }, (res) =>
+                console.log(JSON.stringify({ type: "message",
+                    text: "status " + res.resume().statusCode + " " + DROVER_URL })));'\n`;
+        const repo = await server.repository('acme/socket', asks + fixes);
+        await worker({ name: 'a' }).start();
+        const { runId } = await server.finish(repo.name, 'completed');
+        const said = (await server.events(runId)).filter((e) => e.type === 'agent.step.recorded');
+        assert.deepEqual(said.map((event) => event.data.text), [`status 200 ${server.url}`]);
+    });
+
     withServer('say what is wrong and what to do', async ({ server, worker }) => {
         const viewer = drover(server, 'token', 'create', '--name', 'eye', '--role', 'viewer');
         const table = [
