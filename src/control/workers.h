@@ -11,7 +11,7 @@
 #include "store/workers.h"
 
 enum { WORKER_NAME_MAX = 100, WORKER_SLOTS_MAX = 256 };
-#define WORKER_SEEN_EVERY_US  (5 * US_PER_SECOND)
+#define WORKER_SEEN_EVERY_US   (5 * US_PER_SECOND)
 #define WORKER_FORGET_AFTER_US US_PER_DAY
 
 bool worker_name_valid(const char *name); /* [a-zA-Z0-9._-]{1,100} */

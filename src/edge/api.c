@@ -18,13 +18,13 @@ enum { STRANGER_BODY_MAX = 64 * 1024, TRACEPARENT_LEN = 55 };
     .kind = ROUTE_COMMAND, .body = BODY_JSON, .build = (handler), .answer = handler##_answer
 #define STREAM(handler) .kind = ROUTE_STREAM, .stream = (handler)
 /* Who may use it, beside the admin. */
-#define ADMIN           0
-#define VIEW            (ROLES(ROLE_VIEWER) | ROLES(ROLE_OPERATOR))
-#define OPERATE         ROLES(ROLE_OPERATOR)
-#define WORK            (ROLES(ROLE_WORKER) | ROLES(ROLE_OPERATOR))
-#define WORK_OR_VIEW    (WORK | ROLES(ROLE_VIEWER))
-#define OWN_RUN         .agent = AGENT_OWN_RUN
-#define OWN_TASK        .agent = AGENT_OWN_TASK
+#define ADMIN        0
+#define VIEW         (ROLES(ROLE_VIEWER) | ROLES(ROLE_OPERATOR))
+#define OPERATE      ROLES(ROLE_OPERATOR)
+#define WORK         (ROLES(ROLE_WORKER) | ROLES(ROLE_OPERATOR))
+#define WORK_OR_VIEW (WORK | ROLES(ROLE_VIEWER))
+#define OWN_RUN      .agent = AGENT_OWN_RUN
+#define OWN_TASK     .agent = AGENT_OWN_TASK
 
 static const struct route routes[] = {
     {HTTP_POST, "/v1/tasks", OPERATE, COMMAND(api_task_submit)},
@@ -46,15 +46,15 @@ static const struct route routes[] = {
     {HTTP_GET, "/v1/repositories/{name}", VIEW, QUERY(api_repository_get)},
     {HTTP_PUT, "/v1/repositories/{name}", ADMIN, .kind = ROUTE_COMMAND, .body = BODY_CONFIG,
      .build = api_repository_put, .answer = api_repository_put_answer},
-    {HTTP_DELETE, "/v1/repositories/{name}", ADMIN, .kind = ROUTE_COMMAND, .build = api_repository_remove,
-     .answer = api_repository_remove_answer},
+    {HTTP_DELETE, "/v1/repositories/{name}", ADMIN, .kind = ROUTE_COMMAND,
+     .build = api_repository_remove, .answer = api_repository_remove_answer},
     {HTTP_GET, "/v1/approvals", VIEW, QUERY(api_approval_list)},
     {HTTP_POST, "/v1/approvals/{id}/approve", OPERATE, COMMAND(api_approve)},
     {HTTP_POST, "/v1/approvals/{id}/reject", OPERATE, COMMAND(api_reject)},
     {HTTP_GET, "/v1/pull-requests", VIEW, QUERY(api_pull_request_list)},
     {HTTP_GET, "/v1/pull-requests/{id}", VIEW, QUERY(api_pull_request_get)},
-    {HTTP_POST, "/v1/pull-requests/{id}/merge", OPERATE, QUERY(api_pull_request_merge), .body = BODY_JSON,
-     .slow = true},
+    {HTTP_POST, "/v1/pull-requests/{id}/merge", OPERATE, QUERY(api_pull_request_merge),
+     .body = BODY_JSON, .slow = true},
     {HTTP_POST, "/v1/jobs", OPERATE, COMMAND(api_job_enqueue)},
     {HTTP_POST, "/v1/jobs/lease", WORK, COMMAND(api_job_lease)},
     {HTTP_POST, "/v1/jobs/heartbeat", WORK, COMMAND(api_job_heartbeat)},

@@ -29,8 +29,8 @@ static enum rc read_worker(const struct js *tree, struct cmd_worker_seen *cmd, s
     int presence = PRESENCE_ACTIVE;
     struct form form;
     form_open(&form, tree, "", err);
-    form_string(&form, "name", FORM_REQUIRED,
-                &(struct form_text){.min = 1, .max = WORKER_NAME_MAX}, &worker->name);
+    form_string(&form, "name", FORM_REQUIRED, &(struct form_text){.min = 1, .max = WORKER_NAME_MAX},
+                &worker->name);
     form_string(&form, "host", FORM_REQUIRED, &(struct form_text){.max = HOST_BYTES_MAX},
                 &worker->host);
     form_string(&form, "version", FORM_REQUIRED, &(struct form_text){.max = VERSION_BYTES_MAX},
@@ -136,7 +136,7 @@ enum rc api_worker_list(struct call *call, struct db *db, struct err *err)
     struct jw jw = call_list_begin(call);
     for (size_t i = 0; i < shown; i++)
         write_worker(&jw, &rows[i]);
-    call_list_end(&jw, shown < count ? cursor_encode(CURSOR_NAME, rows[shown - 1].name, arena)
-                                     : NULL);
+    call_list_end(&jw,
+                  shown < count ? cursor_encode(CURSOR_NAME, rows[shown - 1].name, arena) : NULL);
     return RC_OK;
 }

@@ -265,8 +265,7 @@ static const char *roles_text(unsigned roles, char *to, size_t to_bytes)
     to[0] = '\0';
     for (int role = 0; role < ROLE_COUNT && len < to_bytes; role++) {
         if (roles & ROLES(role))
-            len += (size_t)snprintf(to + len, to_bytes - len, "%s or ",
-                                    role_name((enum role)role));
+            len += (size_t)snprintf(to + len, to_bytes - len, "%s or ", role_name((enum role)role));
     }
     if (len < to_bytes)
         (void)snprintf(to + len, to_bytes - len, "%s", role_name(ROLE_ADMIN));

@@ -37,8 +37,8 @@ struct identity {
 void auth_make_token(char to[AUTH_TOKEN_BYTES]);
 
 /* Reads DATA/admin.token, or makes it.  control may be NULL: then there are no agents. */
-MUST_USE enum rc auth_open(const char *data_dir, struct control *control,
-                           struct auth **ret_auth, struct err *err);
+MUST_USE enum rc auth_open(const char *data_dir, struct control *control, struct auth **ret_auth,
+                           struct err *err);
 void auth_free(struct auth *auth);
 
 /* authorization: the header's value, or empty.  RC_UNAUTHORIZED. */

@@ -71,8 +71,9 @@ static int run_create(struct cli *cli)
     else
         (void)printf("%s\n", js_get_str(answer.tree, "token", ""));
     if (!cli->json)
-        (void)fprintf(stderr, "Keep it: it is shown only now. Revoke it with: drover token revoke "
-                              "%s\n",
+        (void)fprintf(stderr,
+                      "Keep it: it is shown only now. Revoke it with: drover token revoke "
+                      "%s\n",
                       js_get_str(answer.tree, "id", ""));
     return CLI_DONE;
 }
@@ -93,8 +94,7 @@ static void tokens_table(struct cli *cli, const struct cli_listing *listing)
         table_cell(&table, js_get_str(item, "name", ""), TONE_BOLD);
         table_cell(&table, js_get_str(item, "role", ""), TONE_PLAIN);
         for (size_t j = 0; j < COUNT_OF(times); j++)
-            table_cell(&table,
-                       term_time(&cli->term, js_get_str(item, times[j], NULL), &cli->arena),
+            table_cell(&table, term_time(&cli->term, js_get_str(item, times[j], NULL), &cli->arena),
                        TONE_DIM);
     }
     table_print(&table, stdout);

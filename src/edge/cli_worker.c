@@ -133,7 +133,7 @@ static void start_log(const struct args *args)
     bool known = log_level_parse(args_text(args, "log-level", "info"), &level);
     assert(known); /* The table lists them all. */
     (void)known;
-    log_start(level, !format                      ? LOG_FORMAT_AUTO
+    log_start(level, !format                     ? LOG_FORMAT_AUTO
                      : text_same(format, "json") ? LOG_FORMAT_JSON
                                                  : LOG_FORMAT_HUMAN);
 }

@@ -33,8 +33,8 @@ static const char *queues_text(const struct js *queues, struct arena *arena)
 static void workers_table(struct cli *cli, const struct cli_listing *listing)
 {
     static const struct table_column columns[] = {
-        {"WORKER", false, true}, {"STATE", false, false}, {"SLOTS", true, false},
-        {"BUSY", true, false},   {"QUEUES", false, false}, {"LAST HEARTBEAT", false, false},
+        {"WORKER", false, true},   {"STATE", false, false},  {"SLOTS", true, false},
+        {"BUSY", true, false},     {"QUEUES", false, false}, {"LAST HEARTBEAT", false, false},
         {"VERSION", false, false}, {"HOST", false, false},
     };
     struct arena *arena = &cli->arena;

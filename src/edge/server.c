@@ -38,7 +38,7 @@ enum {
     STOP_SECONDS_MAX = 9, /* Then the process ends as if killed: nothing acknowledged is lost. */
     LOCK_WAIT_MS = 2000,
     TOKEN_TICK_MS = 400, /* A token revoked on another node is good for no more than a second. */
-    OTHER_FDS = 256, /* Beside connections: store, pipes of children, artifacts. */
+    OTHER_FDS = 256,     /* Beside connections: store, pipes of children, artifacts. */
     CANCEL_EVENTS = 1024,
     URL_BYTES = LISTEN_HOST_BYTES + 32
 };

@@ -46,7 +46,7 @@ struct http_call {
     struct str body;                  /* JSON; empty: none */
     const struct http_file *file;     /* Sent instead of a body; or NULL */
     int64_t timeout_ms;               /* 0: the client's */
-    const volatile int *stop;         /* or NULL; not 0: RC_CANCELLED within a second, unless answered */
+    const volatile int *stop; /* or NULL; not 0: RC_CANCELLED within a second, unless answered */
 };
 
 struct http_reply {

@@ -241,9 +241,8 @@ enum rc relay_start(const struct relay_options *options, struct relay **ret_rela
     relay->options.host = mem_strdup(options->host);
     relay->listener = -1;
     relay->wake = eventfd(0, EFD_CLOEXEC);
-    enum rc rc = relay->wake < 0
-                     ? err_set(err, RC_IO, "IO_ERROR", "eventfd: %s", strerror(errno))
-                     : listen_at(options->socket_path, &relay->listener, err);
+    enum rc rc = relay->wake < 0 ? err_set(err, RC_IO, "IO_ERROR", "eventfd: %s", strerror(errno))
+                                 : listen_at(options->socket_path, &relay->listener, err);
     int failed = rc == RC_OK ? pthread_create(&relay->thread, NULL, relay_main, relay) : 0;
     if (failed)
         rc = err_set(err, RC_IO, "IO_ERROR", "cannot start a thread: %s", strerror(failed));

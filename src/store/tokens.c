@@ -4,7 +4,7 @@
 #include "store/tokens.h"
 #include "store/query.h"
 
-#define TOKEN_SELECT                                                                         \
+#define TOKEN_SELECT                                                                        \
     "SELECT id, name, role, sha256, created_us, last_used_us, expires_us, revoked_us FROM " \
     "tokens"
 

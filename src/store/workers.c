@@ -5,10 +5,10 @@
 #include "store/query.h"
 
 /* $1 is the present. */
-#define WORKER_STATE                                        \
+#define WORKER_STATE                                         \
     "CASE WHEN last_seen_us + 3 * lease_us < $1 THEN 'lost'" \
     " WHEN draining = 1 THEN 'draining' ELSE 'active' END"
-#define WORKER_SELECT                                                                        \
+#define WORKER_SELECT                                                                       \
     "SELECT name, host, version, queues, pid, slots, busy, draining, lease_us, started_us," \
     " last_seen_us, " WORKER_STATE " FROM workers"
 

@@ -16,8 +16,8 @@ struct port_http_options {
     const char *token; /* or NULL */
 };
 
-MUST_USE enum rc port_http_new(const struct port_http_options *options,
-                               struct port_http **ret_port, struct err *err);
+MUST_USE enum rc port_http_new(const struct port_http_options *options, struct port_http **ret_port,
+                               struct err *err);
 /* Nobody may be in a call any more.  NULL is fine. */
 void port_http_free(struct port_http *port);
 
