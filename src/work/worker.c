@@ -4,9 +4,10 @@
  *     slot thread:   lease -> decode -> wait for the run -> step -> report -> lease ...
  *     heart thread:  every heartbeat_ms: renew all leases in one call; stop steps that the server
  *                    cancelled, whose lease was lost, or whose time is up
+ *     broom thread:  every hour: remove directories of runs that other workers have finished
  *
  * Two jobs of one run never work in its directory at the same time: the later one waits for the
- * earlier one to end.  Slots are guarded by the worker's lock; `changed` tells of every change.
+ * earlier one to end, or for the broom.  Slots are guarded by the worker's lock; `changed` tells of every change.
  */
 #include "work/worker.h"
 #include "base/fd.h"
@@ -17,6 +18,7 @@
 #include "work/orphans.h"
 #include "work/retry.h"
 #include "work/step.h"
+#include "work/sweep.h"
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -35,6 +37,8 @@ enum {
     PAUSE_MIN_MS = 50, /* After a lease call that came back empty at once. */
     HOST_BYTES = 256,
     INTERRUPT_EVERY_MS = 100,
+    SWEEP_EVERY_MS = 3600 * 1000,
+    SWEEP_UNUSED_HOURS = 24,
     IDLE_END_MS = 1500, /* For slots that wait for work to hear that there is none. */
 };
 
@@ -67,6 +71,9 @@ struct worker {
     bool idle; /* The last lease call got no answer; logged once. */
     bool draining_told;
     pthread_t heart;
+    pthread_t broom;
+    bool broom_started;
+    struct id swept; /* The run whose directory the broom removes just now. */
     int slots_alive;
     struct slot slots[SLOTS_MAX];
 };
@@ -158,14 +165,17 @@ static bool slot_enter_run(void *ctx, const struct step *step, const struct step
     slot->kind = kind;
     slot->deadline_us = step->deadline_us;
     struct slot *other;
-    while ((other = slot_before(slot)) && stop_asked(&slot->stop) == STOP_NONE) {
+    while (((other = slot_before(slot)) || id_same(&worker->swept, &slot->run_id)) &&
+           stop_asked(&slot->stop) == STOP_NONE) {
         /* The same job again: the other's lease is gone, whatever it has heard. */
-        if (id_same(&other->lease.id, &slot->lease.id))
+        if (other && id_same(&other->lease.id, &slot->lease.id))
             ask_slot(other, STOP_LOST);
         wait_change(worker, clock_mono_us() + US_PER_SECOND);
     }
-    bool free_to_go = !other && stop_asked(&slot->stop) == STOP_NONE;
+    bool free_to_go = stop_asked(&slot->stop) == STOP_NONE;
     slot->running = free_to_go;
+    if (free_to_go)
+        sweep_touch(step->run_dir);
     (void)pthread_cond_broadcast(&worker->changed); /* The heart looks at deadlines. */
     unlock(worker);
     return free_to_go;
@@ -382,6 +392,52 @@ static void *heart_main(void *ctx)
     return NULL;
 }
 
+/* --- the broom --- */
+
+static bool broom_take(void *ctx, const struct id *run_id)
+{
+    struct worker *worker = ctx;
+    bool in_use = false;
+    lock(worker);
+    for (int i = 0; i < worker->options.slots; i++)
+        in_use |= worker->slots[i].running && id_same(&worker->slots[i].run_id, run_id);
+    bool take = !in_use && !worker->stopping;
+    if (take)
+        worker->swept = *run_id;
+    unlock(worker);
+    return take;
+}
+
+static void broom_leave(void *ctx)
+{
+    struct worker *worker = ctx;
+    lock(worker);
+    worker->swept = (struct id){0};
+    (void)pthread_cond_broadcast(&worker->changed);
+    unlock(worker);
+}
+
+static void *broom_main(void *ctx)
+{
+    struct worker *worker = ctx;
+    while (!is_stopping(worker)) {
+        const struct sweep sweep = {
+            .work_dir = worker->options.work_dir,
+            .unused_us = SWEEP_UNUSED_HOURS * US_PER_HOUR,
+            .now_us = clock_now_us(&worker->options.clock),
+            .take = broom_take,
+            .leave = broom_leave,
+            .ctx = worker,
+        };
+        int count = sweep_runs(&sweep);
+        if (count > 0)
+            LOG(LOG_INFO, "removed directories of runs that were done elsewhere",
+                LOG_INT("count", count));
+        pause_ms(worker, SWEEP_EVERY_MS);
+    }
+    return NULL;
+}
+
 /* --- start and stop --- */
 
 /* Makes the directories and finds their names without links: the sandbox hides by name. */
@@ -477,6 +533,9 @@ static enum rc start_threads(struct worker *worker, struct err *err)
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     enum rc rc = start_thread(&worker->heart, heart_main, worker, err);
     worker->heart_started = rc == RC_OK;
+    if (rc == RC_OK)
+        rc = start_thread(&worker->broom, broom_main, worker, err);
+    worker->broom_started = rc == RC_OK;
     for (int i = 0; rc == RC_OK && i < worker->options.slots; i++) {
         struct slot *slot = &worker->slots[i];
         lock(worker);
@@ -620,6 +679,8 @@ void worker_stop(struct worker *worker)
             (void)pthread_join(worker->slots[i].thread, NULL);
         stop_release(&worker->slots[i].stop);
     }
+    if (worker->broom_started)
+        (void)pthread_join(worker->broom, NULL);
     if (worker->heart_started)
         (void)pthread_join(worker->heart, NULL);
     stop_release(&worker->shutdown);
