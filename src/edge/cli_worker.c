@@ -140,18 +140,18 @@ static void start_log(const struct args *args)
 
 /* ---- Beginning ---- */
 
-/* Worktrees and mirrors have one owner. */
+/* Worktrees and mirrors have one owner, be it a worker or a server. */
 static enum rc lock_data(struct remote *remote, struct err *err)
 {
     enum rc rc = dir_make(remote->data_dir, 0700, err);
     if (rc == RC_OK)
-        rc = file_lock(arena_printf(&remote->cli->arena, "%s/worker.lock", remote->data_dir),
+        rc = file_lock(arena_printf(&remote->cli->arena, "%s/server.lock", remote->data_dir),
                        LOCK_WAIT_MS, &remote->lock_fd, err);
     if (rc != RC_CONFLICT)
         return rc;
     return err_set(err, rc, "DATA_IN_USE",
-                   "another worker already uses %s: stop it first, or give this one a data "
-                   "directory of its own (--data)",
+                   "another worker or server already uses %s: stop it first, or give this one a "
+                   "data directory of its own (--data)",
                    remote->data_dir);
 }
 

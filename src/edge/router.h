@@ -39,8 +39,8 @@ enum route_agent { AGENT_NEVER, AGENT_OWN_RUN, AGENT_OWN_TASK };
 
 struct route {
     enum http_method method;
-    const char *pattern;
     unsigned roles; /* Beside the admin, who may use all. */
+    const char *pattern;
     enum route_kind kind;
     enum route_body body;
     enum route_agent agent;

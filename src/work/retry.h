@@ -22,7 +22,7 @@ enum {
     RETRY_BROKEN_MS = 60 * 1000,
     RETRY_PAUSE_MIN_MS = 50,
     RETRY_PAUSE_MAX_MS = 5000,
-    RETRY_JITTER_MS = 500, /* So that not all workers of a server that was away come at once. */
+    RETRY_JITTER_MS = 200, /* So that not all workers of a server that was away come at once. */
 };
 
 struct retry {

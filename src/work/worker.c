@@ -7,7 +7,8 @@
  *     broom thread:  every hour: remove directories of runs that other workers have finished
  *
  * Two jobs of one run never work in its directory at the same time: the later one waits for the
- * earlier one to end, or for the broom.  Slots are guarded by the worker's lock; `changed` tells of every change.
+ * earlier one to end, or for the broom.  Slots are guarded by the worker's lock; `changed` tells
+ * of every change.
  */
 #include "work/worker.h"
 #include "base/fd.h"
@@ -273,6 +274,15 @@ static void *slot_main(void *ctx)
 
 /* --- the heart --- */
 
+/* Under the lock. */
+static int count_busy(struct worker *worker)
+{
+    int busy = 0;
+    for (int i = 0; i < worker->options.slots; i++)
+        busy += worker->slots[i].busy;
+    return busy;
+}
+
 static enum rc announce(struct worker *worker, enum port_presence presence, int busy,
                         struct err *err)
 {
@@ -329,26 +339,35 @@ static void log_hearing(struct worker *worker, enum rc rc, const struct err *err
     worker->deaf = rc != RC_OK;
 }
 
-/* Under the lock, which is let go during the calls. */
-static void beat(struct worker *worker, struct beats *beats)
+/* Under the lock, which is let go during the call. */
+static enum rc renew(struct worker *worker, struct beats *beats, struct err *err)
 {
-    gather_leases(worker, beats);
     struct port *port = worker->site.port;
-    struct err err = {0};
-    enum rc rc = RC_OK;
-    bool stopping = worker->stopping;
+    gather_leases(worker, beats);
+    if (beats->count == 0)
+        return RC_OK;
     unlock(worker);
-    if (beats->count > 0)
-        rc = port->ops->heartbeat(port, worker->options.name, beats->leases, beats->count,
-                                  worker->options.lease_ms, beats->answers, &err);
-    enum rc heard = rc;
-    if (rc == RC_OK)
-        heard = announce(worker, stopping ? PORT_DRAINING : PORT_ACTIVE, (int)beats->count, &err);
-    log_hearing(worker, heard, &err);
+    enum rc rc = port->ops->heartbeat(port, worker->options.name, beats->leases, beats->count,
+                                      worker->options.lease_ms, beats->answers, err);
     lock(worker);
     /* Only the server's word ends a lease: without an answer the work goes on. */
     if (rc == RC_OK)
         hear_answers(beats);
+    return rc;
+}
+
+/* Under the lock, which is let go during the calls. */
+static void beat(struct worker *worker, struct beats *beats)
+{
+    struct err err = {0};
+    enum rc rc = renew(worker, beats, &err);
+    enum port_presence presence = worker->stopping ? PORT_DRAINING : PORT_ACTIVE;
+    int busy = count_busy(worker);
+    unlock(worker);
+    if (rc == RC_OK)
+        rc = announce(worker, presence, busy, &err);
+    log_hearing(worker, rc, &err);
+    lock(worker);
 }
 
 /* Under the lock: stops what is out of time; gives the next deadline. */
@@ -611,15 +630,6 @@ struct port_worker worker_presence(const struct worker_options *options)
         .slots = options->slots,
         .lease_ms = options->lease_ms,
     };
-}
-
-/* Under the lock. */
-static int count_busy(struct worker *worker)
-{
-    int busy = 0;
-    for (int i = 0; i < worker->options.slots; i++)
-        busy += worker->slots[i].busy;
-    return busy;
 }
 
 int worker_busy(struct worker *worker)

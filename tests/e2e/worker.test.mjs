@@ -256,6 +256,10 @@ describe('remote workers', { concurrency: 4 }, () => {
         assert.deepEqual(await second.exit, { code: 4, signal: null });
         assert.match(second.said(), /DATA_IN_USE/);
         assert.ok(isAlive(first.child.pid));
+        const guest = worker({ name: 'guest' });
+        guest.args[guest.args.indexOf('--data') + 1] = server.data;
+        assert.deepEqual(await guest.spawn().exit, { code: 4, signal: null });
+        assert.match(guest.said(), /DATA_IN_USE/);
     });
 
     withServer('wait for a server that is not there yet', async ({ server, worker }) => {
