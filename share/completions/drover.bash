@@ -33,6 +33,9 @@ _drover_value() {
     --data) compopt -o filenames; _drover_reply "$2" -d ;;
     --mode) _drover_reply "$2" -W 'patch_only supervised_pr autonomous_pr' ;;
     --risk) _drover_reply "$2" -W 'low medium high' ;;
+    --role) _drover_reply "$2" -W 'viewer operator worker admin' ;;
+    --state) _drover_reply "$2" -W 'active draining lost' ;;
+    --queues) _drover_reply "$2" -W 'prepare hydrate agent verify judge publish clean' ;;
     --log-level) _drover_reply "$2" -W 'debug info warn error fatal' ;;
     --log-format) _drover_reply "$2" -W 'json human' ;;
     --repo) _drover_reply "$2" -W "$(_drover_repositories)" ;;
@@ -44,7 +47,7 @@ _drover_value() {
         prs) _drover_reply "$2" -W 'open merged closed' ;;
         esac
         ;;
-    --server | --listen | --db | --workers | --limit | --issue | --priority | --max-* | --key | \
+    --server | --listen | --db | --workers | --name | --slots | --expires | --limit | --issue | --priority | --max-* | --key | \
         --target-branch | --scope | --label | --type | --reason | --since | --url) ;;
     *) return 1 ;;
     esac

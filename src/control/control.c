@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "control/due.h"
+#include "control/jobs.h"
 #include "control/tail.h"
 #include "control/ticker.h"
 #include "store/settings.h"
@@ -19,6 +20,7 @@ enum { QUEUE_MAX = 10000, BATCH_MAX = 256, SECRET_BYTES = 32 };
 struct control {
     struct store *store;
     struct clock clock;
+    int64_t lease_us;
     char *node;
     char *secret; /* Hex. */
     struct committer *committer;
@@ -81,6 +83,7 @@ static enum rc reclaim_leases(struct control *control, struct err *err)
 {
     struct cmd_reclaim *cmd = cmd_reclaim_new();
     cmd->node = control->node;
+    cmd->grace_us = control->lease_us;
     enum rc rc = committer_call(control->committer, &cmd->base);
     if (rc != RC_OK)
         *err = cmd->base.err;
@@ -111,7 +114,10 @@ static enum rc start_parts(struct control *control, const struct control_options
     if (rc == RC_OK)
         rc = tail_start(control->store, control->bus, &control->tail, err);
     if (rc == RC_OK)
-        rc = ticker_start(control->committer, options->clock, &control->ticker, err);
+        rc = ticker_start(&(struct ticker_options){.committer = control->committer,
+                                                   .clock = options->clock,
+                                                   .lease_us = control->lease_us},
+                          &control->ticker, err);
     if (rc == RC_OK)
         rc = committer_start(control->committer, err);
     return rc == RC_OK ? reclaim_leases(control, err) : rc;
@@ -123,6 +129,8 @@ enum rc control_start(const struct control_options *options, struct control **re
     struct control *control = mem_alloc(sizeof(*control));
     control->store = options->store;
     control->clock = options->clock;
+    control->lease_us = options->lease_us > 0 ? options->lease_us
+                                              : JOB_LEASE_MS_DEFAULT * US_PER_MS;
     enum rc rc = load_identity(control, options, err);
     if (rc == RC_OK)
         rc = start_parts(control, options, err);

@@ -15,6 +15,7 @@ struct control_options {
     struct dice dice;
     const char *node; /* NULL: the store's own node name, made at the first start. */
     struct committer_limits limits;
+    int64_t lease_us;            /* What leases usually last; 0: 15 s */
     size_t queue_max, batch_max; /* 0: 10,000 and 256 */
 };
 

@@ -6,6 +6,7 @@
 #include "control/pipeline.h"
 #include "control/settle.h"
 #include "control/stop.h"
+#include "control/workers.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
 #include "store/timers.h"
@@ -155,8 +156,11 @@ static enum rc apply_due(struct cx *cx, struct command *command)
     struct cmd_due *cmd = (struct cmd_due *)command;
     struct job_row *jobs;
     struct timer_row *timers;
-    size_t job_count, timer_count = 0;
-    enum rc rc = jobs_due(cx->db, cx->now_us, DUE_BATCH_MAX, cx->arena, &jobs, &job_count, cx->err);
+    size_t job_count = 0, timer_count = 0;
+    enum rc rc = cmd->grace_us > 0 ? jobs_grant(cx->db, cx->now_us + cmd->grace_us, cx->err)
+                                   : RC_OK;
+    if (rc == RC_OK)
+        rc = jobs_due(cx->db, cx->now_us, DUE_BATCH_MAX, cx->arena, &jobs, &job_count, cx->err);
     for (size_t i = 0; rc == RC_OK && i < job_count; i++)
         rc = handle_job(cx, &jobs[i].id);
     if (rc == RC_OK)
@@ -166,6 +170,8 @@ static enum rc apply_due(struct cx *cx, struct command *command)
         rc = handle_timer(cx, &timers[i]);
     if (rc == RC_OK && cmd->prune)
         rc = idempotency_prune(cx->db, cx->now_us, cx->err);
+    if (rc == RC_OK && cmd->prune)
+        rc = workers_prune(cx->db, cx->now_us - WORKER_FORGET_AFTER_US, cx->err);
     if (rc == RC_OK)
         rc = find_next(cx, &cmd->next_due_us);
     cmd->more = job_count == DUE_BATCH_MAX || timer_count == DUE_BATCH_MAX;
@@ -187,6 +193,8 @@ static enum rc apply_reclaim(struct cx *cx, struct command *command)
     enum rc rc = jobs_leased_by_node(cx->db, cmd->node, cx->arena, &jobs, &count, cx->err);
     for (size_t i = 0; rc == RC_OK && i < count; i++)
         rc = expire_lease(cx, &jobs[i]);
+    if (rc == RC_OK && cmd->grace_us > 0)
+        rc = jobs_grant(cx->db, cx->now_us + cmd->grace_us, cx->err);
     cmd->reclaimed = (int64_t)count;
     cx->round->admit = true;
     return rc;

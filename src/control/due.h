@@ -10,7 +10,8 @@ enum { DUE_BATCH_MAX = 200 };
 
 struct cmd_due {
     struct command base;
-    bool prune;          /* Also forget idempotency keys that have expired. */
+    bool prune;          /* Also forget old idempotency keys and workers. */
+    int64_t grace_us;    /* Not 0: as in struct cmd_reclaim, after the store was away. */
     int64_t next_due_us; /* The answer: when to come again; 0: nothing waits. */
     bool more;           /* There was more than one round takes. */
 };
@@ -19,6 +20,9 @@ struct cmd_due *cmd_due_new(void);
 struct cmd_reclaim { /* At the start of a node: its earlier in-process workers are gone. */
     struct command base;
     const char *node;
+    /* Other workers could not renew while no server was there: their leases live at least so long
+       from now on, and what they have made meanwhile is not lost. */
+    int64_t grace_us;
     int64_t reclaimed; /* The answer. */
 };
 struct cmd_reclaim *cmd_reclaim_new(void);

@@ -16,6 +16,8 @@
 struct ticker {
     struct committer *committer;
     struct clock clock;
+    int64_t lease_us;
+    bool away; /* The last look failed: nobody could renew a lease meanwhile. */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -28,6 +30,7 @@ static bool look(struct ticker *ticker, bool prune)
 {
     struct cmd_due *due = cmd_due_new();
     due->prune = prune;
+    due->grace_us = ticker->away ? ticker->lease_us : 0;
     enum rc rc = committer_call(ticker->committer, &due->base);
     bool more = rc == RC_OK && due->more;
     if (rc == RC_OK && due->next_due_us > 0)
@@ -35,6 +38,7 @@ static bool look(struct ticker *ticker, bool prune)
     else if (rc != RC_OK && rc != RC_BUSY)
         LOG(LOG_ERROR, "timers cannot look at what is due", LOG_STR("code", due->base.err.code),
             LOG_STR("error", due->base.err.text));
+    ticker->away = rc != RC_OK && rc != RC_BUSY;
     command_free(&due->base);
     return more;
 }
@@ -79,12 +83,13 @@ static void *ticker_main(void *arg)
     return NULL;
 }
 
-enum rc ticker_start(struct committer *committer, struct clock clock, struct ticker **ret_ticker,
+enum rc ticker_start(const struct ticker_options *options, struct ticker **ret_ticker,
                      struct err *err)
 {
     struct ticker *ticker = mem_alloc(sizeof(*ticker));
-    ticker->committer = committer;
-    ticker->clock = clock;
+    ticker->committer = options->committer;
+    ticker->clock = options->clock;
+    ticker->lease_us = options->lease_us;
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

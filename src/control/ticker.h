@@ -9,8 +9,14 @@
 
 struct ticker; /* Owned by control. */
 
-MUST_USE enum rc ticker_start(struct committer *committer, struct clock clock,
-                              struct ticker **ret_ticker, struct err *err);
+struct ticker_options {
+    struct committer *committer; /* Not owned. */
+    struct clock clock;
+    int64_t lease_us; /* Given to all leases after a time in which the store was away. */
+};
+
+MUST_USE enum rc ticker_start(const struct ticker_options *options, struct ticker **ret_ticker,
+                              struct err *err);
 /* Something will be due at due_us: wake up earlier if need be.  Does not block. */
 void ticker_hint(struct ticker *ticker, int64_t due_us);
 void ticker_stop(struct ticker *ticker); /* Joins and frees; NULL is fine. */

@@ -10,59 +10,72 @@
 #include <string.h>
 #include <strings.h>
 
-/* A body of somebody without a token is not gathered beyond this. */
+/* A body of somebody without a token that is good for it is not gathered beyond this. */
 enum { STRANGER_BODY_MAX = 64 * 1024, TRACEPARENT_LEN = 55 };
 
 #define QUERY(handler) .kind = ROUTE_QUERY, .query = (handler)
 #define COMMAND(handler) \
     .kind = ROUTE_COMMAND, .body = BODY_JSON, .build = (handler), .answer = handler##_answer
 #define STREAM(handler) .kind = ROUTE_STREAM, .stream = (handler)
-#define OWN_RUN         .agent = AGENT_OWN_RUN
-#define OWN_TASK        .agent = AGENT_OWN_TASK
+/* Who may use it, beside the admin. */
+#define ADMIN        0
+#define VIEW         (ROLES(ROLE_VIEWER) | ROLES(ROLE_OPERATOR))
+#define OPERATE      ROLES(ROLE_OPERATOR)
+#define WORK         (ROLES(ROLE_WORKER) | ROLES(ROLE_OPERATOR))
+#define WORK_OR_VIEW (WORK | ROLES(ROLE_VIEWER))
+#define OWN_RUN      .agent = AGENT_OWN_RUN
+#define OWN_TASK     .agent = AGENT_OWN_TASK
 
 static const struct route routes[] = {
-    {HTTP_POST, "/v1/tasks", COMMAND(api_task_submit)},
-    {HTTP_GET, "/v1/tasks", QUERY(api_task_list)},
-    {HTTP_GET, "/v1/tasks/{id}", QUERY(api_task_get), OWN_TASK},
-    {HTTP_POST, "/v1/tasks/{id}/cancel", COMMAND(api_task_cancel)},
-    {HTTP_POST, "/v1/tasks/{id}/retry", COMMAND(api_task_retry)},
-    {HTTP_GET, "/v1/runs", QUERY(api_run_list)},
-    {HTTP_GET, "/v1/runs/{id}", QUERY(api_run_get), OWN_RUN},
-    {HTTP_GET, "/v1/runs/{id}/events", QUERY(api_run_events), OWN_RUN},
-    {HTTP_GET, "/v1/runs/{id}/timeline", QUERY(api_run_timeline), OWN_RUN},
-    {HTTP_GET, "/v1/runs/{id}/artifacts", QUERY(api_run_artifacts), OWN_RUN},
-    {HTTP_GET, "/v1/runs/{id}/stream", STREAM(api_run_stream), OWN_RUN},
-    {HTTP_GET, "/v1/events", QUERY(api_event_list)},
-    {HTTP_GET, "/v1/events/stream", STREAM(api_event_stream)},
-    {HTTP_GET, "/v1/artifacts/{sha256}", QUERY(api_artifact_get)},
-    {HTTP_PUT, "/v1/artifacts/{sha256}", QUERY(api_artifact_put), .body = BODY_BYTES},
-    {HTTP_GET, "/v1/repositories", QUERY(api_repository_list)},
-    {HTTP_GET, "/v1/repositories/{name}", QUERY(api_repository_get)},
-    {HTTP_PUT, "/v1/repositories/{name}", .kind = ROUTE_COMMAND, .body = BODY_CONFIG,
+    {HTTP_POST, OPERATE, "/v1/tasks", COMMAND(api_task_submit)},
+    {HTTP_GET, VIEW, "/v1/tasks", QUERY(api_task_list)},
+    {HTTP_GET, VIEW, "/v1/tasks/{id}", QUERY(api_task_get), OWN_TASK},
+    {HTTP_POST, OPERATE, "/v1/tasks/{id}/cancel", COMMAND(api_task_cancel)},
+    {HTTP_POST, OPERATE, "/v1/tasks/{id}/retry", COMMAND(api_task_retry)},
+    {HTTP_GET, VIEW, "/v1/runs", QUERY(api_run_list)},
+    {HTTP_GET, VIEW, "/v1/runs/{id}", QUERY(api_run_get), OWN_RUN},
+    {HTTP_GET, VIEW, "/v1/runs/{id}/events", QUERY(api_run_events), OWN_RUN},
+    {HTTP_GET, VIEW, "/v1/runs/{id}/timeline", QUERY(api_run_timeline), OWN_RUN},
+    {HTTP_GET, VIEW, "/v1/runs/{id}/artifacts", QUERY(api_run_artifacts), OWN_RUN},
+    {HTTP_GET, VIEW, "/v1/runs/{id}/stream", STREAM(api_run_stream), OWN_RUN},
+    {HTTP_GET, VIEW, "/v1/events", QUERY(api_event_list)},
+    {HTTP_GET, VIEW, "/v1/events/stream", STREAM(api_event_stream)},
+    {HTTP_GET, WORK_OR_VIEW, "/v1/artifacts/{sha256}", QUERY(api_artifact_get)},
+    {HTTP_PUT, WORK, "/v1/artifacts/{sha256}", QUERY(api_artifact_put), .body = BODY_BYTES},
+    {HTTP_GET, VIEW, "/v1/repositories", QUERY(api_repository_list)},
+    {HTTP_GET, VIEW, "/v1/repositories/{name}", QUERY(api_repository_get)},
+    {HTTP_PUT, ADMIN, "/v1/repositories/{name}", .kind = ROUTE_COMMAND, .body = BODY_CONFIG,
      .build = api_repository_put, .answer = api_repository_put_answer},
-    {HTTP_DELETE, "/v1/repositories/{name}", .kind = ROUTE_COMMAND, .build = api_repository_remove,
-     .answer = api_repository_remove_answer},
-    {HTTP_GET, "/v1/approvals", QUERY(api_approval_list)},
-    {HTTP_POST, "/v1/approvals/{id}/approve", COMMAND(api_approve)},
-    {HTTP_POST, "/v1/approvals/{id}/reject", COMMAND(api_reject)},
-    {HTTP_GET, "/v1/pull-requests", QUERY(api_pull_request_list)},
-    {HTTP_GET, "/v1/pull-requests/{id}", QUERY(api_pull_request_get)},
-    {HTTP_POST, "/v1/pull-requests/{id}/merge", QUERY(api_pull_request_merge), .body = BODY_JSON,
-     .slow = true},
-    {HTTP_POST, "/v1/jobs", COMMAND(api_job_enqueue)},
-    {HTTP_POST, "/v1/jobs/lease", COMMAND(api_job_lease)},
-    {HTTP_POST, "/v1/jobs/heartbeat", COMMAND(api_job_heartbeat)},
-    {HTTP_POST, "/v1/jobs/progress", COMMAND(api_job_progress)},
-    {HTTP_POST, "/v1/jobs/complete", COMMAND(api_job_complete)},
-    {HTTP_POST, "/v1/jobs/fail", COMMAND(api_job_fail)},
-    {HTTP_GET, "/v1/jobs", QUERY(api_job_list)},
-    {HTTP_GET, "/v1/jobs/{id}", QUERY(api_job_get)},
-    {HTTP_GET, "/v1/queues", QUERY(api_queue_list)},
-    {HTTP_GET, "/v1/doctor", QUERY(api_doctor), .slow = true},
-    {HTTP_GET, "/v1/version", .kind = ROUTE_INSTANT, .instant = api_version},
-    {HTTP_GET, "/metrics", QUERY(api_metrics)},
-    {HTTP_GET, "/healthz", .kind = ROUTE_INSTANT, .instant = api_health, .open = true},
-    {HTTP_GET, "/readyz", QUERY(api_ready), .open = true},
+    {HTTP_DELETE, ADMIN, "/v1/repositories/{name}", .kind = ROUTE_COMMAND,
+     .build = api_repository_remove, .answer = api_repository_remove_answer},
+    {HTTP_GET, VIEW, "/v1/approvals", QUERY(api_approval_list)},
+    {HTTP_POST, OPERATE, "/v1/approvals/{id}/approve", COMMAND(api_approve)},
+    {HTTP_POST, OPERATE, "/v1/approvals/{id}/reject", COMMAND(api_reject)},
+    {HTTP_GET, VIEW, "/v1/pull-requests", QUERY(api_pull_request_list)},
+    {HTTP_GET, VIEW, "/v1/pull-requests/{id}", QUERY(api_pull_request_get)},
+    {HTTP_POST, OPERATE, "/v1/pull-requests/{id}/merge", QUERY(api_pull_request_merge),
+     .body = BODY_JSON, .slow = true},
+    {HTTP_POST, OPERATE, "/v1/jobs", COMMAND(api_job_enqueue)},
+    {HTTP_POST, WORK, "/v1/jobs/lease", COMMAND(api_job_lease)},
+    {HTTP_POST, WORK, "/v1/jobs/heartbeat", COMMAND(api_job_heartbeat)},
+    {HTTP_POST, WORK, "/v1/jobs/progress", COMMAND(api_job_progress)},
+    {HTTP_POST, WORK, "/v1/jobs/complete", COMMAND(api_job_complete)},
+    {HTTP_POST, WORK, "/v1/jobs/fail", COMMAND(api_job_fail)},
+    {HTTP_POST, WORK, "/v1/jobs/release", COMMAND(api_job_release)},
+    {HTTP_POST, WORK, "/v1/jobs/run-token", QUERY(api_job_run_token), .body = BODY_JSON},
+    {HTTP_GET, VIEW, "/v1/jobs", QUERY(api_job_list)},
+    {HTTP_GET, VIEW, "/v1/jobs/{id}", QUERY(api_job_get)},
+    {HTTP_GET, VIEW, "/v1/queues", QUERY(api_queue_list)},
+    {HTTP_GET, VIEW, "/v1/workers", QUERY(api_worker_list)},
+    {HTTP_POST, WORK, "/v1/workers", COMMAND(api_worker_announce)},
+    {HTTP_GET, ADMIN, "/v1/tokens", QUERY(api_token_list)},
+    {HTTP_POST, ADMIN, "/v1/tokens", QUERY(api_token_create), .body = BODY_JSON},
+    {HTTP_DELETE, ADMIN, "/v1/tokens/{id}", QUERY(api_token_revoke)},
+    {HTTP_GET, VIEW, "/v1/doctor", QUERY(api_doctor), .slow = true},
+    {HTTP_GET, WORK_OR_VIEW, "/v1/version", .kind = ROUTE_INSTANT, .instant = api_version},
+    {HTTP_GET, VIEW, "/metrics", QUERY(api_metrics)},
+    {HTTP_GET, VIEW, "/healthz", .kind = ROUTE_INSTANT, .instant = api_health, .open = true},
+    {HTTP_GET, VIEW, "/readyz", QUERY(api_ready), .open = true},
 };
 
 const struct route *api_routes(size_t *ret_count)
@@ -95,14 +108,16 @@ enum rc api_gate(void *ctx, const struct http_head *head, int64_t *ret_body_max,
     *ret_body_max = api->body_bytes_max;
     if (!large)
         return RC_OK;
+    struct route_match match;
+    router_find(routes, COUNT_OF(routes), head->method, path_of(head->target), &match);
     struct identity who = {0};
     enum rc rc = auth_check(api->auth, head->authorization, &who, err);
-    if (rc != RC_OK || who.role != ROLE_ADMIN) {
+    if (rc == RC_OK && match.route)
+        rc = auth_route(&who, match.route, err);
+    if (rc != RC_OK || who.role == ROLE_AGENT) {
         *ret_body_max = STRANGER_BODY_MAX;
         return head->content_length > STRANGER_BODY_MAX ? rc : RC_OK;
     }
-    struct route_match match;
-    router_find(routes, COUNT_OF(routes), head->method, path_of(head->target), &match);
     if (match.route && match.route->body == BODY_BYTES)
         *ret_body_max = ARTIFACT_BYTES_MAX;
     return RC_OK;

@@ -44,7 +44,8 @@ struct api {
     pthread_mutex_t worker_lock;
     struct worker *worker; /* Under the lock.  NULL: none in this process, or it is stopping. */
     int worker_slots;
-    volatile int stopping; /* Not 0: what takes long should give up. */
+    volatile int stopping;          /* Not 0: what takes long should give up. */
+    int64_t lease_ms, heartbeat_ms; /* What workers are told. */
     int64_t body_bytes_max;
     int64_t command_queue_max; /* What the committer was given. */
     const char *data_dir;

@@ -15,7 +15,7 @@
 enum {
     JOB_TYPE_MAX = 100,
     JOB_KEY_MAX = 200,
-    WORKER_NAME_MAX = 200,
+    LEASER_NAME_MAX = 200,
     ERROR_CODE_MAX = 100,
     ERROR_MESSAGE_MAX = 4000,
     PATH_BYTES = 48
@@ -157,7 +157,7 @@ static void on_waiter_gone(struct http_request *request)
 static void read_worker(struct form *form, const char **ret_worker)
 {
     form_string(form, "worker", FORM_REQUIRED,
-                &(struct form_text){.min = 1, .max = WORKER_NAME_MAX}, ret_worker);
+                &(struct form_text){.min = 1, .max = LEASER_NAME_MAX}, ret_worker);
 }
 
 static void read_queues(struct form *form, struct cmd_lease *cmd)
@@ -318,6 +318,24 @@ static void answer_told(struct call *call, const char *key, const struct told *t
     jw_end(&jw, '}');
 }
 
+/* {key: [{id, epoch}]} */
+static enum rc read_refs(const struct js *items, const char *key, struct arena *arena,
+                         const struct job_ref **ret_refs, struct err *err)
+{
+    struct job_ref *refs = arena_array(arena, js_count(items), sizeof *refs);
+    for (size_t i = 0; i < js_count(items); i++) {
+        char path[PATH_BYTES];
+        struct form form;
+        form_open(&form, js_at(items, i), item_path(path, key, i), err);
+        form_job_ref(&form, &refs[i]);
+        enum rc rc = form_close(&form);
+        if (rc != RC_OK)
+            return rc;
+    }
+    *ret_refs = refs;
+    return RC_OK;
+}
+
 static enum rc read_heartbeat(const struct js *tree, struct cmd_heartbeat *cmd, struct err *err)
 {
     struct form form;
@@ -329,14 +347,8 @@ static enum rc read_heartbeat(const struct js *tree, struct cmd_heartbeat *cmd, 
     form_int(&form, "extendMs", FORM_OPTIONAL,
              &(struct form_range){JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX}, &extend_ms);
     enum rc rc = form_close(&form);
-    struct job_ref *refs = arena_array(&cmd->base.arena, js_count(items), sizeof *refs);
-    for (size_t i = 0; rc == RC_OK && i < js_count(items); i++) {
-        char path[PATH_BYTES];
-        form_open(&form, js_at(items, i), item_path(path, "leases", i), err);
-        form_job_ref(&form, &refs[i]);
-        rc = form_close(&form);
-    }
-    cmd->leases = refs;
+    if (rc == RC_OK)
+        rc = read_refs(items, "leases", &cmd->base.arena, &cmd->leases, err);
     cmd->count = js_count(items);
     cmd->extend_us = extend_ms * US_PER_MS;
     return rc;
@@ -487,4 +499,59 @@ void api_job_fail_answer(struct call *call, struct command *command)
     const struct cmd_fail *cmd = (const struct cmd_fail *)command;
     struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count};
     answer_told(call, "jobs", &told, TELL_STATE);
+}
+
+enum rc api_job_release(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_release *cmd = cmd_release_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    const struct js *items = NULL;
+    enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
+    if (rc == RC_OK)
+        rc = read_refs(items, "jobs", &cmd->base.arena, &cmd->leases, err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->count = js_count(items);
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_job_release_answer(struct call *call, struct command *command)
+{
+    const struct cmd_release *cmd = (const struct cmd_release *)command;
+    struct told told = {cmd->leases, sizeof *cmd->leases, cmd->answers, cmd->count};
+    answer_told(call, "jobs", &told, 0);
+}
+
+/* Only who holds the lease of a run's job may have the token of its agent. */
+enum rc api_job_run_token(struct call *call, struct db *db, struct err *err)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    struct job_ref ref = {0};
+    struct job_row job;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &tree, err);
+    if (rc != RC_OK)
+        return rc;
+    struct form form;
+    form_open(&form, tree, "", err);
+    form_job_ref(&form, &ref);
+    rc = form_close(&form);
+    if (rc == RC_OK)
+        rc = jobs_get(db, &ref.id, &call->http.arena, &job, err);
+    if (rc != RC_OK)
+        return rc;
+    if (job.life.state != JOB_LEASED || job.life.epoch != ref.epoch)
+        return err_set(err, RC_STALE, "LEASE_LOST", "the lease of this job was lost");
+    if (id_is_none(&job.run_id))
+        return err_set(err, RC_CONFLICT, "NOT_A_STEP", "this job belongs to no run");
+    char token[RUN_TOKEN_BYTES];
+    control_run_token(call->api->control, &job.run_id, token);
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "token", token);
+    jw_end(&jw, '}');
+    return RC_OK;
 }

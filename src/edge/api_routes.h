@@ -51,6 +51,17 @@ API_COMMAND(api_job_heartbeat);
 API_COMMAND(api_job_progress);
 API_COMMAND(api_job_complete);
 API_COMMAND(api_job_fail);
+API_COMMAND(api_job_release);
+API_QUERY(api_job_run_token);
+
+/* api_workers.c */
+API_QUERY(api_worker_list);
+API_COMMAND(api_worker_announce);
+
+/* api_tokens.c */
+API_QUERY(api_token_list);
+API_QUERY(api_token_create);
+API_QUERY(api_token_revoke);
 
 /* api_system.c */
 API_QUERY(api_job_list);

@@ -1,5 +1,5 @@
 /*
- * auth.c - the token file, and the checks.
+ * auth.c - the token file, the tokens of the store, and the checks.
  */
 #include "edge/auth.h"
 #include "base/dice.h"
@@ -8,30 +8,55 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "control/control.h"
+#include "control/tokens.h"
 #include "store/runs.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#define TOKEN_PREFIX "drv_"
-#define BEARER       "Bearer "
-enum { SECRET_BYTES = 32, TOKEN_BYTES_MIN = 32, TOKEN_BYTES_MAX = 256, TOKEN_FILE_MODE = 0600 };
+#define BEARER "Bearer "
+enum { TOKEN_BYTES_MIN = 32, TOKEN_BYTES_MAX = 256, TOKEN_FILE_MODE = 0600 };
+#define NOTE_USE_EVERY_US US_PER_MINUTE
 
-struct auth {
-    const struct control *control;
-    char admin_sha256[SHA256_TEXT_BYTES];
+/* A token of the store, as far as it is needed to let somebody in. */
+struct known_token {
+    struct id id;
+    char sha256[SHA256_TEXT_BYTES];
+    char name[TOKEN_NAME_MAX + 1];
+    enum role role;
+    int64_t expires_us;
+    int64_t used_us;  /* 0: not since the start. */
+    int64_t noted_us; /* What the store knows of it. */
 };
 
-static enum rc make_token(const char *path, struct buf *into, struct err *err)
+struct auth {
+    struct control *control;
+    struct clock clock;
+    char admin_sha256[SHA256_TEXT_BYTES];
+    pthread_mutex_t lock; /* Guards what follows. */
+    struct known_token tokens[TOKENS_LIVE_MAX];
+    size_t token_count;
+};
+
+/* ---- The admin's file ---- */
+
+void auth_make_token(char to[AUTH_TOKEN_BYTES])
 {
-    unsigned char secret[SECRET_BYTES];
-    char hex[2 * SECRET_BYTES + 1];
+    unsigned char secret[AUTH_SECRET_BYTES];
     secret_bytes(secret, sizeof secret);
-    hex_encode(hex, secret, sizeof secret);
-    buf_clear(into);
-    buf_addf(into, TOKEN_PREFIX "%s\n", hex);
+    text_copy(to, AUTH_TOKEN_BYTES, AUTH_TOKEN_PREFIX);
+    hex_encode(to + strlen(AUTH_TOKEN_PREFIX), secret, sizeof secret);
     explicit_bzero(secret, sizeof secret);
-    explicit_bzero(hex, sizeof hex);
+}
+
+static enum rc make_admin_token(const char *path, struct buf *into, struct err *err)
+{
+    char token[AUTH_TOKEN_BYTES];
+    auth_make_token(token);
+    buf_clear(into);
+    buf_addf(into, "%s\n", token);
+    explicit_bzero(token, sizeof token);
     enum rc rc = file_write_durable(path, into->data, into->len, TOKEN_FILE_MODE, err);
     if (rc == RC_OK)
         LOG(LOG_INFO, "made the admin token", LOG_STR("file", path));
@@ -43,7 +68,7 @@ static enum rc read_token(const char *path, struct buf *into, struct err *err)
     enum rc rc = file_read(path, into, err);
     if (rc == RC_NOT_FOUND) {
         err_clear(err);
-        rc = make_token(path, into, err);
+        rc = make_admin_token(path, into, err);
     }
     if (rc != RC_OK)
         return rc;
@@ -57,7 +82,7 @@ static enum rc read_token(const char *path, struct buf *into, struct err *err)
     return RC_OK;
 }
 
-enum rc auth_open(const char *data_dir, const struct control *control, struct auth **ret_auth,
+enum rc auth_open(const char *data_dir, struct control *control, struct auth **ret_auth,
                   struct err *err)
 {
     struct arena arena = {0};
@@ -69,6 +94,8 @@ enum rc auth_open(const char *data_dir, const struct control *control, struct au
         return rc;
     struct auth *auth = mem_alloc(sizeof *auth);
     auth->control = control;
+    auth->clock = control ? control_clock(control) : clock_real();
+    (void)pthread_mutex_init(&auth->lock, NULL);
     sha256_hex(token.data, token.len, auth->admin_sha256);
     explicit_bzero(token.data, token.len);
     *ret_auth = auth;
@@ -77,8 +104,115 @@ enum rc auth_open(const char *data_dir, const struct control *control, struct au
 
 void auth_free(struct auth *auth)
 {
+    if (!auth)
+        return;
+    (void)pthread_mutex_destroy(&auth->lock);
     mem_free(auth);
 }
+
+/* ---- The store's tokens ---- */
+
+static void note_used_done(struct command *command)
+{
+    if (command->rc != RC_OK && command->rc != RC_BUSY)
+        LOG(LOG_WARN, "cannot note which tokens were used", LOG_STR("error", command->err.text));
+    command_free(command);
+}
+
+/* Under the lock.  Which uses the store has not heard of, at most once a minute for each token. */
+static struct cmd_token_used *gather_uses(struct auth *auth)
+{
+    struct cmd_token_used *cmd = NULL;
+    for (size_t i = 0; i < auth->token_count; i++) {
+        struct known_token *token = &auth->tokens[i];
+        if (token->used_us < token->noted_us + NOTE_USE_EVERY_US)
+            continue;
+        if (!cmd) {
+            cmd = cmd_token_used_new();
+            cmd->uses = arena_array(&cmd->base.arena, auth->token_count, sizeof *cmd->uses);
+        }
+        cmd->uses[cmd->count++] = (struct token_use){token->id, token->used_us};
+        token->noted_us = token->used_us;
+    }
+    return cmd;
+}
+
+static void note_uses(struct auth *auth)
+{
+    (void)pthread_mutex_lock(&auth->lock);
+    struct cmd_token_used *cmd = gather_uses(auth);
+    (void)pthread_mutex_unlock(&auth->lock);
+    if (!cmd)
+        return;
+    cmd->base.done = note_used_done;
+    if (committer_post(control_committer(auth->control), &cmd->base) != RC_OK)
+        command_free(&cmd->base); /* The next use is noted. */
+}
+
+static const struct known_token *find_by_id(const struct auth *auth, const struct id *id)
+{
+    for (size_t i = 0; i < auth->token_count; i++) {
+        if (id_same(&auth->tokens[i].id, id))
+            return &auth->tokens[i];
+    }
+    return NULL;
+}
+
+static struct known_token know(const struct auth *auth, const struct token_row *row)
+{
+    struct known_token token = {.id = row->id,
+                                .role = row->role,
+                                .expires_us = row->expires_us,
+                                .noted_us = row->last_used_us};
+    text_copy(token.sha256, sizeof token.sha256, row->sha256);
+    text_copy(token.name, sizeof token.name, row->name);
+    const struct known_token *before = find_by_id(auth, &row->id);
+    if (before) {
+        token.used_us = before->used_us;
+        token.noted_us = before->noted_us;
+    }
+    return token;
+}
+
+enum rc auth_refresh(struct auth *auth, struct db *db, struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct token_row *rows = NULL;
+    size_t count = 0;
+    enum rc rc = tokens_live(db, clock_now_us(&auth->clock), &arena, &rows, &count, err);
+    if (rc != RC_OK)
+        return rc;
+    struct known_token *fresh = arena_array(&arena, count, sizeof *fresh);
+    (void)pthread_mutex_lock(&auth->lock);
+    for (size_t i = 0; i < count; i++)
+        fresh[i] = know(auth, &rows[i]);
+    if (count > 0)
+        memcpy(auth->tokens, fresh, count * sizeof *fresh);
+    auth->token_count = count;
+    (void)pthread_mutex_unlock(&auth->lock);
+    note_uses(auth);
+    return RC_OK;
+}
+
+/* All are compared, so that the time tells nothing. */
+static void find_token(struct auth *auth, const char *sha256, struct identity *identity)
+{
+    int64_t now_us = clock_now_us(&auth->clock);
+    struct known_token *found = NULL;
+    (void)pthread_mutex_lock(&auth->lock);
+    for (size_t i = 0; i < auth->token_count; i++) {
+        if (secret_same(sha256, auth->tokens[i].sha256))
+            found = &auth->tokens[i];
+    }
+    if (found && (found->expires_us == 0 || found->expires_us > now_us)) {
+        found->used_us = now_us;
+        identity->role = found->role;
+        text_copy(identity->name, sizeof identity->name, found->name);
+    }
+    (void)pthread_mutex_unlock(&auth->lock);
+}
+
+/* ---- The checks ---- */
 
 static struct str bearer_of(struct str header)
 {
@@ -93,7 +227,7 @@ static struct str bearer_of(struct str header)
     return token;
 }
 
-enum rc auth_check(const struct auth *auth, struct str authorization, struct identity *ret_identity,
+enum rc auth_check(struct auth *auth, struct str authorization, struct identity *ret_identity,
                    struct err *err)
 {
     struct str token = bearer_of(authorization);
@@ -106,30 +240,60 @@ enum rc auth_check(const struct auth *auth, struct str authorization, struct ide
     sha256_hex(token.at, token.len, given);
     if (secret_same(given, auth->admin_sha256)) {
         identity.role = ROLE_ADMIN;
-    } else if (auth->control && token.len < sizeof text) {
+        text_copy(identity.name, sizeof identity.name, AUTH_ADMIN_NAME);
+    } else {
+        find_token(auth, given, &identity);
+    }
+    if (identity.role == ROLE_NOBODY && auth->control && token.len < sizeof text) {
         memcpy(text, token.at, token.len);
         text[token.len] = '\0';
         if (control_run_token_check(auth->control, text, &identity.run_id))
             identity.role = ROLE_AGENT;
     }
     if (identity.role == ROLE_NOBODY)
-        return err_set(err, RC_UNAUTHORIZED, "TOKEN_UNKNOWN", "the token is not known");
+        return err_set(err, RC_UNAUTHORIZED, "TOKEN_UNKNOWN",
+                       "the token is not known here: it is mistyped, revoked or expired, or of "
+                       "another server; an admin makes one with drover token create");
     *ret_identity = identity;
     return RC_OK;
 }
 
+/* "operator or admin" */
+static const char *roles_text(unsigned roles, char *to, size_t to_bytes)
+{
+    size_t len = 0;
+    to[0] = '\0';
+    for (int role = 0; role < ROLE_COUNT && len < to_bytes; role++) {
+        if (roles & ROLES(role))
+            len += (size_t)snprintf(to + len, to_bytes - len, "%s or ", role_name((enum role)role));
+    }
+    if (len < to_bytes)
+        (void)snprintf(to + len, to_bytes - len, "%s", role_name(ROLE_ADMIN));
+    return to;
+}
+
 enum rc auth_route(const struct identity *identity, const struct route *route, struct err *err)
 {
-    if (identity->role == ROLE_ADMIN || route->agent != AGENT_NEVER)
+    if (identity->role == ROLE_ADMIN || (route->roles & ROLES(identity->role)))
         return RC_OK;
+    if (identity->role == ROLE_AGENT) {
+        if (route->agent != AGENT_NEVER)
+            return RC_OK;
+        return err_set(err, RC_DENIED, "ROLE_NOT_ALLOWED",
+                       "an agent's token is good for reading about its own run only");
+    }
+    char needed[128];
     return err_set(err, RC_DENIED, "ROLE_NOT_ALLOWED",
-                   "an agent's token is good for reading about its own run only");
+                   "this takes a token of role %s, and %s is of role %s; an admin makes one with "
+                   "drover token create --name NAME --role ROLE",
+                   roles_text(route->roles, needed, sizeof needed), identity->name,
+                   role_name(identity->role));
 }
 
 enum rc auth_agent(const struct identity *identity, const struct route *route, const char *subject,
                    struct db *db, struct arena *arena, struct err *err)
 {
-    if (identity->role == ROLE_ADMIN)
+    if (identity->role != ROLE_AGENT)
         return RC_OK;
     struct run_row run;
     enum rc rc = runs_get(db, &identity->run_id, arena, &run, err);
@@ -150,5 +314,6 @@ struct actor auth_actor(const struct identity *identity)
 {
     if (identity->role == ROLE_AGENT)
         return (struct actor){.type = "agent", .id = identity->run_id.text};
-    return (struct actor){.type = "user", .id = "admin"};
+    const char *type = identity->role == ROLE_WORKER ? "worker" : "user";
+    return (struct actor){.type = type, .id = identity->name};
 }

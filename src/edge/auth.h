@@ -1,11 +1,13 @@
 /*
  * auth.h - who asks: bearer tokens and what they may do.
  *
- *   admin   DATA/admin.token (0600), made at the first start: everything
- *   agent   the token of a run (control.h), given to its agent: reads about that run only, and only
- *           while the run lives
+ *   admin.token   DATA/admin.token (0600), made at the first start: everything
+ *   tokens        made with `drover token create`, with a role (core/role.h)
+ *   run tokens    of a run (control.h), given to its agent: reads about that run only, and only
+ *                 while the run lives
  *
- * Tokens are compared as hashes, in constant time.
+ * Tokens are compared as hashes, in constant time.  Those of the store are kept in memory and read
+ * anew by auth_refresh: at once where one is made or revoked, several times a second elsewhere.
  */
 #ifndef EDGE_AUTH_H
 #define EDGE_AUTH_H
@@ -15,25 +17,35 @@
 #include "base/str.h"
 #include "core/event.h"
 #include "edge/router.h"
+#include "store/tokens.h"
 
 struct auth; /* Owned by its maker. */
 struct control;
+struct db;
 
-enum role { ROLE_NOBODY, ROLE_ADMIN, ROLE_AGENT };
+#define AUTH_TOKEN_PREFIX "drv_"
+enum { AUTH_SECRET_BYTES = 32, AUTH_TOKEN_BYTES = 4 + 2 * AUTH_SECRET_BYTES + 1 };
+#define AUTH_ADMIN_NAME "admin" /* Of admin.token; no other token may have it. */
 
 struct identity {
     enum role role;
-    struct id run_id; /* agent: its run */
+    struct id run_id;              /* agent: its run */
+    char name[TOKEN_NAME_MAX + 1]; /* all others: the token's */
 };
 
+/* A new secret. */
+void auth_make_token(char to[AUTH_TOKEN_BYTES]);
+
 /* Reads DATA/admin.token, or makes it.  control may be NULL: then there are no agents. */
-MUST_USE enum rc auth_open(const char *data_dir, const struct control *control,
-                           struct auth **ret_auth, struct err *err);
+MUST_USE enum rc auth_open(const char *data_dir, struct control *control, struct auth **ret_auth,
+                           struct err *err);
 void auth_free(struct auth *auth);
 
 /* authorization: the header's value, or empty.  RC_UNAUTHORIZED. */
-MUST_USE enum rc auth_check(const struct auth *auth, struct str authorization,
+MUST_USE enum rc auth_check(struct auth *auth, struct str authorization,
                             struct identity *ret_identity, struct err *err);
+/* Reads the store's tokens anew, and has it note which were used.  On any thread. */
+MUST_USE enum rc auth_refresh(struct auth *auth, struct db *db, struct err *err);
 
 /* May an identity use this route at all?  RC_DENIED. */
 MUST_USE enum rc auth_route(const struct identity *identity, const struct route *route,

@@ -20,6 +20,9 @@ static const struct {
     const struct cli_command *commands;
 } families[] = {
     {"Server", cli_serve_commands},
+    {NULL, cli_worker_commands},
+    {NULL, cli_workers_commands},
+    {NULL, cli_token_commands},
     {NULL, cli_doctor_commands},
     {"Repositories", cli_repo_commands},
     {"Tasks", cli_task_commands},
@@ -213,6 +216,7 @@ static const char *advice(enum rc rc, const struct err *err)
     } by_code[] = {
         {"policy.execution_mode_not_allowed", "Choose another --mode, or a lower --risk."},
         {"AMBIGUOUS_ID", "Give more of the id."},
+        {"ROLE_NOT_ALLOWED", "Use a token of that role: $DROVER_TOKEN or --token-file FILE."},
     };
     static const char *const by_rc[RC_COUNT] = {
         [RC_UNAUTHORIZED] = "Give a token: $DROVER_TOKEN, --token-file FILE or --data DIR.",

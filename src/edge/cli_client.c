@@ -92,6 +92,18 @@ static enum rc find_token(struct cli *cli, const struct place *place, const char
     return RC_OK;
 }
 
+enum rc cli_token_for(struct cli *cli, const char *url, const char **ret_token, struct err *err)
+{
+    struct place place = {.url = url};
+    const char *token = NULL;
+    enum rc rc = cli_data_dir(NULL, &cli->arena, &place.dir, err);
+    if (rc == RC_OK)
+        rc = find_token(cli, &place, &token, err);
+    if (rc == RC_OK)
+        *ret_token = token;
+    return rc;
+}
+
 enum rc cli_connect(struct cli *cli, struct err *err)
 {
     if (cli->client != NULL)

@@ -19,6 +19,10 @@ enum { CLI_PAGE_ITEMS = 200, CLI_LIMIT_DEFAULT = 50, CLI_LIMIT_MAX = 10000 };
 /* Makes cli->client if it is not there yet. */
 MUST_USE enum rc cli_connect(struct cli *cli, struct err *err);
 
+/* The token for a server that is named by hand; NULL: none is to be found. */
+MUST_USE enum rc cli_token_for(struct cli *cli, const char *url, const char **ret_token,
+                               struct err *err);
+
 struct cli_answer {
     struct buf body; /* As it came. */
     struct js *tree; /* NULL when there was no body. */

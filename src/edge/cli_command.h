@@ -51,6 +51,9 @@ struct cli_command {
 };
 
 extern const struct cli_command cli_serve_commands[];
+extern const struct cli_command cli_worker_commands[];
+extern const struct cli_command cli_workers_commands[];
+extern const struct cli_command cli_token_commands[];
 extern const struct cli_command cli_repo_commands[];
 extern const struct cli_command cli_task_commands[];
 extern const struct cli_command cli_run_commands[];

@@ -6,9 +6,13 @@
  */
 #include "edge/port_local.h"
 #include "base/clock.h"
+#include "base/jw.h"
 #include "control/jobs.h"
+#include "control/workers.h"
 #include "store/artifacts.h"
 #include <string.h>
+
+enum { QUEUES_BYTES_MAX = 4096 };
 
 static struct port_local *local(struct port *port)
 {
@@ -170,15 +174,47 @@ static enum rc local_artifact_get(struct port *port, const char *sha256, struct 
     return artifact_get(control_store(local(port)->control), sha256, into, err);
 }
 
-static enum rc local_run_token(struct port *port, const struct id *run_id, char *to,
-                               size_t to_bytes, struct err *err)
+static enum rc local_run_token(struct port *port, const struct port_ref *lease,
+                               const struct id *run_id, char *to, size_t to_bytes, struct err *err)
 {
+    (void)lease; /* In this process nobody asks for what is not theirs. */
     char token[RUN_TOKEN_BYTES];
     control_run_token(local(port)->control, run_id, token);
     if (strlen(token) >= to_bytes)
         return err_set(err, RC_TOO_LARGE, "TOKEN_TOO_LONG", "the token does not fit");
     text_copy(to, to_bytes, token);
     return RC_OK;
+}
+
+static struct str queues_json(const char *const *queues, struct arena *arena)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, QUEUES_BYTES_MAX);
+    struct jw jw = jw_to(&text);
+    jw_begin(&jw, '[');
+    for (size_t i = 0; queues[i]; i++)
+        jw_str(&jw, queues[i]);
+    jw_end(&jw, ']');
+    return str_of(arena_strdup(arena, buf_text(&text)));
+}
+
+static enum rc local_announce(struct port *port, const struct port_worker *worker, struct err *err)
+{
+    struct cmd_worker_seen *cmd = cmd_worker_seen_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    cmd->worker = (struct worker_row){
+        .name = worker->name,
+        .host = worker->host,
+        .version = DROVER_VERSION,
+        .queues = queues_json(worker->queues, &cmd->base.arena),
+        .pid = worker->pid,
+        .slots = worker->slots,
+        .busy = worker->busy,
+        .draining = worker->presence == PORT_DRAINING,
+        .lease_us = worker->lease_ms * US_PER_MS,
+    };
+    cmd->left = worker->presence == PORT_LEFT;
+    return call(port, owned, worker->name, err);
 }
 
 /* A worker in this process ends only when the server does: nobody's lease waits any more. */
@@ -198,6 +234,7 @@ static const struct port_ops local_ops = {
     .artifact_put_file = local_artifact_put_file,
     .artifact_get = local_artifact_get,
     .run_token = local_run_token,
+    .announce = local_announce,
     .interrupt = local_interrupt,
 };
 

@@ -8,6 +8,7 @@
 #define EDGE_ROUTER_H
 #include "base/rc.h"
 #include "base/str.h"
+#include "core/role.h"
 #include "edge/http_head.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,8 +34,12 @@ enum route_body {
 /* What the token of a run's agent may reach: routes whose first variable is its own. */
 enum route_agent { AGENT_NEVER, AGENT_OWN_RUN, AGENT_OWN_TASK };
 
+/* A bit per role that may use a route. */
+#define ROLES(role) (1U << (role))
+
 struct route {
     enum http_method method;
+    unsigned roles; /* Beside the admin, who may use all. */
     const char *pattern;
     enum route_kind kind;
     enum route_body body;

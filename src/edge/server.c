@@ -37,7 +37,8 @@ enum {
     DRAIN_TICK_MS = 20,
     STOP_SECONDS_MAX = 9, /* Then the process ends as if killed: nothing acknowledged is lost. */
     LOCK_WAIT_MS = 2000,
-    OTHER_FDS = 256, /* Beside connections: store, pipes of children, artifacts. */
+    TOKEN_TICK_MS = 400, /* A token revoked on another node is good for no more than a second. */
+    OTHER_FDS = 256,     /* Beside connections: store, pipes of children, artifacts. */
     CANCEL_EVENTS = 1024,
     URL_BYTES = LISTEN_HOST_BYTES + 32
 };
@@ -60,6 +61,11 @@ struct server {
     struct loop_call cancel_call;
     atomic_bool cancel_posted;
 
+    /* Tokens that other nodes make and revoke. */
+    struct event *token_tick;
+    struct pool_work token_work;
+    atomic_bool tokens_asked, tokens_unread;
+
     /* Stopping. */
     struct event *signals[2];
     struct event *drain;
@@ -70,16 +76,6 @@ struct server {
 };
 
 /* ---- Small parts of the start ---- */
-
-static void configure_log(const struct server_options *options)
-{
-    bool terminal = options->log_format == LOG_FORMAT_AUTO && isatty(STDERR_FILENO) == 1;
-    log_configure(&(struct log_options){
-        .fd = STDERR_FILENO,
-        .level = options->log_level,
-        .human = terminal || options->log_format == LOG_FORMAT_HUMAN,
-    });
-}
 
 /* As many connections as descriptors allow. */
 static int64_t fit_connections(int64_t wanted)
@@ -133,9 +129,21 @@ static enum rc start_control(struct server *server, struct err *err)
         .clock = clock_real(),
         .dice = dice_from_os(),
         .limits = server->options->limits,
+        .lease_us = server->options->lease_ms * US_PER_MS,
         .queue_max = COMMAND_QUEUE_MAX,
     };
     return control_start(&options, &server->control, err);
+}
+
+static enum rc read_tokens(struct server *server, struct err *err)
+{
+    struct db *db = NULL;
+    enum rc rc = store_reader_open(server->store, &db, err);
+    if (rc != RC_OK)
+        return rc;
+    rc = auth_refresh(server->api.auth, db, err);
+    store_reader_close(server->store, db);
+    return rc;
 }
 
 static enum rc start_api(struct server *server, struct err *err)
@@ -146,12 +154,16 @@ static enum rc start_api(struct server *server, struct err *err)
     api->loop = server->loop;
     api->control = server->control;
     api->store = server->store;
+    api->lease_ms = server->options->lease_ms;
+    api->heartbeat_ms = server->options->heartbeat_ms;
     api->body_bytes_max = server->options->body_bytes_max;
     api->command_queue_max = COMMAND_QUEUE_MAX;
     api->data_dir = server->options->data_dir;
     api->metrics = metrics_new(routes);
     api->sse = sse_new(api);
     enum rc rc = auth_open(api->data_dir, server->control, &api->auth, err);
+    if (rc == RC_OK)
+        rc = read_tokens(server, err);
     if (rc != RC_OK)
         return rc;
     struct pool_options pool = {
@@ -298,6 +310,32 @@ static void listen_for_cancels(struct server *server)
     server->cancels = bus_subscribe(control_bus(server->control), &options);
 }
 
+/* ---- Tokens ---- */
+
+/* On a pool thread. */
+static void refresh_tokens(struct pool_work *work, struct db *db)
+{
+    struct server *server = (struct server *)((char *)work - offsetof(struct server, token_work));
+    struct err err = {0};
+    enum rc rc = auth_refresh(server->api.auth, db, &err);
+    if (rc != RC_OK && !atomic_exchange(&server->tokens_unread, true))
+        LOG(LOG_WARN, "cannot read the tokens: those that are known stay valid",
+            LOG_STR("error", err.text));
+    if (rc == RC_OK)
+        atomic_store(&server->tokens_unread, false);
+    atomic_store(&server->tokens_asked, false);
+}
+
+static void on_token_tick(void *arg)
+{
+    struct server *server = arg;
+    if (atomic_exchange(&server->tokens_asked, true))
+        return; /* The last look is still on its way. */
+    server->token_work = (struct pool_work){.run = refresh_tokens};
+    if (pool_post(server->api.pool, &server->token_work) != RC_OK)
+        atomic_store(&server->tokens_asked, false);
+}
+
 /* ---- Stopping ---- */
 
 static void *stop_workers(void *arg)
@@ -369,6 +407,7 @@ static void server_stop(struct server *server)
     for (size_t i = 0; i < COUNT_OF(server->signals); i++)
         loop_event_free(server->signals[i]);
     loop_event_free(server->drain);
+    loop_event_free(server->token_tick);
     loop_free(server->loop);
     pthread_mutex_destroy(&api->worker_lock);
     arena_release(&server->arena);
@@ -393,6 +432,7 @@ static enum rc server_start(struct server *server, struct err *err)
     if (rc != RC_OK)
         return rc;
     server->signals[0] = loop_on_signal(server->loop, SIGTERM, on_stop_signal, server);
+    server->token_tick = loop_every(server->loop, TOKEN_TICK_MS, on_token_tick, server);
     server->signals[1] = loop_on_signal(server->loop, SIGINT, on_stop_signal, server);
     rc = start_worker(server, err);
     if (rc == RC_OK)
@@ -406,7 +446,7 @@ enum rc server_run(const struct server_options *options, struct err *err)
 {
     struct server server = {.options = options, .lock_fd = -1};
     pthread_mutex_init(&server.api.worker_lock, NULL);
-    configure_log(options);
+    log_start(options->log_level, options->log_format);
     (void)signal(SIGPIPE, SIG_IGN);
     enum rc rc = server_start(&server, err);
     if (rc == RC_OK) {

@@ -8,6 +8,7 @@
 #include "control/jobs.h"
 #include <arpa/inet.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEFAULT_LISTEN "127.0.0.1:8717"
 #define DEFAULT_DATA   "drover-data"
@@ -36,6 +37,16 @@ struct server_options server_options_default(void)
         .lease_ms = JOB_LEASE_MS_DEFAULT,
         .heartbeat_ms = 5000,
     };
+}
+
+void log_start(enum log_level level, enum log_format format)
+{
+    bool terminal = format == LOG_FORMAT_AUTO && isatty(STDERR_FILENO) == 1;
+    log_configure(&(struct log_options){
+        .fd = STDERR_FILENO,
+        .level = level,
+        .human = terminal || format == LOG_FORMAT_HUMAN,
+    });
 }
 
 /* ---- The file ---- */

@@ -43,6 +43,8 @@ struct server_options {
 };
 
 struct server_options server_options_default(void);
+/* Logs go to stderr: for people on a terminal, as JSON elsewhere, unless told otherwise. */
+void log_start(enum log_level level, enum log_format format);
 
 /* Puts what the file says over *options, which is untouched on failure. */
 MUST_USE enum rc server_config_read(const char *path, struct arena *arena,

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     TIMEOUT_MS = 30000,
@@ -39,6 +40,9 @@ struct transfer {
     struct buf *body;                 /* Of a call, or of a stream that was refused. */
     const struct http_stream *stream; /* NULL: a call. */
     bool enough;                      /* on_bytes said so. */
+    const struct http_file *file;     /* What is sent, or NULL. */
+    int64_t file_at;
+    const volatile int *stop;
     int64_t last_byte_us;
 };
 
@@ -220,9 +224,64 @@ static int status_of(const struct http_client *client)
     return (int)status;
 }
 
-static void set_method(CURL *easy, const struct http_call *call)
+static size_t give_bytes(char *to, size_t each, size_t count, void *ctx)
 {
-    if (call->body.len > 0 || text_same(call->method, "POST")) {
+    struct transfer *transfer = ctx;
+    int64_t left = transfer->file->bytes - transfer->file_at;
+    size_t want = each * count < (size_t)left ? each * count : (size_t)left;
+    if (want == 0)
+        return 0;
+    ssize_t got = pread(transfer->file->fd, to, want, (off_t)transfer->file_at);
+    if (got <= 0) /* Shorter than it was, or not to be read. */
+        return CURL_READFUNC_ABORT;
+    transfer->file_at += got;
+    return (size_t)got;
+}
+
+/* libcurl sends again from the start when a kept connection turns out to be closed. */
+static int rewind_bytes(void *ctx, curl_off_t offset, int origin)
+{
+    struct transfer *transfer = ctx;
+    if (origin != SEEK_SET || offset < 0 || offset > transfer->file->bytes)
+        return CURL_SEEKFUNC_FAIL;
+    transfer->file_at = offset;
+    return CURL_SEEKFUNC_OK;
+}
+
+static int look_at_stop(void *ctx, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+                        curl_off_t up)
+{
+    const struct transfer *transfer = ctx;
+    long status = 0;
+    (void)down_total, (void)down, (void)up_total, (void)up;
+    curl_easy_getinfo(transfer->client->easy, CURLINFO_RESPONSE_CODE, &status);
+    return *transfer->stop != 0 && status == 0; /* An answer that has begun is heard out. */
+}
+
+static void set_stop(CURL *easy, struct transfer *transfer)
+{
+    if (transfer->stop == NULL)
+        return;
+    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, look_at_stop);
+    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, transfer);
+}
+
+static void set_file(CURL *easy, struct transfer *transfer)
+{
+    curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)transfer->file->bytes);
+    curl_easy_setopt(easy, CURLOPT_READFUNCTION, give_bytes);
+    curl_easy_setopt(easy, CURLOPT_READDATA, transfer);
+    curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, rewind_bytes);
+    curl_easy_setopt(easy, CURLOPT_SEEKDATA, transfer);
+}
+
+static void set_method(CURL *easy, const struct http_call *call, struct transfer *transfer)
+{
+    if (call->file != NULL) {
+        set_file(easy, transfer);
+    } else if (call->body.len > 0 || text_same(call->method, "POST")) {
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call->body.len > 0 ? call->body.at : "");
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.len);
     }
@@ -233,20 +292,30 @@ enum rc http_client_call(struct http_client *client, const struct http_call *cal
                          struct http_reply *ret_answer, struct err *err)
 {
     buf_clear(body);
-    CLEANUP(transfer_release) struct transfer transfer = {.client = client, .body = body};
+    CLEANUP(transfer_release)
+    struct transfer transfer = {
+        .client = client, .body = body, .file = call->file, .stop = call->stop};
     add_line(&transfer, "Accept: application/json");
     /* Without a body the header must go: libcurl has a default of its own for POST. */
-    add_line(&transfer, call->body.len > 0 ? "Content-Type: application/json" : "Content-Type:");
+    if (call->file != NULL)
+        add_line(&transfer, "Content-Type: application/octet-stream");
+    else
+        add_line(&transfer,
+                 call->body.len > 0 ? "Content-Type: application/json" : "Content-Type:");
     enum rc rc = prepare(&transfer, call->path, call->headers, err);
     if (rc != RC_OK)
         return rc;
     int64_t timeout_ms = call->timeout_ms > 0 ? call->timeout_ms : client->timeout_ms;
     curl_easy_setopt(client->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
-    set_method(client->easy, call);
+    set_method(client->easy, call, &transfer);
+    set_stop(client->easy, &transfer);
     CURLcode code = curl_easy_perform(client->easy);
     if (body->overflow)
         return err_set(err, RC_TOO_LARGE, "ANSWER_TOO_LARGE",
                        "the server's answer is larger than %zu bytes", body->max_bytes);
+    if (code == CURLE_ABORTED_BY_CALLBACK)
+        return err_set(err, call->file == NULL ? RC_CANCELLED : RC_IO, "CALL_STOPPED",
+                       "the call to %s was given up", client->url);
     if (code != CURLE_OK)
         return transport_failed(client, code, err);
     int status = status_of(client);
@@ -332,7 +401,7 @@ static enum rc rc_of_status(int status)
     } table[] = {
         {400, RC_MALFORMED}, {401, RC_UNAUTHORIZED}, {403, RC_DENIED},    {404, RC_NOT_FOUND},
         {408, RC_TIMEOUT},   {409, RC_CONFLICT},     {413, RC_TOO_LARGE}, {422, RC_INVALID},
-        {429, RC_LIMIT},     {503, RC_BUSY},         {504, RC_TIMEOUT},
+        {429, RC_LIMIT},     {502, RC_UNREACHABLE},  {503, RC_BUSY},      {504, RC_TIMEOUT},
     };
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         if (table[i].status == status)

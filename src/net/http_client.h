@@ -33,12 +33,20 @@ struct http_field {
     const char *value;
 };
 
+/* Bytes from the start of a file, read while they are sent. */
+struct http_file {
+    int fd;
+    int64_t bytes;
+};
+
 struct http_call {
     const char *method;               /* GET, POST, PUT, DELETE */
     const char *path;                 /* "/v1/tasks?limit=5", escaped: see url_add_escaped. */
     const struct http_field *headers; /* or NULL */
     struct str body;                  /* JSON; empty: none */
+    const struct http_file *file;     /* Sent instead of a body; or NULL */
     int64_t timeout_ms;               /* 0: the client's */
+    const volatile int *stop; /* or NULL; not 0: RC_CANCELLED within a second, unless answered */
 };
 
 struct http_reply {

@@ -94,6 +94,11 @@ static const struct sql sql_leased_by_node = {
     " AND substr(worker, 1, length($1) + 1) = $1 || '/' ORDER BY due_us, seq",
     "t",
 };
+static const struct sql sql_grant = {
+    "job_grant",
+    "UPDATE jobs SET due_us = $1 WHERE state = 'leased' AND due_us < $1",
+    "i",
+};
 
 /* The leading condition chooses the index; the others apply in every form. */
 #define JOB_LIST(name, lead)                                                  \
@@ -326,6 +331,11 @@ enum rc jobs_leased_by_node(struct db *db, const char *node, struct arena *arena
 {
     return query_all(db, &sql_leased_by_node, P_LIST(P_TEXT(node)), &job_shape, arena, ret_rows,
                      ret_count, err);
+}
+
+enum rc jobs_grant(struct db *db, int64_t until_us, struct err *err)
+{
+    return db_exec(db, &sql_grant, P_LIST(P_INT(until_us)), NULL, err);
 }
 
 static const struct sql *list_form(const struct job_filter *filter)

@@ -74,6 +74,8 @@ MUST_USE enum rc jobs_next_due(struct db *db, int64_t *ret_due_us, struct err *e
 /* Leased by "<node>/...". */
 MUST_USE enum rc jobs_leased_by_node(struct db *db, const char *node, struct arena *arena,
                                      struct job_row **ret_rows, size_t *ret_count, struct err *err);
+/* No lease ends before then: for when nobody could renew. */
+MUST_USE enum rc jobs_grant(struct db *db, int64_t until_us, struct err *err);
 
 struct job_filter {
     const char *queue;

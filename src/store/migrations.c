@@ -335,6 +335,30 @@ static const char *const initial[] = {
     " decided_us {int} NOT NULL) {plain_table}",
     "CREATE INDEX approvals_status ON approvals (status, id)",
     "CREATE INDEX approvals_run ON approvals (run_id, id)",
+
+    "CREATE TABLE tokens ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " name {text} NOT NULL,"
+    " role {text} NOT NULL CHECK (role IN ('viewer', 'operator', 'worker', 'admin')),"
+    " sha256 {text} NOT NULL UNIQUE,"
+    " created_us {int} NOT NULL,"
+    " last_used_us {int} NOT NULL,"
+    " expires_us {int} NOT NULL,"
+    " revoked_us {int} NOT NULL) {plain_table}",
+    "CREATE INDEX tokens_live ON tokens (id) WHERE revoked_us = 0",
+
+    "CREATE TABLE workers ("
+    " name {text} NOT NULL PRIMARY KEY,"
+    " host {text} NOT NULL,"
+    " version {text} NOT NULL,"
+    " queues {json} NOT NULL,"
+    " pid {int} NOT NULL,"
+    " slots {int} NOT NULL,"
+    " busy {int} NOT NULL,"
+    " draining {int} NOT NULL CHECK (draining IN (0, 1)),"
+    " lease_us {int} NOT NULL,"
+    " started_us {int} NOT NULL,"
+    " last_seen_us {int} NOT NULL) {plain_table}",
     NULL,
 };
 

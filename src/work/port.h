@@ -1,8 +1,8 @@
 /*
  * port.h - the lease port: everything a worker may ask of the server.
  *
- * In process under `drover serve` (edge/port_local.c); over HTTP the same calls are
- * POST /v1/jobs/...  A worker knows nothing else of the server.
+ * In process under `drover serve` (edge/port_local.c); over HTTP under `drover worker`
+ * (work/port_http.c).  A worker knows nothing else of the server.
  *
  * All calls may block for the length of one commit; lease blocks up to wait_ms.
  * RC_STALE: the lease was lost (LEASE_LOST): stop the work, discard the result.
@@ -53,6 +53,18 @@ struct port_failure {
     bool policy; /* Policy or security: never retried. */
 };
 
+/* What a worker says of itself. */
+enum port_presence { PORT_ACTIVE, PORT_DRAINING, PORT_LEFT };
+struct port_worker {
+    const char *name;
+    const char *host;
+    const char *const *queues; /* NULL-terminated */
+    int64_t pid;
+    int slots, busy;
+    int64_t lease_ms;
+    enum port_presence presence;
+};
+
 struct port {
     const struct port_ops *ops;
 };
@@ -80,9 +92,12 @@ struct port_ops {
                                  int64_t *ret_bytes, struct err *err);
     enum rc (*artifact_get)(struct port *port, const char *sha256, struct buf *into,
                             struct err *err);
-    /* The token of the agent of a run: good for that run, dead when it ends. */
-    enum rc (*run_token)(struct port *port, const struct id *run_id, char *to, size_t to_bytes,
-                         struct err *err);
+    /* The token of the agent of the run that this lease works for: good for that run, dead when it
+       ends. */
+    enum rc (*run_token)(struct port *port, const struct port_ref *lease, const struct id *run_id,
+                         char *to, size_t to_bytes, struct err *err);
+    /* Said at the start and with every heartbeat; nothing depends on it. */
+    enum rc (*announce)(struct port *port, const struct port_worker *worker, struct err *err);
     /* Makes leases that wait return empty: for shutdown. */
     void (*interrupt)(struct port *port);
 };

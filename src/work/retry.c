@@ -3,15 +3,12 @@
  */
 #include "work/retry.h"
 #include "base/clock.h"
+#include "core/backoff.h"
 #include <poll.h>
 
 struct retry retry_begin(const struct stop *stop)
 {
-    return (struct retry){
-        .stop = stop,
-        .pause_ms = RETRY_PAUSE_MIN_MS,
-        .until_us = clock_mono_us() + RETRY_TOTAL_MS * US_PER_MS,
-    };
+    return (struct retry){.stop = stop, .begin_us = clock_mono_us(), .dice = dice_from_os()};
 }
 
 bool retry_may_help(enum rc rc)
@@ -19,9 +16,20 @@ bool retry_may_help(enum rc rc)
     return rc == RC_BUSY || rc == RC_UNREACHABLE || rc == RC_IO;
 }
 
+int64_t retry_pause_ms(int64_t failures, struct dice *dice)
+{
+    static const struct backoff backoff = {
+        .base_us = RETRY_PAUSE_MIN_MS * US_PER_MS,
+        .max_us = RETRY_PAUSE_MAX_MS * US_PER_MS,
+        .jitter_us = RETRY_JITTER_MS * US_PER_MS,
+    };
+    return backoff_delay_us(&backoff, failures, dice_next(dice)) / US_PER_MS;
+}
+
 bool retry_again(struct retry *retry, enum rc rc)
 {
-    if (!retry_may_help(rc) || clock_mono_us() >= retry->until_us)
+    int64_t patience_ms = rc == RC_IO ? RETRY_BROKEN_MS : RETRY_AWAY_MS;
+    if (!retry_may_help(rc) || clock_mono_us() >= retry->begin_us + patience_ms * US_PER_MS)
         return false;
     if (stop_asked(retry->stop) != STOP_NONE) {
         if (retry->last_tries-- <= 0)
@@ -30,9 +38,6 @@ bool retry_again(struct retry *retry, enum rc rc)
         return true;
     }
     struct pollfd wake = {.fd = retry->stop->event_fd, .events = POLLIN};
-    (void)poll(&wake, 1, (int)retry->pause_ms);
-    retry->pause_ms *= 2;
-    if (retry->pause_ms > RETRY_PAUSE_MAX_MS)
-        retry->pause_ms = RETRY_PAUSE_MAX_MS;
+    (void)poll(&wake, 1, (int)retry_pause_ms(++retry->tries, &retry->dice));
     return true;
 }

@@ -1,6 +1,9 @@
 /*
  * retry.h - patience with a server that cannot answer just now.
  *
+ * A server that is away or says that it is busy comes back: what was made meanwhile is worth a day
+ * of waiting.  Something broken (RC_IO) is tried again for a minute.
+ *
  *     struct retry retry = retry_begin(step->stop);
  *     do
  *         rc = port->ops->...;
@@ -8,18 +11,26 @@
  */
 #ifndef WORK_RETRY_H
 #define WORK_RETRY_H
+#include "base/dice.h"
 #include "base/rc.h"
 #include "work/stop.h"
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { RETRY_TOTAL_MS = 60 * 1000, RETRY_PAUSE_MIN_MS = 50, RETRY_PAUSE_MAX_MS = 5000 };
+enum {
+    RETRY_AWAY_MS = 24 * 3600 * 1000,
+    RETRY_BROKEN_MS = 60 * 1000,
+    RETRY_PAUSE_MIN_MS = 50,
+    RETRY_PAUSE_MAX_MS = 5000,
+    RETRY_JITTER_MS = 200, /* So that not all workers of a server that was away come at once. */
+};
 
 struct retry {
     const struct stop *stop; /* Once asked, no more than last_tries are made, quickly. */
     int last_tries;
-    int64_t pause_ms;
-    int64_t until_us; /* By clock_mono_us. */
+    int64_t tries;
+    int64_t begin_us; /* By clock_mono_us. */
+    struct dice dice;
 };
 
 struct retry retry_begin(const struct stop *stop);
@@ -27,4 +38,6 @@ struct retry retry_begin(const struct stop *stop);
 bool retry_may_help(enum rc rc);
 /* Waits and says true when one more try is due. */
 bool retry_again(struct retry *retry, enum rc rc);
+/* How long to wait after so many failures in a row, from 1. */
+int64_t retry_pause_ms(int64_t failures, struct dice *dice);
 #endif

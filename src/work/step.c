@@ -240,8 +240,12 @@ enum rc step_still_mine(struct step *step, struct err *err)
     struct port_beat beat = {0};
     if (stop_asked(step->stop) != STOP_NONE)
         return err_set(err, RC_CANCELLED, "CANCELLED", "The step was asked to stop.");
-    enum rc rc = port->ops->heartbeat(port, step->site->worker, &step->lease, 1,
-                                      step->site->lease_ms, &beat, err);
+    struct retry retry = retry_begin(step->stop);
+    enum rc rc;
+    do
+        rc = port->ops->heartbeat(port, step->site->worker, &step->lease, 1, step->site->lease_ms,
+                                  &beat, err);
+    while (retry_again(&retry, rc));
     if (rc != RC_OK)
         return rc;
     if (!beat.ok) {

@@ -90,8 +90,8 @@ static enum rc get_token(struct attempt *attempt, struct err *err)
     struct retry retry = retry_begin(step->stop);
     enum rc rc;
     do
-        rc = port->ops->run_token(port, &step->input.run_id, attempt->token, sizeof attempt->token,
-                                  err);
+        rc = port->ops->run_token(port, &step->lease, &step->input.run_id, attempt->token,
+                                  sizeof attempt->token, err);
     while (retry_again(&retry, rc));
     return rc;
 }

@@ -4,9 +4,11 @@
  *     slot thread:   lease -> decode -> wait for the run -> step -> report -> lease ...
  *     heart thread:  every heartbeat_ms: renew all leases in one call; stop steps that the server
  *                    cancelled, whose lease was lost, or whose time is up
+ *     broom thread:  every hour: remove directories of runs that other workers have finished
  *
  * Two jobs of one run never work in its directory at the same time: the later one waits for the
- * earlier one to end.  Slots are guarded by the worker's lock; `changed` tells of every change.
+ * earlier one to end, or for the broom.  Slots are guarded by the worker's lock; `changed` tells
+ * of every change.
  */
 #include "work/worker.h"
 #include "base/fd.h"
@@ -15,7 +17,9 @@
 #include "base/str.h"
 #include "work/errand.h"
 #include "work/orphans.h"
+#include "work/retry.h"
 #include "work/step.h"
+#include "work/sweep.h"
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -25,14 +29,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
     SLOTS_MAX = 256,
     NAME_BYTES = 128,
     LEASE_WAIT_MS = 20000,
-    PAUSE_MIN_MS = 50, /* After a lease call that failed, or came back empty at once. */
-    PAUSE_MAX_MS = 5000,
+    PAUSE_MIN_MS = 50, /* After a lease call that came back empty at once. */
+    HOST_BYTES = 256,
     INTERRUPT_EVERY_MS = 100,
+    SWEEP_EVERY_MS = 3600 * 1000,
+    SWEEP_UNUSED_HOURS = 24,
+    IDLE_END_MS = 1500, /* For slots that wait for work to hear that there is none. */
 };
 
 struct slot {
@@ -61,7 +69,12 @@ struct worker {
     bool heart_stops;
     bool heart_started;
     bool deaf; /* The last heartbeat got no answer; logged once. */
+    bool idle; /* The last lease call got no answer; logged once. */
+    bool draining_told;
     pthread_t heart;
+    pthread_t broom;
+    bool broom_started;
+    struct id swept; /* The run whose directory the broom removes just now. */
     int slots_alive;
     struct slot slots[SLOTS_MAX];
 };
@@ -153,20 +166,29 @@ static bool slot_enter_run(void *ctx, const struct step *step, const struct step
     slot->kind = kind;
     slot->deadline_us = step->deadline_us;
     struct slot *other;
-    while ((other = slot_before(slot)) && stop_asked(&slot->stop) == STOP_NONE) {
+    while (((other = slot_before(slot)) || id_same(&worker->swept, &slot->run_id)) &&
+           stop_asked(&slot->stop) == STOP_NONE) {
         /* The same job again: the other's lease is gone, whatever it has heard. */
-        if (id_same(&other->lease.id, &slot->lease.id))
+        if (other && id_same(&other->lease.id, &slot->lease.id))
             ask_slot(other, STOP_LOST);
         wait_change(worker, clock_mono_us() + US_PER_SECOND);
     }
-    bool free_to_go = !other && stop_asked(&slot->stop) == STOP_NONE;
+    bool free_to_go = stop_asked(&slot->stop) == STOP_NONE;
     slot->running = free_to_go;
+    if (free_to_go)
+        sweep_touch(step->run_dir);
     (void)pthread_cond_broadcast(&worker->changed); /* The heart looks at deadlines. */
     unlock(worker);
     return free_to_go;
 }
 
 /* --- the slot --- */
+
+/* With a server that does not answer. */
+struct patience {
+    int64_t failures; /* In a row. */
+    struct dice dice;
+};
 
 static bool is_stopping(struct worker *worker)
 {
@@ -192,13 +214,27 @@ static void run_job(struct slot *slot, const struct port_job *job, struct arena 
     slot_leave(slot);
 }
 
+/* Says once that no work can be had, and once that it can again. */
+static void log_leasing(struct worker *worker, enum rc rc, const struct err *err)
+{
+    lock(worker);
+    bool changed = worker->idle != (rc != RC_OK);
+    worker->idle = rc != RC_OK;
+    unlock(worker);
+    if (changed && rc != RC_OK)
+        LOG(LOG_WARN, "cannot lease work; trying again", LOG_STR("worker", worker->options.name),
+            LOG_STR("code", err->code), LOG_STR("error", err->text));
+    else if (changed)
+        LOG(LOG_INFO, "work can be leased again", LOG_STR("worker", worker->options.name));
+}
+
 /* One lease call, and the job when one comes of it. */
-static void lease_one(struct slot *slot, struct arena *arena, int64_t *pause)
+static void lease_one(struct slot *slot, struct arena *arena, struct patience *patience)
 {
     struct worker *worker = slot->worker;
     struct port *port = worker->site.port;
     const struct port_lease_request request = {
-        .queues = step_queues(),
+        .queues = worker->options.queues,
         .worker = slot->name,
         .max = 1,
         .wait_ms = LEASE_WAIT_MS,
@@ -209,19 +245,14 @@ static void lease_one(struct slot *slot, struct arena *arena, int64_t *pause)
     struct err err = {0};
     int64_t begin_us = clock_mono_us();
     enum rc rc = port->ops->lease(port, &request, arena, &jobs, &count, &err);
-    if (rc == RC_OK && count > 0) {
-        *pause = PAUSE_MIN_MS;
+    log_leasing(worker, rc, &err);
+    patience->failures = rc == RC_OK ? 0 : patience->failures + 1;
+    if (rc != RC_OK)
+        pause_ms(worker, retry_pause_ms(patience->failures, &patience->dice));
+    else if (count > 0)
         run_job(slot, &jobs[0], arena);
-        return;
-    }
-    if (rc != RC_OK) {
-        LOG(LOG_WARN, "cannot lease work", LOG_STR("worker", slot->name),
-            LOG_STR("error", err.text));
-        pause_ms(worker, *pause);
-        *pause = *pause * 2 < PAUSE_MAX_MS ? *pause * 2 : PAUSE_MAX_MS;
-    } else if (clock_mono_us() - begin_us < PAUSE_MIN_MS * US_PER_MS) {
+    else if (clock_mono_us() - begin_us < PAUSE_MIN_MS * US_PER_MS)
         pause_ms(worker, PAUSE_MIN_MS); /* An answer at once, and empty: no reason to spin. */
-    }
 }
 
 static void *slot_main(void *ctx)
@@ -229,9 +260,9 @@ static void *slot_main(void *ctx)
     struct slot *slot = ctx;
     struct worker *worker = slot->worker;
     CLEANUP(arena_release) struct arena arena = {0};
-    int64_t pause = PAUSE_MIN_MS;
+    struct patience patience = {.dice = dice_from_os()};
     while (!is_stopping(worker)) {
-        lease_one(slot, &arena, &pause);
+        lease_one(slot, &arena, &patience);
         arena_reset(&arena);
     }
     lock(worker);
@@ -242,6 +273,25 @@ static void *slot_main(void *ctx)
 }
 
 /* --- the heart --- */
+
+/* Under the lock. */
+static int count_busy(struct worker *worker)
+{
+    int busy = 0;
+    for (int i = 0; i < worker->options.slots; i++)
+        busy += worker->slots[i].busy;
+    return busy;
+}
+
+static enum rc announce(struct worker *worker, enum port_presence presence, int busy,
+                        struct err *err)
+{
+    struct port *port = worker->site.port;
+    struct port_worker self = worker_presence(&worker->options);
+    self.busy = busy;
+    self.presence = presence;
+    return port->ops->announce(port, &self, err);
+}
 
 struct beats {
     struct port_ref leases[SLOTS_MAX];
@@ -290,21 +340,34 @@ static void log_hearing(struct worker *worker, enum rc rc, const struct err *err
 }
 
 /* Under the lock, which is let go during the call. */
-static void beat(struct worker *worker, struct beats *beats)
+static enum rc renew(struct worker *worker, struct beats *beats, struct err *err)
 {
+    struct port *port = worker->site.port;
     gather_leases(worker, beats);
     if (beats->count == 0)
-        return;
-    struct port *port = worker->site.port;
-    struct err err = {0};
+        return RC_OK;
     unlock(worker);
     enum rc rc = port->ops->heartbeat(port, worker->options.name, beats->leases, beats->count,
-                                      worker->options.lease_ms, beats->answers, &err);
-    log_hearing(worker, rc, &err);
+                                      worker->options.lease_ms, beats->answers, err);
     lock(worker);
     /* Only the server's word ends a lease: without an answer the work goes on. */
     if (rc == RC_OK)
         hear_answers(beats);
+    return rc;
+}
+
+/* Under the lock, which is let go during the calls. */
+static void beat(struct worker *worker, struct beats *beats)
+{
+    struct err err = {0};
+    enum rc rc = renew(worker, beats, &err);
+    enum port_presence presence = worker->stopping ? PORT_DRAINING : PORT_ACTIVE;
+    int busy = count_busy(worker);
+    unlock(worker);
+    if (rc == RC_OK)
+        rc = announce(worker, presence, busy, &err);
+    log_hearing(worker, rc, &err);
+    lock(worker);
 }
 
 /* Under the lock: stops what is out of time; gives the next deadline. */
@@ -329,10 +392,12 @@ static void *heart_main(void *ctx)
     struct worker *worker = ctx;
     struct beats *beats = mem_alloc(sizeof *beats);
     int64_t every_us = worker->options.heartbeat_ms * US_PER_MS;
-    int64_t next_beat_us = clock_mono_us() + every_us;
+    int64_t next_beat_us = 0; /* The first one says that we are there. */
     lock(worker);
     while (!worker->heart_stops) {
-        if (clock_mono_us() >= next_beat_us) {
+        bool news = worker->stopping && !worker->draining_told;
+        if (news || clock_mono_us() >= next_beat_us) {
+            worker->draining_told = worker->stopping;
             beat(worker, beats);
             next_beat_us = clock_mono_us() + every_us;
         }
@@ -341,7 +406,54 @@ static void *heart_main(void *ctx)
             wait_change(worker, deadline_us < next_beat_us ? deadline_us : next_beat_us);
     }
     unlock(worker);
+    (void)announce(worker, PORT_LEFT, 0, NULL);
     mem_free(beats);
+    return NULL;
+}
+
+/* --- the broom --- */
+
+static bool broom_take(void *ctx, const struct id *run_id)
+{
+    struct worker *worker = ctx;
+    bool in_use = false;
+    lock(worker);
+    for (int i = 0; i < worker->options.slots; i++)
+        in_use |= worker->slots[i].running && id_same(&worker->slots[i].run_id, run_id);
+    bool take = !in_use && !worker->stopping;
+    if (take)
+        worker->swept = *run_id;
+    unlock(worker);
+    return take;
+}
+
+static void broom_leave(void *ctx)
+{
+    struct worker *worker = ctx;
+    lock(worker);
+    worker->swept = (struct id){0};
+    (void)pthread_cond_broadcast(&worker->changed);
+    unlock(worker);
+}
+
+static void *broom_main(void *ctx)
+{
+    struct worker *worker = ctx;
+    while (!is_stopping(worker)) {
+        const struct sweep sweep = {
+            .work_dir = worker->options.work_dir,
+            .unused_us = SWEEP_UNUSED_HOURS * US_PER_HOUR,
+            .now_us = clock_now_us(&worker->options.clock),
+            .take = broom_take,
+            .leave = broom_leave,
+            .ctx = worker,
+        };
+        int count = sweep_runs(&sweep);
+        if (count > 0)
+            LOG(LOG_INFO, "removed directories of runs that were done elsewhere",
+                LOG_INT("count", count));
+        pause_ms(worker, SWEEP_EVERY_MS);
+    }
     return NULL;
 }
 
@@ -388,6 +500,8 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
     if (options->server_socket)
         worker->options.server_socket = mem_strdup(options->server_socket);
     worker->options.work_dir = NULL;
+    if (!options->queues)
+        worker->options.queues = step_queues();
     worker->shutdown.event_fd = -1;
     for (int i = 0; i < options->slots; i++)
         worker->slots[i].stop.event_fd = -1;
@@ -438,6 +552,9 @@ static enum rc start_threads(struct worker *worker, struct err *err)
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     enum rc rc = start_thread(&worker->heart, heart_main, worker, err);
     worker->heart_started = rc == RC_OK;
+    if (rc == RC_OK)
+        rc = start_thread(&worker->broom, broom_main, worker, err);
+    worker->broom_started = rc == RC_OK;
     for (int i = 0; rc == RC_OK && i < worker->options.slots; i++) {
         struct slot *slot = &worker->slots[i];
         lock(worker);
@@ -488,34 +605,73 @@ void worker_cancel_run(struct worker *worker, const struct id *run_id)
     unlock(worker);
 }
 
+static char host[HOST_BYTES];
+
+static void find_host(void)
+{
+    if (gethostname(host, sizeof host - 1) != 0)
+        text_copy(host, sizeof host, "unknown");
+}
+
+static const char *host_name(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, find_host);
+    return host;
+}
+
+struct port_worker worker_presence(const struct worker_options *options)
+{
+    return (struct port_worker){
+        .name = options->name,
+        .host = host_name(),
+        .queues = options->queues ? options->queues : step_queues(),
+        .pid = getpid(),
+        .slots = options->slots,
+        .lease_ms = options->lease_ms,
+    };
+}
+
 int worker_busy(struct worker *worker)
 {
-    int busy = 0;
     lock(worker);
-    for (int i = 0; i < worker->options.slots; i++)
-        busy += worker->slots[i].busy;
+    int busy = count_busy(worker);
     unlock(worker);
     return busy;
 }
 
-/* A lease call that begins just now has not heard an interrupt of before: it is repeated. */
-static void end_slots(struct worker *worker)
+/* Under the lock. */
+static bool slots_wait(struct worker *worker, bool idle_only)
+{
+    return worker->slots_alive > (idle_only ? count_busy(worker) : 0);
+}
+
+/* Under the lock, which is let go meanwhile.  A lease call that begins just now has not heard an
+   interrupt of before: it is repeated. */
+static void interrupt_slots(struct worker *worker, bool idle_only, int64_t until_us)
 {
     struct port *port = worker->options.port;
+    while (slots_wait(worker, idle_only) && clock_mono_us() < until_us) {
+        unlock(worker);
+        port->ops->interrupt(port);
+        lock(worker);
+        if (slots_wait(worker, idle_only))
+            wait_change(worker, clock_mono_us() + INTERRUPT_EVERY_MS * US_PER_MS);
+    }
+}
+
+/* Slots without work first: what the others give back is not for them. */
+static void end_slots(struct worker *worker)
+{
     lock(worker);
     worker->stopping = true;
+    (void)pthread_cond_broadcast(&worker->changed);
+    interrupt_slots(worker, true, clock_mono_us() + IDLE_END_MS * US_PER_MS);
     for (int i = 0; i < worker->options.slots; i++) {
         if (worker->slots[i].busy)
             ask_slot(&worker->slots[i], STOP_SHUTDOWN);
     }
-    (void)pthread_cond_broadcast(&worker->changed);
-    while (worker->slots_alive > 0) {
-        unlock(worker);
-        port->ops->interrupt(port);
-        lock(worker);
-        if (worker->slots_alive > 0)
-            wait_change(worker, clock_mono_us() + INTERRUPT_EVERY_MS * US_PER_MS);
-    }
+    interrupt_slots(worker, false, INT64_MAX);
     worker->heart_stops = true; /* Leases were kept until their slots had ended. */
     (void)pthread_cond_broadcast(&worker->changed);
     unlock(worker);
@@ -533,6 +689,8 @@ void worker_stop(struct worker *worker)
             (void)pthread_join(worker->slots[i].thread, NULL);
         stop_release(&worker->slots[i].stop);
     }
+    if (worker->broom_started)
+        (void)pthread_join(worker->broom, NULL);
     if (worker->heart_started)
         (void)pthread_join(worker->heart, NULL);
     stop_release(&worker->shutdown);

@@ -17,6 +17,7 @@ struct worker_options {
     struct clock clock;
     const char *name;          /* "node-1"; slots are "node-1/0", "node-1/1", ... */
     int slots;                 /* 1..256 */
+    const char *const *queues; /* NULL-terminated, of step_queues(); static.  NULL: all of them. */
     const char *work_dir;      /* DATA/work: mirrors, worktrees; made when missing. */
     const char *server_url;    /* What agents see as DROVER_URL. */
     const char *server_socket; /* Its unix socket, DROVER_SOCKET of agents; or NULL. */
@@ -30,6 +31,8 @@ MUST_USE enum rc worker_start(const struct worker_options *options, struct worke
                               struct err *err);
 /* A hint from the server's events: the run's step should stop now, not at the next heartbeat. */
 void worker_cancel_run(struct worker *worker, const struct id *run_id);
+/* Who it is, as the server is told: the texts live as long as the options. */
+struct port_worker worker_presence(const struct worker_options *options);
 /* How many slots are busy, for metrics. */
 int worker_busy(struct worker *worker);
 /* Stops leasing, stops running steps (children get TERM, then KILL), releases their jobs, joins. */

@@ -110,6 +110,44 @@ START_TEST(an_agent_may_only_use_routes_of_its_own)
 }
 END_TEST
 
+START_TEST(a_route_takes_the_roles_that_it_states)
+{
+    static const struct {
+        enum role role;
+        unsigned roles;
+        bool let_in;
+    } table[] = {
+        {ROLE_VIEWER, ROLES(ROLE_VIEWER) | ROLES(ROLE_OPERATOR), true},
+        {ROLE_OPERATOR, ROLES(ROLE_VIEWER) | ROLES(ROLE_OPERATOR), true},
+        {ROLE_WORKER, ROLES(ROLE_VIEWER) | ROLES(ROLE_OPERATOR), false},
+        {ROLE_ADMIN, ROLES(ROLE_VIEWER), true},
+        {ROLE_VIEWER, 0, false},
+        {ROLE_ADMIN, 0, true},
+        {ROLE_NOBODY, 0, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        const struct identity who = {.role = table[i].role, .name = "ann"};
+        const struct route route = {.roles = table[i].roles};
+        struct err err = {0};
+        enum rc rc = auth_route(&who, &route, &err);
+        ck_assert_int_eq(rc, table[i].let_in ? RC_OK : RC_DENIED);
+        if (rc != RC_OK)
+            ck_assert_ptr_nonnull(strstr(err.text, "admin"));
+    }
+}
+END_TEST
+
+START_TEST(who_acts_is_the_name_of_the_token)
+{
+    struct identity who = {.role = ROLE_WORKER, .name = "build-1"};
+    ck_assert_str_eq(auth_actor(&who).type, "worker");
+    ck_assert_str_eq(auth_actor(&who).id, "build-1");
+    who.role = ROLE_OPERATOR;
+    ck_assert_str_eq(auth_actor(&who).type, "user");
+    ck_assert_str_eq(auth_actor(&who).id, "build-1");
+}
+END_TEST
+
 Suite *auth_suite(void)
 {
     Suite *suite = suite_create("auth");
@@ -119,6 +157,8 @@ Suite *auth_suite(void)
     tcase_add_test(tests, only_the_token_opens);
     tcase_add_test(tests, a_token_file_that_holds_none_is_refused);
     tcase_add_test(tests, an_agent_may_only_use_routes_of_its_own);
+    tcase_add_test(tests, a_route_takes_the_roles_that_it_states);
+    tcase_add_test(tests, who_acts_is_the_name_of_the_token);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -201,11 +201,21 @@ static enum rc port_get(struct port *port, const char *sha256, struct buf *into,
     return rc;
 }
 
-static enum rc port_token(struct port *port, const struct id *run_id, char *to, size_t to_bytes,
-                          struct err *err)
+static enum rc port_token(struct port *port, const struct port_ref *lease, const struct id *run_id,
+                          char *to, size_t to_bytes, struct err *err)
 {
-    (void)port, (void)err;
+    (void)port, (void)lease, (void)err;
     (void)snprintf(to, to_bytes, "drun_%s_secret", run_id->text);
+    return RC_OK;
+}
+
+static enum rc port_announce(struct port *port, const struct port_worker *worker, struct err *err)
+{
+    (void)err;
+    struct kit_port *kit = kit_of(port);
+    hold(kit);
+    kit->announced[worker->presence]++;
+    let_go(kit);
     return RC_OK;
 }
 
@@ -228,6 +238,7 @@ static const struct port_ops ops = {
     .artifact_put_file = port_put_file,
     .artifact_get = port_get,
     .run_token = port_token,
+    .announce = port_announce,
     .interrupt = port_interrupt,
 };
 

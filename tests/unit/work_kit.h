@@ -48,6 +48,7 @@ struct kit_port {
     struct buf events; /* All progress, JSON arrays one after the other. */
     int progress_calls;
     int beats;
+    int announced[3];  /* By presence. */
     bool lost, cancel; /* What heartbeats answer. */
     enum rc refuse;    /* What complete, fail, release and progress answer... */
     int refuse_times;  /* ...this often. */

@@ -67,6 +67,7 @@ export class Server {
         this.bin = bin;
         this.dir = makeDirectory();
         this.data = join(this.dir, 'data');
+        this.listen = '127.0.0.1:0';
         this.args = args;
         this.env = env;
         if (config === undefined) return;
@@ -79,7 +80,7 @@ export class Server {
     async start() {
         this.agent = new http.Agent({ keepAlive: true, maxSockets: 64 });
         const log = openSync(join(this.dir, 'server.log'), 'a');
-        const args = ['serve', '--listen', '127.0.0.1:0', '--data', this.data, ...this.args];
+        const args = ['serve', '--listen', this.listen, '--data', this.data, ...this.args];
         const stdio = ['ignore', log, log];
         this.child = spawn(this.bin, args, { stdio, env: plainEnv(this.env) });
         closeSync(log);

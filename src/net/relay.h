@@ -1,0 +1,24 @@
+/*
+ * relay.h - a unix socket whose connections are passed on to a TCP address, byte for byte.
+ *
+ * Agents in a sandbox without a network reach the server through it.  One thread, a bounded number
+ * of connections, a bounded buffer for each direction; a connection that finds no room waits in the
+ * listen queue.
+ */
+#ifndef NET_RELAY_H
+#define NET_RELAY_H
+#include "base/rc.h"
+
+struct relay; /* Owned by its starter. */
+
+struct relay_options {
+    const char *socket_path; /* Replaced when it is there; mode 0600. */
+    const char *host;        /* A name or an address; looked up for every connection. */
+    int port;
+};
+
+/* RC_TOO_LARGE: the path is too long for a socket. */
+MUST_USE enum rc relay_start(const struct relay_options *options, struct relay **ret_relay,
+                             struct err *err);
+void relay_stop(struct relay *relay); /* Breaks what is open, removes the socket; NULL is fine. */
+#endif

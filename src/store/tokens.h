@@ -1,0 +1,36 @@
+/*
+ * tokens.h - bearer tokens, as hashes: the secret itself is shown once and stored nowhere.
+ */
+#ifndef STORE_TOKENS_H
+#define STORE_TOKENS_H
+#include "core/role.h"
+#include "store/db.h"
+
+enum { TOKENS_LIVE_MAX = 1000, TOKEN_NAME_MAX = 64 };
+
+struct token_row {
+    struct id id;
+    const char *name; /* Who acts, in events. */
+    enum role role;
+    const char *sha256;
+    int64_t created_us;
+    int64_t last_used_us; /* To the minute or so; 0: never. */
+    int64_t expires_us;   /* 0: never */
+    int64_t revoked_us;   /* 0: not */
+};
+
+MUST_USE enum rc tokens_insert(struct db *db, const struct token_row *row, struct err *err);
+MUST_USE enum rc tokens_get(struct db *db, const struct id *id, struct arena *arena,
+                            struct token_row *ret_row, struct err *err);
+/* Neither revoked nor expired; at most TOKENS_LIVE_MAX. */
+MUST_USE enum rc tokens_live(struct db *db, int64_t now_us, struct arena *arena,
+                             struct token_row **ret_rows, size_t *ret_count, struct err *err);
+/* All of them, newest first. */
+MUST_USE enum rc tokens_list(struct db *db, const struct id *before, int64_t limit,
+                             struct arena *arena, struct token_row **ret_rows, size_t *ret_count,
+                             struct err *err);
+/* RC_NOT_FOUND; the first revocation counts. */
+MUST_USE enum rc tokens_revoke(struct db *db, const struct id *id, int64_t now_us, struct err *err);
+/* Never moves back. */
+MUST_USE enum rc tokens_used(struct db *db, const struct id *id, int64_t used_us, struct err *err);
+#endif

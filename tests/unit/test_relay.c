@@ -1,0 +1,156 @@
+/*
+ * test_relay.c - bytes through the relay, both ways, many at a time, and what happens at the ends.
+ */
+#include "base/fd.h"
+#include "net/relay.h"
+#include "net/url.h"
+#include "tests/unit/suites.h"
+#include "tests/unit/tiny_server.h"
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/drover-relay-XXXXXX";
+static char path[64];
+static struct tiny_server *server;
+static struct relay *relay;
+static struct err err;
+
+enum { BIG = 300 * 1024 };
+
+/* A large answer, which must come whole. */
+static bool large(void *ctx, const char *request, int fd)
+{
+    (void)ctx, (void)request;
+    char text[BIG / 10 + 1];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    for (int i = 0; i < 10; i++)
+        tiny_send(fd, text);
+    return false;
+}
+
+static void setup(void)
+{
+    struct url url;
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/s", dir);
+    server = tiny_server_start(large, NULL);
+    ck_assert_int_eq(url_parse(tiny_server_url(server), &url, &err), RC_OK);
+    const struct relay_options options = {.socket_path = path, .host = url.host, .port = url.port};
+    ck_assert_msg(relay_start(&options, &relay, &err) == RC_OK, "%s", err.text);
+}
+
+static void teardown(void)
+{
+    relay_stop(relay);
+    tiny_server_stop(server);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    ck_assert_int_eq(dir_remove(dir, NULL), RC_OK);
+}
+
+static int connect_agent(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static size_t read_all(int fd)
+{
+    char chunk[4096];
+    size_t total = 0;
+    ssize_t got;
+    while ((got = read(fd, chunk, sizeof chunk)) > 0)
+        total += (size_t)got;
+    return total;
+}
+
+START_TEST(a_request_and_a_large_answer_go_through)
+{
+    struct stat info;
+    ck_assert_int_eq(stat(path, &info), 0);
+    ck_assert_int_eq(info.st_mode & 0777 & 077, 0);
+    int fd = connect_agent();
+    tiny_send(fd, "GET / HTTP/1.1\r\n\r\n");
+    ck_assert_uint_eq(read_all(fd), BIG);
+    fd_close(fd);
+}
+END_TEST
+
+START_TEST(more_than_there_is_room_for_wait_their_turn)
+{
+    enum { MANY = 80 };
+    int fds[MANY];
+    for (int i = 0; i < MANY; i++)
+        fds[i] = connect_agent();
+    for (int i = 0; i < MANY; i++) {
+        tiny_send(fds[i], "GET / HTTP/1.1\r\n\r\n");
+        ck_assert_uint_eq(read_all(fds[i]), BIG);
+        fd_close(fds[i]);
+    }
+}
+END_TEST
+
+START_TEST(one_that_leaves_makes_room_again)
+{
+    for (int i = 0; i < 200; i++)
+        fd_close(connect_agent());
+    int fd = connect_agent();
+    tiny_send(fd, "GET / HTTP/1.1\r\n\r\n");
+    ck_assert_uint_eq(read_all(fd), BIG);
+    fd_close(fd);
+}
+END_TEST
+
+START_TEST(a_stop_breaks_what_is_open)
+{
+    int fd = connect_agent();
+    relay_stop(relay);
+    relay = NULL;
+    ck_assert_uint_eq(read_all(fd), 0);
+    fd_close(fd);
+}
+END_TEST
+
+START_TEST(a_server_that_is_not_there_closes_the_connection)
+{
+    struct relay *other = NULL;
+    char more[80];
+    (void)snprintf(more, sizeof more, "%s2", path);
+    relay_stop(relay);
+    const struct relay_options options = {.socket_path = path, .host = "127.0.0.1", .port = 1};
+    ck_assert_int_eq(relay_start(&options, &relay, &err), RC_OK);
+    int fd = connect_agent();
+    ck_assert_uint_eq(read_all(fd), 0);
+    fd_close(fd);
+    char deep[300];
+    (void)snprintf(deep, sizeof deep, "%s/%0250d", dir, 1);
+    const struct relay_options wrong = {.socket_path = deep, .host = "127.0.0.1", .port = 1};
+    ck_assert_int_eq(relay_start(&wrong, &other, &err), RC_TOO_LARGE);
+    ck_assert_ptr_null(other);
+}
+END_TEST
+
+Suite *relay_suite(void)
+{
+    Suite *suite = suite_create("relay");
+    TCase *tests = tcase_create("relay");
+    tcase_set_timeout(tests, 20);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, a_request_and_a_large_answer_go_through);
+    tcase_add_test(tests, more_than_there_is_room_for_wait_their_turn);
+    tcase_add_test(tests, one_that_leaves_makes_room_again);
+    tcase_add_test(tests, a_stop_breaks_what_is_open);
+    tcase_add_test(tests, a_server_that_is_not_there_closes_the_connection);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
