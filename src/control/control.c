@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "control/due.h"
+#include "control/notices.h"
 #include "control/jobs.h"
 #include "control/tail.h"
 #include "control/ticker.h"
@@ -14,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { QUEUE_MAX = 10000, BATCH_MAX = 256, SECRET_BYTES = 32 };
+enum { QUEUE_MAX = 10000, BATCH_MAX = 256, SHARED_LANES = 4, SECRET_BYTES = 32 };
 #define TOKEN_PREFIX "drun_"
 
 struct control {
@@ -27,21 +28,20 @@ struct control {
     struct bus *bus;
     struct tail *tail;
     struct ticker *ticker;
+    struct notices *notices;
 };
 
 /* ---- first start ------------------------------------------------------------------------ */
 
-/* A setting that is made at the first start and stays. */
+/* A setting that is made at the first start, of whatever node, and stays. */
 static enum rc get_or_make(struct db *db, const char *key, const char *made, char **ret_value,
                            struct err *err)
 {
     struct arena arena = {0};
     const char *value;
-    enum rc rc = settings_get(db, key, &arena, &value, err);
-    if (rc == RC_NOT_FOUND) {
-        value = made;
-        rc = settings_put(db, key, made, err);
-    }
+    enum rc rc = settings_make(db, key, made, err);
+    if (rc == RC_OK)
+        rc = settings_get(db, key, &arena, &value, err);
     if (rc == RC_OK)
         *ret_value = mem_strdup(value);
     arena_release(&arena);
@@ -77,13 +77,30 @@ static void on_committed(void *ctx, const struct committed *news)
         tail_wake(control->tail);
     if (news->due_us > 0 && control->ticker != NULL)
         ticker_hint(control->ticker, news->due_us);
+    notices_tell(control->notices, news);
+}
+
+static void on_jobs(void *ctx)
+{
+    committer_want_look(((struct control *)ctx)->committer);
+}
+
+static void on_events(void *ctx)
+{
+    tail_wake(((struct control *)ctx)->tail);
+}
+
+static void on_due(void *ctx, int64_t due_us)
+{
+    ticker_hint(((struct control *)ctx)->ticker, due_us);
 }
 
 static enum rc reclaim_leases(struct control *control, struct err *err)
 {
     struct cmd_reclaim *cmd = cmd_reclaim_new();
     cmd->node = control->node;
-    cmd->grace_us = control->lease_us;
+    /* With others at work the leases of their workers were renewed all the time. */
+    cmd->grace_us = store_is_shared(control->store) ? 0 : control->lease_us;
     enum rc rc = committer_call(control->committer, &cmd->base);
     if (rc != RC_OK)
         *err = cmd->base.err;
@@ -92,6 +109,13 @@ static enum rc reclaim_leases(struct control *control, struct err *err)
             LOG_INT("jobs", cmd->reclaimed));
     command_free(&cmd->base);
     return rc;
+}
+
+static size_t lanes_of(const struct store *store, size_t wanted)
+{
+    if (!store_is_shared(store))
+        return 1;
+    return wanted > 0 ? wanted : SHARED_LANES;
 }
 
 /* The tail and the ticker are there before the first command, which may wake them. */
@@ -104,7 +128,7 @@ static enum rc start_parts(struct control *control, const struct control_options
         .dice = options->dice,
         .queue_max = options->queue_max > 0 ? options->queue_max : QUEUE_MAX,
         .batch_max = options->batch_max > 0 ? options->batch_max : BATCH_MAX,
-        .lanes = 1,
+        .lanes = lanes_of(control->store, options->lanes),
         .limits = options->limits,
         .committed = on_committed,
         .ctx = control,
@@ -115,9 +139,14 @@ static enum rc start_parts(struct control *control, const struct control_options
         rc = tail_start(control->store, control->bus, &control->tail, err);
     if (rc == RC_OK)
         rc = ticker_start(&(struct ticker_options){.committer = control->committer,
+                                                   .store = control->store,
                                                    .clock = options->clock,
                                                    .lease_us = control->lease_us},
                           &control->ticker, err);
+    struct notices_hooks hooks = {
+        .jobs = on_jobs, .events = on_events, .due = on_due, .ctx = control};
+    if (rc == RC_OK)
+        rc = notices_start(control->store, control->node, &hooks, &control->notices, err);
     if (rc == RC_OK)
         rc = committer_start(control->committer, err);
     return rc == RC_OK ? reclaim_leases(control, err) : rc;
@@ -151,6 +180,7 @@ void control_stop(struct control *control)
     /* The lane first: it wakes the others.  A ticker that asks once more hears RC_BUSY. */
     if (control->committer != NULL)
         committer_stop(control->committer);
+    notices_stop(control->notices);
     ticker_stop(control->ticker);
     tail_stop(control->tail);
     committer_free(control->committer);

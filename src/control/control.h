@@ -13,7 +13,10 @@ struct control_options {
     struct store *store; /* Not owned. */
     struct clock clock;
     struct dice dice;
-    const char *node; /* NULL: the store's own node name, made at the first start. */
+    /* NULL: the store's own node name, made at the first start.  On a shared store each node has
+       to bring one, the same at each start. */
+    const char *node;
+    size_t lanes; /* On a shared store; 0: 4. */
     struct committer_limits limits;
     int64_t lease_us;            /* What leases usually last; 0: 15 s */
     size_t queue_max, batch_max; /* 0: 10,000 and 256 */

@@ -185,6 +185,16 @@ struct cmd_due *cmd_due_new(void)
     return command_new(&due_ops, sizeof(struct cmd_due));
 }
 
+/* Looks again at the row, now under its lock. */
+static enum rc reclaim_one(struct cx *cx, const struct job_row *seen)
+{
+    struct job_row job;
+    enum rc rc = jobs_get(cx->db, &seen->id, cx->arena, &job, cx->err);
+    if (rc != RC_OK || job.life.state != JOB_LEASED || job.life.epoch != seen->life.epoch)
+        return rc;
+    return expire_lease(cx, &job);
+}
+
 static enum rc apply_reclaim(struct cx *cx, struct command *command)
 {
     struct cmd_reclaim *cmd = (struct cmd_reclaim *)command;
@@ -192,7 +202,7 @@ static enum rc apply_reclaim(struct cx *cx, struct command *command)
     size_t count;
     enum rc rc = jobs_leased_by_node(cx->db, cmd->node, cx->arena, &jobs, &count, cx->err);
     for (size_t i = 0; rc == RC_OK && i < count; i++)
-        rc = expire_lease(cx, &jobs[i]);
+        rc = reclaim_one(cx, &jobs[i]);
     if (rc == RC_OK && cmd->grace_us > 0)
         rc = jobs_grant(cx->db, cx->now_us + cmd->grace_us, cx->err);
     cmd->reclaimed = (int64_t)count;

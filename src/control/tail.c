@@ -5,36 +5,46 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "store/events.h"
+#include "store/settled.h"
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
 
-enum { TAIL_PAGE = 500 };
+enum { TAIL_PAGE = 500, BEGIN_TRIES = 200 };
+#define NET_US      (60 * US_PER_SECOND)
+#define GAP_WAIT_US (2 * US_PER_MS)
 
 struct tail {
     struct store *store;
     struct db *db;
     struct bus *bus;
     pthread_t thread;
+    struct settled cursor; /* The thread's own. */
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    int64_t seq; /* Published up to here. */
+    int64_t seq; /* As told to others. */
     bool woken;
     bool stopping;
 };
+
+static void set_seq(struct tail *tail, int64_t seq)
+{
+    pthread_mutex_lock(&tail->lock);
+    tail->seq = seq;
+    pthread_mutex_unlock(&tail->lock);
+}
 
 /* With nobody there what is in the log is passed over: whoever subscribes later reads it there
    (hence the order: first the end of the log, then a look at the bus). */
 static bool pass_over(struct tail *tail)
 {
-    int64_t last_seq;
     struct err err = {0};
-    if (events_last_seq(tail->db, &last_seq, &err) != RC_OK || !bus_is_idle(tail->bus))
+    int64_t last_seq;
+    if (store_is_shared(tail->store) || events_last_seq(tail->db, &last_seq, &err) != RC_OK ||
+        !bus_is_idle(tail->bus))
         return false;
-    pthread_mutex_lock(&tail->lock);
-    tail->seq = last_seq;
-    pthread_mutex_unlock(&tail->lock);
+    tail->cursor.after_seq = last_seq;
+    set_seq(tail, last_seq);
     return true;
 }
 
@@ -54,15 +64,12 @@ static bool read_page(struct tail *tail)
     struct event *events;
     size_t count = 0;
     struct err err = {0};
-    struct event_filter filter = {.after_seq = tail_seq(tail), .limit = TAIL_PAGE};
-    enum rc rc = events_list(tail->db, &filter, &arena, &events, &count, &err);
-    if (rc != RC_OK)
+    enum rc rc = settled_read(tail->db, &tail->cursor, TAIL_PAGE, &arena, &events, &count, &err);
+    if (rc != RC_OK && rc != RC_UNREACHABLE)
         LOG(LOG_ERROR, "the tail cannot read the log", LOG_STR("error", err.text));
     for (size_t i = 0; rc == RC_OK && i < count; i++) {
+        set_seq(tail, events[i].seq); /* First: see tail_seq. */
         publish(tail->bus, &events[i]);
-        pthread_mutex_lock(&tail->lock);
-        tail->seq = events[i].seq;
-        pthread_mutex_unlock(&tail->lock);
     }
     arena_release(&arena);
     return rc == RC_OK && count == TAIL_PAGE;
@@ -70,7 +77,8 @@ static bool read_page(struct tail *tail)
 
 static bool wait_for_wake(struct tail *tail)
 {
-    int64_t until_us = clock_mono_us() + US_PER_SECOND;
+    bool soon = settled_waits(&tail->cursor);
+    int64_t until_us = clock_mono_us() + (soon ? GAP_WAIT_US : NET_US);
     struct timespec until = {.tv_sec = (time_t)(until_us / US_PER_SECOND),
                              .tv_nsec = (long)(until_us % US_PER_SECOND) * 1000};
     pthread_mutex_lock(&tail->lock);
@@ -95,6 +103,25 @@ static void *tail_main(void *arg)
     return NULL;
 }
 
+/* Where others write, the end is known when those that had begun have ended.  A transaction that
+   stays open for seconds is not waited for: what it brings is in the log for whoever reads it. */
+static enum rc find_end(struct tail *tail, struct err *err)
+{
+    const struct timespec pause = {.tv_nsec = 10 * US_PER_MS * 1000};
+    enum rc rc = settled_last(tail->db, &tail->cursor, err);
+    for (int i = 0; i < BEGIN_TRIES && rc == RC_BUSY; i++) {
+        (void)nanosleep(&pause, NULL);
+        rc = settled_last(tail->db, &tail->cursor, err);
+    }
+    if (rc == RC_BUSY) {
+        LOG(LOG_WARN, "a transaction of long standing holds up the end of the log");
+        tail->cursor = (struct settled){.after_seq = tail->cursor.seen_seq};
+        rc = RC_OK;
+    }
+    tail->seq = tail->cursor.after_seq;
+    return rc;
+}
+
 enum rc tail_start(struct store *store, struct bus *bus, struct tail **ret_tail, struct err *err)
 {
     struct db *db;
@@ -111,7 +138,7 @@ enum rc tail_start(struct store *store, struct bus *bus, struct tail **ret_tail,
     pthread_mutex_init(&tail->lock, NULL);
     pthread_cond_init(&tail->wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    rc = events_last_seq(db, &tail->seq, err);
+    rc = find_end(tail, err);
     int failed = rc == RC_OK ? pthread_create(&tail->thread, NULL, tail_main, tail) : 0;
     if (failed != 0)
         rc = err_set(err, RC_IO, "THREAD_FAILED", "cannot start the tail: %s", strerror(failed));

@@ -1,8 +1,6 @@
 /*
- * tail.h - reads on in the log, in order, and publishes what has settled to the bus.
- *
- * With one writer every committed event is settled at once.  Whoever wakes it only hints: the tail
- * looks in the store, and looks anyway once a second.
+ * tail.h - reads on in the log, in order, and publishes what has settled (store/settled.h) to the
+ * bus.  Whoever wakes it only hints: the tail looks in the store, and from time to time anyway.
  */
 #ifndef CONTROL_TAIL_H
 #define CONTROL_TAIL_H
@@ -15,6 +13,8 @@ struct tail; /* Owned by control. */
 MUST_USE enum rc tail_start(struct store *store, struct bus *bus, struct tail **ret_tail,
                             struct err *err);
 void tail_wake(struct tail *tail); /* Does not block. */
+/* Up to here everything was published, or is about to be: whoever subscribes and then asks finds
+   the rest in the log. */
 int64_t tail_seq(struct tail *tail);
 void tail_stop(struct tail *tail); /* Publishes what is there, joins, frees; NULL is fine. */
 #endif

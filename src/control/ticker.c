@@ -10,12 +10,17 @@
 #include <string.h>
 #include <time.h>
 
-#define NET_US   US_PER_SECOND
-#define PRUNE_US US_PER_HOUR
+/* Where somebody else may set timers, hints come late or never. */
+#define NET_US        (5 * US_PER_SECOND)
+#define NET_SHARED_US US_PER_SECOND
+#define PRUNE_US      US_PER_HOUR
 
 struct ticker {
     struct committer *committer;
+    struct store *store;
+    struct store_lock *turn; /* NULL: another node's. */
     struct clock clock;
+    int64_t net_us;
     int64_t lease_us;
     bool away; /* The last look failed: nobody could renew a lease meanwhile. */
     pthread_t thread;
@@ -43,13 +48,30 @@ static bool look(struct ticker *ticker, bool prune)
     return more;
 }
 
-/* Sleeps until the earliest due time, at most a second; false at the end. */
+/* Is it this node's turn? */
+static bool holds_turn(struct ticker *ticker)
+{
+    if (ticker->turn != NULL && store_lock_held(ticker->turn))
+        return true;
+    if (ticker->turn != NULL)
+        LOG(LOG_WARN, "lost the timers: the connection that held them is gone");
+    store_lock_release(ticker->turn);
+    ticker->turn = NULL;
+    struct err err = {0};
+    if (store_lock_try(ticker->store, "timers", &ticker->turn, &err) != RC_OK)
+        return false;
+    if (store_is_shared(ticker->store))
+        LOG(LOG_INFO, "this node runs the timers now");
+    return true;
+}
+
+/* Sleeps until the earliest due time, not longer than the net hangs; false at the end. */
 static bool wait_for_due(struct ticker *ticker)
 {
     pthread_mutex_lock(&ticker->lock);
     int64_t begun_us = clock_mono_us();
     while (!ticker->stopping) {
-        int64_t left_us = NET_US - (clock_mono_us() - begun_us);
+        int64_t left_us = ticker->net_us - (clock_mono_us() - begun_us);
         if (ticker->next_us > 0) {
             int64_t to_due_us = ticker->next_us - clock_now_us(&ticker->clock);
             left_us = to_due_us < left_us ? to_due_us : left_us;
@@ -72,6 +94,8 @@ static void *ticker_main(void *arg)
     struct ticker *ticker = arg;
     int64_t pruned_us = 0;
     while (wait_for_due(ticker)) {
+        if (!holds_turn(ticker))
+            continue;
         int64_t now_us = clock_mono_us();
         bool prune = pruned_us == 0 || now_us - pruned_us > PRUNE_US;
         if (prune)
@@ -88,7 +112,9 @@ enum rc ticker_start(const struct ticker_options *options, struct ticker **ret_t
 {
     struct ticker *ticker = mem_alloc(sizeof(*ticker));
     ticker->committer = options->committer;
+    ticker->store = options->store;
     ticker->clock = options->clock;
+    ticker->net_us = store_is_shared(options->store) ? NET_SHARED_US : NET_US;
     ticker->lease_us = options->lease_us;
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -125,6 +151,7 @@ void ticker_stop(struct ticker *ticker)
     pthread_cond_signal(&ticker->wake);
     pthread_mutex_unlock(&ticker->lock);
     pthread_join(ticker->thread, NULL);
+    store_lock_release(ticker->turn);
     pthread_cond_destroy(&ticker->wake);
     pthread_mutex_destroy(&ticker->lock);
     mem_free(ticker);

@@ -1,6 +1,9 @@
 /*
  * ticker.h - the one loop that sleeps until the earliest due time and posts what is due.
- * Once a second it looks anyway, and asks for an admission round: the net under every wake-up.
+ * From time to time it looks anyway, and asks for an admission round: the net under every wake-up.
+ *
+ * Of the nodes that share a store one at a time does this, the one that holds the lock "timers";
+ * when it dies or loses its connection another takes over within a second.
  */
 #ifndef CONTROL_TICKER_H
 #define CONTROL_TICKER_H
@@ -10,7 +13,8 @@
 struct ticker; /* Owned by control. */
 
 struct ticker_options {
-    struct committer *committer; /* Not owned. */
+    struct committer *committer; /* Not owned, nor is the store. */
+    struct store *store;
     struct clock clock;
     int64_t lease_us; /* Given to all leases after a time in which the store was away. */
 };

@@ -2,6 +2,7 @@
  * problem.c - the table from enum rc to HTTP status, and the document that goes with it.
  */
 #include "edge/problem.h"
+#include "base/str.h"
 #include <assert.h>
 
 static const struct outcome {
@@ -89,7 +90,10 @@ int problem_retry_after_seconds(int status)
 struct problem problem_of(enum rc rc, const struct err *err)
 {
     bool said = err && err->code[0];
-    return (struct problem){.status = problem_status(rc),
+    /* A store that is away comes back: whoever asks again is served. */
+    bool store_away = rc == RC_UNREACHABLE && said &&
+                      (text_starts(err->code, "STORE_") || text_same(err->code, "COMMIT_UNKNOWN"));
+    return (struct problem){.status = problem_status(store_away ? RC_BUSY : rc),
                             .code = said ? err->code : problem_code(rc),
                             .detail = err && err->text[0] ? err->text : rc_name(rc),
                             .field = err ? err->field : NULL};

@@ -7,6 +7,7 @@
  */
 #include "edge/server.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "core/event_types.h"
 #include "edge/api.h"
@@ -25,6 +26,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+enum { NODE_RANDOM_BYTES = 6, NODE_BYTES_MAX = 64 };
 enum {
     POOL_THREADS = 4,
     POOL_QUEUE_MAX = 2048,
@@ -122,12 +124,41 @@ static enum rc open_store(struct server *server, struct err *err)
     return store_open(&options, &server->store, err);
 }
 
+/* On a shared store a node knows itself again by a file; alone, the store knows. */
+static enum rc find_node(struct server *server, const char **ret_node, struct err *err)
+{
+    if (!store_is_shared(server->store))
+        return RC_OK;
+    const char *path = arena_printf(&server->arena, "%s/node", server->options->data_dir);
+    CLEANUP(buf_release) struct buf name;
+    buf_init(&name, NODE_BYTES_MAX);
+    enum rc rc = file_read(path, &name, err);
+    if (rc == RC_NOT_FOUND) {
+        unsigned char random[NODE_RANDOM_BYTES];
+        char hex[2 * NODE_RANDOM_BYTES + 1];
+        secret_bytes(random, sizeof random);
+        hex_encode(hex, random, sizeof random);
+        err_clear(err);
+        buf_clear(&name);
+        buf_addf(&name, "node-%s\n", hex);
+        rc = file_write_durable(path, name.data, name.len, 0600, err);
+    }
+    if (rc == RC_OK)
+        *ret_node = arena_strndup(&server->arena, name.data, strcspn(buf_text(&name), "\n"));
+    return rc;
+}
+
 static enum rc start_control(struct server *server, struct err *err)
 {
+    const char *node = NULL;
+    enum rc rc = find_node(server, &node, err);
+    if (rc != RC_OK)
+        return rc;
     struct control_options options = {
         .store = server->store,
         .clock = clock_real(),
         .dice = dice_from_os(),
+        .node = node,
         .limits = server->options->limits,
         .lease_us = server->options->lease_ms * US_PER_MS,
         .queue_max = COMMAND_QUEUE_MAX,

@@ -49,7 +49,8 @@ struct log_page {
     struct err err;
     struct buf text;
     int64_t after_seq;
-    int64_t last_seq; /* Of the last event that was looked at. */
+    int64_t until_seq; /* Where the tail was: what comes behind it comes by the bus. */
+    int64_t last_seq;  /* Of the last event that was looked at. */
     bool full;        /* There may be more. */
     bool run_ended;   /* Before the page was read: it holds the run's last events. */
 };
@@ -164,6 +165,10 @@ static enum rc read_log(struct stream *stream, struct db *db, struct arena *aren
                                   .limit = PAGE_EVENTS};
     if (!wish->of_run)
         filter.task_id = wish->task_id;
+    /* Of the whole log only what has settled: the rest comes by the bus.  The events of one run
+       or task come in their order anyway. */
+    if (id_is_none(&filter.run_id) && id_is_none(&filter.task_id))
+        filter.until_seq = stream->page.until_seq;
     struct event *events = NULL;
     size_t count = 0;
     enum rc rc = events_list(db, &filter, arena, &events, &count, err);
@@ -199,6 +204,7 @@ static enum rc ask_for_page(struct stream *stream)
     buf_clear(&page->text);
     page->opening = stream->state == STREAM_OPENING;
     page->after_seq = page->last_seq = stream->last_seq;
+    page->until_seq = control_tail_seq(stream->sse->api->control);
     page->full = false;
     page->work = (struct pool_work){.run = fill_page};
     enum rc rc = pool_post(stream->sse->api->pool, &page->work);

@@ -118,7 +118,8 @@ static enum rc span_narrow(struct db *db, struct span *span, struct err *err)
         rc = rows_next(&rows, err);
     if (rc != RC_OK)
         return rc;
-    span->last_seq = row_int(&rows, 1);
+    if (row_int(&rows, 1) < span->last_seq)
+        span->last_seq = row_int(&rows, 1);
     if (row_int(&rows, 0) > span->after_seq)
         span->after_seq = row_int(&rows, 0);
     return RC_OK;
@@ -161,7 +162,7 @@ enum rc events_list(struct db *db, const struct event_filter *filter, struct are
     assert(filter->limit > 0);
     struct span span = {
         .after_seq = filter->after_seq,
-        .last_seq = INT64_MAX,
+        .last_seq = filter->until_seq == 0 ? INT64_MAX : filter->until_seq,
         .since_us = filter->since_us,
         .until_us = filter->until_us == 0 ? INT64_MAX : filter->until_us,
     };

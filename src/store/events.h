@@ -7,7 +7,8 @@
 #include "store/db.h"
 
 struct event_filter {
-    int64_t after_seq;          /* Only later ones. */
+    int64_t after_seq;          /* Only later ones, */
+    int64_t until_seq;          /* up to this one; 0: open */
     struct id run_id;           /* Of this run ... */
     struct id task_id;          /* ... or of this task (all its runs). */
     bool with_task;             /* With run_id: also the events of its task that have no run. */

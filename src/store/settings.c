@@ -16,6 +16,12 @@ static const struct sql sql_put = {
     "tt",
 };
 
+static const struct sql sql_make = {
+    "setting_make",
+    "INSERT INTO settings (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING",
+    "tt",
+};
+
 static enum rc value_decode(struct row_reader *reader, void *to, struct err *err)
 {
     (void)err;
@@ -33,4 +39,9 @@ enum rc settings_get(struct db *db, const char *key, struct arena *arena, const 
 enum rc settings_put(struct db *db, const char *key, const char *value, struct err *err)
 {
     return db_exec(db, &sql_put, P_LIST(P_TEXT(key), P_TEXT(value)), NULL, err);
+}
+
+enum rc settings_make(struct db *db, const char *key, const char *value, struct err *err)
+{
+    return db_exec(db, &sql_make, P_LIST(P_TEXT(key), P_TEXT(value)), NULL, err);
 }

@@ -117,12 +117,12 @@ START_TEST(a_grant_lengthens_short_leases_only)
     FIXTURE(f);
     struct job_row job = fixture_job(&f, "q"), got;
     must(jobs_insert(f.db, &job, &f.err));
-    struct claim claim = {
-        .queue = "q", .worker = "w", .now_us = f.now_us, .until_us = f.now_us + 10, .limit = 1};
+    struct claim claim = {.worker = "w", .now_us = f.now_us, .until_us = f.now_us + 10};
     struct job_row *rows;
     size_t count;
-    must(jobs_claim(f.db, &claim, &f.arena, &rows, &count, &f.err));
+    must(jobs_claimable(f.db, "q", f.now_us, 1, &f.arena, &rows, &count, &f.err));
     ck_assert_uint_eq(count, 1);
+    must(jobs_claim(f.db, &claim, rows, &f.err));
     struct job_row waiting = fixture_job(&f, "q");
     must(jobs_insert(f.db, &waiting, &f.err));
     must(jobs_grant(f.db, f.now_us + 1000, &f.err));

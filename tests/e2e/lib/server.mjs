@@ -10,6 +10,7 @@ import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { dropDatabases, makeDatabase } from './database.mjs';
 import { makeOrigin } from './git.mjs';
 import { request } from './http.mjs';
 import { isAlive, processesWith, untilGone } from './procs.mjs';
@@ -25,6 +26,7 @@ const directories = new Set();
 process.on('exit', () => {
     for (const server of servers) server.killNow();
     for (const dir of directories) killAll(dir);
+    dropDatabases();
     if (!process.env.DROVER_KEEP)
         for (const dir of directories) rmSync(dir, { recursive: true, force: true });
 });
@@ -63,7 +65,9 @@ export async function start(options = {}) {
 }
 
 export class Server {
-    constructor({ bin = BIN, args = [], env = {}, config } = {}) {
+    // db: of another server, to be another node on it; else one of its own.
+    constructor({ bin = BIN, args = [], env = {}, config, db = makeDatabase() } = {}) {
+        this.db = db;
         this.bin = bin;
         this.dir = makeDirectory();
         this.data = join(this.dir, 'data');
@@ -81,6 +85,7 @@ export class Server {
         this.agent = new http.Agent({ keepAlive: true, maxSockets: 64 });
         const log = openSync(join(this.dir, 'server.log'), 'a');
         const args = ['serve', '--listen', this.listen, '--data', this.data, ...this.args];
+        if (this.db) args.push('--db', this.db);
         const stdio = ['ignore', log, log];
         this.child = spawn(this.bin, args, { stdio, env: plainEnv(this.env) });
         closeSync(log);

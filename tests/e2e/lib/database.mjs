@@ -1,0 +1,35 @@
+// database.mjs - the store that servers under test use: SQLite, or with DROVER_TEST_POSTGRES (the URL
+// of a running PostgreSQL server) a database of its own on that one.
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+
+const admin = process.env.DROVER_TEST_POSTGRES;
+export const ENGINE = admin ? 'postgres' : 'sqlite';
+
+const made = new Set();
+
+function sql(text) {
+    execFileSync('psql', ['-qX', '-v', 'ON_ERROR_STOP=1', '-c', text, admin], { stdio: 'ignore' });
+}
+
+// The URL of a new, empty database; undefined: SQLite in the server's data directory.
+export function makeDatabase() {
+    if (!admin) return undefined;
+    const name = `e2e_${randomBytes(6).toString('hex')}`;
+    sql(`CREATE DATABASE ${name}`);
+    made.add(name);
+    const url = new URL(admin.replace('@/', '@localhost/')); // A socket's URL has no host.
+    url.pathname = `/${name}`;
+    return url.href.replace('@localhost/', '@/');
+}
+
+export function dropDatabases() {
+    for (const name of made) {
+        try {
+            sql(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+        } catch {
+            // The whole cluster goes with the tests.
+        }
+    }
+    made.clear();
+}
