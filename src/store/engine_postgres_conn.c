@@ -109,6 +109,12 @@ static const struct sql sql_mark = {
 
 /* ---- statements ---- */
 
+static bool changes_rows(const char *text)
+{
+    return strstr(text, "INSERT INTO ") != NULL || strstr(text, "DELETE FROM ") != NULL ||
+           (strstr(text, "UPDATE ") != NULL && strstr(text, " SET ") != NULL);
+}
+
 enum rc pg_prepare(struct engine_conn *conn, const struct sql *sql, const char *text,
                    struct engine_stmt **ret_stmt, struct err *err)
 {
@@ -118,7 +124,7 @@ enum rc pg_prepare(struct engine_conn *conn, const struct sql *sql, const char *
     stmt->sql = sql;
     stmt->text = mem_strdup(text);
     stmt->number = ++conn->statement_count;
-    stmt->writes = !text_starts(text, "SELECT");
+    stmt->writes = changes_rows(text);
     assert(strlen(sql->types) <= PG_PARAMS_MAX);
     *ret_stmt = stmt;
     return RC_OK;
