@@ -6,6 +6,7 @@
 #include "base/form.h"
 #include "base/yaml.h"
 #include "control/jobs.h"
+#include "store/store.h"
 #include <arpa/inet.h>
 #include <string.h>
 #include <unistd.h>
@@ -234,8 +235,8 @@ enum rc server_options_check(const struct server_options *options, struct err *e
     if (options->workers < 0 || options->workers > SERVER_WORKERS_MAX)
         return err_field(err, RC_INVALID, "INVALID_FIELD", "workers",
                          "workers must be between 0 and %d", SERVER_WORKERS_MAX);
-    if (options->db && !text_starts(options->db, "sqlite:"))
+    if (options->db && !store_url_known(options->db))
         return err_field(err, RC_INVALID, "INVALID_FIELD", "db",
-                         "db must be sqlite:PATH; no other engine is built in");
+                         "db must be sqlite:PATH or postgres://...");
     return RC_OK;
 }

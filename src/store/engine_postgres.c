@@ -97,17 +97,16 @@ static void pg_detach(struct engine_site *site)
     mem_free(site);
 }
 
+/* What libpq says of it would repeat the URL, and its password. */
 static enum rc check_url(const char *url, struct err *err)
 {
-    char *problem = NULL;
-    PQconninfoOption *options = PQconninfoParse(url, &problem);
-    enum rc rc = options != NULL ? RC_OK
-                                 : err_set(err, RC_INVALID, "INVALID_STORE_URL",
-                                           "the database URL is not one of PostgreSQL: %.200s",
-                                           problem == NULL ? "no memory" : problem);
+    PQconninfoOption *options = PQconninfoParse(url, NULL);
+    if (options == NULL)
+        return err_set(err, RC_INVALID, "INVALID_STORE_URL",
+                       "the database URL cannot be read: write "
+                       "postgres://USER:PASSWORD@HOST:PORT/DATABASE");
     PQconninfoFree(options);
-    PQfreemem(problem);
-    return rc;
+    return RC_OK;
 }
 
 static enum rc pg_attach(const char *url, struct engine_site **ret_site, struct err *err)

@@ -3,6 +3,7 @@
  *
  *   engine_postgres.c         the site, the dialect, the table of operations
  *   engine_postgres_conn.c    connections, transactions, statements
+ *   engine_postgres_args.c    parameters
  *   engine_postgres_link.c    one libpq connection, its losses and its errors
  *   engine_postgres_listen.c  notices
  */

@@ -26,6 +26,7 @@
 #include "base/mem.h"
 #include "store/engine.h"
 #include "store/engine_postgres.h"
+#include "store/engine_postgres_args.h"
 #include "store/engine_postgres_link.h"
 #include <assert.h>
 #include <inttypes.h>
@@ -39,7 +40,6 @@ enum {
     PENDING_MAX = 512,               /* Statements sent and not read ... */
     PENDING_BYTES_MAX = 1024 * 1024, /* ... and their parameters. */
     PENDING_ROOM = 8,                /* A statement brings BEGIN, the mark and their Parse along. */
-    PARAMS_MAX = 64,
     RESULT_BYTES_MAX = 256 * 1024 * 1024,
     OUTCOME_WAIT_MS = 5 * 1000, /* To find out what became of a commit. */
     OUTCOME_PAUSE_MS = 50,
@@ -109,6 +109,12 @@ static const struct sql sql_mark = {
 
 /* ---- statements ---- */
 
+static bool changes_rows(const char *text)
+{
+    return strstr(text, "INSERT INTO ") != NULL || strstr(text, "DELETE FROM ") != NULL ||
+           (strstr(text, "UPDATE ") != NULL && strstr(text, " SET ") != NULL);
+}
+
 enum rc pg_prepare(struct engine_conn *conn, const struct sql *sql, const char *text,
                    struct engine_stmt **ret_stmt, struct err *err)
 {
@@ -118,8 +124,8 @@ enum rc pg_prepare(struct engine_conn *conn, const struct sql *sql, const char *
     stmt->sql = sql;
     stmt->text = mem_strdup(text);
     stmt->number = ++conn->statement_count;
-    stmt->writes = !text_starts(text, "SELECT");
-    assert(strlen(sql->types) <= PARAMS_MAX);
+    stmt->writes = changes_rows(text);
+    assert(strlen(sql->types) <= PG_PARAMS_MAX);
     *ret_stmt = stmt;
     return RC_OK;
 }
@@ -143,71 +149,6 @@ void pg_reset(struct engine_stmt *stmt)
 
 /* ---- the pipeline ---- */
 
-static Oid type_oid(char type)
-{
-    static const struct {
-        char type;
-        Oid oid;
-    } types[] = {{'t', 25}, {'i', 20}, {'r', 701}, {'j', 114}, {'b', 17}};
-    for (size_t i = 0; i < COUNT_OF(types); i++)
-        if (types[i].type == type)
-            return types[i].oid;
-    assert(false);
-    return 0;
-}
-
-/* Parameters in binary: eight bytes for numbers, the bytes themselves for everything else. */
-struct arguments {
-    const char *values[PARAMS_MAX];
-    int lengths[PARAMS_MAX];
-    int formats[PARAMS_MAX];
-    uint64_t numbers[PARAMS_MAX];
-    int count;
-    size_t bytes;
-};
-
-static uint64_t number_bits(const struct param *param)
-{
-    uint64_t bits = (uint64_t)param->number;
-    if (param->type == 'r')
-        memcpy(&bits, &param->real, sizeof bits);
-    return __builtin_bswap64(bits);
-}
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "number_bits swaps");
-
-static enum rc arguments_fill(const struct engine_stmt *stmt, const struct param *params,
-                              struct arguments *to, struct err *err)
-{
-    to->count = (int)strlen(stmt->sql->types);
-    to->bytes = 0;
-    for (int i = 0; i < to->count; i++) {
-        const struct param *param = &params[i];
-        size_t len = param->len;
-        to->formats[i] = 1;
-        to->values[i] = param->text;
-        if (param->type == 'i' || param->type == 'r') {
-            to->numbers[i] = number_bits(param);
-            to->values[i] = (const char *)&to->numbers[i];
-            len = sizeof to->numbers[i];
-        } else if (param->text == NULL) {
-            len = 0;
-        } else {
-            if (param->type == 't')
-                len = strlen(param->text);
-            if (len > PENDING_BYTES_MAX * 512)
-                return err_set(err, RC_TOO_LARGE, "STORE_TOO_LARGE",
-                               "%s: parameter %d is too large", stmt->sql->name, i + 1);
-            if (param->type != 'b' && !text_utf8_valid(param->text, len))
-                return err_set(err, RC_INVALID, "INVALID_TEXT",
-                               "%s: parameter %d is not text in UTF-8 without NUL", stmt->sql->name,
-                               i + 1);
-        }
-        to->lengths[i] = (int)len;
-        to->bytes += len;
-    }
-    return RC_OK;
-}
-
 static void statement_name(const struct engine_stmt *stmt, char to[16])
 {
     snprintf(to, 16, "d%" PRIu32, stmt->number);
@@ -223,10 +164,10 @@ static void pending_add(struct engine_conn *conn, struct pending pending)
 static enum rc send_prepare(struct engine_stmt *stmt, struct err *err)
 {
     struct engine_conn *conn = stmt->conn;
-    Oid types[PARAMS_MAX];
+    Oid types[PG_PARAMS_MAX];
     int count = (int)strlen(stmt->sql->types);
     for (int i = 0; i < count; i++)
-        types[i] = type_oid(stmt->sql->types[i]);
+        types[i] = pg_type_oid(stmt->sql->types[i]);
     char name[16];
     statement_name(stmt, name);
     if (PQsendPrepare(conn->link.pg, name, stmt->text, count, types) != 1)
@@ -236,7 +177,7 @@ static enum rc send_prepare(struct engine_stmt *stmt, struct err *err)
     return RC_OK;
 }
 
-static enum rc send_statement(struct engine_stmt *stmt, const struct arguments *args,
+static enum rc send_statement(struct engine_stmt *stmt, const struct pg_args *args,
                               struct pending pending, struct err *err)
 {
     struct engine_conn *conn = stmt->conn;
@@ -349,7 +290,7 @@ static enum rc drain(struct engine_conn *conn, struct err *err)
 
 static enum rc send_plain(struct engine_stmt *stmt, enum pending_kind kind, struct err *err)
 {
-    return send_statement(stmt, &(struct arguments){0}, (struct pending){.kind = kind}, err);
+    return send_statement(stmt, &(struct pg_args){0}, (struct pending){.kind = kind}, err);
 }
 
 static enum rc send_mark(struct engine_conn *conn, struct err *err)
@@ -358,8 +299,8 @@ static enum rc send_mark(struct engine_conn *conn, struct err *err)
     conn->marked = true;
     conn->xid[0] = '\0';
     const struct param params[] = {P_TEXT(conn->writer), P_INT(conn->tx_number)};
-    struct arguments args;
-    enum rc rc = arguments_fill(conn->mark, params, &args, err);
+    struct pg_args args;
+    enum rc rc = pg_args_fill(conn->mark->sql, params, &args, err);
     if (rc == RC_OK)
         rc = send_statement(conn->mark, &args, (struct pending){.kind = PENDING_DEFERRED}, err);
     return rc;
@@ -393,8 +334,8 @@ enum rc pg_start(struct engine_stmt *stmt, const struct param *params, enum engi
 {
     (void)hold; /* It has been run when this returns. */
     assert(stmt->result == NULL);
-    struct arguments args;
-    enum rc rc = arguments_fill(stmt, params, &args, err);
+    struct pg_args args;
+    enum rc rc = pg_args_fill(stmt->sql, params, &args, err);
     if (rc == RC_OK)
         rc = enter(stmt, err);
     if (rc == RC_OK)
@@ -406,8 +347,8 @@ enum rc pg_defer(struct engine_stmt *stmt, const struct param *params, const cha
                  struct err *err)
 {
     assert(stmt->conn->in_tx);
-    struct arguments args;
-    enum rc rc = arguments_fill(stmt, params, &args, err);
+    struct pg_args args;
+    enum rc rc = pg_args_fill(stmt->sql, params, &args, err);
     if (rc == RC_OK)
         rc = enter(stmt, err);
     if (rc == RC_OK)
@@ -474,7 +415,7 @@ const char *pg_column_text(struct engine_stmt *stmt, int column, size_t *ret_len
         return NULL;
     const char *text = PQgetvalue(stmt->result, stmt->row, column);
     size_t len = (size_t)PQgetlength(stmt->result, stmt->row, column);
-    if (PQftype(stmt->result, column) == type_oid('b'))
+    if (PQftype(stmt->result, column) == pg_type_oid('b'))
         return bytes_of(stmt, text, len, ret_len);
     *ret_len = len;
     return text;

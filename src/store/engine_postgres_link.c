@@ -32,10 +32,11 @@ static const struct {
     {"tcp_user_timeout", "20000"},
 };
 
-/* jit: compiling pays for reports, not for statements that touch a few rows. */
+/* A server that is stopped in a transaction must not hold its locks for ever.
+   jit: compiling pays for reports, not for statements that touch a few rows. */
 static const char session[] = "SET client_encoding = 'UTF8'; SET client_min_messages = 'error';"
                               " SET statement_timeout = '30s'; SET lock_timeout = '10s';"
-                              " SET jit = off";
+                              " SET idle_in_transaction_session_timeout = '60s'; SET jit = off";
 static const char session_reads[] = "SET default_transaction_read_only = on";
 
 void pg_link_init(struct pg_link *link, const char *url, enum pg_mode mode)

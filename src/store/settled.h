@@ -9,9 +9,10 @@
  *     seen     yes  -    yes  yes      42: not committed yet, or rolled back
  *
  * A gap holds the cursor up until it is filled or proven dead.  It is dead when all transactions
- * have ended that had begun when it was first seen: whoever took a seq in it was among them, since a
- * writer's transaction gets its id before its first event gets its seq (engine_postgres_conn.c).
- * The proof waits for every transaction that writes, of whatever database of the server.
+ * have ended that had begun when it was first seen: whoever took a seq in it was among them, since
+ * a writer's transaction gets its id before its first event gets its seq (engine_postgres_conn.c).
+ * The proof waits for every transaction that writes, of whatever database of the server.  So
+ * events are appended in transactions, and by drover alone.
  *
  * With one writer there is no gap, and this is a plain listing.
  */

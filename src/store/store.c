@@ -31,6 +31,11 @@ static const struct engine_ops *engine_of(const char *url)
     return NULL;
 }
 
+bool store_url_known(const char *url)
+{
+    return engine_of(url) != NULL;
+}
+
 static enum rc store_start(struct store *store, const struct store_options *options,
                            struct err *err)
 {

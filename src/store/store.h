@@ -20,6 +20,7 @@ struct store_options {
     const char *artifact_dir;
 };
 
+bool store_url_known(const char *url); /* Does an engine take it? */
 MUST_USE enum rc store_open(const struct store_options *options, struct store **ret_store,
                             struct err *err);
 void store_close(struct store *store);
