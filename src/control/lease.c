@@ -17,8 +17,10 @@ static enum rc claim_one(struct cx *cx, struct cmd_lease *cmd, const struct job_
     CLEANUP(flow_release) struct flow flow = {0};
     bool of_run = !id_is_none(&job->run_id);
     enum rc rc = of_run ? flow_load_free(cx, &job->run_id, &flow) : RC_OK;
-    if (rc == RC_NOT_FOUND)
+    if (rc == RC_NOT_FOUND) {
+        supply_pass(&cx->round->supply, job->queue);
         return RC_OK;
+    }
     if (rc != RC_OK)
         return rc;
     if (cmd->job_count == 0) /* Only now: leases that wait by the thousand should be small. */

@@ -53,8 +53,7 @@ static void speak(struct notices *notices, const struct committed *news)
     if (news->told)
         rc = store_notify(notices->store, STORE_EVENTS, notices->node, &err);
     if (news->due_us > 0)
-        (void)snprintf(payload, sizeof(payload), "%s:%lld", notices->node,
-                       (long long)news->due_us);
+        (void)snprintf(payload, sizeof(payload), "%s:%lld", notices->node, (long long)news->due_us);
     else
         (void)snprintf(payload, sizeof(payload), "%s", notices->node);
     if (rc == RC_OK && (news->brought || news->due_us > 0))

@@ -60,6 +60,13 @@ enum rc supply_next(struct supply *supply, struct db *db, const struct supply_wi
     return RC_OK;
 }
 
+void supply_pass(struct supply *supply, const char *name)
+{
+    struct supply_queue *queue = find(supply, name);
+    if (queue != NULL)
+        queue->dry = true;
+}
+
 void supply_refresh(struct supply *supply, const char *name)
 {
     struct supply_queue *queue = find(supply, name);

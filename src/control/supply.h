@@ -30,9 +30,12 @@ struct supply_wish {
     int64_t jobs;  /* This many now, */
     int64_t ahead; /* and this many that others of the batch may want. */
 };
-/* The next job of the queue, to be claimed by the caller; *ret_job is NULL when there is none. */
+/* The next job of the queue, to be claimed by the caller or passed over; *ret_job is NULL when there
+   is none. */
 MUST_USE enum rc supply_next(struct supply *supply, struct db *db, const struct supply_wish *wish,
                              struct arena *arena, const struct job_row **ret_job, struct err *err);
+/* The job that was handed out last is left where it is: what is read of its queue by now is all. */
+void supply_pass(struct supply *supply, const char *queue);
 /* A job of the queue became ready: what was read of it may be out of order now. */
 void supply_refresh(struct supply *supply, const char *queue);
 /* A job that waited was settled by other means. */

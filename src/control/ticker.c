@@ -58,8 +58,11 @@ static bool holds_turn(struct ticker *ticker)
     store_lock_release(ticker->turn);
     ticker->turn = NULL;
     struct err err = {0};
-    if (store_lock_try(ticker->store, "timers", &ticker->turn, &err) != RC_OK)
+    enum rc rc = store_lock_try(ticker->store, "timers", &ticker->turn, &err);
+    if (rc != RC_OK) {
+        ticker->away = rc != RC_CONFLICT; /* Else another node has looked all the time. */
         return false;
+    }
     if (store_is_shared(ticker->store))
         LOG(LOG_INFO, "this node runs the timers now");
     return true;

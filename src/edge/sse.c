@@ -51,8 +51,8 @@ struct log_page {
     int64_t after_seq;
     int64_t until_seq; /* Where the tail was: what comes behind it comes by the bus. */
     int64_t last_seq;  /* Of the last event that was looked at. */
-    bool full;        /* There may be more. */
-    bool run_ended;   /* Before the page was read: it holds the run's last events. */
+    bool full;         /* There may be more. */
+    bool run_ended;    /* Before the page was read: it holds the run's last events. */
 };
 
 struct stream {

@@ -90,8 +90,7 @@ enum rc events_append(struct db *db, const struct event *event, struct err *err)
                           P_ID(&event->attempt_id), P_TEXT(event->subject), P_INT(event->time_us),
                           P_INT(event->run_seq), P_ID(&event->correlation_id),
                           P_ID(&event->causation_id), P_TEXT(event->actor.type),
-                          P_TEXT(event->actor.id), P_TEXT(event->traceparent),
-                          P_JSON(event->data)),
+                          P_TEXT(event->actor.id), P_TEXT(event->traceparent), P_JSON(event->data)),
                    NULL, err);
 }
 

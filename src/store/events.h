@@ -17,8 +17,7 @@ struct event_filter {
     int64_t limit;
 };
 
-MUST_USE enum rc events_append(struct db *db, const struct event *event,
-                               struct err *err);
+MUST_USE enum rc events_append(struct db *db, const struct event *event, struct err *err);
 /* In order of seq. */
 MUST_USE enum rc events_list(struct db *db, const struct event_filter *filter, struct arena *arena,
                              struct event **ret_events, size_t *ret_count, struct err *err);

@@ -274,8 +274,7 @@ enum rc jobs_owner_ahead(struct db *db, const struct id *id, struct err *err)
     return db_ahead(db, &sql_owner, id, err);
 }
 
-enum rc jobs_owner(struct db *db, const struct id *id, struct job_owner *ret_owner,
-                   struct err *err)
+enum rc jobs_owner(struct db *db, const struct id *id, struct job_owner *ret_owner, struct err *err)
 {
     CLEANUP(rows_end) struct rows rows = {0};
     enum rc rc = db_query(db, &sql_owner, P_LIST(P_ID(id)), &rows, err);

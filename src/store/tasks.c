@@ -169,8 +169,7 @@ enum rc tasks_latest_run_ahead(struct db *db, const struct id *id, struct err *e
     return db_ahead(db, &sql_latest_run, id, err);
 }
 
-enum rc tasks_latest_run(struct db *db, const struct id *id, struct id *ret_run_id,
-                         struct err *err)
+enum rc tasks_latest_run(struct db *db, const struct id *id, struct id *ret_run_id, struct err *err)
 {
     CLEANUP(rows_end) struct rows rows = {0};
     enum rc rc = db_query(db, &sql_latest_run, P_LIST(P_ID(id)), &rows, err);
