@@ -95,13 +95,13 @@ START_TEST(more_than_there_is_room_for_is_read_all_the_same)
     enum { MANY = 1500 };
     FIXTURE(f);
     struct id ids[MANY];
+    struct tx tx;
+    must(tx_begin(f.db, &tx, &f.err));
     for (int i = 0; i < MANY; i++) {
         struct job_row job = fixture_job(&f, "q");
         ids[i] = job.id;
         must(jobs_insert(f.db, &job, &f.err));
     }
-    struct tx tx;
-    must(tx_begin(f.db, &tx, &f.err));
     for (int i = 0; i < MANY; i++)
         must(jobs_ahead(f.db, &ids[i], &f.err));
     for (int i = 0; i < MANY; i++) {
