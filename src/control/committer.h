@@ -53,8 +53,8 @@ MUST_USE enum rc committer_new(const struct committer_options *options,
                                struct committer **ret_committer, struct err *err);
 void committer_free(struct committer *committer);
 
-/* Starts and ends the threads of the lanes.  Stop answers everything that waits with RC_BUSY (parked
-   leases: RC_OK, empty) and finishes the batch at hand. */
+/* Starts and ends the threads of the lanes.  Stop finishes what waits and answers parked leases with
+   RC_OK, empty. */
 MUST_USE enum rc committer_start(struct committer *committer, struct err *err);
 void committer_stop(struct committer *committer);
 
@@ -72,8 +72,8 @@ void committer_want_admission(struct committer *committer);
 /* Another node brought work, or may have: leases that wait look again. */
 void committer_want_look(struct committer *committer);
 
-/* One round of the first lane without a thread, for the simulator and tests: takes what waits, commits, answers.
-   True when there was something to do. */
+/* One round of the first lane without a thread, for the simulator and tests: takes what waits,
+   commits, answers.  True when there was something to do. */
 bool committer_round(struct committer *committer);
 
 void committer_stats(struct committer *committer, struct committer_stats *ret_stats);

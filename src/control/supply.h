@@ -30,8 +30,8 @@ struct supply_wish {
     int64_t jobs;  /* This many now, */
     int64_t ahead; /* and this many that others of the batch may want. */
 };
-/* The next job of the queue, to be claimed by the caller or passed over; *ret_job is NULL when there
-   is none. */
+/* The next job of the queue, to be claimed by the caller or passed over; *ret_job is NULL when
+   there is none. */
 MUST_USE enum rc supply_next(struct supply *supply, struct db *db, const struct supply_wish *wish,
                              struct arena *arena, const struct job_row **ret_job, struct err *err);
 /* The job that was handed out last is left where it is: what is read of its queue by now is all. */

@@ -60,10 +60,10 @@ MUST_USE enum rc exec_one(struct db *db, const struct sql *sql, const struct par
 MUST_USE enum rc db_query(struct db *db, const struct sql *sql, const struct param *params,
                           size_t count, struct rows *ret_rows, struct err *err);
 /*
- * Reading ahead, in a transaction on an engine behind a network: the statement, whose only parameter
- * is an id, is sent now, and the db_query that asks for the same later finds its rows.  Rows are
- * locked in the order of these calls.  What a write has named is asked for again.  Elsewhere this
- * does nothing.
+ * Reading ahead, in a transaction on an engine behind a network: the statement, whose only
+ * parameter is an id, is sent now, and the db_query that asks for the same later finds its rows.
+ * Rows are locked in the order of these calls.  What a write has named is asked for again.
+ * Elsewhere this does nothing.
  */
 MUST_USE enum rc db_ahead(struct db *db, const struct sql *sql, const struct id *id,
                           struct err *err);

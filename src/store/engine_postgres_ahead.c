@@ -3,6 +3,7 @@
  */
 #include "store/engine_postgres_ahead.h"
 #include "base/mem.h"
+#include <libpq-fe.h>
 #include <assert.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
  * jobs.h - jobs, their attempts and their ordering keys.
  *
- * Claiming is a plain indexed read over `queued` and a write by key: scheduled jobs become queued when due,
- * blocked ones when the head of their key settles.
+ * Claiming is a plain indexed read over `queued` and a write by key: scheduled jobs become queued
+ * when due, blocked ones when the head of their key settles.
  */
 #ifndef STORE_JOBS_H
 #define STORE_JOBS_H
