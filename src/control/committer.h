@@ -53,8 +53,8 @@ MUST_USE enum rc committer_new(const struct committer_options *options,
                                struct committer **ret_committer, struct err *err);
 void committer_free(struct committer *committer);
 
-/* Starts and ends the threads of the lanes.  Stop finishes what waits and answers parked leases with
-   RC_OK, empty. */
+/* Starts and ends the threads of the lanes.  Stop finishes what waits and answers parked leases
+   with RC_OK, empty. */
 MUST_USE enum rc committer_start(struct committer *committer, struct err *err);
 void committer_stop(struct committer *committer);
 
