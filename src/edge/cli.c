@@ -24,6 +24,7 @@ static const struct {
     {NULL, cli_workers_commands},
     {NULL, cli_token_commands},
     {NULL, cli_doctor_commands},
+    {NULL, cli_backup_commands},
     {"Repositories", cli_repo_commands},
     {"Tasks", cli_task_commands},
     {"Runs", cli_run_commands},
