@@ -22,7 +22,7 @@ struct ticker {
     struct clock clock;
     int64_t net_us;
     int64_t lease_us;
-    bool away; /* The last look failed: nobody could renew a lease meanwhile. */
+    bool away; /* Since the last look the store was: nobody could renew a lease meanwhile. */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -58,8 +58,11 @@ static bool holds_turn(struct ticker *ticker)
     store_lock_release(ticker->turn);
     ticker->turn = NULL;
     struct err err = {0};
-    if (store_lock_try(ticker->store, "timers", &ticker->turn, &err) != RC_OK)
+    enum rc rc = store_lock_try(ticker->store, "timers", &ticker->turn, &err);
+    if (rc != RC_OK) {
+        ticker->away |= rc != RC_CONFLICT;
         return false;
+    }
     if (store_is_shared(ticker->store))
         LOG(LOG_INFO, "this node runs the timers now");
     return true;

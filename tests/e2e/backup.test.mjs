@@ -85,7 +85,8 @@ describe('a backup', { concurrency: 3 }, () => {
         const server = await start();
         let copy = null;
         try {
-            const repo = await server.repository('acme/backup', fixes);
+            const limits = { maxActiveRuns: 4 };
+            const repo = await server.repository('acme/backup', fixes, { limits });
             const first = await server.finish(repo.name, 'completed');
             const load = submitOn(server, repo);
             await until('some load', () => load.tasks.length >= 10);
