@@ -60,6 +60,7 @@ _drover_word() {
         _drover_reply "$2" -W "$(_drover_repositories)" ;;
     task | cancel | retry | run | timeline | watch | artifacts | approve | reject)
         _drover_reply "$2" -W latest ;;
+    backup) compopt -o filenames; _drover_reply "$2" -f ;;
     help) _drover_reply "$2" -W "$(_drover_commands | cut -d' ' -f1 | uniq)" ;;
     esac
 }

@@ -130,6 +130,15 @@ static enum rc sync_parent(const char *path, struct err *err)
     return RC_OK;
 }
 
+enum rc file_put_in_place(int fd, const char *temporary, const char *path, struct err *err)
+{
+    if (fsync(fd) != 0)
+        return io_error(err, "write", path);
+    if (rename(temporary, path) != 0)
+        return io_error(err, "replace", path);
+    return sync_parent(path, err);
+}
+
 enum rc file_write_durable(const char *path, const void *bytes, size_t len, unsigned mode,
                            struct err *err)
 {
@@ -143,15 +152,13 @@ enum rc file_write_durable(const char *path, const void *bytes, size_t len, unsi
     if (fd < 0)
         return io_error(err, "write beside", path);
     enum rc rc = fd_write_all(fd, bytes, len, err);
-    if (rc == RC_OK && (fchmod(fd, (mode_t)mode) != 0 || fsync(fd) != 0))
+    if (rc == RC_OK && fchmod(fd, (mode_t)mode) != 0)
         rc = io_error(err, "write", path);
-    if (rc == RC_OK && rename(temporary, path) != 0)
-        rc = io_error(err, "replace", path);
-    if (rc != RC_OK) {
+    if (rc == RC_OK)
+        rc = file_put_in_place(fd, temporary, path, err);
+    if (rc != RC_OK)
         (void)unlink(temporary);
-        return rc;
-    }
-    return sync_parent(path, err);
+    return rc;
 }
 
 enum { LOCK_LOOK_MS = 20 };

@@ -24,6 +24,10 @@ MUST_USE enum rc file_read(const char *path, struct buf *into, struct err *err);
 /* Written beside, fsynced, renamed over, directory fsynced: there whole or not at all. */
 MUST_USE enum rc file_write_durable(const char *path, const void *bytes, size_t len, unsigned mode,
                                     struct err *err);
+/* The end of that, for who has written beside by himself: what fd has written to the temporary is
+   synced and takes the place of path.  The temporary stays when that fails. */
+MUST_USE enum rc file_put_in_place(int fd, const char *temporary, const char *path,
+                                   struct err *err);
 /* Holds an exclusive lock on the file, made when missing, as long as the descriptor lives.
    RC_CONFLICT when somebody else holds it after wait_ms.  A process that is killed while it starts
    a child leaves the lock to that child until it has become another program: wait a moment. */

@@ -22,7 +22,7 @@ struct ticker {
     struct clock clock;
     int64_t net_us;
     int64_t lease_us;
-    bool away; /* The last look failed: nobody could renew a lease meanwhile. */
+    bool away; /* Since the last look the store was: nobody could renew a lease meanwhile. */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;

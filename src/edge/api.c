@@ -71,6 +71,7 @@ static const struct route routes[] = {
     {HTTP_GET, ADMIN, "/v1/tokens", QUERY(api_token_list)},
     {HTTP_POST, ADMIN, "/v1/tokens", QUERY(api_token_create), .body = BODY_JSON},
     {HTTP_DELETE, ADMIN, "/v1/tokens/{id}", QUERY(api_token_revoke)},
+    {HTTP_GET, ADMIN, "/v1/backup", QUERY(api_backup), .slow = true},
     {HTTP_GET, VIEW, "/v1/doctor", QUERY(api_doctor), .slow = true},
     {HTTP_GET, WORK_OR_VIEW, "/v1/version", .kind = ROUTE_INSTANT, .instant = api_version},
     {HTTP_GET, VIEW, "/metrics", QUERY(api_metrics)},

@@ -63,6 +63,11 @@ API_QUERY(api_token_list);
 API_QUERY(api_token_create);
 API_QUERY(api_token_revoke);
 
+/* api_backup.c */
+API_QUERY(api_backup);
+/* Removes what a backup left that was cut short by the end of its server. */
+MUST_USE enum rc api_backup_clear(const char *data_dir, struct err *err);
+
 /* api_system.c */
 API_QUERY(api_job_list);
 API_QUERY(api_job_get);

@@ -24,6 +24,7 @@ static const struct {
     {NULL, cli_workers_commands},
     {NULL, cli_token_commands},
     {NULL, cli_doctor_commands},
+    {NULL, cli_backup_commands},
     {"Repositories", cli_repo_commands},
     {"Tasks", cli_task_commands},
     {"Runs", cli_run_commands},
@@ -216,6 +217,7 @@ static const char *advice(enum rc rc, const struct err *err)
     } by_code[] = {
         {"policy.execution_mode_not_allowed", "Choose another --mode, or a lower --risk."},
         {"AMBIGUOUS_ID", "Give more of the id."},
+        {"STORE_UNREACHABLE", "See that the database runs, then try again."},
         {"ROLE_NOT_ALLOWED", "Use a token of that role: $DROVER_TOKEN or --token-file FILE."},
     };
     static const char *const by_rc[RC_COUNT] = {

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "core/event_types.h"
 #include "edge/api.h"
+#include "edge/api_routes.h"
 #include "edge/port_local.h"
 #include "edge/sse.h"
 #include "store/artifacts.h"
@@ -450,6 +451,8 @@ static enum rc server_start(struct server *server, struct err *err)
     enum rc rc = server_options_check(server->options, err);
     if (rc == RC_OK)
         rc = lock_data(server, err);
+    if (rc == RC_OK)
+        rc = api_backup_clear(server->options->data_dir, err);
     if (rc == RC_OK)
         rc = loop_new(&server->loop, err);
     if (rc == RC_OK)

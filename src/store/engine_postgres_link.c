@@ -32,11 +32,16 @@ static const struct {
     {"tcp_user_timeout", "20000"},
 };
 
-/* A server that is stopped in a transaction must not hold its locks for ever.
+/* A server that is stopped in a transaction must not hold its locks for ever, and one whose machine
+   is gone no longer than PostgreSQL needs to see that (on a unix socket the tcp_ settings are
+   ignored).
    jit: compiling pays for reports, not for statements that touch a few rows. */
 static const char session[] = "SET client_encoding = 'UTF8'; SET client_min_messages = 'error';"
                               " SET statement_timeout = '30s'; SET lock_timeout = '10s';"
-                              " SET idle_in_transaction_session_timeout = '60s'; SET jit = off";
+                              " SET idle_in_transaction_session_timeout = '60s';"
+                              " SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;"
+                              " SET tcp_keepalives_count = 3; SET tcp_user_timeout = '20s';"
+                              " SET jit = off";
 static const char session_reads[] = "SET default_transaction_read_only = on";
 
 void pg_link_init(struct pg_link *link, const char *url, enum pg_mode mode)

@@ -27,6 +27,7 @@ const TABLE = [
     ['GET', '/v1/queues', 'viewer operator'],
     ['GET', '/v1/workers', 'viewer operator'],
     ['GET', '/v1/doctor', 'viewer operator'],
+    ['GET', '/v1/backup', ''],
     ['GET', '/metrics', 'viewer operator'],
     ['GET', '/v1/version', 'viewer operator worker'],
     ['GET', `/v1/artifacts/${SHA}`, 'viewer operator worker'],
