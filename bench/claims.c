@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { CLAIMERS_MAX = 16, ENQUEUE_EACH = 100, RESERVE = 2000 };
+enum { CLAIMERS_MAX = 16, ENQUEUE_EACH = 100 };
 
 struct race {
     const struct claim_trial *trial;
@@ -90,7 +90,7 @@ void claims_run(const struct claim_trial *trial, struct claim_outcome *ret_outco
     assert(trial->node_count <= CLAIM_NODES_MAX && trial->claimers <= CLAIMERS_MAX);
     struct race race = {.trial = trial};
     struct node nodes[CLAIM_NODES_MAX] = {0};
-    enqueue(trial->nodes[0], trial->total + RESERVE);
+    enqueue(trial->nodes[0], trial->total + trial->reserve);
     struct effort before = effort_of(trial);
     double begin = bench_seconds();
     for (size_t i = 0; i < trial->node_count; i++) {

@@ -13,7 +13,8 @@ struct claim_trial {
     size_t node_count;
     size_t claimers; /* Of all nodes. */
     int max;         /* Jobs per lease. */
-    int64_t total;   /* Claims that are counted; some thousand more jobs wait behind them. */
+    int64_t total;   /* Claims that are counted ... */
+    int64_t reserve; /* ... and jobs that wait behind them, so that there is work to the end. */
 };
 struct claim_outcome {
     double rate;  /* Jobs per second. */

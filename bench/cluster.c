@@ -16,10 +16,10 @@ static const char settings[] =
     " setting, '' ORDER BY name) FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit',"
     " 'full_page_writes', 'wal_sync_method')";
 
-static enum rc run_tool(const struct cluster *cluster, const char *action, struct buf *output,
-                        struct err *err)
+static enum rc run_tool(const struct cluster *cluster, const char *action, const char *mode,
+                        struct buf *output, struct err *err)
 {
-    const char *const argv[] = {TOOL, action, cluster->dir, NULL};
+    const char *const argv[] = {TOOL, action, cluster->dir, mode, NULL};
     CLEANUP(buf_release) struct buf complaint;
     buf_init(&complaint, OUTPUT_BYTES_MAX);
     struct proc_result result;
@@ -50,7 +50,7 @@ bool cluster_start(const struct bench *bench, struct cluster *ret_cluster, struc
     buf_init(&output, BENCH_PATH_BYTES);
     *ret_cluster = (struct cluster){0};
     (void)snprintf(ret_cluster->dir, sizeof ret_cluster->dir, "%s/postgres", bench->dir);
-    if (run_tool(ret_cluster, "start", &output, err) != RC_OK)
+    if (run_tool(ret_cluster, "start", NULL, &output, err) != RC_OK)
         return false;
     text_copy(ret_cluster->url, sizeof ret_cluster->url, buf_text(&output));
     ret_cluster->url[strcspn(ret_cluster->url, "\n")] = '\0';
@@ -62,22 +62,17 @@ bool cluster_start(const struct bench *bench, struct cluster *ret_cluster, struc
 void cluster_stop(struct cluster *cluster)
 {
     struct err err = {0};
-    bench_must(run_tool(cluster, "stop", NULL, &err), &err, cluster->dir);
-}
-
-void cluster_drop(const struct cluster *cluster, const char *name)
-{
-    char text[STATEMENT_BYTES];
-    (void)snprintf(text, sizeof text,
-                   "SET client_min_messages = warning; DROP SCHEMA IF EXISTS %s CASCADE", name);
-    ask(cluster, text, (struct str){0});
+    /* Its data go, too. */
+    bench_must(run_tool(cluster, "stop", "immediate", NULL, &err), &err, cluster->dir);
 }
 
 void cluster_schema(const struct cluster *cluster, const char *name, char to[BENCH_URL_BYTES])
 {
     char text[STATEMENT_BYTES];
-    cluster_drop(cluster, name);
-    (void)snprintf(text, sizeof text, "CREATE SCHEMA %s", name);
+    (void)snprintf(text, sizeof text,
+                   "SET client_min_messages = warning; DROP SCHEMA IF EXISTS %s CASCADE;"
+                   " CREATE SCHEMA %s",
+                   name, name);
     ask(cluster, text, (struct str){0});
     int len = snprintf(to, BENCH_URL_BYTES, "%s&options=-csearch_path%%3D%s", cluster->url, name);
     if (len >= BENCH_URL_BYTES)

@@ -17,5 +17,4 @@ void cluster_stop(struct cluster *cluster);
 
 /* The URL of a schema of that name, made anew: a database of its own as far as drover can see. */
 void cluster_schema(const struct cluster *cluster, const char *name, char to[BENCH_URL_BYTES]);
-void cluster_drop(const struct cluster *cluster, const char *name);
 #endif

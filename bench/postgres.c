@@ -44,7 +44,7 @@ static const char *engine_of(const struct place_of *place, char to[32])
     return to;
 }
 
-/* An empty store. */
+/* An empty store; one of the same name goes. */
 static void new_url(const struct place_of *place, const char *name, char to[BENCH_URL_BYTES])
 {
     if (place->cluster != NULL) {
@@ -54,12 +54,6 @@ static void new_url(const struct place_of *place, const char *name, char to[BENC
     char dir[BENCH_PATH_BYTES];
     bench_dir(place->bench, name, dir);
     bench_sqlite_url(dir, to);
-}
-
-static void drop_url(const struct place_of *place, const char *name)
-{
-    if (place->cluster != NULL)
-        cluster_drop(place->cluster, name);
 }
 
 /* ---- runs ---- */
@@ -80,8 +74,8 @@ static int64_t whole(double batch)
 static void measure_runs(const struct place_of *place, struct runs *runs, struct raw_pg *raw,
                          struct figure figures[CROWDS][2])
 {
-    int64_t total = place->bench->quick ? 32 : 512;
     for (size_t i = 0; i < (place->bench->quick ? 1 : CROWDS); i++) {
+        int64_t total = place->bench->quick ? 32 : at_once[i] > 64 ? 512 : 256;
         struct figure *moves = &figures[i][0], *runs_figure = &figures[i][1];
         struct runs_wish wish = {.total = total, .at_once = at_once[i]};
         runs_moves(runs, &wish, moves);
@@ -132,8 +126,6 @@ static void run_runs(const struct place_of *place)
     int64_t retried = runs_retried(runs);
     raw_pg_close(raw);
     runs_close(runs);
-    drop_url(place, "runs");
-    drop_url(place, "runs_raw");
     add_runs(place, figures, 0);
     add_runs(place, figures, 1);
     if (retried > 0)
@@ -169,8 +161,6 @@ static void run_jobs(const struct place_of *place)
     raw_close(raw);
     raw_pg_close(raw_pg);
     port_close(trial.port);
-    drop_url(place, "jobs");
-    drop_url(place, "jobs_raw");
 }
 
 /* ---- several nodes ---- */
@@ -220,7 +210,9 @@ static void run_nodes(const struct place_of *place)
     char url[BENCH_URL_BYTES], raw_url[BENCH_URL_BYTES];
     struct raw_pg *raw = NULL;
     new_url(place, "nodes", url);
-    struct claim_trial trial = {.claimers = CLAIMERS, .total = place->bench->quick ? 200 : 4000};
+    struct claim_trial trial = {.claimers = CLAIMERS,
+                                .total = place->bench->quick ? 200 : 4000,
+                                .reserve = place->bench->quick ? 400 : 2000};
     open_nodes(place, url, &trial);
     if (place->cluster != NULL) {
         new_url(place, "nodes_raw", raw_url);
@@ -231,8 +223,6 @@ static void run_nodes(const struct place_of *place)
     raw_pg_close(raw);
     for (size_t i = 0; i < trial.node_count; i++)
         port_close(trial.nodes[i]);
-    drop_url(place, "nodes");
-    drop_url(place, "nodes_raw");
 }
 
 static void run_wakes(const struct place_of *place)
@@ -251,7 +241,6 @@ static void run_wakes(const struct place_of *place)
     w3_measure(place->bench, &trial);
     for (size_t i = 0; i < nodes.node_count; i++)
         port_close(nodes.nodes[i]);
-    drop_url(place, "wakes");
 }
 
 void postgres_run(const struct bench *bench)
