@@ -12,6 +12,7 @@
 #include "core/event_types.h"
 #include "store/repositories.h"
 #include "store/timers.h"
+#include <assert.h>
 #include <string.h>
 
 enum { ADMIT_LOOKS_MAX = 1000, EXPLAIN_MAX = 1000 };
@@ -61,21 +62,24 @@ static void count_started(struct admission *admission, const struct run_row *run
     };
 }
 
-static int64_t repository_max(const struct admission *admission, const struct id *repository_id)
+/* NULL: it had nothing queued when the lines were opened. */
+static const struct line *line_of(const struct admission *admission, const struct id *repository_id)
 {
     for (size_t i = 0; i < admission->line_count; i++)
         if (id_same(&admission->lines[i].repository_id, repository_id))
-            return admission->lines[i].active_max;
-    return 0;
+            return &admission->lines[i];
+    return NULL;
 }
 
 static struct active_counts count_for(const struct admission *admission, const struct flow *flow)
 {
     const struct run_row *run = &flow->run;
     const struct committer_limits *limits = admission->cx->limits;
+    const struct line *own = line_of(admission, &run->repository_id);
+    assert(own != NULL);
     struct active_counts counts = {
         .user_max = limits->max_active_runs_user,
-        .repository_max = repository_max(admission, &run->repository_id),
+        .repository_max = own->active_max,
         .system_max = limits->max_active_runs,
     };
     for (size_t i = 0; i < admission->active_count; i++) {
@@ -155,14 +159,16 @@ static enum rc look_at(struct admission *admission, const struct id *run_id,
     CLEANUP(flow_release) struct flow flow = {0};
     const struct repo_config *config;
     struct dependency_state dependencies = {0};
+    *ret_reason = NULL;
     enum rc rc = flow_load(cx, run_id, &flow);
+    if (rc == RC_OK && flow.run.status != RUN_QUEUED)
+        return RC_OK; /* Cancelled while its lock was waited for. */
     if (rc == RC_OK)
         rc = flow_config(cx, &flow, &config);
     if (rc == RC_OK)
         rc = tasks_dependencies(cx->db, &flow.task.id, &dependencies, cx->err);
     if (rc != RC_OK)
         return rc;
-    *ret_reason = NULL;
     if (!id_is_none(&dependencies.broken))
         return fail_dependency(cx, &flow, &dependencies.broken);
     struct active_counts counts = count_for(admission, &flow);
@@ -257,7 +263,8 @@ static enum rc merge_lines(struct admission *admission)
     return RC_OK;
 }
 
-/* Runs that the merge did not reach still deserve to know why they wait. */
+/* Runs that the merge did not reach still deserve to know why they wait.  One that came in after
+   the lines were opened has an admission round of its own behind it. */
 static enum rc explain_rest(struct admission *admission)
 {
     struct cx *cx = admission->cx;
@@ -267,7 +274,8 @@ static enum rc explain_rest(struct admission *admission)
                                          &count, cx->err);
     for (size_t i = 0; rc == RC_OK && i < count; i++) {
         const char *reason;
-        rc = look_at(admission, &rows[i].id, &reason);
+        if (line_of(admission, &rows[i].repository_id) != NULL)
+            rc = look_at(admission, &rows[i].id, &reason);
     }
     return rc;
 }

@@ -4,6 +4,7 @@
  * A report is idempotent: one whose answer was lost on the way may be sent again with the same
  * epoch.  A stale one (LEASE_LOST) changes nothing.
  */
+#include "control/ahead.h"
 #include "control/cx.h"
 #include "control/jobs.h"
 #include "control/pipeline.h"
@@ -151,9 +152,33 @@ static enum rc apply_release(struct cx *cx, struct command *command)
     return rc;
 }
 
-static const struct command_ops complete_ops = {.name = "complete", .apply = apply_complete};
-static const struct command_ops fail_ops = {.name = "fail", .apply = apply_fail};
-static const struct command_ops release_ops = {.name = "release", .apply = apply_release};
+static void complete_names(const struct command *command, struct ahead *ahead)
+{
+    const struct cmd_complete *cmd = (const struct cmd_complete *)command;
+    for (size_t i = 0; i < cmd->count; i++)
+        ahead_job(ahead, &cmd->jobs[i].ref.id);
+}
+
+static void fail_names(const struct command *command, struct ahead *ahead)
+{
+    const struct cmd_fail *cmd = (const struct cmd_fail *)command;
+    for (size_t i = 0; i < cmd->count; i++)
+        ahead_job(ahead, &cmd->jobs[i].ref.id);
+}
+
+static void release_names(const struct command *command, struct ahead *ahead)
+{
+    const struct cmd_release *cmd = (const struct cmd_release *)command;
+    for (size_t i = 0; i < cmd->count; i++)
+        ahead_job(ahead, &cmd->leases[i].id);
+}
+
+static const struct command_ops complete_ops = {
+    .name = "complete", .apply = apply_complete, .names = complete_names};
+static const struct command_ops fail_ops = {
+    .name = "fail", .apply = apply_fail, .names = fail_names};
+static const struct command_ops release_ops = {
+    .name = "release", .apply = apply_release, .names = release_names};
 
 struct cmd_complete *cmd_complete_new(void)
 {

@@ -8,6 +8,15 @@
 #include "store/timers.h"
 #include <assert.h>
 
+/* Never before the event that it follows: nodes have clocks of their own, and a lane may have
+   waited for another one. */
+static int64_t event_time(const struct cx *cx, const struct flow *flow)
+{
+    int64_t last_us = flow->run.updated_us > flow->task.updated_us ? flow->run.updated_us
+                                                                   : flow->task.updated_us;
+    return cx->now_us > last_us ? cx->now_us : last_us;
+}
+
 enum rc flow_load(struct cx *cx, const struct id *run_id, struct flow *ret_flow)
 {
     struct flow flow = {0};
@@ -21,10 +30,13 @@ enum rc flow_load(struct cx *cx, const struct id *run_id, struct flow *ret_flow)
     return RC_OK;
 }
 
-enum rc flow_load_run(struct cx *cx, const struct id *run_id, struct flow *ret_flow)
+typedef enum rc get_fn(struct db *db, const struct id *id, struct arena *arena,
+                       struct run_row *ret_row, struct err *err);
+
+static enum rc load_run(struct cx *cx, const struct id *run_id, get_fn *get, struct flow *ret_flow)
 {
     struct flow flow = {0};
-    enum rc rc = runs_get(cx->db, run_id, cx->arena, &flow.run, cx->err);
+    enum rc rc = get(cx->db, run_id, cx->arena, &flow.run, cx->err);
     if (rc != RC_OK)
         return rc;
     flow.task.id = flow.run.task_id;
@@ -32,9 +44,19 @@ enum rc flow_load_run(struct cx *cx, const struct id *run_id, struct flow *ret_f
     return RC_OK;
 }
 
+enum rc flow_load_run(struct cx *cx, const struct id *run_id, struct flow *ret_flow)
+{
+    return load_run(cx, run_id, runs_get, ret_flow);
+}
+
+enum rc flow_load_free(struct cx *cx, const struct id *run_id, struct flow *ret_flow)
+{
+    return load_run(cx, run_id, runs_get_free, ret_flow);
+}
+
 enum rc flow_save_told(struct cx *cx, struct flow *flow)
 {
-    flow->run.updated_us = cx->now_us;
+    flow->run.updated_us = event_time(cx, flow);
     return runs_touch(cx->db, &flow->run, cx->err);
 }
 
@@ -81,11 +103,12 @@ static bool task_changed(const struct task_row *now, const struct task_row *stor
 
 enum rc flow_save(struct cx *cx, struct flow *flow)
 {
-    flow->run.updated_us = cx->now_us;
+    int64_t now_us = event_time(cx, flow);
+    flow->run.updated_us = now_us;
     enum rc rc = runs_save(cx->db, &flow->run, cx->err);
     if (rc != RC_OK || !task_changed(&flow->task, &flow->stored))
         return rc;
-    flow->task.updated_us = cx->now_us;
+    flow->task.updated_us = now_us;
     flow->stored = flow->task;
     return tasks_save(cx->db, &flow->task, cx->err);
 }
@@ -117,6 +140,7 @@ enum rc flow_tell(struct cx *cx, struct flow *flow, const char *type, struct not
 {
     struct event event = {
         .type = type,
+        .time_us = event_time(cx, flow),
         .task_id = flow->task.id,
         .run_id = flow->run.id,
         .subject = arena_printf(cx->arena, "run/%s", flow->run.id.text),
@@ -136,6 +160,7 @@ enum rc flow_tell_task(struct cx *cx, struct flow *flow, const char *type, struc
     bool has_run = !id_is_none(&flow->run.last_event_id);
     struct event event = {
         .type = type,
+        .time_us = event_time(cx, flow),
         .task_id = flow->task.id,
         .subject = arena_printf(cx->arena, "task/%s", flow->task.id.text),
         .correlation_id = flow->task.id,

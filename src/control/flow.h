@@ -34,6 +34,8 @@ struct flow {
 MUST_USE enum rc flow_load(struct cx *cx, const struct id *run_id, struct flow *ret_flow);
 /* Only the run, and of its task the id: enough to tell of it, saved with flow_save_told. */
 MUST_USE enum rc flow_load_run(struct cx *cx, const struct id *run_id, struct flow *ret_flow);
+/* The same, unless another transaction has it in hand: RC_NOT_FOUND. */
+MUST_USE enum rc flow_load_free(struct cx *cx, const struct id *run_id, struct flow *ret_flow);
 MUST_USE enum rc flow_save_told(struct cx *cx, struct flow *flow);
 /* The same as flow_load for the latest run of a task. */
 MUST_USE enum rc flow_load_latest(struct cx *cx, const struct id *task_id, struct flow *ret_flow);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "control/admit.h"
+#include "control/ahead.h"
 #include "control/cx.h"
 #include "store/workspaces.h"
 
@@ -229,10 +230,26 @@ static enum rc apply_all(struct batch *batch)
     return RC_OK;
 }
 
-static enum rc fill_transaction(struct batch *batch)
+static enum rc read_ahead(struct batch *batch, struct err *err)
+{
+    struct lane *lane = batch->lane;
+    struct ahead ahead = {.arena = &lane->arena};
+    if (lane->options.alone)
+        return RC_OK;
+    for (const struct command *c = batch->todo.first; c != NULL; c = c->next)
+        if (c->ops->names != NULL)
+            c->ops->names(c, &ahead);
+    return ahead_read(&ahead, lane->options.db, err);
+}
+
+static enum rc fill_transaction(struct batch *batch, struct err *err)
 {
     batch->round.all_ready = batch->look;
-    enum rc rc = apply_all(batch);
+    enum rc rc = read_ahead(batch, err);
+    /* Locks may have been waited for: what happens now happens after what others did. */
+    batch->now_us = clock_now_us(&batch->lane->options.committer->clock);
+    if (rc == RC_OK)
+        rc = apply_all(batch);
     bool here = batch->admit || (batch->round.admit && batch->lane->options.alone);
     if (rc == RC_OK && here)
         rc = admit(batch);
@@ -292,7 +309,7 @@ static enum rc try_batch(struct batch *batch, struct err *err)
     CLEANUP(tx_abort) struct tx tx = {0};
     enum rc rc = tx_begin(db, &tx, err);
     if (rc == RC_OK)
-        rc = fill_transaction(batch);
+        rc = fill_transaction(batch, err);
     if (rc == RC_OK) {
         bool wrote = db_changes(db) > 0, brought = batch->round.brought;
         rc = tx_commit(&tx, err);
@@ -362,7 +379,6 @@ void lane_run(struct lane *lane, struct lane_work *work, struct lane_outcome *re
         .outcome = ret_outcome,
         .admit = work->admit,
         .look = work->look,
-        .now_us = clock_now_us(&lane->options.committer->clock),
         .news = parked_news(lane->options.parked),
     };
     command_list_init(&batch.todo);

@@ -1,6 +1,7 @@
 /*
  * lease.c - workers take jobs, keep them, and tell what goes on.
  */
+#include "control/ahead.h"
 #include "control/cx.h"
 #include "control/jobs.h"
 #include "control/pipeline.h"
@@ -10,8 +11,16 @@
 
 /* ---- lease ------------------------------------------------------------------------------ */
 
+/* A job whose run another transaction has in hand is passed over: that one may end it. */
 static enum rc claim_one(struct cx *cx, struct cmd_lease *cmd, const struct job_row *job)
 {
+    CLEANUP(flow_release) struct flow flow = {0};
+    bool of_run = !id_is_none(&job->run_id);
+    enum rc rc = of_run ? flow_load_free(cx, &job->run_id, &flow) : RC_OK;
+    if (rc == RC_NOT_FOUND)
+        return RC_OK;
+    if (rc != RC_OK)
+        return rc;
     if (cmd->job_count == 0) /* Only now: leases that wait by the thousand should be small. */
         cmd->jobs = arena_array(cx->arena, (size_t)cmd->max, sizeof(*cmd->jobs));
     struct job_row *mine = &cmd->jobs[cmd->job_count++];
@@ -19,15 +28,13 @@ static enum rc claim_one(struct cx *cx, struct cmd_lease *cmd, const struct job_
     struct claim claim = {
         .worker = cmd->worker, .now_us = cx->now_us, .until_us = cx->now_us + cmd->lease_us};
     cx_due(cx, claim.until_us);
-    enum rc rc = jobs_claim(cx->db, &claim, mine, cx->err);
-    if (rc == RC_OK && !id_is_none(&mine->run_id))
-        rc = pipeline_started(cx, mine);
-    return rc;
+    rc = jobs_claim(cx->db, &claim, mine, cx->err);
+    return rc == RC_OK && of_run ? pipeline_started(cx, mine, &flow) : rc;
 }
 
 /* Other leases of the batch may want the queue's jobs as well, those that became ready are surely
    wanted. */
-static int64_t jobs_ahead(const struct round *round, const char *queue)
+static int64_t wanted_by_others(const struct round *round, const char *queue)
 {
     int64_t ahead = round->leases;
     for (size_t i = 0; i < round->ready_count; i++)
@@ -39,7 +46,7 @@ static int64_t jobs_ahead(const struct round *round, const char *queue)
 static enum rc claim_from(struct cx *cx, struct cmd_lease *cmd, const char *queue)
 {
     struct supply_wish wish = {
-        .queue = queue, .now_us = cx->now_us, .ahead = jobs_ahead(cx->round, queue)};
+        .queue = queue, .now_us = cx->now_us, .ahead = wanted_by_others(cx->round, queue)};
     enum rc rc = RC_OK;
     while (rc == RC_OK && (int64_t)cmd->job_count < cmd->max) {
         wish.jobs = cmd->max - (int64_t)cmd->job_count;
@@ -155,7 +162,15 @@ static enum rc apply_heartbeat(struct cx *cx, struct command *command)
     return rc;
 }
 
-static const struct command_ops heartbeat_ops = {.name = "heartbeat", .apply = apply_heartbeat};
+static void heartbeat_names(const struct command *command, struct ahead *ahead)
+{
+    const struct cmd_heartbeat *cmd = (const struct cmd_heartbeat *)command;
+    for (size_t i = 0; i < cmd->count; i++)
+        ahead_job(ahead, &cmd->leases[i].id);
+}
+
+static const struct command_ops heartbeat_ops = {
+    .name = "heartbeat", .apply = apply_heartbeat, .names = heartbeat_names};
 
 struct cmd_heartbeat *cmd_heartbeat_new(void)
 {
@@ -209,6 +224,7 @@ static enum rc tell_progress(struct cx *cx, struct flow *flow, const struct js *
         const char *data = js_text(js_get(event, "data"), cx->arena);
         struct event fact = {
             .type = progress_type(event),
+            .time_us = flow->run.updated_us > cx->now_us ? flow->run.updated_us : cx->now_us,
             .task_id = flow->task.id,
             .run_id = flow->run.id,
             .subject = arena_printf(cx->arena, "run/%s", flow->run.id.text),
@@ -250,7 +266,15 @@ static enum rc apply_progress(struct cx *cx, struct command *command)
     return rc;
 }
 
-static const struct command_ops progress_ops = {.name = "progress", .apply = apply_progress};
+static void progress_names(const struct command *command, struct ahead *ahead)
+{
+    const struct cmd_progress *cmd = (const struct cmd_progress *)command;
+    for (size_t i = 0; i < cmd->count; i++)
+        ahead_job(ahead, &cmd->jobs[i].ref.id);
+}
+
+static const struct command_ops progress_ops = {
+    .name = "progress", .apply = apply_progress, .names = progress_names};
 
 struct cmd_progress *cmd_progress_new(void)
 {

@@ -7,15 +7,12 @@
 #include "core/event_types.h"
 #include <string.h>
 
-typedef enum rc load_fn(struct cx *cx, const struct id *run_id, struct flow *ret_flow);
-
 /* RC_NOT_FOUND when the job does not move its run. */
-static enum rc load_mover(struct cx *cx, const struct job_row *job, load_fn *load,
-                          struct flow *ret_flow)
+static enum rc load_mover(struct cx *cx, const struct job_row *job, struct flow *ret_flow)
 {
     if (id_is_none(&job->run_id))
         return RC_NOT_FOUND;
-    enum rc rc = load(cx, &job->run_id, ret_flow);
+    enum rc rc = flow_load(cx, &job->run_id, ret_flow);
     if (rc == RC_NOT_FOUND)
         return err_set(cx->err, RC_CORRUPT, "RUN_MISSING", "job %s has no run", job->id.text);
     if (rc == RC_OK && !id_same(&ret_flow->run.job_id, &job->id))
@@ -30,18 +27,16 @@ static void write_step(struct note *note, const struct job_row *job)
     jw_kstr(&note->jw, "jobId", job->id.text);
 }
 
-enum rc pipeline_started(struct cx *cx, const struct job_row *job)
+enum rc pipeline_started(struct cx *cx, const struct job_row *job, struct flow *flow)
 {
-    CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = load_mover(cx, job, flow_load_run, &flow);
-    if (rc != RC_OK)
-        return rc == RC_NOT_FOUND ? RC_OK : rc;
+    if (!id_same(&flow->run.job_id, &job->id))
+        return RC_OK; /* It does not move its run. */
     CLEANUP(note_release) struct note note;
     write_step(&note, job);
     jw_kstr(&note.jw, "worker", job->worker);
     jw_kint(&note.jw, "try", job->life.attempt + 1);
-    rc = flow_tell(cx, &flow, EV_STEP_STARTED, &note);
-    return rc == RC_OK ? flow_save_told(cx, &flow) : rc;
+    enum rc rc = flow_tell(cx, flow, EV_STEP_STARTED, &note);
+    return rc == RC_OK ? flow_save_told(cx, flow) : rc;
 }
 
 static const struct step {
@@ -87,7 +82,7 @@ enum rc pipeline_check_result(const struct job_row *job, struct str result, stru
 enum rc pipeline_completed(struct cx *cx, const struct job_row *job, const struct js *result)
 {
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = load_mover(cx, job, flow_load, &flow);
+    enum rc rc = load_mover(cx, job, &flow);
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
     const struct step *step = find_step(job->type);
@@ -115,7 +110,7 @@ enum rc pipeline_failed(struct cx *cx, const struct job_row *job, const char *co
                         const char *message)
 {
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = load_mover(cx, job, flow_load, &flow);
+    enum rc rc = load_mover(cx, job, &flow);
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
     bool again = !job_is_settled(job->life.state);
@@ -170,7 +165,7 @@ static enum rc prepare_again(struct cx *cx, struct flow *flow, struct job_row *j
 enum rc pipeline_lost(struct cx *cx, struct job_row *job, const char *worker)
 {
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = load_mover(cx, job, flow_load, &flow);
+    enum rc rc = load_mover(cx, job, &flow);
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
     flow.run.lost++;
@@ -201,7 +196,7 @@ enum rc pipeline_lost(struct cx *cx, struct job_row *job, const char *worker)
 enum rc pipeline_released(struct cx *cx, struct job_row *job)
 {
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = load_mover(cx, job, flow_load, &flow);
+    enum rc rc = load_mover(cx, job, &flow);
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
     if (flow.run.stop != RUN_STOP_NONE) {

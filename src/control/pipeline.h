@@ -12,8 +12,8 @@
 #define CONTROL_PIPELINE_H
 #include "control/flow.h"
 
-/* A worker took the step. */
-MUST_USE enum rc pipeline_started(struct cx *cx, const struct job_row *job);
+/* A worker took the step of this run. */
+MUST_USE enum rc pipeline_started(struct cx *cx, const struct job_row *job, struct flow *flow);
 /* The step's result is well formed?  Asked before the job is settled. */
 MUST_USE enum rc pipeline_check_result(const struct job_row *job, struct str result,
                                        struct js **ret_tree, struct err *err);

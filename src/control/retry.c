@@ -1,6 +1,7 @@
 /*
  * retry.c - a finished task again, as run N+1; the earlier runs stay as they are.
  */
+#include "control/ahead.h"
 #include "control/flow.h"
 #include "control/tasks.h"
 #include "store/repositories.h"
@@ -61,7 +62,13 @@ static enum rc apply_retry(struct cx *cx, struct command *command)
     return RC_OK;
 }
 
-static const struct command_ops retry_ops = {.name = "retry", .apply = apply_retry};
+static void retry_names(const struct command *command, struct ahead *ahead)
+{
+    ahead_task(ahead, &((const struct cmd_retry *)command)->task_id);
+}
+
+static const struct command_ops retry_ops = {
+    .name = "retry", .apply = apply_retry, .names = retry_names};
 
 struct cmd_retry *cmd_retry_new(void)
 {

@@ -2,6 +2,7 @@
  * stop.c - see stop.h.
  */
 #include "control/stop.h"
+#include "control/ahead.h"
 #include "control/settle.h"
 #include "control/tasks.h"
 #include "core/event_types.h"
@@ -106,7 +107,13 @@ static enum rc apply_cancel(struct cx *cx, struct command *command)
     return rc;
 }
 
-static const struct command_ops cancel_ops = {.name = "cancel", .apply = apply_cancel};
+static void cancel_names(const struct command *command, struct ahead *ahead)
+{
+    ahead_task(ahead, &((const struct cmd_cancel *)command)->task_id);
+}
+
+static const struct command_ops cancel_ops = {
+    .name = "cancel", .apply = apply_cancel, .names = cancel_names};
 
 struct cmd_cancel *cmd_cancel_new(void)
 {

@@ -2,6 +2,7 @@
  * supply.c - see supply.h.
  */
 #include "control/supply.h"
+#include "store/runs.h"
 #include <string.h>
 
 static struct supply_queue *find(struct supply *supply, const char *name)
@@ -40,7 +41,10 @@ static enum rc fill(struct supply_queue *queue, struct db *db, const struct supp
     queue->count = count;
     queue->next = 0;
     queue->dry = (int64_t)count < limit;
-    return RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        if (!id_is_none(&rows[i].run_id))
+            rc = runs_ahead_free(db, &rows[i].run_id, err);
+    return rc;
 }
 
 enum rc supply_next(struct supply *supply, struct db *db, const struct supply_wish *wish,

@@ -59,6 +59,14 @@ MUST_USE enum rc exec_one(struct db *db, const struct sql *sql, const struct par
                           size_t count, const char *noun, struct err *err);
 MUST_USE enum rc db_query(struct db *db, const struct sql *sql, const struct param *params,
                           size_t count, struct rows *ret_rows, struct err *err);
+/*
+ * Reading ahead, in a transaction on an engine behind a network: the statement, whose only parameter
+ * is an id, is sent now, and the db_query that asks for the same later finds its rows.  Rows are
+ * locked in the order of these calls.  What a write has named is asked for again.  Elsewhere this
+ * does nothing.
+ */
+MUST_USE enum rc db_ahead(struct db *db, const struct sql *sql, const struct id *id,
+                          struct err *err);
 /* RC_OK: on a row.  RC_NOT_FOUND: past the last one. */
 MUST_USE enum rc rows_next(struct rows *rows, struct err *err);
 void rows_end(struct rows *rows); /* For CLEANUP; safe on a zeroed one and twice. */

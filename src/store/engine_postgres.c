@@ -168,6 +168,7 @@ const struct engine_ops engine_postgres = {
     .finalize = pg_finalize,
     .start = pg_start,
     .defer = pg_defer,
+    .ahead = pg_ahead,
     .changed = pg_changed,
     .step = pg_step,
     .reset = pg_reset,

@@ -7,6 +7,7 @@
  *   defer (a write)         ──►  BEGIN, mark, UPDATE ...          only sent
  *   start (a query)         ──►  SELECT, Sync     ──►  results of all that was sent so far
  *   commit                  ──►  COMMIT, Sync     ──►  one round trip with the writes before it
+ *   ahead (a query)         ──►  SELECT               only sent; whoever asks later finds it
  *
  * A statement that fails makes the server skip what stands behind it up to the Sync; the commit
  * with it.  Two things have to be known before a COMMIT may be sent, and cost a round trip of
@@ -26,6 +27,7 @@
 #include "base/mem.h"
 #include "store/engine.h"
 #include "store/engine_postgres.h"
+#include "store/engine_postgres_ahead.h"
 #include "store/engine_postgres_args.h"
 #include "store/engine_postgres_link.h"
 #include <assert.h>
@@ -47,12 +49,13 @@ enum {
     XID_BYTES = 24,
 };
 
-enum pending_kind { PENDING_PREPARE, PENDING_RUN, PENDING_DEFERRED };
+enum pending_kind { PENDING_PREPARE, PENDING_RUN, PENDING_DEFERRED, PENDING_AHEAD };
 
 struct pending {
     struct engine_stmt *stmt;
     const char *noun; /* PENDING_DEFERRED that must change one row of that kind; or NULL. */
     enum pending_kind kind;
+    uint32_t place; /* PENDING_AHEAD: of its result. */
 };
 
 struct engine_stmt {
@@ -85,6 +88,7 @@ struct engine_conn {
     struct pending pending[PENDING_MAX];
     size_t pending_count, pending_bytes;
     bool pending_nouns;
+    struct pg_ahead ahead;
 };
 
 static const struct sql sql_begin_writer = {
@@ -231,6 +235,11 @@ static enum rc take_result(struct engine_conn *conn, const struct pending *pendi
         return RC_OK;
     if (pending->kind == PENDING_DEFERRED)
         return take_deferred(conn, pending, *result, err);
+    if (pending->kind == PENDING_AHEAD) {
+        pg_ahead_put(&conn->ahead, pending->place, *result);
+        *result = NULL;
+        return RC_OK;
+    }
     if (PQresultMemorySize(*result) > RESULT_BYTES_MAX)
         return err_set(err, RC_TOO_LARGE, "STORE_TOO_LARGE", "%s: the result is too large",
                        stmt->sql->name);
@@ -329,11 +338,56 @@ static enum rc enter(struct engine_stmt *stmt, struct err *err)
     return rc;
 }
 
+/* What a write names is no longer as it was read. */
+static void forget_ahead(struct engine_stmt *stmt, const struct param *params)
+{
+    for (size_t i = 0; stmt->writes && stmt->sql->types[i] != '\0'; i++)
+        if (params[i].type == 't')
+            pg_ahead_drop(&stmt->conn->ahead, params[i].text);
+}
+
+enum rc pg_ahead(struct engine_stmt *stmt, const struct param *params, struct err *err)
+{
+    struct engine_conn *conn = stmt->conn;
+    assert(conn->in_tx && strcmp(stmt->sql->types, "t") == 0);
+    struct pg_args args;
+    enum rc rc = pg_args_fill(stmt->sql, params, &args, err);
+    if (rc == RC_OK)
+        rc = enter(stmt, err);
+    if (rc != RC_OK)
+        return rc;
+    struct pending pending = {.kind = PENDING_AHEAD,
+                              .place = pg_ahead_add(&conn->ahead, stmt, params[0].text)};
+    return pending.place < PG_AHEAD_MAX ? send_statement(stmt, &args, pending, err) : RC_OK;
+}
+
+/* RC_NOT_FOUND: it was not asked ahead. */
+static enum rc start_from_ahead(struct engine_stmt *stmt, const struct param *params,
+                                struct err *err)
+{
+    struct engine_conn *conn = stmt->conn;
+    struct pg_ahead_entry *entry = NULL;
+    if (strcmp(stmt->sql->types, "t") == 0)
+        entry = pg_ahead_find(&conn->ahead, stmt, params[0].text);
+    if (entry == NULL)
+        return RC_NOT_FOUND;
+    enum rc rc = entry->result == NULL ? drain(conn, err) : RC_OK;
+    if (rc != RC_OK)
+        return rc;
+    stmt->result = pg_ahead_take(entry);
+    stmt->row = -1;
+    return RC_OK;
+}
+
 enum rc pg_start(struct engine_stmt *stmt, const struct param *params, enum engine_hold hold,
                  struct err *err)
 {
     (void)hold; /* It has been run when this returns. */
     assert(stmt->result == NULL);
+    enum rc known = start_from_ahead(stmt, params, err);
+    if (known != RC_NOT_FOUND)
+        return known;
+    forget_ahead(stmt, params);
     struct pg_args args;
     enum rc rc = pg_args_fill(stmt->sql, params, &args, err);
     if (rc == RC_OK)
@@ -347,6 +401,7 @@ enum rc pg_defer(struct engine_stmt *stmt, const struct param *params, const cha
                  struct err *err)
 {
     assert(stmt->conn->in_tx);
+    forget_ahead(stmt, params);
     struct pg_args args;
     enum rc rc = pg_args_fill(stmt->sql, params, &args, err);
     if (rc == RC_OK)
@@ -435,6 +490,7 @@ static void tx_end(struct engine_conn *conn)
     conn->in_tx = false;
     conn->begun = false;
     conn->marked = false;
+    pg_ahead_clear(&conn->ahead);
 }
 
 enum outcome { OUTCOME_UNKNOWN, OUTCOME_COMMITTED, OUTCOME_ABORTED };
@@ -575,6 +631,7 @@ void pg_disconnect(struct engine_conn *conn)
     pg_finalize(conn->rollback);
     pg_finalize(conn->mark);
     pg_link_lose(&conn->link);
+    pg_ahead_free(&conn->ahead);
     mem_free(conn);
 }
 

@@ -41,6 +41,12 @@ static const struct sql sql_get = {
     "SELECT " JOB_COLUMNS " FROM jobs WHERE id = $1 {for_update}",
     "t",
 };
+static const struct sql sql_owner = {
+    "job_owner",
+    "SELECT run_id, (SELECT task_id FROM runs WHERE runs.id = jobs.run_id) FROM jobs"
+    " WHERE id = $1",
+    "t",
+};
 static const struct sql sql_save = {
     "job_save",
     "UPDATE jobs SET state = $3, epoch = $4, due_us = $5, expires_us = $6, attempt = $7,"
@@ -256,6 +262,28 @@ enum rc jobs_get(struct db *db, const struct id *id, struct arena *arena, struct
                  struct err *err)
 {
     return query_one(db, &sql_get, P_LIST(P_ID(id)), &job_shape, arena, ret_row, err);
+}
+
+enum rc jobs_ahead(struct db *db, const struct id *id, struct err *err)
+{
+    return db_ahead(db, &sql_get, id, err);
+}
+
+enum rc jobs_owner_ahead(struct db *db, const struct id *id, struct err *err)
+{
+    return db_ahead(db, &sql_owner, id, err);
+}
+
+enum rc jobs_owner(struct db *db, const struct id *id, struct job_owner *ret_owner,
+                   struct err *err)
+{
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, &sql_owner, P_LIST(P_ID(id)), &rows, err);
+    if (rc == RC_OK)
+        rc = rows_next(&rows, err);
+    if (rc == RC_OK)
+        *ret_owner = (struct job_owner){row_id(&rows, 0), row_id(&rows, 1)};
+    return rc;
 }
 
 enum rc jobs_save(struct db *db, const struct job_row *row, struct err *err)

@@ -49,6 +49,15 @@ MUST_USE enum rc jobs_by_dedup(struct db *db, const char *queue, const char *ded
 struct job_row job_row_copy(const struct job_row *row, struct arena *arena);
 MUST_USE enum rc jobs_get(struct db *db, const struct id *id, struct arena *arena,
                           struct job_row *ret_row, struct err *err);
+/* For jobs_get, and for jobs_owner: see db_ahead. */
+MUST_USE enum rc jobs_ahead(struct db *db, const struct id *id, struct err *err);
+MUST_USE enum rc jobs_owner_ahead(struct db *db, const struct id *id, struct err *err);
+struct job_owner {
+    struct id run_id, task_id; /* none: not a step of a run */
+};
+/* Locks nothing: it never changes. */
+MUST_USE enum rc jobs_owner(struct db *db, const struct id *id, struct job_owner *ret_owner,
+                            struct err *err);
 /* life, worker, leased_us, result, errors, updated_us. */
 MUST_USE enum rc jobs_save(struct db *db, const struct job_row *row, struct err *err);
 

@@ -54,6 +54,11 @@ static const struct sql sql_get = {
     "SELECT " RUN_COLUMNS " FROM runs WHERE id = $1 {for_update}",
     "t",
 };
+static const struct sql sql_get_free = {
+    "run_get_free",
+    "SELECT " RUN_COLUMNS " FROM runs WHERE id = $1 {skip_locked}",
+    "t",
+};
 static const struct sql sql_of_task = {
     "run_of_task",
     "SELECT " RUN_COLUMNS " FROM runs WHERE task_id = $1 ORDER BY run_no",
@@ -223,6 +228,22 @@ enum rc runs_get(struct db *db, const struct id *id, struct arena *arena, struct
                  struct err *err)
 {
     return query_one(db, &sql_get, P_LIST(P_ID(id)), &run_shape, arena, ret_row, err);
+}
+
+enum rc runs_get_free(struct db *db, const struct id *id, struct arena *arena,
+                      struct run_row *ret_row, struct err *err)
+{
+    return query_one(db, &sql_get_free, P_LIST(P_ID(id)), &run_shape, arena, ret_row, err);
+}
+
+enum rc runs_ahead(struct db *db, const struct id *id, struct err *err)
+{
+    return db_ahead(db, &sql_get, id, err);
+}
+
+enum rc runs_ahead_free(struct db *db, const struct id *id, struct err *err)
+{
+    return db_ahead(db, &sql_get_free, id, err);
 }
 
 enum rc runs_of_task(struct db *db, const struct id *task_id, struct arena *arena,

@@ -64,6 +64,12 @@ struct active_row {
 MUST_USE enum rc runs_insert(struct db *db, const struct run_row *row, struct err *err);
 MUST_USE enum rc runs_get(struct db *db, const struct id *id, struct arena *arena,
                           struct run_row *ret_row, struct err *err);
+/* The same when no other transaction has it locked, else RC_NOT_FOUND (code NOT_FOUND). */
+MUST_USE enum rc runs_get_free(struct db *db, const struct id *id, struct arena *arena,
+                               struct run_row *ret_row, struct err *err);
+/* For runs_get, and for runs_get_free: see db_ahead. */
+MUST_USE enum rc runs_ahead(struct db *db, const struct id *id, struct err *err);
+MUST_USE enum rc runs_ahead_free(struct db *db, const struct id *id, struct err *err);
 /* Every column that can change. */
 MUST_USE enum rc runs_save(struct db *db, const struct run_row *row, struct err *err);
 /* Only its place in the log (event_seq, last_event_id) and updated_us. */

@@ -33,6 +33,11 @@ static const struct sql sql_get = {
     TASK_SELECT " WHERE id = $1 {for_update}",
     "t",
 };
+static const struct sql sql_latest_run = {
+    "task_latest_run",
+    "SELECT latest_run_id FROM tasks WHERE id = $1",
+    "t",
+};
 static const struct sql sql_save = {
     "task_save",
     "UPDATE tasks SET status = $2, error_code = $3, error_message = $4, latest_run_id = $5,"
@@ -151,6 +156,28 @@ enum rc tasks_insert(struct db *db, const struct task_row *row, const struct id 
     for (size_t i = 0; rc == RC_OK && i < depends_count; i++)
         rc = db_exec(db, &sql_insert_dependency, P_LIST(P_ID(&row->id), P_ID(&depends_on[i])), NULL,
                      err);
+    return rc;
+}
+
+enum rc tasks_ahead(struct db *db, const struct id *id, struct err *err)
+{
+    return db_ahead(db, &sql_get, id, err);
+}
+
+enum rc tasks_latest_run_ahead(struct db *db, const struct id *id, struct err *err)
+{
+    return db_ahead(db, &sql_latest_run, id, err);
+}
+
+enum rc tasks_latest_run(struct db *db, const struct id *id, struct id *ret_run_id,
+                         struct err *err)
+{
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, &sql_latest_run, P_LIST(P_ID(id)), &rows, err);
+    if (rc == RC_OK)
+        rc = rows_next(&rows, err);
+    if (rc == RC_OK)
+        *ret_run_id = row_id(&rows, 0);
     return rc;
 }
 

@@ -88,7 +88,11 @@ enum rc tokens_list(struct db *db, const struct id *before, int64_t limit, struc
 
 enum rc tokens_revoke(struct db *db, const struct id *id, int64_t now_us, struct err *err)
 {
-    return exec_one(db, &sql_revoke, P_LIST(P_ID(id), P_INT(now_us)), token_shape.noun, err);
+    int64_t changed;
+    enum rc rc = db_exec(db, &sql_revoke, P_LIST(P_ID(id), P_INT(now_us)), &changed, err);
+    if (rc == RC_OK && changed == 0)
+        return err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no such %s", token_shape.noun);
+    return rc;
 }
 
 enum rc tokens_used(struct db *db, const struct id *id, int64_t used_us, struct err *err)
