@@ -234,7 +234,7 @@ static void run_wakes(const struct place_of *place)
     struct wake_trial trial = {
         .group = GROUP,
         .what = "wake-up, ",
-        .how = place->cluster != NULL ? "pg, to the other node" : "sqlite",
+        .how = place->cluster != NULL ? "pg, other node" : "sqlite",
         .producer = nodes.nodes[0],
         .waiter = nodes.nodes[nodes.node_count - 1],
     };
