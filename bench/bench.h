@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BENCH_PATH_BYTES = 512, BENCH_REPEAT_MAX = 20 };
+enum { BENCH_PATH_BYTES = 512, BENCH_URL_BYTES = 1024, BENCH_REPEAT_MAX = 20 };
 
 struct report;
 
@@ -29,6 +29,8 @@ void bench_must(enum rc rc, const struct err *err, const char *what);
 
 /* dir/name, emptied and made anew. */
 void bench_dir(const struct bench *bench, const char *name, char to[BENCH_PATH_BYTES]);
+/* Of dir/drover.db. */
+void bench_sqlite_url(const char *dir, char to[BENCH_URL_BYTES]);
 
 double bench_seconds(void); /* On the monotonic clock. */
 void bench_pause_ms(int ms);
@@ -38,10 +40,13 @@ double bench_percentile(double *values, size_t count, double share);
 /* What a stretch of work has cost the side that is measured. */
 struct effort {
     int64_t commits;
+    int64_t retried; /* Batches that were rolled back and tried again. */
     int64_t flushes; /* fsync and fdatasync; -1: cannot be seen from outside. */
     double cpu_us;
 };
 struct effort effort_since(const struct effort *before, const struct effort *after);
+/* Commands per commit.  A commit may be counted a moment after its answers came. */
+double effort_batch(const struct effort *spent, int64_t commands);
 
 /* Flushes of this process so far. */
 int64_t flushes_count(void);
@@ -52,4 +57,5 @@ void w2_run(const struct bench *bench);
 void w3_run(const struct bench *bench);
 void w4_run(const struct bench *bench);
 void growth_run(const struct bench *bench);
+void postgres_run(const struct bench *bench);
 #endif

@@ -107,11 +107,11 @@ static void add_repository(struct plant *plant)
 
 static void grow(struct plant *plant, const char *dir, int64_t rows)
 {
-    plant_open(plant, dir);
+    plant_open_dir(plant, dir);
     add_repository(plant);
     plant_close(plant);
     insert_old_rows(dir, rows);
-    plant_open(plant, dir);
+    plant_open_dir(plant, dir);
 }
 
 /* ---- the three operations ---- */

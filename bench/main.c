@@ -3,8 +3,8 @@
  *
  *   bench --server PROGRAM --dir DIR --json FILE [--quick] [--repeat N] [PART...]
  *
- * PART is w1, w2, w3, w4 or growth; none means all.  DIR must be there and be on a disk; what is
- * made in it is left to the caller (bench/run).
+ * PART is w1, w2, w3, w4, growth or postgres; none means all.  DIR must be there and be on a disk;
+ * what is made in it is left to the caller (bench/run).
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -58,6 +58,11 @@ void bench_dir(const struct bench *bench, const char *name, char to[BENCH_PATH_B
     bench_must(dir_make(to, 0700, &err), &err, to);
 }
 
+void bench_sqlite_url(const char *dir, char to[BENCH_URL_BYTES])
+{
+    (void)snprintf(to, BENCH_URL_BYTES, "sqlite:%s/drover.db", dir);
+}
+
 double bench_seconds(void)
 {
     struct timespec now;
@@ -90,9 +95,15 @@ struct effort effort_since(const struct effort *before, const struct effort *aft
 {
     return (struct effort){
         .commits = after->commits - before->commits,
+        .retried = after->retried - before->retried,
         .flushes = after->flushes < 0 ? -1 : after->flushes - before->flushes,
         .cpu_us = after->cpu_us - before->cpu_us,
     };
+}
+
+double effort_batch(const struct effort *spent, int64_t commands)
+{
+    return (double)commands / (double)(spent->commits > 0 ? spent->commits : 1);
 }
 
 /* ---- where we are ---- */
@@ -171,8 +182,8 @@ static void raise_descriptors(void)
 static const struct part {
     const char *name;
     void (*run)(const struct bench *bench);
-} parts[] = {
-    {"w1", w1_run}, {"w2", w2_run}, {"w3", w3_run}, {"w4", w4_run}, {"growth", growth_run}};
+} parts[] = {{"w1", w1_run}, {"w2", w2_run},         {"w3", w3_run},
+             {"w4", w4_run}, {"growth", growth_run}, {"postgres", postgres_run}};
 
 struct wish {
     struct bench bench;
@@ -188,7 +199,7 @@ static void want_part(struct wish *wish, const char *name)
             return;
         }
     }
-    bench_die("there is no part %s: w1, w2, w3, w4 and growth are", name);
+    bench_die("there is no part %s: w1, w2, w3, w4, growth and postgres are", name);
 }
 
 static void read_arguments(int argc, char **argv, struct wish *wish)

@@ -3,22 +3,30 @@
  */
 #include "bench/plant.h"
 #include <assert.h>
-#include <stdio.h>
 #include <time.h>
 
-void plant_open(struct plant *plant, const char *dir)
+void plant_open(struct plant *plant, const struct plant_setup *setup)
 {
     *plant = (struct plant){0};
     plant->last = &plant->first;
     pthread_mutex_init(&plant->lock, NULL);
     pthread_cond_init(&plant->arrived, NULL);
-    char url[BENCH_PATH_BYTES + 32];
-    (void)snprintf(url, sizeof url, "sqlite:%s/drover.db", dir);
     struct err err = {0};
-    bench_must(store_open(&(struct store_options){.url = url}, &plant->store, &err), &err, url);
-    struct control_options options = {
-        .store = plant->store, .clock = clock_real(), .dice = dice_from_os()};
+    bench_must(store_open(&(struct store_options){.url = setup->url}, &plant->store, &err), &err,
+               setup->url);
+    struct control_options options = {.store = plant->store,
+                                      .clock = clock_real(),
+                                      .dice = dice_from_os(),
+                                      .node = setup->node,
+                                      .lanes = setup->lanes};
     bench_must(control_start(&options, &plant->control, &err), &err, "control");
+}
+
+void plant_open_dir(struct plant *plant, const char *dir)
+{
+    char url[BENCH_URL_BYTES];
+    bench_sqlite_url(dir, url);
+    plant_open(plant, &(struct plant_setup){.url = url});
 }
 
 void plant_close(struct plant *plant)
@@ -90,6 +98,7 @@ void plant_effort(struct plant *plant, struct effort *ret_effort)
     committer_stats(control_committer(plant->control), &stats);
     *ret_effort = (struct effort){
         .commits = stats.batches,
+        .retried = stats.retried,
         .flushes = flushes_count(),
         .cpu_us = cpu_us(CLOCK_PROCESS_CPUTIME_ID) - cpu_us(CLOCK_THREAD_CPUTIME_ID),
     };

@@ -1,6 +1,6 @@
 /*
- * plant.h - the control plane in this process, with all its threads, on a SQLite file: what
- * `drover serve` has without HTTP.
+ * plant.h - the control plane in this process, with all its threads: what `drover serve` has
+ * without HTTP.
  *
  * Commands are posted from one thread; those that are answered come back to it, in order.
  */
@@ -26,7 +26,13 @@ struct plant {
     struct command *first, **last; /* Answered. */
 };
 
-void plant_open(struct plant *plant, const char *dir); /* dir/drover.db, made when missing. */
+struct plant_setup {
+    const char *url;  /* Of the store. */
+    const char *node; /* Its name; NULL: the store's own. */
+    size_t lanes;     /* Of the committer, on a shared store; 0: the default. */
+};
+void plant_open(struct plant *plant, const struct plant_setup *setup);
+void plant_open_dir(struct plant *plant, const char *dir); /* dir/drover.db, made when missing. */
 void plant_close(struct plant *plant);
 
 void plant_post(struct plant *plant, struct plant_slot *slot, struct command *command);
@@ -34,6 +40,6 @@ void plant_post(struct plant *plant, struct plant_slot *slot, struct command *co
 struct plant_slot *plant_take(struct plant *plant);
 /* Posts, waits, and ends the process unless RC_OK: only while nothing else is on its way. */
 void plant_call(struct plant *plant, struct command *command);
-/* CPU time is that of all threads but this one. */
+/* CPU time is that of all threads of this process but this one. */
 void plant_effort(struct plant *plant, struct effort *ret_effort);
 #endif

@@ -9,6 +9,7 @@
 #define BENCH_PORT_H
 #include "base/id.h"
 #include "bench/bench.h"
+#include "bench/plant.h"
 
 enum { LANE_JOBS_MAX = 100, PAYLOAD_BYTES = 400 };
 
@@ -47,7 +48,8 @@ struct port {
 
 enum { PORT_LANES_MAX = 64 };
 struct port *port_http_open(const struct bench *bench, const char *name);
-struct port *port_direct_open(const struct bench *bench, const char *name);
+struct port *port_direct_open(const struct plant_setup *setup);
+struct port *port_direct_open_dir(const struct bench *bench, const char *name);
 void port_close(struct port *port);
 
 /* index < PORT_LANES_MAX: takes over from the lane that had the index before. */

@@ -2,7 +2,6 @@
  * port_direct.c - the job protocol as commands to a control plane in this process.
  */
 #include "base/mem.h"
-#include "bench/plant.h"
 #include "bench/port.h"
 #include "control/jobs.h"
 #include "core/task.h"
@@ -120,12 +119,18 @@ static const struct port_ops direct_ops = {
     .close = direct_close,
 };
 
-struct port *port_direct_open(const struct bench *bench, const char *name)
+struct port *port_direct_open(const struct plant_setup *setup)
 {
     struct port_direct *direct = mem_alloc(sizeof *direct);
-    char dir[BENCH_PATH_BYTES];
-    bench_dir(bench, name, dir);
-    plant_open(&direct->plant, dir);
+    plant_open(&direct->plant, setup);
     direct->port.ops = &direct_ops;
     return &direct->port;
+}
+
+struct port *port_direct_open_dir(const struct bench *bench, const char *name)
+{
+    char dir[BENCH_PATH_BYTES], url[BENCH_URL_BYTES];
+    bench_dir(bench, name, dir);
+    bench_sqlite_url(dir, url);
+    return port_direct_open(&(struct plant_setup){.url = url});
 }

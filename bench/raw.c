@@ -1,92 +1,23 @@
 /*
  * raw.c - see raw.h.
  *
- * A command is a word: each letter is one statement that the real command writes with.
- *
- *   T task  R run  E event of the task  e event of the run  t save task  r save run  h touch run
- *   j job  c claim  s save job  m set timer  M clear timer
- *   p patch  P save patch  v verification  q pull request
+ * The words of raw_text.h, without their loads.
  */
 #include "bench/raw.h"
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/mem.h"
 #include "bench/port.h"
+#include "bench/raw_text.h"
 #include "store/store.h"
 #include <assert.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { LETTERS = 128 };
-
-#define WORKSPACE  "'00000000-0000-7000-8000-000000000001'"
-#define REPOSITORY "'00000000-0000-7000-8000-000000000002'"
-#define SHA256     "'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'"
-#define COMMIT     "'da39a3ee5e6b4b0d3255bfef95601890afd80709'"
-#define CONFIG                                                                       \
-    "'{\"url\":\"/srv/git/x.git\",\"agent\":{\"command\":[\"./agent\"]},\"limits\":" \
-    "{\"maxActiveRuns\":1000}}'"
-/* About as long as the data of events are. */
-#define DATA                                                                             \
-    "'{\"runId\":\"01990000-0000-7000-8000-000000000000\",\"fromStatus\":\"preparing\"," \
-    "\"toStatus\":\"context_loading\",\"reason\":\"Worktree ready\"}'"
-
-/* ?1 own id  ?2 run  ?3 task  ?4 now  ?5 number  ?6 payload  ?7 seq of a job */
-static const char *const texts[LETTERS] = {
-    ['T'] = "INSERT INTO tasks (id, workspace_id, repository_id, description, issue_number,"
-            " task_type, risk, mode, target_branch, scope, priority, max_turns,"
-            " max_budget_microusd, labels, channel, depends_on, config, requested_by, status,"
-            " latest_run_id, run_count, created_us, updated_us, ended_us) VALUES (?3, " WORKSPACE
-            ", " REPOSITORY ", 'Make the clock run on time', 0, 'general', 'medium',"
-            " 'supervised_pr', 'main', '[]', 100, 0, 0, '[]', '{}', '[]', " CONFIG ", 'bench',"
-            " 'submitted', ?2, 1, ?4, ?4, 0)",
-    ['R'] = "INSERT INTO runs (id, task_id, workspace_id, repository_id, run_no, status, attempt,"
-            " branch, turns, tokens_in, tokens_out, cost_microusd, stop, stop_us, used_agent,"
-            " used_tool, used_verifier, used_pr, lost, rank, requested_by, task_type, event_seq,"
-            " queued_us, started_us, ended_us, deadline_us, updated_us) VALUES (?2, ?3, " WORKSPACE
-            ", " REPOSITORY ", 1, 'queued', 0, 'drover/' || ?3 || '/1-make-the-clock', 0, 0, 0, 0,"
-            " 'none', 0, 0, 0, 0, 0, 0, ?4, 'bench', 'general', 0, ?4, 0, 0, 0, ?4)",
-    ['E'] = "INSERT INTO event_log (id, type, version, workspace_id, task_id, subject, time_us,"
-            " run_seq, correlation_id, causation_id, actor_type, actor_id, data) VALUES (?1,"
-            " 'agent.task.accepted', 1, " WORKSPACE ", ?3, 'task/' || ?3, ?4, 0, ?3, ?2, 'system',"
-            " 'drover', " DATA ")",
-    ['e'] = "INSERT INTO event_log (id, type, version, workspace_id, task_id, run_id, subject,"
-            " time_us, run_seq, correlation_id, causation_id, actor_type, actor_id, data) VALUES"
-            " (?1, 'agent.run.status.changed', 1, " WORKSPACE ", ?3, ?2, 'run/' || ?2, ?4, ?5, ?3,"
-            " ?2, 'system', 'drover', " DATA ")",
-    ['t'] = "UPDATE tasks SET status = CASE ?5 % 2 WHEN 0 THEN 'hydrating' ELSE 'running' END,"
-            " last_event_id = ?2, updated_us = ?4 WHERE id = ?3",
-    ['r'] = "UPDATE runs SET status = CASE ?5 % 2 WHEN 0 THEN 'running' ELSE 'verifying' END,"
-            " base_commit = " COMMIT ", prompt_sha256 = " SHA256 ", patch_sha256 = " SHA256
-            ", certificate_sha256 = " SHA256 ", job_id = ?2, event_seq = ?5, last_event_id = ?2,"
-            " updated_us = ?4 WHERE id = ?2",
-    ['h'] = "UPDATE runs SET event_seq = ?5, last_event_id = ?2, updated_us = ?4 WHERE id = ?2",
-    ['j'] = "INSERT INTO jobs (id, queue, type, workspace_id, run_id, payload, priority, rank,"
-            " state, epoch, due_us, expires_us, attempt, attempt_max, lost, dead_reason, leased_us,"
-            " created_us, updated_us) VALUES (?1, 'bench', 'note', " WORKSPACE ", ?2, ?6, 100, ?4,"
-            " 'queued', 0, ?4, 0, 0, 3, 0, 'none', 0, ?4, ?4)",
-    ['c'] = "UPDATE jobs SET state = 'leased', worker = 'bench', leased_us = ?4, due_us = ?4,"
-            " epoch = epoch + 1, updated_us = ?4 WHERE seq = ?7",
-    ['s'] = "UPDATE jobs SET state = 'succeeded', attempt = 1, updated_us = ?4 WHERE seq = ?7",
-    ['m'] = "INSERT INTO timers (subject, kind, due_us) VALUES (?2, 'run_deadline', ?4)",
-    ['M'] = "DELETE FROM timers WHERE subject = ?2",
-    ['p'] = "INSERT INTO patches (id, run_id, attempt_no, sha256, base_commit, tree_hash, files,"
-            " lines_added, lines_deleted, summary, status, created_us) VALUES (?2, ?2, 1, " SHA256
-            ", " COMMIT ", " COMMIT ", 1, 2, 1, 'done', 'created', ?4)",
-    ['P'] = "UPDATE patches SET status = 'published' WHERE id = ?2",
-    ['v'] =
-        "INSERT INTO verifications (id, run_id, patch_id, name, command, status, exit_code,"
-        " duration_ms, created_us) VALUES (?2, ?2, ?2, 'unit', 'make test', 'passed', 0, 0, ?4)",
-    ['q'] = "INSERT INTO pull_requests (id, number, repository_id, task_id, run_id, branch,"
-            " target_branch, url, title, status, draft, head_commit, created_us, updated_us,"
-            " merged_us) VALUES (?2, 1, " REPOSITORY ", ?3, ?2, 'drover/' || ?3, 'main',"
-            " '/srv/git/x.git#1', 'Make the clock run on time', 'open', 1, " COMMIT ", ?4, ?4, 0)",
-};
-
 struct raw {
     sqlite3 *db;
-    sqlite3_stmt *statements[LETTERS];
+    sqlite3_stmt *statements[RAW_LETTERS];
     struct dice dice;
     int64_t now_us;
     int64_t last_seq;               /* Of the jobs that were inserted. */
@@ -113,8 +44,8 @@ static void run_text(struct raw *raw, const char *text)
 
 static void make_schema(const char *dir)
 {
-    char url[BENCH_PATH_BYTES + 32];
-    (void)snprintf(url, sizeof url, "sqlite:%s/drover.db", dir);
+    char url[BENCH_URL_BYTES];
+    bench_sqlite_url(dir, url);
     struct store *store;
     struct err err = {0};
     bench_must(store_open(&(struct store_options){.url = url}, &store, &err), &err, url);
@@ -136,12 +67,10 @@ struct raw *raw_open(const struct bench *bench, const char *name)
     run_text(raw, "PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;"
                   "PRAGMA cache_size = -8192; PRAGMA synchronous = FULL;"
                   "PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 10000;");
-    run_text(raw, "INSERT INTO repositories (id, workspace_id, name, config, version, removed,"
-                  " created_us, updated_us) VALUES (" REPOSITORY ", " WORKSPACE ", 'bench', " CONFIG
-                  ", 1, 0, 0, 0)");
-    for (size_t i = 0; i < LETTERS; i++)
-        if (texts[i] != NULL)
-            must(raw, sqlite3_prepare_v3(raw->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
+    run_text(raw, raw_repository);
+    for (size_t i = 0; i < RAW_LETTERS; i++)
+        if (raw_texts[i] != NULL)
+            must(raw, sqlite3_prepare_v3(raw->db, raw_texts[i], -1, SQLITE_PREPARE_PERSISTENT,
                                          &raw->statements[i], NULL));
     return raw;
 }
@@ -150,7 +79,7 @@ void raw_close(struct raw *raw)
 {
     if (raw == NULL)
         return;
-    for (size_t i = 0; i < LETTERS; i++)
+    for (size_t i = 0; i < RAW_LETTERS; i++)
         (void)sqlite3_finalize(raw->statements[i]);
     must(raw, sqlite3_close(raw->db));
     mem_free(raw);
@@ -261,13 +190,6 @@ double raw_combined(struct raw *raw, int64_t jobs, int64_t each)
 
 /* ---- runs ---- */
 
-/* The commands of one run, in order: submit with its admission, then a lease and a completion for
-   each of prepare, hydrate, agent, verify, judge, publish and clean. */
-static const char *const commands[] = {
-    "EEeTReejMmrt", "ceh", "seeejr",  "ceh", "seeejrt",      "ceh", "sepeejr", "ceh",
-    "sevePeejr",    "ceh", "seeejrt", "ceh", "seqePeeEMjrt", "c",   "s",
-};
-
 static void write_command(struct raw *raw, const char *word, struct subject *subject)
 {
     for (const char *letter = word; *letter != '\0'; letter++) {
@@ -306,9 +228,9 @@ double raw_run(struct raw *raw, const struct raw_runs *runs)
         for (int64_t i = 0; i < count; i++)
             subjects[i] = (struct subject){
                 .run = new_id(raw), .task = new_id(raw), .payload = runs->payload};
-        for (size_t c = 0; c < COUNT_OF(commands); c++)
+        for (size_t c = 0; c < RAW_COMMANDS; c++)
             for (int64_t i = 0; i < count; i++)
-                batch_add(raw, &batch, commands[c], &subjects[i]);
+                batch_add(raw, &batch, raw_commands[c].writes, &subjects[i]);
     }
     if (batch.filled > 0)
         run_text(raw, "COMMIT");

@@ -6,7 +6,7 @@
  *   combined   producers and consumers at once, at most 16 jobs in flight: the next ones are
  *              enqueued when as many are completed; consumers wait for work in their lease calls
  */
-#include "bench/port.h"
+#include "bench/w1.h"
 #include "bench/raw.h"
 #include "bench/report.h"
 #include <assert.h>
@@ -155,11 +155,9 @@ static void start_combined(struct load *load)
 
 /* ---- measuring ---- */
 
-enum kind { ENQUEUE, DRAIN, COMBINED };
-
 static const struct mode {
     const char *what;
-    enum kind kind;
+    enum jobs_kind kind;
     int lanes, per_call;
     double aim; /* Over HTTP. */
 } modes[] = {
@@ -172,6 +170,7 @@ static const struct mode {
     {"combined, 1 a call", COMBINED, 2 * LANES, 1, 17000},
     {"combined, 8 a call", COMBINED, 4, 8, 0},
 };
+enum { FIRST_CROWD = 2 }; /* Of the modes: before it one lane works alone. */
 static void (*const starts[])(struct load *load) = {
     [ENQUEUE] = start_enqueue, [DRAIN] = start_drain, [COMBINED] = start_combined};
 
@@ -183,9 +182,9 @@ static int64_t jobs_per_commit(const struct mode *mode, double batch)
     return jobs < 1 ? 1 : (int64_t)(jobs + 0.5);
 }
 
-static double raw_rate(struct raw *raw, const struct mode *mode, int64_t jobs, int64_t each)
+static double sqlite_rate(void *raw, enum jobs_kind kind, int64_t jobs, int64_t each)
 {
-    switch (mode->kind) {
+    switch (kind) {
     case ENQUEUE:
         return raw_enqueue(raw, jobs, each);
     case DRAIN:
@@ -194,6 +193,11 @@ static double raw_rate(struct raw *raw, const struct mode *mode, int64_t jobs, i
         return raw_combined(raw, jobs, each);
     }
     return 0;
+}
+
+struct jobs_limit jobs_limit_sqlite(struct raw *raw)
+{
+    return (struct jobs_limit){sqlite_rate, raw};
 }
 
 /* Jobs per second; batch and the like are kept of the best repetition. */
@@ -220,55 +224,66 @@ static void measure(const struct mode *mode, struct port *port, int64_t total,
     struct effort spent = effort_since(&before, &after);
     double rate = (double)total / (load.end - begin);
     if (figure->count == 0 || rate > figure_best(figure)) {
-        figure->batch = (double)(port->commands - commands) / (double)spent.commits;
+        figure->batch = effort_batch(&spent, port->commands - commands);
         figure->flushes = spent.flushes < 0 ? 0 : 1000.0 * (double)spent.flushes / (double)total;
         figure->cpu_us = spent.cpu_us / (double)total;
     }
     figure->values[figure->count++] = rate;
 }
 
-static void measure_raw(const struct mode *mode, struct raw *raw, int64_t total,
+static void measure_raw(const struct mode *mode, const struct jobs_trial *trial,
                         struct figure *figure)
 {
     int64_t each = jobs_per_commit(mode, figure->batch);
-    double rate = raw_rate(raw, mode, total, each);
+    double rate = trial->limit.rate(trial->limit.ctx, mode->kind, trial->total, each);
     if (rate > figure->raw) {
         figure->raw = rate;
         figure->raw_batch = (double)each;
     }
 }
 
-static void name_figure(const struct mode *mode, const struct port *port, struct figure *figure)
+static void name_figure(const struct mode *mode, const struct jobs_trial *trial,
+                        struct figure *figure)
 {
-    (void)snprintf(figure->group, sizeof figure->group, "W1");
+    (void)snprintf(figure->group, sizeof figure->group, "%s", trial->group);
     (void)snprintf(figure->what, sizeof figure->what, "%s", mode->what);
-    (void)snprintf(figure->how, sizeof figure->how, "%s, %d lane%s", port->ops->name, mode->lanes,
+    (void)snprintf(figure->how, sizeof figure->how, "%s, %d client%s", trial->how, mode->lanes,
                    mode->lanes > 1 ? "s" : "");
     (void)snprintf(figure->unit, sizeof figure->unit, "jobs/s");
-    figure->aim = strcmp(port->ops->name, "HTTP") == 0 ? mode->aim : 0;
+    figure->aim = strcmp(trial->port->ops->name, "HTTP") == 0 ? mode->aim
+                                                              : trial->share_aim * figure->raw;
 }
 
 /* The raw limit is taken right behind each measurement: disks have moods. */
-static void run_port(const struct bench *bench, struct port *port, struct raw *raw)
+void w1_measure(const struct bench *bench, const struct jobs_trial *trial)
 {
-    int64_t total = bench->quick ? 800 : 10000;
+    size_t first = trial->crowds ? FIRST_CROWD : 0;
     struct figure figures[COUNT_OF(modes)] = {0};
     for (int r = 0; r < bench->repeat; r++) {
-        for (size_t i = 0; i < COUNT_OF(modes); i++) {
-            measure(&modes[i], port, total, &figures[i]);
-            measure_raw(&modes[i], raw, total, &figures[i]);
+        for (size_t i = first; i < COUNT_OF(modes); i++) {
+            measure(&modes[i], trial->port, trial->total, &figures[i]);
+            measure_raw(&modes[i], trial, &figures[i]);
         }
     }
-    for (size_t i = 0; i < COUNT_OF(modes); i++) {
-        name_figure(&modes[i], port, &figures[i]);
+    for (size_t i = first; i < COUNT_OF(modes); i++) {
+        name_figure(&modes[i], trial, &figures[i]);
         report_add(bench->report, &figures[i]);
     }
+}
+
+static void run_port(const struct bench *bench, struct port *port, struct raw *raw)
+{
+    w1_measure(bench, &(struct jobs_trial){.group = "W1",
+                                           .how = port->ops->name,
+                                           .port = port,
+                                           .limit = jobs_limit_sqlite(raw),
+                                           .total = bench->quick ? 800 : 10000});
 }
 
 void w1_run(const struct bench *bench)
 {
     report_group(bench->report, "W1  10,000 jobs of 400 bytes");
-    report_note(bench->report, "A lane is a client with one call under way.  drain: lease up to so "
+    report_note(bench->report, "A client has one call under way.  drain: lease up to so "
                                "many, complete them in one call.");
     report_note(bench->report, "combined: producers and waiting consumers at once, at most 16 jobs "
                                "in flight.  batch: commands per commit.");
@@ -279,7 +294,7 @@ void w1_run(const struct bench *bench)
     struct port *http = port_http_open(bench, "w1-http");
     run_port(bench, http, raw);
     port_close(http);
-    struct port *direct = port_direct_open(bench, "w1-direct");
+    struct port *direct = port_direct_open_dir(bench, "w1-direct");
     run_port(bench, direct, raw);
     port_close(direct);
     raw_close(raw);

@@ -11,8 +11,9 @@
 #include <time.h>
 
 enum { TAIL_PAGE = 500, BEGIN_TRIES = 200 };
-#define NET_US      (60 * US_PER_SECOND)
-#define GAP_WAIT_US (2 * US_PER_MS)
+#define NET_US           (60 * US_PER_SECOND)
+#define GAP_WAIT_US      (2 * US_PER_MS)
+#define IDLE_GAP_WAIT_US (50 * US_PER_MS) /* While nobody listens. */
 
 struct tail {
     struct store *store;
@@ -35,16 +36,17 @@ static void set_seq(struct tail *tail, int64_t seq)
 }
 
 /* With nobody there what is in the log is passed over: whoever subscribes later reads it there
-   (hence the order: first the end of the log, then a look at the bus). */
+   (hence the order: first the end of the log, then a look at the bus).  Where others write, the
+   end is passed as soon as it has settled. */
 static bool pass_over(struct tail *tail)
 {
     struct err err = {0};
-    int64_t last_seq;
-    if (store_is_shared(tail->store) || events_last_seq(tail->db, &last_seq, &err) != RC_OK ||
-        !bus_is_idle(tail->bus))
+    struct settled end = tail->cursor;
+    enum rc rc = settled_last(tail->db, &end, &err);
+    if ((rc != RC_OK && rc != RC_BUSY) || !bus_is_idle(tail->bus))
         return false;
-    tail->cursor.after_seq = last_seq;
-    set_seq(tail, last_seq);
+    tail->cursor = end;
+    set_seq(tail, end.after_seq);
     return true;
 }
 
@@ -75,10 +77,16 @@ static bool read_page(struct tail *tail)
     return rc == RC_OK && count == TAIL_PAGE;
 }
 
+static int64_t patience_us(struct tail *tail)
+{
+    if (!settled_waits(&tail->cursor))
+        return NET_US;
+    return bus_is_idle(tail->bus) ? IDLE_GAP_WAIT_US : GAP_WAIT_US;
+}
+
 static bool wait_for_wake(struct tail *tail)
 {
-    bool soon = settled_waits(&tail->cursor);
-    int64_t until_us = clock_mono_us() + (soon ? GAP_WAIT_US : NET_US);
+    int64_t until_us = clock_mono_us() + patience_us(tail);
     struct timespec until = {.tv_sec = (time_t)(until_us / US_PER_SECOND),
                              .tv_nsec = (long)(until_us % US_PER_SECOND) * 1000};
     pthread_mutex_lock(&tail->lock);

@@ -4,6 +4,9 @@
 #include "store/settled.h"
 #include <assert.h>
 
+/* Where there is one gap there are more, and what stands behind the first is read again. */
+enum { GAP_PAGE = 32 };
+
 /* PostgreSQL's alone: not run where there is one writer. */
 static const struct sql sql_horizon = {
     "event_horizon",
@@ -100,10 +103,15 @@ static enum rc follow(struct db *db, struct settled *cursor, int64_t limit, stru
                       struct page *ret_page, struct err *err)
 {
     struct page page;
-    enum rc rc = page_read(db, cursor, limit, arena, &page, err);
+    bool few = settled_waits(cursor) && limit > GAP_PAGE;
+    enum rc rc = page_read(db, cursor, few ? GAP_PAGE : limit, arena, &page, err);
+    size_t count = rc == RC_OK ? whole_part(&page, cursor->after_seq, 0) : 0;
+    if (rc == RC_OK && few && count == GAP_PAGE) {
+        rc = page_read(db, cursor, limit, arena, &page, err);
+        count = rc == RC_OK ? whole_part(&page, cursor->after_seq, 0) : 0;
+    }
     if (rc != RC_OK)
         return rc;
-    size_t count = whole_part(&page, cursor->after_seq, 0);
     bool gap = count < page.count;
     if (gap && count == 0 && cursor->seen_xmax != 0 && page.events[0].seq <= cursor->seen_seq)
         return pass_gap(db, cursor, limit, arena, ret_page, err);
