@@ -31,6 +31,7 @@ struct committer {
     pthread_cond_t work; /* Something for a lane to do. */
     struct command_list queue;
     bool want_admission;
+    bool admitting; /* A lane is at it: others would only wait for its lock. */
     bool want_look;
     bool want_sweep; /* Somebody hung up, or a worker drains. */
     bool closed;     /* No new commands. */
@@ -144,8 +145,11 @@ static bool take_work(struct committer *committer, struct lane_work *work)
 {
     command_list_init(&work->todo);
     pthread_mutex_lock(&committer->lock);
-    work->admit = committer->want_admission;
-    committer->want_admission = false;
+    work->admit = committer->want_admission && !committer->admitting;
+    if (work->admit) {
+        committer->want_admission = false;
+        committer->admitting = true;
+    }
     bool apart = work->admit && store_is_shared(committer->options.store);
     work->look = !apart && committer->want_look;
     if (work->look)
@@ -158,9 +162,12 @@ static bool take_work(struct committer *committer, struct lane_work *work)
     return work->admit || work->look || work->todo.count > 0;
 }
 
-static void take_outcome(struct committer *committer, struct lane_outcome *outcome)
+static void take_outcome(struct committer *committer, const struct lane_work *work,
+                         struct lane_outcome *outcome)
 {
     pthread_mutex_lock(&committer->lock);
+    if (work->admit)
+        committer->admitting = false;
     struct committer_stats *stats = &committer->stats;
     stats->batches += outcome->batches;
     stats->commands += outcome->commands;
@@ -180,7 +187,7 @@ static bool lane_round(struct worker_thread *thread)
         return false;
     struct lane_outcome outcome;
     lane_run(thread->lane, &work, &outcome);
-    take_outcome(committer, &outcome);
+    take_outcome(committer, &work, &outcome);
     return true;
 }
 
@@ -190,6 +197,13 @@ bool committer_round(struct committer *committer)
 }
 
 /* ---- threads ---------------------------------------------------------------------------- */
+
+/* Under the lock. */
+static bool has_work(const struct committer *committer)
+{
+    return committer->queue.count > 0 || committer->want_look || committer->want_sweep ||
+           (committer->want_admission && !committer->admitting);
+}
 
 /* Sleeps until there is something to do; the wait is bounded by the first parked deadline. */
 static void wait_for_work(struct committer *committer)
@@ -203,8 +217,7 @@ static void wait_for_work(struct committer *committer)
     struct timespec until = {.tv_sec = (time_t)(until_us / US_PER_SECOND),
                              .tv_nsec = (long)(until_us % US_PER_SECOND) * 1000};
     pthread_mutex_lock(&committer->lock);
-    while (committer->queue.count == 0 && !committer->want_admission && !committer->want_look &&
-           !committer->want_sweep && !committer->stopping)
+    while (!has_work(committer) && !committer->stopping)
         if (pthread_cond_timedwait(&committer->work, &committer->lock, &until) == ETIMEDOUT)
             break;
     pthread_mutex_unlock(&committer->lock);
