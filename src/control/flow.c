@@ -8,6 +8,13 @@
 #include "store/timers.h"
 #include <assert.h>
 
+/* A run's time does not run backwards, although each lane has read the clock before it waited for
+   the run, and each node has a clock of its own. */
+static int64_t run_time(const struct cx *cx, const struct flow *flow)
+{
+    return cx->now_us > flow->run.updated_us ? cx->now_us : flow->run.updated_us;
+}
+
 enum rc flow_load(struct cx *cx, const struct id *run_id, struct flow *ret_flow)
 {
     struct flow flow = {0};
@@ -34,7 +41,7 @@ enum rc flow_load_run(struct cx *cx, const struct id *run_id, struct flow *ret_f
 
 enum rc flow_save_told(struct cx *cx, struct flow *flow)
 {
-    flow->run.updated_us = cx->now_us;
+    flow->run.updated_us = run_time(cx, flow);
     return runs_touch(cx->db, &flow->run, cx->err);
 }
 
@@ -81,7 +88,7 @@ static bool task_changed(const struct task_row *now, const struct task_row *stor
 
 enum rc flow_save(struct cx *cx, struct flow *flow)
 {
-    flow->run.updated_us = cx->now_us;
+    flow->run.updated_us = run_time(cx, flow);
     enum rc rc = runs_save(cx->db, &flow->run, cx->err);
     if (rc != RC_OK || !task_changed(&flow->task, &flow->stored))
         return rc;
@@ -113,17 +120,18 @@ struct str note_close(struct note *note)
     return buf_str(&note->buf);
 }
 
-enum rc flow_tell(struct cx *cx, struct flow *flow, const char *type, struct note *note)
+enum rc flow_tell_data(struct cx *cx, struct flow *flow, const char *type, struct str data)
 {
     struct event event = {
         .type = type,
+        .time_us = run_time(cx, flow),
         .task_id = flow->task.id,
         .run_id = flow->run.id,
         .subject = arena_printf(cx->arena, "run/%s", flow->run.id.text),
         .run_seq = flow->run.event_seq + 1,
         .correlation_id = flow->task.id,
         .causation_id = flow->run.last_event_id,
-        .data = note != NULL ? note_close(note) : STR("{}"),
+        .data = data,
     };
     enum rc rc = cx_append(cx, &event, &flow->run.last_event_id);
     if (rc == RC_OK)
@@ -131,11 +139,17 @@ enum rc flow_tell(struct cx *cx, struct flow *flow, const char *type, struct not
     return rc;
 }
 
+enum rc flow_tell(struct cx *cx, struct flow *flow, const char *type, struct note *note)
+{
+    return flow_tell_data(cx, flow, type, note != NULL ? note_close(note) : STR("{}"));
+}
+
 enum rc flow_tell_task(struct cx *cx, struct flow *flow, const char *type, struct note *note)
 {
     bool has_run = !id_is_none(&flow->run.last_event_id);
     struct event event = {
         .type = type,
+        .time_us = run_time(cx, flow),
         .task_id = flow->task.id,
         .subject = arena_printf(cx->arena, "task/%s", flow->task.id.text),
         .correlation_id = flow->task.id,
@@ -152,6 +166,7 @@ enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no)
     struct task_row *task = &flow->task;
     char slug[SLUG_BYTES];
     text_slug(slug, sizeof(slug), task->description != NULL ? task->description : "issue");
+    int64_t updated_us = run_time(cx, flow); /* After the run before it. */
     flow->run = (struct run_row){
         .id = cx_id(cx),
         .task_id = task->id,
@@ -165,7 +180,7 @@ enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no)
         .requested_by = task->requested_by,
         .task_type = task->task_type,
         .queued_us = cx->now_us,
-        .updated_us = cx->now_us,
+        .updated_us = updated_us,
     };
     task->latest_run_id = flow->run.id;
     task->status = task_status_of(RUN_QUEUED, false);
