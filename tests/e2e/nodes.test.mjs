@@ -29,9 +29,11 @@ function withNodes(name, [ofA, ofB], body) {
             await a.start();
             await b.start();
             await body({ a, b, worker, t });
-        } finally {
             await Promise.all(workers.filter((each) => each.child).map((each) => each.stop()));
             await Promise.all([a.discard(), b.discard()]);
+        } finally {
+            for (const each of workers) each.signal('SIGKILL');
+            for (const node of [a, b]) node.killNow();
         }
     });
 }
