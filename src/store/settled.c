@@ -28,6 +28,14 @@ static enum rc horizon_get(struct db *db, struct horizon *ret_horizon, struct er
     return rc;
 }
 
+/* After a crash the server gives out ids again of which nothing had reached the disk.  None of
+   their first owners lives. */
+static void forget_lost_ids(struct settled *cursor, const struct horizon *now)
+{
+    if (cursor->seen_xmax > now->xmax)
+        cursor->seen_xmax = now->xmax;
+}
+
 struct page {
     struct event *events;
     size_t count;
@@ -81,6 +89,8 @@ static enum rc pass_gap(struct db *db, struct settled *cursor, int64_t limit, st
     enum rc rc = tx_begin(db, &tx, err);
     if (rc == RC_OK)
         rc = horizon_get(db, &horizon, err);
+    if (rc == RC_OK)
+        forget_lost_ids(cursor, &horizon);
     if (rc == RC_OK && horizon.xmin >= cursor->seen_xmax)
         rc = page_read(db, cursor, limit, arena, &page, err);
     if (rc == RC_OK)
@@ -156,6 +166,7 @@ enum rc settled_last(struct db *db, struct settled *cursor, struct err *err)
         return rc;
     if (cursor->seen_xmax == 0)
         cursor->seen_xmax = horizon.xmax;
+    forget_lost_ids(cursor, &horizon);
     if (horizon.xmin < cursor->seen_xmax)
         return err_set(err, RC_BUSY, "STORE_BUSY", "transactions are open that may hold events");
     *cursor = (struct settled){.after_seq = cursor->seen_seq};

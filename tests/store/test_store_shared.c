@@ -236,6 +236,22 @@ START_TEST(a_gap_is_passed_when_it_is_dead)
 }
 END_TEST
 
+START_TEST(a_gap_is_passed_although_a_crash_took_back_ids)
+{
+    POSTGRES(f);
+    struct writers w;
+    writers_open(&f, &w);
+    struct settled cursor = {0};
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "");
+    cursor.seen_xmax += 1000; /* Given out before the crash, and nobody will have them soon. */
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "");
+    tx_abort(&w.slow_tx);
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "2 ");
+    ck_assert(!settled_waits(&cursor));
+    writers_close(&f, &w);
+}
+END_TEST
+
 START_TEST(the_end_of_the_log_is_where_nothing_is_on_its_way)
 {
     POSTGRES(f);
@@ -310,6 +326,7 @@ static void add_server_tests(Suite *suite)
     tcase_add_test(tc, a_lock_has_one_holder);
     tcase_add_test(tc, a_naive_cursor_loses_an_event_and_a_settled_one_does_not);
     tcase_add_test(tc, a_gap_is_passed_when_it_is_dead);
+    tcase_add_test(tc, a_gap_is_passed_although_a_crash_took_back_ids);
     tcase_add_test(tc, the_end_of_the_log_is_where_nothing_is_on_its_way);
     tcase_add_test(tc, a_content_of_many_chunks_comes_back);
     suite_add_tcase(suite, tc);
