@@ -1,5 +1,8 @@
 // nodes.test.mjs - two servers on one PostgreSQL database: what one does the other knows.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertHistory, typesOf } from './lib/cloudevents.mjs';
@@ -26,8 +29,7 @@ function withNodes(name, [ofA, ofB], body) {
             return workers.at(-1);
         };
         try {
-            await a.start();
-            await b.start();
+            await Promise.all([a.start(), b.start()]); // On an empty database: one makes it.
             await body({ a, b, worker, t });
             await Promise.all(workers.filter((each) => each.child).map((each) => each.stop()));
             await Promise.all([a.discard(), b.discard()]);
@@ -264,6 +266,55 @@ describe('two nodes', { concurrency: 3 }, () => {
             await a.ok('DELETE', `/v1/tokens/${made.id}`);
             await until('the token to end', async (note) => note(await status()) === 401, 2000);
             t.diagnostic(`revoked everywhere after ${Date.now() - began} ms`);
+        });
+});
+
+// A library that shifts the time of day by $SHIFT_S seconds.
+function shiftClock(dir) {
+    const [source, library] = [join(dir, 'shift.c'), join(dir, 'shift.so')];
+    writeFileSync(source, `#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *to)
+{
+    long rc = syscall(SYS_clock_gettime, id, to);
+    if (rc == 0 && id == CLOCK_REALTIME)
+        to->tv_sec += atoi(getenv("SHIFT_S"));
+    return (int)rc;
+}
+`);
+    execFileSync(process.env.CC ?? 'cc', ['-shared', '-fPIC', '-o', library, source]);
+    return library;
+}
+
+describe('clocks that differ', () => {
+    for (const shift of [-4, 4])
+        it(`by ${shift} s turn no history round and cost no lease`, async () => {
+            const db = makeDatabase(POSTGRES);
+            const options = config(2, { leaseMs: 10_000 });
+            const a = new Server({ ...options, db });
+            const env = { LD_PRELOAD: shiftClock(a.dir), SHIFT_S: String(shift) };
+            const b = new Server({ ...options, db, env });
+            try {
+                await Promise.all([a.start(), b.start()]);
+                await b.untilSaid(new RegExp(`not the database's.*"aheadMs":${shift < 0 ? '-' : ''}`));
+                assert.doesNotMatch(a.said(), /not the database's/);
+                const repo = await a.repository('acme/clocks', `sleep 0.2\n${fixes}`,
+                    { limits: { maxActiveRuns: 4 } });
+                const runs = await Promise.all(Array.from({ length: 8 },
+                    (_, i) => [a, b][i % 2].submit(repo.name)));
+                for (const { taskId } of runs) await b.untilTask(taskId, 'completed');
+                for (const { runId } of runs) {
+                    const events = await a.events(runId);
+                    assertHistory(events);
+                    assert.ok(!typesOf(events).includes('agent.run.heartbeat.missed'));
+                }
+                await Promise.all([a.discard(), b.discard()]);
+            } finally {
+                for (const node of [a, b]) node.killNow();
+            }
         });
 });
 

@@ -23,9 +23,9 @@ const cluster = makeCluster();
 after(() => cluster.remove());
 
 // Two nodes, of which the first has workers of its own and the second a remote one.
-async function withNodes(body) {
+async function withNodes(body, workers = 2) {
     const db = makeDatabase(cluster.url);
-    const nodes = [new Server({ config: config(2), db }), new Server({ config: config(0), db })];
+    const nodes = [new Server({ config: config(workers), db }), new Server({ config: config(0), db })];
     let worker;
     try {
         for (const node of nodes) await node.start();
@@ -162,6 +162,44 @@ describe('while PostgreSQL is away', () => {
             }));
     }
 
+    it('a stream that has to read the log waits', () => withNodes(async (home, far, worker) => {
+        await worker.stop();
+        const repo = await home.repository('acme/slow', fixes);
+        const { runId } = await far.submit(repo.name);
+        const CALLS = 30, text = 'x'.repeat(15_000);
+        const say = (job) => far.post('/v1/jobs/progress', { jobs: [{ ...job, events:
+            Array.from({ length: 50 }, () => ({ type: 'agent.step.recorded', data: { text } })) }] });
+        const slow = await far.stream(`/v1/runs/${runId}/stream`);
+        await slow.next();
+        slow.pause(); // More than the buffers between us hold, so that the server has to read.
+        const { jobs: [{ id, epoch }] } = await until('a job', async () => {
+            const answer = await far.post('/v1/jobs/lease', { queues: ['drover.prepare'],
+                worker: 'hand', max: 1, waitMs: 1000, leaseMs: 60_000 });
+            return answer.jobs.length > 0 && answer;
+        });
+        for (let i = 0; i < CALLS; i++) await say({ id, epoch });
+        const seen = slow.queue.length + 1;
+        await cluster.stop();
+        try {
+            slow.resume();
+            await until('the stream to come to what it cannot read', async (note) => {
+                const before = note(slow.queue.length);
+                await sleep(300);
+                return before > 0 && slow.queue.length === before;
+            });
+            assert.ok(slow.queue.length + seen < CALLS * 50, 'not all was in the buffers');
+        } finally {
+            await cluster.start();
+        }
+        assert.ok(!slow.closed);
+        await Promise.all([home, far].map(untilBack));
+        const log = await home.events(runId);
+        const rest = await slow.upTo(log.length - 1);
+        assert.deepEqual(rest.map((event) => event.data.id), log.slice(1).map((event) => event.id));
+        slow.close();
+        await home.post(`/v1/tasks/${log[0].taskid}/cancel`);
+    }, 0));
+
     it('a restart in a moment is hardly noticed', () => withNodes(async (home, far) => {
         const repo = await home.repository('acme/short', `sleep 0.3\n${fixes}`,
             { limits: { maxActiveRuns: 4 } });
@@ -199,6 +237,10 @@ describe('while PostgreSQL is away', () => {
             assert.doesNotMatch(stdout + stderr, /drover serve|goes on trying/);
             await until('the node to notice', async () =>
                 (await request(`${node.url}/readyz`)).status === 503);
+            // A worker waits for it.
+            const worker = new RemoteWorker(node, { name: 'early' }).spawn();
+            await worker.untilSaid(/trying again/);
+            assert.deepEqual(await worker.stop(), { code: 0, signal: null });
             const began = Date.now();
             assert.deepEqual(await node.stop(), { code: 0, signal: null }, node.logTail());
             assert.ok(Date.now() - began < 9500);
