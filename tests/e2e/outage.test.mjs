@@ -25,7 +25,7 @@ after(() => cluster.remove());
 // Two nodes, of which the first has workers of its own and the second a remote one.
 async function withNodes(body, workers = 2) {
     const db = makeDatabase(cluster.url);
-    const nodes = [new Server({ config: config(workers), db }), new Server({ config: config(0), db })];
+    const nodes = [workers, 0].map((count) => new Server({ config: config(count), db }));
     let worker;
     try {
         for (const node of nodes) await node.start();
@@ -167,8 +167,9 @@ describe('while PostgreSQL is away', () => {
         const repo = await home.repository('acme/slow', fixes);
         const { runId } = await far.submit(repo.name);
         const CALLS = 30, text = 'x'.repeat(15_000);
-        const say = (job) => far.post('/v1/jobs/progress', { jobs: [{ ...job, events:
-            Array.from({ length: 50 }, () => ({ type: 'agent.step.recorded', data: { text } })) }] });
+        const events = Array.from({ length: 50 },
+            () => ({ type: 'agent.step.recorded', data: { text } }));
+        const say = (job) => far.post('/v1/jobs/progress', { jobs: [{ ...job, events }] });
         const slow = await far.stream(`/v1/runs/${runId}/stream`);
         await slow.next();
         slow.pause(); // More than the buffers between us hold, so that the server has to read.

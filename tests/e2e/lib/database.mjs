@@ -1,4 +1,4 @@
-// database.mjs - the store that servers under test use: SQLite, or with DROVER_TEST_POSTGRES (the URL
+// database.mjs - the store that servers under test use: SQLite, or with DROVER_TEST_POSTGRES (a URL
 // of a running PostgreSQL server) a database of its own on that one.
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
