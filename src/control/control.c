@@ -16,7 +16,8 @@
 #include <string.h>
 
 enum { QUEUE_MAX = 10000, BATCH_MAX = 256, SHARED_LANES = 4, SECRET_BYTES = 32 };
-#define TOKEN_PREFIX "drun_"
+#define TOKEN_PREFIX     "drun_"
+#define CLOCKS_DIFFER_US US_PER_SECOND
 
 struct control {
     struct store *store;
@@ -118,6 +119,21 @@ static size_t lanes_of(const struct store *store, size_t wanted)
     return wanted > 0 ? wanted : SHARED_LANES;
 }
 
+/* Each node goes by its own clock.  What they differ by, leases and deadlines are off. */
+static void compare_clocks(struct control *control)
+{
+    struct err err = {0};
+    int64_t store_us;
+    if (!store_is_shared(control->store) || store_clock(control->store, &store_us, &err) != RC_OK)
+        return;
+    int64_t ahead_us = clock_now_us(&control->clock) - store_us;
+    if (ahead_us > CLOCKS_DIFFER_US || ahead_us < -CLOCKS_DIFFER_US)
+        LOG(LOG_WARN,
+            "this node's clock is not the database's: leases and limits of time are off by that "
+            "much; keep all clocks in step (NTP)",
+            LOG_INT("aheadMs", ahead_us / US_PER_MS));
+}
+
 /* The tail and the ticker are there before the first command, which may wake them. */
 static enum rc start_parts(struct control *control, const struct control_options *options,
                            struct err *err)
@@ -161,6 +177,8 @@ enum rc control_start(const struct control_options *options, struct control **re
     control->lease_us = options->lease_us > 0 ? options->lease_us
                                               : JOB_LEASE_MS_DEFAULT * US_PER_MS;
     enum rc rc = load_identity(control, options, err);
+    if (rc == RC_OK)
+        compare_clocks(control);
     if (rc == RC_OK)
         rc = start_parts(control, options, err);
     if (rc != RC_OK) {

@@ -40,7 +40,7 @@ enum rc cx_append(struct cx *cx, struct event *event, struct id *ret_id)
 {
     event->id = cx_id(cx);
     event->version = 1;
-    if (event->time_us == 0)
+    if (event->time_us < cx->now_us)
         event->time_us = cx->now_us;
     event->workspace_id = cx->workspace_id;
     event->actor = cx->actor;

@@ -54,6 +54,7 @@ struct id cx_id(struct cx *cx);
 void cx_ready(struct cx *cx, const char *queue);
 /* Something will be due then. */
 void cx_due(struct cx *cx, int64_t due_us);
-/* Fills id, time (if it has none), workspace, actor, trace and appends; *ret_id may be NULL. */
+/* Fills id, workspace, actor, trace and, unless a later one is set, time; appends.  *ret_id may be
+   NULL. */
 MUST_USE enum rc cx_append(struct cx *cx, struct event *event, struct id *ret_id);
 #endif

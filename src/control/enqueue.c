@@ -67,6 +67,8 @@ static enum rc enqueue_one(struct cx *cx, const struct job_spec *spec,
             row.life.state = JOB_BLOCKED;
     }
     rc = jobs_insert(cx->db, &row, cx->err);
+    if (rc == RC_CONFLICT) /* Another lane was faster: tried again, it is a duplicate. */
+        return err_wrap(cx->err, RC_BUSY, "another call brings it just now");
     if (rc != RC_OK)
         return rc;
     ret_answer->id = row.id;

@@ -136,7 +136,7 @@ struct str note_close(struct note *note)
     return buf_str(&note->buf);
 }
 
-enum rc flow_tell(struct cx *cx, struct flow *flow, const char *type, struct note *note)
+enum rc flow_tell_data(struct cx *cx, struct flow *flow, const char *type, struct str data)
 {
     struct event event = {
         .type = type,
@@ -147,12 +147,17 @@ enum rc flow_tell(struct cx *cx, struct flow *flow, const char *type, struct not
         .run_seq = flow->run.event_seq + 1,
         .correlation_id = flow->task.id,
         .causation_id = flow->run.last_event_id,
-        .data = note != NULL ? note_close(note) : STR("{}"),
+        .data = data,
     };
     enum rc rc = cx_append(cx, &event, &flow->run.last_event_id);
     if (rc == RC_OK)
         flow->run.event_seq++;
     return rc;
+}
+
+enum rc flow_tell(struct cx *cx, struct flow *flow, const char *type, struct note *note)
+{
+    return flow_tell_data(cx, flow, type, note != NULL ? note_close(note) : STR("{}"));
 }
 
 enum rc flow_tell_task(struct cx *cx, struct flow *flow, const char *type, struct note *note)
@@ -177,6 +182,7 @@ enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no)
     struct task_row *task = &flow->task;
     char slug[SLUG_BYTES];
     text_slug(slug, sizeof(slug), task->description != NULL ? task->description : "issue");
+    int64_t updated_us = run_time(cx, flow); /* After the run before it. */
     flow->run = (struct run_row){
         .id = cx_id(cx),
         .task_id = task->id,
@@ -190,7 +196,7 @@ enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no)
         .requested_by = task->requested_by,
         .task_type = task->task_type,
         .queued_us = cx->now_us,
-        .updated_us = cx->now_us,
+        .updated_us = updated_us,
     };
     task->latest_run_id = flow->run.id;
     task->status = task_status_of(RUN_QUEUED, false);

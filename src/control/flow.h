@@ -55,6 +55,8 @@ void note_release(struct note *note);
 
 /* Appends an event of the run (with the next run_seq) or of its task.  note may be NULL: {}. */
 MUST_USE enum rc flow_tell(struct cx *cx, struct flow *flow, const char *type, struct note *note);
+MUST_USE enum rc flow_tell_data(struct cx *cx, struct flow *flow, const char *type,
+                                struct str data);
 MUST_USE enum rc flow_tell_task(struct cx *cx, struct flow *flow, const char *type,
                                 struct note *note);
 

@@ -224,18 +224,7 @@ static enum rc tell_progress(struct cx *cx, struct flow *flow, const struct js *
     for (size_t i = 0; rc == RC_OK && i < js_count(events); i++) {
         const struct js *event = js_at(events, i);
         const char *data = js_text(js_get(event, "data"), cx->arena);
-        struct event fact = {
-            .type = progress_type(event),
-            .time_us = flow->run.updated_us > cx->now_us ? flow->run.updated_us : cx->now_us,
-            .task_id = flow->task.id,
-            .run_id = flow->run.id,
-            .subject = arena_printf(cx->arena, "run/%s", flow->run.id.text),
-            .run_seq = ++flow->run.event_seq,
-            .correlation_id = flow->task.id,
-            .causation_id = flow->run.last_event_id,
-            .data = str_of(data),
-        };
-        rc = cx_append(cx, &fact, &flow->run.last_event_id);
+        rc = flow_tell_data(cx, flow, progress_type(event), str_of(data));
     }
     return rc;
 }

@@ -14,6 +14,8 @@
 #define NET_US        (5 * US_PER_SECOND)
 #define NET_SHARED_US US_PER_SECOND
 #define PRUNE_US      US_PER_HOUR
+/* For so long nobody ran the timers: then the store was away, or every node was. */
+#define GAP_US (3 * US_PER_SECOND)
 
 struct ticker {
     struct committer *committer;
@@ -22,7 +24,9 @@ struct ticker {
     struct clock clock;
     int64_t net_us;
     int64_t lease_us;
-    bool away; /* Since the last look the store was: nobody could renew a lease meanwhile. */
+    int64_t held_us;  /* Monotonic: when some node was last known to hold it; 0: never. */
+    bool unreachable; /* The store, when the lock was last asked for; logged once. */
+    bool away;        /* Nobody could renew a lease of late: they are all given one more length. */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -48,24 +52,47 @@ static bool look(struct ticker *ticker, bool prune)
     return more;
 }
 
+static void log_reaching(struct ticker *ticker, bool reached, const struct err *err)
+{
+    if (!reached && !ticker->unreachable)
+        LOG(LOG_ERROR, "the store does not answer: requests are turned away until it does",
+            LOG_STR("error", err->text));
+    else if (reached && ticker->unreachable)
+        LOG(LOG_INFO, "the store answers again");
+    ticker->unreachable = !reached;
+}
+
+/* A node that watched another one hold the timers knows that leases could be renewed all the
+   time; one that finds them left behind does not. */
+static void take_turn(struct ticker *ticker)
+{
+    if (!store_is_shared(ticker->store))
+        return;
+    int64_t gap_us = ticker->lease_us / 2 < GAP_US ? ticker->lease_us / 2 : GAP_US;
+    if (ticker->held_us == 0 || clock_mono_us() - ticker->held_us > gap_us)
+        ticker->away = true;
+    LOG(LOG_INFO, "this node runs the timers now");
+}
+
 /* Is it this node's turn? */
 static bool holds_turn(struct ticker *ticker)
 {
-    if (ticker->turn != NULL && store_lock_held(ticker->turn))
+    if (ticker->turn != NULL && store_lock_held(ticker->turn)) {
+        ticker->held_us = clock_mono_us();
         return true;
+    }
     if (ticker->turn != NULL)
         LOG(LOG_WARN, "lost the timers: the connection that held them is gone");
     store_lock_release(ticker->turn);
     ticker->turn = NULL;
     struct err err = {0};
     enum rc rc = store_lock_try(ticker->store, "timers", &ticker->turn, &err);
-    if (rc != RC_OK) {
-        ticker->away = rc != RC_CONFLICT; /* Else another node has looked all the time. */
-        return false;
-    }
-    if (store_is_shared(ticker->store))
-        LOG(LOG_INFO, "this node runs the timers now");
-    return true;
+    log_reaching(ticker, rc == RC_OK || rc == RC_CONFLICT, &err);
+    if (rc == RC_OK)
+        take_turn(ticker);
+    if (rc == RC_OK || rc == RC_CONFLICT)
+        ticker->held_us = clock_mono_us();
+    return rc == RC_OK;
 }
 
 /* Sleeps until the earliest due time, not longer than the net hangs; false at the end. */
@@ -96,6 +123,7 @@ static void *ticker_main(void *arg)
 {
     struct ticker *ticker = arg;
     int64_t pruned_us = 0;
+    (void)holds_turn(ticker); /* A node that starts looks who has it. */
     while (wait_for_due(ticker)) {
         if (!holds_turn(ticker))
             continue;

@@ -16,7 +16,7 @@ struct ticker_options {
     struct committer *committer; /* Not owned, nor is the store. */
     struct store *store;
     struct clock clock;
-    int64_t lease_us; /* Given to all leases after a time in which the store was away. */
+    int64_t lease_us; /* Given to all leases after a time in which nobody could renew them. */
 };
 
 MUST_USE enum rc ticker_start(const struct ticker_options *options, struct ticker **ret_ticker,

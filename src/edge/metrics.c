@@ -218,8 +218,10 @@ enum rc metrics_write(struct api *api, struct db *db, struct arena *arena, struc
     struct label version = {"version", DROVER_VERSION};
     sample(to, "drover_build_info", &version, 1, 1);
     enum rc rc = write_store(db, arena, to, err);
-    if (rc != RC_OK)
+    if (rc != RC_OK && rc != RC_UNREACHABLE)
         return rc;
+    /* An outage is when metrics are wanted most: what the node knows by itself it tells. */
+    single(to, "drover_store_up", "gauge", "1: the store answers.", rc == RC_OK);
     write_control(api, to);
     write_http(api, to);
     write_process(to);

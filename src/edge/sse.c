@@ -360,6 +360,11 @@ static void finish_opening(struct stream *stream)
 static void finish_reading(struct stream *stream)
 {
     const struct log_page *page = &stream->page;
+    if (page->rc == RC_UNREACHABLE) {
+        stream->paused = STREAM_READING;
+        stream->state = STREAM_PAUSED; /* The store comes back; until then each tick asks. */
+        return;
+    }
     if (page->rc != RC_OK) {
         LOG(LOG_ERROR, "a stream cannot read the log", LOG_STR("requestId", stream->call->http.id),
             LOG_STR("error", page->err.text));

@@ -75,7 +75,7 @@ static enum rc check_server(struct engine_site *site, PGconn *pg, PGresult *fact
 static enum rc site_set_up(struct engine_site *site, struct err *err)
 {
     struct pg_link link;
-    pg_link_init(&link, site->url, PG_LISTENS);
+    pg_link_init(&link, &site->place, PG_LISTENS);
     PGresult *facts = NULL;
     enum rc rc = pg_link_open(&link, err);
     if (rc == RC_OK)
@@ -93,7 +93,7 @@ static void pg_detach(struct engine_site *site)
 {
     if (site == NULL)
         return;
-    mem_free(site->url);
+    mem_free(site->place.url);
     mem_free(site);
 }
 
@@ -115,7 +115,7 @@ static enum rc pg_attach(const char *url, struct engine_site **ret_site, struct 
     if (rc != RC_OK)
         return rc;
     struct engine_site *site = mem_alloc(sizeof *site);
-    site->url = mem_strdup(url);
+    site->place.url = mem_strdup(url);
     rc = site_set_up(site, err);
     if (rc != RC_OK) {
         pg_detach(site);

@@ -11,11 +11,12 @@
 #ifndef STORE_ENGINE_POSTGRES_H
 #define STORE_ENGINE_POSTGRES_H
 #include "store/engine.h"
+#include "store/engine_postgres_link.h"
 
 enum { PG_NAME_BYTES = 64 }; /* Identifiers of PostgreSQL, with the NUL. */
 
 struct engine_site {
-    char *url;
+    struct pg_place place;
     char schema[PG_NAME_BYTES]; /* The one that the URL leads to. */
     char durability[128];
 };

@@ -640,7 +640,7 @@ enum rc pg_connect(struct engine_site *site, enum engine_role role, struct engin
 {
     struct engine_conn *conn = mem_alloc(sizeof *conn);
     conn->role = role;
-    pg_link_init(&conn->link, site->url, role == ENGINE_READER ? PG_READS : PG_WRITES);
+    pg_link_init(&conn->link, &site->place, role == ENGINE_READER ? PG_READS : PG_WRITES);
     enum rc rc = pg_link_open(&conn->link, err);
     if (rc != RC_OK) {
         pg_disconnect(conn);

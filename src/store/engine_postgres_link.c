@@ -44,9 +44,9 @@ static const char session[] = "SET client_encoding = 'UTF8'; SET client_min_mess
                               " SET jit = off";
 static const char session_reads[] = "SET default_transaction_read_only = on";
 
-void pg_link_init(struct pg_link *link, const char *url, enum pg_mode mode)
+void pg_link_init(struct pg_link *link, struct pg_place *place, enum pg_mode mode)
 {
-    *link = (struct pg_link){.url = url, .mode = mode, .dice = dice_from_os()};
+    *link = (struct pg_link){.place = place, .mode = mode, .dice = dice_from_os()};
 }
 
 void pg_link_lose(struct pg_link *link)
@@ -71,9 +71,8 @@ static enum rc unreachable(const char *name, const char *problem, struct err *er
     char line[PROBLEM_BYTES];
     first_line(problem, line);
     return err_set(err, RC_UNREACHABLE, "STORE_UNREACHABLE",
-                   "%s: PostgreSQL does not answer: %s; see that it runs and can be reached, "
-                   "drover goes on trying",
-                   name, line[0] == '\0' ? "the connection was lost" : line);
+                   "%s: PostgreSQL does not answer: %s; see that it runs and can be reached", name,
+                   line[0] == '\0' ? "the connection was lost" : line);
 }
 
 enum rc pg_link_broken(struct pg_link *link, const char *name, struct err *err)
@@ -121,13 +120,14 @@ static void pause_begin(struct pg_link *link)
     if (link->pause_us > PAUSE_MAX_US)
         link->pause_us = PAUSE_MAX_US;
     uint64_t half = (uint64_t)link->pause_us / 2;
-    link->retry_us = clock_mono_us() + (int64_t)(half + dice_below(&link->dice, half));
+    link->failed_us = clock_mono_us();
+    link->retry_us = link->failed_us + (int64_t)(half + dice_below(&link->dice, half));
 }
 
 enum rc pg_link_open(struct pg_link *link, struct err *err)
 {
     assert(link->pg == NULL);
-    link->pg = connect_to(link->url);
+    link->pg = connect_to(link->place->url);
     enum rc rc = PQstatus(link->pg) == CONNECTION_OK ? set_up(link, err)
                                                      : pg_link_broken(link, "connect", err);
     if (rc != RC_OK) {
@@ -137,6 +137,7 @@ enum rc pg_link_open(struct pg_link *link, struct err *err)
     }
     link->generation++;
     link->pause_us = 0;
+    atomic_store(&link->place->opened_us, clock_mono_us());
     return RC_OK;
 }
 
@@ -154,12 +155,18 @@ static bool is_alive(struct pg_link *link)
     return true;
 }
 
+static bool is_pausing(const struct pg_link *link)
+{
+    return link->pause_us > 0 && clock_mono_us() < link->retry_us &&
+           atomic_load(&link->place->opened_us) <= link->failed_us;
+}
+
 enum rc pg_link_ready(struct pg_link *link, struct err *err)
 {
     if (link->pg != NULL && is_alive(link))
         return RC_OK;
     pg_link_lose(link);
-    if (link->pause_us > 0 && clock_mono_us() < link->retry_us)
+    if (is_pausing(link))
         return unreachable("connect", "the last try failed a moment ago", err);
     return pg_link_open(link, err);
 }
@@ -261,8 +268,8 @@ static const struct meaning {
     {"53300", RC_UNREACHABLE, "STORE_UNREACHABLE", ": raise max_connections of PostgreSQL"},
     {"53", RC_IO, "STORE_IO", ""},
     {"57014", RC_IO, "STORE_TIMEOUT", ""},
-    {"57P", RC_UNREACHABLE, "STORE_UNREACHABLE", ": drover goes on trying"},
-    {"08", RC_UNREACHABLE, "STORE_UNREACHABLE", ": drover goes on trying"},
+    {"57P", RC_UNREACHABLE, "STORE_UNREACHABLE", ""},
+    {"08", RC_UNREACHABLE, "STORE_UNREACHABLE", ""},
     {"25006", RC_IO, "STORE_IO", ""},
     {"58", RC_IO, "STORE_IO", ""},
     {"XX001", RC_CORRUPT, "STORE_CORRUPT", ": restore the database from a backup"},

@@ -7,6 +7,7 @@
  *    └── the next use outside a transaction, after the pause is over ────┘
  *
  * Pauses between tries double and carry jitter; while one runs, whoever asks is told at once.
+ * The first link that is open again ends the pauses of all others to the same place.
  * The socket does not block: sending reads what comes back meanwhile, so that neither side can
  * wait for the other with full buffers, and every wait has an end.
  */
@@ -14,6 +15,7 @@
 #define STORE_ENGINE_POSTGRES_LINK_H
 #include "base/dice.h"
 #include "base/rc.h"
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,17 +28,24 @@ enum pg_mode {
     PG_LISTENS, /* No pipeline: one question at a time. */
 };
 
+/* Where links lead to, and what they know of it together. */
+struct pg_place {
+    char *url;
+    atomic_int_fast64_t opened_us; /* When one was last opened, on the monotonic clock. */
+};
+
 struct pg_link {
-    const char *url; /* Not owned. */
+    struct pg_place *place; /* Not owned. */
     enum pg_mode mode;
     struct pg_conn *pg;  /* NULL: lost. */
     uint32_t generation; /* Grows with every opening; prepared statements die with theirs. */
     int64_t pause_us;    /* The last pause; 0 after a success. */
-    int64_t retry_us;    /* On the monotonic clock: no try before. */
+    int64_t failed_us;   /* The last try, on the monotonic clock, ... */
+    int64_t retry_us;    /* ... and no other before, unless the place was reached meanwhile. */
     struct dice dice;
 };
 
-void pg_link_init(struct pg_link *link, const char *url, enum pg_mode mode);
+void pg_link_init(struct pg_link *link, struct pg_place *place, enum pg_mode mode);
 /* Tries now, whatever the pause says. */
 MUST_USE enum rc pg_link_open(struct pg_link *link, struct err *err);
 /* Open and, as far as can be seen from here, alive; otherwise tries unless a pause runs. */

@@ -59,7 +59,7 @@ enum rc pg_listen(struct engine_site *site, struct engine_listener **ret_listene
     struct engine_listener *listener = mem_alloc(sizeof *listener);
     for (size_t i = 0; i < STORE_CHANNEL_COUNT; i++)
         channel_name(site, store_channel_name((enum store_channel)i), listener->channels[i]);
-    pg_link_init(&listener->link, site->url, PG_LISTENS);
+    pg_link_init(&listener->link, &site->place, PG_LISTENS);
     enum rc rc = pg_link_open(&listener->link, err);
     if (rc == RC_OK)
         rc = listen_all(listener, err);

@@ -2,6 +2,7 @@
  * settled.c - see settled.h.
  */
 #include "store/settled.h"
+#include "store/query.h"
 #include <assert.h>
 
 /* Where there is one gap there are more, and what stands behind the first is read again. */
@@ -14,8 +15,15 @@ static const struct sql sql_horizon = {
     " FROM (SELECT pg_current_snapshot() AS s) AS now",
     "",
 };
+/* Takes an id: the xmax of a snapshot lies behind the last that has ended, not the last that has
+   begun. */
+static const struct sql sql_begun = {
+    "event_begun",
+    "SELECT pg_current_xact_id()::text::int8",
+    "",
+};
 
-/* All transactions before xmin have ended; none from xmax on had begun. */
+/* All transactions before xmin have ended, and none from xmax on has. */
 struct horizon {
     int64_t xmin, xmax;
 };
@@ -29,6 +37,20 @@ static enum rc horizon_get(struct db *db, struct horizon *ret_horizon, struct er
     if (rc == RC_OK)
         *ret_horizon = (struct horizon){row_int(&rows, 0), row_int(&rows, 1)};
     return rc;
+}
+
+/* All that have begun by now and may hold a seq lie before *ret_xid. */
+static enum rc begun_get(struct db *db, int64_t *ret_xid, struct err *err)
+{
+    return query_int(db, &sql_begun, NULL, 0, ret_xid, err);
+}
+
+/* After a crash the server gives out ids again of which nothing had reached the disk.  None of
+   their first owners lives. */
+static void forget_lost_ids(struct settled *cursor, const struct horizon *now)
+{
+    if (cursor->seen_xid > now->xmax)
+        cursor->seen_xid = now->xmax;
 }
 
 struct page {
@@ -60,17 +82,23 @@ static void move(struct settled *cursor, struct page *page, size_t count)
     if (count > 0)
         cursor->after_seq = page->events[count - 1].seq;
     if (!gap)
-        cursor->seen_xmax = 0;
+        cursor->seen_xid = 0;
     page->count = count;
 }
 
 /* The gap before page->events[at], if it was not noted before, is noted now. */
-static void note_gap(struct settled *cursor, const struct page *page, size_t at, int64_t xmax)
+static enum rc note_gap(struct db *db, struct settled *cursor, const struct page *page, size_t at,
+                        struct err *err)
 {
-    if (cursor->seen_xmax != 0 && page->events[at].seq <= cursor->seen_seq)
-        return;
+    if (cursor->seen_xid != 0 && page->events[at].seq <= cursor->seen_seq)
+        return RC_OK;
+    int64_t xid;
+    enum rc rc = begun_get(db, &xid, err);
+    if (rc != RC_OK)
+        return rc;
     cursor->seen_seq = page->events[page->count - 1].seq;
-    cursor->seen_xmax = xmax;
+    cursor->seen_xid = xid;
+    return RC_OK;
 }
 
 /* The cursor stands before a gap that was noted.  Horizon and page come from one snapshot: what
@@ -84,7 +112,9 @@ static enum rc pass_gap(struct db *db, struct settled *cursor, int64_t limit, st
     enum rc rc = tx_begin(db, &tx, err);
     if (rc == RC_OK)
         rc = horizon_get(db, &horizon, err);
-    if (rc == RC_OK && horizon.xmin >= cursor->seen_xmax)
+    if (rc == RC_OK)
+        forget_lost_ids(cursor, &horizon);
+    if (rc == RC_OK && horizon.xmin >= cursor->seen_xid)
         rc = page_read(db, cursor, limit, arena, &page, err);
     if (rc == RC_OK)
         rc = tx_commit(&tx, err);
@@ -92,7 +122,9 @@ static enum rc pass_gap(struct db *db, struct settled *cursor, int64_t limit, st
         return rc;
     size_t count = whole_part(&page, cursor->after_seq, cursor->seen_seq);
     if (count < page.count)
-        note_gap(cursor, &page, count, horizon.xmax);
+        rc = note_gap(db, cursor, &page, count, err);
+    if (rc != RC_OK)
+        return rc;
     if (page.count > 0)
         move(cursor, &page, count);
     *ret_page = page;
@@ -113,15 +145,12 @@ static enum rc follow(struct db *db, struct settled *cursor, int64_t limit, stru
     if (rc != RC_OK)
         return rc;
     bool gap = count < page.count;
-    if (gap && count == 0 && cursor->seen_xmax != 0 && page.events[0].seq <= cursor->seen_seq)
+    if (gap && count == 0 && cursor->seen_xid != 0 && page.events[0].seq <= cursor->seen_seq)
         return pass_gap(db, cursor, limit, arena, ret_page, err);
-    if (gap) {
-        struct horizon horizon;
-        rc = horizon_get(db, &horizon, err);
-        if (rc != RC_OK)
-            return rc;
-        note_gap(cursor, &page, count, horizon.xmax);
-    }
+    if (gap)
+        rc = note_gap(db, cursor, &page, count, err);
+    if (rc != RC_OK)
+        return rc;
     move(cursor, &page, count);
     *ret_page = page;
     return RC_OK;
@@ -149,22 +178,24 @@ enum rc settled_read(struct db *db, struct settled *cursor, int64_t limit, struc
 
 bool settled_waits(const struct settled *cursor)
 {
-    return cursor->seen_xmax != 0;
+    return cursor->seen_xid != 0;
 }
 
 enum rc settled_last(struct db *db, struct settled *cursor, struct err *err)
 {
     enum rc rc = RC_OK;
+    bool shared = db_is_shared(db);
     struct horizon horizon = {0};
-    if (cursor->seen_xmax == 0)
+    if (cursor->seen_xid == 0)
         rc = events_last_seq(db, &cursor->seen_seq, err);
-    if (rc == RC_OK && db_is_shared(db))
+    if (rc == RC_OK && shared && cursor->seen_xid == 0)
+        rc = begun_get(db, &cursor->seen_xid, err);
+    if (rc == RC_OK && shared)
         rc = horizon_get(db, &horizon, err);
     if (rc != RC_OK)
         return rc;
-    if (cursor->seen_xmax == 0)
-        cursor->seen_xmax = horizon.xmax;
-    if (horizon.xmin < cursor->seen_xmax)
+    forget_lost_ids(cursor, &horizon);
+    if (horizon.xmin < cursor->seen_xid)
         return err_set(err, RC_BUSY, "STORE_BUSY", "transactions are open that may hold events");
     *cursor = (struct settled){.after_seq = cursor->seen_seq};
     return RC_OK;

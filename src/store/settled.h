@@ -23,7 +23,7 @@
 struct settled {
     int64_t after_seq; /* Up to here everything was handed out; what was not will never come. */
     int64_t seen_seq;  /* Before a gap: the highest seq that was seen beyond it ... */
-    int64_t seen_xmax; /* ... and the first transaction that had not begun by then; 0: no gap. */
+    int64_t seen_xid;  /* ... and a transaction that began after all that can fill it; 0: no gap. */
 };
 
 /* Begins with {.after_seq = a place in the log}.  Reads on a connection for reading, in order; the

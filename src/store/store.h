@@ -74,6 +74,9 @@ void listener_wait(struct listener *listener, int timeout_ms, struct wakeup *ret
 void listener_wake(struct listener *listener); /* From any thread. */
 void listener_close(struct listener *listener);
 
+/* The time at the server of a shared store, to compare with one's own.  Before others write. */
+MUST_USE enum rc store_clock(struct store *store, int64_t *ret_us, struct err *err);
+
 /*
  * A lock that one server holds at a time, until it lets go or dies.  RC_CONFLICT: another one has
  * it.  A holder asks store_lock_held before it acts: the connection that holds the lock can be

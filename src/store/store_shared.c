@@ -1,5 +1,5 @@
 /*
- * store_shared.c - what several servers on one store tell each other: notices and locks.
+ * store_shared.c - what several servers on one store tell each other: notices, locks, the time.
  *
  * The statements are PostgreSQL's alone and are not run on another engine: a store that is not
  * shared has nobody to tell, and every lock is free.
@@ -35,6 +35,12 @@ static const struct sql sql_lock_try = {
 static const struct sql sql_lock_held = {
     "lock_held",
     "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()",
+    "",
+};
+
+static const struct sql sql_clock = {
+    "clock",
+    "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8",
     "",
 };
 
@@ -147,6 +153,14 @@ void listener_close(struct listener *listener)
         listener->ops->unlisten(listener->wire);
     fd_close(listener->wake_fd);
     mem_free(listener);
+}
+
+/* ---- time ---- */
+
+enum rc store_clock(struct store *store, int64_t *ret_us, struct err *err)
+{
+    assert(store_is_shared(store));
+    return query_int(store_writer(store), &sql_clock, NULL, 0, ret_us, err);
 }
 
 /* ---- locks ---- */

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertHistory, typesOf } from './lib/cloudevents.mjs';
+import { dice } from './lib/dice.mjs';
 import { branches, fixes, git, refs } from './lib/git.mjs';
 import { newMark, untilGone } from './lib/procs.mjs';
 import { Server } from './lib/server.mjs';
@@ -26,18 +27,6 @@ const STORMS = [
     { name: `${LONG ? 1000 : 50} kills with ${OPEN_TASKS} tasks in flight`,
         kills: LONG ? 1000 : 50 },
 ];
-
-// mulberry32: the same numbers for the same seed, between 0 and 1.
-function dice(seed) {
-    let state = seed >>> 0;
-    return () => {
-        state = (state + 0x6d2b79f5) >>> 0;
-        let t = state;
-        t = Math.imul(t ^ (t >>> 15), t | 1);
-        t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-        return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-    };
-}
 
 class Storm {
     constructor(server, repos) {

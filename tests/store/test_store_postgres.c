@@ -469,6 +469,16 @@ static void check_fails_fast(struct fixture *f, struct db *db)
     ck_assert_int_lt(clock_mono_us() - begin_us, US_PER_SECOND);
 }
 
+/* Until its pauses are far longer than those of a connection that has just noticed. */
+static void check_pauses_long(struct fixture *f, struct db *db)
+{
+    const struct timespec pause = {.tv_nsec = 10 * 1000000L};
+    for (int i = 0; i < 200; i++) {
+        ck_assert_int_eq(put(db, "k", "1", &f->err), RC_UNREACHABLE);
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
 static void live_through_outages(struct fixture *fixture, const char *dir, const char *url)
 {
     struct fixture f = *fixture;
@@ -477,6 +487,8 @@ static void live_through_outages(struct fixture *fixture, const char *dir, const
     must(store_open(&options, &store, &f.err));
     struct db *db = store_writer(store);
     must(put(db, "before", "1", &f.err));
+    struct db *other;
+    must(store_writer_open(store, &other, &f.err));
     struct listener *listener;
     struct store_lock *lock;
     must(store_listen(store, &listener, &f.err));
@@ -485,9 +497,12 @@ static void live_through_outages(struct fixture *fixture, const char *dir, const
 
     cluster_do(&f, dir, "stop", "fast");
     check_fails_fast(&f, db);
+    check_pauses_long(&f, other);
     ck_assert(!store_lock_held(lock));
     cluster_do(&f, dir, "start", NULL);
     await_put(&f, db, "after");
+    must(put(other, "too", "1", &f.err)); /* Whatever pause it was in. */
+    store_writer_close(store, other);
 
     struct wakeup wakeup = {0};
     for (int i = 0; i < 10 && !wakeup.channels[STORE_EVENTS].woken; i++)

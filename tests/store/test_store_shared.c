@@ -6,6 +6,7 @@
 #include "core/event_types.h"
 #include "store/artifacts.h"
 #include "store/query.h"
+#include "store/settings.h"
 #include "store/settled.h"
 #include "tests/store/fixture.h"
 #include <pthread.h>
@@ -202,6 +203,36 @@ START_TEST(a_naive_cursor_loses_an_event_and_a_settled_one_does_not)
 }
 END_TEST
 
+/* The one with the lower seq has the higher id, beyond all that have ended. */
+START_TEST(a_gap_is_waited_for_although_its_writer_began_last)
+{
+    POSTGRES(f);
+    struct db *early, *late, *reader;
+    struct tx early_tx, late_tx;
+    must(store_writer_open(f.store, &early, &f.err));
+    must(store_writer_open(f.store, &late, &f.err));
+    must(store_reader_open(f.store, &reader, &f.err));
+    struct settled cursor = {0}, end = {0};
+    must(tx_begin(early, &early_tx, &f.err));
+    must(settings_make(early, "mine", "1", &f.err));
+    must(tx_begin(late, &late_tx, &f.err));
+    ck_assert_int_eq(append(&f, late), 1);
+    ck_assert_int_eq(append(&f, early), 2);
+    must(tx_commit(&early_tx, &f.err));
+
+    for (int i = 0; i < 3; i++)
+        ck_assert_str_eq(settled_seqs(&f, reader, &cursor), "");
+    must_be(RC_BUSY, settled_last(reader, &end, &f.err));
+    must(tx_commit(&late_tx, &f.err));
+    ck_assert_str_eq(settled_seqs(&f, reader, &cursor), "1 2 ");
+    must(settled_last(reader, &end, &f.err));
+    ck_assert_int_eq(end.after_seq, 2);
+    store_writer_close(f.store, early);
+    store_writer_close(f.store, late);
+    store_reader_close(f.store, reader);
+}
+END_TEST
+
 START_TEST(a_gap_is_passed_when_it_is_dead)
 {
     POSTGRES(f);
@@ -232,6 +263,22 @@ START_TEST(a_gap_is_passed_when_it_is_dead)
     must(tx_commit(&late_tx, &f.err));
     ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "7 ");
     ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "");
+    writers_close(&f, &w);
+}
+END_TEST
+
+START_TEST(a_gap_is_passed_although_a_crash_took_back_ids)
+{
+    POSTGRES(f);
+    struct writers w;
+    writers_open(&f, &w);
+    struct settled cursor = {0};
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "");
+    cursor.seen_xid += 1000; /* Given out before the crash, and nobody will have them soon. */
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "");
+    tx_abort(&w.slow_tx);
+    ck_assert_str_eq(settled_seqs(&f, w.reader, &cursor), "2 ");
+    ck_assert(!settled_waits(&cursor));
     writers_close(&f, &w);
 }
 END_TEST
@@ -309,7 +356,9 @@ static void add_server_tests(Suite *suite)
     tcase_add_test(tc, a_notice_wakes_the_listeners);
     tcase_add_test(tc, a_lock_has_one_holder);
     tcase_add_test(tc, a_naive_cursor_loses_an_event_and_a_settled_one_does_not);
+    tcase_add_test(tc, a_gap_is_waited_for_although_its_writer_began_last);
     tcase_add_test(tc, a_gap_is_passed_when_it_is_dead);
+    tcase_add_test(tc, a_gap_is_passed_although_a_crash_took_back_ids);
     tcase_add_test(tc, the_end_of_the_log_is_where_nothing_is_on_its_way);
     tcase_add_test(tc, a_content_of_many_chunks_comes_back);
     suite_add_tcase(suite, tc);

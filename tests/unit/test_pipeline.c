@@ -82,6 +82,47 @@ START_TEST(a_task_becomes_a_pull_request)
 }
 END_TEST
 
+static void tell_progress(const struct job_row *job)
+{
+    static const char events[] = "[{\"type\":\"agent.step.recorded\",\"data\":{\"text\":\"on\"}}]";
+    struct cmd_progress *cmd = cmd_progress_new();
+    struct err err = {0};
+    ck_assert_int_eq(js_parse(events, strlen(events), &cmd->base.tree, &err), RC_OK);
+    struct job_progress progress = {.ref = {.id = job->id, .epoch = job->life.epoch},
+                                    .events = cmd->base.tree};
+    cmd->jobs = &progress;
+    cmd->count = 1;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    ck_assert(cmd->answers[0].ok);
+    command_free(&cmd->base);
+}
+
+/* Another node with a clock that is behind, or a lane that had read it before it waited. */
+START_TEST(a_clock_that_is_behind_does_not_turn_a_history_round)
+{
+    struct id run_id = lab_submit(&lab, "acme/billing");
+    walk_to("agent");
+    struct job_row job = lab_take(&lab, "agent");
+    tell_progress(&job);
+    lab.now_us -= 3 * US_PER_SECOND;
+    tell_progress(&job);
+    lab_finish(&lab, &job, RESULT_AGENT);
+    do_step("verify", RESULT_VERIFIED);
+    lab.now_us -= 3 * US_PER_SECOND;
+    do_step("judge", RESULT_JUDGED);
+    do_step("publish", RESULT_PUBLISHED);
+    expect(&run_id, RUN_COMPLETED);
+    struct event_filter filter = {.run_id = run_id, .with_task = true, .limit = 200};
+    struct event *events;
+    size_t count;
+    struct err err = {0};
+    ck_assert_int_eq(events_list(lab.db, &filter, &lab.arena, &events, &count, &err), RC_OK);
+    ck_assert_uint_gt(count, 10);
+    for (size_t i = 1; i < count; i++)
+        ck_assert_int_ge(events[i].time_us, events[i - 1].time_us);
+}
+END_TEST
+
 START_TEST(a_failed_check_goes_back_to_the_agent)
 {
     struct id run_id = lab_submit(&lab, "acme/billing");
@@ -378,6 +419,7 @@ Suite *pipeline_suite(void)
     TCase *tc = tcase_create("runs");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_task_becomes_a_pull_request);
+    tcase_add_test(tc, a_clock_that_is_behind_does_not_turn_a_history_round);
     tcase_add_test(tc, a_failed_check_goes_back_to_the_agent);
     tcase_add_test(tc, a_used_up_budget_ends_the_run);
     tcase_add_test(tc, money_that_is_spent_ends_the_run_instead_of_a_repair);

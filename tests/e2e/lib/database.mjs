@@ -3,21 +3,22 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 
-const admin = process.env.DROVER_TEST_POSTGRES;
-export const ENGINE = admin ? 'postgres' : 'sqlite';
+const SHARED = process.env.DROVER_TEST_POSTGRES;
+export const ENGINE = SHARED ? 'postgres' : 'sqlite';
 
 const made = new Set();
 
-function sql(text) {
+function sql(text, admin) {
     execFileSync('psql', ['-qX', '-v', 'ON_ERROR_STOP=1', '-c', text, admin], { stdio: 'ignore' });
 }
 
 // The URL of a new, empty database; undefined: SQLite in the server's data directory.
-export function makeDatabase() {
+// admin: the URL of a cluster that goes with the test, and its databases with it.
+export function makeDatabase(admin = SHARED) {
     if (!admin) return undefined;
     const name = `e2e_${randomBytes(6).toString('hex')}`;
-    sql(`CREATE DATABASE ${name}`);
-    made.add(name);
+    sql(`CREATE DATABASE ${name}`, admin);
+    if (admin === SHARED) made.add(name);
     const url = new URL(admin.replace('@/', '@localhost/')); // A socket's URL has no host.
     url.pathname = `/${name}`;
     return url.href.replace('@localhost/', '@/');
@@ -26,7 +27,7 @@ export function makeDatabase() {
 export function dropDatabases() {
     for (const name of made) {
         try {
-            sql(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+            sql(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`, SHARED);
         } catch {
             // The whole cluster goes with the tests.
         }

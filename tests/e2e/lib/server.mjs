@@ -106,6 +106,12 @@ export class Server {
         });
     }
 
+    // The same, at the address that others know.
+    async startAgain() {
+        this.listen = new URL(this.url).host;
+        await this.start();
+    }
+
     async #isReady() {
         const file = join(this.data, 'server.json');
         const about = existsSync(file) ? parseOrNull(readFileSync(file, 'utf8')) : null;
@@ -118,7 +124,7 @@ export class Server {
 
     // Does bubblewrap work here?  Without it nothing keeps an agent from what the server can reach.
     get walled() {
-        return !/WITHOUT a sandbox/.test(readFileSync(join(this.dir, 'server.log'), 'utf8'));
+        return !/WITHOUT a sandbox/.test(this.said());
     }
 
     // For tests of what only walls can do: true, or the test is skipped.
@@ -127,8 +133,19 @@ export class Server {
         return this.walled;
     }
 
+    said() {
+        return readFileSync(join(this.dir, 'server.log'), 'utf8');
+    }
+
+    untilSaid(pattern) {
+        return until(`the server to say ${pattern}`, (note) => {
+            note(this.logTail());
+            return pattern.test(this.said());
+        });
+    }
+
     logTail() {
-        return readFileSync(join(this.dir, 'server.log'), 'utf8').slice(-3000);
+        return this.said().slice(-3000);
     }
 
     // Ends it as an operator would; resolves with how it ended.

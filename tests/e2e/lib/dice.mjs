@@ -1,0 +1,13 @@
+// dice.mjs - chance that a seed replays.
+
+// mulberry32: the same numbers for the same seed, between 0 and 1.
+export function dice(seed) {
+    let state = seed >>> 0;
+    return () => {
+        state = (state + 0x6d2b79f5) >>> 0;
+        let t = state;
+        t = Math.imul(t ^ (t >>> 15), t | 1);
+        t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+        return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+    };
+}
