@@ -30,10 +30,12 @@ BENCH_OBJ := $(call obj,$(wildcard bench/*.c))
 SIM_OBJ  := $(call obj,$(wildcard tests/sim/*.c))
 
 # pkg-config runs once, and only when something is compiled: on a fresh machine it is not there yet.
-LIBS = libevent libevent_pthreads jansson sqlite3 libpq yaml-0.1 libcurl libcrypto
+LIBS = libevent_core libevent_extra libevent_pthreads jansson sqlite3 yaml-0.1 libcrypto
+# Loaded when they are first used (src/base/library.h): only their headers are needed here.
+LATE_LIBS = libpq libcurl
 once = $(eval $(1) := $$(shell pkg-config $(2)))$($(1))
-LIB_CFLAGS   = $(call once,LIB_CFLAGS,--cflags $(LIBS))
-LIB_LDLIBS   = $(call once,LIB_LDLIBS,--libs $(LIBS))
+LIB_CFLAGS   = $(call once,LIB_CFLAGS,--cflags $(LIBS) $(LATE_LIBS))
+LIB_LDLIBS   = $(call once,LIB_LDLIBS,--libs $(LIBS)) -ldl
 CHECK_CFLAGS = $(call once,CHECK_CFLAGS,--cflags check)
 CHECK_LDLIBS = $(call once,CHECK_LDLIBS,--libs check)
 

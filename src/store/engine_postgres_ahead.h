@@ -12,7 +12,7 @@
 #define STORE_ENGINE_POSTGRES_AHEAD_H
 #include "base/id.h"
 #include "store/engine.h"
-#include <libpq-fe.h>
+#include "store/pq_lib.h"
 
 enum { PG_AHEAD_MAX = 1024, PG_AHEAD_SLOTS = 2048 };
 
@@ -22,7 +22,7 @@ struct pg_ahead {
         struct id id;
         PGresult *result; /* NULL: on its way. */
         uint32_t next;    /* In its slot's chain, 1-based; 0: the last. */
-    } *entries;           /* PG_AHEAD_MAX, made when first needed. */
+    } * entries;          /* PG_AHEAD_MAX, made when first needed. */
     uint32_t count;
     uint32_t slots[PG_AHEAD_SLOTS]; /* By hash of the id; 1-based, 0: empty. */
 };
