@@ -36,6 +36,7 @@ LATE_LIBS = libpq libcurl
 once = $(eval $(1) := $$(shell pkg-config $(2)))$($(1))
 LIB_CFLAGS   = $(call once,LIB_CFLAGS,--cflags $(LIBS) $(LATE_LIBS))
 LIB_LDLIBS   = $(call once,LIB_LDLIBS,--libs $(LIBS)) -ldl
+BENCH_LDLIBS = $(call once,BENCH_LDLIBS,--libs libpq)
 CHECK_CFLAGS = $(call once,CHECK_CFLAGS,--cflags check)
 CHECK_LDLIBS = $(call once,CHECK_LDLIBS,--libs check)
 
@@ -81,7 +82,7 @@ $(BUILD)/obj/tests/%.o: tests/%.c Makefile | $(BUILD)/gen/suites.inc
 	$(call say,CC $<)$(CC) $(C_FLAGS) -I. -I$(BUILD)/gen $(LIB_CFLAGS) $(CHECK_CFLAGS) -c -o $@ $<
 
 $(BUILD)/bench: $(LIB_OBJ) $(BENCH_OBJ)
-	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) -lm
+	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) $(BENCH_LDLIBS) -lm
 
 $(BUILD)/obj/bench/%.o: bench/%.c Makefile
 	@mkdir -p $(@D)

@@ -1,9 +1,6 @@
-/*
- * Libraries that are loaded when they are first needed.
- */
+/* test_library.c - libraries that are loaded when they are first needed. */
 #include "base/library.h"
 #include "tests/unit/suites.h"
-#include <check.h>
 #include <string.h>
 
 static void keep(void)
