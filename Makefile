@@ -30,10 +30,13 @@ BENCH_OBJ := $(call obj,$(wildcard bench/*.c))
 SIM_OBJ  := $(call obj,$(wildcard tests/sim/*.c))
 
 # pkg-config runs once, and only when something is compiled: on a fresh machine it is not there yet.
-LIBS = libevent libevent_pthreads jansson sqlite3 libpq yaml-0.1 libcurl libcrypto
+LIBS = libevent_core libevent_extra libevent_pthreads jansson sqlite3 yaml-0.1 libcrypto
+# Loaded when they are first used (src/base/library.h): only their headers are needed here.
+LATE_LIBS = libpq libcurl
 once = $(eval $(1) := $$(shell pkg-config $(2)))$($(1))
-LIB_CFLAGS   = $(call once,LIB_CFLAGS,--cflags $(LIBS))
-LIB_LDLIBS   = $(call once,LIB_LDLIBS,--libs $(LIBS))
+LIB_CFLAGS   = $(call once,LIB_CFLAGS,--cflags $(LIBS) $(LATE_LIBS))
+LIB_LDLIBS   = $(call once,LIB_LDLIBS,--libs $(LIBS)) -ldl
+BENCH_LDLIBS = $(call once,BENCH_LDLIBS,--libs libpq)
 CHECK_CFLAGS = $(call once,CHECK_CFLAGS,--cflags check)
 CHECK_LDLIBS = $(call once,CHECK_LDLIBS,--libs check)
 
@@ -79,7 +82,7 @@ $(BUILD)/obj/tests/%.o: tests/%.c Makefile | $(BUILD)/gen/suites.inc
 	$(call say,CC $<)$(CC) $(C_FLAGS) -I. -I$(BUILD)/gen $(LIB_CFLAGS) $(CHECK_CFLAGS) -c -o $@ $<
 
 $(BUILD)/bench: $(LIB_OBJ) $(BENCH_OBJ)
-	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) -lm
+	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) $(BENCH_LDLIBS) -lm
 
 $(BUILD)/obj/bench/%.o: bench/%.c Makefile
 	@mkdir -p $(@D)

@@ -182,7 +182,7 @@ enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no)
     struct task_row *task = &flow->task;
     char slug[SLUG_BYTES];
     text_slug(slug, sizeof(slug), task->description != NULL ? task->description : "issue");
-    int64_t updated_us = run_time(cx, flow); /* After the run before it. */
+    int64_t updated_us = event_time(cx, flow); /* After the run before it. */
     flow->run = (struct run_row){
         .id = cx_id(cx),
         .task_id = task->id,

@@ -63,10 +63,7 @@ struct cmd_token_revoke *cmd_token_revoke_new(void)
 static enum rc apply_used(struct cx *cx, struct command *command)
 {
     struct cmd_token_used *cmd = (struct cmd_token_used *)command;
-    enum rc rc = RC_OK;
-    for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
-        rc = tokens_used(cx->db, &cmd->uses[i].id, cmd->uses[i].used_us, cx->err);
-    return rc;
+    return tokens_used(cx->db, &cmd->id, cmd->used_us, cx->err);
 }
 
 static const struct command_ops used_ops = {.name = "token_used", .apply = apply_used};

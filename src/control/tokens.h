@@ -24,14 +24,10 @@ struct cmd_token_revoke { /* RC_NOT_FOUND.  Twice is fine. */
 };
 struct cmd_token_revoke *cmd_token_revoke_new(void);
 
-struct token_use {
-    struct id id;
-    int64_t used_us;
-};
 struct cmd_token_used {
     struct command base;
-    struct token_use *uses;
-    size_t count;
+    struct id id;
+    int64_t used_us;
 };
 struct cmd_token_used *cmd_token_used_new(void);
 #endif

@@ -115,38 +115,22 @@ void auth_free(struct auth *auth)
 static void note_used_done(struct command *command)
 {
     if (command->rc != RC_OK && command->rc != RC_BUSY)
-        LOG(LOG_WARN, "cannot note which tokens were used", LOG_STR("error", command->err.text));
+        LOG(LOG_WARN, "cannot note that a token was used", LOG_STR("error", command->err.text));
     command_free(command);
 }
 
-/* Under the lock.  Which uses the store has not heard of, at most once a minute for each token. */
-static struct cmd_token_used *gather_uses(struct auth *auth)
+/* Under the lock: has the store note it, at most once a minute for each token. */
+static void note_use(struct auth *auth, struct known_token *token)
 {
-    struct cmd_token_used *cmd = NULL;
-    for (size_t i = 0; i < auth->token_count; i++) {
-        struct known_token *token = &auth->tokens[i];
-        if (token->used_us < token->noted_us + NOTE_USE_EVERY_US)
-            continue;
-        if (!cmd) {
-            cmd = cmd_token_used_new();
-            cmd->uses = arena_array(&cmd->base.arena, auth->token_count, sizeof *cmd->uses);
-        }
-        cmd->uses[cmd->count++] = (struct token_use){token->id, token->used_us};
-        token->noted_us = token->used_us;
-    }
-    return cmd;
-}
-
-static void note_uses(struct auth *auth)
-{
-    (void)pthread_mutex_lock(&auth->lock);
-    struct cmd_token_used *cmd = gather_uses(auth);
-    (void)pthread_mutex_unlock(&auth->lock);
-    if (!cmd)
+    if (token->used_us < token->noted_us + NOTE_USE_EVERY_US)
         return;
+    token->noted_us = token->used_us;
+    struct cmd_token_used *cmd = cmd_token_used_new();
+    cmd->id = token->id;
+    cmd->used_us = token->used_us;
     cmd->base.done = note_used_done;
     if (committer_post(control_committer(auth->control), &cmd->base) != RC_OK)
-        command_free(&cmd->base); /* The next use is noted. */
+        command_free(&cmd->base); /* A later use is noted. */
 }
 
 static const struct known_token *find_by_id(const struct auth *auth, const struct id *id)
@@ -190,7 +174,6 @@ enum rc auth_refresh(struct auth *auth, struct db *db, struct err *err)
         memcpy(auth->tokens, fresh, count * sizeof *fresh);
     auth->token_count = count;
     (void)pthread_mutex_unlock(&auth->lock);
-    note_uses(auth);
     return RC_OK;
 }
 
@@ -206,6 +189,7 @@ static void find_token(struct auth *auth, const char *sha256, struct identity *i
     }
     if (found && (found->expires_us == 0 || found->expires_us > now_us)) {
         found->used_us = now_us;
+        note_use(auth, found);
         identity->role = found->role;
         text_copy(identity->name, sizeof identity->name, found->name);
     }

@@ -7,7 +7,8 @@
  *                 while the run lives
  *
  * Tokens are compared as hashes, in constant time.  Those of the store are kept in memory and read
- * anew by auth_refresh: at once where one is made or revoked, several times a second elsewhere.
+ * anew by auth_refresh: at once where one is made or revoked, several times a second on the other
+ * nodes of a shared store.  The store is told of their use, at most once a minute for each.
  */
 #ifndef EDGE_AUTH_H
 #define EDGE_AUTH_H
@@ -44,7 +45,7 @@ void auth_free(struct auth *auth);
 /* authorization: the header's value, or empty.  RC_UNAUTHORIZED. */
 MUST_USE enum rc auth_check(struct auth *auth, struct str authorization,
                             struct identity *ret_identity, struct err *err);
-/* Reads the store's tokens anew, and has it note which were used.  On any thread. */
+/* Reads the store's tokens anew.  On any thread. */
 MUST_USE enum rc auth_refresh(struct auth *auth, struct db *db, struct err *err);
 
 /* May an identity use this route at all?  RC_DENIED. */

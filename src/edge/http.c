@@ -30,7 +30,6 @@ enum {
     ANSWER_BYTES_MAX = 256 * 1024 * 1024,
     ANSWER_COPY_MAX = 1024, /* Smaller bodies are copied, larger ones handed over. */
     ANSWER_LARGE_BYTES = 256 * 1024,
-    SWEEP_MS = 1000,
     LIBRARY_HEAD_SLACK = 8 * 1024, /* Our own limit is met first. */
     BACKLOG = 1024
 };
@@ -407,6 +406,8 @@ static void on_sweep(void *arg)
             evconnlistener_enable(evhttp_bound_socket_get_listener(http->bound[i]));
     }
     conn_sweep(http);
+    if (LIST_EMPTY(&http->conns))
+        loop_pace(http->sweep, HTTP_SWEEP_IDLE_MS);
 }
 
 static enum rc resolve(const struct http_options *options, struct addrinfo **ret_found,
@@ -527,7 +528,7 @@ enum rc http_new(const struct http_options *options, struct http **ret_http, str
     http->ev = evhttp_new(loop_base(options->loop));
     http->work = event_new(loop_base(options->loop), -1, EV_PERSIST, conn_on_work, http);
     assert(http->ev && http->work);
-    http->sweep = loop_every(options->loop, SWEEP_MS, on_sweep, http);
+    http->sweep = loop_every(options->loop, HTTP_SWEEP_IDLE_MS, on_sweep, http);
     configure(http);
     enum rc rc = listen_on_port(http, err);
     if (rc == RC_OK)

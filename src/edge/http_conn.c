@@ -373,6 +373,7 @@ struct bufferevent *conn_new(struct event_base *base, void *arg)
     LIST_INSERT_HEAD(&http->conns, conn, all);
     atomic_fetch_add(&http->connections, 1);
     put_on_work_list(conn);
+    loop_pace(http->sweep, HTTP_SWEEP_MS);
     return bufev;
 }
 

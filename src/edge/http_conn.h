@@ -23,7 +23,9 @@ struct evhttp;
 struct evhttp_bound_socket;
 struct evhttp_connection;
 
-enum { HTTP_LISTENERS_MAX = 2 };
+/* Without connections there is no deadline to watch; libevent does not say to whom a listener
+   belongs that could not accept, so that the sweep cannot stop. */
+enum { HTTP_LISTENERS_MAX = 2, HTTP_SWEEP_MS = 1000, HTTP_SWEEP_IDLE_MS = 5000 };
 enum conn_phase { CONN_HEAD, CONN_BODY, CONN_HELD, CONN_REFUSED };
 
 struct conn {
@@ -60,7 +62,7 @@ struct http {
     struct conn_list conns;
     struct conn_list work_list;
     struct event *work;  /* Activated when the work list has something. */
-    struct event *sweep; /* Every second: request deadlines. */
+    struct event *sweep; /* Request deadlines, and listening again. */
     struct conn **by_fd;
     size_t by_fd_count;
     struct parting_list partings;

@@ -24,6 +24,7 @@ struct loop {
 struct ticker {
     void (*fn)(void *ctx);
     void *ctx;
+    int interval_ms; /* 0: at rest, or a signal's. */
 };
 
 /* Runs what is there now, not what that posts: sockets want their turn too. */
@@ -126,10 +127,20 @@ struct event *loop_every(struct loop *loop, int interval_ms, void (*fn)(void *ct
     struct ticker *ticker = mem_alloc(sizeof *ticker);
     *ticker = (struct ticker){.fn = fn, .ctx = ctx};
     struct event *event = event_new(loop->base, -1, EV_PERSIST, on_tick, ticker);
-    struct timeval interval = {.tv_sec = interval_ms / 1000, .tv_usec = interval_ms % 1000 * 1000L};
-    int rc = event ? event_add(event, &interval) : -1;
-    assert(rc == 0);
+    assert(event);
+    loop_pace(event, interval_ms);
     return event;
+}
+
+void loop_pace(struct event *event, int interval_ms)
+{
+    struct ticker *ticker = event_get_callback_arg(event);
+    if (ticker->interval_ms == interval_ms)
+        return;
+    ticker->interval_ms = interval_ms;
+    struct timeval interval = {.tv_sec = interval_ms / 1000, .tv_usec = interval_ms % 1000 * 1000L};
+    int rc = interval_ms > 0 ? event_add(event, &interval) : event_del(event);
+    assert(rc == 0);
 }
 
 struct event *loop_on_signal(struct loop *loop, int signal, void (*fn)(void *ctx), void *ctx)

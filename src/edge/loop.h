@@ -28,8 +28,11 @@ void loop_post(struct loop *loop, struct loop_call *call);
 void loop_drain(struct loop *loop);
 struct event_base *loop_base(struct loop *loop);
 
-/* fn(ctx) on the loop, every interval_ms or at every such signal, until loop_event_free. */
+/* fn(ctx) on the loop, every interval_ms (0: see loop_pace) or at every such signal, until
+   loop_event_free. */
 struct event *loop_every(struct loop *loop, int interval_ms, void (*fn)(void *ctx), void *ctx);
 struct event *loop_on_signal(struct loop *loop, int signal, void (*fn)(void *ctx), void *ctx);
 void loop_event_free(struct event *event); /* NULL is fine. */
+/* From now on every interval_ms, 0: not at all.  On the loop; the same again changes nothing. */
+void loop_pace(struct event *event, int interval_ms);
 #endif

@@ -466,8 +466,9 @@ static enum rc server_start(struct server *server, struct err *err)
     if (rc != RC_OK)
         return rc;
     server->signals[0] = loop_on_signal(server->loop, SIGTERM, on_stop_signal, server);
-    server->token_tick = loop_every(server->loop, TOKEN_TICK_MS, on_token_tick, server);
     server->signals[1] = loop_on_signal(server->loop, SIGINT, on_stop_signal, server);
+    if (store_is_shared(server->store)) /* Else tokens change only here. */
+        server->token_tick = loop_every(server->loop, TOKEN_TICK_MS, on_token_tick, server);
     rc = start_worker(server, err);
     if (rc == RC_OK)
         rc = write_info(server, err);

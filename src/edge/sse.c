@@ -73,7 +73,7 @@ LIST_HEAD(stream_list, stream);
 struct sse {
     struct api *api;
     struct stream_list streams;
-    struct event *tick;
+    struct event *tick; /* At rest without streams. */
     int ticks;
     bool closed;
     atomic_int_fast64_t count;
@@ -418,6 +418,7 @@ static struct stream *stream_new(struct call *call, const struct wish *wish, int
     stream->wake.run = on_wake;
     buf_init(&stream->page.text, PAGE_BYTES_MAX);
     LIST_INSERT_HEAD(&sse->streams, stream, all);
+    loop_pace(sse->tick, TICK_MS);
     atomic_fetch_add(&sse->count, 1);
     call->stream = stream;
     http_watch(&call->http, on_gone);
@@ -494,6 +495,8 @@ enum rc api_event_stream(struct call *call, struct err *err)
 static void on_tick(void *arg)
 {
     struct sse *sse = arg;
+    if (LIST_EMPTY(&sse->streams))
+        loop_pace(sse->tick, 0);
     bool ping = ++sse->ticks % PING_TICKS == 0;
     struct stream *stream, *next;
     for (stream = LIST_FIRST(&sse->streams); stream; stream = next) {
@@ -511,7 +514,7 @@ struct sse *sse_new(struct api *api)
     struct sse *sse = mem_alloc(sizeof *sse);
     sse->api = api;
     LIST_INIT(&sse->streams);
-    sse->tick = loop_every(api->loop, TICK_MS, on_tick, sse);
+    sse->tick = loop_every(api->loop, 0, on_tick, sse);
     return sse;
 }
 

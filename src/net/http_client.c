@@ -8,10 +8,9 @@
 #include "base/clock.h"
 #include "base/js.h"
 #include "base/mem.h"
+#include "net/curl_lib.h"
 #include "net/url.h"
 #include <assert.h>
-#include <curl/curl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,19 +45,6 @@ struct transfer {
     int64_t last_byte_us;
 };
 
-static void curl_start(void)
-{
-    CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
-    assert(code == CURLE_OK);
-    (void)code;
-}
-
-static void curl_start_once(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, curl_start);
-}
-
 /* A line break in a header would start another one. */
 static bool header_value_safe(const char *value)
 {
@@ -79,8 +65,10 @@ enum rc http_client_new(const struct http_client_options *options, struct http_c
     const char *token = options->token;
     if (token != NULL && (!header_value_safe(token) || strlen(token) > TOKEN_BYTES_MAX))
         return err_set(err, RC_MALFORMED, "INVALID_TOKEN", "the token holds odd characters");
-    curl_start_once();
-    CURL *easy = curl_easy_init();
+    rc = curl_lib_load(err);
+    if (rc != RC_OK)
+        return rc;
+    CURL *easy = curl->easy_init();
     if (easy == NULL)
         return err_set(err, RC_IO, "HTTP_CLIENT", "libcurl cannot start");
     struct http_client *client = mem_alloc(sizeof(*client));
@@ -103,7 +91,7 @@ void http_client_free(struct http_client *client)
 {
     if (client == NULL)
         return;
-    curl_easy_cleanup(client->easy);
+    curl->easy_cleanup(client->easy);
     if (client->authorization != NULL)
         explicit_bzero(client->authorization, strlen(client->authorization));
     mem_free(client->authorization);
@@ -125,7 +113,7 @@ static size_t take_bytes(char *bytes, size_t each, size_t count, void *ctx)
     struct transfer *transfer = ctx;
     struct str chunk = {bytes, each * count};
     long status = 0;
-    curl_easy_getinfo(transfer->client->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl->easy_getinfo(transfer->client->easy, CURLINFO_RESPONSE_CODE, &status);
     transfer->last_byte_us = clock_mono_us();
     if (transfer->stream == NULL || status < 200 || status > 299) {
         buf_add(transfer->body, chunk.at, chunk.len);
@@ -137,7 +125,7 @@ static size_t take_bytes(char *bytes, size_t each, size_t count, void *ctx)
 
 static void add_line(struct transfer *transfer, const char *line)
 {
-    struct curl_slist *longer = curl_slist_append(transfer->headers, line);
+    struct curl_slist *longer = curl->slist_append(transfer->headers, line);
     assert(longer != NULL); /* Out of memory. */
     transfer->headers = longer;
 }
@@ -164,7 +152,7 @@ static enum rc add_headers(struct transfer *transfer, const struct http_field *h
 
 static void transfer_release(struct transfer *transfer)
 {
-    curl_slist_free_all(transfer->headers);
+    curl->slist_free_all(transfer->headers);
 }
 
 /* What every request has in common. */
@@ -181,19 +169,19 @@ static enum rc prepare(struct transfer *transfer, const char *path,
     enum rc rc = add_headers(transfer, headers, err);
     if (rc != RC_OK)
         return rc;
-    curl_easy_reset(easy);
+    curl->easy_reset(easy);
     client->curl_error[0] = '\0';
-    curl_easy_setopt(easy, CURLOPT_URL, buf_text(&url)); /* libcurl keeps a copy. */
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers);
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, "drover/" DROVER_VERSION);
-    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, client->curl_error);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)client->connect_timeout_ms);
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl->easy_setopt(easy, CURLOPT_URL, buf_text(&url)); /* libcurl keeps a copy. */
+    curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl->easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers);
+    curl->easy_setopt(easy, CURLOPT_USERAGENT, "drover/" DROVER_VERSION);
+    curl->easy_setopt(easy, CURLOPT_ERRORBUFFER, client->curl_error);
+    curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
+    curl->easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+    curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)client->connect_timeout_ms);
+    curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     if (client->loopback) /* A proxy of the environment must not see the token. */
-        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+        curl->easy_setopt(easy, CURLOPT_PROXY, "");
     return RC_OK;
 }
 
@@ -202,15 +190,15 @@ static enum rc transport_failed(const struct http_client *client, CURLcode code,
     char room[128];
     long os_errno = 0;
     curl_off_t connect_us = 0;
-    curl_easy_getinfo(client->easy, CURLINFO_OS_ERRNO, &os_errno);
-    curl_easy_getinfo(client->easy, CURLINFO_CONNECT_TIME_T, &connect_us);
+    curl->easy_getinfo(client->easy, CURLINFO_OS_ERRNO, &os_errno);
+    curl->easy_getinfo(client->easy, CURLINFO_CONNECT_TIME_T, &connect_us);
     if (code == CURLE_OPERATION_TIMEDOUT && connect_us > 0)
         return err_set(err, RC_TIMEOUT, "SERVER_TIMEOUT", "%s did not answer in time", client->url);
     if (code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR ||
         code == CURLE_PARTIAL_FILE)
         return err_set(err, RC_UNREACHABLE, "CONNECTION_BROKEN", "the connection to %s broke",
                        client->url);
-    const char *why = client->curl_error[0] ? client->curl_error : curl_easy_strerror(code);
+    const char *why = client->curl_error[0] ? client->curl_error : curl->easy_strerror(code);
     if (code == CURLE_COULDNT_CONNECT && os_errno != 0)
         why = strerror_r((int)os_errno, room, sizeof(room));
     return err_set(err, RC_UNREACHABLE, "SERVER_UNREACHABLE", "cannot reach %s: %s", client->url,
@@ -220,7 +208,7 @@ static enum rc transport_failed(const struct http_client *client, CURLcode code,
 static int status_of(const struct http_client *client)
 {
     long status = 0;
-    curl_easy_getinfo(client->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl->easy_getinfo(client->easy, CURLINFO_RESPONSE_CODE, &status);
     return (int)status;
 }
 
@@ -254,7 +242,7 @@ static int look_at_stop(void *ctx, curl_off_t down_total, curl_off_t down, curl_
     const struct transfer *transfer = ctx;
     long status = 0;
     (void)down_total, (void)down, (void)up_total, (void)up;
-    curl_easy_getinfo(transfer->client->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl->easy_getinfo(transfer->client->easy, CURLINFO_RESPONSE_CODE, &status);
     return *transfer->stop != 0 && status == 0; /* An answer that has begun is heard out. */
 }
 
@@ -262,19 +250,19 @@ static void set_stop(CURL *easy, struct transfer *transfer)
 {
     if (transfer->stop == NULL)
         return;
-    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, look_at_stop);
-    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, transfer);
+    curl->easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    curl->easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, look_at_stop);
+    curl->easy_setopt(easy, CURLOPT_XFERINFODATA, transfer);
 }
 
 static void set_file(CURL *easy, struct transfer *transfer)
 {
-    curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
-    curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)transfer->file->bytes);
-    curl_easy_setopt(easy, CURLOPT_READFUNCTION, give_bytes);
-    curl_easy_setopt(easy, CURLOPT_READDATA, transfer);
-    curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, rewind_bytes);
-    curl_easy_setopt(easy, CURLOPT_SEEKDATA, transfer);
+    curl->easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+    curl->easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)transfer->file->bytes);
+    curl->easy_setopt(easy, CURLOPT_READFUNCTION, give_bytes);
+    curl->easy_setopt(easy, CURLOPT_READDATA, transfer);
+    curl->easy_setopt(easy, CURLOPT_SEEKFUNCTION, rewind_bytes);
+    curl->easy_setopt(easy, CURLOPT_SEEKDATA, transfer);
 }
 
 static void set_method(CURL *easy, const struct http_call *call, struct transfer *transfer)
@@ -282,10 +270,10 @@ static void set_method(CURL *easy, const struct http_call *call, struct transfer
     if (call->file != NULL) {
         set_file(easy, transfer);
     } else if (call->body.len > 0 || text_same(call->method, "POST")) {
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call->body.len > 0 ? call->body.at : "");
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.len);
+        curl->easy_setopt(easy, CURLOPT_POSTFIELDS, call->body.len > 0 ? call->body.at : "");
+        curl->easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.len);
     }
-    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
+    curl->easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
 }
 
 enum rc http_client_call(struct http_client *client, const struct http_call *call, struct buf *body,
@@ -306,10 +294,10 @@ enum rc http_client_call(struct http_client *client, const struct http_call *cal
     if (rc != RC_OK)
         return rc;
     int64_t timeout_ms = call->timeout_ms > 0 ? call->timeout_ms : client->timeout_ms;
-    curl_easy_setopt(client->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    curl->easy_setopt(client->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
     set_method(client->easy, call, &transfer);
     set_stop(client->easy, &transfer);
-    CURLcode code = curl_easy_perform(client->easy);
+    CURLcode code = curl->easy_perform(client->easy);
     if (body->overflow)
         return err_set(err, RC_TOO_LARGE, "ANSWER_TOO_LARGE",
                        "the server's answer is larger than %zu bytes", body->max_bytes);
@@ -322,7 +310,7 @@ enum rc http_client_call(struct http_client *client, const struct http_call *cal
     if (status < 200 || status > 299)
         return http_problem_decode(status, buf_str(body), err);
     char *type = NULL;
-    curl_easy_getinfo(client->easy, CURLINFO_CONTENT_TYPE, &type);
+    curl->easy_getinfo(client->easy, CURLINFO_CONTENT_TYPE, &type);
     ret_answer->status = status;
     text_copy(ret_answer->content_type, sizeof(ret_answer->content_type), type ? type : "");
     return RC_OK;
@@ -337,11 +325,11 @@ static enum rc stream_loop(CURLM *multi, struct transfer *transfer, struct err *
     for (;;) {
         if (stream->stop != NULL && *stream->stop)
             return RC_CANCELLED;
-        CURLMcode code = curl_multi_perform(multi, &running);
+        CURLMcode code = curl->multi_perform(multi, &running);
         if (code == CURLM_OK && running > 0)
-            code = curl_multi_poll(multi, NULL, 0, HTTP_STREAM_TICK_MS, NULL);
+            code = curl->multi_poll(multi, NULL, 0, HTTP_STREAM_TICK_MS, NULL);
         if (code != CURLM_OK)
-            return err_set(err, RC_IO, "HTTP_CLIENT", "libcurl: %s", curl_multi_strerror(code));
+            return err_set(err, RC_IO, "HTTP_CLIENT", "libcurl: %s", curl->multi_strerror(code));
         if (running == 0)
             return RC_OK;
         if (stream->on_tick != NULL)
@@ -356,7 +344,7 @@ static enum rc stream_loop(CURLM *multi, struct transfer *transfer, struct err *
 static enum rc stream_outcome(CURLM *multi, const struct transfer *transfer, struct err *err)
 {
     int left = 0;
-    const CURLMsg *message = curl_multi_info_read(multi, &left);
+    const CURLMsg *message = curl->multi_info_read(multi, &left);
     assert(message != NULL && message->msg == CURLMSG_DONE);
     int status = status_of(transfer->client);
     if (transfer->enough)
@@ -379,17 +367,17 @@ enum rc http_client_stream(struct http_client *client, const struct http_stream 
     enum rc rc = prepare(&transfer, stream->path, stream->headers, err);
     if (rc != RC_OK)
         return rc;
-    CURLM *multi = curl_multi_init();
+    CURLM *multi = curl->multi_init();
     if (multi == NULL)
         return err_set(err, RC_IO, "HTTP_CLIENT", "libcurl cannot start");
-    CURLMcode added = curl_multi_add_handle(multi, client->easy);
+    CURLMcode added = curl->multi_add_handle(multi, client->easy);
     assert(added == CURLM_OK);
     (void)added;
     rc = stream_loop(multi, &transfer, err);
     if (rc == RC_OK)
         rc = stream_outcome(multi, &transfer, err);
-    curl_multi_remove_handle(multi, client->easy);
-    curl_multi_cleanup(multi);
+    curl->multi_remove_handle(multi, client->easy);
+    curl->multi_cleanup(multi);
     return rc;
 }
 

@@ -9,7 +9,7 @@
 #include "store/engine_postgres.h"
 #include "base/mem.h"
 #include "store/engine_postgres_link.h"
-#include <libpq-fe.h>
+#include "store/pq_lib.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -54,21 +54,21 @@ static const char describe[] = "SELECT current_setting('server_version'),"
 
 static enum rc check_server(struct engine_site *site, PGconn *pg, PGresult *facts, struct err *err)
 {
-    if (PQserverVersion(pg) < SERVER_VERSION_MIN)
+    if (pq->serverVersion(pg) < SERVER_VERSION_MIN)
         return err_set(err, RC_INVALID, "STORE_TOO_OLD",
                        "PostgreSQL %s is too old: drover needs version 13 or later",
-                       PQgetvalue(facts, 0, 0));
-    if (strcmp(PQgetvalue(facts, 0, 3), "UTF8") != 0)
+                       pq->getvalue(facts, 0, 0));
+    if (strcmp(pq->getvalue(facts, 0, 3), "UTF8") != 0)
         return err_set(err, RC_INVALID, "STORE_ENCODING",
                        "the database holds text as %s: make one with ENCODING 'UTF8'",
-                       PQgetvalue(facts, 0, 3));
-    if (PQgetisnull(facts, 0, 4))
+                       pq->getvalue(facts, 0, 3));
+    if (pq->getisnull(facts, 0, 4))
         return err_set(err, RC_INVALID, "STORE_NO_SCHEMA",
                        "no schema of the search path exists: create it, or name another one");
-    text_copy(site->schema, sizeof site->schema, PQgetvalue(facts, 0, 4));
+    text_copy(site->schema, sizeof site->schema, pq->getvalue(facts, 0, 4));
     snprintf(site->durability, sizeof site->durability,
-             "postgresql %.40s synchronous_commit=%.16s fsync=%.8s", PQgetvalue(facts, 0, 0),
-             PQgetvalue(facts, 0, 1), PQgetvalue(facts, 0, 2));
+             "postgresql %.40s synchronous_commit=%.16s fsync=%.8s", pq->getvalue(facts, 0, 0),
+             pq->getvalue(facts, 0, 1), pq->getvalue(facts, 0, 2));
     return RC_OK;
 }
 
@@ -84,7 +84,7 @@ static enum rc site_set_up(struct engine_site *site, struct err *err)
         rc = check_server(site, link.pg, facts, err);
     if (rc == RC_OK)
         rc = pg_link_script(&link, "commit_marks", prepare_marks, NULL, err);
-    PQclear(facts);
+    pq->clear(facts);
     pg_link_lose(&link);
     return rc;
 }
@@ -100,18 +100,20 @@ static void pg_detach(struct engine_site *site)
 /* What libpq says of it would repeat the URL, and its password. */
 static enum rc check_url(const char *url, struct err *err)
 {
-    PQconninfoOption *options = PQconninfoParse(url, NULL);
+    PQconninfoOption *options = pq->conninfoParse(url, NULL);
     if (options == NULL)
         return err_set(err, RC_INVALID, "INVALID_STORE_URL",
                        "the database URL cannot be read: write "
                        "postgres://USER:PASSWORD@HOST:PORT/DATABASE");
-    PQconninfoFree(options);
+    pq->conninfoFree(options);
     return RC_OK;
 }
 
 static enum rc pg_attach(const char *url, struct engine_site **ret_site, struct err *err)
 {
-    enum rc rc = check_url(url, err);
+    enum rc rc = pq_lib_load(err);
+    if (rc == RC_OK)
+        rc = check_url(url, err);
     if (rc != RC_OK)
         return rc;
     struct engine_site *site = mem_alloc(sizeof *site);
@@ -145,7 +147,8 @@ static enum rc pg_backup(struct engine_conn *conn, const char *to_path, struct e
     return err_set(err, RC_INVALID, "BACKUP_BY_PG_DUMP",
                    "PostgreSQL is backed up by its own tool: pg_dump --format=custom --file=%s "
                    "--host=%s --port=%s --username=%s %s",
-                   to_path, PQhost(link->pg), PQport(link->pg), PQuser(link->pg), PQdb(link->pg));
+                   to_path, pq->host(link->pg), pq->port(link->pg), pq->user(link->pg),
+                   pq->db(link->pg));
 }
 
 const struct engine_ops engine_postgres = {

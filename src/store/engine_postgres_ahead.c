@@ -3,7 +3,7 @@
  */
 #include "store/engine_postgres_ahead.h"
 #include "base/mem.h"
-#include <libpq-fe.h>
+#include "store/pq_lib.h"
 #include <assert.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ void pg_ahead_put(struct pg_ahead *ahead, uint32_t place, PGresult *result)
 {
     struct pg_ahead_entry *entry = &ahead->entries[place];
     if (entry->stmt == NULL)
-        PQclear(result); /* Dropped while it was on its way. */
+        pq->clear(result); /* Dropped while it was on its way. */
     else
         entry->result = result;
 }
@@ -80,7 +80,7 @@ void pg_ahead_drop(struct pg_ahead *ahead, const char *id)
     for (; entry != NULL; entry = entry_at(ahead, entry->next)) {
         if (strcmp(entry->id.text, id) != 0)
             continue;
-        PQclear(entry->result);
+        pq->clear(entry->result);
         entry->result = NULL;
         entry->stmt = NULL;
     }
@@ -91,7 +91,7 @@ void pg_ahead_clear(struct pg_ahead *ahead)
     if (ahead->count == 0)
         return;
     for (uint32_t i = 0; i < ahead->count; i++)
-        PQclear(ahead->entries[i].result);
+        pq->clear(ahead->entries[i].result);
     ahead->count = 0;
     memset(ahead->slots, 0, sizeof ahead->slots);
 }

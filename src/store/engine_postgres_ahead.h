@@ -22,8 +22,8 @@ struct pg_ahead {
         const struct engine_stmt *stmt; /* NULL: taken or dropped. */
         struct id id;
         struct pg_result *result; /* NULL: on its way. */
-        uint32_t next;    /* In its slot's chain, 1-based; 0: the last. */
-    } * entries;          /* PG_AHEAD_MAX, made when first needed. */
+        uint32_t next;            /* In its slot's chain, 1-based; 0: the last. */
+    } * entries;                  /* PG_AHEAD_MAX, made when first needed. */
     uint32_t count;
     uint32_t slots[PG_AHEAD_SLOTS]; /* By hash of the id; 1-based, 0: empty. */
 };

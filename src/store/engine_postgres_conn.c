@@ -30,9 +30,9 @@
 #include "store/engine_postgres_ahead.h"
 #include "store/engine_postgres_args.h"
 #include "store/engine_postgres_link.h"
+#include "store/pq_lib.h"
 #include <assert.h>
 #include <inttypes.h>
-#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,7 +138,7 @@ void pg_finalize(struct engine_stmt *stmt)
 {
     if (stmt == NULL)
         return;
-    PQclear(stmt->result);
+    pq->clear(stmt->result);
     mem_free(stmt->bytes);
     mem_free(stmt->text);
     mem_free(stmt);
@@ -146,7 +146,7 @@ void pg_finalize(struct engine_stmt *stmt)
 
 void pg_reset(struct engine_stmt *stmt)
 {
-    PQclear(stmt->result);
+    pq->clear(stmt->result);
     stmt->result = NULL;
     stmt->changed = 0;
 }
@@ -174,7 +174,7 @@ static enum rc send_prepare(struct engine_stmt *stmt, struct err *err)
         types[i] = pg_type_oid(stmt->sql->types[i]);
     char name[16];
     statement_name(stmt, name);
-    if (PQsendPrepare(conn->link.pg, name, stmt->text, count, types) != 1)
+    if (pq->sendPrepare(conn->link.pg, name, stmt->text, count, types) != 1)
         return pg_link_broken(&conn->link, stmt->sql->name, err);
     stmt->prepared_in = conn->link.generation;
     pending_add(conn, (struct pending){.stmt = stmt, .kind = PENDING_PREPARE});
@@ -192,8 +192,8 @@ static enum rc send_statement(struct engine_stmt *stmt, const struct pg_args *ar
     }
     char name[16];
     statement_name(stmt, name);
-    if (PQsendQueryPrepared(conn->link.pg, name, args->count, args->values, args->lengths,
-                            args->formats, 0) != 1)
+    if (pq->sendQueryPrepared(conn->link.pg, name, args->count, args->values, args->lengths,
+                              args->formats, 0) != 1)
         return pg_link_broken(&conn->link, stmt->sql->name, err);
     pending.stmt = stmt;
     pending_add(conn, pending);
@@ -204,9 +204,9 @@ static enum rc send_statement(struct engine_stmt *stmt, const struct pg_args *ar
 /* Rows that a result says were changed. */
 static int64_t rows_changed(PGresult *result)
 {
-    if (text_starts(PQcmdStatus(result), "SELECT"))
+    if (text_starts(pq->cmdStatus(result), "SELECT"))
         return 0;
-    return strtoll(PQcmdTuples(result), NULL, 10);
+    return strtoll(pq->cmdTuples(result), NULL, 10);
 }
 
 static enum rc take_deferred(struct engine_conn *conn, const struct pending *pending,
@@ -214,10 +214,10 @@ static enum rc take_deferred(struct engine_conn *conn, const struct pending *pen
 {
     const char *name = pending->stmt->sql->name;
     if (pending->stmt == conn->mark) {
-        text_copy(conn->xid, sizeof conn->xid, PQgetvalue(result, 0, 0));
+        text_copy(conn->xid, sizeof conn->xid, pq->getvalue(result, 0, 0));
         return RC_OK;
     }
-    assert(PQntuples(result) == 0); /* A statement that gives rows belongs into db_query. */
+    assert(pq->ntuples(result) == 0); /* A statement that gives rows belongs into db_query. */
     int64_t changed = rows_changed(result);
     if (changed > 1)
         conn->changes += changed - 1; /* One was counted when it was sent. */
@@ -240,7 +240,7 @@ static enum rc take_result(struct engine_conn *conn, const struct pending *pendi
         *result = NULL;
         return RC_OK;
     }
-    if (PQresultMemorySize(*result) > RESULT_BYTES_MAX)
+    if (pq->resultMemorySize(*result) > RESULT_BYTES_MAX)
         return err_set(err, RC_TOO_LARGE, "STORE_TOO_LARGE", "%s: the result is too large",
                        stmt->sql->name);
     stmt->result = *result;
@@ -262,14 +262,14 @@ static enum rc read_pending(struct engine_conn *conn, const struct pending *pend
     while ((rc = pg_link_result(&conn->link, name, &result, *outcome == RC_OK ? err : NULL)) ==
                RC_OK &&
            result != NULL) {
-        ExecStatusType status = PQresultStatus(result);
+        ExecStatusType status = pq->resultStatus(result);
         bool failed = status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK;
         if (failed && pending->kind == PENDING_PREPARE)
             pending->stmt->prepared_in = 0;
         if (*outcome == RC_OK)
             *outcome = failed ? pg_result_fail(result, name, err)
                               : take_result(conn, pending, &result, err);
-        PQclear(result);
+        pq->clear(result);
     }
     return rc;
 }
@@ -282,15 +282,15 @@ static enum rc drain(struct engine_conn *conn, struct err *err)
         return RC_OK;
     const char *name = conn->pending[conn->pending_count - 1].stmt->sql->name;
     enum rc outcome = RC_OK;
-    enum rc rc = PQpipelineSync(link->pg) == 1 ? pg_link_flush(link, name, err)
-                                               : pg_link_broken(link, name, err);
+    enum rc rc = pq->pipelineSync(link->pg) == 1 ? pg_link_flush(link, name, err)
+                                                 : pg_link_broken(link, name, err);
     for (size_t i = 0; rc == RC_OK && i < conn->pending_count; i++)
         rc = read_pending(conn, &conn->pending[i], &outcome, err);
     PGresult *sync = NULL;
     if (rc == RC_OK)
         rc = pg_link_result(link, name, &sync, outcome == RC_OK ? err : NULL);
-    assert(rc != RC_OK || PQresultStatus(sync) == PGRES_PIPELINE_SYNC);
-    PQclear(sync);
+    assert(rc != RC_OK || pq->resultStatus(sync) == PGRES_PIPELINE_SYNC);
+    pq->clear(sync);
     conn->pending_count = 0;
     conn->pending_bytes = 0;
     conn->pending_nouns = false;
@@ -422,7 +422,7 @@ int64_t pg_changed(struct engine_stmt *stmt)
 enum rc pg_step(struct engine_stmt *stmt, struct err *err)
 {
     (void)err;
-    if (stmt->row + 1 >= PQntuples(stmt->result))
+    if (stmt->row + 1 >= pq->ntuples(stmt->result))
         return RC_NOT_FOUND;
     stmt->row++;
     return RC_OK;
@@ -432,17 +432,17 @@ enum rc pg_step(struct engine_stmt *stmt, struct err *err)
 
 bool pg_column_is_null(struct engine_stmt *stmt, int column)
 {
-    return PQgetisnull(stmt->result, stmt->row, column);
+    return pq->getisnull(stmt->result, stmt->row, column);
 }
 
 int64_t pg_column_int(struct engine_stmt *stmt, int column)
 {
-    return strtoll(PQgetvalue(stmt->result, stmt->row, column), NULL, 10);
+    return strtoll(pq->getvalue(stmt->result, stmt->row, column), NULL, 10);
 }
 
 double pg_column_real(struct engine_stmt *stmt, int column)
 {
-    return strtod(PQgetvalue(stmt->result, stmt->row, column), NULL);
+    return strtod(pq->getvalue(stmt->result, stmt->row, column), NULL);
 }
 
 static unsigned hex_value(char digit)
@@ -466,11 +466,11 @@ static const char *bytes_of(struct engine_stmt *stmt, const char *text, size_t l
 const char *pg_column_text(struct engine_stmt *stmt, int column, size_t *ret_len)
 {
     *ret_len = 0;
-    if (PQgetisnull(stmt->result, stmt->row, column))
+    if (pq->getisnull(stmt->result, stmt->row, column))
         return NULL;
-    const char *text = PQgetvalue(stmt->result, stmt->row, column);
-    size_t len = (size_t)PQgetlength(stmt->result, stmt->row, column);
-    if (PQftype(stmt->result, column) == pg_type_oid('b'))
+    const char *text = pq->getvalue(stmt->result, stmt->row, column);
+    size_t len = (size_t)pq->getlength(stmt->result, stmt->row, column);
+    if (pq->ftype(stmt->result, column) == pg_type_oid('b'))
         return bytes_of(stmt, text, len, ret_len);
     *ret_len = len;
     return text;
@@ -497,9 +497,9 @@ enum outcome { OUTCOME_UNKNOWN, OUTCOME_COMMITTED, OUTCOME_ABORTED };
 
 static enum outcome outcome_of(const struct engine_conn *conn, PGresult *answer)
 {
-    const char *status = PQgetvalue(answer, 0, 0);
+    const char *status = pq->getvalue(answer, 0, 0);
     if (strcmp(status, "committed") == 0) {
-        int64_t number = strtoll(PQgetvalue(answer, 0, 1), NULL, 10);
+        int64_t number = strtoll(pq->getvalue(answer, 0, 1), NULL, 10);
         return number == conn->tx_number ? OUTCOME_COMMITTED : OUTCOME_ABORTED;
     }
     return strcmp(status, "aborted") == 0 ? OUTCOME_ABORTED : OUTCOME_UNKNOWN;
@@ -521,7 +521,7 @@ static enum outcome outcome_ask(struct engine_conn *conn)
     if (rc != RC_OK)
         return OUTCOME_UNKNOWN;
     enum outcome outcome = outcome_of(conn, answer);
-    PQclear(answer);
+    pq->clear(answer);
     return outcome;
 }
 
@@ -550,7 +550,7 @@ static enum rc commit_send(struct engine_conn *conn, struct err *err)
     if (rc == RC_OK)
         rc = drain(conn, err);
     /* The server answers the COMMIT of a failed transaction by rolling it back. */
-    if (rc == RC_OK && strcmp(PQcmdStatus(conn->commit->result), "COMMIT") != 0)
+    if (rc == RC_OK && strcmp(pq->cmdStatus(conn->commit->result), "COMMIT") != 0)
         rc = err_set(err, RC_IO, "STORE_ERROR", "commit: the transaction was rolled back");
     pg_reset(conn->commit);
     return rc;
@@ -583,7 +583,7 @@ void pg_rollback(struct engine_conn *conn)
         if (rc == RC_OK)
             rc = drain(conn, &ignored);
         pg_reset(conn->rollback);
-        if (rc != RC_OK || PQtransactionStatus(conn->link.pg) != PQTRANS_IDLE)
+        if (rc != RC_OK || pq->transactionStatus(conn->link.pg) != PQTRANS_IDLE)
             pg_link_lose(&conn->link);
     }
     conn->pending_count = 0;

@@ -4,9 +4,9 @@
 #include "store/engine_postgres_link.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "store/pq_lib.h"
 #include <assert.h>
 #include <errno.h>
-#include <libpq-fe.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +51,7 @@ void pg_link_init(struct pg_link *link, struct pg_place *place, enum pg_mode mod
 
 void pg_link_lose(struct pg_link *link)
 {
-    PQfinish(link->pg);
+    pq->finish(link->pg);
     link->pg = NULL;
 }
 
@@ -77,7 +77,7 @@ static enum rc unreachable(const char *name, const char *problem, struct err *er
 
 enum rc pg_link_broken(struct pg_link *link, const char *name, struct err *err)
 {
-    enum rc rc = unreachable(name, link->pg == NULL ? NULL : PQerrorMessage(link->pg), err);
+    enum rc rc = unreachable(name, link->pg == NULL ? NULL : pq->errorMessage(link->pg), err);
     pg_link_lose(link);
     return rc;
 }
@@ -98,18 +98,18 @@ static PGconn *connect_to(const char *url)
     }
     names[COUNT_OF(defaults)] = "dbname";
     values[COUNT_OF(defaults)] = url;
-    return PQconnectdbParams(names, values, 1);
+    return pq->connectdbParams(names, values, 1);
 }
 
 static enum rc set_up(struct pg_link *link, struct err *err)
 {
-    PQsetNoticeReceiver(link->pg, keep_silent, NULL);
-    if (PQsetnonblocking(link->pg, 1) != 0)
+    pq->setNoticeReceiver(link->pg, keep_silent, NULL);
+    if (pq->setnonblocking(link->pg, 1) != 0)
         return pg_link_broken(link, "connect", err);
     enum rc rc = pg_link_script(link, "connect", session, NULL, err);
     if (rc == RC_OK && link->mode == PG_READS)
         rc = pg_link_script(link, "connect", session_reads, NULL, err);
-    if (rc == RC_OK && link->mode != PG_LISTENS && PQenterPipelineMode(link->pg) != 1)
+    if (rc == RC_OK && link->mode != PG_LISTENS && pq->enterPipelineMode(link->pg) != 1)
         rc = pg_link_broken(link, "connect", err);
     return rc;
 }
@@ -128,8 +128,8 @@ enum rc pg_link_open(struct pg_link *link, struct err *err)
 {
     assert(link->pg == NULL);
     link->pg = connect_to(link->place->url);
-    enum rc rc = PQstatus(link->pg) == CONNECTION_OK ? set_up(link, err)
-                                                     : pg_link_broken(link, "connect", err);
+    enum rc rc = pq->status(link->pg) == CONNECTION_OK ? set_up(link, err)
+                                                       : pg_link_broken(link, "connect", err);
     if (rc != RC_OK) {
         pg_link_lose(link);
         pause_begin(link);
@@ -145,11 +145,11 @@ enum rc pg_link_open(struct pg_link *link, struct err *err)
    Notices may go on coming: then it lives. */
 static bool is_alive(struct pg_link *link)
 {
-    struct pollfd socket = {.fd = PQsocket(link->pg), .events = POLLIN};
+    struct pollfd socket = {.fd = pq->socket(link->pg), .events = POLLIN};
     for (int i = 0; i < IDLE_READS_MAX; i++) {
         if (poll(&socket, 1, 0) == 0)
             return true;
-        if (PQconsumeInput(link->pg) != 1 || PQstatus(link->pg) != CONNECTION_OK)
+        if (pq->consumeInput(link->pg) != 1 || pq->status(link->pg) != CONNECTION_OK)
             return false;
     }
     return true;
@@ -174,7 +174,7 @@ enum rc pg_link_ready(struct pg_link *link, struct err *err)
 /* Waits until the socket can be read or, if asked for, written. */
 static enum rc await(struct pg_link *link, short events, const char *name, struct err *err)
 {
-    struct pollfd socket = {.fd = PQsocket(link->pg), .events = events};
+    struct pollfd socket = {.fd = pq->socket(link->pg), .events = events};
     int64_t until_us = clock_mono_us() + ANSWER_WAIT_MS * US_PER_MS;
     int ready;
     do {
@@ -185,14 +185,14 @@ static enum rc await(struct pg_link *link, short events, const char *name, struc
         pg_link_lose(link);
         return unreachable(name, "no answer came in time", err);
     }
-    bool fine = ready > 0 && ((socket.revents & ~POLLOUT) == 0 || PQconsumeInput(link->pg) == 1);
+    bool fine = ready > 0 && ((socket.revents & ~POLLOUT) == 0 || pq->consumeInput(link->pg) == 1);
     return fine ? RC_OK : pg_link_broken(link, name, err);
 }
 
 enum rc pg_link_flush(struct pg_link *link, const char *name, struct err *err)
 {
     int left;
-    while ((left = PQflush(link->pg)) == 1) {
+    while ((left = pq->flush(link->pg)) == 1) {
         enum rc rc = await(link, POLLIN | POLLOUT, name, err);
         if (rc != RC_OK)
             return rc;
@@ -203,14 +203,14 @@ enum rc pg_link_flush(struct pg_link *link, const char *name, struct err *err)
 enum rc pg_link_result(struct pg_link *link, const char *name, PGresult **ret_result,
                        struct err *err)
 {
-    while (PQisBusy(link->pg)) {
+    while (pq->isBusy(link->pg)) {
         enum rc rc = await(link, POLLIN, name, err);
         if (rc != RC_OK)
             return rc;
     }
-    PGresult *result = PQgetResult(link->pg);
-    if (PQstatus(link->pg) != CONNECTION_OK) {
-        PQclear(result);
+    PGresult *result = pq->getResult(link->pg);
+    if (pq->status(link->pg) != CONNECTION_OK) {
+        pq->clear(result);
         return pg_link_broken(link, name, err);
     }
     *ret_result = result;
@@ -220,16 +220,16 @@ enum rc pg_link_result(struct pg_link *link, const char *name, PGresult **ret_re
 static enum rc script_run(struct pg_link *link, const char *name, const char *text,
                           PGresult **ret_last, struct err *err)
 {
-    if (PQsendQuery(link->pg, text) != 1)
+    if (pq->sendQuery(link->pg, text) != 1)
         return pg_link_broken(link, name, err);
     enum rc outcome = RC_OK;
     enum rc rc = pg_link_flush(link, name, err);
     PGresult *result = NULL;
     while (rc == RC_OK && (rc = pg_link_result(link, name, &result, err)) == RC_OK &&
            result != NULL) {
-        PQclear(*ret_last);
+        pq->clear(*ret_last);
         *ret_last = result;
-        if (PQresultStatus(result) == PGRES_FATAL_ERROR && outcome == RC_OK)
+        if (pq->resultStatus(result) == PGRES_FATAL_ERROR && outcome == RC_OK)
             outcome = pg_result_fail(result, name, err);
     }
     return rc == RC_OK ? outcome : rc;
@@ -238,18 +238,18 @@ static enum rc script_run(struct pg_link *link, const char *name, const char *te
 enum rc pg_link_script(struct pg_link *link, const char *name, const char *text,
                        PGresult **ret_result, struct err *err)
 {
-    bool pipeline = PQpipelineStatus(link->pg) != PQ_PIPELINE_OFF;
-    if (pipeline && PQexitPipelineMode(link->pg) != 1)
+    bool pipeline = pq->pipelineStatus(link->pg) != PQ_PIPELINE_OFF;
+    if (pipeline && pq->exitPipelineMode(link->pg) != 1)
         return pg_link_broken(link, name, err);
     PGresult *last = NULL;
     enum rc rc = script_run(link, name, text, &last, err);
-    if (pipeline && link->pg != NULL && PQenterPipelineMode(link->pg) != 1)
+    if (pipeline && link->pg != NULL && pq->enterPipelineMode(link->pg) != 1)
         rc = pg_link_broken(link, name, err);
     if (rc == RC_OK && ret_result != NULL) {
         *ret_result = last;
         last = NULL;
     }
-    PQclear(last);
+    pq->clear(last);
     return rc;
 }
 
@@ -280,10 +280,10 @@ static const struct meaning {
 
 enum rc pg_result_fail(const PGresult *result, const char *name, struct err *err)
 {
-    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *state = pq->resultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *text = pq->resultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     if (state == NULL) /* Made by libpq: the server did not say anything. */
-        return unreachable(name, PQresultErrorMessage(result), err);
+        return unreachable(name, pq->resultErrorMessage(result), err);
     const struct meaning *meaning = meanings;
     while (!text_starts(state, meaning->state))
         meaning++;

@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "store/engine_postgres.h"
 #include "store/engine_postgres_link.h"
+#include "store/pq_lib.h"
 #include <assert.h>
-#include <libpq-fe.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,13 +32,13 @@ static enum rc listen_all(struct engine_listener *listener, struct err *err)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < STORE_CHANNEL_COUNT; i++) {
-        char *name = PQescapeIdentifier(listener->link.pg, listener->channels[i],
-                                        strlen(listener->channels[i]));
+        char *name = pq->escapeIdentifier(listener->link.pg, listener->channels[i],
+                                          strlen(listener->channels[i]));
         if (name == NULL)
             return pg_link_broken(&listener->link, "listen", err);
         char text[3 * PG_NAME_BYTES];
         snprintf(text, sizeof text, "LISTEN %s", name);
-        PQfreemem(name);
+        pq->freemem(name);
         rc = pg_link_script(&listener->link, "listen", text, NULL, err);
     }
     if (rc == RC_OK)
@@ -109,9 +109,9 @@ int pg_hear(struct engine_listener *listener, struct wakeup *wakeup)
         note_all(wakeup);
     }
     PGnotify *notice;
-    for (int i = 0; i < NOTICES_MAX && (notice = PQnotifies(link->pg)) != NULL; i++) {
+    for (int i = 0; i < NOTICES_MAX && (notice = pq->notifies(link->pg)) != NULL; i++) {
         note(listener, notice, wakeup);
-        PQfreemem(notice);
+        pq->freemem(notice);
     }
-    return PQsocket(link->pg);
+    return pq->socket(link->pg);
 }

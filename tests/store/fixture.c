@@ -4,8 +4,8 @@
 #include "tests/store/fixture.h"
 #include "base/fd.h"
 #include "core/task.h"
+#include "store/pq_lib.h"
 #include "store/workspaces.h"
-#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -55,14 +55,15 @@ static void keep_silent(void *arg, const PGresult *result)
 
 void postgres_run(const char *text)
 {
-    PGconn *pg = PQconnectdb(postgres_url());
-    PQsetNoticeReceiver(pg, keep_silent, NULL);
-    PGresult *result = PQexec(pg, text);
-    ExecStatusType status = PQresultStatus(result);
+    ck_assert_int_eq(pq_lib_load(NULL), RC_OK);
+    PGconn *pg = pq->connectdb(postgres_url());
+    pq->setNoticeReceiver(pg, keep_silent, NULL);
+    PGresult *result = pq->exec(pg, text);
+    ExecStatusType status = pq->resultStatus(result);
     ck_assert_msg(status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK, "%s: %s", text,
-                  PQerrorMessage(pg));
-    PQclear(result);
-    PQfinish(pg);
+                  pq->errorMessage(pg));
+    pq->clear(result);
+    pq->finish(pg);
 }
 
 static void store_start(struct fixture *f)

@@ -4,9 +4,9 @@
 #include "tests/store/proxy.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "store/pq_lib.h"
 #include <arpa/inet.h>
 #include <check.h>
-#include <libpq-fe.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -53,13 +53,13 @@ static int connect_tcp(const char *host, const char *port)
 
 static int connect_server(const char *url)
 {
-    PQconninfoOption *options = PQconninfoParse(url, NULL);
+    PQconninfoOption *options = pq->conninfoParse(url, NULL);
     const char *host = option(options, "host");
     const char *port = option(options, "port");
     if (port == NULL)
         port = "5432";
     int fd = host[0] == '/' ? connect_unix(host, port) : connect_tcp(host, port);
-    PQconninfoFree(options);
+    pq->conninfoFree(options);
     return fd;
 }
 
@@ -151,6 +151,7 @@ static void *proxy_main(void *arg)
 
 void proxy_start(struct proxy *proxy, const char *server_url)
 {
+    ck_assert_int_eq(pq_lib_load(NULL), RC_OK);
     proxy->server_url = server_url;
     proxy->listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -173,11 +174,11 @@ void proxy_stop(struct proxy *proxy)
 
 char *proxy_url(const struct proxy *proxy, struct arena *arena)
 {
-    PQconninfoOption *options = PQconninfoParse(proxy->server_url, NULL);
+    PQconninfoOption *options = pq->conninfoParse(proxy->server_url, NULL);
     const char *password = option(options, "password");
     char *url = arena_printf(arena, "postgres://%s%s%s@127.0.0.1:%d/%s", option(options, "user"),
                              password == NULL ? "" : ":", password == NULL ? "" : password,
                              proxy->port, option(options, "dbname"));
-    PQconninfoFree(options);
+    pq->conninfoFree(options);
     return url;
 }

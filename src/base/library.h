@@ -1,0 +1,25 @@
+/*
+ * library.h - shared libraries that are loaded when they are first needed.
+ *
+ * For what only some processes use and what is large: a server on SQLite that nobody has asked to
+ * reach another one has neither libcurl nor libpq in memory, nor the thirty libraries below them.
+ * A library stays loaded until the process ends.
+ */
+#ifndef BASE_LIBRARY_H
+#define BASE_LIBRARY_H
+#include "base/rc.h"
+
+struct library_function {
+    const char *name;
+    void *ret_pointer; /* Where its address goes: a function pointer. */
+};
+
+struct library {
+    const char *file;                         /* With the version that the headers are of. */
+    const char *package;                      /* That brings it, for whoever has to install it. */
+    const struct library_function *functions; /* Up to one without a name. */
+};
+
+/* RC_IO, LIBRARY_MISSING: the file cannot be loaded, or is too old to have every function. */
+MUST_USE enum rc library_load(const struct library *library, struct err *err);
+#endif

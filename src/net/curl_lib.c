@@ -1,0 +1,58 @@
+/*
+ * curl_lib.c - see curl_lib.h.
+ */
+#include "net/curl_lib.h"
+#include "base/library.h"
+#include <pthread.h>
+
+static struct curl_lib loaded;
+const struct curl_lib *const curl = &loaded;
+
+#define FUNCTION(name)              \
+    {                               \
+        "curl_" #name, &loaded.name \
+    }
+static const struct library_function functions[] = {
+    FUNCTION(easy_cleanup),
+    FUNCTION(easy_getinfo),
+    FUNCTION(easy_init),
+    FUNCTION(easy_perform),
+    FUNCTION(easy_reset),
+    FUNCTION(easy_setopt),
+    FUNCTION(easy_strerror),
+    FUNCTION(global_init),
+    FUNCTION(multi_add_handle),
+    FUNCTION(multi_cleanup),
+    FUNCTION(multi_info_read),
+    FUNCTION(multi_init),
+    FUNCTION(multi_perform),
+    FUNCTION(multi_poll),
+    FUNCTION(multi_remove_handle),
+    FUNCTION(multi_strerror),
+    FUNCTION(slist_append),
+    FUNCTION(slist_free_all),
+    {NULL, NULL},
+};
+_Static_assert((COUNT_OF(functions) - 1) * sizeof(void *) == sizeof loaded,
+               "every member is loaded");
+
+/* Written once, under pthread_once. */
+static enum rc outcome;
+static struct err outcome_err;
+
+static void load(void)
+{
+    const struct library library = {"libcurl.so.4", "libcurl4", functions};
+    outcome = library_load(&library, &outcome_err);
+    if (outcome == RC_OK && loaded.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        outcome = err_set(&outcome_err, RC_IO, "HTTP_CLIENT", "libcurl cannot start");
+}
+
+enum rc curl_lib_load(struct err *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, load);
+    if (outcome != RC_OK && err != NULL)
+        *err = outcome_err;
+    return outcome;
+}

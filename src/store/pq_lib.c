@@ -1,0 +1,81 @@
+/*
+ * pq_lib.c - see pq_lib.h.
+ */
+#include "store/pq_lib.h"
+#include "base/library.h"
+#include <pthread.h>
+
+static struct pq_lib loaded;
+const struct pq_lib *const pq = &loaded;
+
+#define FUNCTION(name)           \
+    {                            \
+        "PQ" #name, &loaded.name \
+    }
+static const struct library_function functions[] = {
+    FUNCTION(clear),
+    FUNCTION(cmdStatus),
+    FUNCTION(cmdTuples),
+    FUNCTION(connectdb),
+    FUNCTION(connectdbParams),
+    FUNCTION(conninfoFree),
+    FUNCTION(conninfoParse),
+    FUNCTION(consumeInput),
+    FUNCTION(db),
+    FUNCTION(enterPipelineMode),
+    FUNCTION(errorMessage),
+    FUNCTION(escapeIdentifier),
+    FUNCTION(exec),
+    FUNCTION(exitPipelineMode),
+    FUNCTION(finish),
+    FUNCTION(flush),
+    FUNCTION(freemem),
+    FUNCTION(ftype),
+    FUNCTION(getResult),
+    FUNCTION(getisnull),
+    FUNCTION(getlength),
+    FUNCTION(getvalue),
+    FUNCTION(host),
+    FUNCTION(isBusy),
+    FUNCTION(notifies),
+    FUNCTION(ntuples),
+    FUNCTION(pipelineStatus),
+    FUNCTION(pipelineSync),
+    FUNCTION(port),
+    FUNCTION(resultErrorField),
+    FUNCTION(resultErrorMessage),
+    FUNCTION(resultMemorySize),
+    FUNCTION(resultStatus),
+    FUNCTION(sendPrepare),
+    FUNCTION(sendQuery),
+    FUNCTION(sendQueryPrepared),
+    FUNCTION(serverVersion),
+    FUNCTION(setNoticeReceiver),
+    FUNCTION(setnonblocking),
+    FUNCTION(socket),
+    FUNCTION(status),
+    FUNCTION(transactionStatus),
+    FUNCTION(user),
+    {NULL, NULL},
+};
+_Static_assert((COUNT_OF(functions) - 1) * sizeof(void *) == sizeof loaded,
+               "every member is loaded");
+
+/* Written once, under pthread_once. */
+static enum rc outcome;
+static struct err outcome_err;
+
+static void load(void)
+{
+    const struct library library = {"libpq.so.5", "libpq5", functions};
+    outcome = library_load(&library, &outcome_err);
+}
+
+enum rc pq_lib_load(struct err *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, load);
+    if (outcome != RC_OK && err != NULL)
+        *err = outcome_err;
+    return outcome;
+}
