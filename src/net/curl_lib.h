@@ -11,7 +11,7 @@
 
 /* What is called: curl_lib.c has the same list. */
 struct curl_lib {
-#define FUNCTION(name) __typeof__(curl_##name) *(name)
+#define FUNCTION(name) __typeof__(&curl_##name) name
     FUNCTION(easy_cleanup);
     FUNCTION(easy_getinfo);
     FUNCTION(easy_init);

@@ -10,7 +10,7 @@
 
 /* What is called: pq_lib.c has the same list. */
 struct pq_lib {
-#define FUNCTION(name) __typeof__(PQ##name) *(name)
+#define FUNCTION(name) __typeof__(&PQ##name) name
     FUNCTION(clear);
     FUNCTION(cmdStatus);
     FUNCTION(cmdTuples);
