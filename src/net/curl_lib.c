@@ -4,13 +4,15 @@
 #include "net/curl_lib.h"
 #include "base/library.h"
 #include <pthread.h>
+#include <stdbool.h>
 
 static struct curl_lib loaded;
 const struct curl_lib *const curl = &loaded;
 
-#define FUNCTION(name)              \
-    {                               \
-        "curl_" #name, &loaded.name \
+/* The two branches must be of one type: a member with another function's does not compile. */
+#define FUNCTION(name)                                                        \
+    {                                                                         \
+        "curl_" #name, true ? &loaded.name : (__typeof__(curl_##name) **)NULL \
     }
 static const struct library_function functions[] = {
     FUNCTION(easy_cleanup),

@@ -11,26 +11,24 @@
 
 /* What is called: curl_lib.c has the same list. */
 struct curl_lib {
-#define FUNCTION(name) __typeof__(&curl_##name) name
-    FUNCTION(easy_cleanup);
-    FUNCTION(easy_getinfo);
-    FUNCTION(easy_init);
-    FUNCTION(easy_perform);
-    FUNCTION(easy_reset);
-    FUNCTION(easy_setopt);
-    FUNCTION(easy_strerror);
-    FUNCTION(global_init);
-    FUNCTION(multi_add_handle);
-    FUNCTION(multi_cleanup);
-    FUNCTION(multi_info_read);
-    FUNCTION(multi_init);
-    FUNCTION(multi_perform);
-    FUNCTION(multi_poll);
-    FUNCTION(multi_remove_handle);
-    FUNCTION(multi_strerror);
-    FUNCTION(slist_append);
-    FUNCTION(slist_free_all);
-#undef FUNCTION
+    __typeof__(curl_easy_cleanup) *easy_cleanup;
+    __typeof__(curl_easy_getinfo) *easy_getinfo;
+    __typeof__(curl_easy_init) *easy_init;
+    __typeof__(curl_easy_perform) *easy_perform;
+    __typeof__(curl_easy_reset) *easy_reset;
+    __typeof__(curl_easy_setopt) *easy_setopt;
+    __typeof__(curl_easy_strerror) *easy_strerror;
+    __typeof__(curl_global_init) *global_init;
+    __typeof__(curl_multi_add_handle) *multi_add_handle;
+    __typeof__(curl_multi_cleanup) *multi_cleanup;
+    __typeof__(curl_multi_info_read) *multi_info_read;
+    __typeof__(curl_multi_init) *multi_init;
+    __typeof__(curl_multi_perform) *multi_perform;
+    __typeof__(curl_multi_poll) *multi_poll;
+    __typeof__(curl_multi_remove_handle) *multi_remove_handle;
+    __typeof__(curl_multi_strerror) *multi_strerror;
+    __typeof__(curl_slist_append) *slist_append;
+    __typeof__(curl_slist_free_all) *slist_free_all;
 };
 
 /* To be used after the first curl_lib_load that returned RC_OK. */

@@ -4,13 +4,15 @@
 #include "store/pq_lib.h"
 #include "base/library.h"
 #include <pthread.h>
+#include <stdbool.h>
 
 static struct pq_lib loaded;
 const struct pq_lib *const pq = &loaded;
 
-#define FUNCTION(name)           \
-    {                            \
-        "PQ" #name, &loaded.name \
+/* The two branches must be of one type: a member with another function's does not compile. */
+#define FUNCTION(name)                                                  \
+    {                                                                   \
+        "PQ" #name, true ? &loaded.name : (__typeof__(PQ##name) **)NULL \
     }
 static const struct library_function functions[] = {
     FUNCTION(clear),

@@ -23,8 +23,10 @@ async function drover(server, ...args) {
     }
 }
 
+// Not by the class URL: the one of a socket has no host, which it does not take.
 function passwordOf(url) {
-    return { ...process.env, PGPASSWORD: decodeURIComponent(new URL(url).password) };
+    const password = url.match(/^[a-z]+:\/\/[^:@/]*:([^@]*)@/)?.[1] ?? '';
+    return { ...process.env, PGPASSWORD: decodeURIComponent(password) };
 }
 
 // Copies what the server has stored; resolves with how to start another one on it.
