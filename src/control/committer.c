@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-struct worker_thread {
+struct lane_thread {
     struct committer *committer;
     struct lane *lane;
     struct db *db; /* NULL: the store's own writer. */
@@ -25,7 +25,7 @@ struct worker_thread {
 struct committer {
     struct committer_options options;
     struct parked *parked;
-    struct worker_thread *threads; /* options.lanes of them. */
+    struct lane_thread *threads; /* options.lanes of them. */
 
     pthread_mutex_t lock;
     pthread_cond_t work; /* Something for a lane to do. */
@@ -59,7 +59,7 @@ static enum rc make_lanes(struct committer *committer, const struct id *workspac
     struct committer_options *options = &committer->options;
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < options->lanes; i++) {
-        struct worker_thread *thread = &committer->threads[i];
+        struct lane_thread *thread = &committer->threads[i];
         thread->committer = committer;
         if (i > 0)
             rc = store_writer_open(options->store, &thread->db, err);
@@ -178,7 +178,7 @@ static void take_outcome(struct committer *committer, const struct lane_work *wo
     pthread_mutex_unlock(&committer->lock);
 }
 
-static bool lane_round(struct worker_thread *thread)
+static bool lane_round(struct lane_thread *thread)
 {
     struct committer *committer = thread->committer;
     sweep_parked(committer);
@@ -225,7 +225,7 @@ static void wait_for_work(struct committer *committer)
 
 static void *thread_main(void *arg)
 {
-    struct worker_thread *thread = arg;
+    struct lane_thread *thread = arg;
     struct committer *committer = thread->committer;
     for (;;) {
         wait_for_work(committer);
@@ -242,7 +242,7 @@ static void *thread_main(void *arg)
 enum rc committer_start(struct committer *committer, struct err *err)
 {
     for (size_t i = 0; i < committer->options.lanes; i++) {
-        struct worker_thread *thread = &committer->threads[i];
+        struct lane_thread *thread = &committer->threads[i];
         assert(!thread->running);
         int failed = pthread_create(&thread->thread, NULL, thread_main, thread);
         if (failed != 0)

@@ -5,6 +5,14 @@
 #include "store/events.h"
 #include <string.h>
 
+bool round_serves(const struct round *round, const struct command *command)
+{
+    for (size_t i = 0; i < round->ready_count; i++)
+        if (command->ops->wants(command, round->ready[i].queue))
+            return true;
+    return round->all_ready;
+}
+
 struct id cx_id(struct cx *cx)
 {
     int64_t us = cx->now_us > *cx->last_id_us ? cx->now_us : *cx->last_id_us + 1;

@@ -47,6 +47,9 @@ struct cx {
     struct err *err;
 };
 
+/* Is one of the queues that got work worth a look for this lease? */
+bool round_serves(const struct round *round, const struct command *command);
+
 /* Ids of one committer grow strictly, also within a batch, where time stands still: whatever is
    ordered by id is ordered by arrival. */
 struct id cx_id(struct cx *cx);

@@ -129,14 +129,6 @@ static bool has_ready(const struct round *round)
     return round->all_ready || round->ready_count > 0;
 }
 
-static bool wants_ready(const struct round *round, const struct command *command)
-{
-    for (size_t i = 0; i < round->ready_count; i++)
-        if (command->ops->wants(command, round->ready[i].queue))
-            return true;
-    return round->all_ready;
-}
-
 /* A lease that came back empty: nothing is left in the queues that it looked into. */
 static void drop_ready(struct round *round, const struct command *command)
 {
@@ -154,7 +146,7 @@ static enum rc serve(struct batch *batch, struct command_list *from, struct comm
     while (from->first != NULL) {
         struct command *command = from->first;
         bool empty = true;
-        if (wants_ready(&batch->round, command)) {
+        if (round_serves(&batch->round, command)) {
             enum rc rc = apply(batch, command);
             if (rc != RC_OK)
                 return rc;

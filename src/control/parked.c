@@ -76,21 +76,13 @@ void parked_return(struct parked *parked, struct command_list *from, int64_t new
     join(parked, from, news, command_list_prepend);
 }
 
-static bool wants(const struct command *command, const struct round *round)
-{
-    for (size_t i = 0; i < round->ready_count; i++)
-        if (command->ops->wants(command, round->ready[i].queue))
-            return true;
-    return round->all_ready;
-}
-
 void parked_take(struct parked *parked, const struct round *round, size_t max,
                  struct command_list *into)
 {
     pthread_mutex_lock(&parked->lock);
     struct command **link = &parked->list.first;
     while (*link != NULL && into->count < max) {
-        if (wants(*link, round))
+        if (round_serves(round, *link))
             command_list_push(into, command_list_unlink(&parked->list, link));
         else
             link = &(*link)->next;

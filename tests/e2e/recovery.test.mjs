@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertHistory, typesOf } from './lib/cloudevents.mjs';
-import { branches, fixes, git, holdOrigin, refs, stays, staysWithChildren,
-    waits } from './lib/git.mjs';
+import { branches, fixes, git, holdOrigin, stays, staysWithChildren, waits } from './lib/git.mjs';
+import { assertDoneOnce } from './lib/once.mjs';
 import { isAlive, newMark, processesWith, untilAsleep, untilGone,
     untilRunning } from './lib/procs.mjs';
 import { BIN, plainEnv, start } from './lib/server.mjs';
@@ -40,24 +40,6 @@ async function letThrough(server, mark, taskId) {
         server.tryGate(mark);
         return false;
     });
-}
-
-// All that must hold whatever happened: one branch, one PR, a history without gaps.
-async function assertDoneOnce(server, { taskId, runId, repo }) {
-    const run = await server.run(runId);
-    assert.equal(run.status, 'completed');
-    assert.deepEqual(branches(repo.origin), [`refs/heads/${run.branch}`]);
-    assert.equal(git(repo.origin, 'show', `${run.branch}:answer.txt`), '42');
-    const prs = await server.pullRequests(repo.name);
-    assert.deepEqual(prs.map((pr) => [pr.number, pr.taskId]), [[1, taskId]]);
-    const pulls = Object.keys(refs(repo.origin)).filter((ref) => ref.startsWith('refs/pull/'));
-    assert.deepEqual(pulls, ['refs/pull/1/head']);
-    const events = await server.events(runId);
-    assertHistory(events);
-    const types = typesOf(events);
-    for (const once of ['agent.task.submitted', 'agent.pr.created', 'agent.run.completed'])
-        assert.equal(types.filter((type) => type === once).length, 1, once);
-    return events;
 }
 
 describe('after kill -9 of the server', { concurrency: 3 }, () => {
