@@ -47,6 +47,13 @@ int64_t clock_mono_us(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+struct timespec clock_mono_after(int64_t wait_us)
+{
+    int64_t until_us = clock_mono_us() + wait_us;
+    return (struct timespec){.tv_sec = (time_t)(until_us / US_PER_SECOND),
+                             .tv_nsec = (long)(until_us % US_PER_SECOND) * 1000};
+}
+
 /*
  * Days since 1970-01-01 to a date and back, after Howard Hinnant: the year is
  * taken to begin in March, so that the leap day is its last, and is counted

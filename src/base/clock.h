@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define US_PER_MS     INT64_C(1000)
 #define US_PER_SECOND INT64_C(1000000)
@@ -22,6 +23,8 @@ struct clock {
 int64_t clock_now_us(const struct clock *clock);
 struct clock clock_real(void);
 int64_t clock_mono_us(void); /* For measuring and for waits, never stored. */
+/* That long from now, for waits on a condition that goes by the monotonic clock. */
+struct timespec clock_mono_after(int64_t wait_us);
 
 enum { TIME_TEXT_BYTES = 32 };
 /* 2026-07-03T12:00:00.123456Z; whole seconds print without a fraction.  Returns to. */

@@ -164,9 +164,7 @@ struct envelope *subscription_take(struct subscription *sub)
 
 struct envelope *subscription_wait(struct subscription *sub, int timeout_ms)
 {
-    int64_t until_us = clock_mono_us() + timeout_ms * US_PER_MS;
-    struct timespec until = {.tv_sec = (time_t)(until_us / US_PER_SECOND),
-                             .tv_nsec = (long)(until_us % US_PER_SECOND) * 1000};
+    struct timespec until = clock_mono_after(timeout_ms * US_PER_MS);
     pthread_mutex_lock(&sub->lock);
     while (sub->count == 0 && !sub->closed)
         if (pthread_cond_timedwait(&sub->arrived, &sub->lock, &until) != 0)

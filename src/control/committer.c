@@ -213,9 +213,7 @@ static void wait_for_work(struct committer *committer)
         int64_t left_us = next_us - clock_now_us(&committer->options.clock);
         wait_us = left_us < 0 ? 0 : left_us < wait_us ? left_us : wait_us;
     }
-    int64_t until_us = clock_mono_us() + wait_us;
-    struct timespec until = {.tv_sec = (time_t)(until_us / US_PER_SECOND),
-                             .tv_nsec = (long)(until_us % US_PER_SECOND) * 1000};
+    struct timespec until = clock_mono_after(wait_us);
     pthread_mutex_lock(&committer->lock);
     while (!has_work(committer) && !committer->stopping)
         if (pthread_cond_timedwait(&committer->work, &committer->lock, &until) == ETIMEDOUT)

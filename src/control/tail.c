@@ -86,9 +86,7 @@ static int64_t patience_us(struct tail *tail)
 
 static bool wait_for_wake(struct tail *tail)
 {
-    int64_t until_us = clock_mono_us() + patience_us(tail);
-    struct timespec until = {.tv_sec = (time_t)(until_us / US_PER_SECOND),
-                             .tv_nsec = (long)(until_us % US_PER_SECOND) * 1000};
+    struct timespec until = clock_mono_after(patience_us(tail));
     pthread_mutex_lock(&tail->lock);
     while (!tail->woken && !tail->stopping)
         if (pthread_cond_timedwait(&tail->wake, &tail->lock, &until) != 0)

@@ -108,9 +108,7 @@ static bool wait_for_due(struct ticker *ticker)
         }
         if (left_us <= 0)
             break;
-        int64_t until_us = clock_mono_us() + left_us;
-        struct timespec until = {.tv_sec = (time_t)(until_us / US_PER_SECOND),
-                                 .tv_nsec = (long)(until_us % US_PER_SECOND) * 1000};
+        struct timespec until = clock_mono_after(left_us);
         pthread_cond_timedwait(&ticker->wake, &ticker->lock, &until);
     }
     ticker->next_us = 0;
