@@ -14,16 +14,6 @@ static const struct step_rule {
     {"prepare", 3}, {"hydrate", 3}, {"agent", 2}, {"verify", 3}, {"judge", 3}, {"clean", 5},
 };
 
-static const struct backoff step_waits = {
-    .base_us = US_PER_SECOND, .max_us = 10 * US_PER_SECOND, .jitter_us = US_PER_SECOND / 2};
-static const struct backoff plain_waits = {
-    .base_us = 2 * US_PER_SECOND, .max_us = 300 * US_PER_SECOND, .jitter_us = 5 * US_PER_SECOND};
-
-struct backoff step_backoff(const char *queue)
-{
-    return text_starts(queue, STEP_QUEUE_PREFIX) ? step_waits : plain_waits;
-}
-
 /* How often a pull request is tried is configured; the rest is as above. */
 static enum rc attempts_of(struct cx *cx, struct flow *flow, const char *step, int64_t *ret_max)
 {

@@ -10,6 +10,4 @@
 
 MUST_USE enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step,
                                  struct job_row *ret_job);
-/* How a failed job of this queue waits before its next try. */
-struct backoff step_backoff(const char *queue);
 #endif

@@ -1,22 +1,8 @@
 /*
  * enqueue.c - jobs come in: many in one commit, or none.
  */
-#include "control/cx.h"
-#include "control/jobs.h"
+#include "control/enqueue.h"
 #include "core/task.h"
-#include <ctype.h>
-#include <string.h>
-
-bool queue_name_valid(const char *name)
-{
-    size_t len = strlen(name);
-    if (len == 0 || len > 100)
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if (!isalnum((unsigned char)name[i]) && strchr("._-", name[i]) == NULL)
-            return false;
-    return true;
-}
 
 static enum rc find_duplicate(struct cx *cx, const struct job_spec *spec,
                               struct enqueue_answer *ret_answer)
@@ -31,7 +17,9 @@ static enum rc find_duplicate(struct cx *cx, const struct job_spec *spec,
 
 static struct job_row make_row(struct cx *cx, const struct job_spec *spec)
 {
+    struct queue_config rules = queue_config_default(spec->queue);
     int64_t due_us = cx->now_us + spec->delay_us;
+    int64_t ttl_us = spec->ttl_us > 0 ? spec->ttl_us : rules.ttl_us;
     return (struct job_row){
         .id = cx_id(cx),
         .queue = spec->queue,
@@ -44,15 +32,17 @@ static struct job_row make_row(struct cx *cx, const struct job_spec *spec)
         .dedup_key = spec->dedup_key,
         .life = {.state = spec->delay_us > 0 ? JOB_SCHEDULED : JOB_QUEUED,
                  .due_us = due_us,
-                 .expires_us = spec->ttl_us > 0 ? cx->now_us + spec->ttl_us : 0,
-                 .attempt_max = spec->max_attempts},
+                 .expires_us = ttl_us > 0 ? cx->now_us + ttl_us : 0,
+                 .attempt_max = spec->max_attempts > 0 ? spec->max_attempts : rules.max_attempts},
+        .headers = spec->headers,
+        .dependency = spec->dependency,
+        .saga_id = spec->saga_id,
         .created_us = cx->now_us,
         .updated_us = cx->now_us,
     };
 }
 
-static enum rc enqueue_one(struct cx *cx, const struct job_spec *spec,
-                           struct enqueue_answer *ret_answer)
+enum rc enqueue_one(struct cx *cx, const struct job_spec *spec, struct enqueue_answer *ret_answer)
 {
     enum rc rc = find_duplicate(cx, spec, ret_answer);
     if (rc != RC_OK || ret_answer->duplicate)

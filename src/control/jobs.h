@@ -6,6 +6,7 @@
 #define CONTROL_JOBS_H
 #include "base/js.h"
 #include "control/command.h"
+#include "core/queue_config.h"
 #include "store/jobs.h"
 
 enum {
@@ -19,10 +20,6 @@ enum {
     LEASE_QUEUES_MAX = 32
 };
 
-/* Queues of drover's own steps; others may not enqueue there. */
-#define STEP_QUEUE_PREFIX "drover."
-bool queue_name_valid(const char *name); /* [a-zA-Z0-9._-]{1,100} */
-
 struct job_spec {
     const char *queue, *type;
     struct str payload; /* JSON */
@@ -30,6 +27,9 @@ struct job_spec {
     const char *ordering_key, *dedup_key; /* or NULL */
     int64_t delay_us, ttl_us;             /* 0: none */
     int64_t max_attempts;
+    struct str headers;     /* JSON object, or empty */
+    const char *dependency; /* or NULL */
+    struct id saga_id;      /* or none */
 };
 struct enqueue_answer {
     struct id id;

@@ -4,6 +4,7 @@
 #include "control/settle.h"
 #include "control/assignment.h"
 #include "core/event_types.h"
+#include "core/queue_config.h"
 #include <assert.h>
 
 static const char *const outcomes[JOB_EV_COUNT] = {
@@ -106,7 +107,7 @@ enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *sett
         .epoch = settlement->epoch,
         .retryable = settlement->retryable,
         .policy = settlement->policy,
-        .backoff = step_backoff(job->queue),
+        .backoff = queue_config_default(job->queue).backoff,
         .random = dice_next(cx->dice),
     };
     struct job_life next;

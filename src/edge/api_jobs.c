@@ -8,20 +8,12 @@
 #include "base/form.h"
 #include "base/log.h"
 #include "control/jobs.h"
-#include "core/task.h"
 #include "edge/api_routes.h"
+#include "edge/job_form.h"
 #include <stdio.h>
 
-enum {
-    JOB_TYPE_MAX = 100,
-    JOB_KEY_MAX = 200,
-    LEASER_NAME_MAX = 200,
-    ERROR_CODE_MAX = 100,
-    ERROR_MESSAGE_MAX = 4000,
-    PATH_BYTES = 48
-};
-#define DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
-#define EPOCH_MAX    ((int64_t)1 << 53)
+enum { LEASER_NAME_MAX = 200, ERROR_CODE_MAX = 100, ERROR_MESSAGE_MAX = 4000, PATH_BYTES = 48 };
+#define EPOCH_MAX ((int64_t)1 << 53)
 
 /* ---- Reading arrays of objects ---- */
 
@@ -66,45 +58,13 @@ static enum rc read_items(struct call *call, struct command *command, const char
 
 /* ---- Enqueue ---- */
 
-static void read_job_limits(struct form *form, struct job_spec *spec)
-{
-    int64_t delay_ms = 0, ttl_ms = 0;
-    spec->priority = PRIORITY_NORMAL;
-    spec->max_attempts = JOB_ATTEMPTS_DEFAULT;
-    form_int(form, "priority", FORM_OPTIONAL, &(struct form_range){0, PRIORITY_MAX},
-             &spec->priority);
-    form_int(form, "delayMs", FORM_OPTIONAL, &(struct form_range){0, DELAY_MS_MAX}, &delay_ms);
-    form_int(form, "ttlMs", FORM_OPTIONAL, &(struct form_range){1, DELAY_MS_MAX}, &ttl_ms);
-    form_int(form, "maxAttempts", FORM_OPTIONAL, &(struct form_range){1, JOB_ATTEMPTS_MAX},
-             &spec->max_attempts);
-    spec->delay_us = delay_ms * US_PER_MS;
-    spec->ttl_us = ttl_ms * US_PER_MS;
-}
-
 static enum rc read_job(const struct js *item, size_t index, struct arena *arena,
                         struct job_spec *spec, struct err *err)
 {
     char path[PATH_BYTES];
     struct form form;
-    const struct js *payload = NULL;
     form_open(&form, item, item_path(path, "jobs", index), err);
-    form_string(&form, "queue", FORM_REQUIRED, &(struct form_text){.min = 1, .max = 100},
-                &spec->queue);
-    form_string(&form, "type", FORM_REQUIRED, &(struct form_text){.min = 1, .max = JOB_TYPE_MAX},
-                &spec->type);
-    form_any(&form, "payload", FORM_OPTIONAL, &payload);
-    form_string(&form, "orderingKey", FORM_OPTIONAL,
-                &(struct form_text){.min = 1, .max = JOB_KEY_MAX}, &spec->ordering_key);
-    form_string(&form, "dedupKey", FORM_OPTIONAL, &(struct form_text){.min = 1, .max = JOB_KEY_MAX},
-                &spec->dedup_key);
-    read_job_limits(&form, spec);
-    if (spec->queue && !queue_name_valid(spec->queue))
-        form_fail(&form, "queue", "a queue's name has letters, digits, '.', '_' and '-'");
-    else if (spec->queue && text_starts(spec->queue, STEP_QUEUE_PREFIX))
-        form_fail(&form, "queue", "queues named %s* are drover's own", STEP_QUEUE_PREFIX);
-    spec->payload = payload ? str_of(js_text(payload, arena)) : STR("null");
-    if (spec->payload.len > JOB_PAYLOAD_MAX)
-        form_fail(&form, "payload", "payload must have at most %d bytes", JOB_PAYLOAD_MAX);
+    form_job(&form, arena, spec);
     return form_close(&form);
 }
 

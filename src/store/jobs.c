@@ -19,17 +19,19 @@
 #define JOB_COLUMNS                                                                              \
     "seq, id, queue, type, workspace_id, run_id, payload, result, priority, rank, ordering_key," \
     " dedup_key, state, epoch, due_us, expires_us, attempt, attempt_max, lost, dead_reason,"     \
-    " worker, leased_us, error_code, error_message, created_us, updated_us"
+    " worker, leased_us, error_code, error_message, created_us, updated_us, headers,"            \
+    " dependency, saga_id, error_pattern, archived_us"
 
 static const struct sql sql_insert = {
     "job_insert",
     "INSERT INTO jobs (id, queue, type, workspace_id, run_id, payload, priority, rank,"
     " ordering_key, dedup_key, state, epoch, due_us, expires_us, attempt, attempt_max, lost,"
-    " dead_reason, worker, leased_us, error_code, error_message, created_us, updated_us)"
+    " dead_reason, worker, leased_us, error_code, error_message, created_us, updated_us,"
+    " headers, dependency, saga_id)"
     " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,"
-    " $19, $20, $21, $22, $23, $24)"
+    " $19, $20, $21, $22, $23, $24, $25, $26, $27)"
     " ON CONFLICT (queue, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING",
-    "tttttjiitttiiiiiittittii",
+    "tttttjiitttiiiiiittittiijtt",
 };
 static const struct sql sql_by_dedup = {
     "job_by_dedup",
@@ -213,6 +215,11 @@ static enum rc job_decode(struct row_reader *reader, void *to, struct err *err)
     row->error_message = read_text(reader);
     row->created_us = read_int(reader);
     row->updated_us = read_int(reader);
+    row->headers = read_bytes(reader);
+    row->dependency = read_text(reader);
+    row->saga_id = read_id(reader);
+    row->error_pattern = read_text(reader);
+    row->archived_us = read_int(reader);
     return RC_OK;
 }
 static const struct shape job_shape = {"job", sizeof(struct job_row), job_decode};
@@ -230,7 +237,8 @@ enum rc jobs_insert(struct db *db, const struct job_row *row, struct err *err)
                P_INT(life->expires_us), P_INT(life->attempt), P_INT(life->attempt_max),
                P_INT(life->lost), P_TEXT(dead_reason_name(life->dead_reason)), P_TEXT(row->worker),
                P_INT(row->leased_us), P_TEXT(row->error_code), P_TEXT(row->error_message),
-               P_INT(row->created_us), P_INT(row->updated_us)),
+               P_INT(row->created_us), P_INT(row->updated_us), P_JSON(row->headers),
+               P_TEXT(row->dependency), P_ID(&row->saga_id)),
         row->dedup_key != NULL ? &inserted : NULL, err);
     if (rc == RC_OK && inserted == 0)
         return err_set(err, RC_CONFLICT, "DUPLICATE_JOB",
@@ -338,6 +346,9 @@ struct job_row job_row_copy(const struct job_row *row, struct arena *arena)
     copy.worker = arena_strdup(arena, row->worker);
     copy.error_code = arena_strdup(arena, row->error_code);
     copy.error_message = arena_strdup(arena, row->error_message);
+    copy.headers = bytes_copy(row->headers, arena);
+    copy.dependency = arena_strdup(arena, row->dependency);
+    copy.error_pattern = arena_strdup(arena, row->error_pattern);
     return copy;
 }
 

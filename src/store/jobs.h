@@ -28,6 +28,11 @@ struct job_row {
     const char *error_code; /* of the last failure */
     const char *error_message;
     int64_t created_us, updated_us;
+    struct str headers;        /* JSON object of what came with the payload, or empty */
+    const char *dependency;    /* The breaker that guards what it calls, or NULL */
+    struct id saga_id;         /* none: not a step of a saga */
+    const char *error_pattern; /* dead letters: the error without its particulars, or NULL */
+    int64_t archived_us;       /* dead letters: put aside; 0: not */
 };
 
 struct attempt_row {

@@ -362,7 +362,128 @@ static const char *const initial[] = {
     NULL,
 };
 
+/* What a job may carry beside its payload, and queues with rules of their own.  A row of queues is
+   made by the first thing that there is to remember of a queue. */
+static const char *const queues[] = {
+    "ALTER TABLE jobs ADD COLUMN headers {json}",
+    "ALTER TABLE jobs ADD COLUMN dependency {text}",
+    "ALTER TABLE jobs ADD COLUMN saga_id {text}",
+    "ALTER TABLE jobs ADD COLUMN error_pattern {text}",
+    "ALTER TABLE jobs ADD COLUMN archived_us {int} NOT NULL DEFAULT 0",
+    "DROP INDEX jobs_leased",
+    "CREATE INDEX jobs_leased ON jobs (due_us, queue, dependency, state) WHERE state = 'leased'",
+    "CREATE INDEX jobs_scheduled_queue ON jobs (queue, state) WHERE state = 'scheduled'",
+    "CREATE INDEX jobs_dead_age ON jobs (updated_us, queue, archived_us)"
+    " WHERE state = 'dead_letter'",
+
+    "CREATE TABLE queues ("
+    " name {text} NOT NULL PRIMARY KEY,"
+    " config {json} NOT NULL,"
+    " paused {int} NOT NULL CHECK (paused = 0 OR paused = 1),"
+    " level {text} NOT NULL"
+    "  CHECK (level = 'normal' OR level = 'warning' OR level = 'critical'),"
+    " level_us {int} NOT NULL,"
+    " dead_alert {int} NOT NULL CHECK (dead_alert = 0 OR dead_alert = 1),"
+    " tokens {int} NOT NULL," /* Leases that its rate still allows, in millionths. */
+    " tokens_us {int} NOT NULL,"
+    " version {int} NOT NULL,"
+    " updated_us {int} NOT NULL) {keyed_table}",
+    NULL,
+};
+
+static const char *const topics[] = {
+    "CREATE TABLE subscriptions ("
+    " name {text} NOT NULL PRIMARY KEY,"
+    " pattern {text} NOT NULL,"
+    " queue {text} NOT NULL,"
+    " created_us {int} NOT NULL,"
+    " updated_us {int} NOT NULL) {keyed_table}",
+
+    "CREATE TABLE requests ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " topic {text} NOT NULL,"
+    " state {text} NOT NULL"
+    "  CHECK (state = 'waiting' OR state = 'replied' OR state = 'expired'),"
+    " deadline_us {int} NOT NULL,"
+    " reply {json},"
+    " replied_by {text},"
+    " created_us {int} NOT NULL,"
+    " updated_us {int} NOT NULL) {plain_table}",
+    "CREATE INDEX requests_deadline ON requests (deadline_us)",
+
+    "CREATE TABLE schedules ("
+    " name {text} NOT NULL PRIMARY KEY,"
+    " cron {text} NOT NULL,"
+    " job {json} NOT NULL,"
+    " enabled {int} NOT NULL CHECK (enabled = 0 OR enabled = 1),"
+    " next_us {int} NOT NULL," /* 0: never again */
+    " last_us {int} NOT NULL,"
+    " last_job_id {text},"
+    " created_us {int} NOT NULL,"
+    " updated_us {int} NOT NULL) {keyed_table}",
+    "CREATE INDEX schedules_next ON schedules (next_us) WHERE enabled = 1 AND next_us > 0",
+    NULL,
+};
+
+static const char *const breakers[] = {
+    "CREATE TABLE breakers ("
+    " name {text} NOT NULL PRIMARY KEY,"
+    " config {json} NOT NULL,"
+    " state {text} NOT NULL"
+    "  CHECK (state = 'closed' OR state = 'open' OR state = 'half_open'),"
+    " failures {json} NOT NULL," /* The times of those that count. */
+    " successes {int} NOT NULL,"
+    " changed_us {int} NOT NULL,"
+    " open_until_us {int} NOT NULL,"
+    " last_error {text},"
+    " trips {int} NOT NULL,"
+    " updated_us {int} NOT NULL) {keyed_table}",
+
+    "ALTER TABLE repositories ADD COLUMN quarantined_us {int} NOT NULL DEFAULT 0",
+    "ALTER TABLE repositories ADD COLUMN quarantine_reason {text}",
+    NULL,
+};
+
+static const char *const sagas[] = {
+    "CREATE TABLE sagas ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " name {text} NOT NULL,"
+    " workspace_id {text},"
+    " run_id {text},"
+    " status {text} NOT NULL"
+    "  CHECK (status = 'running' OR status = 'compensating' OR status = 'completed'"
+    "  OR status = 'compensated' OR status = 'stuck'),"
+    " position {int} NOT NULL,"
+    " job_id {text},"
+    " definition {json} NOT NULL,"
+    " error_code {text},"
+    " error_message {text},"
+    " created_us {int} NOT NULL,"
+    " updated_us {int} NOT NULL,"
+    " ended_us {int} NOT NULL) {plain_table}",
+    "CREATE INDEX sagas_status ON sagas (status, id)",
+    "CREATE INDEX sagas_run ON sagas (run_id) WHERE run_id IS NOT NULL",
+
+    "CREATE TABLE saga_steps ("
+    " saga_id {text} NOT NULL REFERENCES sagas (id),"
+    " no {int} NOT NULL," /* In order of what happened. */
+    " position {int} NOT NULL,"
+    " phase {text} NOT NULL CHECK (phase = 'step' OR phase = 'compensation'),"
+    " name {text} NOT NULL,"
+    " job_id {text} NOT NULL,"
+    " status {text} NOT NULL"
+    "  CHECK (status = 'running' OR status = 'succeeded' OR status = 'failed'),"
+    " result {json},"
+    " error_code {text},"
+    " error_message {text},"
+    " started_us {int} NOT NULL,"
+    " ended_us {int} NOT NULL,"
+    " PRIMARY KEY (saga_id, no)) {keyed_table}",
+    NULL,
+};
+
 const struct migration migrations[] = {
-    {1, "initial", initial},
+    {1, "initial", initial},   {2, "queues", queues}, {3, "topics", topics},
+    {4, "breakers", breakers}, {5, "sagas", sagas},
 };
 const size_t migration_count = COUNT_OF(migrations);

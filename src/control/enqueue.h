@@ -1,0 +1,13 @@
+/*
+ * enqueue.h - one job comes in, inside the command at hand: for whatever makes jobs, from the calls
+ * of producers to schedules, topics and sagas.
+ */
+#ifndef CONTROL_ENQUEUE_H
+#define CONTROL_ENQUEUE_H
+#include "control/cx.h"
+#include "control/jobs.h"
+
+/* What the spec leaves open (0, NULL) is as the queue's rules have it. */
+MUST_USE enum rc enqueue_one(struct cx *cx, const struct job_spec *spec,
+                             struct enqueue_answer *ret_answer);
+#endif
