@@ -1,0 +1,40 @@
+/*
+ * swarm.h - how many of one kind came lately: a sliding window in eight slices, and a book of
+ * such windows by queue and type.
+ *
+ *   |  slice  |  slice  |  ...  |  slice in which now is  |
+ *   the window: the last eight, so it reaches back between 7/8 of its length and all of it
+ *
+ * The book has a fixed size: when it is full the kind that was quiet for longest is forgotten.
+ */
+#ifndef CORE_SWARM_H
+#define CORE_SWARM_H
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SWARM_SLICES = 8, SWARM_BOOK_MAX = 256, SWARM_QUEUE_MAX = 100, SWARM_TYPE_MAX = 100 };
+
+struct swarm {     /* All zero: nothing came. */
+    int64_t slice; /* The newest: time / length of a slice. */
+    int64_t slice_us;
+    int64_t counts[SWARM_SLICES];
+};
+
+/* n more came: how many within the window, these included.  A window of another length than
+   before begins empty. */
+int64_t swarm_add(struct swarm *swarm, int64_t window_us, int64_t now_us, int64_t n);
+
+struct swarm_book { /* All zero: empty. */
+    struct swarm_entry {
+        char queue[SWARM_QUEUE_MAX + 1];
+        char type[SWARM_TYPE_MAX + 1];
+        int64_t used_us;
+        struct swarm swarm;
+    } entries[SWARM_BOOK_MAX];
+    size_t count;
+};
+
+/* The window of this kind, empty when it is new; good until the next call. */
+struct swarm *swarm_of(struct swarm_book *book, const char *queue, const char *type,
+                       int64_t now_us);
+#endif
