@@ -53,6 +53,7 @@ struct command {
     struct command *next;
     int64_t wait_until_us; /* Set by apply of a command that may wait, with waiter. */
     const char *waiter;    /* The worker's name. */
+    int64_t look_us;       /* While parked: look again at this time; 0: when there is work. */
     atomic_bool abandoned; /* The caller hung up while it was parked. */
 };
 

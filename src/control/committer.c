@@ -7,6 +7,7 @@
 #include "control/committer.h"
 #include "base/mem.h"
 #include "control/lane.h"
+#include "control/swarms.h"
 #include "store/workspaces.h"
 #include <assert.h>
 #include <errno.h>
@@ -25,6 +26,8 @@ struct lane_thread {
 struct committer {
     struct committer_options options;
     struct parked *parked;
+    struct swarms *swarms;
+    atomic_llong rules_news;     /* Changes of queues' rules that were committed here. */
     struct lane_thread *threads; /* options.lanes of them. */
 
     pthread_mutex_t lock;
@@ -69,6 +72,8 @@ static enum rc make_lanes(struct committer *committer, const struct id *workspac
             .dice = i > 0 ? dice_seeded(dice_next(&options->dice)) : options->dice,
             .workspace_id = *workspace_id,
             .parked = committer->parked,
+            .swarms = committer->swarms,
+            .rules_news = &committer->rules_news,
             .alone = options->lanes == 1 && !store_is_shared(options->store),
         };
         if (rc == RC_OK)
@@ -89,6 +94,7 @@ enum rc committer_new(const struct committer_options *options, struct committer 
     struct committer *committer = mem_alloc(sizeof(*committer));
     committer->options = *options;
     committer->parked = parked_new();
+    committer->swarms = swarms_new();
     committer->threads = mem_array(options->lanes, sizeof(*committer->threads));
     command_list_init(&committer->queue);
     pthread_condattr_t monotonic;
@@ -118,6 +124,7 @@ void committer_free(struct committer *committer)
             store_writer_close(committer->options.store, committer->threads[i].db);
     }
     parked_free(committer->parked);
+    swarms_free(committer->swarms);
     pthread_cond_destroy(&committer->work);
     pthread_mutex_destroy(&committer->lock);
     mem_free(committer->threads);
@@ -126,17 +133,18 @@ void committer_free(struct committer *committer)
 
 /* ---- rounds ----------------------------------------------------------------------------- */
 
-/* Answers parked leases whose time is over or that nobody waits for. */
+/* Answers parked leases whose time is over or that nobody waits for; those that want to look again
+   are queued. */
 static void sweep_parked(struct committer *committer)
 {
-    struct command_list leave;
-    command_list_init(&leave);
+    struct parked_swept swept;
+    parked_sweep(committer->parked, clock_now_us(&committer->options.clock), &swept);
     pthread_mutex_lock(&committer->lock);
     committer->want_sweep = false;
+    command_list_append(&committer->queue, &swept.again);
     pthread_mutex_unlock(&committer->lock);
-    parked_sweep(committer->parked, clock_now_us(&committer->options.clock), &leave);
     struct command *command;
-    while ((command = command_list_pop(&leave)) != NULL)
+    while ((command = command_list_pop(&swept.over)) != NULL)
         lane_answer(command, RC_OK);
 }
 
@@ -174,6 +182,7 @@ static void take_outcome(struct committer *committer, const struct lane_work *wo
     stats->refused += outcome->refused;
     stats->retried += outcome->retried;
     committer->want_admission |= outcome->admit;
+    committer->want_look |= outcome->look;
     command_list_append(&committer->queue, &outcome->again);
     pthread_mutex_unlock(&committer->lock);
 }

@@ -20,6 +20,11 @@ struct id cx_id(struct cx *cx)
     return id_new(us, cx->dice);
 }
 
+const struct queue_rules *cx_queue(const struct cx *cx, const char *queue)
+{
+    return queue_book_find(cx->queues, queue);
+}
+
 void cx_ready(struct cx *cx, const char *queue)
 {
     struct round *round = cx->round;

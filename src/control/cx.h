@@ -10,11 +10,14 @@
 #include "base/dice.h"
 #include "base/rc.h"
 #include "control/committer.h"
+#include "control/queue_book.h"
 #include "control/supply.h"
 #include "core/event.h"
 #include "store/db.h"
 
-enum { ROUND_QUEUES_MAX = 32 };
+enum { ROUND_QUEUES_MAX = 32, ROUND_LOADS_MAX = 16 };
+
+struct swarms;
 
 /* What one batch has stirred up, for the work at its end and after its commit. */
 struct round {
@@ -28,6 +31,12 @@ struct round {
         int64_t jobs;
     } ready[ROUND_QUEUES_MAX]; /* Queues that got work. */
     size_t ready_count;
+    bool rules_changed; /* Of some queue. */
+    struct load {
+        const char *queue;
+        int64_t waiting;      /* Jobs, those of this batch included. */
+    } loads[ROUND_LOADS_MAX]; /* Queues whose length matters. */
+    size_t load_count;
     int64_t leases; /* Jobs that leases of the batch may still want. */
     struct supply supply;
 };
@@ -42,6 +51,8 @@ struct cx {
     const char *traceparent;
     struct id workspace_id;
     const struct committer_limits *limits;
+    const struct queue_book *queues;
+    struct swarms *swarms;
     struct round *round;
     struct arena *batch_arena; /* Lives as long as the round. */
     struct err *err;
@@ -53,6 +64,8 @@ bool round_serves(const struct round *round, const struct command *command);
 /* Ids of one committer grow strictly, also within a batch, where time stands still: whatever is
    ordered by id is ordered by arrival. */
 struct id cx_id(struct cx *cx);
+/* The rules of a queue; never NULL. */
+const struct queue_rules *cx_queue(const struct cx *cx, const char *queue);
 /* The queue has one more job that can be claimed now. */
 void cx_ready(struct cx *cx, const char *queue);
 /* Something will be due then. */

@@ -10,4 +10,6 @@
 /* What the spec leaves open (0, NULL) is as the queue's rules have it. */
 MUST_USE enum rc enqueue_one(struct cx *cx, const struct job_spec *spec,
                              struct enqueue_answer *ret_answer);
+/* Writes a row that is decided: it enters its key, and waits or can be claimed. */
+MUST_USE enum rc enqueue_insert(struct cx *cx, struct job_row *row);
 #endif

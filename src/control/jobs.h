@@ -25,15 +25,21 @@ struct job_spec {
     struct str payload; /* JSON */
     int64_t priority;
     const char *ordering_key, *dedup_key; /* or NULL */
-    int64_t delay_us, ttl_us;             /* 0: none */
-    int64_t max_attempts;
-    struct str headers;     /* JSON object, or empty */
-    const char *dependency; /* or NULL */
-    struct id saga_id;      /* or none */
+    int64_t delay_us;                     /* 0: none */
+    int64_t ttl_us, max_attempts;         /* 0: as the queue has it */
+    struct str headers;                   /* JSON object, or empty */
+    const char *dependency;               /* or NULL */
+    struct id saga_id;                    /* or none */
+    bool always; /* Part of something that has begun: never turned away or put off. */
 };
 struct enqueue_answer {
-    struct id id;
+    struct id id; /* none: dropped */
     bool duplicate;
+    bool batched;     /* Gathered with others into the job that is named. */
+    bool deferred;    /* Taken, and put off for a while. */
+    bool dropped;     /* Turned away: */
+    const char *code; /* SHED or SWARM, */
+    int64_t retry_us; /* worth another try after this time. */
 };
 struct cmd_enqueue {
     struct command base;
@@ -48,8 +54,8 @@ struct cmd_lease {
     const char *const *queues; /* NULL-terminated */
     const char *worker;
     int64_t max;
-    int64_t wait_us; /* 0: answer at once */
-    int64_t lease_us;
+    int64_t wait_us;      /* 0: answer at once */
+    int64_t lease_us;     /* 0: as each queue has it */
     struct job_row *jobs; /* The answer. */
     size_t job_count;
 };

@@ -20,6 +20,7 @@ struct lane {
     struct lane_options options;
     int64_t last_id_us;
     struct arena arena; /* Of the batch at hand, for work that belongs to no command. */
+    struct queue_book queues;
 };
 
 struct batch {
@@ -40,6 +41,7 @@ struct lane *lane_new(const struct lane_options *options)
 {
     struct lane *lane = mem_alloc(sizeof(*lane));
     lane->options = *options;
+    queue_book_init(&lane->queues);
     return lane;
 }
 
@@ -48,6 +50,7 @@ void lane_free(struct lane *lane)
     if (lane == NULL)
         return;
     arena_release(&lane->arena);
+    queue_book_release(&lane->queues);
     mem_free(lane);
 }
 
@@ -84,6 +87,8 @@ static struct cx batch_cx(struct batch *batch, struct command *command)
         .traceparent = command != NULL ? command->traceparent : NULL,
         .workspace_id = lane->options.workspace_id,
         .limits = &lane->options.committer->limits,
+        .queues = &lane->queues,
+        .swarms = lane->options.swarms,
         .round = &batch->round,
         .batch_arena = &lane->arena,
     };
@@ -234,10 +239,29 @@ static enum rc read_ahead(struct batch *batch, struct err *err)
     return ahead_read(&ahead, lane->options.db, err);
 }
 
+/* New rules may let out what old ones held back. */
+static enum rc read_rules(struct batch *batch, struct err *err)
+{
+    struct lane *lane = batch->lane;
+    struct queue_book_state state = {
+        .news = atomic_load(lane->options.rules_news),
+        .now_us = batch->now_us,
+        .shared = !lane->options.alone,
+    };
+    bool changed;
+    enum rc rc = queue_book_refresh(&lane->queues, lane->options.db, &state, &changed, err);
+    if (rc == RC_OK && changed)
+        batch->round.all_ready = true;
+    return rc;
+}
+
 static enum rc fill_transaction(struct batch *batch, struct err *err)
 {
     batch->round.all_ready = batch->look;
-    enum rc rc = read_ahead(batch, err);
+    batch->now_us = clock_now_us(&batch->lane->options.committer->clock);
+    enum rc rc = read_rules(batch, err);
+    if (rc == RC_OK)
+        rc = read_ahead(batch, err);
     /* Locks may have been waited for: what happens now happens after what others did. */
     batch->now_us = clock_now_us(&batch->lane->options.committer->clock);
     if (rc == RC_OK)
@@ -265,6 +289,10 @@ static void after_commit(struct batch *batch, bool wrote, bool brought)
     struct lane *lane = batch->lane;
     struct lane_outcome *outcome = batch->outcome;
     park(batch);
+    if (batch->round.rules_changed) {
+        atomic_fetch_add(lane->options.rules_news, 1);
+        outcome->look = true;
+    }
     if (brought && !lane->options.alone)
         parked_tell(lane->options.parked);
     outcome->batches++;

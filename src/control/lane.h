@@ -14,6 +14,7 @@
 #include "control/command_list.h"
 #include "control/committer.h"
 #include "control/parked.h"
+#include <stdatomic.h>
 
 struct lane; /* Owned by the committer. */
 
@@ -22,8 +23,10 @@ struct lane_options {
     struct db *db;                             /* The lane's own until it ends. */
     struct dice dice;
     struct id workspace_id;
-    struct parked *parked; /* Shared by all lanes. */
-    bool alone;            /* Nobody else writes: one lane, one node. */
+    struct parked *parked; /* These three are shared by all lanes. */
+    struct swarms *swarms;
+    atomic_llong *rules_news; /* Counts commits that changed rules of queues. */
+    bool alone;               /* Nobody else writes: one lane, one node. */
 };
 struct lane *lane_new(const struct lane_options *options);
 void lane_free(struct lane *lane);
@@ -35,6 +38,7 @@ struct lane_work {
 };
 struct lane_outcome {
     int64_t batches, commands, refused, retried;
+    bool look;                 /* Rules changed: leases may find what they did not before. */
     bool admit;                /* Something may let a queued run start; not looked at yet. */
     struct command_list again; /* To be queued once more. */
 };

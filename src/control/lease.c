@@ -5,6 +5,7 @@
 #include "control/cx.h"
 #include "control/jobs.h"
 #include "control/pipeline.h"
+#include "control/queue_gate.h"
 #include "control/stop.h"
 #include "core/event_types.h"
 #include <string.h>
@@ -27,8 +28,10 @@ static enum rc claim_one(struct cx *cx, struct cmd_lease *cmd, const struct job_
         cmd->jobs = arena_array(cx->arena, (size_t)cmd->max, sizeof(*cmd->jobs));
     struct job_row *mine = &cmd->jobs[cmd->job_count++];
     *mine = job_row_copy(job, cx->arena);
+    int64_t lease_us = cmd->lease_us > 0 ? cmd->lease_us
+                                         : cx_queue(cx, job->queue)->config.lease_us;
     struct claim claim = {
-        .worker = cmd->worker, .now_us = cx->now_us, .until_us = cx->now_us + cmd->lease_us};
+        .worker = cmd->worker, .now_us = cx->now_us, .until_us = cx->now_us + lease_us};
     cx_due(cx, claim.until_us);
     rc = jobs_claim(cx->db, &claim, mine, cx->err);
     return rc == RC_OK && of_run ? pipeline_started(cx, mine, &flow) : rc;
@@ -45,13 +48,14 @@ static int64_t wanted_by_others(const struct round *round, const char *queue)
     return ahead;
 }
 
-static enum rc claim_from(struct cx *cx, struct cmd_lease *cmd, const char *queue)
+static enum rc claim_some(struct cx *cx, struct cmd_lease *cmd, const char *queue, int64_t jobs)
 {
     struct supply_wish wish = {
         .queue = queue, .now_us = cx->now_us, .ahead = wanted_by_others(cx->round, queue)};
+    int64_t until = (int64_t)cmd->job_count + jobs;
     enum rc rc = RC_OK;
-    while (rc == RC_OK && (int64_t)cmd->job_count < cmd->max) {
-        wish.jobs = cmd->max - (int64_t)cmd->job_count;
+    while (rc == RC_OK && (int64_t)cmd->job_count < until) {
+        wish.jobs = until - (int64_t)cmd->job_count;
         const struct job_row *job;
         rc = supply_next(&cx->round->supply, cx->db, &wish, cx->batch_arena, &job, cx->err);
         if (rc != RC_OK || job == NULL)
@@ -59,6 +63,26 @@ static enum rc claim_from(struct cx *cx, struct cmd_lease *cmd, const char *queu
         rc = claim_one(cx, cmd, job);
     }
     return rc;
+}
+
+static void look_again_at(struct cmd_lease *cmd, int64_t look_us)
+{
+    int64_t *at = &cmd->base.look_us;
+    if (look_us > 0 && (*at == 0 || look_us < *at))
+        *at = look_us;
+}
+
+static enum rc claim_from(struct cx *cx, struct cmd_lease *cmd, const char *queue)
+{
+    struct gate gate;
+    size_t before = cmd->job_count;
+    enum rc rc = gate_open(cx, queue, cmd->max - (int64_t)before, &gate);
+    if (rc == RC_OK && gate.granted > 0)
+        rc = claim_some(cx, cmd, queue, gate.granted);
+    if (rc != RC_OK)
+        return rc;
+    look_again_at(cmd, gate.look_us);
+    return gate_close(cx, &gate, (int64_t)(cmd->job_count - before));
 }
 
 static enum rc apply_lease(struct cx *cx, struct command *command)
@@ -69,6 +93,7 @@ static enum rc apply_lease(struct cx *cx, struct command *command)
         command->waiter = cmd->worker;
     }
     cmd->job_count = 0;
+    command->look_us = 0;
     if (command->abandoned)
         return RC_OK; /* Nobody would hear of the jobs. */
     enum rc rc = RC_OK;

@@ -49,8 +49,11 @@ void parked_tell(struct parked *parked)
 
 static void note_end(struct parked *parked, const struct command *command)
 {
-    if (parked->next_us == 0 || command->wait_until_us < parked->next_us)
-        parked->next_us = command->wait_until_us;
+    int64_t us = command->wait_until_us;
+    if (command->look_us > 0 && command->look_us < us)
+        us = command->look_us;
+    if (parked->next_us == 0 || us < parked->next_us)
+        parked->next_us = us;
 }
 
 typedef void join_fn(struct command_list *list, struct command_list *from);
@@ -113,8 +116,19 @@ bool parked_gives_up(struct parked *parked, const struct command *command)
     return up;
 }
 
-void parked_sweep(struct parked *parked, int64_t now_us, struct command_list *into)
+/* Where a command goes now; NULL: it stays. */
+static struct command_list *way_out(const struct parked *parked, const struct command *command,
+                                    int64_t now_us, struct parked_swept *swept)
 {
+    if (command->wait_until_us <= now_us || gives_up(parked, command))
+        return &swept->over;
+    return command->look_us > 0 && command->look_us <= now_us ? &swept->again : NULL;
+}
+
+void parked_sweep(struct parked *parked, int64_t now_us, struct parked_swept *ret_swept)
+{
+    command_list_init(&ret_swept->over);
+    command_list_init(&ret_swept->again);
     pthread_mutex_lock(&parked->lock);
     if (parked->look || (parked->next_us > 0 && parked->next_us <= now_us)) {
         parked->look = false;
@@ -122,8 +136,9 @@ void parked_sweep(struct parked *parked, int64_t now_us, struct command_list *in
         struct command **link = &parked->list.first;
         while (*link != NULL) {
             struct command *command = *link;
-            if (command->wait_until_us <= now_us || gives_up(parked, command)) {
-                command_list_push(into, command_list_unlink(&parked->list, link));
+            struct command_list *out = way_out(parked, command, now_us, ret_swept);
+            if (out != NULL) {
+                command_list_push(out, command_list_unlink(&parked->list, link));
                 continue;
             }
             note_end(parked, command);

@@ -34,8 +34,11 @@ void parked_return(struct parked *parked, struct command_list *from, int64_t new
 void parked_drain(struct parked *parked, const char *worker_prefix);
 /* Its caller is gone, or its worker: nobody waits for the answer. */
 bool parked_gives_up(struct parked *parked, const struct command *command);
-/* Takes those whose time is over or that nobody waits for. */
-void parked_sweep(struct parked *parked, int64_t now_us, struct command_list *into);
+/* Takes those whose time is over or that nobody waits for, and those that want to look again. */
+struct parked_swept {
+    struct command_list over, again;
+};
+void parked_sweep(struct parked *parked, int64_t now_us, struct parked_swept *ret_swept);
 /* Look at all of them with the next sweep: somebody hung up. */
 void parked_look(struct parked *parked);
 

@@ -4,7 +4,6 @@
 #include "control/settle.h"
 #include "control/assignment.h"
 #include "core/event_types.h"
-#include "core/queue_config.h"
 #include <assert.h>
 
 static const char *const outcomes[JOB_EV_COUNT] = {
@@ -107,18 +106,18 @@ enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *sett
         .epoch = settlement->epoch,
         .retryable = settlement->retryable,
         .policy = settlement->policy,
-        .backoff = queue_config_default(job->queue).backoff,
+        .backoff = cx_queue(cx, job->queue)->config.backoff,
         .random = dice_next(cx->dice),
     };
     struct job_life next;
     enum rc rc = job_step(&job->life, &input, &next);
     if (rc != RC_OK)
         return rc;
-    bool was_head = job->life.state != JOB_BLOCKED;
+    bool was_head = job->life.state != JOB_BLOCKED, was_leased = job->life.state == JOB_LEASED;
     if (job->life.state == JOB_QUEUED)
         supply_forget(&cx->round->supply, job);
     bool succeeded = settlement->event == JOB_EV_FINISH;
-    if (job->life.state == JOB_LEASED && !succeeded)
+    if (was_leased && !succeeded)
         rc = write_attempt(cx, job, settlement);
     if (rc != RC_OK)
         return rc;
@@ -135,6 +134,8 @@ enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *sett
         job->error_message = settlement->message;
     }
     rc = jobs_save(cx->db, job, cx->err);
+    if (was_leased && cx_queue(cx, job->queue)->config.concurrency > 0)
+        cx_ready(cx, job->queue); /* There is room for the next one. */
     return rc == RC_OK ? after_settling(cx, job, was_head) : rc;
 }
 

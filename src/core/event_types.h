@@ -59,6 +59,10 @@
 #define EV_POLICY_DENIED           "agent.policy.denied"
 #define EV_COST_RECORDED           "agent.cost.recorded"
 #define EV_JOB_DEAD_LETTERED       "agent.job.dead_lettered"
+#define EV_QUEUE_CONFIGURED        "agent.queue.configured"
+#define EV_QUEUE_PAUSED            "agent.queue.paused"
+#define EV_QUEUE_RESUMED           "agent.queue.resumed"
+#define EV_QUEUE_SWARM_DETECTED    "agent.queue.swarm.detected"
 #define EV_REPOSITORY_CONFIGURED   "agent.repository.configured"
 #define EV_REPOSITORY_REMOVED      "agent.repository.removed"
 #endif

@@ -12,12 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SWARM_SLICES = 8, SWARM_BOOK_MAX = 256, SWARM_QUEUE_MAX = 100, SWARM_TYPE_MAX = 100 };
+enum { SWARM_SLICES = 8, SWARM_BOOK_MAX = 256, SWARM_QUEUE_MAX = 100, SWARM_TYPE_MAX = 200 };
 
 struct swarm {     /* All zero: nothing came. */
     int64_t slice; /* The newest: time / length of a slice. */
     int64_t slice_us;
     int64_t counts[SWARM_SLICES];
+    int64_t told_us; /* The caller's: when the swarm was last spoken of; 0: never. */
+    int64_t out_us;  /* The caller's: when the last one that was held back goes out. */
 };
 
 /* n more came: how many within the window, these included.  A window of another length than

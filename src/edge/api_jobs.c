@@ -89,6 +89,21 @@ enum rc api_job_enqueue(struct call *call, struct command **ret_command, struct 
     return RC_OK;
 }
 
+static void write_taken(struct jw *jw, const struct enqueue_answer *answer)
+{
+    jw_kstr(jw, "id", id_or_null(&answer->id));
+    jw_kbool(jw, "duplicate", answer->duplicate);
+    if (answer->batched)
+        jw_kbool(jw, "batched", true);
+    if (answer->deferred)
+        jw_kbool(jw, "deferred", true);
+    if (answer->dropped) {
+        jw_kbool(jw, "dropped", true);
+        jw_kstr(jw, "code", answer->code);
+        jw_kint(jw, "retryAfterMs", answer->retry_us / US_PER_MS);
+    }
+}
+
 void api_job_enqueue_answer(struct call *call, struct command *command)
 {
     const struct cmd_enqueue *cmd = (const struct cmd_enqueue *)command;
@@ -98,8 +113,7 @@ void api_job_enqueue_answer(struct call *call, struct command *command)
     jw_begin(&jw, '[');
     for (size_t i = 0; i < cmd->count; i++) {
         jw_begin(&jw, '{');
-        jw_kstr(&jw, "id", cmd->answers[i].id.text);
-        jw_kbool(&jw, "duplicate", cmd->answers[i].duplicate);
+        write_taken(&jw, &cmd->answers[i]);
         jw_end(&jw, '}');
     }
     jw_end(&jw, ']');
@@ -140,7 +154,7 @@ static void read_queues(struct form *form, struct cmd_lease *cmd)
 static enum rc read_lease(const struct js *tree, struct cmd_lease *cmd, struct err *err)
 {
     struct form form;
-    int64_t wait_ms = 0, lease_ms = JOB_LEASE_MS_DEFAULT;
+    int64_t wait_ms = 0, lease_ms = 0;
     cmd->max = 1;
     form_open(&form, tree, "", err);
     read_queues(&form, cmd);

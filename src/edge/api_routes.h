@@ -54,6 +54,13 @@ API_COMMAND(api_job_fail);
 API_COMMAND(api_job_release);
 API_QUERY(api_job_run_token);
 
+/* api_queues.c */
+API_QUERY(api_queue_list);
+API_QUERY(api_queue_get);
+API_COMMAND(api_queue_put);
+API_COMMAND(api_queue_pause);
+API_COMMAND(api_queue_resume);
+
 /* api_workers.c */
 API_QUERY(api_worker_list);
 API_COMMAND(api_worker_announce);
@@ -71,7 +78,6 @@ MUST_USE enum rc api_backup_clear(const char *data_dir, struct err *err);
 /* api_system.c */
 API_QUERY(api_job_list);
 API_QUERY(api_job_get);
-API_QUERY(api_queue_list);
 API_QUERY(api_ready);
 API_QUERY(api_metrics);
 API_QUERY(api_doctor);

@@ -1,5 +1,5 @@
 /*
- * api_system.c - the server about itself: health, version, metrics, doctor; jobs and queues.
+ * api_system.c - the server about itself: health, version, metrics, doctor; and of jobs what can be read.
  */
 #include "control/doctor.h"
 #include "edge/api_routes.h"
@@ -76,7 +76,7 @@ enum rc api_doctor(struct call *call, struct db *db, struct err *err)
     return RC_OK;
 }
 
-/* ---- Jobs and queues ---- */
+/* ---- Jobs ---- */
 
 enum rc api_job_get(struct call *call, struct db *db, struct err *err)
 {
@@ -147,21 +147,5 @@ enum rc api_job_list(struct call *call, struct db *db, struct err *err)
         jw_end(&jw, '}');
     }
     call_list_end(&jw, shown ? call_next_id(call, &page, count, &jobs[shown - 1].id) : NULL);
-    return RC_OK;
-}
-
-enum rc api_queue_list(struct call *call, struct db *db, struct err *err)
-{
-    struct queue_counts *queues = NULL;
-    size_t count = 0;
-    enum rc rc = call_no_params(call, err);
-    if (rc == RC_OK)
-        rc = jobs_count(db, &call->http.arena, &queues, &count, err);
-    if (rc != RC_OK)
-        return rc;
-    struct jw jw = call_list_begin(call);
-    for (size_t i = 0; i < count; i++)
-        shape_queue(&jw, &queues[i]);
-    call_list_end(&jw, NULL);
     return RC_OK;
 }

@@ -286,7 +286,7 @@ void shape_attempt(struct jw *jw, const struct attempt_row *attempt)
     jw_end(jw, '}');
 }
 
-void shape_queue(struct jw *jw, const struct queue_counts *counts)
+void shape_queue_open(struct jw *jw, const struct queue_counts *counts)
 {
     jw_begin(jw, '{');
     jw_kstr(jw, "name", counts->queue);
@@ -296,5 +296,4 @@ void shape_queue(struct jw *jw, const struct queue_counts *counts)
         jw_kint(jw, job_state_name((enum job_state)state), counts->by_state[state]);
     jw_end(jw, '}');
     jw_ktime(jw, "oldestQueuedAt", counts->oldest_queued_us);
-    jw_end(jw, '}');
 }

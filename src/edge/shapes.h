@@ -34,5 +34,6 @@ void shape_pull_request(struct jw *jw, const struct pull_request_row *row);
 /* A job in a listing; leaves the object open. */
 void shape_job_open(struct jw *jw, const struct job_row *job);
 void shape_attempt(struct jw *jw, const struct attempt_row *attempt);
-void shape_queue(struct jw *jw, const struct queue_counts *counts);
+/* The caller adds what it likes and ends it. */
+void shape_queue_open(struct jw *jw, const struct queue_counts *counts);
 #endif

@@ -35,8 +35,19 @@ static const struct sql sql_insert = {
 };
 static const struct sql sql_by_dedup = {
     "job_by_dedup",
-    "SELECT id FROM jobs WHERE queue = $1 AND dedup_key = $2",
+    "SELECT id, state, created_us FROM jobs WHERE queue = $1 AND dedup_key = $2 {for_update}",
     "tt",
+};
+static const struct sql sql_dedup_release = {
+    "job_dedup_release",
+    "UPDATE jobs SET dedup_key = NULL WHERE id = $1",
+    "t",
+};
+static const struct sql sql_grow = {
+    "job_grow",
+    "UPDATE jobs SET payload = $3, headers = $4, dedup_key = $5, due_us = $6"
+    " WHERE seq = $1 AND id = $2",
+    "itjjti",
 };
 static const struct sql sql_get = {
     "job_get",
@@ -260,10 +271,33 @@ static enum rc query_id(struct db *db, const struct sql *sql, const struct param
     return rc;
 }
 
-enum rc jobs_by_dedup(struct db *db, const char *queue, const char *dedup_key, struct id *ret_id,
-                      struct err *err)
+enum rc jobs_by_dedup(struct db *db, const char *queue, const char *dedup_key,
+                      struct dedup_row *ret_row, struct err *err)
 {
-    return query_id(db, &sql_by_dedup, P_LIST(P_TEXT(queue), P_TEXT(dedup_key)), ret_id, err);
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = db_query(db, &sql_by_dedup, P_LIST(P_TEXT(queue), P_TEXT(dedup_key)), &rows, err);
+    if (rc == RC_OK)
+        rc = rows_next(&rows, err);
+    if (rc != RC_OK)
+        return rc;
+    struct dedup_row row = {.id = row_id(&rows, 0), .created_us = row_int(&rows, 2)};
+    if (!job_state_parse(row_text(&rows, 1), &row.state))
+        return row_corrupt("job", err);
+    *ret_row = row;
+    return RC_OK;
+}
+
+enum rc jobs_dedup_release(struct db *db, const struct id *id, struct err *err)
+{
+    return exec_one(db, &sql_dedup_release, P_LIST(P_ID(id)), job_shape.noun, err);
+}
+
+enum rc jobs_grow(struct db *db, const struct job_row *row, struct err *err)
+{
+    return exec_one(db, &sql_grow,
+                    P_LIST(P_INT(row->seq), P_ID(&row->id), P_JSON(row->payload),
+                           P_JSON(row->headers), P_TEXT(row->dedup_key), P_INT(row->life.due_us)),
+                    job_shape.noun, err);
 }
 
 enum rc jobs_get(struct db *db, const struct id *id, struct arena *arena, struct job_row *ret_row,

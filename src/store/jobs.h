@@ -48,9 +48,18 @@ struct attempt_row {
 
 /* RC_CONFLICT when (queue, dedup_key) is there already: ask jobs_by_dedup. */
 MUST_USE enum rc jobs_insert(struct db *db, const struct job_row *row, struct err *err);
+struct dedup_row {
+    struct id id;
+    enum job_state state;
+    int64_t created_us;
+};
 /* RC_NOT_FOUND, without a text. */
 MUST_USE enum rc jobs_by_dedup(struct db *db, const char *queue, const char *dedup_key,
-                               struct id *ret_id, struct err *err);
+                               struct dedup_row *ret_row, struct err *err);
+/* Its key may be used again. */
+MUST_USE enum rc jobs_dedup_release(struct db *db, const struct id *id, struct err *err);
+/* payload, headers, dedup_key and due_us: a job that waits takes more in. */
+MUST_USE enum rc jobs_grow(struct db *db, const struct job_row *row, struct err *err);
 struct job_row job_row_copy(const struct job_row *row, struct arena *arena);
 MUST_USE enum rc jobs_get(struct db *db, const struct id *id, struct arena *arena,
                           struct job_row *ret_row, struct err *err);

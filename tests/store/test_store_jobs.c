@@ -146,14 +146,14 @@ START_TEST(a_dedup_key_is_taken_once_per_queue)
     must_be(RC_CONFLICT, jobs_insert(f.db, &again, &f.err));
     ck_assert_str_eq(f.err.code, "DUPLICATE_JOB");
     ck_assert_int_eq(db_changes(f.db), 0);
-    struct id id;
-    must(jobs_by_dedup(f.db, "q", "invoice-7", &id, &f.err));
-    ck_assert_id_eq(id, job.id);
+    struct dedup_row same;
+    must(jobs_by_dedup(f.db, "q", "invoice-7", &same, &f.err));
+    ck_assert_id_eq(same.id, job.id);
     /* The transaction is intact. */
     again.queue = "other";
     must(jobs_insert(f.db, &again, &f.err));
     must(tx_commit(&tx, &f.err));
-    must_be(RC_NOT_FOUND, jobs_by_dedup(f.db, "q", "invoice-8", &id, &f.err));
+    must_be(RC_NOT_FOUND, jobs_by_dedup(f.db, "q", "invoice-8", &same, &f.err));
     load(&f, &again.id);
 }
 END_TEST

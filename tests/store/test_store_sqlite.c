@@ -289,7 +289,8 @@ static void use_jobs(struct fixture *fixture)
     must(jobs_due(f.db, 1, 10, &f.arena, &rows, &count, &f.err));
     must(jobs_next_due(f.db, &number, &f.err));
     must(jobs_leased_by_node(f.db, "n", &f.arena, &rows, &count, &f.err));
-    must_be(RC_NOT_FOUND, jobs_by_dedup(f.db, "q", "k", &id, &f.err));
+    struct dedup_row same;
+    must_be(RC_NOT_FOUND, jobs_by_dedup(f.db, "q", "k", &same, &f.err));
     struct job_row job = fixture_job(&f, "q");
     must_be(RC_NOT_FOUND, jobs_get(f.db, &job.id, &f.arena, &job, &f.err));
     must_be(RC_NOT_FOUND, jobs_save(f.db, &job, &f.err));

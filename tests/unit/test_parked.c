@@ -40,8 +40,7 @@ static void park(int from, int to)
 /* Empties the register. */
 static void teardown(void)
 {
-    struct command_list rest;
-    command_list_init(&rest);
+    struct parked_swept rest;
     parked_drain(parked, "");
     parked_sweep(parked, 0, &rest);
     parked_free(parked);
@@ -103,31 +102,42 @@ START_TEST(whose_time_is_over_leaves)
 {
     park(0, LEASES);
     ck_assert_int_eq(parked_next_us(parked), 100);
-    struct command_list list;
-    command_list_init(&list);
-    parked_sweep(parked, 99, &list);
-    ck_assert_uint_eq(list.count, 0);
-    parked_sweep(parked, 200, &list);
-    ck_assert_uint_eq(list.count, 2);
+    struct parked_swept swept;
+    parked_sweep(parked, 99, &swept);
+    ck_assert_uint_eq(swept.over.count, 0);
+    parked_sweep(parked, 200, &swept);
+    ck_assert_uint_eq(swept.over.count, 2);
     ck_assert_int_eq(parked_next_us(parked), 300);
+}
+END_TEST
+
+START_TEST(who_wants_to_look_again_is_let_out_for_it)
+{
+    leases[1]->base.look_us = 50;
+    park(0, LEASES);
+    ck_assert_int_eq(parked_next_us(parked), 50);
+    struct parked_swept swept;
+    parked_sweep(parked, 50, &swept);
+    ck_assert_uint_eq(swept.over.count, 0);
+    ck_assert_uint_eq(swept.again.count, 1);
+    ck_assert_ptr_eq(swept.again.first, leases[1]);
 }
 END_TEST
 
 START_TEST(who_hung_up_and_who_drains_leave)
 {
     park(0, LEASES);
-    struct command_list list;
-    command_list_init(&list);
+    struct parked_swept swept;
     leases[3]->base.abandoned = true;
-    parked_sweep(parked, 0, &list);
-    ck_assert_uint_eq(list.count, 0); /* Not before somebody says so. */
+    parked_sweep(parked, 0, &swept);
+    ck_assert_uint_eq(swept.over.count, 0); /* Not before somebody says so. */
     parked_look(parked);
-    parked_sweep(parked, 0, &list);
-    ck_assert_uint_eq(list.count, 1);
-    ck_assert_ptr_eq(list.first, leases[3]);
+    parked_sweep(parked, 0, &swept);
+    ck_assert_uint_eq(swept.over.count, 1);
+    ck_assert_ptr_eq(swept.over.first, leases[3]);
     parked_drain(parked, "n1/");
-    parked_sweep(parked, 0, &list);
-    ck_assert_uint_eq(list.count, 3);
+    parked_sweep(parked, 0, &swept);
+    ck_assert_uint_eq(swept.over.count, 2);
     ck_assert(parked_gives_up(parked, &leases[0]->base));
     ck_assert(!parked_gives_up(parked, &leases[1]->base));
 }
@@ -142,6 +152,7 @@ Suite *parked_suite(void)
     tcase_add_test(tc, those_that_got_nothing_are_first_again);
     tcase_add_test(tc, who_looked_before_the_last_news_has_to_look_again);
     tcase_add_test(tc, whose_time_is_over_leaves);
+    tcase_add_test(tc, who_wants_to_look_again_is_let_out_for_it);
     tcase_add_test(tc, who_hung_up_and_who_drains_leave);
     suite_add_tcase(suite, tc);
     return suite;
