@@ -3,35 +3,19 @@
  */
 #include "control/assignment.h"
 #include "control/jobs.h"
-#include <assert.h>
 #include <string.h>
 
-/* Infrastructure faults are tried again two times, opening a pull request more patiently. */
-static const struct step_rule {
-    const char *step;
-    int64_t attempts;
-} rules[] = {
-    {"prepare", 3}, {"hydrate", 3}, {"agent", 2}, {"verify", 3}, {"judge", 3}, {"clean", 5},
-};
-
-/* How often a pull request is tried is configured; the rest is as above. */
-static enum rc attempts_of(struct cx *cx, struct flow *flow, const char *step, int64_t *ret_max)
+/* How often a pull request is tried is the repository's to say, all else the queue's. */
+static enum rc attempts_of(struct cx *cx, struct flow *flow, const char *queue, int64_t *ret_max)
 {
-    if (strcmp(step, "publish") == 0) {
-        const struct repo_config *config;
-        enum rc rc = flow_config(cx, flow, &config);
-        if (rc == RC_OK)
-            *ret_max = 1 + config->budget.max[BUDGET_PR];
-        return rc;
-    }
-    for (size_t i = 0; i < COUNT_OF(rules); i++) {
-        if (strcmp(rules[i].step, step) == 0) {
-            *ret_max = rules[i].attempts;
-            return RC_OK;
-        }
-    }
-    assert(false && "a step without a rule");
-    return RC_INVALID;
+    *ret_max = cx_queue(cx, queue)->config.max_attempts;
+    if (strcmp(queue, STEP_QUEUE_PREFIX "publish") != 0)
+        return RC_OK;
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc == RC_OK)
+        *ret_max = 1 + config->budget.max[BUDGET_PR];
+    return rc;
 }
 
 static void write_task(struct jw *jw, const struct flow *flow)
@@ -106,12 +90,13 @@ static enum rc write_payload(struct cx *cx, const struct flow *flow, struct str 
 enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step, struct job_row *ret_job)
 {
     int64_t attempt_max = 1;
-    enum rc rc = attempts_of(cx, flow, step, &attempt_max);
+    const char *queue = arena_printf(cx->arena, STEP_QUEUE_PREFIX "%s", step);
+    enum rc rc = attempts_of(cx, flow, queue, &attempt_max);
     if (rc != RC_OK)
         return rc;
     struct job_row job = {
         .id = cx_id(cx),
-        .queue = arena_printf(cx->arena, STEP_QUEUE_PREFIX "%s", step),
+        .queue = queue,
         .type = step,
         .workspace_id = cx->workspace_id,
         .run_id = flow->run.id,

@@ -12,10 +12,9 @@
 
 void queue_book_init(struct queue_book *book)
 {
-    *book = (struct queue_book){
-        .plain = {.config = queue_config_default("")},
-        .step = {.config = queue_config_default(STEP_QUEUE_PREFIX)},
-    };
+    *book = (struct queue_book){.plain = {.config = queue_config_default("")}};
+    for (size_t i = 0; i < STEP_QUEUES; i++)
+        book->steps[i].config = queue_config_default(step_queue(i));
 }
 
 void queue_book_release(struct queue_book *book)
@@ -91,5 +90,8 @@ const struct queue_rules *queue_book_find(const struct queue_book *book, const c
         found = bsearch(queue, book->rules, book->count, sizeof(*book->rules), by_name);
     if (found != NULL)
         return found;
-    return text_starts(queue, STEP_QUEUE_PREFIX) ? &book->step : &book->plain;
+    for (size_t i = 0; text_starts(queue, STEP_QUEUE_PREFIX) && i < STEP_QUEUES; i++)
+        if (strcmp(queue, step_queue(i)) == 0)
+            return &book->steps[i];
+    return &book->plain;
 }

@@ -21,9 +21,9 @@ struct queue_book {
     struct arena arena;
     struct queue_rules *rules; /* By name. */
     size_t count;
-    struct queue_rules plain, step; /* Of queues that are not listed. */
-    bool known;                     /* Read at least once. */
-    int64_t news;                   /* Of the node, when it was read. */
+    struct queue_rules plain, steps[STEP_QUEUES]; /* Of queues that are not listed. */
+    bool known;                                   /* Read at least once. */
+    int64_t news;                                 /* Of the node, when it was read. */
     int64_t read_us;
     int64_t versions; /* All of them together: tells whether anything changed. */
 };

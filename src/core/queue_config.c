@@ -16,6 +16,7 @@
 #include "base/form.h"
 #include "base/str.h"
 #include "core/job.h"
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -40,12 +41,38 @@ static const struct backoff step_waits = {
 static const struct backoff plain_waits = {
     .base_us = 2 * US_PER_SECOND, .max_us = 300 * US_PER_SECOND, .jitter_us = 5 * US_PER_SECOND};
 
+/* Infrastructure faults are tried again: an agent, which costs money, less often than the rest,
+   tidying up more patiently.  How often a pull request is tried is the repository's to say. */
+static const struct {
+    const char *queue;
+    int64_t attempts;
+} steps[STEP_QUEUES] = {
+    {STEP_QUEUE_PREFIX "prepare", 3}, {STEP_QUEUE_PREFIX "hydrate", 3},
+    {STEP_QUEUE_PREFIX "agent", 2},   {STEP_QUEUE_PREFIX "verify", 3},
+    {STEP_QUEUE_PREFIX "judge", 3},   {STEP_QUEUE_PREFIX "publish", 5},
+    {STEP_QUEUE_PREFIX "clean", 5},
+};
+
+const char *step_queue(size_t index)
+{
+    assert(index < STEP_QUEUES);
+    return steps[index].queue;
+}
+
+static int64_t attempts_default(const char *queue)
+{
+    for (size_t i = 0; i < STEP_QUEUES; i++)
+        if (text_same(queue, steps[i].queue))
+            return steps[i].attempts;
+    return JOB_ATTEMPTS_DEFAULT;
+}
+
 struct queue_config queue_config_default(const char *queue)
 {
     bool step = text_starts(queue, STEP_QUEUE_PREFIX);
     return (struct queue_config){
         .lease_us = 15 * US_PER_SECOND,
-        .max_attempts = JOB_ATTEMPTS_DEFAULT,
+        .max_attempts = attempts_default(queue),
         .backoff = step ? step_waits : plain_waits,
         .order = ORDER_KEY,
         .shed = {.defer_us = 60 * US_PER_SECOND},
@@ -175,9 +202,22 @@ static void decode_plain(struct form *form, struct queue_config *config)
     config->order = (enum queue_order)order;
 }
 
-/* Batches are made by holding jobs back, in whatever order they come. */
-static void check_together(struct form *form, const struct queue_config *config)
+/* What a pipeline brings must be taken, in its own order. */
+static void check_step_queue(struct form *form)
 {
+    static const char *const others[] = {"ttlMs", "maxLength", "dedupWindowMs", "ordering",
+                                         "shed",  "swarm",     "batch"};
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if (js_get(form->object, others[i]) != NULL)
+            form_fail(form, others[i], "%s has no meaning for drover's own queues (%s*)", others[i],
+                      STEP_QUEUE_PREFIX);
+}
+
+/* Batches are made by holding jobs back, in whatever order they come. */
+static void check_together(struct form *form, const char *queue, const struct queue_config *config)
+{
+    if (text_starts(queue, STEP_QUEUE_PREFIX))
+        check_step_queue(form);
     if (config->batch.max > 0 && config->order == ORDER_GLOBAL)
         form_fail(form, "batch", "a queue with global order cannot gather jobs into batches");
 }
@@ -194,7 +234,7 @@ enum rc queue_config_decode(const char *queue, const struct js *document,
         if (rc != RC_OK)
             return rc;
     }
-    check_together(&form, &config);
+    check_together(&form, queue, &config);
     enum rc rc = form_close(&form);
     if (rc == RC_OK)
         *ret_config = config;

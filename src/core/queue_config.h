@@ -15,6 +15,8 @@
 
 /* Queues of drover's own steps; others may not enqueue there. */
 #define STEP_QUEUE_PREFIX "drover."
+enum { STEP_QUEUES = 7 };
+const char *step_queue(size_t index); /* The name of each. */
 
 enum queue_order {
     ORDER_KEY,   /* Jobs with the same key one after the other; those without, in any order. */

@@ -73,6 +73,21 @@ START_TEST(what_does_not_fit_is_refused_by_name)
 }
 END_TEST
 
+START_TEST(drovers_own_queues_take_what_comes)
+{
+    static const char *const rules[] = {"{\"ttlMs\":1}", "{\"maxLength\":1}",
+                                        "{\"ordering\":\"none\"}", "{\"batch\":{\"max\":2}}"};
+    for (size_t i = 0; i < COUNT_OF(rules); i++) {
+        struct queue_config config;
+        struct err err = {0};
+        CLEANUP(js_freep) struct js *tree = NULL;
+        ck_assert_int_eq(js_parse(rules[i], strlen(rules[i]), &tree, &err), RC_OK);
+        ck_assert_int_eq(queue_config_decode("drover.agent", tree, &config, &err), RC_INVALID);
+    }
+    ck_assert_int_eq(queue_config_default("drover.agent").max_attempts, 2);
+}
+END_TEST
+
 START_TEST(steps_of_drover_wait_less_than_others)
 {
     ck_assert_int_eq(queue_config_default("drover.verify").backoff.max_us, 10 * US_PER_SECOND);
@@ -86,6 +101,7 @@ Suite *queue_config_suite(void)
     TCase *tc = tcase_create("queue_config");
     tcase_add_test(tc, what_is_written_reads_back_the_same);
     tcase_add_test(tc, what_does_not_fit_is_refused_by_name);
+    tcase_add_test(tc, drovers_own_queues_take_what_comes);
     tcase_add_test(tc, steps_of_drover_wait_less_than_others);
     suite_add_tcase(suite, tc);
     return suite;
