@@ -59,6 +59,9 @@
 #define EV_POLICY_DENIED           "agent.policy.denied"
 #define EV_COST_RECORDED           "agent.cost.recorded"
 #define EV_JOB_DEAD_LETTERED       "agent.job.dead_lettered"
+#define EV_JOB_REPLAYED            "agent.job.replayed"
+#define EV_JOB_ARCHIVED            "agent.job.archived"
+#define EV_JOB_PURGED              "agent.job.purged"
 #define EV_REPOSITORY_CONFIGURED   "agent.repository.configured"
 #define EV_REPOSITORY_REMOVED      "agent.repository.removed"
 #endif
