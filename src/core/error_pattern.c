@@ -213,9 +213,9 @@ static const struct {
     size_t (*match)(const char *at);
     const char *shown;
 } kinds[] = {
-    {match_quoted, "<text>"},  {match_url, "<url>"},       {match_uuid, "<uuid>"},
-    {match_ipv4, "<address>"}, {match_ipv6, "<address>"},  {match_email, "<address>"},
-    {match_path, "<path>"},    {match_hex, "<hex>"},       {match_number, NUMBER},
+    {match_quoted, "<text>"},  {match_url, "<url>"},      {match_uuid, "<uuid>"},
+    {match_ipv4, "<address>"}, {match_ipv6, "<address>"}, {match_email, "<address>"},
+    {match_path, "<path>"},    {match_hex, "<hex>"},      {match_number, NUMBER},
 };
 
 /* ---- the walk ---- */

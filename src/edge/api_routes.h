@@ -54,6 +54,14 @@ API_COMMAND(api_job_fail);
 API_COMMAND(api_job_release);
 API_QUERY(api_job_run_token);
 
+/* api_dead_letters.c */
+API_QUERY(api_dead_letter_list);
+API_QUERY(api_dead_letter_get);
+API_QUERY(api_dead_letter_analysis);
+API_COMMAND(api_dead_letter_replay);
+API_COMMAND(api_dead_letter_archive);
+API_COMMAND(api_dead_letter_purge);
+
 /* api_workers.c */
 API_QUERY(api_worker_list);
 API_COMMAND(api_worker_announce);

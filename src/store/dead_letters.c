@@ -1,10 +1,11 @@
 /*
  * dead_letters.c - see dead_letters.h.
  *
- *   jobs_dead      (id)                                 listings, in order of arrival
- *   jobs_dead_age  (updated_us, queue, archived_us)     counts, groups, retention
+ *   jobs_dead      (id)                                     listings, in order of arrival
+ *   jobs_dead_age  (updated_us, queue, archived_us, state)  counts, groups, retention
  *
- * A plus before a column keeps it from choosing the index, which follows the order wanted.
+ * A plus before a column, or an empty text behind it, keeps it from choosing the index, which
+ * is to follow the order wanted, or hold dead letters only.
  */
 #include "store/dead_letters.h"
 #include "store/job_shape.h"
@@ -21,14 +22,15 @@
 #define DEAD_TYPES      "tttttiiiii"
 
 /* Behind the columns of the job. */
-#define DEAD_EXTRAS                                                          \
-    ", (SELECT count(*) FROM job_attempts WHERE job_id = jobs.id)"           \
-    ", (SELECT min(started_us) FROM job_attempts WHERE job_id = jobs.id)"    \
+#define DEAD_EXTRAS                                                       \
+    ", (SELECT count(*) FROM job_attempts WHERE job_id = jobs.id)"        \
+    ", (SELECT min(started_us) FROM job_attempts WHERE job_id = jobs.id)" \
     ", (SELECT max(ended_us) FROM job_attempts WHERE job_id = jobs.id)"
 
 static const struct sql sql_list = {
     "dead_letter_list",
-    "SELECT " JOB_COLUMNS_WITH("NULL", "NULL", "NULL") DEAD_EXTRAS " FROM jobs"
+    "SELECT " JOB_COLUMNS_WITH("NULL", "NULL", "NULL") DEAD_EXTRAS
+    " FROM jobs"
     " WHERE " DEAD_BY_ARRIVAL " AND id < $11 ORDER BY id DESC LIMIT $12",
     DEAD_TYPES "ti",
 };
@@ -55,15 +57,14 @@ static const struct sql sql_pick_oldest = {
 static const struct sql sql_analyse = {
     "dead_letter_analyse",
     "SELECT queue, type, dead_reason, error_pattern, count(*), min(updated_us), max(updated_us),"
-    " max(id) FROM jobs WHERE " DEAD_BY_AGE
-    " GROUP BY queue, type, dead_reason, error_pattern"
+    " max(id) FROM jobs WHERE " DEAD_BY_AGE " GROUP BY queue, type, dead_reason, error_pattern"
     " ORDER BY 5 DESC, 7 DESC, 8 DESC LIMIT $11",
     DEAD_TYPES "i",
 };
 static const struct sql sql_queues = {
     "dead_letter_queues",
-    "SELECT DISTINCT queue FROM jobs WHERE state = 'dead_letter' AND updated_us >= 0"
-    " ORDER BY queue",
+    "SELECT DISTINCT queue || '' FROM jobs WHERE state = 'dead_letter' AND updated_us >= 0"
+    " ORDER BY 1",
     "",
 };
 static const struct sql sql_archive = {
@@ -92,9 +93,9 @@ static int64_t until_of(const struct dead_filter *filter)
     return filter->until_us > 0 ? filter->until_us : INT64_MAX;
 }
 
-#define P_DEAD(f)                                                                         \
-    P_TEXT((f)->queue), P_TEXT((f)->type), P_TEXT((f)->reason), P_TEXT((f)->error_code),  \
-        P_TEXT((f)->pattern), P_INT((f)->since_us), P_INT(until_of(f)),                   \
+#define P_DEAD(f)                                                                                 \
+    P_TEXT((f)->queue), P_TEXT((f)->type), P_TEXT((f)->reason), P_TEXT((f)->error_code),          \
+        P_TEXT((f)->pattern), P_INT((f)->since_us), P_INT(until_of(f)),                           \
         P_INT((f)->archived == DEAD_ARCHIVED), P_INT((f)->archived == DEAD_OPEN ? 0 : INT64_MAX), \
         P_INT((f)->replayable)
 
@@ -174,13 +175,13 @@ enum rc dead_letters_pick_oldest(struct db *db, const struct dead_filter *filter
                                  struct arena *arena, struct id **ret_ids, size_t *ret_count,
                                  struct err *err)
 {
-    return query_all(db, &sql_pick_oldest, P_LIST(P_DEAD(filter), P_LIMIT(limit)), &id_shape,
-                     arena, ret_ids, ret_count, err);
+    return query_all(db, &sql_pick_oldest, P_LIST(P_DEAD(filter), P_LIMIT(limit)), &id_shape, arena,
+                     ret_ids, ret_count, err);
 }
 
 enum rc dead_letters_analyse(struct db *db, const struct dead_filter *filter, int64_t limit,
-                             struct arena *arena, struct dead_group **ret_groups,
-                             size_t *ret_count, struct err *err)
+                             struct arena *arena, struct dead_group **ret_groups, size_t *ret_count,
+                             struct err *err)
 {
     return query_all(db, &sql_analyse, P_LIST(P_DEAD(filter), P_LIMIT(limit)), &group_shape, arena,
                      ret_groups, ret_count, err);

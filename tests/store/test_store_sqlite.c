@@ -415,7 +415,7 @@ START_TEST(hot_statements_use_their_index)
         {"ORDER BY updated_us LIMIT", "jobs_dead_age (updated_us>? AND updated_us<?)", false},
         {"GROUP BY queue, type, dead", "jobs_dead_age (updated_us>? AND updated_us<?)", true},
         {"SELECT count(*) FROM jobs WHERE state", "jobs_dead_age (updated_us>? AND updat", false},
-        {"DISTINCT queue FROM jobs", "COVERING INDEX jobs_dead_age (updated_us>?)", true},
+        {"DISTINCT queue || '' FROM", "COVERING INDEX jobs_dead_age (updated_us>?)", true},
         {"DELETE FROM job_attempts", "PRIMARY KEY (job_id=?)", false},
         {"FROM jobs WHERE run_id = $4", "INDEX jobs_run (run_id=? AND id<?)", false},
         {"substr(worker", "USING INDEX jobs_leased", true},
