@@ -267,12 +267,17 @@ static void write_value(struct jw *jw, const struct js *value, int depth)
     }
 }
 
+void js_write(struct jw *jw, const struct js *value)
+{
+    write_value(jw, value, 0);
+}
+
 char *js_text(const struct js *value, struct arena *arena)
 {
     CLEANUP(buf_release) struct buf buf;
     buf_init(&buf, SIZE_MAX / 8); /* As large as the tree needs: that was limited when read. */
     struct jw jw = jw_to(&buf);
-    write_value(&jw, value, 0);
+    js_write(&jw, value);
     return arena_strndup(arena, buf_text(&buf), buf.len);
 }
 

@@ -49,6 +49,8 @@ const char *js_get_str(const struct js *object, const char *key, const char *fal
 int64_t js_get_int(const struct js *object, const char *key, int64_t fallback);
 bool js_get_bool(const struct js *object, const char *key, bool fallback);
 
+struct jw;
+void js_write(struct jw *jw, const struct js *value); /* As a value of what is being written. */
 /* The compact JSON text of a value, in the arena. */
 char *js_text(const struct js *value, struct arena *arena);
 

@@ -2,6 +2,7 @@
  * due.c - see due.h.
  */
 #include "control/due.h"
+#include "control/dead_letters.h"
 #include "control/flow.h"
 #include "control/pipeline.h"
 #include "control/settle.h"
@@ -172,9 +173,12 @@ static enum rc apply_due(struct cx *cx, struct command *command)
         rc = idempotency_prune(cx->db, cx->now_us, cx->err);
     if (rc == RC_OK && cmd->prune)
         rc = workers_prune(cx->db, cx->now_us - WORKER_FORGET_AFTER_US, cx->err);
+    bool more_expire = false;
+    if (rc == RC_OK && cmd->prune)
+        rc = dead_letters_expire(cx, &more_expire);
     if (rc == RC_OK)
         rc = find_next(cx, &cmd->next_due_us);
-    cmd->more = job_count == DUE_BATCH_MAX || timer_count == DUE_BATCH_MAX;
+    cmd->more = job_count == DUE_BATCH_MAX || timer_count == DUE_BATCH_MAX || more_expire;
     return rc;
 }
 

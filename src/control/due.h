@@ -10,7 +10,7 @@ enum { DUE_BATCH_MAX = 200 };
 
 struct cmd_due {
     struct command base;
-    bool prune;          /* Also forget old idempotency keys and workers. */
+    bool prune;          /* Also forget old idempotency keys, workers and dead letters. */
     int64_t grace_us;    /* Not 0: as in struct cmd_reclaim, after the store was away. */
     int64_t next_due_us; /* The answer: when to come again; 0: nothing waits. */
     bool more;           /* There was more than one round takes. */

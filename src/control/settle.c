@@ -3,6 +3,7 @@
  */
 #include "control/settle.h"
 #include "control/assignment.h"
+#include "core/error_pattern.h"
 #include "core/event_types.h"
 #include <assert.h>
 
@@ -63,6 +64,12 @@ static enum rc leave_key(struct cx *cx, const struct job_row *job)
     struct job_row next;
     rc = jobs_get(cx->db, &next_id, cx->arena, &next, cx->err);
     return rc == RC_OK ? step_and_save(cx, &next, JOB_EV_UNBLOCK) : rc;
+}
+
+static const char *pattern_of(struct cx *cx, const struct job_row *job)
+{
+    const char *text = text_empty(job->error_message) ? job->error_code : job->error_message;
+    return text == NULL ? NULL : error_pattern(text, cx->arena);
 }
 
 static enum rc tell_dead(struct cx *cx, const struct job_row *job)
@@ -133,6 +140,8 @@ enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *sett
         job->error_code = settlement->code;
         job->error_message = settlement->message;
     }
+    if (next.state == JOB_DEAD_LETTER)
+        job->error_pattern = pattern_of(cx, job);
     rc = jobs_save(cx->db, job, cx->err);
     if (was_leased && cx_queue(cx, job->queue)->config.concurrency > 0)
         cx_ready(cx, job->queue); /* There is room for the next one. */

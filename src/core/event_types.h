@@ -63,6 +63,9 @@
 #define EV_QUEUE_PAUSED            "agent.queue.paused"
 #define EV_QUEUE_RESUMED           "agent.queue.resumed"
 #define EV_QUEUE_SWARM_DETECTED    "agent.queue.swarm.detected"
+#define EV_JOB_REPLAYED            "agent.job.replayed"
+#define EV_JOB_ARCHIVED            "agent.job.archived"
+#define EV_JOB_PURGED              "agent.job.purged"
 #define EV_REPOSITORY_CONFIGURED   "agent.repository.configured"
 #define EV_REPOSITORY_REMOVED      "agent.repository.removed"
 #endif

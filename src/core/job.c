@@ -17,6 +17,8 @@
  *   scheduled, blocked, queued:         TTL -> dead_letter (expired)
  *   scheduled, blocked, queued, leased: CANCEL -> cancelled
  *
+ *   dead_letter: REPLAY -> blocked, when its ordering key has another head by now
+ *
  * The table says what may happen and whether the epoch must fit; the effects say what it does.
  * A settled job keeps the due time that it had.
  */
@@ -31,7 +33,7 @@ struct move {
     enum job_state next;
 };
 
-/* next is the usual target; FAIL, EXPIRE, CLAIM and UNBLOCK may choose another. */
+/* next is the usual target; FAIL, EXPIRE, CLAIM, UNBLOCK and REPLAY may choose another. */
 static const struct move moves[JOB_STATE_COUNT][JOB_EV_COUNT] = {
     [JOB_SCHEDULED][JOB_EV_DUE] = {true, false, JOB_QUEUED},
     [JOB_SCHEDULED][JOB_EV_CANCEL] = {true, false, JOB_CANCELLED},
@@ -131,6 +133,8 @@ static void replay(struct job_life *next, const struct job_input *in)
     next->dead_reason = DEAD_NONE;
     next->expires_us = 0;
     next->due_us = in->now_us;
+    if (in->behind)
+        next->state = JOB_BLOCKED;
 }
 
 static void apply(struct job_life *next, const struct job_input *in)

@@ -38,7 +38,7 @@ enum job_event {
     JOB_EV_EXPIRE,  /* leased -> queued | dead_letter (poison): the worker was lost */
     JOB_EV_RELEASE, /* leased -> queued, fenced: given back in good order, no loss counted */
     JOB_EV_CANCEL,  /* anything not settled -> cancelled */
-    JOB_EV_REPLAY,  /* dead_letter -> queued, attempts and losses from zero */
+    JOB_EV_REPLAY,  /* dead_letter -> queued | blocked, attempts and losses from zero */
     JOB_EV_TTL,     /* scheduled, blocked, queued -> dead_letter (expired) */
     JOB_EV_COUNT
 };
@@ -77,6 +77,7 @@ struct job_input {
     bool policy;            /* FAIL of the policy or security class: never retried. */
     struct backoff backoff; /* FAIL */
     uint64_t random;        /* FAIL: jitter. */
+    bool behind;            /* REPLAY: another job is the head of its ordering key. */
 };
 
 /* RC_CONFLICT: the table does not list it.  RC_STALE: the lease was lost. */

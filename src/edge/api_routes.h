@@ -60,6 +60,13 @@ API_QUERY(api_queue_get);
 API_COMMAND(api_queue_put);
 API_COMMAND(api_queue_pause);
 API_COMMAND(api_queue_resume);
+/* api_dead_letters.c */
+API_QUERY(api_dead_letter_list);
+API_QUERY(api_dead_letter_get);
+API_QUERY(api_dead_letter_analysis);
+API_COMMAND(api_dead_letter_replay);
+API_COMMAND(api_dead_letter_archive);
+API_COMMAND(api_dead_letter_purge);
 
 /* api_workers.c */
 API_QUERY(api_worker_list);

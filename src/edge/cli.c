@@ -32,6 +32,7 @@ static const struct {
     {NULL, cli_artifact_commands},
     {"Events and queues", cli_events_commands},
     {NULL, cli_queue_commands},
+    {NULL, cli_dlq_commands},
     {"Review", cli_approval_commands},
     {NULL, cli_pr_commands},
     {"Help", cli_help_commands},

@@ -9,6 +9,7 @@
 #include "edge/cli_client.h"
 #include "edge/cli_ids.h"
 #include "edge/cli_show.h"
+#include "edge/cli_span.h"
 #include "edge/cli_watch.h"
 #include "net/sse_client.h"
 #include "net/url.h"
@@ -109,32 +110,6 @@ static void print_events(struct cli *cli, const struct cli_listing *listing)
         print_event(&cli->term, listing->items[i], &cli->arena);
 }
 
-/* RFC 3339, or so long ago: 90s, 15m, 2h, 7d. */
-static bool parse_since(const char *text, int64_t now_us, int64_t *ret_us)
-{
-    static const struct {
-        char unit;
-        int64_t us;
-    } units[] = {{'s', US_PER_SECOND}, {'m', US_PER_MINUTE}, {'h', US_PER_HOUR}, {'d', US_PER_DAY}};
-    if (time_parse(text, ret_us))
-        return true;
-    char digits[16] = "";
-    int64_t count = 0;
-    size_t len = strlen(text);
-    if (len < 2 || len > sizeof(digits))
-        return false;
-    memcpy(digits, text, len - 1);
-    for (size_t i = 0; i < COUNT_OF(units); i++) {
-        if (units[i].unit != text[len - 1])
-            continue;
-        if (!text_to_i64(digits, &count) || count < 0 || count > now_us / units[i].us)
-            return false;
-        *ret_us = now_us - count * units[i].us;
-        return true;
-    }
-    return false;
-}
-
 static enum rc add_filters(struct cli *cli, struct buf *path, struct err *err)
 {
     struct id id;
@@ -168,7 +143,7 @@ static int run_events(struct cli *cli)
         return cli_usage(cli, "--run and --task do not go together");
     if (since != NULL && follows)
         return cli_usage(cli, "--since and --follow do not go together");
-    if (since != NULL && !parse_since(since, cli->term.now_us, &since_us))
+    if (since != NULL && !span_time_parse(since, cli->term.now_us, &since_us))
         return cli_usage(cli,
                          "--since takes a time (2026-07-03T12:00:00Z) or an age (15m, 2h, 7d), "
                          "not \"%s\"",

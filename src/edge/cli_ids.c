@@ -8,11 +8,11 @@
 
 enum { SEARCH_ITEMS_MAX = 10000, WIDE_COLUMNS = 132 };
 
-/* The two kinds of things that a word can mean, and how to get from one to the other. */
+/* The kinds of things that a word can mean, and how to get from one to the other. */
 struct noun {
     const char *name;
-    const char *listing; /* "/v1/runs" */
-    const struct noun *other;
+    const char *listing;      /* "/v1/runs" */
+    const struct noun *other; /* Or NULL: a word means nothing else. */
     struct id (*as_other)(const struct js *document);
 };
 
@@ -39,6 +39,8 @@ struct id cli_latest_run(const struct js *task)
 static const struct noun run_noun;
 static const struct noun task_noun = {"task", "/v1/tasks", &run_noun, cli_latest_run};
 static const struct noun run_noun = {"run", "/v1/runs", &task_noun, task_of_run};
+static const struct noun dead_letter_noun = {"dead letter", "/v1/dead-letters?archived=all", NULL,
+                                             NULL};
 
 /* ---- the search ---- */
 
@@ -166,8 +168,10 @@ static enum rc resolve(struct cli *cli, const struct noun *noun, const char *giv
     struct id id;
     if (text_same(given, "latest"))
         return resolve_latest(cli, noun, ret_id, err);
-    if (id_parse(given, &id))
+    if (id_parse(given, &id) && noun->other != NULL)
         return resolve_whole(cli, noun, &id, ret_id, err);
+    if (id_parse(given, ret_id))
+        return RC_OK;
     char *word = arena_strdup(&cli->arena, given);
     for (char *at = word; *at != '\0'; at++) {
         if (*at >= 'A' && *at <= 'F')
@@ -180,7 +184,7 @@ static enum rc resolve(struct cli *cli, const struct noun *noun, const char *giv
                        given, ID_PREFIX_MIN);
     struct id_search search = {.word = word};
     enum rc rc = search_listing(cli, noun, false, &search, err);
-    if (rc == RC_OK)
+    if (rc == RC_OK && noun->other != NULL)
         rc = search_listing(cli, noun->other, true, &search, err);
     return rc == RC_OK ? id_search_end(&search, noun->name, ret_id, err) : rc;
 }
@@ -193,6 +197,12 @@ enum rc cli_resolve_task(struct cli *cli, const char *word, struct id *ret_id, s
 enum rc cli_resolve_run(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
 {
     return resolve(cli, &run_noun, word, ret_id, err);
+}
+
+enum rc cli_resolve_dead_letter(struct cli *cli, const char *word, struct id *ret_id,
+                                struct err *err)
+{
+    return resolve(cli, &dead_letter_noun, word, ret_id, err);
 }
 
 /* ---- showing ---- */

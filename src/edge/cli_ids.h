@@ -22,6 +22,9 @@ MUST_USE enum rc cli_resolve_task(struct cli *cli, const char *word, struct id *
                                   struct err *err);
 MUST_USE enum rc cli_resolve_run(struct cli *cli, const char *word, struct id *ret_id,
                                  struct err *err);
+/* A job that is a dead letter; a whole id is not looked up. */
+MUST_USE enum rc cli_resolve_dead_letter(struct cli *cli, const char *word, struct id *ret_id,
+                                         struct err *err);
 /* The newest run of a task document; none when it has none. */
 struct id cli_latest_run(const struct js *task);
 

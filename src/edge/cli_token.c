@@ -9,35 +9,12 @@
 #include "base/str.h"
 #include "core/role.h"
 #include "edge/cli_client.h"
+#include "edge/cli_span.h"
 #include "edge/cli_table.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { BODY_BYTES = 1024, DAYS_MAX = 3660, DIGITS_MAX = 9 };
-
-/* "30d", "12h", "45m"; false: something else. */
-static bool read_span(const char *text, int64_t *ret_us)
-{
-    static const struct {
-        char unit;
-        int64_t us;
-    } units[] = {{'d', US_PER_DAY}, {'h', US_PER_HOUR}, {'m', US_PER_MINUTE}};
-    char digits[DIGITS_MAX + 1];
-    size_t len = strlen(text);
-    int64_t count = 0;
-    if (len < 2 || len - 1 > DIGITS_MAX)
-        return false;
-    text_copy(digits, len, text);
-    if (!text_to_i64(digits, &count) || count <= 0)
-        return false;
-    for (size_t i = 0; i < COUNT_OF(units); i++) {
-        if (text[len - 1] == units[i].unit && count <= DAYS_MAX * US_PER_DAY / units[i].us) {
-            *ret_us = count * units[i].us;
-            return true;
-        }
-    }
-    return false;
-}
+enum { BODY_BYTES = 1024, DAYS_MAX = 3660 };
 
 static int run_create(struct cli *cli)
 {
@@ -48,7 +25,9 @@ static int run_create(struct cli *cli)
     int64_t span_us = 0;
     if (name == NULL || role == NULL)
         return cli_usage(cli, "say --name and --role");
-    if (expires != NULL && !read_span(expires, &span_us))
+    bool fits = expires == NULL ||
+                (span_parse(expires, &span_us) && span_us > 0 && span_us <= DAYS_MAX * US_PER_DAY);
+    if (!fits)
         return cli_usage(cli, "--expires is like 30d, 12h or 45m, not %s", expires);
     CLEANUP(buf_release) struct buf body;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};

@@ -13,14 +13,8 @@
  * A job is alive at expires_us itself and expired after it, as core/job.c has it.
  */
 #include "store/jobs.h"
-#include "store/query.h"
+#include "store/job_shape.h"
 #include <assert.h>
-
-#define JOB_COLUMNS                                                                              \
-    "seq, id, queue, type, workspace_id, run_id, payload, result, priority, rank, ordering_key," \
-    " dedup_key, state, epoch, due_us, expires_us, attempt, attempt_max, lost, dead_reason,"     \
-    " worker, leased_us, error_code, error_message, created_us, updated_us, headers,"            \
-    " dependency, saga_id, error_pattern, archived_us"
 
 static const struct sql sql_insert = {
     "job_insert",
@@ -64,9 +58,9 @@ static const struct sql sql_save = {
     "job_save",
     "UPDATE jobs SET state = $3, epoch = $4, due_us = $5, expires_us = $6, attempt = $7,"
     " attempt_max = $8, lost = $9, dead_reason = $10, worker = $11, leased_us = $12,"
-    " result = $13, error_code = $14, error_message = $15, updated_us = $16"
-    " WHERE seq = $1 AND id = $2",
-    "ittiiiiiittijtti",
+    " result = $13, error_code = $14, error_message = $15, updated_us = $16,"
+    " error_pattern = $17, archived_us = $18 WHERE seq = $1 AND id = $2",
+    "ittiiiiiittijttiti",
 };
 
 /* A claim is a locking read and an UPDATE by key for each row: less work than one statement with
@@ -233,7 +227,7 @@ static enum rc job_decode(struct row_reader *reader, void *to, struct err *err)
     row->archived_us = read_int(reader);
     return RC_OK;
 }
-static const struct shape job_shape = {"job", sizeof(struct job_row), job_decode};
+const struct shape job_shape = {"job", sizeof(struct job_row), job_decode};
 
 enum rc jobs_insert(struct db *db, const struct job_row *row, struct err *err)
 {
@@ -336,7 +330,8 @@ enum rc jobs_save(struct db *db, const struct job_row *row, struct err *err)
                            P_INT(life->attempt), P_INT(life->attempt_max), P_INT(life->lost),
                            P_TEXT(dead_reason_name(life->dead_reason)), P_TEXT(row->worker),
                            P_INT(row->leased_us), P_JSON(row->result), P_TEXT(row->error_code),
-                           P_TEXT(row->error_message), P_INT(row->updated_us)),
+                           P_TEXT(row->error_message), P_INT(row->updated_us),
+                           P_TEXT(row->error_pattern), P_INT(row->archived_us)),
                     job_shape.noun, err);
 }
 

@@ -72,7 +72,7 @@ struct job_owner {
 /* Locks nothing: it never changes. */
 MUST_USE enum rc jobs_owner(struct db *db, const struct id *id, struct job_owner *ret_owner,
                             struct err *err);
-/* life, worker, leased_us, result, errors, updated_us. */
+/* life, worker, leased_us, result, errors, updated_us, error_pattern, archived_us. */
 MUST_USE enum rc jobs_save(struct db *db, const struct job_row *row, struct err *err);
 
 /* Up to limit jobs that may be claimed now, in order of (rank, seq), locked by this transaction;

@@ -5,6 +5,7 @@
  * new one), so that plans and faults are those of the production code.
  */
 #include "base/fd.h"
+#include "store/dead_letters.h"
 #include "store/events.h"
 #include "store/timers.h"
 #include "tests/store/fixture.h"
@@ -306,6 +307,28 @@ static void use_jobs(struct fixture *fixture)
     fixture->arena = f.arena;
 }
 
+static void use_dead_letters(struct fixture *fixture)
+{
+    struct fixture f = *fixture;
+    struct dead_filter filter = {.archived = DEAD_BOTH};
+    struct id id = fixture_id(&f), *ids;
+    struct dead_row *rows, row;
+    struct dead_group *groups;
+    const char **names;
+    size_t count;
+    int64_t number;
+    must(dead_letters_list(f.db, &filter, &id, 1, &f.arena, &rows, &count, &f.err));
+    must_be(RC_NOT_FOUND, dead_letters_get(f.db, &id, &f.arena, &row, &f.err));
+    must(dead_letters_count(f.db, &filter, &number, &f.err));
+    must(dead_letters_pick(f.db, &filter, 1, &f.arena, &ids, &count, &f.err));
+    must(dead_letters_pick_oldest(f.db, &filter, 1, &f.arena, &ids, &count, &f.err));
+    must(dead_letters_analyse(f.db, &filter, 1, &f.arena, &groups, &count, &f.err));
+    must(dead_letters_queues(f.db, &f.arena, &names, &count, &f.err));
+    must_be(RC_NOT_FOUND, dead_letters_archive(f.db, &id, 1, &f.err));
+    must_be(RC_NOT_FOUND, dead_letters_delete(f.db, &id, &f.err));
+    fixture->arena = f.arena;
+}
+
 static void use_runs_and_tasks(struct fixture *fixture)
 {
     struct fixture f = *fixture;
@@ -367,6 +390,7 @@ START_TEST(hot_statements_use_their_index)
 {
     CAUGHT(f);
     use_jobs(&f);
+    use_dead_letters(&f);
     use_runs_and_tasks(&f);
     use_events_and_timers(&f);
     static const struct {
@@ -384,7 +408,16 @@ START_TEST(hot_statements_use_their_index)
         {"min(expires_us)", "SEARCH jobs USING INDEX jobs_expiry", false},
         {"state = 'blocked' AND queue", "INDEX jobs_blocked (queue=? AND ordering_key=?)", false},
         {"WHERE queue = $1 AND dedup_key", "INDEX jobs_dedup (queue=? AND dedup_key=?)", false},
-        {"FROM jobs WHERE state = 'dead_letter'", "INDEX jobs_dead (id<?)", false},
+        {"'dead_letter' AND ($1 IS NULL OR queue = $1) AND ($2 IS NULL OR type = $2)"
+         " AND ($3 IS NULL OR state",
+         "INDEX jobs_dead (id<?)", false},
+        {"AND id < $11 ORDER BY id DESC", "INDEX jobs_dead (id<?)", false},
+        {"ORDER BY id LIMIT $11", "SCAN jobs USING INDEX jobs_dead", false},
+        {"ORDER BY updated_us LIMIT", "jobs_dead_age (updated_us>? AND updated_us<?)", false},
+        {"GROUP BY queue, type, dead", "jobs_dead_age (updated_us>? AND updated_us<?)", true},
+        {"SELECT count(*) FROM jobs WHERE state", "jobs_dead_age (updated_us>? AND updat", false},
+        {"DISTINCT queue || '' FROM", "COVERING INDEX jobs_dead_age (updated_us>?)", true},
+        {"DELETE FROM job_attempts", "PRIMARY KEY (job_id=?)", false},
         {"FROM jobs WHERE run_id = $4", "INDEX jobs_run (run_id=? AND id<?)", false},
         {"substr(worker", "USING INDEX jobs_leased", true},
         {"UPDATE jobs SET state = $3", "USING INTEGER PRIMARY KEY (rowid=?)", false},
@@ -426,6 +459,7 @@ START_TEST(no_statement_walks_a_whole_table)
 {
     CAUGHT(f);
     use_jobs(&f);
+    use_dead_letters(&f);
     use_runs_and_tasks(&f);
     use_events_and_timers(&f);
     static const char *const big[] = {"jobs", "runs", "tasks", "t", "event_log", "timers"};

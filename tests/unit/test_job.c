@@ -233,6 +233,20 @@ START_TEST(a_replay_starts_from_zero_but_keeps_its_epoch)
 }
 END_TEST
 
+START_TEST(a_replay_waits_behind_the_head_of_its_key)
+{
+    struct job_life job = life_in(JOB_DEAD_LETTER), next;
+    struct job_input replay = input_of(JOB_EV_REPLAY), unblock = input_of(JOB_EV_UNBLOCK);
+    replay.behind = true;
+    ck_assert_int_eq(job_step(&job, &replay, &next), RC_OK);
+    ck_assert_int_eq(next.state, JOB_BLOCKED);
+    ck_assert_int_eq(next.attempt, 0);
+    ck_assert_int_eq(next.dead_reason, DEAD_NONE);
+    ck_assert_int_eq(job_step(&next, &unblock, &next), RC_OK);
+    ck_assert_int_eq(next.state, JOB_QUEUED);
+}
+END_TEST
+
 START_TEST(renewing_moves_the_end_of_the_lease_only)
 {
     struct job_life job = life_in(JOB_LEASED), next;
@@ -335,6 +349,7 @@ Suite *job_suite(void)
     tcase_add_test(tc, a_release_counts_nothing);
     tcase_add_test(tc, unblocking_waits_for_the_due_time);
     tcase_add_test(tc, a_replay_starts_from_zero_but_keeps_its_epoch);
+    tcase_add_test(tc, a_replay_waits_behind_the_head_of_its_key);
     tcase_add_test(tc, renewing_moves_the_end_of_the_lease_only);
     tcase_add_test(tc, a_job_that_waited_too_long_is_buried);
     tcase_add_loop_test(tc, random_lives_keep_the_invariants, 1, 20);
