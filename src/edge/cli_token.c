@@ -12,7 +12,6 @@
 #include "edge/cli_span.h"
 #include "edge/cli_table.h"
 #include <stdio.h>
-#include <string.h>
 
 enum { BODY_BYTES = 1024, DAYS_MAX = 3660 };
 
