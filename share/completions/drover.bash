@@ -28,10 +28,12 @@ _drover_value() {
     local tasks='submitted deferred hydrating running finalizing completed failed cancelled'
     local runs='queued preparing context_loading planning running verifying judging
         awaiting_approval creating_pr completed failed cancelled timed_out'
+    local deaths='max_attempts expired rejected non_retryable policy_blocked poison'
     case $1 in
     --config | --output | --token-file) compopt -o filenames; _drover_reply "$2" -f ;;
     --data) compopt -o filenames; _drover_reply "$2" -d ;;
     --mode) _drover_reply "$2" -W 'patch_only supervised_pr autonomous_pr' ;;
+    --archived) _drover_reply "$2" -W 'true false all' ;;
     --risk) _drover_reply "$2" -W 'low medium high' ;;
     --role) _drover_reply "$2" -W 'viewer operator worker admin' ;;
     --state) _drover_reply "$2" -W 'active draining lost' ;;
@@ -48,7 +50,10 @@ _drover_value() {
         esac
         ;;
     --server | --listen | --db | --workers | --name | --slots | --expires | --limit | --issue | --priority | --max-* | --key | \
-        --target-branch | --scope | --label | --type | --reason | --since | --url) ;;
+        --target-branch | --scope | --label | --type | --since | --url | --queue | --until | \
+        --error-code | --pattern | --patch | --older-than) ;;
+    --reason)
+        [[ $3 != dlq* ]] || _drover_reply "$2" -W "$deaths" ;;
     *) return 1 ;;
     esac
 }
@@ -58,6 +63,8 @@ _drover_word() {
     case $1 in
     'repo show' | 'repo set' | 'repo remove')
         _drover_reply "$2" -W "$(_drover_repositories)" ;;
+    'dlq show' | 'dlq replay' | 'dlq archive' | 'dlq purge')
+        _drover_reply "$2" -W latest ;;
     task | cancel | retry | run | timeline | watch | artifacts | approve | reject)
         _drover_reply "$2" -W latest ;;
     backup) compopt -o filenames; _drover_reply "$2" -f ;;

@@ -342,7 +342,8 @@ describe('a dead letter', { concurrency: 8 }, () => {
             /Would replay 3 dead letters/);
         const file = join(server.dir, 'patch.json');
         writeFileSync(file, '{"n":7}');
-        assert.match(await cliOk('dlq', 'replay', ids[0], '--patch', `@${file}`), /Replayed 1 of 1/);
+        assert.match(await cliOk('dlq', 'replay', ids[0], '--patch', `@${file}`),
+            /Replayed 1 of 1/);
         assert.deepEqual((await leaseOne(queue)).payload, { n: 7 });
         assert.match(await cliOk('dlq', 'archive', ids[1]), /Archived 1 of 1/);
         const missing = await cli('dlq', 'replay', nobody);
