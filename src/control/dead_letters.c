@@ -11,7 +11,6 @@
 #include "control/flow.h"
 #include "control/jobs.h"
 #include "core/event_types.h"
-#include "core/queue_config.h"
 #include <assert.h>
 #include <string.h>
 
@@ -348,7 +347,7 @@ enum rc dead_letters_expire(struct cx *cx, bool *ret_more)
     int64_t left = DEAD_PER_CALL_MAX;
     enum rc rc = dead_letters_queues(cx->db, cx->arena, &queues, &queue_count, cx->err);
     for (size_t i = 0; rc == RC_OK && left > 0 && i < queue_count; i++) {
-        int64_t keep_us = queue_config_default(queues[i]).dead.retention_us;
+        int64_t keep_us = cx_queue(cx, queues[i])->config.dead.retention_us;
         if (keep_us == 0 || keep_us >= cx->now_us)
             continue;
         struct dead_filter filter = {

@@ -3,6 +3,7 @@
  */
 #include "control/dead_letters.h"
 #include "control/due.h"
+#include "control/queues.h"
 #include "core/event_types.h"
 #include "tests/unit/lab.h"
 #include <check.h>
@@ -312,6 +313,32 @@ START_TEST(dead_letters_are_deleted_when_their_queue_keeps_them_no_longer)
 }
 END_TEST
 
+static void configure(const char *document)
+{
+    struct err err = {0};
+    struct cmd_queue *cmd = cmd_queue_new();
+    cmd->name = "q";
+    cmd->change = QUEUE_CONFIGURE;
+    cmd->version = -1;
+    ck_assert_int_eq(js_parse(document, strlen(document), &cmd->base.tree, &err), RC_OK);
+    cmd->document = cmd->base.tree;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    command_free(&cmd->base);
+}
+
+START_TEST(a_queue_says_how_long_it_keeps_them)
+{
+    bury("1", NULL);
+    configure("{\"deadLetters\":{\"retentionMs\":0}}");
+    lab.now_us += 10 * queue_config_default("q").dead.retention_us;
+    prune();
+    ck_assert_int_eq(dead_count(), 1);
+    configure("{\"deadLetters\":{\"retentionMs\":1000}}");
+    prune();
+    ck_assert_int_eq(dead_count(), 0);
+}
+END_TEST
+
 Suite *dead_letters_suite(void)
 {
     Suite *suite = suite_create("dead_letters");
@@ -327,6 +354,7 @@ Suite *dead_letters_suite(void)
     tcase_add_test(tc, a_filter_takes_a_thousand_at_a_time_oldest_first);
     tcase_add_test(tc, a_purged_job_is_gone_with_its_attempts_and_its_dedup_key);
     tcase_add_test(tc, dead_letters_are_deleted_when_their_queue_keeps_them_no_longer);
+    tcase_add_test(tc, a_queue_says_how_long_it_keeps_them);
     suite_add_tcase(suite, tc);
     return suite;
 }
