@@ -384,9 +384,9 @@ static enum rc call_server(struct cli *cli, const struct change *change, struct 
 
 static void print_total(struct cli *cli, const struct change *change, const struct total *total)
 {
+    int64_t meant = total->done + total->remaining;
     if (args_has(&cli->args, "dry-run"))
-        (void)printf("%s %lld dead letters. Nothing was changed.\n", change->dry,
-                     (long long)(total->done + total->remaining));
+        (void)printf("%s %lld dead letters. Nothing was changed.\n", change->dry, (long long)meant);
     else if (total->matched == 0 && total->refused == 0)
         (void)printf("No dead letters like that.\n");
     else
