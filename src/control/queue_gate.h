@@ -2,7 +2,7 @@
  * queue_gate.h - how many jobs of a queue a lease may take now: none while it is paused, no more
  * than its concurrency leaves, no more than its rate allows.
  *
- *     gate_open(cx, queue, want, &gate);   ... claim up to gate.granted ...   gate_close(cx, &gate, n)
+ *     gate_open(cx, queue, want, &gate);  claim up to gate.granted;  gate_close(cx, &gate, n);
  *
  * Jobs out on lease are counted from their rows, so that nothing leaks when a worker dies.
  */

@@ -1,5 +1,5 @@
 /*
- * api_system.c - the server about itself: health, version, metrics, doctor; and of jobs what can be read.
+ * api_system.c - the server about itself: health, version, metrics, doctor; jobs as they are.
  */
 #include "control/doctor.h"
 #include "edge/api_routes.h"
