@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "edge/cli_client.h"
 #include "edge/cli_command.h"
+#include "edge/cli_refresh.h"
 #include <ctype.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -176,6 +177,8 @@ static void print_help(const struct cli_command *command)
     (void)printf("\n%c%s.\n", toupper(command->summary[0]), command->summary + 1);
     (void)printf("\nOptions:\n");
     print_options(command->options);
+    if (command->flags & CLI_REFRESH)
+        print_options(cli_refresh_options);
     if (command->flags & CLI_JSON)
         print_options(json_options);
     if (command->flags & CLI_REMOTE)
@@ -271,6 +274,7 @@ static void print_error(const struct err *err, const char *text)
 
 int cli_fail(struct cli *cli, enum rc rc, const struct err *err)
 {
+    cli->failure = rc;
     (void)fflush(stdout);
     print_error(err, err->text[0] != '\0' ? err->text : rc_name(rc));
     const char *next = advice(rc, err);
@@ -317,6 +321,7 @@ static int run_command(struct cli *cli, size_t argc, char **argv)
         command->options,
         command->flags & CLI_REMOTE ? remote_options : NULL,
         command->flags & CLI_JSON ? json_options : NULL,
+        command->flags & CLI_REFRESH ? cli_refresh_options : NULL,
     };
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         if (tables[i] != NULL)
@@ -336,6 +341,8 @@ static int run_command(struct cli *cli, size_t argc, char **argv)
     bool remote = (command->flags & CLI_REMOTE) != 0;
     cli->term = term_open(remote && args_has(&cli->args, "no-color"));
     cli->json = (command->flags & CLI_JSON) != 0 && args_has(&cli->args, "json");
+    if ((command->flags & CLI_REFRESH) != 0 && args_has(&cli->args, "watch"))
+        return cli_refresh(cli, command->run);
     return command->run(cli);
 }
 

@@ -134,8 +134,11 @@ enum rc cli_call(struct cli *cli, const struct http_call *call, struct cli_answe
         return rc;
     struct cli_answer answer = {0};
     struct http_reply head;
+    struct http_call stoppable = *call;
+    if (stoppable.stop == NULL)
+        stoppable.stop = cli->stop;
     buf_init(&answer.body, ANSWER_BYTES_MAX);
-    rc = http_client_call(cli->client, call, &answer.body, &head, err);
+    rc = http_client_call(cli->client, &stoppable, &answer.body, &head, err);
     if (rc == RC_OK && answer.body.len > 0 &&
         js_parse(answer.body.data, answer.body.len, &answer.tree, NULL) != RC_OK)
         rc = err_set(err, RC_IO, "ODD_ANSWER", "%s does not answer with JSON: is it a drover?",

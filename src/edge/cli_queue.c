@@ -53,7 +53,7 @@ static int run_queue_list(struct cli *cli)
 }
 
 const struct cli_command cli_queue_commands[] = {
-    {"queue list", "list the queues and what waits in them", "[--json]", NULL, "drover queue list",
-     NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_queue_list},
+    {"queue list", "list the queues and what waits in them", "[--watch] [--json]", NULL,
+     "drover queue list", NULL, 0, 0, CLI_REMOTE | CLI_JSON | CLI_REFRESH, run_queue_list},
     {0},
 };
