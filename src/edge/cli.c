@@ -34,6 +34,8 @@ static const struct {
     {"Events and queues", cli_events_commands},
     {NULL, cli_queue_commands},
     {NULL, cli_dlq_commands},
+    {NULL, cli_enqueue_commands},
+    {NULL, cli_consume_commands},
     {"Review", cli_approval_commands},
     {NULL, cli_pr_commands},
     {"Help", cli_help_commands},
