@@ -16,7 +16,7 @@ enum { ESCAPED_BYTES_MAX = 6, FRAME_BYTES = 64 };
 
 static struct str without_end_blanks(struct str text)
 {
-    while (text.len > 0 && strchr(" \t\r\n", text.at[text.len - 1]) != NULL)
+    while (text.len > 0 && memchr(" \t\r\n", text.at[text.len - 1], 4) != NULL)
         text.len--;
     return text;
 }
