@@ -4,7 +4,6 @@
  *     the first Ctrl-C or SIGTERM   takes no more jobs, gives back those that wait, and lets what
  *                                   runs come to its end for the time of grace
  *     the second, or time is up     ends the commands, and gives their jobs back
- *     the third                     ends at once; leases run out
  *
  * What happens is told on stderr: a line for every job; on a terminal one line that counts, and
  * lines for failures only.
@@ -207,6 +206,18 @@ static int wait_signal(struct consume *consume, int64_t ms)
     }
 }
 
+/* After the second signal others change nothing: commands are ended within a second or so, and
+   leaving before would leave them behind. */
+static bool wait_ended(struct consume *consume)
+{
+    int64_t until_us = clock_mono_us() + KILL_SECONDS_MAX * US_PER_SECOND;
+    for (;;) {
+        int signal = wait_signal(consume, (until_us - clock_mono_us()) / US_PER_MS);
+        if (signal == SIGUSR1 || signal == 0)
+            return signal == SIGUSR1;
+    }
+}
+
 /* The signal that began the end, or USR1 when it came by itself. */
 static int work_until_told(struct consume *consume)
 {
@@ -219,7 +230,7 @@ static int work_until_told(struct consume *consume)
     if (wait_signal(consume, (int64_t)(consume->grace_s * 1000)) == SIGUSR1)
         return first;
     consumer_kill(consume->consumer);
-    if (wait_signal(consume, KILL_SECONDS_MAX * 1000) != SIGUSR1) {
+    if (!wait_ended(consume)) {
         (void)fprintf(stderr, "drover: ended before all was given back; leases run out\n");
         _exit(CLI_INTERRUPTED);
     }

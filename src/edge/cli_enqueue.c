@@ -50,10 +50,18 @@ static void write_job(struct cli *cli, const struct js *payload, struct buf *bod
 
 static void tell_job(struct cli *cli, const struct js *job)
 {
-    bool duplicate = js_get_bool(job, "duplicate", false);
+    static const struct {
+        const char *key, *text;
+    } notes[] = {
+        {"duplicate", "It was there already: the same --dedup key."},
+        {"deferred", "The queue is under load: it is put off."},
+        {"batched", "It is gathered with others into this job."},
+    };
     show_line(cli, "Job", js_get_str(job, "id", "?"), TONE_BOLD);
-    if (duplicate)
-        show_line(cli, "", "It was there already: the same --dedup key.", TONE_PLAIN);
+    for (size_t i = 0; i < COUNT_OF(notes); i++) {
+        if (js_get_bool(job, notes[i].key, false))
+            (void)printf("%s\n", notes[i].text);
+    }
 }
 
 static int run_enqueue(struct cli *cli)

@@ -252,8 +252,10 @@ static enum rc change_rules_patiently(struct cli *cli, struct cli_answer *ret_an
                                       struct err *err)
 {
     enum rc rc = change_rules(cli, ret_answer, err);
-    for (int i = 1; rc == RC_CONFLICT && i < SET_TRIES; i++)
+    for (int i = 1; text_same(err->code, "QUEUE_CHANGED") && i < SET_TRIES; i++) {
+        *err = (struct err){0};
         rc = change_rules(cli, ret_answer, err);
+    }
     return rc;
 }
 
