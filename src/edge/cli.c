@@ -20,6 +20,7 @@ static const struct {
     const char *title;
     const struct cli_command *commands;
 } families[] = {
+    /* clang-format off */
     {"Server", cli_serve_commands},
     {NULL, cli_worker_commands},
     {NULL, cli_workers_commands},
@@ -33,12 +34,13 @@ static const struct {
     {NULL, cli_artifact_commands},
     {"Events and queues", cli_events_commands},
     {NULL, cli_queue_commands},
-    {NULL, cli_dlq_commands},
     {NULL, cli_enqueue_commands},
     {NULL, cli_consume_commands},
+    {NULL, cli_dlq_commands},
     {"Review", cli_approval_commands},
     {NULL, cli_pr_commands},
     {"Help", cli_help_commands},
+    /* clang-format on */
 };
 
 static const struct arg_option remote_options[] = {

@@ -247,7 +247,8 @@ static enum rc run_command(struct slot *slot, struct held *held, struct command_
     return rc;
 }
 
-/* What the server is told.  A command that ended by itself has its way, whoever asked it to stop. */
+/* What the server is told.  A command that ended by itself has its way, whoever asked it to stop:
+   but for a lost lease. */
 static struct step_report report_of(struct slot *slot, struct held *held,
                                     const struct command_end *end)
 {

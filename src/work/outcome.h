@@ -4,11 +4,11 @@
  *     exit 0          completed, with what it printed
  *     exit 64, 65     failed for good: EX_USAGE, EX_DATAERR (sysexits.h)
  *     exit 77         failed for good, and a matter of policy: EX_NOPERM
- *     any other       failed, worth another try; so is one that a signal ended or that took too long
+ *     any other       failed, worth another try; the same when a signal ended it or time was up
  *
  * What it printed is a result: JSON as it is when it is an object, any other JSON and all other
- * text as {"output": ...}.  Too much of it is cut, and says so: {"output": "...", "truncated": true}.
- * The last lines of its stderr are the message of a failure.
+ * text as {"output": ...}.  Too much of it is cut and says so, by "truncated": true.  The last
+ * lines of its stderr are the message of a failure.
  */
 #ifndef WORK_OUTCOME_H
 #define WORK_OUTCOME_H

@@ -128,7 +128,8 @@ describe('a view that refreshes', { concurrency: 4 }, () => {
     });
     after(() => server.discard());
 
-    const views = [['queue', 'list'], ['queue', 'show', 'views'], ['workers'], ['tasks'], ['runs']];
+    const views = [['queue', 'list'], ['queue', 'show', 'views'], ['dlq', 'list'], ['workers'],
+        ['tasks'], ['runs']];
     for (const view of views) {
         it(`is there for drover ${view.join(' ')}, one document a line with --json`, async () => {
             const { child, result, ended } = launch(
