@@ -24,13 +24,17 @@ _drover_repositories() {
     drover repo list --limit 200 2>/dev/null | sed -n '2,$s/ .*//p'
 }
 
+_drover_queues() {
+    drover queue list 2>/dev/null | sed -n '2,$s/ .*//p'
+}
+
 _drover_value() {
     local tasks='submitted deferred hydrating running finalizing completed failed cancelled'
     local runs='queued preparing context_loading planning running verifying judging
         awaiting_approval creating_pr completed failed cancelled timed_out'
     local deaths='max_attempts expired rejected non_retryable policy_blocked poison'
     case $1 in
-    --config | --output | --token-file) compopt -o filenames; _drover_reply "$2" -f ;;
+    --config | --output | --token-file | --file) compopt -o filenames; _drover_reply "$2" -f ;;
     --data) compopt -o filenames; _drover_reply "$2" -d ;;
     --mode) _drover_reply "$2" -W 'patch_only supervised_pr autonomous_pr' ;;
     --archived) _drover_reply "$2" -W 'true false all' ;;
@@ -49,9 +53,12 @@ _drover_value() {
         prs) _drover_reply "$2" -W 'open merged closed' ;;
         esac
         ;;
-    --server | --listen | --db | --workers | --name | --slots | --expires | --limit | --issue | --priority | --max-* | --key | \
-        --target-branch | --scope | --label | --type | --since | --url | --queue | --until | \
-        --error-code | --pattern | --patch | --older-than) ;;
+    --server | --listen | --db | --workers | --name | --slots | --expires | --limit | --issue | \
+        --priority | --max | --max-* | --key | --target-branch | --scope | --label | --type | \
+        --since | --url | --until | --error-code | --pattern | --patch | --older-than | \
+        --every | --lease | --count | --timeout | --grace | --dedup | --delay | --ttl | \
+        --dependency) ;;
+    --queue) _drover_reply "$2" -W "$(_drover_queues)" ;;
     --reason)
         [[ $3 != dlq* ]] || _drover_reply "$2" -W "$deaths" ;;
     *) return 1 ;;
@@ -63,6 +70,8 @@ _drover_word() {
     case $1 in
     'repo show' | 'repo set' | 'repo remove')
         _drover_reply "$2" -W "$(_drover_repositories)" ;;
+    'queue show' | 'queue set' | 'queue pause' | 'queue resume' | enqueue | consume)
+        _drover_reply "$2" -W "$(_drover_queues)" ;;
     'dlq show' | 'dlq replay' | 'dlq archive' | 'dlq purge')
         _drover_reply "$2" -W latest ;;
     task | cancel | retry | run | timeline | watch | artifacts | approve | reject)

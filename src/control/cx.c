@@ -40,7 +40,8 @@ void cx_ready(struct cx *cx, const char *queue)
         round->all_ready = true;
         return;
     }
-    round->ready[round->ready_count++] = (struct ready){.queue = queue, .jobs = 1};
+    round->ready[round->ready_count++] = (struct ready){
+        .queue = arena_strdup(cx->batch_arena, queue), .jobs = 1};
 }
 
 void cx_due(struct cx *cx, int64_t due_us)

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "edge/cli_client.h"
 #include "edge/cli_command.h"
+#include "edge/cli_refresh.h"
 #include <ctype.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -19,15 +20,27 @@ static const struct {
     const char *title;
     const struct cli_command *commands;
 } families[] = {
-    {"Server", cli_serve_commands},      {NULL, cli_worker_commands},
-    {NULL, cli_workers_commands},        {NULL, cli_token_commands},
-    {NULL, cli_doctor_commands},         {NULL, cli_backup_commands},
-    {"Repositories", cli_repo_commands}, {"Tasks", cli_task_commands},
-    {"Runs", cli_run_commands},          {NULL, cli_watch_commands},
-    {NULL, cli_artifact_commands},       {"Events and queues", cli_events_commands},
-    {NULL, cli_queue_commands},          {NULL, cli_dlq_commands},
-    {"Review", cli_approval_commands},   {NULL, cli_pr_commands},
+    /* clang-format off */
+    {"Server", cli_serve_commands},
+    {NULL, cli_worker_commands},
+    {NULL, cli_workers_commands},
+    {NULL, cli_token_commands},
+    {NULL, cli_doctor_commands},
+    {NULL, cli_backup_commands},
+    {"Repositories", cli_repo_commands},
+    {"Tasks", cli_task_commands},
+    {"Runs", cli_run_commands},
+    {NULL, cli_watch_commands},
+    {NULL, cli_artifact_commands},
+    {"Events and queues", cli_events_commands},
+    {NULL, cli_queue_commands},
+    {NULL, cli_enqueue_commands},
+    {NULL, cli_consume_commands},
+    {NULL, cli_dlq_commands},
+    {"Review", cli_approval_commands},
+    {NULL, cli_pr_commands},
     {"Help", cli_help_commands},
+    /* clang-format on */
 };
 
 static const struct arg_option remote_options[] = {
@@ -168,6 +181,8 @@ static void print_help(const struct cli_command *command)
     (void)printf("\n%c%s.\n", toupper(command->summary[0]), command->summary + 1);
     (void)printf("\nOptions:\n");
     print_options(command->options);
+    if (command->flags & CLI_REFRESH)
+        print_options(cli_refresh_options);
     if (command->flags & CLI_JSON)
         print_options(json_options);
     if (command->flags & CLI_REMOTE)
@@ -263,6 +278,7 @@ static void print_error(const struct err *err, const char *text)
 
 int cli_fail(struct cli *cli, enum rc rc, const struct err *err)
 {
+    cli->failure = rc;
     (void)fflush(stdout);
     print_error(err, err->text[0] != '\0' ? err->text : rc_name(rc));
     const char *next = advice(rc, err);
@@ -309,6 +325,7 @@ static int run_command(struct cli *cli, size_t argc, char **argv)
         command->options,
         command->flags & CLI_REMOTE ? remote_options : NULL,
         command->flags & CLI_JSON ? json_options : NULL,
+        command->flags & CLI_REFRESH ? cli_refresh_options : NULL,
     };
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         if (tables[i] != NULL)
@@ -328,6 +345,8 @@ static int run_command(struct cli *cli, size_t argc, char **argv)
     bool remote = (command->flags & CLI_REMOTE) != 0;
     cli->term = term_open(remote && args_has(&cli->args, "no-color"));
     cli->json = (command->flags & CLI_JSON) != 0 && args_has(&cli->args, "json");
+    if ((command->flags & CLI_REFRESH) != 0 && args_has(&cli->args, "watch"))
+        return cli_refresh(cli, command->run);
     return command->run(cli);
 }
 

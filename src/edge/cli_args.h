@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ARGS_GIVEN_MAX = 128, ARGS_TABLES_MAX = 4 };
+enum { ARGS_GIVEN_MAX = 128, ARGS_TABLES_MAX = 5 };
 
 enum arg_kind {
     ARG_FLAG,

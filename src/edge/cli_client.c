@@ -7,15 +7,18 @@
 #include "base/str.h"
 #include "edge/cli_paths.h"
 #include "net/url.h"
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     ANSWER_BYTES_MAX = 64 * 1024 * 1024,
     PATH_BYTES_MAX = 8 * 1024,
     TOKEN_BYTES_MAX = 4096,
-    SERVER_FILE_BYTES_MAX = 4096
+    SERVER_FILE_BYTES_MAX = 4096,
+    HOST_BYTES = 64
 };
 
 /* Where the server is, and how we know. */
@@ -104,10 +107,9 @@ enum rc cli_token_for(struct cli *cli, const char *url, const char **ret_token, 
     return rc;
 }
 
-enum rc cli_connect(struct cli *cli, struct err *err)
+enum rc cli_find_server(struct cli *cli, const char **ret_url, const char **ret_token,
+                        struct err *err)
 {
-    if (cli->client != NULL)
-        return RC_OK;
     struct place place = {0};
     const char *token = NULL;
     enum rc rc = find_server(cli, &place, err);
@@ -115,8 +117,32 @@ enum rc cli_connect(struct cli *cli, struct err *err)
         rc = find_token(cli, &place, &token, err);
     if (rc != RC_OK)
         return rc;
-    const struct http_client_options options = {.url = place.url, .token = token};
+    *ret_url = place.url;
+    *ret_token = token;
+    return RC_OK;
+}
+
+enum rc cli_connect(struct cli *cli, struct err *err)
+{
+    if (cli->client != NULL)
+        return RC_OK;
+    struct http_client_options options = {0};
+    enum rc rc = cli_find_server(cli, &options.url, &options.token, err);
+    if (rc != RC_OK)
+        return rc;
     return http_client_new(&options, &cli->client, err);
+}
+
+const char *cli_own_name(struct arena *arena)
+{
+    char host[HOST_BYTES] = "";
+    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
+        text_copy(host, sizeof host, "worker");
+    for (char *c = host; *c; c++) {
+        if (!isalnum((unsigned char)*c) && !strchr(".-", *c))
+            *c = '-';
+    }
+    return arena_printf(arena, "%s-%d", host, (int)getpid());
 }
 
 void cli_answer_release(struct cli_answer *answer)
@@ -134,8 +160,11 @@ enum rc cli_call(struct cli *cli, const struct http_call *call, struct cli_answe
         return rc;
     struct cli_answer answer = {0};
     struct http_reply head;
+    struct http_call stoppable = *call;
+    if (stoppable.stop == NULL)
+        stoppable.stop = cli->stop;
     buf_init(&answer.body, ANSWER_BYTES_MAX);
-    rc = http_client_call(cli->client, call, &answer.body, &head, err);
+    rc = http_client_call(cli->client, &stoppable, &answer.body, &head, err);
     if (rc == RC_OK && answer.body.len > 0 &&
         js_parse(answer.body.data, answer.body.len, &answer.tree, NULL) != RC_OK)
         rc = err_set(err, RC_IO, "ODD_ANSWER", "%s does not answer with JSON: is it a drover?",

@@ -16,12 +16,18 @@
 
 enum { CLI_PAGE_ITEMS = 200, CLI_LIMIT_DEFAULT = 50, CLI_LIMIT_MAX = 10000 };
 
+/* By the rules above; the token may be NULL.  In the arena, or the environment's. */
+MUST_USE enum rc cli_find_server(struct cli *cli, const char **ret_url, const char **ret_token,
+                                 struct err *err);
 /* Makes cli->client if it is not there yet. */
 MUST_USE enum rc cli_connect(struct cli *cli, struct err *err);
 
 /* The token for a server that is named by hand; NULL: none is to be found. */
 MUST_USE enum rc cli_token_for(struct cli *cli, const char *url, const char **ret_token,
                                struct err *err);
+
+/* What a worker is called that was given no name: HOST-PID. */
+const char *cli_own_name(struct arena *arena);
 
 struct cli_answer {
     struct buf body; /* As it came. */

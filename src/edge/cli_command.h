@@ -31,11 +31,14 @@ struct cli {
     struct term term;
     struct http_client *client; /* Made by the first call to the server. */
     bool json;
+    const volatile int *stop; /* Ends calls to the server once it is not 0; or NULL. */
+    enum rc failure;          /* That cli_fail told last. */
 };
 
 enum cli_flags {
     CLI_REMOTE = 1, /* Talks to the server: takes --server, --data, --token-file. */
-    CLI_JSON = 2    /* Takes --json. */
+    CLI_JSON = 2,   /* Takes --json. */
+    CLI_REFRESH = 4 /* Takes --watch and --every: cli_refresh.h. */
 };
 
 struct cli_command {
@@ -63,6 +66,8 @@ extern const struct cli_command cli_artifact_commands[];
 extern const struct cli_command cli_approval_commands[];
 extern const struct cli_command cli_pr_commands[];
 extern const struct cli_command cli_queue_commands[];
+extern const struct cli_command cli_enqueue_commands[];
+extern const struct cli_command cli_consume_commands[];
 extern const struct cli_command cli_dlq_commands[];
 extern const struct cli_command cli_doctor_commands[];
 extern const struct cli_command cli_backup_commands[];

@@ -487,9 +487,10 @@ static const struct arg_option purge_options[] = {
 };
 
 const struct cli_command cli_dlq_commands[] = {
-    {"dlq list", "list the dead letters: jobs that gave up", "[FILTER] [--limit N] [--json]",
-     list_options, "drover dlq list --queue mail --reason max_attempts", NULL, 0, 0,
-     CLI_REMOTE | CLI_JSON, run_list},
+    {"dlq list", "list the dead letters: jobs that gave up",
+     "[FILTER] [--limit N] [--watch] [--json]", list_options,
+     "drover dlq list --queue mail --reason max_attempts", NULL, 0, 0,
+     CLI_REMOTE | CLI_JSON | CLI_REFRESH, run_list},
     {"dlq show", "show a dead letter with all its attempts", "ID [--json]", NULL,
      "drover dlq show latest", "drover dlq list", 1, 1, CLI_REMOTE | CLI_JSON, run_show},
     {"dlq analyze", "group the dead letters by what went wrong", "[FILTER] [--json]",

@@ -6,11 +6,10 @@
  * stands in another directory.
  */
 #include "base/buf.h"
-#include "base/fd.h"
 #include "base/jw.h"
 #include "base/str.h"
-#include "base/yaml.h"
 #include "edge/cli_client.h"
+#include "edge/cli_input.h"
 #include "edge/cli_show.h"
 #include "edge/cli_table.h"
 #include <limits.h>
@@ -20,23 +19,6 @@
 enum { CONFIG_BYTES_MAX = 512 * 1024 };
 
 /* ---- the document ---- */
-
-static enum rc read_config(const char *path, struct js **ret_tree, struct err *err)
-{
-    CLEANUP(buf_release) struct buf text;
-    buf_init(&text, CONFIG_BYTES_MAX);
-    enum rc rc = file_read(path, &text, err);
-    if (rc == RC_NOT_FOUND)
-        return err_set(err, RC_MALFORMED, "NO_SUCH_FILE", "there is no file %s", path);
-    if (rc == RC_OK)
-        rc = yaml_parse(buf_text(&text), text.len, ret_tree, err);
-    if (rc != RC_OK)
-        return err_wrap(err, rc, path);
-    if (js_type(*ret_tree) != JS_OBJECT)
-        return err_set(err, RC_MALFORMED, "INVALID_CONFIG", "%s: a mapping is expected, not %s",
-                       path, js_type_name(js_type(*ret_tree)));
-    return RC_OK;
-}
 
 /* "./x" and "../x" as seen from here; everything else as it is. */
 static const char *absolute_url(struct cli *cli, const char *url)
@@ -96,7 +78,7 @@ static int run_add(struct cli *cli)
     const char *name = args_word(&cli->args, 0);
     const char *file = args_text(&cli->args, "config", NULL);
     const char *url = args_text(&cli->args, "url", NULL);
-    enum rc rc = file != NULL ? read_config(file, &config, &err) : RC_OK;
+    enum rc rc = file != NULL ? cli_read_document(file, &config, &err) : RC_OK;
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
     if (url == NULL)
@@ -127,7 +109,7 @@ static int run_set(struct cli *cli)
     const char *file = args_text(&cli->args, "config", NULL);
     if (file == NULL)
         return cli_usage(cli, "--config FILE is missing");
-    enum rc rc = read_config(file, &config, &err);
+    enum rc rc = cli_read_document(file, &config, &err);
     if (rc == RC_OK)
         rc = is_known(cli, name, &known, &err);
     if (rc != RC_OK)

@@ -179,8 +179,9 @@ static const struct arg_option runs_options[] = {
 };
 
 const struct cli_command cli_run_commands[] = {
-    {"runs", "list runs", "[--task ID] [--repo NAME] [--status STATUS] [--limit N] [--json]",
-     runs_options, "drover runs --status running", "drover tasks", 0, 0, CLI_REMOTE | CLI_JSON,
+    {"runs", "list runs",
+     "[--task ID] [--repo NAME] [--status STATUS] [--limit N] [--watch] [--json]", runs_options,
+     "drover runs --status running", "drover tasks", 0, 0, CLI_REMOTE | CLI_JSON | CLI_REFRESH,
      run_runs},
     {"run", "show a run", "RUN [--json]", NULL, "drover run latest", "drover runs", 1, 1,
      CLI_REMOTE | CLI_JSON, run_run},

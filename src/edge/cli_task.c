@@ -7,13 +7,13 @@
 #include "core/task.h"
 #include "edge/cli_client.h"
 #include "edge/cli_ids.h"
+#include "edge/cli_input.h"
 #include "edge/cli_show.h"
 #include "edge/cli_table.h"
 #include "edge/cli_watch.h"
 #include "net/url.h"
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { BODY_BYTES_MAX = 1024 * 1024, DESCRIPTION_BYTES_MAX = 256 * 1024, PATH_BYTES_MAX = 2048 };
 
@@ -22,18 +22,9 @@ enum { BODY_BYTES_MAX = 1024 * 1024, DESCRIPTION_BYTES_MAX = 256 * 1024, PATH_BY
 /* All of stdin, without blanks at its end. */
 static enum rc read_stdin(struct buf *into, struct err *err)
 {
-    char chunk[4096];
-    for (;;) {
-        ssize_t got = read(STDIN_FILENO, chunk, sizeof(chunk));
-        if (got < 0)
-            return err_set(err, RC_IO, "IO", "standard input cannot be read");
-        if (got == 0)
-            break;
-        buf_add(into, chunk, (size_t)got);
-        if (into->overflow)
-            return err_set(err, RC_TOO_LARGE, "TOO_LARGE", "a description has at most %d bytes",
-                           DESCRIPTION_BYTES_MAX);
-    }
+    enum rc rc = cli_read_stdin(into, err);
+    if (rc != RC_OK)
+        return rc;
     while (into->len > 0 && strchr(" \t\r\n", into->data[into->len - 1]) != NULL)
         buf_cut(into, into->len - 1);
     return RC_OK;
@@ -340,8 +331,9 @@ const struct cli_command cli_task_commands[] = {
     {"submit", "submit a task", "--repo NAME [OPTION...] TEXT   (TEXT -: from standard input)",
      submit_options, "drover submit --repo acme/billing --watch \"fix the rounding of VAT\"",
      "drover repo list", 0, SIZE_MAX, CLI_REMOTE | CLI_JSON, run_submit},
-    {"tasks", "list tasks", "[--repo NAME] [--status STATUS] [--limit N] [--json]", tasks_options,
-     "drover tasks --status failed", NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_tasks},
+    {"tasks", "list tasks", "[--repo NAME] [--status STATUS] [--limit N] [--watch] [--json]",
+     tasks_options, "drover tasks --status failed", NULL, 0, 0, CLI_REMOTE | CLI_JSON | CLI_REFRESH,
+     run_tasks},
     {"task", "show a task", "ID [--json]", NULL, "drover task latest", "drover tasks", 1, 1,
      CLI_REMOTE | CLI_JSON, run_task},
     {"cancel", "cancel a task", "ID [--reason TEXT]", cancel_options,

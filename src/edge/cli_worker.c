@@ -15,6 +15,7 @@
 #include "edge/cli_client.h"
 #include "edge/cli_command.h"
 #include "edge/cli_paths.h"
+#include "edge/cli_signals.h"
 #include "edge/server_config.h"
 #include "net/relay.h"
 #include "net/url.h"
@@ -23,7 +24,6 @@
 #include "work/step.h"
 #include "work/worker.h"
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -39,7 +39,6 @@ enum {
     QUEUES_MAX = 16,
     LOCK_WAIT_MS = 2000,
     STOP_SECONDS_MAX = 9, /* As `drover serve`: then the leases run out by themselves. */
-    HOST_BYTES = 64,
 };
 
 struct remote {
@@ -52,7 +51,7 @@ struct remote {
     struct worker *worker;
     struct relay *relay; /* The server's socket for agents without a network; or NULL. */
     int lock_fd;
-    sigset_t signals; /* TERM, INT, and USR1: the drain is done. */
+    sigset_t signals; /* USR1: the drain is done. */
 };
 
 /* ---- What the command line says ---- */
@@ -86,19 +85,6 @@ static enum rc read_queues(struct remote *remote, const char *list, struct err *
     return RC_OK;
 }
 
-/* HOST-PID, of what a name may have. */
-static const char *default_name(struct arena *arena)
-{
-    char host[HOST_BYTES] = "";
-    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
-        text_copy(host, sizeof host, "worker");
-    for (char *c = host; *c; c++) {
-        if (!isalnum((unsigned char)*c) && !strchr(".-", *c))
-            *c = '-';
-    }
-    return arena_printf(arena, "%s-%d", host, (int)getpid());
-}
-
 static enum rc read_options(struct remote *remote, struct err *err)
 {
     struct cli *cli = remote->cli;
@@ -106,7 +92,7 @@ static enum rc read_options(struct remote *remote, struct err *err)
     const char *queues = args_text(args, "queues", NULL);
     const char *data = args_text(args, "data", NULL);
     remote->url = args_text(args, "server", getenv("DROVER_URL"));
-    remote->options.name = args_text(args, "name", default_name(&cli->arena));
+    remote->options.name = args_text(args, "name", cli_own_name(&cli->arena));
     remote->options.slots = (int)args_int(args, "slots", SLOTS_DEFAULT);
     remote->options.clock = clock_real();
     if (text_empty(remote->url))
@@ -155,23 +141,6 @@ static enum rc lock_data(struct remote *remote, struct err *err)
                    remote->data_dir);
 }
 
-/* The signal, or 0 after the time.  Others, such as SIGCONT, interrupt the wait. */
-static int wait_signal(const struct remote *remote, int64_t ms)
-{
-    int64_t until_us = clock_mono_us() + ms * US_PER_MS;
-    for (;;) {
-        int64_t left_us = until_us - clock_mono_us();
-        left_us = left_us > 0 ? left_us : 0;
-        struct timespec span = {.tv_sec = left_us / US_PER_SECOND,
-                                .tv_nsec = left_us % US_PER_SECOND * 1000};
-        int signal = sigtimedwait(&remote->signals, NULL, &span);
-        if (signal > 0)
-            return signal;
-        if (errno != EINTR)
-            return 0;
-    }
-}
-
 /* RC_CANCELLED: told to stop before the server was there. */
 static enum rc say_hello(struct remote *remote, struct port_terms *terms, struct err *err)
 {
@@ -184,7 +153,7 @@ static enum rc say_hello(struct remote *remote, struct port_terms *terms, struct
         if (failures == 1)
             LOG(LOG_WARN, "cannot reach the server; trying again",
                 LOG_STR("server", port_http_url(remote->port)), LOG_STR("error", err->text));
-        if (wait_signal(remote, retry_pause_ms(failures, &dice)))
+        if (cli_signals_wait(&remote->signals, retry_pause_ms(failures, &dice)))
             return RC_CANCELLED;
     }
 }
@@ -250,14 +219,14 @@ static void work_until_told(struct remote *remote)
     LOG(LOG_INFO, "working", LOG_STR("worker", remote->options.name),
         LOG_STR("server", port_http_url(remote->port)), LOG_INT("slots", remote->options.slots),
         LOG_STR("data", remote->data_dir), LOG_STR("version", DROVER_VERSION));
-    while (wait_signal(remote, 60000) == 0) {
+    while (cli_signals_wait(&remote->signals, 60000) == 0) {
     }
     LOG(LOG_INFO, "stopping", LOG_INT("busy", worker_busy(remote->worker)));
     if (pthread_create(&drainer, NULL, drain, remote) != 0) {
         worker_stop(remote->worker);
         return;
     }
-    if (wait_signal(remote, STOP_SECONDS_MAX * 1000) != SIGUSR1) {
+    if (cli_signals_wait(&remote->signals, STOP_SECONDS_MAX * 1000) != SIGUSR1) {
         /* Sandboxes die with us, leases run out. */
         LOG(LOG_WARN, "stopped before all was given back");
         _exit(CLI_DONE);
@@ -273,11 +242,7 @@ static int run_worker(struct cli *cli)
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
     start_log(&cli->args);
-    (void)sigemptyset(&remote.signals);
-    (void)sigaddset(&remote.signals, SIGTERM);
-    (void)sigaddset(&remote.signals, SIGINT);
-    (void)sigaddset(&remote.signals, SIGUSR1);
-    (void)pthread_sigmask(SIG_BLOCK, &remote.signals, NULL);
+    remote.signals = cli_signals_block();
     rc = start(&remote, &err);
     if (rc == RC_OK) {
         work_until_told(&remote);

@@ -89,7 +89,7 @@ static const struct arg_option workers_options[] = {
 
 const struct cli_command cli_workers_commands[] = {
     {"workers", "list the workers, what they do, and when they were last heard of",
-     "[--state STATE] [--limit N] [--json]", workers_options, "drover workers", NULL, 0, 0,
-     CLI_REMOTE | CLI_JSON, run_workers},
+     "[--state STATE] [--limit N] [--watch] [--json]", workers_options, "drover workers", NULL, 0,
+     0, CLI_REMOTE | CLI_JSON | CLI_REFRESH, run_workers},
     {0},
 };

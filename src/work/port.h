@@ -24,7 +24,8 @@ struct port_job {
     const char *queue;
     const char *type; /* prepare, hydrate, agent, verify, judge, publish, clean */
     struct str payload;
-    int64_t attempt; /* From 1: this try of this job. */
+    struct str headers; /* A JSON object, or empty. */
+    int64_t attempt;    /* From 1: this try of this job. */
     int64_t epoch;
     int64_t lease_until_us;
 };

@@ -4,6 +4,7 @@
  *     lease        POST /v1/jobs/lease        waits at the server
  *     heartbeat    POST /v1/jobs/heartbeat    and so on: one route for each call
  *     announce     POST /v1/workers
+ *     reply        POST /v1/replies/{id}
  *     artifacts    PUT, GET /v1/artifacts/{sha256}
  *
  * A report may be sent again after an answer that got lost: the server knows it by its epoch.
@@ -182,10 +183,12 @@ static void write_texts(struct jw *jw, const char *key, const char *const *texts
 static bool read_job(const struct js *item, struct arena *arena, struct port_job *ret_job)
 {
     const struct js *payload = js_get(item, "payload");
+    const struct js *headers = js_get(item, "headers");
     struct port_job job = {
         .queue = arena_strdup(arena, js_get_str(item, "queue", "")),
         .type = arena_strdup(arena, js_get_str(item, "type", "")),
         .payload = str_of(payload ? js_text(payload, arena) : "null"),
+        .headers = str_of(headers ? js_text(headers, arena) : NULL),
         .attempt = js_get_int(item, "attempt", 0),
         .epoch = js_get_int(item, "epoch", -1),
     };
@@ -472,6 +475,28 @@ static enum rc http_announce(struct port *port, const struct port_worker *worker
 static void http_interrupt(struct port *port)
 {
     __atomic_store_n(&http_of(port)->interrupted, 1, __ATOMIC_SEQ_CST);
+}
+
+/* --- replies --- */
+
+enum rc port_http_reply(struct port_http *http, const char *reply_to, struct str payload,
+                        struct err *err)
+{
+    CLEANUP(talk_release) struct talk talk;
+    CLEANUP(buf_release) struct buf path;
+    buf_init(&path, PATH_BYTES * 2);
+    buf_adds(&path, "/v1/replies/");
+    url_add_escaped(&path, reply_to);
+    if (path.overflow)
+        return err_set(err, RC_MALFORMED, "INVALID_ID", "replyTo is too long");
+    talk_open(&talk);
+    jw_kraw(&talk.jw, "payload", payload);
+    jw_end(&talk.jw, '}');
+    const struct http_call call = {.method = "POST",
+                                   .path = buf_text(&path),
+                                   .body = buf_str(&talk.body),
+                                   .timeout_ms = CALL_MS};
+    return request(&http->port, &call, &talk.answer, err);
 }
 
 /* --- birth and death --- */

@@ -24,6 +24,11 @@ void port_http_free(struct port_http *port);
 struct port *port_http_port(struct port_http *port); /* What the worker gets. */
 const char *port_http_url(const struct port_http *port);
 
+/* Answers a request that waits for it, with any JSON.  RC_NOT_FOUND, RC_CONFLICT: nobody does any
+   more. */
+MUST_USE enum rc port_http_reply(struct port_http *port, const char *reply_to, struct str payload,
+                                 struct err *err);
+
 /* How this server wants its leases. */
 struct port_terms {
     int64_t lease_ms, heartbeat_ms;

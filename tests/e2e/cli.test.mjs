@@ -1,15 +1,15 @@
 // cli.test.mjs - every command, for people and with --json, and its exit status.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { createHash } from 'node:crypto';
+import { launch as launchCli } from './lib/cli.mjs';
 import { UUID, assertCloudEvent } from './lib/cloudevents.mjs';
 import { fixes, gaveUp, git, makeOrigin, stays, waits } from './lib/git.mjs';
 import { newMark } from './lib/procs.mjs';
-import { BIN, makeDirectory, plainEnv, start } from './lib/server.mjs';
-import { PATIENCE_MS, until } from './lib/wait.mjs';
+import { makeDirectory, start } from './lib/server.mjs';
+import { until } from './lib/wait.mjs';
 
 let server;
 const nobody = '0190b6a0-0000-7000-8000-000000000000';
@@ -19,19 +19,8 @@ function reachServer() {
     return { DROVER_URL: server.url, DROVER_TOKEN: server.token };
 }
 
-// Starts the program; `ended` resolves with {code, out, err}.
 function launch(args, env = reachServer(), stdin = 'ignore') {
-    const child = spawn(BIN, args,
-        { env: plainEnv({ NO_COLOR: '1', ...env }), stdio: [stdin, 'pipe', 'pipe'] });
-    const result = { out: '', err: '' };
-    child.stdout.setEncoding('utf8').on('data', (text) => (result.out += text));
-    child.stderr.setEncoding('utf8').on('data', (text) => (result.err += text));
-    const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
-    const ended = new Promise((resolve) => child.on('close', (code, signal) => {
-        clearTimeout(timer);
-        resolve({ ...result, code: code ?? signal });
-    }));
-    return { child, result, ended };
+    return launchCli(args, env, stdin);
 }
 
 async function cli(...args) {

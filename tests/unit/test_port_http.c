@@ -84,7 +84,8 @@ START_TEST(a_lease_is_asked_for_and_read)
     size_t count = 0;
     open_with(respond);
     says("200 OK", "{\"jobs\":[{\"id\":\"" JOB_ID "\",\"queue\":\"drover.agent\","
-                   "\"type\":\"agent\",\"payload\":{\"a\":[1]},\"attempt\":2,\"epoch\":9,"
+                   "\"type\":\"agent\",\"payload\":{\"a\":[1]},\"headers\":{\"b\":2},\"attempt\":2,"
+                   "\"epoch\":9,"
                    "\"leaseUntil\":\"2026-07-03T12:00:00Z\"}]}");
     ck_assert_int_eq(lease_one(&arena, &jobs, &count), RC_OK);
     ck_asked("POST /v1/jobs/lease ");
@@ -95,6 +96,7 @@ START_TEST(a_lease_is_asked_for_and_read)
     ck_assert_str_eq(jobs[0].id.text, JOB_ID);
     ck_assert_str_eq(jobs[0].type, "agent");
     ck_assert(str_is(jobs[0].payload, "{\"a\":[1]}"));
+    ck_assert(str_is(jobs[0].headers, "{\"b\":2}"));
     ck_assert_int_eq(jobs[0].attempt, 2);
     ck_assert_int_eq(jobs[0].epoch, 9);
     ck_assert_int_gt(jobs[0].lease_until_us, 0);
@@ -103,6 +105,28 @@ START_TEST(a_lease_is_asked_for_and_read)
     ck_assert_uint_eq(count, 0);
     ck_assert_int_eq(tiny_server_connections(server), 1); /* Kept between calls. */
     arena_release(&arena);
+    close_all();
+}
+END_TEST
+
+START_TEST(a_reply_goes_to_who_asked)
+{
+    static const struct {
+        const char *status;
+        enum rc rc;
+    } table[] = {
+        {"200 OK", RC_OK},
+        {"404 Not Found", RC_NOT_FOUND},
+        {"409 Conflict", RC_CONFLICT},
+        {"503 Busy", RC_BUSY},
+    };
+    open_with(respond);
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        says(table[i].status, "");
+        ck_assert_int_eq(port_http_reply(http, "a/b", STR("[1]"), &err), table[i].rc);
+        ck_asked("POST /v1/replies/a%2Fb ");
+        ck_asked("{\"payload\":[1]}");
+    }
     close_all();
 }
 END_TEST
@@ -293,6 +317,7 @@ Suite *port_http_suite(void)
     tcase_add_test(tests, artifacts_go_by_their_hash);
     tcase_add_test(tests, a_run_token_is_asked_with_the_lease);
     tcase_add_test(tests, hello_tells_the_terms);
+    tcase_add_test(tests, a_reply_goes_to_who_asked);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,0 +1,34 @@
+/*
+ * cli_refresh.h - a view that is drawn again and again: --watch and --every SECONDS.
+ *
+ * A command that prints something and ends takes part by CLI_REFRESH among its flags (cli.c reads
+ * the options and calls), or by a call of its own.
+ *
+ *     on a terminal    in place, under a line that names the command; as many lines as fit
+ *     elsewhere        one block after the other, with an empty line between them
+ *     with --json      one document a line
+ */
+#ifndef EDGE_CLI_REFRESH_H
+#define EDGE_CLI_REFRESH_H
+#include "base/buf.h"
+#include "edge/cli_command.h"
+
+extern const struct arg_option cli_refresh_options[];
+
+/*
+ * Calls draw, which prints and returns its exit status, until Ctrl-C (CLI_INTERRUPTED), until
+ * nobody reads any more (CLI_DONE), or until it fails in a way that waiting does not mend.  A
+ * server that is away or busy is mended by waiting, once draw has had an answer.  What draw takes
+ * from cli->arena lives until it returns.
+ */
+int cli_refresh(struct cli *cli, int (*draw)(struct cli *cli));
+
+/* One screen: the head, then as many lines of the body as fit below it, and how many do not. */
+struct refresh_screen {
+    size_t rows;
+    const char *head; /* One line. */
+    const char *body;
+};
+/* Written from the top left over what stands there. */
+void refresh_paint(const struct refresh_screen *screen, struct buf *to);
+#endif
