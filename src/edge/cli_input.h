@@ -1,0 +1,16 @@
+/*
+ * cli_input.h - documents that a command is given: files, standard input, words.
+ */
+#ifndef EDGE_CLI_INPUT_H
+#define EDGE_CLI_INPUT_H
+#include "base/buf.h"
+#include "base/js.h"
+#include "base/rc.h"
+
+/* All of standard input, as far as it fits. */
+MUST_USE enum rc cli_read_stdin(struct buf *into, struct err *err);
+/* A file, or standard input for "-": a mapping in YAML or JSON. */
+MUST_USE enum rc cli_read_document(const char *path, struct js **ret_tree, struct err *err);
+/* JSON text: the word itself, @FILE, or - for standard input. */
+MUST_USE enum rc cli_read_payload(const char *word, struct js **ret_tree, struct err *err);
+#endif
