@@ -1,8 +1,10 @@
 /*
  * test_store_sagas.c - sagas and their histories.
  */
+#include "store/dead_letters.h"
 #include "store/sagas.h"
 #include "tests/store/fixture.h"
+#include <string.h>
 
 static struct saga_row new_saga(struct fixture *f, const char *name)
 {
@@ -150,6 +152,42 @@ START_TEST(a_history_is_kept_in_order)
 }
 END_TEST
 
+/* Two of a saga that is stuck at the second, one of a saga that was undone, one of none. */
+START_TEST(the_dead_letter_at_which_a_saga_is_stuck_is_to_be_replayed_not_forgotten)
+{
+    FIXTURE(f);
+    struct saga_row stuck = new_saga(&f, "buy"), undone = new_saga(&f, "buy");
+    struct id ids[4], none = {""};
+    for (size_t i = 0; i < COUNT_OF(ids); i++) {
+        struct job_row job = fixture_job(&f, "q");
+        job.saga_id = i < 2 ? stuck.id : i == 2 ? undone.id : none;
+        job.life.state = JOB_DEAD_LETTER;
+        job.life.dead_reason = DEAD_MAX_ATTEMPTS;
+        must(jobs_insert(f.db, &job, &f.err));
+        ids[i] = job.id;
+    }
+    stuck.job_id = ids[1];
+    stuck.life = (struct saga){SAGA_STUCK, SAGA_COMPENSATION, 0};
+    undone.job_id = ids[2];
+    undone.life.status = SAGA_COMPENSATED;
+    must(sagas_insert(f.db, &stuck, &f.err));
+    must(sagas_insert(f.db, &undone, &f.err));
+    static const struct {
+        enum dead_only only;
+        const char *want; /* Newest first. */
+    } cases[] = {{DEAD_ANY, "3210"}, {DEAD_REPLAYABLE, "31"}, {DEAD_NEEDLESS, "320"}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct dead_filter filter = {.only = cases[i].only, .archived = DEAD_BOTH};
+        struct dead_row *rows;
+        size_t count;
+        must(dead_letters_list(f.db, &filter, &none, 10, &f.arena, &rows, &count, &f.err));
+        ck_assert_uint_eq(count, strlen(cases[i].want));
+        for (size_t j = 0; j < count; j++)
+            ck_assert_id_eq(rows[j].job.id, ids[cases[i].want[j] - '0']);
+    }
+}
+END_TEST
+
 Suite *store_sagas_suite(void)
 {
     Suite *suite = suite_create("store_sagas");
@@ -158,6 +196,7 @@ Suite *store_sagas_suite(void)
     case_add(tc, a_dedup_key_counts_within_a_name);
     case_add(tc, sagas_are_listed_by_status_name_and_run_newest_first);
     case_add(tc, a_history_is_kept_in_order);
+    case_add(tc, the_dead_letter_at_which_a_saga_is_stuck_is_to_be_replayed_not_forgotten);
     suite_add_tcase(suite, tc);
     return suite;
 }
