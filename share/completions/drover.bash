@@ -41,7 +41,7 @@ _drover_value() {
     --risk) _drover_reply "$2" -W 'low medium high' ;;
     --role) _drover_reply "$2" -W 'viewer operator worker admin' ;;
     --state) _drover_reply "$2" -W 'active draining lost' ;;
-    --queues) _drover_reply "$2" -W 'prepare hydrate agent verify judge publish clean' ;;
+    --queues) _drover_reply "$2" -W 'prepare hydrate agent verify judge publish unpublish clean' ;;
     --log-level) _drover_reply "$2" -W 'debug info warn error fatal' ;;
     --log-format) _drover_reply "$2" -W 'json human' ;;
     --repo) _drover_reply "$2" -W "$(_drover_repositories)" ;;
@@ -50,6 +50,7 @@ _drover_value() {
         case $3 in
         tasks) _drover_reply "$2" -W "$tasks timed_out" ;;
         runs) _drover_reply "$2" -W "$runs" ;;
+        sagas) _drover_reply "$2" -W 'running compensating completed compensated stuck' ;;
         prs) _drover_reply "$2" -W 'open merged closed' ;;
         esac
         ;;

@@ -10,6 +10,7 @@
 #include "control/cx.h"
 #include "control/flow.h"
 #include "control/jobs.h"
+#include "control/sagas.h"
 #include "core/event_types.h"
 #include <assert.h>
 #include <string.h>
@@ -23,6 +24,8 @@ static const struct refusal run_ended = {"RUN_ENDED",
                                          "its run has ended with it; retry the task instead"};
 static const struct refusal step_patch = {"PATCH_REFUSED",
                                           "the payload of a run's step cannot be changed"};
+static const struct refusal saga_moved_on = {
+    "SAGA_MOVED_ON", "its saga has moved on without it; start a new saga instead"};
 static const struct refusal too_large = {"PAYLOAD_TOO_LARGE",
                                          "the patched payload is larger than a payload may be"};
 
@@ -64,7 +67,12 @@ static enum rc check_replay(struct cx *cx, struct work *work, const struct refus
 {
     bool step = !id_is_none(&work->job.run_id);
     bool patched = work->cmd->patch != NULL;
-    if (step && strcmp(work->job.type, "clean") != 0)
+    enum rc rc = saga_allows_replay(cx, &work->job);
+    if (rc != RC_OK && rc != RC_CONFLICT)
+        return rc;
+    if (rc == RC_CONFLICT)
+        *ret_refusal = &saga_moved_on;
+    else if (step && id_is_none(&work->job.saga_id) && strcmp(work->job.type, "clean") != 0)
         *ret_refusal = &run_ended;
     else if (step && patched)
         *ret_refusal = &step_patch;
@@ -279,7 +287,7 @@ static void name_jobs(const struct command *command, struct ahead *ahead)
 static enum rc apply_replay(struct cx *cx, struct command *command)
 {
     struct cmd_dead *cmd = (struct cmd_dead *)command;
-    cmd->filter.replayable = true;
+    cmd->filter.only = DEAD_REPLAYABLE;
     return apply(cx, cmd, &verb_replay);
 }
 
@@ -350,8 +358,10 @@ enum rc dead_letters_expire(struct cx *cx, bool *ret_more)
         int64_t keep_us = cx_queue(cx, queues[i])->config.dead.retention_us;
         if (keep_us == 0 || keep_us >= cx->now_us)
             continue;
-        struct dead_filter filter = {
-            .queue = queues[i], .until_us = cx->now_us - keep_us, .archived = DEAD_BOTH};
+        struct dead_filter filter = {.queue = queues[i],
+                                     .until_us = cx->now_us - keep_us,
+                                     .archived = DEAD_BOTH,
+                                     .only = DEAD_NEEDLESS};
         rc = expire_queue(cx, &filter, left, &count);
         left -= (int64_t)count;
     }

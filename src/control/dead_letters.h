@@ -6,7 +6,8 @@
  * A replayed job keeps its id, its dedup key and the history of its attempts, and re-enters its
  * ordering key; its attempts count from zero, its epoch goes on.  A step of a run is replayed by
  * nobody: its death has ended the run, whose task can be retried.  Only the cleaning after a run
- * moves nothing and may be replayed.
+ * moves nothing and may be replayed.  Of a saga only the compensation at which it is stuck is
+ * replayed, and kept until then.
  */
 #ifndef CONTROL_DEAD_LETTERS_H
 #define CONTROL_DEAD_LETTERS_H

@@ -10,6 +10,7 @@
 #include "store/events.h"
 #include "store/jobs.h"
 #include "store/runs.h"
+#include "store/sagas.h"
 #include "store/tasks.h"
 #include "store/timers.h"
 #include <string.h>
@@ -23,6 +24,7 @@ enum check {
     CHECK_FOLD,
     CHECK_LEFTOVERS,
     CHECK_SLOTS,
+    CHECK_SAGAS,
     CHECK_COUNT
 };
 
@@ -36,6 +38,7 @@ static const struct doctor_check blank[CHECK_COUNT] = {
     [CHECK_LEFTOVERS] = {.name = "leftovers",
                          .title = "Finished runs hold no timer, job or open question"},
     [CHECK_SLOTS] = {.name = "slots", .title = "The active runs add up, counted two ways"},
+    [CHECK_SAGAS] = {.name = "sagas", .title = "Every unfinished saga has a job that moves it on"},
 };
 
 struct doctor {
@@ -70,7 +73,7 @@ static enum rc count_pending(struct doctor *doctor, const struct run_row *run, s
     return approvals_list(doctor->db, &filter, &doctor->scratch, &rows, ret_count, doctor->err);
 }
 
-/* Jobs of the run that are not settled, the cleaning apart. */
+/* Jobs of the run that are not settled, the cleaning and those of a saga apart. */
 static enum rc count_jobs(struct doctor *doctor, const struct run_row *run, size_t *ret_count,
                           bool *ret_mover)
 {
@@ -83,7 +86,8 @@ static enum rc count_jobs(struct doctor *doctor, const struct run_row *run, size
     *ret_count = 0;
     *ret_mover = false;
     for (size_t i = 0; i < count; i++) {
-        if (job_is_settled(rows[i].life.state) || strcmp(rows[i].type, "clean") == 0)
+        if (job_is_settled(rows[i].life.state) || strcmp(rows[i].type, "clean") == 0 ||
+            !id_is_none(&rows[i].saga_id))
             continue;
         ++*ret_count;
         *ret_mover |= id_same(&rows[i].id, &run->job_id);
@@ -220,6 +224,45 @@ static enum rc examine_slots(struct doctor *doctor)
     return RC_OK;
 }
 
+/* ---- sagas ------------------------------------------------------------------------------ */
+
+/* A stuck saga waits for a person, who may have replayed its dead letter, or deleted it. */
+static enum rc examine_saga(struct doctor *doctor, const struct saga_row *saga)
+{
+    struct doctor_check *entry = &doctor->checks[CHECK_SAGAS];
+    struct job_row job;
+    enum rc rc = jobs_get(doctor->db, &saga->job_id, &doctor->scratch, &job, doctor->err);
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        return rc;
+    entry->looked_at++;
+    bool moves = rc == RC_OK && id_same(&job.saga_id, &saga->id) && !job_is_settled(job.life.state);
+    bool rests = saga->life.status == SAGA_STUCK &&
+                 (rc == RC_NOT_FOUND || job.life.state == JOB_DEAD_LETTER);
+    if (!moves && !rests && entry->bad++ == 0)
+        entry->first = arena_printf(doctor->arena, "saga %s (%s): its job does not wait",
+                                    saga->id.text, saga_status_name(saga->life.status));
+    return RC_OK;
+}
+
+static enum rc examine_sagas(struct doctor *doctor, enum saga_status status)
+{
+    struct saga_filter filter = {.status = (int)status, .limit = DOCTOR_PAGE};
+    for (size_t count = DOCTOR_PAGE; count == DOCTOR_PAGE;) {
+        struct arena page = {0};
+        struct saga_row *rows;
+        enum rc rc = sagas_list(doctor->db, &filter, &page, &rows, &count, doctor->err);
+        for (size_t i = 0; rc == RC_OK && i < count; i++) {
+            rc = examine_saga(doctor, &rows[i]);
+            filter.before = rows[i].id;
+            arena_reset(&doctor->scratch);
+        }
+        arena_release(&page);
+        if (rc != RC_OK)
+            return rc;
+    }
+    return RC_OK;
+}
+
 enum rc doctor_examine(struct db *db, struct arena *arena, struct doctor_report *ret_report,
                        struct err *err)
 {
@@ -236,6 +279,9 @@ enum rc doctor_examine(struct db *db, struct arena *arena, struct doctor_report 
     }
     if (rc == RC_OK)
         rc = examine_slots(&doctor);
+    for (int status = 0; rc == RC_OK && status < SAGA_STATUS_COUNT; status++)
+        if (!saga_is_finished((enum saga_status)status))
+            rc = examine_sagas(&doctor, (enum saga_status)status);
     arena_release(&doctor.scratch);
     if (rc != RC_OK)
         return rc;

@@ -3,6 +3,7 @@
  */
 #include "control/flow.h"
 #include "control/assignment.h"
+#include "control/saga_publish.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
 #include "store/timers.h"
@@ -333,6 +334,7 @@ static enum rc tell_ending(struct cx *cx, struct flow *flow)
 enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending)
 {
     enum run_status before = flow->run.status;
+    struct id mover = flow->run.job_id;
     enum rc rc = flow_move(cx, flow, ending->event, ending->message);
     if (rc != RC_OK)
         return rc;
@@ -344,6 +346,8 @@ enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending)
         rc = timers_clear_subject(cx->db, &flow->run.id, cx->err);
     if (rc == RC_OK && before == RUN_AWAITING_APPROVAL)
         rc = close_approvals(cx, flow);
+    if (rc == RC_OK && before == RUN_CREATING_PR && id_is_none(&flow->run.pull_request_id))
+        rc = saga_undo_publish(cx, flow, &mover);
     if (rc == RC_OK && before != RUN_QUEUED)
         rc = enqueue_clean(cx, flow);
     cx->round->admit = true;

@@ -3,6 +3,7 @@
  */
 #include "control/settle.h"
 #include "control/assignment.h"
+#include "control/sagas.h"
 #include "core/error_pattern.h"
 #include "core/event_types.h"
 #include <assert.h>
@@ -102,7 +103,7 @@ static enum rc after_settling(struct cx *cx, const struct job_row *job, bool was
         rc = tell_dead(cx, job);
     if (rc == RC_OK && job->ordering_key != NULL && was_head)
         rc = leave_key(cx, job);
-    return rc;
+    return rc == RC_OK ? saga_job_settled(cx, job) : rc;
 }
 
 enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *settlement)

@@ -66,6 +66,11 @@
 #define EV_JOB_REPLAYED            "agent.job.replayed"
 #define EV_JOB_ARCHIVED            "agent.job.archived"
 #define EV_JOB_PURGED              "agent.job.purged"
+#define EV_SAGA_STARTED            "agent.saga.started"
+#define EV_SAGA_COMPENSATING       "agent.saga.compensating"
+#define EV_SAGA_COMPLETED          "agent.saga.completed"
+#define EV_SAGA_COMPENSATED        "agent.saga.compensated"
+#define EV_SAGA_STUCK              "agent.saga.stuck"
 #define EV_REPOSITORY_CONFIGURED   "agent.repository.configured"
 #define EV_REPOSITORY_REMOVED      "agent.repository.removed"
 #endif

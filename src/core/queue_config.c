@@ -47,10 +47,10 @@ static const struct {
     const char *queue;
     int64_t attempts;
 } steps[STEP_QUEUES] = {
-    {STEP_QUEUE_PREFIX "prepare", 3}, {STEP_QUEUE_PREFIX "hydrate", 3},
-    {STEP_QUEUE_PREFIX "agent", 2},   {STEP_QUEUE_PREFIX "verify", 3},
-    {STEP_QUEUE_PREFIX "judge", 3},   {STEP_QUEUE_PREFIX "publish", 5},
-    {STEP_QUEUE_PREFIX "clean", 5},
+    {STEP_QUEUE_PREFIX "prepare", 3},   {STEP_QUEUE_PREFIX "hydrate", 3},
+    {STEP_QUEUE_PREFIX "agent", 2},     {STEP_QUEUE_PREFIX "verify", 3},
+    {STEP_QUEUE_PREFIX "judge", 3},     {STEP_QUEUE_PREFIX "publish", 5},
+    {STEP_QUEUE_PREFIX "unpublish", 5}, {STEP_QUEUE_PREFIX "clean", 5},
 };
 
 const char *step_queue(size_t index)

@@ -9,6 +9,7 @@
 #include "control/dead_letters.h"
 #include "core/error_pattern.h"
 #include "edge/api_routes.h"
+#include "edge/saga_shape.h"
 #include "edge/shapes.h"
 
 enum { NAME_MAX_BYTES = 100, REASON_MAX = 40, GROUPS_DEFAULT = 50, GROUPS_MAX = 200 };
@@ -164,8 +165,9 @@ enum rc api_dead_letter_get(struct call *call, struct db *db, struct err *err)
     for (size_t i = 0; i < count; i++)
         shape_attempt(&jw, &attempts[i]);
     jw_end(&jw, ']');
+    rc = shape_saga_of_job(&jw, db, &row.job, arena, err);
     jw_end(&jw, '}');
-    return RC_OK;
+    return rc;
 }
 
 static void write_group(struct jw *jw, const struct dead_group *group)

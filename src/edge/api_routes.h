@@ -68,6 +68,12 @@ API_COMMAND(api_dead_letter_replay);
 API_COMMAND(api_dead_letter_archive);
 API_COMMAND(api_dead_letter_purge);
 
+/* api_sagas.c */
+API_COMMAND(api_saga_start);
+API_COMMAND(api_saga_cancel);
+API_QUERY(api_saga_list);
+API_QUERY(api_saga_get);
+
 /* api_workers.c */
 API_QUERY(api_worker_list);
 API_COMMAND(api_worker_announce);

@@ -97,6 +97,8 @@ enum rc api_job_get(struct call *call, struct db *db, struct err *err)
     struct jw jw = call_answer(call, 200);
     shape_job_open(&jw, &job);
     jw_kraw(&jw, "payload", job.payload);
+    if (job.headers.len > 0)
+        jw_kraw(&jw, "headers", job.headers);
     jw_kraw(&jw, "result", job.result);
     jw_key(&jw, "attempts");
     jw_begin(&jw, '[');

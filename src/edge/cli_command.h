@@ -69,6 +69,7 @@ extern const struct cli_command cli_queue_commands[];
 extern const struct cli_command cli_enqueue_commands[];
 extern const struct cli_command cli_consume_commands[];
 extern const struct cli_command cli_dlq_commands[];
+extern const struct cli_command cli_saga_commands[];
 extern const struct cli_command cli_doctor_commands[];
 extern const struct cli_command cli_backup_commands[];
 extern const struct cli_command cli_help_commands[];

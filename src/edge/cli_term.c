@@ -61,11 +61,15 @@ enum tone term_status_tone(const char *status)
         const char *status;
         enum tone tone;
     } table[] = {
-        {"completed", TONE_GREEN}, {"merged", TONE_GREEN},    {"approved", TONE_GREEN},
-        {"failed", TONE_RED},      {"timed_out", TONE_RED},   {"rejected", TONE_RED},
-        {"cancelled", TONE_DIM},   {"expired", TONE_DIM},     {"closed", TONE_DIM},
-        {"pending", TONE_YELLOW},  {"deferred", TONE_YELLOW}, {"awaiting_approval", TONE_YELLOW},
+        {"completed", TONE_GREEN}, {"merged", TONE_GREEN},
+        {"approved", TONE_GREEN},  {"failed", TONE_RED},
+        {"timed_out", TONE_RED},   {"rejected", TONE_RED},
+        {"cancelled", TONE_DIM},   {"expired", TONE_DIM},
+        {"closed", TONE_DIM},      {"pending", TONE_YELLOW},
+        {"deferred", TONE_YELLOW}, {"awaiting_approval", TONE_YELLOW},
         {"submitted", TONE_PLAIN}, {"queued", TONE_PLAIN},
+        {"succeeded", TONE_GREEN}, {"compensating", TONE_YELLOW},
+        {"compensated", TONE_DIM}, {"stuck", TONE_RED},
     };
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         if (text_same(table[i].status, status))

@@ -77,7 +77,7 @@ static enum rc read_queues(struct remote *remote, const char *list, struct err *
         if (!queue || count == QUEUES_MAX)
             return err_set(err, RC_MALFORMED, "INVALID_QUEUE",
                            "there is no queue %.*s for workers: they are prepare, hydrate, agent, "
-                           "verify, judge, publish and clean",
+                           "verify, judge, publish, unpublish and clean",
                            (int)name.len, name.at);
         remote->queues[count++] = queue;
     }
@@ -262,7 +262,8 @@ static const struct arg_option worker_options[] = {
     {"name", "NAME", "how the server calls it (default: HOST-PID)", ARG_TEXT, 0, 0, NULL},
     {"slots", "N", "steps that run at the same time (default 4)", ARG_INT, 1, WORKER_SLOTS_MAX,
      NULL},
-    {"queues", "A,B", "only these steps: prepare, hydrate, agent, verify, judge, publish, clean",
+    {"queues", "A,B",
+     "only these steps: prepare, hydrate, agent, verify, judge, publish, unpublish, clean",
      ARG_TEXT, 0, 0, NULL},
     {"token-file", "FILE", "read the token there (default: $DROVER_TOKEN); role worker", ARG_TEXT,
      0, 0, NULL},

@@ -17,7 +17,7 @@ static enum tone tone_of(const char *state)
 /* "all", or the steps: "agent, verify" */
 static const char *queues_text(const struct js *queues, struct arena *arena)
 {
-    enum { STEP_QUEUES = 7 };
+    enum { STEP_QUEUES = 8 };
     const char *text = "";
     if (js_count(queues) >= STEP_QUEUES)
         return "all";

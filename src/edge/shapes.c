@@ -245,6 +245,8 @@ void shape_job_open(struct jw *jw, const struct job_row *job)
     jw_kstr(jw, "type", job->type);
     jw_kstr(jw, "state", job_state_name(life->state));
     key_id(jw, "runId", &job->run_id);
+    if (!id_is_none(&job->saga_id))
+        key_id(jw, "sagaId", &job->saga_id);
     jw_kint(jw, "priority", job->priority);
     jw_kstr(jw, "orderingKey", job->ordering_key);
     jw_kstr(jw, "dedupKey", job->dedup_key);

@@ -1,7 +1,8 @@
 /*
- * forge.h - git hosts behind one interface: open a pull request, merge one.
+ * forge.h - git hosts behind one interface: open a pull request, take back the branch of one that
+ * does not come, merge one.
  *
- * Both may be tried again after a crash at any point: the commit is made of its input alone, so
+ * All may be tried again after a crash at any point: the commit is made of its input alone, so
  * it has the same hash every time, and a pull request that exists is found by its run.
  */
 #ifndef FORGE_FORGE_H
@@ -39,6 +40,22 @@ struct forge_pull {
     const char *url; /* In the arena. */
 };
 
+/* A branch that was pushed for a pull request that does not come. */
+struct forge_withdrawal {
+    const char *url;
+    const char *run_id;
+    const char *branch;
+    enum rc (*may_go_on)(void *ctx, struct err *err); /* As above. */
+    void *ctx;
+};
+
+enum forge_branch {
+    BRANCH_ABSENT, /* It was never pushed, or is gone already. */
+    BRANCH_DELETED,
+    BRANCH_PULLED,  /* It has a pull request: kept. */
+    BRANCH_FOREIGN, /* Its last commit is not the run's: kept. */
+};
+
 struct forge_merge {
     const char *forge; /* "local" */
     const char *url;
@@ -53,6 +70,9 @@ struct forge_ops {
     /* RC_CONFLICT: the patch does not apply, or somebody else pushed to the branch. */
     enum rc (*open_pull)(const struct git *git, const struct forge_change *change,
                          struct arena *arena, struct forge_pull *ret_pull, struct err *err);
+    /* Deletes the run's branch unless it has a pull request, or somebody else's work on it. */
+    enum rc (*withdraw)(const struct git *git, const struct forge_withdrawal *withdrawal,
+                        enum forge_branch *ret_branch, struct err *err);
     enum rc (*merge)(const struct git *git, const struct forge_merge *merge,
                      char ret_commit[GIT_HASH_BYTES], struct err *err);
 };

@@ -99,10 +99,10 @@ static enum rc highest(const struct origin *origin, const char *const prefixes[2
     return RC_OK;
 }
 
-static enum rc run_ref_number(const struct origin *origin, const struct forge_change *change,
-                              int64_t *ret_number, struct err *err)
+static enum rc run_ref_number(const struct origin *origin, const char *run_id, int64_t *ret_number,
+                              struct err *err)
 {
-    const char *prefix = arena_printf(origin->arena, "refs/drover/pulls/%s/", change->run_id);
+    const char *prefix = arena_printf(origin->arena, "refs/drover/pulls/%s/", run_id);
     return highest(origin, (const char *const[2]){prefix, NULL}, ret_number, err);
 }
 
@@ -161,19 +161,25 @@ static enum rc take_number(const struct origin *origin, const struct forge_chang
     return err_wrap(err, rc, "cannot take a number for the pull request");
 }
 
-static enum rc find_or_create(const struct origin *origin, const struct forge_change *change,
-                              const char *head, int64_t *ret_number, struct err *err)
+/* One publisher at a time, here and on all other workers. */
+static enum rc lock_pulls(const struct origin *origin, int *ret_lock, struct err *err)
 {
-    CLEANUP(fd_closep) int lock = -1;
     struct git patient = *origin->git;
     int64_t latest_us = clock_mono_us() + OPEN_WAIT_MS * US_PER_MS;
     if (patient.deadline_us == 0 || patient.deadline_us > latest_us)
         patient.deadline_us = latest_us;
     const char *path = arena_printf(origin->arena, "%s/drover-pulls.lock", origin->dir);
-    enum rc rc = git_lock(&patient, path, &lock, err);
+    return git_lock(&patient, path, ret_lock, err);
+}
+
+static enum rc find_or_create(const struct origin *origin, const struct forge_change *change,
+                              const char *head, int64_t *ret_number, struct err *err)
+{
+    CLEANUP(fd_closep) int lock = -1;
     int64_t number = 0;
+    enum rc rc = lock_pulls(origin, &lock, err);
     if (rc == RC_OK)
-        rc = run_ref_number(origin, change, &number, err);
+        rc = run_ref_number(origin, change->run_id, &number, err);
     if (rc != RC_OK)
         return rc;
     rc = number > 0 ? point_pull(origin, number, head, err)
@@ -214,6 +220,66 @@ static enum rc local_open_pull(const struct git *git, const struct forge_change 
     pull.url = url;
     *ret_pull = pull;
     return RC_OK;
+}
+
+/* --- withdraw --- */
+
+/* Every commit of a run names it in its last lines (step_publish.c). */
+static enum rc is_of_run(const struct origin *origin, const char *ref, const char *run_id,
+                         bool *ret_own, struct err *err)
+{
+    const char *value = NULL;
+    struct git_call ask = {
+        .git_dir = origin->dir,
+        .args = GIT_ARGS("for-each-ref", "--format=%(trailers:key=Drover-Run,valueonly)", ref)};
+    enum rc rc = git_line(origin->git, &ask, origin->arena, &value, err);
+    if (rc == RC_OK)
+        *ret_own = text_same(value, run_id);
+    return rc;
+}
+
+static enum rc delete_branch(const struct origin *origin, const struct forge_withdrawal *withdrawal,
+                             enum forge_branch *ret_branch, struct err *err)
+{
+    const char *ref = arena_printf(origin->arena, "refs/heads/%s", withdrawal->branch);
+    const char *head = NULL;
+    bool own = false;
+    enum rc rc = read_ref(origin, ref, &head, err);
+    if (rc == RC_OK && !head) {
+        *ret_branch = BRANCH_ABSENT;
+        return RC_OK;
+    }
+    if (rc == RC_OK)
+        rc = is_of_run(origin, ref, withdrawal->run_id, &own, err);
+    if (rc == RC_OK && own)
+        rc = withdrawal->may_go_on(withdrawal->ctx, err);
+    /* The old value is named, so that a push in between is noticed. */
+    struct git_call drop = {.git_dir = origin->dir,
+                            .args = GIT_ARGS("update-ref", "-d", ref, head)};
+    if (rc == RC_OK && own)
+        rc = git_run(origin->git, &drop, err);
+    if (rc == RC_OK)
+        *ret_branch = own ? BRANCH_DELETED : BRANCH_FOREIGN;
+    return rc;
+}
+
+static enum rc local_withdraw(const struct git *git, const struct forge_withdrawal *withdrawal,
+                              enum forge_branch *ret_branch, struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    CLEANUP(fd_closep) int lock = -1;
+    struct origin origin = {.git = git, .arena = &arena};
+    int64_t number = 0;
+    enum rc rc = origin_open(&origin, withdrawal->url, err);
+    if (rc == RC_OK)
+        rc = lock_pulls(&origin, &lock, err);
+    if (rc == RC_OK)
+        rc = run_ref_number(&origin, withdrawal->run_id, &number, err);
+    if (rc == RC_OK && number > 0)
+        *ret_branch = BRANCH_PULLED;
+    else if (rc == RC_OK)
+        rc = delete_branch(&origin, withdrawal, ret_branch, err);
+    return rc;
 }
 
 /* --- merge --- */
@@ -369,5 +435,6 @@ static enum rc local_merge(const struct git *git, const struct forge_merge *merg
 const struct forge_ops forge_local = {
     .name = "local",
     .open_pull = local_open_pull,
+    .withdraw = local_withdraw,
     .merge = local_merge,
 };

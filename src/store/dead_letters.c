@@ -10,13 +10,18 @@
 #include "store/dead_letters.h"
 #include "store/job_shape.h"
 
+/* The compensation at which a saga is stuck: it waits for a replay. */
+#define DEAD_STUCK                                              \
+    "EXISTS (SELECT 1 FROM sagas WHERE sagas.id = jobs.saga_id" \
+    " AND sagas.job_id = jobs.id AND sagas.status = 'stuck')"
 /* $1 to $10; age is updated_us, with or without a plus. */
-#define DEAD(age)                                                                        \
-    "state = 'dead_letter' AND ($1 IS NULL OR queue = $1) AND ($2 IS NULL OR type = $2)" \
-    " AND ($3 IS NULL OR dead_reason = $3) AND ($4 IS NULL OR error_code = $4)"          \
-    " AND ($5 IS NULL OR error_pattern = $5)"                                            \
-    " AND " age " >= $6 AND " age " < $7 AND archived_us >= $8 AND archived_us <= $9"    \
-    " AND ($10 = 0 OR run_id IS NULL OR type = 'clean')"
+#define DEAD(age)                                                                             \
+    "state = 'dead_letter' AND ($1 IS NULL OR queue = $1) AND ($2 IS NULL OR type = $2)"      \
+    " AND ($3 IS NULL OR dead_reason = $3) AND ($4 IS NULL OR error_code = $4)"               \
+    " AND ($5 IS NULL OR error_pattern = $5)"                                                 \
+    " AND " age " >= $6 AND " age " < $7 AND archived_us >= $8 AND archived_us <= $9"         \
+    " AND ($10 = 0 OR ($10 = 1 AND ((saga_id IS NULL AND (run_id IS NULL OR type = 'clean'))" \
+    " OR " DEAD_STUCK ")) OR ($10 = 2 AND NOT " DEAD_STUCK "))"
 #define DEAD_BY_AGE     DEAD("updated_us")
 #define DEAD_BY_ARRIVAL DEAD("+updated_us")
 #define DEAD_TYPES      "tttttiiiii"
@@ -97,7 +102,7 @@ static int64_t until_of(const struct dead_filter *filter)
     P_TEXT((f)->queue), P_TEXT((f)->type), P_TEXT((f)->reason), P_TEXT((f)->error_code),          \
         P_TEXT((f)->pattern), P_INT((f)->since_us), P_INT(until_of(f)),                           \
         P_INT((f)->archived == DEAD_ARCHIVED), P_INT((f)->archived == DEAD_OPEN ? 0 : INT64_MAX), \
-        P_INT((f)->replayable)
+        P_INT((f)->only)
 
 static enum rc dead_decode(struct row_reader *reader, void *to, struct err *err)
 {

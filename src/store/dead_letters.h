@@ -12,11 +12,18 @@
 
 enum dead_archived { DEAD_OPEN, DEAD_ARCHIVED, DEAD_BOTH };
 
+enum dead_only {
+    DEAD_ANY,
+    DEAD_REPLAYABLE, /* Without steps of runs and sagas; the cleaning after a run counts, and the
+                        compensation at which a saga is stuck. */
+    DEAD_NEEDLESS    /* Without those at which a saga is stuck. */
+};
+
 struct dead_filter {
     const char *queue, *type, *reason, *error_code, *pattern; /* NULL: any */
     int64_t since_us, until_us; /* Of death, the second exclusive; 0: no bound. */
     enum dead_archived archived;
-    bool replayable; /* Without steps of runs; their cleaning counts. */
+    enum dead_only only;
 };
 
 struct dead_row {

@@ -448,11 +448,13 @@ static const char *const sagas[] = {
     "CREATE TABLE sagas ("
     " id {text} NOT NULL PRIMARY KEY,"
     " name {text} NOT NULL,"
+    " dedup_key {text},"
     " workspace_id {text},"
     " run_id {text},"
     " status {text} NOT NULL"
     "  CHECK (status = 'running' OR status = 'compensating' OR status = 'completed'"
     "  OR status = 'compensated' OR status = 'stuck'),"
+    " phase {text} NOT NULL CHECK (phase = 'step' OR phase = 'compensation'),"
     " position {int} NOT NULL,"
     " job_id {text},"
     " definition {json} NOT NULL,"
@@ -462,7 +464,9 @@ static const char *const sagas[] = {
     " updated_us {int} NOT NULL,"
     " ended_us {int} NOT NULL) {plain_table}",
     "CREATE INDEX sagas_status ON sagas (status, id)",
-    "CREATE INDEX sagas_run ON sagas (run_id) WHERE run_id IS NOT NULL",
+    "CREATE INDEX sagas_name ON sagas (name, id)",
+    "CREATE INDEX sagas_run ON sagas (run_id, id) WHERE run_id IS NOT NULL",
+    "CREATE UNIQUE INDEX sagas_dedup ON sagas (name, dedup_key) WHERE dedup_key IS NOT NULL",
 
     "CREATE TABLE saga_steps ("
     " saga_id {text} NOT NULL REFERENCES sagas (id),"

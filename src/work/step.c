@@ -59,12 +59,13 @@ static const struct step_kind kinds[] = {
     {"agent", "drover.agent", "agent_start_failed", step_agent, agent_ms, false},
     {"hydrate", "drover.hydrate", "hydrate_failed", step_hydrate, hydrate_ms, false},
     {"prepare", "drover.prepare", "prepare_failed", step_prepare, prepare_ms, false},
+    {"unpublish", "drover.unpublish", "unpublish_failed", step_unpublish, publish_ms, true},
     {"clean", "drover.clean", "clean_failed", step_clean, clean_ms, true},
 };
 
 static const char *const queues[] = {
-    "drover.publish", "drover.judge",   "drover.verify", "drover.agent",
-    "drover.hydrate", "drover.prepare", "drover.clean",  NULL,
+    "drover.publish", "drover.judge",     "drover.verify", "drover.agent", "drover.hydrate",
+    "drover.prepare", "drover.unpublish", "drover.clean",  NULL,
 };
 _Static_assert(COUNT_OF(queues) == COUNT_OF(kinds) + 1, "a queue for every step");
 

@@ -138,5 +138,6 @@ MUST_USE enum rc step_agent(struct step *step, struct err *err);
 MUST_USE enum rc step_verify(struct step *step, struct err *err);
 MUST_USE enum rc step_judge(struct step *step, struct err *err);
 MUST_USE enum rc step_publish(struct step *step, struct err *err);
+MUST_USE enum rc step_unpublish(struct step *step, struct err *err);
 MUST_USE enum rc step_clean(struct step *step, struct err *err);
 #endif

@@ -220,7 +220,8 @@ static size_t count_movers(struct model *model, const struct run_row *row, struc
     size_t movers = question_count;
     *ret_named = question_count > 0;
     for (size_t i = 0; i < job_count; i++) {
-        if (job_is_settled(jobs[i].life.state) || strcmp(jobs[i].type, "clean") == 0)
+        if (job_is_settled(jobs[i].life.state) || strcmp(jobs[i].type, "clean") == 0 ||
+            !id_is_none(&jobs[i].saga_id))
             continue;
         movers++;
         *ret_named |= id_same(&jobs[i].id, &row->job_id);

@@ -33,9 +33,9 @@ struct sim_worker {
 
 static struct sim_worker workers[WORKERS];
 
-static const char *const all_queues[] = {
-    "drover.clean", "drover.publish", "drover.judge",   "drover.verify",
-    "drover.agent", "drover.hydrate", "drover.prepare", NULL};
+static const char *const all_queues[] = {"drover.clean",   "drover.publish",   "drover.judge",
+                                         "drover.verify",  "drover.agent",     "drover.hydrate",
+                                         "drover.prepare", "drover.unpublish", NULL};
 
 static void look_for_work(struct world *world, void *who, int64_t life);
 
@@ -114,6 +114,7 @@ static const struct outcome {
     {"judge", RESULT_JUDGED, 5},
     {"judge", RESULT_REJECTED, 1},
     {"publish", RESULT_PUBLISHED, 1},
+    {"unpublish", "{}", 1},
     {"clean", "{}", 1},
 };
 

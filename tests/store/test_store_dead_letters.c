@@ -71,7 +71,7 @@ static const struct {
     {{.error_code = "E3", .archived = DEAD_BOTH}, "54"},
     {{.pattern = "no <path>", .archived = DEAD_OPEN}, "10"},
     {{.since_us = 300, .until_us = 500, .archived = DEAD_BOTH}, "32"},
-    {{.replayable = true, .archived = DEAD_BOTH}, "53210"},
+    {{.only = DEAD_REPLAYABLE, .archived = DEAD_BOTH}, "53210"},
     {{.queue = "nobody"}, ""},
 };
 

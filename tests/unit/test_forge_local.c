@@ -215,6 +215,74 @@ static const struct {
      RC_CONFLICT},
 };
 
+/* ---- branches that are taken back -------------------------------------------------------- */
+
+static enum rc withdraw(const char *run, enum rc *lease, enum forge_branch *ret_branch)
+{
+    struct git git = {0};
+    struct err err = {0};
+    struct forge_withdrawal withdrawal = {.url = kit.origin,
+                                          .run_id = run,
+                                          .branch = arena_printf(&kit.arena, "drover/%s", run),
+                                          .may_go_on = go_on,
+                                          .ctx = lease};
+    return forge_local.withdraw(&git, &withdrawal, ret_branch, &err);
+}
+
+/* Pushes the run's branch and stops before the pull request. */
+static void push_only(const char *run)
+{
+    kit_sh(&kit, "git --git-dir=origin.git update-ref refs/pull %s", base);
+    struct forge_change change = change_of(run);
+    change.body = arena_printf(&kit.arena, "Why.\n\nDrover-Task: t\nDrover-Run: %s\n", run);
+    struct git git = {0};
+    struct forge_pull pull;
+    struct err err = {0};
+    ck_assert_int_ne(forge_local.open_pull(&git, &change, &kit.arena, &pull, &err), RC_OK);
+    kit_sh(&kit, "git --git-dir=origin.git update-ref -d refs/pull");
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show drover/%s:file.txt", run), "two");
+}
+
+START_TEST(a_branch_without_a_pull_request_is_taken_back)
+{
+    enum rc gone = RC_STALE;
+    enum forge_branch branch;
+    push_only("run-a");
+    ck_assert_int_eq(withdraw("run-a", &gone, &branch), RC_STALE);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show drover/run-a:file.txt"), "two");
+    ck_assert_int_eq(withdraw("run-a", NULL, &branch), RC_OK);
+    ck_assert_int_eq(branch, BRANCH_DELETED);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git branch --list 'drover/*' | wc -l"),
+                     "0");
+    ck_assert_int_eq(withdraw("run-a", NULL, &branch), RC_OK);
+    ck_assert_int_eq(branch, BRANCH_ABSENT);
+}
+END_TEST
+
+START_TEST(a_branch_with_a_pull_request_is_kept)
+{
+    enum forge_branch branch;
+    struct forge_change change = change_of("run-a");
+    struct forge_pull pull = open_pull(&change);
+    ck_assert_int_eq(withdraw("run-a", NULL, &branch), RC_OK);
+    ck_assert_int_eq(branch, BRANCH_PULLED);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse drover/run-a"), pull.head);
+}
+END_TEST
+
+START_TEST(a_branch_with_work_of_others_is_kept)
+{
+    enum forge_branch branch;
+    push_only("run-a");
+    kit_sh(&kit, "git clone -q -b drover/run-a origin.git other; cd other; echo 3 > x; "
+                 "git add x; git -c user.name=o -c user.email=o@o commit -qm mine; git push -q");
+    ck_assert_int_eq(withdraw("run-a", NULL, &branch), RC_OK);
+    ck_assert_int_eq(branch, BRANCH_FOREIGN);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git log -1 --format=%%s drover/run-a"),
+                     "mine");
+}
+END_TEST
+
 START_TEST(a_patch_that_does_not_fit_is_refused)
 {
     struct forge_change change = change_of("run-a");
@@ -326,6 +394,9 @@ Suite *forge_local_suite(void)
     tcase_add_test(tests, a_binary_file_is_published_whole);
     tcase_add_test(tests, a_lost_lease_pushes_nothing);
     tcase_add_test(tests, work_of_others_on_the_branch_is_not_overwritten);
+    tcase_add_test(tests, a_branch_without_a_pull_request_is_taken_back);
+    tcase_add_test(tests, a_branch_with_a_pull_request_is_kept);
+    tcase_add_test(tests, a_branch_with_work_of_others_is_kept);
     tcase_add_loop_test(tests, a_patch_that_does_not_fit_is_refused, 0, (int)COUNT_OF(bad_patches));
     tcase_add_test(tests, a_pull_request_is_merged_once);
     tcase_add_test(tests, a_conflict_is_told_and_changes_nothing);

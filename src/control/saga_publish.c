@@ -1,0 +1,104 @@
+/*
+ * saga_publish.c - see saga_publish.h.
+ */
+#include "control/saga_publish.h"
+#include "control/assignment.h"
+#include "control/saga_flow.h"
+#include "core/event_types.h"
+#include <assert.h>
+
+/* A worker that was not heard of again may still be pushing: it has given up by then. */
+#define ZOMBIE_US (30 * US_PER_SECOND)
+
+/* A publish that fails may have pushed: it is undone for having failed. */
+static const char definition[] =
+    "[{\"name\":\"publish\",\"queue\":\"drover.publish\",\"type\":\"publish\","
+    "\"compensateFailed\":true,"
+    "\"compensation\":{\"queue\":\"drover.unpublish\",\"type\":\"unpublish\"}}]";
+
+static enum rc open_saga(struct cx *cx, const struct flow *flow, const struct job_row *publish,
+                         struct saga_flow *ret_saga)
+{
+    ret_saga->row = (struct saga_row){
+        .id = cx_id(cx),
+        .name = "publish",
+        .workspace_id = cx->workspace_id,
+        .run_id = flow->run.id,
+        .life = {SAGA_RUNNING, SAGA_STEP, 0},
+        .job_id = publish->id,
+        .definition = str_of(definition),
+        .error_code = flow->run.error_code,
+        .error_message = flow->run.error_message,
+        .created_us = cx->now_us,
+        .updated_us = cx->now_us,
+    };
+    return saga_flow_plan(cx, ret_saga);
+}
+
+static enum rc insert_job(struct cx *cx, struct flow *flow, const struct job_row *publish,
+                          struct saga_flow *saga)
+{
+    struct job_row job;
+    enum rc rc = assignment_make(cx, flow, "unpublish", &job);
+    if (rc != RC_OK)
+        return rc;
+    job.saga_id = saga->row.id;
+    job.headers = saga_flow_headers(cx, saga);
+    bool reported = publish->life.state == JOB_DEAD_LETTER &&
+                    publish->life.dead_reason != DEAD_POISON;
+    if (!reported) {
+        job.life.state = JOB_SCHEDULED;
+        job.life.due_us = cx->now_us + ZOMBIE_US;
+        cx_due(cx, job.life.due_us);
+    } else {
+        cx_ready(cx, job.queue);
+    }
+    saga->row.job_id = job.id;
+    return jobs_insert(cx->db, &job, cx->err);
+}
+
+/* The step that failed, and the compensation that has begun. */
+static enum rc write_history(struct cx *cx, const struct saga_flow *saga,
+                             const struct job_row *publish)
+{
+    struct saga_step_row failed = {
+        .saga_id = saga->row.id,
+        .no = 1,
+        .phase = SAGA_STEP,
+        .name = saga->plan.steps[0].name,
+        .job_id = publish->id,
+        .status = "failed",
+        .error_code = saga->row.error_code,
+        .error_message = saga->row.error_message,
+        .started_us = publish->created_us,
+        .ended_us = cx->now_us,
+    };
+    enum rc rc = saga_steps_insert(cx->db, &failed, cx->err);
+    return rc == RC_OK ? saga_flow_record(cx, saga, 2) : rc;
+}
+
+enum rc saga_undo_publish(struct cx *cx, struct flow *flow, const struct id *job_id)
+{
+    assert(!id_is_none(job_id)); /* It is what moves a run that publishes. */
+    struct job_row publish;
+    enum rc rc = jobs_get(cx->db, job_id, cx->arena, &publish, cx->err);
+    if (rc != RC_OK || publish.life.epoch == 0)
+        return rc;
+    CLEANUP(saga_flow_release) struct saga_flow saga = {0};
+    struct saga_move move;
+    rc = open_saga(cx, flow, &publish, &saga);
+    if (rc == RC_OK)
+        rc = saga_flow_tell(cx, &saga, EV_SAGA_STARTED, NULL);
+    if (rc == RC_OK)
+        rc = saga_step(&saga.row.life, &saga.plan, SAGA_EV_STEP_FAILED, &move);
+    if (rc != RC_OK)
+        return rc;
+    saga.row.life = move.next;
+    rc = insert_job(cx, flow, &publish, &saga);
+    if (rc == RC_OK)
+        rc = sagas_insert(cx->db, &saga.row, cx->err);
+    if (rc == RC_OK)
+        rc = write_history(cx, &saga, &publish);
+    struct saga_error error = {saga.row.error_code, saga.row.error_message};
+    return rc == RC_OK ? saga_flow_tell(cx, &saga, EV_SAGA_COMPENSATING, &error) : rc;
+}
