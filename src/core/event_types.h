@@ -66,6 +66,10 @@
 #define EV_JOB_REPLAYED            "agent.job.replayed"
 #define EV_JOB_ARCHIVED            "agent.job.archived"
 #define EV_JOB_PURGED              "agent.job.purged"
+#define EV_DEAD_LETTERS_ALERT      "agent.dead_letters.alert"
+#define EV_QUEUE_LEVEL_RAISED      "agent.queue.level.raised"
+#define EV_QUEUE_LEVEL_LOWERED     "agent.queue.level.lowered"
+#define EV_WORKERS_SCALED          "agent.workers.scaled"
 #define EV_REPOSITORY_CONFIGURED   "agent.repository.configured"
 #define EV_REPOSITORY_REMOVED      "agent.repository.removed"
 #endif
