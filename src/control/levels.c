@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "control/cx.h"
 #include "control/flow.h"
+#include "control/queue_book.h"
 #include "core/event_types.h"
 #include "core/scale.h"
 #include <string.h>
@@ -42,23 +43,15 @@ static const struct queue_count *find(const struct queue_count *rows, size_t cou
 
 static bool has_row(const struct sight *sight, const char *queue)
 {
-    for (size_t i = 0; i < sight->row_count; i++)
-        if (strcmp(sight->rows[i].queue, queue) == 0)
-            return true;
-    return false;
+    return queue_levels_find(sight->rows, sight->row_count, queue) != NULL;
 }
 
-/* The rules of a queue: what was set, over the defaults. */
-static enum rc rules_of(const struct queue_level_row *row, struct queue_config *ret_config,
-                        struct err *err)
+/* What was set, over the defaults. */
+static struct queue_config rules_of(const struct queue_level_row *row)
 {
-    if (row->config.len == 0 || str_is(row->config, "{}")) {
-        *ret_config = queue_config_default(row->queue);
-        return RC_OK;
-    }
-    CLEANUP(js_freep) struct js *document = NULL;
-    enum rc rc = js_parse(row->config.at, row->config.len, &document, err);
-    return rc == RC_OK ? queue_config_decode(row->queue, document, ret_config, err) : rc;
+    if (row->config.len == 0)
+        return queue_config_default(row->queue);
+    return queue_rules_of(&(struct queue_row){.name = row->queue, .config = row->config}).config;
 }
 
 static struct scale_rule scale_rule_of(const struct queue_config *config)
@@ -111,19 +104,19 @@ static bool differs(const struct queue_level_row *a, const struct queue_level_ro
 static enum rc examine(struct db *db, const struct sight *sight, const struct queue_level_row *row,
                        int64_t now_us, struct cmd_levels *cmd, bool *busy, struct err *err)
 {
-    struct queue_config config;
+    struct queue_config config = rules_of(row);
     struct queue_depth depth = {0};
     const struct queue_count *leased = find(sight->leased, sight->leased_count, row->queue);
-    struct level_change change = {.before = *row, .after = *row};
-    enum rc rc = rules_of(row, &config, err);
-    if (rc == RC_OK && find(sight->waiting, sight->waiting_count, row->queue) != NULL)
+    struct level_change change = {
+        .before = *row, .after = *row, .dead_alert_at = config.dead.alert_at};
+    enum rc rc = RC_OK;
+    if (find(sight->waiting, sight->waiting_count, row->queue) != NULL)
         rc = queue_levels_depth(db, row->queue, depth_limit(&config), &depth, err);
     if (rc == RC_OK && config.dead.alert_at > 0 &&
         find(sight->dead, sight->dead_count, row->queue) != NULL)
         rc = queue_levels_dead_count(db, row->queue, config.dead.alert_at + 1, &change.dead, err);
     if (rc != RC_OK)
         return rc;
-    change.dead_alert_at = config.dead.alert_at;
     change.depth = depth.queued + depth.blocked;
     change.leased = leased != NULL ? leased->count : 0;
     decide(&config, &depth, now_us, &change);

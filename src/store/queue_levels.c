@@ -3,6 +3,7 @@
  */
 #include "store/queue_levels.h"
 #include "store/query.h"
+#include <string.h>
 
 #define LEVEL_COLUMNS "name, config, level, level_us, dead_alert, desired, desired_us"
 
@@ -25,6 +26,14 @@ static const struct sql sql_save = {
     " dead_alert = excluded.dead_alert, desired = excluded.desired,"
     " desired_us = excluded.desired_us",
     "ttiiiii",
+};
+
+/* The row was there for this only. */
+static const struct sql sql_forget = {
+    "queue_level_forget",
+    "DELETE FROM queues WHERE name = $1 AND version = 0 AND level = 'normal' AND dead_alert = 0"
+    " AND desired = 0",
+    "t",
 };
 
 /* From one name to the next by the index, however many jobs have it. */
@@ -140,14 +149,24 @@ enum rc queue_levels_list(struct db *db, struct arena *arena, struct queue_level
                      ret_rows, ret_count, err);
 }
 
+const struct queue_level_row *queue_levels_find(const struct queue_level_row *rows, size_t count,
+                                                const char *queue)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(rows[i].queue, queue) == 0)
+            return &rows[i];
+    return NULL;
+}
+
 enum rc queue_levels_save(struct db *db, const struct queue_level_row *row, int64_t now_us,
                           struct err *err)
 {
-    return db_exec(db, &sql_save,
-                   P_LIST(P_TEXT(row->queue), P_TEXT(level_name(row->level)), P_INT(row->level_us),
-                          P_INT(row->dead_alert), P_INT(row->desired), P_INT(row->desired_us),
-                          P_INT(now_us)),
-                   NULL, err);
+    enum rc rc = db_exec(db, &sql_save,
+                         P_LIST(P_TEXT(row->queue), P_TEXT(level_name(row->level)),
+                                P_INT(row->level_us), P_INT(row->dead_alert), P_INT(row->desired),
+                                P_INT(row->desired_us), P_INT(now_us)),
+                         NULL, err);
+    return rc == RC_OK ? db_exec(db, &sql_forget, P_LIST(P_TEXT(row->queue)), NULL, err) : rc;
 }
 
 enum rc queue_levels_waiting(struct db *db, struct arena *arena, struct queue_count **ret_rows,

@@ -29,7 +29,10 @@ MUST_USE enum rc queue_levels_get(struct db *db, const char *queue, struct arena
 MUST_USE enum rc queue_levels_list(struct db *db, struct arena *arena,
                                    struct queue_level_row **ret_rows, size_t *ret_count,
                                    struct err *err);
-/* Makes the row when there is none. */
+/* That of one queue in such a list, or NULL. */
+const struct queue_level_row *queue_levels_find(const struct queue_level_row *rows, size_t count,
+                                                const char *queue);
+/* Makes the row when there is none; one that is calm and has no rules goes. */
 MUST_USE enum rc queue_levels_save(struct db *db, const struct queue_level_row *row, int64_t now_us,
                                    struct err *err);
 
