@@ -161,12 +161,11 @@ static void write_control(struct api *api, struct buf *to)
     single(to, "drover_bus_subscribers", "gauge", "Subscriptions.", bus.subscribers);
     single(to, "drover_event_log_published_seq", "gauge",
            "Place in the log up to which events are published.", control_tail_seq(api->control));
-    single(to, "drover_worker_slots", "gauge", "Slots of the workers in this process.",
-           api->worker_slots);
     pthread_mutex_lock(&api->worker_lock);
-    int busy = api->worker ? worker_busy(api->worker) : 0;
+    struct worker_load load = api->worker ? worker_load(api->worker) : (struct worker_load){0};
     pthread_mutex_unlock(&api->worker_lock);
-    single(to, "drover_worker_slots_busy", "gauge", "Slots that run a step.", busy);
+    single(to, "drover_worker_slots", "gauge", "Slots of the workers in this process.", load.slots);
+    single(to, "drover_worker_slots_busy", "gauge", "Slots that run a step.", load.busy);
 }
 
 /* Of queues that hold jobs; others are calm. */

@@ -19,7 +19,8 @@ START_TEST(the_defaults_are_good)
     struct err err = {0};
     ck_assert_int_eq(server_options_check(&options, &err), RC_OK);
     ck_assert_str_eq(options.listen, "127.0.0.1:8717");
-    ck_assert_int_eq(options.workers, 4);
+    ck_assert_int_eq(options.workers.min, 4);
+    ck_assert_int_eq(options.workers.max, 4);
     ck_assert_int_eq(options.body_bytes_max, 1024 * 1024);
 }
 END_TEST
@@ -41,7 +42,7 @@ START_TEST(a_file_says_all_there_is_to_say)
     ck_assert(options.allow_remote);
     ck_assert_str_eq(options.data_dir, "/srv/d");
     ck_assert_str_eq(options.db, "sqlite:/srv/d/x.db");
-    ck_assert_int_eq(options.workers, 0);
+    ck_assert_int_eq(options.workers.max, 0);
     ck_assert_int_eq(options.log_level, LOG_WARN);
     ck_assert_int_eq(options.log_format, LOG_FORMAT_JSON);
     ck_assert_int_eq(options.limits.max_active_runs, 1);

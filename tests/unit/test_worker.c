@@ -115,7 +115,7 @@ START_TEST(a_whole_run_goes_through)
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show refs/pull/1/head:file.txt"),
                      "two");
     ck_assert_str_eq(kit_sh(&kit, "ls data/work/runs"), "");
-    ck_assert_int_eq(worker_busy(worker), 0);
+    ck_assert_int_eq(worker_load(worker).busy, 0);
 }
 END_TEST
 
@@ -178,7 +178,7 @@ START_TEST(a_lost_lease_stops_the_step_and_nothing_is_said)
     pthread_mutex_lock(&kit.port.lock);
     kit.port.lost = true;
     pthread_mutex_unlock(&kit.port.lock);
-    while (worker_busy(worker) > 0)
+    while (worker_load(worker).busy > 0)
         usleep(5000);
     agent_is_gone();
     ck_assert_uint_eq(kit.port.report_count, 0);
@@ -252,7 +252,7 @@ START_TEST(steps_of_one_run_do_not_meet)
     start(2);
     await_agent();
     kit_enqueue(&kit, "clean", kit_payload(&kit, &(struct kit_task){0}));
-    while (worker_busy(worker) < 2)
+    while (worker_load(worker).busy < 2)
         usleep(5000);
     worker_cancel_run(worker, &kit.run_id);
     ck_assert_str_eq(report_at(0)->code, "cancelled");
