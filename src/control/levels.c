@@ -13,37 +13,43 @@
 
 /* ---- the look --------------------------------------------------------------------------- */
 
-/* All queues there is anything to say of, by name. */
+enum { WAITING, LEASED, DEAD, KINDS };
+
+/* What one look sees; the queues that are known, and those that hold something. */
 struct sight {
+    struct db *db;
+    int64_t now_us;
+    struct cmd_levels *cmd;
+    bool busy;
     struct queue_level_row *rows;
-    struct queue_count *waiting, *leased, *dead;
-    size_t row_count, waiting_count, leased_count, dead_count;
+    size_t row_count;
+    struct queues_with {
+        struct queue_count *queues;
+        size_t count;
+    } with[KINDS];
 };
 
-static enum rc sight_read(struct db *db, struct arena *arena, struct sight *sight, struct err *err)
+static enum rc sight_read(struct sight *sight, struct arena *arena, struct err *err)
 {
+    struct db *db = sight->db;
+    struct queues_with *with = sight->with;
     enum rc rc = queue_levels_list(db, arena, &sight->rows, &sight->row_count, err);
     if (rc == RC_OK)
-        rc = queue_levels_waiting(db, arena, &sight->waiting, &sight->waiting_count, err);
+        rc = queue_levels_waiting(db, arena, &with[WAITING].queues, &with[WAITING].count, err);
     if (rc == RC_OK)
-        rc = queue_levels_leased(db, arena, &sight->leased, &sight->leased_count, err);
+        rc = queue_levels_leased(db, arena, &with[LEASED].queues, &with[LEASED].count, err);
     if (rc == RC_OK)
-        rc = queue_levels_dead(db, arena, &sight->dead, &sight->dead_count, err);
+        rc = queue_levels_dead(db, arena, &with[DEAD].queues, &with[DEAD].count, err);
     return rc;
 }
 
-static const struct queue_count *find(const struct queue_count *rows, size_t count,
-                                      const char *queue)
+static const struct queue_count *find(const struct sight *sight, int kind, const char *queue)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(rows[i].queue, queue) == 0)
-            return &rows[i];
+    const struct queues_with *with = &sight->with[kind];
+    for (size_t i = 0; i < with->count; i++)
+        if (strcmp(with->queues[i].queue, queue) == 0)
+            return &with->queues[i];
     return NULL;
-}
-
-static bool has_row(const struct sight *sight, const char *queue)
-{
-    return queue_levels_find(sight->rows, sight->row_count, queue) != NULL;
 }
 
 /* What was set, over the defaults. */
@@ -88,8 +94,8 @@ static void decide(const struct queue_config *config, const struct queue_depth *
     struct scale_rule rule = scale_rule_of(config);
     struct scale scale = {
         .desired = after->desired, .changed_us = after->desired_us, .spare_us = after->desired_us};
-    if (scale_step(&rule, &(struct scale_load){.waiting = depth->queued, .busy = change->leased},
-                   now_us, &scale)) {
+    struct scale_load work = {.waiting = after->paused ? 0 : depth->queued, .busy = change->leased};
+    if (scale_step(&rule, &work, now_us, &scale)) {
         after->desired = scale.desired;
         after->desired_us = now_us;
     }
@@ -101,60 +107,65 @@ static bool differs(const struct queue_level_row *a, const struct queue_level_ro
 }
 
 /* One queue: counts what its rules ask for and adds it to the command if something is new. */
-static enum rc examine(struct db *db, const struct sight *sight, const struct queue_level_row *row,
-                       int64_t now_us, struct cmd_levels *cmd, bool *busy, struct err *err)
+static enum rc examine(struct sight *sight, const struct queue_level_row *row, struct err *err)
 {
     struct queue_config config = rules_of(row);
     struct queue_depth depth = {0};
-    const struct queue_count *leased = find(sight->leased, sight->leased_count, row->queue);
+    const struct queue_count *leased = find(sight, LEASED, row->queue);
     struct level_change change = {
         .before = *row, .after = *row, .dead_alert_at = config.dead.alert_at};
     enum rc rc = RC_OK;
-    if (find(sight->waiting, sight->waiting_count, row->queue) != NULL)
-        rc = queue_levels_depth(db, row->queue, depth_limit(&config), &depth, err);
-    if (rc == RC_OK && config.dead.alert_at > 0 &&
-        find(sight->dead, sight->dead_count, row->queue) != NULL)
-        rc = queue_levels_dead_count(db, row->queue, config.dead.alert_at + 1, &change.dead, err);
+    if (find(sight, WAITING, row->queue) != NULL)
+        rc = queue_levels_depth(sight->db, row->queue, depth_limit(&config), &depth, err);
+    if (rc == RC_OK && config.dead.alert_at > 0 && find(sight, DEAD, row->queue) != NULL)
+        rc = queue_levels_dead_count(sight->db, row->queue, config.dead.alert_at + 1, &change.dead,
+                                     err);
     if (rc != RC_OK)
         return rc;
     change.depth = depth.queued + depth.blocked;
     change.leased = leased != NULL ? leased->count : 0;
-    decide(&config, &depth, now_us, &change);
+    decide(&config, &depth, sight->now_us, &change);
     if (change.depth > 0 || change.after.level != LEVEL_NORMAL ||
         change.after.desired > config.scale.min)
-        *busy = true;
+        sight->busy = true;
     if (differs(&change.before, &change.after))
-        cmd->changes[cmd->count++] = change;
+        sight->cmd->changes[sight->cmd->count++] = change;
     return RC_OK;
+}
+
+/* Was it examined as one that has a row, or as one of an earlier kind? */
+static bool examined(const struct sight *sight, int kind, const char *queue)
+{
+    bool seen = queue_levels_find(sight->rows, sight->row_count, queue) != NULL;
+    for (int earlier = 0; earlier < kind; earlier++)
+        seen = seen || find(sight, earlier, queue) != NULL;
+    return seen;
 }
 
 enum rc levels_look(struct db *db, int64_t now_us, struct cmd_levels *cmd, bool *ret_busy,
                     struct err *err)
 {
     struct arena *arena = &cmd->base.arena;
-    struct sight sight = {0};
-    bool busy = false;
-    enum rc rc = sight_read(db, arena, &sight, err);
+    struct sight sight = {.db = db, .now_us = now_us, .cmd = cmd};
+    enum rc rc = sight_read(&sight, arena, err);
     if (rc != RC_OK)
         return rc;
+    size_t most = sight.row_count + 1;
+    for (int kind = 0; kind < KINDS; kind++)
+        most += sight.with[kind].count;
     cmd->count = 0;
-    cmd->changes = arena_array(arena, sight.row_count + sight.waiting_count + sight.dead_count + 1,
-                               sizeof(*cmd->changes));
+    cmd->changes = arena_array(arena, most, sizeof(*cmd->changes));
     for (size_t i = 0; rc == RC_OK && i < sight.row_count; i++)
-        rc = examine(db, &sight, &sight.rows[i], now_us, cmd, &busy, err);
-    for (size_t i = 0; rc == RC_OK && i < sight.waiting_count; i++) {
-        struct queue_level_row calm = {.queue = sight.waiting[i].queue};
-        if (!has_row(&sight, calm.queue))
-            rc = examine(db, &sight, &calm, now_us, cmd, &busy, err);
-    }
-    for (size_t i = 0; rc == RC_OK && i < sight.dead_count; i++) {
-        struct queue_level_row calm = {.queue = sight.dead[i].queue};
-        if (!has_row(&sight, calm.queue) &&
-            find(sight.waiting, sight.waiting_count, calm.queue) == NULL)
-            rc = examine(db, &sight, &calm, now_us, cmd, &busy, err);
+        rc = examine(&sight, &sight.rows[i], err);
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (size_t i = 0; rc == RC_OK && i < sight.with[kind].count; i++) {
+            struct queue_level_row calm = {.queue = sight.with[kind].queues[i].queue};
+            if (!examined(&sight, kind, calm.queue))
+                rc = examine(&sight, &calm, err);
+        }
     }
     if (rc == RC_OK)
-        *ret_busy = busy;
+        *ret_busy = sight.busy;
     return rc;
 }
 

@@ -54,26 +54,17 @@ static void tell(struct autoscale *autoscale, int64_t from, int64_t to)
     command_free(&cmd->base);
 }
 
-/* While a slot is free nothing waits for one. */
-static enum rc read_load(struct autoscale *autoscale, struct db *db, struct scale_load *ret_load,
-                         struct err *err)
-{
-    struct worker_load load = {0};
-    int64_t waiting = 0;
-    enum rc rc = RC_OK;
-    if (load_of(autoscale->api, &load) && load.busy >= autoscale->scale.desired)
-        rc = queue_levels_steps(db, autoscale->rule.up_step, &waiting, err);
-    if (rc == RC_OK)
-        *ret_load = (struct scale_load){.waiting = waiting, .busy = load.busy};
-    return rc;
-}
-
 static void decide(struct autoscale *autoscale, struct db *db)
 {
     struct err err = {0};
-    struct scale_load load;
+    struct worker_load slots;
     struct scale next = autoscale->scale;
-    enum rc rc = read_load(autoscale, db, &load, &err);
+    if (!load_of(autoscale->api, &slots))
+        return;
+    struct scale_load load = {.busy = slots.busy};
+    enum rc rc = RC_OK;
+    if (slots.busy >= next.desired) /* While a slot is free nothing waits for one. */
+        rc = queue_levels_steps(db, autoscale->rule.up_step, &load.waiting, &err);
     if (rc != RC_OK)
         return; /* Others say that the store is away; the next tick asks again. */
     bool changed = scale_step(&autoscale->rule, &load, clock_mono_us(), &next);

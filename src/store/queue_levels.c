@@ -5,7 +5,7 @@
 #include "store/query.h"
 #include <string.h>
 
-#define LEVEL_COLUMNS "name, config, level, level_us, dead_alert, desired, desired_us"
+#define LEVEL_COLUMNS "name, config, paused, level, level_us, dead_alert, desired, desired_us"
 
 static const struct sql sql_get = {
     "queue_level_get",
@@ -94,6 +94,7 @@ static enum rc level_decode(struct row_reader *reader, void *to, struct err *err
     struct queue_level_row *row = to;
     row->queue = read_text(reader);
     row->config = read_bytes(reader);
+    row->paused = read_int(reader) != 0;
     bool known = level_parse(read_word(reader), &row->level);
     row->level_us = read_int(reader);
     row->dead_alert = read_int(reader) != 0;

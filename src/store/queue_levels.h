@@ -14,7 +14,8 @@ enum { QUEUE_LEVELS_MAX = 1000 }; /* Queues in one list. */
 
 struct queue_level_row {
     const char *queue;
-    struct str config; /* As it was set; empty: no row.  Never saved from here. */
+    struct str config; /* As it was set; empty: no row.  It and paused are never saved from here. */
+    bool paused;
     enum level level;
     int64_t level_us; /* Since when. */
     bool dead_alert;  /* So many dead letters that it was said; not said again until fewer. */

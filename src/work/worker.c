@@ -521,6 +521,7 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
         worker->options.slots_max = options->slots;
     if (!options->queues)
         worker->options.queues = step_queues();
+    worker->slots_wanted = options->slots; /* The heart tells of them before they are there. */
     worker->shutdown.event_fd = -1;
     for (int i = 0; i < worker->options.slots_max; i++)
         worker->slots[i].stop.event_fd = -1;

@@ -2,6 +2,7 @@
  * test_levels.c - a look at the queues, and what is told of them.
  */
 #include "control/levels.h"
+#include "control/queues.h"
 #include "core/event_types.h"
 #include "tests/unit/lab.h"
 #include <check.h>
@@ -116,6 +117,30 @@ START_TEST(a_level_rises_with_the_depth_and_falls_below_it)
 }
 END_TEST
 
+START_TEST(a_queue_keeps_the_workers_that_are_at_work)
+{
+    struct job_row *jobs;
+    put("q", 1);
+    ck_assert_uint_eq(lab_lease(&lab, "q", "w", &jobs), 1);
+    ck_assert(look());
+    ck_assert_int_eq(row_of("q").desired, 1);
+}
+END_TEST
+
+START_TEST(a_paused_queue_deserves_no_workers)
+{
+    struct cmd_queue *cmd = cmd_queue_new();
+    cmd->name = "q";
+    cmd->change = QUEUE_PAUSE;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    command_free(&cmd->base);
+    put("q", 500);
+    look();
+    ck_assert_int_eq(row_of("q").desired, 0);
+    ck_assert_int_eq(row_of("q").level, LEVEL_WARNING);
+}
+END_TEST
+
 START_TEST(a_level_rises_with_the_age_of_the_oldest)
 {
     put("q", 1);
@@ -186,6 +211,8 @@ Suite *levels_suite(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, an_idle_server_has_nothing_to_look_at);
     tcase_add_test(tc, a_level_rises_with_the_depth_and_falls_below_it);
+    tcase_add_test(tc, a_queue_keeps_the_workers_that_are_at_work);
+    tcase_add_test(tc, a_paused_queue_deserves_no_workers);
     tcase_add_test(tc, a_level_rises_with_the_age_of_the_oldest);
     tcase_add_test(tc, dead_letters_are_told_once_until_there_are_fewer);
     tcase_add_test(tc, what_changed_since_the_look_is_left_to_the_next_one);
