@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "control/due.h"
 #include "control/jobs.h"
+#include "control/levels.h"
 #include "control/notices.h"
 #include "control/tail.h"
 #include "control/ticker.h"
@@ -78,6 +79,8 @@ static void on_committed(void *ctx, const struct committed *news)
         tail_wake(control->tail);
     if (news->due_us > 0 && control->ticker != NULL)
         ticker_hint(control->ticker, news->due_us);
+    if (news->brought && control->ticker != NULL) /* Do they wait for long? */
+        ticker_hint(control->ticker, clock_now_us(&control->clock) + LEVELS_EVERY_US);
     notices_tell(control->notices, news);
 }
 

@@ -41,7 +41,7 @@ static enum rc read_all(struct queue_book *book, struct db *db, struct err *err)
     struct arena arena = {0};
     struct queue_row *rows;
     size_t count;
-    enum rc rc = queues_list(db, &arena, &rows, &count, err);
+    enum rc rc = queues_list_rules(db, &arena, &rows, &count, err);
     if (rc != RC_OK) {
         arena_release(&arena);
         return rc;

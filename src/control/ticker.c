@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "control/due.h"
+#include "control/levels.h"
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 struct ticker {
     struct committer *committer;
     struct store *store;
+    struct levels *levels;
     struct store_lock *turn; /* NULL: another node's. */
     struct clock clock;
     int64_t net_us;
@@ -132,6 +134,9 @@ static void *ticker_main(void *arg)
         while (look(ticker, prune)) {
         }
         committer_want_admission(ticker->committer);
+        int64_t again_us = levels_watch(ticker->levels);
+        if (again_us > 0)
+            ticker_hint(ticker, again_us);
     }
     return NULL;
 }
@@ -142,6 +147,7 @@ enum rc ticker_start(const struct ticker_options *options, struct ticker **ret_t
     struct ticker *ticker = mem_alloc(sizeof(*ticker));
     ticker->committer = options->committer;
     ticker->store = options->store;
+    ticker->levels = levels_new(options->committer, options->store, options->clock);
     ticker->clock = options->clock;
     ticker->net_us = store_is_shared(options->store) ? NET_SHARED_US : NET_US;
     ticker->lease_us = options->lease_us;
@@ -153,6 +159,7 @@ enum rc ticker_start(const struct ticker_options *options, struct ticker **ret_t
     pthread_condattr_destroy(&monotonic);
     int failed = pthread_create(&ticker->thread, NULL, ticker_main, ticker);
     if (failed != 0) {
+        levels_free(ticker->levels);
         mem_free(ticker);
         return err_set(err, RC_IO, "THREAD_FAILED", "cannot start the timer loop: %s",
                        strerror(failed));
@@ -181,6 +188,7 @@ void ticker_stop(struct ticker *ticker)
     pthread_mutex_unlock(&ticker->lock);
     pthread_join(ticker->thread, NULL);
     store_lock_release(ticker->turn);
+    levels_free(ticker->levels);
     pthread_cond_destroy(&ticker->wake);
     pthread_mutex_destroy(&ticker->lock);
     mem_free(ticker);

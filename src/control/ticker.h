@@ -1,6 +1,7 @@
 /*
  * ticker.h - the one loop that sleeps until the earliest due time and posts what is due.
  * From time to time it looks anyway, and asks for an admission round: the net under every wake-up.
+ * It also watches the levels of queues (levels.h).
  *
  * Of the nodes that share a store one at a time does this, the one that holds the lock "timers";
  * when it dies or loses its connection another takes over within a second.

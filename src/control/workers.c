@@ -3,6 +3,8 @@
  */
 #include "control/workers.h"
 #include "control/cx.h"
+#include "control/flow.h"
+#include "core/event_types.h"
 #include <string.h>
 
 bool worker_name_valid(const char *name)
@@ -54,4 +56,28 @@ static const struct command_ops seen_ops = {.name = "worker_seen", .apply = appl
 struct cmd_worker_seen *cmd_worker_seen_new(void)
 {
     return command_new(&seen_ops, sizeof(struct cmd_worker_seen));
+}
+
+static enum rc apply_scaled(struct cx *cx, struct command *command)
+{
+    struct cmd_workers_scaled *cmd = (struct cmd_workers_scaled *)command;
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "worker", cmd->worker);
+    jw_kint(&note.jw, "from", cmd->from);
+    jw_kint(&note.jw, "to", cmd->to);
+    jw_kstr(&note.jw, "reason", cmd->reason);
+    struct event event = {
+        .type = EV_WORKERS_SCALED,
+        .subject = arena_printf(cx->arena, "worker/%s", cmd->worker),
+        .data = note_close(&note),
+    };
+    return cx_append(cx, &event, NULL);
+}
+
+static const struct command_ops scaled_ops = {.name = "workers_scaled", .apply = apply_scaled};
+
+struct cmd_workers_scaled *cmd_workers_scaled_new(void)
+{
+    return command_new(&scaled_ops, sizeof(struct cmd_workers_scaled));
 }

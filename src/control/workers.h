@@ -1,5 +1,6 @@
 /*
- * workers.h - the command by which a worker says that it is there.
+ * workers.h - the command by which a worker says that it is there, and the one that tells of slots
+ * that came or went.
  *
  * Workers say so with every heartbeat.  A row is written when something has changed, or when it
  * was last written some seconds ago; otherwise the command only looks.
@@ -22,4 +23,12 @@ struct cmd_worker_seen {
     bool left;                /* It ends in good order: the row goes. */
 };
 struct cmd_worker_seen *cmd_worker_seen_new(void);
+
+struct cmd_workers_scaled {
+    struct command base;
+    const char *worker; /* By name. */
+    int64_t from, to;   /* Slots. */
+    const char *reason; /* backlog, idle */
+};
+struct cmd_workers_scaled *cmd_workers_scaled_new(void);
 #endif

@@ -71,6 +71,10 @@
 #define EV_SAGA_COMPLETED          "agent.saga.completed"
 #define EV_SAGA_COMPENSATED        "agent.saga.compensated"
 #define EV_SAGA_STUCK              "agent.saga.stuck"
+#define EV_DEAD_LETTERS_ALERT      "agent.dead_letters.alert"
+#define EV_QUEUE_LEVEL_RAISED      "agent.queue.level.raised"
+#define EV_QUEUE_LEVEL_LOWERED     "agent.queue.level.lowered"
+#define EV_WORKERS_SCALED          "agent.workers.scaled"
 #define EV_REPOSITORY_CONFIGURED   "agent.repository.configured"
 #define EV_REPOSITORY_REMOVED      "agent.repository.removed"
 #endif

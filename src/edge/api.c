@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "edge/api_routes.h"
 #include "edge/sse.h"
+#include "edge/throttle.h"
 #include "store/artifacts.h"
 #include <assert.h>
 #include <string.h>
@@ -274,6 +275,25 @@ static bool let_in(struct call *call)
     return rc == RC_OK;
 }
 
+/* Not more often than the rates allow. */
+static bool let_pass(struct call *call)
+{
+    struct throttle *throttle = call->api->throttle;
+    if (!throttle || call->route->open)
+        return true;
+    int64_t wait_us = throttle_wait_us(throttle, &call->who, call->route, clock_mono_us());
+    if (wait_us == 0)
+        return true;
+    struct problem problem = {
+        .status = problem_status(RC_LIMIT),
+        .code = "RATE_LIMITED",
+        .detail = "you call this more often than the server's rates allow",
+        .retry_after_ms = (wait_us - 1) / US_PER_MS + 1,
+    };
+    http_answer_problem(&call->http, &problem);
+    return false;
+}
+
 static void start(struct call *call)
 {
     struct err err = {0};
@@ -303,7 +323,7 @@ void api_handle(void *ctx, struct http_request *request)
 {
     struct call *call = (struct call *)request;
     call->api = ctx;
-    bool good = find_route(call) && let_in(call);
+    bool good = find_route(call) && let_in(call) && let_pass(call);
     if (good && !body_type_fits(call)) {
         call_fail_status(call, 415, "UNSUPPORTED_MEDIA_TYPE",
                          call->route->body == BODY_CONFIG

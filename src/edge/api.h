@@ -1,7 +1,7 @@
 /*
  * api.h - the routes, and how a request gets through them.
  *
- *   loop:  find the route, check the token, check the body's type, then by kind
+ *   loop:  find the route, check the token, the rates and the body's type, then by kind
  *          instant --> answered here
  *          query   --> pool thread reads the store, fills the answer --> loop sends it
  *          command --> built here, posted to the committer --> done() --> loop answers
@@ -30,6 +30,7 @@ enum { PAGE_LIMIT_DEFAULT = 50, PAGE_LIMIT_MAX = 200 };
 
 struct sse;
 struct stream;
+struct throttle;
 
 /* What handlers reach; put together by server.c, which owns all of it. */
 struct api {
@@ -41,10 +42,10 @@ struct api {
     struct metrics *metrics;
     struct http *http; /* Set once it listens. */
     struct sse *sse;
+    struct throttle *throttle; /* NULL: there are no rates. */
     pthread_mutex_t worker_lock;
     struct worker *worker; /* Under the lock.  NULL: none in this process, or it is stopping. */
-    int worker_slots;
-    volatile int stopping;          /* Not 0: what takes long should give up. */
+    volatile int stopping; /* Not 0: what takes long should give up. */
     int64_t lease_ms, heartbeat_ms; /* What workers are told. */
     int64_t body_bytes_max;
     int64_t command_queue_max; /* What the committer was given. */

@@ -24,6 +24,7 @@ static void write_rules(struct jw *jw, const struct queue_row *row)
     jw_kbool(jw, "paused", row->paused);
     jw_kstr(jw, "level", row->level ? row->level : "normal");
     jw_ktime(jw, "levelSince", row->level_us);
+    jw_kint(jw, "desiredWorkers", row->desired);
     jw_kint(jw, "version", row->version);
 }
 

@@ -18,7 +18,6 @@ static void put_flags(const struct args *args, struct server_options *options)
     options->data_dir = args_text(args, "data", options->data_dir);
     options->listen = args_text(args, "listen", options->listen);
     options->db = args_text(args, "db", options->db);
-    options->workers = args_int(args, "workers", options->workers);
     if (args_has(args, "allow-remote"))
         options->allow_remote = true;
     bool known = level == NULL || log_level_parse(level, &options->log_level);
@@ -39,6 +38,9 @@ static int run_serve(struct cli *cli)
     if (rc == RC_OK && file != NULL)
         rc = server_config_read(file, &cli->arena, &options, &err);
     put_flags(&cli->args, &options);
+    const char *workers = args_text(&cli->args, "workers", NULL);
+    if (rc == RC_OK && workers != NULL)
+        rc = workers_parse(workers, &options.workers, &err);
     if (rc == RC_OK)
         rc = server_options_check(&options, &err);
     if (rc != RC_OK) {
@@ -57,7 +59,8 @@ static const struct arg_option serve_options[] = {
      NULL},
     {"db", "URL", "sqlite:PATH or postgres://... (default: sqlite:DIR/drover.db)", ARG_TEXT, 0, 0,
      NULL},
-    {"workers", "N", "worker slots in this process; 0: none", ARG_INT, 0, SERVER_WORKERS_MAX, NULL},
+    {"workers", "N|MIN-MAX", "worker slots in this process, or their bounds; 0: none", ARG_TEXT, 0,
+     0, NULL},
     {"allow-remote", NULL, "allow an address that other machines can reach", ARG_FLAG, 0, 0, NULL},
     {"log-level", "LEVEL", "debug, info, warn, error or fatal", ARG_CHOICE, 0, 0, level_names},
     {"log-format", "FORMAT", "json or human (default: human on a terminal)", ARG_CHOICE, 0, 0,
@@ -67,7 +70,7 @@ static const struct arg_option serve_options[] = {
 
 const struct cli_command cli_serve_commands[] = {
     {"serve", "run the server, with workers in the same process",
-     "[--config FILE] [--data DIR] [--listen HOST:PORT] [--db URL] [--workers N]\n"
+     "[--config FILE] [--data DIR] [--listen HOST:PORT] [--db URL] [--workers N|MIN-MAX]\n"
      "                    [--allow-remote] [--log-level LEVEL] [--log-format FORMAT]",
      serve_options, "drover serve --data /srv/drover --workers 8", NULL, 0, 0, 0, run_serve},
     {0},

@@ -221,7 +221,7 @@ static void work_until_told(struct remote *remote)
         LOG_STR("data", remote->data_dir), LOG_STR("version", DROVER_VERSION));
     while (cli_signals_wait(&remote->signals, 60000) == 0) {
     }
-    LOG(LOG_INFO, "stopping", LOG_INT("busy", worker_busy(remote->worker)));
+    LOG(LOG_INFO, "stopping", LOG_INT("busy", worker_load(remote->worker).busy));
     if (pthread_create(&drainer, NULL, drain, remote) != 0) {
         worker_stop(remote->worker);
         return;

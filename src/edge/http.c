@@ -215,9 +215,10 @@ void http_answer_problem(struct http_request *request, const struct problem *pro
     problem_write(&jw, &full);
     if (full.status == problem_status(RC_UNAUTHORIZED))
         http_answer_header(request, "WWW-Authenticate", "Bearer");
-    int seconds = problem_retry_after_seconds(full.status);
+    int64_t seconds = problem_retry_seconds(&full);
     if (seconds)
-        http_answer_header(request, "Retry-After", arena_printf(&request->arena, "%d", seconds));
+        http_answer_header(request, "Retry-After",
+                           arena_printf(&request->arena, "%lld", (long long)seconds));
 }
 
 static void free_body(const void *data, size_t len, void *arg)

@@ -15,6 +15,7 @@
 #include "edge/sse.h"
 #include "store/events.h"
 #include "store/jobs.h"
+#include "store/queue_levels.h"
 #include "store/runs.h"
 #include <assert.h>
 #include <inttypes.h>
@@ -160,23 +161,44 @@ static void write_control(struct api *api, struct buf *to)
     single(to, "drover_bus_subscribers", "gauge", "Subscriptions.", bus.subscribers);
     single(to, "drover_event_log_published_seq", "gauge",
            "Place in the log up to which events are published.", control_tail_seq(api->control));
-    single(to, "drover_worker_slots", "gauge", "Slots of the workers in this process.",
-           api->worker_slots);
     pthread_mutex_lock(&api->worker_lock);
-    int busy = api->worker ? worker_busy(api->worker) : 0;
+    struct worker_load load = api->worker ? worker_load(api->worker) : (struct worker_load){0};
     pthread_mutex_unlock(&api->worker_lock);
-    single(to, "drover_worker_slots_busy", "gauge", "Slots that run a step.", busy);
+    single(to, "drover_worker_slots", "gauge", "Slots of the workers in this process.", load.slots);
+    single(to, "drover_worker_slots_busy", "gauge", "Slots that run a step.", load.busy);
+}
+
+/* Of queues that hold jobs; others are calm. */
+static void write_levels(const struct queue_counts *queues, size_t count,
+                         const struct queue_level_row *levels, size_t level_count, struct buf *to)
+{
+    static const char level_of[] = "drover_queue_level", desired[] = "drover_queue_desired_workers";
+    family(to, level_of, "gauge", "How a queue is doing: 0 normal, 1 warning, 2 critical.");
+    for (size_t q = 0; q < count; q++) {
+        struct label label = {"queue", queues[q].queue};
+        const struct queue_level_row *row = queue_levels_find(levels, level_count, label.value);
+        sample(to, level_of, &label, 1, row ? (int64_t)row->level : 0);
+    }
+    family(to, desired, "gauge", "Workers that a queue deserves: for scalers outside.");
+    for (size_t q = 0; q < count; q++) {
+        struct label label = {"queue", queues[q].queue};
+        const struct queue_level_row *row = queue_levels_find(levels, level_count, label.value);
+        sample(to, desired, &label, 1, row ? row->desired : 0);
+    }
 }
 
 static enum rc write_store(struct db *db, struct arena *arena, struct buf *to, struct err *err)
 {
     struct run_counts runs;
     struct queue_counts *queues = NULL;
-    size_t queue_count = 0;
+    struct queue_level_row *levels = NULL;
+    size_t queue_count = 0, level_count = 0;
     int64_t last_seq = 0;
     enum rc rc = runs_count(db, &runs, err);
     if (rc == RC_OK)
         rc = jobs_count(db, arena, &queues, &queue_count, err);
+    if (rc == RC_OK)
+        rc = queue_levels_list(db, arena, &levels, &level_count, err);
     if (rc == RC_OK)
         rc = events_last_seq(db, &last_seq, err);
     if (rc != RC_OK)
@@ -194,6 +216,7 @@ static enum rc write_store(struct db *db, struct arena *arena, struct buf *to, s
             sample(to, "agent_job_queue_depth", labels, COUNT_OF(labels), queues[q].by_state[s]);
         }
     }
+    write_levels(queues, queue_count, levels, level_count, to);
     single(to, "drover_event_log_seq", "gauge", "Last place in the log.", last_seq);
     return RC_OK;
 }

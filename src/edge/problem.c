@@ -87,6 +87,13 @@ int problem_retry_after_seconds(int status)
     return status == problem_status(RC_LIMIT) ? RETRY_LIMIT_SECONDS : 0;
 }
 
+int64_t problem_retry_seconds(const struct problem *problem)
+{
+    if (problem->retry_after_ms <= 0)
+        return problem_retry_after_seconds(problem->status);
+    return (problem->retry_after_ms - 1) / 1000 + 1;
+}
+
 struct problem problem_of(enum rc rc, const struct err *err)
 {
     bool said = err && err->code[0];
@@ -108,6 +115,8 @@ void problem_write(struct jw *jw, const struct problem *problem)
     jw_kint(jw, "status", problem->status);
     jw_kstr(jw, "detail", problem->detail);
     jw_optstr(jw, "field", problem->field);
+    if (problem->retry_after_ms > 0)
+        jw_kint(jw, "retryAfterMs", problem->retry_after_ms);
     jw_optstr(jw, "requestId", problem->request_id);
     jw_end(jw, '}');
 }

@@ -20,12 +20,14 @@ struct problem {
     const char *detail;
     const char *field;      /* NULL or "": none. */
     const char *request_id; /* NULL: none. */
+    int64_t retry_after_ms; /* When to come again; 0: as the status says. */
 };
 
 int problem_status(enum rc rc);              /* 500 for what nobody should answer with. */
 const char *problem_code(enum rc rc);        /* For an err without a code: "NOT_FOUND", ... */
 const char *problem_title(int status);       /* "Not Found" */
 int problem_retry_after_seconds(int status); /* 0: the header is not sent. */
+int64_t problem_retry_seconds(const struct problem *problem); /* The same, for this one. */
 
 /* err may be empty; its strings are not copied. */
 struct problem problem_of(enum rc rc, const struct err *err);

@@ -12,8 +12,10 @@
 #include "core/event_types.h"
 #include "edge/api.h"
 #include "edge/api_routes.h"
+#include "edge/autoscale.h"
 #include "edge/port_local.h"
 #include "edge/sse.h"
+#include "edge/throttle.h"
 #include "store/artifacts.h"
 #include <inttypes.h>
 #include <limits.h>
@@ -40,6 +42,7 @@ enum {
     DRAIN_TICK_MS = 20,
     STOP_SECONDS_MAX = 9, /* Then the process ends as if killed: nothing acknowledged is lost. */
     LOCK_WAIT_MS = 2000,
+    SLOTS_UP_STEP = 2,   /* Slots that come at once when steps wait. */
     TOKEN_TICK_MS = 400, /* A token revoked on another node is good for no more than a second. */
     OTHER_FDS = 256,     /* Beside connections: store, pipes of children, artifacts. */
     CANCEL_EVENTS = 1024,
@@ -55,6 +58,7 @@ struct server {
     struct control *control;
     struct api api;
     struct port_local port;
+    struct autoscale *autoscale; /* NULL: the number of slots stays. */
     char url[URL_BYTES];
     const char *socket_path; /* For agents without a network; NULL: none. */
     const char *info_path;   /* server.json, once written. */
@@ -193,6 +197,8 @@ static enum rc start_api(struct server *server, struct err *err)
     api->data_dir = server->options->data_dir;
     api->metrics = metrics_new(routes);
     api->sse = sse_new(api);
+    if (server->options->rate_count > 0)
+        api->throttle = throttle_new(server->options->rates, server->options->rate_count);
     enum rc rc = auth_open(api->data_dir, server->control, &api->auth, err);
     if (rc == RC_OK)
         rc = read_tokens(server, err);
@@ -264,22 +270,37 @@ static enum rc start_http(struct server *server, struct err *err)
 
 static enum rc start_worker(struct server *server, struct err *err)
 {
-    if (server->options->workers == 0)
+    const struct server_workers *workers = &server->options->workers;
+    if (workers->max == 0)
         return RC_OK;
     port_local_init(&server->port, server->control);
     struct worker_options options = {
         .port = &server->port.port,
         .clock = clock_real(),
         .name = control_node(server->control),
-        .slots = (int)server->options->workers,
+        .slots = (int)workers->min,
+        .slots_max = (int)workers->max,
         .work_dir = arena_printf(&server->arena, "%s/work", server->options->data_dir),
         .server_url = server->url,
         .server_socket = server->socket_path,
         .lease_ms = server->options->lease_ms,
         .heartbeat_ms = server->options->heartbeat_ms,
     };
-    server->api.worker_slots = options.slots;
-    return worker_start(&options, &server->api.worker, err);
+    enum rc rc = worker_start(&options, &server->api.worker, err);
+    if (rc != RC_OK || workers->min == workers->max)
+        return rc;
+    struct autoscale_options scaling = {
+        .api = &server->api,
+        .rule = {.min = workers->min,
+                 .max = workers->max,
+                 .jobs_per_worker = 1,
+                 .up_us = workers->up_ms * US_PER_MS,
+                 .down_us = workers->down_ms * US_PER_MS,
+                 .up_step = SLOTS_UP_STEP,
+                 .down_step = 1},
+    };
+    server->autoscale = autoscale_start(&scaling);
+    return RC_OK;
 }
 
 /* So that the CLI on this machine finds the server. */
@@ -430,7 +451,9 @@ static void server_stop(struct server *server)
     }
     if (server->loop)
         loop_drain(server->loop);
+    autoscale_free(server->autoscale);
     http_free(api->http);
+    throttle_free(api->throttle);
     sse_free(api->sse);
     metrics_free(api->metrics);
     auth_free(api->auth);
@@ -486,8 +509,8 @@ enum rc server_run(const struct server_options *options, struct err *err)
     enum rc rc = server_start(&server, err);
     if (rc == RC_OK) {
         LOG(LOG_INFO, "listening", LOG_STR("url", server.url), LOG_STR("data", options->data_dir),
-            LOG_INT("workers", options->workers), LOG_STR("store", store_durability(server.store)),
-            LOG_STR("version", DROVER_VERSION));
+            LOG_INT("workers", options->workers.min),
+            LOG_STR("store", store_durability(server.store)), LOG_STR("version", DROVER_VERSION));
         loop_run(server.loop);
     }
     server_stop(&server);

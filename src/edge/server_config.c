@@ -20,7 +20,9 @@ enum {
     BODY_BYTES_MIN = 1024,
     BODY_BYTES_MAX = 64 * 1024 * 1024,
     REQUEST_SECONDS_MAX = 600,
-    PORT_MAX = 65535
+    PORT_MAX = 65535,
+    COOLDOWN_MS_MIN = 10,
+    COOLDOWN_MS_MAX = 24 * 3600 * 1000
 };
 #define COUNT_MAX INT64_C(1000000)
 
@@ -29,7 +31,7 @@ struct server_options server_options_default(void)
     return (struct server_options){
         .listen = DEFAULT_LISTEN,
         .data_dir = DEFAULT_DATA,
-        .workers = 4,
+        .workers = {.min = 4, .max = 4, .up_ms = 10000, .down_ms = 300000},
         .log_level = LOG_INFO,
         .log_format = LOG_FORMAT_AUTO,
         .body_bytes_max = 1024 * 1024,
@@ -78,12 +80,14 @@ static enum rc read_log(const struct js *log, struct server_options *options, st
     return form_close(&form);
 }
 
-static enum rc read_limits(const struct js *limits, struct server_options *options, struct err *err)
+static enum rc read_limits(const struct js *limits, struct arena *arena,
+                           struct server_options *options, struct err *err)
 {
     if (!limits)
         return RC_OK;
     const struct form_range count = {0, COUNT_MAX};
     struct form form;
+    const struct js *rates = NULL;
     int64_t seconds = options->request_ms / 1000;
     form_open(&form, limits, "limits", err);
     form_int(&form, "maxActiveRuns", FORM_OPTIONAL, &count, &options->limits.max_active_runs);
@@ -97,8 +101,15 @@ static enum rc read_limits(const struct js *limits, struct server_options *optio
              &options->connections_max);
     form_int(&form, "requestSeconds", FORM_OPTIONAL, &(struct form_range){1, REQUEST_SECONDS_MAX},
              &seconds);
+    form_array(&form, "rates", FORM_OPTIONAL, RATE_RULES_MAX, &rates);
     options->request_ms = seconds * 1000;
-    return form_close(&form);
+    enum rc rc = form_close(&form);
+    if (rc != RC_OK || !rates)
+        return rc;
+    struct rate_rule *rules = NULL;
+    rc = rate_rules_decode(rates, "limits.rates", arena, &rules, &options->rate_count, err);
+    options->rates = rules;
+    return rc;
 }
 
 static enum rc read_lease(const struct js *lease, struct server_options *options, struct err *err)
@@ -113,26 +124,51 @@ static enum rc read_lease(const struct js *lease, struct server_options *options
     return form_close(&form);
 }
 
+static const struct form_range worker_range = {0, SERVER_WORKERS_MAX};
+
+static void read_worker_count(struct form *form, struct server_workers *workers)
+{
+    int64_t count = workers->min;
+    form_int(form, "workers", FORM_OPTIONAL, &worker_range, &count);
+    workers->min = workers->max = count;
+}
+
+static enum rc read_workers(const struct js *document, struct server_workers *workers,
+                            struct err *err)
+{
+    const struct form_range wait = {COOLDOWN_MS_MIN, COOLDOWN_MS_MAX};
+    struct form form;
+    form_open(&form, document, "workers", err);
+    form_int(&form, "min", FORM_REQUIRED, &worker_range, &workers->min);
+    form_int(&form, "max", FORM_REQUIRED, &worker_range, &workers->max);
+    form_int(&form, "upCooldownMs", FORM_OPTIONAL, &wait, &workers->up_ms);
+    form_int(&form, "downCooldownMs", FORM_OPTIONAL, &wait, &workers->down_ms);
+    return form_close(&form);
+}
+
 static enum rc decode(const struct js *document, struct arena *arena,
                       struct server_options *options, struct err *err)
 {
     struct form form;
-    const struct js *log = NULL, *limits = NULL, *lease = NULL;
+    const struct js *workers = NULL, *log = NULL, *limits = NULL, *lease = NULL;
     form_open(&form, document, "", err);
     read_path(&form, "listen", arena, &options->listen);
     form_bool(&form, "allowRemote", FORM_OPTIONAL, &options->allow_remote);
     read_path(&form, "data", arena, &options->data_dir);
     read_path(&form, "db", arena, &options->db);
-    form_int(&form, "workers", FORM_OPTIONAL, &(struct form_range){0, SERVER_WORKERS_MAX},
-             &options->workers);
+    form_any(&form, "workers", FORM_OPTIONAL, &workers);
+    if (workers && js_type(workers) != JS_OBJECT)
+        read_worker_count(&form, &options->workers);
     form_object(&form, "log", FORM_OPTIONAL, &log);
     form_object(&form, "limits", FORM_OPTIONAL, &limits);
     form_object(&form, "lease", FORM_OPTIONAL, &lease);
     enum rc rc = form_close(&form);
+    if (rc == RC_OK && js_type(workers) == JS_OBJECT)
+        rc = read_workers(workers, &options->workers, err);
     if (rc == RC_OK)
         rc = read_log(log, options, err);
     if (rc == RC_OK)
-        rc = read_limits(limits, options, err);
+        rc = read_limits(limits, arena, options, err);
     if (rc == RC_OK)
         rc = read_lease(lease, options, err);
     return rc;
@@ -217,6 +253,27 @@ enum rc listen_parse(const char *text, struct listen_address *ret_address, struc
     return RC_OK;
 }
 
+enum rc workers_parse(const char *text, struct server_workers *workers, struct err *err)
+{
+    char first[sizeof "256"];
+    const char *dash = strchr(text, '-');
+    size_t len = dash ? (size_t)(dash - text) : strlen(text);
+    int64_t min = -1, max = -1;
+    if (len < sizeof first) {
+        memcpy(first, text, len);
+        first[len] = '\0';
+        if (!text_to_i64(first, &min) || !text_to_i64(dash ? dash + 1 : first, &max))
+            min = -1;
+    }
+    if (min < 0 || max < min || max > SERVER_WORKERS_MAX)
+        return err_field(err, RC_INVALID, "INVALID_FIELD", "workers",
+                         "workers must be N or MIN-MAX, up to %d, not %s", SERVER_WORKERS_MAX,
+                         text);
+    workers->min = min;
+    workers->max = max;
+    return RC_OK;
+}
+
 enum rc server_options_check(const struct server_options *options, struct err *err)
 {
     struct listen_address address;
@@ -232,9 +289,14 @@ enum rc server_options_check(const struct server_options *options, struct err *e
     if (options->heartbeat_ms >= options->lease_ms)
         return err_field(err, RC_INVALID, "INVALID_FIELD", "lease.heartbeatMs",
                          "heartbeatMs must be smaller than leaseMs");
-    if (options->workers < 0 || options->workers > SERVER_WORKERS_MAX)
+    const struct server_workers *workers = &options->workers;
+    if (workers->min < 0 || workers->max > SERVER_WORKERS_MAX || workers->min > workers->max)
         return err_field(err, RC_INVALID, "INVALID_FIELD", "workers",
-                         "workers must be between 0 and %d", SERVER_WORKERS_MAX);
+                         "workers must be between 0 and %d, min not above max", SERVER_WORKERS_MAX);
+    if (workers->min == 0 && workers->max > 0)
+        return err_field(err, RC_INVALID, "INVALID_FIELD", "workers.min",
+                         "workers.min must be at least 1, or workers 0: somebody has to be there "
+                         "to see that more are needed");
     if (options->db && !store_url_known(options->db))
         return err_field(err, RC_INVALID, "INVALID_FIELD", "db",
                          "db must be sqlite:PATH or postgres://...");

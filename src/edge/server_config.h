@@ -6,9 +6,12 @@
  *     data: /var/lib/drover          # without it: see edge/cli_paths.h
  *     db: sqlite:/var/lib/drover/drover.db
  *     workers: 4                    # slots in this process; 0: none
+ *     workers: {min: 2, max: 8, upCooldownMs: 10000, downCooldownMs: 300000}    # or as many as
+ *                                   # it takes, between two bounds
  *     log:    {level: info, format: auto}                        # auto | json | human
  *     limits: {maxActiveRuns: 0, maxActiveRunsPerUser: 0, tasksPerHourPerUser: 0,
- *              bodyBytes: 1048576, connections: 1024, requestSeconds: 30}
+ *              bodyBytes: 1048576, connections: 1024, requestSeconds: 30,
+ *              rates: [{route: "POST /v1/tasks", perSecond: 10, burst: 20}]}    # throttle.h
  *     lease:  {leaseMs: 15000, heartbeatMs: 5000}
  *
  * Fields that nobody knows are refused by name.
@@ -19,6 +22,7 @@
 #include "base/log.h"
 #include "base/rc.h"
 #include "control/committer.h"
+#include "edge/throttle.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,14 +35,19 @@ struct server_options {
     const char *listen;
     bool allow_remote;
     const char *data_dir;
-    const char *db; /* NULL: sqlite:DATA/drover.db */
-    int64_t workers;
+    const char *db;         /* NULL: sqlite:DATA/drover.db */
+    struct server_workers { /* Slots, between two bounds that may be the same. */
+        int64_t min, max;
+        int64_t up_ms, down_ms; /* No more slots so soon after a change, no fewer. */
+    } workers;
     enum log_level log_level;
     enum log_format log_format;
     struct committer_limits limits;
     int64_t body_bytes_max;
     int64_t connections_max;
     int64_t request_ms;
+    const struct rate_rule *rates;
+    size_t rate_count;
     int64_t lease_ms, heartbeat_ms;
 };
 
@@ -51,6 +60,9 @@ MUST_USE enum rc server_config_read(const char *path, struct arena *arena,
                                     struct server_options *options, struct err *err);
 MUST_USE enum rc server_config_parse(struct str yaml, struct arena *arena,
                                      struct server_options *options, struct err *err);
+
+/* "4" or "2-8". */
+MUST_USE enum rc workers_parse(const char *text, struct server_workers *workers, struct err *err);
 
 /* Are they good together, flags included? */
 MUST_USE enum rc server_options_check(const struct server_options *options, struct err *err);

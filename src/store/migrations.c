@@ -375,6 +375,7 @@ static const char *const queues[] = {
     "CREATE INDEX jobs_scheduled_queue ON jobs (queue, state) WHERE state = 'scheduled'",
     "CREATE INDEX jobs_dead_age ON jobs (updated_us, queue, archived_us, state)"
     " WHERE state = 'dead_letter'",
+    "CREATE INDEX jobs_dead_queue ON jobs (queue, archived_us) WHERE state = 'dead_letter'",
 
     "CREATE TABLE queues ("
     " name {text} NOT NULL PRIMARY KEY,"
@@ -384,6 +385,8 @@ static const char *const queues[] = {
     "  CHECK (level = 'normal' OR level = 'warning' OR level = 'critical'),"
     " level_us {int} NOT NULL,"
     " dead_alert {int} NOT NULL CHECK (dead_alert = 0 OR dead_alert = 1),"
+    " desired {int} NOT NULL DEFAULT 0," /* Workers that it deserves, and since when. */
+    " desired_us {int} NOT NULL DEFAULT 0,"
     " tokens {int} NOT NULL," /* Leases that its rate still allows, in millionths. */
     " tokens_us {int} NOT NULL,"
     " version {int} NOT NULL,"

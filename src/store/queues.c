@@ -4,7 +4,8 @@
 #include "store/queues.h"
 #include "store/query.h"
 
-#define QUEUE_SELECT "SELECT name, config, paused, level, level_us, version, updated_us FROM queues"
+#define QUEUE_SELECT \
+    "SELECT name, config, paused, level, level_us, desired, version, updated_us FROM queues"
 
 static const struct sql sql_get = {
     "queue_get",
@@ -22,6 +23,11 @@ static const struct sql sql_put = {
 static const struct sql sql_list = {
     "queue_list",
     QUEUE_SELECT " ORDER BY name LIMIT $1",
+    "i",
+};
+static const struct sql sql_list_rules = {
+    "queue_list_rules",
+    QUEUE_SELECT " WHERE version > 0 ORDER BY name LIMIT $1",
     "i",
 };
 static const struct sql sql_flow = {
@@ -61,6 +67,7 @@ static enum rc queue_decode(struct row_reader *reader, void *to, struct err *err
     row->paused = read_int(reader) != 0;
     row->level = read_text(reader);
     row->level_us = read_int(reader);
+    row->desired = read_int(reader);
     row->version = read_int(reader);
     row->updated_us = read_int(reader);
     return RC_OK;
@@ -86,6 +93,13 @@ enum rc queues_list(struct db *db, struct arena *arena, struct queue_row **ret_r
 {
     return query_all(db, &sql_list, P_LIST(P_LIMIT(QUEUES_MAX)), &queue_shape, arena, ret_rows,
                      ret_count, err);
+}
+
+enum rc queues_list_rules(struct db *db, struct arena *arena, struct queue_row **ret_rows,
+                          size_t *ret_count, struct err *err)
+{
+    return query_all(db, &sql_list_rules, P_LIST(P_LIMIT(QUEUES_MAX)), &queue_shape, arena,
+                     ret_rows, ret_count, err);
 }
 
 enum rc queues_flow(struct db *db, const char *name, struct queue_flow *ret_flow, struct err *err)

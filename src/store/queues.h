@@ -15,7 +15,8 @@ struct queue_row {
     bool paused;
     const char *level; /* normal, warning, critical */
     int64_t level_us;
-    int64_t version; /* Grows with every change of config or paused; 0: there is no row. */
+    int64_t desired; /* Workers that it deserves. */
+    int64_t version; /* Grows with every change of config or paused; 0: nobody gave it rules. */
     int64_t updated_us;
 };
 
@@ -27,6 +28,10 @@ MUST_USE enum rc queues_put(struct db *db, const struct queue_row *row, struct e
 /* All of them by name, at most QUEUES_MAX. */
 MUST_USE enum rc queues_list(struct db *db, struct arena *arena, struct queue_row **ret_rows,
                              size_t *ret_count, struct err *err);
+
+/* Those that somebody gave rules. */
+MUST_USE enum rc queues_list_rules(struct db *db, struct arena *arena, struct queue_row **ret_rows,
+                                   size_t *ret_count, struct err *err);
 
 /* How much of its rate a queue has left.  Loading locks the row: who claims from a queue with
    limits is alone with it until the end of the transaction. */

@@ -45,11 +45,13 @@ enum {
 
 struct slot {
     struct worker *worker;
+    int number;
     pthread_t thread;
-    bool started;
+    bool started; /* The thread is to be joined. */
     char name[NAME_BYTES];
     struct stop stop;
     /* Guarded by the worker's lock. */
+    bool alive;   /* The thread goes on. */
     bool busy;    /* Holds a lease. */
     bool running; /* Works in the directory of run_id. */
     struct port_ref lease;
@@ -76,6 +78,7 @@ struct worker {
     bool broom_started;
     struct id swept; /* The run whose directory the broom removes just now. */
     int slots_alive;
+    int slots_wanted; /* Those numbered beyond it end with their job. */
     struct slot slots[SLOTS_MAX];
 };
 
@@ -148,7 +151,7 @@ static void slot_leave(struct slot *slot)
 static struct slot *slot_before(struct slot *slot)
 {
     struct worker *worker = slot->worker;
-    for (int i = 0; i < worker->options.slots; i++) {
+    for (int i = 0; i < worker->options.slots_max; i++) {
         struct slot *other = &worker->slots[i];
         if (other != slot && other->running && id_same(&other->run_id, &slot->run_id))
             return other;
@@ -189,6 +192,21 @@ struct patience {
     int64_t failures; /* In a row. */
     struct dice dice;
 };
+
+/* Or ends: from the same moment on it is not alive. */
+static bool slot_goes_on(struct slot *slot)
+{
+    struct worker *worker = slot->worker;
+    lock(worker);
+    slot->alive = !worker->stopping && slot->number < worker->slots_wanted;
+    bool alive = slot->alive;
+    if (!alive) {
+        worker->slots_alive--;
+        (void)pthread_cond_broadcast(&worker->changed);
+    }
+    unlock(worker);
+    return alive;
+}
 
 static bool is_stopping(struct worker *worker)
 {
@@ -258,37 +276,35 @@ static void lease_one(struct slot *slot, struct arena *arena, struct patience *p
 static void *slot_main(void *ctx)
 {
     struct slot *slot = ctx;
-    struct worker *worker = slot->worker;
     CLEANUP(arena_release) struct arena arena = {0};
     struct patience patience = {.dice = dice_from_os()};
-    while (!is_stopping(worker)) {
+    while (slot_goes_on(slot)) {
         lease_one(slot, &arena, &patience);
         arena_reset(&arena);
     }
-    lock(worker);
-    worker->slots_alive--;
-    (void)pthread_cond_broadcast(&worker->changed);
-    unlock(worker);
     return NULL;
 }
 
 /* --- the heart --- */
 
-/* Under the lock. */
-static int count_busy(struct worker *worker)
+/* Under the lock.  Those that end after their job count until then. */
+static struct worker_load count_slots(struct worker *worker)
 {
-    int busy = 0;
-    for (int i = 0; i < worker->options.slots; i++)
-        busy += worker->slots[i].busy;
-    return busy;
+    struct worker_load load = {.slots = worker->slots_wanted};
+    for (int i = 0; i < worker->options.slots_max; i++)
+        load.busy += worker->slots[i].busy;
+    if (load.slots < load.busy)
+        load.slots = load.busy;
+    return load;
 }
 
-static enum rc announce(struct worker *worker, enum port_presence presence, int busy,
+static enum rc announce(struct worker *worker, enum port_presence presence, struct worker_load load,
                         struct err *err)
 {
     struct port *port = worker->site.port;
     struct port_worker self = worker_presence(&worker->options);
-    self.busy = busy;
+    self.slots = load.slots;
+    self.busy = load.busy;
     self.presence = presence;
     return port->ops->announce(port, &self, err);
 }
@@ -304,7 +320,7 @@ struct beats {
 static void gather_leases(struct worker *worker, struct beats *beats)
 {
     beats->count = 0;
-    for (int i = 0; i < worker->options.slots; i++) {
+    for (int i = 0; i < worker->options.slots_max; i++) {
         struct slot *slot = &worker->slots[i];
         if (!slot->busy)
             continue;
@@ -362,10 +378,10 @@ static void beat(struct worker *worker, struct beats *beats)
     struct err err = {0};
     enum rc rc = renew(worker, beats, &err);
     enum port_presence presence = worker->stopping ? PORT_DRAINING : PORT_ACTIVE;
-    int busy = count_busy(worker);
+    struct worker_load load = count_slots(worker);
     unlock(worker);
     if (rc == RC_OK)
-        rc = announce(worker, presence, busy, &err);
+        rc = announce(worker, presence, load, &err);
     log_hearing(worker, rc, &err);
     lock(worker);
 }
@@ -375,7 +391,7 @@ static int64_t check_deadlines(struct worker *worker)
 {
     int64_t next_us = INT64_MAX;
     int64_t now_us = clock_mono_us();
-    for (int i = 0; i < worker->options.slots; i++) {
+    for (int i = 0; i < worker->options.slots_max; i++) {
         struct slot *slot = &worker->slots[i];
         if (!slot->busy || stop_asked(&slot->stop) != STOP_NONE)
             continue;
@@ -405,8 +421,9 @@ static void *heart_main(void *ctx)
         if (!worker->heart_stops)
             wait_change(worker, deadline_us < next_beat_us ? deadline_us : next_beat_us);
     }
+    struct worker_load load = count_slots(worker);
     unlock(worker);
-    (void)announce(worker, PORT_LEFT, 0, NULL);
+    (void)announce(worker, PORT_LEFT, load, NULL);
     mem_free(beats);
     return NULL;
 }
@@ -418,7 +435,7 @@ static bool broom_take(void *ctx, const struct id *run_id)
     struct worker *worker = ctx;
     bool in_use = false;
     lock(worker);
-    for (int i = 0; i < worker->options.slots; i++)
+    for (int i = 0; i < worker->options.slots_max; i++)
         in_use |= worker->slots[i].running && id_same(&worker->slots[i].run_id, run_id);
     bool take = !in_use && !worker->stopping;
     if (take)
@@ -500,10 +517,13 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
     if (options->server_socket)
         worker->options.server_socket = mem_strdup(options->server_socket);
     worker->options.work_dir = NULL;
+    if (options->slots_max < options->slots)
+        worker->options.slots_max = options->slots;
     if (!options->queues)
         worker->options.queues = step_queues();
+    worker->slots_wanted = options->slots; /* The heart tells of them before they are there. */
     worker->shutdown.event_fd = -1;
-    for (int i = 0; i < options->slots; i++)
+    for (int i = 0; i < worker->options.slots_max; i++)
         worker->slots[i].stop.event_fd = -1;
     pthread_condattr_t monotonic;
     (void)pthread_condattr_init(&monotonic);
@@ -512,9 +532,10 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
     (void)pthread_condattr_destroy(&monotonic);
     (void)pthread_mutex_init(&worker->lock, NULL);
     enum rc rc = stop_init(&worker->shutdown, err);
-    for (int i = 0; rc == RC_OK && i < options->slots; i++) {
+    for (int i = 0; rc == RC_OK && i < worker->options.slots_max; i++) {
         struct slot *slot = &worker->slots[i];
         slot->worker = worker;
+        slot->number = i;
         (void)snprintf(slot->name, sizeof slot->name, "%.100s/%d", options->name, i);
         rc = stop_init(&slot->stop, err);
     }
@@ -536,46 +557,58 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
     return RC_OK;
 }
 
+/* Signals are the main thread's business. */
 static enum rc start_thread(pthread_t *thread, void *(*body)(void *), void *ctx, struct err *err)
 {
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(thread, NULL, body, ctx);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed)
         return err_set(err, RC_IO, "IO_ERROR", "cannot start a thread: %s", strerror(failed));
     return RC_OK;
 }
 
-/* Signals are the main thread's business. */
+/* Unless it is alive. */
+static enum rc start_slot(struct slot *slot, struct err *err)
+{
+    struct worker *worker = slot->worker;
+    lock(worker);
+    bool alive = slot->alive;
+    slot->alive = true;
+    worker->slots_alive += !alive;
+    unlock(worker);
+    if (alive)
+        return RC_OK;
+    if (slot->started)
+        (void)pthread_join(slot->thread, NULL);
+    enum rc rc = start_thread(&slot->thread, slot_main, slot, err);
+    slot->started = rc == RC_OK;
+    if (rc == RC_OK)
+        return RC_OK;
+    lock(worker);
+    slot->alive = false;
+    worker->slots_alive--;
+    unlock(worker);
+    return rc;
+}
+
 static enum rc start_threads(struct worker *worker, struct err *err)
 {
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     enum rc rc = start_thread(&worker->heart, heart_main, worker, err);
     worker->heart_started = rc == RC_OK;
     if (rc == RC_OK)
         rc = start_thread(&worker->broom, broom_main, worker, err);
     worker->broom_started = rc == RC_OK;
-    for (int i = 0; rc == RC_OK && i < worker->options.slots; i++) {
-        struct slot *slot = &worker->slots[i];
-        lock(worker);
-        worker->slots_alive++;
-        unlock(worker);
-        rc = start_thread(&slot->thread, slot_main, slot, err);
-        slot->started = rc == RC_OK;
-        if (!slot->started) {
-            lock(worker);
-            worker->slots_alive--;
-            unlock(worker);
-        }
-    }
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc;
+    return rc == RC_OK ? worker_resize(worker, worker->options.slots, err) : rc;
 }
 
 enum rc worker_start(const struct worker_options *options, struct worker **ret_worker,
                      struct err *err)
 {
     assert(options->slots >= 1 && options->slots <= SLOTS_MAX);
+    assert(options->slots_max <= SLOTS_MAX);
     assert(options->lease_ms > 0 && options->heartbeat_ms > 0);
     struct worker *worker = mem_alloc(sizeof *worker);
     enum rc rc = make_worker(options, worker, err);
@@ -596,7 +629,7 @@ enum rc worker_start(const struct worker_options *options, struct worker **ret_w
 void worker_cancel_run(struct worker *worker, const struct id *run_id)
 {
     lock(worker);
-    for (int i = 0; i < worker->options.slots; i++) {
+    for (int i = 0; i < worker->options.slots_max; i++) {
         struct slot *slot = &worker->slots[i];
         bool stoppable = slot->kind && !slot->kind->ends;
         if (slot->busy && stoppable && id_same(&slot->run_id, run_id))
@@ -632,18 +665,31 @@ struct port_worker worker_presence(const struct worker_options *options)
     };
 }
 
-int worker_busy(struct worker *worker)
+struct worker_load worker_load(struct worker *worker)
 {
     lock(worker);
-    int busy = count_busy(worker);
+    struct worker_load load = count_slots(worker);
     unlock(worker);
-    return busy;
+    return load;
+}
+
+/* A slot that was to end and has not ended stays. */
+enum rc worker_resize(struct worker *worker, int slots, struct err *err)
+{
+    assert(slots >= 1 && slots <= worker->options.slots_max);
+    lock(worker);
+    worker->slots_wanted = slots;
+    unlock(worker);
+    enum rc rc = RC_OK;
+    for (int i = 0; rc == RC_OK && i < slots; i++)
+        rc = start_slot(&worker->slots[i], err);
+    return rc;
 }
 
 /* Under the lock. */
 static bool slots_wait(struct worker *worker, bool idle_only)
 {
-    return worker->slots_alive > (idle_only ? count_busy(worker) : 0);
+    return worker->slots_alive > (idle_only ? count_slots(worker).busy : 0);
 }
 
 /* Under the lock, which is let go meanwhile.  A lease call that begins just now has not heard an
@@ -667,7 +713,7 @@ static void end_slots(struct worker *worker)
     worker->stopping = true;
     (void)pthread_cond_broadcast(&worker->changed);
     interrupt_slots(worker, true, clock_mono_us() + IDLE_END_MS * US_PER_MS);
-    for (int i = 0; i < worker->options.slots; i++) {
+    for (int i = 0; i < worker->options.slots_max; i++) {
         if (worker->slots[i].busy)
             ask_slot(&worker->slots[i], STOP_SHUTDOWN);
     }
@@ -684,7 +730,7 @@ void worker_stop(struct worker *worker)
     if (worker->shutdown.event_fd >= 0)
         stop_ask(&worker->shutdown, STOP_SHUTDOWN);
     end_slots(worker);
-    for (int i = 0; i < worker->options.slots; i++) {
+    for (int i = 0; i < worker->options.slots_max; i++) {
         if (worker->slots[i].started)
             (void)pthread_join(worker->slots[i].thread, NULL);
         stop_release(&worker->slots[i].stop);

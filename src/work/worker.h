@@ -1,7 +1,8 @@
 /*
  * worker.h - slots that lease step jobs, run them and report.
  *
- * A slot is a thread; one heartbeat thread renews all leases of the worker at once.
+ * A slot is a thread; one heartbeat thread renews all leases of the worker at once.  Slots may come
+ * and go while it runs: one that goes finishes its job first.
  */
 #ifndef WORK_WORKER_H
 #define WORK_WORKER_H
@@ -17,6 +18,7 @@ struct worker_options {
     struct clock clock;
     const char *name;          /* "node-1"; slots are "node-1/0", "node-1/1", ... */
     int slots;                 /* 1..256 */
+    int slots_max;             /* For worker_resize; 0: as many as slots. */
     const char *const *queues; /* NULL-terminated, of step_queues(); static.  NULL: all of them. */
     const char *work_dir;      /* DATA/work: mirrors, worktrees; made when missing. */
     const char *server_url;    /* What agents see as DROVER_URL. */
@@ -33,8 +35,13 @@ MUST_USE enum rc worker_start(const struct worker_options *options, struct worke
 void worker_cancel_run(struct worker *worker, const struct id *run_id);
 /* Who it is, as the server is told: the texts live as long as the options. */
 struct port_worker worker_presence(const struct worker_options *options);
-/* How many slots are busy, for metrics. */
-int worker_busy(struct worker *worker);
+/* How many slots there are, and how many are busy. */
+struct worker_load {
+    int slots, busy;
+};
+struct worker_load worker_load(struct worker *worker);
+/* So many slots from now on, 1..slots_max.  One caller at a time, and none once it is stopped. */
+MUST_USE enum rc worker_resize(struct worker *worker, int slots, struct err *err);
 /* Stops leasing, stops running steps (children get TERM, then KILL), releases their jobs, joins. */
 void worker_stop(struct worker *worker);
 #endif

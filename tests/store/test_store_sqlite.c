@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "store/dead_letters.h"
 #include "store/events.h"
+#include "store/queue_levels.h"
 #include "store/timers.h"
 #include "tests/store/fixture.h"
 #include <pthread.h>
@@ -386,6 +387,39 @@ static void use_events_and_timers(struct fixture *fixture)
     fixture->arena = f.arena;
 }
 
+START_TEST(looks_at_queues_use_their_index)
+{
+    CAUGHT(f);
+    struct queue_count *rows;
+    struct queue_depth depth;
+    size_t count;
+    int64_t number;
+    must(queue_levels_waiting(f.db, &f.arena, &rows, &count, &f.err));
+    must(queue_levels_dead(f.db, &f.arena, &rows, &count, &f.err));
+    must(queue_levels_leased(f.db, &f.arena, &rows, &count, &f.err));
+    must(queue_levels_depth(f.db, "q", 1, &depth, &f.err));
+    must(queue_levels_dead_count(f.db, "q", 1, &number, &f.err));
+    must(queue_levels_steps(f.db, 1, &number, &f.err));
+    static const struct {
+        const char *words; /* Of the statement. */
+        const char *plan;  /* Part of its plan. */
+    } cases[] = {
+        {"q(name)", "SEARCH jobs USING COVERING INDEX jobs_queued (queue>?)"},
+        {"q(name)", "SEARCH jobs USING COVERING INDEX jobs_blocked (queue>?)"},
+        {"d(name)", "INDEX jobs_dead_queue (queue>?)"},
+        {"state = 'leased' GROUP", "COVERING INDEX jobs_leased"},
+        {"min(due_us) FROM (", "COVERING INDEX jobs_queued (queue=?)"},
+        {"'blocked' AND queue", "COVERING INDEX jobs_blocked (queue=?)"},
+        {"'dead_letter' AND queue = $1", "INDEX jobs_dead_queue (queue=? AND archived_us=?)"},
+        {"'drover/'", "COVERING INDEX jobs_queued (queue>? AND queue<?)"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char *plan = plan_of(&f, statement_with(cases[i].words));
+        ck_assert_msg(strstr(plan, cases[i].plan) != NULL, "%s:\n%s", cases[i].words, plan);
+    }
+}
+END_TEST
+
 START_TEST(hot_statements_use_their_index)
 {
     CAUGHT(f);
@@ -491,6 +525,7 @@ Suite *store_sqlite_suite(void)
     tcase_set_timeout(tc, 30);
     suite_add_tcase(suite, tc);
     TCase *plans = tcase_create("plans");
+    tcase_add_test(plans, looks_at_queues_use_their_index);
     tcase_add_test(plans, hot_statements_use_their_index);
     tcase_add_test(plans, no_statement_walks_a_whole_table);
     suite_add_tcase(suite, plans);

@@ -19,7 +19,8 @@ START_TEST(the_defaults_are_good)
     struct err err = {0};
     ck_assert_int_eq(server_options_check(&options, &err), RC_OK);
     ck_assert_str_eq(options.listen, "127.0.0.1:8717");
-    ck_assert_int_eq(options.workers, 4);
+    ck_assert_int_eq(options.workers.min, 4);
+    ck_assert_int_eq(options.workers.max, 4);
     ck_assert_int_eq(options.body_bytes_max, 1024 * 1024);
 }
 END_TEST
@@ -41,7 +42,7 @@ START_TEST(a_file_says_all_there_is_to_say)
     ck_assert(options.allow_remote);
     ck_assert_str_eq(options.data_dir, "/srv/d");
     ck_assert_str_eq(options.db, "sqlite:/srv/d/x.db");
-    ck_assert_int_eq(options.workers, 0);
+    ck_assert_int_eq(options.workers.max, 0);
     ck_assert_int_eq(options.log_level, LOG_WARN);
     ck_assert_int_eq(options.log_format, LOG_FORMAT_JSON);
     ck_assert_int_eq(options.limits.max_active_runs, 1);
@@ -52,6 +53,41 @@ START_TEST(a_file_says_all_there_is_to_say)
     ck_assert_int_eq(options.request_ms, 6000);
     ck_assert_int_eq(options.lease_ms, 7000);
     ck_assert_int_eq(options.heartbeat_ms, 800);
+}
+END_TEST
+
+START_TEST(workers_may_have_bounds)
+{
+    static const struct {
+        const char *flag;
+        int64_t min, max; /* -1: refused */
+    } flags[] = {
+        {"0", 0, 0},    {"3", 3, 3},   {"2-8", 2, 8},  {"1-256", 1, 256}, {"5-5", 5, 5},
+        {"8-2", -1, 0}, {"-2", -1, 0}, {"2-", -1, 0},  {"2-257", -1, 0},  {"1234567-2", -1, 0},
+        {"", -1, 0},    {"x", -1, 0},  {"2-x", -1, 0},
+    };
+    struct err err = {0};
+    for (size_t i = 0; i < COUNT_OF(flags); i++) {
+        struct server_workers workers = {0};
+        enum rc rc = workers_parse(flags[i].flag, &workers, &err);
+        ck_assert_msg((rc == RC_OK) == (flags[i].min >= 0), "%s", flags[i].flag);
+        if (rc != RC_OK)
+            continue;
+        ck_assert_int_eq(workers.min, flags[i].min);
+        ck_assert_int_eq(workers.max, flags[i].max);
+    }
+    struct server_options options = server_options_default();
+    struct str yaml = STR("workers: {min: 2, max: 8, upCooldownMs: 20, downCooldownMs: 30}");
+    ck_assert_int_eq(server_config_parse(yaml, &arena, &options, &err), RC_OK);
+    ck_assert_int_eq(server_options_check(&options, &err), RC_OK);
+    ck_assert_int_eq(options.workers.min, 2);
+    ck_assert_int_eq(options.workers.max, 8);
+    ck_assert_int_eq(options.workers.up_ms, 20);
+    ck_assert_int_eq(options.workers.down_ms, 30);
+    options.workers.max = 1;
+    ck_assert_int_eq(server_options_check(&options, &err), RC_INVALID);
+    options.workers.min = 0;
+    ck_assert_int_eq(server_options_check(&options, &err), RC_INVALID);
 }
 END_TEST
 
@@ -66,6 +102,21 @@ static const struct {
     {"listen: 1", RC_INVALID, "listen"},
     {"data: ''", RC_INVALID, "data"},
     {"workers: 257", RC_INVALID, "workers"},
+    {"workers: {min: 2}", RC_INVALID, "workers.max"},
+    {"workers: {min: 2, max: 257}", RC_INVALID, "workers.max"},
+    {"workers: {min: 2, max: 3, more: 1}", RC_INVALID, "workers.more"},
+    {"limits: {rates: 5}", RC_INVALID, "limits.rates"},
+    {"limits: {rates: [{perSecond: 1}]}", RC_INVALID, "limits.rates[0].route"},
+    {"limits: {rates: [{route: '*'}]}", RC_INVALID, "limits.rates[0].perSecond"},
+    {"limits: {rates: [{route: '*', perSecond: 0}]}", RC_INVALID, "limits.rates[0].perSecond"},
+    {"limits: {rates: [{route: '/v1/tasks', perSecond: 1}]}", RC_INVALID, "limits.rates[0].route"},
+    {"limits: {rates: [{route: 'PUT /v1/tasks', perSecond: 1}]}", RC_INVALID,
+     "limits.rates[0].route"},
+    {"limits: {rates: [{route: '*', perSecond: 1, actor: ci}]}", RC_INVALID,
+     "limits.rates[0].actor"},
+    {"limits: {rates: [{route: '*', perSecond: 1, actor: 'role:king'}]}", RC_INVALID,
+     "limits.rates[0].actor"},
+    {"limits: {rates: [{route: '*', perSecond: 1, per: 1}]}", RC_INVALID, "limits.rates[0].per"},
     {"workers: many", RC_INVALID, "workers"},
     {"log: info", RC_INVALID, "log"},
     {"log: {level: loud}", RC_INVALID, "log.level"},
@@ -179,6 +230,7 @@ Suite *server_config_suite(void)
     tcase_add_checked_fixture(tests, NULL, empty);
     tcase_add_test(tests, the_defaults_are_good);
     tcase_add_test(tests, a_file_says_all_there_is_to_say);
+    tcase_add_test(tests, workers_may_have_bounds);
     tcase_add_test(tests, mistakes_are_named_and_change_nothing);
     tcase_add_test(tests, a_file_is_read_and_named_when_it_is_wrong);
     tcase_add_test(tests, addresses_are_read_and_told_apart);

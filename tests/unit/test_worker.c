@@ -31,6 +31,7 @@ static void start(int slots)
         .clock = clock_real(),
         .name = "node",
         .slots = slots,
+        .slots_max = 3,
         .work_dir = kit.work_dir,
         .server_url = "http://127.0.0.1:8717",
         .lease_ms = 15000,
@@ -115,7 +116,7 @@ START_TEST(a_whole_run_goes_through)
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show refs/pull/1/head:file.txt"),
                      "two");
     ck_assert_str_eq(kit_sh(&kit, "ls data/work/runs"), "");
-    ck_assert_int_eq(worker_busy(worker), 0);
+    ck_assert_int_eq(worker_load(worker).busy, 0);
 }
 END_TEST
 
@@ -178,7 +179,7 @@ START_TEST(a_lost_lease_stops_the_step_and_nothing_is_said)
     pthread_mutex_lock(&kit.port.lock);
     kit.port.lost = true;
     pthread_mutex_unlock(&kit.port.lock);
-    while (worker_busy(worker) > 0)
+    while (worker_load(worker).busy > 0)
         usleep(5000);
     agent_is_gone();
     ck_assert_uint_eq(kit.port.report_count, 0);
@@ -252,12 +253,48 @@ START_TEST(steps_of_one_run_do_not_meet)
     start(2);
     await_agent();
     kit_enqueue(&kit, "clean", kit_payload(&kit, &(struct kit_task){0}));
-    while (worker_busy(worker) < 2)
+    while (worker_load(worker).busy < 2)
         usleep(5000);
     worker_cancel_run(worker, &kit.run_id);
     ck_assert_str_eq(report_at(0)->code, "cancelled");
     ck_assert_int_eq(report_at(1)->kind, KIT_COMPLETED);
     ck_assert_str_eq(kit_sh(&kit, "ls data/work/runs"), "");
+}
+END_TEST
+
+static void resize(int slots)
+{
+    struct err err = {0};
+    ck_assert_msg(worker_resize(worker, slots, &err) == RC_OK, "%s", err.text);
+}
+
+static void await_load(int slots, int busy)
+{
+    struct worker_load load;
+    while ((load = worker_load(worker)).slots != slots || load.busy != busy)
+        usleep(5000);
+}
+
+START_TEST(slots_come_and_go_and_finish_what_they_have)
+{
+    kit_enqueue(&kit, "agent", waiting_agent());
+    start(1);
+    await_agent();
+    kit_enqueue(&kit, "clean", kit_payload(&kit, &(struct kit_task){0}));
+    await_load(1, 1);
+    resize(3);
+    await_load(3, 2);
+    resize(1);
+    await_load(2, 2); /* Both have work: it is not taken from them. */
+    worker_cancel_run(worker, &kit.run_id);
+    ck_assert_str_eq(report_at(0)->code, "cancelled");
+    ck_assert_int_eq(report_at(1)->kind, KIT_COMPLETED);
+    await_load(1, 0);
+    for (size_t i = 0; i < 6; i++) { /* Slots that have ended, end or wait: all of them are good. */
+        resize(i % 2 ? 1 : 3);
+        kit_enqueue(&kit, "clean", kit_payload(&kit, &(struct kit_task){0}));
+        ck_assert_int_eq(report_at(2 + i)->kind, KIT_COMPLETED);
+    }
 }
 END_TEST
 
@@ -332,6 +369,7 @@ Suite *worker_suite(void)
     tcase_add_test(tests, a_result_that_the_server_refuses_becomes_a_failure);
     tcase_add_test(tests, a_result_of_a_lost_lease_is_dropped);
     tcase_add_test(tests, steps_of_one_run_do_not_meet);
+    tcase_add_test(tests, slots_come_and_go_and_finish_what_they_have);
     tcase_add_test(tests, a_step_beyond_its_time_is_stopped);
     tcase_add_test(tests, leases_are_kept_while_a_step_runs);
     tcase_add_test(tests, a_work_dir_that_cannot_be_made_is_told);

@@ -1,0 +1,41 @@
+/*
+ * throttle.h - how often somebody may call: token buckets by rule and actor.
+ *
+ *     limits:
+ *       rates:
+ *         - {route: "POST /v1/tasks", perSecond: 10, burst: 20}
+ *         - {route: "*", perSecond: 1000, burst: 2000, actor: "token:ci"}
+ *
+ * The first rule that fits a call decides, with a bucket for each actor of its own: a rule for all
+ * routes counts them together.  Without rules nothing is counted.  Each node counts for itself; the
+ * buckets are bounded in number, and of those that share a place the one that was not used for
+ * longest is forgotten, which is as good as full.
+ */
+#ifndef EDGE_THROTTLE_H
+#define EDGE_THROTTLE_H
+#include "base/js.h"
+#include "core/bucket.h"
+#include "edge/auth.h"
+
+enum { RATE_RULES_MAX = 64 };
+
+struct rate_rule {
+    const struct route *route; /* NULL: all of them */
+    const char *token;         /* By name; NULL: any */
+    int role;                  /* enum role; -1: any */
+    struct bucket_rule bucket;
+};
+
+/* rates: the array, at path in the document.  Routes and roles that nobody knows are refused by
+   name.  Strings are copied into the arena. */
+MUST_USE enum rc rate_rules_decode(const struct js *rates, const char *path, struct arena *arena,
+                                   struct rate_rule **ret_rules, size_t *ret_count,
+                                   struct err *err);
+
+struct throttle; /* Owned by its maker; of one thread. */
+struct throttle *throttle_new(const struct rate_rule *rules, size_t count); /* Not copied. */
+void throttle_free(struct throttle *throttle);
+/* Counts the call: 0 lets it pass, else it may come again after so long. */
+int64_t throttle_wait_us(struct throttle *throttle, const struct identity *who,
+                         const struct route *route, int64_t now_us);
+#endif
