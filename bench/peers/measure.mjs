@@ -1,0 +1,184 @@
+// measure.mjs - what is measured, the same for every peer: its servers, one producer's process and
+// one consumer's process.
+//
+//   alone      one caller, one job a call           jobs/s until every call is answered
+//   single     16 callers, one job a call
+//   batch      4 callers, 100 jobs a call
+//   drain      16 consumers, batches of up to 10    jobs/s from the first arrival to the last
+//                                                   acknowledgement
+//   combined   producers and 16 waiting consumers at once, at most 16 jobs in flight
+//   wake-up    one job at a time for 16 waiting consumers, from the call to the arrival
+//   idle       memory and processor of all servers while those 16 wait
+//   runs       64 at once, eight steps each
+import { fork } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { cpuSeconds, memoryMb } from './servers.mjs';
+
+export const FULL = { repeat: 3, jobs: 10000, alone: 1000, runs: 1000, samples: 300,
+    wakeMs: 10000, settleMs: 2000, idleMs: 5000 };
+export const QUICK = { repeat: 1, jobs: 800, alone: 100, runs: 128, samples: 30,
+    wakeMs: 2000, settleMs: 500, idleMs: 1000 };
+
+const LANES = 16;
+const BATCH = 10;
+const IN_FLIGHT = 16;
+const RUNS_AT_ONCE = 64;
+const CALL_MS_MAX = 120000;
+
+// better: which of two values is ahead.  aim: how many times ahead drover should be.
+export const LINES = [
+    { key: 'alone', what: 'enqueue, 1 a call, 1 caller', unit: 'jobs/s', better: 'more' },
+    { key: 'single', what: 'enqueue, 1 a call, 16 callers', unit: 'jobs/s', better: 'more' },
+    { key: 'batch', what: 'enqueue, 100 a call, 4 callers', unit: 'jobs/s', better: 'more' },
+    { key: 'drain', what: 'drain, 16 consumers', unit: 'jobs/s', better: 'more' },
+    { key: 'combined', what: 'combined, 16 in flight', unit: 'jobs/s', better: 'more' },
+    { key: 'wakeP50', what: 'wake-up, p50', unit: 'ms', better: 'less' },
+    { key: 'wakeP99', what: 'wake-up, p99', unit: 'ms', better: 'less' },
+    { key: 'memory', what: 'idle, memory', unit: 'MB', better: 'less' },
+    { key: 'cpu', what: 'idle, processor', unit: '%', better: 'less' },
+    { key: 'runs', what: 'runs of 8 steps, 64 at once', unit: 'runs/s', better: 'more', aim: 10 },
+];
+
+// ---- client processes ----
+
+class Actor {
+    constructor(npm, file, role, where) {
+        this.role = role;
+        this.child = fork(join(npm, 'actor.mjs'), [file, role, JSON.stringify(where)],
+            { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+        this.said = '';
+        this.child.stderr.on('data', (chunk) => {
+            this.said = (this.said + chunk).slice(-2000);
+        });
+        this.child.on('exit', (code) => this.settle({ error: `ended (${code}): ${this.said}` }));
+        this.child.on('message', (message) => this.settle(message));
+    }
+
+    settle({ answer, error }) {
+        clearTimeout(this.late);
+        if (error) this.reject?.(new Error(`${this.role}: ${error}`));
+        else this.resolve(answer);
+    }
+
+    call(verb, wish = {}) {
+        this.child.send({ verb, wish });
+        return new Promise((resolve, reject) => {
+            Object.assign(this, { resolve, reject });
+            this.late = setTimeout(() => this.settle({ error: `${verb} takes too long` }),
+                CALL_MS_MAX);
+        });
+    }
+
+    async close() {
+        await this.call('close').catch(() => {}); // It goes anyway.
+        this.child.kill('SIGKILL');
+    }
+}
+
+// The producer is first: the consumer connects to its credits.
+export async function openActors(kit, file, where) {
+    const everything = { ...where, credits: join(kit.dir, 'credits') };
+    const producer = new Actor(kit.npm, file, 'producer', everything);
+    const actors = { producer, close: () => producer.close() };
+    try {
+        await producer.call('open');
+        const consumer = actors.consumer = new Actor(kit.npm, file, 'consumer', everything);
+        actors.close = async () => {
+            await consumer.close();
+            await producer.close();
+        };
+        await consumer.call('open');
+    } catch (error) {
+        await actors.close();
+        throw error;
+    }
+    return actors;
+}
+
+// ---- queues ----
+
+function percentile(values, share) {
+    const sorted = [...values].sort((a, b) => a - b);
+    return sorted[Math.min(Math.floor(share * sorted.length), sorted.length - 1)];
+}
+
+async function measureIdle(kit, scale, figures) {
+    await pause(scale.settleMs);
+    const pids = kit.pids();
+    const before = cpuSeconds(pids);
+    await pause(scale.idleMs);
+    figures.cpu = [100 * (cpuSeconds(pids) - before) / (scale.idleMs / 1000)];
+    figures.memory = [memoryMb(kit.pids())];
+}
+
+async function measureWaiting(kit, { producer, consumer }, scale, figures) {
+    const queue = 'wake';
+    await producer.call('prepare', { queue });
+    await consumer.call('start', { queue, lanes: LANES, batch: 1, waiting: true });
+    await measureIdle(kit, scale, figures);
+    await producer.call('wake', { queue, samples: scale.samples, ms: scale.wakeMs });
+    const { wakes } = await consumer.call('stop');
+    figures.wakeP50 = [1000 * percentile(wakes, 0.5)];
+    figures.wakeP99 = [1000 * percentile(wakes, 0.99)];
+}
+
+// Every job that is enqueued is drained: the next load finds an empty queue.
+async function measureLoad({ producer, consumer }, figures, key, load) {
+    await producer.call('prepare', load);
+    const { seconds } = await producer.call('enqueue', load);
+    figures[key].push(load.total / seconds);
+    await consumer.call('start',
+        { queue: load.queue, lanes: LANES, batch: BATCH, total: load.total });
+    const drained = await consumer.call('finishAll');
+    return load.total / drained.seconds;
+}
+
+async function measureCombined({ producer, consumer }, figures, queue, total) {
+    await producer.call('prepare', { queue });
+    await consumer.call('start', { queue, lanes: LANES, batch: BATCH, total });
+    const [{ begin }, { end }] = await Promise.all([
+        producer.call('combined', { queue, total, inFlight: IN_FLIGHT }),
+        consumer.call('finishAll')]);
+    figures.combined.push(total / (end - begin));
+}
+
+async function measureQueue(kit, actors, scale, figures) {
+    await measureWaiting(kit, actors, scale, figures);
+    for (const key of ['alone', 'single', 'batch', 'drain', 'combined']) figures[key] = [];
+    for (let i = 0; i < scale.repeat; i++) {
+        const total = scale.jobs;
+        await measureLoad(actors, figures, 'alone',
+            { queue: `alone${i}`, total: scale.alone, lanes: 1, perCall: 1 });
+        figures.drain.push(await measureLoad(actors, figures, 'single',
+            { queue: `single${i}`, total, lanes: LANES, perCall: 1 }));
+        figures.drain.push(await measureLoad(actors, figures, 'batch',
+            { queue: `batch${i}`, total, lanes: 4, perCall: 100 }));
+        await measureCombined(actors, figures, `combined${i}`, total);
+    }
+}
+
+// ---- runs ----
+
+async function measureRuns({ producer }, scale, figures) {
+    figures.runs = [];
+    for (let i = 0; i < scale.repeat; i++) {
+        const { seconds } = await producer.call('runs',
+            { total: scale.runs, atOnce: RUNS_AT_ONCE });
+        figures.runs.push(scale.runs / seconds);
+    }
+}
+
+// Figures of one peer whose servers run: {key: [value of each repetition]}.
+export async function measure(kit, { about, file, where, scale }) {
+    const figures = {};
+    const actors = await openActors(kit, file, where);
+    try {
+        if (about.lines.includes('queue')) await measureQueue(kit, actors, scale, figures);
+        else await measureIdle(kit, scale, figures);
+        if (about.lines.includes('runs')) await measureRuns(actors, scale, figures);
+    } finally {
+        await actors.close();
+    }
+    return figures;
+}
