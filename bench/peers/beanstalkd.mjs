@@ -94,8 +94,8 @@ export function consumer({ port }) {
     let lanesOpen = [], stopping = false;
 
     async function lane(connection, queue, { took, done }) {
-        await connection.send(`watch ${queue}\r\nignore default\r\n`, 'WATCHING');
-        await connection.expect('WATCHING');
+        connection.send(`watch ${queue}\r\n`, 'WATCHING');
+        connection.send('ignore default\r\n', 'WATCHING');
         let reserved = await connection.send('reserve\r\n', 'RESERVED');
         while (!stopping) {
             took(JSON.parse(reserved.body));

@@ -5,7 +5,7 @@ export const about = {
     name: 'bullmq',
     title: 'BullMQ',
     lines: ['queue'],
-    packages: ['bullmq'],
+    packages: ['bullmq', 'ioredis'],
     deb: 'redis-server',
     program: 'redis-server',
     durability: 'Redis, appendonly yes, appendfsync always',

@@ -45,8 +45,8 @@ function measureFlush(dir) {
     return took.sort((a, b) => a - b)[FLUSHES / 2];
 }
 
-async function measurePeer({ file, about, serve }, wish) {
-    const result = { about, versions: [] };
+// Fills in the result as far as it comes.
+async function measurePeer({ file, about, serve }, wish, result) {
     const npm = fetchNpm(wish.packages, about);
     result.versions.push(...npm.versions);
     const kit = new Kit({ dir: join(wish.dir, about.name), npm: npm.dir,
@@ -60,20 +60,20 @@ async function measurePeer({ file, about, serve }, wish) {
         await kit.stop();
         rmSync(kit.dir, { recursive: true, force: true });
     }
-    return result;
 }
 
 async function measureOrSay(peer, wish) {
     const begin = now();
+    const result = { about: peer.about, versions: [] };
     process.stderr.write(`${peer.about.name} ...`);
     try {
-        const result = await measurePeer(peer, wish);
+        await measurePeer(peer, wish, result);
         process.stderr.write(` ${(now() - begin).toFixed(0)} s\n`);
-        return result;
     } catch (error) {
         process.stderr.write(` not measured: ${error.message}\n`);
-        return { about: peer.about, failure: error.message.split('\n')[0] };
+        result.failure = error.message.split('\n')[0];
     }
+    return result;
 }
 
 function printPlace(scale) {

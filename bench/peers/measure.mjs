@@ -51,27 +51,31 @@ class Actor {
         this.child.stderr.on('data', (chunk) => {
             this.said = (this.said + chunk).slice(-2000);
         });
-        this.child.on('exit', (code) => this.settle({ error: `ended (${code}): ${this.said}` }));
+        this.settle = () => {}; // What to do with the answer that is waited for.
+        this.child.on('close', (code) => {
+            const end = { error: `the ${role} ended (${code}): ${this.said.trim()}` };
+            this.settle(end);
+            this.partner?.settle(end); // Which may wait for it in vain.
+        });
+        this.child.on('error', (error) => this.settle({ error: error.message }));
         this.child.on('message', (message) => this.settle(message));
     }
 
-    settle({ answer, error }) {
-        clearTimeout(this.late);
-        if (error) this.reject?.(new Error(`${this.role}: ${error}`));
-        else this.resolve(answer);
-    }
-
-    call(verb, wish = {}) {
-        this.child.send({ verb, wish });
-        return new Promise((resolve, reject) => {
-            Object.assign(this, { resolve, reject });
-            this.late = setTimeout(() => this.settle({ error: `${verb} takes too long` }),
-                CALL_MS_MAX);
+    async call(verb, wish = {}) {
+        let late;
+        const { answer, error } = await new Promise((resolve) => {
+            this.settle = resolve;
+            late = setTimeout(resolve, CALL_MS_MAX, { error: `${verb} takes too long` });
+            this.child.send({ verb, wish });
         });
+        clearTimeout(late);
+        if (error) throw new Error(`${this.role}: ${error}`);
+        return answer;
     }
 
     async close() {
-        await this.call('close').catch(() => {}); // It goes anyway.
+        if (this.partner) this.partner.partner = null;
+        if (this.child.connected) await this.call('close').catch(() => {}); // It goes anyway.
         this.child.kill('SIGKILL');
     }
 }
@@ -84,6 +88,8 @@ export async function openActors(kit, file, where) {
     try {
         await producer.call('open');
         const consumer = actors.consumer = new Actor(kit.npm, file, 'consumer', everything);
+        producer.partner = consumer;
+        consumer.partner = producer;
         actors.close = async () => {
             await consumer.close();
             await producer.close();

@@ -43,8 +43,18 @@ export function runner({ ingress }) {
     return { run: () => http.post('/bench/run', {}), close: () => http.close() };
 }
 
+// The SDK is written for Node 22 and needs no more of it than this.
+function completeNode() {
+    Promise.withResolvers ??= () => {
+        const made = {};
+        made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
+        return made;
+    };
+}
+
 // The process that has the steps; the server calls it.
 export async function worker({ admin, endpoint }) {
+    completeNode();
     const restate = await import('@restatedev/restate-sdk');
     const service = restate.service({ name: 'bench', handlers: {
         run: async (ctx) => {

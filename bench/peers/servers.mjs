@@ -85,10 +85,10 @@ export class Kit {
     // Programs and libraries of unpacked packages are found first.
     env() {
         if (!this.unpacked) return {};
-        const libs = readdirSync(join(this.unpacked, 'usr/lib'))
-            .filter((each) => each.endsWith('-linux-gnu'))
-            .flatMap((each) => [join(this.unpacked, 'usr/lib', each),
-                join(this.unpacked, 'lib', each)]);
+        const libs = ['usr/lib', 'lib'].map((each) => join(this.unpacked, each))
+            .filter(existsSync)
+            .flatMap((lib) => readdirSync(lib).filter((each) => each.endsWith('-linux-gnu'))
+                .map((each) => join(lib, each)));
         return { PATH: `${join(this.unpacked, 'usr/bin')}:${process.env.PATH}`,
             LD_LIBRARY_PATH: libs.join(':') };
     }
