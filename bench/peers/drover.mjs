@@ -12,8 +12,8 @@ import { until } from './servers.mjs';
 const WAIT_MS = 20000;
 const LEASE_MS = 60000;
 const REPOSITORY = 'bench/runs';
-const STEP_LANES = 16;
-const STEPS_PER_LEASE = 8;
+const STEP_LANES = 4;
+const STEPS_PER_LEASE = 32;
 
 export const about = {
     name: 'drover',
