@@ -7,8 +7,9 @@
 //                       a send resolves when the peer has said that the job is durable
 //   consumer(where)  -> {start(queue, {lanes, batch, took, done}), settle(), stop(), close()}
 //                       took(data): a job has arrived; done(count): so many are acknowledged
-//   runner(where)    -> {run(), close()}    one run of eight steps, from its submission to its end
-//   worker(where)    -> {close()}           who works on the steps, if that is another process
+//   runner(where)    -> {run(), chain(), close()}    one run, or chain, of eight steps, from its
+//                       submission to its end
+//   worker(where)    -> {close()}    who works on the steps, if that is another process
 //
 // Times are of CLOCK_MONOTONIC, which is one for all processes.
 import { setTimeout as pause } from 'node:timers/promises';
@@ -79,14 +80,15 @@ class Producer {
         return {};
     }
 
-    async runs({ total, atOnce }) {
+    // kind: which of the runner's calls.
+    async runs({ kind, total, atOnce }) {
         let sent = 0;
         this.credits.reset(0);
         const begin = now();
         await inLanes(atOnce, async () => {
             while (sent < total) {
                 sent++;
-                await this.runner.run();
+                await this.runner[kind]();
             }
         });
         return { seconds: now() - begin };

@@ -3,6 +3,11 @@
 // A run goes through drover's own pipeline: admit, prepare, hydrate, agent, verify, judge, publish,
 // clean.  Admission is the server's; the other steps are leased and completed from outside with the
 // least that is a valid result.
+//
+// A chain is what a service makes of plain jobs: the worker enqueues the next step, under a key that
+// makes it one however often it is tried, and completes its own.  Eight durable steps and no more,
+// as the runs of the peers are.
+import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Http } from './http.mjs';
@@ -18,7 +23,7 @@ const STEPS_PER_LEASE = 32;
 export const about = {
     name: 'drover',
     title: 'drover',
-    lines: ['queue', 'runs'],
+    lines: ['queue', 'runs', 'chains'],
     durability: 'SQLite, WAL, synchronous=FULL: an fsync per commit, group commit',
 };
 
@@ -121,7 +126,27 @@ const LAST = 'clean';
 // What is nearest to its end goes first.
 const QUEUES = Object.keys(RESULTS).reverse().map((type) => `drover.${type}`);
 
-// The worker's process pays when a run is cleaned up.
+// ---- chains ----
+
+const CHAIN_STEPS = 8;
+const CHAIN_QUEUE = 'chain';
+
+function chainStep(chain, step) {
+    return { queue: CHAIN_QUEUE, type: 'step', payload: { chain, step },
+        dedupKey: `${chain}-${step}` };
+}
+
+async function workOnChains(http, jobs, purse) {
+    const next = jobs.filter(({ payload }) => payload.step < CHAIN_STEPS)
+        .map(({ payload }) => chainStep(payload.chain, payload.step + 1));
+    if (next.length > 0) await http.post('/v1/jobs', { jobs: next });
+    await complete(http, jobs.map(({ id, epoch }) => ({ id, epoch })));
+    if (next.length < jobs.length) purse.pay(jobs.length - next.length);
+}
+
+// ---- both ----
+
+// The worker's process pays when one is at its end.
 export function runner(where) {
     const http = new Http(where);
     return {
@@ -130,18 +155,28 @@ export function runner(where) {
                 { repository: REPOSITORY, description: 'Make the clock run on time' });
             await where.credits.take();
         },
+        async chain() {
+            await http.post('/v1/jobs', { jobs: [chainStep(randomUUID(), 1)] });
+            await where.credits.take();
+        },
         close: () => http.close(),
     };
 }
 
+async function workOnRuns(http, jobs, purse) {
+    await complete(http, jobs.map(({ id, epoch, type }) =>
+        ({ id, epoch, result: RESULTS[type] })));
+    const ended = jobs.filter((job) => job.type === LAST).length;
+    if (ended > 0) purse.pay(ended);
+}
+
 export function worker(where) {
-    const work = async (http, jobs) => {
-        await complete(http, jobs.map(({ id, epoch, type }) =>
-            ({ id, epoch, result: RESULTS[type] })));
-        const ended = jobs.filter((job) => job.type === LAST).length;
-        if (ended > 0) where.purse.pay(ended);
-    };
-    const stop = openLanes(where,
-        { queues: QUEUES, lanes: STEP_LANES, max: STEPS_PER_LEASE, work });
-    return { close: stop };
+    const wish = { lanes: STEP_LANES, max: STEPS_PER_LEASE };
+    const stops = [
+        openLanes(where, { ...wish, queues: QUEUES,
+            work: (http, jobs) => workOnRuns(http, jobs, where.purse) }),
+        openLanes(where, { ...wish, queues: [CHAIN_QUEUE],
+            work: (http, jobs) => workOnChains(http, jobs, where.purse) }),
+    ];
+    return { close: () => stops.forEach((stop) => stop()) };
 }

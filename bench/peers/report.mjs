@@ -14,7 +14,7 @@ function number(value) {
 }
 
 function bestOf(line, figures) {
-    const values = figures?.[line.key];
+    const values = figures?.[line.key] ?? figures?.[line.beside];
     if (!values) return undefined;
     return line.better === 'more' ? Math.max(...values) : Math.min(...values);
 }
