@@ -4,9 +4,9 @@
 // clean.  Admission is the server's; the other steps are leased and completed from outside with the
 // least that is a valid result.
 //
-// A chain is what a service makes of plain jobs: the worker enqueues the next step, under a key that
-// makes it one however often it is tried, and completes its own.  Eight durable steps and no more,
-// as the runs of the peers are.
+// A chain is what a service makes of plain jobs: the worker enqueues the next step, under a key
+// that makes it one however often it is tried, and completes its own.  Eight durable steps and no
+// more, as the runs of the peers are.
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

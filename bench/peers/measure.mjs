@@ -9,17 +9,18 @@
 //   combined   producers and 16 waiting consumers at once, at most 16 jobs in flight
 //   wake-up    one job at a time for 16 waiting consumers, from the call to the arrival
 //   idle       memory and processor of all servers while those 16 wait
-//   runs       64 at once, eight steps each, from the submission of the first to the end of the last
+//   runs       64 at once, eight steps each, from the first submission to the last end
 //   chains     the same as plain jobs, each enqueueing the next; set against the runs of the peers
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cpuSeconds, memoryMb } from './servers.mjs';
 
-export const FULL = { repeat: 3, jobs: 10000, alone: 1000, runs: 1000, samples: 300,
-    wakeMs: 10000, settleMs: 2000, idleMs: 5000 };
-export const QUICK = { repeat: 1, jobs: 800, alone: 100, runs: 128, samples: 30,
-    wakeMs: 2000, settleMs: 500, idleMs: 1000 };
+// spentMs: a peer whose loads have taken so long is left out of further rounds.
+export const FULL = { rounds: 3, jobs: 10000, alone: 1000, runs: 1000, samples: 150,
+    wakeMs: 5000, settleMs: 2000, idleMs: 5000, spentMs: 30000 };
+export const QUICK = { rounds: 1, jobs: 800, alone: 100, runs: 128, samples: 30,
+    wakeMs: 2000, settleMs: 500, idleMs: 1000, spentMs: 30000 };
 
 const LANES = 16;
 const BATCH = 10;
@@ -118,78 +119,77 @@ async function measureIdle(kit, scale, figures) {
     const pids = kit.pids();
     const before = cpuSeconds(pids);
     await pause(scale.idleMs);
-    figures.cpu = [100 * (cpuSeconds(pids) - before) / (scale.idleMs / 1000)];
-    figures.memory = [memoryMb(kit.pids())];
+    figures.cpu = 100 * (cpuSeconds(pids) - before) / (scale.idleMs / 1000);
+    figures.memory = memoryMb(kit.pids());
 }
 
-async function measureWaiting(kit, { producer, consumer }, scale, figures) {
-    const queue = 'wake';
+async function measureWaiting(kit, { producer, consumer }, wish, figures) {
+    const { scale } = wish, queue = 'wake';
     await producer.call('prepare', { queue });
     await consumer.call('start', { queue, lanes: LANES, batch: 1, waiting: true });
-    await measureIdle(kit, scale, figures);
+    if (wish.idle) await measureIdle(kit, scale, figures);
     await producer.call('wake', { queue, samples: scale.samples, ms: scale.wakeMs });
     const { wakes } = await consumer.call('stop');
-    figures.wakeP50 = [1000 * percentile(wakes, 0.5)];
-    figures.wakeP99 = [1000 * percentile(wakes, 0.99)];
+    figures.wakeP50 = 1000 * percentile(wakes, 0.5);
+    figures.wakeP99 = 1000 * percentile(wakes, 0.99);
 }
 
 // Every job that is enqueued is drained: the next load finds an empty queue.
-async function measureLoad({ producer, consumer }, figures, key, load) {
+async function measureLoad({ producer, consumer }, load) {
     await producer.call('prepare', load);
-    const { seconds } = await producer.call('enqueue', load);
-    figures[key].push(load.total / seconds);
+    const enqueued = await producer.call('enqueue', load);
     await consumer.call('start',
         { queue: load.queue, lanes: LANES, batch: BATCH, total: load.total });
     const drained = await consumer.call('finishAll');
-    return load.total / drained.seconds;
+    return { enqueue: load.total / enqueued.seconds, drain: load.total / drained.seconds };
 }
 
-async function measureCombined({ producer, consumer }, figures, queue, total) {
+async function measureCombined({ producer, consumer }, { queue, total }) {
     await producer.call('prepare', { queue });
     await consumer.call('start', { queue, lanes: LANES, batch: BATCH, total });
     const [{ begin }, { end }] = await Promise.all([
         producer.call('combined', { queue, total, inFlight: IN_FLIGHT }),
         consumer.call('finishAll')]);
-    figures.combined.push(total / (end - begin));
+    return total / (end - begin);
 }
 
-async function measureQueue(kit, actors, scale, figures) {
-    await measureWaiting(kit, actors, scale, figures);
-    for (const key of ['alone', 'single', 'batch', 'drain', 'combined']) figures[key] = [];
-    for (let i = 0; i < scale.repeat; i++) {
-        const total = scale.jobs;
-        await measureLoad(actors, figures, 'alone',
-            { queue: `alone${i}`, total: scale.alone, lanes: 1, perCall: 1 });
-        figures.drain.push(await measureLoad(actors, figures, 'single',
-            { queue: `single${i}`, total, lanes: LANES, perCall: 1 }));
-        figures.drain.push(await measureLoad(actors, figures, 'batch',
-            { queue: `batch${i}`, total, lanes: 4, perCall: 100 }));
-        await measureCombined(actors, figures, `combined${i}`, total);
-    }
+async function measureQueue(actors, scale, figures) {
+    const total = scale.jobs;
+    const alone = await measureLoad(actors,
+        { queue: 'alone', total: scale.alone, lanes: 1, perCall: 1 });
+    const single = await measureLoad(actors,
+        { queue: 'single', total, lanes: LANES, perCall: 1 });
+    const batch = await measureLoad(actors,
+        { queue: 'batch', total, lanes: 4, perCall: 100 });
+    figures.alone = alone.enqueue;
+    figures.single = single.enqueue;
+    figures.batch = batch.enqueue;
+    figures.drain = Math.max(single.drain, batch.drain);
+    figures.combined = await measureCombined(actors, { queue: 'combined', total });
 }
 
 // ---- runs ----
 
 async function measureRuns({ producer }, scale, kind) {
-    const values = [];
-    for (let i = 0; i < scale.repeat; i++) {
-        const { seconds } = await producer.call('runs',
-            { kind, total: scale.runs, atOnce: RUNS_AT_ONCE });
-        values.push(scale.runs / seconds);
-    }
-    return values;
+    const { seconds } = await producer.call('runs',
+        { kind, total: scale.runs, atOnce: RUNS_AT_ONCE });
+    return scale.runs / seconds;
 }
 
-// Figures of one peer whose servers run: {key: [value of each repetition]}.
-export async function measure(kit, { about, file, where, scale }) {
-    const figures = {};
-    const actors = await openActors(kit, file, where);
+// One round of one peer whose servers run: {key: value}.  wish: {about, file, where, scale, idle};
+// idle: measure that, too.
+export async function measure(kit, wish) {
+    const { about: { lines }, scale } = wish, figures = {};
+    const actors = await openActors(kit, wish.file, wish.where);
     try {
-        if (about.lines.includes('queue')) await measureQueue(kit, actors, scale, figures);
-        else await measureIdle(kit, scale, figures);
-        if (about.lines.includes('runs')) figures.runs = await measureRuns(actors, scale, 'run');
-        if (about.lines.includes('chains'))
-            figures.chains = await measureRuns(actors, scale, 'chain');
+        if (lines.includes('queue')) {
+            await measureWaiting(kit, actors, wish, figures);
+            await measureQueue(actors, scale, figures);
+        } else if (wish.idle) {
+            await measureIdle(kit, scale, figures);
+        }
+        if (lines.includes('runs')) figures.runs = await measureRuns(actors, scale, 'run');
+        if (lines.includes('chains')) figures.chains = await measureRuns(actors, scale, 'chain');
     } finally {
         await actors.close();
     }

@@ -14,7 +14,7 @@ function number(value) {
 }
 
 function bestOf(line, figures) {
-    const values = figures?.[line.key] ?? figures?.[line.beside];
+    const values = figures[line.key] ?? figures[line.beside];
     if (!values) return undefined;
     return line.better === 'more' ? Math.max(...values) : Math.min(...values);
 }
@@ -33,7 +33,7 @@ function row(first, cells) {
 }
 
 function printFigures(results) {
-    console.log(`\n${'FIGURES, best of the repetitions'.padEnd(WHAT_WIDTH + 2)}`
+    console.log(`\n${'FIGURES, best of the rounds'.padEnd(WHAT_WIDTH + 2)}`
         + results.map(({ about }) => about.title.padStart(CELL_WIDTH)).join(''));
     for (const line of LINES)
         row(`${line.what}, ${line.unit}`,
@@ -76,16 +76,18 @@ function printAims(aims) {
 
 function printPeers(results) {
     console.log('\nPEERS');
-    for (const { about, versions = [], flushMs, failure } of results) {
+    for (const { about, versions, rounds, figures, failure } of results) {
         console.log(`  ${about.name}: ${versions.join(', ') || 'version unknown'}`);
         console.log(`    durable: ${about.durability}`);
         if (about.tuning) console.log(`    tuned:   ${about.tuning}`);
+        if (rounds > 0)
+            console.log(`    best of ${rounds}; a flush of 4 KB took `
+                + `${figures.flushMs.map(number).join(', ')} ms before each`);
         if (failure) console.log(`    NOT MEASURED: ${failure}`);
-        else console.log(`    a flush of 4 KB took ${number(flushMs)} ms before it began`);
     }
 }
 
-// results: [{about, versions, flushMs, figures | failure}], the first is drover.
+// results: [{about, versions, rounds, figures: {key: [value of each round]}, failure}]
 export function report(results, { json, place }) {
     const [first, second] = results.filter(({ about }) => about.name.startsWith('drover'));
     const peers = results.filter(({ about }) => !about.name.startsWith('drover'));
