@@ -58,6 +58,7 @@ function completeNode() {
 // The process that has the steps; the server calls it.
 export async function worker({ admin, endpoint }) {
     completeNode();
+    process.env.RESTATE_LOGGING = 'ERROR'; // Else it says two lines for every run.
     const restate = await import('@restatedev/restate-sdk');
     const service = restate.service({ name: 'bench', handlers: {
         run: async (ctx) => {
