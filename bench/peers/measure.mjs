@@ -18,9 +18,9 @@ import { cpuSeconds, memoryMb } from './servers.mjs';
 
 // spentMs: a peer whose loads have taken so long is left out of further rounds.
 export const FULL = { rounds: 3, jobs: 10000, alone: 1000, runs: 1000, samples: 150,
-    wakeMs: 5000, settleMs: 2000, idleMs: 5000, spentMs: 30000 };
+    wakeMs: 5000, settleMs: 2000, idleMs: 5000, spentMs: 45000 };
 export const QUICK = { rounds: 1, jobs: 800, alone: 100, runs: 128, samples: 30,
-    wakeMs: 2000, settleMs: 500, idleMs: 1000, spentMs: 30000 };
+    wakeMs: 2000, settleMs: 500, idleMs: 1000, spentMs: 45000 };
 
 const LANES = 16;
 const BATCH = 10;
