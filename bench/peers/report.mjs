@@ -87,6 +87,16 @@ function printPeers(results) {
     }
 }
 
+// Peers that met different disks cannot be compared.
+const MOODS_MAX = 3;
+function printMoods(results) {
+    const all = results.flatMap(({ figures }) => figures.flushMs ?? []);
+    const least = Math.min(...all), most = Math.max(...all);
+    if (most > MOODS_MAX * least)
+        console.log(`DISTURBED: a flush took between ${number(least)} and ${number(most)} ms: `
+            + 'measure again on a quiet machine');
+}
+
 // results: [{about, versions, rounds, figures: {key: [value of each round]}, failure}]
 export function report(results, { json, place }) {
     const [first, second] = results.filter(({ about }) => about.name.startsWith('drover'));
@@ -97,6 +107,7 @@ export function report(results, { json, place }) {
     if (second) printRatios(second, peers);
     const aims = first ? judge(first, peers) : [];
     if (aims.length > 0) printAims(aims);
+    printMoods(results);
     const missing = results.filter(({ failure }) => failure);
     for (const { about, failure } of missing)
         console.log(`not measured: ${about.name}: ${failure}`);
