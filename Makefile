@@ -50,7 +50,7 @@ CFLAGS   ?= -O2 -g
 C_FLAGS   = -std=gnu11 $(CFLAGS) $(WARN) $(HARDEN) $(CPPFLAGS) -pthread -MMD -MP
 LD_FLAGS  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -pie -Wl,-z,relro,-z,now,--as-needed -pthread
 
-.PHONY: all help run demo test test-long check bench install clean
+.PHONY: all help run demo test test-long check bench bench-peers install clean
 .PHONY: faults unit sim test-build packages FORCE
 .DELETE_ON_ERROR:
 
@@ -132,6 +132,11 @@ bench:
 	@$(MAKE) --no-print-directory -s $(BUILD)/drover $(BUILD)/bench
 	@BUILD=$(BUILD) bench/run
 
+bench-peers:
+	@tools/packages test
+	@$(MAKE) --no-print-directory -s $(BUILD)/drover
+	@BUILD=$(BUILD) bench/peers/run
+
 install: all
 	install -D -m 755 $(BUILD)/drover $(DESTDIR)$(PREFIX)/bin/drover
 	install -D -m 644 docs/drover.1 $(DESTDIR)$(PREFIX)/share/man/man1/drover.1
@@ -150,7 +155,7 @@ help:
 	@echo 'make check      formatting, layers, house limits, static analysis, a clang build'
 	@echo 'make unit       unit and store tests of the plain build; SUITE=arena for one suite'
 	@echo 'make sim        the simulator; ARGS="--seed N --runs N"'
-	@echo 'make bench      benchmarks'
+	@echo 'make bench      benchmarks; make bench-peers: beside its peers, which it fetches'
 	@echo 'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local'
 	@echo 'make clean      remove $(BUILD)/'
 	@echo
