@@ -5,6 +5,7 @@
 #include "control/dead_letters.h"
 #include "control/flow.h"
 #include "control/pipeline.h"
+#include "control/quarantine.h"
 #include "control/settle.h"
 #include "control/stop.h"
 #include "control/workers.h"
@@ -126,6 +127,7 @@ static const struct {
     {TIMER_QUEUE_DEADLINE, queue_deadline},
     {TIMER_STOP_DEADLINE, stop_deadline},
     {TIMER_APPROVAL_EXPIRY, approval_expiry},
+    {TIMER_QUARANTINE, quarantine_sweep},
 };
 
 static enum rc handle_timer(struct cx *cx, const struct timer_row *timer)

@@ -7,6 +7,7 @@
 #include "base/js.h"
 #include "control/command.h"
 #include "core/queue_config.h"
+#include "core/retry_rule.h"
 #include "store/jobs.h"
 
 enum {
@@ -110,7 +111,9 @@ struct job_failed {
     struct job_ref ref;
     const char *code, *message;
     bool retryable;
-    bool policy;
+    bool policy;  /* Of the policy or security class. */
+    bool classed; /* It was given a class: */
+    enum error_class class;
 };
 struct cmd_fail {
     struct command base;

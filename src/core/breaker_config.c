@@ -107,7 +107,7 @@ bool breaker_name_valid(const char *name)
 {
     size_t len = strlen(name);
     for (size_t i = 0; i < len; i++)
-        if (!isalnum((unsigned char)name[i]) && strchr("._:/@+-[]", name[i]) == NULL)
+        if (!isalnum((unsigned char)name[i]) && strchr(BREAKER_NAME_SIGNS, name[i]) == NULL)
             return false;
     return len >= 1 && len <= BREAKER_NAME_MAX;
 }

@@ -21,6 +21,7 @@ enum breaker_fallback {
     FALLBACK_DEFAULT      /* It succeeds at once with a fixed result. */
 };
 
+#define BREAKER_NAME_SIGNS "._:/@+-[]"
 enum { BREAKER_NAME_MAX = 256, BREAKER_RESULT_MAX = 10 * 1024 };
 
 struct breaker_config {
@@ -37,6 +38,6 @@ MUST_USE enum rc breaker_config_decode(const struct js *document, struct arena *
 /* All of it, as a document that breaker_config_decode takes. */
 void breaker_config_write(struct jw *jw, const struct breaker_config *config);
 const char *breaker_fallback_name(enum breaker_fallback fallback);
-/* 1 to BREAKER_NAME_MAX bytes of letters, digits and . _ : / @ + - [ ]. */
+/* 1 to BREAKER_NAME_MAX bytes: letters, digits and BREAKER_NAME_SIGNS. */
 bool breaker_name_valid(const char *name);
 #endif
