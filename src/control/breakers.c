@@ -129,7 +129,11 @@ enum rc breaker_ask(struct cx *cx, const char *name, bool lend, struct breaker_v
     struct breaker_entry *entry;
     enum rc rc = happen(cx, name, &ask, &step, &entry);
     if (rc == RC_OK)
-        *ret_verdict = (struct breaker_verdict){step.allowed, step.next.state, step.until_us};
+        *ret_verdict = (struct breaker_verdict){
+            .allowed = step.allowed,
+            .state = step.next.state,
+            .wait_us = step.allowed ? 0 : step.until_us - cx->now_us,
+        };
     return rc;
 }
 

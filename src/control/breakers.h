@@ -25,7 +25,7 @@ enum { LEASE_HELD_MAX = 64 };
 struct breaker_verdict {
     bool allowed;
     enum breaker_state state;
-    int64_t until_us; /* Denied: worth another try then. */
+    int64_t wait_us; /* Denied: worth another try after that. */
 };
 /* May a call go out?  lend: nobody can see the call; else it is that of a job. */
 MUST_USE enum rc breaker_ask(struct cx *cx, const char *name, bool lend,

@@ -19,14 +19,23 @@ static const struct {
     const char *title;
     const struct cli_command *commands;
 } families[] = {
-    {"Server", cli_serve_commands},      {NULL, cli_worker_commands},
-    {NULL, cli_workers_commands},        {NULL, cli_token_commands},
-    {NULL, cli_doctor_commands},         {NULL, cli_backup_commands},
-    {"Repositories", cli_repo_commands}, {"Tasks", cli_task_commands},
-    {"Runs", cli_run_commands},          {NULL, cli_watch_commands},
-    {NULL, cli_artifact_commands},       {"Events and queues", cli_events_commands},
-    {NULL, cli_queue_commands},          {NULL, cli_dlq_commands},
-    {"Review", cli_approval_commands},   {NULL, cli_pr_commands},
+    {"Server", cli_serve_commands},
+    {NULL, cli_worker_commands},
+    {NULL, cli_workers_commands},
+    {NULL, cli_token_commands},
+    {NULL, cli_doctor_commands},
+    {NULL, cli_backup_commands},
+    {"Repositories", cli_repo_commands},
+    {"Tasks", cli_task_commands},
+    {"Runs", cli_run_commands},
+    {NULL, cli_watch_commands},
+    {NULL, cli_artifact_commands},
+    {"Events and queues", cli_events_commands},
+    {NULL, cli_queue_commands},
+    {NULL, cli_dlq_commands},
+    {NULL, cli_breaker_commands},
+    {"Review", cli_approval_commands},
+    {NULL, cli_pr_commands},
     {"Help", cli_help_commands},
 };
 

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "edge/api.h"
 #include "edge/sse.h"
+#include "store/breakers.h"
 #include "store/events.h"
 #include "store/jobs.h"
 #include "store/runs.h"
@@ -168,17 +169,26 @@ static void write_control(struct api *api, struct buf *to)
     single(to, "drover_worker_slots_busy", "gauge", "Slots that run a step.", busy);
 }
 
+enum { BREAKERS_TOLD_MAX = 1000 };
+
+static const int64_t breaker_levels[BREAKER_STATE_COUNT] = {
+    [BREAKER_CLOSED] = 0, [BREAKER_HALF_OPEN] = 1, [BREAKER_OPEN] = 2};
+
 static enum rc write_store(struct db *db, struct arena *arena, struct buf *to, struct err *err)
 {
     struct run_counts runs;
     struct queue_counts *queues = NULL;
     size_t queue_count = 0;
     int64_t last_seq = 0;
+    struct breaker_row *breakers = NULL;
+    size_t breaker_count = 0;
     enum rc rc = runs_count(db, &runs, err);
     if (rc == RC_OK)
         rc = jobs_count(db, arena, &queues, &queue_count, err);
     if (rc == RC_OK)
         rc = events_last_seq(db, &last_seq, err);
+    if (rc == RC_OK)
+        rc = breakers_list(db, NULL, BREAKERS_TOLD_MAX, arena, &breakers, &breaker_count, err);
     if (rc != RC_OK)
         return rc;
     family(to, "agent_runs", "gauge", "Runs, by status.");
@@ -193,6 +203,11 @@ static enum rc write_store(struct db *db, struct arena *arena, struct buf *to, s
                                      {"state", job_state_name((enum job_state)s)}};
             sample(to, "agent_job_queue_depth", labels, COUNT_OF(labels), queues[q].by_state[s]);
         }
+    }
+    family(to, "drover_breaker_state", "gauge", "0: closed, 1: half-open, 2: open.");
+    for (size_t i = 0; i < breaker_count; i++) {
+        struct label label = {"name", breakers[i].name};
+        sample(to, "drover_breaker_state", &label, 1, breaker_levels[breakers[i].life.state]);
     }
     single(to, "drover_event_log_seq", "gauge", "Last place in the log.", last_seq);
     return RC_OK;
