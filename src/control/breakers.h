@@ -3,8 +3,8 @@
  *
  * A job that names a dependency is claimed only when the breaker of that name lets it through; its
  * outcome is told to the breaker in the transaction that settles it.  Probes are counted from the
- * jobs that are out on lease, so that a worker that dies takes nothing with it.  Others ask and tell
- * by commands of their own.
+ * jobs that are out on lease: a worker that dies takes nothing with it.  Others ask and tell by
+ * commands of their own.
  *
  * A batch reads a breaker once, without a lock; only what changes it takes its row.
  */

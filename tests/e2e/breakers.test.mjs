@@ -208,7 +208,8 @@ describe('a breaker', { concurrency: 6 }, () => {
 
     it('of the forge holds a pull request, and a reset lets it go', async () => {
         const name = 'forge:local/acme/slow';
-        const repo = await server.repository('acme/slow', fixes, { policy: { approval: 'always' } });
+        const policy = { approval: 'always' };
+        const repo = await server.repository('acme/slow', fixes, { policy });
         await configure(name, { failures: 1, openMs: 60_000, successes: 1 });
         const { taskId, runId } = await server.submit(repo.name);
         const { data } = await server.untilEvent(runId, 'agent.approval.requested');
