@@ -123,10 +123,8 @@ static const struct {
     const char *kind;
     enum rc (*fire)(struct cx *cx, const struct id *subject);
 } timer_kinds[] = {
-    {TIMER_RUN_DEADLINE, run_deadline},
-    {TIMER_QUEUE_DEADLINE, queue_deadline},
-    {TIMER_STOP_DEADLINE, stop_deadline},
-    {TIMER_APPROVAL_EXPIRY, approval_expiry},
+    {TIMER_RUN_DEADLINE, run_deadline},   {TIMER_QUEUE_DEADLINE, queue_deadline},
+    {TIMER_STOP_DEADLINE, stop_deadline}, {TIMER_APPROVAL_EXPIRY, approval_expiry},
     {TIMER_QUARANTINE, quarantine_sweep},
 };
 

@@ -25,7 +25,7 @@ MUST_USE enum rc quarantine_sweep(struct cx *cx, const struct id *repository_id)
 struct cmd_quarantine {
     struct command base;
     const char *name;
-    const char *reason; /* or NULL */
+    const char *reason;        /* or NULL */
     struct repository_row row; /* The answer. */
 };
 struct cmd_quarantine *cmd_quarantine_new(void);

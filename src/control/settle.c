@@ -47,8 +47,7 @@ static enum rc step_and_save(struct cx *cx, struct job_row *job, const struct jo
     enum rc rc = job_step(&job->life, input, &job->life);
     if (rc != RC_OK)
         return err_set(cx->err, rc, "ILLEGAL_TRANSITION", "job %s is %s and cannot take %s",
-                       job->id.text, job_state_name(job->life.state),
-                       job_event_name(input->event));
+                       job->id.text, job_state_name(job->life.state), job_event_name(input->event));
     job->updated_us = cx->now_us;
     rc = jobs_save(cx->db, job, cx->err);
     announce(cx, job);

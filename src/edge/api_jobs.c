@@ -450,7 +450,7 @@ static enum rc read_failure(const struct js *item, size_t index, struct job_fail
     rc = form_close(&form);
     if (rc == RC_OK && class >= 0) {
         job->classed = true;
-        job->class = (enum error_class)class;
+        job->class = (enum error_class) class;
     }
     return rc;
 }

@@ -407,8 +407,8 @@ enum rc jobs_count_probes(struct db *db, const char *dependency, int64_t since_u
 enum rc jobs_release_held(struct db *db, const char *dependency, int64_t due_us, int64_t now_us,
                           struct err *err)
 {
-    return db_exec(db, &sql_release_held,
-                   P_LIST(P_TEXT(dependency), P_INT(due_us), P_INT(now_us)), NULL, err);
+    return db_exec(db, &sql_release_held, P_LIST(P_TEXT(dependency), P_INT(due_us), P_INT(now_us)),
+                   NULL, err);
 }
 
 enum rc jobs_move(struct db *db, struct job_row *row, const char *queue, int64_t now_us,

@@ -4,7 +4,7 @@
 #include "store/repositories.h"
 #include "store/query.h"
 
-#define REPOSITORY_SELECT                                                             \
+#define REPOSITORY_SELECT                                                              \
     "SELECT id, workspace_id, name, config, version, removed, created_us, updated_us," \
     " quarantined_us, quarantine_reason FROM repositories"
 
