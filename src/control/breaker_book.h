@@ -17,6 +17,7 @@ struct breaker_entry {
     struct breaker_row row;
     struct breaker_config config;
     bool taken; /* Its row is there, and ours until the commit. */
+    bool full;  /* Half-open, and all probes were out when this batch last counted them. */
 };
 
 struct breaker_book {

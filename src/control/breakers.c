@@ -94,13 +94,17 @@ static enum rc happen_taken(struct cx *cx, struct breaker_entry *entry,
                             const struct happening *happening, struct breaker_step *ret_step)
 {
     struct breaker_input input = input_of(cx, happening);
+    bool for_probe = asks_for_probe(entry, happening);
     enum rc rc = RC_OK;
-    if (asks_for_probe(entry, happening))
+    if (for_probe && entry->full)
+        input.in_flight = BREAKER_PROBES_MAX;
+    else if (for_probe)
         rc = jobs_count_probes(cx->db, entry->row.name, entry->row.life.changed_us,
                                &input.in_flight, cx->err);
     if (rc != RC_OK)
         return rc;
     *ret_step = breaker_step(&entry->row.life, &entry->config.rules, &input);
+    entry->full = for_probe && !ret_step->allowed;
     return ret_step->changed ? save_step(cx, entry, ret_step, happening) : RC_OK;
 }
 
