@@ -69,7 +69,7 @@ _drover_value() {
 # What may stand where a word is expected.
 _drover_word() {
     case $1 in
-    'repo show' | 'repo set' | 'repo remove')
+    'repo show' | 'repo set' | 'repo remove' | 'repo quarantine' | 'repo release')
         _drover_reply "$2" -W "$(_drover_repositories)" ;;
     'queue show' | 'queue set' | 'queue pause' | 'queue resume' | enqueue | consume)
         _drover_reply "$2" -W "$(_drover_queues)" ;;

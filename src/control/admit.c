@@ -8,6 +8,7 @@
  */
 #include "control/admit.h"
 #include "control/flow.h"
+#include "control/quarantine.h"
 #include "core/admission.h"
 #include "core/event_types.h"
 #include "store/repositories.h"
@@ -20,6 +21,7 @@ enum { ADMIT_LOOKS_MAX = 1000, EXPLAIN_MAX = 1000 };
 struct line { /* The queued runs of one repository. */
     struct id repository_id;
     int64_t active_max; /* As it is configured now, whatever it was when a task came in. */
+    struct repository_row repository;
     struct run_place place;
     struct run_row head;
     bool has_head;
@@ -169,6 +171,9 @@ static enum rc look_at(struct admission *admission, const struct id *run_id,
         rc = tasks_dependencies(cx->db, &flow.task.id, &dependencies, cx->err);
     if (rc != RC_OK)
         return rc;
+    const struct line *line = line_of(admission, &flow.run.repository_id);
+    if (line != NULL && line->repository.quarantined_us > 0)
+        return quarantine_end_run(cx, &flow, &line->repository);
     if (!id_is_none(&dependencies.broken))
         return fail_dependency(cx, &flow, &dependencies.broken);
     struct active_counts counts = count_for(admission, &flow);
@@ -204,6 +209,8 @@ static enum rc read_limit(struct cx *cx, struct line *line)
         rc = repo_config_decode(document, NULL, cx->arena, &config, cx->err);
     if (rc == RC_OK)
         line->active_max = config.limits.max_active_runs;
+    if (rc == RC_OK)
+        line->repository = row;
     return rc;
 }
 

@@ -4,7 +4,8 @@
  * Lanes and nodes share no memory, only rows: whoever changes a row holds its lock until the
  * commit.  All take their locks in one order, so that nobody waits for somebody who waits for them:
  *
- *   workspace (admission only), then runs, then their tasks, then jobs; within a kind by id
+ *   workspace (admission only), then runs, then their tasks, then jobs, then breakers; within a
+ *   kind by id
  *
  * Commands name what they start from, mostly jobs.  Which runs and tasks these belong to never
  * changes, so it is looked up first, without locks.  On a database behind a network that makes two

@@ -3,6 +3,7 @@
  */
 #include "control/assignment.h"
 #include "control/jobs.h"
+#include "core/breaker_config.h"
 #include <string.h>
 
 /* How often a pull request is tried is the repository's to say, all else the queue's. */
@@ -87,6 +88,42 @@ static enum rc write_payload(struct cx *cx, const struct flow *flow, struct str 
     return RC_OK;
 }
 
+/* Where a URL leads: host, with a port if it names one; empty for a path on this machine. */
+static struct str host_of(const char *url)
+{
+    const char *scheme = strstr(url, "://");
+    const char *at = scheme != NULL ? scheme + 3 : url;
+    size_t len = strcspn(at, "/");
+    if (scheme == NULL && url[0] != '/')
+        len = strcspn(at, ":"); /* user@host:path */
+    const char *user = memchr(at, '@', len);
+    if (user != NULL) {
+        len -= (size_t)(user + 1 - at);
+        at = user + 1;
+    }
+    return (struct str){at, len};
+}
+
+/* Forges fail by the host.  A path fails by itself: one that is gone says nothing of others. */
+static enum rc find_dependency(struct cx *cx, struct flow *flow, const char *step,
+                               const char **ret_dependency)
+{
+    *ret_dependency = NULL;
+    if (strcmp(step, "prepare") != 0 && strcmp(step, "publish") != 0)
+        return RC_OK;
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    struct str host = host_of(config->url);
+    const char *name = host.len > 0
+                           ? arena_printf(cx->arena, "forge:%.*s", (int)host.len, host.at)
+                           : arena_printf(cx->arena, "forge:local/%s", flow->task.repository);
+    if (breaker_name_valid(name))
+        *ret_dependency = name;
+    return RC_OK;
+}
+
 enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step, struct job_row *ret_job)
 {
     int64_t attempt_max = 1;
@@ -107,6 +144,8 @@ enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step, stru
         .updated_us = cx->now_us,
     };
     rc = write_payload(cx, flow, &job.payload);
+    if (rc == RC_OK)
+        rc = find_dependency(cx, flow, step, &job.dependency);
     if (rc == RC_OK)
         *ret_job = job;
     return rc;

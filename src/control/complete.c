@@ -56,6 +56,18 @@ static enum rc report(struct cx *cx, struct job_row *job, const struct job_ref *
     return rc;
 }
 
+static struct retry_decision decide(const struct job_row *job, const struct job_failed *failed)
+{
+    struct told_error told = {
+        .code = failed->code,
+        .own_step = !id_is_none(&job->run_id),
+        .retryable = failed->retryable,
+        .classed = failed->classed || failed->policy,
+        .class = failed->policy ? CLASS_POLICY : failed->class,
+    };
+    return retry_decide(&told);
+}
+
 static enum rc fail_one(struct cx *cx, const struct job_failed *failed, struct job_answer *answer)
 {
     struct job_row job;
@@ -63,18 +75,21 @@ static enum rc fail_one(struct cx *cx, const struct job_failed *failed, struct j
     enum rc rc = load(cx, &failed->ref, &job, answer, &found);
     if (rc != RC_OK || !found)
         return rc;
+    struct retry_decision decision = decide(&job, failed);
     struct settlement settlement = {
         .event = JOB_EV_FAIL,
         .epoch = failed->ref.epoch,
         .code = failed->code,
         .message = failed->message,
-        .retryable = failed->retryable,
-        .policy = failed->policy,
+        .retryable = decision.retryable,
+        .policy = decision.policy,
+        .outside = decision.outside,
     };
     rc = report(cx, &job, &failed->ref, &settlement, answer, &settled);
     if (rc != RC_OK || !settled)
         return rc;
-    return pipeline_failed(cx, &job, failed->code, failed->message);
+    struct step_failure failure = {failed->code, failed->message, decision.quarantine};
+    return pipeline_failed(cx, &job, &failure);
 }
 
 /* A worker that reports nonsense would report it again: the step fails for good. */

@@ -18,6 +18,7 @@
 enum { ROUND_QUEUES_MAX = 32, ROUND_LOADS_MAX = 16 };
 
 struct swarms;
+struct breaker_book;
 
 /* What one batch has stirred up, for the work at its end and after its commit. */
 struct round {
@@ -39,6 +40,7 @@ struct round {
     size_t load_count;
     int64_t leases; /* Jobs that leases of the batch may still want. */
     struct supply supply;
+    struct breaker_book *breakers; /* NULL until one is looked at. */
 };
 
 struct cx {

@@ -5,6 +5,7 @@
 #include "control/dead_letters.h"
 #include "control/flow.h"
 #include "control/pipeline.h"
+#include "control/quarantine.h"
 #include "control/settle.h"
 #include "control/stop.h"
 #include "control/workers.h"
@@ -122,10 +123,9 @@ static const struct {
     const char *kind;
     enum rc (*fire)(struct cx *cx, const struct id *subject);
 } timer_kinds[] = {
-    {TIMER_RUN_DEADLINE, run_deadline},
-    {TIMER_QUEUE_DEADLINE, queue_deadline},
-    {TIMER_STOP_DEADLINE, stop_deadline},
-    {TIMER_APPROVAL_EXPIRY, approval_expiry},
+    {TIMER_RUN_DEADLINE, run_deadline},   {TIMER_QUEUE_DEADLINE, queue_deadline},
+    {TIMER_STOP_DEADLINE, stop_deadline}, {TIMER_APPROVAL_EXPIRY, approval_expiry},
+    {TIMER_QUARANTINE, quarantine_sweep},
 };
 
 static enum rc handle_timer(struct cx *cx, const struct timer_row *timer)

@@ -7,6 +7,7 @@
 #include "base/js.h"
 #include "control/command.h"
 #include "core/queue_config.h"
+#include "core/retry_rule.h"
 #include "store/jobs.h"
 
 enum {
@@ -58,6 +59,7 @@ struct cmd_lease {
     int64_t lease_us;     /* 0: as each queue has it */
     struct job_row *jobs; /* The answer. */
     size_t job_count;
+    size_t held; /* Jobs that breakers kept from it. */
 };
 struct cmd_lease *cmd_lease_new(void);
 
@@ -109,7 +111,9 @@ struct job_failed {
     struct job_ref ref;
     const char *code, *message;
     bool retryable;
-    bool policy;
+    bool policy;  /* Of the policy or security class. */
+    bool classed; /* It was given a class: */
+    enum error_class class;
 };
 struct cmd_fail {
     struct command base;

@@ -2,6 +2,7 @@
  * lease.c - workers take jobs, keep them, and tell what goes on.
  */
 #include "control/ahead.h"
+#include "control/breakers.h"
 #include "control/cx.h"
 #include "control/jobs.h"
 #include "control/pipeline.h"
@@ -15,9 +16,15 @@
 /* A job whose run another transaction has in hand is passed over: that one may end it. */
 static enum rc claim_one(struct cx *cx, struct cmd_lease *cmd, const struct job_row *job)
 {
+    bool allowed;
+    enum rc rc = breaker_gate(cx, job, &allowed);
+    if (rc != RC_OK || !allowed) {
+        cmd->held++;
+        return rc;
+    }
     CLEANUP(flow_release) struct flow flow = {0};
     bool of_run = !id_is_none(&job->run_id);
-    enum rc rc = of_run ? flow_load_free(cx, &job->run_id, &flow) : RC_OK;
+    rc = of_run ? flow_load_free(cx, &job->run_id, &flow) : RC_OK;
     if (rc == RC_NOT_FOUND) {
         supply_pass(&cx->round->supply, job->queue);
         return RC_OK;
@@ -54,7 +61,7 @@ static enum rc claim_some(struct cx *cx, struct cmd_lease *cmd, const char *queu
         .queue = queue, .now_us = cx->now_us, .ahead = wanted_by_others(cx->round, queue)};
     int64_t until = (int64_t)cmd->job_count + jobs;
     enum rc rc = RC_OK;
-    while (rc == RC_OK && (int64_t)cmd->job_count < until) {
+    while (rc == RC_OK && (int64_t)cmd->job_count < until && cmd->held < LEASE_HELD_MAX) {
         wish.jobs = until - (int64_t)cmd->job_count;
         const struct job_row *job;
         rc = supply_next(&cx->round->supply, cx->db, &wish, cx->batch_arena, &job, cx->err);
@@ -92,7 +99,7 @@ static enum rc apply_lease(struct cx *cx, struct command *command)
         command->wait_until_us = cx->now_us + cmd->wait_us;
         command->waiter = cmd->worker;
     }
-    cmd->job_count = 0;
+    cmd->job_count = cmd->held = 0;
     command->look_us = 0;
     if (command->abandoned)
         return RC_OK; /* Nobody would hear of the jobs. */
@@ -106,7 +113,7 @@ static enum rc apply_lease(struct cx *cx, struct command *command)
 static bool lease_may_wait(const struct command *command)
 {
     const struct cmd_lease *cmd = (const struct cmd_lease *)command;
-    return cmd->job_count == 0 && cmd->wait_us > 0;
+    return cmd->job_count == 0 && cmd->wait_us > 0 && cmd->held < LEASE_HELD_MAX;
 }
 
 static bool lease_wants(const struct command *command, const char *queue)

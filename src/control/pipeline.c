@@ -2,6 +2,7 @@
  * pipeline.c - see pipeline.h.  The meaning of each step's result stands in results.c.
  */
 #include "control/pipeline.h"
+#include "control/quarantine.h"
 #include "control/results.h"
 #include "control/settle.h"
 #include "core/event_types.h"
@@ -106,21 +107,27 @@ enum rc pipeline_completed(struct cx *cx, const struct job_row *job, const struc
     return rc == RC_OK ? flow_save(cx, &flow) : rc;
 }
 
-enum rc pipeline_failed(struct cx *cx, const struct job_row *job, const char *code,
-                        const char *message)
+static enum rc tell_failed(struct cx *cx, struct flow *flow, const struct job_row *job,
+                           const struct step_failure *failure)
+{
+    CLEANUP(note_release) struct note note;
+    write_step(&note, job);
+    jw_kstr(&note.jw, "errorCode", failure->code);
+    jw_kstr(&note.jw, "errorMessage", failure->message);
+    if (!job_is_settled(job->life.state))
+        jw_kint(&note.jw, "retryInMs", (job->life.due_us - cx->now_us) / US_PER_MS);
+    return flow_tell(cx, flow, EV_STEP_FAILED, &note);
+}
+
+enum rc pipeline_failed(struct cx *cx, const struct job_row *job,
+                        const struct step_failure *failure)
 {
     CLEANUP(flow_release) struct flow flow = {0};
     enum rc rc = load_mover(cx, job, &flow);
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
     bool again = !job_is_settled(job->life.state);
-    CLEANUP(note_release) struct note note;
-    write_step(&note, job);
-    jw_kstr(&note.jw, "errorCode", code);
-    jw_kstr(&note.jw, "errorMessage", message);
-    if (again)
-        jw_kint(&note.jw, "retryInMs", (job->life.due_us - cx->now_us) / US_PER_MS);
-    rc = flow_tell(cx, &flow, EV_STEP_FAILED, &note);
+    rc = tell_failed(cx, &flow, job, failure);
     if (rc == RC_OK && flow.run.stop != RUN_STOP_NONE) {
         struct job_row copy = *job;
         if (again)
@@ -128,12 +135,17 @@ enum rc pipeline_failed(struct cx *cx, const struct job_row *job, const char *co
         if (rc == RC_OK)
             rc = flow_end_stopped(cx, &flow);
     } else if (rc == RC_OK && !again) {
-        bool timed_out = strcmp(code, "step_timed_out") == 0;
-        struct ending ending = {
-            .event = timed_out ? RUN_EV_TIME_OUT : RUN_EV_FAIL, .code = code, .message = message};
+        bool timed_out = strcmp(failure->code, "step_timed_out") == 0;
+        struct ending ending = {.event = timed_out ? RUN_EV_TIME_OUT : RUN_EV_FAIL,
+                                .code = failure->code,
+                                .message = failure->message};
         rc = flow_end(cx, &flow, &ending);
     }
-    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+    if (rc == RC_OK)
+        rc = flow_save(cx, &flow);
+    if (rc == RC_OK && failure->quarantine)
+        rc = quarantine_begin(cx, &flow.task.repository_id, failure->message);
+    return rc;
 }
 
 /* ---- a lost worker ---------------------------------------------------------------------- */

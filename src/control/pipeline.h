@@ -20,8 +20,12 @@ MUST_USE enum rc pipeline_check_result(const struct job_row *job, struct str res
 MUST_USE enum rc pipeline_completed(struct cx *cx, const struct job_row *job,
                                     const struct js *result);
 /* The step failed: it is tried again (job scheduled) or the run ends. */
-MUST_USE enum rc pipeline_failed(struct cx *cx, const struct job_row *job, const char *code,
-                                 const char *message);
+struct step_failure {
+    const char *code, *message;
+    bool quarantine; /* The repository is not to be worked on any more. */
+};
+MUST_USE enum rc pipeline_failed(struct cx *cx, const struct job_row *job,
+                                 const struct step_failure *failure);
 /* The worker was lost; worker is its name. */
 MUST_USE enum rc pipeline_lost(struct cx *cx, struct job_row *job, const char *worker);
 /* The worker gave the step back in good order. */

@@ -2,9 +2,11 @@
  * results_check.c - what verification and judging mean for the run: on, back to the agent, or out.
  */
 #include "control/pipeline.h"
+#include "control/quarantine.h"
 #include "control/results.h"
 #include "core/event_types.h"
 #include "core/policy.h"
+#include "core/retry_rule.h"
 #include "store/approvals.h"
 #include "store/patches.h"
 #include "store/timers.h"
@@ -184,14 +186,17 @@ enum rc result_of_verify(struct cx *cx, struct flow *flow, const struct js *resu
     const char *verdict = js_get_str(result, "verdict", "");
     if (strcmp(verdict, "verified") == 0 || strcmp(verdict, "unverifiable") == 0)
         return accept_verified(cx, flow, verdict);
+    bool only_errors = tally.by_status[VERIFY_ERRORED] > 0 &&
+                       tally.by_status[VERIFY_FAILED] + tally.by_status[VERIFY_TIMED_OUT] == 0;
+    const struct retry_rule *rule = retry_rule_find(
+        RETRY_OF_RESULT, only_errors ? "verification_errored" : "verification_failed");
     struct repair repair = {
         .reason = "verification_failed",
         .summary = tally.summary,
         .feedback_sha256 = arena_strdup(cx->arena, js_get_str(result, "feedbackSha256", NULL)),
     };
-    bool only_errors = tally.by_status[VERIFY_ERRORED] > 0 &&
-                       tally.by_status[VERIFY_FAILED] + tally.by_status[VERIFY_TIMED_OUT] == 0;
-    return only_errors ? verify_again(cx, flow, &repair) : result_repair(cx, flow, &repair);
+    return rule->action == RETRY_AGAIN ? verify_again(cx, flow, &repair)
+                                       : result_repair(cx, flow, &repair);
 }
 
 /* ---- judge ------------------------------------------------------------------------------ */
@@ -257,9 +262,37 @@ enum rc pipeline_accept(struct cx *cx, struct flow *flow)
     return rc == RC_OK ? flow_enqueue(cx, flow, "publish") : rc;
 }
 
+/* The first finding that no agent may try to mend, or NULL. */
+static const struct retry_rule *final_finding(const struct js *findings, const char **ret_text)
+{
+    for (size_t i = 0; i < js_count(findings); i++) {
+        const struct js *finding = js_at(findings, i);
+        const struct retry_rule *rule = retry_rule_find(RETRY_OF_RESULT,
+                                                        js_get_str(finding, "rule", ""));
+        if (rule != NULL && (rule->action == RETRY_STOP || rule->action == RETRY_QUARANTINE)) {
+            *ret_text = js_get_str(finding, "text", rule->why);
+            return rule;
+        }
+    }
+    return NULL;
+}
+
+static enum rc stop_for(struct cx *cx, struct flow *flow, const struct retry_rule *rule,
+                        const char *text)
+{
+    struct ending ending = {
+        .event = RUN_EV_FAIL, .code = rule->code, .message = arena_strdup(cx->arena, text)};
+    enum rc rc = flow_end(cx, flow, &ending);
+    if (rc == RC_OK && rule->action == RETRY_QUARANTINE)
+        rc = quarantine_begin(cx, &flow->task.repository_id, ending.message);
+    return rc;
+}
+
 static enum rc reject_patch(struct cx *cx, struct flow *flow, const struct js *result)
 {
     const struct js *first = js_at(js_get(result, "findings"), 0);
+    const char *text = NULL;
+    const struct retry_rule *final = final_finding(js_get(result, "findings"), &text);
     enum rc rc = patches_set_status(cx->db, &flow->run.patch_id, "rejected", cx->err);
     if (rc != RC_OK)
         return rc;
@@ -273,7 +306,9 @@ static enum rc reject_patch(struct cx *cx, struct flow *flow, const struct js *r
     jw_kstr(&note.jw, "patchId", flow->run.patch_id.text);
     jw_kstr(&note.jw, "reason", repair.summary);
     rc = flow_tell(cx, flow, EV_PATCH_REJECTED, &note);
-    return rc == RC_OK ? result_repair(cx, flow, &repair) : rc;
+    if (rc != RC_OK)
+        return rc;
+    return final != NULL ? stop_for(cx, flow, final, text) : result_repair(cx, flow, &repair);
 }
 
 enum rc result_of_judge(struct cx *cx, struct flow *flow, const struct js *result)

@@ -3,6 +3,7 @@
  */
 #include "control/ahead.h"
 #include "control/flow.h"
+#include "control/quarantine.h"
 #include "control/tasks.h"
 #include "store/repositories.h"
 
@@ -19,7 +20,7 @@ static enum rc refresh_config(struct cx *cx, struct flow *flow)
                        "repository %s is not onboarded any more; add it again first",
                        repository.name);
     flow->task.config = repository.config;
-    return RC_OK;
+    return quarantine_check(cx, &repository);
 }
 
 static enum rc insert_next_run(struct cx *cx, struct flow *flow)

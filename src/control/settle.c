@@ -4,6 +4,7 @@
 #include "control/settle.h"
 #include "control/assignment.h"
 #include "control/sagas.h"
+#include "control/breakers.h"
 #include "core/error_pattern.h"
 #include "core/event_types.h"
 #include <assert.h>
@@ -42,13 +43,12 @@ static void announce(struct cx *cx, const struct job_row *job)
         cx_due(cx, job->life.due_us);
 }
 
-static enum rc step_and_save(struct cx *cx, struct job_row *job, enum job_event event)
+static enum rc step_and_save(struct cx *cx, struct job_row *job, const struct job_input *input)
 {
-    struct job_input input = {.event = event, .now_us = cx->now_us};
-    enum rc rc = job_step(&job->life, &input, &job->life);
+    enum rc rc = job_step(&job->life, input, &job->life);
     if (rc != RC_OK)
         return err_set(cx->err, rc, "ILLEGAL_TRANSITION", "job %s is %s and cannot take %s",
-                       job->id.text, job_state_name(job->life.state), job_event_name(event));
+                       job->id.text, job_state_name(job->life.state), job_event_name(input->event));
     job->updated_us = cx->now_us;
     rc = jobs_save(cx->db, job, cx->err);
     announce(cx, job);
@@ -63,8 +63,9 @@ static enum rc leave_key(struct cx *cx, const struct job_row *job)
     if (rc != RC_OK || id_is_none(&next_id))
         return rc;
     struct job_row next;
+    struct job_input unblock = {.event = JOB_EV_UNBLOCK, .now_us = cx->now_us};
     rc = jobs_get(cx->db, &next_id, cx->arena, &next, cx->err);
-    return rc == RC_OK ? step_and_save(cx, &next, JOB_EV_UNBLOCK) : rc;
+    return rc == RC_OK ? step_and_save(cx, &next, &unblock) : rc;
 }
 
 static const char *pattern_of(struct cx *cx, const struct job_row *job)
@@ -127,6 +128,8 @@ enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *sett
     bool succeeded = settlement->event == JOB_EV_FINISH;
     if (was_leased && !succeeded)
         rc = write_attempt(cx, job, settlement);
+    if (rc == RC_OK)
+        rc = breaker_job_settled(cx, job, settlement);
     if (rc != RC_OK)
         return rc;
     job->life = next;
@@ -157,5 +160,12 @@ enum rc settle_cancel(struct cx *cx, struct job_row *job)
 
 enum rc settle_due(struct cx *cx, struct job_row *job)
 {
-    return step_and_save(cx, job, JOB_EV_DUE);
+    struct job_input input = {.event = JOB_EV_DUE, .now_us = cx->now_us};
+    return step_and_save(cx, job, &input);
+}
+
+enum rc settle_hold(struct cx *cx, struct job_row *job, int64_t until_us)
+{
+    struct job_input input = {.event = JOB_EV_HOLD, .now_us = cx->now_us, .until_us = until_us};
+    return step_and_save(cx, job, &input);
 }

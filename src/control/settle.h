@@ -14,10 +14,13 @@ struct settlement {
     const char *code;  /* FAIL */
     const char *message;
     bool retryable, policy;
+    bool outside; /* FAIL: what the job depends on failed, not the job itself. */
 };
 /* job is updated and saved.  RC_STALE or RC_CONFLICT: nothing was written. */
 MUST_USE enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *settlement);
 MUST_USE enum rc settle_cancel(struct cx *cx, struct job_row *job);
+/* queued -> scheduled until then, without an attempt: what it depends on is not to be called. */
+MUST_USE enum rc settle_hold(struct cx *cx, struct job_row *job, int64_t until_us);
 /* Waiting jobs whose time has come: scheduled -> queued. */
 MUST_USE enum rc settle_due(struct cx *cx, struct job_row *job);
 #endif

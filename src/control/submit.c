@@ -4,6 +4,7 @@
  * Submission touches no row that others share, so that submissions never stand in line.
  */
 #include "control/flow.h"
+#include "control/quarantine.h"
 #include "control/tasks.h"
 #include "core/admission.h"
 #include "core/event_types.h"
@@ -236,7 +237,9 @@ static enum rc apply_submit(struct cx *cx, struct command *command)
     rc = flow_config(cx, &flow, &config);
     if (rc != RC_OK)
         return rc;
-    rc = check_admission(cx, cmd, config);
+    rc = quarantine_check(cx, &repository);
+    if (rc == RC_OK)
+        rc = check_admission(cx, cmd, config);
     if (rc == RC_DENIED) {
         command->refused = rc;
         return record_rejection(cx, cmd);

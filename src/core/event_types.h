@@ -77,4 +77,9 @@
 #define EV_WORKERS_SCALED          "agent.workers.scaled"
 #define EV_REPOSITORY_CONFIGURED   "agent.repository.configured"
 #define EV_REPOSITORY_REMOVED      "agent.repository.removed"
+#define EV_REPOSITORY_QUARANTINED  "agent.repository.quarantined"
+#define EV_REPOSITORY_RELEASED     "agent.repository.released"
+#define EV_BREAKER_OPENED          "agent.breaker.opened"
+#define EV_BREAKER_HALF_OPENED     "agent.breaker.half_opened"
+#define EV_BREAKER_CLOSED          "agent.breaker.closed"
 #endif

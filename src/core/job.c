@@ -14,6 +14,7 @@
  *                              | +--------------|-|-----------+
  *                              +-- EXPIRE, RELEASE+
  *
+ *   queued:                             HOLD -> scheduled
  *   scheduled, blocked, queued:         TTL -> dead_letter (expired)
  *   scheduled, blocked, queued, leased: CANCEL -> cancelled
  *
@@ -46,6 +47,7 @@ static const struct move moves[JOB_STATE_COUNT][JOB_EV_COUNT] = {
     [JOB_QUEUED][JOB_EV_CLAIM] = {true, false, JOB_LEASED},
     [JOB_QUEUED][JOB_EV_CANCEL] = {true, false, JOB_CANCELLED},
     [JOB_QUEUED][JOB_EV_TTL] = {true, false, JOB_DEAD_LETTER},
+    [JOB_QUEUED][JOB_EV_HOLD] = {true, false, JOB_SCHEDULED},
 
     [JOB_LEASED][JOB_EV_RENEW] = {true, true, JOB_LEASED},
     [JOB_LEASED][JOB_EV_FINISH] = {true, true, JOB_SUCCEEDED},
@@ -172,6 +174,9 @@ static void apply(struct job_life *next, const struct job_input *in)
     case JOB_EV_TTL:
         bury(next, DEAD_EXPIRED);
         break;
+    case JOB_EV_HOLD: /* No attempt: nobody had it. */
+        next->due_us = in->until_us;
+        break;
     }
 }
 
@@ -207,7 +212,7 @@ static const char *const event_names[JOB_EV_COUNT] = {
     [JOB_EV_DUE] = "due",       [JOB_EV_UNBLOCK] = "unblock", [JOB_EV_CLAIM] = "claim",
     [JOB_EV_RENEW] = "renew",   [JOB_EV_FINISH] = "finish",   [JOB_EV_FAIL] = "fail",
     [JOB_EV_EXPIRE] = "expire", [JOB_EV_RELEASE] = "release", [JOB_EV_CANCEL] = "cancel",
-    [JOB_EV_REPLAY] = "replay", [JOB_EV_TTL] = "ttl",
+    [JOB_EV_REPLAY] = "replay", [JOB_EV_TTL] = "ttl",         [JOB_EV_HOLD] = "hold",
 };
 
 static const char *const reason_names[DEAD_REASON_COUNT] = {

@@ -40,6 +40,7 @@ enum job_event {
     JOB_EV_CANCEL,  /* anything not settled -> cancelled */
     JOB_EV_REPLAY,  /* dead_letter -> queued | blocked, attempts and losses from zero */
     JOB_EV_TTL,     /* scheduled, blocked, queued -> dead_letter (expired) */
+    JOB_EV_HOLD,    /* queued -> scheduled: what it calls is not to be called now */
     JOB_EV_COUNT
 };
 
@@ -73,6 +74,7 @@ struct job_input {
     int64_t now_us;
     int64_t epoch;          /* Fenced events. */
     int64_t lease_us;       /* CLAIM, RENEW: how long from now. */
+    int64_t until_us;       /* HOLD */
     bool retryable;         /* FAIL */
     bool policy;            /* FAIL of the policy or security class: never retried. */
     struct backoff backoff; /* FAIL */

@@ -438,6 +438,7 @@ static enum rc read_failure(const struct js *item, size_t index, struct job_fail
     if (rc != RC_OK)
         return rc;
     (void)snprintf(error_path, sizeof error_path, "%s.error", path);
+    int class = -1;
     job->message = "";
     job->retryable = true;
     form_open(&form, error, error_path, err);
@@ -447,7 +448,13 @@ static enum rc read_failure(const struct js *item, size_t index, struct job_fail
                 &job->message);
     form_bool(&form, "retryable", FORM_OPTIONAL, &job->retryable);
     form_bool(&form, "policy", FORM_OPTIONAL, &job->policy);
-    return form_close(&form);
+    form_choice(&form, "category", FORM_OPTIONAL, error_class_names, &class);
+    rc = form_close(&form);
+    if (rc == RC_OK && class >= 0) {
+        job->classed = true;
+        job->class = (enum error_class) class;
+    }
+    return rc;
 }
 
 enum rc api_job_fail(struct call *call, struct command **ret_command, struct err *err)

@@ -2,6 +2,7 @@
  * api_repositories.c - what is onboarded.
  */
 #include "base/yaml.h"
+#include "control/quarantine.h"
 #include "control/repositories.h"
 #include "core/repo_config.h"
 #include "edge/api_routes.h"
@@ -137,4 +138,47 @@ void api_repository_remove_answer(struct call *call, struct command *command)
 {
     (void)command;
     call->http.answer.status = 204;
+}
+
+static enum rc build_quarantine(struct call *call, struct cmd_quarantine *cmd,
+                                struct command **ret_command, struct err *err)
+{
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = check_name(call, err);
+    if (rc == RC_OK)
+        rc = call_reason(call, &cmd->base, &cmd->reason, err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+static void answer_quarantine(struct call *call, const struct command *command)
+{
+    struct jw jw = call_answer(call, 200);
+    shape_repository(&jw, &((const struct cmd_quarantine *)command)->row);
+}
+
+enum rc api_repository_quarantine(struct call *call, struct command **ret_command, struct err *err)
+{
+    return build_quarantine(call, cmd_quarantine_new(), ret_command, err);
+}
+
+void api_repository_quarantine_answer(struct call *call, struct command *command)
+{
+    answer_quarantine(call, command);
+}
+
+enum rc api_repository_release(struct call *call, struct command **ret_command, struct err *err)
+{
+    return build_quarantine(call, cmd_quarantine_release_new(), ret_command, err);
+}
+
+void api_repository_release_answer(struct call *call, struct command *command)
+{
+    answer_quarantine(call, command);
 }

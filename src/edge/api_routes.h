@@ -35,6 +35,17 @@ API_QUERY(api_repository_list);
 API_QUERY(api_repository_get);
 API_COMMAND(api_repository_put);
 API_COMMAND(api_repository_remove);
+API_COMMAND(api_repository_quarantine);
+API_COMMAND(api_repository_release);
+
+/* api_breakers.c */
+API_QUERY(api_breaker_list);
+API_QUERY(api_breaker_get);
+API_COMMAND(api_breaker_put);
+API_COMMAND(api_breaker_acquire);
+API_COMMAND(api_breaker_report);
+API_COMMAND(api_breaker_reset);
+API_COMMAND(api_breaker_trip);
 
 /* api_reviews.c: what people decide */
 API_QUERY(api_approval_list);

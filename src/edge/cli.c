@@ -38,6 +38,7 @@ static const struct {
     {NULL, cli_consume_commands},
     {NULL, cli_dlq_commands},
     {NULL, cli_saga_commands},
+    {NULL, cli_breaker_commands},
     {"Review", cli_approval_commands},
     {NULL, cli_pr_commands},
     {"Help", cli_help_commands},

@@ -70,6 +70,7 @@ extern const struct cli_command cli_enqueue_commands[];
 extern const struct cli_command cli_consume_commands[];
 extern const struct cli_command cli_dlq_commands[];
 extern const struct cli_command cli_saga_commands[];
+extern const struct cli_command cli_breaker_commands[];
 extern const struct cli_command cli_doctor_commands[];
 extern const struct cli_command cli_backup_commands[];
 extern const struct cli_command cli_help_commands[];

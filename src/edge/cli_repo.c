@@ -1,5 +1,5 @@
 /*
- * cli_repo.c - repositories: repo add, list, show, set, remove.
+ * cli_repo.c - repositories: repo add, list, show, set, remove, quarantine, release.
  *
  * A configuration file (YAML or JSON) is read here and sent as JSON; --url weighs more than the
  * file's own, and a path to a repository on this machine is made absolute, because the server
@@ -141,6 +141,42 @@ static int run_remove(struct cli *cli)
     return CLI_DONE;
 }
 
+/* ---- quarantine, release ---- */
+
+static int run_gate(struct cli *cli, const char *action, const char *done)
+{
+    struct err err = {0};
+    CLEANUP(buf_release) struct buf body;
+    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    const char *name = args_word(&cli->args, 0);
+    buf_init(&body, CONFIG_BYTES_MAX);
+    struct jw jw = jw_to(&body);
+    jw_begin(&jw, '{');
+    jw_optstr(&jw, "reason", args_text(&cli->args, "reason", NULL));
+    jw_end(&jw, '}');
+    const struct http_call call = {.method = "POST",
+                                   .path = cli_path(cli, "/v1/repositories/", name, action),
+                                   .body = buf_str(&body)};
+    enum rc rc = cli_call(cli, &call, &answer, &err);
+    if (rc != RC_OK)
+        return cli_fail(cli, rc, &err);
+    if (cli->json)
+        cli_print_json(&answer);
+    else
+        (void)printf("Repository %s %s.\n", name, done);
+    return CLI_DONE;
+}
+
+static int run_quarantine(struct cli *cli)
+{
+    return run_gate(cli, "/quarantine", "is in quarantine: its runs fail, new tasks are refused");
+}
+
+static int run_release(struct cli *cli)
+{
+    return run_gate(cli, "/release", "is out of quarantine: it takes tasks again");
+}
+
 /* ---- list, show ---- */
 
 static void repos_table(struct cli *cli, const struct cli_listing *listing)
@@ -199,6 +235,8 @@ static int run_show(struct cli *cli)
     show_member(cli, "Version", answer.tree, "version");
     show_time(cli, "Added", answer.tree, "createdAt");
     show_time(cli, "Changed", answer.tree, "updatedAt");
+    show_time(cli, "Quarantined", answer.tree, "quarantinedAt");
+    show_line(cli, "Because", js_get_str(answer.tree, "quarantineReason", NULL), TONE_RED);
     show_config(cli, js_get(answer.tree, "config"));
     return CLI_DONE;
 }
@@ -209,6 +247,10 @@ static const struct arg_option add_options[] = {
     {"url", "URL", "where it is: a path on the server's machine, or an address", ARG_TEXT, 0, 0,
      NULL},
     {"config", "FILE", "its configuration, YAML or JSON", ARG_TEXT, 0, 0, NULL},
+    {0},
+};
+static const struct arg_option reason_options[] = {
+    {"reason", "TEXT", "why; it is told to whoever submits", ARG_TEXT, 0, 0, NULL},
     {0},
 };
 static const struct arg_option list_options[] = {
@@ -229,5 +271,11 @@ const struct cli_command cli_repo_commands[] = {
      CLI_REMOTE | CLI_JSON, run_set},
     {"repo remove", "remove a repository", "NAME", NULL, "drover repo remove acme/billing",
      "drover repo list", 1, 1, CLI_REMOTE, run_remove},
+    {"repo quarantine", "take nothing more from a repository", "NAME [--reason TEXT]",
+     reason_options, "drover repo quarantine acme/billing --reason \"planted hooks\"",
+     "drover repo list", 1, 1, CLI_REMOTE | CLI_JSON, run_quarantine},
+    {"repo release", "take tasks for a repository again", "NAME [--reason TEXT]", reason_options,
+     "drover repo release acme/billing", "drover repo list", 1, 1, CLI_REMOTE | CLI_JSON,
+     run_release},
     {0},
 };

@@ -3,9 +3,10 @@
  */
 #include "edge/job_form.h"
 #include "base/clock.h"
+#include "core/breaker_config.h"
 #include "core/task.h"
 
-enum { JOB_TYPE_MAX = 100, JOB_KEY_MAX = 200, JOB_DEPENDENCY_MAX = 200 };
+enum { JOB_TYPE_MAX = 100, JOB_KEY_MAX = 200 };
 #define DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
 
 static void read_limits(struct form *form, struct job_spec *spec)
@@ -38,7 +39,10 @@ void form_job_body(struct form *form, struct arena *arena, struct job_spec *ret_
     form_string(form, "orderingKey", FORM_OPTIONAL, &key, &ret_spec->ordering_key);
     form_string(form, "dedupKey", FORM_OPTIONAL, &key, &ret_spec->dedup_key);
     form_string(form, "dependency", FORM_OPTIONAL,
-                &(struct form_text){.min = 1, .max = JOB_DEPENDENCY_MAX}, &ret_spec->dependency);
+                &(struct form_text){.min = 1, .max = BREAKER_NAME_MAX}, &ret_spec->dependency);
+    if (ret_spec->dependency && !breaker_name_valid(ret_spec->dependency))
+        form_fail(form, "dependency", "dependency must name a breaker: letters, digits and %s",
+                  BREAKER_NAME_SIGNS);
     read_limits(form, ret_spec);
 }
 

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "edge/api.h"
 #include "edge/sse.h"
+#include "store/breakers.h"
 #include "store/events.h"
 #include "store/jobs.h"
 #include "store/queue_levels.h"
@@ -187,6 +188,11 @@ static void write_levels(const struct queue_counts *queues, size_t count,
     }
 }
 
+enum { BREAKERS_TOLD_MAX = 1000 };
+
+static const int64_t breaker_levels[BREAKER_STATE_COUNT] = {
+    [BREAKER_CLOSED] = 0, [BREAKER_HALF_OPEN] = 1, [BREAKER_OPEN] = 2};
+
 static enum rc write_store(struct db *db, struct arena *arena, struct buf *to, struct err *err)
 {
     struct run_counts runs;
@@ -194,6 +200,8 @@ static enum rc write_store(struct db *db, struct arena *arena, struct buf *to, s
     struct queue_level_row *levels = NULL;
     size_t queue_count = 0, level_count = 0;
     int64_t last_seq = 0;
+    struct breaker_row *breakers = NULL;
+    size_t breaker_count = 0;
     enum rc rc = runs_count(db, &runs, err);
     if (rc == RC_OK)
         rc = jobs_count(db, arena, &queues, &queue_count, err);
@@ -201,6 +209,8 @@ static enum rc write_store(struct db *db, struct arena *arena, struct buf *to, s
         rc = queue_levels_list(db, arena, &levels, &level_count, err);
     if (rc == RC_OK)
         rc = events_last_seq(db, &last_seq, err);
+    if (rc == RC_OK)
+        rc = breakers_list(db, NULL, BREAKERS_TOLD_MAX, arena, &breakers, &breaker_count, err);
     if (rc != RC_OK)
         return rc;
     family(to, "agent_runs", "gauge", "Runs, by status.");
@@ -217,6 +227,11 @@ static enum rc write_store(struct db *db, struct arena *arena, struct buf *to, s
         }
     }
     write_levels(queues, queue_count, levels, level_count, to);
+    family(to, "drover_breaker_state", "gauge", "0: closed, 1: half-open, 2: open.");
+    for (size_t i = 0; i < breaker_count; i++) {
+        struct label label = {"name", breakers[i].name};
+        sample(to, "drover_breaker_state", &label, 1, breaker_levels[breakers[i].life.state]);
+    }
     single(to, "drover_event_log_seq", "gauge", "Last place in the log.", last_seq);
     return RC_OK;
 }

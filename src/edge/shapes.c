@@ -193,6 +193,10 @@ void shape_repository(struct jw *jw, const struct repository_row *repository)
     jw_kstr(jw, "name", repository->name);
     jw_kint(jw, "version", repository->version);
     jw_kraw(jw, "config", repository->config);
+    if (repository->quarantined_us > 0) {
+        jw_ktime(jw, "quarantinedAt", repository->quarantined_us);
+        jw_kstr(jw, "quarantineReason", repository->quarantine_reason);
+    }
     jw_ktime(jw, "createdAt", repository->created_us);
     jw_ktime(jw, "updatedAt", repository->updated_us);
     jw_end(jw, '}');
@@ -255,6 +259,7 @@ void shape_job_open(struct jw *jw, const struct job_row *job)
     jw_kint(jw, "lost", life->lost);
     jw_kint(jw, "epoch", life->epoch);
     jw_kstr(jw, "worker", life->state == JOB_LEASED ? job->worker : NULL);
+    jw_optstr(jw, "dependency", job->dependency);
     jw_ktime(jw, "leasedAt", life->state == JOB_LEASED ? job->leased_us : 0);
     jw_ktime(jw, "leaseUntil", life->state == JOB_LEASED ? life->due_us : 0);
     jw_ktime(jw, "dueAt", life->state == JOB_SCHEDULED ? life->due_us : 0);

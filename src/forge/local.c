@@ -34,7 +34,9 @@ static enum rc origin_open(struct origin *origin, const char *url, struct err *e
         return err_set(err, RC_INVALID, "NOT_LOCAL",
                        "The local forge needs the path of a repository on this machine.");
     struct git_call where = {.dir = path, .args = GIT_ARGS("rev-parse", "--absolute-git-dir")};
-    return git_line(origin->git, &where, origin->arena, &origin->dir, err);
+    enum rc rc = git_line(origin->git, &where, origin->arena, &origin->dir, err);
+    /* A disk that is not mounted comes back, as a host does. */
+    return rc == RC_NOT_FOUND ? err_wrap(err, RC_UNREACHABLE, "the repository is away") : rc;
 }
 
 static enum rc read_ref(const struct origin *origin, const char *ref, const char **ret_hash,

@@ -78,6 +78,22 @@ static const struct sql sql_claim = {
     "ititii",
 };
 
+static const struct sql sql_count_probes = {
+    "job_count_probes",
+    "SELECT count(*) FROM jobs WHERE state = 'leased' AND dependency = $1 AND leased_us >= $2",
+    "ti",
+};
+static const struct sql sql_release_held = {
+    "job_release_held",
+    "UPDATE jobs SET due_us = $3 WHERE state = 'scheduled' AND due_us = $2 AND dependency = $1",
+    "tii",
+};
+static const struct sql sql_move = {
+    "job_move",
+    "UPDATE jobs SET queue = $3, dependency = NULL, updated_us = $4 WHERE seq = $1 AND id = $2",
+    "itti",
+};
+
 #define EXPIRING "expires_us > 0 AND (state = 'queued' OR state = 'scheduled' OR state = 'blocked')"
 /* UNION: a scheduled job may be due and expired at once. */
 static const struct sql sql_due = {
@@ -379,6 +395,32 @@ struct job_row job_row_copy(const struct job_row *row, struct arena *arena)
     copy.dependency = arena_strdup(arena, row->dependency);
     copy.error_pattern = arena_strdup(arena, row->error_pattern);
     return copy;
+}
+
+enum rc jobs_count_probes(struct db *db, const char *dependency, int64_t since_us,
+                          int64_t *ret_count, struct err *err)
+{
+    return query_int(db, &sql_count_probes, P_LIST(P_TEXT(dependency), P_INT(since_us)), ret_count,
+                     err);
+}
+
+enum rc jobs_release_held(struct db *db, const char *dependency, int64_t due_us, int64_t now_us,
+                          struct err *err)
+{
+    return db_exec(db, &sql_release_held, P_LIST(P_TEXT(dependency), P_INT(due_us), P_INT(now_us)),
+                   NULL, err);
+}
+
+enum rc jobs_move(struct db *db, struct job_row *row, const char *queue, int64_t now_us,
+                  struct err *err)
+{
+    assert(row->ordering_key == NULL && row->dedup_key == NULL);
+    row->queue = queue;
+    row->dependency = NULL;
+    row->updated_us = now_us;
+    return exec_one(db, &sql_move,
+                    P_LIST(P_INT(row->seq), P_ID(&row->id), P_TEXT(queue), P_INT(now_us)),
+                    job_shape.noun, err);
 }
 
 enum rc jobs_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,

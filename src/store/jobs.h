@@ -89,6 +89,17 @@ struct claim {
 MUST_USE enum rc jobs_claim(struct db *db, const struct claim *claim, struct job_row *row,
                             struct err *err);
 
+/* Probes under way: leased since then, for this dependency. */
+MUST_USE enum rc jobs_count_probes(struct db *db, const char *dependency, int64_t since_us,
+                                   int64_t *ret_count, struct err *err);
+/* Those of the dependency that wait for exactly this moment become due now. */
+MUST_USE enum rc jobs_release_held(struct db *db, const char *dependency, int64_t due_us,
+                                   int64_t now_us, struct err *err);
+/* A queued job goes over to another queue, free of its dependency; row->queue is the new one.  It
+   must have neither an ordering key nor a dedup key: those belong to its queue. */
+MUST_USE enum rc jobs_move(struct db *db, struct job_row *row, const char *queue, int64_t now_us,
+                           struct err *err);
+
 /* scheduled that are due, leased whose lease ran out, queued/scheduled/blocked past expires_us. */
 MUST_USE enum rc jobs_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
                           struct job_row **ret_rows, size_t *ret_count, struct err *err);

@@ -435,6 +435,7 @@ static const char *const breakers[] = {
     " state {text} NOT NULL"
     "  CHECK (state = 'closed' OR state = 'open' OR state = 'half_open'),"
     " failures {json} NOT NULL," /* The times of those that count. */
+    " lent {json} NOT NULL,"     /* The times of probes whose outcome is awaited. */
     " successes {int} NOT NULL,"
     " changed_us {int} NOT NULL,"
     " open_until_us {int} NOT NULL,"

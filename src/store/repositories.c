@@ -4,9 +4,9 @@
 #include "store/repositories.h"
 #include "store/query.h"
 
-#define REPOSITORY_SELECT                                                             \
-    "SELECT id, workspace_id, name, config, version, removed, created_us, updated_us" \
-    " FROM repositories"
+#define REPOSITORY_SELECT                                                              \
+    "SELECT id, workspace_id, name, config, version, removed, created_us, updated_us," \
+    " quarantined_us, quarantine_reason FROM repositories"
 
 /* The one that is there keeps its id and its birthday. */
 static const struct sql sql_put = {
@@ -33,6 +33,12 @@ static const struct sql sql_remove = {
     "UPDATE repositories SET removed = 1, version = version + 1, updated_us = $2 WHERE id = $1",
     "ti",
 };
+static const struct sql sql_save_quarantine = {
+    "repository_save_quarantine",
+    "UPDATE repositories SET quarantined_us = $2, quarantine_reason = $3, updated_us = $4"
+    " WHERE id = $1",
+    "titi",
+};
 static const struct sql sql_list = {
     "repository_list",
     REPOSITORY_SELECT " WHERE workspace_id = $1 AND name > $2 AND removed = 0"
@@ -52,6 +58,8 @@ static enum rc repository_decode(struct row_reader *reader, void *to, struct err
     row->removed = read_int(reader) != 0;
     row->created_us = read_int(reader);
     row->updated_us = read_int(reader);
+    row->quarantined_us = read_int(reader);
+    row->quarantine_reason = read_text(reader);
     return RC_OK;
 }
 static const struct shape repository_shape = {"repository", sizeof(struct repository_row),
@@ -76,6 +84,15 @@ enum rc repositories_get(struct db *db, const struct id *id, struct arena *arena
                          struct repository_row *ret_row, struct err *err)
 {
     return query_one(db, &sql_get, P_LIST(P_ID(id)), &repository_shape, arena, ret_row, err);
+}
+
+enum rc repositories_save_quarantine(struct db *db, const struct repository_row *row,
+                                     struct err *err)
+{
+    return exec_one(db, &sql_save_quarantine,
+                    P_LIST(P_ID(&row->id), P_INT(row->quarantined_us),
+                           P_TEXT(row->quarantine_reason), P_INT(row->updated_us)),
+                    repository_shape.noun, err);
 }
 
 enum rc repositories_remove(struct db *db, const struct id *id, int64_t now_us, struct err *err)

@@ -11,12 +11,12 @@ static const int64_t now_us = 1000000;
 /* One letter a state, in the order of enum job_state. */
 static const char letters[] = "SBQLCDX"; /* C is succeeded, X cancelled. */
 
-/* DUE UNBLOCK CLAIM RENEW FINISH FAIL EXPIRE RELEASE CANCEL REPLAY TTL; '.' is a refusal. */
+/* DUE UNBLOCK CLAIM RENEW FINISH FAIL EXPIRE RELEASE CANCEL REPLAY TTL HOLD; '.' is a refusal. */
 static const char *const want[JOB_STATE_COUNT] = {
-    [JOB_SCHEDULED] = "Q.......X.D", [JOB_BLOCKED] = ".Q......X.D",
-    [JOB_QUEUED] = "..L.....X.D",    [JOB_LEASED] = "...LCSQQX..",
-    [JOB_SUCCEEDED] = "...........", [JOB_DEAD_LETTER] = ".........Q.",
-    [JOB_CANCELLED] = "...........",
+    [JOB_SCHEDULED] = "Q.......X.D.", [JOB_BLOCKED] = ".Q......X.D.",
+    [JOB_QUEUED] = "..L.....X.DS",    [JOB_LEASED] = "...LCSQQX...",
+    [JOB_SUCCEEDED] = "............", [JOB_DEAD_LETTER] = ".........Q..",
+    [JOB_CANCELLED] = "............",
 };
 
 static struct job_life life_in(enum job_state state)
@@ -67,7 +67,7 @@ END_TEST
 
 START_TEST(a_lost_lease_says_nothing_any_more)
 {
-    static const char fenced[] = "...yyy.y...";
+    static const char fenced[] = "...yyy.y....";
     for (int event = 0; event < JOB_EV_COUNT; event++) {
         for (int64_t epoch = 3; epoch <= 5; epoch += 2) {
             struct job_life job = life_in(JOB_LEASED), next = {.epoch = -7};
@@ -91,6 +91,20 @@ START_TEST(a_claim_starts_a_new_epoch_and_a_lease)
     ck_assert_int_eq(next.due_us, now_us + 500);
     ck_assert_int_eq(next.attempt, 1);
     ck_assert_int_eq(next.lost, 2);
+}
+END_TEST
+
+START_TEST(a_held_job_waits_and_loses_no_attempt)
+{
+    struct job_life job = life_in(JOB_QUEUED), next;
+    struct job_input in = input_of(JOB_EV_HOLD);
+    in.until_us = now_us + 700;
+    ck_assert_int_eq(job_step(&job, &in, &next), RC_OK);
+    ck_assert_int_eq(next.state, JOB_SCHEDULED);
+    ck_assert_int_eq(next.due_us, now_us + 700);
+    ck_assert_int_eq(next.epoch, job.epoch);
+    ck_assert_int_eq(next.attempt, job.attempt);
+    ck_assert_int_eq(next.lost, job.lost);
 }
 END_TEST
 
@@ -341,6 +355,7 @@ Suite *job_suite(void)
     tcase_add_test(tc, every_state_takes_exactly_the_listed_events);
     tcase_add_test(tc, a_lost_lease_says_nothing_any_more);
     tcase_add_test(tc, a_claim_starts_a_new_epoch_and_a_lease);
+    tcase_add_test(tc, a_held_job_waits_and_loses_no_attempt);
     tcase_add_loop_test(tc, an_expired_job_is_buried_when_it_is_claimed, 0, (int)COUNT_OF(claims));
     tcase_add_loop_test(tc, a_failure_is_retried_or_buried_with_its_reason, 0,
                         (int)COUNT_OF(failures));

@@ -1,0 +1,156 @@
+/*
+ * retry_rule.c - see retry_rule.h.
+ */
+#include "core/retry_rule.h"
+#include "base/rc.h"
+#include "base/str.h"
+#include <assert.h>
+
+/* place, code, action, class, and why; flags only where they are set. */
+static const struct retry_rule rules[] = {
+    /* A step that a worker could not finish. */
+    {RETRY_OF_STEP, "repository_unreachable", RETRY_AGAIN, CLASS_TRANSIENT, .outside = true,
+     .why = "the forge could not be reached"},
+    {RETRY_OF_STEP, "publish_failed", RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+     .outside = true, .why = "the forge did not take it; a branch in the way is permanent"},
+    {RETRY_OF_STEP, "pull_request_exists", RETRY_AGAIN, CLASS_TRANSIENT,
+     .why = "opening one is idempotent: the next try answers with the one that is there"},
+    {RETRY_OF_STEP, "rate_limited", RETRY_AGAIN, CLASS_TRANSIENT, .outside = true,
+     .why = "the provider asks for patience; pauses grow"},
+    {RETRY_OF_STEP, "delivery_timed_out", RETRY_AGAIN, CLASS_TRANSIENT, .outside = true,
+     .why = "what was to be delivered is still in the log"},
+    {RETRY_OF_STEP, "worker_lost", RETRY_AGAIN, CLASS_TRANSIENT,
+     .why = "the lease ran out; another worker takes over, without an attempt counted"},
+    {RETRY_OF_STEP, "prepare_failed", RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+     .why = "disk, git or the server on the worker's side"},
+    {RETRY_OF_STEP, "hydrate_failed", RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+     .why = "disk, git or the server on the worker's side"},
+    {RETRY_OF_STEP, "agent_start_failed", RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+     .why = "the machine could not start it"},
+    {RETRY_OF_STEP, "verify_failed_to_run", RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+     .why = "says nothing about the patch"},
+    {RETRY_OF_STEP, "judge_failed", RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+     .why = "the judge could not work; says nothing about the patch"},
+    {RETRY_OF_STEP, "unpublish_failed", RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+     .why = "what was pushed must not stay behind; asking again is harmless"},
+    {RETRY_OF_STEP, "clean_failed", RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+     .why = "a directory that is still in use"},
+    {RETRY_OF_STEP, "step_timed_out", RETRY_STOP, CLASS_PERMANENT,
+     .why = "it had its time; as long again would be too long"},
+    {RETRY_OF_STEP, "cancelled", RETRY_STOP, CLASS_PERMANENT, .why = "somebody asked for it"},
+    {RETRY_OF_STEP, "agent_command_not_found", RETRY_STOP, CLASS_PERMANENT,
+     .why = "the configuration names a program that is not there"},
+    {RETRY_OF_STEP, "branch_not_found", RETRY_STOP, CLASS_PERMANENT,
+     .why = "the repository has no such branch"},
+    {RETRY_OF_STEP, "base_commit_not_found", RETRY_STOP, CLASS_PERMANENT,
+     .why = "the repository has lost the commit"},
+    {RETRY_OF_STEP, "issue_unavailable", RETRY_STOP, CLASS_PERMANENT,
+     .why = "there is nothing to read the issue from"},
+    {RETRY_OF_STEP, "patch_failed", RETRY_STOP, CLASS_PERMANENT,
+     .why = "what the agent left is no patch"},
+    {RETRY_OF_STEP, "patch_too_large", RETRY_STOP, CLASS_PERMANENT,
+     .why = "passes limits.maxPatchBytes"},
+    {RETRY_OF_STEP, "payload_invalid", RETRY_STOP, CLASS_PERMANENT,
+     .why = "worker and server do not understand each other"},
+    {RETRY_OF_STEP, "result_too_large", RETRY_STOP, CLASS_PERMANENT,
+     .why = "would be as large again"},
+    {RETRY_OF_STEP, "result_refused", RETRY_STOP, CLASS_PERMANENT, .why = "would be refused again"},
+    {RETRY_OF_STEP, "invalid_step_result", RETRY_STOP, CLASS_PERMANENT,
+     .why = "a worker that reports nonsense would report it again"},
+    {RETRY_OF_STEP, "policy_denied", RETRY_STOP, CLASS_POLICY,
+     .why = "a rule of people; they decide, or change it"},
+    {RETRY_OF_STEP, "secret_detected", RETRY_STOP, CLASS_SECURITY,
+     .why = "blocked; a second try could leak it"},
+    {RETRY_OF_STEP, "malicious_repository", RETRY_QUARANTINE, CLASS_SECURITY,
+     .why = "the repository attacks whoever works on it"},
+
+    /* What a step has found. */
+    {RETRY_OF_RESULT, "verification_failed", RETRY_REPAIR, CLASS_PERMANENT,
+     .why = "tests or compiler say what is wrong; the agent can mend it"},
+    {RETRY_OF_RESULT, "verification_errored", RETRY_AGAIN, CLASS_TRANSIENT,
+     .why = "a check that could not be run says nothing about the patch"},
+    {RETRY_OF_RESULT, "judge_failed", RETRY_REPAIR, CLASS_PERMANENT,
+     .why = "the judge's findings say what is wrong"},
+    {RETRY_OF_RESULT, "max_files", RETRY_REPAIR, CLASS_PERMANENT, .why = "change fewer files"},
+    {RETRY_OF_RESULT, "max_lines", RETRY_REPAIR, CLASS_PERMANENT, .why = "change fewer lines"},
+    {RETRY_OF_RESULT, "out_of_scope", RETRY_REPAIR, CLASS_PERMANENT,
+     .why = "the agent can take it back"},
+    {RETRY_OF_RESULT, "forbidden_path", RETRY_REPAIR, CLASS_PERMANENT,
+     .why = "the agent can take it back; nothing of it is published"},
+    {RETRY_OF_RESULT, "secret_detected", RETRY_STOP, CLASS_SECURITY,
+     .why = "blocked; it goes back to nobody"},
+    {RETRY_OF_RESULT, "policy_denied", RETRY_STOP, CLASS_POLICY,
+     .why = "a rule of people; they decide, or change it"},
+    {RETRY_OF_RESULT, "malicious_repository", RETRY_QUARANTINE, CLASS_SECURITY,
+     .why = "the repository attacks whoever works on it"},
+};
+
+const struct retry_rule *retry_rules(size_t *ret_count)
+{
+    *ret_count = COUNT_OF(rules);
+    return rules;
+}
+
+const struct retry_rule *retry_rule_find(enum retry_place place, const char *code)
+{
+    for (size_t i = 0; i < COUNT_OF(rules); i++)
+        if (rules[i].place == place && text_same(rules[i].code, code))
+            return &rules[i];
+    return NULL;
+}
+
+static bool is_guarded(enum error_class class)
+{
+    return class == CLASS_POLICY || class == CLASS_SECURITY;
+}
+
+/* The worker's word, for codes that nobody wrote a rule for. */
+static struct retry_decision decide_as_told(const struct told_error *told)
+{
+    bool policy = told->classed && is_guarded(told->class);
+    bool permanent = told->classed && told->class == CLASS_PERMANENT;
+    bool transient = told->classed && told->class == CLASS_TRANSIENT;
+    bool retryable = !policy && !permanent && (told->retryable || transient);
+    /* Of drover's own steps only what the table names is the fault of something outside. */
+    return (struct retry_decision){
+        .retryable = retryable, .policy = policy, .outside = retryable && !told->own_step};
+}
+
+struct retry_decision retry_decide(const struct told_error *told)
+{
+    const struct retry_rule *rule = told->own_step ? retry_rule_find(RETRY_OF_STEP, told->code)
+                                                   : NULL;
+    if (rule == NULL)
+        return decide_as_told(told);
+    struct retry_decision told_so = decide_as_told(told);
+    bool policy = is_guarded(rule->class) || told_so.policy;
+    bool retryable = !policy && rule->action == RETRY_AGAIN &&
+                     (!rule->as_told || told_so.retryable);
+    return (struct retry_decision){
+        .retryable = retryable,
+        .policy = policy,
+        .outside = retryable && rule->outside,
+        .quarantine = rule->action == RETRY_QUARANTINE,
+    };
+}
+
+static const char *const action_names[RETRY_ACTION_COUNT] = {
+    [RETRY_AGAIN] = "retry",
+    [RETRY_REPAIR] = "repair",
+    [RETRY_STOP] = "stop",
+    [RETRY_QUARANTINE] = "quarantine",
+};
+
+const char *const error_class_names[] = {
+    [CLASS_TRANSIENT] = "transient",
+    [CLASS_PERMANENT] = "permanent",
+    [CLASS_POLICY] = "policy",
+    [CLASS_SECURITY] = "security",
+    [CLASS_COUNT] = NULL,
+};
+
+const char *retry_action_name(enum retry_action action)
+{
+    assert((unsigned)action < RETRY_ACTION_COUNT);
+    return action_names[action];
+}
