@@ -54,7 +54,7 @@ static void simulate(uint64_t seed, int64_t jobs, struct totals *totals)
     senders_calm(&world);
     /* What was said before the calm has arrived after this time; nobody stays for ever. */
     int64_t rest_us = world.mono_us + 60 * US_PER_SECOND;
-    int64_t end_us = world.mono_us + 2 * US_PER_HOUR;
+    int64_t end_us = world.mono_us + US_PER_HOUR;
     while ((jobs_model_open(model) > 0 || world.mono_us < rest_us) && world_step(&world))
         if (world.mono_us > end_us)
             break;

@@ -103,11 +103,19 @@ static void run_queues(struct world *world, void *who, int64_t what)
                 0);
 }
 
+static void resume_all(struct world *world, void *who, int64_t what)
+{
+    (void)who;
+    (void)what;
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        world_send(world, &change_of(&kinds[i], QUEUE_RESUME)->base, ignore, NULL, 0);
+}
+
 void senders_calm(struct world *world)
 {
     calm = true;
-    for (size_t i = 0; i < COUNT_OF(kinds); i++)
-        world_send(world, &change_of(&kinds[i], QUEUE_RESUME)->base, ignore, NULL, 0);
+    /* After the slowest message that is still under way. */
+    world_after(world, 21 * US_PER_SECOND, resume_all, NULL, 0);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------- */
