@@ -15,6 +15,7 @@
  */
 #include "tests/sim/jobs_model.h"
 #include "base/mem.h"
+#include "control/dead_letters.h"
 #include "control/doctor.h"
 #include "control/jobs.h"
 #include "tests/sim/jobs_queue.h"
@@ -119,7 +120,7 @@ static void take_insert(struct jobs_model *model, const struct sighting *seen)
 static void take_delete(struct jobs_model *model, const struct sighting *seen)
 {
     struct job_fact *job = map_at(&model->jobs, &seen->id);
-    must(model, job, job_is_settled(job->life.state), "was deleted before its end");
+    must(model, job, job->life.state == JOB_DEAD_LETTER, "was deleted and is not dead");
     queue_gone(&model->queues[job->queue], job);
     job->deleted = true;
     model->stats.deleted++;
@@ -358,6 +359,16 @@ static void check_beat(struct jobs_model *model, const struct job_ref *ref,
         must(model, job, !held, "has a lease whose heartbeat was refused");
 }
 
+static void check_dead(struct jobs_model *model, const struct cmd_dead *cmd, bool purge)
+{
+    for (size_t i = 0; !cmd->dry_run && i < cmd->answer_count; i++) {
+        const struct job_fact *job = map_find(&model->jobs, &cmd->answers[i].id);
+        if (cmd->answers[i].code == NULL)
+            must(model, job, purge ? job->deleted : job->replayed,
+                 "was replayed or purged and nothing tells of it");
+    }
+}
+
 static void on_answered(void *who, const struct command *command)
 {
     struct jobs_model *model = who;
@@ -383,6 +394,8 @@ static void on_answered(void *who, const struct command *command)
         const struct cmd_heartbeat *cmd = (const struct cmd_heartbeat *)command;
         for (size_t i = 0; i < cmd->count; i++)
             check_beat(model, &cmd->leases[i], &cmd->answers[i]);
+    } else if (strcmp(name, "replay") == 0 || strcmp(name, "purge") == 0) {
+        check_dead(model, (const struct cmd_dead *)command, name[0] == 'p');
     }
 }
 

@@ -2,6 +2,7 @@
  * jobs_people.c - those who send jobs, and those who run the queues.
  */
 #include "tests/sim/jobs_people.h"
+#include "control/dead_letters.h"
 #include "control/jobs.h"
 #include "control/queues.h"
 #include "tests/sim/jobs_queue.h"
@@ -103,6 +104,53 @@ static void run_queues(struct world *world, void *who, int64_t what)
                 0);
 }
 
+/* ---- dead letters ----------------------------------------------------------------------- */
+
+static struct cmd_dead *draw_verb(struct world *world)
+{
+    int64_t drawn = world_between(world, 0, 9);
+    struct cmd_dead *cmd = drawn < 6   ? cmd_replay_new()
+                           : drawn < 8 ? cmd_archive_new()
+                                       : cmd_purge_new();
+    cmd->dry_run = world_chance(world, 100);
+    return cmd;
+}
+
+/* Some of those that are there, by their ids. */
+static void pick_dead(struct world *world, struct cmd_dead *cmd)
+{
+    struct arena *arena = &cmd->base.arena;
+    struct dead_filter filter = {.archived = DEAD_BOTH};
+    struct dead_row *rows;
+    size_t count;
+    struct err err = {0};
+    if (dead_letters_list(store_writer(world->store), &filter, &(struct id){0}, 20, arena, &rows,
+                          &count, &err) != RC_OK)
+        world_broken(world, "the dead letters cannot be read: %s", err.text);
+    struct id *ids = arena_array(arena, count + 1, sizeof(*ids));
+    for (size_t i = 0; i < count; i++)
+        if (world_chance(world, 500))
+            ids[cmd->id_count++] = rows[i].job.id;
+    cmd->ids = ids;
+}
+
+static void undertake(struct world *world, void *who, int64_t what)
+{
+    (void)who;
+    (void)what;
+    if (calm)
+        return;
+    struct cmd_dead *cmd = draw_verb(world);
+    if (world_chance(world, 300))
+        cmd->filter.queue = kinds[world_between(world, 0, COUNT_OF(kinds) - 1)].queue;
+    else
+        pick_dead(world, cmd);
+    world_send(world, &cmd->base, ignore, NULL, 0);
+    world_after(world, world_between(world, 0, 6 * US_PER_SECOND), undertake, NULL, 0);
+}
+
+/* ---- calm ------------------------------------------------------------------------------- */
+
 static void resume_all(struct world *world, void *who, int64_t what)
 {
     (void)who;
@@ -197,6 +245,7 @@ static void begin(struct world *world, void *who, int64_t what)
     for (int i = 0; i < 3; i++)
         world_after(world, US_PER_SECOND, send_jobs, NULL, 0);
     world_after(world, US_PER_SECOND, run_queues, NULL, 0);
+    world_after(world, US_PER_SECOND, undertake, NULL, 0);
 }
 
 void senders_start(struct world *world, int64_t jobs_max)
