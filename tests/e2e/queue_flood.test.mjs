@@ -86,7 +86,8 @@ describe('more than can be done at once', () => {
             await assertFirst(urgent, seen.filter(({ id }) => !wanted.has(id)));
         const waits = urgent.map(({ hadMs, payload }) => hadMs - payload.at).sort((a, b) => a - b);
         t.diagnostic(`${FLOOD} low at ${Math.round(FLOOD / seconds)}/s; ` +
-            `${urgent.length} critical among them: p50 ${percentile(waits, 0.5)} ms, p99 ${percentile(waits, 0.99)} ms`);
+            `${urgent.length} critical among them: p50 ${percentile(waits, 0.5)} ms, ` +
+            `p99 ${percentile(waits, 0.99)} ms`);
     });
 
     it('drains after an outage at the rate that was set', async (t) => {
