@@ -2,10 +2,12 @@
  * jobs.c - queues of all kinds, with senders and consumers of all kinds.  See main.c.
  */
 #include "base/clock.h"
+#include "base/log.h"
 #include "tests/sim/jobs_model.h"
 #include "tests/sim/jobs_people.h"
 #include "tests/sim/sims.h"
 #include "tests/sim/witness.h"
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -37,6 +39,16 @@ static void add_up(struct totals *totals, const struct world *world, const struc
     totals->lost += world->lost;
 }
 
+/* Now and then a whole batch is rolled back, and its commands are tried one by one. */
+static void stumble(struct world *world, void *who, int64_t what)
+{
+    (void)who;
+    (void)what;
+    if (world->faults.crash_server > 0)
+        witness_refuse(1);
+    world_after(world, world_between(world, 0, 5 * US_PER_SECOND), stumble, NULL, 0);
+}
+
 /* One world: faults while jobs come in, then calm until everything has come to rest. */
 static void simulate(uint64_t seed, int64_t jobs, struct totals *totals)
 {
@@ -47,6 +59,7 @@ static void simulate(uint64_t seed, int64_t jobs, struct totals *totals)
     struct jobs_model *model = jobs_model_new(&world, sim_queues);
     senders_start(&world, jobs);
     consumers_start(&world);
+    world_after(&world, 5 * US_PER_SECOND, stumble, NULL, 0);
     while (senders_sent() < jobs && world_step(&world)) {
     }
     int64_t storm_us = world.mono_us + 60 * US_PER_SECOND;
@@ -90,6 +103,8 @@ void sim_jobs(const struct sim_options *options)
     int64_t begin_us = clock_mono_us();
     struct totals totals = {0};
     witness_install();
+    struct log_options quiet = {.fd = open("/dev/null", O_WRONLY | O_CLOEXEC)};
+    log_configure(&quiet); /* That commands fail is meant to be. */
     while (totals.jobs.transitions < options->transitions)
         simulate((uint64_t)(options->seed + totals.worlds), options->batch, &totals);
     print(&totals, (double)(clock_mono_us() - begin_us) / 1e6);

@@ -404,6 +404,11 @@ static void on_commit(void *who)
     look(who);
 }
 
+static void lose_commits(bool lose)
+{
+    witness_refuse(lose ? INT64_MAX : 0);
+}
+
 /* ---- the end ---------------------------------------------------------------------------- */
 
 /* The whole history is there, one entry for every attempt, as clients read it. */
@@ -532,7 +537,7 @@ struct jobs_model *jobs_model_new(struct world *world, const char *const *queues
     for (; queues[model->queue_count] != NULL; model->queue_count++)
         queue_fact_init(&model->queues[model->queue_count], queues[model->queue_count],
                         &model->jobs);
-    world->watch = (struct watch){on_answered, on_commit, model};
+    world->watch = (struct watch){on_answered, on_commit, lose_commits, model};
     witness_watch(store_writer(world->store));
     return model;
 }

@@ -297,7 +297,7 @@ struct model *model_new(struct world *world)
     model->world = world;
     model->runs.each = sizeof(struct run_fact);
     model->jobs.each = sizeof(struct job_fact);
-    world->watch = (struct watch){on_answered, on_commit, model};
+    world->watch = (struct watch){.answered = on_answered, .look = on_commit, .who = model};
     return model;
 }
 

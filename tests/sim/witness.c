@@ -19,6 +19,7 @@ static struct {
     struct arena arena;
     struct sighting *list;
     size_t count, committed, room;
+    int64_t refuse; /* Commits. */
 } book;
 
 static struct sighting *add(enum sighting_kind kind)
@@ -89,6 +90,10 @@ static void see_rules(sqlite3_context *context, int count, sqlite3_value **value
 static int on_commit(void *ctx)
 {
     (void)ctx;
+    if (book.refuse > 0) {
+        book.refuse--;
+        return 1;
+    }
     book.committed = book.count;
     return 0;
 }
@@ -158,6 +163,11 @@ const struct sighting *witness_seen(size_t *ret_count)
 {
     *ret_count = book.committed;
     return book.list;
+}
+
+void witness_refuse(int64_t commits)
+{
+    book.refuse = commits;
 }
 
 void witness_forget(void)

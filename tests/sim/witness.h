@@ -35,4 +35,6 @@ void witness_watch(struct db *db);
 /* What was committed since the last witness_forget; good until that. */
 const struct sighting *witness_seen(size_t *ret_count);
 void witness_forget(void);
+/* So many commits from now on are refused, and what they wrote is undone. */
+void witness_refuse(int64_t commits);
 #endif

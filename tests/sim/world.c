@@ -236,8 +236,13 @@ void world_crash(struct world *world)
 {
     world->crashes++;
     world->crashing = true;
+    bool lose = world->watch.lose_commits != NULL && world_chance(world, 500);
+    if (lose)
+        world->watch.lose_commits(true);
     committer_stop(world->committer);
     committer_free(world->committer);
+    if (lose)
+        world->watch.lose_commits(false);
     world->crashing = false;
     world->watch.look(world->watch.who);
     start_server(world);

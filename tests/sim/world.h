@@ -29,6 +29,7 @@ struct world;
 struct watch {
     void (*answered)(void *who, const struct command *command); /* After its commit. */
     void (*look)(void *who);                                    /* After every round. */
+    void (*lose_commits)(bool lose); /* Or NULL: from now on no commit, or all, go through. */
     void *who;
 };
 
