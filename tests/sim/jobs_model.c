@@ -297,7 +297,6 @@ static void check_enqueued(struct jobs_model *model, const struct cmd_enqueue *c
         must(model, job, !job->deleted || answer->duplicate, "was acknowledged and deleted");
         must(model, job, strcmp(model->queues[job->queue].name, cmd->jobs[i].queue) == 0,
              "went into another queue than it was sent to");
-        job->acknowledged = true;
         job->gathered += answer->batched;
     }
 }
@@ -509,7 +508,6 @@ void jobs_model_look_at_the_end(struct jobs_model *model)
     while ((job = map_next(&model->jobs, &position)) != NULL) {
         must(model, job, job->deleted || job_is_settled(job->life.state), "is stranded");
         model->stats.by_state[job->life.state]++;
-        model->stats.completions += job->life.state == JOB_SUCCEEDED;
         there += !job->deleted;
     }
     int64_t rows = check_rows(model);

@@ -10,7 +10,7 @@
 #include "tests/sim/world.h"
 
 struct jobs_stats {
-    int64_t transitions, jobs, leases, completions;
+    int64_t transitions, jobs, leases;
     int64_t stale;      /* Reports that were refused. */
     int64_t duplicates; /* Jobs that were there already, by their dedup key. */
     int64_t turned_away, gathered, replayed, deleted;

@@ -24,7 +24,7 @@ struct job_fact {
     size_t queue;
     struct line *line; /* Of its ordering key, or NULL. */
     struct job_life life;
-    bool acknowledged, replayed, deleted;
+    bool replayed, deleted;
     int64_t gathered;    /* Batches: messages that were acknowledged into it. */
     int64_t attempts;    /* Rows of attempts, since it came. */
     const char *outcome; /* An attempt was written and the job not yet. */

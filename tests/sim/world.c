@@ -152,8 +152,9 @@ static void do_round(struct world *world, void *who, int64_t what)
     (void)who;
     (void)what;
     world->round_pending = false;
-    while (committer_round(world->committer))
-        world->watch.look(world->watch.who);
+    while (committer_round(world->committer)) {
+    }
+    world->watch.look(world->watch.who);
 }
 
 /* What arrives close together shares a batch. */
