@@ -12,9 +12,9 @@ import { until } from './lib/wait.mjs';
 
 const LONG = Boolean(process.env.DROVER_LONG);
 const SEED = Number(process.env.DROVER_SEED ?? (LONG ? randomInt(1e9) : 20261116));
-const MESSAGES = LONG ? 3000 : 400;
+const MESSAGES = LONG ? 3000 : 600;
 const KEYS = LONG ? 80 : 40;
-const PER_KEY = LONG ? 50 : 15;
+const PER_KEY = LONG ? 50 : 25;
 const CONSUMERS = 16;
 const ATTEMPTS = 5;
 const RULES = { maxAttempts: ATTEMPTS, backoff: { baseMs: 10, maxMs: 80, jitterMs: 20 } };

@@ -13,7 +13,7 @@ import { until } from './lib/wait.mjs';
 
 // On PostgreSQL the same with less.
 const LESS = ENGINE === 'postgres' ? 5 : 1;
-const FLOOD = (process.env.DROVER_LONG ? 100_000 : 10_000) / LESS;
+const FLOOD = (process.env.DROVER_LONG ? 100_000 : 20_000) / LESS;
 const BACKLOG = 10_000 / LESS;
 const RATE = 2_500 / LESS;
 const CONSUMERS = 8;
