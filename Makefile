@@ -69,7 +69,8 @@ $(BUILD)/sim: $(LIB_OBJ) $(SIM_OBJ)
 	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) -lm
 
 # The simulator with an invariant broken on purpose: see tests/sim/caught.sh.
-BREAKS := job_step admission_start jobs_insert events_append
+BREAKS := job_step admission_start jobs_insert events_append attempts_insert job_keys_enter \
+          job_keys_leave queues_leased queues_waiting bucket_take
 $(BUILD)/sim-broken: $(LIB_OBJ) $(SIM_OBJ) $(call obj,tests/sim/broken/broken.c)
 	$(call say,LD $@)$(CC) $(LD_FLAGS) $(BREAKS:%=-Wl,--wrap=%) -o $@ $^ $(LIB_LDLIBS) -lm
 
@@ -154,7 +155,7 @@ help:
 	@echo 'make test-long  the same with longer end-to-end tests, and unit tests under valgrind'
 	@echo 'make check      formatting, layers, house limits, static analysis, a clang build'
 	@echo 'make unit       unit and store tests of the plain build; SUITE=arena for one suite'
-	@echo 'make sim        the simulator; ARGS="--seed N --runs N"'
+	@echo 'make sim        the simulator; ARGS="[jobs] --seed N --runs N --transitions N"'
 	@echo 'make bench      benchmarks; make bench-peers: beside its peers, which it fetches'
 	@echo 'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local'
 	@echo 'make clean      remove $(BUILD)/'

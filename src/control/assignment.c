@@ -109,7 +109,8 @@ static enum rc find_dependency(struct cx *cx, struct flow *flow, const char *ste
                                const char **ret_dependency)
 {
     *ret_dependency = NULL;
-    if (strcmp(step, "prepare") != 0 && strcmp(step, "publish") != 0)
+    if (strcmp(step, "prepare") != 0 && strcmp(step, "publish") != 0 &&
+        strcmp(step, "unpublish") != 0)
         return RC_OK;
     const struct repo_config *config;
     enum rc rc = flow_config(cx, flow, &config);

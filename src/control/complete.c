@@ -9,6 +9,7 @@
 #include "control/jobs.h"
 #include "control/pipeline.h"
 #include "control/settle.h"
+#include <string.h>
 
 static void answer_lost(struct job_answer *answer, const struct job_row *job)
 {
@@ -25,15 +26,35 @@ static enum rc load(struct cx *cx, const struct job_ref *ref, struct job_row *re
     return rc == RC_NOT_FOUND ? RC_OK : rc;
 }
 
-/* Was this very report taken before? */
-static bool is_repeat(const struct job_row *job, const struct job_ref *ref, enum job_event event)
+/* A lease that ran out may have left the job in a state in which a failure leaves it too: only the
+   attempt tells whether this one was heard. */
+static enum rc was_failed(struct cx *cx, const struct job_ref *ref, bool *ret_failed)
 {
+    struct attempt_row *attempts;
+    size_t count;
+    enum rc rc = attempts_list(cx->db, &ref->id, cx->arena, &attempts, &count, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    *ret_failed = false;
+    for (size_t i = 0; i < count; i++)
+        *ret_failed |= attempts[i].epoch == ref->epoch &&
+                       strcmp(attempts[i].outcome, "failed") == 0;
+    return RC_OK;
+}
+
+/* Was this very report taken before? */
+static enum rc is_repeat(struct cx *cx, const struct job_row *job, const struct job_ref *ref,
+                         enum job_event event, bool *ret_repeat)
+{
+    enum job_state state = job->life.state;
+    *ret_repeat = false;
     if (job->life.epoch != ref->epoch)
-        return false;
+        return RC_OK;
     if (event == JOB_EV_FINISH)
-        return job->life.state == JOB_SUCCEEDED;
-    return event == JOB_EV_FAIL &&
-           (job->life.state == JOB_SCHEDULED || job->life.state == JOB_DEAD_LETTER);
+        *ret_repeat = state == JOB_SUCCEEDED;
+    if (event == JOB_EV_FAIL && (state == JOB_SCHEDULED || state == JOB_DEAD_LETTER))
+        return was_failed(cx, ref, ret_repeat);
+    return RC_OK;
 }
 
 /* *ret_settled: the job moved on; the run should hear of it. */
@@ -42,11 +63,15 @@ static enum rc report(struct cx *cx, struct job_row *job, const struct job_ref *
                       bool *ret_settled)
 {
     *ret_settled = false;
-    if (is_repeat(job, ref, settlement->event)) {
+    bool repeat;
+    enum rc rc = is_repeat(cx, job, ref, settlement->event, &repeat);
+    if (rc != RC_OK)
+        return rc;
+    if (repeat) {
         *answer = (struct job_answer){.ok = true, .state = job->life.state};
         return RC_OK;
     }
-    enum rc rc = settle(cx, job, settlement);
+    rc = settle(cx, job, settlement);
     if (rc == RC_STALE || rc == RC_CONFLICT) {
         answer_lost(answer, job);
         return RC_OK;

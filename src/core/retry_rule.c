@@ -32,7 +32,7 @@ static const struct retry_rule rules[] = {
     {RETRY_OF_STEP, "judge_failed", RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
      .why = "the judge could not work; says nothing about the patch"},
     {RETRY_OF_STEP, "unpublish_failed", RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
-     .why = "what was pushed must not stay behind; asking again is harmless"},
+     .outside = true, .why = "what was pushed must not stay behind; asking again is harmless"},
     {RETRY_OF_STEP, "clean_failed", RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
      .why = "a directory that is still in use"},
     {RETRY_OF_STEP, "step_timed_out", RETRY_STOP, CLASS_PERMANENT,

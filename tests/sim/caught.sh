@@ -1,10 +1,21 @@
 #!/bin/sh
 # caught.sh - breaks one invariant at a time and sees that the simulator notices.
 #
-#   tests/sim/caught.sh BUILD/sim-broken
+#   tests/sim/caught.sh BUILD/sim-broken runs|jobs
 set -u
-for break in fencing limits lost_job lost_event lost_timer; do
-    if said=$(SIM_BREAK=$break "$1" --seed 4 --runs 4000 2>&1); then
+case $2 in
+runs)
+    breaks='fencing limits lost_job lost_event lost_timer'
+    set -- "$1" --runs 4000
+    ;;
+jobs)
+    breaks='fencing lost_job lost_timer lost_attempt order two_heads concurrency rate length'
+    set -- "$1" jobs --transitions 100000
+    ;;
+*) exit 2 ;;
+esac
+for break in $breaks; do
+    if said=$(SIM_BREAK=$break "$@" --seed 4 2>&1); then
         echo "not caught: $break"
         exit 1
     fi

@@ -17,9 +17,10 @@
 #include "store/approvals.h"
 #include "store/events.h"
 #include "store/runs.h"
+#include "tests/sim/map.h"
 #include <string.h>
 
-enum { MAP_BITS_MIN = 12, TOUCHED_MAX = 4096, PAGE = 1000 };
+enum { TOUCHED_MAX = 4096, PAGE = 1000 };
 
 struct run_fact {
     struct id id, repository_id;
@@ -33,12 +34,6 @@ struct job_fact {
     bool completed;
 };
 
-/* Ids to facts: open addressing, grows, never shrinks. */
-struct map {
-    unsigned char *facts;
-    size_t each, count, room;
-};
-
 struct model {
     struct world *world;
     struct map runs, jobs;
@@ -48,47 +43,6 @@ struct model {
     size_t touched_count;
     int64_t active; /* By the events. */
 };
-
-/* ---- the map ---------------------------------------------------------------------------- */
-
-static void *map_slot(const struct map *map, const struct id *id)
-{
-    uint64_t hash = 1469598103934665603u;
-    for (const char *c = id->text; *c != '\0'; c++)
-        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-    for (size_t i = hash & (map->room - 1);; i = (i + 1) & (map->room - 1)) {
-        struct id *key = (struct id *)(void *)(map->facts + i * map->each);
-        if (id_is_none(key) || id_same(key, id))
-            return key;
-    }
-}
-
-static void map_grow(struct map *map)
-{
-    struct map larger = {.each = map->each, .count = map->count};
-    larger.room = map->room ? 2 * map->room : 1u << MAP_BITS_MIN;
-    larger.facts = mem_array(larger.room, map->each);
-    for (size_t i = 0; i < map->room; i++) {
-        const struct id *key = (const struct id *)(void *)(map->facts + i * map->each);
-        if (!id_is_none(key))
-            memcpy(map_slot(&larger, key), key, map->each);
-    }
-    mem_free(map->facts);
-    *map = larger;
-}
-
-/* The fact of this id, zeroed but for the id when it is new. */
-static void *map_at(struct map *map, const struct id *id)
-{
-    if (2 * map->count >= map->room)
-        map_grow(map);
-    struct id *slot = map_slot(map, id);
-    if (id_is_none(slot)) {
-        *slot = *id;
-        map->count++;
-    }
-    return slot;
-}
 
 /* ---- answers ---------------------------------------------------------------------------- */
 
@@ -124,7 +78,7 @@ static void check_report(struct model *model, const struct job_ref *ref,
     }
 }
 
-void model_answered(struct model *model, const struct command *command)
+static void model_answered(struct model *model, const struct command *command)
 {
     if (command->rc != RC_OK)
         return;
@@ -327,18 +281,29 @@ void model_stats(const struct model *model, struct model_stats *ret_stats)
     *ret_stats = model->stats;
 }
 
+static void on_answered(void *who, const struct command *command)
+{
+    model_answered(who, command);
+}
+
+static void on_commit(void *who)
+{
+    model_look(who);
+}
+
 struct model *model_new(struct world *world)
 {
     struct model *model = mem_alloc(sizeof(*model));
     model->world = world;
     model->runs.each = sizeof(struct run_fact);
     model->jobs.each = sizeof(struct job_fact);
+    world->watch = (struct watch){.answered = on_answered, .look = on_commit, .who = model};
     return model;
 }
 
 void model_free(struct model *model)
 {
-    mem_free(model->runs.facts);
-    mem_free(model->jobs.facts);
+    map_release(&model->runs);
+    map_release(&model->jobs);
     mem_free(model);
 }

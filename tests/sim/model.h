@@ -9,11 +9,9 @@
 #include "control/command.h"
 #include "tests/sim/world.h"
 
-#define SIM_NODE "node-1"
 enum {
     SIM_REPOSITORIES = 6,
-    SIM_REPOSITORY_MAX = 3, /* maxActiveRuns of each */
-    SIM_SYSTEM_MAX = 12
+    SIM_REPOSITORY_MAX = 3 /* maxActiveRuns of each */
 };
 
 struct model_stats {
@@ -21,10 +19,8 @@ struct model_stats {
     int64_t by_end[4]; /* completed, failed, cancelled, timed_out */
 };
 
-struct model *model_new(struct world *world);
+struct model *model_new(struct world *world); /* It watches the world from now on. */
 void model_free(struct model *model);
-/* A command was committed: leases and reports are held against what is known. */
-void model_answered(struct model *model, const struct command *command);
 /* Reads on in the log and checks every run that it speaks of. */
 void model_look(struct model *model);
 /* Nothing may be left: every run finished, every job settled, the doctor content. */

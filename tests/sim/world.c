@@ -4,7 +4,6 @@
 #include "tests/sim/world.h"
 #include "base/mem.h"
 #include "control/due.h"
-#include "tests/sim/model.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,7 +138,7 @@ static void on_done(struct command *command)
 {
     struct parcel *parcel = command->owner;
     struct world *world = parcel->world;
-    model_answered(world->model, command);
+    world->watch.answered(world->watch.who, command);
     if (parcel->lose_answer || world->crashing) {
         world->lost++;
         drop(parcel);
@@ -155,7 +154,7 @@ static void do_round(struct world *world, void *who, int64_t what)
     world->round_pending = false;
     while (committer_round(world->committer)) {
     }
-    model_look(world->model);
+    world->watch.look(world->watch.who);
 }
 
 /* What arrives close together shares a batch. */
@@ -238,10 +237,15 @@ void world_crash(struct world *world)
 {
     world->crashes++;
     world->crashing = true;
+    bool lose = world->watch.lose_commits != NULL && world_chance(world, 500);
+    if (lose)
+        world->watch.lose_commits(true);
     committer_stop(world->committer);
     committer_free(world->committer);
+    if (lose)
+        world->watch.lose_commits(false);
     world->crashing = false;
-    model_look(world->model);
+    world->watch.look(world->watch.who);
     start_server(world);
     if (world->on_crash != NULL)
         world->on_crash(world);
@@ -272,18 +276,31 @@ static void tick(struct world *world, void *who, int64_t what)
     world_after(world, US_PER_SECOND / 2, tick, NULL, 0);
 }
 
-void world_open(struct world *world, uint64_t seed, const struct faults *faults)
+static const struct faults kinds[] = {
+    {0},
+    {.lose_request = 20, .lose_answer = 20, .slow = 30},
+    {.crash_server = 30, .worker_dies = 50, .worker_deaf = 100},
+    {.jump_clock = 30, .slow = 50, .worker_dies = 20},
+    {.lose_request = 50,
+     .lose_answer = 50,
+     .slow = 80,
+     .crash_server = 40,
+     .jump_clock = 20,
+     .worker_dies = 80,
+     .worker_deaf = 200},
+};
+
+void world_open(struct world *world, uint64_t seed)
 {
     *world = (struct world){.seed = seed,
                             .dice = dice_seeded(seed),
-                            .faults = *faults,
+                            .faults = kinds[seed % COUNT_OF(kinds)],
                             .mono_us = INT64_C(1800000000) * US_PER_SECOND};
     struct store_options options = {.url = "sqlite::memory:"}; /* No artifacts. */
     struct err err = {0};
     if (store_open(&options, &world->store, &err) != RC_OK)
         world_broken(world, "the store does not open: %s", err.text);
     start_server(world);
-    world->model = model_new(world);
     world_after(world, 0, tick, NULL, 0);
 }
 
@@ -298,7 +315,6 @@ void world_close(struct world *world)
         if (next.happen == deliver_answer || next.happen == deliver_request)
             drop(next.who);
     }
-    model_free(world->model);
     store_close(world->store);
     mem_free(world->agenda);
 }

@@ -20,8 +20,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define SIM_NODE "node-1"
+enum { SIM_SYSTEM_MAX = 12 }; /* Runs active at once. */
+
 struct world;
-struct model;
+
+/* Whoever holds the world against what must be true. */
+struct watch {
+    void (*answered)(void *who, const struct command *command); /* After its commit. */
+    void (*look)(void *who);                                    /* After every round. */
+    void (*lose_commits)(bool lose); /* Or NULL: from now on no commit, or all, go through. */
+    void *who;
+};
 
 /* Parts in a thousand. */
 struct faults {
@@ -39,7 +49,7 @@ struct world {
     int64_t mono_us, skew_us;
     struct store *store;
     struct committer *committer;
-    struct model *model;
+    struct watch watch;
     int64_t crashes, jumps, steps, lost;
     bool crashing; /* Answers of this moment go nowhere. */
     bool round_pending;
@@ -50,7 +60,8 @@ struct world {
     void (*on_crash)(struct world *world); /* Tells the workers that lived in the server. */
 };
 
-void world_open(struct world *world, uint64_t seed, const struct faults *faults);
+/* The seed also says which of the faults there are.  Nobody watches yet. */
+void world_open(struct world *world, uint64_t seed);
 void world_close(struct world *world);
 
 int64_t world_server_now(const struct world *world);

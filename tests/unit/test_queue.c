@@ -201,6 +201,23 @@ START_TEST(every_attempt_leaves_a_row)
 }
 END_TEST
 
+START_TEST(a_failure_is_taken_once_and_one_that_was_not_heard_is_no_repeat)
+{
+    struct job_spec heard = spec("1"), unheard = spec("2");
+    put(&heard);
+    struct job_row job = take_one();
+    ck_assert(lab_fail(&lab, &job, "x", false).ok);
+    ck_assert(lab_fail(&lab, &job, "x", false).ok);
+    unheard.ttl_us = 20 * US_PER_SECOND;
+    put(&unheard);
+    job = take_one();
+    lab_pass_ms(&lab, 15001);
+    lab_pass_ms(&lab, 5000);
+    ck_assert_int_eq(row_of(&job.id).life.dead_reason, DEAD_EXPIRED);
+    ck_assert_str_eq(lab_fail(&lab, &job, "x", true).code, "LEASE_LOST");
+}
+END_TEST
+
 START_TEST(a_dead_letter_with_an_ugly_message_keeps_the_log_readable)
 {
     struct job_spec one = spec("1");
@@ -257,6 +274,7 @@ Suite *queue_suite(void)
     tcase_add_test(tc, a_blocked_job_that_outlives_its_time_does_not_block_its_key);
     tcase_add_test(tc, an_expired_lease_goes_to_another_with_a_greater_epoch);
     tcase_add_test(tc, every_attempt_leaves_a_row);
+    tcase_add_test(tc, a_failure_is_taken_once_and_one_that_was_not_heard_is_no_repeat);
     tcase_add_test(tc, a_dead_letter_with_an_ugly_message_keeps_the_log_readable);
     tcase_add_test(tc, an_unknown_job_is_told_apart_from_a_lost_one);
     tcase_add_test(tc, queue_names_are_plain);

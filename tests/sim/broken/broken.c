@@ -8,11 +8,19 @@
  *   lost_job     now and then a job is not stored
  *   lost_event   now and then an event is not stored
  *   lost_timer   now and then a lease that ran out is not noticed, for good
+ *   lost_attempt now and then an attempt that failed is not written down
+ *   order        now and then the youngest of a key comes forward, not the oldest
+ *   two_heads    now and then a job does not see that others of its key are before it
+ *   concurrency  a queue never has jobs out
+ *   rate         a queue's rate is never used up
+ *   length       nothing ever waits in a queue
  */
 #include "core/admission.h"
+#include "core/bucket.h"
 #include "core/job.h"
 #include "store/events.h"
 #include "store/jobs.h"
+#include "store/queues.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +34,28 @@ enum rc __real_jobs_insert(struct db *db, const struct job_row *row, struct err 
 enum rc __wrap_jobs_insert(struct db *db, const struct job_row *row, struct err *err);
 enum rc __real_events_append(struct db *db, const struct event *event, struct err *err);
 enum rc __wrap_events_append(struct db *db, const struct event *event, struct err *err);
+enum rc __real_attempts_insert(struct db *db, const struct attempt_row *row, struct err *err);
+enum rc __wrap_attempts_insert(struct db *db, const struct attempt_row *row, struct err *err);
+enum rc __real_job_keys_enter(struct db *db, const char *queue, const char *key,
+                              const struct id *job_id, bool *ret_head, struct err *err);
+enum rc __wrap_job_keys_enter(struct db *db, const char *queue, const char *key,
+                              const struct id *job_id, bool *ret_head, struct err *err);
+enum rc __real_job_keys_leave(struct db *db, const char *queue, const char *key,
+                              struct id *ret_next, struct err *err);
+enum rc __wrap_job_keys_leave(struct db *db, const char *queue, const char *key,
+                              struct id *ret_next, struct err *err);
+enum rc __real_queues_leased(struct db *db, const char *name, int64_t *ret_count, struct err *err);
+enum rc __wrap_queues_leased(struct db *db, const char *name, int64_t *ret_count, struct err *err);
+enum rc __real_queues_waiting(struct db *db, const char *name, int64_t limit, int64_t *ret_count,
+                              struct err *err);
+enum rc __wrap_queues_waiting(struct db *db, const char *name, int64_t limit, int64_t *ret_count,
+                              struct err *err);
+int64_t __real_bucket_take(const struct bucket_rule *rule, struct bucket *bucket, int64_t now_us,
+                           int64_t want);
+int64_t __wrap_bucket_take(const struct bucket_rule *rule, struct bucket *bucket, int64_t now_us,
+                           int64_t want);
 
-enum { NOW_AND_THEN = 500 };
+enum { NOW_AND_THEN = 500, QUITE_OFTEN = 20 };
 
 static bool breaks(const char *what)
 {
@@ -39,6 +67,12 @@ static bool now_and_then(void)
 {
     static int calls;
     return ++calls % NOW_AND_THEN == 0;
+}
+
+static bool quite_often(void)
+{
+    static int calls;
+    return ++calls % QUITE_OFTEN == 0;
 }
 
 enum rc __wrap_job_step(const struct job_life *job, const struct job_input *in,
@@ -70,4 +104,61 @@ enum rc __wrap_events_append(struct db *db, const struct event *event, struct er
     if (breaks("lost_event") && now_and_then())
         return RC_OK;
     return __real_events_append(db, event, err);
+}
+
+enum rc __wrap_attempts_insert(struct db *db, const struct attempt_row *row, struct err *err)
+{
+    if (breaks("lost_attempt") && quite_often())
+        return RC_OK;
+    return __real_attempts_insert(db, row, err);
+}
+
+enum rc __wrap_job_keys_enter(struct db *db, const char *queue, const char *key,
+                              const struct id *job_id, bool *ret_head, struct err *err)
+{
+    enum rc rc = __real_job_keys_enter(db, queue, key, job_id, ret_head, err);
+    if (breaks("two_heads") && quite_often())
+        *ret_head = true;
+    return rc;
+}
+
+enum rc __wrap_job_keys_leave(struct db *db, const char *queue, const char *key,
+                              struct id *ret_next, struct err *err)
+{
+    enum rc rc = __real_job_keys_leave(db, queue, key, ret_next, err);
+    if (rc != RC_OK || id_is_none(ret_next) || !breaks("order") || !quite_often())
+        return rc;
+    struct arena arena = {0};
+    struct job_filter filter = {.queue = queue, .state = JOB_BLOCKED, .limit = 200};
+    struct job_row *rows;
+    size_t count;
+    rc = jobs_list(db, &filter, &arena, &rows, &count, err);
+    for (size_t i = count; rc == RC_OK && i-- > 0;)
+        if (strcmp(rows[i].ordering_key, key) == 0)
+            *ret_next = rows[i].id;
+    arena_release(&arena);
+    return rc;
+}
+
+enum rc __wrap_queues_leased(struct db *db, const char *name, int64_t *ret_count, struct err *err)
+{
+    enum rc rc = __real_queues_leased(db, name, ret_count, err);
+    if (breaks("concurrency"))
+        *ret_count = 0;
+    return rc;
+}
+
+enum rc __wrap_queues_waiting(struct db *db, const char *name, int64_t limit, int64_t *ret_count,
+                              struct err *err)
+{
+    enum rc rc = __real_queues_waiting(db, name, limit, ret_count, err);
+    if (breaks("length"))
+        *ret_count = 0;
+    return rc;
+}
+
+int64_t __wrap_bucket_take(const struct bucket_rule *rule, struct bucket *bucket, int64_t now_us,
+                           int64_t want)
+{
+    return breaks("rate") ? want : __real_bucket_take(rule, bucket, now_us, want);
 }

@@ -1,0 +1,17 @@
+/*
+ * sims.h - the simulations that there are.  Each goes on, world after world, until enough has
+ * happened; a broken invariant ends the program.
+ */
+#ifndef TESTS_SIM_SIMS_H
+#define TESTS_SIM_SIMS_H
+#include <stdint.h>
+
+struct sim_options {
+    int64_t seed;        /* World k has the seed seed + k. */
+    int64_t batch;       /* Tasks or jobs of one world. */
+    int64_t runs;        /* sim_runs: so many have to end. */
+    int64_t transitions; /* sim_jobs: so many steps from one state to another. */
+};
+void sim_runs(const struct sim_options *options);
+void sim_jobs(const struct sim_options *options);
+#endif
