@@ -19,6 +19,8 @@ enum { ROUND_QUEUES_MAX = 32, ROUND_LOADS_MAX = 16 };
 
 struct swarms;
 
+struct subscriber_list;
+
 /* What one batch has stirred up, for the work at its end and after its commit. */
 struct round {
     bool told;      /* Events were appended. */
@@ -39,6 +41,7 @@ struct round {
     size_t load_count;
     int64_t leases; /* Jobs that leases of the batch may still want. */
     struct supply supply;
+    const struct subscriber_list *subscriptions; /* As publish.c read them; NULL: not yet. */
 };
 
 struct cx {

@@ -68,4 +68,7 @@
 #define EV_JOB_PURGED              "agent.job.purged"
 #define EV_REPOSITORY_CONFIGURED   "agent.repository.configured"
 #define EV_REPOSITORY_REMOVED      "agent.repository.removed"
+#define EV_REPLY_DROPPED           "agent.reply.dropped"
+#define EV_SCHEDULE_FIRED          "agent.schedule.fired"
+#define EV_SCHEDULE_REFUSED        "agent.schedule.refused"
 #endif
