@@ -65,19 +65,19 @@ static enum rc find_deliveries(struct cx *cx, const char *topic, struct delivery
 }
 
 static struct str write_headers(struct cx *cx, const struct message *message,
-                                const struct envelope *envelope, const struct id *message_id)
+                                const struct dispatch *dispatch, const struct id *message_id)
 {
     CLEANUP(buf_release) struct buf buf;
     buf_init(&buf, HEADERS_BYTES_MAX);
     struct jw jw = jw_to(&buf);
     jw_begin(&jw, '{');
     jw_kstr(&jw, "messageId", message_id->text);
-    jw_kstr(&jw, "topic", envelope->topic);
+    jw_kstr(&jw, "topic", dispatch->topic);
     jw_ktime(&jw, "publishedAt", cx->now_us);
-    if (!id_is_none(&envelope->request_id)) {
-        jw_kstr(&jw, "correlationId", envelope->request_id.text);
-        jw_kstr(&jw, "replyTo", envelope->reply_to);
-        jw_ktime(&jw, "deadline", envelope->deadline_us);
+    if (!id_is_none(&dispatch->request_id)) {
+        jw_kstr(&jw, "correlationId", dispatch->request_id.text);
+        jw_kstr(&jw, "replyTo", dispatch->reply_to);
+        jw_ktime(&jw, "deadline", dispatch->deadline_us);
     }
     for (size_t i = 0; i < message->header_count; i++)
         jw_kstr(&jw, message->headers[i].name, message->headers[i].value);
@@ -87,14 +87,14 @@ static struct str write_headers(struct cx *cx, const struct message *message,
 
 /* A dedup key is each subscription's own: two of them may share a queue. */
 static enum rc deliver(struct cx *cx, const struct message *message,
-                       const struct envelope *envelope, struct published *published)
+                       const struct dispatch *dispatch, struct published *published)
 {
     struct job_spec spec = message->job;
     enum rc rc = RC_OK;
     published->id = cx_id(cx);
-    spec.type = envelope->topic;
+    spec.type = dispatch->topic;
     if (published->count > 0)
-        spec.headers = write_headers(cx, message, envelope, &published->id);
+        spec.headers = write_headers(cx, message, dispatch, &published->id);
     for (size_t i = 0; rc == RC_OK && i < published->count; i++) {
         struct delivery *delivery = &published->deliveries[i];
         spec.queue = delivery->queue;
@@ -106,13 +106,13 @@ static enum rc deliver(struct cx *cx, const struct message *message,
     return rc;
 }
 
-enum rc publish_one(struct cx *cx, const struct message *message, const struct envelope *envelope,
+enum rc publish_one(struct cx *cx, const struct message *message, const struct dispatch *dispatch,
                     size_t *ret_count)
 {
     struct published published = {0};
-    enum rc rc = find_deliveries(cx, envelope->topic, &published.deliveries, &published.count);
+    enum rc rc = find_deliveries(cx, dispatch->topic, &published.deliveries, &published.count);
     if (rc == RC_OK)
-        rc = deliver(cx, message, envelope, &published);
+        rc = deliver(cx, message, dispatch, &published);
     if (rc == RC_OK)
         *ret_count = published.count;
     return rc;
@@ -121,7 +121,7 @@ enum rc publish_one(struct cx *cx, const struct message *message, const struct e
 static enum rc apply_publish(struct cx *cx, struct command *command)
 {
     struct cmd_publish *cmd = (struct cmd_publish *)command;
-    struct envelope envelope = {.topic = cmd->topic};
+    struct dispatch dispatch = {.topic = cmd->topic};
     struct delivery *found;
     size_t count;
     enum rc rc = find_deliveries(cx, cmd->topic, &found, &count);
@@ -137,7 +137,7 @@ static enum rc apply_publish(struct cx *cx, struct command *command)
         published->deliveries = arena_array(cx->arena, count, sizeof(*found));
         if (count > 0)
             memcpy(published->deliveries, found, count * sizeof(*found));
-        rc = deliver(cx, &cmd->messages[i], &envelope, published);
+        rc = deliver(cx, &cmd->messages[i], &dispatch, published);
     }
     return rc;
 }

@@ -47,7 +47,7 @@ struct cmd_publish { /* RC_TOO_LARGE beyond JOBS_PER_CALL_MAX jobs. */
 };
 struct cmd_publish *cmd_publish_new(void);
 
-struct envelope { /* Of one message. */
+struct dispatch { /* Of one message. */
     const char *topic;
     struct id request_id; /* none: nobody waits for a reply. */
     const char *reply_to; /* With request_id. */
@@ -55,5 +55,5 @@ struct envelope { /* Of one message. */
 };
 /* Inside another command; *ret_count: to so many subscriptions. */
 MUST_USE enum rc publish_one(struct cx *cx, const struct message *message,
-                             const struct envelope *envelope, size_t *ret_count);
+                             const struct dispatch *dispatch, size_t *ret_count);
 #endif

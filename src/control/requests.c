@@ -28,14 +28,14 @@ static enum rc create(struct cx *cx, struct cmd_request *cmd)
         .created_us = cx->now_us,
         .updated_us = cx->now_us,
     };
-    struct envelope envelope = {
+    struct dispatch dispatch = {
         .topic = cmd->topic,
         .request_id = cmd->id,
         .reply_to = arena_printf(cx->arena, REPLY_PATH "%s", cmd->id.text),
         .deadline_us = row.deadline_us,
     };
     size_t subscribers;
-    enum rc rc = publish_one(cx, &cmd->message, &envelope, &subscribers);
+    enum rc rc = publish_one(cx, &cmd->message, &dispatch, &subscribers);
     if (rc != RC_OK)
         return rc;
     if (subscribers == 0)

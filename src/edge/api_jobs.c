@@ -246,6 +246,8 @@ void api_job_lease_answer(struct call *call, struct command *command)
         jw_kstr(&jw, "queue", job->queue);
         jw_kstr(&jw, "type", job->type);
         jw_kraw(&jw, "payload", job->payload);
+        if (job->headers.len > 0)
+            jw_kraw(&jw, "headers", job->headers);
         jw_kint(&jw, "attempt", job->life.attempt + 1);
         jw_kint(&jw, "epoch", job->life.epoch);
         jw_ktime(&jw, "leaseUntil", job->life.due_us);

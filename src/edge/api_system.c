@@ -6,7 +6,7 @@
 #include "edge/shapes.h"
 #include "store/events.h"
 
-enum { QUEUE_NAME_MAX = 100, JOB_TYPE_MAX = 100, STATE_MAX = 40 };
+enum { QUEUE_NAME_MAX = 100, JOB_TYPE_MAX = 200, STATE_MAX = 40 };
 
 /* ---- The server ---- */
 
@@ -97,6 +97,7 @@ enum rc api_job_get(struct call *call, struct db *db, struct err *err)
     struct jw jw = call_answer(call, 200);
     shape_job_open(&jw, &job);
     jw_kraw(&jw, "payload", job.payload);
+    jw_kraw(&jw, "headers", job.headers);
     jw_kraw(&jw, "result", job.result);
     jw_key(&jw, "attempts");
     jw_begin(&jw, '[');
