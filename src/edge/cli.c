@@ -19,14 +19,24 @@ static const struct {
     const char *title;
     const struct cli_command *commands;
 } families[] = {
-    {"Server", cli_serve_commands},      {NULL, cli_worker_commands},
-    {NULL, cli_workers_commands},        {NULL, cli_token_commands},
-    {NULL, cli_doctor_commands},         {NULL, cli_backup_commands},
-    {"Repositories", cli_repo_commands}, {"Tasks", cli_task_commands},
-    {"Runs", cli_run_commands},          {NULL, cli_watch_commands},
-    {NULL, cli_artifact_commands},       {"Events and queues", cli_events_commands},
-    {NULL, cli_queue_commands},          {NULL, cli_dlq_commands},
-    {"Review", cli_approval_commands},   {NULL, cli_pr_commands},
+    {"Server", cli_serve_commands},
+    {NULL, cli_worker_commands},
+    {NULL, cli_workers_commands},
+    {NULL, cli_token_commands},
+    {NULL, cli_doctor_commands},
+    {NULL, cli_backup_commands},
+    {"Repositories", cli_repo_commands},
+    {"Tasks", cli_task_commands},
+    {"Runs", cli_run_commands},
+    {NULL, cli_watch_commands},
+    {NULL, cli_artifact_commands},
+    {"Events and queues", cli_events_commands},
+    {NULL, cli_queue_commands},
+    {NULL, cli_dlq_commands},
+    {"Topics and schedules", cli_topic_commands},
+    {NULL, cli_schedule_commands},
+    {"Review", cli_approval_commands},
+    {NULL, cli_pr_commands},
     {"Help", cli_help_commands},
 };
 
@@ -210,6 +220,7 @@ static const char *advice(enum rc rc, const struct err *err)
     } by_code[] = {
         {"policy.execution_mode_not_allowed", "Choose another --mode, or a lower --risk."},
         {"AMBIGUOUS_ID", "Give more of the id."},
+        {"REQUEST_TIMED_OUT", "Does somebody work on it? See: drover subscription list"},
         {"STORE_UNREACHABLE", "Start PostgreSQL or see to its address (--db), then try again."},
         {"ROLE_NOT_ALLOWED", "Use a token of that role: $DROVER_TOKEN or --token-file FILE."},
     };

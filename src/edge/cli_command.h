@@ -64,6 +64,8 @@ extern const struct cli_command cli_approval_commands[];
 extern const struct cli_command cli_pr_commands[];
 extern const struct cli_command cli_queue_commands[];
 extern const struct cli_command cli_dlq_commands[];
+extern const struct cli_command cli_topic_commands[];
+extern const struct cli_command cli_schedule_commands[];
 extern const struct cli_command cli_doctor_commands[];
 extern const struct cli_command cli_backup_commands[];
 extern const struct cli_command cli_help_commands[];

@@ -7,37 +7,17 @@
 #include "core/task.h"
 #include "edge/cli_client.h"
 #include "edge/cli_ids.h"
+#include "edge/cli_payload.h"
 #include "edge/cli_show.h"
 #include "edge/cli_table.h"
 #include "edge/cli_watch.h"
 #include "net/url.h"
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { BODY_BYTES_MAX = 1024 * 1024, DESCRIPTION_BYTES_MAX = 256 * 1024, PATH_BYTES_MAX = 2048 };
 
 /* ---- submit ---- */
-
-/* All of stdin, without blanks at its end. */
-static enum rc read_stdin(struct buf *into, struct err *err)
-{
-    char chunk[4096];
-    for (;;) {
-        ssize_t got = read(STDIN_FILENO, chunk, sizeof(chunk));
-        if (got < 0)
-            return err_set(err, RC_IO, "IO", "standard input cannot be read");
-        if (got == 0)
-            break;
-        buf_add(into, chunk, (size_t)got);
-        if (into->overflow)
-            return err_set(err, RC_TOO_LARGE, "TOO_LARGE", "a description has at most %d bytes",
-                           DESCRIPTION_BYTES_MAX);
-    }
-    while (into->len > 0 && strchr(" \t\r\n", into->data[into->len - 1]) != NULL)
-        buf_cut(into, into->len - 1);
-    return RC_OK;
-}
 
 static void write_list(struct cli *cli, struct jw *jw, const char *option, const char *key)
 {
@@ -142,7 +122,7 @@ static int run_submit(struct cli *cli)
         return cli_usage(cli, "--json and --watch do not go together");
     enum rc rc = RC_OK;
     if (text_same(description, "-")) {
-        rc = read_stdin(&typed, &err);
+        rc = cli_read_stdin(&typed, &err);
         description = buf_text(&typed);
     }
     if (rc == RC_OK && text_empty(description) && !args_has(&cli->args, "issue"))
