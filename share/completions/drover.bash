@@ -51,7 +51,8 @@ _drover_value() {
         ;;
     --server | --listen | --db | --workers | --name | --slots | --expires | --limit | --issue | --priority | --max-* | --key | \
         --target-branch | --scope | --label | --type | --since | --url | --queue | --until | \
-        --error-code | --pattern | --patch | --older-than) ;;
+        --error-code | --pattern | --patch | --older-than | --cron | --payload | --dedup | \
+        --header | --timeout | --id) ;;
     --reason)
         [[ $3 != dlq* ]] || _drover_reply "$2" -W "$deaths" ;;
     *) return 1 ;;
