@@ -2,7 +2,7 @@
  * schedules.h - commands of schedules, and the firing of those that are due.
  *
  * A firing is a job with the dedup key "cron:NAME:TIME": however often, and on whatever node, a
- * time is looked at, it makes one job.  Times that passed while no server ran make one job together.
+ * time is looked at, it makes one job.  Times that passed while no server ran make one together.
  */
 #ifndef CONTROL_SCHEDULES_H
 #define CONTROL_SCHEDULES_H
