@@ -19,10 +19,16 @@ struct subscriber_list {
     size_t count;
 };
 
+struct found {
+    struct delivery *deliveries;
+    size_t count;
+};
+
 bool header_reserved(const char *name)
 {
-    static const char *const names[] = {"messageId", "topic",    "publishedAt", "correlationId",
-                                        "replyTo",   "deadline", "schedule",    "scheduledAt"};
+    static const char *const names[] = {"messageId",     "topic",       "publishedAt",
+                                        "correlationId", "replyTo",     "deadline",
+                                        "schedule",      "scheduledAt", "batch"};
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcmp(names[i], name) == 0)
             return true;
@@ -44,28 +50,25 @@ static enum rc load_subscriptions(struct cx *cx, const struct subscriber_list **
 }
 
 /* Those that want the topic, as deliveries without jobs. */
-static enum rc find_deliveries(struct cx *cx, const char *topic, struct delivery **ret_deliveries,
-                               size_t *ret_count)
+static enum rc find_deliveries(struct cx *cx, const char *topic, struct found *ret_found)
 {
     const struct subscriber_list *all;
     enum rc rc = load_subscriptions(cx, &all);
     if (rc != RC_OK)
         return rc;
-    size_t count = 0;
-    struct delivery *deliveries = arena_array(cx->arena, all->count, sizeof(*deliveries));
+    *ret_found = (struct found){
+        .deliveries = arena_array(cx->arena, all->count, sizeof(struct delivery))};
     for (size_t i = 0; i < all->count; i++)
         if (topic_matches(all->rows[i].pattern, topic))
-            deliveries[count++] = (struct delivery){
+            ret_found->deliveries[ret_found->count++] = (struct delivery){
                 .subscription = arena_strdup(cx->arena, all->rows[i].name),
                 .queue = arena_strdup(cx->arena, all->rows[i].queue),
             };
-    *ret_deliveries = deliveries;
-    *ret_count = count;
     return RC_OK;
 }
 
-static struct str write_headers(struct cx *cx, const struct message *message,
-                                const struct dispatch *dispatch, const struct id *message_id)
+static struct str write_headers(struct cx *cx, const struct dispatch *dispatch,
+                                const struct message *message, const struct id *message_id)
 {
     CLEANUP(buf_release) struct buf buf;
     buf_init(&buf, HEADERS_BYTES_MAX);
@@ -86,60 +89,67 @@ static struct str write_headers(struct cx *cx, const struct message *message,
 }
 
 /* A dedup key is each subscription's own: two of them may share a queue. */
-static enum rc deliver(struct cx *cx, const struct message *message,
-                       const struct dispatch *dispatch, struct published *published)
+static struct job_spec spec_for(struct cx *cx, const struct message *message,
+                                const struct delivery *delivery)
 {
     struct job_spec spec = message->job;
-    enum rc rc = RC_OK;
-    published->id = cx_id(cx);
-    spec.type = dispatch->topic;
-    if (published->count > 0)
-        spec.headers = write_headers(cx, message, dispatch, &published->id);
-    for (size_t i = 0; rc == RC_OK && i < published->count; i++) {
-        struct delivery *delivery = &published->deliveries[i];
-        spec.queue = delivery->queue;
-        if (message->job.dedup_key != NULL)
-            spec.dedup_key = arena_printf(cx->arena, "%s/%s", delivery->subscription,
-                                          message->job.dedup_key);
-        rc = enqueue_one(cx, &spec, &delivery->job);
+    spec.queue = delivery->queue;
+    if (spec.dedup_key != NULL)
+        spec.dedup_key = arena_printf(cx->arena, "%s/%s", delivery->subscription, spec.dedup_key);
+    return spec;
+}
+
+/* To those that were found, all messages or none. */
+static enum rc deliver(struct cx *cx, const struct dispatch *dispatch, const struct found *found,
+                       struct published *answers)
+{
+    size_t jobs = dispatch->count * found->count, at = 0;
+    struct job_spec *specs = arena_array(cx->arena, jobs, sizeof(*specs));
+    struct enqueue_answer *taken = arena_array(cx->arena, jobs, sizeof(*taken));
+    for (size_t i = 0; i < dispatch->count; i++) {
+        struct id id = cx_id(cx);
+        struct message message = dispatch->messages[i];
+        message.job.type = dispatch->topic;
+        if (found->count > 0)
+            message.job.headers = write_headers(cx, dispatch, &message, &id);
+        answers[i] = (struct published){.id = id, .count = found->count};
+        for (size_t j = 0; j < found->count; j++)
+            specs[at++] = spec_for(cx, &message, &found->deliveries[j]);
+    }
+    enum rc rc = enqueue_many(cx, specs, jobs, taken);
+    for (size_t i = 0; rc == RC_OK && i < dispatch->count; i++) {
+        answers[i].deliveries = arena_array(cx->arena, found->count, sizeof(struct delivery));
+        for (size_t j = 0; j < found->count; j++) {
+            answers[i].deliveries[j] = found->deliveries[j];
+            answers[i].deliveries[j].job = taken[i * found->count + j];
+        }
     }
     return rc;
 }
 
-enum rc publish_one(struct cx *cx, const struct message *message, const struct dispatch *dispatch,
-                    size_t *ret_count)
+enum rc publish(struct cx *cx, const struct dispatch *dispatch, struct published **ret_published)
 {
-    struct published published = {0};
-    enum rc rc = find_deliveries(cx, dispatch->topic, &published.deliveries, &published.count);
+    struct found found;
+    enum rc rc = find_deliveries(cx, dispatch->topic, &found);
+    if (rc != RC_OK)
+        return rc;
+    if (dispatch->count * found.count > JOBS_PER_CALL_MAX)
+        return err_set(cx->err, RC_TOO_LARGE, "TOO_MANY_DELIVERIES",
+                       "this would make %zu jobs (%zu messages to %zu subscriptions each), and at "
+                       "most %d are made at once; send fewer messages in a call",
+                       dispatch->count * found.count, dispatch->count, found.count,
+                       JOBS_PER_CALL_MAX);
+    struct published *answers = arena_array(cx->arena, dispatch->count, sizeof(*answers));
+    rc = deliver(cx, dispatch, &found, answers);
     if (rc == RC_OK)
-        rc = deliver(cx, message, dispatch, &published);
-    if (rc == RC_OK)
-        *ret_count = published.count;
+        *ret_published = answers;
     return rc;
 }
 
 static enum rc apply_publish(struct cx *cx, struct command *command)
 {
     struct cmd_publish *cmd = (struct cmd_publish *)command;
-    struct dispatch dispatch = {.topic = cmd->topic};
-    struct delivery *found;
-    size_t count;
-    enum rc rc = find_deliveries(cx, cmd->topic, &found, &count);
-    if (rc == RC_OK && count * cmd->count > JOBS_PER_CALL_MAX)
-        return err_set(cx->err, RC_TOO_LARGE, "TOO_MANY_DELIVERIES",
-                       "this would make %zu jobs (%zu messages to %zu subscriptions each), and at "
-                       "most %d are made at once; send fewer messages in a call",
-                       count * cmd->count, cmd->count, count, JOBS_PER_CALL_MAX);
-    cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
-    for (size_t i = 0; rc == RC_OK && i < cmd->count; i++) {
-        struct published *published = &cmd->answers[i];
-        published->count = count;
-        published->deliveries = arena_array(cx->arena, count, sizeof(*found));
-        if (count > 0)
-            memcpy(published->deliveries, found, count * sizeof(*found));
-        rc = deliver(cx, &cmd->messages[i], &dispatch, published);
-    }
-    return rc;
+    return publish(cx, &cmd->dispatch, &cmd->answers);
 }
 
 static const struct command_ops publish_ops = {.name = "publish", .apply = apply_publish};

@@ -38,22 +38,23 @@ struct published {
 /* Names that senders may not use for headers of their own. */
 bool header_reserved(const char *name);
 
-struct cmd_publish { /* RC_TOO_LARGE beyond JOBS_PER_CALL_MAX jobs. */
-    struct command base;
+struct dispatch { /* Messages on their way to a topic. */
     const char *topic;
     const struct message *messages;
     size_t count;
-    struct published *answers;
-};
-struct cmd_publish *cmd_publish_new(void);
-
-struct dispatch { /* Of one message. */
-    const char *topic;
     struct id request_id; /* none: nobody waits for a reply. */
     const char *reply_to; /* With request_id. */
     int64_t deadline_us;  /* With request_id. */
 };
-/* Inside another command; *ret_count: to so many subscriptions. */
-MUST_USE enum rc publish_one(struct cx *cx, const struct message *message,
-                             const struct dispatch *dispatch, size_t *ret_count);
+/* Inside a command: what became of each message.  RC_TOO_LARGE beyond JOBS_PER_CALL_MAX jobs,
+   RC_LIMIT when a queue is full or all of them would be dropped. */
+MUST_USE enum rc publish(struct cx *cx, const struct dispatch *dispatch,
+                         struct published **ret_published);
+
+struct cmd_publish {
+    struct command base;
+    struct dispatch dispatch;
+    struct published *answers; /* One for each message. */
+};
+struct cmd_publish *cmd_publish_new(void);
 #endif

@@ -30,15 +30,17 @@ static enum rc create(struct cx *cx, struct cmd_request *cmd)
     };
     struct dispatch dispatch = {
         .topic = cmd->topic,
+        .messages = &cmd->message,
+        .count = 1,
         .request_id = cmd->id,
         .reply_to = arena_printf(cx->arena, REPLY_PATH "%s", cmd->id.text),
         .deadline_us = row.deadline_us,
     };
-    size_t subscribers;
-    enum rc rc = publish_one(cx, &cmd->message, &dispatch, &subscribers);
+    struct published *published;
+    enum rc rc = publish(cx, &dispatch, &published);
     if (rc != RC_OK)
         return rc;
-    if (subscribers == 0)
+    if (published->count == 0)
         return err_set(cx->err, RC_NOT_FOUND, "NO_SUBSCRIBER", "nobody has subscribed to %s",
                        cmd->topic);
     rc = requests_insert(cx->db, &row, cx->err);

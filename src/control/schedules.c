@@ -104,6 +104,9 @@ static enum rc enqueue_firing(struct cx *cx, struct schedule_row *row, int64_t t
     rc = enqueue_one(cx, &spec, &answer);
     if (rc != RC_OK)
         return rc;
+    if (answer.dropped)
+        return err_set(cx->err, RC_LIMIT, answer.code,
+                       "queue %s is overloaded and takes no jobs of this priority now", spec.queue);
     row->last_us = time_us;
     row->last_job_id = answer.id;
     return answer.duplicate ? RC_OK : tell_fired(cx, row, &spec, dedup_key == NULL);

@@ -11,6 +11,7 @@
 #include "core/topic.h"
 #include "edge/api_routes.h"
 #include "edge/job_form.h"
+#include "edge/shapes.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -213,8 +214,8 @@ static enum rc read_messages(struct cmd_publish *cmd, struct err *err)
         read_message(&form, arena, &messages[i]);
         rc = form_close(&form);
     }
-    cmd->messages = messages;
-    cmd->count = js_count(items);
+    cmd->dispatch.messages = messages;
+    cmd->dispatch.count = js_count(items);
     return rc;
 }
 
@@ -225,8 +226,8 @@ static enum rc read_one_message(struct cmd_publish *cmd, struct err *err)
     struct form form;
     form_open(&form, cmd->base.tree, "", err);
     read_message(&form, arena, message);
-    cmd->messages = message;
-    cmd->count = 1;
+    cmd->dispatch.messages = message;
+    cmd->dispatch.count = 1;
     return form_close(&form);
 }
 
@@ -248,7 +249,7 @@ enum rc api_publish(struct call *call, struct command **ret_command, struct err 
         rc = has_many(&cmd->base) ? read_messages(cmd, err) : read_one_message(cmd, err);
     if (rc != RC_OK)
         return rc;
-    cmd->topic = arena_strdup(&cmd->base.arena, call->vars[0]);
+    cmd->dispatch.topic = arena_strdup(&cmd->base.arena, call->vars[0]);
     owned = NULL;
     *ret_command = &cmd->base;
     return RC_OK;
@@ -266,8 +267,7 @@ static void write_published(struct jw *jw, const char *topic, const struct publi
         jw_begin(jw, '{');
         jw_kstr(jw, "subscription", delivery->subscription);
         jw_kstr(jw, "queue", delivery->queue);
-        jw_kstr(jw, "jobId", delivery->job.id.text);
-        jw_kbool(jw, "duplicate", delivery->job.duplicate);
+        shape_taken(jw, "jobId", &delivery->job);
         jw_end(jw, '}');
     }
     jw_end(jw, ']');
@@ -279,14 +279,14 @@ void api_publish_answer(struct call *call, struct command *command)
     const struct cmd_publish *cmd = (const struct cmd_publish *)command;
     struct jw jw = call_answer(call, 201);
     if (!has_many(command)) {
-        write_published(&jw, cmd->topic, &cmd->answers[0]);
+        write_published(&jw, cmd->dispatch.topic, &cmd->answers[0]);
         return;
     }
     jw_begin(&jw, '{');
     jw_key(&jw, "messages");
     jw_begin(&jw, '[');
-    for (size_t i = 0; i < cmd->count; i++)
-        write_published(&jw, cmd->topic, &cmd->answers[i]);
+    for (size_t i = 0; i < cmd->dispatch.count; i++)
+        write_published(&jw, cmd->dispatch.topic, &cmd->answers[i]);
     jw_end(&jw, ']');
     jw_end(&jw, '}');
 }

@@ -40,12 +40,10 @@ static const struct message *messages(size_t count)
     return all;
 }
 
-static struct cmd_publish *publish(const char *topic, size_t count)
+static struct cmd_publish *publication(const char *topic, size_t count)
 {
     struct cmd_publish *cmd = cmd_publish_new();
-    cmd->topic = topic;
-    cmd->messages = messages(count);
-    cmd->count = count;
+    cmd->dispatch = (struct dispatch){.topic = topic, .messages = messages(count), .count = count};
     return cmd;
 }
 
@@ -104,7 +102,7 @@ START_TEST(every_subscription_that_matches_gets_a_copy)
     subscribe("one", "ticket.*", "q1");
     subscribe("two", "ticket.>", "q2");
     subscribe("other", "invoice.*", "q3");
-    struct cmd_publish *cmd = publish("ticket.created", 3);
+    struct cmd_publish *cmd = publication("ticket.created", 3);
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
     ck_assert_uint_eq(cmd->answers[2].count, 2);
     ck_assert_str_eq(cmd->answers[2].deliveries[0].subscription, "one");
@@ -117,7 +115,7 @@ END_TEST
 
 START_TEST(a_subscription_of_the_same_batch_counts_from_its_place_on)
 {
-    struct cmd_publish *before = publish("t", 1), *after = publish("t", 1);
+    struct cmd_publish *before = publication("t", 1), *after = publication("t", 1);
     struct cmd_subscription_put *put = cmd_subscription_put_new();
     put->name = "s";
     put->pattern = "t";
@@ -138,15 +136,45 @@ START_TEST(too_many_jobs_at_once_are_refused_with_their_number)
 {
     subscribe("one", "t", "q1");
     subscribe("two", "t", "q2");
-    struct cmd_publish *cmd = publish("t", 501);
+    struct cmd_publish *cmd = publication("t", 501);
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_TOO_LARGE);
     ck_assert_ptr_nonnull(strstr(cmd->base.err.text, "1002 jobs"));
     command_free(&cmd->base);
     ck_assert_uint_eq(waiting_in("q1"), 0);
-    cmd = publish("t", 500);
+    cmd = publication("t", 500);
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
     command_free(&cmd->base);
     ck_assert_uint_eq(waiting_in("q2"), 500);
+}
+END_TEST
+
+START_TEST(a_full_queue_refuses_a_message_for_all_subscriptions)
+{
+    subscribe("one", "t", "q1");
+    subscribe("two", "t", "q2");
+    lab_queue(&lab, "q2", "{\"maxLength\":2}");
+    struct cmd_publish *cmd = publication("t", 2);
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    command_free(&cmd->base);
+    cmd = publication("t", 1);
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_LIMIT);
+    ck_assert_str_eq(cmd->base.err.code, "QUEUE_FULL");
+    command_free(&cmd->base);
+    struct cmd_request *request = ask("t", NULL, 1000);
+    ck_assert_int_eq(request->base.rc, RC_LIMIT);
+    command_free(&request->base);
+    ck_assert_uint_eq(waiting_in("q1"), 2);
+}
+END_TEST
+
+START_TEST(messages_keep_their_headers_and_are_not_gathered)
+{
+    subscribe("s", "t", "q");
+    lab_queue(&lab, "q", "{\"batch\":{\"max\":10,\"windowMs\":1000}}");
+    struct cmd_publish *cmd = publication("t", 3);
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    command_free(&cmd->base);
+    ck_assert_uint_eq(waiting_in("q"), 3);
 }
 END_TEST
 
@@ -300,6 +328,8 @@ Suite *requests_suite(void)
     tcase_add_test(tc, every_subscription_that_matches_gets_a_copy);
     tcase_add_test(tc, a_subscription_of_the_same_batch_counts_from_its_place_on);
     tcase_add_test(tc, too_many_jobs_at_once_are_refused_with_their_number);
+    tcase_add_test(tc, a_full_queue_refuses_a_message_for_all_subscriptions);
+    tcase_add_test(tc, messages_keep_their_headers_and_are_not_gathered);
     tcase_add_test(tc, a_reply_wakes_the_request_in_its_own_commit);
     tcase_add_test(tc, a_request_without_a_reply_ends_at_its_deadline);
     tcase_add_test(tc, the_last_look_sees_a_reply_that_nobody_told_of);

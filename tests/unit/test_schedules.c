@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "control/due.h"
 #include "control/schedules.h"
+#include "core/event_types.h"
 #include "tests/unit/lab.h"
 #include <check.h>
 #include <string.h>
@@ -99,6 +100,29 @@ START_TEST(a_time_that_is_looked_at_twice_makes_one_job)
 }
 END_TEST
 
+static int refused(void)
+{
+    struct event_filter filter = {.type_pattern = EV_SCHEDULE_REFUSED, .limit = 100};
+    struct event *events;
+    size_t count;
+    ck_assert_int_eq(events_list(lab.db, &filter, &lab.arena, &events, &count, NULL), RC_OK);
+    return (int)count;
+}
+
+START_TEST(a_job_that_its_queue_does_not_take_is_told_of)
+{
+    struct job_row *jobs;
+    put("s", "* * * * *", true);
+    lab_queue(&lab, "q", "{\"maxLength\":1}");
+    lab_pass_ms(&lab, 60000);
+    ck_assert_int_eq(refused(), 0);
+    lab_pass_ms(&lab, 60000);
+    ck_assert_int_eq(refused(), 1);
+    ck_assert_uint_eq(fired(&jobs), 1);
+    ck_assert_int_eq(row_of("s").next_us, lab.now_us + US_PER_MINUTE);
+}
+END_TEST
+
 START_TEST(a_disabled_schedule_rests_and_can_be_run_by_hand)
 {
     struct job_row *jobs;
@@ -159,6 +183,7 @@ Suite *schedules_suite(void)
     tcase_add_test(tc, a_schedule_makes_its_job_at_each_of_its_times);
     tcase_add_test(tc, times_that_were_missed_make_one_job);
     tcase_add_test(tc, a_time_that_is_looked_at_twice_makes_one_job);
+    tcase_add_test(tc, a_job_that_its_queue_does_not_take_is_told_of);
     tcase_add_test(tc, a_disabled_schedule_rests_and_can_be_run_by_hand);
     tcase_add_test(tc, putting_the_same_again_misses_no_time);
     tcase_add_test(tc, a_schedule_is_what_is_due_next);
