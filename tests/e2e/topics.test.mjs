@@ -45,6 +45,7 @@ function drover(args, input = '') {
     return new Promise((resolve) => {
         const child = execFile(BIN, [...args, '--data', server.data], { env: plainEnv() },
             (error, stdout, stderr) => resolve({ status: error?.code ?? 0, stdout, stderr }));
+        child.stdin.on('error', () => {}); // It may end before it has read.
         child.stdin.end(input);
     });
 }
