@@ -58,7 +58,7 @@ _drover_value() {
         --priority | --max | --max-* | --key | --target-branch | --scope | --label | --type | \
         --since | --url | --until | --error-code | --pattern | --patch | --older-than | \
         --every | --lease | --count | --timeout | --grace | --dedup | --delay | --ttl | \
-        --dependency) ;;
+        --dependency | --cron | --payload | --header | --id) ;;
     --queue) _drover_reply "$2" -W "$(_drover_queues)" ;;
     --reason)
         [[ $3 != dlq* ]] || _drover_reply "$2" -W "$deaths" ;;

@@ -7,7 +7,7 @@
 bool batching_wants(const struct cx *cx, const struct job_spec *spec)
 {
     return cx_queue(cx, spec->queue)->config.batch.max > 0 && spec->dedup_key == NULL &&
-           spec->delay_us == 0 && !spec->always;
+           spec->delay_us == 0 && spec->headers.len == 0 && !spec->always;
 }
 
 static struct str headers_for(struct cx *cx, int64_t jobs)

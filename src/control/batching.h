@@ -10,7 +10,7 @@
 #include "control/cx.h"
 #include "control/jobs.h"
 
-/* Not for jobs with a dedup key or a delay: each of these is for itself. */
+/* Not for jobs with a dedup key, a delay or headers: each of these is for itself. */
 bool batching_wants(const struct cx *cx, const struct job_spec *spec);
 /* The row as it would be written alone; *ret_id is the job that has it now. */
 MUST_USE enum rc batching_add(struct cx *cx, struct job_row *row, struct id *ret_id);

@@ -20,6 +20,8 @@ enum { ROUND_QUEUES_MAX = 32, ROUND_LOADS_MAX = 16 };
 struct swarms;
 struct breaker_book;
 
+struct subscriber_list;
+
 /* What one batch has stirred up, for the work at its end and after its commit. */
 struct round {
     bool told;      /* Events were appended. */
@@ -41,6 +43,7 @@ struct round {
     int64_t leases; /* Jobs that leases of the batch may still want. */
     struct supply supply;
     struct breaker_book *breakers; /* NULL until one is looked at. */
+    const struct subscriber_list *subscriptions; /* As publish.c read them; NULL: not yet. */
 };
 
 struct cx {

@@ -6,6 +6,8 @@
 #include "control/flow.h"
 #include "control/pipeline.h"
 #include "control/quarantine.h"
+#include "control/requests.h"
+#include "control/schedules.h"
 #include "control/settle.h"
 #include "control/stop.h"
 #include "control/workers.h"
@@ -141,44 +143,70 @@ static enum rc handle_timer(struct cx *cx, const struct timer_row *timer)
 
 static enum rc find_next(struct cx *cx, int64_t *ret_next_us)
 {
-    int64_t of_jobs = 0, of_timers = 0;
-    enum rc rc = jobs_next_due(cx->db, &of_jobs, cx->err);
-    if (rc != RC_OK && rc != RC_NOT_FOUND)
-        return rc;
-    rc = timers_next_due(cx->db, &of_timers, cx->err);
-    if (rc != RC_OK && rc != RC_NOT_FOUND)
-        return rc;
-    *ret_next_us = of_jobs == 0 || (of_timers != 0 && of_timers < of_jobs) ? of_timers : of_jobs;
+    static enum rc (*const sources[])(struct db * db, int64_t * ret_due_us, struct err * err) = {
+        jobs_next_due, timers_next_due, schedules_next_due};
+    int64_t next_us = 0;
+    for (size_t i = 0; i < COUNT_OF(sources); i++) {
+        int64_t due_us = 0;
+        enum rc rc = sources[i](cx->db, &due_us, cx->err);
+        if (rc != RC_OK && rc != RC_NOT_FOUND)
+            return rc;
+        if (due_us > 0 && (next_us == 0 || due_us < next_us))
+            next_us = due_us;
+    }
+    *ret_next_us = next_us;
     return RC_OK;
+}
+
+static enum rc handle_jobs(struct cx *cx, size_t *ret_count)
+{
+    struct job_row *jobs;
+    enum rc rc = jobs_due(cx->db, cx->now_us, DUE_BATCH_MAX, cx->arena, &jobs, ret_count, cx->err);
+    for (size_t i = 0; rc == RC_OK && i < *ret_count; i++)
+        rc = handle_job(cx, &jobs[i].id);
+    return rc;
+}
+
+static enum rc handle_timers(struct cx *cx, size_t *ret_count)
+{
+    struct timer_row *timers;
+    enum rc rc = timers_due(cx->db, cx->now_us, DUE_BATCH_MAX, cx->arena, &timers, ret_count,
+                            cx->err);
+    for (size_t i = 0; rc == RC_OK && i < *ret_count; i++)
+        rc = handle_timer(cx, &timers[i]);
+    return rc;
+}
+
+static enum rc prune(struct cx *cx, bool *ret_more)
+{
+    enum rc rc = idempotency_prune(cx->db, cx->now_us, cx->err);
+    if (rc == RC_OK)
+        rc = workers_prune(cx->db, cx->now_us - WORKER_FORGET_AFTER_US, cx->err);
+    if (rc == RC_OK)
+        rc = requests_prune(cx->db, cx->now_us - REQUEST_FORGET_MINUTES * US_PER_MINUTE, cx->err);
+    if (rc == RC_OK)
+        rc = dead_letters_expire(cx, ret_more);
+    return rc;
 }
 
 static enum rc apply_due(struct cx *cx, struct command *command)
 {
     struct cmd_due *cmd = (struct cmd_due *)command;
-    struct job_row *jobs;
-    struct timer_row *timers;
-    size_t job_count = 0, timer_count = 0;
+    size_t jobs = 0, timers = 0, schedules = 0;
+    cmd->more = false;
     enum rc rc = cmd->grace_us > 0 ? jobs_grant(cx->db, cx->now_us + cmd->grace_us, cx->err)
                                    : RC_OK;
     if (rc == RC_OK)
-        rc = jobs_due(cx->db, cx->now_us, DUE_BATCH_MAX, cx->arena, &jobs, &job_count, cx->err);
-    for (size_t i = 0; rc == RC_OK && i < job_count; i++)
-        rc = handle_job(cx, &jobs[i].id);
+        rc = handle_jobs(cx, &jobs);
     if (rc == RC_OK)
-        rc = timers_due(cx->db, cx->now_us, DUE_BATCH_MAX, cx->arena, &timers, &timer_count,
-                        cx->err);
-    for (size_t i = 0; rc == RC_OK && i < timer_count; i++)
-        rc = handle_timer(cx, &timers[i]);
+        rc = handle_timers(cx, &timers);
+    if (rc == RC_OK)
+        rc = schedules_fire(cx, DUE_BATCH_MAX, &schedules);
     if (rc == RC_OK && cmd->prune)
-        rc = idempotency_prune(cx->db, cx->now_us, cx->err);
-    if (rc == RC_OK && cmd->prune)
-        rc = workers_prune(cx->db, cx->now_us - WORKER_FORGET_AFTER_US, cx->err);
-    bool more_expire = false;
-    if (rc == RC_OK && cmd->prune)
-        rc = dead_letters_expire(cx, &more_expire);
+        rc = prune(cx, &cmd->more);
     if (rc == RC_OK)
         rc = find_next(cx, &cmd->next_due_us);
-    cmd->more = job_count == DUE_BATCH_MAX || timer_count == DUE_BATCH_MAX || more_expire;
+    cmd->more |= jobs == DUE_BATCH_MAX || timers == DUE_BATCH_MAX || schedules == DUE_BATCH_MAX;
     return rc;
 }
 

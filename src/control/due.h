@@ -1,6 +1,6 @@
 /*
  * due.h - the command that turns what is due into what happens: leases that ran out, delayed jobs,
- * jobs past their time to live, deadlines of runs and approvals.
+ * jobs past their time to live, deadlines of runs and approvals, schedules.
  */
 #ifndef CONTROL_DUE_H
 #define CONTROL_DUE_H
@@ -10,7 +10,7 @@ enum { DUE_BATCH_MAX = 200 };
 
 struct cmd_due {
     struct command base;
-    bool prune;          /* Also forget old idempotency keys, workers and dead letters. */
+    bool prune;          /* Also forget old idempotency keys, workers, requests and dead letters. */
     int64_t grace_us;    /* Not 0: as in struct cmd_reclaim, after the store was away. */
     int64_t next_due_us; /* The answer: when to come again; 0: nothing waits. */
     bool more;           /* There was more than one round takes. */

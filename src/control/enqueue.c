@@ -138,35 +138,41 @@ enum rc enqueue_one(struct cx *cx, const struct job_spec *spec, struct enqueue_a
 }
 
 /* Nothing was taken, and nothing is written: the whole call is refused. */
-static enum rc refuse_all(struct cx *cx, const struct cmd_enqueue *cmd,
+static enum rc refuse_all(struct cx *cx, const struct job_spec *specs, size_t count,
                           const struct intake_verdict *verdicts)
 {
-    for (size_t i = 0; i < cmd->count; i++)
-        if (!verdicts[i].dropped || verdicts[i].swarm > 0 || cmd->jobs[i].dedup_key != NULL)
+    for (size_t i = 0; i < count; i++)
+        if (!verdicts[i].dropped || verdicts[i].swarm > 0 || specs[i].dedup_key != NULL)
             return RC_OK;
     return err_set(cx->err, RC_LIMIT, verdicts[0].code,
                    "queue %s is overloaded and takes no jobs of this priority now; come again in "
                    "%lld s, or send fewer",
-                   cmd->jobs[0].queue, (long long)(verdicts[0].retry_us / US_PER_SECOND));
+                   specs[0].queue, (long long)(verdicts[0].retry_us / US_PER_SECOND));
+}
+
+enum rc enqueue_many(struct cx *cx, const struct job_spec *specs, size_t count,
+                     struct enqueue_answer *answers)
+{
+    struct intake_verdict *verdicts = arena_array(cx->arena, count, sizeof(*verdicts));
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        rc = intake_decide(cx, &specs[i], &verdicts[i]);
+    if (rc == RC_OK && count > 0)
+        rc = refuse_all(cx, specs, count, verdicts);
+    if (rc != RC_OK) {
+        intake_forget(cx);
+        return rc;
+    }
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        rc = take(cx, &specs[i], &verdicts[i], &answers[i]);
+    return rc;
 }
 
 static enum rc apply_enqueue(struct cx *cx, struct command *command)
 {
     struct cmd_enqueue *cmd = (struct cmd_enqueue *)command;
-    struct intake_verdict *verdicts = arena_array(cx->arena, cmd->count, sizeof(*verdicts));
     cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
-    enum rc rc = RC_OK;
-    for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
-        rc = intake_decide(cx, &cmd->jobs[i], &verdicts[i]);
-    if (rc == RC_OK)
-        rc = refuse_all(cx, cmd, verdicts);
-    if (rc != RC_OK) {
-        intake_forget(cx);
-        return rc;
-    }
-    for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
-        rc = take(cx, &cmd->jobs[i], &verdicts[i], &cmd->answers[i]);
-    return rc;
+    return enqueue_many(cx, cmd->jobs, cmd->count, cmd->answers);
 }
 
 static const struct command_ops enqueue_ops = {.name = "enqueue", .apply = apply_enqueue};

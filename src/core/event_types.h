@@ -82,4 +82,7 @@
 #define EV_BREAKER_OPENED          "agent.breaker.opened"
 #define EV_BREAKER_HALF_OPENED     "agent.breaker.half_opened"
 #define EV_BREAKER_CLOSED          "agent.breaker.closed"
+#define EV_REPLY_DROPPED           "agent.reply.dropped"
+#define EV_SCHEDULE_FIRED          "agent.schedule.fired"
+#define EV_SCHEDULE_REFUSED        "agent.schedule.refused"
 #endif

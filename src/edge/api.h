@@ -100,15 +100,19 @@ void call_fail_status(struct call *call, int status, const char *code, const cha
 struct jw call_list_begin(struct call *call);
 void call_list_end(struct jw *jw, const char *cursor); /* NULL: nothing follows. */
 
-/* ?limit= and ?cursor= of a listing by id, newest first. */
+/* ?limit= and ?cursor= of a listing by id, newest first, or by name. */
 struct page {
     int64_t limit;
     struct id before;
+    const char *after; /* The name; NULL: from the start. */
 };
 struct page call_page(struct call *call, struct params *params);
+struct page call_page_by_name(struct call *call, struct params *params);
 /* The cursor behind the last of count rows, when one more than the limit was there. */
 const char *call_next_id(struct call *call, const struct page *page, size_t count,
                          const struct id *last);
+const char *call_next_name(struct call *call, const struct page *page, size_t count,
+                           const char *last);
 /* How many of the rows are shown: one more was asked for. */
 size_t page_rows(const struct page *page, size_t count);
 #endif

@@ -10,6 +10,7 @@
 #include "control/jobs.h"
 #include "edge/api_routes.h"
 #include "edge/job_form.h"
+#include "edge/shapes.h"
 #include <stdio.h>
 
 enum { LEASER_NAME_MAX = 200, ERROR_CODE_MAX = 100, ERROR_MESSAGE_MAX = 4000, PATH_BYTES = 48 };
@@ -89,21 +90,6 @@ enum rc api_job_enqueue(struct call *call, struct command **ret_command, struct 
     return RC_OK;
 }
 
-static void write_taken(struct jw *jw, const struct enqueue_answer *answer)
-{
-    jw_kstr(jw, "id", id_or_null(&answer->id));
-    jw_kbool(jw, "duplicate", answer->duplicate);
-    if (answer->batched)
-        jw_kbool(jw, "batched", true);
-    if (answer->deferred)
-        jw_kbool(jw, "deferred", true);
-    if (answer->dropped) {
-        jw_kbool(jw, "dropped", true);
-        jw_kstr(jw, "code", answer->code);
-        jw_kint(jw, "retryAfterMs", answer->retry_us / US_PER_MS);
-    }
-}
-
 void api_job_enqueue_answer(struct call *call, struct command *command)
 {
     const struct cmd_enqueue *cmd = (const struct cmd_enqueue *)command;
@@ -113,7 +99,7 @@ void api_job_enqueue_answer(struct call *call, struct command *command)
     jw_begin(&jw, '[');
     for (size_t i = 0; i < cmd->count; i++) {
         jw_begin(&jw, '{');
-        write_taken(&jw, &cmd->answers[i]);
+        shape_taken(&jw, "id", &cmd->answers[i]);
         jw_end(&jw, '}');
     }
     jw_end(&jw, ']');

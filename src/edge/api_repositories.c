@@ -6,7 +6,6 @@
 #include "control/repositories.h"
 #include "core/repo_config.h"
 #include "edge/api_routes.h"
-#include "edge/cursor.h"
 #include "edge/shapes.h"
 #include "store/workspaces.h"
 #include <string.h>
@@ -50,28 +49,23 @@ enum rc api_repository_list(struct call *call, struct db *db, struct err *err)
     struct repository_row *rows = NULL;
     size_t count = 0;
     struct arena *arena = &call->http.arena;
-    struct page page = {.limit = PAGE_LIMIT_DEFAULT};
-    const char *cursor = NULL, *after = NULL;
     enum rc rc = call_params(call, &params, err);
     if (rc != RC_OK)
         return rc;
-    params_int(&params, "limit", &(struct param_range){1, PAGE_LIMIT_MAX}, &page.limit);
-    params_text(&params, "cursor", CURSOR_TEXT_MAX, &cursor);
-    if (cursor && !cursor_decode(CURSOR_NAME, cursor, arena, &after))
-        params_fail(&params, "cursor", "cursor is not one that this listing has given");
+    struct page page = call_page_by_name(call, &params);
     rc = params_end(&params);
     if (rc == RC_OK)
         rc = workspaces_by_name(db, DEFAULT_WORKSPACE, arena, &workspace, err);
     if (rc == RC_OK)
-        rc = repositories_list(db, &workspace.id, after, page.limit + 1, arena, &rows, &count, err);
+        rc = repositories_list(db, &workspace.id, page.after, page.limit + 1, arena, &rows, &count,
+                               err);
     if (rc != RC_OK)
         return rc;
     size_t shown = page_rows(&page, count);
     struct jw jw = call_list_begin(call);
     for (size_t i = 0; i < shown; i++)
         shape_repository(&jw, &rows[i]);
-    call_list_end(&jw,
-                  count > shown ? cursor_encode(CURSOR_NAME, rows[shown - 1].name, arena) : NULL);
+    call_list_end(&jw, shown ? call_next_name(call, &page, count, rows[shown - 1].name) : NULL);
     return RC_OK;
 }
 

@@ -71,6 +71,7 @@ API_QUERY(api_queue_get);
 API_COMMAND(api_queue_put);
 API_COMMAND(api_queue_pause);
 API_COMMAND(api_queue_resume);
+
 /* api_dead_letters.c */
 API_QUERY(api_dead_letter_list);
 API_QUERY(api_dead_letter_get);
@@ -84,6 +85,21 @@ API_COMMAND(api_saga_start);
 API_COMMAND(api_saga_cancel);
 API_QUERY(api_saga_list);
 API_QUERY(api_saga_get);
+/* api_topics.c: subscriptions, messages, requests and replies */
+API_QUERY(api_subscription_list);
+API_QUERY(api_subscription_get);
+API_COMMAND(api_subscription_put);
+API_COMMAND(api_subscription_remove);
+API_COMMAND(api_publish);
+API_COMMAND(api_request);
+API_COMMAND(api_reply);
+
+/* api_schedules.c */
+API_QUERY(api_schedule_list);
+API_QUERY(api_schedule_get);
+API_COMMAND(api_schedule_put);
+API_COMMAND(api_schedule_remove);
+API_COMMAND(api_schedule_run);
 
 /* api_workers.c */
 API_QUERY(api_worker_list);

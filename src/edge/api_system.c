@@ -6,7 +6,7 @@
 #include "edge/shapes.h"
 #include "store/events.h"
 
-enum { QUEUE_NAME_MAX = 100, JOB_TYPE_MAX = 100, STATE_MAX = 40 };
+enum { QUEUE_NAME_MAX = 100, JOB_TYPE_MAX = 200, STATE_MAX = 40 };
 
 /* ---- The server ---- */
 

@@ -8,7 +8,6 @@
 #include "base/form.h"
 #include "control/workers.h"
 #include "edge/api_routes.h"
-#include "edge/cursor.h"
 
 enum {
     HOST_BYTES_MAX = 255,
@@ -108,35 +107,29 @@ static bool is_state(const char *text)
 
 enum rc api_worker_list(struct call *call, struct db *db, struct err *err)
 {
-    struct arena *arena = &call->http.arena;
     struct clock clock = control_clock(call->api->control);
     struct worker_filter filter = {.now_us = clock_now_us(&clock)};
-    struct page page = {.limit = PAGE_LIMIT_DEFAULT};
     struct worker_row *rows = NULL;
     size_t count = 0;
-    const char *cursor = NULL;
     struct params params;
     enum rc rc = call_params(call, &params, err);
     if (rc != RC_OK)
         return rc;
-    params_int(&params, "limit", &(struct param_range){1, PAGE_LIMIT_MAX}, &page.limit);
-    params_text(&params, "cursor", CURSOR_TEXT_MAX, &cursor);
+    struct page page = call_page_by_name(call, &params);
     params_text(&params, "state", STATE_BYTES_MAX, &filter.state);
     if (filter.state && !is_state(filter.state))
         params_fail(&params, "state", "state is active, draining or lost");
-    if (cursor && !cursor_decode(CURSOR_NAME, cursor, arena, &filter.after))
-        params_fail(&params, "cursor", "cursor is not one that this listing has given");
     rc = params_end(&params);
+    filter.after = page.after;
     filter.limit = page.limit + 1;
     if (rc == RC_OK)
-        rc = workers_list(db, &filter, arena, &rows, &count, err);
+        rc = workers_list(db, &filter, &call->http.arena, &rows, &count, err);
     if (rc != RC_OK)
         return rc;
     size_t shown = page_rows(&page, count);
     struct jw jw = call_list_begin(call);
     for (size_t i = 0; i < shown; i++)
         write_worker(&jw, &rows[i]);
-    call_list_end(&jw,
-                  shown < count ? cursor_encode(CURSOR_NAME, rows[shown - 1].name, arena) : NULL);
+    call_list_end(&jw, shown ? call_next_name(call, &page, count, rows[shown - 1].name) : NULL);
     return RC_OK;
 }

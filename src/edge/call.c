@@ -126,6 +126,17 @@ struct page call_page(struct call *call, struct params *params)
     return page;
 }
 
+struct page call_page_by_name(struct call *call, struct params *params)
+{
+    struct page page = {.limit = PAGE_LIMIT_DEFAULT};
+    const char *cursor = NULL;
+    params_int(params, "limit", &(struct param_range){1, PAGE_LIMIT_MAX}, &page.limit);
+    params_text(params, "cursor", CURSOR_TEXT_MAX, &cursor);
+    if (cursor && !cursor_decode(CURSOR_NAME, cursor, &call->http.arena, &page.after))
+        params_fail(params, "cursor", "cursor is not one that this listing has given");
+    return page;
+}
+
 size_t page_rows(const struct page *page, size_t count)
 {
     return count > (size_t)page->limit ? (size_t)page->limit : count;
@@ -137,4 +148,12 @@ const char *call_next_id(struct call *call, const struct page *page, size_t coun
     if (count <= (size_t)page->limit)
         return NULL;
     return cursor_encode(CURSOR_ID, last->text, &call->http.arena);
+}
+
+const char *call_next_name(struct call *call, const struct page *page, size_t count,
+                           const char *last)
+{
+    if (count <= (size_t)page->limit)
+        return NULL;
+    return cursor_encode(CURSOR_NAME, last, &call->http.arena);
 }

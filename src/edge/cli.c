@@ -39,6 +39,8 @@ static const struct {
     {NULL, cli_dlq_commands},
     {NULL, cli_saga_commands},
     {NULL, cli_breaker_commands},
+    {"Topics and schedules", cli_topic_commands},
+    {NULL, cli_schedule_commands},
     {"Review", cli_approval_commands},
     {NULL, cli_pr_commands},
     {"Help", cli_help_commands},
@@ -227,6 +229,7 @@ static const char *advice(enum rc rc, const struct err *err)
     } by_code[] = {
         {"policy.execution_mode_not_allowed", "Choose another --mode, or a lower --risk."},
         {"AMBIGUOUS_ID", "Give more of the id."},
+        {"REQUEST_TIMED_OUT", "Does somebody work on it? See: drover subscription list"},
         {"STORE_UNREACHABLE", "Start PostgreSQL or see to its address (--db), then try again."},
         {"ROLE_NOT_ALLOWED", "Use a token of that role: $DROVER_TOKEN or --token-file FILE."},
     };

@@ -71,6 +71,8 @@ extern const struct cli_command cli_consume_commands[];
 extern const struct cli_command cli_dlq_commands[];
 extern const struct cli_command cli_saga_commands[];
 extern const struct cli_command cli_breaker_commands[];
+extern const struct cli_command cli_topic_commands[];
+extern const struct cli_command cli_schedule_commands[];
 extern const struct cli_command cli_doctor_commands[];
 extern const struct cli_command cli_backup_commands[];
 extern const struct cli_command cli_help_commands[];

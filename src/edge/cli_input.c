@@ -72,3 +72,13 @@ enum rc cli_read_payload(const char *word, struct js **ret_tree, struct err *err
                        text.overflow ? "it is too long" : why.text);
     return RC_OK;
 }
+
+enum rc cli_payload_text(const char *word, struct arena *arena, struct str *ret_json,
+                         struct err *err)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    enum rc rc = word != NULL ? cli_read_payload(word, &tree, err) : RC_OK;
+    if (rc == RC_OK)
+        *ret_json = tree != NULL ? str_of(js_text(tree, arena)) : STR("null");
+    return rc;
+}

@@ -2,6 +2,7 @@
  * shapes.c - rows as JSON.
  */
 #include "edge/shapes.h"
+#include "base/clock.h"
 
 static void key_id(struct jw *jw, const char *key, const struct id *id)
 {
@@ -270,6 +271,21 @@ void shape_job_open(struct jw *jw, const struct job_row *job)
     jw_kstr(jw, "errorMessage", job->error_message);
     jw_ktime(jw, "createdAt", job->created_us);
     jw_ktime(jw, "updatedAt", job->updated_us);
+}
+
+void shape_taken(struct jw *jw, const char *id_key, const struct enqueue_answer *answer)
+{
+    jw_kstr(jw, id_key, id_or_null(&answer->id));
+    jw_kbool(jw, "duplicate", answer->duplicate);
+    if (answer->batched)
+        jw_kbool(jw, "batched", true);
+    if (answer->deferred)
+        jw_kbool(jw, "deferred", true);
+    if (answer->dropped) {
+        jw_kbool(jw, "dropped", true);
+        jw_kstr(jw, "code", answer->code);
+        jw_kint(jw, "retryAfterMs", answer->retry_us / US_PER_MS);
+    }
 }
 
 void shape_attempt(struct jw *jw, const struct attempt_row *attempt)

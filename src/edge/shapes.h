@@ -5,6 +5,7 @@
 #ifndef EDGE_SHAPES_H
 #define EDGE_SHAPES_H
 #include "base/jw.h"
+#include "control/jobs.h"
 #include "store/approvals.h"
 #include "store/artifacts.h"
 #include "store/jobs.h"
@@ -33,6 +34,8 @@ void shape_approval(struct jw *jw, const struct approval_row *approval);
 void shape_pull_request(struct jw *jw, const struct pull_request_row *row);
 /* A job in a listing; leaves the object open. */
 void shape_job_open(struct jw *jw, const struct job_row *job);
+/* What became of a job that came in: members of an open object. */
+void shape_taken(struct jw *jw, const char *id_key, const struct enqueue_answer *answer);
 void shape_attempt(struct jw *jw, const struct attempt_row *attempt);
 /* The caller adds what it likes and ends it. */
 void shape_queue_open(struct jw *jw, const struct queue_counts *counts);

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "control/doctor.h"
 #include "control/due.h"
+#include "control/queues.h"
 #include "control/repositories.h"
 #include <check.h>
 #include <stdio.h>
@@ -101,6 +102,19 @@ void lab_repository(struct lab *lab, const char *name, const char *more_json)
         more_json ? "," : "", more_json ? more_json : ""));
     ck_assert_msg(lab_call(lab, &put->base) == RC_OK, "%s", put->base.err.text);
     command_free(&put->base);
+}
+
+void lab_queue(struct lab *lab, const char *name, const char *rules_json)
+{
+    struct err err = {0};
+    struct cmd_queue *cmd = cmd_queue_new();
+    ck_assert_int_eq(js_parse(rules_json, strlen(rules_json), &cmd->base.tree, &err), RC_OK);
+    cmd->name = name;
+    cmd->change = QUEUE_CONFIGURE;
+    cmd->document = cmd->base.tree;
+    cmd->version = -1;
+    ck_assert_msg(lab_call(lab, &cmd->base) == RC_OK, "%s", cmd->base.err.text);
+    command_free(&cmd->base);
 }
 
 struct id lab_submit(struct lab *lab, const char *repository)

@@ -39,6 +39,8 @@ void lab_rounds(struct lab *lab); /* Until there is nothing to do. */
 
 /* A repository with this configuration beside url and agent; NULL: nothing more. */
 void lab_repository(struct lab *lab, const char *name, const char *more_json);
+/* Gives a queue these rules. */
+void lab_queue(struct lab *lab, const char *name, const char *rules_json);
 /* A task with defaults; its run id. */
 struct id lab_submit(struct lab *lab, const char *repository);
 /* The next job of this step, which must be there. */
