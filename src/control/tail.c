@@ -28,25 +28,30 @@ struct tail {
     bool stopping;
 };
 
-static void set_seq(struct tail *tail, int64_t seq)
+/* Only forward: what was told once stays true. */
+static void raise_seq(struct tail *tail, int64_t seq)
 {
     pthread_mutex_lock(&tail->lock);
-    tail->seq = seq;
+    if (seq > tail->seq)
+        tail->seq = seq;
     pthread_mutex_unlock(&tail->lock);
 }
 
-/* With nobody there what is in the log is passed over: whoever subscribes later reads it there
-   (hence the order: first the end of the log, then a look at the bus).  Where others write, the
-   end is passed as soon as it has settled. */
+/* With nobody there what is in the log is passed over: whoever subscribes later reads it there.
+   Hence the order: first the new end is told, then a look at the bus.  Whoever subscribes after
+   that look knows the end and reads up to it; whoever did before is seen, and has all of it by the
+   bus.  Where others write, the end is passed as soon as it has settled. */
 static bool pass_over(struct tail *tail)
 {
     struct err err = {0};
     struct settled end = tail->cursor;
     enum rc rc = settled_last(tail->db, &end, &err);
-    if ((rc != RC_OK && rc != RC_BUSY) || !bus_is_idle(tail->bus))
+    if (rc != RC_OK && rc != RC_BUSY)
+        return false;
+    raise_seq(tail, end.after_seq);
+    if (!bus_is_idle(tail->bus))
         return false;
     tail->cursor = end;
-    set_seq(tail, end.after_seq);
     return true;
 }
 
@@ -70,7 +75,7 @@ static bool read_page(struct tail *tail)
     if (rc != RC_OK && rc != RC_UNREACHABLE)
         LOG(LOG_ERROR, "the tail cannot read the log", LOG_STR("error", err.text));
     for (size_t i = 0; rc == RC_OK && i < count; i++) {
-        set_seq(tail, events[i].seq); /* First: see tail_seq. */
+        raise_seq(tail, events[i].seq); /* First: see tail_seq. */
         publish(tail->bus, &events[i]);
     }
     arena_release(&arena);

@@ -238,7 +238,7 @@ describe('a request', { concurrency: 8 }, () => {
         const set = await drover(['subscription', 'set', name, topic, '--queue', `q.${name}`]);
         assert.match(set.stdout, new RegExp(`q\\.${name}`));
         const sent = await drover(['publish', topic, '-', '--header', 'a=b=c', '--json'],
-            'plain text\n');
+            '"plain text"\n');
         assert.equal(JSON.parse(sent.stdout).deliveries.length, 1);
         const [message] = await lease(`q.${name}`);
         assert.equal(message.payload, 'plain text');
@@ -257,6 +257,7 @@ describe('a request', { concurrency: 8 }, () => {
         assert.equal(nobody.status, 3);
         assert.match(nobody.stderr, /drover subscription list/);
         assert.equal((await drover(['publish', topic, '@/no/such/file'])).status, 2);
+        assert.match((await drover(['publish', topic, '{"a":'])).stderr, /no JSON/);
     });
 
     it('is answered through another node', { skip: ENGINE !== 'postgres' }, async () => {

@@ -48,9 +48,10 @@ class Stream {
     }
 
     async next(what = 'the next event of the stream') {
+        const end = Date.now() + PATIENCE_MS; // Comments that keep it alive are no event.
         while (this.queue.length === 0 && !this.closed) {
             const more = new Promise((resolve) => (this.wake = resolve));
-            await within(PATIENCE_MS, what, more);
+            await within(Math.max(end - Date.now(), 0), what, more);
         }
         return this.queue.shift() ?? null;
     }
