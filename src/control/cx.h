@@ -42,7 +42,7 @@ struct round {
     size_t load_count;
     int64_t leases; /* Jobs that leases of the batch may still want. */
     struct supply supply;
-    struct breaker_book *breakers; /* NULL until one is looked at. */
+    struct breaker_book *breakers;               /* NULL until one is looked at. */
     const struct subscriber_list *subscriptions; /* As publish.c read them; NULL: not yet. */
 };
 

@@ -3,8 +3,8 @@
  */
 #include "control/settle.h"
 #include "control/assignment.h"
-#include "control/sagas.h"
 #include "control/breakers.h"
+#include "control/sagas.h"
 #include "core/error_pattern.h"
 #include "core/event_types.h"
 #include <assert.h>

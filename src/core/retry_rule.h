@@ -31,8 +31,8 @@ enum retry_place {
 };
 
 struct retry_rule {
-    enum retry_place place;
     const char *code;
+    enum retry_place place;
     enum retry_action action;
     enum error_class class;
     bool as_told; /* retry: only if the worker says that it may help. */

@@ -6,6 +6,7 @@
 #include "base/jw.h"
 #include "work/step.h"
 #include <assert.h>
+#include <ctype.h>
 #include <string.h>
 #include <sysexits.h>
 
@@ -16,7 +17,7 @@ enum { ESCAPED_BYTES_MAX = 6, FRAME_BYTES = 64 };
 
 static struct str without_end_blanks(struct str text)
 {
-    while (text.len > 0 && memchr(" \t\r\n", text.at[text.len - 1], 4) != NULL)
+    while (text.len > 0 && isspace((unsigned char)text.at[text.len - 1]))
         text.len--;
     return text;
 }

@@ -10,6 +10,13 @@ import { until } from './lib/wait.mjs';
 let server;
 let queues = 0;
 const newQueue = () => `test.q${++queues}`;
+// A queue whose jobs wait for their next try as long as a look takes on a slow machine.
+async function newPatientQueue() {
+    const queue = newQueue();
+    const backoff = { baseMs: 1500, maxMs: 1500, jitterMs: 0 };
+    await server.ok('PUT', `/v1/queues/${queue}`, { backoff });
+    return queue;
+}
 const nobody = '0190b6a0-0000-7000-8000-000000000000';
 
 // Enqueues payloads with the same options; the ids in order.
@@ -157,7 +164,7 @@ describe('a job', { concurrency: 8 }, () => {
     });
 
     it('that fails is tried again later, with its attempt counted', async () => {
-        const queue = newQueue();
+        const queue = await newPatientQueue();
         const [id] = await enqueue(queue, [{}], { maxAttempts: 2 });
         const [first] = await lease(queue);
         const failed = await fail(first, { message: 'the disk is full' });
@@ -205,7 +212,7 @@ describe('a job', { concurrency: 8 }, () => {
     });
 
     it('of a key that waits for its retry holds the others; a dead one lets go', async () => {
-        const queue = newQueue();
+        const queue = await newPatientQueue();
         await enqueue(queue, [{ n: 1 }, { n: 2 }], { orderingKey: 'k', maxAttempts: 3 });
         const [first] = await lease(queue, { max: 10 });
         await fail(first);
