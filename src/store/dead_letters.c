@@ -1,11 +1,9 @@
 /*
  * dead_letters.c - see dead_letters.h.
  *
- *   jobs_dead      (id)                                     listings, in order of arrival
- *   jobs_dead_age  (updated_us, queue, archived_us, state)  counts, groups, retention
- *
- * A plus before a column, or an empty text behind it, keeps it from choosing the index, which
- * is to follow the order wanted, or hold dead letters only.
+ * All go by the index jobs_dead, in order of arrival, which holds dead letters only: what is rare
+ * (counting, grouping, retention) looks at each of them, so that jobs that live pay for no index
+ * more.  A plus before a column, or an empty text behind it, keeps it from choosing another one.
  */
 #include "store/dead_letters.h"
 #include "store/job_shape.h"
@@ -14,17 +12,16 @@
 #define DEAD_STUCK                                              \
     "EXISTS (SELECT 1 FROM sagas WHERE sagas.id = jobs.saga_id" \
     " AND sagas.job_id = jobs.id AND sagas.status = 'stuck')"
-/* $1 to $10; age is updated_us, with or without a plus. */
-#define DEAD(age)                                                                             \
+/* $1 to $10. */
+#define DEAD                                                                                  \
     "state = 'dead_letter' AND ($1 IS NULL OR queue = $1) AND ($2 IS NULL OR type = $2)"      \
     " AND ($3 IS NULL OR dead_reason = $3) AND ($4 IS NULL OR error_code = $4)"               \
     " AND ($5 IS NULL OR error_pattern = $5)"                                                 \
-    " AND " age " >= $6 AND " age " < $7 AND archived_us >= $8 AND archived_us <= $9"         \
+    " AND +updated_us >= $6 AND +updated_us < $7 AND archived_us >= $8 AND archived_us <= $9" \
     " AND ($10 = 0 OR ($10 = 1 AND ((saga_id IS NULL AND (run_id IS NULL OR type = 'clean'))" \
     " OR " DEAD_STUCK ")) OR ($10 = 2 AND NOT " DEAD_STUCK "))"
-#define DEAD_BY_AGE     DEAD("updated_us")
-#define DEAD_BY_ARRIVAL DEAD("+updated_us")
-#define DEAD_TYPES      "tttttiiiii"
+#define DEAD_ALL   DEAD " AND id > ''"
+#define DEAD_TYPES "tttttiiiii"
 
 /* Behind the columns of the job. */
 #define DEAD_EXTRAS                                                       \
@@ -36,7 +33,7 @@ static const struct sql sql_list = {
     "dead_letter_list",
     "SELECT " JOB_COLUMNS_WITH("NULL", "NULL", "NULL") DEAD_EXTRAS
     " FROM jobs"
-    " WHERE " DEAD_BY_ARRIVAL " AND id < $11 ORDER BY id DESC LIMIT $12",
+    " WHERE " DEAD " AND id < $11 ORDER BY id DESC LIMIT $12",
     DEAD_TYPES "ti",
 };
 static const struct sql sql_get = {
@@ -46,29 +43,29 @@ static const struct sql sql_get = {
 };
 static const struct sql sql_count = {
     "dead_letter_count",
-    "SELECT count(*) FROM jobs WHERE " DEAD_BY_AGE,
+    "SELECT count(*) FROM jobs WHERE " DEAD_ALL,
     DEAD_TYPES,
 };
 static const struct sql sql_pick = {
     "dead_letter_pick",
-    "SELECT id FROM jobs WHERE " DEAD_BY_ARRIVAL " ORDER BY id LIMIT $11 {for_update}",
+    "SELECT id FROM jobs WHERE " DEAD " ORDER BY id LIMIT $11 {for_update}",
     DEAD_TYPES "i",
 };
 static const struct sql sql_pick_oldest = {
     "dead_letter_pick_oldest",
-    "SELECT id FROM jobs WHERE " DEAD_BY_AGE " ORDER BY updated_us LIMIT $11 {for_update}",
+    "SELECT id FROM jobs WHERE " DEAD_ALL " ORDER BY updated_us LIMIT $11 {for_update}",
     DEAD_TYPES "i",
 };
 static const struct sql sql_analyse = {
     "dead_letter_analyse",
     "SELECT queue, type, dead_reason, error_pattern, count(*), min(updated_us), max(updated_us),"
-    " max(id) FROM jobs WHERE " DEAD_BY_AGE " GROUP BY queue, type, dead_reason, error_pattern"
+    " max(id) FROM jobs WHERE " DEAD_ALL " GROUP BY queue, type, dead_reason, error_pattern"
     " ORDER BY 5 DESC, 7 DESC, 8 DESC LIMIT $11",
     DEAD_TYPES "i",
 };
 static const struct sql sql_queues = {
     "dead_letter_queues",
-    "SELECT DISTINCT queue || '' FROM jobs WHERE state = 'dead_letter' AND updated_us >= 0"
+    "SELECT DISTINCT queue || '' FROM jobs WHERE state = 'dead_letter' AND id > ''"
     " ORDER BY 1",
     "",
 };

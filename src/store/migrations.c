@@ -372,9 +372,6 @@ static const char *const queues[] = {
     "ALTER TABLE jobs ADD COLUMN archived_us {int} NOT NULL DEFAULT 0",
     "DROP INDEX jobs_leased",
     "CREATE INDEX jobs_leased ON jobs (due_us, queue, dependency, state) WHERE state = 'leased'",
-    "CREATE INDEX jobs_scheduled_queue ON jobs (queue, state) WHERE state = 'scheduled'",
-    ("CREATE INDEX jobs_dead_age ON jobs (updated_us, queue, archived_us, state)"
-     " WHERE state = 'dead_letter'"),
     "CREATE INDEX jobs_dead_queue ON jobs (queue, archived_us) WHERE state = 'dead_letter'",
 
     "CREATE TABLE queues ("

@@ -40,13 +40,14 @@ static const struct sql sql_flow_save = {
     "UPDATE queues SET tokens = $2, tokens_us = $3 WHERE name = $1",
     "tii",
 };
-/* One look into the index of each state, none further than the limit. */
+/* One look into the index of each state, none further than the limit.  Scheduled jobs stand in
+   order of time, those of all queues together: an index of their own would cost every job. */
 static const struct sql sql_waiting = {
     "queue_waiting",
     "SELECT (SELECT count(*) FROM (SELECT 1 FROM jobs WHERE state = 'queued' AND queue = $1"
     " LIMIT $2) AS a)"
-    " + (SELECT count(*) FROM (SELECT 1 FROM jobs WHERE state = 'scheduled' AND queue = $1"
-    " LIMIT $2) AS b)"
+    " + (SELECT count(*) FROM (SELECT 1 FROM jobs WHERE state = 'scheduled'"
+    " AND due_us >= 0 AND queue = $1 LIMIT $2) AS b)"
     " + (SELECT count(*) FROM (SELECT 1 FROM jobs WHERE state = 'blocked' AND queue = $1"
     " LIMIT $2) AS c)",
     "ti",
