@@ -4,9 +4,8 @@
 // clean.  Admission is the server's; the other steps are leased and completed from outside with the
 // least that is a valid result.
 //
-// A chain is what a service makes of plain jobs: the worker enqueues the next step, under a key
-// that makes it one however often it is tried, and completes its own.  Eight durable steps and no
-// more, as the runs of the peers are.
+// A chain is what a service makes of plain jobs: the worker completes its step and names the next,
+// which is made in the same commit.  Eight durable steps and no more, as the runs of the peers are.
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -132,16 +131,16 @@ const CHAIN_STEPS = 8;
 const CHAIN_QUEUE = 'chain';
 
 function chainStep(chain, step) {
-    return { queue: CHAIN_QUEUE, type: 'step', payload: { chain, step },
-        dedupKey: `${chain}-${step}` };
+    return { queue: CHAIN_QUEUE, type: 'step', payload: { chain, step } };
 }
 
+const following = ({ chain, step }) => (step < CHAIN_STEPS ? [chainStep(chain, step + 1)] : []);
+
 async function workOnChains(http, jobs, purse) {
-    const next = jobs.filter(({ payload }) => payload.step < CHAIN_STEPS)
-        .map(({ payload }) => chainStep(payload.chain, payload.step + 1));
-    if (next.length > 0) await http.post('/v1/jobs', { jobs: next });
-    await complete(http, jobs.map(({ id, epoch }) => ({ id, epoch })));
-    if (next.length < jobs.length) purse.pay(jobs.length - next.length);
+    await complete(http, jobs.map(({ id, epoch, payload }) =>
+        ({ id, epoch, next: following(payload) })));
+    const ended = jobs.filter(({ payload }) => payload.step === CHAIN_STEPS).length;
+    if (ended > 0) purse.pay(ended);
 }
 
 // ---- both ----

@@ -6,6 +6,7 @@
  */
 #include "control/ahead.h"
 #include "control/cx.h"
+#include "control/enqueue.h"
 #include "control/jobs.h"
 #include "control/pipeline.h"
 #include "control/settle.h"
@@ -130,10 +131,27 @@ static enum rc fail_bad_result(struct cx *cx, const struct job_done *done,
     return fail_one(cx, &failed, answer);
 }
 
-static enum rc complete_one(struct cx *cx, const struct job_done *done, struct job_answer *answer)
+/* What follows from a job that is done: made exactly once, since a report counts once.  It belongs
+   to something that has begun, so it is taken whatever the load. */
+static enum rc make_next(struct cx *cx, struct job_done *done)
+{
+    if (done->next_count == 0)
+        return RC_OK;
+    done->made = arena_array(cx->arena, done->next_count, sizeof(*done->made));
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < done->next_count; i++) {
+        struct job_spec spec = done->next[i];
+        spec.always = true;
+        rc = enqueue_one(cx, &spec, &done->made[i]);
+    }
+    return rc;
+}
+
+static enum rc complete_one(struct cx *cx, struct job_done *done, struct job_answer *answer)
 {
     struct job_row job;
     bool found, settled;
+    done->made = NULL;
     enum rc rc = load(cx, &done->ref, &job, answer, &found);
     if (rc != RC_OK || !found)
         return rc;
@@ -143,9 +161,9 @@ static enum rc complete_one(struct cx *cx, const struct job_done *done, struct j
     struct settlement settlement = {
         .event = JOB_EV_FINISH, .epoch = done->ref.epoch, .result = done->result};
     rc = report(cx, &job, &done->ref, &settlement, answer, &settled);
-    if (rc != RC_OK || !settled)
-        return rc;
-    return pipeline_completed(cx, &job, result);
+    if (rc == RC_OK && settled)
+        rc = pipeline_completed(cx, &job, result);
+    return rc == RC_OK && settled ? make_next(cx, done) : rc;
 }
 
 static enum rc release_one(struct cx *cx, const struct job_ref *ref, struct job_answer *answer)

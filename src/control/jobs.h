@@ -97,11 +97,14 @@ struct cmd_progress *cmd_progress_new(void);
 
 struct job_done {
     struct job_ref ref;
-    struct str result; /* JSON object, or empty */
+    struct str result;           /* JSON object, or empty */
+    const struct job_spec *next; /* Made in the same commit, if the report counts; or NULL */
+    size_t next_count;
+    struct enqueue_answer *made; /* The answer: next_count of them, or NULL */
 };
 struct cmd_complete {
     struct command base;
-    const struct job_done *jobs;
+    struct job_done *jobs;
     size_t count;
     struct job_answer *answers;
 };

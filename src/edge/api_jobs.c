@@ -253,6 +253,8 @@ struct told {
     size_t stride;
     const struct job_answer *answers;
     size_t count;
+    /* NULL, or: adds to what is told of the job at this place. */
+    void (*more)(struct jw *jw, const struct job_ref *ref);
 };
 
 static void answer_told(struct call *call, const char *key, const struct told *told,
@@ -274,6 +276,8 @@ static void answer_told(struct call *call, const char *key, const struct told *t
         jw_optstr(&jw, "code", answer->code);
         if (telling & TELL_STATE)
             jw_kstr(&jw, "state", answer->ok ? job_state_name(answer->state) : NULL);
+        if (told->more)
+            told->more(&jw, ref);
         jw_end(&jw, '}');
     }
     jw_end(&jw, ']');
@@ -335,7 +339,7 @@ enum rc api_job_heartbeat(struct call *call, struct command **ret_command, struc
 void api_job_heartbeat_answer(struct call *call, struct command *command)
 {
     const struct cmd_heartbeat *cmd = (const struct cmd_heartbeat *)command;
-    struct told told = {cmd->leases, sizeof *cmd->leases, cmd->answers, cmd->count};
+    struct told told = {cmd->leases, sizeof *cmd->leases, cmd->answers, cmd->count, NULL};
     answer_told(call, "leases", &told, TELL_CANCEL);
 }
 
@@ -368,8 +372,44 @@ enum rc api_job_progress(struct call *call, struct command **ret_command, struct
 void api_job_progress_answer(struct call *call, struct command *command)
 {
     const struct cmd_progress *cmd = (const struct cmd_progress *)command;
-    struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count};
+    struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count, NULL};
     answer_told(call, "jobs", &told, TELL_CANCEL);
+}
+
+static enum rc read_next(const struct js *items, const char *path, struct arena *arena,
+                         struct job_done *done, struct err *err)
+{
+    size_t count = js_count(items);
+    struct job_spec *next = arena_array(arena, count, sizeof *next);
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < count; i++) {
+        struct form form;
+        char *inner = arena_printf(arena, "%s.next[%zu]", path, i);
+        form_open(&form, js_at(items, i), inner, err);
+        form_job(&form, arena, &next[i]);
+        rc = form_close(&form);
+    }
+    done->next = next;
+    done->next_count = count;
+    return rc;
+}
+
+static enum rc read_done(const struct js *item, size_t index, struct arena *arena,
+                         struct job_done *done, struct err *err)
+{
+    char path[PATH_BYTES];
+    struct form form;
+    const struct js *result = NULL, *next = NULL;
+    form_open(&form, item, item_path(path, "jobs", index), err);
+    form_job_ref(&form, &done->ref);
+    form_object(&form, "result", FORM_OPTIONAL, &result);
+    form_array(&form, "next", FORM_OPTIONAL, JOBS_PER_CALL_MAX, &next);
+    if (result)
+        done->result = str_of(js_text(result, arena));
+    if (done->result.len > JOB_RESULT_MAX)
+        form_fail(&form, "result", "result must have at most %d bytes", JOB_RESULT_MAX);
+    enum rc rc = form_close(&form);
+    return rc == RC_OK && next ? read_next(next, path, arena, done, err) : rc;
 }
 
 enum rc api_job_complete(struct call *call, struct command **ret_command, struct err *err)
@@ -382,19 +422,15 @@ enum rc api_job_complete(struct call *call, struct command **ret_command, struct
         return rc;
     struct arena *arena = &cmd->base.arena;
     struct job_done *jobs = arena_array(arena, js_count(items), sizeof *jobs);
+    size_t next_count = 0;
     for (size_t i = 0; rc == RC_OK && i < js_count(items); i++) {
-        char path[PATH_BYTES];
-        struct form form;
-        const struct js *result = NULL;
-        form_open(&form, js_at(items, i), item_path(path, "jobs", i), err);
-        form_job_ref(&form, &jobs[i].ref);
-        form_object(&form, "result", FORM_OPTIONAL, &result);
-        if (result)
-            jobs[i].result = str_of(js_text(result, arena));
-        if (jobs[i].result.len > JOB_RESULT_MAX)
-            form_fail(&form, "result", "result must have at most %d bytes", JOB_RESULT_MAX);
-        rc = form_close(&form);
+        rc = read_done(js_at(items, i), i, arena, &jobs[i], err);
+        next_count += jobs[i].next_count;
     }
+    if (rc == RC_OK && next_count > JOBS_PER_CALL_MAX)
+        rc = err_field(err, RC_INVALID, "INVALID_FIELD", "jobs",
+                       "next may name at most %d jobs in one call, all together",
+                       JOBS_PER_CALL_MAX);
     if (rc != RC_OK)
         return rc;
     cmd->jobs = jobs;
@@ -404,10 +440,26 @@ enum rc api_job_complete(struct call *call, struct command **ret_command, struct
     return RC_OK;
 }
 
+/* The ref is the first member of what was done. */
+static void tell_next(struct jw *jw, const struct job_ref *ref)
+{
+    const struct job_done *done = (const struct job_done *)ref;
+    if (!done->made)
+        return;
+    jw_key(jw, "next");
+    jw_begin(jw, '[');
+    for (size_t i = 0; i < done->next_count; i++) {
+        jw_begin(jw, '{');
+        shape_taken(jw, "id", &done->made[i]);
+        jw_end(jw, '}');
+    }
+    jw_end(jw, ']');
+}
+
 void api_job_complete_answer(struct call *call, struct command *command)
 {
     const struct cmd_complete *cmd = (const struct cmd_complete *)command;
-    struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count};
+    struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count, tell_next};
     answer_told(call, "jobs", &told, 0);
 }
 
@@ -466,7 +518,7 @@ enum rc api_job_fail(struct call *call, struct command **ret_command, struct err
 void api_job_fail_answer(struct call *call, struct command *command)
 {
     const struct cmd_fail *cmd = (const struct cmd_fail *)command;
-    struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count};
+    struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count, NULL};
     answer_told(call, "jobs", &told, TELL_STATE);
 }
 
@@ -489,7 +541,7 @@ enum rc api_job_release(struct call *call, struct command **ret_command, struct 
 void api_job_release_answer(struct call *call, struct command *command)
 {
     const struct cmd_release *cmd = (const struct cmd_release *)command;
-    struct told told = {cmd->leases, sizeof *cmd->leases, cmd->answers, cmd->count};
+    struct told told = {cmd->leases, sizeof *cmd->leases, cmd->answers, cmd->count, NULL};
     answer_told(call, "jobs", &told, 0);
 }
 

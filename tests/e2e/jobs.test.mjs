@@ -223,6 +223,22 @@ describe('a job', { concurrency: 8 }, () => {
         assert.equal((await leaseOne(queue)).payload.n, 2);
     });
 
+    it('brings what follows from it, in the commit that completes it', async () => {
+        const [queue, later] = [newQueue(), newQueue()];
+        await enqueue(queue, [{ n: 1 }]);
+        const [{ id, epoch }] = await lease(queue);
+        const next = [{ queue: later, type: 'work', payload: { n: 2 } }];
+        const done = await server.post('/v1/jobs/complete', { jobs: [{ id, epoch, next }] });
+        const [made] = done.jobs[0].next;
+        const again = await server.post('/v1/jobs/complete', { jobs: [{ id, epoch, next }] });
+        assert.deepEqual(again.jobs, [{ id, ok: true }]);
+        const jobs = await lease(later, { max: 10 });
+        assert.deepEqual(jobs.map((each) => each.id), [made.id]);
+        const bad = { jobs: [{ id, epoch, next: [{ queue: 'drover.agent', type: 'x' }] }] };
+        assertProblem(await server.call('POST', '/v1/jobs/complete', { body: bad }), 422,
+            { field: 'jobs[0].next[0].queue' });
+    });
+
     it('with a dedup key is enqueued once', async () => {
         const queue = newQueue();
         const one = { queue, type: 'work', payload: { n: 1 }, dedupKey: 'same' };

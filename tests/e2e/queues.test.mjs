@@ -61,7 +61,7 @@ describe('queues', () => {
         const queue = newQueue();
         await configure(queue, { maxLength: 5 });
         const path = `/v1/queues/${queue}?version=0`;
-        assertProblem(await server.call('PUT', path, { body: {} }), 409, 'QUEUE_CHANGED');
+        assertProblem(await server.call('PUT', path, { body: {} }), 409, { code: 'QUEUE_CHANGED' });
         const next = `/v1/queues/${queue}?version=1`;
         assert.equal((await server.ok('PUT', next, { maxLength: 6 })).version, 2);
     });
@@ -78,7 +78,7 @@ describe('queues', () => {
             assert.equal(res.json.field, field);
         }
         const bad = await server.call('PUT', '/v1/queues/a%20b', { body: {} });
-        assertProblem(bad, 400, 'INVALID_PARAMETER');
+        assertProblem(bad, 400, { code: 'INVALID_PARAMETER' });
     });
 
     it('give nothing while paused, and wake who waits when they go on', async () => {
@@ -132,11 +132,12 @@ describe('queues', () => {
         assert.equal(answer[2].deferred, true);
         assert.equal(answer[3].deferred, undefined);
         const low = await server.call('POST', '/v1/jobs', { body: { jobs: [jobs[0]] } });
-        assertProblem(low, 429, 'SHED');
+        assertProblem(low, 429, { code: 'SHED' });
         assert.ok(Number(low.headers['retry-after']) >= 1);
         await enqueue(queue, 1, { priority: 0 });
         const full = { jobs: [{ queue, type: 'work', payload: null, priority: 0 }] };
-        assertProblem(await server.call('POST', '/v1/jobs', { body: full }), 429, 'QUEUE_FULL');
+        const refused = await server.call('POST', '/v1/jobs', { body: full });
+        assertProblem(refused, 429, { code: 'QUEUE_FULL' });
     });
 
     it('forget a dedup key after its window', async () => {

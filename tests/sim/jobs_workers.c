@@ -54,7 +54,8 @@ static struct command *completion(const struct consumer *consumer)
     struct job_done *jobs = arena_array(&cmd->base.arena, HELD_MAX, sizeof(*jobs));
     for (size_t i = 0; i < consumer->count; i++)
         if (consumer->held[i].fate == FATE_DONE)
-            jobs[cmd->count++] = (struct job_done){consumer->held[i].ref, STR("{}")};
+            jobs[cmd->count++] = (struct job_done){.ref = consumer->held[i].ref,
+                                                   .result = STR("{}")};
     cmd->jobs = jobs;
     return &cmd->base;
 }
@@ -149,7 +150,7 @@ static void haunt(struct world *world, void *who, int64_t ghost)
     (void)who;
     struct cmd_complete *cmd = cmd_complete_new();
     struct job_done *done = arena_alloc(&cmd->base.arena, sizeof(*done));
-    *done = (struct job_done){ghosts[ghost], STR("{}")};
+    *done = (struct job_done){.ref = ghosts[ghost], .result = STR("{}")};
     cmd->jobs = done;
     cmd->count = 1;
     world_send(world, &cmd->base, ignore, NULL, 0);

@@ -62,7 +62,7 @@ static struct command *completion(struct sim_worker *worker)
 {
     struct cmd_complete *cmd = cmd_complete_new();
     struct job_done *done = arena_alloc(&cmd->base.arena, sizeof(*done));
-    *done = (struct job_done){worker->job, str_of(worker->verdict)};
+    *done = (struct job_done){.ref = worker->job, .result = str_of(worker->verdict)};
     cmd->jobs = done;
     cmd->count = 1;
     return &cmd->base;

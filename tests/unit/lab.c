@@ -163,7 +163,7 @@ struct job_row lab_take(struct lab *lab, const char *step)
 struct job_answer lab_complete(struct lab *lab, const struct job_row *job, const char *result)
 {
     struct cmd_complete *complete = cmd_complete_new();
-    struct job_done done = {{job->id, job->life.epoch}, str_of(result)};
+    struct job_done done = {.ref = {job->id, job->life.epoch}, .result = str_of(result)};
     complete->jobs = &done;
     complete->count = 1;
     ck_assert_msg(lab_call(lab, &complete->base) == RC_OK, "%s", complete->base.err.text);

@@ -260,11 +260,43 @@ START_TEST(queue_names_are_plain)
 }
 END_TEST
 
+static struct job_answer complete_with_next(const struct job_row *job, const struct job_spec *next)
+{
+    struct cmd_complete *cmd = cmd_complete_new();
+    struct job_done done = {
+        .ref = {job->id, job->life.epoch}, .result = STR("{}"), .next = next, .next_count = 1};
+    cmd->jobs = &done;
+    cmd->count = 1;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    struct job_answer answer = cmd->answers[0];
+    ck_assert(!answer.ok || done.made == NULL || !id_is_none(&done.made[0].id));
+    command_free(&cmd->base);
+    return answer;
+}
+
+START_TEST(what_follows_a_job_is_made_with_its_completion_and_once)
+{
+    struct job_spec first = spec("1"), next = spec("2");
+    put(&first);
+    struct job_row job = take_one();
+    ck_assert(complete_with_next(&job, &next).ok);
+    ck_assert(complete_with_next(&job, &next).ok); /* The answer was lost on the way. */
+    struct job_row *jobs;
+    ck_assert_uint_eq(take(&jobs), 1);
+    ck_assert(str_is(jobs[0].payload, "2"));
+    lab_pass_ms(&lab, 20000); /* The lease is lost: what it brings does not count. */
+    ck_assert(!complete_with_next(&jobs[0], &next).ok);
+    ck_assert_uint_eq(take(&jobs), 1);
+    ck_assert(str_is(jobs[0].payload, "2"));
+}
+END_TEST
+
 Suite *queue_suite(void)
 {
     Suite *suite = suite_create("queue");
     TCase *tc = tcase_create("queue");
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, what_follows_a_job_is_made_with_its_completion_and_once);
     tcase_add_test(tc, jobs_come_out_by_rank_then_by_arrival);
     tcase_add_test(tc, a_duplicate_is_named_and_not_stored);
     tcase_add_test(tc, one_of_a_key_is_in_flight_in_order);
