@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "store/engine.h"
+#include "store/wal_room.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -41,6 +42,7 @@ struct engine_conn {
     sqlite3 *handle;
     enum engine_role role;
     int checkpoint_pages; /* Writer: the length of the log at which to checkpoint next. */
+    struct wal_room room; /* Writer: in the log, ahead of its end. */
 };
 
 struct engine_stmt {
@@ -208,6 +210,7 @@ static enum rc set_wal(sqlite3 *handle, const char *path, struct err *err)
 static int checkpoint(void *arg, sqlite3 *handle, const char *name, int pages)
 {
     struct engine_conn *conn = arg;
+    wal_room_note(&conn->room, pages);
     if (pages < CHECKPOINT_PAGES)
         conn->checkpoint_pages = CHECKPOINT_PAGES;
     if (pages < conn->checkpoint_pages)
@@ -251,6 +254,7 @@ static void sqlite_disconnect(struct engine_conn *conn)
         return;
     int code = sqlite3_close(conn->handle);
     assert(code == SQLITE_OK); /* Otherwise a statement was left. */
+    wal_room_close(&conn->room);
     mem_free(conn);
 }
 
@@ -263,6 +267,7 @@ static enum rc sqlite_connect(struct engine_site *site, enum engine_role role,
                                       : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     struct engine_conn *conn = mem_alloc(sizeof *conn);
     conn->role = role;
+    conn->room = wal_room_of(role == ENGINE_WRITER ? site->path : NULL);
     int code = sqlite3_open_v2(path, &conn->handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
     enum rc rc = code == SQLITE_OK ? set_up(site, conn, err) : fail(conn->handle, path, code, err);
     if (rc != RC_OK) {
@@ -282,6 +287,7 @@ static enum rc sqlite_begin(struct engine_conn *conn, struct err *err)
 
 static enum rc sqlite_commit(struct engine_conn *conn, struct err *err)
 {
+    wal_room_make(&conn->room);
     return run_text(conn->handle, "commit", "COMMIT", err);
 }
 

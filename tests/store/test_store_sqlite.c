@@ -217,6 +217,56 @@ static void *read_without_pause(void *arg)
     return NULL;
 }
 
+static int64_t bytes_of(const char *path)
+{
+    struct stat status;
+    ck_assert_msg(stat(path, &status) == 0, "%s", path);
+    return status.st_size;
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    struct err err = {0};
+    CLEANUP(buf_release) struct buf bytes;
+    buf_init(&bytes, 64 * 1024 * 1024);
+    ck_assert_int_eq(file_read(from, &bytes, &err), RC_OK);
+    ck_assert_int_eq(file_write_durable(to, bytes.data, bytes.len, 0600, &err), RC_OK);
+}
+
+START_TEST(few_commits_make_the_log_longer_and_what_is_in_it_is_found_after_a_crash)
+{
+    FIXTURE_ON(f, ENGINE_FILE);
+    enum { COMMITS = 300 };
+    char *db = arena_printf(&f.arena, "%s/drover.db", f.dir);
+    char *log = arena_printf(&f.arena, "%s-wal", db);
+    int64_t before = bytes_of(log);
+    int longer = 0;
+    for (int i = 0; i < COMMITS; i++) {
+        struct job_row job = fixture_job(&f, "q");
+        struct tx tx;
+        must(tx_begin(f.db, &tx, &f.err));
+        must(jobs_insert(f.db, &job, &f.err));
+        must(tx_commit(&tx, &f.err));
+        longer += bytes_of(log) > before;
+        before = bytes_of(log);
+    }
+    ck_assert_int_lt(longer, COMMITS / 10);
+    /* The files as a crash would leave them. */
+    char *copy = arena_printf(&f.arena, "%s/copy.db", f.dir);
+    copy_file(db, copy);
+    copy_file(log, arena_printf(&f.arena, "%s-wal", copy));
+    struct store_options options = {.url = arena_printf(&f.arena, "sqlite:%s", copy),
+                                    .artifact_dir = f.artifact_dir};
+    struct store *store;
+    struct queue_counts *counts;
+    size_t count;
+    must(store_open(&options, &store, &f.err));
+    must(jobs_count(store_writer(store), &f.arena, &counts, &count, &f.err));
+    ck_assert_int_eq(counts[0].by_state[JOB_QUEUED], COMMITS);
+    store_close(store);
+}
+END_TEST
+
 START_TEST(readers_do_not_keep_the_log_from_starting_over)
 {
     FIXTURE_ON(f, ENGINE_FILE);
@@ -521,6 +571,7 @@ Suite *store_sqlite_suite(void)
     tcase_add_test(tc, a_full_disk_is_told_and_nothing_is_kept);
     tcase_add_test(tc, a_held_lock_is_busy);
     tcase_add_test(tc, a_commit_that_fails_is_rolled_back);
+    tcase_add_test(tc, few_commits_make_the_log_longer_and_what_is_in_it_is_found_after_a_crash);
     tcase_add_test(tc, readers_do_not_keep_the_log_from_starting_over);
     tcase_set_timeout(tc, 30);
     suite_add_tcase(suite, tc);

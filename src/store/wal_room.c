@@ -1,0 +1,61 @@
+/*
+ * wal_room.c - see wal_room.h.
+ */
+#include "store/wal_room.h"
+#include "base/fd.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    HEADER_BYTES = 32,
+    FRAME_BYTES = 24 + 4096,
+    ROOM_BYTES_MIN = 64 * 1024,
+    STEP_BYTES = 256 * 1024,
+};
+/* The log starts over before it is that long, and then has its room. */
+#define LOG_BYTES_MAX (INT64_C(48) * 1024 * 1024)
+
+struct wal_room wal_room_of(const char *db_path)
+{
+    bool on_disk = db_path != NULL && db_path[0] != '\0';
+    return (struct wal_room){.db_path = on_disk ? db_path : NULL, .fd = -1};
+}
+
+void wal_room_close(struct wal_room *room)
+{
+    fd_closep(&room->fd);
+}
+
+void wal_room_note(struct wal_room *room, int64_t pages)
+{
+    room->end = HEADER_BYTES + pages * FRAME_BYTES;
+}
+
+static int log_open(struct wal_room *room)
+{
+    char path[PATH_MAX + sizeof "-wal"];
+    if (room->fd < 0 && room->db_path != NULL) {
+        (void)snprintf(path, sizeof path, "%s-wal", room->db_path);
+        room->fd = open(path, O_RDWR | O_CLOEXEC);
+    }
+    return room->fd;
+}
+
+void wal_room_make(struct wal_room *room)
+{
+    static const char zeroes[STEP_BYTES];
+    struct stat now;
+    int fd = log_open(room);
+    if (fd < 0 || fstat(fd, &now) != 0)
+        return;
+    if (now.st_size >= LOG_BYTES_MAX || now.st_size - room->end >= ROOM_BYTES_MIN)
+        return;
+    /* A part would do no harm, but on a full disk it would take the room of the commit itself. */
+    if (pwrite(fd, zeroes, sizeof zeroes, now.st_size) != (ssize_t)sizeof zeroes &&
+        ftruncate(fd, now.st_size) != 0)
+        wal_room_close(room);
+}
