@@ -17,8 +17,9 @@ static const struct sql sql_put = {
     "INSERT INTO queues (name, config, paused, level, level_us, dead_alert, tokens, tokens_us,"
     " version, updated_us) VALUES ($1, $2, $3, 'normal', 0, 0, 0, 0, 1, $4)"
     " ON CONFLICT (name) DO UPDATE SET config = excluded.config, paused = excluded.paused,"
-    " version = queues.version + 1, updated_us = excluded.updated_us",
-    "tjii",
+    " version = queues.version + 1, updated_us = excluded.updated_us"
+    " WHERE queues.version = $5",
+    "tjiii",
 };
 static const struct sql sql_list = {
     "queue_list",
@@ -83,10 +84,15 @@ enum rc queues_get(struct db *db, const char *name, struct arena *arena, struct 
 
 enum rc queues_put(struct db *db, const struct queue_row *row, struct err *err)
 {
-    return db_exec(
-        db, &sql_put,
-        P_LIST(P_TEXT(row->name), P_JSON(row->config), P_INT(row->paused), P_INT(row->updated_us)),
-        NULL, err);
+    int64_t written = 0;
+    enum rc rc = db_exec(db, &sql_put,
+                         P_LIST(P_TEXT(row->name), P_JSON(row->config), P_INT(row->paused),
+                                P_INT(row->updated_us), P_INT(row->version)),
+                         &written, err);
+    if (rc == RC_OK && written == 0)
+        return err_set(err, RC_BUSY, "STORE_BUSY", "another call changes queue %s just now",
+                       row->name);
+    return rc;
 }
 
 enum rc queues_list(struct db *db, struct arena *arena, struct queue_row **ret_rows,

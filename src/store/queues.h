@@ -23,7 +23,8 @@ struct queue_row {
 /* RC_NOT_FOUND, without a text. */
 MUST_USE enum rc queues_get(struct db *db, const char *name, struct arena *arena,
                             struct queue_row *ret_row, struct err *err);
-/* config and paused; the version grows, the rest stays as it is. */
+/* config and paused; the version grows, the rest stays as it is.  RC_BUSY: it is not the version of
+   the row any more (two calls at once that found no row, which none could lock). */
 MUST_USE enum rc queues_put(struct db *db, const struct queue_row *row, struct err *err);
 /* All of them by name, at most QUEUES_MAX. */
 MUST_USE enum rc queues_list(struct db *db, struct arena *arena, struct queue_row **ret_rows,

@@ -84,7 +84,9 @@ function submitOn(server, repo) {
 
 describe('a backup', { concurrency: 3 }, () => {
     it('made under load is a whole server elsewhere', async () => {
-        const server = await start();
+        // What the server had out is out in the copy, too, until its leases end.
+        const config = 'lease: {leaseMs: 2000, heartbeatMs: 500}\n';
+        const server = await start({ config });
         let copy = null;
         try {
             const limits = { maxActiveRuns: 4 };
@@ -97,7 +99,7 @@ describe('a backup', { concurrency: 3 }, () => {
             await load.stop();
             await server.crash(); // The copy goes on in its place.
 
-            copy = new Server({ db: undefined });
+            copy = new Server({ db: undefined, config });
             copy.db = restore(copy.data);
             await copy.start();
             const there = new Set((await copy.list('/v1/tasks?limit=200')).map(({ id }) => id));

@@ -59,7 +59,9 @@ const job = (id) => server.get(`/v1/jobs/${id}`);
 
 describe('a job', { concurrency: 8 }, () => {
     before(async () => {
-        server = await start({ args: ['--workers', '1'] });
+        // A node that starts lets every lease live for one length.
+        const config = 'lease: {leaseMs: 2000, heartbeatMs: 500}\n';
+        server = await start({ args: ['--workers', '1'], config });
     });
     after(() => server.discard());
 

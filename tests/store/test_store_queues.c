@@ -7,10 +7,28 @@
 
 static void put_queue(struct fixture *f, const char *name, const char *config, bool paused)
 {
-    struct queue_row row = {
-        .name = name, .config = str_of(config), .paused = paused, .updated_us = 7};
+    struct queue_row row = {.version = 0};
+    enum rc rc = queues_get(f->db, name, &f->arena, &row, &f->err);
+    ck_assert(rc == RC_OK || rc == RC_NOT_FOUND);
+    row.name = name;
+    row.config = str_of(config);
+    row.paused = paused;
+    row.updated_us = 7;
     ck_assert_int_eq(queues_put(f->db, &row, &f->err), RC_OK);
 }
+
+START_TEST(a_change_of_a_version_that_is_gone_is_not_written)
+{
+    FIXTURE(f);
+    struct queue_row row = {.name = "mail", .config = STR("{\"maxLength\":1}")}, got;
+    must(queues_put(f.db, &row, &f.err));
+    row.config = STR("{\"maxLength\":2}");
+    must_be(RC_BUSY, queues_put(f.db, &row, &f.err));
+    must(queues_get(f.db, "mail", &f.arena, &got, &f.err));
+    ck_assert_int_eq(got.version, 1);
+    ck_assert_bytes_eq(got.config, "{\"maxLength\":1}");
+}
+END_TEST
 
 START_TEST(rules_are_kept_and_their_version_grows)
 {
@@ -120,6 +138,7 @@ Suite *store_queues_suite(void)
 {
     Suite *suite = suite_create("store_queues");
     TCase *tc = tcase_create("queues");
+    case_add(tc, a_change_of_a_version_that_is_gone_is_not_written);
     case_add(tc, rules_are_kept_and_their_version_grows);
     case_add(tc, the_flow_of_a_queue_outlives_a_change_of_its_rules);
     case_add(tc, jobs_that_wait_are_counted_as_far_as_it_matters);
