@@ -184,6 +184,32 @@ describe('two nodes', { concurrency: 3 }, () => {
                 `${percentile(took, 0.5).toFixed(1)} ms, worst ${Math.max(...took).toFixed(1)} ms`);
         });
 
+    withNodes('hold to a queue\'s concurrency together', NO_WORKERS, async ({ a, b }) => {
+        const JOBS = 200, ROOM = 5;
+        await a.ok('PUT', '/v1/queues/q.narrow', { concurrency: ROOM });
+        await until('the other node to know', async () =>
+            (await b.get('/v1/queues/q.narrow')).effective.concurrency === ROOM);
+        await sleep(1500); // Lanes look at the rules once a second.
+        await enqueue(a, Array.from({ length: JOBS }, (_, n) =>
+            ({ queue: 'q.narrow', type: 'x', payload: { n } })));
+        let out = 0, most = 0;
+        const done = [];
+        const consume = async (server) => {
+            while (done.length < JOBS) {
+                const jobs = await lease(server, 'q.narrow', { max: 3, waitMs: 500 });
+                most = Math.max(most, (out += jobs.length));
+                await sleep(2);
+                out -= jobs.length;
+                done.push(...jobs.map((job) => job.payload.n));
+                const ends = jobs.map(({ id, epoch }) => ({ id, epoch }));
+                if (ends.length > 0) await server.post('/v1/jobs/complete', { jobs: ends });
+            }
+        };
+        await Promise.all([a, b, a, b, a, b].map((server) => consume(server)));
+        assert.deepEqual(done.sort((x, y) => x - y), Array.from({ length: JOBS }, (_, n) => n));
+        assert.ok(most > 1 && most <= ROOM, `${most} were out at once`);
+    });
+
     withNodes('hand out thousands of jobs once each', NO_WORKERS, async ({ a, b, t }) => {
         const JOBS = 3000, AT_ONCE = 50;
         const done = [];
