@@ -259,11 +259,17 @@ struct levels *levels_new(struct committer *committer, struct store *store, stru
     return levels;
 }
 
+static void close_reader(struct levels *levels)
+{
+    store_reader_close(levels->store, levels->db);
+    levels->db = NULL;
+}
+
 void levels_free(struct levels *levels)
 {
     if (levels == NULL)
         return;
-    store_reader_close(levels->store, levels->db);
+    close_reader(levels);
     mem_free(levels);
 }
 
@@ -322,5 +328,8 @@ int64_t levels_watch(struct levels *levels)
     bool busy = false;
     enum rc rc = look_and_tell(levels, &busy, &err);
     log_sight(levels, rc, &err);
-    return rc == RC_OK && !busy ? 0 : next_us;
+    bool rest = rc == RC_OK && !busy;
+    if (rest)
+        close_reader(levels); /* A server without work should be small. */
+    return rest ? 0 : next_us;
 }

@@ -19,7 +19,9 @@ enum {
        bring the zeroes to disk takes too long. */
     STEP_BYTES = 2 * 1024 * 1024,
 };
-/* The log starts over before it is that long, and then has its room. */
+/* A log that stays shorter is of a server with little to do; one that would be longer starts over
+   before, and then has its room. */
+#define LOG_BYTES_MIN (INT64_C(512) * 1024)
 #define LOG_BYTES_MAX (INT64_C(48) * 1024 * 1024)
 
 struct wal_room wal_room_of(const char *db_path)
@@ -60,7 +62,7 @@ static bool put_zeroes(int fd, int64_t from)
 void wal_room_make(struct wal_room *room)
 {
     struct stat now;
-    int fd = log_open(room);
+    int fd = room->end < LOG_BYTES_MIN ? -1 : log_open(room);
     if (fd < 0 || fstat(fd, &now) != 0)
         return;
     if (now.st_size >= LOG_BYTES_MAX || now.st_size - room->end >= ROOM_BYTES_MIN)
