@@ -41,6 +41,7 @@ static const struct noun task_noun = {"task", "/v1/tasks", &run_noun, cli_latest
 static const struct noun run_noun = {"run", "/v1/runs", &task_noun, task_of_run};
 static const struct noun dead_letter_noun = {"dead letter", "/v1/dead-letters?archived=all", NULL,
                                              NULL};
+static const struct noun saga_noun = {"saga", "/v1/sagas", NULL, NULL};
 
 /* ---- the search ---- */
 
@@ -203,6 +204,11 @@ enum rc cli_resolve_dead_letter(struct cli *cli, const char *word, struct id *re
                                 struct err *err)
 {
     return resolve(cli, &dead_letter_noun, word, ret_id, err);
+}
+
+enum rc cli_resolve_saga(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
+{
+    return resolve(cli, &saga_noun, word, ret_id, err);
 }
 
 /* ---- showing ---- */

@@ -1,5 +1,5 @@
 /*
- * cli_ids.h - which task or run a word on the command line means.
+ * cli_ids.h - which task, run, dead letter or saga a word on the command line means.
  *
  *     a whole id          that one; a task where a run is wanted means its latest run, and a run
  *                         where a task is wanted means its task
@@ -22,9 +22,11 @@ MUST_USE enum rc cli_resolve_task(struct cli *cli, const char *word, struct id *
                                   struct err *err);
 MUST_USE enum rc cli_resolve_run(struct cli *cli, const char *word, struct id *ret_id,
                                  struct err *err);
-/* A job that is a dead letter; a whole id is not looked up. */
+/* A job that is a dead letter, and a saga; a whole id is not looked up. */
 MUST_USE enum rc cli_resolve_dead_letter(struct cli *cli, const char *word, struct id *ret_id,
                                          struct err *err);
+MUST_USE enum rc cli_resolve_saga(struct cli *cli, const char *word, struct id *ret_id,
+                                  struct err *err);
 /* The newest run of a task document; none when it has none. */
 struct id cli_latest_run(const struct js *task);
 

@@ -12,7 +12,7 @@
 #include "net/url.h"
 #include <stdio.h>
 
-enum { BODY_BYTES_MAX = 64 * 1024, PATH_BYTES_MAX = 1024, SEARCH_MAX = 10000 };
+enum { BODY_BYTES_MAX = 64 * 1024, PATH_BYTES_MAX = 1024 };
 
 /* ---- saga start ---- */
 
@@ -79,32 +79,6 @@ static int run_sagas(struct cli *cli)
 
 /* ---- saga show, saga cancel ---- */
 
-static enum rc resolve_saga(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
-{
-    if (id_parse(word, ret_id))
-        return RC_OK;
-    bool latest = text_same(word, "latest");
-    if (!latest && !id_prefix_valid(word))
-        return err_set(err, RC_MALFORMED, "INVALID_ID",
-                       "\"%s\" is no id: give a whole one or its first %d characters or more", word,
-                       ID_PREFIX_MIN);
-    struct id_search search = {.word = word};
-    struct cli_pager pager = {.path = "/v1/sagas", .left = latest ? 1 : SEARCH_MAX};
-    while (!pager.ended && pager.left > 0) {
-        CLEANUP(cli_answer_release) struct cli_answer page = {0};
-        enum rc rc = cli_pager_next(cli, &pager, &page, err);
-        if (rc != RC_OK)
-            return rc;
-        const struct js *items = js_get(page.tree, "items");
-        for (size_t i = 0; i < js_count(items); i++) {
-            struct id id = id_of(js_get_str(js_at(items, i), "id", NULL));
-            if (latest ? search.count == 0 : text_starts(id.text, word))
-                id_search_add(&search, &id);
-        }
-    }
-    return id_search_end(&search, "saga", ret_id, err);
-}
-
 static void history_table(struct cli *cli, const struct js *history)
 {
     static const struct table_column columns[] = {
@@ -154,7 +128,7 @@ static void print_saga(struct cli *cli, const struct id *id, const struct js *sa
 
 static int run_show(struct cli *cli)
 {
-    return show_one(cli, &(struct show_one){resolve_saga, "/v1/sagas/", "", print_saga});
+    return show_one(cli, &(struct show_one){cli_resolve_saga, "/v1/sagas/", "", print_saga});
 }
 
 static int run_cancel(struct cli *cli)
@@ -168,7 +142,7 @@ static int run_cancel(struct cli *cli)
     jw_begin(&jw, '{');
     jw_optstr(&jw, "reason", args_text(&cli->args, "reason", NULL));
     jw_end(&jw, '}');
-    enum rc rc = resolve_saga(cli, args_word(&cli->args, 0), &id, &err);
+    enum rc rc = cli_resolve_saga(cli, args_word(&cli->args, 0), &id, &err);
     if (rc == RC_OK) {
         const struct http_call call = {.method = "POST",
                                        .path = cli_path(cli, "/v1/sagas/", id.text, "/cancel"),
