@@ -181,6 +181,7 @@ static void take_outcome(struct committer *committer, const struct lane_work *wo
     stats->commands += outcome->commands;
     stats->refused += outcome->refused;
     stats->retried += outcome->retried;
+    stats->shed += outcome->shed;
     committer->want_admission |= outcome->admit;
     committer->want_look |= outcome->look;
     command_list_append(&committer->queue, &outcome->again);

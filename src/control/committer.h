@@ -46,6 +46,7 @@ struct committer_options {
 
 struct committer_stats {
     int64_t commands, batches, refused, retried, busy;
+    int64_t shed; /* Jobs that queues under load turned away. */
     int64_t queue_length, parked;
 };
 

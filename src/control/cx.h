@@ -40,6 +40,7 @@ struct round {
         int64_t waiting;      /* Jobs, those of this batch included. */
     } loads[ROUND_LOADS_MAX]; /* Queues whose length matters. */
     size_t load_count;
+    int64_t shed;   /* Jobs that were turned away. */
     int64_t leases; /* Jobs that leases of the batch may still want. */
     struct supply supply;
     struct breaker_book *breakers;               /* NULL until one is looked at. */

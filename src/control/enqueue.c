@@ -114,6 +114,7 @@ static enum rc take(struct cx *cx, const struct job_spec *spec,
     if (rc != RC_OK || ret_answer->duplicate)
         return rc;
     if (verdict->dropped) {
+        cx->round->shed++;
         ret_answer->dropped = true;
         ret_answer->code = verdict->code;
         ret_answer->retry_us = verdict->retry_us;
@@ -144,6 +145,7 @@ static enum rc refuse_all(struct cx *cx, const struct job_spec *specs, size_t co
     for (size_t i = 0; i < count; i++)
         if (!verdicts[i].dropped || verdicts[i].swarm > 0 || specs[i].dedup_key != NULL)
             return RC_OK;
+    cx->round->shed += (int64_t)count;
     return err_set(cx->err, RC_LIMIT, verdicts[0].code,
                    "queue %s is overloaded and takes no jobs of this priority now; come again in "
                    "%lld s, or send fewer",

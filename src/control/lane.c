@@ -297,6 +297,7 @@ static void after_commit(struct batch *batch, bool wrote, bool brought)
         parked_tell(lane->options.parked);
     outcome->batches++;
     outcome->commands += (int64_t)batch->done.count;
+    outcome->shed += batch->round.shed;
     outcome->admit |= batch->round.admit && !lane->options.alone;
     for (const struct command *c = batch->done.first; c != NULL; c = c->next)
         outcome->refused += c->rc != RC_OK || c->refused != RC_OK;

@@ -37,7 +37,7 @@ struct lane_work {
     bool look;  /* Somebody else brought work: parked leases look again. */
 };
 struct lane_outcome {
-    int64_t batches, commands, refused, retried;
+    int64_t batches, commands, refused, retried, shed;
     bool look;                 /* Rules changed: leases may find what they did not before. */
     bool admit;                /* Something may let a queued run start; not looked at yet. */
     struct command_list again; /* To be queued once more. */

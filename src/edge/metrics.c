@@ -151,6 +151,8 @@ static void write_control(struct api *api, struct buf *to)
            "Batches rolled back and run one by one.", stats.retried);
     single(to, "drover_committer_busy_total", "counter",
            "Commands turned away: the queue was full.", stats.busy);
+    single(to, "drover_jobs_shed_total", "counter", "Jobs that queues under load turned away.",
+           stats.shed);
     single(to, "drover_committer_queue_length", "gauge", "Commands that wait.", stats.queue_length);
     single(to, "drover_committer_parked", "gauge", "Leases that wait for work.", stats.parked);
     struct bus_stats bus;

@@ -134,6 +134,8 @@ describe('queues', () => {
         const low = await server.call('POST', '/v1/jobs', { body: { jobs: [jobs[0]] } });
         assertProblem(low, 429, { code: 'SHED' });
         assert.ok(Number(low.headers['retry-after']) >= 1);
+        const metrics = (await server.call('GET', '/metrics')).text;
+        assert.match(metrics, /^drover_jobs_shed_total 2$/m);
         await enqueue(queue, 1, { priority: 0 });
         const full = { jobs: [{ queue, type: 'work', payload: null, priority: 0 }] };
         const refused = await server.call('POST', '/v1/jobs', { body: full });
