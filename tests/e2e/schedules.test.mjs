@@ -42,7 +42,7 @@ describe('a schedule', { concurrency: 8 }, () => {
         assert.equal((await server.call('DELETE', `/v1/schedules/${name}`)).status, 204);
         const times = await timesOf(`q.${name}`);
         assert.equal(new Set(times).size, times.length, 'a time fired twice');
-        assert.deepEqual(times, times.toSorted());
+        assert.deepEqual(times, [...times].sort());
         for (const time of times) assert.equal(Date.parse(time) % 1000, 0);
         assert.equal(times[0], res.json.nextAt);
         const job = await server.get(`/v1/jobs/${first.id}`);
