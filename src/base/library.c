@@ -14,7 +14,7 @@ static enum rc missing(const struct library *library, struct err *err)
                    library->file, why != NULL ? why : "no reason given", library->package);
 }
 
-enum rc library_load(const struct library *library, struct err *err)
+static enum rc load(const struct library *library, struct err *err)
 {
     /* Lazy, as it would be had the program been linked with it. */
     void *handle = dlopen(library->file, RTLD_LAZY | RTLD_LOCAL);
@@ -29,5 +29,17 @@ enum rc library_load(const struct library *library, struct err *err)
         void *address = dlsym(handle, function->name);
         memcpy(function->ret_pointer, &address, sizeof address);
     }
-    return RC_OK;
+    return library->start != NULL ? library->start(err) : RC_OK;
+}
+
+enum rc library_load(const struct library *library, struct library_once *once, struct err *err)
+{
+    (void)pthread_mutex_lock(&once->lock);
+    if (!once->tried)
+        once->rc = load(library, &once->err);
+    once->tried = true;
+    (void)pthread_mutex_unlock(&once->lock);
+    if (once->rc != RC_OK && err != NULL)
+        *err = once->err;
+    return once->rc;
 }

@@ -8,6 +8,8 @@
 #ifndef BASE_LIBRARY_H
 #define BASE_LIBRARY_H
 #include "base/rc.h"
+#include <pthread.h>
+#include <stdbool.h>
 
 struct library_function {
     const char *name;
@@ -18,8 +20,19 @@ struct library {
     const char *file;                         /* With the version that the headers are of. */
     const char *package;                      /* That brings it, for whoever has to install it. */
     const struct library_function *functions; /* Up to one without a name. */
+    enum rc (*start)(struct err *err);        /* NULL, or: what it wants before its first use. */
 };
 
-/* RC_IO, LIBRARY_MISSING: the file cannot be loaded, or is too old to have every function. */
-MUST_USE enum rc library_load(const struct library *library, struct err *err);
+/* What came of loading; begins as {PTHREAD_MUTEX_INITIALIZER}, static: one for each library. */
+struct library_once {
+    pthread_mutex_t lock;
+    bool tried;
+    enum rc rc;
+    struct err err;
+};
+
+/* The first call loads it, the others hear what came of that.  RC_IO, LIBRARY_MISSING: the file
+   cannot be loaded, or is too old to have every function.  err may be NULL. */
+MUST_USE enum rc library_load(const struct library *library, struct library_once *once,
+                              struct err *err);
 #endif

@@ -8,6 +8,7 @@
  */
 #ifndef BASE_RC_H
 #define BASE_RC_H
+#include <stdint.h>
 
 #define MUST_USE               __attribute__((warn_unused_result))
 #define CLEANUP(fn)            __attribute__((cleanup(fn)))
@@ -40,6 +41,7 @@ struct err {
     char code[ERR_CODE_MAX];   /* INVALID_FIELD, policy.execution_mode_not_allowed, ... */
     char field[ERR_FIELD_MAX]; /* Dotted path of the wrong field, or "". */
     char text[ERR_TEXT_MAX];   /* One or two sentences for a person. */
+    int64_t retry_ms;          /* Worth another try after this time; 0: nobody said. */
 };
 
 /* "ok", "invalid", ...: for logs and tests. */

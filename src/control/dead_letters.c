@@ -102,7 +102,7 @@ static enum rc replay(struct cx *cx, struct work *work, const struct refusal **r
     if (rc == RC_OK && work->cmd->patch != NULL)
         rc = dead_letters_set_payload(cx->db, job, cx->err);
     if (rc == RC_OK && job->life.state == JOB_QUEUED)
-        cx_ready(cx, arena_strdup(cx->arena, job->queue));
+        cx_ready(cx, job->queue);
     return rc;
 }
 

@@ -146,10 +146,7 @@ static enum rc refuse_all(struct cx *cx, const struct job_spec *specs, size_t co
         if (!verdicts[i].dropped || verdicts[i].swarm > 0 || specs[i].dedup_key != NULL)
             return RC_OK;
     cx->round->shed += (int64_t)count;
-    return err_set(cx->err, RC_LIMIT, verdicts[0].code,
-                   "queue %s is overloaded and takes no jobs of this priority now; come again in "
-                   "%lld s, or send fewer",
-                   specs[0].queue, (long long)(verdicts[0].retry_us / US_PER_SECOND));
+    return intake_refuse(cx, specs[0].queue, &verdicts[0]);
 }
 
 enum rc enqueue_many(struct cx *cx, const struct job_spec *specs, size_t count,

@@ -120,6 +120,17 @@ enum rc intake_decide(struct cx *cx, const struct job_spec *spec,
     return rc;
 }
 
+enum rc intake_refuse(struct cx *cx, const char *queue, const struct intake_verdict *verdict)
+{
+    int64_t retry_s = verdict->retry_us / US_PER_SECOND;
+    (void)err_set(cx->err, RC_LIMIT, verdict->code,
+                  "queue %s is overloaded and takes nothing of this priority now; come again in "
+                  "%lld s, or send less",
+                  queue, (long long)retry_s);
+    cx->err->retry_ms = verdict->retry_us / US_PER_MS;
+    return RC_LIMIT;
+}
+
 void intake_forget(struct cx *cx)
 {
     cx->round->load_count = 0;

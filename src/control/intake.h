@@ -23,6 +23,8 @@ struct intake_verdict {
 /* RC_LIMIT QUEUE_FULL, RC_INVALID for a key that the queue's order has no use for. */
 MUST_USE enum rc intake_decide(struct cx *cx, const struct job_spec *spec,
                                struct intake_verdict *ret_verdict);
+/* The refusal of a call of which nothing was taken: RC_LIMIT, with the time to come again. */
+enum rc intake_refuse(struct cx *cx, const char *queue, const struct intake_verdict *verdict);
 /* What was decided does not happen: those that wait are counted anew. */
 void intake_forget(struct cx *cx);
 #endif

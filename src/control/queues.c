@@ -8,6 +8,18 @@
 
 enum { CONFIG_BYTES_MAX = 16 * 1024 };
 
+/* More would not be read: rules that are taken have to hold. */
+static enum rc check_room(struct cx *cx, const struct queue_row *row)
+{
+    if (row->version > 0 || cx->queues->count < QUEUES_MAX)
+        return RC_OK;
+    return err_set(
+        cx->err, RC_CONFLICT, "TOO_MANY_QUEUES",
+        "%d queues have rules of their own, and that is the limit: let queues that go by "
+        "the same rules be one, or leave this one its defaults",
+        QUEUES_MAX);
+}
+
 static enum rc load(struct cx *cx, const struct cmd_queue *cmd, struct queue_row *ret_row)
 {
     enum rc rc = queues_get(cx->db, cmd->name, cx->arena, ret_row, cx->err);
@@ -80,6 +92,8 @@ static enum rc apply_queue(struct cx *cx, struct command *command)
     struct cmd_queue *cmd = (struct cmd_queue *)command;
     struct queue_row row;
     enum rc rc = load(cx, cmd, &row);
+    if (rc == RC_OK)
+        rc = check_room(cx, &row);
     if (rc == RC_OK && cmd->change == QUEUE_CONFIGURE)
         rc = configure(cx, cmd, &row);
     if (rc != RC_OK)

@@ -177,7 +177,7 @@ static enum rc apply_reply(struct cx *cx, struct command *command)
     rc = requests_save(cx->db, &row, cx->err);
     if (rc != RC_OK)
         return rc;
-    char *name = arena_alloc(cx->arena, REPLY_NAME_BYTES);
+    char name[REPLY_NAME_BYTES];
     name_reply(name, &row.id);
     cx_ready(cx, name);
     return RC_OK;

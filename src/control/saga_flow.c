@@ -123,7 +123,7 @@ static enum rc make_job(struct cx *cx, struct saga_flow *flow)
     const struct saga_plan_step *step = &flow->plan.steps[life->position];
     const struct saga_call *call = life->phase == SAGA_STEP ? &step->call : &step->compensation;
     struct job_spec spec = {
-        .queue = arena_strdup(cx->arena, call->queue), /* The batch remembers it (cx_ready). */
+        .queue = call->queue,
         .type = call->type,
         .payload = call->payload != NULL ? str_of(js_text(call->payload, cx->arena)) : STR("null"),
         .priority = PRIORITY_NORMAL,
@@ -147,9 +147,7 @@ static enum rc check_intake(struct cx *cx, const struct saga_flow *flow)
     struct intake_verdict verdict;
     enum rc rc = intake_decide(cx, &spec, &verdict);
     if (rc == RC_OK && verdict.dropped)
-        rc = err_set(cx->err, RC_LIMIT, verdict.code,
-                     "queue %s is overloaded and takes no first steps now; come again in %lld s",
-                     spec.queue, (long long)(verdict.retry_us / US_PER_SECOND));
+        rc = intake_refuse(cx, spec.queue, &verdict);
     if (rc != RC_OK)
         intake_forget(cx);
     return rc;

@@ -93,6 +93,7 @@ MUST_USE enum rc call_reason(struct call *call, struct command *command, const c
 
 /* Starts a JSON answer. */
 struct jw call_answer(struct call *call, int status);
+void call_removed(struct call *call, struct command *command); /* 204: for struct route. */
 void call_fail(struct call *call, enum rc rc, const struct err *err);
 void call_fail_status(struct call *call, int status, const char *code, const char *detail);
 

@@ -13,8 +13,8 @@ static enum rc check_name(const struct call *call, struct err *err)
 {
     if (queue_name_valid(call->vars[0]))
         return RC_OK;
-    return err_field(err, RC_MALFORMED, "INVALID_PARAMETER", "name",
-                     "a queue's name has letters, digits, '.', '_' and '-', at most 100 of them");
+    return err_set(err, RC_MALFORMED, "INVALID_NAME",
+                   "a queue's name has letters, digits, '.', '_' and '-', at most 100 bytes");
 }
 
 /* ---- Reading ---- */

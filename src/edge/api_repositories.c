@@ -128,12 +128,6 @@ enum rc api_repository_remove(struct call *call, struct command **ret_command, s
     return RC_OK;
 }
 
-void api_repository_remove_answer(struct call *call, struct command *command)
-{
-    (void)command;
-    call->http.answer.status = 204;
-}
-
 static enum rc build_quarantine(struct call *call, struct cmd_quarantine *cmd,
                                 struct command **ret_command, struct err *err)
 {

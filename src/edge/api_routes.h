@@ -11,6 +11,10 @@
     enum rc name(struct call *call, struct command **ret_command, struct err *err); \
     void name##_answer(struct call *call, struct command *command)
 
+/* Answered by call_removed. */
+#define API_REMOVAL(name) \
+    enum rc name(struct call *call, struct command **ret_command, struct err *err)
+
 /* api_tasks.c */
 API_COMMAND(api_task_submit);
 API_COMMAND(api_task_cancel);
@@ -34,7 +38,7 @@ API_QUERY(api_artifact_put);
 API_QUERY(api_repository_list);
 API_QUERY(api_repository_get);
 API_COMMAND(api_repository_put);
-API_COMMAND(api_repository_remove);
+API_REMOVAL(api_repository_remove);
 API_COMMAND(api_repository_quarantine);
 API_COMMAND(api_repository_release);
 
@@ -89,7 +93,7 @@ API_QUERY(api_saga_get);
 API_QUERY(api_subscription_list);
 API_QUERY(api_subscription_get);
 API_COMMAND(api_subscription_put);
-API_COMMAND(api_subscription_remove);
+API_REMOVAL(api_subscription_remove);
 API_COMMAND(api_publish);
 API_COMMAND(api_request);
 API_COMMAND(api_reply);
@@ -98,7 +102,7 @@ API_COMMAND(api_reply);
 API_QUERY(api_schedule_list);
 API_QUERY(api_schedule_get);
 API_COMMAND(api_schedule_put);
-API_COMMAND(api_schedule_remove);
+API_REMOVAL(api_schedule_remove);
 API_COMMAND(api_schedule_run);
 
 /* api_workers.c */

@@ -109,12 +109,6 @@ enum rc api_schedule_remove(struct call *call, struct command **ret_command, str
     return RC_OK;
 }
 
-void api_schedule_remove_answer(struct call *call, struct command *command)
-{
-    (void)command;
-    call->http.answer.status = 204;
-}
-
 enum rc api_schedule_run(struct call *call, struct command **ret_command, struct err *err)
 {
     enum rc rc = call_no_params(call, err);

@@ -101,12 +101,6 @@ enum rc api_subscription_remove(struct call *call, struct command **ret_command,
     return RC_OK;
 }
 
-void api_subscription_remove_answer(struct call *call, struct command *command)
-{
-    (void)command;
-    call->http.answer.status = 204;
-}
-
 enum rc api_subscription_get(struct call *call, struct db *db, struct err *err)
 {
     struct subscription_row row;

@@ -81,6 +81,12 @@ struct jw call_answer(struct call *call, int status)
     return jw_to(&call->http.answer.body);
 }
 
+void call_removed(struct call *call, struct command *command)
+{
+    (void)command;
+    call->http.answer.status = 204;
+}
+
 void call_fail(struct call *call, enum rc rc, const struct err *err)
 {
     assert(rc != RC_OK);

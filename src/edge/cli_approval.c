@@ -11,7 +11,7 @@
 #include "net/url.h"
 #include <stdio.h>
 
-enum { BODY_BYTES_MAX = 64 * 1024, PATH_BYTES_MAX = 1024, PENDING_MAX = 1000 };
+enum { PATH_BYTES_MAX = 1024, PENDING_MAX = 1000 };
 
 static void approvals_table(struct cli *cli, const struct cli_listing *listing)
 {
@@ -95,17 +95,11 @@ static int decide(struct cli *cli, const char *verb, const char *done)
     struct err err = {0};
     struct id id;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
-    CLEANUP(buf_release) struct buf body;
-    buf_init(&body, BODY_BYTES_MAX);
-    struct jw jw = jw_to(&body);
-    jw_begin(&jw, '{');
-    jw_optstr(&jw, "reason", args_text(&cli->args, "reason", NULL));
-    jw_end(&jw, '}');
     enum rc rc = resolve_pending(cli, args_word(&cli->args, 0), &id, &err);
     if (rc == RC_OK) {
         const struct http_call call = {.method = "POST",
                                        .path = cli_path(cli, "/v1/approvals/", id.text, verb),
-                                       .body = buf_str(&body)};
+                                       .body = cli_reason_body(cli)};
         rc = cli_call(cli, &call, &answer, &err);
     }
     if (rc != RC_OK)

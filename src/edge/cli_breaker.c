@@ -102,15 +102,9 @@ static int run_show(struct cli *cli)
 
 static int run_by_hand(struct cli *cli, const char *action)
 {
-    CLEANUP(buf_release) struct buf body;
-    buf_init(&body, BODY_BYTES_MAX);
-    struct jw jw = jw_to(&body);
-    jw_begin(&jw, '{');
-    jw_optstr(&jw, "reason", args_text(&cli->args, "reason", NULL));
-    jw_end(&jw, '}');
     return call_and_show(cli, &(struct http_call){.method = "POST",
                                                   .path = path_of(cli, action),
-                                                  .body = buf_str(&body)});
+                                                  .body = cli_reason_body(cli)});
 }
 
 static int run_reset(struct cli *cli)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 enum {
+    REASON_BYTES_MAX = 64 * 1024,
     ANSWER_BYTES_MAX = 64 * 1024 * 1024,
     PATH_BYTES_MAX = 8 * 1024,
     TOKEN_BYTES_MAX = 4096,
@@ -180,6 +181,17 @@ enum rc cli_get(struct cli *cli, const char *path, struct cli_answer *ret_answer
 {
     const struct http_call call = {.method = "GET", .path = path};
     return cli_call(cli, &call, ret_answer, err);
+}
+
+struct str cli_reason_body(struct cli *cli)
+{
+    CLEANUP(buf_release) struct buf body;
+    buf_init(&body, REASON_BYTES_MAX);
+    struct jw jw = jw_to(&body);
+    jw_begin(&jw, '{');
+    jw_optstr(&jw, "reason", args_text(&cli->args, "reason", NULL));
+    jw_end(&jw, '}');
+    return str_of(arena_strdup(&cli->arena, buf_text(&body)));
 }
 
 const char *cli_path(struct cli *cli, const char *prefix, const char *name, const char *suffix)

@@ -40,6 +40,8 @@ MUST_USE enum rc cli_call(struct cli *cli, const struct http_call *call,
                           struct cli_answer *ret_answer, struct err *err);
 MUST_USE enum rc cli_get(struct cli *cli, const char *path, struct cli_answer *ret_answer,
                          struct err *err);
+/* The body of calls that take a reason: what --reason says, or {}; in the arena. */
+struct str cli_reason_body(struct cli *cli);
 /* prefix + escaped name + suffix, in the arena. */
 const char *cli_path(struct cli *cli, const char *prefix, const char *name, const char *suffix);
 /* Prints the body as it came, and a line's end. */

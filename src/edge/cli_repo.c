@@ -146,17 +146,11 @@ static int run_remove(struct cli *cli)
 static int run_gate(struct cli *cli, const char *action, const char *done)
 {
     struct err err = {0};
-    CLEANUP(buf_release) struct buf body;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
     const char *name = args_word(&cli->args, 0);
-    buf_init(&body, CONFIG_BYTES_MAX);
-    struct jw jw = jw_to(&body);
-    jw_begin(&jw, '{');
-    jw_optstr(&jw, "reason", args_text(&cli->args, "reason", NULL));
-    jw_end(&jw, '}');
     const struct http_call call = {.method = "POST",
                                    .path = cli_path(cli, "/v1/repositories/", name, action),
-                                   .body = buf_str(&body)};
+                                   .body = cli_reason_body(cli)};
     enum rc rc = cli_call(cli, &call, &answer, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);

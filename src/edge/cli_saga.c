@@ -2,7 +2,6 @@
  * cli_saga.c - sagas: saga start, sagas, saga show, saga cancel.
  */
 #include "base/buf.h"
-#include "base/jw.h"
 #include "base/str.h"
 #include "edge/cli_client.h"
 #include "edge/cli_ids.h"
@@ -12,7 +11,7 @@
 #include "net/url.h"
 #include <stdio.h>
 
-enum { BODY_BYTES_MAX = 64 * 1024, PATH_BYTES_MAX = 1024 };
+enum { PATH_BYTES_MAX = 1024 };
 
 /* ---- saga start ---- */
 
@@ -136,17 +135,11 @@ static int run_cancel(struct cli *cli)
     struct err err = {0};
     struct id id;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
-    CLEANUP(buf_release) struct buf body;
-    buf_init(&body, BODY_BYTES_MAX);
-    struct jw jw = jw_to(&body);
-    jw_begin(&jw, '{');
-    jw_optstr(&jw, "reason", args_text(&cli->args, "reason", NULL));
-    jw_end(&jw, '}');
     enum rc rc = cli_resolve_saga(cli, args_word(&cli->args, 0), &id, &err);
     if (rc == RC_OK) {
         const struct http_call call = {.method = "POST",
                                        .path = cli_path(cli, "/v1/sagas/", id.text, "/cancel"),
-                                       .body = buf_str(&body)};
+                                       .body = cli_reason_body(cli)};
         rc = cli_call(cli, &call, &answer, &err);
     }
     if (rc != RC_OK)

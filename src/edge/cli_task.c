@@ -243,16 +243,10 @@ static enum rc task_post(struct cli *cli, const char *verb, struct id *ret_task,
     enum rc rc = cli_resolve_task(cli, args_word(&cli->args, 0), ret_task, err);
     if (rc != RC_OK)
         return rc;
-    CLEANUP(buf_release) struct buf body;
-    buf_init(&body, BODY_BYTES_MAX);
-    struct jw jw = jw_to(&body);
-    jw_begin(&jw, '{');
-    if (text_same(verb, "/cancel"))
-        jw_optstr(&jw, "reason", args_text(&cli->args, "reason", NULL));
-    jw_end(&jw, '}');
+    bool reasoned = text_same(verb, "/cancel");
     const struct http_call call = {.method = "POST",
                                    .path = cli_path(cli, "/v1/tasks/", ret_task->text, verb),
-                                   .body = buf_str(&body)};
+                                   .body = reasoned ? cli_reason_body(cli) : STR("{}")};
     return cli_call(cli, &call, ret_answer, err);
 }
 

@@ -103,7 +103,8 @@ struct problem problem_of(enum rc rc, const struct err *err)
     return (struct problem){.status = problem_status(store_away ? RC_BUSY : rc),
                             .code = said ? err->code : problem_code(rc),
                             .detail = err && err->text[0] ? err->text : rc_name(rc),
-                            .field = err ? err->field : NULL};
+                            .field = err ? err->field : NULL,
+                            .retry_after_ms = err ? err->retry_ms : 0};
 }
 
 void problem_write(struct jw *jw, const struct problem *problem)

@@ -3,7 +3,6 @@
  */
 #include "net/curl_lib.h"
 #include "base/library.h"
-#include <pthread.h>
 #include <stdbool.h>
 
 static struct curl_lib loaded;
@@ -38,23 +37,16 @@ static const struct library_function functions[] = {
 _Static_assert((COUNT_OF(functions) - 1) * sizeof(void *) == sizeof loaded,
                "every member is loaded");
 
-/* Written once, under pthread_once. */
-static enum rc outcome;
-static struct err outcome_err;
-
-static void load(void)
+static enum rc start(struct err *err)
 {
-    const struct library library = {"libcurl.so.4", "libcurl4", functions};
-    outcome = library_load(&library, &outcome_err);
-    if (outcome == RC_OK && loaded.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        outcome = err_set(&outcome_err, RC_IO, "HTTP_CLIENT", "libcurl cannot start");
+    if (loaded.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
+        return RC_OK;
+    return err_set(err, RC_IO, "HTTP_CLIENT", "libcurl cannot start");
 }
 
 enum rc curl_lib_load(struct err *err)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, load);
-    if (outcome != RC_OK && err != NULL)
-        *err = outcome_err;
-    return outcome;
+    static const struct library library = {"libcurl.so.4", "libcurl4", functions, start};
+    static struct library_once once = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    return library_load(&library, &once, err);
 }

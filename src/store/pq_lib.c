@@ -3,7 +3,6 @@
  */
 #include "store/pq_lib.h"
 #include "base/library.h"
-#include <pthread.h>
 #include <stdbool.h>
 
 static struct pq_lib loaded;
@@ -63,21 +62,9 @@ static const struct library_function functions[] = {
 _Static_assert((COUNT_OF(functions) - 1) * sizeof(void *) == sizeof loaded,
                "every member is loaded");
 
-/* Written once, under pthread_once. */
-static enum rc outcome;
-static struct err outcome_err;
-
-static void load(void)
-{
-    const struct library library = {"libpq.so.5", "libpq5", functions};
-    outcome = library_load(&library, &outcome_err);
-}
-
 enum rc pq_lib_load(struct err *err)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, load);
-    if (outcome != RC_OK && err != NULL)
-        *err = outcome_err;
-    return outcome;
+    static const struct library library = {"libpq.so.5", "libpq5", functions, NULL};
+    static struct library_once once = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    return library_load(&library, &once, err);
 }

@@ -72,7 +72,7 @@ static const struct {
 
 START_TEST(submission_rejects_in_order)
 {
-    struct err err = {{0}, {0}, {0}};
+    struct err err = {0};
     ck_assert_msg(admission_submit(&submissions[_i].facts, &err) == submissions[_i].want, "%s",
                   submissions[_i].what);
     ck_assert_str_eq(err.code, submissions[_i].code);

@@ -22,7 +22,7 @@ START_TEST(each_kind_can_be_spent_up_to_its_maximum_and_no_further)
     struct budget budget = budget_default();
     for (int kind = 0; kind < BUDGET_KIND_COUNT; kind++) {
         struct spending spending = {.wall_us = 7, .cost_microusd = 8};
-        struct err err = {{0}, {0}, {0}};
+        struct err err = {0};
         for (int64_t i = 0; i < budget.max[kind]; i++) {
             ck_assert_int_eq(
                 budget_spend(&budget, &spending, (enum budget_kind)kind, &spending, &err), RC_OK);
@@ -60,7 +60,7 @@ START_TEST(time_and_money_end_it_too)
     budget.cost_microusd_max = walls[_i].cost_max;
     struct spending before = {.wall_us = walls[_i].wall_us, .cost_microusd = walls[_i].cost};
     struct spending after = {.wall_us = -1};
-    struct err err = {{0}, {0}, {0}};
+    struct err err = {0};
     ck_assert_int_eq(budget_spend(&budget, &before, BUDGET_AGENT, &after, &err), walls[_i].want);
     ck_assert_ptr_nonnull(strstr(err.text, walls[_i].word));
     if (walls[_i].want != RC_OK)

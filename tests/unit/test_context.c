@@ -114,7 +114,7 @@ START_TEST(there_must_be_something_to_do)
     CLEANUP(buf_release) struct buf buf;
     buf_init(&buf, 10000);
     struct context_result result = {.token_estimate = -1};
-    struct err err = {{0}, {0}, {0}};
+    struct err err = {0};
     ck_assert_int_eq(context_assemble(&input, &buf, &result, &err), RC_INVALID);
     ck_assert_str_eq(err.field, "description");
     ck_assert_int_eq(result.token_estimate, -1);
@@ -138,7 +138,7 @@ START_TEST(a_task_that_does_not_fit_is_refused_untouched)
     buf_init(&buf, 500);
     buf_adds(&buf, "kept");
     struct context_result result = {.token_estimate = -1};
-    struct err err = {{0}, {0}, {0}};
+    struct err err = {0};
     ck_assert_int_eq(context_assemble(&input, &buf, &result, &err), RC_TOO_LARGE);
     ck_assert_str_eq(err.code, "PROMPT_TOO_LARGE");
     ck_assert_str_eq(buf_text(&buf), "kept");

@@ -107,7 +107,7 @@ START_TEST(a_diff_tells_its_paths_and_lines)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     struct patch_stats stats = {.files = 99};
-    struct err err = {{0}, {0}, {0}};
+    struct err err = {0};
     enum rc rc = patch_read(str_of(diffs[_i].diff), &arena, &stats, &err);
     ck_assert_msg(rc == RC_OK, "%s: %s", diffs[_i].what, err.text);
     char joined[500];
@@ -167,7 +167,7 @@ START_TEST(what_is_no_git_diff_is_refused)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     struct patch_stats stats = {.files = 99};
-    struct err err = {{0}, {0}, {0}};
+    struct err err = {0};
     ck_assert_msg(patch_read(str_of(broken[_i]), &arena, &stats, &err) == RC_INVALID, "taken: %s",
                   broken[_i]);
     ck_assert_str_eq(err.code, "INVALID_PATCH");
@@ -212,7 +212,7 @@ START_TEST(the_number_of_files_is_limited)
     ck_assert_str_eq(stats.paths[0], "f0");
     ck_assert_str_eq(stats.paths[PATCH_FILES_MAX - 1], "f9999");
     add_files(&buf, 1);
-    struct err err = {{0}, {0}, {0}};
+    struct err err = {0};
     ck_assert_int_eq(patch_read(buf_str(&buf), &arena, &stats, &err), RC_TOO_LARGE);
     ck_assert_str_eq(err.code, "PATCH_TOO_LARGE");
 }

@@ -3,6 +3,7 @@
  * and how long a dedup key is remembered.
  */
 #include "control/queues.h"
+#include "store/queues.h"
 #include "tests/unit/lab.h"
 #include <check.h>
 #include <string.h>
@@ -39,8 +40,7 @@ static enum rc change(enum queue_change what, const char *json, int64_t version,
 
 static void configure(const char *json)
 {
-    struct err err = {0};
-    ck_assert_msg(change(QUEUE_CONFIGURE, json, -1, &err) == RC_OK, "%s", err.text);
+    lab_queue(&lab, "q", json);
 }
 
 static struct job_spec spec(int64_t priority)
@@ -109,6 +109,17 @@ START_TEST(a_change_over_an_unseen_one_is_refused)
     ck_assert_int_eq(change(QUEUE_CONFIGURE, "{\"maxLength\":6}", 0, &err), RC_CONFLICT);
     ck_assert_str_eq(err.code, "QUEUE_CHANGED");
     ck_assert_int_eq(change(QUEUE_CONFIGURE, "{\"maxLength\":6}", 1, &err), RC_OK);
+}
+END_TEST
+
+START_TEST(no_more_queues_have_rules_than_are_read)
+{
+    struct err err = {0};
+    for (int i = 0; i < QUEUES_MAX; i++)
+        lab_queue(&lab, arena_printf(&lab.arena, "other-%d", i), "{}");
+    ck_assert_int_eq(change(QUEUE_CONFIGURE, "{\"maxLength\":5}", -1, &err), RC_CONFLICT);
+    ck_assert_str_eq(err.code, "TOO_MANY_QUEUES");
+    lab_queue(&lab, "other-7", "{\"maxLength\":5}");
 }
 END_TEST
 
@@ -388,6 +399,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, a_change_over_an_unseen_one_is_refused);
+    tcase_add_test(tc, no_more_queues_have_rules_than_are_read);
     tcase_add_test(tc, the_order_of_a_queue_with_jobs_stays);
     tcase_add_test(tc, a_paused_queue_gives_nothing_and_resuming_wakes_who_waits);
     tcase_add_test(tc, no_more_jobs_are_out_than_the_concurrency_allows);

@@ -41,7 +41,7 @@ START_TEST(a_full_document_is_understood)
     CLEANUP(js_freep) struct js *tree = NULL;
     CLEANUP(arena_release) struct arena arena = {0};
     struct repo_config config;
-    struct err err = {{0}, {0}, {0}};
+    struct err err = {0};
     ck_assert_msg(decode(full, &tree, &arena, &config, &err) == RC_OK, "%s: %s", err.field,
                   err.text);
     ck_assert_str_eq(config.url, "https://git.example.com/acme/billing.git");
@@ -138,7 +138,7 @@ START_TEST(the_url_may_come_from_beside)
     CLEANUP(js_freep) struct js *tree = NULL;
     CLEANUP(arena_release) struct arena arena = {0};
     struct repo_config config;
-    struct err err = {{0}, {0}, {0}};
+    struct err err = {0};
     const char *without = "{agent: {command: [a]}}";
     ck_assert_int_eq(decode(without, &tree, &arena, &config, &err), RC_INVALID);
     ck_assert_str_eq(err.code, "MISSING_FIELD");
@@ -264,7 +264,7 @@ START_TEST(what_is_wrong_is_refused_by_name)
     CLEANUP(js_freep) struct js *tree = NULL;
     CLEANUP(arena_release) struct arena arena = {0};
     struct repo_config config = {.url = "untouched"};
-    struct err err = {{0}, {0}, {0}};
+    struct err err = {0};
     ck_assert_msg(decode(refusals[_i].document, &tree, &arena, &config, &err) == RC_INVALID,
                   "taken: %s", refusals[_i].document);
     ck_assert_str_eq(err.field, refusals[_i].field);
@@ -302,7 +302,7 @@ START_TEST(lists_are_limited)
                      lists[_i].after);
         buf_adds(&document, lists[_i].close);
         struct repo_config config;
-        struct err err = {{0}, {0}, {0}};
+        struct err err = {0};
         enum rc rc = decode(buf_text(&document), &tree, &arena, &config, &err);
         ck_assert_msg(rc == (extra ? RC_INVALID : RC_OK), "%s: %s", lists[_i].field, err.text);
         ck_assert_str_eq(err.field, extra ? lists[_i].field : "");
@@ -355,7 +355,7 @@ START_TEST(urls_are_places_and_never_options)
     CLEANUP(js_freep) struct js *tree = NULL;
     CLEANUP(arena_release) struct arena arena = {0};
     struct repo_config config;
-    struct err err = {{0}, {0}, {0}};
+    struct err err = {0};
     const char *document = "{\"agent\": {\"command\": [\"a\"]}}";
     ck_assert_int_eq(js_parse(document, strlen(document), &tree, &err), RC_OK);
     enum rc rc = repo_config_decode(tree, urls[_i].url, &arena, &config, &err);
