@@ -6,17 +6,33 @@
 #include "core/breaker_config.h"
 #include <string.h>
 
-/* How often a pull request is tried is the repository's to say, all else the queue's. */
-static enum rc attempts_of(struct cx *cx, struct flow *flow, const char *queue, int64_t *ret_max)
+/* What kind of job a step is: its own name, or "custom" for one of the repository's. */
+struct shape {
+    const char *type;
+    const char *queue;
+    int64_t attempt_max;
+};
+
+/* How often a pull request or a step of its own is tried is the repository's to say, all else the
+   queue's. */
+static enum rc find_shape(struct cx *cx, struct flow *flow, const char *step,
+                          struct shape *ret_shape)
 {
-    *ret_max = cx_queue(cx, queue)->config.max_attempts;
-    if (strcmp(queue, STEP_QUEUE_PREFIX "publish") != 0)
-        return RC_OK;
     const struct repo_config *config;
     enum rc rc = flow_config(cx, flow, &config);
-    if (rc == RC_OK)
-        *ret_max = 1 + config->budget.max[BUDGET_PR];
-    return rc;
+    if (rc != RC_OK)
+        return rc;
+    struct blueprint_step found;
+    bool custom = blueprint_find(&config->blueprint, step, &found) && found.custom != NULL;
+    struct shape shape = {.type = custom ? "custom" : step};
+    shape.queue = arena_printf(cx->arena, STEP_QUEUE_PREFIX "%s", shape.type);
+    shape.attempt_max = cx_queue(cx, shape.queue)->config.max_attempts;
+    if (custom)
+        shape.attempt_max = 1 + found.custom->retries;
+    else if (strcmp(step, "publish") == 0)
+        shape.attempt_max = 1 + config->budget.max[BUDGET_PR];
+    *ret_shape = shape;
+    return RC_OK;
 }
 
 static void write_task(struct jw *jw, const struct flow *flow)
@@ -65,12 +81,15 @@ static void write_run(struct jw *jw, const struct flow *flow)
     jw_kstr(jw, "patchSha256", run->patch_sha256);
     jw_kstr(jw, "patchId", id_or_null(&run->patch_id));
     jw_kstr(jw, "certificateSha256", run->certificate_sha256);
+    jw_optstr(jw, "planSha256", run->plan_sha256);
+    jw_optstr(jw, "sessionId", run->session_id);
     jw_ktime(jw, "runDeadline", run->deadline_us);
 }
 
 enum { PAYLOAD_BYTES_MAX = 1024 * 1024 };
 
-static enum rc write_payload(struct cx *cx, const struct flow *flow, struct str *ret_payload)
+static enum rc write_payload(struct cx *cx, const struct flow *flow, const char *step,
+                             struct str *ret_payload)
 {
     CLEANUP(buf_release) struct buf buf;
     buf_init(&buf, PAYLOAD_BYTES_MAX);
@@ -79,6 +98,9 @@ static enum rc write_payload(struct cx *cx, const struct flow *flow, struct str 
     write_task(&jw, flow);
     write_run(&jw, flow);
     write_limits(&jw, flow);
+    jw_kstr(&jw, "step", step);
+    if (flow->run.step_results.len > 0)
+        jw_kraw(&jw, "previousStepResults", flow->run.step_results);
     jw_kraw(&jw, "config", flow->task.config);
     jw_end(&jw, '}');
     if (buf.overflow)
@@ -127,24 +149,23 @@ static enum rc find_dependency(struct cx *cx, struct flow *flow, const char *ste
 
 enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step, struct job_row *ret_job)
 {
-    int64_t attempt_max = 1;
-    const char *queue = arena_printf(cx->arena, STEP_QUEUE_PREFIX "%s", step);
-    enum rc rc = attempts_of(cx, flow, queue, &attempt_max);
+    struct shape shape;
+    enum rc rc = find_shape(cx, flow, step, &shape);
     if (rc != RC_OK)
         return rc;
     struct job_row job = {
         .id = cx_id(cx),
-        .queue = queue,
-        .type = step,
+        .queue = shape.queue,
+        .type = shape.type,
         .workspace_id = cx->workspace_id,
         .run_id = flow->run.id,
         .priority = flow->task.priority,
         .rank = flow->run.rank,
-        .life = {.state = JOB_QUEUED, .due_us = cx->now_us, .attempt_max = attempt_max},
+        .life = {.state = JOB_QUEUED, .due_us = cx->now_us, .attempt_max = shape.attempt_max},
         .created_us = cx->now_us,
         .updated_us = cx->now_us,
     };
-    rc = write_payload(cx, flow, &job.payload);
+    rc = write_payload(cx, flow, step, &job.payload);
     if (rc == RC_OK)
         rc = find_dependency(cx, flow, step, &job.dependency);
     if (rc == RC_OK)

@@ -50,7 +50,12 @@ static enum rc go_on(struct cx *cx, struct flow *flow, const struct approval_row
         .kind = TIMER_RUN_DEADLINE, .subject = flow->run.id, .due_us = flow->run.deadline_us};
     cx_due(cx, timer.due_us);
     enum rc rc = timers_set(cx->db, &timer, cx->err);
-    return rc == RC_OK ? pipeline_accept(cx, flow) : rc;
+    if (rc != RC_OK)
+        return rc;
+    if (strcmp(row->kind, "plan") == 0)
+        return pipeline_plan_approved(cx, flow);
+    flow->run.approved = true;
+    return pipeline_accept(cx, flow);
 }
 
 static enum rc end_rejected(struct cx *cx, struct flow *flow, const struct approval_row *row)

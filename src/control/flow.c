@@ -27,6 +27,7 @@ enum rc flow_load(struct cx *cx, const struct id *run_id, struct flow *ret_flow)
     if (rc != RC_OK)
         return rc;
     flow.stored = flow.task;
+    flow.stored_run = flow.run;
     *ret_flow = flow;
     return RC_OK;
 }
@@ -102,11 +103,34 @@ static bool task_changed(const struct task_row *now, const struct task_row *stor
            !id_same(&now->last_event_id, &stored->last_event_id);
 }
 
+/* By address: whoever changes a text puts another in its place. */
+static bool run_changed_more(const struct run_row *now, const struct run_row *stored)
+{
+    return now->step_results.at != stored->step_results.at ||
+           now->session_id != stored->session_id || now->plan_sha256 != stored->plan_sha256 ||
+           now->account != stored->account || now->paths.at != stored->paths.at ||
+           now->warning_code != stored->warning_code ||
+           now->warning_message != stored->warning_message || now->partial != stored->partial ||
+           now->foreign_pr.at != stored->foreign_pr.at ||
+           now->prompt_version != stored->prompt_version || now->approved != stored->approved ||
+           now->overridden != stored->overridden;
+}
+
+static enum rc save_run(struct cx *cx, struct flow *flow)
+{
+    enum rc rc = runs_save(cx->db, &flow->run, cx->err);
+    if (rc == RC_OK && run_changed_more(&flow->run, &flow->stored_run))
+        rc = runs_save_more(cx->db, &flow->run, cx->err);
+    if (rc == RC_OK)
+        flow->stored_run = flow->run;
+    return rc;
+}
+
 enum rc flow_save(struct cx *cx, struct flow *flow)
 {
     int64_t now_us = event_time(cx, flow);
     flow->run.updated_us = now_us;
-    enum rc rc = runs_save(cx->db, &flow->run, cx->err);
+    enum rc rc = save_run(cx, flow);
     if (rc != RC_OK || !task_changed(&flow->task, &flow->stored))
         return rc;
     flow->task.updated_us = now_us;
@@ -199,6 +223,7 @@ enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no)
         .queued_us = cx->now_us,
         .updated_us = updated_us,
     };
+    flow->stored_run = flow->run;
     task->latest_run_id = flow->run.id;
     task->status = task_status_of(RUN_QUEUED, false);
     const struct repo_config *config;
@@ -266,6 +291,7 @@ enum rc flow_enqueue(struct cx *cx, struct flow *flow, const char *step)
     if (rc != RC_OK)
         return rc;
     flow->run.job_id = job.id;
+    flow->run.step = step;
     cx_ready(cx, job.queue);
     return RC_OK;
 }
@@ -273,8 +299,10 @@ enum rc flow_enqueue(struct cx *cx, struct flow *flow, const char *step)
 static enum rc enqueue_clean(struct cx *cx, struct flow *flow)
 {
     struct id mover = flow->run.job_id;
+    const char *step = flow->run.step;
     enum rc rc = flow_enqueue(cx, flow, "clean");
     flow->run.job_id = mover; /* Cleaning moves nothing on. */
+    flow->run.step = step;
     return rc;
 }
 

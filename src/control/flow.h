@@ -25,6 +25,7 @@ struct flow {
     struct task_row task;
     struct task_row stored; /* The task as the store has it. */
     struct run_row run;
+    struct run_row stored_run;
     struct js *document; /* The configuration snapshot, parsed on first use. */
     struct repo_config config;
     bool has_config;
@@ -69,7 +70,7 @@ MUST_USE enum rc flow_tell_queued(struct cx *cx, struct flow *flow);
 MUST_USE enum rc flow_move(struct cx *cx, struct flow *flow, enum run_event event,
                            const char *reason);
 
-/* A job of the run for this step (prepare, hydrate, ...), which becomes its mover. */
+/* A job of the run for this step of its blueprint (prepare, scan, ...), which becomes its mover. */
 MUST_USE enum rc flow_enqueue(struct cx *cx, struct flow *flow, const char *step);
 
 struct ending {

@@ -21,10 +21,15 @@ static enum rc load_mover(struct cx *cx, const struct job_row *job, struct flow 
     return rc;
 }
 
-static void write_step(struct note *note, const struct job_row *job)
+static bool is_custom(const struct job_row *job)
+{
+    return strcmp(job->type, "custom") == 0;
+}
+
+static void write_step(struct note *note, const struct flow *flow, const struct job_row *job)
 {
     note_open(note);
-    jw_kstr(&note->jw, "step", job->type);
+    jw_kstr(&note->jw, "step", is_custom(job) ? flow->run.step : job->type);
     jw_kstr(&note->jw, "jobId", job->id.text);
 }
 
@@ -33,7 +38,7 @@ enum rc pipeline_started(struct cx *cx, const struct job_row *job, struct flow *
     if (!id_same(&flow->run.job_id, &job->id))
         return RC_OK; /* It does not move its run. */
     CLEANUP(note_release) struct note note;
-    write_step(&note, job);
+    write_step(&note, flow, job);
     jw_kstr(&note.jw, "worker", job->worker);
     jw_kint(&note.jw, "try", job->life.attempt + 1);
     enum rc rc = flow_tell(cx, flow, EV_STEP_STARTED, &note);
@@ -47,10 +52,12 @@ static const struct step {
 } steps[] = {
     {"prepare", RUN_PREPARING, result_of_prepare},
     {"hydrate", RUN_CONTEXT_LOADING, result_of_hydrate},
+    {"plan", RUN_PLANNING, result_of_plan},
     {"agent", RUN_RUNNING, result_of_agent},
     {"verify", RUN_VERIFYING, result_of_verify},
     {"judge", RUN_JUDGING, result_of_judge},
     {"publish", RUN_CREATING_PR, result_of_publish},
+    {"custom", RUN_STATUS_COUNT, result_of_custom}, /* In any. */
 };
 
 static const struct step *find_step(const char *type)
@@ -87,11 +94,11 @@ enum rc pipeline_completed(struct cx *cx, const struct job_row *job, const struc
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
     const struct step *step = find_step(job->type);
-    if (step == NULL || step->status != flow.run.status)
+    if (step == NULL || (step->status != flow.run.status && !is_custom(job)))
         return err_set(cx->err, RC_CORRUPT, "STEP_OUT_OF_PLACE", "step %s of run %s while it is %s",
                        job->type, flow.run.id.text, run_status_name(flow.run.status));
     CLEANUP(note_release) struct note note;
-    write_step(&note, job);
+    write_step(&note, &flow, job);
     rc = flow_tell(cx, &flow, EV_STEP_COMPLETED, &note);
     if (rc == RC_OK)
         rc = result_link_artifacts(cx, &flow, result);
@@ -111,7 +118,7 @@ static enum rc tell_failed(struct cx *cx, struct flow *flow, const struct job_ro
                            const struct step_failure *failure)
 {
     CLEANUP(note_release) struct note note;
-    write_step(&note, job);
+    write_step(&note, flow, job);
     jw_kstr(&note.jw, "errorCode", failure->code);
     jw_kstr(&note.jw, "errorMessage", failure->message);
     if (!job_is_settled(job->life.state))
@@ -154,14 +161,19 @@ static enum rc tell_lost(struct cx *cx, struct flow *flow, const struct job_row 
                          const char *worker)
 {
     CLEANUP(note_release) struct note missed, recovered;
-    write_step(&missed, job);
+    write_step(&missed, flow, job);
     jw_kstr(&missed.jw, "worker", worker);
-    write_step(&recovered, job);
+    write_step(&recovered, flow, job);
     jw_kint(&recovered.jw, "lost", flow->run.lost);
     enum rc rc = flow_tell(cx, flow, EV_RUN_HEARTBEAT_MISSED, &missed);
     if (rc == RC_OK && flow->run.stop == RUN_STOP_NONE && !job_is_settled(job->life.state))
         rc = flow_tell(cx, flow, EV_RUN_RECOVERED, &recovered);
     return rc;
+}
+
+static bool works_in_tree(const struct job_row *job)
+{
+    return strcmp(job->type, "agent") == 0 || strcmp(job->type, "plan") == 0;
 }
 
 /* The tree that the agent worked in is not to be trusted: prepare builds it anew from the base
@@ -199,7 +211,7 @@ enum rc pipeline_lost(struct cx *cx, struct job_row *job, const char *worker)
         };
         if (rc == RC_OK)
             rc = flow_end(cx, &flow, &ending);
-    } else if (strcmp(job->type, "agent") == 0) {
+    } else if (works_in_tree(job)) {
         rc = prepare_again(cx, &flow, job);
     }
     return rc == RC_OK ? flow_save(cx, &flow) : rc;
@@ -215,7 +227,7 @@ enum rc pipeline_released(struct cx *cx, struct job_row *job)
         rc = settle_cancel(cx, job);
         if (rc == RC_OK)
             rc = flow_end_stopped(cx, &flow);
-    } else if (strcmp(job->type, "agent") == 0) {
+    } else if (works_in_tree(job)) {
         rc = prepare_again(cx, &flow, job);
     }
     return rc == RC_OK ? flow_save(cx, &flow) : rc;

@@ -1,9 +1,11 @@
 /*
  * pipeline.h - what a step's end means for its run.
  *
- *   prepare -> hydrate -> agent -> verify -> judge -> [person] -> publish
- *                           ^         |        |
- *                           +---------+--------+   feedback, within budgets
+ *   prepare -> hydrate -> [plan] -> agent -> verify -> judge -> [person] -> publish
+ *                                     ^         |        |
+ *                                     +---------+--------+   feedback, within budgets
+ *
+ * with the repository's own steps between them, as its blueprint says.
  *
  * Each function is called in the transaction that settled the job, after it was settled.  A job
  * that is not (or no longer) what moves its run is none of the run's business.
@@ -30,6 +32,19 @@ MUST_USE enum rc pipeline_failed(struct cx *cx, const struct job_row *job,
 MUST_USE enum rc pipeline_lost(struct cx *cx, struct job_row *job, const char *worker);
 /* The worker gave the step back in good order. */
 MUST_USE enum rc pipeline_released(struct cx *cx, struct job_row *job);
-/* Opens the question that ends judging, or publishes, or keeps the patch. */
+
+/* ---- along the blueprint (advance.c) ---- */
+
+/* After the step that is done: the next one, the question before publishing, or the end. */
+MUST_USE enum rc pipeline_next(struct cx *cx, struct flow *flow);
+/* This step now; the run walks to its state. */
+MUST_USE enum rc pipeline_enter(struct cx *cx, struct flow *flow,
+                                const struct blueprint_step *step);
+/* With the prompt that is there: to the agent, or to its plan if that is still to be made. */
+MUST_USE enum rc pipeline_resume(struct cx *cx, struct flow *flow);
+/* Publishes, or keeps the patch: judged good, or approved. */
 MUST_USE enum rc pipeline_accept(struct cx *cx, struct flow *flow);
+MUST_USE enum rc pipeline_plan_approved(struct cx *cx, struct flow *flow);
+/* The state in which the step's job moves the run. */
+enum run_status pipeline_state_of(enum builtin builtin);
 #endif

@@ -24,7 +24,8 @@ static const struct {
     {"agent", "outcome", JS_STRING},      {"agent", "report", JS_STRING},
     {"verify", "verdict", JS_STRING},     {"verify", "checks", JS_ARRAY},
     {"judge", "verdict", JS_STRING},      {"publish", "number", JS_INT},
-    {"publish", "headCommit", JS_STRING},
+    {"publish", "headCommit", JS_STRING}, {"plan", "planSha256", JS_STRING},
+    {"custom", "status", JS_STRING},
 };
 
 enum rc result_check(const char *step, const struct js *result, struct err *err)
@@ -76,19 +77,6 @@ static const char *keep(struct cx *cx, const struct js *result, const char *key)
 
 /* ---- prepare and hydrate ---------------------------------------------------------------- */
 
-/* Attempt 1, or the same attempt again when a worker was lost in it. */
-static enum rc start_agent(struct cx *cx, struct flow *flow, const char *reason)
-{
-    enum rc rc = flow_move(cx, flow, RUN_EV_HYDRATED, reason);
-    if (rc != RC_OK)
-        return rc;
-    if (flow->run.attempt == 0) {
-        flow->run.attempt = 1;
-        flow->run.used[BUDGET_AGENT] = 1;
-    }
-    return flow_enqueue(cx, flow, "agent");
-}
-
 static enum rc tell_started(struct cx *cx, struct flow *flow)
 {
     CLEANUP(note_release) struct note note;
@@ -110,13 +98,9 @@ enum rc result_of_prepare(struct cx *cx, struct flow *flow, const struct js *res
         flow->run.started_us = cx->now_us;
         rc = tell_started(cx, flow);
     }
-    if (rc == RC_OK)
-        rc = flow_move(cx, flow, RUN_EV_PREPARED, "Worktree ready");
     if (rc != RC_OK)
         return rc;
-    if (flow->run.prompt_sha256 != NULL)
-        return start_agent(cx, flow, "Resumed with the prompt made before");
-    return flow_enqueue(cx, flow, "hydrate");
+    return flow->run.prompt_sha256 != NULL ? pipeline_resume(cx, flow) : pipeline_next(cx, flow);
 }
 
 enum rc result_of_hydrate(struct cx *cx, struct flow *flow, const struct js *result)
@@ -130,7 +114,7 @@ enum rc result_of_hydrate(struct cx *cx, struct flow *flow, const struct js *res
     jw_kint(&note.jw, "tokenEstimate", js_get_int(result, "tokenEstimate", 0));
     jw_kbool(&note.jw, "truncated", js_get_bool(result, "truncated", false));
     enum rc rc = flow_tell(cx, flow, EV_CONTEXT_LOADED, &note);
-    return rc == RC_OK ? start_agent(cx, flow, "Prompt ready") : rc;
+    return rc == RC_OK ? pipeline_next(cx, flow) : rc;
 }
 
 /* ---- agent ------------------------------------------------------------------------------ */
@@ -229,6 +213,8 @@ static enum rc record_patch(struct cx *cx, struct flow *flow, const struct js *r
         return rc;
     flow->run.patch_id = row.id;
     flow->run.patch_sha256 = row.sha256;
+    const struct js *paths = js_get(patch, "paths");
+    flow->run.paths = str_of(paths != NULL ? js_text(paths, cx->arena) : NULL);
     return tell_patch(cx, flow, &row);
 }
 
@@ -258,9 +244,7 @@ enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *resul
     if (!inference.completed)
         return fail_agent(cx, flow, &inference, result);
     enum rc rc = record_patch(cx, flow, result);
-    if (rc == RC_OK)
-        rc = flow_move(cx, flow, RUN_EV_PATCHED, "Patch made; verification follows");
-    return rc == RC_OK ? flow_enqueue(cx, flow, "verify") : rc;
+    return rc == RC_OK ? pipeline_next(cx, flow) : rc;
 }
 
 /* ---- publish ---------------------------------------------------------------------------- */
@@ -315,6 +299,5 @@ enum rc result_of_publish(struct cx *cx, struct flow *flow, const struct js *res
         return rc;
     if (flow->run.stop == RUN_STOP_CANCEL)
         return flow_end_stopped(cx, flow);
-    struct ending ending = {.event = RUN_EV_PUBLISHED, .message = "Pull request opened"};
-    return flow_end(cx, flow, &ending);
+    return pipeline_next(cx, flow);
 }

@@ -11,6 +11,8 @@ MUST_USE enum rc result_link_artifacts(struct cx *cx, struct flow *flow, const s
 
 MUST_USE enum rc result_of_prepare(struct cx *cx, struct flow *flow, const struct js *result);
 MUST_USE enum rc result_of_hydrate(struct cx *cx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_plan(struct cx *cx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_custom(struct cx *cx, struct flow *flow, const struct js *result);
 MUST_USE enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *result);
 MUST_USE enum rc result_of_verify(struct cx *cx, struct flow *flow, const struct js *result);
 MUST_USE enum rc result_of_judge(struct cx *cx, struct flow *flow, const struct js *result);
@@ -23,4 +25,13 @@ struct repair {
     const char *feedback_sha256; /* What the agent gets to read. */
 };
 MUST_USE enum rc result_repair(struct cx *cx, struct flow *flow, const struct repair *repair);
+
+/* Asks a person; the run waits for the answer, or for its expiry. */
+struct question {
+    const char *kind;    /* plan, patch, override */
+    const char *reason;  /* Why it is asked. */
+    const char *summary; /* What is asked about, or NULL. */
+    struct str detail;   /* JSON object, or empty. */
+};
+MUST_USE enum rc ask_person(struct cx *cx, struct flow *flow, const struct question *question);
 #endif

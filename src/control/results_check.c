@@ -5,11 +5,8 @@
 #include "control/quarantine.h"
 #include "control/results.h"
 #include "core/event_types.h"
-#include "core/policy.h"
 #include "core/retry_rule.h"
-#include "store/approvals.h"
 #include "store/patches.h"
-#include "store/timers.h"
 #include "store/verifications.h"
 #include <string.h>
 
@@ -161,9 +158,7 @@ static enum rc accept_verified(struct cx *cx, struct flow *flow, const char *ver
     jw_kstr(&note.jw, "verdict", verdict);
     jw_kstr(&note.jw, "certificateArtifactId", flow->run.certificate_sha256);
     rc = flow_tell(cx, flow, EV_PATCH_VERIFIED, &note);
-    if (rc == RC_OK)
-        rc = flow_move(cx, flow, RUN_EV_VERIFIED, "Verification passed");
-    return rc == RC_OK ? flow_enqueue(cx, flow, "judge") : rc;
+    return rc == RC_OK ? pipeline_next(cx, flow) : rc;
 }
 
 /* A check that could not be run says nothing about the patch: it is run again. */
@@ -214,52 +209,6 @@ static enum rc tell_judged(struct cx *cx, struct flow *flow, const struct js *re
     if (findings != NULL)
         jw_kraw(&note.jw, "findings", str_of(js_text(findings, cx->arena)));
     return flow_tell(cx, flow, EV_JUDGE_COMPLETED, &note);
-}
-
-static enum rc ask_person(struct cx *cx, struct flow *flow, const struct repo_config *config)
-{
-    struct approval_row row = {
-        .id = cx_id(cx),
-        .task_id = flow->task.id,
-        .run_id = flow->run.id,
-        .kind = "patch",
-        .status = "pending",
-        .requested_us = cx->now_us,
-        .expires_us = cx->now_us + config->timeouts.approval_ms * US_PER_MS,
-    };
-    enum rc rc = approvals_insert(cx->db, &row, cx->err);
-    struct timer_row timer = {
-        .kind = TIMER_APPROVAL_EXPIRY, .subject = row.id, .due_us = row.expires_us};
-    if (rc == RC_OK)
-        rc = timers_set(cx->db, &timer, cx->err);
-    if (rc == RC_OK) /* The run's clock stands still while a person thinks: see decide.c. */
-        rc = timers_clear(cx->db, TIMER_RUN_DEADLINE, &flow->run.id, cx->err);
-    if (rc == RC_OK)
-        rc = flow_move(cx, flow, RUN_EV_ASK, "Policy asks for a person's approval");
-    if (rc != RC_OK)
-        return rc;
-    cx_due(cx, timer.due_us);
-    flow->run.job_id = (struct id){0};
-    CLEANUP(note_release) struct note note;
-    note_open(&note);
-    jw_kstr(&note.jw, "approvalId", row.id.text);
-    jw_kstr(&note.jw, "kind", row.kind);
-    jw_ktime(&note.jw, "expiresAt", row.expires_us);
-    return flow_tell(cx, flow, EV_APPROVAL_REQUESTED, &note);
-}
-
-enum rc pipeline_accept(struct cx *cx, struct flow *flow)
-{
-    bool approved = flow->run.status == RUN_AWAITING_APPROVAL;
-    if (flow->task.mode == MODE_PATCH_ONLY) {
-        struct ending ending = {.event = approved ? RUN_EV_APPROVE_KEEP : RUN_EV_KEEP_PATCH,
-                                .message = "The patch is kept as an artifact"};
-        return flow_end(cx, flow, &ending);
-    }
-    enum rc rc = flow_move(cx, flow, approved ? RUN_EV_APPROVE : RUN_EV_ACCEPT,
-                           approved ? "Approved; a pull request follows"
-                                    : "Judged good; a pull request follows");
-    return rc == RC_OK ? flow_enqueue(cx, flow, "publish") : rc;
 }
 
 /* The first finding that no agent may try to mend, or NULL. */
@@ -313,15 +262,10 @@ static enum rc reject_patch(struct cx *cx, struct flow *flow, const struct js *r
 
 enum rc result_of_judge(struct cx *cx, struct flow *flow, const struct js *result)
 {
-    const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
-    if (rc == RC_OK)
-        rc = tell_judged(cx, flow, result);
+    enum rc rc = tell_judged(cx, flow, result);
     if (rc != RC_OK)
         return rc;
     if (strcmp(js_get_str(result, "verdict", ""), "pass") != 0)
         return reject_patch(cx, flow, result);
-    if (policy_decide(flow->task.mode, flow->task.risk, config->approval) == POLICY_ASK)
-        return ask_person(cx, flow, config);
-    return pipeline_accept(cx, flow);
+    return pipeline_next(cx, flow);
 }

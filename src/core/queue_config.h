@@ -15,7 +15,7 @@
 
 /* Queues of drover's own steps; others may not enqueue there. */
 #define STEP_QUEUE_PREFIX "drover."
-enum { STEP_QUEUES = 8 };
+enum { STEP_QUEUES = 12 };
 const char *step_queue(size_t index); /* The name of each. */
 
 enum queue_order {

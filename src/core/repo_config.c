@@ -2,299 +2,85 @@
  * repo_config.c - the meaning of a repository's configuration document.
  *
  *   url, forge, defaultBranch
- *   agent:    {compute, command, adapter, prompt, network, env}
- *   verify:   [{name, command, timeoutSeconds | timeoutMs}]
- *   judge:    [{rules: {maxFiles, maxLines, forbiddenPaths}}]
- *   policy:   {approval}
- *   limits:   {maxActiveRuns, maxTurns, maxBudgetUsd, maxPatchBytes}
- *   retries:  {agentAttempts, verifierRetries, prRetries}
- *   timeouts: {runMs, queueMs, prepareMs, ...}
- *   prompt:   {system, tokenBudget}
- *   steps:    []
+ *   credentials: {forge}
+ *   agent:       config_agent.c
+ *   verify, judge, policy: config_checks.c
+ *   plan, steps, sequence: config_steps.c
+ *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxPatchBytes, maxOpenApprovals,
+ *                 maxOpenPullRequests, overlap}
+ *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries}
+ *   timeouts:    {runMs, queueMs, prepareMs, ...}
+ *   prompt:      {system, tokenBudget, rules, memory}
  */
 #include "core/repo_config.h"
-#include "base/form.h"
 #include "base/str.h"
+#include "core/config_decoder.h"
 #include <ctype.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-#define MINUTE_MS INT64_C(60000)
-#define HOUR_MS   (60 * MINUTE_MS)
-#define DAY_MS    (24 * HOUR_MS)
-
-enum {
-    NAME_BYTES_MAX = 200,
-    BRANCH_BYTES_MAX = 200,
-    VERIFIER_NAME_BYTES_MAX = 64,
-    COMMAND_BYTES_MAX = 16 * 1024,
-    SYSTEM_BYTES_MAX = 256 * 1024,
-    GLOB_BYTES_MAX = 500,
-    JUDGES_MAX = 16,
-    RETRIES_MAX = 20,
-};
-
-static const struct form_range timeout_range = {1, 30 * DAY_MS};
-
-/* What a document is decoded with. */
-struct decoder {
-    struct arena *arena;
-    struct err *err;
-    struct repo_config config;
-};
+enum { NAME_BYTES_MAX = 200, BRANCH_BYTES_MAX = 200, RULES_PATH_BYTES_MAX = 500 };
 
 static struct repo_config config_default(void)
 {
     return (struct repo_config){
         .forge = "local",
         .default_branch = "main",
-        .agent = {.compute = COMPUTE_PROCESS, .adapter = ADAPTER_NONE, .prompt = PROMPT_STDIN},
+        .agent =
+            {
+                .compute = COMPUTE_PROCESS,
+                .adapter = ADAPTER_NONE,
+                .prompt = PROMPT_STDIN,
+                .resources = {.processes = 512, .disk_bytes = INT64_C(10) << 30},
+                .remote = {.poll_ms = CONFIG_MINUTE_MS / 2,
+                           .call_ms = CONFIG_MINUTE_MS / 2,
+                           .lost_polls = 3},
+            },
         .approval = APPROVAL_AUTO,
+        .policy = {.scan_secrets = true, .reminder_ms = 30 * CONFIG_MINUTE_MS},
+        .plan = {.approval = APPROVAL_AUTO, .timeout_ms = 15 * CONFIG_MINUTE_MS},
         .limits = {.max_patch_bytes = INT64_C(10) * 1024 * 1024},
         .budget = budget_default(),
         .timeouts =
             {
-                .run_ms = 8 * HOUR_MS,
+                .run_ms = 8 * CONFIG_HOUR_MS,
                 .queue_ms = 0,
-                .prepare_ms = 5 * MINUTE_MS,
-                .hydrate_ms = 2 * MINUTE_MS,
-                .agent_ms = HOUR_MS,
-                .idle_ms = 15 * MINUTE_MS,
-                .verify_ms = 10 * MINUTE_MS,
-                .publish_ms = 5 * MINUTE_MS,
-                .approval_ms = DAY_MS,
-                .cancel_ms = MINUTE_MS / 2,
+                .prepare_ms = 5 * CONFIG_MINUTE_MS,
+                .hydrate_ms = 2 * CONFIG_MINUTE_MS,
+                .agent_ms = CONFIG_HOUR_MS,
+                .idle_ms = 15 * CONFIG_MINUTE_MS,
+                .verify_ms = 10 * CONFIG_MINUTE_MS,
+                .judge_ms = 5 * CONFIG_MINUTE_MS,
+                .publish_ms = 5 * CONFIG_MINUTE_MS,
+                .approval_ms = CONFIG_DAY_MS,
+                .cancel_ms = CONFIG_MINUTE_MS / 2,
+                .snapshot_ms = CONFIG_MINUTE_MS,
             },
-        .prompt = {.system = NULL, .token_budget = 100000},
+        .prompt = {.token_budget = 100000,
+                   .rules = {"AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".cursor/rules"},
+                   .memory = true},
     };
-}
-
-/* Like form_choice, with names that are known but not built in yet. */
-struct choices {
-    const char *const *now;
-    const char *const *later;
-    const char *advice;
-};
-
-static void choose(struct form *form, const char *key, const struct choices *choices,
-                   int *ret_index)
-{
-    const char *name = js_get_str(form->object, key, NULL);
-    for (size_t i = 0; choices->later[i] != NULL; i++) {
-        if (text_same(name, choices->later[i]))
-            form_fail(form, key, "%s %s is not available in this version, use %s", key, name,
-                      choices->advice);
-    }
-    form_choice(form, key, FORM_OPTIONAL, choices->now, ret_index);
-}
-
-/* ---- agent ---- */
-
-static bool env_name_valid(const char *name)
-{
-    if (!isalpha((unsigned char)name[0]) && name[0] != '_')
-        return false;
-    for (; *name != '\0'; name++) {
-        if (!isalnum((unsigned char)*name) && *name != '_')
-            return false;
-    }
-    return true;
-}
-
-static void decode_command(struct decoder *decoder, struct form *form)
-{
-    const struct js *command = NULL;
-    form_strings(form, "command", FORM_REQUIRED, CONFIG_ARGS_MAX,
-                 &(struct form_text){.max = COMMAND_BYTES_MAX}, &command);
-    if (form->rc != RC_OK)
-        return;
-    size_t count = js_count(command);
-    if (count == 0 || text_empty(js_str(js_at(command, 0), ""))) {
-        form_fail(form, "command", "command must name a program to run");
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
-        decoder->config.agent.command[i] = js_str(js_at(command, i), "");
-}
-
-static void decode_env(struct decoder *decoder, struct form *form)
-{
-    const struct js *names = NULL;
-    form_strings(form, "env", FORM_OPTIONAL, CONFIG_ENV_MAX,
-                 &(struct form_text){.min = 1, .max = 200}, &names);
-    for (size_t i = 0; form->rc == RC_OK && i < js_count(names); i++) {
-        const char *name = js_str(js_at(names, i), "");
-        const char *key = arena_printf(decoder->arena, "env[%zu]", i);
-        if (!env_name_valid(name))
-            form_fail(form, key, "%s must be the name of an environment variable", key);
-        else if (text_starts(name, "DROVER_"))
-            form_fail(form, key, "%s must not start with DROVER_: drover sets these itself", key);
-        else
-            decoder->config.agent.env[i] = name;
-    }
-}
-
-static enum rc decode_agent(struct decoder *decoder, const struct js *object)
-{
-    static const char *const computes[] = {[COMPUTE_PROCESS] = "process", NULL};
-    static const char *const computes_later[] = {"remote", "pull", NULL};
-    static const char *const adapters[] = {
-        [ADAPTER_NONE] = "none", [ADAPTER_NDJSON] = "ndjson", NULL};
-    static const char *const adapters_later[] = {"claude", "codex", NULL};
-    static const char *const prompts[] = {[PROMPT_STDIN] = "stdin", [PROMPT_FILE] = "file", NULL};
-    int compute = (int)decoder->config.agent.compute;
-    int adapter = (int)decoder->config.agent.adapter;
-    int prompt = (int)decoder->config.agent.prompt;
-    struct form form;
-    form_open(&form, object, "agent", decoder->err);
-    choose(&form, "compute", &(struct choices){computes, computes_later, "process"}, &compute);
-    decode_command(decoder, &form);
-    choose(&form, "adapter", &(struct choices){adapters, adapters_later, "ndjson or none"},
-           &adapter);
-    form_choice(&form, "prompt", FORM_OPTIONAL, prompts, &prompt);
-    form_bool(&form, "network", FORM_OPTIONAL, &decoder->config.agent.network);
-    decode_env(decoder, &form);
-    decoder->config.agent.compute = (enum compute)compute;
-    decoder->config.agent.adapter = (enum adapter)adapter;
-    decoder->config.agent.prompt = (enum prompt_way)prompt;
-    return form_close(&form);
-}
-
-/* ---- verify and judge ---- */
-
-static bool verifier_name_valid(const char *name)
-{
-    return name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")] == '\0';
-}
-
-static bool verifier_known(const struct repo_config *config, const char *name)
-{
-    for (size_t i = 0; i < config->verify_count; i++) {
-        if (text_same(config->verify[i].name, name))
-            return true;
-    }
-    return false;
-}
-
-static void decode_verifier_timeout(struct form *form, struct verifier_config *verifier)
-{
-    int64_t seconds = 0, ms = 0;
-    form_int(form, "timeoutSeconds", FORM_OPTIONAL, &(struct form_range){1, 30 * DAY_MS / 1000},
-             &seconds);
-    form_int(form, "timeoutMs", FORM_OPTIONAL, &timeout_range, &ms);
-    if (seconds > 0 && ms > 0)
-        form_fail(form, "timeoutMs", "timeoutMs cannot stand beside timeoutSeconds");
-    if (seconds > 0)
-        verifier->timeout_ms = seconds * 1000;
-    if (ms > 0)
-        verifier->timeout_ms = ms;
-}
-
-static enum rc decode_verifier(struct decoder *decoder, const struct js *object, const char *path)
-{
-    struct repo_config *config = &decoder->config;
-    struct verifier_config verifier = {.timeout_ms = config->timeouts.verify_ms};
-    struct form form;
-    form_open(&form, object, path, decoder->err);
-    form_string(&form, "name", FORM_REQUIRED,
-                &(struct form_text){.min = 1, .max = VERIFIER_NAME_BYTES_MAX}, &verifier.name);
-    if (verifier.name != NULL && !verifier_name_valid(verifier.name))
-        form_fail(&form, "name", "name may hold only lower-case letters, digits, - and _");
-    if (verifier.name != NULL && verifier_known(config, verifier.name))
-        form_fail(&form, "name", "name %s is there twice", verifier.name);
-    form_string(&form, "command", FORM_REQUIRED,
-                &(struct form_text){.min = 1, .max = COMMAND_BYTES_MAX}, &verifier.command);
-    decode_verifier_timeout(&form, &verifier);
-    enum rc rc = form_close(&form);
-    if (rc == RC_OK)
-        config->verify[config->verify_count++] = verifier;
-    return rc;
-}
-
-/* The smaller of two limits where 0 means none. */
-static int64_t stricter(int64_t a, int64_t b)
-{
-    if (a == 0 || b == 0)
-        return a + b;
-    return a < b ? a : b;
-}
-
-static void decode_forbidden(struct decoder *decoder, struct form *form)
-{
-    struct judge_rules *rules = &decoder->config.rules;
-    size_t used = 0;
-    while (rules->forbidden[used] != NULL)
-        used++;
-    const struct js *globs = NULL;
-    form_strings(form, "forbiddenPaths", FORM_OPTIONAL, JUDGE_GLOBS_MAX,
-                 &(struct form_text){.min = 1, .max = GLOB_BYTES_MAX}, &globs);
-    if (form->rc != RC_OK)
-        return;
-    if (used + js_count(globs) > JUDGE_GLOBS_MAX) {
-        form_fail(form, "forbiddenPaths",
-                  "forbiddenPaths of all judges together may have at most %d entries",
-                  JUDGE_GLOBS_MAX);
-        return;
-    }
-    for (size_t i = 0; i < js_count(globs); i++)
-        rules->forbidden[used + i] = js_str(js_at(globs, i), "");
-}
-
-static enum rc decode_rules(struct decoder *decoder, const struct js *object, const char *path)
-{
-    int64_t max_files = 0, max_lines = 0;
-    struct judge_rules *rules = &decoder->config.rules;
-    struct form form;
-    form_open(&form, object, path, decoder->err);
-    form_int(&form, "maxFiles", FORM_OPTIONAL, &(struct form_range){1, PATCH_FILES_MAX},
-             &max_files);
-    form_int(&form, "maxLines", FORM_OPTIONAL, &(struct form_range){1, 10000000}, &max_lines);
-    decode_forbidden(decoder, &form);
-    rules->max_files = stricter(rules->max_files, max_files);
-    rules->max_lines = stricter(rules->max_lines, max_lines);
-    return form_close(&form);
-}
-
-static enum rc decode_judge(struct decoder *decoder, const struct js *object, const char *path)
-{
-    const struct js *rules = NULL;
-    struct form form;
-    form_open(&form, object, path, decoder->err);
-    form_object(&form, "rules", FORM_REQUIRED, &rules);
-    enum rc rc = form_close(&form);
-    if (rc != RC_OK)
-        return rc;
-    return decode_rules(decoder, rules, arena_printf(decoder->arena, "%s.rules", path));
-}
-
-static enum rc decode_each(struct decoder *decoder, const struct js *array, const char *key,
-                           enum rc (*decode)(struct decoder *, const struct js *, const char *))
-{
-    for (size_t i = 0; i < js_count(array); i++) {
-        const char *path = arena_printf(decoder->arena, "%s[%zu]", key, i);
-        enum rc rc = decode(decoder, js_at(array, i), path);
-        if (rc != RC_OK)
-            return rc;
-    }
-    return RC_OK;
 }
 
 /* ---- the small sections ---- */
 
-static enum rc decode_policy(struct decoder *decoder, const struct js *object)
+static enum rc decode_credentials(struct decoder *decoder, const struct js *object)
 {
-    int approval = (int)decoder->config.approval;
     struct form form;
-    form_open(&form, object, "policy", decoder->err);
-    form_choice(&form, "approval", FORM_OPTIONAL, approval_rule_names, &approval);
-    decoder->config.approval = (enum approval_rule)approval;
+    form_open(&form, object, "credentials", decoder->err);
+    config_variable(&form, "forge", &decoder->config.forge_credential);
     return form_close(&form);
 }
 
 static enum rc decode_limits(struct decoder *decoder, const struct js *object)
 {
+    static const char *const overlaps[] = {[OVERLAP_ALLOW] = "allow",
+                                           [OVERLAP_WARN] = "warn",
+                                           [OVERLAP_SERIALIZE] = "serialize",
+                                           NULL};
     double budget_usd = 0;
+    int overlap = (int)decoder->config.limits.overlap;
     struct form form;
     form_open(&form, object, "limits", decoder->err);
     form_int(&form, "maxActiveRuns", FORM_OPTIONAL, &(struct form_range){0, 10000},
@@ -304,6 +90,12 @@ static enum rc decode_limits(struct decoder *decoder, const struct js *object)
     form_real(&form, "maxBudgetUsd", FORM_OPTIONAL, &(struct form_real){0.01, 100}, &budget_usd);
     form_int(&form, "maxPatchBytes", FORM_OPTIONAL, &(struct form_range){1, 100 * 1024 * 1024},
              &decoder->config.limits.max_patch_bytes);
+    form_int(&form, "maxOpenApprovals", FORM_OPTIONAL, &(struct form_range){0, 10000},
+             &decoder->config.limits.max_open_approvals);
+    form_int(&form, "maxOpenPullRequests", FORM_OPTIONAL, &(struct form_range){0, 10000},
+             &decoder->config.limits.max_open_pull_requests);
+    form_choice(&form, "overlap", FORM_OPTIONAL, overlaps, &overlap);
+    decoder->config.limits.overlap = (enum overlap_rule)overlap;
     decoder->config.limits.max_budget_microusd = (int64_t)llround(budget_usd * 1e6);
     return form_close(&form);
 }
@@ -313,11 +105,13 @@ static enum rc decode_retries(struct decoder *decoder, const struct js *object)
     int64_t *max = decoder->config.budget.max;
     struct form form;
     form_open(&form, object, "retries", decoder->err);
-    form_int(&form, "agentAttempts", FORM_OPTIONAL, &(struct form_range){1, RETRIES_MAX},
+    form_int(&form, "agentAttempts", FORM_OPTIONAL, &(struct form_range){1, CONFIG_RETRIES_MAX},
              &max[BUDGET_AGENT]);
-    form_int(&form, "verifierRetries", FORM_OPTIONAL, &(struct form_range){0, RETRIES_MAX},
+    form_int(&form, "toolRetries", FORM_OPTIONAL, &(struct form_range){0, CONFIG_RETRIES_MAX},
+             &max[BUDGET_TOOL]);
+    form_int(&form, "verifierRetries", FORM_OPTIONAL, &(struct form_range){0, CONFIG_RETRIES_MAX},
              &max[BUDGET_VERIFIER]);
-    form_int(&form, "prRetries", FORM_OPTIONAL, &(struct form_range){0, RETRIES_MAX},
+    form_int(&form, "prRetries", FORM_OPTIONAL, &(struct form_range){0, CONFIG_RETRIES_MAX},
              &max[BUDGET_PR]);
     return form_close(&form);
 }
@@ -327,41 +121,47 @@ static enum rc decode_timeouts(struct decoder *decoder, const struct js *object)
     struct repo_config *config = &decoder->config;
     struct form form;
     form_open(&form, object, "timeouts", decoder->err);
-    form_int(&form, "runMs", FORM_OPTIONAL, &timeout_range, &config->timeouts.run_ms);
-    form_int(&form, "queueMs", FORM_OPTIONAL, &(struct form_range){0, timeout_range.max},
+    form_int(&form, "runMs", FORM_OPTIONAL, &config_timeout_range, &config->timeouts.run_ms);
+    form_int(&form, "queueMs", FORM_OPTIONAL, &(struct form_range){0, config_timeout_range.max},
              &config->timeouts.queue_ms);
-    form_int(&form, "prepareMs", FORM_OPTIONAL, &timeout_range, &config->timeouts.prepare_ms);
-    form_int(&form, "hydrateMs", FORM_OPTIONAL, &timeout_range, &config->timeouts.hydrate_ms);
-    form_int(&form, "agentMs", FORM_OPTIONAL, &timeout_range, &config->timeouts.agent_ms);
-    form_int(&form, "idleMs", FORM_OPTIONAL, &timeout_range, &config->timeouts.idle_ms);
-    form_int(&form, "verifyMs", FORM_OPTIONAL, &timeout_range, &config->timeouts.verify_ms);
-    form_int(&form, "publishMs", FORM_OPTIONAL, &timeout_range, &config->timeouts.publish_ms);
-    form_int(&form, "approvalMs", FORM_OPTIONAL, &timeout_range, &config->timeouts.approval_ms);
-    form_int(&form, "cancelMs", FORM_OPTIONAL, &timeout_range, &config->timeouts.cancel_ms);
+    form_int(&form, "prepareMs", FORM_OPTIONAL, &config_timeout_range,
+             &config->timeouts.prepare_ms);
+    form_int(&form, "hydrateMs", FORM_OPTIONAL, &config_timeout_range,
+             &config->timeouts.hydrate_ms);
+    form_int(&form, "agentMs", FORM_OPTIONAL, &config_timeout_range, &config->timeouts.agent_ms);
+    form_int(&form, "idleMs", FORM_OPTIONAL, &config_timeout_range, &config->timeouts.idle_ms);
+    form_int(&form, "verifyMs", FORM_OPTIONAL, &config_timeout_range, &config->timeouts.verify_ms);
+    form_int(&form, "judgeMs", FORM_OPTIONAL, &config_timeout_range, &config->timeouts.judge_ms);
+    form_int(&form, "snapshotMs", FORM_OPTIONAL, &(struct form_range){0, config_timeout_range.max},
+             &config->timeouts.snapshot_ms);
+    form_int(&form, "publishMs", FORM_OPTIONAL, &config_timeout_range,
+             &config->timeouts.publish_ms);
+    form_int(&form, "approvalMs", FORM_OPTIONAL, &config_timeout_range,
+             &config->timeouts.approval_ms);
+    form_int(&form, "cancelMs", FORM_OPTIONAL, &config_timeout_range, &config->timeouts.cancel_ms);
     return form_close(&form);
 }
 
 static enum rc decode_prompt(struct decoder *decoder, const struct js *object)
 {
+    struct repo_config *config = &decoder->config;
     struct form form;
     form_open(&form, object, "prompt", decoder->err);
-    form_string(&form, "system", FORM_OPTIONAL, &(struct form_text){.max = SYSTEM_BYTES_MAX},
-                &decoder->config.prompt.system);
+    form_string(&form, "system", FORM_OPTIONAL, &(struct form_text){.max = CONFIG_TEXT_BYTES_MAX},
+                &config->prompt.system);
     form_int(&form, "tokenBudget", FORM_OPTIONAL, &(struct form_range){1, 10000000},
-             &decoder->config.prompt.token_budget);
+             &config->prompt.token_budget);
+    form_bool(&form, "memory", FORM_OPTIONAL, &config->prompt.memory);
+    if (js_get(object, "rules") != NULL)
+        memset(config->prompt.rules, 0, sizeof(config->prompt.rules));
+    config_strings(&form, "rules",
+                   &(struct config_list){.to = config->prompt.rules,
+                                         .max = CONFIG_RULES_MAX,
+                                         .each = {.min = 1, .max = RULES_PATH_BYTES_MAX}});
     return form_close(&form);
 }
 
 /* ---- names ---- */
-
-static bool has_control(const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            return true;
-    }
-    return false;
-}
 
 /* user@host:path, and nothing that git would take for a transport helper or an option. */
 static bool scp_form_valid(const char *url)
@@ -391,7 +191,7 @@ static bool authority_valid(const char *rest)
 
 static bool url_valid(const char *url)
 {
-    if (url[0] == '-' || strlen(url) > 2000 || has_control(url))
+    if (url[0] == '-' || strlen(url) > 2000 || config_text_has_control(url))
         return false;
     if (url[0] == '/')
         return true;
@@ -441,7 +241,7 @@ bool branch_name_valid(const char *name)
         return false;
     if (text_same(name, "@") || text_same(name, "HEAD") || !text_utf8_valid(name, len))
         return false;
-    if (has_control(name) || strpbrk(name, " ~^:?*[\\") != NULL)
+    if (config_text_has_control(name) || strpbrk(name, " ~^:?*[\\") != NULL)
         return false;
     if (strstr(name, "..") != NULL || strstr(name, "@{") != NULL)
         return false;
@@ -460,6 +260,7 @@ bool branch_name_valid(const char *name)
 /* The sections of the document, as they came. */
 struct sections {
     const struct js *agent, *verify, *judge, *policy, *limits, *retries, *timeouts, *prompt;
+    const struct js *credentials, *plan, *steps, *sequence;
 };
 
 static void decode_url(struct decoder *decoder, struct form *form, const char *url_given)
@@ -479,14 +280,12 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
                           struct sections *sections)
 {
     static const char *const forges[] = {"local", NULL};
-    static const char *const forges_later[] = {"github", NULL};
     struct repo_config *config = &decoder->config;
     int forge = 0;
-    const struct js *steps = NULL;
     struct form form;
     form_open(&form, document, "", decoder->err);
     decode_url(decoder, &form, url_given);
-    choose(&form, "forge", &(struct choices){forges, forges_later, "local"}, &forge);
+    form_choice(&form, "forge", FORM_OPTIONAL, forges, &forge);
     config->forge = forges[forge];
     form_string(&form, "defaultBranch", FORM_OPTIONAL, &(struct form_text){.min = 1},
                 &config->default_branch);
@@ -494,16 +293,17 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
         form_fail(&form, "defaultBranch", "defaultBranch is no name that git takes for a branch");
     form_object(&form, "agent", FORM_REQUIRED, &sections->agent);
     form_array(&form, "verify", FORM_OPTIONAL, CONFIG_VERIFIERS_MAX, &sections->verify);
-    form_array(&form, "judge", FORM_OPTIONAL, JUDGES_MAX, &sections->judge);
+    form_array(&form, "judge", FORM_OPTIONAL, CONFIG_JUDGES_MAX, &sections->judge);
     form_object(&form, "policy", FORM_OPTIONAL, &sections->policy);
     form_object(&form, "limits", FORM_OPTIONAL, &sections->limits);
     form_object(&form, "retries", FORM_OPTIONAL, &sections->retries);
     form_object(&form, "timeouts", FORM_OPTIONAL, &sections->timeouts);
     form_object(&form, "prompt", FORM_OPTIONAL, &sections->prompt);
-    form_array(&form, "steps", FORM_OPTIONAL, CONFIG_ARGS_MAX, &steps);
-    if (js_count(steps) > 0)
-        form_fail(&form, "steps",
-                  "steps must be empty: custom steps are not available in this version");
+    form_object(&form, "credentials", FORM_OPTIONAL, &sections->credentials);
+    form_object(&form, "plan", FORM_OPTIONAL, &sections->plan);
+    form_array(&form, "steps", FORM_OPTIONAL, CUSTOM_STEPS_MAX, &sections->steps);
+    form_strings(&form, "sequence", FORM_OPTIONAL, BLUEPRINT_STEPS_MAX + 3,
+                 &(struct form_text){.min = 1, .max = CONFIG_NAME_BYTES_MAX}, &sections->sequence);
     return form_close(&form);
 }
 
@@ -511,11 +311,22 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
 {
     const struct {
         const struct js *object;
-        enum rc (*decode)(struct decoder *, const struct js *);
+        decode_fn *decode;
     } objects[] = {
-        {sections->agent, decode_agent},       {sections->policy, decode_policy},
-        {sections->limits, decode_limits},     {sections->retries, decode_retries},
-        {sections->timeouts, decode_timeouts}, {sections->prompt, decode_prompt},
+        {sections->agent, config_decode_agent},   {sections->credentials, decode_credentials},
+        {sections->policy, config_decode_policy}, {sections->limits, decode_limits},
+        {sections->retries, decode_retries},      {sections->timeouts, decode_timeouts},
+        {sections->prompt, decode_prompt},        {sections->plan, config_decode_plan},
+    };
+    const struct {
+        const struct js *array;
+        const char *key;
+        decode_each_fn *decode;
+    } arrays[] = {
+        /* After the timeouts: a verifier or judge without one takes theirs. */
+        {sections->verify, "verify", config_decode_verifier},
+        {sections->judge, "judge", config_decode_judge},
+        {sections->steps, "steps", config_decode_step},
     };
     for (size_t i = 0; i < COUNT_OF(objects); i++) {
         enum rc rc = RC_OK;
@@ -524,9 +335,13 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
         if (rc != RC_OK)
             return rc;
     }
-    /* After the timeouts: a verifier without one takes theirs. */
-    enum rc rc = decode_each(decoder, sections->verify, "verify", decode_verifier);
-    return rc == RC_OK ? decode_each(decoder, sections->judge, "judge", decode_judge) : rc;
+    for (size_t i = 0; i < COUNT_OF(arrays); i++) {
+        enum rc rc = config_decode_each(decoder, arrays[i].array, arrays[i].key, arrays[i].decode);
+        if (rc != RC_OK)
+            return rc;
+    }
+    config_add_rules_judge(&decoder->config);
+    return config_decode_sequence(decoder, sections->sequence);
 }
 
 enum rc repo_config_decode(const struct js *document, const char *url_given, struct arena *arena,

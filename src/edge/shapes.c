@@ -109,6 +109,29 @@ static void run_spending(struct jw *jw, const struct run_row *run)
     jw_kint(jw, "workersLost", run->lost);
 }
 
+/* Where it is in its blueprint, and what came of it so far. */
+static void run_course(struct jw *jw, const struct run_row *run)
+{
+    jw_kstr(jw, "step", run->step);
+    jw_kstr(jw, "sessionId", run->session_id);
+    jw_kstr(jw, "promptVersion", run->prompt_version);
+    jw_kstr(jw, "planArtifactId", run->plan_sha256);
+    jw_kstr(jw, "account", run->account);
+    jw_kraw(jw, "paths", run->paths.len > 0 ? run->paths : STR("[]"));
+    jw_kraw(jw, "stepResults", run->step_results.len > 0 ? run->step_results : STR("[]"));
+    jw_kbool(jw, "partial", run->partial);
+    jw_kstr(jw, "overridden", run->overridden);
+    jw_key(jw, "warning");
+    if (run->warning_code == NULL) {
+        jw_null(jw);
+        return;
+    }
+    jw_begin(jw, '{');
+    jw_kstr(jw, "code", run->warning_code);
+    jw_kstr(jw, "message", run->warning_message);
+    jw_end(jw, '}');
+}
+
 void shape_run_open(struct jw *jw, const struct run_row *run, const struct run_extras *extras)
 {
     jw_begin(jw, '{');
@@ -123,6 +146,7 @@ void shape_run_open(struct jw *jw, const struct run_row *run, const struct run_e
     jw_kstr(jw, "promptSha256", run->prompt_sha256);
     jw_kstr(jw, "patchSha256", run->patch_sha256);
     jw_kstr(jw, "certificateSha256", run->certificate_sha256);
+    run_course(jw, run);
     run_spending(jw, run);
     jw_key(jw, "pullRequest");
     if (extras->pull_request)

@@ -67,7 +67,8 @@ static const char *const initial[] = {
     " last_event_id {text},"
     " created_us {int} NOT NULL,"
     " updated_us {int} NOT NULL,"
-    " ended_us {int} NOT NULL) {plain_table}",
+    " ended_us {int} NOT NULL,"
+    " attachments {json}) {plain_table}",
     "CREATE INDEX tasks_repository ON tasks (repository_id, id)",
     "CREATE INDEX tasks_status ON tasks (status, id)",
     "CREATE INDEX tasks_requested ON tasks (requested_by, id)",
@@ -137,6 +138,19 @@ static const char *const initial[] = {
     " ended_us {int} NOT NULL,"
     " deadline_us {int} NOT NULL,"
     " updated_us {int} NOT NULL,"
+    " step {text},"
+    " step_results {json},"
+    " session_id {text},"
+    " plan_sha256 {text},"
+    " account {text},"
+    " paths {json},"
+    " warning_code {text},"
+    " warning_message {text},"
+    " partial {int} NOT NULL DEFAULT 0,"
+    " foreign_pr {json},"
+    " prompt_version {text},"
+    " approved {int} NOT NULL DEFAULT 0,"
+    " overridden {text},"
     " UNIQUE (task_id, run_no)) {plain_table}",
     "CREATE INDEX runs_repository ON runs (repository_id, id)",
     "CREATE INDEX runs_status ON runs (status, id)",
@@ -487,8 +501,40 @@ static const char *const sagas[] = {
     NULL,
 };
 
+static const char *const pipeline[] = {
+    /* Of model providers: one that has reached its usage limit waits for its reset. */
+    "CREATE TABLE accounts ("
+    " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
+    " name {text} NOT NULL,"
+    " parked_until_us {int} NOT NULL," /* 0: open */
+    " parked_us {int} NOT NULL,"
+    " reason {text},"
+    " hits {int} NOT NULL,"
+    " updated_us {int} NOT NULL,"
+    " PRIMARY KEY (workspace_id, name)) {keyed_table}",
+
+    /* What finished runs leave for later ones. */
+    "CREATE TABLE memories ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
+    " repository_id {text} NOT NULL REFERENCES repositories (id),"
+    " task_id {text} NOT NULL,"
+    " run_id {text} NOT NULL,"
+    " outcome {text} NOT NULL,"
+    " error_code {text},"
+    " summary {text} NOT NULL,"
+    " paths {json},"
+    " pull_request {text},"
+    " head_commit {text},"
+    " turns {int} NOT NULL,"
+    " cost_microusd {int} NOT NULL,"
+    " created_us {int} NOT NULL) {plain_table}",
+    "CREATE INDEX memories_repository ON memories (repository_id, id)",
+    NULL,
+};
+
 const struct migration migrations[] = {
     {1, "initial", initial},   {2, "queues", queues}, {3, "topics", topics},
-    {4, "breakers", breakers}, {5, "sagas", sagas},
+    {4, "breakers", breakers}, {5, "sagas", sagas},   {6, "pipeline", pipeline},
 };
 const size_t migration_count = COUNT_OF(migrations);

@@ -10,13 +10,18 @@
 #include "store/query.h"
 #include <assert.h>
 
-#define RUN_COLUMNS                                                                               \
+/* Written at every step. */
+#define RUN_MAIN                                                                                  \
     "id, task_id, workspace_id, repository_id, run_no, requested_by, task_type, status, attempt," \
     " branch, base_commit, prompt_sha256, feedback_sha256, patch_sha256, patch_id,"               \
     " certificate_sha256, turns, tokens_in, tokens_out, cost_microusd, model, pull_request_id,"   \
     " job_id, stop, stop_by, stop_reason, stop_us, deferred_reason, used_agent, used_tool,"       \
     " used_verifier, used_pr, lost, rank, error_code, error_message, event_seq, last_event_id,"   \
-    " queued_us, started_us, ended_us, deadline_us, updated_us"
+    " queued_us, started_us, ended_us, deadline_us, updated_us, step"
+/* Written when they change, which is seldom. */
+#define RUN_COLUMNS                                                                   \
+    RUN_MAIN ", step_results, session_id, plan_sha256, account, paths, warning_code," \
+             " warning_message, partial, foreign_pr, prompt_version, approved, overridden"
 _Static_assert(BUDGET_KIND_COUNT == 4, "a new budget is a new column used_...");
 
 /* Neither queued nor terminal: run_is_active. */
@@ -26,10 +31,10 @@ _Static_assert(BUDGET_KIND_COUNT == 4, "a new budget is a new column used_...");
 
 static const struct sql sql_insert = {
     "run_insert",
-    "INSERT INTO runs (" RUN_COLUMNS ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
+    "INSERT INTO runs (" RUN_MAIN ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
     " $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29,"
-    " $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43)",
-    "ttttitttitttttttiiiittttttitiiiiiittitiiiii",
+    " $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44)",
+    "ttttitttitttttttiiiittttttitiiiiiittitiiiiit",
 };
 static const struct sql sql_save = {
     "run_save",
@@ -40,9 +45,16 @@ static const struct sql sql_save = {
     " stop_by = $19, stop_reason = $20, stop_us = $21, deferred_reason = $22, used_agent = $23,"
     " used_tool = $24, used_verifier = $25, used_pr = $26, lost = $27, rank = $28,"
     " error_code = $29, error_message = $30, event_seq = $31, last_event_id = $32,"
-    " queued_us = $33, started_us = $34, ended_us = $35, deadline_us = $36, updated_us = $37"
-    " WHERE id = $1",
-    "ttitttttttiiiittttttitiiiiiittitiiiii",
+    " queued_us = $33, started_us = $34, ended_us = $35, deadline_us = $36, updated_us = $37,"
+    " step = $38 WHERE id = $1",
+    "ttitttttttiiiittttttitiiiiiittitiiiiit",
+};
+static const struct sql sql_save_more = {
+    "run_save_more",
+    "UPDATE runs SET step_results = $2, session_id = $3, plan_sha256 = $4, account = $5,"
+    " paths = $6, warning_code = $7, warning_message = $8, partial = $9, foreign_pr = $10,"
+    " prompt_version = $11, approved = $12, overridden = $13 WHERE id = $1",
+    "tjtttjttijtit",
 };
 static const struct sql sql_touch = {
     "run_touch",
@@ -181,6 +193,19 @@ static enum rc run_decode(struct row_reader *reader, void *to, struct err *err)
     row->ended_us = read_int(reader);
     row->deadline_us = read_int(reader);
     row->updated_us = read_int(reader);
+    row->step = read_text(reader);
+    row->step_results = read_bytes(reader);
+    row->session_id = read_text(reader);
+    row->plan_sha256 = read_text(reader);
+    row->account = read_text(reader);
+    row->paths = read_bytes(reader);
+    row->warning_code = read_text(reader);
+    row->warning_message = read_text(reader);
+    row->partial = read_int(reader) != 0;
+    row->foreign_pr = read_bytes(reader);
+    row->prompt_version = read_text(reader);
+    row->approved = read_int(reader) != 0;
+    row->overridden = read_text(reader);
     return RC_OK;
 }
 static const struct shape run_shape = {"run", sizeof(struct run_row), run_decode};
@@ -199,7 +224,7 @@ static const struct shape run_shape = {"run", sizeof(struct run_row), run_decode
         P_INT((row)->rank), P_TEXT((row)->error_code), P_TEXT((row)->error_message),              \
         P_INT((row)->event_seq), P_ID(&(row)->last_event_id), P_INT((row)->queued_us),            \
         P_INT((row)->started_us), P_INT((row)->ended_us), P_INT((row)->deadline_us),              \
-        P_INT((row)->updated_us)
+        P_INT((row)->updated_us), P_TEXT((row)->step)
 
 enum rc runs_insert(struct db *db, const struct run_row *row, struct err *err)
 {
@@ -214,6 +239,18 @@ enum rc runs_save(struct db *db, const struct run_row *row, struct err *err)
 {
     return exec_one(db, &sql_save, P_LIST(P_ID(&row->id), RUN_CHANGEABLE(row)), run_shape.noun,
                     err);
+}
+
+enum rc runs_save_more(struct db *db, const struct run_row *row, struct err *err)
+{
+    return exec_one(db, &sql_save_more,
+                    P_LIST(P_ID(&row->id), P_JSON(row->step_results), P_TEXT(row->session_id),
+                           P_TEXT(row->plan_sha256), P_TEXT(row->account), P_JSON(row->paths),
+                           P_TEXT(row->warning_code), P_TEXT(row->warning_message),
+                           P_INT(row->partial), P_JSON(row->foreign_pr),
+                           P_TEXT(row->prompt_version), P_INT(row->approved),
+                           P_TEXT(row->overridden)),
+                    run_shape.noun, err);
 }
 
 enum rc runs_touch(struct db *db, const struct run_row *row, struct err *err)

@@ -43,6 +43,19 @@ struct run_row {
     int64_t event_seq; /* The last run_seq that was given out. */
     struct id last_event_id;
     int64_t queued_us, started_us, ended_us, deadline_us, updated_us;
+    const char *step; /* Of its blueprint: under way, or the last that was. */
+    /* From here on: runs_save_more. */
+    struct str step_results; /* JSON array of what the last custom steps said, or empty. */
+    const char *session_id;  /* Of the agent, known before it is started. */
+    const char *plan_sha256;
+    const char *account; /* Of the provider, that its agent uses up. */
+    struct str paths;    /* JSON array: files of the latest patch, or empty. */
+    const char *warning_code, *warning_message; /* It completed, but. */
+    bool partial;
+    struct str foreign_pr; /* JSON object: a pull request that the agent opened itself, or empty. */
+    const char *prompt_version;
+    bool approved;          /* A person has passed the patch. */
+    const char *overridden; /* Codes of the denials that a person has overridden. */
 };
 
 struct run_filter {
@@ -70,8 +83,10 @@ MUST_USE enum rc runs_get_free(struct db *db, const struct id *id, struct arena 
 /* For runs_get, and for runs_get_free: see db_ahead. */
 MUST_USE enum rc runs_ahead(struct db *db, const struct id *id, struct err *err);
 MUST_USE enum rc runs_ahead_free(struct db *db, const struct id *id, struct err *err);
-/* Every column that can change. */
+/* Every column that a step may change, up to `step`. */
 MUST_USE enum rc runs_save(struct db *db, const struct run_row *row, struct err *err);
+/* The others, after `step`. */
+MUST_USE enum rc runs_save_more(struct db *db, const struct run_row *row, struct err *err);
 /* Only its place in the log (event_seq, last_event_id) and updated_us. */
 MUST_USE enum rc runs_touch(struct db *db, const struct run_row *row, struct err *err);
 MUST_USE enum rc runs_list(struct db *db, const struct run_filter *filter, struct arena *arena,

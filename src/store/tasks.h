@@ -33,6 +33,7 @@ struct task_row {
     int64_t run_count;
     struct id last_event_id;
     int64_t created_us, updated_us, ended_us;
+    struct str attachments; /* JSON array of {name, sha256}, or empty. */
 };
 
 struct task_filter { /* NULL, none or -1: any */

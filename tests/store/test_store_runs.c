@@ -113,6 +113,42 @@ START_TEST(every_column_comes_back)
 }
 END_TEST
 
+START_TEST(what_seldom_changes_is_saved_by_itself)
+{
+    FIXTURE(f);
+    struct task_row task = fixture_task(&f);
+    struct run_row run = fixture_run(&f, &task);
+    run.step = "scan";
+    run.step_results = STR("[{\"name\":\"scan\"}]");
+    run.session_id = "s-1";
+    run.plan_sha256 = "plan";
+    run.account = "main";
+    run.paths = STR("[\"a.c\"]");
+    run.warning_code = "build_failed_after_agent";
+    run.warning_message = "But it fails.";
+    run.partial = run.approved = true;
+    run.foreign_pr = STR("{\"number\":7}");
+    run.prompt_version = "v1";
+    run.overridden = "policy.forbidden_path";
+    must(runs_save(f.db, &run, &f.err));
+    must(runs_save_more(f.db, &run, &f.err));
+    struct run_row got;
+    must(runs_get(f.db, &run.id, &f.arena, &got, &f.err));
+    ck_assert_pstr_eq(got.step, run.step);
+    ck_assert(str_same(got.step_results, run.step_results));
+    ck_assert_pstr_eq(got.session_id, run.session_id);
+    ck_assert_pstr_eq(got.plan_sha256, run.plan_sha256);
+    ck_assert_pstr_eq(got.account, run.account);
+    ck_assert(str_same(got.paths, run.paths));
+    ck_assert_pstr_eq(got.warning_code, run.warning_code);
+    ck_assert_pstr_eq(got.warning_message, run.warning_message);
+    ck_assert(got.partial && got.approved);
+    ck_assert(str_same(got.foreign_pr, run.foreign_pr));
+    ck_assert_pstr_eq(got.prompt_version, run.prompt_version);
+    ck_assert_pstr_eq(got.overridden, run.overridden);
+}
+END_TEST
+
 START_TEST(save_changes_everything_but_where_it_came_from)
 {
     FIXTURE(f);

@@ -1,0 +1,139 @@
+/*
+ * advance.c - along the blueprint: which step is next, and the states on the way to it.
+ *
+ * Each built-in step has the state in which its job moves the run.  A custom step runs in the
+ * state of the built-in one before it.  No state is skipped: where a sequence leaves a step out,
+ * the run passes through its state with the next move.
+ */
+#include "control/pipeline.h"
+#include "control/results.h"
+#include "core/policy.h"
+#include <assert.h>
+
+static const enum run_status states[BUILTIN_COUNT] = {
+    [BUILTIN_PREPARE] = RUN_PREPARING,   [BUILTIN_HYDRATE] = RUN_CONTEXT_LOADING,
+    [BUILTIN_PLAN] = RUN_PLANNING,       [BUILTIN_AGENT] = RUN_RUNNING,
+    [BUILTIN_VERIFY] = RUN_VERIFYING,    [BUILTIN_JUDGE] = RUN_JUDGING,
+    [BUILTIN_PUBLISH] = RUN_CREATING_PR,
+};
+
+enum run_status pipeline_state_of(enum builtin builtin)
+{
+    assert((unsigned)builtin < BUILTIN_COUNT);
+    return states[builtin];
+}
+
+/* The move that leads out of a state, and what it is said to be. */
+static const struct {
+    enum run_event event;
+    const char *reason;
+} ways[RUN_STATUS_COUNT] = {
+    [RUN_PREPARING] = {RUN_EV_PREPARED, "Worktree ready"},
+    [RUN_CONTEXT_LOADING] = {RUN_EV_HYDRATED, "Prompt ready"},
+    [RUN_PLANNING] = {RUN_EV_PLANNED, "Plan ready"},
+    [RUN_RUNNING] = {RUN_EV_PATCHED, "Patch made; verification follows"},
+    [RUN_VERIFYING] = {RUN_EV_VERIFIED, "Verification passed"},
+    [RUN_JUDGING] = {RUN_EV_ACCEPT, "Judged good; a pull request follows"},
+};
+
+/* Through all states up to this one. */
+static enum rc walk_to(struct cx *cx, struct flow *flow, enum run_status state)
+{
+    enum rc rc = RC_OK;
+    while (rc == RC_OK && flow->run.status != state) {
+        enum run_status at = flow->run.status;
+        assert(at < state && ways[at].reason != NULL);
+        if (at == RUN_CONTEXT_LOADING && state == RUN_PLANNING)
+            rc = flow_move(cx, flow, RUN_EV_PLAN, "Prompt ready; a plan comes first");
+        else
+            rc = flow_move(cx, flow, ways[at].event, ways[at].reason);
+    }
+    return rc;
+}
+
+/* Attempt 1, or the same attempt again when a worker was lost in it. */
+static void count_attempt(struct flow *flow)
+{
+    if (flow->run.attempt == 0) {
+        flow->run.attempt = 1;
+        flow->run.used[BUDGET_AGENT] = 1;
+    }
+}
+
+enum rc pipeline_enter(struct cx *cx, struct flow *flow, const struct blueprint_step *step)
+{
+    enum rc rc = RC_OK;
+    if (step->builtin != BUILTIN_NONE)
+        rc = walk_to(cx, flow, states[step->builtin]);
+    if (step->builtin == BUILTIN_AGENT)
+        count_attempt(flow);
+    return rc == RC_OK ? flow_enqueue(cx, flow, step->name) : rc;
+}
+
+enum rc pipeline_resume(struct cx *cx, struct flow *flow)
+{
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    bool plan = blueprint_has(&config->blueprint, BUILTIN_PLAN) && flow->run.plan_sha256 == NULL;
+    struct blueprint_step step;
+    bool found = blueprint_find(&config->blueprint,
+                                builtin_name(plan ? BUILTIN_PLAN : BUILTIN_AGENT), &step);
+    assert(found);
+    (void)found;
+    return pipeline_enter(cx, flow, &step);
+}
+
+/* Everything before publishing is done: a person is asked where policy says so. */
+static enum rc conclude(struct cx *cx, struct flow *flow, const struct repo_config *config)
+{
+    enum rc rc = walk_to(cx, flow, RUN_JUDGING);
+    if (rc != RC_OK)
+        return rc;
+    enum policy_verdict verdict = policy_decide(flow->task.mode, flow->task.risk, config->approval);
+    if (verdict != POLICY_ASK || flow->run.approved)
+        return pipeline_accept(cx, flow);
+    struct question question = {.kind = "patch", .reason = "Policy asks for a person's approval"};
+    return ask_person(cx, flow, &question);
+}
+
+enum rc pipeline_next(struct cx *cx, struct flow *flow)
+{
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    struct blueprint_step step;
+    bool more = blueprint_after(&config->blueprint, flow->run.step, &step);
+    bool published = flow->run.status == RUN_CREATING_PR;
+    if (!published && (!more || step.builtin == BUILTIN_PUBLISH))
+        return conclude(cx, flow, config);
+    if (more)
+        return pipeline_enter(cx, flow, &step);
+    struct ending ending = {.event = RUN_EV_PUBLISHED, .message = "Pull request opened"};
+    return flow_end(cx, flow, &ending);
+}
+
+enum rc pipeline_accept(struct cx *cx, struct flow *flow)
+{
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    bool approved = flow->run.status == RUN_AWAITING_APPROVAL;
+    if (flow->task.mode == MODE_PATCH_ONLY || !blueprint_has(&config->blueprint, BUILTIN_PUBLISH)) {
+        struct ending ending = {.event = approved ? RUN_EV_APPROVE_KEEP : RUN_EV_KEEP_PATCH,
+                                .message = "The patch is kept as an artifact"};
+        return flow_end(cx, flow, &ending);
+    }
+    rc = flow_move(cx, flow, approved ? RUN_EV_APPROVE : RUN_EV_ACCEPT,
+                   approved ? "Approved; a pull request follows" : ways[RUN_JUDGING].reason);
+    return rc == RC_OK ? flow_enqueue(cx, flow, builtin_name(BUILTIN_PUBLISH)) : rc;
+}
+
+enum rc pipeline_plan_approved(struct cx *cx, struct flow *flow)
+{
+    enum rc rc = flow_move(cx, flow, RUN_EV_PLAN_OK, "The plan is approved");
+    return rc == RC_OK ? pipeline_next(cx, flow) : rc;
+}
