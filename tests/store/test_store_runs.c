@@ -386,6 +386,7 @@ Suite *store_runs_suite(void)
     Suite *suite = suite_create("store_runs");
     TCase *tc = tcase_create("runs");
     case_add(tc, every_column_comes_back);
+    case_add(tc, what_seldom_changes_is_saved_by_itself);
     case_add(tc, save_changes_everything_but_where_it_came_from);
     case_add(tc, every_status_can_be_stored);
     case_add(tc, a_run_number_is_given_once_per_task);
