@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/js.h"
+#include "base/mem.h"
 #include "base/proc.h"
 #include <assert.h>
 #include <errno.h>
@@ -372,31 +373,29 @@ static bool given_up(const struct session *session)
     return session->killed && clock_mono_us() >= session->kill_us + GONE_WAIT_MS * US_PER_MS;
 }
 
-/* Until the child has ended. */
-static void watch(struct session *session)
+/* One turn of the loop, at most until until_us; false once the child has ended. */
+static bool turn(struct session *session, int64_t until_us)
 {
     const struct stop *stop = session->spec->stop;
-    while (!given_up(session)) {
-        check_clocks(session);
-        struct pollfd looks[] = {
-            {.fd = session->proc.pid_fd, .events = POLLIN},
-            {.fd = session->out_fd, .events = POLLIN},
-            {.fd = session->err_fd, .events = POLLIN},
-            {.fd = session->status_fd, .events = POLLIN},
-            /* Once heard it would stay readable. */
-            {.fd = stop && !session->stopping ? stop->event_fd : -1, .events = POLLIN},
-        };
-        if (poll(looks, COUNT_OF(looks), wait_ms(next_us(session))) <= 0)
-            continue;
-        if (looks[1].revents)
-            (void)take_output(session, &session->out_fd);
-        if (looks[2].revents)
-            (void)take_output(session, &session->err_fd);
-        if (looks[3].revents)
-            take_status(session);
-        if (looks[0].revents)
-            return;
-    }
+    check_clocks(session);
+    struct pollfd looks[] = {
+        {.fd = session->proc.pid_fd, .events = POLLIN},
+        {.fd = session->out_fd, .events = POLLIN},
+        {.fd = session->err_fd, .events = POLLIN},
+        {.fd = session->status_fd, .events = POLLIN},
+        /* Once heard it would stay readable. */
+        {.fd = stop && !session->stopping ? stop->event_fd : -1, .events = POLLIN},
+    };
+    int64_t wake_us = earlier(next_us(session), until_us);
+    if (poll(looks, COUNT_OF(looks), wait_ms(wake_us)) <= 0)
+        return !given_up(session);
+    if (looks[1].revents)
+        (void)take_output(session, &session->out_fd);
+    if (looks[2].revents)
+        (void)take_output(session, &session->err_fd);
+    if (looks[3].revents)
+        take_status(session);
+    return !looks[0].revents && !given_up(session);
 }
 
 static void drain(struct session *session, int *fd)
@@ -447,12 +446,23 @@ static enum rc finish(struct session *session, struct err *err)
     return RC_OK;
 }
 
-enum rc compute_run(const struct compute_spec *spec, struct compute_result *ret_result,
-                    struct err *err)
+/* --- the whole --- */
+
+struct compute_session {
+    struct compute_spec spec;
+    struct session session;
+};
+
+enum rc compute_begin(const struct compute_spec *spec, struct compute_session **ret_session,
+                      struct err *err)
 {
-    CLEANUP(session_release)
-    struct session session = {
-        .spec = spec,
+    enum rc rc = find_program(spec->view.argv[0], spec->view.cwd, spec->env, err);
+    if (rc != RC_OK)
+        return rc;
+    struct compute_session *whole = mem_alloc(sizeof *whole);
+    whole->spec = *spec;
+    whole->session = (struct session){
+        .spec = &whole->spec,
         .proc = {.pid_fd = -1},
         .out_fd = -1,
         .err_fd = -1,
@@ -462,18 +472,59 @@ enum rc compute_run(const struct compute_spec *spec, struct compute_result *ret_
         .tick_us = INT64_MAX,
         .result = {.exit_code = -1},
     };
-    buf_init(&session.status, STATUS_BYTES_MAX);
-    buf_init(&session.line, COMPUTE_LINE_MAX);
-    enum rc rc = find_program(spec->view.argv[0], spec->view.cwd, spec->env, err);
-    if (rc != RC_OK)
-        return rc;
-    session.begin_us = session.output_us = clock_mono_us();
-    rc = start(&session, err);
-    if (rc != RC_OK)
-        return rc;
-    watch(&session);
-    rc = finish(&session, err);
+    struct session *session = &whole->session;
+    buf_init(&session->status, STATUS_BYTES_MAX);
+    buf_init(&session->line, COMPUTE_LINE_MAX);
+    session->begin_us = session->output_us = clock_mono_us();
+    rc = start(session, err);
     if (rc == RC_OK)
-        *ret_result = session.result;
+        *ret_session = whole;
+    else
+        compute_session_free(whole);
     return rc;
+}
+
+bool compute_turn(struct compute_session *session, int64_t until_us)
+{
+    return turn(&session->session, until_us);
+}
+
+void compute_stop(struct compute_session *session, enum compute_end why)
+{
+    assert(why != COMPUTE_ENDED);
+    begin_stop(&session->session, why);
+}
+
+enum rc compute_finish(struct compute_session *session, struct compute_result *ret_result,
+                       struct err *err)
+{
+    enum rc rc = finish(&session->session, err);
+    if (rc == RC_OK)
+        *ret_result = session->session.result;
+    return rc;
+}
+
+void compute_session_free(struct compute_session *session)
+{
+    if (!session)
+        return;
+    session_release(&session->session);
+    mem_free(session);
+}
+
+void compute_session_freep(struct compute_session **session)
+{
+    compute_session_free(*session);
+}
+
+enum rc compute_run(const struct compute_spec *spec, struct compute_result *ret_result,
+                    struct err *err)
+{
+    CLEANUP(compute_session_freep) struct compute_session *session = NULL;
+    enum rc rc = compute_begin(spec, &session, err);
+    if (rc != RC_OK)
+        return rc;
+    while (compute_turn(session, INT64_MAX))
+        ;
+    return compute_finish(session, ret_result, err);
 }

@@ -64,4 +64,19 @@ struct compute_result {
    sandbox could not be built, or the machine has no processes or files left. */
 MUST_USE enum rc compute_run(const struct compute_spec *spec, struct compute_result *ret_result,
                              struct err *err);
+
+/* The same in parts, for somebody who has other things to do in between.  What the spec points to
+   must outlive the session. */
+struct compute_session;
+MUST_USE enum rc compute_begin(const struct compute_spec *spec,
+                               struct compute_session **ret_session, struct err *err);
+/* Waits until something stirs, at most until until_us (by clock_mono_us).  false: it has ended,
+   compute_finish is next. */
+bool compute_turn(struct compute_session *session, int64_t until_us);
+/* Begins its end; the first reason counts. */
+void compute_stop(struct compute_session *session, enum compute_end why);
+MUST_USE enum rc compute_finish(struct compute_session *session, struct compute_result *ret_result,
+                                struct err *err);
+void compute_session_free(struct compute_session *session); /* Kills what still runs. */
+void compute_session_freep(struct compute_session **session);
 #endif

@@ -1,0 +1,58 @@
+/*
+ * attempt.h - one attempt of the agent, while its step works on it.
+ *
+ *     attempt_input.c    what a local agent is given: tree, prompt, feedback, token, environment
+ *     compute_*.c        the agent itself
+ *     attempt_output.c   what a local agent left: completion record, log, patch
+ *     attempt_result.c   the result of the step
+ *
+ *     run_dir/tree    the worktree; an attempt that repairs goes on where the last one stopped
+ *     run_dir/io      prompt.md, feedback.md, and what the agent writes to result.json; made anew
+ *     run_dir/home    $HOME, kept from attempt to attempt
+ *
+ * After the agent has run, everything in those three is hostile: links, FIFOs and planted
+ * configuration included.
+ */
+#ifndef WORK_ATTEMPT_H
+#define WORK_ATTEMPT_H
+#include "core/infer.h"
+#include "work/adapter.h"
+#include "work/childenv.h"
+#include "work/collect.h"
+#include "work/compute.h"
+#include "work/progress.h"
+#include "work/step.h"
+
+enum { ATTEMPT_TOKEN_BYTES = 256 };
+
+struct attempt {
+    struct step *step;
+    const struct compute_ops *compute;
+    const char *base; /* The commit that the patch is made against. */
+    const char *tree, *io, *home;
+    const char *prompt_path, *feedback_path, *record_path, *log_path;
+    const char *socket; /* The server's, for an agent without a network; NULL: there is none. */
+    char token[ATTEMPT_TOKEN_BYTES];
+    struct childenv env;
+    struct progress progress;
+    struct transcript transcript;
+    const char *limit;             /* turn_limit, budget_limit: why the agent is cut off. */
+    struct compute_session *child; /* compute_child.c */
+    struct compute_result ended;
+    enum report record; /* From the completion record. */
+    struct collected patch;
+};
+
+void attempt_init(struct attempt *attempt, struct step *step);
+void attempt_release(struct attempt *attempt);
+
+/* Mirror, base commit, worktree, io directory, the run's token, the environment. */
+MUST_USE enum rc attempt_make_input(struct attempt *attempt, struct err *err);
+/* Sets limit once the agent has used more turns or money than it may. */
+void attempt_check_limits(struct attempt *attempt);
+/* The completion record outranks what the agent said on the way; then log and patch. */
+MUST_USE enum rc attempt_take_output(struct attempt *attempt, struct err *err);
+/* A completion record: {"status": "success" | "error", "summary", "error"}. */
+void attempt_take_record(struct attempt *attempt, const struct js *record);
+void attempt_write_result(struct attempt *attempt);
+#endif

@@ -1,0 +1,116 @@
+/*
+ * attempt_input.c - what a local agent is given: tree, prompt, feedback, token, environment.
+ */
+#include "base/fd.h"
+#include "work/attempt.h"
+#include "work/retry.h"
+#include "work/worktree.h"
+#include <inttypes.h>
+#include <string.h>
+
+static const char *socket_of(const struct step *step)
+{
+    const char *path = step->site->server_socket;
+    return path && file_exists(path) ? path : NULL;
+}
+
+void attempt_init(struct attempt *attempt, struct step *step)
+{
+    const char *log_name = arena_printf(step->arena, "agent-%" PRId64 ".log", step->input.attempt);
+    *attempt = (struct attempt){
+        .step = step,
+        .compute = &compute_child,
+        .tree = worktree_path(step, "tree"),
+        .io = worktree_path(step, "io"),
+        .home = worktree_path(step, "home"),
+        .prompt_path = worktree_path(step, "io/prompt.md"),
+        .feedback_path = worktree_path(step, "io/feedback.md"),
+        .record_path = worktree_path(step, "io/result.json"),
+        .log_path = worktree_path(step, log_name),
+        .socket = socket_of(step),
+        .ended = {.exit_code = -1},
+        .record = REPORT_UNKNOWN,
+    };
+    progress_init(&attempt->progress, step->site->port, &step->lease, step->stop);
+    transcript_init(&attempt->transcript, step->input.config.agent.adapter, &attempt->progress);
+}
+
+void attempt_release(struct attempt *attempt)
+{
+    attempt->compute->release(attempt);
+    progress_release(&attempt->progress);
+    explicit_bzero(attempt->token, sizeof attempt->token);
+}
+
+static enum rc write_artifact(struct step *step, const char *sha256, const char *path,
+                              struct err *err)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, STEP_TEXT_ARTIFACT_MAX);
+    enum rc rc = sha256 ? step_get(step, sha256, &text, err) : RC_OK;
+    return rc == RC_OK ? file_write_durable(path, buf_text(&text), text.len, 0600, err) : rc;
+}
+
+static enum rc make_io(struct attempt *attempt, struct err *err)
+{
+    struct step *step = attempt->step;
+    const struct step_input *input = &step->input;
+    enum rc rc = dir_remove(attempt->io, err);
+    if (rc == RC_OK)
+        rc = dir_make(attempt->io, 0700, err);
+    if (rc == RC_OK)
+        rc = dir_make(attempt->home, 0700, err);
+    if (rc == RC_OK)
+        rc = write_artifact(step, input->prompt_sha256, attempt->prompt_path, err);
+    if (rc == RC_OK && input->attempt > 1)
+        rc = write_artifact(step, input->feedback_sha256, attempt->feedback_path, err);
+    return rc;
+}
+
+static enum rc get_token(struct attempt *attempt, struct err *err)
+{
+    struct step *step = attempt->step;
+    struct port *port = step->site->port;
+    struct retry retry = retry_begin(step->stop);
+    enum rc rc;
+    do
+        rc = port->ops->run_token(port, &step->lease, &step->input.run_id, attempt->token,
+                                  sizeof attempt->token, err);
+    while (retry_again(&retry, rc));
+    return rc;
+}
+
+static void make_env(struct attempt *attempt)
+{
+    struct step *step = attempt->step;
+    struct arena *arena = step->arena;
+    struct childenv *env = &attempt->env;
+    childenv_init(env, step, attempt->home);
+    childenv_set(env, arena, "DROVER_PROMPT", attempt->prompt_path);
+    if (step->input.attempt > 1)
+        childenv_set(env, arena, "DROVER_FEEDBACK", attempt->feedback_path);
+    childenv_set(env, arena, "DROVER_RESULT", attempt->record_path);
+    childenv_set(env, arena, "DROVER_ATTEMPT",
+                 arena_printf(arena, "%" PRId64, step->input.attempt));
+    childenv_set(env, arena, "DROVER_URL", step->site->server_url ? step->site->server_url : "");
+    childenv_set(env, arena, "DROVER_TOKEN", attempt->token);
+    if (attempt->socket)
+        childenv_set(env, arena, "DROVER_SOCKET", attempt->socket);
+}
+
+enum rc attempt_make_input(struct attempt *attempt, struct err *err)
+{
+    struct step *step = attempt->step;
+    enum rc rc = worktree_mirror(step, err);
+    if (rc == RC_OK)
+        rc = worktree_base(step, &attempt->base, err);
+    if (rc == RC_OK)
+        rc = worktree_keep_or_make(step, attempt->base, err);
+    if (rc == RC_OK)
+        rc = make_io(attempt, err);
+    if (rc == RC_OK)
+        rc = get_token(attempt, err);
+    if (rc == RC_OK)
+        make_env(attempt);
+    return rc;
+}

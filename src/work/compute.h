@@ -1,0 +1,42 @@
+/*
+ * compute.h - where an agent runs, behind one interface.
+ *
+ *     ready ──► start ──► poll, poll, ... ──► collect          release, always
+ *                          │    ▲
+ *                          └ stop  (cancelled, too long, over a limit)
+ *
+ * step_agent.c drives it and keeps what all kinds have in common: the wish to stop, the wall clock,
+ * the limits of turns and cost.  A kind keeps what only it can know, such as how long the agent
+ * has been silent.
+ *
+ *     child    a sandboxed command of this worker (compute_child.c); it dies with the worker
+ */
+#ifndef WORK_COMPUTE_H
+#define WORK_COMPUTE_H
+#include "base/rc.h"
+#include "work/compute_process.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct attempt;
+
+/* Every function may set the step's failure (step_fail) and return what is not RC_OK; then only
+   release is called. */
+struct compute_ops {
+    /* Everything that the agent needs before it can begin. */
+    enum rc (*ready)(struct attempt *attempt, struct err *err);
+    /* Begins the agent. */
+    enum rc (*start)(struct attempt *attempt, struct err *err);
+    /* Waits until something has happened, a stop is asked for (step->stop), or until_us has come
+       (by clock_mono_us).  *ret_ended: attempt->ended says how. */
+    enum rc (*poll)(struct attempt *attempt, int64_t until_us, bool *ret_ended, struct err *err);
+    /* Asks the agent to end; poll tells when it has, and that is soon.  Asking twice is fine, the
+       first reason counts. */
+    void (*stop)(struct attempt *attempt, enum compute_end why);
+    /* What it said of itself, its log and its patch. */
+    enum rc (*collect)(struct attempt *attempt, struct err *err);
+    /* After a failure at any point too; what still runs is ended. */
+    void (*release)(struct attempt *attempt);
+};
+extern const struct compute_ops compute_child;
+#endif

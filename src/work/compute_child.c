@@ -1,0 +1,83 @@
+/*
+ * compute_child.c - an agent as a sandboxed command of this worker.
+ */
+#include "work/attempt.h"
+#include "work/compute_process.h"
+#include "work/worktree.h"
+
+enum { LOG_BYTES_MAX = 64 * 1024 * 1024 };
+
+static bool on_line(void *ctx, struct str line)
+{
+    struct attempt *attempt = ctx;
+    transcript_line(&attempt->transcript, line);
+    attempt_check_limits(attempt);
+    return attempt->limit == NULL;
+}
+
+static enum rc start(struct attempt *attempt, struct err *err)
+{
+    struct step *step = attempt->step;
+    const struct repo_config *config = &step->input.config;
+    const struct compute_spec spec = {
+        .sandbox = &step->site->sandbox,
+        .view = {.argv = config->agent.command,
+                 .cwd = attempt->tree,
+                 .binds = {{step->mirror, false},
+                           {attempt->tree, true},
+                           {attempt->io, true},
+                           {attempt->home, true},
+                           {attempt->socket, false}},
+                 .network = config->agent.network},
+        .env = attempt->env.entries,
+        .stdin_path = config->agent.prompt == PROMPT_STDIN ? attempt->prompt_path : NULL,
+        .log_path = attempt->log_path,
+        .log_bytes_max = LOG_BYTES_MAX,
+        .idle_ms = config->timeouts.idle_ms,
+        .stop = step->stop,
+        .reader = {.ctx = attempt, .line = on_line},
+    };
+    worktree_unmark(step); /* From here on the tree is whatever the agent makes of it. */
+    enum rc rc = compute_begin(&spec, &attempt->child, err);
+    if (rc == RC_NOT_FOUND)
+        return step_fail(step, rc, err, (struct port_failure){.code = "agent_command_not_found"});
+    if (rc != RC_OK)
+        return step_fail(step, rc, err,
+                         (struct port_failure){.code = "agent_start_failed", .retryable = true});
+    return RC_OK;
+}
+
+static enum rc poll_child(struct attempt *attempt, int64_t until_us, bool *ret_ended,
+                          struct err *err)
+{
+    if (compute_turn(attempt->child, until_us)) {
+        *ret_ended = false;
+        return RC_OK;
+    }
+    enum rc rc = compute_finish(attempt->child, &attempt->ended, err);
+    if (rc != RC_OK)
+        return step_fail(attempt->step, rc, err,
+                         (struct port_failure){.code = "agent_start_failed", .retryable = true});
+    *ret_ended = true;
+    return RC_OK;
+}
+
+static void stop(struct attempt *attempt, enum compute_end why)
+{
+    compute_stop(attempt->child, why);
+}
+
+static void release(struct attempt *attempt)
+{
+    compute_session_free(attempt->child);
+    attempt->child = NULL;
+}
+
+const struct compute_ops compute_child = {
+    .ready = attempt_make_input,
+    .start = start,
+    .poll = poll_child,
+    .stop = stop,
+    .collect = attempt_take_output,
+    .release = release,
+};
