@@ -1,6 +1,6 @@
 /*
- * forge.h - git hosts behind one interface: open a pull request, take back the branch of one that
- * does not come, merge one.
+ * forge.h - git hosts behind one interface: look what a branch has come to, open a pull request,
+ * take back the branch of one that does not come, merge one.
  *
  * All may be tried again after a crash at any point: the commit is made of its input alone, so
  * it has the same hash every time, and a pull request that exists is found by its run.
@@ -56,6 +56,21 @@ enum forge_branch {
     BRANCH_FOREIGN, /* Its last commit is not the run's: kept. */
 };
 
+/* Whose work is looked for. */
+struct forge_question {
+    const char *url;
+    const char *branch;
+};
+
+/* What is there of it, whoever made it.  A pull request that drover opened is not foreign: it is
+   not told. */
+struct forge_found {
+    char head[GIT_HASH_BYTES]; /* Of the branch; "": there is none. */
+    int64_t pull_number;       /* Of a pull request from it that somebody else opened; 0: none. */
+    const char *pull_url;      /* In the arena; NULL without one. */
+    bool pull_draft;
+};
+
 struct forge_merge {
     const char *forge; /* "local" */
     const char *url;
@@ -67,7 +82,11 @@ struct forge_merge {
 
 struct forge_ops {
     const char *name;
-    /* RC_CONFLICT: the patch does not apply, or somebody else pushed to the branch. */
+    enum rc (*look)(const struct git *git, const struct forge_question *question,
+                    struct arena *arena, struct forge_found *ret_found, struct err *err);
+    /* A branch that shows the very files of the change already, as an agent may have pushed them,
+       is taken as it is.  RC_CONFLICT: the patch does not apply, or somebody else pushed other
+       things to the branch. */
     enum rc (*open_pull)(const struct git *git, const struct forge_change *change,
                          struct arena *arena, struct forge_pull *ret_pull, struct err *err);
     /* Deletes the run's branch unless it has a pull request, or somebody else's work on it. */

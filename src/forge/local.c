@@ -191,6 +191,49 @@ static enum rc find_or_create(const struct origin *origin, const struct forge_ch
     return rc;
 }
 
+static const char *url_of(const char *origin_url, int64_t number, struct arena *arena)
+{
+    char *url = arena_printf(arena, "%s#refs/pull/%" PRId64 "/head", origin_url, number);
+    git_redact(url);
+    return url;
+}
+
+/* The tree of a commit; NULL when there is no such commit. */
+static enum rc tree_of(const struct origin *origin, const char *commit, const char **ret_tree,
+                       struct err *err)
+{
+    return read_ref(origin, arena_printf(origin->arena, "%s^{tree}", commit), ret_tree, err);
+}
+
+/* Puts the branch of the origin into head if it shows the same files as head does. */
+static enum rc find_pushed(const struct origin *origin, const struct forge_change *change,
+                           char head[GIT_HASH_BYTES], bool *ret_found, struct err *err)
+{
+    struct origin scratch = {.git = origin->git, .dir = change->scratch, .arena = origin->arena};
+    const char *branch = arena_printf(origin->arena, "refs/heads/%s", change->branch);
+    const char *there = NULL, *tree_there = NULL, *tree = NULL;
+    *ret_found = false;
+    enum rc rc = read_ref(origin, branch, &there, err);
+    if (rc != RC_OK || !there)
+        return rc;
+    rc = tree_of(origin, there, &tree_there, err);
+    if (rc == RC_OK)
+        rc = tree_of(&scratch, head, &tree, err);
+    if (rc != RC_OK || !tree || !text_same(tree, tree_there))
+        return rc;
+    text_copy(head, GIT_HASH_BYTES, there);
+    *ret_found = true;
+    return RC_OK;
+}
+
+static enum rc push_unless_there(const struct origin *origin, const struct forge_change *change,
+                                 char head[GIT_HASH_BYTES], struct err *err)
+{
+    bool there = false;
+    enum rc rc = find_pushed(origin, change, head, &there, err);
+    return rc == RC_OK && !there ? forge_push(origin->git, change, head, err) : rc;
+}
+
 static enum rc local_open_pull(const struct git *git, const struct forge_change *change,
                                struct arena *arena, struct forge_pull *ret_pull, struct err *err)
 {
@@ -206,7 +249,7 @@ static enum rc local_open_pull(const struct git *git, const struct forge_change 
     if (rc == RC_OK)
         rc = fault_point("publish.push", err);
     if (rc == RC_OK)
-        rc = forge_push(git, change, pull.head, err);
+        rc = push_unless_there(&origin, change, pull.head, err);
     if (rc == RC_OK)
         rc = change->may_go_on(change->ctx, err);
     if (rc == RC_OK)
@@ -217,10 +260,76 @@ static enum rc local_open_pull(const struct git *git, const struct forge_change 
         rc = fault_point("publish.numbered", err);
     if (rc != RC_OK)
         return rc;
-    char *url = arena_printf(arena, "%s#refs/pull/%" PRId64 "/head", change->url, pull.number);
-    git_redact(url);
-    pull.url = url;
+    pull.url = url_of(change->url, pull.number, arena);
     *ret_pull = pull;
+    return RC_OK;
+}
+
+/* --- look --- */
+
+/* Has drover opened it, for whatever run? */
+static enum rc is_ours(const struct origin *origin, int64_t number, bool *ret_ours, struct err *err)
+{
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, GIT_TEXT_MAX);
+    const char *pattern = arena_printf(origin->arena, "refs/drover/pulls/*/%" PRId64, number);
+    struct git_call list = {
+        .git_dir = origin->dir,
+        .args = GIT_ARGS("for-each-ref", "--count=1", "--format=%(refname)", pattern),
+        .out = &out};
+    enum rc rc = git_run(origin->git, &list, err);
+    if (rc == RC_OK)
+        *ret_ours = out.len > 0;
+    return rc;
+}
+
+/* The pull request whose head is the commit; the oldest, should there be several. */
+static enum rc find_foreign(const struct origin *origin, const char *head, int64_t *ret_number,
+                            struct err *err)
+{
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, GIT_TEXT_MAX);
+    struct git_call list = {.git_dir = origin->dir,
+                            .args = GIT_ARGS("for-each-ref", "--format=%(refname)",
+                                             "--sort=creatordate", "--points-at", head,
+                                             "refs/pull/"),
+                            .out = &out};
+    enum rc rc = git_run(origin->git, &list, err);
+    char *line = out.data;
+    *ret_number = 0;
+    while (rc == RC_OK && line && *line && *ret_number == 0) {
+        bool ours = false;
+        char *end = strchr(line, '\n');
+        if (end)
+            *end = '\0';
+        int64_t number = number_of(line);
+        if (number > 0)
+            rc = is_ours(origin, number, &ours, err);
+        *ret_number = ours ? 0 : number;
+        line = end ? end + 1 : NULL;
+    }
+    return rc;
+}
+
+static enum rc local_look(const struct git *git, const struct forge_question *question,
+                          struct arena *arena, struct forge_found *ret_found, struct err *err)
+{
+    struct origin origin = {.git = git, .arena = arena};
+    struct forge_found found = {.pull_number = 0};
+    const char *head = NULL;
+    enum rc rc = origin_open(&origin, question->url, err);
+    if (rc == RC_OK)
+        rc = read_ref(&origin, arena_printf(arena, "refs/heads/%s^{commit}", question->branch),
+                      &head, err);
+    if (rc == RC_OK && head)
+        rc = find_foreign(&origin, head, &found.pull_number, err);
+    if (rc != RC_OK)
+        return rc;
+    if (head)
+        text_copy(found.head, sizeof found.head, head);
+    if (found.pull_number > 0)
+        found.pull_url = url_of(question->url, found.pull_number, arena);
+    *ret_found = found;
     return RC_OK;
 }
 
@@ -436,6 +545,7 @@ static enum rc local_merge(const struct git *git, const struct forge_merge *merg
 
 const struct forge_ops forge_local = {
     .name = "local",
+    .look = local_look,
     .open_pull = local_open_pull,
     .withdraw = local_withdraw,
     .merge = local_merge,

@@ -387,9 +387,10 @@ static enum rc rc_of_status(int status)
         int status;
         enum rc rc;
     } table[] = {
-        {400, RC_MALFORMED}, {401, RC_UNAUTHORIZED}, {403, RC_DENIED},    {404, RC_NOT_FOUND},
-        {408, RC_TIMEOUT},   {409, RC_CONFLICT},     {413, RC_TOO_LARGE}, {422, RC_INVALID},
-        {429, RC_LIMIT},     {502, RC_UNREACHABLE},  {503, RC_BUSY},      {504, RC_TIMEOUT},
+        {400, RC_MALFORMED}, {401, RC_UNAUTHORIZED}, {403, RC_DENIED},      {404, RC_NOT_FOUND},
+        {408, RC_TIMEOUT},   {409, RC_CONFLICT},     {410, RC_NOT_FOUND},   {413, RC_TOO_LARGE},
+        {422, RC_INVALID},   {429, RC_LIMIT},        {502, RC_UNREACHABLE}, {503, RC_BUSY},
+        {504, RC_TIMEOUT},
     };
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         if (table[i].status == status)

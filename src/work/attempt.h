@@ -4,6 +4,7 @@
  *     attempt_input.c    what a local agent is given: tree, prompt, feedback, token, environment
  *     compute_*.c        the agent itself
  *     attempt_output.c   what a local agent left: completion record, log, patch
+ *     step_collect.c     what an agent elsewhere left: branch, pull request, patch
  *     attempt_result.c   the result of the step
  *
  *     run_dir/tree    the worktree; an attempt that repairs goes on where the last one stopped
@@ -16,6 +17,7 @@
 #ifndef WORK_ATTEMPT_H
 #define WORK_ATTEMPT_H
 #include "core/infer.h"
+#include "forge/forge.h"
 #include "work/adapter.h"
 #include "work/childenv.h"
 #include "work/collect.h"
@@ -27,7 +29,7 @@ enum { ATTEMPT_TOKEN_BYTES = 256 };
 
 struct attempt {
     struct step *step;
-    const struct compute_ops *compute;
+    const struct compute_ops *compute; /* NULL: the agent leased its work itself. */
     const char *base; /* The commit that the patch is made against. */
     const char *tree, *io, *home;
     const char *prompt_path, *feedback_path, *record_path, *log_path;
@@ -38,8 +40,12 @@ struct attempt {
     struct transcript transcript;
     const char *limit;             /* turn_limit, budget_limit: why the agent is cut off. */
     struct compute_session *child; /* compute_child.c */
+    struct remote *remote;         /* compute_remote.c */
     struct compute_result ended;
     enum report record; /* From the completion record. */
+    const char *given_sha256; /* A patch as an agent elsewhere gave it, or NULL. */
+    struct forge_found found; /* Of an agent elsewhere. */
+    int64_t commits;          /* On its branch. */
     struct collected patch;
 };
 

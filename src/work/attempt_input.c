@@ -14,12 +14,23 @@ static const char *socket_of(const struct step *step)
     return path && file_exists(path) ? path : NULL;
 }
 
+static const struct compute_ops *compute_of(const struct step *step)
+{
+    static const struct compute_ops *const kinds[] = {
+        [COMPUTE_PROCESS] = &compute_child,
+        [COMPUTE_REMOTE] = &compute_remote,
+        [COMPUTE_PULL] = NULL,
+    };
+    return kinds[step->input.config.agent.compute];
+}
+
 void attempt_init(struct attempt *attempt, struct step *step)
 {
+    const struct agent_config *agent = &step->input.config.agent;
     const char *log_name = arena_printf(step->arena, "agent-%" PRId64 ".log", step->input.attempt);
     *attempt = (struct attempt){
         .step = step,
-        .compute = &compute_child,
+        .compute = compute_of(step),
         .tree = worktree_path(step, "tree"),
         .io = worktree_path(step, "io"),
         .home = worktree_path(step, "home"),
@@ -32,12 +43,16 @@ void attempt_init(struct attempt *attempt, struct step *step)
         .record = REPORT_UNKNOWN,
     };
     progress_init(&attempt->progress, step->site->port, &step->lease, step->stop);
-    transcript_init(&attempt->transcript, step->input.config.agent.adapter, &attempt->progress);
+    /* What a remote agent tells on the way is in the form of ndjson. */
+    transcript_init(&attempt->transcript,
+                    agent->compute == COMPUTE_REMOTE ? ADAPTER_NDJSON : agent->adapter,
+                    &attempt->progress);
 }
 
 void attempt_release(struct attempt *attempt)
 {
-    attempt->compute->release(attempt);
+    if (attempt->compute)
+        attempt->compute->release(attempt);
     progress_release(&attempt->progress);
     explicit_bzero(attempt->token, sizeof attempt->token);
 }

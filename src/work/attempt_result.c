@@ -9,6 +9,7 @@ enum {
     PATHS_BYTES_MAX = 5 * 1024, /* Where the list of paths ends in the result. */
     SUMMARY_MAX = 1500,
     ERROR_MAX = 800,
+    URL_MAX = 800,
 };
 
 static const char *outcome_name(const struct attempt *attempt)
@@ -68,6 +69,33 @@ static void write_patch(struct jw *jw, const struct collected *patch)
     jw_end(jw, '}');
 }
 
+/* What the forge has of an agent that works elsewhere. */
+static void write_found(struct jw *jw, const struct attempt *attempt)
+{
+    const struct forge_found *found = &attempt->found;
+    jw_kbool(jw, "branchPushed", found->head[0] != '\0');
+    jw_kint(jw, "commits", attempt->commits);
+    jw_key(jw, "pullRequest");
+    if (found->pull_number == 0) {
+        jw_null(jw);
+        return;
+    }
+    jw_begin(jw, '{');
+    jw_kint(jw, "number", found->pull_number);
+    step_write_text(jw, "url", found->pull_url, URL_MAX);
+    jw_kstr(jw, "branch", attempt->step->input.branch);
+    jw_kstr(jw, "headCommit", found->head);
+    jw_kbool(jw, "draft", found->pull_draft);
+    jw_end(jw, '}');
+}
+
+static const char *place_name(const struct attempt *attempt)
+{
+    if (attempt->compute == &compute_child)
+        return sandbox_name(&attempt->step->site->sandbox);
+    return attempt->compute ? attempt->compute->name : "pull";
+}
+
 void attempt_write_result(struct attempt *attempt)
 {
     const struct compute_result *ended = &attempt->ended;
@@ -86,9 +114,13 @@ void attempt_write_result(struct attempt *attempt)
     jw_kint(&jw, "outputTokens", usage->output_tokens);
     jw_kreal(&jw, "costUsd", usage->cost_usd);
     jw_kstr(&jw, "model", usage->model[0] ? usage->model : NULL);
-    jw_kstr(&jw, "sandbox", sandbox_name(&attempt->step->site->sandbox));
+    jw_kstr(&jw, "sandbox", place_name(attempt));
     jw_kbool(&jw, "logTruncated", ended->log_truncated);
     step_write_artifacts(attempt->step, &jw);
+    if (attempt->compute != &compute_child) {
+        jw_optstr(&jw, "patchSha256", attempt->given_sha256);
+        write_found(&jw, attempt);
+    }
     write_patch(&jw, &attempt->patch);
     jw_end(&jw, '}');
 }

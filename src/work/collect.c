@@ -90,18 +90,28 @@ static enum rc take_tree(const struct collector *collector, const char **ret_has
                : err_set(err, RC_IO, "GIT_FAILED", "git write-tree gave no hash");
 }
 
-static enum rc take_diff(const struct collector *collector, struct buf *diff, struct err *err)
+/* git diff <options> first [second] -- */
+enum { DIFF_ARGS_MAX = 16 };
+
+static const char *const *diff_args(const char *const *last, const char **to)
 {
     static const char *const options[] = {
-        "diff",          "--cached",      "--binary",     "--full-index",    "--no-color",
-        "--no-ext-diff", "--no-textconv", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/",
+        "diff",          "--binary",     "--full-index",    "--no-color",      "--no-ext-diff",
+        "--no-textconv", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/",
     };
-    const char *args[COUNT_OF(options) + 3];
-    memcpy(args, options, sizeof options);
-    args[COUNT_OF(options)] = collector->base;
-    args[COUNT_OF(options) + 1] = "--";
-    args[COUNT_OF(options) + 2] = NULL;
-    return inside(collector, args, diff, err);
+    size_t count = COUNT_OF(options);
+    memcpy(to, options, sizeof options);
+    while (*last && count < DIFF_ARGS_MAX - 2)
+        to[count++] = *last++;
+    to[count++] = "--";
+    to[count] = NULL;
+    return to;
+}
+
+static enum rc take_diff(const struct collector *collector, struct buf *diff, struct err *err)
+{
+    const char *args[DIFF_ARGS_MAX];
+    return inside(collector, diff_args(GIT_ARGS("--cached", collector->base), args), diff, err);
 }
 
 static enum rc too_large(struct step *step, struct err *err)
@@ -155,6 +165,31 @@ enum rc collect_patch(struct step *step, const char *base, struct collected *ret
     if (rc == RC_OK)
         rc = store_diff(step, &diff, &collected, err);
     worktree_drop(step, collector.git_dir);
+    if (rc == RC_OK)
+        *ret = collected;
+    return rc;
+}
+
+enum rc collect_commit(struct step *step, const char *base, const char *head, struct collected *ret,
+                       struct err *err)
+{
+    const char *args[DIFF_ARGS_MAX];
+    const char *tree = arena_printf(step->arena, "%s^{tree}", head);
+    struct git git = step_git(step);
+    struct collected collected = {0};
+    CLEANUP(buf_release) struct buf diff;
+    buf_init(&diff, (size_t)step->input.config.limits.max_patch_bytes);
+    struct git_call ask = {.git_dir = step->mirror,
+                           .args = GIT_ARGS("rev-parse", "--verify", "--end-of-options", tree)};
+    struct git_call compare = {
+        .git_dir = step->mirror, .args = diff_args(GIT_ARGS(base, head), args), .out = &diff};
+    enum rc rc = git_line(&git, &ask, step->arena, &collected.tree_hash, err);
+    if (rc == RC_OK)
+        rc = git_run(&git, &compare, err);
+    if (rc == RC_IO)
+        return step_fail(step, rc, err, (struct port_failure){.code = "patch_failed"});
+    if (rc == RC_OK || rc == RC_TOO_LARGE) /* What is too large says so itself. */
+        rc = store_diff(step, &diff, &collected, err);
     if (rc == RC_OK)
         *ret = collected;
     return rc;

@@ -21,4 +21,7 @@ struct collected {
 /* Sets the step's failure to patch_too_large or patch_failed. */
 MUST_USE enum rc collect_patch(struct step *step, const char *base, struct collected *ret,
                                struct err *err);
+/* The same for a commit that the mirror holds: an agent elsewhere has pushed it. */
+MUST_USE enum rc collect_commit(struct step *step, const char *base, const char *head,
+                                struct collected *ret, struct err *err);
 #endif

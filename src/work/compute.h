@@ -9,7 +9,12 @@
  * the limits of turns and cost.  A kind keeps what only it can know, such as how long the agent
  * has been silent.
  *
- *     child    a sandboxed command of this worker (compute_child.c); it dies with the worker
+ *     child     a sandboxed command of this worker (compute_child.c); it dies with the worker
+ *     remote    a session behind an HTTP address (compute_remote.c); it outlives the worker, and
+ *               another one goes on polling it
+ *
+ * An agent that leases its work itself (`pull`) needs no worker before it is done: control puts its
+ * job on a queue of the agents'.  What remote and pull agents left is taken by step_collect.c.
  */
 #ifndef WORK_COMPUTE_H
 #define WORK_COMPUTE_H
@@ -20,12 +25,13 @@
 
 struct attempt;
 
-/* Every function may set the step's failure (step_fail) and return what is not RC_OK; then only
+/* Every function but stop and release may set the step's failure (step_fail) and return what is not RC_OK; then only
    release is called. */
 struct compute_ops {
+    const char *name;
     /* Everything that the agent needs before it can begin. */
     enum rc (*ready)(struct attempt *attempt, struct err *err);
-    /* Begins the agent. */
+    /* Begins the agent, or finds the one again that an earlier worker began. */
     enum rc (*start)(struct attempt *attempt, struct err *err);
     /* Waits until something has happened, a stop is asked for (step->stop), or until_us has come
        (by clock_mono_us).  *ret_ended: attempt->ended says how. */
@@ -38,5 +44,5 @@ struct compute_ops {
     /* After a failure at any point too; what still runs is ended. */
     void (*release)(struct attempt *attempt);
 };
-extern const struct compute_ops compute_child;
+extern const struct compute_ops compute_child, compute_remote;
 #endif

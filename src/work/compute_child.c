@@ -74,6 +74,7 @@ static void release(struct attempt *attempt)
 }
 
 const struct compute_ops compute_child = {
+    .name = "process",
     .ready = attempt_make_input,
     .start = start,
     .poll = poll_child,

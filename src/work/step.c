@@ -27,6 +27,11 @@ static int64_t agent_ms(const struct repo_config *config)
     return config->timeouts.prepare_ms + config->timeouts.agent_ms + SPARE_MS;
 }
 
+static int64_t collect_ms(const struct repo_config *config)
+{
+    return config->timeouts.prepare_ms + SPARE_MS;
+}
+
 static int64_t verify_ms(const struct repo_config *config)
 {
     int64_t total = config->timeouts.prepare_ms + SPARE_MS;
@@ -56,6 +61,7 @@ static const struct step_kind kinds[] = {
     {"publish", "drover.publish", "publish_failed", step_publish, publish_ms, true},
     {"judge", "drover.judge", "judge_failed", step_judge, judge_ms, false},
     {"verify", "drover.verify", "verify_failed_to_run", step_verify, verify_ms, false},
+    {"collect", "drover.collect", "collect_failed", step_collect, collect_ms, false},
     {"agent", "drover.agent", "agent_start_failed", step_agent, agent_ms, false},
     {"hydrate", "drover.hydrate", "hydrate_failed", step_hydrate, hydrate_ms, false},
     {"prepare", "drover.prepare", "prepare_failed", step_prepare, prepare_ms, false},
@@ -64,7 +70,7 @@ static const struct step_kind kinds[] = {
 };
 
 static const char *const queues[] = {
-    "drover.publish", "drover.judge",     "drover.verify", "drover.agent", "drover.hydrate",
+    "drover.publish", "drover.judge",     "drover.verify", "drover.collect", "drover.agent", "drover.hydrate",
     "drover.prepare", "drover.unpublish", "drover.clean",  NULL,
 };
 _Static_assert(COUNT_OF(queues) == COUNT_OF(kinds) + 1, "a queue for every step");
@@ -148,6 +154,8 @@ static enum rc read_refs(const struct js *payload, struct step_input *input, str
         rc = read_time(payload, "runDeadline", &input->run_deadline_us, err);
     if (rc == RC_OK)
         rc = read_time(payload, "taskCreatedAt", &input->task_created_us, err);
+    if (rc == RC_OK)
+        rc = read_time(payload, "sessionBegunAt", &input->session_begun_us, err);
     input->base_commit = js_get_str(payload, "baseCommit", NULL);
     if (rc == RC_OK && input->base_commit && !git_hash_valid(input->base_commit))
         rc = wrong(err, "baseCommit", "is not the hash of a commit");
@@ -173,6 +181,10 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
         .description = js_get_str(payload, "description", NULL),
         .issue_number = js_get_int(payload, "issueNumber", 0),
         .draft = js_get_bool(payload, "draft", false),
+        .session_id = js_get_str(payload, "sessionId", NULL),
+        .session_resumed = js_get_bool(payload, "sessionResumed", false),
+        .session_over = js_get_bool(payload, "sessionOver", false),
+        .record = js_get(payload, "record"),
     };
     enum rc rc = read_id(payload, "taskId", &input.task_id, err);
     if (rc == RC_OK)

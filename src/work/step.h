@@ -46,6 +46,11 @@ struct step_input {
     int64_t max_turns;     /* 0: none */
     double max_budget_usd; /* 0: none */
     const char *prompt_sha256, *feedback_sha256, *patch_sha256, *certificate_sha256;
+    const char *session_id;   /* Of a remote agent: stored before anybody can start it. */
+    int64_t session_begun_us; /* Wall clock: known to have begun; 0: not known. */
+    bool session_resumed;     /* Another worker had it before, under another job. */
+    bool session_over;
+    const struct js *record; /* collect: what the agent said of itself; or NULL */
     bool draft;
     int64_t run_deadline_us; /* Wall clock; 0: none */
     int64_t task_created_us;
@@ -135,6 +140,7 @@ void step_write_text(struct jw *jw, const char *key, const char *text, size_t ma
 MUST_USE enum rc step_prepare(struct step *step, struct err *err);
 MUST_USE enum rc step_hydrate(struct step *step, struct err *err);
 MUST_USE enum rc step_agent(struct step *step, struct err *err);
+MUST_USE enum rc step_collect(struct step *step, struct err *err);
 MUST_USE enum rc step_verify(struct step *step, struct err *err);
 MUST_USE enum rc step_judge(struct step *step, struct err *err);
 MUST_USE enum rc step_publish(struct step *step, struct err *err);

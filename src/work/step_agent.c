@@ -7,13 +7,16 @@
  */
 #include "work/attempt.h"
 
-/* The agent's own time, and what is left of the run's. */
+/* What is left of the agent's own time, and of the run's. */
 static int64_t wall_ms(const struct step *step)
 {
-    int64_t ms = step->input.config.timeouts.agent_ms;
-    if (step->input.run_deadline_us > 0) {
-        int64_t now_us = clock_now_us(&step->site->clock);
-        int64_t left_ms = (step->input.run_deadline_us - now_us) / US_PER_MS;
+    const struct step_input *input = &step->input;
+    int64_t ms = input->config.timeouts.agent_ms;
+    int64_t now_us = clock_now_us(&step->site->clock);
+    if (input->session_begun_us > 0) /* Another worker has watched it before. */
+        ms -= (now_us - input->session_begun_us) / US_PER_MS;
+    if (input->run_deadline_us > 0) {
+        int64_t left_ms = (input->run_deadline_us - now_us) / US_PER_MS;
         ms = left_ms < ms ? left_ms : ms;
     }
     return ms > 0 ? ms : 1;
@@ -73,6 +76,11 @@ enum rc step_agent(struct step *step, struct err *err)
 {
     CLEANUP(attempt_release) struct attempt attempt;
     attempt_init(&attempt, step);
+    if (!attempt.compute) {
+        enum rc rc = err_set(err, RC_INVALID, "INVALID_FIELD",
+                             "An agent of this repository leases its work itself.");
+        return step_fail(step, rc, err, (struct port_failure){.code = "payload_invalid"});
+    }
     enum rc rc = attempt.compute->ready(&attempt, err);
     if (rc == RC_OK)
         rc = run_agent(&attempt, err);

@@ -92,19 +92,22 @@ static enum rc update_mirror(struct step *step, struct err *err)
     return rc;
 }
 
-enum rc worktree_mirror(struct step *step, struct err *err)
+enum rc worktree_fetch(struct step *step, struct err *err)
 {
-    bool holds = false;
-    enum rc rc = mirror_holds(step, step->input.base_commit, &holds, err);
-    if (rc != RC_OK || holds)
-        return rc;
-    rc = dir_make(arena_printf(step->arena, "%s/mirrors", step->site->work_dir), 0700, err);
+    enum rc rc = dir_make(arena_printf(step->arena, "%s/mirrors", step->site->work_dir), 0700, err);
     if (rc != RC_OK)
         return rc;
     CLEANUP(fd_closep) int lock = -1;
     struct git git = step_git(step);
     rc = git_lock(&git, arena_printf(step->arena, "%s.lock", step->mirror), &lock, err);
     return rc == RC_OK ? update_mirror(step, err) : rc;
+}
+
+enum rc worktree_mirror(struct step *step, struct err *err)
+{
+    bool holds = false;
+    enum rc rc = mirror_holds(step, step->input.base_commit, &holds, err);
+    return rc == RC_OK && !holds ? worktree_fetch(step, err) : rc;
 }
 
 /* --- base --- */

@@ -11,6 +11,8 @@
 
 /* Makes or updates the mirror, unless it holds the base commit already. */
 MUST_USE enum rc worktree_mirror(struct step *step, struct err *err);
+/* The same, always from the origin as it is now. */
+MUST_USE enum rc worktree_fetch(struct step *step, struct err *err);
 
 /* The commit to work from: the given one, or the tip of the target branch. */
 MUST_USE enum rc worktree_base(struct step *step, const char **ret_commit, struct err *err);

@@ -243,6 +243,73 @@ static void push_only(const char *run)
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show drover/%s:file.txt", run), "two");
 }
 
+/* --- looking --- */
+
+static struct forge_found look(const char *branch)
+{
+    struct git git = {0};
+    struct forge_question question = {.url = kit.origin, .branch = branch};
+    struct forge_found found;
+    struct err err = {0};
+    ck_assert_msg(forge_local.look(&git, &question, &kit.arena, &found, &err) == RC_OK, "%s",
+                  err.text);
+    return found;
+}
+
+/* Somebody else pushes a commit to the branch; gives its hash. */
+static const char *push_to(const char *branch, const char *text)
+{
+    return kit_sh(&kit,
+                  "rm -rf other && git clone -q origin.git other && cd other && echo %s >file.txt "
+                  "&& git -c user.name=a -c user.email=a@b commit -qam agent && "
+                  "git push -q origin HEAD:refs/heads/%s && git rev-parse HEAD",
+                  text, branch);
+}
+
+START_TEST(a_branch_and_a_foreign_pull_request_are_found)
+{
+    struct forge_found found = look("drover/run-a");
+    ck_assert_str_eq(found.head, "");
+    ck_assert_int_eq(found.pull_number, 0);
+    const char *head = push_to("drover/run-a", "two");
+    found = look("drover/run-a");
+    ck_assert_str_eq(found.head, head);
+    ck_assert_int_eq(found.pull_number, 0);
+    kit_sh(&kit, "git --git-dir=origin.git update-ref refs/pull/7/head %s", head);
+    found = look("drover/run-a");
+    ck_assert_int_eq(found.pull_number, 7);
+    ck_assert_ptr_nonnull(strstr(found.pull_url, "#refs/pull/7/head"));
+}
+END_TEST
+
+START_TEST(a_pull_request_of_drovers_own_is_not_foreign)
+{
+    struct forge_change change = change_of("run-a");
+    struct forge_pull pull = open_pull(&change);
+    struct forge_found found = look("drover/run-a");
+    ck_assert_str_eq(found.head, pull.head);
+    ck_assert_int_eq(found.pull_number, 0);
+    /* Nor can another run's agent claim it by pushing the same commit. */
+    kit_sh(&kit, "git --git-dir=origin.git update-ref refs/heads/drover/run-b %s", pull.head);
+    ck_assert_int_eq(look("drover/run-b").pull_number, 0);
+}
+END_TEST
+
+START_TEST(a_branch_that_shows_the_same_files_is_taken_as_it_is)
+{
+    const char *head = push_to("drover/run-a", "two");
+    struct forge_change change = change_of("run-a");
+    struct forge_pull pull = open_pull(&change);
+    ck_assert_str_eq(pull.head, head);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse refs/pull/1/head"), head);
+    push_to("drover/run-b", "three");
+    struct forge_change other = change_of("run-b");
+    struct git git = {0};
+    struct err err = {0};
+    ck_assert_int_eq(forge_local.open_pull(&git, &other, &kit.arena, &pull, &err), RC_CONFLICT);
+}
+END_TEST
+
 START_TEST(a_branch_without_a_pull_request_is_taken_back)
 {
     enum rc gone = RC_STALE;
@@ -394,6 +461,9 @@ Suite *forge_local_suite(void)
     tcase_add_test(tests, a_binary_file_is_published_whole);
     tcase_add_test(tests, a_lost_lease_pushes_nothing);
     tcase_add_test(tests, work_of_others_on_the_branch_is_not_overwritten);
+    tcase_add_test(tests, a_branch_and_a_foreign_pull_request_are_found);
+    tcase_add_test(tests, a_pull_request_of_drovers_own_is_not_foreign);
+    tcase_add_test(tests, a_branch_that_shows_the_same_files_is_taken_as_it_is);
     tcase_add_test(tests, a_branch_without_a_pull_request_is_taken_back);
     tcase_add_test(tests, a_branch_with_a_pull_request_is_kept);
     tcase_add_test(tests, a_branch_with_work_of_others_is_kept);

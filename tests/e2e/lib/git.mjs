@@ -76,6 +76,32 @@ export function commitTo(origin, path, text) {
     git(origin, 'update-ref', 'refs/heads/main', commit);
 }
 
+// A commit on top of base with one file changed, as somebody who works elsewhere would push it.
+export function pushBranch(origin, { branch, base, path = 'answer.txt', text = '42\n' }) {
+    const hash = (args, input) =>
+        execFileSync('git', ['-C', origin, ...args], { env: ENV, input, encoding: 'utf8' }).trim();
+    const blob = hash(['hash-object', '-w', '--stdin'], text);
+    const rest = hash(['ls-tree', base]).split('\n').filter((line) => !line.endsWith(`\t${path}`));
+    const tree = hash(['mktree'], `${rest.join('\n')}\n100644 blob ${blob}\t${path}\n`);
+    const commit = hash(['commit-tree', tree, '-p', base, '-m', 'by an agent']);
+    git(origin, 'update-ref', `refs/heads/${branch}`, commit);
+    return commit;
+}
+
+// A pull request that somebody else than drover opens.
+export function openPull(origin, number, commit) {
+    git(origin, 'update-ref', `refs/pull/${number}/head`, commit);
+}
+
+// The patch that makes the answer this.
+export const patchTo = (text) => `diff --git a/answer.txt b/answer.txt
+--- a/answer.txt
++++ b/answer.txt
+@@ -1 +1 @@
+-41
++${text}
+`;
+
 // From now on every git that opens the origin waits; the function it gives back lets them go on.
 export function holdOrigin(origin) {
     const config = join(origin, 'config');
