@@ -231,19 +231,27 @@ static enum rc fail_agent(struct cx *cx, struct flow *flow, const struct inferen
     return flow_end(cx, flow, &ending);
 }
 
-enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *result)
+enum rc result_agent_over(struct cx *cx, struct flow *flow, const struct js *result, bool *ret_over)
 {
     add_usage(cx, flow, result);
     const struct ending *stop = agent_stop(result);
-    if (stop != NULL)
-        return flow_end(cx, flow, stop);
+    *ret_over = stop != NULL;
+    return stop != NULL ? flow_end(cx, flow, stop) : RC_OK;
+}
+
+enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    bool over;
+    enum rc rc = result_agent_over(cx, flow, result, &over);
+    if (rc != RC_OK || over)
+        return rc;
     bool has_patch = js_type(js_get(result, "patch")) == JS_OBJECT;
     /* The worker has weighed completion record, adapter and exit code already. */
     struct session_facts facts = {.completion = parse_report(result), .has_commits = has_patch};
     struct inference inference = infer_outcome(&facts);
     if (!inference.completed)
         return fail_agent(cx, flow, &inference, result);
-    enum rc rc = record_patch(cx, flow, result);
+    rc = record_patch(cx, flow, result);
     return rc == RC_OK ? pipeline_next(cx, flow) : rc;
 }
 

@@ -18,6 +18,10 @@ MUST_USE enum rc result_of_verify(struct cx *cx, struct flow *flow, const struct
 MUST_USE enum rc result_of_judge(struct cx *cx, struct flow *flow, const struct js *result);
 MUST_USE enum rc result_of_publish(struct cx *cx, struct flow *flow, const struct js *result);
 
+/* Counts what an agent has used.  *ret_over: it was cut short, and that is settled here. */
+MUST_USE enum rc result_agent_over(struct cx *cx, struct flow *flow, const struct js *result,
+                                   bool *ret_over);
+
 /* Sends the run back to the agent with feedback, or ends it when the budget is used up. */
 struct repair {
     const char *reason;          /* verification_failed, judge_failed */

@@ -69,20 +69,41 @@ enum rc result_of_custom(struct cx *cx, struct flow *flow, const struct js *resu
 
 /* ---- plan ------------------------------------------------------------------------------- */
 
-enum rc result_of_plan(struct cx *cx, struct flow *flow, const struct js *result)
+static enum rc tell_plan(struct cx *cx, struct flow *flow, const char *summary)
 {
-    const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
-    if (rc != RC_OK)
-        return rc;
-    const char *summary = js_get_str(result, "summary", NULL);
-    flow->run.plan_sha256 = arena_strdup(cx->arena, js_get_str(result, "planSha256", NULL));
     CLEANUP(note_release) struct note note;
     note_open(&note);
     jw_kstr(&note.jw, "runId", flow->run.id.text);
     jw_kstr(&note.jw, "planArtifactId", flow->run.plan_sha256);
     jw_optstr(&note.jw, "summary", summary);
-    rc = flow_tell(cx, flow, EV_PLAN_CREATED, &note);
+    return flow_tell(cx, flow, EV_PLAN_CREATED, &note);
+}
+
+static enum rc fail_plan(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    struct ending ending = {
+        .event = RUN_EV_FAIL,
+        .code = "plan_failed",
+        .message = arena_printf(cx->arena, "The agent could not make a plan: %s",
+                                js_get_str(result, "error", "it did not say why")),
+    };
+    return flow_end(cx, flow, &ending);
+}
+
+enum rc result_of_plan(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    const struct repo_config *config;
+    bool over;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc == RC_OK)
+        rc = result_agent_over(cx, flow, result, &over);
+    if (rc != RC_OK || over)
+        return rc;
+    if (strcmp(js_get_str(result, "report", ""), "error") == 0)
+        return fail_plan(cx, flow, result);
+    const char *summary = js_get_str(result, "summary", NULL);
+    flow->run.plan_sha256 = arena_strdup(cx->arena, js_get_str(result, "planSha256", NULL));
+    rc = tell_plan(cx, flow, summary);
     if (rc != RC_OK)
         return rc;
     if (policy_decide(flow->task.mode, flow->task.risk, config->plan.approval) != POLICY_ASK)

@@ -95,8 +95,9 @@ void config_http_url(struct form *form, const char *key, enum form_need need, co
         return;
     const char *scheme = strstr(url, "://");
     bool web = text_starts(url, "http://") || text_starts(url, "https://");
-    if (!web || scheme[3] == '\0' || scheme[3] == '/' || config_text_has_control(url))
-        form_fail(form, key, "%s must be an address like https://host/path", key);
+    if (!web || scheme[3] == '\0' || scheme[3] == '/' || config_text_has_control(url) ||
+        strpbrk(url, "?#") != NULL)
+        form_fail(form, key, "%s must be an address like https://host/path, without a query", key);
     else if (memchr(scheme + 3, '@', strcspn(scheme + 3, "/?#")) != NULL)
         form_fail(form, key, "%s must not hold a user or password: name a credential", key);
     else

@@ -18,6 +18,9 @@ enum rc config_decode_plan(struct decoder *decoder, const struct js *object)
     form_choice(&form, "approval", FORM_OPTIONAL, approval_rule_names, &approval);
     config_command(&form, FORM_OPTIONAL, config->plan.command);
     config_timeout(&form, &config->plan.timeout_ms);
+    if (config->agent.compute != COMPUTE_PROCESS && config->plan.command[0] == NULL)
+        form_fail(&form, "command", "command is missing: compute %s has none to plan with",
+                  config->agent.compute == COMPUTE_REMOTE ? "remote" : "pull");
     config->plan.approval = (enum approval_rule)approval;
     config->plan.enabled = true;
     return form_close(&form);

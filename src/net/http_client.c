@@ -403,12 +403,13 @@ enum rc http_problem_decode(int status, struct str body, struct err *err)
 {
     enum rc rc = rc_of_status(status);
     CLEANUP(js_freep) struct js *problem = NULL;
-    if (js_parse(body.at, body.len, &problem, NULL) != RC_OK || js_type(problem) != JS_OBJECT) {
+    (void)js_parse(body.at, body.len, &problem, NULL);
+    const char *text = js_get_str(problem, "detail", js_get_str(problem, "title", ""));
+    if (text_empty(text)) { /* Not one of ours. */
         char code[16];
         (void)snprintf(code, sizeof(code), "HTTP_%d", status);
         return err_set(err, rc, code, "the server answered with status %d", status);
     }
-    const char *text = js_get_str(problem, "detail", js_get_str(problem, "title", ""));
     return err_field(err, rc, js_get_str(problem, "code", "UNKNOWN"),
                      js_get_str(problem, "field", ""), "%s", text);
 }

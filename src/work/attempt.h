@@ -30,9 +30,10 @@ enum { ATTEMPT_TOKEN_BYTES = 256 };
 struct attempt {
     struct step *step;
     const struct compute_ops *compute; /* NULL: the agent leased its work itself. */
-    const char *base; /* The commit that the patch is made against. */
+    const char *base;                  /* The commit that the patch is made against. */
     const char *tree, *io, *home;
-    const char *prompt_path, *feedback_path, *record_path, *log_path;
+    const char *prompt_path, *feedback_path, *plan_path, *record_path, *log_path;
+    bool planning;      /* A plan is wanted, no work. */
     const char *socket; /* The server's, for an agent without a network; NULL: there is none. */
     char token[ATTEMPT_TOKEN_BYTES];
     struct childenv env;
@@ -42,7 +43,7 @@ struct attempt {
     struct compute_session *child; /* compute_child.c */
     struct remote *remote;         /* compute_remote.c */
     struct compute_result ended;
-    enum report record; /* From the completion record. */
+    enum report record;       /* From the completion record. */
     const char *given_sha256; /* A patch as an agent elsewhere gave it, or NULL. */
     struct forge_found found; /* Of an agent elsewhere. */
     int64_t commits;          /* On its branch. */
@@ -56,9 +57,15 @@ void attempt_release(struct attempt *attempt);
 MUST_USE enum rc attempt_make_input(struct attempt *attempt, struct err *err);
 /* Sets limit once the agent has used more turns or money than it may. */
 void attempt_check_limits(struct attempt *attempt);
+/* Makes ready, runs the agent to its end. */
+MUST_USE enum rc attempt_run(struct attempt *attempt, struct err *err);
+/* The completion record, and the log as an artifact. */
+MUST_USE enum rc attempt_take_log(struct attempt *attempt, struct err *err);
 /* The completion record outranks what the agent said on the way; then log and patch. */
 MUST_USE enum rc attempt_take_output(struct attempt *attempt, struct err *err);
 /* A completion record: {"status": "success" | "error", "summary", "error"}. */
 void attempt_take_record(struct attempt *attempt, const struct js *record);
+/* How it ended and what it used, as members of an object that is open. */
+void attempt_write_end(const struct attempt *attempt, struct jw *jw);
 void attempt_write_result(struct attempt *attempt);
 #endif

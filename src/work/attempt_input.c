@@ -36,6 +36,7 @@ void attempt_init(struct attempt *attempt, struct step *step)
         .home = worktree_path(step, "home"),
         .prompt_path = worktree_path(step, "io/prompt.md"),
         .feedback_path = worktree_path(step, "io/feedback.md"),
+        .plan_path = worktree_path(step, "io/plan.md"),
         .record_path = worktree_path(step, "io/result.json"),
         .log_path = worktree_path(step, log_name),
         .socket = socket_of(step),
@@ -57,12 +58,21 @@ void attempt_release(struct attempt *attempt)
     explicit_bzero(attempt->token, sizeof attempt->token);
 }
 
+static const char plan_wanted[] =
+    "\n## What to do now\n\n"
+    "Do not change any file yet. Write a plan for the task above: what you will change and where, "
+    "in which order, how it will be checked, and what could go wrong. Write it as Markdown to the "
+    "file named by the environment variable DROVER_PLAN, then stop.\n";
+
+/* The prompt; and the feedback and the plan, where there are such. */
 static enum rc write_artifact(struct step *step, const char *sha256, const char *path,
-                              struct err *err)
+                              const char *end, struct err *err)
 {
     CLEANUP(buf_release) struct buf text;
-    buf_init(&text, STEP_TEXT_ARTIFACT_MAX);
+    buf_init(&text, STEP_TEXT_ARTIFACT_MAX + sizeof plan_wanted);
     enum rc rc = sha256 ? step_get(step, sha256, &text, err) : RC_OK;
+    if (rc == RC_OK)
+        buf_adds(&text, end);
     return rc == RC_OK ? file_write_durable(path, buf_text(&text), text.len, 0600, err) : rc;
 }
 
@@ -76,9 +86,12 @@ static enum rc make_io(struct attempt *attempt, struct err *err)
     if (rc == RC_OK)
         rc = dir_make(attempt->home, 0700, err);
     if (rc == RC_OK)
-        rc = write_artifact(step, input->prompt_sha256, attempt->prompt_path, err);
+        rc = write_artifact(step, input->prompt_sha256, attempt->prompt_path,
+                            attempt->planning ? plan_wanted : "", err);
     if (rc == RC_OK && input->attempt > 1)
-        rc = write_artifact(step, input->feedback_sha256, attempt->feedback_path, err);
+        rc = write_artifact(step, input->feedback_sha256, attempt->feedback_path, "", err);
+    if (rc == RC_OK && input->plan_sha256)
+        rc = write_artifact(step, input->plan_sha256, attempt->plan_path, "", err);
     return rc;
 }
 
@@ -104,6 +117,9 @@ static void make_env(struct attempt *attempt)
     childenv_set(env, arena, "DROVER_PROMPT", attempt->prompt_path);
     if (step->input.attempt > 1)
         childenv_set(env, arena, "DROVER_FEEDBACK", attempt->feedback_path);
+    if (attempt->planning || step->input.plan_sha256)
+        childenv_set(env, arena, "DROVER_PLAN", attempt->plan_path);
+    childenv_set(env, arena, "DROVER_PHASE", attempt->planning ? "plan" : "work");
     childenv_set(env, arena, "DROVER_RESULT", attempt->record_path);
     childenv_set(env, arena, "DROVER_ATTEMPT",
                  arena_printf(arena, "%" PRId64, step->input.attempt));

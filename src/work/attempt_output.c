@@ -4,31 +4,13 @@
  * Everything here was written by the agent and is hostile.  result.json is opened with care, the
  * tree is left to collect.c.
  */
-#include "base/fd.h"
 #include "work/attempt.h"
+#include "work/small_file.h"
 #include "work/worktree.h"
-#include <fcntl.h>
 #include <inttypes.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { RECORD_BYTES_MAX = 64 * 1024 };
-
-/* The agent may have put anything at the place of the record: only a small plain file counts. */
-static enum rc read_record(const char *path, struct buf *into)
-{
-    CLEANUP(fd_closep)
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    struct stat status;
-    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
-        status.st_size > RECORD_BYTES_MAX)
-        return RC_NOT_FOUND;
-    char chunk[4096];
-    ssize_t got;
-    while ((got = read(fd, chunk, sizeof chunk)) > 0 && !into->overflow)
-        buf_add(into, chunk, (size_t)got);
-    return got == 0 && !into->overflow ? RC_OK : RC_NOT_FOUND;
-}
 
 void attempt_take_record(struct attempt *attempt, const struct js *record)
 {
@@ -51,7 +33,7 @@ static void find_record(struct attempt *attempt)
     CLEANUP(buf_release) struct buf text;
     CLEANUP(js_freep) struct js *record = NULL;
     buf_init(&text, RECORD_BYTES_MAX);
-    if (read_record(attempt->record_path, &text) == RC_OK &&
+    if (small_file_read(attempt->record_path, &text) == RC_OK &&
         js_parse(buf_text(&text), text.len, &record, NULL) == RC_OK)
         attempt_take_record(attempt, record);
 }
@@ -60,18 +42,25 @@ static enum rc keep_log(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
     const char *sha256 = NULL;
-    const char *name = arena_printf(step->arena, "agent-%" PRId64 ".log", step->input.attempt);
+    const char *name = attempt->planning ? "plan.log"
+                                         : arena_printf(step->arena, "agent-%" PRId64 ".log",
+                                                        step->input.attempt);
     enum rc rc = step_put_file(step, "agent_log", name, attempt->log_path, &sha256, err);
     if (rc == RC_OK)
         (void)unlink(attempt->log_path);
     return rc;
 }
 
+enum rc attempt_take_log(struct attempt *attempt, struct err *err)
+{
+    find_record(attempt);
+    return keep_log(attempt, err);
+}
+
 enum rc attempt_take_output(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
-    find_record(attempt);
-    enum rc rc = keep_log(attempt, err);
+    enum rc rc = attempt_take_log(attempt, err);
     if (rc == RC_OK)
         rc = collect_patch(step, attempt->base, &attempt->patch, err);
     if (rc == RC_OK)

@@ -96,26 +96,31 @@ static const char *place_name(const struct attempt *attempt)
     return attempt->compute ? attempt->compute->name : "pull";
 }
 
-void attempt_write_result(struct attempt *attempt)
+void attempt_write_end(const struct attempt *attempt, struct jw *jw)
 {
     const struct compute_result *ended = &attempt->ended;
     const struct usage *usage = &attempt->transcript.usage;
+    jw_kstr(jw, "outcome", outcome_name(attempt));
+    jw_kstr(jw, "report", report_name(attempt));
+    jw_kbool(jw, "exited", ended->exited);
+    jw_kint(jw, "exitCode", ended->exit_code);
+    jw_kint(jw, "signal", ended->signal);
+    step_write_text(jw, "error", attempt->transcript.error, ERROR_MAX);
+    jw_kint(jw, "turns", usage->turns);
+    jw_kint(jw, "inputTokens", usage->input_tokens);
+    jw_kint(jw, "outputTokens", usage->output_tokens);
+    jw_kreal(jw, "costUsd", usage->cost_usd);
+    jw_kstr(jw, "model", usage->model[0] ? usage->model : NULL);
+    jw_kstr(jw, "sandbox", place_name(attempt));
+    jw_kbool(jw, "logTruncated", ended->log_truncated);
+}
+
+void attempt_write_result(struct attempt *attempt)
+{
     struct jw jw = jw_to(attempt->step->result);
     jw_begin(&jw, '{');
-    jw_kstr(&jw, "outcome", outcome_name(attempt));
-    jw_kstr(&jw, "report", report_name(attempt));
-    jw_kbool(&jw, "exited", ended->exited);
-    jw_kint(&jw, "exitCode", ended->exit_code);
-    jw_kint(&jw, "signal", ended->signal);
+    attempt_write_end(attempt, &jw);
     step_write_text(&jw, "summary", attempt->transcript.summary, SUMMARY_MAX);
-    step_write_text(&jw, "error", attempt->transcript.error, ERROR_MAX);
-    jw_kint(&jw, "turns", usage->turns);
-    jw_kint(&jw, "inputTokens", usage->input_tokens);
-    jw_kint(&jw, "outputTokens", usage->output_tokens);
-    jw_kreal(&jw, "costUsd", usage->cost_usd);
-    jw_kstr(&jw, "model", usage->model[0] ? usage->model : NULL);
-    jw_kstr(&jw, "sandbox", place_name(attempt));
-    jw_kbool(&jw, "logTruncated", ended->log_truncated);
     step_write_artifacts(attempt->step, &jw);
     if (attempt->compute != &compute_child) {
         jw_optstr(&jw, "patchSha256", attempt->given_sha256);

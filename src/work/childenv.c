@@ -27,7 +27,7 @@ static void pass(struct childenv *env, struct arena *arena, const char *name, co
         childenv_set(env, arena, name, value ? value : fallback);
 }
 
-void childenv_init(struct childenv *env, const struct step *step, const char *home)
+void childenv_init_bare(struct childenv *env, const struct step *step, const char *home)
 {
     struct arena *arena = step->arena;
     const struct step_input *input = &step->input;
@@ -40,9 +40,15 @@ void childenv_init(struct childenv *env, const struct step *step, const char *ho
     pass(env, arena, "LOGNAME", "drover");
     childenv_set(env, arena, "SHELL", "/bin/sh");
     childenv_set(env, arena, "TMPDIR", "/tmp");
-    for (size_t i = 0; input->config.agent.env[i]; i++)
-        pass(env, arena, input->config.agent.env[i], NULL);
     childenv_set(env, arena, "HOME", home);
     childenv_set(env, arena, "DROVER_TASK_ID", input->task_id.text);
     childenv_set(env, arena, "DROVER_RUN_ID", input->run_id.text);
+}
+
+void childenv_init(struct childenv *env, const struct step *step, const char *home)
+{
+    childenv_init_bare(env, step, home);
+    for (size_t i = 0; step->input.config.agent.env[i]; i++)
+        pass(env, step->arena, step->input.config.agent.env[i], NULL);
+    childenv_set(env, step->arena, "HOME", home);
 }

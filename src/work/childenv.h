@@ -15,5 +15,7 @@ struct childenv {
 /* PATH, LANG and the like, HOME as given, the ids of the run, and the allow-listed names that
    drover itself has (core/repo_config.h refuses DROVER_... there). */
 void childenv_init(struct childenv *env, const struct step *step, const char *home);
+/* The same without those names: for what is none of the agent's. */
+void childenv_init_bare(struct childenv *env, const struct step *step, const char *home);
 void childenv_set(struct childenv *env, struct arena *arena, const char *name, const char *value);
 #endif

@@ -83,8 +83,9 @@ static enum remote_status parse_status(const struct js *tree)
         const char *name;
         enum remote_status status;
     } names[] = {
-        {"accepted", REMOTE_ACCEPTED}, {"running", REMOTE_RUNNING}, {"completed", REMOTE_COMPLETED},
-        {"end_turn", REMOTE_COMPLETED}, {"failed", REMOTE_FAILED},
+        {"accepted", REMOTE_ACCEPTED},   {"running", REMOTE_RUNNING},
+        {"completed", REMOTE_COMPLETED}, {"end_turn", REMOTE_COMPLETED},
+        {"failed", REMOTE_FAILED},
     };
     const char *status = js_get_str(tree, "status", "");
     for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -180,8 +181,9 @@ static enum rc write_task(struct step *step, struct buf *body, struct err *err)
         rc = add_artifact(&jw, "patch", input->patch_sha256, step, err);
     jw_end(&jw, '}');
     if (rc == RC_OK && body->overflow)
-        return err_set(err, RC_INVALID, "TASK_TOO_LARGE", "Prompt, feedback and patch together "
-                                                          "are too large for one call.");
+        return err_set(err, RC_INVALID, "TASK_TOO_LARGE",
+                       "Prompt, feedback and patch together "
+                       "are too large for one call.");
     return rc;
 }
 

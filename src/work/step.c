@@ -32,6 +32,22 @@ static int64_t collect_ms(const struct repo_config *config)
     return config->timeouts.prepare_ms + SPARE_MS;
 }
 
+static int64_t plan_ms(const struct repo_config *config)
+{
+    return config->timeouts.prepare_ms + config->plan.timeout_ms + SPARE_MS;
+}
+
+/* Any of them: each keeps its own time within this. */
+static int64_t custom_ms(const struct repo_config *config)
+{
+    int64_t longest = 0;
+    for (size_t i = 0; i < config->blueprint.custom_count; i++) {
+        int64_t ms = config->blueprint.customs[i].timeout_ms;
+        longest = ms > longest ? ms : longest;
+    }
+    return config->timeouts.prepare_ms + longest + SPARE_MS;
+}
+
 static int64_t verify_ms(const struct repo_config *config)
 {
     int64_t total = config->timeouts.prepare_ms + SPARE_MS;
@@ -63,6 +79,8 @@ static const struct step_kind kinds[] = {
     {"verify", "drover.verify", "verify_failed_to_run", step_verify, verify_ms, false},
     {"collect", "drover.collect", "collect_failed", step_collect, collect_ms, false},
     {"agent", "drover.agent", "agent_start_failed", step_agent, agent_ms, false},
+    {"custom", "drover.custom", "custom_step_unavailable", step_custom, custom_ms, false},
+    {"plan", "drover.plan", "agent_start_failed", step_plan, plan_ms, false},
     {"hydrate", "drover.hydrate", "hydrate_failed", step_hydrate, hydrate_ms, false},
     {"prepare", "drover.prepare", "prepare_failed", step_prepare, prepare_ms, false},
     {"unpublish", "drover.unpublish", "unpublish_failed", step_unpublish, publish_ms, true},
@@ -70,7 +88,8 @@ static const struct step_kind kinds[] = {
 };
 
 static const char *const queues[] = {
-    "drover.publish", "drover.judge",     "drover.verify", "drover.collect", "drover.agent", "drover.hydrate",
+    "drover.publish", "drover.judge",     "drover.verify", "drover.collect",
+    "drover.agent",   "drover.custom",    "drover.plan",   "drover.hydrate",
     "drover.prepare", "drover.unpublish", "drover.clean",  NULL,
 };
 _Static_assert(COUNT_OF(queues) == COUNT_OF(kinds) + 1, "a queue for every step");
@@ -151,6 +170,8 @@ static enum rc read_refs(const struct js *payload, struct step_input *input, str
     if (rc == RC_OK)
         rc = read_sha(payload, "certificateSha256", &input->certificate_sha256, err);
     if (rc == RC_OK)
+        rc = read_sha(payload, "planSha256", &input->plan_sha256, err);
+    if (rc == RC_OK)
         rc = read_time(payload, "runDeadline", &input->run_deadline_us, err);
     if (rc == RC_OK)
         rc = read_time(payload, "taskCreatedAt", &input->task_created_us, err);
@@ -181,6 +202,8 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
         .description = js_get_str(payload, "description", NULL),
         .issue_number = js_get_int(payload, "issueNumber", 0),
         .draft = js_get_bool(payload, "draft", false),
+        .step = js_get_str(payload, "step", ""),
+        .previous = js_get(payload, "previousStepResults"),
         .session_id = js_get_str(payload, "sessionId", NULL),
         .session_resumed = js_get_bool(payload, "sessionResumed", false),
         .session_over = js_get_bool(payload, "sessionOver", false),

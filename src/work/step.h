@@ -46,9 +46,12 @@ struct step_input {
     int64_t max_turns;     /* 0: none */
     double max_budget_usd; /* 0: none */
     const char *prompt_sha256, *feedback_sha256, *patch_sha256, *certificate_sha256;
-    const char *session_id;   /* Of a remote agent: stored before anybody can start it. */
-    int64_t session_begun_us; /* Wall clock: known to have begun; 0: not known. */
-    bool session_resumed;     /* Another worker had it before, under another job. */
+    const char *plan_sha256;
+    const char *step;          /* Its name in the blueprint. */
+    const struct js *previous; /* What the last custom steps said: an array, or NULL. */
+    const char *session_id;    /* Of a remote agent: stored before anybody can start it. */
+    int64_t session_begun_us;  /* Wall clock: known to have begun; 0: not known. */
+    bool session_resumed;      /* Another worker had it before, under another job. */
     bool session_over;
     const struct js *record; /* collect: what the agent said of itself; or NULL */
     bool draft;
@@ -141,6 +144,8 @@ MUST_USE enum rc step_prepare(struct step *step, struct err *err);
 MUST_USE enum rc step_hydrate(struct step *step, struct err *err);
 MUST_USE enum rc step_agent(struct step *step, struct err *err);
 MUST_USE enum rc step_collect(struct step *step, struct err *err);
+MUST_USE enum rc step_plan(struct step *step, struct err *err);
+MUST_USE enum rc step_custom(struct step *step, struct err *err);
 MUST_USE enum rc step_verify(struct step *step, struct err *err);
 MUST_USE enum rc step_judge(struct step *step, struct err *err);
 MUST_USE enum rc step_publish(struct step *step, struct err *err);

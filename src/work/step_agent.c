@@ -72,6 +72,12 @@ static enum rc run_agent(struct attempt *attempt, struct err *err)
     return rc;
 }
 
+enum rc attempt_run(struct attempt *attempt, struct err *err)
+{
+    enum rc rc = attempt->compute->ready(attempt, err);
+    return rc == RC_OK ? run_agent(attempt, err) : rc;
+}
+
 enum rc step_agent(struct step *step, struct err *err)
 {
     CLEANUP(attempt_release) struct attempt attempt;
@@ -81,9 +87,7 @@ enum rc step_agent(struct step *step, struct err *err)
                              "An agent of this repository leases its work itself.");
         return step_fail(step, rc, err, (struct port_failure){.code = "payload_invalid"});
     }
-    enum rc rc = attempt.compute->ready(&attempt, err);
-    if (rc == RC_OK)
-        rc = run_agent(&attempt, err);
+    enum rc rc = attempt_run(&attempt, err);
     if (rc == RC_OK)
         rc = attempt.compute->collect(&attempt, err);
     if (rc == RC_OK)
