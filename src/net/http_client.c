@@ -403,7 +403,8 @@ enum rc http_problem_decode(int status, struct str body, struct err *err)
 {
     enum rc rc = rc_of_status(status);
     CLEANUP(js_freep) struct js *problem = NULL;
-    (void)js_parse(body.at, body.len, &problem, NULL);
+    if (js_parse(body.at, body.len, &problem, NULL) != RC_OK)
+        problem = NULL;
     const char *text = js_get_str(problem, "detail", js_get_str(problem, "title", ""));
     if (text_empty(text)) { /* Not one of ours. */
         char code[16];

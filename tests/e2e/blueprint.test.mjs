@@ -113,7 +113,8 @@ describe('a blueprint', { concurrency: 4 }, () => {
         { name: 'ends with a status', step: { command: 'exit 3' },
             code: 'custom_step_failed', message: /status 3/, tries: 1 },
         { name: 'takes too long, each time', step: { command: 'sleep 20', timeoutMs: 100,
-            retries: 1 }, code: 'custom_step_unavailable', message: /longer than 100 ms/, tries: 2 },
+            retries: 1 },
+        code: 'custom_step_unavailable', message: /longer than 100 ms/, tries: 2 },
         { name: 'asks to be tried again too often', step: { command: 'exit 75', retries: 0 },
             code: 'custom_step_unavailable', message: /status 75/, tries: 1 },
         { name: 'answers nonsense', step: { command: 'echo maybe >"$DROVER_RESULT"' },
@@ -188,7 +189,8 @@ describe('a plan', { concurrency: 4 }, () => {
     });
 
     it('waits for a person where that is asked for; approved, the work follows', async () => {
-        const repo = await server.repository('acme/asked', planner, { plan: { approval: 'always' } });
+        const repo = await server.repository('acme/asked', planner,
+            { plan: { approval: 'always' } });
         const { taskId, runId } = await server.submit(repo.name);
         const approval = await question(runId);
         assert.equal(approval.kind, 'plan');
