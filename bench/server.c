@@ -99,7 +99,8 @@ void server_start(const struct bench *bench, const struct server_setup *setup,
                   struct server *ret_server)
 {
     struct server server = {0};
-    char config[BENCH_PATH_BYTES], log[BENCH_PATH_BYTES];
+    char config[BENCH_PATH_BYTES], log[BENCH_PATH_BYTES], workers[16];
+    (void)snprintf(workers, sizeof workers, "%d", setup->workers);
     text_copy(server.dir, sizeof server.dir, setup->dir);
     write_config(&server, setup);
     CLEANUP(fd_closep)
@@ -108,7 +109,7 @@ void server_start(const struct bench *bench, const struct server_setup *setup,
     const char *const argv[] = {
         bench->server, "serve",       "--config", path_in(&server, "bench.yaml", config),
         "--listen",    "127.0.0.1:0", "--data",   server.dir,
-        "--workers",   "0",           NULL};
+        "--workers",   workers,       NULL};
     struct proc_spec spec = {
         .argv = argv, .stdin_fd = -1, .stdout_fd = log_fd, .stderr_fd = log_fd};
     struct err err = {0};
