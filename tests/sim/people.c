@@ -19,6 +19,16 @@ static void on_onboarded(struct world *world, void *who, int64_t what, struct co
         world_broken(world, "a repository was refused: %s", command->err.text);
 }
 
+/* Every kind of blueprint: the plain one, with steps of its own, with a plan, a whole sequence. */
+static const char *const blueprints[] = {
+    "",
+    "\"steps\":[{\"name\":\"scan\",\"command\":\"x\"},"
+    "{\"name\":\"lint\",\"phase\":\"post-agent\",\"url\":\"http://h\"}],",
+    "\"plan\":{\"approval\":\"always\"},",
+    "\"steps\":[{\"name\":\"tell\",\"command\":\"x\"}],"
+    "\"sequence\":[\"prepare\",\"hydrate\",\"plan\",\"agent\",\"publish\",\"tell\"],",
+};
+
 static void onboard(struct world *world, size_t i)
 {
     struct cmd_repository_put *put = cmd_repository_put_new();
@@ -26,10 +36,11 @@ static void onboard(struct world *world, size_t i)
     put->name = names[i];
     put->config = str_of(arena_printf(
         &put->base.arena,
-        "{\"url\":\"/srv/x.git\",\"agent\":{\"command\":[\"./a\"]},"
+        "{\"url\":\"/srv/x.git\",\"agent\":{\"command\":[\"./a\"]},%s"
         "\"limits\":{\"maxActiveRuns\":%d},\"policy\":{\"approval\":\"%s\"},"
         "\"timeouts\":{\"runMs\":600000,\"queueMs\":%d,\"approvalMs\":60000,\"cancelMs\":20000}}",
-        SIM_REPOSITORY_MAX, i % 3 == 0 ? "always" : "auto", i % 2 == 0 ? 3600000 : 0));
+        blueprints[i % COUNT_OF(blueprints)], SIM_REPOSITORY_MAX, i % 3 == 0 ? "always" : "auto",
+        i % 2 == 0 ? 3600000 : 0));
     world_send(world, &put->base, on_onboarded, NULL, 0);
 }
 

@@ -33,9 +33,17 @@ struct sim_worker {
 
 static struct sim_worker workers[WORKERS];
 
-static const char *const all_queues[] = {"drover.clean",   "drover.publish",   "drover.judge",
-                                         "drover.verify",  "drover.agent",     "drover.hydrate",
-                                         "drover.prepare", "drover.unpublish", NULL};
+static const char *const all_queues[] = {"drover.clean",
+                                         "drover.publish",
+                                         "drover.judge",
+                                         "drover.verify",
+                                         "drover.agent",
+                                         "drover.hydrate",
+                                         "drover.prepare",
+                                         "drover.unpublish",
+                                         "drover.plan",
+                                         "drover.custom",
+                                         NULL};
 
 static void look_for_work(struct world *world, void *who, int64_t life);
 
@@ -114,6 +122,10 @@ static const struct outcome {
     {"judge", RESULT_JUDGED, 5},
     {"judge", RESULT_REJECTED, 1},
     {"publish", RESULT_PUBLISHED, 1},
+    {"plan", RESULT_PLANNED, 8},
+    {"plan", "{\"planSha256\":\"\",\"outcome\":\"timed_out\",\"report\":\"unknown\"}", 1},
+    {"custom", "{\"status\":\"success\",\"metadata\":{\"n\":1}}", 12},
+    {"custom", "{\"status\":\"failed\",\"error\":\"no\"}", 1},
     {"unpublish", "{}", 1},
     {"clean", "{}", 1},
 };

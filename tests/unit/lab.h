@@ -72,6 +72,9 @@ void lab_check(struct lab *lab);
     "{\"verdict\":\"failed\",\"feedbackSha256\":\"ee\",\"checks\":"                       \
     "[{\"name\":\"unit\",\"command\":\"make test\",\"status\":\"failed\",\"exitCode\":2," \
     "\"category\":\"test_failure\",\"summary\":\"1 of 3 failed\"}]}"
+#define RESULT_PLANNED                                                                      \
+    "{\"planSha256\":\"cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc\"," \
+    "\"outcome\":\"ended\",\"report\":\"success\",\"turns\":1}"
 #define RESULT_JUDGED "{\"verdict\":\"pass\",\"score\":1,\"findings\":[]}"
 #define RESULT_REJECTED                                                           \
     "{\"verdict\":\"fail\",\"score\":0.5,\"feedbackSha256\":\"ff\",\"findings\":" \
