@@ -161,6 +161,14 @@ enum rc file_write_durable(const char *path, const void *bytes, size_t len, unsi
     return rc;
 }
 
+enum rc file_write_new(const char *path, const void *bytes, size_t len, unsigned mode,
+                       struct err *err)
+{
+    CLEANUP(fd_closep)
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, (mode_t)mode);
+    return fd >= 0 ? fd_write_all(fd, bytes, len, err) : io_error(err, "write", path);
+}
+
 enum { LOCK_LOOK_MS = 20 };
 
 enum rc file_lock(const char *path, int wait_ms, int *ret_fd, struct err *err)

@@ -24,7 +24,11 @@ MUST_USE enum rc file_read(const char *path, struct buf *into, struct err *err);
 /* Written beside, fsynced, renamed over, directory fsynced: there whole or not at all. */
 MUST_USE enum rc file_write_durable(const char *path, const void *bytes, size_t len, unsigned mode,
                                     struct err *err);
-/* The end of that, for who has written beside by himself: what fd has written to the temporary is
+/* A new file, gone again after a crash of the machine: for what can be made anew.  RC_IO when
+   something stands there. */
+MUST_USE enum rc file_write_new(const char *path, const void *bytes, size_t len, unsigned mode,
+                                struct err *err);
+/* The end of file_write_durable, for who has written beside by himself: what fd has written to the temporary is
    synced and takes the place of path.  The temporary stays when that fails. */
 MUST_USE enum rc file_put_in_place(int fd, const char *temporary, const char *path,
                                    struct err *err);

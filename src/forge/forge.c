@@ -93,7 +93,7 @@ enum rc forge_commit(const struct git *git, const struct forge_change *change,
     const char *head = NULL;
     enum rc rc = dir_remove(change->scratch, err);
     if (rc == RC_OK)
-        rc = git_borrow(git, change->mirror, change->scratch, err);
+        rc = git_borrow(change->mirror, change->scratch, err);
     if (rc == RC_OK)
         rc = make_commit(git, change, &arena, &head, err);
     if (rc != RC_OK)

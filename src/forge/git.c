@@ -205,19 +205,24 @@ enum rc git_line(const struct git *git, const struct git_call *call, struct aren
     return RC_OK;
 }
 
-enum rc git_borrow(const struct git *git, const char *lender, const char *path, struct err *err)
+/* What `git init --bare` would make, without starting it. */
+enum rc git_borrow(const char *lender, const char *path, struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
-    struct git_call init = {
-        .args = GIT_ARGS("init", "--quiet", "--bare", "--template=", "--", path)};
-    enum rc rc = git_run(git, &init, err);
+    const struct {
+        const char *name, *text;
+    } files[] = {
+        {"HEAD", "ref: refs/heads/main\n"},
+        {"config", "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"},
+        {"objects/info/alternates", arena_printf(&arena, "%s/objects\n", lender)},
+    };
+    enum rc rc = dir_make(arena_printf(&arena, "%s/refs", path), 0700, err);
     if (rc == RC_OK)
         rc = dir_make(arena_printf(&arena, "%s/objects/info", path), 0700, err);
-    if (rc != RC_OK)
-        return rc;
-    const char *line = arena_printf(&arena, "%s/objects\n", lender);
-    return file_write_durable(arena_printf(&arena, "%s/objects/info/alternates", path), line,
-                              strlen(line), 0600, err);
+    for (size_t i = 0; rc == RC_OK && i < COUNT_OF(files); i++)
+        rc = file_write_new(arena_printf(&arena, "%s/%s", path, files[i].name), files[i].text,
+                            strlen(files[i].text), 0600, err);
+    return rc;
 }
 
 static bool is_cancelled(const struct git *git)

@@ -51,9 +51,8 @@ MUST_USE enum rc git_line(const struct git *git, const struct git_call *call, st
 /* The environment of a git that runs elsewhere, in a sandbox. */
 const char **git_env(const struct git *git, const struct git_call *call, struct arena *arena);
 
-/* A bare repository of its own that borrows the objects of another. */
-MUST_USE enum rc git_borrow(const struct git *git, const char *lender, const char *path,
-                            struct err *err);
+/* A new bare repository of its own that borrows the objects of another. */
+MUST_USE enum rc git_borrow(const char *lender, const char *path, struct err *err);
 
 /* An exclusive lock on a file, made when missing, waited for as long as git may run.
    Closing the descriptor gives it back. */

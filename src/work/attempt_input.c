@@ -73,7 +73,7 @@ static enum rc write_artifact(struct step *step, const char *sha256, const char 
     enum rc rc = sha256 ? step_get(step, sha256, &text, err) : RC_OK;
     if (rc == RC_OK)
         buf_adds(&text, end);
-    return rc == RC_OK ? file_write_durable(path, buf_text(&text), text.len, 0600, err) : rc;
+    return rc == RC_OK ? file_write_new(path, buf_text(&text), text.len, 0600, err) : rc;
 }
 
 static enum rc make_io(struct attempt *attempt, struct err *err)

@@ -148,13 +148,12 @@ enum rc collect_patch(struct step *step, const char *base, struct collected *ret
         .tree = worktree_path(step, "tree"),
         .base = base,
     };
-    struct git git = step_git(step);
     struct collected collected = {0};
     CLEANUP(buf_release) struct buf diff;
     buf_init(&diff, (size_t)step->input.config.limits.max_patch_bytes);
     enum rc rc = dir_remove(collector.git_dir, err);
     if (rc == RC_OK)
-        rc = git_borrow(&git, step->mirror, collector.git_dir, err);
+        rc = git_borrow(step->mirror, collector.git_dir, err);
     if (rc != RC_OK)
         return rc;
     rc = take_tree(&collector, &collected.tree_hash, err);

@@ -173,8 +173,7 @@ static enum rc make_place(struct custom *custom, struct err *err)
     if (rc == RC_OK)
         rc = make_tree(custom, err);
     if (rc == RC_OK)
-        rc = file_write_durable(custom->input_path, custom->input.data, custom->input.len, 0600,
-                                err);
+        rc = file_write_new(custom->input_path, custom->input.data, custom->input.len, 0600, err);
     return rc;
 }
 
