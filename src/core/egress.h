@@ -1,0 +1,53 @@
+/*
+ * egress.h - which hosts an agent without a network may still reach, through drover's proxy.
+ *
+ *     api.example.com           that host, at ports 80 and 443
+ *     api.example.com:8443      that host, at that port
+ *     *.example.com  (:PORT)    every name below it, but not itself
+ *     192.0.2.7  [2001:db8::7]  addresses, with or without a port
+ *
+ * A name may turn out to be an address inside: of this machine or of the network that it stands
+ * in.  How explicit a rule is decides how far in it leads.
+ */
+#ifndef CORE_EGRESS_H
+#define CORE_EGRESS_H
+#include "base/rc.h"
+#include "base/str.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { EGRESS_HOST_BYTES = 256 };
+
+/* Ordered: each reaches what those before it reach. */
+enum egress_reach {
+    EGRESS_NOWHERE,
+    EGRESS_PUBLIC,  /* A rule with a star. */
+    EGRESS_PRIVATE, /* The name stands in a rule: networks such as 10.0.0.0/8 as well. */
+    EGRESS_LOCAL,   /* An address or "localhost" stands in a rule: loopback and link-local too. */
+    EGRESS_NEVER,   /* Only of addresses: broadcast, multicast, none at all. */
+};
+
+/* For messages about rules that are not valid. */
+#define EGRESS_RULE "a host, an address, or *. and a domain; a port may follow after a colon"
+bool egress_rule_valid(const char *rule);
+
+/* How far the rules (NULL-terminated) lead to this host and port. */
+enum egress_reach egress_allows(const char *const *rules, const char *host, int port);
+
+/* What an address (4 or 16 bytes, in network order) needs; reachable when not beyond the reach. */
+enum egress_reach egress_needs(const unsigned char *address, size_t len);
+
+/* What a client asks a proxy for. */
+struct egress_request {
+    bool tunnel; /* CONNECT; else plain HTTP. */
+    char host[EGRESS_HOST_BYTES];
+    int port;
+    struct str method, path; /* Plain HTTP: in the head; an empty path is "/". */
+    struct str fields;       /* The lines after the first, each with its end; without the last,
+                                empty one. */
+};
+
+/* A whole head, up to and with the empty line. */
+MUST_USE enum rc egress_request_parse(struct str head, struct egress_request *ret,
+                                      struct err *err);
+#endif
