@@ -162,11 +162,11 @@ static const struct range {
     unsigned char bits;
     enum egress_reach needs;
 } ranges4[] = {
-    {{0, 0, 0, 0}, 8, EGRESS_NEVER},        {{127, 0, 0, 0}, 8, EGRESS_LOCAL},
-    {{169, 254, 0, 0}, 16, EGRESS_LOCAL},   {{10, 0, 0, 0}, 8, EGRESS_PRIVATE},
-    {{172, 16, 0, 0}, 12, EGRESS_PRIVATE},  {{192, 168, 0, 0}, 16, EGRESS_PRIVATE},
-    {{100, 64, 0, 0}, 10, EGRESS_PRIVATE},  {{192, 0, 0, 0}, 24, EGRESS_PRIVATE},
-    {{198, 18, 0, 0}, 15, EGRESS_PRIVATE},  {{224, 0, 0, 0}, 4, EGRESS_NEVER},
+    {{0, 0, 0, 0}, 8, EGRESS_NEVER},          {{127, 0, 0, 0}, 8, EGRESS_LOCAL},
+    {{169, 254, 0, 0}, 16, EGRESS_LOCAL},     {{10, 0, 0, 0}, 8, EGRESS_PRIVATE},
+    {{172, 16, 0, 0}, 12, EGRESS_PRIVATE},    {{192, 168, 0, 0}, 16, EGRESS_PRIVATE},
+    {{100, 64, 0, 0}, 10, EGRESS_PRIVATE},    {{192, 0, 0, 0}, 24, EGRESS_PRIVATE},
+    {{198, 18, 0, 0}, 15, EGRESS_PRIVATE},    {{224, 0, 0, 0}, 4, EGRESS_NEVER},
     {{255, 255, 255, 255}, 32, EGRESS_NEVER}, {{240, 0, 0, 0}, 4, EGRESS_PRIVATE},
 };
 

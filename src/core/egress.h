@@ -48,6 +48,5 @@ struct egress_request {
 };
 
 /* A whole head, up to and with the empty line. */
-MUST_USE enum rc egress_request_parse(struct str head, struct egress_request *ret,
-                                      struct err *err);
+MUST_USE enum rc egress_request_parse(struct str head, struct egress_request *ret, struct err *err);
 #endif

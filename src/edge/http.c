@@ -485,8 +485,8 @@ static enum rc listen_on_socket(struct http *http, struct err *err)
     (void)unlink(path);
     int fd = -1;
     enum rc rc = bind_to(http, 1, (struct sockaddr *)&address, sizeof address, path, &fd, err);
-    if (rc == RC_OK && chmod(path, 0600) != 0)
-        rc = err_set(err, RC_IO, "LISTEN", "cannot protect %s: %s", path, strerror(errno));
+    if (rc == RC_OK && chmod(path, 0666) != 0)
+        rc = err_set(err, RC_IO, "LISTEN", "cannot open %s to agents: %s", path, strerror(errno));
     return rc;
 }
 

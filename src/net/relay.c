@@ -1,18 +1,14 @@
 /*
- * relay.c - one poll loop over pairs of connections.
- *
- *     agent --[0]--> flow 0 --[1]--> server          a flow reads from its own end and writes to
- *     agent <--[0]-- flow 1 <--[1]-- server          the other; while it holds bytes it reads none
- *
- * The end of one direction is passed on as such; a pair is closed when both have ended, or one
- * end has failed.
+ * relay.c - one poll loop over pairs of connections, each a pump.
  */
 #include "net/relay.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "net/pump.h"
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -25,19 +21,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PAIRS_MAX = 64, FLOW_BYTES = 16 * 1024, BACKLOG = 64, PORT_TEXT_BYTES = 8 };
-
-struct flow {
-    size_t at, len; /* What waits to be written. */
-    bool ended;     /* No more comes. */
-    bool passed_on; /* And the other end knows. */
-    char bytes[FLOW_BYTES];
-};
+enum { PAIRS_MAX = 64, BACKLOG = 64, PORT_TEXT_BYTES = 8 };
 
 struct pair {
-    int ends[2];     /* The agent's and the server's; flow i reads from ends[i]. */
-    bool connecting; /* The server's end is not there yet. */
-    struct flow flows[2];
+    struct pump pump; /* Ends: who came, and where it goes. */
+    bool connecting;  /* The second end is not there yet. */
 };
 
 struct relay {
@@ -52,25 +40,36 @@ struct relay {
 
 static void pair_free(struct pair *pair)
 {
-    fd_close(pair->ends[0]);
-    fd_close(pair->ends[1]);
+    fd_close(pair->pump.ends[0]);
+    fd_close(pair->pump.ends[1]);
     mem_free(pair);
 }
 
-/* A socket on its way to the server, or -1. */
+static int dial_address(const struct sockaddr *address, socklen_t len)
+{
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && connect(fd, address, len) != 0 && errno != EINPROGRESS) {
+        fd_close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* A socket on its way to where it goes, or -1. */
 static int dial(const struct relay_options *options)
 {
+    if (options->target_path) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        text_copy(address.sun_path, sizeof address.sun_path, options->target_path);
+        return dial_address((const struct sockaddr *)&address, sizeof address);
+    }
     char port[PORT_TEXT_BYTES];
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     (void)snprintf(port, sizeof port, "%d", options->port);
     if (getaddrinfo(options->host, port, &hints, &found) != 0)
         return -1;
-    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) != 0 && errno != EINPROGRESS) {
-        fd_close(fd);
-        fd = -1;
-    }
+    int fd = dial_address(found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
     return fd;
 }
@@ -83,82 +82,40 @@ static void accept_one(struct relay *relay)
     if (server < 0)
         return; /* The agent sees its connection closed. */
     struct pair *pair = mem_alloc(sizeof *pair);
-    pair->ends[0] = fd_take(&agent);
-    pair->ends[1] = server;
+    pair->pump.ends[0] = fd_take(&agent);
+    pair->pump.ends[1] = server;
     pair->connecting = true;
     relay->pairs[relay->pair_count++] = pair;
-}
-
-/* false: this end has failed. */
-static bool flow_read(struct flow *flow, int from)
-{
-    ssize_t got = recv(from, flow->bytes, sizeof flow->bytes, 0);
-    if (got < 0)
-        return errno == EAGAIN || errno == EINTR;
-    flow->at = 0;
-    flow->len = (size_t)got;
-    flow->ended = got == 0;
-    return true;
-}
-
-static bool flow_write(struct flow *flow, int to)
-{
-    if (flow->len > 0) {
-        ssize_t put = send(to, flow->bytes + flow->at, flow->len, MSG_NOSIGNAL);
-        if (put < 0)
-            return errno == EAGAIN || errno == EINTR;
-        flow->at += (size_t)put;
-        flow->len -= (size_t)put;
-    }
-    if (flow->len == 0 && flow->ended && !flow->passed_on) {
-        flow->passed_on = true;
-        return shutdown(to, SHUT_WR) == 0;
-    }
-    return true;
-}
-
-/* What poll should look for at this end. */
-static short wanted(const struct pair *pair, int end)
-{
-    if (pair->connecting)
-        return end == 1 ? POLLOUT : 0;
-    const struct flow *from = &pair->flows[end], *to = &pair->flows[1 - end];
-    short events = 0;
-    if (from->len == 0 && !from->ended)
-        events |= POLLIN;
-    if (to->len > 0)
-        events |= POLLOUT;
-    return events;
 }
 
 static bool has_connected(struct pair *pair)
 {
     int failed = 0;
     socklen_t size = sizeof failed;
-    if (getsockopt(pair->ends[1], SOL_SOCKET, SO_ERROR, &failed, &size) != 0 || failed != 0)
+    if (getsockopt(pair->pump.ends[1], SOL_SOCKET, SO_ERROR, &failed, &size) != 0 || failed != 0)
         return false;
     pair->connecting = false;
     return true;
 }
 
+static void pair_want(const struct pair *pair, struct pollfd looks[2])
+{
+    if (!pair->connecting) {
+        pump_want(&pair->pump, looks);
+        return;
+    }
+    looks[0] = (struct pollfd){.fd = pair->pump.ends[0]};
+    looks[1] = (struct pollfd){.fd = pair->pump.ends[1], .events = POLLOUT};
+}
+
 /* false: the pair is done for. */
 static bool pair_serve(struct pair *pair, const struct pollfd seen[2])
 {
-    if (pair->connecting) {
-        if (seen[0].revents & (POLLERR | POLLHUP))
-            return false;
-        return seen[1].revents ? has_connected(pair) : true;
-    }
-    for (int end = 0; end < 2; end++) {
-        struct flow *flow = &pair->flows[end];
-        bool readable = (seen[end].revents & (POLLIN | POLLHUP | POLLERR)) != 0;
-        if (readable && flow->len == 0 && !flow->ended && !flow_read(flow, pair->ends[end]))
-            return false;
-        if (!flow_write(flow, pair->ends[1 - end]))
-            return false;
-    }
-    bool hung_up = (seen[0].revents | seen[1].revents) & POLLERR;
-    return !hung_up && !(pair->flows[0].passed_on && pair->flows[1].passed_on);
+    if (!pair->connecting)
+        return pump_serve(&pair->pump, seen);
+    if (seen[0].revents & (POLLERR | POLLHUP))
+        return false;
+    return seen[1].revents ? has_connected(pair) : true;
 }
 
 /* --- the loop --- */
@@ -185,14 +142,8 @@ static void *relay_main(void *ctx)
         bool room = relay->pair_count < PAIRS_MAX;
         fds[WAKE] = (struct pollfd){.fd = relay->wake, .events = POLLIN};
         fds[LISTENER] = (struct pollfd){.fd = room ? relay->listener : -1, .events = POLLIN};
-        for (size_t i = 0; i < relay->pair_count; i++) {
-            for (int end = 0; end < 2; end++) {
-                short events = wanted(relay->pairs[i], end);
-                /* A hung up end that nothing is wanted from would be told again and again. */
-                int fd = events || relay->pairs[i]->connecting ? relay->pairs[i]->ends[end] : -1;
-                fds[FIRST + 2 * i + (size_t)end] = (struct pollfd){.fd = fd, .events = events};
-            }
-        }
+        for (size_t i = 0; i < relay->pair_count; i++)
+            pair_want(relay->pairs[i], &fds[FIRST + 2 * i]);
         if (poll(fds, FIRST + 2 * relay->pair_count, -1) < 0 && errno != EINTR)
             return NULL;
         if (fds[WAKE].revents)
@@ -205,6 +156,20 @@ static void *relay_main(void *ctx)
 
 /* --- start and stop --- */
 
+static enum rc listen_loopback(int port, int *ret_fd, struct err *err)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    CLEANUP(fd_closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(fd, BACKLOG) != 0)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot listen at port %d: %s", port,
+                       strerror(errno));
+    *ret_fd = fd_take(&fd);
+    return RC_OK;
+}
+
 static enum rc listen_at(const char *path, int *ret_fd, struct err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -213,7 +178,7 @@ static enum rc listen_at(const char *path, int *ret_fd, struct err *err)
     text_copy(address.sun_path, sizeof address.sun_path, path);
     CLEANUP(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     (void)unlink(path);
-    if (fd < 0 || fchmod(fd, 0600) != 0 ||
+    if (fd < 0 || fchmod(fd, 0666) != 0 ||
         bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
         listen(fd, BACKLOG) != 0)
         return err_set(err, RC_IO, "IO_ERROR", "cannot listen at %.300s: %s", path,
@@ -230,19 +195,34 @@ static void relay_free(struct relay *relay)
     fd_close(relay->wake);
     mem_free((void *)(uintptr_t)relay->options.socket_path);
     mem_free((void *)(uintptr_t)relay->options.host);
+    mem_free((void *)(uintptr_t)relay->options.target_path);
     mem_free(relay);
+}
+
+static char *copy_of(const char *text)
+{
+    return text ? mem_strdup(text) : NULL;
+}
+
+static enum rc start_listening(struct relay *relay, struct err *err)
+{
+    const struct relay_options *options = &relay->options;
+    if (relay->wake < 0)
+        return err_set(err, RC_IO, "IO_ERROR", "eventfd: %s", strerror(errno));
+    return options->socket_path ? listen_at(options->socket_path, &relay->listener, err)
+                                : listen_loopback(options->listen_port, &relay->listener, err);
 }
 
 enum rc relay_start(const struct relay_options *options, struct relay **ret_relay, struct err *err)
 {
     struct relay *relay = mem_alloc(sizeof *relay);
     relay->options = *options;
-    relay->options.socket_path = mem_strdup(options->socket_path);
-    relay->options.host = mem_strdup(options->host);
+    relay->options.socket_path = copy_of(options->socket_path);
+    relay->options.host = copy_of(options->host);
+    relay->options.target_path = copy_of(options->target_path);
     relay->listener = -1;
     relay->wake = eventfd(0, EFD_CLOEXEC);
-    enum rc rc = relay->wake < 0 ? err_set(err, RC_IO, "IO_ERROR", "eventfd: %s", strerror(errno))
-                                 : listen_at(options->socket_path, &relay->listener, err);
+    enum rc rc = start_listening(relay, err);
     int failed = rc == RC_OK ? pthread_create(&relay->thread, NULL, relay_main, relay) : 0;
     if (failed)
         rc = err_set(err, RC_IO, "IO_ERROR", "cannot start a thread: %s", strerror(failed));
@@ -254,6 +234,14 @@ enum rc relay_start(const struct relay_options *options, struct relay **ret_rela
     return RC_OK;
 }
 
+int relay_port(const struct relay *relay)
+{
+    struct sockaddr_in address = {0};
+    socklen_t size = sizeof address;
+    (void)getsockname(relay->listener, (struct sockaddr *)&address, &size);
+    return ntohs(address.sin_port);
+}
+
 void relay_stop(struct relay *relay)
 {
     if (!relay)
@@ -261,6 +249,7 @@ void relay_stop(struct relay *relay)
     const uint64_t one = 1;
     (void)!write(relay->wake, &one, sizeof one);
     (void)pthread_join(relay->thread, NULL);
-    (void)unlink(relay->options.socket_path);
+    if (relay->options.socket_path)
+        (void)unlink(relay->options.socket_path);
     relay_free(relay);
 }

@@ -1,9 +1,9 @@
 /*
- * relay.h - a unix socket whose connections are passed on to a TCP address, byte for byte.
+ * relay.h - a socket whose connections are passed on to another address, byte for byte.
  *
- * Agents in a sandbox without a network reach the server through it.  One thread, a bounded number
- * of connections, a bounded buffer for each direction; a connection that finds no room waits in the
- * listen queue.
+ * Agents in a sandbox without a network reach the server through it: a socket in the file system
+ * outside, and inside a port of the loopback.  One thread, a bounded number of connections, a
+ * bounded buffer for each direction; a connection that finds no room waits in the listen queue.
  */
 #ifndef NET_RELAY_H
 #define NET_RELAY_H
@@ -12,7 +12,11 @@
 struct relay; /* Owned by its starter. */
 
 struct relay_options {
-    const char *socket_path; /* Replaced when it is there; mode 0600. */
+    /* Replaced when it is there.  Everybody may connect who may enter its directory: agents have
+       users of their own. */
+    const char *socket_path; /* NULL: listen_port */
+    int listen_port;         /* Of the loopback; 0: any that is free. */
+    const char *target_path; /* Where it leads: a socket; NULL: host and port. */
     const char *host;        /* A name or an address; looked up for every connection. */
     int port;
 };
@@ -20,5 +24,6 @@ struct relay_options {
 /* RC_TOO_LARGE: the path is too long for a socket. */
 MUST_USE enum rc relay_start(const struct relay_options *options, struct relay **ret_relay,
                              struct err *err);
+int relay_port(const struct relay *relay); /* Of one that listens at a port. */
 void relay_stop(struct relay *relay); /* Breaks what is open, removes the socket; NULL is fine. */
 #endif

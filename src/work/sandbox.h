@@ -3,10 +3,16 @@
  *
  * With bubblewrap a command gets namespaces of its own (user, pid, ipc, uts, cgroup, and net
  * unless the network is allowed), no capabilities, the file system read-only, a private /tmp,
- * /var/tmp and /run, and of drover's data directory only what it is given.  It dies with drover.
+ * /var/tmp and /run of bounded size, and of drover's data directory only what it is given.  It
+ * dies with drover.
  *
- * What it can still do: read what the user that runs drover may read elsewhere, home directories
- * included.  Run drover as a user of its own.
+ * Where drover is root the command has a user of its own instead of a namespace of users
+ * (tenant.h): what other users may not read, it cannot.  Where drover is not, the command can
+ * still read what drover's user may read elsewhere, home directories included: run drover as a
+ * user of its own.
+ *
+ * With limits the command starts through `drover inside` (inside.h), which sets them and has the
+ * kernel refuse system calls that no agent needs.
  *
  * Without bubblewrap there are no walls; the command still has a process group of its own.
  */
@@ -14,8 +20,11 @@
 #define WORK_SANDBOX_H
 #include "base/arena.h"
 #include "base/rc.h"
+#include "core/repo_config.h"
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 enum sandbox_kind { SANDBOX_NONE, SANDBOX_BUBBLEWRAP };
 enum { SANDBOX_BINDS_MAX = 12 };
@@ -23,8 +32,11 @@ enum { SANDBOX_BINDS_MAX = 12 };
 /* What this machine can do; looked at once, read-only afterwards. */
 struct sandbox {
     enum sandbox_kind kind;
-    bool setpriv;         /* Without walls: setpriv can still tie a child's life to ours. */
-    const char *data_dir; /* Hidden, but for the binds. Absolute, without links. Not owned. */
+    bool setpriv;           /* Without walls: setpriv can still tie a child's life to ours. */
+    bool drops;             /* Commands run under users of their own. */
+    bool filter;            /* System calls can be refused. */
+    char program[PATH_MAX]; /* This one, as `drover inside`; "": it cannot be started again. */
+    const char *data_dir;   /* Hidden, but for the binds. Absolute, without links. Not owned. */
 };
 
 struct sandbox_bind {
@@ -36,14 +48,26 @@ struct sandbox_view {
     const char *const *argv; /* The command, NULL-terminated. */
     const char *cwd;
     struct sandbox_bind binds[SANDBOX_BINDS_MAX]; /* Up to the first without a path. */
+    const struct mount_config *mounts;            /* Of the configuration: sandbox_check them. */
+    size_t mount_count;
     bool network;
-    int status_fd; /* bubblewrap tells here what became of the command; -1: nobody asks. */
+    const char *tenant;                   /* The run: with drops it decides the user. */
+    const struct resource_config *limits; /* NULL: none, as for drover's own git. */
+    const char *proxy; /* A socket that a port inside leads to, HTTP_PROXY; or NULL. */
+    int passwd_fd;     /* With drops: becomes /etc/passwd; 0: nobody asks. */
+    int status_fd;     /* bubblewrap tells here what became of the command; -1: nobody asks. */
 };
 
-/* Tries whether bubblewrap works here; *ret_why says why not. */
+/* Tries what works here; *ret_why says what kept the best of it from working, or is empty. */
 void sandbox_probe(struct sandbox *sandbox, const char *data_dir, struct err *ret_why);
 const char *sandbox_name(const struct sandbox *sandbox); /* "bubblewrap" or "none" */
 
+/* RC_INVALID: a mount does not exist, is no plain path, or would open what must stay closed. */
+MUST_USE enum rc sandbox_check(const struct sandbox *sandbox, const struct sandbox_view *view,
+                               struct err *err);
+/* Before the start: with drops, what the view may write of drover's data goes to its user. */
+MUST_USE enum rc sandbox_hand_over(const struct sandbox *sandbox, const struct sandbox_view *view,
+                                   struct err *err);
 /* The argv that runs view->argv behind the walls. */
 const char **sandbox_argv(const struct sandbox *sandbox, const struct sandbox_view *view,
                           struct arena *arena);

@@ -10,14 +10,30 @@ static const struct {
     const char *rule;
     bool valid;
 } rules[] = {
-    {"example.com", true},      {"example.com:443", true}, {"*.example.com", true},
-    {"*.example.com:22", true}, {"127.0.0.1:80", true},    {"[::1]:80", true},
-    {"[2001:db8::1]", true},    {"localhost", true},       {"a_b.example", true},
-    {"", false},                {"*", false},              {"*.", false},
-    {"*.10.0.0.1", false},      {"a.*.example", false},    {"example.com:", false},
-    {"example.com:0", false},   {"example.com:65536", false}, {"example.com:4x", false},
-    {"http://example.com", false}, {"example.com/x", false}, {"ex ample.com", false},
-    {"::1", false},             {"[::1", false},           {".example.com", false},
+    {"example.com", true},
+    {"example.com:443", true},
+    {"*.example.com", true},
+    {"*.example.com:22", true},
+    {"127.0.0.1:80", true},
+    {"[::1]:80", true},
+    {"[2001:db8::1]", true},
+    {"localhost", true},
+    {"a_b.example", true},
+    {"", false},
+    {"*", false},
+    {"*.", false},
+    {"*.10.0.0.1", false},
+    {"a.*.example", false},
+    {"example.com:", false},
+    {"example.com:0", false},
+    {"example.com:65536", false},
+    {"example.com:4x", false},
+    {"http://example.com", false},
+    {"example.com/x", false},
+    {"ex ample.com", false},
+    {"::1", false},
+    {"[::1", false},
+    {".example.com", false},
 };
 
 START_TEST(a_rule_is_valid_or_not)
@@ -26,24 +42,34 @@ START_TEST(a_rule_is_valid_or_not)
 }
 END_TEST
 
-static const char *const list[] = {"api.example.com", "db.example.com:5432", "*.npm.test",
-                                   "127.0.0.1:9000",  "localhost:9001",      "[::1]:9002",
-                                   "*.tls.test:8443", NULL};
+static const char *const list[] = {
+    "api.example.com", "db.example.com:5432", "*.npm.test",      "127.0.0.1:9000",
+    "localhost:9001",  "[::1]:9002",          "*.tls.test:8443", NULL};
 static const struct {
     const char *host;
     int port;
     enum egress_reach want;
 } asked[] = {
-    {"api.example.com", 443, EGRESS_PRIVATE}, {"api.example.com", 80, EGRESS_PRIVATE},
-    {"API.Example.COM", 443, EGRESS_PRIVATE}, {"api.example.com", 22, EGRESS_NOWHERE},
-    {"example.com", 443, EGRESS_NOWHERE},     {"xapi.example.com", 443, EGRESS_NOWHERE},
-    {"db.example.com", 5432, EGRESS_PRIVATE}, {"db.example.com", 443, EGRESS_NOWHERE},
-    {"a.npm.test", 443, EGRESS_PUBLIC},       {"a.b.npm.test", 443, EGRESS_PUBLIC},
-    {"npm.test", 443, EGRESS_NOWHERE},        {"evilnpm.test", 443, EGRESS_NOWHERE},
-    {"npm.test.evil", 443, EGRESS_NOWHERE},   {"127.0.0.1", 9000, EGRESS_LOCAL},
-    {"127.0.0.1", 9001, EGRESS_NOWHERE},      {"localhost", 9001, EGRESS_LOCAL},
-    {"::1", 9002, EGRESS_LOCAL},              {"a.tls.test", 8443, EGRESS_PUBLIC},
-    {"a.tls.test", 443, EGRESS_NOWHERE},      {"", 443, EGRESS_NOWHERE},
+    {"api.example.com", 443, EGRESS_PRIVATE},
+    {"api.example.com", 80, EGRESS_PRIVATE},
+    {"API.Example.COM", 443, EGRESS_PRIVATE},
+    {"api.example.com", 22, EGRESS_NOWHERE},
+    {"example.com", 443, EGRESS_NOWHERE},
+    {"xapi.example.com", 443, EGRESS_NOWHERE},
+    {"db.example.com", 5432, EGRESS_PRIVATE},
+    {"db.example.com", 443, EGRESS_NOWHERE},
+    {"a.npm.test", 443, EGRESS_PUBLIC},
+    {"a.b.npm.test", 443, EGRESS_PUBLIC},
+    {"npm.test", 443, EGRESS_NOWHERE},
+    {"evilnpm.test", 443, EGRESS_NOWHERE},
+    {"npm.test.evil", 443, EGRESS_NOWHERE},
+    {"127.0.0.1", 9000, EGRESS_LOCAL},
+    {"127.0.0.1", 9001, EGRESS_NOWHERE},
+    {"localhost", 9001, EGRESS_LOCAL},
+    {"::1", 9002, EGRESS_LOCAL},
+    {"a.tls.test", 8443, EGRESS_PUBLIC},
+    {"a.tls.test", 443, EGRESS_NOWHERE},
+    {"", 443, EGRESS_NOWHERE},
 };
 
 START_TEST(only_listed_hosts_are_reached)
@@ -63,17 +89,28 @@ static const struct {
     const char *address;
     enum egress_reach needs;
 } addresses[] = {
-    {"93.184.216.34", EGRESS_PUBLIC},      {"8.8.8.8", EGRESS_PUBLIC},
-    {"10.1.2.3", EGRESS_PRIVATE},          {"172.16.0.1", EGRESS_PRIVATE},
-    {"172.31.255.255", EGRESS_PRIVATE},    {"172.32.0.1", EGRESS_PUBLIC},
-    {"192.168.1.1", EGRESS_PRIVATE},       {"100.64.0.1", EGRESS_PRIVATE},
-    {"127.0.0.1", EGRESS_LOCAL},           {"169.254.169.254", EGRESS_LOCAL},
-    {"0.0.0.0", EGRESS_NEVER},             {"224.0.0.1", EGRESS_NEVER},
-    {"255.255.255.255", EGRESS_NEVER},     {"::1", EGRESS_LOCAL},
-    {"::", EGRESS_NEVER},                  {"fe80::1", EGRESS_LOCAL},
-    {"fd00::1", EGRESS_PRIVATE},           {"ff02::1", EGRESS_NEVER},
-    {"2606:2800:220:1::1", EGRESS_PUBLIC}, {"::ffff:127.0.0.1", EGRESS_LOCAL},
-    {"::ffff:8.8.8.8", EGRESS_PUBLIC},     {"64:ff9b::10.0.0.1", EGRESS_PRIVATE},
+    {"93.184.216.34", EGRESS_PUBLIC},
+    {"8.8.8.8", EGRESS_PUBLIC},
+    {"10.1.2.3", EGRESS_PRIVATE},
+    {"172.16.0.1", EGRESS_PRIVATE},
+    {"172.31.255.255", EGRESS_PRIVATE},
+    {"172.32.0.1", EGRESS_PUBLIC},
+    {"192.168.1.1", EGRESS_PRIVATE},
+    {"100.64.0.1", EGRESS_PRIVATE},
+    {"127.0.0.1", EGRESS_LOCAL},
+    {"169.254.169.254", EGRESS_LOCAL},
+    {"0.0.0.0", EGRESS_NEVER},
+    {"224.0.0.1", EGRESS_NEVER},
+    {"255.255.255.255", EGRESS_NEVER},
+    {"::1", EGRESS_LOCAL},
+    {"::", EGRESS_NEVER},
+    {"fe80::1", EGRESS_LOCAL},
+    {"fd00::1", EGRESS_PRIVATE},
+    {"ff02::1", EGRESS_NEVER},
+    {"2606:2800:220:1::1", EGRESS_PUBLIC},
+    {"::ffff:127.0.0.1", EGRESS_LOCAL},
+    {"::ffff:8.8.8.8", EGRESS_PUBLIC},
+    {"64:ff9b::10.0.0.1", EGRESS_PRIVATE},
     {"2002:7f00:1::1", EGRESS_LOCAL},
 };
 

@@ -6,6 +6,7 @@
 #include "net/url.h"
 #include "tests/unit/suites.h"
 #include "tests/unit/tiny_server.h"
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,11 +79,30 @@ START_TEST(a_request_and_a_large_answer_go_through)
 {
     struct stat info;
     ck_assert_int_eq(stat(path, &info), 0);
-    ck_assert_int_eq(info.st_mode & 0777 & 077, 0);
+    ck_assert_int_eq(info.st_mode & 0777, 0666); /* Whoever may enter the directory. */
     int fd = connect_agent();
     tiny_send(fd, "GET / HTTP/1.1\r\n\r\n");
     ck_assert_uint_eq(read_all(fd), BIG);
     fd_close(fd);
+}
+END_TEST
+
+START_TEST(a_port_leads_to_a_socket)
+{
+    struct relay *inside;
+    const struct relay_options options = {.listen_port = 0, .target_path = path};
+    ck_assert_msg(relay_start(&options, &inside, &err) == RC_OK, "%s", err.text);
+    struct sockaddr_in address = {0};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons((uint16_t)relay_port(inside));
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&address, size), 0);
+    tiny_send(fd, "GET / HTTP/1.1\r\n\r\n");
+    ck_assert_uint_eq(read_all(fd), BIG);
+    fd_close(fd);
+    relay_stop(inside);
 }
 END_TEST
 
@@ -147,6 +167,7 @@ Suite *relay_suite(void)
     tcase_set_timeout(tests, 20);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_request_and_a_large_answer_go_through);
+    tcase_add_test(tests, a_port_leads_to_a_socket);
     tcase_add_test(tests, more_than_there_is_room_for_wait_their_turn);
     tcase_add_test(tests, one_that_leaves_makes_room_again);
     tcase_add_test(tests, a_stop_breaks_what_is_open);

@@ -1,0 +1,17 @@
+/*
+ * filter.h - the system calls that no agent needs, refused by the kernel.
+ *
+ * A list of what is denied, not of what is allowed: agents build and run whatever a repository
+ * holds.  It takes away what reaches deep into the kernel and what could rebuild the sandbox from
+ * inside: mounts, new namespaces, keys, bpf, io_uring, modules, sockets of unusual families, and
+ * typing into a terminal.  Debuggers and sanitizers work: with no other processes in sight,
+ * ptrace reaches the agent's own only.
+ */
+#ifndef WORK_FILTER_H
+#define WORK_FILTER_H
+#include "base/rc.h"
+
+/* For this thread and all that it starts, for good.  RC_IO: the kernel has no seccomp, or this
+   kind of machine is not known here. */
+MUST_USE enum rc filter_install(struct err *err);
+#endif
