@@ -2,10 +2,13 @@
  * main.c - wiring only: everything starts from the command line.
  */
 #include "edge/cli.h"
+#include "work/inside.h"
 #include <signal.h>
 
 int main(int argc, char **argv)
 {
+    if (inside_asked(argc, argv))
+        return inside_main(argc, argv);
     /* A peer that hangs up is an error code of the write, never the end of the process. */
     signal(SIGPIPE, SIG_IGN);
     return cli_main(argc, argv);

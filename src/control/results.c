@@ -149,6 +149,14 @@ static const struct {
      {RUN_EV_TIME_OUT, "agent_idle_timed_out", "The agent gave no sign of life for too long"}},
     {"turn_limit", {RUN_EV_FAIL, "max_turns_exceeded", "The agent passed its limit of turns"}},
     {"budget_limit", {RUN_EV_FAIL, "max_budget_exceeded", "The agent passed its cost budget"}},
+    {"disk_limit",
+     {RUN_EV_FAIL, "agent_disk_limit", "The agent wrote more than agent.resources.diskBytes"}},
+    {"memory_limit",
+     {RUN_EV_FAIL, "agent_memory_limit", "The agent used more than agent.resources.memoryBytes"}},
+    {"process_limit",
+     {RUN_EV_FAIL, "agent_process_limit", "The agent ran more than agent.resources.processes"}},
+    {"cpu_limit",
+     {RUN_EV_FAIL, "agent_cpu_limit", "The agent used more than agent.resources.cpuSeconds"}},
 };
 
 static const struct ending *agent_stop(const struct js *result)

@@ -5,6 +5,7 @@
  *           resources, remote, queue}
  */
 #include "core/config_decoder.h"
+#include "core/egress.h"
 #include <string.h>
 
 static void decode_env(struct decoder *decoder, struct form *form)
@@ -24,21 +25,6 @@ static void decode_env(struct decoder *decoder, struct form *form)
     }
 }
 
-/* host, host:port, *.host */
-static bool host_valid(const char *text)
-{
-    if (text_starts(text, "*."))
-        text += 2;
-    size_t host = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
-    if (host == 0 || host > 253 || text[0] == '-' || text[0] == '.')
-        return false;
-    if (text[host] == '\0')
-        return true;
-    const char *port = text + host + 1;
-    size_t digits = strspn(port, "0123456789");
-    return text[host] == ':' && digits > 0 && digits <= 5 && port[digits] == '\0';
-}
-
 static void decode_egress(struct decoder *decoder, struct form *form)
 {
     struct agent_config *agent = &decoder->config.agent;
@@ -48,8 +34,8 @@ static void decode_egress(struct decoder *decoder, struct form *form)
                                          .each = {.min = 1, .max = 260}});
     for (size_t i = 0; form->rc == RC_OK && agent->egress[i] != NULL; i++) {
         const char *key = arena_printf(decoder->arena, "egress[%zu]", i);
-        if (!host_valid(agent->egress[i]))
-            form_fail(form, key, "%s must be host, host:port or *.host", key);
+        if (!egress_rule_valid(agent->egress[i]))
+            form_fail(form, key, "%s must be " EGRESS_RULE, key);
     }
     if (agent->network && agent->egress[0] != NULL)
         form_fail(form, "egress",

@@ -178,9 +178,8 @@ static enum rc listen_at(const char *path, int *ret_fd, struct err *err)
     text_copy(address.sun_path, sizeof address.sun_path, path);
     CLEANUP(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     (void)unlink(path);
-    if (fd < 0 || fchmod(fd, 0666) != 0 ||
-        bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
-        listen(fd, BACKLOG) != 0)
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        chmod(path, 0666) != 0 || listen(fd, BACKLOG) != 0)
         return err_set(err, RC_IO, "IO_ERROR", "cannot listen at %.300s: %s", path,
                        strerror(errno));
     *ret_fd = fd_take(&fd);

@@ -21,6 +21,8 @@ static const char *outcome_name(const struct attempt *attempt)
         return "idle_timed_out";
     case COMPUTE_CUT_OFF:
         return attempt->limit;
+    case COMPUTE_OVER_LIMIT:
+        return attempt->ended.limit;
     case COMPUTE_ENDED:
     case COMPUTE_STOPPED:
         break;

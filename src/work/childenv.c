@@ -41,6 +41,8 @@ void childenv_init_bare(struct childenv *env, const struct step *step, const cha
     childenv_set(env, arena, "SHELL", "/bin/sh");
     childenv_set(env, arena, "TMPDIR", "/tmp");
     childenv_set(env, arena, "HOME", home);
+    if (input->config.agent.model)
+        childenv_set(env, arena, "DROVER_MODEL", input->config.agent.model);
     childenv_set(env, arena, "DROVER_TASK_ID", input->task_id.text);
     childenv_set(env, arena, "DROVER_RUN_ID", input->run_id.text);
 }

@@ -46,6 +46,7 @@ static enum rc inside(const struct collector *collector, const char *const *args
         .argv = argv,
         .cwd = collector->tree,
         .binds = {{step->mirror, false}, {collector->tree, false}, {collector->git_dir, true}},
+        .tenant = step->input.run_id.text,
         .status_fd = -1,
     };
     const struct git nobody = {0}; /* No home: the sandbox has none for git. */
@@ -59,7 +60,9 @@ static enum rc inside(const struct collector *collector, const char *const *args
     buf_init(&words, WORDS_MAX);
     struct proc_limits limits = {.timeout_ms = time_left(step), .cancel = &step->stop->reason};
     struct proc_result result;
-    enum rc rc = proc_run(&spec, (struct str){0}, out, &words, &limits, &result, err);
+    enum rc rc = sandbox_hand_over(sandbox, &view, err);
+    if (rc == RC_OK)
+        rc = proc_run(&spec, (struct str){0}, out, &words, &limits, &result, err);
     if (rc != RC_OK)
         return rc;
     if (result.cancelled)

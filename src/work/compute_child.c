@@ -1,6 +1,8 @@
 /*
  * compute_child.c - an agent as a sandboxed command of this worker.
  */
+#include "base/log.h"
+#include "core/event_types.h"
 #include "work/attempt.h"
 #include "work/compute_process.h"
 #include "work/worktree.h"
@@ -13,6 +15,21 @@ static bool on_line(void *ctx, struct str line)
     transcript_line(&attempt->transcript, line);
     attempt_check_limits(attempt);
     return attempt->limit == NULL;
+}
+
+/* Of the sandbox: a connection that it refused. */
+static void on_note(void *ctx, const char *text)
+{
+    struct attempt *attempt = ctx;
+    CLEANUP(buf_release) struct buf data;
+    buf_init(&data, 2000);
+    struct jw jw = jw_to(&data);
+    jw_begin(&jw, '{');
+    step_write_text(&jw, "text", arena_printf(attempt->step->arena, "refused: %s", text), 1000);
+    jw_end(&jw, '}');
+    progress_add(&attempt->progress, EV_AGENT_MESSAGE, buf_str(&data));
+    LOG(LOG_WARN, "an agent was refused a connection",
+        LOG_STR("runId", attempt->step->input.run_id.text), LOG_STR("host", text));
 }
 
 static enum rc start(struct attempt *attempt, struct err *err)
@@ -28,17 +45,24 @@ static enum rc start(struct attempt *attempt, struct err *err)
                            {attempt->io, true},
                            {attempt->home, true},
                            {attempt->socket, false}},
-                 .network = config->agent.network},
+                 .mounts = config->agent.mounts,
+                 .mount_count = config->agent.mount_count,
+                 .network = config->agent.network,
+                 .tenant = step->input.run_id.text,
+                 .limits = &config->agent.resources},
+        .egress = config->agent.egress,
         .env = attempt->env.entries,
         .stdin_path = config->agent.prompt == PROMPT_STDIN ? attempt->prompt_path : NULL,
         .log_path = attempt->log_path,
         .log_bytes_max = LOG_BYTES_MAX,
         .idle_ms = config->timeouts.idle_ms,
         .stop = step->stop,
-        .reader = {.ctx = attempt, .line = on_line},
+        .reader = {.ctx = attempt, .line = on_line, .note = on_note},
     };
     worktree_unmark(step); /* From here on the tree is whatever the agent makes of it. */
     enum rc rc = compute_begin(&spec, &attempt->child, err);
+    if (rc == RC_INVALID)
+        return step_fail(step, rc, err, (struct port_failure){.code = "agent_mount_refused"});
     if (rc == RC_NOT_FOUND)
         return step_fail(step, rc, err, (struct port_failure){.code = "agent_command_not_found"});
     if (rc != RC_OK)

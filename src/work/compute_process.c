@@ -19,6 +19,10 @@
 #include "base/js.h"
 #include "base/mem.h"
 #include "base/proc.h"
+#include "work/gateway.h"
+#include "work/guard.h"
+#include "work/inside.h"
+#include "work/tenant.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +31,7 @@
 #include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,6 +50,8 @@ struct session {
     const struct compute_spec *spec;
     struct proc proc;
     int out_fd, err_fd, status_fd, log_fd;
+    struct gateway *gateway; /* To the hosts of spec->egress, or NULL. */
+    struct guard guard;
     int inner_fd;      /* pidfd of the sandbox's init, -1: unknown. */
     pid_t inner_pid;   /* Leads the command's process group. */
     struct buf status; /* What bwrap reported. */
@@ -54,7 +61,7 @@ struct session {
     bool killed;
     bool truncated_told; /* In the log. */
     bool log_failed;
-    int64_t begin_us, output_us, kill_us, tick_us;
+    int64_t begin_us, output_us, kill_us, tick_us, guard_us;
     char tail[TAIL_BYTES]; /* The last of stderr, for a sandbox that failed. */
     size_t tail_len;
     struct compute_result result;
@@ -63,6 +70,8 @@ struct session {
 static void session_release(struct session *session)
 {
     proc_release(&session->proc);
+    gateway_stop(session->gateway);
+    guard_release(&session->guard);
     fd_close(session->out_fd);
     fd_close(session->err_fd);
     fd_close(session->status_fd);
@@ -80,13 +89,14 @@ static bool is_program(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
 }
 
-static const char *path_of(const char *const *env)
+static const char *variable(const char *const *env, const char *name, const char *otherwise)
 {
+    size_t len = strlen(name);
     for (size_t i = 0; env && env[i]; i++) {
-        if (text_starts(env[i], "PATH="))
-            return env[i] + strlen("PATH=");
+        if (strncmp(env[i], name, len) == 0 && env[i][len] == '=')
+            return env[i] + len + 1;
     }
-    return "/usr/local/bin:/usr/bin:/bin";
+    return otherwise;
 }
 
 /* Before the start, so that a missing program is told from one that failed. */
@@ -99,7 +109,8 @@ static enum rc find_program(const char *program, const char *cwd, const char *co
         found = is_program(program[0] == '/' ? program
                                              : arena_printf(&arena, "%s/%s", cwd, program));
     } else {
-        for (const char *at = path_of(env); at && *at && !found;) {
+        const char *path = variable(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
+        for (const char *at = path; at && *at && !found;) {
             size_t len = strcspn(at, ":");
             found = is_program(arena_printf(&arena, "%.*s/%s", (int)len, at, program));
             at += len + (at[len] == ':');
@@ -132,44 +143,127 @@ static enum rc open_file(const char *path, int flags, int *ret_fd, struct err *e
     return RC_OK;
 }
 
+/* The command's ends; ours are in the session. */
+struct ends {
+    int in, out, err, status, passwd;
+};
+
+static void ends_close(struct ends *ends)
+{
+    fd_close(ends->in);
+    fd_close(ends->out);
+    fd_close(ends->err);
+    fd_close(ends->status);
+    fd_close(ends->passwd);
+}
+
+static bool has_walls(const struct session *session)
+{
+    return session->spec->sandbox->kind == SANDBOX_BUBBLEWRAP;
+}
+
+/* With a user of its own the command must own its output: many programs open /dev/stdout. */
+static enum rc make_user_ends(const struct session *session, struct ends *ends, struct err *err)
+{
+    const struct compute_spec *spec = session->spec;
+    if (!has_walls(session) || !spec->sandbox->drops)
+        return RC_OK;
+    uid_t user = tenant_of(spec->view.tenant);
+    if (fchown(ends->out, user, (gid_t)user) != 0 || fchown(ends->err, user, (gid_t)user) != 0)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot hand a pipe over: %s", strerror(errno));
+    return tenant_passwd(user, variable(spec->env, "HOME", "/"), &ends->passwd, err);
+}
+
+static enum rc make_ends(struct session *session, struct ends *ends, struct err *err)
+{
+    const struct compute_spec *spec = session->spec;
+    enum rc rc = open_file(spec->log_path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
+                           &session->log_fd, err);
+    if (rc == RC_OK && spec->stdin_path)
+        rc = open_file(spec->stdin_path, O_RDONLY | O_NOFOLLOW, &ends->in, err);
+    if (rc == RC_OK)
+        rc = make_pipe(&session->out_fd, &ends->out, err);
+    if (rc == RC_OK)
+        rc = make_pipe(&session->err_fd, &ends->err, err);
+    if (rc == RC_OK && has_walls(session))
+        rc = make_pipe(&session->status_fd, &ends->status, err);
+    if (rc == RC_OK)
+        rc = make_user_ends(session, ends, err);
+    return rc;
+}
+
+/* Where hosts are listed and the network is off: the way to them, beside the log. */
+static enum rc start_gateway(struct session *session, struct arena *arena, const char **ret_path,
+                             struct err *err)
+{
+    const struct compute_spec *spec = session->spec;
+    *ret_path = NULL;
+    if (!spec->egress || !spec->egress[0] || spec->view.network || !has_walls(session))
+        return RC_OK;
+    const char *path = arena_printf(arena, "%s.proxy", spec->log_path);
+    enum rc rc = gateway_start(spec->egress, path, &session->gateway, err);
+    if (rc == RC_OK)
+        *ret_path = path;
+    return rc;
+}
+
+static void start_guard(struct session *session)
+{
+    const struct sandbox_view *view = &session->spec->view;
+    struct guard *guard = &session->guard;
+    guard_init(guard, view->limits, session->begin_us);
+    for (size_t i = 0; i < SANDBOX_BINDS_MAX && view->binds[i].path; i++) {
+        if (view->binds[i].writable && guard->dir_count < GUARD_DIRS_MAX)
+            guard->dirs[guard->dir_count++] = view->binds[i].path;
+    }
+    if (!has_walls(session))
+        guard->top = session->proc.pid;
+}
+
 static enum rc start(struct session *session, struct err *err)
 {
     const struct compute_spec *spec = session->spec;
     CLEANUP(arena_release) struct arena arena = {0};
-    CLEANUP(fd_closep) int in_fd = -1;
-    CLEANUP(fd_closep) int out_fd = -1;
-    CLEANUP(fd_closep) int err_fd = -1;
-    CLEANUP(fd_closep) int status_fd = -1;
-    enum rc rc = open_file(spec->log_path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
-                           &session->log_fd, err);
-    if (rc == RC_OK && spec->stdin_path)
-        rc = open_file(spec->stdin_path, O_RDONLY | O_NOFOLLOW, &in_fd, err);
+    CLEANUP(ends_close) struct ends ends = {-1, -1, -1, -1, -1};
+    struct sandbox_view view = spec->view;
+    enum rc rc = sandbox_check(spec->sandbox, &view, err);
     if (rc == RC_OK)
-        rc = make_pipe(&session->out_fd, &out_fd, err);
+        rc = sandbox_hand_over(spec->sandbox, &view, err);
     if (rc == RC_OK)
-        rc = make_pipe(&session->err_fd, &err_fd, err);
-    bool walls = spec->sandbox->kind == SANDBOX_BUBBLEWRAP;
-    if (rc == RC_OK && walls)
-        rc = make_pipe(&session->status_fd, &status_fd, err);
+        rc = make_ends(session, &ends, err);
+    if (rc == RC_OK)
+        rc = start_gateway(session, &arena, &view.proxy, err);
     if (rc != RC_OK)
         return rc;
     /* Also what drover itself inherited from its starter is none of the command's business. */
     (void)close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
-    struct sandbox_view view = spec->view;
-    view.status_fd = status_fd;
+    view.status_fd = ends.status;
+    view.passwd_fd = ends.passwd;
     struct proc_spec child = {
         .argv = sandbox_argv(spec->sandbox, &view, &arena),
         .env = spec->env,
-        .cwd = walls ? "/" : view.cwd,
-        .stdin_fd = in_fd,
-        .stdout_fd = out_fd,
-        .stderr_fd = err_fd,
-        .keep_fds = walls ? (const int[]){status_fd, -1} : NULL,
+        .cwd = has_walls(session) ? "/" : view.cwd,
+        .stdin_fd = ends.in,
+        .stdout_fd = ends.out,
+        .stderr_fd = ends.err,
+        .keep_fds = has_walls(session) ? (const int[]){ends.status, ends.passwd, -1} : NULL,
     };
-    return proc_spawn(&child, &session->proc, err);
+    rc = proc_spawn(&child, &session->proc, err);
+    if (rc == RC_OK)
+        start_guard(session);
+    return rc;
 }
 
 /* --- output --- */
+
+/* A line of our own among those of the command. */
+static void tell_log(struct session *session, const char *text)
+{
+    char line[400];
+    int len = snprintf(line, sizeof line, "\n[%s]\n", text);
+    if (!session->log_failed && fd_write_all(session->log_fd, line, (size_t)len, NULL) == RC_OK)
+        session->result.log_bytes += len;
+}
 
 static void log_bytes(struct session *session, const char *bytes, size_t len)
 {
@@ -187,10 +281,8 @@ static void log_bytes(struct session *session, const char *bytes, size_t len)
     }
     result->log_bytes += (int64_t)len;
     if (result->log_truncated && !session->truncated_told) {
-        static const char note[] = "\n[output truncated here]\n";
         session->truncated_told = true;
-        if (fd_write_all(session->log_fd, note, sizeof note - 1, NULL) == RC_OK)
-            result->log_bytes += (int64_t)sizeof note - 1;
+        tell_log(session, "output truncated here");
     }
 }
 
@@ -267,7 +359,7 @@ static void note_inner(struct session *session, int64_t pid)
 {
     if (session->inner_fd >= 0 || pid <= 1 || pid > INT_MAX)
         return;
-    session->inner_pid = (pid_t)pid;
+    session->inner_pid = session->guard.top = (pid_t)pid;
     session->inner_fd = (int)syscall(SYS_pidfd_open, session->inner_pid, 0);
 }
 
@@ -331,7 +423,7 @@ static int64_t earlier(int64_t a, int64_t b)
 static int64_t next_us(const struct session *session)
 {
     const struct compute_spec *spec = session->spec;
-    int64_t next = session->tick_us;
+    int64_t next = earlier(session->tick_us, session->guard_us);
     if (session->killed)
         return earlier(next, session->kill_us + GONE_WAIT_MS * US_PER_MS);
     if (session->stopping)
@@ -343,10 +435,41 @@ static int64_t next_us(const struct session *session)
     return next;
 }
 
+/* What has gone too far is not asked: meanwhile it would go on. */
+static void end_over_limit(struct session *session, const char *limit, const char *text)
+{
+    begin_stop(session, COMPUTE_OVER_LIMIT);
+    if (session->result.end == COMPUTE_OVER_LIMIT)
+        session->result.limit = limit;
+    tell_log(session, text);
+    session->kill_us = clock_mono_us();
+    kill_all(session);
+}
+
+static void check_guard(struct session *session, int64_t now)
+{
+    session->guard_us = session->killed ? INT64_MAX : guard_tick(&session->guard, now);
+    if (session->guard.limit && !session->killed)
+        end_over_limit(session, session->guard.limit, session->guard.text);
+}
+
+static void tell_refusals(struct session *session)
+{
+    const struct compute_reader *reader = &session->spec->reader;
+    char text[GATEWAY_TEXT_BYTES];
+    while (gateway_next_refusal(session->gateway, text)) {
+        tell_log(session, text);
+        if (reader->note)
+            reader->note(reader->ctx, text);
+    }
+}
+
 static void check_clocks(struct session *session)
 {
     const struct compute_spec *spec = session->spec;
     int64_t now = clock_mono_us();
+    check_guard(session, now);
+    tell_refusals(session);
     if (spec->reader.tick)
         session->tick_us = spec->reader.tick(spec->reader.ctx, now);
     if (spec->stop && stop_asked(spec->stop) != STOP_NONE)
@@ -408,11 +531,23 @@ static void drain(struct session *session, int *fd)
 static void note_exit(struct session *session, struct proc_exit exit)
 {
     struct compute_result *result = &session->result;
-    bool walls = session->spec->sandbox->kind == SANDBOX_BUBBLEWRAP;
-    bool by_signal = walls && exit.code > 128 && exit.code < 128 + 32;
+    bool by_signal = has_walls(session) && exit.code > 128 && exit.code < 128 + 32;
     result->exit_code = by_signal ? -1 : exit.code;
     result->signal = by_signal ? exit.code - 128 : exit.signal;
     result->exited = result->end == COMPUTE_ENDED && result->signal == 0;
+    if (result->end == COMPUTE_ENDED && result->signal == SIGXCPU) {
+        result->end = COMPUTE_OVER_LIMIT;
+        result->limit = "cpu_limit";
+    }
+}
+
+/* Or did bubblewrap, or the last step into it, fail? */
+static bool has_run(const struct session *session, struct proc_exit exit)
+{
+    if (has_walls(session) && !strstr(buf_text(&session->status), "exit-code"))
+        return false;
+    return exit.code != INSIDE_FAILED ||
+           !memmem(session->tail, session->tail_len, INSIDE_SAYS, strlen(INSIDE_SAYS));
 }
 
 static enum rc finish(struct session *session, struct err *err)
@@ -436,11 +571,10 @@ static enum rc finish(struct session *session, struct err *err)
     }
     if (session->line.len > 0 || session->line_skipped)
         line_end(session);
+    tell_refusals(session);
     note_exit(session, exit);
     session->result.duration_us = clock_mono_us() - session->begin_us;
-    bool walls = session->spec->sandbox->kind == SANDBOX_BUBBLEWRAP;
-    bool ran = !walls || strstr(buf_text(&session->status), "exit-code");
-    if (!ran && session->result.end == COMPUTE_ENDED && exit.signal == 0)
+    if (!has_run(session, exit) && session->result.end == COMPUTE_ENDED && exit.signal == 0)
         return err_set(err, RC_IO, "SANDBOX_FAILED", "The command could not be started: %.*s",
                        (int)session->tail_len, session->tail);
     return RC_OK;
@@ -459,8 +593,11 @@ enum rc compute_begin(const struct compute_spec *spec, struct compute_session **
     enum rc rc = find_program(spec->view.argv[0], spec->view.cwd, spec->env, err);
     if (rc != RC_OK)
         return rc;
+    static const struct resource_config usual = {.processes = 512, .disk_bytes = INT64_C(10) << 30};
     struct compute_session *whole = mem_alloc(sizeof *whole);
     whole->spec = *spec;
+    if (!whole->spec.view.limits)
+        whole->spec.view.limits = &usual;
     whole->session = (struct session){
         .spec = &whole->spec,
         .proc = {.pid_fd = -1},
@@ -470,6 +607,7 @@ enum rc compute_begin(const struct compute_spec *spec, struct compute_session **
         .log_fd = -1,
         .inner_fd = -1,
         .tick_us = INT64_MAX,
+        .guard_us = INT64_MAX,
         .result = {.exit_code = -1},
     };
     struct session *session = &whole->session;

@@ -3,8 +3,9 @@
  *
  * Its output is streamed to a log file and, line by line, to a reader.  It is stopped when it
  * takes too long, says nothing for too long, the reader has heard enough, or somebody asks: TERM,
- * two seconds of grace, then KILL, to everything that it started.  When compute_run returns,
- * nothing of it is left (without a sandbox: its process group has been killed).
+ * two seconds of grace, then KILL, to everything that it started.  One that uses more memory, disk
+ * or processes than it may is killed at once.  When compute_run returns, nothing of it is left
+ * (without a sandbox: its process group has been killed).
  */
 #ifndef WORK_COMPUTE_PROCESS_H
 #define WORK_COMPUTE_PROCESS_H
@@ -18,7 +19,7 @@
 
 enum { COMPUTE_LINE_MAX = 256 * 1024, COMPUTE_GRACE_MS = 2000 };
 
-/* Both may be NULL. */
+/* All may be NULL. */
 struct compute_reader {
     void *ctx;
     /* One line of stdout without its end; false ends the command. Longer lines are passed over. */
@@ -26,18 +27,21 @@ struct compute_reader {
     /* Called at every turn of the loop; gives the time (by clock_mono_us) of the next turn that it
        needs, INT64_MAX for none. */
     int64_t (*tick)(void *ctx, int64_t now_us);
+    /* Something about the command that a person should know: a connection that was refused. */
+    void (*note)(void *ctx, const char *text);
 };
 
 struct compute_spec {
     const struct sandbox *sandbox;
-    struct sandbox_view view; /* status_fd is filled in. */
-    const char *const *env;   /* NULL-terminated */
-    const char *stdin_path;   /* or NULL */
-    const char *log_path;     /* stdout and stderr; made anew */
-    int64_t log_bytes_max;    /* What is beyond is dropped, and the log says so. */
-    int64_t wall_ms;          /* 0: none */
-    int64_t idle_ms;          /* Without output; 0: none */
-    const struct stop *stop;  /* NULL: nobody asks. */
+    struct sandbox_view view;  /* Its descriptors are filled in, and limits when there are none. */
+    const char *const *egress; /* With no network: hosts that can be reached still, or NULL. */
+    const char *const *env;    /* NULL-terminated */
+    const char *stdin_path;    /* or NULL */
+    const char *log_path;      /* stdout and stderr; made anew */
+    int64_t log_bytes_max;     /* What is beyond is dropped, and the log says so. */
+    int64_t wall_ms;           /* 0: none */
+    int64_t idle_ms;           /* Without output; 0: none */
+    const struct stop *stop;   /* NULL: nobody asks. */
     struct compute_reader reader;
 };
 
@@ -47,11 +51,13 @@ enum compute_end {
     COMPUTE_IDLE_TIMED_OUT, /* idle_ms */
     COMPUTE_CUT_OFF,        /* By the reader. */
     COMPUTE_STOPPED,        /* By spec->stop. */
+    COMPUTE_OVER_LIMIT,     /* It used more than it may; `limit` says of what. */
 };
 
 struct compute_result {
     enum compute_end end;
-    bool exited; /* It ended by itself and with an exit status. */
+    const char *limit; /* disk_limit, memory_limit, process_limit, cpu_limit; or NULL. */
+    bool exited;       /* It ended by itself and with an exit status. */
     int exit_code;
     int signal;
     int64_t duration_us;
@@ -60,8 +66,9 @@ struct compute_result {
     int64_t lines_skipped; /* Longer than COMPUTE_LINE_MAX. */
 };
 
-/* RC_OK whatever became of the command.  RC_NOT_FOUND: there is no such program.  RC_IO: the
-   sandbox could not be built, or the machine has no processes or files left. */
+/* RC_OK whatever became of the command.  RC_NOT_FOUND: there is no such program.  RC_INVALID: a
+   mount cannot be.  RC_IO: the sandbox could not be built, or the machine has no processes or
+   files left. */
 MUST_USE enum rc compute_run(const struct compute_spec *spec, struct compute_result *ret_result,
                              struct err *err);
 

@@ -26,8 +26,8 @@
 #include <unistd.h>
 
 enum {
-    ARGV_MAX = 320,
-    COVERS_MAX = 24,
+    ARGV_MAX = 512,
+    COVERS_MAX = 32, /* Fresh ones, the data's, one for each mount and file that is named. */
     PROBE_MS = 10000,
     WORDS_BYTES = 2000,
     NPROC_SPARE = 64, /* Beyond the limit, so that one who passes it is seen doing so. */
@@ -84,8 +84,7 @@ static bool is_inside(const char *path, const char *dir)
 
 static void add_cover(struct argv *argv, const char *path, const char *perms, int64_t bytes)
 {
-    if (argv->cover_count == COVERS_MAX)
-        return; /* Then what lies behind is refused at the start, never shown by mistake. */
+    assert(argv->cover_count < COVERS_MAX);
     argv->covers[argv->cover_count++] = path;
     add2(argv, "--perms", perms);
     add_number(argv, "--size", bytes);
@@ -131,13 +130,28 @@ static void open_way(struct argv *argv, const char *path)
 
 /* --- what is shown --- */
 
+/* bubblewrap makes the directories above what it shows for root alone. */
+static void add_dir_above(struct argv *argv, const char *path)
+{
+    if (!argv->drops || !is_covered(argv, path))
+        return;
+    const char *slash = strrchr(path, '/');
+    add2(argv, "--perms", "0755");
+    add2(argv, "--dir", arena_strndup(argv->arena, path, (size_t)(slash - path)));
+}
+
+static void add_bind(struct argv *argv, const char *path, bool writable)
+{
+    add_dir_above(argv, path);
+    add3(argv, writable ? "--bind" : "--ro-bind", path, path);
+}
+
 /* Names in the network are looked up through a file that often lies in /run. */
 static void add_resolver(struct argv *argv)
 {
     char real[PATH_MAX];
     if (realpath("/etc/resolv.conf", real) && is_inside(real, "/run")) {
-        const char *path = arena_strdup(argv->arena, real);
-        add3(argv, "--ro-bind", path, path);
+        add_bind(argv, arena_strdup(argv->arena, real), false);
     }
 }
 
@@ -157,7 +171,7 @@ static void add_named_files(struct argv *argv, const struct sandbox *sandbox,
         open_way(argv, path);
         if (!is_covered(argv, path))
             continue;
-        add3(argv, "--ro-bind", path, path);
+        add_bind(argv, path, false);
         named++;
     }
 }
@@ -166,20 +180,17 @@ static void add_mounts(struct argv *argv, const struct sandbox_view *view)
 {
     for (size_t i = 0; i < view->mount_count; i++)
         open_way(argv, view->mounts[i].path);
-    for (size_t i = 0; i < view->mount_count; i++) {
-        const struct mount_config *mount = &view->mounts[i];
-        add3(argv, mount->writable ? "--bind" : "--ro-bind", mount->path, mount->path);
-    }
+    for (size_t i = 0; i < view->mount_count; i++)
+        add_bind(argv, view->mounts[i].path, view->mounts[i].writable);
 }
 
 static void add_data(struct argv *argv, const struct sandbox *sandbox,
                      const struct sandbox_view *view)
 {
-    add2(argv, "--tmpfs", sandbox->data_dir);
-    for (size_t i = 0; i < SANDBOX_BINDS_MAX && view->binds[i].path; i++) {
-        const struct sandbox_bind *bind = &view->binds[i];
-        add3(argv, bind->writable ? "--bind" : "--ro-bind", bind->path, bind->path);
-    }
+    add_dir_above(argv, sandbox->data_dir);
+    add_cover(argv, sandbox->data_dir, "0755", small_bytes_max);
+    for (size_t i = 0; i < SANDBOX_BINDS_MAX && view->binds[i].path; i++)
+        add_bind(argv, view->binds[i].path, view->binds[i].writable);
     add2(argv, "--remount-ro", sandbox->data_dir);
 }
 

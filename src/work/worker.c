@@ -506,6 +506,13 @@ static void settle_sandbox(struct worker *worker)
             "bubblewrap does not work here: agents and checks run WITHOUT a sandbox and can read "
             "and write all that drover can",
             LOG_STR("error", why.text));
+    else if (geteuid() == 0 && !worker->site.sandbox.drops)
+        LOG(LOG_WARN,
+            "drover is root and cannot start agents under users of their own: they can read what "
+            "root can, and limits of processes do not hold",
+            LOG_STR("error", why.text));
+    else if (!worker->site.sandbox.filter)
+        LOG(LOG_WARN, "no system calls are refused to agents", LOG_STR("error", why.text));
 }
 
 static enum rc make_worker(const struct worker_options *options, struct worker *worker,

@@ -76,7 +76,9 @@ static enum rc update_mirror(struct step *step, struct err *err)
 {
     struct git git = step_git(step);
     struct git_call init = {
-        .args = GIT_ARGS("init", "--quiet", "--bare", "--template=", "--", step->mirror)};
+        /* Agents read it as strangers, whatever our own umask; its directory lets nobody in. */
+        .args = GIT_ARGS("init", "--quiet", "--bare", "--shared=0644", "--template=", "--",
+                         step->mirror)};
     enum rc rc = git_run(&git, &init, err);
     if (rc != RC_OK)
         return rc;

@@ -45,6 +45,7 @@ static int inside(const char *script, bool network, const char **ret_out)
     buf_init(&out, 65536);
     struct proc_result result;
     struct err err = {0};
+    ck_assert_msg(sandbox_hand_over(&kit.site.sandbox, &view, &err) == RC_OK, "%s", err.text);
     struct proc_limits limits = {.timeout_ms = 20000};
     ck_assert_int_eq(proc_run(&spec, (struct str){0}, &out, &out, &limits, &result, &err), RC_OK);
     if (ret_out)

@@ -1,0 +1,440 @@
+/*
+ * gateway.c - see gateway.h.
+ *
+ * Looking a name up cannot be interrupted, so a connection may outlive the proxy by some seconds.
+ * What connections share is therefore counted: the last one frees it.
+ */
+#include "work/gateway.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "core/egress.h"
+#include "net/pump.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+    CONNECTIONS_MAX = 64,
+    REFUSALS_MAX = 32,
+    BACKLOG = 64,
+    HEAD_BYTES_MAX = 12 * 1024, /* With what we add, less than a pump holds. */
+    HEAD_MS = 10 * 1000,
+    CONNECT_MS = 10 * 1000,
+    ADDRESSES_MAX = 4,
+    STACK_BYTES = 512 * 1024,
+};
+
+struct gateway {
+    pthread_mutex_t lock;
+    int owners;            /* The starter and each connection. */
+    int connections;       /* At work. */
+    char **rules;          /* Copies. */
+    int listener, stop_fd; /* stop_fd stays readable once it is time to end. */
+    pthread_t thread;
+    char *socket_path;
+    char refusals[REFUSALS_MAX][GATEWAY_TEXT_BYTES];
+    size_t refusal_count, told;
+};
+
+static void gateway_leave(struct gateway *gateway)
+{
+    (void)pthread_mutex_lock(&gateway->lock);
+    bool last = --gateway->owners == 0;
+    (void)pthread_mutex_unlock(&gateway->lock);
+    if (!last)
+        return;
+    fd_close(gateway->listener);
+    fd_close(gateway->stop_fd);
+    (void)pthread_mutex_destroy(&gateway->lock);
+    for (char **rule = gateway->rules; *rule; rule++)
+        mem_free(*rule);
+    mem_free(gateway->rules);
+    mem_free(gateway->socket_path);
+    mem_free(gateway);
+}
+
+/* --- refusals --- */
+
+static void note_refusal(struct gateway *gateway, const struct egress_request *request,
+                         const char *why)
+{
+    char text[GATEWAY_TEXT_BYTES];
+    int len = snprintf(text, sizeof text, "%s:%d: %s", request->host, request->port, why);
+    (void)pthread_mutex_lock(&gateway->lock);
+    bool known = gateway->refusal_count == REFUSALS_MAX;
+    for (size_t i = 0; i < gateway->refusal_count && !known; i++)
+        known = strcmp(gateway->refusals[i], text) == 0;
+    if (!known && len > 0)
+        text_copy(gateway->refusals[gateway->refusal_count++], GATEWAY_TEXT_BYTES, text);
+    (void)pthread_mutex_unlock(&gateway->lock);
+}
+
+bool gateway_next_refusal(struct gateway *gateway, char to[GATEWAY_TEXT_BYTES])
+{
+    if (!gateway)
+        return false;
+    (void)pthread_mutex_lock(&gateway->lock);
+    bool more = gateway->told < gateway->refusal_count;
+    if (more)
+        text_copy(to, GATEWAY_TEXT_BYTES, gateway->refusals[gateway->told++]);
+    (void)pthread_mutex_unlock(&gateway->lock);
+    return more;
+}
+
+/* --- one connection --- */
+
+struct visit {
+    struct gateway *gateway;
+    struct pump pump; /* Ends: the agent, the host.  Owned here. */
+    struct buf head;
+    struct egress_request request;
+};
+
+static void visit_free(struct visit *visit)
+{
+    fd_close(visit->pump.ends[0]);
+    fd_close(visit->pump.ends[1]);
+    buf_release(&visit->head);
+    mem_free(visit);
+}
+
+/* True when the descriptor is ready before the time is up and before the end. */
+static bool await(const struct visit *visit, int fd, short events, int64_t until_us)
+{
+    struct pollfd looks[] = {{.fd = visit->gateway->stop_fd, .events = POLLIN},
+                             {.fd = fd, .events = events}};
+    int64_t left_ms = (until_us - clock_mono_us() + US_PER_MS - 1) / US_PER_MS;
+    int got = left_ms > 0 ? poll(looks, COUNT_OF(looks), (int)left_ms) : 0;
+    return got > 0 && looks[0].revents == 0 && looks[1].revents != 0;
+}
+
+/* What stands behind the head belongs to the body, and goes on with it. */
+static bool read_head(struct visit *visit, struct str *ret_head)
+{
+    int64_t until_us = clock_mono_us() + HEAD_MS * US_PER_MS;
+    char chunk[4096];
+    for (;;) {
+        const char *text = buf_text(&visit->head);
+        const char *end = memmem(text, visit->head.len, "\r\n\r\n", 4);
+        if (end) {
+            *ret_head = (struct str){text, (size_t)(end - text) + 4};
+            return true;
+        }
+        if (visit->head.overflow || !await(visit, visit->pump.ends[0], POLLIN, until_us))
+            return false;
+        ssize_t got = recv(visit->pump.ends[0], chunk, sizeof chunk, 0);
+        if (got <= 0)
+            return false;
+        buf_add(&visit->head, chunk, (size_t)got);
+    }
+}
+
+/* Short enough for any socket's buffer: what does not fit is not worth waiting for. */
+static void answer(const struct visit *visit, const char *status, const char *text)
+{
+    char bytes[512];
+    int len = snprintf(bytes, sizeof bytes,
+                       "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
+                       "Connection: close\r\n\r\n%s",
+                       status, strlen(text), text);
+    (void)!send(visit->pump.ends[0], bytes, (size_t)len, MSG_NOSIGNAL);
+}
+
+static enum egress_reach address_needs(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET) {
+        const struct sockaddr_in *in = (const void *)address;
+        return egress_needs((const unsigned char *)&in->sin_addr, sizeof in->sin_addr);
+    }
+    if (address->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const void *)address;
+        return egress_needs(in6->sin6_addr.s6_addr, sizeof in6->sin6_addr.s6_addr);
+    }
+    return EGRESS_NEVER;
+}
+
+static int connect_to(const struct visit *visit, const struct addrinfo *address)
+{
+    int flags = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+    CLEANUP(fd_closep) int fd = socket(address->ai_family, flags, 0);
+    if (fd < 0)
+        return -1;
+    if (connect(fd, address->ai_addr, address->ai_addrlen) == 0)
+        return fd_take(&fd);
+    int64_t until_us = clock_mono_us() + CONNECT_MS * US_PER_MS;
+    if (errno != EINPROGRESS || !await(visit, fd, POLLOUT, until_us))
+        return -1;
+    int failed = 0;
+    socklen_t size = sizeof failed;
+    bool connected = getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &size) == 0 && failed == 0;
+    return connected ? fd_take(&fd) : -1;
+}
+
+/* -1: none of the addresses answers; *ret_closed: none of them may be reached. */
+static int dial(const struct visit *visit, enum egress_reach reach, bool *ret_closed)
+{
+    const struct egress_request *request = &visit->request;
+    char port[8];
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    *ret_closed = false;
+    (void)snprintf(port, sizeof port, "%d", request->port);
+    if (getaddrinfo(request->host, port, &hints, &found) != 0)
+        return -1;
+    int fd = -1, tried = 0;
+    for (const struct addrinfo *at = found; at && fd < 0 && tried < ADDRESSES_MAX;
+         at = at->ai_next) {
+        if (address_needs(at->ai_addr) > reach)
+            continue;
+        tried++;
+        fd = connect_to(visit, at);
+    }
+    *ret_closed = tried == 0;
+    freeaddrinfo(found);
+    return fd;
+}
+
+static bool is_field(struct str line, const char *name)
+{
+    size_t len = strlen(name);
+    return line.len > len && line.at[len] == ':' && strncasecmp(line.at, name, len) == 0;
+}
+
+/* Plain HTTP: the request as the host itself expects it, one to a connection. */
+static void rewrite_head(const struct visit *visit, struct buf *to)
+{
+    const struct egress_request *request = &visit->request;
+    struct str rest = request->fields;
+    bool rooted = request->path.len > 0 && request->path.at[0] == '/';
+    buf_add(to, request->method.at, request->method.len);
+    buf_adds(to, rooted ? " " : " /");
+    buf_add(to, request->path.at, request->path.len);
+    buf_adds(to, " HTTP/1.1\r\n");
+    while (rest.len > 0) {
+        const char *end = memmem(rest.at, rest.len, "\r\n", 2);
+        size_t len = end ? (size_t)(end - rest.at) + 2 : rest.len;
+        struct str line = {rest.at, len};
+        if (!is_field(line, "Connection") && !is_field(line, "Proxy-Connection") &&
+            !is_field(line, "Keep-Alive") && !is_field(line, "Proxy-Authorization"))
+            buf_add(to, line.at, line.len);
+        rest = (struct str){rest.at + len, rest.len - len};
+    }
+    buf_adds(to, "Connection: close\r\n\r\n");
+}
+
+/* What has been read beyond the head, and a head of our own for plain HTTP, go first. */
+static bool prime(struct visit *visit, struct str head)
+{
+    CLEANUP(buf_release) struct buf first;
+    buf_init(&first, PUMP_FLOW_BYTES);
+    if (visit->request.tunnel) {
+        static const char good[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+        (void)!send(visit->pump.ends[0], good, sizeof good - 1, MSG_NOSIGNAL);
+    } else {
+        rewrite_head(visit, &first);
+    }
+    buf_add(&first, head.at + head.len, visit->head.len - head.len);
+    if (first.overflow)
+        return false;
+    struct pump_flow *flow = &visit->pump.flows[0];
+    memcpy(flow->bytes, buf_text(&first), first.len);
+    flow->len = first.len;
+    return true;
+}
+
+static void pump_all(struct visit *visit)
+{
+    struct pollfd looks[3] = {{.fd = visit->gateway->stop_fd, .events = POLLIN}};
+    bool going = true;
+    while (going) {
+        pump_want(&visit->pump, &looks[1]);
+        if (poll(looks, COUNT_OF(looks), -1) < 0 && errno != EINTR)
+            return;
+        going = looks[0].revents == 0 && pump_serve(&visit->pump, &looks[1]);
+    }
+}
+
+static void serve(struct visit *visit)
+{
+    struct err err = {0};
+    struct str head;
+    if (!read_head(visit, &head))
+        return;
+    if (egress_request_parse(head, &visit->request, &err) != RC_OK) {
+        answer(visit, "400 Bad Request", err.text);
+        return;
+    }
+    const struct egress_request *request = &visit->request;
+    enum egress_reach reach = egress_allows((const char *const *)visit->gateway->rules,
+                                            request->host, request->port);
+    if (reach == EGRESS_NOWHERE) {
+        note_refusal(visit->gateway, request, "not in agent.egress");
+        answer(visit, "403 Forbidden", "drover: this host is not in agent.egress\n");
+        return;
+    }
+    bool closed = false;
+    visit->pump.ends[1] = dial(visit, reach, &closed);
+    if (closed) {
+        note_refusal(visit->gateway, request, "an address inside, which its rule does not name");
+        answer(visit, "403 Forbidden", "drover: this host has an address that is closed\n");
+    } else if (visit->pump.ends[1] < 0) {
+        answer(visit, "502 Bad Gateway", "drover: this host does not answer\n");
+    } else if (prime(visit, head)) {
+        pump_all(visit);
+    }
+}
+
+static void visit_end(struct visit *visit)
+{
+    struct gateway *gateway = visit->gateway;
+    visit_free(visit);
+    (void)pthread_mutex_lock(&gateway->lock);
+    gateway->connections--;
+    (void)pthread_mutex_unlock(&gateway->lock);
+    gateway_leave(gateway);
+}
+
+static void *visit_main(void *ctx)
+{
+    serve(ctx);
+    visit_end(ctx);
+    return NULL;
+}
+
+/* --- listening --- */
+
+static int start_thread(pthread_t *ret, bool detached, void *(*body)(void *), void *ctx)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    (void)pthread_attr_init(&attributes);
+    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    if (detached)
+        (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* Signals are the main thread's. */
+    int failed = pthread_create(ret, &attributes, body, ctx);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_attr_destroy(&attributes);
+    return failed;
+}
+
+static void accept_one(struct gateway *gateway)
+{
+    int fd = accept4(gateway->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return;
+    struct visit *visit = mem_alloc(sizeof *visit);
+    visit->gateway = gateway;
+    visit->pump.ends[0] = fd;
+    visit->pump.ends[1] = -1;
+    buf_init(&visit->head, HEAD_BYTES_MAX);
+    (void)pthread_mutex_lock(&gateway->lock);
+    bool room = gateway->connections < CONNECTIONS_MAX;
+    gateway->connections += room;
+    gateway->owners += room;
+    (void)pthread_mutex_unlock(&gateway->lock);
+    pthread_t thread;
+    if (!room) {
+        answer(visit, "503 Service Unavailable", "drover: too many connections at once\n");
+        visit_free(visit);
+    } else if (start_thread(&thread, true, visit_main, visit) != 0) {
+        visit_end(visit);
+    }
+}
+
+static void *listen_main(void *ctx)
+{
+    struct gateway *gateway = ctx;
+    struct pollfd looks[] = {{.fd = gateway->stop_fd, .events = POLLIN},
+                             {.fd = gateway->listener, .events = POLLIN}};
+    while (looks[0].revents == 0) {
+        if (poll(looks, COUNT_OF(looks), -1) < 0 && errno != EINTR)
+            break;
+        if (looks[0].revents == 0 && looks[1].revents)
+            accept_one(gateway);
+    }
+    return NULL;
+}
+
+/* By the way of its directory, since the path of a socket must be short. */
+static enum rc listen_at(const char *path, int *ret_fd, struct err *err)
+{
+    char dir[PATH_MAX];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path) : 0, path);
+    CLEANUP(fd_closep) int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", dir_fd,
+                   slash ? slash + 1 : path);
+    (void)unlink(path);
+    /* Everybody who is shown it may connect: the agent has a user of its own. */
+    if (dir_fd < 0 || fd < 0 ||
+        bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        chmod(path, 0666) != 0 || listen(fd, BACKLOG) != 0)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot listen at %.300s: %s", path,
+                       strerror(errno));
+    *ret_fd = fd_take(&fd);
+    return RC_OK;
+}
+
+static char **copy_of(const char *const *rules)
+{
+    size_t count = 0;
+    while (rules[count])
+        count++;
+    char **copy = mem_array(count + 1, sizeof *copy);
+    for (size_t i = 0; i < count; i++)
+        copy[i] = mem_strdup(rules[i]);
+    return copy;
+}
+
+enum rc gateway_start(const char *const *rules, const char *socket_path,
+                      struct gateway **ret_gateway, struct err *err)
+{
+    struct gateway *gateway = mem_alloc(sizeof *gateway);
+    (void)pthread_mutex_init(&gateway->lock, NULL);
+    gateway->owners = 1;
+    gateway->rules = copy_of(rules);
+    gateway->listener = -1;
+    gateway->socket_path = mem_strdup(socket_path);
+    gateway->stop_fd = eventfd(0, EFD_CLOEXEC);
+    enum rc rc = gateway->stop_fd < 0
+                     ? err_set(err, RC_IO, "IO_ERROR", "eventfd: %s", strerror(errno))
+                     : listen_at(socket_path, &gateway->listener, err);
+    int failed = rc == RC_OK ? start_thread(&gateway->thread, false, listen_main, gateway) : 0;
+    if (failed)
+        rc = err_set(err, RC_IO, "IO_ERROR", "cannot start a thread: %s", strerror(failed));
+    if (rc != RC_OK) {
+        gateway_leave(gateway);
+        return rc;
+    }
+    *ret_gateway = gateway;
+    return RC_OK;
+}
+
+void gateway_stop(struct gateway *gateway)
+{
+    if (!gateway)
+        return;
+    const uint64_t one = 1;
+    (void)!write(gateway->stop_fd, &one, sizeof one);
+    (void)pthread_join(gateway->thread, NULL);
+    (void)unlink(gateway->socket_path);
+    gateway_leave(gateway);
+}

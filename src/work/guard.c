@@ -1,0 +1,243 @@
+/*
+ * guard.c - see guard.h.
+ *
+ * Whoever leaves the sandbox's tree of processes is adopted by its init, so all of them are found
+ * from there on down.  Pages that processes share since a fork would be counted for each of them;
+ * before that leads to an end, the kernel is asked for the exact shares, which is slower.
+ */
+#include "work/guard.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    LOOK_EVERY_MS = 250,
+    LOOK_SELDOM_MS = 30 * 1000,
+    LOOK_SHARE = 50,      /* A look may take one part in so many of the time. */
+    SLICE_ENTRIES = 4000, /* Of a walk, at one go. */
+    ENTRY_BYTES = 1024,   /* What an empty file costs: names and inodes run out too. */
+    BLOCK_BYTES = 512,    /* Of st_blocks. */
+    PIDS_MAX = 8192,
+    FILE_BYTES = 64 * 1024, /* The children of a process with very many. */
+};
+
+void guard_init(struct guard *guard, const struct resource_config *limits, int64_t now_us)
+{
+    int64_t first_us = now_us + LOOK_EVERY_MS * US_PER_MS;
+    *guard = (struct guard){
+        .limits = *limits,
+        .processes_us = limits->processes > 0 || limits->memory_bytes > 0 ? first_us : INT64_MAX,
+        .disk_us = limits->disk_bytes > 0 ? first_us : INT64_MAX,
+    };
+}
+
+static void walk_end(struct guard *guard)
+{
+    while (guard->walk.depth > 0)
+        (void)closedir(guard->walk.open[--guard->walk.depth]);
+    guard->walk.next_dir = 0;
+    guard->walk.bytes = guard->walk.cost_us = 0;
+}
+
+void guard_release(struct guard *guard)
+{
+    walk_end(guard);
+}
+
+static int64_t pause_after(int64_t cost_us)
+{
+    int64_t pause_us = cost_us * LOOK_SHARE;
+    if (pause_us < LOOK_EVERY_MS * US_PER_MS)
+        return LOOK_EVERY_MS * US_PER_MS;
+    return pause_us > LOOK_SELDOM_MS * US_PER_MS ? LOOK_SELDOM_MS * US_PER_MS : pause_us;
+}
+
+static void pass(struct guard *guard, const char *limit, int64_t used, int64_t allowed)
+{
+    guard->limit = limit;
+    (void)snprintf(guard->text, sizeof guard->text, "%s: %" PRId64 " in use, %" PRId64 " allowed",
+                   limit, used, allowed);
+}
+
+/* --- disk --- */
+
+static void enter(struct guard *guard, int parent_fd, const char *name)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+    if (guard->walk.depth == GUARD_DEPTH_MAX) {
+        /* No tree that is meant well is so deep, and behind it anything can be hidden. */
+        guard->walk.bytes = INT64_MAX / 2;
+        return;
+    }
+    int fd = openat(parent_fd, name, flags);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (dir)
+        guard->walk.open[guard->walk.depth++] = dir;
+    else
+        fd_close(fd); /* Gone meanwhile, or closed to us: then what is in it was counted before. */
+}
+
+/* The next entry of the walk. */
+static void visit(struct guard *guard)
+{
+    DIR *dir = guard->walk.open[guard->walk.depth - 1];
+    // cppcheck-suppress readdirCalled
+    const struct dirent *entry = readdir(dir); /* Nobody shares the stream. */
+    struct stat status;
+    if (!entry) {
+        (void)closedir(dir);
+        guard->walk.depth--;
+        return;
+    }
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+        fstatat(dirfd(dir), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return;
+    guard->walk.bytes += ENTRY_BYTES + (int64_t)status.st_blocks * BLOCK_BYTES;
+    if (S_ISDIR(status.st_mode))
+        enter(guard, dirfd(dir), entry->d_name);
+}
+
+/* A slice of a walk; gives the time of the next. */
+static int64_t look_at_disk(struct guard *guard, int64_t now_us)
+{
+    int64_t allowed = guard->limits.disk_bytes;
+    for (int i = 0; i < SLICE_ENTRIES && guard->walk.bytes <= allowed; i++) {
+        if (guard->walk.depth > 0)
+            visit(guard);
+        else if (guard->walk.next_dir < guard->dir_count)
+            enter(guard, AT_FDCWD, guard->dirs[guard->walk.next_dir++]);
+        else
+            break;
+    }
+    int64_t end_us = clock_mono_us();
+    guard->walk.cost_us += end_us - now_us;
+    if (guard->walk.bytes > allowed)
+        pass(guard, "disk_limit", guard->walk.bytes, allowed);
+    else if (guard->walk.depth > 0 || guard->walk.next_dir < guard->dir_count)
+        return end_us + US_PER_MS;
+    int64_t pause_us = pause_after(guard->walk.cost_us);
+    walk_end(guard);
+    return end_us + pause_us;
+}
+
+/* --- memory and processes --- */
+
+struct family {
+    pid_t pids[PIDS_MAX];
+    size_t count;
+    int64_t memory_bytes, threads;
+};
+
+static const char *read_proc(pid_t pid, const char *name, char text[FILE_BYTES])
+{
+    char path[64];
+    size_t len = 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = 0;
+    while (fd >= 0 && (got = read(fd, text + len, FILE_BYTES - 1 - len)) > 0)
+        len += (size_t)got; /* The kernel gives a page at a time. */
+    text[len] = '\0';
+    return text;
+}
+
+/* The number of a line "Name:   123 kB"; 0 when there is none. */
+static int64_t number_of(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    return at ? strtoll(at + strlen(name), NULL, 10) : 0;
+}
+
+static void add_children(struct family *family, pid_t pid)
+{
+    char path[64], name[64], text[FILE_BYTES];
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    const struct dirent *task;
+    // cppcheck-suppress readdirCalled
+    while (tasks && (task = readdir(tasks))) {
+        if (task->d_name[0] == '.')
+            continue;
+        family->threads++;
+        (void)snprintf(name, sizeof name, "task/%.20s/children", task->d_name);
+        const char *at = read_proc(pid, name, text);
+        char *end;
+        for (long child; (child = strtol(at, &end, 10)) > 0 && family->count < PIDS_MAX; at = end)
+            family->pids[family->count++] = (pid_t)child;
+    }
+    if (tasks)
+        (void)closedir(tasks);
+}
+
+/* Everybody below the top, the top included. */
+static void find_family(struct family *family, pid_t top, int64_t threads_max)
+{
+    char text[FILE_BYTES];
+    family->count = 1;
+    family->pids[0] = top;
+    for (size_t i = 0; i < family->count; i++) {
+        const char *status = read_proc(family->pids[i], "status", text);
+        int64_t kilobytes = number_of(status, "RssAnon:") + number_of(status, "RssShmem:") +
+                            number_of(status, "VmSwap:");
+        family->memory_bytes += kilobytes * 1024;
+        add_children(family, family->pids[i]);
+        if (threads_max > 0 && family->threads > threads_max)
+            return; /* Enough is known, and there may be very many. */
+    }
+}
+
+/* Where processes share pages, each is asked for its share; what does not tell counts in full. */
+static int64_t exact_memory(const struct family *family)
+{
+    int64_t kilobytes = 0;
+    char text[FILE_BYTES];
+    for (size_t i = 0; i < family->count; i++) {
+        const char *rollup = read_proc(family->pids[i], "smaps_rollup", text);
+        int64_t anon = number_of(rollup, "Pss_Anon:") + number_of(rollup, "Pss_Shmem:") +
+                       number_of(rollup, "SwapPss:");
+        if (rollup[0] == '\0') {
+            const char *status = read_proc(family->pids[i], "status", text);
+            anon = number_of(status, "RssAnon:") + number_of(status, "RssShmem:");
+        }
+        kilobytes += anon;
+    }
+    return kilobytes * 1024;
+}
+
+static int64_t look_at_processes(struct guard *guard, int64_t now_us)
+{
+    const struct resource_config *limits = &guard->limits;
+    struct family family;
+    family.count = 0;
+    family.memory_bytes = family.threads = 0;
+    if (guard->top > 0)
+        find_family(&family, guard->top, limits->processes);
+    if (limits->processes > 0 && family.threads > limits->processes) {
+        pass(guard, "process_limit", family.threads, limits->processes);
+    } else if (limits->memory_bytes > 0 && family.memory_bytes > limits->memory_bytes) {
+        int64_t exact = exact_memory(&family);
+        if (exact > limits->memory_bytes)
+            pass(guard, "memory_limit", exact, limits->memory_bytes);
+    }
+    int64_t end_us = clock_mono_us();
+    return end_us + pause_after(end_us - now_us);
+}
+
+int64_t guard_tick(struct guard *guard, int64_t now_us)
+{
+    if (!guard->limit && now_us >= guard->processes_us)
+        guard->processes_us = look_at_processes(guard, now_us);
+    if (!guard->limit && now_us >= guard->disk_us)
+        guard->disk_us = look_at_disk(guard, clock_mono_us());
+    if (guard->limit)
+        return INT64_MAX;
+    return guard->processes_us < guard->disk_us ? guard->processes_us : guard->disk_us;
+}
