@@ -3,6 +3,7 @@
  */
 #include "base/fd.h"
 #include "work/attempt.h"
+#include "work/homeseed.h"
 #include "work/retry.h"
 #include "work/worktree.h"
 #include <inttypes.h>
@@ -76,6 +77,16 @@ static enum rc write_artifact(struct step *step, const char *sha256, const char 
     return rc == RC_OK ? file_write_new(path, buf_text(&text), text.len, 0600, err) : rc;
 }
 
+static enum rc make_home(struct attempt *attempt, struct err *err)
+{
+    struct step *step = attempt->step;
+    const char *seed = step->input.config.agent.home;
+    enum rc rc = homeseed_make(attempt->home, seed, step->site->sandbox.data_dir, err);
+    if (rc == RC_INVALID)
+        return step_fail(step, rc, err, (struct port_failure){.code = "agent_home_refused"});
+    return rc;
+}
+
 static enum rc make_io(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
@@ -84,7 +95,7 @@ static enum rc make_io(struct attempt *attempt, struct err *err)
     if (rc == RC_OK)
         rc = dir_make(attempt->io, 0700, err);
     if (rc == RC_OK)
-        rc = dir_make(attempt->home, 0700, err);
+        rc = make_home(attempt, err);
     if (rc == RC_OK)
         rc = write_artifact(step, input->prompt_sha256, attempt->prompt_path,
                             attempt->planning ? plan_wanted : "", err);

@@ -61,6 +61,8 @@ enum rc attempt_take_output(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
     enum rc rc = attempt_take_log(attempt, err);
+    if (rc == RC_OK && text_same(attempt->ended.limit, "disk_limit"))
+        return RC_OK; /* git would take the same room once more. */
     if (rc == RC_OK)
         rc = collect_patch(step, attempt->base, &attempt->patch, err);
     if (rc == RC_OK)

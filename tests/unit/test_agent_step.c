@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 static struct kit kit;
@@ -179,6 +180,7 @@ START_TEST(it_reaches_the_servers_socket_without_a_network)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     text_copy(address.sun_path, sizeof address.sun_path, path);
     ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(chmod(path, 0666), 0);
     ck_assert_int_eq(listen(fd, 1), 0);
     kit.site.server_socket = path;
     const struct js *result = run(&(struct trial){
