@@ -36,7 +36,7 @@ static enum rc start(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
     const struct repo_config *config = &step->input.config;
-    const struct compute_spec spec = {
+    struct compute_spec spec = {
         .sandbox = &step->site->sandbox,
         .view = {.argv = config->agent.command,
                  .cwd = attempt->tree,
@@ -44,13 +44,7 @@ static enum rc start(struct attempt *attempt, struct err *err)
                            {attempt->tree, true},
                            {attempt->io, true},
                            {attempt->home, true},
-                           {attempt->socket, false}},
-                 .mounts = config->agent.mounts,
-                 .mount_count = config->agent.mount_count,
-                 .network = config->agent.network,
-                 .tenant = step->input.run_id.text,
-                 .limits = &config->agent.resources},
-        .egress = config->agent.egress,
+                           {attempt->socket, false}}},
         .env = attempt->env.entries,
         .stdin_path = config->agent.prompt == PROMPT_STDIN ? attempt->prompt_path : NULL,
         .log_path = attempt->log_path,
@@ -59,6 +53,7 @@ static enum rc start(struct attempt *attempt, struct err *err)
         .stop = step->stop,
         .reader = {.ctx = attempt, .line = on_line, .note = on_note},
     };
+    compute_grant(&spec, &config->agent, step->input.run_id.text);
     worktree_unmark(step); /* From here on the tree is whatever the agent makes of it. */
     enum rc rc = compute_begin(&spec, &attempt->child, err);
     if (rc == RC_INVALID)

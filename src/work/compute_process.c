@@ -582,6 +582,16 @@ static enum rc finish(struct session *session, struct err *err)
 
 /* --- the whole --- */
 
+void compute_grant(struct compute_spec *spec, const struct agent_config *agent, const char *run_id)
+{
+    spec->view.network = agent->network;
+    spec->view.mounts = agent->mounts;
+    spec->view.mount_count = agent->mount_count;
+    spec->view.limits = &agent->resources;
+    spec->view.tenant = run_id;
+    spec->egress = agent->egress;
+}
+
 struct compute_session {
     struct compute_spec spec;
     struct session session;

@@ -45,6 +45,10 @@ struct compute_spec {
     struct compute_reader reader;
 };
 
+/* What the configuration grants every command of a run: network or hosts, mounts, limits; and the
+   run's user. */
+void compute_grant(struct compute_spec *spec, const struct agent_config *agent, const char *run_id);
+
 enum compute_end {
     COMPUTE_ENDED,          /* By itself. */
     COMPUTE_TIMED_OUT,      /* wall_ms */

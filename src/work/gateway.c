@@ -384,8 +384,7 @@ static enum rc listen_at(const char *path, int *ret_fd, struct err *err)
                    slash ? slash + 1 : path);
     (void)unlink(path);
     /* Everybody who is shown it may connect: the agent has a user of its own. */
-    if (dir_fd < 0 || fd < 0 ||
-        bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
+    if (dir_fd < 0 || fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
         chmod(path, 0666) != 0 || listen(fd, BACKLOG) != 0)
         return err_set(err, RC_IO, "IO_ERROR", "cannot listen at %.300s: %s", path,
                        strerror(errno));

@@ -4,10 +4,14 @@
  * Whoever leaves the sandbox's tree of processes is adopted by its init, so all of them are found
  * from there on down.  Pages that processes share since a fork would be counted for each of them;
  * before that leads to an end, the kernel is asked for the exact shares, which is slower.
+ *
+ * A file that was deleted while it is open has no name that a walk could find, and memory in a
+ * file of memfd_create is in no process: both are found among the open files.
  */
 #include "work/guard.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -20,12 +24,13 @@
 
 enum {
     LOOK_EVERY_MS = 250,
-    LOOK_SELDOM_MS = 30 * 1000,
+    LOOK_SELDOM_MS = 60 * 1000,
     LOOK_SHARE = 50,      /* A look may take one part in so many of the time. */
     SLICE_ENTRIES = 4000, /* Of a walk, at one go. */
     ENTRY_BYTES = 1024,   /* What an empty file costs: names and inodes run out too. */
     BLOCK_BYTES = 512,    /* Of st_blocks. */
     PIDS_MAX = 8192,
+    SEEN_MAX = 4096,        /* Twice as many as are looked for. */
     FILE_BYTES = 64 * 1024, /* The children of a process with very many. */
 };
 
@@ -34,7 +39,7 @@ void guard_init(struct guard *guard, const struct resource_config *limits, int64
     int64_t first_us = now_us + LOOK_EVERY_MS * US_PER_MS;
     *guard = (struct guard){
         .limits = *limits,
-        .processes_us = limits->processes > 0 || limits->memory_bytes > 0 ? first_us : INT64_MAX,
+        .processes_us = first_us,
         .disk_us = limits->disk_bytes > 0 ? first_us : INT64_MAX,
     };
 }
@@ -78,11 +83,13 @@ static void enter(struct guard *guard, int parent_fd, const char *name)
         return;
     }
     int fd = openat(parent_fd, name, flags);
+    if (fd < 0 && errno == EACCES && fchmodat(parent_fd, name, S_IRWXU, AT_SYMLINK_NOFOLLOW) == 0)
+        fd = openat(parent_fd, name, flags); /* Closed directories would be a place to hide. */
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (dir)
         guard->walk.open[guard->walk.depth++] = dir;
     else
-        fd_close(fd); /* Gone meanwhile, or closed to us: then what is in it was counted before. */
+        fd_close(fd);
 }
 
 /* The next entry of the walk. */
@@ -109,6 +116,8 @@ static void visit(struct guard *guard)
 static int64_t look_at_disk(struct guard *guard, int64_t now_us)
 {
     int64_t allowed = guard->limits.disk_bytes;
+    if (guard->walk.depth == 0 && guard->walk.next_dir == 0)
+        guard->walk.bytes = guard->deleted_bytes;
     for (int i = 0; i < SLICE_ENTRIES && guard->walk.bytes <= allowed; i++) {
         if (guard->walk.depth > 0)
             visit(guard);
@@ -134,6 +143,13 @@ struct family {
     pid_t pids[PIDS_MAX];
     size_t count;
     int64_t memory_bytes, threads;
+    int64_t nameless_bytes; /* Of open files that are neither on disk nor have a name. */
+    int64_t deleted_bytes;
+    struct {
+        dev_t device;
+        ino_t inode;
+    } seen[SEEN_MAX]; /* Many processes may have one file open: a table, by hash. */
+    size_t seen_count;
 };
 
 static const char *read_proc(pid_t pid, const char *name, char text[FILE_BYTES])
@@ -177,10 +193,50 @@ static void add_children(struct family *family, pid_t pid)
         (void)closedir(tasks);
 }
 
+/* false: it was seen before, or there is no more room to remember. */
+static bool is_new(struct family *family, const struct stat *file)
+{
+    if (family->seen_count >= SEEN_MAX / 2)
+        return false;
+    size_t at = (size_t)(file->st_ino * 2654435761u) % SEEN_MAX;
+    for (; family->seen[at].inode != 0; at = (at + 1) % SEEN_MAX) {
+        if (family->seen[at].inode == file->st_ino && family->seen[at].device == file->st_dev)
+            return false;
+    }
+    family->seen[at].inode = file->st_ino;
+    family->seen[at].device = file->st_dev;
+    family->seen_count++;
+    return true;
+}
+
+static void add_nameless(struct family *family, pid_t pid, dev_t disk)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *files = opendir(path);
+    const struct dirent *entry;
+    // cppcheck-suppress readdirCalled
+    while (files && (entry = readdir(files))) {
+        struct stat file;
+        if (entry->d_name[0] == '.' || fstatat(dirfd(files), entry->d_name, &file, 0) != 0)
+            continue;
+        if (!S_ISREG(file.st_mode) || file.st_nlink > 0 || !is_new(family, &file))
+            continue;
+        int64_t bytes = (int64_t)file.st_blocks * BLOCK_BYTES;
+        *(file.st_dev == disk ? &family->deleted_bytes : &family->nameless_bytes) += bytes;
+    }
+    if (files)
+        (void)closedir(files);
+}
+
 /* Everybody below the top, the top included. */
-static void find_family(struct family *family, pid_t top, int64_t threads_max)
+static void find_family(struct family *family, pid_t top, const struct guard *guard)
 {
     char text[FILE_BYTES];
+    struct stat disk = {0};
+    int64_t threads_max = guard->limits.processes;
+    if (guard->dir_count > 0)
+        (void)stat(guard->dirs[0], &disk);
     family->count = 1;
     family->pids[0] = top;
     for (size_t i = 0; i < family->count; i++) {
@@ -188,6 +244,7 @@ static void find_family(struct family *family, pid_t top, int64_t threads_max)
         int64_t kilobytes = number_of(status, "RssAnon:") + number_of(status, "RssShmem:") +
                             number_of(status, "VmSwap:");
         family->memory_bytes += kilobytes * 1024;
+        add_nameless(family, family->pids[i], disk.st_dev);
         add_children(family, family->pids[i]);
         if (threads_max > 0 && family->threads > threads_max)
             return; /* Enough is known, and there may be very many. */
@@ -212,20 +269,27 @@ static int64_t exact_memory(const struct family *family)
     return kilobytes * 1024;
 }
 
-static int64_t look_at_processes(struct guard *guard, int64_t now_us)
+static void check_family(struct guard *guard, const struct family *family)
 {
     const struct resource_config *limits = &guard->limits;
-    struct family family;
-    family.count = 0;
-    family.memory_bytes = family.threads = 0;
-    if (guard->top > 0)
-        find_family(&family, guard->top, limits->processes);
-    if (limits->processes > 0 && family.threads > limits->processes) {
-        pass(guard, "process_limit", family.threads, limits->processes);
-    } else if (limits->memory_bytes > 0 && family.memory_bytes > limits->memory_bytes) {
-        int64_t exact = exact_memory(&family);
+    int64_t memory = family->memory_bytes + family->nameless_bytes;
+    guard->deleted_bytes = family->deleted_bytes;
+    if (limits->processes > 0 && family->threads > limits->processes) {
+        pass(guard, "process_limit", family->threads, limits->processes);
+    } else if (limits->memory_bytes > 0 && memory > limits->memory_bytes) {
+        int64_t exact = exact_memory(family) + family->nameless_bytes;
         if (exact > limits->memory_bytes)
             pass(guard, "memory_limit", exact, limits->memory_bytes);
+    }
+}
+
+static int64_t look_at_processes(struct guard *guard, int64_t now_us)
+{
+    if (guard->top > 0) {
+        struct family *family = mem_alloc(sizeof *family);
+        find_family(family, guard->top, guard);
+        check_family(guard, family);
+        mem_free(family);
     }
     int64_t end_us = clock_mono_us();
     return end_us + pause_after(end_us - now_us);

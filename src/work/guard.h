@@ -23,6 +23,7 @@ struct guard {
     pid_t top; /* The sandbox's init, or the command itself; 0: not known yet. */
 
     int64_t processes_us, disk_us; /* When to look next; by clock_mono_us. */
+    int64_t deleted_bytes;         /* Of files that have no name any more but are still open. */
     struct {
         DIR *open[GUARD_DEPTH_MAX]; /* From the top down to where the walk is. */
         size_t depth;

@@ -287,7 +287,9 @@ static void add_inside(struct argv *argv, const struct sandbox *sandbox,
         add2(argv, "--proxy", proxy_inside);
     if (sandbox->filter)
         add(argv, "--filter");
-    add_number(argv, "--nproc", limits->processes > 0 ? limits->processes + NPROC_SPARE : 0);
+    /* Without walls everything that the user runs would count. */
+    if (walls && limits->processes > 0)
+        add_number(argv, "--nproc", limits->processes + NPROC_SPARE);
     add_number(argv, "--cpu", limits->cpu_seconds);
     add_number(argv, "--fsize", limits->disk_bytes);
     add_number(argv, "--nofile", limits->open_files);

@@ -165,20 +165,18 @@ static enum rc run_check(struct bench *bench, const struct verifier_config *veri
     const char *log = arena_printf(step->arena, "%s/check-%zu.log", bench->dir, bench->found.count);
     const char *const argv[] = {"/bin/sh", "-c", verifier->command, NULL};
     int64_t left_ms = step_left_ms(step);
-    const struct compute_spec spec = {
+    struct compute_spec spec = {
         .sandbox = &step->site->sandbox,
         .view = {.argv = argv,
                  .cwd = bench->tree,
-                 .binds = {{step->mirror, false}, {bench->tree, true}, {bench->home, true}},
-                 .network = step->input.config.agent.network,
-                 .tenant = step->input.run_id.text,
-                 .limits = &step->input.config.agent.resources},
+                 .binds = {{step->mirror, false}, {bench->tree, true}, {bench->home, true}}},
         .env = bench->env.entries,
         .log_path = log,
         .log_bytes_max = LOG_BYTES_MAX,
         .wall_ms = verifier->timeout_ms < left_ms ? verifier->timeout_ms : left_ms,
         .stop = step->stop,
     };
+    compute_grant(&spec, &step->input.config.agent, step->input.run_id.text);
     struct compute_result ended;
     enum rc rc = compute_run(&spec, &ended, err);
     if (rc != RC_OK) {

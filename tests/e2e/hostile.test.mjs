@@ -168,11 +168,11 @@ describe('a hostile agent', { concurrency: 3 }, () => {
             tries('mountns', 'unshare --mount true') +
             tries('mount', 'mount -t tmpfs none /mnt') +
             tries('root', '[ "$(id -u)" = 0 ]') +
-            tries('whoami', 'id -un') +
+            (ROOT ? tries('whoami', 'id -un') : '') +
             tries('stdout', 'sh -c "echo x >/dev/stdout"') +
             tries('git', 'git commit --quiet --allow-empty --message=x'));
-        assert.deepEqual(lines, ['userns no', 'mountns no', 'mount no', 'root no', 'whoami ok',
-            'stdout ok', 'git ok']);
+        assert.deepEqual(lines, ['userns no', 'mountns no', 'mount no', 'root no',
+            ...(ROOT ? ['whoami ok'] : []), 'stdout ok', 'git ok']);
     });
 
     it('cannot have what must stay closed mounted for it', async (t) => {
