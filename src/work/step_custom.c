@@ -183,6 +183,9 @@ static void settle_status(struct custom *custom, const struct compute_result *en
     struct arena *arena = custom->step->arena;
     if (ended->exited && ended->exit_code == 0)
         write_result(custom, "success", NULL);
+    else if (ended->limit)
+        write_result(custom, "failed",
+                     arena_printf(arena, "its command passed its %s", ended->limit));
     else if (ended->exited)
         write_result(custom, "failed",
                      arena_printf(arena, "its command ended with status %d", ended->exit_code));
@@ -234,21 +237,21 @@ static enum rc run_command(struct custom *custom, struct err *err)
     childenv_set(env, step->arena, "DROVER_STEP_INPUT", custom->input_path);
     childenv_set(env, step->arena, "DROVER_RESULT", custom->record_path);
     const char *const argv[] = {"/bin/sh", "-c", custom->config->command, NULL};
-    const struct compute_spec spec = {
+    struct compute_spec spec = {
         .sandbox = &step->site->sandbox,
         .view = {.argv = argv,
                  .cwd = custom->tree,
                  .binds = {{step->mirror, false},
                            {custom->tree, true},
                            {custom->io, true},
-                           {custom->home, true}},
-                 .network = step->input.config.agent.network},
+                           {custom->home, true}}},
         .env = env->entries,
         .log_path = custom->log_path,
         .log_bytes_max = LOG_BYTES_MAX,
         .wall_ms = time_ms(custom),
         .stop = step->stop,
     };
+    compute_grant(&spec, &step->input.config.agent, step->input.run_id.text);
     struct compute_result ended;
     rc = compute_run(&spec, &ended, err);
     if (rc != RC_OK)

@@ -329,6 +329,43 @@ START_TEST(open_files_of_ours_are_not_inherited)
 }
 END_TEST
 
+static const struct {
+    const char *script, *limit;
+    struct resource_config limits;
+} excesses[] = {
+    {"while :; do head -c 100000 /dev/zero >>junk; done", "disk_limit", {.disk_bytes = 4000000}},
+    {"for i in 1 2 3 4 5 6 7 8; do sleep 30 & done; wait", "process_limit", {.processes = 6}},
+    {"exec node -e 'globalThis.a = Buffer.alloc(2e8, 1); setInterval(() => {}, 1000)'",
+     "memory_limit",
+     {.memory_bytes = 150000000}},
+    {"while :; do :; done", "cpu_limit", {.cpu_seconds = 1}},
+};
+
+START_TEST(what_uses_too_much_is_killed)
+{
+    choose_sandbox(_i % 2);
+    size_t index = (size_t)_i / 2;
+    struct compute_spec spec = spec_of(excesses[index].script);
+    spec.view.limits = &excesses[index].limits;
+    struct compute_result result = run(&spec);
+    ck_assert_int_eq(result.end, COMPUTE_OVER_LIMIT);
+    ck_assert_str_eq(result.limit, excesses[index].limit);
+    ck_assert(!result.exited);
+    ck_assert(nobody_is_left());
+}
+END_TEST
+
+START_TEST(a_mount_that_cannot_be_is_no_start)
+{
+    const struct mount_config mount = {.path = "/nowhere"};
+    struct compute_spec spec = spec_of("true");
+    struct compute_result result;
+    spec.view.mounts = &mount;
+    spec.view.mount_count = 1;
+    ck_assert_int_eq(compute_run(&spec, &result, NULL), RC_INVALID);
+}
+END_TEST
+
 Suite *compute_process_suite(void)
 {
     Suite *suite = suite_create("compute_process");
@@ -352,6 +389,8 @@ Suite *compute_process_suite(void)
     tcase_add_test(tests, a_program_that_cannot_be_executed_is_no_result);
     tcase_add_test(tests, the_environment_is_the_given_one);
     tcase_add_loop_test(tests, open_files_of_ours_are_not_inherited, 0, 2);
+    tcase_add_loop_test(tests, what_uses_too_much_is_killed, 0, 2 * (int)COUNT_OF(excesses));
+    tcase_add_test(tests, a_mount_that_cannot_be_is_no_start);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -6,9 +6,11 @@
 #include "base/proc.h"
 #include "tests/unit/work_kit.h"
 #include "work/sandbox.h"
+#include "work/tenant.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct kit kit;
 static const char *tree;
@@ -75,11 +77,16 @@ static const struct {
     {"find sockets of services", "ls /run | grep .", false},
 };
 
+/* The second time round without users of their own, as where drover is not root. */
 START_TEST(the_walls_hold)
 {
     const char *out;
-    int code = inside(attempts[_i].script, false, &out);
-    ck_assert_msg((code == 0) == attempts[_i].may, "%s: exit %d: %s", attempts[_i].what, code, out);
+    int index = _i % (int)COUNT_OF(attempts);
+    if (_i >= (int)COUNT_OF(attempts))
+        kit.site.sandbox.drops = false;
+    int code = inside(attempts[index].script, false, &out);
+    ck_assert_msg((code == 0) == attempts[index].may, "%s: exit %d: %s", attempts[index].what, code,
+                  out);
 }
 END_TEST
 
@@ -149,6 +156,67 @@ START_TEST(without_bubblewrap_the_command_is_tied_to_us)
 }
 END_TEST
 
+START_TEST(root_has_users_of_their_own_for_commands)
+{
+    const char *out;
+    ck_assert_int_eq(kit.site.sandbox.drops, geteuid() == 0);
+    ck_assert(kit.site.sandbox.filter);
+    ck_assert_int_eq(inside("id -u; cat /etc/shadow", false, &out), 1);
+    if (geteuid() == 0)
+        ck_assert_int_ge(strtol(out, NULL, 10), TENANT_FIRST);
+}
+END_TEST
+
+START_TEST(a_way_that_is_closed_to_strangers_is_opened_for_what_is_shown)
+{
+    /* Outside of /tmp, which is covered anyway. */
+    char closed[] = "/var/lib/drover-kit-XXXXXX";
+    if (geteuid() != 0 || !mkdtemp(closed))
+        return;
+    const char *tools = arena_printf(&kit.arena, "%s/tools", closed);
+    kit_sh(&kit, "mkdir %s && echo shown >%s/file && chmod 644 %s/file && echo hidden >%s/other",
+           tools, tools, tools, closed);
+    const struct mount_config mount = {.path = tools};
+    const char *const argv[] = {"/bin/sh", "-c", "cat $0/file; ls $0/..", tools, NULL};
+    const struct sandbox_view view = {.argv = argv,
+                                      .cwd = tree,
+                                      .binds = {{tree, true}},
+                                      .mounts = &mount,
+                                      .mount_count = 1,
+                                      .status_fd = -1};
+    const struct proc_spec spec = {.argv = sandbox_argv(&kit.site.sandbox, &view, &kit.arena)};
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, 65536);
+    struct proc_result result;
+    ck_assert_int_eq(proc_run(&spec, (struct str){0}, &out, &out, NULL, &result, NULL), RC_OK);
+    ck_assert_str_eq(buf_text(&out), "shown\ntools\n");
+    ck_assert_int_eq(dir_remove(closed, NULL), RC_OK);
+}
+END_TEST
+
+START_TEST(a_mount_must_not_open_what_is_closed)
+{
+    const struct {
+        const char *path;
+        enum rc want;
+    } mounts[] = {
+        {"/usr", RC_OK},          {"/", RC_INVALID},
+        {"/proc", RC_INVALID},    {"/proc/self", RC_INVALID},
+        {"/dev", RC_INVALID},     {"/sys/kernel", RC_INVALID},
+        {"/run", RC_INVALID},     {"/usr/../usr", RC_INVALID},
+        {"/nowhere", RC_INVALID}, {"usr", RC_INVALID},
+        {kit.dir, RC_INVALID},    {arena_printf(&kit.arena, "%s/data", kit.dir), RC_INVALID},
+        {tree, RC_INVALID},       {kit.origin, RC_OK},
+    };
+    for (size_t i = 0; i < COUNT_OF(mounts); i++) {
+        const struct mount_config mount = {.path = mounts[i].path};
+        const struct sandbox_view view = {.mounts = &mount, .mount_count = 1};
+        ck_assert_msg(sandbox_check(&kit.site.sandbox, &view, NULL) == mounts[i].want, "%s",
+                      mounts[i].path);
+    }
+}
+END_TEST
+
 START_TEST(a_machine_without_bubblewrap_is_noticed)
 {
     kit_sh(&kit, "mkdir bin; printf '#!/bin/sh\\necho no namespaces >&2; exit 1\\n' >bin/bwrap; "
@@ -169,12 +237,15 @@ Suite *sandbox_suite(void)
     TCase *tests = tcase_create("sandbox");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 30);
-    tcase_add_loop_test(tests, the_walls_hold, 0, (int)COUNT_OF(attempts));
+    tcase_add_loop_test(tests, the_walls_hold, 0, 2 * (int)COUNT_OF(attempts));
     tcase_add_test(tests, nothing_is_left_outside);
     tcase_add_test(tests, the_network_is_there_only_when_allowed);
     tcase_add_test(tests, a_script_in_tmp_that_the_command_names_is_there);
     tcase_add_test(tests, secrets_are_not_in_argv);
     tcase_add_test(tests, without_bubblewrap_the_command_is_tied_to_us);
+    tcase_add_test(tests, root_has_users_of_their_own_for_commands);
+    tcase_add_test(tests, a_way_that_is_closed_to_strangers_is_opened_for_what_is_shown);
+    tcase_add_test(tests, a_mount_must_not_open_what_is_closed);
     tcase_add_test(tests, a_machine_without_bubblewrap_is_noticed);
     suite_add_tcase(suite, tests);
     return suite;

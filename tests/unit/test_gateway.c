@@ -1,0 +1,189 @@
+/*
+ * test_gateway.c - who gets through the gateway, who is told no, and how it ends.
+ */
+#include "base/arena.h"
+#include "base/fd.h"
+#include "net/url.h"
+#include "tests/unit/suites.h"
+#include "tests/unit/tiny_server.h"
+#include "work/gateway.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/drover-gateway-XXXXXX";
+static char path[64], listed[64], seen[4096];
+static struct tiny_server *server;
+static struct gateway *gateway;
+static struct err err;
+
+static bool hello(void *ctx, const char *request, int fd)
+{
+    (void)ctx;
+    (void)snprintf(seen, sizeof seen, "%s", request);
+    tiny_send(fd, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello");
+    return false;
+}
+
+static void setup(void)
+{
+    struct url url;
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/s", dir);
+    server = tiny_server_start(hello, NULL);
+    ck_assert_int_eq(url_parse(tiny_server_url(server), &url, &err), RC_OK);
+    (void)snprintf(listed, sizeof listed, "127.0.0.1:%d", url.port);
+    const char *const rules[] = {listed, "*.invalid", NULL};
+    ck_assert_msg(gateway_start(rules, path, &gateway, &err) == RC_OK, "%s", err.text);
+}
+
+static void teardown(void)
+{
+    gateway_stop(gateway);
+    tiny_server_stop(server);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    ck_assert_int_eq(dir_remove(dir, NULL), RC_OK);
+}
+
+static int visit(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static const char *ask(const char *request)
+{
+    static char answer[4096];
+    CLEANUP(fd_closep) int fd = visit();
+    size_t len = 0;
+    ssize_t got;
+    ck_assert_int_eq(fd_write_all(fd, request, strlen(request), NULL), RC_OK);
+    while ((got = read(fd, answer + len, sizeof answer - 1 - len)) > 0)
+        len += (size_t)got;
+    answer[len] = '\0';
+    return answer;
+}
+
+START_TEST(a_listed_host_is_reached_by_both_ways)
+{
+    char request[300];
+    (void)snprintf(request, sizeof request,
+                   "GET http://%s/x HTTP/1.1\r\nHost: a\r\nProxy-Connection: keep-alive\r\n"
+                   "Proxy-Authorization: secret\r\n\r\n",
+                   listed);
+    ck_assert_ptr_nonnull(strstr(ask(request), "hello"));
+    ck_assert_ptr_nonnull(strstr(seen, "GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"));
+    ck_assert_ptr_null(strstr(seen, "secret"));
+    (void)snprintf(request, sizeof request,
+                   "CONNECT %s HTTP/1.1\r\n\r\nGET /y HTTP/1.1\r\nHost: b\r\n\r\n", listed);
+    const char *answer = ask(request);
+    ck_assert_ptr_nonnull(strstr(answer, "200 Connection established"));
+    ck_assert_ptr_nonnull(strstr(answer, "hello"));
+    ck_assert_ptr_nonnull(strstr(seen, "GET /y"));
+}
+END_TEST
+
+static const struct {
+    const char *request, *status;
+} refused[] = {
+    {"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n", "403"},
+    {"CONNECT evil.example:443 HTTP/1.1\r\n\r\n", "403"},
+    {"GET http://evil.example/ HTTP/1.1\r\n\r\n", "403"},
+    {"CONNECT a.invalid:443 HTTP/1.1\r\n\r\n", "502"},
+    {"GET / HTTP/1.1\r\n\r\n", "400"},
+    {"nonsense\r\n\r\n", "400"},
+};
+
+START_TEST(all_else_is_told_no)
+{
+    char text[GATEWAY_TEXT_BYTES];
+    seen[0] = '\0';
+    const char *answer = ask(refused[_i].request);
+    ck_assert_msg(strncmp(answer, "HTTP/1.1 ", 9) == 0 &&
+                      strncmp(answer + 9, refused[_i].status, 3) == 0,
+                  "%s", answer);
+    ck_assert_str_eq(seen, "");
+    ck_assert_int_eq(gateway_next_refusal(gateway, text), refused[_i].status[2] == '3');
+}
+END_TEST
+
+START_TEST(a_refusal_is_told_once_for_each_host)
+{
+    char text[GATEWAY_TEXT_BYTES];
+    for (int i = 0; i < 3; i++)
+        (void)ask("CONNECT a.example:443 HTTP/1.1\r\n\r\n");
+    (void)ask("CONNECT b.example:443 HTTP/1.1\r\n\r\n");
+    ck_assert(gateway_next_refusal(gateway, text));
+    ck_assert_str_eq(text, "a.example:443: not in agent.egress");
+    ck_assert(gateway_next_refusal(gateway, text));
+    ck_assert_str_eq(text, "b.example:443: not in agent.egress");
+    ck_assert(!gateway_next_refusal(gateway, text));
+    ck_assert(!gateway_next_refusal(NULL, text));
+}
+END_TEST
+
+START_TEST(a_head_without_an_end_is_cut_off)
+{
+    char chunk[1024];
+    CLEANUP(fd_closep) int fd = visit();
+    memset(chunk, 'x', sizeof chunk);
+    for (int i = 0; i < 64; i++) {
+        if (send(fd, chunk, sizeof chunk, MSG_NOSIGNAL) < 0)
+            break;
+    }
+    ck_assert_int_le((int)read(fd, chunk, sizeof chunk), 0);
+}
+END_TEST
+
+START_TEST(who_is_one_too_many_is_told_so)
+{
+    enum { MANY = 70 };
+    int fds[MANY];
+    char chunk[64] = "";
+    for (int i = 0; i < MANY; i++)
+        fds[i] = visit();
+    ck_assert_int_gt((int)read(fds[MANY - 1], chunk, sizeof chunk - 1), 0);
+    ck_assert_ptr_nonnull(strstr(chunk, "503"));
+    for (int i = 0; i < MANY; i++)
+        fd_close(fds[i]);
+}
+END_TEST
+
+START_TEST(a_long_path_is_no_hindrance)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct gateway *deep;
+    const char *long_dir = dir;
+    for (int i = 0; i < 10; i++)
+        long_dir = arena_printf(&arena, "%s/a-name-that-is-rather-long", long_dir);
+    ck_assert_int_eq(dir_make(long_dir, 0700, NULL), RC_OK);
+    const char *const rules[] = {"a.example", NULL};
+    const char *socket_path = arena_printf(&arena, "%s/s", long_dir);
+    ck_assert_msg(gateway_start(rules, socket_path, &deep, &err) == RC_OK, "%s", err.text);
+    ck_assert(file_exists(socket_path));
+    gateway_stop(deep);
+    ck_assert(!file_exists(socket_path));
+}
+END_TEST
+
+Suite *gateway_suite(void)
+{
+    Suite *suite = suite_create("gateway");
+    TCase *tests = tcase_create("gateway");
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 30);
+    tcase_add_test(tests, a_listed_host_is_reached_by_both_ways);
+    tcase_add_loop_test(tests, all_else_is_told_no, 0, (int)COUNT_OF(refused));
+    tcase_add_test(tests, a_refusal_is_told_once_for_each_host);
+    tcase_add_test(tests, a_head_without_an_end_is_cut_off);
+    tcase_add_test(tests, who_is_one_too_many_is_told_so);
+    tcase_add_test(tests, a_long_path_is_no_hindrance);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
