@@ -338,7 +338,6 @@ static const struct {
     {"exec node -e 'globalThis.a = Buffer.alloc(2e8, 1); setInterval(() => {}, 1000)'",
      "memory_limit",
      {.memory_bytes = 150000000}},
-    {"while :; do :; done", "cpu_limit", {.cpu_seconds = 1}},
 };
 
 START_TEST(what_uses_too_much_is_killed)
