@@ -67,10 +67,11 @@ struct http_request {
 
 struct http_options { /* Strings are not copied. */
     struct loop *loop;
-    struct clock clock;      /* For request ids. */
-    const char *host;        /* A numeric address, or a name that has one. */
-    int port;                /* 0: any free one. */
-    const char *socket_path; /* A unix socket beside it, for whoever may enter its directory; NULL: none. */
+    struct clock clock; /* For request ids. */
+    const char *host;   /* A numeric address, or a name that has one. */
+    int port;           /* 0: any free one. */
+    /* A unix socket beside it, for whoever may enter its directory; NULL: none. */
+    const char *socket_path;
     struct http_head_limits head;
     int64_t body_bytes_max; /* The largest that gate() will ever allow. */
     int64_t connections_max;

@@ -2,11 +2,13 @@
  * inside.c - see inside.h.
  *
  * The order matters: the proxy's port needs a process of its own, which the limits of the command
- * must not touch; memory's score is written while the user still may; after the user has changed
- * nothing can be undone, and after the filter little can be done at all.
+ * must not touch (this program once more, with --gate); the score for the out-of-memory killer is
+ * written while the user still may; after the user has changed nothing can be undone, and after the
+ * filter little can be done at all.
  */
 #include "work/inside.h"
 #include "base/fd.h"
+#include "base/proc.h"
 #include "base/str.h"
 #include "net/relay.h"
 #include "work/filter.h"
@@ -25,7 +27,7 @@
 
 struct inside {
     int64_t user; /* 0: stay */
-    const char *proxy;
+    const char *proxy, *gate;
     bool tie, filter;
     int64_t nproc, cpu, fsize, nofile; /* 0: as it is */
     char **command;
@@ -72,11 +74,13 @@ static bool read_options(struct inside *inside, char **argv)
             inside->filter = true;
         else if (strcmp(*argv, "--proxy") == 0 && argv[1])
             inside->proxy = *++argv;
+        else if (strcmp(*argv, "--gate") == 0 && argv[1])
+            inside->gate = *++argv;
         else if (!number || !argv[1] || !text_to_i64(*++argv, number))
             return false;
     }
     inside->command = argv + 1;
-    return *argv && argv[1];
+    return inside->gate || (*argv && argv[1]);
 }
 
 /* --- the steps --- */
@@ -130,47 +134,56 @@ static bool set_limits(const struct inside *inside)
            limit(RLIMIT_NOFILE, inside->nofile, inside->nofile);
 }
 
-/* Stays for as long as the sandbox does. */
-static _Noreturn void be_the_proxy(const struct inside *inside, int ready_fd)
+/* Stays for as long as the sandbox does.  Back only when it could not begin. */
+static int be_the_gate(const struct inside *inside)
 {
     struct relay *relay;
     struct err err = {0};
     const struct relay_options options = {.listen_port = INSIDE_PROXY_PORT,
-                                          .target_path = inside->proxy};
-    (void)setsid(); /* The command's TERM is not for us: it may still have something to say. */
+                                          .target_path = inside->gate};
     if (inside->user != 0 && !become_user(inside->user))
-        _exit(1);
+        return INSIDE_FAILED;
     if (relay_start(&options, &relay, &err) != RC_OK) {
         fprintf(stderr, INSIDE_SAYS "%s\n", err.text);
-        _exit(1);
+        return INSIDE_FAILED;
     }
-    (void)!write(ready_fd, "y", 1);
-    fd_close(ready_fd);
+    (void)!write(STDOUT_FILENO, "y", 1);
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         fd_close(fd); /* Or the command's output would not end with it. */
     for (;;)
         (void)pause();
 }
 
-static bool start_proxy(const struct inside *inside)
+/* This program once more, in a session of its own: the command's TERM is not for it. */
+static bool start_gate(const struct inside *inside)
 {
-    static const char *const names[] = {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"};
+    char user[24];
     int ends[2];
+    (void)snprintf(user, sizeof user, "%lld", (long long)inside->user);
     if (pipe2(ends, O_CLOEXEC) != 0)
         return failed("cannot make a pipe");
-    pid_t pid = fork();
-    if (pid == 0) {
-        fd_close(ends[0]);
-        be_the_proxy(inside, ends[1]);
-    }
-    fd_close(ends[1]);
+    const char *const argv[] = {"/proc/self/exe", INSIDE_COMMAND, "--gate", inside->proxy,
+                                "--user",         user,           NULL};
+    const struct proc_spec spec = {.argv = argv,
+                                   .env = (const char *const *)environ,
+                                   .stdin_fd = -1,
+                                   .stdout_fd = ends[1],
+                                   .stderr_fd = STDERR_FILENO};
+    struct proc gate;
+    struct err err = {0};
     char ready = '\0';
-    ssize_t got = pid > 0 ? read(ends[0], &ready, 1) : -1;
+    enum rc rc = proc_spawn(&spec, &gate, &err); /* Its end comes with the sandbox's. */
+    fd_close(ends[1]);
+    ssize_t got = rc == RC_OK ? read(ends[0], &ready, 1) : -1;
     fd_close(ends[0]);
-    if (got != 1) {
-        errno = ECHILD;
-        return failed("cannot start the proxy");
-    }
+    if (got != 1)
+        fprintf(stderr, INSIDE_SAYS "the way to the listed hosts cannot be made: %s\n", err.text);
+    return got == 1;
+}
+
+static void name_the_proxy(void)
+{
+    static const char *const names[] = {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"};
     char url[64];
     (void)snprintf(url, sizeof url, "http://127.0.0.1:%d", INSIDE_PROXY_PORT);
     for (size_t i = 0; i < COUNT_OF(names); i++)
@@ -178,14 +191,16 @@ static bool start_proxy(const struct inside *inside)
     (void)setenv("NO_PROXY", "localhost,127.0.0.1,::1", 1);
     (void)setenv("no_proxy", "localhost,127.0.0.1,::1", 1);
     (void)setenv("NODE_USE_ENV_PROXY", "1", 1); /* Node looks at the others only then. */
-    return true;
 }
 
 static bool go_inside(const struct inside *inside)
 {
     offer_to_oom_killer();
-    if (inside->proxy && !start_proxy(inside))
-        return false;
+    if (inside->proxy) {
+        if (!start_gate(inside))
+            return false;
+        name_the_proxy();
+    }
     if (inside->user != 0 && !become_user(inside->user))
         return false;
     if (!set_limits(inside))
@@ -210,6 +225,8 @@ int inside_main(int argc, char **argv)
         (void)failed("options");
         return INSIDE_FAILED;
     }
+    if (inside.gate)
+        return be_the_gate(&inside);
     if (!go_inside(&inside))
         return INSIDE_FAILED;
     (void)execvp(inside.command[0], inside.command);

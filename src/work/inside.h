@@ -5,6 +5,7 @@
  *
  *     --user N         become this user, without groups or capabilities
  *     --proxy PATH     a port of the loopback that leads to this socket; HTTP_PROXY and the like
+ *     --gate PATH      be that port, and no command
  *     --nproc N        limits as of setrlimit
  *     --cpu SECONDS
  *     --fsize BYTES

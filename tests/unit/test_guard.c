@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/proc.h"
 #include "tests/unit/suites.h"
 #include "work/guard.h"
 #include <fcntl.h>
@@ -11,9 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MB = 1024 * 1024 };
@@ -151,70 +150,43 @@ START_TEST(memory_in_a_file_of_memory_counts)
 }
 END_TEST
 
-/* A child that does what it is told by a pipe and then waits to be killed. */
-static pid_t start_child(void (*act)(void))
+/* Runs a script that says so when it has done its work, and then waits. */
+static void start_script(const char *script, struct proc *ret_proc)
 {
     int ends[2];
     char done;
-    ck_assert_int_eq(pipe(ends), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        act();
-        (void)!write(ends[1], "x", 1);
-        for (;;)
-            pause();
-    }
+    const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    const struct proc_spec spec = {
+        .argv = argv, .stdin_fd = -1, .stdout_fd = ends[1], .stderr_fd = -1};
+    ck_assert_int_eq(proc_spawn(&spec, ret_proc, NULL), RC_OK);
+    fd_close(ends[1]);
     ck_assert_int_eq(read(ends[0], &done, 1), 1);
     fd_close(ends[0]);
-    fd_close(ends[1]);
-    return pid;
-}
-
-static void end_child(pid_t pid)
-{
-    (void)kill(pid, SIGKILL);
-    (void)waitpid(pid, NULL, 0);
-}
-
-static void fork_three(void)
-{
-    for (int i = 0; i < 3; i++) {
-        if (fork() == 0) {
-            (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-            for (;;)
-                pause();
-        }
-    }
+    guard.top = ret_proc->pid;
 }
 
 START_TEST(processes_are_found_from_the_top_down)
 {
-    begin(&(struct resource_config){.processes = 4});
-    guard.top = start_child(fork_three);
+    CLEANUP(proc_release) struct proc proc = {.pid_fd = -1};
+    begin(&(struct resource_config){.processes = 5});
+    start_script("(sleep 100; :) & (sleep 100; :) & echo x; wait", &proc);
     ck_assert_ptr_null(look(2));
-    guard.limits.processes = 3;
+    guard.limits.processes = 2;
     ck_assert_str_eq(look(1), "process_limit");
-    end_child(guard.top);
 }
 END_TEST
 
-static void eat_and_fork(void)
-{
-    size_t bytes = 64 * (size_t)MB;
-    char *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    memset(block, 1, bytes);
-    fork_three();
-}
-
 START_TEST(pages_shared_since_a_fork_count_once)
 {
-    begin(&(struct resource_config){.memory_bytes = 150 * MB});
-    guard.top = start_child(eat_and_fork);
+    CLEANUP(proc_release) struct proc proc = {.pid_fd = -1};
+    begin(&(struct resource_config){.memory_bytes = 100 * MB});
+    start_script("a=$(head -c 40000000 /dev/zero | tr '\\0' x); (sleep 100; :) & "
+                 "(sleep 100; :) & (sleep 100; :) & echo x; wait",
+                 &proc);
     ck_assert_ptr_null(look(3));
-    guard.limits.memory_bytes = 50 * MB;
+    guard.limits.memory_bytes = 30 * MB;
     ck_assert_str_eq(look(1), "memory_limit");
-    end_child(guard.top);
 }
 END_TEST
 
