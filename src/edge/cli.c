@@ -39,6 +39,7 @@ static const struct {
     {NULL, cli_dlq_commands},
     {NULL, cli_saga_commands},
     {NULL, cli_breaker_commands},
+    {NULL, cli_account_commands},
     {"Topics and schedules", cli_topic_commands},
     {NULL, cli_schedule_commands},
     {"Review", cli_approval_commands},
