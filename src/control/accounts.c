@@ -15,13 +15,6 @@ struct parked_list {
     size_t count;
 };
 
-const char *account_name(const struct repo_config *config, struct arena *arena)
-{
-    if (config->agent.account != NULL)
-        return config->agent.account;
-    return arena_printf(arena, "default:%s", adapter_name(config->agent.adapter));
-}
-
 /* ---- asking ----------------------------------------------------------------------------- */
 
 static enum rc load_parked(struct cx *cx)
@@ -157,7 +150,7 @@ enum rc accounts_defer(struct cx *cx, struct flow *flow, const struct js *quota)
     enum rc rc = flow_config(cx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    const char *name = account_name(config, cx->arena);
+    const char *name = agent_account(&config->agent, cx->arena);
     rc = park(cx, name, quota);
     return rc == RC_OK ? queue_again(cx, flow, name) : rc;
 }
@@ -169,7 +162,7 @@ enum rc accounts_hold(struct cx *cx, struct flow *flow, bool *ret_held)
     enum rc rc = flow_config(cx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    const char *name = account_name(config, cx->arena);
+    const char *name = agent_account(&config->agent, cx->arena);
     rc = accounts_parked(cx, name, ret_held);
     return rc == RC_OK && *ret_held ? queue_again(cx, flow, name) : rc;
 }

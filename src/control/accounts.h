@@ -19,10 +19,6 @@
    met soon after the last. */
 enum { ACCOUNT_REST_MINUTES = 15, ACCOUNT_REST_MINUTES_MAX = 240 };
 
-/* The account that the agent of this configuration uses up: agent.account, or one for all agents
-   that speak through the same adapter. */
-const char *account_name(const struct repo_config *config, struct arena *arena);
-
 /* Is the account parked?  A batch reads the list of those that are once. */
 MUST_USE enum rc accounts_parked(struct cx *cx, const char *name, bool *ret_parked);
 

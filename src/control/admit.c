@@ -7,6 +7,7 @@
  * what it passes over, not what waits.
  */
 #include "control/admit.h"
+#include "control/accounts.h"
 #include "control/flow.h"
 #include "control/quarantine.h"
 #include "core/admission.h"
@@ -178,6 +179,9 @@ static enum rc look_at(struct admission *admission, const struct id *run_id,
         return fail_dependency(cx, &flow, &dependencies.broken);
     struct active_counts counts = count_for(admission, &flow);
     counts.dependency_pending = dependencies.pending > 0;
+    rc = accounts_parked(cx, agent_account(&config->agent, cx->arena), &counts.quota_parked);
+    if (rc != RC_OK)
+        return rc;
     const char *reason = admission_start(&counts);
     if (reason == NULL)
         return start(admission, &flow, config);

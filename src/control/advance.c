@@ -5,6 +5,7 @@
  * state of the built-in one before it.  No state is skipped: where a sequence leaves a step out,
  * the run passes through its state with the next move.
  */
+#include "control/accounts.h"
 #include "control/pipeline.h"
 #include "control/results.h"
 #include "core/policy.h"
@@ -60,13 +61,49 @@ static void count_attempt(struct flow *flow)
     }
 }
 
+/* A limit of which nothing is left; NULL: there is none. */
+static const struct ending *used_up(const struct flow *flow)
+{
+    static const struct ending turns = {RUN_EV_FAIL, "max_turns_exceeded",
+                                        "The run has used up its turns"};
+    static const struct ending money = {RUN_EV_FAIL, "max_budget_exceeded",
+                                        "The run has used up its cost budget"};
+    const struct task_row *task = &flow->task;
+    if (task->max_turns > 0 && flow->run.turns >= task->max_turns)
+        return &turns;
+    if (task->max_budget_microusd > 0 && flow->run.cost_microusd >= task->max_budget_microusd)
+        return &money;
+    return NULL;
+}
+
+enum rc pipeline_start_agent(struct cx *cx, struct flow *flow)
+{
+    const struct ending *ending = used_up(flow);
+    if (ending != NULL)
+        return flow_end(cx, flow, ending);
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    if (flow->run.model == NULL)
+        flow->run.model = config->agent.model; /* Until the agent says otherwise. */
+    const char *account = agent_account(&config->agent, cx->arena);
+    if (!text_same(flow->run.account, account))
+        flow->run.account = account;
+    bool held;
+    rc = accounts_hold(cx, flow, &held);
+    return rc == RC_OK && !held ? flow_enqueue(cx, flow, builtin_name(BUILTIN_AGENT)) : rc;
+}
+
 enum rc pipeline_enter(struct cx *cx, struct flow *flow, const struct blueprint_step *step)
 {
     enum rc rc = RC_OK;
     if (step->builtin != BUILTIN_NONE)
         rc = walk_to(cx, flow, states[step->builtin]);
-    if (step->builtin == BUILTIN_AGENT)
+    if (rc == RC_OK && step->builtin == BUILTIN_AGENT) {
         count_attempt(flow);
+        return pipeline_start_agent(cx, flow);
+    }
     return rc == RC_OK ? flow_enqueue(cx, flow, step->name) : rc;
 }
 

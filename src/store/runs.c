@@ -56,6 +56,12 @@ static const struct sql sql_save_more = {
     " prompt_version = $11, approved = $12, overridden = $13 WHERE id = $1",
     "tjtttjttijtit",
 };
+static const struct sql sql_save_usage = {
+    "run_save_usage",
+    "UPDATE runs SET turns = $2, tokens_in = $3, tokens_out = $4, cost_microusd = $5, model = $6"
+    " WHERE id = $1",
+    "tiiiit",
+};
 static const struct sql sql_touch = {
     "run_touch",
     "UPDATE runs SET event_seq = $2, last_event_id = $3, updated_us = $4 WHERE id = $1",
@@ -250,6 +256,14 @@ enum rc runs_save_more(struct db *db, const struct run_row *row, struct err *err
                            P_INT(row->partial), P_JSON(row->foreign_pr),
                            P_TEXT(row->prompt_version), P_INT(row->approved),
                            P_TEXT(row->overridden)),
+                    run_shape.noun, err);
+}
+
+enum rc runs_save_usage(struct db *db, const struct run_row *row, struct err *err)
+{
+    return exec_one(db, &sql_save_usage,
+                    P_LIST(P_ID(&row->id), P_INT(row->turns), P_INT(row->tokens_in),
+                           P_INT(row->tokens_out), P_INT(row->cost_microusd), P_TEXT(row->model)),
                     run_shape.noun, err);
 }
 

@@ -87,6 +87,8 @@ MUST_USE enum rc runs_ahead_free(struct db *db, const struct id *id, struct err 
 MUST_USE enum rc runs_save(struct db *db, const struct run_row *row, struct err *err);
 /* The others, after `step`. */
 MUST_USE enum rc runs_save_more(struct db *db, const struct run_row *row, struct err *err);
+/* Only turns, tokens, cost and model. */
+MUST_USE enum rc runs_save_usage(struct db *db, const struct run_row *row, struct err *err);
 /* Only its place in the log (event_seq, last_event_id) and updated_us. */
 MUST_USE enum rc runs_touch(struct db *db, const struct run_row *row, struct err *err);
 MUST_USE enum rc runs_list(struct db *db, const struct run_filter *filter, struct arena *arena,

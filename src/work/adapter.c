@@ -167,7 +167,7 @@ static void begin_call(struct transcript *transcript, const struct tool_event *e
     buf_clear(&text);
     buf_addf(&text, "The agent called %s, which policy.denyTools forbids.", event->name);
     transcript_copy(transcript->error, sizeof transcript->error, buf_text(&text));
-    stop_agent(transcript, STOP_TOOL_DENIED);
+    stop_agent(transcript, CUT_TOOL_DENIED);
 }
 
 void transcript_tool(struct transcript *transcript, const struct tool_event *event)
@@ -305,9 +305,9 @@ void transcript_sums(struct transcript *transcript)
     if (transcript->ops->turn_is_whole && transcript->calls > turns)
         turns = transcript->calls;
     if (limits->max_turns > 0 && turns > limits->max_turns)
-        stop_agent(transcript, STOP_TURN_LIMIT);
+        stop_agent(transcript, CUT_TURN_LIMIT);
     if (limits->max_budget_usd > 0 && transcript->usage.cost_usd > limits->max_budget_usd)
-        stop_agent(transcript, STOP_BUDGET_LIMIT);
+        stop_agent(transcript, CUT_BUDGET_LIMIT);
 }
 
 /* ---- errors ---- */
@@ -325,5 +325,5 @@ void transcript_quota(struct transcript *transcript, const char *message)
     if (transcript->quota.resets_us == 0) /* Else it was told as a number. */
         transcript->quota.resets_us = quota_reset(message, clock_now_us(&transcript->clock));
     transcript_copy(transcript->quota.message, sizeof transcript->quota.message, message);
-    stop_agent(transcript, STOP_QUOTA);
+    stop_agent(transcript, CUT_QUOTA);
 }

@@ -28,10 +28,10 @@ enum {
 };
 
 /* Why an agent is stopped; also the outcome of the attempt. */
-#define STOP_TURN_LIMIT   "turn_limit"
-#define STOP_BUDGET_LIMIT "budget_limit"
-#define STOP_TOOL_DENIED  "tool_denied"
-#define STOP_QUOTA        "quota"
+#define CUT_TURN_LIMIT   "turn_limit"
+#define CUT_BUDGET_LIMIT "budget_limit"
+#define CUT_TOOL_DENIED  "tool_denied"
+#define CUT_QUOTA        "quota"
 
 /* What the agent may use up and call; 0 and NULL: as much as it likes. */
 struct transcript_limits {
@@ -56,7 +56,7 @@ struct transcript {
     struct usage usage;
     int64_t calls;      /* Tool calls that began. */
     enum report report; /* What the agent says of its own work. */
-    const char *stop;   /* One of STOP_*; NULL: it may go on. */
+    const char *stop;   /* One of CUT_*; NULL: it may go on. */
     struct {
         int64_t resets_us; /* 0: nobody said. */
         bool rejected;     /* The provider turned a request away. */

@@ -220,8 +220,8 @@ static void tell_denials(struct transcript *transcript, const struct js *denials
 static const struct {
     const char *subtype, *error, *stop;
 } ends[] = {
-    {"error_max_turns", "Claude Code reached its limit of turns.", STOP_TURN_LIMIT},
-    {"error_max_budget_usd", "Claude Code reached its limit of cost.", STOP_BUDGET_LIMIT},
+    {"error_max_turns", "Claude Code reached its limit of turns.", CUT_TURN_LIMIT},
+    {"error_max_budget_usd", "Claude Code reached its limit of cost.", CUT_BUDGET_LIMIT},
     {"error_during_execution", "Claude Code failed while it worked.", NULL},
 };
 
