@@ -27,6 +27,12 @@ const SESSIONS = {
     ndjson: 'ndjson_success', claude: 'claude_success', codex: 'codex_success',
 };
 
+// Garbage, torn lines, and one that is longer than any that is looked at.
+const NOISE = `head -c 100000 /dev/urandom
+printf '\\n{"type":"assistant","message":{"id"\\n{"type":"turn.comp\\n[[[[\\n{{{{\\n\\000\\000\\n'
+printf '{"type":"message","text":"'; head -c 600000 /dev/zero | tr '\\0' x; printf '"}\\n'
+`;
+
 let server;
 // An agent that prints a transcript of the fixtures and does its work.
 function transcribed(name, adapter, transcriptName, more = {}) {
@@ -53,9 +59,10 @@ describe('an agent that speaks', { concurrency: 6 }, () => {
           denied: 'fetch' },
     ];
     for (const { adapter, agentMore, ...want } of told) {
-        it(`${adapter} is understood: tools, plan, turns, tokens, cost, model`, async () => {
+        it(`${adapter} is understood, garbage and huge lines around it or not`, async () => {
+            const agent = `${NOISE}cat transcript.jsonl\n${NOISE}${answers(42)}`;
             const repo = await transcribed(`acme/${adapter}`, adapter, SESSIONS[adapter],
-                { agentMore });
+                { agent, agentMore });
             const { run, runId } = await server.finish(repo.name, 'completed');
             assert.equal(run.model, want.model);
             assert.equal(run.turns, want.turns);
@@ -145,18 +152,6 @@ describe('an agent that speaks', { concurrency: 6 }, () => {
             assert.equal(denied.name, name);
             assert.match(denied.error, /policy\.denyTools/);
         });
-
-        it(`${adapter} among garbage, torn and huge lines is still understood`, async () => {
-            const noise = `head -c 100000 /dev/urandom
-printf '\\n{"type":"assistant","message":{"id"\\n{"type":"turn.comp\\n[[[[\\n{{{{\\n\\000\\000\\n'
-printf '{"type":"message","text":"'; head -c 600000 /dev/zero | tr '\\0' x; printf '"}\\n'
-`;
-            const agent = `${noise}cat transcript.jsonl\n${noise}${answers(42)}`;
-            const repo = await transcribed(`acme/noise-${adapter}`, adapter, SESSIONS[adapter],
-                { agent });
-            const { run } = await server.finish(repo.name, 'completed');
-            assert.equal(run.turns, told.find((it) => it.adapter === adapter).turns);
-        });
     }
 
     it('claude and reports an error fails with its words', async () => {
@@ -170,13 +165,6 @@ printf '{"type":"message","text":"'; head -c 600000 /dev/zero | tr '\\0' x; prin
         const repo = await transcribed('acme/claude-max', 'claude', 'claude_max_turns');
         const { task } = await server.finish(repo.name, 'failed');
         assert.equal(task.errorCode, 'max_turns_exceeded');
-    });
-
-    it('codex and fails a turn fails with its words', async () => {
-        const repo = await transcribed('acme/codex-failed', 'codex', 'codex_failed',
-            { agent: 'cat transcript.jsonl; exit 1' });
-        const { task } = await server.finish(repo.name, 'failed');
-        assert.match(task.errorMessage, /stream disconnected/);
     });
 
     it('for too long over all attempts together is stopped', async () => {
