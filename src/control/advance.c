@@ -52,15 +52,6 @@ static enum rc walk_to(struct cx *cx, struct flow *flow, enum run_status state)
     return rc;
 }
 
-/* Attempt 1, or the same attempt again when a worker was lost in it. */
-static void count_attempt(struct flow *flow)
-{
-    if (flow->run.attempt == 0) {
-        flow->run.attempt = 1;
-        flow->run.used[BUDGET_AGENT] = 1;
-    }
-}
-
 /* A limit of which nothing is left; NULL: there is none. */
 static const struct ending *used_up(const struct flow *flow)
 {
@@ -76,7 +67,17 @@ static const struct ending *used_up(const struct flow *flow)
     return NULL;
 }
 
-enum rc pipeline_start_agent(struct cx *cx, struct flow *flow)
+/* Attempt 1, or the same attempt again when a worker was lost in it. */
+static void count_attempt(struct flow *flow)
+{
+    if (flow->run.attempt == 0) {
+        flow->run.attempt = 1;
+        flow->run.used[BUDGET_AGENT] = 1;
+    }
+}
+
+/* The agent begins with this step: its work, or its plan. */
+static enum rc begin_agent(struct cx *cx, struct flow *flow, enum builtin step)
 {
     const struct ending *ending = used_up(flow);
     if (ending != NULL)
@@ -92,7 +93,13 @@ enum rc pipeline_start_agent(struct cx *cx, struct flow *flow)
         flow->run.account = account;
     bool held;
     rc = accounts_hold(cx, flow, &held);
-    return rc == RC_OK && !held ? flow_enqueue(cx, flow, builtin_name(BUILTIN_AGENT)) : rc;
+    return rc == RC_OK && !held ? flow_enqueue(cx, flow, builtin_name(step)) : rc;
+}
+
+enum rc pipeline_start_agent(struct cx *cx, struct flow *flow)
+{
+    count_attempt(flow);
+    return begin_agent(cx, flow, BUILTIN_AGENT);
 }
 
 enum rc pipeline_enter(struct cx *cx, struct flow *flow, const struct blueprint_step *step)
@@ -100,10 +107,10 @@ enum rc pipeline_enter(struct cx *cx, struct flow *flow, const struct blueprint_
     enum rc rc = RC_OK;
     if (step->builtin != BUILTIN_NONE)
         rc = walk_to(cx, flow, states[step->builtin]);
-    if (rc == RC_OK && step->builtin == BUILTIN_AGENT) {
-        count_attempt(flow);
+    if (rc == RC_OK && step->builtin == BUILTIN_AGENT)
         return pipeline_start_agent(cx, flow);
-    }
+    if (rc == RC_OK && step->builtin == BUILTIN_PLAN)
+        return begin_agent(cx, flow, BUILTIN_PLAN);
     return rc == RC_OK ? flow_enqueue(cx, flow, step->name) : rc;
 }
 
