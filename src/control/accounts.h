@@ -22,8 +22,8 @@ enum { ACCOUNT_REST_MINUTES = 15, ACCOUNT_REST_MINUTES_MAX = 240 };
 /* Is the account parked?  A batch reads the list of those that are once. */
 MUST_USE enum rc accounts_parked(struct cx *cx, const char *name, bool *ret_parked);
 
-/* The agent of a run that runs or plans has met the limit that `quota` ({resetsAt, message}) tells of: parks
-   the account and sends the run back to the queue. */
+/* The agent of a run that runs or plans has met the limit that `quota` ({resetsAt, message}) tells
+   of: parks the account and sends the run back to the queue. */
 MUST_USE enum rc accounts_defer(struct cx *cx, struct flow *flow, const struct js *quota);
 /* A run is about to start an attempt of its agent: *ret_held when its account is parked, and then
    it is back in the queue.  The run must be running or planning. */

@@ -37,8 +37,7 @@ enum rc usage_take(struct cx *cx, struct run_row *run, struct str payload, const
         return err_wrap(cx->err, RC_CORRUPT, "the assignment");
     const struct js *used = js_get(assignment, "used");
     raise(&run->turns, js_get_int(used, "turns", 0), js_get_int(sums, "turns", 0));
-    raise(&run->tokens_in, js_get_int(used, "inputTokens", 0),
-          js_get_int(sums, "inputTokens", 0));
+    raise(&run->tokens_in, js_get_int(used, "inputTokens", 0), js_get_int(sums, "inputTokens", 0));
     raise(&run->tokens_out, js_get_int(used, "outputTokens", 0),
           js_get_int(sums, "outputTokens", 0));
     double usd = js_num(js_get(sums, "costUsd"), 0);

@@ -1,8 +1,8 @@
 /*
  * config_agent.c - the section `agent` of a repository's configuration.
  *
- *   agent: {compute, command, adapter, prompt, model, account, prices, network, egress, env, mounts,
- *           home, resources, remote, queue}
+ *   agent: {compute, command, adapter, prompt, model, account, prices, network, egress, env,
+ *           mounts, home, resources, remote, queue}
  */
 #include "core/config_decoder.h"
 #include <assert.h>

@@ -1,7 +1,7 @@
 /*
  * run.c - the life of one run.
  *
- *   queued <---- DEFER -- planning, and: --------------- DEFER ---+   the provider's quota is parked
+ *   queued <---- DEFER -- planning, and --------------- DEFER ---+   the provider's quota is parked
  *     | ADMIT                                                    |
  *     v                                                          |
  *   preparing <-- LOSE -- preparing, context_loading, planning, running   the worker is gone: the

@@ -60,10 +60,10 @@ static const struct shape account_shape = {"account", sizeof(struct account_row)
 enum rc accounts_take(struct db *db, const struct account_key *key, struct arena *arena,
                       struct account_row *ret_row, struct err *err)
 {
-    enum rc rc = db_exec(db, &sql_make,
-                         P_LIST(P_ID(&key->id), P_ID(&key->workspace_id), P_TEXT(key->name),
-                                P_INT(key->now_us)),
-                         NULL, err);
+    enum rc rc = db_exec(
+        db, &sql_make,
+        P_LIST(P_ID(&key->id), P_ID(&key->workspace_id), P_TEXT(key->name), P_INT(key->now_us)),
+        NULL, err);
     if (rc != RC_OK)
         return rc;
     return accounts_by_name(db, &key->workspace_id, key->name, arena, ret_row, err);

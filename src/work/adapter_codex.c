@@ -51,14 +51,12 @@ static bool read_call(const char *type, const struct js *item, struct buf *text,
                       struct call *ret_call)
 {
     if (text_same(type, "command_execution")) {
-        *ret_call = (struct call){type, js_get_str(item, "command", NULL),
-                                  js_get(item, "command")};
+        *ret_call = (struct call){type, js_get_str(item, "command", NULL), js_get(item, "command")};
     } else if (text_same(type, "file_change")) {
         summarize_changes(js_get(item, "changes"), text);
         *ret_call = (struct call){type, buf_text(text), js_get(item, "changes")};
     } else if (text_same(type, "mcp_tool_call")) {
-        buf_addf(text, "mcp__%s__%s", js_get_str(item, "server", ""),
-                 js_get_str(item, "tool", ""));
+        buf_addf(text, "mcp__%s__%s", js_get_str(item, "server", ""), js_get_str(item, "tool", ""));
         *ret_call = (struct call){buf_text(text), NULL, js_get(item, "arguments")};
     } else if (text_same(type, "web_search")) {
         *ret_call = (struct call){type, js_get_str(item, "query", NULL), js_get(item, "query")};

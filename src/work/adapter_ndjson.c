@@ -64,8 +64,7 @@ static void on_quota(struct transcript *transcript, const struct js *object)
         transcript->quota.resets_us = resets_us > now_us ? resets_us : 0;
     else if (in_ms > 0 && in_ms <= wait_ms_max)
         transcript->quota.resets_us = now_us + in_ms * US_PER_MS;
-    transcript_quota(transcript,
-                     js_get_str(object, "message", "The agent's account is used up."));
+    transcript_quota(transcript, js_get_str(object, "message", "The agent's account is used up."));
 }
 
 static void on_result(struct transcript *transcript, const struct js *object)

@@ -152,9 +152,9 @@ static int64_t unit_us(const char *word, size_t len)
         const char *name;
         int64_t us;
     } units[] = {
-        {"milliseconds", US_PER_MS}, {"ms", US_PER_MS},           {"seconds", US_PER_SECOND},
-        {"minutes", US_PER_MINUTE},  {"mins", US_PER_MINUTE},     {"hours", US_PER_HOUR},
-        {"hrs", US_PER_HOUR},        {"days", US_PER_DAY},        {"secs", US_PER_SECOND},
+        {"milliseconds", US_PER_MS}, {"ms", US_PER_MS},       {"seconds", US_PER_SECOND},
+        {"minutes", US_PER_MINUTE},  {"mins", US_PER_MINUTE}, {"hours", US_PER_HOUR},
+        {"hrs", US_PER_HOUR},        {"days", US_PER_DAY},    {"secs", US_PER_SECOND},
         {"weeks", 7 * US_PER_DAY},
     };
     for (size_t i = 0; len > 0 && i < COUNT_OF(units); i++) {
@@ -310,8 +310,8 @@ static int64_t read_moment(const char *at, int64_t now_us)
 
 static int64_t reset_by_clock(const char *text, int64_t now_us)
 {
-    static const char *const leads[] = {"try again at ", "try again ", "reset at ", "resets at ",
-                                        "resets ", "resuming at "};
+    static const char *const leads[] = {"try again at ", "try again ", "reset at ",
+                                        "resets at ",    "resets ",    "resuming at "};
     for (size_t i = 0; i < COUNT_OF(leads); i++) {
         const char *at = strstr(text, leads[i]);
         int64_t at_us = at ? read_moment(at + strlen(leads[i]), now_us) : 0;

@@ -23,8 +23,7 @@ START_TEST(an_account_is_made_when_it_is_taken_and_read_back_as_it_was_saved)
 {
     FIXTURE(f);
     struct account_row row, got;
-    must_be(RC_NOT_FOUND,
-            accounts_by_name(f.db, &f.workspace_id, "main", &f.arena, &row, &f.err));
+    must_be(RC_NOT_FOUND, accounts_by_name(f.db, &f.workspace_id, "main", &f.arena, &row, &f.err));
     row = take(&f, "main", 99);
     must(accounts_by_name(f.db, &f.workspace_id, "main", &f.arena, &got, &f.err));
     ck_assert(id_same(&got.id, &row.id));

@@ -199,6 +199,25 @@ START_TEST(a_parked_run_can_be_cancelled)
 }
 END_TEST
 
+START_TEST(a_plan_waits_for_its_account_as_well)
+{
+    lab_repository(&lab, "acme/plans", "\"plan\":{\"approval\":\"never\"}");
+    struct id run_id = lab_submit(&lab, "acme/plans");
+    to_agent();
+    struct job_row job = lab_take(&lab, "plan");
+    lab_finish(&lab, &job,
+               "{\"planSha256\":\"\",\"outcome\":\"quota\",\"report\":\"error\",\"turns\":1,"
+               "\"quota\":{}}");
+    ck_assert_int_eq(lab_run(&lab, &run_id).status, RUN_QUEUED);
+    lab_pass_ms(&lab, ACCOUNT_REST_MINUTES * 60000);
+    job = lab_take(&lab, "prepare");
+    lab_finish(&lab, &job, RESULT_PREPARE);
+    job = lab_take(&lab, "plan");
+    ck_assert_int_eq(lab_run(&lab, &run_id).status, RUN_PLANNING);
+    ck_assert_int_eq(lab_run(&lab, &run_id).turns, 1);
+}
+END_TEST
+
 /* ---- what is used ---- */
 
 static void report(const struct job_row *job, const char *sums)
@@ -304,6 +323,7 @@ Suite *accounts_suite(void)
     tcase_add_test(tests, a_provider_that_does_not_say_is_left_alone_for_longer_every_time);
     tcase_add_test(tests, a_person_takes_it_into_use_before_the_time);
     tcase_add_test(tests, a_parked_run_can_be_cancelled);
+    tcase_add_test(tests, a_plan_waits_for_its_account_as_well);
     tcase_add_test(tests, what_an_agent_uses_is_seen_while_it_works_and_counted_once);
     tcase_add_loop_test(tests, no_attempt_begins_without_turns_or_money, 0, 2);
     tcase_add_test(tests, a_denied_tool_fails_the_run_for_good);

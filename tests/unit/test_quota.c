@@ -29,8 +29,8 @@ static const struct {
     {"Claude AI usage limit reached|1783090800", "2026-07-03T15:00:00Z"},
     {"Claude AI usage limit reached|1783090800000", "2026-07-03T15:00:00Z"},
     {"Claude AI usage limit reached|17", NULL},
-    {"Claude AI usage limit reached|1783000000", NULL},       /* Over already. */
-    {"Claude AI usage limit reached|9999999999", NULL},       /* In 2286. */
+    {"Claude AI usage limit reached|1783000000", NULL}, /* Over already. */
+    {"Claude AI usage limit reached|9999999999", NULL}, /* In 2286. */
     {"Claude AI usage limit reached|99999999999999999999", NULL},
     {"Claude usage limit reached. Your limit will reset at 5pm (Europe/Warsaw).",
      "2026-07-03T17:00:00Z"},

@@ -201,16 +201,15 @@ START_TEST(tools_of_codex_have_names)
     begin(ADAPTER_CODEX);
     play("codex_success");
     struct js *events = heard();
-    static const char *const names[] = {"command_execution", "command_execution", "file_change",
-                                        "mcp__github__search_issues", "web_search",
-                                        "command_execution"};
+    static const char *const names[] = {"command_execution", "command_execution",
+                                        "file_change",       "mcp__github__search_issues",
+                                        "web_search",        "command_execution"};
     for (size_t i = 0; i < COUNT_OF(names); i++)
         ck_assert_str_eq(js_get_str(event_of(events, "tool.call.started", i), "name", ""),
                          names[i]);
     ck_assert_str_eq(js_get_str(event_of(events, "tool.call.started", 2), "summary", ""),
                      "update src/a.c, add src/b.c");
-    ck_assert_str_eq(js_get_str(event_of(events, "tool.call.failed", 1), "error", ""),
-                     "not found");
+    ck_assert_str_eq(js_get_str(event_of(events, "tool.call.failed", 1), "error", ""), "not found");
     ck_assert_ptr_null(strstr(buf_text(&kit.port.events), "hunter2"));
     js_free(events);
 }
@@ -249,18 +248,25 @@ static const struct {
     {"claude_success", ADAPTER_CLAUDE, {.max_budget_usd = 0.05}, NULL, 5},
     {"claude_success", ADAPTER_CLAUDE, {.max_budget_usd = 0.04}, "budget_limit", 5},
     /* By prices it is seen while it happens: (1104 + 1156) tokens of input. */
-    {"claude_success", ADAPTER_CLAUDE,
-     {.max_budget_usd = 2, .prices = {.input = 1000, .cached_input = 1000}}, "budget_limit", 2},
+    {"claude_success",
+     ADAPTER_CLAUDE,
+     {.max_budget_usd = 2, .prices = {.input = 1000, .cached_input = 1000}},
+     "budget_limit",
+     2},
     {"claude_subagents", ADAPTER_CLAUDE, {.max_turns = 1}, NULL, 1},
     {"codex_success", ADAPTER_CODEX, {.max_turns = 6}, NULL, 1},
     {"codex_success", ADAPTER_CODEX, {.max_turns = 5}, "turn_limit", 0},
     {"codex_success", ADAPTER_CODEX, {.max_budget_usd = 0.001}, NULL, 1},
-    {"codex_success", ADAPTER_CODEX,
-     {.max_budget_usd = 1, .prices = {.input = 1.25, .cached_input = 0.125, .output = 10}}, NULL,
+    {"codex_success",
+     ADAPTER_CODEX,
+     {.max_budget_usd = 1, .prices = {.input = 1.25, .cached_input = 0.125, .output = 10}},
+     NULL,
      1},
-    {"codex_success", ADAPTER_CODEX,
+    {"codex_success",
+     ADAPTER_CODEX,
      {.max_budget_usd = 0.004, .prices = {.input = 1.25, .cached_input = 0.125, .output = 10}},
-     "budget_limit", 1},
+     "budget_limit",
+     1},
     {"ndjson_success", ADAPTER_NDJSON, {.max_turns = 2}, NULL, 2},
     {"ndjson_success", ADAPTER_NDJSON, {.max_turns = 1}, "turn_limit", 2},
     {"ndjson_success", ADAPTER_NDJSON, {.max_budget_usd = 0.2}, "budget_limit", 1},
@@ -367,7 +373,8 @@ static const char *const odd_lines[] = {
     "{\"type\":\"assistant\",\"message\":{\"content\":[7,null,[],{\"type\":\"tool_use\"}]}}",
     "{\"type\":\"user\",\"message\":{\"content\":\"hello\"}}",
     "{\"type\":\"user\",\"message\":{\"content\":[{\"type\":\"tool_result\",\"is_error\":1}]}}",
-    "{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"rejected\",\"resetsAt\":\"x\"}}",
+    "{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"rejected\",\"resetsAt\":"
+    "\"x\"}}",
     "{\"type\":\"system\",\"subtype\":\"init\",\"model\":{}}",
     "{\"type\":\"item.started\"}",
     "{\"type\":\"item.completed\",\"item\":[]}",
