@@ -7,7 +7,7 @@
 #include "store/timers.h"
 #include <string.h>
 
-enum { PARKED_MAX = 1000, REASON_MAX = 500 };
+enum { PARKED_MAX = 1000, REASON_MAX = 500, PASS_JUMPS_MAX = 100 };
 
 /* What one batch knows of parked accounts. */
 struct parked_list {
@@ -41,6 +41,38 @@ enum rc accounts_parked(struct cx *cx, const char *name, bool *ret_parked)
     for (size_t i = 0; i < list->count; i++)
         *ret_parked |= id_same(&list->rows[i].workspace_id, &cx->workspace_id) &&
                        strcmp(list->rows[i].name, name) == 0;
+    return RC_OK;
+}
+
+enum rc accounts_gate(struct cx *cx, struct flow *flow, bool *ret_parked)
+{
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    const char *name = agent_account(&config->agent, cx->arena);
+    rc = accounts_parked(cx, name, ret_parked);
+    if (rc == RC_OK && *ret_parked && !text_same(flow->run.account, name))
+        flow->run.account = name;
+    return rc;
+}
+
+enum rc accounts_pass(struct cx *cx, struct run_row *head)
+{
+    for (int jumps = 0; jumps < PASS_JUMPS_MAX; jumps++) {
+        bool parked = false;
+        if (!text_same(head->deferred_reason, QUOTA_PARKED) || head->account == NULL)
+            return RC_OK;
+        enum rc rc = accounts_parked(cx, head->account, &parked);
+        if (rc != RC_OK || !parked)
+            return rc;
+        struct run_place place = {head->rank, head->id};
+        struct run_left left = {.reason = QUOTA_PARKED, .account = head->account};
+        rc = runs_next_queued_but(cx->db, &head->repository_id, &place, &left, cx->arena, head,
+                                  cx->err);
+        if (rc != RC_OK)
+            return rc;
+    }
     return RC_OK;
 }
 
@@ -157,14 +189,9 @@ enum rc accounts_defer(struct cx *cx, struct flow *flow, const struct js *quota)
 
 enum rc accounts_hold(struct cx *cx, struct flow *flow, bool *ret_held)
 {
-    const struct repo_config *config;
     *ret_held = false;
-    enum rc rc = flow_config(cx, flow, &config);
-    if (rc != RC_OK)
-        return rc;
-    const char *name = agent_account(&config->agent, cx->arena);
-    rc = accounts_parked(cx, name, ret_held);
-    return rc == RC_OK && *ret_held ? queue_again(cx, flow, name) : rc;
+    enum rc rc = accounts_gate(cx, flow, ret_held);
+    return rc == RC_OK && *ret_held ? queue_again(cx, flow, flow->run.account) : rc;
 }
 
 /* ---- in use again ----------------------------------------------------------------------- */

@@ -22,6 +22,13 @@ enum { ACCOUNT_REST_MINUTES = 15, ACCOUNT_REST_MINUTES_MAX = 240 };
 /* Is the account parked?  A batch reads the list of those that are once. */
 MUST_USE enum rc accounts_parked(struct cx *cx, const char *name, bool *ret_parked);
 
+/* For admission: is the account of this queued run parked?  Noted in the run if so. */
+MUST_USE enum rc accounts_gate(struct cx *cx, struct flow *flow, bool *ret_parked);
+/* head is the next queued run of its repository.  One that was left because of an account that is
+   still parked gives way to the next that was not (RC_NOT_FOUND: none): such a line may be long,
+   and it is looked at in every round. */
+MUST_USE enum rc accounts_pass(struct cx *cx, struct run_row *head);
+
 /* The agent of a run that runs or plans has met the limit that `quota` ({resetsAt, message}) tells
    of: parks the account and sends the run back to the queue. */
 MUST_USE enum rc accounts_defer(struct cx *cx, struct flow *flow, const struct js *quota);

@@ -179,7 +179,7 @@ static enum rc look_at(struct admission *admission, const struct id *run_id,
         return fail_dependency(cx, &flow, &dependencies.broken);
     struct active_counts counts = count_for(admission, &flow);
     counts.dependency_pending = dependencies.pending > 0;
-    rc = accounts_parked(cx, agent_account(&config->agent, cx->arena), &counts.quota_parked);
+    rc = accounts_gate(cx, &flow, &counts.quota_parked);
     if (rc != RC_OK)
         return rc;
     const char *reason = admission_start(&counts);
@@ -195,6 +195,8 @@ static enum rc advance(struct cx *cx, struct line *line)
 {
     enum rc rc = runs_next_queued(cx->db, &line->repository_id, &line->place, cx->arena,
                                   &line->head, cx->err);
+    if (rc == RC_OK)
+        rc = accounts_pass(cx, &line->head);
     line->has_head = rc == RC_OK;
     if (rc == RC_OK)
         line->place = (struct run_place){line->head.rank, line->head.id};

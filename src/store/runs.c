@@ -124,6 +124,15 @@ static const struct sql sql_next_queued = {
     " AND repository_id = $1 AND (rank, id) > ($2, $3) ORDER BY rank, id LIMIT 1",
     "tit",
 };
+static const struct sql sql_next_queued_but = {
+    "run_next_queued_but",
+    "SELECT " RUN_COLUMNS " FROM runs WHERE status = 'queued'"
+    " AND workspace_id = (SELECT workspace_id FROM repositories WHERE id = $1)"
+    " AND repository_id = $1 AND (rank, id) > ($2, $3)"
+    " AND (deferred_reason IS NULL OR deferred_reason <> $4 OR account IS NULL OR account <> $5)"
+    " ORDER BY rank, id LIMIT 1",
+    "tittt",
+};
 static const struct sql sql_queued_unexplained = {
     "run_queued_unexplained",
     "SELECT " RUN_COLUMNS " FROM runs WHERE status = 'queued' AND deferred_reason IS NULL"
@@ -365,6 +374,16 @@ enum rc runs_next_queued(struct db *db, const struct id *repository_id,
     int64_t rank = after == NULL ? INT64_MIN : after->rank;
     const char *id = after == NULL ? "" : after->id.text;
     return query_one(db, &sql_next_queued, P_LIST(P_ID(repository_id), P_INT(rank), P_TEXT(id)),
+                     &run_shape, arena, ret_row, err);
+}
+
+enum rc runs_next_queued_but(struct db *db, const struct id *repository_id,
+                             const struct run_place *after, const struct run_left *left,
+                             struct arena *arena, struct run_row *ret_row, struct err *err)
+{
+    return query_one(db, &sql_next_queued_but,
+                     P_LIST(P_ID(repository_id), P_INT(after->rank), P_ID(&after->id),
+                            P_TEXT(left->reason), P_TEXT(left->account)),
                      &run_shape, arena, ret_row, err);
 }
 

@@ -110,6 +110,14 @@ struct run_place {
 MUST_USE enum rc runs_next_queued(struct db *db, const struct id *repository_id,
                                   const struct run_place *after, struct arena *arena,
                                   struct run_row *ret_row, struct err *err); /* RC_NOT_FOUND */
+/* The same without those that were left for this reason and account. */
+struct run_left {
+    const char *reason, *account;
+};
+MUST_USE enum rc runs_next_queued_but(struct db *db, const struct id *repository_id,
+                                      const struct run_place *after, const struct run_left *left,
+                                      struct arena *arena, struct run_row *ret_row,
+                                      struct err *err);
 /* Queued runs that have no reason yet, by rank. */
 MUST_USE enum rc runs_queued_unexplained(struct db *db, const struct id *workspace_id,
                                          int64_t limit, struct arena *arena,

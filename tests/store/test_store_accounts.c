@@ -88,6 +88,36 @@ START_TEST(what_a_run_has_used_is_saved_alone)
 }
 END_TEST
 
+START_TEST(queued_runs_that_were_left_for_an_account_are_passed_over)
+{
+    FIXTURE(f);
+    static const struct {
+        const char *reason, *account;
+    } runs[] = {{"parked", "a"}, {"parked", "a"}, {"parked", NULL}, {"other", "a"},
+                {"parked", "b"}, {NULL, "a"},     {"parked", "a"}};
+    struct run_row rows[COUNT_OF(runs)], got;
+    for (size_t i = 0; i < COUNT_OF(runs); i++) {
+        struct task_row task = fixture_task(&f);
+        rows[i] = fixture_run(&f, &task);
+        rows[i].deferred_reason = runs[i].reason;
+        rows[i].account = runs[i].account;
+        rows[i].rank = (int64_t)i;
+        must(runs_save(f.db, &rows[i], &f.err));
+        must(runs_save_more(f.db, &rows[i], &f.err));
+    }
+    static const size_t want[] = {2, 3, 4, 5};
+    struct run_left left = {.reason = "parked", .account = "a"};
+    struct run_place place = {rows[0].rank, rows[0].id};
+    for (size_t i = 0; i < COUNT_OF(want); i++) {
+        must(runs_next_queued_but(f.db, &f.repository_id, &place, &left, &f.arena, &got, &f.err));
+        ck_assert_id_eq(got.id, rows[want[i]].id);
+        place = (struct run_place){got.rank, got.id};
+    }
+    must_be(RC_NOT_FOUND,
+            runs_next_queued_but(f.db, &f.repository_id, &place, &left, &f.arena, &got, &f.err));
+}
+END_TEST
+
 Suite *store_accounts_suite(void)
 {
     Suite *suite = suite_create("store_accounts");
@@ -95,6 +125,7 @@ Suite *store_accounts_suite(void)
     case_add(tc, an_account_is_made_when_it_is_taken_and_read_back_as_it_was_saved);
     case_add(tc, accounts_are_listed_by_name_and_the_parked_ones_by_their_reset);
     case_add(tc, what_a_run_has_used_is_saved_alone);
+    case_add(tc, queued_runs_that_were_left_for_an_account_are_passed_over);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -3,6 +3,7 @@
  * uses is counted once, while it works and at its end.
  */
 #include "control/accounts.h"
+#include "control/repositories.h"
 #include "core/event_types.h"
 #include "tests/unit/lab.h"
 #include <check.h>
@@ -21,6 +22,16 @@ static void teardown(void)
 {
     lab_check(&lab);
     lab_close(&lab);
+}
+
+static void put_with_account(const char *name)
+{
+    struct cmd_repository_put *put = cmd_repository_put_new();
+    put->name = name;
+    put->config = STR("{\"url\":\"/srv/git/x.git\","
+                      "\"agent\":{\"command\":[\"./agent\"],\"account\":\"two\"}}");
+    ck_assert_int_eq(lab_call(&lab, &put->base), RC_OK);
+    command_free(&put->base);
 }
 
 static void to_agent(void)
@@ -134,6 +145,26 @@ START_TEST(no_other_run_of_the_account_starts_meanwhile_and_runs_of_others_do)
     lab_pass_ms(&lab, 60000);
     ck_assert_int_eq(lab_run(&lab, &third).status, RUN_PREPARING);
     ck_assert_int_eq(lab_run(&lab, &second).status, RUN_PREPARING);
+}
+END_TEST
+
+START_TEST(a_long_line_of_a_parked_account_holds_up_nobody_else)
+{
+    enum { MORE_THAN_A_ROUND_LOOKS_AT = 1010 };
+    struct id first = lab_submit(&lab, "acme/billing");
+    to_agent();
+    struct job_row job = lab_take(&lab, "agent");
+    lab_finish(&lab, &job, limit_at(3600000));
+    for (int i = 0; i < MORE_THAN_A_ROUND_LOOKS_AT; i++)
+        (void)lab_submit(&lab, "acme/billing");
+    /* Others, also of the same repository once it has another account. */
+    put_with_account("acme/elsewhere");
+    put_with_account("acme/billing");
+    struct id other = lab_submit(&lab, "acme/elsewhere"), later = lab_submit(&lab, "acme/billing");
+    ck_assert_int_eq(lab_run(&lab, &other).status, RUN_PREPARING);
+    ck_assert_int_eq(lab_run(&lab, &later).status, RUN_PREPARING);
+    ck_assert_int_eq(lab_run(&lab, &first).status, RUN_QUEUED);
+    ck_assert_str_eq(lab_run(&lab, &first).deferred_reason, QUOTA_PARKED);
 }
 END_TEST
 
@@ -320,6 +351,7 @@ Suite *accounts_suite(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_limit_parks_the_account_and_queues_the_run_until_the_reset);
     tcase_add_test(tests, no_other_run_of_the_account_starts_meanwhile_and_runs_of_others_do);
+    tcase_add_test(tests, a_long_line_of_a_parked_account_holds_up_nobody_else);
     tcase_add_test(tests, a_provider_that_does_not_say_is_left_alone_for_longer_every_time);
     tcase_add_test(tests, a_person_takes_it_into_use_before_the_time);
     tcase_add_test(tests, a_parked_run_can_be_cancelled);
