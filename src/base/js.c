@@ -73,7 +73,8 @@ static bool depth_allowed(const char *bytes, size_t len, int *ret_line, int *ret
     return true;
 }
 
-enum rc js_parse(const char *bytes, size_t len, struct js **ret_tree, struct err *err)
+static enum rc parse(const char *bytes, size_t len, size_t flags, struct js **ret_tree,
+                     struct err *err)
 {
     prepare_once();
     if (len == 0)
@@ -85,12 +86,22 @@ enum rc js_parse(const char *bytes, size_t len, struct js **ret_tree, struct err
                        "line %d, column %d: nested deeper than %d levels", line, column,
                        JS_DEPTH_MAX);
     json_error_t problem;
-    json_t *tree = json_loadb(bytes, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &problem);
+    json_t *tree = json_loadb(bytes, len, flags | JSON_DECODE_ANY, &problem);
     if (!tree)
         return err_set(err, RC_MALFORMED, "INVALID_JSON", "line %d, column %d: %s", problem.line,
                        problem.column, problem.text);
     *ret_tree = made(tree);
     return RC_OK;
+}
+
+enum rc js_parse(const char *bytes, size_t len, struct js **ret_tree, struct err *err)
+{
+    return parse(bytes, len, JSON_REJECT_DUPLICATES, ret_tree, err);
+}
+
+enum rc js_parse_lenient(const char *bytes, size_t len, struct js **ret_tree, struct err *err)
+{
+    return parse(bytes, len, 0, ret_tree, err);
 }
 
 void js_free(struct js *tree)

@@ -23,6 +23,9 @@ enum { JS_DEPTH_MAX = 64 };
 
 /* RC_MALFORMED with line and column in err.  An empty body is malformed too. */
 MUST_USE enum rc js_parse(const char *bytes, size_t len, struct js **ret_tree, struct err *err);
+/* The same for what other programs print: of members with one name the last counts. */
+MUST_USE enum rc js_parse_lenient(const char *bytes, size_t len, struct js **ret_tree,
+                                  struct err *err);
 void js_free(struct js *tree);
 void js_freep(struct js **tree);
 

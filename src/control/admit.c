@@ -7,6 +7,7 @@
  * what it passes over, not what waits.
  */
 #include "control/admit.h"
+#include "control/accounts.h"
 #include "control/flow.h"
 #include "control/quarantine.h"
 #include "core/admission.h"
@@ -178,6 +179,9 @@ static enum rc look_at(struct admission *admission, const struct id *run_id,
         return fail_dependency(cx, &flow, &dependencies.broken);
     struct active_counts counts = count_for(admission, &flow);
     counts.dependency_pending = dependencies.pending > 0;
+    rc = accounts_gate(cx, &flow, &counts.quota_parked);
+    if (rc != RC_OK)
+        return rc;
     const char *reason = admission_start(&counts);
     if (reason == NULL)
         return start(admission, &flow, config);
@@ -191,6 +195,8 @@ static enum rc advance(struct cx *cx, struct line *line)
 {
     enum rc rc = runs_next_queued(cx->db, &line->repository_id, &line->place, cx->arena,
                                   &line->head, cx->err);
+    if (rc == RC_OK)
+        rc = accounts_pass(cx, &line->head);
     line->has_head = rc == RC_OK;
     if (rc == RC_OK)
         line->place = (struct run_place){line->head.rank, line->head.id};

@@ -5,6 +5,7 @@
  * state of the built-in one before it.  No state is skipped: where a sequence leaves a step out,
  * the run passes through its state with the next move.
  */
+#include "control/accounts.h"
 #include "control/pipeline.h"
 #include "control/results.h"
 #include "core/policy.h"
@@ -51,6 +52,21 @@ static enum rc walk_to(struct cx *cx, struct flow *flow, enum run_status state)
     return rc;
 }
 
+/* A limit of which nothing is left; NULL: there is none. */
+static const struct ending *used_up(const struct flow *flow)
+{
+    static const struct ending turns = {RUN_EV_FAIL, "max_turns_exceeded",
+                                        "The run has used up its turns"};
+    static const struct ending money = {RUN_EV_FAIL, "max_budget_exceeded",
+                                        "The run has used up its cost budget"};
+    const struct task_row *task = &flow->task;
+    if (task->max_turns > 0 && flow->run.turns >= task->max_turns)
+        return &turns;
+    if (task->max_budget_microusd > 0 && flow->run.cost_microusd >= task->max_budget_microusd)
+        return &money;
+    return NULL;
+}
+
 /* Attempt 1, or the same attempt again when a worker was lost in it. */
 static void count_attempt(struct flow *flow)
 {
@@ -60,13 +76,41 @@ static void count_attempt(struct flow *flow)
     }
 }
 
+/* The agent begins with this step: its work, or its plan. */
+static enum rc begin_agent(struct cx *cx, struct flow *flow, enum builtin step)
+{
+    const struct ending *ending = used_up(flow);
+    if (ending != NULL)
+        return flow_end(cx, flow, ending);
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    if (flow->run.model == NULL)
+        flow->run.model = config->agent.model; /* Until the agent says otherwise. */
+    const char *account = agent_account(&config->agent, cx->arena);
+    if (!text_same(flow->run.account, account))
+        flow->run.account = account;
+    bool held;
+    rc = accounts_hold(cx, flow, &held);
+    return rc == RC_OK && !held ? flow_enqueue(cx, flow, builtin_name(step)) : rc;
+}
+
+enum rc pipeline_start_agent(struct cx *cx, struct flow *flow)
+{
+    count_attempt(flow);
+    return begin_agent(cx, flow, BUILTIN_AGENT);
+}
+
 enum rc pipeline_enter(struct cx *cx, struct flow *flow, const struct blueprint_step *step)
 {
     enum rc rc = RC_OK;
     if (step->builtin != BUILTIN_NONE)
         rc = walk_to(cx, flow, states[step->builtin]);
-    if (step->builtin == BUILTIN_AGENT)
-        count_attempt(flow);
+    if (rc == RC_OK && step->builtin == BUILTIN_AGENT)
+        return pipeline_start_agent(cx, flow);
+    if (rc == RC_OK && step->builtin == BUILTIN_PLAN)
+        return begin_agent(cx, flow, BUILTIN_PLAN);
     return rc == RC_OK ? flow_enqueue(cx, flow, step->name) : rc;
 }
 

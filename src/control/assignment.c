@@ -3,6 +3,7 @@
  */
 #include "control/assignment.h"
 #include "control/jobs.h"
+#include "control/usage.h"
 #include "core/breaker_config.h"
 #include <string.h>
 
@@ -98,6 +99,7 @@ static enum rc write_payload(struct cx *cx, const struct flow *flow, const char 
     write_task(&jw, flow);
     write_run(&jw, flow);
     write_limits(&jw, flow);
+    usage_write(&jw, &flow->run);
     jw_kstr(&jw, "step", step);
     if (flow->run.step_results.len > 0)
         jw_kraw(&jw, "previousStepResults", flow->run.step_results);

@@ -2,6 +2,7 @@
  * due.c - see due.h.
  */
 #include "control/due.h"
+#include "control/accounts.h"
 #include "control/dead_letters.h"
 #include "control/flow.h"
 #include "control/pipeline.h"
@@ -127,7 +128,7 @@ static const struct {
 } timer_kinds[] = {
     {TIMER_RUN_DEADLINE, run_deadline},   {TIMER_QUEUE_DEADLINE, queue_deadline},
     {TIMER_STOP_DEADLINE, stop_deadline}, {TIMER_APPROVAL_EXPIRY, approval_expiry},
-    {TIMER_QUARANTINE, quarantine_sweep},
+    {TIMER_QUARANTINE, quarantine_sweep}, {TIMER_ACCOUNT_RESET, accounts_reset},
 };
 
 static enum rc handle_timer(struct cx *cx, const struct timer_row *timer)

@@ -62,6 +62,12 @@ enum rc flow_save_told(struct cx *cx, struct flow *flow)
     return runs_touch(cx->db, &flow->run, cx->err);
 }
 
+enum rc flow_save_used(struct cx *cx, struct flow *flow)
+{
+    enum rc rc = runs_save_usage(cx->db, &flow->run, cx->err);
+    return rc == RC_OK ? flow_save_told(cx, flow) : rc;
+}
+
 enum rc flow_load_latest(struct cx *cx, const struct id *task_id, struct flow *ret_flow)
 {
     struct task_row task;

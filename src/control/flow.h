@@ -38,6 +38,8 @@ MUST_USE enum rc flow_load_run(struct cx *cx, const struct id *run_id, struct fl
 /* The same, unless another transaction has it in hand: RC_NOT_FOUND. */
 MUST_USE enum rc flow_load_free(struct cx *cx, const struct id *run_id, struct flow *ret_flow);
 MUST_USE enum rc flow_save_told(struct cx *cx, struct flow *flow);
+/* The same with what the run has used. */
+MUST_USE enum rc flow_save_used(struct cx *cx, struct flow *flow);
 /* The same as flow_load for the latest run of a task. */
 MUST_USE enum rc flow_load_latest(struct cx *cx, const struct id *task_id, struct flow *ret_flow);
 void flow_release(struct flow *flow); /* For CLEANUP. */

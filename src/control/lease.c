@@ -8,6 +8,7 @@
 #include "control/pipeline.h"
 #include "control/queue_gate.h"
 #include "control/stop.h"
+#include "control/usage.h"
 #include "core/event_types.h"
 #include <string.h>
 
@@ -218,6 +219,8 @@ static const char *const progress_types[] = {
     EV_AGENT_MESSAGE,    EV_TOOL_CALL_STARTED,     EV_TOOL_CALL_COMPLETED,
     EV_TOOL_CALL_FAILED, EV_MODEL_TURN_COMPLETED,  EV_VERIFICATION_STARTED,
     EV_JUDGE_STARTED,    EV_PR_CREATION_REQUESTED, EV_COST_RECORDED,
+    EV_TOOL_CALL_DENIED, EV_TOOL_CALL_TIMED_OUT,   EV_PLAN_CREATED,
+    EV_PLAN_UPDATED,     EV_SESSION_STARTED,
 };
 
 static const char *progress_type(const struct js *event)
@@ -261,6 +264,20 @@ static enum rc tell_progress(struct cx *cx, struct flow *flow, const struct js *
     return rc;
 }
 
+/* Sums grow, so the last ones hold; *ret_any when there are some. */
+static enum rc take_sums(struct cx *cx, struct flow *flow, const struct job_row *job,
+                         const struct js *events, bool *ret_any)
+{
+    const struct js *sums = NULL;
+    for (size_t i = 0; i < js_count(events); i++) {
+        const struct js *event = js_at(events, i);
+        if (strcmp(progress_type(event), EV_MODEL_TURN_COMPLETED) == 0)
+            sums = js_get(event, "data");
+    }
+    *ret_any = sums != NULL;
+    return sums != NULL ? usage_take(cx, &flow->run, job->payload, sums) : RC_OK;
+}
+
 static enum rc progress_one(struct cx *cx, const struct job_progress *progress,
                             struct job_answer *answer)
 {
@@ -274,7 +291,12 @@ static enum rc progress_one(struct cx *cx, const struct job_progress *progress,
         return rc;
     answer->cancel = stop_reaches_step(&flow.run, job.type);
     rc = tell_progress(cx, &flow, progress->events);
-    return rc == RC_OK ? flow_save_told(cx, &flow) : rc;
+    bool used = false;
+    if (rc == RC_OK)
+        rc = take_sums(cx, &flow, &job, progress->events, &used);
+    if (rc != RC_OK)
+        return rc;
+    return used ? flow_save_used(cx, &flow) : flow_save_told(cx, &flow);
 }
 
 static enum rc apply_progress(struct cx *cx, struct command *command)

@@ -42,6 +42,9 @@ MUST_USE enum rc pipeline_enter(struct cx *cx, struct flow *flow,
                                 const struct blueprint_step *step);
 /* With the prompt that is there: to the agent, or to its plan if that is still to be made. */
 MUST_USE enum rc pipeline_resume(struct cx *cx, struct flow *flow);
+/* The next attempt of a running run: its agent starts, unless the run has used up its turns or its
+   money (it ends) or the agent's account is parked (it is queued again). */
+MUST_USE enum rc pipeline_start_agent(struct cx *cx, struct flow *flow);
 /* Publishes, or keeps the patch: judged good, or approved. */
 MUST_USE enum rc pipeline_accept(struct cx *cx, struct flow *flow);
 MUST_USE enum rc pipeline_plan_approved(struct cx *cx, struct flow *flow);

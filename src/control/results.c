@@ -2,13 +2,14 @@
  * results.c - prepare, hydrate, agent and publish; results_check.c has verify and judge.
  */
 #include "control/results.h"
+#include "control/accounts.h"
 #include "control/pipeline.h"
+#include "control/usage.h"
 #include "core/event_types.h"
 #include "core/infer.h"
 #include "store/artifacts.h"
 #include "store/patches.h"
 #include "store/pull_requests.h"
-#include <math.h>
 #include <string.h>
 
 enum { RESULT_ARTIFACTS_MAX = 64 };
@@ -119,19 +120,6 @@ enum rc result_of_hydrate(struct cx *cx, struct flow *flow, const struct js *res
 
 /* ---- agent ------------------------------------------------------------------------------ */
 
-static void add_usage(struct cx *cx, struct flow *flow, const struct js *result)
-{
-    flow->run.turns += js_get_int(result, "turns", 0);
-    flow->run.tokens_in += js_get_int(result, "inputTokens", 0);
-    flow->run.tokens_out += js_get_int(result, "outputTokens", 0);
-    double usd = js_num(js_get(result, "costUsd"), 0);
-    if (usd > 0 && usd < 1e6)
-        flow->run.cost_microusd += (int64_t)llround(usd * 1e6);
-    const char *model = keep(cx, result, "model");
-    if (model != NULL)
-        flow->run.model = model;
-}
-
 static enum report parse_report(const struct js *result)
 {
     const char *report = js_get_str(result, "report", "unknown");
@@ -157,6 +145,7 @@ static const struct {
      {RUN_EV_FAIL, "agent_process_limit", "The agent ran more than agent.resources.processes"}},
     {"cpu_limit",
      {RUN_EV_FAIL, "agent_cpu_limit", "The agent used more than agent.resources.cpuSeconds"}},
+    {"tool_denied", {RUN_EV_FAIL, "policy.tool_denied", "The agent called a denied tool"}},
 };
 
 static const struct ending *agent_stop(const struct js *result)
@@ -239,12 +228,34 @@ static enum rc fail_agent(struct cx *cx, struct flow *flow, const struct inferen
     return flow_end(cx, flow, &ending);
 }
 
+/* What the agent had done by then is kept: it goes on from there. */
+static enum rc defer_agent(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    enum rc rc = RC_OK;
+    if (js_type(js_get(result, "patch")) == JS_OBJECT)
+        rc = record_patch(cx, flow, result);
+    return rc == RC_OK ? accounts_defer(cx, flow, js_get(result, "quota")) : rc;
+}
+
+static enum rc stop_agent(struct cx *cx, struct flow *flow, const struct ending *stop,
+                          const struct js *result)
+{
+    struct ending ending = *stop;
+    const char *said = js_get_str(result, "error", NULL);
+    if (strcmp(stop->code, "policy.tool_denied") == 0 && !text_empty(said))
+        ending.message = arena_strdup(cx->arena, said);
+    return flow_end(cx, flow, &ending);
+}
+
 enum rc result_agent_over(struct cx *cx, struct flow *flow, const struct js *result, bool *ret_over)
 {
-    add_usage(cx, flow, result);
     const struct ending *stop = agent_stop(result);
-    *ret_over = stop != NULL;
-    return stop != NULL ? flow_end(cx, flow, stop) : RC_OK;
+    bool quota = strcmp(js_get_str(result, "outcome", ""), "quota") == 0;
+    *ret_over = stop != NULL || quota;
+    enum rc rc = usage_of_mover(cx, flow, result);
+    if (rc == RC_OK && quota)
+        return defer_agent(cx, flow, result);
+    return rc == RC_OK && stop != NULL ? stop_agent(cx, flow, stop, result) : rc;
 }
 
 enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *result)

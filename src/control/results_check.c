@@ -70,7 +70,7 @@ enum rc result_repair(struct cx *cx, struct flow *flow, const struct repair *rep
     rc = flow_tell(cx, flow, EV_RUN_RETRY_WITH_FEEDBACK, &note);
     if (rc == RC_OK)
         rc = flow_move(cx, flow, RUN_EV_REPAIR, "The failure goes back to the agent");
-    return rc == RC_OK ? flow_enqueue(cx, flow, "agent") : rc;
+    return rc == RC_OK ? pipeline_start_agent(cx, flow) : rc;
 }
 
 /* ---- verify ----------------------------------------------------------------------------- */

@@ -1,12 +1,32 @@
 /*
  * config_agent.c - the section `agent` of a repository's configuration.
  *
- *   agent: {compute, command, adapter, prompt, model, account, network, egress, env, mounts, home,
- *           resources, remote, queue}
+ *   agent: {compute, command, adapter, prompt, model, account, prices, network, egress, env,
+ *           mounts, home, resources, remote, queue}
  */
 #include "core/config_decoder.h"
 #include "core/egress.h"
+#include <assert.h>
 #include <string.h>
+
+static const char *const adapters[] = {[ADAPTER_NONE] = "none",
+                                       [ADAPTER_NDJSON] = "ndjson",
+                                       [ADAPTER_CLAUDE] = "claude",
+                                       [ADAPTER_CODEX] = "codex",
+                                       NULL};
+
+const char *adapter_name(enum adapter adapter)
+{
+    assert((size_t)adapter + 1 < COUNT_OF(adapters));
+    return adapters[adapter];
+}
+
+const char *agent_account(const struct agent_config *agent, struct arena *arena)
+{
+    if (agent->account != NULL)
+        return agent->account;
+    return arena_printf(arena, "default:%s", adapter_name(agent->adapter));
+}
 
 static void decode_env(struct decoder *decoder, struct form *form)
 {
@@ -101,6 +121,22 @@ static enum rc decode_remote(struct decoder *decoder, const struct js *object)
     return form_close(&form);
 }
 
+/* What comes from a cache costs as much as the rest unless its price is given. */
+static enum rc decode_prices(struct decoder *decoder, const struct js *object)
+{
+    struct price_config *prices = &decoder->config.agent.prices;
+    const struct form_real range = {.min = 0, .max = 1e6};
+    struct form form;
+    if (object == NULL)
+        return RC_OK;
+    form_open(&form, object, "agent.prices", decoder->err);
+    form_real(&form, "inputPerMTok", FORM_REQUIRED, &range, &prices->input);
+    prices->cached_input = prices->input;
+    form_real(&form, "cachedInputPerMTok", FORM_OPTIONAL, &range, &prices->cached_input);
+    form_real(&form, "outputPerMTok", FORM_REQUIRED, &range, &prices->output);
+    return form_close(&form);
+}
+
 /* What one way of computing needs is of no use to the others. */
 static void check_compute(struct form *form, const struct agent_config *agent)
 {
@@ -122,11 +158,6 @@ static void decode_choices(struct form *form, struct agent_config *agent)
 {
     static const char *const computes[] = {
         [COMPUTE_PROCESS] = "process", [COMPUTE_REMOTE] = "remote", [COMPUTE_PULL] = "pull", NULL};
-    static const char *const adapters[] = {[ADAPTER_NONE] = "none",
-                                           [ADAPTER_NDJSON] = "ndjson",
-                                           [ADAPTER_CLAUDE] = "claude",
-                                           [ADAPTER_CODEX] = "codex",
-                                           NULL};
     static const char *const prompts[] = {[PROMPT_STDIN] = "stdin", [PROMPT_FILE] = "file", NULL};
     int compute = (int)agent->compute, adapter = (int)agent->adapter, prompt = (int)agent->prompt;
     form_choice(form, "compute", FORM_OPTIONAL, computes, &compute);
@@ -140,7 +171,7 @@ static void decode_choices(struct form *form, struct agent_config *agent)
 enum rc config_decode_agent(struct decoder *decoder, const struct js *object)
 {
     struct agent_config *agent = &decoder->config.agent;
-    const struct js *mounts = NULL, *resources = NULL, *remote = NULL;
+    const struct js *mounts = NULL, *resources = NULL, *remote = NULL, *prices = NULL;
     struct form form;
     form_open(&form, object, "agent", decoder->err);
     decode_choices(&form, agent);
@@ -151,6 +182,7 @@ enum rc config_decode_agent(struct decoder *decoder, const struct js *object)
     form_string(&form, "model", FORM_OPTIONAL, &(struct form_text){.min = 1, .max = 200},
                 &agent->model);
     config_name(&form, "account", FORM_OPTIONAL, &agent->account);
+    form_object(&form, "prices", FORM_OPTIONAL, &prices);
     form_array(&form, "mounts", FORM_OPTIONAL, CONFIG_MOUNTS_MAX, &mounts);
     form_string(&form, "home", FORM_OPTIONAL, &(struct form_text){.min = 1}, &agent->home);
     if (agent->home != NULL && !path_valid(agent->home))
@@ -164,6 +196,8 @@ enum rc config_decode_agent(struct decoder *decoder, const struct js *object)
         rc = config_decode_each(decoder, mounts, "agent.mounts", decode_mount);
     if (rc == RC_OK)
         rc = decode_resources(decoder, resources);
+    if (rc == RC_OK)
+        rc = decode_prices(decoder, prices);
     if (rc == RC_OK)
         rc = decode_remote(decoder, remote);
     if (rc == RC_OK && agent->queue == NULL)

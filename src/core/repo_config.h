@@ -46,6 +46,11 @@ struct resource_config {
     int64_t open_files;
 };
 
+/* USD for a million tokens; 0: not known. */
+struct price_config {
+    double input, cached_input, output;
+};
+
 struct agent_config {
     enum compute compute;
     const char *command[CONFIG_ARGS_MAX + 1]; /* NULL-terminated argv; empty unless process. */
@@ -57,6 +62,7 @@ struct agent_config {
     const char *env[CONFIG_ENV_MAX + 1]; /* Names let through, NULL-terminated. */
     const char *model;                   /* $DROVER_MODEL, or NULL. */
     const char *account;                 /* The provider account it uses up, or NULL. */
+    struct price_config prices;          /* For adapters that are told tokens and no cost. */
     struct mount_config mounts[CONFIG_MOUNTS_MAX];
     size_t mount_count;
     const char *home; /* Seeds $HOME: a directory that is copied into it, or NULL. */
@@ -161,6 +167,9 @@ struct repo_config {
 MUST_USE enum rc repo_config_decode(const struct js *document, const char *url_given,
                                     struct arena *arena, struct repo_config *ret_config,
                                     struct err *err);
+const char *adapter_name(enum adapter adapter);
+/* agent.account, or one account for all agents that speak through the same adapter. */
+const char *agent_account(const struct agent_config *agent, struct arena *arena);
 /* acme/billing: letters, digits, . _ - and single slashes, at most 200 bytes. */
 bool repo_name_valid(const char *name);
 /* A branch name that git takes and that cannot be mistaken for an option. */

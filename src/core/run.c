@@ -1,7 +1,7 @@
 /*
  * run.c - the life of one run.
  *
- *   queued <------------------------------------------- DEFER ---+   the provider's quota is parked
+ *   queued <---- DEFER -- planning, and --------------- DEFER ---+   the provider's quota is parked
  *     | ADMIT                                                    |
  *     v                                                          |
  *   preparing <-- LOSE -- preparing, context_loading, planning, running   the worker is gone: the
@@ -67,6 +67,7 @@ static const struct move moves[RUN_STATUS_COUNT][RUN_EV_COUNT] = {
 
     [RUN_PLANNING][RUN_EV_PLANNED] = TO(RUN_RUNNING),
     [RUN_PLANNING][RUN_EV_ASK_PLAN] = TO(RUN_AWAITING_APPROVAL),
+    [RUN_PLANNING][RUN_EV_DEFER] = TO(RUN_QUEUED),
     [RUN_PLANNING][RUN_EV_LOSE] = TO(RUN_PREPARING),
     CAN_END(RUN_PLANNING),
 

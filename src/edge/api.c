@@ -90,6 +90,8 @@ static const struct route routes[] = {
     {HTTP_POST, WORK, "/v1/breakers/{name}/report", COMMAND(api_breaker_report)},
     {HTTP_POST, OPERATE, "/v1/breakers/{name}/reset", COMMAND(api_breaker_reset)},
     {HTTP_POST, OPERATE, "/v1/breakers/{name}/trip", COMMAND(api_breaker_trip)},
+    {HTTP_GET, VIEW, "/v1/accounts", QUERY(api_account_list)},
+    {HTTP_POST, OPERATE, "/v1/accounts/{name}/resume", COMMAND(api_account_resume)},
     {HTTP_GET, VIEW, "/v1/subscriptions", QUERY(api_subscription_list)},
     {HTTP_GET, VIEW, "/v1/subscriptions/{name}", QUERY(api_subscription_get)},
     {HTTP_PUT, OPERATE, "/v1/subscriptions/{name}", COMMAND(api_subscription_put)},

@@ -42,6 +42,10 @@ API_REMOVAL(api_repository_remove);
 API_COMMAND(api_repository_quarantine);
 API_COMMAND(api_repository_release);
 
+/* api_accounts.c */
+API_QUERY(api_account_list);
+API_COMMAND(api_account_resume);
+
 /* api_breakers.c */
 API_QUERY(api_breaker_list);
 API_QUERY(api_breaker_get);

@@ -39,6 +39,7 @@ static const struct {
     {NULL, cli_dlq_commands},
     {NULL, cli_saga_commands},
     {NULL, cli_breaker_commands},
+    {NULL, cli_account_commands},
     {"Topics and schedules", cli_topic_commands},
     {NULL, cli_schedule_commands},
     {"Review", cli_approval_commands},
@@ -389,9 +390,13 @@ static int find_and_run(struct cli *cli, size_t argc, char **argv)
         char name[NAME_BYTES];
         (void)snprintf(name, sizeof(name), "%s %s", argv[0], second != NULL ? second : "");
         cli->command = cli_find(name);
+        used = 2;
+        if (cli->command == NULL && (second == NULL || second[0] == '-')) {
+            cli->command = cli_find(argv[0]); /* Some, like accounts, are a command as well. */
+            used = 1;
+        }
         if (cli->command == NULL)
             return family_only(argv[0], second);
-        used = 2;
     } else {
         cli->command = cli_find(argv[0]);
     }

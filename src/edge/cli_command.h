@@ -71,6 +71,7 @@ extern const struct cli_command cli_consume_commands[];
 extern const struct cli_command cli_dlq_commands[];
 extern const struct cli_command cli_saga_commands[];
 extern const struct cli_command cli_breaker_commands[];
+extern const struct cli_command cli_account_commands[];
 extern const struct cli_command cli_topic_commands[];
 extern const struct cli_command cli_schedule_commands[];
 extern const struct cli_command cli_doctor_commands[];

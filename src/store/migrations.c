@@ -504,6 +504,7 @@ static const char *const sagas[] = {
 static const char *const pipeline[] = {
     /* Of model providers: one that has reached its usage limit waits for its reset. */
     "CREATE TABLE accounts ("
+    " id {text} NOT NULL UNIQUE,"
     " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
     " name {text} NOT NULL,"
     " parked_until_us {int} NOT NULL," /* 0: open */

@@ -56,6 +56,12 @@ static const struct sql sql_save_more = {
     " prompt_version = $11, approved = $12, overridden = $13 WHERE id = $1",
     "tjtttjttijtit",
 };
+static const struct sql sql_save_usage = {
+    "run_save_usage",
+    "UPDATE runs SET turns = $2, tokens_in = $3, tokens_out = $4, cost_microusd = $5, model = $6"
+    " WHERE id = $1",
+    "tiiiit",
+};
 static const struct sql sql_touch = {
     "run_touch",
     "UPDATE runs SET event_seq = $2, last_event_id = $3, updated_us = $4 WHERE id = $1",
@@ -117,6 +123,15 @@ static const struct sql sql_next_queued = {
     " AND workspace_id = (SELECT workspace_id FROM repositories WHERE id = $1)"
     " AND repository_id = $1 AND (rank, id) > ($2, $3) ORDER BY rank, id LIMIT 1",
     "tit",
+};
+static const struct sql sql_next_queued_but = {
+    "run_next_queued_but",
+    "SELECT " RUN_COLUMNS " FROM runs WHERE status = 'queued'"
+    " AND workspace_id = (SELECT workspace_id FROM repositories WHERE id = $1)"
+    " AND repository_id = $1 AND (rank, id) > ($2, $3)"
+    " AND (deferred_reason IS NULL OR deferred_reason <> $4 OR account IS NULL OR account <> $5)"
+    " ORDER BY rank, id LIMIT 1",
+    "tittt",
 };
 static const struct sql sql_queued_unexplained = {
     "run_queued_unexplained",
@@ -253,6 +268,14 @@ enum rc runs_save_more(struct db *db, const struct run_row *row, struct err *err
                     run_shape.noun, err);
 }
 
+enum rc runs_save_usage(struct db *db, const struct run_row *row, struct err *err)
+{
+    return exec_one(db, &sql_save_usage,
+                    P_LIST(P_ID(&row->id), P_INT(row->turns), P_INT(row->tokens_in),
+                           P_INT(row->tokens_out), P_INT(row->cost_microusd), P_TEXT(row->model)),
+                    run_shape.noun, err);
+}
+
 enum rc runs_touch(struct db *db, const struct run_row *row, struct err *err)
 {
     return exec_one(db, &sql_touch,
@@ -351,6 +374,16 @@ enum rc runs_next_queued(struct db *db, const struct id *repository_id,
     int64_t rank = after == NULL ? INT64_MIN : after->rank;
     const char *id = after == NULL ? "" : after->id.text;
     return query_one(db, &sql_next_queued, P_LIST(P_ID(repository_id), P_INT(rank), P_TEXT(id)),
+                     &run_shape, arena, ret_row, err);
+}
+
+enum rc runs_next_queued_but(struct db *db, const struct id *repository_id,
+                             const struct run_place *after, const struct run_left *left,
+                             struct arena *arena, struct run_row *ret_row, struct err *err)
+{
+    return query_one(db, &sql_next_queued_but,
+                     P_LIST(P_ID(repository_id), P_INT(after->rank), P_ID(&after->id),
+                            P_TEXT(left->reason), P_TEXT(left->account)),
                      &run_shape, arena, ret_row, err);
 }
 

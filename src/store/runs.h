@@ -87,6 +87,8 @@ MUST_USE enum rc runs_ahead_free(struct db *db, const struct id *id, struct err 
 MUST_USE enum rc runs_save(struct db *db, const struct run_row *row, struct err *err);
 /* The others, after `step`. */
 MUST_USE enum rc runs_save_more(struct db *db, const struct run_row *row, struct err *err);
+/* Only turns, tokens, cost and model. */
+MUST_USE enum rc runs_save_usage(struct db *db, const struct run_row *row, struct err *err);
 /* Only its place in the log (event_seq, last_event_id) and updated_us. */
 MUST_USE enum rc runs_touch(struct db *db, const struct run_row *row, struct err *err);
 MUST_USE enum rc runs_list(struct db *db, const struct run_filter *filter, struct arena *arena,
@@ -108,6 +110,14 @@ struct run_place {
 MUST_USE enum rc runs_next_queued(struct db *db, const struct id *repository_id,
                                   const struct run_place *after, struct arena *arena,
                                   struct run_row *ret_row, struct err *err); /* RC_NOT_FOUND */
+/* The same without those that were left for this reason and account. */
+struct run_left {
+    const char *reason, *account;
+};
+MUST_USE enum rc runs_next_queued_but(struct db *db, const struct id *repository_id,
+                                      const struct run_place *after, const struct run_left *left,
+                                      struct arena *arena, struct run_row *ret_row,
+                                      struct err *err);
 /* Queued runs that have no reason yet, by rank. */
 MUST_USE enum rc runs_queued_unexplained(struct db *db, const struct id *workspace_id,
                                          int64_t limit, struct arena *arena,

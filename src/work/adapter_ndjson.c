@@ -1,98 +1,92 @@
 /*
  * adapter_ndjson.c - agents that speak one JSON object a line.
  *
- *     {"type":"tool","name":"edit","status":"started|completed|failed","summary":"..."}
- *     {"type":"turn","inputTokens":1,"outputTokens":2,"costUsd":0.01,"model":"..."}   adds up
+ *     {"type":"tool","name":"edit","status":"started|completed|failed|denied|timed_out",
+ *      "summary":"...","toolCallId":"...","arguments":{...},"error":"..."}
+ *     {"type":"turn","inputTokens":1,"cachedInputTokens":0,"outputTokens":2,"costUsd":0.01,
+ *      "model":"..."}                                                               adds up
  *     {"type":"message","text":"..."}
+ *     {"type":"plan","text":"...","reason":"..."}
+ *     {"type":"session","id":"...","model":"..."}
+ *     {"type":"quota","message":"...","resetsAt":"2026-07-03T12:00:00Z","resetsInMs":60000}
  *     {"type":"result","status":"success|error","summary":"...","error":"..."}      the last counts
  */
-#include "base/js.h"
-#include "base/jw.h"
-#include "core/event_types.h"
 #include "work/adapter.h"
-#include "work/step.h"
-
-/* Encoded sizes: an event stays well below a batch. */
-enum { SUMMARY_MAX = 1000, MESSAGE_MAX = 4000, DATA_MAX = 8000 };
-
-static const int64_t tokens_per_turn_max = INT64_C(1000000000);
-static const double cost_per_turn_max = 1e6;
 
 static void on_tool(struct transcript *transcript, const struct js *object)
 {
     static const struct {
-        const char *status, *event;
+        const char *name;
+        enum tool_status status;
     } states[] = {
-        {"started", EV_TOOL_CALL_STARTED},
-        {"completed", EV_TOOL_CALL_COMPLETED},
-        {"failed", EV_TOOL_CALL_FAILED},
+        {"started", TOOL_STARTED}, {"completed", TOOL_COMPLETED}, {"failed", TOOL_FAILED},
+        {"denied", TOOL_DENIED},   {"timed_out", TOOL_TIMED_OUT},
     };
     const char *status = js_get_str(object, "status", "");
     for (size_t i = 0; i < COUNT_OF(states); i++) {
-        if (!text_same(states[i].status, status))
+        if (!text_same(states[i].name, status))
             continue;
-        CLEANUP(buf_release) struct buf data;
-        buf_init(&data, DATA_MAX);
-        struct jw jw = jw_to(&data);
-        jw_begin(&jw, '{');
-        step_write_text(&jw, "name", js_get_str(object, "name", "tool"), ADAPTER_NAME_MAX);
-        step_write_text(&jw, "summary", js_get_str(object, "summary", NULL), SUMMARY_MAX);
-        jw_kstr(&jw, "status", status);
-        jw_end(&jw, '}');
-        progress_add(transcript->progress, states[i].event, buf_str(&data));
+        transcript_tool(transcript,
+                        &(struct tool_event){.status = states[i].status,
+                                             .id = js_get_str(object, "toolCallId", NULL),
+                                             .name = js_get_str(object, "name", NULL),
+                                             .summary = js_get_str(object, "summary", NULL),
+                                             .arguments = js_get(object, "arguments"),
+                                             .error = js_get_str(object, "error", NULL)});
     }
-}
-
-static int64_t bounded(int64_t tokens)
-{
-    return tokens < 0 ? 0 : tokens > tokens_per_turn_max ? tokens_per_turn_max : tokens;
 }
 
 static void on_turn(struct transcript *transcript, const struct js *object)
 {
-    struct usage *usage = &transcript->usage;
-    double cost = js_num(js_get(object, "costUsd"), 0);
-    usage->turns++;
-    usage->input_tokens += bounded(js_get_int(object, "inputTokens", 0));
-    usage->output_tokens += bounded(js_get_int(object, "outputTokens", 0));
-    if (cost > 0)
-        usage->cost_usd += cost < cost_per_turn_max ? cost : cost_per_turn_max;
+    struct tokens tokens = {
+        .input = js_get_int(object, "inputTokens", 0),
+        .cached_input = js_get_int(object, "cachedInputTokens", 0),
+        .output = js_get_int(object, "outputTokens", 0),
+    };
     const char *model = js_get_str(object, "model", NULL);
     if (model)
-        transcript_copy(usage->model, sizeof usage->model, model);
-    progress_turn(transcript->progress, usage);
+        transcript_copy(transcript->usage.model, sizeof transcript->usage.model, model);
+    double before = transcript->usage.cost_usd;
+    (void)transcript_tokens(transcript, NULL, tokens);
+    double told = js_num(js_get(object, "costUsd"), -1);
+    if (told >= 0)
+        transcript->usage.cost_usd = before; /* What the agent knows is better than our prices. */
+    transcript_turn(transcript, told);
 }
 
-static void on_message(struct transcript *transcript, const struct js *object)
+static void on_quota(struct transcript *transcript, const struct js *object)
 {
-    CLEANUP(buf_release) struct buf data;
-    buf_init(&data, DATA_MAX);
-    struct jw jw = jw_to(&data);
-    jw_begin(&jw, '{');
-    step_write_text(&jw, "text", js_get_str(object, "text", ""), MESSAGE_MAX);
-    jw_end(&jw, '}');
-    progress_add(transcript->progress, EV_AGENT_MESSAGE, buf_str(&data));
+    int64_t now_us = clock_now_us(&transcript->clock), resets_us = 0;
+    const char *at = js_get_str(object, "resetsAt", NULL);
+    int64_t in_ms = js_get_int(object, "resetsInMs", 0);
+    static const int64_t wait_ms_max = INT64_C(32) * 24 * 3600 * 1000;
+    if (at && time_parse(at, &resets_us))
+        transcript->quota.resets_us = resets_us > now_us ? resets_us : 0;
+    else if (in_ms > 0 && in_ms <= wait_ms_max)
+        transcript->quota.resets_us = now_us + in_ms * US_PER_MS;
+    transcript_quota(transcript, js_get_str(object, "message", "The agent's account is used up."));
 }
 
 static void on_result(struct transcript *transcript, const struct js *object)
 {
     const char *status = js_get_str(object, "status", "");
-    if (text_same(status, "success"))
-        transcript->report = REPORT_SUCCESS;
-    else if (text_same(status, "error"))
-        transcript->report = REPORT_ERROR;
-    else
+    bool failed = text_same(status, "error");
+    if (!failed && !text_same(status, "success"))
         return;
     transcript_copy(transcript->summary, sizeof transcript->summary,
                     js_get_str(object, "summary", ""));
-    transcript_copy(transcript->error, sizeof transcript->error, js_get_str(object, "error", ""));
+    const char *error = js_get_str(object, "error", "");
+    if (failed) {
+        transcript_failed(transcript, error);
+        return;
+    }
+    transcript->report = REPORT_SUCCESS;
+    transcript_copy(transcript->error, sizeof transcript->error, error);
 }
 
 static void ndjson_line(struct transcript *transcript, struct str line)
 {
-    CLEANUP(js_freep) struct js *object = NULL;
-    if (line.len == 0 || line.at[0] != '{' || js_parse(line.at, line.len, &object, NULL) != RC_OK)
-        return;
+    CLEANUP(js_freep) struct js *object = transcript_parse(line);
     const char *type = js_get_str(object, "type", "");
     if (text_same(type, "turn"))
         on_turn(transcript, object);
@@ -101,7 +95,15 @@ static void ndjson_line(struct transcript *transcript, struct str line)
     else if (text_same(type, "tool"))
         on_tool(transcript, object);
     else if (text_same(type, "message"))
-        on_message(transcript, object);
+        transcript_message(transcript, js_get_str(object, "text", ""));
+    else if (text_same(type, "plan"))
+        transcript_plan(transcript, js_get_str(object, "text", NULL),
+                        js_get_str(object, "reason", NULL));
+    else if (text_same(type, "session"))
+        transcript_session(transcript, js_get_str(object, "id", NULL),
+                           js_get_str(object, "model", NULL));
+    else if (text_same(type, "quota"))
+        on_quota(transcript, object);
 }
 
 const struct adapter_ops adapter_ndjson = {.line = ndjson_line};

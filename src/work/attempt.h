@@ -39,7 +39,7 @@ struct attempt {
     struct childenv env;
     struct progress progress;
     struct transcript transcript;
-    const char *limit;             /* turn_limit, budget_limit: why the agent is cut off. */
+    const char *limit;             /* One of adapter.h's CUT_*: why the agent is cut off. */
     struct compute_session *child; /* compute_child.c */
     struct remote *remote;         /* compute_remote.c */
     struct compute_result ended;
@@ -55,7 +55,7 @@ void attempt_release(struct attempt *attempt);
 
 /* Mirror, base commit, worktree, io directory, the run's token, the environment. */
 MUST_USE enum rc attempt_make_input(struct attempt *attempt, struct err *err);
-/* Sets limit once the agent has used more turns or money than it may. */
+/* Sets limit once the agent has said or used more than it may. */
 void attempt_check_limits(struct attempt *attempt);
 /* Makes ready, runs the agent to its end. */
 MUST_USE enum rc attempt_run(struct attempt *attempt, struct err *err);

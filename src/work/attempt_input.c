@@ -49,6 +49,13 @@ void attempt_init(struct attempt *attempt, struct step *step)
     transcript_init(&attempt->transcript,
                     agent->compute == COMPUTE_REMOTE ? ADAPTER_NDJSON : agent->adapter,
                     &attempt->progress);
+    attempt->transcript.clock = step->site->clock;
+    attempt->transcript.limits = (struct transcript_limits){
+        .max_turns = step->input.max_turns,
+        .max_budget_usd = step->input.max_budget_usd,
+        .tools_denied = step->input.config.policy.tools_denied,
+        .prices = step->input.config.agent.prices,
+    };
 }
 
 void attempt_release(struct attempt *attempt)

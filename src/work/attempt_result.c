@@ -19,15 +19,14 @@ static const char *outcome_name(const struct attempt *attempt)
         return "timed_out";
     case COMPUTE_IDLE_TIMED_OUT:
         return "idle_timed_out";
-    case COMPUTE_CUT_OFF:
-        return attempt->limit;
     case COMPUTE_OVER_LIMIT:
         return attempt->ended.limit;
-    case COMPUTE_ENDED:
+    case COMPUTE_CUT_OFF:
+    case COMPUTE_ENDED: /* By itself, before it could be stopped. */
     case COMPUTE_STOPPED:
         break;
     }
-    return "ended";
+    return attempt->limit ? attempt->limit : "ended";
 }
 
 static const char *report_name(const struct attempt *attempt)
@@ -98,6 +97,21 @@ static const char *place_name(const struct attempt *attempt)
     return attempt->compute ? attempt->compute->name : "pull";
 }
 
+/* The account is used up; until when, as far as somebody said. */
+static void write_quota(struct jw *jw, const struct attempt *attempt)
+{
+    const struct step *step = attempt->step;
+    const struct transcript *transcript = &attempt->transcript;
+    if (!text_same(attempt->limit, CUT_QUOTA))
+        return;
+    jw_key(jw, "quota");
+    jw_begin(jw, '{');
+    jw_kstr(jw, "account", agent_account(&step->input.config.agent, step->arena));
+    jw_ktime(jw, "resetsAt", transcript->quota.resets_us);
+    step_write_text(jw, "message", transcript->quota.message, ERROR_MAX);
+    jw_end(jw, '}');
+}
+
 void attempt_write_end(const struct attempt *attempt, struct jw *jw)
 {
     const struct compute_result *ended = &attempt->ended;
@@ -115,6 +129,7 @@ void attempt_write_end(const struct attempt *attempt, struct jw *jw)
     jw_kstr(jw, "model", usage->model[0] ? usage->model : NULL);
     jw_kstr(jw, "sandbox", place_name(attempt));
     jw_kbool(jw, "logTruncated", ended->log_truncated);
+    write_quota(jw, attempt);
 }
 
 void attempt_write_result(struct attempt *attempt)

@@ -59,6 +59,8 @@ static void append_turn(struct buf *events, const struct usage *turn)
     jw_begin(&jw, '{');
     jw_kint(&jw, "turns", turn->turns);
     jw_kint(&jw, "inputTokens", turn->input_tokens);
+    if (turn->cached_input_tokens > 0)
+        jw_kint(&jw, "cachedInputTokens", turn->cached_input_tokens);
     jw_kint(&jw, "outputTokens", turn->output_tokens);
     jw_kreal(&jw, "costUsd", turn->cost_usd);
     jw_kstr(&jw, "model", turn->model[0] ? turn->model : NULL);

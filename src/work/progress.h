@@ -23,7 +23,9 @@ enum {
 
 /* What the agent has used up to now. */
 struct usage {
-    int64_t turns, input_tokens, output_tokens;
+    int64_t turns;
+    int64_t input_tokens; /* Those from a cache among them. */
+    int64_t cached_input_tokens, output_tokens;
     double cost_usd;
     char model[100];
 };

@@ -24,12 +24,8 @@ static int64_t wall_ms(const struct step *step)
 
 void attempt_check_limits(struct attempt *attempt)
 {
-    const struct step_input *input = &attempt->step->input;
-    const struct usage *usage = &attempt->transcript.usage;
-    if (input->max_turns > 0 && usage->turns > input->max_turns)
-        attempt->limit = "turn_limit";
-    else if (input->max_budget_usd > 0 && usage->cost_usd > input->max_budget_usd)
-        attempt->limit = "budget_limit";
+    if (!attempt->limit)
+        attempt->limit = attempt->transcript.stop;
 }
 
 /* COMPUTE_ENDED: it may go on. */

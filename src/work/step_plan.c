@@ -80,6 +80,7 @@ enum rc step_plan(struct step *step, struct err *err)
         rc = attempt_take_log(&attempt, err);
     if (rc != RC_OK)
         return rc;
-    bool done = attempt.ended.end == COMPUTE_ENDED && attempt.record != REPORT_ERROR;
+    bool done = attempt.ended.end == COMPUTE_ENDED && !attempt.limit &&
+                attempt.record != REPORT_ERROR;
     return done ? keep_plan(&attempt, err) : tell_cut_short(&attempt);
 }

@@ -67,6 +67,32 @@ START_TEST(a_full_document_is_understood)
 }
 END_TEST
 
+START_TEST(accounts_and_prices_have_defaults)
+{
+    static const struct {
+        const char *agent, *account;
+        double input, cached_input;
+    } cases[] = {
+        {"adapter: codex", "default:codex", 0, 0},
+        {"account: main, prices: {inputPerMTok: 1.25, outputPerMTok: 10}", "main", 1.25, 1.25},
+        {"prices: {inputPerMTok: 2, cachedInputPerMTok: 0, outputPerMTok: 1}", "default:none", 2,
+         0},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP(js_freep) struct js *tree = NULL;
+        CLEANUP(arena_release) struct arena arena = {0};
+        struct repo_config config;
+        struct err err = {0};
+        const char *document = arena_printf(&arena, "{url: /x, agent: {command: [a], %s}}",
+                                            cases[i].agent);
+        ck_assert_msg(decode(document, &tree, &arena, &config, &err) == RC_OK, "%s", err.text);
+        ck_assert_str_eq(agent_account(&config.agent, &arena), cases[i].account);
+        ck_assert_double_eq(config.agent.prices.input, cases[i].input);
+        ck_assert_double_eq(config.agent.prices.cached_input, cases[i].cached_input);
+    }
+}
+END_TEST
+
 START_TEST(rules_limits_and_times_are_understood)
 {
     CLEANUP(js_freep) struct js *tree = NULL;
@@ -229,6 +255,12 @@ static const struct {
      "process"},
     {"{" OK_URL "agent: {command: [a], adapter: xml}}", "agent.adapter", "INVALID_FIELD",
      "none, ndjson, claude, codex"},
+    {"{" OK_URL "agent: {command: [a], account: 'a b'}}", "agent.account", "INVALID_FIELD",
+     "account"},
+    {"{" OK_URL "agent: {command: [a], prices: {inputPerMTok: 1}}}", "agent.prices.outputPerMTok",
+     "MISSING_FIELD", "outputPerMTok"},
+    {"{" OK_URL "agent: {command: [a], prices: {inputPerMTok: -1, outputPerMTok: 1}}}",
+     "agent.prices.inputPerMTok", "INVALID_FIELD", "inputPerMTok"},
     {"{" OK_URL "agent: {command: [a], prompt: argv}}", "agent.prompt", "INVALID_FIELD",
      "stdin, file"},
     {"{" OK_URL "agent: {command: [a], network: maybe}}", "agent.network", "INVALID_FIELD",
@@ -457,6 +489,7 @@ Suite *repo_config_suite(void)
     Suite *suite = suite_create("repo_config");
     TCase *tc = tcase_create("repo_config");
     tcase_add_test(tc, a_full_document_is_understood);
+    tcase_add_test(tc, accounts_and_prices_have_defaults);
     tcase_add_test(tc, rules_limits_and_times_are_understood);
     tcase_add_test(tc, a_small_document_gets_the_defaults);
     tcase_add_test(tc, the_url_may_come_from_beside);

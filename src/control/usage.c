@@ -1,0 +1,59 @@
+/*
+ * usage.c - see usage.h.
+ */
+#include "control/usage.h"
+#include "core/prose.h"
+#include <math.h>
+#include <string.h>
+
+enum { MODEL_BYTES_MAX = 200 };
+
+static const int64_t count_max = INT64_C(1000000000000);
+static const double usd_max = 1e6;
+
+void usage_write(struct jw *jw, const struct run_row *run)
+{
+    jw_key(jw, "used");
+    jw_begin(jw, '{');
+    jw_kint(jw, "turns", run->turns);
+    jw_kint(jw, "inputTokens", run->tokens_in);
+    jw_kint(jw, "outputTokens", run->tokens_out);
+    jw_kint(jw, "costMicrousd", run->cost_microusd);
+    jw_end(jw, '}');
+}
+
+/* Sums of one attempt only grow. */
+static void raise(int64_t *column, int64_t before, int64_t sum)
+{
+    if (sum > 0 && sum <= count_max && before + sum > *column)
+        *column = before + sum;
+}
+
+enum rc usage_take(struct cx *cx, struct run_row *run, struct str payload, const struct js *sums)
+{
+    CLEANUP(js_freep) struct js *assignment = NULL;
+    enum rc rc = js_parse(payload.at, payload.len, &assignment, cx->err);
+    if (rc != RC_OK)
+        return err_wrap(cx->err, RC_CORRUPT, "the assignment");
+    const struct js *used = js_get(assignment, "used");
+    raise(&run->turns, js_get_int(used, "turns", 0), js_get_int(sums, "turns", 0));
+    raise(&run->tokens_in, js_get_int(used, "inputTokens", 0), js_get_int(sums, "inputTokens", 0));
+    raise(&run->tokens_out, js_get_int(used, "outputTokens", 0),
+          js_get_int(sums, "outputTokens", 0));
+    double usd = js_num(js_get(sums, "costUsd"), 0);
+    if (usd > 0 && usd < usd_max)
+        raise(&run->cost_microusd, js_get_int(used, "costMicrousd", 0),
+              (int64_t)llround(usd * 1e6));
+    const char *model = js_get_str(sums, "model", NULL);
+    if (!text_empty(model) && !text_same(model, run->model))
+        run->model = arena_strndup(cx->arena, model,
+                                   prose_fit(model, strlen(model), MODEL_BYTES_MAX));
+    return RC_OK;
+}
+
+enum rc usage_of_mover(struct cx *cx, struct flow *flow, const struct js *sums)
+{
+    struct job_row job;
+    enum rc rc = jobs_get(cx->db, &flow->run.job_id, cx->arena, &job, cx->err);
+    return rc == RC_OK ? usage_take(cx, &flow->run, job.payload, sums) : rc;
+}

@@ -1,0 +1,69 @@
+/*
+ * api_accounts.c - provider accounts that were parked: seen, and taken into use again by hand.
+ */
+#include "control/accounts.h"
+#include "edge/api_routes.h"
+#include "edge/cursor.h"
+
+static void write_account(struct jw *jw, const struct account_row *row)
+{
+    jw_begin(jw, '{');
+    jw_kstr(jw, "name", row->name);
+    jw_kstr(jw, "status", row->parked_until_us > 0 ? "parked" : "in_use");
+    jw_ktime(jw, "parkedUntil", row->parked_until_us);
+    jw_ktime(jw, "parkedAt", row->parked_us);
+    jw_kstr(jw, "reason", row->reason);
+    jw_kint(jw, "hits", row->hits);
+    jw_ktime(jw, "updatedAt", row->updated_us);
+    jw_end(jw, '}');
+}
+
+enum rc api_account_list(struct call *call, struct db *db, struct err *err)
+{
+    struct params params;
+    struct account_row *rows = NULL;
+    size_t count = 0;
+    struct arena *arena = &call->http.arena;
+    struct page page = {.limit = PAGE_LIMIT_DEFAULT};
+    const char *cursor = NULL, *after = NULL;
+    enum rc rc = call_params(call, &params, err);
+    if (rc != RC_OK)
+        return rc;
+    params_int(&params, "limit", &(struct param_range){1, PAGE_LIMIT_MAX}, &page.limit);
+    params_text(&params, "cursor", CURSOR_TEXT_MAX, &cursor);
+    if (cursor && !cursor_decode(CURSOR_NAME, cursor, arena, &after))
+        params_fail(&params, "cursor", "cursor is not one that this listing has given");
+    rc = params_end(&params);
+    if (rc == RC_OK)
+        rc = accounts_list(db, after, page.limit + 1, arena, &rows, &count, err);
+    if (rc != RC_OK)
+        return rc;
+    size_t shown = page_rows(&page, count);
+    struct jw jw = call_list_begin(call);
+    for (size_t i = 0; i < shown; i++)
+        write_account(&jw, &rows[i]);
+    call_list_end(&jw,
+                  count > shown ? cursor_encode(CURSOR_NAME, rows[shown - 1].name, arena) : NULL);
+    return RC_OK;
+}
+
+enum rc api_account_resume(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_account *cmd = cmd_account_resume_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_reason(call, &cmd->base, &cmd->reason, err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_account_resume_answer(struct call *call, struct command *command)
+{
+    struct jw jw = call_answer(call, 200);
+    write_account(&jw, &((const struct cmd_account *)command)->row);
+}

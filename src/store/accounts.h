@@ -1,0 +1,45 @@
+/*
+ * accounts.h - accounts at providers of models, as far as there is something to remember: a row is
+ * made when an account is parked for the first time.
+ */
+#ifndef STORE_ACCOUNTS_H
+#define STORE_ACCOUNTS_H
+#include "store/db.h"
+
+struct account_row {
+    struct id id; /* Of its timer. */
+    struct id workspace_id;
+    const char *name;
+    int64_t parked_until_us; /* 0: in use. */
+    const char *reason;      /* What the provider said last, or NULL. */
+    int64_t parked_us;       /* When it was parked last. */
+    int64_t hits;            /* Limits met in a row. */
+    int64_t updated_us;
+};
+
+/* For somebody who will change it: locked, and made with that id when it was not there. */
+struct account_key {
+    struct id id; /* Of a new row. */
+    struct id workspace_id;
+    const char *name;
+    int64_t now_us;
+};
+MUST_USE enum rc accounts_take(struct db *db, const struct account_key *key, struct arena *arena,
+                               struct account_row *ret_row, struct err *err);
+/* Locked; RC_NOT_FOUND without a row. */
+MUST_USE enum rc accounts_by_name(struct db *db, const struct id *workspace_id, const char *name,
+                                  struct arena *arena, struct account_row *ret_row,
+                                  struct err *err);
+MUST_USE enum rc accounts_get(struct db *db, const struct id *id, struct arena *arena,
+                              struct account_row *ret_row, struct err *err);
+/* One that was taken. */
+MUST_USE enum rc accounts_save(struct db *db, const struct account_row *row, struct err *err);
+/* By name, after `after_name` (NULL: from the start). */
+MUST_USE enum rc accounts_list(struct db *db, const char *after_name, int64_t limit,
+                               struct arena *arena, struct account_row **ret_rows,
+                               size_t *ret_count, struct err *err);
+/* Those that are parked at that time. */
+MUST_USE enum rc accounts_parked_list(struct db *db, int64_t now_us, int64_t limit,
+                                      struct arena *arena, struct account_row **ret_rows,
+                                      size_t *ret_count, struct err *err);
+#endif
