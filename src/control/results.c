@@ -1,5 +1,6 @@
 /*
- * results.c - prepare, hydrate, agent and publish; results_check.c has verify and judge.
+ * results.c - prepare, hydrate, agent and publish; results_check.c has verify and judge,
+ * results_far.c what is different for agents that work elsewhere.
  */
 #include "control/results.h"
 #include "control/pipeline.h"
@@ -25,7 +26,8 @@ static const struct {
     {"verify", "verdict", JS_STRING},     {"verify", "checks", JS_ARRAY},
     {"judge", "verdict", JS_STRING},      {"publish", "number", JS_INT},
     {"publish", "headCommit", JS_STRING}, {"plan", "planSha256", JS_STRING},
-    {"custom", "status", JS_STRING},
+    {"custom", "status", JS_STRING},      {"pull", "status", JS_STRING},
+    {"collect", "outcome", JS_STRING},    {"collect", "report", JS_STRING},
 };
 
 enum rc result_check(const char *step, const struct js *result, struct err *err)
@@ -119,11 +121,19 @@ enum rc result_of_hydrate(struct cx *cx, struct flow *flow, const struct js *res
 
 /* ---- agent ------------------------------------------------------------------------------ */
 
-static void add_usage(struct cx *cx, struct flow *flow, const struct js *result)
+/* What an agent says of itself is bounded: no sum may become nonsense by it. */
+static int64_t count_of(const struct js *result, const char *key)
 {
-    flow->run.turns += js_get_int(result, "turns", 0);
-    flow->run.tokens_in += js_get_int(result, "inputTokens", 0);
-    flow->run.tokens_out += js_get_int(result, "outputTokens", 0);
+    const int64_t most = INT64_C(1000000000000);
+    int64_t count = js_get_int(result, key, 0);
+    return count < 0 ? 0 : count > most ? most : count;
+}
+
+void result_add_usage(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    flow->run.turns += count_of(result, "turns");
+    flow->run.tokens_in += count_of(result, "inputTokens");
+    flow->run.tokens_out += count_of(result, "outputTokens");
     double usd = js_num(js_get(result, "costUsd"), 0);
     if (usd > 0 && usd < 1e6)
         flow->run.cost_microusd += (int64_t)llround(usd * 1e6);
@@ -222,18 +232,62 @@ static enum rc fail_agent(struct cx *cx, struct flow *flow, const struct inferen
                           const struct js *result)
 {
     const char *said = js_get_str(result, "error", NULL);
-    struct ending ending = {
-        .event = RUN_EV_FAIL,
-        .code = inference->code,
-        .message = text_empty(said) ? inference->message
-                                    : arena_printf(cx->arena, "%s: %s", inference->message, said),
-    };
+    const char *message = inference->message;
+    if (!text_empty(said))
+        message = arena_printf(cx->arena, "%s: %s", message, said);
+    if (js_get_bool(result, "branchPushed", false))
+        message = arena_printf(cx->arena, "%s What it pushed stays on branch %s.", message,
+                               flow->run.branch);
+    struct ending ending = {.event = RUN_EV_FAIL, .code = inference->code, .message = message};
     return flow_end(cx, flow, &ending);
+}
+
+/* Completed, but; what was warned of first stays. */
+static void warn(struct flow *flow, const struct inference *inference)
+{
+    if (inference->code[0] == '\0' || flow->run.warning_code != NULL)
+        return;
+    flow->run.warning_code = inference->code;
+    flow->run.warning_message = inference->message;
+}
+
+static enum rc go_on_with(struct cx *cx, struct flow *flow, const struct js *result, bool has_patch)
+{
+    enum rc rc = has_patch ? record_patch(cx, flow, result) : RC_OK;
+    if (rc != RC_OK)
+        return rc;
+    return has_patch ? pipeline_next(cx, flow) : far_take_pull(cx, flow);
+}
+
+enum rc result_infer(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    const struct js *pull = js_get(result, "pullRequest");
+    const struct ending *stop = agent_stop(result);
+    /* The worker has weighed completion record, adapter and exit code already. */
+    struct session_facts facts = {
+        .completion = parse_report(result),
+        .pr_exists = js_type(pull) == JS_OBJECT,
+        .has_commits = js_type(js_get(result, "patch")) == JS_OBJECT,
+    };
+    if (facts.pr_exists)
+        flow->run.foreign_pr = str_of(js_text(pull, cx->arena));
+    /* Out of turns or money with its pull request open, it has done what it was to do. */
+    if (stop != NULL && facts.pr_exists)
+        facts.completion = REPORT_SUCCESS;
+    struct inference inference = infer_outcome(&facts);
+    bool pushed = js_get_bool(result, "branchPushed", false);
+    flow->run.partial = facts.has_commits && !facts.pr_exists && (pushed || !inference.completed);
+    if (stop != NULL && !facts.pr_exists)
+        return flow_end(cx, flow, stop);
+    if (!inference.completed)
+        return fail_agent(cx, flow, &inference, result);
+    warn(flow, &inference);
+    return go_on_with(cx, flow, result, facts.has_commits);
 }
 
 enum rc result_agent_over(struct cx *cx, struct flow *flow, const struct js *result, bool *ret_over)
 {
-    add_usage(cx, flow, result);
+    result_add_usage(cx, flow, result);
     const struct ending *stop = agent_stop(result);
     *ret_over = stop != NULL;
     return stop != NULL ? flow_end(cx, flow, stop) : RC_OK;
@@ -241,18 +295,18 @@ enum rc result_agent_over(struct cx *cx, struct flow *flow, const struct js *res
 
 enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *result)
 {
-    bool over;
-    enum rc rc = result_agent_over(cx, flow, result, &over);
-    if (rc != RC_OK || over)
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
         return rc;
-    bool has_patch = js_type(js_get(result, "patch")) == JS_OBJECT;
-    /* The worker has weighed completion record, adapter and exit code already. */
-    struct session_facts facts = {.completion = parse_report(result), .has_commits = has_patch};
-    struct inference inference = infer_outcome(&facts);
-    if (!inference.completed)
-        return fail_agent(cx, flow, &inference, result);
-    rc = record_patch(cx, flow, result);
-    return rc == RC_OK ? pipeline_next(cx, flow) : rc;
+    result_add_usage(cx, flow, result);
+    if (config->agent.compute != COMPUTE_REMOTE)
+        return result_infer(cx, flow, result);
+    flow->run.session_over = true;
+    const struct ending *stop = agent_stop(result);
+    if (stop != NULL && stop->event == RUN_EV_TIME_OUT)
+        return flow_end(cx, flow, stop);
+    return far_collect(cx, flow, result);
 }
 
 /* ---- publish ---------------------------------------------------------------------------- */
@@ -265,7 +319,7 @@ static const char *title_of(struct cx *cx, const struct task_row *task)
     return arena_strndup(cx->arena, task->description, line < 200 ? line : 200);
 }
 
-static enum rc record_pull_request(struct cx *cx, struct flow *flow, const struct js *result)
+enum rc result_record_pull(struct cx *cx, struct flow *flow, const struct js *result)
 {
     struct pull_request_row row = {
         .id = cx_id(cx),
@@ -287,6 +341,7 @@ static enum rc record_pull_request(struct cx *cx, struct flow *flow, const struc
     if (rc != RC_OK)
         return rc == RC_CONFLICT ? err_wrap(cx->err, RC_CORRUPT, "a second pull request") : rc;
     flow->run.pull_request_id = row.id;
+    flow->run.partial = false;
     CLEANUP(note_release) struct note note;
     note_open(&note);
     jw_kstr(&note.jw, "pullRequestId", row.id.text);
@@ -295,12 +350,13 @@ static enum rc record_pull_request(struct cx *cx, struct flow *flow, const struc
     jw_kstr(&note.jw, "branch", row.branch);
     jw_kstr(&note.jw, "headCommit", row.head_commit);
     jw_kbool(&note.jw, "draft", row.draft);
+    jw_kbool(&note.jw, "foreign", far_has_pull(flow));
     return flow_tell(cx, flow, EV_PR_CREATED, &note);
 }
 
 enum rc result_of_publish(struct cx *cx, struct flow *flow, const struct js *result)
 {
-    enum rc rc = record_pull_request(cx, flow, result);
+    enum rc rc = result_record_pull(cx, flow, result);
     if (rc == RC_OK)
         rc = patches_set_status(cx->db, &flow->run.patch_id, "published", cx->err);
     if (rc != RC_OK)
