@@ -165,6 +165,8 @@ enum rc pipeline_accept(struct cx *cx, struct flow *flow)
     enum rc rc = flow_config(cx, flow, &config);
     if (rc != RC_OK)
         return rc;
+    if (far_has_pull(flow))
+        return far_take_pull(cx, flow);
     bool approved = flow->run.status == RUN_AWAITING_APPROVAL;
     if (flow->task.mode == MODE_PATCH_ONLY || !blueprint_has(&config->blueprint, BUILTIN_PUBLISH)) {
         struct ending ending = {.event = approved ? RUN_EV_APPROVE_KEEP : RUN_EV_KEEP_PATCH,

@@ -5,14 +5,46 @@
 #include "control/jobs.h"
 #include "control/usage.h"
 #include "core/breaker_config.h"
+#include "forge/git.h"
 #include <string.h>
 
-/* What kind of job a step is: its own name, or "custom" for one of the repository's. */
+/* A session that the far side turns away costs nothing but patience. */
+enum { REMOTE_TRIES_MIN = 5 };
+
+/* What kind of job a step is: its own name, "custom" for one of the repository's, or "pull" for an
+   agent that leases its work itself. */
 struct shape {
     const char *type;
     const char *queue;
     int64_t attempt_max;
 };
+
+/* A remote agent's session: its id is stored in this very transaction, before any worker can have
+   the job.  One that is not known to be over is gone on with. */
+static void assign_session(struct cx *cx, struct flow *flow)
+{
+    struct run_row *run = &flow->run;
+    flow->session_resumed = run->session_id != NULL && !run->session_over;
+    if (flow->session_resumed)
+        return;
+    run->session_id = arena_strdup(cx->arena, cx_id(cx).text);
+    run->session_begun_us = 0;
+    run->session_over = false;
+}
+
+static void shape_agent(struct cx *cx, struct flow *flow, const struct repo_config *config,
+                        struct shape *shape)
+{
+    if (config->agent.compute == COMPUTE_PULL) {
+        shape->type = "pull";
+        shape->queue = config->agent.queue;
+        shape->attempt_max = cx_queue(cx, shape->queue)->config.max_attempts;
+    } else if (config->agent.compute == COMPUTE_REMOTE) {
+        assign_session(cx, flow);
+        if (shape->attempt_max < REMOTE_TRIES_MIN)
+            shape->attempt_max = REMOTE_TRIES_MIN;
+    }
+}
 
 /* How often a pull request or a step of its own is tried is the repository's to say, all else the
    queue's. */
@@ -32,6 +64,8 @@ static enum rc find_shape(struct cx *cx, struct flow *flow, const char *step,
         shape.attempt_max = 1 + found.custom->retries;
     else if (strcmp(step, "publish") == 0)
         shape.attempt_max = 1 + config->budget.max[BUDGET_PR];
+    else if (strcmp(step, "agent") == 0)
+        shape_agent(cx, flow, config, &shape);
     *ret_shape = shape;
     return RC_OK;
 }
@@ -56,6 +90,17 @@ static void write_task(struct jw *jw, const struct flow *flow)
 static int64_t left_of(int64_t limit, int64_t used)
 {
     return limit - used > 1 ? limit - used : 1;
+}
+
+static void write_session(struct jw *jw, const struct flow *flow)
+{
+    const struct run_row *run = &flow->run;
+    if (run->session_id == NULL)
+        return;
+    jw_kstr(jw, "sessionId", run->session_id);
+    jw_ktime(jw, "sessionBegunAt", run->session_begun_us);
+    jw_kbool(jw, "sessionResumed", flow->session_resumed);
+    jw_kbool(jw, "sessionOver", run->session_over);
 }
 
 static void write_limits(struct jw *jw, const struct flow *flow)
@@ -83,7 +128,7 @@ static void write_run(struct jw *jw, const struct flow *flow)
     jw_kstr(jw, "patchId", id_or_null(&run->patch_id));
     jw_kstr(jw, "certificateSha256", run->certificate_sha256);
     jw_optstr(jw, "planSha256", run->plan_sha256);
-    jw_optstr(jw, "sessionId", run->session_id);
+    write_session(jw, flow);
     jw_ktime(jw, "runDeadline", run->deadline_us);
 }
 
@@ -101,6 +146,8 @@ static enum rc write_payload(struct cx *cx, const struct flow *flow, const char 
     write_limits(&jw, flow);
     usage_write(&jw, &flow->run);
     jw_kstr(&jw, "step", step);
+    if (flow->record.len > 0)
+        jw_kraw(&jw, "record", flow->record);
     if (flow->run.step_results.len > 0)
         jw_kraw(&jw, "previousStepResults", flow->run.step_results);
     jw_kraw(&jw, "config", flow->task.config);
@@ -108,6 +155,39 @@ static enum rc write_payload(struct cx *cx, const struct flow *flow, const char 
     if (buf.overflow)
         return err_set(cx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",
                        "task text and repository configuration together pass 1 MB");
+    *ret_payload = (struct str){arena_strndup(cx->arena, buf.data, buf.len), buf.len};
+    return RC_OK;
+}
+
+/* What an agent that leases its work itself is told: all that it needs, nothing of how drover is
+   configured. */
+static enum rc write_pull_payload(struct cx *cx, struct flow *flow, struct str *ret_payload)
+{
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(buf_release) struct buf buf;
+    buf_init(&buf, PAYLOAD_BYTES_MAX);
+    struct jw jw = jw_to(&buf);
+    char *url = arena_strdup(cx->arena, config->url);
+    git_redact(url);
+    jw_begin(&jw, '{');
+    write_task(&jw, flow);
+    write_run(&jw, flow);
+    jw_kstr(&jw, "repositoryUrl", url);
+    jw_kstr(&jw, "model", config->agent.model);
+    write_limits(&jw, flow);
+    usage_write(&jw, &flow->run);
+    if (flow->task.max_turns == 0 && config->limits.max_turns > 0)
+        jw_kint(&jw, "maxTurns", left_of(config->limits.max_turns, flow->run.turns));
+    if (flow->task.max_budget_microusd == 0 && config->limits.max_budget_microusd > 0) {
+        int64_t left = left_of(config->limits.max_budget_microusd, flow->run.cost_microusd);
+        jw_kreal(&jw, "maxBudgetUsd", (double)left / 1e6);
+    }
+    jw_end(&jw, '}');
+    if (buf.overflow)
+        return err_set(cx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE", "the task's text passes 1 MB");
     *ret_payload = (struct str){arena_strndup(cx->arena, buf.data, buf.len), buf.len};
     return RC_OK;
 }
@@ -129,21 +209,37 @@ static struct str host_of(const char *url)
 }
 
 /* Forges fail by the host.  A path fails by itself: one that is gone says nothing of others. */
+static const char *forge_name(struct cx *cx, const struct flow *flow,
+                              const struct repo_config *config)
+{
+    struct str host = host_of(config->url);
+    if (host.len > 0)
+        return arena_printf(cx->arena, "forge:%.*s", (int)host.len, host.at);
+    return arena_printf(cx->arena, "forge:local/%s", flow->task.repository);
+}
+
+static bool needs_forge(const char *step)
+{
+    static const char *const steps[] = {"prepare", "publish", "unpublish", "collect"};
+    for (size_t i = 0; i < COUNT_OF(steps); i++)
+        if (strcmp(steps[i], step) == 0)
+            return true;
+    return false;
+}
+
 static enum rc find_dependency(struct cx *cx, struct flow *flow, const char *step,
                                const char **ret_dependency)
 {
     *ret_dependency = NULL;
-    if (strcmp(step, "prepare") != 0 && strcmp(step, "publish") != 0 &&
-        strcmp(step, "unpublish") != 0)
-        return RC_OK;
     const struct repo_config *config;
     enum rc rc = flow_config(cx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    struct str host = host_of(config->url);
-    const char *name = host.len > 0
-                           ? arena_printf(cx->arena, "forge:%.*s", (int)host.len, host.at)
-                           : arena_printf(cx->arena, "forge:local/%s", flow->task.repository);
+    const char *name = needs_forge(step) ? forge_name(cx, flow, config) : "";
+    if (config->agent.compute == COMPUTE_REMOTE && strcmp(step, "agent") == 0) {
+        struct str host = host_of(config->agent.remote.url);
+        name = arena_printf(cx->arena, "remote:%.*s", (int)host.len, host.at);
+    }
     if (breaker_name_valid(name))
         *ret_dependency = name;
     return RC_OK;
@@ -167,7 +263,8 @@ enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step, stru
         .created_us = cx->now_us,
         .updated_us = cx->now_us,
     };
-    rc = write_payload(cx, flow, step, &job.payload);
+    rc = strcmp(shape.type, "pull") == 0 ? write_pull_payload(cx, flow, &job.payload)
+                                         : write_payload(cx, flow, step, &job.payload);
     if (rc == RC_OK)
         rc = find_dependency(cx, flow, step, &job.dependency);
     if (rc == RC_OK)

@@ -113,7 +113,9 @@ static bool task_changed(const struct task_row *now, const struct task_row *stor
 static bool run_changed_more(const struct run_row *now, const struct run_row *stored)
 {
     return now->step_results.at != stored->step_results.at ||
-           now->session_id != stored->session_id || now->plan_sha256 != stored->plan_sha256 ||
+           now->session_id != stored->session_id ||
+           now->session_begun_us != stored->session_begun_us ||
+           now->session_over != stored->session_over || now->plan_sha256 != stored->plan_sha256 ||
            now->account != stored->account || now->paths.at != stored->paths.at ||
            now->warning_code != stored->warning_code ||
            now->warning_message != stored->warning_message || now->partial != stored->partial ||

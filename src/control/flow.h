@@ -26,7 +26,9 @@ struct flow {
     struct task_row stored; /* The task as the store has it. */
     struct run_row run;
     struct run_row stored_run;
-    struct js *document; /* The configuration snapshot, parsed on first use. */
+    bool session_resumed; /* The next agent job goes on with a session that may have begun. */
+    struct str record;    /* JSON, for the next job: what an agent elsewhere said; or empty. */
+    struct js *document;  /* The configuration snapshot, parsed on first use. */
     struct repo_config config;
     bool has_config;
 };

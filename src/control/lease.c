@@ -220,7 +220,7 @@ static const char *const progress_types[] = {
     EV_TOOL_CALL_FAILED, EV_MODEL_TURN_COMPLETED,  EV_VERIFICATION_STARTED,
     EV_JUDGE_STARTED,    EV_PR_CREATION_REQUESTED, EV_COST_RECORDED,
     EV_TOOL_CALL_DENIED, EV_TOOL_CALL_TIMED_OUT,   EV_PLAN_CREATED,
-    EV_PLAN_UPDATED,     EV_SESSION_STARTED,
+    EV_PLAN_UPDATED,     EV_SESSION_STARTED,       EV_SESSION_LOST,
 };
 
 static const char *progress_type(const struct js *event)
@@ -278,6 +278,33 @@ static enum rc take_sums(struct cx *cx, struct flow *flow, const struct job_row 
     return sums != NULL ? usage_take(cx, &flow->run, job->payload, sums) : RC_OK;
 }
 
+/* The far side works, and that need not wait for the end of a session that may take hours. */
+static enum rc session_begun(struct cx *cx, struct run_row *run, const struct job_row *job)
+{
+    run->session_begun_us = cx->now_us;
+    enum rc rc = runs_save_begun(cx->db, run, cx->err);
+    struct breaker_report report = {.ok = true, .since_us = job->leased_us};
+    if (rc == RC_OK && job->dependency != NULL)
+        rc = breaker_report(cx, job->dependency, &report);
+    return rc;
+}
+
+/* A remote session that is known to have begun is never started again. */
+static enum rc note_session(struct cx *cx, struct flow *flow, const struct job_row *job,
+                            const struct js *events)
+{
+    struct run_row *run = &flow->run;
+    for (size_t i = 0; run->session_id != NULL && i < js_count(events); i++) {
+        const struct js *event = js_at(events, i);
+        const char *id = js_get_str(js_get(event, "data"), "sessionId", "");
+        if (strcmp(js_get_str(event, "type", ""), EV_SESSION_STARTED) != 0 ||
+            strcmp(id, run->session_id) != 0 || run->session_begun_us > 0)
+            continue;
+        return session_begun(cx, run, job);
+    }
+    return RC_OK;
+}
+
 static enum rc progress_one(struct cx *cx, const struct job_progress *progress,
                             struct job_answer *answer)
 {
@@ -294,6 +321,8 @@ static enum rc progress_one(struct cx *cx, const struct job_progress *progress,
     bool used = false;
     if (rc == RC_OK)
         rc = take_sums(cx, &flow, &job, progress->events, &used);
+    if (rc == RC_OK)
+        rc = note_session(cx, &flow, &job, progress->events);
     if (rc != RC_OK)
         return rc;
     return used ? flow_save_used(cx, &flow) : flow_save_told(cx, &flow);

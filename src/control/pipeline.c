@@ -54,6 +54,8 @@ static const struct step {
     {"hydrate", RUN_CONTEXT_LOADING, result_of_hydrate},
     {"plan", RUN_PLANNING, result_of_plan},
     {"agent", RUN_RUNNING, result_of_agent},
+    {"pull", RUN_RUNNING, result_of_pull},
+    {"collect", RUN_RUNNING, result_of_collect},
     {"verify", RUN_VERIFYING, result_of_verify},
     {"judge", RUN_JUDGING, result_of_judge},
     {"publish", RUN_CREATING_PR, result_of_publish},
@@ -186,6 +188,27 @@ static enum rc prepare_again(struct cx *cx, struct flow *flow, struct job_row *j
     return rc == RC_OK ? flow_enqueue(cx, flow, "prepare") : rc;
 }
 
+/* A remote session goes on without its worker: another one polls it.  The job is made anew, since
+   what is known of the session stands in it. */
+static enum rc follow_again(struct cx *cx, struct flow *flow, struct job_row *job)
+{
+    enum rc rc = settle_cancel(cx, job);
+    return rc == RC_OK ? flow_enqueue(cx, flow, job->type) : rc;
+}
+
+/* Nobody works on the step any more.  Most are simply taken by the next worker. */
+static enum rc take_up_again(struct cx *cx, struct flow *flow, struct job_row *job)
+{
+    const struct repo_config *config;
+    if (!works_in_tree(job))
+        return RC_OK;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    bool remote = config->agent.compute == COMPUTE_REMOTE && strcmp(job->type, "agent") == 0;
+    return remote ? follow_again(cx, flow, job) : prepare_again(cx, flow, job);
+}
+
 enum rc pipeline_lost(struct cx *cx, struct job_row *job, const char *worker)
 {
     CLEANUP(flow_release) struct flow flow = {0};
@@ -211,8 +234,8 @@ enum rc pipeline_lost(struct cx *cx, struct job_row *job, const char *worker)
         };
         if (rc == RC_OK)
             rc = flow_end(cx, &flow, &ending);
-    } else if (works_in_tree(job)) {
-        rc = prepare_again(cx, &flow, job);
+    } else {
+        rc = take_up_again(cx, &flow, job);
     }
     return rc == RC_OK ? flow_save(cx, &flow) : rc;
 }
@@ -227,8 +250,8 @@ enum rc pipeline_released(struct cx *cx, struct job_row *job)
         rc = settle_cancel(cx, job);
         if (rc == RC_OK)
             rc = flow_end_stopped(cx, &flow);
-    } else if (works_in_tree(job)) {
-        rc = prepare_again(cx, &flow, job);
+    } else {
+        rc = take_up_again(cx, &flow, job);
     }
     return rc == RC_OK ? flow_save(cx, &flow) : rc;
 }

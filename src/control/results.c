@@ -1,5 +1,6 @@
 /*
- * results.c - prepare, hydrate, agent and publish; results_check.c has verify and judge.
+ * results.c - prepare, hydrate, agent and publish; results_check.c has verify and judge,
+ * results_far.c what is different for agents that work elsewhere.
  */
 #include "control/results.h"
 #include "control/accounts.h"
@@ -26,7 +27,8 @@ static const struct {
     {"verify", "verdict", JS_STRING},     {"verify", "checks", JS_ARRAY},
     {"judge", "verdict", JS_STRING},      {"publish", "number", JS_INT},
     {"publish", "headCommit", JS_STRING}, {"plan", "planSha256", JS_STRING},
-    {"custom", "status", JS_STRING},
+    {"custom", "status", JS_STRING},      {"pull", "status", JS_STRING},
+    {"collect", "outcome", JS_STRING},    {"collect", "report", JS_STRING},
 };
 
 enum rc result_check(const char *step, const struct js *result, struct err *err)
@@ -219,12 +221,13 @@ static enum rc fail_agent(struct cx *cx, struct flow *flow, const struct inferen
                           const struct js *result)
 {
     const char *said = js_get_str(result, "error", NULL);
-    struct ending ending = {
-        .event = RUN_EV_FAIL,
-        .code = inference->code,
-        .message = text_empty(said) ? inference->message
-                                    : arena_printf(cx->arena, "%s: %s", inference->message, said),
-    };
+    const char *message = inference->message;
+    if (!text_empty(said))
+        message = arena_printf(cx->arena, "%s: %s", message, said);
+    if (js_get_bool(result, "branchPushed", false))
+        message = arena_printf(cx->arena, "%s What it pushed stays on branch %s.", message,
+                               flow->run.branch);
+    struct ending ending = {.event = RUN_EV_FAIL, .code = inference->code, .message = message};
     return flow_end(cx, flow, &ending);
 }
 
@@ -237,6 +240,15 @@ static enum rc defer_agent(struct cx *cx, struct flow *flow, const struct js *re
     return rc == RC_OK ? accounts_defer(cx, flow, js_get(result, "quota")) : rc;
 }
 
+/* Counts what it used.  *ret_deferred: it waits for its provider's account. */
+static enum rc take_usage(struct cx *cx, struct flow *flow, const struct js *result,
+                          bool *ret_deferred)
+{
+    *ret_deferred = strcmp(js_get_str(result, "outcome", ""), "quota") == 0;
+    enum rc rc = usage_of_mover(cx, flow, result);
+    return rc == RC_OK && *ret_deferred ? defer_agent(cx, flow, result) : rc;
+}
+
 static enum rc stop_agent(struct cx *cx, struct flow *flow, const struct ending *stop,
                           const struct js *result)
 {
@@ -247,31 +259,74 @@ static enum rc stop_agent(struct cx *cx, struct flow *flow, const struct ending 
     return flow_end(cx, flow, &ending);
 }
 
+/* Completed, but; what was warned of first stays. */
+static void warn(struct flow *flow, const struct inference *inference)
+{
+    if (inference->code[0] == '\0' || flow->run.warning_code != NULL)
+        return;
+    flow->run.warning_code = inference->code;
+    flow->run.warning_message = inference->message;
+}
+
+static enum rc go_on_with(struct cx *cx, struct flow *flow, const struct js *result, bool has_patch)
+{
+    enum rc rc = has_patch ? record_patch(cx, flow, result) : RC_OK;
+    if (rc != RC_OK)
+        return rc;
+    return has_patch ? pipeline_next(cx, flow) : far_take_pull(cx, flow);
+}
+
+enum rc result_infer(struct cx *cx, struct flow *flow, const struct js *result)
+{
+    const struct js *pull = js_get(result, "pullRequest");
+    const struct ending *stop = agent_stop(result);
+    /* The worker has weighed completion record, adapter and exit code already. */
+    struct session_facts facts = {
+        .completion = parse_report(result),
+        .pr_exists = js_type(pull) == JS_OBJECT,
+        .has_commits = js_type(js_get(result, "patch")) == JS_OBJECT,
+    };
+    if (facts.pr_exists)
+        flow->run.foreign_pr = str_of(js_text(pull, cx->arena));
+    /* Out of turns or money with its pull request open, it has done what it was to do. */
+    if (stop != NULL && facts.pr_exists)
+        facts.completion = REPORT_SUCCESS;
+    struct inference inference = infer_outcome(&facts);
+    bool pushed = js_get_bool(result, "branchPushed", false);
+    flow->run.partial = facts.has_commits && !facts.pr_exists && (pushed || !inference.completed);
+    if (stop != NULL && !facts.pr_exists)
+        return stop_agent(cx, flow, stop, result);
+    if (!inference.completed)
+        return fail_agent(cx, flow, &inference, result);
+    warn(flow, &inference);
+    return go_on_with(cx, flow, result, facts.has_commits);
+}
+
 enum rc result_agent_over(struct cx *cx, struct flow *flow, const struct js *result, bool *ret_over)
 {
     const struct ending *stop = agent_stop(result);
-    bool quota = strcmp(js_get_str(result, "outcome", ""), "quota") == 0;
-    *ret_over = stop != NULL || quota;
-    enum rc rc = usage_of_mover(cx, flow, result);
-    if (rc == RC_OK && quota)
-        return defer_agent(cx, flow, result);
+    bool deferred;
+    enum rc rc = take_usage(cx, flow, result, &deferred);
+    *ret_over = stop != NULL || deferred;
     return rc == RC_OK && stop != NULL ? stop_agent(cx, flow, stop, result) : rc;
 }
 
 enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *result)
 {
-    bool over;
-    enum rc rc = result_agent_over(cx, flow, result, &over);
-    if (rc != RC_OK || over)
+    const struct repo_config *config;
+    bool deferred;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc == RC_OK)
+        rc = take_usage(cx, flow, result, &deferred);
+    if (rc != RC_OK || deferred)
         return rc;
-    bool has_patch = js_type(js_get(result, "patch")) == JS_OBJECT;
-    /* The worker has weighed completion record, adapter and exit code already. */
-    struct session_facts facts = {.completion = parse_report(result), .has_commits = has_patch};
-    struct inference inference = infer_outcome(&facts);
-    if (!inference.completed)
-        return fail_agent(cx, flow, &inference, result);
-    rc = record_patch(cx, flow, result);
-    return rc == RC_OK ? pipeline_next(cx, flow) : rc;
+    if (config->agent.compute != COMPUTE_REMOTE)
+        return result_infer(cx, flow, result);
+    flow->run.session_over = true;
+    const struct ending *stop = agent_stop(result);
+    if (stop != NULL && stop->event == RUN_EV_TIME_OUT)
+        return flow_end(cx, flow, stop);
+    return far_collect(cx, flow, result);
 }
 
 /* ---- publish ---------------------------------------------------------------------------- */
@@ -284,7 +339,7 @@ static const char *title_of(struct cx *cx, const struct task_row *task)
     return arena_strndup(cx->arena, task->description, line < 200 ? line : 200);
 }
 
-static enum rc record_pull_request(struct cx *cx, struct flow *flow, const struct js *result)
+enum rc result_record_pull(struct cx *cx, struct flow *flow, const struct js *result)
 {
     struct pull_request_row row = {
         .id = cx_id(cx),
@@ -306,6 +361,7 @@ static enum rc record_pull_request(struct cx *cx, struct flow *flow, const struc
     if (rc != RC_OK)
         return rc == RC_CONFLICT ? err_wrap(cx->err, RC_CORRUPT, "a second pull request") : rc;
     flow->run.pull_request_id = row.id;
+    flow->run.partial = false;
     CLEANUP(note_release) struct note note;
     note_open(&note);
     jw_kstr(&note.jw, "pullRequestId", row.id.text);
@@ -314,12 +370,13 @@ static enum rc record_pull_request(struct cx *cx, struct flow *flow, const struc
     jw_kstr(&note.jw, "branch", row.branch);
     jw_kstr(&note.jw, "headCommit", row.head_commit);
     jw_kbool(&note.jw, "draft", row.draft);
+    jw_kbool(&note.jw, "foreign", far_has_pull(flow));
     return flow_tell(cx, flow, EV_PR_CREATED, &note);
 }
 
 enum rc result_of_publish(struct cx *cx, struct flow *flow, const struct js *result)
 {
-    enum rc rc = record_pull_request(cx, flow, result);
+    enum rc rc = result_record_pull(cx, flow, result);
     if (rc == RC_OK)
         rc = patches_set_status(cx->db, &flow->run.patch_id, "published", cx->err);
     if (rc != RC_OK)

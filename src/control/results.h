@@ -14,6 +14,10 @@ MUST_USE enum rc result_of_hydrate(struct cx *cx, struct flow *flow, const struc
 MUST_USE enum rc result_of_plan(struct cx *cx, struct flow *flow, const struct js *result);
 MUST_USE enum rc result_of_custom(struct cx *cx, struct flow *flow, const struct js *result);
 MUST_USE enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *result);
+/* An agent that leased its work itself is done. */
+MUST_USE enum rc result_of_pull(struct cx *cx, struct flow *flow, const struct js *result);
+/* What an agent elsewhere has left, looked at by a worker. */
+MUST_USE enum rc result_of_collect(struct cx *cx, struct flow *flow, const struct js *result);
 MUST_USE enum rc result_of_verify(struct cx *cx, struct flow *flow, const struct js *result);
 MUST_USE enum rc result_of_judge(struct cx *cx, struct flow *flow, const struct js *result);
 MUST_USE enum rc result_of_publish(struct cx *cx, struct flow *flow, const struct js *result);
@@ -29,6 +33,22 @@ struct repair {
     const char *feedback_sha256; /* What the agent gets to read. */
 };
 MUST_USE enum rc result_repair(struct cx *cx, struct flow *flow, const struct repair *repair);
+
+/* By the decision matrix of core/infer.h: on with the patch, or the end. */
+MUST_USE enum rc result_infer(struct cx *cx, struct flow *flow, const struct js *result);
+/* Records {number, url, headCommit, draft} as the run's pull request. */
+MUST_USE enum rc result_record_pull(struct cx *cx, struct flow *flow, const struct js *pull);
+
+/* ---- agents elsewhere (results_far.c) ---- */
+
+/* The agent's part is over; a worker looks at what it has left. */
+MUST_USE enum rc far_collect(struct cx *cx, struct flow *flow, const struct js *record);
+/* The agent opened a pull request itself: that one is the run's, there is no second. */
+bool far_has_pull(const struct flow *flow);
+/* Ends the publishing with it, from whatever state before. */
+MUST_USE enum rc far_take_pull(struct cx *cx, struct flow *flow);
+/* The patch did not pass, but its pull request is there: completed, with a warning. */
+MUST_USE enum rc far_keep_pull(struct cx *cx, struct flow *flow, const struct repair *repair);
 
 /* Asks a person; the run waits for the answer, or for its expiry. */
 struct question {

@@ -54,6 +54,8 @@ static enum rc give_up(struct cx *cx, struct flow *flow, const struct repair *re
 
 enum rc result_repair(struct cx *cx, struct flow *flow, const struct repair *repair)
 {
+    if (far_has_pull(flow))
+        return far_keep_pull(cx, flow, repair);
     enum rc rc = spend(cx, flow, BUDGET_AGENT);
     if (rc == RC_LIMIT)
         return give_up(cx, flow, repair);

@@ -38,7 +38,7 @@ static enum builtin builtin_find(const char *name)
 
 bool step_name_reserved(const char *name)
 {
-    static const char *const others[] = {"admission", "approve", "finalize", "collect",
+    static const char *const others[] = {"admission", "approve", "finalize", "collect", "pull",
                                          "unpublish", "clean",   "custom",   "notify"};
     for (size_t i = 0; i < COUNT_OF(others); i++) {
         if (text_same(others[i], name))

@@ -52,7 +52,7 @@ static const struct {
     {STEP_QUEUE_PREFIX "judge", 3},     {STEP_QUEUE_PREFIX "publish", 5},
     {STEP_QUEUE_PREFIX "unpublish", 5}, {STEP_QUEUE_PREFIX "clean", 5},
     {STEP_QUEUE_PREFIX "plan", 2},      {STEP_QUEUE_PREFIX "custom", 3},
-    {STEP_QUEUE_PREFIX "collect", 3},   {STEP_QUEUE_PREFIX "notify", 8},
+    {STEP_QUEUE_PREFIX "collect", 4},   {STEP_QUEUE_PREFIX "notify", 8},
 };
 
 const char *step_queue(size_t index)

@@ -240,6 +240,8 @@ static const struct telling tellings[] = {
     {EV_STEP_COMPLETED, NULL, NULL, NULL, false, false},
     {EV_STEP_FAILED, NULL, tell_step, "failed", true, false},
     {EV_CONTEXT_LOADED, planning, tell_context, "context loaded", false, false},
+    {EV_SESSION_STARTED, editing, tell_plain, "session started", false, false},
+    {EV_SESSION_LOST, editing, tell_plain, "session lost", true, false},
     {EV_MODEL_TURN_COMPLETED, editing, tell_turn, "turn", false, true},
     {EV_TOOL_CALL_STARTED, editing, NULL, NULL, false, true},
     {EV_TOOL_CALL_COMPLETED, editing, tell_tool, "", false, true},

@@ -141,6 +141,8 @@ static const char *const initial[] = {
     " step {text},"
     " step_results {json},"
     " session_id {text},"
+    " session_begun_us {int} NOT NULL DEFAULT 0,"
+    " session_over {int} NOT NULL DEFAULT 0,"
     " plan_sha256 {text},"
     " account {text},"
     " paths {json},"

@@ -19,9 +19,11 @@
     " used_verifier, used_pr, lost, rank, error_code, error_message, event_seq, last_event_id,"   \
     " queued_us, started_us, ended_us, deadline_us, updated_us, step"
 /* Written when they change, which is seldom. */
-#define RUN_COLUMNS                                                                   \
-    RUN_MAIN ", step_results, session_id, plan_sha256, account, paths, warning_code," \
-             " warning_message, partial, foreign_pr, prompt_version, approved, overridden"
+#define RUN_COLUMNS                                                                            \
+    RUN_MAIN                                                                                   \
+        ", step_results, session_id, session_begun_us, session_over, plan_sha256,"             \
+        " account, paths, warning_code, warning_message, partial, foreign_pr, prompt_version," \
+        " approved, overridden"
 _Static_assert(BUDGET_KIND_COUNT == 4, "a new budget is a new column used_...");
 
 /* Neither queued nor terminal: run_is_active. */
@@ -53,8 +55,14 @@ static const struct sql sql_save_more = {
     "run_save_more",
     "UPDATE runs SET step_results = $2, session_id = $3, plan_sha256 = $4, account = $5,"
     " paths = $6, warning_code = $7, warning_message = $8, partial = $9, foreign_pr = $10,"
-    " prompt_version = $11, approved = $12, overridden = $13 WHERE id = $1",
-    "tjtttjttijtit",
+    " prompt_version = $11, approved = $12, overridden = $13, session_begun_us = $14,"
+    " session_over = $15 WHERE id = $1",
+    "tjtttjttijtitii",
+};
+static const struct sql sql_save_begun = {
+    "run_save_begun",
+    "UPDATE runs SET session_begun_us = $2 WHERE id = $1",
+    "ti",
 };
 static const struct sql sql_save_usage = {
     "run_save_usage",
@@ -211,6 +219,8 @@ static enum rc run_decode(struct row_reader *reader, void *to, struct err *err)
     row->step = read_text(reader);
     row->step_results = read_bytes(reader);
     row->session_id = read_text(reader);
+    row->session_begun_us = read_int(reader);
+    row->session_over = read_int(reader) != 0;
     row->plan_sha256 = read_text(reader);
     row->account = read_text(reader);
     row->paths = read_bytes(reader);
@@ -258,13 +268,19 @@ enum rc runs_save(struct db *db, const struct run_row *row, struct err *err)
 
 enum rc runs_save_more(struct db *db, const struct run_row *row, struct err *err)
 {
-    return exec_one(db, &sql_save_more,
-                    P_LIST(P_ID(&row->id), P_JSON(row->step_results), P_TEXT(row->session_id),
-                           P_TEXT(row->plan_sha256), P_TEXT(row->account), P_JSON(row->paths),
-                           P_TEXT(row->warning_code), P_TEXT(row->warning_message),
-                           P_INT(row->partial), P_JSON(row->foreign_pr),
-                           P_TEXT(row->prompt_version), P_INT(row->approved),
-                           P_TEXT(row->overridden)),
+    return exec_one(
+        db, &sql_save_more,
+        P_LIST(P_ID(&row->id), P_JSON(row->step_results), P_TEXT(row->session_id),
+               P_TEXT(row->plan_sha256), P_TEXT(row->account), P_JSON(row->paths),
+               P_TEXT(row->warning_code), P_TEXT(row->warning_message), P_INT(row->partial),
+               P_JSON(row->foreign_pr), P_TEXT(row->prompt_version), P_INT(row->approved),
+               P_TEXT(row->overridden), P_INT(row->session_begun_us), P_INT(row->session_over)),
+        run_shape.noun, err);
+}
+
+enum rc runs_save_begun(struct db *db, const struct run_row *row, struct err *err)
+{
+    return exec_one(db, &sql_save_begun, P_LIST(P_ID(&row->id), P_INT(row->session_begun_us)),
                     run_shape.noun, err);
 }
 

@@ -45,8 +45,10 @@ struct run_row {
     int64_t queued_us, started_us, ended_us, deadline_us, updated_us;
     const char *step; /* Of its blueprint: under way, or the last that was. */
     /* From here on: runs_save_more. */
-    struct str step_results; /* JSON array of what the last custom steps said, or empty. */
-    const char *session_id;  /* Of the agent, known before it is started. */
+    struct str step_results;  /* JSON array of what the last custom steps said, or empty. */
+    const char *session_id;   /* Of a remote agent, known before it is started. */
+    int64_t session_begun_us; /* Known to have begun then; 0: not known. */
+    bool session_over;        /* Known to have ended. */
     const char *plan_sha256;
     const char *account; /* Of the provider, that its agent uses up. */
     struct str paths;    /* JSON array: files of the latest patch, or empty. */
@@ -89,6 +91,8 @@ MUST_USE enum rc runs_save(struct db *db, const struct run_row *row, struct err 
 MUST_USE enum rc runs_save_more(struct db *db, const struct run_row *row, struct err *err);
 /* Only turns, tokens, cost and model. */
 MUST_USE enum rc runs_save_usage(struct db *db, const struct run_row *row, struct err *err);
+/* Only session_begun_us. */
+MUST_USE enum rc runs_save_begun(struct db *db, const struct run_row *row, struct err *err);
 /* Only its place in the log (event_seq, last_event_id) and updated_us. */
 MUST_USE enum rc runs_touch(struct db *db, const struct run_row *row, struct err *err);
 MUST_USE enum rc runs_list(struct db *db, const struct run_filter *filter, struct arena *arena,

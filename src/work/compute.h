@@ -25,8 +25,8 @@
 
 struct attempt;
 
-/* Every function but stop and release may set the step's failure (step_fail) and return what is not RC_OK; then only
-   release is called. */
+/* Every function but stop and release may set the step's failure (step_fail) and return what is not
+   RC_OK; then only release is called. */
 struct compute_ops {
     const char *name;
     /* Everything that the agent needs before it can begin. */

@@ -189,11 +189,10 @@ static enum rc begin(struct attempt *attempt, struct err *err)
     if (rc != RC_OK)
         return rc;
     rc = remote_begin(attempt->remote->link, &answer, err);
-    if (rc == RC_CONFLICT)
-        return RC_OK; /* It has it: an earlier start arrived after all. */
-    if (rc != RC_OK)
+    bool had_it = rc == RC_CONFLICT; /* An earlier start arrived after all. */
+    if (rc != RC_OK && !had_it)
         return fail_start(step, rc, err);
-    if (answer.status == REMOTE_UNKNOWN) {
+    if (answer.status == REMOTE_UNKNOWN && !had_it) {
         rc = err_set(err, RC_INVALID, "INVALID_ANSWER",
                      "The remote agent did not acknowledge the task.");
         return fail_start(step, rc, err);
@@ -215,12 +214,15 @@ static enum rc resume(struct attempt *attempt, struct err *err)
         return begin(attempt, err);
     if (rc == RC_NOT_FOUND)
         lose(attempt, "not_found", "The remote side does not know the session any more.");
-    else if (rc == RC_OK)
-        take_answer(attempt, &answer);
-    else if (begun)
-        count_failure(attempt, err->text);
-    else
+    else if (rc != RC_OK && !begun)
         return fail_start(step, rc, err); /* To start it now could be to start it twice. */
+    else if (rc != RC_OK)
+        count_failure(attempt, err->text);
+    if (rc != RC_OK)
+        return RC_OK;
+    if (!begun)
+        tell(step, EV_SESSION_STARTED, NULL);
+    take_answer(attempt, &answer);
     return RC_OK;
 }
 

@@ -176,6 +176,8 @@ static enum rc write_task(struct step *step, struct buf *body, struct err *err)
     add_limits(&jw, input);
     enum rc rc = add_artifact(&jw, "prompt", input->prompt_sha256, step, err);
     if (rc == RC_OK)
+        rc = add_artifact(&jw, "plan", input->plan_sha256, step, err);
+    if (rc == RC_OK)
         rc = add_artifact(&jw, "feedback", input->feedback_sha256, step, err);
     if (rc == RC_OK)
         rc = add_artifact(&jw, "patch", input->patch_sha256, step, err);

@@ -1,9 +1,9 @@
 /*
  * remote_link.h - what is said to a remote agent, and what it may answer.
  *
- *     POST url   {"type": "task", "sessionId", ...}     -> {"status": "accepted"}
- *                {"type": "poll", "sessionId"}          -> {"status": "running" | "completed" | ...}
- *                {"type": "stop", "sessionId"}          -> anything that is 2xx
+ *     POST url   {"type": "task", "sessionId", ...}   -> {"status": "accepted"}
+ *                {"type": "poll", "sessionId"}        -> {"status": "running" | "completed", ...}
+ *                {"type": "stop", "sessionId"}        -> anything that is 2xx
  *
  * All calls of one session go to the same address with the same session id.  Everything that comes
  * back is bounded and believed by nobody.

@@ -121,6 +121,8 @@ START_TEST(what_seldom_changes_is_saved_by_itself)
     run.step = "scan";
     run.step_results = STR("[{\"name\":\"scan\"}]");
     run.session_id = "s-1";
+    run.session_begun_us = 5;
+    run.session_over = true;
     run.plan_sha256 = "plan";
     run.account = "main";
     run.paths = STR("[\"a.c\"]");
@@ -137,6 +139,8 @@ START_TEST(what_seldom_changes_is_saved_by_itself)
     ck_assert_pstr_eq(got.step, run.step);
     ck_assert(str_same(got.step_results, run.step_results));
     ck_assert_pstr_eq(got.session_id, run.session_id);
+    ck_assert_int_eq(got.session_begun_us, 5);
+    ck_assert(got.session_over);
     ck_assert_pstr_eq(got.plan_sha256, run.plan_sha256);
     ck_assert_pstr_eq(got.account, run.account);
     ck_assert(str_same(got.paths, run.paths));
@@ -146,6 +150,10 @@ START_TEST(what_seldom_changes_is_saved_by_itself)
     ck_assert(str_same(got.foreign_pr, run.foreign_pr));
     ck_assert_pstr_eq(got.prompt_version, run.prompt_version);
     ck_assert_pstr_eq(got.overridden, run.overridden);
+    run.session_begun_us = 6;
+    must(runs_save_begun(f.db, &run, &f.err));
+    must(runs_get(f.db, &run.id, &f.arena, &got, &f.err));
+    ck_assert_int_eq(got.session_begun_us, 6);
 }
 END_TEST
 
