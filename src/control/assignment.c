@@ -227,6 +227,27 @@ static bool needs_forge(const char *step)
     return false;
 }
 
+static const char *service_name(struct cx *cx, const char *kind, const char *url)
+{
+    struct str host = host_of(url);
+    return arena_printf(cx->arena, "%s:%.*s", kind, (int)host.len, host.at);
+}
+
+/* What the step needs of the world outside: the name of its breaker, "" for none. */
+static const char *dependency_name(struct cx *cx, const struct flow *flow,
+                                   const struct repo_config *config, const char *step)
+{
+    struct blueprint_step found;
+    if (needs_forge(step))
+        return forge_name(cx, flow, config);
+    if (config->agent.compute == COMPUTE_REMOTE && strcmp(step, "agent") == 0)
+        return service_name(cx, "remote", config->agent.remote.url);
+    if (blueprint_find(&config->blueprint, step, &found) && found.custom != NULL &&
+        found.custom->url != NULL)
+        return service_name(cx, "step", found.custom->url);
+    return "";
+}
+
 static enum rc find_dependency(struct cx *cx, struct flow *flow, const char *step,
                                const char **ret_dependency)
 {
@@ -235,11 +256,7 @@ static enum rc find_dependency(struct cx *cx, struct flow *flow, const char *ste
     enum rc rc = flow_config(cx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    const char *name = needs_forge(step) ? forge_name(cx, flow, config) : "";
-    if (config->agent.compute == COMPUTE_REMOTE && strcmp(step, "agent") == 0) {
-        struct str host = host_of(config->agent.remote.url);
-        name = arena_printf(cx->arena, "remote:%.*s", (int)host.len, host.at);
-    }
+    const char *name = dependency_name(cx, flow, config, step);
     if (breaker_name_valid(name))
         *ret_dependency = name;
     return RC_OK;

@@ -405,12 +405,10 @@ enum rc http_problem_decode(int status, struct str body, struct err *err)
     CLEANUP(js_freep) struct js *problem = NULL;
     if (js_parse(body.at, body.len, &problem, NULL) != RC_OK)
         problem = NULL;
+    char code[16], said[64]; /* For who is not one of ours. */
+    (void)snprintf(code, sizeof(code), "HTTP_%d", status);
+    (void)snprintf(said, sizeof(said), "the server answered with status %d", status);
     const char *text = js_get_str(problem, "detail", js_get_str(problem, "title", ""));
-    if (text_empty(text)) { /* Not one of ours. */
-        char code[16];
-        (void)snprintf(code, sizeof(code), "HTTP_%d", status);
-        return err_set(err, rc, code, "the server answered with status %d", status);
-    }
-    return err_field(err, rc, js_get_str(problem, "code", "UNKNOWN"),
-                     js_get_str(problem, "field", ""), "%s", text);
+    return err_field(err, rc, js_get_str(problem, "code", code), js_get_str(problem, "field", ""),
+                     "%s", text_empty(text) ? said : text);
 }
