@@ -1,0 +1,27 @@
+/*
+ * faults.h - what is wrong with a document: all of it up to a limit, each with its place.
+ */
+#ifndef CORE_FAULTS_H
+#define CORE_FAULTS_H
+#include "base/arena.h"
+#include "base/rc.h"
+#include <stddef.h>
+
+enum { FAULTS_MAX = 20 };
+
+struct fault {
+    const char *path;    /* verify[0].timeoutMs; "" is the document itself. */
+    const char *message; /* What is wrong and what is allowed, without the path. */
+};
+
+struct faults {
+    struct fault items[FAULTS_MAX];
+    size_t count;
+    size_t left_out; /* Beyond the limit. */
+};
+
+/* Copies both into the arena; what is there already is not added again. */
+void faults_add(struct faults *faults, struct arena *arena, const char *path, const char *message);
+/* All of them in one: RC_INVALID with this code, the first path as its field; RC_OK for none. */
+MUST_USE enum rc faults_err(const struct faults *faults, const char *code, struct err *err);
+#endif
