@@ -8,6 +8,7 @@
  */
 #include "control/admit.h"
 #include "control/accounts.h"
+#include "control/effective.h"
 #include "control/flow.h"
 #include "control/quarantine.h"
 #include "core/admission.h"
@@ -210,9 +211,7 @@ static enum rc read_limit(struct cx *cx, struct line *line)
     CLEANUP(js_freep) struct js *document = NULL;
     enum rc rc = repositories_get(cx->db, &line->repository_id, cx->arena, &row, cx->err);
     if (rc == RC_OK)
-        rc = js_parse(row.config.at, row.config.len, &document, cx->err);
-    if (rc == RC_OK)
-        rc = repo_config_decode(document, NULL, cx->arena, &config, cx->err);
+        rc = effective_now(cx, &row, &document, &config);
     if (rc == RC_OK)
         line->active_max = config.limits.max_active_runs;
     if (rc == RC_OK)

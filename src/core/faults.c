@@ -3,6 +3,7 @@
  */
 #include "core/faults.h"
 #include "base/str.h"
+#include "base/yaml_places.h"
 
 static bool is_known(const struct faults *faults, const char *path, const char *message)
 {
@@ -25,6 +26,48 @@ void faults_add(struct faults *faults, struct arena *arena, const char *path, co
         .path = arena_strdup(arena, path),
         .message = arena_strdup(arena, message),
     };
+}
+
+void faults_locate(struct faults *faults, struct str source)
+{
+    struct yaml_place places[FAULTS_MAX];
+    for (size_t i = 0; i < faults->count; i++)
+        places[i] = (struct yaml_place){.path = faults->items[i].path};
+    yaml_locate(source, places, faults->count);
+    for (size_t i = 0; i < faults->count; i++) {
+        faults->items[i].line = places[i].line;
+        faults->items[i].column = places[i].column;
+    }
+}
+
+bool faults_of_syntax(struct faults *faults, struct arena *arena, const struct err *err)
+{
+    struct yaml_place place;
+    const char *why;
+    if (!yaml_err_place(err, &place, &why) || faults->count == FAULTS_MAX)
+        return false;
+    faults->items[faults->count++] = (struct fault){.path = "",
+                                                    .message = arena_strdup(arena, why),
+                                                    .line = place.line,
+                                                    .column = place.column};
+    return true;
+}
+
+void faults_write(const struct faults *faults, struct jw *jw)
+{
+    jw_begin(jw, '[');
+    for (size_t i = 0; i < faults->count; i++) {
+        const struct fault *fault = &faults->items[i];
+        jw_begin(jw, '{');
+        jw_kstr(jw, "path", fault->path);
+        jw_kstr(jw, "message", fault->message);
+        if (fault->line > 0) {
+            jw_kint(jw, "line", (int64_t)fault->line);
+            jw_kint(jw, "column", (int64_t)fault->column);
+        }
+        jw_end(jw, '}');
+    }
+    jw_end(jw, ']');
 }
 
 enum rc faults_err(const struct faults *faults, const char *code, struct err *err)

@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { LAYERS_MAX = 3, PATH_BYTES_MAX = 1024, FILLED_BYTES_MAX = 8 * 1024 * 1024 };
+enum { LAYERS_MAX = 4, PATH_BYTES_MAX = 1024, FILLED_BYTES_MAX = 8 * 1024 * 1024 };
 #define CODE "INVALID_CONFIGURATION"
 
 struct str schema_text_of(const char *name)
@@ -43,6 +43,35 @@ enum rc repo_layer_check(const struct js *layer, struct arena *arena, struct fau
     return check_by("repository", layer, true, arena, ret_faults, err);
 }
 
+/* What a document needs at least, by the way of computing that it has chosen. */
+static struct str filler_for(const struct js *layer)
+{
+    const char *compute = js_str(js_path(layer, "agent.compute"), "process");
+    if (text_same(compute, "remote"))
+        return STR("{\"url\":\"/\",\"agent\":{\"remote\":{\"url\":\"http://localhost/\"}}}");
+    if (text_same(compute, "pull"))
+        return STR("{\"url\":\"/\",\"agent\":{}}");
+    return STR("{\"url\":\"/\",\"agent\":{\"command\":[\"true\"]}}");
+}
+
+enum rc repo_defaults_check(const struct js *layer, struct arena *arena, struct faults *ret_faults,
+                            struct err *err)
+{
+    enum rc rc = repo_layer_check(layer, arena, ret_faults, err);
+    if (rc == RC_OK && js_get(layer, "url") != NULL) {
+        faults_add(ret_faults, arena, "url", "belongs to each repository, not to all of them");
+        return faults_err(ret_faults, CODE, err);
+    }
+    struct str whole;
+    if (rc == RC_OK)
+        rc = merge_patch(filler_for(layer), layer, arena, &whole, err);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(js_freep) struct js *document = NULL;
+    rc = js_parse(whole.at, whole.len, &document, err);
+    return rc == RC_OK ? repo_document_check(document, arena, ret_faults, err) : rc;
+}
+
 enum rc repo_overrides_check(const struct js *overrides, struct arena *arena,
                              struct faults *ret_faults, struct err *err)
 {
@@ -61,8 +90,8 @@ enum rc repo_document_check(const struct js *document, struct arena *arena,
     if (rc == RC_OK)
         return rc;
     faults_add(ret_faults, arena, meaning.field, meaning.text);
-    return err_field(err, rc, rc == RC_INVALID ? CODE : meaning.code, meaning.field, "%s",
-                     meaning.text);
+    bool plain = text_ends(meaning.code, "_FIELD"); /* Of form.h: says no more than ours. */
+    return err_field(err, rc, plain ? CODE : meaning.code, meaning.field, "%s", meaning.text);
 }
 
 /* ---- layers ---- */
@@ -80,12 +109,15 @@ static enum rc add_layer(struct str layer, struct arena *arena, struct str *docu
 enum rc repo_layers_merge(const struct repo_layers *layers, struct arena *arena,
                           struct str *ret_document, struct err *err)
 {
-    if (layers->platform.len == 0 && layers->task.len == 0) {
+    bool alone = layers->platform.len + layers->task.len + layers->snapshot.len == 0;
+    if (alone && memmem(layers->repository.at, layers->repository.len, "null", 4) == NULL) {
         *ret_document = layers->repository;
         return RC_OK;
     }
     struct str document = {0};
-    enum rc rc = add_layer(layers->platform, arena, &document, err);
+    enum rc rc = add_layer(layers->snapshot, arena, &document, err);
+    if (rc == RC_OK)
+        rc = add_layer(layers->platform, arena, &document, err);
     if (rc == RC_OK)
         rc = add_layer(layers->repository, arena, &document, err);
     if (rc == RC_OK)
@@ -101,7 +133,7 @@ enum rc repo_layers_merge(const struct repo_layers *layers, struct arena *arena,
 struct views {
     const struct js *at[LAYERS_MAX];
 };
-static const char *const layer_names[LAYERS_MAX] = {"task", "repository", "platform"};
+static const char *const layer_names[LAYERS_MAX] = {"task", "repository", "platform", "snapshot"};
 
 static const char *origin_of(const struct views *views)
 {
@@ -148,26 +180,26 @@ static void write_origins(struct jw *jw, const struct js *object, const struct v
     }
 }
 
-static enum rc parse_layer(struct str layer, struct js **ret_tree, struct err *err)
+static void free_views(struct js *(*trees)[LAYERS_MAX])
 {
-    return layer.len > 0 ? js_parse(layer.at, layer.len, ret_tree, err) : RC_OK;
+    for (size_t i = 0; i < LAYERS_MAX; i++)
+        js_free((*trees)[i]);
 }
 
 static enum rc write_layer_origins(const struct repo_layers *layers, const struct js *effective,
                                    struct jw *jw, struct err *err)
 {
-    CLEANUP(js_freep) struct js *task = NULL;
-    CLEANUP(js_freep) struct js *repository = NULL;
-    CLEANUP(js_freep) struct js *platform = NULL;
+    const struct str texts[LAYERS_MAX] = {layers->task, layers->repository, layers->platform,
+                                          layers->snapshot};
+    CLEANUP(free_views) struct js *trees[LAYERS_MAX] = {NULL};
+    struct views views = {0};
+    for (size_t i = 0; i < LAYERS_MAX; i++) {
+        enum rc rc = texts[i].len > 0 ? js_parse(texts[i].at, texts[i].len, &trees[i], err) : RC_OK;
+        if (rc != RC_OK)
+            return rc;
+        views.at[i] = trees[i];
+    }
     CLEANUP(buf_release) struct buf path;
-    enum rc rc = parse_layer(layers->task, &task, err);
-    if (rc == RC_OK)
-        rc = parse_layer(layers->repository, &repository, err);
-    if (rc == RC_OK)
-        rc = parse_layer(layers->platform, &platform, err);
-    if (rc != RC_OK)
-        return rc;
-    const struct views views = {{task, repository, platform}};
     buf_init(&path, PATH_BYTES_MAX);
     jw_key(jw, "origins");
     jw_begin(jw, '{');

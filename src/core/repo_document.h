@@ -26,19 +26,23 @@ MUST_USE enum rc repo_document_check(const struct js *document, struct arena *ar
 /* The same of a layer, where nothing is required: by schema only. */
 MUST_USE enum rc repo_layer_check(const struct js *layer, struct arena *arena,
                                   struct faults *ret_faults, struct err *err);
+/* The server's own layer: also by its meaning, with what is missing made up, and without a url. */
+MUST_USE enum rc repo_defaults_check(const struct js *layer, struct arena *arena,
+                                     struct faults *ret_faults, struct err *err);
 /* What a task may override, by its own schema. */
 MUST_USE enum rc repo_overrides_check(const struct js *overrides, struct arena *arena,
                                       struct faults *ret_faults, struct err *err);
 
 /* Layers as JSON texts, from the lowest; empty ones are left out. */
 struct repo_layers {
+    struct str snapshot; /* Of a task: platform and repository as they were. */
     struct str platform, repository, task;
 };
 /* What they say together, in the arena, or the only one there is. */
 MUST_USE enum rc repo_layers_merge(const struct repo_layers *layers, struct arena *arena,
                                    struct str *ret_document, struct err *err);
 
-/* "effective": the document with its defaults, "origins": {path: default|platform|...}. */
+/* "effective": the document with its defaults, "origins": {path: name of the layer}. */
 MUST_USE enum rc repo_layers_write(const struct repo_layers *layers, struct arena *arena,
                                    struct jw *jw, struct err *err);
 /* The document with the defaults of its schema. */

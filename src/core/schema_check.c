@@ -29,9 +29,19 @@ static void add_path(struct buf *to, const struct place *place)
         buf_addf(to, "[%zu]", place->index);
 }
 
-bool schema_fault(struct checker *checker, const struct place *place, const char *fmt, ...)
+bool schema_mute(struct checker *checker)
 {
     if (checker->faults == NULL)
+        return true;
+    if (checker->faults->count < FAULTS_MAX)
+        return false;
+    checker->faults->left_out++;
+    return true;
+}
+
+bool schema_fault(struct checker *checker, const struct place *place, const char *fmt, ...)
+{
+    if (schema_mute(checker))
         return false;
     CLEANUP(buf_release) struct buf path;
     char message[MESSAGE_BYTES_MAX];
@@ -117,6 +127,18 @@ bool schema_check(const struct schema *schema, const struct js *value,
         return good;
     *faults = before; /* What was found on the way may follow from the limit. */
     return schema_fault(&checker, NULL, "is too deep or too large to be checked");
+}
+
+/* References are followed as often as a schema may be deep: a ring of them ends here. */
+static const struct js *resolve(const struct js *root, const struct js *schema)
+{
+    for (size_t i = 0; i < JS_DEPTH_MAX; i++) {
+        const char *ref = js_get_str(schema, "$ref", NULL);
+        if (ref == NULL)
+            return schema;
+        schema = schema_target(root, ref);
+    }
+    return NULL;
 }
 
 bool check_ref(struct checker *checker, const struct spot *spot, const struct js *argument)
@@ -218,7 +240,7 @@ static bool is_additional(const struct spot *spot, const char *key)
 
 static bool fault_unknown(struct checker *checker, const struct spot *spot, const char *key)
 {
-    if (checker->faults == NULL)
+    if (schema_mute(checker))
         return false;
     const struct place place = {.parent = spot->place, .key = key};
     CLEANUP(buf_release) struct buf names;
@@ -394,7 +416,8 @@ bool check_not(struct checker *checker, const struct spot *spot, const struct js
 {
     if (!condition_holds(checker, spot, argument))
         return true;
-    const char *why = js_get_str(argument, "description", NULL);
+    const struct js *target = resolve(checker->root, argument);
+    const char *why = js_get_str(target, "description", NULL);
     return schema_fault(checker, spot->place, "%s", why != NULL ? why : "is not allowed");
 }
 
@@ -406,18 +429,6 @@ bool check_if(struct checker *checker, const struct spot *spot, const struct js 
 }
 
 /* ---- defaults ---- */
-
-/* References are followed as often as a schema may be deep: a ring of them ends here. */
-static const struct js *resolve(const struct js *root, const struct js *schema)
-{
-    for (size_t i = 0; i < JS_DEPTH_MAX; i++) {
-        const char *ref = js_get_str(schema, "$ref", NULL);
-        if (ref == NULL)
-            return schema;
-        schema = schema_target(root, ref);
-    }
-    return NULL;
-}
 
 static void fill_object(const struct js *root, const struct js *schema, const struct js *object,
                         struct jw *jw, size_t depth);

@@ -72,6 +72,8 @@ bool schema_same(const struct js *a, const struct js *b);
 const struct js *schema_member(const struct checker *checker, const struct js *object,
                                const char *key);
 
+/* Is no text wanted?  Because only the answer counts, or because enough was told: counts it. */
+bool schema_mute(struct checker *checker);
 /* Notes what is wrong; false, so that callers can return it. */
 bool schema_fault(struct checker *checker, const struct place *place, const char *fmt, ...)
     PRINTF_LIKE(3, 4);

@@ -183,18 +183,18 @@ static void add_choice(struct buf *to, const struct js *value)
         add_value(to, value);
 }
 
-bool check_enum(struct checker *checker, const struct spot *spot, const struct js *argument)
+static bool fault_choice(struct checker *checker, const struct spot *spot, const struct js *choices)
 {
+    if (schema_mute(checker))
+        return false;
     const char *text = js_str(spot->value, NULL);
     struct spell spell = spell_of(text != NULL ? text : "");
     CLEANUP(buf_release) struct buf allowed;
     CLEANUP(buf_release) struct buf shown;
     buf_init(&allowed, LIST_BYTES_MAX);
     buf_init(&shown, LIST_BYTES_MAX);
-    for (size_t i = 0; i < js_count(argument); i++) {
-        const struct js *choice = js_at(argument, i);
-        if (schema_same(spot->value, choice))
-            return true;
+    for (size_t i = 0; i < js_count(choices); i++) {
+        const struct js *choice = js_at(choices, i);
         add_choice(&allowed, choice);
         if (text != NULL && js_type(choice) == JS_STRING)
             spell_offer(&spell, js_str(choice, ""));
@@ -205,6 +205,15 @@ bool check_enum(struct checker *checker, const struct spot *spot, const struct j
                             buf_text(&shown), buf_text(&allowed), spell.closest);
     return schema_fault(checker, spot->place, "%s is not known; allowed: %s", buf_text(&shown),
                         buf_text(&allowed));
+}
+
+bool check_enum(struct checker *checker, const struct spot *spot, const struct js *argument)
+{
+    for (size_t i = 0; i < js_count(argument); i++) {
+        if (schema_same(spot->value, js_at(argument, i)))
+            return true;
+    }
+    return fault_choice(checker, spot, argument);
 }
 
 bool check_const(struct checker *checker, const struct spot *spot, const struct js *argument)
