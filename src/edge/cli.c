@@ -29,6 +29,7 @@ static const struct {
     {NULL, cli_doctor_commands},
     {NULL, cli_backup_commands},
     {"Repositories", cli_repo_commands},
+    {NULL, cli_schema_commands},
     {"Tasks", cli_task_commands},
     {"Runs", cli_run_commands},
     {NULL, cli_watch_commands},

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "core/task.h"
 #include "edge/cli_client.h"
+#include "edge/cli_config.h"
 #include "edge/cli_ids.h"
 #include "edge/cli_input.h"
 #include "edge/cli_show.h"
@@ -229,8 +230,19 @@ static void task_details(struct cli *cli, const struct id *id, const struct js *
         show_next(cli, "Its story", "drover timeline %s", latest.text);
 }
 
+static void task_config(struct cli *cli, const struct id *id, const struct js *answer)
+{
+    show_line(cli, "Task", id->text, TONE_BOLD);
+    show_member(cli, "Repository", answer, "repository");
+    (void)putchar('\n');
+    cli_show_config(cli, answer);
+}
+
 static int run_task(struct cli *cli)
 {
+    if (args_has(&cli->args, "config"))
+        return show_one(cli,
+                        &(struct show_one){cli_resolve_task, "/v1/tasks/", "/config", task_config});
     return show_one(cli, &(struct show_one){cli_resolve_task, "/v1/tasks/", "", task_details});
 }
 
@@ -312,6 +324,10 @@ static const struct arg_option tasks_options[] = {
     CLI_LIMIT_OPTION,
     {0},
 };
+static const struct arg_option task_options[] = {
+    {"config", NULL, "show the configuration that the task has taken", ARG_FLAG, 0, 0, NULL},
+    {0},
+};
 static const struct arg_option cancel_options[] = {
     {"reason", "TEXT", "why, for the record", ARG_TEXT, 0, 0, NULL},
     {0},
@@ -328,8 +344,8 @@ const struct cli_command cli_task_commands[] = {
     {"tasks", "list tasks", "[--repo NAME] [--status STATUS] [--limit N] [--watch] [--json]",
      tasks_options, "drover tasks --status failed", NULL, 0, 0, CLI_REMOTE | CLI_JSON | CLI_REFRESH,
      run_tasks},
-    {"task", "show a task", "ID [--json]", NULL, "drover task latest", "drover tasks", 1, 1,
-     CLI_REMOTE | CLI_JSON, run_task},
+    {"task", "show a task", "ID [--config] [--json]", task_options, "drover task latest",
+     "drover tasks", 1, 1, CLI_REMOTE | CLI_JSON, run_task},
     {"cancel", "cancel a task", "ID [--reason TEXT]", cancel_options,
      "drover cancel latest --reason \"wrong repository\"", "drover tasks", 1, 1,
      CLI_REMOTE | CLI_JSON, run_cancel},

@@ -138,8 +138,9 @@ static enum rc read_defaults(const struct js *defaults, struct arena *arena,
     if (rc != RC_INVALID)
         return rc;
     struct err found = *err;
-    return err_field(err, rc, found.code, arena_printf(arena, "defaults.%s", found.field), "%s",
-                     found.text);
+    bool named = text_starts(found.text, found.field);
+    return err_field(err, rc, found.code, arena_printf(arena, "defaults.%s", found.field),
+                     "defaults.%s%s%s", named ? "" : found.field, named ? "" : ": ", found.text);
 }
 
 static const struct form_range worker_range = {0, SERVER_WORKERS_MAX};
