@@ -112,8 +112,13 @@ static int tell_all(struct cli *cli, const struct cli_source *source, struct fau
     sort(faults);
     for (size_t i = 0; i < faults->count; i++)
         tell_one(source, &faults->items[i], terminal);
+    size_t total = faults->count + faults->left_out;
+    (void)fputs("drover: ", stderr);
+    print_safe(source->name);
+    (void)fprintf(stderr, " has %zu error%s", total, total == 1 ? "" : "s");
     if (faults->left_out > 0)
-        (void)fprintf(stderr, "drover: and %zu more\n", faults->left_out);
+        (void)fprintf(stderr, ", of which %zu are shown", faults->count);
+    (void)fputc('\n', stderr);
     return cli_exit_of(rc);
 }
 
