@@ -15,6 +15,7 @@
 #include "edge/cli_faults.h"
 #include "edge/cli_show.h"
 #include "edge/cli_table.h"
+#include "edge/server_config.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,6 +169,25 @@ static int run_set(struct cli *cli)
     return status;
 }
 
+/* What the server would make of the file: with --url, and over the defaults of --defaults. */
+static enum rc whole_document(struct cli *cli, const struct cli_source *source,
+                              struct js **ret_document, struct err *err)
+{
+    CLEANUP(buf_release) struct buf text;
+    struct server_options options = server_options_default();
+    const char *defaults = args_text(&cli->args, "defaults", NULL);
+    const char *url = args_text(&cli->args, "url", js_get_str(source->tree, "url", NULL));
+    struct str whole;
+    buf_init(&text, (size_t)CONFIG_BYTES_MAX * 2);
+    write_document(cli, source->tree, url != NULL ? absolute_url(cli, url) : NULL, &text);
+    enum rc rc = defaults != NULL ? server_config_read(defaults, &cli->arena, &options, err)
+                                  : RC_OK;
+    const struct repo_layers layers = {.platform = options.defaults, .repository = buf_str(&text)};
+    if (rc == RC_OK)
+        rc = repo_layers_merge(&layers, &cli->arena, &whole, err);
+    return rc == RC_OK ? js_parse(whole.at, whole.len, ret_document, err) : rc;
+}
+
 static int run_check(struct cli *cli)
 {
     int status = CLI_DONE;
@@ -175,13 +195,9 @@ static int run_check(struct cli *cli)
     struct faults faults = {0};
     CLEANUP(cli_source_release) struct cli_source source = {0};
     CLEANUP(js_freep) struct js *document = NULL;
-    CLEANUP(buf_release) struct buf text;
-    buf_init(&text, (size_t)CONFIG_BYTES_MAX * 2);
     if (!cli_source_read(cli, args_word(&cli->args, 0), &source, &status))
         return status;
-    const char *url = args_text(&cli->args, "url", js_get_str(source.tree, "url", NULL));
-    write_document(cli, source.tree, url != NULL ? absolute_url(cli, url) : NULL, &text);
-    enum rc rc = js_parse(buf_text(&text), text.len, &document, &err);
+    enum rc rc = whole_document(cli, &source, &document, &err);
     if (rc == RC_OK)
         rc = repo_document_check(document, &cli->arena, &faults, &err);
     if (faults.count > 0)
@@ -301,6 +317,7 @@ static const struct arg_option add_options[] = {
 };
 static const struct arg_option check_options[] = {
     {"url", "URL", "as it would be given to repo add", ARG_TEXT, 0, 0, NULL},
+    {"defaults", "FILE", "a server's configuration: its defaults count", ARG_TEXT, 0, 0, NULL},
     {0},
 };
 static const struct arg_option reason_options[] = {
@@ -324,8 +341,9 @@ const struct cli_command cli_repo_commands[] = {
     {"repo set", "give a repository a new configuration", "NAME --config FILE [--url URL]",
      add_options, "drover repo set acme/billing --config billing.yaml", "drover repo list", 1, 1,
      CLI_REMOTE | CLI_JSON, run_set},
-    {"repo check", "check a configuration file, without a server", "FILE [--url URL]",
-     check_options, "drover repo check billing.yaml", NULL, 1, 1, 0, run_check},
+    {"repo check", "check a configuration file, without a server",
+     "FILE [--url URL] [--defaults FILE]", check_options, "drover repo check billing.yaml", NULL, 1,
+     1, 0, run_check},
     {"repo remove", "remove a repository", "NAME", NULL, "drover repo remove acme/billing",
      "drover repo list", 1, 1, CLI_REMOTE, run_remove},
     {"repo quarantine", "take nothing more from a repository", "NAME [--reason TEXT]",

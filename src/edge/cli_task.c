@@ -5,6 +5,7 @@
 #include "base/jw.h"
 #include "base/str.h"
 #include "core/task.h"
+#include "edge/cli_assign.h"
 #include "edge/cli_client.h"
 #include "edge/cli_config.h"
 #include "edge/cli_ids.h"
@@ -69,6 +70,26 @@ static enum rc write_dependencies(struct cli *cli, struct jw *jw, struct err *er
     return RC_OK;
 }
 
+enum { OVERRIDES_MAX = 32 };
+
+/* --override timeouts.agentMs=600000 and the like, as one object. */
+static enum rc write_overrides(struct cli *cli, struct jw *jw, struct err *err)
+{
+    const char *words[OVERRIDES_MAX];
+    size_t at = 0, count = 0;
+    const char *word = args_next(&cli->args, "override", &at);
+    for (; word != NULL && count < OVERRIDES_MAX; word = args_next(&cli->args, "override", &at))
+        words[count++] = word;
+    if (count == 0)
+        return RC_OK;
+    CLEANUP(js_freep) struct js *empty = js_new_object();
+    const char *text = NULL;
+    enum rc rc = cli_assign(empty, words, count, &cli->arena, &text, err);
+    if (rc == RC_OK)
+        jw_kraw(jw, "overrides", str_of(text));
+    return rc;
+}
+
 static enum rc write_submission(struct cli *cli, const char *description, struct buf *body,
                                 struct err *err)
 {
@@ -89,6 +110,8 @@ static enum rc write_submission(struct cli *cli, const char *description, struct
     write_list(cli, &jw, "scope", "scope");
     write_list(cli, &jw, "label", "labels");
     enum rc rc = write_dependencies(cli, &jw, err);
+    if (rc == RC_OK)
+        rc = write_overrides(cli, &jw, err);
     if (rc != RC_OK)
         return rc;
     jw_kraw(&jw, "channel", STR("{\"source\":\"cli\"}"));
@@ -315,6 +338,8 @@ static const struct arg_option submit_options[] = {
     {"label", "TEXT", "a label; may be repeated", ARG_LIST, 0, 0, NULL},
     {"type", "TYPE", "the type of the task, for limits and statistics", ARG_TEXT, 0, 0, NULL},
     {"depends-on", "ID", "wait for this task; may be repeated", ARG_LIST, 0, 0, NULL},
+    {"override", "FIELD=VALUE", "over the repository's configuration; may be repeated", ARG_LIST, 0,
+     0, NULL},
     {"watch", NULL, "follow it to its end", ARG_FLAG, 0, 0, NULL},
     {0},
 };

@@ -52,6 +52,13 @@ describe('a configuration file is checked without a server', { concurrency: 4 },
         assert.match(err, /^FILE:1:1: url: is required$/m);
     });
 
+    it('over the defaults of a server, whose configuration is at hand', async () => {
+        const file = join(dir, 'server.yaml');
+        writeFileSync(file, 'defaults: {agent: {command: [./agent.sh]}}\n');
+        assert.equal((await check('url: /x\n', '--defaults', file)).code, DONE);
+        assert.match((await check('url: /x\n')).err, /^FILE:1:1: agent: is required$/m);
+    });
+
     it('all errors are told with line, column and what is allowed', async () => {
         const { code, err } = await check(BAD);
         assert.equal(code, REFUSED);
@@ -254,6 +261,10 @@ describe('the configuration that counts', { concurrency: 4 }, () => {
         assert.equal(before.origins['timeouts.runMs'], 'default');
         assert.deepEqual(before.overrides.timeouts, { agentMs: 600000 });
         assert.match((await cli('task', taskId, '--config')).out, /^agent\.model +large +task$/m);
+        const told = await cli('submit', '--repo', 'acme/keeps', '--override',
+            'timeouts.agentMs=5', '--override', 'agent.modl=x', 'text');
+        assert.equal(told.code, REFUSED);
+        assert.match(told.err, /overrides\.agent\.modl: is not known here; did you mean model\?/);
         await server.openGate(mark);
         await server.untilTask(taskId, 'failed');
         await server.post(`/v1/tasks/${taskId}/retry`);

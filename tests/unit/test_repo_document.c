@@ -355,7 +355,7 @@ START_TEST(defaults_inside_of_remote_and_lists_are_those_of_the_decoder)
     struct js *document = parse(
         quoted("{'url':'/x','agent':{'compute':'remote','remote':{'url':'http://h/'}},"
                "'judge':[{'name':'m','model':{'api':'openai','url':'http://h/','model':'m'}}],"
-               "'steps':[{'name':'s','command':'x'}],'plan':{}}"));
+               "'steps':[{'name':'s','command':'x'}],'plan':{'command':['x']}}"));
     ck_assert_int_eq(decode(document, config), RC_OK);
     const struct js *remote = js_path(definitions, "agent.properties.remote.properties");
     ck_assert_int_eq(config->agent.remote.poll_ms, js_int(js_path(remote, "pollMs.default"), 0));
