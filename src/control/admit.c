@@ -210,13 +210,12 @@ static enum rc read_limit(struct cx *cx, struct line *line)
     struct repo_config config;
     CLEANUP(js_freep) struct js *document = NULL;
     enum rc rc = repositories_get(cx->db, &line->repository_id, cx->arena, &row, cx->err);
-    if (rc == RC_OK)
-        rc = effective_now(cx, &row, &document, &config);
-    if (rc == RC_OK)
-        line->active_max = config.limits.max_active_runs;
-    if (rc == RC_OK)
-        line->repository = row;
-    return rc;
+    if (rc != RC_OK)
+        return rc;
+    effective_now(cx, &row, &document, &config);
+    line->active_max = config.limits.max_active_runs;
+    line->repository = row;
+    return RC_OK;
 }
 
 static enum rc open_lines(struct admission *admission)

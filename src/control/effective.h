@@ -19,6 +19,6 @@ MUST_USE enum rc effective_config(struct cx *cx, const struct repository_row *re
  * For limits that count as they stand now.  A repository that the defaults do not fit any more
  * keeps its own limits, so that it cannot hold up the others.  The tree is the caller's to free.
  */
-MUST_USE enum rc effective_now(struct cx *cx, const struct repository_row *repository,
-                               struct js **ret_tree, struct repo_config *ret_config);
+void effective_now(struct cx *cx, const struct repository_row *repository, struct js **ret_tree,
+                   struct repo_config *ret_config);
 #endif

@@ -3,7 +3,6 @@
  */
 #include "core/repo_document.h"
 #include "base/merge_patch.h"
-#include "core/repo_config.h"
 #include "core/schema.h"
 #include "core/schema_text.h"
 #include <assert.h>
@@ -125,6 +124,23 @@ enum rc repo_layers_merge(const struct repo_layers *layers, struct arena *arena,
     if (rc == RC_OK)
         *ret_document = document;
     return rc;
+}
+
+enum rc repo_layers_decode(const struct repo_layers *layers, struct arena *arena,
+                           struct js **ret_tree, struct repo_config *ret_config, struct err *err)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    struct str document;
+    enum rc rc = repo_layers_merge(layers, arena, &document, err);
+    if (rc == RC_OK)
+        rc = js_parse(document.at, document.len, &tree, err);
+    if (rc == RC_OK)
+        rc = repo_config_decode(tree, NULL, arena, ret_config, err);
+    if (rc != RC_OK)
+        return rc;
+    *ret_tree = tree;
+    tree = NULL;
+    return RC_OK;
 }
 
 /* ---- origins ---- */

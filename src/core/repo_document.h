@@ -13,6 +13,7 @@
 #include "base/jw.h"
 #include "base/str.h"
 #include "core/faults.h"
+#include "core/repo_config.h"
 
 /* The text of a schema of schemas/; empty: there is none of that name. */
 struct str schema_text_of(const char *name);
@@ -41,6 +42,11 @@ struct repo_layers {
 /* What they say together, in the arena, or the only one there is. */
 MUST_USE enum rc repo_layers_merge(const struct repo_layers *layers, struct arena *arena,
                                    struct str *ret_document, struct err *err);
+
+/* The same, and what it means.  The tree is the caller's to free. */
+MUST_USE enum rc repo_layers_decode(const struct repo_layers *layers, struct arena *arena,
+                                    struct js **ret_tree, struct repo_config *ret_config,
+                                    struct err *err);
 
 /* "effective": the document with its defaults, "origins": {path: name of the layer}. */
 MUST_USE enum rc repo_layers_write(const struct repo_layers *layers, struct arena *arena,

@@ -13,6 +13,7 @@
 #include "edge/api.h"
 #include "edge/api_routes.h"
 #include "edge/autoscale.h"
+#include "edge/defaults_check.h"
 #include "edge/port_local.h"
 #include "edge/sse.h"
 #include "edge/throttle.h"
@@ -484,6 +485,8 @@ static enum rc server_start(struct server *server, struct err *err)
         rc = open_store(server, err);
     if (rc == RC_OK)
         rc = start_control(server, err);
+    if (rc == RC_OK)
+        rc = defaults_check(server->store, server->options->defaults, err);
     if (rc == RC_OK)
         rc = start_api(server, err);
     if (rc == RC_OK)

@@ -129,7 +129,7 @@ static enum rc read_lease(const struct js *lease, struct server_options *options
 static enum rc read_defaults(const struct js *defaults, struct arena *arena,
                              struct server_options *options, struct err *err)
 {
-    if (!defaults)
+    if (js_count(defaults) == 0)
         return RC_OK;
     struct faults faults = {0};
     enum rc rc = repo_defaults_check(defaults, arena, &faults, err);

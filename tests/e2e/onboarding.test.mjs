@@ -292,6 +292,20 @@ describe('the configuration that counts', { concurrency: 4 }, () => {
         }
     });
 
+    it('defaults that no longer go with a repository are told when the server starts', async () => {
+        const own = await start({ args: ['--workers', '0'], config: 'defaults: {}\n' });
+        const url = origin('acme/conflict');
+        await own.configure('acme/conflict', { url, agent: { command: ['true'] } });
+        await own.stop();
+        writeFileSync(join(own.dir, 'drover.yaml'), 'defaults: {agent: {compute: pull}}\n');
+        await own.start();
+        assert.match(own.said(), /the defaults do not go with a repository.*acme\/conflict/);
+        const body = { repository: 'acme/conflict', description: 'x' };
+        assertProblem(await own.call('POST', '/v1/tasks', { body }), 422,
+            { code: 'CONFIGURATION_CONFLICT', field: 'agent.command' });
+        await own.discard();
+    });
+
     it('the schemas are served', async () => {
         const { items } = await server.get('/v1/schemas');
         assert.ok(items.some((item) => item.url === '/v1/schemas/repository'));
