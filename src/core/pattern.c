@@ -62,7 +62,7 @@ static enum rc read_class(struct reader *reader, struct pattern_atom *atom)
     if (inverted)
         reader->at++;
     while (*reader->at != ']') {
-        unsigned char first, last;
+        unsigned char first = 0, last;
         enum rc rc = read_char(reader, &first);
         last = first;
         if (rc == RC_OK && reader->at[0] == '-' && reader->at[1] != ']') {
