@@ -305,10 +305,14 @@ bool check_prefix(struct checker *checker, const struct spot *spot, const struct
     return good;
 }
 
+/* Elements beyond maxItems are that keyword's business: how wrong else they are helps nobody. */
 bool check_items(struct checker *checker, const struct spot *spot, const struct js *argument)
 {
     size_t count = js_type(spot->value) == JS_ARRAY ? js_count(spot->value) : 0;
+    int64_t most = js_get_int(spot->schema, "maxItems", INT64_MAX);
     bool good = true;
+    if (count > (size_t)most)
+        count = (size_t)most;
     for (size_t i = js_count(js_get(spot->schema, "prefixItems")); i < count; i++) {
         if (!check_element(checker, spot, i, argument))
             good = false;

@@ -93,6 +93,8 @@ static const struct example values[] = {
     {"{'items':{'type':'integer'}}", "[1,'x']", "[1]: must be an integer, not a string"},
     {"{'items':{'type':'integer'}}", "{}", NULL},
     {"{'items':{'items':{'minimum':0}}}", "[[1],[2,-1]]", "[1][1]: must be at least 0, not -1"},
+    {"{'items':{'type':'integer'},'maxItems':2}", "[1,2,'x']",
+     ": must have at most 2 elements, not 3"},
     {"{'prefixItems':[{'type':'integer'},{'type':'string'}]}", "[1]", NULL},
     {"{'prefixItems':[{'type':'integer'},{'type':'string'}]}", "[1,2,3]",
      "[1]: must be a string, not an integer"},
