@@ -23,11 +23,12 @@ TESTS := $(wildcard tests/unit/test_*.c tests/store/test_*.c)
 AIDS  := $(filter-out $(wildcard tests/*/test_*.c),$(wildcard tests/unit/*.c tests/store/*.c))
 
 obj       = $(patsubst %.c,$(BUILD)/obj/%.o,$(patsubst src/%,%,$(1)))
-LIB_OBJ  := $(call obj,$(SRCS))
+LIB_OBJ  := $(call obj,$(SRCS)) $(BUILD)/obj/core/schema_text.o
 MAIN_OBJ := $(call obj,src/main.c)
 TEST_OBJ := $(call obj,$(AIDS) $(TESTS))
 BENCH_OBJ := $(call obj,$(wildcard bench/*.c))
 SIM_OBJ  := $(call obj,$(wildcard tests/sim/*.c))
+SCHEMAS  := $(sort $(wildcard schemas/*.json))
 
 # pkg-config runs once, and only when something is compiled: on a fresh machine it is not there yet.
 LIBS = libevent_core libevent_extra libevent_pthreads jansson sqlite3 yaml-0.1 libcrypto
@@ -77,6 +78,15 @@ $(BUILD)/sim-broken: $(LIB_OBJ) $(SIM_OBJ) $(call obj,tests/sim/broken/broken.c)
 $(BUILD)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC $<)$(CC) $(C_FLAGS) $(LIB_CFLAGS) -c -o $@ $<
+
+# Schemas become part of the program.
+$(BUILD)/gen/schema_text.c: $(SCHEMAS) tools/embed Makefile
+	@mkdir -p $(@D)
+	$(call say,EMBED $(SCHEMAS))tools/embed $(SCHEMAS) >$@
+
+$(BUILD)/obj/core/schema_text.o: $(BUILD)/gen/schema_text.c
+	@mkdir -p $(@D)
+	$(call say,CC $<)$(CC) $(C_FLAGS) -c -o $@ $<
 
 $(BUILD)/obj/tests/%.o: tests/%.c Makefile | $(BUILD)/gen/suites.inc
 	@mkdir -p $(@D)

@@ -34,7 +34,10 @@ _drover_value() {
         awaiting_approval creating_pr completed failed cancelled timed_out'
     local deaths='max_attempts expired rejected non_retryable policy_blocked poison'
     case $1 in
-    --config | --output | --token-file | --file) compopt -o filenames; _drover_reply "$2" -f ;;
+    --config)
+        [[ $3 != task ]] || return 1 # A flag there.
+        compopt -o filenames; _drover_reply "$2" -f ;;
+    --output | --token-file | --file | --defaults) compopt -o filenames; _drover_reply "$2" -f ;;
     --data) compopt -o filenames; _drover_reply "$2" -d ;;
     --mode) _drover_reply "$2" -W 'patch_only supervised_pr autonomous_pr' ;;
     --archived) _drover_reply "$2" -W 'true false all' ;;
@@ -58,7 +61,7 @@ _drover_value() {
         --priority | --max | --max-* | --key | --target-branch | --scope | --label | --type | \
         --since | --url | --until | --error-code | --pattern | --patch | --older-than | \
         --every | --lease | --count | --timeout | --grace | --dedup | --delay | --ttl | \
-        --dependency | --cron | --payload | --header | --id) ;;
+        --dependency | --cron | --payload | --header | --id | --override) ;;
     --queue) _drover_reply "$2" -W "$(_drover_queues)" ;;
     --reason)
         [[ $3 != dlq* ]] || _drover_reply "$2" -W "$deaths" ;;
@@ -77,7 +80,8 @@ _drover_word() {
         _drover_reply "$2" -W latest ;;
     task | cancel | retry | run | timeline | watch | artifacts | approve | reject)
         _drover_reply "$2" -W latest ;;
-    backup) compopt -o filenames; _drover_reply "$2" -f ;;
+    backup | 'repo check') compopt -o filenames; _drover_reply "$2" -f ;;
+    schema) _drover_reply "$2" -W "$(drover schema 2>/dev/null)" ;;
     help) _drover_reply "$2" -W "$(_drover_commands | cut -d' ' -f1 | uniq)" ;;
     esac
 }

@@ -8,6 +8,7 @@
  */
 #include "control/admit.h"
 #include "control/accounts.h"
+#include "control/effective.h"
 #include "control/flow.h"
 #include "control/quarantine.h"
 #include "core/admission.h"
@@ -209,15 +210,12 @@ static enum rc read_limit(struct cx *cx, struct line *line)
     struct repo_config config;
     CLEANUP(js_freep) struct js *document = NULL;
     enum rc rc = repositories_get(cx->db, &line->repository_id, cx->arena, &row, cx->err);
-    if (rc == RC_OK)
-        rc = js_parse(row.config.at, row.config.len, &document, cx->err);
-    if (rc == RC_OK)
-        rc = repo_config_decode(document, NULL, cx->arena, &config, cx->err);
-    if (rc == RC_OK)
-        line->active_max = config.limits.max_active_runs;
-    if (rc == RC_OK)
-        line->repository = row;
-    return rc;
+    if (rc != RC_OK)
+        return rc;
+    effective_now(cx, &row, &document, &config);
+    line->active_max = config.limits.max_active_runs;
+    line->repository = row;
+    return RC_OK;
 }
 
 static enum rc open_lines(struct admission *admission)

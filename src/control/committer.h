@@ -38,7 +38,8 @@ struct committer_options {
     size_t queue_max; /* Commands that may wait; more is RC_BUSY. */
     size_t batch_max; /* Commands per transaction. */
     struct committer_limits limits;
-    size_t lanes; /* At least one; more only on a store that bears it. */
+    struct str defaults; /* The server's layer under every repository's document; or empty. */
+    size_t lanes;        /* At least one; more only on a store that bears it. */
     /* Called on the lane after each commit that wrote.  Must not block. */
     void (*committed)(void *ctx, const struct committed *news);
     void *ctx;

@@ -18,7 +18,8 @@ struct control_options {
     const char *node;
     size_t lanes; /* On a shared store; 0: 4. */
     struct committer_limits limits;
-    int64_t lease_us;            /* What leases usually last; 0: 15 s */
+    struct str defaults; /* A repository's document under all of them; or empty.  Not copied. */
+    int64_t lease_us;    /* What leases usually last; 0: 15 s */
     size_t queue_max, batch_max; /* 0: 10,000 and 256 */
 };
 

@@ -59,6 +59,7 @@ struct cx {
     const char *traceparent;
     struct id workspace_id;
     const struct committer_limits *limits;
+    struct str defaults; /* JSON: see effective.h; or empty. */
     const struct queue_book *queues;
     struct swarms *swarms;
     struct round *round;

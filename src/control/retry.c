@@ -2,6 +2,7 @@
  * retry.c - a finished task again, as run N+1; the earlier runs stay as they are.
  */
 #include "control/ahead.h"
+#include "control/effective.h"
 #include "control/flow.h"
 #include "control/quarantine.h"
 #include "control/tasks.h"
@@ -19,8 +20,10 @@ static enum rc refresh_config(struct cx *cx, struct flow *flow)
         return err_set(cx->err, RC_INVALID, "REPO_NOT_ONBOARDED",
                        "repository %s is not onboarded any more; add it again first",
                        repository.name);
-    flow->task.config = repository.config;
-    return quarantine_check(cx, &repository);
+    rc = quarantine_check(cx, &repository);
+    if (rc != RC_OK)
+        return rc;
+    return effective_config(cx, &repository, flow->task.overrides, &flow->task.config);
 }
 
 static enum rc insert_next_run(struct cx *cx, struct flow *flow)

@@ -3,6 +3,7 @@
  *
  * Submission touches no row that others share, so that submissions never stand in line.
  */
+#include "control/effective.h"
 #include "control/flow.h"
 #include "control/quarantine.h"
 #include "control/tasks.h"
@@ -159,7 +160,8 @@ static void fill_task(struct cx *cx, const struct cmd_submit *cmd,
         .labels = json_or(cmd->labels, STR("[]")),
         .channel = json_or(cmd->channel, STR("{}")),
         .depends_on = STR("[]"),
-        .config = repository->config,
+        .config = flow->task.config,
+        .overrides = cmd->overrides,
         .requested_by = cx->actor.id,
         .run_count = 1,
         .created_us = cx->now_us,
@@ -232,9 +234,10 @@ static enum rc apply_submit(struct cx *cx, struct command *command)
         rc = check_dependencies(cx, cmd);
     if (rc != RC_OK)
         return rc;
-    flow.task.config = repository.config;
     const struct repo_config *config;
-    rc = flow_config(cx, &flow, &config);
+    rc = effective_config(cx, &repository, cmd->overrides, &flow.task.config);
+    if (rc == RC_OK)
+        rc = flow_config(cx, &flow, &config);
     if (rc != RC_OK)
         return rc;
     rc = quarantine_check(cx, &repository);

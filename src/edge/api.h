@@ -16,6 +16,7 @@
 #include "base/js.h"
 #include "base/jw.h"
 #include "control/control.h"
+#include "core/faults.h"
 #include "edge/auth.h"
 #include "edge/http.h"
 #include "edge/metrics.h"
@@ -50,6 +51,7 @@ struct api {
     int64_t body_bytes_max;
     int64_t command_queue_max; /* What the committer was given. */
     const char *data_dir;
+    struct str defaults; /* The layer under every repository's document; or empty. */
 };
 
 struct call {
@@ -59,6 +61,7 @@ struct call {
     const char *vars[ROUTE_VARS_MAX]; /* Decoded, in the request's arena. */
     struct identity who;
     struct command *command; /* Freed with the call. */
+    struct str errors;       /* JSON array for call_fail: all that is wrong with a document. */
     struct stream *stream;   /* sse.c's. */
     struct pool_work work;
     struct loop_call done;
@@ -95,6 +98,8 @@ MUST_USE enum rc call_reason(struct call *call, struct command *command, const c
 struct jw call_answer(struct call *call, int status);
 void call_removed(struct call *call, struct command *command); /* 204: for struct route. */
 void call_fail(struct call *call, enum rc rc, const struct err *err);
+/* What call_fail tells beside err. */
+void call_faults(struct call *call, const struct faults *faults);
 void call_fail_status(struct call *call, int status, const char *code, const char *detail);
 
 /* {"items": [ ... ], "cursor": ...} */

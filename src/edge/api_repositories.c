@@ -5,6 +5,7 @@
 #include "control/quarantine.h"
 #include "control/repositories.h"
 #include "core/repo_config.h"
+#include "core/repo_document.h"
 #include "edge/api_routes.h"
 #include "edge/shapes.h"
 #include "store/workspaces.h"
@@ -21,12 +22,36 @@ static enum rc check_name(const struct call *call, struct err *err)
                    "at most 200 bytes");
 }
 
+/* ?effective=true: with what counts, and where it comes from. */
+static enum rc wants_effective(struct call *call, bool *ret_wants, struct err *err)
+{
+    struct params params;
+    const char *text = NULL;
+    enum rc rc = call_params(call, &params, err);
+    if (rc != RC_OK)
+        return rc;
+    params_text(&params, "effective", 5, &text);
+    *ret_wants = text_same(text, "true");
+    if (text && !*ret_wants && !text_same(text, "false"))
+        params_fail(&params, "effective", "effective must be true or false");
+    return params_end(&params);
+}
+
+static enum rc write_effective(struct call *call, const struct repository_row *repository,
+                               struct jw *jw, struct err *err)
+{
+    const struct repo_layers layers = {.platform = call->api->defaults,
+                                       .repository = repository->config};
+    return repo_layers_write(&layers, &call->http.arena, jw, err);
+}
+
 enum rc api_repository_get(struct call *call, struct db *db, struct err *err)
 {
     struct workspace_row workspace;
     struct repository_row repository;
     struct arena *arena = &call->http.arena;
-    enum rc rc = call_no_params(call, err);
+    bool effective = false;
+    enum rc rc = wants_effective(call, &effective, err);
     if (rc == RC_OK)
         rc = check_name(call, err);
     if (rc == RC_OK)
@@ -38,8 +63,11 @@ enum rc api_repository_get(struct call *call, struct db *db, struct err *err)
     if (rc != RC_OK)
         return rc;
     struct jw jw = call_answer(call, 200);
-    shape_repository(&jw, &repository);
-    return RC_OK;
+    shape_repository_open(&jw, &repository);
+    if (effective)
+        rc = write_effective(call, &repository, &jw, err);
+    jw_end(&jw, '}');
+    return rc;
 }
 
 enum rc api_repository_list(struct call *call, struct db *db, struct err *err)
@@ -69,16 +97,45 @@ enum rc api_repository_list(struct call *call, struct db *db, struct err *err)
     return RC_OK;
 }
 
-static enum rc read_document(struct call *call, struct js **ret_tree, struct err *err)
+static bool is_yaml(const struct call *call)
 {
     const char *type = http_header(&call->http, "Content-Type");
-    bool yaml = type && strcasestr(type, "yaml");
+    return type && strcasestr(type, "yaml");
+}
+
+static enum rc read_document(struct call *call, struct js **ret_tree, struct err *err)
+{
     struct str body = http_body(&call->http);
     if (body.len == 0)
         return err_set(err, RC_MALFORMED, "MALFORMED_CONFIG",
                        "the request needs the repository's configuration as its body");
-    return yaml ? yaml_parse(body.at, body.len, ret_tree, err)
-                : js_parse(body.at, body.len, ret_tree, err);
+    enum rc rc = is_yaml(call) ? yaml_parse(body.at, body.len, ret_tree, err)
+                               : js_parse(body.at, body.len, ret_tree, err);
+    struct faults faults = {0};
+    if (rc == RC_MALFORMED && faults_of_syntax(&faults, &call->http.arena, err))
+        call_faults(call, &faults);
+    return rc;
+}
+
+/* The document must be good on top of the server's defaults: that is what tasks will get. */
+static enum rc check_document(struct call *call, struct str document, struct err *err)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    struct arena *arena = &call->http.arena;
+    const struct repo_layers layers = {.platform = call->api->defaults, .repository = document};
+    struct str whole;
+    struct faults faults = {0};
+    enum rc rc = repo_layers_merge(&layers, arena, &whole, err);
+    if (rc == RC_OK)
+        rc = js_parse(whole.at, whole.len, &tree, err);
+    if (rc == RC_OK)
+        rc = repo_document_check(tree, arena, &faults, err);
+    if (rc != RC_INVALID)
+        return rc;
+    if (is_yaml(call))
+        faults_locate(&faults, http_body(&call->http));
+    call_faults(call, &faults);
+    return rc;
 }
 
 enum rc api_repository_put(struct call *call, struct command **ret_command, struct err *err)
@@ -92,12 +149,11 @@ enum rc api_repository_put(struct call *call, struct command **ret_command, stru
         rc = read_document(call, &cmd->base.tree, err);
     if (rc != RC_OK)
         return rc;
-    struct repo_config *config = arena_alloc(&call->http.arena, sizeof *config);
-    rc = repo_config_decode(cmd->base.tree, NULL, &call->http.arena, config, err);
-    if (rc != RC_OK)
-        return rc;
     cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
     cmd->config = str_of(js_text(cmd->base.tree, &cmd->base.arena));
+    rc = check_document(call, cmd->config, err);
+    if (rc != RC_OK)
+        return rc;
     owned = NULL;
     *ret_command = &cmd->base;
     return RC_OK;

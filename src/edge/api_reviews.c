@@ -3,7 +3,7 @@
  */
 #include "base/clock.h"
 #include "control/tasks.h"
-#include "core/repo_config.h"
+#include "core/repo_document.h"
 #include "edge/api_routes.h"
 #include "edge/shapes.h"
 #include "forge/forge.h"
@@ -154,14 +154,14 @@ static enum rc merge_at_forge(struct call *call, struct db *db, const struct pul
                               char ret_commit[GIT_HASH_BYTES], struct err *err)
 {
     struct arena *arena = &call->http.arena;
-    struct repository_row repository;
+    struct repository_row repository = {.config = {0}};
     CLEANUP(js_freep) struct js *document = NULL;
     struct repo_config *config = arena_alloc(arena, sizeof *config);
     enum rc rc = repositories_get(db, &row->repository_id, arena, &repository, err);
+    const struct repo_layers layers = {.platform = call->api->defaults,
+                                       .repository = repository.config};
     if (rc == RC_OK)
-        rc = js_parse(repository.config.at, repository.config.len, &document, err);
-    if (rc == RC_OK)
-        rc = repo_config_decode(document, NULL, arena, config, err);
+        rc = repo_layers_decode(&layers, arena, &document, config, err);
     if (rc != RC_OK)
         return rc;
     struct git git = {.home = arena_printf(arena, "%s/work/git", call->api->data_dir),

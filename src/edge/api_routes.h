@@ -21,6 +21,7 @@ API_COMMAND(api_task_cancel);
 API_COMMAND(api_task_retry);
 API_QUERY(api_task_list);
 API_QUERY(api_task_get);
+API_QUERY(api_task_config);
 
 /* api_runs.c */
 API_QUERY(api_run_list);
@@ -122,6 +123,10 @@ API_QUERY(api_token_revoke);
 API_QUERY(api_backup);
 /* Removes what a backup left that was cut short by the end of its server. */
 MUST_USE enum rc api_backup_clear(const char *data_dir, struct err *err);
+
+/* api_schemas.c */
+void api_schema_list(struct call *call);
+void api_schema_get(struct call *call);
 
 /* api_system.c */
 API_QUERY(api_job_list);

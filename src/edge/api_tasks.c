@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "control/tasks.h"
 #include "core/repo_config.h"
+#include "core/repo_document.h"
 #include "edge/api_routes.h"
 #include "edge/shapes.h"
 #include <math.h>
@@ -50,6 +51,27 @@ static enum rc read_channel(const struct js *channel, struct cmd_submit *cmd, st
     return form_close(&form);
 }
 
+/* Over the repository's configuration; what is wrong is told with its path in the body. */
+static enum rc read_overrides(struct call *call, const struct js *overrides, struct cmd_submit *cmd,
+                              struct err *err)
+{
+    if (!overrides)
+        return RC_OK;
+    struct arena *arena = &call->http.arena;
+    struct faults faults = {0}, told = {0};
+    enum rc rc = repo_overrides_check(overrides, arena, &faults, err);
+    cmd->overrides = json_of(overrides, &cmd->base.arena);
+    if (rc != RC_INVALID)
+        return rc;
+    for (size_t i = 0; i < faults.count; i++)
+        faults_add(&told, arena,
+                   arena_printf(arena, "overrides%s%s", *faults.items[i].path ? "." : "",
+                                faults.items[i].path),
+                   faults.items[i].message);
+    call_faults(call, &told);
+    return faults_err(&told, "INVALID_FIELD", err);
+}
+
 static enum rc read_depends_on(const struct js *ids, struct cmd_submit *cmd, struct err *err)
 {
     size_t count = js_count(ids);
@@ -90,11 +112,12 @@ static void read_words(struct form *form, struct cmd_submit *cmd)
         form_fail(form, "targetBranch", "targetBranch is not a name that git takes for a branch");
 }
 
-static enum rc read_submit(const struct js *tree, struct cmd_submit *cmd, struct err *err)
+static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err *err)
 {
     struct form form;
+    const struct js *overrides = NULL;
     const struct js *scope = NULL, *labels = NULL, *channel = NULL, *depends_on = NULL;
-    form_open(&form, tree, "", err);
+    form_open(&form, cmd->base.tree, "", err);
     form_string(&form, "repository", FORM_REQUIRED,
                 &(struct form_text){.min = 1, .max = REPOSITORY_NAME_MAX}, &cmd->repository);
     form_string(&form, "description", FORM_OPTIONAL,
@@ -108,6 +131,7 @@ static enum rc read_submit(const struct js *tree, struct cmd_submit *cmd, struct
     form_strings(&form, "labels", FORM_OPTIONAL, LABELS_MAX,
                  &(struct form_text){.min = 1, .max = LABEL_MAX}, &labels);
     form_object(&form, "channel", FORM_OPTIONAL, &channel);
+    form_object(&form, "overrides", FORM_OPTIONAL, &overrides);
     form_strings(&form, "dependsOn", FORM_OPTIONAL, TASK_DEPENDS_MAX,
                  &(struct form_text){.min = 1, .max = ID_TEXT_BYTES}, &depends_on);
     if (!cmd->description && !cmd->issue_number)
@@ -117,6 +141,8 @@ static enum rc read_submit(const struct js *tree, struct cmd_submit *cmd, struct
         rc = read_channel(channel, cmd, err);
     if (rc == RC_OK)
         rc = read_depends_on(depends_on, cmd, err);
+    if (rc == RC_OK)
+        rc = read_overrides(call, overrides, cmd, err);
     cmd->scope = json_of(scope, &cmd->base.arena);
     cmd->labels = json_of(labels, &cmd->base.arena);
     return rc;
@@ -154,7 +180,7 @@ enum rc api_task_submit(struct call *call, struct command **ret_command, struct 
     if (rc == RC_OK)
         rc = call_json(call, &cmd->base.tree, err);
     if (rc == RC_OK)
-        rc = read_submit(cmd->base.tree, cmd, err);
+        rc = read_submit(call, cmd, err);
     if (rc != RC_OK)
         return rc;
     owned = NULL;
@@ -258,6 +284,30 @@ enum rc api_task_get(struct call *call, struct db *db, struct err *err)
         return rc;
     struct jw jw = call_answer(call, 200);
     return write_task(call, db, &task, &jw, err);
+}
+
+/* The configuration that the task has taken, and the same with the program's defaults. */
+enum rc api_task_config(struct call *call, struct db *db, struct err *err)
+{
+    struct id id;
+    struct task_row task;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_id(call, 0, &id, err);
+    if (rc == RC_OK)
+        rc = tasks_get(db, &id, &call->http.arena, &task, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "taskId", task.id.text);
+    jw_kstr(&jw, "repository", task.repository);
+    jw_kraw(&jw, "config", task.config);
+    jw_kraw(&jw, "overrides", task.overrides.len ? task.overrides : STR("{}"));
+    const struct repo_layers layers = {.snapshot = task.config, .task = task.overrides};
+    rc = repo_layers_write(&layers, &call->http.arena, &jw, err);
+    jw_end(&jw, '}');
+    return rc;
 }
 
 static enum rc task_filter(struct call *call, struct task_filter *filter, struct page *page,

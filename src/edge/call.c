@@ -7,7 +7,7 @@
 #include "edge/cursor.h"
 #include <assert.h>
 
-enum { REASON_BYTES_MAX = 1000 };
+enum { REASON_BYTES_MAX = 1000, FAULTS_BYTES_MAX = 256 * 1024 };
 
 enum rc call_id(const struct call *call, int var, struct id *ret_id, struct err *err)
 {
@@ -91,11 +91,22 @@ void call_fail(struct call *call, enum rc rc, const struct err *err)
 {
     assert(rc != RC_OK);
     struct problem problem = problem_of(rc, err);
+    problem.errors = call->errors;
     if (rc == RC_IO || rc == RC_CORRUPT)
         LOG(LOG_ERROR, "request failed", LOG_STR("requestId", call->http.id),
             LOG_STR("route", call->route ? call->route->pattern : ""),
             LOG_STR("code", problem.code), LOG_STR("error", problem.detail));
     http_answer_problem(&call->http, &problem);
+}
+
+void call_faults(struct call *call, const struct faults *faults)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, FAULTS_BYTES_MAX);
+    struct jw jw = jw_to(&text);
+    faults_write(faults, &jw);
+    if (!text.overflow)
+        call->errors = str_of(arena_strdup(&call->http.arena, buf_text(&text)));
 }
 
 void call_fail_status(struct call *call, int status, const char *code, const char *detail)

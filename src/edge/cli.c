@@ -3,6 +3,7 @@
  */
 #include "edge/cli.h"
 #include "base/jw.h"
+#include "base/spell.h"
 #include "base/str.h"
 #include "edge/cli_client.h"
 #include "edge/cli_command.h"
@@ -28,6 +29,7 @@ static const struct {
     {NULL, cli_doctor_commands},
     {NULL, cli_backup_commands},
     {"Repositories", cli_repo_commands},
+    {NULL, cli_schema_commands},
     {"Tasks", cli_task_commands},
     {"Runs", cli_run_commands},
     {NULL, cli_watch_commands},
@@ -93,47 +95,14 @@ static bool is_family(const char *word)
     return false;
 }
 
-/* How many letters must be changed, added, left out or swapped with their neighbour. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t rows[3][NAME_BYTES + 1];
-    size_t a_len = strnlen(a, NAME_BYTES), b_len = strnlen(b, NAME_BYTES);
-    size_t *before = rows[0], *last = rows[1], *now = rows[2];
-    for (size_t j = 0; j <= b_len; j++)
-        last[j] = j;
-    for (size_t i = 1; i <= a_len; i++) {
-        now[0] = i;
-        for (size_t j = 1; j <= b_len; j++) {
-            size_t best = last[j - 1] + (a[i - 1] != b[j - 1]);
-            best = last[j] + 1 < best ? last[j] + 1 : best;
-            best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
-            bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-            if (swapped && before[j - 2] + 1 < best)
-                best = before[j - 2] + 1;
-            now[j] = best;
-        }
-        size_t *oldest = before;
-        before = last;
-        last = now;
-        now = oldest;
-    }
-    return last[b_len];
-}
-
 const char *cli_closest(const char *name)
 {
-    const char *best = NULL;
-    size_t best_distance = strlen(name) < 4 ? 2 : 3; /* Farther away is no likeness. */
+    struct spell spell = spell_of(name);
     for (size_t i = 0; i < COUNT_OF(families); i++) {
-        for (const struct cli_command *each = families[i].commands; each->name != NULL; each++) {
-            size_t far = distance(name, each->name);
-            if (far < best_distance) {
-                best_distance = far;
-                best = each->name;
-            }
-        }
+        for (const struct cli_command *each = families[i].commands; each->name != NULL; each++)
+            spell_offer(&spell, each->name);
     }
-    return best;
+    return spell.closest;
 }
 
 /* ---- help ---- */

@@ -58,6 +58,7 @@ extern const struct cli_command cli_worker_commands[];
 extern const struct cli_command cli_workers_commands[];
 extern const struct cli_command cli_token_commands[];
 extern const struct cli_command cli_repo_commands[];
+extern const struct cli_command cli_schema_commands[];
 extern const struct cli_command cli_task_commands[];
 extern const struct cli_command cli_run_commands[];
 extern const struct cli_command cli_watch_commands[];

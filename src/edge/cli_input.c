@@ -25,7 +25,7 @@ enum rc cli_read_stdin(struct buf *into, struct err *err)
     }
 }
 
-static enum rc read_source(const char *path, struct buf *into, struct err *err)
+enum rc cli_read_source(const char *path, struct buf *into, struct err *err)
 {
     if (text_same(path, "-"))
         return cli_read_stdin(into, err);
@@ -40,7 +40,7 @@ enum rc cli_read_document(const char *path, struct js **ret_tree, struct err *er
     CLEANUP(buf_release) struct buf text;
     CLEANUP(js_freep) struct js *tree = NULL;
     buf_init(&text, DOCUMENT_BYTES_MAX);
-    enum rc rc = read_source(path, &text, err);
+    enum rc rc = cli_read_source(path, &text, err);
     if (rc != RC_OK)
         return rc;
     rc = yaml_parse(buf_text(&text), text.len, &tree, err);
@@ -60,7 +60,7 @@ enum rc cli_read_payload(const char *word, struct js **ret_tree, struct err *err
     buf_init(&text, DOCUMENT_BYTES_MAX);
     enum rc rc = RC_OK;
     if (text_same(word, "-") || word[0] == '@')
-        rc = read_source(word[0] == '@' ? word + 1 : word, &text, err);
+        rc = cli_read_source(word[0] == '@' ? word + 1 : word, &text, err);
     else
         buf_adds(&text, word);
     if (rc != RC_OK)

@@ -10,6 +10,8 @@
 
 /* All of standard input, as far as it fits. */
 MUST_USE enum rc cli_read_stdin(struct buf *into, struct err *err);
+/* The bytes of a file, or of standard input for "-". */
+MUST_USE enum rc cli_read_source(const char *path, struct buf *into, struct err *err);
 /* A file, or standard input for "-": a mapping in YAML or JSON. */
 MUST_USE enum rc cli_read_document(const char *path, struct js **ret_tree, struct err *err);
 /* JSON text: the word itself, @FILE, or - for standard input. */

@@ -1,17 +1,21 @@
 /*
- * cli_repo.c - repositories: repo add, list, show, set, remove, quarantine, release.
+ * cli_repo.c - repositories: repo add, list, show, set, check, remove, quarantine, release.
  *
  * A configuration file (YAML or JSON) is read here and sent as JSON; --url weighs more than the
  * file's own, and a path to a repository on this machine is made absolute, because the server
- * stands in another directory.
+ * stands in another directory.  The file is checked by its schema before it is sent; what the
+ * server finds beyond that, which knows its defaults, is told with the lines of the file too.
  */
 #include "base/buf.h"
 #include "base/jw.h"
 #include "base/str.h"
+#include "core/repo_document.h"
 #include "edge/cli_client.h"
-#include "edge/cli_input.h"
+#include "edge/cli_config.h"
+#include "edge/cli_faults.h"
 #include "edge/cli_show.h"
 #include "edge/cli_table.h"
+#include "edge/server_config.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,29 +44,68 @@ static void write_document(struct cli *cli, const struct js *config, const char 
     jw_begin(&jw, '{');
     jw_optstr(&jw, "url", url);
     while (config != NULL && js_next(config, &at, &key, &value)) {
-        if (!text_same(key, "url"))
+        if (url == NULL || !text_same(key, "url"))
             jw_kraw(&jw, key, str_of(js_text(value, &cli->arena)));
     }
     jw_end(&jw, '}');
 }
 
-static enum rc put_document(struct cli *cli, const char *name, const struct js *config,
-                            const char *url, struct err *err)
+/* What the server says is wrong, if it says so by the path. */
+static void read_errors(struct cli *cli, struct str problem, struct faults *faults)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    if (js_parse(problem.at, problem.len, &tree, NULL) != RC_OK)
+        return;
+    const struct js *errors = js_get(tree, "errors");
+    for (size_t i = 0; i < js_count(errors); i++) {
+        const struct js *each = js_at(errors, i);
+        faults_add(faults, &cli->arena, js_get_str(each, "path", ""),
+                   js_get_str(each, "message", ""));
+    }
+}
+
+/* Gives back the exit status; whatever is wrong has been told. */
+static int put_document(struct cli *cli, const char *name, const struct cli_source *source,
+                        const char *url)
 {
     CLEANUP(buf_release) struct buf body;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    struct err err = {0};
+    struct faults faults = {0};
+    struct http_reply head;
     buf_init(&body, (size_t)CONFIG_BYTES_MAX * 2);
-    write_document(cli, config, url, &body);
+    buf_init(&answer.body, (size_t)CONFIG_BYTES_MAX * 4);
+    write_document(cli, source->tree, url, &body);
     const struct http_call call = {.method = "PUT",
                                    .path = cli_path(cli, "/v1/repositories/", name, ""),
                                    .body = buf_str(&body)};
-    enum rc rc = cli_call(cli, &call, &answer, err);
-    if (rc == RC_OK && cli->json)
+    enum rc rc = cli_connect(cli, &err);
+    if (rc == RC_OK)
+        rc = http_client_call(cli->client, &call, &answer.body, &head, &err);
+    if (rc == RC_INVALID)
+        read_errors(cli, buf_str(&answer.body), &faults);
+    if (faults.count > 0 && source->tree != NULL)
+        return cli_tell_faults(cli, source, &faults);
+    if (rc != RC_OK)
+        return cli_fail(cli, rc, &err);
+    if (cli->json)
         cli_print_json(&answer);
-    return rc;
+    return CLI_DONE;
 }
 
-/* ---- add, set, remove ---- */
+/* By its schema, as a layer: the server may have defaults for what is missing.  False: told. */
+static bool check_source(struct cli *cli, const struct cli_source *source, int *ret_exit)
+{
+    struct err err = {0};
+    struct faults faults = {0};
+    enum rc rc = repo_layer_check(source->tree, &cli->arena, &faults, &err);
+    if (rc == RC_OK)
+        return true;
+    *ret_exit = faults.count > 0 ? cli_tell_faults(cli, source, &faults) : cli_fail(cli, rc, &err);
+    return false;
+}
+
+/* ---- add, set, check, remove ---- */
 
 static enum rc is_known(struct cli *cli, const char *name, struct cli_answer *ret_answer,
                         struct err *err)
@@ -72,58 +115,96 @@ static enum rc is_known(struct cli *cli, const char *name, struct cli_answer *re
 
 static int run_add(struct cli *cli)
 {
+    int status = CLI_DONE;
     struct err err = {0};
-    CLEANUP(js_freep) struct js *config = NULL;
+    CLEANUP(cli_source_release) struct cli_source source = {0};
     CLEANUP(cli_answer_release) struct cli_answer known = {0};
     const char *name = args_word(&cli->args, 0);
     const char *file = args_text(&cli->args, "config", NULL);
     const char *url = args_text(&cli->args, "url", NULL);
-    enum rc rc = file != NULL ? cli_read_document(file, &config, &err) : RC_OK;
-    if (rc != RC_OK)
-        return cli_fail(cli, rc, &err);
+    if (file != NULL &&
+        (!cli_source_read(cli, file, &source, &status) || !check_source(cli, &source, &status)))
+        return status;
     if (url == NULL)
-        url = js_get_str(config, "url", NULL);
+        url = js_get_str(source.tree, "url", NULL);
     if (url == NULL)
         return cli_usage(cli, "--url URL is missing");
-    rc = is_known(cli, name, &known, &err);
+    enum rc rc = is_known(cli, name, &known, &err);
     if (rc == RC_OK)
         rc = err_set(&err, RC_CONFLICT, "REPO_EXISTS",
                      "%s is there already: change it with drover repo set", name);
-    else if (rc == RC_NOT_FOUND)
-        rc = put_document(cli, name, config, absolute_url(cli, url), &err);
-    if (rc != RC_OK)
+    if (rc != RC_NOT_FOUND)
         return cli_fail(cli, rc, &err);
-    if (!cli->json) {
+    status = put_document(cli, name, &source, absolute_url(cli, url));
+    if (status == CLI_DONE && !cli->json) {
         (void)printf("Repository %s is added.\n", name);
         show_next(cli, "Use it", "drover submit --repo %s --watch \"what to do\"", name);
     }
-    return CLI_DONE;
+    return status;
 }
 
 static int run_set(struct cli *cli)
 {
+    int status = CLI_DONE;
     struct err err = {0};
-    CLEANUP(js_freep) struct js *config = NULL;
+    CLEANUP(cli_source_release) struct cli_source source = {0};
     CLEANUP(cli_answer_release) struct cli_answer known = {0};
     const char *name = args_word(&cli->args, 0);
     const char *file = args_text(&cli->args, "config", NULL);
     if (file == NULL)
         return cli_usage(cli, "--config FILE is missing");
-    enum rc rc = cli_read_document(file, &config, &err);
-    if (rc == RC_OK)
-        rc = is_known(cli, name, &known, &err);
+    if (!cli_source_read(cli, file, &source, &status) || !check_source(cli, &source, &status))
+        return status;
+    enum rc rc = is_known(cli, name, &known, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
-    const char *url = args_text(&cli->args, "url", js_get_str(config, "url", NULL));
+    const char *url = args_text(&cli->args, "url", js_get_str(source.tree, "url", NULL));
     if (url == NULL)
         url = js_str(js_path(known.tree, "config.url"), NULL);
-    rc = put_document(cli, name, config, url != NULL ? absolute_url(cli, url) : NULL, &err);
-    if (rc != RC_OK)
-        return cli_fail(cli, rc, &err);
-    if (!cli->json)
+    status = put_document(cli, name, &source, url != NULL ? absolute_url(cli, url) : NULL);
+    if (status == CLI_DONE && !cli->json)
         (void)printf("Repository %s has its new configuration; runs that are under way keep the "
                      "old one.\n",
                      name);
+    return status;
+}
+
+/* What the server would make of the file: with --url, and over the defaults of --defaults. */
+static enum rc whole_document(struct cli *cli, const struct cli_source *source,
+                              struct js **ret_document, struct err *err)
+{
+    CLEANUP(buf_release) struct buf text;
+    struct server_options options = server_options_default();
+    const char *defaults = args_text(&cli->args, "defaults", NULL);
+    const char *url = args_text(&cli->args, "url", js_get_str(source->tree, "url", NULL));
+    struct str whole;
+    buf_init(&text, (size_t)CONFIG_BYTES_MAX * 2);
+    write_document(cli, source->tree, url != NULL ? absolute_url(cli, url) : NULL, &text);
+    enum rc rc = defaults != NULL ? server_config_read(defaults, &cli->arena, &options, err)
+                                  : RC_OK;
+    const struct repo_layers layers = {.platform = options.defaults, .repository = buf_str(&text)};
+    if (rc == RC_OK)
+        rc = repo_layers_merge(&layers, &cli->arena, &whole, err);
+    return rc == RC_OK ? js_parse(whole.at, whole.len, ret_document, err) : rc;
+}
+
+static int run_check(struct cli *cli)
+{
+    int status = CLI_DONE;
+    struct err err = {0};
+    struct faults faults = {0};
+    CLEANUP(cli_source_release) struct cli_source source = {0};
+    CLEANUP(js_freep) struct js *document = NULL;
+    if (!cli_source_read(cli, args_word(&cli->args, 0), &source, &status))
+        return status;
+    enum rc rc = whole_document(cli, &source, &document, &err);
+    if (rc == RC_OK)
+        rc = repo_document_check(document, &cli->arena, &faults, &err);
+    if (faults.count > 0)
+        return cli_tell_faults(cli, &source, &faults);
+    if (rc != RC_OK)
+        return cli_fail(cli, rc, &err);
+    (void)printf("%s is a good configuration.\n", source.name);
     return CLI_DONE;
 }
 
@@ -202,23 +283,13 @@ static int run_list(struct cli *cli)
                                               repos_table});
 }
 
-/* Maps one level deep: "agent.command  [...]". */
-static void show_config(struct cli *cli, const struct js *config)
-{
-    size_t at = 0;
-    const char *key = NULL;
-    const struct js *value = NULL;
-    while (js_next(config, &at, &key, &value))
-        show_line(cli, key,
-                  js_type(value) == JS_STRING ? js_str(value, "") : js_text(value, &cli->arena),
-                  TONE_PLAIN);
-}
-
 static int run_show(struct cli *cli)
 {
     struct err err = {0};
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
-    enum rc rc = is_known(cli, args_word(&cli->args, 0), &answer, &err);
+    const char *path = cli_path(cli, "/v1/repositories/", args_word(&cli->args, 0),
+                                "?effective=true");
+    enum rc rc = cli_get(cli, path, &answer, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
     if (cli->json) {
@@ -231,7 +302,8 @@ static int run_show(struct cli *cli)
     show_time(cli, "Changed", answer.tree, "updatedAt");
     show_time(cli, "Quarantined", answer.tree, "quarantinedAt");
     show_line(cli, "Because", js_get_str(answer.tree, "quarantineReason", NULL), TONE_RED);
-    show_config(cli, js_get(answer.tree, "config"));
+    (void)putchar('\n');
+    cli_show_config(cli, answer.tree);
     return CLI_DONE;
 }
 
@@ -241,6 +313,11 @@ static const struct arg_option add_options[] = {
     {"url", "URL", "where it is: a path on the server's machine, or an address", ARG_TEXT, 0, 0,
      NULL},
     {"config", "FILE", "its configuration, YAML or JSON", ARG_TEXT, 0, 0, NULL},
+    {0},
+};
+static const struct arg_option check_options[] = {
+    {"url", "URL", "as it would be given to repo add", ARG_TEXT, 0, 0, NULL},
+    {"defaults", "FILE", "a server's configuration: its defaults count", ARG_TEXT, 0, 0, NULL},
     {0},
 };
 static const struct arg_option reason_options[] = {
@@ -258,11 +335,15 @@ const struct cli_command cli_repo_commands[] = {
      CLI_REMOTE | CLI_JSON, run_add},
     {"repo list", "list repositories", "[--limit N] [--json]", list_options, "drover repo list",
      NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_list},
-    {"repo show", "show a repository and its configuration", "NAME [--json]", NULL,
-     "drover repo show acme/billing", "drover repo list", 1, 1, CLI_REMOTE | CLI_JSON, run_show},
+    {"repo show", "show a repository, its configuration and where each value comes from",
+     "NAME [--json]", NULL, "drover repo show acme/billing", "drover repo list", 1, 1,
+     CLI_REMOTE | CLI_JSON, run_show},
     {"repo set", "give a repository a new configuration", "NAME --config FILE [--url URL]",
      add_options, "drover repo set acme/billing --config billing.yaml", "drover repo list", 1, 1,
      CLI_REMOTE | CLI_JSON, run_set},
+    {"repo check", "check a configuration file, without a server",
+     "FILE [--url URL] [--defaults FILE]", check_options, "drover repo check billing.yaml", NULL, 1,
+     1, 0, run_check},
     {"repo remove", "remove a repository", "NAME", NULL, "drover repo remove acme/billing",
      "drover repo list", 1, 1, CLI_REMOTE, run_remove},
     {"repo quarantine", "take nothing more from a repository", "NAME [--reason TEXT]",

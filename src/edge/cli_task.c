@@ -5,7 +5,9 @@
 #include "base/jw.h"
 #include "base/str.h"
 #include "core/task.h"
+#include "edge/cli_assign.h"
 #include "edge/cli_client.h"
+#include "edge/cli_config.h"
 #include "edge/cli_ids.h"
 #include "edge/cli_input.h"
 #include "edge/cli_show.h"
@@ -68,6 +70,26 @@ static enum rc write_dependencies(struct cli *cli, struct jw *jw, struct err *er
     return RC_OK;
 }
 
+enum { OVERRIDES_MAX = 32 };
+
+/* --override timeouts.agentMs=600000 and the like, as one object. */
+static enum rc write_overrides(struct cli *cli, struct jw *jw, struct err *err)
+{
+    const char *words[OVERRIDES_MAX];
+    size_t at = 0, count = 0;
+    const char *word = args_next(&cli->args, "override", &at);
+    for (; word != NULL && count < OVERRIDES_MAX; word = args_next(&cli->args, "override", &at))
+        words[count++] = word;
+    if (count == 0)
+        return RC_OK;
+    CLEANUP(js_freep) struct js *empty = js_new_object();
+    const char *text = NULL;
+    enum rc rc = cli_assign(empty, words, count, &cli->arena, &text, err);
+    if (rc == RC_OK)
+        jw_kraw(jw, "overrides", str_of(text));
+    return rc;
+}
+
 static enum rc write_submission(struct cli *cli, const char *description, struct buf *body,
                                 struct err *err)
 {
@@ -88,6 +110,8 @@ static enum rc write_submission(struct cli *cli, const char *description, struct
     write_list(cli, &jw, "scope", "scope");
     write_list(cli, &jw, "label", "labels");
     enum rc rc = write_dependencies(cli, &jw, err);
+    if (rc == RC_OK)
+        rc = write_overrides(cli, &jw, err);
     if (rc != RC_OK)
         return rc;
     jw_kraw(&jw, "channel", STR("{\"source\":\"cli\"}"));
@@ -229,8 +253,19 @@ static void task_details(struct cli *cli, const struct id *id, const struct js *
         show_next(cli, "Its story", "drover timeline %s", latest.text);
 }
 
+static void task_config(struct cli *cli, const struct id *id, const struct js *answer)
+{
+    show_line(cli, "Task", id->text, TONE_BOLD);
+    show_member(cli, "Repository", answer, "repository");
+    (void)putchar('\n');
+    cli_show_config(cli, answer);
+}
+
 static int run_task(struct cli *cli)
 {
+    if (args_has(&cli->args, "config"))
+        return show_one(cli,
+                        &(struct show_one){cli_resolve_task, "/v1/tasks/", "/config", task_config});
     return show_one(cli, &(struct show_one){cli_resolve_task, "/v1/tasks/", "", task_details});
 }
 
@@ -303,6 +338,8 @@ static const struct arg_option submit_options[] = {
     {"label", "TEXT", "a label; may be repeated", ARG_LIST, 0, 0, NULL},
     {"type", "TYPE", "the type of the task, for limits and statistics", ARG_TEXT, 0, 0, NULL},
     {"depends-on", "ID", "wait for this task; may be repeated", ARG_LIST, 0, 0, NULL},
+    {"override", "FIELD=VALUE", "over the repository's configuration; may be repeated", ARG_LIST, 0,
+     0, NULL},
     {"watch", NULL, "follow it to its end", ARG_FLAG, 0, 0, NULL},
     {0},
 };
@@ -310,6 +347,10 @@ static const struct arg_option tasks_options[] = {
     {"repo", "NAME", "only of this repository", ARG_TEXT, 0, 0, NULL},
     {"status", "STATUS", "only with this status", ARG_CHOICE, 0, 0, status_names},
     CLI_LIMIT_OPTION,
+    {0},
+};
+static const struct arg_option task_options[] = {
+    {"config", NULL, "show the configuration that the task has taken", ARG_FLAG, 0, 0, NULL},
     {0},
 };
 static const struct arg_option cancel_options[] = {
@@ -328,8 +369,8 @@ const struct cli_command cli_task_commands[] = {
     {"tasks", "list tasks", "[--repo NAME] [--status STATUS] [--limit N] [--watch] [--json]",
      tasks_options, "drover tasks --status failed", NULL, 0, 0, CLI_REMOTE | CLI_JSON | CLI_REFRESH,
      run_tasks},
-    {"task", "show a task", "ID [--json]", NULL, "drover task latest", "drover tasks", 1, 1,
-     CLI_REMOTE | CLI_JSON, run_task},
+    {"task", "show a task", "ID [--config] [--json]", task_options, "drover task latest",
+     "drover tasks", 1, 1, CLI_REMOTE | CLI_JSON, run_task},
     {"cancel", "cancel a task", "ID [--reason TEXT]", cancel_options,
      "drover cancel latest --reason \"wrong repository\"", "drover tasks", 1, 1,
      CLI_REMOTE | CLI_JSON, run_cancel},

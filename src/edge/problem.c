@@ -116,6 +116,8 @@ void problem_write(struct jw *jw, const struct problem *problem)
     jw_kint(jw, "status", problem->status);
     jw_kstr(jw, "detail", problem->detail);
     jw_optstr(jw, "field", problem->field);
+    if (problem->errors.len > 0)
+        jw_kraw(jw, "errors", problem->errors);
     if (problem->retry_after_ms > 0)
         jw_kint(jw, "retryAfterMs", problem->retry_after_ms);
     jw_optstr(jw, "requestId", problem->request_id);

@@ -20,6 +20,7 @@ struct problem {
     const char *detail;
     const char *field;      /* NULL or "": none. */
     const char *request_id; /* NULL: none. */
+    struct str errors;      /* JSON array of {path, message, line}, or empty. */
     int64_t retry_after_ms; /* When to come again; 0: as the status says. */
 };
 

@@ -13,6 +13,7 @@
 #include "edge/api.h"
 #include "edge/api_routes.h"
 #include "edge/autoscale.h"
+#include "edge/defaults_check.h"
 #include "edge/port_local.h"
 #include "edge/sse.h"
 #include "edge/throttle.h"
@@ -165,6 +166,7 @@ static enum rc start_control(struct server *server, struct err *err)
         .dice = dice_from_os(),
         .node = node,
         .limits = server->options->limits,
+        .defaults = server->options->defaults,
         .lease_us = server->options->lease_ms * US_PER_MS,
         .queue_max = COMMAND_QUEUE_MAX,
     };
@@ -195,6 +197,7 @@ static enum rc start_api(struct server *server, struct err *err)
     api->body_bytes_max = server->options->body_bytes_max;
     api->command_queue_max = COMMAND_QUEUE_MAX;
     api->data_dir = server->options->data_dir;
+    api->defaults = server->options->defaults;
     api->metrics = metrics_new(routes);
     api->sse = sse_new(api);
     if (server->options->rate_count > 0)
@@ -482,6 +485,8 @@ static enum rc server_start(struct server *server, struct err *err)
         rc = open_store(server, err);
     if (rc == RC_OK)
         rc = start_control(server, err);
+    if (rc == RC_OK)
+        rc = defaults_check(server->store, server->options->defaults, err);
     if (rc == RC_OK)
         rc = start_api(server, err);
     if (rc == RC_OK)

@@ -5,7 +5,9 @@
 #include "base/fd.h"
 #include "base/form.h"
 #include "base/yaml.h"
+#include "base/yaml_places.h"
 #include "control/jobs.h"
+#include "core/repo_document.h"
 #include "store/store.h"
 #include <arpa/inet.h>
 #include <string.h>
@@ -124,6 +126,23 @@ static enum rc read_lease(const struct js *lease, struct server_options *options
     return form_close(&form);
 }
 
+static enum rc read_defaults(const struct js *defaults, struct arena *arena,
+                             struct server_options *options, struct err *err)
+{
+    if (js_count(defaults) == 0)
+        return RC_OK;
+    struct faults faults = {0};
+    enum rc rc = repo_defaults_check(defaults, arena, &faults, err);
+    if (rc == RC_OK)
+        options->defaults = str_of(js_text(defaults, arena));
+    if (rc != RC_INVALID)
+        return rc;
+    struct err found = *err;
+    bool named = text_starts(found.text, found.field);
+    return err_field(err, rc, found.code, arena_printf(arena, "defaults.%s", found.field),
+                     "defaults.%s%s%s", named ? "" : found.field, named ? "" : ": ", found.text);
+}
+
 static const struct form_range worker_range = {0, SERVER_WORKERS_MAX};
 
 static void read_worker_count(struct form *form, struct server_workers *workers)
@@ -151,6 +170,7 @@ static enum rc decode(const struct js *document, struct arena *arena,
 {
     struct form form;
     const struct js *workers = NULL, *log = NULL, *limits = NULL, *lease = NULL;
+    const struct js *defaults = NULL;
     form_open(&form, document, "", err);
     read_path(&form, "listen", arena, &options->listen);
     form_bool(&form, "allowRemote", FORM_OPTIONAL, &options->allow_remote);
@@ -162,6 +182,7 @@ static enum rc decode(const struct js *document, struct arena *arena,
     form_object(&form, "log", FORM_OPTIONAL, &log);
     form_object(&form, "limits", FORM_OPTIONAL, &limits);
     form_object(&form, "lease", FORM_OPTIONAL, &lease);
+    form_object(&form, "defaults", FORM_OPTIONAL, &defaults);
     enum rc rc = form_close(&form);
     if (rc == RC_OK && js_type(workers) == JS_OBJECT)
         rc = read_workers(workers, &options->workers, err);
@@ -171,6 +192,8 @@ static enum rc decode(const struct js *document, struct arena *arena,
         rc = read_limits(limits, arena, options, err);
     if (rc == RC_OK)
         rc = read_lease(lease, options, err);
+    if (rc == RC_OK)
+        rc = read_defaults(defaults, arena, options, err);
     return rc;
 }
 
@@ -213,7 +236,14 @@ enum rc server_config_read(const char *path, struct arena *arena, struct server_
     enum rc rc = file_read(path, &text, err);
     if (rc == RC_OK)
         rc = server_config_parse(buf_str(&text), arena, options, err);
-    return rc == RC_OK ? RC_OK : err_wrap(err, rc, path);
+    if (rc == RC_OK)
+        return RC_OK;
+    struct yaml_place place = {.path = err != NULL ? err->field : ""};
+    if (rc == RC_INVALID)
+        yaml_locate(buf_str(&text), &place, 1);
+    if (place.line == 0)
+        return err_wrap(err, rc, path);
+    return err_wrap(err, rc, arena_printf(arena, "%s:%zu:%zu", path, place.line, place.column));
 }
 
 /* ---- Addresses ---- */

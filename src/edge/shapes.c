@@ -211,7 +211,7 @@ void shape_artifact(struct jw *jw, const struct artifact_row *artifact)
     jw_end(jw, '}');
 }
 
-void shape_repository(struct jw *jw, const struct repository_row *repository)
+void shape_repository_open(struct jw *jw, const struct repository_row *repository)
 {
     jw_begin(jw, '{');
     key_id(jw, "id", &repository->id);
@@ -224,6 +224,11 @@ void shape_repository(struct jw *jw, const struct repository_row *repository)
     }
     jw_ktime(jw, "createdAt", repository->created_us);
     jw_ktime(jw, "updatedAt", repository->updated_us);
+}
+
+void shape_repository(struct jw *jw, const struct repository_row *repository)
+{
+    shape_repository_open(jw, repository);
     jw_end(jw, '}');
 }
 

@@ -30,6 +30,8 @@ void shape_patch(struct jw *jw, const struct patch_row *patch);
 void shape_verification(struct jw *jw, const struct verification_row *row);
 void shape_artifact(struct jw *jw, const struct artifact_row *artifact);
 void shape_repository(struct jw *jw, const struct repository_row *repository);
+/* Leaves the object open. */
+void shape_repository_open(struct jw *jw, const struct repository_row *repository);
 void shape_approval(struct jw *jw, const struct approval_row *approval);
 void shape_pull_request(struct jw *jw, const struct pull_request_row *row);
 /* A job in a listing; leaves the object open. */

@@ -68,7 +68,8 @@ static const char *const initial[] = {
     " created_us {int} NOT NULL,"
     " updated_us {int} NOT NULL,"
     " ended_us {int} NOT NULL,"
-    " attachments {json}) {plain_table}",
+    " attachments {json},"
+    " overrides {json}) {plain_table}",
     "CREATE INDEX tasks_repository ON tasks (repository_id, id)",
     "CREATE INDEX tasks_status ON tasks (status, id)",
     "CREATE INDEX tasks_requested ON tasks (requested_by, id)",

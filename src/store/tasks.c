@@ -10,17 +10,18 @@
     " issue_number, task_type, risk, mode, target_branch, scope, priority, max_turns,"  \
     " max_budget_microusd, labels, channel, depends_on, config, requested_by, status,"  \
     " error_code, error_message, latest_run_id, run_count, last_event_id, created_us,"  \
-    " updated_us, ended_us, attachments FROM tasks"
+    " updated_us, ended_us, attachments, overrides FROM tasks"
 
 static const struct sql sql_insert = {
     "task_insert",
     "INSERT INTO tasks (id, workspace_id, repository_id, description, issue_number, task_type,"
     " risk, mode, target_branch, scope, priority, max_turns, max_budget_microusd, labels,"
     " channel, depends_on, config, requested_by, status, error_code, error_message,"
-    " latest_run_id, run_count, last_event_id, created_us, updated_us, ended_us, attachments)"
+    " latest_run_id, run_count, last_event_id, created_us, updated_us, ended_us, attachments,"
+    " overrides)"
     " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,"
-    " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)",
-    "ttttittttjiiijjjjtttttitiiij",
+    " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)",
+    "ttttittttjiiijjjjtttttitiiijj",
 };
 static const struct sql sql_insert_dependency = {
     "task_insert_dependency",
@@ -128,6 +129,7 @@ static enum rc task_decode(struct row_reader *reader, void *to, struct err *err)
     row->updated_us = read_int(reader);
     row->ended_us = read_int(reader);
     row->attachments = read_bytes(reader);
+    row->overrides = read_bytes(reader);
     return RC_OK;
 }
 static const struct shape task_shape = {"task", sizeof(struct task_row), task_decode};
@@ -152,7 +154,8 @@ enum rc tasks_insert(struct db *db, const struct task_row *row, const struct id 
                P_TEXT(row->requested_by), P_TEXT(task_status_name(row->status)),
                P_TEXT(row->error_code), P_TEXT(row->error_message), P_ID(&row->latest_run_id),
                P_INT(row->run_count), P_ID(&row->last_event_id), P_INT(row->created_us),
-               P_INT(row->updated_us), P_INT(row->ended_us), P_JSON(row->attachments)),
+               P_INT(row->updated_us), P_INT(row->ended_us), P_JSON(row->attachments),
+               P_JSON(row->overrides)),
         NULL, err);
     for (size_t i = 0; rc == RC_OK && i < depends_count; i++)
         rc = db_exec(db, &sql_insert_dependency, P_LIST(P_ID(&row->id), P_ID(&depends_on[i])), NULL,

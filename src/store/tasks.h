@@ -34,6 +34,7 @@ struct task_row {
     struct id last_event_id;
     int64_t created_us, updated_us, ended_us;
     struct str attachments; /* JSON array of {name, sha256}, or empty. */
+    struct str overrides;   /* JSON object: what the task says over the configuration; or empty. */
 };
 
 struct task_filter { /* NULL, none or -1: any */

@@ -119,8 +119,10 @@ describe('the command line', { concurrency: 6 }, () => {
     it('refuses a configuration and names what is wrong in it', async () => {
         const file = join(server.dir, 'cli-wrong.yaml');
         writeFileSync(file, 'agent: {command: ["true"]}\nverfy: []\n');
-        assert.match(await refused(REFUSED, 'repo', 'add', 'cli/wrong', '--url', '/srv/x.git',
-            '--config', file), /verfy/);
+        const wrong = await cli('repo', 'add', 'cli/wrong', '--url', '/srv/x.git',
+            '--config', file);
+        assert.equal(wrong.code, REFUSED, wrong.err);
+        assert.match(wrong.err, /cli-wrong\.yaml:2:1: verfy: is not known here/);
         writeFileSync(file, 'agent: [unclosed\n');
         const { code, err } = await cli('repo', 'add', 'cli/wrong', '--url', '/srv/x.git',
             '--config', file);

@@ -39,6 +39,7 @@ void lab_open(struct lab *lab, const struct lab_options *options)
         .batch_max = options->batch_max > 0 ? options->batch_max : 256,
         .lanes = 1,
         .limits = options->limits,
+        .defaults = options->defaults,
     };
     ck_assert_msg(committer_new(&committer, &lab->committer, &err) == RC_OK, "%s", err.text);
 }

@@ -24,6 +24,7 @@ struct lab {
 
 struct lab_options {
     struct committer_limits limits;
+    struct str defaults;         /* Of the server, or empty. */
     size_t queue_max, batch_max; /* 0: 1000 and 256 */
 };
 

@@ -61,6 +61,8 @@ static const struct {
      "{\"healthy\":false,\"checks\":[{\"title\":\"A\",\"lookedAt\":3,\"bad\":0,\"first\":null},"
      "{\"title\":\"B\",\"lookedAt\":4,\"bad\":1,\"first\":\"row 5 is odd\"}]}"},
     {"GET /v1/repositories/a%2Fb ", "200 OK", "{\"name\":\"a/b\",\"config\":{\"url\":\"/srv/x\"}}"},
+    {"GET /v1/repositories/a%2Fb?effective=true ", "200 OK",
+     "{\"name\":\"a/b\",\"effective\":{\"url\":\"/srv/x\"},\"origins\":{\"url\":\"repository\"}}"},
     {"PUT /v1/repositories/new ", "403 Forbidden",
      "{\"code\":\"policy.denied\",\"detail\":\"not you\"}"},
     {"GET /v1/artifacts/" SHA " ", "200 OK", "hello"},

@@ -56,6 +56,35 @@ START_TEST(a_file_says_all_there_is_to_say)
 }
 END_TEST
 
+START_TEST(defaults_are_a_repository_without_a_url)
+{
+    static const struct {
+        const char *yaml, *json, *field; /* field: refused there. */
+    } rows[] = {
+        {"defaults: {}", "", NULL},
+        {"defaults: {limits: {maxTurns: 5}}", "{\"limits\":{\"maxTurns\":5}}", NULL},
+        {"defaults: {agent: {compute: remote}}", "{\"agent\":{\"compute\":\"remote\"}}", NULL},
+        {"defaults: {agent: {compute: pull, queue: q}}",
+         "{\"agent\":{\"compute\":\"pull\",\"queue\":\"q\"}}", NULL},
+        {"defaults: []", NULL, "defaults"},
+        {"defaults: {url: /x}", NULL, "defaults.url"},
+        {"defaults: {limits: {maxTurns: 0}}", NULL, "defaults.limits.maxTurns"},
+        {"defaults: {agent: {egress: ['a b']}}", NULL, "defaults.agent.egress[0]"},
+        {"defaults: {verify: [{name: a}]}", NULL, "defaults.verify[0].command"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct server_options options = server_options_default();
+        struct err err = {0};
+        enum rc rc = server_config_parse(str_of(rows[i].yaml), &arena, &options, &err);
+        ck_assert_msg(rc == (rows[i].field ? RC_INVALID : RC_OK), "%s: %s", rows[i].yaml, err.text);
+        if (rc == RC_OK)
+            ck_assert(str_is(options.defaults, rows[i].json));
+        else
+            ck_assert_str_eq(err.field, rows[i].field);
+    }
+}
+END_TEST
+
 START_TEST(workers_may_have_bounds)
 {
     static const struct {
@@ -230,6 +259,7 @@ Suite *server_config_suite(void)
     tcase_add_checked_fixture(tests, NULL, empty);
     tcase_add_test(tests, the_defaults_are_good);
     tcase_add_test(tests, a_file_says_all_there_is_to_say);
+    tcase_add_test(tests, defaults_are_a_repository_without_a_url);
     tcase_add_test(tests, workers_may_have_bounds);
     tcase_add_test(tests, mistakes_are_named_and_change_nothing);
     tcase_add_test(tests, a_file_is_read_and_named_when_it_is_wrong);

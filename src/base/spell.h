@@ -1,0 +1,21 @@
+/*
+ * spell.h - what somebody may have meant who wrote a name that nobody knows.
+ */
+#ifndef BASE_SPELL_H
+#define BASE_SPELL_H
+#include <stddef.h>
+
+/* The best candidate so far; start from spell_of(word). */
+struct spell {
+    const char *word;
+    const char *closest; /* NULL: nothing looks like it. */
+    size_t distance;     /* Only what is closer than this counts. */
+};
+
+/* How many letters must be changed, added, left out or swapped with their neighbour; of long words
+   the first 64 bytes count. */
+size_t spell_distance(const char *a, const char *b);
+
+struct spell spell_of(const char *word);
+void spell_offer(struct spell *spell, const char *name);
+#endif

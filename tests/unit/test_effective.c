@@ -1,0 +1,135 @@
+/*
+ * test_effective.c - what a task takes as its configuration, and what counts as it stands now.
+ */
+#include "control/repositories.h"
+#include "core/repo_config.h"
+#include "tests/unit/lab.h"
+#include "tests/unit/suites.h"
+#include <string.h>
+
+static struct lab lab;
+
+static void teardown(void)
+{
+    lab_check(&lab);
+    lab_close(&lab);
+}
+
+static void open_with(const char *defaults)
+{
+    lab_open(&lab, &(struct lab_options){.defaults = str_of(defaults)});
+}
+
+static struct cmd_submit *command_for(const char *repository, const char *overrides)
+{
+    struct cmd_submit *cmd = cmd_submit_new();
+    cmd->repository = repository;
+    cmd->description = "Mend it";
+    cmd->base.actor = (struct actor){"user", "ada"};
+    cmd->overrides = str_of(overrides);
+    return cmd;
+}
+
+static struct repo_config *decoded(struct str document)
+{
+    struct js *tree = NULL; /* Its strings are not looked at after js_free. */
+    struct repo_config *config = arena_alloc(&lab.arena, sizeof *config);
+    ck_assert_int_eq(js_parse(document.at, document.len, &tree, NULL), RC_OK);
+    ck_assert_int_eq(repo_config_decode(tree, NULL, &lab.arena, config, NULL), RC_OK);
+    js_free(tree);
+    return config;
+}
+
+START_TEST(a_task_takes_defaults_repository_and_overrides)
+{
+    open_with("{\"limits\":{\"maxTurns\":50,\"maxBudgetUsd\":9},\"timeouts\":{\"agentMs\":1000}}");
+    lab_repository(&lab, "acme/one", "\"limits\":{\"maxTurns\":40}");
+    struct cmd_submit *cmd = command_for("acme/one", "{\"timeouts\":{\"agentMs\":777}}");
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    struct task_row task = lab_task(&lab, &cmd->run_id);
+    ck_assert_int_eq(task.max_turns, 40);
+    ck_assert_int_eq(task.max_budget_microusd, 9000000);
+    ck_assert_int_eq(decoded(task.config)->timeouts.agent_ms, 777);
+    ck_assert_str_eq(task.overrides.at, "{\"timeouts\":{\"agentMs\":777}}");
+    command_free(&cmd->base);
+}
+END_TEST
+
+START_TEST(a_later_change_does_not_touch_the_snapshot)
+{
+    open_with("");
+    lab_repository(&lab, "acme/one", "\"limits\":{\"maxTurns\":40}");
+    struct id run = lab_submit(&lab, "acme/one");
+    lab_repository(&lab, "acme/one", "\"limits\":{\"maxTurns\":41}");
+    ck_assert_int_eq(decoded(lab_task(&lab, &run).config)->limits.max_turns, 40);
+}
+END_TEST
+
+START_TEST(limits_of_the_defaults_hold_runs_back)
+{
+    open_with("{\"limits\":{\"maxActiveRuns\":1}}");
+    lab_repository(&lab, "acme/one", NULL);
+    lab_repository(&lab, "acme/two", "\"limits\":{\"maxActiveRuns\":null}");
+    struct id first = lab_submit(&lab, "acme/one"), second = lab_submit(&lab, "acme/one");
+    struct id other = lab_submit(&lab, "acme/two"), another = lab_submit(&lab, "acme/two");
+    lab_rounds(&lab);
+    ck_assert_int_ne(lab_run(&lab, &first).status, RUN_QUEUED);
+    ck_assert_int_eq(lab_run(&lab, &second).status, RUN_QUEUED);
+    ck_assert_int_ne(lab_run(&lab, &other).status, RUN_QUEUED);
+    ck_assert_int_ne(lab_run(&lab, &another).status, RUN_QUEUED);
+}
+END_TEST
+
+/* Defaults may change after a repository was configured. */
+START_TEST(layers_that_do_not_go_together_refuse_the_task)
+{
+    open_with("{\"agent\":{\"queue\":\"agents\"}}");
+    lab_repository(&lab, "acme/one", NULL);
+    struct cmd_submit *cmd = command_for("acme/one", "");
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_INVALID);
+    ck_assert_str_eq(cmd->base.err.code, "CONFIGURATION_CONFLICT");
+    ck_assert_ptr_ne(strstr(cmd->base.err.text, "acme/one"), NULL);
+    ck_assert_str_eq(cmd->base.err.field, "agent.queue");
+    command_free(&cmd->base);
+}
+END_TEST
+
+static void put(const char *name, const char *config)
+{
+    struct cmd_repository_put *cmd = cmd_repository_put_new();
+    cmd->name = name;
+    cmd->config = str_of(config);
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    command_free(&cmd->base);
+}
+
+START_TEST(layers_that_do_not_go_together_any_more_hold_up_nobody)
+{
+    lab_open(&lab, &(struct lab_options){.limits = {.max_active_runs = 1},
+                                         .defaults = STR("{\"agent\":{\"queue\":\"q\"}}")});
+    put("acme/one", "{\"url\":\"/x\",\"agent\":{\"compute\":\"pull\"}}");
+    struct id first = lab_submit(&lab, "acme/one"), second = lab_submit(&lab, "acme/one");
+    lab_rounds(&lab);
+    ck_assert_int_eq(lab_run(&lab, &second).status, RUN_QUEUED);
+    lab_repository(&lab, "acme/one", NULL);
+    struct job_row job = lab_take(&lab, "prepare");
+    ck_assert_str_eq(job.run_id.text, first.text);
+    lab_fail(&lab, &job, "branch_not_found", false);
+    lab_rounds(&lab);
+    ck_assert_int_ne(lab_run(&lab, &second).status, RUN_QUEUED);
+}
+END_TEST
+
+Suite *effective_suite(void)
+{
+    Suite *suite = suite_create("effective");
+    TCase *tcase = tcase_create("effective");
+    tcase_add_checked_fixture(tcase, NULL, teardown);
+    tcase_add_test(tcase, a_task_takes_defaults_repository_and_overrides);
+    tcase_add_test(tcase, a_later_change_does_not_touch_the_snapshot);
+    tcase_add_test(tcase, limits_of_the_defaults_hold_runs_back);
+    tcase_add_test(tcase, layers_that_do_not_go_together_refuse_the_task);
+    tcase_add_test(tcase, layers_that_do_not_go_together_any_more_hold_up_nobody);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
