@@ -43,6 +43,7 @@ static const struct {
     {NULL, cli_schedule_commands},
     {"Review", cli_approval_commands},
     {NULL, cli_pr_commands},
+    {NULL, cli_issue_commands},
     {"Help", cli_help_commands},
     /* clang-format on */
 };

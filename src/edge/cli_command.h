@@ -65,6 +65,7 @@ extern const struct cli_command cli_events_commands[];
 extern const struct cli_command cli_artifact_commands[];
 extern const struct cli_command cli_approval_commands[];
 extern const struct cli_command cli_pr_commands[];
+extern const struct cli_command cli_issue_commands[];
 extern const struct cli_command cli_queue_commands[];
 extern const struct cli_command cli_enqueue_commands[];
 extern const struct cli_command cli_consume_commands[];
