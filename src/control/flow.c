@@ -3,6 +3,7 @@
  */
 #include "control/flow.h"
 #include "control/assignment.h"
+#include "control/memories.h"
 #include "control/saga_publish.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
@@ -369,7 +370,10 @@ enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending)
     flow->run.error_code = flow->task.error_code = ending->code;
     flow->run.error_message = flow->task.error_message = ending->code ? ending->message : NULL;
     flow->run.job_id = (struct id){0};
-    rc = tell_ending(cx, flow);
+    if (before != RUN_QUEUED)
+        rc = memories_record(cx, flow);
+    if (rc == RC_OK)
+        rc = tell_ending(cx, flow);
     if (rc == RC_OK)
         rc = timers_clear_subject(cx->db, &flow->run.id, cx->err);
     if (rc == RC_OK && before == RUN_AWAITING_APPROVAL)

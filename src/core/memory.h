@@ -30,7 +30,8 @@ struct memory_note {
     const char *const *paths; /* That the run touched. */
     size_t path_count;
     int64_t created_us;
-    int64_t score; /* Set by memory_choose. */
+    int64_t score;      /* Set by memory_choose. */
+    const void *source; /* The caller's. */
 };
 
 /* Puts the best of the notes first, in order, and gives how many are to be told. */

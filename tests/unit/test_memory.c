@@ -11,10 +11,10 @@ static const char *const docs[] = {"docs/vat.md"};
 
 /* Letters of the notes in the order they are chosen, newest last in the table. */
 static const struct memory_note notes[] = {
-    {"Rounded the tax of an invoice", billing, 2, 10, 0}, /* a */
-    {"Moved the menu", web, 1, 20, 0},                    /* b */
-    {"Explained reverse charge", docs, 1, 30, 0},         /* c */
-    {"Bumped a version", NULL, 0, 40, 0},                 /* d */
+    {"Rounded the tax of an invoice", billing, 2, 10, 0, NULL}, /* a */
+    {"Moved the menu", web, 1, 20, 0, NULL},                    /* b */
+    {"Explained reverse charge", docs, 1, 30, 0, NULL},         /* c */
+    {"Bumped a version", NULL, 0, 40, 0, NULL},                 /* d */
 };
 
 static const char *const in_billing[] = {"src/billing/**"};
