@@ -18,6 +18,7 @@ struct cmd_submit {
     enum mode mode;
     const char *target_branch;         /* NULL: the repository's default */
     struct str scope, labels, channel; /* JSON, or empty */
+    struct str attachments;            /* JSON array of {name, sha256}, or empty */
     int64_t priority;
     int64_t max_turns;           /* 0: the repository's */
     int64_t max_budget_microusd; /* 0: the repository's */

@@ -5,6 +5,7 @@
 #include "base/jw.h"
 #include "base/str.h"
 #include "core/task.h"
+#include "edge/cli_attach.h"
 #include "edge/cli_client.h"
 #include "edge/cli_ids.h"
 #include "edge/cli_input.h"
@@ -88,6 +89,8 @@ static enum rc write_submission(struct cli *cli, const char *description, struct
     write_list(cli, &jw, "scope", "scope");
     write_list(cli, &jw, "label", "labels");
     enum rc rc = write_dependencies(cli, &jw, err);
+    if (rc == RC_OK)
+        rc = cli_attach(cli, &jw, err);
     if (rc != RC_OK)
         return rc;
     jw_kraw(&jw, "channel", STR("{\"source\":\"cli\"}"));
@@ -193,6 +196,13 @@ static int run_tasks(struct cli *cli)
                                  tasks_table});
 }
 
+static void show_attachments(struct cli *cli, const struct js *task)
+{
+    const struct js *list = js_get(task, "attachments");
+    for (size_t i = 0; i < js_count(list); i++)
+        show_member(cli, "Attached", js_at(list, i), "name");
+}
+
 static void task_details(struct cli *cli, const struct id *id, const struct js *task)
 {
     show_line(cli, "Task", id->text, TONE_BOLD);
@@ -209,6 +219,7 @@ static void task_details(struct cli *cli, const struct id *id, const struct js *
     show_member(cli, "Max USD", task, "maxBudgetUsd");
     show_member(cli, "Scope", task, "scope");
     show_member(cli, "Labels", task, "labels");
+    show_attachments(cli, task);
     show_member(cli, "Depends on", task, "dependsOn");
     show_member(cli, "Requested by", task, "requestedBy");
     show_time(cli, "Submitted", task, "createdAt");
@@ -303,6 +314,7 @@ static const struct arg_option submit_options[] = {
     {"label", "TEXT", "a label; may be repeated", ARG_LIST, 0, 0, NULL},
     {"type", "TYPE", "the type of the task, for limits and statistics", ARG_TEXT, 0, 0, NULL},
     {"depends-on", "ID", "wait for this task; may be repeated", ARG_LIST, 0, 0, NULL},
+    {"attach", "FILE", "a file for the agent; may be repeated", ARG_LIST, 0, 0, NULL},
     {"watch", NULL, "follow it to its end", ARG_FLAG, 0, 0, NULL},
     {0},
 };

@@ -159,7 +159,7 @@ static const char *url_of(const char *origin_url, int64_t number, struct arena *
 static enum rc tree_of(const struct origin *origin, const char *commit, const char **ret_tree,
                        struct err *err)
 {
-    return read_ref(origin, arena_printf(origin->arena, "%s^{tree}", commit), ret_tree, err);
+    return origin_ref(origin, arena_printf(origin->arena, "%s^{tree}", commit), ret_tree, err);
 }
 
 /* Puts the branch of the origin into head if it shows the same files as head does. */
@@ -170,7 +170,7 @@ static enum rc find_pushed(const struct origin *origin, const struct forge_chang
     const char *branch = arena_printf(origin->arena, "refs/heads/%s", change->branch);
     const char *there = NULL, *tree_there = NULL, *tree = NULL;
     *ret_found = false;
-    enum rc rc = read_ref(origin, branch, &there, err);
+    enum rc rc = origin_ref(origin, branch, &there, err);
     if (rc != RC_OK || !there)
         return rc;
     rc = tree_of(origin, there, &tree_there, err);
@@ -276,7 +276,7 @@ static enum rc local_look(const struct git *git, const struct forge_question *qu
     const char *head = NULL;
     enum rc rc = origin_open(&origin, question->url, err);
     if (rc == RC_OK)
-        rc = read_ref(&origin, arena_printf(arena, "refs/heads/%s^{commit}", question->branch),
+        rc = origin_ref(&origin, arena_printf(arena, "refs/heads/%s^{commit}", question->branch),
                       &head, err);
     if (rc == RC_OK && head)
         rc = find_foreign(&origin, head, &found.pull_number, err);

@@ -196,6 +196,7 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
                     struct err *err)
 {
     struct step_input input = {
+        .payload = payload,
         .run_no = js_get_int(payload, "runNo", 1),
         .attempt = js_get_int(payload, "attempt", 1),
         .repository = js_get_str(payload, "repository", ""),

@@ -34,6 +34,7 @@ enum {
 
 /* The payload, decoded.  Texts live in the payload's tree; NULL is not known. */
 struct step_input {
+    const struct js *payload; /* All of it. */
     struct id task_id, run_id;
     int64_t run_no;
     int64_t attempt; /* Of the agent, from 1. */
