@@ -149,6 +149,7 @@ static enum rc start_parts(struct control *control, const struct control_options
         .batch_max = options->batch_max > 0 ? options->batch_max : BATCH_MAX,
         .lanes = lanes_of(control->store, options->lanes),
         .limits = options->limits,
+        .channels = options->channels,
         .committed = on_committed,
         .ctx = control,
     };

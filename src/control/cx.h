@@ -57,6 +57,7 @@ struct cx {
     const char *traceparent;
     struct id workspace_id;
     const struct committer_limits *limits;
+    const struct notify_channels *channels;
     const struct queue_book *queues;
     struct swarms *swarms;
     struct round *round;

@@ -87,6 +87,7 @@ static struct cx batch_cx(struct batch *batch, struct command *command)
         .traceparent = command != NULL ? command->traceparent : NULL,
         .workspace_id = lane->options.workspace_id,
         .limits = &lane->options.committer->limits,
+        .channels = &lane->options.committer->channels,
         .queues = &lane->queues,
         .swarms = lane->options.swarms,
         .round = &batch->round,

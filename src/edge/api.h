@@ -50,6 +50,7 @@ struct api {
     int64_t body_bytes_max;
     int64_t command_queue_max; /* What the committer was given. */
     const char *data_dir;
+    struct notify_channels channels;
 };
 
 struct call {

@@ -44,6 +44,8 @@ static const struct {
     {"Review", cli_approval_commands},
     {NULL, cli_pr_commands},
     {NULL, cli_issue_commands},
+    {NULL, cli_memory_commands},
+    {NULL, cli_notify_commands},
     {"Help", cli_help_commands},
     /* clang-format on */
 };

@@ -66,6 +66,8 @@ extern const struct cli_command cli_artifact_commands[];
 extern const struct cli_command cli_approval_commands[];
 extern const struct cli_command cli_pr_commands[];
 extern const struct cli_command cli_issue_commands[];
+extern const struct cli_command cli_memory_commands[];
+extern const struct cli_command cli_notify_commands[];
 extern const struct cli_command cli_queue_commands[];
 extern const struct cli_command cli_enqueue_commands[];
 extern const struct cli_command cli_consume_commands[];

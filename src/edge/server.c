@@ -165,6 +165,7 @@ static enum rc start_control(struct server *server, struct err *err)
         .dice = dice_from_os(),
         .node = node,
         .limits = server->options->limits,
+        .channels = server->options->channels,
         .lease_us = server->options->lease_ms * US_PER_MS,
         .queue_max = COMMAND_QUEUE_MAX,
     };
@@ -195,6 +196,7 @@ static enum rc start_api(struct server *server, struct err *err)
     api->body_bytes_max = server->options->body_bytes_max;
     api->command_queue_max = COMMAND_QUEUE_MAX;
     api->data_dir = server->options->data_dir;
+    api->channels = server->options->channels;
     api->metrics = metrics_new(routes);
     api->sse = sse_new(api);
     if (server->options->rate_count > 0)

@@ -13,6 +13,7 @@
  *              bodyBytes: 1048576, connections: 1024, requestSeconds: 30,
  *              rates: [{route: "POST /v1/tasks", perSecond: 10, burst: 20}]}    # throttle.h
  *     lease:  {leaseMs: 15000, heartbeatMs: 5000}
+ *     notifications: [...]          # core/notify.h
  *
  * Fields that nobody knows are refused by name.
  */
@@ -49,6 +50,7 @@ struct server_options {
     const struct rate_rule *rates;
     size_t rate_count;
     int64_t lease_ms, heartbeat_ms;
+    struct notify_channels channels;
 };
 
 struct server_options server_options_default(void);
