@@ -80,7 +80,7 @@ static enum rc await_job(struct cli *cli, const char *job_id, struct cli_answer 
 static int tell_outcome(struct cli *cli, const char *name, const struct js *job)
 {
     const char *state = js_get_str(job, "state", "?");
-    const char *message = js_str(js_path(job, "error.message"), NULL);
+    const char *message = js_get_str(job, "errorMessage", NULL);
     if (text_same(state, "succeeded")) {
         (void)printf("A test went out by %s, and was taken.\n", name);
         return CLI_DONE;
