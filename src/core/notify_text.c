@@ -74,12 +74,13 @@ static void add_reason(struct buf *to, const struct js *facts)
 }
 
 /* What to do about it. */
-static void add_next(struct buf *to, enum notify_kind kind, const struct js *facts)
+static void add_next(struct buf *to, enum notify_kind kind, const struct js *data)
 {
-    const char *approval = js_get_str(facts, "approvalId", "");
+    const struct js *facts = js_get(data, "notification");
+    const char *approval = js_get_str(data, "approvalId", "");
     const char *run = js_get_str(facts, "runId", "");
     const char *task = js_get_str(facts, "taskId", "");
-    const char *expires = js_get_str(facts, "expiresAt", "");
+    const char *expires = js_get_str(data, "expiresAt", "");
     bool asks = kind == NOTIFY_APPROVAL || kind == NOTIFY_REMINDER;
     bool went_wrong = kind == NOTIFY_FAILED || kind == NOTIFY_TIMED_OUT;
     if (asks && expires[0])
@@ -92,8 +93,9 @@ static void add_next(struct buf *to, enum notify_kind kind, const struct js *fac
         buf_addf(to, "\n`drover task %s`", task);
 }
 
-void notify_text(struct buf *to, enum notify_kind kind, const struct js *facts)
+void notify_text(struct buf *to, enum notify_kind kind, const struct js *data)
 {
+    const struct js *facts = js_get(data, "notification");
     const char *repository = js_get_str(facts, "repository", "");
     const char *title = js_get_str(facts, "title", "");
     if (repository[0]) {
@@ -107,5 +109,5 @@ void notify_text(struct buf *to, enum notify_kind kind, const struct js *facts)
     buf_adds(to, says[kind]);
     add_reason(to, facts);
     add_pull_request(to, js_get(facts, "pullRequest"));
-    add_next(to, kind, facts);
+    add_next(to, kind, data);
 }

@@ -11,9 +11,9 @@
 enum { NOTIFY_TEXT_MAX = 4000 };
 
 /*
- * facts: {repository, title, taskId, runId, errorCode, errorMessage, approvalId, expiresAt,
- * pullRequest: {number, url}}; what is missing is not told.  Texts are escaped, so that nothing in
- * them becomes a link or calls people.
+ * data: of the event: {approvalId, expiresAt, notification: {repository, title, taskId, runId,
+ * errorCode, errorMessage, pullRequest: {number, url}}}; what is missing is not told.  Texts are
+ * escaped, so that nothing in them becomes a link or calls people.
  */
-void notify_text(struct buf *to, enum notify_kind kind, const struct js *facts);
+void notify_text(struct buf *to, enum notify_kind kind, const struct js *data);
 #endif

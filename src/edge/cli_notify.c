@@ -111,14 +111,15 @@ static int run_test(struct cli *cli)
     return text_same(js_get_str(job.tree, "state", ""), "succeeded") ? CLI_DONE : CLI_FAILED;
 }
 
+static const struct arg_option list_options[] = {CLI_LIMIT_OPTION, {0}};
 static const struct arg_option test_options[] = {
     {"wait-ms", "N", "how long to wait for it (default 30000)", ARG_INT, 0, WAIT_MS_MAX, NULL},
     {0},
 };
 
 const struct cli_command cli_notify_commands[] = {
-    {"notify list", "list the channels of notifications", "[--json]", NULL, "drover notify list",
-     NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_list},
+    {"notify list", "list the channels of notifications", "[--limit N] [--json]", list_options,
+     "drover notify list", NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_list},
     {"notify test", "send a test by a channel", "NAME [--wait-ms N] [--json]", test_options,
      "drover notify test ops", "drover notify list", 1, 1, CLI_REMOTE | CLI_JSON, run_test},
     {0},

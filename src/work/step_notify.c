@@ -34,7 +34,7 @@ struct notice {
     enum notify_kind kind;
     const char *event; /* Its JSON. */
     const char *event_id, *event_type;
-    const struct js *facts;
+    const struct js *data; /* Of the event. */
 };
 
 /* No other try would go better. */
@@ -58,7 +58,7 @@ static enum rc read_notice(struct notice *notice, struct err *err)
     notice->event = js_text(event, step->arena);
     notice->event_id = js_get_str(event, "id", "");
     notice->event_type = js_get_str(event, "type", "");
-    notice->facts = js_path(event, "data.notification");
+    notice->data = js_get(event, "data");
     return RC_OK;
 }
 
@@ -167,7 +167,7 @@ static enum rc send_slack(struct notice *notice, struct err *err)
     CLEANUP(buf_release) struct buf body;
     buf_init(&text, NOTIFY_TEXT_MAX);
     buf_init(&body, TEXT_BODY_MAX);
-    notify_text(&text, notice->kind, notice->facts);
+    notify_text(&text, notice->kind, notice->data);
     buf_cut(&text, prose_fit(buf_text(&text), text.len, NOTIFY_TEXT_MAX - 4));
     struct jw jw = jw_to(&body);
     jw_begin(&jw, '{');

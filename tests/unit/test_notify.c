@@ -129,21 +129,22 @@ static const struct {
     const char *facts, *want;
 } texts[] = {
     {NOTIFY_COMPLETED,
-     "{\"repository\":\"acme/billing\",\"title\":\"Fix <VAT> & co\",\"taskId\":\"t1\","
-     "\"pullRequest\":{\"number\":7,\"url\":\"https://git/7\",\"draft\":true}}",
+     "{\"notification\":{\"repository\":\"acme/billing\",\"title\":\"Fix <VAT> & "
+     "co\",\"taskId\":\"t1\","
+     "\"pullRequest\":{\"number\":7,\"url\":\"https://git/7\",\"draft\":true}}}",
      "*acme/billing* Fix &lt;VAT&gt; &amp; co\n"
      "Done. <https://git/7|Pull request #7> (draft).\n`drover task t1`"},
     {NOTIFY_COMPLETED,
-     "{\"repository\":\"r\",\"title\":\"x\",\"pullRequest\":"
-     "{\"number\":7,\"url\":\"/srv/x.git#refs/pull/7/head\"}}",
+     "{\"notification\":{\"repository\":\"r\",\"title\":\"x\",\"pullRequest\":"
+     "{\"number\":7,\"url\":\"/srv/x.git#refs/pull/7/head\"}}}",
      "*r* x\nDone. Pull request #7."},
     {NOTIFY_FAILED,
-     "{\"repository\":\"r\",\"title\":\"x\",\"runId\":\"r1\",\"taskId\":\"t1\","
-     "\"errorCode\":\"agent_failed\",\"errorMessage\":\"two\\nlines <!channel>\"}",
+     "{\"notification\":{\"repository\":\"r\",\"title\":\"x\",\"runId\":\"r1\",\"taskId\":\"t1\","
+     "\"errorCode\":\"agent_failed\",\"errorMessage\":\"two\\nlines <!channel>\"}}",
      "*r* x\nFailed. two lines &lt;!channel&gt; (`agent_failed`)\n`drover timeline r1`"},
     {NOTIFY_APPROVAL,
-     "{\"repository\":\"r\",\"title\":\"x\",\"approvalId\":\"a1\",\"taskId\":\"t1\","
-     "\"expiresAt\":\"2026-07-03T12:00:00Z\"}",
+     "{\"approvalId\":\"a1\",\"expiresAt\":\"2026-07-03T12:00:00Z\",\"notification\":"
+     "{\"repository\":\"r\",\"title\":\"x\",\"taskId\":\"t1\"}}",
      "*r* x\nWaits for your approval.\nUntil 2026-07-03T12:00:00Z.\n"
      "`drover approve a1` or `drover reject a1`"},
     {NOTIFY_TEST, "{}", "This is a test: notifications by this channel arrive."},
