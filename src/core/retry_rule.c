@@ -35,6 +35,8 @@ static const struct retry_rule rules[] = {
      .why = "the judge could not work; says nothing about the patch"},
     {"unpublish_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
      .outside = true, .why = "what was pushed must not stay behind; asking again is harmless"},
+    {"notification_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+     .outside = true, .why = "the receiver could not be reached, or could not take it"},
     {"clean_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
      .why = "a directory that is still in use"},
     {"custom_step_unavailable", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,

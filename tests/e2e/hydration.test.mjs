@@ -127,7 +127,8 @@ describe('hydration', () => {
 
     it('Prompt exceeds token budget: the oldest comments go first', async () => {
         const name = newName();
-        await server.repository(name, fixes, { prompt: { system: 'Be brief.', tokenBudget: 1000 } });
+        await server.repository(name, fixes,
+            { prompt: { system: 'Be brief.', tokenBudget: 1000 } });
         await issue(name, 'Long', 'The body stays.');
         for (let i = 1; i <= 6; i++) await comment(name, 1, `comment ${i} ${'x'.repeat(700)}`);
         const { runId } = await server.finish(name, 'completed', { issueNumber: 1 });
@@ -140,7 +141,7 @@ describe('hydration', () => {
         assert.ok(event.tokenEstimate <= 1000, String(event.tokenEstimate));
     });
 
-    it('Forge unavailable or rate limited: a task with a description goes on, degraded', async () => {
+    it('Forge unavailable or rate limited: with a description it goes on, degraded', async () => {
         const name = newName();
         const { origin } = await server.repository(name, fixes);
         await issue(name, 'Lost', 'Nobody reads this.');
@@ -154,7 +155,7 @@ describe('hydration', () => {
         assert.ok(!(await promptOf(runId)).includes('Nobody reads this.'));
     });
 
-    it('Forge unavailable or rate limited: a task that is nothing but its issue fails', async () => {
+    it('Forge unavailable or rate limited: an issue-based task fails', async () => {
         const name = newName();
         const { origin } = await server.repository(name, fixes);
         await issue(name, 'Lost', 'Nobody reads this.');
@@ -230,7 +231,8 @@ describe('hydration', () => {
         const post = (attachments) => server.call('POST', '/v1/tasks',
             { body: { repository: name, description: 'x', attachments } });
         for (const bad of ['', '..', 'a/b', 'a\nb'])
-            assertProblem(await post([{ name: bad, sha256 }]), 422, { field: 'attachments[0].name' });
+            assertProblem(await post([{ name: bad, sha256 }]), 422,
+                { field: 'attachments[0].name' });
         assertProblem(await post([{ name: 'a', sha256: 'x'.repeat(64) }]), 422,
             { field: 'attachments[0].sha256' });
         assertProblem(await post([{ name: 'a', sha256 }, { name: 'a', sha256 }]), 422,

@@ -136,7 +136,8 @@ describe('issues', { concurrency: 4 }, () => {
             '--label', 'cli', '-'], 'Read from\nstandard input.\n');
         assert.equal(made.status, 0, made.stderr);
         assert.equal(made.stdout, 'Issue #1 is open.\n');
-        const said = await drover(['issue', 'comment', '#1', '--repo', repo.name, 'So', 'it', 'is']);
+        const said = await drover(
+            ['issue', 'comment', '#1', '--repo', repo.name, 'So', 'it', 'is']);
         assert.equal(said.stdout, 'Issue #1 has your comment.\n');
         const list = await drover(['issue', 'list', '--repo', repo.name]);
         assert.match(list.stdout, /#1\s+open\s+\S.*1\s+From a shell/);

@@ -179,7 +179,7 @@ describe('notifications', () => {
             ['accepted', 'approval', 'cancelled', 'running']);
     });
 
-    it('a command gets the event on its input, and of the environment what it may see', async () => {
+    it('a command gets the event, and of the environment what it may see', async () => {
         const name = newName('page');
         await server.repository(name, gaveUp('no'));
         const { taskId } = await server.finish(name, 'failed');
@@ -212,7 +212,7 @@ describe('notifications', () => {
         assert.equal(state, 'closed');
     });
 
-    it('a receiver that refuses, and a channel without its secret, cost the run nothing', async () => {
+    it('a receiver that refuses and a channel without its secret cost no run', async () => {
         const name = newName('strict');
         await server.repository(name, fixes);
         receiver.answers['/strict'] = [422];
