@@ -156,6 +156,7 @@ static void write_outcome(struct note *note, const struct job_row *job, const st
     jw_kstr(&note->jw, "type", js_str(js_path(payload, "channel.type"), ""));
     jw_kstr(&note->jw, "kind", js_get_str(payload, "kind", ""));
     jw_kstr(&note->jw, "jobId", job->id.text);
+    jw_optstr(&note->jw, "taskId", js_str(js_path(payload, "event.taskid"), NULL));
     jw_kstr(&note->jw, "eventId", js_str(js_path(payload, "event.id"), ""));
     if (job->life.state != JOB_DEAD_LETTER)
         return;
@@ -183,10 +184,10 @@ enum rc notify_job_settled(struct cx *cx, const struct job_row *job)
         .correlation_id = job->id,
         .data = note_close(&note),
     };
-    if (id_parse(js_get_str(about, "taskid", ""), &event.task_id)) {
-        event.correlation_id = event.task_id;
+    /* It correlates with the task but is not of its history: nobody holds the task's row, and the
+       history is in order of time. */
+    if (id_parse(js_get_str(about, "taskid", ""), &event.correlation_id))
         event.causation_id = id_of(js_get_str(about, "id", NULL));
-    }
     return cx_append(cx, &event, NULL);
 }
 

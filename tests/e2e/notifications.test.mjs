@@ -92,7 +92,7 @@ function drover(...args) {
 function told(type, taskId) {
     return until(`${type} about ${taskId}`, async () => {
         const events = await server.list(`/v1/events?type=${type}&limit=200`);
-        const mine = events.filter((event) => event.taskid === taskId);
+        const mine = events.filter(({ data }) => data.taskId === taskId);
         return mine.length > 0 ? mine : null;
     });
 }
