@@ -19,17 +19,16 @@ static enum rc failed(const char *path, struct err *err)
     return err_set(err, RC_MALFORMED, "CANNOT_READ", "cannot read %s: %s", path, strerror(errno));
 }
 
-static enum rc open_file(const char *path, struct http_file *ret_file, struct err *err)
+/* The caller closes *ret_fd in any case. */
+static enum rc open_file(const char *path, int *ret_fd, int64_t *ret_bytes, struct err *err)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    *ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*ret_fd < 0)
         return failed(path, err);
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-        fd_close(fd);
+    if (fstat(*ret_fd, &status) != 0 || !S_ISREG(status.st_mode))
         return err_set(err, RC_MALFORMED, "CANNOT_READ", "%s is no file", path);
-    }
-    *ret_file = (struct http_file){.fd = fd, .bytes = status.st_size};
+    *ret_bytes = status.st_size;
     return RC_OK;
 }
 
@@ -54,12 +53,13 @@ static enum rc hash_file(const struct http_file *file, const char *path, char to
 static enum rc upload(struct cli *cli, const char *path, char sha256[SHA256_TEXT_BYTES],
                       struct err *err)
 {
-    struct http_file file = {.fd = -1};
-    enum rc rc = open_file(path, &file, err);
+    CLEANUP(fd_closep) int fd = -1;
+    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    int64_t bytes = 0;
+    enum rc rc = open_file(path, &fd, &bytes, err);
     if (rc != RC_OK)
         return rc;
-    CLEANUP(fd_closep) int fd = file.fd;
-    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    const struct http_file file = {.fd = fd, .bytes = bytes};
     rc = hash_file(&file, path, sha256, err);
     if (rc != RC_OK)
         return rc;
