@@ -37,14 +37,20 @@ _drover_value() {
     --config)
         [[ $3 != task ]] || return 1 # A flag there.
         compopt -o filenames; _drover_reply "$2" -f ;;
-    --output | --token-file | --file | --defaults) compopt -o filenames; _drover_reply "$2" -f ;;
+    --output | --token-file | --file | --defaults | --attach)
+        compopt -o filenames; _drover_reply "$2" -f ;;
     --data) compopt -o filenames; _drover_reply "$2" -d ;;
     --mode) _drover_reply "$2" -W 'patch_only supervised_pr autonomous_pr' ;;
     --archived) _drover_reply "$2" -W 'true false all' ;;
     --risk) _drover_reply "$2" -W 'low medium high' ;;
     --role) _drover_reply "$2" -W 'viewer operator worker admin' ;;
-    --state) _drover_reply "$2" -W 'active draining lost' ;;
-    --queues) _drover_reply "$2" -W 'prepare hydrate agent verify judge publish unpublish clean' ;;
+    --state)
+        case $3 in
+        issue*) _drover_reply "$2" -W 'open closed' ;;
+        *) _drover_reply "$2" -W 'active draining lost' ;;
+        esac
+        ;;
+    --queues) _drover_reply "$2" -W 'prepare hydrate agent verify judge publish unpublish clean notify' ;;
     --log-level) _drover_reply "$2" -W 'debug info warn error fatal' ;;
     --log-format) _drover_reply "$2" -W 'json human' ;;
     --repo) _drover_reply "$2" -W "$(_drover_repositories)" ;;
@@ -59,6 +65,7 @@ _drover_value() {
         ;;
     --server | --listen | --db | --workers | --name | --slots | --expires | --limit | --issue | \
         --priority | --max | --max-* | --key | --target-branch | --scope | --label | --type | \
+        --title | --wait-ms | \
         --since | --url | --until | --error-code | --pattern | --patch | --older-than | \
         --every | --lease | --count | --timeout | --grace | --dedup | --delay | --ttl | \
         --dependency | --cron | --payload | --header | --id | --override) ;;

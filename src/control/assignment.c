@@ -3,6 +3,7 @@
  */
 #include "control/assignment.h"
 #include "control/jobs.h"
+#include "control/memories.h"
 #include "control/usage.h"
 #include "core/breaker_config.h"
 #include "forge/git.h"
@@ -134,6 +135,16 @@ static void write_run(struct jw *jw, const struct flow *flow)
 
 enum { PAYLOAD_BYTES_MAX = 1024 * 1024 };
 
+/* What only the prompt is made of. */
+static enum rc write_context(struct cx *cx, const struct flow *flow, const char *step,
+                             struct jw *jw)
+{
+    bool hydrate = strcmp(step, "hydrate") == 0;
+    if (flow->task.attachments.len > 0)
+        jw_kraw(jw, "attachments", flow->task.attachments);
+    return hydrate && flow->config.prompt.memory ? memories_write(cx, flow, jw) : RC_OK;
+}
+
 static enum rc write_payload(struct cx *cx, const struct flow *flow, const char *step,
                              struct str *ret_payload)
 {
@@ -151,7 +162,10 @@ static enum rc write_payload(struct cx *cx, const struct flow *flow, const char 
     if (flow->run.step_results.len > 0)
         jw_kraw(&jw, "previousStepResults", flow->run.step_results);
     jw_kraw(&jw, "config", flow->task.config);
+    enum rc rc = write_context(cx, flow, step, &jw);
     jw_end(&jw, '}');
+    if (rc != RC_OK)
+        return rc;
     if (buf.overflow)
         return err_set(cx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",
                        "task text and repository configuration together pass 1 MB");

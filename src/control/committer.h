@@ -14,6 +14,7 @@
 #include "base/dice.h"
 #include "base/rc.h"
 #include "control/command.h"
+#include "core/notify.h"
 #include "store/store.h"
 
 struct committer; /* Owned by control. */
@@ -39,7 +40,8 @@ struct committer_options {
     size_t batch_max; /* Commands per transaction. */
     struct committer_limits limits;
     struct str defaults; /* The server's layer under every repository's document; or empty. */
-    size_t lanes;        /* At least one; more only on a store that bears it. */
+    struct notify_channels channels; /* Not owned. */
+    size_t lanes;                    /* At least one; more only on a store that bears it. */
     /* Called on the lane after each commit that wrote.  Must not block. */
     void (*committed)(void *ctx, const struct committed *news);
     void *ctx;

@@ -150,6 +150,7 @@ static enum rc start_parts(struct control *control, const struct control_options
         .lanes = lanes_of(control->store, options->lanes),
         .limits = options->limits,
         .defaults = options->defaults,
+        .channels = options->channels,
         .committed = on_committed,
         .ctx = control,
     };

@@ -19,8 +19,9 @@ struct control_options {
     size_t lanes; /* On a shared store; 0: 4. */
     struct committer_limits limits;
     struct str defaults; /* A repository's document under all of them; or empty.  Not copied. */
-    int64_t lease_us;    /* What leases usually last; 0: 15 s */
-    size_t queue_max, batch_max; /* 0: 10,000 and 256 */
+    struct notify_channels channels; /* Not owned. */
+    int64_t lease_us;                /* What leases usually last; 0: 15 s */
+    size_t queue_max, batch_max;     /* 0: 10,000 and 256 */
 };
 
 /* Starts the threads and takes back the leases of this node's earlier in-process workers. */

@@ -60,6 +60,7 @@ struct cx {
     struct id workspace_id;
     const struct committer_limits *limits;
     struct str defaults; /* JSON: see effective.h; or empty. */
+    const struct notify_channels *channels;
     const struct queue_book *queues;
     struct swarms *swarms;
     struct round *round;

@@ -3,6 +3,8 @@
  */
 #include "control/flow.h"
 #include "control/assignment.h"
+#include "control/memories.h"
+#include "control/notify.h"
 #include "control/saga_publish.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
@@ -183,9 +185,10 @@ enum rc flow_tell_data(struct cx *cx, struct flow *flow, const char *type, struc
         .data = data,
     };
     enum rc rc = cx_append(cx, &event, &flow->run.last_event_id);
-    if (rc == RC_OK)
-        flow->run.event_seq++;
-    return rc;
+    if (rc != RC_OK)
+        return rc;
+    flow->run.event_seq++;
+    return notify_told(cx, flow, &event);
 }
 
 enum rc flow_tell(struct cx *cx, struct flow *flow, const char *type, struct note *note)
@@ -205,7 +208,8 @@ enum rc flow_tell_task(struct cx *cx, struct flow *flow, const char *type, struc
         .causation_id = has_run ? flow->run.last_event_id : flow->task.last_event_id,
         .data = note != NULL ? note_close(note) : STR("{}"),
     };
-    return cx_append(cx, &event, &flow->task.last_event_id);
+    enum rc rc = cx_append(cx, &event, &flow->task.last_event_id);
+    return rc == RC_OK ? notify_told(cx, flow, &event) : rc;
 }
 
 enum { SLUG_BYTES = 41 };
@@ -377,7 +381,10 @@ enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending)
     flow->run.error_code = flow->task.error_code = ending->code;
     flow->run.error_message = flow->task.error_message = ending->code ? ending->message : NULL;
     flow->run.job_id = (struct id){0};
-    rc = tell_ending(cx, flow);
+    if (before != RUN_QUEUED)
+        rc = memories_record(cx, flow);
+    if (rc == RC_OK)
+        rc = tell_ending(cx, flow);
     if (rc == RC_OK)
         rc = timers_clear_subject(cx->db, &flow->run.id, cx->err);
     if (rc == RC_OK && before == RUN_AWAITING_APPROVAL)

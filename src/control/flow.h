@@ -82,9 +82,9 @@ struct ending {
     const char *code;     /* NULL when completed. */
     const char *message;
 };
-/* Moves to the terminal state, writes both rows' errors, tells run and task, drops timers and open
-   approvals, undoes a publish that came to nothing, enqueues the cleaning, asks for admission.  The
-   caller settles the job and saves. */
+/* Moves to the terminal state, writes both rows' errors, leaves a memory, tells run and task, drops
+   timers and open approvals, undoes a publish that came to nothing, enqueues the cleaning, asks for
+   admission.  The caller settles the job and saves. */
 MUST_USE enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending);
 
 /* Ends the run as its stop request says (cancelled or timed_out). */

@@ -88,6 +88,7 @@ static struct cx batch_cx(struct batch *batch, struct command *command)
         .workspace_id = lane->options.workspace_id,
         .limits = &lane->options.committer->limits,
         .defaults = lane->options.committer->defaults,
+        .channels = &lane->options.committer->channels,
         .queues = &lane->queues,
         .swarms = lane->options.swarms,
         .round = &batch->round,

@@ -109,13 +109,18 @@ enum rc result_of_prepare(struct cx *cx, struct flow *flow, const struct js *res
 enum rc result_of_hydrate(struct cx *cx, struct flow *flow, const struct js *result)
 {
     flow->run.prompt_sha256 = keep(cx, result, "promptSha256");
+    flow->run.prompt_version = keep(cx, result, "promptVersion");
     CLEANUP(note_release) struct note note;
     note_open(&note);
     jw_kstr(&note.jw, "runId", flow->run.id.text);
     jw_kstr(&note.jw, "promptSha256", flow->run.prompt_sha256);
+    jw_kstr(&note.jw, "promptVersion", flow->run.prompt_version);
     jw_kraw(&note.jw, "sources", str_of(js_text(js_get(result, "sources"), cx->arena)));
     jw_kint(&note.jw, "tokenEstimate", js_get_int(result, "tokenEstimate", 0));
     jw_kbool(&note.jw, "truncated", js_get_bool(result, "truncated", false));
+    const struct js *degraded = js_get(result, "degraded");
+    jw_kraw(&note.jw, "degraded",
+            degraded != NULL ? str_of(js_text(degraded, cx->arena)) : STR("[]"));
     enum rc rc = flow_tell(cx, flow, EV_CONTEXT_LOADED, &note);
     return rc == RC_OK ? pipeline_next(cx, flow) : rc;
 }

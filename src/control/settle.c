@@ -4,6 +4,7 @@
 #include "control/settle.h"
 #include "control/assignment.h"
 #include "control/breakers.h"
+#include "control/notify.h"
 #include "control/sagas.h"
 #include "core/error_pattern.h"
 #include "core/event_types.h"
@@ -104,7 +105,9 @@ static enum rc after_settling(struct cx *cx, const struct job_row *job, bool was
         rc = tell_dead(cx, job);
     if (rc == RC_OK && job->ordering_key != NULL && was_head)
         rc = leave_key(cx, job);
-    return rc == RC_OK ? saga_job_settled(cx, job) : rc;
+    if (rc == RC_OK)
+        rc = saga_job_settled(cx, job);
+    return rc == RC_OK ? notify_job_settled(cx, job) : rc;
 }
 
 enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *settlement)

@@ -19,6 +19,7 @@ struct cmd_submit {
     const char *target_branch;         /* NULL: the repository's default */
     struct str scope, labels, channel; /* JSON, or empty */
     struct str overrides;              /* JSON: over the repository's configuration; or empty */
+    struct str attachments;            /* JSON array of {name, sha256}, or empty */
     int64_t priority;
     int64_t max_turns;           /* 0: the repository's */
     int64_t max_budget_microusd; /* 0: the repository's */

@@ -1,9 +1,9 @@
 /*
  * context.h - the prompt, assembled from its sources within a token budget.
  *
- * In order: system text, repository rules, issue with comments, the task, memory.
- * Four bytes count as a token.  Over the budget the oldest comments go first, then the
- * memory, then the rules files from the last; the task itself is never cut.
+ * In order: system text, repository rules, issue with comments, the task, memory, attachments.
+ * Four bytes count as a token.  Over the budget the oldest comments go first, then the memory,
+ * the attachments and the rules files, each from the last; issue and task are never cut.
  */
 #ifndef CORE_CONTEXT_H
 #define CORE_CONTEXT_H
@@ -20,7 +20,8 @@ enum context_kind {
     CONTEXT_ISSUE,
     CONTEXT_COMMENT, /* Oldest first. */
     CONTEXT_TASK,
-    CONTEXT_MEMORY,
+    CONTEXT_MEMORY,     /* The most useful first. */
+    CONTEXT_ATTACHMENT, /* The agent has it as a file too. */
     CONTEXT_KIND_COUNT
 };
 struct context_part {
@@ -40,6 +41,14 @@ struct context_result {
     bool truncated;
     bool used[CONTEXT_KIND_COUNT];
 };
+
+/* What an agent is told where its repository says nothing else. */
+extern const char context_system_text[];
+/* Changes whenever the same parts would make another prompt. */
+enum { CONTEXT_TEMPLATE_VERSION = 1 };
+enum { PROMPT_VERSION_BYTES = 32 };
+/* "1-4be0c28a9f01": the template, and a hash of the system text.  Returns to. */
+char *context_version(char to[PROMPT_VERSION_BYTES], const char *system_text);
 
 /* RC_INVALID when there is neither task nor issue text; RC_TOO_LARGE when even the task overflows
    `into`, which is left alone on failure. */

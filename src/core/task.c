@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 static const enum task_status projection[RUN_STATUS_COUNT] = {
     [RUN_QUEUED] = TASK_SUBMITTED,
@@ -115,4 +116,14 @@ int64_t rank_of(int64_t first_due_us, int64_t priority)
 {
     assert(priority >= 0 && priority <= PRIORITY_MAX);
     return first_due_us + priority * 30 * US_PER_MINUTE;
+}
+
+bool attachment_name_valid(const char *name)
+{
+    enum { NAME_MAX_BYTES = 200 };
+    size_t len = strlen(name);
+    for (size_t i = 0; i < len; i++)
+        if (name[i] == '/' || (unsigned char)name[i] < ' ' || name[i] == 0x7f)
+            return false;
+    return len >= 1 && len <= NAME_MAX_BYTES && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }

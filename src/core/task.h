@@ -37,6 +37,9 @@ MUST_USE bool task_status_parse(const char *name, enum task_status *ret_status);
 MUST_USE bool risk_parse(const char *name, enum risk *ret_risk);
 MUST_USE bool mode_parse(const char *name, enum mode *ret_mode);
 
+/* Of a file that comes with a task: 1 to 200 bytes without a slash or control characters. */
+bool attachment_name_valid(const char *name);
+
 /* Priorities people use by name: 0 emergency ... 500 maintenance; any 0..1000 is fine. */
 enum { PRIORITY_NORMAL = 100, PRIORITY_MAX = 1000 };
 

@@ -52,6 +52,7 @@ struct api {
     int64_t command_queue_max; /* What the committer was given. */
     const char *data_dir;
     struct str defaults; /* The layer under every repository's document; or empty. */
+    struct notify_channels channels;
 };
 
 struct call {

@@ -64,6 +64,20 @@ API_QUERY(api_pull_request_list);
 API_QUERY(api_pull_request_get);
 API_QUERY(api_pull_request_merge);
 
+/* api_issues.c */
+API_QUERY(api_issue_list);
+API_QUERY(api_issue_get);
+API_QUERY(api_issue_new);
+API_QUERY(api_issue_comment);
+
+/* api_memories.c */
+API_QUERY(api_memory_list);
+API_REMOVAL(api_memory_remove);
+
+/* api_notify.c */
+API_QUERY(api_notification_list);
+API_COMMAND(api_notification_test);
+
 /* api_jobs.c: the job protocol */
 API_COMMAND(api_job_enqueue);
 API_COMMAND(api_job_lease);

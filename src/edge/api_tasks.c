@@ -8,7 +8,9 @@
 #include "core/repo_document.h"
 #include "edge/api_routes.h"
 #include "edge/shapes.h"
+#include "work/attachments.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -86,6 +88,36 @@ static enum rc read_depends_on(const struct js *ids, struct cmd_submit *cmd, str
     return RC_OK;
 }
 
+/* Files that were uploaded before: PUT /v1/artifacts/{sha256}. */
+static enum rc read_attachment(const struct js *array, size_t index, struct err *err)
+{
+    char path[sizeof "attachments[99]"];
+    (void)snprintf(path, sizeof path, "attachments[%zu]", index % 100);
+    struct form form;
+    const char *name = NULL, *sha256 = NULL;
+    form_open(&form, js_at(array, index), path, err);
+    form_string(&form, "name", FORM_REQUIRED, &(struct form_text){.min = 1, .max = 200}, &name);
+    form_string(&form, "sha256", FORM_REQUIRED, &(struct form_text){.min = 64, .max = 64}, &sha256);
+    if (name && !attachment_name_valid(name))
+        form_fail(&form, "name", "name must be that of a file, without a directory");
+    if (sha256 && !sha256_text_valid(sha256))
+        form_fail(&form, "sha256", "sha256 must have 64 lower-case hex digits");
+    for (size_t i = 0; name && i < index; i++) {
+        if (text_same(js_get_str(js_at(array, i), "name", NULL), name))
+            form_fail(&form, "name", "two attachments are called %.100s", name);
+    }
+    return form_close(&form);
+}
+
+static enum rc read_attachments(const struct js *array, struct cmd_submit *cmd, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < js_count(array); i++)
+        rc = read_attachment(array, i, err);
+    cmd->attachments = js_count(array) > 0 ? json_of(array, &cmd->base.arena) : (struct str){0};
+    return rc;
+}
+
 static void read_limits(struct form *form, struct cmd_submit *cmd)
 {
     double usd = 0;
@@ -117,6 +149,7 @@ static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err
     struct form form;
     const struct js *overrides = NULL;
     const struct js *scope = NULL, *labels = NULL, *channel = NULL, *depends_on = NULL;
+    const struct js *attachments = NULL;
     form_open(&form, cmd->base.tree, "", err);
     form_string(&form, "repository", FORM_REQUIRED,
                 &(struct form_text){.min = 1, .max = REPOSITORY_NAME_MAX}, &cmd->repository);
@@ -134,6 +167,7 @@ static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err
     form_object(&form, "overrides", FORM_OPTIONAL, &overrides);
     form_strings(&form, "dependsOn", FORM_OPTIONAL, TASK_DEPENDS_MAX,
                  &(struct form_text){.min = 1, .max = ID_TEXT_BYTES}, &depends_on);
+    form_array(&form, "attachments", FORM_OPTIONAL, ATTACHMENTS_MAX, &attachments);
     if (!cmd->description && !cmd->issue_number)
         form_fail(&form, "description", "give a description, an issueNumber, or both");
     enum rc rc = form_close(&form);
@@ -143,6 +177,8 @@ static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err
         rc = read_depends_on(depends_on, cmd, err);
     if (rc == RC_OK)
         rc = read_overrides(call, overrides, cmd, err);
+    if (rc == RC_OK)
+        rc = read_attachments(attachments, cmd, err);
     cmd->scope = json_of(scope, &cmd->base.arena);
     cmd->labels = json_of(labels, &cmd->base.arena);
     return rc;

@@ -46,6 +46,9 @@ static const struct {
     {NULL, cli_schedule_commands},
     {"Review", cli_approval_commands},
     {NULL, cli_pr_commands},
+    {NULL, cli_issue_commands},
+    {NULL, cli_memory_commands},
+    {NULL, cli_notify_commands},
     {"Help", cli_help_commands},
     /* clang-format on */
 };

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "core/task.h"
 #include "edge/cli_assign.h"
+#include "edge/cli_attach.h"
 #include "edge/cli_client.h"
 #include "edge/cli_config.h"
 #include "edge/cli_ids.h"
@@ -112,6 +113,8 @@ static enum rc write_submission(struct cli *cli, const char *description, struct
     enum rc rc = write_dependencies(cli, &jw, err);
     if (rc == RC_OK)
         rc = write_overrides(cli, &jw, err);
+    if (rc == RC_OK)
+        rc = cli_attach(cli, &jw, err);
     if (rc != RC_OK)
         return rc;
     jw_kraw(&jw, "channel", STR("{\"source\":\"cli\"}"));
@@ -217,6 +220,13 @@ static int run_tasks(struct cli *cli)
                                  tasks_table});
 }
 
+static void show_attachments(struct cli *cli, const struct js *task)
+{
+    const struct js *list = js_get(task, "attachments");
+    for (size_t i = 0; i < js_count(list); i++)
+        show_member(cli, "Attached", js_at(list, i), "name");
+}
+
 static void task_details(struct cli *cli, const struct id *id, const struct js *task)
 {
     show_line(cli, "Task", id->text, TONE_BOLD);
@@ -233,6 +243,7 @@ static void task_details(struct cli *cli, const struct id *id, const struct js *
     show_member(cli, "Max USD", task, "maxBudgetUsd");
     show_member(cli, "Scope", task, "scope");
     show_member(cli, "Labels", task, "labels");
+    show_attachments(cli, task);
     show_member(cli, "Depends on", task, "dependsOn");
     show_member(cli, "Requested by", task, "requestedBy");
     show_time(cli, "Submitted", task, "createdAt");
@@ -340,6 +351,7 @@ static const struct arg_option submit_options[] = {
     {"depends-on", "ID", "wait for this task; may be repeated", ARG_LIST, 0, 0, NULL},
     {"override", "FIELD=VALUE", "over the repository's configuration; may be repeated", ARG_LIST, 0,
      0, NULL},
+    {"attach", "FILE", "a file for the agent; may be repeated", ARG_LIST, 0, 0, NULL},
     {"watch", NULL, "follow it to its end", ARG_FLAG, 0, 0, NULL},
     {0},
 };

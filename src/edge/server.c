@@ -167,6 +167,7 @@ static enum rc start_control(struct server *server, struct err *err)
         .node = node,
         .limits = server->options->limits,
         .defaults = server->options->defaults,
+        .channels = server->options->channels,
         .lease_us = server->options->lease_ms * US_PER_MS,
         .queue_max = COMMAND_QUEUE_MAX,
     };
@@ -198,6 +199,7 @@ static enum rc start_api(struct server *server, struct err *err)
     api->command_queue_max = COMMAND_QUEUE_MAX;
     api->data_dir = server->options->data_dir;
     api->defaults = server->options->defaults;
+    api->channels = server->options->channels;
     api->metrics = metrics_new(routes);
     api->sse = sse_new(api);
     if (server->options->rate_count > 0)

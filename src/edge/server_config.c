@@ -171,6 +171,7 @@ static enum rc decode(const struct js *document, struct arena *arena,
     struct form form;
     const struct js *workers = NULL, *log = NULL, *limits = NULL, *lease = NULL;
     const struct js *defaults = NULL;
+    const struct js *channels = NULL;
     form_open(&form, document, "", err);
     read_path(&form, "listen", arena, &options->listen);
     form_bool(&form, "allowRemote", FORM_OPTIONAL, &options->allow_remote);
@@ -183,6 +184,7 @@ static enum rc decode(const struct js *document, struct arena *arena,
     form_object(&form, "limits", FORM_OPTIONAL, &limits);
     form_object(&form, "lease", FORM_OPTIONAL, &lease);
     form_object(&form, "defaults", FORM_OPTIONAL, &defaults);
+    form_array(&form, "notifications", FORM_OPTIONAL, NOTIFY_CHANNELS_MAX, &channels);
     enum rc rc = form_close(&form);
     if (rc == RC_OK && js_type(workers) == JS_OBJECT)
         rc = read_workers(workers, &options->workers, err);
@@ -194,6 +196,8 @@ static enum rc decode(const struct js *document, struct arena *arena,
         rc = read_lease(lease, options, err);
     if (rc == RC_OK)
         rc = read_defaults(defaults, arena, options, err);
+    if (rc == RC_OK && channels)
+        rc = notify_channels_decode(channels, "notifications", arena, &options->channels, err);
     return rc;
 }
 

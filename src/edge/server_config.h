@@ -14,6 +14,7 @@
  *              rates: [{route: "POST /v1/tasks", perSecond: 10, burst: 20}]}    # throttle.h
  *     lease:  {leaseMs: 15000, heartbeatMs: 5000}
  *     defaults: {agent: {adapter: claude}, limits: {maxTurns: 100}}   # under every repository's
+ *     notifications: [...]          # core/notify.h
  *
  * Fields that nobody knows are refused by name.
  */
@@ -51,6 +52,7 @@ struct server_options {
     size_t rate_count;
     int64_t lease_ms, heartbeat_ms;
     struct str defaults; /* JSON: a repository's document without a url; or empty. */
+    struct notify_channels channels;
 };
 
 struct server_options server_options_default(void);

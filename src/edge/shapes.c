@@ -50,6 +50,7 @@ static void task_request(struct jw *jw, const struct task_row *task)
     key_json(jw, "labels", task->labels, STR("[]"));
     key_json(jw, "channel", task->channel, STR("{}"));
     key_json(jw, "dependsOn", task->depends_on, STR("[]"));
+    key_json(jw, "attachments", task->attachments, STR("[]"));
     key_int_or_null(jw, "maxTurns", task->max_turns);
     key_usd_or_null(jw, "maxBudgetUsd", task->max_budget_microusd);
     jw_kstr(jw, "requestedBy", task->requested_by);

@@ -80,6 +80,7 @@ struct forge_merge {
     const char *message;
 };
 
+struct issue_ops;
 struct forge_ops {
     const char *name;
     enum rc (*look)(const struct git *git, const struct forge_question *question,
@@ -94,6 +95,7 @@ struct forge_ops {
                         enum forge_branch *ret_branch, struct err *err);
     enum rc (*merge)(const struct git *git, const struct forge_merge *merge,
                      char ret_commit[GIT_HASH_BYTES], struct err *err);
+    const struct issue_ops *issues; /* forge/issues.h; NULL: it has none. */
 };
 extern const struct forge_ops forge_local;
 

@@ -10,52 +10,14 @@
  * machine stop between the two, the run's ref keeps the number taken, and the next try makes the
  * other.  Numbers are taken once: the next one lies above all in either place.
  */
-#include "base/clock.h"
 #include "base/fault.h"
 #include "base/fd.h"
 #include "forge/forge.h"
+#include "forge/issues.h"
+#include "forge/origin.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
-
-enum { REFS_BYTES_MAX = 64 * 1024 * 1024, TRIES_MAX = 8, OPEN_WAIT_MS = 30000 };
-
-/* A place in the origin: the repository and what git says about it. */
-struct origin {
-    const struct git *git;
-    const char *dir; /* Its git directory, bare or not. */
-    struct arena *arena;
-};
-
-static enum rc origin_open(struct origin *origin, const char *url, struct err *err)
-{
-    const char *path = text_starts(url, "file://") ? url + strlen("file://") : url;
-    if (path[0] != '/')
-        return err_set(err, RC_INVALID, "NOT_LOCAL",
-                       "The local forge needs the path of a repository on this machine.");
-    struct git_call where = {.dir = path, .args = GIT_ARGS("rev-parse", "--absolute-git-dir")};
-    enum rc rc = git_line(origin->git, &where, origin->arena, &origin->dir, err);
-    /* A disk that is not mounted comes back, as a host does. */
-    return rc == RC_NOT_FOUND ? err_wrap(err, RC_UNREACHABLE, "the repository is away") : rc;
-}
-
-static enum rc read_ref(const struct origin *origin, const char *ref, const char **ret_hash,
-                        struct err *err)
-{
-    CLEANUP(buf_release) struct buf out;
-    buf_init(&out, GIT_TEXT_MAX);
-    struct git_call call = {
-        .git_dir = origin->dir,
-        .args = GIT_ARGS("rev-parse", "--verify", "--quiet", "--end-of-options", ref),
-        .out = &out};
-    int status = 0;
-    enum rc rc = git_ask(origin->git, &call, &status, err);
-    if (rc != RC_OK)
-        return rc;
-    const char *text = buf_text(&out);
-    *ret_hash = status == 0 ? arena_strndup(origin->arena, text, strcspn(text, "\n")) : NULL;
-    return RC_OK;
-}
 
 /* The number in the last part of "refs/drover/pulls/<run>/<N>", the one before in
    "refs/pull/<N>/head"; 0 for anything else. */
@@ -79,7 +41,7 @@ static enum rc highest(const struct origin *origin, const char *const prefixes[2
                        int64_t *ret_number, struct err *err)
 {
     CLEANUP(buf_release) struct buf out;
-    buf_init(&out, REFS_BYTES_MAX);
+    buf_init(&out, ORIGIN_REFS_BYTES_MAX);
     struct git_call list = {
         .git_dir = origin->dir,
         .args = GIT_ARGS("for-each-ref", "--format=%(refname)", prefixes[0], prefixes[1]),
@@ -114,7 +76,7 @@ static enum rc point_pull(const struct origin *origin, int64_t number, const cha
 {
     const char *ref = arena_printf(origin->arena, "refs/pull/%" PRId64 "/head", number);
     const char *now = NULL;
-    enum rc rc = read_ref(origin, ref, &now, err);
+    enum rc rc = origin_ref(origin, ref, &now, err);
     if (rc != RC_OK || text_same(now, head))
         return rc;
     /* The old value is named, so that a change in between is noticed; "" is "must not exist". */
@@ -144,7 +106,7 @@ static enum rc take_number(const struct origin *origin, const struct forge_chang
 {
     int64_t tried = 0;
     enum rc rc = RC_OK;
-    for (int i = 0; i < TRIES_MAX; i++) {
+    for (int i = 0; i < ORIGIN_TRIES_MAX; i++) {
         int64_t number = 0;
         static const char *const everywhere[2] = {"refs/pull/", "refs/drover/pulls/"};
         rc = highest(origin, everywhere, &number, err);
@@ -166,12 +128,7 @@ static enum rc take_number(const struct origin *origin, const struct forge_chang
 /* One publisher at a time, here and on all other workers. */
 static enum rc lock_pulls(const struct origin *origin, int *ret_lock, struct err *err)
 {
-    struct git patient = *origin->git;
-    int64_t latest_us = clock_mono_us() + OPEN_WAIT_MS * US_PER_MS;
-    if (patient.deadline_us == 0 || patient.deadline_us > latest_us)
-        patient.deadline_us = latest_us;
-    const char *path = arena_printf(origin->arena, "%s/drover-pulls.lock", origin->dir);
-    return git_lock(&patient, path, ret_lock, err);
+    return origin_lock(origin, "drover-pulls.lock", ret_lock, err);
 }
 
 static enum rc find_or_create(const struct origin *origin, const struct forge_change *change,
@@ -202,7 +159,7 @@ static const char *url_of(const char *origin_url, int64_t number, struct arena *
 static enum rc tree_of(const struct origin *origin, const char *commit, const char **ret_tree,
                        struct err *err)
 {
-    return read_ref(origin, arena_printf(origin->arena, "%s^{tree}", commit), ret_tree, err);
+    return origin_ref(origin, arena_printf(origin->arena, "%s^{tree}", commit), ret_tree, err);
 }
 
 /* Puts the branch of the origin into head if it shows the same files as head does. */
@@ -213,7 +170,7 @@ static enum rc find_pushed(const struct origin *origin, const struct forge_chang
     const char *branch = arena_printf(origin->arena, "refs/heads/%s", change->branch);
     const char *there = NULL, *tree_there = NULL, *tree = NULL;
     *ret_found = false;
-    enum rc rc = read_ref(origin, branch, &there, err);
+    enum rc rc = origin_ref(origin, branch, &there, err);
     if (rc != RC_OK || !there)
         return rc;
     rc = tree_of(origin, there, &tree_there, err);
@@ -319,8 +276,8 @@ static enum rc local_look(const struct git *git, const struct forge_question *qu
     const char *head = NULL;
     enum rc rc = origin_open(&origin, question->url, err);
     if (rc == RC_OK)
-        rc = read_ref(&origin, arena_printf(arena, "refs/heads/%s^{commit}", question->branch),
-                      &head, err);
+        rc = origin_ref(&origin, arena_printf(arena, "refs/heads/%s^{commit}", question->branch),
+                        &head, err);
     if (rc == RC_OK && head)
         rc = find_foreign(&origin, head, &found.pull_number, err);
     if (rc != RC_OK)
@@ -355,7 +312,7 @@ static enum rc delete_branch(const struct origin *origin, const struct forge_wit
     const char *ref = arena_printf(origin->arena, "refs/heads/%s", withdrawal->branch);
     const char *head = NULL;
     bool own = false;
-    enum rc rc = read_ref(origin, ref, &head, err);
+    enum rc rc = origin_ref(origin, ref, &head, err);
     if (rc == RC_OK && !head) {
         *ret_branch = BRANCH_ABSENT;
         return RC_OK;
@@ -490,8 +447,8 @@ static enum rc merge_into(const struct origin *origin, struct merging *merging,
                           const char **ret_commit, struct err *err)
 {
     enum rc rc = RC_OK;
-    for (int i = 0; i < TRIES_MAX; i++) {
-        rc = read_ref(origin, merging->target_ref, &merging->target, err);
+    for (int i = 0; i < ORIGIN_TRIES_MAX; i++) {
+        rc = origin_ref(origin, merging->target_ref, &merging->target, err);
         if (rc == RC_OK && !merging->target)
             return err_set(err, RC_NOT_FOUND, "BRANCH_NOT_FOUND",
                            "There is no %.200s to merge into.", merging->target_ref);
@@ -526,7 +483,7 @@ static enum rc local_merge(const struct git *git, const struct forge_merge *merg
     if (rc == RC_OK)
         rc = check_not_checked_out(&origin, merging.target_ref, err);
     if (rc == RC_OK)
-        rc = read_ref(&origin, pull_ref, &merging.head, err);
+        rc = origin_ref(&origin, pull_ref, &merging.head, err);
     if (rc != RC_OK)
         return rc;
     if (!merging.head)
@@ -549,4 +506,5 @@ const struct forge_ops forge_local = {
     .open_pull = local_open_pull,
     .withdraw = local_withdraw,
     .merge = local_merge,
+    .issues = &issues_local,
 };

@@ -276,6 +276,15 @@ static void set_method(CURL *easy, const struct http_call *call, struct transfer
     curl->easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
 }
 
+static bool names_type(const struct http_field *headers)
+{
+    for (; headers != NULL && headers->name != NULL; headers++) {
+        if (strcasecmp(headers->name, "Content-Type") == 0)
+            return true;
+    }
+    return false;
+}
+
 enum rc http_client_call(struct http_client *client, const struct http_call *call, struct buf *body,
                          struct http_reply *ret_answer, struct err *err)
 {
@@ -287,7 +296,7 @@ enum rc http_client_call(struct http_client *client, const struct http_call *cal
     /* Without a body the header must go: libcurl has a default of its own for POST. */
     if (call->file != NULL)
         add_line(&transfer, "Content-Type: application/octet-stream");
-    else
+    else if (!names_type(call->headers))
         add_line(&transfer,
                  call->body.len > 0 ? "Content-Type: application/json" : "Content-Type:");
     enum rc rc = prepare(&transfer, call->path, call->headers, err);

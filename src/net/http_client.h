@@ -43,7 +43,7 @@ struct http_call {
     const char *method;               /* GET, POST, PUT, DELETE */
     const char *path;                 /* "/v1/tasks?limit=5", escaped: see url_add_escaped. */
     const struct http_field *headers; /* or NULL */
-    struct str body;                  /* JSON; empty: none */
+    struct str body;                  /* JSON, unless a header says what; empty: none */
     const struct http_file *file;     /* Sent instead of a body; or NULL */
     int64_t timeout_ms;               /* 0: the client's */
     const volatile int *stop; /* or NULL; not 0: RC_CANCELLED within a second, unless answered */

@@ -19,11 +19,11 @@
     " used_verifier, used_pr, lost, rank, error_code, error_message, event_seq, last_event_id,"   \
     " queued_us, started_us, ended_us, deadline_us, updated_us, step"
 /* Written when they change, which is seldom. */
-#define RUN_COLUMNS                                                                            \
-    RUN_MAIN                                                                                   \
-        ", step_results, session_id, session_begun_us, session_over, plan_sha256,"             \
-        " account, paths, warning_code, warning_message, partial, foreign_pr, prompt_version," \
-        " approved, overridden"
+#define RUN_COLUMNS                                                                        \
+    RUN_MAIN                                                                               \
+    ", step_results, session_id, session_begun_us, session_over, plan_sha256,"             \
+    " account, paths, warning_code, warning_message, partial, foreign_pr, prompt_version," \
+    " approved, overridden"
 _Static_assert(BUDGET_KIND_COUNT == 4, "a new budget is a new column used_...");
 
 /* Neither queued nor terminal: run_is_active. */

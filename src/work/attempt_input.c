@@ -2,6 +2,7 @@
  * attempt_input.c - what a local agent is given: tree, prompt, feedback, token, environment.
  */
 #include "base/fd.h"
+#include "work/attachments.h"
 #include "work/attempt.h"
 #include "work/homeseed.h"
 #include "work/retry.h"
@@ -110,6 +111,8 @@ static enum rc make_io(struct attempt *attempt, struct err *err)
         rc = write_artifact(step, input->feedback_sha256, attempt->feedback_path, "", err);
     if (rc == RC_OK && input->plan_sha256)
         rc = write_artifact(step, input->plan_sha256, attempt->plan_path, "", err);
+    if (rc == RC_OK)
+        rc = attachments_place(step, worktree_path(step, "io/attachments"), err);
     return rc;
 }
 
@@ -138,6 +141,8 @@ static void make_env(struct attempt *attempt)
     if (attempt->planning || step->input.plan_sha256)
         childenv_set(env, arena, "DROVER_PLAN", attempt->plan_path);
     childenv_set(env, arena, "DROVER_PHASE", attempt->planning ? "plan" : "work");
+    if (js_count(js_get(step->input.payload, "attachments")) > 0)
+        childenv_set(env, arena, "DROVER_ATTACHMENTS", worktree_path(step, "io/attachments"));
     childenv_set(env, arena, "DROVER_RESULT", attempt->record_path);
     childenv_set(env, arena, "DROVER_ATTEMPT",
                  arena_printf(arena, "%" PRId64, step->input.attempt));

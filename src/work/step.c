@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { SPARE_MS = 5 * 60 * 1000, CLEAN_MS = 10 * 60 * 1000 };
+enum { SPARE_MS = 5 * 60 * 1000, CLEAN_MS = 10 * 60 * 1000, NOTIFY_MS = 2 * 60 * 1000 };
 
 static int64_t prepare_ms(const struct repo_config *config)
 {
@@ -73,7 +73,14 @@ static int64_t clean_ms(const struct repo_config *config)
     return CLEAN_MS;
 }
 
+static int64_t notify_ms(const struct repo_config *config)
+{
+    (void)config;
+    return NOTIFY_MS;
+}
+
 static const struct step_kind kinds[] = {
+    {"notify", "drover.notify", "notification_failed", step_notify, notify_ms, false},
     {"publish", "drover.publish", "publish_failed", step_publish, publish_ms, true},
     {"judge", "drover.judge", "judge_failed", step_judge, judge_ms, false},
     {"verify", "drover.verify", "verify_failed_to_run", step_verify, verify_ms, false},
@@ -88,9 +95,9 @@ static const struct step_kind kinds[] = {
 };
 
 static const char *const queues[] = {
-    "drover.publish", "drover.judge",     "drover.verify", "drover.collect",
-    "drover.agent",   "drover.custom",    "drover.plan",   "drover.hydrate",
-    "drover.prepare", "drover.unpublish", "drover.clean",  NULL,
+    "drover.notify",    "drover.publish", "drover.judge", "drover.verify",  "drover.collect",
+    "drover.agent",     "drover.custom",  "drover.plan",  "drover.hydrate", "drover.prepare",
+    "drover.unpublish", "drover.clean",   NULL,
 };
 _Static_assert(COUNT_OF(queues) == COUNT_OF(kinds) + 1, "a queue for every step");
 
@@ -101,6 +108,11 @@ const struct step_kind *step_find(const char *name)
             return &kinds[i];
     }
     return NULL;
+}
+
+bool step_is_bare(const struct step_kind *kind)
+{
+    return kind->run == step_notify;
 }
 
 const char *const *step_queues(void)
@@ -196,6 +208,7 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
                     struct err *err)
 {
     struct step_input input = {
+        .payload = payload,
         .run_no = js_get_int(payload, "runNo", 1),
         .attempt = js_get_int(payload, "attempt", 1),
         .repository = js_get_str(payload, "repository", ""),

@@ -34,6 +34,7 @@ enum {
 
 /* The payload, decoded.  Texts live in the payload's tree; NULL is not known. */
 struct step_input {
+    const struct js *payload; /* All of it. */
     struct id task_id, run_id;
     int64_t run_no;
     int64_t attempt; /* Of the agent, from 1. */
@@ -101,6 +102,8 @@ struct step_kind {
     bool ends; /* Short, and half of it helps nobody: a hint to cancel does not stop it. */
 };
 const struct step_kind *step_find(const char *name); /* NULL: nobody knows it. */
+/* Of no run: of its input only the payload is there. */
+bool step_is_bare(const struct step_kind *kind);
 /* NULL-terminated; what is nearest to the end of a run comes first. */
 const char *const *step_queues(void);
 
@@ -151,4 +154,5 @@ MUST_USE enum rc step_judge(struct step *step, struct err *err);
 MUST_USE enum rc step_publish(struct step *step, struct err *err);
 MUST_USE enum rc step_unpublish(struct step *step, struct err *err);
 MUST_USE enum rc step_clean(struct step *step, struct err *err);
+MUST_USE enum rc step_notify(struct step *step, struct err *err);
 #endif

@@ -1,170 +1,206 @@
 /*
- * step_hydrate.c - the prompt: task, repository rules, within a budget of tokens.
+ * step_hydrate.c - the prompt: system text, rules, issue, task, memory and attachments, within a
+ * budget of tokens and of time.
  *
- * Rules files are read from the mirror at the base commit, never from the agent's tree.  An issue
- * that no source can give is left out when there is a description beside it; a task that is
- * nothing but an issue fails.
+ * The mirror may have to be fetched first; the time of hydration counts from there on.
  */
 #include "base/log.h"
-#include "core/context.h"
-#include "core/prose.h"
-#include "work/step.h"
+#include "work/hydration.h"
 #include "work/worktree.h"
-#include <string.h>
 
-enum {
-    RULES_MAX = 24,
-    RULES_FILE_BYTES = 64 * 1024,
-    LISTING_BYTES = 256 * 1024,
-    PARTS_MAX = RULES_MAX + 2,
-};
+enum { ATTACHMENT_TEXT_MAX = 256 * 1024 };
 
-static const char *const rules_paths[] = {"AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md",
-                                          ".cursor/rules"};
-
-struct parts {
-    struct context_part items[PARTS_MAX];
-    size_t count;
-};
-
-static void add_part(struct parts *parts, enum context_kind kind, const char *title,
-                     const char *text)
+void hydration_add(struct hydration *hydration, const struct context_part *part)
 {
-    if (parts->count < PARTS_MAX)
-        parts->items[parts->count++] = (struct context_part){
-            .kind = kind, .title = title, .text = text};
+    if (hydration->count < HYDRATION_PARTS_MAX)
+        hydration->parts[hydration->count++] = *part;
 }
 
-/* One blob, cut at RULES_FILE_BYTES; what is no text is passed over. */
-static enum rc add_rules_file(struct step *step, struct parts *parts, const char *path,
-                              const char *hash, struct err *err)
+enum rc hydration_degrade(struct hydration *hydration, enum context_kind kind, enum rc rc,
+                          const struct err *err)
 {
-    struct git git = step_git(step);
-    CLEANUP(buf_release) struct buf text;
-    buf_init(&text, RULES_FILE_BYTES);
-    struct git_call show = {
-        .git_dir = step->mirror, .args = GIT_ARGS("cat-file", "blob", hash), .out = &text};
-    enum rc rc = git_run(&git, &show, err);
-    if (rc == RC_TOO_LARGE) {
-        size_t fit = prose_fit(buf_text(&text), text.len, text.len - 4);
-        buf_cut(&text, fit);
-        rc = RC_OK;
-    }
-    if (rc == RC_OK && text.len > 0 && text_utf8_valid(buf_text(&text), text.len))
-        add_part(parts, CONTEXT_RULES, arena_strdup(step->arena, path),
-                 arena_strdup(step->arena, buf_text(&text)));
-    return rc;
-}
-
-/* One entry of `ls-tree -z`: "<mode> blob <hash>\t<path>".  Links and submodules are no rules. */
-static enum rc add_entry(struct step *step, struct parts *parts, char *entry, struct err *err)
-{
-    char *path = strchr(entry, '\t');
-    if (!path || !text_starts(entry, "100") || parts->count >= RULES_MAX)
-        return RC_OK;
-    *path++ = '\0';
-    const char *hash = strrchr(entry, ' ');
-    return hash ? add_rules_file(step, parts, path, hash + 1, err) : RC_OK;
-}
-
-static enum rc add_rules(struct step *step, struct parts *parts, const char *base, const char *path,
-                         struct err *err)
-{
-    struct git git = step_git(step);
-    CLEANUP(buf_release) struct buf listing;
-    buf_init(&listing, LISTING_BYTES);
-    struct git_call list = {
-        .git_dir = step->mirror,
-        .args = GIT_ARGS("ls-tree", "-r", "-z", "--full-tree", base, "--", path),
-        .out = &listing};
-    enum rc rc = git_run(&git, &list, err);
-    if (rc == RC_TOO_LARGE)
-        rc = RC_OK; /* What fits is more than enough. */
-    for (size_t at = 0; rc == RC_OK && at < listing.len;) {
-        size_t len = strlen(listing.data + at);
-        rc = add_entry(step, parts, listing.data + at, err);
-        at += len + 1;
-    }
-    return rc;
-}
-
-static enum rc gather(struct step *step, struct parts *parts, struct err *err)
-{
-    const struct step_input *input = &step->input;
-    const char *base = NULL;
-    enum rc rc = worktree_mirror(step, err);
-    if (rc == RC_OK)
-        rc = worktree_base(step, &base, err);
-    for (size_t i = 0; rc == RC_OK && i < COUNT_OF(rules_paths); i++)
-        rc = add_rules(step, parts, base, rules_paths[i], err);
-    if (rc != RC_OK)
+    if (rc == RC_TIMEOUT || rc == RC_CANCELLED || rc == RC_STALE)
         return rc;
-    if (input->config.prompt.system)
-        add_part(parts, CONTEXT_SYSTEM, "system", input->config.prompt.system);
-    if (!text_empty(input->description))
-        add_part(parts, CONTEXT_TASK, "task", input->description);
+    hydration->degraded[kind] = true;
+    LOG(LOG_WARN, "a source of a prompt cannot be had; going on without it",
+        LOG_STR("runId", hydration->step->input.run_id.text),
+        LOG_STR("source", context_kind_name(kind)), LOG_STR("code", err->code),
+        LOG_STR("error", err->text));
     return RC_OK;
 }
 
-static enum rc check_issue(struct step *step, struct err *err)
+static const char *system_text(const struct step *step)
 {
-    const struct step_input *input = &step->input;
-    if (input->issue_number == 0)
-        return RC_OK;
-    if (!text_empty(input->description)) {
-        LOG(LOG_WARN, "no source has the issue of a task; going on with its description",
-            LOG_STR("taskId", input->task_id.text), LOG_INT("issueNumber", input->issue_number));
-        return RC_OK;
-    }
-    enum rc rc = err_set(err, RC_NOT_FOUND, "ISSUE_UNAVAILABLE",
-                         "The task is nothing but issue %lld, and the forge %.50s has no issues.",
-                         (long long)input->issue_number, input->config.forge);
-    return step_fail(step, rc, err, (struct port_failure){.code = "issue_unavailable"});
+    const char *own = step->input.config.prompt.system;
+    return own ? own : context_system_text;
 }
 
-static void write_result(struct step *step, const char *sha256,
+static void add_task(struct hydration *hydration)
+{
+    const struct step_input *input = &hydration->step->input;
+    struct context_part task = {.kind = CONTEXT_TASK, .text = input->description};
+    if (text_empty(input->description))
+        task.text = "Resolve the issue above: make the change that it asks for.";
+    hydration_add(hydration, &task);
+}
+
+/* The server has chosen them; null says that it could not. */
+static enum rc add_memory(struct hydration *hydration, struct err *err)
+{
+    struct arena *arena = hydration->step->arena;
+    const struct js *notes = js_get(hydration->step->input.payload, "memory");
+    if (notes && js_type(notes) != JS_ARRAY) {
+        enum rc rc = err_set(err, RC_CORRUPT, "MEMORY_UNREADABLE", "The memory cannot be read.");
+        return hydration_degrade(hydration, CONTEXT_MEMORY, rc, err);
+    }
+    for (size_t i = 0; i < js_count(notes) && i < MEMORY_NOTES_MAX; i++) {
+        const struct js *note = js_at(notes, i);
+        const char *title = arena_printf(arena, "%s %.10s", js_get_str(note, "outcome", ""),
+                                         js_get_str(note, "createdAt", ""));
+        hydration_add(hydration,
+                      &(struct context_part){CONTEXT_MEMORY, title, js_get_str(note, "text", "")});
+    }
+    return RC_OK;
+}
+
+/* The prompt's artifacts name it too, so that people find it with the run. */
+static void note_attachment(struct step *step, const struct attachment *attachment, size_t bytes)
+{
+    if (step->artifact_count == STEP_ARTIFACTS_MAX)
+        return;
+    struct step_artifact *noted = &step->artifacts[step->artifact_count++];
+    *noted = (struct step_artifact){
+        .kind = "attachment", .name = attachment->name, .bytes = (int64_t)bytes};
+    text_copy(noted->sha256, sizeof noted->sha256, attachment->sha256);
+}
+
+/* Text stands in the prompt; of everything else the agent hears where it is. */
+static enum rc add_attachment(struct hydration *hydration, const struct attachment *attachment,
+                              struct err *err)
+{
+    struct step *step = hydration->step;
+    CLEANUP(buf_release) struct buf bytes;
+    buf_init(&bytes, ATTACHMENT_BYTES_MAX);
+    enum rc rc = step_get(step, attachment->sha256, &bytes, err);
+    if (rc == RC_NOT_FOUND) {
+        (void)err_wrap(err, rc, attachment->name);
+        return step_fail(step, rc, err, (struct port_failure){.code = "attachment_unavailable"});
+    }
+    if (rc != RC_OK)
+        return rc;
+    bool text = bytes.len <= ATTACHMENT_TEXT_MAX && text_utf8_valid(buf_text(&bytes), bytes.len);
+    struct context_part part = {
+        .kind = CONTEXT_ATTACHMENT,
+        .title = attachment->name,
+        .text = text ? arena_strdup(step->arena, buf_text(&bytes))
+                     : "Not shown here; it is a file in the directory $DROVER_ATTACHMENTS.",
+    };
+    hydration_add(hydration, &part);
+    note_attachment(step, attachment, bytes.len);
+    return RC_OK;
+}
+
+static enum rc add_attachments(struct hydration *hydration, struct err *err)
+{
+    struct attachment list[ATTACHMENTS_MAX];
+    size_t count = attachments_of(hydration->step, list);
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        rc = add_attachment(hydration, &list[i], err);
+    return rc;
+}
+
+static enum rc gather(struct hydration *hydration, const char *base, struct err *err)
+{
+    struct step *step = hydration->step;
+    hydration_add(hydration,
+                  &(struct context_part){.kind = CONTEXT_SYSTEM, .text = system_text(step)});
+    add_task(hydration);
+    enum rc rc = hydrate_rules(hydration, base, err);
+    if (rc == RC_OK)
+        rc = hydrate_issue(hydration, err);
+    if (rc == RC_OK)
+        rc = add_memory(hydration, err);
+    if (rc == RC_OK)
+        rc = add_attachments(hydration, err);
+    return rc;
+}
+
+static void write_kinds(struct jw *jw, const char *key, const bool chosen[CONTEXT_KIND_COUNT])
+{
+    jw_key(jw, key);
+    jw_begin(jw, '[');
+    for (int kind = 0; kind < CONTEXT_KIND_COUNT; kind++) {
+        if (chosen[kind])
+            jw_str(jw, context_kind_name((enum context_kind)kind));
+    }
+    jw_end(jw, ']');
+}
+
+static void write_result(const struct hydration *hydration, const char *sha256,
                          const struct context_result *context)
 {
+    struct step *step = hydration->step;
+    char version[PROMPT_VERSION_BYTES];
     struct jw jw = jw_to(step->result);
     jw_begin(&jw, '{');
     jw_kstr(&jw, "promptSha256", sha256);
-    jw_key(&jw, "sources");
-    jw_begin(&jw, '[');
-    for (int kind = 0; kind < CONTEXT_KIND_COUNT; kind++) {
-        if (context->used[kind])
-            jw_str(&jw, context_kind_name((enum context_kind)kind));
-    }
-    jw_end(&jw, ']');
+    jw_kstr(&jw, "promptVersion", context_version(version, system_text(step)));
+    write_kinds(&jw, "sources", context->used);
     jw_kint(&jw, "tokenEstimate", context->token_estimate);
     jw_kbool(&jw, "truncated", context->truncated);
+    write_kinds(&jw, "degraded", hydration->degraded);
     step_write_artifacts(step, &jw);
     jw_end(&jw, '}');
 }
 
-enum rc step_hydrate(struct step *step, struct err *err)
+static enum rc assemble(const struct hydration *hydration, struct err *err)
 {
+    struct step *step = hydration->step;
     const struct step_input *input = &step->input;
-    struct parts *parts = arena_alloc(step->arena, sizeof *parts);
-    enum rc rc = check_issue(step, err);
-    if (rc == RC_OK)
-        rc = gather(step, parts, err);
-    if (rc != RC_OK)
-        return rc;
     CLEANUP(buf_release) struct buf prompt;
     buf_init(&prompt, STEP_TEXT_ARTIFACT_MAX);
-    struct context_input context = {
+    const struct context_input context = {
         .task_id = input->task_id.text,
         .repository = input->repository,
-        .parts = parts->items,
-        .part_count = parts->count,
+        .parts = hydration->parts,
+        .part_count = hydration->count,
         .token_budget = input->config.prompt.token_budget,
     };
     struct context_result assembled;
-    rc = context_assemble(&context, &prompt, &assembled, err);
     const char *sha256 = NULL;
+    enum rc rc = context_assemble(&context, &prompt, &assembled, err);
     if (rc == RC_OK)
         rc = step_put(step, "prompt", "prompt.md", buf_str(&prompt), &sha256, err);
     if (rc == RC_OK)
-        write_result(step, sha256, &assembled);
+        write_result(hydration, sha256, &assembled);
     return rc;
+}
+
+/* The clock of hydration itself has run out, not that of a stop that somebody asked for. */
+static enum rc time_is_up(struct step *step, struct err *err)
+{
+    (void)err_set(err, RC_LIMIT, "HYDRATION_TIMED_OUT",
+                  "The prompt was not ready within timeouts.hydrateMs (%lld ms).",
+                  (long long)step->input.config.timeouts.hydrate_ms);
+    return step_fail(step, RC_LIMIT, err, (struct port_failure){.code = "hydration_timed_out"});
+}
+
+enum rc step_hydrate(struct step *step, struct err *err)
+{
+    struct hydration *hydration = arena_alloc(step->arena, sizeof *hydration);
+    hydration->step = step;
+    const char *base = NULL;
+    enum rc rc = worktree_mirror(step, err);
+    if (rc == RC_OK)
+        rc = worktree_base(step, &base, err);
+    if (rc != RC_OK)
+        return rc;
+    int64_t until_us = clock_mono_us() + step->input.config.timeouts.hydrate_ms * US_PER_MS;
+    if (until_us < step->deadline_us)
+        step->deadline_us = until_us;
+    rc = gather(hydration, base, err);
+    if (rc == RC_OK)
+        rc = assemble(hydration, err);
+    return rc == RC_TIMEOUT && stop_asked(step->stop) == STOP_NONE ? time_is_up(step, err) : rc;
 }

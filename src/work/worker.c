@@ -169,7 +169,8 @@ static bool slot_enter_run(void *ctx, const struct step *step, const struct step
     slot->kind = kind;
     slot->deadline_us = step->deadline_us;
     struct slot *other;
-    while (((other = slot_before(slot)) || id_same(&worker->swept, &slot->run_id)) &&
+    bool of_run = !step_is_bare(kind);
+    while (of_run && ((other = slot_before(slot)) || id_same(&worker->swept, &slot->run_id)) &&
            stop_asked(&slot->stop) == STOP_NONE) {
         /* The same job again: the other's lease is gone, whatever it has heard. */
         if (other && id_same(&other->lease.id, &slot->lease.id))
@@ -177,8 +178,8 @@ static bool slot_enter_run(void *ctx, const struct step *step, const struct step
         wait_change(worker, clock_mono_us() + US_PER_SECOND);
     }
     bool free_to_go = stop_asked(&slot->stop) == STOP_NONE;
-    slot->running = free_to_go;
-    if (free_to_go)
+    slot->running = free_to_go && of_run;
+    if (slot->running)
         sweep_touch(step->run_dir);
     (void)pthread_cond_broadcast(&worker->changed); /* The heart looks at deadlines. */
     unlock(worker);

@@ -23,7 +23,7 @@ describe('a limit of one active run', { concurrency: 4 }, () => {
     it('defers the others, which start by themselves in order of priority', async () => {
         const mark = newMark();
         const limits = { maxActiveRuns: 1 };
-        const agent = `[ "$(grep -c first "$DROVER_PROMPT")" = 0 ] || { ${waits(mark)} }\n${fixes}`;
+        const agent = `if grep -qx first "$DROVER_PROMPT"; then ${waits(mark)}fi\n${fixes}`;
         const repo = await server.repository('acme/one', agent, { limits });
         const first = await server.submit(repo.name, { description: 'first' });
         await server.untilGate(mark);
@@ -65,7 +65,7 @@ describe('a limit of one active run', { concurrency: 4 }, () => {
 
     it('can be raised, and the waiting one starts at once', async () => {
         const mark = newMark();
-        const agent = `[ "$(grep -c first "$DROVER_PROMPT")" = 0 ] || { ${waits(mark)} }\n${fixes}`;
+        const agent = `if grep -qx first "$DROVER_PROMPT"; then ${waits(mark)}fi\n${fixes}`;
         const limits = { maxActiveRuns: 1 };
         const repo = await server.repository('acme/raised', agent, { limits });
         const first = await server.submit(repo.name, { description: 'first' });

@@ -142,7 +142,7 @@ describe('cancelling', { concurrency: 6 }, () => {
     it('a task frees its slot: the next one starts', async () => {
         const mark = newMark();
         const limits = { maxActiveRuns: 1 };
-        const agent = `if grep -q 'stay here' "$DROVER_PROMPT"; then ${stays(mark)}fi\n${fixes}`;
+        const agent = `if grep -qx 'stay here' "$DROVER_PROMPT"; then ${stays(mark)}fi\n${fixes}`;
         const repo = await server.repository('acme/slot', agent, { limits });
         const first = await server.submit(repo.name, { description: 'stay here' });
         await untilAsleep(mark);

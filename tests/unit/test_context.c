@@ -20,6 +20,7 @@ static struct context_input input_of(const struct context_part *parts, size_t co
 START_TEST(parts_stand_in_their_order_under_headings)
 {
     static const struct context_part parts[] = {
+        {CONTEXT_ATTACHMENT, "trace.txt", "Boom."},
         {CONTEXT_MEMORY, NULL, "It was slow before."},
         {CONTEXT_TASK, NULL, "Fix the total.\n\n"},
         {CONTEXT_COMMENT, "bob", "Me too."},
@@ -43,7 +44,8 @@ START_TEST(parts_stand_in_their_order_under_headings)
                                      "### Comment by bob\n\nMe too.\n\n"
                                      "### Comment by eve\n\nAnd me.\n\n"
                                      "## Task\n\nFix the total.\n\n"
-                                     "## Memory\n\nIt was slow before.\n\n");
+                                     "## Memory\n\nIt was slow before.\n\n"
+                                     "## Attachment: trace.txt\n\nBoom.\n\n");
     ck_assert(!result.truncated);
     ck_assert_int_eq(result.token_estimate, token_estimate(buf.len));
     for (int kind = 0; kind < CONTEXT_KIND_COUNT; kind++)
@@ -51,43 +53,46 @@ START_TEST(parts_stand_in_their_order_under_headings)
 }
 END_TEST
 
-/* What is left of ten sections of nearly 100 tokens each, under budgets from rich to poor. */
+/* What is left of eleven sections of nearly 100 tokens each, under budgets from rich to poor. */
 static const struct {
     int64_t token_budget;
     const char *want; /* Letters of the parts that stay. */
     const char *note;
 } budgets[] = {
-    {2000, "SRrIabcTMm", NULL},
-    {950, "SRrIbcTMm", "1 comment."},
-    {850, "SRrIcTMm", "2 comments."},
-    {750, "SRrITMm", "3 comments."},
-    {650, "SRrITM", "3 comments, 1 memory note."},
-    {555, "SRrIT", "3 comments, 2 memory notes."},
-    {460, "SRIT", "3 comments, 2 memory notes, 1 rules file."},
-    {360, "SIT", "3 comments, 2 memory notes, 2 rules files."},
-    {1, "SIT", "3 comments, 2 memory notes, 2 rules files."},
+    {2000, "SRrIabcTMmA", NULL},
+    {1050, "SRrIbcTMmA", "1 comment."},
+    {950, "SRrIcTMmA", "2 comments."},
+    {850, "SRrITMmA", "3 comments."},
+    {750, "SRrITMA", "3 comments, 1 memory note."},
+    {655, "SRrITA", "3 comments, 2 memory notes."},
+    {555, "SRrIT", "3 comments, 2 memory notes, 1 attachment."},
+    {460, "SRIT", "3 comments, 2 memory notes, 1 attachment, 1 rules file."},
+    {360, "SIT", "3 comments, 2 memory notes, 1 attachment, 2 rules files."},
+    {1, "SIT", "3 comments, 2 memory notes, 1 attachment, 2 rules files."},
 };
 
-START_TEST(over_the_budget_comments_go_then_memory_then_rules)
+START_TEST(over_the_budget_comments_go_then_memory_attachments_and_rules)
 {
-    static const char letters[] = "SRrIabcTMm";
-    static const enum context_kind kinds[] = {
-        CONTEXT_SYSTEM,  CONTEXT_RULES,   CONTEXT_RULES, CONTEXT_ISSUE,  CONTEXT_COMMENT,
-        CONTEXT_COMMENT, CONTEXT_COMMENT, CONTEXT_TASK,  CONTEXT_MEMORY, CONTEXT_MEMORY};
-    char texts[10][370];
-    struct context_part parts[10];
-    for (size_t i = 0; i < 10; i++) {
+    enum { PARTS = 11 };
+    static const char letters[] = "SRrIabcTMmA";
+    static const enum context_kind kinds[PARTS] = {
+        CONTEXT_SYSTEM,  CONTEXT_RULES,   CONTEXT_RULES,     CONTEXT_ISSUE,
+        CONTEXT_COMMENT, CONTEXT_COMMENT, CONTEXT_COMMENT,   CONTEXT_TASK,
+        CONTEXT_MEMORY,  CONTEXT_MEMORY,  CONTEXT_ATTACHMENT};
+    char texts[PARTS][370];
+    struct context_part parts[PARTS];
+    for (size_t i = 0; i < PARTS; i++) {
         memset(texts[i], letters[i], sizeof(texts[i]) - 1);
         texts[i][sizeof(texts[i]) - 1] = '\0';
         parts[i] = (struct context_part){kinds[i], NULL, texts[i]};
     }
-    struct context_input input = input_of(parts, 10);
+    struct context_input input = input_of(parts, PARTS);
     input.token_budget = budgets[_i].token_budget;
     CLEANUP(buf_release) struct buf buf;
     buf_init(&buf, 100000);
     struct context_result result;
     ck_assert_int_eq(context_assemble(&input, &buf, &result, NULL), RC_OK);
-    for (size_t i = 0; i < 10; i++)
+    for (size_t i = 0; i < PARTS; i++)
         ck_assert_msg((strstr(buf_text(&buf), texts[i]) != NULL) ==
                           (strchr(budgets[_i].want, letters[i]) != NULL),
                       "budget %d: part %c", (int)input.token_budget, letters[i]);
@@ -195,13 +200,25 @@ START_TEST(four_bytes_are_a_token)
 }
 END_TEST
 
+START_TEST(the_version_follows_the_system_text)
+{
+    char one[PROMPT_VERSION_BYTES], same[PROMPT_VERSION_BYTES], other[PROMPT_VERSION_BYTES];
+    (void)context_version(one, context_system_text);
+    ck_assert_str_eq(context_version(same, context_system_text), one);
+    ck_assert_str_ne(context_version(other, "Be brief."), one);
+    ck_assert(text_starts(one, "1-"));
+    ck_assert_uint_eq(strlen(one), 14);
+}
+END_TEST
+
 Suite *context_suite(void)
 {
     Suite *suite = suite_create("context");
     TCase *tc = tcase_create("context");
     tcase_add_test(tc, parts_stand_in_their_order_under_headings);
-    tcase_add_loop_test(tc, over_the_budget_comments_go_then_memory_then_rules, 0,
+    tcase_add_loop_test(tc, over_the_budget_comments_go_then_memory_attachments_and_rules, 0,
                         (int)COUNT_OF(budgets));
+    tcase_add_test(tc, the_version_follows_the_system_text);
     tcase_add_test(tc, there_must_be_something_to_do);
     tcase_add_test(tc, a_task_that_does_not_fit_is_refused_untouched);
     tcase_add_test(tc, the_buffer_is_a_budget_too);

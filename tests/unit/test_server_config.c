@@ -32,7 +32,8 @@ START_TEST(a_file_says_all_there_is_to_say)
         "log: {level: warn, format: json}\n"
         "limits: {maxActiveRuns: 1, maxActiveRunsPerUser: 2, tasksPerHourPerUser: 3,\n"
         "         bodyBytes: 4096, connections: 5, requestSeconds: 6}\n"
-        "lease: {leaseMs: 7000, heartbeatMs: 800}\n";
+        "lease: {leaseMs: 7000, heartbeatMs: 800}\n"
+        "notifications: [{name: ops, on: [failed], type: slack, urlEnv: CHAT}]\n";
     struct server_options options = server_options_default();
     struct err err = {0};
     enum rc rc = server_config_parse(STR(text), &arena, &options, &err);
@@ -53,6 +54,8 @@ START_TEST(a_file_says_all_there_is_to_say)
     ck_assert_int_eq(options.request_ms, 6000);
     ck_assert_int_eq(options.lease_ms, 7000);
     ck_assert_int_eq(options.heartbeat_ms, 800);
+    ck_assert_uint_eq(options.channels.count, 1);
+    ck_assert_str_eq(options.channels.items[0].url_env, "CHAT");
 }
 END_TEST
 
@@ -156,6 +159,8 @@ static const struct {
     {"limits: {frob: 1}", RC_INVALID, "limits.frob"},
     {"lease: {leaseMs: 1}", RC_INVALID, "lease.leaseMs"},
     {"lease: {frob: 1}", RC_INVALID, "lease.frob"},
+    {"notifications: {}", RC_INVALID, "notifications"},
+    {"notifications: [{name: a, on: [failed], type: slack}]", RC_INVALID, "notifications[0].url"},
 };
 
 START_TEST(mistakes_are_named_and_change_nothing)

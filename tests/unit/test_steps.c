@@ -3,6 +3,7 @@
  */
 #include "base/fd.h"
 #include "tests/unit/work_kit.h"
+#include "work/attachments.h"
 #include "work/worktree.h"
 #include <check.h>
 #include <string.h>
@@ -254,6 +255,36 @@ START_TEST(an_issue_that_nobody_has_is_left_out_or_fatal)
 }
 END_TEST
 
+/* Memory service unavailable: proceed without memory context. */
+START_TEST(hydrate_goes_on_without_memory_that_cannot_be_read)
+{
+    struct err err = {0};
+    struct step step = kit_step(
+        &kit, &(struct kit_task){.payload = "\"memory\":null,\"description\":\"Fix it\""});
+    ck_assert_int_eq(step_hydrate(&step, &err), RC_OK);
+    const struct js *degraded = js_get(kit_result(&kit), "degraded");
+    ck_assert_uint_eq(js_count(degraded), 1);
+    ck_assert_str_eq(js_str(js_at(degraded, 0), ""), "memory");
+}
+END_TEST
+
+START_TEST(attachments_become_files_and_only_safe_names_do)
+{
+    struct err err = {0};
+    const char *sha256 = kit_put(&kit, "hello");
+    const char *payload = arena_printf(
+        &kit.arena,
+        "\"attachments\":[{\"name\":\"a.txt\",\"sha256\":\"%s\"},"
+        "{\"name\":\"../b.txt\",\"sha256\":\"%s\"},{\"name\":\"c\",\"sha256\":\"x\"}]",
+        sha256, sha256);
+    struct step step = kit_step(&kit, &(struct kit_task){.payload = payload});
+    const char *dir = arena_printf(&kit.arena, "%s/attached", kit.dir);
+    ck_assert_msg(attachments_place(&step, dir, &err) == RC_OK, "%s", err.text);
+    ck_assert_str_eq(kit_sh(&kit, "ls -A attached; cat attached/a.txt"), "a.txt\nhello");
+    ck_assert(!file_exists(arena_printf(&kit.arena, "%s/b.txt", kit.dir)));
+}
+END_TEST
+
 /* --- judge --- */
 
 START_TEST(the_judge_passes_what_the_rules_allow)
@@ -417,6 +448,8 @@ Suite *steps_suite(void)
     tcase_add_test(tests, a_stop_ends_prepare);
     tcase_add_test(tests, a_tree_is_kept_only_while_it_shows_the_truth);
     tcase_add_test(tests, hydrate_puts_task_and_rules_into_the_prompt);
+    tcase_add_test(tests, hydrate_goes_on_without_memory_that_cannot_be_read);
+    tcase_add_test(tests, attachments_become_files_and_only_safe_names_do);
     tcase_add_test(tests, hydrate_bounds_large_rules_and_skips_what_is_no_text);
     tcase_add_test(tests, an_issue_that_nobody_has_is_left_out_or_fatal);
     tcase_add_test(tests, the_judge_passes_what_the_rules_allow);

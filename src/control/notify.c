@@ -1,0 +1,227 @@
+/*
+ * notify.c - see notify.h.
+ */
+#include "control/notify.h"
+#include "control/enqueue.h"
+#include "core/event_types.h"
+#include "core/prose.h"
+#include "store/pull_requests.h"
+#include <string.h>
+
+enum { PAYLOAD_BYTES_MAX = 2 * 1024 * 1024, TITLE_MAX = 200 };
+
+/* ---- the payload ------------------------------------------------------------------------ */
+
+static const char *title_of(struct cx *cx, const struct task_row *task)
+{
+    if (text_empty(task->description))
+        return arena_printf(cx->arena, "Issue #%lld", (long long)task->issue_number);
+    size_t line = strcspn(task->description, "\r\n");
+    return prose_line(cx->arena, arena_strndup(cx->arena, task->description, line), TITLE_MAX);
+}
+
+static enum rc write_pull_request(struct cx *cx, struct jw *jw, const struct run_row *run)
+{
+    if (id_is_none(&run->pull_request_id))
+        return RC_OK;
+    struct pull_request_row pull;
+    enum rc rc = pull_requests_get(cx->db, &run->pull_request_id, cx->arena, &pull, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    jw_key(jw, "pullRequest");
+    jw_begin(jw, '{');
+    jw_kint(jw, "number", pull.number);
+    jw_kstr(jw, "url", pull.url);
+    jw_kbool(jw, "draft", pull.draft);
+    jw_end(jw, '}');
+    return RC_OK;
+}
+
+/* What people want to know, whatever the event itself says. */
+static enum rc write_facts(struct cx *cx, const struct flow *flow, enum notify_kind kind,
+                           struct buf *to)
+{
+    const struct run_row *run = &flow->run;
+    struct jw jw = jw_to(to);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "kind", notify_kind_name(kind));
+    jw_kstr(&jw, "repository", flow->task.repository);
+    jw_kstr(&jw, "title", title_of(cx, &flow->task));
+    jw_kstr(&jw, "taskId", flow->task.id.text);
+    jw_optstr(&jw, "runId", run->id.text);
+    jw_kint(&jw, "runNo", run->run_no);
+    jw_kstr(&jw, "status", task_status_name(flow->task.status));
+    jw_optstr(&jw, "errorCode", run->error_code);
+    jw_optstr(&jw, "errorMessage", run->error_message);
+    jw_kint(&jw, "attempts", run->attempt);
+    jw_kreal(&jw, "costUsd", (double)run->cost_microusd / 1e6);
+    enum rc rc = write_pull_request(cx, &jw, run);
+    jw_end(&jw, '}');
+    return rc;
+}
+
+/* The event as the log has it, with the facts as one more member of its data. */
+static void write_event(struct jw *jw, const struct event *event, struct str facts)
+{
+    CLEANUP(buf_release) struct buf data;
+    buf_init(&data, PAYLOAD_BYTES_MAX);
+    bool empty = event->data.len <= strlen("{}");
+    buf_add(&data, "{", 1);
+    if (!empty) {
+        buf_add(&data, event->data.at + 1, event->data.len - strlen("{}"));
+        buf_addc(&data, ',');
+    }
+    buf_adds(&data, "\"notification\":");
+    buf_add(&data, facts.at, facts.len);
+    buf_addc(&data, '}');
+    struct event copy = *event;
+    copy.data = buf_str(&data);
+    event_write(jw, &copy);
+}
+
+struct delivery {
+    const struct notify_channel *channel;
+    enum notify_kind kind;
+    const struct event *event;
+    struct str facts;
+    const char *dedup_key; /* or NULL */
+};
+
+static enum rc make_job(struct cx *cx, const struct delivery *delivery, struct id *ret_job_id)
+{
+    CLEANUP(buf_release) struct buf payload;
+    buf_init(&payload, PAYLOAD_BYTES_MAX);
+    struct jw jw = jw_to(&payload);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "kind", notify_kind_name(delivery->kind));
+    jw_key(&jw, "channel");
+    notify_channel_write(&jw, delivery->channel);
+    jw_key(&jw, "event");
+    write_event(&jw, delivery->event, delivery->facts);
+    jw_end(&jw, '}');
+    if (payload.overflow)
+        return err_set(cx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE", "a notification passes 2 MB");
+    const struct job_spec spec = {
+        .queue = NOTIFY_QUEUE,
+        .type = "notify",
+        .payload = {arena_strndup(cx->arena, payload.data, payload.len), payload.len},
+        .priority = PRIORITY_NORMAL,
+        .dedup_key = delivery->dedup_key,
+        .dependency = arena_printf(cx->arena, "notify:%s", delivery->channel->name),
+        .always = true,
+    };
+    struct enqueue_answer answer;
+    enum rc rc = enqueue_one(cx, &spec, &answer);
+    if (rc == RC_OK)
+        *ret_job_id = answer.id;
+    return rc;
+}
+
+enum rc notify_told(struct cx *cx, const struct flow *flow, const struct event *event)
+{
+    enum notify_kind kind;
+    /* Who loads a run without its task tells of progress only. */
+    if (cx->channels->count == 0 || flow->task.repository == NULL ||
+        !notify_kind_of(event->type, &kind))
+        return RC_OK;
+    CLEANUP(buf_release) struct buf facts;
+    buf_init(&facts, PAYLOAD_BYTES_MAX);
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < cx->channels->count; i++) {
+        const struct notify_channel *channel = &cx->channels->items[i];
+        if (!notify_channel_wants(channel, kind, flow->task.repository))
+            continue;
+        if (facts.len == 0)
+            rc = write_facts(cx, flow, kind, &facts);
+        const struct delivery delivery = {
+            .channel = channel,
+            .kind = kind,
+            .event = event,
+            .facts = buf_str(&facts),
+            .dedup_key = arena_printf(cx->arena, "notify:%s:%s", channel->name, event->id.text),
+        };
+        struct id job_id;
+        if (rc == RC_OK)
+            rc = make_job(cx, &delivery, &job_id);
+    }
+    return rc;
+}
+
+/* ---- what became of it ------------------------------------------------------------------ */
+
+static void write_outcome(struct note *note, const struct job_row *job, const struct js *payload)
+{
+    note_open(note);
+    jw_kstr(&note->jw, "channel", js_str(js_path(payload, "channel.name"), ""));
+    jw_kstr(&note->jw, "type", js_str(js_path(payload, "channel.type"), ""));
+    jw_kstr(&note->jw, "kind", js_get_str(payload, "kind", ""));
+    jw_kstr(&note->jw, "jobId", job->id.text);
+    jw_optstr(&note->jw, "taskId", js_str(js_path(payload, "event.taskid"), NULL));
+    jw_kstr(&note->jw, "eventId", js_str(js_path(payload, "event.id"), ""));
+    if (job->life.state != JOB_DEAD_LETTER)
+        return;
+    jw_kint(&note->jw, "attempts", job->life.attempt);
+    jw_optstr(&note->jw, "errorCode", job->error_code);
+    jw_optstr(&note->jw, "errorMessage", job->error_message);
+}
+
+enum rc notify_job_settled(struct cx *cx, const struct job_row *job)
+{
+    bool dead = job->life.state == JOB_DEAD_LETTER;
+    if (strcmp(job->queue, NOTIFY_QUEUE) != 0 || (!dead && job->life.state != JOB_SUCCEEDED))
+        return RC_OK;
+    CLEANUP(js_freep) struct js *payload = NULL;
+    CLEANUP(note_release) struct note note;
+    enum rc rc = js_parse(job->payload.at, job->payload.len, &payload, cx->err);
+    if (rc != RC_OK)
+        return err_wrap(cx->err, RC_CORRUPT, "the payload of a notification");
+    write_outcome(&note, job, payload);
+    const struct js *about = js_get(payload, "event");
+    struct event event = {
+        .type = dead ? EV_NOTIFICATION_FAILED : EV_NOTIFICATION_SENT,
+        .subject = arena_printf(cx->arena, "notification/%s",
+                                js_str(js_path(payload, "channel.name"), "")),
+        .correlation_id = job->id,
+        .data = note_close(&note),
+    };
+    /* It correlates with the task but is not of its history: nobody holds the task's row, and the
+       history is in order of time. */
+    if (id_parse(js_get_str(about, "taskid", ""), &event.correlation_id))
+        event.causation_id = id_of(js_get_str(about, "id", NULL));
+    return cx_append(cx, &event, NULL);
+}
+
+/* ---- a test ----------------------------------------------------------------------------- */
+
+static enum rc apply_test(struct cx *cx, struct command *command)
+{
+    struct cmd_notify_test *cmd = (struct cmd_notify_test *)command;
+    const struct notify_channel *channel = notify_channel_find(cx->channels, cmd->channel);
+    if (channel == NULL)
+        return err_set(cx->err, RC_NOT_FOUND, "NOT_FOUND",
+                       "there is no channel %.100s; channels stand in the server's configuration",
+                       cmd->channel);
+    const struct event event = {
+        .id = cx_id(cx),
+        .type = "agent.notification.test",
+        .version = 1,
+        .workspace_id = cx->workspace_id,
+        .subject = arena_printf(cx->arena, "notification/%s", channel->name),
+        .time_us = cx->now_us,
+        .actor = cx->actor,
+    };
+    const struct delivery delivery = {
+        .channel = channel,
+        .kind = NOTIFY_TEST,
+        .event = &event,
+        .facts = STR("{\"kind\":\"test\"}"),
+    };
+    return make_job(cx, &delivery, &cmd->job_id);
+}
+
+static const struct command_ops test_ops = {.name = "notify_test", .apply = apply_test};
+
+struct cmd_notify_test *cmd_notify_test_new(void)
+{
+    return command_new(&test_ops, sizeof(struct cmd_notify_test));
+}

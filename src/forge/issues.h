@@ -1,0 +1,73 @@
+/*
+ * issues.h - issues of a forge: what people want done, and what they say about it.
+ */
+#ifndef FORGE_ISSUES_H
+#define FORGE_ISSUES_H
+#include "forge/git.h"
+
+enum {
+    ISSUE_TITLE_MAX = 300,
+    ISSUE_BODY_MAX = 64 * 1024,
+    ISSUE_LABELS_MAX = 50,
+    ISSUE_LABEL_MAX = 100,
+    ISSUE_COMMENTS_MAX = 500,
+    ISSUES_LISTED_MAX = 1000,
+};
+
+struct issue_comment {
+    const char *author;
+    const char *body;
+    int64_t created_us;
+};
+
+struct issue {
+    int64_t number;
+    const char *title;
+    const char *body;  /* "" when it has none, and in listings. */
+    const char *state; /* open, closed */
+    const char *author;
+    struct str labels; /* A JSON array of texts. */
+    int64_t created_us, updated_us;
+    int64_t comment_count;
+    struct issue_comment *comments; /* comment_count of them, oldest first; NULL in listings. */
+};
+
+/* What somebody says: a new issue, or (title NULL) a comment. */
+struct issue_words {
+    const char *title;
+    const char *body;
+    struct str labels; /* A JSON array of texts, or empty. */
+    const char *author;
+    int64_t time_us;
+};
+
+struct issue_filter {
+    const char *state; /* or NULL: any */
+    int64_t before;    /* Only smaller numbers; 0: from the newest. */
+    size_t limit;      /* At most ISSUES_LISTED_MAX. */
+};
+
+/*
+ * RC_NOT_FOUND, code ISSUE_NOT_FOUND: there is no such issue.  RC_UNREACHABLE, RC_IO, RC_TIMEOUT:
+ * the forge cannot answer just now.  RC_CORRUPT: what it answers is no issue.
+ * All texts live in the arena.
+ */
+struct issue_ops {
+    enum rc (*get)(const struct git *git, const char *url, int64_t number, struct arena *arena,
+                   struct issue *ret_issue, struct err *err);
+    enum rc (*open)(const struct git *git, const char *url, const struct issue_words *words,
+                    struct arena *arena, struct issue *ret_issue, struct err *err);
+    /* RC_CONFLICT when there are ISSUE_COMMENTS_MAX already. */
+    enum rc (*comment)(const struct git *git, const char *url, int64_t number,
+                       const struct issue_words *words, struct arena *arena,
+                       struct issue *ret_issue, struct err *err);
+    /* The newest first. */
+    enum rc (*list)(const struct git *git, const char *url, const struct issue_filter *filter,
+                    struct arena *arena, struct issue **ret_issues, size_t *ret_count,
+                    struct err *err);
+};
+extern const struct issue_ops issues_local;
+
+/* The issues of the forge of that name.  RC_INVALID: it is not known, or has none. */
+MUST_USE enum rc issues_find(const char *forge, const struct issue_ops **ret_ops, struct err *err);
+#endif

@@ -1,0 +1,385 @@
+/*
+ * issues_local.c - issues of the local forge: they live in the repository itself.
+ *
+ *     refs/drover/issues/<N>    a chain of commits of the empty tree, the oldest opened the issue
+ *
+ * Each commit is one thing that happened.  Its message has two lines of JSON:
+ *
+ *     {"title", "state", "author", "labels", "createdAt", "updatedAt", "comments"}    as it is now
+ *                                                                                     (blank)
+ *     {"event": "opened" | "commented", "by", "at", "body"}                           what happened
+ *
+ * So a listing reads the subjects of the last commits, and the chain is the history.  Events that
+ * a reader does not know are passed over.  Numbers are taken once: a ref is created only where none
+ * is, and none is ever deleted.  What changes an issue names the commit that it has seen.
+ */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/js.h"
+#include "base/jw.h"
+#include "forge/forge.h"
+#include "forge/issues.h"
+#include "forge/origin.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define ISSUES_PREFIX "refs/drover/issues/"
+#define ISSUES_LOCK   "drover-issues.lock"
+enum {
+    MESSAGE_BYTES_MAX = 1024 * 1024, /* Every byte of it escaped. */
+    CHAIN_BYTES_MAX = 64 * 1024 * 1024,
+};
+
+enum rc issues_find(const char *forge, const struct issue_ops **ret_ops, struct err *err)
+{
+    const struct forge_ops *found = forge_find(forge);
+    if (!found || !found->issues)
+        return err_set(err, RC_INVALID, "NO_ISSUES", "The forge %.50s has no issues.",
+                       forge ? forge : "(none)");
+    *ret_ops = found->issues;
+    return RC_OK;
+}
+
+static const char *ref_of(const struct origin *origin, int64_t number)
+{
+    return arena_printf(origin->arena, ISSUES_PREFIX "%" PRId64, number);
+}
+
+/* --- writing --- */
+
+static void write_head(struct jw *jw, const struct issue *issue)
+{
+    jw_begin(jw, '{');
+    jw_kstr(jw, "title", issue->title);
+    jw_kstr(jw, "state", issue->state);
+    jw_kstr(jw, "author", issue->author);
+    jw_kraw(jw, "labels", issue->labels);
+    jw_ktime(jw, "createdAt", issue->created_us);
+    jw_ktime(jw, "updatedAt", issue->updated_us);
+    jw_kint(jw, "comments", issue->comment_count);
+    jw_end(jw, '}');
+}
+
+static enum rc make_commit(const struct origin *origin, const struct issue *issue,
+                           const struct issue_words *words, const char *parent,
+                           const char **ret_hash, struct err *err)
+{
+    CLEANUP(buf_release) struct buf message;
+    buf_init(&message, MESSAGE_BYTES_MAX);
+    struct jw head = jw_to(&message);
+    write_head(&head, issue);
+    buf_adds(&message, "\n\n");
+    struct jw event = jw_to(&message);
+    jw_begin(&event, '{');
+    jw_kstr(&event, "event", words->title ? "opened" : "commented");
+    jw_kstr(&event, "by", words->author);
+    jw_ktime(&event, "at", words->time_us);
+    jw_kstr(&event, "body", words->body);
+    jw_end(&event, '}');
+    if (message.overflow)
+        return err_set(err, RC_TOO_LARGE, "TOO_LARGE", "The text is too large for an issue.");
+    const struct origin_note note = {
+        .parent = parent, .message = buf_text(&message), .time_us = words->time_us};
+    return origin_commit(origin, &note, ret_hash, err);
+}
+
+/* Only if the ref still is what was seen; "" is "must not exist". */
+static enum rc move_ref(const struct origin *origin, const char *ref, const char *to,
+                        const char *seen, struct err *err)
+{
+    struct git_call update = {.git_dir = origin->dir,
+                              .args = GIT_ARGS("update-ref", ref, to, seen ? seen : "")};
+    return git_run(origin->git, &update, err);
+}
+
+/* --- reading --- */
+
+static bool read_head(const struct js *head, struct arena *arena, struct issue *issue)
+{
+    const char *title = js_get_str(head, "title", NULL);
+    if (!title)
+        return false;
+    const struct js *labels = js_get(head, "labels");
+    issue->title = arena_strdup(arena, title);
+    issue->state = text_same(js_get_str(head, "state", ""), "closed") ? "closed" : "open";
+    issue->author = arena_strdup(arena, js_get_str(head, "author", ""));
+    issue->labels = js_type(labels) == JS_ARRAY ? str_of(js_text(labels, arena)) : STR("[]");
+    if (!time_parse(js_get_str(head, "createdAt", ""), &issue->created_us) ||
+        !time_parse(js_get_str(head, "updatedAt", ""), &issue->updated_us))
+        return false;
+    issue->comment_count = js_get_int(head, "comments", 0);
+    return true;
+}
+
+static bool read_head_line(const char *line, struct arena *arena, struct issue *issue)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    return js_parse(line, strlen(line), &tree, NULL) == RC_OK && read_head(tree, arena, issue);
+}
+
+struct chain {
+    struct issue issue;
+    size_t comments;
+    bool opened;
+};
+
+static void read_event(const struct js *event, struct arena *arena, struct chain *chain)
+{
+    const char *what = js_get_str(event, "event", "");
+    const char *body = js_get_str(event, "body", "");
+    if (text_same(what, "opened")) {
+        chain->issue.body = arena_strdup(arena, body);
+        chain->opened = true;
+    }
+    if (!text_same(what, "commented") || chain->comments == ISSUE_COMMENTS_MAX)
+        return;
+    struct issue_comment *comment = &chain->issue.comments[chain->comments++];
+    comment->author = arena_strdup(arena, js_get_str(event, "by", ""));
+    comment->body = arena_strdup(arena, body);
+    if (!time_parse(js_get_str(event, "at", ""), &comment->created_us))
+        comment->created_us = 0;
+}
+
+/* One line of `rev-list --format=%B`: of a message, or between two. */
+static void read_line(const char *line, struct arena *arena, struct chain *chain)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    if (line[0] != '{' || js_parse(line, strlen(line), &tree, NULL) != RC_OK)
+        return;
+    if (js_get(tree, "event"))
+        read_event(tree, arena, chain);
+    else
+        (void)read_head(tree, arena, &chain->issue); /* The last one stays. */
+}
+
+/* The line at *at, ended there; NULL past the last one. */
+static char *next_line(char **at)
+{
+    char *line = *at;
+    if (!line || !*line)
+        return NULL;
+    char *end = strchr(line, '\n');
+    if (end)
+        *end = '\0';
+    *at = end ? end + 1 : NULL;
+    return line;
+}
+
+static enum rc unreadable(int64_t number, struct err *err)
+{
+    return err_set(err, RC_CORRUPT, "ISSUE_UNREADABLE",
+                   "What the repository has as issue %" PRId64 " is no issue.", number);
+}
+
+static enum rc read_chain(const struct origin *origin, int64_t number, const char *tip,
+                          struct issue *ret_issue, struct err *err)
+{
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, CHAIN_BYTES_MAX);
+    struct git_call list = {.git_dir = origin->dir,
+                            .args = GIT_ARGS("rev-list", "--reverse", "--format=%B", tip, "--"),
+                            .out = &out};
+    enum rc rc = git_run(origin->git, &list, err);
+    if (rc != RC_OK)
+        return rc;
+    struct chain chain = {.issue = {.number = number,
+                                    .comments = arena_array(origin->arena, ISSUE_COMMENTS_MAX,
+                                                            sizeof(struct issue_comment))}};
+    char *at = out.data;
+    for (const char *line; (line = next_line(&at));)
+        read_line(line, origin->arena, &chain);
+    if (!chain.opened || !chain.issue.title)
+        return unreadable(number, err);
+    chain.issue.comment_count = (int64_t)chain.comments;
+    *ret_issue = chain.issue;
+    return RC_OK;
+}
+
+static enum rc find_tip(const struct origin *origin, int64_t number, const char **ret_tip,
+                        struct err *err)
+{
+    const char *tip = NULL;
+    enum rc rc = origin_ref(origin, ref_of(origin, number), &tip, err);
+    if (rc == RC_OK && !tip)
+        return err_set(err, RC_NOT_FOUND, "ISSUE_NOT_FOUND",
+                       "The repository has no issue %" PRId64 ".", number);
+    if (rc == RC_OK)
+        *ret_tip = tip;
+    return rc;
+}
+
+static enum rc local_get(const struct git *git, const char *url, int64_t number,
+                         struct arena *arena, struct issue *ret_issue, struct err *err)
+{
+    struct origin origin = {.git = git, .arena = arena};
+    const char *tip = NULL;
+    enum rc rc = origin_open(&origin, url, err);
+    if (rc == RC_OK)
+        rc = find_tip(&origin, number, &tip, err);
+    return rc == RC_OK ? read_chain(&origin, number, tip, ret_issue, err) : rc;
+}
+
+/* --- list --- */
+
+/* "refs/drover/issues/<N> <head>" */
+static bool read_listed(char *line, struct arena *arena, struct issue *issue)
+{
+    char *blank = strchr(line, ' ');
+    if (!text_starts(line, ISSUES_PREFIX) || !blank)
+        return false;
+    *blank = '\0';
+    if (!text_to_i64(line + strlen(ISSUES_PREFIX), &issue->number) || issue->number < 1)
+        return false;
+    issue->body = "";
+    return read_head_line(blank + 1, arena, issue);
+}
+
+static enum rc local_list(const struct git *git, const char *url, const struct issue_filter *filter,
+                          struct arena *arena, struct issue **ret_issues, size_t *ret_count,
+                          struct err *err)
+{
+    struct origin origin = {.git = git, .arena = arena};
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, ORIGIN_REFS_BYTES_MAX);
+    size_t limit = filter->limit < ISSUES_LISTED_MAX ? filter->limit : ISSUES_LISTED_MAX;
+    struct issue *issues = arena_array(arena, limit + 1, sizeof *issues);
+    size_t count = 0;
+    enum rc rc = origin_open(&origin, url, err);
+    if (rc != RC_OK)
+        return rc;
+    struct git_call list = {.git_dir = origin.dir,
+                            .args = GIT_ARGS("for-each-ref", "--sort=-version:refname",
+                                             "--format=%(refname) %(contents:subject)",
+                                             ISSUES_PREFIX),
+                            .out = &out};
+    rc = git_run(git, &list, err);
+    if (rc != RC_OK)
+        return rc;
+    char *at = out.data;
+    for (char *line; count < limit && (line = next_line(&at));) {
+        struct issue issue = {0};
+        if (read_listed(line, arena, &issue) &&
+            (filter->before == 0 || issue.number < filter->before) &&
+            (!filter->state || text_same(filter->state, issue.state)))
+            issues[count++] = issue;
+    }
+    *ret_issues = issues;
+    *ret_count = count;
+    return RC_OK;
+}
+
+/* --- open and comment --- */
+
+static enum rc highest(const struct origin *origin, int64_t *ret_number, struct err *err)
+{
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, ORIGIN_REFS_BYTES_MAX);
+    struct git_call list = {.git_dir = origin->dir,
+                            .args = GIT_ARGS("for-each-ref", "--format=%(refname)", ISSUES_PREFIX),
+                            .out = &out};
+    enum rc rc = git_run(origin->git, &list, err);
+    if (rc != RC_OK)
+        return rc;
+    int64_t number = 0, found = 0;
+    char *at = out.data;
+    for (const char *line; (line = next_line(&at));) {
+        if (text_to_i64(line + strlen(ISSUES_PREFIX), &found) && found > number)
+            number = found;
+    }
+    *ret_number = number;
+    return RC_OK;
+}
+
+/* A number that somebody takes meanwhile without our lock is left to them. */
+static enum rc take_number(const struct origin *origin, const char *commit, int64_t *ret_number,
+                           struct err *err)
+{
+    int64_t tried = 0;
+    enum rc rc = RC_IO;
+    for (int i = 0; i < ORIGIN_TRIES_MAX && rc == RC_IO; i++) {
+        int64_t number = 0;
+        rc = highest(origin, &number, err);
+        if (rc != RC_OK)
+            return rc;
+        number = number >= tried ? number + 1 : tried + 1;
+        rc = move_ref(origin, ref_of(origin, number), commit, NULL, err);
+        if (rc == RC_OK)
+            *ret_number = number;
+        tried = number;
+    }
+    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "cannot take a number for the issue");
+}
+
+static enum rc local_open(const struct git *git, const char *url, const struct issue_words *words,
+                          struct arena *arena, struct issue *ret_issue, struct err *err)
+{
+    struct origin origin = {.git = git, .arena = arena};
+    CLEANUP(fd_closep) int lock = -1;
+    struct issue issue = {
+        .title = words->title,
+        .body = words->body,
+        .state = "open",
+        .author = words->author,
+        .labels = words->labels.len > 0 ? words->labels : STR("[]"),
+        .created_us = words->time_us,
+        .updated_us = words->time_us,
+    };
+    const char *commit = NULL;
+    enum rc rc = origin_open(&origin, url, err);
+    if (rc == RC_OK)
+        rc = make_commit(&origin, &issue, words, NULL, &commit, err);
+    if (rc == RC_OK)
+        rc = origin_lock(&origin, ISSUES_LOCK, &lock, err);
+    if (rc == RC_OK)
+        rc = take_number(&origin, commit, &issue.number, err);
+    if (rc == RC_OK)
+        *ret_issue = issue;
+    return rc;
+}
+
+/* One more commit on top of what the issue is now. */
+static enum rc add_comment(const struct origin *origin, int64_t number,
+                           const struct issue_words *words, struct err *err)
+{
+    const char *tip = NULL, *subject = NULL, *commit = NULL;
+    struct issue issue = {.number = number};
+    enum rc rc = find_tip(origin, number, &tip, err);
+    struct git_call ask = {
+        .git_dir = origin->dir,
+        .args = GIT_ARGS("for-each-ref", "--format=%(contents:subject)", ref_of(origin, number))};
+    if (rc == RC_OK)
+        rc = git_line(origin->git, &ask, origin->arena, &subject, err);
+    if (rc != RC_OK)
+        return rc;
+    if (!read_head_line(subject, origin->arena, &issue))
+        return unreadable(number, err);
+    if (issue.comment_count >= ISSUE_COMMENTS_MAX)
+        return err_set(err, RC_CONFLICT, "TOO_MANY_COMMENTS",
+                       "Issue %" PRId64 " has %d comments; it takes no more.", number,
+                       ISSUE_COMMENTS_MAX);
+    issue.comment_count++;
+    issue.updated_us = words->time_us;
+    rc = make_commit(origin, &issue, words, tip, &commit, err);
+    return rc == RC_OK ? move_ref(origin, ref_of(origin, number), commit, tip, err) : rc;
+}
+
+static enum rc local_comment(const struct git *git, const char *url, int64_t number,
+                             const struct issue_words *words, struct arena *arena,
+                             struct issue *ret_issue, struct err *err)
+{
+    struct origin origin = {.git = git, .arena = arena};
+    CLEANUP(fd_closep) int lock = -1;
+    enum rc rc = origin_open(&origin, url, err);
+    if (rc == RC_OK)
+        rc = origin_lock(&origin, ISSUES_LOCK, &lock, err);
+    if (rc == RC_OK)
+        rc = add_comment(&origin, number, words, err);
+    return rc == RC_OK ? local_get(git, url, number, arena, ret_issue, err) : rc;
+}
+
+const struct issue_ops issues_local = {
+    .get = local_get,
+    .open = local_open,
+    .comment = local_comment,
+    .list = local_list,
+};
