@@ -60,13 +60,25 @@ describe('a hostile agent', { concurrency: 3 }, () => {
     });
     after(() => server.discard());
 
-    it('that forks without end is killed at its limit of processes', async (t) => {
+    it('that starts more processes than it may is killed', async (t) => {
         if (!server.needsWalls(t)) return;
         const mark = newMark();
-        const { runId } = await fails('agent_process_limit', 'forks',
-            `b() { b | b & }; b; exec sleep 3000.${mark}`, { resources: { processes: 40 } });
+        const { runId } = await fails('agent_process_limit', 'many',
+            `for i in 1 2 3 4 5 6; do for j in 1 2 3 4 5 6 7 8 9; do
+                sleep 3000.${mark} &
+            done; done; wait`, { resources: { processes: 40 } });
         assert.deepEqual(processesWith(mark), []);
         await untilCleaned(runId);
+    });
+
+    it('that forks without end gets no further than its limit', async (t) => {
+        if (!server.needsWalls(t)) return;
+        const mark = newMark();
+        const { task } = await run('forks', `b() { b | b & }; b; exec sleep 3000.${mark}`,
+            { resources: { processes: 40 } }, { timeouts: { agentMs: 1500 } });
+        // A bomb may burn out at the limit of the kernel before anybody looks.
+        assert.match(task.errorCode, /^agent_(process_limit|timed_out)$/);
+        assert.deepEqual(processesWith(mark), []);
     });
 
     it('leaves no daemon behind', async (t) => {
