@@ -223,13 +223,17 @@ static void rewrite_head(const struct visit *visit, struct buf *to)
     buf_add(to, request->method.at, request->method.len);
     buf_adds(to, rooted ? " " : " /");
     buf_add(to, request->path.at, request->path.len);
-    buf_adds(to, " HTTP/1.1\r\n");
+    /* Where it goes is what was allowed, not what the agent calls it. */
+    bool six = strchr(request->host, ':') != NULL;
+    buf_addf(to, " HTTP/1.1\r\nHost: %s%s%s:%d\r\n", six ? "[" : "", request->host, six ? "]" : "",
+             request->port);
     while (rest.len > 0) {
         const char *end = memmem(rest.at, rest.len, "\r\n", 2);
         size_t len = end ? (size_t)(end - rest.at) + 2 : rest.len;
         struct str line = {rest.at, len};
-        if (!is_field(line, "Connection") && !is_field(line, "Proxy-Connection") &&
-            !is_field(line, "Keep-Alive") && !is_field(line, "Proxy-Authorization"))
+        if (!is_field(line, "Host") && !is_field(line, "Connection") &&
+            !is_field(line, "Proxy-Connection") && !is_field(line, "Keep-Alive") &&
+            !is_field(line, "Proxy-Authorization"))
             buf_add(to, line.at, line.len);
         rest = (struct str){rest.at + len, rest.len - len};
     }

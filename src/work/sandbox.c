@@ -383,14 +383,15 @@ const char *sandbox_name(const struct sandbox *sandbox)
 
 /* --- what works --- */
 
-static bool works(const struct sandbox *sandbox, struct err *ret_why)
+static bool runs(const struct sandbox *sandbox, const struct resource_config *limits_or_none,
+                 struct err *ret_why)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     CLEANUP(buf_release) struct buf words;
     buf_init(&words, WORDS_BYTES);
     static const char *const nothing[] = {"true", NULL};
-    const struct resource_config none = {0};
-    struct sandbox_view view = {.argv = nothing, .cwd = "/", .limits = &none, .status_fd = -1};
+    struct sandbox_view view = {
+        .argv = nothing, .cwd = "/", .limits = limits_or_none, .status_fd = -1};
     struct proc_spec spec = {.argv = sandbox_argv(sandbox, &view, &arena)};
     struct proc_limits limits = {.timeout_ms = PROBE_MS};
     struct proc_result result;
@@ -402,6 +403,13 @@ static bool works(const struct sandbox *sandbox, struct err *ret_why)
     (void)err_set(ret_why, RC_IO, "SANDBOX_UNAVAILABLE", "%s",
                   words.len ? buf_text(&words) : "it ended without a word");
     return false;
+}
+
+/* Both as agents start and as drover's own git does. */
+static bool works(const struct sandbox *sandbox, struct err *ret_why)
+{
+    const struct resource_config none = {0};
+    return runs(sandbox, &none, ret_why) && (!sandbox->drops || runs(sandbox, NULL, ret_why));
 }
 
 static void find_program(struct sandbox *sandbox)
