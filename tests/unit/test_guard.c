@@ -204,6 +204,7 @@ Suite *guard_suite(void)
     Suite *suite = suite_create("guard");
     TCase *tests = tcase_create("limits");
     tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 30);
     tcase_add_test(tests, files_count_wherever_they_are);
     tcase_add_test(tests, many_empty_files_count_too);
     tcase_add_test(tests, a_walk_is_done_in_slices);
