@@ -96,11 +96,10 @@ static enum rc tell(struct cx *cx, const char *type, const struct account_row *r
     return cx_append(cx, &event, NULL);
 }
 
-/* A limit that is met long after the last one has nothing to do with it. */
+/* A limit that is met long after the account came into use again is the first of its own row. */
 static void count_hit(const struct cx *cx, struct account_row *row)
 {
-    int64_t last_us = row->parked_until_us > row->parked_us ? row->parked_until_us : row->parked_us;
-    if (cx->now_us - last_us > ACCOUNT_REST_MINUTES_MAX * US_PER_MINUTE)
+    if (cx->now_us - row->updated_us > ACCOUNT_REST_MINUTES_MAX * US_PER_MINUTE)
         row->hits = 0;
     row->hits++;
 }

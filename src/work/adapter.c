@@ -71,21 +71,22 @@ static const struct {
     [TOOL_TIMED_OUT] = {"timed_out", EV_TOOL_CALL_TIMED_OUT},
 };
 
-/* The name of a call that began before; NULL: none such. */
-static const char *open_name(const struct transcript *transcript, const char *id)
+/* The place of a call that is under way; ADAPTER_CALLS_MAX: none such. */
+static size_t open_at(const struct transcript *transcript, const char *id)
 {
-    for (size_t i = 0; id && i < ADAPTER_CALLS_MAX; i++) {
-        if (text_same(transcript->open[i].id, id))
-            return transcript->open[i].name;
-    }
-    return NULL;
+    size_t at = 0;
+    while (at < ADAPTER_CALLS_MAX && (text_empty(id) || !text_same(transcript->open[at].id, id)))
+        at++;
+    return at;
 }
 
-static void remember_call(struct transcript *transcript, const char *id, const char *name)
+static void remember_call(struct transcript *transcript, const struct tool_event *event)
 {
     size_t at = transcript->open_next;
-    transcript_copy(transcript->open[at].id, ADAPTER_ID_MAX, id);
-    transcript_copy(transcript->open[at].name, ADAPTER_ID_MAX, name);
+    if (text_empty(event->id))
+        return;
+    transcript_copy(transcript->open[at].id, ADAPTER_ID_MAX, event->id);
+    transcript_copy(transcript->open[at].name, ADAPTER_ID_MAX, event->name);
     transcript->open_next = (at + 1) % ADAPTER_CALLS_MAX;
 }
 
@@ -142,45 +143,63 @@ static const char *denying_rule(const struct transcript *transcript, const char 
     return NULL;
 }
 
-static void begin_call(struct transcript *transcript, const struct tool_event *event)
+static void deny_call(struct transcript *transcript, const struct tool_event *event,
+                      const char *rule)
 {
-    if (open_name(transcript, event->id))
-        return;
-    if (event->id)
-        remember_call(transcript, event->id, event->name);
-    transcript->calls++;
-    const char *rule = denying_rule(transcript, event->name);
-    if (!rule) {
-        tell_tool(transcript, event);
-        transcript_sums(transcript);
-        return;
-    }
-    char why[ADAPTER_NAME_MAX];
-    CLEANUP(buf_release) struct buf text;
-    buf_init(&text, ADAPTER_TEXT_MAX);
-    buf_addf(&text, "policy.denyTools: %s", rule);
-    transcript_copy(why, sizeof why, buf_text(&text));
+    CLEANUP(buf_release) struct buf why;
+    buf_init(&why, ADAPTER_TEXT_MAX);
+    buf_addf(&why, "policy.denyTools: %s", rule);
     struct tool_event denied = *event;
     denied.status = TOOL_DENIED;
-    denied.error = why;
+    denied.error = buf_text(&why);
     tell_tool(transcript, &denied);
-    buf_clear(&text);
-    buf_addf(&text, "The agent called %s, which policy.denyTools forbids.", event->name);
-    transcript_copy(transcript->error, sizeof transcript->error, buf_text(&text));
+    buf_clear(&why);
+    buf_addf(&why, "The agent called %s, which policy.denyTools forbids.", event->name);
+    transcript_copy(transcript->error, sizeof transcript->error, buf_text(&why));
     stop_agent(transcript, CUT_TOOL_DENIED);
+}
+
+static void begin_call(struct transcript *transcript, const struct tool_event *event)
+{
+    remember_call(transcript, event);
+    transcript->calls++;
+    const char *rule = denying_rule(transcript, event->name);
+    if (rule) {
+        deny_call(transcript, event, rule);
+        return;
+    }
+    tell_tool(transcript, event);
+    transcript_sums(transcript);
+}
+
+/* A call of which nothing was heard before it ended has been made all the same. */
+static void end_call(struct transcript *transcript, const struct tool_event *event, bool began)
+{
+    bool made = event->status != TOOL_DENIED;
+    const char *rule = made && !began ? denying_rule(transcript, event->name) : NULL;
+    if (rule)
+        deny_call(transcript, event, rule);
+    else
+        tell_tool(transcript, event);
 }
 
 void transcript_tool(struct transcript *transcript, const struct tool_event *event)
 {
     assert((size_t)event->status < COUNT_OF(tool_states));
     struct tool_event named = *event;
-    const char *began = open_name(transcript, event->id);
+    size_t at = open_at(transcript, event->id);
+    bool is_open = at < ADAPTER_CALLS_MAX;
     if (!named.name)
-        named.name = began ? began : "tool";
-    if (named.status == TOOL_STARTED)
+        named.name = is_open ? transcript->open[at].name : "tool";
+    if (named.status != TOOL_STARTED) {
+        end_call(transcript, &named, is_open);
+        if (is_open)
+            transcript->open[at].id[0] = '\0';
+        return;
+    }
+    /* Some formats repeat the beginning; another call by the same id is another call. */
+    if (!is_open || !text_same(transcript->open[at].name, named.name))
         begin_call(transcript, &named);
-    else
-        tell_tool(transcript, &named);
 }
 
 /* ---- plans, messages, sessions ---- */

@@ -101,7 +101,7 @@ struct tool_event {
     const struct js *arguments; /* Only their hash is told; NULL: not known. */
     const char *error;          /* Why it failed or was denied, or NULL. */
 };
-/* An end without a beginning is fine, a beginning is told once. */
+/* An end without a beginning is fine; a beginning is told once until its call has ended. */
 void transcript_tool(struct transcript *transcript, const struct tool_event *event);
 /* Tells of the plan unless it is the one that was told last. */
 void transcript_plan(struct transcript *transcript, const char *text, const char *reason);

@@ -8,7 +8,7 @@
 #include "core/event_types.h"
 
 /* Kept free for the turn and for the note about what was dropped. */
-enum { RESERVE_BYTES = 1024 };
+enum { RESERVE_BYTES = 2048 };
 
 void progress_init(struct progress *progress, struct port *port, const struct port_ref *lease,
                    struct stop *stop)

@@ -295,6 +295,33 @@ START_TEST(limits_stop_the_agent_as_they_are_passed)
 }
 END_TEST
 
+START_TEST(an_id_that_is_used_again_hides_no_call)
+{
+    begin(ADAPTER_NDJSON);
+    transcript.limits.tools_denied = denied_edit;
+    say("{\"type\":\"tool\",\"name\":\"read\",\"status\":\"started\",\"toolCallId\":\"1\"}");
+    say("{\"type\":\"tool\",\"name\":\"read\",\"status\":\"started\",\"toolCallId\":\"1\"}");
+    ck_assert_int_eq(transcript.calls, 1);
+    say("{\"type\":\"tool\",\"status\":\"completed\",\"toolCallId\":\"1\"}");
+    say("{\"type\":\"tool\",\"name\":\"read\",\"status\":\"started\",\"toolCallId\":\"1\"}");
+    ck_assert_int_eq(transcript.calls, 2);
+    ck_assert_ptr_null(transcript.stop);
+    say("{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"started\",\"toolCallId\":\"1\"}");
+    ck_assert_pstr_eq(transcript.stop, "tool_denied");
+}
+END_TEST
+
+START_TEST(a_call_that_is_told_only_at_its_end_is_denied_too)
+{
+    begin(ADAPTER_NDJSON);
+    transcript.limits.tools_denied = denied_edit;
+    say("{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"denied\"}"); /* By the agent. */
+    ck_assert_ptr_null(transcript.stop);
+    say("{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"completed\"}");
+    ck_assert_pstr_eq(transcript.stop, "tool_denied");
+}
+END_TEST
+
 START_TEST(what_claude_says_of_its_cost_outranks_prices)
 {
     begin(ADAPTER_CLAUDE);
@@ -448,6 +475,8 @@ END_TEST
 static void add_limits(TCase *tests)
 {
     tcase_add_loop_test(tests, limits_stop_the_agent_as_they_are_passed, 0, (int)COUNT_OF(held));
+    tcase_add_test(tests, an_id_that_is_used_again_hides_no_call);
+    tcase_add_test(tests, a_call_that_is_told_only_at_its_end_is_denied_too);
     tcase_add_test(tests, what_claude_says_of_its_cost_outranks_prices);
     tcase_add_loop_test(tests, a_usage_limit_is_told_with_its_reset, 0, (int)COUNT_OF(limits));
 }
