@@ -42,6 +42,10 @@ static enum rc spend(struct cx *cx, struct flow *flow, enum budget_kind kind)
 
 static enum rc give_up(struct cx *cx, struct flow *flow, const struct repair *repair)
 {
+    if (far_has_pull(flow)) {
+        err_clear(cx->err);
+        return far_keep_pull(cx, flow, repair);
+    }
     struct ending ending = {
         .event = RUN_EV_FAIL,
         .code = "retry_budget_exhausted",

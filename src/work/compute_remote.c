@@ -168,6 +168,28 @@ static void take_answer(struct attempt *attempt, struct remote_answer *answer)
         take_end(attempt, answer);
 }
 
+static enum rc poll_once(struct attempt *attempt, struct err *err)
+{
+    struct remote *remote = attempt->remote;
+    CLEANUP(remote_answer_release) struct remote_answer answer = {0};
+    enum rc rc = remote_ask(remote->link, &answer, err);
+    if (rc == RC_OK)
+        take_answer(attempt, &answer);
+    else if (rc == RC_NOT_FOUND)
+        lose(attempt, "not_found", "The remote side does not know the session any more.");
+    else if (rc == RC_TOO_LARGE)
+        return step_fail(attempt->step, rc, err, (struct port_failure){.code = "patch_too_large"});
+    else if (rc != RC_CANCELLED) /* Then the driver sees that it is to stop. */
+        count_failure(attempt, err->text);
+    return RC_OK;
+}
+
+static void plan_next(struct attempt *attempt)
+{
+    int64_t poll_ms = attempt->step->input.config.agent.remote.poll_ms;
+    attempt->remote->next_us = clock_mono_us() + poll_ms * US_PER_MS;
+}
+
 /* --- start --- */
 
 static enum rc fail_start(struct step *step, enum rc rc, const struct err *err)
@@ -201,38 +223,32 @@ static enum rc begin(struct attempt *attempt, struct err *err)
     return RC_OK;
 }
 
-/* Somebody had the job before: what has become of the session? */
-static enum rc resume(struct attempt *attempt, struct err *err)
+/* Somebody had the job before, and it is not known how far that got.  While the far side does not
+   answer, to start it could be to start it twice. */
+static enum rc begin_unless_begun(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
     CLEANUP(remote_answer_release) struct remote_answer answer = {0};
-    bool begun = step->input.session_begun_us > 0;
     enum rc rc = remote_ask(attempt->remote->link, &answer, err);
-    if (rc == RC_CANCELLED)
-        return rc;
-    if (rc == RC_NOT_FOUND && !begun)
-        return begin(attempt, err);
     if (rc == RC_NOT_FOUND)
-        lose(attempt, "not_found", "The remote side does not know the session any more.");
-    else if (rc != RC_OK && !begun)
-        return fail_start(step, rc, err); /* To start it now could be to start it twice. */
-    else if (rc != RC_OK)
-        count_failure(attempt, err->text);
+        return begin(attempt, err);
     if (rc != RC_OK)
-        return RC_OK;
-    if (!begun)
-        tell(step, EV_SESSION_STARTED, NULL);
+        return fail_start(step, rc, err);
+    tell(step, EV_SESSION_STARTED, NULL);
     take_answer(attempt, &answer);
     return RC_OK;
 }
 
 static enum rc start(struct attempt *attempt, struct err *err)
 {
-    struct step *step = attempt->step;
-    const struct step_input *input = &step->input;
-    bool fresh = step->lease.epoch <= 1 && !input->session_resumed;
-    enum rc rc = fresh ? begin(attempt, err) : resume(attempt, err);
-    attempt->remote->next_us = clock_mono_us() + input->config.agent.remote.poll_ms * US_PER_MS;
+    const struct step *step = attempt->step;
+    bool fresh = step->lease.epoch <= 1 && !step->input.session_resumed;
+    enum rc rc;
+    if (step->input.session_begun_us > 0)
+        rc = poll_once(attempt, err);
+    else
+        rc = fresh ? begin(attempt, err) : begin_unless_begun(attempt, err);
+    plan_next(attempt);
     return rc;
 }
 
@@ -244,24 +260,6 @@ static void wait_until(const struct stop *stop, int64_t until_us)
     struct pollfd look = {.fd = stop->event_fd, .events = POLLIN};
     if (left_ms > 0)
         (void)poll(&look, 1, left_ms < 60 * 1000 ? (int)left_ms : 60 * 1000);
-}
-
-static enum rc ask(struct attempt *attempt, struct err *err)
-{
-    struct remote *remote = attempt->remote;
-    CLEANUP(remote_answer_release) struct remote_answer answer = {0};
-    enum rc rc = remote_ask(remote->link, &answer, err);
-    remote->next_us = clock_mono_us() +
-                      attempt->step->input.config.agent.remote.poll_ms * US_PER_MS;
-    if (rc == RC_OK)
-        take_answer(attempt, &answer);
-    else if (rc == RC_NOT_FOUND)
-        lose(attempt, "not_found", "The remote side does not know the session any more.");
-    else if (rc == RC_TOO_LARGE)
-        return step_fail(attempt->step, rc, err, (struct port_failure){.code = "patch_too_large"});
-    else if (rc != RC_CANCELLED)
-        count_failure(attempt, err->text);
-    return RC_OK;
 }
 
 static bool leaves_it_alone(const struct step *step)
@@ -301,8 +299,10 @@ static enum rc poll_remote(struct attempt *attempt, int64_t until_us, bool *ret_
     if (!remote->over)
         wait_until(attempt->step->stop, until_us < remote->next_us ? until_us : remote->next_us);
     enum rc rc = RC_OK;
-    if (!remote->over && clock_mono_us() >= remote->next_us)
-        rc = ask(attempt, err);
+    if (!remote->over && clock_mono_us() >= remote->next_us) {
+        rc = poll_once(attempt, err);
+        plan_next(attempt);
+    }
     if (rc == RC_OK)
         *ret_ended = remote->over;
     return rc;
