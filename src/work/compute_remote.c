@@ -137,8 +137,8 @@ static void take_end(struct attempt *attempt, struct remote_answer *answer)
     attempt->ended.end = failed ? end_of(answer->tree) : COMPUTE_ENDED;
     transcript_copy(transcript->summary, sizeof transcript->summary,
                     js_get_str(answer->tree, "summary", ""));
-    transcript_copy(transcript->error, sizeof transcript->error,
-                    js_get_str(answer->tree, "error", ""));
+    if (failed)
+        transcript_failed(transcript, js_get_str(answer->tree, "error", ""));
     remote->over = true;
     remote->last = *answer;
     answer->tree = NULL;
@@ -161,11 +161,13 @@ static void take_answer(struct attempt *attempt, struct remote_answer *answer)
     remote->failures = 0;
     take_events(attempt, answer->tree);
     take_usage(attempt, answer->tree);
-    attempt_check_limits(attempt);
     if (answer->status == REMOTE_ACCEPTED)
         lose(attempt, "began_anew", "The remote side lost the session and began it anew.");
-    else if (answer->status != REMOTE_RUNNING)
-        take_end(attempt, answer);
+    else if (answer->status == REMOTE_RUNNING)
+        transcript_sums(&attempt->transcript);
+    else
+        take_end(attempt, answer); /* What it used is used: it is not cut off any more. */
+    attempt_check_limits(attempt);
 }
 
 static enum rc poll_once(struct attempt *attempt, struct err *err)

@@ -235,15 +235,17 @@ describe('the session of a remote agent', { concurrency: 3 }, () => {
 
     withServer('is polled on after kill -9 of the server, not started again', async (own) => {
         const name = 'acme/killed';
-        await own.repository(name, '', { agent: remote.config(name, () => {}) });
+        await own.repository(name, '', { agent: remote.config(name, (session) => {
+            session.answer = { status: 'running', turns: 2, costUsd: 0.5 };
+        }) });
         const { taskId, runId } = await own.submit(name);
-        await own.untilEvent(runId, 'agent.session.started');
+        await own.untilEvent(runId, 'agent.model.turn.completed');
         await own.crash();
         const [session] = remote.of(name);
         const before = session.polls;
         await own.start();
         await until('polls to go on', () => session.polls > before + 1);
-        session.answer = completed;
+        session.answer = { ...completed, turns: 3, costUsd: 0.75 };
         await own.untilTask(taskId, 'completed');
         assert.equal(session.starts, 1);
         assert.equal(remote.of(name).length, 1);
@@ -252,6 +254,7 @@ describe('the session of a remote agent', { concurrency: 3 }, () => {
         const run = await own.run(runId);
         assert.equal(run.attempt, 1);
         assert.equal(run.sessionId, session.id);
+        assert.deepEqual([run.turns, run.costUsd], [3, 0.75], 'what it used counts once');
     });
 
     withServer('is left alone by a server that shuts down, and polled on', async (own) => {
