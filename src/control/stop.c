@@ -11,7 +11,13 @@
 
 bool stop_reaches_step(const struct run_row *run, const char *step)
 {
-    return run->stop != RUN_STOP_NONE && strcmp(step, "publish") != 0;
+    static const char *const finish[] = {"publish", "unpublish", "clean"};
+    if (run->stop == RUN_STOP_NONE)
+        return false;
+    for (size_t i = 0; i < COUNT_OF(finish); i++)
+        if (strcmp(step, finish[i]) == 0)
+            return false;
+    return true;
 }
 
 static enum rc ask_worker(struct cx *cx, struct flow *flow)

@@ -49,7 +49,9 @@ static enum rc watch(struct attempt *attempt, int64_t end_us, struct err *err)
             stopping = true;
             compute->stop(attempt, why);
         }
+        int64_t look_us = custody_tick(attempt->custody, &attempt->progress);
         int64_t tick_us = progress_tick(&attempt->progress, clock_mono_us());
+        tick_us = look_us < tick_us ? look_us : tick_us;
         int64_t until_us = stopping || tick_us < end_us ? tick_us : end_us;
         rc = compute->poll(attempt, until_us, &ended, err);
     }
@@ -74,6 +76,26 @@ enum rc attempt_run(struct attempt *attempt, struct err *err)
     return rc == RC_OK ? run_agent(attempt, err) : rc;
 }
 
+/* What an agent in our tree has done is saved when it came to no good end.  When the lease is lost
+   nobody would hear of it: whoever makes the tree anew saves it. */
+static void save_work(const struct attempt *attempt, enum rc rc)
+{
+    static const char *const reasons[] = {
+        [STOP_NONE] = "failed",        [STOP_CANCEL] = "cancelled",    [STOP_LOST] = NULL,
+        [STOP_SHUTDOWN] = "shutdown", [STOP_TIMEOUT] = "timed_out",
+    };
+    enum stop_reason asked = stop_asked(attempt->step->stop);
+    bool good = rc == RC_OK && attempt->ended.end == COMPUTE_ENDED;
+    if (!attempt->handed_out || good || !reasons[asked])
+        return;
+    const char *reason = reasons[asked];
+    if (asked == STOP_NONE && attempt->ended.end == COMPUTE_CUT_OFF)
+        reason = "cut_off";
+    else if (asked == STOP_NONE && attempt->ended.end != COMPUTE_ENDED)
+        reason = "timed_out";
+    custody_last(attempt->step, reason, asked != STOP_SHUTDOWN);
+}
+
 enum rc step_agent(struct step *step, struct err *err)
 {
     CLEANUP(attempt_release) struct attempt attempt;
@@ -86,6 +108,7 @@ enum rc step_agent(struct step *step, struct err *err)
     enum rc rc = attempt_run(&attempt, err);
     if (rc == RC_OK)
         rc = attempt.compute->collect(&attempt, err);
+    save_work(&attempt, rc);
     if (rc == RC_OK)
         attempt_write_result(&attempt);
     return rc;
