@@ -12,7 +12,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { KEPT_TRIES_MAX = 100, DATA_BYTES_MAX = 4096, STRAY_MS = 10 * 60 * 1000 };
+enum {
+    KEPT_TRIES_MAX = 100,
+    DATA_BYTES_MAX = 4096,
+    RAW_BYTES_MAX = 4 * 1024 * 1024,
+    STRAY_MS = 10 * 60 * 1000,
+};
 
 /* ---- a snapshot ---- */
 
@@ -27,8 +32,27 @@ static void tell(struct step *step, const struct snapshot *snapshot, const char 
         LOG_STR("mirror", step->mirror), LOG_STR("reason", reason));
 }
 
-/* again: one that is there already may never have been told of, since a worker was killed. */
-static enum rc save(struct step *step, const char *reason, bool again, struct snapshot *ret_last,
+/* A repository within the tree is only a name to git: what is in it is not in the snapshot. */
+static enum rc check_whole(const struct treegit *treegit, struct err *err)
+{
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, RAW_BYTES_MAX);
+    enum rc rc = treegit_run(
+        treegit, GIT_ARGS("diff", "--cached", "--raw", "--no-renames", treegit->base, "--"), &out,
+        err);
+    if (rc == RC_OK && strstr(buf_text(&out), ":000000 160000 "))
+        rc = err_set(err, RC_CONFLICT, "NESTED_REPOSITORY",
+                     "the tree has a repository inside it, which no snapshot can hold");
+    return rc;
+}
+
+struct saving {
+    const char *reason;
+    bool again; /* Tells of one that was there: its worker may have been killed before it could. */
+    bool whole; /* The tree goes: nothing may be left out. */
+};
+
+static enum rc save(struct step *step, const struct saving *saving, struct snapshot *ret_last,
                     struct err *err)
 {
     const char *base = NULL, *mirror = NULL;
@@ -41,16 +65,18 @@ static enum rc save(struct step *step, const char *reason, bool again, struct sn
         rc = treegit_open(&treegit, step, "rescue.git", base, err);
     if (rc == RC_OK)
         rc = snapshot_take(&treegit, ret_last, &fresh, err);
+    if (fresh || (rc == RC_OK && saving->again && ret_last->ref[0]))
+        tell(step, ret_last, saving->reason);
+    if (rc == RC_OK && saving->whole)
+        rc = check_whole(&treegit, err);
     treegit_close(&treegit);
-    if (fresh || (rc == RC_OK && again && ret_last->ref[0]))
-        tell(step, ret_last, reason);
     return rc;
 }
 
 enum rc rescue_snapshot(struct step *step, const char *reason, struct snapshot *ret_last,
                         struct err *err)
 {
-    return save(step, reason, false, ret_last, err);
+    return save(step, &(struct saving){.reason = reason}, ret_last, err);
 }
 
 void rescue_publish(struct step *step, const struct snapshot *last)
@@ -117,14 +143,15 @@ static enum rc keep(struct step *step, const struct err *why, struct err *err)
                    strerror(errno));
 }
 
-static enum rc save_or_keep(struct step *step, const char *reason, bool again,
+static enum rc save_or_keep(struct step *step, const struct saving *saving,
                             struct snapshot *ret_last, struct err *err)
 {
     struct err why = {0};
-    enum rc rc = save(step, reason, again, ret_last, &why);
+    enum rc rc = save(step, saving, ret_last, &why);
     if (rc == RC_OK)
         return RC_OK;
-    *ret_last = (struct snapshot){0};
+    if (rc != RC_CONFLICT) /* Then there is a snapshot of the rest. */
+        *ret_last = (struct snapshot){0};
     if (rc == RC_CANCELLED) /* It stays as it is, for whoever comes next. */
         return err_set(err, rc, "CANCELLED", "stopped while saving an agent's work");
     return keep(step, &why, err);
@@ -133,13 +160,14 @@ static enum rc save_or_keep(struct step *step, const char *reason, bool again,
 enum rc rescue_tree(struct step *step, struct err *err)
 {
     struct snapshot last;
-    return worktree_is_unsaved(step) ? save_or_keep(step, "recovered", true, &last, err) : RC_OK;
+    const struct saving saving = {.reason = "recovered", .again = true, .whole = true};
+    return worktree_is_unsaved(step) ? save_or_keep(step, &saving, &last, err) : RC_OK;
 }
 
 enum rc rescue_or_keep(struct step *step, const char *reason, struct snapshot *ret_last,
                        struct err *err)
 {
-    return save_or_keep(step, reason, false, ret_last, err);
+    return save_or_keep(step, &(struct saving){.reason = reason, .whole = true}, ret_last, err);
 }
 
 /* ---- the broom ---- */

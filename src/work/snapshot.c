@@ -100,6 +100,12 @@ enum rc snapshot_find_last(struct step *step, const char *base, struct snapshot 
 
 /* ---- taking one ---- */
 
+static int64_t number_after(const char *text, const char *label)
+{
+    const char *at = strstr(text, label);
+    return at ? strtoll(at + strlen(label), NULL, 10) : 0;
+}
+
 static enum rc check_size(const struct treegit *treegit, struct err *err)
 {
     CLEANUP(buf_release) struct buf out;
@@ -107,8 +113,8 @@ static enum rc check_size(const struct treegit *treegit, struct err *err)
     enum rc rc = treegit_run(treegit, GIT_ARGS("count-objects", "-v"), &out, err);
     if (rc != RC_OK)
         return rc;
-    const char *size = strstr(buf_text(&out), "\nsize: ");
-    int64_t kib = size ? strtoll(size + strlen("\nsize: "), NULL, 10) : 0;
+    int64_t kib = number_after(buf_text(&out), "\nsize: ") +
+                  number_after(buf_text(&out), "\nsize-pack: ");
     if (kib > SNAPSHOT_KIB_MAX)
         return err_set(err, RC_TOO_LARGE, "SNAPSHOT_TOO_LARGE",
                        "the agent's changes take %" PRId64 " MiB, a snapshot has room for %d",

@@ -95,7 +95,8 @@ describe('custody of an agent\'s work', { concurrency: 4 }, () => {
         { what: 'never passes verification', status: 'failed', reason: 'ended',
           agent: () => half(7) + done(), retries: { agentAttempts: 1 } },
         { what: 'makes too large a patch', status: 'failed', reason: 'failed',
-          agent: () => `${half(7)}seq 1 999 >many.txt\n${done()}`, limits: { maxPatchBytes: 1024 } },
+          agent: () => `${half(7)}seq 1 999 >many.txt\n${done()}`,
+          limits: { maxPatchBytes: 1024 } },
     ];
     for (const { what, status, reason, agent, act, task = {}, timeouts = {}, ...more } of ends) {
         it(`has the last state of an agent that ${what}, for people to fetch`, async () => {
@@ -210,7 +211,7 @@ describe('custody over the end of a server', () => {
         });
     }
 
-    withServer('a tree that cannot be saved is kept, and the run goes on in a new one', async () => {
+    withServer('a tree that cannot be saved is kept, and the run goes on anew', async () => {
         const mark = newMark();
         const repo = await server.repository('acme/full', half(3) + waits(mark) + fixes, NEVER);
         const { taskId, runId } = await server.submit(repo.name);

@@ -177,6 +177,18 @@ START_TEST(what_cannot_be_saved_is_kept)
 }
 END_TEST
 
+START_TEST(a_repository_within_the_tree_is_kept)
+{
+    work("echo two >file.txt; git init -q inner; cd inner; echo deep >deep.txt; git add .; "
+         "git -c user.name=a -c user.email=b commit -qm deep");
+    ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);
+    struct snapshot last;
+    ck_assert_int_eq(snapshot_find_last(&step, base, &last, &err), RC_OK);
+    ck_assert_str_eq(show(&last, "file.txt"), "two");
+    ck_assert_str_eq(kit_sh(&kit, "cat %s/inner/deep.txt", step.kept_tree), "deep");
+}
+END_TEST
+
 START_TEST(a_stop_leaves_the_tree_where_it_is)
 {
     work("echo two >file.txt");
@@ -253,6 +265,7 @@ Suite *custody_suite(void)
     tcase_add_test(tests, the_origin_keeps_what_another_worker_brought);
     tcase_add_test(tests, making_a_tree_anew_saves_what_was_in_it);
     tcase_add_test(tests, what_cannot_be_saved_is_kept);
+    tcase_add_test(tests, a_repository_within_the_tree_is_kept);
     tcase_add_test(tests, a_stop_leaves_the_tree_where_it_is);
     tcase_add_test(tests, clean_drops_snapshots_of_published_work_only);
     tcase_add_test(tests, the_broom_saves_what_nobody_else_knows_of);
