@@ -120,7 +120,8 @@ static char *tell_snapshot(const struct telling *how, const struct js *data, str
 
 static char *tell_kept(const struct telling *how, const struct js *data, struct arena *arena)
 {
-    return arena_printf(arena, "%s%s%s", how->words, phrase(data, "keptAt", "and is kept at", arena),
+    return arena_printf(arena, "%s%s%s", how->words,
+                        phrase(data, "keptAt", "and is kept at", arena),
                         phrase(data, "worker", "by worker", arena));
 }
 

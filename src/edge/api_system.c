@@ -2,10 +2,10 @@
  * api_system.c - the server about itself: health, version, metrics, doctor; jobs as they are.
  */
 #include "control/doctor.h"
-#include "work/rescue.h"
 #include "edge/api_routes.h"
 #include "edge/shapes.h"
 #include "store/events.h"
+#include "work/rescue.h"
 
 enum { QUEUE_NAME_MAX = 100, JOB_TYPE_MAX = 200, STATE_MAX = 40 };
 

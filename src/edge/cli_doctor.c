@@ -31,8 +31,7 @@ static void print_kept(const struct cli *cli, const struct js *kept)
     if (count > 0)
         (void)printf("%slook%s %lld %s with unpublished work could not be saved: %s\n",
                      term_on(&cli->term, TONE_YELLOW), term_off(&cli->term, TONE_YELLOW),
-                     (long long)count, count == 1 ? "tree" : "trees",
-                     js_get_str(kept, "path", ""));
+                     (long long)count, count == 1 ? "tree" : "trees", js_get_str(kept, "path", ""));
 }
 
 static int run_doctor(struct cli *cli)

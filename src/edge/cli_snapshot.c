@@ -39,8 +39,7 @@ static void snapshots_table(struct cli *cli, const struct id *id, const struct j
         table_cell(&table, term_clock(js_get_str(item, "takenAt", ""), &cli->arena), TONE_DIM);
         table_cell(&table, js_get_str(item, "reason", ref ? "" : "not saved"), TONE_PLAIN);
         table_cell(&table,
-                   ref ? arena_printf(&cli->arena, "%lld",
-                                      (long long)js_get_int(item, "files", 0))
+                   ref ? arena_printf(&cli->arena, "%lld", (long long)js_get_int(item, "files", 0))
                        : "",
                    TONE_PLAIN);
         table_cell(&table, place_of(cli, item), ref ? TONE_PLAIN : TONE_RED);

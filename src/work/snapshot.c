@@ -139,14 +139,13 @@ static enum rc make_commit(const struct treegit *treegit, const char *parent,
                            struct snapshot *snapshot, struct err *err)
 {
     const struct step_input *input = &treegit->step->input;
-    const char *message = arena_printf(treegit->step->arena,
-                                       "Snapshot %" PRId64 " of attempt %" PRId64
-                                       "\n\nDrover-Run: %s\n",
-                                       snapshot->number, snapshot->attempt, input->run_id.text);
+    const char *message = arena_printf(
+        treegit->step->arena, "Snapshot %" PRId64 " of attempt %" PRId64 "\n\nDrover-Run: %s\n",
+        snapshot->number, snapshot->attempt, input->run_id.text);
     const char *commit = NULL;
-    enum rc rc = treegit_line(
-        treegit, GIT_ARGS("commit-tree", snapshot->tree, "-p", parent, "-m", message), &commit,
-        err);
+    enum rc rc = treegit_line(treegit,
+                              GIT_ARGS("commit-tree", snapshot->tree, "-p", parent, "-m", message),
+                              &commit, err);
     if (rc == RC_OK && !git_hash_valid(commit))
         rc = err_set(err, RC_IO, "GIT_FAILED", "git commit-tree gave no hash");
     if (rc != RC_OK)

@@ -56,7 +56,7 @@ struct step_input {
     bool session_over;
     const struct js *record; /* collect: what the agent said of itself; or NULL */
     bool draft;
-    bool completed; /* clean: the run's work is published. */
+    bool completed;          /* clean: the run's work is published. */
     int64_t run_deadline_us; /* Wall clock; 0: none */
     int64_t task_created_us;
 };

@@ -81,7 +81,7 @@ enum rc attempt_run(struct attempt *attempt, struct err *err)
 static void save_work(const struct attempt *attempt, enum rc rc)
 {
     static const char *const reasons[] = {
-        [STOP_NONE] = "failed",        [STOP_CANCEL] = "cancelled",    [STOP_LOST] = NULL,
+        [STOP_NONE] = "failed",       [STOP_CANCEL] = "cancelled",  [STOP_LOST] = NULL,
         [STOP_SHUTDOWN] = "shutdown", [STOP_TIMEOUT] = "timed_out",
     };
     enum stop_reason asked = stop_asked(attempt->step->stop);

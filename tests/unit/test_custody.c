@@ -1,9 +1,9 @@
 /*
  * test_custody.c - snapshots of an agent's tree, and what becomes of trees that hold work.
  */
-#include "work/custody.h"
 #include "base/fd.h"
 #include "tests/unit/work_kit.h"
+#include "work/custody.h"
 #include "work/rescue.h"
 #include "work/worktree.h"
 #include <check.h>
@@ -77,8 +77,8 @@ START_TEST(each_snapshot_follows_the_one_before)
     ck_assert(!kit_saw_event(&kit, "agent.snapshot.taken"));
     work("echo two >file.txt; echo new >other.txt");
     struct snapshot one = take("first");
-    ck_assert_str_eq(one.ref, arena_printf(&kit.arena, "refs/drover/snapshots/%s/1-1",
-                                           kit.run_id.text));
+    ck_assert_str_eq(one.ref,
+                     arena_printf(&kit.arena, "refs/drover/snapshots/%s/1-1", kit.run_id.text));
     ck_assert_int_eq(one.files, 2);
     ck_assert_str_eq(parent_of(&one), base);
     ck_assert(kit_saw_event(&kit, "agent.snapshot.taken"));

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define OLD   "01a1e111-4280-788b-8f9d-658fd086a1f4"
-#define BUSY  "01a1e111-4280-788b-8f9d-658fd086a1f5"
+#define OLD    "01a1e111-4280-788b-8f9d-658fd086a1f4"
+#define BUSY   "01a1e111-4280-788b-8f9d-658fd086a1f5"
 #define UNSAFE "01a1e111-4280-788b-8f9d-658fd086a1f7"
-#define FRESH "01a1e111-4280-788b-8f9d-658fd086a1f6"
+#define FRESH  "01a1e111-4280-788b-8f9d-658fd086a1f6"
 
 static char dir[] = "/tmp/drover-sweep-XXXXXX";
 static struct arena arena;
