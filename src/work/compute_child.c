@@ -54,8 +54,12 @@ static enum rc start(struct attempt *attempt, struct err *err)
         .reader = {.ctx = attempt, .line = on_line, .note = on_note},
     };
     compute_grant(&spec, &config->agent, step->input.run_id.text);
-    enum rc rc = worktree_hand_out(step, attempt->base, err);
-    attempt->handed_out = rc == RC_OK;
+    enum rc rc = RC_OK;
+    if (attempt->planning)
+        worktree_lend(step);
+    else
+        rc = worktree_hand_out(step, attempt->base, err);
+    attempt->handed_out = rc == RC_OK && !attempt->planning;
     if (rc == RC_OK)
         rc = compute_begin(&spec, &attempt->child, err);
     if (rc == RC_INVALID)
@@ -65,7 +69,8 @@ static enum rc start(struct attempt *attempt, struct err *err)
     if (rc != RC_OK)
         return step_fail(step, rc, err,
                          (struct port_failure){.code = "agent_start_failed", .retryable = true});
-    attempt->custody = custody_begin(step, attempt->base);
+    if (attempt->handed_out)
+        attempt->custody = custody_begin(step, attempt->base);
     return RC_OK;
 }
 

@@ -80,20 +80,22 @@ enum rc attempt_run(struct attempt *attempt, struct err *err)
    nobody would hear of it: whoever makes the tree anew saves it. */
 static void save_work(const struct attempt *attempt, enum rc rc)
 {
-    static const char *const reasons[] = {
-        [STOP_NONE] = "failed",       [STOP_CANCEL] = "cancelled",  [STOP_LOST] = NULL,
-        [STOP_SHUTDOWN] = "shutdown", [STOP_TIMEOUT] = "timed_out",
+    static const char *const by_stop[] = {
+        [STOP_CANCEL] = "cancelled",
+        [STOP_SHUTDOWN] = "shutdown",
+        [STOP_TIMEOUT] = "timed_out",
+    };
+    static const char *const by_end[] = {
+        [COMPUTE_ENDED] = "failed",       [COMPUTE_TIMED_OUT] = "timed_out",
+        [COMPUTE_CUT_OFF] = "cut_off",    [COMPUTE_IDLE_TIMED_OUT] = "timed_out",
+        [COMPUTE_OVER_LIMIT] = "cut_off", [COMPUTE_STOPPED] = "cancelled",
     };
     enum stop_reason asked = stop_asked(attempt->step->stop);
-    bool good = rc == RC_OK && attempt->ended.end == COMPUTE_ENDED;
-    if (!attempt->handed_out || good || !reasons[asked])
-        return;
-    const char *reason = reasons[asked];
-    if (asked == STOP_NONE && attempt->ended.end == COMPUTE_CUT_OFF)
-        reason = "cut_off";
-    else if (asked == STOP_NONE && attempt->ended.end != COMPUTE_ENDED)
-        reason = "timed_out";
-    custody_last(attempt->step, reason, asked != STOP_SHUTDOWN);
+    enum compute_end end = attempt->ended.end;
+    bool good = rc == RC_OK && end == COMPUTE_ENDED;
+    if (attempt->handed_out && !good && asked != STOP_LOST)
+        custody_last(attempt->step, asked == STOP_NONE ? by_end[end] : by_stop[asked],
+                     asked != STOP_SHUTDOWN);
 }
 
 enum rc step_agent(struct step *step, struct err *err)

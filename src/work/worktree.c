@@ -202,6 +202,12 @@ static enum rc write_work(struct step *step, const char *base, struct err *err)
     return fd_write_all(fd, text, strlen(text), err);
 }
 
+void worktree_lend(struct step *step)
+{
+    (void)unlink(worktree_path(step, "tree.mark"));
+    (void)unlink(worktree_path(step, "tree.work"));
+}
+
 enum rc worktree_hand_out(struct step *step, const char *base, struct err *err)
 {
     enum rc rc = write_work(step, base, err);
@@ -241,13 +247,6 @@ enum rc worktree_read_work(const struct step *step, const char **ret_base, const
     return RC_OK;
 }
 
-/* Nothing of the agent's is in the tree any more, or never was. */
-static void forget_marks(struct step *step)
-{
-    (void)unlink(worktree_path(step, "tree.mark"));
-    (void)unlink(worktree_path(step, "tree.work"));
-}
-
 enum rc worktree_mark(struct step *step, const char *base, const char *patch_sha256,
                       struct err *err)
 {
@@ -265,7 +264,7 @@ enum rc worktree_make(struct step *step, const char *base, struct err *err)
         rc = rescue_tree(step, err);
     if (rc != RC_OK)
         return rc;
-    forget_marks(step);
+    worktree_lend(step);
     struct checkout checkout = {.dir = worktree_path(step, "tree"),
                                 .base = base,
                                 .branch = step->input.branch,

@@ -38,6 +38,8 @@ MUST_USE enum rc worktree_make(struct step *step, const char *base, struct err *
 MUST_USE enum rc worktree_keep_or_make(struct step *step, const char *base, struct err *err);
 /* From here on the tree is whatever the agent makes of it. */
 MUST_USE enum rc worktree_hand_out(struct step *step, const char *base, struct err *err);
+/* The same for one whose work is thrown away: the tree is made anew after it. */
+void worktree_lend(struct step *step);
 /* Has an agent worked in it?  And is what it did in no stored patch? */
 bool worktree_has_work(const struct step *step);
 bool worktree_is_unsaved(const struct step *step);
