@@ -131,6 +131,8 @@ static void write_run(struct jw *jw, const struct flow *flow)
     jw_optstr(jw, "planSha256", run->plan_sha256);
     write_session(jw, flow);
     jw_ktime(jw, "runDeadline", run->deadline_us);
+    if (run_is_terminal(run->status))
+        jw_kstr(jw, "outcome", run_status_name(run->status));
 }
 
 enum { PAYLOAD_BYTES_MAX = 1024 * 1024 };

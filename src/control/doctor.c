@@ -288,7 +288,8 @@ enum rc doctor_examine(struct db *db, struct arena *arena, struct doctor_report 
     bool healthy = true;
     for (size_t i = 0; i < CHECK_COUNT; i++)
         healthy &= doctor.checks[i].bad == 0;
-    *ret_report = (struct doctor_report){doctor.checks, CHECK_COUNT, healthy};
+    *ret_report = (struct doctor_report){
+        .checks = doctor.checks, .check_count = CHECK_COUNT, .healthy = healthy};
     return RC_OK;
 }
 
@@ -310,5 +311,10 @@ void doctor_write(struct jw *jw, const struct doctor_report *report)
         jw_end(jw, '}');
     }
     jw_end(jw, ']');
+    jw_key(jw, "keptTrees");
+    jw_begin(jw, '{');
+    jw_kint(jw, "count", report->kept_trees);
+    jw_optstr(jw, "path", report->kept_path);
+    jw_end(jw, '}');
     jw_end(jw, '}');
 }

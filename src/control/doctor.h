@@ -21,6 +21,8 @@ struct doctor_report {
     struct doctor_check *checks;
     size_t check_count;
     bool healthy;
+    int64_t kept_trees;    /* On this node's disk; for the caller to fill in. */
+    const char *kept_path; /* Where they are. */
 };
 MUST_USE enum rc doctor_examine(struct db *db, struct arena *arena,
                                 struct doctor_report *ret_report, struct err *err);

@@ -212,6 +212,22 @@ enum rc flow_tell_task(struct cx *cx, struct flow *flow, const char *type, struc
     return rc == RC_OK ? notify_told(cx, flow, &event) : rc;
 }
 
+/* How long it may wait for its turn, each time it has to. */
+static enum rc limit_wait(struct cx *cx, struct flow *flow)
+{
+    const struct repo_config *config = NULL;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK || config->timeouts.queue_ms == 0)
+        return rc;
+    struct timer_row timer = {
+        .kind = TIMER_QUEUE_DEADLINE,
+        .subject = flow->run.id,
+        .due_us = cx->now_us + config->timeouts.queue_ms * US_PER_MS,
+    };
+    cx_due(cx, timer.due_us);
+    return timers_set(cx->db, &timer, cx->err);
+}
+
 enum { SLUG_BYTES = 41 };
 
 enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no)
@@ -238,17 +254,7 @@ enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no)
     flow->stored_run = flow->run;
     task->latest_run_id = flow->run.id;
     task->status = task_status_of(RUN_QUEUED, false);
-    const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
-    if (rc != RC_OK || config->timeouts.queue_ms == 0)
-        return rc;
-    struct timer_row timer = {
-        .kind = TIMER_QUEUE_DEADLINE,
-        .subject = flow->run.id,
-        .due_us = cx->now_us + config->timeouts.queue_ms * US_PER_MS,
-    };
-    cx_due(cx, timer.due_us);
-    return timers_set(cx->db, &timer, cx->err);
+    return limit_wait(cx, flow);
 }
 
 enum rc flow_tell_queued(struct cx *cx, struct flow *flow)
@@ -285,6 +291,9 @@ enum rc flow_move(struct cx *cx, struct flow *flow, enum run_event event, const 
     if (to != RUN_QUEUED)
         flow->run.deferred_reason = NULL;
     project(cx, flow);
+    rc = to == RUN_QUEUED ? limit_wait(cx, flow) : RC_OK;
+    if (rc != RC_OK)
+        return rc;
     CLEANUP(note_release) struct note note;
     note_open(&note);
     jw_kstr(&note.jw, "runId", flow->run.id.text);
@@ -391,7 +400,8 @@ enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending)
         rc = close_approvals(cx, flow);
     if (rc == RC_OK && before == RUN_CREATING_PR && id_is_none(&flow->run.pull_request_id))
         rc = saga_undo_publish(cx, flow, &mover);
-    if (rc == RC_OK && before != RUN_QUEUED)
+    /* A run that was sent back to the queue has a directory as well. */
+    if (rc == RC_OK && (before != RUN_QUEUED || flow->run.base_commit != NULL))
         rc = enqueue_clean(cx, flow);
     cx->round->admit = true;
     return rc;

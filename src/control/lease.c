@@ -221,6 +221,7 @@ static const char *const progress_types[] = {
     EV_JUDGE_STARTED,    EV_PR_CREATION_REQUESTED, EV_COST_RECORDED,
     EV_TOOL_CALL_DENIED, EV_TOOL_CALL_TIMED_OUT,   EV_PLAN_CREATED,
     EV_PLAN_UPDATED,     EV_SESSION_STARTED,       EV_SESSION_LOST,
+    EV_SNAPSHOT_TAKEN,   EV_SNAPSHOT_PUBLISHED,    EV_SNAPSHOT_FAILED,
 };
 
 static const char *progress_type(const struct js *event)

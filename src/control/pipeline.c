@@ -128,6 +128,22 @@ static enum rc tell_failed(struct cx *cx, struct flow *flow, const struct job_ro
     return flow_tell(cx, flow, EV_STEP_FAILED, &note);
 }
 
+/* A step that used up its time.  Before there is an agent that is a failure to get going, after it
+   the run has run out of time. */
+static struct ending ending_of(const struct flow *flow, const struct step_failure *failure)
+{
+    struct ending ending = {
+        .event = RUN_EV_FAIL, .code = failure->code, .message = failure->message};
+    bool hydrating = flow->run.status == RUN_PREPARING || flow->run.status == RUN_CONTEXT_LOADING;
+    if (strcmp(failure->code, "step_timed_out") != 0)
+        return ending;
+    if (hydrating)
+        ending.code = "hydration_timed_out";
+    else
+        ending.event = RUN_EV_TIME_OUT;
+    return ending;
+}
+
 enum rc pipeline_failed(struct cx *cx, const struct job_row *job,
                         const struct step_failure *failure)
 {
@@ -144,10 +160,7 @@ enum rc pipeline_failed(struct cx *cx, const struct job_row *job,
         if (rc == RC_OK)
             rc = flow_end_stopped(cx, &flow);
     } else if (rc == RC_OK && !again) {
-        bool timed_out = strcmp(failure->code, "step_timed_out") == 0;
-        struct ending ending = {.event = timed_out ? RUN_EV_TIME_OUT : RUN_EV_FAIL,
-                                .code = failure->code,
-                                .message = failure->message};
+        struct ending ending = ending_of(&flow, failure);
         rc = flow_end(cx, &flow, &ending);
     }
     if (rc == RC_OK)

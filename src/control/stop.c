@@ -11,7 +11,22 @@
 
 bool stop_reaches_step(const struct run_row *run, const char *step)
 {
-    return run->stop != RUN_STOP_NONE && strcmp(step, "publish") != 0;
+    static const char *const finish[] = {"publish", "unpublish", "clean"};
+    if (run->stop == RUN_STOP_NONE)
+        return false;
+    for (size_t i = 0; i < COUNT_OF(finish); i++)
+        if (strcmp(step, finish[i]) == 0)
+            return false;
+    return true;
+}
+
+/* How long it may take until the worker is done.  A pull request that is being opened is let
+   through: taken away half-way, it might be there and nobody would know of it. */
+static int64_t patience_ms(const struct flow *flow, const struct repo_config *config)
+{
+    int64_t stop_ms = config->timeouts.cancel_ms, publish_ms = config->timeouts.publish_ms;
+    bool finishes = flow->run.status == RUN_CREATING_PR && publish_ms > stop_ms;
+    return finishes ? publish_ms : stop_ms;
 }
 
 static enum rc ask_worker(struct cx *cx, struct flow *flow)
@@ -31,7 +46,7 @@ static enum rc ask_worker(struct cx *cx, struct flow *flow)
     struct timer_row timer = {
         .kind = TIMER_STOP_DEADLINE,
         .subject = flow->run.id,
-        .due_us = cx->now_us + config->timeouts.cancel_ms * US_PER_MS,
+        .due_us = cx->now_us + patience_ms(flow, config) * US_PER_MS,
     };
     cx_due(cx, timer.due_us);
     return timers_set(cx->db, &timer, cx->err);

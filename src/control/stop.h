@@ -4,8 +4,8 @@
  *   queued, awaiting_approval, or its job not leased    ends at once
  *   a worker has its job                                asked to stop, ends when the worker says
  *                                                       so, or when TIMER_STOP_DEADLINE passes
- *   creating_pr, leased                                 finishes first: opening a PR is quick and
- *                                                       half of one helps nobody
+ *   creating_pr, leased                                 finishes first, for publishMs at most:
+ *                                                       half a pull request helps nobody
  */
 #ifndef CONTROL_STOP_H
 #define CONTROL_STOP_H

@@ -106,6 +106,8 @@
 #define EV_ACCOUNT_RESUMED           "agent.account.resumed"
 #define EV_TASK_OVERLAP              "agent.task.overlap"
 #define EV_SNAPSHOT_TAKEN            "agent.snapshot.taken"
+#define EV_SNAPSHOT_PUBLISHED        "agent.snapshot.published"
+#define EV_SNAPSHOT_FAILED           "agent.snapshot.failed"
 #define EV_SECRET_DETECTED           "agent.secret.detected"
 #define EV_MEMORY_RECORDED           "agent.memory.recorded"
 #define EV_NOTIFICATION_SENT         "agent.notification.sent"

@@ -112,6 +112,19 @@ static char *tell_context(const struct telling *how, const struct js *data, stru
                         js_get_bool(data, "truncated", false) ? ", truncated" : "");
 }
 
+static char *tell_snapshot(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s %.*s: %s", how->words, COMMIT_SHORT, member(data, "commit"),
+                        member(data, "ref"));
+}
+
+static char *tell_kept(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s%s%s", how->words,
+                        phrase(data, "keptAt", "and is kept at", arena),
+                        phrase(data, "worker", "by worker", arena));
+}
+
 static char *tell_turn(const struct telling *how, const struct js *data, struct arena *arena)
 {
     return arena_printf(
@@ -257,6 +270,9 @@ static const struct telling tellings[] = {
     {EV_PATCH_VERIFIED, NULL, NULL, NULL, false, false},
     {EV_PATCH_REJECTED, NULL, NULL, NULL, true, false},
     {EV_PATCH_PUBLISHED, NULL, NULL, NULL, false, false},
+    {EV_SNAPSHOT_TAKEN, editing, tell_snapshot, "snapshot", false, true},
+    {EV_SNAPSHOT_PUBLISHED, NULL, tell_snapshot, "snapshot in the origin", false, false},
+    {EV_SNAPSHOT_FAILED, NULL, tell_kept, "unpublished work could not be saved", true, false},
     {EV_VERIFICATION_STARTED, verification, NULL, NULL, false, false},
     {EV_VERIFICATION_PASSED, verification, tell_check, "passed", false, false},
     {EV_VERIFICATION_FAILED, verification, tell_check, "failed", true, false},

@@ -39,6 +39,7 @@ static const struct route routes[] = {
     {HTTP_GET, VIEW, "/v1/runs/{id}/events", QUERY(api_run_events), OWN_RUN},
     {HTTP_GET, VIEW, "/v1/runs/{id}/timeline", QUERY(api_run_timeline), OWN_RUN},
     {HTTP_GET, VIEW, "/v1/runs/{id}/artifacts", QUERY(api_run_artifacts), OWN_RUN},
+    {HTTP_GET, VIEW, "/v1/runs/{id}/snapshots", QUERY(api_run_snapshots), OWN_RUN},
     {HTTP_GET, VIEW, "/v1/runs/{id}/stream", STREAM(api_run_stream), OWN_RUN},
     {HTTP_GET, VIEW, "/v1/events", QUERY(api_event_list)},
     {HTTP_GET, VIEW, "/v1/events/stream", STREAM(api_event_stream)},

@@ -31,6 +31,9 @@ API_QUERY(api_run_timeline);
 API_QUERY(api_run_artifacts);
 API_QUERY(api_event_list);
 
+/* api_snapshots.c */
+API_QUERY(api_run_snapshots);
+
 /* api_artifacts.c */
 API_QUERY(api_artifact_get);
 API_QUERY(api_artifact_put);

@@ -5,6 +5,7 @@
 #include "edge/api_routes.h"
 #include "edge/shapes.h"
 #include "store/events.h"
+#include "work/rescue.h"
 
 enum { QUEUE_NAME_MAX = 100, JOB_TYPE_MAX = 200, STATE_MAX = 40 };
 
@@ -71,6 +72,9 @@ enum rc api_doctor(struct call *call, struct db *db, struct err *err)
         rc = doctor_examine(db, &call->http.arena, &report, err);
     if (rc != RC_OK)
         return rc;
+    const char *work = arena_printf(&call->http.arena, "%s/work", call->api->data_dir);
+    report.kept_trees = rescue_count_kept(work);
+    report.kept_path = arena_printf(&call->http.arena, "%s/kept", work);
     struct jw jw = call_answer(call, 200);
     doctor_write(&jw, &report);
     return RC_OK;

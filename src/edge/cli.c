@@ -34,6 +34,7 @@ static const struct {
     {"Runs", cli_run_commands},
     {NULL, cli_watch_commands},
     {NULL, cli_artifact_commands},
+    {NULL, cli_snapshot_commands},
     {"Events and queues", cli_events_commands},
     {NULL, cli_queue_commands},
     {NULL, cli_enqueue_commands},

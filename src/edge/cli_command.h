@@ -64,6 +64,7 @@ extern const struct cli_command cli_run_commands[];
 extern const struct cli_command cli_watch_commands[];
 extern const struct cli_command cli_events_commands[];
 extern const struct cli_command cli_artifact_commands[];
+extern const struct cli_command cli_snapshot_commands[];
 extern const struct cli_command cli_approval_commands[];
 extern const struct cli_command cli_pr_commands[];
 extern const struct cli_command cli_issue_commands[];

@@ -24,6 +24,16 @@ static void print_check(const struct cli *cli, const struct js *check)
                  buf_text(&first));
 }
 
+/* No fault of what is stored, but somebody should look. */
+static void print_kept(const struct cli *cli, const struct js *kept)
+{
+    int64_t count = js_get_int(kept, "count", 0);
+    if (count > 0)
+        (void)printf("%slook%s %lld %s with unpublished work could not be saved: %s\n",
+                     term_on(&cli->term, TONE_YELLOW), term_off(&cli->term, TONE_YELLOW),
+                     (long long)count, count == 1 ? "tree" : "trees", js_get_str(kept, "path", ""));
+}
+
 static int run_doctor(struct cli *cli)
 {
     struct err err = {0};
@@ -41,6 +51,7 @@ static int run_doctor(struct cli *cli)
     const struct js *checks = js_get(answer.tree, "checks");
     for (size_t i = 0; i < js_count(checks); i++)
         print_check(cli, js_at(checks, i));
+    print_kept(cli, js_get(answer.tree, "keptTrees"));
     (void)printf("%s\n", healthy ? "All is well." : "Not all is well.");
     return healthy ? CLI_DONE : CLI_FAILED;
 }

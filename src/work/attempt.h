@@ -22,6 +22,7 @@
 #include "work/childenv.h"
 #include "work/collect.h"
 #include "work/compute.h"
+#include "work/custody.h"
 #include "work/progress.h"
 #include "work/step.h"
 
@@ -42,6 +43,8 @@ struct attempt {
     const char *limit;             /* One of adapter.h's CUT_*: why the agent is cut off. */
     struct compute_session *child; /* compute_child.c */
     struct remote *remote;         /* compute_remote.c */
+    struct custody *custody;       /* Of the tree that the agent works in; NULL: none. */
+    bool handed_out;               /* The tree was: the agent may have worked in it. */
     struct compute_result ended;
     enum report record;       /* From the completion record. */
     const char *given_sha256; /* A patch as an agent elsewhere gave it, or NULL. */

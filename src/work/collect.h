@@ -1,10 +1,6 @@
 /*
  * collect.h - the patch: what the agent's tree has that the base commit has not.
- *
- * The tree belongs to the agent, its .git included.  So git reads it from inside the sandbox,
- * with the tree read-only, and with a git directory of our own in place of the agent's: a planted
- * configuration, hook or filter is not even looked at, and commits count just as uncommitted
- * changes do.
+ * It is taken behind the walls: see treegit.h.
  */
 #ifndef WORK_COLLECT_H
 #define WORK_COLLECT_H

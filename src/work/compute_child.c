@@ -54,8 +54,14 @@ static enum rc start(struct attempt *attempt, struct err *err)
         .reader = {.ctx = attempt, .line = on_line, .note = on_note},
     };
     compute_grant(&spec, &config->agent, step->input.run_id.text);
-    worktree_unmark(step); /* From here on the tree is whatever the agent makes of it. */
-    enum rc rc = compute_begin(&spec, &attempt->child, err);
+    enum rc rc = RC_OK;
+    if (attempt->planning)
+        worktree_lend(step);
+    else
+        rc = worktree_hand_out(step, attempt->base, err);
+    attempt->handed_out = rc == RC_OK && !attempt->planning;
+    if (rc == RC_OK)
+        rc = compute_begin(&spec, &attempt->child, err);
     if (rc == RC_INVALID)
         return step_fail(step, rc, err, (struct port_failure){.code = "agent_mount_refused"});
     if (rc == RC_NOT_FOUND)
@@ -63,6 +69,8 @@ static enum rc start(struct attempt *attempt, struct err *err)
     if (rc != RC_OK)
         return step_fail(step, rc, err,
                          (struct port_failure){.code = "agent_start_failed", .retryable = true});
+    if (attempt->handed_out)
+        attempt->custody = custody_begin(step, attempt->base);
     return RC_OK;
 }
 
@@ -73,6 +81,7 @@ static enum rc poll_child(struct attempt *attempt, int64_t until_us, bool *ret_e
         *ret_ended = false;
         return RC_OK;
     }
+    custody_end(&attempt->custody, &attempt->progress);
     enum rc rc = compute_finish(attempt->child, &attempt->ended, err);
     if (rc != RC_OK)
         return step_fail(attempt->step, rc, err,
@@ -88,6 +97,7 @@ static void stop(struct attempt *attempt, enum compute_end why)
 
 static void release(struct attempt *attempt)
 {
+    custody_end(&attempt->custody, &attempt->progress);
     compute_session_free(attempt->child);
     attempt->child = NULL;
 }

@@ -221,6 +221,7 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
         .session_resumed = js_get_bool(payload, "sessionResumed", false),
         .session_over = js_get_bool(payload, "sessionOver", false),
         .record = js_get(payload, "record"),
+        .completed = text_same(js_get_str(payload, "outcome", ""), "completed"),
     };
     enum rc rc = read_id(payload, "taskId", &input.task_id, err);
     if (rc == RC_OK)
@@ -308,7 +309,7 @@ enum rc step_still_mine(struct step *step, struct err *err)
     return RC_OK;
 }
 
-void step_event(struct step *step, const char *type, struct str data)
+static enum rc send_event(struct step *step, const char *type, struct str data, bool *ret_cancel)
 {
     CLEANUP(buf_release) struct buf events;
     buf_init(&events, STEP_RESULT_MAX);
@@ -320,12 +321,24 @@ void step_event(struct step *step, const char *type, struct str data)
     jw_end(&jw, '}');
     jw_end(&jw, ']');
     struct port *port = step->site->port;
-    bool cancel = false;
-    enum rc rc = port->ops->progress(port, &step->lease, buf_str(&events), &cancel, NULL);
+    *ret_cancel = false;
+    return port->ops->progress(port, &step->lease, buf_str(&events), ret_cancel, NULL);
+}
+
+void step_event(struct step *step, const char *type, struct str data)
+{
+    bool cancel;
+    enum rc rc = send_event(step, type, data, &cancel);
     if (rc == RC_STALE)
         stop_ask(step->stop, STOP_LOST);
     else if (rc == RC_OK && cancel)
         stop_ask(step->stop, STOP_CANCEL);
+}
+
+void step_last_word(struct step *step, const char *type, struct str data)
+{
+    bool cancel;
+    (void)send_event(step, type, data, &cancel);
 }
 
 /* --- artifacts --- */

@@ -9,6 +9,7 @@
  *     work_dir/git/                 home of git
  *     work_dir/mirrors/<hash>.git   one bare mirror per repository address; .lock beside it
  *     work_dir/runs/<run id>/       tree, io, home of the agent; checkouts of verify; logs
+ *     work_dir/kept/<run id>        trees with work that could not be saved anywhere else
  */
 #ifndef WORK_STEP_H
 #define WORK_STEP_H
@@ -56,6 +57,7 @@ struct step_input {
     bool session_over;
     const struct js *record; /* collect: what the agent said of itself; or NULL */
     bool draft;
+    bool completed;          /* clean: the run's work is published. */
     int64_t run_deadline_us; /* Wall clock; 0: none */
     int64_t task_created_us;
 };
@@ -90,6 +92,7 @@ struct step {
     struct buf *result; /* At most STEP_RESULT_MAX. */
     struct step_artifact artifacts[STEP_ARTIFACTS_MAX];
     size_t artifact_count;
+    const char *kept_tree;       /* Where a tree is that could not be saved (rescue.h), or NULL. */
     struct port_failure failure; /* Set by step_fail. */
 };
 
@@ -129,6 +132,8 @@ MUST_USE enum rc step_still_mine(struct step *step, struct err *err);
 /* One progress event at once.  What the server cannot take is dropped: events tell, they do not
    decide. */
 void step_event(struct step *step, const char *type, struct str data);
+/* The same, whatever the server answers: for what is done to the end also when it wants a stop. */
+void step_last_word(struct step *step, const char *type, struct str data);
 
 /* Artifacts: stored, noted for the result. */
 MUST_USE enum rc step_put(struct step *step, const char *kind, const char *name, struct str bytes,

@@ -49,7 +49,9 @@ static enum rc watch(struct attempt *attempt, int64_t end_us, struct err *err)
             stopping = true;
             compute->stop(attempt, why);
         }
+        int64_t look_us = custody_tick(attempt->custody, &attempt->progress);
         int64_t tick_us = progress_tick(&attempt->progress, clock_mono_us());
+        tick_us = look_us < tick_us ? look_us : tick_us;
         int64_t until_us = stopping || tick_us < end_us ? tick_us : end_us;
         rc = compute->poll(attempt, until_us, &ended, err);
     }
@@ -74,6 +76,28 @@ enum rc attempt_run(struct attempt *attempt, struct err *err)
     return rc == RC_OK ? run_agent(attempt, err) : rc;
 }
 
+/* What an agent in our tree has done is saved when it came to no good end.  When the lease is lost
+   nobody would hear of it: whoever makes the tree anew saves it. */
+static void save_work(const struct attempt *attempt, enum rc rc)
+{
+    static const char *const by_stop[] = {
+        [STOP_CANCEL] = "cancelled",
+        [STOP_SHUTDOWN] = "shutdown",
+        [STOP_TIMEOUT] = "timed_out",
+    };
+    static const char *const by_end[] = {
+        [COMPUTE_ENDED] = "failed",       [COMPUTE_TIMED_OUT] = "timed_out",
+        [COMPUTE_CUT_OFF] = "cut_off",    [COMPUTE_IDLE_TIMED_OUT] = "timed_out",
+        [COMPUTE_OVER_LIMIT] = "cut_off", [COMPUTE_STOPPED] = "cancelled",
+    };
+    enum stop_reason asked = stop_asked(attempt->step->stop);
+    enum compute_end end = attempt->ended.end;
+    bool good = rc == RC_OK && end == COMPUTE_ENDED;
+    if (attempt->handed_out && !good && asked != STOP_LOST)
+        custody_last(attempt->step, asked == STOP_NONE ? by_end[end] : by_stop[asked],
+                     asked != STOP_SHUTDOWN);
+}
+
 enum rc step_agent(struct step *step, struct err *err)
 {
     CLEANUP(attempt_release) struct attempt attempt;
@@ -86,6 +110,7 @@ enum rc step_agent(struct step *step, struct err *err)
     enum rc rc = attempt_run(&attempt, err);
     if (rc == RC_OK)
         rc = attempt.compute->collect(&attempt, err);
+    save_work(&attempt, rc);
     if (rc == RC_OK)
         attempt_write_result(&attempt);
     return rc;

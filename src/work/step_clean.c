@@ -1,10 +1,42 @@
 /*
- * step_clean.c - removes what a run left in the work directory; the mirror stays.  A remote session
- * that may still be alive, since nobody has heard of its end, is stopped.
+ * step_clean.c - removes what a run left in the work directory; the mirror stays.
+ *
+ * The work of a run that completed is published.  Of any other the last state of the tree is saved
+ * in a snapshot before the tree goes, and that one is brought to the origin where we can.  A remote
+ * session that may still be alive, since nobody has heard of its end, is stopped.
  */
 #include "base/fd.h"
+#include "base/log.h"
 #include "work/compute_remote.h"
-#include "work/step.h"
+#include "work/rescue.h"
+#include "work/worktree.h"
+
+static void log_failure(const struct step *step, const char *text, const struct err *err)
+{
+    LOG(LOG_WARN, text, LOG_STR("runId", step->input.run_id.text), LOG_STR("error", err->text));
+}
+
+/* What is marked is in a stored patch already: a snapshot of it is a courtesy to people. */
+static enum rc save_work(struct step *step, struct snapshot *ret_last, struct err *err)
+{
+    struct err why = {0};
+    if (worktree_is_unsaved(step))
+        return rescue_or_keep(step, "ended", ret_last, err);
+    if (step->input.completed || rescue_snapshot(step, "ended", ret_last, &why) == RC_OK)
+        return RC_OK;
+    log_failure(step, "no snapshot of a patch that was not published", &why);
+    *ret_last = (struct snapshot){0};
+    return RC_OK;
+}
+
+static void settle_snapshots(struct step *step, const struct snapshot *last)
+{
+    struct err why = {0};
+    if (last->ref[0])
+        rescue_publish(step, last);
+    else if (step->input.completed && snapshot_drop_all(step, &why) != RC_OK)
+        log_failure(step, "snapshots of published work stay in the mirror", &why);
+}
 
 static enum rc stop_session(struct step *step, struct err *err)
 {
@@ -17,10 +49,19 @@ static enum rc stop_session(struct step *step, struct err *err)
 
 enum rc step_clean(struct step *step, struct err *err)
 {
-    enum rc rc = dir_remove(step->run_dir, err);
+    struct snapshot last = {0};
+    enum rc rc = worktree_has_work(step) ? save_work(step, &last, err) : RC_OK;
+    if (rc == RC_OK)
+        settle_snapshots(step, &last);
+    if (rc == RC_OK)
+        rc = dir_remove(step->run_dir, err);
     if (rc == RC_OK)
         rc = stop_session(step, err);
-    if (rc == RC_OK)
-        buf_adds(step->result, "{}");
-    return rc;
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = jw_to(step->result);
+    jw_begin(&jw, '{');
+    jw_optstr(&jw, "keptTree", step->kept_tree);
+    jw_end(&jw, '}');
+    return RC_OK;
 }

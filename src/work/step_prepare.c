@@ -17,6 +17,7 @@ enum rc step_prepare(struct step *step, struct err *err)
     struct jw jw = jw_to(step->result);
     jw_begin(&jw, '{');
     jw_kstr(&jw, "baseCommit", base);
+    jw_optstr(&jw, "keptTree", step->kept_tree);
     jw_end(&jw, '}');
     return RC_OK;
 }

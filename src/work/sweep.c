@@ -23,7 +23,8 @@ static bool remove_one(const struct sweep *sweep, const char *path, const struct
 {
     if (!is_old(path, sweep) || !sweep->take(sweep->ctx, run_id))
         return false;
-    bool removed = is_old(path, sweep) && dir_remove(path, NULL) == RC_OK;
+    bool removed = is_old(path, sweep) && sweep->save(sweep->ctx, run_id) &&
+                   dir_remove(path, NULL) == RC_OK;
     sweep->leave(sweep->ctx);
     return removed;
 }

@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "work/errand.h"
 #include "work/orphans.h"
+#include "work/rescue.h"
 #include "work/retry.h"
 #include "work/step.h"
 #include "work/sweep.h"
@@ -454,14 +455,30 @@ static void broom_leave(void *ctx)
     unlock(worker);
 }
 
+static bool broom_save(void *ctx, const struct id *run_id)
+{
+    struct worker *worker = ctx;
+    return rescue_stray(&worker->site, run_id, &worker->shutdown);
+}
+
+static void warn_of_kept(const struct worker *worker)
+{
+    int kept = rescue_count_kept(worker->options.work_dir);
+    if (kept > 0)
+        LOG(LOG_WARN, "trees with work that could not be saved wait in work/kept",
+            LOG_INT("count", kept), LOG_STR("workDir", worker->options.work_dir));
+}
+
 static void *broom_main(void *ctx)
 {
     struct worker *worker = ctx;
+    warn_of_kept(worker);
     while (!is_stopping(worker)) {
         const struct sweep sweep = {
             .work_dir = worker->options.work_dir,
             .unused_us = SWEEP_UNUSED_HOURS * US_PER_HOUR,
             .now_us = clock_now_us(&worker->options.clock),
+            .save = broom_save,
             .take = broom_take,
             .leave = broom_leave,
             .ctx = worker,

@@ -8,6 +8,8 @@
 #include "work/worktree.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "work/rescue.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <string.h>
@@ -189,9 +191,60 @@ static const char *mark_text(struct step *step, const char *base, const char *pa
     return arena_printf(step->arena, "%s %s\n", base, patch_sha256 ? patch_sha256 : "-");
 }
 
-void worktree_unmark(struct step *step)
+static enum rc write_work(struct step *step, const char *base, struct err *err)
+{
+    const char *path = worktree_path(step, "tree.work");
+    const char *slash = strrchr(step->mirror, '/');
+    const char *text = arena_printf(step->arena, "%s %s\n", base, slash ? slash + 1 : "-");
+    CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot write %.300s: %s", path, strerror(errno));
+    return fd_write_all(fd, text, strlen(text), err);
+}
+
+void worktree_lend(struct step *step)
 {
     (void)unlink(worktree_path(step, "tree.mark"));
+    (void)unlink(worktree_path(step, "tree.work"));
+}
+
+enum rc worktree_hand_out(struct step *step, const char *base, struct err *err)
+{
+    enum rc rc = write_work(step, base, err);
+    if (rc == RC_OK)
+        (void)unlink(worktree_path(step, "tree.mark"));
+    return rc;
+}
+
+bool worktree_has_work(const struct step *step)
+{
+    return file_exists(worktree_path(step, "tree.work")) &&
+           file_exists(worktree_path(step, "tree"));
+}
+
+bool worktree_is_unsaved(const struct step *step)
+{
+    return worktree_has_work(step) && !file_exists(worktree_path(step, "tree.mark"));
+}
+
+enum rc worktree_read_work(const struct step *step, const char **ret_base, const char **ret_mirror,
+                           struct err *err)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, MARK_BYTES_MAX);
+    enum rc rc = file_read(worktree_path(step, "tree.work"), &text, err);
+    if (rc != RC_OK)
+        return rc;
+    const char *words = buf_text(&text);
+    size_t base_len = strcspn(words, " \n");
+    const char *base = arena_strndup(step->arena, words, base_len);
+    const char *rest = words + base_len + strspn(words + base_len, " ");
+    const char *mirror = arena_strndup(step->arena, rest, strcspn(rest, "\n"));
+    if (!git_hash_valid(base) || mirror[0] == '\0' || strchr(mirror, '/'))
+        return err_set(err, RC_IO, "IO_ERROR", "tree.work does not say what the tree began with");
+    *ret_base = base;
+    *ret_mirror = mirror;
+    return RC_OK;
 }
 
 enum rc worktree_mark(struct step *step, const char *base, const char *patch_sha256,
@@ -206,10 +259,12 @@ enum rc worktree_make(struct step *step, const char *base, struct err *err)
     CLEANUP(buf_release) struct buf patch;
     buf_init(&patch, (size_t)step->input.config.limits.max_patch_bytes);
     const char *sha256 = step->input.patch_sha256;
-    worktree_unmark(step);
     enum rc rc = sha256 ? step_get(step, sha256, &patch, err) : RC_OK;
+    if (rc == RC_OK)
+        rc = rescue_tree(step, err);
     if (rc != RC_OK)
         return rc;
+    worktree_lend(step);
     struct checkout checkout = {.dir = worktree_path(step, "tree"),
                                 .base = base,
                                 .branch = step->input.branch,

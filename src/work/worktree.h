@@ -3,7 +3,12 @@
  *
  * A worktree is a cache: the truth is base commit + latest patch.  The agent's tree carries a
  * mark that says which truth it shows; the mark goes away while an agent works in it, so a tree
- * that a crash left half done is made anew.
+ * that a crash left half done is made anew.  What the agent had done in it until then is saved
+ * first (rescue.h).
+ *
+ *     run_dir/tree.mark    "<base> <patch or ->": the tree shows just that
+ *     run_dir/tree.work    "<base> <name of the mirror>": an agent has worked in the tree since it
+ *                          was made
  */
 #ifndef WORK_WORKTREE_H
 #define WORK_WORKTREE_H
@@ -31,7 +36,16 @@ MUST_USE enum rc worktree_checkout(struct step *step, const struct checkout *che
 MUST_USE enum rc worktree_make(struct step *step, const char *base, struct err *err);
 /* The same, but kept if it is there and shows just that. */
 MUST_USE enum rc worktree_keep_or_make(struct step *step, const char *base, struct err *err);
-void worktree_unmark(struct step *step);
+/* From here on the tree is whatever the agent makes of it. */
+MUST_USE enum rc worktree_hand_out(struct step *step, const char *base, struct err *err);
+/* The same for one whose work is thrown away: the tree is made anew after it. */
+void worktree_lend(struct step *step);
+/* Has an agent worked in it?  And is what it did in no stored patch? */
+bool worktree_has_work(const struct step *step);
+bool worktree_is_unsaved(const struct step *step);
+/* What tree.work says. */
+MUST_USE enum rc worktree_read_work(const struct step *step, const char **ret_base,
+                                    const char **ret_mirror, struct err *err);
 MUST_USE enum rc worktree_mark(struct step *step, const char *base, const char *patch_sha256,
                                struct err *err);
 

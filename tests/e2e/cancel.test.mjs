@@ -1,9 +1,9 @@
-// cancel.test.mjs - a task can be stopped in every state, and nothing of it stays alive.
+// cancel.test.mjs - a task can be stopped in every step, and nothing of it stays alive;
+// cancellation.test.mjs has the table.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertHistory, typesOf } from './lib/cloudevents.mjs';
-import { branches, fixes, gaveUp, holdOrigin, refs, stays, staysWithChildren,
-    staysWithDaemon, waits } from './lib/git.mjs';
+import { branches, fixes, stays, staysWithChildren, staysWithDaemon } from './lib/git.mjs';
 import { assertProblem } from './lib/http.mjs';
 import { newMark, processesWith, untilAsleep, untilGone, untilRunning } from './lib/procs.mjs';
 import { start } from './lib/server.mjs';
@@ -51,39 +51,6 @@ describe('cancelling', { concurrency: 6 }, () => {
     });
     after(() => server.discard());
 
-    it('a deferred task ends it at once and leaves the one before it alone', async () => {
-        const mark = newMark();
-        const limits = { maxActiveRuns: 1 };
-        const repo = await server.repository('acme/deferred', waits(mark) + fixes, { limits });
-        const first = await server.submit(repo.name);
-        await server.untilGate(mark);
-        const second = await server.submit(repo.name);
-        await server.untilTask(second.taskId, 'deferred');
-        const at = { ...second, origin: repo.origin, mark: newMark() };
-        const { events } = await cancelAndCheck(at);
-        assert.ok(!typesOf(events).includes('agent.run.started'));
-        await server.openGate(mark);
-        await server.untilTask(first.taskId, 'completed');
-    });
-
-    it('a task while its repository is fetched stops git', async () => {
-        const repo = await server.repository('acme/preparing', fixes);
-        const release = holdOrigin(repo.origin);
-        const ids = await server.submit(repo.name);
-        await server.untilRun(ids.runId, 'preparing');
-        await untilRunning(repo.origin);
-        try {
-            const res = await cancel(ids.taskId);
-            assert.ok([200, 202].includes(res.status), res.text);
-            await server.untilTask(ids.taskId, 'cancelled');
-            await untilGone(repo.origin);
-        } finally {
-            release();
-        }
-        assertWhoAndWhy(await server.events(ids.runId));
-        await server.finish(repo.name, 'completed');
-    });
-
     it('a task while its agent works kills the agent and all its children', async (t) => {
         if (!server.needsWalls(t)) return;
         const mark = newMark();
@@ -106,52 +73,6 @@ describe('cancelling', { concurrency: 6 }, () => {
         await cancelAndCheck({ ...ids, origin: repo.origin, mark });
     });
 
-    it('a task that waits for approval withdraws the question', async () => {
-        const repo = await server.repository('acme/asking', fixes);
-        const ids = await server.submit(repo.name, { riskLevel: 'high' });
-        await server.untilRun(ids.runId, 'awaiting_approval');
-        const [question] = (await server.list('/v1/approvals?status=pending'))
-            .filter((approval) => approval.runId === ids.runId);
-        await cancelAndCheck({ ...ids, origin: repo.origin, mark: newMark() });
-        assertProblem(await server.decide(question.id, 'approve'), 409);
-        const pending = await server.list('/v1/approvals?status=pending');
-        assert.ok(!pending.some((approval) => approval.id === question.id));
-    });
-
-    it('a task while its pull request is opened leaves nothing unrecorded', async () => {
-        const mark = newMark();
-        const repo = await server.repository('acme/publishing', waits(mark) + fixes);
-        const ids = await server.submit(repo.name);
-        await server.untilGate(mark);
-        const release = holdOrigin(repo.origin);
-        try {
-            await server.openGate(mark);
-            await server.untilRun(ids.runId, 'creating_pr');
-            await untilRunning(repo.origin);
-            assert.ok([200, 202].includes((await cancel(ids.taskId)).status));
-        } finally {
-            release();
-        }
-        await server.untilTask(ids.taskId, 'cancelled', 'completed');
-        await untilGone(repo.origin);
-        const prs = await server.pullRequests(repo.name);
-        assert.equal('refs/pull/1/head' in refs(repo.origin), prs.length === 1);
-        assertWhoAndWhy(await server.events(ids.runId));
-    });
-
-    it('a task frees its slot: the next one starts', async () => {
-        const mark = newMark();
-        const limits = { maxActiveRuns: 1 };
-        const agent = `if grep -qx 'stay here' "$DROVER_PROMPT"; then ${stays(mark)}fi\n${fixes}`;
-        const repo = await server.repository('acme/slot', agent, { limits });
-        const first = await server.submit(repo.name, { description: 'stay here' });
-        await untilAsleep(mark);
-        const second = await server.submit(repo.name, { description: 'go on' });
-        await server.untilTask(second.taskId, 'deferred');
-        await cancelAndCheck({ ...first, origin: repo.origin, mark });
-        await server.untilTask(second.taskId, 'completed');
-    });
-
     it('a task in its second attempt works like in the first', async () => {
         const mark = newMark();
         const agent = `[ "$DROVER_ATTEMPT" = 1 ] || ${stays(mark)}\necho 43 >answer.txt`;
@@ -170,22 +91,6 @@ describe('cancelling', { concurrency: 6 }, () => {
         await server.untilTask(ids.taskId, 'cancelled');
         await untilGone(mark);
     });
-
-    const ended = [
-        { status: 'completed', agent: fixes },
-        { status: 'failed', agent: gaveUp('no') },
-        { status: 'timed_out', agent: stays(newMark()), more: { timeouts: { runMs: 300 } } },
-    ];
-    for (const { status, agent, more } of ended) {
-        it(`a task that has ${status} is refused and changes nothing`, async () => {
-            const repo = await server.repository(`acme/ended-${status}`, agent, more);
-            const { taskId, runId } = await server.finish(repo.name, status);
-            const before = await server.events(runId);
-            assertProblem(await cancel(taskId), 409);
-            assert.equal((await server.task(taskId)).status, status);
-            assert.equal((await server.events(runId)).length, before.length);
-        });
-    }
 });
 
 // No workers but the one that the test plays: every step stands still as long as it is told to.

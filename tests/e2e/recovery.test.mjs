@@ -1,15 +1,15 @@
-// recovery.test.mjs - kill -9 the server at any moment: no task is lost, no PR is opened twice.
+// recovery.test.mjs - kill -9 the server at any moment: no task is lost, no PR is opened twice;
+// fmea_orchestrator.test.mjs has the states of a task one by one.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { assertHistory, typesOf } from './lib/cloudevents.mjs';
-import { branches, fixes, git, holdOrigin, stays, staysWithChildren, waits } from './lib/git.mjs';
+import { assertHistory } from './lib/cloudevents.mjs';
+import { branches, fixes, git, stays, staysWithChildren, waits } from './lib/git.mjs';
 import { assertDoneOnce } from './lib/once.mjs';
-import { isAlive, newMark, processesWith, untilAsleep, untilGone,
-    untilRunning } from './lib/procs.mjs';
+import { isAlive, newMark, processesWith, untilGone, untilRunning } from './lib/procs.mjs';
 import { BIN, plainEnv, start } from './lib/server.mjs';
 import { PATIENCE_MS, until } from './lib/wait.mjs';
 
@@ -43,24 +43,6 @@ async function letThrough(server, mark, taskId) {
 }
 
 describe('after kill -9 of the server', { concurrency: 3 }, () => {
-    withServer('an agent at work is gone, and its run goes on at once', async (server, t) => {
-        if (!server.needsWalls(t)) return;
-        const mark = newMark();
-        const agent = `sleep 3000.${mark} & ${waits(mark)}${fixes}`;
-        const repo = await server.repository('acme/agent', agent);
-        const { taskId, runId } = await server.submit(repo.name);
-        await server.untilGate(mark);
-        await untilAsleep(mark);
-        await server.crash();
-        await untilGone(mark);
-        await server.start();
-        await letThrough(server, mark, taskId);
-        const types = typesOf(await assertDoneOnce(server, { taskId, runId, repo }));
-        assert.ok(types.includes('agent.run.recovered'), 'the history tells about the loss');
-        assert.equal((await server.run(runId)).attempt, 1, 'a lost worker costs no attempt');
-        await untilGone(mark);
-    });
-
     withServer('a verification is done again on the same patch', async (server) => {
         const mark = newMark();
         const verify = [{ name: 'slow', command: `${waits(mark)}sh test.sh` }];
@@ -73,35 +55,6 @@ describe('after kill -9 of the server', { concurrency: 3 }, () => {
         await letThrough(server, mark, taskId);
         const events = await assertDoneOnce(server, { taskId, runId, repo });
         assert.equal(events.filter((e) => e.type === 'agent.patch.created').length, 1);
-    });
-
-    withServer('a pull request that was being opened is opened once', async (server) => {
-        const mark = newMark();
-        const repo = await server.repository('acme/publish', waits(mark) + fixes);
-        const { taskId, runId } = await server.submit(repo.name);
-        await server.untilGate(mark);
-        const release = holdOrigin(repo.origin);
-        await server.openGate(mark);
-        await server.untilRun(runId, 'creating_pr');
-        await untilRunning(repo.origin);
-        await server.crash();
-        release();
-        await server.start();
-        await letThrough(server, mark, taskId);
-        await assertDoneOnce(server, { taskId, runId, repo });
-        await untilGone(repo.origin);
-    });
-
-    withServer('a fetch that was under way is done again', async (server) => {
-        const repo = await server.repository('acme/fetch', fixes);
-        const release = holdOrigin(repo.origin);
-        const { taskId, runId } = await server.submit(repo.name);
-        await untilRunning(repo.origin);
-        await server.crash();
-        release();
-        await server.start();
-        await server.untilTask(taskId, 'completed');
-        await assertDoneOnce(server, { taskId, runId, repo });
     });
 
     withServer('a question and a deferred task still wait', async (server) => {

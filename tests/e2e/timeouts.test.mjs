@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertHistory, assertInOrder, typesOf } from './lib/cloudevents.mjs';
-import { answers, branches, done, fixes, holdOrigin, says, stays, staysWithChildren,
+import { answers, branches, done, fixes, says, stays, staysWithChildren,
     waits } from './lib/git.mjs';
 import { assertProblem } from './lib/http.mjs';
 import { newMark, untilGone } from './lib/procs.mjs';
@@ -65,20 +65,6 @@ describe('a limit of time', { concurrency: 6 }, () => {
         assertInOrder(typesOf(await server.events(runId)), [
             'agent.verification.timed_out', 'agent.run.verdict.retry_with_feedback',
             'agent.verification.passed', 'agent.run.completed']);
-    });
-
-    it('on the fetch ends git and fails or times out the run', async () => {
-        const timeouts = { prepareMs: SHORT_MS };
-        const repo = await server.repository('acme/fetch', fixes, { timeouts });
-        const release = holdOrigin(repo.origin);
-        try {
-            const { taskId } = await server.submit(repo.name);
-            const task = await server.untilTask(taskId, 'failed', 'timed_out');
-            assert.ok(task.errorCode);
-            await untilGone(repo.origin);
-        } finally {
-            release();
-        }
     });
 
     it('on an approval closes the question and times the run out', async () => {

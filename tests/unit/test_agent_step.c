@@ -231,7 +231,8 @@ START_TEST(a_tree_that_a_crash_left_half_done_is_made_anew)
     struct step step = step_of(&trial);
     struct err err = {0};
     ck_assert_int_eq(step_agent(&step, &err), RC_OK);
-    worktree_unmark(&step); /* As if the worker had died while the agent ran. */
+    /* As if the worker had died while the agent ran. */
+    ck_assert_int_eq(worktree_hand_out(&step, head(), &err), RC_OK);
     const struct js *result = run(&(struct trial){0});
     ck_assert_ptr_null(strstr(log_of(result), "half.txt"));
 }

@@ -204,6 +204,35 @@ START_TEST(publishing_finishes_before_the_cancel_takes_effect)
 }
 END_TEST
 
+START_TEST(publishing_is_not_taken_away_half_way)
+{
+    struct id run_id = run_up_to(COUNT_OF(way));
+    approve(&run_id);
+    struct job_row job = lab_take(&lab, "publish");
+    bool stopping;
+    ck_assert_int_eq(cancel(&run_id, &stopping), RC_OK);
+    for (int i = 0; i < 3; i++) {
+        lab_pass_ms(&lab, 5000); /* Longer than cancelMs, together longer than a lease. */
+        ck_assert(!asked_to_stop(&job));
+    }
+    lab_finish(&lab, &job, RESULT_PUBLISHED);
+    expect(&run_id, RUN_CANCELLED, "cancelled");
+    struct run_row run = lab_run(&lab, &run_id);
+    ck_assert(!id_is_none(&run.pull_request_id));
+}
+END_TEST
+
+START_TEST(the_cleaning_after_a_cancel_is_not_asked_to_stop)
+{
+    struct id run_id = run_up_to(2);
+    bool stopping;
+    ck_assert_int_eq(cancel(&run_id, &stopping), RC_OK);
+    struct job_row clean = lab_take(&lab, "clean");
+    ck_assert(!asked_to_stop(&clean));
+    ck_assert_ptr_nonnull(strstr(clean.payload.at, "\"outcome\":\"cancelled\""));
+}
+END_TEST
+
 /* ---- time ------------------------------------------------------------------------------- */
 
 START_TEST(a_run_past_its_deadline_times_out)
@@ -211,6 +240,17 @@ START_TEST(a_run_past_its_deadline_times_out)
     struct id run_id = run_up_to(2);
     lab_pass_ms(&lab, 3600 * 1000 + 1);
     expect(&run_id, RUN_TIMED_OUT, "run_timed_out");
+}
+END_TEST
+
+START_TEST(a_step_out_of_time_fails_what_has_no_agent_yet_and_times_out_the_rest)
+{
+    struct id run_id = run_up_to((size_t)_i);
+    struct job_row job = lab_take(&lab, way[_i].step);
+    ck_assert(lab_fail(&lab, &job, "step_timed_out", false).ok);
+    bool hydrating = _i < 2;
+    expect(&run_id, hydrating ? RUN_FAILED : RUN_TIMED_OUT,
+           hydrating ? "hydration_timed_out" : "step_timed_out");
 }
 END_TEST
 
@@ -275,6 +315,10 @@ Suite *stop_suite(void)
     tcase_add_test(tc, cancelling_twice_asks_once);
     tcase_add_test(tc, a_question_to_a_person_is_withdrawn);
     tcase_add_test(tc, publishing_finishes_before_the_cancel_takes_effect);
+    tcase_add_test(tc, publishing_is_not_taken_away_half_way);
+    tcase_add_test(tc, the_cleaning_after_a_cancel_is_not_asked_to_stop);
+    tcase_add_loop_test(tc, a_step_out_of_time_fails_what_has_no_agent_yet_and_times_out_the_rest,
+                        0, (int)COUNT_OF(way));
     tcase_add_test(tc, a_run_past_its_deadline_times_out);
     tcase_add_test(tc, a_run_that_cannot_start_in_time_times_out);
     tcase_add_test(tc, an_unanswered_question_expires);

@@ -1,0 +1,212 @@
+/*
+ * rescue.c - see rescue.h.
+ */
+#include "work/rescue.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "core/event_types.h"
+#include "work/worktree.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    KEPT_TRIES_MAX = 100,
+    DATA_BYTES_MAX = 4096,
+    RAW_BYTES_MAX = 4 * 1024 * 1024,
+    STRAY_MS = 10 * 60 * 1000,
+};
+
+/* ---- a snapshot ---- */
+
+static void tell(struct step *step, const struct snapshot *snapshot, const char *reason)
+{
+    CLEANUP(buf_release) struct buf data;
+    buf_init(&data, DATA_BYTES_MAX);
+    snapshot_write(&data, step, snapshot, reason);
+    step_last_word(step, EV_SNAPSHOT_TAKEN, buf_str(&data));
+    LOG(LOG_INFO, "an agent's unpublished work is in a snapshot",
+        LOG_STR("runId", step->input.run_id.text), LOG_STR("ref", snapshot->ref),
+        LOG_STR("mirror", step->mirror), LOG_STR("reason", reason));
+}
+
+/* A repository within the tree is only a name to git: what is in it is not in the snapshot. */
+static enum rc check_whole(const struct treegit *treegit, struct err *err)
+{
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, RAW_BYTES_MAX);
+    enum rc rc = treegit_run(
+        treegit, GIT_ARGS("diff", "--cached", "--raw", "--no-renames", treegit->base, "--"), &out,
+        err);
+    if (rc == RC_OK && strstr(buf_text(&out), ":000000 160000 "))
+        rc = err_set(err, RC_CONFLICT, "NESTED_REPOSITORY",
+                     "the tree has a repository inside it, which no snapshot can hold");
+    return rc;
+}
+
+struct saving {
+    const char *reason;
+    bool again; /* Tells of one that was there: its worker may have been killed before it could. */
+    bool whole; /* The tree goes: nothing may be left out. */
+};
+
+static enum rc save(struct step *step, const struct saving *saving, struct snapshot *ret_last,
+                    struct err *err)
+{
+    const char *base = NULL, *mirror = NULL;
+    struct treegit treegit = {0};
+    bool fresh = false;
+    enum rc rc = worktree_read_work(step, &base, &mirror, err);
+    if (rc == RC_OK)
+        rc = snapshot_find_last(step, base, ret_last, err);
+    if (rc == RC_OK)
+        rc = treegit_open(&treegit, step, "rescue.git", base, err);
+    if (rc == RC_OK)
+        rc = snapshot_take(&treegit, ret_last, &fresh, err);
+    if (fresh || (rc == RC_OK && saving->again && ret_last->ref[0]))
+        tell(step, ret_last, saving->reason);
+    if (rc == RC_OK && saving->whole)
+        rc = check_whole(&treegit, err);
+    treegit_close(&treegit);
+    return rc;
+}
+
+enum rc rescue_snapshot(struct step *step, const char *reason, struct snapshot *ret_last,
+                        struct err *err)
+{
+    return save(step, &(struct saving){.reason = reason}, ret_last, err);
+}
+
+void rescue_publish(struct step *step, const struct snapshot *last)
+{
+    const char *ref = NULL;
+    struct err err = {0};
+    enum rc rc = snapshot_push(step, last, &ref, &err);
+    if (rc != RC_OK)
+        LOG(LOG_WARN, "a snapshot stays in the mirror: the origin does not take it",
+            LOG_STR("runId", step->input.run_id.text), LOG_STR("ref", last->ref),
+            LOG_STR("error", err.text));
+    if (rc != RC_OK || !ref)
+        return;
+    CLEANUP(buf_release) struct buf data;
+    buf_init(&data, DATA_BYTES_MAX);
+    struct jw jw = jw_to(&data);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "ref", last->ref);
+    jw_kstr(&jw, "originRef", ref);
+    jw_kstr(&jw, "commit", last->commit);
+    jw_end(&jw, '}');
+    step_last_word(step, EV_SNAPSHOT_PUBLISHED, buf_str(&data));
+}
+
+/* ---- a tree that cannot be saved ---- */
+
+static void tell_kept(struct step *step, const struct err *why)
+{
+    LOG(LOG_ERROR, "an agent's work could not be saved: its tree is kept",
+        LOG_STR("runId", step->input.run_id.text), LOG_STR("path", step->kept_tree),
+        LOG_STR("error", why->text));
+    CLEANUP(buf_release) struct buf data;
+    buf_init(&data, STEP_RESULT_MAX / 2);
+    struct jw jw = jw_to(&data);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "keptAt", step->kept_tree);
+    jw_kstr(&jw, "worker", step->site->worker);
+    step_write_text(&jw, "error", why->text, DATA_BYTES_MAX / 2);
+    jw_end(&jw, '}');
+    step_last_word(step, EV_SNAPSHOT_FAILED, buf_str(&data));
+}
+
+/* To a place of its own; a run may leave more than one. */
+static enum rc keep(struct step *step, const struct err *why, struct err *err)
+{
+    const char *kept = arena_printf(step->arena, "%s/kept", step->site->work_dir);
+    const char *tree = worktree_path(step, "tree");
+    const char *run_id = step->input.run_id.text;
+    enum rc rc = dir_make(kept, 0700, err);
+    if (rc != RC_OK)
+        return rc;
+    for (int i = 1; i <= KEPT_TRIES_MAX; i++) {
+        const char *path = i == 1 ? arena_printf(step->arena, "%s/%s", kept, run_id)
+                                  : arena_printf(step->arena, "%s/%s.%d", kept, run_id, i);
+        if (file_exists(path))
+            continue;
+        if (rename(tree, path) != 0)
+            break;
+        step->kept_tree = path;
+        tell_kept(step, why);
+        return RC_OK;
+    }
+    return err_set(err, RC_IO, "IO_ERROR", "cannot move %.300s to %.300s: %s", tree, kept,
+                   strerror(errno));
+}
+
+static enum rc save_or_keep(struct step *step, const struct saving *saving,
+                            struct snapshot *ret_last, struct err *err)
+{
+    struct err why = {0};
+    enum rc rc = save(step, saving, ret_last, &why);
+    if (rc == RC_OK)
+        return RC_OK;
+    if (rc != RC_CONFLICT) /* Then there is a snapshot of the rest. */
+        *ret_last = (struct snapshot){0};
+    if (rc == RC_CANCELLED) /* It stays as it is, for whoever comes next. */
+        return err_set(err, rc, "CANCELLED", "stopped while saving an agent's work");
+    return keep(step, &why, err);
+}
+
+enum rc rescue_tree(struct step *step, struct err *err)
+{
+    struct snapshot last;
+    const struct saving saving = {.reason = "recovered", .again = true, .whole = true};
+    return worktree_is_unsaved(step) ? save_or_keep(step, &saving, &last, err) : RC_OK;
+}
+
+enum rc rescue_or_keep(struct step *step, const char *reason, struct snapshot *ret_last,
+                       struct err *err)
+{
+    return save_or_keep(step, &(struct saving){.reason = reason, .whole = true}, ret_last, err);
+}
+
+/* ---- the broom ---- */
+
+bool rescue_stray(const struct step_site *site, const struct id *run_id, struct stop *stop)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct step step = {
+        .site = site,
+        .input = {.run_id = *run_id, .attempt = 1},
+        .arena = &arena,
+        .stop = stop,
+        .deadline_us = clock_mono_us() + STRAY_MS * US_PER_MS,
+        .run_dir = arena_printf(&arena, "%s/runs/%s", site->work_dir, run_id->text),
+    };
+    const char *base = NULL, *mirror = NULL;
+    struct err err = {0};
+    if (!worktree_is_unsaved(&step))
+        return true;
+    enum rc rc = worktree_read_work(&step, &base, &mirror, &err);
+    step.mirror = arena_printf(&arena, "%s/mirrors/%s", site->work_dir, mirror ? mirror : "-");
+    struct snapshot last;
+    rc = rc == RC_OK ? rescue_or_keep(&step, "swept", &last, &err) : keep(&step, &err, &err);
+    if (rc != RC_OK)
+        LOG(LOG_WARN, "a run's directory stays: its work could not be saved",
+            LOG_STR("runId", run_id->text), LOG_STR("error", err.text));
+    return rc == RC_OK;
+}
+
+int rescue_count_kept(const char *work_dir)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    DIR *dir = opendir(arena_printf(&arena, "%s/kept", work_dir));
+    if (dir == NULL)
+        return 0;
+    int count = 0;
+    const struct dirent *entry;
+    while ((entry = readdir(dir)) != NULL)
+        count += entry->d_name[0] != '.';
+    (void)closedir(dir);
+    return count;
+}

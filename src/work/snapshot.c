@@ -1,0 +1,279 @@
+/*
+ * snapshot.c - see snapshot.h.
+ *
+ * The commit is made behind the walls, in the git directory of our own, and fetched from there into
+ * the mirror, which nothing behind the walls can write to.
+ */
+#include "work/snapshot.h"
+#include "base/fd.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SNAPSHOT_REFS "refs/drover/snapshots/"
+#define SCRATCH_REF   "refs/heads/snapshot"
+
+enum { LIST_BYTES_MAX = 4 * 1024 * 1024, COUNT_BYTES_MAX = 4096 };
+
+static const char *refs_of(const struct step *step)
+{
+    return arena_printf(step->arena, SNAPSHOT_REFS "%s/", step->input.run_id.text);
+}
+
+/* "<attempt>-<n>", the last part of a ref. */
+static bool parse_name(const char *name, struct snapshot *snapshot)
+{
+    char *end = NULL;
+    snapshot->attempt = strtoll(name, &end, 10);
+    if (end == name || *end != '-')
+        return false;
+    const char *number = end + 1;
+    snapshot->number = strtoll(number, &end, 10);
+    return end != number && *end == '\0' && snapshot->attempt > 0 && snapshot->number > 0;
+}
+
+/* One line of for-each-ref: the ref, its commit and that one's tree. */
+static bool parse_line(const char *line, const char *prefix, struct snapshot *ret)
+{
+    struct snapshot found = {0};
+    if (sscanf(line, "%159s %64s %64s", found.ref, found.commit, found.tree) != 3 ||
+        !text_starts(found.ref, prefix) || !git_hash_valid(found.commit) ||
+        !git_hash_valid(found.tree) || !parse_name(found.ref + strlen(prefix), &found))
+        return false;
+    *ret = found;
+    return true;
+}
+
+static bool is_later(const struct snapshot *one, const struct snapshot *other)
+{
+    return one->attempt != other->attempt ? one->attempt > other->attempt
+                                          : one->number > other->number;
+}
+
+static enum rc base_as_snapshot(struct step *step, const char *base, struct snapshot *ret,
+                                struct err *err)
+{
+    struct git git = step_git(step);
+    const char *tree = NULL;
+    const char *object = arena_printf(step->arena, "%s^{tree}", base);
+    struct git_call ask = {.git_dir = step->mirror,
+                           .args = GIT_ARGS("rev-parse", "--verify", "--end-of-options", object)};
+    enum rc rc = git_line(&git, &ask, step->arena, &tree, err);
+    if (rc != RC_OK)
+        return rc;
+    *ret = (struct snapshot){0};
+    text_copy(ret->commit, sizeof ret->commit, base);
+    text_copy(ret->tree, sizeof ret->tree, tree);
+    return RC_OK;
+}
+
+enum rc snapshot_find_last(struct step *step, const char *base, struct snapshot *ret_last,
+                           struct err *err)
+{
+    struct git git = step_git(step);
+    const char *prefix = refs_of(step);
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, LIST_BYTES_MAX);
+    struct git_call list = {
+        .git_dir = step->mirror,
+        .args = GIT_ARGS("for-each-ref", "--format=%(refname) %(objectname) %(tree)", prefix),
+        .out = &out};
+    enum rc rc = git_run(&git, &list, err);
+    if (rc != RC_OK)
+        return rc;
+    struct snapshot last = {0};
+    const char *next = buf_text(&out);
+    while (*next) {
+        size_t len = strcspn(next, "\n");
+        struct snapshot found;
+        if (parse_line(arena_strndup(step->arena, next, len), prefix, &found) &&
+            is_later(&found, &last))
+            last = found;
+        next += len + (next[len] == '\n');
+    }
+    if (last.ref[0] == '\0')
+        return base_as_snapshot(step, base, ret_last, err);
+    *ret_last = last;
+    return RC_OK;
+}
+
+/* ---- taking one ---- */
+
+static int64_t number_after(const char *text, const char *label)
+{
+    const char *at = strstr(text, label);
+    return at ? strtoll(at + strlen(label), NULL, 10) : 0;
+}
+
+static enum rc check_size(const struct treegit *treegit, struct err *err)
+{
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, COUNT_BYTES_MAX);
+    enum rc rc = treegit_run(treegit, GIT_ARGS("count-objects", "-v"), &out, err);
+    if (rc != RC_OK)
+        return rc;
+    int64_t kib = number_after(buf_text(&out), "\nsize: ") +
+                  number_after(buf_text(&out), "\nsize-pack: ");
+    if (kib > SNAPSHOT_KIB_MAX)
+        return err_set(err, RC_TOO_LARGE, "SNAPSHOT_TOO_LARGE",
+                       "the agent's changes take %" PRId64 " MiB, a snapshot has room for %d",
+                       kib / 1024, SNAPSHOT_KIB_MAX / 1024);
+    return RC_OK;
+}
+
+/* " 3 files changed, ..." */
+static enum rc count_files(const struct treegit *treegit, int64_t *ret_files, struct err *err)
+{
+    const char *line = NULL;
+    enum rc rc = treegit_line(treegit,
+                              GIT_ARGS("diff", "--cached", "--shortstat", "--no-renames",
+                                       "--no-ext-diff", "--no-textconv", treegit->base, "--"),
+                              &line, err);
+    if (rc == RC_OK)
+        *ret_files = strtoll(line, NULL, 10);
+    return rc;
+}
+
+static enum rc make_commit(const struct treegit *treegit, const char *parent,
+                           struct snapshot *snapshot, struct err *err)
+{
+    const struct step_input *input = &treegit->step->input;
+    const char *message = arena_printf(
+        treegit->step->arena, "Snapshot %" PRId64 " of attempt %" PRId64 "\n\nDrover-Run: %s\n",
+        snapshot->number, snapshot->attempt, input->run_id.text);
+    const char *commit = NULL;
+    enum rc rc = treegit_line(treegit,
+                              GIT_ARGS("commit-tree", snapshot->tree, "-p", parent, "-m", message),
+                              &commit, err);
+    if (rc == RC_OK && !git_hash_valid(commit))
+        rc = err_set(err, RC_IO, "GIT_FAILED", "git commit-tree gave no hash");
+    if (rc != RC_OK)
+        return rc;
+    text_copy(snapshot->commit, sizeof snapshot->commit, commit);
+    return treegit_run(treegit, GIT_ARGS("update-ref", SCRATCH_REF, commit), NULL, err);
+}
+
+static enum rc bring_home(const struct treegit *treegit, const struct snapshot *snapshot,
+                          struct err *err)
+{
+    struct step *step = treegit->step;
+    struct git git = step_git(step);
+    CLEANUP(fd_closep) int lock = -1;
+    enum rc rc = git_lock(&git, arena_printf(step->arena, "%s.lock", step->mirror), &lock, err);
+    if (rc != RC_OK)
+        return rc;
+    const char *refspec = arena_printf(step->arena, SCRATCH_REF ":%s", snapshot->ref);
+    struct git_call fetch = {.git_dir = step->mirror,
+                             .args = GIT_ARGS("fetch", "--quiet", "--no-tags",
+                                              "--no-write-fetch-head", "--", treegit->git_dir,
+                                              refspec)};
+    return git_run(&git, &fetch, err);
+}
+
+enum rc snapshot_take(const struct treegit *treegit, struct snapshot *last, bool *ret_new,
+                      struct err *err)
+{
+    struct step *step = treegit->step;
+    const char *tree = NULL;
+    *ret_new = false;
+    enum rc rc = treegit_hash(treegit, &tree, err);
+    if (rc != RC_OK || text_same(tree, last->tree))
+        return rc;
+    int64_t attempt = step->input.attempt > last->attempt ? step->input.attempt : last->attempt;
+    struct snapshot next = {
+        .attempt = attempt,
+        .number = attempt == last->attempt ? last->number + 1 : 1,
+    };
+    text_copy(next.tree, sizeof next.tree, tree);
+    (void)snprintf(next.ref, sizeof next.ref, "%s%" PRId64 "-%" PRId64, refs_of(step), next.attempt,
+                   next.number);
+    rc = check_size(treegit, err);
+    if (rc == RC_OK)
+        rc = count_files(treegit, &next.files, err);
+    if (rc == RC_OK)
+        rc = make_commit(treegit, last->commit, &next, err);
+    if (rc == RC_OK)
+        rc = bring_home(treegit, &next, err);
+    if (rc != RC_OK)
+        return rc;
+    *last = next;
+    *ret_new = true;
+    return RC_OK;
+}
+
+void snapshot_write(struct buf *data, const struct step *step, const struct snapshot *snapshot,
+                    const char *reason)
+{
+    struct jw jw = jw_to(data);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "ref", snapshot->ref);
+    jw_kstr(&jw, "commit", snapshot->commit);
+    jw_kint(&jw, "files", snapshot->files);
+    jw_kint(&jw, "attempt", snapshot->attempt);
+    jw_kstr(&jw, "reason", reason);
+    jw_kstr(&jw, "worker", step->site->worker);
+    jw_kstr(&jw, "mirror", step->mirror);
+    jw_end(&jw, '}');
+}
+
+/* ---- beyond the mirror ---- */
+
+static enum rc push_as(struct step *step, const struct snapshot *snapshot, const char *ref,
+                       bool *ret_news, struct err *err)
+{
+    struct git git = step_git(step);
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, COUNT_BYTES_MAX);
+    const char *refspec = arena_printf(step->arena, "%s:%s", snapshot->commit, ref);
+    struct git_call push = {.git_dir = step->mirror,
+                            .args = GIT_ARGS("push", "--porcelain", "origin", refspec),
+                            .origin = step->input.config.url,
+                            .out = &out};
+    enum rc rc = git_run(&git, &push, err);
+    /* "=\t<from>:<to>\t[up to date]", or "*" for a new one. */
+    *ret_news = rc == RC_OK && strchr(buf_text(&out), '*') != NULL;
+    return rc;
+}
+
+enum rc snapshot_push(struct step *step, const struct snapshot *snapshot, const char **ret_ref,
+                      struct err *err)
+{
+    bool news = false;
+    *ret_ref = NULL;
+    if (!text_same(step->input.config.forge, "local") || snapshot->ref[0] == '\0')
+        return RC_OK;
+    const char *ref = arena_strdup(step->arena, snapshot->ref);
+    enum rc rc = push_as(step, snapshot, ref, &news, err);
+    if (rc == RC_IO) { /* Another worker has that name for its own. */
+        ref = arena_printf(step->arena, "%s-%.8s", snapshot->ref, snapshot->commit);
+        rc = push_as(step, snapshot, ref, &news, err);
+    }
+    if (rc == RC_OK && news)
+        *ret_ref = ref;
+    return rc;
+}
+
+enum rc snapshot_drop_all(struct step *step, struct err *err)
+{
+    const char *prefix = refs_of(step);
+    if (!file_exists(arena_printf(step->arena, "%s/%s", step->mirror, prefix)))
+        return RC_OK;
+    struct git git = step_git(step);
+    CLEANUP(buf_release) struct buf orders;
+    buf_init(&orders, LIST_BYTES_MAX);
+    struct git_call list = {.git_dir = step->mirror,
+                            .args = GIT_ARGS("for-each-ref", "--format=delete %(refname)", prefix),
+                            .out = &orders};
+    enum rc rc = git_run(&git, &list, err);
+    if (rc != RC_OK || orders.len == 0)
+        return rc;
+    CLEANUP(fd_closep) int lock = -1;
+    rc = git_lock(&git, arena_printf(step->arena, "%s.lock", step->mirror), &lock, err);
+    if (rc != RC_OK)
+        return rc;
+    struct git_call drop = {.git_dir = step->mirror,
+                            .args = GIT_ARGS("update-ref", "--no-deref", "--stdin"),
+                            .input = buf_str(&orders)};
+    return git_run(&git, &drop, err);
+}

@@ -1,0 +1,41 @@
+/*
+ * snapshot.h - the agent's work so far, as a commit under a hidden ref of the mirror.
+ *
+ *     refs/drover/snapshots/<run id>/<attempt>-<n>
+ *
+ * Each has the one before it as its parent, the first one the base commit: the last one leads to
+ * all.  A tree that looks as it did before makes none.
+ */
+#ifndef WORK_SNAPSHOT_H
+#define WORK_SNAPSHOT_H
+#include "work/treegit.h"
+
+/* What is larger stays where it is: a mirror is not the place for it. */
+enum { SNAPSHOT_KIB_MAX = 256 * 1024, SNAPSHOT_REF_BYTES = 160 };
+
+struct snapshot {
+    char ref[SNAPSHOT_REF_BYTES]; /* "": there is none yet, the rest is the base commit's. */
+    char commit[GIT_HASH_BYTES];
+    char tree[GIT_HASH_BYTES];
+    int64_t attempt, number;
+    int64_t files; /* Changed since the base commit. */
+};
+
+/* The run's last one in this mirror. */
+MUST_USE enum rc snapshot_find_last(struct step *step, const char *base, struct snapshot *ret_last,
+                                    struct err *err);
+/* *last moves on to the new one; *ret_new: there is a new one.  RC_TOO_LARGE: what the agent has
+   made since treegit was opened is more than SNAPSHOT_KIB_MAX. */
+MUST_USE enum rc snapshot_take(const struct treegit *treegit, struct snapshot *last, bool *ret_new,
+                               struct err *err);
+/* {ref, commit, files, attempt, reason, worker, mirror} */
+void snapshot_write(struct buf *data, const struct step *step, const struct snapshot *snapshot,
+                    const char *reason);
+
+/* Where the origin is a repository that we may write to: the same ref there, so that a person can
+   fetch it.  *ret_ref: its name there, when it was not there before; else NULL. */
+MUST_USE enum rc snapshot_push(struct step *step, const struct snapshot *snapshot,
+                               const char **ret_ref, struct err *err);
+/* For a run whose work is published. */
+MUST_USE enum rc snapshot_drop_all(struct step *step, struct err *err);
+#endif

@@ -1,0 +1,275 @@
+/*
+ * test_custody.c - snapshots of an agent's tree, and what becomes of trees that hold work.
+ */
+#include "base/fd.h"
+#include "tests/unit/work_kit.h"
+#include "work/custody.h"
+#include "work/rescue.h"
+#include "work/worktree.h"
+#include <check.h>
+#include <string.h>
+
+static struct kit kit;
+static struct step step;
+static struct err err;
+static const char *base;
+
+static const char *in_run(const char *name)
+{
+    return arena_printf(&kit.arena, "%s/runs/%s/%s", kit.work_dir, kit.run_id.text, name);
+}
+
+/* In the agent's tree. */
+static void work(const char *script)
+{
+    kit_sh(&kit, "cd %s; %s", in_run("tree"), script);
+}
+
+static struct step another_step(const struct kit_task *task)
+{
+    struct kit_task full = *task;
+    full.payload = arena_printf(&kit.arena, "\"baseCommit\":\"%s\"%s%s", base,
+                                task->payload ? "," : "", task->payload ? task->payload : "");
+    return kit_step(&kit, &full);
+}
+
+static void setup(void)
+{
+    kit_open(&kit);
+    err = (struct err){0};
+    base = kit_sh(&kit, "git --git-dir=origin.git rev-parse main");
+    step = another_step(&(struct kit_task){0});
+    ck_assert_msg(step_prepare(&step, &err) == RC_OK, "%s", err.text);
+    ck_assert_int_eq(worktree_hand_out(&step, base, &err), RC_OK);
+}
+
+static void teardown(void)
+{
+    kit_close(&kit);
+}
+
+static struct snapshot take(const char *reason)
+{
+    struct snapshot last = {0};
+    ck_assert_msg(rescue_snapshot(&step, reason, &last, &err) == RC_OK, "%s", err.text);
+    return last;
+}
+
+static const char *in_mirror(const char *args)
+{
+    return kit_sh(&kit, "git --git-dir=%s %s", step.mirror, args);
+}
+
+static const char *show(const struct snapshot *snapshot, const char *path)
+{
+    return in_mirror(arena_printf(&kit.arena, "show %s:%s", snapshot->ref, path));
+}
+
+static const char *parent_of(const struct snapshot *snapshot)
+{
+    return in_mirror(arena_printf(&kit.arena, "rev-parse %s^", snapshot->commit));
+}
+
+START_TEST(each_snapshot_follows_the_one_before)
+{
+    struct snapshot none = take("first");
+    ck_assert_str_eq(none.ref, "");
+    ck_assert(!kit_saw_event(&kit, "agent.snapshot.taken"));
+    work("echo two >file.txt; echo new >other.txt");
+    struct snapshot one = take("first");
+    ck_assert_str_eq(one.ref,
+                     arena_printf(&kit.arena, "refs/drover/snapshots/%s/1-1", kit.run_id.text));
+    ck_assert_int_eq(one.files, 2);
+    ck_assert_str_eq(parent_of(&one), base);
+    ck_assert(kit_saw_event(&kit, "agent.snapshot.taken"));
+    ck_assert_str_eq(take("again").commit, one.commit);
+    step.input.attempt = 2;
+    work("git add -A; git -c user.name=a -c user.email=b commit -qm mine; echo three >file.txt");
+    struct snapshot two = take("second");
+    ck_assert(text_ends(two.ref, "/2-1"));
+    ck_assert_str_eq(parent_of(&two), one.commit);
+    ck_assert_str_eq(show(&two, "file.txt"), "three");
+    ck_assert_str_eq(show(&two, "other.txt"), "new");
+}
+END_TEST
+
+START_TEST(the_tenth_comes_after_the_ninth)
+{
+    work("echo two >file.txt");
+    struct snapshot first = take("first");
+    for (int i = 2; i <= 11; i++)
+        in_mirror(arena_printf(&kit.arena, "update-ref refs/drover/snapshots/%s/1-%d %s",
+                               kit.run_id.text, i, first.commit));
+    in_mirror(arena_printf(&kit.arena, "update-ref refs/drover/snapshots/%s/nonsense %s",
+                           kit.run_id.text, base));
+    struct snapshot last;
+    ck_assert_int_eq(snapshot_find_last(&step, base, &last, &err), RC_OK);
+    ck_assert_int_eq(last.number, 11);
+    work("echo three >file.txt");
+    ck_assert(text_ends(take("next").ref, "/1-12"));
+}
+END_TEST
+
+START_TEST(planted_configuration_runs_nothing)
+{
+    work("git config core.fsmonitor 'touch ../../../../planted'; "
+         "git config filter.x.clean 'touch ../../../../planted; cat'; "
+         "echo '* filter=x' >.gitattributes; echo 'two' >file.txt; mkfifo pipe; "
+         "ln -s /etc/passwd link");
+    struct snapshot last = take("hostile");
+    ck_assert_str_eq(show(&last, "file.txt"), "two");
+    ck_assert(!file_exists(arena_printf(&kit.arena, "%s/planted", kit.dir)));
+}
+END_TEST
+
+START_TEST(the_origin_keeps_what_another_worker_brought)
+{
+    work("echo two >file.txt");
+    struct snapshot last = take("first");
+    const char *ref = NULL;
+    ck_assert_msg(snapshot_push(&step, &last, &ref, &err) == RC_OK, "%s", err.text);
+    ck_assert_str_eq(ref, last.ref);
+    ck_assert_msg(snapshot_push(&step, &last, &ref, &err) == RC_OK, "%s", err.text);
+    ck_assert_ptr_null(ref);
+    /* The same name, another commit. */
+    in_mirror(arena_printf(&kit.arena, "update-ref -d %s", last.ref));
+    work("echo other >file.txt");
+    struct snapshot other = take("second");
+    ck_assert_str_eq(other.ref, last.ref);
+    ck_assert_msg(snapshot_push(&step, &other, &ref, &err) == RC_OK, "%s", err.text);
+    ck_assert(text_starts(ref, last.ref));
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show %s:file.txt", last.ref), "two");
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show %s:file.txt", ref), "other");
+}
+END_TEST
+
+START_TEST(making_a_tree_anew_saves_what_was_in_it)
+{
+    work("echo two >file.txt");
+    ck_assert_msg(worktree_make(&step, base, &err) == RC_OK, "%s", err.text);
+    ck_assert_str_eq(kit_sh(&kit, "cat %s", in_run("tree/file.txt")), "one");
+    struct snapshot last;
+    ck_assert_int_eq(snapshot_find_last(&step, base, &last, &err), RC_OK);
+    ck_assert_str_eq(show(&last, "file.txt"), "two");
+    ck_assert(kit_saw_event(&kit, "recovered"));
+    /* Nobody has worked in the new one. */
+    ck_assert(!worktree_has_work(&step));
+}
+END_TEST
+
+START_TEST(what_cannot_be_saved_is_kept)
+{
+    work("echo two >file.txt");
+    kit_sh(&kit, "mv %s away.git", step.mirror);
+    for (int i = 1; i <= 2; i++) {
+        step = another_step(&(struct kit_task){.payload = "\"outcome\":\"failed\""});
+        ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);
+        ck_assert(!file_exists(step.run_dir));
+        const char *kept = js_get_str(kit_result(&kit), "keptTree", "");
+        ck_assert_str_eq(kept, arena_printf(&kit.arena, "%s/kept/%s%s", kit.work_dir,
+                                            kit.run_id.text, i == 1 ? "" : ".2"));
+        ck_assert_str_eq(kit_sh(&kit, "cat %s/file.txt", kept), "two");
+        ck_assert_int_eq(rescue_count_kept(kit.work_dir), i);
+        kit_sh(&kit, "mkdir -p %s; cp -r %s %s; echo '%s x.git' >%s", step.run_dir, kept,
+               in_run("tree"), base, in_run("tree.work"));
+    }
+    ck_assert(kit_saw_event(&kit, "agent.snapshot.failed"));
+}
+END_TEST
+
+START_TEST(a_repository_within_the_tree_is_kept)
+{
+    work("echo two >file.txt; git init -q inner; cd inner; echo deep >deep.txt; git add .; "
+         "git -c user.name=a -c user.email=b commit -qm deep");
+    ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);
+    struct snapshot last;
+    ck_assert_int_eq(snapshot_find_last(&step, base, &last, &err), RC_OK);
+    ck_assert_str_eq(show(&last, "file.txt"), "two");
+    ck_assert_str_eq(kit_sh(&kit, "cat %s/inner/deep.txt", step.kept_tree), "deep");
+}
+END_TEST
+
+START_TEST(a_stop_leaves_the_tree_where_it_is)
+{
+    work("echo two >file.txt");
+    stop_ask(&kit.stop, STOP_TIMEOUT);
+    ck_assert_int_eq(step_clean(&step, &err), RC_CANCELLED);
+    ck_assert(file_exists(in_run("tree/file.txt")));
+    ck_assert_int_eq(rescue_count_kept(kit.work_dir), 0);
+}
+END_TEST
+
+START_TEST(clean_drops_snapshots_of_published_work_only)
+{
+    work("echo two >file.txt");
+    struct snapshot last = take("first");
+    ck_assert_int_eq(worktree_mark(&step, base, NULL, &err), RC_OK);
+    step = another_step(&(struct kit_task){.payload = "\"outcome\":\"completed\""});
+    ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);
+    ck_assert_str_eq(in_mirror("for-each-ref refs/drover"), "");
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref refs/drover"), "");
+    in_mirror(arena_printf(&kit.arena, "update-ref %s %s", last.ref, last.commit));
+    step = another_step(&(struct kit_task){.payload = "\"outcome\":\"failed\""});
+    ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);
+    ck_assert_str_ne(in_mirror("for-each-ref refs/drover"), "");
+}
+END_TEST
+
+START_TEST(the_broom_saves_what_nobody_else_knows_of)
+{
+    work("echo two >file.txt");
+    ck_assert(rescue_stray(&kit.site, &kit.run_id, &kit.stop));
+    struct snapshot last;
+    ck_assert_int_eq(snapshot_find_last(&step, base, &last, &err), RC_OK);
+    ck_assert_str_eq(show(&last, "file.txt"), "two");
+    kit_sh(&kit, "echo nonsense >%s", in_run("tree.work"));
+    ck_assert(rescue_stray(&kit.site, &kit.run_id, &kit.stop));
+    ck_assert_int_eq(rescue_count_kept(kit.work_dir), 1);
+}
+END_TEST
+
+START_TEST(a_thread_takes_them_while_the_agent_works)
+{
+    struct progress progress;
+    progress_init(&progress, step.site->port, &step.lease, &kit.stop);
+    step.input.config.timeouts.snapshot_ms = 0;
+    ck_assert_ptr_null(custody_begin(&step, base));
+    ck_assert_int_eq(custody_tick(NULL, &progress), INT64_MAX);
+    step.input.config.timeouts.snapshot_ms = 20;
+    struct custody *custody = custody_begin(&step, base);
+    ck_assert_ptr_nonnull(custody);
+    work("echo two >file.txt");
+    int64_t until_us = clock_mono_us() + 20 * US_PER_SECOND;
+    while (!kit_saw_event(&kit, "\"interval\"") && clock_mono_us() < until_us) {
+        ck_assert_int_gt(custody_tick(custody, &progress), 0);
+        (void)progress_tick(&progress, clock_mono_us());
+        kit_sh(&kit, "sleep 0.02");
+    }
+    ck_assert(kit_saw_event(&kit, "/1-1\""));
+    custody_end(&custody, &progress);
+    ck_assert_ptr_null(custody);
+    ck_assert(!file_exists(in_run("snapshot.git")));
+    progress_release(&progress);
+}
+END_TEST
+
+Suite *custody_suite(void)
+{
+    Suite *suite = suite_create("custody");
+    TCase *tests = tcase_create("custody");
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, each_snapshot_follows_the_one_before);
+    tcase_add_test(tests, the_tenth_comes_after_the_ninth);
+    tcase_add_test(tests, planted_configuration_runs_nothing);
+    tcase_add_test(tests, the_origin_keeps_what_another_worker_brought);
+    tcase_add_test(tests, making_a_tree_anew_saves_what_was_in_it);
+    tcase_add_test(tests, what_cannot_be_saved_is_kept);
+    tcase_add_test(tests, a_repository_within_the_tree_is_kept);
+    tcase_add_test(tests, a_stop_leaves_the_tree_where_it_is);
+    tcase_add_test(tests, clean_drops_snapshots_of_published_work_only);
+    tcase_add_test(tests, the_broom_saves_what_nobody_else_knows_of);
+    tcase_add_test(tests, a_thread_takes_them_while_the_agent_works);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
