@@ -15,7 +15,7 @@ const REASON = 'the plan has changed';
 const ONE = { limits: { maxActiveRuns: 1 } };
 // Stays where the prompt says so; else it does its work.
 const agent = (mark) =>
-    `${answers(7)}if grep -q 'stay here' "$DROVER_PROMPT"; then ${stays(mark)}fi\n${fixes}`;
+    `${answers(7)}if grep -qx 'stay here' "$DROVER_PROMPT"; then ${stays(mark)}fi\n${fixes}`;
 
 const cancel = (taskId) =>
     server.call('POST', `/v1/tasks/${taskId}/cancel`, { body: { reason: REASON } });

@@ -157,7 +157,7 @@ describe('admission failures', () => {
     withServer('the concurrency counter drifts: it cannot, it is counted from the rows', {},
         async (server) => {
             const mark = newMark();
-            const agent = `if grep -q 'stay here' "$DROVER_PROMPT"; then ${stays(mark)}fi\nexit 3`;
+            const agent = `if grep -qx 'stay here' "$DROVER_PROMPT"; then ${stays(mark)}fi\nexit 3`;
             const repo = await server.repository('acme/drift', agent,
                 { ...ONE, retries: { agentAttempts: 1 } });
             // Ends of every kind, one after the other, and a crash in the middle of one.

@@ -53,7 +53,7 @@ describe('the transition table', { concurrency: 6 }, () => {
 
     it('SUBMITTED -> HYDRATING: admission passes and a slot is available', async () => {
         const mark = newMark();
-        const agent = `if grep -q 'stay here' "$DROVER_PROMPT"; then ${stays(mark)}fi\n${fixes}`;
+        const agent = `if grep -qx 'stay here' "$DROVER_PROMPT"; then ${stays(mark)}fi\n${fixes}`;
         const repo = await server.repository('acme/admitted', agent,
             { limits: { maxActiveRuns: 1 } });
         const first = await server.submit(repo.name, { description: 'stay here' });
