@@ -46,15 +46,16 @@ enum rc step_judge(struct step *step, struct err *err)
     struct judgement *judgement = arena_alloc(step->arena, sizeof *judgement);
     judge_patch(&step->input.config.rules, step->input.scope, &stats, step->arena, judgement);
     const char *feedback = NULL;
-    if (!judgement->pass) {
-        const char *text = judge_feedback(judgement, step->arena);
+    if (judgement->verdict != VERDICT_PASS) {
+        const struct judgement *all[] = {judgement};
+        const char *text = judge_feedback(all, 1, step->arena);
         rc = step_put(step, "feedback", "judge-feedback.md", str_of(text), &feedback, err);
         if (rc != RC_OK)
             return rc;
     }
     struct jw jw = jw_to(step->result);
     jw_begin(&jw, '{');
-    jw_kstr(&jw, "verdict", judgement->pass ? "pass" : "fail");
+    jw_kstr(&jw, "verdict", verdict_name(judgement->verdict));
     jw_kreal(&jw, "score", judgement->score);
     jw_kstr(&jw, "feedbackSha256", feedback);
     step_write_artifacts(step, &jw);
