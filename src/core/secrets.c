@@ -473,8 +473,14 @@ static bool match_at(struct secret_scan *scan, struct secret *ret)
     bool word = at == 0 || !is_letter(line.at[at - 1], WORD);
     if (word && (begins & BEGINS_WORD) && match_word(line, at, ret))
         return true;
-    if ((begins & BEGINS_OWNER) && match_owner(line, at, ret))
+    if ((begins & BEGINS_OWNER) && match_owner(line, at, ret)) {
+        /* What is known by itself goes by its own name. */
+        size_t value = ret->at;
+        struct secret known;
+        if (match_value(scan->secrets, line, value, &known) || match_word(line, value, &known))
+            *ret = known;
         return true;
+    }
     return (begins & BEGINS_OTHER) && (match_key(scan, ret) || match_url(line, at, ret));
 }
 

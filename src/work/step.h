@@ -91,6 +91,7 @@ struct step {
     struct step_artifact artifacts[STEP_ARTIFACTS_MAX];
     size_t artifact_count;
     struct port_failure failure; /* Set by step_fail. */
+    struct secrets *secrets;     /* step_secrets.h; NULL: not asked for yet. */
 };
 
 struct step_kind {

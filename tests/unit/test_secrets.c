@@ -81,6 +81,9 @@ static const struct {
     {"{\"input_tokens\":1200,\"output_tokens\":34}",
      "{\"input_tokens\":1200,\"output_tokens\":34}"},
     {"if (secret == \"k9f8j7h6g5d4s3a2\")", "if (secret == \"k9f8j7h6g5d4s3a2\")"},
+    {"TOKEN=ghp"
+     "_" A36,
+     "TOKEN=[redacted:github-token]"},
     {"postgres://app:k9f8j7h6g5@db/x", "postgres://app:[redacted:url-password]@db/x"},
     {"postgres://app:postgres@db/x", "postgres://app:postgres@db/x"},
     {"https://example.org:8080/a@b", "https://example.org:8080/a@b"},
