@@ -46,6 +46,7 @@ static const char *const category_names[FAILURE_CATEGORY_COUNT] = {
     [FAILURE_LINT_FAILURE] = "lint_failure",
     [FAILURE_DEPENDENCY] = "dependency",
     [FAILURE_OUT_OF_MEMORY] = "out_of_memory",
+    [FAILURE_RESOURCE_LIMIT] = "resource_limit",
     [FAILURE_TIMEOUT] = "timeout",
     [FAILURE_INFRASTRUCTURE] = "infrastructure",
     [FAILURE_PATCH_DOES_NOT_APPLY] = "patch_does_not_apply",

@@ -101,6 +101,12 @@ static const char *place_name(const struct attempt *attempt)
     return attempt->compute ? attempt->compute->name : "pull";
 }
 
+/* What the agent said may have had its secrets behind escapes. */
+static const char *clean(const struct attempt *attempt, const char *text)
+{
+    return redact_dup(step_secrets(attempt->step), text, attempt->step->arena);
+}
+
 /* The account is used up; until when, as far as somebody said. */
 static void write_quota(struct jw *jw, const struct attempt *attempt)
 {
@@ -112,7 +118,7 @@ static void write_quota(struct jw *jw, const struct attempt *attempt)
     jw_begin(jw, '{');
     jw_kstr(jw, "account", agent_account(&step->input.config.agent, step->arena));
     jw_ktime(jw, "resetsAt", transcript->quota.resets_us);
-    step_write_text(jw, "message", transcript->quota.message, ERROR_MAX);
+    step_write_text(jw, "message", clean(attempt, transcript->quota.message), ERROR_MAX);
     jw_end(jw, '}');
 }
 
@@ -131,12 +137,6 @@ static void write_secrets(struct jw *jw, const struct secret_hits *hits)
         jw_end(jw, '}');
     }
     jw_end(jw, ']');
-}
-
-/* What the agent said may have had its secrets behind escapes. */
-static const char *clean(const struct attempt *attempt, const char *text)
-{
-    return redact_dup(step_secrets(attempt->step), text, attempt->step->arena);
 }
 
 void attempt_write_end(const struct attempt *attempt, struct jw *jw)

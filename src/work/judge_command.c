@@ -191,6 +191,11 @@ static void take_end(struct hearing *hearing)
         judgement_doubt(judgement, true, "It did not end within its time.");
         return;
     }
+    if (ended->limit) {
+        judgement_doubt(judgement, true,
+                        arena_printf(arena, "It was stopped by its %s.", ended->limit));
+        return;
+    }
     if (!ended->exited || ended->exit_code > 1) {
         const char *how = ended->exited
                               ? arena_printf(arena, "It ended with exit code %d.", ended->exit_code)

@@ -287,6 +287,13 @@ static enum rc ask(struct asking *asking, struct err *err)
 
 /* --- the answer --- */
 
+static double cost_of(const struct model_answer *answer, const struct price_config *prices)
+{
+    return ((double)answer->input_tokens * prices->input +
+            (double)answer->output_tokens * prices->output) /
+           1e6;
+}
+
 static void take_reply(struct asking *asking)
 {
     struct opinion *opinion = asking->opinion;
@@ -305,7 +312,8 @@ static void take_reply(struct asking *asking)
     opinion->model = answer.model ? answer.model : judge->model.model;
     opinion->input_tokens = answer.input_tokens;
     opinion->output_tokens = answer.output_tokens;
-    opinion->cost_usd = answer.cost_usd;
+    opinion->cost_usd = answer.cost_usd > 0 ? answer.cost_usd
+                                            : cost_of(&answer, &judge->model.prices);
     size_t len = strnlen(answer.text, JUDGE_ANSWER_MAX);
     rc = judge_answer_read((struct str){answer.text, len}, arena, judgement, &err);
     if (rc != RC_OK)

@@ -162,6 +162,16 @@ static enum rc describe(struct bench *bench, struct check *check, const char *lo
     return RC_OK;
 }
 
+/* It was stopped for what it used: that explains more than its output does. */
+static void note_limit(struct step *step, struct check *check, const char *limit)
+{
+    check->category = text_same(limit, "memory_limit") ? FAILURE_OUT_OF_MEMORY
+                                                       : FAILURE_RESOURCE_LIMIT;
+    check->line = arena_printf(step->arena, "stopped by its %s", limit);
+    check->summary = arena_printf(step->arena, "It was stopped by its %s.\n%s", limit,
+                                  check->summary);
+}
+
 static enum rc settle_ended(struct trial *trial, struct err *err)
 {
     struct bench *bench = trial->bench;
@@ -177,6 +187,8 @@ static enum rc settle_ended(struct trial *trial, struct err *err)
     enum rc rc = check->status == VERIFY_PASSED ? RC_OK : describe(bench, check, trial->log, err);
     if (rc != RC_OK)
         return rc;
+    if (ended->limit)
+        note_limit(bench->step, check, ended->limit);
     const char *name = arena_printf(bench->step->arena, "%s.log", check->name);
     rc = step_put_file(bench->step, "report", name, trial->log, &check->report, err);
     (void)unlink(trial->log);

@@ -30,7 +30,8 @@ const says = (verdict, more = {}) => JSON.stringify({ verdict, score: 0.9, findi
 const byModel = (model, api, more = {}) => ({
     name: 'reviewer',
     timeoutMs: 20000,
-    model: { api, url: model.url, model: 'judge-model', credential: 'JUDGE_KEY' },
+    model: { api, url: model.url, model: 'judge-model', credential: 'JUDGE_KEY',
+        prices: { inputPerMTok: 1000, outputPerMTok: 2000 } },
     ...more,
 });
 
@@ -52,11 +53,11 @@ async function reportOf({ reportArtifactId }) {
 
 const APIS = { openai, anthropic };
 
-describe('a model as a judge', () => {
+describe('a model as a judge', { concurrency: 4 }, () => {
     for (const [api, shape] of Object.entries(APIS)) {
         it(`is asked as ${api} documents it, and its pass lets the patch go on`, async () => {
             const model = await modelThat({ body: shape(says('pass')) });
-            const { of } = await judged(byModel(model, api), 'completed');
+            const { runId, of } = await judged(byModel(model, api), 'completed');
             assert.equal(model.calls.length, 1);
             const [{ method, url, headers, body }] = model.calls;
             assert.equal(method, 'POST');
@@ -88,6 +89,8 @@ describe('a model as a judge', () => {
             const [cost] = of('agent.cost.recorded');
             assert.equal(cost.inputTokens, 120);
             assert.equal(cost.outputTokens, 30);
+            assert.equal(cost.costUsd, 0.18);
+            assert.equal((await server.run(runId)).costUsd, 0.18);
             assert.match(cost.model, /^judge-model-\d$/);
         });
     }
@@ -189,7 +192,7 @@ describe('a model as a judge', () => {
     });
 });
 
-describe('a command as a judge', () => {
+describe('a command as a judge', { concurrency: 4 }, () => {
     const byCommand = (command, more = {}) => ({ name: 'checker', command, ...more });
     const fails = '{"verdict":"fail","findings":[{"rule":"r","text":"Say it.","path":"a.txt"}]}';
 
