@@ -4,7 +4,8 @@
  *   verify: [{name, command, timeoutSeconds | timeoutMs, parallel, optional}]
  *   judge:  [{rules: {maxFiles, maxLines, forbiddenPaths}},
  *            {name, command, timeoutMs, minScore},
- *            {name, model: {api, url, model, credential, prompt, maxTokens, prices}, timeoutMs, minScore}]
+ *            {name, model: {api, url, model, credential, prompt, maxTokens, prices}, timeoutMs,
+ *             minScore}]
  *   policy: {approval, forbiddenPaths, denyTools, override, scanSecrets, reminderMs}
  */
 #include "core/config_decoder.h"

@@ -96,7 +96,8 @@ describe('a model as a judge', { concurrency: 4 }, () => {
     }
 
     it('is understood when it wraps its answer in prose and fences', async () => {
-        const text = `The patch says {"verdict":"fail"}.\n\`\`\`json\n${says('pass')}\n\`\`\`\nBye.`;
+        const fence = '```';
+        const text = `It says {"verdict":"fail"}.\n${fence}json\n${says('pass')}\n${fence}\nBye.`;
         const model = await modelThat({ body: anthropic(text) });
         await judged(byModel(model, 'anthropic'), 'completed');
     });
