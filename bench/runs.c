@@ -28,7 +28,9 @@ static const struct step {
     {"verify", "{\"verdict\":\"verified\",\"certificateSha256\":\"" SHA256 "\",\"checks\":"
                "[{\"name\":\"unit\",\"command\":\"make test\",\"status\":\"passed\","
                "\"exitCode\":0}]}"},
-    {"judge", "{\"verdict\":\"pass\",\"score\":1,\"findings\":[]}"},
+    {"judge",
+     "{\"verdict\":\"pass\",\"judges\":[{\"name\":\"rules\",\"kind\":\"rules\",\"verdict\":"
+     "\"pass\",\"score\":1,\"findings\":[]}]}"},
     {"publish", "{\"number\":1,\"url\":\"/srv/git/x.git#1\",\"headCommit\":\"" COMMIT "\","
                 "\"branch\":\"drover/x\",\"draft\":true}"},
     {"clean", "{}"},

@@ -9,6 +9,7 @@
 #include "control/pipeline.h"
 #include "control/results.h"
 #include "core/policy.h"
+#include "store/patches.h"
 #include <assert.h>
 
 static const enum run_status states[BUILTIN_COUNT] = {
@@ -129,16 +130,31 @@ enum rc pipeline_resume(struct cx *cx, struct flow *flow)
     return pipeline_enter(cx, flow, &step);
 }
 
+/* A judge could not say that it is good. */
+static enum rc patch_flagged(struct cx *cx, const struct flow *flow, bool *ret_flagged)
+{
+    *ret_flagged = false;
+    if (id_is_none(&flow->run.patch_id))
+        return RC_OK;
+    return patches_is_flagged(cx->db, &flow->run.patch_id, ret_flagged, cx->err);
+}
+
 /* Everything before publishing is done: a person is asked where policy says so. */
 static enum rc conclude(struct cx *cx, struct flow *flow, const struct repo_config *config)
 {
     enum rc rc = walk_to(cx, flow, RUN_JUDGING);
     if (rc != RC_OK)
         return rc;
+    bool flagged;
+    rc = patch_flagged(cx, flow, &flagged);
+    if (rc != RC_OK)
+        return rc;
     enum policy_verdict verdict = policy_decide(flow->task.mode, flow->task.risk, config->approval);
-    if (verdict != POLICY_ASK || flow->run.approved)
+    if ((verdict != POLICY_ASK && !flagged) || flow->run.approved)
         return pipeline_accept(cx, flow);
-    struct question question = {.kind = "patch", .reason = "Policy asks for a person's approval"};
+    struct question question = {.kind = "patch",
+                                .reason = flagged ? "The judges leave it to a person"
+                                                  : "Policy asks for a person's approval"};
     return ask_person(cx, flow, &question);
 }
 

@@ -1,6 +1,6 @@
 /*
- * results.c - prepare, hydrate, agent and publish; results_check.c has verify and judge,
- * results_far.c what is different for agents that work elsewhere.
+ * results.c - prepare, hydrate, agent and publish; results_*.c have the others, results_far.c what
+ * is different for agents that work elsewhere.
  */
 #include "control/results.h"
 #include "control/accounts.h"
@@ -284,7 +284,10 @@ static enum rc go_on_with(struct cx *cx, struct flow *flow, const struct js *res
 enum rc result_infer(struct cx *cx, struct flow *flow, const struct js *result)
 {
     const struct js *pull = js_get(result, "pullRequest");
+    const struct js *secrets = js_get(result, "secrets");
     const struct ending *stop = agent_stop(result);
+    if (js_count(secrets) > 0)
+        return result_of_secrets(cx, flow, secrets);
     /* The worker has weighed completion record, adapter and exit code already. */
     struct session_facts facts = {
         .completion = parse_report(result),

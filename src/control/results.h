@@ -26,6 +26,13 @@ MUST_USE enum rc result_of_publish(struct cx *cx, struct flow *flow, const struc
 MUST_USE enum rc result_agent_over(struct cx *cx, struct flow *flow, const struct js *result,
                                    bool *ret_over);
 
+/* The patch of the agent's step holds secrets. */
+MUST_USE enum rc result_of_secrets(struct cx *cx, struct flow *flow, const struct js *secrets);
+/* Ends the run as the rule says: failed, and the repository in quarantine where it is malice. */
+struct retry_rule;
+MUST_USE enum rc result_stop_for(struct cx *cx, struct flow *flow, const struct retry_rule *rule,
+                                 const char *text);
+
 /* Sends the run back to the agent with feedback, or ends it when the budget is used up. */
 struct repair {
     const char *reason;          /* verification_failed, judge_failed */

@@ -1,8 +1,7 @@
 /*
- * results_check.c - what verification and judging mean for the run: on, back to the agent, or out.
+ * results_check.c - what verification means for the run: on, back to the agent, or out.
  */
 #include "control/pipeline.h"
-#include "control/quarantine.h"
 #include "control/results.h"
 #include "core/event_types.h"
 #include "core/retry_rule.h"
@@ -87,12 +86,15 @@ static const char *const verify_events[VERIFY_STATUS_COUNT] = {
     [VERIFY_SKIPPED] = EV_VERIFICATION_SKIPPED,
 };
 
-static enum rc record_check(struct cx *cx, struct flow *flow, const struct js *check,
-                            enum verify_status *ret_status)
+static enum verify_status status_of(const struct js *check)
 {
     enum verify_status status;
-    if (!verify_status_parse(js_get_str(check, "status", ""), &status))
-        status = VERIFY_ERRORED;
+    return verify_status_parse(js_get_str(check, "status", ""), &status) ? status : VERIFY_ERRORED;
+}
+
+static enum rc record_check(struct cx *cx, struct flow *flow, const struct js *check)
+{
+    enum verify_status status = status_of(check);
     struct verification_row row = {
         .id = cx_id(cx),
         .run_id = flow->run.id,
@@ -110,7 +112,6 @@ static enum rc record_check(struct cx *cx, struct flow *flow, const struct js *c
     enum rc rc = verifications_insert(cx->db, &row, cx->err);
     if (rc != RC_OK)
         return rc;
-    *ret_status = status;
     CLEANUP(note_release) struct note note;
     note_open(&note);
     jw_kstr(&note.jw, "verificationAttemptId", row.id.text);
@@ -119,15 +120,17 @@ static enum rc record_check(struct cx *cx, struct flow *flow, const struct js *c
     jw_kstr(&note.jw, "command", row.command);
     jw_kint(&note.jw, "exitCode", row.exit_code);
     jw_optstr(&note.jw, "failureCategory", row.category);
+    if (js_get_bool(check, "optional", false))
+        jw_kbool(&note.jw, "optional", true);
     jw_optstr(&note.jw, "reportArtifactId", row.report_sha256);
     jw_kint(&note.jw, "durationMs", row.duration_ms);
     jw_kstr(&note.jw, "summary", row.summary);
     return flow_tell(cx, flow, verify_events[status], &note);
 }
 
-struct tally {
+struct tally { /* Of the checks that are not optional. */
     int64_t by_status[VERIFY_STATUS_COUNT];
-    const char *summary; /* Of the first check that did not pass. */
+    const char *summary; /* Of the first that did not pass. */
 };
 
 static enum rc record_checks(struct cx *cx, struct flow *flow, const struct js *checks,
@@ -138,10 +141,12 @@ static enum rc record_checks(struct cx *cx, struct flow *flow, const struct js *
     size_t count = js_count(checks);
     for (size_t i = 0; i < count && i < RESULT_CHECKS_MAX; i++) {
         const struct js *check = js_at(checks, i);
-        enum verify_status status;
-        enum rc rc = record_check(cx, flow, check, &status);
+        enum verify_status status = status_of(check);
+        enum rc rc = record_check(cx, flow, check);
         if (rc != RC_OK)
             return rc;
+        if (js_get_bool(check, "optional", false))
+            continue;
         tally.by_status[status]++;
         if (!found && status != VERIFY_PASSED && status != VERIFY_SKIPPED) {
             found = true;
@@ -198,80 +203,4 @@ enum rc result_of_verify(struct cx *cx, struct flow *flow, const struct js *resu
     };
     return rule->action == RETRY_AGAIN ? verify_again(cx, flow, &repair)
                                        : result_repair(cx, flow, &repair);
-}
-
-/* ---- judge ------------------------------------------------------------------------------ */
-
-static enum rc tell_judged(struct cx *cx, struct flow *flow, const struct js *result)
-{
-    const struct js *findings = js_get(result, "findings");
-    CLEANUP(note_release) struct note note;
-    note_open(&note);
-    jw_kstr(&note.jw, "judgeType", "rules");
-    jw_kstr(&note.jw, "patchId", flow->run.patch_id.text);
-    jw_kstr(&note.jw, "verdict", js_get_str(result, "verdict", ""));
-    jw_kreal(&note.jw, "score", js_num(js_get(result, "score"), 0));
-    jw_kint(&note.jw, "findingsCount", (int64_t)js_count(findings));
-    if (findings != NULL)
-        jw_kraw(&note.jw, "findings", str_of(js_text(findings, cx->arena)));
-    return flow_tell(cx, flow, EV_JUDGE_COMPLETED, &note);
-}
-
-/* The first finding that no agent may try to mend, or NULL. */
-static const struct retry_rule *final_finding(const struct js *findings, const char **ret_text)
-{
-    for (size_t i = 0; i < js_count(findings); i++) {
-        const struct js *finding = js_at(findings, i);
-        const struct retry_rule *rule = retry_rule_find(RETRY_OF_RESULT,
-                                                        js_get_str(finding, "rule", ""));
-        if (rule != NULL && (rule->action == RETRY_STOP || rule->action == RETRY_QUARANTINE)) {
-            *ret_text = js_get_str(finding, "text", rule->why);
-            return rule;
-        }
-    }
-    return NULL;
-}
-
-static enum rc stop_for(struct cx *cx, struct flow *flow, const struct retry_rule *rule,
-                        const char *text)
-{
-    struct ending ending = {
-        .event = RUN_EV_FAIL, .code = rule->code, .message = arena_strdup(cx->arena, text)};
-    enum rc rc = flow_end(cx, flow, &ending);
-    if (rc == RC_OK && rule->action == RETRY_QUARANTINE)
-        rc = quarantine_begin(cx, &flow->task.repository_id, ending.message);
-    return rc;
-}
-
-static enum rc reject_patch(struct cx *cx, struct flow *flow, const struct js *result)
-{
-    const struct js *first = js_at(js_get(result, "findings"), 0);
-    const char *text = NULL;
-    const struct retry_rule *final = final_finding(js_get(result, "findings"), &text);
-    enum rc rc = patches_set_status(cx->db, &flow->run.patch_id, "rejected", cx->err);
-    if (rc != RC_OK)
-        return rc;
-    struct repair repair = {
-        .reason = "judge_failed",
-        .summary = js_get_str(first, "text", "the judge did not accept the patch"),
-        .feedback_sha256 = arena_strdup(cx->arena, js_get_str(result, "feedbackSha256", NULL)),
-    };
-    CLEANUP(note_release) struct note note;
-    note_open(&note);
-    jw_kstr(&note.jw, "patchId", flow->run.patch_id.text);
-    jw_kstr(&note.jw, "reason", repair.summary);
-    rc = flow_tell(cx, flow, EV_PATCH_REJECTED, &note);
-    if (rc != RC_OK)
-        return rc;
-    return final != NULL ? stop_for(cx, flow, final, text) : result_repair(cx, flow, &repair);
-}
-
-enum rc result_of_judge(struct cx *cx, struct flow *flow, const struct js *result)
-{
-    enum rc rc = tell_judged(cx, flow, result);
-    if (rc != RC_OK)
-        return rc;
-    if (strcmp(js_get_str(result, "verdict", ""), "pass") != 0)
-        return reject_patch(cx, flow, result);
-    return pipeline_next(cx, flow);
 }

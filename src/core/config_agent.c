@@ -121,22 +121,6 @@ static enum rc decode_remote(struct decoder *decoder, const struct js *object)
     return form_close(&form);
 }
 
-/* What comes from a cache costs as much as the rest unless its price is given. */
-static enum rc decode_prices(struct decoder *decoder, const struct js *object)
-{
-    struct price_config *prices = &decoder->config.agent.prices;
-    const struct form_real range = {.min = 0, .max = 1e6};
-    struct form form;
-    if (object == NULL)
-        return RC_OK;
-    form_open(&form, object, "agent.prices", decoder->err);
-    form_real(&form, "inputPerMTok", FORM_REQUIRED, &range, &prices->input);
-    prices->cached_input = prices->input;
-    form_real(&form, "cachedInputPerMTok", FORM_OPTIONAL, &range, &prices->cached_input);
-    form_real(&form, "outputPerMTok", FORM_REQUIRED, &range, &prices->output);
-    return form_close(&form);
-}
-
 /* What one way of computing needs is of no use to the others. */
 static void check_compute(struct form *form, const struct agent_config *agent)
 {
@@ -197,7 +181,7 @@ enum rc config_decode_agent(struct decoder *decoder, const struct js *object)
     if (rc == RC_OK)
         rc = decode_resources(decoder, resources);
     if (rc == RC_OK)
-        rc = decode_prices(decoder, prices);
+        rc = config_prices(decoder, prices, "agent.prices", &decoder->config.agent.prices);
     if (rc == RC_OK)
         rc = decode_remote(decoder, remote);
     if (rc == RC_OK && agent->queue == NULL)

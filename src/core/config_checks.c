@@ -4,7 +4,8 @@
  *   verify: [{name, command, timeoutSeconds | timeoutMs, parallel, optional}]
  *   judge:  [{rules: {maxFiles, maxLines, forbiddenPaths}},
  *            {name, command, timeoutMs, minScore},
- *            {name, model: {api, url, model, credential, prompt, maxTokens}, timeoutMs, minScore}]
+ *            {name, model: {api, url, model, credential, prompt, maxTokens, prices}, timeoutMs,
+ *             minScore}]
  *   policy: {approval, forbiddenPaths, denyTools, override, scanSecrets, reminderMs}
  */
 #include "core/config_decoder.h"
@@ -104,8 +105,14 @@ static enum rc decode_model(struct decoder *decoder, const struct js *object, co
                 &judge->model.prompt);
     form_int(&form, "maxTokens", FORM_OPTIONAL, &(struct form_range){16, 1000000},
              &judge->model.max_tokens);
+    const struct js *prices = NULL;
+    form_object(&form, "prices", FORM_OPTIONAL, &prices);
     judge->model.api = (enum model_api)api;
-    return form_close(&form);
+    enum rc rc = form_close(&form);
+    if (rc != RC_OK)
+        return rc;
+    return config_prices(decoder, prices, arena_printf(decoder->arena, "%s.prices", path),
+                         &judge->model.prices);
 }
 
 /* The rules of all entries are one judge; without any it still looks at the task's scope. */

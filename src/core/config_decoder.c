@@ -117,3 +117,19 @@ void config_timeout(struct form *form, int64_t *ret_ms)
     if (ms > 0)
         *ret_ms = ms;
 }
+
+/* What comes from a cache costs as much as the rest unless its price is given. */
+enum rc config_prices(struct decoder *decoder, const struct js *object, const char *path,
+                      struct price_config *prices)
+{
+    const struct form_real range = {.min = 0, .max = 1e6};
+    struct form form;
+    if (object == NULL)
+        return RC_OK;
+    form_open(&form, object, path, decoder->err);
+    form_real(&form, "inputPerMTok", FORM_REQUIRED, &range, &prices->input);
+    prices->cached_input = prices->input;
+    form_real(&form, "cachedInputPerMTok", FORM_OPTIONAL, &range, &prices->cached_input);
+    form_real(&form, "outputPerMTok", FORM_REQUIRED, &range, &prices->output);
+    return form_close(&form);
+}

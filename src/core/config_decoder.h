@@ -65,6 +65,10 @@ void config_variable(struct form *form, const char *key, const char **ret_name);
 void config_http_url(struct form *form, const char *key, enum form_need need, const char **ret_url);
 void config_timeout(struct form *form, int64_t *ret_ms); /* timeoutMs or timeoutSeconds */
 
+/* {inputPerMTok, outputPerMTok, cachedInputPerMTok}; object may be NULL. */
+MUST_USE enum rc config_prices(struct decoder *decoder, const struct js *object, const char *path,
+                               struct price_config *prices);
+
 bool config_variable_valid(const char *name);
 bool config_text_has_control(const char *text);
 #endif

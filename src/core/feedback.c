@@ -30,6 +30,8 @@ enum {
     ESCAPE_BYTES_MAX = 128,
     EXIT_NOT_EXECUTABLE = 126,
     EXIT_NOT_FOUND = 127,
+    EXIT_KILLED = 128 + 9, /* As a shell tells of a command that it ran. */
+    SIGNAL_KILL = 9,
 };
 
 static const char *const status_names[VERIFY_STATUS_COUNT] = {
@@ -41,29 +43,119 @@ static const char *const category_names[FAILURE_CATEGORY_COUNT] = {
     [FAILURE_NONE] = "",
     [FAILURE_COMPILE_ERROR] = "compile_error",
     [FAILURE_TEST_FAILURE] = "test_failure",
+    [FAILURE_LINT_FAILURE] = "lint_failure",
+    [FAILURE_DEPENDENCY] = "dependency",
+    [FAILURE_OUT_OF_MEMORY] = "out_of_memory",
+    [FAILURE_RESOURCE_LIMIT] = "resource_limit",
     [FAILURE_TIMEOUT] = "timeout",
     [FAILURE_INFRASTRUCTURE] = "infrastructure",
     [FAILURE_PATCH_DOES_NOT_APPLY] = "patch_does_not_apply",
 };
 
-/* What compilers and linkers say, whatever stands round it. */
-static const char *const compiler_words[] = {
-    "undefined reference to",
-    "cannot find symbol",
-    "SyntaxError:",
-    "IndentationError:",
-    "ModuleNotFoundError:",
-    "error[E",
-    "could not compile",
-    "COMPILATION ERROR",
-    "Compilation failed",
-    "Compilation failure",
-    "[build failed]",
-    "ld returned 1 exit",
-    "error TS",
-    "compilation terminated",
-    ": undefined: ",
-    ": syntax error",
+/*
+ * What tools say in so many words, whatever stands round it.  The category that comes first in the
+ * table wins over those below, wherever their lines stand: without memory or packages nothing
+ * compiles, and what does not compile fails every test.
+ */
+static const struct {
+    enum failure_category category;
+    const char *words;
+} telling[] = {
+    /* Linux, Java, Node, Go, Rust and C++, Python */
+    {FAILURE_OUT_OF_MEMORY, "Out of memory"},
+    {FAILURE_OUT_OF_MEMORY, "out of memory"},
+    {FAILURE_OUT_OF_MEMORY, "Cannot allocate memory"},
+    {FAILURE_OUT_OF_MEMORY, "virtual memory exhausted"},
+    {FAILURE_OUT_OF_MEMORY, "java.lang.OutOfMemoryError"},
+    {FAILURE_OUT_OF_MEMORY, "There is insufficient memory for the Java Runtime"},
+    {FAILURE_OUT_OF_MEMORY, "terminate called after throwing an instance of 'std::bad_alloc'"},
+    {FAILURE_OUT_OF_MEMORY, "memory allocation of "},
+    /* maven and gradle */
+    {FAILURE_DEPENDENCY, "Could not resolve dependencies"},
+    {FAILURE_DEPENDENCY, "Could not transfer artifact"},
+    {FAILURE_DEPENDENCY, "Could not find artifact"},
+    {FAILURE_DEPENDENCY, "Non-resolvable parent POM"},
+    {FAILURE_DEPENDENCY, "Could not resolve all files for configuration"},
+    {FAILURE_DEPENDENCY, "Could not resolve all dependencies"},
+    {FAILURE_DEPENDENCY, "was not found in any of the following sources"},
+    /* npm, yarn, pnpm */
+    {FAILURE_DEPENDENCY, "npm ERR! code E404"},
+    {FAILURE_DEPENDENCY, "npm ERR! code ENOTFOUND"},
+    {FAILURE_DEPENDENCY, "npm ERR! code ETARGET"},
+    {FAILURE_DEPENDENCY, "npm ERR! code ERESOLVE"},
+    {FAILURE_DEPENDENCY, "npm ERR! code EAI_AGAIN"},
+    {FAILURE_DEPENDENCY, "npm error code E404"},
+    {FAILURE_DEPENDENCY, "npm error code ENOTFOUND"},
+    {FAILURE_DEPENDENCY, "npm error code ETARGET"},
+    {FAILURE_DEPENDENCY, "npm error code ERESOLVE"},
+    {FAILURE_DEPENDENCY, "npm error code EAI_AGAIN"},
+    {FAILURE_DEPENDENCY, "ERR_PNPM_NO_MATCHING_VERSION"},
+    {FAILURE_DEPENDENCY, "ERR_PNPM_FETCH_"},
+    {FAILURE_DEPENDENCY, "Couldn't find any versions for"},
+    {FAILURE_DEPENDENCY, "Couldn't find package"},
+    /* pip */
+    {FAILURE_DEPENDENCY, "Could not find a version that satisfies the requirement"},
+    {FAILURE_DEPENDENCY, "No matching distribution found"},
+    /* go */
+    {FAILURE_DEPENDENCY, "no required module provides package"},
+    {FAILURE_DEPENDENCY, "cannot find module providing package"},
+    {FAILURE_DEPENDENCY, "missing go.sum entry"},
+    {FAILURE_DEPENDENCY, "dial tcp: lookup "},
+    /* cargo */
+    {FAILURE_DEPENDENCY, "failed to select a version for"},
+    {FAILURE_DEPENDENCY, "no matching package named"},
+    {FAILURE_DEPENDENCY, "failed to download from"},
+    /* apt, curl, git and all that asks for names */
+    {FAILURE_DEPENDENCY, "Unable to locate package"},
+    {FAILURE_DEPENDENCY, "Temporary failure in name resolution"},
+    {FAILURE_DEPENDENCY, "Could not resolve host"},
+    {FAILURE_DEPENDENCY, "getaddrinfo ENOTFOUND"},
+    {FAILURE_DEPENDENCY, "getaddrinfo EAI_AGAIN"},
+    /* gcc, clang, ld */
+    {FAILURE_COMPILE_ERROR, "undefined reference to"},
+    {FAILURE_COMPILE_ERROR, "undefined symbol: "},
+    {FAILURE_COMPILE_ERROR, "ld returned 1 exit"},
+    {FAILURE_COMPILE_ERROR, "linker command failed"},
+    {FAILURE_COMPILE_ERROR, "compilation terminated"},
+    {FAILURE_COMPILE_ERROR, ": syntax error"},
+    /* javac, maven, gradle, kotlin */
+    {FAILURE_COMPILE_ERROR, "cannot find symbol"},
+    {FAILURE_COMPILE_ERROR, "COMPILATION ERROR"},
+    {FAILURE_COMPILE_ERROR, "Compilation failed"},
+    {FAILURE_COMPILE_ERROR, "Compilation failure"},
+    {FAILURE_COMPILE_ERROR, ":compileJava FAILED"},
+    {FAILURE_COMPILE_ERROR, ":compileTestJava FAILED"},
+    {FAILURE_COMPILE_ERROR, ":compileKotlin FAILED"},
+    /* tsc, babel, node, python */
+    {FAILURE_COMPILE_ERROR, "error TS"},
+    {FAILURE_COMPILE_ERROR, "SyntaxError:"},
+    {FAILURE_COMPILE_ERROR, "IndentationError:"},
+    {FAILURE_COMPILE_ERROR, "ModuleNotFoundError:"},
+    {FAILURE_COMPILE_ERROR, "Module not found: Error:"},
+    /* go, cargo */
+    {FAILURE_COMPILE_ERROR, "[build failed]"},
+    {FAILURE_COMPILE_ERROR, "[setup failed]"},
+    {FAILURE_COMPILE_ERROR, ": undefined: "},
+    {FAILURE_COMPILE_ERROR, "error[E"},
+    {FAILURE_COMPILE_ERROR, "could not compile"},
+    /* eslint, prettier, black, ruff, gofmt, rustfmt, checkstyle, spotless, clang-format */
+    {FAILURE_LINT_FAILURE, " problems ("},
+    {FAILURE_LINT_FAILURE, " problem ("},
+    {FAILURE_LINT_FAILURE, "Code style issues found"},
+    {FAILURE_LINT_FAILURE, "Code style issues in "},
+    {FAILURE_LINT_FAILURE, "would reformat "},
+    {FAILURE_LINT_FAILURE, "Checkstyle violations"},
+    {FAILURE_LINT_FAILURE, "Checkstyle rule violations"},
+    {FAILURE_LINT_FAILURE, "The following files had format violations"},
+    {FAILURE_LINT_FAILURE, "[-Wclang-format-violations]"},
+};
+
+/* Commands that only look at how code is written: whatever they say is about that. */
+static const char *const linters[] = {
+    "eslint",     "prettier",      "stylelint",    "tslint",        "flake8",   "pylint",
+    "ruff",       "black --check", "mypy",         "gofmt",         "clippy",   "rubocop",
+    "ktlint",     "golangci-lint", "cargo fmt",    "shellcheck",    "yamllint", "clang-format",
+    "clang-tidy", "checkstyle",    "markdownlint", "spotlessCheck", "run lint", "make lint",
 };
 
 /* What failing tests say as well; compared without regard to case. */
@@ -228,8 +320,8 @@ static bool is_compiler_line(struct str line)
 {
     if (is_passed_line(line))
         return false;
-    for (size_t i = 0; i < COUNT_OF(compiler_words); i++) {
-        if (holds(line, compiler_words[i]))
+    for (size_t i = 0; i < COUNT_OF(telling); i++) {
+        if (telling[i].category == FAILURE_COMPILE_ERROR && holds(line, telling[i].words))
             return true;
     }
     return has_located_error(line);
@@ -302,21 +394,67 @@ static struct lines read_log(struct str log, struct arena *arena)
     return lines;
 }
 
+/* ---- the category ---- */
+
+/* Where a category stands among those that a log can tell of: the lower the more it explains. */
+static size_t weight_of(enum failure_category category)
+{
+    static const enum failure_category order[] = {FAILURE_OUT_OF_MEMORY, FAILURE_DEPENDENCY,
+                                                  FAILURE_COMPILE_ERROR, FAILURE_LINT_FAILURE};
+    size_t weight = 0;
+    while (weight < COUNT_OF(order) && order[weight] != category)
+        weight++;
+    return weight;
+}
+
+static enum failure_category category_of_line(struct str line)
+{
+    if (is_passed_line(line))
+        return FAILURE_TEST_FAILURE;
+    for (size_t i = 0; i < COUNT_OF(telling); i++) {
+        if (holds(line, telling[i].words))
+            return telling[i].category;
+    }
+    return has_located_error(line) ? FAILURE_COMPILE_ERROR : FAILURE_TEST_FAILURE;
+}
+
+static enum failure_category category_of_log(struct str log)
+{
+    enum failure_category found = FAILURE_TEST_FAILURE;
+    struct str line;
+    log = log_tail(log);
+    while (take_line(&log, &line)) {
+        char shown[SCAN_BYTES_MAX];
+        line.len = line.len < SCAN_BYTES_MAX ? line.len : SCAN_BYTES_MAX;
+        char *end = clean_line(shown, line);
+        enum failure_category told = category_of_line((struct str){shown, (size_t)(end - shown)});
+        if (weight_of(told) < weight_of(found))
+            found = told;
+    }
+    return found;
+}
+
+static bool is_linter(const char *command)
+{
+    for (size_t i = 0; command != NULL && i < COUNT_OF(linters); i++) {
+        if (strstr(command, linters[i]) != NULL)
+            return true;
+    }
+    return false;
+}
+
 enum failure_category feedback_category(const struct check_output *check)
 {
     if (check->exit_code == 0 && check->signal == 0)
         return FAILURE_NONE;
     if (check->exit_code == EXIT_NOT_EXECUTABLE || check->exit_code == EXIT_NOT_FOUND)
         return FAILURE_INFRASTRUCTURE;
-    struct str log = log_tail(check->log), line;
-    while (take_line(&log, &line)) {
-        char shown[SCAN_BYTES_MAX];
-        line.len = line.len < SCAN_BYTES_MAX ? line.len : SCAN_BYTES_MAX;
-        char *end = clean_line(shown, line);
-        if (is_compiler_line((struct str){shown, (size_t)(end - shown)}))
-            return FAILURE_COMPILE_ERROR;
-    }
-    return FAILURE_TEST_FAILURE;
+    /* Nobody else kills a check: what drover stops itself is told as a timeout. */
+    if (check->signal == SIGNAL_KILL || check->exit_code == EXIT_KILLED)
+        return FAILURE_OUT_OF_MEMORY;
+    enum failure_category found = category_of_log(check->log);
+    bool about_style = found == FAILURE_COMPILE_ERROR || found == FAILURE_TEST_FAILURE;
+    return about_style && is_linter(check->command) ? FAILURE_LINT_FAILURE : found;
 }
 
 /* ---- the summary ---- */

@@ -21,8 +21,12 @@ enum failure_category {
     FAILURE_NONE,
     FAILURE_COMPILE_ERROR,
     FAILURE_TEST_FAILURE,
+    FAILURE_LINT_FAILURE,
+    FAILURE_DEPENDENCY, /* A package or the network is not there. */
+    FAILURE_OUT_OF_MEMORY,
+    FAILURE_RESOURCE_LIMIT, /* It passed another limit of agent.resources. */
     FAILURE_TIMEOUT,
-    FAILURE_INFRASTRUCTURE,
+    FAILURE_INFRASTRUCTURE, /* The check itself could not be run. */
     FAILURE_PATCH_DOES_NOT_APPLY,
     FAILURE_CATEGORY_COUNT
 };

@@ -100,6 +100,7 @@ struct judge_config {
         const char *credential; /* Name of a variable of the worker. */
         const char *prompt;     /* What to look at, or NULL. */
         int64_t max_tokens;
+        struct price_config prices; /* For endpoints that tell tokens and no cost. */
     } model;
 };
 

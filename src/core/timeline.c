@@ -184,12 +184,34 @@ static char *tell_feedback(const struct telling *how, const struct js *data, str
                         (long long)js_get_int(data, "attempt", 1), detail_of(data, arena));
 }
 
+/* The rules are the judge that is always there; others go by name. */
+static const char *judge_name(const struct js *data, struct arena *arena)
+{
+    const char *name = member(data, "name");
+    return *name == '\0' || text_same(name, "rules") ? "" : arena_printf(arena, " %s", name);
+}
+
+static char *tell_doubt(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    const char *problem = member(data, "problem");
+    return arena_printf(arena, "judge%s %s%s%s", judge_name(data, arena), how->words,
+                        *problem != '\0' ? ": " : "", problem);
+}
+
+static char *tell_secret(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s (%s) in %s, line %lld", how->words, member(data, "rule"),
+                        member(data, "path"), (long long)js_get_int(data, "line", 0));
+}
+
 static char *tell_judge(const struct telling *how, const struct js *data, struct arena *arena)
 {
     int64_t count = js_get_int(data, "findingsCount", 0);
-    char *head = arena_printf(arena, "%s: %s, score %.2f", how->words,
-                              js_get_str(data, "verdict", "no verdict"),
-                              js_num(js_get(data, "score"), 0));
+    double score = js_num(js_get(data, "score"), -1);
+    char *head = arena_printf(arena, "%s%s: %s", how->words, judge_name(data, arena),
+                              js_get_str(data, "verdict", "no verdict"));
+    if (score >= 0)
+        head = arena_printf(arena, "%s, score %.2f", head, score);
     if (count == 0)
         return head;
     const struct js *first = js_at(js_get(data, "findings"), 0);
@@ -281,6 +303,10 @@ static const struct telling tellings[] = {
     {EV_VERIFICATION_SKIPPED, verification, tell_check, "skipped", false, false},
     {EV_JUDGE_STARTED, judging, NULL, NULL, false, false},
     {EV_JUDGE_COMPLETED, judging, tell_judge, "judge", false, false},
+    {EV_JUDGE_FAILED, judging, tell_doubt, "could not work", true, false},
+    {EV_JUDGE_INCONCLUSIVE, judging, tell_doubt, "could not tell", true, false},
+    {EV_SECRET_DETECTED, editing, tell_secret, "secret in the patch", true, false},
+    {EV_PATCH_POLICY_FLAGGED, NULL, tell_approval, "patch flagged", true, false},
     {EV_APPROVAL_REQUESTED, approval, tell_approval, "approval requested", false, false},
     {EV_APPROVAL_APPROVED, approval, tell_approval, "approved", false, false},
     {EV_APPROVAL_REJECTED, approval, tell_approval, "rejected", true, false},

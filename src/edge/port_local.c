@@ -7,6 +7,7 @@
 #include "edge/port_local.h"
 #include "base/clock.h"
 #include "base/jw.h"
+#include "control/breakers.h"
 #include "control/jobs.h"
 #include "control/workers.h"
 #include "store/artifacts.h"
@@ -186,6 +187,32 @@ static enum rc local_run_token(struct port *port, const struct port_ref *lease,
     return RC_OK;
 }
 
+static enum rc local_breaker_ask(struct port *port, const char *name,
+                                 struct port_verdict *ret_verdict, struct err *err)
+{
+    struct cmd_breaker *cmd = cmd_breaker_acquire_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    cmd->name = name;
+    enum rc rc = call(port, owned, node_of(port), err);
+    if (rc == RC_OK)
+        *ret_verdict = (struct port_verdict){
+            .allowed = cmd->verdict.allowed,
+            .retry_ms = (cmd->verdict.wait_us + US_PER_MS - 1) / US_PER_MS,
+        };
+    return rc;
+}
+
+static enum rc local_breaker_tell(struct port *port, const char *name,
+                                  const struct port_outcome *outcome, struct err *err)
+{
+    struct cmd_breaker *cmd = cmd_breaker_report_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    cmd->name = name;
+    cmd->ok = outcome->ok;
+    cmd->error = outcome->error;
+    return call(port, owned, node_of(port), err);
+}
+
 static struct str queues_json(const char *const *queues, struct arena *arena)
 {
     CLEANUP(buf_release) struct buf text;
@@ -234,6 +261,8 @@ static const struct port_ops local_ops = {
     .artifact_put_file = local_artifact_put_file,
     .artifact_get = local_artifact_get,
     .run_token = local_run_token,
+    .breaker_ask = local_breaker_ask,
+    .breaker_tell = local_breaker_tell,
     .announce = local_announce,
     .interrupt = local_interrupt,
 };

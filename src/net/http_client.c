@@ -285,6 +285,16 @@ static bool names_type(const struct http_field *headers)
     return false;
 }
 
+/* What the server said of it, and when it is worth another try. */
+static enum rc refused(const struct http_client *client, const struct buf *body, struct err *err)
+{
+    curl_off_t wait_s = 0;
+    enum rc rc = http_problem_decode(status_of(client), buf_str(body), err);
+    if (err != NULL && curl->easy_getinfo(client->easy, CURLINFO_RETRY_AFTER, &wait_s) == CURLE_OK)
+        err->retry_ms = (int64_t)wait_s * 1000;
+    return rc;
+}
+
 enum rc http_client_call(struct http_client *client, const struct http_call *call, struct buf *body,
                          struct http_reply *ret_answer, struct err *err)
 {
@@ -317,7 +327,7 @@ enum rc http_client_call(struct http_client *client, const struct http_call *cal
         return transport_failed(client, code, err);
     int status = status_of(client);
     if (status < 200 || status > 299)
-        return http_problem_decode(status, buf_str(body), err);
+        return refused(client, body, err);
     char *type = NULL;
     curl->easy_getinfo(client->easy, CURLINFO_CONTENT_TYPE, &type);
     ret_answer->status = status;

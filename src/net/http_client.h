@@ -55,7 +55,8 @@ struct http_reply {
 };
 
 /*
- * The answer's body goes to `body`, whose maximum is the limit.  Beside what the status stands
+ * The answer's body goes to `body`, whose maximum is the limit; of one that is not 2xx too.  Its
+ * Retry-After comes in err->retry_ms.  Beside what the status stands
  * for: RC_UNREACHABLE, RC_TIMEOUT, RC_TOO_LARGE (the answer), RC_MALFORMED (a header).
  */
 MUST_USE enum rc http_client_call(struct http_client *client, const struct http_call *call,

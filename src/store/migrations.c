@@ -296,7 +296,7 @@ static const char *const initial[] = {
     " summary {text},"
     " status {text} NOT NULL"
     "  CHECK (status = 'created' OR status = 'superseded' OR status = 'verified'"
-    "  OR status = 'rejected' OR status = 'published'),"
+    "  OR status = 'flagged' OR status = 'rejected' OR status = 'published'),"
     " created_us {int} NOT NULL) {plain_table}",
     "CREATE INDEX patches_run ON patches (run_id, id)",
 

@@ -19,6 +19,11 @@ static const struct sql sql_set_status = {
     "UPDATE patches SET status = $2 WHERE id = $1",
     "tt",
 };
+static const struct sql sql_is_flagged = {
+    "patch_is_flagged",
+    "SELECT count(*) FROM patches WHERE id = $1 AND status = 'flagged'",
+    "t",
+};
 static const struct sql sql_of_run = {
     "patch_of_run",
     "SELECT " PATCH_COLUMNS " FROM patches WHERE run_id = $1 ORDER BY id",
@@ -58,6 +63,15 @@ enum rc patches_insert(struct db *db, const struct patch_row *row, struct err *e
 enum rc patches_set_status(struct db *db, const struct id *id, const char *status, struct err *err)
 {
     return exec_one(db, &sql_set_status, P_LIST(P_ID(id), P_TEXT(status)), patch_shape.noun, err);
+}
+
+enum rc patches_is_flagged(struct db *db, const struct id *id, bool *ret_flagged, struct err *err)
+{
+    int64_t count = 0;
+    enum rc rc = query_int(db, &sql_is_flagged, P_LIST(P_ID(id)), &count, err);
+    if (rc == RC_OK)
+        *ret_flagged = count > 0;
+    return rc;
 }
 
 enum rc patches_of_run(struct db *db, const struct id *run_id, struct arena *arena,

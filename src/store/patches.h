@@ -14,11 +14,14 @@ struct patch_row {
     const char *tree_hash;
     int64_t files, lines_added, lines_deleted;
     const char *summary;
-    const char *status; /* created, superseded, verified, rejected, published */
+    const char *status; /* created, superseded, verified, flagged, rejected, published */
     int64_t created_us;
 };
 MUST_USE enum rc patches_insert(struct db *db, const struct patch_row *row, struct err *err);
 MUST_USE enum rc patches_set_status(struct db *db, const struct id *id, const char *status,
+                                    struct err *err);
+/* A judge left it to a person. */
+MUST_USE enum rc patches_is_flagged(struct db *db, const struct id *id, bool *ret_flagged,
                                     struct err *err);
 MUST_USE enum rc patches_of_run(struct db *db, const struct id *run_id, struct arena *arena,
                                 struct patch_row **ret_rows, size_t *ret_count, struct err *err);

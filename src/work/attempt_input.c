@@ -6,6 +6,7 @@
 #include "work/attempt.h"
 #include "work/homeseed.h"
 #include "work/retry.h"
+#include "work/step_secrets.h"
 #include "work/worktree.h"
 #include <inttypes.h>
 #include <string.h>
@@ -47,6 +48,7 @@ void attempt_init(struct attempt *attempt, struct step *step)
     };
     progress_init(&attempt->progress, step->site->port, &step->lease, step->stop);
     /* What a remote agent tells on the way is in the form of ndjson. */
+    attempt->progress.secrets = step_secrets(step);
     transcript_init(&attempt->transcript,
                     agent->compute == COMPUTE_REMOTE ? ADAPTER_NDJSON : agent->adapter,
                     &attempt->progress);
@@ -164,7 +166,9 @@ enum rc attempt_make_input(struct attempt *attempt, struct err *err)
         rc = make_io(attempt, err);
     if (rc == RC_OK)
         rc = get_token(attempt, err);
-    if (rc == RC_OK)
+    if (rc == RC_OK) {
+        secrets_add(step_secrets(step), "drover-token", attempt->token);
         make_env(attempt);
+    }
     return rc;
 }

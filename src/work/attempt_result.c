@@ -1,7 +1,9 @@
 /*
  * attempt_result.c - the result of the agent's step, within its 10 KB.
  */
+#include "core/redact.h"
 #include "work/attempt.h"
+#include "work/step_secrets.h"
 #include <string.h>
 
 enum {
@@ -10,6 +12,8 @@ enum {
     SUMMARY_MAX = 1500,
     ERROR_MAX = 800,
     URL_MAX = 800,
+    SECRETS_BYTES_MAX = 4 * 1024,
+    SECRET_TEXT_MAX = 300,
 };
 
 static const char *outcome_name(const struct attempt *attempt)
@@ -97,6 +101,12 @@ static const char *place_name(const struct attempt *attempt)
     return attempt->compute ? attempt->compute->name : "pull";
 }
 
+/* What the agent said may have had its secrets behind escapes. */
+static const char *clean(const struct attempt *attempt, const char *text)
+{
+    return redact_dup(step_secrets(attempt->step), text, attempt->step->arena);
+}
+
 /* The account is used up; until when, as far as somebody said. */
 static void write_quota(struct jw *jw, const struct attempt *attempt)
 {
@@ -108,8 +118,25 @@ static void write_quota(struct jw *jw, const struct attempt *attempt)
     jw_begin(jw, '{');
     jw_kstr(jw, "account", agent_account(&step->input.config.agent, step->arena));
     jw_ktime(jw, "resetsAt", transcript->quota.resets_us);
-    step_write_text(jw, "message", transcript->quota.message, ERROR_MAX);
+    step_write_text(jw, "message", clean(attempt, transcript->quota.message), ERROR_MAX);
     jw_end(jw, '}');
+}
+
+/* Rule and place of each, and the line without it. */
+static void write_secrets(struct jw *jw, const struct secret_hits *hits)
+{
+    jw_key(jw, "secrets");
+    jw_begin(jw, '[');
+    size_t before = jw->buf->len;
+    for (size_t i = 0; i < hits->count && jw->buf->len - before < SECRETS_BYTES_MAX; i++) {
+        jw_begin(jw, '{');
+        jw_kstr(jw, "rule", hits->at[i].rule);
+        step_write_text(jw, "path", hits->at[i].path, SECRET_TEXT_MAX);
+        jw_kint(jw, "line", hits->at[i].line);
+        step_write_text(jw, "text", hits->at[i].text, SECRET_TEXT_MAX);
+        jw_end(jw, '}');
+    }
+    jw_end(jw, ']');
 }
 
 void attempt_write_end(const struct attempt *attempt, struct jw *jw)
@@ -121,7 +148,7 @@ void attempt_write_end(const struct attempt *attempt, struct jw *jw)
     jw_kbool(jw, "exited", ended->exited);
     jw_kint(jw, "exitCode", ended->exit_code);
     jw_kint(jw, "signal", ended->signal);
-    step_write_text(jw, "error", attempt->transcript.error, ERROR_MAX);
+    step_write_text(jw, "error", clean(attempt, attempt->transcript.error), ERROR_MAX);
     jw_kint(jw, "turns", usage->turns);
     jw_kint(jw, "inputTokens", usage->input_tokens);
     jw_kint(jw, "outputTokens", usage->output_tokens);
@@ -137,12 +164,14 @@ void attempt_write_result(struct attempt *attempt)
     struct jw jw = jw_to(attempt->step->result);
     jw_begin(&jw, '{');
     attempt_write_end(attempt, &jw);
-    step_write_text(&jw, "summary", attempt->transcript.summary, SUMMARY_MAX);
+    step_write_text(&jw, "summary", clean(attempt, attempt->transcript.summary), SUMMARY_MAX);
     step_write_artifacts(attempt->step, &jw);
     if (attempt->compute != &compute_child) {
         jw_optstr(&jw, "patchSha256", attempt->given_sha256);
         write_found(&jw, attempt);
     }
     write_patch(&jw, &attempt->patch);
+    if (attempt->patch.secrets)
+        write_secrets(&jw, attempt->patch.secrets);
     jw_end(&jw, '}');
 }

@@ -4,6 +4,9 @@
  * Renames are written as a deletion and an addition, so that rules about paths see both.
  */
 #include "work/collect.h"
+#include "base/fd.h"
+#include "core/redact.h"
+#include "work/step_secrets.h"
 #include "work/treegit.h"
 #include <string.h>
 
@@ -36,6 +39,41 @@ static enum rc too_large(struct step *step, struct err *err)
     return step_fail(step, RC_TOO_LARGE, err, (struct port_failure){.code = "patch_too_large"});
 }
 
+/* NULL: there are none. */
+static struct secret_hits *find_secrets(struct step *step, const struct buf *diff)
+{
+    struct secrets secrets = *step_secrets(step);
+    secrets.shapes = step->input.config.policy.scan_secrets;
+    struct secret_hits *hits = arena_alloc(step->arena, sizeof *hits);
+    secrets_in_patch(&secrets, buf_str(diff), step->arena, hits);
+    return hits->count > 0 ? hits : NULL;
+}
+
+/* The work itself stays on this machine, where only its own people look. */
+static enum rc hold(struct step *step, const struct buf *diff, struct err *err)
+{
+    const char *dir = arena_printf(step->arena, "%s/held", step->site->work_dir);
+    const char *path = arena_printf(step->arena, "%s/%s-%lld.diff", dir, step->input.run_id.text,
+                                    (long long)step->input.attempt);
+    enum rc rc = dir_make(dir, 0700, err);
+    return rc == RC_OK ? file_write_durable(path, diff->data, diff->len, 0600, err) : rc;
+}
+
+/* For people: no patch, as it would not apply. */
+static enum rc store_redacted(struct step *step, const struct buf *diff, struct err *err)
+{
+    CLEANUP(buf_release) struct buf clean;
+    const char *sha256;
+    enum rc rc = hold(step, diff, err);
+    if (rc != RC_OK)
+        return rc;
+    const char *name = arena_printf(step->arena, "attempt-%lld.redacted.diff",
+                                    (long long)step->input.attempt);
+    buf_init(&clean, 2 * diff->max_bytes);
+    redact_text(step_secrets(step), buf_str(diff), &clean);
+    return step_put(step, "redacted_patch", name, buf_str(&clean), &sha256, err);
+}
+
 static enum rc store_diff(struct step *step, const struct buf *diff, struct collected *collected,
                           struct err *err)
 {
@@ -51,6 +89,9 @@ static enum rc store_diff(struct step *step, const struct buf *diff, struct coll
         return too_large(step, err);
     if (rc != RC_OK)
         return rc;
+    collected->secrets = find_secrets(step, diff);
+    if (collected->secrets)
+        return store_redacted(step, diff, err);
     const char *name = arena_printf(step->arena, "attempt-%lld.diff",
                                     (long long)step->input.attempt);
     collected->bytes = (int64_t)diff->len;

@@ -5,6 +5,7 @@
 #ifndef WORK_COLLECT_H
 #define WORK_COLLECT_H
 #include "core/patch.h"
+#include "core/secrets.h"
 #include "work/step.h"
 
 struct collected {
@@ -12,9 +13,14 @@ struct collected {
     int64_t bytes;
     const char *tree_hash;
     struct patch_stats stats;
+    struct secret_hits *secrets; /* Not NULL: it holds some, and its diff stays here. */
 };
 
-/* Sets the step's failure to patch_too_large or patch_failed. */
+/*
+ * A diff that adds secrets never leaves the worker: it is held in
+ * work_dir/held/<run id>-<attempt>.diff.  What is stored is a copy without them, for people to look
+ * at, and sha256 stays NULL.  Sets the step's failure to patch_too_large or patch_failed.
+ */
 MUST_USE enum rc collect_patch(struct step *step, const char *base, struct collected *ret,
                                struct err *err);
 /* The same for a commit that the mirror holds: an agent elsewhere has pushed it. */

@@ -5,6 +5,7 @@
 #include "core/event_types.h"
 #include "work/attempt.h"
 #include "work/compute_process.h"
+#include "work/step_secrets.h"
 #include "work/worktree.h"
 
 enum { LOG_BYTES_MAX = 63 * 1024 * 1024 }; /* With our own lines it still fits an artifact. */
@@ -48,6 +49,7 @@ static enum rc start(struct attempt *attempt, struct err *err)
         .env = attempt->env.entries,
         .stdin_path = config->agent.prompt == PROMPT_STDIN ? attempt->prompt_path : NULL,
         .log_path = attempt->log_path,
+        .secrets = step_secrets(step),
         .log_bytes_max = LOG_BYTES_MAX,
         .idle_ms = config->timeouts.idle_ms,
         .stop = step->stop,

@@ -19,6 +19,7 @@
 #include "base/js.h"
 #include "base/mem.h"
 #include "base/proc.h"
+#include "core/redact.h"
 #include "work/gateway.h"
 #include "work/guard.h"
 #include "work/inside.h"
@@ -52,12 +53,13 @@ struct session {
     int out_fd, err_fd, status_fd, log_fd;
     struct gateway *gateway; /* To the hosts of spec->egress, or NULL. */
     struct guard guard;
-    int inner_fd;      /* pidfd of the sandbox's init, -1: unknown. */
-    pid_t inner_pid;   /* Leads the command's process group. */
-    struct buf status; /* What bwrap reported. */
-    struct buf line;   /* The line being gathered. */
-    bool line_skipped; /* It has become too long. */
-    bool stopping;     /* TERM was sent. */
+    int inner_fd;             /* pidfd of the sandbox's init, -1: unknown. */
+    pid_t inner_pid;          /* Leads the command's process group. */
+    struct buf status;        /* What bwrap reported. */
+    struct redactor out, err; /* Between the streams and all that is made of them. */
+    struct buf line;          /* The line being gathered. */
+    bool line_skipped;        /* It has become too long. */
+    bool stopping;            /* TERM was sent. */
     bool killed;
     bool truncated_told; /* In the log. */
     bool log_failed;
@@ -78,6 +80,8 @@ static void session_release(struct session *session)
     fd_close(session->log_fd);
     fd_close(session->inner_fd);
     buf_release(&session->status);
+    redact_release(&session->out);
+    redact_release(&session->err);
     buf_release(&session->line);
 }
 
@@ -331,6 +335,18 @@ static void keep_tail(struct session *session, const char *bytes, size_t len)
     session->tail_len += len;
 }
 
+static void take_out(void *ctx, const char *bytes, size_t len)
+{
+    log_bytes(ctx, bytes, len);
+    split_lines(ctx, bytes, len);
+}
+
+static void take_err(void *ctx, const char *bytes, size_t len)
+{
+    log_bytes(ctx, bytes, len);
+    keep_tail(ctx, bytes, len);
+}
+
 /* One read from a stream; false when there was nothing more. */
 static bool take_output(struct session *session, int *fd)
 {
@@ -345,11 +361,7 @@ static bool take_output(struct session *session, int *fd)
         return false;
     }
     session->output_us = clock_mono_us();
-    log_bytes(session, chunk, (size_t)got);
-    if (fd == &session->out_fd)
-        split_lines(session, chunk, (size_t)got);
-    else
-        keep_tail(session, chunk, (size_t)got);
+    redact_add(fd == &session->out_fd ? &session->out : &session->err, chunk, (size_t)got);
     return true;
 }
 
@@ -563,6 +575,8 @@ static enum rc finish(struct session *session, struct err *err)
         return err_set(err, RC_IO, "IO_ERROR", "the sandbox does not end");
     drain(session, &session->out_fd);
     drain(session, &session->err_fd);
+    redact_end(&session->out);
+    redact_end(&session->err);
     while (session->status_fd >= 0 && session->status.len < STATUS_BYTES_MAX) {
         size_t before = session->status.len;
         take_status(session);
@@ -623,6 +637,8 @@ enum rc compute_begin(const struct compute_spec *spec, struct compute_session **
     struct session *session = &whole->session;
     buf_init(&session->status, STATUS_BYTES_MAX);
     buf_init(&session->line, COMPUTE_LINE_MAX);
+    redact_init(&session->out, spec->secrets, (struct redact_sink){take_out, session});
+    redact_init(&session->err, spec->secrets, (struct redact_sink){take_err, session});
     session->begin_us = session->output_us = clock_mono_us();
     rc = start(session, err);
     if (rc == RC_OK)

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/rc.h"
 #include "base/str.h"
+#include "core/secrets.h"
 #include "work/sandbox.h"
 #include "work/stop.h"
 #include <stdbool.h>
@@ -38,10 +39,11 @@ struct compute_spec {
     const char *const *env;    /* NULL-terminated */
     const char *stdin_path;    /* or NULL */
     const char *log_path;      /* stdout and stderr; made anew */
-    int64_t log_bytes_max;     /* What is beyond is dropped, and the log says so. */
-    int64_t wall_ms;           /* 0: none */
-    int64_t idle_ms;           /* Without output; 0: none */
-    const struct stop *stop;   /* NULL: nobody asks. */
+    const struct secrets *secrets; /* Kept out of log and lines; NULL: there are none. */
+    int64_t log_bytes_max;         /* What is beyond is dropped, and the log says so. */
+    int64_t wall_ms;               /* 0: none */
+    int64_t idle_ms;               /* Without output; 0: none */
+    const struct stop *stop;       /* NULL: nobody asks. */
     struct compute_reader reader;
 };
 

@@ -54,6 +54,17 @@ struct port_failure {
     bool policy; /* Policy or security: never retried. */
 };
 
+/* What a circuit breaker of the server answers to a call that wants to go out. */
+struct port_verdict {
+    bool allowed;
+    int64_t retry_ms; /* Denied: worth another try after that. */
+};
+/* How such a call went. */
+struct port_outcome {
+    bool ok;
+    const char *error; /* or NULL */
+};
+
 /* What a worker says of itself. */
 enum port_presence { PORT_ACTIVE, PORT_DRAINING, PORT_LEFT };
 struct port_worker {
@@ -97,6 +108,11 @@ struct port_ops {
        ends. */
     enum rc (*run_token)(struct port *port, const struct port_ref *lease, const struct id *run_id,
                          char *to, size_t to_bytes, struct err *err);
+    /* Circuit breakers, by name.  Who was allowed reports how it went. */
+    enum rc (*breaker_ask)(struct port *port, const char *name, struct port_verdict *ret_verdict,
+                           struct err *err);
+    enum rc (*breaker_tell)(struct port *port, const char *name, const struct port_outcome *outcome,
+                            struct err *err);
     /* Said at the start and with every heartbeat; nothing depends on it. */
     enum rc (*announce)(struct port *port, const struct port_worker *worker, struct err *err);
     /* Makes leases that wait return empty: for shutdown. */

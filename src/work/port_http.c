@@ -3,6 +3,7 @@
  *
  *     lease        POST /v1/jobs/lease        waits at the server
  *     heartbeat    POST /v1/jobs/heartbeat    and so on: one route for each call
+ *     breakers     POST /v1/breakers/{name}/acquire, .../report
  *     announce     POST /v1/workers
  *     reply        POST /v1/replies/{id}
  *     artifacts    PUT, GET /v1/artifacts/{sha256}
@@ -32,6 +33,7 @@ enum {
     BODY_BYTES_MAX = 1024 * 1024,
     ANSWER_BYTES_MAX = 4 * 1024 * 1024,
     PATH_BYTES = 128,
+    BREAKER_PATH_BYTES = 1024, /* A name of 256 bytes, all escaped. */
     CALL_MS = 30000,
     BEAT_MS = 5000,           /* Of what holds up others: heartbeats, events of an agent. */
     WAIT_SPARE_MS = 10000,    /* For the answer of a lease that has waited. */
@@ -360,6 +362,46 @@ static enum rc http_run_token(struct port *port, const struct port_ref *lease,
     return RC_OK;
 }
 
+/* --- breakers --- */
+
+static enum rc talk_breaker(struct talk *talk, struct port *port, const char *name,
+                            const char *verb, struct err *err)
+{
+    CLEANUP(buf_release) struct buf path;
+    buf_init(&path, BREAKER_PATH_BYTES);
+    buf_adds(&path, "/v1/breakers/");
+    url_add_escaped(&path, name);
+    buf_addf(&path, "/%s", verb);
+    if (path.overflow)
+        return err_set(err, RC_MALFORMED, "INVALID_NAME", "the breaker's name is too long");
+    const struct http_call how = {.path = buf_text(&path), .timeout_ms = BEAT_MS};
+    return talk_ask(talk, port, &how, err);
+}
+
+static enum rc http_breaker_ask(struct port *port, const char *name,
+                                struct port_verdict *ret_verdict, struct err *err)
+{
+    CLEANUP(talk_release) struct talk talk;
+    talk_open(&talk);
+    enum rc rc = talk_breaker(&talk, port, name, "acquire", err);
+    if (rc == RC_OK)
+        *ret_verdict = (struct port_verdict){
+            .allowed = js_get_bool(talk.tree, "allowed", true),
+            .retry_ms = js_get_int(talk.tree, "retryAfterMs", 0),
+        };
+    return rc;
+}
+
+static enum rc http_breaker_tell(struct port *port, const char *name,
+                                 const struct port_outcome *outcome, struct err *err)
+{
+    CLEANUP(talk_release) struct talk talk;
+    talk_open(&talk);
+    jw_kbool(&talk.jw, "ok", outcome->ok);
+    jw_optstr(&talk.jw, "error", outcome->error);
+    return talk_breaker(&talk, port, name, "report", err);
+}
+
 /* --- artifacts --- */
 
 static enum rc put_artifact(struct port *port, const char *sha256, const struct http_call *what,
@@ -512,6 +554,8 @@ static const struct port_ops http_ops = {
     .artifact_put_file = http_artifact_put_file,
     .artifact_get = http_artifact_get,
     .run_token = http_run_token,
+    .breaker_ask = http_breaker_ask,
+    .breaker_tell = http_breaker_tell,
     .announce = http_announce,
     .interrupt = http_interrupt,
 };

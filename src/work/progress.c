@@ -6,6 +6,7 @@
 #include "base/jw.h"
 #include "base/log.h"
 #include "core/event_types.h"
+#include "core/redact.h"
 
 /* Kept free for the turn and for the note about what was dropped. */
 enum { RESERVE_BYTES = 2048 };
@@ -41,7 +42,17 @@ void progress_add(struct progress *progress, const char *type, struct str data)
         progress->dropped++;
         return;
     }
-    append(&progress->events, type, data);
+    CLEANUP(buf_release) struct buf clean;
+    buf_init(&clean, PROGRESS_BYTES_MAX);
+    redact_text(progress->secrets, data, &clean);
+    size_t before = progress->events.len;
+    append(&progress->events, type, buf_str(&clean));
+    if (progress->events.overflow) { /* Marks made it longer. */
+        buf_cut(&progress->events, before);
+        progress->events.overflow = false;
+        progress->dropped++;
+        return;
+    }
     progress->count++;
 }
 

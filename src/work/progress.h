@@ -33,6 +33,7 @@ struct usage {
 struct progress {
     struct port *port;
     struct port_ref lease;
+    const struct secrets *secrets; /* Kept out of all events; NULL: there are none. */
     struct stop *stop; /* Told when the server says cancel or lost. */
     struct buf events; /* JSON objects with commas between. */
     int64_t count, dropped;

@@ -58,8 +58,10 @@ static int64_t verify_ms(const struct repo_config *config)
 
 static int64_t judge_ms(const struct repo_config *config)
 {
-    (void)config;
-    return SPARE_MS;
+    int64_t total = config->timeouts.prepare_ms + SPARE_MS;
+    for (size_t i = 0; i < config->judge_count; i++)
+        total += config->judges[i].timeout_ms;
+    return total;
 }
 
 static int64_t publish_ms(const struct repo_config *config)

@@ -94,6 +94,7 @@ struct step {
     size_t artifact_count;
     const char *kept_tree;       /* Where a tree is that could not be saved (rescue.h), or NULL. */
     struct port_failure failure; /* Set by step_fail. */
+    struct secrets *secrets;     /* step_secrets.h; NULL: not asked for yet. */
 };
 
 struct step_kind {

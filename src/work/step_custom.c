@@ -21,6 +21,7 @@
 #include "work/retry.h"
 #include "work/small_file.h"
 #include "work/step.h"
+#include "work/step_secrets.h"
 #include "work/worktree.h"
 #include <assert.h>
 #include <string.h>
@@ -247,6 +248,7 @@ static enum rc run_command(struct custom *custom, struct err *err)
                            {custom->home, true}}},
         .env = env->entries,
         .log_path = custom->log_path,
+        .secrets = step_secrets(custom->step),
         .log_bytes_max = LOG_BYTES_MAX,
         .wall_ms = time_ms(custom),
         .stop = step->stop,

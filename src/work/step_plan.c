@@ -6,8 +6,10 @@
  * else its closing summary.  What it does to the tree is thrown away.
  */
 #include "base/fd.h"
+#include "core/redact.h"
 #include "work/attempt.h"
 #include "work/small_file.h"
+#include "work/step_secrets.h"
 #include "work/worktree.h"
 #include <string.h>
 
@@ -43,14 +45,16 @@ static enum rc keep_plan(struct attempt *attempt, struct err *err)
     buf_init(&plan, PLAN_BYTES_MAX);
     const char *sha256 = NULL;
     enum rc rc = read_plan(attempt, &plan, err);
-    if (rc == RC_OK)
-        rc = step_put(step, "plan", "plan.md", buf_str(&plan), &sha256, err);
+    if (rc != RC_OK)
+        return rc;
+    const char *text = redact_dup(step_secrets(step), buf_text(&plan), step->arena);
+    rc = step_put(step, "plan", "plan.md", str_of(text), &sha256, err);
     if (rc != RC_OK)
         return rc;
     struct jw jw = jw_to(step->result);
     jw_begin(&jw, '{');
     jw_kstr(&jw, "planSha256", sha256);
-    step_write_text(&jw, "summary", buf_text(&plan), SUMMARY_MAX);
+    step_write_text(&jw, "summary", text, SUMMARY_MAX);
     attempt_write_end(attempt, &jw);
     step_write_artifacts(step, &jw);
     jw_end(&jw, '}');

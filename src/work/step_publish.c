@@ -31,11 +31,14 @@ static void add_checks(struct buf *body, const struct js *certificate)
 {
     const struct js *checks = js_get(certificate, "checks");
     size_t count = js_count(checks);
-    buf_addf(body, "Verification: %s, tree %s\n", js_get_str(certificate, "verdict", "unknown"),
-             js_get_str(certificate, "treeHash", "unknown"));
+    const struct js *counts = js_get(certificate, "counts");
+    buf_addf(body, "Verification: %s, %" PRId64 " of %" PRId64 " passed, tree %s\n",
+             js_get_str(certificate, "verdict", "unknown"), js_get_int(counts, "passed", 0),
+             js_get_int(counts, "total", 0), js_get_str(certificate, "treeHash", "unknown"));
     for (size_t i = 0; i < count && i < CHECKS_TOLD_MAX; i++) {
         const struct js *check = js_at(checks, i);
-        buf_addf(body, "- %s: %s (exit %" PRId64 ")\n", js_get_str(check, "name", ""),
+        buf_addf(body, "- %s%s: %s (exit %" PRId64 ")\n", js_get_str(check, "name", ""),
+                 js_get_bool(check, "optional", false) ? " (optional)" : "",
                  js_get_str(check, "status", ""), js_get_int(check, "exitCode", -1));
     }
 }

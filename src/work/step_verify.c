@@ -1,8 +1,13 @@
 /*
  * step_verify.c - the verifiers, on a clean checkout with the patch applied.
  *
- *     run_dir/verify-<n>/tree    base + patch, fresh at every try
- *     run_dir/verify-<n>/home    $HOME of the checks
+ *     run_dir/verify-<n>/tree      base + patch, fresh at every try
+ *     run_dir/verify-<n>/home      $HOME of the checks
+ *     run_dir/verify-<n>/<i>/...   the same for check i when it runs beside others
+ *
+ * Checks run one after the other in one tree, so that a test finds what the build before it made.
+ * Neighbours that are marked parallel run at the same time, as many as there are processors, each
+ * in a checkout of its own: they share nothing but the mirror, which they cannot write.
  *
  * The checkout is made by git before anything of the agent's runs in it; the checks run code that
  * an agent wrote, so they run in the sandbox.  A check that could not be run is reported as
@@ -14,11 +19,13 @@
 #include "work/childenv.h"
 #include "work/compute_process.h"
 #include "work/step.h"
+#include "work/step_secrets.h"
 #include "work/verification.h"
 #include "work/worktree.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,37 +33,52 @@
 enum {
     LOG_BYTES_MAX = 16 * 1024 * 1024,
     LOG_TAIL_BYTES = 256 * 1024, /* What the summary is made from. */
+    PARALLEL_MIN = 2,            /* Whatever the machine has: who asks for it may rely on it. */
+    PARALLEL_MAX = 16,
 };
 
 struct bench {
     struct step *step;
     const char *dir, *tree, *home;
-    struct childenv env;
+    struct buf patch;
     struct verification found;
 };
 
+/* One check on its way. */
+struct trial {
+    struct bench *bench;
+    const struct verifier_config *verifier;
+    struct check *check;
+    const char *tree, *home, *log;
+    struct childenv env;
+    struct compute_result ended;
+    enum rc rc;
+    struct err err;
+};
+
 /* --- the checkout --- */
+
+static enum rc fill(struct bench *bench, const char *tree, const char *home, struct err *err)
+{
+    struct checkout checkout = {
+        .dir = tree, .base = bench->found.base, .patch = buf_str(&bench->patch)};
+    enum rc rc = dir_make(home, 0700, err);
+    return rc == RC_OK ? worktree_checkout(bench->step, &checkout, err) : rc;
+}
 
 /* RC_CONFLICT: the patch does not apply. */
 static enum rc make_tree(struct bench *bench, struct err *err)
 {
     struct step *step = bench->step;
-    CLEANUP(buf_release) struct buf patch;
-    buf_init(&patch, (size_t)step->input.config.limits.max_patch_bytes);
     enum rc rc = worktree_mirror(step, err);
     if (rc == RC_OK)
         rc = worktree_base(step, &bench->found.base, err);
     if (rc == RC_OK && step->input.patch_sha256)
-        rc = step_get(step, step->input.patch_sha256, &patch, err);
+        rc = step_get(step, step->input.patch_sha256, &bench->patch, err);
     if (rc == RC_OK)
         rc = dir_remove(bench->dir, err);
     if (rc == RC_OK)
-        rc = dir_make(bench->home, 0700, err);
-    if (rc != RC_OK)
-        return rc;
-    struct checkout checkout = {
-        .dir = bench->tree, .base = bench->found.base, .patch = buf_str(&patch)};
-    rc = worktree_checkout(step, &checkout, err);
+        rc = fill(bench, bench->tree, bench->home, err);
     if (rc != RC_OK)
         return rc;
     struct git git = step_git(step);
@@ -64,9 +86,12 @@ static enum rc make_tree(struct bench *bench, struct err *err)
     return git_line(&git, &write, step->arena, &bench->found.tree_hash, err);
 }
 
+/* Without a tree there is nothing to check. */
 static void note_no_apply(struct bench *bench, const struct err *err)
 {
-    bench->found.checks[bench->found.count++] = (struct check){
+    const struct repo_config *config = &bench->step->input.config;
+    struct verification *found = &bench->found;
+    found->checks[found->count++] = (struct check){
         .name = "apply",
         .command = "git apply --index",
         .status = VERIFY_FAILED,
@@ -75,6 +100,15 @@ static void note_no_apply(struct bench *bench, const struct err *err)
         .line = arena_strdup(bench->step->arena, err->text),
         .summary = arena_strdup(bench->step->arena, err->text),
     };
+    for (size_t i = 0; i < config->verify_count; i++)
+        found->checks[found->count++] = (struct check){
+            .name = config->verify[i].name,
+            .command = config->verify[i].command,
+            .status = VERIFY_SKIPPED,
+            .exit_code = -1,
+            .optional = config->verify[i].optional,
+            .line = "The patch does not apply.",
+        };
 }
 
 /* --- one check --- */
@@ -86,6 +120,7 @@ static void tell_start(struct step *step, const struct check *check)
     struct jw jw = jw_to(&data);
     jw_begin(&jw, '{');
     step_write_text(&jw, "name", check->name, 200);
+    step_write_text(&jw, "verifierName", check->name, 200);
     step_write_text(&jw, "command", check->command, 1000);
     jw_end(&jw, '}');
     step_event(step, EV_VERIFICATION_STARTED, buf_str(&data));
@@ -127,10 +162,21 @@ static enum rc describe(struct bench *bench, struct check *check, const char *lo
     return RC_OK;
 }
 
-static enum rc settle_check(struct bench *bench, struct check *check,
-                            const struct compute_result *ended, const char *log, struct err *err)
+/* It was stopped for what it used: that explains more than its output does. */
+static void note_limit(struct step *step, struct check *check, const char *limit)
 {
-    struct step *step = bench->step;
+    check->category = text_same(limit, "memory_limit") ? FAILURE_OUT_OF_MEMORY
+                                                       : FAILURE_RESOURCE_LIMIT;
+    check->line = arena_printf(step->arena, "stopped by its %s", limit);
+    check->summary = arena_printf(step->arena, "It was stopped by its %s.\n%s", limit,
+                                  check->summary);
+}
+
+static enum rc settle_ended(struct trial *trial, struct err *err)
+{
+    struct bench *bench = trial->bench;
+    const struct compute_result *ended = &trial->ended;
+    struct check *check = trial->check;
     bool passed = ended->exited && ended->exit_code == 0;
     check->status = ended->end == COMPUTE_TIMED_OUT ? VERIFY_TIMED_OUT
                     : passed                        ? VERIFY_PASSED
@@ -138,12 +184,14 @@ static enum rc settle_check(struct bench *bench, struct check *check,
     check->exit_code = ended->exit_code;
     check->signal = ended->signal;
     check->duration_ms = ended->duration_us / US_PER_MS;
-    enum rc rc = check->status == VERIFY_PASSED ? RC_OK : describe(bench, check, log, err);
+    enum rc rc = check->status == VERIFY_PASSED ? RC_OK : describe(bench, check, trial->log, err);
     if (rc != RC_OK)
         return rc;
-    const char *name = arena_printf(step->arena, "%s.log", check->name);
-    rc = step_put_file(step, "report", name, log, &check->report, err);
-    (void)unlink(log);
+    if (ended->limit)
+        note_limit(bench->step, check, ended->limit);
+    const char *name = arena_printf(bench->step->arena, "%s.log", check->name);
+    rc = step_put_file(bench->step, "report", name, trial->log, &check->report, err);
+    (void)unlink(trial->log);
     return rc;
 }
 
@@ -155,37 +203,121 @@ static void note_errored(struct step *step, struct check *check, const struct er
     check->line = check->summary = arena_strdup(step->arena, err->text);
 }
 
-static enum rc run_check(struct bench *bench, const struct verifier_config *verifier,
-                         struct err *err)
+/* In a thread of its own, maybe: touches nothing of the step but what all threads may. */
+static void run_trial(struct trial *trial)
 {
-    struct step *step = bench->step;
-    struct check *check = &bench->found.checks[bench->found.count++];
-    *check = (struct check){.name = verifier->name, .command = verifier->command};
-    tell_start(step, check);
-    const char *log = arena_printf(step->arena, "%s/check-%zu.log", bench->dir, bench->found.count);
-    const char *const argv[] = {"/bin/sh", "-c", verifier->command, NULL};
-    int64_t left_ms = step_left_ms(step);
+    struct step *step = trial->bench->step;
+    tell_start(step, trial->check);
+    const char *const argv[] = {"/bin/sh", "-c", trial->verifier->command, NULL};
+    int64_t wall_ms = trial->verifier->timeout_ms, left_ms = step_left_ms(step);
     struct compute_spec spec = {
         .sandbox = &step->site->sandbox,
         .view = {.argv = argv,
-                 .cwd = bench->tree,
-                 .binds = {{step->mirror, false}, {bench->tree, true}, {bench->home, true}}},
-        .env = bench->env.entries,
-        .log_path = log,
+                 .cwd = trial->tree,
+                 .binds = {{step->mirror, false}, {trial->tree, true}, {trial->home, true}}},
+        .env = trial->env.entries,
+        .log_path = trial->log,
+        .secrets = step->secrets,
         .log_bytes_max = LOG_BYTES_MAX,
-        .wall_ms = verifier->timeout_ms < left_ms ? verifier->timeout_ms : left_ms,
+        .wall_ms = left_ms > 0 && left_ms < wall_ms ? left_ms : wall_ms,
         .stop = step->stop,
     };
     compute_grant(&spec, &step->input.config.agent, step->input.run_id.text);
-    struct compute_result ended;
-    enum rc rc = compute_run(&spec, &ended, err);
-    if (rc != RC_OK) {
-        note_errored(step, check, err);
+    trial->rc = compute_run(&spec, &trial->ended, &trial->err);
+}
+
+static enum rc settle_trial(struct trial *trial, struct err *err)
+{
+    if (trial->rc != RC_OK) {
+        note_errored(trial->bench->step, trial->check, &trial->err);
         return RC_OK;
     }
-    if (ended.end == COMPUTE_STOPPED)
+    if (trial->ended.end == COMPUTE_STOPPED)
         return err_set(err, RC_CANCELLED, "CANCELLED", "The checks were stopped.");
-    return settle_check(bench, check, &ended, log, err);
+    return settle_ended(trial, err);
+}
+
+/* --- many checks at once --- */
+
+struct round {
+    struct trial *trials;
+    size_t count;
+    size_t next; /* Atomic: the first that nobody has taken. */
+};
+
+static void *run_trials(void *ctx)
+{
+    struct round *round = ctx;
+    size_t mine;
+    while ((mine = __atomic_fetch_add(&round->next, 1, __ATOMIC_RELAXED)) < round->count)
+        run_trial(&round->trials[mine]);
+    return NULL;
+}
+
+static size_t hands_for(size_t trials)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t most = cores < PARALLEL_MIN   ? PARALLEL_MIN
+                  : cores > PARALLEL_MAX ? PARALLEL_MAX
+                                         : (size_t)cores;
+    return trials < most ? trials : most;
+}
+
+/* This thread works too: where no other can be had it does all. */
+static void run_round(struct round *round)
+{
+    pthread_t helpers[PARALLEL_MAX];
+    size_t count = 0, wanted = hands_for(round->count) - 1;
+    while (count < wanted && pthread_create(&helpers[count], NULL, run_trials, round) == 0)
+        count++;
+    (void)run_trials(round);
+    for (size_t i = 0; i < count; i++)
+        (void)pthread_join(helpers[i], NULL);
+}
+
+static enum rc prepare_trial(struct bench *bench, const struct verifier_config *verifier,
+                             bool apart, struct trial *trial, struct err *err)
+{
+    struct arena *arena = bench->step->arena;
+    struct verification *found = &bench->found;
+    size_t no = found->count;
+    *trial = (struct trial){
+        .bench = bench,
+        .verifier = verifier,
+        .check = &found->checks[found->count++],
+        .tree = apart ? arena_printf(arena, "%s/%zu/tree", bench->dir, no) : bench->tree,
+        .home = apart ? arena_printf(arena, "%s/%zu/home", bench->dir, no) : bench->home,
+        .log = arena_printf(arena, "%s/check-%zu.log", bench->dir, no),
+    };
+    *trial->check = (struct check){
+        .name = verifier->name, .command = verifier->command, .optional = verifier->optional};
+    childenv_init(&trial->env, bench->step, trial->home);
+    return apart ? fill(bench, trial->tree, trial->home, err) : RC_OK;
+}
+
+static enum rc run_group(struct bench *bench, const struct verifier_config *verifiers, size_t count,
+                         struct err *err)
+{
+    struct round round = {.trials = arena_array(bench->step->arena, count, sizeof(struct trial)),
+                          .count = count};
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        rc = prepare_trial(bench, &verifiers[i], count > 1, &round.trials[i], err);
+    if (rc != RC_OK)
+        return rc;
+    run_round(&round);
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        rc = settle_trial(&round.trials[i], err);
+    return rc;
+}
+
+/* How many of these run at once: neighbours that all say so. */
+static size_t group_size(const struct verifier_config *verifiers, size_t count)
+{
+    size_t size = 0;
+    while (size < count && verifiers[size].parallel)
+        size++;
+    return size > 0 ? size : 1;
 }
 
 /* --- the step --- */
@@ -198,11 +330,11 @@ static enum rc run_checks(struct bench *bench, struct err *err)
         note_no_apply(bench, err);
         return RC_OK;
     }
-    if (rc != RC_OK)
-        return rc;
-    childenv_init(&bench->env, bench->step, bench->home);
-    for (size_t i = 0; rc == RC_OK && i < config->verify_count; i++)
-        rc = run_check(bench, &config->verify[i], err);
+    (void)step_secrets(bench->step); /* Threads only read it. */
+    for (size_t at = 0, size; rc == RC_OK && at < config->verify_count; at += size) {
+        size = group_size(&config->verify[at], config->verify_count - at);
+        rc = run_group(bench, &config->verify[at], size, err);
+    }
     return rc;
 }
 
@@ -213,9 +345,11 @@ enum rc step_verify(struct step *step, struct err *err)
     *bench = (struct bench){.step = step, .dir = worktree_path(step, name)};
     bench->tree = arena_printf(step->arena, "%s/tree", bench->dir);
     bench->home = arena_printf(step->arena, "%s/home", bench->dir);
+    buf_init(&bench->patch, (size_t)step->input.config.limits.max_patch_bytes);
     enum rc rc = run_checks(bench, err);
     if (rc == RC_OK)
         rc = verification_tell(step, &bench->found, err);
     worktree_drop(step, bench->dir); /* The next try makes its own. */
+    buf_release(&bench->patch);
     return rc;
 }

@@ -25,10 +25,12 @@ static size_t count_of(const struct verification *verification, enum verify_stat
 
 const char *verification_verdict(const struct verification *verification)
 {
-    if (verification->count == 0)
-        return "unverifiable";
-    size_t passed = count_of(verification, VERIFY_PASSED);
-    return passed == verification->count ? "verified" : "failed";
+    for (size_t i = 0; i < verification->count; i++) {
+        const struct check *check = &verification->checks[i];
+        if (check->status != VERIFY_PASSED && !check->optional)
+            return "failed";
+    }
+    return count_of(verification, VERIFY_PASSED) > 0 ? "verified" : "unverifiable";
 }
 
 /* --- certificate --- */
@@ -42,6 +44,8 @@ static void write_certified_check(struct jw *jw, const struct check *check)
     jw_kint(jw, "exitCode", check->exit_code);
     jw_kint(jw, "signal", check->signal);
     jw_kint(jw, "durationMs", check->duration_ms);
+    jw_kbool(jw, "optional", check->optional);
+    jw_optstr(jw, "category", failure_category_name(check->category));
     jw_kstr(jw, "reportSha256", check->report);
     jw_end(jw, '}');
 }
@@ -88,7 +92,8 @@ static enum rc put_certificate(struct step *step, const struct verification *ver
 
 static void add_failure(struct buf *text, const struct check *check)
 {
-    buf_addf(text, "\n## %s: %s\n\n", check->name, verify_status_name(check->status));
+    buf_addf(text, "\n## %s: %s%s\n\n", check->name, verify_status_name(check->status),
+             check->optional ? " (optional)" : "");
     buf_addf(text, "Command: `%s`\n", check->command);
     if (check->status == VERIFY_TIMED_OUT)
         buf_addf(text, "It did not end within %.1f seconds.\n", (double)check->duration_ms / 1000);
@@ -104,7 +109,8 @@ static enum rc put_feedback(struct step *step, const struct verification *verifi
     buf_adds(&text, "# Verification failed\n\n"
                     "Your changes were applied to a clean checkout and checked there.\n");
     for (size_t i = 0; i < verification->count; i++) {
-        if (verification->checks[i].status != VERIFY_PASSED)
+        enum verify_status status = verification->checks[i].status;
+        if (status != VERIFY_PASSED && status != VERIFY_SKIPPED)
             add_failure(&text, &verification->checks[i]);
     }
     return step_put(step, "feedback", "verify-feedback.md", buf_str(&text), ret_sha256, err);
@@ -131,6 +137,8 @@ static void write_check(struct jw *jw, const struct check *check, const struct d
     jw_kint(jw, "exitCode", check->exit_code);
     jw_kint(jw, "signal", check->signal);
     jw_kstr(jw, "category", failure_category_name(check->category));
+    if (check->optional)
+        jw_kbool(jw, "optional", true);
     step_write_text(jw, "summary", check->line, detail->line_max);
     jw_kstr(jw, "reportSha256", detail->reports ? check->report : NULL);
     jw_kint(jw, "durationMs", check->duration_ms);

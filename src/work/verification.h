@@ -13,12 +13,13 @@ struct check {
     enum failure_category category;
     int exit_code, signal;
     int64_t duration_ms;
+    bool optional;       /* It is told, and does not fail the patch. */
     const char *line;    /* One line for people; NULL when it passed. */
     const char *summary; /* For the agent; NULL when it passed. */
     const char *report;  /* Artifact of the output, or NULL. */
 };
 
-enum { VERIFICATION_CHECKS_MAX = CONFIG_VERIFIERS_MAX };
+enum { VERIFICATION_CHECKS_MAX = CONFIG_VERIFIERS_MAX + 1 }; /* And `apply`. */
 
 struct verification {
     const char *base;
@@ -27,7 +28,8 @@ struct verification {
     size_t count;
 };
 
-/* "verified": there are checks and all passed; "unverifiable": there are none; else "failed". */
+/* "failed": one that is not optional did not pass; else "verified" when one passed, and
+   "unverifiable" when none did. */
 const char *verification_verdict(const struct verification *verification);
 
 /* Stores the certificate, and the feedback when something failed; writes the result. */

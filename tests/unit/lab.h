@@ -76,10 +76,17 @@ void lab_check(struct lab *lab);
 #define RESULT_PLANNED                                                                      \
     "{\"planSha256\":\"cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc\"," \
     "\"outcome\":\"ended\",\"report\":\"success\",\"turns\":1}"
-#define RESULT_JUDGED "{\"verdict\":\"pass\",\"score\":1,\"findings\":[]}"
-#define RESULT_REJECTED                                                           \
-    "{\"verdict\":\"fail\",\"score\":0.5,\"feedbackSha256\":\"ff\",\"findings\":" \
-    "[{\"rule\":\"forbidden_path\",\"path\":\"x\",\"text\":\"Revert x\"}]}"
+#define RESULT_JUDGED                                                           \
+    "{\"verdict\":\"pass\",\"judges\":[{\"name\":\"rules\",\"kind\":\"rules\"," \
+    "\"verdict\":\"pass\",\"score\":1,\"findings\":[]}]}"
+#define RESULT_REJECTED                                                                          \
+    "{\"verdict\":\"fail\",\"feedbackSha256\":\"ff\",\"judges\":[{\"name\":\"rules\",\"kind\":"  \
+    "\"rules\",\"verdict\":\"fail\",\"score\":0.5,\"category\":\"forbidden_path\",\"findings\":" \
+    "[{\"rule\":\"forbidden_path\",\"path\":\"x\",\"text\":\"Revert x\"}]}]}"
+#define RESULT_DOUBTED                                                                          \
+    "{\"verdict\":\"inconclusive\",\"judges\":[{\"name\":\"rules\",\"kind\":\"rules\","         \
+    "\"verdict\":\"pass\",\"score\":1,\"findings\":[]},{\"name\":\"model\",\"kind\":\"model\"," \
+    "\"verdict\":\"inconclusive\",\"errored\":true,\"problem\":\"no answer\",\"findings\":[]}]}"
 #define RESULT_PUBLISHED \
     "{\"number\":1,\"url\":\"/o.git#1\",\"headCommit\":\"22\",\"branch\":\"b\",\"draft\":true}"
 #endif

@@ -117,14 +117,16 @@ END_TEST
 START_TEST(it_is_told_what_it_needs)
 {
     const struct js *result = run(&(struct trial){
-        .script = "cat; echo; cat $DROVER_PROMPT; echo; env | sort; pwd; ls -a $HOME"});
+        .script = "cat; echo; cat $DROVER_PROMPT; echo; env | sort; pwd; ls -a $HOME\n"
+                  "[ $DROVER_TOKEN = drun_${DROVER_RUN_ID}_secret ] && echo its own token"});
     const char *log = log_of(result);
     const char *want[] = {
         "Do it well.\nDo it well.\n",
         "DROVER_ATTEMPT=1\n",
         arena_printf(&kit.arena, "DROVER_RUN_ID=%s\n", kit.run_id.text),
         arena_printf(&kit.arena, "DROVER_TASK_ID=%s\n", kit.task_id.text),
-        arena_printf(&kit.arena, "DROVER_TOKEN=drun_%s_secret\n", kit.run_id.text),
+        "DROVER_TOKEN=[redacted:drover-token]\n",
+        "its own token\n",
         "DROVER_URL=http://127.0.0.1:8717\n",
         "DROVER_RESULT=",
         "PATH=",
@@ -162,6 +164,67 @@ START_TEST(secrets_are_in_no_command_line)
     ck_assert_ptr_nonnull(strstr(log, "agent.sh"));
     ck_assert_ptr_null(strstr(log, "hunter2"));
     ck_assert_ptr_null(strstr(log, "drun_"));
+    ck_assert_ptr_null(strstr(log, "[redacted"));
+}
+END_TEST
+
+/* Put together here, so that nobody takes this file for a leak. */
+#define FAKE_TOKEN \
+    "ghp"          \
+    "_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+
+START_TEST(what_is_secret_is_in_no_log_event_or_summary)
+{
+    setenv("API_KEY", "correct-horse-battery", 1);
+    const struct js *result = run(&(struct trial){
+        .script = "echo $API_KEY; echo " FAKE_TOKEN " >&2; echo two >file.txt\n"
+                  "printf '{\"type\":\"message\",\"text\":\"key %s\"}\\n' $API_KEY\n"
+                  "printf '{\"type\":\"message\",\"text\":\"\\\\u0067hp_%s\"}\\n'"
+                  " A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8\n"
+                  "printf '{\"status\":\"success\",\"summary\":\"used %s\"}' $API_KEY"
+                  " >$DROVER_RESULT",
+        .agent = "\"env\":[\"API_KEY\"]"});
+    ck_assert_ptr_nonnull(text_of(result, "patch.sha256"));
+    ck_assert_str_eq(text_of(result, "summary"), "used [redacted:env]");
+    const char *log = log_of(result);
+    ck_assert_ptr_nonnull(strstr(log, "[redacted:env]\n"));
+    ck_assert_ptr_nonnull(strstr(log, "[redacted:github-token]\n"));
+    ck_assert_ptr_null(strstr(log, "correct-horse"));
+    ck_assert(kit_saw_event(&kit, "key [redacted:env]"));
+    ck_assert(kit_saw_event(&kit, "\"text\":\"[redacted:github-token]\""));
+    ck_assert(!kit_saw_event(&kit, "correct-horse"));
+    ck_assert(!kit_saw_event(&kit, FAKE_TOKEN));
+}
+END_TEST
+
+START_TEST(a_patch_with_a_secret_stays_with_the_worker)
+{
+    const struct js *result = run(
+        &(struct trial){.script = "echo x >a; echo \"token " FAKE_TOKEN "\" >conf.txt"});
+    ck_assert_int_eq(js_type(js_get(result, "patch")), JS_NULL);
+    const struct js *secrets = js_get(result, "secrets");
+    ck_assert_uint_eq(js_count(secrets), 1);
+    ck_assert_str_eq(js_get_str(js_at(secrets, 0), "rule", ""), "github-token");
+    ck_assert_str_eq(js_get_str(js_at(secrets, 0), "path", ""), "conf.txt");
+    ck_assert_int_eq(js_get_int(js_at(secrets, 0), "line", 0), 1);
+    ck_assert_str_eq(js_get_str(js_at(secrets, 0), "text", ""), "token [redacted:github-token]");
+    for (size_t i = 0; i < kit.port.artifact_count; i++)
+        ck_assert_ptr_null(strstr(buf_text(&kit.port.artifacts[i].bytes), FAKE_TOKEN));
+    const char *held = kit_sh(&kit, "cat data/work/held/%s-1.diff", kit.run_id.text);
+    ck_assert_ptr_nonnull(strstr(held, FAKE_TOKEN));
+}
+END_TEST
+
+START_TEST(the_scan_can_be_switched_off_but_not_for_what_was_handed_out)
+{
+    setenv("API_KEY", "correct-horse-battery", 1);
+    const struct js *result = run(&(struct trial){.script = "echo " FAKE_TOKEN " >conf.txt",
+                                                  .config = "\"policy\":{\"scanSecrets\":false}"});
+    ck_assert_ptr_nonnull(text_of(result, "patch.sha256"));
+    result = run(&(struct trial){.script = "echo $API_KEY >conf.txt",
+                                 .agent = "\"env\":[\"API_KEY\"]",
+                                 .config = "\"policy\":{\"scanSecrets\":false}"});
+    ck_assert_uint_eq(js_count(js_get(result, "secrets")), 1);
 }
 END_TEST
 
@@ -460,6 +523,9 @@ Suite *agent_step_suite(void)
     tcase_add_test(tests, it_is_told_what_it_needs);
     tcase_add_test(tests, only_listed_names_of_the_environment_pass);
     tcase_add_test(tests, secrets_are_in_no_command_line);
+    tcase_add_test(tests, what_is_secret_is_in_no_log_event_or_summary);
+    tcase_add_test(tests, a_patch_with_a_secret_stays_with_the_worker);
+    tcase_add_test(tests, the_scan_can_be_switched_off_but_not_for_what_was_handed_out);
     tcase_add_test(tests, a_prompt_by_file_leaves_stdin_empty);
     tcase_add_test(tests, it_reaches_the_servers_socket_without_a_network);
     tcase_add_test(tests, a_repair_goes_on_in_the_same_tree_with_feedback);

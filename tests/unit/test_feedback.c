@@ -35,7 +35,51 @@ static const struct {
     {1, 0, "test.c:12:F:core:adds:0: 3 == 4", FAILURE_TEST_FAILURE},
     {1, 0, "ok 1 - reports SyntaxError: as it should\nnot ok 2 - adds", FAILURE_TEST_FAILURE},
     {1, 0, "the server logged an error: timeout", FAILURE_TEST_FAILURE},
+    {1, 0, "[ERROR] COMPILATION ERROR :\n[ERROR] InvoiceMapperTest.java:[9,2] incompatible types",
+     FAILURE_COMPILE_ERROR},
+    {1, 0, "[ERROR] Tests run: 12, Failures: 1, Errors: 0\n[INFO] BUILD FAILURE",
+     FAILURE_TEST_FAILURE},
+    {1, 0, "> Task :compileJava FAILED\n1 error", FAILURE_COMPILE_ERROR},
+    {1, 0, "Could not resolve dependencies for project x:y\n[ERROR] COMPILATION ERROR",
+     FAILURE_DEPENDENCY},
+    {1, 0, "npm ERR! code E404\nnpm ERR! 404 Not Found", FAILURE_DEPENDENCY},
+    {1, 0, "ERROR: No matching distribution found for leftpad==9", FAILURE_DEPENDENCY},
+    {1, 0, "main.go:4:2: no required module provides package x.org/y", FAILURE_DEPENDENCY},
+    {101, 0, "error: no matching package named `leftpad` found", FAILURE_DEPENDENCY},
+    {1, 0, "fatal: unable to access: Could not resolve host: github.com", FAILURE_DEPENDENCY},
+    {101, 0, "error: could not compile `x` (lib) due to 1 previous error", FAILURE_COMPILE_ERROR},
+    {101, 0, "test adds ... FAILED\ntest result: FAILED. 0 passed; 1 failed", FAILURE_TEST_FAILURE},
+    {1, 0, "/src/a.js\n  3:5  error  'x' is not defined  no-undef\n\n\u2716 1 problem (1 error)",
+     FAILURE_LINT_FAILURE},
+    {1, 0, "would reformat src/a.py\nOh no!", FAILURE_LINT_FAILURE},
+    {1, 0, "FAILED tests/test_a.py::test_adds - assert 3 == 4", FAILURE_TEST_FAILURE},
+    {1, 0, "E   ModuleNotFoundError: No module named 'x'", FAILURE_COMPILE_ERROR},
+    {1, 0, "java.lang.OutOfMemoryError: Java heap space\nTests run: 3, Failures: 1",
+     FAILURE_OUT_OF_MEMORY},
+    {134, 0, "FATAL ERROR: Reached heap limit - JavaScript heap out of memory",
+     FAILURE_OUT_OF_MEMORY},
+    {137, 0, "Killed", FAILURE_OUT_OF_MEMORY},
+    {-1, 9, "", FAILURE_OUT_OF_MEMORY},
 };
+
+static const struct {
+    const char *command, *log;
+    enum failure_category want;
+} by_command[] = {
+    {"npx eslint .", "src/a.js:3:5: error Parsing error", FAILURE_LINT_FAILURE},
+    {"cargo clippy -- -D warnings", "error: could not compile `x`", FAILURE_LINT_FAILURE},
+    {"ruff check .", "Found 3 errors.", FAILURE_LINT_FAILURE},
+    {"npx eslint .", "npm ERR! code ENOTFOUND", FAILURE_DEPENDENCY},
+    {"make test", "Found 3 errors.", FAILURE_TEST_FAILURE},
+};
+
+START_TEST(a_linter_is_known_by_its_name)
+{
+    struct check_output check = {
+        .command = by_command[_i].command, .exit_code = 1, .log = str_of(by_command[_i].log)};
+    ck_assert_int_eq(feedback_category(&check), by_command[_i].want);
+}
+END_TEST
 
 static struct check_output check_of(const char *log)
 {
@@ -210,6 +254,7 @@ Suite *feedback_suite(void)
     TCase *tc = tcase_create("feedback");
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, the_category_follows_exit_and_output, 0, (int)COUNT_OF(categories));
+    tcase_add_loop_test(tc, a_linter_is_known_by_its_name, 0, (int)COUNT_OF(by_command));
     tcase_add_loop_test(tc, one_line_tells_most, 0, (int)COUNT_OF(best));
     tcase_add_test(tc, a_signal_is_named_when_nothing_else_is_there);
     tcase_add_test(tc, a_summary_has_errors_with_what_stands_round_them_and_the_end);

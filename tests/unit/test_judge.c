@@ -129,11 +129,18 @@ START_TEST(rules_find_what_breaks_them)
     describe(&got, described, sizeof(described));
     ck_assert_msg(strcmp(described, cases[_i].rules_broken) == 0, "%s: got %s", cases[_i].what,
                   described);
-    ck_assert_int_eq(got.pass, cases[_i].rules_broken[0] == '\0');
-    ck_assert(got.score > 0 && got.score <= 1);
-    ck_assert_int_eq(got.pass, got.score >= 1);
+    bool pass = got.verdict == VERDICT_PASS;
+    ck_assert_int_eq(pass, cases[_i].rules_broken[0] == '\0');
+    ck_assert(got.scored && got.score > 0 && got.score <= 1);
+    ck_assert_int_eq(pass, got.score >= 1);
+    ck_assert_int_eq(pass, judgement_category(&got) == NULL);
 }
 END_TEST
+
+static char *feedback_of(const struct judgement *judgement, struct arena *arena)
+{
+    return judge_feedback(&judgement, 1, arena);
+}
 
 START_TEST(feedback_says_what_to_do)
 {
@@ -144,14 +151,14 @@ START_TEST(feedback_says_what_to_do)
     const char *const scope[] = {"*.yml", NULL};
     struct judgement got;
     judge_patch(&rules, scope, &patch, &arena, &got);
-    ck_assert_str_eq(judge_feedback(&got, &arena),
+    ck_assert_str_eq(feedback_of(&got, &arena),
                      "The patch breaks 3 rules of this repository:\n"
                      "- Change fewer files: the patch changes 2, at most 1 are allowed.\n"
                      "- Revert the change to docs/x.md: it is outside the task's scope.\n"
                      "- Revert the change to ci.yml: the repository's rules forbid changes to "
                      "*.yml.\n");
     judge_patch(&(struct judge_rules){0}, NULL, &patch, &arena, &got);
-    ck_assert_str_eq(judge_feedback(&got, &arena), "The patch keeps all rules.");
+    ck_assert_str_eq(feedback_of(&got, &arena), "");
 }
 END_TEST
 
@@ -175,7 +182,7 @@ START_TEST(findings_are_limited_and_the_score_falls)
     struct judgement got;
     judge_patch(&rules, NULL, &patch, &arena, &got);
     ck_assert_uint_eq(got.finding_count, JUDGE_FINDINGS_MAX);
-    char *text = judge_feedback(&got, &arena);
+    char *text = feedback_of(&got, &arena);
     ck_assert_ptr_nonnull(strstr(text, "There may be more"));
     ck_assert(text_utf8_valid(text, strlen(text)));
 }
@@ -191,9 +198,77 @@ START_TEST(feedback_is_limited_and_ends_between_findings)
     struct patch_stats patch = {.paths = paths, .files = COUNT_OF(paths) - 1};
     struct judgement got;
     judge_patch(&rules, NULL, &patch, &arena, &got);
-    char *text = judge_feedback(&got, &arena);
+    char *text = feedback_of(&got, &arena);
     ck_assert_uint_lt(strlen(text), 17 * 1024);
     ck_assert(text_ends(text, "forbid changes to *.\nThere may be more of the same kind.\n"));
+}
+END_TEST
+
+static const struct {
+    const char *verdicts; /* One letter each. */
+    enum verdict want;
+} panels[] = {
+    {"", VERDICT_PASS},
+    {"p", VERDICT_PASS},
+    {"ppp", VERDICT_PASS},
+    {"pi", VERDICT_INCONCLUSIVE},
+    {"in", VERDICT_NEEDS_HUMAN_REVIEW},
+    {"pnif", VERDICT_FAIL},
+    {"fp", VERDICT_FAIL},
+};
+
+START_TEST(one_failure_decides_then_one_doubt)
+{
+    struct judgement each[4] = {0};
+    const struct judgement *all[4];
+    size_t count = strlen(panels[_i].verdicts);
+    for (size_t i = 0; i < count; i++) {
+        each[i].verdict = (enum verdict)(strchr("pfni", panels[_i].verdicts[i]) - "pfni");
+        all[i] = &each[i];
+    }
+    ck_assert_int_eq(judge_verdict(all, count), panels[_i].want);
+}
+END_TEST
+
+START_TEST(a_pass_needs_its_score)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    static const struct {
+        enum verdict verdict;
+        bool scored;
+        double score, min;
+        enum verdict want;
+    } table[] = {
+        {VERDICT_PASS, true, 0.8, 0.8, VERDICT_PASS},
+        {VERDICT_PASS, true, 0.79, 0.8, VERDICT_FAIL},
+        {VERDICT_PASS, false, 0, 0.8, VERDICT_INCONCLUSIVE},
+        {VERDICT_PASS, false, 0, 0, VERDICT_PASS},
+        {VERDICT_NEEDS_HUMAN_REVIEW, true, 0.1, 0.8, VERDICT_NEEDS_HUMAN_REVIEW},
+        {VERDICT_FAIL, true, 0.9, 0.8, VERDICT_FAIL},
+    };
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        struct judgement got = {
+            .verdict = table[i].verdict, .scored = table[i].scored, .score = table[i].score};
+        judgement_weigh(&got, table[i].min, &arena);
+        ck_assert_int_eq(got.verdict, table[i].want);
+        bool mended = table[i].verdict == VERDICT_PASS && table[i].want == VERDICT_FAIL;
+        ck_assert_uint_eq(got.finding_count, mended ? 1 : 0);
+    }
+}
+END_TEST
+
+START_TEST(feedback_holds_what_all_judges_found)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct judgement style = {.name = "style", .verdict = VERDICT_FAIL};
+    struct judgement good = {.name = "good", .verdict = VERDICT_PASS};
+    struct judgement doubt = {.name = "doubt", .verdict = VERDICT_NEEDS_HUMAN_REVIEW};
+    judgement_add(&style, (struct judge_finding){.path = "a.c", .text = "Name it better."});
+    judgement_add(&doubt, (struct judge_finding){.path = "b.c", .text = "Is b.c meant?"});
+    const struct judgement *const all[] = {&style, &good, &doubt};
+    ck_assert_str_eq(judge_feedback(all, 3, &arena),
+                     "The judge style does not accept the patch:\n- a.c: Name it better.\n\n"
+                     "The judge doubt notes:\n- Is b.c meant?\n");
 }
 END_TEST
 
@@ -205,6 +280,9 @@ Suite *judge_suite(void)
     tcase_add_test(tc, feedback_says_what_to_do);
     tcase_add_test(tc, findings_are_limited_and_the_score_falls);
     tcase_add_test(tc, feedback_is_limited_and_ends_between_findings);
+    tcase_add_loop_test(tc, one_failure_decides_then_one_doubt, 0, (int)COUNT_OF(panels));
+    tcase_add_test(tc, a_pass_needs_its_score);
+    tcase_add_test(tc, feedback_holds_what_all_judges_found);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -184,6 +184,51 @@ START_TEST(a_judge_that_refuses_sends_the_patch_back)
 }
 END_TEST
 
+START_TEST(a_judge_in_doubt_asks_a_person_whatever_the_policy_says)
+{
+    lab_repository(&lab, "acme/trusting", "\"policy\":{\"approval\":\"never\"}");
+    struct id run_id = lab_submit(&lab, "acme/trusting");
+    walk_to("judge");
+    do_step("judge", RESULT_DOUBTED);
+    expect(&run_id, RUN_AWAITING_APPROVAL);
+    ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_JUDGE_COMPLETED), 1);
+    ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_JUDGE_FAILED), 1);
+    ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_PATCH_POLICY_FLAGGED), 1);
+}
+END_TEST
+
+START_TEST(what_a_model_judge_cost_is_the_runs)
+{
+    static const char judged[] =
+        "{\"verdict\":\"pass\",\"judges\":[{\"name\":\"m\",\"kind\":\"model\",\"verdict\":\"pass\","
+        "\"usage\":{\"model\":\"x\",\"inputTokens\":5,\"outputTokens\":6,\"costUsd\":0.25}}]}";
+    struct id run_id = lab_submit(&lab, "acme/billing");
+    walk_to("judge");
+    int64_t before = lab_run(&lab, &run_id).cost_microusd;
+    do_step("judge", judged);
+    ck_assert_int_eq(lab_run(&lab, &run_id).cost_microusd - before, 250000);
+    ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_COST_RECORDED), 1);
+}
+END_TEST
+
+START_TEST(a_secret_in_the_patch_ends_the_run_at_once)
+{
+    static const char found[] =
+        "{\"outcome\":\"ended\",\"report\":\"success\",\"patch\":null,\"secrets\":[{\"rule\":"
+        "\"github-token\",\"path\":\"a.c\",\"line\":3,\"text\":\"x [redacted:github-token]\"}]}";
+    struct id run_id = lab_submit(&lab, "acme/billing");
+    walk_to("agent");
+    do_step("agent", found);
+    expect(&run_id, RUN_FAILED);
+    struct run_row run = lab_run(&lab, &run_id);
+    ck_assert_str_eq(run.error_code, "secret_detected");
+    ck_assert_ptr_nonnull(strstr(run.error_message, "github-token in a.c, line 3"));
+    ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_SECRET_DETECTED), 1);
+    ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_PATCH_POLICY_FLAGGED), 1);
+    ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_RUN_RETRY_WITH_FEEDBACK), 0);
+}
+END_TEST
+
 START_TEST(a_verifier_that_cannot_run_is_run_again_then_given_up)
 {
     static const char errored[] = "{\"verdict\":\"failed\",\"checks\":[{\"name\":\"unit\","
@@ -424,6 +469,9 @@ Suite *pipeline_suite(void)
     tcase_add_test(tc, a_used_up_budget_ends_the_run);
     tcase_add_test(tc, money_that_is_spent_ends_the_run_instead_of_a_repair);
     tcase_add_test(tc, a_judge_that_refuses_sends_the_patch_back);
+    tcase_add_test(tc, a_judge_in_doubt_asks_a_person_whatever_the_policy_says);
+    tcase_add_test(tc, what_a_model_judge_cost_is_the_runs);
+    tcase_add_test(tc, a_secret_in_the_patch_ends_the_run_at_once);
     tcase_add_test(tc, a_verifier_that_cannot_run_is_run_again_then_given_up);
     tcase_add_loop_test(tc, an_agents_end_decides_the_runs, 0, (int)COUNT_OF(agent_ends));
     tcase_add_test(tc, a_risky_patch_waits_for_a_person);

@@ -140,9 +140,10 @@ static struct id judge(const char *rule)
     struct job_row job = lab_take(&lab, "judge");
     lab_finish(&lab, &job,
                arena_printf(&lab.arena,
-                            "{\"verdict\":\"fail\",\"score\":0.5,\"feedbackSha256\":\"ff\","
+                            "{\"verdict\":\"fail\",\"feedbackSha256\":\"ff\",\"judges\":[{"
+                            "\"name\":\"rules\",\"verdict\":\"fail\","
                             "\"findings\":[{\"rule\":\"max_files\",\"text\":\"fewer\"},"
-                            "{\"rule\":\"%s\",\"text\":\"it stands in x\"}]}",
+                            "{\"rule\":\"%s\",\"text\":\"it stands in x\"}]}]}",
                             rule));
     return run_id;
 }

@@ -89,6 +89,14 @@ static const struct {
      "{\"verdict\":\"fail\",\"score\":0.5,\"findingsCount\":1,"
      "\"findings\":[{\"rule\":\"max_files\",\"text\":\"Change fewer files.\"}]}",
      "judge: fail, score 0.50, 1 finding: Change fewer files."},
+    {EV_JUDGE_COMPLETED, "{\"name\":\"style\",\"verdict\":\"needs_human_review\"}",
+     "judge style: needs_human_review"},
+    {EV_JUDGE_FAILED, "{\"name\":\"m\",\"problem\":\"no answer\"}",
+     "judge m could not work: no answer"},
+    {EV_JUDGE_INCONCLUSIVE, "{\"name\":\"m\"}", "judge m could not tell"},
+    {EV_SECRET_DETECTED, "{\"rule\":\"jwt\",\"path\":\"a.c\",\"line\":3}",
+     "secret in the patch (jwt) in a.c, line 3"},
+    {EV_PATCH_POLICY_FLAGGED, "{\"reason\":\"inconclusive\"}", "patch flagged: inconclusive"},
     {EV_APPROVAL_REQUESTED, "{\"kind\":\"pr\",\"reason\":\"high risk\"}",
      "approval requested: high risk"},
     {EV_APPROVAL_APPROVED, "{\"actor\":\"ann\"}", "approved by ann"},
@@ -110,8 +118,7 @@ static const struct {
     {EV_CONTEXT_LOADED, "{\"sources\":[1,null,\"task\"]}",
      "context loaded: ?, ?, task (about 0 tokens)"},
     {EV_VERIFICATION_PASSED, "{\"durationMs\":9223372036854775807}", "check passed"},
-    {EV_JUDGE_COMPLETED, "{\"findingsCount\":3,\"findings\":{}}",
-     "judge: no verdict, score 0.00, 3 findings"},
+    {EV_JUDGE_COMPLETED, "{\"findingsCount\":3,\"findings\":{}}", "judge: no verdict, 3 findings"},
 };
 
 START_TEST(an_event_is_told_in_a_line)

@@ -84,8 +84,9 @@ START_TEST(checks_that_pass_verify_the_patch)
     ck_assert_str_eq(js_get_str(certificate, "treeHash", ""),
                      js_get_str(result, "treeHash", "none"));
     js_free(certificate);
-    ck_assert(kit_saw_event(&kit, "{\"type\":\"agent.verification.started\",\"data\":{\"name\":"
-                                  "\"two\",\"command\":\"grep two file.txt\"}}"));
+    ck_assert(kit_saw_event(
+        &kit, "{\"type\":\"agent.verification.started\",\"data\":{\"name\":"
+              "\"two\",\"verifierName\":\"two\",\"command\":\"grep two file.txt\"}}"));
 }
 END_TEST
 
@@ -145,10 +146,56 @@ START_TEST(a_patch_that_does_not_apply_fails)
 {
     const struct js *result = run("\"verify\":[{\"name\":\"x\",\"command\":\"true\"}]", misfit);
     ck_assert_str_eq(js_get_str(result, "verdict", ""), "failed");
-    ck_assert_uint_eq(js_count(js_get(result, "checks")), 1);
+    ck_assert_uint_eq(js_count(js_get(result, "checks")), 2);
     ck_assert_str_eq(of_check(result, 0, "name"), "apply");
+    ck_assert_str_eq(of_check(result, 1, "status"), "skipped");
     ck_assert_str_eq(of_check(result, 0, "category"), "patch_does_not_apply");
     ck_assert_ptr_nonnull(kit_artifact(&kit, js_get_str(result, "feedbackSha256", NULL)));
+}
+END_TEST
+
+static const struct {
+    const char *verify, *verdict;
+} optional[] = {
+    {"{\"name\":\"a\",\"command\":\"true\"},"
+     "{\"name\":\"b\",\"command\":\"false\",\"optional\":true}",
+     "verified"},
+    {"{\"name\":\"b\",\"command\":\"false\",\"optional\":true}", "unverifiable"},
+    {"{\"name\":\"b\",\"command\":\"true\",\"optional\":true}", "verified"},
+    {"{\"name\":\"a\",\"command\":\"false\"},"
+     "{\"name\":\"b\",\"command\":\"true\",\"optional\":true}",
+     "failed"},
+};
+
+START_TEST(an_optional_check_fails_nothing)
+{
+    const struct js *result = run(arena_printf(&kit.arena, "\"verify\":[%s]", optional[_i].verify),
+                                  good);
+    ck_assert_str_eq(js_get_str(result, "verdict", ""), optional[_i].verdict);
+}
+END_TEST
+
+/* Each end of a pipe waits for the other: one after the other they would never end. */
+START_TEST(neighbours_that_say_so_run_at_the_same_time)
+{
+    run("\"verify\":[{\"name\":\"x\",\"command\":\"true\"}]", good); /* Makes the mirror. */
+    kit_sh(&kit, "cd data/work/mirrors/*.git && mkfifo pipe && chmod 666 pipe && chmod a+x ..");
+    const char *pipe = kit_sh(&kit, "echo $PWD/data/work/mirrors/*.git/pipe");
+    const char *verify = arena_printf(
+        &kit.arena,
+        "\"verify\":[{\"name\":\"first\",\"command\":\"touch built\"},"
+        "{\"name\":\"tell\",\"parallel\":true,\"timeoutMs\":20000,"
+        "\"command\":\"ls; echo hello >%s\"},"
+        "{\"name\":\"hear\",\"parallel\":true,\"timeoutMs\":20000,"
+        "\"command\":\"read word <%s; echo heard $word; test ! -e built\"},"
+        "{\"name\":\"last\",\"command\":\"test -e built\"}]",
+        pipe, pipe);
+    const struct js *result = run(verify, good);
+    ck_assert_str_eq(js_get_str(result, "verdict", ""), "verified");
+    static const char *const names[] = {"first", "tell", "hear", "last"};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        ck_assert_str_eq(of_check(result, i, "name"), names[i]);
+    ck_assert_str_eq(kit_artifact(&kit, of_check(result, 2, "reportSha256")), "heard hello\n");
 }
 END_TEST
 
@@ -256,6 +303,8 @@ Suite *verify_step_suite(void)
     tcase_add_test(tests, a_check_killed_by_a_signal_fails);
     tcase_add_test(tests, without_checks_nothing_is_verifiable);
     tcase_add_test(tests, a_patch_that_does_not_apply_fails);
+    tcase_add_loop_test(tests, an_optional_check_fails_nothing, 0, (int)COUNT_OF(optional));
+    tcase_add_test(tests, neighbours_that_say_so_run_at_the_same_time);
     tcase_add_test(tests, a_check_that_cannot_be_run_is_errored);
     tcase_add_test(tests, checks_run_behind_the_walls_in_a_tree_of_their_own);
     tcase_add_test(tests, attributes_in_a_patch_run_nothing);

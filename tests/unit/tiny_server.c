@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { REQUEST_BYTES_MAX = 64 * 1024, CONNECTIONS_MAX = 256 };
+enum { REQUEST_BYTES_MAX = 512 * 1024, CONNECTIONS_MAX = 256 };
 
 struct connection {
     struct tiny_server *server;

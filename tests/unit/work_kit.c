@@ -219,6 +219,30 @@ static enum rc port_announce(struct port *port, const struct port_worker *worker
     return RC_OK;
 }
 
+static enum rc port_breaker_ask(struct port *port, const char *name,
+                                struct port_verdict *ret_verdict, struct err *err)
+{
+    (void)name, (void)err;
+    struct kit_port *kit = kit_of(port);
+    hold(kit);
+    kit->breaker_asked++;
+    *ret_verdict = (struct port_verdict){.allowed = !kit->breaker_open, .retry_ms = 60000};
+    let_go(kit);
+    return RC_OK;
+}
+
+static enum rc port_breaker_tell(struct port *port, const char *name,
+                                 const struct port_outcome *outcome, struct err *err)
+{
+    (void)name, (void)err;
+    struct kit_port *kit = kit_of(port);
+    hold(kit);
+    kit->breaker_ok += outcome->ok;
+    kit->breaker_failed += !outcome->ok;
+    let_go(kit);
+    return RC_OK;
+}
+
 static void port_interrupt(struct port *port)
 {
     struct kit_port *kit = kit_of(port);
@@ -238,6 +262,8 @@ static const struct port_ops ops = {
     .artifact_put_file = port_put_file,
     .artifact_get = port_get,
     .run_token = port_token,
+    .breaker_ask = port_breaker_ask,
+    .breaker_tell = port_breaker_tell,
     .announce = port_announce,
     .interrupt = port_interrupt,
 };

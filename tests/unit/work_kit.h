@@ -49,6 +49,8 @@ struct kit_port {
     int progress_calls;
     int beats;
     int announced[3];  /* By presence. */
+    int breaker_asked, breaker_ok, breaker_failed;
+    bool breaker_open;
     bool lost, cancel; /* What heartbeats answer. */
     enum rc refuse;    /* What complete, fail, release and progress answer... */
     int refuse_times;  /* ...this often. */
