@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/form.h"
 #include "control/issues.h"
-#include "core/repo_config.h"
+#include "core/repo_document.h"
 #include "edge/api_routes.h"
 #include "forge/issues.h"
 #include "store/repositories.h"
@@ -53,11 +53,10 @@ static enum rc desk_open(struct call *call, struct db *db, const char *name, str
     enum rc rc = find_repository(db, name, arena, &desk->repository, err);
     if (rc != RC_OK)
         return rc;
-    struct str config = desk->repository.config;
+    const struct repo_layers layers = {.platform = call->api->defaults,
+                                       .repository = desk->repository.config};
     desk->config = arena_alloc(arena, sizeof *desk->config);
-    rc = js_parse(config.at, config.len, &desk->document, err);
-    if (rc == RC_OK)
-        rc = repo_config_decode(desk->document, NULL, arena, desk->config, err);
+    rc = repo_layers_decode(&layers, arena, &desk->document, desk->config, err);
     if (rc == RC_OK)
         rc = issues_find(desk->config->forge, &desk->ops, err);
     if (rc != RC_OK)

@@ -227,6 +227,9 @@ describe('the configuration that counts', { concurrency: 4 }, () => {
         assert.equal(run.status, 'completed');
         const { config } = await configOf(taskId);
         assert.deepEqual(config, { ...DEFAULTS, url: config.url });
+        const [{ id }] = await server.pullRequests('acme/bare');
+        await server.post(`/v1/pull-requests/${id}/merge`);
+        assert.deepEqual((await server.get('/v1/issues?repository=acme%2Fbare')).items, []);
     });
 
     it('limits of the platform count for admission', async () => {
