@@ -85,7 +85,7 @@ _drover_word() {
         _drover_reply "$2" -W "$(_drover_queues)" ;;
     'dlq show' | 'dlq replay' | 'dlq archive' | 'dlq purge')
         _drover_reply "$2" -W latest ;;
-    task | cancel | retry | run | timeline | watch | artifacts | approve | reject)
+    task | cancel | retry | run | timeline | watch | artifacts | approval | approve | reject)
         _drover_reply "$2" -W latest ;;
     backup | 'repo check') compopt -o filenames; _drover_reply "$2" -f ;;
     schema) _drover_reply "$2" -W "$(drover schema 2>/dev/null)" ;;

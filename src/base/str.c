@@ -293,6 +293,21 @@ bool glob_match(const char *pattern, const char *path)
     return true;
 }
 
+bool glob_is_plain(const char *pattern)
+{
+    return strpbrk(pattern, "*?[\\") == NULL;
+}
+
+bool glob_covers(const char *pattern, const char *path)
+{
+    size_t len = strlen(pattern);
+    if (len > 0 && pattern[len - 1] == '/')
+        len--;
+    if (glob_is_plain(pattern) && strncmp(path, pattern, len) == 0 && path[len] == '/')
+        return true;
+    return glob_match(pattern, path);
+}
+
 void text_slug(char *to, size_t to_bytes, const char *from)
 {
     assert(to_bytes > 0);

@@ -34,6 +34,9 @@ MUST_USE bool text_to_double(const char *text, double *ret_value);
 
 /* The shell's globs on paths: * and ? stop at '/', ** does not, [a-z] classes. */
 bool glob_match(const char *pattern, const char *path);
+bool glob_is_plain(const char *pattern); /* A name: nothing in it stands for something else. */
+/* The same as glob_match; a plain name of a directory covers all that is in it too. */
+bool glob_covers(const char *pattern, const char *path);
 
 /* Lower-case letters, digits and single dashes, at most max-1 long: for branch names. */
 void text_slug(char *to, size_t to_bytes, const char *from);

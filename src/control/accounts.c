@@ -157,6 +157,7 @@ static enum rc park(struct cx *cx, const char *name, const struct js *quota)
 static enum rc queue_again(struct cx *cx, struct flow *flow, const char *account)
 {
     flow->run.deferred_reason = QUOTA_PARKED;
+    flow->run.deferred_detail = arena_printf(cx->arena, QUOTA_DETAIL, account);
     flow->run.job_id = (struct id){0};
     flow->run.deadline_us = 0;
     enum rc rc = flow_move(cx, flow, RUN_EV_DEFER,
@@ -171,6 +172,7 @@ static enum rc queue_again(struct cx *cx, struct flow *flow, const char *account
     jw_kstr(&note.jw, "taskId", flow->task.id.text);
     jw_kstr(&note.jw, "runId", flow->run.id.text);
     jw_kstr(&note.jw, "reason", QUOTA_PARKED);
+    jw_kstr(&note.jw, "detail", flow->run.deferred_detail);
     jw_kstr(&note.jw, "account", account);
     return flow_tell_task(cx, flow, EV_TASK_DEFERRED, &note);
 }

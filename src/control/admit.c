@@ -5,16 +5,23 @@
  * looks at the first of all heads, starts it or leaves it, and goes on with that line; a line whose
  * repository is full is left out, a full system ends the round.  So it costs what it starts and
  * what it passes over, not what waits.
+ *
+ * What a check needs is read when a limit asks for it, once a round.
  */
 #include "control/admit.h"
+#include "base/clock.h"
 #include "control/accounts.h"
+#include "control/crowd.h"
 #include "control/effective.h"
+#include "control/entry.h"
 #include "control/flow.h"
 #include "control/quarantine.h"
 #include "core/admission.h"
 #include "core/event_types.h"
+#include "store/capacity.h"
 #include "store/repositories.h"
 #include "store/timers.h"
+#include "store/workspaces.h"
 #include <assert.h>
 #include <string.h>
 
@@ -22,8 +29,8 @@ enum { ADMIT_LOOKS_MAX = 1000, EXPLAIN_MAX = 1000 };
 
 struct line { /* The queued runs of one repository. */
     struct id repository_id;
-    int64_t active_max; /* As it is configured now, whatever it was when a task came in. */
     struct repository_row repository;
+    struct crowd crowd; /* Its limits as they are now, whatever they were when a task came in. */
     struct run_place place;
     struct run_row head;
     bool has_head;
@@ -35,6 +42,8 @@ struct admission {
     size_t active_count, active_room;
     struct line *lines;
     size_t line_count;
+    int64_t workspace_max;
+    bool cost_used_up; /* Of the day. */
 };
 
 /* ---- counting --------------------------------------------------------------------------- */
@@ -46,17 +55,30 @@ static enum rc load_active(struct admission *admission)
     enum rc rc = runs_active(cx->db, cx->arena, &rows, &admission->active_count, cx->err);
     if (rc != RC_OK)
         return rc;
-    admission->active_room = admission->active_count + ADMIT_LOOKS_MAX;
+    admission->active_room = admission->active_count + ADMIT_LOOKS_MAX + EXPLAIN_MAX;
     admission->active = arena_array(cx->arena, admission->active_room, sizeof(*rows));
     if (admission->active_count > 0)
         memcpy(admission->active, rows, admission->active_count * sizeof(*rows));
     return RC_OK;
 }
 
+static enum rc load_limits(struct admission *admission)
+{
+    struct cx *cx = admission->cx;
+    int64_t budget = cx->limits->cost_per_day_microusd, spent = 0;
+    enum rc rc = workspaces_max_active_runs(cx->db, &cx->workspace_id, &admission->workspace_max,
+                                            cx->err);
+    if (rc == RC_OK && admission->workspace_max == 0)
+        admission->workspace_max = cx->limits->max_active_runs_workspace;
+    if (rc == RC_OK && budget > 0)
+        rc = capacity_spent(cx->db, &cx->workspace_id, day_start_us(cx->now_us), &spent, cx->err);
+    admission->cost_used_up = budget > 0 && spent >= budget;
+    return rc;
+}
+
 static void count_started(struct admission *admission, const struct run_row *run)
 {
-    if (admission->active_count == admission->active_room)
-        return; /* Cannot happen: one slot per look. */
+    assert(admission->active_count < admission->active_room); /* One for each look. */
     admission->active[admission->active_count++] = (struct active_row){
         .workspace_id = run->workspace_id,
         .repository_id = run->repository_id,
@@ -67,7 +89,7 @@ static void count_started(struct admission *admission, const struct run_row *run
 }
 
 /* NULL: it had nothing queued when the lines were opened. */
-static const struct line *line_of(const struct admission *admission, const struct id *repository_id)
+static struct line *line_of(const struct admission *admission, const struct id *repository_id)
 {
     for (size_t i = 0; i < admission->line_count; i++)
         if (id_same(&admission->lines[i].repository_id, repository_id))
@@ -75,30 +97,62 @@ static const struct line *line_of(const struct admission *admission, const struc
     return NULL;
 }
 
-static struct active_counts count_for(const struct admission *admission, const struct flow *flow)
+static int64_t task_type_max(const struct committer_limits *limits, const char *type)
 {
-    const struct run_row *run = &flow->run;
-    const struct committer_limits *limits = admission->cx->limits;
-    const struct line *own = line_of(admission, &run->repository_id);
-    assert(own != NULL);
-    struct active_counts counts = {
-        .user_max = limits->max_active_runs_user,
-        .repository_max = own->active_max,
-        .system_max = limits->max_active_runs,
-    };
+    for (size_t i = 0; i < limits->task_type_count; i++)
+        if (text_same(limits->task_types[i].name, type))
+            return limits->task_types[i].max;
+    return 0;
+}
+
+static void count_active(const struct admission *admission, const struct run_row *run,
+                         struct start_facts *facts)
+{
     for (size_t i = 0; i < admission->active_count; i++) {
         const struct active_row *row = &admission->active[i];
-        counts.system += row->count;
+        facts->of[CHECK_SYSTEM].used += row->count;
+        facts->of[CHECK_SANDBOX].used += row->count - row->asking;
         if (id_same(&row->workspace_id, &run->workspace_id))
-            counts.workspace += row->count;
+            facts->of[CHECK_WORKSPACE].used += row->count;
         if (id_same(&row->repository_id, &run->repository_id))
-            counts.repository += row->count;
+            facts->of[CHECK_REPOSITORY].used += row->count;
         if (text_same(row->requested_by, run->requested_by))
-            counts.user += row->count;
+            facts->of[CHECK_USER].used += row->count;
         if (text_same(row->task_type, run->task_type))
-            counts.task_type += row->count;
+            facts->of[CHECK_TASK_TYPE].used += row->count;
     }
-    return counts;
+}
+
+static const char *tell_budget(const struct admission *admission)
+{
+    char until[TIME_TEXT_BYTES];
+    time_format(until, day_start_us(admission->cx->now_us) + US_PER_DAY);
+    return arena_printf(admission->cx->arena,
+                        "the workspace's budget of %.2f USD for today is used up; it goes on at %s",
+                        (double)admission->cx->limits->cost_per_day_microusd / 1e6, until);
+}
+
+/* All but what the crowd knows. */
+static struct start_facts facts_for(const struct admission *admission, const struct flow *flow,
+                                    const struct line *line)
+{
+    struct cx *cx = admission->cx;
+    const struct run_row *run = &flow->run;
+    const struct committer_limits *limits = cx->limits;
+    struct start_facts facts = {0};
+    facts.of[CHECK_USER] = (struct start_fact){
+        0, limits->max_active_runs_user, arena_printf(cx->arena, "user %s", run->requested_by)};
+    facts.of[CHECK_REPOSITORY] = (struct start_fact){0, line->crowd.limits.active_max,
+                                                     line->repository.name};
+    facts.of[CHECK_TASK_TYPE] = (struct start_fact){0, task_type_max(limits, run->task_type),
+                                                    run->task_type};
+    facts.of[CHECK_WORKSPACE] = (struct start_fact){0, admission->workspace_max, "this workspace"};
+    facts.of[CHECK_SANDBOX] = (struct start_fact){0, limits->sandboxes, "this server"};
+    facts.of[CHECK_SYSTEM] = (struct start_fact){0, limits->max_active_runs, "this server"};
+    if (admission->cost_used_up)
+        facts.of[CHECK_COST_TODAY] = (struct start_fact){1, 1, tell_budget(admission)};
+    count_active(admission, run, &facts);
+    return facts;
 }
 
 /* ---- one run ---------------------------------------------------------------------------- */
@@ -128,19 +182,40 @@ static enum rc start(struct admission *admission, struct flow *flow,
     return rc;
 }
 
-static enum rc defer(struct cx *cx, struct flow *flow, const char *reason)
+/* The event tells of a new reason; a new detail of the same one is only kept. */
+static enum rc defer(struct cx *cx, struct flow *flow, enum admission_check check,
+                     const char *detail)
 {
-    if (text_same(flow->run.deferred_reason, reason))
+    const char *reason = admission_reason(check);
+    bool told = text_same(flow->run.deferred_reason, reason);
+    if (told && text_same(flow->run.deferred_detail, detail))
         return RC_OK;
     flow->run.deferred_reason = reason;
+    flow->run.deferred_detail = detail;
     flow->task.status = task_status_of(flow->run.status, true);
     CLEANUP(note_release) struct note note;
     note_open(&note);
     jw_kstr(&note.jw, "taskId", flow->task.id.text);
     jw_kstr(&note.jw, "runId", flow->run.id.text);
     jw_kstr(&note.jw, "reason", reason);
-    enum rc rc = flow_tell_task(cx, flow, EV_TASK_DEFERRED, &note);
+    jw_kstr(&note.jw, "detail", detail);
+    if (check == CHECK_QUOTA)
+        jw_kstr(&note.jw, "account", flow->run.account);
+    enum rc rc = told ? RC_OK : flow_tell_task(cx, flow, EV_TASK_DEFERRED, &note);
     return rc == RC_OK ? flow_save(cx, flow) : rc;
+}
+
+static enum rc warn_of_overlap(struct cx *cx, struct flow *flow, const struct meeting *meeting)
+{
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "taskId", flow->task.id.text);
+    jw_kstr(&note.jw, "runId", flow->run.id.text);
+    jw_kstr(&note.jw, "otherRunId", meeting->run_id.text);
+    jw_kstr(&note.jw, "wanted", meeting->overlap.wanted);
+    jw_kstr(&note.jw, "held", meeting->overlap.held);
+    jw_kstr(&note.jw, "detail", meeting->detail);
+    return flow_tell_task(cx, flow, EV_TASK_OVERLAP, &note);
 }
 
 static enum rc fail_dependency(struct cx *cx, struct flow *flow, const struct id *broken)
@@ -155,39 +230,68 @@ static enum rc fail_dependency(struct cx *cx, struct flow *flow, const struct id
     return rc == RC_OK ? flow_save(cx, flow) : rc;
 }
 
-/* Starts the run, ends it, or gives the reason why it waits. */
+static enum rc ask_account(struct cx *cx, struct flow *flow, struct start_fact *fact)
+{
+    bool parked = false;
+    enum rc rc = accounts_gate(cx, flow, &parked);
+    if (rc == RC_OK && parked)
+        *fact = (struct start_fact){1, 1, arena_printf(cx->arena, QUOTA_DETAIL, flow->run.account)};
+    return rc;
+}
+
+/* Asks every check; starts the run, or leaves it with the reason why it waits. */
+static enum rc decide(struct admission *admission, struct flow *flow, struct line *line,
+                      bool depends, enum admission_check *ret_check)
+{
+    struct cx *cx = admission->cx;
+    const struct repo_config *config;
+    struct crowd_view view = {0};
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    struct start_facts facts = facts_for(admission, flow, line);
+    if (depends)
+        facts.of[CHECK_DEPENDENCY] = (struct start_fact){
+            1, 1, "a task that it depends on has not completed"};
+    rc = ask_account(cx, flow, &facts.of[CHECK_QUOTA]);
+    if (rc != RC_OK)
+        return rc;
+    if (admission_start(&facts) == ADMISSION_PASSED)
+        rc = crowd_look(cx, &line->crowd, flow, &view, &facts);
+    if (rc != RC_OK)
+        return rc;
+    enum admission_check check = admission_start(&facts);
+    *ret_check = check;
+    crowd_join(&line->crowd, &view, check);
+    if (check != ADMISSION_PASSED)
+        return defer(cx, flow, check, admission_detail(check, &facts, cx->arena));
+    if (view.warn)
+        rc = warn_of_overlap(cx, flow, &view.meeting);
+    return rc == RC_OK ? start(admission, flow, config) : rc;
+}
+
+/* Starts the run, ends it, or gives the check that holds it back. */
 static enum rc look_at(struct admission *admission, const struct id *run_id,
-                       const char **ret_reason)
+                       enum admission_check *ret_check)
 {
     struct cx *cx = admission->cx;
     CLEANUP(flow_release) struct flow flow = {0};
-    const struct repo_config *config;
     struct dependency_state dependencies = {0};
-    *ret_reason = NULL;
+    *ret_check = ADMISSION_PASSED;
     enum rc rc = flow_load(cx, run_id, &flow);
     if (rc == RC_OK && flow.run.status != RUN_QUEUED)
         return RC_OK; /* Cancelled while its lock was waited for. */
     if (rc == RC_OK)
-        rc = flow_config(cx, &flow, &config);
-    if (rc == RC_OK)
         rc = tasks_dependencies(cx->db, &flow.task.id, &dependencies, cx->err);
     if (rc != RC_OK)
         return rc;
-    const struct line *line = line_of(admission, &flow.run.repository_id);
-    if (line != NULL && line->repository.quarantined_us > 0)
+    struct line *line = line_of(admission, &flow.run.repository_id);
+    assert(line != NULL);
+    if (line->repository.quarantined_us > 0)
         return quarantine_end_run(cx, &flow, &line->repository);
     if (!id_is_none(&dependencies.broken))
         return fail_dependency(cx, &flow, &dependencies.broken);
-    struct active_counts counts = count_for(admission, &flow);
-    counts.dependency_pending = dependencies.pending > 0;
-    rc = accounts_gate(cx, &flow, &counts.quota_parked);
-    if (rc != RC_OK)
-        return rc;
-    const char *reason = admission_start(&counts);
-    if (reason == NULL)
-        return start(admission, &flow, config);
-    *ret_reason = reason;
-    return defer(cx, &flow, reason);
+    return decide(admission, &flow, line, dependencies.pending > 0, ret_check);
 }
 
 /* ---- the merge of the lines ------------------------------------------------------------- */
@@ -204,17 +308,16 @@ static enum rc advance(struct cx *cx, struct line *line)
     return rc == RC_NOT_FOUND ? RC_OK : rc;
 }
 
-static enum rc read_limit(struct cx *cx, struct line *line)
+static enum rc read_limits(struct cx *cx, struct line *line)
 {
-    struct repository_row row;
     struct repo_config config;
     CLEANUP(js_freep) struct js *document = NULL;
-    enum rc rc = repositories_get(cx->db, &line->repository_id, cx->arena, &row, cx->err);
+    struct repository_row *row = &line->repository;
+    enum rc rc = repositories_get(cx->db, &line->repository_id, cx->arena, row, cx->err);
     if (rc != RC_OK)
         return rc;
-    effective_now(cx, &row, &document, &config);
-    line->active_max = config.limits.max_active_runs;
-    line->repository = row;
+    effective_now(cx, row, &document, &config);
+    crowd_open(&line->crowd, row, &config);
     return RC_OK;
 }
 
@@ -230,7 +333,7 @@ static enum rc open_lines(struct admission *admission)
     for (size_t i = 0; rc == RC_OK && i < admission->line_count; i++) {
         admission->lines[i].repository_id = ids[i];
         admission->lines[i].place.rank = INT64_MIN;
-        rc = read_limit(cx, &admission->lines[i]);
+        rc = read_limits(cx, &admission->lines[i]);
         if (rc == RC_OK)
             rc = advance(cx, &admission->lines[i]);
     }
@@ -248,25 +351,20 @@ static struct line *first_line(struct admission *admission)
     return first;
 }
 
-static bool is_about_everyone(const char *reason)
-{
-    return strcmp(reason, "workspace_concurrency_limit") == 0 ||
-           strcmp(reason, "system_concurrency_limit") == 0;
-}
-
 static enum rc merge_lines(struct admission *admission)
 {
     for (int looks = 0; looks < ADMIT_LOOKS_MAX; looks++) {
         struct line *line = first_line(admission);
         if (line == NULL)
             return RC_OK;
-        const char *reason;
-        enum rc rc = look_at(admission, &line->head.id, &reason);
+        enum admission_check check;
+        enum rc rc = look_at(admission, &line->head.id, &check);
         if (rc != RC_OK)
             return rc;
-        if (reason != NULL && is_about_everyone(reason))
+        enum reach reach = check == ADMISSION_PASSED ? REACH_RUN : admission_reach(check);
+        if (reach == REACH_EVERYONE)
             return RC_OK;
-        if (reason != NULL && strcmp(reason, "repository_concurrency_limit") == 0)
+        if (reach == REACH_REPOSITORY)
             line->has_head = false;
         else if ((rc = advance(admission->cx, line)) != RC_OK)
             return rc;
@@ -284,9 +382,9 @@ static enum rc explain_rest(struct admission *admission)
     enum rc rc = runs_queued_unexplained(cx->db, &cx->workspace_id, EXPLAIN_MAX, cx->arena, &rows,
                                          &count, cx->err);
     for (size_t i = 0; rc == RC_OK && i < count; i++) {
-        const char *reason;
+        enum admission_check check;
         if (line_of(admission, &rows[i].repository_id) != NULL)
-            rc = look_at(admission, &rows[i].id, &reason);
+            rc = look_at(admission, &rows[i].id, &check);
     }
     return rc;
 }
@@ -298,6 +396,8 @@ enum rc admit_queued(struct cx *cx)
     if (rc != RC_OK || admission.line_count == 0)
         return rc;
     rc = load_active(&admission);
+    if (rc == RC_OK)
+        rc = load_limits(&admission);
     if (rc == RC_OK)
         rc = merge_lines(&admission);
     if (rc == RC_OK)

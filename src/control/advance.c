@@ -7,8 +7,8 @@
  */
 #include "control/accounts.h"
 #include "control/pipeline.h"
+#include "control/policies.h"
 #include "control/results.h"
-#include "core/policy.h"
 #include "store/patches.h"
 #include <assert.h>
 
@@ -140,16 +140,18 @@ static enum rc patch_flagged(struct cx *cx, const struct flow *flow, bool *ret_f
 }
 
 /* Everything before publishing is done: a person is asked where policy says so. */
-static enum rc conclude(struct cx *cx, struct flow *flow, const struct repo_config *config)
+static enum rc conclude(struct cx *cx, struct flow *flow)
 {
     enum rc rc = walk_to(cx, flow, RUN_JUDGING);
     if (rc != RC_OK)
         return rc;
     bool flagged;
+    enum policy_verdict verdict;
     rc = patch_flagged(cx, flow, &flagged);
+    if (rc == RC_OK)
+        rc = policies_on_publish(cx, flow, &verdict);
     if (rc != RC_OK)
         return rc;
-    enum policy_verdict verdict = policy_decide(flow->task.mode, flow->task.risk, config->approval);
     if ((verdict != POLICY_ASK && !flagged) || flow->run.approved)
         return pipeline_accept(cx, flow);
     struct question question = {.kind = "patch",
@@ -168,7 +170,7 @@ enum rc pipeline_next(struct cx *cx, struct flow *flow)
     bool more = blueprint_after(&config->blueprint, flow->run.step, &step);
     bool published = flow->run.status == RUN_CREATING_PR;
     if (!published && (!more || step.builtin == BUILTIN_PUBLISH))
-        return conclude(cx, flow, config);
+        return conclude(cx, flow);
     if (more)
         return pipeline_enter(cx, flow, &step);
     struct ending ending = {.event = RUN_EV_PUBLISHED, .message = "Pull request opened"};

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/js.h"
 #include "base/rc.h"
+#include "base/str.h"
 #include "core/event.h"
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,6 +47,7 @@ struct command {
        (a denied task leaves an event). */
     enum rc refused;
     struct err err;
+    struct str explained; /* With a refusal by policy: the decision as a JSON object; or empty. */
     void (*done)(struct command *command);
     void *owner; /* The caller's, for done(). */
 

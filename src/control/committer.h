@@ -19,10 +19,19 @@
 
 struct committer; /* Owned by control. */
 
+/* Of the server, for admission; 0: none. */
 struct committer_limits {
-    int64_t max_active_runs;      /* System; 0: none. */
-    int64_t max_active_runs_user; /* Per actor; 0: none. */
-    int64_t tasks_per_hour_user;  /* 0: none. */
+    int64_t max_active_runs;           /* System. */
+    int64_t max_active_runs_user;      /* Per actor. */
+    int64_t max_active_runs_workspace; /* Unless the workspace says otherwise. */
+    int64_t sandboxes; /* Runs that may be at work, those apart that ask a person. */
+    int64_t tasks_per_hour_user;
+    int64_t cost_per_day_microusd; /* Per workspace and day (UTC). */
+    const struct task_type_limit { /* Outlive the committer. */
+        const char *name;
+        int64_t max;
+    } * task_types;
+    size_t task_type_count;
 };
 
 /* What a commit left for others to look at. */

@@ -5,6 +5,7 @@
 #include "control/pipeline.h"
 #include "control/tasks.h"
 #include "core/event_types.h"
+#include "core/policy.h"
 #include "store/approvals.h"
 #include "store/pull_requests.h"
 #include "store/timers.h"
@@ -19,6 +20,36 @@ static enum rc load_pending(struct cx *cx, const struct id *id, struct approval_
         return err_set(cx->err, RC_CONFLICT, "APPROVAL_DECIDED", "approval %s is %s already",
                        id->text, ret_row->status);
     return rc;
+}
+
+static bool is_override(const struct approval_row *row)
+{
+    return strcmp(row->kind, "override") == 0;
+}
+
+/* Who lets something pass that the rules deny says why. */
+static enum rc check_reason(struct cx *cx, const struct approval_row *row,
+                            const struct cmd_decide *cmd)
+{
+    if (!is_override(row) || !cmd->approve || !text_empty(cmd->reason))
+        return RC_OK;
+    return err_field(cx->err, RC_INVALID, "MISSING_FIELD", "reason",
+                     "approval %s overrides a policy: say why (reason)", row->id.text);
+}
+
+static enum rc tell_override(struct cx *cx, struct flow *flow, const struct approval_row *row)
+{
+    bool approved = strcmp(row->status, "approved") == 0;
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "approvalId", row->id.text);
+    jw_kstr(&note.jw, "policyId", POLICY_FORBIDDEN_PATHS);
+    jw_kstr(&note.jw, "resourceType", "patch");
+    jw_kstr(&note.jw, "resourceId", flow->run.patch_id.text);
+    jw_kstr(&note.jw, "actor", row->decided_by);
+    jw_kstr(&note.jw, "reason", row->reason);
+    return flow_tell(cx, flow, approved ? EV_POLICY_OVERRIDE_APPROVED : EV_POLICY_OVERRIDE_REJECTED,
+                     &note);
 }
 
 static enum rc close_approval(struct cx *cx, struct flow *flow, struct approval_row *row,
@@ -39,7 +70,16 @@ static enum rc close_approval(struct cx *cx, struct flow *flow, struct approval_
     jw_kstr(&note.jw, "kind", row->kind);
     jw_kstr(&note.jw, "actor", row->decided_by);
     jw_optstr(&note.jw, "reason", row->reason);
-    return flow_tell(cx, flow, cmd->approve ? EV_APPROVAL_APPROVED : EV_APPROVAL_REJECTED, &note);
+    rc = flow_tell(cx, flow, cmd->approve ? EV_APPROVAL_APPROVED : EV_APPROVAL_REJECTED, &note);
+    return rc == RC_OK && is_override(row) ? tell_override(cx, flow, row) : rc;
+}
+
+/* The patch that was denied goes on its way, from where it was stopped. */
+static enum rc go_on_overridden(struct cx *cx, struct flow *flow)
+{
+    flow->run.overridden = policy_list_add(flow->run.overridden, POLICY_FORBIDDEN_PATHS, cx->arena);
+    enum rc rc = flow_move(cx, flow, RUN_EV_OVERRIDE, "A person has overridden the policy");
+    return rc == RC_OK ? pipeline_next(cx, flow) : rc;
 }
 
 /* The run's clock goes on with what was left when the question was asked. */
@@ -52,8 +92,11 @@ static enum rc go_on(struct cx *cx, struct flow *flow, const struct approval_row
     enum rc rc = timers_set(cx->db, &timer, cx->err);
     if (rc != RC_OK)
         return rc;
+    cx->round->admit = true; /* One question fewer is open. */
     if (strcmp(row->kind, "plan") == 0)
         return pipeline_plan_approved(cx, flow);
+    if (is_override(row))
+        return go_on_overridden(cx, flow);
     flow->run.approved = true;
     return pipeline_accept(cx, flow);
 }
@@ -62,7 +105,7 @@ static enum rc end_rejected(struct cx *cx, struct flow *flow, const struct appro
 {
     struct ending ending = {
         .event = RUN_EV_FAIL,
-        .code = "approval_rejected",
+        .code = is_override(row) ? POLICY_FORBIDDEN_CODE : "approval_rejected",
         .message = row->reason != NULL
                        ? arena_printf(cx->arena, "Rejected by %s: %s", row->decided_by, row->reason)
                        : arena_printf(cx->arena, "Rejected by %s", row->decided_by),
@@ -76,6 +119,8 @@ static enum rc apply_decide(struct cx *cx, struct command *command)
     struct approval_row row;
     CLEANUP(flow_release) struct flow flow = {0};
     enum rc rc = load_pending(cx, &cmd->approval_id, &row);
+    if (rc == RC_OK)
+        rc = check_reason(cx, &row, cmd);
     if (rc == RC_OK)
         rc = flow_load(cx, &row.run_id, &flow);
     if (rc != RC_OK)
@@ -122,6 +167,7 @@ static enum rc apply_merged(struct cx *cx, struct command *command)
     jw_kstr(&note.jw, "pullRequestId", row.id.text);
     jw_kint(&note.jw, "number", row.number);
     jw_kstr(&note.jw, "mergeCommit", row.merge_commit);
+    cx->round->admit = true; /* A cap on open pull requests may have held others back. */
     rc = flow_tell(cx, &flow, EV_PR_MERGED, &note);
     return rc == RC_OK ? flow_save(cx, &flow) : rc;
 }

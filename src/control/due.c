@@ -8,12 +8,11 @@
 #include "control/pipeline.h"
 #include "control/quarantine.h"
 #include "control/requests.h"
+#include "control/results.h"
 #include "control/schedules.h"
 #include "control/settle.h"
 #include "control/stop.h"
 #include "control/workers.h"
-#include "core/event_types.h"
-#include "store/approvals.h"
 #include "store/timers.h"
 #include <string.h>
 
@@ -94,41 +93,14 @@ static enum rc stop_deadline(struct cx *cx, const struct id *run_id)
     return stop_by_force(cx, &flow);
 }
 
-static enum rc approval_expiry(struct cx *cx, const struct id *approval_id)
-{
-    struct approval_row row;
-    CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = approvals_get(cx->db, approval_id, cx->arena, &row, cx->err);
-    if (rc != RC_OK || strcmp(row.status, "pending") != 0)
-        return rc;
-    rc = flow_load(cx, &row.run_id, &flow);
-    if (rc != RC_OK)
-        return rc;
-    row.status = "expired";
-    row.decided_us = cx->now_us;
-    rc = approvals_save(cx->db, &row, cx->err);
-    if (rc != RC_OK)
-        return rc;
-    CLEANUP(note_release) struct note note;
-    note_open(&note);
-    jw_kstr(&note.jw, "approvalId", row.id.text);
-    jw_kstr(&note.jw, "kind", row.kind);
-    rc = flow_tell(cx, &flow, EV_APPROVAL_EXPIRED, &note);
-    struct ending ending = {.event = RUN_EV_TIME_OUT,
-                            .code = "approval_expired",
-                            .message = "Nobody decided in time (timeouts.approvalMs)"};
-    if (rc == RC_OK)
-        rc = flow_end(cx, &flow, &ending);
-    return rc == RC_OK ? flow_save(cx, &flow) : rc;
-}
-
 static const struct {
     const char *kind;
     enum rc (*fire)(struct cx *cx, const struct id *subject);
 } timer_kinds[] = {
-    {TIMER_RUN_DEADLINE, run_deadline},   {TIMER_QUEUE_DEADLINE, queue_deadline},
-    {TIMER_STOP_DEADLINE, stop_deadline}, {TIMER_APPROVAL_EXPIRY, approval_expiry},
-    {TIMER_QUARANTINE, quarantine_sweep}, {TIMER_ACCOUNT_RESET, accounts_reset},
+    {TIMER_RUN_DEADLINE, run_deadline},         {TIMER_QUEUE_DEADLINE, queue_deadline},
+    {TIMER_STOP_DEADLINE, stop_deadline},       {TIMER_APPROVAL_EXPIRY, question_expired},
+    {TIMER_APPROVAL_REMINDER, question_remind}, {TIMER_QUARANTINE, quarantine_sweep},
+    {TIMER_ACCOUNT_RESET, accounts_reset},
 };
 
 static enum rc handle_timer(struct cx *cx, const struct timer_row *timer)

@@ -123,7 +123,7 @@ static bool run_changed_more(const struct run_row *now, const struct run_row *st
            now->warning_message != stored->warning_message || now->partial != stored->partial ||
            now->foreign_pr.at != stored->foreign_pr.at ||
            now->prompt_version != stored->prompt_version || now->approved != stored->approved ||
-           now->overridden != stored->overridden;
+           now->overridden != stored->overridden || now->deferred_detail != stored->deferred_detail;
 }
 
 static enum rc save_run(struct cx *cx, struct flow *flow)

@@ -16,10 +16,11 @@
 #include "store/runs.h"
 #include "store/tasks.h"
 
-#define TIMER_RUN_DEADLINE    "run_deadline"
-#define TIMER_QUEUE_DEADLINE  "queue_deadline"
-#define TIMER_STOP_DEADLINE   "stop_deadline"
-#define TIMER_APPROVAL_EXPIRY "approval_expiry"
+#define TIMER_RUN_DEADLINE      "run_deadline"
+#define TIMER_QUEUE_DEADLINE    "queue_deadline"
+#define TIMER_STOP_DEADLINE     "stop_deadline"
+#define TIMER_APPROVAL_EXPIRY   "approval_expiry"
+#define TIMER_APPROVAL_REMINDER "approval_reminder"
 
 struct flow {
     struct task_row task;

@@ -5,6 +5,7 @@
 #include "control/results.h"
 #include "control/accounts.h"
 #include "control/pipeline.h"
+#include "control/policies.h"
 #include "control/usage.h"
 #include "core/event_types.h"
 #include "core/infer.h"
@@ -275,8 +276,12 @@ static void warn(struct flow *flow, const struct inference *inference)
 
 static enum rc go_on_with(struct cx *cx, struct flow *flow, const struct js *result, bool has_patch)
 {
+    bool stopped = false;
     enum rc rc = has_patch ? record_patch(cx, flow, result) : RC_OK;
-    if (rc != RC_OK)
+    if (rc == RC_OK && has_patch)
+        rc = policies_on_patch(cx, flow, js_get_int(js_get(result, "patch"), "forbiddenPaths", 0),
+                               &stopped);
+    if (rc != RC_OK || stopped)
         return rc;
     return has_patch ? pipeline_next(cx, flow) : far_take_pull(cx, flow);
 }

@@ -65,4 +65,7 @@ struct question {
     struct str detail;   /* JSON object, or empty. */
 };
 MUST_USE enum rc ask_person(struct cx *cx, struct flow *flow, const struct question *question);
+/* Timers of the question: nobody answered in time, and a word now and then until somebody does. */
+MUST_USE enum rc question_expired(struct cx *cx, const struct id *approval_id);
+MUST_USE enum rc question_remind(struct cx *cx, const struct id *approval_id);
 #endif

@@ -1,11 +1,55 @@
 /*
  * results_ask.c - a question to a person, and the run that waits for the answer.
+ *
+ *   pending --> approved | rejected   a person (decide.c)
+ *      |  +---> expired               timeouts.approvalMs: the run times out
+ *      |  +---> cancelled             the run ended otherwise (flow.c)
+ *      +--> reminded                  every policy.reminderMs, until one of these
+ *
+ * The run's clock stands still meanwhile, and it gives back what only work uses up.
  */
 #include "control/results.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
+#include "store/patches.h"
 #include "store/timers.h"
 #include <string.h>
+
+static bool is_about_plan(const char *kind)
+{
+    return strcmp(kind, "plan") == 0;
+}
+
+/* ---- asking ----------------------------------------------------------------------------- */
+
+/* What the agent said about its patch, where nobody says more. */
+static enum rc find_summary(struct cx *cx, struct flow *flow, const struct question *question,
+                            const char **ret_summary)
+{
+    *ret_summary = question->summary;
+    if (question->summary != NULL || is_about_plan(question->kind))
+        return RC_OK;
+    struct patch_row *rows;
+    size_t count;
+    enum rc rc = patches_of_run(cx->db, &flow->run.id, cx->arena, &rows, &count, cx->err);
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        if (id_same(&rows[i].id, &flow->run.patch_id))
+            *ret_summary = rows[i].summary;
+    return rc;
+}
+
+static enum rc set_timer(struct cx *cx, const char *kind, const struct id *subject, int64_t due_us)
+{
+    struct timer_row timer = {.kind = kind, .subject = *subject, .due_us = due_us};
+    cx_due(cx, due_us);
+    return timers_set(cx->db, &timer, cx->err);
+}
+
+/* The end of the period of reminders that the time lies in. */
+static int64_t next_reminder_us(const struct approval_row *row, int64_t now_us, int64_t period_us)
+{
+    return row->requested_us + ((now_us - row->requested_us) / period_us + 1) * period_us;
+}
 
 static enum rc insert_question(struct cx *cx, struct flow *flow, const struct question *question,
                                struct approval_row *ret_row)
@@ -14,7 +58,7 @@ static enum rc insert_question(struct cx *cx, struct flow *flow, const struct qu
     enum rc rc = flow_config(cx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    *ret_row = (struct approval_row){
+    struct approval_row row = {
         .id = cx_id(cx),
         .task_id = flow->task.id,
         .run_id = flow->run.id,
@@ -22,18 +66,43 @@ static enum rc insert_question(struct cx *cx, struct flow *flow, const struct qu
         .status = "pending",
         .requested_us = cx->now_us,
         .expires_us = cx->now_us + config->timeouts.approval_ms * US_PER_MS,
+        .question = question->reason,
+        .detail = question->detail,
+        .artifact_sha256 = is_about_plan(question->kind) ? flow->run.plan_sha256
+                                                         : flow->run.patch_sha256,
     };
-    rc = approvals_insert(cx->db, ret_row, cx->err);
-    struct timer_row timer = {
-        .kind = TIMER_APPROVAL_EXPIRY, .subject = ret_row->id, .due_us = ret_row->expires_us};
-    cx_due(cx, timer.due_us);
-    return rc == RC_OK ? timers_set(cx->db, &timer, cx->err) : rc;
+    rc = find_summary(cx, flow, question, &row.summary);
+    if (rc == RC_OK)
+        rc = approvals_insert(cx->db, &row, cx->err);
+    if (rc == RC_OK)
+        rc = set_timer(cx, TIMER_APPROVAL_EXPIRY, &row.id, row.expires_us);
+    int64_t period_us = config->policy.reminder_ms * US_PER_MS;
+    if (rc == RC_OK && period_us > 0)
+        rc = set_timer(cx, TIMER_APPROVAL_REMINDER, &row.id,
+                       next_reminder_us(&row, cx->now_us, period_us));
+    *ret_row = row;
+    return rc;
+}
+
+static enum rc tell_asked(struct cx *cx, struct flow *flow, const struct approval_row *row)
+{
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "approvalId", row->id.text);
+    jw_kstr(&note.jw, "kind", row->kind);
+    jw_kstr(&note.jw, "reason", row->question);
+    jw_optstr(&note.jw, "summary", row->summary);
+    jw_optstr(&note.jw, "artifactId", row->artifact_sha256);
+    if (row->detail.len > 0)
+        jw_kraw(&note.jw, "detail", row->detail);
+    jw_ktime(&note.jw, "expiresAt", row->expires_us);
+    return flow_tell(cx, flow, EV_APPROVAL_REQUESTED, &note);
 }
 
 enum rc ask_person(struct cx *cx, struct flow *flow, const struct question *question)
 {
     struct approval_row row;
-    bool plan = strcmp(question->kind, "plan") == 0;
+    bool plan = is_about_plan(question->kind);
     enum rc rc = insert_question(cx, flow, question, &row);
     if (rc == RC_OK) /* The run's clock stands still while a person thinks: see decide.c. */
         rc = timers_clear(cx->db, TIMER_RUN_DEADLINE, &flow->run.id, cx->err);
@@ -42,14 +111,78 @@ enum rc ask_person(struct cx *cx, struct flow *flow, const struct question *ques
     if (rc != RC_OK)
         return rc;
     flow->run.job_id = (struct id){0};
+    cx->round->admit = true; /* Its sandbox is free. */
+    return tell_asked(cx, flow, &row);
+}
+
+/* ---- the timers ------------------------------------------------------------------------- */
+
+/* RC_OK and *ret_pending false when it was answered meanwhile. */
+static enum rc load_pending(struct cx *cx, const struct id *approval_id, struct approval_row *row,
+                            struct flow *flow, bool *ret_pending)
+{
+    enum rc rc = approvals_get(cx->db, approval_id, cx->arena, row, cx->err);
+    *ret_pending = rc == RC_OK && strcmp(row->status, "pending") == 0;
+    return *ret_pending ? flow_load(cx, &row->run_id, flow) : rc;
+}
+
+enum rc question_expired(struct cx *cx, const struct id *approval_id)
+{
+    struct approval_row row;
+    bool pending;
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = load_pending(cx, approval_id, &row, &flow, &pending);
+    if (rc != RC_OK || !pending)
+        return rc;
+    row.status = "expired";
+    row.decided_us = cx->now_us;
+    rc = approvals_save(cx->db, &row, cx->err);
+    if (rc == RC_OK)
+        rc = timers_clear_subject(cx->db, &row.id, cx->err);
+    if (rc != RC_OK)
+        return rc;
     CLEANUP(note_release) struct note note;
     note_open(&note);
     jw_kstr(&note.jw, "approvalId", row.id.text);
     jw_kstr(&note.jw, "kind", row.kind);
-    jw_kstr(&note.jw, "reason", question->reason);
-    jw_optstr(&note.jw, "summary", question->summary);
-    if (question->detail.len > 0)
-        jw_kraw(&note.jw, "detail", question->detail);
+    rc = flow_tell(cx, &flow, EV_APPROVAL_EXPIRED, &note);
+    struct ending ending = {.event = RUN_EV_TIME_OUT,
+                            .code = "approval_expired",
+                            .message = "Nobody decided in time (timeouts.approvalMs)"};
+    if (rc == RC_OK)
+        rc = flow_end(cx, &flow, &ending);
+    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+}
+
+/* One for each period: the timer is set anew in the transaction that tells, and periods that went
+   by while nobody was there are not made up for. */
+enum rc question_remind(struct cx *cx, const struct id *approval_id)
+{
+    struct approval_row row;
+    bool pending;
+    const struct repo_config *config;
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = load_pending(cx, approval_id, &row, &flow, &pending);
+    if (rc != RC_OK || !pending)
+        return rc;
+    rc = flow_config(cx, &flow, &config);
+    if (rc != RC_OK || config->policy.reminder_ms == 0)
+        return rc;
+    row.reminded++;
+    rc = approvals_save(cx->db, &row, cx->err);
+    if (rc == RC_OK)
+        rc = set_timer(cx, TIMER_APPROVAL_REMINDER, &row.id,
+                       next_reminder_us(&row, cx->now_us, config->policy.reminder_ms * US_PER_MS));
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "approvalId", row.id.text);
+    jw_kstr(&note.jw, "kind", row.kind);
+    jw_kint(&note.jw, "count", row.reminded);
+    jw_optstr(&note.jw, "summary", row.summary);
+    jw_kint(&note.jw, "waitingMs", (cx->now_us - row.requested_us) / US_PER_MS);
     jw_ktime(&note.jw, "expiresAt", row.expires_us);
-    return flow_tell(cx, flow, EV_APPROVAL_REQUESTED, &note);
+    rc = flow_tell(cx, &flow, EV_APPROVAL_REMINDED, &note);
+    return rc == RC_OK ? flow_save_told(cx, &flow) : rc;
 }

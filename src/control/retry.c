@@ -3,6 +3,7 @@
  */
 #include "control/ahead.h"
 #include "control/effective.h"
+#include "control/entry.h"
 #include "control/flow.h"
 #include "control/quarantine.h"
 #include "control/tasks.h"
@@ -26,12 +27,33 @@ static enum rc refresh_config(struct cx *cx, struct flow *flow)
     return effective_config(cx, &repository, flow->task.overrides, &flow->task.config);
 }
 
+/* Policy, rate and cost are asked again.  What an admin has overridden for the task stays so. */
+static enum rc check_entry(struct cx *cx, struct flow *flow)
+{
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    struct entry entry = {
+        .repository = flow->task.repository,
+        .onboarded = true,
+        .mode = flow->task.mode,
+        .risk = flow->task.risk,
+        .approval = config->approval,
+        .overridden = policy_list_has(flow->run.overridden, POLICY_EXECUTION_MODE),
+    };
+    return entry_check(cx, &entry);
+}
+
 static enum rc insert_next_run(struct cx *cx, struct flow *flow)
 {
+    bool overridden = policy_list_has(flow->run.overridden, POLICY_EXECUTION_MODE);
     flow->task.run_count++;
     flow->task.error_code = flow->task.error_message = NULL;
     flow->task.ended_us = 0;
     enum rc rc = flow_new_run(cx, flow, flow->task.run_count);
+    if (overridden)
+        flow->run.overridden = POLICY_EXECUTION_MODE;
     if (rc == RC_OK)
         rc = tasks_set_config(cx->db, &flow->task, cx->err);
     if (rc == RC_OK)
@@ -56,6 +78,8 @@ static enum rc apply_retry(struct cx *cx, struct command *command)
         return err_set(cx->err, RC_CONFLICT, "TASK_COMPLETED",
                        "task %s has completed; submit a new task instead", cmd->task_id.text);
     rc = refresh_config(cx, &flow);
+    if (rc == RC_OK)
+        rc = check_entry(cx, &flow);
     if (rc == RC_OK)
         rc = insert_next_run(cx, &flow);
     if (rc != RC_OK)

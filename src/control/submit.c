@@ -4,10 +4,11 @@
  * Submission touches no row that others share, so that submissions never stand in line.
  */
 #include "control/effective.h"
+#include "control/entry.h"
 #include "control/flow.h"
+#include "control/policies.h"
 #include "control/quarantine.h"
 #include "control/tasks.h"
-#include "core/admission.h"
 #include "core/event_types.h"
 #include "store/repositories.h"
 
@@ -16,8 +17,8 @@ enum { SCOPE_TOLD_BYTES = 8 * 1024 }; /* A longer scope stands in the task only.
 
 /* ---- the idempotency key ---------------------------------------------------------------- */
 
-/* RC_OK and *ret_repeated when the key is known with this body. */
-static enum rc look_up_key(struct cx *cx, struct cmd_submit *cmd)
+/* cmd->repeated when the key is known with this body. */
+static enum rc look_up_key(struct cx *cx, struct cmd_submit *cmd, struct entry *entry)
 {
     cmd->repeated = false;
     if (cmd->idempotency_key == NULL)
@@ -29,11 +30,10 @@ static enum rc look_up_key(struct cx *cx, struct cmd_submit *cmd)
         return RC_OK;
     if (rc != RC_OK)
         return rc;
-    if (!text_same(row.body_sha256, cmd->body_sha256))
-        return err_set(cx->err, RC_INVALID, "IDEMPOTENCY_KEY_REUSED",
-                       "this Idempotency-Key was used with another body (task %s); "
-                       "use a new key for a new task",
-                       row.task_id.text);
+    if (!text_same(row.body_sha256, cmd->body_sha256)) {
+        entry->key_task = arena_strdup(cx->arena, row.task_id.text);
+        return RC_OK;
+    }
     cmd->repeated = true;
     cmd->task_id = row.task_id;
     cmd->run_id = row.run_id;
@@ -57,15 +57,12 @@ static enum rc keep_key(struct cx *cx, const struct cmd_submit *cmd)
 
 /* ---- admission -------------------------------------------------------------------------- */
 
-static enum rc find_repository(struct cx *cx, const char *name, struct repository_row *ret_row)
+static enum rc find_repository(struct cx *cx, struct entry *entry, struct repository_row *ret_row)
 {
-    enum rc rc = repositories_by_name(cx->db, &cx->workspace_id, name, cx->arena, ret_row, cx->err);
-    if (rc == RC_NOT_FOUND || (rc == RC_OK && ret_row->removed))
-        return err_field(cx->err, RC_INVALID, "REPO_NOT_ONBOARDED", "repository",
-                         "repository %s is not onboarded; add it with: "
-                         "drover repo add %s --url URL --config FILE",
-                         name, name);
-    return rc;
+    enum rc rc = repositories_by_name(cx->db, &cx->workspace_id, entry->repository, cx->arena,
+                                      ret_row, cx->err);
+    entry->onboarded = rc == RC_OK && !ret_row->removed;
+    return rc == RC_NOT_FOUND ? RC_OK : rc;
 }
 
 static enum rc check_dependencies(struct cx *cx, const struct cmd_submit *cmd)
@@ -82,10 +79,32 @@ static enum rc check_dependencies(struct cx *cx, const struct cmd_submit *cmd)
     return RC_OK;
 }
 
+/* Why policy says no, for the log and for whoever asked. */
+static enum rc explain_denial(struct cx *cx, struct cmd_submit *cmd, const struct entry *entry,
+                              const struct id *task_id)
+{
+    struct mode_question question = {
+        .resource_type = "task",
+        .resource_id = task_id->text,
+        .mode = entry->mode,
+        .risk = entry->risk,
+        .rule = entry->approval,
+    };
+    struct policy_decision decision = policy_on_mode(&question, cx->arena);
+    cmd->base.explained = policies_text(&decision, cx->arena);
+    return policies_tell_refused(cx, task_id, &decision);
+}
+
 /* A denial is a fact worth keeping: who wanted what, and why not. */
-static enum rc record_rejection(struct cx *cx, struct cmd_submit *cmd)
+static enum rc record_rejection(struct cx *cx, struct cmd_submit *cmd, const struct entry *entry)
 {
     struct id task_id = cx_id(cx);
+    struct err refusal = *cx->err;
+    enum rc rc = RC_OK;
+    if (text_same(refusal.code, policy_deny_code()))
+        rc = explain_denial(cx, cmd, entry, &task_id);
+    if (rc != RC_OK)
+        return rc;
     CLEANUP(note_release) struct note note;
     note_open(&note);
     jw_kstr(&note.jw, "taskId", task_id.text);
@@ -93,8 +112,8 @@ static enum rc record_rejection(struct cx *cx, struct cmd_submit *cmd)
     jw_kstr(&note.jw, "riskLevel", risk_name(cmd->risk));
     jw_kstr(&note.jw, "executionMode", mode_name(cmd->mode));
     jw_kstr(&note.jw, "requestedBy", cx->actor.id);
-    jw_kstr(&note.jw, "reasonCode", cx->err->code);
-    jw_kstr(&note.jw, "reason", cx->err->text);
+    jw_kstr(&note.jw, "reasonCode", refusal.code);
+    jw_kstr(&note.jw, "reason", refusal.text);
     struct event event = {
         .type = EV_TASK_REJECTED,
         .task_id = task_id,
@@ -102,30 +121,33 @@ static enum rc record_rejection(struct cx *cx, struct cmd_submit *cmd)
         .correlation_id = task_id,
         .data = note_close(&note),
     };
-    struct err refusal = *cx->err;
-    enum rc rc = cx_append(cx, &event, NULL);
+    rc = cx_append(cx, &event, NULL);
     if (rc == RC_OK)
         *cx->err = refusal;
     return rc;
 }
 
-static enum rc check_admission(struct cx *cx, struct cmd_submit *cmd,
-                               const struct repo_config *config)
+/* All checks, in the order of core/admission.h. */
+static enum rc check_entry(struct cx *cx, struct cmd_submit *cmd, struct entry *entry,
+                           struct flow *flow, struct repository_row *repository)
 {
-    struct submit_facts facts = {
-        .onboarded = true,
-        .mode = cmd->mode,
-        .risk = cmd->risk,
-        .approval = config->approval,
-        .rate_per_hour_max = cx->limits->tasks_per_hour_user,
-    };
-    if (facts.rate_per_hour_max > 0) {
-        enum rc rc = tasks_count_since(cx->db, cx->actor.id, cx->now_us - US_PER_HOUR,
-                                       &facts.submitted_last_hour, cx->err);
-        if (rc != RC_OK)
-            return rc;
-    }
-    return admission_submit(&facts, cx->err);
+    const struct repo_config *config;
+    enum rc rc = find_repository(cx, entry, repository);
+    if (rc != RC_OK)
+        return rc;
+    if (entry->key_task != NULL || !entry->onboarded)
+        return entry_check(cx, entry);
+    rc = check_dependencies(cx, cmd);
+    if (rc == RC_OK)
+        rc = effective_config(cx, repository, cmd->overrides, &flow->task.config);
+    if (rc == RC_OK)
+        rc = flow_config(cx, flow, &config);
+    if (rc == RC_OK)
+        rc = quarantine_check(cx, repository);
+    if (rc != RC_OK)
+        return rc;
+    entry->approval = config->approval;
+    return entry_check(cx, entry);
 }
 
 /* ---- the rows --------------------------------------------------------------------------- */
@@ -207,52 +229,52 @@ static enum rc tell_submitted(struct cx *cx, struct flow *flow)
     return flow_tell_task(cx, flow, EV_TASK_ACCEPTED, &accepted);
 }
 
-static enum rc write_rows(struct cx *cx, struct cmd_submit *cmd, struct flow *flow)
+static enum rc write_rows(struct cx *cx, struct cmd_submit *cmd, const struct entry *entry,
+                          struct flow *flow)
 {
+    bool denied = policy_decide(entry->mode, entry->risk, entry->approval) == POLICY_DENY;
     enum rc rc = flow_new_run(cx, flow, 1);
     if (rc == RC_OK)
         rc = tell_submitted(cx, flow);
     if (rc == RC_OK)
         rc = flow_tell_queued(cx, flow);
+    if (rc == RC_OK && denied)
+        rc = policies_override_mode(cx, flow, cmd->override_reason);
     /* Last: the rows hold their places in the log. */
     if (rc == RC_OK)
         rc = tasks_insert(cx->db, &flow->task, cmd->depends_on, cmd->depends_count, cx->err);
     if (rc == RC_OK)
         rc = runs_insert(cx->db, &flow->run, cx->err);
+    if (rc == RC_OK && denied)
+        rc = runs_save_more(cx->db, &flow->run, cx->err);
     return rc;
 }
 
 static enum rc apply_submit(struct cx *cx, struct command *command)
 {
     struct cmd_submit *cmd = (struct cmd_submit *)command;
-    enum rc rc = look_up_key(cx, cmd);
-    if (rc != RC_OK || cmd->repeated)
-        return rc;
     struct repository_row repository;
     CLEANUP(flow_release) struct flow flow = {0};
-    rc = find_repository(cx, cmd->repository, &repository);
-    if (rc == RC_OK)
-        rc = check_dependencies(cx, cmd);
-    if (rc != RC_OK)
+    struct entry entry = {
+        .repository = cmd->repository,
+        .mode = cmd->mode,
+        .risk = cmd->risk,
+        .overridden = cmd->override_reason != NULL && cmd->may_override,
+    };
+    command->explained = (struct str){0};
+    enum rc rc = look_up_key(cx, cmd, &entry);
+    if (rc != RC_OK || cmd->repeated)
         return rc;
-    const struct repo_config *config;
-    rc = effective_config(cx, &repository, cmd->overrides, &flow.task.config);
-    if (rc == RC_OK)
-        rc = flow_config(cx, &flow, &config);
-    if (rc != RC_OK)
-        return rc;
-    rc = quarantine_check(cx, &repository);
-    if (rc == RC_OK)
-        rc = check_admission(cx, cmd, config);
+    rc = check_entry(cx, cmd, &entry, &flow, &repository);
     if (rc == RC_DENIED) {
         command->refused = rc;
-        return record_rejection(cx, cmd);
+        return record_rejection(cx, cmd, &entry);
     }
     if (rc != RC_OK)
         return rc;
     fill_task(cx, cmd, &repository, &flow);
     write_depends_on(cx, cmd, &flow.task);
-    rc = write_rows(cx, cmd, &flow);
+    rc = write_rows(cx, cmd, &entry, &flow);
     if (rc != RC_OK)
         return rc;
     cmd->task_id = flow.task.id;

@@ -27,6 +27,8 @@ struct cmd_submit {
     size_t depends_count;
     const char *idempotency_key; /* or NULL */
     const char *body_sha256;     /* of the request, for the key */
+    const char *override_reason; /* Why it is to come in although policy says no; or NULL */
+    bool may_override;           /* Whoever asks is an admin. */
 
     struct id task_id, run_id; /* The answer. */
     bool repeated;             /* The key was known: the first answer again. */

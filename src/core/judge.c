@@ -44,21 +44,10 @@ void judgement_add(struct judgement *judgement, struct judge_finding finding)
         judgement->findings[judgement->finding_count++] = finding;
 }
 
-/* A pattern without wildcards that names a directory covers all that is in it. */
-static bool covers(const char *pattern, const char *path)
-{
-    size_t len = strlen(pattern);
-    if (len > 0 && pattern[len - 1] == '/')
-        len--;
-    if (len > 0 && strncmp(path, pattern, len) == 0 && path[len] == '/')
-        return true;
-    return glob_match(pattern, path);
-}
-
 static const char *first_cover(const char *const *patterns, const char *path)
 {
     for (size_t i = 0; patterns[i] != NULL; i++) {
-        if (covers(patterns[i], path))
+        if (glob_covers(patterns[i], path))
             return patterns[i];
     }
     return NULL;

@@ -41,10 +41,11 @@ enum run_event {
     RUN_EV_VERIFIED,     /* verifying -> judging */
     RUN_EV_REPAIR,       /* verifying, judging -> running: feedback goes back to the agent */
     RUN_EV_ACCEPT,       /* judging -> creating_pr */
-    RUN_EV_ASK,          /* judging -> awaiting_approval */
+    RUN_EV_ASK,          /* running (a denied patch), judging -> awaiting_approval */
     RUN_EV_KEEP_PATCH,   /* judging -> completed: patch_only */
     RUN_EV_APPROVE,      /* awaiting_approval -> creating_pr */
     RUN_EV_APPROVE_KEEP, /* awaiting_approval -> completed: patch_only under approval: always */
+    RUN_EV_OVERRIDE,     /* awaiting_approval -> running: the denied patch goes on */
     RUN_EV_PUBLISHED,    /* creating_pr -> completed */
     RUN_EV_LOSE,         /* preparing, context_loading, planning, running -> preparing */
     RUN_EV_FAIL,         /* every non-terminal state -> failed */

@@ -57,6 +57,7 @@ static const struct route routes[] = {
     {HTTP_GET, WORK_OR_VIEW, "/v1/schemas/{name}", .kind = ROUTE_INSTANT,
      .instant = api_schema_get},
     {HTTP_GET, VIEW, "/v1/approvals", QUERY(api_approval_list)},
+    {HTTP_GET, VIEW, "/v1/approvals/{id}", QUERY(api_approval_get)},
     {HTTP_POST, OPERATE, "/v1/approvals/{id}/approve", COMMAND(api_approve)},
     {HTTP_POST, OPERATE, "/v1/approvals/{id}/reject", COMMAND(api_reject)},
     {HTTP_GET, VIEW, "/v1/pull-requests", QUERY(api_pull_request_list)},
@@ -218,6 +219,7 @@ static void finish_command(struct loop_call *done)
         call->route->answer(call, command);
     } else { /* The committer has logged what is to be logged. */
         struct problem problem = problem_of(command->rc, &command->err);
+        problem.policy = command->explained;
         http_answer_problem(&call->http, &problem);
     }
     http_finish(&call->http);

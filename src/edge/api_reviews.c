@@ -53,6 +53,22 @@ enum rc api_approval_list(struct call *call, struct db *db, struct err *err)
     return RC_OK;
 }
 
+enum rc api_approval_get(struct call *call, struct db *db, struct err *err)
+{
+    struct id id;
+    struct approval_row row;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_id(call, 0, &id, err);
+    if (rc == RC_OK)
+        rc = approvals_get(db, &id, &call->http.arena, &row, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_answer(call, 200);
+    shape_approval(&jw, &row);
+    return RC_OK;
+}
+
 static enum rc build_decision(struct call *call, bool approve, struct command **ret_command,
                               struct err *err)
 {

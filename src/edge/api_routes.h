@@ -61,6 +61,7 @@ API_COMMAND(api_breaker_trip);
 
 /* api_reviews.c: what people decide */
 API_QUERY(api_approval_list);
+API_QUERY(api_approval_get);
 API_COMMAND(api_approve);
 API_COMMAND(api_reject);
 API_QUERY(api_pull_request_list);

@@ -8,6 +8,7 @@
 #include "core/repo_document.h"
 #include "edge/api_routes.h"
 #include "edge/shapes.h"
+#include "store/capacity.h"
 #include "work/attachments.h"
 #include <math.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ enum {
     LABEL_MAX = 200,
     CHANNEL_SOURCE_MAX = 100,
     CHANNEL_BYTES_MAX = 16 * 1024,
+    OVERRIDE_REASON_MAX = 1000,
     TURNS_MAX = 500
 };
 #define ISSUE_NUMBER_MAX ((int64_t)1 << 53)
@@ -144,12 +146,23 @@ static void read_words(struct form *form, struct cmd_submit *cmd)
         form_fail(form, "targetBranch", "targetBranch is not a name that git takes for a branch");
 }
 
+static enum rc read_override(const struct js *override, struct cmd_submit *cmd, struct err *err)
+{
+    if (!override)
+        return RC_OK;
+    struct form form;
+    form_open(&form, override, "override", err);
+    form_string(&form, "reason", FORM_REQUIRED,
+                &(struct form_text){.min = 1, .max = OVERRIDE_REASON_MAX}, &cmd->override_reason);
+    return form_close(&form);
+}
+
 static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err *err)
 {
     struct form form;
     const struct js *overrides = NULL;
     const struct js *scope = NULL, *labels = NULL, *channel = NULL, *depends_on = NULL;
-    const struct js *attachments = NULL;
+    const struct js *attachments = NULL, *override = NULL;
     form_open(&form, cmd->base.tree, "", err);
     form_string(&form, "repository", FORM_REQUIRED,
                 &(struct form_text){.min = 1, .max = REPOSITORY_NAME_MAX}, &cmd->repository);
@@ -168,6 +181,7 @@ static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err
     form_strings(&form, "dependsOn", FORM_OPTIONAL, TASK_DEPENDS_MAX,
                  &(struct form_text){.min = 1, .max = ID_TEXT_BYTES}, &depends_on);
     form_array(&form, "attachments", FORM_OPTIONAL, ATTACHMENTS_MAX, &attachments);
+    form_object(&form, "override", FORM_OPTIONAL, &override);
     if (!cmd->description && !cmd->issue_number)
         form_fail(&form, "description", "give a description, an issueNumber, or both");
     enum rc rc = form_close(&form);
@@ -179,6 +193,8 @@ static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err
         rc = read_overrides(call, overrides, cmd, err);
     if (rc == RC_OK)
         rc = read_attachments(attachments, cmd, err);
+    if (rc == RC_OK)
+        rc = read_override(override, cmd, err);
     cmd->scope = json_of(scope, &cmd->base.arena);
     cmd->labels = json_of(labels, &cmd->base.arena);
     return rc;
@@ -219,6 +235,7 @@ enum rc api_task_submit(struct call *call, struct command **ret_command, struct 
         rc = read_submit(call, cmd, err);
     if (rc != RC_OK)
         return rc;
+    cmd->may_override = call->who.role == ROLE_ADMIN;
     owned = NULL;
     *ret_command = &cmd->base;
     return RC_OK;
@@ -296,14 +313,29 @@ void api_task_retry_answer(struct call *call, struct command *command)
 
 /* ---- Queries ---- */
 
-static enum rc write_task(struct call *call, struct db *db, const struct task_row *task,
-                          struct jw *jw, struct err *err)
+static enum rc read_runs(struct call *call, struct db *db, const struct task_row *task,
+                         struct task_extras *ret_extras, struct err *err)
 {
     struct run_row *runs = NULL;
     size_t count = 0;
     enum rc rc = runs_of_task(db, &task->id, &call->http.arena, &runs, &count, err);
     if (rc == RC_OK)
-        shape_task(jw, task, runs, count);
+        *ret_extras = (struct task_extras){.runs = runs, .run_count = count};
+    return rc;
+}
+
+/* Where it stands in line: told of one task, not of fifty, since it is counted. */
+static enum rc find_position(struct db *db, struct task_extras *extras, struct err *err)
+{
+    const struct run_row *latest = extras->run_count ? &extras->runs[extras->run_count - 1] : NULL;
+    if (!latest || latest->status != RUN_QUEUED)
+        return RC_OK;
+    struct queue_place place = {
+        .workspace_id = latest->workspace_id, .rank = latest->rank, .run_id = latest->id};
+    int64_t ahead = 0;
+    enum rc rc = capacity_ahead(db, &place, &ahead, err);
+    if (rc == RC_OK)
+        extras->queue_position = ahead + 1;
     return rc;
 }
 
@@ -311,15 +343,21 @@ enum rc api_task_get(struct call *call, struct db *db, struct err *err)
 {
     struct id id;
     struct task_row task;
+    struct task_extras extras;
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = call_id(call, 0, &id, err);
     if (rc == RC_OK)
         rc = tasks_get(db, &id, &call->http.arena, &task, err);
+    if (rc == RC_OK)
+        rc = read_runs(call, db, &task, &extras, err);
+    if (rc == RC_OK)
+        rc = find_position(db, &extras, err);
     if (rc != RC_OK)
         return rc;
     struct jw jw = call_answer(call, 200);
-    return write_task(call, db, &task, &jw, err);
+    shape_task(&jw, &task, &extras);
+    return RC_OK;
 }
 
 /* The configuration that the task has taken, and the same with the program's defaults. */
@@ -380,8 +418,12 @@ enum rc api_task_list(struct call *call, struct db *db, struct err *err)
         return rc;
     struct jw jw = call_list_begin(call);
     size_t shown = page_rows(&page, count);
-    for (size_t i = 0; rc == RC_OK && i < shown; i++)
-        rc = write_task(call, db, &tasks[i], &jw, err);
+    for (size_t i = 0; rc == RC_OK && i < shown; i++) {
+        struct task_extras extras;
+        rc = read_runs(call, db, &tasks[i], &extras, err);
+        if (rc == RC_OK)
+            shape_task(&jw, &tasks[i], &extras);
+    }
     call_list_end(&jw, shown ? call_next_id(call, &page, count, &tasks[shown - 1].id) : NULL);
     return rc;
 }

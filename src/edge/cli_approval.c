@@ -1,23 +1,41 @@
 /*
- * cli_approval.c - questions to a person: approvals, approve, reject.
+ * cli_approval.c - questions to a person: approvals, approval, approve, reject.
  */
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/jw.h"
 #include "base/str.h"
+#include "edge/cli_artifact.h"
 #include "edge/cli_client.h"
 #include "edge/cli_ids.h"
 #include "edge/cli_show.h"
 #include "edge/cli_table.h"
 #include "net/url.h"
 #include <stdio.h>
+#include <unistd.h>
 
 enum { PATH_BYTES_MAX = 1024, PENDING_MAX = 1000 };
+
+/* How long it waits, or waited. */
+static const char *age_of(struct cli *cli, const struct js *approval)
+{
+    int64_t asked_us = 0, until_us = 0;
+    char text[TIME_TEXT_BYTES];
+    if (!time_parse(js_get_str(approval, "requestedAt", ""), &asked_us))
+        return "";
+    if (!time_parse(js_get_str(approval, "decidedAt", ""), &until_us)) {
+        struct clock clock = clock_real();
+        until_us = clock_now_us(&clock);
+    }
+    return arena_strdup(&cli->arena, duration_format(text, until_us - asked_us));
+}
 
 static void approvals_table(struct cli *cli, const struct cli_listing *listing)
 {
     static const struct table_column columns[] = {
-        {"ID", false, false},        {"STATUS", false, false},  {"KIND", false, false},
-        {"REQUESTED", false, false}, {"EXPIRES", false, false}, {"RUN", false, true},
+        {"ID", false, false},     {"STATUS", false, false},  {"KIND", false, false},
+        {"AGE", true, false},     {"EXPIRES", false, false}, {"RUN", false, false},
+        {"SUMMARY", false, true},
     };
     struct table table;
     size_t len = id_short_len(listing->items, listing->count, "id");
@@ -28,12 +46,12 @@ static void approvals_table(struct cli *cli, const struct cli_listing *listing)
         table_cell(&table, cli_id_shown(cli, item, "id", len), TONE_PLAIN);
         table_cell(&table, status, term_status_tone(status));
         table_cell(&table, js_get_str(item, "kind", ""), TONE_PLAIN);
-        table_cell(&table,
-                   term_time(&cli->term, js_get_str(item, "requestedAt", NULL), &cli->arena),
-                   TONE_DIM);
+        table_cell(&table, age_of(cli, item), TONE_DIM);
         table_cell(&table, term_time(&cli->term, js_get_str(item, "expiresAt", NULL), &cli->arena),
                    TONE_DIM);
-        table_cell(&table, js_get_str(item, "runId", ""), TONE_PLAIN);
+        table_cell(&table, js_get_str(item, "runId", ""), TONE_DIM);
+        table_cell(&table, js_get_str(item, "summary", js_get_str(item, "question", "")),
+                   TONE_PLAIN);
     }
     table_print(&table, stdout);
 }
@@ -90,6 +108,64 @@ static enum rc resolve_pending(struct cli *cli, const char *word, struct id *ret
     return id_search_end(&search, "pending approval", ret_id, err);
 }
 
+static void show_findings(struct cli *cli, const struct js *findings)
+{
+    for (size_t i = 0; i < js_count(findings); i++) {
+        const struct js *finding = js_at(findings, i);
+        show_line(cli, i == 0 ? "Findings" : "",
+                  arena_printf(&cli->arena, "%s: %s", js_get_str(finding, "rule", "finding"),
+                               js_get_str(finding, "text", "")),
+                  TONE_PLAIN);
+    }
+}
+
+static void show_approval(struct cli *cli, const struct js *approval)
+{
+    show_line(cli, "Approval", js_get_str(approval, "id", "?"), TONE_BOLD);
+    show_status(cli, approval);
+    show_member(cli, "Kind", approval, "kind");
+    show_member(cli, "Question", approval, "question");
+    show_member(cli, "Summary", approval, "summary");
+    show_findings(cli, js_get(approval, "findings"));
+    show_member(cli, "Task", approval, "taskId");
+    show_member(cli, "Run", approval, "runId");
+    show_line(cli, "Age", age_of(cli, approval), TONE_PLAIN);
+    show_time(cli, "Expires", approval, "expiresAt");
+    show_time(cli, "Decided", approval, "decidedAt");
+    show_member(cli, "Decided by", approval, "decidedBy");
+    show_member(cli, "Reason", approval, "reason");
+}
+
+/* The question, and under it the diff or the plan that it is about. */
+static int run_approval(struct cli *cli)
+{
+    struct err err = {0};
+    struct id id;
+    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    enum rc rc = resolve_pending(cli, args_word(&cli->args, 0), &id, &err);
+    if (rc == RC_OK)
+        rc = cli_get(cli, cli_path(cli, "/v1/approvals/", id.text, ""), &answer, &err);
+    if (rc != RC_OK)
+        return cli_fail(cli, rc, &err);
+    if (cli->json) {
+        cli_print_json(&answer);
+        return CLI_DONE;
+    }
+    show_approval(cli, answer.tree);
+    const char *plan = js_get_str(answer.tree, "planArtifactId", NULL);
+    const char *sha256 = plan != NULL ? plan : js_get_str(answer.tree, "diffArtifactId", NULL);
+    if (sha256 != NULL) {
+        (void)printf("\n");
+        (void)fflush(stdout);
+        rc = cli_artifact_write(cli, sha256, STDOUT_FILENO, &err);
+    }
+    if (rc != RC_OK)
+        return cli_fail(cli, rc, &err);
+    if (text_same(js_get_str(answer.tree, "status", ""), "pending"))
+        show_next(cli, "Answer", "drover approve %s (or reject), with --reason TEXT", id.text);
+    return CLI_DONE;
+}
+
 static int decide(struct cli *cli, const char *verb, const char *done)
 {
     struct err err = {0};
@@ -138,6 +214,9 @@ static const struct arg_option decide_options[] = {
 const struct cli_command cli_approval_commands[] = {
     {"approvals", "list what waits for an answer", "[--all] [--limit N] [--json]",
      approvals_options, "drover approvals", NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_approvals},
+    {"approval", "show a question, with the diff or the plan",
+     "ID   (of the approval, its run or its task)", NULL, "drover approval latest",
+     "drover approvals", 1, 1, CLI_REMOTE | CLI_JSON, run_approval},
     {"approve", "say yes", "ID [--reason TEXT]   (of the approval, its run or its task)",
      decide_options, "drover approve latest", "drover approvals", 1, 1, CLI_REMOTE | CLI_JSON,
      run_approve},

@@ -4,6 +4,7 @@
  * The bytes are checked against their name, which is their sha256.  A file appears whole or not
  * at all.
  */
+#include "edge/cli_artifact.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/str.h"
@@ -68,7 +69,7 @@ static bool take_bytes(void *ctx, struct str bytes)
     return download->rc == RC_OK;
 }
 
-static enum rc download_to(struct cli *cli, const char *sha256, int fd, struct err *err)
+enum rc cli_artifact_write(struct cli *cli, const char *sha256, int fd, struct err *err)
 {
     enum rc rc = cli_connect(cli, err);
     if (rc != RC_OK)
@@ -97,7 +98,7 @@ static enum rc download_file(struct cli *cli, const char *sha256, const char *pa
     CLEANUP(fd_closep) int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE);
     if (fd < 0)
         return err_set(err, RC_IO, "IO", "%s cannot be written", part);
-    enum rc rc = download_to(cli, sha256, fd, err);
+    enum rc rc = cli_artifact_write(cli, sha256, fd, err);
     if (rc == RC_OK && rename(part, path) != 0)
         rc = err_set(err, RC_IO, "IO", "%s cannot be written", path);
     if (rc != RC_OK)
@@ -113,7 +114,7 @@ static int run_artifact(struct cli *cli)
     if (!sha256_text_valid(sha256))
         return cli_usage(cli, "\"%s\" is no sha256 of 64 hexadecimal digits", sha256);
     enum rc rc = output != NULL ? download_file(cli, sha256, output, &err)
-                                : download_to(cli, sha256, STDOUT_FILENO, &err);
+                                : cli_artifact_write(cli, sha256, STDOUT_FILENO, &err);
     return rc == RC_OK ? CLI_DONE : cli_fail(cli, rc, &err);
 }
 

@@ -84,6 +84,8 @@ static void run_details(struct cli *cli, const struct id *id, const struct js *r
     show_status(cli, run);
     show_error(cli, run);
     show_member(cli, "Waits for", run, "deferredReason");
+    show_member(cli, "Waits because", run, "deferredDetail");
+    show_member(cli, "Overridden", run, "overridden");
     show_member(cli, "Stopping", run, "stopping");
     show_member(cli, "Repository", run, "repository");
     show_member(cli, "Attempt", run, "attempt");

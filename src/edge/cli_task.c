@@ -117,6 +117,12 @@ static enum rc write_submission(struct cli *cli, const char *description, struct
         rc = cli_attach(cli, &jw, err);
     if (rc != RC_OK)
         return rc;
+    if (args_has(args, "override-policy")) {
+        jw_key(&jw, "override");
+        jw_begin(&jw, '{');
+        jw_kstr(&jw, "reason", args_text(args, "override-policy", ""));
+        jw_end(&jw, '}');
+    }
     jw_kraw(&jw, "channel", STR("{\"source\":\"cli\"}"));
     jw_end(&jw, '}');
     if (body->overflow)
@@ -227,11 +233,32 @@ static void show_attachments(struct cli *cli, const struct js *task)
         show_member(cli, "Attached", js_at(list, i), "name");
 }
 
+static const char *ordinal(struct cli *cli, int64_t number)
+{
+    static const char *const ends[] = {"th", "st", "nd", "rd"};
+    int64_t last = number % 100 / 10 == 1 ? 0 : number % 10;
+    return arena_printf(&cli->arena, "%lld%s", (long long)number, ends[last < 4 ? last : 0]);
+}
+
+/* "2 of 2 runs of acme/billing are active; 3rd in line" */
+static void show_waiting(struct cli *cli, const struct js *task)
+{
+    int64_t position = js_get_int(task, "queuePosition", 0);
+    if (position > 0)
+        show_line(cli, "Waiting",
+                  arena_printf(&cli->arena, "%s; %s in line",
+                               js_get_str(task, "deferredDetail", "to be admitted"),
+                               ordinal(cli, position)),
+                  TONE_PLAIN);
+    show_time(cli, "Waiting since", task, "waitingSince");
+}
+
 static void task_details(struct cli *cli, const struct id *id, const struct js *task)
 {
     show_line(cli, "Task", id->text, TONE_BOLD);
     show_status(cli, task);
     show_error(cli, task);
+    show_waiting(cli, task);
     show_member(cli, "Repository", task, "repository");
     show_member(cli, "Branch", task, "targetBranch");
     show_member(cli, "Issue", task, "issueNumber");
@@ -352,6 +379,8 @@ static const struct arg_option submit_options[] = {
     {"override", "FIELD=VALUE", "over the repository's configuration; may be repeated", ARG_LIST, 0,
      0, NULL},
     {"attach", "FILE", "a file for the agent; may be repeated", ARG_LIST, 0, 0, NULL},
+    {"override-policy", "REASON", "let it in although policy denies it (admins)", ARG_TEXT, 0, 0,
+     NULL},
     {"watch", NULL, "follow it to its end", ARG_FLAG, 0, 0, NULL},
     {0},
 };

@@ -120,6 +120,8 @@ void problem_write(struct jw *jw, const struct problem *problem)
         jw_kraw(jw, "errors", problem->errors);
     if (problem->retry_after_ms > 0)
         jw_kint(jw, "retryAfterMs", problem->retry_after_ms);
+    if (problem->policy.len > 0)
+        jw_kraw(jw, "policy", problem->policy);
     jw_optstr(jw, "requestId", problem->request_id);
     jw_end(jw, '}');
 }

@@ -22,6 +22,7 @@ struct problem {
     const char *request_id; /* NULL: none. */
     struct str errors;      /* JSON array of {path, message, line}, or empty. */
     int64_t retry_after_ms; /* When to come again; 0: as the status says. */
+    struct str policy;      /* The decision of a policy that refuses, as JSON; or empty. */
 };
 
 int problem_status(enum rc rc);              /* 500 for what nobody should answer with. */

@@ -10,6 +10,7 @@
 #include "core/repo_document.h"
 #include "store/store.h"
 #include <arpa/inet.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,9 +25,11 @@ enum {
     REQUEST_SECONDS_MAX = 600,
     PORT_MAX = 65535,
     COOLDOWN_MS_MIN = 10,
-    COOLDOWN_MS_MAX = 24 * 3600 * 1000
+    COOLDOWN_MS_MAX = 24 * 3600 * 1000,
+    TASK_TYPES_MAX = 64
 };
 #define COUNT_MAX INT64_C(1000000)
+static const double cost_usd_max = 1e9;
 
 struct server_options server_options_default(void)
 {
@@ -82,21 +85,53 @@ static enum rc read_log(const struct js *log, struct server_options *options, st
     return form_close(&form);
 }
 
+/* {upgrade: 2, ...} */
+static void read_task_types(struct form *form, struct arena *arena, struct committer_limits *limits)
+{
+    const struct js *types = NULL, *value;
+    const char *name;
+    form_object(form, "taskTypes", FORM_OPTIONAL, &types);
+    if (js_count(types) > TASK_TYPES_MAX)
+        form_fail(form, "taskTypes", "taskTypes must have at most %d members", TASK_TYPES_MAX);
+    if (!types || form->rc != RC_OK)
+        return;
+    struct task_type_limit *rows = arena_array(arena, js_count(types), sizeof *rows);
+    limits->task_type_count = 0;
+    for (size_t at = 0; js_next(types, &at, &name, &value);) {
+        int64_t max = js_int(value, -1);
+        if (max < 0 || max > COUNT_MAX)
+            form_fail(form, "taskTypes", "taskTypes.%.64s must be a number from 0 to %lld", name,
+                      (long long)COUNT_MAX);
+        rows[limits->task_type_count++] = (struct task_type_limit){arena_strdup(arena, name), max};
+    }
+    limits->task_types = rows;
+}
+
+static void read_run_limits(struct form *form, struct arena *arena, struct committer_limits *limits)
+{
+    const struct form_range count = {0, COUNT_MAX};
+    double usd = (double)limits->cost_per_day_microusd / 1e6;
+    form_int(form, "maxActiveRuns", FORM_OPTIONAL, &count, &limits->max_active_runs);
+    form_int(form, "maxActiveRunsPerUser", FORM_OPTIONAL, &count, &limits->max_active_runs_user);
+    form_int(form, "maxActiveRunsPerWorkspace", FORM_OPTIONAL, &count,
+             &limits->max_active_runs_workspace);
+    form_int(form, "sandboxes", FORM_OPTIONAL, &count, &limits->sandboxes);
+    form_int(form, "tasksPerHourPerUser", FORM_OPTIONAL, &count, &limits->tasks_per_hour_user);
+    form_real(form, "costPerDayUsd", FORM_OPTIONAL, &(struct form_real){0, cost_usd_max}, &usd);
+    limits->cost_per_day_microusd = llround(usd * 1e6);
+    read_task_types(form, arena, limits);
+}
+
 static enum rc read_limits(const struct js *limits, struct arena *arena,
                            struct server_options *options, struct err *err)
 {
     if (!limits)
         return RC_OK;
-    const struct form_range count = {0, COUNT_MAX};
     struct form form;
     const struct js *rates = NULL;
     int64_t seconds = options->request_ms / 1000;
     form_open(&form, limits, "limits", err);
-    form_int(&form, "maxActiveRuns", FORM_OPTIONAL, &count, &options->limits.max_active_runs);
-    form_int(&form, "maxActiveRunsPerUser", FORM_OPTIONAL, &count,
-             &options->limits.max_active_runs_user);
-    form_int(&form, "tasksPerHourPerUser", FORM_OPTIONAL, &count,
-             &options->limits.tasks_per_hour_user);
+    read_run_limits(&form, arena, &options->limits);
     form_int(&form, "bodyBytes", FORM_OPTIONAL,
              &(struct form_range){BODY_BYTES_MIN, BODY_BYTES_MAX}, &options->body_bytes_max);
     form_int(&form, "connections", FORM_OPTIONAL, &(struct form_range){1, CONNECTIONS_MAX},

@@ -9,7 +9,8 @@
  *     workers: {min: 2, max: 8, upCooldownMs: 10000, downCooldownMs: 300000}    # or as many as
  *                                   # it takes, between two bounds
  *     log:    {level: info, format: auto}                        # auto | json | human
- *     limits: {maxActiveRuns: 0, maxActiveRunsPerUser: 0, tasksPerHourPerUser: 0,
+ *     limits: {maxActiveRuns: 0, maxActiveRunsPerUser: 0, maxActiveRunsPerWorkspace: 0,
+ *              sandboxes: 0, taskTypes: {upgrade: 2}, tasksPerHourPerUser: 0, costPerDayUsd: 0,
  *              bodyBytes: 1048576, connections: 1024, requestSeconds: 30,
  *              rates: [{route: "POST /v1/tasks", perSecond: 10, burst: 20}]}    # throttle.h
  *     lease:  {leaseMs: 15000, heartbeatMs: 5000}

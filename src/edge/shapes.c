@@ -3,6 +3,7 @@
  */
 #include "edge/shapes.h"
 #include "base/clock.h"
+#include "base/js.h"
 
 static void key_id(struct jw *jw, const char *key, const struct id *id)
 {
@@ -56,8 +57,19 @@ static void task_request(struct jw *jw, const struct task_row *task)
     jw_kstr(jw, "requestedBy", task->requested_by);
 }
 
-void shape_task(struct jw *jw, const struct task_row *task, const struct run_row *runs,
-                size_t run_count)
+/* Why its latest run has not started yet. */
+static void task_waiting(struct jw *jw, const struct run_row *latest, int64_t position)
+{
+    bool waits = latest && latest->status == RUN_QUEUED;
+    bool deferred = waits && latest->deferred_reason;
+    jw_kstr(jw, "deferredReason", deferred ? latest->deferred_reason : NULL);
+    jw_kstr(jw, "deferredDetail", deferred ? latest->deferred_detail : NULL);
+    if (position)
+        jw_kint(jw, "queuePosition", position);
+    jw_ktime(jw, "waitingSince", waits ? latest->queued_us : 0);
+}
+
+void shape_task(struct jw *jw, const struct task_row *task, const struct task_extras *extras)
 {
     jw_begin(jw, '{');
     key_id(jw, "id", &task->id);
@@ -65,10 +77,13 @@ void shape_task(struct jw *jw, const struct task_row *task, const struct run_row
     jw_kstr(jw, "errorCode", task->error_code);
     jw_kstr(jw, "errorMessage", task->error_message);
     task_request(jw, task);
+    const struct run_row *runs = extras->runs;
+    size_t count = extras->run_count;
+    task_waiting(jw, count ? &runs[count - 1] : NULL, extras->queue_position);
     key_id(jw, "latestRunId", &task->latest_run_id);
     jw_key(jw, "runs");
     jw_begin(jw, '[');
-    for (size_t i = 0; i < run_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         jw_begin(jw, '{');
         key_id(jw, "id", &runs[i].id);
         jw_kint(jw, "runNo", runs[i].run_no);
@@ -157,6 +172,7 @@ void shape_run_open(struct jw *jw, const struct run_row *run, const struct run_e
     jw_kstr(jw, "stopping", run_is_terminal(run->status) ? NULL : stop_name(run->stop));
     jw_kstr(jw, "stopReason", run->stop_reason);
     jw_kstr(jw, "deferredReason", run->deferred_reason);
+    jw_kstr(jw, "deferredDetail", run->deferred_reason ? run->deferred_detail : NULL);
     jw_kstr(jw, "requestedBy", run->requested_by);
     jw_kstr(jw, "errorCode", run->error_code);
     jw_kstr(jw, "errorMessage", run->error_message);
@@ -233,14 +249,36 @@ void shape_repository(struct jw *jw, const struct repository_row *repository)
     jw_end(jw, '}');
 }
 
+/* Findings of judges, where the question came from them. */
+static void approval_findings(struct jw *jw, struct str detail)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    const struct js *findings = NULL;
+    if (detail.len > 0 && js_parse(detail.at, detail.len, &tree, NULL) == RC_OK)
+        findings = js_get(tree, "findings");
+    jw_key(jw, "findings");
+    if (js_type(findings) == JS_ARRAY)
+        js_write(jw, findings);
+    else
+        jw_raw(jw, STR("[]"));
+}
+
 void shape_approval(struct jw *jw, const struct approval_row *approval)
 {
+    bool plan = text_same(approval->kind, "plan");
     jw_begin(jw, '{');
     key_id(jw, "id", &approval->id);
     key_id(jw, "taskId", &approval->task_id);
     key_id(jw, "runId", &approval->run_id);
     jw_kstr(jw, "kind", approval->kind);
     jw_kstr(jw, "status", approval->status);
+    jw_kstr(jw, "question", approval->question);
+    jw_kstr(jw, "summary", approval->summary);
+    jw_kstr(jw, "planArtifactId", plan ? approval->artifact_sha256 : NULL);
+    jw_kstr(jw, "diffArtifactId", plan ? NULL : approval->artifact_sha256);
+    approval_findings(jw, approval->detail);
+    jw_kraw(jw, "detail", approval->detail);
+    jw_kint(jw, "reminded", approval->reminded);
     jw_ktime(jw, "requestedAt", approval->requested_us);
     jw_ktime(jw, "expiresAt", approval->expires_us);
     jw_ktime(jw, "decidedAt", approval->decided_us);

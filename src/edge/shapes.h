@@ -16,8 +16,12 @@
 #include "store/tasks.h"
 #include "store/verifications.h"
 
-void shape_task(struct jw *jw, const struct task_row *task, const struct run_row *runs,
-                size_t run_count);
+struct task_extras {
+    const struct run_row *runs; /* In order. */
+    size_t run_count;
+    int64_t queue_position; /* From 1, in the workspace; 0: it does not wait, or nobody looked. */
+};
+void shape_task(struct jw *jw, const struct task_row *task, const struct task_extras *extras);
 
 /* What belongs to a run, as far as it was looked up. */
 struct run_extras {

@@ -4,14 +4,15 @@
 #include "store/approvals.h"
 #include "store/query.h"
 
-#define APPROVAL_COLUMNS \
-    "id, task_id, run_id, kind, status, decided_by, reason, requested_us, expires_us, decided_us"
+#define APPROVAL_COLUMNS                                                                           \
+    "id, task_id, run_id, kind, status, decided_by, reason, requested_us, expires_us, decided_us," \
+    " question, summary, detail, artifact_sha256, reminded"
 
 static const struct sql sql_insert = {
     "approval_insert",
     "INSERT INTO approvals (" APPROVAL_COLUMNS ")"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-    "tttttttiii",
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+    "tttttttiiittjti",
 };
 static const struct sql sql_get = {
     "approval_get",
@@ -21,8 +22,8 @@ static const struct sql sql_get = {
 static const struct sql sql_save = {
     "approval_save",
     "UPDATE approvals SET status = $2, decided_by = $3, reason = $4, expires_us = $5,"
-    " decided_us = $6 WHERE id = $1",
-    "ttttii",
+    " decided_us = $6, reminded = $7 WHERE id = $1",
+    "ttttiii",
 };
 
 /* The leading condition chooses the index; the others apply in every form. */
@@ -52,6 +53,11 @@ static enum rc approval_decode(struct row_reader *reader, void *to, struct err *
     row->requested_us = read_int(reader);
     row->expires_us = read_int(reader);
     row->decided_us = read_int(reader);
+    row->question = read_text(reader);
+    row->summary = read_text(reader);
+    row->detail = read_bytes(reader);
+    row->artifact_sha256 = read_text(reader);
+    row->reminded = read_int(reader);
     return RC_OK;
 }
 static const struct shape approval_shape = {"approval", sizeof(struct approval_row),
@@ -63,7 +69,8 @@ enum rc approvals_insert(struct db *db, const struct approval_row *row, struct e
                    P_LIST(P_ID(&row->id), P_ID(&row->task_id), P_ID(&row->run_id),
                           P_TEXT(row->kind), P_TEXT(row->status), P_TEXT(row->decided_by),
                           P_TEXT(row->reason), P_INT(row->requested_us), P_INT(row->expires_us),
-                          P_INT(row->decided_us)),
+                          P_INT(row->decided_us), P_TEXT(row->question), P_TEXT(row->summary),
+                          P_JSON(row->detail), P_TEXT(row->artifact_sha256), P_INT(row->reminded)),
                    NULL, err);
 }
 
@@ -77,7 +84,8 @@ enum rc approvals_save(struct db *db, const struct approval_row *row, struct err
 {
     return exec_one(db, &sql_save,
                     P_LIST(P_ID(&row->id), P_TEXT(row->status), P_TEXT(row->decided_by),
-                           P_TEXT(row->reason), P_INT(row->expires_us), P_INT(row->decided_us)),
+                           P_TEXT(row->reason), P_INT(row->expires_us), P_INT(row->decided_us),
+                           P_INT(row->reminded)),
                     approval_shape.noun, err);
 }
 

@@ -9,11 +9,16 @@ struct approval_row {
     struct id id;
     struct id task_id;
     struct id run_id;
-    const char *kind;   /* patch */
+    const char *kind;   /* plan, patch, override */
     const char *status; /* pending, approved, rejected, expired, cancelled */
     const char *decided_by;
     const char *reason;
     int64_t requested_us, expires_us, decided_us;
+    const char *question;        /* Why it is asked. */
+    const char *summary;         /* What is asked about, or NULL. */
+    struct str detail;           /* A JSON object, or empty. */
+    const char *artifact_sha256; /* The plan, or the patch; or NULL. */
+    int64_t reminded;            /* So many times. */
 };
 struct approval_filter {
     const char *status;

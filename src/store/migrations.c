@@ -154,13 +154,18 @@ static const char *const initial[] = {
     " prompt_version {text},"
     " approved {int} NOT NULL DEFAULT 0,"
     " overridden {text},"
+    " deferred_detail {text},"
     " UNIQUE (task_id, run_no)) {plain_table}",
     "CREATE INDEX runs_repository ON runs (repository_id, id)",
     "CREATE INDEX runs_status ON runs (status, id)",
-    "CREATE INDEX runs_queued ON runs (workspace_id, repository_id, rank, id)"
+    /* The last column only makes counting possible without the table. */
+    "CREATE INDEX runs_queued ON runs (workspace_id, repository_id, rank, id, status)"
     " WHERE status = 'queued'",
     "CREATE INDEX runs_unexplained ON runs (workspace_id, rank, id)"
     " WHERE status = 'queued' AND deferred_reason IS NULL",
+    /* What a workspace spends: read without the table. */
+    "CREATE INDEX runs_spent ON runs (workspace_id, ended_us, cost_microusd)"
+    " WHERE cost_microusd > 0",
 
     "CREATE TABLE jobs ("
     " seq {seq_key},"
@@ -336,6 +341,7 @@ static const char *const initial[] = {
     " merged_us {int} NOT NULL) {plain_table}",
     "CREATE INDEX pull_requests_repository ON pull_requests (repository_id, id)",
     "CREATE INDEX pull_requests_status ON pull_requests (status, id)",
+    "CREATE INDEX pull_requests_open ON pull_requests (repository_id) WHERE status = 'open'",
 
     "CREATE TABLE approvals ("
     " id {text} NOT NULL PRIMARY KEY,"
@@ -349,7 +355,12 @@ static const char *const initial[] = {
     " reason {text},"
     " requested_us {int} NOT NULL,"
     " expires_us {int} NOT NULL,"
-    " decided_us {int} NOT NULL) {plain_table}",
+    " decided_us {int} NOT NULL,"
+    " question {text},"
+    " summary {text},"
+    " detail {json},"
+    " artifact_sha256 {text},"
+    " reminded {int} NOT NULL) {plain_table}",
     "CREATE INDEX approvals_status ON approvals (status, id)",
     "CREATE INDEX approvals_run ON approvals (run_id, id)",
 

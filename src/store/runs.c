@@ -23,7 +23,7 @@
     RUN_MAIN                                                                               \
     ", step_results, session_id, session_begun_us, session_over, plan_sha256,"             \
     " account, paths, warning_code, warning_message, partial, foreign_pr, prompt_version," \
-    " approved, overridden"
+    " approved, overridden, deferred_detail"
 _Static_assert(BUDGET_KIND_COUNT == 4, "a new budget is a new column used_...");
 
 /* Neither queued nor terminal: run_is_active. */
@@ -56,8 +56,8 @@ static const struct sql sql_save_more = {
     "UPDATE runs SET step_results = $2, session_id = $3, plan_sha256 = $4, account = $5,"
     " paths = $6, warning_code = $7, warning_message = $8, partial = $9, foreign_pr = $10,"
     " prompt_version = $11, approved = $12, overridden = $13, session_begun_us = $14,"
-    " session_over = $15 WHERE id = $1",
-    "tjtttjttijtitii",
+    " session_over = $15, deferred_detail = $16 WHERE id = $1",
+    "tjtttjttijtitiit",
 };
 static const struct sql sql_save_begun = {
     "run_save_begun",
@@ -108,7 +108,8 @@ static const struct sql sql_list_status = RUN_LIST("run_list_status", "status = 
 
 static const struct sql sql_active = {
     "run_active",
-    "SELECT workspace_id, repository_id, requested_by, task_type, count(*) FROM runs"
+    "SELECT workspace_id, repository_id, requested_by, task_type, count(*),"
+    " count(CASE WHEN status = 'awaiting_approval' THEN 1 END) FROM runs"
     " WHERE " RUN_ACTIVE " GROUP BY workspace_id, repository_id, requested_by, task_type",
     "",
 };
@@ -231,6 +232,7 @@ static enum rc run_decode(struct row_reader *reader, void *to, struct err *err)
     row->prompt_version = read_text(reader);
     row->approved = read_int(reader) != 0;
     row->overridden = read_text(reader);
+    row->deferred_detail = read_text(reader);
     return RC_OK;
 }
 static const struct shape run_shape = {"run", sizeof(struct run_row), run_decode};
@@ -268,14 +270,15 @@ enum rc runs_save(struct db *db, const struct run_row *row, struct err *err)
 
 enum rc runs_save_more(struct db *db, const struct run_row *row, struct err *err)
 {
-    return exec_one(
-        db, &sql_save_more,
-        P_LIST(P_ID(&row->id), P_JSON(row->step_results), P_TEXT(row->session_id),
-               P_TEXT(row->plan_sha256), P_TEXT(row->account), P_JSON(row->paths),
-               P_TEXT(row->warning_code), P_TEXT(row->warning_message), P_INT(row->partial),
-               P_JSON(row->foreign_pr), P_TEXT(row->prompt_version), P_INT(row->approved),
-               P_TEXT(row->overridden), P_INT(row->session_begun_us), P_INT(row->session_over)),
-        run_shape.noun, err);
+    return exec_one(db, &sql_save_more,
+                    P_LIST(P_ID(&row->id), P_JSON(row->step_results), P_TEXT(row->session_id),
+                           P_TEXT(row->plan_sha256), P_TEXT(row->account), P_JSON(row->paths),
+                           P_TEXT(row->warning_code), P_TEXT(row->warning_message),
+                           P_INT(row->partial), P_JSON(row->foreign_pr),
+                           P_TEXT(row->prompt_version), P_INT(row->approved),
+                           P_TEXT(row->overridden), P_INT(row->session_begun_us),
+                           P_INT(row->session_over), P_TEXT(row->deferred_detail)),
+                    run_shape.noun, err);
 }
 
 enum rc runs_save_begun(struct db *db, const struct run_row *row, struct err *err)
@@ -358,6 +361,7 @@ static enum rc active_decode(struct row_reader *reader, void *to, struct err *er
     row->requested_by = read_text(reader);
     row->task_type = read_text(reader);
     row->count = read_int(reader);
+    row->asking = read_int(reader);
     return RC_OK;
 }
 static const struct shape active_shape = {"run", sizeof(struct active_row), active_decode};

@@ -56,8 +56,9 @@ struct run_row {
     bool partial;
     struct str foreign_pr; /* JSON object: a pull request that the agent opened itself, or empty. */
     const char *prompt_version;
-    bool approved;          /* A person has passed the patch. */
-    const char *overridden; /* Codes of the denials that a person has overridden. */
+    bool approved;               /* A person has passed the patch. */
+    const char *overridden;      /* Policies that a person has overridden, by name. */
+    const char *deferred_detail; /* With deferred_reason: a sentence for people. */
 };
 
 struct run_filter {
@@ -74,6 +75,7 @@ struct active_row {
     const char *requested_by;
     const char *task_type;
     int64_t count;
+    int64_t asking; /* Of these: so many wait for a person. */
 };
 
 MUST_USE enum rc runs_insert(struct db *db, const struct run_row *row, struct err *err);

@@ -16,6 +16,11 @@ static const struct sql sql_by_name = {
     "t",
 };
 
+static const struct sql sql_max_active_runs = {
+    "workspace_max_active_runs",
+    "SELECT max_active_runs FROM workspaces WHERE id = $1",
+    "t",
+};
 static const struct sql sql_lock = {
     "workspace_lock",
     "SELECT max_active_runs FROM workspaces WHERE id = $1 {for_update}",
@@ -52,6 +57,12 @@ enum rc workspaces_by_name(struct db *db, const char *name, struct arena *arena,
                            struct workspace_row *ret_row, struct err *err)
 {
     return query_one(db, &sql_by_name, P_LIST(P_TEXT(name)), &workspace_shape, arena, ret_row, err);
+}
+
+enum rc workspaces_max_active_runs(struct db *db, const struct id *id, int64_t *ret_max,
+                                   struct err *err)
+{
+    return query_int(db, &sql_max_active_runs, P_LIST(P_ID(id)), ret_max, err);
 }
 
 enum rc workspaces_lock(struct db *db, const struct id *id, struct err *err)

@@ -15,6 +15,9 @@ struct workspace_row {
 MUST_USE enum rc workspaces_insert(struct db *db, const struct workspace_row *row, struct err *err);
 MUST_USE enum rc workspaces_by_name(struct db *db, const char *name, struct arena *arena,
                                     struct workspace_row *ret_row, struct err *err);
+/* 0: none; the server's limit counts. */
+MUST_USE enum rc workspaces_max_active_runs(struct db *db, const struct id *id, int64_t *ret_max,
+                                            struct err *err);
 /* Until the end of the transaction: one admission at a time, on whatever node. */
 MUST_USE enum rc workspaces_lock(struct db *db, const struct id *id, struct err *err);
 #endif

@@ -1,6 +1,7 @@
 /*
  * attempt_result.c - the result of the agent's step, within its 10 KB.
  */
+#include "core/policy.h"
 #include "core/redact.h"
 #include "work/attempt.h"
 #include "work/step_secrets.h"
@@ -46,7 +47,33 @@ static const char *report_name(const struct attempt *attempt)
     return names[infer_report(&facts)];
 }
 
-static void write_patch(struct jw *jw, const struct collected *patch)
+/* The server decides about forbidden paths by this list: they come first, and none is forgotten
+   where it does not fit, since they are counted too. */
+static void write_paths(struct jw *jw, const struct collected *patch, const char *const *forbidden)
+{
+    size_t before = jw->buf->len, written = 0;
+    int64_t forbidden_count = 0;
+    jw_key(jw, "paths");
+    jw_begin(jw, '[');
+    for (int first = 1; first >= 0; first--) {
+        for (size_t i = 0; i < patch->stats.files; i++) {
+            const char *path = patch->stats.paths[i];
+            bool is_forbidden = policy_forbids(forbidden, path) != NULL;
+            if (is_forbidden != (first == 1))
+                continue;
+            forbidden_count += is_forbidden;
+            /* In the worst case every byte becomes an escape of six. */
+            if (written == PATHS_MAX || jw->buf->len - before + 6 * strlen(path) > PATHS_BYTES_MAX)
+                continue;
+            jw_str(jw, path);
+            written++;
+        }
+    }
+    jw_end(jw, ']');
+    jw_kint(jw, "forbiddenPaths", forbidden_count);
+}
+
+static void write_patch(struct jw *jw, const struct collected *patch, const char *const *forbidden)
 {
     jw_key(jw, "patch");
     if (!patch->sha256) {
@@ -60,17 +87,7 @@ static void write_patch(struct jw *jw, const struct collected *patch)
     jw_kint(jw, "linesAdded", patch->stats.lines_added);
     jw_kint(jw, "linesDeleted", patch->stats.lines_deleted);
     jw_kstr(jw, "treeHash", patch->tree_hash);
-    jw_key(jw, "paths");
-    jw_begin(jw, '[');
-    size_t before = jw->buf->len;
-    for (size_t i = 0; i < patch->stats.files && i < PATHS_MAX; i++) {
-        const char *path = patch->stats.paths[i];
-        /* In the worst case every byte becomes an escape of six. */
-        if (jw->buf->len - before + 6 * strlen(path) > PATHS_BYTES_MAX)
-            break;
-        jw_str(jw, path);
-    }
-    jw_end(jw, ']');
+    write_paths(jw, patch, forbidden);
     jw_end(jw, '}');
 }
 
@@ -170,7 +187,7 @@ void attempt_write_result(struct attempt *attempt)
         jw_optstr(&jw, "patchSha256", attempt->given_sha256);
         write_found(&jw, attempt);
     }
-    write_patch(&jw, &attempt->patch);
+    write_patch(&jw, &attempt->patch, attempt->step->input.config.policy.forbidden);
     if (attempt->patch.secrets)
         write_secrets(&jw, attempt->patch.secrets);
     jw_end(&jw, '}');

@@ -22,6 +22,7 @@ const TABLE = [
     ['GET', '/v1/events', 'viewer operator'],
     ['GET', '/v1/repositories', 'viewer operator'],
     ['GET', '/v1/approvals', 'viewer operator'],
+    ['GET', `/v1/approvals/${NOBODY}`, 'viewer operator'],
     ['GET', '/v1/pull-requests', 'viewer operator'],
     ['GET', '/v1/jobs', 'viewer operator'],
     ['GET', '/v1/queues', 'viewer operator'],

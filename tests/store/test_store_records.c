@@ -334,7 +334,11 @@ START_TEST(an_approval_is_decided)
                                .kind = "patch",
                                .status = "pending",
                                .requested_us = 1,
-                               .expires_us = 2};
+                               .expires_us = 2,
+                               .question = "policy asks",
+                               .summary = "what it does",
+                               .detail = STR("{\"a\":1}"),
+                               .artifact_sha256 = "ff"};
     must(approvals_insert(f.db, &row, &f.err));
     struct approval_row got;
     must(approvals_get(f.db, &row.id, &f.arena, &got, &f.err));
@@ -344,6 +348,7 @@ START_TEST(an_approval_is_decided)
     row.decided_by = "admin";
     row.reason = "fine";
     row.decided_us = 3;
+    row.reminded = 4;
     must(approvals_save(f.db, &row, &f.err));
     must(approvals_get(f.db, &row.id, &f.arena, &got, &f.err));
     ck_assert_id_eq(got.task_id, task.id);
@@ -355,6 +360,11 @@ START_TEST(an_approval_is_decided)
     ck_assert_int_eq(got.requested_us, 1);
     ck_assert_int_eq(got.expires_us, 2);
     ck_assert_int_eq(got.decided_us, 3);
+    ck_assert_str_eq(got.question, "policy asks");
+    ck_assert_str_eq(got.summary, "what it does");
+    ck_assert_bytes_eq(got.detail, "{\"a\":1}");
+    ck_assert_str_eq(got.artifact_sha256, "ff");
+    ck_assert_int_eq(got.reminded, 4);
     row.id = fixture_id(&f);
     must_be(RC_NOT_FOUND, approvals_save(f.db, &row, &f.err));
     must_be(RC_NOT_FOUND, approvals_get(f.db, &row.id, &f.arena, &got, &f.err));

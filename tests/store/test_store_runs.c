@@ -132,6 +132,7 @@ START_TEST(what_seldom_changes_is_saved_by_itself)
     run.foreign_pr = STR("{\"number\":7}");
     run.prompt_version = "v1";
     run.overridden = "policy.forbidden_path";
+    run.deferred_detail = "2 of 2 runs of acme/x are active";
     must(runs_save(f.db, &run, &f.err));
     must(runs_save_more(f.db, &run, &f.err));
     struct run_row got;
@@ -150,6 +151,7 @@ START_TEST(what_seldom_changes_is_saved_by_itself)
     ck_assert(str_same(got.foreign_pr, run.foreign_pr));
     ck_assert_pstr_eq(got.prompt_version, run.prompt_version);
     ck_assert_pstr_eq(got.overridden, run.overridden);
+    ck_assert_pstr_eq(got.deferred_detail, run.deferred_detail);
     run.session_begun_us = 6;
     must(runs_save_begun(f.db, &run, &f.err));
     must(runs_get(f.db, &run.id, &f.arena, &got, &f.err));

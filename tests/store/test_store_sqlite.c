@@ -5,6 +5,7 @@
  * new one), so that plans and faults are those of the production code.
  */
 #include "base/fd.h"
+#include "store/capacity.h"
 #include "store/dead_letters.h"
 #include "store/events.h"
 #include "store/queue_levels.h"
@@ -470,6 +471,34 @@ START_TEST(looks_at_queues_use_their_index)
 }
 END_TEST
 
+START_TEST(admission_counts_in_indexes)
+{
+    CAUGHT(f);
+    struct id id = fixture_id(&f);
+    struct working_row *rows;
+    struct queue_place place = {f.workspace_id, 1, id};
+    size_t count;
+    int64_t number;
+    must(capacity_spent(f.db, &f.workspace_id, 1, &number, &f.err));
+    must(capacity_working(f.db, &id, &f.arena, &rows, &count, &f.err));
+    must(capacity_open_pull_requests(f.db, &id, &number, &f.err));
+    must(capacity_ahead(f.db, &place, &number, &f.err));
+    static const struct {
+        const char *words, *plan;
+    } cases[] = {
+        {"sum(cost_microusd)", "COVERING INDEX runs_spent (workspace_id=? AND ended_us=?"},
+        {"sum(cost_microusd)", "COVERING INDEX runs_spent (workspace_id=? AND ended_us>?)"},
+        {"FROM runs r JOIN tasks", "SEARCH r USING INDEX runs_status (status=?)"},
+        {"FROM pull_requests WHERE repository_id = $1", "INDEX pull_requests_open"},
+        {"(rank, id) < ", "COVERING INDEX runs_queued (workspace_id=?)"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char *plan = plan_of(&f, statement_with(cases[i].words));
+        ck_assert_msg(strstr(plan, cases[i].plan) != NULL, "%s:\n%s", cases[i].words, plan);
+    }
+}
+END_TEST
+
 START_TEST(hot_statements_use_their_index)
 {
     CAUGHT(f);
@@ -578,6 +607,7 @@ Suite *store_sqlite_suite(void)
     TCase *plans = tcase_create("plans");
     tcase_add_test(plans, looks_at_queues_use_their_index);
     tcase_add_test(plans, hot_statements_use_their_index);
+    tcase_add_test(plans, admission_counts_in_indexes);
     tcase_add_test(plans, no_statement_walks_a_whole_table);
     suite_add_tcase(suite, plans);
     return suite;

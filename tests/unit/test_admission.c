@@ -32,8 +32,26 @@ static const struct {
      RC_OK,
      "",
      ""},
-    {"everything is wrong: the repository is named first",
-     {.mode = MODE_AUTONOMOUS_PR,
+    {"an admin's word is stronger than the table",
+     {.onboarded = true, .mode = MODE_AUTONOMOUS_PR, .risk = RISK_HIGH, .overridden = true},
+     RC_OK,
+     "",
+     ""},
+    {"everything is wrong: the key is named first",
+     {.key_task = "t1",
+      .repository = "acme/x",
+      .mode = MODE_AUTONOMOUS_PR,
+      .risk = RISK_HIGH,
+      .submitted_last_hour = 10,
+      .rate_per_hour_max = 10,
+      .spent_microusd = 100,
+      .budget_microusd_max = 100},
+     RC_INVALID,
+     "IDEMPOTENCY_KEY_REUSED",
+     ""},
+    {"then the repository",
+     {.repository = "acme/x",
+      .mode = MODE_AUTONOMOUS_PR,
       .risk = RISK_HIGH,
       .submitted_last_hour = 10,
       .rate_per_hour_max = 10,
@@ -81,32 +99,95 @@ START_TEST(submission_rejects_in_order)
 }
 END_TEST
 
+/* The order of docs/PROTOCOL.md. */
 static const struct {
-    struct active_counts counts;
-    const char *want;
-} starts[] = {
-    {{.user = 0}, NULL},
-    {{.user = 5, .repository = 5, .task_type = 5, .workspace = 5, .sandbox = 5, .system = 5}, NULL},
-    {{.user = 1, .user_max = 2, .system = 99, .system_max = 100}, NULL},
-    {{.user = 2, .user_max = 2}, "user_concurrency_limit"},
-    {{.repository = 3, .repository_max = 2}, "repository_concurrency_limit"},
-    {{.task_type = 1, .task_type_max = 1}, "task_type_concurrency_limit"},
-    {{.workspace = 1, .workspace_max = 1}, "workspace_concurrency_limit"},
-    {{.sandbox = 1, .sandbox_max = 1}, "sandbox_pool_limit"},
-    {{.system = 1, .system_max = 1}, "system_concurrency_limit"},
-    {{.quota_parked = true}, "provider_quota_parked"},
-    {{.dependency_pending = true}, "dependency_pending"},
-    {{.repository = 1, .repository_max = 1, .system = 1, .system_max = 1, .quota_parked = true},
-     "repository_concurrency_limit"},
+    const char *name, *reason;
+    enum reach reach;
+} order[ADMISSION_CHECK_COUNT] = {
+    {"idempotency", "IDEMPOTENCY_KEY_REUSED", 0},
+    {"onboarding", "REPO_NOT_ONBOARDED", 0},
+    {"policy", "policy.execution_mode_not_allowed", 0},
+    {"rate", "rate_limit_exceeded", 0},
+    {"cost", "cost_budget_exceeded", 0},
+    {"dependency", "dependency_pending", REACH_RUN},
+    {"user", "user_concurrency_limit", REACH_RUN},
+    {"repository", "repository_concurrency_limit", REACH_REPOSITORY},
+    {"task type", "task_type_concurrency_limit", REACH_RUN},
+    {"workspace", "workspace_concurrency_limit", REACH_EVERYONE},
+    {"sandbox pool", "sandbox_pool_limit", REACH_EVERYONE},
+    {"system", "system_concurrency_limit", REACH_EVERYONE},
+    {"provider quota", "provider_quota_parked", REACH_RUN},
+    {"cost today", "cost_budget_exceeded", REACH_EVERYONE},
+    {"open approvals", "open_approvals_limit", REACH_REPOSITORY},
+    {"coming approvals", "open_approvals_limit", REACH_RUN},
+    {"open pull requests", "open_pull_requests_limit", REACH_REPOSITORY},
+    {"coming pull requests", "open_pull_requests_limit", REACH_RUN},
+    {"overlap", "overlaps_active_run", REACH_RUN},
 };
 
+START_TEST(the_checks_stand_in_the_documented_order)
+{
+    for (int i = 0; i < ADMISSION_CHECK_COUNT; i++) {
+        enum admission_check check = (enum admission_check)i;
+        ck_assert_str_eq(admission_name(check), order[i].name);
+        ck_assert_str_eq(admission_reason(check), order[i].reason);
+        if (i >= CHECK_FIRST_AT_START)
+            ck_assert_int_eq(admission_reach(check), order[i].reach);
+    }
+}
+END_TEST
+
+/* Closes every gate from this one on: the first of them is the reason. */
 START_TEST(a_start_waits_for_the_first_gate_that_is_closed)
 {
-    const char *got = admission_start(&starts[_i].counts);
-    if (starts[_i].want == NULL)
-        ck_assert_ptr_null(got);
-    else
-        ck_assert_str_eq(got, starts[_i].want);
+    struct arena arena = {0};
+    struct start_facts facts = {0};
+    for (int i = _i; i < ADMISSION_CHECK_COUNT; i++)
+        facts.of[i] = (struct start_fact){2, 2, "it"};
+    enum admission_check check = admission_start(&facts);
+    ck_assert_int_eq(check, _i);
+    if (check != ADMISSION_PASSED)
+        ck_assert(!text_empty(admission_detail(check, &facts, &arena)));
+    arena_release(&arena);
+}
+END_TEST
+
+static const struct {
+    struct start_fact fact;
+    bool waits;
+} limits[] = {
+    {{0, 0, NULL}, false}, {{1000, 0, NULL}, false}, /* No limit. */
+    {{0, 1, NULL}, false}, {{1, 2, NULL}, false},    {{2, 2, NULL}, true}, {{3, 2, NULL}, true},
+};
+
+START_TEST(a_gate_is_closed_when_its_limit_is_reached)
+{
+    struct start_facts facts = {.of = {[CHECK_REPOSITORY] = limits[_i].fact}};
+    ck_assert_int_eq(admission_start(&facts),
+                     limits[_i].waits ? CHECK_REPOSITORY : ADMISSION_PASSED);
+}
+END_TEST
+
+static const struct {
+    enum admission_check check;
+    struct start_fact fact;
+    const char *want;
+} details[] = {
+    {CHECK_USER, {3, 3, "user anna"}, "3 of 3 runs of user anna are active"},
+    {CHECK_REPOSITORY, {2, 2, "acme/billing"}, "2 of 2 runs of acme/billing are active"},
+    {CHECK_TASK_TYPE, {1, 1, "upgrade"}, "1 of 1 runs of type upgrade are active"},
+    {CHECK_SANDBOX, {4, 4, "this server"}, "4 of 4 sandboxes of this server are in use"},
+    {CHECK_OPEN_PULL_REQUESTS, {5, 5, "acme/x"}, "5 of 5 pull requests of acme/x are open"},
+    {CHECK_OVERLAP, {1, 1, "run 7 changes src/a.c"}, "run 7 changes src/a.c"},
+};
+
+START_TEST(a_person_can_read_why_it_waits)
+{
+    struct arena arena = {0};
+    struct start_facts facts = {0};
+    facts.of[details[_i].check] = details[_i].fact;
+    ck_assert_str_eq(admission_detail(details[_i].check, &facts, &arena), details[_i].want);
+    arena_release(&arena);
 }
 END_TEST
 
@@ -115,8 +196,11 @@ Suite *admission_suite(void)
     Suite *suite = suite_create("admission");
     TCase *tc = tcase_create("admission");
     tcase_add_loop_test(tc, submission_rejects_in_order, 0, (int)COUNT_OF(submissions));
-    tcase_add_loop_test(tc, a_start_waits_for_the_first_gate_that_is_closed, 0,
-                        (int)COUNT_OF(starts));
+    tcase_add_test(tc, the_checks_stand_in_the_documented_order);
+    tcase_add_loop_test(tc, a_start_waits_for_the_first_gate_that_is_closed, CHECK_FIRST_AT_START,
+                        ADMISSION_CHECK_COUNT + 1);
+    tcase_add_loop_test(tc, a_gate_is_closed_when_its_limit_is_reached, 0, (int)COUNT_OF(limits));
+    tcase_add_loop_test(tc, a_person_can_read_why_it_waits, 0, (int)COUNT_OF(details));
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -12,22 +12,22 @@ static const char letters[] = "qpclrvjaPCFXT";
 /*
  * One row a state, one letter an event in the order of enum run_event; '.' is a refusal:
  *   ADMIT PREPARED PLAN HYDRATED PLANNED ASK_PLAN PLAN_OK PATCHED DEFER VERIFIED REPAIR
- *   ACCEPT ASK KEEP_PATCH APPROVE APPROVE_KEEP PUBLISHED LOSE FAIL CANCEL TIME_OUT
+ *   ACCEPT ASK KEEP_PATCH APPROVE APPROVE_KEEP OVERRIDE PUBLISHED LOSE FAIL CANCEL TIME_OUT
  */
 static const char *const want[RUN_STATUS_COUNT] = {
-    [RUN_QUEUED] = "p.................FXT",
-    [RUN_PREPARING] = ".c...............pFXT",
-    [RUN_CONTEXT_LOADING] = "..lr.............pFXT",
-    [RUN_PLANNING] = "....ra..q........pFXT",
-    [RUN_RUNNING] = ".......vq........pFXT",
-    [RUN_VERIFYING] = ".........jr.......FXT",
-    [RUN_JUDGING] = "..........rPaC....FXT",
-    [RUN_AWAITING_APPROVAL] = "......r.......PC..FXT",
-    [RUN_CREATING_PR] = "................C.FXT",
-    [RUN_COMPLETED] = ".....................",
-    [RUN_FAILED] = ".....................",
-    [RUN_CANCELLED] = ".....................",
-    [RUN_TIMED_OUT] = ".....................",
+    [RUN_QUEUED] = "p..................FXT",
+    [RUN_PREPARING] = ".c................pFXT",
+    [RUN_CONTEXT_LOADING] = "..lr..............pFXT",
+    [RUN_PLANNING] = "....ra..q.........pFXT",
+    [RUN_RUNNING] = ".......vq...a.....pFXT",
+    [RUN_VERIFYING] = ".........jr........FXT",
+    [RUN_JUDGING] = "..........rPaC.....FXT",
+    [RUN_AWAITING_APPROVAL] = "......r.......PCr..FXT",
+    [RUN_CREATING_PR] = ".................C.FXT",
+    [RUN_COMPLETED] = "......................",
+    [RUN_FAILED] = "......................",
+    [RUN_CANCELLED] = "......................",
+    [RUN_TIMED_OUT] = "......................",
 };
 
 START_TEST(every_state_takes_exactly_the_listed_events)

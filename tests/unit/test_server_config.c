@@ -31,6 +31,8 @@ START_TEST(a_file_says_all_there_is_to_say)
         "listen: '[::1]:0'\nallowRemote: true\ndata: /srv/d\ndb: sqlite:/srv/d/x.db\nworkers: 0\n"
         "log: {level: warn, format: json}\n"
         "limits: {maxActiveRuns: 1, maxActiveRunsPerUser: 2, tasksPerHourPerUser: 3,\n"
+        "         maxActiveRunsPerWorkspace: 9, sandboxes: 8, costPerDayUsd: 2.5,\n"
+        "         taskTypes: {upgrade: 2, style: 1},\n"
         "         bodyBytes: 4096, connections: 5, requestSeconds: 6}\n"
         "lease: {leaseMs: 7000, heartbeatMs: 800}\n"
         "notifications: [{name: ops, on: [failed], type: slack, urlEnv: CHAT}]\n";
@@ -49,6 +51,12 @@ START_TEST(a_file_says_all_there_is_to_say)
     ck_assert_int_eq(options.limits.max_active_runs, 1);
     ck_assert_int_eq(options.limits.max_active_runs_user, 2);
     ck_assert_int_eq(options.limits.tasks_per_hour_user, 3);
+    ck_assert_int_eq(options.limits.max_active_runs_workspace, 9);
+    ck_assert_int_eq(options.limits.sandboxes, 8);
+    ck_assert_int_eq(options.limits.cost_per_day_microusd, 2500000);
+    ck_assert_uint_eq(options.limits.task_type_count, 2);
+    ck_assert_str_eq(options.limits.task_types[0].name, "upgrade");
+    ck_assert_int_eq(options.limits.task_types[0].max, 2);
     ck_assert_int_eq(options.body_bytes_max, 4096);
     ck_assert_int_eq(options.connections_max, 5);
     ck_assert_int_eq(options.request_ms, 6000);
@@ -157,6 +165,11 @@ static const struct {
     {"limits: {connections: 0}", RC_INVALID, "limits.connections"},
     {"limits: {bodyBytes: 1}", RC_INVALID, "limits.bodyBytes"},
     {"limits: {frob: 1}", RC_INVALID, "limits.frob"},
+    {"limits: {costPerDayUsd: -1}", RC_INVALID, "limits.costPerDayUsd"},
+    {"limits: {sandboxes: many}", RC_INVALID, "limits.sandboxes"},
+    {"limits: {taskTypes: 3}", RC_INVALID, "limits.taskTypes"},
+    {"limits: {taskTypes: {upgrade: -1}}", RC_INVALID, "limits.taskTypes"},
+    {"limits: {taskTypes: {upgrade: few}}", RC_INVALID, "limits.taskTypes"},
     {"lease: {leaseMs: 1}", RC_INVALID, "lease.leaseMs"},
     {"lease: {frob: 1}", RC_INVALID, "lease.frob"},
     {"notifications: {}", RC_INVALID, "notifications"},

@@ -122,8 +122,44 @@ START_TEST(a_denied_mode_is_refused_and_recorded)
     struct event *events;
     size_t count;
     ck_assert_int_eq(events_list(lab.db, &filter, &lab.arena, &events, &count, NULL), RC_OK);
-    ck_assert_uint_eq(count, 1);
-    ck_assert_str_eq(events[0].type, EV_TASK_REJECTED);
+    static const char *const types[] = {EV_POLICY_EVALUATED, EV_POLICY_DENIED, EV_TASK_REJECTED};
+    ck_assert_uint_eq(count, COUNT_OF(types));
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_str_eq(events[i].type, types[i]);
+        ck_assert_str_eq(events[i].task_id.text, events[0].task_id.text);
+    }
+    const char *explained = str_dup(&lab.arena, cmd->base.explained);
+    ck_assert_ptr_nonnull(strstr(explained, "\"policyId\":\"execution_mode\""));
+    ck_assert_ptr_nonnull(strstr(explained, "\"allowed\":\"patch_only, supervised_pr"));
+    ck_assert_ptr_nonnull(strstr(explained, "\"overrideBy\":\"an admin"));
+    command_free(&cmd->base);
+}
+END_TEST
+
+START_TEST(only_an_admin_overrides_a_denied_mode)
+{
+    struct cmd_submit *cmd = command_for("acme/many");
+    cmd->mode = MODE_AUTONOMOUS_PR;
+    cmd->risk = RISK_HIGH;
+    cmd->override_reason = "an emergency";
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_DENIED);
+    cmd->may_override = true;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    ck_assert_uint_eq(cmd->base.explained.len, 0);
+    ck_assert_str_eq(lab_run(&lab, &cmd->run_id).overridden, "execution_mode");
+    ck_assert_int_eq(lab_count_events(&lab, &cmd->run_id, EV_POLICY_OVERRIDE_APPROVED), 1);
+    command_free(&cmd->base);
+}
+END_TEST
+
+START_TEST(what_need_not_be_overridden_is_not)
+{
+    struct cmd_submit *cmd = command_for("acme/many");
+    cmd->override_reason = "just in case";
+    cmd->may_override = true;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    ck_assert_ptr_null(lab_run(&lab, &cmd->run_id).overridden);
+    ck_assert_int_eq(lab_count_events(&lab, &cmd->run_id, EV_POLICY_OVERRIDE_APPROVED), 0);
     command_free(&cmd->base);
 }
 END_TEST
@@ -316,6 +352,8 @@ Suite *submit_suite(void)
     tcase_add_test(tc, the_same_key_with_another_body_is_refused);
     tcase_add_test(tc, a_key_is_forgotten_after_a_day);
     tcase_add_test(tc, a_denied_mode_is_refused_and_recorded);
+    tcase_add_test(tc, only_an_admin_overrides_a_denied_mode);
+    tcase_add_test(tc, what_need_not_be_overridden_is_not);
     tcase_add_test(tc, an_unknown_repository_leaves_no_trace);
     tcase_add_test(tc, a_rate_limit_refuses_and_lets_go_after_an_hour);
     tcase_add_test(tc, a_full_repository_defers_and_a_free_slot_starts_the_next);

@@ -28,8 +28,8 @@ enum rc __real_job_step(const struct job_life *job, const struct job_input *in,
                         struct job_life *ret_next);
 enum rc __wrap_job_step(const struct job_life *job, const struct job_input *in,
                         struct job_life *ret_next);
-const char *__real_admission_start(const struct active_counts *counts);
-const char *__wrap_admission_start(const struct active_counts *counts);
+enum admission_check __real_admission_start(const struct start_facts *facts);
+enum admission_check __wrap_admission_start(const struct start_facts *facts);
 enum rc __real_jobs_insert(struct db *db, const struct job_row *row, struct err *err);
 enum rc __wrap_jobs_insert(struct db *db, const struct job_row *row, struct err *err);
 enum rc __real_events_append(struct db *db, const struct event *event, struct err *err);
@@ -89,9 +89,9 @@ enum rc __wrap_job_step(const struct job_life *job, const struct job_input *in,
     return __real_job_step(job, &lie, ret_next);
 }
 
-const char *__wrap_admission_start(const struct active_counts *counts)
+enum admission_check __wrap_admission_start(const struct start_facts *facts)
 {
-    return breaks("limits") ? NULL : __real_admission_start(counts);
+    return breaks("limits") ? ADMISSION_PASSED : __real_admission_start(facts);
 }
 
 enum rc __wrap_jobs_insert(struct db *db, const struct job_row *row, struct err *err)

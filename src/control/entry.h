@@ -1,0 +1,24 @@
+/*
+ * entry.h - what is asked of work before it comes in: policy, rate and cost, in the order of
+ * core/admission.h.  The same for a new task and for a finished one that is tried again.
+ */
+#ifndef CONTROL_ENTRY_H
+#define CONTROL_ENTRY_H
+#include "control/cx.h"
+#include "core/admission.h"
+
+struct entry {              /* Who asks, and for what. */
+    const char *key_task;   /* The task that took the idempotency key with another body, or NULL */
+    const char *repository; /* Its name. */
+    bool onboarded;
+    enum mode mode;
+    enum risk risk;
+    enum approval_rule approval;
+    bool overridden;
+};
+/* As admission_submit; a refusal says when it is worth another try. */
+MUST_USE enum rc entry_check(struct cx *cx, const struct entry *entry);
+
+/* The start of the day (UTC) in which the time lies. */
+int64_t day_start_us(int64_t time_us);
+#endif
