@@ -5,6 +5,7 @@
 #include "control/quarantine.h"
 #include "control/results.h"
 #include "control/settle.h"
+#include "control/usage.h"
 #include "core/event_types.h"
 #include <string.h>
 
@@ -202,10 +203,12 @@ static enum rc prepare_again(struct cx *cx, struct flow *flow, struct job_row *j
 }
 
 /* A remote session goes on without its worker: another one polls it.  The job is made anew, since
-   what is known of the session stands in it. */
+   what is known of the session stands in it; and the session tells all its sums again. */
 static enum rc follow_again(struct cx *cx, struct flow *flow, struct job_row *job)
 {
-    enum rc rc = settle_cancel(cx, job);
+    enum rc rc = usage_take_back(cx, &flow->run, job->payload);
+    if (rc == RC_OK)
+        rc = settle_cancel(cx, job);
     return rc == RC_OK ? flow_enqueue(cx, flow, job->type) : rc;
 }
 

@@ -324,22 +324,27 @@ enum rc result_agent_over(struct cx *cx, struct flow *flow, const struct js *res
     return rc == RC_OK && stop != NULL ? stop_agent(cx, flow, stop, result) : rc;
 }
 
+/* Cut off for what it used up, an agent elsewhere may have finished before: the forge tells. */
+static bool may_have_finished(const struct ending *stop)
+{
+    return stop == NULL || strcmp(stop->code, "max_turns_exceeded") == 0 ||
+           strcmp(stop->code, "max_budget_exceeded") == 0;
+}
+
 enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *result)
 {
     const struct repo_config *config;
     bool deferred;
     enum rc rc = flow_config(cx, flow, &config);
-    if (rc == RC_OK)
-        rc = take_usage(cx, flow, result, &deferred);
+    if (rc != RC_OK)
+        return rc;
+    bool remote = config->agent.compute == COMPUTE_REMOTE;
+    flow->run.session_over |= remote;
+    rc = take_usage(cx, flow, result, &deferred);
     if (rc != RC_OK || deferred)
         return rc;
-    if (config->agent.compute != COMPUTE_REMOTE)
-        return result_infer(cx, flow, result);
-    flow->run.session_over = true;
-    const struct ending *stop = agent_stop(result);
-    if (stop != NULL && stop->event == RUN_EV_TIME_OUT)
-        return flow_end(cx, flow, stop);
-    return far_collect(cx, flow, result);
+    return remote && may_have_finished(agent_stop(result)) ? far_collect(cx, flow, result)
+                                                           : result_infer(cx, flow, result);
 }
 
 /* ---- publish ---------------------------------------------------------------------------- */

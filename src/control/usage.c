@@ -57,3 +57,17 @@ enum rc usage_of_mover(struct cx *cx, struct flow *flow, const struct js *sums)
     enum rc rc = jobs_get(cx->db, &flow->run.job_id, cx->arena, &job, cx->err);
     return rc == RC_OK ? usage_take(cx, &flow->run, job.payload, sums) : rc;
 }
+
+enum rc usage_take_back(struct cx *cx, struct run_row *run, struct str payload)
+{
+    CLEANUP(js_freep) struct js *assignment = NULL;
+    enum rc rc = js_parse(payload.at, payload.len, &assignment, cx->err);
+    if (rc != RC_OK)
+        return err_wrap(cx->err, RC_CORRUPT, "the assignment");
+    const struct js *used = js_get(assignment, "used");
+    run->turns = js_get_int(used, "turns", 0);
+    run->tokens_in = js_get_int(used, "inputTokens", 0);
+    run->tokens_out = js_get_int(used, "outputTokens", 0);
+    run->cost_microusd = js_get_int(used, "costMicrousd", 0);
+    return RC_OK;
+}
