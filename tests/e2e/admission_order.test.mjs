@@ -13,6 +13,12 @@ import { until } from './lib/wait.mjs';
 const HIGH = { executionMode: 'autonomous_pr', riskLevel: 'high' };
 const PATCH = { executionMode: 'patch_only' };
 
+// Agents know their task by the prompt: earlier tasks must not be told of in it.
+const FORGETS = { prompt: { memory: false } };
+
+const holdable = (mark) => `if grep -q hold-here "$DROVER_PROMPT"; then
+    ${waits(mark)} fi\n${fixes}`;
+
 let server;
 
 async function submitAs(token, repository, more = {}) {
@@ -48,8 +54,9 @@ describe('concurrency', () => {
         const marks = [newMark(), newMark()];
         const agent = marks.map((mark, i) => `[ "$(grep -c hold-${i} "$DROVER_PROMPT")" = 0 ] || {
             ${waits(mark)} }\n`).join('') + fixes;
-        const one = await server.repository('acme/one', agent, { limits: { maxActiveRuns: 1 } });
-        const two = await server.repository('acme/two', agent);
+        const one = await server.repository('acme/one', agent,
+            { ...FORGETS, limits: { maxActiveRuns: 1 } });
+        const two = await server.repository('acme/two', agent, FORGETS);
         const solo = { taskType: 'solo' };
         const held = [await submitAs(ann, one.name, { ...solo, description: 'hold-0' })];
         await server.untilGate(marks[0]);
@@ -182,11 +189,11 @@ describe('a repository', { concurrency: 4 }, () => {
 
     it('that serializes overlaps works on the same files one after the other', async () => {
         const mark = newMark();
-        const agent = `[ "$(grep -c first "$DROVER_PROMPT")" = 0 ] || { ${waits(mark)} }\n${fixes}`;
+        const agent = holdable(mark);
         const repo = await server.repository('acme/files', agent,
-            { limits: { overlap: 'serialize' } });
+            { ...FORGETS, limits: { overlap: 'serialize' } });
         const first = await server.submit(repo.name,
-            { ...PATCH, description: 'first', scope: ['*.txt'] });
+            { ...PATCH, description: 'hold-here', scope: ['*.txt'] });
         await server.untilGate(mark);
         const same = await server.submit(repo.name, { ...PATCH, scope: ['answer.txt'] });
         const apart = await server.submit(repo.name, { ...PATCH, scope: ['docs/**'] });
@@ -200,9 +207,10 @@ describe('a repository', { concurrency: 4 }, () => {
 
     it('that warns of overlaps starts them and says so', async () => {
         const mark = newMark();
-        const agent = `[ "$(grep -c first "$DROVER_PROMPT")" = 0 ] || { ${waits(mark)} }\n${fixes}`;
-        const repo = await server.repository('acme/warns', agent, { limits: { overlap: 'warn' } });
-        const first = await server.submit(repo.name, { ...PATCH, description: 'first' });
+        const agent = holdable(mark);
+        const repo = await server.repository('acme/warns', agent,
+            { ...FORGETS, limits: { overlap: 'warn' } });
+        const first = await server.submit(repo.name, { ...PATCH, description: 'hold-here' });
         await server.untilGate(mark);
         const { runId } = await server.finish(repo.name, 'completed',
             { ...PATCH, scope: ['answer.txt'] });
