@@ -1,5 +1,5 @@
 /*
- * w5.c - the pipeline: whole runs with an agent that does next to nothing, git and sandbox included.
+ * w5.c - the pipeline: whole runs with an agent that does next to nothing, with git and sandbox.
  *
  * A run of one change starts about forty processes (git, bubblewrap, the agent, the check), and
  * they take nearly all of its time.  What counts here is what drover itself adds: the processor

@@ -28,8 +28,8 @@ MUST_USE enum rc file_write_durable(const char *path, const void *bytes, size_t 
    something stands there. */
 MUST_USE enum rc file_write_new(const char *path, const void *bytes, size_t len, unsigned mode,
                                 struct err *err);
-/* The end of file_write_durable, for who has written beside by himself: what fd has written to the temporary is
-   synced and takes the place of path.  The temporary stays when that fails. */
+/* The end of file_write_durable, for who has written beside by himself: what fd has written to
+   the temporary is synced and takes the place of path.  The temporary stays when that fails. */
 MUST_USE enum rc file_put_in_place(int fd, const char *temporary, const char *path,
                                    struct err *err);
 /* Holds an exclusive lock on the file, made when missing, as long as the descriptor lives.

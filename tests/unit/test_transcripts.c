@@ -400,8 +400,8 @@ static const char *const odd_lines[] = {
     "{\"type\":\"assistant\",\"message\":{\"content\":[7,null,[],{\"type\":\"tool_use\"}]}}",
     "{\"type\":\"user\",\"message\":{\"content\":\"hello\"}}",
     "{\"type\":\"user\",\"message\":{\"content\":[{\"type\":\"tool_result\",\"is_error\":1}]}}",
-    "{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"rejected\",\"resetsAt\":"
-    "\"x\"}}",
+    ("{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"rejected\",\"resetsAt\":"
+     "\"x\"}}"),
     "{\"type\":\"system\",\"subtype\":\"init\",\"model\":{}}",
     "{\"type\":\"item.started\"}",
     "{\"type\":\"item.completed\",\"item\":[]}",
