@@ -156,7 +156,8 @@ static enum rc conclude(struct cx *cx, struct flow *flow)
         return pipeline_accept(cx, flow);
     struct question question = {.kind = "patch",
                                 .reason = flagged ? "The judges leave it to a person"
-                                                  : "Policy asks for a person's approval"};
+                                                  : "Policy asks for a person's approval",
+                                .detail = flow->doubts};
     return ask_person(cx, flow, &question);
 }
 

@@ -28,6 +28,7 @@ struct flow {
     struct run_row run;
     struct run_row stored_run;
     bool session_resumed; /* The next agent job goes on with a session that may have begun. */
+    struct str doubts;    /* JSON object, for the next question: what judges said; or empty. */
     struct str record;    /* JSON, for the next job: what an agent elsewhere said; or empty. */
     struct js *document;  /* The configuration snapshot, parsed on first use. */
     struct repo_config config;

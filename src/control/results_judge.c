@@ -192,5 +192,7 @@ enum rc result_of_judge(struct cx *cx, struct flow *flow, const struct js *resul
     enum verdict verdict = verdict_of(result);
     if (verdict == VERDICT_FAIL)
         return reject_patch(cx, flow, result);
+    flow->doubts = str_of(
+        arena_printf(cx->arena, "{\"judges\":%s}", js_text(js_get(result, "judges"), cx->arena)));
     return verdict == VERDICT_PASS ? pipeline_next(cx, flow) : flag_patch(cx, flow, verdict);
 }

@@ -119,10 +119,30 @@ enum rc collect_patch(struct step *step, const char *base, struct collected *ret
     return rc;
 }
 
+/* Of two commits that the mirror holds. */
+static enum rc diff_commits(struct step *step, const char *base, const char *head, struct buf *diff,
+                            struct err *err)
+{
+    const char *args[DIFF_ARGS_MAX];
+    struct git git = step_git(step);
+    struct git_call compare = {
+        .git_dir = step->mirror, .args = diff_args(GIT_ARGS(base, head), args), .out = diff};
+    return git_run(&git, &compare, err);
+}
+
+enum rc collect_may_show(struct step *step, const char *base, const char *head, bool *ret_may,
+                         struct err *err)
+{
+    CLEANUP(buf_release) struct buf diff;
+    buf_init(&diff, (size_t)step->input.config.limits.max_patch_bytes);
+    enum rc rc = diff_commits(step, base, head, &diff, err);
+    *ret_may = rc == RC_OK && !diff.overflow && find_secrets(step, &diff) == NULL;
+    return rc == RC_TOO_LARGE ? RC_OK : rc;
+}
+
 enum rc collect_commit(struct step *step, const char *base, const char *head, struct collected *ret,
                        struct err *err)
 {
-    const char *args[DIFF_ARGS_MAX];
     const char *tree = arena_printf(step->arena, "%s^{tree}", head);
     struct git git = step_git(step);
     struct collected collected = {0};
@@ -130,11 +150,9 @@ enum rc collect_commit(struct step *step, const char *base, const char *head, st
     buf_init(&diff, (size_t)step->input.config.limits.max_patch_bytes);
     struct git_call ask = {.git_dir = step->mirror,
                            .args = GIT_ARGS("rev-parse", "--verify", "--end-of-options", tree)};
-    struct git_call compare = {
-        .git_dir = step->mirror, .args = diff_args(GIT_ARGS(base, head), args), .out = &diff};
     enum rc rc = git_line(&git, &ask, step->arena, &collected.tree_hash, err);
     if (rc == RC_OK)
-        rc = git_run(&git, &compare, err);
+        rc = diff_commits(step, base, head, &diff, err);
     if (rc == RC_IO)
         return step_fail(step, rc, err, (struct port_failure){.code = "patch_failed"});
     if (rc == RC_OK || rc == RC_TOO_LARGE) /* What is too large says so itself. */

@@ -26,4 +26,7 @@ MUST_USE enum rc collect_patch(struct step *step, const char *base, struct colle
 /* The same for a commit that the mirror holds: an agent elsewhere has pushed it. */
 MUST_USE enum rc collect_commit(struct step *step, const char *base, const char *head,
                                 struct collected *ret, struct err *err);
+/* May it be shown beyond this machine?  Not with secrets, and not when it is too large to tell. */
+MUST_USE enum rc collect_may_show(struct step *step, const char *base, const char *head,
+                                  bool *ret_may, struct err *err);
 #endif

@@ -6,6 +6,7 @@
  */
 #include "work/snapshot.h"
 #include "base/fd.h"
+#include "work/collect.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,6 +237,17 @@ static enum rc push_as(struct step *step, const struct snapshot *snapshot, const
     return rc;
 }
 
+/* What holds a secret stays on this machine, in the mirror. */
+static enum rc may_push(struct step *step, const struct snapshot *snapshot, bool *ret_may,
+                        struct err *err)
+{
+    if (step->input.base_commit == NULL) {
+        *ret_may = false; /* Nothing was prepared: there is nothing to compare it with. */
+        return RC_OK;
+    }
+    return collect_may_show(step, step->input.base_commit, snapshot->commit, ret_may, err);
+}
+
 enum rc snapshot_push(struct step *step, const struct snapshot *snapshot, const char **ret_ref,
                       struct err *err)
 {
@@ -243,8 +255,12 @@ enum rc snapshot_push(struct step *step, const struct snapshot *snapshot, const 
     *ret_ref = NULL;
     if (!text_same(step->input.config.forge, "local") || snapshot->ref[0] == '\0')
         return RC_OK;
+    bool may_show = false;
+    enum rc rc = may_push(step, snapshot, &may_show, err);
+    if (rc != RC_OK || !may_show)
+        return rc;
     const char *ref = arena_strdup(step->arena, snapshot->ref);
-    enum rc rc = push_as(step, snapshot, ref, &news, err);
+    rc = push_as(step, snapshot, ref, &news, err);
     if (rc == RC_IO) { /* Another worker has that name for its own. */
         ref = arena_printf(step->arena, "%s-%.8s", snapshot->ref, snapshot->commit);
         rc = push_as(step, snapshot, ref, &news, err);
