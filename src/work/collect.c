@@ -10,29 +10,14 @@
 #include "work/treegit.h"
 #include <string.h>
 
-/* git diff <options> first [second] -- */
-enum { DIFF_ARGS_MAX = 16 };
+enum { SHOWN_BYTES_MAX = 64 * 1024 * 1024 }; /* Of what people may fetch; a patch may have less. */
 
-static const char *const *diff_args(const char *const *last, const char **to)
-{
-    static const char *const options[] = {
-        "diff",          "--binary",     "--full-index",    "--no-color",      "--no-ext-diff",
-        "--no-textconv", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/",
-    };
-    size_t count = COUNT_OF(options);
-    memcpy(to, options, sizeof options);
-    while (*last && count < DIFF_ARGS_MAX - 2)
-        to[count++] = *last++;
-    to[count++] = "--";
-    to[count] = NULL;
-    return to;
-}
-
-static enum rc take_diff(const struct treegit *treegit, struct buf *diff, struct err *err)
-{
-    const char *args[DIFF_ARGS_MAX];
-    return treegit_run(treegit, diff_args(GIT_ARGS("--cached", treegit->base), args), diff, err);
-}
+/* git diff <options> first second -- */
+static const char *const diff_options[] = {
+    "--binary",        "--full-index",    "--no-color",
+    "--no-ext-diff",   "--no-textconv",   "--no-renames",
+    "--src-prefix=a/", "--dst-prefix=b/", NULL,
+};
 
 static enum rc too_large(struct step *step, struct err *err)
 {
@@ -100,15 +85,13 @@ static enum rc store_diff(struct step *step, const struct buf *diff, struct coll
 
 enum rc collect_patch(struct step *step, const char *base, struct collected *ret, struct err *err)
 {
-    struct treegit treegit = {0};
+    struct treegit treegit = treegit_at(step, "collect.git", base);
     struct collected collected = {0};
     CLEANUP(buf_release) struct buf diff;
     buf_init(&diff, (size_t)step->input.config.limits.max_patch_bytes);
-    enum rc rc = treegit_open(&treegit, step, "collect.git", base, err);
-    if (rc == RC_OK)
-        rc = treegit_hash(&treegit, &collected.tree_hash, err);
-    if (rc == RC_OK)
-        rc = take_diff(&treegit, &diff, err);
+    struct treegit_patch patch = {.options = diff_options, .diff = &diff};
+    enum rc rc = treegit_patch(&treegit, &patch, err);
+    collected.tree_hash = patch.hash;
     if (rc == RC_IO)
         rc = step_fail(step, rc, err, (struct port_failure){.code = "patch_failed"});
     if (rc == RC_OK)
@@ -123,10 +106,15 @@ enum rc collect_patch(struct step *step, const char *base, struct collected *ret
 static enum rc diff_commits(struct step *step, const char *base, const char *head, struct buf *diff,
                             struct err *err)
 {
-    const char *args[DIFF_ARGS_MAX];
+    const char *args[COUNT_OF(diff_options) + 4] = {"diff"};
+    size_t count = 1;
+    for (size_t i = 0; diff_options[i]; i++)
+        args[count++] = diff_options[i];
+    args[count++] = base;
+    args[count++] = head;
+    args[count] = "--";
     struct git git = step_git(step);
-    struct git_call compare = {
-        .git_dir = step->mirror, .args = diff_args(GIT_ARGS(base, head), args), .out = diff};
+    struct git_call compare = {.git_dir = step->mirror, .args = args, .out = diff};
     return git_run(&git, &compare, err);
 }
 
@@ -134,7 +122,7 @@ enum rc collect_may_show(struct step *step, const char *base, const char *head, 
                          struct err *err)
 {
     CLEANUP(buf_release) struct buf diff;
-    buf_init(&diff, (size_t)step->input.config.limits.max_patch_bytes);
+    buf_init(&diff, SHOWN_BYTES_MAX);
     enum rc rc = diff_commits(step, base, head, &diff, err);
     *ret_may = rc == RC_OK && !diff.overflow && find_secrets(step, &diff) == NULL;
     return rc == RC_TOO_LARGE ? RC_OK : rc;

@@ -36,44 +36,60 @@ static enum rc add_file(struct rules *rules, const char *path, const char *hash,
     return RC_OK;
 }
 
-/* One entry of `ls-tree -z`: "<mode> blob <hash>\t<path>".  Links and submodules are no rules. */
-static enum rc add_entry(struct rules *rules, char *entry, struct err *err)
+/* Is it the file that was named, or one in the directory? */
+static bool is_under(const char *path, const char *named)
 {
-    char *path = strchr(entry, '\t');
-    if (!path || !text_starts(entry, "100") || rules->files >= HYDRATION_RULES_MAX)
-        return RC_OK;
-    *path++ = '\0';
-    const char *hash = strrchr(entry, ' ');
-    return hash ? add_file(rules, path, hash + 1, err) : RC_OK;
+    size_t len = strlen(named);
+    while (len > 0 && named[len - 1] == '/')
+        len--;
+    return strncmp(path, named, len) == 0 && (path[len] == '\0' || path[len] == '/');
 }
 
-static enum rc add_path(struct rules *rules, const char *base, const char *path, struct err *err)
+/* One entry of `ls-tree -z`: "<mode> blob <hash>\t<path>".  Links and submodules are no rules. */
+static enum rc add_entry(struct rules *rules, const char *entry, const char *named, struct err *err)
 {
-    struct step *step = rules->hydration->step;
-    struct git git = step_git(step);
-    CLEANUP(buf_release) struct buf listing;
-    buf_init(&listing, LISTING_BYTES);
-    struct git_call list = {
-        .git_dir = step->mirror,
-        .args = GIT_ARGS("ls-tree", "-r", "-z", "--full-tree", base, "--", path),
-        .out = &listing};
-    enum rc rc = git_run(&git, &list, err);
-    if (rc == RC_TOO_LARGE)
-        rc = RC_OK; /* What fits is more than enough. */
-    for (size_t at = 0; rc == RC_OK && at < listing.len;) {
-        size_t len = strlen(listing.data + at);
-        rc = add_entry(rules, listing.data + at, err);
-        at += len + 1;
-    }
+    const char *tab = strchr(entry, '\t');
+    if (!tab || !text_starts(entry, "100") || rules->files >= HYDRATION_RULES_MAX ||
+        !is_under(tab + 1, named))
+        return RC_OK;
+    struct arena *arena = rules->hydration->step->arena;
+    const char *head = arena_strndup(arena, entry, (size_t)(tab - entry));
+    const char *hash = strrchr(head, ' ');
+    return hash ? add_file(rules, tab + 1, hash + 1, err) : RC_OK;
+}
+
+static enum rc add_named(struct rules *rules, const struct buf *listing, const char *named,
+                         struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t at = 0; rc == RC_OK && at < listing->len; at += strlen(listing->data + at) + 1)
+        rc = add_entry(rules, listing->data + at, named, err);
     return rc;
+}
+
+/* All that is named, in the order of the tree. */
+static enum rc list(const struct step *step, const char *base, struct buf *listing, struct err *err)
+{
+    const char *args[CONFIG_RULES_MAX + 8] = {"ls-tree", "-r", "-z", "--full-tree", base, "--"};
+    size_t count = 6;
+    for (size_t i = 0; step->input.config.prompt.rules[i]; i++)
+        args[count++] = step->input.config.prompt.rules[i];
+    struct git git = step_git(step);
+    struct git_call call = {.git_dir = step->mirror, .args = args, .out = listing};
+    enum rc rc = git_run(&git, &call, err);
+    return rc == RC_TOO_LARGE ? RC_OK : rc; /* What fits is more than enough. */
 }
 
 enum rc hydrate_rules(struct hydration *hydration, const char *base, struct err *err)
 {
     struct rules rules = {.hydration = hydration};
-    const struct repo_config *config = &hydration->step->input.config;
-    enum rc rc = RC_OK;
-    for (size_t i = 0; rc == RC_OK && config->prompt.rules[i]; i++)
-        rc = add_path(&rules, base, config->prompt.rules[i], err);
+    const char *const *named = hydration->step->input.config.prompt.rules;
+    if (!named[0])
+        return RC_OK;
+    CLEANUP(buf_release) struct buf listing;
+    buf_init(&listing, LISTING_BYTES);
+    enum rc rc = list(hydration->step, base, &listing, err);
+    for (size_t i = 0; rc == RC_OK && named[i]; i++)
+        rc = add_named(&rules, &listing, named[i], err);
     return rc == RC_OK ? RC_OK : hydration_degrade(hydration, CONTEXT_RULES, rc, err);
 }

@@ -89,6 +89,7 @@ struct step {
     int64_t deadline_us; /* By clock_mono_us. */
     const char *run_dir;
     const char *mirror;
+    const char *held_commit; /* The mirror is known to have it: nothing is pruned from mirrors. */
     struct buf *result; /* At most STEP_RESULT_MAX. */
     struct step_artifact artifacts[STEP_ARTIFACTS_MAX];
     size_t artifact_count;

@@ -19,9 +19,18 @@ struct treegit {
 
 /* The names alone.  name: of our git directory in the run's. */
 struct treegit treegit_at(struct step *step, const char *name, const char *base);
-/* The same, and our git directory is made anew. */
+/* The same, and our git directory is made anew, with the base commit in its index. */
 MUST_USE enum rc treegit_open(struct treegit *treegit, struct step *step, const char *name,
                               const char *base, struct err *err);
+/* All at once, which is cheaper: opened, hashed, and what git diff says with these options of the
+   index against the base commit. */
+struct treegit_patch {
+    const char *const *options; /* NULL-terminated */
+    const char *hash;           /* The answer. */
+    struct buf *diff;           /* The answer; at most what it may hold. */
+};
+MUST_USE enum rc treegit_patch(struct treegit *treegit, struct treegit_patch *patch,
+                               struct err *err);
 /* Removes our git directory. */
 void treegit_close(const struct treegit *treegit);
 

@@ -34,14 +34,16 @@ void worktree_drop(const struct step *step, const char *path)
 
 static enum rc mirror_holds(struct step *step, const char *commit, bool *ret_holds, struct err *err)
 {
-    *ret_holds = false;
-    if (!commit || !file_exists(step->mirror))
+    *ret_holds = commit && commit == step->held_commit;
+    if (*ret_holds || !commit || !file_exists(step->mirror))
         return RC_OK;
     struct git git = step_git(step);
     const char *object = arena_printf(step->arena, "%s^{commit}", commit);
     struct git_call ask = {.git_dir = step->mirror, .args = GIT_ARGS("cat-file", "-e", object)};
     enum rc rc = git_run(&git, &ask, err);
     *ret_holds = rc == RC_OK;
+    if (*ret_holds)
+        step->held_commit = commit;
     return rc == RC_IO ? RC_OK : rc; /* "No" and "broken" both ask for a fetch. */
 }
 
@@ -74,20 +76,27 @@ static enum rc fetch(struct step *step, struct err *err)
     return git_run(&git, &call, err);
 }
 
-static enum rc update_mirror(struct step *step, struct err *err)
+static enum rc make_mirror(struct step *step, struct err *err)
 {
     struct git git = step_git(step);
     struct git_call init = {
         /* Agents read it as strangers, whatever our own umask; its directory lets nobody in. */
         .args = GIT_ARGS("init", "--quiet", "--bare", "--shared=0644", "--template=", "--",
                          step->mirror)};
-    enum rc rc = git_run(&git, &init, err);
-    if (rc != RC_OK)
-        return rc;
-    rc = fetch(step, err);
-    if (rc == RC_IO) {
-        drop_stale_locks(step);
+    return git_run(&git, &init, err);
+}
+
+static enum rc update_mirror(struct step *step, struct err *err)
+{
+    bool there = file_exists(arena_printf(step->arena, "%s/HEAD", step->mirror));
+    enum rc rc = there ? RC_OK : make_mirror(step, err);
+    if (rc == RC_OK)
         rc = fetch(step, err);
+    if (rc == RC_IO) { /* What a git that was killed has left is put right. */
+        drop_stale_locks(step);
+        rc = make_mirror(step, err);
+        if (rc == RC_OK)
+            rc = fetch(step, err);
     }
     if (rc == RC_IO)
         return step_fail(
