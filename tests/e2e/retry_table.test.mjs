@@ -33,8 +33,11 @@ describe('a failure of the kind', () => {
         await server.untilGate('crash');
         await server.crash();
         await server.startAgain();
-        await server.openGate('crash');
-        const run = await server.untilRun(runId, 'completed');
+        await until('the run to complete', async () => {
+            server.tryGate('crash'); // Of the tree that is made anew, once it is there.
+            return (await server.run(runId)).status === 'completed';
+        });
+        const run = await server.run(runId);
         assert.equal(run.attempt, 1, 'no attempt is counted for a lost worker');
         assert.equal((await dataOf(runId, 'agent.run.recovered')).length, 1);
     });

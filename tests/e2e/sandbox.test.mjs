@@ -117,11 +117,14 @@ describe('an agent', { concurrency: 6 }, () => {
     });
 
     it('gets an environment of allowed names only', async () => {
-        const repo = await server.repository('acme/env', `env | sort >report.txt\n${fixes}`);
+        // In hex: what an agent was given may not stand in its patch.
+        const repo = await server.repository('acme/env',
+            `env | sort | od -An -v -tx1 | tr -d ' \\n' >report.txt\n${fixes}`);
         repo.document.agent.env = ['ALLOWED_THING', 'NOT_SET_ANYWHERE'];
         await server.configure(repo.name, repo.document);
         const { run } = await server.finish(repo.name, 'completed');
-        const text = git(repo.origin, 'show', `${run.branch}:report.txt`);
+        const hex = git(repo.origin, 'show', `${run.branch}:report.txt`);
+        const text = Buffer.from(hex, 'hex').toString();
         const names = text.split('\n').filter((line) => /^[A-Z_]+=/.test(line))
             .map((line) => line.split('=')[0]);
         assert.match(text, /^ALLOWED_THING=let through$/m);
@@ -164,7 +167,7 @@ describe('an agent', { concurrency: 6 }, () => {
         const other = await server.repository('acme/other', fixes);
         const { taskId: otherTask } = await server.finish(other.name, 'completed');
         const repo = await server.repository('acme/token',
-            `printf %s "$DROVER_TOKEN" >report.txt\n${waits(mark)}${fixes}`);
+            `printf %s "$DROVER_TOKEN" >report.txt\n${waits(mark)}rm report.txt\n${fixes}`);
         const { taskId, runId } = await server.submit(repo.name);
         const gate = await server.untilGate(mark);
         const token = readFileSync(join(gate, '../report.txt'), 'utf8');
