@@ -104,12 +104,23 @@ static void count_hit(const struct cx *cx, struct account_row *row)
     row->hits++;
 }
 
-static int64_t rest_us(int64_t hits)
+static int64_t rest_us(int64_t first_us, int64_t hits)
 {
-    int64_t minutes = ACCOUNT_REST_MINUTES;
-    for (int64_t i = 1; i < hits && minutes < ACCOUNT_REST_MINUTES_MAX; i++)
-        minutes *= 2;
-    return minutes * US_PER_MINUTE;
+    int64_t longest_us = ACCOUNT_REST_MINUTES_MAX * US_PER_MINUTE;
+    int64_t rest = first_us;
+    for (int64_t i = 1; i < hits && rest < longest_us; i++)
+        rest *= 2;
+    return rest < longest_us ? rest : longest_us;
+}
+
+/* Told, guessed, or passed while the agent's work was being put away: then a short rest will do. */
+static int64_t parked_until(const struct cx *cx, const struct account_row *row,
+                            const struct js *quota)
+{
+    int64_t told_us = 0;
+    if (!time_parse(js_get_str(quota, "resetsAt", ""), &told_us))
+        return cx->now_us + rest_us(ACCOUNT_REST_MINUTES * US_PER_MINUTE, row->hits);
+    return told_us > cx->now_us ? told_us : cx->now_us + rest_us(US_PER_SECOND, row->hits);
 }
 
 /* The account as its timer and the lines of admission will find it. */
@@ -141,10 +152,9 @@ static enum rc park(struct cx *cx, const char *name, const struct js *quota)
     bool is_parked = row.parked_until_us > cx->now_us;
     if (!is_parked)
         count_hit(cx, &row);
-    int64_t until_us = 0;
-    if (!time_parse(js_get_str(quota, "resetsAt", ""), &until_us) || until_us <= cx->now_us)
-        until_us = is_parked ? 0 : cx->now_us + rest_us(row.hits);
-    if (is_parked && until_us <= row.parked_until_us)
+    int64_t until_us = parked_until(cx, &row, quota);
+    bool told = js_get_str(quota, "resetsAt", NULL) != NULL;
+    if (is_parked && (!told || until_us <= row.parked_until_us))
         return RC_OK;
     row.parked_us = cx->now_us;
     const char *said = js_get_str(quota, "message", "a usage limit was met");

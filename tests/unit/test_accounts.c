@@ -126,6 +126,22 @@ START_TEST(a_limit_parks_the_account_and_queues_the_run_until_the_reset)
 }
 END_TEST
 
+START_TEST(a_reset_that_has_passed_meanwhile_parks_for_a_moment_and_longer_each_time)
+{
+    struct id run_id = lab_submit(&lab, "acme/billing");
+    to_agent();
+    struct job_row job = lab_take(&lab, "agent");
+    lab_finish(&lab, &job, limit_at(-500));
+    ck_assert_int_eq(account("default:none").parked_until_us, lab.now_us + US_PER_SECOND);
+    lab_pass_ms(&lab, 1000);
+    ck_assert_int_eq(lab_run(&lab, &run_id).status, RUN_PREPARING);
+    to_agent_again();
+    job = lab_take(&lab, "agent");
+    lab_finish(&lab, &job, limit_at(-500));
+    ck_assert_int_eq(account("default:none").parked_until_us, lab.now_us + 2 * US_PER_SECOND);
+}
+END_TEST
+
 START_TEST(no_other_run_of_the_account_starts_meanwhile_and_runs_of_others_do)
 {
     lab_repository(&lab, "acme/elsewhere", "\"limits\":{\"maxActiveRuns\":9}");
@@ -361,6 +377,8 @@ Suite *accounts_suite(void)
     TCase *tests = tcase_create("accounts");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_limit_parks_the_account_and_queues_the_run_until_the_reset);
+    tcase_add_test(tests,
+                   a_reset_that_has_passed_meanwhile_parks_for_a_moment_and_longer_each_time);
     tcase_add_test(tests, no_other_run_of_the_account_starts_meanwhile_and_runs_of_others_do);
     tcase_add_test(tests, a_long_line_of_a_parked_account_holds_up_nobody_else);
     tcase_add_test(tests, a_provider_that_does_not_say_is_left_alone_for_longer_every_time);
