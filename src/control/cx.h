@@ -21,6 +21,7 @@ struct swarms;
 struct breaker_book;
 
 struct subscriber_list;
+struct known_notes;
 struct parked_list;
 
 /* What one batch has stirred up, for the work at its end and after its commit. */
@@ -46,6 +47,7 @@ struct round {
     struct supply supply;
     struct breaker_book *breakers;               /* NULL until one is looked at. */
     const struct subscriber_list *subscriptions; /* As publish.c read them; NULL: not yet. */
+    const struct known_notes *notes;             /* As memories.c read them last; NULL: not yet. */
     const struct parked_list *parked_accounts;   /* As accounts.c read them; NULL: not yet. */
 };
 

@@ -16,7 +16,8 @@ enum {
     TEXT_MAX = 500,
     FAILURES_TOLD_MAX = 3,
     FAILURE_MAX = 200,
-    CANDIDATES_MAX = 100,
+    CANDIDATES_MAX = 40, /* Every run reads so many: the newest of its repository. */
+    SCOPE_MAX = 100,
     FILES_TOLD_MAX = 8,
     SCRATCH_BYTES = 8 * 1024,
 };
@@ -232,27 +233,55 @@ static void write_notes(struct jw *jw, const struct memory_note *notes, size_t c
     jw_end(jw, ']');
 }
 
+/* The notes of one repository.  Runs that are hydrated in one batch are often of the same. */
+struct known_notes {
+    struct id repository_id;
+    struct memory_note *notes;
+    size_t count;
+};
+
+static enum rc load_notes(struct cx *cx, const struct id *repository_id,
+                          const struct known_notes **ret_known)
+{
+    const struct known_notes *last = cx->round->notes;
+    if (last != NULL && id_same(&last->repository_id, repository_id)) {
+        *ret_known = last;
+        return RC_OK;
+    }
+    struct cx whole = *cx; /* What is read here lives as long as the batch. */
+    whole.arena = cx->batch_arena;
+    struct known_notes *known = arena_alloc(whole.arena, sizeof *known);
+    struct memory_row *rows;
+    known->repository_id = *repository_id;
+    enum rc rc = memories_of_repository(cx->db, repository_id, CANDIDATES_MAX, whole.arena, &rows,
+                                        &known->count, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    known->notes = arena_array(whole.arena, known->count + 1, sizeof(*known->notes));
+    rc = make_notes(&whole, rows, known->count, known->notes);
+    if (rc == RC_OK)
+        *ret_known = cx->round->notes = known;
+    return rc;
+}
+
 static enum rc choose(struct cx *cx, const struct flow *flow, struct memory_note **ret_notes,
                       size_t *ret_count)
 {
     const struct task_row *task = &flow->task;
-    struct memory_row *rows;
-    size_t count = 0;
+    const struct known_notes *known;
     struct memory_topic topic = {.description = task->description};
     const char **scope;
-    enum rc rc = memories_of_repository(cx->db, &task->repository_id, CANDIDATES_MAX, cx->arena,
-                                        &rows, &count, cx->err);
+    enum rc rc = load_notes(cx, &task->repository_id, &known);
     if (rc == RC_OK)
-        rc = read_texts(cx, task->scope, CANDIDATES_MAX, &scope, &topic.scope_count);
+        rc = read_texts(cx, task->scope, SCOPE_MAX, &scope, &topic.scope_count);
     if (rc != RC_OK)
         return rc;
     topic.scope = scope;
-    struct memory_note *notes = arena_array(cx->arena, count + 1, sizeof(*notes));
-    rc = make_notes(cx, rows, count, notes);
-    if (rc != RC_OK)
-        return rc;
+    /* Choosing puts them into another order. */
+    struct memory_note *notes = arena_array(cx->arena, known->count + 1, sizeof(*notes));
+    memcpy(notes, known->notes, known->count * sizeof(*notes));
     *ret_notes = notes;
-    *ret_count = memory_choose(&topic, notes, count, cx->arena);
+    *ret_count = memory_choose(&topic, notes, known->count, cx->arena);
     return RC_OK;
 }
 

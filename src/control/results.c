@@ -14,7 +14,7 @@
 #include "store/pull_requests.h"
 #include <string.h>
 
-enum { RESULT_ARTIFACTS_MAX = 64 };
+enum { RESULT_ARTIFACTS_MAX = 64, TOOL_RETRIES_MAX = 1000000 };
 
 /* ---- shape ------------------------------------------------------------------------------ */
 
@@ -154,6 +154,8 @@ static const struct {
     {"cpu_limit",
      {RUN_EV_FAIL, "agent_cpu_limit", "The agent used more than agent.resources.cpuSeconds"}},
     {"tool_denied", {RUN_EV_FAIL, "policy.tool_denied", "The agent called a denied tool"}},
+    {"tool_retries",
+     {RUN_EV_FAIL, "retry_budget_exhausted", "The agent made the same failing call over and over"}},
 };
 
 static const struct ending *agent_stop(const struct js *result)
@@ -251,6 +253,9 @@ static enum rc take_usage(struct cx *cx, struct flow *flow, const struct js *res
                           bool *ret_deferred)
 {
     *ret_deferred = strcmp(js_get_str(result, "outcome", ""), "quota") == 0;
+    int64_t retries = js_get_int(result, "toolRetries", 0);
+    if (retries > 0 && retries < TOOL_RETRIES_MAX)
+        flow->run.used[BUDGET_TOOL] += retries;
     enum rc rc = usage_of_mover(cx, flow, result);
     return rc == RC_OK && *ret_deferred ? defer_agent(cx, flow, result) : rc;
 }
@@ -260,7 +265,9 @@ static enum rc stop_agent(struct cx *cx, struct flow *flow, const struct ending 
 {
     struct ending ending = *stop;
     const char *said = js_get_str(result, "error", NULL);
-    if (strcmp(stop->code, "policy.tool_denied") == 0 && !text_empty(said))
+    bool of_tool = strcmp(stop->code, "policy.tool_denied") == 0 ||
+                   strcmp(stop->code, "retry_budget_exhausted") == 0;
+    if (of_tool && !text_empty(said))
         ending.message = arena_strdup(cx->arena, said);
     return flow_end(cx, flow, &ending);
 }

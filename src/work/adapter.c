@@ -9,6 +9,7 @@
 #include "work/quota.h"
 #include "work/step.h"
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Encoded sizes: an event stays well below a batch. */
@@ -159,9 +160,48 @@ static void deny_call(struct transcript *transcript, const struct tool_event *ev
     stop_agent(transcript, CUT_TOOL_DENIED);
 }
 
+/* The same call that fails again and again gets nowhere: an agent that tries something else in
+   between starts anew. */
+static void note_same(struct transcript *transcript, const struct tool_event *event)
+{
+    char arguments[SHA256_TEXT_BYTES + 8], both[sizeof arguments + ADAPTER_ID_MAX];
+    char hash[SHA256_TEXT_BYTES] = "";
+    if (hash_arguments(event->arguments, arguments)) {
+        int len = snprintf(both, sizeof both, "%s %.*s", arguments, ADAPTER_ID_MAX - 2,
+                           event->name);
+        sha256_hex(both, (size_t)len, hash);
+    }
+    if (hash[0] && text_same(hash, transcript->same.hash)) {
+        transcript->retries += transcript->same.failures > 0;
+        return;
+    }
+    memcpy(transcript->same.hash, hash, sizeof hash);
+    transcript->same.failures = 0;
+}
+
+static void note_end(struct transcript *transcript, const struct tool_event *event)
+{
+    bool failed = event->status == TOOL_FAILED || event->status == TOOL_TIMED_OUT;
+    if (!failed || !transcript->same.hash[0]) {
+        transcript->same.failures = 0;
+        return;
+    }
+    transcript->same.failures++;
+    if (!transcript->limits.bound_retries ||
+        transcript->same.failures <= 1 + transcript->limits.tool_retries)
+        return;
+    CLEANUP(buf_release) struct buf why;
+    buf_init(&why, ADAPTER_TEXT_MAX);
+    buf_addf(&why, "The same call of %s has failed %lld times in a row.", event->name,
+             (long long)transcript->same.failures);
+    transcript_copy(transcript->error, sizeof transcript->error, buf_text(&why));
+    stop_agent(transcript, CUT_TOOL_RETRIES);
+}
+
 static void begin_call(struct transcript *transcript, const struct tool_event *event)
 {
     remember_call(transcript, event);
+    note_same(transcript, event);
     transcript->calls++;
     const char *rule = denying_rule(transcript, event->name);
     if (rule) {
@@ -181,6 +221,8 @@ static void end_call(struct transcript *transcript, const struct tool_event *eve
         deny_call(transcript, event, rule);
     else
         tell_tool(transcript, event);
+    if (began)
+        note_end(transcript, event);
 }
 
 void transcript_tool(struct transcript *transcript, const struct tool_event *event)

@@ -31,6 +31,7 @@ enum {
 #define CUT_TURN_LIMIT   "turn_limit"
 #define CUT_BUDGET_LIMIT "budget_limit"
 #define CUT_TOOL_DENIED  "tool_denied"
+#define CUT_TOOL_RETRIES "tool_retries"
 #define CUT_QUOTA        "quota"
 
 /* What the agent may use up and call; 0 and NULL: as much as it likes. */
@@ -38,6 +39,8 @@ struct transcript_limits {
     int64_t max_turns;
     double max_budget_usd;
     const char *const *tools_denied; /* Names, or their start and a *; NULL-terminated. */
+    bool bound_retries;              /* tool_retries counts. */
+    int64_t tool_retries;            /* So often a failed call may be made again, just as it was. */
     struct price_config prices;
 };
 
@@ -54,7 +57,12 @@ struct transcript {
     struct clock clock;
     struct transcript_limits limits;
     struct usage usage;
-    int64_t calls;      /* Tool calls that began. */
+    int64_t calls;   /* Tool calls that began. */
+    int64_t retries; /* Those among them that repeat one that has just failed. */
+    struct {
+        char hash[80]; /* Of name and arguments; "": not known. */
+        int64_t failures;
+    } same;             /* The call that is made over and over. */
     enum report report; /* What the agent says of its own work. */
     const char *stop;   /* One of CUT_*; NULL: it may go on. */
     struct {

@@ -57,6 +57,8 @@ void attempt_init(struct attempt *attempt, struct step *step)
         .max_turns = step->input.max_turns,
         .max_budget_usd = step->input.max_budget_usd,
         .tools_denied = step->input.config.policy.tools_denied,
+        .bound_retries = true,
+        .tool_retries = step->input.config.budget.max[BUDGET_TOOL],
         .prices = step->input.config.agent.prices,
     };
 }

@@ -166,6 +166,7 @@ void attempt_write_end(const struct attempt *attempt, struct jw *jw)
     jw_kint(jw, "exitCode", ended->exit_code);
     jw_kint(jw, "signal", ended->signal);
     step_write_text(jw, "error", clean(attempt, attempt->transcript.error), ERROR_MAX);
+    jw_kint(jw, "toolRetries", attempt->transcript.retries);
     jw_kint(jw, "turns", usage->turns);
     jw_kint(jw, "inputTokens", usage->input_tokens);
     jw_kint(jw, "outputTokens", usage->output_tokens);
