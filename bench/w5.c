@@ -121,22 +121,27 @@ static void runs_submit(const struct server *server, int64_t count)
 
 /* ---- the measurement ---- */
 
-/* Of children that have ended and were waited for, and of theirs. */
-static double children_cpu_us(const struct server *server)
+struct times {       /* Processor time so far, in microseconds. */
+    double user;     /* The server's own, outside the kernel. */
+    double children; /* Of those that have ended and were waited for, and of theirs. */
+};
+
+static struct times times_of(const struct server *server)
 {
     char path[64], text[1024];
     (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)server->proc.pid);
     FILE *file = fopen(path, "re");
-    unsigned long user = 0, system = 0;
+    unsigned long own_user = 0, user = 0, system = 0;
     bool read = file != NULL && fgets(text, sizeof text, file) != NULL;
     if (file != NULL)
         (void)fclose(file);
     const char *rest = read ? strrchr(text, ')') : NULL;
     if (rest == NULL ||
-        sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %lu %lu", &user,
-               &system) != 2)
+        sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %*u %lu %lu", &own_user,
+               &user, &system) != 3)
         bench_die("cannot read %s", path);
-    return (double)(user + system) * 1e6 / (double)sysconf(_SC_CLK_TCK);
+    double tick_us = 1e6 / (double)sysconf(_SC_CLK_TCK);
+    return (struct times){(double)own_user * tick_us, (double)(user + system) * tick_us};
 }
 
 static struct figure figure_of(const char *what, const char *unit, enum better better, double aim)
@@ -149,7 +154,7 @@ static struct figure figure_of(const char *what, const char *unit, enum better b
 }
 
 struct figures {
-    struct figure rate, own, children, share;
+    struct figure rate, own, user, children, share;
 };
 
 static void add_value(struct figure *figure, double value)
@@ -161,15 +166,18 @@ static void measure(const struct bench *bench, const struct server *server, int6
                     struct figures *figures)
 {
     int64_t count = bench->quick ? RUNS_QUICK : RUNS;
-    double own_us = server_cpu_us(server), children_us = children_cpu_us(server);
+    double own_us = server_cpu_us(server);
+    struct times before = times_of(server);
     double begin = bench_seconds();
     runs_submit(server, count);
     runs_wait(server, done + count);
     double took = bench_seconds() - begin;
     own_us = (server_cpu_us(server) - own_us) / (double)count;
-    children_us = (children_cpu_us(server) - children_us) / (double)count;
+    struct times after = times_of(server);
+    double children_us = (after.children - before.children) / (double)count;
     add_value(&figures->rate, (double)count / took);
     add_value(&figures->own, own_us / 1000);
+    add_value(&figures->user, (after.user - before.user) / (double)count / 1000);
     add_value(&figures->children, children_us / 1000);
     add_value(&figures->share, own_us / (own_us + children_us) * 100);
 }
@@ -186,6 +194,7 @@ void w5_run(const struct bench *bench)
     struct figures figures = {
         .rate = figure_of("runs", "runs/s", MORE_IS_BETTER, 0),
         .own = figure_of("drover's own time a run", "ms", LESS_IS_BETTER, 5),
+        .user = figure_of("of it outside the kernel", "ms", LESS_IS_BETTER, 0),
         .children = figure_of("time of git, sandbox, agent, check", "ms", LESS_IS_BETTER, 0),
         .share = figure_of("share of drover itself", "%", LESS_IS_BETTER, 0),
     };
@@ -200,6 +209,7 @@ void w5_run(const struct bench *bench)
     server_stop(&server);
     report_add(bench->report, &figures.rate);
     report_add(bench->report, &figures.own);
+    report_add(bench->report, &figures.user);
     report_add(bench->report, &figures.children);
     report_add(bench->report, &figures.share);
 }
