@@ -376,6 +376,40 @@ START_TEST(a_line_cut_anywhere_does_no_harm)
 }
 END_TEST
 
+static void call_of(const char *command, const char *end)
+{
+    static int number;
+    number++;
+    say(arena_printf(
+        &kit.arena,
+        "{\"type\":\"assistant\",\"message\":{\"id\":\"m%d\",\"content\":[{\"type\":"
+        "\"tool_use\",\"id\":\"t%d\",\"name\":\"Bash\",\"input\":{\"command\":\"%s\"}}]}}",
+        number, number, command));
+    say(arena_printf(&kit.arena,
+                     "{\"type\":\"user\",\"message\":{\"content\":[{\"type\":\"tool_result\","
+                     "\"tool_use_id\":\"t%d\",\"is_error\":%s,\"content\":\"x\"}]}}",
+                     number, end));
+}
+
+START_TEST(the_same_failing_call_over_and_over_stops_the_agent)
+{
+    begin(ADAPTER_CLAUDE);
+    transcript.limits.bound_retries = true;
+    transcript.limits.tool_retries = 2;
+    call_of("make", "true");
+    call_of("make", "true");
+    call_of("cat x", "false"); /* Something else in between. */
+    call_of("make", "true");
+    call_of("make", "true");
+    call_of("make", "true");
+    ck_assert_ptr_null(transcript.stop);
+    ck_assert_int_eq(transcript.retries, 3);
+    call_of("make", "true");
+    ck_assert_str_eq(transcript.stop, CUT_TOOL_RETRIES);
+    ck_assert_ptr_nonnull(strstr(transcript.error, "Bash has failed 4 times"));
+}
+END_TEST
+
 START_TEST(garbage_does_no_harm)
 {
     unsigned char bytes[4096];
@@ -494,6 +528,7 @@ Suite *transcripts_suite(void)
     tcase_add_test(tests, a_plan_has_its_reason);
     add_limits(tests);
     tcase_add_loop_test(tests, a_line_cut_anywhere_does_no_harm, 0, (int)COUNT_OF(all_adapters));
+    tcase_add_test(tests, the_same_failing_call_over_and_over_stops_the_agent);
     tcase_add_loop_test(tests, garbage_does_no_harm, 0, (int)COUNT_OF(all_adapters));
     tcase_add_loop_test(tests, odd_lines_do_no_harm, 0, (int)COUNT_OF(all_adapters));
     tcase_add_loop_test(tests, a_huge_line_makes_small_events, 0, (int)COUNT_OF(all_adapters));
