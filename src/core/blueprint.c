@@ -67,6 +67,8 @@ static void place(struct blueprint *blueprint, enum builtin builtin, size_t cust
 
 static enum rc place_builtin(struct arranger *arranger, enum builtin builtin)
 {
+    assert((unsigned)builtin < BUILTIN_COUNT);
+    assert(arranger->last >= -1 && arranger->last < BUILTIN_COUNT);
     const char *name = builtin_names[builtin];
     if ((int)builtin == arranger->last)
         return REFUSE(arranger->err, "step %s is there twice", name);

@@ -48,17 +48,17 @@ struct run_row {
     struct str step_results;  /* JSON array of what the last custom steps said, or empty. */
     const char *session_id;   /* Of a remote agent, known before it is started. */
     int64_t session_begun_us; /* Known to have begun then; 0: not known. */
-    bool session_over;        /* Known to have ended. */
     const char *plan_sha256;
     const char *account; /* Of the provider, that its agent uses up. */
     struct str paths;    /* JSON array: files of the latest patch, or empty. */
     const char *warning_code, *warning_message; /* It completed, but. */
-    bool partial;
     struct str foreign_pr; /* JSON object: a pull request that the agent opened itself, or empty. */
     const char *prompt_version;
-    bool approved;               /* A person has passed the patch. */
     const char *overridden;      /* Policies that a person has overridden, by name. */
     const char *deferred_detail; /* With deferred_reason: a sentence for people. */
+    bool session_over;           /* Known to have ended. */
+    bool partial;                /* The work of its agent is not all there. */
+    bool approved;               /* A person has passed the patch. */
 };
 
 struct run_filter {

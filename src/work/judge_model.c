@@ -78,10 +78,10 @@ static const char system_text[] =
 
 static void add_block(struct buf *text, const char *what, const char *mark, struct str data)
 {
+    bool ended = data.at && data.len > 0 && data.at[data.len - 1] == '\n';
     buf_addf(text, "BEGIN %s %s\n", what, mark);
     buf_add(text, data.at, data.len);
-    buf_addf(text, "%sEND %s %s\n\n", data.len > 0 && data.at[data.len - 1] == '\n' ? "" : "\n",
-             what, mark);
+    buf_addf(text, "%sEND %s %s\n\n", ended ? "" : "\n", what, mark);
 }
 
 static void add_verification(struct buf *text, const struct judging *judging)

@@ -34,8 +34,8 @@ struct progress {
     struct port *port;
     struct port_ref lease;
     const struct secrets *secrets; /* Kept out of all events; NULL: there are none. */
-    struct stop *stop; /* Told when the server says cancel or lost. */
-    struct buf events; /* JSON objects with commas between. */
+    struct stop *stop;             /* Told when the server says cancel or lost. */
+    struct buf events;             /* JSON objects with commas between. */
     int64_t count, dropped;
     struct usage turn; /* Waits to be told when turn_waits. */
     bool turn_waits;

@@ -90,7 +90,7 @@ struct step {
     const char *run_dir;
     const char *mirror;
     const char *held_commit; /* The mirror is known to have it: nothing is pruned from mirrors. */
-    struct buf *result; /* At most STEP_RESULT_MAX. */
+    struct buf *result;      /* At most STEP_RESULT_MAX. */
     struct step_artifact artifacts[STEP_ARTIFACTS_MAX];
     size_t artifact_count;
     const char *kept_tree;       /* Where a tree is that could not be saved (rescue.h), or NULL. */

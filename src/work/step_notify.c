@@ -17,6 +17,7 @@
 #include "core/prose.h"
 #include "net/http_client.h"
 #include "work/step.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,7 @@ static enum rc find_target(struct notice *notice, struct target *ret_target, str
     enum rc rc = url ? RC_OK : variable(notice, channel->url_env, &url, err);
     if (rc != RC_OK)
         return rc;
+    assert(url);
     const char *host = strstr(url, "://");
     size_t len = host ? (size_t)(host - url) + 3 + strcspn(host + 3, "/?#") : strlen(url);
     const char *rest = arena_strndup(arena, url + len, strcspn(url + len, "#"));
@@ -147,7 +149,8 @@ static enum rc send_webhook(struct notice *notice, struct err *err)
         enum rc rc = variable(notice, notice->channel.secret_env, &secret, err);
         if (rc != RC_OK)
             return rc;
-        memcpy(signature, "sha256=", strlen("sha256="));
+        assert(secret);
+        text_copy(signature, sizeof signature, "sha256=");
         hmac_sha256_hex((struct hmac_key){secret, strlen(secret)}, body.at, body.len,
                         signature + strlen("sha256="));
     }

@@ -48,7 +48,7 @@ struct kit_port {
     struct buf events; /* All progress, JSON arrays one after the other. */
     int progress_calls;
     int beats;
-    int announced[3];  /* By presence. */
+    int announced[3]; /* By presence. */
     int breaker_asked, breaker_ok, breaker_failed;
     bool breaker_open;
     bool lost, cancel; /* What heartbeats answer. */
