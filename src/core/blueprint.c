@@ -74,7 +74,7 @@ static enum rc place_builtin(struct arranger *arranger, enum builtin builtin)
         return REFUSE(arranger->err, "step %s is there twice", name);
     if ((int)builtin < arranger->last)
         return REFUSE(arranger->err, "step %s must stand before %s", name,
-                      builtin_names[arranger->last]);
+                      builtin_name((enum builtin)arranger->last));
     for (int i = arranger->last + 1; i < (int)builtin; i++) {
         if (required[i])
             return REFUSE(arranger->err, "step %s must stand before %s", builtin_names[i], name);
