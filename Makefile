@@ -46,7 +46,6 @@ WARN     := -Wall -Wextra -Wconversion -Wshadow $(if $(SAN),,-Werror)
 HARDEN   := -fstack-protector-strong -fno-omit-frame-pointer -fPIE
 HARDEN   += $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all,-D_FORTIFY_SOURCE=2)
 CPPFLAGS += -D_GNU_SOURCE -DDROVER_VERSION='"$(VERSION)"' -Isrc
-CPPFLAGS += $(if $(FAULTS),-DDROVER_FAULTS)
 CFLAGS   ?= -O2 -g
 C_FLAGS   = -std=gnu11 $(CFLAGS) $(WARN) $(HARDEN) $(CPPFLAGS) -pthread -MMD -MP
 LD_FLAGS  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -pie -Wl,-z,relro,-z,now,--as-needed -pthread
@@ -107,9 +106,18 @@ $(BUILD)/gen/suites.inc: FORCE
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(MAIN_OBJ) $(TEST_OBJ) $(BENCH_OBJ) $(SIM_OBJ))
 
-# The program with fault points in it (src/base/fault.h).
-faults:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/faults FAULTS=1 $(BUILD)/faults/drover
+# The program with fault points in it (src/base/fault.h): only who has some is compiled anew.
+FAULT_SRCS := $(shell grep -ls '"base/fault.h"' src/*/*.c)
+FAULT_OBJ  := $(FAULT_SRCS:src/%.c=$(BUILD)/faults/obj/%.o)
+$(BUILD)/faults/obj/%.o: src/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC $< with faults)$(CC) $(C_FLAGS) -DDROVER_FAULTS $(LIB_CFLAGS) -c -o $@ $<
+
+$(BUILD)/faults/drover: $(FAULT_OBJ) $(filter-out $(call obj,$(FAULT_SRCS)),$(LIB_OBJ)) $(MAIN_OBJ)
+	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) -lm
+
+-include $(FAULT_OBJ:.o=.d)
+faults: $(BUILD)/faults/drover
 
 # What the tests need.
 test-build: $(BUILD)/drover $(BUILD)/tests $(BUILD)/sim $(BUILD)/sim-broken
