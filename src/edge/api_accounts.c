@@ -24,18 +24,13 @@ enum rc api_account_list(struct call *call, struct db *db, struct err *err)
     struct account_row *rows = NULL;
     size_t count = 0;
     struct arena *arena = &call->http.arena;
-    struct page page = {.limit = PAGE_LIMIT_DEFAULT};
-    const char *cursor = NULL, *after = NULL;
     enum rc rc = call_params(call, &params, err);
     if (rc != RC_OK)
         return rc;
-    params_int(&params, "limit", &(struct param_range){1, PAGE_LIMIT_MAX}, &page.limit);
-    params_text(&params, "cursor", CURSOR_TEXT_MAX, &cursor);
-    if (cursor && !cursor_decode(CURSOR_NAME, cursor, arena, &after))
-        params_fail(&params, "cursor", "cursor is not one that this listing has given");
+    struct page page = call_page_by_name(call, &params);
     rc = params_end(&params);
     if (rc == RC_OK)
-        rc = accounts_list(db, after, page.limit + 1, arena, &rows, &count, err);
+        rc = accounts_list(db, page.after, page.limit + 1, arena, &rows, &count, err);
     if (rc != RC_OK)
         return rc;
     size_t shown = page_rows(&page, count);
