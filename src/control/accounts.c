@@ -117,10 +117,12 @@ static int64_t rest_us(int64_t first_us, int64_t hits)
 static int64_t parked_until(const struct cx *cx, const struct account_row *row,
                             const struct js *quota)
 {
-    int64_t told_us = 0;
+    int64_t told_us = 0, latest_us = cx->now_us + ACCOUNT_PARK_DAYS_MAX * US_PER_DAY;
     if (!time_parse(js_get_str(quota, "resetsAt", ""), &told_us))
         return cx->now_us + rest_us(ACCOUNT_REST_MINUTES * US_PER_MINUTE, row->hits);
-    return told_us > cx->now_us ? told_us : cx->now_us + rest_us(US_PER_SECOND, row->hits);
+    if (told_us <= cx->now_us)
+        return cx->now_us + rest_us(US_PER_SECOND, row->hits);
+    return told_us < latest_us ? told_us : latest_us; /* It is an agent that says so. */
 }
 
 /* The account as its timer and the lines of admission will find it. */

@@ -19,6 +19,8 @@
 /* How long an account rests when its provider did not say: twice as long with every limit that is
    met soon after the last. */
 enum { ACCOUNT_REST_MINUTES = 15, ACCOUNT_REST_MINUTES_MAX = 240 };
+/* No longer than the longest limits of providers, which are by the week. */
+enum { ACCOUNT_PARK_DAYS_MAX = 8 };
 
 /* Is the account parked?  A batch reads the list of those that are once. */
 MUST_USE enum rc accounts_parked(struct cx *cx, const char *name, bool *ret_parked);

@@ -25,7 +25,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { ADMIT_LOOKS_MAX = 1000, EXPLAIN_MAX = 1000 };
+enum { ADMIT_LOOKS_MAX = 1000, LINE_LOOKS_MAX = 100, EXPLAIN_MAX = 1000 };
 
 struct line { /* The queued runs of one repository. */
     struct id repository_id;
@@ -34,6 +34,7 @@ struct line { /* The queued runs of one repository. */
     struct run_place place;
     struct run_row head;
     bool has_head;
+    int passed_over; /* Heads since the last one that started. */
 };
 
 struct admission {
@@ -364,7 +365,9 @@ static enum rc merge_lines(struct admission *admission)
         enum reach reach = check == ADMISSION_PASSED ? REACH_RUN : admission_reach(check);
         if (reach == REACH_EVERYONE)
             return RC_OK;
-        if (reach == REACH_REPOSITORY)
+        line->passed_over = check == ADMISSION_PASSED ? 0 : line->passed_over + 1;
+        /* What holds back so many of a line holds back the rest, for this round. */
+        if (reach == REACH_REPOSITORY || line->passed_over >= LINE_LOOKS_MAX)
             line->has_head = false;
         else if ((rc = advance(admission->cx, line)) != RC_OK)
             return rc;

@@ -19,12 +19,6 @@ static const enum run_status states[BUILTIN_COUNT] = {
     [BUILTIN_PUBLISH] = RUN_CREATING_PR,
 };
 
-enum run_status pipeline_state_of(enum builtin builtin)
-{
-    assert((unsigned)builtin < BUILTIN_COUNT);
-    return states[builtin];
-}
-
 /* The move that leads out of a state, and what it is said to be. */
 static const struct {
     enum run_event event;
@@ -152,7 +146,13 @@ static enum rc conclude(struct cx *cx, struct flow *flow)
         rc = policies_on_publish(cx, flow, &verdict);
     if (rc != RC_OK)
         return rc;
-    if ((verdict != POLICY_ASK && !flagged) || flow->run.approved)
+    if (verdict == POLICY_DENY) { /* It was let in under another table, or by mistake. */
+        struct ending ending = {.event = RUN_EV_FAIL,
+                                .code = policy_deny_code(),
+                                .message = "Policy does not let this mode publish at this risk"};
+        return flow_end(cx, flow, &ending);
+    }
+    if (verdict != POLICY_ASK && !flagged)
         return pipeline_accept(cx, flow);
     struct question question = {.kind = "patch",
                                 .reason = flagged ? "The judges leave it to a person"
@@ -201,4 +201,12 @@ enum rc pipeline_plan_approved(struct cx *cx, struct flow *flow)
 {
     enum rc rc = flow_move(cx, flow, RUN_EV_PLAN_OK, "The plan is approved");
     return rc == RC_OK ? pipeline_next(cx, flow) : rc;
+}
+
+enum rc pipeline_warn_published(struct cx *cx, struct flow *flow, const char *code,
+                                const char *message)
+{
+    assert(!id_is_none(&flow->run.pull_request_id));
+    flow_warn(flow, code, message);
+    return pipeline_next(cx, flow);
 }

@@ -70,7 +70,7 @@ static enum rc load_member(struct cx *cx, struct crowd *crowd, const struct work
     struct crowd_member *member = arena_alloc(cx->arena, sizeof(*member));
     member->run_id = row->run_id;
     member->asking = row->status == RUN_AWAITING_APPROVAL;
-    member->will_ask = !row->approved &&
+    member->will_ask = row->status != RUN_CREATING_PR &&
                        policy_decide(row->mode, row->risk, crowd->limits.approval) == POLICY_ASK;
     member->will_publish = row->mode != MODE_PATCH_ONLY && !row->has_pull_request;
     add_member(crowd, member);

@@ -97,7 +97,6 @@ static enum rc go_on(struct cx *cx, struct flow *flow, const struct approval_row
         return pipeline_plan_approved(cx, flow);
     if (is_override(row))
         return go_on_overridden(cx, flow);
-    flow->run.approved = true;
     return pipeline_accept(cx, flow);
 }
 

@@ -7,9 +7,13 @@
 #include "control/notify.h"
 #include "control/saga_publish.h"
 #include "core/event_types.h"
+#include "core/prose.h"
 #include "store/approvals.h"
 #include "store/timers.h"
 #include <assert.h>
+#include <string.h>
+
+enum { TITLE_MAX = 200 };
 
 /* Never before the event that it follows: nodes have clocks of their own, and a lane may have
    waited for another one. */
@@ -89,6 +93,8 @@ void flow_release(struct flow *flow)
 enum rc flow_config(struct cx *cx, struct flow *flow, const struct repo_config **ret)
 {
     if (!flow->has_config) {
+        js_free(flow->document);
+        flow->document = NULL;
         enum rc rc = js_parse(flow->task.config.at, flow->task.config.len, &flow->document,
                               cx->err);
         if (rc == RC_OK)
@@ -99,6 +105,14 @@ enum rc flow_config(struct cx *cx, struct flow *flow, const struct repo_config *
     }
     *ret = &flow->config;
     return RC_OK;
+}
+
+const char *task_title(const struct task_row *task, struct arena *arena)
+{
+    if (text_empty(task->description))
+        return arena_printf(arena, "Issue #%lld", (long long)task->issue_number);
+    size_t line = strcspn(task->description, "\r\n");
+    return prose_line(arena, arena_strndup(arena, task->description, line), TITLE_MAX);
 }
 
 /* Most steps move the run and leave its task as it is. */
@@ -122,8 +136,8 @@ static bool run_changed_more(const struct run_row *now, const struct run_row *st
            now->warning_code != stored->warning_code ||
            now->warning_message != stored->warning_message || now->partial != stored->partial ||
            now->foreign_pr.at != stored->foreign_pr.at ||
-           now->prompt_version != stored->prompt_version || now->approved != stored->approved ||
-           now->overridden != stored->overridden || now->deferred_detail != stored->deferred_detail;
+           now->prompt_version != stored->prompt_version || now->overridden != stored->overridden ||
+           now->deferred_detail != stored->deferred_detail;
 }
 
 static enum rc save_run(struct cx *cx, struct flow *flow)
@@ -390,7 +404,9 @@ enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending)
     flow->run.error_code = flow->task.error_code = ending->code;
     flow->run.error_message = flow->task.error_message = ending->code ? ending->message : NULL;
     flow->run.job_id = (struct id){0};
-    if (before != RUN_QUEUED)
+    /* A run that was sent back to the queue has worked, too. */
+    bool worked = before != RUN_QUEUED || flow->run.base_commit != NULL;
+    if (worked)
         rc = memories_record(cx, flow);
     if (rc == RC_OK)
         rc = tell_ending(cx, flow);
@@ -400,11 +416,18 @@ enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending)
         rc = close_approvals(cx, flow);
     if (rc == RC_OK && before == RUN_CREATING_PR && id_is_none(&flow->run.pull_request_id))
         rc = saga_undo_publish(cx, flow, &mover);
-    /* A run that was sent back to the queue has a directory as well. */
-    if (rc == RC_OK && (before != RUN_QUEUED || flow->run.base_commit != NULL))
+    if (rc == RC_OK && worked)
         rc = enqueue_clean(cx, flow);
     cx->round->admit = true;
     return rc;
+}
+
+void flow_warn(struct flow *flow, const char *code, const char *message)
+{
+    if (flow->run.warning_code != NULL)
+        return;
+    flow->run.warning_code = code;
+    flow->run.warning_message = message;
 }
 
 enum rc flow_end_stopped(struct cx *cx, struct flow *flow)
@@ -413,6 +436,11 @@ enum rc flow_end_stopped(struct cx *cx, struct flow *flow)
     bool cancel = flow->run.stop == RUN_STOP_CANCEL;
     const char *by = flow->run.stop_by != NULL ? flow->run.stop_by : "drover";
     const char *why = flow->run.stop_reason;
+    if (!cancel && !id_is_none(&flow->run.pull_request_id)) { /* What is published stays so. */
+        flow_warn(flow, "run_timed_out", why);
+        struct ending published = {.event = RUN_EV_PUBLISHED, .message = "Pull request opened"};
+        return flow_end(cx, flow, &published);
+    }
     struct ending ending = {
         .event = cancel ? RUN_EV_CANCEL : RUN_EV_TIME_OUT,
         .code = cancel ? "cancelled" : "run_timed_out",

@@ -51,6 +51,9 @@ void flow_release(struct flow *flow); /* For CLEANUP. */
 MUST_USE enum rc flow_config(struct cx *cx, struct flow *flow, const struct repo_config **ret);
 MUST_USE enum rc flow_save(struct cx *cx, struct flow *flow);
 
+/* One line that names the task to people. */
+const char *task_title(const struct task_row *task, struct arena *arena);
+
 /* The data of an event, while it is written. */
 struct note {
     struct buf buf;
@@ -89,6 +92,8 @@ struct ending {
    admission.  The caller settles the job and saves. */
 MUST_USE enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending);
 
+/* It may complete, but; what was warned of first stays. */
+void flow_warn(struct flow *flow, const char *code, const char *message);
 /* Ends the run as its stop request says (cancelled or timed_out). */
 MUST_USE enum rc flow_end_stopped(struct cx *cx, struct flow *flow);
 #endif

@@ -106,13 +106,7 @@ static const char *write_summary(struct cx *cx, const struct flow *flow, const s
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, SCRATCH_BYTES);
-    const struct task_row *task = &flow->task;
-    if (text_empty(task->description))
-        buf_addf(&text, "Task: issue #%lld\n", (long long)task->issue_number);
-    else
-        add_line(cx, &text, "Task",
-                 arena_strndup(cx->arena, task->description, strcspn(task->description, "\r\n")),
-                 TITLE_MAX);
+    add_line(cx, &text, "Task", task_title(&flow->task, cx->arena), TITLE_MAX);
     add_outcome(cx, &text, &flow->run, deeds);
     add_failures(cx, &text, deeds);
     const char *said = deeds->patch_count > 0 ? deeds->patches[deeds->patch_count - 1].summary
@@ -157,6 +151,7 @@ enum rc memories_record(struct cx *cx, struct flow *flow)
     if (deeds.pull.number > 0)
         row.pull_request = arena_printf(cx->arena, "%lld", (long long)deeds.pull.number);
     rc = memories_insert(cx->db, &row, cx->err);
+    cx->round->notes = NULL;
     return rc == RC_OK ? tell(cx, flow, &row) : rc;
 }
 
@@ -307,6 +302,7 @@ static enum rc apply_remove(struct cx *cx, struct command *command)
     const struct cmd_memory_remove *cmd = (const struct cmd_memory_remove *)command;
     struct memory_row row;
     enum rc rc = memories_get(cx->db, &cmd->memory_id, cx->arena, &row, cx->err);
+    cx->round->notes = NULL;
     return rc == RC_OK ? memories_remove(cx->db, &cmd->memory_id, cx->err) : rc;
 }
 

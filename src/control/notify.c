@@ -8,17 +8,9 @@
 #include "store/pull_requests.h"
 #include <string.h>
 
-enum { PAYLOAD_BYTES_MAX = 2 * 1024 * 1024, TITLE_MAX = 200 };
+enum { PAYLOAD_BYTES_MAX = 2 * 1024 * 1024 };
 
 /* ---- the payload ------------------------------------------------------------------------ */
-
-static const char *title_of(struct cx *cx, const struct task_row *task)
-{
-    if (text_empty(task->description))
-        return arena_printf(cx->arena, "Issue #%lld", (long long)task->issue_number);
-    size_t line = strcspn(task->description, "\r\n");
-    return prose_line(cx->arena, arena_strndup(cx->arena, task->description, line), TITLE_MAX);
-}
 
 static enum rc write_pull_request(struct cx *cx, struct jw *jw, const struct run_row *run)
 {
@@ -46,7 +38,7 @@ static enum rc write_facts(struct cx *cx, const struct flow *flow, enum notify_k
     jw_begin(&jw, '{');
     jw_kstr(&jw, "kind", notify_kind_name(kind));
     jw_kstr(&jw, "repository", flow->task.repository);
-    jw_kstr(&jw, "title", title_of(cx, &flow->task));
+    jw_kstr(&jw, "title", task_title(&flow->task, cx->arena));
     jw_kstr(&jw, "taskId", flow->task.id.text);
     jw_optstr(&jw, "runId", run->id.text);
     jw_kint(&jw, "runNo", run->run_no);

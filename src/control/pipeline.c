@@ -145,6 +145,14 @@ static struct ending ending_of(const struct flow *flow, const struct step_failur
     return ending;
 }
 
+/* With its step the run is over, unless its pull request is open already. */
+static enum rc give_up(struct cx *cx, struct flow *flow, const struct ending *ending)
+{
+    if (id_is_none(&flow->run.pull_request_id))
+        return flow_end(cx, flow, ending);
+    return pipeline_warn_published(cx, flow, ending->code, ending->message);
+}
+
 enum rc pipeline_failed(struct cx *cx, const struct job_row *job,
                         const struct step_failure *failure)
 {
@@ -162,7 +170,7 @@ enum rc pipeline_failed(struct cx *cx, const struct job_row *job,
             rc = flow_end_stopped(cx, &flow);
     } else if (rc == RC_OK && !again) {
         struct ending ending = ending_of(&flow, failure);
-        rc = flow_end(cx, &flow, &ending);
+        rc = give_up(cx, &flow, &ending);
     }
     if (rc == RC_OK)
         rc = flow_save(cx, &flow);
@@ -249,7 +257,7 @@ enum rc pipeline_lost(struct cx *cx, struct job_row *job, const char *worker)
                                     (long long)flow.run.lost),
         };
         if (rc == RC_OK)
-            rc = flow_end(cx, &flow, &ending);
+            rc = give_up(cx, &flow, &ending);
     } else {
         rc = take_up_again(cx, &flow, job);
     }

@@ -48,6 +48,7 @@ MUST_USE enum rc pipeline_start_agent(struct cx *cx, struct flow *flow);
 /* Publishes, or keeps the patch: judged good, or approved. */
 MUST_USE enum rc pipeline_accept(struct cx *cx, struct flow *flow);
 MUST_USE enum rc pipeline_plan_approved(struct cx *cx, struct flow *flow);
-/* The state in which the step's job moves the run. */
-enum run_status pipeline_state_of(enum builtin builtin);
+/* A step after the pull request came to nothing: what is published stays so, with a warning. */
+MUST_USE enum rc pipeline_warn_published(struct cx *cx, struct flow *flow, const char *code,
+                                         const char *message);
 #endif

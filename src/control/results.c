@@ -272,13 +272,10 @@ static enum rc stop_agent(struct cx *cx, struct flow *flow, const struct ending 
     return flow_end(cx, flow, &ending);
 }
 
-/* Completed, but; what was warned of first stays. */
 static void warn(struct flow *flow, const struct inference *inference)
 {
-    if (inference->code[0] == '\0' || flow->run.warning_code != NULL)
-        return;
-    flow->run.warning_code = inference->code;
-    flow->run.warning_message = inference->message;
+    if (inference->code[0] != '\0')
+        flow_warn(flow, inference->code, inference->message);
 }
 
 static enum rc go_on_with(struct cx *cx, struct flow *flow, const struct js *result, bool has_patch)
@@ -356,14 +353,6 @@ enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *resul
 
 /* ---- publish ---------------------------------------------------------------------------- */
 
-static const char *title_of(struct cx *cx, const struct task_row *task)
-{
-    if (task->description == NULL)
-        return arena_printf(cx->arena, "Issue #%lld", (long long)task->issue_number);
-    size_t line = strcspn(task->description, "\r\n");
-    return arena_strndup(cx->arena, task->description, line < 200 ? line : 200);
-}
-
 enum rc result_record_pull(struct cx *cx, struct flow *flow, const struct js *result)
 {
     struct pull_request_row row = {
@@ -375,7 +364,7 @@ enum rc result_record_pull(struct cx *cx, struct flow *flow, const struct js *re
         .branch = flow->run.branch,
         .target_branch = flow->task.target_branch,
         .url = keep(cx, result, "url"),
-        .title = title_of(cx, &flow->task),
+        .title = task_title(&flow->task, cx->arena),
         .status = "open",
         .draft = js_get_bool(result, "draft", true),
         .head_commit = keep(cx, result, "headCommit"),
@@ -406,7 +395,5 @@ enum rc result_of_publish(struct cx *cx, struct flow *flow, const struct js *res
         rc = patches_set_status(cx->db, &flow->run.patch_id, "published", cx->err);
     if (rc != RC_OK)
         return rc;
-    if (flow->run.stop == RUN_STOP_CANCEL)
-        return flow_end_stopped(cx, flow);
-    return pipeline_next(cx, flow);
+    return flow->run.stop == RUN_STOP_NONE ? pipeline_next(cx, flow) : flow_end_stopped(cx, flow);
 }

@@ -58,11 +58,8 @@ enum rc result_of_custom(struct cx *cx, struct flow *flow, const struct js *resu
         return rc == RC_OK ? pipeline_next(cx, flow) : rc;
     const char *message = arena_printf(cx->arena, "Step %s failed: %s", flow->run.step,
                                        js_get_str(result, "error", "it did not say why"));
-    if (!id_is_none(&flow->run.pull_request_id)) { /* What is published stays so. */
-        flow->run.warning_code = "custom_step_failed";
-        flow->run.warning_message = message;
-        return pipeline_next(cx, flow);
-    }
+    if (!id_is_none(&flow->run.pull_request_id))
+        return pipeline_warn_published(cx, flow, "custom_step_failed", message);
     struct ending ending = {.event = RUN_EV_FAIL, .code = "custom_step_failed", .message = message};
     return flow_end(cx, flow, &ending);
 }

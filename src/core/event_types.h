@@ -92,11 +92,8 @@
 #define EV_POLICY_OVERRIDE_APPROVED  "agent.policy.override.approved"
 #define EV_POLICY_OVERRIDE_REJECTED  "agent.policy.override.rejected"
 #define EV_APPROVAL_REMINDED         "agent.approval.reminded"
-#define EV_TOOL_CALL_REQUESTED       "agent.tool.call.requested"
-#define EV_TOOL_CALL_ALLOWED         "agent.tool.call.allowed"
 #define EV_TOOL_CALL_DENIED          "agent.tool.call.denied"
 #define EV_TOOL_CALL_TIMED_OUT       "agent.tool.call.timed_out"
-#define EV_PATCH_UPDATED             "agent.patch.updated"
 #define EV_PATCH_POLICY_FLAGGED      "agent.patch.policy_flagged"
 #define EV_JUDGE_FAILED              "agent.judge.failed"
 #define EV_JUDGE_INCONCLUSIVE        "agent.judge.inconclusive"
@@ -114,5 +111,4 @@
 #define EV_NOTIFICATION_FAILED       "agent.notification.failed"
 #define EV_ISSUE_CREATED             "agent.issue.created"
 #define EV_ISSUE_COMMENTED           "agent.issue.commented"
-#define EV_PR_UPDATED                "agent.pr.updated"
 #endif

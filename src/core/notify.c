@@ -3,6 +3,7 @@
  */
 #include "core/notify.h"
 #include "base/form.h"
+#include "core/config_decoder.h"
 #include "core/event_types.h"
 #include <assert.h>
 #include <ctype.h>
@@ -50,11 +51,6 @@ bool notify_kind_parse(const char *name, enum notify_kind *ret_kind)
     return false;
 }
 
-const char *notify_type_name(enum notify_type type)
-{
-    return type_names[type];
-}
-
 bool notify_kind_of(const char *event_type, enum notify_kind *ret_kind)
 {
     for (int kind = 0; kind < NOTIFY_KIND_COUNT; kind++) {
@@ -99,15 +95,6 @@ static bool name_valid(const char *name)
     return true;
 }
 
-static bool variable_valid(const char *name)
-{
-    for (const char *at = name; *at; at++) {
-        if (!isalnum((unsigned char)*at) && *at != '_')
-            return false;
-    }
-    return !isdigit((unsigned char)name[0]);
-}
-
 static void read_text(struct form *form, const char *key, size_t max, struct arena *arena,
                       const char **ret_text)
 {
@@ -120,7 +107,7 @@ static void read_variable(struct form *form, const char *key, struct arena *aren
                           const char **ret_name)
 {
     read_text(form, key, VARIABLE_MAX, arena, ret_name);
-    if (*ret_name && !variable_valid(*ret_name))
+    if (*ret_name && !config_variable_valid(*ret_name))
         form_fail(form, key, "%s must be the name of an environment variable, not %.100s", key,
                   *ret_name);
 }

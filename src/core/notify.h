@@ -76,7 +76,6 @@ bool notify_channel_wants(const struct notify_channel *channel, enum notify_kind
 
 const char *notify_kind_name(enum notify_kind kind);
 MUST_USE bool notify_kind_parse(const char *name, enum notify_kind *ret_kind);
-const char *notify_type_name(enum notify_type type);
 /* What an event is to those who listen; false: nothing. */
 MUST_USE bool notify_kind_of(const char *event_type, enum notify_kind *ret_kind);
 #endif

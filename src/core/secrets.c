@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum {
+    LOOKS_MAX = 500,
     OWNED_MIN = 10, /* In quotes. */
     BARE_MIN = 16,  /* Without. */
     URL_PASSWORD_MIN = 8,
@@ -526,6 +527,7 @@ struct patch_scan {
     int64_t old_left, new_left; /* Lines of the hunk still to come. */
     int64_t line;               /* Of the new file. */
     enum key_state key;
+    int looks; /* Back at what was removed. */
 };
 
 static bool take_line(struct str *text, struct str *ret_line)
@@ -539,10 +541,12 @@ static bool take_line(struct str *text, struct str *ret_line)
     return true;
 }
 
-static bool was_there(struct str diff, struct str value)
+/* Looking back is slow: a patch that moves very many of them is held back as if they were new. */
+static bool was_there(struct patch_scan *scan, struct str value)
 {
-    struct str line;
-    while (take_line(&diff, &line)) {
+    struct str diff = scan->diff, line;
+    scan->looks++;
+    while (scan->looks <= LOOKS_MAX && take_line(&diff, &line)) {
         if (line.len > 0 && line.at[0] == '-' && memmem(line.at, line.len, value.at, value.len))
             return true;
     }
@@ -572,7 +576,7 @@ static void scan_text(struct patch_scan *scan, struct str text)
     bool told = false; /* One of a line says where to look. */
     while (secrets_next(&line, &secret)) {
         struct str value = {text.at + secret.at, secret.len};
-        if (told || was_there(scan->diff, value))
+        if (told || scan->hits->more || was_there(scan, value))
             continue;
         add_hit(scan, secret.rule, text);
         told = true;

@@ -283,7 +283,6 @@ static const struct telling tellings[] = {
     {EV_TOOL_CALL_FAILED, editing, tell_tool, " failed", true, true},
     {EV_TOOL_CALL_DENIED, editing, tell_tool, " denied", true, false},
     {EV_TOOL_CALL_TIMED_OUT, editing, tell_tool, " timed out", true, true},
-    {EV_SESSION_STARTED, editing, NULL, NULL, false, true},
     {EV_PLAN_CREATED, planning, tell_plain, "plan made", false, false},
     {EV_PLAN_UPDATED, NULL, tell_plain, "plan changed", false, false},
     {EV_AGENT_MESSAGE, editing, tell_message, "step recorded", false, true},

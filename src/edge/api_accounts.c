@@ -3,7 +3,6 @@
  */
 #include "control/accounts.h"
 #include "edge/api_routes.h"
-#include "edge/cursor.h"
 
 static void write_account(struct jw *jw, const struct account_row *row)
 {
@@ -37,8 +36,7 @@ enum rc api_account_list(struct call *call, struct db *db, struct err *err)
     struct jw jw = call_list_begin(call);
     for (size_t i = 0; i < shown; i++)
         write_account(&jw, &rows[i]);
-    call_list_end(&jw,
-                  count > shown ? cursor_encode(CURSOR_NAME, rows[shown - 1].name, arena) : NULL);
+    call_list_end(&jw, shown ? call_next_name(call, &page, count, rows[shown - 1].name) : NULL);
     return RC_OK;
 }
 

@@ -4,7 +4,6 @@
 #include "base/form.h"
 #include "control/breakers.h"
 #include "edge/api_routes.h"
-#include "edge/cursor.h"
 
 enum { ERROR_TEXT_MAX = 1000 };
 
@@ -93,8 +92,7 @@ enum rc api_breaker_list(struct call *call, struct db *db, struct err *err)
     struct jw jw = call_list_begin(call);
     for (size_t i = 0; i < shown; i++)
         write_breaker(&jw, &rows[i], &configs[i]);
-    call_list_end(&jw,
-                  count > shown ? cursor_encode(CURSOR_NAME, rows[shown - 1].name, arena) : NULL);
+    call_list_end(&jw, shown ? call_next_name(call, &page, count, rows[shown - 1].name) : NULL);
     return RC_OK;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/form.h"
+#include "base/log.h"
 #include "control/issues.h"
 #include "core/repo_document.h"
 #include "edge/api_routes.h"
@@ -182,8 +183,9 @@ enum rc api_issue_list(struct call *call, struct db *db, struct err *err)
 
 /* ---- Writing ---- */
 
-static enum rc tell(struct call *call, const struct desk *desk, const struct issue *issue,
-                    int64_t comment_no, struct err *err)
+/* The forge has it: a refusal now would have it said twice. */
+static void tell(struct call *call, const struct desk *desk, const struct issue *issue,
+                 int64_t comment_no)
 {
     struct cmd_issue_told *cmd = cmd_issue_told_new();
     cmd->base.actor = auth_actor(&call->who);
@@ -193,11 +195,11 @@ static enum rc tell(struct call *call, const struct desk *desk, const struct iss
     cmd->title = issue->title;
     cmd->labels = issue->labels;
     cmd->comment_no = comment_no;
-    enum rc rc = committer_call(control_committer(call->api->control), &cmd->base);
-    if (rc != RC_OK)
-        *err = cmd->base.err;
+    if (committer_call(control_committer(call->api->control), &cmd->base) != RC_OK)
+        LOG(LOG_WARN, "an issue has no event: it could not be told",
+            LOG_STR("repository", cmd->repository), LOG_INT("number", cmd->number),
+            LOG_STR("error", cmd->base.err.text));
     command_free(&cmd->base);
-    return rc;
 }
 
 static struct issue_words words_of(const struct call *call)
@@ -237,11 +239,11 @@ enum rc api_issue_new(struct call *call, struct db *db, struct err *err)
     if (labels)
         words.labels = str_of(js_text(labels, &call->http.arena));
     rc = desk.ops->open(&desk.git, desk.config->url, &words, &call->http.arena, &issue, err);
-    if (rc == RC_OK)
-        rc = tell(call, &desk, &issue, 0, err);
-    if (rc == RC_OK)
-        answer_issue(call, 201, &desk, &issue);
-    return rc;
+    if (rc != RC_OK)
+        return rc;
+    tell(call, &desk, &issue, 0);
+    answer_issue(call, 201, &desk, &issue);
+    return RC_OK;
 }
 
 enum rc api_issue_comment(struct call *call, struct db *db, struct err *err)
@@ -270,9 +272,9 @@ enum rc api_issue_comment(struct call *call, struct db *db, struct err *err)
     if (rc == RC_OK)
         rc = desk.ops->comment(&desk.git, desk.config->url, number, &words, &call->http.arena,
                                &issue, err);
-    if (rc == RC_OK)
-        rc = tell(call, &desk, &issue, issue.comment_count, err);
-    if (rc == RC_OK)
-        answer_issue(call, 201, &desk, &issue);
-    return rc;
+    if (rc != RC_OK)
+        return rc;
+    tell(call, &desk, &issue, issue.comment_count);
+    answer_issue(call, 201, &desk, &issue);
+    return RC_OK;
 }

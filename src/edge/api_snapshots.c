@@ -14,7 +14,7 @@
 #include "store/runs.h"
 #include <string.h>
 
-enum { SNAPSHOTS_MAX = 2000 };
+enum { EVENTS_PAGE = 500, SNAPSHOTS_MAX = 1000 };
 
 /* Texts live in the request's arena. */
 struct item {
@@ -23,9 +23,9 @@ struct item {
     int64_t files, attempt, time_us;
 };
 
-struct items {
-    struct item *rows;
-    size_t count, max;
+struct items { /* Of more than there is room for, the newest. */
+    struct item rows[SNAPSHOTS_MAX];
+    size_t count;
 };
 
 static struct item *find(struct items *items, const char *ref)
@@ -55,8 +55,11 @@ static void take_event(struct items *items, const struct event *event, struct ar
     }
     if (item) /* Told twice: a worker was lost in between. */
         return;
-    if (items->count == items->max)
-        return;
+    if (items->count == SNAPSHOTS_MAX) {
+        items->count /= 2;
+        memmove(items->rows, items->rows + SNAPSHOTS_MAX - items->count,
+                items->count * sizeof(*items->rows));
+    }
     items->rows[items->count++] = (struct item){
         .ref = ref,
         .commit = copy(arena, data, "commit"),
@@ -71,20 +74,24 @@ static void take_event(struct items *items, const struct event *event, struct ar
     };
 }
 
+/* Page by page: a run that took a snapshot every second has very many. */
 static enum rc load_items(struct call *call, struct db *db, const struct id *run_id,
-                          struct items *ret_items, struct err *err)
+                          struct items *items, struct err *err)
 {
-    struct event *events = NULL;
-    size_t count = 0;
     struct event_filter filter = {
-        .run_id = *run_id, .type_pattern = "agent.snapshot.*", .limit = SNAPSHOTS_MAX};
-    enum rc rc = events_list(db, &filter, &call->http.arena, &events, &count, err);
-    if (rc != RC_OK)
-        return rc;
-    *ret_items = (struct items){.max = count};
-    ret_items->rows = arena_array(&call->http.arena, count, sizeof(struct item));
-    for (size_t i = 0; i < count; i++)
-        take_event(ret_items, &events[i], &call->http.arena);
+        .run_id = *run_id, .type_pattern = "agent.snapshot.*", .limit = EVENTS_PAGE};
+    size_t count = EVENTS_PAGE;
+    while (count == EVENTS_PAGE) {
+        CLEANUP(arena_release) struct arena arena = {0};
+        struct event *events = NULL;
+        enum rc rc = events_list(db, &filter, &arena, &events, &count, err);
+        if (rc != RC_OK)
+            return rc;
+        for (size_t i = 0; i < count; i++)
+            take_event(items, &events[i], &call->http.arena);
+        if (count > 0)
+            filter.after_seq = events[count - 1].seq;
+    }
     return RC_OK;
 }
 
@@ -132,7 +139,7 @@ enum rc api_run_snapshots(struct call *call, struct db *db, struct err *err)
 {
     struct id id;
     struct run_row run;
-    struct items items;
+    struct items *items = arena_alloc(&call->http.arena, sizeof *items);
     const char *url = NULL;
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
@@ -140,14 +147,14 @@ enum rc api_run_snapshots(struct call *call, struct db *db, struct err *err)
     if (rc == RC_OK)
         rc = runs_get(db, &id, &call->http.arena, &run, err);
     if (rc == RC_OK)
-        rc = load_items(call, db, &run.id, &items, err);
+        rc = load_items(call, db, &run.id, items, err);
     if (rc == RC_OK)
         rc = load_url(call, db, &run, &url, err);
     if (rc != RC_OK)
         return rc;
     struct jw jw = call_list_begin(call);
-    for (size_t i = 0; i < items.count; i++)
-        write_item(call, &jw, &items.rows[i], url, run.status == RUN_COMPLETED);
+    for (size_t i = 0; i < items->count; i++)
+        write_item(call, &jw, &items->rows[i], url, run.status == RUN_COMPLETED);
     call_list_end(&jw, NULL);
     return RC_OK;
 }

@@ -67,12 +67,15 @@ static int run_approvals(struct cli *cli)
         cli, &(struct show_list){buf_text(&path), "Nothing waits for an answer.", approvals_table});
 }
 
-/* Does the word begin the approval's id, or that of its run or task? */
-static bool is_meant(const struct js *approval, const char *word)
+/* Does the word begin the approval's id, or that of its run or task?  Or is it the first one? */
+static bool is_meant(const struct js *approval, const struct id_search *search, const void *ctx)
 {
     static const char *const keys[] = {"id", "runId", "taskId"};
+    (void)ctx;
+    if (text_same(search->word, "latest"))
+        return search->count == 0;
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
-        if (text_starts(js_get_str(approval, keys[i], ""), word))
+        if (text_starts(js_get_str(approval, keys[i], ""), search->word))
             return true;
     }
     return false;
@@ -82,27 +85,17 @@ static bool is_meant(const struct js *approval, const char *word)
 static enum rc resolve_pending(struct cli *cli, const char *word, struct id *ret_id,
                                struct err *err)
 {
-    bool latest = text_same(word, "latest");
-    if (!latest && !id_prefix_valid(word))
+    if (!text_same(word, "latest") && !id_prefix_valid(word))
         return err_set(err, RC_MALFORMED, "INVALID_ID",
                        "\"%s\" is no id: give a whole one or its first %d characters or more", word,
                        ID_PREFIX_MIN);
     struct id whole;
     bool is_whole = id_parse(word, &whole);
     struct id_search search = {.word = word};
-    struct cli_pager pager = {.path = "/v1/approvals?status=pending", .left = PENDING_MAX};
-    while (!pager.ended && pager.left > 0) {
-        CLEANUP(cli_answer_release) struct cli_answer page = {0};
-        enum rc rc = cli_pager_next(cli, &pager, &page, err);
-        if (rc != RC_OK)
-            return rc;
-        const struct js *items = js_get(page.tree, "items");
-        for (size_t i = 0; i < js_count(items); i++) {
-            struct id id = id_of(js_get_str(js_at(items, i), "id", NULL));
-            if (latest ? search.count == 0 : is_meant(js_at(items, i), word))
-                id_search_add(&search, &id);
-        }
-    }
+    const struct item_walk walk = {"/v1/approvals?status=pending", PENDING_MAX, is_meant, NULL};
+    enum rc rc = id_search_items(cli, &walk, &search, err);
+    if (rc != RC_OK)
+        return rc;
     if (search.count == 0 && is_whole)
         id_search_add(&search, &whole); /* Decided already, or unknown: the server says which. */
     return id_search_end(&search, "pending approval", ret_id, err);

@@ -42,6 +42,7 @@ static const struct noun run_noun = {"run", "/v1/runs", &task_noun, task_of_run}
 static const struct noun dead_letter_noun = {"dead letter", "/v1/dead-letters?archived=all", NULL,
                                              NULL};
 static const struct noun saga_noun = {"saga", "/v1/sagas", NULL, NULL};
+static const struct noun memory_noun = {"memory", "/v1/memories", NULL, NULL};
 
 /* ---- the search ---- */
 
@@ -88,6 +89,25 @@ enum rc id_search_end(const struct id_search *search, const char *what, struct i
         buf_addf(&list, "\n    and %zu more", search->count - ID_CANDIDATES_MAX);
     return err_set(err, RC_MALFORMED, "AMBIGUOUS_ID", "%s is the start of more than one %s:%s",
                    search->word, what, buf_text(&list));
+}
+
+enum rc id_search_items(struct cli *cli, const struct item_walk *walk, struct id_search *search,
+                        struct err *err)
+{
+    struct cli_pager pager = {.path = walk->path, .left = walk->max};
+    while (!pager.ended && pager.left > 0) {
+        CLEANUP(cli_answer_release) struct cli_answer page = {0};
+        enum rc rc = cli_pager_next(cli, &pager, &page, err);
+        if (rc != RC_OK)
+            return rc;
+        const struct js *items = js_get(page.tree, "items");
+        for (size_t i = 0; i < js_count(items); i++) {
+            struct id id = id_of(js_get_str(js_at(items, i), "id", NULL));
+            if (walk->is_meant(js_at(items, i), search, walk->ctx))
+                id_search_add(search, &id);
+        }
+    }
+    return RC_OK;
 }
 
 /* A match among the other kind: its document leads to what is wanted. */
@@ -209,6 +229,11 @@ enum rc cli_resolve_dead_letter(struct cli *cli, const char *word, struct id *re
 enum rc cli_resolve_saga(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
 {
     return resolve(cli, &saga_noun, word, ret_id, err);
+}
+
+enum rc cli_resolve_memory(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
+{
+    return resolve(cli, &memory_noun, word, ret_id, err);
 }
 
 /* ---- showing ---- */

@@ -1,5 +1,5 @@
 /*
- * cli_ids.h - which task, run, dead letter or saga a word on the command line means.
+ * cli_ids.h - which task, run, dead letter, saga or memory a word on the command line means.
  *
  *     a whole id          that one; a task where a run is wanted means its latest run, and a run
  *                         where a task is wanted means its task
@@ -22,11 +22,13 @@ MUST_USE enum rc cli_resolve_task(struct cli *cli, const char *word, struct id *
                                   struct err *err);
 MUST_USE enum rc cli_resolve_run(struct cli *cli, const char *word, struct id *ret_id,
                                  struct err *err);
-/* A job that is a dead letter, and a saga; a whole id is not looked up. */
+/* A job that is a dead letter, a saga, a memory; a whole id is not looked up. */
 MUST_USE enum rc cli_resolve_dead_letter(struct cli *cli, const char *word, struct id *ret_id,
                                          struct err *err);
 MUST_USE enum rc cli_resolve_saga(struct cli *cli, const char *word, struct id *ret_id,
                                   struct err *err);
+MUST_USE enum rc cli_resolve_memory(struct cli *cli, const char *word, struct id *ret_id,
+                                    struct err *err);
 /* The newest run of a task document; none when it has none. */
 struct id cli_latest_run(const struct js *task);
 
@@ -39,6 +41,15 @@ struct id_search {
 /* Can the word be the start of an id? */
 bool id_prefix_valid(const char *word);
 void id_search_add(struct id_search *search, const struct id *id);
+/* Adds what is meant among the items of a listing. */
+struct item_walk {
+    const char *path;
+    int64_t max; /* Items that are looked at. */
+    bool (*is_meant)(const struct js *item, const struct id_search *search, const void *ctx);
+    const void *ctx;
+};
+MUST_USE enum rc id_search_items(struct cli *cli, const struct item_walk *walk,
+                                 struct id_search *search, struct err *err);
 MUST_USE enum rc id_search_end(const struct id_search *search, const char *what, struct id *ret_id,
                                struct err *err);
 

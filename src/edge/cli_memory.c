@@ -61,34 +61,12 @@ static int run_list(struct cli *cli)
                                          memories_table});
 }
 
-/* By the start of its id. */
-static enum rc resolve(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
-{
-    if (!id_prefix_valid(word))
-        return err_set(err, RC_MALFORMED, "INVALID_ID", "\"%s\" is no id", word);
-    struct id_search search = {.word = word};
-    struct cli_pager pager = {.path = "/v1/memories", .left = CLI_LIMIT_MAX};
-    while (!pager.ended && pager.left > 0) {
-        CLEANUP(cli_answer_release) struct cli_answer page = {0};
-        enum rc rc = cli_pager_next(cli, &pager, &page, err);
-        if (rc != RC_OK)
-            return rc;
-        const struct js *items = js_get(page.tree, "items");
-        for (size_t i = 0; i < js_count(items); i++) {
-            struct id id = id_of(js_get_str(js_at(items, i), "id", NULL));
-            if (text_starts(id.text, word))
-                id_search_add(&search, &id);
-        }
-    }
-    return id_search_end(&search, "memory", ret_id, err);
-}
-
 static int run_remove(struct cli *cli)
 {
     struct err err = {0};
     struct id id;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
-    enum rc rc = resolve(cli, args_word(&cli->args, 0), &id, &err);
+    enum rc rc = cli_resolve_memory(cli, args_word(&cli->args, 0), &id, &err);
     if (rc == RC_OK) {
         const struct http_call call = {.method = "DELETE",
                                        .path = cli_path(cli, "/v1/memories/", id.text, "")};

@@ -58,11 +58,12 @@ static int run_prs(struct cli *cli)
 /* ---- pr merge ---- */
 
 /* By number, where several repositories may have one, or by the start of the id. */
-static bool is_meant(const struct js *pull, const char *word, int64_t number)
+static bool is_meant(const struct js *pull, const struct id_search *search, const void *ctx)
 {
-    if (number > 0)
-        return js_get_int(pull, "number", 0) == number;
-    return text_starts(js_get_str(pull, "id", ""), word);
+    const int64_t *number = ctx;
+    if (*number > 0)
+        return js_get_int(pull, "number", 0) == *number;
+    return text_starts(js_get_str(pull, "id", ""), search->word);
 }
 
 static enum rc resolve_pull(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
@@ -75,19 +76,10 @@ static enum rc resolve_pull(struct cli *cli, const char *word, struct id *ret_id
     CLEANUP(buf_release) struct buf path;
     listing_path(cli, &path, false);
     struct id_search search = {.word = word};
-    struct cli_pager pager = {.path = buf_text(&path), .left = SEARCH_MAX};
-    while (!pager.ended && pager.left > 0) {
-        CLEANUP(cli_answer_release) struct cli_answer page = {0};
-        enum rc rc = cli_pager_next(cli, &pager, &page, err);
-        if (rc != RC_OK)
-            return rc;
-        const struct js *items = js_get(page.tree, "items");
-        for (size_t i = 0; i < js_count(items); i++) {
-            struct id id = id_of(js_get_str(js_at(items, i), "id", NULL));
-            if (is_meant(js_at(items, i), word, number))
-                id_search_add(&search, &id);
-        }
-    }
+    const struct item_walk walk = {buf_text(&path), SEARCH_MAX, is_meant, &number};
+    enum rc rc = id_search_items(cli, &walk, &search, err);
+    if (rc != RC_OK)
+        return rc;
     if (number > 0 && search.count > 1)
         return err_set(err, RC_MALFORMED, "AMBIGUOUS_NUMBER",
                        "%zu repositories have a pull request #%lld: say which by --repo NAME",

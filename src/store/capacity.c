@@ -17,7 +17,7 @@ static const struct sql sql_spent = {
 /* The active ones are few, those of a repository may be many: the index is that of the status. */
 static const struct sql sql_working = {
     "capacity_working",
-    "SELECT r.id, r.status, t.mode, t.risk, t.scope, r.paths, r.approved, r.pull_request_id"
+    "SELECT r.id, r.status, t.mode, t.risk, t.scope, r.paths, r.pull_request_id"
     " FROM runs r JOIN tasks t ON t.id = r.task_id WHERE r.repository_id || '' = $1 AND r.status IN"
     " ('preparing', 'context_loading', 'planning', 'running', 'verifying', 'judging',"
     " 'awaiting_approval', 'creating_pr') ORDER BY r.id",
@@ -51,7 +51,6 @@ static enum rc working_decode(struct row_reader *reader, void *to, struct err *e
         return row_corrupt("run", err);
     row->scope = read_bytes(reader);
     row->paths = read_bytes(reader);
-    row->approved = read_int(reader) != 0;
     row->has_pull_request = !text_empty(read_text(reader));
     return RC_OK;
 }

@@ -20,7 +20,6 @@ struct working_row {
     enum risk risk;
     struct str scope; /* JSON arrays: what its task declares, */
     struct str paths; /* and what its latest patch changes. */
-    bool approved;
     bool has_pull_request;
 };
 MUST_USE enum rc capacity_working(struct db *db, const struct id *repository_id,

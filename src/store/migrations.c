@@ -152,7 +152,6 @@ static const char *const initial[] = {
     " partial {int} NOT NULL DEFAULT 0,"
     " foreign_pr {json},"
     " prompt_version {text},"
-    " approved {int} NOT NULL DEFAULT 0,"
     " overridden {text},"
     " deferred_detail {text},"
     " UNIQUE (task_id, run_no)) {plain_table}",

@@ -23,7 +23,7 @@
     RUN_MAIN                                                                               \
     ", step_results, session_id, session_begun_us, session_over, plan_sha256,"             \
     " account, paths, warning_code, warning_message, partial, foreign_pr, prompt_version," \
-    " approved, overridden, deferred_detail"
+    " overridden, deferred_detail"
 _Static_assert(BUDGET_KIND_COUNT == 4, "a new budget is a new column used_...");
 
 /* Neither queued nor terminal: run_is_active. */
@@ -55,9 +55,9 @@ static const struct sql sql_save_more = {
     "run_save_more",
     "UPDATE runs SET step_results = $2, session_id = $3, plan_sha256 = $4, account = $5,"
     " paths = $6, warning_code = $7, warning_message = $8, partial = $9, foreign_pr = $10,"
-    " prompt_version = $11, approved = $12, overridden = $13, session_begun_us = $14,"
-    " session_over = $15, deferred_detail = $16 WHERE id = $1",
-    "tjtttjttijtitiit",
+    " prompt_version = $11, overridden = $12, session_begun_us = $13, session_over = $14,"
+    " deferred_detail = $15 WHERE id = $1",
+    "tjtttjttijttiit",
 };
 static const struct sql sql_save_begun = {
     "run_save_begun",
@@ -230,7 +230,6 @@ static enum rc run_decode(struct row_reader *reader, void *to, struct err *err)
     row->partial = read_int(reader) != 0;
     row->foreign_pr = read_bytes(reader);
     row->prompt_version = read_text(reader);
-    row->approved = read_int(reader) != 0;
     row->overridden = read_text(reader);
     row->deferred_detail = read_text(reader);
     return RC_OK;
@@ -275,9 +274,9 @@ enum rc runs_save_more(struct db *db, const struct run_row *row, struct err *err
                            P_TEXT(row->plan_sha256), P_TEXT(row->account), P_JSON(row->paths),
                            P_TEXT(row->warning_code), P_TEXT(row->warning_message),
                            P_INT(row->partial), P_JSON(row->foreign_pr),
-                           P_TEXT(row->prompt_version), P_INT(row->approved),
-                           P_TEXT(row->overridden), P_INT(row->session_begun_us),
-                           P_INT(row->session_over), P_TEXT(row->deferred_detail)),
+                           P_TEXT(row->prompt_version), P_TEXT(row->overridden),
+                           P_INT(row->session_begun_us), P_INT(row->session_over),
+                           P_TEXT(row->deferred_detail)),
                     run_shape.noun, err);
 }
 

@@ -58,7 +58,6 @@ struct run_row {
     const char *deferred_detail; /* With deferred_reason: a sentence for people. */
     bool session_over;           /* Known to have ended. */
     bool partial;                /* The work of its agent is not all there. */
-    bool approved;               /* A person has passed the patch. */
 };
 
 struct run_filter {

@@ -155,11 +155,21 @@ describe('a blueprint', { concurrency: 4 }, () => {
         assert.ok(run.pullRequest.number > 0);
     });
 
+    it('completes with a warning when a step after the pull request cannot be had', async () => {
+        const steps = [{ name: 'announce', command: 'exit 75', retries: 0 },
+            { name: 'last', command: 'true' }];
+        const sequence = ['prepare', 'hydrate', 'agent', 'publish', 'announce', 'last'];
+        const repo = await server.repository('acme/after-away', fixes, { steps, sequence });
+        const { run } = await server.finish(repo.name, 'completed');
+        assert.equal(run.warning.code, 'custom_step_unavailable');
+        assert.equal((await stepsOf(run.id)).at(-1), 'last');
+    });
+
     it('is refused with INVALID_STEP_SEQUENCE when it cannot hold', async () => {
         const { document } = await server.repository('acme/refused', fixes);
         const body = { ...document, sequence: ['prepare', 'agent'] };
         const answer = await server.call('PUT', '/v1/repositories/acme%2Frefused', { body });
-        assertProblem(answer, 422, 'INVALID_STEP_SEQUENCE');
+        assertProblem(answer, 422, { code: 'INVALID_STEP_SEQUENCE' });
         assert.match(answer.json.detail, /hydrate must stand before agent/);
     });
 });

@@ -17,6 +17,9 @@ const ONE = { limits: { maxActiveRuns: 1 } };
 const agent = (mark) =>
     `${answers(7)}if grep -qx 'stay here' "$DROVER_PROMPT"; then ${stays(mark)}fi\n${fixes}`;
 
+// Told by the cleaning, which may come after the end.
+const isSnapshot = (type) => type.startsWith('agent.snapshot.');
+
 const cancel = (taskId) =>
     server.call('POST', `/v1/tasks/${taskId}/cancel`, { body: { reason: REASON } });
 
@@ -117,6 +120,7 @@ describe('the cancellation table', { concurrency: 4 }, () => {
         await assertCancelled(ids);
         const [question] = await server.list(`/v1/approvals?runId=${ids.runId}`);
         assert.equal(question.status, 'cancelled');
+        assertProblem(await server.decide(question.id, 'approve'), 409);
         await assertFreedOnce(repo, mark);
     });
 
@@ -167,11 +171,14 @@ describe('the cancellation table', { concurrency: 4 }, () => {
     for (const { status, body, timeouts = {} } of ended) {
         it(`a terminal state (${status.toUpperCase()}): refused with 409`, async () => {
             const repo = await server.repository(`acme/over-${status}`, body, { timeouts });
-            const { taskId } = await server.finish(repo.name, status);
+            const { taskId, runId } = await server.finish(repo.name, status);
+            const before = (await server.events(runId)).filter(({ type }) => !isSnapshot(type));
             assertProblem(await cancel(taskId), 409, { code: 'TASK_FINISHED' });
             const { code, err } = await launch(['cancel', taskId, '--data', server.data], {}).ended;
             assert.equal(code, 4, err);
             assert.equal((await server.task(taskId)).status, status);
+            const after = (await server.events(runId)).filter(({ type }) => !isSnapshot(type));
+            assert.deepEqual(typesOf(after), typesOf(before), 'a refusal tells nothing');
         });
     }
 });

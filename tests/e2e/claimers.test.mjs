@@ -16,16 +16,20 @@ const claim = (queue, waitMs) => Promise.all(claimers.map(async (worker) => {
     return { worker, job: jobs[0] };
 }));
 
-// Each says that it is done, under whatever it may believe its epoch to be.
+// Each says that it is done, under whatever it may believe its epoch to be: the second one under
+// that of a lease before, as somebody who had the job and lost it.
 const complete = (job, result) => Promise.all(claimers.map(async (worker, i) => {
-    const epoch = i === 0 ? job.epoch : job.epoch + i;
+    const epoch = i === 1 ? job.epoch - 1 : job.epoch + i;
     const jobs = [{ id: job.id, epoch, result }];
     return (await server.post('/v1/jobs/complete', { jobs })).jobs[0];
 }));
 
-async function assertOneWins(queue, result, begin) {
-    const waiting = claim(queue, 1000); // They wait before the work is there.
-    const { runId } = await begin();
+async function assertOneWins(queue, result, repository) {
+    const hand = new HandWorker(server, 'hand');
+    const { runId } = await server.submit(repository);
+    await hand.walkTo('hydrate', runId);
+    const waiting = claim(queue, 2000); // They wait before the work is there.
+    assert.equal((await hand.complete(await hand.take('hydrate', runId))).ok, true);
     const claimed = (await waiting).filter(({ job }) => job);
     assert.equal(claimed.length, 1, 'one of fifty has it');
     const [{ job }] = claimed;
@@ -51,21 +55,13 @@ describe('fifty claimers of one agent\'s work', () => {
     it('one wins, on the queue of drover\'s own workers', async () => {
         await server.repository('acme/process', 'exit 0');
         const result = { outcome: 'ended', report: 'error', patch: null };
-        await assertOneWins('drover.agent', result, async () => {
-            const submitted = await server.submit('acme/process');
-            await new HandWorker(server, 'hand').walkTo('agent', submitted.runId);
-            return submitted;
-        });
+        await assertOneWins('drover.agent', result, 'acme/process');
     });
 
     it('one wins, on a queue that agents lease from', async () => {
         await server.repository('acme/pull', '', { agent: { compute: 'pull' } });
         const result = { status: 'success' };
-        const { runId } = await assertOneWins('agents', result, async () => {
-            const submitted = await server.submit('acme/pull');
-            await new HandWorker(server, 'hand').walkTo('agent', submitted.runId);
-            return submitted;
-        });
+        const { runId } = await assertOneWins('agents', result, 'acme/pull');
         assert.equal((await server.run(runId)).step, 'collect');
     });
 });

@@ -1,11 +1,11 @@
 // issues.test.mjs - issues of the local forge: opened, listed, read and commented.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
+import { callDrover } from './lib/cli.mjs';
 import { RFC3339, assertCloudEvent } from './lib/cloudevents.mjs';
 import { fixes, git, refs } from './lib/git.mjs';
 import { assertProblem } from './lib/http.mjs';
-import { BIN, plainEnv, start } from './lib/server.mjs';
+import { start } from './lib/server.mjs';
 
 let server;
 let names = 0;
@@ -21,14 +21,7 @@ const read = (repo, number) =>
 const comment = (repo, number, body) =>
     server.post(`/v1/issues/${number}/comments`, { repository: repo.name, body });
 
-function drover(args, input = '') {
-    return new Promise((resolve) => {
-        const child = execFile(BIN, [...args, '--data', server.data], { env: plainEnv() },
-            (error, stdout, stderr) => resolve({ status: error?.code ?? 0, stdout, stderr }));
-        child.stdin.on('error', () => {}); // It may end before it has read.
-        child.stdin.end(input);
-    });
-}
+const drover = (args, input) => callDrover(server, args, input);
 
 describe('issues', { concurrency: 4 }, () => {
     before(async () => (server = await start({ args: ['--workers', '2'] })));

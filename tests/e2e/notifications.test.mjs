@@ -1,16 +1,16 @@
 // notifications.test.mjs - what becomes of a task reaches those who asked to hear of it: once,
 // signed, whatever falls meanwhile, and never at the cost of a run.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { callDrover } from './lib/cli.mjs';
 import { assertCloudEvent, assertHistory } from './lib/cloudevents.mjs';
 import { fixes, gaveUp } from './lib/git.mjs';
-import { BIN, plainEnv, start } from './lib/server.mjs';
+import { start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
 const SECRET = 'not to be told';
@@ -83,11 +83,7 @@ notifications:
      repositories: ["acme/page*"]}
 `;
 
-function drover(...args) {
-    return new Promise((resolve) => execFile(BIN, [...args, '--data', server.data],
-        { env: plainEnv() },
-        (error, stdout, stderr) => resolve({ status: error?.code ?? 0, stdout, stderr })));
-}
+const drover = (...args) => callDrover(server, args);
 
 function told(type, taskId) {
     return until(`${type} about ${taskId}`, async () => {

@@ -1,13 +1,13 @@
 // topics.test.mjs - messages to topics: every subscription its own copy; requests and replies.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 import { after, before, describe, it } from 'node:test';
+import { callDrover } from './lib/cli.mjs';
 import { RFC3339, UUID } from './lib/cloudevents.mjs';
 import { ENGINE } from './lib/database.mjs';
 import { assertProblem } from './lib/http.mjs';
-import { BIN, plainEnv, Server, start } from './lib/server.mjs';
+import { Server, start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
 let server;
@@ -41,14 +41,7 @@ async function droppedReplies(requestId) {
     return events.map(({ data }) => data).filter((data) => data.requestId === requestId);
 }
 
-function drover(args, input = '') {
-    return new Promise((resolve) => {
-        const child = execFile(BIN, [...args, '--data', server.data], { env: plainEnv() },
-            (error, stdout, stderr) => resolve({ status: error?.code ?? 0, stdout, stderr }));
-        child.stdin.on('error', () => {}); // It may end before it has read.
-        child.stdin.end(input);
-    });
-}
+const drover = (args, input) => callDrover(server, args, input);
 
 describe('topics', { concurrency: 8 }, () => {
     before(async () => (server = await start({ args: ['--workers', '1'] })));

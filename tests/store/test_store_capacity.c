@@ -48,7 +48,6 @@ START_TEST(active_runs_come_with_what_they_mean_to_change)
     struct run_row asking = run_in(&f, &task, RUN_AWAITING_APPROVAL, 0, 0);
     struct run_row running = run_in(&f, &task, RUN_RUNNING, 0, 0);
     running.paths = STR("[\"src/a.c\"]");
-    running.approved = true;
     must(runs_save_more(f.db, &running, &f.err));
     struct working_row *rows;
     size_t count;
@@ -59,10 +58,8 @@ START_TEST(active_runs_come_with_what_they_mean_to_change)
     ck_assert_int_eq(rows[0].mode, task.mode);
     ck_assert_int_eq(rows[0].risk, task.risk);
     ck_assert(str_same(rows[0].scope, task.scope));
-    ck_assert(!rows[0].approved);
     ck_assert_id_eq(rows[1].run_id, running.id);
     ck_assert_bytes_eq(rows[1].paths, "[\"src/a.c\"]");
-    ck_assert(rows[1].approved);
     struct active_row *active;
     must(runs_active(f.db, &f.arena, &active, &count, &f.err));
     ck_assert_uint_eq(count, 1);

@@ -1,5 +1,5 @@
 // cli.mjs - the program as people call it: its words, its output, its exit status.
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { BIN, plainEnv } from './server.mjs';
 import { PATIENCE_MS } from './wait.mjs';
 
@@ -27,4 +27,14 @@ function watchChild(child) {
         resolve({ ...result, code: code ?? signal });
     }));
     return { child, result, ended };
+}
+
+// One call of the program beside that server, to its end: {status, stdout, stderr}.
+export function callDrover(server, args, input = '') {
+    return new Promise((resolve) => {
+        const child = execFile(BIN, [...args, '--data', server.data], { env: plainEnv() },
+            (error, stdout, stderr) => resolve({ status: error?.code ?? 0, stdout, stderr }));
+        child.stdin.on('error', () => {}); // It may end before it has read.
+        child.stdin.end(input);
+    });
 }

@@ -67,7 +67,9 @@ export function rawStatus(text) {
 }
 
 // Every refusal has the same form; `code` and `field` are checked when given.
-export function assertProblem(res, status, { code, field } = {}) {
+export function assertProblem(res, status, wanted = {}) {
+    assert.equal(typeof wanted, 'object', 'give {code, field}');
+    const { code, field } = wanted;
     assert.equal(res.status, status, `status ${res.status}: ${res.text}`);
     assert.match(res.headers['content-type'] ?? '', /^application\/problem\+json\b/);
     const problem = res.json;
