@@ -38,6 +38,13 @@ static const struct sql sql_lock_held = {
     "",
 };
 
+/* Closing alone would free it only when the server has seen that the session is gone. */
+static const struct sql sql_unlock = {
+    "unlock",
+    "SELECT pg_advisory_unlock_all()::text",
+    "",
+};
+
 static const struct sql sql_clock = {
     "clock",
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8",
@@ -208,10 +215,21 @@ bool store_lock_held(struct store_lock *lock)
     return query_int(lock->db, &sql_lock_held, NULL, 0, &count, &ignored) == RC_OK && count > 0;
 }
 
+/* Without a connection there is no lock either. */
+static void lock_free(struct db *db)
+{
+    CLEANUP(rows_end) struct rows rows = {0};
+    struct err ignored;
+    enum rc rc = db_query(db, &sql_unlock, NULL, 0, &rows, &ignored);
+    (void)rc;
+}
+
 void store_lock_release(struct store_lock *lock)
 {
     if (lock == NULL)
         return;
+    if (lock->db != NULL)
+        lock_free(lock->db);
     store_reader_close(lock->store, lock->db);
     mem_free(lock);
 }

@@ -115,6 +115,17 @@ START_TEST(a_lock_has_one_holder)
 }
 END_TEST
 
+START_TEST(a_released_lock_is_free_at_once)
+{
+    POSTGRES(f);
+    for (int i = 0; i < 30; i++) {
+        struct store_lock *lock;
+        must(store_lock_try(f.store, "reaper", &lock, &f.err));
+        store_lock_release(lock);
+    }
+}
+END_TEST
+
 /* ---- the log with several writers ---- */
 
 static int64_t append(struct fixture *f, struct db *db)
@@ -380,6 +391,7 @@ static void add_server_tests(Suite *suite)
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, a_notice_wakes_the_listeners);
     tcase_add_test(tc, a_lock_has_one_holder);
+    tcase_add_test(tc, a_released_lock_is_free_at_once);
     tcase_add_test(tc, a_naive_cursor_loses_an_event_and_a_settled_one_does_not);
     tcase_add_test(tc, a_gap_is_waited_for_although_its_writer_began_last);
     tcase_add_test(tc, a_gap_is_passed_when_it_is_dead);
