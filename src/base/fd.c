@@ -1,14 +1,14 @@
 /*
  * fd.c - file descriptors and files.
  *
- * dir_remove flattens as it goes: a directory inside the tree that is not empty
- * is moved up to the top, under a random name, and emptied there.
+ * dir_remove goes down a few levels, and flattens what is deeper: such a directory is moved up to
+ * the top, under a random name, and emptied there.
  *
- *     top/a/b/c   ->   top/a  top/<random>/c   ->   top/<random>  ->  top
+ *     top/a/b/c/d   ->   top/a/b/c  top/<random>   ->   top
  *
- * So it needs three descriptors and no recursion, however deep a hostile tree
- * is, and since every name is used relative to a directory that is held open,
- * it cannot be led out of the tree by a link planted meanwhile.
+ * So it needs a few descriptors, however deep a hostile tree is, and since every name is used
+ * relative to a directory that is held open, it cannot be led out of the tree by a link planted
+ * meanwhile.
  */
 #include "base/fd.h"
 #include "base/dice.h"
@@ -200,6 +200,18 @@ static bool is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/* Makes one directory below one that is there; RC_NOT_FOUND: that is missing. */
+static enum rc make_one(const char *path, unsigned mode, struct err *err)
+{
+    int number = mkdir(path, (mode_t)mode) == 0 ? 0 : errno;
+    if (number == 0 || (number != ENOENT && is_directory(path)))
+        return RC_OK;
+    return err_set(err, number == ENOENT ? RC_NOT_FOUND : RC_IO, "IO_ERROR",
+                   "cannot make the directory %.300s: %s", path,
+                   strerror(number == EEXIST ? ENOTDIR : number));
+}
+
+/* Most are there already, or their parents are: the last one is tried first. */
 enum rc dir_make(const char *path, unsigned mode, struct err *err)
 {
     char part[PATH_MAX];
@@ -208,23 +220,25 @@ enum rc dir_make(const char *path, unsigned mode, struct err *err)
         errno = len ? ENAMETOOLONG : ENOENT;
         return io_error(err, "make the directory", path);
     }
-    for (size_t i = 1; i <= len; i++) {
+    enum rc rc = make_one(path, mode, err);
+    if (rc != RC_NOT_FOUND)
+        return rc;
+    rc = RC_OK;
+    for (size_t i = 1; rc == RC_OK && i <= len; i++) {
         if (path[i] != '/' && path[i] != '\0')
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
-        int number = mkdir(part, (mode_t)mode) == 0 ? 0 : errno;
-        if (number != 0 && !is_directory(part))
-            return err_set(err, RC_IO, "IO_ERROR", "cannot make the directory %.300s: %s", part,
-                           strerror(number == EEXIST ? ENOTDIR : number));
+        rc = make_one(part, mode, err);
     }
-    return RC_OK;
+    return rc == RC_NOT_FOUND ? RC_IO : rc;
 }
 
 /* --- dir_remove --- */
 
 /* Beyond this many passes over the top somebody is filling the tree as fast as we empty it. */
 enum { PASSES_MAX = 100000 };
+enum { DEPTH_MAX = 16 }; /* So many directories are open at a time. */
 
 struct remover {
     int top_fd;
@@ -246,13 +260,13 @@ static bool is_dot(const char *name)
 }
 
 /* NULL at the end.  readdir is safe here: nobody shares the stream. */
-static const char *next_name(DIR *dir)
+static const struct dirent *next_entry(DIR *dir)
 {
     const struct dirent *entry;
     do
         entry = readdir(dir); // cppcheck-suppress readdirCalled
     while (entry && is_dot(entry->d_name));
-    return entry ? entry->d_name : NULL;
+    return entry;
 }
 
 /* Lets us list and empty it, if it is ours.  Never follows a link. */
@@ -293,19 +307,37 @@ static enum rc lift(struct remover *remover, int parent_fd, const char *name)
  * True when the entry is gone; false with errno ENOTEMPTY or EEXIST for a directory to empty.
  * A mount point is EBUSY whether it is empty or not, so nothing is deleted behind one.
  */
-static bool unlink_entry(int parent_fd, const char *name)
+static bool unlink_entry(int parent_fd, const char *name, bool is_dir)
 {
-    if (unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT)
-        return true;
-    if (errno != EISDIR)
-        return false;
+    if (!is_dir) {
+        if (unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT)
+            return true;
+        if (errno != EISDIR)
+            return false;
+    }
     return unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
-/* Empties one directory below the top; its own directories that are not empty are lifted. */
-static enum rc empty_dir(struct remover *remover, const char *name)
+static enum rc remove_dir(struct remover *remover, int parent_fd, const char *name, int depth);
+
+/* An entry of an open directory; one that is too deep is lifted. */
+static enum rc remove_entry(struct remover *remover, int fd, const struct dirent *entry, int depth)
 {
-    int fd = open_dir(remover->top_fd, name);
+    if (unlink_entry(fd, entry->d_name, entry->d_type == DT_DIR))
+        return RC_OK;
+    /* Not a directory any more: the next pass finds what it is. */
+    if (errno == ENOTDIR)
+        return RC_OK;
+    if (errno != ENOTEMPTY && errno != EEXIST)
+        return io_error(remover->err, "remove an entry of", remover->path);
+    return depth < DEPTH_MAX ? remove_dir(remover, fd, entry->d_name, depth + 1)
+                             : lift(remover, fd, entry->d_name);
+}
+
+/* What somebody adds meanwhile stays for the next pass. */
+static enum rc remove_dir(struct remover *remover, int parent_fd, const char *name, int depth)
+{
+    int fd = open_dir(parent_fd, name);
     if (fd < 0)
         return errno == ENOENT ? RC_OK
                                : io_error(remover->err, "enter a directory of", remover->path);
@@ -314,32 +346,25 @@ static enum rc empty_dir(struct remover *remover, const char *name)
         fd_close(fd);
         return io_error(remover->err, "list a directory of", remover->path);
     }
-    const char *entry;
-    while ((entry = next_name(dir))) {
-        if (unlink_entry(fd, entry))
-            continue;
-        if (errno != ENOTEMPTY && errno != EEXIST)
-            return io_error(remover->err, "remove an entry of", remover->path);
-        enum rc rc = lift(remover, fd, entry);
+    const struct dirent *entry;
+    while ((entry = next_entry(dir))) {
+        enum rc rc = remove_entry(remover, fd, entry, depth);
         if (rc != RC_OK)
             return rc;
     }
+    (void)unlinkat(parent_fd, name, AT_REMOVEDIR);
     return RC_OK;
 }
 
-/* One pass over the top.  What was lifted meanwhile may need another. */
+/* One pass over the top.  What was lifted or added meanwhile may need another. */
 static enum rc empty_top_once(struct remover *remover, DIR *top, bool *ret_empty)
 {
     bool empty = true;
-    const char *entry;
+    const struct dirent *entry;
     rewinddir(top);
-    while ((entry = next_name(top))) {
+    while ((entry = next_entry(top))) {
         empty = false;
-        if (unlink_entry(remover->top_fd, entry))
-            continue;
-        if (errno != ENOTEMPTY && errno != EEXIST)
-            return io_error(remover->err, "remove an entry of", remover->path);
-        enum rc rc = empty_dir(remover, entry);
+        enum rc rc = remove_entry(remover, remover->top_fd, entry, 1);
         if (rc != RC_OK)
             return rc;
     }
@@ -386,7 +411,7 @@ enum rc dir_remove(const char *path, struct err *err)
     char plain[PATH_MAX];
     if (!removable(path, plain))
         return err_set(err, RC_INVALID, "INVALID_PATH", "%.300s is nothing to remove", path);
-    if (unlink_entry(AT_FDCWD, plain) || errno == ENOTDIR)
+    if (unlink_entry(AT_FDCWD, plain, false) || errno == ENOTDIR)
         return RC_OK;
     if (errno != ENOTEMPTY && errno != EEXIST)
         return io_error(err, "remove", path);

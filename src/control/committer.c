@@ -281,54 +281,73 @@ void committer_stop(struct committer *committer)
 
 /* ---- callers ---------------------------------------------------------------------------- */
 
+/* All or none. */
+static enum rc post_all(struct committer *committer, struct command *const *commands, size_t count)
+{
+    pthread_mutex_lock(&committer->lock);
+    size_t waiting = committer->queue.count;
+    bool room = !committer->closed && waiting + count <= committer->options.queue_max;
+    for (size_t i = 0; room && i < count; i++)
+        command_list_push(&committer->queue, commands[i]);
+    if (room && (waiting == 0 || committer->options.lanes > 1))
+        pthread_cond_signal(&committer->work);
+    if (!room)
+        committer->stats.busy++;
+    pthread_mutex_unlock(&committer->lock);
+    return room ? RC_OK : RC_BUSY;
+}
+
 enum rc committer_post(struct committer *committer, struct command *command)
 {
     assert(command->done != NULL);
-    pthread_mutex_lock(&committer->lock);
-    bool room = !committer->closed && committer->queue.count < committer->options.queue_max;
-    if (room) {
-        bool idle = committer->queue.count == 0;
-        command_list_push(&committer->queue, command);
-        if (idle || committer->options.lanes > 1)
-            pthread_cond_signal(&committer->work);
-    } else {
-        committer->stats.busy++;
-    }
-    pthread_mutex_unlock(&committer->lock);
-    return room ? RC_OK : RC_BUSY;
+    return post_all(committer, &command, 1);
 }
 
 struct waiter {
     pthread_mutex_t lock;
     pthread_cond_t ended;
-    bool is_done;
+    size_t left;
 };
 
 static void waiter_done(struct command *command)
 {
     struct waiter *waiter = command->owner;
     pthread_mutex_lock(&waiter->lock);
-    waiter->is_done = true;
-    pthread_cond_signal(&waiter->ended);
+    if (--waiter->left == 0)
+        pthread_cond_signal(&waiter->ended);
     pthread_mutex_unlock(&waiter->lock);
 }
 
-enum rc committer_call(struct committer *committer, struct command *command)
+static void refuse_all(struct command *const *commands, size_t count)
 {
-    struct waiter waiter = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
-    command->done = waiter_done;
-    command->owner = &waiter;
-    if (committer_post(committer, command) != RC_OK) {
-        command->rc = err_set(&command->err, RC_BUSY, "SERVER_BUSY",
-                              "the command queue is full; try again in a moment");
-        return command->rc;
+    for (size_t i = 0; i < count; i++)
+        commands[i]->rc = err_set(&commands[i]->err, RC_BUSY, "SERVER_BUSY",
+                                  "the command queue is full; try again in a moment");
+}
+
+void committer_call_all(struct committer *committer, struct command *const *commands, size_t count)
+{
+    struct waiter waiter = {
+        .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER, .left = count};
+    for (size_t i = 0; i < count; i++) {
+        commands[i]->done = waiter_done;
+        commands[i]->owner = &waiter;
+    }
+    if (post_all(committer, commands, count) != RC_OK) {
+        refuse_all(commands, count);
+        return;
     }
     pthread_mutex_lock(&waiter.lock);
-    while (!waiter.is_done)
+    while (waiter.left > 0)
         pthread_cond_wait(&waiter.ended, &waiter.lock);
     pthread_mutex_unlock(&waiter.lock);
     pthread_cond_destroy(&waiter.ended);
     pthread_mutex_destroy(&waiter.lock);
+}
+
+enum rc committer_call(struct committer *committer, struct command *command)
+{
+    committer_call_all(committer, &command, 1);
     return command->rc;
 }
 

@@ -75,6 +75,8 @@ void committer_stop(struct committer *committer);
 MUST_USE enum rc committer_post(struct committer *committer, struct command *command);
 /* Posts and waits; the outcome is command->rc.  Not from a committer thread. */
 enum rc committer_call(struct committer *committer, struct command *command);
+/* The same for several, which go into one batch if it has room for them, in their order. */
+void committer_call_all(struct committer *committer, struct command *const *commands, size_t count);
 /* The caller of a parked command hung up: it is answered (empty) soon. */
 void committer_abandon(struct committer *committer, struct command *command);
 /* From now on leases of workers whose name starts with this do not wait: those that are parked are

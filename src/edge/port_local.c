@@ -49,20 +49,20 @@ static const char *node_of(struct port *port)
     return control_node(local(port)->control);
 }
 
-static enum rc local_lease(struct port *port, const struct port_lease_request *request,
-                           struct arena *arena, struct port_job **ret_jobs, size_t *ret_count,
-                           struct err *err)
+/* It does not wait for work, unless it is told to. */
+static struct cmd_lease *lease_of(const struct port_lease_request *request)
 {
     struct cmd_lease *cmd = cmd_lease_new();
-    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    cmd->base.actor = (struct actor){.type = "worker", .id = request->worker};
     cmd->queues = request->queues;
     cmd->worker = request->worker;
     cmd->max = request->max;
-    cmd->wait_us = request->wait_ms * US_PER_MS;
     cmd->lease_us = request->lease_ms * US_PER_MS;
-    enum rc rc = call(port, owned, request->worker, err);
-    if (rc != RC_OK)
-        return rc;
+    return cmd;
+}
+
+static struct port_job *leased(const struct cmd_lease *cmd, struct arena *arena)
+{
     struct port_job *jobs = arena_array(arena, cmd->job_count, sizeof *jobs);
     for (size_t i = 0; i < cmd->job_count; i++) {
         const struct job_row *row = &cmd->jobs[i];
@@ -74,7 +74,20 @@ static enum rc local_lease(struct port *port, const struct port_lease_request *r
                                     .epoch = row->life.epoch,
                                     .lease_until_us = row->life.due_us};
     }
-    *ret_jobs = jobs;
+    return jobs;
+}
+
+static enum rc local_lease(struct port *port, const struct port_lease_request *request,
+                           struct arena *arena, struct port_job **ret_jobs, size_t *ret_count,
+                           struct err *err)
+{
+    struct cmd_lease *cmd = lease_of(request);
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    cmd->wait_us = request->wait_ms * US_PER_MS;
+    enum rc rc = call(port, owned, request->worker, err);
+    if (rc != RC_OK)
+        return rc;
+    *ret_jobs = leased(cmd, arena);
     *ret_count = cmd->job_count;
     return RC_OK;
 }
@@ -118,15 +131,33 @@ static enum rc local_progress(struct port *port, const struct port_ref *lease, s
     return rc;
 }
 
-static enum rc local_complete(struct port *port, const struct port_ref *lease, struct str result,
+/* Completes, and has the next job in the same commit: most often the one that follows. */
+static enum rc call_with_next(struct port *port, struct command *complete, struct port_next *next,
                               struct err *err)
+{
+    struct cmd_lease *lease = lease_of(&next->request);
+    CLEANUP(command_freep) struct command *owned = &lease->base;
+    complete->actor = (struct actor){.type = "worker", .id = node_of(port)};
+    struct command *const both[] = {complete, owned};
+    committer_call_all(control_committer(local(port)->control), both, COUNT_OF(both));
+    if (owned->rc == RC_OK && lease->job_count > 0)
+        next->job = leased(lease, next->arena);
+    if (complete->rc != RC_OK && err)
+        *err = complete->err;
+    return complete->rc;
+}
+
+static enum rc local_complete(struct port *port, const struct port_ref *lease, struct str result,
+                              struct port_next *next, struct err *err)
 {
     struct cmd_complete *cmd = cmd_complete_new();
     CLEANUP(command_freep) struct command *owned = &cmd->base;
     struct job_done job = {.ref = {.id = lease->id, .epoch = lease->epoch}, .result = result};
     cmd->jobs = &job;
     cmd->count = 1;
-    enum rc rc = call(port, owned, node_of(port), err);
+    bool wants_next = next && !next->job; /* A report that is tried again may have one. */
+    enum rc rc = wants_next ? call_with_next(port, owned, next, err)
+                            : call(port, owned, node_of(port), err);
     return answered(rc, cmd->answers, err);
 }
 

@@ -1,9 +1,19 @@
 /*
- * artifact_dir.h - the directory of content-addressed files, as store.c needs it.
+ * artifact_dir.h - the directory of content-addressed files, between store.c and artifacts.c.
  */
 #ifndef STORE_ARTIFACT_DIR_H
 #define STORE_ARTIFACT_DIR_H
 #include "base/rc.h"
+#include <stdatomic.h>
+
+struct store;
+
+/* The directories DIR/00 to DIR/ff: true, once this process has seen to it that one lasts. */
+enum { ARTIFACT_SHELVES = 256 };
+struct artifact_shelves {
+    atomic_bool lasts[ARTIFACT_SHELVES];
+};
+struct artifact_shelves *store_artifact_shelves(struct store *store);
 
 /* Makes it where it is missing; what an earlier process left half-written is removed. */
 MUST_USE enum rc artifact_dir_prepare(const char *dir, struct err *err);

@@ -6,8 +6,9 @@
  *   DIR/ab/cdef...   content, named by its sha256, never changed
  *   DIR/tmp/         being written; emptied at start
  *
- * Content is written under tmp, fsynced, renamed; then both directories are fsynced, also by
- * the writer who finds the content there already: the one who put it may not have got so far.
+ * Content is written under tmp, fsynced, renamed; then its directory is fsynced, also by the
+ * writer who finds the content there already: the one who put it may not have got so far.  DIR
+ * itself is fsynced when a process first uses one of its directories.
  */
 #include "store/artifacts.h"
 #include "base/fault.h"
@@ -50,6 +51,7 @@ static enum rc path_join(char to[PATH_MAX], const char *dir, const char *name, s
 
 /* Where one content lives. */
 struct place {
+    size_t shelf; /* 0 to 255 */
     char dir[PATH_MAX];
     char path[PATH_MAX];
 };
@@ -80,6 +82,7 @@ static enum rc place_of(struct store *store, const char *sha256, struct place *r
         return rc;
     rc = dir_of(store, &dir, err);
     char first[3] = {sha256[0], sha256[1], '\0'};
+    ret_place->shelf = strtoul(first, NULL, 16);
     if (rc == RC_OK)
         rc = path_join(ret_place->dir, dir, first, err);
     if (rc == RC_OK)
@@ -135,10 +138,20 @@ static enum rc incoming_begin(struct store *store, struct incoming *incoming, st
     return RC_OK;
 }
 
+static atomic_bool *shelf_lasts(struct store *store, const struct place *place)
+{
+    return &store_artifact_shelves(store)->lasts[place->shelf];
+}
+
 static enum rc place_sync(struct store *store, const struct place *place, struct err *err)
 {
     enum rc rc = dir_sync(place->dir, err);
-    return rc == RC_OK ? dir_sync(store_artifact_dir(store), err) : rc;
+    if (rc != RC_OK || atomic_load(shelf_lasts(store, place)))
+        return rc;
+    rc = dir_sync(store_artifact_dir(store), err);
+    if (rc == RC_OK)
+        atomic_store(shelf_lasts(store, place), true);
+    return rc;
 }
 
 static enum rc incoming_commit(struct store *store, struct incoming *incoming, const char *sha256,
@@ -153,7 +166,8 @@ static enum rc incoming_commit(struct store *store, struct incoming *incoming, c
         return rc;
     if (fsync(incoming->fd) != 0)
         return fail_errno("write", incoming->path, err);
-    rc = dir_make(place.dir, 0700, err);
+    if (!atomic_load(shelf_lasts(store, &place)))
+        rc = dir_make(place.dir, 0700, err);
     if (rc == RC_OK)
         rc = fault_point("artifact.rename", err);
     if (rc != RC_OK)

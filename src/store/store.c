@@ -16,7 +16,8 @@ struct store {
     struct engine_site *site;
     struct db *writer;
     char *artifact_dir; /* or NULL */
-    atomic_int lent;    /* Connections handed out and not given back. */
+    struct artifact_shelves shelves;
+    atomic_int lent; /* Connections handed out and not given back. */
     struct lent_db kept[STORE_PURPOSE_COUNT];
 };
 
@@ -173,6 +174,11 @@ bool store_is_shared(const struct store *store)
 const char *store_artifact_dir(const struct store *store)
 {
     return store->artifact_dir;
+}
+
+struct artifact_shelves *store_artifact_shelves(struct store *store)
+{
+    return &store->shelves;
 }
 
 const char *store_durability(const struct store *store)

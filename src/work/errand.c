@@ -150,7 +150,11 @@ static void send_report(const struct work *work, const struct step_report *repor
 {
     const struct errand *errand = work->errand;
     const struct report_route route = {
-        .port = errand->site->port, .lease = work->step.lease, .shutdown = errand->shutdown};
+        .port = errand->site->port,
+        .lease = work->step.lease,
+        .shutdown = errand->shutdown,
+        .next = errand->next ? errand->next(errand->ctx) : NULL,
+    };
     struct err err = {0};
     enum rc rc = report_send(&route, report, &err);
     if (rc == RC_OK)

@@ -19,6 +19,8 @@ struct errand {
     const struct stop *shutdown; /* Of the worker: then reports are no longer tried for long. */
     /* Called when the payload is understood; false: asked to stop before it could begin. */
     bool (*may_begin)(void *ctx, const struct step *step, const struct step_kind *kind);
+    /* NULL, or called when the step is done: the job that is wanted next, or NULL. */
+    struct port_next *(*next)(void *ctx);
     void *ctx;
 };
 

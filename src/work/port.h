@@ -38,6 +38,13 @@ struct port_lease_request {
     int64_t lease_ms;
 };
 
+/* The job that is wanted when one is completed: with luck it comes with the same commit. */
+struct port_next {
+    struct port_lease_request request; /* It does not wait, whatever wait_ms says. */
+    struct arena *arena;
+    struct port_job *job; /* The answer; NULL: none came along, ask for one. */
+};
+
 /* One lease, as a later call names it. */
 struct port_ref {
     struct id id;
@@ -91,8 +98,9 @@ struct port_ops {
     /* events: a JSON array of {"type": ..., "data": {...}}, at most 64 KB. */
     enum rc (*progress)(struct port *port, const struct port_ref *lease, struct str events,
                         bool *ret_cancel, struct err *err);
+    /* next: NULL when no other job is wanted.  Its answer stands whatever comes of this one. */
     enum rc (*complete)(struct port *port, const struct port_ref *lease, struct str result,
-                        struct err *err);
+                        struct port_next *next, struct err *err);
     enum rc (*fail)(struct port *port, const struct port_ref *lease,
                     const struct port_failure *failure, struct err *err);
     /* Gives a job back in good order (shutdown): no attempt, no loss is counted. */

@@ -310,8 +310,9 @@ static enum rc http_progress(struct port *port, const struct port_ref *lease, st
 }
 
 static enum rc http_complete(struct port *port, const struct port_ref *lease, struct str result,
-                             struct err *err)
+                             struct port_next *next, struct err *err)
 {
+    (void)next; /* Asked for with a call of its own. */
     CLEANUP(talk_release) struct talk talk;
     open_word(&talk, lease);
     if (result.len > 0)

@@ -13,7 +13,7 @@ static enum rc say(const struct report_route *route, const struct step_report *r
     struct port *port = route->port;
     switch (report->kind) {
     case STEP_COMPLETED:
-        return port->ops->complete(port, &route->lease, report->result, err);
+        return port->ops->complete(port, &route->lease, report->result, route->next, err);
     case STEP_FAILED:
         return port->ops->fail(port, &route->lease, &report->failure, err);
     case STEP_RELEASED:

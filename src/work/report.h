@@ -26,6 +26,7 @@ struct report_route {
     struct port *port;
     struct port_ref lease;
     const struct stop *shutdown; /* Once asked, only a few more tries are made. */
+    struct port_next *next;      /* Wanted with STEP_COMPLETED; or NULL. */
 };
 
 /* RC_OK, RC_STALE when the lease was lost meanwhile, or what the server said last. */

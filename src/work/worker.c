@@ -2,6 +2,7 @@
  * worker.c - slots that lease, run and report; a heart that keeps their leases.
  *
  *     slot thread:   lease -> decode -> wait for the run -> step -> report -> lease ...
+ *                    (a server in this process may lease the next job with the report)
  *     heart thread:  every heartbeat_ms: renew all leases in one call; stop steps that the server
  *                    cancelled, whose lease was lost, or whose time is up
  *     broom thread:  every hour: remove directories of runs that other workers have finished
@@ -51,6 +52,9 @@ struct slot {
     bool started; /* The thread is to be joined. */
     char name[NAME_BYTES];
     struct stop stop;
+    struct arena arenas[2]; /* Of the job at hand and of the next. */
+    int turn;               /* Whose turn it is among them. */
+    struct port_next next;
     /* Guarded by the worker's lock. */
     bool alive;   /* The thread goes on. */
     bool busy;    /* Holds a lease. */
@@ -210,6 +214,28 @@ static bool slot_goes_on(struct slot *slot)
     return alive;
 }
 
+static struct port_lease_request lease_request(const struct slot *slot)
+{
+    return (struct port_lease_request){
+        .queues = slot->worker->options.queues,
+        .worker = slot->name,
+        .max = 1,
+        .wait_ms = LEASE_WAIT_MS,
+        .lease_ms = slot->worker->options.lease_ms,
+    };
+}
+
+/* Nothing, if the slot is to end. */
+static struct port_next *slot_next(void *ctx)
+{
+    struct slot *slot = ctx;
+    struct worker *worker = slot->worker;
+    lock(worker);
+    bool goes_on = !worker->stopping && slot->number < worker->slots_wanted;
+    unlock(worker);
+    return goes_on ? &slot->next : NULL;
+}
+
 static bool is_stopping(struct worker *worker)
 {
     lock(worker);
@@ -218,15 +244,18 @@ static bool is_stopping(struct worker *worker)
     return stopping;
 }
 
-static void run_job(struct slot *slot, const struct port_job *job, struct arena *arena)
+static void run_job(struct slot *slot, const struct port_job *job)
 {
+    slot->next = (struct port_next){.request = lease_request(slot),
+                                    .arena = &slot->arenas[!slot->turn]};
     const struct errand errand = {
         .site = &slot->worker->site,
         .job = job,
-        .arena = arena,
+        .arena = &slot->arenas[slot->turn],
         .stop = &slot->stop,
         .shutdown = &slot->worker->shutdown,
         .may_begin = slot_enter_run,
+        .next = slot_next,
         .ctx = slot,
     };
     slot_take(slot, job);
@@ -248,18 +277,13 @@ static void log_leasing(struct worker *worker, enum rc rc, const struct err *err
         LOG(LOG_INFO, "work can be leased again", LOG_STR("worker", worker->options.name));
 }
 
-/* One lease call, and the job when one comes of it. */
-static void lease_one(struct slot *slot, struct arena *arena, struct patience *patience)
+/* One lease call: the job, or NULL. */
+static struct port_job *lease_one(struct slot *slot, struct patience *patience)
 {
     struct worker *worker = slot->worker;
     struct port *port = worker->site.port;
-    const struct port_lease_request request = {
-        .queues = worker->options.queues,
-        .worker = slot->name,
-        .max = 1,
-        .wait_ms = LEASE_WAIT_MS,
-        .lease_ms = worker->options.lease_ms,
-    };
+    const struct port_lease_request request = lease_request(slot);
+    struct arena *arena = &slot->arenas[slot->turn];
     struct port_job *jobs = NULL;
     size_t count = 0;
     struct err err = {0};
@@ -269,21 +293,28 @@ static void lease_one(struct slot *slot, struct arena *arena, struct patience *p
     patience->failures = rc == RC_OK ? 0 : patience->failures + 1;
     if (rc != RC_OK)
         pause_ms(worker, retry_pause_ms(patience->failures, &patience->dice));
-    else if (count > 0)
-        run_job(slot, &jobs[0], arena);
-    else if (clock_mono_us() - begin_us < PAUSE_MIN_MS * US_PER_MS)
+    else if (count == 0 && clock_mono_us() - begin_us < PAUSE_MIN_MS * US_PER_MS)
         pause_ms(worker, PAUSE_MIN_MS); /* An answer at once, and empty: no reason to spin. */
+    return rc == RC_OK && count > 0 ? &jobs[0] : NULL;
 }
 
 static void *slot_main(void *ctx)
 {
     struct slot *slot = ctx;
-    CLEANUP(arena_release) struct arena arena = {0};
     struct patience patience = {.dice = dice_from_os()};
-    while (slot_goes_on(slot)) {
-        lease_one(slot, &arena, &patience);
-        arena_reset(&arena);
+    struct port_job *job = NULL;
+    while (job || slot_goes_on(slot)) {
+        slot->next.job = NULL;
+        if (!job)
+            job = lease_one(slot, &patience);
+        if (job)
+            run_job(slot, job);
+        job = slot->next.job;
+        arena_reset(&slot->arenas[slot->turn]);
+        slot->turn = !slot->turn;
     }
+    for (size_t i = 0; i < COUNT_OF(slot->arenas); i++)
+        arena_release(&slot->arenas[i]);
     return NULL;
 }
 

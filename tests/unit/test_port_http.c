@@ -208,7 +208,7 @@ START_TEST(an_outcome_means_the_same_for_every_report)
     for (size_t i = 0; i < COUNT_OF(reports); i++) {
         says(reports[i].status, reports[i].answer);
         enum rc want = reports[i].rc;
-        ck_assert_int_eq(port->ops->complete(port, &lease, STR("{\"n\":1}"), &err), want);
+        ck_assert_int_eq(port->ops->complete(port, &lease, STR("{\"n\":1}"), NULL, &err), want);
         ck_asked("{\"jobs\":[{\"id\":\"" JOB_ID "\",\"epoch\":7,\"result\":{\"n\":1}}]}");
         ck_assert_int_eq(port->ops->fail(port, &lease, &failure, &err), want);
         ck_asked("\"error\":{\"code\":\"x\",\"message\":\"say \\\"why\\\"\",\"retryable\":true,");

@@ -132,8 +132,9 @@ static enum rc port_report(struct port *port, const struct kit_report *report, s
 }
 
 static enum rc port_complete(struct port *port, const struct port_ref *lease, struct str result,
-                             struct err *err)
+                             struct port_next *next, struct err *err)
 {
+    (void)next;
     struct js *tree = NULL;
     ck_assert_uint_le(result.len, STEP_RESULT_MAX);
     ck_assert_int_eq(js_parse(result.at, result.len, &tree, NULL), RC_OK);
