@@ -211,7 +211,8 @@ static enum rc make_one(const char *path, unsigned mode, struct err *err)
                    strerror(number == EEXIST ? ENOTDIR : number));
 }
 
-/* Most are there already, or their parents are: the last one is tried first. */
+/* Most are there already, or their parents are: it goes up from the last one to the first that can
+   be made, and down again. */
 enum rc dir_make(const char *path, unsigned mode, struct err *err)
 {
     char part[PATH_MAX];
@@ -220,15 +221,16 @@ enum rc dir_make(const char *path, unsigned mode, struct err *err)
         errno = len ? ENAMETOOLONG : ENOENT;
         return io_error(err, "make the directory", path);
     }
-    enum rc rc = make_one(path, mode, err);
-    if (rc != RC_NOT_FOUND)
-        return rc;
-    rc = RC_OK;
-    for (size_t i = 1; rc == RC_OK && i <= len; i++) {
-        if (path[i] != '/' && path[i] != '\0')
-            continue;
-        memcpy(part, path, i);
-        part[i] = '\0';
+    memcpy(part, path, len + 1);
+    enum rc rc = make_one(part, mode, err);
+    char *slash;
+    while (rc == RC_NOT_FOUND && (slash = strrchr(part, '/')) && slash > part) {
+        *slash = '\0';
+        rc = make_one(part, mode, err);
+    }
+    for (size_t end = strlen(part); rc == RC_OK && end < len;) {
+        part[end] = '/';
+        end += strlen(part + end);
         rc = make_one(part, mode, err);
     }
     return rc == RC_NOT_FOUND ? RC_IO : rc;

@@ -159,10 +159,13 @@ enum rc worktree_base(struct step *step, const char **ret_commit, struct err *er
 static enum rc clone(struct step *step, const struct checkout *checkout, struct err *err)
 {
     struct git git = step_git(step);
+    /* Only who works in it may want to know what it was. */
+    const char *history = checkout->branch ? "--config=core.logAllRefUpdates=true"
+                                           : "--config=core.logAllRefUpdates=false";
     struct git_call call = {.args = GIT_ARGS("clone", "--quiet", "--shared", "--no-checkout",
                                              "--template=", "--config=user.name=drover",
                                              "--config=user.email=drover@localhost",
-                                             "--config=gc.auto=0", "--", step->mirror,
+                                             "--config=gc.auto=0", history, "--", step->mirror,
                                              checkout->dir)};
     enum rc rc = git_run(&git, &call, err);
     if (rc != RC_OK)

@@ -256,6 +256,28 @@ START_TEST(callers_on_many_threads_all_get_their_answer)
 }
 END_TEST
 
+START_TEST(what_is_called_together_shares_one_commit)
+{
+    struct err err = {0};
+    ck_assert_int_eq(committer_start(lab.committer, &err), RC_OK);
+    int64_t before = stats().batches;
+    struct cmd_enqueue *enqueue = enqueue_command(&plain, 1);
+    struct cmd_lease *lease = lease_command("w", 0);
+    struct command *const both[] = {&enqueue->base, &lease->base};
+    committer_call_all(lab.committer, both, COUNT_OF(both));
+    committer_stop(lab.committer);
+    ck_assert_int_eq(enqueue->base.rc, RC_OK);
+    ck_assert_int_eq(lease->base.rc, RC_OK);
+    ck_assert_uint_eq(lease->job_count, 1);
+    ck_assert_int_eq(stats().batches - before, 1);
+    committer_call_all(lab.committer, both, COUNT_OF(both)); /* Closed: all are refused. */
+    for (size_t i = 0; i < COUNT_OF(both); i++) {
+        ck_assert_int_eq(both[i]->rc, RC_BUSY);
+        command_free(both[i]);
+    }
+}
+END_TEST
+
 START_TEST(stopping_answers_a_parked_lease)
 {
     struct err err = {0};
@@ -285,6 +307,7 @@ Suite *committer_suite(void)
     tcase_add_test(tc, leases_of_a_draining_worker_do_not_wait);
     tcase_add_test(tc, a_full_queue_says_busy);
     tcase_add_test(tc, callers_on_many_threads_all_get_their_answer);
+    tcase_add_test(tc, what_is_called_together_shares_one_commit);
     tcase_add_test(tc, stopping_answers_a_parked_lease);
     suite_add_tcase(suite, tc);
     return suite;
