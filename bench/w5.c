@@ -1,9 +1,9 @@
 /*
  * w5.c - the pipeline: whole runs with an agent that does next to nothing, with git and sandbox.
  *
- * A run of one change starts about forty processes (git, bubblewrap, the agent, the check), and
- * they take nearly all of its time.  What counts here is what drover itself adds: the processor
- * time of the server, which is also the worker, without its children.
+ * A run of one change starts about thirty processes (git, bubblewrap, the agent, the check), which
+ * start as many again, and they take nearly all of its time.  What counts here is what drover
+ * itself adds: the processor time of the server, which is also the worker, without its children.
  */
 #include "base/arena.h"
 #include "base/fd.h"
