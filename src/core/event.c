@@ -201,6 +201,11 @@ bool event_type_known(const char *type)
     return false;
 }
 
+const char *event_type_at(size_t index)
+{
+    return index < COUNT_OF(catalogue) ? catalogue[index].type : NULL;
+}
+
 static struct str segment_of(const char *dotted)
 {
     return (struct str){dotted, strcspn(dotted, ".")};

@@ -40,6 +40,8 @@ const char *severity_name(enum severity severity);
 
 /* A known type of the catalogue? */
 bool event_type_known(const char *type);
+/* The catalogue from 0 on; NULL behind its end. */
+const char *event_type_at(size_t index);
 /* "agent.run.*" one segment, "agent.>" the rest; or an exact name. */
 bool event_type_match(const char *pattern, const char *type);
 #endif

@@ -2,7 +2,8 @@
  * timeline.c - a run's events told as a story.
  *
  * One table says for every type which group it belongs to and how it is told; a type
- * without a teller is noise to people and stays in the raw stream only.  Lines of all groups
+ * without a teller is noise to people and stays in the raw stream only.  A type that is not in it
+ * is somebody else's, and told by its name.  Lines of all groups
  * stand in one array, a group is a piece of it.  Only a line opens a group, but its start
  * is the first event of that group, told or not: "verification started" dates the check.
  */
@@ -76,6 +77,41 @@ static char *phrase(const struct js *data, const char *key, const char *word, st
 static char *tell_plain(const struct telling *how, const struct js *data, struct arena *arena)
 {
     return arena_printf(arena, "%s%s", how->words, detail_of(data, arena));
+}
+
+/* What is waited for has a sentence of its own. */
+static char *tell_waiting(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    const char *detail = member(data, "detail");
+    return *detail != '\0' ? arena_printf(arena, "%s: %s", how->words, detail)
+                           : tell_plain(how, data, arena);
+}
+
+/* About a queue, a breaker and their like: which one. */
+static char *tell_named(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    static const char *const names[] = {"account",    "channel", "queue",  "schedule",
+                                        "repository", "name",    "worker", NULL};
+    const char *name = first_member(data, names);
+    return arena_printf(arena, "%s%s%s%s", how->words, *name != '\0' ? " " : "", name,
+                        detail_of(data, arena));
+}
+
+static char *tell_issue(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "issue #%lld %s: %s", (long long)js_get_int(data, "number", 0),
+                        how->words, member(data, "title"));
+}
+
+static char *tell_count(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s: %lld", how->words, (long long)js_get_int(data, "count", 0));
+}
+
+static char *tell_level(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s of queue %s: from %s to %s", how->words, member(data, "queue"),
+                        member(data, "from"), member(data, "to"));
 }
 
 static char *tell_by_worker(const struct telling *how, const struct js *data, struct arena *arena)
@@ -254,7 +290,8 @@ static const struct telling tellings[] = {
     {EV_TASK_SUBMITTED, planning, tell_plain, "task submitted", false, false},
     {EV_TASK_ACCEPTED, planning, tell_plain, "task accepted", false, false},
     {EV_TASK_REJECTED, outcome, tell_plain, "task rejected", true, false},
-    {EV_TASK_DEFERRED, planning, tell_plain, "task deferred", false, false},
+    {EV_TASK_DEFERRED, planning, tell_waiting, "task deferred", false, false},
+    {EV_TASK_OVERLAP, planning, tell_waiting, "others work on the same files", true, false},
     {EV_TASK_COMPLETED, outcome, NULL, NULL, false, false}, /* The run's end tells these. */
     {EV_TASK_FAILED, outcome, NULL, NULL, true, false},
     {EV_TASK_CANCELLED, outcome, NULL, NULL, true, false},
@@ -307,6 +344,7 @@ static const struct telling tellings[] = {
     {EV_SECRET_DETECTED, editing, tell_secret, "secret in the patch", true, false},
     {EV_PATCH_POLICY_FLAGGED, NULL, tell_approval, "patch flagged", true, false},
     {EV_APPROVAL_REQUESTED, approval, tell_approval, "approval requested", false, false},
+    {EV_APPROVAL_REMINDED, approval, tell_plain, "reminded of it", false, false},
     {EV_APPROVAL_APPROVED, approval, tell_approval, "approved", false, false},
     {EV_APPROVAL_REJECTED, approval, tell_approval, "rejected", true, false},
     {EV_APPROVAL_EXPIRED, approval, tell_approval, "approval expired", true, false},
@@ -315,9 +353,44 @@ static const struct telling tellings[] = {
     {EV_PR_CREATION_FAILED, pull_request, tell_plain, "pull request failed", true, false},
     {EV_PR_MERGED, pull_request, tell_pull, "merged", false, false},
     {EV_PR_CLOSED, pull_request, tell_pull, "closed", false, false},
+    {EV_POLICY_EVALUATED, NULL, NULL, NULL, false, false}, /* What comes of it is told. */
     {EV_POLICY_DENIED, planning, tell_plain, "policy denied it", true, false},
+    {EV_POLICY_OVERRIDE_REQUESTED, approval, tell_plain, "policy may be overridden", true, false},
+    {EV_POLICY_OVERRIDE_APPROVED, approval, tell_approval, "policy overridden", false, false},
+    {EV_POLICY_OVERRIDE_REJECTED, approval, tell_approval, "policy not overridden", true, false},
+    {EV_MEMORY_RECORDED, NULL, NULL, NULL, false, false},
+    {EV_NOTIFICATION_SENT, NULL, NULL, NULL, false, false},
+    {EV_NOTIFICATION_FAILED, NULL, tell_named, "no notification through", true, false},
+    {EV_SAGA_STARTED, NULL, tell_named, "saga started:", false, false},
+    {EV_SAGA_COMPENSATING, NULL, tell_named, "undoing", true, false},
+    {EV_SAGA_COMPLETED, NULL, tell_named, "saga completed:", false, false},
+    {EV_SAGA_COMPENSATED, NULL, tell_named, "undone:", true, false},
+    {EV_SAGA_STUCK, NULL, tell_named, "cannot be undone:", true, false},
     {EV_COST_RECORDED, NULL, NULL, NULL, false, false},
     {EV_JOB_DEAD_LETTERED, NULL, tell_dead, "became a dead letter", true, false},
+    {EV_JOB_REPLAYED, NULL, tell_count, "dead letters replayed", false, false},
+    {EV_JOB_ARCHIVED, NULL, tell_count, "dead letters archived", false, false},
+    {EV_JOB_PURGED, NULL, tell_count, "dead letters purged", true, false},
+    {EV_DEAD_LETTERS_ALERT, NULL, tell_named, "too many dead letters in queue", true, false},
+    {EV_QUEUE_CONFIGURED, NULL, tell_named, "configured queue", false, false},
+    {EV_QUEUE_PAUSED, NULL, tell_named, "paused queue", true, false},
+    {EV_QUEUE_RESUMED, NULL, tell_named, "resumed queue", false, false},
+    {EV_QUEUE_LEVEL_RAISED, NULL, tell_level, "load", true, false},
+    {EV_QUEUE_LEVEL_LOWERED, NULL, tell_level, "load", false, false},
+    {EV_QUEUE_SWARM_DETECTED, NULL, tell_named, "a swarm of jobs in queue", true, false},
+    {EV_WORKERS_SCALED, NULL, tell_named, "new number of slots for worker", false, false},
+    {EV_BREAKER_OPENED, NULL, tell_named, "opened breaker", true, false},
+    {EV_BREAKER_HALF_OPENED, NULL, tell_named, "trying breaker", false, false},
+    {EV_BREAKER_CLOSED, NULL, tell_named, "closed breaker", false, false},
+    {EV_ACCOUNT_PARKED, NULL, tell_named, "parked account", true, false},
+    {EV_ACCOUNT_RESUMED, NULL, tell_named, "resumed account", false, false},
+    {EV_REPLY_DROPPED, NULL, tell_plain, "a reply was dropped", true, false},
+    {EV_SCHEDULE_FIRED, NULL, tell_named, "it is time for schedule", false, false},
+    {EV_SCHEDULE_REFUSED, NULL, tell_named, "no job made for schedule", true, false},
+    {EV_ISSUE_CREATED, NULL, tell_issue, "created", false, false},
+    {EV_ISSUE_COMMENTED, NULL, tell_issue, "commented", false, false},
+    {EV_REPOSITORY_QUARANTINED, NULL, tell_named, "quarantined repository", true, false},
+    {EV_REPOSITORY_RELEASED, NULL, tell_named, "released repository", false, false},
     {EV_REPOSITORY_CONFIGURED, NULL, NULL, NULL, false, false},
     {EV_REPOSITORY_REMOVED, NULL, NULL, NULL, false, false},
 };

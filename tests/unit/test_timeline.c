@@ -109,6 +109,21 @@ static const struct {
     {EV_JOB_DEAD_LETTERED, "{\"jobId\":\"j\",\"reason\":\"max_attempts\"}",
      "job j became a dead letter: max_attempts"},
     {EV_COST_RECORDED, "{}", NULL},
+    {EV_POLICY_EVALUATED, "{\"decision\":\"allowed\"}", NULL},
+    {EV_MEMORY_RECORDED, "{}", NULL},
+    {EV_TASK_DEFERRED, "{\"reason\":\"quota\",\"detail\":\"2 runs are ahead.\"}",
+     "task deferred: 2 runs are ahead."},
+    {EV_TASK_DEFERRED, "{\"reason\":\"quota\"}", "task deferred: quota"},
+    {EV_POLICY_OVERRIDE_APPROVED, "{\"actor\":\"ann\",\"reason\":\"hotfix\"}",
+     "policy overridden by ann: hotfix"},
+    {EV_BREAKER_OPENED, "{\"name\":\"forge\",\"reason\":\"5 failures\"}",
+     "opened breaker forge: 5 failures"},
+    {EV_NOTIFICATION_FAILED, "{\"channel\":\"ops\",\"errorCode\":\"timeout\"}",
+     "no notification through ops (timeout)"},
+    {EV_ISSUE_CREATED, "{\"number\":4,\"title\":\"Fix it\"}", "issue #4 created: Fix it"},
+    {EV_JOB_REPLAYED, "{\"count\":12}", "dead letters replayed: 12"},
+    {EV_QUEUE_LEVEL_RAISED, "{\"queue\":\"q\",\"from\":\"normal\",\"to\":\"high\"}",
+     "load of queue q: from normal to high"},
     {"com.example.deployed", "{\"x\":1}", "com.example.deployed"},
     /* Data that nobody should have written. */
     {EV_RUN_FAILED, "{broken", EV_RUN_FAILED},
@@ -130,6 +145,18 @@ START_TEST(an_event_is_told_in_a_line)
         ck_assert_ptr_null(got);
     else
         ck_assert_str_eq(got, texts[_i].want);
+}
+END_TEST
+
+START_TEST(no_type_of_ours_is_told_by_its_bare_name)
+{
+    const char *type;
+    for (size_t i = 0; (type = event_type_at(i)) != NULL; i++) {
+        CLEANUP(arena_release) struct arena arena = {0};
+        struct event event = event_of(type, "{}", 1);
+        const char *got = timeline_text(&event, &arena);
+        ck_assert_msg(got == NULL || strcmp(got, type) != 0, "%s", type);
+    }
 }
 END_TEST
 
@@ -343,6 +370,7 @@ Suite *timeline_suite(void)
     Suite *suite = suite_create("timeline");
     TCase *tc = tcase_create("timeline");
     tcase_add_loop_test(tc, an_event_is_told_in_a_line, 0, (int)COUNT_OF(texts));
+    tcase_add_test(tc, no_type_of_ours_is_told_by_its_bare_name);
     tcase_add_loop_test(tc, failures_are_marked, 0, (int)COUNT_OF(moods));
     tcase_add_loop_test(tc, types_belong_to_groups, 0, (int)COUNT_OF(groups));
     tcase_add_test(tc, a_repair_shows_as_a_second_editing_and_verification);
