@@ -13,6 +13,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <string.h>
+#include <unistd.h>
 
 struct sha256 {
     EVP_MD_CTX *context;
@@ -57,6 +58,25 @@ void sha256_hex(const void *bytes, size_t len, char to[SHA256_TEXT_BYTES])
     int ok = EVP_Digest(bytes, len, digest, NULL, EVP_sha256(), NULL);
     assert(ok == 1);
     hex_encode(to, digest, sizeof digest);
+}
+
+enum rc sha256_file(int fd, char ret_sha256[SHA256_TEXT_BYTES], int64_t *ret_bytes)
+{
+    char chunk[64 * 1024];
+    int64_t bytes = 0;
+    ssize_t got;
+    struct sha256 *sha = sha256_begin();
+    while ((got = pread(fd, chunk, sizeof chunk, (off_t)bytes)) > 0) {
+        sha256_add(sha, chunk, (size_t)got);
+        bytes += got;
+    }
+    if (got < 0) {
+        sha256_discard(sha);
+        return RC_IO;
+    }
+    sha256_end(sha, ret_sha256);
+    *ret_bytes = bytes;
+    return RC_OK;
 }
 
 bool sha256_text_valid(const char *text)

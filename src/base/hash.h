@@ -6,6 +6,7 @@
 #include "base/rc.h"
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { SHA256_BYTES = 32, SHA256_TEXT_BYTES = 65 };
 
@@ -16,6 +17,8 @@ void sha256_end(struct sha256 *sha, char to[SHA256_TEXT_BYTES]); /* Frees it. */
 void sha256_discard(struct sha256 *sha);                         /* Frees it; NULL is fine. */
 
 void sha256_hex(const void *bytes, size_t len, char to[SHA256_TEXT_BYTES]);
+/* Of a file from its start, wherever it stands; RC_IO: errno says why. */
+MUST_USE enum rc sha256_file(int fd, char ret_sha256[SHA256_TEXT_BYTES], int64_t *ret_bytes);
 bool sha256_text_valid(const char *text); /* 64 lower-case hex digits. */
 
 struct hmac_key {

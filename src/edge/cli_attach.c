@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CHUNK_BYTES = 64 * 1024, UPLOAD_TIMEOUT_MS = 10 * 60 * 1000 };
+enum { UPLOAD_TIMEOUT_MS = 10 * 60 * 1000 };
 
 static enum rc failed(const char *path, struct err *err)
 {
@@ -20,7 +20,7 @@ static enum rc failed(const char *path, struct err *err)
 }
 
 /* The caller closes *ret_fd in any case. */
-static enum rc open_file(const char *path, int *ret_fd, int64_t *ret_bytes, struct err *err)
+static enum rc open_file(const char *path, int *ret_fd, struct err *err)
 {
     struct stat status;
     *ret_fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -28,25 +28,6 @@ static enum rc open_file(const char *path, int *ret_fd, int64_t *ret_bytes, stru
         return failed(path, err);
     if (fstat(*ret_fd, &status) != 0 || !S_ISREG(status.st_mode))
         return err_set(err, RC_MALFORMED, "CANNOT_READ", "%s is no file", path);
-    *ret_bytes = status.st_size;
-    return RC_OK;
-}
-
-static enum rc hash_file(const struct http_file *file, const char *path, char to[SHA256_TEXT_BYTES],
-                         struct err *err)
-{
-    struct sha256 *sha = sha256_begin();
-    char chunk[CHUNK_BYTES];
-    for (int64_t at = 0; at < file->bytes;) {
-        ssize_t got = pread(file->fd, chunk, sizeof(chunk), (off_t)at);
-        if (got <= 0) {
-            sha256_discard(sha);
-            return failed(path, err);
-        }
-        sha256_add(sha, chunk, (size_t)got);
-        at += got;
-    }
-    sha256_end(sha, to);
     return RC_OK;
 }
 
@@ -55,14 +36,12 @@ static enum rc upload(struct cli *cli, const char *path, char sha256[SHA256_TEXT
 {
     CLEANUP(fd_closep) int fd = -1;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
-    int64_t bytes = 0;
-    enum rc rc = open_file(path, &fd, &bytes, err);
+    enum rc rc = open_file(path, &fd, err);
     if (rc != RC_OK)
         return rc;
-    const struct http_file file = {.fd = fd, .bytes = bytes};
-    rc = hash_file(&file, path, sha256, err);
-    if (rc != RC_OK)
-        return rc;
+    struct http_file file = {.fd = fd};
+    if (sha256_file(fd, sha256, &file.bytes) != RC_OK)
+        return failed(path, err);
     const struct http_call call = {.method = "PUT",
                                    .path = cli_path(cli, "/v1/artifacts/", sha256, ""),
                                    .file = &file,

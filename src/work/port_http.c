@@ -430,22 +430,6 @@ static enum rc http_artifact_put(struct port *port, struct str bytes, char ret_s
     return rc;
 }
 
-/* Nobody writes to it any more: what is hashed here is what is sent afterwards. */
-static enum rc hash_file(int fd, char to[SHA256_TEXT_BYTES], int64_t *ret_bytes)
-{
-    char chunk[64 * 1024];
-    int64_t bytes = 0;
-    ssize_t got;
-    struct sha256 *sha = sha256_begin();
-    while ((got = pread(fd, chunk, sizeof chunk, (off_t)bytes)) > 0) {
-        sha256_add(sha, chunk, (size_t)got);
-        bytes += got;
-    }
-    sha256_end(sha, to);
-    *ret_bytes = bytes;
-    return got == 0 ? RC_OK : RC_IO;
-}
-
 static enum rc http_artifact_put_file(struct port *port, const char *path, char ret_sha256[65],
                                       int64_t *ret_bytes, struct err *err)
 {
@@ -455,7 +439,8 @@ static enum rc http_artifact_put_file(struct port *port, const char *path, char 
         return err_set(err, errno == ENOENT ? RC_NOT_FOUND : RC_IO, "IO_ERROR",
                        "cannot open %.300s: %s", path, strerror(errno));
     struct http_file file = {.fd = fd};
-    if (hash_file(fd, sha256, &file.bytes) != RC_OK)
+    /* Nobody writes to it any more: what is hashed here is what is sent afterwards. */
+    if (sha256_file(fd, sha256, &file.bytes) != RC_OK)
         return err_set(err, RC_IO, "IO_ERROR", "cannot read %.300s: %s", path, strerror(errno));
     enum rc rc = put_artifact(port, sha256, &(struct http_call){.file = &file}, err);
     if (rc != RC_OK)
