@@ -143,6 +143,17 @@ enum rc repo_layers_decode(const struct repo_layers *layers, struct arena *arena
     return RC_OK;
 }
 
+enum rc repo_layers_check(const struct repo_layers *layers, struct arena *arena,
+                          struct faults *ret_faults, struct err *err)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    struct str document;
+    enum rc rc = repo_layers_merge(layers, arena, &document, err);
+    if (rc == RC_OK)
+        rc = js_parse(document.at, document.len, &tree, err);
+    return rc == RC_OK ? repo_document_check(tree, arena, ret_faults, err) : rc;
+}
+
 /* ---- origins ---- */
 
 /* The layers side by side at one path, from the highest; NULL where one says nothing there. */

@@ -48,6 +48,10 @@ MUST_USE enum rc repo_layers_decode(const struct repo_layers *layers, struct are
                                     struct js **ret_tree, struct repo_config *ret_config,
                                     struct err *err);
 
+/* The same, checked as repo_document_check does. */
+MUST_USE enum rc repo_layers_check(const struct repo_layers *layers, struct arena *arena,
+                                   struct faults *ret_faults, struct err *err);
+
 /* "effective": the document with its defaults, "origins": {path: name of the layer}. */
 MUST_USE enum rc repo_layers_write(const struct repo_layers *layers, struct arena *arena,
                                    struct jw *jw, struct err *err);

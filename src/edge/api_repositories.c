@@ -11,8 +11,6 @@
 #include "store/workspaces.h"
 #include <string.h>
 
-#define DEFAULT_WORKSPACE "default"
-
 static enum rc check_name(const struct call *call, struct err *err)
 {
     if (repo_name_valid(call->vars[0]))
@@ -55,7 +53,7 @@ enum rc api_repository_get(struct call *call, struct db *db, struct err *err)
     if (rc == RC_OK)
         rc = check_name(call, err);
     if (rc == RC_OK)
-        rc = workspaces_by_name(db, DEFAULT_WORKSPACE, arena, &workspace, err);
+        rc = workspaces_by_name(db, WORKSPACE_DEFAULT, arena, &workspace, err);
     if (rc == RC_OK)
         rc = repositories_by_name(db, &workspace.id, call->vars[0], arena, &repository, err);
     if (rc == RC_OK && repository.removed)
@@ -83,7 +81,7 @@ enum rc api_repository_list(struct call *call, struct db *db, struct err *err)
     struct page page = call_page_by_name(call, &params);
     rc = params_end(&params);
     if (rc == RC_OK)
-        rc = workspaces_by_name(db, DEFAULT_WORKSPACE, arena, &workspace, err);
+        rc = workspaces_by_name(db, WORKSPACE_DEFAULT, arena, &workspace, err);
     if (rc == RC_OK)
         rc = repositories_list(db, &workspace.id, page.after, page.limit + 1, arena, &rows, &count,
                                err);
@@ -120,16 +118,9 @@ static enum rc read_document(struct call *call, struct js **ret_tree, struct err
 /* The document must be good on top of the server's defaults: that is what tasks will get. */
 static enum rc check_document(struct call *call, struct str document, struct err *err)
 {
-    CLEANUP(js_freep) struct js *tree = NULL;
-    struct arena *arena = &call->http.arena;
     const struct repo_layers layers = {.platform = call->api->defaults, .repository = document};
-    struct str whole;
     struct faults faults = {0};
-    enum rc rc = repo_layers_merge(&layers, arena, &whole, err);
-    if (rc == RC_OK)
-        rc = js_parse(whole.at, whole.len, &tree, err);
-    if (rc == RC_OK)
-        rc = repo_document_check(tree, arena, &faults, err);
+    enum rc rc = repo_layers_check(&layers, &call->http.arena, &faults, err);
     if (rc != RC_INVALID)
         return rc;
     if (is_yaml(call))

@@ -169,23 +169,20 @@ static int run_set(struct cli *cli)
     return status;
 }
 
-/* What the server would make of the file: with --url, and over the defaults of --defaults. */
-static enum rc whole_document(struct cli *cli, const struct cli_source *source,
-                              struct js **ret_document, struct err *err)
+/* As the server would: with --url, and over the defaults of --defaults. */
+static enum rc check_whole(struct cli *cli, const struct cli_source *source,
+                           struct faults *ret_faults, struct err *err)
 {
     CLEANUP(buf_release) struct buf text;
     struct server_options options = server_options_default();
     const char *defaults = args_text(&cli->args, "defaults", NULL);
     const char *url = args_text(&cli->args, "url", js_get_str(source->tree, "url", NULL));
-    struct str whole;
     buf_init(&text, (size_t)CONFIG_BYTES_MAX * 2);
     write_document(cli, source->tree, url != NULL ? absolute_url(cli, url) : NULL, &text);
     enum rc rc = defaults != NULL ? server_config_read(defaults, &cli->arena, &options, err)
                                   : RC_OK;
     const struct repo_layers layers = {.platform = options.defaults, .repository = buf_str(&text)};
-    if (rc == RC_OK)
-        rc = repo_layers_merge(&layers, &cli->arena, &whole, err);
-    return rc == RC_OK ? js_parse(whole.at, whole.len, ret_document, err) : rc;
+    return rc == RC_OK ? repo_layers_check(&layers, &cli->arena, ret_faults, err) : rc;
 }
 
 static int run_check(struct cli *cli)
@@ -194,12 +191,9 @@ static int run_check(struct cli *cli)
     struct err err = {0};
     struct faults faults = {0};
     CLEANUP(cli_source_release) struct cli_source source = {0};
-    CLEANUP(js_freep) struct js *document = NULL;
     if (!cli_source_read(cli, args_word(&cli->args, 0), &source, &status))
         return status;
-    enum rc rc = whole_document(cli, &source, &document, &err);
-    if (rc == RC_OK)
-        rc = repo_document_check(document, &cli->arena, &faults, &err);
+    enum rc rc = check_whole(cli, &source, &faults, &err);
     if (faults.count > 0)
         return cli_tell_faults(cli, &source, &faults);
     if (rc != RC_OK)

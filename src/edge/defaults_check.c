@@ -7,22 +7,14 @@
 #include "store/repositories.h"
 #include "store/workspaces.h"
 
-#define DEFAULT_WORKSPACE "default"
 enum { PAGE_ROWS = 100 };
 
 static void check_one(const struct repository_row *row, struct str defaults, struct arena *arena)
 {
-    CLEANUP(js_freep) struct js *tree = NULL;
     struct err err = {0};
     struct faults faults = {0};
-    struct str whole;
     const struct repo_layers layers = {.platform = defaults, .repository = row->config};
-    enum rc rc = repo_layers_merge(&layers, arena, &whole, &err);
-    if (rc == RC_OK)
-        rc = js_parse(whole.at, whole.len, &tree, &err);
-    if (rc == RC_OK)
-        rc = repo_document_check(tree, arena, &faults, &err);
-    if (rc != RC_OK)
+    if (repo_layers_check(&layers, arena, &faults, &err) != RC_OK)
         LOG(LOG_WARN, "the defaults do not go with a repository: it takes no tasks",
             LOG_STR("repository", row->name), LOG_STR("error", err.text));
 }
@@ -33,7 +25,7 @@ static enum rc check_all(struct db *db, struct str defaults, struct err *err)
     struct workspace_row workspace;
     const char *after = NULL;
     size_t count = PAGE_ROWS;
-    enum rc rc = workspaces_by_name(db, DEFAULT_WORKSPACE, &names, &workspace, err);
+    enum rc rc = workspaces_by_name(db, WORKSPACE_DEFAULT, &names, &workspace, err);
     while (rc == RC_OK && count == PAGE_ROWS) {
         CLEANUP(arena_release) struct arena page = {0};
         struct repository_row *rows = NULL;

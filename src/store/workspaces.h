@@ -5,6 +5,8 @@
 #define STORE_WORKSPACES_H
 #include "store/db.h"
 
+#define WORKSPACE_DEFAULT "default"
+
 struct workspace_row {
     struct id id;
     const char *name;
