@@ -14,12 +14,12 @@ static enum rc apply_told(struct cx *cx, struct command *command)
     jw_kstr(&note.jw, "repository", cmd->repository);
     jw_kint(&note.jw, "number", cmd->number);
     jw_kstr(&note.jw, "title", cmd->title);
-    if (cmd->comment_no > 0)
-        jw_kint(&note.jw, "commentNo", cmd->comment_no);
-    else
+    if (text_same(cmd->event, EV_ISSUE_COMMENTED))
+        jw_kint(&note.jw, "commentNo", cmd->comment_count);
+    if (text_same(cmd->event, EV_ISSUE_CREATED))
         jw_kraw(&note.jw, "labels", cmd->labels);
     struct event event = {
-        .type = cmd->comment_no > 0 ? EV_ISSUE_COMMENTED : EV_ISSUE_CREATED,
+        .type = cmd->event,
         .subject = arena_printf(cx->arena, "issue/%s/%lld", cmd->repository,
                                 (long long)cmd->number),
         .correlation_id = cmd->repository_id,

@@ -11,12 +11,13 @@
 
 struct cmd_issue_told {
     struct command base;
+    const char *event; /* EV_ISSUE_... */
     struct id repository_id;
     const char *repository;
     int64_t number;
     const char *title;
-    struct str labels;  /* A JSON array. */
-    int64_t comment_no; /* 0: the issue was opened. */
+    struct str labels;     /* A JSON array. */
+    int64_t comment_count; /* With this one. */
 };
 struct cmd_issue_told *cmd_issue_told_new(void);
 #endif

@@ -120,6 +120,8 @@ static const struct {
     {EV_NOTIFICATION_FAILED, SEVERITY_ERROR},
     {EV_ISSUE_CREATED, SEVERITY_INFO},
     {EV_ISSUE_COMMENTED, SEVERITY_INFO},
+    {EV_ISSUE_CLOSED, SEVERITY_INFO},
+    {EV_ISSUE_REOPENED, SEVERITY_INFO},
 };
 
 static const char *const severity_names[] = {

@@ -111,4 +111,6 @@
 #define EV_NOTIFICATION_FAILED       "agent.notification.failed"
 #define EV_ISSUE_CREATED             "agent.issue.created"
 #define EV_ISSUE_COMMENTED           "agent.issue.commented"
+#define EV_ISSUE_CLOSED              "agent.issue.closed"
+#define EV_ISSUE_REOPENED            "agent.issue.reopened"
 #endif

@@ -7,65 +7,23 @@
 #include "base/form.h"
 #include "base/log.h"
 #include "control/issues.h"
-#include "core/repo_document.h"
+#include "core/event_types.h"
 #include "edge/api_routes.h"
+#include "edge/desk.h"
 #include "forge/issues.h"
-#include "store/repositories.h"
-#include "store/workspaces.h"
 
-enum { REPOSITORY_NAME_MAX = 200, FORGE_SECONDS_MAX = 60 };
-#define DEFAULT_WORKSPACE "default"
+enum { REPOSITORY_NAME_MAX = 200 };
 
 static const char *const states[] = {"open", "closed", NULL};
 
-/* A repository, and how to reach its issues. */
-struct desk {
-    struct repository_row repository;
-    struct js *document;
-    struct repo_config *config;
-    const struct issue_ops *ops;
-    struct git git;
-};
-
-static void desk_release(struct desk *desk)
+static enum rc open_issues(struct call *call, struct db *db, const char *name, struct desk *desk,
+                           const struct issue_ops **ret_ops, struct err *err)
 {
-    js_free(desk->document);
-}
-
-static enum rc find_repository(struct db *db, const char *name, struct arena *arena,
-                               struct repository_row *ret_row, struct err *err)
-{
-    struct workspace_row workspace;
     if (!name)
         return err_field(err, RC_INVALID, "MISSING_FIELD", "repository",
                          "repository is missing: say whose issues are meant");
-    enum rc rc = workspaces_by_name(db, DEFAULT_WORKSPACE, arena, &workspace, err);
-    if (rc == RC_OK)
-        rc = repositories_by_name(db, &workspace.id, name, arena, ret_row, err);
-    if (rc == RC_NOT_FOUND || (rc == RC_OK && ret_row->removed))
-        return err_set(err, RC_NOT_FOUND, "REPO_NOT_FOUND", "there is no repository %.200s", name);
-    return rc;
-}
-
-static enum rc desk_open(struct call *call, struct db *db, const char *name, struct desk *desk,
-                         struct err *err)
-{
-    struct arena *arena = &call->http.arena;
-    enum rc rc = find_repository(db, name, arena, &desk->repository, err);
-    if (rc != RC_OK)
-        return rc;
-    const struct repo_layers layers = {.platform = call->api->defaults,
-                                       .repository = desk->repository.config};
-    desk->config = arena_alloc(arena, sizeof *desk->config);
-    rc = repo_layers_decode(&layers, arena, &desk->document, desk->config, err);
-    if (rc == RC_OK)
-        rc = issues_find(desk->config->forge, &desk->ops, err);
-    if (rc != RC_OK)
-        return rc;
-    desk->git = (struct git){.home = arena_printf(arena, "%s/work/git", call->api->data_dir),
-                             .cancel = &call->api->stopping,
-                             .deadline_us = clock_mono_us() + FORGE_SECONDS_MAX * US_PER_SECOND};
-    return git_home_make(desk->git.home, err);
+    enum rc rc = desk_open(call, db, name, desk, err);
+    return rc == RC_OK ? issues_find(desk->config->forge, ret_ops, err) : rc;
 }
 
 /* ---- Shapes ---- */
@@ -116,6 +74,7 @@ static enum rc read_number(const struct call *call, int64_t *ret_number, struct 
 enum rc api_issue_get(struct call *call, struct db *db, struct err *err)
 {
     CLEANUP(desk_release) struct desk desk = {0};
+    const struct issue_ops *ops = NULL;
     struct params params;
     const char *name = NULL;
     int64_t number = 0;
@@ -128,9 +87,9 @@ enum rc api_issue_get(struct call *call, struct db *db, struct err *err)
     params_text(&params, "repository", REPOSITORY_NAME_MAX, &name);
     rc = params_end(&params);
     if (rc == RC_OK)
-        rc = desk_open(call, db, name, &desk, err);
+        rc = open_issues(call, db, name, &desk, &ops, err);
     if (rc == RC_OK)
-        rc = desk.ops->get(&desk.git, desk.config->url, number, &call->http.arena, &issue, err);
+        rc = ops->get(&desk.git, desk.config->url, number, &call->http.arena, &issue, err);
     if (rc == RC_OK)
         answer_issue(call, 200, &desk, &issue);
     return rc;
@@ -150,6 +109,7 @@ static void read_filter(struct params *params, const struct page *page, struct i
 enum rc api_issue_list(struct call *call, struct db *db, struct err *err)
 {
     CLEANUP(desk_release) struct desk desk = {0};
+    const struct issue_ops *ops = NULL;
     struct arena *arena = &call->http.arena;
     struct params params;
     struct issue_filter filter = {0};
@@ -164,9 +124,9 @@ enum rc api_issue_list(struct call *call, struct db *db, struct err *err)
     read_filter(&params, &page, &filter);
     rc = params_end(&params);
     if (rc == RC_OK)
-        rc = desk_open(call, db, name, &desk, err);
+        rc = open_issues(call, db, name, &desk, &ops, err);
     if (rc == RC_OK)
-        rc = desk.ops->list(&desk.git, desk.config->url, &filter, arena, &issues, &count, err);
+        rc = ops->list(&desk.git, desk.config->url, &filter, arena, &issues, &count, err);
     if (rc != RC_OK)
         return rc;
     struct jw jw = call_list_begin(call);
@@ -185,16 +145,17 @@ enum rc api_issue_list(struct call *call, struct db *db, struct err *err)
 
 /* The forge has it: a refusal now would have it said twice. */
 static void tell(struct call *call, const struct desk *desk, const struct issue *issue,
-                 int64_t comment_no)
+                 const char *event)
 {
     struct cmd_issue_told *cmd = cmd_issue_told_new();
     cmd->base.actor = auth_actor(&call->who);
+    cmd->event = event;
     cmd->repository_id = desk->repository.id;
     cmd->repository = desk->repository.name;
     cmd->number = issue->number;
     cmd->title = issue->title;
     cmd->labels = issue->labels;
-    cmd->comment_no = comment_no;
+    cmd->comment_count = issue->comment_count;
     if (committer_call(control_committer(call->api->control), &cmd->base) != RC_OK)
         LOG(LOG_WARN, "an issue has no event: it could not be told",
             LOG_STR("repository", cmd->repository), LOG_INT("number", cmd->number),
@@ -213,6 +174,7 @@ enum rc api_issue_new(struct call *call, struct db *db, struct err *err)
 {
     CLEANUP(desk_release) struct desk desk = {0};
     CLEANUP(js_freep) struct js *tree = NULL;
+    const struct issue_ops *ops = NULL;
     struct issue_words words = words_of(call);
     const char *name = NULL;
     const struct js *labels = NULL;
@@ -233,24 +195,31 @@ enum rc api_issue_new(struct call *call, struct db *db, struct err *err)
                  &(struct form_text){1, ISSUE_LABEL_MAX}, &labels);
     rc = form_close(&form);
     if (rc == RC_OK)
-        rc = desk_open(call, db, name, &desk, err);
+        rc = open_issues(call, db, name, &desk, &ops, err);
     if (rc != RC_OK)
         return rc;
     if (labels)
         words.labels = str_of(js_text(labels, &call->http.arena));
-    rc = desk.ops->open(&desk.git, desk.config->url, &words, &call->http.arena, &issue, err);
+    rc = ops->open(&desk.git, desk.config->url, &words, &call->http.arena, &issue, err);
     if (rc != RC_OK)
         return rc;
-    tell(call, &desk, &issue, 0);
+    tell(call, &desk, &issue, EV_ISSUE_CREATED);
     answer_issue(call, 201, &desk, &issue);
     return RC_OK;
 }
 
-enum rc api_issue_comment(struct call *call, struct db *db, struct err *err)
+/* What a call says about an issue that is there, and how it is answered. */
+struct saying {
+    struct issue_words words;
+    const char *event;
+    int status;
+};
+
+static enum rc say(struct call *call, struct db *db, struct saying *saying, struct err *err)
 {
     CLEANUP(desk_release) struct desk desk = {0};
     CLEANUP(js_freep) struct js *tree = NULL;
-    struct issue_words words = words_of(call);
+    const struct issue_ops *ops = NULL;
     const char *name = NULL;
     int64_t number = 0;
     struct form form;
@@ -265,16 +234,38 @@ enum rc api_issue_comment(struct call *call, struct db *db, struct err *err)
     form_open(&form, tree, "", err);
     form_string(&form, "repository", FORM_REQUIRED, &(struct form_text){1, REPOSITORY_NAME_MAX},
                 &name);
-    form_string(&form, "body", FORM_REQUIRED, &(struct form_text){1, ISSUE_BODY_MAX}, &words.body);
+    if (!saying->words.state)
+        form_string(&form, "body", FORM_REQUIRED, &(struct form_text){1, ISSUE_BODY_MAX},
+                    &saying->words.body);
     rc = form_close(&form);
     if (rc == RC_OK)
-        rc = desk_open(call, db, name, &desk, err);
+        rc = open_issues(call, db, name, &desk, &ops, err);
     if (rc == RC_OK)
-        rc = desk.ops->comment(&desk.git, desk.config->url, number, &words, &call->http.arena,
-                               &issue, err);
+        rc = ops->change(&desk.git, desk.config->url, number, &saying->words, &call->http.arena,
+                         &issue, err);
     if (rc != RC_OK)
         return rc;
-    tell(call, &desk, &issue, issue.comment_count);
-    answer_issue(call, 201, &desk, &issue);
+    tell(call, &desk, &issue, saying->event);
+    answer_issue(call, saying->status, &desk, &issue);
     return RC_OK;
+}
+
+enum rc api_issue_comment(struct call *call, struct db *db, struct err *err)
+{
+    struct saying saying = {words_of(call), EV_ISSUE_COMMENTED, 201};
+    return say(call, db, &saying, err);
+}
+
+enum rc api_issue_close(struct call *call, struct db *db, struct err *err)
+{
+    struct saying saying = {words_of(call), EV_ISSUE_CLOSED, 200};
+    saying.words.state = "closed";
+    return say(call, db, &saying, err);
+}
+
+enum rc api_issue_reopen(struct call *call, struct db *db, struct err *err)
+{
+    struct saying saying = {words_of(call), EV_ISSUE_REOPENED, 200};
+    saying.words.state = "open";
+    return say(call, db, &saying, err);
 }

@@ -164,6 +164,8 @@ enum rc cli_call(struct cli *cli, const struct http_call *call, struct cli_answe
     struct http_call stoppable = *call;
     if (stoppable.stop == NULL)
         stoppable.stop = cli->stop;
+    if (stoppable.timeout_ms == 0)
+        stoppable.timeout_ms = cli->timeout_ms;
     buf_init(&answer.body, ANSWER_BYTES_MAX);
     rc = http_client_call(cli->client, &stoppable, &answer.body, &head, err);
     if (rc == RC_OK && answer.body.len > 0 &&
@@ -192,6 +194,19 @@ struct str cli_reason_body(struct cli *cli)
     jw_optstr(&jw, "reason", args_text(&cli->args, "reason", NULL));
     jw_end(&jw, '}');
     return str_of(arena_strdup(&cli->arena, buf_text(&body)));
+}
+
+void cli_write_list(const struct cli *cli, struct jw *jw, const char *option, const char *key)
+{
+    size_t at = 0;
+    const char *text = args_next(&cli->args, option, &at);
+    if (text == NULL)
+        return;
+    jw_key(jw, key);
+    jw_begin(jw, '[');
+    for (; text != NULL; text = args_next(&cli->args, option, &at))
+        jw_str(jw, text);
+    jw_end(jw, ']');
 }
 
 const char *cli_path(struct cli *cli, const char *prefix, const char *name, const char *suffix)

@@ -12,6 +12,7 @@
 #define EDGE_CLI_CLIENT_H
 #include "base/buf.h"
 #include "base/js.h"
+#include "base/jw.h"
 #include "edge/cli_command.h"
 
 enum { CLI_PAGE_ITEMS = 200, CLI_LIMIT_DEFAULT = 50, CLI_LIMIT_MAX = 10000 };
@@ -42,6 +43,8 @@ MUST_USE enum rc cli_get(struct cli *cli, const char *path, struct cli_answer *r
                          struct err *err);
 /* The body of calls that take a reason: what --reason says, or {}; in the arena. */
 struct str cli_reason_body(struct cli *cli);
+/* "key": [what a repeated option says]; nothing at all when it was not given. */
+void cli_write_list(const struct cli *cli, struct jw *jw, const char *option, const char *key);
 /* prefix + escaped name + suffix, in the arena. */
 const char *cli_path(struct cli *cli, const char *prefix, const char *name, const char *suffix);
 /* Prints the body as it came, and a line's end. */

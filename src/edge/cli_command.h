@@ -31,6 +31,7 @@ struct cli {
     struct term term;
     struct http_client *client; /* Made by the first call to the server. */
     bool json;
+    int64_t timeout_ms;       /* Of calls that name none; 0: as the client has it. */
     const volatile int *stop; /* Ends calls to the server once it is not 0; or NULL. */
     enum rc failure;          /* That cli_fail told last. */
 };

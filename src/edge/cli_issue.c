@@ -1,5 +1,5 @@
 /*
- * cli_issue.c - issues of a repository: issue new, list, show, comment.
+ * cli_issue.c - issues of a repository: issue new, list, show, comment, close, reopen.
  */
 #include "base/buf.h"
 #include "base/jw.h"
@@ -36,19 +36,6 @@ static const char *number_of(const char *word)
     int64_t number = 0;
     const char *digits = word[0] == '#' ? word + 1 : word;
     return text_to_i64(digits, &number) && number > 0 ? digits : NULL;
-}
-
-static void write_labels(struct cli *cli, struct jw *jw)
-{
-    size_t at = 0;
-    const char *label = args_next(&cli->args, "label", &at);
-    if (label == NULL)
-        return;
-    jw_key(jw, "labels");
-    jw_begin(jw, '[');
-    for (; label != NULL; label = args_next(&cli->args, "label", &at))
-        jw_str(jw, label);
-    jw_end(jw, ']');
 }
 
 static int post(struct cli *cli, const char *path, const struct buf *body, const char *done)
@@ -88,7 +75,7 @@ static int run_new(struct cli *cli)
     jw_kstr(&jw, "repository", args_text(&cli->args, "repo", NULL));
     jw_kstr(&jw, "title", args_text(&cli->args, "title", NULL));
     jw_optstr(&jw, "body", buf_text(&text));
-    write_labels(cli, &jw);
+    cli_write_list(cli, &jw, "label", "labels");
     jw_end(&jw, '}');
     return post(cli, "/v1/issues", &body, "is open");
 }
@@ -114,6 +101,32 @@ static int run_comment(struct cli *cli)
     jw_kstr(&jw, "body", buf_text(&text));
     jw_end(&jw, '}');
     return post(cli, cli_path(cli, "/v1/issues/", number, "/comments"), &body, "has your comment");
+}
+
+static int set_state(struct cli *cli, const char *action, const char *done)
+{
+    CLEANUP(buf_release) struct buf body;
+    buf_init(&body, BODY_BYTES_MAX);
+    const char *number = number_of(args_word(&cli->args, 0));
+    if (!args_has(&cli->args, "repo"))
+        return cli_usage(cli, "--repo NAME is missing");
+    if (number == NULL)
+        return cli_usage(cli, "%s is no number of an issue", args_word(&cli->args, 0));
+    struct jw jw = jw_to(&body);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "repository", args_text(&cli->args, "repo", NULL));
+    jw_end(&jw, '}');
+    return post(cli, cli_path(cli, "/v1/issues/", number, action), &body, done);
+}
+
+static int run_close(struct cli *cli)
+{
+    return set_state(cli, "/close", "is closed");
+}
+
+static int run_reopen(struct cli *cli)
+{
+    return set_state(cli, "/reopen", "is open");
 }
 
 /* ---- What is there ---- */
@@ -152,13 +165,14 @@ static int run_list(struct cli *cli)
         return cli_usage(cli, "--repo NAME is missing");
     buf_adds(&path, "/v1/issues");
     url_add_query(&path, "repository", args_text(&cli->args, "repo", ""));
-    if (args_has(&cli->args, "state"))
-        url_add_query(&path, "state", args_text(&cli->args, "state", ""));
+    if (args_has(&cli->args, "state") || !args_has(&cli->args, "all"))
+        url_add_query(&path, "state", args_text(&cli->args, "state", "open"));
+    cli->timeout_ms = FORGE_TIMEOUT_MS;
     return show_list(
-        cli, &(struct show_list){
-                 buf_text(&path),
-                 "No issues. Open one: drover issue new --repo NAME --title \"what is wrong\"",
-                 issues_table});
+        cli, &(struct show_list){buf_text(&path),
+                                 "No such issues. Open one: drover issue new --repo NAME --title "
+                                 "\"what is wrong\"",
+                                 issues_table});
 }
 
 /* Line by line, each made safe. */
@@ -217,6 +231,7 @@ static int run_show(struct cli *cli)
         return cli_usage(cli, "%s is no number of an issue", args_word(&cli->args, 0));
     buf_addf(&path, "/v1/issues/%s", number);
     url_add_query(&path, "repository", args_text(&cli->args, "repo", ""));
+    cli->timeout_ms = FORGE_TIMEOUT_MS;
     enum rc rc = cli_get(cli, buf_text(&path), &answer, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
@@ -239,7 +254,8 @@ static const struct arg_option new_options[] = {
 };
 static const struct arg_option list_options[] = {
     {"repo", "NAME", "the repository", ARG_TEXT, 0, 0, NULL},
-    {"state", "STATE", "open or closed", ARG_CHOICE, 0, 0, state_names},
+    {"state", "STATE", "open (default) or closed", ARG_CHOICE, 0, 0, state_names},
+    {"all", NULL, "open and closed ones", ARG_FLAG, 0, 0, NULL},
     CLI_LIMIT_OPTION,
     {0},
 };
@@ -253,8 +269,8 @@ const struct cli_command cli_issue_commands[] = {
      "--repo NAME --title TEXT [--label TEXT...] [TEXT]   (TEXT -: from standard input)",
      new_options, "drover issue new --repo acme/billing --title \"VAT is rounded down\"",
      "drover repo list", 0, SIZE_MAX, CLI_REMOTE | CLI_JSON, run_new},
-    {"issue list", "list issues", "--repo NAME [--state STATE] [--limit N] [--json]", list_options,
-     "drover issue list --repo acme/billing --state open", "drover repo list", 0, 0,
+    {"issue list", "list issues", "--repo NAME [--all | --state STATE] [--limit N] [--json]",
+     list_options, "drover issue list --repo acme/billing", "drover repo list", 0, 0,
      CLI_REMOTE | CLI_JSON, run_list},
     {"issue show", "show an issue with its comments", "NUMBER --repo NAME [--json]", repo_options,
      "drover issue show 12 --repo acme/billing", "drover issue list --repo NAME", 1, 1,
@@ -263,5 +279,11 @@ const struct cli_command cli_issue_commands[] = {
      "NUMBER --repo NAME TEXT   (TEXT -: from standard input)", repo_options,
      "drover issue comment 12 --repo acme/billing \"only for reverse charge\"",
      "drover issue list --repo NAME", 2, SIZE_MAX, CLI_REMOTE | CLI_JSON, run_comment},
+    {"issue close", "close an issue", "NUMBER --repo NAME", repo_options,
+     "drover issue close 12 --repo acme/billing", "drover issue list --repo NAME", 1, 1,
+     CLI_REMOTE | CLI_JSON, run_close},
+    {"issue reopen", "open an issue again", "NUMBER --repo NAME", repo_options,
+     "drover issue reopen 12 --repo acme/billing", "drover issue list --repo NAME --all", 1, 1,
+     CLI_REMOTE | CLI_JSON, run_reopen},
     {0},
 };

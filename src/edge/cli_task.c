@@ -33,19 +33,6 @@ static enum rc read_stdin(struct buf *into, struct err *err)
     return RC_OK;
 }
 
-static void write_list(struct cli *cli, struct jw *jw, const char *option, const char *key)
-{
-    size_t at = 0;
-    const char *text = args_next(&cli->args, option, &at);
-    if (text == NULL)
-        return;
-    jw_key(jw, key);
-    jw_begin(jw, '[');
-    for (; text != NULL; text = args_next(&cli->args, option, &at))
-        jw_str(jw, text);
-    jw_end(jw, ']');
-}
-
 static void write_int(struct cli *cli, struct jw *jw, const char *option, const char *key)
 {
     if (args_has(&cli->args, option))
@@ -108,8 +95,8 @@ static enum rc write_submission(struct cli *cli, const char *description, struct
     write_int(cli, &jw, "max-turns", "maxTurns");
     if (args_has(args, "max-budget"))
         jw_kreal(&jw, "maxBudgetUsd", args_real(args, "max-budget", 0));
-    write_list(cli, &jw, "scope", "scope");
-    write_list(cli, &jw, "label", "labels");
+    cli_write_list(cli, &jw, "scope", "scope");
+    cli_write_list(cli, &jw, "label", "labels");
     enum rc rc = write_dependencies(cli, &jw, err);
     if (rc == RC_OK)
         rc = write_overrides(cli, &jw, err);

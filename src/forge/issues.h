@@ -32,9 +32,10 @@ struct issue {
     struct issue_comment *comments; /* comment_count of them, oldest first; NULL in listings. */
 };
 
-/* What somebody says: a new issue, or (title NULL) a comment. */
+/* What somebody says: a new issue (title), that one is open or closed now (state), or a comment. */
 struct issue_words {
     const char *title;
+    const char *state; /* open, closed, or NULL */
     const char *body;
     struct str labels; /* A JSON array of texts, or empty. */
     const char *author;
@@ -50,17 +51,18 @@ struct issue_filter {
 /*
  * RC_NOT_FOUND, code ISSUE_NOT_FOUND: there is no such issue.  RC_UNREACHABLE, RC_IO, RC_TIMEOUT:
  * the forge cannot answer just now.  RC_CORRUPT: what it answers is no issue.
- * All texts live in the arena.
+ * All texts live in the arena, or are those that were said.
  */
 struct issue_ops {
     enum rc (*get)(const struct git *git, const char *url, int64_t number, struct arena *arena,
                    struct issue *ret_issue, struct err *err);
     enum rc (*open)(const struct git *git, const char *url, const struct issue_words *words,
                     struct arena *arena, struct issue *ret_issue, struct err *err);
-    /* RC_CONFLICT when there are ISSUE_COMMENTS_MAX already. */
-    enum rc (*comment)(const struct git *git, const char *url, int64_t number,
-                       const struct issue_words *words, struct arena *arena,
-                       struct issue *ret_issue, struct err *err);
+    /* RC_CONFLICT: there are ISSUE_COMMENTS_MAX already (TOO_MANY_COMMENTS), it has as much text
+       as can be read back (ISSUE_FULL), or is what it should become (ISSUE_OPEN, ISSUE_CLOSED). */
+    enum rc (*change)(const struct git *git, const char *url, int64_t number,
+                      const struct issue_words *words, struct arena *arena, struct issue *ret_issue,
+                      struct err *err);
     /* The newest first. */
     enum rc (*list)(const struct git *git, const char *url, const struct issue_filter *filter,
                     struct arena *arena, struct issue **ret_issues, size_t *ret_count,

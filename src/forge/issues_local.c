@@ -7,11 +7,13 @@
  *
  *     {"title", "state", "author", "labels", "createdAt", "updatedAt", "comments"}    as it is now
  *                                                                                     (blank)
- *     {"event": "opened" | "commented", "by", "at", "body"}                           what happened
+ *     {"event": "opened" | "commented" | "closed" | "reopened", "by", "at", "body"}   what happened
  *
  * So a listing reads the subjects of the last commits, and the chain is the history.  Events that
  * a reader does not know are passed over.  Numbers are taken once: a ref is created only where none
  * is, and none is ever deleted.  What changes an issue names the commit that it has seen.
+ *
+ * A chain is read as a whole, so nothing is added that would make it too long to be read.
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -28,6 +30,16 @@
 enum {
     MESSAGE_BYTES_MAX = 1024 * 1024, /* Every byte of it escaped. */
     CHAIN_BYTES_MAX = 64 * 1024 * 1024,
+    CHAIN_COMMENTS_MAX = CHAIN_BYTES_MAX - MESSAGE_BYTES_MAX, /* It can still be closed then. */
+    COMMIT_LINES_BYTES = 128,                                 /* What git prints round a message. */
+};
+
+struct chain {
+    const char *tip;
+    size_t bytes; /* As git prints all of it. */
+    struct issue issue;
+    int64_t said; /* Comments that were read so far. */
+    bool opened;
 };
 
 enum rc issues_find(const char *forge, const struct issue_ops **ret_ops, struct err *err)
@@ -60,26 +72,48 @@ static void write_head(struct jw *jw, const struct issue *issue)
     jw_end(jw, '}');
 }
 
-static enum rc make_commit(const struct origin *origin, const struct issue *issue,
-                           const struct issue_words *words, const char *parent,
-                           const char **ret_hash, struct err *err)
+static const char *event_of(const struct issue_words *words)
 {
-    CLEANUP(buf_release) struct buf message;
-    buf_init(&message, MESSAGE_BYTES_MAX);
-    struct jw head = jw_to(&message);
+    if (words->title)
+        return "opened";
+    if (words->state)
+        return text_same(words->state, "closed") ? "closed" : "reopened";
+    return "commented";
+}
+
+static void write_message(struct buf *message, const struct issue *issue,
+                          const struct issue_words *words)
+{
+    struct jw head = jw_to(message);
     write_head(&head, issue);
-    buf_adds(&message, "\n\n");
-    struct jw event = jw_to(&message);
+    buf_adds(message, "\n\n");
+    struct jw event = jw_to(message);
     jw_begin(&event, '{');
-    jw_kstr(&event, "event", words->title ? "opened" : "commented");
+    jw_kstr(&event, "event", event_of(words));
     jw_kstr(&event, "by", words->author);
     jw_ktime(&event, "at", words->time_us);
     jw_kstr(&event, "body", words->body);
     jw_end(&event, '}');
+}
+
+/* On top of the chain, or (NULL) the first of one. */
+static enum rc make_commit(const struct origin *origin, const struct issue *issue,
+                           const struct issue_words *words, const struct chain *chain,
+                           const char **ret_hash, struct err *err)
+{
+    CLEANUP(buf_release) struct buf message;
+    buf_init(&message, MESSAGE_BYTES_MAX);
+    write_message(&message, issue, words);
     if (message.overflow)
         return err_set(err, RC_TOO_LARGE, "TOO_LARGE", "The text is too large for an issue.");
-    const struct origin_note note = {
-        .parent = parent, .message = buf_text(&message), .time_us = words->time_us};
+    size_t bytes_max = words->state ? CHAIN_BYTES_MAX : CHAIN_COMMENTS_MAX;
+    if (chain && chain->bytes + message.len + COMMIT_LINES_BYTES > bytes_max)
+        return err_set(err, RC_CONFLICT, "ISSUE_FULL",
+                       "Issue %" PRId64 " has as much text as an issue can have; open another one.",
+                       issue->number);
+    const struct origin_note note = {.parent = chain ? chain->tip : NULL,
+                                     .message = buf_text(&message),
+                                     .time_us = words->time_us};
     return origin_commit(origin, &note, ret_hash, err);
 }
 
@@ -117,12 +151,6 @@ static bool read_head_line(const char *line, struct arena *arena, struct issue *
     return js_parse(line, strlen(line), &tree, NULL) == RC_OK && read_head(tree, arena, issue);
 }
 
-struct chain {
-    struct issue issue;
-    size_t comments;
-    bool opened;
-};
-
 static void read_event(const struct js *event, struct arena *arena, struct chain *chain)
 {
     const char *what = js_get_str(event, "event", "");
@@ -131,9 +159,9 @@ static void read_event(const struct js *event, struct arena *arena, struct chain
         chain->issue.body = arena_strdup(arena, body);
         chain->opened = true;
     }
-    if (!text_same(what, "commented") || chain->comments == ISSUE_COMMENTS_MAX)
+    if (!text_same(what, "commented") || chain->said == ISSUE_COMMENTS_MAX)
         return;
-    struct issue_comment *comment = &chain->issue.comments[chain->comments++];
+    struct issue_comment *comment = &chain->issue.comments[chain->said++];
     comment->author = arena_strdup(arena, js_get_str(event, "by", ""));
     comment->body = arena_strdup(arena, body);
     if (!time_parse(js_get_str(event, "at", ""), &comment->created_us))
@@ -171,30 +199,6 @@ static enum rc unreadable(int64_t number, struct err *err)
                    "What the repository has as issue %" PRId64 " is no issue.", number);
 }
 
-static enum rc read_chain(const struct origin *origin, int64_t number, const char *tip,
-                          struct issue *ret_issue, struct err *err)
-{
-    CLEANUP(buf_release) struct buf out;
-    buf_init(&out, CHAIN_BYTES_MAX);
-    struct git_call list = {.git_dir = origin->dir,
-                            .args = GIT_ARGS("rev-list", "--reverse", "--format=%B", tip, "--"),
-                            .out = &out};
-    enum rc rc = git_run(origin->git, &list, err);
-    if (rc != RC_OK)
-        return rc;
-    struct chain chain = {.issue = {.number = number,
-                                    .comments = arena_array(origin->arena, ISSUE_COMMENTS_MAX,
-                                                            sizeof(struct issue_comment))}};
-    char *at = out.data;
-    for (const char *line; (line = next_line(&at));)
-        read_line(line, origin->arena, &chain);
-    if (!chain.opened || !chain.issue.title)
-        return unreadable(number, err);
-    chain.issue.comment_count = (int64_t)chain.comments;
-    *ret_issue = chain.issue;
-    return RC_OK;
-}
-
 static enum rc find_tip(const struct origin *origin, int64_t number, const char **ret_tip,
                         struct err *err)
 {
@@ -208,15 +212,46 @@ static enum rc find_tip(const struct origin *origin, int64_t number, const char 
     return rc;
 }
 
+static enum rc read_chain(const struct origin *origin, int64_t number, struct chain *ret_chain,
+                          struct err *err)
+{
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, CHAIN_BYTES_MAX);
+    struct chain chain = {.issue = {.number = number,
+                                    .comments = arena_array(origin->arena, ISSUE_COMMENTS_MAX,
+                                                            sizeof(struct issue_comment))}};
+    enum rc rc = find_tip(origin, number, &chain.tip, err);
+    if (rc != RC_OK)
+        return rc;
+    struct git_call list = {
+        .git_dir = origin->dir,
+        .args = GIT_ARGS("rev-list", "--reverse", "--format=%B", chain.tip, "--"),
+        .out = &out};
+    rc = git_run(origin->git, &list, err);
+    if (rc != RC_OK)
+        return rc;
+    char *at = out.data;
+    for (const char *line; (line = next_line(&at));)
+        read_line(line, origin->arena, &chain);
+    if (!chain.opened || !chain.issue.title)
+        return unreadable(number, err);
+    chain.issue.comment_count = chain.said;
+    chain.bytes = out.len;
+    *ret_chain = chain;
+    return RC_OK;
+}
+
 static enum rc local_get(const struct git *git, const char *url, int64_t number,
                          struct arena *arena, struct issue *ret_issue, struct err *err)
 {
     struct origin origin = {.git = git, .arena = arena};
-    const char *tip = NULL;
+    struct chain chain;
     enum rc rc = origin_open(&origin, url, err);
     if (rc == RC_OK)
-        rc = find_tip(&origin, number, &tip, err);
-    return rc == RC_OK ? read_chain(&origin, number, tip, ret_issue, err) : rc;
+        rc = read_chain(&origin, number, &chain, err);
+    if (rc == RC_OK)
+        *ret_issue = chain.issue;
+    return rc;
 }
 
 /* --- list --- */
@@ -268,7 +303,7 @@ static enum rc local_list(const struct git *git, const char *url, const struct i
     return RC_OK;
 }
 
-/* --- open and comment --- */
+/* --- open and change --- */
 
 static enum rc highest(const struct origin *origin, int64_t *ret_number, struct err *err)
 {
@@ -337,49 +372,54 @@ static enum rc local_open(const struct git *git, const char *url, const struct i
     return rc;
 }
 
-/* One more commit on top of what the issue is now. */
-static enum rc add_comment(const struct origin *origin, int64_t number,
-                           const struct issue_words *words, struct err *err)
+/* What the issue is once that is said. */
+static enum rc take_in(struct issue *issue, const struct issue_words *words, struct err *err)
 {
-    const char *tip = NULL, *subject = NULL, *commit = NULL;
-    struct issue issue = {.number = number};
-    enum rc rc = find_tip(origin, number, &tip, err);
-    struct git_call ask = {
-        .git_dir = origin->dir,
-        .args = GIT_ARGS("for-each-ref", "--format=%(contents:subject)", ref_of(origin, number))};
-    if (rc == RC_OK)
-        rc = git_line(origin->git, &ask, origin->arena, &subject, err);
-    if (rc != RC_OK)
-        return rc;
-    if (!read_head_line(subject, origin->arena, &issue))
-        return unreadable(number, err);
-    if (issue.comment_count >= ISSUE_COMMENTS_MAX)
+    issue->updated_us = words->time_us;
+    if (words->state && text_same(words->state, issue->state))
+        return err_set(err, RC_CONFLICT,
+                       text_same(issue->state, "closed") ? "ISSUE_CLOSED" : "ISSUE_OPEN",
+                       "Issue %" PRId64 " is %s already.", issue->number, issue->state);
+    if (words->state) {
+        issue->state = words->state;
+        return RC_OK;
+    }
+    if (issue->comment_count >= ISSUE_COMMENTS_MAX)
         return err_set(err, RC_CONFLICT, "TOO_MANY_COMMENTS",
-                       "Issue %" PRId64 " has %d comments; it takes no more.", number,
+                       "Issue %" PRId64 " has %d comments; it takes no more.", issue->number,
                        ISSUE_COMMENTS_MAX);
-    issue.comment_count++;
-    issue.updated_us = words->time_us;
-    rc = make_commit(origin, &issue, words, tip, &commit, err);
-    return rc == RC_OK ? move_ref(origin, ref_of(origin, number), commit, tip, err) : rc;
+    issue->comments[issue->comment_count++] = (struct issue_comment){
+        .author = words->author, .body = words->body, .created_us = words->time_us};
+    return RC_OK;
 }
 
-static enum rc local_comment(const struct git *git, const char *url, int64_t number,
-                             const struct issue_words *words, struct arena *arena,
-                             struct issue *ret_issue, struct err *err)
+static enum rc local_change(const struct git *git, const char *url, int64_t number,
+                            const struct issue_words *words, struct arena *arena,
+                            struct issue *ret_issue, struct err *err)
 {
     struct origin origin = {.git = git, .arena = arena};
     CLEANUP(fd_closep) int lock = -1;
+    struct chain chain;
+    const char *commit = NULL;
     enum rc rc = origin_open(&origin, url, err);
     if (rc == RC_OK)
         rc = origin_lock(&origin, ISSUES_LOCK, &lock, err);
     if (rc == RC_OK)
-        rc = add_comment(&origin, number, words, err);
-    return rc == RC_OK ? local_get(git, url, number, arena, ret_issue, err) : rc;
+        rc = read_chain(&origin, number, &chain, err);
+    if (rc == RC_OK)
+        rc = take_in(&chain.issue, words, err);
+    if (rc == RC_OK)
+        rc = make_commit(&origin, &chain.issue, words, &chain, &commit, err);
+    if (rc == RC_OK)
+        rc = move_ref(&origin, ref_of(&origin, number), commit, chain.tip, err);
+    if (rc == RC_OK)
+        *ret_issue = chain.issue;
+    return rc;
 }
 
 const struct issue_ops issues_local = {
     .get = local_get,
     .open = local_open,
-    .comment = local_comment,
+    .change = local_change,
     .list = local_list,
 };

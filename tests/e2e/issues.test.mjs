@@ -1,4 +1,4 @@
-// issues.test.mjs - issues of the local forge: opened, listed, read and commented.
+// issues.test.mjs - issues of the local forge: opened, listed, read, commented and closed.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { callDrover } from './lib/cli.mjs';
@@ -95,6 +95,27 @@ describe('issues', { concurrency: 4 }, () => {
         assert.equal(commented.data.commentNo, 1);
     });
 
+    it('are closed and opened again, and stay to be read', async () => {
+        const repo = await repository();
+        await open(repo);
+        const act = (action, number = 1) => server.call('POST', `/v1/issues/${number}/${action}`,
+            { body: { repository: repo.name } });
+        assertProblem(await act('reopen'), 409, { code: 'ISSUE_OPEN' });
+        const closed = await act('close');
+        assert.equal(closed.status, 200, closed.text);
+        assert.equal(closed.json.state, 'closed');
+        assertProblem(await act('close'), 409, { code: 'ISSUE_CLOSED' });
+        assertProblem(await act('close', 2), 404, { code: 'ISSUE_NOT_FOUND' });
+        assert.equal((await comment(repo, 1, 'It was the cache.')).state, 'closed');
+        assert.equal((await act('reopen')).json.state, 'open');
+        assert.deepEqual((await read(repo, 1)).comments.map((each) => each.body),
+            ['It was the cache.']);
+        const events = await server.list('/v1/events?type=agent.issue.*&limit=200');
+        assert.deepEqual(events.filter(({ data }) => data.repository === repo.name)
+            .map(({ type }) => type.split('.').pop()),
+        ['created', 'closed', 'commented', 'reopened']);
+    });
+
     it('are refused with a reason when something is wrong', async () => {
         const repo = await repository();
         const post = (path, body) => server.call('POST', path, { body });
@@ -143,5 +164,16 @@ describe('issues', { concurrency: 4 }, () => {
         assert.equal(missing.status, 3);
         assert.match(missing.stderr, /no issue 7/);
         assert.equal((await drover(['issue', 'list'])).status, 2);
+        const shut = await drover(['issue', 'close', '1', '--repo', repo.name]);
+        assert.equal(shut.stdout, 'Issue #1 is closed.\n', shut.stderr);
+        const listed = async (...more) =>
+            (await drover(['issue', 'list', '--repo', repo.name, ...more])).stdout;
+        assert.match(await listed(), /^No such issues/);
+        for (const more of [['--all'], ['--state', 'closed']])
+            assert.match(await listed(...more), /#1\s+closed\s.*From a shell/);
+        assert.equal((await drover(['issue', 'close', '1', '--repo', repo.name])).status, 4);
+        const again = await drover(['issue', 'reopen', '1', '--repo', repo.name]);
+        assert.equal(again.stdout, 'Issue #1 is open.\n', again.stderr);
+        assert.match(await listed(), /#1\s+open\s.*From a shell/);
     });
 });

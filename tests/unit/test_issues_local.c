@@ -39,7 +39,19 @@ static enum rc comment(int64_t number, const char *body, struct issue *ret_issue
     struct git git = {0};
     const struct issue_words words = {
         .body = body, .author = "bob", .time_us = NOON + US_PER_MINUTE};
-    return issues_local.comment(&git, kit.origin, number, &words, &kit.arena, ret_issue, err);
+    return issues_local.change(&git, kit.origin, number, &words, &kit.arena, ret_issue, err);
+}
+
+static enum rc set_state(int64_t number, const char *state, struct err *err)
+{
+    struct git git = {0};
+    struct issue issue;
+    const struct issue_words words = {
+        .state = state, .body = "", .author = "bob", .time_us = NOON + US_PER_HOUR};
+    enum rc rc = issues_local.change(&git, kit.origin, number, &words, &kit.arena, &issue, err);
+    if (rc == RC_OK)
+        ck_assert_str_eq(issue.state, state);
+    return rc;
 }
 
 static struct issue get(int64_t number)
@@ -75,6 +87,63 @@ START_TEST(an_issue_reads_back_with_its_comments_in_order)
     ck_assert_str_eq(issue.comments[1].body, "And me.");
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-list --count refs/drover/issues/1"),
                      "3");
+}
+END_TEST
+
+START_TEST(an_issue_is_closed_and_opened_again)
+{
+    struct git git = {0};
+    struct err err = {0};
+    struct issue issue;
+    struct issue *issues;
+    size_t count;
+    (void)open_issue("first", "", "");
+    (void)open_issue("second", "", "");
+    ck_assert_int_eq(set_state(1, "open", &err), RC_CONFLICT);
+    ck_assert_str_eq(err.code, "ISSUE_OPEN");
+    ck_assert_int_eq(set_state(1, "closed", &err), RC_OK);
+    ck_assert_int_eq(set_state(1, "closed", &err), RC_CONFLICT);
+    ck_assert_str_eq(err.code, "ISSUE_CLOSED");
+    ck_assert_int_eq(comment(1, "It was the cache.", &issue, &err), RC_OK);
+    ck_assert_str_eq(issue.state, "closed");
+    const struct issue_filter open = {.limit = 10, .state = "open"};
+    ck_assert_int_eq(issues_local.list(&git, kit.origin, &open, &kit.arena, &issues, &count, &err),
+                     RC_OK);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_int_eq(issues[0].number, 2);
+    ck_assert_int_eq(set_state(1, "open", &err), RC_OK);
+    issue = get(1);
+    ck_assert_str_eq(issue.state, "open");
+    ck_assert_int_eq(issue.comment_count, 1);
+    ck_assert_int_eq(issue.updated_us, NOON + US_PER_HOUR);
+    ck_assert_int_eq(set_state(3, "closed", &err), RC_NOT_FOUND);
+}
+END_TEST
+
+/* A commit on top of the issue whose message is its head again, and so much text besides. */
+static void stuff(int64_t number, int mebibytes)
+{
+    kit_sh(&kit,
+           "export GIT_DIR=$PWD/origin.git GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x "
+           "GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x; ref=refs/drover/issues/%d; "
+           "{ git log -1 --format=%%s $ref; echo; yes %s | head -c %dM; } >message; "
+           "git update-ref $ref $(git commit-tree $ref^{tree} -p $ref -F message)",
+           (int)number, "stuffing-stuffing-stuffing-stuffing", mebibytes);
+}
+
+START_TEST(an_issue_takes_no_more_text_than_can_be_read_back)
+{
+    struct issue issue;
+    struct err err = {0};
+    (void)open_issue("Long", "", "");
+    stuff(1, 62);
+    ck_assert_int_eq(comment(1, "One more.", &issue, &err), RC_OK);
+    stuff(1, 1);
+    ck_assert_int_eq(comment(1, "Too much.", &issue, &err), RC_CONFLICT);
+    ck_assert_str_eq(err.code, "ISSUE_FULL");
+    ck_assert_int_eq(get(1).comment_count, 1);
+    ck_assert_int_eq(set_state(1, "closed", &err), RC_OK);
+    ck_assert_str_eq(get(1).state, "closed");
 }
 END_TEST
 
@@ -142,8 +211,8 @@ static void *person_main(void *ctx)
     struct issue issue;
     person->opened = issues_local.open(&git, kit.origin, &words, &person->arena, &person->issue,
                                        NULL);
-    person->commented = issues_local.comment(&git, kit.origin, 1, &more, &person->arena, &issue,
-                                             NULL);
+    person->commented = issues_local.change(&git, kit.origin, 1, &more, &person->arena, &issue,
+                                            NULL);
     return NULL;
 }
 
@@ -174,6 +243,8 @@ Suite *issues_local_suite(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, an_issue_reads_back_with_its_comments_in_order);
+    tcase_add_test(tests, an_issue_is_closed_and_opened_again);
+    tcase_add_test(tests, an_issue_takes_no_more_text_than_can_be_read_back);
     tcase_add_test(tests, listings_begin_with_the_newest);
     tcase_add_test(tests, what_is_not_there_is_told_from_what_cannot_be_read);
     tcase_add_test(tests, people_at_the_same_time_get_numbers_of_their_own_and_lose_no_word);
