@@ -138,37 +138,57 @@ struct cmd_decide *cmd_decide_new(void)
     return command_new(&decide_ops, sizeof(struct cmd_decide));
 }
 
-/* ---- merged ----------------------------------------------------------------------------- */
+/* ---- the end of a pull request ---------------------------------------------------------- */
+
+static enum rc load_pull_request(struct cx *cx, const struct id *id,
+                                 struct pull_request_row *ret_row)
+{
+    enum rc rc = pull_requests_get(cx->db, id, cx->arena, ret_row, cx->err);
+    if (rc == RC_NOT_FOUND)
+        return err_set(cx->err, rc, "PULL_REQUEST_NOT_FOUND", "there is no pull request %s",
+                       id->text);
+    return rc;
+}
+
+/* Its run keeps its status: what it had to do is done. */
+static enum rc end_pull_request(struct cx *cx, struct pull_request_row *row, const char *event,
+                                struct note *note)
+{
+    row->updated_us = cx->now_us;
+    enum rc rc = pull_requests_save(cx->db, row, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(flow_release) struct flow flow = {0};
+    rc = flow_load(cx, &row->run_id, &flow);
+    if (rc != RC_OK)
+        return rc;
+    cx->round->admit = true; /* A cap on open pull requests may have held others back. */
+    rc = flow_tell(cx, &flow, event, note);
+    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+}
+
+static void note_pull_request(struct note *note, const struct pull_request_row *row)
+{
+    note_open(note);
+    jw_kstr(&note->jw, "pullRequestId", row->id.text);
+    jw_kint(&note->jw, "number", row->number);
+}
 
 static enum rc apply_merged(struct cx *cx, struct command *command)
 {
     struct cmd_merged *cmd = (struct cmd_merged *)command;
     struct pull_request_row row;
-    enum rc rc = pull_requests_get(cx->db, &cmd->pull_request_id, cx->arena, &row, cx->err);
-    if (rc == RC_NOT_FOUND)
-        return err_set(cx->err, rc, "PULL_REQUEST_NOT_FOUND", "there is no pull request %s",
-                       cmd->pull_request_id.text);
+    enum rc rc = load_pull_request(cx, &cmd->pull_request_id, &row);
     if (rc != RC_OK || strcmp(row.status, "merged") == 0)
         return rc; /* Recorded already: the same answer again. */
     row.status = "merged";
     row.draft = false;
     row.merge_commit = cmd->merge_commit;
-    row.merged_us = row.updated_us = cx->now_us;
-    rc = pull_requests_save(cx->db, &row, cx->err);
-    if (rc != RC_OK)
-        return rc;
-    CLEANUP(flow_release) struct flow flow = {0};
-    rc = flow_load(cx, &row.run_id, &flow);
-    if (rc != RC_OK)
-        return rc;
+    row.merged_us = cx->now_us;
     CLEANUP(note_release) struct note note;
-    note_open(&note);
-    jw_kstr(&note.jw, "pullRequestId", row.id.text);
-    jw_kint(&note.jw, "number", row.number);
+    note_pull_request(&note, &row);
     jw_kstr(&note.jw, "mergeCommit", row.merge_commit);
-    cx->round->admit = true; /* A cap on open pull requests may have held others back. */
-    rc = flow_tell(cx, &flow, EV_PR_MERGED, &note);
-    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+    return end_pull_request(cx, &row, EV_PR_MERGED, &note);
 }
 
 static const struct command_ops merged_ops = {.name = "merged", .apply = apply_merged};
@@ -176,4 +196,29 @@ static const struct command_ops merged_ops = {.name = "merged", .apply = apply_m
 struct cmd_merged *cmd_merged_new(void)
 {
     return command_new(&merged_ops, sizeof(struct cmd_merged));
+}
+
+static enum rc apply_closed(struct cx *cx, struct command *command)
+{
+    struct cmd_closed *cmd = (struct cmd_closed *)command;
+    struct pull_request_row row;
+    enum rc rc = load_pull_request(cx, &cmd->pull_request_id, &row);
+    if (rc != RC_OK || strcmp(row.status, "closed") == 0)
+        return rc; /* As above. */
+    if (strcmp(row.status, "open") != 0)
+        return err_set(cx->err, RC_CONFLICT, "PULL_REQUEST_NOT_OPEN", "pull request #%lld is %s",
+                       (long long)row.number, row.status);
+    row.status = "closed";
+    CLEANUP(note_release) struct note note;
+    note_pull_request(&note, &row);
+    jw_kstr(&note.jw, "actor", cx->actor.id);
+    jw_kstr(&note.jw, "reason", cmd->reason);
+    return end_pull_request(cx, &row, EV_PR_CLOSED, &note);
+}
+
+static const struct command_ops closed_ops = {.name = "closed", .apply = apply_closed};
+
+struct cmd_closed *cmd_closed_new(void)
+{
+    return command_new(&closed_ops, sizeof(struct cmd_closed));
 }

@@ -67,4 +67,11 @@ struct cmd_merged { /* The forge has merged a pull request: record it. */
     const char *merge_commit;
 };
 struct cmd_merged *cmd_merged_new(void);
+
+struct cmd_closed { /* The forge has closed a pull request: record it. */
+    struct command base;
+    struct id pull_request_id;
+    const char *reason; /* or NULL */
+};
+struct cmd_closed *cmd_closed_new(void);
 #endif

@@ -1,14 +1,13 @@
 /*
- * api_reviews.c - what people decide: approvals, and pull requests to merge.
+ * api_reviews.c - what people decide: approvals, and pull requests to merge or close.
  */
-#include "base/clock.h"
 #include "control/tasks.h"
-#include "core/repo_document.h"
 #include "edge/api_routes.h"
+#include "edge/desk.h"
 #include "edge/shapes.h"
 #include "forge/forge.h"
 
-enum { REPOSITORY_NAME_MAX = 200, STATUS_MAX = 40, MERGE_SECONDS_MAX = 60 };
+enum { REPOSITORY_NAME_MAX = 200, STATUS_MAX = 40 };
 
 static const char *const approval_statuses[] = {"pending", "approved",  "rejected",
                                                 "expired", "cancelled", NULL};
@@ -169,68 +168,97 @@ enum rc api_pull_request_get(struct call *call, struct db *db, struct err *err)
 static enum rc merge_at_forge(struct call *call, struct db *db, const struct pull_request_row *row,
                               char ret_commit[GIT_HASH_BYTES], struct err *err)
 {
-    struct arena *arena = &call->http.arena;
-    struct repository_row repository = {.config = {0}};
-    CLEANUP(js_freep) struct js *document = NULL;
-    struct repo_config *config = arena_alloc(arena, sizeof *config);
-    enum rc rc = repositories_get(db, &row->repository_id, arena, &repository, err);
-    const struct repo_layers layers = {.platform = call->api->defaults,
-                                       .repository = repository.config};
-    if (rc == RC_OK)
-        rc = repo_layers_decode(&layers, arena, &document, config, err);
+    CLEANUP(desk_release) struct desk desk = {0};
+    enum rc rc = desk_open_id(call, db, &row->repository_id, &desk, err);
     if (rc != RC_OK)
         return rc;
-    struct git git = {.home = arena_printf(arena, "%s/work/git", call->api->data_dir),
-                      .cancel = &call->api->stopping,
-                      .deadline_us = clock_mono_us() + MERGE_SECONDS_MAX * US_PER_SECOND};
-    rc = git_home_make(git.home, err);
-    if (rc != RC_OK)
-        return rc;
-    struct forge_merge merge = {.forge = config->forge,
-                                .url = config->url,
-                                .number = row->number,
-                                .expected_head = row->head_commit,
-                                .target_branch = row->target_branch,
-                                .message = arena_printf(arena, "Merge pull request #%lld: %s",
-                                                        (long long)row->number,
-                                                        row->title ? row->title : row->branch)};
-    return forge_merge(&git, &merge, ret_commit, err);
+    struct forge_merge merge = {
+        .forge = desk.config->forge,
+        .url = desk.config->url,
+        .number = row->number,
+        .expected_head = row->head_commit,
+        .target_branch = row->target_branch,
+        .message = arena_printf(&call->http.arena, "Merge pull request #%lld: %s",
+                                (long long)row->number, row->title ? row->title : row->branch)};
+    return forge_merge(&desk.git, &merge, ret_commit, err);
 }
 
-static enum rc record_merge(struct call *call, const struct id *pull_request_id, const char *commit,
-                            struct err *err)
+static enum rc record(struct call *call, struct command *command, struct err *err)
 {
-    struct cmd_merged *cmd = cmd_merged_new();
-    cmd->base.actor = auth_actor(&call->who);
-    cmd->pull_request_id = *pull_request_id;
-    cmd->merge_commit = commit;
-    enum rc rc = committer_call(control_committer(call->api->control), &cmd->base);
+    command->actor = auth_actor(&call->who);
+    enum rc rc = committer_call(control_committer(call->api->control), command);
     if (rc != RC_OK)
-        *err = cmd->base.err;
-    command_free(&cmd->base);
+        *err = command->err;
     return rc;
 }
 
-enum rc api_pull_request_merge(struct call *call, struct db *db, struct err *err)
+static enum rc find_open(struct call *call, struct db *db, struct pull_request_row *ret_row,
+                         struct err *err)
+{
+    enum rc rc = find_pull_request(call, db, ret_row, err);
+    if (rc == RC_OK && !text_same(ret_row->status, "open"))
+        return err_set(err, RC_CONFLICT, "PULL_REQUEST_NOT_OPEN", "pull request #%lld is %s",
+                       (long long)ret_row->number, ret_row->status);
+    return rc;
+}
+
+/* As it is now. */
+static enum rc answer_pull_request(struct call *call, struct db *db, const struct id *id,
+                                   struct err *err)
 {
     struct pull_request_row row;
-    char commit[GIT_HASH_BYTES];
-    enum rc rc = call_no_fields(call, err);
-    if (rc == RC_OK)
-        rc = find_pull_request(call, db, &row, err);
-    if (rc != RC_OK)
-        return rc;
-    if (!text_same(row.status, "open"))
-        return err_set(err, RC_CONFLICT, "PULL_REQUEST_NOT_OPEN", "pull request #%lld is %s",
-                       (long long)row.number, row.status);
-    rc = merge_at_forge(call, db, &row, commit, err);
-    if (rc == RC_OK)
-        rc = record_merge(call, &row.id, commit, err);
-    if (rc == RC_OK)
-        rc = pull_requests_get(db, &row.id, &call->http.arena, &row, err);
+    enum rc rc = pull_requests_get(db, id, &call->http.arena, &row, err);
     if (rc != RC_OK)
         return rc;
     struct jw jw = call_answer(call, 200);
     shape_pull_request(&jw, &row);
     return RC_OK;
+}
+
+enum rc api_pull_request_merge(struct call *call, struct db *db, struct err *err)
+{
+    struct cmd_merged *cmd = cmd_merged_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    struct pull_request_row row;
+    char commit[GIT_HASH_BYTES];
+    enum rc rc = call_no_fields(call, err);
+    if (rc == RC_OK)
+        rc = find_open(call, db, &row, err);
+    if (rc == RC_OK)
+        rc = merge_at_forge(call, db, &row, commit, err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->pull_request_id = row.id;
+    cmd->merge_commit = commit;
+    rc = record(call, &cmd->base, err);
+    return rc == RC_OK ? answer_pull_request(call, db, &row.id, err) : rc;
+}
+
+static enum rc close_at_forge(struct call *call, struct db *db, const struct pull_request_row *row,
+                              struct err *err)
+{
+    CLEANUP(desk_release) struct desk desk = {0};
+    enum rc rc = desk_open_id(call, db, &row->repository_id, &desk, err);
+    if (rc != RC_OK)
+        return rc;
+    const struct forge_closing closing = {
+        .forge = desk.config->forge, .url = desk.config->url, .number = row->number};
+    return forge_close(&desk.git, &closing, err);
+}
+
+enum rc api_pull_request_close(struct call *call, struct db *db, struct err *err)
+{
+    struct cmd_closed *cmd = cmd_closed_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    struct pull_request_row row;
+    enum rc rc = call_reason(call, &cmd->base, &cmd->reason, err);
+    if (rc == RC_OK)
+        rc = find_open(call, db, &row, err);
+    if (rc == RC_OK)
+        rc = close_at_forge(call, db, &row, err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->pull_request_id = row.id;
+    rc = record(call, &cmd->base, err);
+    return rc == RC_OK ? answer_pull_request(call, db, &row.id, err) : rc;
 }

@@ -67,12 +67,15 @@ API_COMMAND(api_reject);
 API_QUERY(api_pull_request_list);
 API_QUERY(api_pull_request_get);
 API_QUERY(api_pull_request_merge);
+API_QUERY(api_pull_request_close);
 
 /* api_issues.c */
 API_QUERY(api_issue_list);
 API_QUERY(api_issue_get);
 API_QUERY(api_issue_new);
 API_QUERY(api_issue_comment);
+API_QUERY(api_issue_close);
+API_QUERY(api_issue_reopen);
 
 /* api_memories.c */
 API_QUERY(api_memory_list);

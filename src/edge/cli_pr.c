@@ -1,5 +1,5 @@
 /*
- * cli_pr.c - pull requests: prs, pr merge.
+ * cli_pr.c - pull requests: prs, pr merge, pr close.
  */
 #include "base/buf.h"
 #include "base/str.h"
@@ -10,7 +10,7 @@
 #include "net/url.h"
 #include <stdio.h>
 
-enum { PATH_BYTES_MAX = 1024, SEARCH_MAX = 10000, MERGE_TIMEOUT_MS = 120 * 1000 };
+enum { PATH_BYTES_MAX = 1024, SEARCH_MAX = 10000, FORGE_TIMEOUT_MS = 120 * 1000 };
 
 static void prs_table(struct cli *cli, const struct cli_listing *listing)
 {
@@ -55,7 +55,7 @@ static int run_prs(struct cli *cli)
     return show_list(cli, &(struct show_list){buf_text(&path), "No pull requests.", prs_table});
 }
 
-/* ---- pr merge ---- */
+/* ---- pr merge, pr close ---- */
 
 /* By number, where several repositories may have one, or by the start of the id. */
 static bool is_meant(const struct js *pull, const struct id_search *search, const void *ctx)
@@ -87,7 +87,7 @@ static enum rc resolve_pull(struct cli *cli, const char *word, struct id *ret_id
     return id_search_end(&search, "pull request", ret_id, err);
 }
 
-static int run_merge(struct cli *cli)
+static int end(struct cli *cli, const char *action, struct str body, const char *done)
 {
     struct err err = {0};
     struct id id;
@@ -96,8 +96,9 @@ static int run_merge(struct cli *cli)
     if (rc == RC_OK) {
         const struct http_call call = {
             .method = "POST",
-            .path = cli_path(cli, "/v1/pull-requests/", id.text, "/merge"),
-            .timeout_ms = MERGE_TIMEOUT_MS,
+            .path = cli_path(cli, "/v1/pull-requests/", id.text, action),
+            .body = body,
+            .timeout_ms = FORGE_TIMEOUT_MS,
         };
         rc = cli_call(cli, &call, &answer, &err);
     }
@@ -107,11 +108,21 @@ static int run_merge(struct cli *cli)
         cli_print_json(&answer);
         return CLI_DONE;
     }
-    (void)printf("Pull request #%lld is merged.\n",
-                 (long long)js_get_int(answer.tree, "number", 0));
+    (void)printf("Pull request #%lld is %s.\n", (long long)js_get_int(answer.tree, "number", 0),
+                 done);
     show_member(cli, "Repository", answer.tree, "repository");
     show_member(cli, "Commit", answer.tree, "mergeCommit");
     return CLI_DONE;
+}
+
+static int run_merge(struct cli *cli)
+{
+    return end(cli, "/merge", (struct str){0}, "merged");
+}
+
+static int run_close(struct cli *cli)
+{
+    return end(cli, "/close", cli_reason_body(cli), "closed");
 }
 
 static const char *const status_names[] = {"open", "merged", "closed", NULL};
@@ -127,10 +138,20 @@ static const struct arg_option merge_options[] = {
     {0},
 };
 
+static const struct arg_option close_options[] = {
+    {"repo", "NAME", "its repository, when numbers are not enough", ARG_TEXT, 0, 0, NULL},
+    {"reason", "TEXT", "why, for the record", ARG_TEXT, 0, 0, NULL},
+    {0},
+};
+
 const struct cli_command cli_pr_commands[] = {
     {"prs", "list pull requests", "[--repo NAME] [--status STATUS] [--limit N] [--json]",
      prs_options, "drover prs --status open", NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_prs},
     {"pr merge", "merge a pull request", "NUMBER|ID [--repo NAME]", merge_options,
      "drover pr merge 7 --repo acme/billing", "drover prs", 1, 1, CLI_REMOTE | CLI_JSON, run_merge},
+    {"pr close", "close a pull request without merging it",
+     "NUMBER|ID [--repo NAME] [--reason TEXT]", close_options,
+     "drover pr close 7 --repo acme/billing --reason \"solved elsewhere\"", "drover prs", 1, 1,
+     CLI_REMOTE | CLI_JSON, run_close},
     {0},
 };

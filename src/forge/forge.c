@@ -23,14 +23,23 @@ const struct forge_ops *forge_find(const char *name)
     return NULL;
 }
 
+static enum rc unknown(const char *name, struct err *err)
+{
+    return err_set(err, RC_INVALID, "UNKNOWN_FORGE", "There is no forge called %.100s.",
+                   name ? name : "(none)");
+}
+
 enum rc forge_merge(const struct git *git, const struct forge_merge *merge,
                     char ret_commit[GIT_HASH_BYTES], struct err *err)
 {
     const struct forge_ops *ops = forge_find(merge->forge);
-    if (!ops)
-        return err_set(err, RC_INVALID, "UNKNOWN_FORGE", "There is no forge called %.100s.",
-                       merge->forge ? merge->forge : "(none)");
-    return ops->merge(git, merge, ret_commit, err);
+    return ops ? ops->merge(git, merge, ret_commit, err) : unknown(merge->forge, err);
+}
+
+enum rc forge_close(const struct git *git, const struct forge_closing *closing, struct err *err)
+{
+    const struct forge_ops *ops = forge_find(closing->forge);
+    return ops ? ops->close(git, closing, err) : unknown(closing->forge, err);
 }
 
 /* The tree of base + patch, in the scratch repository's index and object store. */

@@ -1,6 +1,6 @@
 /*
  * forge.h - git hosts behind one interface: look what a branch has come to, open a pull request,
- * take back the branch of one that does not come, merge one.
+ * take back the branch of one that does not come, merge or close one.
  *
  * All may be tried again after a crash at any point: the commit is made of its input alone, so
  * it has the same hash every time, and a pull request that exists is found by its run.
@@ -80,6 +80,12 @@ struct forge_merge {
     const char *message;
 };
 
+struct forge_closing {
+    const char *forge; /* As above. */
+    const char *url;
+    int64_t number;
+};
+
 struct issue_ops;
 struct forge_ops {
     const char *name;
@@ -95,6 +101,8 @@ struct forge_ops {
                         enum forge_branch *ret_branch, struct err *err);
     enum rc (*merge)(const struct git *git, const struct forge_merge *merge,
                      char ret_commit[GIT_HASH_BYTES], struct err *err);
+    /* Without merging it; the branch stays.  One that is gone, or closed already, is RC_OK. */
+    enum rc (*close)(const struct git *git, const struct forge_closing *closing, struct err *err);
     const struct issue_ops *issues; /* forge/issues.h; NULL: it has none. */
 };
 extern const struct forge_ops forge_local;
@@ -104,6 +112,9 @@ const struct forge_ops *forge_find(const char *name); /* NULL when nobody knows 
 /* Merges a pull request; RC_CONFLICT says what stands in the way.  Merged already is RC_OK. */
 MUST_USE enum rc forge_merge(const struct git *git, const struct forge_merge *merge,
                              char ret_commit[GIT_HASH_BYTES], struct err *err);
+
+MUST_USE enum rc forge_close(const struct git *git, const struct forge_closing *closing,
+                             struct err *err);
 
 /* For forges: the commit of a change in change->scratch, and its push to the origin. */
 MUST_USE enum rc forge_commit(const struct git *git, const struct forge_change *change,

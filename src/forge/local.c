@@ -4,6 +4,7 @@
  *     refs/heads/<branch>               the change, as pushed
  *     refs/pull/<N>/head                pull request N, as other forges have it
  *     refs/drover/pulls/<run id>/<N>    which run opened it
+ *     refs/drover/closed/<N>            pull request N was closed: what it showed then
  *
  * Opening happens under a lock on a file in the repository, so that two publishers of one run
  * find each other's work.  Both refs are created in one transaction, the run's first: should the
@@ -70,11 +71,16 @@ static enum rc run_ref_number(const struct origin *origin, const char *run_id, i
     return highest(origin, (const char *const[2]){prefix, NULL}, ret_number, err);
 }
 
+static const char *pull_ref(const struct origin *origin, int64_t number)
+{
+    return arena_printf(origin->arena, "refs/pull/%" PRId64 "/head", number);
+}
+
 /* Makes refs/pull/<N>/head say what the run's ref says: for a try that was cut short. */
 static enum rc point_pull(const struct origin *origin, int64_t number, const char *head,
                           struct err *err)
 {
-    const char *ref = arena_printf(origin->arena, "refs/pull/%" PRId64 "/head", number);
+    const char *ref = pull_ref(origin, number);
     const char *now = NULL;
     enum rc rc = origin_ref(origin, ref, &now, err);
     if (rc != RC_OK || text_same(now, head))
@@ -350,6 +356,41 @@ static enum rc local_withdraw(const struct git *git, const struct forge_withdraw
     return rc;
 }
 
+/* --- close --- */
+
+static const char *closed_ref(const struct origin *origin, int64_t number)
+{
+    return arena_printf(origin->arena, "refs/drover/closed/%" PRId64, number);
+}
+
+static enum rc local_close(const struct git *git, const struct forge_closing *closing,
+                           struct err *err)
+{
+    assert(closing->number > 0);
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct origin origin = {.git = git, .arena = &arena};
+    const char *head = NULL;
+    enum rc rc = origin_open(&origin, closing->url, err);
+    if (rc == RC_OK)
+        rc = origin_ref(&origin, pull_ref(&origin, closing->number), &head, err);
+    if (rc != RC_OK || !head)
+        return rc;
+    struct git_call mark = {
+        .git_dir = origin.dir,
+        .args = GIT_ARGS("update-ref", closed_ref(&origin, closing->number), head)};
+    return git_run(git, &mark, err);
+}
+
+static enum rc check_not_closed(const struct origin *origin, int64_t number, struct err *err)
+{
+    const char *closed = NULL;
+    enum rc rc = origin_ref(origin, closed_ref(origin, number), &closed, err);
+    if (rc == RC_OK && closed)
+        return err_set(err, RC_CONFLICT, "PULL_REQUEST_NOT_OPEN",
+                       "Pull request %" PRId64 " is closed.", number);
+    return rc;
+}
+
 /* --- merge --- */
 
 /* A branch that stands checked out beside its repository would seem changed by a merge. */
@@ -478,12 +519,13 @@ static enum rc local_merge(const struct git *git, const struct forge_merge *merg
         .target_ref = arena_printf(&arena, "refs/heads/%s", merge->target_branch),
         .message = merge->message,
     };
-    const char *pull_ref = arena_printf(&arena, "refs/pull/%" PRId64 "/head", merge->number);
     enum rc rc = origin_open(&origin, merge->url, err);
     if (rc == RC_OK)
         rc = check_not_checked_out(&origin, merging.target_ref, err);
     if (rc == RC_OK)
-        rc = origin_ref(&origin, pull_ref, &merging.head, err);
+        rc = check_not_closed(&origin, merge->number, err);
+    if (rc == RC_OK)
+        rc = origin_ref(&origin, pull_ref(&origin, merge->number), &merging.head, err);
     if (rc != RC_OK)
         return rc;
     if (!merging.head)
@@ -506,5 +548,6 @@ const struct forge_ops forge_local = {
     .open_pull = local_open_pull,
     .withdraw = local_withdraw,
     .merge = local_merge,
+    .close = local_close,
     .issues = &issues_local,
 };

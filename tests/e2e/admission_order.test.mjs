@@ -164,15 +164,20 @@ describe('a repository', { concurrency: 4 }, () => {
     });
     after(() => server.discard());
 
-    it('with open pull requests enough gets no new work until one is merged', async () => {
+    it('with open pull requests enough gets no new work until one is gone', async () => {
         const repo = await server.repository('acme/reviews', fixes,
             { limits: { maxOpenPullRequests: 1 } });
         const first = await server.finish(repo.name, 'completed');
         const second = await server.submit(repo.name);
         const task = await deferred(second, 'open_pull_requests_limit');
         assert.equal(task.deferredDetail, '1 of 1 pull requests of acme/reviews are open');
-        await server.post(`/v1/pull-requests/${first.run.pullRequest.id}/merge`);
-        await server.untilTask(second.taskId, 'completed', 'failed'); // Nothing is left to mend.
+        await server.post(`/v1/pull-requests/${first.run.pullRequest.id}/close`);
+        await server.untilTask(second.taskId, 'completed');
+        const third = await server.submit(repo.name);
+        await deferred(third, 'open_pull_requests_limit');
+        const { pullRequest } = await server.run(second.runId);
+        await server.post(`/v1/pull-requests/${pullRequest.id}/merge`);
+        await server.untilTask(third.taskId, 'completed', 'failed'); // Nothing is left to mend.
     });
 
     it('with unanswered questions enough gets no new work until one is answered', async () => {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { createHash } from 'node:crypto';
 import { launch as launchCli } from './lib/cli.mjs';
-import { UUID, assertCloudEvent } from './lib/cloudevents.mjs';
-import { fixes, gaveUp, git, makeOrigin, stays, waits } from './lib/git.mjs';
+import { UUID, assertCloudEvent, assertHistory } from './lib/cloudevents.mjs';
+import { fixes, gaveUp, git, makeOrigin, refs, stays, waits } from './lib/git.mjs';
 import { newMark } from './lib/procs.mjs';
 import { makeDirectory, start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
@@ -69,7 +69,8 @@ describe('the command line', { concurrency: 6 }, () => {
             const help = await ok(command, '--help');
             assert.match(help, new RegExp(`\\b${command}\\b`), command);
         }
-        const pairs = ['repo add', 'repo list', 'repo show', 'repo set', 'repo remove', 'pr merge'];
+        const pairs = ['repo add', 'repo list', 'repo show', 'repo set', 'repo remove', 'pr merge',
+            'pr close', 'issue close', 'issue reopen'];
         for (const two of pairs)
             assert.match(await ok(...two.split(' '), '--help'), new RegExp(`drover ${two}`), two);
         assert.equal(await ok('--help'), overview);
@@ -249,6 +250,26 @@ describe('the command line', { concurrency: 6 }, () => {
         assert.equal(git(own.origin, 'show', 'main:answer.txt'), '42');
         await refused(REFUSED, 'pr', 'merge', pr.id);
         await refused(NOT_FOUND, 'pr', 'merge', nobody);
+    });
+
+    it('closes a pull request, with a reason for the record', async () => {
+        const own = await server.repository('acme/cli-close', fixes);
+        const { runId, taskId } = await server.finish(own.name, 'completed');
+        const reason = 'solved elsewhere';
+        const said = await ok('pr', 'close', '1', '--repo', own.name, '--reason', reason);
+        assert.match(said, /^Pull request #1 is closed\.$/m);
+        const pr = items(await json('prs')).find((each) => each.repository === own.name);
+        assert.deepEqual([pr.status, pr.mergedAt, pr.mergeCommit], ['closed', null, null]);
+        assert.equal(git(own.origin, 'show', 'main:answer.txt'), '41');
+        assert.ok(refs(own.origin)[`refs/heads/${pr.branch}`], 'its branch stays');
+        const events = await server.events(runId);
+        const { data } = events.find(({ type }) => type === 'agent.pr.closed');
+        assert.deepEqual(data,
+            { pullRequestId: pr.id, number: 1, actor: 'admin', reason });
+        assertHistory(events);
+        assert.equal((await server.get(`/v1/tasks/${taskId}`)).status, 'completed');
+        for (const action of ['close', 'merge'])
+            await refused(REFUSED, 'pr', action, pr.id);
     });
 
     it('approves and rejects what waits for a person', async () => {

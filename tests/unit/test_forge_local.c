@@ -423,6 +423,29 @@ START_TEST(what_cannot_be_merged_is_named)
 }
 END_TEST
 
+START_TEST(a_pull_request_that_was_closed_is_not_merged)
+{
+    struct forge_change change = change_of("run-a");
+    struct forge_pull pull = open_pull(&change);
+    struct git git = {0};
+    char commit[GIT_HASH_BYTES];
+    struct err err = {0};
+    struct forge_closing closing = {.forge = "local", .url = kit.origin, .number = pull.number};
+    ck_assert_msg(forge_close(&git, &closing, &err) == RC_OK, "%s", err.text);
+    ck_assert_int_eq(forge_close(&git, &closing, &err), RC_OK);
+    ck_assert_int_eq(merge(pull.number, pull.head, commit, &err), RC_CONFLICT);
+    ck_assert_str_eq(err.code, "PULL_REQUEST_NOT_OPEN");
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse main"), base);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse drover/run-a"), pull.head);
+    closing.number = 7;
+    ck_assert_int_eq(forge_close(&git, &closing, &err), RC_OK);
+    closing.forge = "nowhere";
+    ck_assert_int_eq(forge_close(&git, &closing, &err), RC_INVALID);
+    change = change_of("run-b");
+    ck_assert_int_eq(open_pull(&change).number, 2);
+}
+END_TEST
+
 START_TEST(a_branch_that_is_checked_out_is_left_alone)
 {
     kit_sh(&kit, "git clone -q origin.git w");
@@ -469,6 +492,7 @@ Suite *forge_local_suite(void)
     tcase_add_test(tests, a_branch_with_work_of_others_is_kept);
     tcase_add_loop_test(tests, a_patch_that_does_not_fit_is_refused, 0, (int)COUNT_OF(bad_patches));
     tcase_add_test(tests, a_pull_request_is_merged_once);
+    tcase_add_test(tests, a_pull_request_that_was_closed_is_not_merged);
     tcase_add_test(tests, a_conflict_is_told_and_changes_nothing);
     tcase_add_test(tests, what_cannot_be_merged_is_named);
     tcase_add_test(tests, a_branch_that_is_checked_out_is_left_alone);
