@@ -157,7 +157,7 @@ enum rc api_dead_letter_get(struct call *call, struct db *db, struct err *err)
         return rc;
     struct jw jw = call_answer(call, 200);
     dead_open(&jw, &row);
-    jw_kraw(&jw, "payload", row.job.payload);
+    shape_payload(&jw, &row.job, call->who.role);
     if (row.job.headers.len > 0)
         jw_kraw(&jw, "headers", row.job.headers);
     jw_key(&jw, "attempts");

@@ -100,7 +100,7 @@ enum rc api_job_get(struct call *call, struct db *db, struct err *err)
         return rc;
     struct jw jw = call_answer(call, 200);
     shape_job_open(&jw, &job);
-    jw_kraw(&jw, "payload", job.payload);
+    shape_payload(&jw, &job, call->who.role);
     if (job.headers.len > 0)
         jw_kraw(&jw, "headers", job.headers);
     jw_kraw(&jw, "result", job.result);

@@ -4,6 +4,7 @@
 #include "edge/shapes.h"
 #include "base/clock.h"
 #include "base/js.h"
+#include "control/notify.h"
 
 static void key_id(struct jw *jw, const char *key, const struct id *id)
 {
@@ -339,6 +340,36 @@ void shape_job_open(struct jw *jw, const struct job_row *job)
     jw_kstr(jw, "errorMessage", job->error_message);
     jw_ktime(jw, "createdAt", job->created_us);
     jw_ktime(jw, "updatedAt", job->updated_us);
+}
+
+static void write_notice(struct jw *jw, const struct js *notice, struct arena *arena)
+{
+    const struct js *channel = js_get(notice, "channel");
+    jw_begin(jw, '{');
+    jw_kstr(jw, "kind", js_get_str(notice, "kind", NULL));
+    jw_key(jw, "channel");
+    jw_begin(jw, '{');
+    jw_kstr(jw, "name", js_get_str(channel, "name", NULL));
+    jw_kstr(jw, "type", js_get_str(channel, "type", NULL));
+    jw_end(jw, '}');
+    const struct js *event = js_get(notice, "event");
+    jw_kraw(jw, "event", event ? str_of(js_text(event, arena)) : (struct str){0});
+    jw_end(jw, '}');
+}
+
+void shape_payload(struct jw *jw, const struct job_row *job, enum role role)
+{
+    if (role != ROLE_VIEWER || !text_same(job->queue, NOTIFY_QUEUE)) {
+        jw_kraw(jw, "payload", job->payload);
+        return;
+    }
+    CLEANUP(arena_release) struct arena arena = {0};
+    CLEANUP(js_freep) struct js *notice = NULL;
+    jw_key(jw, "payload");
+    if (js_parse(job->payload.at, job->payload.len, &notice, NULL) == RC_OK)
+        write_notice(jw, notice, &arena);
+    else
+        jw_null(jw);
 }
 
 void shape_taken(struct jw *jw, const char *id_key, const struct enqueue_answer *answer)

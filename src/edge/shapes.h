@@ -6,6 +6,7 @@
 #define EDGE_SHAPES_H
 #include "base/jw.h"
 #include "control/jobs.h"
+#include "core/role.h"
 #include "store/approvals.h"
 #include "store/artifacts.h"
 #include "store/jobs.h"
@@ -40,6 +41,9 @@ void shape_approval(struct jw *jw, const struct approval_row *approval);
 void shape_pull_request(struct jw *jw, const struct pull_request_row *row);
 /* A job in a listing; leaves the object open. */
 void shape_job_open(struct jw *jw, const struct job_row *job);
+/* "payload" as the role may see it: the channel of a notification is for those who may list
+   channels, a viewer gets its name and type. */
+void shape_payload(struct jw *jw, const struct job_row *job, enum role role);
 /* What became of a job that came in: members of an open object. */
 void shape_taken(struct jw *jw, const char *id_key, const struct enqueue_answer *answer);
 void shape_attempt(struct jw *jw, const struct attempt_row *attempt);

@@ -256,6 +256,26 @@ describe('notifications', () => {
                 ({ data }) => data.channel === 'hook' && data.kind === 'completed').length, 1);
     });
 
+    it('keep their addresses from viewers, in jobs and in dead letters too', async () => {
+        const { token } = await server.post('/v1/tokens', { name: 'looker', role: 'viewer' });
+        const look = (path) => server.call('GET', path, { token });
+        assert.equal((await look('/v1/notifications')).status, 403);
+        assert.equal((await drover('notify', 'test', 'hook')).status, 0);
+        assert.equal((await drover('notify', 'test', 'poor')).status, 1);
+        const [dead] = await server.list('/v1/dead-letters?queue=drover.notify&limit=1');
+        const [job] = await server.list('/v1/jobs?queue=drover.notify&state=succeeded&limit=1');
+        for (const path of [`/v1/jobs/${job.id}`, `/v1/jobs/${dead.id}`,
+            `/v1/dead-letters/${dead.id}`]) {
+            const whole = (await server.get(path)).payload;
+            const seen = await look(path);
+            assert.equal(seen.status, 200, seen.text);
+            assert.ok(!seen.text.includes(receiver.url), `${path}: ${seen.text}`);
+            assert.ok(whole.channel.url.startsWith(receiver.url));
+            const { name, type } = whole.channel;
+            assert.deepEqual(seen.json.payload, { ...whole, channel: { name, type } });
+        }
+    });
+
     it('can be listed and tried out', async () => {
         const list = await drover('notify', 'list');
         assert.equal(list.status, 0, list.stderr);
