@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { PATH_BYTES_MAX = 1024, PENDING_MAX = 1000 };
+enum { PATH_BYTES_MAX = 1024, SEARCH_MAX = 10000 };
 
 /* How long it waits, or waited. */
 static const char *age_of(struct cli *cli, const struct js *approval)
@@ -81,24 +81,32 @@ static bool is_meant(const struct js *approval, const struct id_search *search, 
     return false;
 }
 
-/* Among those that wait, by the start of an id; a whole id goes to the server as it is. */
-static enum rc resolve_pending(struct cli *cli, const char *word, struct id *ret_id,
-                               struct err *err)
+static enum rc search_in(struct cli *cli, const char *path, struct id_search *search,
+                         struct err *err)
 {
+    const struct item_walk walk = {path, SEARCH_MAX, is_meant, NULL};
+    return id_search_items(cli, &walk, search, err);
+}
+
+/* Among those that wait, then among all where `also_past` says so, by the start of an id; a whole
+   id goes to the server as it is. */
+static enum rc resolve(struct cli *cli, bool also_past, struct id *ret_id, struct err *err)
+{
+    const char *word = args_word(&cli->args, 0);
     if (!text_same(word, "latest") && !id_prefix_valid(word))
         return err_set(err, RC_MALFORMED, "INVALID_ID",
                        "\"%s\" is no id: give a whole one or its first %d characters or more", word,
                        ID_PREFIX_MIN);
     struct id whole;
-    bool is_whole = id_parse(word, &whole);
     struct id_search search = {.word = word};
-    const struct item_walk walk = {"/v1/approvals?status=pending", PENDING_MAX, is_meant, NULL};
-    enum rc rc = id_search_items(cli, &walk, &search, err);
+    enum rc rc = search_in(cli, "/v1/approvals?status=pending", &search, err);
+    if (rc == RC_OK && search.count == 0 && also_past)
+        rc = search_in(cli, "/v1/approvals", &search, err);
     if (rc != RC_OK)
         return rc;
-    if (search.count == 0 && is_whole)
+    if (search.count == 0 && id_parse(word, &whole))
         id_search_add(&search, &whole); /* Decided already, or unknown: the server says which. */
-    return id_search_end(&search, "pending approval", ret_id, err);
+    return id_search_end(&search, also_past ? "approval" : "pending approval", ret_id, err);
 }
 
 static void show_findings(struct cli *cli, const struct js *findings)
@@ -135,7 +143,7 @@ static int run_approval(struct cli *cli)
     struct err err = {0};
     struct id id;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
-    enum rc rc = resolve_pending(cli, args_word(&cli->args, 0), &id, &err);
+    enum rc rc = resolve(cli, true, &id, &err);
     if (rc == RC_OK)
         rc = cli_get(cli, cli_path(cli, "/v1/approvals/", id.text, ""), &answer, &err);
     if (rc != RC_OK)
@@ -164,7 +172,7 @@ static int decide(struct cli *cli, const char *verb, const char *done)
     struct err err = {0};
     struct id id;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
-    enum rc rc = resolve_pending(cli, args_word(&cli->args, 0), &id, &err);
+    enum rc rc = resolve(cli, false, &id, &err);
     if (rc == RC_OK) {
         const struct http_call call = {.method = "POST",
                                        .path = cli_path(cli, "/v1/approvals/", id.text, verb),

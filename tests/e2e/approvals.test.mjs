@@ -60,6 +60,12 @@ describe('an approval', { concurrency: 4 }, () => {
         assert.equal(decided.reason, 'looks right');
         assertProblem(await server.decide(approval.id, 'reject'), 409,
             { code: 'APPROVAL_DECIDED' });
+        for (const word of [approval.id.slice(0, -1), runId.slice(0, -1), taskId]) {
+            const past = await drover('approval', word);
+            assert.equal(past.code, 0, past.err);
+            assert.match(past.out, /looks right/);
+            assert.equal((await drover('reject', word)).code, 3, 'only what waits is decided');
+        }
         assertHistory(await server.events(runId));
     });
 
