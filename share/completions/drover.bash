@@ -50,7 +50,9 @@ _drover_value() {
         *) _drover_reply "$2" -W 'active draining lost' ;;
         esac
         ;;
-    --queues) _drover_reply "$2" -W 'prepare hydrate agent verify judge publish unpublish clean notify' ;;
+    --queues)
+        _drover_reply "$2" -W "prepare hydrate plan agent collect custom verify judge publish \
+unpublish clean notify" ;;
     --log-level) _drover_reply "$2" -W 'debug info warn error fatal' ;;
     --log-format) _drover_reply "$2" -W 'json human' ;;
     --repo) _drover_reply "$2" -W "$(_drover_repositories)" ;;

@@ -48,7 +48,8 @@ static enum rc find_workspace(struct store *store, struct id *ret_id, struct err
 {
     struct arena arena = {0};
     struct workspace_row workspace;
-    enum rc rc = workspaces_by_name(store_writer(store), WORKSPACE_DEFAULT, &arena, &workspace, err);
+    enum rc rc = workspaces_by_name(store_writer(store), WORKSPACE_DEFAULT, &arena, &workspace,
+                                    err);
     arena_release(&arena);
     if (rc == RC_OK)
         *ret_id = workspace.id;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# selftest.sh - shows that tools/tidy and tools/layers catch what they say they catch.
+# selftest.sh - shows that tools/tidy, tools/layers and tools/docs catch what they say they catch.
 #
 # A small clean tree must pass; then one violation at a time is planted in it and must be named.
 set -u
@@ -131,6 +131,39 @@ expect layers 'src/core/c.c:1: core is pure, mem_free is not'
 echo 'int f(void) { static int n; return ++n; }' >src/core/c.c
 compile
 expect layers 'src/core/c.c:1: core has no state'
+
+# Codes in split texts, choices and tables; one that no answer carries is passed over.
+documented() {
+    mkdir -p docs share/completions src/store src/forge src/control src/work
+    # shellcheck disable=SC2016 # Backquotes of Markdown.
+    printf '%s\n' '`A_CODE` `B_CODE` `OTHER`' '| `--queues A,B` | `agent` |' >docs/PROTOCOL.md
+    cp docs/PROTOCOL.md docs/CONFIGURATION.md
+    # shellcheck disable=SC2016
+    echo '`step_failed`' >docs/STATES.md
+    echo '    {"agent", "drover.agent", 1},' >src/work/step.c
+    echo '    {"step_failed", RETRY_OF_STEP},' >src/core/retry_rule.c
+    printf '%s\n' 'err_set(e, RC_CONFLICT,' '  "A_CODE", x);' 'err_set(e, RC_IO, "LOCKED", "");' \
+        >src/edge/e.c
+    printf 'code = a ? "A_CODE" : "B_CODE";\n{400, "OTHER"},\n' >src/control/c.c
+}
+documented
+expect docs clean
+documented
+echo 'return err_set(err, RC_IO, "NEW", "");' >>src/store/s.c
+expect docs 'src/store/s.c: docs/PROTOCOL.md does not name the code NEW'
+documented
+echo 'x ? "A_CODE" : "C_CODE"' >>src/control/c.c
+expect docs 'src/control/c.c: docs/PROTOCOL.md does not name the code C_CODE'
+documented
+# shellcheck disable=SC2016
+echo '`GONE_CODE`' >>docs/PROTOCOL.md
+expect docs 'docs/PROTOCOL.md: no source has the code GONE_CODE'
+documented
+echo '    {"odd_end", RETRY_OF_STEP},' >>src/core/retry_rule.c
+expect docs 'src/core/retry_rule.c: docs/STATES.md does not name odd_end'
+documented
+echo '    {"polish", "drover.polish", 1},' >>src/work/step.c
+expect docs 'docs/CONFIGURATION.md: the steps of --queues lack polish'
 
 echo "selftest: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]
