@@ -230,7 +230,7 @@ enum rc api_pull_request_merge(struct call *call, struct db *db, struct err *err
         return rc;
     cmd->pull_request_id = row.id;
     cmd->merge_commit = commit;
-    rc = record(call, &cmd->base, err);
+    rc = record(call, owned, err);
     return rc == RC_OK ? answer_pull_request(call, db, &row.id, err) : rc;
 }
 
@@ -259,6 +259,6 @@ enum rc api_pull_request_close(struct call *call, struct db *db, struct err *err
     if (rc != RC_OK)
         return rc;
     cmd->pull_request_id = row.id;
-    rc = record(call, &cmd->base, err);
+    rc = record(call, owned, err);
     return rc == RC_OK ? answer_pull_request(call, db, &row.id, err) : rc;
 }

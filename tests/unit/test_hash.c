@@ -34,6 +34,23 @@ START_TEST(a_running_digest_does_not_care_for_the_pieces)
 }
 END_TEST
 
+START_TEST(a_file_is_hashed_from_its_start_wherever_it_stands)
+{
+    char text[SHA256_TEXT_BYTES] = "untouched";
+    int64_t bytes = -1;
+    FILE *file = tmpfile();
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fputs("abc", file), 1);
+    ck_assert_int_eq(fflush(file), 0);
+    ck_assert_int_eq(sha256_file(fileno(file), text, &bytes), RC_OK);
+    ck_assert_str_eq(text, abc_digest);
+    ck_assert_int_eq(bytes, 3);
+    (void)fclose(file);
+    ck_assert_int_eq(sha256_file(-1, text, &bytes), RC_IO);
+    ck_assert_str_eq(text, abc_digest);
+}
+END_TEST
+
 START_TEST(macs_match_rfc_4231)
 {
     char text[SHA256_TEXT_BYTES];
@@ -84,6 +101,7 @@ Suite *hash_suite(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, digests_match_the_standard);
     tcase_add_test(all, a_running_digest_does_not_care_for_the_pieces);
+    tcase_add_test(all, a_file_is_hashed_from_its_start_wherever_it_stands);
     tcase_add_test(all, macs_match_rfc_4231);
     tcase_add_test(all, only_64_lower_case_hex_digits_are_a_digest);
     tcase_add_test(all, secrets_are_compared_whole);
