@@ -389,6 +389,8 @@ static const struct telling tellings[] = {
     {EV_SCHEDULE_REFUSED, NULL, tell_named, "no job made for schedule", true, false},
     {EV_ISSUE_CREATED, NULL, tell_issue, "created", false, false},
     {EV_ISSUE_COMMENTED, NULL, tell_issue, "commented", false, false},
+    {EV_ISSUE_CLOSED, NULL, tell_issue, "closed", false, false},
+    {EV_ISSUE_REOPENED, NULL, tell_issue, "reopened", false, false},
     {EV_REPOSITORY_QUARANTINED, NULL, tell_named, "quarantined repository", true, false},
     {EV_REPOSITORY_RELEASED, NULL, tell_named, "released repository", false, false},
     {EV_REPOSITORY_CONFIGURED, NULL, NULL, NULL, false, false},
