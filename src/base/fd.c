@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -75,6 +76,19 @@ enum rc fd_set_nonblocking(int fd, struct err *err)
         return err_set(err, RC_IO, "IO_ERROR", "cannot make a descriptor non-blocking: %s",
                        strerror(errno));
     return RC_OK;
+}
+
+enum rc fd_of_bytes(const void *bytes, size_t len, int *ret_fd, struct err *err)
+{
+    CLEANUP(fd_closep) int fd = memfd_create("drover", MFD_CLOEXEC);
+    if (fd < 0)
+        return io_error(err, "make", "a file in memory");
+    enum rc rc = fd_write_all(fd, bytes, len, err);
+    if (rc == RC_OK && lseek(fd, 0, SEEK_SET) != 0)
+        rc = io_error(err, "rewind", "a file in memory");
+    if (rc == RC_OK)
+        *ret_fd = fd_take(&fd);
+    return rc;
 }
 
 static enum rc read_to_end(int fd, const char *path, struct buf *into, struct err *err)

@@ -15,6 +15,8 @@ int fd_take(int *fd);    /* Passes it on: gives it back and leaves -1. */
 /* For blocking descriptors. */
 MUST_USE enum rc fd_write_all(int fd, const void *bytes, size_t len, struct err *err);
 MUST_USE enum rc fd_set_nonblocking(int fd, struct err *err);
+/* A file in memory that holds these bytes, to be read from its beginning. */
+MUST_USE enum rc fd_of_bytes(const void *bytes, size_t len, int *ret_fd, struct err *err);
 
 /*
  * Appends.  Fails with RC_TOO_LARGE when the file holds more than the buffer may, RC_NOT_FOUND if

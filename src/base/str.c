@@ -293,6 +293,14 @@ bool glob_match(const char *pattern, const char *path)
     return true;
 }
 
+bool path_is_inside(const char *path, const char *dir)
+{
+    size_t len = strlen(dir);
+    while (len > 0 && dir[len - 1] == '/')
+        len--;
+    return strncmp(path, dir, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
 bool glob_is_plain(const char *pattern)
 {
     return strpbrk(pattern, "*?[\\") == NULL;

@@ -32,6 +32,9 @@ void text_copy(char *to, size_t to_bytes, const char *from);
 MUST_USE bool text_to_i64(const char *text, int64_t *ret_value);
 MUST_USE bool text_to_double(const char *text, double *ret_value);
 
+/* The directory itself, or something in it; slashes at the end of dir do not count. */
+bool path_is_inside(const char *path, const char *dir);
+
 /* The shell's globs on paths: * and ? stop at '/', ** does not, [a-z] classes. */
 bool glob_match(const char *pattern, const char *path);
 bool glob_is_plain(const char *pattern); /* A name: nothing in it stands for something else. */

@@ -368,6 +368,18 @@ START_TEST(writes_fail_when_nobody_can_take_them)
 }
 END_TEST
 
+START_TEST(bytes_become_a_file_that_is_read_from_its_beginning)
+{
+    int fd = -1;
+    char bytes[8] = "";
+    ck_assert_int_eq(fd_of_bytes("a\0b", 3, &fd, &err), RC_OK);
+    ck_assert_int_eq(read(fd, bytes, sizeof bytes), 3);
+    ck_assert_mem_eq(bytes, "a\0b", 3);
+    ck_assert_int_eq(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    fd_close(fd);
+}
+END_TEST
+
 Suite *fd_suite(void)
 {
     Suite *suite = suite_create("fd");
@@ -394,6 +406,7 @@ Suite *fd_suite(void)
     tcase_add_test(all, a_lock_has_one_holder_and_goes_with_its_descriptor);
     tcase_add_test(all, closing_keeps_errno_and_takes_nothing);
     tcase_add_test(all, writes_fail_when_nobody_can_take_them);
+    tcase_add_test(all, bytes_become_a_file_that_is_read_from_its_beginning);
     suite_add_tcase(suite, all);
     return suite;
 }

@@ -196,6 +196,23 @@ static const struct {
     {"\xff*", "\xff\xfe", true},
 };
 
+START_TEST(a_path_is_inside_a_directory_or_beside_it)
+{
+    static const struct {
+        const char *path, *dir;
+        bool inside;
+    } table[] = {
+        {"/a/b", "/a/b", true}, {"/a/b/c", "/a/b", true},   {"/a/bc", "/a/b", false},
+        {"/a", "/a/b", false},  {"/a/b/c", "/a/b//", true}, {"/a/b", "/a/b/", true},
+        {"/a", "/", true},      {"/", "/", true},           {"a/b", "/", false},
+        {"a/b", "a", true},
+    };
+    for (size_t i = 0; i < COUNT_OF(table); i++)
+        ck_assert_msg(path_is_inside(table[i].path, table[i].dir) == table[i].inside, "%s in %s",
+                      table[i].path, table[i].dir);
+}
+END_TEST
+
 START_TEST(globs_match_as_in_a_shell)
 {
     for (size_t i = 0; i < COUNT_OF(globs); i++)
@@ -364,6 +381,7 @@ Suite *str_suite(void)
     tcase_add_test(all, copies_are_cut_and_terminated);
     tcase_add_test(all, integers_are_read_strictly);
     tcase_add_test(all, numbers_are_read_strictly);
+    tcase_add_test(all, a_path_is_inside_a_directory_or_beside_it);
     tcase_add_test(all, globs_match_as_in_a_shell);
     tcase_add_test(all, globs_agree_with_a_plain_recursive_matcher);
     tcase_add_test(all, hostile_globs_cost_little);

@@ -1,0 +1,30 @@
+/*
+ * thread.c - see thread.h.
+ */
+#include "base/thread.h"
+#include <assert.h>
+#include <signal.h>
+#include <string.h>
+
+enum rc thread_start(const struct thread_spec *spec, pthread_t *ret_thread, struct err *err)
+{
+    assert(ret_thread || spec->detached);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+    (void)pthread_attr_init(&attributes);
+    if (spec->stack_bytes > 0)
+        (void)pthread_attr_setstacksize(&attributes, spec->stack_bytes);
+    if (spec->detached)
+        (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* It starts with our mask. */
+    int failed = pthread_create(&thread, &attributes, spec->body, spec->ctx);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_attr_destroy(&attributes);
+    if (failed)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot start a thread: %s", strerror(failed));
+    if (ret_thread)
+        *ret_thread = thread;
+    return RC_OK;
+}
