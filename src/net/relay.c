@@ -5,23 +5,22 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/thread.h"
+#include "net/door.h"
 #include "net/pump.h"
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PAIRS_MAX = 64, BACKLOG = 64, PORT_TEXT_BYTES = 8 };
+enum { PAIRS_MAX = 64, PORT_TEXT_BYTES = 8 };
 
 struct pair {
     struct pump pump; /* Ends: who came, and where it goes. */
@@ -30,7 +29,8 @@ struct pair {
 
 struct relay {
     struct relay_options options; /* Its texts are copies, owned. */
-    int listener, wake;
+    struct door door;
+    int wake;
     pthread_t thread;
     struct pair *pairs[PAIRS_MAX];
     size_t pair_count;
@@ -77,7 +77,7 @@ static int dial(const struct relay_options *options)
 static void accept_one(struct relay *relay)
 {
     CLEANUP(fd_closep)
-    int agent = accept4(relay->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int agent = door_accept(&relay->door);
     int server = agent >= 0 ? dial(&relay->options) : -1;
     if (server < 0)
         return; /* The agent sees its connection closed. */
@@ -135,62 +135,34 @@ static void serve_pairs(struct relay *relay, const struct pollfd *seen)
 
 static void *relay_main(void *ctx)
 {
-    enum { WAKE, LISTENER, FIRST };
+    enum { WAKE, DOOR, FIRST };
     struct relay *relay = ctx;
     struct pollfd fds[FIRST + 2 * PAIRS_MAX];
     for (;;) {
-        bool room = relay->pair_count < PAIRS_MAX;
+        int timeout_ms;
         fds[WAKE] = (struct pollfd){.fd = relay->wake, .events = POLLIN};
-        fds[LISTENER] = (struct pollfd){.fd = room ? relay->listener : -1, .events = POLLIN};
+        fds[DOOR] = door_want(&relay->door, &timeout_ms);
+        if (relay->pair_count == PAIRS_MAX)
+            fds[DOOR].fd = -1;
         for (size_t i = 0; i < relay->pair_count; i++)
             pair_want(relay->pairs[i], &fds[FIRST + 2 * i]);
-        if (poll(fds, FIRST + 2 * relay->pair_count, -1) < 0 && errno != EINTR)
+        if (poll(fds, FIRST + 2 * relay->pair_count, timeout_ms) < 0 && errno != EINTR)
             return NULL;
         if (fds[WAKE].revents)
             return NULL;
         serve_pairs(relay, &fds[FIRST]);
-        if (fds[LISTENER].revents)
+        if (fds[DOOR].revents)
             accept_one(relay);
     }
 }
 
 /* --- start and stop --- */
 
-static enum rc listen_loopback(int port, int *ret_fd, struct err *err)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)port),
-                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    CLEANUP(fd_closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
-        listen(fd, BACKLOG) != 0)
-        return err_set(err, RC_IO, "IO_ERROR", "cannot listen at port %d: %s", port,
-                       strerror(errno));
-    *ret_fd = fd_take(&fd);
-    return RC_OK;
-}
-
-static enum rc listen_at(const char *path, int *ret_fd, struct err *err)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address.sun_path)
-        return err_set(err, RC_TOO_LARGE, "PATH_TOO_LONG", "%.300s is too long for a socket", path);
-    text_copy(address.sun_path, sizeof address.sun_path, path);
-    CLEANUP(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    (void)unlink(path);
-    if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
-        chmod(path, 0666) != 0 || listen(fd, BACKLOG) != 0)
-        return err_set(err, RC_IO, "IO_ERROR", "cannot listen at %.300s: %s", path,
-                       strerror(errno));
-    *ret_fd = fd_take(&fd);
-    return RC_OK;
-}
-
 static void relay_free(struct relay *relay)
 {
     for (size_t i = 0; i < relay->pair_count; i++)
         pair_free(relay->pairs[i]);
-    fd_close(relay->listener);
+    door_close(&relay->door);
     fd_close(relay->wake);
     mem_free((void *)(uintptr_t)relay->options.socket_path);
     mem_free((void *)(uintptr_t)relay->options.host);
@@ -208,8 +180,13 @@ static enum rc start_listening(struct relay *relay, struct err *err)
     const struct relay_options *options = &relay->options;
     if (relay->wake < 0)
         return err_set(err, RC_IO, "IO_ERROR", "eventfd: %s", strerror(errno));
-    return options->socket_path ? listen_at(options->socket_path, &relay->listener, err)
-                                : listen_loopback(options->listen_port, &relay->listener, err);
+    if (!options->socket_path)
+        return door_at_port(options->listen_port, &relay->door, err);
+    /* Longer ones could be listened at, but who connects names it whole. */
+    if (strlen(options->socket_path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
+        return err_set(err, RC_TOO_LARGE, "PATH_TOO_LONG", "%.300s is too long for a socket",
+                       options->socket_path);
+    return door_at_path(options->socket_path, &relay->door, err);
 }
 
 enum rc relay_start(const struct relay_options *options, struct relay **ret_relay, struct err *err)
@@ -219,26 +196,18 @@ enum rc relay_start(const struct relay_options *options, struct relay **ret_rela
     relay->options.socket_path = copy_of(options->socket_path);
     relay->options.host = copy_of(options->host);
     relay->options.target_path = copy_of(options->target_path);
-    relay->listener = -1;
+    relay->door.fd = -1;
     relay->wake = eventfd(0, EFD_CLOEXEC);
     enum rc rc = start_listening(relay, err);
-    int failed = rc == RC_OK ? pthread_create(&relay->thread, NULL, relay_main, relay) : 0;
-    if (failed)
-        rc = err_set(err, RC_IO, "IO_ERROR", "cannot start a thread: %s", strerror(failed));
+    if (rc == RC_OK)
+        rc = thread_start(&(struct thread_spec){.body = relay_main, .ctx = relay}, &relay->thread,
+                          err);
     if (rc != RC_OK) {
         relay_free(relay);
         return rc;
     }
     *ret_relay = relay;
     return RC_OK;
-}
-
-int relay_port(const struct relay *relay)
-{
-    struct sockaddr_in address = {0};
-    socklen_t size = sizeof address;
-    (void)getsockname(relay->listener, (struct sockaddr *)&address, &size);
-    return ntohs(address.sin_port);
 }
 
 void relay_stop(struct relay *relay)

@@ -12,10 +12,8 @@
 struct relay; /* Owned by its starter. */
 
 struct relay_options {
-    /* Replaced when it is there.  Everybody may connect who may enter its directory: agents have
-       users of their own. */
-    const char *socket_path; /* NULL: listen_port */
-    int listen_port;         /* Of the loopback; 0: any that is free. */
+    const char *socket_path; /* As of door.h; NULL: listen_port */
+    int listen_port;         /* Of the loopback. */
     const char *target_path; /* Where it leads: a socket; NULL: host and port. */
     const char *host;        /* A name or an address; looked up for every connection. */
     int port;
@@ -24,6 +22,5 @@ struct relay_options {
 /* RC_TOO_LARGE: the path is too long for a socket. */
 MUST_USE enum rc relay_start(const struct relay_options *options, struct relay **ret_relay,
                              struct err *err);
-int relay_port(const struct relay *relay); /* Of one that listens at a port. */
 void relay_stop(struct relay *relay); /* Breaks what is open, removes the socket; NULL is fine. */
 #endif

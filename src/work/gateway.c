@@ -8,29 +8,26 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "core/egress.h"
+#include "net/door.h"
 #include "net/pump.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 enum {
     CONNECTIONS_MAX = 64,
     REFUSALS_MAX = 32,
-    BACKLOG = 64,
     HEAD_BYTES_MAX = 12 * 1024, /* With what we add, less than a pump holds. */
     HEAD_MS = 10 * 1000,
     CONNECT_MS = 10 * 1000,
@@ -40,10 +37,12 @@ enum {
 
 struct gateway {
     pthread_mutex_t lock;
-    int owners;            /* The starter and each connection. */
-    int connections;       /* At work. */
-    char **rules;          /* Copies. */
-    int listener, stop_fd; /* stop_fd stays readable once it is time to end. */
+    int owners;      /* The starter and each connection. */
+    int connections; /* At work. */
+    char **rules;    /* Copies. */
+    struct door door;
+    bool rest_told; /* In the log, that it had to rest. */
+    int stop_fd;    /* Stays readable once it is time to end. */
     pthread_t thread;
     char *socket_path;
     char refusals[REFUSALS_MAX][GATEWAY_TEXT_BYTES];
@@ -57,7 +56,7 @@ static void gateway_leave(struct gateway *gateway)
     (void)pthread_mutex_unlock(&gateway->lock);
     if (!last)
         return;
-    fd_close(gateway->listener);
+    door_close(&gateway->door);
     fd_close(gateway->stop_fd);
     (void)pthread_mutex_destroy(&gateway->lock);
     for (char **rule = gateway->rules; *rule; rule++)
@@ -321,27 +320,16 @@ static void *visit_main(void *ctx)
 
 /* --- listening --- */
 
-static int start_thread(pthread_t *ret, bool detached, void *(*body)(void *), void *ctx)
-{
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    (void)pthread_attr_init(&attributes);
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    if (detached)
-        (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* Signals are the main thread's. */
-    int failed = pthread_create(ret, &attributes, body, ctx);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    (void)pthread_attr_destroy(&attributes);
-    return failed;
-}
-
 static void accept_one(struct gateway *gateway)
 {
-    int fd = accept4(gateway->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
+    int fd = door_accept(&gateway->door);
+    if (fd < 0) {
+        if (gateway->door.rest_us > 0 && !gateway->rest_told)
+            LOG(LOG_WARN, "a connection of an agent has to wait",
+                LOG_STR("error", strerror(errno)));
+        gateway->rest_told |= gateway->door.rest_us > 0;
         return;
+    }
     struct visit *visit = mem_alloc(sizeof *visit);
     visit->gateway = gateway;
     visit->pump.ends[0] = fd;
@@ -352,11 +340,12 @@ static void accept_one(struct gateway *gateway)
     gateway->connections += room;
     gateway->owners += room;
     (void)pthread_mutex_unlock(&gateway->lock);
-    pthread_t thread;
+    const struct thread_spec spec = {
+        .body = visit_main, .ctx = visit, .stack_bytes = STACK_BYTES, .detached = true};
     if (!room) {
         answer(visit, "503 Service Unavailable", "drover: too many connections at once\n");
         visit_free(visit);
-    } else if (start_thread(&thread, true, visit_main, visit) != 0) {
+    } else if (thread_start(&spec, NULL, NULL) != RC_OK) {
         visit_end(visit);
     }
 }
@@ -364,36 +353,16 @@ static void accept_one(struct gateway *gateway)
 static void *listen_main(void *ctx)
 {
     struct gateway *gateway = ctx;
-    struct pollfd looks[] = {{.fd = gateway->stop_fd, .events = POLLIN},
-                             {.fd = gateway->listener, .events = POLLIN}};
+    struct pollfd looks[2] = {{.fd = gateway->stop_fd, .events = POLLIN}};
     while (looks[0].revents == 0) {
-        if (poll(looks, COUNT_OF(looks), -1) < 0 && errno != EINTR)
+        int timeout_ms;
+        looks[1] = door_want(&gateway->door, &timeout_ms);
+        if (poll(looks, COUNT_OF(looks), timeout_ms) < 0 && errno != EINTR)
             break;
         if (looks[0].revents == 0 && looks[1].revents)
             accept_one(gateway);
     }
     return NULL;
-}
-
-/* By the way of its directory, since the path of a socket must be short. */
-static enum rc listen_at(const char *path, int *ret_fd, struct err *err)
-{
-    char dir[PATH_MAX];
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const char *slash = strrchr(path, '/');
-    (void)snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path) : 0, path);
-    CLEANUP(fd_closep) int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    CLEANUP(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    (void)snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", dir_fd,
-                   slash ? slash + 1 : path);
-    (void)unlink(path);
-    /* Everybody who is shown it may connect: the agent has a user of its own. */
-    if (dir_fd < 0 || fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 ||
-        chmod(path, 0666) != 0 || listen(fd, BACKLOG) != 0)
-        return err_set(err, RC_IO, "IO_ERROR", "cannot listen at %.300s: %s", path,
-                       strerror(errno));
-    *ret_fd = fd_take(&fd);
-    return RC_OK;
 }
 
 static char **copy_of(const char *const *rules)
@@ -414,15 +383,16 @@ enum rc gateway_start(const char *const *rules, const char *socket_path,
     (void)pthread_mutex_init(&gateway->lock, NULL);
     gateway->owners = 1;
     gateway->rules = copy_of(rules);
-    gateway->listener = -1;
+    gateway->door.fd = -1;
     gateway->socket_path = mem_strdup(socket_path);
     gateway->stop_fd = eventfd(0, EFD_CLOEXEC);
     enum rc rc = gateway->stop_fd < 0
                      ? err_set(err, RC_IO, "IO_ERROR", "eventfd: %s", strerror(errno))
-                     : listen_at(socket_path, &gateway->listener, err);
-    int failed = rc == RC_OK ? start_thread(&gateway->thread, false, listen_main, gateway) : 0;
-    if (failed)
-        rc = err_set(err, RC_IO, "IO_ERROR", "cannot start a thread: %s", strerror(failed));
+                     : door_at_path(socket_path, &gateway->door, err);
+    const struct thread_spec spec = {
+        .body = listen_main, .ctx = gateway, .stack_bytes = STACK_BYTES};
+    if (rc == RC_OK)
+        rc = thread_start(&spec, &gateway->thread, err);
     if (rc != RC_OK) {
         gateway_leave(gateway);
         return rc;
