@@ -63,7 +63,7 @@ struct session {
     bool killed;
     bool truncated_told; /* In the log. */
     bool log_failed;
-    int64_t begin_us, output_us, kill_us, tick_us, guard_us;
+    int64_t begin_us, output_us, kill_us, guard_us;
     char tail[TAIL_BYTES]; /* The last of stderr, for a sandbox that failed. */
     size_t tail_len;
     struct compute_result result;
@@ -149,7 +149,7 @@ static enum rc open_file(const char *path, int flags, int *ret_fd, struct err *e
 
 /* The command's ends; ours are in the session. */
 struct ends {
-    int in, out, err, status, passwd;
+    int in, out, err, status, filter, passwd;
 };
 
 static void ends_close(struct ends *ends)
@@ -158,7 +158,20 @@ static void ends_close(struct ends *ends)
     fd_close(ends->out);
     fd_close(ends->err);
     fd_close(ends->status);
+    fd_close(ends->filter);
     fd_close(ends->passwd);
+}
+
+/* Those of bubblewrap itself, ended by -1. */
+static void list_kept(const struct ends *ends, int ret_kept[4])
+{
+    const int all[] = {ends->status, ends->filter, ends->passwd};
+    size_t count = 0;
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        if (all[i] >= 0)
+            ret_kept[count++] = all[i];
+    }
+    ret_kept[count] = -1;
 }
 
 static bool has_walls(const struct session *session)
@@ -191,6 +204,8 @@ static enum rc make_ends(struct session *session, struct ends *ends, struct err 
         rc = make_pipe(&session->err_fd, &ends->err, err);
     if (rc == RC_OK && has_walls(session))
         rc = make_pipe(&session->status_fd, &ends->status, err);
+    if (rc == RC_OK)
+        rc = sandbox_filter(spec->sandbox, &spec->view, &ends->filter, err);
     if (rc == RC_OK)
         rc = make_user_ends(session, ends, err);
     return rc;
@@ -228,7 +243,7 @@ static enum rc start(struct session *session, struct err *err)
 {
     const struct compute_spec *spec = session->spec;
     CLEANUP(arena_release) struct arena arena = {0};
-    CLEANUP(ends_close) struct ends ends = {-1, -1, -1, -1, -1};
+    CLEANUP(ends_close) struct ends ends = {-1, -1, -1, -1, -1, -1};
     struct sandbox_view view = spec->view;
     enum rc rc = sandbox_check(spec->sandbox, &view, err);
     if (rc == RC_OK)
@@ -242,7 +257,10 @@ static enum rc start(struct session *session, struct err *err)
     /* Also what drover itself inherited from its starter is none of the command's business. */
     (void)close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
     view.status_fd = ends.status;
+    view.filter_fd = ends.filter;
     view.passwd_fd = ends.passwd;
+    int kept[4];
+    list_kept(&ends, kept);
     struct proc_spec child = {
         .argv = sandbox_argv(spec->sandbox, &view, &arena),
         .env = spec->env,
@@ -250,7 +268,7 @@ static enum rc start(struct session *session, struct err *err)
         .stdin_fd = ends.in,
         .stdout_fd = ends.out,
         .stderr_fd = ends.err,
-        .keep_fds = has_walls(session) ? (const int[]){ends.status, ends.passwd, -1} : NULL,
+        .keep_fds = has_walls(session) ? kept : NULL,
     };
     rc = proc_spawn(&child, &session->proc, err);
     if (rc == RC_OK)
@@ -435,7 +453,7 @@ static int64_t earlier(int64_t a, int64_t b)
 static int64_t next_us(const struct session *session)
 {
     const struct compute_spec *spec = session->spec;
-    int64_t next = earlier(session->tick_us, session->guard_us);
+    int64_t next = session->guard_us;
     if (session->killed)
         return earlier(next, session->kill_us + GONE_WAIT_MS * US_PER_MS);
     if (session->stopping)
@@ -482,8 +500,6 @@ static void check_clocks(struct session *session)
     int64_t now = clock_mono_us();
     check_guard(session, now);
     tell_refusals(session);
-    if (spec->reader.tick)
-        session->tick_us = spec->reader.tick(spec->reader.ctx, now);
     if (spec->stop && stop_asked(spec->stop) != STOP_NONE)
         begin_stop(session, COMPUTE_STOPPED);
     else if (spec->wall_ms > 0 && now >= session->begin_us + spec->wall_ms * US_PER_MS)
@@ -567,9 +583,8 @@ static enum rc finish(struct session *session, struct err *err)
     if (session->stopping && !session->killed)
         kill_all(session); /* What outlived the command itself. */
     struct proc_exit exit = {.code = -1};
-    enum rc rc = proc_wait(&session->proc, 0, &exit);
-    if (rc != RC_OK)
-        return err_set(err, rc, "IO_ERROR", "lost track of the command");
+    if (proc_wait(&session->proc, 0, &exit) != RC_OK) /* Killed, and it hangs in the kernel. */
+        return err_set(err, RC_IO, "IO_ERROR", "lost track of the command");
     struct pollfd gone = {.fd = session->inner_fd, .events = POLLIN};
     if (session->inner_fd >= 0 && poll(&gone, 1, GONE_WAIT_MS) == 0)
         return err_set(err, RC_IO, "IO_ERROR", "the sandbox does not end");
@@ -630,7 +645,6 @@ enum rc compute_begin(const struct compute_spec *spec, struct compute_session **
         .status_fd = -1,
         .log_fd = -1,
         .inner_fd = -1,
-        .tick_us = INT64_MAX,
         .guard_us = INT64_MAX,
         .result = {.exit_code = -1},
     };

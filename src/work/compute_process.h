@@ -25,9 +25,6 @@ struct compute_reader {
     void *ctx;
     /* One line of stdout without its end; false ends the command. Longer lines are passed over. */
     bool (*line)(void *ctx, struct str line);
-    /* Called at every turn of the loop; gives the time (by clock_mono_us) of the next turn that it
-       needs, INT64_MAX for none. */
-    int64_t (*tick)(void *ctx, int64_t now_us);
     /* Something about the command that a person should know: a connection that was refused. */
     void (*note)(void *ctx, const char *text);
 };

@@ -12,6 +12,7 @@
  * C libraries then use clone.
  */
 #include "work/filter.h"
+#include "base/fd.h"
 #include <assert.h>
 #include <errno.h>
 #include <linux/audit.h>
@@ -206,15 +207,33 @@ static void add_all(struct program *program)
     allow(program);
 }
 
-enum rc filter_install(struct err *err)
+static enum rc make_program(struct program *program, struct err *err)
 {
-    struct program program = {.count = 0};
     if (MACHINE == 0)
         return err_set(err, RC_IO, "NO_FILTER", "no filter is known for this kind of machine");
-    add_all(&program);
+    *program = (struct program){.count = 0};
+    add_all(program);
+    return RC_OK;
+}
+
+enum rc filter_install(struct err *err)
+{
+    struct program program;
+    enum rc rc = make_program(&program, err);
+    if (rc != RC_OK)
+        return rc;
     const struct sock_fprog whole = {.len = program.count, .filter = program.steps};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &whole) != 0)
         return err_set(err, RC_IO, "NO_FILTER", "seccomp: %s", strerror(errno));
     return RC_OK;
+}
+
+enum rc filter_open(int *ret_fd, struct err *err)
+{
+    struct program program;
+    enum rc rc = make_program(&program, err);
+    if (rc != RC_OK)
+        return rc;
+    return fd_of_bytes(program.steps, program.count * sizeof *program.steps, ret_fd, err);
 }

@@ -14,4 +14,6 @@
 /* For this thread and all that it starts, for good.  RC_IO: the kernel has no seccomp, or this
    kind of machine is not known here. */
 MUST_USE enum rc filter_install(struct err *err);
+/* The same as a file, as `bwrap --seccomp` takes it.  The caller closes it. */
+MUST_USE enum rc filter_open(int *ret_fd, struct err *err);
 #endif

@@ -179,15 +179,10 @@ static enum rc copy_seed(const char *seed, const char *to, struct err *err)
 static enum rc check_seed(const char *seed, const char *data_dir, struct err *err)
 {
     char real[PATH_MAX];
-    size_t len = strlen(data_dir);
     if (!realpath(seed, real))
         return err_set(err, RC_INVALID, "HOME_NOT_FOUND", "agent.home %.200s: %s", seed,
                        strerror(errno));
-    size_t real_len = strlen(real);
-    bool inside = text_starts(real, data_dir) && (real[len] == '/' || real[len] == '\0');
-    bool above = text_starts(data_dir, real) &&
-                 (data_dir[real_len] == '/' || real[real_len - 1] == '/');
-    if (inside || above)
+    if (path_is_inside(real, data_dir) || path_is_inside(data_dir, real))
         return err_set(err, RC_INVALID, "HOME_REFUSED",
                        "agent.home %.200s holds drover's own data, or is in it.", seed);
     return RC_OK;

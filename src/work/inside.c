@@ -134,7 +134,8 @@ static bool set_limits(const struct inside *inside)
            limit(RLIMIT_NOFILE, inside->nofile, inside->nofile);
 }
 
-/* Stays for as long as the sandbox does.  Back only when it could not begin. */
+/* Stays for as long as the sandbox does.  Back only when it could not begin.  It may have the
+   command's user, who has no business in its memory. */
 static int be_the_gate(const struct inside *inside)
 {
     struct relay *relay;
@@ -143,6 +144,10 @@ static int be_the_gate(const struct inside *inside)
                                           .target_path = inside->gate};
     if (inside->user != 0 && !become_user(inside->user))
         return INSIDE_FAILED;
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) {
+        (void)failed("cannot close its memory");
+        return INSIDE_FAILED;
+    }
     if (relay_start(&options, &relay, &err) != RC_OK) {
         fprintf(stderr, INSIDE_SAYS "%s\n", err.text);
         return INSIDE_FAILED;

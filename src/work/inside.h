@@ -11,7 +11,7 @@
  *     --fsize BYTES
  *     --nofile N
  *     --tie            die with the parent (where there is no bubblewrap)
- *     --filter         refuse system calls: filter.h
+ *     --filter         refuse system calls: filter.h (where bubblewrap has not done so already)
  *
  * Core dumps are off, and the kernel takes the command first when memory runs out.
  */

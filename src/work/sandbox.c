@@ -14,8 +14,10 @@
  *     DATA              empty and read-only, then the binds
  */
 #include "work/sandbox.h"
+#include "base/fd.h"
 #include "base/proc.h"
 #include "base/str.h"
+#include "work/filter.h"
 #include "work/inside.h"
 #include "work/tenant.h"
 #include <assert.h>
@@ -74,12 +76,6 @@ static void add_number(struct argv *argv, const char *option, int64_t number)
         add2(argv, option, arena_printf(argv->arena, "%" PRId64, number));
 }
 
-static bool is_inside(const char *path, const char *dir)
-{
-    size_t len = strlen(dir);
-    return strncmp(path, dir, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}
-
 /* --- fresh directories --- */
 
 static void add_cover(struct argv *argv, const char *path, const char *perms, int64_t bytes)
@@ -94,7 +90,7 @@ static void add_cover(struct argv *argv, const char *path, const char *perms, in
 static bool is_covered(const struct argv *argv, const char *path)
 {
     for (size_t i = 0; i < argv->cover_count; i++) {
-        if (is_inside(path, argv->covers[i]))
+        if (path_is_inside(path, argv->covers[i]))
             return true;
     }
     return false;
@@ -150,7 +146,7 @@ static void add_bind(struct argv *argv, const char *path, bool writable)
 static void add_resolver(struct argv *argv)
 {
     char real[PATH_MAX];
-    if (realpath("/etc/resolv.conf", real) && is_inside(real, "/run")) {
+    if (realpath("/etc/resolv.conf", real) && path_is_inside(real, "/run")) {
         add_bind(argv, arena_strdup(argv->arena, real), false);
     }
 }
@@ -164,7 +160,7 @@ static void add_named_files(struct argv *argv, const struct sandbox *sandbox,
     for (size_t i = 0; command[i] && named < NAMED_MAX; i++) {
         const char *path = command[i];
         struct stat status;
-        if (path[0] != '/' || is_inside(path, sandbox->data_dir) || strstr(path, "/../"))
+        if (path[0] != '/' || path_is_inside(path, sandbox->data_dir) || strstr(path, "/../"))
             continue;
         if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
             continue;
@@ -261,6 +257,7 @@ static void add_walls(struct argv *argv, const struct sandbox *sandbox,
     add_mounts(argv, view);
     add_named_files(argv, sandbox, view->argv);
     add_data(argv, sandbox, view);
+    add_number(argv, "--seccomp", view->filter_fd);
     if (view->status_fd >= 0)
         add2(argv, "--json-status-fd", arena_printf(argv->arena, "%d", view->status_fd));
     add3(argv, "--chdir", view->cwd, "--");
@@ -285,7 +282,8 @@ static void add_inside(struct argv *argv, const struct sandbox *sandbox,
         add(argv, "--tie");
     else if (view->proxy)
         add2(argv, "--proxy", proxy_inside);
-    if (sandbox->filter)
+    assert(!walls || !sandbox->filter || view->filter_fd > 0);
+    if (!walls && sandbox->filter)
         add(argv, "--filter");
     /* Without walls everything that the user runs would count. */
     if (walls && limits->processes > 0)
@@ -339,10 +337,10 @@ static enum rc check_mount(const struct sandbox *sandbox, const char *path, stru
         return err_set(err, RC_INVALID, "MOUNT_REFUSED",
                        "The mount %.200s must be named without links and dots: %.200s.", path,
                        real);
-    bool bad = real[1] == '\0' || is_inside(real, sandbox->data_dir) ||
-               is_inside(sandbox->data_dir, real);
+    bool bad = real[1] == '\0' || path_is_inside(real, sandbox->data_dir) ||
+               path_is_inside(sandbox->data_dir, real);
     for (size_t i = 0; i < COUNT_OF(kept); i++)
-        bad = bad || is_inside(real, kept[i]) || is_inside(kept[i], real);
+        bad = bad || path_is_inside(real, kept[i]) || path_is_inside(kept[i], real);
     if (bad)
         return err_set(err, RC_INVALID, "MOUNT_REFUSED",
                        "The mount %.200s would open what must stay closed to agents.", path);
@@ -367,13 +365,21 @@ enum rc sandbox_hand_over(const struct sandbox *sandbox, const struct sandbox_vi
         return RC_OK;
     for (size_t i = 0; i < SANDBOX_BINDS_MAX && view->binds[i].path; i++) {
         const struct sandbox_bind *bind = &view->binds[i];
-        if (!bind->writable || !is_inside(bind->path, sandbox->data_dir))
+        if (!bind->writable || !path_is_inside(bind->path, sandbox->data_dir))
             continue;
         enum rc rc = tenant_give(bind->path, tenant_of(view->tenant), err);
         if (rc != RC_OK)
             return rc;
     }
     return RC_OK;
+}
+
+enum rc sandbox_filter(const struct sandbox *sandbox, const struct sandbox_view *view, int *ret_fd,
+                       struct err *err)
+{
+    if (sandbox->kind != SANDBOX_BUBBLEWRAP || !sandbox->filter || !view->limits)
+        return RC_OK;
+    return filter_open(ret_fd, err);
 }
 
 const char *sandbox_name(const struct sandbox *sandbox)
@@ -392,10 +398,16 @@ static bool runs(const struct sandbox *sandbox, const struct resource_config *li
     static const char *const nothing[] = {"true", NULL};
     struct sandbox_view view = {
         .argv = nothing, .cwd = "/", .limits = limits_or_none, .status_fd = -1};
-    struct proc_spec spec = {.argv = sandbox_argv(sandbox, &view, &arena)};
+    CLEANUP(fd_closep) int filter_fd = -1;
+    enum rc rc = sandbox_filter(sandbox, &view, &filter_fd, ret_why);
+    if (rc != RC_OK)
+        return false;
+    view.filter_fd = filter_fd;
+    struct proc_spec spec = {.argv = sandbox_argv(sandbox, &view, &arena),
+                             .keep_fds = filter_fd >= 0 ? (const int[]){filter_fd, -1} : NULL};
     struct proc_limits limits = {.timeout_ms = PROBE_MS};
     struct proc_result result;
-    enum rc rc = proc_run(&spec, (struct str){0}, NULL, &words, &limits, &result, ret_why);
+    rc = proc_run(&spec, (struct str){0}, NULL, &words, &limits, &result, ret_why);
     if (rc != RC_OK)
         return false;
     if (result.exit.code == 0)

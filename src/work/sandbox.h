@@ -11,8 +11,10 @@
  * still read what drover's user may read elsewhere, home directories included: run drover as a
  * user of its own.
  *
- * With limits the command starts through `drover inside` (inside.h), which sets them and has the
- * kernel refuse system calls that no agent needs.
+ * With limits the command starts through `drover inside` (inside.h), which sets them, and the
+ * kernel refuses system calls that no agent needs (filter.h).  With walls bubblewrap sees to that:
+ * a process inside that may call what it likes, such as the first one, would do so for the agent,
+ * which may have the same user.
  *
  * Without bubblewrap there are no walls; the command still has a process group of its own.
  */
@@ -55,7 +57,8 @@ struct sandbox_view {
     const struct resource_config *limits; /* NULL: none, as for drover's own git. */
     const char *proxy; /* A socket that a port inside leads to, HTTP_PROXY; or NULL. */
     int passwd_fd;     /* With drops: becomes /etc/passwd; 0: nobody asks. */
-    int status_fd;     /* bubblewrap tells here what became of the command; -1: nobody asks. */
+    int filter_fd; /* Of filter.h, with walls and limits where there is one; 0: there is none. */
+    int status_fd; /* bubblewrap tells here what became of the command; -1: nobody asks. */
 };
 
 /* Tries what works here; *ret_why says what kept the best of it from working, or is empty. */
@@ -68,6 +71,9 @@ MUST_USE enum rc sandbox_check(const struct sandbox *sandbox, const struct sandb
 /* Before the start: with drops, what the view may write of drover's data goes to its user. */
 MUST_USE enum rc sandbox_hand_over(const struct sandbox *sandbox, const struct sandbox_view *view,
                                    struct err *err);
+/* Opens what becomes view->filter_fd where there has to be one; else *ret_fd stays as it is. */
+MUST_USE enum rc sandbox_filter(const struct sandbox *sandbox, const struct sandbox_view *view,
+                                int *ret_fd, struct err *err);
 /* The argv that runs view->argv behind the walls. */
 const char **sandbox_argv(const struct sandbox *sandbox, const struct sandbox_view *view,
                           struct arena *arena);

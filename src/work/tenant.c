@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fts.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,13 +68,5 @@ enum rc tenant_passwd(uid_t user, const char *home, int *ret_fd, struct err *err
     buf_init(&text, PASSWD_BYTES_MAX);
     (void)!file_read("/etc/passwd", &text, NULL); /* Without it this line stands alone. */
     buf_addf(&text, "drover:x:%u:%u:drover:%s:/bin/sh\n", (unsigned)user, (unsigned)user, home);
-    CLEANUP(fd_closep) int fd = memfd_create("passwd", MFD_CLOEXEC);
-    if (fd < 0)
-        return err_set(err, RC_IO, "IO_ERROR", "memfd: %s", strerror(errno));
-    enum rc rc = fd_write_all(fd, buf_text(&text), text.len, err);
-    if (rc == RC_OK && lseek(fd, 0, SEEK_SET) != 0)
-        rc = err_set(err, RC_IO, "IO_ERROR", "memfd: %s", strerror(errno));
-    if (rc == RC_OK)
-        *ret_fd = fd_take(&fd);
-    return rc;
+    return fd_of_bytes(buf_text(&text), text.len, ret_fd, err);
 }
