@@ -174,6 +174,7 @@ void attempt_write_end(const struct attempt *attempt, struct jw *jw)
     jw_kstr(jw, "model", usage->model[0] ? usage->model : NULL);
     jw_kstr(jw, "sandbox", place_name(attempt));
     jw_kbool(jw, "logTruncated", ended->log_truncated);
+    jw_kint(jw, "linesSkipped", ended->lines_skipped);
     write_quota(jw, attempt);
 }
 

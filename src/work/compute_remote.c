@@ -109,14 +109,20 @@ static void take_usage(struct attempt *attempt, const struct js *answer)
         progress_turn(&attempt->progress, usage);
 }
 
-/* What happened since the last poll, as an agent of the ndjson adapter would say it. */
+/* What happened since the last poll, as an agent of the ndjson adapter would say it.  A session may
+   last for days: nothing of a poll stays in memory. */
 static void take_events(struct attempt *attempt, const struct js *answer)
 {
+    CLEANUP(arena_release) struct arena arena = {0};
     const struct js *events = js_get(answer, "events");
     size_t count = js_count(events);
     for (size_t i = 0; i < count && i < EVENTS_MAX; i++) {
-        const char *line = js_text(js_at(events, i), attempt->step->arena);
-        transcript_line(&attempt->transcript, str_of(line));
+        struct str line = str_of(js_text(js_at(events, i), &arena));
+        if (line.len > COMPUTE_LINE_MAX)
+            attempt->ended.lines_skipped++;
+        else
+            transcript_line(&attempt->transcript, line);
+        arena_reset(&arena);
     }
 }
 
@@ -256,14 +262,6 @@ static enum rc start(struct attempt *attempt, struct err *err)
 
 /* --- poll and stop --- */
 
-static void wait_until(const struct stop *stop, int64_t until_us)
-{
-    int64_t left_ms = (until_us - clock_mono_us() + US_PER_MS - 1) / US_PER_MS;
-    struct pollfd look = {.fd = stop->event_fd, .events = POLLIN};
-    if (left_ms > 0)
-        (void)poll(&look, 1, left_ms < 60 * 1000 ? (int)left_ms : 60 * 1000);
-}
-
 static bool leaves_it_alone(const struct step *step)
 {
     enum stop_reason reason = stop_asked(step->stop);
@@ -298,8 +296,10 @@ static enum rc poll_remote(struct attempt *attempt, int64_t until_us, bool *ret_
         end_session(attempt);
         remote->over = true;
     }
+    int64_t wake_us = until_us < remote->next_us ? until_us : remote->next_us;
     if (!remote->over)
-        wait_until(attempt->step->stop, until_us < remote->next_us ? until_us : remote->next_us);
+        (void)stop_wait(attempt->step->stop,
+                        (wake_us - clock_mono_us() + US_PER_MS - 1) / US_PER_MS);
     enum rc rc = RC_OK;
     if (!remote->over && clock_mono_us() >= remote->next_us) {
         rc = poll_once(attempt, err);

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/proc.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "work/outcome.h"
 #include "work/retry.h"
 #include "work/stop.h"
@@ -675,11 +676,9 @@ static enum rc make(struct consumer *consumer, struct err *err)
 static enum rc start_thread(pthread_t *thread, void *(*body)(void *), void *ctx, bool *started,
                             struct err *err)
 {
-    int failed = pthread_create(thread, NULL, body, ctx);
-    *started = failed == 0;
-    if (failed)
-        return err_set(err, RC_IO, "IO_ERROR", "cannot start a thread: %s", strerror(failed));
-    return RC_OK;
+    enum rc rc = thread_start(&(struct thread_spec){.body = body, .ctx = ctx}, thread, err);
+    *started = rc == RC_OK;
+    return rc;
 }
 
 static enum rc start_threads(struct consumer *consumer, struct err *err)

@@ -46,7 +46,7 @@ static enum rc decode(struct work *work, struct err *err)
         return err_set(err, RC_INVALID, "UNKNOWN_STEP", "There is no step called %.100s.",
                        job->type);
     enum rc rc = js_parse(job->payload.at, job->payload.len, &work->payload, err);
-    if (rc == RC_OK && step_is_bare(work->kind)) {
+    if (rc == RC_OK && work->kind->bare) {
         work->step.input.payload = work->payload;
         work->step.deadline_us = deadline_of(&work->step, work->kind);
         return RC_OK;

@@ -76,6 +76,10 @@ static enum rc make_io(struct hearing *hearing, struct err *err)
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, INPUT_BYTES_MAX);
     write_input(hearing, &text);
+    if (text.overflow)
+        return err_set(err, RC_TOO_LARGE, "INPUT_TOO_LARGE",
+                       "What it is told (the task and the verification) is larger than %d bytes.",
+                       INPUT_BYTES_MAX);
     const struct buf *diff = &hearing->judging->diff;
     enum rc rc = dir_make(hearing->io, 0700, err);
     if (rc == RC_OK)

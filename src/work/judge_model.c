@@ -12,6 +12,7 @@
  * The key goes into one header, and nowhere else.
  */
 #include "base/dice.h"
+#include "core/backoff.h"
 #include "core/judge_answer.h"
 #include "core/model_api.h"
 #include "core/prose.h"
@@ -19,7 +20,6 @@
 #include "net/url.h"
 #include "work/judging.h"
 #include <assert.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,12 +30,14 @@ enum {
     BODY_BYTES_MAX = 4 * 1024 * 1024, /* With all escapes. */
     REPLY_BYTES_MAX = 2 * 1024 * 1024,
     TRIES_MAX = 5,
-    PAUSE_FIRST_MS = 500,
-    PAUSE_MAX_MS = 20 * 1000,
     MARK_BYTES = 16,
     BREAKER_ERROR_MAX = 200,
     CHECKS_TOLD_MAX = 32,
 };
+
+/* A provider that is overloaded needs longer than a server of ours (retry.h). */
+static const struct backoff pauses = {
+    .base_us = 250 * US_PER_MS, .max_us = 20 * US_PER_SECOND, .jitter_us = 250 * US_PER_MS};
 
 struct asking {
     struct judging *judging;
@@ -241,21 +243,12 @@ static enum rc try_once(struct asking *asking, int64_t *ret_wait_ms, struct err 
     return rc;
 }
 
-/* Pauses grow, with jitter. */
-static int64_t pause_ms(struct asking *asking, int failures)
-{
-    int64_t most = INT64_C(1) * PAUSE_FIRST_MS << failures;
-    most = most < PAUSE_MAX_MS ? most : PAUSE_MAX_MS;
-    return most / 2 + (int64_t)dice_below(&asking->dice, (uint64_t)(most / 2 + 1));
-}
-
 /* false: there is no time for that. */
 static bool wait_for(struct asking *asking, int64_t ms)
 {
     if (ms >= judging_left_ms(asking->judging, asking->until_us))
         return false;
-    struct pollfd look = {.fd = asking->judging->step->stop->event_fd, .events = POLLIN};
-    (void)poll(&look, 1, (int)ms);
+    (void)stop_wait(asking->judging->step->stop, ms);
     return true;
 }
 
@@ -268,16 +261,18 @@ static bool may_help(enum rc rc)
 static enum rc ask(struct asking *asking, struct err *err)
 {
     enum rc rc = RC_OK;
-    for (int failures = 0;; failures++) {
+    for (int failures = 1;; failures++) {
         int64_t wait_ms = 0;
         struct err own = {0};
         rc = try_once(asking, &wait_ms, &own);
         enum rc wish = stopped(asking, err);
         if (wish != RC_OK)
             return wish;
-        if (!may_help(rc) || failures + 1 == TRIES_MAX)
+        if (!may_help(rc) || failures == TRIES_MAX)
             return rc;
-        if (!wait_for(asking, wait_ms > 0 ? wait_ms : pause_ms(asking, failures)))
+        if (wait_ms <= 0)
+            wait_ms = backoff_delay_us(&pauses, failures, dice_next(&asking->dice)) / US_PER_MS;
+        if (!wait_for(asking, wait_ms))
             return rc;
         wish = stopped(asking, err);
         if (wish != RC_OK)

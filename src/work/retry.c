@@ -37,7 +37,6 @@ bool retry_again(struct retry *retry, enum rc rc)
         (void)poll(NULL, 0, RETRY_PAUSE_MIN_MS);
         return true;
     }
-    struct pollfd wake = {.fd = retry->stop->event_fd, .events = POLLIN};
-    (void)poll(&wake, 1, (int)retry_pause_ms(++retry->tries, &retry->dice));
+    (void)stop_wait(retry->stop, retry_pause_ms(++retry->tries, &retry->dice));
     return true;
 }

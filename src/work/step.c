@@ -82,18 +82,18 @@ static int64_t notify_ms(const struct repo_config *config)
 }
 
 static const struct step_kind kinds[] = {
-    {"notify", "drover.notify", "notification_failed", step_notify, notify_ms, false},
-    {"publish", "drover.publish", "publish_failed", step_publish, publish_ms, true},
-    {"judge", "drover.judge", "judge_failed", step_judge, judge_ms, false},
-    {"verify", "drover.verify", "verify_failed_to_run", step_verify, verify_ms, false},
-    {"collect", "drover.collect", "collect_failed", step_collect, collect_ms, false},
-    {"agent", "drover.agent", "agent_start_failed", step_agent, agent_ms, false},
-    {"custom", "drover.custom", "custom_step_unavailable", step_custom, custom_ms, false},
-    {"plan", "drover.plan", "agent_start_failed", step_plan, plan_ms, false},
-    {"hydrate", "drover.hydrate", "hydrate_failed", step_hydrate, hydrate_ms, false},
-    {"prepare", "drover.prepare", "prepare_failed", step_prepare, prepare_ms, false},
-    {"unpublish", "drover.unpublish", "unpublish_failed", step_unpublish, publish_ms, true},
-    {"clean", "drover.clean", "clean_failed", step_clean, clean_ms, true},
+    {"notify", "drover.notify", "notification_failed", step_notify, notify_ms, false, true},
+    {"publish", "drover.publish", "publish_failed", step_publish, publish_ms, true, false},
+    {"judge", "drover.judge", "judge_failed", step_judge, judge_ms, false, false},
+    {"verify", "drover.verify", "verify_failed_to_run", step_verify, verify_ms, false, false},
+    {"collect", "drover.collect", "collect_failed", step_collect, collect_ms, false, false},
+    {"agent", "drover.agent", "agent_start_failed", step_agent, agent_ms, false, false},
+    {"custom", "drover.custom", "custom_step_unavailable", step_custom, custom_ms, false, false},
+    {"plan", "drover.plan", "agent_start_failed", step_plan, plan_ms, false, false},
+    {"hydrate", "drover.hydrate", "hydrate_failed", step_hydrate, hydrate_ms, false, false},
+    {"prepare", "drover.prepare", "prepare_failed", step_prepare, prepare_ms, false, false},
+    {"unpublish", "drover.unpublish", "unpublish_failed", step_unpublish, publish_ms, true, false},
+    {"clean", "drover.clean", "clean_failed", step_clean, clean_ms, true, false},
 };
 
 static const char *const queues[] = {
@@ -110,11 +110,6 @@ const struct step_kind *step_find(const char *name)
             return &kinds[i];
     }
     return NULL;
-}
-
-bool step_is_bare(const struct step_kind *kind)
-{
-    return kind->run == step_notify;
 }
 
 const char *const *step_queues(void)
@@ -284,6 +279,13 @@ int64_t step_left_ms(const struct step *step)
 {
     int64_t left = (step->deadline_us - clock_mono_us()) / US_PER_MS;
     return left > 0 ? left : 0;
+}
+
+int64_t step_time_ms(const struct step *step, int64_t own_ms)
+{
+    int64_t left_ms = step_left_ms(step);
+    int64_t ms = own_ms < left_ms ? own_ms : left_ms;
+    return ms > 0 ? ms : 1;
 }
 
 enum rc step_still_mine(struct step *step, struct err *err)

@@ -105,10 +105,9 @@ struct step_kind {
     enum rc (*run)(struct step *step, struct err *err);
     int64_t (*timeout_ms)(const struct repo_config *config);
     bool ends; /* Short, and half of it helps nobody: a hint to cancel does not stop it. */
+    bool bare; /* Of no run: of its input only the payload is there. */
 };
 const struct step_kind *step_find(const char *name); /* NULL: nobody knows it. */
-/* Of no run: of its input only the payload is there. */
-bool step_is_bare(const struct step_kind *kind);
 /* NULL-terminated; what is nearest to the end of a run comes first. */
 const char *const *step_queues(void);
 
@@ -127,6 +126,9 @@ enum rc step_fail(struct step *step, enum rc rc, const struct err *err,
 /* git as this step may run it: its stop flag, its deadline. */
 struct git step_git(const struct step *step);
 int64_t step_left_ms(const struct step *step);
+/* For something that may take own_ms: that, or what is left of the step's time.  At least 1, since
+   0 is no limit to those who are given it. */
+int64_t step_time_ms(const struct step *step, int64_t own_ms);
 
 /* Renews this one lease right now.  RC_STALE, RC_CANCELLED: hands off. */
 MUST_USE enum rc step_still_mine(struct step *step, struct err *err);

@@ -23,7 +23,6 @@
 #include "work/step.h"
 #include "work/step_secrets.h"
 #include "work/worktree.h"
-#include <assert.h>
 #include <string.h>
 
 enum {
@@ -63,7 +62,8 @@ static void write_previous(struct jw *jw, const struct js *previous)
     jw_end(jw, ']');
 }
 
-static void write_input(struct custom *custom)
+/* RC_TOO_LARGE: it is more than a step may be told. */
+static enum rc write_input(struct custom *custom, struct err *err)
 {
     const struct step_input *input = &custom->step->input;
     struct jw jw = jw_to(&custom->input);
@@ -84,12 +84,13 @@ static void write_input(struct custom *custom)
     jw_kraw(&jw, "config", custom->config->config.len > 0 ? custom->config->config : STR("{}"));
     write_previous(&jw, input->previous);
     jw_end(&jw, '}');
-}
-
-static int64_t time_ms(const struct custom *custom)
-{
-    int64_t left_ms = step_left_ms(custom->step);
-    return custom->config->timeout_ms < left_ms ? custom->config->timeout_ms : left_ms;
+    if (!custom->input.overflow)
+        return RC_OK;
+    enum rc rc = err_set(err, RC_TOO_LARGE, "INPUT_TOO_LARGE",
+                         "What step %s is told (description, config and what earlier steps said) "
+                         "is larger than %d bytes.",
+                         custom->config->name, INPUT_BYTES_MAX);
+    return step_fail(custom->step, rc, err, (struct port_failure){.code = "payload_invalid"});
 }
 
 static enum rc try_again(struct custom *custom, enum rc rc, struct err *err)
@@ -250,7 +251,7 @@ static enum rc run_command(struct custom *custom, struct err *err)
         .log_path = custom->log_path,
         .secrets = step_secrets(custom->step),
         .log_bytes_max = LOG_BYTES_MAX,
-        .wall_ms = time_ms(custom),
+        .wall_ms = step_time_ms(step, custom->config->timeout_ms),
         .stop = step->stop,
     };
     compute_grant(&spec, &step->input.config.agent, step->input.run_id.text);
@@ -276,8 +277,8 @@ static enum rc call_service(struct custom *custom, struct err *err)
     CLEANUP(http_client_freep) struct http_client *client = NULL;
     CLEANUP(buf_release) struct buf body;
     buf_init(&body, ANSWER_BYTES_MAX);
-    struct http_client_options options = {.url = custom->config->url,
-                                          .timeout_ms = time_ms(custom)};
+    struct http_client_options options = {
+        .url = custom->config->url, .timeout_ms = step_time_ms(step, custom->config->timeout_ms)};
     struct http_call call = {
         .method = "POST", .path = "", .body = buf_str(&custom->input), .stop = &step->stop->reason};
     struct http_reply reply = {0};
@@ -319,11 +320,12 @@ enum rc step_custom(struct step *step, struct err *err)
     CLEANUP(custom_release) struct custom custom = {.step = step, .config = found.custom};
     place(&custom);
     buf_init(&custom.input, INPUT_BYTES_MAX);
-    write_input(&custom);
-    assert(!custom.input.overflow); /* Descriptions and results are bounded. */
+    enum rc rc = write_input(&custom, err);
+    if (rc != RC_OK)
+        return rc;
     if (found.custom->url)
         return call_service(&custom, err);
-    enum rc rc = run_command(&custom, err);
+    rc = run_command(&custom, err);
     worktree_drop(step, custom.dir);
     return rc;
 }

@@ -29,10 +29,7 @@ static const char *const kind_names[] = {
 
 int64_t judging_left_ms(const struct judging *judging, int64_t until_us)
 {
-    int64_t own_ms = (until_us - clock_mono_us()) / US_PER_MS;
-    int64_t left_ms = step_left_ms(judging->step);
-    int64_t ms = own_ms < left_ms ? own_ms : left_ms;
-    return ms > 0 ? ms : 1;
+    return step_time_ms(judging->step, (until_us - clock_mono_us()) / US_PER_MS);
 }
 
 /* --- what they look at --- */

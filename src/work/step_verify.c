@@ -14,6 +14,7 @@
  * errored: it says nothing about the patch, and the server decides whether to try it again.
  */
 #include "base/fd.h"
+#include "base/thread.h"
 #include "core/event_types.h"
 #include "core/feedback.h"
 #include "work/childenv.h"
@@ -209,7 +210,6 @@ static void run_trial(struct trial *trial)
     struct step *step = trial->bench->step;
     tell_start(step, trial->check);
     const char *const argv[] = {"/bin/sh", "-c", trial->verifier->command, NULL};
-    int64_t wall_ms = trial->verifier->timeout_ms, left_ms = step_left_ms(step);
     struct compute_spec spec = {
         .sandbox = &step->site->sandbox,
         .view = {.argv = argv,
@@ -219,7 +219,7 @@ static void run_trial(struct trial *trial)
         .log_path = trial->log,
         .secrets = step->secrets,
         .log_bytes_max = LOG_BYTES_MAX,
-        .wall_ms = left_ms > 0 && left_ms < wall_ms ? left_ms : wall_ms,
+        .wall_ms = step_time_ms(step, trial->verifier->timeout_ms),
         .stop = step->stop,
     };
     compute_grant(&spec, &step->input.config.agent, step->input.run_id.text);
@@ -268,7 +268,8 @@ static void run_round(struct round *round)
 {
     pthread_t helpers[PARALLEL_MAX];
     size_t count = 0, wanted = hands_for(round->count) - 1;
-    while (count < wanted && pthread_create(&helpers[count], NULL, run_trials, round) == 0)
+    const struct thread_spec helper = {.body = run_trials, .ctx = round};
+    while (count < wanted && thread_start(&helper, &helpers[count], NULL) == RC_OK)
         count++;
     (void)run_trials(round);
     for (size_t i = 0; i < count; i++)

@@ -2,11 +2,12 @@
  * stop.c - a reason that is set once, and an eventfd that wakes who waits.
  */
 #include "work/stop.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include <assert.h>
 #include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include <limits.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -40,6 +41,19 @@ void stop_ask(struct stop *stop, enum stop_reason reason)
 enum stop_reason stop_asked(const struct stop *stop)
 {
     return (enum stop_reason)__atomic_load_n(&stop->reason, __ATOMIC_SEQ_CST);
+}
+
+bool stop_wait(const struct stop *stop, int64_t ms)
+{
+    struct pollfd look = {.fd = stop->event_fd, .events = POLLIN};
+    int64_t until_us = clock_mono_us() + ms * US_PER_MS;
+    int64_t left_us = ms * US_PER_MS;
+    while (stop_asked(stop) == STOP_NONE && left_us > 0) {
+        int64_t left_ms = (left_us + US_PER_MS - 1) / US_PER_MS;
+        (void)poll(&look, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX);
+        left_us = until_us - clock_mono_us();
+    }
+    return stop_asked(stop) != STOP_NONE;
 }
 
 void stop_reset(struct stop *stop)

@@ -6,6 +6,8 @@
 #ifndef WORK_STOP_H
 #define WORK_STOP_H
 #include "base/rc.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 enum stop_reason {
     STOP_NONE,
@@ -24,6 +26,8 @@ MUST_USE enum rc stop_init(struct stop *stop, struct err *err);
 void stop_release(struct stop *stop);
 void stop_ask(struct stop *stop, enum stop_reason reason);
 enum stop_reason stop_asked(const struct stop *stop);
+/* Waits for that long, or until somebody asks: then it says true. */
+bool stop_wait(const struct stop *stop, int64_t ms);
 /* For the next job.  Nobody may be asking meanwhile. */
 void stop_reset(struct stop *stop);
 #endif

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/thread.h"
 #include "work/errand.h"
 #include "work/orphans.h"
 #include "work/rescue.h"
@@ -26,7 +27,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,7 +174,7 @@ static bool slot_enter_run(void *ctx, const struct step *step, const struct step
     slot->kind = kind;
     slot->deadline_us = step->deadline_us;
     struct slot *other;
-    bool of_run = !step_is_bare(kind);
+    bool of_run = !kind->bare;
     while (of_run && ((other = slot_before(slot)) || id_same(&worker->swept, &slot->run_id)) &&
            stop_asked(&slot->stop) == STOP_NONE) {
         /* The same job again: the other's lease is gone, whatever it has heard. */
@@ -613,19 +613,6 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
     return RC_OK;
 }
 
-/* Signals are the main thread's business. */
-static enum rc start_thread(pthread_t *thread, void *(*body)(void *), void *ctx, struct err *err)
-{
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(thread, NULL, body, ctx);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed)
-        return err_set(err, RC_IO, "IO_ERROR", "cannot start a thread: %s", strerror(failed));
-    return RC_OK;
-}
-
 /* Unless it is alive. */
 static enum rc start_slot(struct slot *slot, struct err *err)
 {
@@ -639,7 +626,8 @@ static enum rc start_slot(struct slot *slot, struct err *err)
         return RC_OK;
     if (slot->started)
         (void)pthread_join(slot->thread, NULL);
-    enum rc rc = start_thread(&slot->thread, slot_main, slot, err);
+    enum rc rc = thread_start(&(struct thread_spec){.body = slot_main, .ctx = slot}, &slot->thread,
+                              err);
     slot->started = rc == RC_OK;
     if (rc == RC_OK)
         return RC_OK;
@@ -652,10 +640,12 @@ static enum rc start_slot(struct slot *slot, struct err *err)
 
 static enum rc start_threads(struct worker *worker, struct err *err)
 {
-    enum rc rc = start_thread(&worker->heart, heart_main, worker, err);
+    enum rc rc = thread_start(&(struct thread_spec){.body = heart_main, .ctx = worker},
+                              &worker->heart, err);
     worker->heart_started = rc == RC_OK;
     if (rc == RC_OK)
-        rc = start_thread(&worker->broom, broom_main, worker, err);
+        rc = thread_start(&(struct thread_spec){.body = broom_main, .ctx = worker}, &worker->broom,
+                          err);
     worker->broom_started = rc == RC_OK;
     return rc == RC_OK ? worker_resize(worker, worker->options.slots, err) : rc;
 }

@@ -117,6 +117,31 @@ START_TEST(it_is_started_followed_and_its_patch_is_kept)
 }
 END_TEST
 
+/* A session is polled for hours: what it tells must not stay in the step's memory. */
+START_TEST(what_it_tells_is_heard_and_not_kept)
+{
+    enum { EVENTS = 100, TEXT = 2000, LONG = 300 * 1024, RUNNING = POLLS_MAX - 1 };
+    CLEANUP(buf_release) struct buf body;
+    buf_init(&body, 1024 * 1024);
+    buf_addf(&body, "{\"status\":\"running\",\"events\":[{\"type\":\"message\",\"text\":\"%0*d\"}",
+             LONG, 7);
+    for (int i = 1; i < EVENTS; i++)
+        buf_addf(&body, ",{\"type\":\"message\",\"text\":\"heard %0*d\"}", TEXT, 8);
+    buf_adds(&body, "]}");
+    ck_assert(!body.overflow);
+    for (int i = 0; i < RUNNING; i++)
+        far.polls[i] = (struct reply){NULL, buf_text(&body)};
+    far.polls[RUNNING] = (struct reply){NULL, "{\"status\":\"completed\"}"};
+    struct step step = step_of("");
+    size_t before = kit.arena.used_bytes;
+    const struct js *result = run(&step);
+    ck_assert_uint_lt(kit.arena.used_bytes - before, EVENTS * TEXT);
+    ck_assert_int_eq(js_get_int(result, "linesSkipped", -1), RUNNING);
+    ck_assert(kit_saw_event(&kit, "heard 0"));
+    ck_assert(!kit_saw_event(&kit, "\"00000000"));
+}
+END_TEST
+
 /* Who had the job before, what the first poll says, and what is done then. */
 static const struct {
     const char *session;
@@ -265,6 +290,7 @@ Suite *compute_remote_suite(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, it_is_started_followed_and_its_patch_is_kept);
+    tcase_add_test(tests, what_it_tells_is_heard_and_not_kept);
     tcase_add_loop_test(tests, it_is_never_started_twice, 0, (int)COUNT_OF(takeovers));
     tcase_add_test(tests, one_that_never_began_is_started_after_it_was_asked_for);
     tcase_add_loop_test(tests, a_refused_start_is_told, 0, (int)COUNT_OF(refusals));

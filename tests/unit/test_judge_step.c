@@ -111,6 +111,21 @@ START_TEST(a_command_judges_the_patched_tree)
 }
 END_TEST
 
+START_TEST(a_command_that_cannot_be_told_all_judges_nothing)
+{
+    enum { MANY = 6 * 1024 * 1024 }; /* Each becomes six in JSON. */
+    struct step step = step_of("{\"name\":\"c\",\"command\":\"true\"}", patch);
+    struct err err = {0};
+    char *text = arena_alloc(&kit.arena, MANY + 1);
+    memset(text, 1, MANY);
+    step.input.description = text;
+    ck_assert_msg(step_judge(&step, &err) == RC_OK, "%s", err.text);
+    const struct js *result = kit_result(&kit);
+    ck_assert_str_eq(js_get_str(result, "verdict", ""), "inconclusive");
+    ck_assert_ptr_nonnull(strstr(word_of(result, "c", "problem"), "is larger than"));
+}
+END_TEST
+
 START_TEST(what_a_judge_quotes_is_redacted)
 {
     setenv("API_KEY", "correct-horse-battery", 1);
@@ -217,6 +232,7 @@ Suite *judge_step_suite(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_command_judges_the_patched_tree);
+    tcase_add_test(tests, a_command_that_cannot_be_told_all_judges_nothing);
     tcase_add_test(tests, what_a_judge_quotes_is_redacted);
     tcase_add_test(tests, a_model_passes_and_its_breaker_hears_of_it);
     tcase_add_test(tests, an_open_breaker_keeps_the_model_from_being_asked);

@@ -59,6 +59,20 @@ START_TEST(who_is_asked_to_stop_tries_a_few_times_more)
 }
 END_TEST
 
+START_TEST(a_wait_ends_in_time_or_when_somebody_asks)
+{
+    struct stop stop;
+    ck_assert_int_eq(stop_init(&stop, NULL), RC_OK);
+    ck_assert(!stop_wait(&stop, 1));
+    ck_assert(!stop_wait(&stop, 0));
+    ck_assert(!stop_wait(&stop, -5));
+    stop_ask(&stop, STOP_CANCEL);
+    ck_assert(stop_wait(&stop, 3600 * 1000));
+    ck_assert(stop_wait(&stop, 0));
+    stop_release(&stop);
+}
+END_TEST
+
 Suite *retry_suite(void)
 {
     Suite *suite = suite_create("retry");
@@ -66,6 +80,7 @@ Suite *retry_suite(void)
     tcase_add_test(tests, pauses_grow_to_their_limit_and_differ);
     tcase_add_test(tests, patience_depends_on_what_went_wrong);
     tcase_add_test(tests, who_is_asked_to_stop_tries_a_few_times_more);
+    tcase_add_test(tests, a_wait_ends_in_time_or_when_somebody_asks);
     suite_add_tcase(suite, tests);
     return suite;
 }

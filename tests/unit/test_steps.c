@@ -79,6 +79,36 @@ START_TEST(long_texts_fit_into_a_result)
 }
 END_TEST
 
+/* --- time --- */
+
+START_TEST(nothing_has_more_time_than_its_step_and_none_has_no_limit)
+{
+    static const struct {
+        int64_t left_ms, own_ms, least, most;
+    } table[] = {
+        {60000, 500, 500, 500}, {60000, 90000, 50000, 60000},
+        {0, 500, 1, 1},         {-1000, 500, 1, 1},
+        {60000, 0, 1, 1},       {60000, -5, 1, 1},
+    };
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        struct step step = {.deadline_us = clock_mono_us() + table[i].left_ms * US_PER_MS};
+        int64_t ms = step_time_ms(&step, table[i].own_ms);
+        ck_assert_msg(ms >= table[i].least && ms <= table[i].most, "row %zu: %lld", i,
+                      (long long)ms);
+    }
+}
+END_TEST
+
+START_TEST(only_a_notification_belongs_to_no_run)
+{
+    static const char *const names[] = {"notify",  "publish", "judge",  "verify",
+                                        "collect", "agent",   "custom", "plan",
+                                        "hydrate", "prepare", "clean",  "unpublish"};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        ck_assert_int_eq(step_find(names[i])->bare, text_same(names[i], "notify"));
+}
+END_TEST
+
 /* --- prepare --- */
 
 static enum rc prepare(const struct kit_task *task, struct step *ret_step, struct err *err)
@@ -445,6 +475,8 @@ Suite *steps_suite(void)
     tcase_add_loop_test(tests, a_payload_that_makes_no_sense_is_refused_by_name, 0,
                         (int)COUNT_OF(bad_payloads));
     tcase_add_test(tests, long_texts_fit_into_a_result);
+    tcase_add_test(tests, nothing_has_more_time_than_its_step_and_none_has_no_limit);
+    tcase_add_test(tests, only_a_notification_belongs_to_no_run);
     tcase_add_test(tests, prepare_makes_mirror_and_tree);
     tcase_add_test(tests, prepare_starts_fresh_and_follows_the_branch);
     tcase_add_test(tests, prepare_keeps_to_the_given_commit_and_patch);
