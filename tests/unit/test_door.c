@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "net/door.h"
 #include "tests/unit/suites.h"
+#include "tests/unit/tiny_server.h"
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -12,7 +13,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 static char dir[] = "/tmp/drover-door-XXXXXX";
@@ -30,16 +30,6 @@ static void teardown(void)
 {
     door_close(&door);
     ck_assert_int_eq(dir_remove(dir, NULL), RC_OK);
-}
-
-static int knock(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
-    return fd;
 }
 
 /* poll as its users do it; false: it said that nobody has knocked. */
@@ -62,10 +52,10 @@ START_TEST(who_knocks_is_let_in)
     ck_assert_int_eq(door_accept(&door), -1);
     ck_assert_int_eq(errno, EAGAIN);
     ck_assert_int_eq(door.rest_us, 0);
-    CLEANUP(fd_closep) int visitor = knock();
+    CLEANUP(fd_closep) int visitor = tiny_connect(path);
     ck_assert(look(&timeout_ms));
     CLEANUP(fd_closep) int fd = door_accept(&door);
-    ck_assert_int_ge(fd, 0);
+    ck_assert(visitor >= 0 && fd >= 0);
 }
 END_TEST
 
@@ -74,7 +64,7 @@ START_TEST(without_descriptors_it_rests_and_lets_in_later)
     struct rlimit before, none;
     int timeout_ms;
     ck_assert_msg(door_at_path(path, &door, &err) == RC_OK, "%s", err.text);
-    CLEANUP(fd_closep) int visitor = knock();
+    CLEANUP(fd_closep) int visitor = tiny_connect(path);
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = (struct rlimit){0, before.rlim_max};
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
@@ -90,7 +80,7 @@ START_TEST(without_descriptors_it_rests_and_lets_in_later)
     ck_assert(look(&timeout_ms));
     ck_assert_int_eq(timeout_ms, -1);
     CLEANUP(fd_closep) int fd = door_accept(&door);
-    ck_assert_int_ge(fd, 0);
+    ck_assert(visitor >= 0 && fd >= 0);
     ck_assert_int_eq(door.rest_us, 0);
 }
 END_TEST

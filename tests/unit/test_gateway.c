@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 static char dir[] = "/tmp/drover-gateway-XXXXXX";
@@ -48,19 +47,10 @@ static void teardown(void)
     ck_assert_int_eq(dir_remove(dir, NULL), RC_OK);
 }
 
-static int visit(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
-    return fd;
-}
-
 static const char *ask(const char *request)
 {
     static char answer[4096];
-    CLEANUP(fd_closep) int fd = visit();
+    CLEANUP(fd_closep) int fd = tiny_connect(path);
     size_t len = 0;
     ssize_t got;
     ck_assert_int_eq(fd_write_all(fd, request, strlen(request), NULL), RC_OK);
@@ -134,7 +124,7 @@ END_TEST
 START_TEST(a_head_without_an_end_is_cut_off)
 {
     char chunk[1024];
-    CLEANUP(fd_closep) int fd = visit();
+    CLEANUP(fd_closep) int fd = tiny_connect(path);
     memset(chunk, 'x', sizeof chunk);
     for (int i = 0; i < 64; i++) {
         if (send(fd, chunk, sizeof chunk, MSG_NOSIGNAL) < 0)
@@ -150,7 +140,7 @@ START_TEST(who_is_one_too_many_is_told_so)
     int fds[MANY];
     char chunk[64] = "";
     for (int i = 0; i < MANY; i++)
-        fds[i] = visit();
+        fds[i] = tiny_connect(path);
     ck_assert_int_gt((int)read(fds[MANY - 1], chunk, sizeof chunk - 1), 0);
     ck_assert_ptr_nonnull(strstr(chunk, "503"));
     for (int i = 0; i < MANY; i++)

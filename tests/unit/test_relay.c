@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 static char dir[] = "/tmp/drover-relay-XXXXXX";
@@ -55,16 +54,6 @@ static void teardown(void)
     ck_assert_int_eq(dir_remove(dir, NULL), RC_OK);
 }
 
-static int connect_agent(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
-    return fd;
-}
-
 static size_t read_all(int fd)
 {
     char chunk[4096];
@@ -80,7 +69,7 @@ START_TEST(a_request_and_a_large_answer_go_through)
     struct stat info;
     ck_assert_int_eq(stat(path, &info), 0);
     ck_assert_int_eq(info.st_mode & 0777, 0666); /* Whoever may enter the directory. */
-    int fd = connect_agent();
+    int fd = tiny_connect(path);
     tiny_send(fd, "GET / HTTP/1.1\r\n\r\n");
     ck_assert_uint_eq(read_all(fd), BIG);
     fd_close(fd);
@@ -122,7 +111,7 @@ START_TEST(more_than_there_is_room_for_wait_their_turn)
     enum { MANY = 80 };
     int fds[MANY];
     for (int i = 0; i < MANY; i++)
-        fds[i] = connect_agent();
+        fds[i] = tiny_connect(path);
     for (int i = 0; i < MANY; i++) {
         tiny_send(fds[i], "GET / HTTP/1.1\r\n\r\n");
         ck_assert_uint_eq(read_all(fds[i]), BIG);
@@ -134,8 +123,8 @@ END_TEST
 START_TEST(one_that_leaves_makes_room_again)
 {
     for (int i = 0; i < 200; i++)
-        fd_close(connect_agent());
-    int fd = connect_agent();
+        fd_close(tiny_connect(path));
+    int fd = tiny_connect(path);
     tiny_send(fd, "GET / HTTP/1.1\r\n\r\n");
     ck_assert_uint_eq(read_all(fd), BIG);
     fd_close(fd);
@@ -144,7 +133,7 @@ END_TEST
 
 START_TEST(a_stop_breaks_what_is_open)
 {
-    int fd = connect_agent();
+    int fd = tiny_connect(path);
     relay_stop(relay);
     relay = NULL;
     ck_assert_uint_eq(read_all(fd), 0);
@@ -160,7 +149,7 @@ START_TEST(a_server_that_is_not_there_closes_the_connection)
     relay_stop(relay);
     const struct relay_options options = {.socket_path = path, .host = "127.0.0.1", .port = 1};
     ck_assert_int_eq(relay_start(&options, &relay, &err), RC_OK);
-    int fd = connect_agent();
+    int fd = tiny_connect(path);
     ck_assert_uint_eq(read_all(fd), 0);
     fd_close(fd);
     char deep[300];

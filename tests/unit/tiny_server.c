@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { REQUEST_BYTES_MAX = 512 * 1024, CONNECTIONS_MAX = 256 };
@@ -129,6 +130,16 @@ void tiny_server_stop(struct tiny_server *server)
     }
     close(server->fd);
     mem_free(server);
+}
+
+int tiny_connect(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int failed = connect(fd, (const struct sockaddr *)&address, sizeof address);
+    assert(fd >= 0 && failed == 0);
+    return fd;
 }
 
 void tiny_send(int fd, const char *text)

@@ -18,6 +18,8 @@ const char *tiny_server_url(const struct tiny_server *server);
 int tiny_server_connections(const struct tiny_server *server); /* Made so far. */
 void tiny_server_stop(struct tiny_server *server);
 
+/* A connection to a socket in the file system. */
+int tiny_connect(const char *path);
 /* Writes all of it; a client that went away is fine. */
 void tiny_send(int fd, const char *text);
 /* A whole answer with its length. */
