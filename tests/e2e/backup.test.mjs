@@ -5,7 +5,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } f
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
-import { ENGINE, makeDatabase } from './lib/database.mjs';
+import { ENGINE, makeDatabase, on } from './lib/database.mjs';
 import { fixes } from './lib/git.mjs';
 import { BIN, Server, makeDirectory, plainEnv, start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
@@ -124,8 +124,7 @@ describe('a backup', { concurrency: 3 }, () => {
         }
     });
 
-    it('overwrites nothing unless it is told to', async (t) => {
-        if (ENGINE !== 'sqlite') return t.skip('PostgreSQL has a tool of its own');
+    on('sqlite', it)('overwrites nothing unless it is told to', async () => {
         const server = await start({ config: 'workers: 0\n' });
         try {
             const file = join(makeDirectory(), 'precious');
@@ -145,8 +144,7 @@ describe('a backup', { concurrency: 3 }, () => {
         }
     });
 
-    it('is for admins, one at a time, and leaves nothing in the data directory', async (t) => {
-        if (ENGINE !== 'sqlite') return t.skip('PostgreSQL has a tool of its own');
+    on('sqlite', it)('is for admins, one at a time, and leaves nothing behind', async () => {
         const server = await start({ config: 'workers: 0\n' });
         try {
             const { token } = await server.post('/v1/tokens', { name: 'eye', role: 'operator' });

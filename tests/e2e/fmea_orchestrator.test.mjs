@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import { typesOf } from './lib/cloudevents.mjs';
-import { ENGINE } from './lib/database.mjs';
+import { on } from './lib/database.mjs';
 import { fixes, holdOrigin, stays, waits } from './lib/git.mjs';
 import { assertDoneOnce } from './lib/once.mjs';
 import { newMark, untilAsleep, untilGone, untilRunning } from './lib/procs.mjs';
@@ -115,8 +115,8 @@ describe('orchestrator failures', { concurrency: 3 }, () => {
 const limitFiles = (server, bytes) => execFileSync('prlimit',
     ['--pid', String(server.child.pid), `--fsize=${bytes}:unlimited`]);
 
-describe('the store is unavailable', { concurrency: 2, skip: ENGINE !== 'sqlite' &&
-    'outage.test.mjs takes PostgreSQL away' }, () => {
+// PostgreSQL is taken away in outage.test.mjs.
+on('sqlite', describe)('the store is unavailable', { concurrency: 2 }, () => {
     withServer('admission: the task is refused for the moment, and accepted later', {},
         async (server) => {
             const repo = await server.repository('acme/full', fixes);

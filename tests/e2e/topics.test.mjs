@@ -5,7 +5,7 @@ import http from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { callDrover } from './lib/cli.mjs';
 import { RFC3339, UUID } from './lib/cloudevents.mjs';
-import { ENGINE } from './lib/database.mjs';
+import { on } from './lib/database.mjs';
 import { assertProblem } from './lib/http.mjs';
 import { Server, start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
@@ -253,7 +253,7 @@ describe('a request', { concurrency: 8 }, () => {
         assert.match((await drover(['publish', topic, '{"a":'])).stderr, /no JSON/);
     });
 
-    it('is answered through another node', { skip: ENGINE !== 'postgres' }, async () => {
+    on('postgres', it)('is answered through another node', async () => {
         const other = new Server({ args: ['--workers', '1'], db: server.db });
         try {
             await other.start();
