@@ -278,10 +278,12 @@ describe('a server that dies while an account is parked', () => {
         const before = await untilParked(own, 'main');
         await own.crash();
         await own.startAgain();
-        const [row] = await own.list('/v1/accounts');
-        assert.equal(row.parkedAt, before.parkedAt);
         await own.untilTask(taskId, 'completed');
         assert.equal((await own.run(runId)).attempt, 1);
+        const told = await own.list('/v1/events?type=agent.account.*');
+        assert.deepEqual(told.map((it) => it.type),
+            ['agent.account.parked', 'agent.account.resumed'], 'parked once');
+        assert.ok(told[1].time >= before.parkedUntil, 'not before the reset');
         await own.discard();
     });
 });

@@ -123,7 +123,7 @@ describe('a question that stays open', () => {
     it('is brought back to mind once a period, whatever happens to the server', async () => {
         const period = 150;
         const repo = await server.repository('acme/slow', fixes,
-            { policy: { ...ALWAYS, reminderMs: period }, timeouts: { runMs: 5000 } });
+            { policy: { ...ALWAYS, reminderMs: period } });
         const { taskId, runId } = await server.submit(repo.name);
         // A server that starts looks at its timers within seconds, or when one is set.
         const hint = await server.repository('acme/hint', fixes, { timeouts: { queueMs: 10 } });

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { fixes } from './lib/git.mjs';
 import { assertProblem, rawExchange, rawStatus } from './lib/http.mjs';
 import { start } from './lib/server.mjs';
-import { until, within } from './lib/wait.mjs';
+import { PATIENCE_MS, until, within } from './lib/wait.mjs';
 
 let server, finished, trace;
 const nobody = '0190b6a0-0000-7000-8000-000000000000';
@@ -481,7 +481,7 @@ describe('a client that', { concurrency: 3 }, () => {
             socket.write('GET /healthz HTTP/1.1\r\nX-Slow: ');
             const drops = setInterval(() => socket.write('x'), 100);
             try {
-                await within(15_000, 'the cut', closed);
+                await within(PATIENCE_MS, 'the cut', closed);
             } finally {
                 clearInterval(drops);
                 socket.destroy();

@@ -92,7 +92,7 @@ describe('a breaker', { concurrency: 6 }, () => {
     it('lets no call through while open, closes by itself, and loses no attempt', async () => {
         const name = 'vendor.counted';
         const vendor = await openVendor();
-        await configure(name, { failures: 2, openMs: 700, successes: 3, probes: 2 });
+        await configure(name, { failures: 2, openMs: 3000, successes: 3, probes: 2 });
         await enqueue(name, 2, { dependency: name });
         assert.equal(await consume(name, vendor), 2);
         assert.equal(vendor.calls, 2);
@@ -164,7 +164,7 @@ describe('a breaker', { concurrency: 6 }, () => {
         assert.ok(denied.retryAfterMs > 0 && denied.retryAfterMs <= 60_000);
         assert.match((await cli('breakers')).text, /vendor\.hand +open/);
         assert.equal((await cli('breaker', 'reset', name)).status, 0);
-        const [freed] = await lease(name, 10_000);
+        const [freed] = await lease(name, 30_000);
         assert.equal(freed.id, id);
         await server.post('/v1/jobs/complete', { jobs: [{ id, epoch: freed.epoch }] });
         const [tripped, reset] = await changesOf(name);

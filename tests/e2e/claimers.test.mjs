@@ -1,7 +1,10 @@
 // claimers.test.mjs - two agents on one task: impossible.  Fifty claim one agent's work.
 import assert from 'node:assert/strict';
+import http from 'node:http';
 import { after, before, describe, it } from 'node:test';
+import { request } from './lib/http.mjs';
 import { start } from './lib/server.mjs';
+import { until } from './lib/wait.mjs';
 import { HandWorker } from './lib/worker.mjs';
 
 const CLAIMERS = 50;
@@ -9,12 +12,23 @@ let server;
 
 const claimers = Array.from({ length: CLAIMERS }, (_, i) => `claimer-${i}`);
 
-// What each of them gets: at most one job.
-const claim = (queue, waitMs) => Promise.all(claimers.map(async (worker) => {
-    const body = { queues: [queue], worker, max: 1, waitMs, leaseMs: 60_000 };
-    const { jobs } = await server.post('/v1/jobs/lease', body);
-    return { worker, job: jobs[0] };
-}));
+// All of them ask.  got: the jobs that they have so far; hangUp() ends the wait of the others.
+function claim(queue, waitMs) {
+    const agent = new http.Agent({ maxSockets: CLAIMERS });
+    const headers = { authorization: `Bearer ${server.token}` };
+    const got = [];
+    const answered = Promise.all(claimers.map(async (worker) => {
+        const body = { queues: [queue], worker, max: 1, waitMs, leaseMs: 60_000 };
+        const res = await request(`${server.url}/v1/jobs/lease`,
+            { method: 'POST', headers, body, agent });
+        got.push(...res.json.jobs);
+    }));
+    const hangUp = () => {
+        answered.catch(() => {}); // They are cut off.
+        agent.destroy();
+    };
+    return { got, answered, hangUp };
+}
 
 // Each says that it is done, under whatever it may believe its epoch to be: the second one under
 // that of a lease before, as somebody who had the job and lost it.
@@ -28,13 +42,19 @@ async function assertOneWins(queue, result, repository) {
     const hand = new HandWorker(server, 'hand');
     const { runId } = await server.submit(repository);
     await hand.walkTo('hydrate', runId);
-    const waiting = claim(queue, 2000); // They wait before the work is there.
-    assert.equal((await hand.complete(await hand.take('hydrate', runId))).ok, true);
-    const claimed = (await waiting).filter(({ job }) => job);
-    assert.equal(claimed.length, 1, 'one of fifty has it');
-    const [{ job }] = claimed;
+    const hydrate = await hand.take('hydrate', runId);
+    const waiting = claim(queue, 30_000);
+    await server.untilParked(CLAIMERS); // They wait before the work is there.
+    assert.equal((await hand.complete(hydrate)).ok, true);
+    await until('one of them to have it', () => waiting.got.length > 0);
+    await server.untilParked(CLAIMERS - 1);
+    const late = claim(queue, 0);
+    await late.answered;
+    assert.deepEqual(late.got, [], 'nobody who comes later has it');
+    waiting.hangUp();
+    assert.equal(waiting.got.length, 1, 'one of fifty has it');
+    const [job] = waiting.got;
     assert.equal(job.payload.runId, runId);
-    assert.deepEqual((await claim(queue, 0)).filter((each) => each.job), [], 'and nobody else');
     const answers = await complete(job, result);
     assert.equal(answers[0].ok, true);
     for (const answer of answers.slice(1))

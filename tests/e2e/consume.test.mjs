@@ -129,12 +129,12 @@ describe('drover consume', { concurrency: 4 }, () => {
         const queue = newQueue();
         const dir = makeDirectory();
         const [id] = await enqueue(queue, [`until [ -e ${dir}/open ]; do sleep 0.02; done`]);
-        const { ended } = consume(queue, '--count', '1', '--lease', '0.6', '--name', `n.${queue}`,
+        const { ended } = consume(queue, '--count', '1', '--lease', '2.4', '--name', `n.${queue}`,
             ...doType);
         const first = await untilState(id, 'leased');
         await until('the lease to be renewed twice', async () => {
             const { leaseUntil } = await job(id);
-            return Date.parse(leaseUntil) - Date.parse(first.leaseUntil) > 300;
+            return Date.parse(leaseUntil) - Date.parse(first.leaseUntil) > 1200;
         });
         const { items } = await server.get('/v1/workers');
         assert.deepEqual(items.find(({ name }) => name === `n.${queue}`).queues, [queue]);
@@ -147,7 +147,7 @@ describe('drover consume', { concurrency: 4 }, () => {
         const queue = newQueue();
         const mark = newMark();
         await enqueue(queue, [`sleep 3000.${mark} & wait`]);
-        const { child, ended } = consume(queue, '--lease', '0.5', ...doType);
+        const { child, ended } = consume(queue, '--lease', '1.5', ...doType);
         await untilAsleep(mark);
         child.kill('SIGSTOP');
         const taken = await takeAway(queue);
@@ -164,7 +164,7 @@ describe('drover consume', { concurrency: 4 }, () => {
         const queue = newQueue();
         const mark = newMark();
         const [id] = await enqueue(queue, [`sleep 3000.${mark}`]);
-        const { child, ended } = consume(queue, '--lease', '0.5', ...doType);
+        const { child, ended } = consume(queue, '--lease', '1.5', ...doType);
         await untilAsleep(mark);
         child.kill('SIGKILL');
         await ended;

@@ -87,7 +87,7 @@ describe('custody of an agent\'s work', { concurrency: 4 }, () => {
         { what: 'is cancelled', status: 'cancelled', reason: 'cancelled',
           agent: (mark) => half(7) + stays(mark), act: cancel },
         { what: 'passes its time', status: 'timed_out', reason: 'timed_out',
-          agent: (mark) => half(7) + stays(mark), timeouts: { agentMs: 1500 } },
+          agent: (mark) => half(7) + stays(mark), timeouts: { agentMs: 4000 } },
         { what: 'is cut off', status: 'failed', reason: 'cut_off', task: { maxTurns: 1 },
           agent: (mark) => half(7) + turn + turn + stays(mark) },
         { what: 'gives up', status: 'failed', reason: 'ended',

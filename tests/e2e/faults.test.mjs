@@ -5,11 +5,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { assertHistory } from './lib/cloudevents.mjs';
 import { branches, fixes, git, refs } from './lib/git.mjs';
 import { Server } from './lib/server.mjs';
-import { until } from './lib/wait.mjs';
+import { PATIENCE_MS, until, within } from './lib/wait.mjs';
 
 const BIN = process.env.DROVER_FAULTS_BIN;
 const SOURCE = readFileSync(new URL('../../src/base/fault.c', import.meta.url), 'utf8');
@@ -47,7 +46,7 @@ class Walk {
             try {
                 return await act();
             } catch (error) {
-                const how = await Promise.race([server.exit, sleep(2000)]);
+                const how = await within(PATIENCE_MS, 'its end', server.exit).catch(() => null);
                 // A commit that fails while it starts ends it, with a message.
                 if (how?.signal !== 'SIGKILL' && (how?.code !== 1 || action === 'die')) throw error;
                 died = true;

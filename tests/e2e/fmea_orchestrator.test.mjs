@@ -139,8 +139,8 @@ on('sqlite', describe)('the store is unavailable', { concurrency: 2 }, () => {
             const repo = await server.repository('acme/later', waits(mark) + fixes);
             const ids = await server.submit(repo.name);
             await server.untilGate(mark);
-            const before = await server.events(ids.runId);
             limitFiles(server, 1);
+            const before = await server.events(ids.runId); // Nothing more can be written now.
             const cancel = await server.call('POST', `/v1/tasks/${ids.taskId}/cancel`,
                 { body: {} });
             assert.ok(cancel.status >= 500, cancel.text);

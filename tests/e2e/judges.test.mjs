@@ -151,7 +151,7 @@ describe('a model as a judge', { concurrency: 4 }, () => {
     for (const [what, answer] of Object.entries(doubts)) {
         it(`that ${what} leaves the decision to a person`, async () => {
             const model = await modelThat(answer);
-            const timeoutMs = answer ? 20000 : 400;
+            const timeoutMs = answer ? 20000 : 2000;
             const { runId, of } = await judged(byModel(model, 'openai', { timeoutMs }),
                 'awaiting_approval');
             assert.equal(model.calls.length, 1);

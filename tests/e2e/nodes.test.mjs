@@ -9,7 +9,7 @@ import { assertHistory, typesOf } from './lib/cloudevents.mjs';
 import { clusterUrl } from './lib/cluster.mjs';
 import { makeDatabase } from './lib/database.mjs';
 import { branches, fixes, git, staysWithChildren, waits } from './lib/git.mjs';
-import { newMark, processesWith, untilAsleep, untilGone } from './lib/procs.mjs';
+import { newMark, sleepers, untilAsleep, untilGone } from './lib/procs.mjs';
 import { RemoteWorker } from './lib/remote.mjs';
 import { Server } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
@@ -44,8 +44,8 @@ const config = (workers, { leaseMs = 15_000, heartbeatMs = 500 } = {}) => ({
     config: `workers: ${workers}\nlease: {leaseMs: ${leaseMs}, heartbeatMs: ${heartbeatMs}}\n`,
 });
 const NO_WORKERS = [config(0), config(0)];
-const SHORT = { leaseMs: 1500, heartbeatMs: 300 };
-const RARE = { leaseMs: 3000, heartbeatMs: 2900 }; // Others have looked before a heartbeat comes.
+const SHORT = { leaseMs: 3000, heartbeatMs: 300 };
+const RARE = { leaseMs: 5000, heartbeatMs: 3500 }; // Others have looked before a heartbeat comes.
 
 // As deepEqual; but what differs in thousands of events is told by the first that does.
 function assertSameEvents(events, wanted, what) {
@@ -70,19 +70,19 @@ async function holderOf(...servers) {
         () => servers.find((server) => TIMERS.test(server.said())));
 }
 
-// Takes what steps there are, from one node, and reports to the other, until there are no more:
-// the agent's step with CALLS calls of PER_CALL events, through both.
+// Takes what steps there are, from one node, and reports to the other, until isOver(): the agent's
+// step with CALLS calls of PER_CALL events, through both.
 const RUNS = 8, CALLS = 15, PER_CALL = 20, EVENTS = RUNS * CALLS * PER_CALL;
-async function drive(both, i) {
+async function drive(both, i, isOver) {
     const hands = both.map((server) => new HandWorker(server, `hand-${i}`));
     const queues = STEPS.map((step) => `drover.${step}`);
     const records = (call) => Array.from({ length: PER_CALL },
         (_, k) => ({ type: 'agent.step.recorded', data: { text: `${call}.${k}` } }));
-    for (let turn = i; ; turn++) {
+    for (let turn = i; !isOver(); turn++) {
         const [here, there] = [turn % 2, (turn + 1) % 2];
         const { jobs: [job] } = await both[here].post('/v1/jobs/lease',
-            { queues, worker: `hand-${i}`, max: 1, waitMs: 1500, leaseMs: 60_000 });
-        if (!job) return;
+            { queues, worker: `hand-${i}`, max: 1, waitMs: 500, leaseMs: 60_000 });
+        if (!job) continue;
         const { id, epoch } = job;
         for (let call = 0; job.type === 'agent' && call < CALLS; call++) {
             const body = { jobs: [{ id, epoch, events: records(call) }] };
@@ -92,13 +92,6 @@ async function drive(both, i) {
         const more = job.type === 'publish' ? { number: i + 1 } : {};
         assert.equal((await hands[there].complete(job, more)).ok, true, job.type);
     }
-}
-
-function untilParked(server, count) {
-    return until(`${count} leases to wait`, async (note) => {
-        const { text } = await server.call('GET', '/metrics');
-        return Number(/^drover_committer_parked (\d+)$/m.exec(note(text))[1]) >= count;
-    });
 }
 
 describe('two nodes', { concurrency: 3 }, () => {
@@ -141,9 +134,13 @@ describe('two nodes', { concurrency: 3 }, () => {
                 (_, i) => both[i % 2].submit(repo.name)));
             const one = (await b.stream(`/v1/runs/${runs[0].runId}/stream`)).all();
             const began = Date.now();
-            await Promise.all(Array.from({ length: RUNS }, (_, i) => drive(both, i)));
+            let over = false;
+            const driven = Promise.all(
+                Array.from({ length: RUNS }, (_, i) => drive(both, i, () => over)));
+            const ended = Promise.all(runs.map(({ taskId }) => a.untilTask(taskId, 'completed')))
+                .finally(() => { over = true; });
+            await Promise.all([driven, ended]);
             const tookMs = Date.now() - began;
-            for (const { taskId } of runs) await a.untilTask(taskId, 'completed');
             const log = await a.list('/v1/events?limit=200');
             t.diagnostic(`${log.length} events in ${tookMs} ms`);
             assert.ok(log.length > EVENTS);
@@ -170,9 +167,9 @@ describe('two nodes', { concurrency: 3 }, () => {
             const took = [];
             for (let i = 0; i < 20; i++) {
                 const [from, to] = i % 2 ? [a, b] : [b, a];
-                const waiting = lease(to, 'q.wake', { waitMs: 10_000 })
+                const waiting = lease(to, 'q.wake', { waitMs: 30_000 })
                     .then((jobs) => ({ jobs, at: performance.now() }));
-                await untilParked(to, 1);
+                await to.untilParked(1);
                 const began = performance.now();
                 const [{ id }] = await enqueue(from, [{ queue: 'q.wake', type: 'x' }]);
                 const { jobs, at } = await waiting;
@@ -186,10 +183,18 @@ describe('two nodes', { concurrency: 3 }, () => {
 
     withNodes('hold to a queue\'s concurrency together', NO_WORKERS, async ({ a, b }) => {
         const JOBS = 200, ROOM = 5;
-        await a.ok('PUT', '/v1/queues/q.narrow', { concurrency: ROOM });
-        await until('the other node to know', async () =>
-            (await b.get('/v1/queues/q.narrow')).effective.concurrency === ROOM);
-        await sleep(1500); // Lanes look at the rules once a second.
+        const complete = (server, jobs) => server.post('/v1/jobs/complete',
+            { jobs: jobs.map(({ id, epoch }) => ({ id, epoch })) });
+        await a.ok('PUT', '/v1/queues/q.told', { concurrency: 1 });
+        await until('the other node to hear of it', async () => {
+            await enqueue(b, Array(2).fill({ queue: 'q.told', type: 'x' }));
+            const jobs = await lease(b, 'q.told', { max: 2 });
+            await complete(b, jobs);
+            return jobs.length === 1;
+        });
+        // Nobody waits for what he is told himself.
+        for (const node of [a, b])
+            await node.ok('PUT', '/v1/queues/q.narrow', { concurrency: ROOM });
         await enqueue(a, Array.from({ length: JOBS }, (_, n) =>
             ({ queue: 'q.narrow', type: 'x', payload: { n } })));
         let out = 0, most = 0;
@@ -201,8 +206,7 @@ describe('two nodes', { concurrency: 3 }, () => {
                 await sleep(2);
                 out -= jobs.length;
                 done.push(...jobs.map((job) => job.payload.n));
-                const ends = jobs.map(({ id, epoch }) => ({ id, epoch }));
-                if (ends.length > 0) await server.post('/v1/jobs/complete', { jobs: ends });
+                if (jobs.length > 0) await complete(server, jobs);
             }
         };
         await Promise.all([a, b, a, b, a, b].map((server) => consume(server)));
@@ -299,10 +303,10 @@ describe('two nodes', { concurrency: 3 }, () => {
             const made = await a.post('/v1/tokens', { name: 'eye', role: 'viewer' });
             const status = async () =>
                 (await b.call('GET', '/v1/tasks', { token: made.token })).status;
-            await until('the token to work', async (note) => note(await status()) === 200, 2000);
+            await until('the token to work', async (note) => note(await status()) === 200);
             const began = Date.now();
             await a.ok('DELETE', `/v1/tokens/${made.id}`);
-            await until('the token to end', async (note) => note(await status()) === 401, 2000);
+            await until('the token to end', async (note) => note(await status()) === 401);
             t.diagnostic(`revoked everywhere after ${Date.now() - began} ms`);
         });
 });
@@ -372,7 +376,7 @@ describe('when a node dies', { concurrency: 3 }, () => {
         await other.untilSaid(TIMERS);
         t.diagnostic(`the timers moved within ${Date.now() - began} ms`);
         for (const queue of ['q.delayed', 'q.leased']) {
-            const jobs = await lease(other, queue, { waitMs: 20_000 });
+            const jobs = await lease(other, queue, { waitMs: 30_000 });
             assert.equal(jobs.length, 1, queue);
         }
         t.diagnostic(`what was due came within ${Date.now() - began} ms`);
@@ -418,7 +422,7 @@ describe('when a node dies', { concurrency: 3 }, () => {
         });
 
     withNodes('its workers go on at the other, if that one answers at its address',
-        [config(0, SHORT), config(0, SHORT)], async ({ a, b, worker }) => {
+        NO_WORKERS, async ({ a, b, worker }) => {
             const mark = newMark();
             const repo = await b.repository('acme/moved', `sleep 3000.${mark} & ${waits(mark)}` +
                 `kill %1\n${fixes}`);
@@ -429,11 +433,11 @@ describe('when a node dies', { concurrency: 3 }, () => {
             const { taskId, runId } = await b.submit(repo.name);
             await w.untilGate(mark);
             await untilAsleep(mark);
-            const before = processesWith(mark);
+            const before = sleepers(mark);
             await Promise.all([a.crash(), b.stop()]);
             b.listen = new URL(a.url).host; // As a load balancer would.
             await b.start();
-            assert.deepEqual(processesWith(mark), before);
+            assert.deepEqual(sleepers(mark), before);
             await w.openGate(mark);
             await b.untilTask(taskId, 'completed');
             assert.ok(!typesOf(await b.events(runId)).includes('agent.run.heartbeat.missed'));

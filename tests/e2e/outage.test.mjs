@@ -9,13 +9,13 @@ import { makeCluster } from './lib/cluster.mjs';
 import { makeDatabase } from './lib/database.mjs';
 import { branches, fixes, git, refs, says, waits } from './lib/git.mjs';
 import { assertProblem, request } from './lib/http.mjs';
-import { newMark, processesWith, untilAsleep, untilGone } from './lib/procs.mjs';
+import { newMark, processesWith, sleepers, untilAsleep, untilGone } from './lib/procs.mjs';
 import { RemoteWorker } from './lib/remote.mjs';
 import { BIN, makeDirectory, plainEnv, Server } from './lib/server.mjs';
-import { until } from './lib/wait.mjs';
+import { PATIENCE_MS, until, within } from './lib/wait.mjs';
 
-const LEASE_MS = 2500;
-const HEARTBEAT_MS = 2000; // After an outage the timers have looked before workers are heard.
+const LEASE_MS = 5000;
+const HEARTBEAT_MS = 3500; // After an outage the timers have looked before workers are heard.
 const config = (workers) =>
     `workers: ${workers}\nlease: {leaseMs: ${LEASE_MS}, heartbeatMs: ${HEARTBEAT_MS}}\n`;
 
@@ -49,16 +49,13 @@ const openSomeGate = (home, worker, mark) => until(`somebody at gate ${mark}`, a
 const untilBack = (node) => until('the node to be ready again', async (note) =>
     note(await node.call('GET', '/readyz')).status === 200);
 
-const pids = (mark) => processesWith(mark)
-    .filter(({ command }) => command.startsWith('sleep 3000.')).map(({ pid }) => pid).sort();
-
 // Stops PostgreSQL for longer than a lease lasts.
 async function outage(mode, during) {
     await cluster.stop(mode);
     const began = Date.now();
     try {
         await during();
-        await sleep(Math.max(0, LEASE_MS + 1500 - (Date.now() - began)));
+        await sleep(Math.max(0, LEASE_MS + 500 - (Date.now() - began)));
     } finally {
         await cluster.start();
     }
@@ -79,16 +76,14 @@ async function assertTurnedAway(node, { taskId, runId }, repo) {
         ['GET', '/readyz'],
     ];
     const answers = await Promise.all(asks.map(async ([method, path, body]) => {
-        const began = Date.now();
         const res = await node.call(method, path, { body });
-        return { what: `${method} ${path}`, res, took: Date.now() - began };
+        return { what: `${method} ${path}`, res };
     }));
-    for (const { what, res, took } of answers) {
+    for (const { what, res } of answers) {
         assert.equal(res.status, 503, `${what}: ${res.text}`);
         assertProblem(res, 503);
         assert.match(res.json.code, /^STORE_/, what);
         assert.ok(Number(res.headers['retry-after']) > 0, `${what}: Retry-After`);
-        assert.ok(took < 10_000, `${what} took ${took} ms`);
         assert.ok(!res.text.includes('password'), 'no secrets');
     }
     assert.equal((await node.call('GET', '/healthz')).status, 200);
@@ -134,15 +129,15 @@ describe('while PostgreSQL is away', () => {
                     for (const server of [home, far])
                         tasks.push({ ...await server.submit(repo.name), repo });
                 for (const mark of marks)
-                    await until('two agents each', (note) => note(pids(mark)).length === 2);
+                    await until('two agents each', (note) => note(sleepers(mark)).length === 2);
                 const live = await far.stream('/v1/events/stream', { lastEventId: 0 });
-                const before = pids(marks[0]);
+                const before = sleepers(marks[0]);
                 await outage(mode, async () => {
                     await Promise.all([home, far].map(
                         (node) => assertTurnedAway(node, tasks[0], repos[0])));
                     await openSomeGate(home, worker, marks[1]); // They end with nobody to tell.
                 });
-                assert.deepEqual(pids(marks[0]), before, 'the same processes');
+                assert.deepEqual(sleepers(marks[0]), before, 'the same processes');
                 await Promise.all([home, far].map(untilBack));
                 await openSomeGate(home, worker, marks[0]);
                 for (const { taskId } of tasks) await far.untilTask(taskId, 'completed');
@@ -230,7 +225,7 @@ describe('while PostgreSQL is away', () => {
             const dir = makeDirectory();
             const args = ['serve', '--listen', '127.0.0.1:0', '--data', `${dir}/data`, '--db', db];
             const { status, signal, stdout, stderr } =
-                spawnSync(BIN, args, { encoding: 'utf8', env: plainEnv(), timeout: 20_000 });
+                spawnSync(BIN, args, { encoding: 'utf8', env: plainEnv(), timeout: PATIENCE_MS });
             assert.equal(signal, null, 'it ended by itself');
             assert.equal(status, 5, 'unreachable');
             assert.match(stdout + stderr, /PostgreSQL does not answer/);
@@ -242,9 +237,8 @@ describe('while PostgreSQL is away', () => {
             const worker = new RemoteWorker(node, { name: 'early' }).spawn();
             await worker.untilSaid(/trying again/);
             assert.deepEqual(await worker.stop(), { code: 0, signal: null });
-            const began = Date.now();
-            assert.deepEqual(await node.stop(), { code: 0, signal: null }, node.logTail());
-            assert.ok(Date.now() - began < 9500);
+            const how = await within(PATIENCE_MS, 'the end', node.stop());
+            assert.deepEqual(how, { code: 0, signal: null }, node.logTail());
             await untilGone(node.dir);
         } finally {
             await cluster.start();

@@ -145,7 +145,7 @@ describe('queues', () => {
 
     it('forget a dedup key after its window', async () => {
         const queue = newQueue();
-        await configure(queue, { dedupWindowMs: 50 });
+        await configure(queue, { dedupWindowMs: 1500 });
         const [first] = await enqueue(queue, 1, { dedupKey: 'k' });
         assert.equal((await enqueue(queue, 1, { dedupKey: 'k' }))[0].duplicate, true);
         await complete(await lease(queue));

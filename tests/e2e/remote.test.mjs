@@ -91,7 +91,7 @@ describe('a remote agent', { concurrency: 4 }, () => {
     });
 
     it('that takes too long is stopped', async () => {
-        const repo = await repository('acme/slow', () => {}, { timeouts: { agentMs: 200 } });
+        const repo = await repository('acme/slow', () => {}, { timeouts: { agentMs: 1500 } });
         const { task } = await server.finish(repo.name, 'timed_out');
         assert.equal(task.errorCode, 'agent_timed_out');
         assert.ok(agent.of(repo.name)[0].stops >= 1);

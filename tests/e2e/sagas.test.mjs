@@ -43,7 +43,7 @@ const story = ({ history }) => history
     .map((each) => `${told({ headers: each })}${{ succeeded: '+', failed: '-' }[each.status]}`)
     .join(' ');
 
-async function leaseOne(queue, waitMs = 5000) {
+async function leaseOne(queue, waitMs = 30_000) {
     const body = { queues: [`${queue}.do`, `${queue}.undo`], worker: 'w', max: 1, waitMs,
         leaseMs: 60_000 };
     const [job] = (await server.post('/v1/jobs/lease', body)).jobs;
@@ -204,7 +204,7 @@ describe('a saga', { concurrency: 8 }, () => {
         const res = await server.call('POST', '/v1/sagas', { body });
         assertProblem(res, 429, { code: 'QUEUE_FULL' });
         const next = async (name) => {
-            const call = { queues: [`${queue}.${name}`], worker: 'w', max: 1, waitMs: 5000 };
+            const call = { queues: [`${queue}.${name}`], worker: 'w', max: 1, waitMs: 30_000 };
             const [job] = (await server.post('/v1/jobs/lease', call)).jobs;
             assert.equal(job.headers?.sagaId, id);
             return job;

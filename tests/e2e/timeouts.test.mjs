@@ -56,7 +56,7 @@ describe('a limit of time', { concurrency: 6 }, () => {
     it('on a verifier counts as a failed check, and the agent hears about it', async () => {
         const mark = newMark();
         const command = `[ -e told.txt ] && exec sh test.sh\n${staysWithChildren(mark)}`;
-        const verify = [{ name: 'slow', command, timeoutMs: 1500 }];
+        const verify = [{ name: 'slow', command, timeoutMs: 4000 }];
         const agent = `[ "$DROVER_ATTEMPT" = 1 ] || cp "$DROVER_FEEDBACK" told.txt\n${fixes}`;
         const repo = await server.repository('acme/verifier', agent, { verify });
         const { run, runId } = await server.finish(repo.name, 'completed');
@@ -85,7 +85,7 @@ describe('a limit of time', { concurrency: 6 }, () => {
     });
 
     it('on the run stands still while a person thinks', async () => {
-        const timeouts = { runMs: 4000 };
+        const timeouts = { runMs: 8000 };
         const repo = await server.repository('acme/thinks', fixes, { timeouts });
         const { taskId, runId } = await server.submit(repo.name, { riskLevel: 'high' });
         const began = Date.now();
@@ -98,10 +98,11 @@ describe('a limit of time', { concurrency: 6 }, () => {
 
     it('on the queue ends a task that never got its turn', async () => {
         const mark = newMark();
-        const more = { limits: { maxActiveRuns: 1 }, timeouts: { queueMs: SHORT_MS } };
-        const repo = await server.repository('acme/queue', waits(mark) + fixes, more);
+        const repo = await server.repository('acme/queue', waits(mark) + fixes,
+            { limits: { maxActiveRuns: 1 } });
         const first = await server.submit(repo.name);
         await server.untilGate(mark);
+        await server.configure(repo.name, { ...repo.document, timeouts: { queueMs: SHORT_MS } });
         const second = await server.submit(repo.name);
         const task = await server.untilTask(second.taskId, 'timed_out');
         assert.match(task.errorCode, /queue/);

@@ -150,7 +150,7 @@ describe('tokens', () => {
     });
 
     it('expire', async () => {
-        const expiresAt = new Date(Date.now() + 400).toISOString();
+        const expiresAt = new Date(Date.now() + 2000).toISOString();
         const { token } = await create('short', 'viewer', { expiresAt });
         assert.equal((await server.call('GET', '/v1/tasks', { token })).status, 200);
         await until('it to expire', async () =>

@@ -150,7 +150,7 @@ describe('the transition table', { concurrency: 6 }, () => {
 
     const endings = [
         { row: 'RUNNING -> TIMED_OUT: the run passes its time', status: 'timed_out',
-          agent: stays(newMark()), timeouts: { runMs: 2000 }, code: 'run_timed_out' },
+          agent: stays(newMark()), timeouts: { runMs: 8000 }, code: 'run_timed_out' },
         { row: 'RUNNING -> TIMED_OUT: the agent passes its time', status: 'timed_out',
           agent: stays(newMark()), timeouts: { agentMs: 400 }, code: 'agent_timed_out' },
         { row: 'RUNNING -> TIMED_OUT: the session ended because it was idle', status: 'timed_out',
@@ -220,9 +220,10 @@ describe('the transition table', { concurrency: 6 }, () => {
     it('SUBMITTED -> TIMED_OUT: it never gets its turn', async () => {
         const mark = newMark();
         const repo = await server.repository('acme/crowded', waits(mark) + fixes,
-            { limits: { maxActiveRuns: 1 }, timeouts: { queueMs: 300 } });
+            { limits: { maxActiveRuns: 1 } });
         const first = await server.submit(repo.name);
         await server.untilGate(mark);
+        await server.configure(repo.name, { ...repo.document, timeouts: { queueMs: 300 } });
         const second = await server.finish(repo.name, 'timed_out');
         await assertWay(second, 'SUBMITTED', 'TIMED_OUT');
         await server.openGate(mark);

@@ -6,12 +6,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { assertHistory, typesOf } from './lib/cloudevents.mjs';
 import { fixes, staysWithChildren, waits } from './lib/git.mjs';
 import { assertDoneOnce } from './lib/once.mjs';
-import { isAlive, newMark, processesWith, untilAsleep, untilGone } from './lib/procs.mjs';
+import { isAlive, newMark, processesWith, sleepers, untilAsleep,
+    untilGone } from './lib/procs.mjs';
 import { RemoteWorker } from './lib/remote.mjs';
 import { BIN, plainEnv, start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
-const LEASE_MS = 1500;
+const LEASE_MS = 3000;
 
 // A server without workers of its own, and what is needed to start some for it.
 function withServer(name, body) {
@@ -153,15 +154,12 @@ describe('remote workers', { concurrency: 4 }, () => {
         const task = await server.submit(repo.name);
         await a.untilGate(mark);
         await untilAsleep(mark);
-        // Not the shell's children of a moment, which have its words until they have their own.
-        const sleepers = () => processesWith(mark)
-            .filter(({ command }) => command.startsWith('sleep 3000.')).map(({ pid }) => pid);
-        const before = sleepers();
+        const before = sleepers(mark);
         assert.equal(before.length, 1);
         await server.crash();
         await a.untilSaid(/heartbeats get no answer/);
-        await sleep(2 * LEASE_MS); // Longer than its lease.
-        assert.deepEqual(sleepers(), before);
+        await sleep(LEASE_MS + 500); // Longer than its lease.
+        assert.deepEqual(sleepers(mark), before);
         await a.openGate(mark); // The agent ends, and there is nobody to tell.
         await untilGone(mark);
         await restart(server);

@@ -36,7 +36,7 @@ function answer(res, bytes) {
 }
 
 // Sends bytes, gives back all that came until the server closed or the answer was whole.
-export function rawExchange(url, bytes, { closeAfterMs = 5000 } = {}) {
+export function rawExchange(url, bytes, { closeAfterMs = 30_000 } = {}) {
     const { hostname, port } = new URL(url);
     return new Promise((resolve) => {
         const socket = net.connect(Number(port), hostname, () => socket.write(bytes));

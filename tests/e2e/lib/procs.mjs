@@ -42,6 +42,13 @@ export function untilAsleep(mark) {
         .some(({ command }) => /^sleep /.test(command)));
 }
 
+// The pids of those that sleep: not the shell's children of a moment, which have its words until
+// they have their own.
+export function sleepers(mark) {
+    return processesWith(mark).filter(({ command }) => /^sleep 300\d\./.test(command))
+        .map(({ pid }) => pid).sort((a, b) => a - b);
+}
+
 function directoryOf(pid) {
     try {
         return readlinkSync(`/proc/${pid}/cwd`);

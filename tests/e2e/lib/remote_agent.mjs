@@ -34,7 +34,7 @@ export class RemoteAgent {
     config(repository, begins, more = {}) {
         this.behaviours.set(repository, begins);
         return { compute: 'remote',
-            remote: { url: this.url, pollMs: 30, callMs: 5000, lostPolls: 3, ...more } };
+            remote: { url: this.url, pollMs: 30, callMs: 15_000, lostPolls: 3, ...more } };
     }
 
     // The sessions of one repository, in the order in which they were started.

@@ -305,6 +305,14 @@ export class Server {
         });
     }
 
+    // Waits until so many leases have found nothing and stand in line.
+    untilParked(count) {
+        return until(`${count} leases to wait`, async (note) => {
+            const { text } = await this.call('GET', '/metrics');
+            return note(Number(/^drover_committer_parked (\d+)$/m.exec(text)[1])) === count;
+        });
+    }
+
     // The directory gate-<mark> that an agent or a verifier waits at (git.mjs, waits()).
     untilGate(mark) {
         return until(`somebody at gate ${mark}`, () => this.#gate(mark));
