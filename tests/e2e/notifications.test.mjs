@@ -8,8 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { callDrover } from './lib/cli.mjs';
-import { assertCloudEvent, assertHistory } from './lib/cloudevents.mjs';
+import { assertCloudEvent, assertHistory, typesOf } from './lib/cloudevents.mjs';
 import { fixes, gaveUp } from './lib/git.mjs';
+import { assertNowhere } from './lib/nowhere.mjs';
 import { start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -221,8 +222,18 @@ describe('notifications', () => {
         assert.deepEqual(codes,
             { strict: 'notification_refused', poor: 'notification_misconfigured' });
         assert.equal(receiver.requests.filter(({ path }) => path === '/strict').length, 1);
-        assert.equal((await server.run(runId)).status, 'completed');
-        assert.doesNotMatch(JSON.stringify(failed), new RegExp(SECRET));
+        assert.deepEqual(receiver.requests.filter(({ path }) => path === '/poor'), [],
+            'nothing goes out unsigned');
+        const run = await server.run(runId);
+        assert.deepEqual([run.status, run.attempt, run.warning, run.pullRequest.number],
+            ['completed', 1, null, 1]);
+        const events = await server.events(runId);
+        assertHistory(events);
+        const types = typesOf(events);
+        assert.ok(!types.includes('agent.step.failed'), 'no step of the run has failed');
+        const completed = events.find(({ type }) => type === 'agent.task.completed');
+        for (const { data } of failed) assert.equal(data.eventId, completed.id);
+        await receiver.untilTaken('/hook?x=1', taskId, 3); // Others hear of it all the same.
     });
 
     it('each event goes to a channel once, over kill -9 and restart', async () => {
@@ -279,16 +290,40 @@ describe('notifications', () => {
     it('can be listed and tried out', async () => {
         const list = await drover('notify', 'list');
         assert.equal(list.status, 0, list.stderr);
-        assert.match(list.stdout, /chat\s+slack\s+all\s+approval, completed, failed/);
-        assert.doesNotMatch(list.stdout, /secret/);
+        for (const row of [
+            /^hook +webhook +all +accepted, running, approval, completed, failed, cancelled/m,
+            /^chat +slack +all +approval, completed, failed/m,
+            /^flaky +webhook +acme\/flaky\* +completed/m,
+            /^strict +webhook +acme\/strict\* +completed/m,
+            /^poor +webhook +acme\/strict\* +completed/m,
+            /^page +command +acme\/page\* +failed/m,
+            /^broken +command +acme\/page\* +failed/m])
+            assert.match(list.stdout, row);
+        const { items } = await server.get('/v1/notifications');
+        assert.equal(items.length, 7);
+        for (const shown of [list.stdout, JSON.stringify(items)])
+            assert.ok(![SECRET, 'T0/secret', 'k1'].some((text) => shown.includes(text)), shown);
         const test = await drover('notify', 'test', 'hook');
         assert.equal(test.status, 0, test.stderr);
         assert.match(test.stdout, /went out by hook/);
-        const [got] = receiver.taken('/hook?x=1', ({ type }) => type === 'agent.notification.test');
-        assert.equal(got.json.data.notification.kind, 'test');
+        const tests = receiver.taken('/hook?x=1',
+            ({ type }) => type === 'agent.notification.test');
+        assert.equal(tests.length, 1);
+        const [{ json, headers, text }] = tests;
+        assert.equal(json.data.notification.kind, 'test');
+        const mac = createHmac('sha256', SECRET).update(text).digest('hex');
+        assert.equal(headers['x-drover-signature'], `sha256=${mac}`);
+        assert.equal(receiver.taken('/chat/T0/secret', ({ text: said }) => /test/i.test(said))
+            .length, 0, 'one channel is tried, not all');
         const poor = await drover('notify', 'test', 'poor');
         assert.equal(poor.status, 1);
         assert.match(poor.stdout, /NO_SUCH_SECRET/);
+        assert.deepEqual(receiver.requests.filter(({ path }) => path === '/poor'), []);
         assert.equal((await drover('notify', 'test', 'nobody')).status, 3);
+    });
+
+    it('tell nobody their secrets', async () => {
+        const runs = await server.list('/v1/runs?limit=200');
+        await assertNowhere(server, runs.map(({ id }) => id), SECRET, 'T0/secret');
     });
 });

@@ -105,6 +105,10 @@ describe('a failure of the kind', () => {
         const repo = await server.repository('acme/limited', fixes, { judge });
         await server.finish(repo.name, 'completed');
         assert.equal(model.calls.length, 3);
+        // Each pause is between half of its length and the whole, and twice as long as the last.
+        const [first, second] = [1, 2].map((i) => model.calls[i].at - model.calls[i - 1].at);
+        assert.ok(first >= 250, `${first} ms`);
+        assert.ok(second >= 500, `${second} ms`);
         model.close();
     });
 

@@ -3,10 +3,9 @@
 //
 // Tokens are put together here, so that no scanner takes this file for a leak.
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { branches, fixes, git, refs, says } from './lib/git.mjs';
+import { assertNowhere } from './lib/nowhere.mjs';
 import { start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -24,32 +23,6 @@ before(async () => {
     server = await start({ args: ['--workers', '4'], env: { API_KEY: HANDED } });
 });
 after(() => server.discard());
-
-// Every file that holds the text, but for what stands in the worker's own directory, which only the
-// machine's own people see.
-function filesWith(dir, text) {
-    const found = [];
-    for (const entry of readdirSync(dir, { withFileTypes: true })) {
-        const path = join(dir, entry.name);
-        if (entry.isDirectory() && entry.name !== 'work') found.push(...filesWith(path, text));
-        if (entry.isFile() && readFileSync(path).includes(text)) found.push(path);
-    }
-    return found;
-}
-
-async function assertNowhere(runId, ...texts) {
-    const paths = [`/v1/runs/${runId}`, `/v1/runs/${runId}/timeline`, '/v1/events?limit=200',
-        '/v1/dead-letters', '/v1/pull-requests'];
-    const { items } = await server.get(`/v1/runs/${runId}/artifacts`);
-    for (const { sha256 } of items) paths.push(`/v1/artifacts/${sha256}`);
-    for (const path of paths) {
-        const res = await server.call('GET', path);
-        assert.equal(res.status, 200, `${path}: ${res.text}`);
-        for (const text of texts) assert.ok(!res.bytes.includes(text), `${path} holds ${text}`);
-    }
-    for (const text of texts) assert.deepEqual(filesWith(server.data, text), []);
-    return items;
-}
 
 // The last step of a run brings its unpublished work to the origin, where it may.
 function untilCleaned(runId) {
@@ -78,7 +51,7 @@ describe('a secret in a patch', () => {
             'secret_detected');
         assert.deepEqual(await eventsOf(runId, 'agent.patch.created'), []);
         assert.deepEqual(await eventsOf(runId, 'agent.run.verdict.retry_with_feedback'), []);
-        const artifacts = await assertNowhere(runId, TOKEN, AWS);
+        const artifacts = await assertNowhere(server, [runId], TOKEN, AWS);
         const kept = artifacts.find(({ kind }) => kind === 'redacted_patch');
         const { text } = await server.call('GET', `/v1/artifacts/${kept.sha256}`);
         assert.match(text, /\+const token = "\[redacted:github-token\]";/);
@@ -115,7 +88,7 @@ ${fixes.replace('the answer is 42', `42 with ${HANDED}`)}`, TOKEN), HANDED);
         const repo = await server.repository('acme/loud', agent, { agent: {
             command: ['/bin/sh', '-c', agent], adapter: 'ndjson', env: ['API_KEY'] } });
         const { runId } = await server.finish(repo.name, 'completed');
-        const items = await assertNowhere(runId, TOKEN, HANDED);
+        const items = await assertNowhere(server, [runId], TOKEN, HANDED);
         const log = items.find(({ kind }) => kind === 'agent_log');
         const { text } = await server.call('GET', `/v1/artifacts/${log.sha256}`);
         assert.match(text, /^\[redacted:env\]\n\[redacted:drover-token\]\n/m);
@@ -133,6 +106,6 @@ ${fixes.replace('the answer is 42', `42 with ${HANDED}`)}`, TOKEN), HANDED);
             { verify, retries: { agentAttempts: 1 } });
         const { runId, task } = await server.finish(repo.name, 'failed');
         assert.match(task.errorMessage, /Error: \[redacted:github-token\] is wrong/);
-        await assertNowhere(runId, TOKEN);
+        await assertNowhere(server, [runId], TOKEN);
     });
 });

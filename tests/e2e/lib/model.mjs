@@ -33,16 +33,17 @@ export const anthropic = (text, more = {}) => ({
 export const error = (type, message) => ({ type: 'error', error: { type, message } });
 
 // A server on a port of its own.  answers: one for each request, the last for all that follow; each
-// is {status, headers, body}, or null: no answer at all.
+// is {status, headers, body}, or null: no answer at all.  calls: what it was asked, and when.
 export async function openModel(...answers) {
     const model = { calls: [] };
     model.http = http.createServer(async (req, res) => {
+        const at = performance.now();
         let text = '';
         for await (const chunk of req) text += chunk;
         const { method, url, headers } = req;
         const { status = 200, headers: more = {}, body } =
             answers[Math.min(model.calls.length, answers.length - 1)] ?? { status: null };
-        model.calls.push({ method, url, headers, body: JSON.parse(text) });
+        model.calls.push({ at, method, url, headers, body: JSON.parse(text) });
         if (status === null) return;
         const given = typeof body === 'string' ? body : JSON.stringify(body);
         res.writeHead(status, { 'content-type': 'application/json', ...more }).end(given);
