@@ -129,6 +129,6 @@ async function rage({ kills, tasks }) {
     }
 }
 
-describe(`kill -9 at random moments (seed ${SEED})`, () => {
+describe(`kill -9 at random moments (seed ${SEED})`, { concurrency: 2 }, () => {
     for (const storm of STORMS) it(storm.name, () => rage(storm));
 });

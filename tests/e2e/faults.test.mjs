@@ -87,7 +87,7 @@ class Walk {
     }
 }
 
-describe('a fault at', { concurrency: 3, skip: BIN ? false : 'no build with fault points' }, () => {
+describe('a fault at', { concurrency: 6, skip: BIN ? false : 'no build with fault points' }, () => {
     for (const point of POINTS) {
         it(`${point.name} costs nothing but time`, async () => {
             const walk = new Walk(point);

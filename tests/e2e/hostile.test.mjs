@@ -12,8 +12,6 @@ import { newMark, processesWith, untilGone } from './lib/procs.mjs';
 import { start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
-const SANITIZED = /\/san\//.test(process.env.DROVER_BIN ?? '');
-const RSS_MAX_MB = SANITIZED ? 1500 : 150; // The highest it has ever been.
 const NODE = process.execPath;
 const MB = 1024 * 1024;
 const ROOT = process.getuid() === 0;
@@ -48,11 +46,6 @@ else echo ${word} no; fi >>report.txt\n`;
 
 const untilCleaned = (runId) => until(`the directory of ${runId} to go`,
     () => !existsSync(join(server.data, 'work/runs', runId)));
-
-function peakMb() {
-    const status = readFileSync(`/proc/${server.child.pid}/status`, 'utf8');
-    return Number(status.match(/VmHWM:\s+(\d+)/)[1]) / 1024;
-}
 
 describe('a hostile agent', { concurrency: 3 }, () => {
     before(async () => {
@@ -125,13 +118,6 @@ describe('a hostile agent', { concurrency: 3 }, () => {
     it('that burns time is killed at its limit', async () => {
         await fails('agent_cpu_limit', 'cpu', 'while :; do :; done',
             { resources: { cpuSeconds: 1 } });
-    });
-
-    it('that prints 1 GB does no harm', async () => {
-        const { task, runId } = await run('loud', `head -c 1000000000 /dev/zero\n${fixes}`);
-        assert.equal(task.status, 'completed', JSON.stringify(task));
-        assert.ok(peakMb() < RSS_MAX_MB, `${peakMb()} MB`);
-        assert.ok((await server.events(runId)).length < 200);
     });
 
     it('opens no socket to anybody', async (t) => {

@@ -55,8 +55,16 @@ function assertOrder(text, parts) {
     }
 }
 
-// Stops the run between its worktree and its prompt; what is given happens there.
-async function beforeHydration(submission, meanwhile) {
+// Stops the run between its worktree and its prompt; what is given happens there.  One at a time:
+// it stops those of the whole server.
+let turn = Promise.resolve();
+function beforeHydration(submission, meanwhile) {
+    const mine = turn.then(() => whilePaused(submission, meanwhile));
+    turn = mine.catch(() => {});
+    return mine;
+}
+
+async function whilePaused(submission, meanwhile) {
     await server.post('/v1/queues/drover.hydrate/pause');
     try {
         const { taskId, runId } = await submission();
@@ -73,9 +81,9 @@ function takeAway(origin) {
     return () => renameSync(`${origin}.away`, origin);
 }
 
-describe('hydration', () => {
+describe('hydration', { concurrency: 4 }, () => {
     before(async () => {
-        server = await start({ args: ['--workers', '2'] });
+        server = await start({ args: ['--workers', '4'] });
         await server.ok('PUT', '/v1/queues/drover.hydrate',
             { maxAttempts: 2, backoff: { baseMs: 10, maxMs: 20, jitterMs: 0 } });
     });

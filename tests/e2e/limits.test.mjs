@@ -1,9 +1,11 @@
-// limits.test.mjs - clients that want too much: the server stays responsive and bounded in memory.
+// limits.test.mjs - clients and agents that want too much: the server stays responsive and bounded
+// in memory, of which a sanitizer takes its own.
 // The figures are printed as diagnostics.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { after, before, describe, it } from 'node:test';
+import { fixes } from './lib/git.mjs';
 import { start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -122,5 +124,23 @@ describe('a server under', () => {
             + `again, at most ${peak.toFixed(1)} MB resident`);
         await assertWell(t, 'after the flood');
         stuck.destroy();
+    });
+});
+
+describe('a server whose agent', () => {
+    it('prints 1 GB is none the worse for it', async (t) => {
+        const server = await start({ args: ['--workers', '1'] });
+        try {
+            const repo = await server.repository('acme/loud',
+                `head -c 1000000000 /dev/zero\n${fixes}`);
+            const { runId } = await server.finish(repo.name, 'completed');
+            const status = readFileSync(`/proc/${server.child.pid}/status`, 'utf8');
+            const peakMb = Number(/VmHWM:\s+(\d+)/.exec(status)[1]) / 1024;
+            t.diagnostic(`at most ${peakMb.toFixed(1)} MB resident`);
+            assert.ok(peakMb < (SANITIZED ? RSS_MAX_MB : 150), `${peakMb} MB`);
+            assert.ok((await server.events(runId)).length < 200);
+        } finally {
+            await server.discard();
+        }
     });
 });

@@ -94,7 +94,7 @@ async function drive(both, i, isOver) {
     }
 }
 
-describe('two nodes', { concurrency: 3 }, () => {
+describe('two nodes', { concurrency: 4 }, () => {
     withNodes('share the work: one takes it in, the other does it, both know',
         [config(0), config(2)], async ({ a, b }) => {
             const repo = await a.repository('acme/shared', fixes);
@@ -332,7 +332,7 @@ int clock_gettime(clockid_t id, struct timespec *to)
     return library;
 }
 
-describe('clocks that differ', () => {
+describe('clocks that differ', { concurrency: 2 }, () => {
     for (const shift of [-4, 4])
         it(`by ${shift} s turn no history round and cost no lease`, async () => {
             const db = makeDatabase(POSTGRES);
@@ -363,7 +363,7 @@ describe('clocks that differ', () => {
         });
 });
 
-describe('when a node dies', { concurrency: 3 }, () => {
+describe('when a node dies', { concurrency: 5 }, () => {
     withNodes('the other runs the timers', NO_WORKERS, async ({ a, b, t }) => {
         const holder = await holderOf(a, b);
         const other = holder === a ? b : a;

@@ -94,23 +94,23 @@ function told(type, taskId) {
     });
 }
 
-describe('notifications', () => {
-    before(async () => {
-        await receiver.listen();
-        server = await start({
-            args: ['--workers', '3'],
-            config: config(),
-            env: { HOOK_SECRET: SECRET, CHAT_URL: `${receiver.url}/chat/T0/secret`,
-                PAGER_KEY: 'k1', NOT_FOR_CHILDREN: 'x' },
-        });
-        await server.ok('PUT', '/v1/queues/drover.notify',
-            { backoff: { baseMs: 10, maxMs: 20, jitterMs: 0 }, maxAttempts: 4 });
+before(async () => {
+    await receiver.listen();
+    server = await start({
+        args: ['--workers', '3'],
+        config: config(),
+        env: { HOOK_SECRET: SECRET, CHAT_URL: `${receiver.url}/chat/T0/secret`,
+            PAGER_KEY: 'k1', NOT_FOR_CHILDREN: 'x' },
     });
-    after(async () => {
-        await server.discard();
-        receiver.close();
-    });
+    await server.ok('PUT', '/v1/queues/drover.notify',
+        { backoff: { baseMs: 10, maxMs: 20, jitterMs: 0 }, maxAttempts: 4 });
+});
+after(async () => {
+    await server.discard();
+    receiver.close();
+});
 
+describe('notifications', { concurrency: 4 }, () => {
     it('a webhook gets the events as the log has them, signed', async () => {
         const name = newName();
         await server.repository(name, fixes);
@@ -236,6 +236,41 @@ describe('notifications', () => {
         await receiver.untilTaken('/hook?x=1', taskId, 3); // Others hear of it all the same.
     });
 
+    it('can be listed and tried out', async () => {
+        const list = await drover('notify', 'list');
+        assert.equal(list.status, 0, list.stderr);
+        for (const row of [
+            /^hook +webhook +all +accepted, running, approval, completed, failed, cancelled/m,
+            /^chat +slack +all +approval, completed, failed/m,
+            /^flaky +webhook +acme\/flaky\* +completed/m,
+            /^strict +webhook +acme\/strict\* +completed/m,
+            /^poor +webhook +acme\/strict\* +completed/m,
+            /^page +command +acme\/page\* +failed/m,
+            /^broken +command +acme\/page\* +failed/m])
+            assert.match(list.stdout, row);
+        const { items } = await server.get('/v1/notifications');
+        assert.equal(items.length, 7);
+        for (const shown of [list.stdout, JSON.stringify(items)])
+            assert.ok(![SECRET, 'T0/secret', 'k1'].some((text) => shown.includes(text)), shown);
+        const test = await drover('notify', 'test', 'hook');
+        assert.equal(test.status, 0, test.stderr);
+        assert.match(test.stdout, /went out by hook/);
+        const tests = receiver.taken('/hook?x=1',
+            ({ type }) => type === 'agent.notification.test');
+        assert.equal(tests.length, 1);
+        const [{ json, headers, text }] = tests;
+        assert.equal(json.data.notification.kind, 'test');
+        const mac = createHmac('sha256', SECRET).update(text).digest('hex');
+        assert.equal(headers['x-drover-signature'], `sha256=${mac}`);
+        const poor = await drover('notify', 'test', 'poor');
+        assert.equal(poor.status, 1);
+        assert.match(poor.stdout, /NO_SUCH_SECRET/);
+        assert.deepEqual(receiver.requests.filter(({ path }) => path === '/poor'), []);
+        assert.equal((await drover('notify', 'test', 'nobody')).status, 3);
+    });
+});
+
+describe('notifications of a server that falls', () => {
     it('each event goes to a channel once, over kill -9 and restart', async () => {
         const name = newName();
         await server.repository(name, fixes);
@@ -285,41 +320,6 @@ describe('notifications', () => {
             const { name, type } = whole.channel;
             assert.deepEqual(seen.json.payload, { ...whole, channel: { name, type } });
         }
-    });
-
-    it('can be listed and tried out', async () => {
-        const list = await drover('notify', 'list');
-        assert.equal(list.status, 0, list.stderr);
-        for (const row of [
-            /^hook +webhook +all +accepted, running, approval, completed, failed, cancelled/m,
-            /^chat +slack +all +approval, completed, failed/m,
-            /^flaky +webhook +acme\/flaky\* +completed/m,
-            /^strict +webhook +acme\/strict\* +completed/m,
-            /^poor +webhook +acme\/strict\* +completed/m,
-            /^page +command +acme\/page\* +failed/m,
-            /^broken +command +acme\/page\* +failed/m])
-            assert.match(list.stdout, row);
-        const { items } = await server.get('/v1/notifications');
-        assert.equal(items.length, 7);
-        for (const shown of [list.stdout, JSON.stringify(items)])
-            assert.ok(![SECRET, 'T0/secret', 'k1'].some((text) => shown.includes(text)), shown);
-        const test = await drover('notify', 'test', 'hook');
-        assert.equal(test.status, 0, test.stderr);
-        assert.match(test.stdout, /went out by hook/);
-        const tests = receiver.taken('/hook?x=1',
-            ({ type }) => type === 'agent.notification.test');
-        assert.equal(tests.length, 1);
-        const [{ json, headers, text }] = tests;
-        assert.equal(json.data.notification.kind, 'test');
-        const mac = createHmac('sha256', SECRET).update(text).digest('hex');
-        assert.equal(headers['x-drover-signature'], `sha256=${mac}`);
-        assert.equal(receiver.taken('/chat/T0/secret', ({ text: said }) => /test/i.test(said))
-            .length, 0, 'one channel is tried, not all');
-        const poor = await drover('notify', 'test', 'poor');
-        assert.equal(poor.status, 1);
-        assert.match(poor.stdout, /NO_SUCH_SECRET/);
-        assert.deepEqual(receiver.requests.filter(({ path }) => path === '/poor'), []);
-        assert.equal((await drover('notify', 'test', 'nobody')).status, 3);
     });
 
     it('tell nobody their secrets', async () => {

@@ -2,7 +2,7 @@
 // works goes on working, and nothing is lost or done twice.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { after, describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertHistory, typesOf } from './lib/cloudevents.mjs';
 import { makeCluster } from './lib/cluster.mjs';
@@ -19,11 +19,18 @@ const HEARTBEAT_MS = 3500; // After an outage the timers have looked before work
 const config = (workers) =>
     `workers: ${workers}\nlease: {leaseMs: ${LEASE_MS}, heartbeatMs: ${HEARTBEAT_MS}}\n`;
 
-const cluster = makeCluster();
-after(() => cluster.remove());
+// Tests that stop PostgreSQL one after the other; it is their own.
+function withCluster(name, declare) {
+    describe(name, () => {
+        let cluster;
+        before(() => (cluster = makeCluster()));
+        after(() => cluster.remove());
+        declare(() => cluster);
+    });
+}
 
 // Two nodes, of which the first has workers of its own and the second a remote one.
-async function withNodes(body, workers = 2) {
+async function withNodes(cluster, body, workers = 2) {
     const db = makeDatabase(cluster.url);
     const nodes = [workers, 0].map((count) => new Server({ config: config(count), db }));
     let worker;
@@ -50,7 +57,7 @@ const untilBack = (node) => until('the node to be ready again', async (note) =>
     note(await node.call('GET', '/readyz')).status === 200);
 
 // Stops PostgreSQL for longer than a lease lasts.
-async function outage(mode, during) {
+async function outage(cluster, mode, during) {
     await cluster.stop(mode);
     const began = Date.now();
     try {
@@ -114,155 +121,165 @@ async function assertDoneOnce(node, repo, tasks) {
     assert.equal(pulls.length, tasks.length);
 }
 
-describe('while PostgreSQL is away', () => {
-    for (const mode of ['fast', 'immediate']) {
-        it(`agents go on and nothing is lost (stopped: ${mode})`, () =>
-            withNodes(async (home, far, worker) => {
-                const marks = [newMark(), newMark()];
-                // Agents of the first go on after the outage, of the second they end during it.
-                const repos = [];
-                for (const [i, mark] of marks.entries())
-                    repos.push(await home.repository(`acme/away-${i}`, `sleep 3000.${mark} &
-                        ${waits(mark)}kill %1\n${says({ type: 'message', text: 'on' })}${fixes}`));
-                const tasks = [];
-                for (const repo of repos)
-                    for (const server of [home, far])
-                        tasks.push({ ...await server.submit(repo.name), repo });
-                for (const mark of marks)
-                    await until('two agents each', (note) => note(sleepers(mark)).length === 2);
-                const live = await far.stream('/v1/events/stream', { lastEventId: 0 });
-                const before = sleepers(marks[0]);
-                await outage(mode, async () => {
-                    await Promise.all([home, far].map(
-                        (node) => assertTurnedAway(node, tasks[0], repos[0])));
-                    await openSomeGate(home, worker, marks[1]); // They end with nobody to tell.
-                });
-                assert.deepEqual(sleepers(marks[0]), before, 'the same processes');
-                await Promise.all([home, far].map(untilBack));
-                await openSomeGate(home, worker, marks[0]);
-                for (const { taskId } of tasks) await far.untilTask(taskId, 'completed');
-                for (const repo of repos)
-                    await assertDoneOnce(home, repo, tasks.filter((task) => task.repo === repo));
-                // The stream that was open all the time has missed nothing.
-                const log = await home.list('/v1/events?limit=200');
-                const told = await live.upTo(log.length);
-                assert.deepEqual(told.map((event) => event.data), log);
-                live.close();
-                for (const node of [home, far]) {
-                    assert.match(node.said(), /"the store does not answer/);
-                    assert.match(node.said(), /"the store answers again"/);
-                    const { text } = await node.call('GET', '/metrics');
-                    assert.match(text, /^drover_store_up 1$/m);
-                }
-            }));
-    }
-
-    it('a stream that has to read the log waits', () => withNodes(async (home, far, worker) => {
-        await worker.stop();
-        const repo = await home.repository('acme/slow', fixes);
-        const { runId } = await far.submit(repo.name);
-        const CALLS = 30, text = 'x'.repeat(15_000);
-        const events = Array.from({ length: 50 },
-            () => ({ type: 'agent.step.recorded', data: { text } }));
-        const say = (job) => far.post('/v1/jobs/progress', { jobs: [{ ...job, events }] });
-        const slow = await far.stream(`/v1/runs/${runId}/stream`);
-        await slow.next();
-        slow.pause(); // More than the buffers between us hold, so that the server has to read.
-        const { jobs: [{ id, epoch }] } = await until('a job', async () => {
-            const answer = await far.post('/v1/jobs/lease', { queues: ['drover.prepare'],
-                worker: 'hand', max: 1, waitMs: 1000, leaseMs: 60_000 });
-            return answer.jobs.length > 0 && answer;
-        });
-        for (let i = 0; i < CALLS; i++) await say({ id, epoch });
-        const seen = slow.queue.length + 1;
-        await cluster.stop();
-        try {
-            slow.resume();
-            await until('the stream to come to what it cannot read', async (note) => {
-                const before = note(slow.queue.length);
-                await sleep(300);
-                return before > 0 && slow.queue.length === before;
-            });
-            assert.ok(slow.queue.length + seen < CALLS * 50, 'not all was in the buffers');
-        } finally {
-            await cluster.start();
-        }
-        assert.ok(!slow.closed);
-        await Promise.all([home, far].map(untilBack));
-        const log = await home.events(runId);
-        const rest = await slow.upTo(log.length - 1);
-        assert.deepEqual(rest.map((event) => event.data.id), log.slice(1).map((event) => event.id));
-        slow.close();
-        await home.post(`/v1/tasks/${log[0].taskid}/cancel`);
-    }, 0));
-
-    it('a restart in a moment is hardly noticed', () => withNodes(async (home, far) => {
-        const repo = await home.repository('acme/short', `sleep 0.3\n${fixes}`,
-            { limits: { maxActiveRuns: 4 } });
-        const tasks = [];
-        for (let i = 0; i < 6; i++) tasks.push(await [home, far][i % 2].submit(repo.name));
+describe('while PostgreSQL is away', { concurrency: 2 }, () => {
+    withCluster('for a while', (cluster) => {
         for (const mode of ['fast', 'immediate']) {
-            await sleep(300);
-            await cluster.restart(mode);
-        }
-        await Promise.all([home, far].map(untilBack));
-        for (const { taskId } of tasks)
-            await until('the task to complete', async (note) => {
-                const res = await home.call('GET', `/v1/tasks/${taskId}`);
-                assert.ok([200, 503].includes(res.status), res.text);
-                assert.ok(!['failed', 'timed_out'].includes(res.json.status), res.text);
-                return note(res.json).status === 'completed';
-            });
-        await assertDoneOnce(far, repo, tasks);
-    }));
-
-    it('a node says why it does not start, and one that runs can be stopped', async () => {
-        const db = makeDatabase(cluster.url);
-        const node = new Server({ config: config(1), db });
-        await node.start();
-        await cluster.stop();
-        try {
-            const dir = makeDirectory();
-            const args = ['serve', '--listen', '127.0.0.1:0', '--data', `${dir}/data`, '--db', db];
-            const { status, signal, stdout, stderr } =
-                spawnSync(BIN, args, { encoding: 'utf8', env: plainEnv(), timeout: PATIENCE_MS });
-            assert.equal(signal, null, 'it ended by itself');
-            assert.equal(status, 5, 'unreachable');
-            assert.match(stdout + stderr, /PostgreSQL does not answer/);
-            assert.match(stdout + stderr, /STORE_UNREACHABLE/);
-            assert.doesNotMatch(stdout + stderr, /drover serve|goes on trying/);
-            await until('the node to notice', async () =>
-                (await request(`${node.url}/readyz`)).status === 503);
-            // A worker waits for it.
-            const worker = new RemoteWorker(node, { name: 'early' }).spawn();
-            await worker.untilSaid(/trying again/);
-            assert.deepEqual(await worker.stop(), { code: 0, signal: null });
-            const how = await within(PATIENCE_MS, 'the end', node.stop());
-            assert.deepEqual(how, { code: 0, signal: null }, node.logTail());
-            await untilGone(node.dir);
-        } finally {
-            await cluster.start();
+            it(`agents go on and nothing is lost (stopped: ${mode})`, () =>
+                withNodes(cluster(), async (home, far, worker) => {
+                    const marks = [newMark(), newMark()];
+                    // Agents of the first go on after the outage, of the second they end during it.
+                    const repos = [];
+                    const goesOn = says({ type: 'message', text: 'on' }) + fixes;
+                    for (const [i, mark] of marks.entries())
+                        repos.push(await home.repository(`acme/away-${i}`,
+                            `sleep 3000.${mark} & ${waits(mark)}kill %1\n${goesOn}`));
+                    const tasks = [];
+                    for (const repo of repos)
+                        for (const server of [home, far])
+                            tasks.push({ ...await server.submit(repo.name), repo });
+                    for (const mark of marks)
+                        await until('two agents each', (note) => note(sleepers(mark)).length === 2);
+                    const live = await far.stream('/v1/events/stream', { lastEventId: 0 });
+                    const before = sleepers(marks[0]);
+                    await outage(cluster(), mode, async () => {
+                        await Promise.all([home, far].map(
+                            (node) => assertTurnedAway(node, tasks[0], repos[0])));
+                        await openSomeGate(home, worker, marks[1]); // They end with nobody to tell.
+                    });
+                    assert.deepEqual(sleepers(marks[0]), before, 'the same processes');
+                    await Promise.all([home, far].map(untilBack));
+                    await openSomeGate(home, worker, marks[0]);
+                    for (const { taskId } of tasks) await far.untilTask(taskId, 'completed');
+                    for (const repo of repos)
+                        await assertDoneOnce(home, repo,
+                            tasks.filter((task) => task.repo === repo));
+                    // The stream that was open all the time has missed nothing.
+                    const log = await home.list('/v1/events?limit=200');
+                    const told = await live.upTo(log.length);
+                    assert.deepEqual(told.map((event) => event.data), log);
+                    live.close();
+                    for (const node of [home, far]) {
+                        assert.match(node.said(), /"the store does not answer/);
+                        assert.match(node.said(), /"the store answers again"/);
+                        const { text } = await node.call('GET', '/metrics');
+                        assert.match(text, /^drover_store_up 1$/m);
+                    }
+                }));
         }
     });
 
-    it('agents that were running when their node was stopped start again after it',
-        () => withNodes(async (home, far, worker) => {
+    withCluster('or comes and goes', (cluster) => {
+        const onNodes = (name, body, workers) =>
+            it(name, () => withNodes(cluster(), body, workers));
+
+        onNodes('a stream that has to read the log waits', async (home, far, worker) => {
             await worker.stop();
-            const mark = newMark();
-            const repo = await home.repository('acme/stop', `sleep 3000.${mark} & ${waits(mark)}` +
-                `kill %1\n${fixes}`);
-            const task = await home.submit(repo.name);
-            await untilAsleep(mark);
-            await cluster.stop();
-            assert.deepEqual(await home.stop(), { code: 0, signal: null });
-            await untilGone(mark);
-            await cluster.start();
-            await home.startAgain();
-            await until('the task to complete', async () => {
-                home.tryGate(mark);
-                return (await far.task(task.taskId)).status === 'completed';
+            const repo = await home.repository('acme/slow', fixes);
+            const { runId } = await far.submit(repo.name);
+            const CALLS = 30, text = 'x'.repeat(15_000);
+            const events = Array.from({ length: 50 },
+                () => ({ type: 'agent.step.recorded', data: { text } }));
+            const say = (job) => far.post('/v1/jobs/progress', { jobs: [{ ...job, events }] });
+            const slow = await far.stream(`/v1/runs/${runId}/stream`);
+            await slow.next();
+            slow.pause(); // More than the buffers between us hold, so that the server has to read.
+            const { jobs: [{ id, epoch }] } = await until('a job', async () => {
+                const answer = await far.post('/v1/jobs/lease', { queues: ['drover.prepare'],
+                    worker: 'hand', max: 1, waitMs: 1000, leaseMs: 60_000 });
+                return answer.jobs.length > 0 && answer;
             });
-            assert.equal((await far.run(task.runId)).attempt, 1);
-            assert.equal(branches(repo.origin).length, 1);
-        }));
+            for (let i = 0; i < CALLS; i++) await say({ id, epoch });
+            const seen = slow.queue.length + 1;
+            await cluster().stop();
+            try {
+                slow.resume();
+                await until('the stream to come to what it cannot read', async (note) => {
+                    const before = note(slow.queue.length);
+                    await sleep(300);
+                    return before > 0 && slow.queue.length === before;
+                });
+                assert.ok(slow.queue.length + seen < CALLS * 50, 'not all was in the buffers');
+            } finally {
+                await cluster().start();
+            }
+            assert.ok(!slow.closed);
+            await Promise.all([home, far].map(untilBack));
+            const log = await home.events(runId);
+            const rest = await slow.upTo(log.length - 1);
+            assert.deepEqual(rest.map((event) => event.data.id),
+                log.slice(1).map((event) => event.id));
+            slow.close();
+            await home.post(`/v1/tasks/${log[0].taskid}/cancel`);
+        }, 0);
+
+        onNodes('a restart in a moment is hardly noticed', async (home, far) => {
+            const repo = await home.repository('acme/short', `sleep 0.3\n${fixes}`,
+                { limits: { maxActiveRuns: 4 } });
+            const tasks = [];
+            for (let i = 0; i < 6; i++) tasks.push(await [home, far][i % 2].submit(repo.name));
+            for (const mode of ['fast', 'immediate']) {
+                await sleep(300);
+                await cluster().restart(mode);
+            }
+            await Promise.all([home, far].map(untilBack));
+            for (const { taskId } of tasks)
+                await until('the task to complete', async (note) => {
+                    const res = await home.call('GET', `/v1/tasks/${taskId}`);
+                    assert.ok([200, 503].includes(res.status), res.text);
+                    assert.ok(!['failed', 'timed_out'].includes(res.json.status), res.text);
+                    return note(res.json).status === 'completed';
+                });
+            await assertDoneOnce(far, repo, tasks);
+        });
+
+        it('a node says why it does not start, and one that runs can be stopped', async () => {
+            const db = makeDatabase(cluster().url);
+            const node = new Server({ config: config(1), db });
+            await node.start();
+            await cluster().stop();
+            try {
+                const dir = makeDirectory();
+                const { status, signal, stdout, stderr } = spawnSync(BIN,
+                    ['serve', '--listen', '127.0.0.1:0', '--data', `${dir}/data`, '--db', db],
+                    { encoding: 'utf8', env: plainEnv(), timeout: PATIENCE_MS });
+                assert.equal(signal, null, 'it ended by itself');
+                assert.equal(status, 5, 'unreachable');
+                assert.match(stdout + stderr, /PostgreSQL does not answer/);
+                assert.match(stdout + stderr, /STORE_UNREACHABLE/);
+                assert.doesNotMatch(stdout + stderr, /drover serve|goes on trying/);
+                await until('the node to notice', async () =>
+                    (await request(`${node.url}/readyz`)).status === 503);
+                // A worker waits for it.
+                const worker = new RemoteWorker(node, { name: 'early' }).spawn();
+                await worker.untilSaid(/trying again/);
+                assert.deepEqual(await worker.stop(), { code: 0, signal: null });
+                const how = await within(PATIENCE_MS, 'the end', node.stop());
+                assert.deepEqual(how, { code: 0, signal: null }, node.logTail());
+                await untilGone(node.dir);
+            } finally {
+                await cluster().start();
+            }
+        });
+
+        onNodes('agents that were running when their node was stopped start again after it',
+            async (home, far, worker) => {
+                await worker.stop();
+                const mark = newMark();
+                const repo = await home.repository('acme/stop',
+                    `sleep 3000.${mark} & ${waits(mark)}kill %1\n${fixes}`);
+                const task = await home.submit(repo.name);
+                await untilAsleep(mark);
+                await cluster().stop();
+                assert.deepEqual(await home.stop(), { code: 0, signal: null });
+                await untilGone(mark);
+                await cluster().start();
+                await home.startAgain();
+                await until('the task to complete', async () => {
+                    home.tryGate(mark);
+                    return (await far.task(task.taskId)).status === 'completed';
+                });
+                assert.equal((await far.run(task.runId)).attempt, 1);
+                assert.equal(branches(repo.origin).length, 1);
+            });
+    });
 });

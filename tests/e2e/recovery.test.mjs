@@ -42,7 +42,7 @@ async function letThrough(server, mark, taskId) {
     });
 }
 
-describe('after kill -9 of the server', { concurrency: 3 }, () => {
+describe('after kill -9 of the server', { concurrency: 4 }, () => {
     withServer('a verification is done again on the same patch', async (server) => {
         const mark = newMark();
         const verify = [{ name: 'slow', command: `${waits(mark)}sh test.sh` }];

@@ -26,22 +26,7 @@ const dataOf = async (runId, type) =>
 
 const retriesOf = (runId) => dataOf(runId, 'agent.run.verdict.retry_with_feedback');
 
-describe('a failure of the kind', () => {
-    it('worker crash: retried, the lease is reacquired', async () => {
-        const repo = await server.repository('acme/crash', waits('crash') + fixes);
-        const { runId } = await server.submit(repo.name);
-        await server.untilGate('crash');
-        await server.crash();
-        await server.startAgain();
-        await until('the run to complete', async () => {
-            server.tryGate('crash'); // Of the tree that is made anew, once it is there.
-            return (await server.run(runId)).status === 'completed';
-        });
-        const run = await server.run(runId);
-        assert.equal(run.attempt, 1, 'no attempt is counted for a lost worker');
-        assert.equal((await dataOf(runId, 'agent.run.recovered')).length, 1);
-    });
-
+describe('a failure of the kind', { concurrency: 4 }, () => {
     it('shell command test failed: an agent repair attempt', async () => {
         const repo = await server.repository('acme/test-failed',
             byAttempt(answers(43), answers(42)));
@@ -112,6 +97,37 @@ describe('a failure of the kind', () => {
         model.close();
     });
 
+    it('malicious repo behavior: not retried, quarantine', async () => {
+        const answer = '{"verdict":"fail","findings":[{"rule":"malicious_repository",' +
+            '"text":"It plants hooks."}]}';
+        const judge = [{ name: 'guard', command: `echo '${answer}'` }];
+        const repo = await server.repository('acme/malicious', fixes, { judge });
+        const { task, runId } = await server.finish(repo.name, 'failed');
+        assert.equal(task.errorCode, 'malicious_repository');
+        assert.deepEqual(await retriesOf(runId), []);
+        const body = { repository: repo.name, description: 'again' };
+        assertProblem(await server.call('POST', '/v1/tasks', { body }), 403,
+            { code: 'REPO_QUARANTINED' });
+    });
+});
+
+// Each takes the server away from the others.
+describe('a failure of the server itself', () => {
+    it('worker crash: retried, the lease is reacquired', async () => {
+        const repo = await server.repository('acme/crash', waits('crash') + fixes);
+        const { runId } = await server.submit(repo.name);
+        await server.untilGate('crash');
+        await server.crash();
+        await server.startAgain();
+        await until('the run to complete', async () => {
+            server.tryGate('crash'); // Of the tree that is made anew, once it is there.
+            return (await server.run(runId)).status === 'completed';
+        });
+        const run = await server.run(runId);
+        assert.equal(run.attempt, 1, 'no attempt is counted for a lost worker');
+        assert.equal((await dataOf(runId, 'agent.run.recovered')).length, 1);
+    });
+
     it('PR already exists: idempotent, the existing one is returned', async () => {
         const repo = await server.repository('acme/exists', fixes);
         const hold = join(server.dir, 'hold');
@@ -129,18 +145,5 @@ describe('a failure of the kind', () => {
         assert.equal((await server.pullRequests(repo.name)).length, 1);
         assert.equal(branches(repo.origin).length, 1);
         assert.equal((await dataOf(runId, 'agent.pr.created')).length, 1);
-    });
-
-    it('malicious repo behavior: not retried, quarantine', async () => {
-        const answer = '{"verdict":"fail","findings":[{"rule":"malicious_repository",' +
-            '"text":"It plants hooks."}]}';
-        const judge = [{ name: 'guard', command: `echo '${answer}'` }];
-        const repo = await server.repository('acme/malicious', fixes, { judge });
-        const { task, runId } = await server.finish(repo.name, 'failed');
-        assert.equal(task.errorCode, 'malicious_repository');
-        assert.deepEqual(await retriesOf(runId), []);
-        const body = { repository: repo.name, description: 'again' };
-        assertProblem(await server.call('POST', '/v1/tasks', { body }), 403,
-            { code: 'REPO_QUARANTINED' });
     });
 });

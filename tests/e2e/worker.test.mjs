@@ -54,7 +54,7 @@ const untilState = (worker, state) =>
     until(`worker ${worker.name} to be ${state}`, async (note) =>
         note(await worker.listed())?.state === state);
 
-describe('remote workers', { concurrency: 4 }, () => {
+describe('remote workers', { concurrency: 6 }, () => {
     withServer('share the work: every task one pull request', async ({ server, worker }) => {
         // More output than a body may have elsewhere: the log is sent as a stream.
         const noise = 'i=0; while [ $i -lt 1400 ]; do printf "%01000d\\n" $i; i=$((i+1)); done\n';

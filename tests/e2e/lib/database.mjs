@@ -6,8 +6,8 @@ import { randomBytes } from 'node:crypto';
 const SHARED = process.env.DROVER_TEST_POSTGRES;
 export const ENGINE = SHARED ? 'postgres' : 'sqlite';
 
-// on('sqlite', it)(name, test) and on('postgres', describe)(...): for what makes sense on one engine
-// only.  It is not skipped on the other: a skipped test is one that the machine cannot run.
+// on('sqlite', it)(name, test), on('postgres', describe)(...): what makes sense on one engine only.
+// It is not skipped on the other: a skipped test is one that the machine cannot run.
 export const on = (engine, declare) => (ENGINE === engine ? declare : () => {});
 
 const made = new Set();
