@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
-import { assertHistory, assertInOrder, typesOf } from './lib/cloudevents.mjs';
+import { assertHistory, assertInOrder, dataOf, typesOf } from './lib/cloudevents.mjs';
 import { FILES, answers, fixes, git, says, waits } from './lib/git.mjs';
 import { assertProblem } from './lib/http.mjs';
 import { newMark, untilGone } from './lib/procs.mjs';
@@ -14,7 +14,6 @@ import { until } from './lib/wait.mjs';
 const transcript = (name) =>
     readFileSync(new URL(`../fixtures/transcripts/${name}.jsonl`, import.meta.url), 'utf8');
 const command = (text) => ['/bin/sh', '-c', text];
-const dataOf = (events, type) => events.filter((it) => it.type === type).map((it) => it.data);
 
 // One turn after the other, as each format has it; $i counts.
 const TURNS = {

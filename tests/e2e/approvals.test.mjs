@@ -17,11 +17,7 @@ let server;
 const drover = (...args) => launch(args,
     { DROVER_URL: server.url, DROVER_TOKEN: server.token }).ended;
 
-async function question(runId) {
-    await server.untilRun(runId, 'awaiting_approval');
-    const [approval] = await server.list(`/v1/approvals?runId=${runId}&status=pending`);
-    return approval;
-}
+const question = (runId) => server.question(runId);
 
 const reminders = async (runId) => (await server.events(runId))
     .filter((event) => event.type === 'agent.approval.reminded').map((event) => event.data);

@@ -1,35 +1,25 @@
 // blueprint.test.mjs - steps of the repository's own, sequences, and the plan before the work.
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { fixes, git } from './lib/git.mjs';
 import { assertProblem } from './lib/http.mjs';
 import { start } from './lib/server.mjs';
+import { openService } from './lib/service.mjs';
 
 let server;
 let service;
 const calls = []; // What the service was told.
 const answers = new Map(); // step -> (call number) => [status, body]
 
-function serve() {
-    return new Promise((resolve) => {
-        const http = createServer((request, response) => {
-            let text = '';
-            request.on('data', (chunk) => { text += chunk; });
-            request.on('end', () => {
-                const input = JSON.parse(text);
-                calls.push(input);
-                const nth = calls.filter((call) => call.step === input.step).length;
-                const [status, body] = answers.get(input.step)(nth);
-                response.writeHead(status, { 'content-type': 'application/json' });
-                response.end(typeof body === 'string' ? body : JSON.stringify(body));
-            });
-        });
-        http.listen(0, '127.0.0.1', () => resolve(http));
-    });
+function serve({ text }) {
+    const input = JSON.parse(text);
+    calls.push(input);
+    const nth = calls.filter((call) => call.step === input.step).length;
+    const [status, body] = answers.get(input.step)(nth);
+    return { status, body };
 }
 
-const url = () => `http://127.0.0.1:${service.address().port}/steps`;
+const url = () => `${service.url}/steps`;
 
 async function stepsOf(runId) {
     const events = await server.events(runId);
@@ -37,15 +27,11 @@ async function stepsOf(runId) {
         .map((event) => event.data.step);
 }
 
-async function question(runId) {
-    await server.untilRun(runId, 'awaiting_approval');
-    const items = await server.list('/v1/approvals?status=pending');
-    return items.find((approval) => approval.runId === runId);
-}
+const question = (runId) => server.question(runId);
 
 describe('a blueprint', { concurrency: 4 }, () => {
     before(async () => {
-        service = await serve();
+        service = await openService(serve);
         server = await start({ args: ['--workers', '4'], env: { SECRET_FOR_AGENT: 'x' } });
     });
     after(async () => {

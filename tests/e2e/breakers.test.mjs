@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { renameSync } from 'node:fs';
-import http from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { fixes } from './lib/git.mjs';
 import { assertProblem, request } from './lib/http.mjs';
 import { BIN, plainEnv, start } from './lib/server.mjs';
+import { openService } from './lib/service.mjs';
 import { until } from './lib/wait.mjs';
 
 let server;
@@ -21,14 +21,11 @@ const job = (id) => server.get(`/v1/jobs/${id}`);
 // Something outside that is up or down, and counts who calls.
 async function openVendor() {
     const vendor = { up: false, calls: 0 };
-    vendor.http = http.createServer((req, res) => {
+    const service = await openService(() => {
         vendor.calls++;
-        res.writeHead(vendor.up ? 200 : 503).end();
+        return { status: vendor.up ? 200 : 503 };
     });
-    vendor.http.listen(0, '127.0.0.1');
-    await once(vendor.http, 'listening');
-    vendor.url = `http://127.0.0.1:${vendor.http.address().port}/`;
-    return vendor;
+    return Object.assign(vendor, service);
 }
 
 async function enqueue(queue, count, options = {}) {
@@ -107,7 +104,7 @@ describe('a breaker', { concurrency: 6 }, () => {
             return vendor.calls >= 22;
         });
         await allIn(ids, 'succeeded');
-        vendor.http.close();
+        vendor.close();
         assert.equal(vendor.calls, 22, 'each was called for exactly once');
         const { attempts } = await job(ids[0]);
         assert.equal(attempts.length, 1);

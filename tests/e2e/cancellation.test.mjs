@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { launch } from './lib/cli.mjs';
 import { assertHistory, typesOf } from './lib/cloudevents.mjs';
-import { answers, branches, fixes, gaveUp, git, holdOrigin, refs, stays } from './lib/git.mjs';
+import { answers, branches, fixes, gaveUp, git, holdOrigin, refs, stays,
+    staysIfAsked } from './lib/git.mjs';
 import { assertProblem } from './lib/http.mjs';
 import { newMark, processesWith, untilAsleep, untilGone, untilRunning } from './lib/procs.mjs';
 import { start } from './lib/server.mjs';
@@ -14,8 +15,7 @@ let server;
 const REASON = 'the plan has changed';
 const ONE = { limits: { maxActiveRuns: 1 } };
 // Stays where the prompt says so; else it does its work.
-const agent = (mark) =>
-    `${answers(7)}if grep -qx 'stay here' "$DROVER_PROMPT"; then ${stays(mark)}fi\n${fixes}`;
+const agent = (mark) => answers(7) + staysIfAsked(mark) + fixes;
 
 // Told by the cleaning, which may come after the end.
 const isSnapshot = (type) => type.startsWith('agent.snapshot.');

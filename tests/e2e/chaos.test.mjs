@@ -14,7 +14,8 @@ import { assertHistory, typesOf } from './lib/cloudevents.mjs';
 import { makeCluster } from './lib/cluster.mjs';
 import { makeDatabase } from './lib/database.mjs';
 import { dice } from './lib/dice.mjs';
-import { branches, fixes, git, refs } from './lib/git.mjs';
+import { fixes, git } from './lib/git.mjs';
+import { assertNoneTwice } from './lib/once.mjs';
 import { newMark, untilGone } from './lib/procs.mjs';
 import { RemoteWorker } from './lib/remote.mjs';
 import { BIN, plainEnv, Server } from './lib/server.mjs';
@@ -184,12 +185,7 @@ class Chaos {
             for (const once of ['agent.task.submitted', 'agent.pr.created', 'agent.run.completed'])
                 assert.equal(typesOf(events).filter((type) => type === once).length, 1, once);
         }
-        for (const repo of this.repos) {
-            const mine = this.tasks.filter((task) => task.repo === repo).length;
-            const pulls = Object.keys(refs(repo.origin)).filter((r) => r.startsWith('refs/pull/'));
-            assert.equal(branches(repo.origin).length, mine);
-            assert.equal(pulls.length, mine);
-        }
+        assertNoneTwice(this.repos, this.tasks);
         for (const node of this.nodes) {
             const { status, stdout } = spawnSync(BIN, ['doctor', '--data', node.data],
                 { encoding: 'utf8', env: plainEnv() });

@@ -10,7 +10,8 @@ import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertHistory, typesOf } from './lib/cloudevents.mjs';
 import { dice } from './lib/dice.mjs';
-import { branches, fixes, git, refs } from './lib/git.mjs';
+import { fixes, git } from './lib/git.mjs';
+import { assertNoneTwice } from './lib/once.mjs';
 import { newMark, untilGone } from './lib/procs.mjs';
 import { Server } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
@@ -93,12 +94,7 @@ class Storm {
             for (const once of ['agent.pr.created', 'agent.run.completed'])
                 assert.equal(typesOf(events).filter((type) => type === once).length, 1, once);
         }
-        for (const repo of this.repos) {
-            const mine = this.tasks.filter((task) => task.repo === repo).length;
-            const pulls = Object.keys(refs(repo.origin)).filter((r) => r.startsWith('refs/pull/'));
-            assert.equal(branches(repo.origin).length, mine);
-            assert.equal(pulls.length, mine);
-        }
+        assertNoneTwice(this.repos, this.tasks);
     }
 }
 

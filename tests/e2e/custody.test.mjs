@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { launch } from './lib/cli.mjs';
 import { assertHistory } from './lib/cloudevents.mjs';
 import { answers, done, fixes, gaveUp, git, refs, says, stays, waits } from './lib/git.mjs';
+import { withServer as onServer } from './lib/own.mjs';
 import { newMark, untilAsleep, untilGone } from './lib/procs.mjs';
 import { start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
@@ -22,9 +23,11 @@ const mirrors = () => join(server.data, 'work/mirrors');
 const runDir = (runId) => join(server.data, 'work/runs', runId);
 const keptDir = () => join(server.data, 'work/kept');
 
-const untilCleaned = (runId) => until(`the directory of run ${runId} to go`,
-    () => !existsSync(runDir(runId)));
-const cancel = (taskId) => server.post(`/v1/tasks/${taskId}/cancel`, { reason: 'enough' });
+const untilCleaned = async (runId) => {
+    await server.untilCleaned(runId);
+    assert.ok(!existsSync(runDir(runId)), 'its directory is gone');
+};
+const cancel = (taskId) => server.cancel(taskId, 'enough');
 
 // The last snapshot's file, fetched as the answer says.
 function fetched(origin, { fetch, commit }, path) {
@@ -169,21 +172,9 @@ describe('custody of an agent\'s work', { concurrency: 4 }, () => {
     });
 });
 
-// Gives the test a server of its own.
-function withServer(name, body) {
-    it(name, async (t) => {
-        server = await start({ args: ['--workers', '2'] });
-        try {
-            await body(t);
-        } finally {
-            await server.discard();
-        }
-    });
-}
-
-const letThrough = (mark, taskId) => until('the task to complete', async (note) => {
-    server.tryGate(mark);
-    return note(await server.task(taskId)).status === 'completed';
+const withServer = (name, body) => onServer(name, { args: ['--workers', '2'] }, (own, t) => {
+    server = own;
+    return body(t);
 });
 
 describe('custody over the end of a server', () => {
@@ -206,7 +197,7 @@ describe('custody over the end of a server', () => {
             assert.equal(data.reason, reason);
             assert.equal(refs(data.mirror)[data.ref], data.commit);
             assert.equal(git(data.mirror, 'show', `${data.commit}:new/file.txt`), 'half');
-            await letThrough(mark, taskId);
+            await server.letThrough(mark, taskId);
             assertHistory(await server.events(runId));
         });
     }
@@ -223,6 +214,6 @@ describe('custody over the end of a server', () => {
         assert.equal(data.keptAt, join(keptDir(), runId));
         assert.equal(readFileSync(join(data.keptAt, 'new/file.txt'), 'utf8'), 'half\n');
         rmSync(data.keptAt, { recursive: true }); // There is a gate in it.
-        await letThrough(mark, taskId);
+        await server.letThrough(mark, taskId);
     });
 });

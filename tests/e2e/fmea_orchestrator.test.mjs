@@ -2,40 +2,20 @@
 // row by row of the failure tables.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { describe, it } from 'node:test';
+import { describe } from 'node:test';
 import { typesOf } from './lib/cloudevents.mjs';
 import { on } from './lib/database.mjs';
-import { fixes, holdOrigin, stays, waits } from './lib/git.mjs';
+import { fixes, holdOrigin, staysIfAsked, waits } from './lib/git.mjs';
 import { assertDoneOnce } from './lib/once.mjs';
+import { LONG_LEASES, withServer } from './lib/own.mjs';
 import { newMark, untilAsleep, untilGone, untilRunning } from './lib/procs.mjs';
-import { start } from './lib/server.mjs';
-import { until } from './lib/wait.mjs';
 
-// Leases outlast the test: what goes on after a restart was released, not expired.
-const CONFIG = 'workers: 3\nlease: {leaseMs: 600000, heartbeatMs: 1000}\n';
-
-function withServer(name, options, body) {
-    it(name, options, async (t) => {
-        const server = await start({ config: CONFIG });
-        try {
-            await body(server, t);
-        } finally {
-            await server.discard();
-        }
-    });
-}
+const CONFIG = { config: `workers: 3\n${LONG_LEASES}` };
 
 async function restart(server) {
     await server.crash();
     await server.start();
 }
-
-const letThrough = (server, mark, taskId) => until('the task to complete', async (note) => {
-    server.tryGate(mark);
-    const task = note(await server.task(taskId));
-    assert.ok(!['failed', 'cancelled', 'timed_out'].includes(task.status), JSON.stringify(task));
-    return task.status === 'completed';
-});
 
 // One more fits in, no two: nothing drifted.
 async function assertSlots(server, repo, mark) {
@@ -54,7 +34,7 @@ async function assertSlots(server, repo, mark) {
 const ONE = { limits: { maxActiveRuns: 1 } };
 
 describe('orchestrator failures', { concurrency: 3 }, () => {
-    withServer('the orchestrator crashes during HYDRATING: it is done again', {},
+    withServer('the orchestrator crashes during HYDRATING: it is done again', CONFIG,
         async (server) => {
             const mark = newMark();
             const repo = await server.repository('acme/hydrating', waits(mark) + fixes, ONE);
@@ -65,13 +45,14 @@ describe('orchestrator failures', { concurrency: 3 }, () => {
             await server.crash();
             release();
             await server.start();
-            await letThrough(server, mark, ids.taskId);
+            await server.letThrough(mark, ids.taskId);
             const events = await assertDoneOnce(server, { ...ids, repo });
             assert.ok(typesOf(events).includes('agent.run.recovered'));
             await assertSlots(server, repo, mark);
         });
 
-    withServer('the orchestrator crashes during RUNNING: the session goes on or starts again', {},
+    withServer('the orchestrator crashes during RUNNING: the session goes on or starts again',
+        CONFIG,
         async (server, t) => {
             if (!server.needsWalls(t)) return;
             const mark = newMark();
@@ -84,7 +65,7 @@ describe('orchestrator failures', { concurrency: 3 }, () => {
             await server.crash();
             await untilGone(mark);
             await server.start();
-            await letThrough(server, mark, ids.taskId);
+            await server.letThrough(mark, ids.taskId);
             const types = typesOf(await assertDoneOnce(server, { ...ids, repo }));
             assert.ok(types.includes('agent.run.recovered'), 'the history tells about the loss');
             assert.equal(types.filter((type) => type === 'agent.run.started').length, 1);
@@ -92,7 +73,7 @@ describe('orchestrator failures', { concurrency: 3 }, () => {
             await assertSlots(server, repo, mark);
         });
 
-    withServer('the orchestrator crashes during FINALIZING: it is idempotent', {},
+    withServer('the orchestrator crashes during FINALIZING: it is idempotent', CONFIG,
         async (server) => {
             const mark = newMark();
             const repo = await server.repository('acme/finalizing', waits(mark) + fixes, ONE);
@@ -117,7 +98,7 @@ const limitFiles = (server, bytes) => execFileSync('prlimit',
 
 // PostgreSQL is taken away in outage.test.mjs.
 on('sqlite', describe)('the store is unavailable', { concurrency: 2 }, () => {
-    withServer('admission: the task is refused for the moment, and accepted later', {},
+    withServer('admission: the task is refused for the moment, and accepted later', CONFIG,
         async (server) => {
             const repo = await server.repository('acme/full', fixes);
             limitFiles(server, 1);
@@ -133,7 +114,7 @@ on('sqlite', describe)('the store is unavailable', { concurrency: 2 }, () => {
             await assertDoneOnce(server, { ...ids, repo });
         });
 
-    withServer('a state transition: it is not gone on with, and made later', {},
+    withServer('a state transition: it is not gone on with, and made later', CONFIG,
         async (server) => {
             const mark = newMark();
             const repo = await server.repository('acme/later', waits(mark) + fixes);
@@ -154,11 +135,10 @@ on('sqlite', describe)('the store is unavailable', { concurrency: 2 }, () => {
 });
 
 describe('admission failures', () => {
-    withServer('the concurrency counter drifts: it cannot, it is counted from the rows', {},
+    withServer('the concurrency counter drifts: it cannot, it is counted from the rows', CONFIG,
         async (server) => {
             const mark = newMark();
-            const agent = `if grep -qx 'stay here' "$DROVER_PROMPT"; then ${stays(mark)}fi\nexit 3`;
-            const repo = await server.repository('acme/drift', agent,
+            const repo = await server.repository('acme/drift', `${staysIfAsked(mark)}exit 3`,
                 { ...ONE, retries: { agentAttempts: 1 } });
             // Ends of every kind, one after the other, and a crash in the middle of one.
             await server.finish(repo.name, 'failed');

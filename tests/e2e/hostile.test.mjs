@@ -3,14 +3,13 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync,
     writeFileSync } from 'node:fs';
-import http from 'node:http';
 import net from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { fixes, git, waits } from './lib/git.mjs';
+import { fixes, git, tries, waits } from './lib/git.mjs';
 import { newMark, processesWith, untilGone } from './lib/procs.mjs';
 import { start } from './lib/server.mjs';
-import { until } from './lib/wait.mjs';
+import { openService } from './lib/service.mjs';
 
 const NODE = process.execPath;
 const MB = 1024 * 1024;
@@ -41,11 +40,10 @@ async function reports(name, script, agent, more) {
     return { lines: git(repo.origin, 'show', `${ended.branch}:report.txt`).split('\n'), runId };
 }
 
-const tries = (word, command) => `if ${command} >/dev/null 2>&1; then echo ${word} ok
-else echo ${word} no; fi >>report.txt\n`;
-
-const untilCleaned = (runId) => until(`the directory of ${runId} to go`,
-    () => !existsSync(join(server.data, 'work/runs', runId)));
+const untilCleaned = async (runId) => {
+    await server.untilCleaned(runId);
+    assert.ok(!existsSync(join(server.data, 'work/runs', runId)), 'its directory is gone');
+};
 
 describe('a hostile agent', { concurrency: 3 }, () => {
     before(async () => {
@@ -67,7 +65,7 @@ describe('a hostile agent', { concurrency: 3 }, () => {
     it('that forks without end gets no further than its limit', async (t) => {
         if (!server.needsWalls(t)) return;
         const mark = newMark();
-        const { task } = await run('forks', `b() { b | b & }; b; exec sleep 3000.${mark}`,
+        const { task } = await run('forks', `b() { b | b & }; b & exec sleep 3000.${mark}`,
             { resources: { processes: 40 } }, { timeouts: { agentMs: 1500 } });
         // A bomb may burn out at the limit of the kernel before anybody looks.
         assert.match(task.errorCode, /^agent_(process_limit|timed_out)$/);
@@ -190,11 +188,10 @@ describe('an agent without a network', () => {
     before(async () => {
         server = await start({ args: ['--workers', '2'] });
         asked = [];
-        origin = http.createServer((req, res) => {
-            asked.push(`${req.url} ${req.headers.connection}`);
-            res.end('hello from outside');
+        origin = await openService(({ url, headers }) => {
+            asked.push(`${url} ${headers.connection}`);
+            return { body: 'hello from outside' };
         });
-        await new Promise((resolve) => origin.listen(0, '127.0.0.1', resolve));
     });
     after(async () => {
         origin.close();
@@ -203,8 +200,7 @@ describe('an agent without a network', () => {
 
     it('reaches the hosts that are listed, and is told of those that are not', async (t) => {
         if (!server.needsWalls(t)) return;
-        const { port } = origin.address();
-        const listed = `127.0.0.1:${port}`;
+        const listed = origin.host;
         const { lines, runId } = await reports('egress', `cat >proxy.mjs <<'END'
             import http from 'node:http';
             import { appendFileSync } from 'node:fs';

@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -12,6 +11,7 @@ import { assertCloudEvent, assertHistory, typesOf } from './lib/cloudevents.mjs'
 import { fixes, gaveUp } from './lib/git.mjs';
 import { assertNowhere } from './lib/nowhere.mjs';
 import { start } from './lib/server.mjs';
+import { openService } from './lib/service.mjs';
 import { until } from './lib/wait.mjs';
 
 const SECRET = 'not to be told';
@@ -22,18 +22,12 @@ class Receiver {
     answers = {};
 
     async listen() {
-        this.server = http.createServer((req, res) => {
-            const parts = [];
-            req.on('data', (part) => parts.push(part));
-            req.on('end', () => {
-                const text = Buffer.concat(parts).toString('utf8');
-                const status = this.answers[req.url]?.shift() ?? 204;
-                this.requests.push({ path: req.url, headers: req.headers, text, status });
-                res.writeHead(status).end();
-            });
+        this.service = await openService(({ url: path, headers, text }) => {
+            const status = this.answers[path]?.shift() ?? 204;
+            this.requests.push({ path, headers, text, status });
+            return { status };
         });
-        await new Promise((resolve) => this.server.listen(0, '127.0.0.1', resolve));
-        this.url = `http://127.0.0.1:${this.server.address().port}`;
+        this.url = this.service.url;
     }
 
     taken(path, pleases = () => true) {
@@ -51,8 +45,7 @@ class Receiver {
     }
 
     close() {
-        this.server.closeAllConnections();
-        this.server.close();
+        this.service.close();
     }
 }
 

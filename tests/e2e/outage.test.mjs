@@ -7,8 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { assertHistory, typesOf } from './lib/cloudevents.mjs';
 import { makeCluster } from './lib/cluster.mjs';
 import { makeDatabase } from './lib/database.mjs';
-import { branches, fixes, git, refs, says, waits } from './lib/git.mjs';
+import { branches, fixes, git, says, waits } from './lib/git.mjs';
 import { assertProblem, request } from './lib/http.mjs';
+import { assertNoneTwice } from './lib/once.mjs';
 import { newMark, processesWith, sleepers, untilAsleep, untilGone } from './lib/procs.mjs';
 import { RemoteWorker } from './lib/remote.mjs';
 import { BIN, makeDirectory, plainEnv, Server } from './lib/server.mjs';
@@ -21,7 +22,7 @@ const config = (workers) =>
 
 // Tests that stop PostgreSQL one after the other; it is their own.
 function withCluster(name, declare) {
-    describe(name, () => {
+    describe(name, { concurrency: 1 }, () => {
         let cluster;
         before(() => (cluster = makeCluster()));
         after(() => cluster.remove());
@@ -116,9 +117,7 @@ async function assertDoneOnce(node, repo, tasks) {
         assert.ok(!types.includes('agent.step.failed'), 'no step failed');
         assert.equal(types.filter((type) => type === 'agent.patch.created').length, 1);
     }
-    assert.equal(branches(repo.origin).length, tasks.length);
-    const pulls = Object.keys(refs(repo.origin)).filter((ref) => ref.startsWith('refs/pull/'));
-    assert.equal(pulls.length, tasks.length);
+    assertNoneTwice([repo], tasks.map((task) => ({ ...task, repo })));
 }
 
 describe('while PostgreSQL is away', { concurrency: 2 }, () => {
@@ -274,10 +273,7 @@ describe('while PostgreSQL is away', { concurrency: 2 }, () => {
                 await untilGone(mark);
                 await cluster().start();
                 await home.startAgain();
-                await until('the task to complete', async () => {
-                    home.tryGate(mark);
-                    return (await far.task(task.taskId)).status === 'completed';
-                });
+                await home.letThrough(mark, task.taskId);
                 assert.equal((await far.run(task.runId)).attempt, 1);
                 assert.equal(branches(repo.origin).length, 1);
             });

@@ -1,6 +1,5 @@
 // pull.test.mjs - agents that lease their work themselves, over plain HTTP and by drover consume.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { launch } from './lib/cli.mjs';
 import { branches, git, openPull, patchTo, pushBranch } from './lib/git.mjs';
@@ -32,12 +31,7 @@ const tell = async (verb, { id, epoch }, more) =>
     (await call('POST', `/v1/jobs/${verb}`, { jobs: [{ id, epoch, ...more }] })).json.jobs[0];
 const complete = (job, result) => tell('complete', job, { result });
 
-async function upload(text) {
-    const sha256 = createHash('sha256').update(text).digest('hex');
-    const headers = { 'content-type': 'application/octet-stream' };
-    await call('PUT', `/v1/artifacts/${sha256}`, text, headers);
-    return sha256;
-}
+const upload = (text) => server.upload(text, token);
 
 describe('an agent that leases its work', { concurrency: 4 }, () => {
     before(async () => {

@@ -4,43 +4,21 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
+import { describe } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertHistory } from './lib/cloudevents.mjs';
 import { branches, fixes, git, stays, staysWithChildren, waits } from './lib/git.mjs';
 import { assertDoneOnce } from './lib/once.mjs';
+import { LONG_LEASES, withServer as onServer } from './lib/own.mjs';
 import { isAlive, newMark, processesWith, untilGone, untilRunning } from './lib/procs.mjs';
-import { BIN, plainEnv, start } from './lib/server.mjs';
+import { BIN, plainEnv } from './lib/server.mjs';
 import { PATIENCE_MS, until, within } from './lib/wait.mjs';
 
-const ENDED_BADLY = ['failed', 'cancelled', 'timed_out'];
 const CRASHES = process.env.DROVER_LONG ? 12 : 4;
 const BIRTHS = process.env.DROVER_LONG ? 60 : 8;
 
-// Gives the test a server of its own, to be killed as it likes.  Its leases would outlast the
-// test: what goes on after a restart was released, not expired.
-function withServer(name, body) {
-    it(name, async (t) => {
-        const config = 'workers: 4\nlease: {leaseMs: 600000, heartbeatMs: 1000}\n';
-        const server = await start({ config });
-        try {
-            await body(server, t);
-        } finally {
-            await server.discard();
-        }
-    });
-}
-
-// Opens the gate whenever somebody stands at it, until the task has ended well.
-async function letThrough(server, mark, taskId) {
-    await until(`task ${taskId} to complete`, async (note) => {
-        const task = note(await server.task(taskId));
-        assert.ok(!ENDED_BADLY.includes(task.status), JSON.stringify(task));
-        if (task.status === 'completed') return true;
-        server.tryGate(mark);
-        return false;
-    });
-}
+const withServer = (name, body) =>
+    onServer(name, { config: `workers: 4\n${LONG_LEASES}` }, body);
 
 describe('after kill -9 of the server', { concurrency: 4 }, () => {
     withServer('a verification is done again on the same patch', async (server) => {
@@ -52,7 +30,7 @@ describe('after kill -9 of the server', { concurrency: 4 }, () => {
         await server.crash();
         await untilGone(mark);
         await server.start();
-        await letThrough(server, mark, taskId);
+        await server.letThrough(mark, taskId);
         const events = await assertDoneOnce(server, { taskId, runId, repo });
         assert.equal(events.filter((e) => e.type === 'agent.patch.created').length, 1);
     });
@@ -165,7 +143,7 @@ describe('SIGTERM', { concurrency: 3 }, () => {
         assert.deepEqual((await waiting).jobs, []);
         await untilGone(mark);
         await server.start();
-        await letThrough(server, mark, taskId);
+        await server.letThrough(mark, taskId);
         await assertDoneOnce(server, { taskId, runId, repo });
         assert.equal((await server.run(runId)).attempt, 1, 'a stopped server costs no attempt');
     });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openPull, patchTo, pushBranch } from './lib/git.mjs';
+import { LONG_LEASES, withServer as onServer } from './lib/own.mjs';
 import { ACCEPTED, RemoteAgent } from './lib/remote_agent.mjs';
 import { start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
@@ -222,16 +223,8 @@ describe('the session of a remote agent', { concurrency: 3 }, () => {
     });
     after(() => remote.close());
 
-    // A server of its own, to be killed; its leases would outlast the test.
-    const withServer = (name, body) => it(name, async () => {
-        const config = 'workers: 3\nlease: {leaseMs: 600000, heartbeatMs: 1000}\n';
-        const own = await start({ config });
-        try {
-            await body(own);
-        } finally {
-            await own.discard();
-        }
-    });
+    const withServer = (name, body) =>
+        onServer(name, { config: `workers: 3\n${LONG_LEASES}` }, body);
 
     withServer('is polled on after kill -9 of the server, not started again', async (own) => {
         const name = 'acme/killed';

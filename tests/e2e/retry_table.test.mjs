@@ -21,8 +21,7 @@ after(() => server.discard());
 const byAttempt = (first, later) =>
     `if [ "$DROVER_ATTEMPT" = 1 ]; then\n${first}else\n${later}fi\n${done()}`;
 
-const dataOf = async (runId, type) =>
-    (await server.events(runId)).filter((event) => event.type === type).map(({ data }) => data);
+const dataOf = (runId, type) => server.dataOf(runId, type);
 
 const retriesOf = (runId) => dataOf(runId, 'agent.run.verdict.retry_with_feedback');
 
@@ -115,14 +114,11 @@ describe('a failure of the kind', { concurrency: 4 }, () => {
 describe('a failure of the server itself', () => {
     it('worker crash: retried, the lease is reacquired', async () => {
         const repo = await server.repository('acme/crash', waits('crash') + fixes);
-        const { runId } = await server.submit(repo.name);
+        const { taskId, runId } = await server.submit(repo.name);
         await server.untilGate('crash');
         await server.crash();
         await server.startAgain();
-        await until('the run to complete', async () => {
-            server.tryGate('crash'); // Of the tree that is made anew, once it is there.
-            return (await server.run(runId)).status === 'completed';
-        });
+        await server.letThrough('crash', taskId);
         const run = await server.run(runId);
         assert.equal(run.attempt, 1, 'no attempt is counted for a lost worker');
         assert.equal((await dataOf(runId, 'agent.run.recovered')).length, 1);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { fixes, git, waits } from './lib/git.mjs';
+import { fixes, git, tries, waits } from './lib/git.mjs';
 import { newMark } from './lib/procs.mjs';
 import { start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
@@ -19,10 +19,6 @@ async function report(name, agent, more = {}) {
     const text = git(repo.origin, 'show', `${run.branch}:report.txt`);
     return { text, lines: text.split('\n'), repo, run, runId, taskId };
 }
-
-// Says ok or no for a command.
-const tries = (word, command) => `if ${command} >/dev/null 2>&1; then echo ${word} ok
-else echo ${word} no; fi >>report.txt\n`;
 
 async function startWithSecrets() {
     server = await start({

@@ -7,7 +7,6 @@ import { after, before, describe, it } from 'node:test';
 import { branches, fixes, git, refs, says } from './lib/git.mjs';
 import { assertNowhere } from './lib/nowhere.mjs';
 import { start } from './lib/server.mjs';
-import { until } from './lib/wait.mjs';
 
 const TOKEN = ['ghp', 'Zq8X2v7Lr5Tn3Wk9Bd4Yc6Hj1Mf0Pg8Us2Ea'].join('_');
 const OLD_TOKEN = ['ghp', 'Pg8Us2EaZq8X2v7Lr5Tn3Wk9Bd4Yc6Hj1Mf0'].join('_');
@@ -24,16 +23,7 @@ before(async () => {
 });
 after(() => server.discard());
 
-// The last step of a run brings its unpublished work to the origin, where it may.
-function untilCleaned(runId) {
-    return until(`the cleaning of run ${runId}`, async () => {
-        const jobs = await server.list(`/v1/jobs?runId=${runId}&queue=drover.clean`);
-        return jobs.some((job) => job.state === 'succeeded');
-    });
-}
-
-const eventsOf = async (runId, type) =>
-    (await server.events(runId)).filter((event) => event.type === type).map(({ data }) => data);
+const eventsOf = (runId, type) => server.dataOf(runId, type);
 
 describe('a secret in a patch', () => {
     it('blocks it, ends the run at once, and is shown nowhere', async () => {
@@ -56,7 +46,7 @@ describe('a secret in a patch', () => {
         const { text } = await server.call('GET', `/v1/artifacts/${kept.sha256}`);
         assert.match(text, /\+const token = "\[redacted:github-token\]";/);
         assert.deepEqual(branches(repo.origin), []);
-        await untilCleaned(runId);
+        await server.untilCleaned(runId); // Unpublished work goes to the origin, where it may.
         assert.deepEqual(Object.keys(refs(repo.origin)), ['refs/heads/main']);
     });
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertHistory } from './lib/cloudevents.mjs';
-import { answers, fixes, gaveUp, holdOrigin, stays, waits } from './lib/git.mjs';
+import { answers, fixes, gaveUp, holdOrigin, stays, staysIfAsked, waits } from './lib/git.mjs';
 import { assertProblem } from './lib/http.mjs';
 import { newMark, untilAsleep, untilGone, untilRunning } from './lib/procs.mjs';
 import { start } from './lib/server.mjs';
@@ -38,12 +38,9 @@ async function assertWay({ taskId, runId }, ...way) {
     assert.equal((await server.task(taskId)).status, way.at(-1).toLowerCase());
 }
 
-const cancel = (taskId) => server.post(`/v1/tasks/${taskId}/cancel`, { reason: 'no more' });
+const cancel = (taskId) => server.cancel(taskId, 'no more');
 
-async function question(runId) {
-    await server.untilRun(runId, 'awaiting_approval');
-    return (await server.list(`/v1/approvals?status=pending&runId=${runId}`))[0];
-}
+const question = (runId) => server.question(runId);
 
 describe('the transition table', { concurrency: 6 }, () => {
     before(async () => {
@@ -53,8 +50,7 @@ describe('the transition table', { concurrency: 6 }, () => {
 
     it('SUBMITTED -> HYDRATING: admission passes and a slot is available', async () => {
         const mark = newMark();
-        const agent = `if grep -qx 'stay here' "$DROVER_PROMPT"; then ${stays(mark)}fi\n${fixes}`;
-        const repo = await server.repository('acme/admitted', agent,
+        const repo = await server.repository('acme/admitted', staysIfAsked(mark) + fixes,
             { limits: { maxActiveRuns: 1 } });
         const first = await server.submit(repo.name, { description: 'stay here' });
         await untilAsleep(mark);

@@ -63,3 +63,6 @@ export function assertInOrder(list, wanted) {
         from = at + 1;
     }
 }
+
+export const dataOf = (events, type) =>
+    events.filter((event) => event.type === type).map(({ data }) => data);

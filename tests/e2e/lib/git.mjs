@@ -138,6 +138,12 @@ while :; do sleep 3002.${mark}; done
 // The same with one that has left the session: only walls hold it.
 export const staysWithDaemon = (mark) => `setsid sleep 3003.${mark} &\n${staysWithChildren(mark)}`;
 export const stays = (mark) => `exec sleep 3000.${mark}\n`;
+// The same where the prompt says so; else what follows is done.
+export const staysIfAsked = (mark) =>
+    `if grep -qx 'stay here' "$DROVER_PROMPT"; then ${stays(mark)}fi\n`;
+// A line "word ok" or "word no" in report.txt, as the command ends.
+export const tries = (word, command) => `if ${command} >/dev/null 2>&1; then echo ${word} ok
+else echo ${word} no; fi >>report.txt\n`;
 // Goes on when the test opens the gate (gate.mjs): a directory where it runs, seen by the test.
 export const waits = (mark) => `mkdir -p gate-${mark}
 while [ ! -e gate-${mark}/open ]; do sleep 0.05; done

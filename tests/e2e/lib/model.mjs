@@ -1,7 +1,6 @@
 // model.mjs - a language model that says what the test wants, in the shapes that the two vendors
 // document.
-import { once } from 'node:events';
-import http from 'node:http';
+import { openService } from './service.mjs';
 
 export const openai = (text, more = {}) => ({
     id: 'chatcmpl-1',
@@ -35,26 +34,11 @@ export const error = (type, message) => ({ type: 'error', error: { type, message
 // A server on a port of its own.  answers: one for each request, the last for all that follow; each
 // is {status, headers, body}, or null: no answer at all.  calls: what it was asked, and when.
 export async function openModel(...answers) {
-    const model = { calls: [] };
-    model.http = http.createServer(async (req, res) => {
-        const at = performance.now();
-        let text = '';
-        for await (const chunk of req) text += chunk;
-        const { method, url, headers } = req;
-        const { status = 200, headers: more = {}, body } =
-            answers[Math.min(model.calls.length, answers.length - 1)] ?? { status: null };
-        model.calls.push({ at, method, url, headers, body: JSON.parse(text) });
-        if (status === null) return;
-        const given = typeof body === 'string' ? body : JSON.stringify(body);
-        res.writeHead(status, { 'content-type': 'application/json', ...more }).end(given);
+    const calls = [];
+    const service = await openService(({ text, ...call }) => {
+        const answer = answers[Math.min(calls.length, answers.length - 1)];
+        calls.push({ at: performance.now(), ...call, body: JSON.parse(text) });
+        return answer;
     });
-    model.http.listen(0, '127.0.0.1');
-    await once(model.http, 'listening');
-    model.host = `127.0.0.1:${model.http.address().port}`;
-    model.url = `http://${model.host}`;
-    model.close = () => {
-        model.http.closeAllConnections();
-        model.http.close();
-    };
-    return model;
+    return { ...service, calls };
 }

@@ -3,8 +3,7 @@
 // What a session does is the test's to say: by the repository it is for, a function that is called
 // when it is started.  It gives the answer to the start, and may keep hold of the session to change
 // what polls and stops are answered with.
-import { once } from 'node:events';
-import http from 'node:http';
+import { openService } from './service.mjs';
 import { until } from './wait.mjs';
 
 export const ACCEPTED = { status: 'accepted' };
@@ -18,16 +17,13 @@ export class RemoteAgent {
     }
 
     async open() {
-        this.http = http.createServer((req, res) => this.#serve(req, res));
-        this.http.listen(0, '127.0.0.1');
-        await once(this.http, 'listening');
-        this.url = `http://127.0.0.1:${this.http.address().port}/invoke`;
+        this.service = await openService((call) => this.#serve(call));
+        this.url = `${this.service.url}/invoke`;
         return this;
     }
 
     close() {
-        this.http.closeAllConnections();
-        this.http.close();
+        this.service.close();
     }
 
     // config.agent of a repository; begins(session, agent) is what its sessions do.
@@ -46,18 +42,15 @@ export class RemoteAgent {
         return until(`a session for ${repository}`, () => this.of(repository)[0]);
     }
 
-    async #serve(req, res) {
-        const parts = [];
-        for await (const part of req) parts.push(part);
-        const call = JSON.parse(Buffer.concat(parts));
+    async #serve({ headers, text }) {
+        const call = JSON.parse(text);
         if (call.type === 'task' && this.swallowed.has(call.repository)) {
             this.swallowed.set(call.repository, this.swallowed.get(call.repository) + 1);
-            return;
+            return null;
         }
-        this.calls.push({ ...call, authorization: req.headers.authorization });
-        const { code = 200, ...answer } = await this.#answer(call);
-        if (res.destroyed) return;
-        res.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+        this.calls.push({ ...call, authorization: headers.authorization });
+        const { code = 200, ...body } = await this.#answer(call);
+        return { status: code, body };
     }
 
     async #answer(call) {

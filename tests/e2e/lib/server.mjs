@@ -4,12 +4,14 @@
 // DROVER_KEEP=1 leaves the directories, with server.log in them.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, openSync, closeSync, readFileSync, readdirSync, rmSync,
     writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { dataOf } from './cloudevents.mjs';
 import { dropDatabases, makeDatabase } from './database.mjs';
 import { makeOrigin } from './git.mjs';
 import { request } from './http.mjs';
@@ -266,6 +268,31 @@ export class Server {
         return this.list(`/v1/pull-requests?repository=${encodeURIComponent(repository)}`);
     }
 
+    // The data of all events of this type, of one run.
+    async dataOf(runId, type) {
+        return dataOf(await this.events(runId), type);
+    }
+
+    // Puts bytes or text among the artifacts; resolves with their hash.
+    async upload(bytes, token = this.token) {
+        const sha256 = createHash('sha256').update(bytes).digest('hex');
+        const headers = { 'content-type': 'application/octet-stream' };
+        const res = await this.call('PUT', `/v1/artifacts/${sha256}`,
+            { body: bytes, headers, token });
+        assert.ok(res.status < 300, res.text);
+        return sha256;
+    }
+
+    cancel(taskId, reason) {
+        return this.post(`/v1/tasks/${taskId}/cancel`, reason === undefined ? {} : { reason });
+    }
+
+    // The question that the run waits with, once it does.
+    async question(runId) {
+        await this.untilRun(runId, 'awaiting_approval');
+        return (await this.list(`/v1/approvals?status=pending&runId=${runId}`))[0];
+    }
+
     // verb: approve or reject.
     decide(approvalId, verb, body = {}) {
         return this.call('POST', `/v1/approvals/${approvalId}/${verb}`, { body });
@@ -324,6 +351,25 @@ export class Server {
 
     #gate(mark) {
         return findDirectory(join(this.data, 'work'), `gate-${mark}`);
+    }
+
+    // Opens the gate whenever somebody stands at it, until the task has ended well.
+    letThrough(mark, taskId) {
+        return until(`task ${taskId} to complete`, async (note) => {
+            const task = note(await this.task(taskId));
+            if (task.status === 'completed') return true;
+            assert.ok(!TERMINAL.includes(task.status), JSON.stringify(task));
+            this.tryGate(mark);
+            return false;
+        });
+    }
+
+    // Waits for the last step of a run, which puts away what is left of it.
+    untilCleaned(runId) {
+        return until(`the cleaning of run ${runId}`, async () => {
+            const jobs = await this.list(`/v1/jobs?runId=${runId}&queue=drover.clean`);
+            return jobs.some((job) => job.state === 'succeeded');
+        });
     }
 
     // Opens the gate if somebody stands at it just now.
