@@ -263,7 +263,8 @@ describe('notifications', { concurrency: 4 }, () => {
     });
 });
 
-describe('notifications of a server that falls', () => {
+// They take the server away, or look at what came last.
+describe('notifications, one after the other', () => {
     it('each event goes to a channel once, over kill -9 and restart', async () => {
         const name = newName();
         await server.repository(name, fixes);
