@@ -164,27 +164,29 @@ static void drop_news(struct custody *custody, const struct snapshot *told)
     (void)pthread_mutex_unlock(&custody->lock);
 }
 
-/* Among many other events it would be dropped: it goes first in a batch of its own. */
-static void pass_on(struct custody *custody, struct progress *progress)
+static void tell(struct custody *custody, struct progress *progress,
+                 const struct snapshot *snapshot)
 {
-    struct snapshot snapshot;
-    while (next_news(custody, &snapshot)) {
-        progress_flush(progress);
-        if (progress->count > 0)
-            return; /* The server is away: later. */
-        CLEANUP(buf_release) struct buf data;
-        buf_init(&data, DATA_BYTES_MAX);
-        snapshot_write(&data, &custody->step, &snapshot, "interval");
-        progress_add(progress, EV_SNAPSHOT_TAKEN, buf_str(&data));
-        drop_news(custody, &snapshot);
-    }
+    CLEANUP(buf_release) struct buf data;
+    buf_init(&data, DATA_BYTES_MAX);
+    snapshot_write(&data, &custody->step, snapshot, "interval");
+    progress_add(progress, EV_SNAPSHOT_TAKEN, buf_str(&data));
+    drop_news(custody, snapshot);
 }
 
 int64_t custody_tick(struct custody *custody, struct progress *progress)
 {
     if (!custody)
         return INT64_MAX;
-    pass_on(custody, progress);
+    struct snapshot snapshot;
+    while (next_news(custody, &snapshot)) {
+        /* Among many other events it would be dropped: it goes first in a batch of its own.  While
+           the server is away, progress says when to ask again. */
+        (void)progress_tick(progress, clock_mono_us());
+        if (progress->count > 0)
+            break;
+        tell(custody, progress, &snapshot);
+    }
     int64_t look_ms = custody->every_ms < LOOK_MS ? custody->every_ms : LOOK_MS;
     return clock_mono_us() + look_ms * US_PER_MS;
 }
@@ -197,7 +199,10 @@ void custody_end(struct custody **custody, struct progress *progress)
     *custody = NULL;
     stop_ask(&ended->stop, STOP_CANCEL);
     (void)pthread_join(ended->thread, NULL);
-    pass_on(ended, progress);
+    struct snapshot snapshot;
+    progress_flush(progress); /* Makes room. */
+    while (next_news(ended, &snapshot))
+        tell(ended, progress, &snapshot);
     worktree_drop(&ended->step, worktree_path(&ended->step, GIT_DIR));
     custody_free(ended);
 }

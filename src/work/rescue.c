@@ -32,15 +32,30 @@ static void tell(struct step *step, const struct snapshot *snapshot, const char 
         LOG_STR("mirror", step->mirror), LOG_STR("reason", reason));
 }
 
-/* A repository within the tree is only a name to git: what is in it is not in the snapshot. */
+/* Lines of git diff --raw are ":<mode before> <mode after> ...". */
+static bool has_gitlink(const char *raw)
+{
+    enum { MODE_AFTER = sizeof ":100644 " - 1 };
+    bool found = false;
+    for (const char *line = raw; *line && !found;) {
+        size_t len = strcspn(line, "\n");
+        found = len > MODE_AFTER && text_starts(line + MODE_AFTER, "160000 ");
+        line += len + (line[len] == '\n');
+    }
+    return found;
+}
+
+/* A repository within the tree is only a name to git: what is in it is not in the snapshot.  One
+   in the place of a file, and one that the base commit knows in another state, are no better. */
 static enum rc check_whole(const struct treegit *treegit, struct err *err)
 {
     CLEANUP(buf_release) struct buf out;
     buf_init(&out, RAW_BYTES_MAX);
-    enum rc rc = treegit_run(
-        treegit, GIT_ARGS("diff", "--cached", "--raw", "--no-renames", treegit->base, "--"), &out,
-        err);
-    if (rc == RC_OK && strstr(buf_text(&out), ":000000 160000 "))
+    enum rc rc = treegit_run(treegit,
+                             GIT_ARGS("diff", "--cached", "--raw", "--no-renames",
+                                      "--ignore-submodules=none", treegit->base, "--"),
+                             &out, err);
+    if (rc == RC_OK && has_gitlink(buf_text(&out)))
         rc = err_set(err, RC_CONFLICT, "NESTED_REPOSITORY",
                      "the tree has a repository inside it, which no snapshot can hold");
     return rc;

@@ -177,14 +177,34 @@ START_TEST(what_cannot_be_saved_is_kept)
 }
 END_TEST
 
+/* What the base commit has besides file.txt, and where the agent makes a repository. */
+static const struct {
+    const char *commit, *make;
+} nested[] = {
+    {"echo more >more.txt", "mkdir inner"},
+    {"echo text >inner", "rm inner; mkdir inner"},
+    {"mkdir inner; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),inner", "true"},
+    {"mkdir inner; git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),inner;"
+     "printf '[submodule \"x\"]\\n\\tpath = inner\\n\\turl = ./x\\n\\tignore = all\\n' "
+     ">.gitmodules",
+     "true"},
+};
+
 START_TEST(a_repository_within_the_tree_is_kept)
 {
-    work("echo two >file.txt; git init -q inner; cd inner; echo deep >deep.txt; git add .; "
-         "git -c user.name=a -c user.email=b commit -qm deep");
+    base = kit_commit(&kit, nested[_i].commit);
+    step = another_step(&(struct kit_task){0});
+    ck_assert_msg(step_prepare(&step, &err) == RC_OK, "%s", err.text);
+    ck_assert_int_eq(worktree_hand_out(&step, base, &err), RC_OK);
+    work(arena_printf(&kit.arena,
+                      "%s; echo two >file.txt; git init -q inner; cd inner; echo deep >deep.txt; "
+                      "git add .; git -c user.name=a -c user.email=b commit -qm deep",
+                      nested[_i].make));
     ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);
     struct snapshot last;
     ck_assert_int_eq(snapshot_find_last(&step, base, &last, &err), RC_OK);
     ck_assert_str_eq(show(&last, "file.txt"), "two");
+    ck_assert_ptr_nonnull(step.kept_tree);
     ck_assert_str_eq(kit_sh(&kit, "cat %s/inner/deep.txt", step.kept_tree), "deep");
 }
 END_TEST
@@ -253,6 +273,39 @@ START_TEST(a_thread_takes_them_while_the_agent_works)
 }
 END_TEST
 
+static void await_ref(const char *name)
+{
+    kit_await_file(&kit, arena_printf(&kit.arena, "%s/refs/drover/snapshots/%s/%s", step.mirror,
+                                      kit.run_id.text, name));
+}
+
+START_TEST(a_server_that_is_away_is_asked_no_sooner_for_a_snapshot)
+{
+    struct progress progress;
+    progress_init(&progress, step.site->port, &step.lease, &kit.stop);
+    step.input.config.timeouts.snapshot_ms = 20;
+    struct custody *custody = custody_begin(&step, base);
+    ck_assert_ptr_nonnull(custody);
+    progress_add(&progress, "agent.message", str_of("{}"));
+    progress.next_us = INT64_MAX; /* As after a refusal, but for longer. */
+    work("echo two >../two; mv ../two file.txt");
+    await_ref("1-1");
+    work("echo three >../three; mv ../three file.txt");
+    await_ref("1-2"); /* So the first is among the news. */
+    for (int i = 0; i < 20; i++)
+        (void)custody_tick(custody, &progress);
+    ck_assert_int_eq(kit.port.progress_calls, 0);
+    ck_assert_int_eq(progress.count, 1);
+    kit.port.refuse = RC_UNREACHABLE;
+    kit.port.refuse_times = 1;
+    custody_end(&custody, &progress); /* The one flush fails; nothing is forgotten. */
+    ck_assert_int_eq(progress.count, 3);
+    progress_flush(&progress);
+    ck_assert(kit_saw_event(&kit, "/1-1\"") && kit_saw_event(&kit, "/1-2\""));
+    progress_release(&progress);
+}
+END_TEST
+
 Suite *custody_suite(void)
 {
     Suite *suite = suite_create("custody");
@@ -265,11 +318,12 @@ Suite *custody_suite(void)
     tcase_add_test(tests, the_origin_keeps_what_another_worker_brought);
     tcase_add_test(tests, making_a_tree_anew_saves_what_was_in_it);
     tcase_add_test(tests, what_cannot_be_saved_is_kept);
-    tcase_add_test(tests, a_repository_within_the_tree_is_kept);
+    tcase_add_loop_test(tests, a_repository_within_the_tree_is_kept, 0, (int)COUNT_OF(nested));
     tcase_add_test(tests, a_stop_leaves_the_tree_where_it_is);
     tcase_add_test(tests, clean_drops_snapshots_of_published_work_only);
     tcase_add_test(tests, the_broom_saves_what_nobody_else_knows_of);
     tcase_add_test(tests, a_thread_takes_them_while_the_agent_works);
+    tcase_add_test(tests, a_server_that_is_away_is_asked_no_sooner_for_a_snapshot);
     suite_add_tcase(suite, tests);
     return suite;
 }
