@@ -7,14 +7,16 @@
  *     slack     POST {"text": ...}, in words for people
  *     command   the event on its stdin; exit 0 is delivered
  *
- * Secrets are named in the channel and read from the worker's environment, here and now.  A failed
- * delivery is tried again with growing pauses; a receiver that says that the message is wrong, and
- * a channel that cannot work on this machine, are not asked again.
+ * Secrets are named in the channel and read from the worker's environment, here and now; what is
+ * told of a failure is told without them.  A failed delivery is tried again with growing pauses; a
+ * receiver that says that the message is wrong, and a channel that cannot work on this machine, are
+ * not asked again.
  */
 #include "base/hash.h"
 #include "base/proc.h"
 #include "core/notify_text.h"
 #include "core/prose.h"
+#include "core/redact.h"
 #include "net/http_client.h"
 #include "work/step.h"
 #include <assert.h>
@@ -36,6 +38,7 @@ struct notice {
     const char *event; /* Its JSON. */
     const char *event_id, *event_type;
     const struct js *data; /* Of the event. */
+    struct secrets secrets;
 };
 
 /* No other try would go better. */
@@ -61,6 +64,42 @@ static enum rc read_notice(struct notice *notice, struct err *err)
     notice->event_type = js_get_str(event, "type", "");
     notice->data = js_get(event, "data");
     return RC_OK;
+}
+
+/* ---- secrets ---- */
+
+/* An address as such is no secret, but with a chat's the path is all that it takes to write there:
+   what comes behind the host counts, without the slash that would make it look like a file. */
+static void add_secret(struct notice *notice, const char *name)
+{
+    const char *value = name ? getenv(name) : NULL;
+    if (!value)
+        return;
+    secrets_add(&notice->secrets, "env", value);
+    const char *host = strstr(value, "://");
+    const char *path = host ? strpbrk(host + 3, "/?") : NULL;
+    if (path)
+        secrets_add(&notice->secrets, "env", path + 1);
+}
+
+static void find_secrets(struct notice *notice)
+{
+    const struct notify_channel *channel = &notice->channel;
+    secrets_init(&notice->secrets);
+    add_secret(notice, channel->url_env);
+    add_secret(notice, channel->secret_env);
+    for (size_t i = 0; channel->env[i]; i++)
+        add_secret(notice, channel->env[i]);
+}
+
+/* Failures are stored, and logged. */
+static void hide_secrets(struct notice *notice, struct err *err)
+{
+    struct arena *arena = notice->step->arena;
+    const char **message = &notice->step->failure.message;
+    text_copy(err->text, sizeof err->text, redact_dup(&notice->secrets, err->text, arena));
+    if (*message)
+        *message = redact_dup(&notice->secrets, *message, arena);
 }
 
 /* ---- over HTTP ---- */
@@ -219,7 +258,9 @@ static enum rc run_command(struct notice *notice, struct err *err)
         return err_set(err, RC_CANCELLED, "CANCELLED", "The command was stopped.");
     if (!result.timed_out && result.exit.code == 0)
         return RC_OK;
-    const char *last = prose_line(step->arena, buf_text(&said), STEP_MESSAGE_MAX / 2);
+    /* Before it is cut, which might leave half a secret. */
+    const char *words = redact_dup(&notice->secrets, buf_text(&said), step->arena);
+    const char *last = prose_line(step->arena, words, STEP_MESSAGE_MAX / 2);
     if (result.timed_out)
         rc = err_set(err, RC_UNREACHABLE, "COMMAND_TIMEOUT", "%.100s took longer than %lld ms.",
                      notice->channel.command[0], (long long)notice->channel.timeout_ms);
@@ -240,10 +281,14 @@ enum rc step_notify(struct step *step, struct err *err)
     };
     struct notice notice = {.step = step};
     enum rc rc = read_notice(&notice, err);
-    if (rc == RC_OK)
-        rc = ways[notice.channel.type](&notice, err);
     if (rc != RC_OK)
         return rc;
+    find_secrets(&notice);
+    rc = ways[notice.channel.type](&notice, err);
+    if (rc != RC_OK) {
+        hide_secrets(&notice, err);
+        return rc;
+    }
     struct jw jw = jw_to(step->result);
     jw_begin(&jw, '{');
     jw_kstr(&jw, "channel", notice.channel.name);
