@@ -66,7 +66,7 @@ static enum rc take(struct custody *custody, struct err *err)
         rc = snapshot_find_last(step, custody->base, &custody->last, err);
     custody->known |= rc == RC_OK;
     if (rc == RC_OK && !custody->open)
-        rc = treegit_open(&treegit, step, GIT_DIR, custody->base, err);
+        rc = snapshot_open(&treegit, step, GIT_DIR, custody->base, &custody->last, err);
     if (rc == RC_OK)
         rc = snapshot_take(&treegit, &custody->last, &fresh, err);
     if (fresh)

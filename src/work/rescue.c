@@ -77,7 +77,7 @@ static enum rc save(struct step *step, const struct saving *saving, struct snaps
     if (rc == RC_OK)
         rc = snapshot_find_last(step, base, ret_last, err);
     if (rc == RC_OK)
-        rc = treegit_open(&treegit, step, "rescue.git", base, err);
+        rc = snapshot_open(&treegit, step, "rescue.git", base, ret_last, err);
     if (rc == RC_OK)
         rc = snapshot_take(&treegit, ret_last, &fresh, err);
     if (fresh || (rc == RC_OK && saving->again && ret_last->ref[0]))

@@ -107,19 +107,34 @@ static int64_t number_after(const char *text, const char *label)
     return at ? strtoll(at + strlen(label), NULL, 10) : 0;
 }
 
-static enum rc check_size(const struct treegit *treegit, struct err *err)
+enum rc snapshot_open(struct treegit *treegit, struct step *step, const char *name,
+                      const char *base, struct snapshot *last, struct err *err)
+{
+    last->kib_before = last->kib;
+    enum rc rc = treegit_open(treegit, step, name, base, err);
+    if (rc == RC_OK && last->kib > 0)
+        rc = treegit_run(treegit, GIT_ARGS("read-tree", last->tree), NULL, err);
+    /* git add would write, and we would count, all that the mirror has: seen from behind the walls
+       it is read-only, and git writes anew what it cannot touch. */
+    if (rc == RC_OK)
+        rc = treegit_run(treegit, GIT_ARGS("update-index", "-q", "--refresh"), NULL, err);
+    return rc;
+}
+
+static enum rc check_size(const struct treegit *treegit, struct snapshot *snapshot, struct err *err)
 {
     CLEANUP(buf_release) struct buf out;
     buf_init(&out, COUNT_BYTES_MAX);
     enum rc rc = treegit_run(treegit, GIT_ARGS("count-objects", "-v"), &out, err);
     if (rc != RC_OK)
         return rc;
-    int64_t kib = number_after(buf_text(&out), "\nsize: ") +
+    int64_t kib = snapshot->kib_before + number_after(buf_text(&out), "\nsize: ") +
                   number_after(buf_text(&out), "\nsize-pack: ");
     if (kib > SNAPSHOT_KIB_MAX)
         return err_set(err, RC_TOO_LARGE, "SNAPSHOT_TOO_LARGE",
                        "the agent's changes take %" PRId64 " MiB, a snapshot has room for %d",
                        kib / 1024, SNAPSHOT_KIB_MAX / 1024);
+    snapshot->kib = kib;
     return RC_OK;
 }
 
@@ -185,11 +200,12 @@ enum rc snapshot_take(const struct treegit *treegit, struct snapshot *last, bool
     struct snapshot next = {
         .attempt = attempt,
         .number = attempt == last->attempt ? last->number + 1 : 1,
+        .kib_before = last->kib_before,
     };
     text_copy(next.tree, sizeof next.tree, tree);
     (void)snprintf(next.ref, sizeof next.ref, "%s%" PRId64 "-%" PRId64, refs_of(step), next.attempt,
                    next.number);
-    rc = check_size(treegit, err);
+    rc = check_size(treegit, &next, err);
     if (rc == RC_OK)
         rc = count_files(treegit, &next.files, err);
     if (rc == RC_OK)

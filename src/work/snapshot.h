@@ -19,13 +19,18 @@ struct snapshot {
     char tree[GIT_HASH_BYTES];
     int64_t attempt, number;
     int64_t files; /* Changed since the base commit. */
+    int64_t kib; /* What it took to come here, with the ones before it since the last was found. */
+    int64_t kib_before; /* Of that, in git directories before the one that is open. */
 };
 
 /* The run's last one in this mirror. */
 MUST_USE enum rc snapshot_find_last(struct step *step, const char *base, struct snapshot *ret_last,
                                     struct err *err);
-/* *last moves on to the new one; *ret_new: there is a new one.  RC_TOO_LARGE: what the agent has
-   made since treegit was opened is more than SNAPSHOT_KIB_MAX. */
+/* A git directory to take them with, made anew; what *last took counts on. */
+MUST_USE enum rc snapshot_open(struct treegit *treegit, struct step *step, const char *name,
+                               const char *base, struct snapshot *last, struct err *err);
+/* *last moves on to the new one; *ret_new: there is a new one.  RC_TOO_LARGE: with it they would
+   take more than SNAPSHOT_KIB_MAX since the last one was found. */
 MUST_USE enum rc snapshot_take(const struct treegit *treegit, struct snapshot *last, bool *ret_new,
                                struct err *err);
 /* {ref, commit, files, attempt, reason, worker, mirror} */
