@@ -94,6 +94,7 @@ static enum rc read_options(struct remote *remote, struct err *err)
     remote->url = args_text(args, "server", getenv("DROVER_URL"));
     remote->options.name = args_text(args, "name", cli_own_name(&cli->arena));
     remote->options.slots = (int)args_int(args, "slots", SLOTS_DEFAULT);
+    remote->options.keep_days = args_int(args, "keep-days", WORKER_KEEP_DAYS_DEFAULT);
     remote->options.clock = clock_real();
     if (text_empty(remote->url))
         return err_set(err, RC_MALFORMED, "NO_SERVER",
@@ -271,6 +272,9 @@ static const struct arg_option worker_options[] = {
     {"data", "DIR",
      "keep mirrors, worktrees and unpublished work here (default: ~/.local/state/drover/worker)",
      ARG_TEXT, 0, 0, NULL},
+    {"keep-days", "N",
+     "keep trees, patches and snapshots for people so long (default 30; 0: for ever)", ARG_INT, 0,
+     WORKER_KEEP_DAYS_MAX, NULL},
     {"log-level", "LEVEL", "debug, info, warn, error or fatal", ARG_CHOICE, 0, 0, level_names},
     {"log-format", "FORMAT", "json or human (default: human on a terminal)", ARG_CHOICE, 0, 0,
      format_names},
@@ -280,8 +284,8 @@ static const struct arg_option worker_options[] = {
 const struct cli_command cli_worker_commands[] = {
     {"worker", "run steps on this machine for a server elsewhere",
      "--server URL [--name NAME] [--slots N] [--queues A,B]\n"
-     "                     [--token-file FILE] [--data DIR] [--log-level LEVEL]\n"
-     "                     [--log-format FORMAT]",
+     "                     [--token-file FILE] [--data DIR] [--keep-days N]\n"
+     "                     [--log-level LEVEL] [--log-format FORMAT]",
      worker_options, "drover worker --server https://drover.example.org --token-file worker.token",
      NULL, 0, 0, 0, run_worker},
     {0},

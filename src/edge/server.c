@@ -290,6 +290,7 @@ static enum rc start_worker(struct server *server, struct err *err)
         .server_socket = server->socket_path,
         .lease_ms = server->options->lease_ms,
         .heartbeat_ms = server->options->heartbeat_ms,
+        .keep_days = server->options->keep_days,
     };
     enum rc rc = worker_start(&options, &server->api.worker, err);
     if (rc != RC_OK || workers->min == workers->max)

@@ -9,6 +9,7 @@
 #include "control/jobs.h"
 #include "core/repo_document.h"
 #include "store/store.h"
+#include "work/worker.h"
 #include <arpa/inet.h>
 #include <math.h>
 #include <string.h>
@@ -42,6 +43,7 @@ struct server_options server_options_default(void)
         .body_bytes_max = 1024 * 1024,
         .connections_max = 1024,
         .request_ms = 30000,
+        .keep_days = WORKER_KEEP_DAYS_DEFAULT,
         .lease_ms = JOB_LEASE_MS_DEFAULT,
         .heartbeat_ms = 5000,
     };
@@ -138,6 +140,8 @@ static enum rc read_limits(const struct js *limits, struct arena *arena,
              &options->connections_max);
     form_int(&form, "requestSeconds", FORM_OPTIONAL, &(struct form_range){1, REQUEST_SECONDS_MAX},
              &seconds);
+    form_int(&form, "keepDays", FORM_OPTIONAL, &(struct form_range){0, WORKER_KEEP_DAYS_MAX},
+             &options->keep_days);
     form_array(&form, "rates", FORM_OPTIONAL, RATE_RULES_MAX, &rates);
     options->request_ms = seconds * 1000;
     enum rc rc = form_close(&form);

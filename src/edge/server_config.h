@@ -11,7 +11,7 @@
  *     log:    {level: info, format: auto}                        # auto | json | human
  *     limits: {maxActiveRuns: 0, maxActiveRunsPerUser: 0, maxActiveRunsPerWorkspace: 0,
  *              sandboxes: 0, taskTypes: {upgrade: 2}, tasksPerHourPerUser: 0, costPerDayUsd: 0,
- *              bodyBytes: 1048576, connections: 1024, requestSeconds: 30,
+ *              bodyBytes: 1048576, connections: 1024, requestSeconds: 30, keepDays: 30,
  *              rates: [{route: "POST /v1/tasks", perSecond: 10, burst: 20}]}    # throttle.h
  *     lease:  {leaseMs: 15000, heartbeatMs: 5000}
  *     defaults: {agent: {adapter: claude}, limits: {maxTurns: 100}}   # under every repository's
@@ -52,6 +52,7 @@ struct server_options {
     const struct rate_rule *rates;
     size_t rate_count;
     int64_t lease_ms, heartbeat_ms;
+    int64_t keep_days;   /* Of the workers in this process; work/attic.h. */
     struct str defaults; /* JSON: a repository's document without a url; or empty. */
     struct notify_channels channels;
 };

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "core/event_types.h"
+#include "work/sweep.h"
 #include "work/worktree.h"
 #include <dirent.h>
 #include <errno.h>
@@ -143,6 +144,7 @@ static enum rc keep(struct step *step, const struct err *why, struct err *err)
     enum rc rc = dir_make(kept, 0700, err);
     if (rc != RC_OK)
         return rc;
+    sweep_touch(tree); /* From now on its time runs: attic.h. */
     for (int i = 1; i <= KEPT_TRIES_MAX; i++) {
         const char *path = i == 1 ? arena_printf(step->arena, "%s/%s", kept, run_id)
                                   : arena_printf(step->arena, "%s/%s.%d", kept, run_id, i);

@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SNAPSHOT_REFS "refs/drover/snapshots/"
-#define SCRATCH_REF   "refs/heads/snapshot"
+#define SCRATCH_REF "refs/heads/snapshot"
 
 enum { LIST_BYTES_MAX = 4 * 1024 * 1024, COUNT_BYTES_MAX = 4096 };
 

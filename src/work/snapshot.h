@@ -10,6 +10,8 @@
 #define WORK_SNAPSHOT_H
 #include "work/treegit.h"
 
+#define SNAPSHOT_REFS "refs/drover/snapshots/"
+
 /* What is larger stays where it is: a mirror is not the place for it. */
 enum { SNAPSHOT_KIB_MAX = 256 * 1024, SNAPSHOT_REF_BYTES = 160 };
 

@@ -5,7 +5,8 @@
  *                    (a server in this process may lease the next job with the report)
  *     heart thread:  every heartbeat_ms: renew all leases in one call; stop steps that the server
  *                    cancelled, whose lease was lost, or whose time is up
- *     broom thread:  every hour: remove directories of runs that other workers have finished
+ *     broom thread:  every hour: remove directories of runs that other workers have finished, and
+ *                    what was put aside for people long ago
  *
  * Two jobs of one run never work in its directory at the same time: the later one waits for the
  * earlier one to end, or for the broom.  Slots are guarded by the worker's lock; `changed` tells
@@ -17,6 +18,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/thread.h"
+#include "work/attic.h"
 #include "work/errand.h"
 #include "work/orphans.h"
 #include "work/rescue.h"
@@ -42,6 +44,7 @@ enum {
     INTERRUPT_EVERY_MS = 100,
     SWEEP_EVERY_MS = 3600 * 1000,
     SWEEP_UNUSED_HOURS = 24,
+    ATTIC_MS = 10 * 60 * 1000,
     IDLE_END_MS = 1500, /* For slots that wait for work to hear that there is none. */
 };
 
@@ -500,6 +503,25 @@ static void warn_of_kept(const struct worker *worker)
             LOG_INT("count", kept), LOG_STR("workDir", worker->options.work_dir));
 }
 
+static void clear_attic(const struct worker *worker)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    const char *work_dir = worker->options.work_dir;
+    const struct git git = {
+        .home = arena_printf(&arena, "%s/git", work_dir),
+        .cancel = &worker->shutdown.reason,
+        .deadline_us = clock_mono_us() + ATTIC_MS * US_PER_MS,
+    };
+    const struct attic attic = {
+        .work_dir = work_dir,
+        .keep_us = worker->options.keep_days * 24 * US_PER_HOUR,
+        .now_us = clock_now_us(&worker->options.clock),
+        .git = &git,
+    };
+    if (attic.keep_us > 0)
+        attic_clear(&attic);
+}
+
 static void *broom_main(void *ctx)
 {
     struct worker *worker = ctx;
@@ -518,6 +540,7 @@ static void *broom_main(void *ctx)
         if (count > 0)
             LOG(LOG_INFO, "removed directories of runs that were done elsewhere",
                 LOG_INT("count", count));
+        clear_attic(worker);
         pause_ms(worker, SWEEP_EVERY_MS);
     }
     return NULL;

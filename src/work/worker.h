@@ -13,6 +13,8 @@
 
 struct worker; /* Owned by its starter. */
 
+enum { WORKER_KEEP_DAYS_DEFAULT = 30, WORKER_KEEP_DAYS_MAX = 3650 };
+
 struct worker_options {
     struct port *port;
     struct clock clock;
@@ -25,6 +27,7 @@ struct worker_options {
     const char *server_socket; /* Its unix socket, DROVER_SOCKET of agents; or NULL. */
     int64_t lease_ms;          /* 15000 */
     int64_t heartbeat_ms;      /* 5000 */
+    int64_t keep_days;         /* What is put aside for people (attic.h); 0: for ever. */
 };
 
 /* Ends what a killed predecessor left running.  Its worktrees stay: they are a cache that later

@@ -22,6 +22,7 @@ START_TEST(the_defaults_are_good)
     ck_assert_int_eq(options.workers.min, 4);
     ck_assert_int_eq(options.workers.max, 4);
     ck_assert_int_eq(options.body_bytes_max, 1024 * 1024);
+    ck_assert_int_eq(options.keep_days, 30);
 }
 END_TEST
 
@@ -33,7 +34,7 @@ START_TEST(a_file_says_all_there_is_to_say)
         "limits: {maxActiveRuns: 1, maxActiveRunsPerUser: 2, tasksPerHourPerUser: 3,\n"
         "         maxActiveRunsPerWorkspace: 9, sandboxes: 8, costPerDayUsd: 2.5,\n"
         "         taskTypes: {upgrade: 2, style: 1},\n"
-        "         bodyBytes: 4096, connections: 5, requestSeconds: 6}\n"
+        "         bodyBytes: 4096, connections: 5, requestSeconds: 6, keepDays: 3}\n"
         "lease: {leaseMs: 7000, heartbeatMs: 800}\n"
         "notifications: [{name: ops, on: [failed], type: slack, urlEnv: CHAT}]\n";
     struct server_options options = server_options_default();
@@ -60,6 +61,7 @@ START_TEST(a_file_says_all_there_is_to_say)
     ck_assert_int_eq(options.body_bytes_max, 4096);
     ck_assert_int_eq(options.connections_max, 5);
     ck_assert_int_eq(options.request_ms, 6000);
+    ck_assert_int_eq(options.keep_days, 3);
     ck_assert_int_eq(options.lease_ms, 7000);
     ck_assert_int_eq(options.heartbeat_ms, 800);
     ck_assert_uint_eq(options.channels.count, 1);
