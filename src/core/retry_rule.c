@@ -35,6 +35,8 @@ static const struct retry_rule rules[] = {
      .outside = true, .why = "the forge could not be asked what the agent left"},
     {"credential_missing", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,
      .why = "the worker's environment lacks a variable that the configuration names"},
+    {"credential_refused", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,
+     .why = "the host of the repository wants another credential"},
     {"verify_failed_to_run", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
      .why = "says nothing about the patch"},
     {"judge_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,

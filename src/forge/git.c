@@ -4,6 +4,9 @@
  * Configuration comes in GIT_CONFIG_COUNT variables, which outrank every file.  They do not reach
  * the other end of a local fetch or push (git clears them on the way), which only needs to be
  * told that it may enter the repository: for that there is the file in git's home.
+ *
+ * The credential is given by a helper of one line, in the shell, for the address of the host alone:
+ * a header in the configuration would go along to wherever the host redirects.
  */
 #include "forge/git.h"
 #include "base/clock.h"
@@ -77,6 +80,33 @@ static void add_setting(struct list *env, struct arena *arena, size_t index, con
     list_add(env, arena_printf(arena, "GIT_CONFIG_VALUE_%zu=%s", index, value));
 }
 
+bool git_over_http(const char *url)
+{
+    return url && (text_starts(url, "https://") || text_starts(url, "http://"));
+}
+
+/* A user in the address is the one; without one, forges take any. */
+static const char answer[] = "!f() { test \"$1\" != get || printf 'password=%s\\n' "
+                             "\"$DROVER_GIT_TOKEN\"; }; f";
+static const char answer_with_user[] = "!f() { test \"$1\" != get || printf "
+                                       "'username=x-access-token\\npassword=%s\\n' "
+                                       "\"$DROVER_GIT_TOKEN\"; }; f";
+
+static void add_credential(struct list *env, struct arena *arena, size_t *count, const char *token,
+                           const char *url)
+{
+    const char *host = strstr(url, "://") + 3;
+    size_t len = strcspn(host, "/?#");
+    const char *at = memrchr(host, '@', len);
+    const char *scheme = arena_strndup(arena, url, (size_t)(host - url));
+    const char *rest = at ? at + 1 : host;
+    const char *name = arena_strndup(arena, rest, len - (size_t)(rest - host));
+    add_setting(env, arena, (*count)++, arena_printf(arena, "credential.%s%s.helper", scheme, name),
+                at ? answer : answer_with_user);
+    token = arena_strndup(arena, token, strcspn(token, "\r\n"));
+    list_add(env, arena_printf(arena, "DROVER_GIT_TOKEN=%s", token));
+}
+
 const char **git_env(const struct git *git, const struct git_call *call, struct arena *arena)
 {
     size_t max = 32 + 2 * COUNT_OF(settings) + count_of(call->env);
@@ -99,6 +129,8 @@ const char **git_env(const struct git *git, const struct git_call *call, struct 
         add_setting(&env, arena, i, settings[i].key, settings[i].value);
     if (call->origin)
         add_setting(&env, arena, count++, "remote.origin.url", call->origin);
+    if (!text_empty(git->credential) && git_over_http(call->origin))
+        add_credential(&env, arena, &count, git->credential, call->origin);
     list_add(&env, arena_printf(arena, "GIT_CONFIG_COUNT=%zu", count));
     for (size_t i = 0; call->env && call->env[i]; i++)
         list_add(&env, call->env[i]);
@@ -138,9 +170,22 @@ static int left_ms(const struct git *git)
     return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
-/* The end of what git said, on one line. */
-static enum rc refused(const char *command, struct buf *words, struct err *err)
+static bool is_unauthorized(const char *words)
 {
+    static const char *const signs[] = {"Authentication failed for", "could not read Username",
+                                        "could not read Password", "returned error: 401",
+                                        "returned error: 403"};
+    for (size_t i = 0; i < COUNT_OF(signs); i++) {
+        if (strstr(words, signs[i]))
+            return true;
+    }
+    return false;
+}
+
+/* The end of what git said, on one line. */
+static enum rc refused(const struct git_call *call, struct buf *words, struct err *err)
+{
+    const char *command = call->args[0];
     while (words->len > 0 && strchr("\r\n\t ", words->data[words->len - 1]))
         buf_cut(words, words->len - 1);
     if (words->len == 0)
@@ -151,6 +196,8 @@ static enum rc refused(const char *command, struct buf *words, struct err *err)
             words->data[i] = ' ';
     }
     const char *tail = words->data + (words->len > WORDS_MAX ? words->len - WORDS_MAX : 0);
+    if (git_over_http(call->origin) && is_unauthorized(tail))
+        return err_set(err, RC_UNAUTHORIZED, "GIT_UNAUTHORIZED", "git %s: %s", command, tail);
     return err_set(err, RC_IO, "GIT_FAILED", "git %s: %s", command, tail);
 }
 
@@ -176,9 +223,9 @@ enum rc git_ask(const struct git *git, const struct git_call *call, int *ret_sta
         return err_set(err, RC_TOO_LARGE, "GIT_OUTPUT", "git %s answered with more than %zu bytes.",
                        command, call->out->max_bytes);
     if (result.exit.code != 0 && result.exit.code != 1)
-        return refused(command, &words, err);
+        return refused(call, &words, err);
     if (result.exit.code == 1)
-        (void)refused(command, &words, err); /* For callers to whom 1 is a failure. */
+        (void)refused(call, &words, err); /* For callers to whom 1 is a failure. */
     *ret_status = result.exit.code;
     return RC_OK;
 }

@@ -6,7 +6,9 @@
  * an agent could write to: a planted .git/config names programs that git starts.
  *
  * The address of a remote may hold a password: it travels in the environment, never in argv and
- * never into a file, and texts for people show it as ***.
+ * never into a file, and texts for people show it as ***.  So does the credential, which git asks
+ * for when the host of the remote demands one; no other host, to which that one may lead us, gets
+ * it.
  */
 #ifndef FORGE_GIT_H
 #define FORGE_GIT_H
@@ -21,6 +23,7 @@ enum { GIT_HASH_BYTES = 65, GIT_TEXT_MAX = 64 * 1024 };
 /* Who runs git, and for how long.  Zeroed is fine: no home, no cancel, no deadline. */
 struct git {
     const char *home;           /* From git_home_make, or NULL. */
+    const char *credential;     /* Token for "origin" over http or https; NULL: none. */
     const volatile int *cancel; /* Non-zero stops it; may be NULL. */
     int64_t deadline_us;        /* By clock_mono_us; 0: none. */
 };
@@ -39,7 +42,8 @@ struct git_call {
 /* The home of git: empty but for the configuration that the far end of a local fetch needs. */
 MUST_USE enum rc git_home_make(const char *home, struct err *err);
 
-/* RC_OK: exit status 0.  RC_IO, code GIT_FAILED: git said no, the text has its words. */
+/* RC_OK: exit status 0.  RC_IO, code GIT_FAILED: git said no, the text has its words.
+   RC_UNAUTHORIZED, code GIT_UNAUTHORIZED: it was the other side that said no, to who we are. */
 MUST_USE enum rc git_run(const struct git *git, const struct git_call *call, struct err *err);
 /* The same for commands whose exit status is an answer: RC_OK for 0 and 1. */
 MUST_USE enum rc git_ask(const struct git *git, const struct git_call *call, int *ret_status,
@@ -59,6 +63,7 @@ MUST_USE enum rc git_borrow(const char *lender, const char *path, struct err *er
 MUST_USE enum rc git_lock(const struct git *git, const char *path, int *ret_fd, struct err *err);
 
 bool git_hash_valid(const char *text); /* 40 or 64 lower-case hex digits. */
+bool git_over_http(const char *url);
 /* Blanks out user and password of addresses inside the text. */
 void git_redact(char *text);
 #endif

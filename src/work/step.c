@@ -6,6 +6,7 @@
 #include "core/prose.h"
 #include "work/retry.h"
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SPARE_MS = 5 * 60 * 1000, CLEAN_MS = 10 * 60 * 1000, NOTIFY_MS = 2 * 60 * 1000 };
@@ -268,8 +269,10 @@ enum rc step_fail(struct step *step, enum rc rc, const struct err *err, struct p
 
 struct git step_git(const struct step *step)
 {
+    const char *credential = step->input.config.forge_credential;
     return (struct git){
         .home = arena_printf(step->arena, "%s/git", step->site->work_dir),
+        .credential = credential ? getenv(credential) : NULL,
         .cancel = &step->stop->reason,
         .deadline_us = step->deadline_us,
     };

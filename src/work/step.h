@@ -123,7 +123,7 @@ void step_place(struct step *step);
 enum rc step_fail(struct step *step, enum rc rc, const struct err *err,
                   struct port_failure failure);
 
-/* git as this step may run it: its stop flag, its deadline. */
+/* git as this step may run it: its stop flag, its deadline, the credential of its repository. */
 struct git step_git(const struct step *step);
 int64_t step_left_ms(const struct step *step);
 /* For something that may take own_ms: that, or what is left of the step's time.  At least 1, since

@@ -99,7 +99,8 @@ static void tell_request(struct step *step)
 
 static enum rc fail_publish(struct step *step, enum rc rc, const struct err *err)
 {
-    bool retryable = rc != RC_CONFLICT && rc != RC_INVALID && rc != RC_NOT_FOUND;
+    bool retryable = rc != RC_CONFLICT && rc != RC_INVALID && rc != RC_NOT_FOUND &&
+                     rc != RC_UNAUTHORIZED;
     return step_fail(step, rc, err,
                      (struct port_failure){.code = "publish_failed", .retryable = retryable});
 }

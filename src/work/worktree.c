@@ -8,10 +8,13 @@
 #include "work/worktree.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "core/redact.h"
 #include "work/rescue.h"
+#include "work/step_secrets.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -76,6 +79,43 @@ static enum rc fetch(struct step *step, struct err *err)
     return git_run(&git, &call, err);
 }
 
+/* What the other side says in its own words may hold the credential. */
+static enum rc fail_fetch(struct step *step, enum rc rc, struct err *err)
+{
+    const char *name = step->input.config.forge_credential;
+    const char *words = redact_dup(step_secrets(step), err->text, step->arena);
+    if (rc == RC_UNAUTHORIZED && name)
+        (void)err_set(err, rc, "GIT_UNAUTHORIZED",
+                      "The repository does not accept the credential in %.100s. Give the worker's "
+                      "environment one that may read and push, and retry. %s",
+                      name, words);
+    else if (rc == RC_UNAUTHORIZED)
+        (void)err_set(err, rc, "GIT_UNAUTHORIZED",
+                      "The repository wants a credential: name a variable of the worker's "
+                      "environment in credentials.forge, and retry. %s",
+                      words);
+    else
+        text_copy(err->text, sizeof err->text, words);
+    bool refused = rc == RC_UNAUTHORIZED;
+    return step_fail(
+        step, rc, err,
+        (struct port_failure){.code = refused ? "credential_refused" : "repository_unreachable",
+                              .retryable = !refused});
+}
+
+/* Only addresses that would be asked for it need one. */
+static enum rc check_credential(struct step *step, struct err *err)
+{
+    const char *name = step->input.config.forge_credential;
+    if (!name || !git_over_http(step->input.config.url) || !text_empty(getenv(name)))
+        return RC_OK;
+    enum rc rc = err_set(err, RC_NOT_FOUND, "CREDENTIAL_MISSING",
+                         "The worker's environment has no %.100s, which credentials.forge names. "
+                         "Set it where the worker is started, and retry.",
+                         name);
+    return step_fail(step, rc, err, (struct port_failure){.code = "credential_missing"});
+}
+
 static enum rc make_mirror(struct step *step, struct err *err)
 {
     struct git git = step_git(step);
@@ -98,16 +138,14 @@ static enum rc update_mirror(struct step *step, struct err *err)
         if (rc == RC_OK)
             rc = fetch(step, err);
     }
-    if (rc == RC_IO)
-        return step_fail(
-            step, rc, err,
-            (struct port_failure){.code = "repository_unreachable", .retryable = true});
-    return rc;
+    return rc == RC_IO || rc == RC_UNAUTHORIZED ? fail_fetch(step, rc, err) : rc;
 }
 
 enum rc worktree_fetch(struct step *step, struct err *err)
 {
-    enum rc rc = dir_make(arena_printf(step->arena, "%s/mirrors", step->site->work_dir), 0700, err);
+    enum rc rc = check_credential(step, err);
+    if (rc == RC_OK)
+        rc = dir_make(arena_printf(step->arena, "%s/mirrors", step->site->work_dir), 0700, err);
     if (rc != RC_OK)
         return rc;
     CLEANUP(fd_closep) int lock = -1;

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "forge/git.h"
-#include "tests/unit/work_kit.h"
+#include "tests/unit/git_host.h"
 #include <check.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ START_TEST(a_refusal_says_why)
 END_TEST
 
 /* A git in front of the real one writes down how it was called. */
-START_TEST(the_address_of_a_remote_is_in_no_argv_and_no_error)
+static void watch_git(void)
 {
     kit_sh(&kit,
            "mkdir bin; real=$(command -v git)\n"
@@ -78,6 +78,11 @@ START_TEST(the_address_of_a_remote_is_in_no_argv_and_no_error)
            kit.dir);
     char *path = arena_printf(&kit.arena, "%s/bin:%s", kit.dir, getenv("PATH"));
     ck_assert_int_eq(setenv("PATH", path, 1), 0);
+}
+
+START_TEST(the_address_of_a_remote_is_in_no_argv_and_no_error)
+{
+    watch_git();
     struct git git = quick();
     struct err err = {0};
     struct git_call call = {
@@ -90,6 +95,81 @@ START_TEST(the_address_of_a_remote_is_in_no_argv_and_no_error)
     const char *argv = kit_sh(&kit, "cat argv m.git/config");
     ck_assert_ptr_nonnull(strstr(argv, "fetch"));
     ck_assert_ptr_null(strstr(argv, "hunter2"));
+}
+END_TEST
+
+/* ---- over HTTP ---- */
+
+static struct git_host host;
+
+static enum rc over_http(const char *token, const char *url, const char *const *args,
+                         struct err *err)
+{
+    struct git git = quick();
+    git.credential = token;
+    struct git_call call = {
+        .git_dir = arena_printf(&kit.arena, "%s/m.git", kit.dir), .args = args, .origin = url};
+    return git_run(&git, &call, err);
+}
+
+static const char *with_user(const char *url)
+{
+    return arena_printf(&kit.arena, "http://me@%s", url + strlen("http://"));
+}
+
+START_TEST(a_credential_opens_the_origin_and_shows_nowhere)
+{
+    struct err err = {0};
+    watch_git();
+    git_host_start(&host, &kit);
+    kit_sh(&kit, "git --git-dir=origin.git config http.receivepack true");
+    const char *url = git_host_url(&host, "origin.git");
+    const char *const *fetch = GIT_ARGS("fetch", "--quiet", "origin", "main:main");
+    const char *const *push = GIT_ARGS("push", "--quiet", "origin", "main:refs/heads/pushed");
+    ck_assert_msg(over_http(GIT_HOST_TOKEN, url, fetch, &err) == RC_OK, "%s", err.text);
+    ck_assert_msg(over_http(GIT_HOST_TOKEN "\n", with_user(url), push, &err) == RC_OK, "%s",
+                  err.text);
+    ck_assert_int_gt(host.let_in, 0);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse pushed"),
+                     kit_sh(&kit, "git --git-dir=m.git rev-parse main"));
+    git_host_stop(&host);
+    ck_assert_str_ne(kit_sh(&kit, "cat argv"), "");
+    ck_assert_str_eq(kit_sh(&kit, "grep -rl %s argv m.git || true", GIT_HOST_TOKEN), "");
+}
+END_TEST
+
+static const char *const bad_tokens[] = {NULL, "", "not-the-t0ken"};
+
+START_TEST(without_the_right_credential_the_origin_stays_closed)
+{
+    struct err err = {0};
+    watch_git();
+    git_host_start(&host, &kit);
+    const char *const *fetch = GIT_ARGS("fetch", "--quiet", "origin");
+    const char *url = git_host_url(&host, "origin.git");
+    ck_assert_int_eq(over_http(bad_tokens[_i], url, fetch, &err), RC_UNAUTHORIZED);
+    ck_assert_str_eq(err.code, "GIT_UNAUTHORIZED");
+    ck_assert_ptr_null(strstr(err.text, "not-the-t0ken"));
+    ck_assert_int_eq(host.let_in, 0);
+    git_host_stop(&host);
+}
+END_TEST
+
+START_TEST(a_host_that_sends_us_elsewhere_does_not_pass_the_credential_on)
+{
+    struct err err = {0};
+    struct git_host other;
+    watch_git();
+    git_host_start(&host, &kit);
+    git_host_start(&other, &kit);
+    host.elsewhere = tiny_server_url(other.server);
+    ck_assert_int_ne(over_http(GIT_HOST_TOKEN, git_host_url(&host, "origin.git"),
+                               GIT_ARGS("fetch", "--quiet", "origin"), &err),
+                     RC_OK);
+    ck_assert_int_gt(other.turned_away, 0);
+    ck_assert_int_eq(other.let_in + other.strangers, 0);
+    git_host_stop(&other);
+    git_host_stop(&host);
 }
 END_TEST
 
@@ -174,6 +254,10 @@ Suite *git_suite(void)
     tcase_add_test(tests, only_hashes_are_hashes);
     tcase_add_test(tests, a_refusal_says_why);
     tcase_add_test(tests, the_address_of_a_remote_is_in_no_argv_and_no_error);
+    tcase_add_test(tests, a_credential_opens_the_origin_and_shows_nowhere);
+    tcase_add_loop_test(tests, without_the_right_credential_the_origin_stays_closed, 0,
+                        (int)COUNT_OF(bad_tokens));
+    tcase_add_test(tests, a_host_that_sends_us_elsewhere_does_not_pass_the_credential_on);
     tcase_add_test(tests, helpers_that_run_commands_are_refused);
     tcase_add_test(tests, configuration_of_the_user_does_not_count);
     tcase_add_test(tests, a_git_that_hangs_is_stopped);

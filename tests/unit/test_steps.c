@@ -2,10 +2,11 @@
  * test_steps.c - prepare, hydrate, judge, publish and clean, each against a real repository.
  */
 #include "base/fd.h"
-#include "tests/unit/work_kit.h"
+#include "tests/unit/git_host.h"
 #include "work/attachments.h"
 #include "work/worktree.h"
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct kit kit;
@@ -187,6 +188,44 @@ START_TEST(prepare_says_what_is_missing)
     ck_assert_str_eq(step.failure.code, prepare_failures[_i].code);
     ck_assert_int_eq(step.failure.retryable, prepare_failures[_i].retryable);
     ck_assert_uint_gt(strlen(step.failure.message), 10);
+}
+END_TEST
+
+/* value: of the variable that credentials.forge names, if it names one; NULL: there is none. */
+static const struct {
+    const char *config, *value, *code, *says;
+} credentials[] = {
+    {"\"credentials\":{\"forge\":\"FORGE_TOKEN\"}", GIT_HOST_TOKEN, NULL, NULL},
+    {"\"credentials\":{\"forge\":\"FORGE_TOKEN\"}", NULL, "credential_missing", "no FORGE_TOKEN"},
+    {"\"credentials\":{\"forge\":\"FORGE_TOKEN\"}", "not-the-t0ken", "credential_refused",
+     "credential in FORGE_TOKEN"},
+    {NULL, GIT_HOST_TOKEN, "credential_refused", "name a variable"},
+};
+
+START_TEST(prepare_fetches_with_the_credential_or_says_what_to_do)
+{
+    struct git_host host;
+    struct err err = {0};
+    git_host_start(&host, &kit);
+    ck_assert_int_eq(unsetenv("FORGE_TOKEN"), 0);
+    if (credentials[_i].value)
+        ck_assert_int_eq(setenv("FORGE_TOKEN", credentials[_i].value, 1), 0);
+    struct step step = kit_step(&kit, &(struct kit_task){.config = credentials[_i].config});
+    step.input.config.url = git_host_url(&host, "origin.git"); /* People must use TLS. */
+    step_place(&step);
+    enum rc rc = step_prepare(&step, &err);
+    git_host_stop(&host);
+    if (!credentials[_i].code) {
+        ck_assert_msg(rc == RC_OK, "%s", err.text);
+        ck_assert_str_eq(kit_sh(&kit, "grep -rl %s %s || true", GIT_HOST_TOKEN, kit.work_dir), "");
+        return;
+    }
+    ck_assert_int_ne(rc, RC_OK);
+    ck_assert_str_eq(step.failure.code, credentials[_i].code);
+    ck_assert(!step.failure.retryable);
+    ck_assert_msg(strstr(step.failure.message, credentials[_i].says), "%s", step.failure.message);
+    ck_assert_ptr_null(strstr(step.failure.message, "t0ken"));
+    ck_assert_int_le(host.strangers, 1); /* Nobody who was refused asks again. */
 }
 END_TEST
 
@@ -481,6 +520,8 @@ Suite *steps_suite(void)
     tcase_add_test(tests, prepare_starts_fresh_and_follows_the_branch);
     tcase_add_test(tests, prepare_keeps_to_the_given_commit_and_patch);
     tcase_add_loop_test(tests, prepare_says_what_is_missing, 0, (int)COUNT_OF(prepare_failures));
+    tcase_add_loop_test(tests, prepare_fetches_with_the_credential_or_says_what_to_do, 0,
+                        (int)COUNT_OF(credentials));
     tcase_add_test(tests, locks_of_a_dead_git_do_not_stop_the_mirror);
     tcase_add_test(tests, a_stop_ends_prepare);
     tcase_add_test(tests, a_tree_is_kept_only_while_it_shows_the_truth);
