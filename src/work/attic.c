@@ -20,7 +20,7 @@
 
 /* Of one mirror in one go; the rest goes the next time. */
 #define REFS_MAX "10000"
-enum { REFS_BYTES_MAX = 4 * 1024 * 1024 };
+enum { REFS_BYTES_MAX = 4 * 1024 * 1024, MIRROR_MS = 5 * 60 * 1000 };
 
 static bool is_over(const struct attic *attic, int64_t begin_us)
 {
@@ -116,6 +116,11 @@ static enum rc clear_refs(const struct attic *attic, const char *mirror, int *re
     CLEANUP(fd_closep) int lock = -1;
     buf_init(&refs, REFS_BYTES_MAX);
     buf_init(&orders, REFS_BYTES_MAX);
+    const struct git git = {
+        .home = arena_printf(&arena, "%s/git", attic->work_dir),
+        .cancel = attic->cancel,
+        .deadline_us = clock_mono_us() + MIRROR_MS * US_PER_MS,
+    };
     struct git_call list = {
         .git_dir = mirror,
         .args = GIT_ARGS("for-each-ref", "--count=" REFS_MAX, "--sort=committerdate",
@@ -123,15 +128,15 @@ static enum rc clear_refs(const struct attic *attic, const char *mirror, int *re
         .out = &refs};
     struct git_call drop = {.git_dir = mirror,
                             .args = GIT_ARGS("update-ref", "--no-deref", "--stdin")};
-    enum rc rc = git_run(attic->git, &list, err);
+    enum rc rc = git_run(&git, &list, err);
     if (rc != RC_OK)
         return rc;
     *ret_count = write_orders(attic, buf_text(&refs), &orders);
     if (*ret_count == 0)
         return RC_OK;
     drop.input = buf_str(&orders);
-    rc = git_lock(attic->git, arena_printf(&arena, "%s.lock", mirror), &lock, err);
-    return rc == RC_OK ? git_run(attic->git, &drop, err) : rc;
+    rc = git_lock(&git, arena_printf(&arena, "%s.lock", mirror), &lock, err);
+    return rc == RC_OK ? git_run(&git, &drop, err) : rc;
 }
 
 static void clear_mirror(const struct attic *attic, const char *path, const char *name)

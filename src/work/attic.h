@@ -10,13 +10,13 @@
  */
 #ifndef WORK_ATTIC_H
 #define WORK_ATTIC_H
-#include "forge/git.h"
+#include <stdint.h>
 
 struct attic {
     const char *work_dir;
-    int64_t keep_us; /* More than 0. */
-    int64_t now_us;  /* Wall clock. */
-    const struct git *git;
+    int64_t keep_us;            /* More than 0. */
+    int64_t now_us;             /* Wall clock. */
+    const volatile int *cancel; /* Non-zero stops it. */
 };
 
 /* Logs what it removes. */

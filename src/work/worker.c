@@ -18,10 +18,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/thread.h"
-#include "work/attic.h"
+#include "work/broom.h"
 #include "work/errand.h"
 #include "work/orphans.h"
-#include "work/rescue.h"
 #include "work/retry.h"
 #include "work/step.h"
 #include "work/sweep.h"
@@ -43,8 +42,6 @@ enum {
     HOST_BYTES = 256,
     INTERRUPT_EVERY_MS = 100,
     SWEEP_EVERY_MS = 3600 * 1000,
-    SWEEP_UNUSED_HOURS = 24,
-    ATTIC_MS = 10 * 60 * 1000,
     IDLE_END_MS = 1500, /* For slots that wait for work to hear that there is none. */
 };
 
@@ -489,58 +486,20 @@ static void broom_leave(void *ctx)
     unlock(worker);
 }
 
-static bool broom_save(void *ctx, const struct id *run_id)
-{
-    struct worker *worker = ctx;
-    return rescue_stray(&worker->site, run_id, &worker->shutdown);
-}
-
-static void warn_of_kept(const struct worker *worker)
-{
-    int kept = rescue_count_kept(worker->options.work_dir);
-    if (kept > 0)
-        LOG(LOG_WARN, "trees with work that could not be saved wait in work/kept",
-            LOG_INT("count", kept), LOG_STR("workDir", worker->options.work_dir));
-}
-
-static void clear_attic(const struct worker *worker)
-{
-    CLEANUP(arena_release) struct arena arena = {0};
-    const char *work_dir = worker->options.work_dir;
-    const struct git git = {
-        .home = arena_printf(&arena, "%s/git", work_dir),
-        .cancel = &worker->shutdown.reason,
-        .deadline_us = clock_mono_us() + ATTIC_MS * US_PER_MS,
-    };
-    const struct attic attic = {
-        .work_dir = work_dir,
-        .keep_us = worker->options.keep_days * 24 * US_PER_HOUR,
-        .now_us = clock_now_us(&worker->options.clock),
-        .git = &git,
-    };
-    if (attic.keep_us > 0)
-        attic_clear(&attic);
-}
-
 static void *broom_main(void *ctx)
 {
     struct worker *worker = ctx;
-    warn_of_kept(worker);
+    const struct broom broom = {
+        .site = &worker->site,
+        .stop = &worker->shutdown,
+        .keep_days = worker->options.keep_days,
+        .take = broom_take,
+        .leave = broom_leave,
+        .ctx = worker,
+    };
+    broom_warn_of_kept(&worker->site);
     while (!is_stopping(worker)) {
-        const struct sweep sweep = {
-            .work_dir = worker->options.work_dir,
-            .unused_us = SWEEP_UNUSED_HOURS * US_PER_HOUR,
-            .now_us = clock_now_us(&worker->options.clock),
-            .save = broom_save,
-            .take = broom_take,
-            .leave = broom_leave,
-            .ctx = worker,
-        };
-        int count = sweep_runs(&sweep);
-        if (count > 0)
-            LOG(LOG_INFO, "removed directories of runs that were done elsewhere",
-                LOG_INT("count", count));
-        clear_attic(worker);
+        broom_round(&broom);
         pause_ms(worker, SWEEP_EVERY_MS);
     }
     return NULL;

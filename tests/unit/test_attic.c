@@ -25,11 +25,10 @@ static void teardown(void)
 /* As it would be done so many days from now. */
 static void clear_after(int days)
 {
-    struct git git = step_git(&step);
     const struct attic attic = {.work_dir = kit.work_dir,
                                 .keep_us = 30 * 24 * US_PER_HOUR,
                                 .now_us = clock_now_us(&kit.site.clock) + days * 24 * US_PER_HOUR,
-                                .git = &git};
+                                .cancel = &kit.stop.reason};
     attic_clear(&attic);
 }
 
