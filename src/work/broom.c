@@ -50,7 +50,7 @@ void broom_round(const struct broom *broom)
     clear_runs(broom);
     const struct attic attic = {
         .work_dir = broom->site->work_dir,
-        .keep_us = broom->keep_days * 24 * US_PER_HOUR,
+        .keep_us = broom->keep_days * US_PER_DAY,
         .now_us = clock_now_us(&broom->site->clock),
         .cancel = &broom->stop->reason,
     };

@@ -2,6 +2,7 @@
 #include "base/fd.h"
 #include "tests/unit/work_kit.h"
 #include "work/attic.h"
+#include "work/broom.h"
 #include "work/rescue.h"
 #include "work/worktree.h"
 #include <check.h>
@@ -26,8 +27,8 @@ static void teardown(void)
 static void clear_after(int days)
 {
     const struct attic attic = {.work_dir = kit.work_dir,
-                                .keep_us = 30 * 24 * US_PER_HOUR,
-                                .now_us = clock_now_us(&kit.site.clock) + days * 24 * US_PER_HOUR,
+                                .keep_us = 30 * US_PER_DAY,
+                                .now_us = clock_now_us(&kit.site.clock) + days * US_PER_DAY,
                                 .cancel = &kit.stop.reason};
     attic_clear(&attic);
 }
@@ -81,6 +82,35 @@ START_TEST(snapshots_of_runs_that_have_left_go_by_their_date)
 }
 END_TEST
 
+static int64_t in_31_days(void *ctx)
+{
+    (void)ctx;
+    const struct clock real = clock_real();
+    return clock_now_us(&real) + 31 * US_PER_DAY;
+}
+
+static bool take(void *ctx, const struct id *run_id)
+{
+    (void)ctx, (void)run_id;
+    return false;
+}
+
+START_TEST(a_round_of_the_broom_keeps_as_long_as_it_is_told)
+{
+    const char *held = aside(arena_printf(&kit.arena, "held/%s-1.diff", kit.run_id.text));
+    kit_sh(&kit, "mkdir %s/held; touch %s", kit.work_dir, held);
+    kit.site.clock = (struct clock){.now_us = in_31_days};
+    struct broom broom = {.site = &kit.site, .stop = &kit.stop, .take = take};
+    broom_round(&broom); /* For ever. */
+    broom.keep_days = 32;
+    broom_round(&broom);
+    ck_assert(file_exists(held));
+    broom.keep_days = 30;
+    broom_round(&broom);
+    ck_assert(!file_exists(held));
+}
+END_TEST
+
 Suite *attic_suite(void)
 {
     Suite *suite = suite_create("attic");
@@ -89,6 +119,7 @@ Suite *attic_suite(void)
     tcase_set_timeout(tests, 30);
     tcase_add_test(tests, held_patches_and_kept_trees_go_by_the_time_they_were_put_there);
     tcase_add_test(tests, snapshots_of_runs_that_have_left_go_by_their_date);
+    tcase_add_test(tests, a_round_of_the_broom_keeps_as_long_as_it_is_told);
     suite_add_tcase(suite, tests);
     return suite;
 }
