@@ -118,9 +118,11 @@ enum rc treegit_open(struct treegit *treegit, struct step *step, const char *nam
     return rc;
 }
 
-/* $1 our git directory, $2 the tree, $3 the base commit, and the options of git diff. */
+/* $1 our git directory, $2 the tree, $3 the base commit, and the options of git diff.  Without the
+   refresh git add would write every file of the repository anew: it cannot touch the mirror's. */
 static const char patch_script[] = "export GIT_DIR=\"$1\" GIT_WORK_TREE=\"$2\"; base=$3; shift 3; "
-                                   "git read-tree \"$base\" && git add --all && git write-tree && "
+                                   "git read-tree \"$base\" && git update-index -q --refresh && "
+                                   "git add --all && git write-tree && "
                                    "exec git diff --cached \"$@\" \"$base\" --";
 
 /* The first line is the hash. */

@@ -137,6 +137,24 @@ START_TEST(the_limit_of_size_counts_what_is_new_also_in_another_git_directory)
 }
 END_TEST
 
+START_TEST(a_patch_writes_anew_only_what_has_changed)
+{
+    base = kit_commit(&kit, "head -c 1000000 /dev/urandom >large");
+    step = another_step(&(struct kit_task){0});
+    ck_assert_msg(step_prepare(&step, &err) == RC_OK, "%s", err.text);
+    work("touch -d '1 minute ago' large; echo two >file.txt");
+    CLEANUP(buf_release) struct buf diff;
+    buf_init(&diff, 4096);
+    struct treegit treegit = treegit_at(&step, "x.git", base);
+    struct treegit_patch patch = {.options = GIT_ARGS("--binary"), .diff = &diff};
+    ck_assert_msg(treegit_patch(&treegit, &patch, &err) == RC_OK, "%s", err.text);
+    ck_assert_ptr_nonnull(strstr(buf_text(&diff), "+two"));
+    ck_assert_str_eq(kit_sh(&kit, "find %s/objects -type f -size +99k | wc -l", treegit.git_dir),
+                     "0");
+    treegit_close(&treegit);
+}
+END_TEST
+
 START_TEST(planted_configuration_runs_nothing)
 {
     work("git config core.fsmonitor 'touch ../../../../planted'; "
@@ -343,6 +361,7 @@ Suite *custody_suite(void)
     tcase_add_test(tests, each_snapshot_follows_the_one_before);
     tcase_add_test(tests, the_tenth_comes_after_the_ninth);
     tcase_add_test(tests, the_limit_of_size_counts_what_is_new_also_in_another_git_directory);
+    tcase_add_test(tests, a_patch_writes_anew_only_what_has_changed);
     tcase_add_test(tests, planted_configuration_runs_nothing);
     tcase_add_test(tests, the_origin_keeps_what_another_worker_brought);
     tcase_add_test(tests, making_a_tree_anew_saves_what_was_in_it);
