@@ -10,12 +10,11 @@
 #include "work/custody.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "core/event_types.h"
 #include "work/rescue.h"
 #include "work/worktree.h"
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 enum {
@@ -77,24 +76,11 @@ static enum rc take(struct custody *custody, struct err *err)
     return rc;
 }
 
-/* false: it is over. */
-static bool wait_for_next(const struct custody *custody)
-{
-    int64_t until_us = clock_mono_us() + custody->every_ms * US_PER_MS;
-    int64_t left_us;
-    while (stop_asked(&custody->stop) == STOP_NONE && (left_us = until_us - clock_mono_us()) > 0) {
-        struct pollfd wake = {.fd = custody->stop.event_fd, .events = POLLIN};
-        int64_t ms = left_us / US_PER_MS + 1;
-        (void)poll(&wake, 1, ms < INT32_MAX ? (int)ms : INT32_MAX);
-    }
-    return stop_asked(&custody->stop) == STOP_NONE;
-}
-
 static void *custody_main(void *ctx)
 {
     struct custody *custody = ctx;
     bool more = true;
-    while (more && wait_for_next(custody)) {
+    while (more && !stop_wait(&custody->stop, custody->every_ms)) {
         struct err err = {0};
         enum rc rc = take(custody, &err);
         if (rc != RC_OK && rc != RC_CANCELLED)
@@ -128,16 +114,10 @@ struct custody *custody_begin(struct step *step, const char *base)
     custody->stop.event_fd = -1;
     (void)pthread_mutex_init(&custody->lock, NULL);
     struct err err = {0};
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    if (stop_init(&custody->stop, &err) == RC_OK) {
-        (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-        int failed = pthread_create(&custody->thread, NULL, custody_main, custody);
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (failed == 0)
-            return custody;
-        text_copy(err.text, sizeof err.text, strerror(failed));
-    }
+    const struct thread_spec spec = {.body = custody_main, .ctx = custody};
+    if (stop_init(&custody->stop, &err) == RC_OK &&
+        thread_start(&spec, &custody->thread, &err) == RC_OK)
+        return custody;
     LOG(LOG_WARN, "an agent works without snapshots", LOG_STR("runId", step->input.run_id.text),
         LOG_STR("error", err.text));
     custody_free(custody);

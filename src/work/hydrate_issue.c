@@ -8,7 +8,6 @@
 #include "work/hydration.h"
 #include "work/retry.h"
 #include <inttypes.h>
-#include <poll.h>
 
 enum { TRIES_MAX = 3 };
 
@@ -17,8 +16,7 @@ static bool wait_a_little(const struct step *step, int failures, struct dice *di
 {
     int64_t ms = retry_pause_ms(failures, dice);
     int64_t left_ms = step_left_ms(step);
-    struct pollfd stop = {.fd = step->stop->event_fd, .events = POLLIN};
-    return ms < left_ms && poll(&stop, 1, (int)ms) == 0;
+    return ms < left_ms && !stop_wait(step->stop, ms);
 }
 
 static enum rc ask_forge(struct step *step, struct issue *ret_issue, struct err *err)

@@ -36,21 +36,12 @@ static enum rc add_file(struct rules *rules, const char *path, const char *hash,
     return RC_OK;
 }
 
-/* Is it the file that was named, or one in the directory? */
-static bool is_under(const char *path, const char *named)
-{
-    size_t len = strlen(named);
-    while (len > 0 && named[len - 1] == '/')
-        len--;
-    return strncmp(path, named, len) == 0 && (path[len] == '\0' || path[len] == '/');
-}
-
 /* One entry of `ls-tree -z`: "<mode> blob <hash>\t<path>".  Links and submodules are no rules. */
 static enum rc add_entry(struct rules *rules, const char *entry, const char *named, struct err *err)
 {
     const char *tab = strchr(entry, '\t');
     if (!tab || !text_starts(entry, "100") || rules->files >= HYDRATION_RULES_MAX ||
-        !is_under(tab + 1, named))
+        !path_is_inside(tab + 1, named))
         return RC_OK;
     struct arena *arena = rules->hydration->step->arena;
     const char *head = arena_strndup(arena, entry, (size_t)(tab - entry));
