@@ -17,17 +17,15 @@ struct crowd_member {
 void crowd_open(struct crowd *crowd, const struct repository_row *repository,
                 const struct repo_config *config)
 {
-    *crowd = (struct crowd){
-        .repository = repository->name,
-        .repository_id = repository->id,
-        .limits =
-            {
-                .active_max = config->limits.max_active_runs,
-                .approvals_max = config->limits.max_open_approvals,
-                .pull_requests_max = config->limits.max_open_pull_requests,
-                .overlap = config->limits.overlap,
-                .approval = config->approval,
-            },
+    *crowd = (struct crowd){.repository = repository->name, .repository_id = repository->id};
+    if (config == NULL)
+        return;
+    crowd->limits = (struct crowd_limits){
+        .active_max = config->limits.max_active_runs,
+        .approvals_max = config->limits.max_open_approvals,
+        .pull_requests_max = config->limits.max_open_pull_requests,
+        .overlap = config->limits.overlap,
+        .approval = config->approval,
     };
 }
 

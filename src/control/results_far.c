@@ -23,7 +23,7 @@ enum rc far_collect(struct cx *cx, struct flow *flow, const struct js *record)
 
 enum rc result_of_pull(struct cx *cx, struct flow *flow, const struct js *result)
 {
-    enum rc rc = usage_of_mover(cx, flow, result);
+    enum rc rc = usage_take(cx, &flow->run, flow->assignment, result);
     return rc == RC_OK ? far_collect(cx, flow, result) : rc;
 }
 
