@@ -58,3 +58,18 @@ struct str js_peek(struct str object, const char *key)
     }
     return (struct str){0};
 }
+
+size_t js_peek_count(struct str json)
+{
+    const char *at = json.at, *end = json.at + json.len;
+    size_t count = 1;
+    while (at < end) {
+        if (*at == '"') {
+            at = skip_string(at, end);
+        } else {
+            count += *at == ',' || *at == '{' || *at == '[';
+            at++;
+        }
+    }
+    return count;
+}

@@ -44,12 +44,29 @@ START_TEST(what_is_cut_off_is_not_read_beyond)
 }
 END_TEST
 
+static const struct {
+    const char *json;
+    size_t least; /* Values in it: the count may be higher, by one for each empty container. */
+} counted[] = {
+    {"1", 1},         {"[1,2,3]", 4}, {"{\"a\":{\"b\":[1,2]},\"c\":\",[{\"}", 6},
+    {"\"a,b,c\"", 1}, {"[]", 1},      {"", 0},
+};
+
+START_TEST(values_are_counted_at_a_glance)
+{
+    size_t count = js_peek_count(str_of(counted[_i].json));
+    ck_assert_uint_ge(count, counted[_i].least);
+    ck_assert_uint_le(count, counted[_i].least + 1);
+}
+END_TEST
+
 Suite *js_peek_suite(void)
 {
     Suite *suite = suite_create("js_peek");
     TCase *tc = tcase_create("js_peek");
     tcase_add_loop_test(tc, a_member_is_found_at_the_top_only, 0, COUNT_OF(cases));
     tcase_add_test(tc, what_is_cut_off_is_not_read_beyond);
+    tcase_add_loop_test(tc, values_are_counted_at_a_glance, 0, COUNT_OF(counted));
     suite_add_tcase(suite, tc);
     return suite;
 }
