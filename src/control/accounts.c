@@ -220,8 +220,10 @@ enum rc accounts_reset(struct cx *cx, const struct id *account_id)
 {
     struct account_row row;
     enum rc rc = accounts_get(cx->db, account_id, cx->arena, &row, cx->err);
-    if (rc == RC_NOT_FOUND || (rc == RC_OK && row.parked_until_us == 0))
+    if (rc == RC_NOT_FOUND)
         return RC_OK;
+    if (rc == RC_OK && (row.parked_until_us == 0 || row.parked_until_us > cx->now_us))
+        return RC_OK; /* Resumed by hand, or parked again. */
     return rc == RC_OK ? resume(cx, &row, "the limit is lifted") : rc;
 }
 
