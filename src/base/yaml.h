@@ -3,8 +3,9 @@
  *
  * Plain scalars become null, bool, int, real or string by the core schema;
  * quoted ones stay strings.  Refused: duplicate keys, anchors and aliases,
- * tags, keys that are not scalars, nesting deeper than JS_DEPTH_MAX, more
- * values than YAML_VALUES_MAX, more than one document.  JSON is YAML, so one entry point reads both.
+ * tags, keys that are not scalars, nesting deeper than JS_DEPTH_MAX, more than
+ * YAML_VALUES_MAX values, more than one document.  JSON is YAML, so one entry
+ * point reads both.
  */
 #ifndef BASE_YAML_H
 #define BASE_YAML_H
