@@ -27,6 +27,18 @@ char *str_dup(struct arena *arena, struct str s)
     return arena_strndup(arena, s.at, s.len);
 }
 
+bool str_take_line(struct str *rest, struct str *ret_line)
+{
+    if (rest->len == 0)
+        return false;
+    const char *end = memchr(rest->at, '\n', rest->len);
+    size_t len = end != NULL ? (size_t)(end - rest->at) : rest->len;
+    *ret_line = (struct str){rest->at, len};
+    len += end != NULL;
+    *rest = (struct str){rest->at + len, rest->len - len};
+    return true;
+}
+
 bool text_same(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;

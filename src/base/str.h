@@ -20,6 +20,9 @@ bool str_same(struct str a, struct str b);
 bool str_is(struct str a, const char *text);
 char *str_dup(struct arena *arena, struct str s); /* NUL-terminated copy. */
 
+/* Takes one line off the front, without its line feed; false at the end. */
+bool str_take_line(struct str *rest, struct str *ret_line);
+
 bool text_same(const char *a, const char *b); /* NULL equals only NULL. */
 bool text_empty(const char *text);            /* NULL or "". */
 bool text_starts(const char *text, const char *prefix);

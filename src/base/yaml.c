@@ -6,6 +6,7 @@
  * waiting for a key (level.key is NULL) and for its value.
  */
 #include "base/yaml.h"
+#include "base/js_peek.h"
 #include "base/mem.h"
 #include <assert.h>
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <yaml.h>
 
-enum { EVENTS_MAX = 200000 }; /* Room for 100,000 containers. */
+enum { EVENTS_MAX = 3 * YAML_VALUES_MAX }; /* A container has a key, a begin and an end. */
 
 struct level {
     struct js *node;
@@ -278,6 +279,8 @@ static bool parsed_as_json(struct str input, struct js **ret_tree)
     while (i < input.len && strchr(" \t\r\n", input.at[i]) && input.at[i] != '\0')
         i++;
     if (i == input.len || (input.at[i] != '{' && input.at[i] != '['))
+        return false;
+    if (js_peek_count(input) > YAML_VALUES_MAX)
         return false;
     return js_parse(input.at, input.len, ret_tree, NULL) == RC_OK;
 }

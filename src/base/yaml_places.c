@@ -7,12 +7,14 @@
 #include "base/yaml_places.h"
 #include "base/buf.h"
 #include "base/js.h"
+#include "base/yaml.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <yaml.h>
 
-enum { EVENTS_MAX = 200000, PATH_BYTES_MAX = 64 * 1024 }; /* yaml.c reads no more events either. */
+/* yaml.c reads no more events either. */
+enum { EVENTS_MAX = 3 * YAML_VALUES_MAX, PATH_BYTES_MAX = 64 * 1024 };
 
 struct level {
     bool mapping;

@@ -2,6 +2,7 @@
  * accounts.c - see accounts.h.
  */
 #include "control/accounts.h"
+#include "core/admission.h"
 #include "core/event_types.h"
 #include "core/prose.h"
 #include "store/timers.h"
@@ -61,13 +62,14 @@ enum rc accounts_pass(struct cx *cx, struct run_row *head)
 {
     for (int jumps = 0; jumps < PASS_JUMPS_MAX; jumps++) {
         bool parked = false;
-        if (!text_same(head->deferred_reason, QUOTA_PARKED) || head->account == NULL)
+        if (!text_same(head->deferred_reason, admission_reason(CHECK_QUOTA)) ||
+            head->account == NULL)
             return RC_OK;
         enum rc rc = accounts_parked(cx, head->account, &parked);
         if (rc != RC_OK || !parked)
             return rc;
         struct run_place place = {head->rank, head->id};
-        struct run_left left = {.reason = QUOTA_PARKED, .account = head->account};
+        struct run_left left = {.reason = admission_reason(CHECK_QUOTA), .account = head->account};
         rc = runs_next_queued_but(cx->db, &head->repository_id, &place, &left, cx->arena, head,
                                   cx->err);
         if (rc != RC_OK)
@@ -168,7 +170,7 @@ static enum rc park(struct cx *cx, const char *name, const struct js *quota)
 /* Back to the line.  Its time limit starts anew with the next start. */
 static enum rc queue_again(struct cx *cx, struct flow *flow, const char *account)
 {
-    flow->run.deferred_reason = QUOTA_PARKED;
+    flow->run.deferred_reason = admission_reason(CHECK_QUOTA);
     flow->run.deferred_detail = arena_printf(cx->arena, QUOTA_DETAIL, account);
     flow->run.job_id = (struct id){0};
     flow->run.deadline_us = 0;
@@ -183,7 +185,7 @@ static enum rc queue_again(struct cx *cx, struct flow *flow, const char *account
     note_open(&note);
     jw_kstr(&note.jw, "taskId", flow->task.id.text);
     jw_kstr(&note.jw, "runId", flow->run.id.text);
-    jw_kstr(&note.jw, "reason", QUOTA_PARKED);
+    jw_kstr(&note.jw, "reason", admission_reason(CHECK_QUOTA));
     jw_kstr(&note.jw, "detail", flow->run.deferred_detail);
     jw_kstr(&note.jw, "account", account);
     return flow_tell_task(cx, flow, EV_TASK_DEFERRED, &note);
@@ -220,8 +222,10 @@ enum rc accounts_reset(struct cx *cx, const struct id *account_id)
 {
     struct account_row row;
     enum rc rc = accounts_get(cx->db, account_id, cx->arena, &row, cx->err);
-    if (rc == RC_NOT_FOUND || (rc == RC_OK && row.parked_until_us == 0))
+    if (rc == RC_NOT_FOUND)
         return RC_OK;
+    if (rc == RC_OK && (row.parked_until_us == 0 || row.parked_until_us > cx->now_us))
+        return RC_OK; /* Resumed by hand, or parked again. */
     return rc == RC_OK ? resume(cx, &row, "the limit is lifted") : rc;
 }
 

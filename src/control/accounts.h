@@ -13,7 +13,6 @@
 #include "store/accounts.h"
 
 #define TIMER_ACCOUNT_RESET "account_reset"
-#define QUOTA_PARKED        "provider_quota_parked"
 #define QUOTA_DETAIL        "account %s waits for its reset"
 
 /* How long an account rests when its provider did not say: twice as long with every limit that is

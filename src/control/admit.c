@@ -311,14 +311,12 @@ static enum rc advance(struct cx *cx, struct line *line)
 
 static enum rc read_limits(struct cx *cx, struct line *line)
 {
-    struct repo_config config;
-    CLEANUP(js_freep) struct js *document = NULL;
     struct repository_row *row = &line->repository;
     enum rc rc = repositories_get(cx->db, &line->repository_id, cx->arena, row, cx->err);
     if (rc != RC_OK)
         return rc;
-    effective_now(cx, row, &document, &config);
-    crowd_open(&line->crowd, row, &config);
+    CLEANUP(config_book_putp) struct known_config *known = effective_now(cx, row);
+    crowd_open(&line->crowd, row, known != NULL ? &known->config : NULL);
     return RC_OK;
 }
 

@@ -30,10 +30,10 @@ static const struct {
     [RUN_RUNNING] = {RUN_EV_PATCHED, "Patch made; verification follows"},
     [RUN_VERIFYING] = {RUN_EV_VERIFIED, "Verification passed"},
     [RUN_JUDGING] = {RUN_EV_ACCEPT, "Judged good; a pull request follows"},
+    [RUN_AWAITING_APPROVAL] = {RUN_EV_APPROVE, "Approved; a pull request follows"},
 };
 
-/* Through all states up to this one. */
-static enum rc walk_to(struct cx *cx, struct flow *flow, enum run_status state)
+enum rc pipeline_walk(struct cx *cx, struct flow *flow, enum run_status state, const char *reason)
 {
     enum rc rc = RC_OK;
     while (rc == RC_OK && flow->run.status != state) {
@@ -42,7 +42,7 @@ static enum rc walk_to(struct cx *cx, struct flow *flow, enum run_status state)
         if (at == RUN_CONTEXT_LOADING && state == RUN_PLANNING)
             rc = flow_move(cx, flow, RUN_EV_PLAN, "Prompt ready; a plan comes first");
         else
-            rc = flow_move(cx, flow, ways[at].event, ways[at].reason);
+            rc = flow_move(cx, flow, ways[at].event, reason != NULL ? reason : ways[at].reason);
     }
     return rc;
 }
@@ -101,7 +101,7 @@ enum rc pipeline_enter(struct cx *cx, struct flow *flow, const struct blueprint_
 {
     enum rc rc = RC_OK;
     if (step->builtin != BUILTIN_NONE)
-        rc = walk_to(cx, flow, states[step->builtin]);
+        rc = pipeline_walk(cx, flow, states[step->builtin], NULL);
     if (rc == RC_OK && step->builtin == BUILTIN_AGENT)
         return pipeline_start_agent(cx, flow);
     if (rc == RC_OK && step->builtin == BUILTIN_PLAN)
@@ -136,7 +136,7 @@ static enum rc patch_flagged(struct cx *cx, const struct flow *flow, bool *ret_f
 /* Everything before publishing is done: a person is asked where policy says so. */
 static enum rc conclude(struct cx *cx, struct flow *flow)
 {
-    enum rc rc = walk_to(cx, flow, RUN_JUDGING);
+    enum rc rc = pipeline_walk(cx, flow, RUN_JUDGING, NULL);
     if (rc != RC_OK)
         return rc;
     bool flagged;
@@ -192,8 +192,7 @@ enum rc pipeline_accept(struct cx *cx, struct flow *flow)
                                 .message = "The patch is kept as an artifact"};
         return flow_end(cx, flow, &ending);
     }
-    rc = flow_move(cx, flow, approved ? RUN_EV_APPROVE : RUN_EV_ACCEPT,
-                   approved ? "Approved; a pull request follows" : ways[RUN_JUDGING].reason);
+    rc = pipeline_walk(cx, flow, RUN_CREATING_PR, NULL);
     return rc == RC_OK ? flow_enqueue(cx, flow, builtin_name(BUILTIN_PUBLISH)) : rc;
 }
 

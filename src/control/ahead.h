@@ -5,7 +5,7 @@
  * commit.  All take their locks in one order, so that nobody waits for somebody who waits for them:
  *
  *   workspace (admission only), then runs, then their tasks, then jobs, then breakers; within a
- *   kind by id
+ *   kind by id; last what belongs to one of them: questions, pull requests, accounts, timers
  *
  * Commands name what they start from, mostly jobs.  Which runs and tasks these belong to never
  * changes, so it is looked up first, without locks.  On a database behind a network that makes two

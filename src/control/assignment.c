@@ -49,13 +49,9 @@ static void shape_agent(struct cx *cx, struct flow *flow, const struct repo_conf
 
 /* How often a pull request or a step of its own is tried is the repository's to say, all else the
    queue's. */
-static enum rc find_shape(struct cx *cx, struct flow *flow, const char *step,
-                          struct shape *ret_shape)
+static struct shape find_shape(struct cx *cx, struct flow *flow, const struct repo_config *config,
+                               const char *step)
 {
-    const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
-    if (rc != RC_OK)
-        return rc;
     struct blueprint_step found;
     bool custom = blueprint_find(&config->blueprint, step, &found) && found.custom != NULL;
     struct shape shape = {.type = custom ? "custom" : step};
@@ -67,8 +63,7 @@ static enum rc find_shape(struct cx *cx, struct flow *flow, const char *step,
         shape.attempt_max = 1 + config->budget.max[BUDGET_PR];
     else if (strcmp(step, "agent") == 0)
         shape_agent(cx, flow, config, &shape);
-    *ret_shape = shape;
-    return RC_OK;
+    return shape;
 }
 
 static void write_task(struct jw *jw, const struct flow *flow)
@@ -138,16 +133,17 @@ static void write_run(struct jw *jw, const struct flow *flow)
 enum { PAYLOAD_BYTES_MAX = 1024 * 1024 };
 
 /* What only the prompt is made of. */
-static enum rc write_context(struct cx *cx, const struct flow *flow, const char *step,
-                             struct jw *jw)
+static enum rc write_context(struct cx *cx, const struct flow *flow,
+                             const struct repo_config *config, const char *step, struct jw *jw)
 {
     bool hydrate = strcmp(step, "hydrate") == 0;
     if (flow->task.attachments.len > 0)
         jw_kraw(jw, "attachments", flow->task.attachments);
-    return hydrate && flow->config.prompt.memory ? memories_write(cx, flow, jw) : RC_OK;
+    return hydrate && config->prompt.memory ? memories_write(cx, flow, jw) : RC_OK;
 }
 
-static enum rc write_payload(struct cx *cx, const struct flow *flow, const char *step,
+static enum rc write_payload(struct cx *cx, const struct flow *flow,
+                             const struct repo_config *config, const char *step,
                              struct str *ret_payload)
 {
     CLEANUP(buf_release) struct buf buf;
@@ -164,7 +160,7 @@ static enum rc write_payload(struct cx *cx, const struct flow *flow, const char 
     if (flow->run.step_results.len > 0)
         jw_kraw(&jw, "previousStepResults", flow->run.step_results);
     jw_kraw(&jw, "config", flow->task.config);
-    enum rc rc = write_context(cx, flow, step, &jw);
+    enum rc rc = write_context(cx, flow, config, step, &jw);
     jw_end(&jw, '}');
     if (rc != RC_OK)
         return rc;
@@ -177,12 +173,9 @@ static enum rc write_payload(struct cx *cx, const struct flow *flow, const char 
 
 /* What an agent that leases its work itself is told: all that it needs, nothing of how drover is
    configured. */
-static enum rc write_pull_payload(struct cx *cx, struct flow *flow, struct str *ret_payload)
+static enum rc write_pull_payload(struct cx *cx, const struct flow *flow,
+                                  const struct repo_config *config, struct str *ret_payload)
 {
-    const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
-    if (rc != RC_OK)
-        return rc;
     CLEANUP(buf_release) struct buf buf;
     buf_init(&buf, PAYLOAD_BYTES_MAX);
     struct jw jw = jw_to(&buf);
@@ -249,7 +242,7 @@ static const char *service_name(struct cx *cx, const char *kind, const char *url
     return arena_printf(cx->arena, "%s:%.*s", kind, (int)host.len, host.at);
 }
 
-/* What the step needs of the world outside: the name of its breaker, "" for none. */
+/* What the step needs of the world outside: the name of its breaker, or "". */
 static const char *dependency_name(struct cx *cx, const struct flow *flow,
                                    const struct repo_config *config, const char *step)
 {
@@ -264,26 +257,14 @@ static const char *dependency_name(struct cx *cx, const struct flow *flow,
     return "";
 }
 
-static enum rc find_dependency(struct cx *cx, struct flow *flow, const char *step,
-                               const char **ret_dependency)
+enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step, struct job_row *ret_job)
 {
-    *ret_dependency = NULL;
     const struct repo_config *config;
     enum rc rc = flow_config(cx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    const char *name = dependency_name(cx, flow, config, step);
-    if (breaker_name_valid(name))
-        *ret_dependency = name;
-    return RC_OK;
-}
-
-enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step, struct job_row *ret_job)
-{
-    struct shape shape;
-    enum rc rc = find_shape(cx, flow, step, &shape);
-    if (rc != RC_OK)
-        return rc;
+    struct shape shape = find_shape(cx, flow, config, step);
+    const char *dependency = dependency_name(cx, flow, config, step);
     struct job_row job = {
         .id = cx_id(cx),
         .queue = shape.queue,
@@ -292,14 +273,13 @@ enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step, stru
         .run_id = flow->run.id,
         .priority = flow->task.priority,
         .rank = flow->run.rank,
+        .dependency = breaker_name_valid(dependency) ? dependency : NULL,
         .life = {.state = JOB_QUEUED, .due_us = cx->now_us, .attempt_max = shape.attempt_max},
         .created_us = cx->now_us,
         .updated_us = cx->now_us,
     };
-    rc = strcmp(shape.type, "pull") == 0 ? write_pull_payload(cx, flow, &job.payload)
-                                         : write_payload(cx, flow, step, &job.payload);
-    if (rc == RC_OK)
-        rc = find_dependency(cx, flow, step, &job.dependency);
+    rc = strcmp(shape.type, "pull") == 0 ? write_pull_payload(cx, flow, config, &job.payload)
+                                         : write_payload(cx, flow, config, step, &job.payload);
     if (rc == RC_OK)
         *ret_job = job;
     return rc;

@@ -2,6 +2,7 @@
  * crowd.c - see crowd.h.
  */
 #include "control/crowd.h"
+#include "control/names.h"
 #include "store/capacity.h"
 
 struct crowd_member {
@@ -17,43 +18,32 @@ struct crowd_member {
 void crowd_open(struct crowd *crowd, const struct repository_row *repository,
                 const struct repo_config *config)
 {
-    *crowd = (struct crowd){
-        .repository = repository->name,
-        .repository_id = repository->id,
-        .limits =
-            {
-                .active_max = config->limits.max_active_runs,
-                .approvals_max = config->limits.max_open_approvals,
-                .pull_requests_max = config->limits.max_open_pull_requests,
-                .overlap = config->limits.overlap,
-                .approval = config->approval,
-            },
+    *crowd = (struct crowd){.repository = repository->name, .repository_id = repository->id};
+    if (config == NULL)
+        return;
+    crowd->limits = (struct crowd_limits){
+        .active_max = config->limits.max_active_runs,
+        .approvals_max = config->limits.max_open_approvals,
+        .pull_requests_max = config->limits.max_open_pull_requests,
+        .overlap = config->limits.overlap,
+        .approval = config->approval,
     };
 }
 
 /* ---- members ---------------------------------------------------------------------------- */
 
-/* Strings of a JSON array, kept in the arena. */
-static enum rc read_strings(struct cx *cx, struct str json, const char *const **ret_strings,
-                            size_t *ret_count)
-{
-    CLEANUP(js_freep) struct js *tree = NULL;
-    enum rc rc = json.len > 0 ? js_parse(json.at, json.len, &tree, cx->err) : RC_OK;
-    if (rc != RC_OK)
-        return err_wrap(cx->err, RC_CORRUPT, "a stored list of files");
-    size_t count = js_count(tree);
-    const char **strings = arena_array(cx->arena, count, sizeof(*strings));
-    for (size_t i = 0; i < count; i++)
-        strings[i] = arena_strdup(cx->arena, js_str(js_at(tree, i), ""));
-    *ret_strings = strings;
-    *ret_count = count;
-    return RC_OK;
-}
-
 static enum rc read_files(struct cx *cx, struct str scope, struct str paths, struct file_set *ret)
 {
-    enum rc rc = read_strings(cx, scope, &ret->globs, &ret->glob_count);
-    return rc == RC_OK ? read_strings(cx, paths, &ret->paths, &ret->path_count) : rc;
+    struct names globs, touched;
+    enum rc rc = names_read(cx, scope, NULL, &globs);
+    if (rc == RC_OK)
+        rc = names_read(cx, paths, NULL, &touched);
+    if (rc == RC_OK)
+        *ret = (struct file_set){.globs = globs.at,
+                                 .glob_count = globs.count,
+                                 .paths = touched.at,
+                                 .path_count = touched.count};
+    return rc;
 }
 
 static void add_member(struct crowd *crowd, struct crowd_member *member)

@@ -43,6 +43,7 @@ struct crowd_view {
     struct meeting meeting;
 };
 
+/* Without a configuration there are no limits. */
 void crowd_open(struct crowd *crowd, const struct repository_row *repository,
                 const struct repo_config *config);
 /* Fills the facts of open and coming approvals and pull requests, and of overlap. */

@@ -19,6 +19,7 @@ enum { ROUND_QUEUES_MAX = 32, ROUND_LOADS_MAX = 16 };
 
 struct swarms;
 struct breaker_book;
+struct config_book;
 
 struct subscriber_list;
 struct known_notes;
@@ -64,6 +65,7 @@ struct cx {
     struct str defaults; /* JSON: see effective.h; or empty. */
     const struct notify_channels *channels;
     const struct queue_book *queues;
+    struct config_book *configs;
     struct swarms *swarms;
     struct round *round;
     struct arena *batch_arena; /* Lives as long as the round. */

@@ -11,11 +11,17 @@
 #include "store/timers.h"
 #include <string.h>
 
-static enum rc load_pending(struct cx *cx, const struct id *id, struct approval_row *ret_row)
+static enum rc load_pending(struct cx *cx, const struct id *id, struct approval_row *ret_row,
+                            struct flow *ret_flow)
 {
-    enum rc rc = approvals_get(cx->db, id, cx->arena, ret_row, cx->err);
+    struct id run_id;
+    enum rc rc = approvals_run_of(cx->db, id, &run_id, cx->err);
     if (rc == RC_NOT_FOUND)
         return err_set(cx->err, rc, "APPROVAL_NOT_FOUND", "there is no approval %s", id->text);
+    if (rc == RC_OK)
+        rc = flow_load(cx, &run_id, ret_flow);
+    if (rc == RC_OK)
+        rc = approvals_get(cx->db, id, cx->arena, ret_row, cx->err);
     if (rc == RC_OK && strcmp(ret_row->status, "pending") != 0)
         return err_set(cx->err, RC_CONFLICT, "APPROVAL_DECIDED", "approval %s is %s already",
                        id->text, ret_row->status);
@@ -117,11 +123,9 @@ static enum rc apply_decide(struct cx *cx, struct command *command)
     struct cmd_decide *cmd = (struct cmd_decide *)command;
     struct approval_row row;
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = load_pending(cx, &cmd->approval_id, &row);
+    enum rc rc = load_pending(cx, &cmd->approval_id, &row, &flow);
     if (rc == RC_OK)
         rc = check_reason(cx, &row, cmd);
-    if (rc == RC_OK)
-        rc = flow_load(cx, &row.run_id, &flow);
     if (rc != RC_OK)
         return rc;
     cmd->run_id = row.run_id;
@@ -141,30 +145,29 @@ struct cmd_decide *cmd_decide_new(void)
 /* ---- the end of a pull request ---------------------------------------------------------- */
 
 static enum rc load_pull_request(struct cx *cx, const struct id *id,
-                                 struct pull_request_row *ret_row)
+                                 struct pull_request_row *ret_row, struct flow *ret_flow)
 {
-    enum rc rc = pull_requests_get(cx->db, id, cx->arena, ret_row, cx->err);
+    struct id run_id;
+    enum rc rc = pull_requests_run_of(cx->db, id, &run_id, cx->err);
     if (rc == RC_NOT_FOUND)
         return err_set(cx->err, rc, "PULL_REQUEST_NOT_FOUND", "there is no pull request %s",
                        id->text);
-    return rc;
+    if (rc == RC_OK)
+        rc = flow_load(cx, &run_id, ret_flow);
+    return rc == RC_OK ? pull_requests_get(cx->db, id, cx->arena, ret_row, cx->err) : rc;
 }
 
 /* Its run keeps its status: what it had to do is done. */
-static enum rc end_pull_request(struct cx *cx, struct pull_request_row *row, const char *event,
-                                struct note *note)
+static enum rc end_pull_request(struct cx *cx, struct flow *flow, struct pull_request_row *row,
+                                const char *event, struct note *note)
 {
     row->updated_us = cx->now_us;
     enum rc rc = pull_requests_save(cx->db, row, cx->err);
     if (rc != RC_OK)
         return rc;
-    CLEANUP(flow_release) struct flow flow = {0};
-    rc = flow_load(cx, &row->run_id, &flow);
-    if (rc != RC_OK)
-        return rc;
     cx->round->admit = true; /* A cap on open pull requests may have held others back. */
-    rc = flow_tell(cx, &flow, event, note);
-    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+    rc = flow_tell(cx, flow, event, note);
+    return rc == RC_OK ? flow_save(cx, flow) : rc;
 }
 
 static void note_pull_request(struct note *note, const struct pull_request_row *row)
@@ -178,7 +181,8 @@ static enum rc apply_merged(struct cx *cx, struct command *command)
 {
     struct cmd_merged *cmd = (struct cmd_merged *)command;
     struct pull_request_row row;
-    enum rc rc = load_pull_request(cx, &cmd->pull_request_id, &row);
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = load_pull_request(cx, &cmd->pull_request_id, &row, &flow);
     if (rc != RC_OK || strcmp(row.status, "merged") == 0)
         return rc; /* Recorded already: the same answer again. */
     row.status = "merged";
@@ -188,7 +192,7 @@ static enum rc apply_merged(struct cx *cx, struct command *command)
     CLEANUP(note_release) struct note note;
     note_pull_request(&note, &row);
     jw_kstr(&note.jw, "mergeCommit", row.merge_commit);
-    return end_pull_request(cx, &row, EV_PR_MERGED, &note);
+    return end_pull_request(cx, &flow, &row, EV_PR_MERGED, &note);
 }
 
 static const struct command_ops merged_ops = {.name = "merged", .apply = apply_merged};
@@ -202,7 +206,8 @@ static enum rc apply_closed(struct cx *cx, struct command *command)
 {
     struct cmd_closed *cmd = (struct cmd_closed *)command;
     struct pull_request_row row;
-    enum rc rc = load_pull_request(cx, &cmd->pull_request_id, &row);
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = load_pull_request(cx, &cmd->pull_request_id, &row, &flow);
     if (rc != RC_OK || strcmp(row.status, "closed") == 0)
         return rc; /* As above. */
     if (strcmp(row.status, "open") != 0)
@@ -213,7 +218,7 @@ static enum rc apply_closed(struct cx *cx, struct command *command)
     note_pull_request(&note, &row);
     jw_kstr(&note.jw, "actor", cx->actor.id);
     jw_kstr(&note.jw, "reason", cmd->reason);
-    return end_pull_request(cx, &row, EV_PR_CLOSED, &note);
+    return end_pull_request(cx, &flow, &row, EV_PR_CLOSED, &note);
 }
 
 static const struct command_ops closed_ops = {.name = "closed", .apply = apply_closed};

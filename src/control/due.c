@@ -58,7 +58,7 @@ static enum rc run_deadline(struct cx *cx, const struct id *run_id)
 {
     CLEANUP(flow_release) struct flow flow = {0};
     enum rc rc = flow_load(cx, run_id, &flow);
-    if (rc != RC_OK || run_is_terminal(flow.run.status))
+    if (rc != RC_OK || run_is_terminal(flow.run.status) || flow.run.deadline_us > cx->now_us)
         return rc;
     struct stop_request request = {.kind = RUN_STOP_TIMEOUT,
                                    .by = "drover",
@@ -103,13 +103,15 @@ static const struct {
     {TIMER_ACCOUNT_RESET, accounts_reset},
 };
 
+/* Whoever sets or clears a timer has its subject in hand, so it is taken last here, too.  One that
+   was set anew is due later, and stays. */
 static enum rc handle_timer(struct cx *cx, const struct timer_row *timer)
 {
-    enum rc rc = timers_clear(cx->db, timer->kind, &timer->subject, cx->err);
+    enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < COUNT_OF(timer_kinds); i++)
         if (strcmp(timer_kinds[i].kind, timer->kind) == 0)
-            return timer_kinds[i].fire(cx, &timer->subject);
-    return rc;
+            rc = timer_kinds[i].fire(cx, &timer->subject);
+    return rc == RC_OK ? timers_done(cx->db, timer, cx->err) : rc;
 }
 
 /* ---- the commands ----------------------------------------------------------------------- */

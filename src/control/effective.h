@@ -3,8 +3,8 @@
  */
 #ifndef CONTROL_EFFECTIVE_H
 #define CONTROL_EFFECTIVE_H
+#include "control/config_book.h"
 #include "control/cx.h"
-#include "core/repo_config.h"
 #include "store/repositories.h"
 
 /*
@@ -17,8 +17,8 @@ MUST_USE enum rc effective_config(struct cx *cx, const struct repository_row *re
 
 /*
  * For limits that count as they stand now.  A repository that the defaults do not fit any more
- * keeps its own limits, so that it cannot hold up the others.  The tree is the caller's to free.
+ * keeps its own limits, so that it cannot hold up the others.  NULL: no limits that anybody knows;
+ * else the caller's to put back.
  */
-void effective_now(struct cx *cx, const struct repository_row *repository, struct js **ret_tree,
-                   struct repo_config *ret_config);
+struct known_config *effective_now(struct cx *cx, const struct repository_row *repository);
 #endif

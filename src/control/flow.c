@@ -3,6 +3,7 @@
  */
 #include "control/flow.h"
 #include "control/assignment.h"
+#include "control/config_book.h"
 #include "control/memories.h"
 #include "control/notify.h"
 #include "control/saga_publish.h"
@@ -85,25 +86,17 @@ enum rc flow_load_latest(struct cx *cx, const struct id *task_id, struct flow *r
 
 void flow_release(struct flow *flow)
 {
-    js_free(flow->document);
-    flow->document = NULL;
-    flow->has_config = false;
+    config_book_put(flow->known);
+    flow->known = NULL;
 }
 
 enum rc flow_config(struct cx *cx, struct flow *flow, const struct repo_config **ret)
 {
-    if (!flow->has_config) {
-        js_free(flow->document);
-        flow->document = NULL;
-        enum rc rc = js_parse(flow->task.config.at, flow->task.config.len, &flow->document,
-                              cx->err);
-        if (rc == RC_OK)
-            rc = repo_config_decode(flow->document, NULL, cx->arena, &flow->config, cx->err);
-        if (rc != RC_OK)
-            return err_wrap(cx->err, RC_CORRUPT, "the stored configuration");
-        flow->has_config = true;
-    }
-    *ret = &flow->config;
+    const struct repo_layers whole = {.repository = flow->task.config};
+    if (flow->known == NULL &&
+        config_book_take(cx->configs, &whole, &flow->known, cx->err) != RC_OK)
+        return err_wrap(cx->err, RC_CORRUPT, "the stored configuration");
+    *ret = &flow->known->config;
     return RC_OK;
 }
 

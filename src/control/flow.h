@@ -27,12 +27,11 @@ struct flow {
     struct task_row stored; /* The task as the store has it. */
     struct run_row run;
     struct run_row stored_run;
-    bool session_resumed; /* The next agent job goes on with a session that may have begun. */
-    struct str doubts;    /* JSON object, for the next question: what judges said; or empty. */
-    struct str record;    /* JSON, for the next job: what an agent elsewhere said; or empty. */
-    struct js *document;  /* The configuration snapshot, parsed on first use. */
-    struct repo_config config;
-    bool has_config;
+    bool session_resumed;  /* The next agent job goes on with a session that may have begun. */
+    struct str doubts;     /* JSON object, for the next question: what judges said; or empty. */
+    struct str record;     /* JSON, for the next job: what an agent elsewhere said; or empty. */
+    struct str assignment; /* Of the job that moves it, while that reports; or empty. */
+    struct known_config *known; /* The configuration snapshot; NULL until flow_config. */
 };
 
 /* Loads run and task into the command's arena. */

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "control/admit.h"
 #include "control/ahead.h"
+#include "control/config_book.h"
 #include "control/cx.h"
 #include "store/workspaces.h"
 
@@ -21,6 +22,7 @@ struct lane {
     int64_t last_id_us;
     struct arena arena; /* Of the batch at hand, for work that belongs to no command. */
     struct queue_book queues;
+    struct config_book configs;
 };
 
 struct batch {
@@ -51,6 +53,7 @@ void lane_free(struct lane *lane)
         return;
     arena_release(&lane->arena);
     queue_book_release(&lane->queues);
+    config_book_release(&lane->configs);
     mem_free(lane);
 }
 
@@ -90,6 +93,7 @@ static struct cx batch_cx(struct batch *batch, struct command *command)
         .defaults = lane->options.committer->defaults,
         .channels = &lane->options.committer->channels,
         .queues = &lane->queues,
+        .configs = &lane->configs,
         .swarms = lane->options.swarms,
         .round = &batch->round,
         .batch_arena = &lane->arena,

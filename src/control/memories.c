@@ -2,6 +2,7 @@
  * memories.c - see memories.h.
  */
 #include "control/memories.h"
+#include "control/names.h"
 #include "core/event_types.h"
 #include "core/memory.h"
 #include "core/prose.h"
@@ -157,38 +158,26 @@ enum rc memories_record(struct cx *cx, struct flow *flow)
 
 /* ---- what a new run is told ------------------------------------------------------------- */
 
-/* The texts of a JSON array, at most max of them. */
-static enum rc read_texts(struct cx *cx, struct str json, size_t max, const char ***ret_texts,
-                          size_t *ret_count)
+/* At most max of them. */
+static enum rc read_some(struct cx *cx, struct str json, size_t max, struct names *ret)
 {
-    CLEANUP(js_freep) struct js *tree = NULL;
-    *ret_texts = NULL;
-    *ret_count = 0;
-    if (json.len == 0)
-        return RC_OK;
-    if (js_parse(json.at, json.len, &tree, cx->err) != RC_OK || js_type(tree) != JS_ARRAY)
-        return err_set(cx->err, RC_CORRUPT, "CORRUPT", "a list of paths cannot be read");
-    size_t count = js_count(tree) < max ? js_count(tree) : max;
-    const char **texts = arena_array(cx->arena, count + 1, sizeof(*texts));
-    for (size_t i = 0; i < count; i++)
-        texts[i] = arena_strdup(cx->arena, js_str(js_at(tree, i), ""));
-    *ret_texts = texts;
-    *ret_count = count;
-    return RC_OK;
+    enum rc rc = names_read(cx, json, NULL, ret);
+    if (rc == RC_OK && ret->count > max)
+        ret->count = max;
+    return rc;
 }
 
 /* What a run is told of it: the record, and which files it was about. */
-static const char *note_text(struct cx *cx, const struct memory_row *row, const char *const *paths,
-                             size_t path_count)
+static const char *note_text(struct cx *cx, const struct memory_row *row, const struct names *paths)
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, SCRATCH_BYTES);
     buf_adds(&text, row->summary);
-    for (size_t i = 0; i < path_count && i < FILES_TOLD_MAX; i++)
+    for (size_t i = 0; i < paths->count && i < FILES_TOLD_MAX; i++)
         buf_addf(&text, "%s%s", i == 0 ? "Files: " : ", ",
-                 prose_line(cx->arena, paths[i], TITLE_MAX));
-    if (path_count > FILES_TOLD_MAX)
-        buf_addf(&text, " and %zu more", path_count - FILES_TOLD_MAX);
+                 prose_line(cx->arena, paths->at[i], TITLE_MAX));
+    if (paths->count > FILES_TOLD_MAX)
+        buf_addf(&text, " and %zu more", paths->count - FILES_TOLD_MAX);
     return keep_text(cx, &text);
 }
 
@@ -196,15 +185,14 @@ static enum rc make_notes(struct cx *cx, const struct memory_row *rows, size_t c
                           struct memory_note *notes)
 {
     for (size_t i = 0; i < count; i++) {
-        const char **paths;
-        size_t path_count;
-        enum rc rc = read_texts(cx, rows[i].paths, MEMORY_PATHS_MAX, &paths, &path_count);
+        struct names paths;
+        enum rc rc = read_some(cx, rows[i].paths, MEMORY_PATHS_MAX, &paths);
         if (rc != RC_OK)
             return rc;
         notes[i] = (struct memory_note){
-            .summary = note_text(cx, &rows[i], paths, path_count),
-            .paths = paths,
-            .path_count = path_count,
+            .summary = note_text(cx, &rows[i], &paths),
+            .paths = paths.at,
+            .path_count = paths.count,
             .created_us = rows[i].created_us,
             .source = &rows[i],
         };
@@ -264,14 +252,14 @@ static enum rc choose(struct cx *cx, const struct flow *flow, struct memory_note
 {
     const struct task_row *task = &flow->task;
     const struct known_notes *known;
-    struct memory_topic topic = {.description = task->description};
-    const char **scope;
+    struct names scope;
     enum rc rc = load_notes(cx, &task->repository_id, &known);
     if (rc == RC_OK)
-        rc = read_texts(cx, task->scope, SCOPE_MAX, &scope, &topic.scope_count);
+        rc = read_some(cx, task->scope, SCOPE_MAX, &scope);
     if (rc != RC_OK)
         return rc;
-    topic.scope = scope;
+    const struct memory_topic topic = {
+        .description = task->description, .scope = scope.at, .scope_count = scope.count};
     /* Choosing puts them into another order. */
     struct memory_note *notes = arena_array(cx->arena, known->count + 1, sizeof(*notes));
     memcpy(notes, known->notes, known->count * sizeof(*notes));

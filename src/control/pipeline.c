@@ -19,6 +19,8 @@ static enum rc load_mover(struct cx *cx, const struct job_row *job, struct flow 
         return err_set(cx->err, RC_CORRUPT, "RUN_MISSING", "job %s has no run", job->id.text);
     if (rc == RC_OK && !id_same(&ret_flow->run.job_id, &job->id))
         return RC_NOT_FOUND;
+    if (rc == RC_OK)
+        ret_flow->assignment = job->payload;
     return rc;
 }
 

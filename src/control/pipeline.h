@@ -40,6 +40,9 @@ MUST_USE enum rc pipeline_next(struct cx *cx, struct flow *flow);
 /* This step now; the run walks to its state. */
 MUST_USE enum rc pipeline_enter(struct cx *cx, struct flow *flow,
                                 const struct blueprint_step *step);
+/* Through all states up to this one; the reason is told of each move, NULL: its usual one. */
+MUST_USE enum rc pipeline_walk(struct cx *cx, struct flow *flow, enum run_status state,
+                               const char *reason);
 /* With the prompt that is there: to the agent, or to its plan if that is still to be made. */
 MUST_USE enum rc pipeline_resume(struct cx *cx, struct flow *flow);
 /* The next attempt of a running run: its agent starts, unless the run has used up its turns or its

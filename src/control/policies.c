@@ -2,6 +2,7 @@
  * policies.c - see policies.h.
  */
 #include "control/policies.h"
+#include "control/names.h"
 #include "control/results.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
@@ -87,29 +88,6 @@ enum rc policies_on_publish(struct cx *cx, struct flow *flow, enum policy_verdic
 
 /* ---- forbidden paths -------------------------------------------------------------------- */
 
-struct names { /* Strings of a JSON array. */
-    const char **at;
-    size_t count;
-};
-
-static enum rc read_names(struct cx *cx, struct str json, const char *member, struct names *ret)
-{
-    *ret = (struct names){0};
-    if (json.len == 0)
-        return RC_OK;
-    CLEANUP(js_freep) struct js *tree = NULL;
-    enum rc rc = js_parse(json.at, json.len, &tree, cx->err);
-    if (rc != RC_OK)
-        return err_wrap(cx->err, RC_CORRUPT, "a stored list of paths");
-    const struct js *array = member != NULL ? js_path(tree, member) : tree;
-    size_t count = js_count(array);
-    ret->at = arena_array(cx->arena, count, sizeof(*ret->at));
-    for (size_t i = 0; i < count; i++)
-        ret->at[i] = arena_strdup(cx->arena, js_str(js_at(array, i), ""));
-    ret->count = count;
-    return RC_OK;
-}
-
 static bool names_have(const struct names *names, const char *name)
 {
     for (size_t i = 0; i < names->count; i++)
@@ -135,7 +113,7 @@ static enum rc was_passed(struct cx *cx, struct flow *flow, const struct names *
         struct names seen;
         if (strcmp(rows[i].kind, "override") != 0)
             continue;
-        rc = read_names(cx, rows[i].detail, "details.paths", &seen);
+        rc = names_read(cx, rows[i].detail, "details.paths", &seen);
         for (size_t k = 0; rc == RC_OK && k < wanted->count; k++) {
             if (wanted->at[k] != NULL && names_have(&seen, wanted->at[k])) {
                 wanted->at[k] = NULL;
@@ -196,7 +174,7 @@ enum rc policies_on_patch(struct cx *cx, struct flow *flow, int64_t forbidden_co
     enum rc rc = flow_config(cx, flow, &config);
     if (rc != RC_OK || config->policy.forbidden[0] == NULL)
         return rc;
-    rc = read_names(cx, flow->run.paths, NULL, &paths);
+    rc = names_read(cx, flow->run.paths, NULL, &paths);
     if (rc != RC_OK)
         return rc;
     struct patch_question question = {

@@ -25,10 +25,10 @@ static enum rc tell(struct cx *cx, const char *type, const struct repository_row
     return cx_append(cx, &event, NULL);
 }
 
-static enum rc set_sweep(struct cx *cx, const struct id *repository_id)
+static enum rc set_sweep(struct cx *cx, const struct id *repository_id, int64_t due_us)
 {
     struct timer_row timer = {
-        .kind = TIMER_QUARANTINE, .subject = *repository_id, .due_us = cx->now_us};
+        .kind = TIMER_QUARANTINE, .subject = *repository_id, .due_us = due_us};
     cx_due(cx, timer.due_us);
     return timers_set(cx->db, &timer, cx->err);
 }
@@ -44,7 +44,7 @@ static enum rc begin(struct cx *cx, struct repository_row *row, const char *reas
     if (rc == RC_OK)
         rc = tell(cx, EV_REPOSITORY_QUARANTINED, row, reason);
     cx->round->admit = true;
-    return rc == RC_OK ? set_sweep(cx, &row->id) : rc;
+    return rc == RC_OK ? set_sweep(cx, &row->id, cx->now_us) : rc;
 }
 
 enum rc quarantine_begin(struct cx *cx, const struct id *repository_id, const char *reason)
@@ -114,7 +114,7 @@ enum rc quarantine_sweep(struct cx *cx, const struct id *repository_id)
     for (int status = 0; rc == RC_OK && status < RUN_STATUS_COUNT; status++)
         if (!run_is_terminal((enum run_status)status))
             rc = sweep_state(cx, &row, (enum run_status)status, &more);
-    return rc == RC_OK && more ? set_sweep(cx, repository_id) : rc;
+    return rc == RC_OK && more ? set_sweep(cx, repository_id, cx->now_us + 1) : rc;
 }
 
 /* ---- the commands ----------------------------------------------------------------------- */

@@ -256,7 +256,7 @@ static enum rc take_usage(struct cx *cx, struct flow *flow, const struct js *res
     int64_t retries = js_get_int(result, "toolRetries", 0);
     if (retries > 0 && retries < TOOL_RETRIES_MAX)
         flow->run.used[BUDGET_TOOL] += retries;
-    enum rc rc = usage_of_mover(cx, flow, result);
+    enum rc rc = usage_take(cx, &flow->run, flow->assignment, result);
     return rc == RC_OK && *ret_deferred ? defer_agent(cx, flow, result) : rc;
 }
 

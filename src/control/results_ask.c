@@ -121,9 +121,14 @@ enum rc ask_person(struct cx *cx, struct flow *flow, const struct question *ques
 static enum rc load_pending(struct cx *cx, const struct id *approval_id, struct approval_row *row,
                             struct flow *flow, bool *ret_pending)
 {
-    enum rc rc = approvals_get(cx->db, approval_id, cx->arena, row, cx->err);
+    struct id run_id;
+    enum rc rc = approvals_run_of(cx->db, approval_id, &run_id, cx->err);
+    if (rc == RC_OK)
+        rc = flow_load(cx, &run_id, flow);
+    if (rc == RC_OK)
+        rc = approvals_get(cx->db, approval_id, cx->arena, row, cx->err);
     *ret_pending = rc == RC_OK && strcmp(row->status, "pending") == 0;
-    return *ret_pending ? flow_load(cx, &row->run_id, flow) : rc;
+    return rc;
 }
 
 enum rc question_expired(struct cx *cx, const struct id *approval_id)

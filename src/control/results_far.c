@@ -23,7 +23,7 @@ enum rc far_collect(struct cx *cx, struct flow *flow, const struct js *record)
 
 enum rc result_of_pull(struct cx *cx, struct flow *flow, const struct js *result)
 {
-    enum rc rc = usage_of_mover(cx, flow, result);
+    enum rc rc = usage_take(cx, &flow->run, flow->assignment, result);
     return rc == RC_OK ? far_collect(cx, flow, result) : rc;
 }
 
@@ -38,21 +38,6 @@ bool far_has_pull(const struct flow *flow)
     return flow->run.foreign_pr.len > 0;
 }
 
-/* On from any state that has a patch to the one in which a pull request comes to be. */
-static enum rc walk_to_publishing(struct cx *cx, struct flow *flow)
-{
-    static const enum run_event ways[RUN_STATUS_COUNT] = {
-        [RUN_RUNNING] = RUN_EV_PATCHED,
-        [RUN_VERIFYING] = RUN_EV_VERIFIED,
-        [RUN_JUDGING] = RUN_EV_ACCEPT,
-        [RUN_AWAITING_APPROVAL] = RUN_EV_APPROVE,
-    };
-    enum rc rc = RC_OK;
-    while (rc == RC_OK && flow->run.status != RUN_CREATING_PR)
-        rc = flow_move(cx, flow, ways[flow->run.status], "The agent opened a pull request itself");
-    return rc;
-}
-
 enum rc far_take_pull(struct cx *cx, struct flow *flow)
 {
     CLEANUP(js_freep) struct js *pull = NULL;
@@ -60,7 +45,7 @@ enum rc far_take_pull(struct cx *cx, struct flow *flow)
     enum rc rc = js_parse(stored.at, stored.len, &pull, cx->err);
     if (rc != RC_OK)
         return err_wrap(cx->err, RC_CORRUPT, "the pull request that the agent opened");
-    rc = walk_to_publishing(cx, flow);
+    rc = pipeline_walk(cx, flow, RUN_CREATING_PR, "The agent opened a pull request itself");
     if (rc == RC_OK)
         rc = result_record_pull(cx, flow, pull);
     if (rc == RC_OK && !id_is_none(&flow->run.patch_id))

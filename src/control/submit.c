@@ -157,10 +157,13 @@ static struct str json_or(struct str given, struct str otherwise)
     return given.len > 0 ? given : otherwise;
 }
 
-static void fill_task(struct cx *cx, const struct cmd_submit *cmd,
-                      const struct repository_row *repository, struct flow *flow)
+static enum rc fill_task(struct cx *cx, const struct cmd_submit *cmd,
+                         const struct repository_row *repository, struct flow *flow)
 {
-    const struct repo_config *config = &flow->config;
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
     int64_t turns = cmd->max_turns > 0 ? cmd->max_turns : config->limits.max_turns;
     int64_t money = cmd->max_budget_microusd > 0 ? cmd->max_budget_microusd
                                                  : config->limits.max_budget_microusd;
@@ -190,6 +193,7 @@ static void fill_task(struct cx *cx, const struct cmd_submit *cmd,
         .created_us = cx->now_us,
         .updated_us = cx->now_us,
     };
+    return RC_OK;
 }
 
 static void write_depends_on(struct cx *cx, const struct cmd_submit *cmd, struct task_row *task)
@@ -272,7 +276,9 @@ static enum rc apply_submit(struct cx *cx, struct command *command)
     }
     if (rc != RC_OK)
         return rc;
-    fill_task(cx, cmd, &repository, &flow);
+    rc = fill_task(cx, cmd, &repository, &flow);
+    if (rc != RC_OK)
+        return rc;
     write_depends_on(cx, cmd, &flow.task);
     rc = write_rows(cx, cmd, &entry, &flow);
     if (rc != RC_OK)

@@ -2,6 +2,7 @@
  * usage.c - see usage.h.
  */
 #include "control/usage.h"
+#include "base/js_peek.h"
 #include "core/prose.h"
 #include <math.h>
 #include <string.h>
@@ -29,13 +30,22 @@ static void raise(int64_t *column, int64_t before, int64_t sum)
         *column = before + sum;
 }
 
+/* What the run had used when the assignment was made.  Workers tell their sums often, and the rest
+   of an assignment is long. */
+static enum rc read_used(struct cx *cx, struct str payload, struct js **ret_used)
+{
+    struct str used = js_peek(payload, "used");
+    if (used.len > 0 && js_parse(used.at, used.len, ret_used, cx->err) != RC_OK)
+        return err_wrap(cx->err, RC_CORRUPT, "what the assignment says of earlier use");
+    return RC_OK;
+}
+
 enum rc usage_take(struct cx *cx, struct run_row *run, struct str payload, const struct js *sums)
 {
-    CLEANUP(js_freep) struct js *assignment = NULL;
-    enum rc rc = js_parse(payload.at, payload.len, &assignment, cx->err);
+    CLEANUP(js_freep) struct js *used = NULL;
+    enum rc rc = read_used(cx, payload, &used);
     if (rc != RC_OK)
-        return err_wrap(cx->err, RC_CORRUPT, "the assignment");
-    const struct js *used = js_get(assignment, "used");
+        return rc;
     raise(&run->turns, js_get_int(used, "turns", 0), js_get_int(sums, "turns", 0));
     raise(&run->tokens_in, js_get_int(used, "inputTokens", 0), js_get_int(sums, "inputTokens", 0));
     raise(&run->tokens_out, js_get_int(used, "outputTokens", 0),
@@ -51,20 +61,12 @@ enum rc usage_take(struct cx *cx, struct run_row *run, struct str payload, const
     return RC_OK;
 }
 
-enum rc usage_of_mover(struct cx *cx, struct flow *flow, const struct js *sums)
-{
-    struct job_row job;
-    enum rc rc = jobs_get(cx->db, &flow->run.job_id, cx->arena, &job, cx->err);
-    return rc == RC_OK ? usage_take(cx, &flow->run, job.payload, sums) : rc;
-}
-
 enum rc usage_take_back(struct cx *cx, struct run_row *run, struct str payload)
 {
-    CLEANUP(js_freep) struct js *assignment = NULL;
-    enum rc rc = js_parse(payload.at, payload.len, &assignment, cx->err);
+    CLEANUP(js_freep) struct js *used = NULL;
+    enum rc rc = read_used(cx, payload, &used);
     if (rc != RC_OK)
-        return err_wrap(cx->err, RC_CORRUPT, "the assignment");
-    const struct js *used = js_get(assignment, "used");
+        return rc;
     run->turns = js_get_int(used, "turns", 0);
     run->tokens_in = js_get_int(used, "inputTokens", 0);
     run->tokens_out = js_get_int(used, "outputTokens", 0);

@@ -15,8 +15,6 @@ void usage_write(struct jw *jw, const struct run_row *run);
 /* Takes the sums of the attempt that was assigned by this payload. */
 MUST_USE enum rc usage_take(struct cx *cx, struct run_row *run, struct str payload,
                             const struct js *sums);
-/* The same for the job that moves the run. */
-MUST_USE enum rc usage_of_mover(struct cx *cx, struct flow *flow, const struct js *sums);
 /* Back to what the run had used before the attempt: it goes on under another assignment and tells
    its sums there again. */
 MUST_USE enum rc usage_take_back(struct cx *cx, struct run_row *run, struct str payload);

@@ -267,18 +267,6 @@ static struct str log_tail(struct str log)
     return (struct str){log.at + cut, log.len - cut};
 }
 
-static bool take_line(struct str *log, struct str *ret_line)
-{
-    if (log->len == 0)
-        return false;
-    const char *end = memchr(log->at, '\n', log->len);
-    size_t len = end != NULL ? (size_t)(end - log->at) : log->len;
-    *ret_line = (struct str){log->at, len};
-    len += end != NULL;
-    *log = (struct str){log->at + len, log->len - len};
-    return true;
-}
-
 /* ---- telling lines ---- */
 
 static bool holds(struct str line, const char *word)
@@ -382,7 +370,7 @@ static struct lines read_log(struct str log, struct arena *arena)
                           .is_error = arena_array(arena, count, sizeof(*lines.is_error))};
     char *to = arena_alloc(arena, log.len + 1);
     struct str line;
-    while (take_line(&log, &line)) {
+    while (str_take_line(&log, &line)) {
         char *end = clean_line(to, line);
         lines.at[lines.count] = (struct str){to, (size_t)(end - to)};
         lines.is_error[lines.count] = is_error_line(lines.at[lines.count]);
@@ -423,7 +411,7 @@ static enum failure_category category_of_log(struct str log)
     enum failure_category found = FAILURE_TEST_FAILURE;
     struct str line;
     log = log_tail(log);
-    while (take_line(&log, &line)) {
+    while (str_take_line(&log, &line)) {
         char shown[SCAN_BYTES_MAX];
         line.len = line.len < SCAN_BYTES_MAX ? line.len : SCAN_BYTES_MAX;
         char *end = clean_line(shown, line);

@@ -43,7 +43,7 @@ static bool in_word(char c)
     return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-/* The next word at *at into `to`; false at the end. */
+/* The next word at *at into `to`, of whatever kind; false at the end. */
 static bool next_word(const char **at, char to[WORD_BYTES])
 {
     for (const char *text = *at; *text;) {
@@ -56,7 +56,7 @@ static bool next_word(const char **at, char to[WORD_BYTES])
         }
         to[kept] = '\0';
         text += len;
-        if (kept >= WORD_MIN && !is_noise(to)) {
+        if (kept >= WORD_MIN) {
             *at = text;
             return true;
         }
@@ -75,13 +75,15 @@ static struct words words_of(const char *text, struct arena *arena)
     if (text == NULL)
         return words;
     const char *at = arena_strndup(arena, text, strnlen(text, TEXT_LOOKED_AT));
-    while (words.count < WORDS_MAX && next_word(&at, words.items[words.count]))
-        words.count++;
+    while (words.count < WORDS_MAX && next_word(&at, words.items[words.count])) {
+        if (!is_noise(words.items[words.count]))
+            words.count++;
+    }
     qsort(words.items, words.count, WORD_BYTES, compare_words);
     return words;
 }
 
-/* How many words of the text the topic has, up to a limit. */
+/* How many words of the text the topic has, up to a limit.  The topic has none that is noise. */
 static int64_t common(const struct words *words, const char *text)
 {
     int64_t found = 0;

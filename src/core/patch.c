@@ -65,12 +65,8 @@ static struct str str_from(struct str s, size_t offset)
 
 static bool next_line(struct reader *reader, struct str *ret_line)
 {
-    if (reader->rest.len == 0)
+    if (!str_take_line(&reader->rest, ret_line))
         return false;
-    const char *end = memchr(reader->rest.at, '\n', reader->rest.len);
-    size_t len = end != NULL ? (size_t)(end - reader->rest.at) : reader->rest.len;
-    *ret_line = (struct str){reader->rest.at, len};
-    reader->rest = str_from(reader->rest, end != NULL ? len + 1 : len);
     reader->line_no++;
     return true;
 }

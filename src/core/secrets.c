@@ -530,23 +530,12 @@ struct patch_scan {
     int looks; /* Back at what was removed. */
 };
 
-static bool take_line(struct str *text, struct str *ret_line)
-{
-    if (text->len == 0)
-        return false;
-    const char *end = memchr(text->at, '\n', text->len);
-    size_t len = end != NULL ? (size_t)(end - text->at) : text->len;
-    *ret_line = (struct str){text->at, len};
-    *text = from(*text, len + (end != NULL));
-    return true;
-}
-
 /* Looking back is slow: a patch that moves very many of them is held back as if they were new. */
 static bool was_there(struct patch_scan *scan, struct str value)
 {
     struct str diff = scan->diff, line;
     scan->looks++;
-    while (scan->looks <= LOOKS_MAX && take_line(&diff, &line)) {
+    while (scan->looks <= LOOKS_MAX && str_take_line(&diff, &line)) {
         if (line.len > 0 && line.at[0] == '-' && memmem(line.at, line.len, value.at, value.len))
             return true;
     }
@@ -641,7 +630,7 @@ void secrets_in_patch(const struct secrets *secrets, struct str diff, struct are
     struct patch_scan scan = {
         .secrets = secrets, .diff = diff, .arena = arena, .hits = ret_hits, .path = ""};
     struct str rest = diff, line;
-    while (take_line(&rest, &line)) {
+    while (str_take_line(&rest, &line)) {
         if (scan.old_left > 0 || scan.new_left > 0)
             scan_hunk_line(&scan, line);
         else

@@ -1,6 +1,7 @@
 /*
  * api_repositories.c - what is onboarded.
  */
+#include "base/js_peek.h"
 #include "base/yaml.h"
 #include "control/quarantine.h"
 #include "control/repositories.h"
@@ -107,6 +108,9 @@ static enum rc read_document(struct call *call, struct js **ret_tree, struct err
     if (body.len == 0)
         return err_set(err, RC_MALFORMED, "MALFORMED_CONFIG",
                        "the request needs the repository's configuration as its body");
+    if (!is_yaml(call) && js_peek_count(body) > YAML_VALUES_MAX)
+        return err_set(err, RC_MALFORMED, "MALFORMED_CONFIG",
+                       "a configuration has at most %d values", YAML_VALUES_MAX);
     enum rc rc = is_yaml(call) ? yaml_parse(body.at, body.len, ret_tree, err)
                                : js_parse(body.at, body.len, ret_tree, err);
     struct faults faults = {0};

@@ -29,16 +29,12 @@ static void print_safe(const char *text)
     (void)fputs(buf_text(&safe), stderr);
 }
 
-static struct str line_of(struct str text, size_t line)
+static struct str line_of(struct str text, size_t wanted)
 {
-    for (size_t at = 1; text.len > 0; at++) {
-        const char *end = memchr(text.at, '\n', text.len);
-        size_t len = end != NULL ? (size_t)(end - text.at) : text.len;
-        if (at == line)
-            return (struct str){text.at, len};
-        size_t step = end != NULL ? len + 1 : len;
-        text = (struct str){text.at + step, text.len - step};
-    }
+    struct str line;
+    for (size_t at = 1; str_take_line(&text, &line); at++)
+        if (at == wanted)
+            return line;
     return (struct str){0};
 }
 

@@ -19,6 +19,11 @@ static const struct sql sql_get = {
     "SELECT " APPROVAL_COLUMNS " FROM approvals WHERE id = $1 {for_update}",
     "t",
 };
+static const struct sql sql_run_of = {
+    "approval_run_of",
+    "SELECT run_id FROM approvals WHERE id = $1",
+    "t",
+};
 static const struct sql sql_save = {
     "approval_save",
     "UPDATE approvals SET status = $2, decided_by = $3, reason = $4, expires_us = $5,"
@@ -78,6 +83,11 @@ enum rc approvals_get(struct db *db, const struct id *id, struct arena *arena,
                       struct approval_row *ret_row, struct err *err)
 {
     return query_one(db, &sql_get, P_LIST(P_ID(id)), &approval_shape, arena, ret_row, err);
+}
+
+enum rc approvals_run_of(struct db *db, const struct id *id, struct id *ret_run_id, struct err *err)
+{
+    return query_id(db, &sql_run_of, P_LIST(P_ID(id)), ret_run_id, err);
 }
 
 enum rc approvals_save(struct db *db, const struct approval_row *row, struct err *err)

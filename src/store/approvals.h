@@ -29,6 +29,9 @@ struct approval_filter {
 MUST_USE enum rc approvals_insert(struct db *db, const struct approval_row *row, struct err *err);
 MUST_USE enum rc approvals_get(struct db *db, const struct id *id, struct arena *arena,
                                struct approval_row *ret_row, struct err *err);
+/* Without a lock: the run is locked before its questions. */
+MUST_USE enum rc approvals_run_of(struct db *db, const struct id *id, struct id *ret_run_id,
+                                  struct err *err);
 MUST_USE enum rc approvals_save(struct db *db, const struct approval_row *row, struct err *err);
 MUST_USE enum rc approvals_list(struct db *db, const struct approval_filter *filter,
                                 struct arena *arena, struct approval_row **ret_rows,

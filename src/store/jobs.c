@@ -268,19 +268,6 @@ enum rc jobs_insert(struct db *db, const struct job_row *row, struct err *err)
     return rc;
 }
 
-/* The first column of the first row. */
-static enum rc query_id(struct db *db, const struct sql *sql, const struct param *params,
-                        size_t count, struct id *ret_id, struct err *err)
-{
-    CLEANUP(rows_end) struct rows rows = {0};
-    enum rc rc = db_query(db, sql, params, count, &rows, err);
-    if (rc == RC_OK)
-        rc = rows_next(&rows, err);
-    if (rc == RC_OK)
-        *ret_id = row_id(&rows, 0);
-    return rc;
-}
-
 enum rc jobs_by_dedup(struct db *db, const char *queue, const char *dedup_key,
                       struct dedup_row *ret_row, struct err *err)
 {

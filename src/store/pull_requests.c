@@ -24,6 +24,11 @@ static const struct sql sql_get = {
     PULL_REQUEST_SELECT " WHERE id = $1 {for_update}",
     "t",
 };
+static const struct sql sql_run_of = {
+    "pull_request_run_of",
+    "SELECT run_id FROM pull_requests WHERE id = $1",
+    "t",
+};
 static const struct sql sql_of_run = {
     "pull_request_of_run",
     PULL_REQUEST_SELECT " WHERE run_id = $1 {for_update}",
@@ -99,6 +104,12 @@ enum rc pull_requests_get(struct db *db, const struct id *id, struct arena *aren
                           struct pull_request_row *ret_row, struct err *err)
 {
     return query_one(db, &sql_get, P_LIST(P_ID(id)), &pull_request_shape, arena, ret_row, err);
+}
+
+enum rc pull_requests_run_of(struct db *db, const struct id *id, struct id *ret_run_id,
+                             struct err *err)
+{
+    return query_id(db, &sql_run_of, P_LIST(P_ID(id)), ret_run_id, err);
 }
 
 enum rc pull_requests_of_run(struct db *db, const struct id *run_id, struct arena *arena,

@@ -32,6 +32,9 @@ MUST_USE enum rc pull_requests_insert(struct db *db, const struct pull_request_r
                                       struct err *err); /* RC_CONFLICT: the run has one. */
 MUST_USE enum rc pull_requests_get(struct db *db, const struct id *id, struct arena *arena,
                                    struct pull_request_row *ret_row, struct err *err);
+/* Without a lock: the run is locked before its pull request. */
+MUST_USE enum rc pull_requests_run_of(struct db *db, const struct id *id, struct id *ret_run_id,
+                                      struct err *err);
 MUST_USE enum rc pull_requests_of_run(struct db *db, const struct id *run_id, struct arena *arena,
                                       struct pull_request_row *ret_row, struct err *err);
 MUST_USE enum rc pull_requests_save(struct db *db, const struct pull_request_row *row,

@@ -44,13 +44,18 @@ static enum rc not_found(const char *noun, struct err *err)
     return err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no such %s", noun);
 }
 
+static enum rc query_first(struct db *db, const struct sql *sql, const struct param *params,
+                           size_t count, struct rows *rows, struct err *err)
+{
+    enum rc rc = db_query(db, sql, params, count, rows, err);
+    return rc == RC_OK ? rows_next(rows, err) : rc;
+}
+
 enum rc query_one(struct db *db, const struct sql *sql, const struct param *params, size_t count,
                   const struct shape *shape, struct arena *arena, void *ret_row, struct err *err)
 {
     CLEANUP(rows_end) struct rows rows = {0};
-    enum rc rc = db_query(db, sql, params, count, &rows, err);
-    if (rc == RC_OK)
-        rc = rows_next(&rows, err);
+    enum rc rc = query_first(db, sql, params, count, &rows, err);
     if (rc == RC_NOT_FOUND)
         return not_found(shape->noun, err);
     if (rc != RC_OK)
@@ -108,15 +113,23 @@ enum rc query_int(struct db *db, const struct sql *sql, const struct param *para
                   int64_t *ret_value, struct err *err)
 {
     CLEANUP(rows_end) struct rows rows = {0};
-    enum rc rc = db_query(db, sql, params, count, &rows, err);
-    if (rc == RC_OK)
-        rc = rows_next(&rows, err);
+    enum rc rc = query_first(db, sql, params, count, &rows, err);
     if (rc != RC_OK)
         return rc;
     if (row_is_null(&rows, 0))
         return RC_NOT_FOUND;
     *ret_value = row_int(&rows, 0);
     return RC_OK;
+}
+
+enum rc query_id(struct db *db, const struct sql *sql, const struct param *params, size_t count,
+                 struct id *ret_id, struct err *err)
+{
+    CLEANUP(rows_end) struct rows rows = {0};
+    enum rc rc = query_first(db, sql, params, count, &rows, err);
+    if (rc == RC_OK)
+        *ret_id = row_id(&rows, 0);
+    return rc;
 }
 
 int64_t limit_checked(int64_t limit)

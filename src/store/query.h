@@ -50,6 +50,9 @@ void *row_list_add(struct row_list *list, size_t row_bytes, struct arena *arena)
 /* One number; RC_NOT_FOUND when there is no row or it is NULL. */
 MUST_USE enum rc query_int(struct db *db, const struct sql *sql, const struct param *params,
                            size_t count, int64_t *ret_value, struct err *err);
+/* One id; RC_NOT_FOUND when there is no row. */
+MUST_USE enum rc query_id(struct db *db, const struct sql *sql, const struct param *params,
+                          size_t count, struct id *ret_id, struct err *err);
 
 /* For `LIMIT $n`: a negative one would mean none to some engines. */
 #define P_LIMIT(v) P_INT(limit_checked(v))

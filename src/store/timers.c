@@ -15,6 +15,11 @@ static const struct sql sql_clear = {
     "DELETE FROM timers WHERE subject = $1 AND kind = $2",
     "tt",
 };
+static const struct sql sql_done = {
+    "timer_done",
+    "DELETE FROM timers WHERE subject = $1 AND kind = $2 AND due_us = $3",
+    "tti",
+};
 static const struct sql sql_clear_subject = {
     "timer_clear_subject",
     "DELETE FROM timers WHERE subject = $1",
@@ -57,6 +62,12 @@ enum rc timers_set(struct db *db, const struct timer_row *row, struct err *err)
 enum rc timers_clear(struct db *db, const char *kind, const struct id *subject, struct err *err)
 {
     return db_exec(db, &sql_clear, P_LIST(P_ID(subject), P_TEXT(kind)), NULL, err);
+}
+
+enum rc timers_done(struct db *db, const struct timer_row *row, struct err *err)
+{
+    return db_exec(db, &sql_done,
+                   P_LIST(P_ID(&row->subject), P_TEXT(row->kind), P_INT(row->due_us)), NULL, err);
 }
 
 enum rc timers_clear_subject(struct db *db, const struct id *subject, struct err *err)

@@ -106,8 +106,9 @@ describe('a configuration file is checked without a server', { concurrency: 4 },
     it('huge and deep documents end soon, with as much as a person reads', async () => {
         const many = (count, line) => Array.from({ length: count }, (_, i) => line(i)).join('');
         for (const text of [
+            `url: /x\nagent: {command: [x]}\n${many(9000, (i) => `x${i}: 1\n`)}`,
+            `url: /x\nagent: {command: [x]}\nverify:\n${many(7000, () => '- {a: 1}\n')}`,
             `url: /x\nagent: {command: [x]}\n${many(20000, (i) => `x${i}: 1\n`)}`,
-            `url: /x\nagent: {command: [x]}\nverify:\n${many(20000, () => '- {a: 1}\n')}`,
             `url: /x\nagent: {command: [x]}\nsteps: ${'['.repeat(60)}${']'.repeat(60)}\n`,
             `url: /x\nagent: ${'{a: '.repeat(5000)}1${'}'.repeat(5000)}\n`,
             `url: /x\nagent: {command: ["${'x'.repeat(100000)}"]}\n`,
@@ -179,6 +180,16 @@ describe('the configuration that counts', { concurrency: 4 }, () => {
         assertProblem(await server.call('PUT', at('acme/bad'), { body: wrong }), 422,
             { code: 'INVALID_STEP_SEQUENCE' });
         assertProblem(await server.call('GET', at('acme/bad')), 404);
+    });
+
+    it('more values than anybody writes are refused before they are looked at', async () => {
+        const body = Object.fromEntries(Array.from({ length: 20000 }, (_, i) => [`k${i}`, 1]));
+        assertProblem(await server.call('PUT', at('acme/bad'), { body }), 400,
+            { code: 'MALFORMED_CONFIG' });
+        const headers = { 'content-type': 'application/yaml' };
+        const yaml = { body: JSON.stringify(body), headers };
+        assertProblem(await server.call('PUT', at('acme/bad'), yaml), 400,
+            { code: 'INVALID_YAML' });
     });
 
     it('the command line tells what the server finds with the lines of the file', async () => {

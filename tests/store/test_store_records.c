@@ -142,6 +142,7 @@ START_TEST(a_timer_is_one_per_kind_and_subject)
 
     must(timers_of(f.db, &a, &f.arena, &rows, &count, &f.err));
     ck_assert_uint_eq(count, 2);
+    must(timers_done(f.db, &(struct timer_row){"run_deadline", a, 500}, &f.err)); /* Set anew. */
     must(timers_clear(f.db, "queue_deadline", &a, &f.err));
     must(timers_clear(f.db, "queue_deadline", &a, &f.err));
     must(timers_of(f.db, &a, &f.arena, &rows, &count, &f.err));
@@ -152,6 +153,9 @@ START_TEST(a_timer_is_one_per_kind_and_subject)
     ck_assert_uint_eq(count, 0);
     must(timers_of(f.db, &b, &f.arena, &rows, &count, &f.err));
     ck_assert_uint_eq(count, 1);
+    must(timers_done(f.db, &rows[0], &f.err));
+    must(timers_of(f.db, &b, &f.arena, &rows, &count, &f.err));
+    ck_assert_uint_eq(count, 0);
 }
 END_TEST
 
@@ -256,6 +260,10 @@ START_TEST(a_run_opens_one_pull_request)
     again.number = 8;
     must_be(RC_CONFLICT, pull_requests_insert(f.db, &again, &f.err));
     must_be(RC_NOT_FOUND, pull_requests_get(f.db, &again.id, &f.arena, &got, &f.err));
+    struct id run_id = {0};
+    must_be(RC_NOT_FOUND, pull_requests_run_of(f.db, &again.id, &run_id, &f.err));
+    must(pull_requests_run_of(f.db, &row.id, &run_id, &f.err));
+    ck_assert_id_eq(run_id, run.id);
 
     row.status = "merged";
     row.draft = false;
@@ -368,6 +376,10 @@ START_TEST(an_approval_is_decided)
     row.id = fixture_id(&f);
     must_be(RC_NOT_FOUND, approvals_save(f.db, &row, &f.err));
     must_be(RC_NOT_FOUND, approvals_get(f.db, &row.id, &f.arena, &got, &f.err));
+    struct id run_id = {0};
+    must_be(RC_NOT_FOUND, approvals_run_of(f.db, &row.id, &run_id, &f.err));
+    must(approvals_run_of(f.db, &got.id, &run_id, &f.err));
+    ck_assert_id_eq(run_id, run.id);
 }
 END_TEST
 

@@ -4,6 +4,7 @@
  */
 #include "control/accounts.h"
 #include "control/repositories.h"
+#include "core/admission.h"
 #include "core/event_types.h"
 #include "tests/unit/lab.h"
 #include <check.h>
@@ -97,7 +98,7 @@ START_TEST(a_limit_parks_the_account_and_queues_the_run_until_the_reset)
     lab_finish(&lab, &job, limit_at(60000));
     struct run_row run = lab_run(&lab, &run_id);
     ck_assert_int_eq(run.status, RUN_QUEUED);
-    ck_assert_str_eq(run.deferred_reason, QUOTA_PARKED);
+    ck_assert_str_eq(run.deferred_reason, admission_reason(CHECK_QUOTA));
     ck_assert_str_eq(run.account, "default:none");
     ck_assert_int_eq(run.attempt, 1);
     ck_assert_int_eq(run.used[BUDGET_AGENT], 1);
@@ -159,12 +160,12 @@ START_TEST(no_other_run_of_the_account_starts_meanwhile_and_runs_of_others_do)
     /* One that was on its way is held before its agent begins. */
     lab_finish(&lab, &late, RESULT_HYDRATE);
     ck_assert_int_eq(lab_run(&lab, &second).status, RUN_QUEUED);
-    ck_assert_str_eq(lab_run(&lab, &second).deferred_reason, QUOTA_PARKED);
+    ck_assert_str_eq(lab_run(&lab, &second).deferred_reason, admission_reason(CHECK_QUOTA));
     ck_assert_uint_eq(leasable("drover.agent"), 0);
     /* One that comes in waits. */
     struct id third = lab_submit(&lab, "acme/elsewhere");
     ck_assert_int_eq(lab_run(&lab, &third).status, RUN_QUEUED);
-    ck_assert_str_eq(lab_run(&lab, &third).deferred_reason, QUOTA_PARKED);
+    ck_assert_str_eq(lab_run(&lab, &third).deferred_reason, admission_reason(CHECK_QUOTA));
     lab_pass_ms(&lab, 60000);
     ck_assert_int_eq(lab_run(&lab, &third).status, RUN_PREPARING);
     ck_assert_int_eq(lab_run(&lab, &second).status, RUN_PREPARING);
@@ -187,7 +188,7 @@ START_TEST(a_long_line_of_a_parked_account_holds_up_nobody_else)
     ck_assert_int_eq(lab_run(&lab, &other).status, RUN_PREPARING);
     ck_assert_int_eq(lab_run(&lab, &later).status, RUN_PREPARING);
     ck_assert_int_eq(lab_run(&lab, &first).status, RUN_QUEUED);
-    ck_assert_str_eq(lab_run(&lab, &first).deferred_reason, QUOTA_PARKED);
+    ck_assert_str_eq(lab_run(&lab, &first).deferred_reason, admission_reason(CHECK_QUOTA));
 }
 END_TEST
 

@@ -370,6 +370,20 @@ START_TEST(bytes_become_hex)
 }
 END_TEST
 
+START_TEST(lines_are_taken_one_by_one)
+{
+    struct str rest = STR("a\r\n\nlast"), line;
+    static const char *const want[] = {"a\r", "", "last"};
+    for (size_t i = 0; i < COUNT_OF(want); i++) {
+        ck_assert(str_take_line(&rest, &line));
+        ck_assert(str_is(line, want[i]));
+    }
+    ck_assert(!str_take_line(&rest, &line));
+    rest = STR("b\n"); /* What ends with a line feed has no empty line behind it. */
+    ck_assert(str_take_line(&rest, &line) && !str_take_line(&rest, &line));
+}
+END_TEST
+
 Suite *str_suite(void)
 {
     Suite *suite = suite_create("str");
@@ -388,6 +402,7 @@ Suite *str_suite(void)
     tcase_add_test(all, slugs_are_fit_for_branch_names);
     tcase_add_test(all, utf8_is_checked_to_the_letter);
     tcase_add_test(all, bytes_become_hex);
+    tcase_add_test(all, lines_are_taken_one_by_one);
     suite_add_tcase(suite, all);
     return suite;
 }

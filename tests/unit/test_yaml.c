@@ -201,15 +201,22 @@ START_TEST(the_number_of_values_is_bounded)
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, 4 << 20);
-    for (int i = 0; i < 210000; i++)
+    for (int i = 0; i < 4 * YAML_VALUES_MAX; i++)
         buf_adds(&text, "- a\n");
     struct js *tree = NULL;
     ck_assert_int_eq(parse(buf_text(&text), &tree), RC_MALFORMED);
     ck_assert_ptr_nonnull(strstr(err.text, "too many values"));
-    buf_cut(&text, 100000 * 4);
+    buf_cut(&text, (size_t)YAML_VALUES_MAX * 4);
     ck_assert_int_eq(parse(buf_text(&text), &tree), RC_OK);
-    ck_assert_uint_eq(js_count(tree), 100000);
+    ck_assert_uint_eq(js_count(tree), YAML_VALUES_MAX);
     js_free(tree);
+    buf_clear(&text);
+    buf_addc(&text, '[');
+    for (int i = 0; i < 4 * YAML_VALUES_MAX; i++)
+        buf_adds(&text, i == 0 ? "1" : ",1");
+    buf_addc(&text, ']');
+    ck_assert_int_eq(parse(buf_text(&text), &tree), RC_MALFORMED);
+    ck_assert_ptr_nonnull(strstr(err.text, "too many values"));
 }
 END_TEST
 
