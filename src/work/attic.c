@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 /* Of one mirror in one go; the rest goes the next time. */
-#define REFS_MAX "10000"
+#define COUNT_OPTION "--count=10000"
 enum { REFS_BYTES_MAX = 4 * 1024 * 1024, MIRROR_MS = 5 * 60 * 1000 };
 
 static bool is_over(const struct attic *attic, int64_t begin_us)
@@ -123,7 +123,7 @@ static enum rc clear_refs(const struct attic *attic, const char *mirror, int *re
     };
     struct git_call list = {
         .git_dir = mirror,
-        .args = GIT_ARGS("for-each-ref", "--count=" REFS_MAX, "--sort=committerdate",
+        .args = GIT_ARGS("for-each-ref", COUNT_OPTION, "--sort=committerdate",
                          "--format=%(committerdate:unix) %(objectname) %(refname)", SNAPSHOT_REFS),
         .out = &refs};
     struct git_call drop = {.git_dir = mirror,
