@@ -1,5 +1,6 @@
 // pull.test.mjs - agents that lease their work themselves, over plain HTTP and by drover consume.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { launch } from './lib/cli.mjs';
 import { branches, git, openPull, patchTo, pushBranch } from './lib/git.mjs';
@@ -32,6 +33,8 @@ const tell = async (verb, { id, epoch }, more) =>
 const complete = (job, result) => tell('complete', job, { result });
 
 const upload = (text) => server.upload(text, token);
+const sha256Of = (text) => createHash('sha256').update(text).digest('hex');
+const BYTES = { 'content-type': 'application/octet-stream' };
 
 describe('an agent that leases its work', { concurrency: 4 }, () => {
     before(async () => {
@@ -113,6 +116,24 @@ describe('an agent that leases its work', { concurrency: 4 }, () => {
         await server.untilTask(taskId, 'completed');
         const prs = await server.pullRequests(repo.name);
         assert.deepEqual(prs.map(({ number }) => number), [9]);
+    });
+
+    it('has its patch looked through before it is stored', async () => {
+        const repo = await repository('acme/leak');
+        const { taskId } = await server.submit(repo.name);
+        const job = await lease(repo.name);
+        const leaky = patchTo(['ghp', 'Zq8X2v7Lr5Tn3Wk9Bd4Yc6Hj1Mf0Pg8Us2Ea'].join('_'));
+        const path = `/v1/artifacts/${sha256Of(leaky)}`;
+        const put = (to, body) => server.call('PUT', to, { body, headers: BYTES, token });
+        const refused = await put(`${path}?jobId=${job.id}`, leaky);
+        assertProblem(refused, 422, { code: 'SECRET_DETECTED' });
+        assert.match(refused.json.detail, /github-token in answer\.txt, line 1/);
+        assertProblem(await server.call('GET', path), 404);
+        const good = patchTo(42);
+        assert.equal((await put(`/v1/artifacts/${sha256Of(good)}?jobId=${job.id}`, good)).status,
+            201);
+        await complete(job, { status: 'success', patchSha256: sha256Of(good) });
+        await server.untilTask(taskId, 'completed');
     });
 
     it('that vanishes loses its lease: another takes the work', async () => {
