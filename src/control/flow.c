@@ -6,6 +6,7 @@
 #include "control/config_book.h"
 #include "control/memories.h"
 #include "control/notify.h"
+#include "control/pull_limits.h"
 #include "control/saga_publish.h"
 #include "core/event_types.h"
 #include "core/prose.h"
@@ -426,6 +427,9 @@ void flow_warn(struct flow *flow, const char *code, const char *message)
 enum rc flow_end_stopped(struct cx *cx, struct flow *flow)
 {
     assert(flow->run.stop != RUN_STOP_NONE);
+    const struct ending *limit = pull_ending(&flow->run);
+    if (limit != NULL)
+        return pull_is_cut_off(&flow->run) ? pull_collect(cx, flow) : flow_end(cx, flow, limit);
     bool cancel = flow->run.stop == RUN_STOP_CANCEL;
     const char *by = flow->run.stop_by != NULL ? flow->run.stop_by : "drover";
     const char *why = flow->run.stop_reason;

@@ -162,6 +162,29 @@ describe('an agent that leases its work', { concurrency: 4 }, () => {
         await server.untilTask(taskId, 'cancelled');
     });
 
+    it('has clocks that a restart of the server does not stop', async () => {
+        const own = await start();
+        try {
+            await own.repository('acme/slow', '', { agent: { compute: 'pull', queue: 'slow' },
+                timeouts: { agentMs: 1000, cancelMs: 200 } });
+            const { taskId } = await own.submit('acme/slow');
+            const body = { queues: ['slow'], worker: 'agent-1', max: 1, waitMs: 10_000,
+                leaseMs: 60_000 };
+            const [{ id, epoch }] = (await own.post('/v1/jobs/lease', body)).jobs;
+            await own.crash();
+            await own.start();
+            const beat = { worker: 'agent-1', leases: [{ id, epoch }], extendMs: 60_000 };
+            await until('the end of its time', async () => {
+                const { leases } = await own.post('/v1/jobs/heartbeat', beat);
+                return leases[0].cancel || !leases[0].ok;
+            });
+            const task = await own.untilTask(taskId, 'timed_out');
+            assert.equal(task.errorCode, 'agent_timed_out');
+        } finally {
+            await own.discard();
+        }
+    });
+
     it('that gives nonsense fails its run, not the server', async () => {
         const bad = {
             'acme/no-status': [{ summary: 'hm' }, 'invalid_step_result'],
