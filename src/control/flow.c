@@ -7,6 +7,7 @@
 #include "control/memories.h"
 #include "control/notify.h"
 #include "control/pull_limits.h"
+#include "control/results.h"
 #include "control/saga_publish.h"
 #include "core/event_types.h"
 #include "core/prose.h"
@@ -436,7 +437,8 @@ enum rc flow_end_stopped(struct cx *cx, struct flow *flow)
     if (!cancel && !id_is_none(&flow->run.pull_request_id)) { /* What is published stays so. */
         flow_warn(flow, "run_timed_out", why);
         struct ending published = {.event = RUN_EV_PUBLISHED, .message = "Pull request opened"};
-        return flow_end(cx, flow, &published);
+        enum rc rc = far_walk_to_publishing(cx, flow);
+        return rc == RC_OK ? flow_end(cx, flow, &published) : rc;
     }
     struct ending ending = {
         .event = cancel ? RUN_EV_CANCEL : RUN_EV_TIME_OUT,

@@ -309,8 +309,11 @@ enum rc result_infer(struct cx *cx, struct flow *flow, const struct js *result)
         .pr_exists = js_type(pull) == JS_OBJECT,
         .has_commits = js_type(js_get(result, "patch")) == JS_OBJECT,
     };
-    if (facts.pr_exists)
-        flow->run.foreign_pr = str_of(js_text(pull, cx->arena));
+    if (facts.pr_exists) {
+        enum rc rc = far_note_pull(cx, flow, pull);
+        if (rc != RC_OK)
+            return rc;
+    }
     /* Out of turns or money with its pull request open, it has done what it was to do. */
     if (stop != NULL && facts.pr_exists)
         facts.completion = REPORT_SUCCESS;
