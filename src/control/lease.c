@@ -2,6 +2,7 @@
  * lease.c - workers take jobs, keep them, and tell what goes on.
  */
 #include "control/ahead.h"
+#include "control/bound.h"
 #include "control/breakers.h"
 #include "control/cx.h"
 #include "control/jobs.h"
@@ -193,8 +194,9 @@ static enum rc beat_one(struct cx *cx, const struct cmd_heartbeat *cmd, size_t i
 static enum rc apply_heartbeat(struct cx *cx, struct command *command)
 {
     struct cmd_heartbeat *cmd = (struct cmd_heartbeat *)command;
+    struct bound_refs refs = {cmd->leases, sizeof *cmd->leases, cmd->count};
     cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
-    enum rc rc = RC_OK;
+    enum rc rc = bound_check(cx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = beat_one(cx, cmd, i);
     return rc;
@@ -335,8 +337,9 @@ static enum rc progress_one(struct cx *cx, const struct job_progress *progress,
 static enum rc apply_progress(struct cx *cx, struct command *command)
 {
     struct cmd_progress *cmd = (struct cmd_progress *)command;
+    struct bound_refs refs = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->count};
     cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
-    enum rc rc = RC_OK;
+    enum rc rc = bound_check(cx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = check_progress(cx, cmd->jobs[i].events);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)

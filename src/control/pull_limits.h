@@ -3,9 +3,9 @@
  *
  * Nobody of ours watches it, so the server does.  From the lease on it has timeoutMs of its payload
  * for its work and idleMs between two reports of progress; heartbeats only keep the lease.  What it
- * reports as used is held against maxTurns and maxBudgetUsd.  Past a limit it is asked to stop, as a
- * cancelled one is: cancel in the answers to heartbeat and progress, and cancelMs later its job is
- * taken away.
+ * reports as used is held against maxTurns and maxBudgetUsd.  Past a limit it is asked to stop, as
+ * a cancelled one is: cancel in the answers to heartbeat and progress, and cancelMs later its job
+ * is taken away.
  *
  *   timeouts.agentMs, timeouts.idleMs          the run ends: agent_timed_out, agent_idle_timed_out
  *   limits.maxTurns, limits.maxBudgetUsd       what it has done by then is collected: with its pull

@@ -50,8 +50,8 @@ MUST_USE enum rc result_record_pull(struct cx *cx, struct flow *flow, const stru
 
 /* The agent's part is over; a worker looks at what it has left. */
 MUST_USE enum rc far_collect(struct cx *cx, struct flow *flow, const struct js *record);
-/* The agent opened a pull request itself: that one is the run's, there is no second.  It is recorded
-   at once. */
+/* The agent opened a pull request itself: that one is the run's, there is no second.  It is
+   recorded at once. */
 MUST_USE enum rc far_note_pull(struct cx *cx, struct flow *flow, const struct js *pull);
 bool far_has_pull(const struct flow *flow);
 /* On from any state that has a patch to the one in which a pull request comes to be. */

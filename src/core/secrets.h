@@ -72,8 +72,9 @@ struct secret_hits {
     size_t count;
     bool more;
 };
-/* In names and added lines of a git diff, and in what stands outside of its files.  What a removed line holds too is not new, and is passed
-   over: moving a line, or taking a secret out, must be possible. */
+/* In names and added lines of a git diff, and in what stands outside of its files.  What a removed
+   line holds too is not new, and is passed over: moving a line, or taking a secret out, must be
+   possible. */
 void secrets_in_patch(const struct secrets *secrets, struct str diff, struct arena *arena,
                       struct secret_hits *ret_hits);
 

@@ -2,6 +2,7 @@
  * api_artifacts.c - content by its hash.
  */
 #include "base/hash.h"
+#include "core/queue_config.h"
 #include "edge/api_routes.h"
 #include "store/artifacts.h"
 #include "store/jobs.h"
@@ -79,6 +80,8 @@ static enum rc check_for_job(struct call *call, struct db *db, const struct id *
     struct task_row task;
     struct repo_config config;
     enum rc rc = jobs_get(db, job_id, arena, &job, err);
+    if (rc == RC_OK)
+        rc = queue_allowed(auth_bound_to(&call->who), job.queue, err);
     if (rc == RC_OK && id_is_none(&job.run_id))
         return err_set(err, RC_CONFLICT, "NOT_A_STEP", "this job belongs to no run");
     if (rc == RC_OK)
@@ -107,7 +110,11 @@ enum rc api_artifact_put(struct call *call, struct db *db, struct err *err)
 {
     struct id job_id = {0};
     enum rc rc = read_put(call, &job_id, err);
-    if (rc == RC_OK && !id_is_none(&job_id))
+    bool for_job = !id_is_none(&job_id);
+    if (rc == RC_OK && !for_job && auth_bound_to(&call->who))
+        return err_set(err, RC_DENIED, "QUEUE_NOT_ALLOWED",
+                       "a token that is bound to queues stores for a job only: say ?jobId=");
+    if (rc == RC_OK && for_job)
         rc = check_for_job(call, db, &job_id, err);
     if (rc != RC_OK)
         return rc;

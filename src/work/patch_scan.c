@@ -73,7 +73,7 @@ static void find(struct blobs *blobs, const char *path, const struct buf *now,
     secrets_in_blob(&blobs->secrets, &blob, blobs->step->arena, &blobs->hits);
 }
 
-/* What the file held before is read only when that matters.  Too large for that, it held nothing. */
+/* What the file held before is read only when that matters; too large for that, it held nothing. */
 static enum rc scan_blob(struct blobs *blobs, const struct patch_binary *binary, bool *ret_scanned,
                          struct err *err)
 {

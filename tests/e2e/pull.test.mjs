@@ -8,7 +8,7 @@ import { assertProblem } from './lib/http.mjs';
 import { start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
-let server, token;
+let server, token, bound;
 
 // Every repository has a queue of its own, as if its agents knew nothing else.
 const queueOf = (name) => `agents-${name.replace('/', '-')}`;
@@ -39,6 +39,9 @@ const BYTES = { 'content-type': 'application/octet-stream' };
 describe('an agent that leases its work', { concurrency: 4 }, () => {
     before(async () => {
         server = await start({ args: ['--workers', '4'] });
+        const queues = ['acme/bound'].map(queueOf);
+        ({ token: bound } = await server.post('/v1/tokens',
+            { name: 'bound', role: 'worker', queues }));
         const made = await server.post('/v1/tokens', { name: 'puller', role: 'worker' });
         ({ token } = made);
     });
@@ -202,6 +205,40 @@ describe('an agent that leases its work', { concurrency: 4 }, () => {
             const { turns, costUsd } = await server.run(runId);
             assert.deepEqual([turns, costUsd], [0, 0]);
         }));
+    });
+
+    it('with a bound token has the jobs of its queue and no others', async () => {
+        await repository('acme/bound');
+        await repository('acme/unbound');
+        const { taskId } = await server.submit('acme/bound');
+        const other = await server.submit('acme/unbound');
+        const job = await lease('acme/bound');
+        const foreign = await lease('acme/unbound');
+        const ask = (path, body) => server.call('POST', path, { body, token: bound });
+        const denied = { code: 'QUEUE_NOT_ALLOWED' };
+        const lines = { queues: [queueOf('acme/bound'), 'drover.agent'], worker: 'a', max: 1 };
+        const refused = await ask('/v1/jobs/lease', lines);
+        assertProblem(refused, 403, denied);
+        assert.match(refused.json.detail, /bound to the queues agents-acme-bound, and drover/);
+        const both = [job, foreign].map(({ id, epoch }) => ({ id, epoch }));
+        const error = { code: 'x', message: 'y', retryable: false };
+        for (const [verb, body] of [['heartbeat', { worker: 'a', leases: both }],
+            ['progress', { jobs: both.map((ref) => ({ ...ref, events: [] })) }],
+            ['complete', { jobs: both }], ['release', { jobs: both }],
+            ['fail', { jobs: both.map((ref) => ({ ...ref, error })) }], ['run-token', both[1]]])
+            assertProblem(await ask(`/v1/jobs/${verb}`, body), 403, denied);
+        const patch = patchTo(42);
+        const put = (query) => server.call('PUT', `/v1/artifacts/${sha256Of(patch)}${query}`,
+            { body: patch, headers: BYTES, token: bound });
+        assertProblem(await put(''), 403, denied);
+        assertProblem(await put(`?jobId=${foreign.id}`), 403, denied);
+        assert.equal((await put(`?jobId=${job.id}`)).status, 201);
+        const result = { status: 'success', patchSha256: sha256Of(patch) };
+        const done = await ask('/v1/jobs/complete', { jobs: [{ ...both[0], result }] });
+        assert.equal(done.json.jobs[0].ok, true, 'nothing of the refused calls was done');
+        await server.untilTask(taskId, 'completed');
+        await complete(foreign, { status: 'error' });
+        await server.untilTask(other.taskId, 'failed');
     });
 
     it('can do nothing else with its token', async () => {

@@ -1,6 +1,6 @@
 /*
- * test_pull_limits.c - an agent that leases its work is held to its time, its silence, its turns and
- * its money by the server, and what it has done by then is not lost.
+ * test_pull_limits.c - an agent that leases its work is held to its time, its silence, its turns
+ * and its money by the server, and what it has done by then is not lost.
  */
 #include "control/due.h"
 #include "control/repositories.h"
