@@ -82,8 +82,8 @@ static bool report(const struct job_row *job, const char *events)
 
 #define TURNS(turns, usd)                                                                          \
     "[{\"type\":\"agent.model.turn.completed\",\"data\":{\"turns\":" turns ",\"costUsd\":" usd "}" \
-                                                                                               "}" \
-                                                                                               "]"
+    "}"                                                                                            \
+    "]"
 
 static void expect(enum run_status status, const char *code)
 {
