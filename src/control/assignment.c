@@ -186,6 +186,8 @@ static enum rc write_pull_payload(struct cx *cx, const struct flow *flow,
     write_run(&jw, flow);
     jw_kstr(&jw, "repositoryUrl", url);
     jw_kstr(&jw, "model", config->agent.model);
+    jw_kint(&jw, "timeoutMs", config->timeouts.agent_ms);
+    jw_kint(&jw, "idleMs", config->timeouts.idle_ms);
     write_limits(&jw, flow);
     usage_write(&jw, &flow->run);
     if (flow->task.max_turns == 0 && config->limits.max_turns > 0)

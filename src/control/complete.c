@@ -5,6 +5,7 @@
  * epoch.  A stale one (LEASE_LOST) changes nothing.
  */
 #include "control/ahead.h"
+#include "control/bound.h"
 #include "control/cx.h"
 #include "control/enqueue.h"
 #include "control/jobs.h"
@@ -183,8 +184,9 @@ static enum rc release_one(struct cx *cx, const struct job_ref *ref, struct job_
 static enum rc apply_complete(struct cx *cx, struct command *command)
 {
     struct cmd_complete *cmd = (struct cmd_complete *)command;
+    struct bound_refs refs = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->count};
     cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
-    enum rc rc = RC_OK;
+    enum rc rc = bound_check(cx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = complete_one(cx, &cmd->jobs[i], &cmd->answers[i]);
     return rc;
@@ -193,8 +195,9 @@ static enum rc apply_complete(struct cx *cx, struct command *command)
 static enum rc apply_fail(struct cx *cx, struct command *command)
 {
     struct cmd_fail *cmd = (struct cmd_fail *)command;
+    struct bound_refs refs = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->count};
     cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
-    enum rc rc = RC_OK;
+    enum rc rc = bound_check(cx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = fail_one(cx, &cmd->jobs[i], &cmd->answers[i]);
     return rc;
@@ -203,8 +206,9 @@ static enum rc apply_fail(struct cx *cx, struct command *command)
 static enum rc apply_release(struct cx *cx, struct command *command)
 {
     struct cmd_release *cmd = (struct cmd_release *)command;
+    struct bound_refs refs = {cmd->leases, sizeof *cmd->leases, cmd->count};
     cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
-    enum rc rc = RC_OK;
+    enum rc rc = bound_check(cx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = release_one(cx, &cmd->leases[i], &cmd->answers[i]);
     return rc;

@@ -6,6 +6,7 @@
 #include "control/dead_letters.h"
 #include "control/flow.h"
 #include "control/pipeline.h"
+#include "control/pull_limits.h"
 #include "control/quarantine.h"
 #include "control/requests.h"
 #include "control/results.h"
@@ -97,10 +98,15 @@ static const struct {
     const char *kind;
     enum rc (*fire)(struct cx *cx, const struct id *subject);
 } timer_kinds[] = {
-    {TIMER_RUN_DEADLINE, run_deadline},         {TIMER_QUEUE_DEADLINE, queue_deadline},
-    {TIMER_STOP_DEADLINE, stop_deadline},       {TIMER_APPROVAL_EXPIRY, question_expired},
-    {TIMER_APPROVAL_REMINDER, question_remind}, {TIMER_QUARANTINE, quarantine_sweep},
+    {TIMER_RUN_DEADLINE, run_deadline},
+    {TIMER_QUEUE_DEADLINE, queue_deadline},
+    {TIMER_STOP_DEADLINE, stop_deadline},
+    {TIMER_APPROVAL_EXPIRY, question_expired},
+    {TIMER_APPROVAL_REMINDER, question_remind},
+    {TIMER_QUARANTINE, quarantine_sweep},
     {TIMER_ACCOUNT_RESET, accounts_reset},
+    {TIMER_PULL_DEADLINE, pull_deadline},
+    {TIMER_PULL_IDLE, pull_idle},
 };
 
 /* Whoever sets or clears a timer has its subject in hand, so it is taken last here, too.  One that
@@ -164,13 +170,19 @@ static enum rc prune(struct cx *cx, bool *ret_more)
     return rc;
 }
 
+/* The server was away, and nobody could say that they are there. */
+static enum rc grant(struct cx *cx, int64_t grace_us)
+{
+    enum rc rc = jobs_grant(cx->db, cx->now_us + grace_us, cx->err);
+    return rc == RC_OK ? pull_grant(cx, grace_us) : rc;
+}
+
 static enum rc apply_due(struct cx *cx, struct command *command)
 {
     struct cmd_due *cmd = (struct cmd_due *)command;
     size_t jobs = 0, timers = 0, schedules = 0;
     cmd->more = false;
-    enum rc rc = cmd->grace_us > 0 ? jobs_grant(cx->db, cx->now_us + cmd->grace_us, cx->err)
-                                   : RC_OK;
+    enum rc rc = cmd->grace_us > 0 ? grant(cx, cmd->grace_us) : RC_OK;
     if (rc == RC_OK)
         rc = handle_jobs(cx, &jobs);
     if (rc == RC_OK)
@@ -211,7 +223,7 @@ static enum rc apply_reclaim(struct cx *cx, struct command *command)
     for (size_t i = 0; rc == RC_OK && i < count; i++)
         rc = reclaim_one(cx, &jobs[i]);
     if (rc == RC_OK && cmd->grace_us > 0)
-        rc = jobs_grant(cx->db, cx->now_us + cmd->grace_us, cx->err);
+        rc = grant(cx, cmd->grace_us);
     cmd->reclaimed = (int64_t)count;
     cx->round->admit = true;
     return rc;

@@ -6,6 +6,8 @@
 #include "control/config_book.h"
 #include "control/memories.h"
 #include "control/notify.h"
+#include "control/pull_limits.h"
+#include "control/results.h"
 #include "control/saga_publish.h"
 #include "core/event_types.h"
 #include "core/prose.h"
@@ -426,13 +428,17 @@ void flow_warn(struct flow *flow, const char *code, const char *message)
 enum rc flow_end_stopped(struct cx *cx, struct flow *flow)
 {
     assert(flow->run.stop != RUN_STOP_NONE);
+    const struct ending *limit = pull_ending(&flow->run);
+    if (limit != NULL)
+        return pull_is_cut_off(&flow->run) ? pull_collect(cx, flow) : flow_end(cx, flow, limit);
     bool cancel = flow->run.stop == RUN_STOP_CANCEL;
     const char *by = flow->run.stop_by != NULL ? flow->run.stop_by : "drover";
     const char *why = flow->run.stop_reason;
     if (!cancel && !id_is_none(&flow->run.pull_request_id)) { /* What is published stays so. */
         flow_warn(flow, "run_timed_out", why);
         struct ending published = {.event = RUN_EV_PUBLISHED, .message = "Pull request opened"};
-        return flow_end(cx, flow, &published);
+        enum rc rc = far_walk_to_publishing(cx, flow);
+        return rc == RC_OK ? flow_end(cx, flow, &published) : rc;
     }
     struct ending ending = {
         .event = cancel ? RUN_EV_CANCEL : RUN_EV_TIME_OUT,

@@ -2,10 +2,12 @@
  * lease.c - workers take jobs, keep them, and tell what goes on.
  */
 #include "control/ahead.h"
+#include "control/bound.h"
 #include "control/breakers.h"
 #include "control/cx.h"
 #include "control/jobs.h"
 #include "control/pipeline.h"
+#include "control/pull_limits.h"
 #include "control/queue_gate.h"
 #include "control/stop.h"
 #include "control/usage.h"
@@ -42,7 +44,9 @@ static enum rc claim_one(struct cx *cx, struct cmd_lease *cmd, const struct job_
         .worker = cmd->worker, .now_us = cx->now_us, .until_us = cx->now_us + lease_us};
     cx_due(cx, claim.until_us);
     rc = jobs_claim(cx->db, &claim, mine, cx->err);
-    return rc == RC_OK && of_run ? pipeline_started(cx, mine, &flow) : rc;
+    if (rc == RC_OK && of_run)
+        rc = pipeline_started(cx, mine, &flow);
+    return rc == RC_OK ? pull_begun(cx, mine) : rc;
 }
 
 /* Other leases of the batch may want the queue's jobs as well, those that became ready are surely
@@ -190,8 +194,9 @@ static enum rc beat_one(struct cx *cx, const struct cmd_heartbeat *cmd, size_t i
 static enum rc apply_heartbeat(struct cx *cx, struct command *command)
 {
     struct cmd_heartbeat *cmd = (struct cmd_heartbeat *)command;
+    struct bound_refs refs = {cmd->leases, sizeof *cmd->leases, cmd->count};
     cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
-    enum rc rc = RC_OK;
+    enum rc rc = bound_check(cx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = beat_one(cx, cmd, i);
     return rc;
@@ -265,9 +270,8 @@ static enum rc tell_progress(struct cx *cx, struct flow *flow, const struct js *
     return rc;
 }
 
-/* Sums grow, so the last ones hold; *ret_any when there are some. */
-static enum rc take_sums(struct cx *cx, struct flow *flow, const struct job_row *job,
-                         const struct js *events, bool *ret_any)
+/* Sums grow, so the last ones hold; NULL: there are none. */
+static const struct js *last_sums(const struct js *events)
 {
     const struct js *sums = NULL;
     for (size_t i = 0; i < js_count(events); i++) {
@@ -275,8 +279,7 @@ static enum rc take_sums(struct cx *cx, struct flow *flow, const struct job_row 
         if (strcmp(progress_type(event), EV_MODEL_TURN_COMPLETED) == 0)
             sums = js_get(event, "data");
     }
-    *ret_any = sums != NULL;
-    return sums != NULL ? usage_take(cx, &flow->run, job->payload, sums) : RC_OK;
+    return sums;
 }
 
 /* The far side works, and that need not wait for the end of a session that may take hours. */
@@ -319,21 +322,24 @@ static enum rc progress_one(struct cx *cx, const struct job_progress *progress,
         return rc;
     answer->cancel = stop_reaches_step(&flow.run, job.type);
     rc = tell_progress(cx, &flow, progress->events);
-    bool used = false;
-    if (rc == RC_OK)
-        rc = take_sums(cx, &flow, &job, progress->events, &used);
+    const struct js *sums = last_sums(progress->events);
+    if (rc == RC_OK && sums != NULL)
+        rc = usage_take(cx, &flow.run, job.payload, sums);
     if (rc == RC_OK)
         rc = note_session(cx, &flow, &job, progress->events);
-    if (rc != RC_OK)
+    if (rc == RC_OK)
+        rc = sums != NULL ? flow_save_used(cx, &flow) : flow_save_told(cx, &flow);
+    if (rc != RC_OK || answer->cancel)
         return rc;
-    return used ? flow_save_used(cx, &flow) : flow_save_told(cx, &flow);
+    return pull_heard(cx, &job, sums, &answer->cancel);
 }
 
 static enum rc apply_progress(struct cx *cx, struct command *command)
 {
     struct cmd_progress *cmd = (struct cmd_progress *)command;
+    struct bound_refs refs = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->count};
     cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
-    enum rc rc = RC_OK;
+    enum rc rc = bound_check(cx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = check_progress(cx, cmd->jobs[i].events);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)

@@ -2,6 +2,7 @@
  * pipeline.c - see pipeline.h.  The meaning of each step's result stands in results.c.
  */
 #include "control/pipeline.h"
+#include "control/pull_limits.h"
 #include "control/quarantine.h"
 #include "control/results.h"
 #include "control/settle.h"
@@ -111,6 +112,8 @@ enum rc pipeline_completed(struct cx *cx, const struct job_row *job, const struc
        getting on. */
     if (strcmp(job->type, "prepare") != 0)
         flow.run.lost = 0;
+    if (rc == RC_OK && pull_is_cut_off(&flow.run)) /* It was done in time after all. */
+        rc = pull_go_on(cx, &flow);
     /* Once somebody asked to stop, work is not worth judging; a PR is worth recording. */
     if (rc == RC_OK && flow.run.stop != RUN_STOP_NONE && strcmp(job->type, "publish") != 0)
         rc = flow_end_stopped(cx, &flow);

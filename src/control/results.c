@@ -180,8 +180,10 @@ static enum rc supersede_patch(struct cx *cx, struct flow *flow)
     return flow_tell(cx, flow, EV_PATCH_SUPERSEDED, &note);
 }
 
-static enum rc tell_patch(struct cx *cx, struct flow *flow, const struct patch_row *patch)
+static enum rc tell_patch(struct cx *cx, struct flow *flow, const struct patch_row *patch,
+                          const struct js *told)
 {
+    const struct js *unscanned = js_get(told, "unscanned");
     CLEANUP(note_release) struct note note;
     note_open(&note);
     jw_kstr(&note.jw, "patchId", patch->id.text);
@@ -193,6 +195,10 @@ static enum rc tell_patch(struct cx *cx, struct flow *flow, const struct patch_r
     jw_kstr(&note.jw, "diffArtifactId", patch->sha256);
     jw_kstr(&note.jw, "treeHash", patch->tree_hash);
     jw_kstr(&note.jw, "summary", patch->summary);
+    if (unscanned != NULL) {
+        jw_kint(&note.jw, "unscannedFiles", js_get_int(told, "unscannedFiles", 0));
+        jw_kraw(&note.jw, "unscanned", str_of(js_text(unscanned, cx->arena)));
+    }
     return flow_tell(cx, flow, EV_PATCH_CREATED, &note);
 }
 
@@ -222,7 +228,7 @@ static enum rc record_patch(struct cx *cx, struct flow *flow, const struct js *r
     flow->run.patch_sha256 = row.sha256;
     const struct js *paths = js_get(patch, "paths");
     flow->run.paths = str_of(paths != NULL ? js_text(paths, cx->arena) : NULL);
-    return tell_patch(cx, flow, &row);
+    return tell_patch(cx, flow, &row, patch);
 }
 
 static enum rc fail_agent(struct cx *cx, struct flow *flow, const struct inference *inference,
@@ -303,8 +309,11 @@ enum rc result_infer(struct cx *cx, struct flow *flow, const struct js *result)
         .pr_exists = js_type(pull) == JS_OBJECT,
         .has_commits = js_type(js_get(result, "patch")) == JS_OBJECT,
     };
-    if (facts.pr_exists)
-        flow->run.foreign_pr = str_of(js_text(pull, cx->arena));
+    if (facts.pr_exists) {
+        enum rc rc = far_note_pull(cx, flow, pull);
+        if (rc != RC_OK)
+            return rc;
+    }
     /* Out of turns or money with its pull request open, it has done what it was to do. */
     if (stop != NULL && facts.pr_exists)
         facts.completion = REPORT_SUCCESS;
@@ -347,8 +356,10 @@ enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *resul
     rc = take_usage(cx, flow, result, &deferred);
     if (rc != RC_OK || deferred)
         return rc;
-    return remote && may_have_finished(agent_stop(result)) ? far_collect(cx, flow, result)
-                                                           : result_infer(cx, flow, result);
+    bool held = js_count(js_get(result, "secrets")) > 0; /* There is nothing left to look at. */
+    return remote && !held && may_have_finished(agent_stop(result))
+               ? far_collect(cx, flow, result)
+               : result_infer(cx, flow, result);
 }
 
 /* ---- publish ---------------------------------------------------------------------------- */

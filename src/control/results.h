@@ -50,8 +50,12 @@ MUST_USE enum rc result_record_pull(struct cx *cx, struct flow *flow, const stru
 
 /* The agent's part is over; a worker looks at what it has left. */
 MUST_USE enum rc far_collect(struct cx *cx, struct flow *flow, const struct js *record);
-/* The agent opened a pull request itself: that one is the run's, there is no second. */
+/* The agent opened a pull request itself: that one is the run's, there is no second.  It is
+   recorded at once. */
+MUST_USE enum rc far_note_pull(struct cx *cx, struct flow *flow, const struct js *pull);
 bool far_has_pull(const struct flow *flow);
+/* On from any state that has a patch to the one in which a pull request comes to be. */
+MUST_USE enum rc far_walk_to_publishing(struct cx *cx, struct flow *flow);
 /* Ends the publishing with it, from whatever state before. */
 MUST_USE enum rc far_take_pull(struct cx *cx, struct flow *flow);
 /* The patch did not pass, but its pull request is there: completed, with a warning. */

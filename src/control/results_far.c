@@ -4,9 +4,9 @@
  *   agent (remote), pull  ->  collect: a worker looks at the forge and takes the patch
  *                             -> the decision matrix, as for any agent (result_infer)
  *
- * An agent elsewhere may have opened a pull request itself.  That one is recorded as the run's and
- * nothing is published beside it; when the patch does not pass, the run completes with a warning,
- * since what is open cannot be taken back.
+ * An agent elsewhere may have opened a pull request itself.  That one is recorded as the run's as
+ * soon as it is found, whatever becomes of the run, and nothing is published beside it; when the
+ * patch does not pass, the run completes with a warning, since what is open cannot be taken back.
  */
 #include "control/pipeline.h"
 #include "control/results.h"
@@ -38,16 +38,36 @@ bool far_has_pull(const struct flow *flow)
     return flow->run.foreign_pr.len > 0;
 }
 
-enum rc far_take_pull(struct cx *cx, struct flow *flow)
+enum rc far_note_pull(struct cx *cx, struct flow *flow, const struct js *pull)
+{
+    flow->run.foreign_pr = str_of(js_text(pull, cx->arena));
+    bool known = !id_is_none(&flow->run.pull_request_id);
+    return known ? RC_OK : result_record_pull(cx, flow, pull);
+}
+
+enum rc far_walk_to_publishing(struct cx *cx, struct flow *flow)
+{
+    return pipeline_walk(cx, flow, RUN_CREATING_PR, "The agent opened a pull request itself");
+}
+
+/* A run that found it before this was recorded at once. */
+static enum rc record_if_new(struct cx *cx, struct flow *flow)
 {
     CLEANUP(js_freep) struct js *pull = NULL;
     struct str stored = flow->run.foreign_pr;
+    if (!id_is_none(&flow->run.pull_request_id))
+        return RC_OK;
     enum rc rc = js_parse(stored.at, stored.len, &pull, cx->err);
     if (rc != RC_OK)
         return err_wrap(cx->err, RC_CORRUPT, "the pull request that the agent opened");
-    rc = pipeline_walk(cx, flow, RUN_CREATING_PR, "The agent opened a pull request itself");
+    return result_record_pull(cx, flow, pull);
+}
+
+enum rc far_take_pull(struct cx *cx, struct flow *flow)
+{
+    enum rc rc = record_if_new(cx, flow);
     if (rc == RC_OK)
-        rc = result_record_pull(cx, flow, pull);
+        rc = far_walk_to_publishing(cx, flow);
     if (rc == RC_OK && !id_is_none(&flow->run.patch_id))
         rc = patches_set_status(cx->db, &flow->run.patch_id, "published", cx->err);
     flow->run.step = builtin_name(BUILTIN_PUBLISH);

@@ -3,6 +3,7 @@
  */
 #include "control/stop.h"
 #include "control/ahead.h"
+#include "control/pull_limits.h"
 #include "control/settle.h"
 #include "control/tasks.h"
 #include "core/event_types.h"
@@ -80,8 +81,10 @@ enum rc stop_run(struct cx *cx, struct flow *flow, const struct stop_request *re
         return rc;
     bool leased = has_job && job.life.state == JOB_LEASED;
     *ret_stopping = leased;
-    if (leased && flow->run.stop != RUN_STOP_NONE)
-        return RC_OK; /* Asked already. */
+    bool asked = leased && flow->run.stop != RUN_STOP_NONE;
+    bool outranked = asked && pull_ending(&flow->run) && request->kind == RUN_STOP_CANCEL;
+    if (asked && !outranked)
+        return RC_OK;
     flow->run.stop = request->kind;
     flow->run.stop_by = request->by;
     flow->run.stop_reason = request->reason;

@@ -33,6 +33,7 @@ static enum rc apply_create(struct cx *cx, struct command *command)
         .id = cx_id(cx),
         .name = cmd->name,
         .role = cmd->role,
+        .queues = cmd->queues,
         .sha256 = cmd->sha256,
         .created_us = cx->now_us,
         .expires_us = cmd->expires_us,

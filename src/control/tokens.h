@@ -12,6 +12,7 @@ struct cmd_token_create {
     struct command base;
     const char *name;
     enum role role;
+    const char *queues;             /* See token_row. */
     int64_t expires_us;             /* 0: never */
     char sha256[SHA256_TEXT_BYTES]; /* Of the secret, which the caller keeps. */
     struct token_row row;           /* The answer. */

@@ -40,6 +40,7 @@ struct change {
     const char *moved_from, *moved_to; /* A rename or a copy. */
     bool renamed;
     bool in_hunks, in_binary;
+    struct str blobs; /* What follows "index ". */
 };
 
 struct hunk {
@@ -254,6 +255,7 @@ static enum rc read_hunk(struct reader *reader, struct str head)
 
 enum head_kind {
     HEAD_IGNORED,
+    HEAD_INDEX,
     HEAD_OLD,
     HEAD_NEW,
     HEAD_RENAME_FROM,
@@ -274,7 +276,7 @@ static const struct {
     {"rename to ", HEAD_MOVED_TO},
     {"copy from ", HEAD_COPY_FROM},
     {"copy to ", HEAD_MOVED_TO},
-    {"index ", HEAD_IGNORED},
+    {"index ", HEAD_INDEX},
     {"old mode ", HEAD_IGNORED},
     {"new mode ", HEAD_IGNORED},
     {"new file mode ", HEAD_IGNORED},
@@ -282,7 +284,7 @@ static const struct {
     {"similarity index ", HEAD_IGNORED},
     {"dissimilarity index ", HEAD_IGNORED},
     {"Binary files ", HEAD_IGNORED},
-    {"GIT binary patch", HEAD_BINARY},
+    {PATCH_BINARY, HEAD_BINARY},
 };
 
 static enum rc read_head(struct reader *reader, struct str line, struct change *change)
@@ -295,6 +297,9 @@ static enum rc read_head(struct reader *reader, struct str line, struct change *
     struct str rest = str_from(line, strlen(heads[i].prefix));
     switch (heads[i].kind) {
     case HEAD_IGNORED:
+        break;
+    case HEAD_INDEX:
+        change->blobs = rest;
         break;
     case HEAD_OLD:
         return read_side(reader, rest, &change->old_side);
@@ -361,6 +366,33 @@ static void add_path(struct reader *reader, const char *path)
     reader->slots[at] = reader->stats.files;
 }
 
+/* "WAS..NOW", and maybe a mode. */
+static bool read_blobs(struct str text, struct patch_binary *binary)
+{
+    char *const to[] = {binary->was, binary->now};
+    for (size_t side = 0; side < COUNT_OF(to); side++) {
+        size_t len = 0;
+        while (len < text.len && strchr("0123456789abcdef", text.at[len]) && text.at[len])
+            len++;
+        if (len != 40 && len != 64)
+            return false;
+        memcpy(to[side], text.at, len);
+        to[side][len] = '\0';
+        text = str_from(text, len);
+        if (side == 0 && !str_starts(text, ".."))
+            return false;
+        text = str_from(text, side == 0 ? 2 : 0);
+    }
+    return true;
+}
+
+static void add_binary(struct reader *reader, const struct change *change, const char *path)
+{
+    struct patch_binary binary = {.path = path};
+    if (change->in_binary && read_blobs(change->blobs, &binary))
+        reader->stats.binaries[reader->stats.binary_count++] = binary;
+}
+
 /* Counts the change once its names are known to agree. */
 static enum rc settle(struct reader *reader, const struct change *change)
 {
@@ -376,6 +408,7 @@ static enum rc settle(struct reader *reader, const struct change *change)
         (change->new_side.path != NULL && !text_same(change->new_side.path, new_path)))
         return broken(reader, "names that contradict each other");
     add_path(reader, new_path);
+    add_binary(reader, change, new_path);
     if (change->renamed)
         reader->stats.renamed_from[reader->stats.renamed_from_count++] = old_path;
     return RC_OK;
@@ -393,13 +426,13 @@ static enum rc read_change(struct reader *reader, struct str head)
     return settle(reader, &change);
 }
 
-static size_t count_heads(struct str diff)
+static size_t count_lines(struct str diff, const char *prefix)
 {
     struct reader scan = {.rest = diff};
     struct str line;
     size_t count = 0;
     while (next_line(&scan, &line))
-        count += str_starts(line, file_head);
+        count += str_starts(line, prefix);
     return count;
 }
 
@@ -407,7 +440,7 @@ enum rc patch_read(struct str diff, struct arena *arena, struct patch_stats *ret
                    struct err *err)
 {
     struct reader reader = {.rest = diff, .arena = arena, .err = err, .slot_count = 16};
-    size_t count = count_heads(diff);
+    size_t count = count_lines(diff, file_head), binaries = count_lines(diff, PATCH_BINARY);
     if (count > PATCH_FILES_MAX)
         return err_set(err, RC_TOO_LARGE, "PATCH_TOO_LARGE",
                        "The patch changes %zu files, at most %d are allowed.", count,
@@ -417,6 +450,7 @@ enum rc patch_read(struct str diff, struct arena *arena, struct patch_stats *ret
     reader.slots = arena_array(arena, reader.slot_count, sizeof(*reader.slots));
     reader.stats.paths = arena_array(arena, count + 1, sizeof(*reader.stats.paths));
     reader.stats.renamed_from = arena_array(arena, count + 1, sizeof(*reader.stats.renamed_from));
+    reader.stats.binaries = arena_array(arena, binaries, sizeof(*reader.stats.binaries));
     struct str line;
     while (next_line(&reader, &line)) {
         if (!str_starts(line, file_head))

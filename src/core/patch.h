@@ -9,7 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PATCH_FILES_MAX = 10000 };
+enum { PATCH_FILES_MAX = 10000, PATCH_OID_BYTES = 64 + 1 };
+#define PATCH_BINARY "GIT binary patch" /* The line before the packed contents of a file. */
+
+/* A file whose contents the diff holds in packed form only. */
+struct patch_binary {
+    const char *path;
+    char was[PATCH_OID_BYTES], now[PATCH_OID_BYTES]; /* Blobs; all zeros: there is none. */
+};
 
 struct patch_stats {
     const char **paths; /* New path; the old one for deletions. Each once, in order. */
@@ -18,6 +25,8 @@ struct patch_stats {
     size_t renamed_from_count;
     int64_t lines_added;
     int64_t lines_deleted;
+    struct patch_binary *binaries; /* Those whose blobs it names in full. */
+    size_t binary_count;
 };
 
 /* RC_INVALID when it is no git diff, RC_TOO_LARGE past PATCH_FILES_MAX.  An empty diff is fine.

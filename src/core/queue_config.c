@@ -329,6 +329,21 @@ bool queue_name_valid(const char *name)
     return true;
 }
 
+enum rc queue_allowed(const char *list, const char *name, struct err *err)
+{
+    size_t len = strlen(name);
+    for (const char *at = list; at != NULL && *at != '\0'; at += strspn(at, " ")) {
+        size_t word = strcspn(at, " ");
+        if (word == len && memcmp(at, name, len) == 0)
+            return RC_OK;
+        at += word;
+    }
+    if (list == NULL)
+        return RC_OK;
+    return err_set(err, RC_DENIED, "QUEUE_NOT_ALLOWED",
+                   "this token is bound to the queues %s, and %s is none of them", list, name);
+}
+
 enum urgency urgency_of(int64_t priority)
 {
     if (priority <= URGENT_UP_TO)

@@ -81,6 +81,9 @@ MUST_USE enum rc queue_config_decode(const char *queue, const struct js *documen
 void queue_config_write(struct jw *jw, const struct queue_config *config);
 
 bool queue_name_valid(const char *name); /* [a-zA-Z0-9._-]{1,100} */
+/* RC_DENIED, QUEUE_NOT_ALLOWED: the list has names with a blank between them, and not this one.
+   NULL: every name. */
+MUST_USE enum rc queue_allowed(const char *list, const char *name, struct err *err);
 
 /* What overload does to a job depends on how urgent it is. */
 enum urgency { URGENCY_CRITICAL, URGENCY_NORMAL, URGENCY_LOW };

@@ -72,8 +72,18 @@ struct secret_hits {
     size_t count;
     bool more;
 };
-/* In names and added lines of a git diff.  What a removed line holds too is not new, and is passed
-   over: moving a line, or taking a secret out, must be possible. */
+/* In names and added lines of a git diff, and in what stands outside of its files.  What a removed
+   line holds too is not new, and is passed over: moving a line, or taking a secret out, must be
+   possible. */
 void secrets_in_patch(const struct secrets *secrets, struct str diff, struct arena *arena,
                       struct secret_hits *ret_hits);
+
+/* A binary file that a patch adds or changes.  As in a patch, what it held before is not new. */
+struct secret_blob {
+    const char *path;
+    struct str now, before;
+};
+/* Adds what it finds. */
+void secrets_in_blob(const struct secrets *secrets, const struct secret_blob *blob,
+                     struct arena *arena, struct secret_hits *hits);
 #endif

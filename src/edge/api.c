@@ -248,6 +248,7 @@ static enum rc start_command(struct call *call, struct err *err)
     if (trace && strlen(trace) == TRACEPARENT_LEN)
         command->traceparent = arena_strdup(&command->arena, trace);
     command->actor = auth_actor(&call->who);
+    command->bound_to = auth_bound_to(&call->who);
     command->owner = call;
     command->done = on_command_done;
     call->done.run = finish_command;

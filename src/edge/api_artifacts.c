@@ -2,8 +2,13 @@
  * api_artifacts.c - content by its hash.
  */
 #include "base/hash.h"
+#include "core/queue_config.h"
 #include "edge/api_routes.h"
 #include "store/artifacts.h"
+#include "store/jobs.h"
+#include "store/runs.h"
+#include "store/tasks.h"
+#include "work/step_secrets.h"
 
 static enum rc check_sha256(const struct call *call, struct err *err)
 {
@@ -48,12 +53,69 @@ enum rc api_artifact_get(struct call *call, struct db *db, struct err *err)
     return RC_OK;
 }
 
+static enum rc find_secrets(struct call *call, const struct repo_config *config, struct err *err)
+{
+    struct arena *arena = &call->http.arena;
+    struct secrets *secrets = arena_alloc(arena, sizeof *secrets);
+    struct secret_hits *hits = arena_alloc(arena, sizeof *hits);
+    repo_secrets(config, secrets);
+    secrets->shapes = config->policy.scan_secrets;
+    secrets_in_patch(secrets, http_body(&call->http), arena, hits);
+    if (hits->count == 0)
+        return RC_OK;
+    return err_set(err, RC_INVALID, "SECRET_DETECTED",
+                   "the content holds a secret (%s in %.200s, line %lld); nothing was stored",
+                   hits->at[0].rule, hits->at[0].path[0] ? hits->at[0].path : "its head",
+                   (long long)hits->at[0].line);
+}
+
+/* What an agent hands over for its job is looked at as the job's task is configured. */
+static enum rc check_for_job(struct call *call, struct db *db, const struct id *job_id,
+                             struct err *err)
+{
+    CLEANUP(js_freep) struct js *document = NULL;
+    struct arena *arena = &call->http.arena;
+    struct job_row job;
+    struct run_row run;
+    struct task_row task;
+    struct repo_config config;
+    enum rc rc = jobs_get(db, job_id, arena, &job, err);
+    if (rc == RC_OK)
+        rc = queue_allowed(auth_bound_to(&call->who), job.queue, err);
+    if (rc == RC_OK && id_is_none(&job.run_id))
+        return err_set(err, RC_CONFLICT, "NOT_A_STEP", "this job belongs to no run");
+    if (rc == RC_OK)
+        rc = runs_get(db, &job.run_id, arena, &run, err);
+    if (rc == RC_OK)
+        rc = tasks_get(db, &run.task_id, arena, &task, err);
+    if (rc == RC_OK)
+        rc = js_parse(task.config.at, task.config.len, &document, err);
+    if (rc == RC_OK)
+        rc = repo_config_decode(document, NULL, arena, &config, err);
+    return rc == RC_OK ? find_secrets(call, &config, err) : rc;
+}
+
+static enum rc read_put(struct call *call, struct id *ret_job_id, struct err *err)
+{
+    struct params params;
+    enum rc rc = call_params(call, &params, err);
+    if (rc != RC_OK)
+        return rc;
+    params_id(&params, "jobId", ret_job_id);
+    rc = params_end(&params);
+    return rc == RC_OK ? check_sha256(call, err) : rc;
+}
+
 enum rc api_artifact_put(struct call *call, struct db *db, struct err *err)
 {
-    (void)db;
-    enum rc rc = call_no_params(call, err);
-    if (rc == RC_OK)
-        rc = check_sha256(call, err);
+    struct id job_id = {0};
+    enum rc rc = read_put(call, &job_id, err);
+    bool for_job = !id_is_none(&job_id);
+    if (rc == RC_OK && !for_job && auth_bound_to(&call->who))
+        return err_set(err, RC_DENIED, "QUEUE_NOT_ALLOWED",
+                       "a token that is bound to queues stores for a job only: say ?jobId=");
+    if (rc == RC_OK && for_job)
+        rc = check_for_job(call, db, &job_id, err);
     if (rc != RC_OK)
         return rc;
     struct str body = http_body(&call->http);

@@ -137,6 +137,14 @@ static void read_queues(struct form *form, struct cmd_lease *cmd)
     cmd->queues = queues;
 }
 
+static enum rc check_queues(const struct call *call, const struct cmd_lease *cmd, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && cmd->queues[i]; i++)
+        rc = queue_allowed(auth_bound_to(&call->who), cmd->queues[i], err);
+    return rc;
+}
+
 static enum rc read_lease(const struct js *tree, struct cmd_lease *cmd, struct err *err)
 {
     struct form form;
@@ -178,6 +186,8 @@ enum rc api_job_lease(struct call *call, struct command **ret_command, struct er
         rc = call_json(call, &cmd->base.tree, err);
     if (rc == RC_OK)
         rc = read_lease(cmd->base.tree, cmd, err);
+    if (rc == RC_OK)
+        rc = check_queues(call, cmd, err);
     if (rc != RC_OK)
         return rc;
     if (http_draining(call->api->http))
@@ -562,6 +572,8 @@ enum rc api_job_run_token(struct call *call, struct db *db, struct err *err)
     rc = form_close(&form);
     if (rc == RC_OK)
         rc = jobs_get(db, &ref.id, &call->http.arena, &job, err);
+    if (rc == RC_OK)
+        rc = queue_allowed(auth_bound_to(&call->who), job.queue, err);
     if (rc != RC_OK)
         return rc;
     if (job.life.state != JOB_LEASED || job.life.epoch != ref.epoch)

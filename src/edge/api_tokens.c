@@ -7,9 +7,12 @@
 #include "base/form.h"
 #include "base/log.h"
 #include "control/tokens.h"
+#include "core/queue_config.h"
 #include "edge/api_routes.h"
 #include <assert.h>
 #include <string.h>
+
+enum { TOKEN_QUEUES_MAX = 16 };
 
 static bool name_valid(const char *name)
 {
@@ -17,6 +20,30 @@ static bool name_valid(const char *name)
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._@-";
     size_t len = strspn(name, allowed);
     return len >= 1 && len <= TOKEN_NAME_MAX && name[len] == '\0';
+}
+
+/* Into one text, with blanks between. */
+static void read_queues(struct form *form, struct cmd_token_create *cmd)
+{
+    const struct js *names = NULL;
+    char *text = NULL;
+    form_strings(form, "queues", FORM_OPTIONAL, TOKEN_QUEUES_MAX,
+                 &(struct form_text){.min = 1, .max = TOKEN_QUEUES_BYTES_MAX}, &names);
+    for (size_t i = 0; i < js_count(names); i++) {
+        const char *name = js_str(js_at(names, i), "");
+        if (!queue_name_valid(name))
+            form_fail(form, "queues", "queues[%zu] is not a queue's name", i);
+        text = text ? arena_printf(&cmd->base.arena, "%s %s", text, name)
+                    : arena_strdup(&cmd->base.arena, name);
+    }
+    if (text && strlen(text) > TOKEN_QUEUES_BYTES_MAX)
+        form_fail(form, "queues", "the queues of a token have at most %d bytes in all",
+                  TOKEN_QUEUES_BYTES_MAX);
+    if (names && !text)
+        form_fail(form, "queues", "queues must not be empty");
+    if (text && cmd->role != ROLE_WORKER)
+        form_fail(form, "queues", "only a token of role worker can be bound to queues");
+    cmd->queues = text;
 }
 
 static enum rc read_token(struct call *call, struct cmd_token_create *cmd, struct err *err)
@@ -42,6 +69,7 @@ static enum rc read_token(struct call *call, struct cmd_token_create *cmd, struc
     bool known = role_parse(role_token_names[role], &cmd->role);
     assert(known);
     (void)known;
+    read_queues(&form, cmd);
     return form_close(&form);
 }
 
@@ -57,12 +85,27 @@ static enum rc run_command(struct call *call, struct command *command, struct db
     return auth_refresh(call->api->auth, db, err);
 }
 
+static void write_queues(struct jw *jw, const char *queues)
+{
+    if (!queues)
+        return;
+    jw_key(jw, "queues");
+    jw_begin(jw, '[');
+    for (const char *at = queues; *at; at += strspn(at, " ")) {
+        size_t len = strcspn(at, " ");
+        jw_strn(jw, at, len);
+        at += len;
+    }
+    jw_end(jw, ']');
+}
+
 static void write_token(struct jw *jw, const struct token_row *token, const char *secret)
 {
     jw_begin(jw, '{');
     jw_kstr(jw, "id", token->id.text);
     jw_kstr(jw, "name", token->name);
     jw_kstr(jw, "role", role_name(token->role));
+    write_queues(jw, token->queues);
     jw_ktime(jw, "createdAt", token->created_us);
     jw_ktime(jw, "lastUsedAt", token->last_used_us);
     jw_ktime(jw, "expiresAt", token->expires_us);

@@ -24,6 +24,7 @@ struct known_token {
     struct id id;
     char sha256[SHA256_TEXT_BYTES];
     char name[TOKEN_NAME_MAX + 1];
+    char queues[TOKEN_QUEUES_BYTES_MAX + 1];
     enum role role;
     int64_t expires_us;
     int64_t used_us;  /* 0: not since the start. */
@@ -150,6 +151,7 @@ static struct known_token know(const struct auth *auth, const struct token_row *
                                 .noted_us = row->last_used_us};
     text_copy(token.sha256, sizeof token.sha256, row->sha256);
     text_copy(token.name, sizeof token.name, row->name);
+    text_copy(token.queues, sizeof token.queues, row->queues ? row->queues : "");
     const struct known_token *before = find_by_id(auth, &row->id);
     if (before) {
         token.used_us = before->used_us;
@@ -192,6 +194,7 @@ static void find_token(struct auth *auth, const char *sha256, struct identity *i
         note_use(auth, found);
         identity->role = found->role;
         text_copy(identity->name, sizeof identity->name, found->name);
+        text_copy(identity->queues, sizeof identity->queues, found->queues);
     }
     (void)pthread_mutex_unlock(&auth->lock);
 }
@@ -292,6 +295,11 @@ enum rc auth_agent(const struct identity *identity, const struct route *route, c
         return err_set(err, RC_DENIED, "NOT_YOUR_RUN",
                        "an agent's token is good for reading about its own run only");
     return RC_OK;
+}
+
+const char *auth_bound_to(const struct identity *identity)
+{
+    return identity->queues[0] ? identity->queues : NULL;
 }
 
 struct actor auth_actor(const struct identity *identity)

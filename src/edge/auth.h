@@ -30,8 +30,9 @@ enum { AUTH_SECRET_BYTES = 32, AUTH_TOKEN_BYTES = 4 + 2 * AUTH_SECRET_BYTES + 1 
 
 struct identity {
     enum role role;
-    struct id run_id;              /* agent: its run */
-    char name[TOKEN_NAME_MAX + 1]; /* all others: the token's */
+    struct id run_id;                        /* agent: its run */
+    char name[TOKEN_NAME_MAX + 1];           /* all others: the token's */
+    char queues[TOKEN_QUEUES_BYTES_MAX + 1]; /* the only ones it is good for; empty: all */
 };
 
 /* A new secret. */
@@ -56,5 +57,7 @@ MUST_USE enum rc auth_agent(const struct identity *identity, const struct route 
                             const char *subject, struct db *db, struct arena *arena,
                             struct err *err);
 
+/* The queues that it is bound to, for queue_allowed; NULL: none.  Points into the identity. */
+const char *auth_bound_to(const struct identity *identity);
 struct actor auth_actor(const struct identity *identity); /* Points into the identity. */
 #endif

@@ -12,8 +12,21 @@
 #include "edge/cli_span.h"
 #include "edge/cli_table.h"
 #include <stdio.h>
+#include <string.h>
 
 enum { BODY_BYTES = 1024, DAYS_MAX = 3660 };
+
+/* "A,B" */
+static void write_queues(struct jw *jw, const char *list)
+{
+    if (list == NULL)
+        return;
+    jw_key(jw, "queues");
+    jw_begin(jw, '[');
+    for (const char *at = list; at != NULL; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        jw_strn(jw, at, strcspn(at, ","));
+    jw_end(jw, ']');
+}
 
 static int run_create(struct cli *cli)
 {
@@ -37,6 +50,7 @@ static int run_create(struct cli *cli)
     jw_begin(&jw, '{');
     jw_kstr(&jw, "name", name);
     jw_kstr(&jw, "role", role);
+    write_queues(&jw, args_text(&cli->args, "queues", NULL));
     if (span_us > 0)
         jw_kstr(&jw, "expiresAt", time_format(at, clock_now_us(&clock) + span_us));
     jw_end(&jw, '}');
@@ -111,6 +125,7 @@ static int run_revoke(struct cli *cli)
 static const struct arg_option create_options[] = {
     {"name", "NAME", "who it is for; events name it as their actor", ARG_TEXT, 0, 0, NULL},
     {"role", "ROLE", "viewer, operator, worker or admin", ARG_CHOICE, 0, 0, role_token_names},
+    {"queues", "A,B", "role worker: good for jobs of these queues only", ARG_TEXT, 0, 0, NULL},
     {"expires", "TIME", "how long it is good, like 30d, 12h or 45m (default: for ever)", ARG_TEXT,
      0, 0, NULL},
     {0},
@@ -119,7 +134,7 @@ static const struct arg_option list_options[] = {CLI_LIMIT_OPTION, {0}};
 
 const struct cli_command cli_token_commands[] = {
     {"token create", "make a token and print it; it is shown only once",
-     "--name NAME --role ROLE [--expires TIME] [--json]", create_options,
+     "--name NAME --role ROLE [--queues A,B] [--expires TIME] [--json]", create_options,
      "drover token create --name build-1 --role worker --expires 30d >worker.token", NULL, 0, 0,
      CLI_REMOTE | CLI_JSON, run_create},
     {"token list", "list the tokens, without their secrets", "[--limit N] [--json]", list_options,

@@ -544,6 +544,8 @@ static const char *const pipeline[] = {
     " cost_microusd {int} NOT NULL,"
     " created_us {int} NOT NULL) {plain_table}",
     "CREATE INDEX memories_repository ON memories (repository_id, id)",
+
+    "ALTER TABLE tokens ADD COLUMN queues {text}", /* With blanks between; NULL: all. */
     NULL,
 };
 

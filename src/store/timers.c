@@ -25,6 +25,11 @@ static const struct sql sql_clear_subject = {
     "DELETE FROM timers WHERE subject = $1",
     "t",
 };
+static const struct sql sql_put_off = {
+    "timer_put_off",
+    "UPDATE timers SET due_us = $2 WHERE kind = $1 AND due_us < $2",
+    "ti",
+};
 static const struct sql sql_due = {
     "timer_due",
     "SELECT kind, subject, due_us FROM timers WHERE due_us <= $1"
@@ -73,6 +78,11 @@ enum rc timers_done(struct db *db, const struct timer_row *row, struct err *err)
 enum rc timers_clear_subject(struct db *db, const struct id *subject, struct err *err)
 {
     return db_exec(db, &sql_clear_subject, P_LIST(P_ID(subject)), NULL, err);
+}
+
+enum rc timers_put_off(struct db *db, const char *kind, int64_t until_us, struct err *err)
+{
+    return db_exec(db, &sql_put_off, P_LIST(P_TEXT(kind), P_INT(until_us)), NULL, err);
 }
 
 enum rc timers_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,

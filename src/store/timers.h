@@ -17,6 +17,8 @@ MUST_USE enum rc timers_clear(struct db *db, const char *kind, const struct id *
 /* Takes away what has fired, unless it was set to another time meanwhile. */
 MUST_USE enum rc timers_done(struct db *db, const struct timer_row *row, struct err *err);
 MUST_USE enum rc timers_clear_subject(struct db *db, const struct id *subject, struct err *err);
+/* Those of the kind that are due before then are due then. */
+MUST_USE enum rc timers_put_off(struct db *db, const char *kind, int64_t until_us, struct err *err);
 MUST_USE enum rc timers_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
                             struct timer_row **ret_rows, size_t *ret_count, struct err *err);
 MUST_USE enum rc timers_next_due(struct db *db, int64_t *ret_due_us, struct err *err);

@@ -4,16 +4,16 @@
 #include "store/tokens.h"
 #include "store/query.h"
 
-#define TOKEN_SELECT                                                                        \
-    "SELECT id, name, role, sha256, created_us, last_used_us, expires_us, revoked_us FROM " \
-    "tokens"
+#define TOKEN_SELECT                                                                          \
+    "SELECT id, name, role, queues, sha256, created_us, last_used_us, expires_us, revoked_us" \
+    " FROM tokens"
 
 static const struct sql sql_insert = {
     "token_insert",
     "INSERT INTO tokens"
-    " (id, name, role, sha256, created_us, last_used_us, expires_us, revoked_us)"
-    " VALUES ($1, $2, $3, $4, $5, 0, $6, 0)",
-    "ttttii",
+    " (id, name, role, queues, sha256, created_us, last_used_us, expires_us, revoked_us)"
+    " VALUES ($1, $2, $3, $4, $5, $6, 0, $7, 0)",
+    "tttttii",
 };
 static const struct sql sql_get = {
     "token_get",
@@ -49,6 +49,7 @@ static enum rc token_decode(struct row_reader *reader, void *to, struct err *err
     row->id = read_id(reader);
     row->name = read_text(reader);
     bool known = role_parse(read_word(reader), &row->role);
+    row->queues = read_text(reader);
     row->sha256 = read_text(reader);
     row->created_us = read_int(reader);
     row->last_used_us = read_int(reader);
@@ -62,7 +63,8 @@ enum rc tokens_insert(struct db *db, const struct token_row *row, struct err *er
 {
     return db_exec(db, &sql_insert,
                    P_LIST(P_ID(&row->id), P_TEXT(row->name), P_TEXT(role_name(row->role)),
-                          P_TEXT(row->sha256), P_INT(row->created_us), P_INT(row->expires_us)),
+                          P_TEXT(row->queues), P_TEXT(row->sha256), P_INT(row->created_us),
+                          P_INT(row->expires_us)),
                    NULL, err);
 }
 

@@ -6,12 +6,13 @@
 #include "core/role.h"
 #include "store/db.h"
 
-enum { TOKENS_LIVE_MAX = 1000, TOKEN_NAME_MAX = 64 };
+enum { TOKENS_LIVE_MAX = 1000, TOKEN_NAME_MAX = 64, TOKEN_QUEUES_BYTES_MAX = 200 };
 
 struct token_row {
     struct id id;
     const char *name; /* Who acts, in events. */
     enum role role;
+    const char *queues; /* The only ones it is good for, with blanks between; NULL: all. */
     const char *sha256;
     int64_t created_us;
     int64_t last_used_us; /* To the minute or so; 0: never. */

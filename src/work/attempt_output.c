@@ -65,7 +65,8 @@ enum rc attempt_take_output(struct attempt *attempt, struct err *err)
         return RC_OK; /* git would take the same room once more. */
     if (rc == RC_OK)
         rc = collect_patch(step, attempt->base, &attempt->patch, err);
-    if (rc == RC_OK && !attempt->patch.secrets) /* Else the tree shows what is stored nowhere. */
+    /* With secrets in it the tree shows what is stored nowhere. */
+    if (rc == RC_OK && !attempt->patch.scan.secrets)
         rc = worktree_mark(step, attempt->base, attempt->patch.sha256, err);
     return rc;
 }

@@ -15,6 +15,7 @@ enum {
     URL_MAX = 800,
     SECRETS_BYTES_MAX = 4 * 1024,
     SECRET_TEXT_MAX = 300,
+    UNSCANNED_BYTES_MAX = 600,
 };
 
 static const char *outcome_name(const struct attempt *attempt)
@@ -73,6 +74,22 @@ static void write_paths(struct jw *jw, const struct collected *patch, const char
     jw_kint(jw, "forbiddenPaths", forbidden_count);
 }
 
+/* Binary files that nobody has looked into for secrets. */
+static void write_unscanned(struct jw *jw, const struct patch_scan *scan)
+{
+    if (scan->unscanned_count == 0)
+        return;
+    size_t before = jw->buf->len;
+    jw_kint(jw, "unscannedFiles", (int64_t)scan->unscanned_count);
+    jw_key(jw, "unscanned");
+    jw_begin(jw, '[');
+    for (size_t i = 0; i < scan->unscanned_count; i++) {
+        if (jw->buf->len - before + 6 * strlen(scan->unscanned[i]) < UNSCANNED_BYTES_MAX)
+            jw_str(jw, scan->unscanned[i]);
+    }
+    jw_end(jw, ']');
+}
+
 static void write_patch(struct jw *jw, const struct collected *patch, const char *const *forbidden)
 {
     jw_key(jw, "patch");
@@ -88,6 +105,7 @@ static void write_patch(struct jw *jw, const struct collected *patch, const char
     jw_kint(jw, "linesDeleted", patch->stats.lines_deleted);
     jw_kstr(jw, "treeHash", patch->tree_hash);
     write_paths(jw, patch, forbidden);
+    write_unscanned(jw, &patch->scan);
     jw_end(jw, '}');
 }
 
@@ -190,7 +208,7 @@ void attempt_write_result(struct attempt *attempt)
         write_found(&jw, attempt);
     }
     write_patch(&jw, &attempt->patch, attempt->step->input.config.policy.forbidden);
-    if (attempt->patch.secrets)
-        write_secrets(&jw, attempt->patch.secrets);
+    if (attempt->patch.scan.secrets)
+        write_secrets(&jw, attempt->patch.scan.secrets);
     jw_end(&jw, '}');
 }

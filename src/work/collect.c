@@ -5,9 +5,8 @@
  */
 #include "work/collect.h"
 #include "base/fd.h"
-#include "core/redact.h"
-#include "work/step_secrets.h"
 #include "work/treegit.h"
+#include "work/worktree.h"
 #include <string.h>
 
 enum { SHOWN_BYTES_MAX = 64 * 1024 * 1024 }; /* Of what people may fetch; a patch may have less. */
@@ -24,28 +23,18 @@ static enum rc too_large(struct step *step, struct err *err)
     return step_fail(step, RC_TOO_LARGE, err, (struct port_failure){.code = "patch_too_large"});
 }
 
-/* NULL: there are none. */
-static struct secret_hits *find_secrets(struct step *step, const struct buf *diff)
-{
-    struct secrets secrets = *step_secrets(step);
-    secrets.shapes = step->input.config.policy.scan_secrets;
-    struct secret_hits *hits = arena_alloc(step->arena, sizeof *hits);
-    secrets_in_patch(&secrets, buf_str(diff), step->arena, hits);
-    return hits->count > 0 ? hits : NULL;
-}
-
 /* The work itself stays on this machine, where only its own people look. */
-static enum rc hold(struct step *step, const struct buf *diff, struct err *err)
+static enum rc hold(struct step *step, struct str diff, struct err *err)
 {
     const char *dir = arena_printf(step->arena, "%s/held", step->site->work_dir);
     const char *path = arena_printf(step->arena, "%s/%s-%lld.diff", dir, step->input.run_id.text,
                                     (long long)step->input.attempt);
     enum rc rc = dir_make(dir, 0700, err);
-    return rc == RC_OK ? file_write_durable(path, diff->data, diff->len, 0600, err) : rc;
+    return rc == RC_OK ? file_write_durable(path, diff.at, diff.len, 0600, err) : rc;
 }
 
 /* For people: no patch, as it would not apply. */
-static enum rc store_redacted(struct step *step, const struct buf *diff, struct err *err)
+static enum rc store_redacted(struct step *step, struct str diff, struct err *err)
 {
     CLEANUP(buf_release) struct buf clean;
     const char *sha256;
@@ -54,13 +43,14 @@ static enum rc store_redacted(struct step *step, const struct buf *diff, struct 
         return rc;
     const char *name = arena_printf(step->arena, "attempt-%lld.redacted.diff",
                                     (long long)step->input.attempt);
-    buf_init(&clean, 2 * diff->max_bytes);
-    redact_text(step_secrets(step), buf_str(diff), &clean);
+    buf_init(&clean, 2 * (size_t)step->input.config.limits.max_patch_bytes);
+    patch_scan_redact(step, diff, &clean);
     return step_put(step, "redacted_patch", name, buf_str(&clean), &sha256, err);
 }
 
-static enum rc store_diff(struct step *step, const struct buf *diff, struct collected *collected,
-                          struct err *err)
+/* treegit: where the blobs are; NULL: in the mirror. */
+static enum rc store_diff(struct step *step, const struct treegit *treegit, const struct buf *diff,
+                          struct collected *collected, struct err *err)
 {
     if (diff->overflow) {
         (void)err_set(err, RC_TOO_LARGE, "PATCH_TOO_LARGE", "The patch is larger than %zu bytes.",
@@ -72,11 +62,12 @@ static enum rc store_diff(struct step *step, const struct buf *diff, struct coll
     enum rc rc = patch_read(buf_str(diff), step->arena, &collected->stats, err);
     if (rc == RC_TOO_LARGE)
         return too_large(step, err);
+    if (rc == RC_OK)
+        rc = patch_scan(step, treegit, buf_str(diff), &collected->stats, &collected->scan, err);
     if (rc != RC_OK)
         return rc;
-    collected->secrets = find_secrets(step, diff);
-    if (collected->secrets)
-        return store_redacted(step, diff, err);
+    if (collected->scan.secrets)
+        return store_redacted(step, buf_str(diff), err);
     const char *name = arena_printf(step->arena, "attempt-%lld.diff",
                                     (long long)step->input.attempt);
     collected->bytes = (int64_t)diff->len;
@@ -95,7 +86,7 @@ enum rc collect_patch(struct step *step, const char *base, struct collected *ret
     if (rc == RC_IO)
         rc = step_fail(step, rc, err, (struct port_failure){.code = "patch_failed"});
     if (rc == RC_OK)
-        rc = store_diff(step, &diff, &collected, err);
+        rc = store_diff(step, &treegit, &diff, &collected, err);
     treegit_close(&treegit);
     if (rc == RC_OK)
         *ret = collected;
@@ -118,13 +109,21 @@ static enum rc diff_commits(struct step *step, const char *base, const char *hea
     return git_run(&git, &compare, err);
 }
 
+/* A file that is too large to look into does not keep the others back. */
 enum rc collect_may_show(struct step *step, const char *base, const char *head, bool *ret_may,
                          struct err *err)
 {
     CLEANUP(buf_release) struct buf diff;
+    struct patch_stats stats;
+    struct patch_scan scan = {0};
     buf_init(&diff, SHOWN_BYTES_MAX);
+    *ret_may = false;
     enum rc rc = diff_commits(step, base, head, &diff, err);
-    *ret_may = rc == RC_OK && !diff.overflow && find_secrets(step, &diff) == NULL;
+    if (rc == RC_OK)
+        rc = patch_read(buf_str(&diff), step->arena, &stats, err);
+    if (rc == RC_OK)
+        rc = patch_scan(step, NULL, buf_str(&diff), &stats, &scan, err);
+    *ret_may = rc == RC_OK && !scan.secrets;
     return rc == RC_TOO_LARGE ? RC_OK : rc;
 }
 
@@ -144,7 +143,42 @@ enum rc collect_commit(struct step *step, const char *base, const char *head, st
     if (rc == RC_IO)
         return step_fail(step, rc, err, (struct port_failure){.code = "patch_failed"});
     if (rc == RC_OK || rc == RC_TOO_LARGE) /* What is too large says so itself. */
-        rc = store_diff(step, &diff, &collected, err);
+        rc = store_diff(step, NULL, &diff, &collected, err);
+    if (rc == RC_OK)
+        *ret = collected;
+    return rc;
+}
+
+enum rc collect_applied(struct step *step, const char *base, struct str patch,
+                        struct collected *ret, struct err *err)
+{
+    const char *tree = worktree_path(step, "tree");
+    struct checkout checkout = {.dir = tree, .base = base, .patch = patch};
+    enum rc rc = worktree_checkout(step, &checkout, err);
+    if (rc == RC_CONFLICT)
+        return step_fail(step, rc, err, (struct port_failure){.code = "patch_failed"});
+    if (rc == RC_OK)
+        rc = collect_patch(step, base, ret, err);
+    worktree_drop(step, tree);
+    return rc;
+}
+
+enum rc collect_given(struct step *step, const char *base, struct str patch, struct collected *ret,
+                      struct err *err)
+{
+    struct collected collected = {.scan = {.secrets = patch_scan_lines(step, patch)}};
+    const char *name = arena_printf(step->arena, "attempt-%lld.given.diff",
+                                    (long long)step->input.attempt);
+    enum rc rc = RC_OK;
+    if (collected.scan.secrets) {
+        rc = store_redacted(step, patch, err);
+    } else if (patch_scan_packed(patch)) { /* What is packed shows only in a tree. */
+        rc = worktree_mirror(step, err);
+        if (rc == RC_OK)
+            rc = collect_applied(step, base, patch, &collected, err);
+    } else {
+        rc = step_put(step, "given_patch", name, patch, &collected.sha256, err);
+    }
     if (rc == RC_OK)
         *ret = collected;
     return rc;

@@ -5,7 +5,7 @@
 #ifndef WORK_COLLECT_H
 #define WORK_COLLECT_H
 #include "core/patch.h"
-#include "core/secrets.h"
+#include "work/patch_scan.h"
 #include "work/step.h"
 
 struct collected {
@@ -13,7 +13,7 @@ struct collected {
     int64_t bytes;
     const char *tree_hash;
     struct patch_stats stats;
-    struct secret_hits *secrets; /* Not NULL: it holds some, and its diff stays here. */
+    struct patch_scan scan; /* With secrets in it, its diff stays here. */
 };
 
 /*
@@ -26,6 +26,15 @@ MUST_USE enum rc collect_patch(struct step *step, const char *base, struct colle
 /* The same for a commit that the mirror holds: an agent elsewhere has pushed it. */
 MUST_USE enum rc collect_commit(struct step *step, const char *base, const char *head,
                                 struct collected *ret, struct err *err);
+/* The same for a diff that is applied to the base commit, in a tree of the run that is made for it;
+   the mirror holds the commit.  patch_failed: it does not apply. */
+MUST_USE enum rc collect_applied(struct step *step, const char *base, struct str patch,
+                                 struct collected *ret, struct err *err);
+/* The text of a patch that an agent elsewhere hands over, before the rest of its work is looked at.
+   Stored as it came (sha256), unless there are secrets in it; with binary files in it as git
+   writes it. */
+MUST_USE enum rc collect_given(struct step *step, const char *base, struct str patch,
+                               struct collected *ret, struct err *err);
 /* May it be shown beyond this machine?  Not with secrets, and not when it is too large to tell. */
 MUST_USE enum rc collect_may_show(struct step *step, const char *base, const char *head,
                                   bool *ret_may, struct err *err);

@@ -317,7 +317,7 @@ static void stop(struct attempt *attempt, enum compute_end why)
 
 /* --- collect --- */
 
-/* The patch goes to the server as it came; step_collect.c looks whether it is one. */
+/* Secrets in it end here; step_collect.c looks whether it is a patch. */
 static enum rc collect(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
@@ -330,9 +330,11 @@ static enum rc collect(struct attempt *attempt, struct err *err)
                              bytes.len);
         return step_fail(step, rc, err, (struct port_failure){.code = "patch_too_large"});
     }
-    const char *name = arena_printf(step->arena, "attempt-%lld.given.diff",
-                                    (long long)step->input.attempt);
-    return step_put(step, "given_patch", name, bytes, &attempt->given_sha256, err);
+    struct collected given = {0};
+    enum rc rc = collect_given(step, attempt->base, bytes, &given, err);
+    attempt->given_sha256 = given.sha256;
+    attempt->patch.scan.secrets = given.scan.secrets;
+    return rc;
 }
 
 const struct compute_ops compute_remote = {

@@ -523,6 +523,7 @@ struct beats {
     struct port_ref leases[CONSUMER_HELD_MAX];
     struct port_beat answers[CONSUMER_HELD_MAX];
     struct held *held[CONSUMER_HELD_MAX];
+    bool of_run[CONSUMER_HELD_MAX]; /* The work of an agent, which is asked for signs of life. */
     size_t count;
 };
 
@@ -535,6 +536,7 @@ static void gather(struct consumer *consumer, struct beats *beats)
         if (held->state != HELD_WAITING && held->state != HELD_RUNNING)
             continue;
         beats->held[beats->count] = held;
+        beats->of_run[beats->count] = text_same(held->job.type, "pull");
         beats->leases[beats->count++] = ref_of(held);
     }
 }
@@ -561,6 +563,16 @@ static void hear(struct consumer *consumer, const struct beats *beats)
         if (id_same(&held->job.id, &lease->id) && held->job.epoch == lease->epoch)
             hear_one(consumer, held, &beats->answers[i]);
     }
+}
+
+/* What the command does is not looked into: that it is there has to be enough. */
+static void show_life(struct consumer *consumer, const struct beats *beats)
+{
+    struct port *port = consumer->port;
+    bool cancel; /* Heartbeats say that too. */
+    for (size_t i = 0; i < beats->count; i++)
+        if (beats->of_run[i])
+            (void)port->ops->progress(port, &beats->leases[i], STR("[]"), &cancel, NULL);
 }
 
 static void announce(struct consumer *consumer, enum port_presence presence, int busy)
@@ -593,8 +605,10 @@ static void beat(struct consumer *consumer, struct beats *beats)
     if (beats->count > 0)
         rc = port->ops->heartbeat(port, consumer->options.name, beats->leases, beats->count,
                                   consumer->options.lease_ms, beats->answers, NULL);
-    if (rc == RC_OK)
+    if (rc == RC_OK) {
+        show_life(consumer, beats);
         announce(consumer, presence, busy);
+    }
     lock(consumer);
     if (rc == RC_OK) /* Only the server's word ends a lease. */
         hear(consumer, beats);

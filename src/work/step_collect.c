@@ -76,11 +76,6 @@ static enum rc take_branch(struct attempt *attempt, struct err *err)
     return rc;
 }
 
-static enum rc fail_patch(struct step *step, enum rc rc, const struct err *err)
-{
-    return step_fail(step, rc, err, (struct port_failure){.code = "patch_failed"});
-}
-
 /* It is applied to a clean tree, and read from there as any other agent's work is. */
 static enum rc take_given(struct attempt *attempt, struct err *err)
 {
@@ -91,18 +86,10 @@ static enum rc take_given(struct attempt *attempt, struct err *err)
     if (rc == RC_TOO_LARGE)
         return step_fail(step, rc, err, (struct port_failure){.code = "patch_too_large"});
     if (rc == RC_NOT_FOUND)
-        return fail_patch(step, rc, err);
+        return step_fail(step, rc, err, (struct port_failure){.code = "patch_failed"});
     if (rc != RC_OK)
         return rc;
-    struct checkout checkout = {
-        .dir = attempt->tree, .base = attempt->base, .patch = buf_str(&patch)};
-    rc = worktree_checkout(step, &checkout, err);
-    if (rc == RC_CONFLICT)
-        return fail_patch(step, rc, err);
-    if (rc == RC_OK)
-        rc = collect_patch(step, attempt->base, &attempt->patch, err);
-    worktree_drop(step, attempt->tree);
-    return rc;
+    return collect_applied(step, attempt->base, buf_str(&patch), &attempt->patch, err);
 }
 
 static enum rc take_patch(struct attempt *attempt, struct err *err)

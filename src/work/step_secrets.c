@@ -10,12 +10,8 @@ static void add_variable(struct secrets *secrets, const char *name)
         secrets_add(secrets, "env", getenv(name));
 }
 
-struct secrets *step_secrets(struct step *step)
+void repo_secrets(const struct repo_config *config, struct secrets *secrets)
 {
-    if (step->secrets)
-        return step->secrets;
-    const struct repo_config *config = &step->input.config;
-    struct secrets *secrets = arena_alloc(step->arena, sizeof *secrets);
     secrets_init(secrets);
     for (size_t i = 0; config->agent.env[i]; i++)
         add_variable(secrets, config->agent.env[i]);
@@ -23,6 +19,14 @@ struct secrets *step_secrets(struct step *step)
     add_variable(secrets, config->agent.remote.credential);
     for (size_t i = 0; i < config->judge_count; i++)
         add_variable(secrets, config->judges[i].model.credential);
-    step->secrets = secrets;
-    return secrets;
+}
+
+struct secrets *step_secrets(struct step *step)
+{
+    if (!step->secrets) {
+        struct secrets *secrets = arena_alloc(step->arena, sizeof *secrets);
+        repo_secrets(&step->input.config, secrets);
+        step->secrets = secrets;
+    }
+    return step->secrets;
 }

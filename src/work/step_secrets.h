@@ -7,7 +7,10 @@
 #include "core/secrets.h"
 #include "work/step.h"
 
-/* Made at the first call, from the variables that the configuration names (agent.env and all
-   credentials).  More may be added as long as nobody else reads it. */
+/* Of the variables that the configuration names (agent.env and all credentials), as this process
+   has them. */
+void repo_secrets(const struct repo_config *config, struct secrets *secrets);
+/* The same for the step, made at the first call.  More may be added as long as nobody else reads
+   it. */
 struct secrets *step_secrets(struct step *step);
 #endif

@@ -1,5 +1,6 @@
 // pull.test.mjs - agents that lease their work themselves, over plain HTTP and by drover consume.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { launch } from './lib/cli.mjs';
 import { branches, git, openPull, patchTo, pushBranch } from './lib/git.mjs';
@@ -7,7 +8,7 @@ import { assertProblem } from './lib/http.mjs';
 import { start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
-let server, token;
+let server, token, bound;
 
 // Every repository has a queue of its own, as if its agents knew nothing else.
 const queueOf = (name) => `agents-${name.replace('/', '-')}`;
@@ -32,10 +33,15 @@ const tell = async (verb, { id, epoch }, more) =>
 const complete = (job, result) => tell('complete', job, { result });
 
 const upload = (text) => server.upload(text, token);
+const sha256Of = (text) => createHash('sha256').update(text).digest('hex');
+const BYTES = { 'content-type': 'application/octet-stream' };
 
 describe('an agent that leases its work', { concurrency: 4 }, () => {
     before(async () => {
         server = await start({ args: ['--workers', '4'] });
+        const queues = ['acme/bound'].map(queueOf);
+        ({ token: bound } = await server.post('/v1/tokens',
+            { name: 'bound', role: 'worker', queues }));
         const made = await server.post('/v1/tokens', { name: 'puller', role: 'worker' });
         ({ token } = made);
     });
@@ -115,6 +121,24 @@ describe('an agent that leases its work', { concurrency: 4 }, () => {
         assert.deepEqual(prs.map(({ number }) => number), [9]);
     });
 
+    it('has its patch looked through before it is stored', async () => {
+        const repo = await repository('acme/leak');
+        const { taskId } = await server.submit(repo.name);
+        const job = await lease(repo.name);
+        const leaky = patchTo(['ghp', 'Zq8X2v7Lr5Tn3Wk9Bd4Yc6Hj1Mf0Pg8Us2Ea'].join('_'));
+        const path = `/v1/artifacts/${sha256Of(leaky)}`;
+        const put = (to, body) => server.call('PUT', to, { body, headers: BYTES, token });
+        const refused = await put(`${path}?jobId=${job.id}`, leaky);
+        assertProblem(refused, 422, { code: 'SECRET_DETECTED' });
+        assert.match(refused.json.detail, /github-token in answer\.txt, line 1/);
+        assertProblem(await server.call('GET', path), 404);
+        const good = patchTo(42);
+        assert.equal((await put(`/v1/artifacts/${sha256Of(good)}?jobId=${job.id}`, good)).status,
+            201);
+        await complete(job, { status: 'success', patchSha256: sha256Of(good) });
+        await server.untilTask(taskId, 'completed');
+    });
+
     it('that vanishes loses its lease: another takes the work', async () => {
         const repo = await repository('acme/vanish');
         const { taskId } = await server.submit(repo.name);
@@ -141,6 +165,29 @@ describe('an agent that leases its work', { concurrency: 4 }, () => {
         await server.untilTask(taskId, 'cancelled');
     });
 
+    it('has clocks that a restart of the server does not stop', async () => {
+        const own = await start();
+        try {
+            await own.repository('acme/slow', '', { agent: { compute: 'pull', queue: 'slow' },
+                timeouts: { agentMs: 1000, cancelMs: 200 } });
+            const { taskId } = await own.submit('acme/slow');
+            const body = { queues: ['slow'], worker: 'agent-1', max: 1, waitMs: 10_000,
+                leaseMs: 60_000 };
+            const [{ id, epoch }] = (await own.post('/v1/jobs/lease', body)).jobs;
+            await own.crash();
+            await own.start();
+            const beat = { worker: 'agent-1', leases: [{ id, epoch }], extendMs: 60_000 };
+            await until('the end of its time', async () => {
+                const { leases } = await own.post('/v1/jobs/heartbeat', beat);
+                return leases[0].cancel || !leases[0].ok;
+            });
+            const task = await own.untilTask(taskId, 'timed_out');
+            assert.equal(task.errorCode, 'agent_timed_out');
+        } finally {
+            await own.discard();
+        }
+    });
+
     it('that gives nonsense fails its run, not the server', async () => {
         const bad = {
             'acme/no-status': [{ summary: 'hm' }, 'invalid_step_result'],
@@ -158,6 +205,40 @@ describe('an agent that leases its work', { concurrency: 4 }, () => {
             const { turns, costUsd } = await server.run(runId);
             assert.deepEqual([turns, costUsd], [0, 0]);
         }));
+    });
+
+    it('with a bound token has the jobs of its queue and no others', async () => {
+        await repository('acme/bound');
+        await repository('acme/unbound');
+        const { taskId } = await server.submit('acme/bound');
+        const other = await server.submit('acme/unbound');
+        const job = await lease('acme/bound');
+        const foreign = await lease('acme/unbound');
+        const ask = (path, body) => server.call('POST', path, { body, token: bound });
+        const denied = { code: 'QUEUE_NOT_ALLOWED' };
+        const lines = { queues: [queueOf('acme/bound'), 'drover.agent'], worker: 'a', max: 1 };
+        const refused = await ask('/v1/jobs/lease', lines);
+        assertProblem(refused, 403, denied);
+        assert.match(refused.json.detail, /bound to the queues agents-acme-bound, and drover/);
+        const both = [job, foreign].map(({ id, epoch }) => ({ id, epoch }));
+        const error = { code: 'x', message: 'y', retryable: false };
+        for (const [verb, body] of [['heartbeat', { worker: 'a', leases: both }],
+            ['progress', { jobs: both.map((ref) => ({ ...ref, events: [] })) }],
+            ['complete', { jobs: both }], ['release', { jobs: both }],
+            ['fail', { jobs: both.map((ref) => ({ ...ref, error })) }], ['run-token', both[1]]])
+            assertProblem(await ask(`/v1/jobs/${verb}`, body), 403, denied);
+        const patch = patchTo(42);
+        const put = (query) => server.call('PUT', `/v1/artifacts/${sha256Of(patch)}${query}`,
+            { body: patch, headers: BYTES, token: bound });
+        assertProblem(await put(''), 403, denied);
+        assertProblem(await put(`?jobId=${foreign.id}`), 403, denied);
+        assert.equal((await put(`?jobId=${job.id}`)).status, 201);
+        const result = { status: 'success', patchSha256: sha256Of(patch) };
+        const done = await ask('/v1/jobs/complete', { jobs: [{ ...both[0], result }] });
+        assert.equal(done.json.jobs[0].ok, true, 'nothing of the refused calls was done');
+        await server.untilTask(taskId, 'completed');
+        await complete(foreign, { status: 'error' });
+        await server.untilTask(other.taskId, 'failed');
     });
 
     it('can do nothing else with its token', async () => {

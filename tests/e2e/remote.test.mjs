@@ -66,6 +66,22 @@ describe('a remote agent', { concurrency: 4 }, () => {
         assert.match(second.patch, /\+43/);
     });
 
+    it('that hands over a secret ends its run, and none of it is stored', async () => {
+        const leak = ['ghp', 'Zq8X2v7Lr5Tn3Wk9Bd4Yc6Hj1Mf0Pg8Us2Ea'].join('_');
+        const repo = await repository('acme/leaks', (session) => {
+            session.answer = { ...completed, patch: patchTo(leak) };
+        });
+        const { task, runId } = await server.finish(repo.name, 'failed');
+        assert.equal(task.errorCode, 'secret_detected');
+        const { items } = await server.get(`/v1/runs/${runId}/artifacts`);
+        assert.ok(items.some(({ kind }) => kind === 'redacted_patch'));
+        assert.ok(!items.some(({ kind }) => kind === 'given_patch'));
+        for (const { sha256 } of items) {
+            const { text } = await server.call('GET', `/v1/artifacts/${sha256}`);
+            assert.ok(!text.includes(leak), text);
+        }
+    });
+
     it('tells of its turns, tools and cost while it works', async () => {
         const repo = await repository('acme/live', (session) => {
             const events = [{ type: 'tool', name: 'edit', status: 'completed', summary: 'answer' }];

@@ -87,6 +87,22 @@ describe('tokens', () => {
     const drover = (...args) => spawnSync(BIN, [...args, '--data', server.data],
         { env: plainEnv(), encoding: 'utf8' });
 
+    it('of workers can be bound to queues', async () => {
+        const made = drover('token', 'create', '--name', 'bound', '--role', 'worker', '--queues',
+            'agents.x,agents.y', '--json');
+        assert.equal(made.status, 0, made.stderr);
+        const { id, queues } = JSON.parse(made.stdout);
+        assert.deepEqual(queues, ['agents.x', 'agents.y']);
+        const { items } = await server.get('/v1/tokens');
+        assert.deepEqual(items.find((token) => token.id === id).queues, queues);
+        for (const [role, wrong] of [['viewer', ['a']], ['worker', []], ['worker', ['a b']],
+            ['worker', ['a'.repeat(100), 'b'.repeat(100)]]]) {
+            const body = { name: 'wrong', role, queues: wrong };
+            assertProblem(await server.call('POST', '/v1/tokens', { body }), 422,
+                { field: 'queues' });
+        }
+    });
+
     it('let every role do its own, and no more', async () => {
         for (const role of ROLES) {
             const { token } = await create(`by-${role}`, role);

@@ -5,7 +5,7 @@
 set -u
 case $2 in
 runs)
-    breaks='fencing limits lost_job lost_event lost_timer'
+    breaks='fencing limits lost_job lost_event lost_timer parked'
     set -- "$1" --runs 4000
     ;;
 jobs)

@@ -8,16 +8,20 @@
  *   - an epoch grows by one at every claim; no report of another epoch is ever taken
  *   - no job is completed twice, no run opens two pull requests
  *   - the limits on active runs hold
+ *   - no run of a parked account starts, or begins an attempt, before the account's reset
  */
 #include "tests/sim/model.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "control/doctor.h"
 #include "control/jobs.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
 #include "store/events.h"
+#include "store/repositories.h"
 #include "store/runs.h"
 #include "tests/sim/map.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { TOUCHED_MAX = 4096, PAGE = 1000 };
@@ -27,6 +31,12 @@ struct run_fact {
     enum run_status status;
     int64_t seq;
     int pull_requests;
+    bool knows_account;
+    size_t account;
+    bool began_parked; /* Entered its state while its account was parked. */
+};
+struct account_fact {
+    int64_t until_us; /* 0: in use. */
 };
 struct job_fact {
     struct id id;
@@ -42,6 +52,7 @@ struct model {
     struct id touched[TOUCHED_MAX];
     size_t touched_count;
     int64_t active; /* By the events. */
+    struct account_fact accounts[SIM_ACCOUNTS];
 };
 
 /* ---- answers ---------------------------------------------------------------------------- */
@@ -108,6 +119,66 @@ static bool is_legal(enum run_status from, enum run_status to)
     return false;
 }
 
+/* ---- accounts ---- */
+
+/* As people.c gave them out. */
+static size_t account_of(struct model *model, struct run_fact *run)
+{
+    if (run->knows_account)
+        return run->account;
+    struct arena arena = {0};
+    struct db *db = store_writer(model->world->store);
+    struct run_row row;
+    struct repository_row repository;
+    size_t number;
+    if (runs_get(db, &run->id, &arena, &row, NULL) != RC_OK ||
+        repositories_get(db, &row.repository_id, &arena, &repository, NULL) != RC_OK ||
+        sscanf(repository.name, SIM_REPOSITORY_NAME, &number) != 1)
+        world_broken(model->world, "nobody knows the repository of run %s", run->id.text);
+    run->account = number % SIM_ACCOUNTS;
+    run->knows_account = true;
+    arena_release(&arena);
+    return run->account;
+}
+
+/* The time of an event is that of its commit or later, so what is parked then was parked. */
+static bool is_parked(struct model *model, struct run_fact *run, int64_t time_us)
+{
+    return model->accounts[account_of(model, run)].until_us > time_us;
+}
+
+static void change_account(struct model *model, const struct event *event)
+{
+    CLEANUP(js_freep) struct js *data = NULL;
+    bool parked = strcmp(event->type, EV_ACCOUNT_PARKED) == 0;
+    int64_t until_us = 0;
+    size_t number;
+    if (!parked && strcmp(event->type, EV_ACCOUNT_RESUMED) != 0)
+        return;
+    if (js_parse(event->data.at, event->data.len, &data, NULL) != RC_OK ||
+        sscanf(js_get_str(data, "account", ""), SIM_ACCOUNT_NAME, &number) != 1 ||
+        number >= SIM_ACCOUNTS ||
+        (parked && !time_parse(js_get_str(data, "parkedUntil", ""), &until_us)))
+        world_broken(model->world, "an event of an account cannot be read");
+    struct account_fact *account = &model->accounts[number];
+    if (!parked && account->until_us > event->time_us)
+        world_broken(model->world, "account %zu is in use again before its reset", number);
+    account->until_us = until_us;
+    model->stats.parked += parked;
+}
+
+/* Into a state of the agent with a parked account it may only pass through, back to the queue. */
+static void check_start(struct model *model, struct run_fact *run, enum run_status from,
+                        const struct event *event)
+{
+    bool of_agent = run->status == RUN_RUNNING || run->status == RUN_PLANNING;
+    bool starts = from == RUN_QUEUED && run->status == RUN_PREPARING;
+    run->began_parked = of_agent && is_parked(model, run, event->time_us);
+    if (starts && is_parked(model, run, event->time_us))
+        world_broken(model->world, "run %s starts while its account is parked", run->id.text);
+    model->stats.deferred += run->status == RUN_QUEUED;
+}
+
 static void change_status(struct model *model, struct run_fact *run, const struct event *event)
 {
     CLEANUP(js_freep) struct js *data = NULL;
@@ -121,6 +192,7 @@ static void change_status(struct model *model, struct run_fact *run, const struc
                      run_status_name(from), run_status_name(to), run_status_name(run->status));
     model->active += run_is_active(to) - run_is_active(from);
     run->status = to;
+    check_start(model, run, from, event);
     if (run_is_terminal(to)) {
         model->stats.ended++;
         model->stats.by_end[to - RUN_COMPLETED]++;
@@ -140,8 +212,10 @@ static void take_event(struct model *model, const struct event *event)
 {
     model->seq = event->seq;
     model->stats.events++;
-    if (id_is_none(&event->run_id))
+    if (id_is_none(&event->run_id)) {
+        change_account(model, event);
         return;
+    }
     struct run_fact *run = map_at(&model->runs, &event->run_id);
     if (event->run_seq != run->seq + 1)
         world_broken(model->world, "run %s has event %lld after %lld", run->id.text,
@@ -194,6 +268,9 @@ static void check_run(struct model *model, const struct id *run_id, struct arena
         world_broken(model->world, "run %s is %s at %lld; its events say %s at %lld", run_id->text,
                      run_status_name(row.status), (long long)row.event_seq,
                      run_status_name(fact->status), (long long)fact->seq);
+    if (fact->began_parked)
+        world_broken(model->world, "run %s is %s with an account that was parked before",
+                     run_id->text, run_status_name(fact->status));
     bool named;
     size_t movers = count_movers(model, &row, arena, &named);
     size_t want = run_is_active(row.status) ? 1 : 0;

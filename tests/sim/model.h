@@ -11,12 +11,16 @@
 
 enum {
     SIM_REPOSITORIES = 6,
-    SIM_REPOSITORY_MAX = 3 /* maxActiveRuns of each */
+    SIM_REPOSITORY_MAX = 3, /* maxActiveRuns of each */
+    SIM_ACCOUNTS = 3,       /* Repository N uses up account N % SIM_ACCOUNTS. */
 };
+#define SIM_REPOSITORY_NAME "acme/repo-%zu"
+#define SIM_ACCOUNT_NAME    "account-%zu"
 
 struct model_stats {
     int64_t runs, ended, events, leases, completions, stale, pull_requests;
     int64_t by_end[4]; /* completed, failed, cancelled, timed_out */
+    int64_t parked, deferred;
 };
 
 struct model *model_new(struct world *world); /* It watches the world from now on. */

@@ -32,15 +32,16 @@ static const char *const blueprints[] = {
 static void onboard(struct world *world, size_t i)
 {
     struct cmd_repository_put *put = cmd_repository_put_new();
-    snprintf(names[i], sizeof(names[i]), "acme/repo-%zu", i);
+    snprintf(names[i], sizeof(names[i]), SIM_REPOSITORY_NAME, i);
     put->name = names[i];
     put->config = str_of(arena_printf(
         &put->base.arena,
-        "{\"url\":\"/srv/x.git\",\"agent\":{\"command\":[\"./a\"]},%s"
+        "{\"url\":\"/srv/x.git\","
+        "\"agent\":{\"command\":[\"./a\"],\"account\":\"" SIM_ACCOUNT_NAME "\"},%s"
         "\"limits\":{\"maxActiveRuns\":%d},\"policy\":{\"approval\":\"%s\"},"
         "\"timeouts\":{\"runMs\":600000,\"queueMs\":%d,\"approvalMs\":60000,\"cancelMs\":20000}}",
-        blueprints[i % COUNT_OF(blueprints)], SIM_REPOSITORY_MAX, i % 3 == 0 ? "always" : "auto",
-        i % 2 == 0 ? 3600000 : 0));
+        i % SIM_ACCOUNTS, blueprints[i % COUNT_OF(blueprints)], SIM_REPOSITORY_MAX,
+        i % 3 == 0 ? "always" : "auto", i % 2 == 0 ? 3600000 : 0));
     world_send(world, &put->base, on_onboarded, NULL, 0);
 }
 

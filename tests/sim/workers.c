@@ -6,6 +6,7 @@
  * A worker never waits for ever: every wait has a deadline after which it goes on, as a real one
  * does.  `life` counts its lives, so that what was meant for an earlier one is ignored.
  */
+#include "base/clock.h"
 #include "control/jobs.h"
 #include "tests/sim/model.h"
 #include "tests/sim/people.h"
@@ -28,6 +29,7 @@ struct sim_worker {
     bool deaf; /* Ignores that it should stop. */
     int tries;
     const char *verdict; /* The result that is being reported; NULL: a failure. */
+    char quota[160];     /* The result that tells of an account that is used up. */
     bool retryable;
 };
 
@@ -106,6 +108,8 @@ static void report(struct world *world, void *who, int64_t life)
 
 /* ---- working ---------------------------------------------------------------------------- */
 
+static const char quota_met[] = "the account is used up";
+
 static const struct outcome {
     const char *step, *result;
     unsigned weight;
@@ -116,6 +120,7 @@ static const struct outcome {
     {"agent", "{\"outcome\":\"ended\",\"report\":\"error\",\"error\":\"no\"}", 1},
     {"agent", "{\"outcome\":\"idle_timed_out\",\"report\":\"unknown\"}", 1},
     {"agent", "nonsense", 1},
+    {"agent", quota_met, 1},
     {"verify", RESULT_VERIFIED, 6},
     {"verify", RESULT_UNVERIFIED, 3},
     {"verify", "{\"verdict\":\"failed\",\"checks\":[{\"name\":\"u\",\"status\":\"errored\"}]}", 1},
@@ -124,6 +129,7 @@ static const struct outcome {
     {"publish", RESULT_PUBLISHED, 1},
     {"plan", RESULT_PLANNED, 8},
     {"plan", "{\"planSha256\":\"\",\"outcome\":\"timed_out\",\"report\":\"unknown\"}", 1},
+    {"plan", quota_met, 1},
     {"custom", "{\"status\":\"success\",\"metadata\":{\"n\":1}}", 12},
     {"custom", "{\"status\":\"failed\",\"error\":\"no\"}", 1},
     {"unpublish", "{}", 1},
@@ -147,12 +153,26 @@ static const char *draw_outcome(struct world *world, const char *step)
     return NULL;
 }
 
+/* Until soon, or until a time that has just passed. */
+static const char *tell_quota(struct world *world, struct sim_worker *worker)
+{
+    char resets[TIME_TEXT_BYTES];
+    int64_t left_us = world_between(world, -5 * US_PER_SECOND, 30 * US_PER_SECOND);
+    snprintf(worker->quota, sizeof(worker->quota),
+             "{\"planSha256\":\"\",\"outcome\":\"quota\",\"report\":\"unknown\","
+             "\"quota\":{\"resetsAt\":\"%s\"}}",
+             time_format(resets, world_server_now(world) + left_us));
+    return worker->quota;
+}
+
 static void end_work(struct world *world, struct sim_worker *worker)
 {
     worker->life++;
     worker->tries = 0;
     bool fails = worker->cancelled || world_chance(world, 60);
     worker->verdict = fails ? NULL : draw_outcome(world, worker->step);
+    if (worker->verdict == quota_met)
+        worker->verdict = tell_quota(world, worker);
     worker->retryable = !worker->cancelled && world_chance(world, 800);
     report(world, worker, worker->life);
 }

@@ -12,6 +12,7 @@ START_TEST(a_token_lives_until_it_expires_or_is_revoked)
     struct token_row row = {.id = fixture_id(&f),
                             .name = "ann",
                             .role = ROLE_WORKER,
+                            .queues = "agents far.x",
                             .sha256 = "aa",
                             .created_us = 5,
                             .expires_us = 100};
@@ -24,6 +25,7 @@ START_TEST(a_token_lives_until_it_expires_or_is_revoked)
     must(tokens_get(f.db, &row.id, &f.arena, &got, &f.err));
     ck_assert_str_eq(got.name, "ann");
     ck_assert_int_eq(got.role, ROLE_WORKER);
+    ck_assert_str_eq(got.queues, "agents far.x");
     ck_assert_str_eq(got.sha256, "aa");
     ck_assert_int_eq(got.expires_us, 100);
     ck_assert_int_eq(got.last_used_us, 0);
@@ -32,6 +34,7 @@ START_TEST(a_token_lives_until_it_expires_or_is_revoked)
     must(tokens_live(f.db, 100, &f.arena, &rows, &count, &f.err));
     ck_assert_uint_eq(count, 1);
     ck_assert_str_eq(rows[0].name, "bob");
+    ck_assert_ptr_null(rows[0].queues);
     must(tokens_revoke(f.db, &forever.id, 50, &f.err));
     must(tokens_revoke(f.db, &forever.id, 60, &f.err));
     must(tokens_get(f.db, &forever.id, &f.arena, &got, &f.err));

@@ -159,6 +159,26 @@ START_TEST(a_timer_is_one_per_kind_and_subject)
 }
 END_TEST
 
+START_TEST(timers_of_one_kind_are_put_off_and_never_brought_forward)
+{
+    FIXTURE(f);
+    struct id a = fixture_id(&f), b = fixture_id(&f);
+    struct timer_row timers[] = {
+        {"pull_idle", a, 100}, {"pull_idle", b, 900}, {"run_deadline", a, 100}};
+    for (size_t i = 0; i < COUNT_OF(timers); i++)
+        must(timers_set(f.db, &timers[i], &f.err));
+    must(timers_put_off(f.db, "pull_idle", 500, &f.err));
+    struct timer_row *rows;
+    size_t count;
+    must(timers_due(f.db, 1000, 10, &f.arena, &rows, &count, &f.err));
+    ck_assert_uint_eq(count, 3);
+    ck_assert_str_eq(rows[0].kind, "run_deadline");
+    ck_assert_int_eq(rows[1].due_us, 500);
+    ck_assert_id_eq(rows[1].subject, a);
+    ck_assert_int_eq(rows[2].due_us, 900);
+}
+END_TEST
+
 START_TEST(patches_of_a_run_are_in_order)
 {
     FIXTURE(f);
@@ -431,6 +451,7 @@ Suite *store_records_suite(void)
     case_add(tc, putting_a_repository_again_keeps_its_id);
     case_add(tc, repositories_are_listed_by_name_without_removed_ones);
     case_add(tc, a_timer_is_one_per_kind_and_subject);
+    case_add(tc, timers_of_one_kind_are_put_off_and_never_brought_forward);
     case_add(tc, patches_of_a_run_are_in_order);
     case_add(tc, verifications_of_a_run_are_in_order);
     case_add(tc, a_run_opens_one_pull_request);

@@ -215,6 +215,47 @@ START_TEST(a_patch_with_a_secret_stays_with_the_worker)
 }
 END_TEST
 
+/* What the agent writes, and where a secret of it is found: NULL, nowhere. */
+static const struct {
+    const char *script, *path;
+} binaries[] = {
+    {"printf '\\001\\000key " FAKE_TOKEN "\\000' >a.bin", "a.bin"},
+    {"printf 'token=" FAKE_TOKEN "\\n' | iconv -t UTF-16LE >b.txt", "b.txt"},
+    {"printf '\\001\\000nothing\\000' >c.bin", NULL},
+    {"cat old.bin old.bin >d.bin; mv d.bin old.bin", NULL}, /* It was there before. */
+    {"rm old.bin", NULL},
+};
+
+START_TEST(binary_files_of_a_patch_are_looked_into)
+{
+    kit_commit(&kit, "printf '\\001\\000" FAKE_TOKEN "\\000' >old.bin");
+    const struct js *result = run(&(struct trial){.script = binaries[_i].script});
+    const struct js *secrets = js_get(result, "secrets");
+    ck_assert_uint_eq(js_count(secrets), binaries[_i].path != NULL);
+    if (binaries[_i].path == NULL) {
+        ck_assert_ptr_nonnull(text_of(result, "patch.sha256"));
+        return;
+    }
+    ck_assert_str_eq(js_get_str(js_at(secrets, 0), "path", ""), binaries[_i].path);
+    ck_assert_int_eq(js_type(js_get(result, "patch")), JS_NULL);
+    for (size_t i = 0; i < kit.port.artifact_count; i++)
+        ck_assert_ptr_null(strstr(buf_text(&kit.port.artifacts[i].bytes), "literal "));
+}
+END_TEST
+
+START_TEST(a_binary_file_that_is_too_large_is_told)
+{
+    const struct js *result = run(
+        &(struct trial){.script = "head -c 8388608 /dev/zero >fits.bin\n"
+                                  "head -c 8388609 /dev/zero >large.bin"});
+    ck_assert_ptr_nonnull(text_of(result, "patch.sha256"));
+    ck_assert_int_eq(js_int(js_path(result, "patch.unscannedFiles"), 0), 1);
+    const struct js *names = js_path(result, "patch.unscanned");
+    ck_assert_uint_eq(js_count(names), 1);
+    ck_assert_str_eq(js_str(js_at(names, 0), ""), "large.bin");
+}
+END_TEST
+
 START_TEST(the_scan_can_be_switched_off_but_not_for_what_was_handed_out)
 {
     setenv("API_KEY", "correct-horse-battery", 1);
@@ -525,6 +566,8 @@ Suite *agent_step_suite(void)
     tcase_add_test(tests, secrets_are_in_no_command_line);
     tcase_add_test(tests, what_is_secret_is_in_no_log_event_or_summary);
     tcase_add_test(tests, a_patch_with_a_secret_stays_with_the_worker);
+    tcase_add_loop_test(tests, binary_files_of_a_patch_are_looked_into, 0, (int)COUNT_OF(binaries));
+    tcase_add_test(tests, a_binary_file_that_is_too_large_is_told);
     tcase_add_test(tests, the_scan_can_be_switched_off_but_not_for_what_was_handed_out);
     tcase_add_test(tests, a_prompt_by_file_leaves_stdin_empty);
     tcase_add_test(tests, it_reaches_the_servers_socket_without_a_network);

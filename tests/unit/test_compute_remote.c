@@ -142,6 +142,42 @@ START_TEST(what_it_tells_is_heard_and_not_kept)
 }
 END_TEST
 
+/* Put together here, so that nobody takes this file for a leak. */
+#define FAKE_TOKEN \
+    "ghp"          \
+    "_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+
+/* A script that makes a patch with a secret in it, as the far side would. */
+static const char *const leaks[] = {
+    "echo " FAKE_TOKEN " >file.txt; git diff",
+    "printf '\\001\\000" FAKE_TOKEN "\\000' >a.bin; git add a.bin; git diff --cached --binary",
+    "echo two >file.txt; echo 'Subject: with " FAKE_TOKEN "'; git diff",
+};
+
+START_TEST(a_patch_with_a_secret_is_not_stored)
+{
+    const char *patch = kit_sh(&kit, "git clone -q origin.git far && cd far && { %s; }", leaks[_i]);
+    CLEANUP(buf_release) struct buf body;
+    buf_init(&body, 64 * 1024);
+    struct jw jw = jw_to(&body);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "status", "completed");
+    jw_kstr(&jw, "patch", arena_printf(&kit.arena, "%s\n\n", patch));
+    jw_end(&jw, '}');
+    far.polls[0] = (struct reply){NULL, buf_text(&body)};
+    struct step step = step_of("");
+    const struct js *result = run(&step);
+    ck_assert_uint_eq(js_count(js_get(result, "secrets")), 1);
+    ck_assert_ptr_null(js_get(result, "patchSha256"));
+    for (size_t i = 0; i < kit.port.artifact_count; i++) {
+        const char *stored = buf_text(&kit.port.artifacts[i].bytes);
+        ck_assert_ptr_null(strstr(stored, FAKE_TOKEN));
+        ck_assert_ptr_null(strstr(stored, "literal "));
+    }
+    kit_sh(&kit, "test -s data/work/held/%s-1.diff", kit.run_id.text);
+}
+END_TEST
+
 /* Who had the job before, what the first poll says, and what is done then. */
 static const struct {
     const char *session;
@@ -291,6 +327,7 @@ Suite *compute_remote_suite(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, it_is_started_followed_and_its_patch_is_kept);
     tcase_add_test(tests, what_it_tells_is_heard_and_not_kept);
+    tcase_add_loop_test(tests, a_patch_with_a_secret_is_not_stored, 0, (int)COUNT_OF(leaks));
     tcase_add_loop_test(tests, it_is_never_started_twice, 0, (int)COUNT_OF(takeovers));
     tcase_add_test(tests, one_that_never_began_is_started_after_it_was_asked_for);
     tcase_add_loop_test(tests, a_refused_start_is_told, 0, (int)COUNT_OF(refusals));

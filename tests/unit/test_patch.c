@@ -200,6 +200,39 @@ static void add_files(struct buf *buf, size_t count)
         buf_addf(buf, "diff --git a/f%zu b/f%zu\nold mode 100644\nnew mode 100755\n", i, i);
 }
 
+#define OID40 "0123456789abcdef0123456789abcdef01234567"
+#define NONE  "0000000000000000000000000000000000000000"
+
+static const struct {
+    const char *index;
+    const char *was, *now; /* NULL: the blobs are not told. */
+} binaries[] = {
+    {"index " NONE ".." OID40 "\n", NONE, OID40},
+    {"index " OID40 ".." NONE " 100644\n", OID40, NONE},
+    {"index 20b5be9..88f3700 100644\n", NULL, NULL},
+    {"index " OID40 "\n", NULL, NULL},
+    {"", NULL, NULL},
+};
+
+START_TEST(a_binary_file_is_told_with_its_blobs)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct patch_stats stats;
+    struct err err = {0};
+    const char *diff = arena_printf(&arena,
+                                    SMALL("a.c") "diff --git a/bin b/bin\n%sGIT binary patch\n"
+                                                 "literal 3\nKcmYdfNCp4_i2%%g_\n\n" SMALL("b.c"),
+                                    binaries[_i].index);
+    ck_assert_int_eq(patch_read(str_of(diff), &arena, &stats, &err), RC_OK);
+    ck_assert_uint_eq(stats.binary_count, binaries[_i].was != NULL);
+    if (stats.binary_count > 0) {
+        ck_assert_str_eq(stats.binaries[0].path, "bin");
+        ck_assert_str_eq(stats.binaries[0].was, binaries[_i].was);
+        ck_assert_str_eq(stats.binaries[0].now, binaries[_i].now);
+    }
+}
+END_TEST
+
 START_TEST(the_number_of_files_is_limited)
 {
     CLEANUP(arena_release) struct arena arena = {0};
@@ -248,6 +281,7 @@ Suite *patch_suite(void)
     tcase_add_loop_test(tc, a_diff_tells_its_paths_and_lines, 0, (int)COUNT_OF(diffs));
     tcase_add_loop_test(tc, what_is_no_git_diff_is_refused, 0, (int)COUNT_OF(broken));
     tcase_add_test(tc, a_name_cannot_hide_behind_a_nul);
+    tcase_add_loop_test(tc, a_binary_file_is_told_with_its_blobs, 0, (int)COUNT_OF(binaries));
     tcase_add_test(tc, the_number_of_files_is_limited);
     tcase_add_test(tc, damaged_diffs_are_read_or_refused_but_never_misread);
     suite_add_tcase(suite, tc);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
+#include "store/pull_requests.h"
 #include "store/timers.h"
 #include "tests/unit/lab.h"
 #include <check.h>
@@ -230,6 +231,48 @@ START_TEST(a_person_overrides_with_a_reason_and_is_not_asked_the_same_again)
 }
 END_TEST
 
+/* ---- a pull request that the agent opened itself ---------------------------------------- */
+
+/* What the person says, what happens after that, and how the run ends. */
+static const struct {
+    bool approve, in_time;
+    enum run_status end;
+    const char *code;
+} answers[] = {
+    {true, true, RUN_COMPLETED, NULL},
+    {true, false, RUN_COMPLETED, NULL},
+    {false, true, RUN_FAILED, "policy.forbidden_path"},
+};
+
+START_TEST(a_pull_request_of_the_agent_is_recorded_before_anybody_is_asked)
+{
+    lab_repository(&lab, "acme/a",
+                   arena_printf(&lab.arena, GUARDED ",\"timeouts\":{\"runMs\":30000}", "ask"));
+    struct id run_id = submit_to_agent();
+    do_step("agent", "{\"outcome\":\"ended\",\"report\":\"success\",\"patch\":"
+                     "{\"sha256\":\"bb\",\"files\":1,\"treeHash\":\"cc\",\"paths\":[\"deploy\"],"
+                     "\"forbiddenPaths\":1},\"pullRequest\":{\"number\":3,\"url\":\"u\","
+                     "\"headCommit\":\"1111111111111111111111111111111111111111\"}}");
+    expect(&run_id, RUN_AWAITING_APPROVAL);
+    struct pull_request_row pull;
+    ck_assert_int_eq(pull_requests_of_run(lab.db, &run_id, &lab.arena, &pull, NULL), RC_OK);
+    ck_assert_int_eq(pull.number, 3);
+    struct approval_row question = open_question(&run_id);
+    ck_assert_int_eq(decide(&question, answers[_i].approve, "as it is"), RC_OK);
+    if (answers[_i].approve && answers[_i].in_time) {
+        do_step("verify", RESULT_VERIFIED);
+        do_step("judge", RESULT_JUDGED);
+    }
+    lab_pass_ms(&lab, answers[_i].in_time ? 0 : 30001);
+    expect(&run_id, answers[_i].end);
+    struct run_row run = lab_run(&lab, &run_id);
+    ck_assert(text_same(run.error_code, answers[_i].code));
+    ck_assert_str_eq(run.warning_code ? run.warning_code : "",
+                     answers[_i].in_time ? "" : "run_timed_out");
+    ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_PR_CREATED), 1);
+}
+END_TEST
+
 Suite *questions_suite(void)
 {
     Suite *suite = suite_create("questions");
@@ -241,6 +284,8 @@ Suite *questions_suite(void)
     tcase_add_test(tc, an_approved_plan_goes_to_the_agent_and_the_clock_stood_still);
     tcase_add_test(tc, a_forbidden_path_ends_the_run_for_good);
     tcase_add_test(tc, other_paths_pass_and_the_publication_is_decided_once);
+    tcase_add_loop_test(tc, a_pull_request_of_the_agent_is_recorded_before_anybody_is_asked, 0,
+                        (int)COUNT_OF(answers));
     tcase_add_test(tc, a_person_overrides_with_a_reason_and_is_not_asked_the_same_again);
     suite_add_tcase(suite, tc);
     return suite;

@@ -95,6 +95,26 @@ START_TEST(steps_of_drover_wait_less_than_others)
 }
 END_TEST
 
+static const struct {
+    const char *list, *name;
+    enum rc rc;
+} bounds[] = {
+    {NULL, "agents", RC_OK},
+    {"agents", "agents", RC_OK},
+    {"mail agents far", "far", RC_OK},
+    {"mail agents", "agent", RC_DENIED},
+    {"mail agents", "agents2", RC_DENIED},
+    {"mail agents", "mail agents", RC_DENIED},
+    {"", "agents", RC_DENIED},
+};
+
+START_TEST(a_list_of_queues_allows_what_it_names)
+{
+    struct err err = {0};
+    ck_assert_int_eq(queue_allowed(bounds[_i].list, bounds[_i].name, &err), bounds[_i].rc);
+}
+END_TEST
+
 Suite *queue_config_suite(void)
 {
     Suite *suite = suite_create("queue_config");
@@ -103,6 +123,7 @@ Suite *queue_config_suite(void)
     tcase_add_test(tc, what_does_not_fit_is_refused_by_name);
     tcase_add_test(tc, drovers_own_queues_take_what_comes);
     tcase_add_test(tc, steps_of_drover_wait_less_than_others);
+    tcase_add_loop_test(tc, a_list_of_queues_allows_what_it_names, 0, (int)COUNT_OF(bounds));
     suite_add_tcase(suite, tc);
     return suite;
 }

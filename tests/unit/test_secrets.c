@@ -253,6 +253,12 @@ static const struct {
      1},
     /* A hunk that looks like a head. */
     {"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1,2 @@\n+++ b/x\n+hunter22hunter\n", 1},
+    /* Above the first file, as in a mail. */
+    {"Subject: use hunter22hunter\n\ndiff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1 @@\n+a\n", 1},
+    /* Between packed contents and the next file nothing is text. */
+    {"diff --git a/a b/a\nGIT binary patch\nliteral 9\nzhunter22hunter\n\n"
+     "diff --git a/b b/b\nnew file mode 100644\n",
+     0},
 };
 
 START_TEST(only_what_a_patch_adds_counts)
@@ -266,6 +272,36 @@ START_TEST(only_what_a_patch_adds_counts)
     for (size_t i = 0; i < hits.count; i++) {
         ck_assert_ptr_null(strstr(hits.at[i].path, A36));
         ck_assert_ptr_null(strstr(hits.at[i].text, A36));
+    }
+}
+END_TEST
+
+static const struct {
+    struct str now, before;
+    int64_t line; /* 0: nothing is found. */
+} blobs[] = {
+    {STR("\x01\0\nhunter22hunter\0rest"), STR(""), 2},
+    {STR("\x01\0hunter22hunter\0"), STR("\x02\0hunter22hunter\0old"), 0},
+    {STR("\x01\0ghp"
+         "_" A36 "\0"),
+     STR("\x02\0hunter22hunter"), 1},
+    {STR("\x89PNG\r\n\x1a\n"), STR(""), 0},
+    {STR(""), STR("hunter22hunter"), 0},
+};
+
+START_TEST(a_binary_file_is_looked_into)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct secrets secrets;
+    struct secret_hits hits = {0};
+    set_up(&secrets);
+    struct secret_blob blob = {.path = "a.bin", .now = blobs[_i].now, .before = blobs[_i].before};
+    secrets_in_blob(&secrets, &blob, &arena, &hits);
+    ck_assert_uint_eq(hits.count, blobs[_i].line > 0);
+    if (hits.count > 0) {
+        ck_assert_int_eq(hits.at[0].line, blobs[_i].line);
+        ck_assert_str_eq(hits.at[0].path, "a.bin");
+        ck_assert_str_eq(hits.at[0].text, "");
     }
 }
 END_TEST
@@ -297,6 +333,7 @@ Suite *secrets_suite(void)
     tcase_add_test(tc, without_secrets_nothing_is_held_back);
     tcase_add_test(tc, a_patch_tells_rule_path_and_line);
     tcase_add_loop_test(tc, only_what_a_patch_adds_counts, 0, (int)COUNT_OF(patches));
+    tcase_add_loop_test(tc, a_binary_file_is_looked_into, 0, (int)COUNT_OF(blobs));
     tcase_add_test(tc, without_shapes_only_values_count);
     suite_add_tcase(suite, tc);
     return suite;

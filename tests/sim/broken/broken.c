@@ -14,10 +14,12 @@
  *   concurrency  a queue never has jobs out
  *   rate         a queue's rate is never used up
  *   length       nothing ever waits in a queue
+ *   parked       no account is ever seen to be parked
  */
 #include "core/admission.h"
 #include "core/bucket.h"
 #include "core/job.h"
+#include "store/accounts.h"
 #include "store/events.h"
 #include "store/jobs.h"
 #include "store/queues.h"
@@ -54,6 +56,12 @@ int64_t __real_bucket_take(const struct bucket_rule *rule, struct bucket *bucket
                            int64_t want);
 int64_t __wrap_bucket_take(const struct bucket_rule *rule, struct bucket *bucket, int64_t now_us,
                            int64_t want);
+enum rc __real_accounts_parked_list(struct db *db, int64_t now_us, int64_t limit,
+                                    struct arena *arena, struct account_row **ret_rows,
+                                    size_t *ret_count, struct err *err);
+enum rc __wrap_accounts_parked_list(struct db *db, int64_t now_us, int64_t limit,
+                                    struct arena *arena, struct account_row **ret_rows,
+                                    size_t *ret_count, struct err *err);
 
 enum { NOW_AND_THEN = 500, QUITE_OFTEN = 20 };
 
@@ -161,4 +169,14 @@ int64_t __wrap_bucket_take(const struct bucket_rule *rule, struct bucket *bucket
                            int64_t want)
 {
     return breaks("rate") ? want : __real_bucket_take(rule, bucket, now_us, want);
+}
+
+enum rc __wrap_accounts_parked_list(struct db *db, int64_t now_us, int64_t limit,
+                                    struct arena *arena, struct account_row **ret_rows,
+                                    size_t *ret_count, struct err *err)
+{
+    enum rc rc = __real_accounts_parked_list(db, now_us, limit, arena, ret_rows, ret_count, err);
+    if (breaks("parked"))
+        *ret_count = 0;
+    return rc;
 }

@@ -1,0 +1,266 @@
+/*
+ * test_pull_limits.c - an agent that leases its work is held to its time, its silence, its turns
+ * and its money by the server, and what it has done by then is not lost.
+ */
+#include "control/due.h"
+#include "control/repositories.h"
+#include "control/tasks.h"
+#include "tests/unit/lab.h"
+#include <check.h>
+#include <string.h>
+
+#define LEASE_MS 60000
+
+static struct lab lab;
+static struct id run_id;
+
+static const char config[] =
+    "{\"url\":\"/srv/git/x.git\",\"agent\":{\"compute\":\"pull\",\"queue\":\"far\"},"
+    "\"timeouts\":{\"agentMs\":100000,\"idleMs\":30000,\"cancelMs\":10000},"
+    "\"limits\":{\"maxTurns\":5,\"maxBudgetUsd\":2}}";
+
+static void setup(void)
+{
+    lab_open(&lab, NULL);
+    struct cmd_repository_put *put = cmd_repository_put_new();
+    put->name = "acme/far";
+    put->config = STR(config);
+    ck_assert_int_eq(lab_call(&lab, &put->base), RC_OK);
+    command_free(&put->base);
+    run_id = lab_submit(&lab, "acme/far");
+    struct job_row job = lab_take(&lab, "prepare");
+    lab_finish(&lab, &job, RESULT_PREPARE);
+    job = lab_take(&lab, "hydrate");
+    lab_finish(&lab, &job, RESULT_HYDRATE);
+}
+
+static void teardown(void)
+{
+    lab_check(&lab);
+    lab_close(&lab);
+}
+
+/* Is it asked to stop? */
+static bool beat(const struct job_row *job)
+{
+    struct cmd_heartbeat *cmd = cmd_heartbeat_new();
+    struct job_ref ref = {.id = job->id, .epoch = job->life.epoch};
+    cmd->worker = "agent-1";
+    cmd->leases = &ref;
+    cmd->count = 1;
+    cmd->extend_us = LEASE_MS * US_PER_MS;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    ck_assert(cmd->answers[0].ok);
+    bool cancel = cmd->answers[0].cancel;
+    command_free(&cmd->base);
+    return cancel;
+}
+
+static struct job_row take(void)
+{
+    struct job_row *jobs;
+    ck_assert_uint_eq(lab_lease(&lab, "far", "agent-1", &jobs), 1);
+    ck_assert(!beat(&jobs[0])); /* For a longer lease. */
+    return jobs[0];
+}
+
+static bool report(const struct job_row *job, const char *events)
+{
+    struct cmd_progress *cmd = cmd_progress_new();
+    struct err err = {0};
+    ck_assert_int_eq(js_parse(events, strlen(events), &cmd->base.tree, &err), RC_OK);
+    struct job_progress progress = {.ref = {.id = job->id, .epoch = job->life.epoch},
+                                    .events = cmd->base.tree};
+    cmd->jobs = &progress;
+    cmd->count = 1;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    ck_assert(cmd->answers[0].ok);
+    bool cancel = cmd->answers[0].cancel;
+    command_free(&cmd->base);
+    return cancel;
+}
+
+#define TURNS(turns, usd)                                                                          \
+    "[{\"type\":\"agent.model.turn.completed\",\"data\":{\"turns\":" turns ",\"costUsd\":" usd "}" \
+    "}"                                                                                            \
+    "]"
+
+static void expect(enum run_status status, const char *code)
+{
+    struct run_row run = lab_run(&lab, &run_id);
+    ck_assert_str_eq(run_status_name(run.status), run_status_name(status));
+    ck_assert_msg(text_same(run.error_code, code), "%s, not %s", run.error_code, code);
+}
+
+START_TEST(past_its_time_it_is_asked_to_stop_and_the_run_is_timed_out)
+{
+    struct job_row job = take();
+    for (int i = 0; i < 9; i++) { /* Reports are no more time. */
+        lab_pass_ms(&lab, 11000);
+        ck_assert(!beat(&job));
+        ck_assert(!report(&job, "[]"));
+    }
+    lab_pass_ms(&lab, 2000);
+    ck_assert(beat(&job));
+    ck_assert(report(&job, "[]"));
+    ck_assert(lab_fail(&lab, &job, "cancelled", false).ok);
+    expect(RUN_TIMED_OUT, "agent_timed_out");
+}
+END_TEST
+
+START_TEST(one_that_does_not_stop_loses_its_job)
+{
+    struct job_row job = take();
+    for (int i = 0; i < 4; i++) {
+        ck_assert(!report(&job, "[]"));
+        ck_assert(!beat(&job));
+        lab_pass_ms(&lab, 25001);
+    }
+    ck_assert(beat(&job));
+    lab_pass_ms(&lab, 10001);
+    expect(RUN_TIMED_OUT, "agent_timed_out");
+    ck_assert_str_eq(lab_complete(&lab, &job, "{\"status\":\"success\"}").code, "LEASE_LOST");
+}
+END_TEST
+
+START_TEST(heartbeats_are_no_sign_of_life_and_reports_are)
+{
+    struct job_row job = take();
+    lab_pass_ms(&lab, 29000);
+    ck_assert(!report(&job, "[]"));
+    lab_pass_ms(&lab, 29000);
+    ck_assert(!beat(&job));
+    lab_pass_ms(&lab, 1001);
+    ck_assert(beat(&job));
+    ck_assert(lab_fail(&lab, &job, "cancelled", false).ok);
+    expect(RUN_TIMED_OUT, "agent_idle_timed_out");
+}
+END_TEST
+
+START_TEST(what_it_does_once_it_was_asked_does_not_count)
+{
+    struct job_row job = take();
+    lab_pass_ms(&lab, 30001);
+    lab_finish(&lab, &job, "{\"status\":\"success\"}");
+    expect(RUN_TIMED_OUT, "agent_idle_timed_out");
+}
+END_TEST
+
+START_TEST(the_next_agent_has_all_of_the_time)
+{
+    struct job_row job = take();
+    lab_pass_ms(&lab, 29000);
+    ck_assert(!report(&job, "[]"));
+    lab_pass_ms(&lab, LEASE_MS * 2); /* Gone, and the job waits. */
+    expect(RUN_RUNNING, NULL);
+    job = take();
+    lab_pass_ms(&lab, 29000);
+    ck_assert(!beat(&job));
+}
+END_TEST
+
+START_TEST(a_server_that_was_away_gives_everybody_time_to_report)
+{
+    struct job_row job = take();
+    lab.now_us += 40000 * US_PER_MS; /* Nothing that is due happens. */
+    struct cmd_reclaim *cmd = cmd_reclaim_new();
+    cmd->node = "node-1";
+    cmd->grace_us = 20000 * US_PER_MS;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    command_free(&cmd->base);
+    lab_pass_ms(&lab, 19000);
+    ck_assert(!beat(&job));
+    lab_pass_ms(&lab, 1001);
+    ck_assert(beat(&job));
+}
+END_TEST
+
+static const struct {
+    const char *events; /* Within the limits, */
+    const char *past;   /* and past them. */
+    const char *outcome, *code;
+} cuts[] = {
+    {TURNS("5", "0"), TURNS("6", "0"), "turn_limit", "max_turns_exceeded"},
+    {TURNS("1", "2"), TURNS("2", "2.01"), "budget_limit", "max_budget_exceeded"},
+};
+
+static void cut_off(int i)
+{
+    struct job_row job = take();
+    ck_assert(!report(&job, cuts[i].events));
+    ck_assert(report(&job, cuts[i].past));
+    ck_assert(beat(&job));
+    ck_assert(lab_fail(&lab, &job, "cancelled", false).ok);
+}
+
+static void collect(int i, const char *pull)
+{
+    struct job_row job = lab_take(&lab, "collect");
+    ck_assert_ptr_nonnull(strstr(str_dup(&lab.arena, job.payload), cuts[i].outcome));
+    lab_finish(&lab, &job,
+               arena_printf(&lab.arena, "{\"outcome\":\"%s\",\"report\":\"unknown\"%s}",
+                            cuts[i].outcome, pull));
+}
+
+START_TEST(past_its_turns_or_money_it_is_cut_off)
+{
+    cut_off(_i);
+    expect(RUN_RUNNING, NULL);
+    collect(_i, "");
+    expect(RUN_FAILED, cuts[_i].code);
+}
+END_TEST
+
+START_TEST(cut_off_with_its_pull_request_open_it_is_done)
+{
+    cut_off(_i);
+    collect(_i, ",\"pullRequest\":{\"number\":3,\"url\":\"u\",\"branch\":\"b\","
+                "\"headCommit\":\"1111111111111111111111111111111111111111\",\"draft\":true}");
+    expect(RUN_COMPLETED, NULL);
+}
+END_TEST
+
+START_TEST(one_that_completes_before_it_is_cut_off_is_done)
+{
+    struct job_row job = take();
+    ck_assert(report(&job, cuts[0].past));
+    lab_finish(&lab, &job, "{\"status\":\"success\",\"turns\":7}");
+    job = lab_take(&lab, "collect");
+    ck_assert_ptr_nonnull(strstr(str_dup(&lab.arena, job.payload), "\"status\":\"success\""));
+    ck_assert_int_eq(lab_run(&lab, &run_id).turns, 7);
+    lab_pass_ms(&lab, 10001); /* Nobody is to be stopped any more. */
+    expect(RUN_RUNNING, NULL);
+}
+END_TEST
+
+START_TEST(a_cancellation_outranks_a_limit)
+{
+    struct job_row job = take();
+    ck_assert(report(&job, cuts[0].past));
+    struct cmd_cancel *cmd = cmd_cancel_new();
+    cmd->task_id = lab_task(&lab, &run_id).id;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    command_free(&cmd->base);
+    ck_assert(lab_fail(&lab, &job, "cancelled", false).ok);
+    expect(RUN_CANCELLED, "cancelled");
+}
+END_TEST
+
+Suite *pull_limits_suite(void)
+{
+    Suite *suite = suite_create("pull_limits");
+    TCase *tc = tcase_create("pull_limits");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, past_its_time_it_is_asked_to_stop_and_the_run_is_timed_out);
+    tcase_add_test(tc, one_that_does_not_stop_loses_its_job);
+    tcase_add_test(tc, heartbeats_are_no_sign_of_life_and_reports_are);
+    tcase_add_test(tc, what_it_does_once_it_was_asked_does_not_count);
+    tcase_add_test(tc, the_next_agent_has_all_of_the_time);
+    tcase_add_test(tc, a_server_that_was_away_gives_everybody_time_to_report);
+    tcase_add_loop_test(tc, past_its_turns_or_money_it_is_cut_off, 0, (int)COUNT_OF(cuts));
+    tcase_add_loop_test(tc, cut_off_with_its_pull_request_open_it_is_done, 0, (int)COUNT_OF(cuts));
+    tcase_add_test(tc, one_that_completes_before_it_is_cut_off_is_done);
+    tcase_add_test(tc, a_cancellation_outranks_a_limit);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
