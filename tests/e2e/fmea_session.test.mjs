@@ -168,6 +168,8 @@ describe('result inference', { concurrency: 3 }, () => {
         const { task, run } = await server.finish(repo.name, 'failed');
         assert.equal(task.errorCode, 'session_ended_unexpectedly');
         assert.ok(task.errorMessage.includes(run.branch), task.errorMessage);
-        assert.deepEqual(await server.pullRequests(repo.name), []);
+        const pulls = await server.pullRequests(repo.name);
+        assert.deepEqual(pulls.map(({ number, status }) => [number, status]), [[6, 'open']],
+            'what the agent has opened is on record, for the one who has to look');
     });
 });
