@@ -54,10 +54,13 @@ static void simulate(uint64_t seed, int64_t tasks, struct totals *totals)
         if (world.steps % 1000 == 0 && model_open_runs(model) == 0)
             break;
     world.faults = (struct faults){0};
-    int64_t rest_us = world.mono_us + 200 * US_PER_SECOND;
-    while ((model_open_runs(model) > 0 || world.mono_us < rest_us) && world_step(&world))
+    while (model_open_runs(model) > 0 && world_step(&world))
         if (world.steps > steps_max)
             world_broken(&world, "%" PRId64 " runs do not come to an end", model_open_runs(model));
+    /* What the last of them left to do, and to try again. */
+    int64_t rest_us = world.mono_us + 200 * US_PER_SECOND;
+    while (world.mono_us < rest_us && world_step(&world)) {
+    }
     model_look(model);
     model_look_at_the_end(model);
     add_up(totals, &world, model);
