@@ -247,6 +247,8 @@ enum rc dir_make(const char *path, unsigned mode, struct err *err)
         end += strlen(part + end);
         rc = make_one(part, mode, err);
     }
+    if (rc == RC_OK && err)
+        err_clear(err); /* Of what was missing at first. */
     return rc == RC_NOT_FOUND ? RC_IO : rc;
 }
 

@@ -59,8 +59,12 @@ static enum rc run_deadline(struct cx *cx, const struct id *run_id)
 {
     CLEANUP(flow_release) struct flow flow = {0};
     enum rc rc = flow_load(cx, run_id, &flow);
-    if (rc != RC_OK || run_is_terminal(flow.run.status) || flow.run.deadline_us > cx->now_us)
+    if (rc != RC_OK || run_is_terminal(flow.run.status))
         return rc;
+    /* Its clock stands still, or was set anew, while this waited for the run. */
+    bool still = flow.run.deadline_us == 0 || flow.run.status == RUN_AWAITING_APPROVAL;
+    if (still || flow.run.deadline_us > cx->now_us)
+        return RC_OK;
     struct stop_request request = {.kind = RUN_STOP_TIMEOUT,
                                    .by = "drover",
                                    .reason = "The run passed its time limit (timeouts.runMs)"};

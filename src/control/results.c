@@ -301,8 +301,6 @@ enum rc result_infer(struct cx *cx, struct flow *flow, const struct js *result)
     const struct js *pull = js_get(result, "pullRequest");
     const struct js *secrets = js_get(result, "secrets");
     const struct ending *stop = agent_stop(result);
-    if (js_count(secrets) > 0)
-        return result_of_secrets(cx, flow, secrets);
     /* The worker has weighed completion record, adapter and exit code already. */
     struct session_facts facts = {
         .completion = parse_report(result),
@@ -314,6 +312,8 @@ enum rc result_infer(struct cx *cx, struct flow *flow, const struct js *result)
         if (rc != RC_OK)
             return rc;
     }
+    if (js_count(secrets) > 0)
+        return result_of_secrets(cx, flow, secrets);
     /* Out of turns or money with its pull request open, it has done what it was to do. */
     if (stop != NULL && facts.pr_exists)
         facts.completion = REPORT_SUCCESS;

@@ -1,8 +1,8 @@
 /*
  * results_secrets.c - an agent put secrets into its patch: the run ends here.
  *
- * The patch itself has not left the worker.  What is told is where the secrets stand, and the
- * lines without them.
+ * The patch itself has not left the worker, unless the agent has pushed it.  What is told is where
+ * the secrets stand, and the lines without them.
  */
 #include "control/results.h"
 #include "core/event_types.h"
@@ -44,10 +44,12 @@ enum rc result_of_secrets(struct cx *cx, struct flow *flow, const struct js *sec
         return rc;
     const struct js *first = js_at(secrets, 0);
     const char *more = count > 1 ? arena_printf(cx->arena, ", and %zu more", count - 1) : "";
+    const char *where = far_has_pull(flow) ? "the pull request that the agent opened shows it"
+                                           : "only its worker holds it";
     const char *text = arena_printf(
-        cx->arena, "The patch holds a secret (%s in %s, line %lld%s); only its worker holds it",
+        cx->arena, "The patch holds a secret (%s in %s, line %lld%s); %s",
         js_get_str(first, "rule", "secret"), js_get_str(first, "path", "?"),
-        (long long)js_get_int(first, "line", 0), more);
+        (long long)js_get_int(first, "line", 0), more, where);
     const struct retry_rule *rule = retry_rule_find(RETRY_OF_RESULT, "secret_detected");
     assert(rule != NULL);
     return result_stop_for(cx, flow, rule, text);

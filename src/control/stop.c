@@ -71,6 +71,13 @@ static enum rc end_now(struct cx *cx, struct flow *flow, struct job_row *job)
     return rc == RC_OK ? flow_save(cx, flow) : rc;
 }
 
+/* A person's word counts more than a limit of the agent's, and so does the end of the run's time
+   where the run would go on with what the agent has done. */
+static bool outranks(const struct stop_request *request, const struct run_row *run)
+{
+    return pull_ending(run) && (request->kind == RUN_STOP_CANCEL || pull_is_cut_off(run));
+}
+
 enum rc stop_run(struct cx *cx, struct flow *flow, const struct stop_request *request,
                  bool *ret_stopping)
 {
@@ -82,8 +89,7 @@ enum rc stop_run(struct cx *cx, struct flow *flow, const struct stop_request *re
     bool leased = has_job && job.life.state == JOB_LEASED;
     *ret_stopping = leased;
     bool asked = leased && flow->run.stop != RUN_STOP_NONE;
-    bool outranked = asked && pull_ending(&flow->run) && request->kind == RUN_STOP_CANCEL;
-    if (asked && !outranked)
+    if (asked && !outranks(request, &flow->run))
         return RC_OK;
     flow->run.stop = request->kind;
     flow->run.stop_by = request->by;

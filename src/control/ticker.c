@@ -49,7 +49,8 @@ static bool look(struct ticker *ticker, bool prune)
     else if (rc != RC_OK && rc != RC_BUSY)
         LOG(LOG_ERROR, "timers cannot look at what is due", LOG_STR("code", due->base.err.code),
             LOG_STR("error", due->base.err.text));
-    ticker->away = rc != RC_OK && rc != RC_BUSY;
+    if (rc != RC_BUSY) /* Nothing was given then, and nothing was away. */
+        ticker->away = rc != RC_OK;
     command_free(&due->base);
     return more;
 }

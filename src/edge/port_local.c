@@ -131,6 +131,17 @@ static enum rc local_progress(struct port *port, const struct port_ref *lease, s
     return rc;
 }
 
+static enum rc local_release(struct port *port, const struct port_ref *lease, struct err *err)
+{
+    struct cmd_release *cmd = cmd_release_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    struct job_ref ref = {.id = lease->id, .epoch = lease->epoch};
+    cmd->leases = &ref;
+    cmd->count = 1;
+    enum rc rc = call(port, owned, node_of(port), err);
+    return answered(rc, cmd->answers, err);
+}
+
 /* Completes, and has the next job in the same commit: most often the one that follows. */
 static enum rc call_with_next(struct port *port, struct command *complete, struct port_next *next,
                               struct err *err)
@@ -140,8 +151,12 @@ static enum rc call_with_next(struct port *port, struct command *complete, struc
     complete->actor = (struct actor){.type = "worker", .id = node_of(port)};
     struct command *const both[] = {complete, owned};
     committer_call_all(control_committer(local(port)->control), both, COUNT_OF(both));
-    if (owned->rc == RC_OK && lease->job_count > 0)
-        next->job = leased(lease, next->arena);
+    struct port_job *job = owned->rc == RC_OK && lease->job_count > 0 ? leased(lease, next->arena)
+                                                                      : NULL;
+    if (complete->rc == RC_OK)
+        next->job = job;
+    else if (job) /* The report is tried again, and nobody would keep its lease meanwhile. */
+        (void)local_release(port, &(struct port_ref){job->id, job->epoch}, NULL);
     if (complete->rc != RC_OK && err)
         *err = complete->err;
     return complete->rc;
@@ -155,9 +170,8 @@ static enum rc local_complete(struct port *port, const struct port_ref *lease, s
     struct job_done job = {.ref = {.id = lease->id, .epoch = lease->epoch}, .result = result};
     cmd->jobs = &job;
     cmd->count = 1;
-    bool wants_next = next && !next->job; /* A report that is tried again may have one. */
-    enum rc rc = wants_next ? call_with_next(port, owned, next, err)
-                            : call(port, owned, node_of(port), err);
+    enum rc rc = next ? call_with_next(port, owned, next, err)
+                      : call(port, owned, node_of(port), err);
     return answered(rc, cmd->answers, err);
 }
 
@@ -172,17 +186,6 @@ static enum rc local_fail(struct port *port, const struct port_ref *lease,
                              .retryable = failure->retryable,
                              .policy = failure->policy};
     cmd->jobs = &job;
-    cmd->count = 1;
-    enum rc rc = call(port, owned, node_of(port), err);
-    return answered(rc, cmd->answers, err);
-}
-
-static enum rc local_release(struct port *port, const struct port_ref *lease, struct err *err)
-{
-    struct cmd_release *cmd = cmd_release_new();
-    CLEANUP(command_freep) struct command *owned = &cmd->base;
-    struct job_ref ref = {.id = lease->id, .epoch = lease->epoch};
-    cmd->leases = &ref;
     cmd->count = 1;
     enum rc rc = call(port, owned, node_of(port), err);
     return answered(rc, cmd->answers, err);

@@ -46,7 +46,6 @@ static void each_entry(const struct attic *attic, const char *name,
 
 /* ---- files and trees ---- */
 
-/* What people have put beside them is theirs. */
 static bool begins_with_run(const char *name, struct id *ret_run_id)
 {
     char text[sizeof ret_run_id->text];
@@ -54,11 +53,22 @@ static bool begins_with_run(const char *name, struct id *ret_run_id)
     return id_parse(text, ret_run_id);
 }
 
+/* "<run id>", "<run id>.2", "<run id>-1.diff".  What people have put beside them is theirs. */
+static bool is_ours(const char *name, struct id *ret_run_id)
+{
+    if (!begins_with_run(name, ret_run_id))
+        return false;
+    const char *rest = name + strlen(ret_run_id->text);
+    size_t digits = *rest == '.' || *rest == '-' ? strspn(rest + 1, "0123456789") : 0;
+    return *rest == '\0' || (*rest == '.' && digits > 0 && rest[1 + digits] == '\0') ||
+           (*rest == '-' && digits > 0 && text_same(rest + 1 + digits, ".diff"));
+}
+
 static void clear_file(const struct attic *attic, const char *path, const char *name)
 {
     struct id run_id;
     struct stat info;
-    if (!begins_with_run(name, &run_id) || lstat(path, &info) != 0 ||
+    if (!is_ours(name, &run_id) || lstat(path, &info) != 0 ||
         !is_over(attic, (int64_t)info.st_ctim.tv_sec * US_PER_SECOND))
         return;
     struct err err = {0};

@@ -5,6 +5,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "core/event_types.h"
+#include "core/redact.h"
+#include "work/step_secrets.h"
 #include "work/sweep.h"
 #include "work/worktree.h"
 #include <dirent.h>
@@ -103,7 +105,7 @@ void rescue_publish(struct step *step, const struct snapshot *last)
     if (rc != RC_OK)
         LOG(LOG_WARN, "a snapshot stays in the mirror: the origin does not take it",
             LOG_STR("runId", step->input.run_id.text), LOG_STR("ref", last->ref),
-            LOG_STR("error", err.text));
+            LOG_STR("error", redact_dup(step_secrets(step), err.text, step->arena)));
     if (rc != RC_OK || !ref)
         return;
     CLEANUP(buf_release) struct buf data;

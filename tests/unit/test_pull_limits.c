@@ -14,17 +14,17 @@
 static struct lab lab;
 static struct id run_id;
 
-static const char config[] =
-    "{\"url\":\"/srv/git/x.git\",\"agent\":{\"compute\":\"pull\",\"queue\":\"far\"},"
-    "\"timeouts\":{\"agentMs\":100000,\"idleMs\":30000,\"cancelMs\":10000},"
-    "\"limits\":{\"maxTurns\":5,\"maxBudgetUsd\":2}}";
+#define CONFIG(run_ms)                                                                            \
+    "{\"url\":\"/srv/git/x.git\",\"agent\":{\"compute\":\"pull\",\"queue\":\"far\"},"             \
+    "\"timeouts\":{\"runMs\":" run_ms ",\"agentMs\":100000,\"idleMs\":30000,\"cancelMs\":10000}," \
+    "\"limits\":{\"maxTurns\":5,\"maxBudgetUsd\":2}}"
 
-static void setup(void)
+static void open_with(const char *config)
 {
     lab_open(&lab, NULL);
     struct cmd_repository_put *put = cmd_repository_put_new();
     put->name = "acme/far";
-    put->config = STR(config);
+    put->config = str_of(config);
     ck_assert_int_eq(lab_call(&lab, &put->base), RC_OK);
     command_free(&put->base);
     run_id = lab_submit(&lab, "acme/far");
@@ -32,6 +32,16 @@ static void setup(void)
     lab_finish(&lab, &job, RESULT_PREPARE);
     job = lab_take(&lab, "hydrate");
     lab_finish(&lab, &job, RESULT_HYDRATE);
+}
+
+static void setup(void)
+{
+    open_with(CONFIG("7200000"));
+}
+
+static void setup_short_run(void)
+{
+    open_with(CONFIG("20000"));
 }
 
 static void teardown(void)
@@ -246,6 +256,56 @@ START_TEST(a_cancellation_outranks_a_limit)
 }
 END_TEST
 
+START_TEST(the_end_of_the_runs_time_outranks_a_limit)
+{
+    struct job_row job = take();
+    lab_pass_ms(&lab, 16000);
+    ck_assert(report(&job, cuts[0].past));
+    lab_pass_ms(&lab, 5000);
+    ck_assert(lab_fail(&lab, &job, "cancelled", false).ok);
+    expect(RUN_TIMED_OUT, "run_timed_out");
+}
+END_TEST
+
+/* ---- with a pull request of its own ---- */
+
+#define PULL                                                                        \
+    ",\"pullRequest\":{\"number\":3,\"url\":\"u\",\"branch\":\"b\",\"draft\":true," \
+    "\"headCommit\":\"1111111111111111111111111111111111111111\"}}"
+
+static void collect_with_pull(const char *result)
+{
+    struct job_row job = take();
+    lab_finish(&lab, &job, "{\"status\":\"success\"}");
+    job = lab_take(&lab, "collect");
+    lab_finish(&lab, &job, result);
+    struct run_row run = lab_run(&lab, &run_id);
+    ck_assert(!id_is_none(&run.pull_request_id));
+}
+
+START_TEST(a_pull_request_with_a_secret_is_on_record)
+{
+    collect_with_pull(
+        "{\"outcome\":\"ended\",\"report\":\"success\",\"secrets\":[{\"rule\":\"jwt\","
+        "\"path\":\"p\",\"line\":1,\"text\":\"t\"}]" PULL);
+    expect(RUN_FAILED, "secret_detected");
+    ck_assert_ptr_nonnull(strstr(lab_run(&lab, &run_id).error_message, "opened shows it"));
+}
+END_TEST
+
+START_TEST(a_check_that_cannot_run_does_not_pass_a_pull_request)
+{
+    collect_with_pull("{\"outcome\":\"ended\",\"report\":\"success\",\"patch\":{\"sha256\":"
+                      "\"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\","
+                      "\"bytes\":1,\"files\":1,\"linesAdded\":1,\"linesDeleted\":0,"
+                      "\"treeHash\":\"x\",\"paths\":[\"a\"]}" PULL);
+    struct job_row job = lab_take(&lab, "verify");
+    ck_assert(lab_fail(&lab, &job, "step_timed_out", false).ok);
+    expect(RUN_COMPLETED, NULL); /* No judge is asked about what nobody has checked. */
+    ck_assert_str_eq(lab_run(&lab, &run_id).warning_code, "step_timed_out");
+}
+END_TEST
+
 Suite *pull_limits_suite(void)
 {
     Suite *suite = suite_create("pull_limits");
@@ -261,6 +321,12 @@ Suite *pull_limits_suite(void)
     tcase_add_loop_test(tc, cut_off_with_its_pull_request_open_it_is_done, 0, (int)COUNT_OF(cuts));
     tcase_add_test(tc, one_that_completes_before_it_is_cut_off_is_done);
     tcase_add_test(tc, a_cancellation_outranks_a_limit);
+    tcase_add_test(tc, a_pull_request_with_a_secret_is_on_record);
+    tcase_add_test(tc, a_check_that_cannot_run_does_not_pass_a_pull_request);
     suite_add_tcase(suite, tc);
+    TCase *brief = tcase_create("a short run");
+    tcase_add_checked_fixture(brief, setup_short_run, teardown);
+    tcase_add_test(brief, the_end_of_the_runs_time_outranks_a_limit);
+    suite_add_tcase(suite, brief);
     return suite;
 }
