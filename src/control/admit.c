@@ -6,6 +6,13 @@
  * repository is full is left out, a full system ends the round.  So it costs what it starts and
  * what it passes over, not what waits.
  *
+ * Runs that wait for reasons of their own (a dependency, a user's limit) say nothing of those
+ * behind them, and there may be many.  So the merge passes over a bounded number of each line, and
+ * a walk looks at what is behind, a stretch in each round, until the end of the last line:
+ *
+ *   line A   | merge, every round | walk, round 1 | walk, round 2 |
+ *   line B   | merge, every round | walk, round 3 |   ... and from line A again
+ *
  * What a check needs is read when a limit asks for it, once a round.
  */
 #include "control/admit.h"
@@ -25,7 +32,8 @@
 #include <assert.h>
 #include <string.h>
 
-enum { ADMIT_LOOKS_MAX = 1000, LINE_LOOKS_MAX = 100, EXPLAIN_MAX = 1000 };
+enum { ADMIT_LOOKS_MAX = 1000, LINE_LOOKS_MAX = 100, WALK_LOOKS_MAX = 100, EXPLAIN_MAX = 1000 };
+#define WALK_PAUSE_US US_PER_SECOND
 
 struct line { /* The queued runs of one repository. */
     struct id repository_id;
@@ -45,6 +53,7 @@ struct admission {
     size_t line_count;
     int64_t workspace_max;
     bool cost_used_up; /* Of the day. */
+    bool full;         /* Nothing more can start in this round. */
 };
 
 /* ---- counting --------------------------------------------------------------------------- */
@@ -56,7 +65,8 @@ static enum rc load_active(struct admission *admission)
     enum rc rc = runs_active(cx->db, cx->arena, &rows, &admission->active_count, cx->err);
     if (rc != RC_OK)
         return rc;
-    admission->active_room = admission->active_count + ADMIT_LOOKS_MAX + EXPLAIN_MAX;
+    admission->active_room = admission->active_count + ADMIT_LOOKS_MAX + WALK_LOOKS_MAX +
+                             EXPLAIN_MAX;
     admission->active = arena_array(cx->arena, admission->active_room, sizeof(*rows));
     if (admission->active_count > 0)
         memcpy(admission->active, rows, admission->active_count * sizeof(*rows));
@@ -339,38 +349,100 @@ static enum rc open_lines(struct admission *admission)
     return rc;
 }
 
+/* Of those lines that have not been passed over for long. */
 static struct line *first_line(struct admission *admission)
 {
     struct line *first = NULL;
     for (size_t i = 0; i < admission->line_count; i++) {
         struct line *line = &admission->lines[i];
-        if (line->has_head && (first == NULL || line->head.rank < first->head.rank))
+        if (line->has_head && line->passed_over < LINE_LOOKS_MAX &&
+            (first == NULL || line->head.rank < first->head.rank))
             first = line;
     }
     return first;
 }
 
+/* Looks at the head; the next one takes its place, unless what holds it back holds back all. */
+static enum rc pass_head(struct admission *admission, struct line *line)
+{
+    enum admission_check check;
+    enum rc rc = look_at(admission, &line->head.id, &check);
+    if (rc != RC_OK)
+        return rc;
+    enum reach reach = check == ADMISSION_PASSED ? REACH_RUN : admission_reach(check);
+    line->passed_over = check == ADMISSION_PASSED ? 0 : line->passed_over + 1;
+    admission->full = reach == REACH_EVERYONE;
+    if (reach == REACH_RUN)
+        return advance(admission->cx, line);
+    line->has_head = false;
+    return RC_OK;
+}
+
 static enum rc merge_lines(struct admission *admission)
 {
-    for (int looks = 0; looks < ADMIT_LOOKS_MAX; looks++) {
+    enum rc rc = RC_OK;
+    for (int looks = 0; rc == RC_OK && !admission->full && looks < ADMIT_LOOKS_MAX; looks++) {
         struct line *line = first_line(admission);
         if (line == NULL)
             return RC_OK;
-        enum admission_check check;
-        enum rc rc = look_at(admission, &line->head.id, &check);
-        if (rc != RC_OK)
-            return rc;
-        enum reach reach = check == ADMISSION_PASSED ? REACH_RUN : admission_reach(check);
-        if (reach == REACH_EVERYONE)
-            return RC_OK;
-        line->passed_over = check == ADMISSION_PASSED ? 0 : line->passed_over + 1;
-        /* What holds back so many of a line holds back the rest, for this round. */
-        if (reach == REACH_REPOSITORY || line->passed_over >= LINE_LOOKS_MAX)
-            line->has_head = false;
-        else if ((rc = advance(admission->cx, line)) != RC_OK)
-            return rc;
+        rc = pass_head(admission, line);
     }
-    return RC_OK;
+    return rc;
+}
+
+/* ---- the walk behind the merge ----------------------------------------------------------- */
+
+/* Behind the place where the last round stopped, if the merge has not come so far itself. */
+static enum rc jump(struct cx *cx, struct line *line, const struct run_place *place)
+{
+    bool beyond = line->place.rank > place->rank ||
+                  (line->place.rank == place->rank &&
+                   strcmp(line->place.id.text, place->id.text) > 0);
+    if (!line->has_head || beyond)
+        return RC_OK;
+    line->place = *place;
+    return advance(cx, line);
+}
+
+/* The line in which the walk goes on; lines stand in order of their ids. */
+static enum rc take_up(struct admission *admission, const struct admit_walk *walk, size_t *ret_at)
+{
+    size_t at = 0;
+    while (at < admission->line_count &&
+           strcmp(admission->lines[at].repository_id.text, walk->repository_id.text) < 0)
+        at++;
+    *ret_at = at;
+    if (at == admission->line_count ||
+        !id_same(&admission->lines[at].repository_id, &walk->repository_id))
+        return RC_OK;
+    return jump(admission->cx, &admission->lines[at], &walk->place);
+}
+
+/* Looks at what the merge has left.  The claims of runs that were jumped over are not known: one of
+   them that waits for files to become free may be overtaken by one behind it. */
+static enum rc walk_on(struct admission *admission, struct admit_walk *walk)
+{
+    size_t at;
+    enum rc rc = take_up(admission, walk, &at);
+    for (int looks = 0; rc == RC_OK && at < admission->line_count;) {
+        struct line *line = &admission->lines[at];
+        if (!line->has_head) {
+            at++;
+            continue;
+        }
+        if (looks++ == WALK_LOOKS_MAX) {
+            cx_due(admission->cx, admission->cx->now_us + WALK_PAUSE_US);
+            return RC_OK;
+        }
+        struct admit_walk here = {line->repository_id, line->place};
+        rc = pass_head(admission, line);
+        if (admission->full)
+            return rc; /* The next round takes it up here. */
+        *walk = here;
+    }
+    if (rc == RC_OK)
+        *walk = (struct admit_walk){0};
+    return rc;
 }
 
 /* Runs that the merge did not reach still deserve to know why they wait.  One that came in after
@@ -390,7 +462,7 @@ static enum rc explain_rest(struct admission *admission)
     return rc;
 }
 
-enum rc admit_queued(struct cx *cx)
+enum rc admit_queued(struct cx *cx, struct admit_walk *walk)
 {
     struct admission admission = {.cx = cx};
     enum rc rc = open_lines(&admission);
@@ -401,6 +473,8 @@ enum rc admit_queued(struct cx *cx)
         rc = load_limits(&admission);
     if (rc == RC_OK)
         rc = merge_lines(&admission);
+    if (rc == RC_OK && !admission.full)
+        rc = walk_on(&admission, walk);
     if (rc == RC_OK)
         rc = explain_rest(&admission);
     return rc;

@@ -6,7 +6,16 @@
 #ifndef CONTROL_ADMIT_H
 #define CONTROL_ADMIT_H
 #include "control/cx.h"
+#include "store/runs.h"
+
+/* How far the walk along long lines has come, from one round to the next; zero: at the beginning.
+   It decides when a run is looked at, never whether it may start: one that is lost, or of a round
+   that was rolled back, does no harm. */
+struct admit_walk {
+    struct id repository_id;
+    struct run_place place;
+};
 
 /* One round for the workspace.  Runs inside the batch that gave reason for it. */
-MUST_USE enum rc admit_queued(struct cx *cx);
+MUST_USE enum rc admit_queued(struct cx *cx, struct admit_walk *walk);
 #endif

@@ -51,7 +51,7 @@ struct committer_options {
     struct str defaults; /* The server's layer under every repository's document; or empty. */
     struct notify_channels channels; /* Not owned. */
     size_t lanes;                    /* At least one; more only on a store that bears it. */
-    /* Called on the lane after each commit that wrote.  Must not block. */
+    /* Called on the lane after each commit that wrote or set a due time.  Must not block. */
     void (*committed)(void *ctx, const struct committed *news);
     void *ctx;
 };

@@ -23,6 +23,7 @@ struct lane {
     struct arena arena; /* Of the batch at hand, for work that belongs to no command. */
     struct queue_book queues;
     struct config_book configs;
+    struct admit_walk walk;
 };
 
 struct batch {
@@ -209,7 +210,7 @@ static enum rc admit(struct batch *batch)
     if (!batch->lane->options.alone)
         rc = workspaces_lock(cx.db, &cx.workspace_id, cx.err);
     if (rc == RC_OK)
-        rc = admit_queued(&cx);
+        rc = admit_queued(&cx, &batch->lane->walk);
     if (rc == RC_OK)
         return RC_OK;
     if (rc != RC_UNREACHABLE && rc != RC_BUSY)
@@ -312,7 +313,7 @@ static void after_commit(struct batch *batch, bool wrote, bool brought)
     const struct committer_options *options = lane->options.committer;
     struct committed news = {
         .told = batch->round.told, .brought = brought, .due_us = batch->round.due_us};
-    if (wrote && options->committed != NULL)
+    if ((wrote || news.due_us > 0) && options->committed != NULL)
         options->committed(options->ctx, &news);
 }
 

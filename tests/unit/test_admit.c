@@ -23,11 +23,13 @@ static void teardown(void)
 
 struct wish { /* What a test says of a task; the rest is as always. */
     const char *repository, *type, *scope, *actor;
+    const struct id *after; /* The run of a task that it depends on. */
+    int priority;
     enum mode mode;
     enum risk risk;
 };
 
-static struct id submit(struct wish wish)
+static struct cmd_submit *new_submit(struct wish wish)
 {
     struct cmd_submit *cmd = cmd_submit_new();
     cmd->repository = wish.repository;
@@ -36,11 +38,40 @@ static struct id submit(struct wish wish)
     cmd->mode = wish.mode;
     cmd->risk = wish.risk;
     cmd->scope = str_of(wish.scope);
+    if (wish.priority != 0)
+        cmd->priority = wish.priority;
+    if (wish.after != NULL) {
+        struct id *task_id = arena_array(&cmd->base.arena, 1, sizeof(*task_id));
+        *task_id = lab_run(&lab, wish.after).task_id;
+        cmd->depends_on = task_id;
+        cmd->depends_count = 1;
+    }
     cmd->base.actor = (struct actor){"user", wish.actor != NULL ? wish.actor : "ada"};
+    return cmd;
+}
+
+static struct id submit(struct wish wish)
+{
+    struct cmd_submit *cmd = new_submit(wish);
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
     struct id run_id = cmd->run_id;
     command_free(&cmd->base);
     return run_id;
+}
+
+/* Many of a kind, by the batch. */
+static void submit_all(struct wish wish, size_t count)
+{
+    struct cmd_submit **cmds = arena_array(&lab.arena, count, sizeof(struct cmd_submit *));
+    for (size_t i = 0; i < count; i++) {
+        cmds[i] = new_submit(wish);
+        lab_post(&lab, &cmds[i]->base);
+    }
+    lab_rounds(&lab);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_int_eq(cmds[i]->base.rc, RC_OK);
+        command_free(&cmds[i]->base);
+    }
 }
 
 static bool started(const struct id *run_id)
@@ -304,6 +335,45 @@ START_TEST(the_place_in_line_is_by_rank)
 }
 END_TEST
 
+/* Around what the merge passes over, what one round looks at, and what two rounds look at. */
+static const size_t before_it[] = {1, 99, 100, 101, 199, 200, 201, 301};
+
+START_TEST(a_run_starts_however_many_before_it_wait_for_reasons_of_their_own)
+{
+    size_t before = before_it[_i];
+    open_lab((struct committer_limits){0});
+    lab_repository(&lab, "acme/a", "\"limits\":{\"maxActiveRuns\":1}");
+    struct id first = submit((struct wish){.repository = "acme/a"});
+    struct id base = submit((struct wish){.repository = "acme/a", .priority = 500});
+    submit_all((struct wish){.repository = "acme/a", .after = &base}, before);
+    ck_assert(!started(&base));
+    cancel(&first);
+    for (size_t rounds = before / 100; rounds > 0 && !started(&base); rounds--)
+        lab_pass_ms(&lab, 1000);
+    ck_assert(started(&base));
+}
+END_TEST
+
+START_TEST(the_walk_goes_on_from_line_to_line)
+{
+    open_lab((struct committer_limits){.max_active_runs_user = 1});
+    lab_repository(&lab, "acme/a", NULL);
+    lab_repository(&lab, "acme/b", NULL);
+    struct id at_work = submit((struct wish){.repository = "acme/a", .actor = "bob"});
+    submit_all((struct wish){.repository = "acme/a"}, 160);
+    submit_all((struct wish){.repository = "acme/b"}, 160);
+    struct id behind[] = {submit((struct wish){.repository = "acme/a", .actor = "bob"}),
+                          submit((struct wish){.repository = "acme/b", .actor = "bob"})};
+    for (size_t i = 0; i < COUNT_OF(behind); i++) {
+        cancel(&at_work);
+        for (int rounds = 0; rounds < 2; rounds++)
+            lab_pass_ms(&lab, 1000);
+        ck_assert(started(&behind[0]) + started(&behind[1]) == (int)i + 1);
+        at_work = started(&behind[0]) ? behind[0] : behind[1];
+    }
+}
+END_TEST
+
 START_TEST(a_finished_task_is_asked_again_what_a_new_one_is)
 {
     open_lab((struct committer_limits){.cost_per_day_microusd = 500000});
@@ -340,6 +410,9 @@ Suite *admit_suite(void)
     tcase_add_test(tc, observed_paths_count_and_a_task_without_scope_may_change_anything);
     tcase_add_test(tc, a_warning_lets_them_start);
     tcase_add_test(tc, the_place_in_line_is_by_rank);
+    tcase_add_loop_test(tc, a_run_starts_however_many_before_it_wait_for_reasons_of_their_own, 0,
+                        (int)COUNT_OF(before_it));
+    tcase_add_test(tc, the_walk_goes_on_from_line_to_line);
     tcase_add_test(tc, a_finished_task_is_asked_again_what_a_new_one_is);
     suite_add_tcase(suite, tc);
     return suite;
