@@ -23,3 +23,12 @@ enum rc bound_check(struct cx *cx, const struct command *command, const struct b
     }
     return rc;
 }
+
+enum rc bound_check_specs(struct cx *cx, const struct command *command,
+                          const struct job_spec *specs, size_t count)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        rc = queue_allowed(command->bound_to, specs[i].queue, cx->err);
+    return rc;
+}

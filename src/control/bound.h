@@ -14,4 +14,7 @@ struct bound_refs {
 /* RC_DENIED, QUEUE_NOT_ALLOWED: one of them is of another queue.  Nothing is written. */
 MUST_USE enum rc bound_check(struct cx *cx, const struct command *command,
                              const struct bound_refs *refs);
+/* The same for jobs that it would make. */
+MUST_USE enum rc bound_check_specs(struct cx *cx, const struct command *command,
+                                   const struct job_spec *specs, size_t count);
 #endif

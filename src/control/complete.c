@@ -188,6 +188,8 @@ static enum rc apply_complete(struct cx *cx, struct command *command)
     cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
     enum rc rc = bound_check(cx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
+        rc = bound_check_specs(cx, command, cmd->jobs[i].next, cmd->jobs[i].next_count);
+    for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = complete_one(cx, &cmd->jobs[i], &cmd->answers[i]);
     return rc;
 }

@@ -250,7 +250,7 @@ static bool owned_value(struct str text, size_t at, struct secret *ret)
             break;
         end++;
     }
-    bool called = !quoted && end < text.len && strchr("([", text.at[end]) != NULL;
+    bool called = !quoted && end < text.len && (text.at[end] == '(' || text.at[end] == '[');
     struct str value = {text.at + begin, end - begin};
     if (called || !looks_random(value, quoted ? OWNED_MIN : BARE_MIN))
         return false;

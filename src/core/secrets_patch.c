@@ -12,7 +12,9 @@
 
 enum {
     LOOKS_MAX = 500,
-    TEXT_MAX = 200, /* Of the line round a hit. */
+    LOOKED_BYTES_MAX = 256 * 1024 * 1024, /* By all looks together. */
+    HUNK_NUMBER_MAX = 1 << 30,            /* More lines than any diff here has. */
+    TEXT_MAX = 200,                       /* Of the line round a hit. */
 };
 
 static struct str from(struct str text, size_t at)
@@ -37,14 +39,18 @@ struct patch_scan {
     enum key_state key;
     bool binary; /* The rest of the file is no text. */
     int looks;   /* Back at what was removed. */
+    size_t looked_bytes;
 };
 
-/* Looking back is slow: a patch that moves very many of them is held back as if they were new. */
+/* Looking back is slow: a patch that moves very many of them, or is very long and moves many, is
+   held back as if they were new. */
 static bool was_there(struct patch_scan *scan, struct str value)
 {
     struct str diff = scan->diff, line;
     scan->looks++;
-    while (scan->looks <= LOOKS_MAX && str_take_line(&diff, &line)) {
+    while (scan->looks <= LOOKS_MAX && scan->looked_bytes <= LOOKED_BYTES_MAX &&
+           str_take_line(&diff, &line)) {
+        scan->looked_bytes += line.len + 1;
         if (line.len > 0 && line.at[0] == '-' && memmem(line.at, line.len, value.at, value.len))
             return true;
     }
@@ -81,6 +87,12 @@ static void scan_text(struct patch_scan *scan, struct str text)
     }
 }
 
+static int64_t hunk_number(const char *text, char **ret_end)
+{
+    long long number = strtoll(text, ret_end, 10);
+    return number < 0 ? 0 : number > HUNK_NUMBER_MAX ? HUNK_NUMBER_MAX : number;
+}
+
 /* "@@ -1,2 +3,4 @@": a count that is not there is 1. */
 static void open_hunk(struct patch_scan *scan, struct str line)
 {
@@ -93,9 +105,9 @@ static void open_hunk(struct patch_scan *scan, struct str line)
         if (at == NULL)
             return;
         char *end;
-        numbers[side * 2] = strtoll(at + 1, &end, 10);
+        numbers[side * 2] = hunk_number(at + 1, &end);
         if (*end == ',')
-            numbers[side * 2 + 1] = strtoll(end + 1, &end, 10);
+            numbers[side * 2 + 1] = hunk_number(end + 1, &end);
         at = end;
     }
     scan->old_left = numbers[1];

@@ -69,6 +69,19 @@ static enum rc find_secrets(struct call *call, const struct repo_config *config,
                    (long long)hits->at[0].line);
 }
 
+/* Before the scan, which takes its time. */
+static enum rc check_size(struct call *call, const struct repo_config *config, struct err *err)
+{
+    int64_t max = config->limits.max_patch_bytes;
+    int64_t bytes = (int64_t)http_body(&call->http).len;
+    if (bytes <= max)
+        return RC_OK;
+    return err_set(err, RC_TOO_LARGE, "BODY_TOO_LARGE",
+                   "the content has %lld bytes, and limits.maxPatchBytes of this job's task is "
+                   "%lld; nothing was stored",
+                   (long long)bytes, (long long)max);
+}
+
 /* What an agent hands over for its job is looked at as the job's task is configured. */
 static enum rc check_for_job(struct call *call, struct db *db, const struct id *job_id,
                              struct err *err)
@@ -92,6 +105,8 @@ static enum rc check_for_job(struct call *call, struct db *db, const struct id *
         rc = js_parse(task.config.at, task.config.len, &document, err);
     if (rc == RC_OK)
         rc = repo_config_decode(document, NULL, arena, &config, err);
+    if (rc == RC_OK)
+        rc = check_size(call, &config, err);
     return rc == RC_OK ? find_secrets(call, &config, err) : rc;
 }
 

@@ -261,6 +261,12 @@ static const char *roles_text(unsigned roles, char *to, size_t to_bytes)
 
 enum rc auth_route(const struct identity *identity, const struct route *route, struct err *err)
 {
+    if (route->wide && auth_bound_to(identity) != NULL)
+        return err_set(
+            err, RC_DENIED, "QUEUE_NOT_ALLOWED",
+            "this token is bound to the queues %s: it leases and reports their jobs, and "
+            "does not do this",
+            identity->queues);
     if (identity->role == ROLE_ADMIN || (route->roles & ROLES(identity->role)))
         return RC_OK;
     if (identity->role == ROLE_AGENT) {

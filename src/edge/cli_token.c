@@ -54,6 +54,8 @@ static int run_create(struct cli *cli)
     if (span_us > 0)
         jw_kstr(&jw, "expiresAt", time_format(at, clock_now_us(&clock) + span_us));
     jw_end(&jw, '}');
+    if (body.overflow)
+        return cli_usage(cli, "--name and --queues are too long: up to 64 and 200 bytes");
     const struct http_call call = {.method = "POST", .path = "/v1/tokens", .body = buf_str(&body)};
     enum rc rc = cli_call(cli, &call, &answer, &err);
     if (rc != RC_OK)
@@ -70,12 +72,24 @@ static int run_create(struct cli *cli)
     return CLI_DONE;
 }
 
+/* "A,B", as token create takes it; "-": every queue. */
+static const char *queues_text(struct cli *cli, const struct js *item)
+{
+    const struct js *queues = js_get(item, "queues");
+    const char *text = "-";
+    for (size_t i = 0; i < js_count(queues); i++) {
+        const char *name = js_str(js_at(queues, i), "");
+        text = i == 0 ? name : arena_printf(&cli->arena, "%s,%s", text, name);
+    }
+    return text;
+}
+
 static void tokens_table(struct cli *cli, const struct cli_listing *listing)
 {
     static const struct table_column columns[] = {
         {"ID", false, false},      {"NAME", false, true},       {"ROLE", false, false},
         {"CREATED", false, false}, {"LAST USED", false, false}, {"EXPIRES", false, false},
-        {"REVOKED", false, false},
+        {"REVOKED", false, false}, {"QUEUES", false, false},
     };
     static const char *const times[] = {"createdAt", "lastUsedAt", "expiresAt", "revokedAt"};
     struct table table;
@@ -88,6 +102,7 @@ static void tokens_table(struct cli *cli, const struct cli_listing *listing)
         for (size_t j = 0; j < COUNT_OF(times); j++)
             table_cell(&table, term_time(&cli->term, js_get_str(item, times[j], NULL), &cli->arena),
                        TONE_DIM);
+        table_cell(&table, queues_text(cli, item), TONE_PLAIN);
     }
     table_print(&table, stdout);
 }
@@ -125,7 +140,9 @@ static int run_revoke(struct cli *cli)
 static const struct arg_option create_options[] = {
     {"name", "NAME", "who it is for; events name it as their actor", ARG_TEXT, 0, 0, NULL},
     {"role", "ROLE", "viewer, operator, worker or admin", ARG_CHOICE, 0, 0, role_token_names},
-    {"queues", "A,B", "role worker: good for jobs of these queues only", ARG_TEXT, 0, 0, NULL},
+    {"queues", "A,B",
+     "role worker: for jobs of these queues (full names) only; not for drover worker", ARG_TEXT, 0,
+     0, NULL},
     {"expires", "TIME", "how long it is good, like 30d, 12h or 45m (default: for ever)", ARG_TEXT,
      0, 0, NULL},
     {0},

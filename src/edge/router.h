@@ -45,6 +45,7 @@ struct route {
     enum route_body body;
     enum route_agent agent;
     bool open; /* No token needed. */
+    bool wide; /* About more than the jobs of a queue: not for a token that is bound to some. */
     bool slow; /* A query that may take seconds: it must not hold up the others. */
 
     void (*instant)(struct call *call);

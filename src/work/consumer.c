@@ -523,21 +523,23 @@ struct beats {
     struct port_ref leases[CONSUMER_HELD_MAX];
     struct port_beat answers[CONSUMER_HELD_MAX];
     struct held *held[CONSUMER_HELD_MAX];
-    bool of_run[CONSUMER_HELD_MAX]; /* The work of an agent, which is asked for signs of life. */
     size_t count;
+    struct port_ref agents[CONSUMER_HELD_MAX]; /* Those that are asked for signs of life. */
+    size_t agent_count;
 };
 
 /* Under the lock. */
 static void gather(struct consumer *consumer, struct beats *beats)
 {
-    beats->count = 0;
+    beats->count = beats->agent_count = 0;
     for (int i = 0; i < consumer->options.held_max; i++) {
         struct held *held = &consumer->held[i];
         if (held->state != HELD_WAITING && held->state != HELD_RUNNING)
             continue;
         beats->held[beats->count] = held;
-        beats->of_run[beats->count] = text_same(held->job.type, "pull");
         beats->leases[beats->count++] = ref_of(held);
+        if (held->state == HELD_RUNNING && text_same(held->job.type, "pull"))
+            beats->agents[beats->agent_count++] = ref_of(held);
     }
 }
 
@@ -565,14 +567,13 @@ static void hear(struct consumer *consumer, const struct beats *beats)
     }
 }
 
-/* What the command does is not looked into: that it is there has to be enough. */
+/* What the command does is not looked into: that it is there has to be enough.  One call for all,
+   since the next heartbeat waits for it; one that fails is said again then. */
 static void show_life(struct consumer *consumer, const struct beats *beats)
 {
     struct port *port = consumer->port;
-    bool cancel; /* Heartbeats say that too. */
-    for (size_t i = 0; i < beats->count; i++)
-        if (beats->of_run[i])
-            (void)port->ops->progress(port, &beats->leases[i], STR("[]"), &cancel, NULL);
+    if (beats->agent_count > 0)
+        (void)port->ops->show_life(port, beats->agents, beats->agent_count, NULL);
 }
 
 static void announce(struct consumer *consumer, enum port_presence presence, int busy)
@@ -605,13 +606,14 @@ static void beat(struct consumer *consumer, struct beats *beats)
     if (beats->count > 0)
         rc = port->ops->heartbeat(port, consumer->options.name, beats->leases, beats->count,
                                   consumer->options.lease_ms, beats->answers, NULL);
-    if (rc == RC_OK) {
-        show_life(consumer, beats);
-        announce(consumer, presence, busy);
-    }
     lock(consumer);
-    if (rc == RC_OK) /* Only the server's word ends a lease. */
-        hear(consumer, beats);
+    if (rc != RC_OK) /* Only the server's word ends a lease. */
+        return;
+    hear(consumer, beats);
+    unlock(consumer);
+    show_life(consumer, beats);
+    announce(consumer, presence, busy);
+    lock(consumer);
 }
 
 static void *heart_main(void *ctx)

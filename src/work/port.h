@@ -98,6 +98,10 @@ struct port_ops {
     /* events: a JSON array of {"type": ..., "data": {...}}, at most 64 KB. */
     enum rc (*progress)(struct port *port, const struct port_ref *lease, struct str events,
                         bool *ret_cancel, struct err *err);
+    /* Says of many jobs that they are worked on, without events; what becomes of each lease the
+       heartbeat tells.  NULL: this port is for workers, whose steps report for themselves. */
+    enum rc (*show_life)(struct port *port, const struct port_ref *leases, size_t count,
+                         struct err *err);
     /* next: NULL when no other job is wanted.  Its answer stands whatever comes of this one. */
     enum rc (*complete)(struct port *port, const struct port_ref *lease, struct str result,
                         struct port_next *next, struct err *err);

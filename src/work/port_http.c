@@ -309,6 +309,24 @@ static enum rc http_progress(struct port *port, const struct port_ref *lease, st
     return rc;
 }
 
+static enum rc http_show_life(struct port *port, const struct port_ref *leases, size_t count,
+                              struct err *err)
+{
+    CLEANUP(talk_release) struct talk talk;
+    talk_open(&talk);
+    jw_key(&talk.jw, "jobs");
+    jw_begin(&talk.jw, '[');
+    for (size_t i = 0; i < count; i++) {
+        jw_begin(&talk.jw, '{');
+        write_ref(&talk.jw, &leases[i]);
+        jw_kraw(&talk.jw, "events", STR("[]"));
+        jw_end(&talk.jw, '}');
+    }
+    jw_end(&talk.jw, ']');
+    const struct http_call how = {.path = "/v1/jobs/progress", .timeout_ms = BEAT_MS};
+    return talk_ask(&talk, port, &how, err);
+}
+
 static enum rc http_complete(struct port *port, const struct port_ref *lease, struct str result,
                              struct port_next *next, struct err *err)
 {
@@ -533,6 +551,7 @@ static const struct port_ops http_ops = {
     .lease = http_lease,
     .heartbeat = http_heartbeat,
     .progress = http_progress,
+    .show_life = http_show_life,
     .complete = http_complete,
     .fail = http_fail,
     .release = http_release,

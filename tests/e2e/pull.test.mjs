@@ -39,7 +39,7 @@ const BYTES = { 'content-type': 'application/octet-stream' };
 describe('an agent that leases its work', { concurrency: 4 }, () => {
     before(async () => {
         server = await start({ args: ['--workers', '4'] });
-        const queues = ['acme/bound'].map(queueOf);
+        const queues = ['acme/bound', 'acme/consume'].map(queueOf);
         ({ token: bound } = await server.post('/v1/tokens',
             { name: 'bound', role: 'worker', queues }));
         const made = await server.post('/v1/tokens', { name: 'puller', role: 'worker' });
@@ -122,7 +122,7 @@ describe('an agent that leases its work', { concurrency: 4 }, () => {
     });
 
     it('has its patch looked through before it is stored', async () => {
-        const repo = await repository('acme/leak');
+        const repo = await repository('acme/leak', { limits: { maxPatchBytes: 2000 } });
         const { taskId } = await server.submit(repo.name);
         const job = await lease(repo.name);
         const leaky = patchTo(['ghp', 'Zq8X2v7Lr5Tn3Wk9Bd4Yc6Hj1Mf0Pg8Us2Ea'].join('_'));
@@ -132,6 +132,10 @@ describe('an agent that leases its work', { concurrency: 4 }, () => {
         assertProblem(refused, 422, { code: 'SECRET_DETECTED' });
         assert.match(refused.json.detail, /github-token in answer\.txt, line 1/);
         assertProblem(await server.call('GET', path), 404);
+        const large = leaky.padEnd(2001);
+        const tooLarge = await put(`/v1/artifacts/${sha256Of(large)}?jobId=${job.id}`, large);
+        const { detail } = assertProblem(tooLarge, 413, { code: 'BODY_TOO_LARGE' });
+        assert.match(detail, /2001 bytes, and limits\.maxPatchBytes .* 2000/);
         const good = patchTo(42);
         assert.equal((await put(`/v1/artifacts/${sha256Of(good)}?jobId=${job.id}`, good)).status,
             201);
@@ -219,7 +223,7 @@ describe('an agent that leases its work', { concurrency: 4 }, () => {
         const lines = { queues: [queueOf('acme/bound'), 'drover.agent'], worker: 'a', max: 1 };
         const refused = await ask('/v1/jobs/lease', lines);
         assertProblem(refused, 403, denied);
-        assert.match(refused.json.detail, /bound to the queues agents-acme-bound, and drover/);
+        assert.match(refused.json.detail, /bound to the queues agents-acme-bound .*, and drover/);
         const both = [job, foreign].map(({ id, epoch }) => ({ id, epoch }));
         const error = { code: 'x', message: 'y', retryable: false };
         for (const [verb, body] of [['heartbeat', { worker: 'a', leases: both }],
@@ -227,6 +231,14 @@ describe('an agent that leases its work', { concurrency: 4 }, () => {
             ['complete', { jobs: both }], ['release', { jobs: both }],
             ['fail', { jobs: both.map((ref) => ({ ...ref, error })) }], ['run-token', both[1]]])
             assertProblem(await ask(`/v1/jobs/${verb}`, body), 403, denied);
+        const next = [{ queue: 'agents-other', type: 'pull' }];
+        const follow = { jobs: [{ ...both[0], next }] };
+        assertProblem(await ask('/v1/jobs/complete', follow), 403, denied);
+        for (const path of ['/v1/workers', '/v1/breakers/x/acquire', '/v1/breakers/x/report',
+            `/v1/replies/${job.id}`])
+            assertProblem(await ask(path, {}), 403, denied);
+        const saga = await server.call('GET', `/v1/sagas/${job.id}`, { token: bound });
+        assertProblem(saga, 403, denied);
         const patch = patchTo(42);
         const put = (query) => server.call('PUT', `/v1/artifacts/${sha256Of(patch)}${query}`,
             { body: patch, headers: BYTES, token: bound });
@@ -249,7 +261,7 @@ describe('an agent that leases its work', { concurrency: 4 }, () => {
             body: { jobs: [{ queue: 'agents', type: 'pull' }] } }), 403);
     });
 
-    it('can be drover consume with a command of its own', async () => {
+    it('can be drover consume with a bound token and a command of its own', async () => {
         const repo = await repository('acme/consume');
         const { taskId, runId } = await server.submit(repo.name);
         const agent = `set -e
@@ -263,7 +275,7 @@ describe('an agent that leases its work', { concurrency: 4 }, () => {
             git -c user.name=far -c user.email=far@example.org commit -qam 'The answer' >&2
             git push -q origin HEAD >&2
             echo '{"status":"success","summary":"pushed it"}'`;
-        const env = { DROVER_URL: server.url, DROVER_TOKEN: token };
+        const env = { DROVER_URL: server.url, DROVER_TOKEN: bound };
         const { code, err } = await launch(['consume', queueOf(repo.name), '--count', '1', '--',
             'sh', '-c', agent], env).ended;
         assert.equal(code, 0, err);

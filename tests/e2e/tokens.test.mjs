@@ -95,6 +95,11 @@ describe('tokens', () => {
         assert.deepEqual(queues, ['agents.x', 'agents.y']);
         const { items } = await server.get('/v1/tokens');
         assert.deepEqual(items.find((token) => token.id === id).queues, queues);
+        assert.match(drover('token', 'list').stdout, /bound +worker .* agents\.x,agents\.y\n/);
+        const long = drover('token', 'create', '--name', 'long', '--role', 'worker', '--queues',
+            'a,'.repeat(1000));
+        assert.equal(long.status, 2);
+        assert.match(long.stderr, /--queues are too long/);
         for (const [role, wrong] of [['viewer', ['a']], ['worker', []], ['worker', ['a b']],
             ['worker', ['a'.repeat(100), 'b'.repeat(100)]]]) {
             const body = { name: 'wrong', role, queues: wrong };

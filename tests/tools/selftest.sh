@@ -1,5 +1,6 @@
 #!/bin/sh
-# selftest.sh - shows that tools/tidy, tools/layers and tools/docs catch what they say they catch.
+# selftest.sh - shows that tools/tidy, tools/layers and tools/docs catch what they say they catch,
+# and that tools/test does not go on without its suites.
 #
 # A small clean tree must pass; then one violation at a time is planted in it and must be named.
 set -u
@@ -141,6 +142,8 @@ documented() {
     # shellcheck disable=SC2016
     echo '`step_failed`' >docs/STATES.md
     echo '    {"agent", "drover.agent", 1},' >src/work/step.c
+    echo '     "only these steps: agent"' >src/edge/cli_worker.c
+    echo '    --queues) agent' >share/completions/drover.bash
     echo '    {"step_failed", RETRY_OF_STEP},' >src/core/retry_rule.c
     printf '%s\n' 'err_set(e, RC_CONFLICT,' '  "A_CODE", x);' 'err_set(e, RC_IO, "LOCKED", "");' \
         >src/edge/e.c
@@ -164,6 +167,34 @@ expect docs 'src/core/retry_rule.c: docs/STATES.md does not name odd_end'
 documented
 echo '    {"polish", "drover.polish", 1},' >>src/work/step.c
 expect docs 'docs/CONFIGURATION.md: the steps of --queues lack polish'
+for file in src/core/retry_rule.c src/work/step.c docs/PROTOCOL.md; do
+    documented
+    mv "$file" "$file.old"
+    expect docs "$file: nothing to compare"
+done
+documented
+rm src/edge/e.c src/control/c.c
+expect docs 'src: nothing to compare'
+documented
+rm share/completions/drover.bash
+expect docs 'share/completions/drover.bash: the steps of --queues lack agent'
+
+# lists STATUS SCRIPT - tools/test with a list of suites that the script gives.
+lists() {
+    printf '#!/bin/sh\n%s\n' "$2" >"$root/tests"
+    chmod +x "$root/tests"
+    output=$(BUILD="$root" "$tools/test" --jobs 2>&1)
+    status=$?
+    if [ "$status" -eq "$1" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'selftest: tools/test, suites by "%s": status %s\n%s\n' "$2" "$status" "$output"
+    fi
+}
+lists 0 'echo arena'
+lists 1 'exit 0'
+lists 1 'echo arena; exit 139'
 
 echo "selftest: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -137,6 +137,26 @@ START_TEST(a_route_takes_the_roles_that_it_states)
 }
 END_TEST
 
+START_TEST(a_token_that_is_bound_to_queues_has_no_wide_routes)
+{
+    static const struct {
+        const char *queues;
+        bool wide;
+        enum rc rc;
+    } table[] = {
+        {"", true, RC_OK}, {"", false, RC_OK}, {"a b", true, RC_DENIED}, {"a b", false, RC_OK}};
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        struct identity who = {.role = ROLE_WORKER, .name = "far"};
+        const struct route route = {.roles = ROLES(ROLE_WORKER), .wide = table[i].wide};
+        struct err err = {0};
+        text_copy(who.queues, sizeof who.queues, table[i].queues);
+        ck_assert_int_eq(auth_route(&who, &route, &err), table[i].rc);
+        if (table[i].rc != RC_OK)
+            ck_assert_str_eq(err.code, "QUEUE_NOT_ALLOWED");
+    }
+}
+END_TEST
+
 START_TEST(who_acts_is_the_name_of_the_token)
 {
     struct identity who = {.role = ROLE_WORKER, .name = "build-1"};
@@ -158,6 +178,7 @@ Suite *auth_suite(void)
     tcase_add_test(tests, a_token_file_that_holds_none_is_refused);
     tcase_add_test(tests, an_agent_may_only_use_routes_of_its_own);
     tcase_add_test(tests, a_route_takes_the_roles_that_it_states);
+    tcase_add_test(tests, a_token_that_is_bound_to_queues_has_no_wide_routes);
     tcase_add_test(tests, who_acts_is_the_name_of_the_token);
     suite_add_tcase(suite, tests);
     return suite;

@@ -177,6 +177,22 @@ START_TEST(one_heartbeat_renews_all_leases)
 }
 END_TEST
 
+START_TEST(one_call_shows_the_life_of_all_jobs)
+{
+    const struct port_ref leases[] = {lease, {.id = {JOB_ID}, .epoch = 8}};
+    open_with(respond);
+    says("200 OK", "{\"jobs\":[{\"id\":\"" JOB_ID "\",\"ok\":true},"
+                   "{\"id\":\"" JOB_ID "\",\"ok\":false,\"code\":\"LEASE_LOST\"}]}");
+    ck_assert_int_eq(port->ops->show_life(port, leases, 2, &err), RC_OK);
+    ck_asked("POST /v1/jobs/progress ");
+    ck_asked("{\"jobs\":[{\"id\":\"" JOB_ID "\",\"epoch\":7,\"events\":[]},"
+             "{\"id\":\"" JOB_ID "\",\"epoch\":8,\"events\":[]}]}");
+    says("503 Service Unavailable", "{\"code\":\"BUSY\"}");
+    ck_assert_int_eq(port->ops->show_life(port, leases, 2, &err), RC_BUSY);
+    close_all();
+}
+END_TEST
+
 /* What the server says about a report, and what that means. */
 static const struct {
     const char *status, *answer;
@@ -312,6 +328,7 @@ Suite *port_http_suite(void)
     tcase_add_test(tests, a_lease_is_asked_for_and_read);
     tcase_add_test(tests, an_interrupt_ends_a_lease_that_waits);
     tcase_add_test(tests, one_heartbeat_renews_all_leases);
+    tcase_add_test(tests, one_call_shows_the_life_of_all_jobs);
     tcase_add_test(tests, an_outcome_means_the_same_for_every_report);
     tcase_add_test(tests, a_server_that_is_not_there_is_unreachable);
     tcase_add_test(tests, artifacts_go_by_their_hash);

@@ -276,6 +276,56 @@ START_TEST(only_what_a_patch_adds_counts)
 }
 END_TEST
 
+static void add_lines(struct buf *diff, char sign, int count)
+{
+    for (int i = 0; i < count; i++)
+        buf_addf(diff, "%cghp_%036d\n", sign, i);
+}
+
+/* What is moved is new when the ways back to it are too long in all. */
+START_TEST(looking_back_is_bounded_by_the_bytes_of_all_looks)
+{
+    enum { MOVED = 300, LONG_LINE = 1024 * 1024 };
+    for (int is_long = 0; is_long < 2; is_long++) {
+        CLEANUP(arena_release) struct arena arena = {0};
+        CLEANUP(buf_release) struct buf diff;
+        struct secrets secrets;
+        struct secret_hits hits;
+        secrets_init(&secrets);
+        buf_init(&diff, 2 * LONG_LINE);
+        buf_addf(&diff, "diff --git a/a b/a\n@@ -1,%d +1,%d @@\n", MOVED + 1, MOVED + 1);
+        buf_addf(&diff, " %*s\n", is_long ? LONG_LINE : 1, "x");
+        add_lines(&diff, '-', MOVED);
+        add_lines(&diff, '+', MOVED);
+        ck_assert(!diff.overflow);
+        secrets_in_patch(&secrets, buf_str(&diff), &arena, &hits);
+        ck_assert_int_eq(hits.count > 0, is_long);
+    }
+}
+END_TEST
+
+/* Built with sanitizers, a number that runs over is an error. */
+START_TEST(odd_numbers_of_a_hunk_do_no_harm)
+{
+    static const char *const heads[] = {
+        "@@ -0,0 +9223372036854775807,2 @@",
+        "@@ -0,-9223372036854775808 +1,2 @@",
+        "@@ -1,99999999999999999999 +99999999999999999999,99999999999999999999 @@",
+    };
+    for (size_t i = 0; i < COUNT_OF(heads); i++) {
+        CLEANUP(arena_release) struct arena arena = {0};
+        struct secrets secrets;
+        struct secret_hits hits;
+        set_up(&secrets);
+        const char *diff = arena_printf(&arena, "diff --git a/a b/a\n%s\n+a\n+hunter22hunter\n",
+                                        heads[i]);
+        secrets_in_patch(&secrets, str_of(diff), &arena, &hits);
+        ck_assert_uint_eq(hits.count, 1);
+        ck_assert_int_gt(hits.at[0].line, 0);
+    }
+}
+END_TEST
+
 static const struct {
     struct str now, before;
     int64_t line; /* 0: nothing is found. */
@@ -285,6 +335,7 @@ static const struct {
     {STR("\x01\0ghp"
          "_" A36 "\0"),
      STR("\x02\0hunter22hunter"), 1},
+    {STR("password=aB3dE5gH7jK9mN2pQ4\0(x"), STR(""), 1},
     {STR("\x89PNG\r\n\x1a\n"), STR(""), 0},
     {STR(""), STR("hunter22hunter"), 0},
 };
@@ -328,6 +379,8 @@ Suite *secrets_suite(void)
     tcase_add_loop_test(tc, a_line_keeps_all_but_its_secrets, 0, (int)COUNT_OF(lines));
     tcase_add_test(tc, a_value_of_many_lines_is_found_line_by_line);
     tcase_add_test(tc, a_private_key_goes_line_by_line);
+    tcase_add_test(tc, looking_back_is_bounded_by_the_bytes_of_all_looks);
+    tcase_add_test(tc, odd_numbers_of_a_hunk_do_no_harm);
     tcase_add_test(tc, a_stream_may_be_cut_anywhere);
     tcase_add_test(tc, a_line_without_end_is_bounded_and_still_clean);
     tcase_add_test(tc, without_secrets_nothing_is_held_back);
