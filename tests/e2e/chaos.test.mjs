@@ -31,6 +31,10 @@ const ENDED_BADLY = ['failed', 'cancelled', 'timed_out'];
 const CONFIG = 'workers: 1\nlimits: {maxActiveRuns: 8}\n' +
     'lease: {leaseMs: 3000, heartbeatMs: 700}\n';
 
+// None falls that was not pushed.
+const assertAlive = (node) =>
+    assert.ok(node.isRunning(), `it ended by itself:\n${node.logTail()}`);
+
 // Something that falls and is put up again.  A fall waits until it stands.
 class Tumbler {
     constructor(name, fall, rise) {
@@ -76,7 +80,10 @@ class Chaos {
                 return false;
             }));
         const nodes = this.nodes.map((node, i) =>
-            new Tumbler(`node ${i}`, () => node.crash(), () => rise(node)));
+            new Tumbler(`node ${i}`, async () => {
+                assertAlive(node);
+                await node.crash();
+            }, () => rise(node)));
         const workers = this.workers.map((worker) =>
             new Tumbler(worker.name, () => worker.stop('SIGKILL'), () => worker.spawn()));
         const { cluster } = this;
@@ -159,11 +166,13 @@ class Chaos {
     }
 
     async comeToRest() {
+        this.nodes.forEach(assertAlive);
         await until('every task to complete', async (note) => {
             await this.forgetFinished();
             return note([...this.open]).length === 0;
         }, REST_MS, 100);
         await until('every job to end', async (note) => {
+            this.nodes.forEach(assertAlive);
             const queues = await this.nodes[0].list('/v1/queues');
             return note(queues.filter(({ jobs }) =>
                 jobs.queued + jobs.leased + jobs.scheduled + jobs.blocked > 0)).length === 0;
