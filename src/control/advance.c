@@ -207,5 +207,5 @@ enum rc pipeline_warn_published(struct cx *cx, struct flow *flow, const char *co
 {
     assert(!id_is_none(&flow->run.pull_request_id));
     flow_warn(flow, code, message);
-    return pipeline_next(cx, flow);
+    return flow->run.status == RUN_CREATING_PR ? pipeline_next(cx, flow) : far_take_pull(cx, flow);
 }

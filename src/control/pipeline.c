@@ -150,16 +150,11 @@ static struct ending ending_of(const struct flow *flow, const struct step_failur
     return ending;
 }
 
-/* With its step the run is over, unless its pull request is open already.  The agent may have
-   opened that before the step: then nothing more is asked of the patch. */
+/* With its step the run is over, unless its pull request is open already. */
 static enum rc give_up(struct cx *cx, struct flow *flow, const struct ending *ending)
 {
     if (id_is_none(&flow->run.pull_request_id))
         return flow_end(cx, flow, ending);
-    if (flow->run.status != RUN_CREATING_PR) {
-        flow_warn(flow, ending->code, ending->message);
-        return far_take_pull(cx, flow);
-    }
     return pipeline_warn_published(cx, flow, ending->code, ending->message);
 }
 

@@ -51,7 +51,8 @@ MUST_USE enum rc pipeline_start_agent(struct cx *cx, struct flow *flow);
 /* Publishes, or keeps the patch: judged good, or approved. */
 MUST_USE enum rc pipeline_accept(struct cx *cx, struct flow *flow);
 MUST_USE enum rc pipeline_plan_approved(struct cx *cx, struct flow *flow);
-/* A step after the pull request came to nothing: what is published stays so, with a warning. */
+/* A step after the pull request came to nothing: what is published stays so, with a warning.  The
+   agent may have opened it before the step: then nothing more is asked of the patch. */
 MUST_USE enum rc pipeline_warn_published(struct cx *cx, struct flow *flow, const char *code,
                                          const char *message);
 #endif

@@ -38,6 +38,19 @@ static const char *number_of(const char *word)
     return text_to_i64(digits, &number) && number > 0 ? digits : NULL;
 }
 
+/* The first word, of a repository that is named; NULL: *ret_status says what was wrong. */
+static const char *read_number(struct cli *cli, int *ret_status)
+{
+    const char *number = number_of(args_word(&cli->args, 0));
+    if (!args_has(&cli->args, "repo")) {
+        *ret_status = cli_usage(cli, "--repo NAME is missing");
+        return NULL;
+    }
+    if (number == NULL)
+        *ret_status = cli_usage(cli, "%s is no number of an issue", args_word(&cli->args, 0));
+    return number;
+}
+
 static int post(struct cli *cli, const char *path, const struct buf *body, const char *done)
 {
     struct err err = {0};
@@ -87,11 +100,10 @@ static int run_comment(struct cli *cli)
     CLEANUP(buf_release) struct buf body;
     buf_init(&text, BODY_BYTES_MAX);
     buf_init(&body, BODY_BYTES_MAX);
-    const char *number = number_of(args_word(&cli->args, 0));
-    if (!args_has(&cli->args, "repo"))
-        return cli_usage(cli, "--repo NAME is missing");
+    int status;
+    const char *number = read_number(cli, &status);
     if (number == NULL)
-        return cli_usage(cli, "%s is no number of an issue", args_word(&cli->args, 0));
+        return status;
     enum rc rc = read_text(cli, 1, &text, &err);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
@@ -107,11 +119,10 @@ static int set_state(struct cli *cli, const char *action, const char *done)
 {
     CLEANUP(buf_release) struct buf body;
     buf_init(&body, BODY_BYTES_MAX);
-    const char *number = number_of(args_word(&cli->args, 0));
-    if (!args_has(&cli->args, "repo"))
-        return cli_usage(cli, "--repo NAME is missing");
+    int status;
+    const char *number = read_number(cli, &status);
     if (number == NULL)
-        return cli_usage(cli, "%s is no number of an issue", args_word(&cli->args, 0));
+        return status;
     struct jw jw = jw_to(&body);
     jw_begin(&jw, '{');
     jw_kstr(&jw, "repository", args_text(&cli->args, "repo", NULL));
@@ -224,11 +235,10 @@ static int run_show(struct cli *cli)
     CLEANUP(buf_release) struct buf path;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
     buf_init(&path, PATH_BYTES_MAX);
-    const char *number = number_of(args_word(&cli->args, 0));
-    if (!args_has(&cli->args, "repo"))
-        return cli_usage(cli, "--repo NAME is missing");
+    int status;
+    const char *number = read_number(cli, &status);
     if (number == NULL)
-        return cli_usage(cli, "%s is no number of an issue", args_word(&cli->args, 0));
+        return status;
     buf_addf(&path, "/v1/issues/%s", number);
     url_add_query(&path, "repository", args_text(&cli->args, "repo", ""));
     cli->timeout_ms = FORGE_TIMEOUT_MS;

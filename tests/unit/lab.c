@@ -179,6 +179,20 @@ void lab_finish(struct lab *lab, const struct job_row *job, const char *result)
     ck_assert_msg(answer.ok, "%s: %s", job->type, answer.code);
 }
 
+struct job_answer lab_progress(struct lab *lab, const struct job_row *job, const char *events)
+{
+    struct cmd_progress *cmd = cmd_progress_new();
+    ck_assert_int_eq(js_parse(events, strlen(events), &cmd->base.tree, NULL), RC_OK);
+    struct job_progress progress = {.ref = {job->id, job->life.epoch}, .events = cmd->base.tree};
+    cmd->jobs = &progress;
+    cmd->count = 1;
+    ck_assert_msg(lab_call(lab, &cmd->base) == RC_OK, "%s", cmd->base.err.text);
+    struct job_answer answer = cmd->answers[0];
+    command_free(&cmd->base);
+    ck_assert(answer.ok);
+    return answer;
+}
+
 struct job_answer lab_fail(struct lab *lab, const struct job_row *job, const char *code,
                            bool retryable)
 {

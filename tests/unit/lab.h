@@ -49,6 +49,8 @@ struct job_row lab_take(struct lab *lab, const char *step);
 size_t lab_lease(struct lab *lab, const char *queue, const char *worker, struct job_row **ret_jobs);
 void lab_finish(struct lab *lab, const struct job_row *job, const char *result);
 struct job_answer lab_complete(struct lab *lab, const struct job_row *job, const char *result);
+/* events: a JSON array, as a worker sends it. */
+struct job_answer lab_progress(struct lab *lab, const struct job_row *job, const char *events);
 struct job_answer lab_fail(struct lab *lab, const struct job_row *job, const char *code,
                            bool retryable);
 struct run_row lab_run(struct lab *lab, const struct id *run_id);

@@ -281,17 +281,9 @@ END_TEST
 
 static void report(const struct job_row *job, const char *sums)
 {
-    struct cmd_progress *cmd = cmd_progress_new();
-    const char *text = arena_printf(
-        &lab.arena, "[{\"type\":\"agent.model.turn.completed\",\"data\":%s}]", sums);
-    ck_assert_int_eq(js_parse(text, strlen(text), &cmd->base.tree, NULL), RC_OK);
-    struct job_progress progress = {.ref = {.id = job->id, .epoch = job->life.epoch},
-                                    .events = cmd->base.tree};
-    cmd->jobs = &progress;
-    cmd->count = 1;
-    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
-    ck_assert(cmd->answers[0].ok);
-    command_free(&cmd->base);
+    (void)lab_progress(
+        &lab, job,
+        arena_printf(&lab.arena, "[{\"type\":\"agent.model.turn.completed\",\"data\":%s}]", sums));
 }
 
 static void check_used(const struct id *run_id, int64_t turns, int64_t cost_microusd)

@@ -84,17 +84,8 @@ END_TEST
 
 static void tell_progress(const struct job_row *job)
 {
-    static const char events[] = "[{\"type\":\"agent.step.recorded\",\"data\":{\"text\":\"on\"}}]";
-    struct cmd_progress *cmd = cmd_progress_new();
-    struct err err = {0};
-    ck_assert_int_eq(js_parse(events, strlen(events), &cmd->base.tree, &err), RC_OK);
-    struct job_progress progress = {.ref = {.id = job->id, .epoch = job->life.epoch},
-                                    .events = cmd->base.tree};
-    cmd->jobs = &progress;
-    cmd->count = 1;
-    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
-    ck_assert(cmd->answers[0].ok);
-    command_free(&cmd->base);
+    (void)lab_progress(&lab, job,
+                       "[{\"type\":\"agent.step.recorded\",\"data\":{\"text\":\"on\"}}]");
 }
 
 /* Another node with a clock that is behind, or a lane that had read it before it waited. */

@@ -39,6 +39,12 @@ static void setup(void)
     open_with(CONFIG("7200000"));
 }
 
+static void setup_custom(void)
+{
+    open_with("{\"url\":\"/srv/git/x.git\",\"agent\":{\"compute\":\"pull\",\"queue\":\"far\"},"
+              "\"steps\":[{\"name\":\"own\",\"phase\":\"post-agent\",\"command\":\"true\"}]}");
+}
+
 static void setup_short_run(void)
 {
     open_with(CONFIG("20000"));
@@ -76,18 +82,7 @@ static struct job_row take(void)
 
 static bool report(const struct job_row *job, const char *events)
 {
-    struct cmd_progress *cmd = cmd_progress_new();
-    struct err err = {0};
-    ck_assert_int_eq(js_parse(events, strlen(events), &cmd->base.tree, &err), RC_OK);
-    struct job_progress progress = {.ref = {.id = job->id, .epoch = job->life.epoch},
-                                    .events = cmd->base.tree};
-    cmd->jobs = &progress;
-    cmd->count = 1;
-    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
-    ck_assert(cmd->answers[0].ok);
-    bool cancel = cmd->answers[0].cancel;
-    command_free(&cmd->base);
-    return cancel;
+    return lab_progress(&lab, job, events).cancel;
 }
 
 #define TURNS(turns, usd)                                                                          \
@@ -273,6 +268,12 @@ END_TEST
     ",\"pullRequest\":{\"number\":3,\"url\":\"u\",\"branch\":\"b\",\"draft\":true," \
     "\"headCommit\":\"1111111111111111111111111111111111111111\"}}"
 
+static const char with_patch[] =
+    "{\"outcome\":\"ended\",\"report\":\"success\",\"patch\":{\"sha256\":"
+    "\"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\","
+    "\"bytes\":1,\"files\":1,\"linesAdded\":1,\"linesDeleted\":0,"
+    "\"treeHash\":\"x\",\"paths\":[\"a\"]}" PULL;
+
 static void collect_with_pull(const char *result)
 {
     struct job_row job = take();
@@ -295,14 +296,21 @@ END_TEST
 
 START_TEST(a_check_that_cannot_run_does_not_pass_a_pull_request)
 {
-    collect_with_pull("{\"outcome\":\"ended\",\"report\":\"success\",\"patch\":{\"sha256\":"
-                      "\"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\","
-                      "\"bytes\":1,\"files\":1,\"linesAdded\":1,\"linesDeleted\":0,"
-                      "\"treeHash\":\"x\",\"paths\":[\"a\"]}" PULL);
+    collect_with_pull(with_patch);
     struct job_row job = lab_take(&lab, "verify");
     ck_assert(lab_fail(&lab, &job, "step_timed_out", false).ok);
     expect(RUN_COMPLETED, NULL); /* No judge is asked about what nobody has checked. */
     ck_assert_str_eq(lab_run(&lab, &run_id).warning_code, "step_timed_out");
+}
+END_TEST
+
+START_TEST(a_custom_step_that_fails_does_not_pass_a_pull_request)
+{
+    collect_with_pull(with_patch);
+    struct job_row job = lab_take(&lab, "custom");
+    lab_finish(&lab, &job, "{\"status\":\"failed\",\"error\":\"no\"}");
+    expect(RUN_COMPLETED, NULL);
+    ck_assert_str_eq(lab_run(&lab, &run_id).warning_code, "custom_step_failed");
 }
 END_TEST
 
@@ -328,5 +336,9 @@ Suite *pull_limits_suite(void)
     tcase_add_checked_fixture(brief, setup_short_run, teardown);
     tcase_add_test(brief, the_end_of_the_runs_time_outranks_a_limit);
     suite_add_tcase(suite, brief);
+    TCase *custom = tcase_create("a step of its own");
+    tcase_add_checked_fixture(custom, setup_custom, teardown);
+    tcase_add_test(custom, a_custom_step_that_fails_does_not_pass_a_pull_request);
+    suite_add_tcase(suite, custom);
     return suite;
 }
