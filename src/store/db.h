@@ -32,11 +32,16 @@ struct param {
     int64_t number;
     double real;
 };
+/* No text is no JSON: PostgreSQL refuses it, so an empty slice is NULL on both engines. */
+static inline struct param param_json(struct str json)
+{
+    return (struct param){.type = 'j', .text = json.len > 0 ? json.at : NULL, .len = json.len};
+}
 #define P_TEXT(v)  ((struct param){.type = 't', .text = (v)})
 #define P_ID(v)    ((struct param){.type = 't', .text = id_or_null(v)})
 #define P_INT(v)   ((struct param){.type = 'i', .number = (int64_t)(v)})
 #define P_REAL(v)  ((struct param){.type = 'r', .real = (v)})
-#define P_JSON(v)  ((struct param){.type = 'j', .text = (v).at, .len = (v).len})
+#define P_JSON(v)  param_json(v)
 #define P_BYTES(v) ((struct param){.type = 'b', .text = (v).at, .len = (v).len})
 #define P_LIST(...) \
     ((const struct param[]){__VA_ARGS__}), COUNT_OF(((const struct param[]){__VA_ARGS__}))

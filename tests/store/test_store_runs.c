@@ -159,6 +159,22 @@ START_TEST(what_seldom_changes_is_saved_by_itself)
 }
 END_TEST
 
+/* A worker may report a patch without the list of its paths. */
+START_TEST(an_empty_json_text_is_stored_as_null)
+{
+    FIXTURE(f);
+    struct task_row task = fixture_task(&f);
+    struct run_row run = fixture_run(&f, &task);
+    run.paths = run.step_results = run.foreign_pr = str_of(NULL);
+    must(runs_save_more(f.db, &run, &f.err));
+    struct run_row got;
+    must(runs_get(f.db, &run.id, &f.arena, &got, &f.err));
+    ck_assert_uint_eq(got.paths.len, 0);
+    ck_assert_uint_eq(got.step_results.len, 0);
+    ck_assert_uint_eq(got.foreign_pr.len, 0);
+}
+END_TEST
+
 START_TEST(save_changes_everything_but_where_it_came_from)
 {
     FIXTURE(f);
@@ -397,6 +413,7 @@ Suite *store_runs_suite(void)
     TCase *tc = tcase_create("runs");
     case_add(tc, every_column_comes_back);
     case_add(tc, what_seldom_changes_is_saved_by_itself);
+    case_add(tc, an_empty_json_text_is_stored_as_null);
     case_add(tc, save_changes_everything_but_where_it_came_from);
     case_add(tc, every_status_can_be_stored);
     case_add(tc, a_run_number_is_given_once_per_task);
