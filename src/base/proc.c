@@ -332,7 +332,7 @@ static enum rc start(struct running *running, const struct proc_spec *spec, stru
 
 static bool is_cancelled(const struct proc_limits *limits)
 {
-    return limits->cancel && __atomic_load_n(limits->cancel, __ATOMIC_RELAXED) != 0;
+    return limits->cancel && *limits->cancel != 0;
 }
 
 /* Collects until the child has ended (true), or until the result says why it must stop. */

@@ -7,6 +7,7 @@
 #define BASE_PROC_H
 #include "base/buf.h"
 #include "base/rc.h"
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -55,8 +56,8 @@ struct proc_result {
     bool cancelled;
 };
 struct proc_limits {
-    int timeout_ms;             /* -1: none. */
-    const volatile int *cancel; /* Looked at every 50 ms when not NULL; non-zero stops the child. */
+    int timeout_ms;           /* -1: none. */
+    const atomic_int *cancel; /* Looked at every 50 ms when not NULL; non-zero stops the child. */
 };
 /*
  * stdin_bytes may be empty; out and err_out may be NULL (discarded), or the same buffer.

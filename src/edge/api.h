@@ -26,6 +26,7 @@
 #include "store/store.h"
 #include "work/worker.h"
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum { PAGE_LIMIT_DEFAULT = 50, PAGE_LIMIT_MAX = 200 };
 
@@ -46,7 +47,7 @@ struct api {
     struct throttle *throttle; /* NULL: there are no rates. */
     pthread_mutex_t worker_lock;
     struct worker *worker; /* Under the lock.  NULL: none in this process, or it is stopping. */
-    volatile int stopping; /* Not 0: what takes long should give up. */
+    atomic_int stopping;   /* Not 0: what takes long should give up. */
     int64_t lease_ms, heartbeat_ms; /* What workers are told. */
     int64_t body_bytes_max;
     int64_t command_queue_max; /* What the committer was given. */

@@ -11,6 +11,7 @@
 #include "edge/cli_args.h"
 #include "edge/cli_term.h"
 #include "net/http_client.h"
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -31,9 +32,9 @@ struct cli {
     struct term term;
     struct http_client *client; /* Made by the first call to the server. */
     bool json;
-    int64_t timeout_ms;       /* Of calls that name none; 0: as the client has it. */
-    const volatile int *stop; /* Ends calls to the server once it is not 0; or NULL. */
-    enum rc failure;          /* That cli_fail told last. */
+    int64_t timeout_ms;     /* Of calls that name none; 0: as the client has it. */
+    const atomic_int *stop; /* Ends calls to the server once it is not 0; or NULL. */
+    enum rc failure;        /* That cli_fail told last. */
 };
 
 enum cli_flags {

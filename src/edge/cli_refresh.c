@@ -38,7 +38,7 @@ struct refresh {
     struct cli *cli;
     int (*draw)(struct cli *cli);
     double every_s;
-    const volatile sig_atomic_t *interrupted;
+    const atomic_int *interrupted;
     bool painting;          /* On a terminal, and a screen stands there. */
     bool shown;             /* Once at least. */
     const char *trouble;    /* Why there is no answer just now, or NULL. */

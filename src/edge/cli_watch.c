@@ -20,6 +20,7 @@
 #include "edge/cli_ids.h"
 #include "edge/cli_show.h"
 #include "net/sse_client.h"
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ struct watch {
     int64_t asked_us;   /* When it was read. */
 };
 
-static volatile sig_atomic_t interrupted;
+static atomic_int interrupted;
 
 static void on_interrupt(int signal)
 {
@@ -46,7 +47,7 @@ static void on_interrupt(int signal)
     interrupted = 1;
 }
 
-const volatile sig_atomic_t *cli_catch_interrupt(void)
+const atomic_int *cli_catch_interrupt(void)
 {
     struct sigaction action = {.sa_handler = on_interrupt};
     (void)sigemptyset(&action.sa_mask);

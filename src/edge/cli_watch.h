@@ -4,11 +4,11 @@
 #ifndef EDGE_CLI_WATCH_H
 #define EDGE_CLI_WATCH_H
 #include "edge/cli_command.h"
-#include <signal.h>
+#include <stdatomic.h>
 
 /* Returns the exit status: CLI_DONE only when the run completed. */
 int cli_watch_run(struct cli *cli, const char *run_id);
 
 /* From now on Ctrl-C and SIGTERM set the flag instead of ending the program. */
-const volatile sig_atomic_t *cli_catch_interrupt(void);
+const atomic_int *cli_catch_interrupt(void);
 #endif

@@ -274,7 +274,7 @@ enum rc git_borrow(const char *lender, const char *path, struct err *err)
 
 static bool is_cancelled(const struct git *git)
 {
-    return git->cancel && __atomic_load_n(git->cancel, __ATOMIC_RELAXED) != 0;
+    return git->cancel && *git->cancel != 0;
 }
 
 enum rc git_lock(const struct git *git, const char *path, int *ret_fd, struct err *err)

@@ -16,16 +16,17 @@
 #include "base/buf.h"
 #include "base/rc.h"
 #include "base/str.h"
+#include <stdatomic.h>
 #include <stdint.h>
 
 enum { GIT_HASH_BYTES = 65, GIT_TEXT_MAX = 64 * 1024 };
 
 /* Who runs git, and for how long.  Zeroed is fine: no home, no cancel, no deadline. */
 struct git {
-    const char *home;           /* From git_home_make, or NULL. */
-    const char *credential;     /* Token for "origin" over http or https; NULL: none. */
-    const volatile int *cancel; /* Non-zero stops it; may be NULL. */
-    int64_t deadline_us;        /* By clock_mono_us; 0: none. */
+    const char *home;         /* From git_home_make, or NULL. */
+    const char *credential;   /* Token for "origin" over http or https; NULL: none. */
+    const atomic_int *cancel; /* Non-zero stops it; may be NULL. */
+    int64_t deadline_us;      /* By clock_mono_us; 0: none. */
 };
 
 struct git_call {

@@ -41,7 +41,7 @@ struct transfer {
     bool enough;                      /* on_bytes said so. */
     const struct http_file *file;     /* What is sent, or NULL. */
     int64_t file_at;
-    const volatile int *stop;
+    const atomic_int *stop;
     int64_t last_byte_us;
 };
 

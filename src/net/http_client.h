@@ -9,7 +9,7 @@
 #define NET_HTTP_CLIENT_H
 #include "base/buf.h"
 #include "base/rc.h"
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,7 +46,7 @@ struct http_call {
     struct str body;                  /* JSON, unless a header says what; empty: none */
     const struct http_file *file;     /* Sent instead of a body; or NULL */
     int64_t timeout_ms;               /* 0: the client's */
-    const volatile int *stop; /* or NULL; not 0: RC_CANCELLED within a second, unless answered */
+    const atomic_int *stop; /* or NULL; not 0: RC_CANCELLED within a second, unless answered */
 };
 
 struct http_reply {
@@ -69,7 +69,7 @@ struct http_stream {
     const char *path;
     const struct http_field *headers;              /* or NULL */
     int64_t idle_timeout_ms;                       /* No byte for so long: RC_TIMEOUT. */
-    const volatile sig_atomic_t *stop;             /* or NULL; once set: RC_CANCELLED */
+    const atomic_int *stop;                        /* or NULL; once set: RC_CANCELLED */
     bool (*on_bytes)(void *ctx, struct str bytes); /* false: enough, RC_OK */
     void (*on_tick)(void *ctx);                    /* At least every tick; or NULL */
     void *ctx;

@@ -12,6 +12,7 @@
 #define NET_SSE_CLIENT_H
 #include "base/buf.h"
 #include "net/http_client.h"
+#include <stdatomic.h>
 
 enum { SSE_EVENT_BYTES_MAX = 1024 * 1024, SSE_FIELD_BYTES_MAX = 256 };
 
@@ -50,7 +51,7 @@ struct sse_follow {
     int64_t idle_timeout_ms;  /* 0: 60 s.  Silence for so long is a broken connection. */
     int tries_max;            /* In a row without anything new; 0: 10 */
     int64_t first_backoff_ms; /* Doubled every time, to 5 s at most; 0: 250 ms */
-    const volatile sig_atomic_t *stop; /* or NULL; RC_CANCELLED */
+    const atomic_int *stop;   /* or NULL; RC_CANCELLED */
     sse_handler *on_event;
     void (*on_tick)(void *ctx);                          /* or NULL */
     void (*on_broken)(void *ctx, const struct err *why); /* Once, before it tries again; or NULL */

@@ -10,13 +10,14 @@
  */
 #ifndef WORK_ATTIC_H
 #define WORK_ATTIC_H
+#include <stdatomic.h>
 #include <stdint.h>
 
 struct attic {
     const char *work_dir;
-    int64_t keep_us;            /* More than 0. */
-    int64_t now_us;             /* Wall clock. */
-    const volatile int *cancel; /* Non-zero stops it. */
+    int64_t keep_us;          /* More than 0. */
+    int64_t now_us;           /* Wall clock. */
+    const atomic_int *cancel; /* Non-zero stops it. */
 };
 
 /* Logs what it removes. */

@@ -44,7 +44,7 @@ struct port_http {
     struct port port;
     char url[URL_TEXT_BYTES];
     char *token;
-    volatile int interrupted;
+    atomic_int interrupted;
     pthread_mutex_t lock; /* Guards what follows. */
     struct http_client *idle[IDLE_MAX];
     size_t idle_count;
@@ -520,7 +520,7 @@ static enum rc http_announce(struct port *port, const struct port_worker *worker
 
 static void http_interrupt(struct port *port)
 {
-    __atomic_store_n(&http_of(port)->interrupted, 1, __ATOMIC_SEQ_CST);
+    atomic_store(&http_of(port)->interrupted, 1);
 }
 
 /* --- replies --- */

@@ -30,8 +30,7 @@ void stop_ask(struct stop *stop, enum stop_reason reason)
 {
     assert(reason != STOP_NONE);
     int none = STOP_NONE;
-    if (!__atomic_compare_exchange_n(&stop->reason, &none, (int)reason, false, __ATOMIC_SEQ_CST,
-                                     __ATOMIC_SEQ_CST))
+    if (!atomic_compare_exchange_strong(&stop->reason, &none, (int)reason))
         return;
     const uint64_t one = 1;
     ssize_t written = write(stop->event_fd, &one, sizeof one);
@@ -40,7 +39,7 @@ void stop_ask(struct stop *stop, enum stop_reason reason)
 
 enum stop_reason stop_asked(const struct stop *stop)
 {
-    return (enum stop_reason)__atomic_load_n(&stop->reason, __ATOMIC_SEQ_CST);
+    return (enum stop_reason)atomic_load(&stop->reason);
 }
 
 bool stop_wait(const struct stop *stop, int64_t ms)
@@ -61,5 +60,5 @@ void stop_reset(struct stop *stop)
     uint64_t count;
     ssize_t got = read(stop->event_fd, &count, sizeof count);
     assert(got == sizeof count || errno == EAGAIN);
-    __atomic_store_n(&stop->reason, STOP_NONE, __ATOMIC_SEQ_CST);
+    atomic_store(&stop->reason, STOP_NONE);
 }

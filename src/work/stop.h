@@ -6,6 +6,7 @@
 #ifndef WORK_STOP_H
 #define WORK_STOP_H
 #include "base/rc.h"
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,8 +19,8 @@ enum stop_reason {
 };
 
 struct stop {
-    volatile int reason; /* enum stop_reason; volatile, as base/proc.h looks at it. */
-    int event_fd;        /* Readable once asked. */
+    atomic_int reason; /* enum stop_reason. */
+    int event_fd;      /* Readable once asked. */
 };
 
 MUST_USE enum rc stop_init(struct stop *stop, struct err *err);

@@ -208,7 +208,7 @@ START_TEST(a_git_that_hangs_is_stopped)
     struct err err = {0};
     struct git_call call = {.args = GIT_ARGS("version")};
     ck_assert_int_eq(git_run(&git, &call, &err), RC_TIMEOUT);
-    volatile int cancel = 1;
+    atomic_int cancel = 1;
     git = (struct git){.cancel = &cancel};
     ck_assert_int_eq(git_run(&git, &call, &err), RC_CANCELLED);
 }
@@ -237,7 +237,7 @@ START_TEST(a_lock_is_held_by_one_and_waited_for)
     fd_close(first);
     git.deadline_us = clock_mono_us() + 60 * US_PER_MS;
     ck_assert_int_eq(git_lock(&git, path, &second, &err), RC_OK);
-    volatile int cancel = 1;
+    atomic_int cancel = 1;
     git = (struct git){.cancel = &cancel};
     ck_assert_int_eq(git_lock(&git, path, &first, &err), RC_CANCELLED);
     fd_close(second);

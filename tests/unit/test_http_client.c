@@ -228,7 +228,7 @@ struct catch
     int stop_after;          /* Ticks; 0: never */
     int64_t idle_timeout_ms; /* 0: longer than the test. */
     int ticks;
-    volatile sig_atomic_t stop;
+    atomic_int stop;
 };
 
 static bool catch_bytes(void *ctx, struct str bytes)

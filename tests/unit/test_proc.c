@@ -314,7 +314,7 @@ START_TEST(a_timeout_stops_the_whole_group)
 }
 END_TEST
 
-static volatile int cancel;
+static atomic_int cancel;
 
 static void *cancel_when_told(void *arg)
 {

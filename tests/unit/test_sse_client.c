@@ -202,7 +202,7 @@ END_TEST
 
 START_TEST(a_stop_is_seen_between_tries)
 {
-    static volatile sig_atomic_t stop = 1;
+    static atomic_int stop = 1;
     struct record record = {0};
     buf_init(&record.text, 1000);
     struct sse_follow follow = {.stop = &stop};
