@@ -9,6 +9,7 @@ import { fixes } from './lib/git.mjs';
 import { assertProblem, request } from './lib/http.mjs';
 import { BIN, plainEnv, start } from './lib/server.mjs';
 import { openService } from './lib/service.mjs';
+import { TooSlow, withRoom } from './lib/room.mjs';
 import { until } from './lib/wait.mjs';
 
 let server;
@@ -87,16 +88,26 @@ describe('a breaker', { concurrency: 6 }, () => {
     }
 
     it('lets no call through while open, closes by itself, and loses no attempt', async () => {
-        const name = 'vendor.counted';
+        await withRoom(2000, letsNoCallThrough);
+    });
+
+    async function letsNoCallThrough(openMs) {
+        const name = `vendor.counted-${openMs}`;
         const vendor = await openVendor();
-        await configure(name, { failures: 2, openMs: 3000, successes: 3, probes: 2 });
+        await configure(name, { failures: 2, openMs, successes: 3, probes: 2 });
         await enqueue(name, 2, { dependency: name });
+        const began = Date.now();
         assert.equal(await consume(name, vendor), 2);
         assert.equal(vendor.calls, 2);
         const ids = await enqueue(name, 20, { dependency: name });
-        assert.equal(await consume(name, vendor), 0);
-        assert.equal((await job(ids[0])).state, 'scheduled');
-        assert.equal((await breaker(name)).state, 'open');
+        const consumedWhileOpen = await consume(name, vendor);
+        const { state } = await job(ids[0]);
+        const { state: position } = await breaker(name);
+        if (Date.now() - began >= openMs) {
+            vendor.close();
+            throw new TooSlow('it is half open again');
+        }
+        assert.deepEqual([consumedWhileOpen, state, position], [0, 'scheduled', 'open']);
         assert.equal(vendor.calls, 2, 'calls while it was open');
         vendor.up = true;
         await until('the jobs to be done', async () => {
@@ -114,7 +125,7 @@ describe('a breaker', { concurrency: 6 }, () => {
         assert.deepEqual(changes.map(({ data }) => [data.from, data.to]),
             [['closed', 'open'], ['open', 'half_open'], ['half_open', 'closed']]);
         assert.equal(changes[0].data.lastError, 'vendor_down: answered 503');
-    });
+    }
 
     it('sends jobs to the alternative queue', async () => {
         const name = 'vendor.alternative';
@@ -188,20 +199,27 @@ describe('a breaker', { concurrency: 6 }, () => {
     });
 
     it('of the forge holds a step until it is back, and no other repository', async () => {
-        const repo = await server.repository('acme/away', fixes);
-        await configure('forge:local/acme/away', { failures: 1, openMs: 2500, successes: 1 });
+        await withRoom(2000, holdsAStep);
+    });
+
+    async function holdsAStep(openMs) {
+        const repo = await server.repository(`acme/away-${openMs}`, fixes);
+        const name = `forge:local/${repo.name}`;
+        await configure(name, { failures: 1, openMs, successes: 1 });
         renameSync(repo.origin, `${repo.origin}.moved`);
         const { taskId, runId } = await server.submit(repo.name);
-        await server.untilEvent(runId, 'agent.step.failed');
-        assert.equal((await breaker('forge:local/acme/away')).state, 'open');
+        const { time } = await server.untilEvent(runId, 'agent.step.failed');
+        const { state } = await breaker(name);
         renameSync(`${repo.origin}.moved`, repo.origin);
-        const other = await server.repository('acme/here', fixes);
+        if (Date.now() - Date.parse(time) >= openMs) throw new TooSlow('it was tried again');
+        assert.equal(state, 'open');
+        const other = await server.repository(`acme/here-${openMs}`, fixes);
         await Promise.all([server.finish(other.name, 'completed'),
             server.untilTask(taskId, 'completed')]);
         const events = await server.events(runId);
         assert.equal(events.filter(({ type }) => type === 'agent.step.failed').length, 1);
-        assert.equal((await breaker('forge:local/acme/away')).state, 'closed');
-    });
+        assert.equal((await breaker(name)).state, 'closed');
+    }
 
     it('of the forge holds a pull request, and a reset lets it go', async () => {
         const name = 'forge:local/acme/slow';

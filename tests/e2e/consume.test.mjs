@@ -59,6 +59,7 @@ describe('drover consume', { concurrency: 4 }, () => {
 
     it('lets the end of the command decide over the job', async () => {
         const queue = newQueue();
+        await server.ok('PUT', `/v1/queues/${queue}`, { backoff: { baseMs: 3_600_000 } });
         const last = { state: 'dead_letter' }, again = { state: 'scheduled' };
         const table = [
             ['cat', { state: 'succeeded', result: { n: 0 } }],

@@ -20,6 +20,10 @@ async function repository(name, begins, by = agent) {
     return repo;
 }
 
+const moves = (origin) => renameSync(origin, `${origin}.away`);
+const returns = (origin) => renameSync(`${origin}.away`, origin);
+const backoff = { baseMs: 20, maxMs: 100, jitterMs: 0 };
+
 const push = (origin, { task: { branch, baseCommit: base } }) =>
     pushBranch(origin, { branch, base });
 
@@ -27,8 +31,7 @@ before(async () => {
     server = await start({ args: ['--workers', '8'] });
     agent = await new RemoteAgent().open();
     for (const queue of ['drover.agent', 'drover.collect'])
-        await server.ok('PUT', `/v1/queues/${queue}`,
-            { backoff: { baseMs: 20, maxMs: 100, jitterMs: 0 } });
+        await server.ok('PUT', `/v1/queues/${queue}`, { backoff });
 });
 after(async () => {
     await server.discard();
@@ -131,22 +134,6 @@ describe('agent execution', { concurrency: 3 }, () => {
 });
 
 describe('result inference', { concurrency: 3 }, () => {
-    const moves = (origin) => renameSync(origin, `${origin}.away`);
-    const returns = (origin) => renameSync(`${origin}.away`, origin);
-
-    it('the forge is away: looked at again after a while, and the run goes on', async () => {
-        const repo = await repository('acme/back', (session, origin) => {
-            push(origin, session);
-            session.answer = { status: 'completed' };
-            moves(origin);
-        });
-        const { taskId, runId } = await server.submit(repo.name);
-        await server.untilEvent(runId, 'agent.step.failed', ({ data }) => data.step === 'collect');
-        returns(repo.origin);
-        await server.untilTask(taskId, 'completed');
-        assert.equal(agent.of(repo.name)[0].starts, 1);
-    });
-
     it('the forge stays away: failed, its state could not be looked at', async () => {
         const repo = await repository('acme/gone', (session, origin) => {
             session.answer = { status: 'completed' };
@@ -171,5 +158,23 @@ describe('result inference', { concurrency: 3 }, () => {
         const pulls = await server.pullRequests(repo.name);
         assert.deepEqual(pulls.map(({ number, status }) => [number, status]), [[6, 'open']],
             'what the agent has opened is on record, for the one who has to look');
+    });
+});
+
+describe('result inference, retried for as long as it takes', () => {
+    before(() => server.ok('PUT', '/v1/queues/drover.collect',
+        { backoff: { ...backoff, maxMs: 5000 }, maxAttempts: 100 }));
+
+    it('the forge is away: looked at again after a while, and the run goes on', async () => {
+        const repo = await repository('acme/back', (session, origin) => {
+            push(origin, session);
+            session.answer = { status: 'completed' };
+            moves(origin);
+        });
+        const { taskId, runId } = await server.submit(repo.name);
+        await server.untilEvent(runId, 'agent.step.failed', ({ data }) => data.step === 'collect');
+        returns(repo.origin);
+        await server.untilTask(taskId, 'completed');
+        assert.equal(agent.of(repo.name)[0].starts, 1);
     });
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertProblem } from './lib/http.mjs';
 import { start } from './lib/server.mjs';
+import { TooSlow, withRoom } from './lib/room.mjs';
 import { until } from './lib/wait.mjs';
 
 let server;
@@ -144,14 +145,19 @@ describe('queues', () => {
     });
 
     it('forget a dedup key after its window', async () => {
-        const queue = newQueue();
-        await configure(queue, { dedupWindowMs: 1500 });
-        const [first] = await enqueue(queue, 1, { dedupKey: 'k' });
-        assert.equal((await enqueue(queue, 1, { dedupKey: 'k' }))[0].duplicate, true);
-        await complete(await lease(queue));
-        await until('the key to be free', async () => {
-            const [again] = await enqueue(queue, 1, { dedupKey: 'k' });
-            return again.duplicate ? null : assert.notEqual(again.id, first.id) ?? true;
+        await withRoom(1500, async (dedupWindowMs) => {
+            const queue = newQueue();
+            await configure(queue, { dedupWindowMs });
+            const began = Date.now();
+            const [first] = await enqueue(queue, 1, { dedupKey: 'k' });
+            const [repeated] = await enqueue(queue, 1, { dedupKey: 'k' });
+            if (Date.now() - began >= dedupWindowMs) throw new TooSlow('the window is over');
+            assert.equal(repeated.duplicate, true);
+            await complete(await lease(queue));
+            await until('the key to be free', async () => {
+                const [again] = await enqueue(queue, 1, { dedupKey: 'k' });
+                return again.duplicate ? null : assert.notEqual(again.id, first.id) ?? true;
+            });
         });
     });
 

@@ -12,6 +12,7 @@ import { assertDoneOnce } from './lib/once.mjs';
 import { LONG_LEASES, withServer as onServer } from './lib/own.mjs';
 import { isAlive, newMark, processesWith, untilGone, untilRunning } from './lib/procs.mjs';
 import { BIN, plainEnv } from './lib/server.mjs';
+import { TooSlow, withRoom } from './lib/room.mjs';
 import { PATIENCE_MS, until, within } from './lib/wait.mjs';
 
 const CRASHES = process.env.DROVER_LONG ? 12 : 4;
@@ -66,15 +67,21 @@ describe('after kill -9 of the server', { concurrency: 4 }, () => {
 
     withServer('limits of time go on counting', async (server, t) => {
         if (!server.needsWalls(t)) return;
-        const mark = newMark();
-        const repo = await server.repository('acme/limit', staysWithChildren(mark),
-            { timeouts: { runMs: 10_000 } });
-        const { taskId } = await server.submit(repo.name);
-        await untilRunning(mark, 3);
-        await server.crash();
-        await server.start();
-        await server.untilTask(taskId, 'timed_out');
-        await untilGone(mark);
+        await withRoom(5000, async (runMs) => {
+            const mark = newMark();
+            const repo = await server.repository(`acme/limit-${runMs}`, staysWithChildren(mark),
+                { timeouts: { runMs } });
+            const { taskId } = await server.submit(repo.name);
+            await until('the agent or the end', async () => processesWith(mark).length >= 3 ||
+                (await server.task(taskId)).status === 'timed_out');
+            await server.crash();
+            await server.start();
+            const events = await server.list(`/v1/events?taskId=${taskId}&limit=200`);
+            if (events.some(({ type }) => type === 'agent.task.timed_out'))
+                throw new TooSlow('the run was over before the crash');
+            await server.untilTask(taskId, 'timed_out');
+            await untilGone(mark);
+        });
     });
 
     withServer('no child outlives the restart, killed in whatever moment', async (server, t) => {

@@ -5,6 +5,7 @@ import { openPull, patchTo, pushBranch } from './lib/git.mjs';
 import { LONG_LEASES, withServer as onServer } from './lib/own.mjs';
 import { ACCEPTED, RemoteAgent } from './lib/remote_agent.mjs';
 import { start } from './lib/server.mjs';
+import { TooSlow, withRoom } from './lib/room.mjs';
 import { until } from './lib/wait.mjs';
 
 const TOKEN = 'remote-secret-1234567890';
@@ -108,10 +109,15 @@ describe('a remote agent', { concurrency: 4 }, () => {
     });
 
     it('that takes too long is stopped', async () => {
-        const repo = await repository('acme/slow', () => {}, { timeouts: { agentMs: 1500 } });
-        const { task } = await server.finish(repo.name, 'timed_out');
-        assert.equal(task.errorCode, 'agent_timed_out');
-        assert.ok(agent.of(repo.name)[0].stops >= 1);
+        await withRoom(1500, async (agentMs) => {
+            const repo = await repository(`acme/slow-${agentMs}`, () => {},
+                { timeouts: { agentMs } });
+            const { task } = await server.finish(repo.name, 'timed_out');
+            assert.equal(task.errorCode, 'agent_timed_out');
+            const [session] = agent.of(repo.name);
+            if (!session) throw new TooSlow('no session began');
+            assert.ok(session.stops >= 1);
+        });
     });
 
     it('that is cancelled is stopped, and the end waits for its confirmation', async () => {

@@ -7,6 +7,7 @@ import { answers, branches, done, fixes, says, stays, staysWithChildren,
 import { assertProblem } from './lib/http.mjs';
 import { newMark, untilGone } from './lib/procs.mjs';
 import { start } from './lib/server.mjs';
+import { TooSlow, withRoom } from './lib/room.mjs';
 import { until } from './lib/wait.mjs';
 
 let server;
@@ -48,23 +49,37 @@ describe('a limit of time', { concurrency: 6 }, () => {
 
     it('does not end an agent that is busy but not silent', async () => {
         const quick = says({ type: 'message', text: 'working' });
-        const agent = `for i in 1 2 3 4 5 6 7 8; do ${quick} sleep 0.5; done\n${fixes}`;
-        const repo = await server.repository('acme/busy', agent, { timeouts: { idleMs: 3000 } });
-        await server.finish(repo.name, 'completed');
+        await withRoom(2000, async (idleMs) => {
+            const sleep = `sleep ${idleMs / 4000}`;
+            const agent = `for i in 1 2 3 4 5 6; do ${quick} ${sleep}; done\n${fixes}`;
+            const repo = await server.repository(`acme/busy-${idleMs}`, agent,
+                { timeouts: { idleMs } });
+            const { taskId } = await server.submit(repo.name);
+            const { status, errorCode } = await server.untilEnded(taskId);
+            if (errorCode === 'agent_idle_timed_out') throw new TooSlow('it was silent for long');
+            assert.equal(status, 'completed');
+        });
     });
 
     it('on a verifier counts as a failed check, and the agent hears about it', async () => {
-        const mark = newMark();
-        const command = `[ -e told.txt ] && exec sh test.sh\n${staysWithChildren(mark)}`;
-        const verify = [{ name: 'slow', command, timeoutMs: 4000 }];
-        const agent = `[ "$DROVER_ATTEMPT" = 1 ] || cp "$DROVER_FEEDBACK" told.txt\n${fixes}`;
-        const repo = await server.repository('acme/verifier', agent, { verify });
-        const { run, runId } = await server.finish(repo.name, 'completed');
-        assert.equal(run.attempt, 2);
-        await untilGone(mark);
-        assertInOrder(typesOf(await server.events(runId)), [
-            'agent.verification.timed_out', 'agent.run.verdict.retry_with_feedback',
-            'agent.verification.passed', 'agent.run.completed']);
+        await withRoom(2000, async (timeoutMs) => {
+            const mark = newMark();
+            const command = `[ -e told.txt ] && exec sh test.sh\n${staysWithChildren(mark)}`;
+            const verify = [{ name: 'slow', command, timeoutMs }];
+            const agent = `[ "$DROVER_ATTEMPT" = 1 ] || cp "$DROVER_FEEDBACK" told.txt\n${fixes}`;
+            const repo = await server.repository(`acme/verifier-${timeoutMs}`, agent, { verify });
+            const { taskId, runId } = await server.submit(repo.name);
+            await server.untilEnded(taskId);
+            await untilGone(mark);
+            const run = await server.run(runId);
+            const types = typesOf(await server.events(runId));
+            if (types.filter((type) => type === 'agent.verification.timed_out').length > 1)
+                throw new TooSlow('the check had no time to pass');
+            assert.deepEqual([run.status, run.attempt], ['completed', 2]);
+            assertInOrder(types, [
+                'agent.verification.timed_out', 'agent.run.verdict.retry_with_feedback',
+                'agent.verification.passed', 'agent.run.completed']);
+        });
     });
 
     it('on an approval closes the question and times the run out', async () => {
@@ -85,15 +100,24 @@ describe('a limit of time', { concurrency: 6 }, () => {
     });
 
     it('on the run stands still while a person thinks', async () => {
-        const timeouts = { runMs: 8000 };
-        const repo = await server.repository('acme/thinks', fixes, { timeouts });
-        const { taskId, runId } = await server.submit(repo.name, { riskLevel: 'high' });
-        const began = Date.now();
-        await server.untilRun(runId, 'awaiting_approval');
-        await until('the time of the run to pass', () => Date.now() > began + timeouts.runMs + 500);
-        const [question] = await server.list(`/v1/approvals?runId=${runId}`);
-        assert.equal((await server.decide(question.id, 'approve')).status, 200);
-        await server.untilTask(taskId, 'completed');
+        await withRoom(4000, async (runMs) => {
+            const repo = await server.repository(`acme/thinks-${runMs}`, fixes,
+                { timeouts: { runMs } });
+            const { taskId, runId } = await server.submit(repo.name, { riskLevel: 'high' });
+            await until('the question, or the end', async () => ['awaiting_approval', 'timed_out']
+                .includes((await server.run(runId)).status));
+            const [question] = await server.list(`/v1/approvals?runId=${runId}`);
+            if (!question) throw new TooSlow('the run was over before the question');
+            const asked = Date.now();
+            await until('the time of the run to pass', () => Date.now() > asked + runMs + 500);
+            assert.equal((await server.run(runId)).status, 'awaiting_approval');
+            assert.equal((await server.decide(question.id, 'approve')).status, 200);
+            const { status } = await server.untilEnded(taskId);
+            const [decided] = await server.list(`/v1/approvals?runId=${runId}`);
+            if (status === 'timed_out' && Date.now() - Date.parse(decided.decidedAt) > runMs / 2)
+                throw new TooSlow('too little was left for the end');
+            assert.equal(status, 'completed');
+        });
     });
 
     it('on the queue ends a task that never got its turn', async () => {
@@ -111,10 +135,19 @@ describe('a limit of time', { concurrency: 6 }, () => {
     });
 
     it('of a run that ended in time does nothing later', async () => {
-        const timeouts = { runMs: 20_000 };
-        const repo = await server.repository('acme/in-time', fixes, { timeouts });
-        const { taskId } = await server.finish(repo.name, 'completed');
-        assert.equal((await server.task(taskId)).status, 'completed');
+        await withRoom(4000, async (runMs) => {
+            const repo = await server.repository(`acme/in-time-${runMs}`, fixes,
+                { timeouts: { runMs } });
+            const { taskId, runId } = await server.submit(repo.name);
+            const { status } = await server.untilEnded(taskId);
+            if (status === 'timed_out') throw new TooSlow('it did not end in time');
+            const before = (await server.events(runId)).length;
+            const ended = Date.now();
+            await until('the time of the run to pass', () => Date.now() > ended + runMs + 500);
+            assert.equal((await server.task(taskId)).status, 'completed');
+            assert.deepEqual((await server.events(runId)).slice(before)
+                .map(({ type }) => type).filter((type) => /timed_out|failed/.test(type)), []);
+        });
     });
 });
 

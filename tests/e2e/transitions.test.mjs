@@ -6,6 +6,7 @@ import { assertHistory } from './lib/cloudevents.mjs';
 import { answers, fixes, gaveUp, holdOrigin, stays, staysIfAsked, waits } from './lib/git.mjs';
 import { assertProblem } from './lib/http.mjs';
 import { newMark, untilAsleep, untilGone, untilRunning } from './lib/procs.mjs';
+import { TooSlow, withRoom } from './lib/room.mjs';
 import { start } from './lib/server.mjs';
 
 let server;
@@ -146,11 +147,11 @@ describe('the transition table', { concurrency: 6 }, () => {
 
     const endings = [
         { row: 'RUNNING -> TIMED_OUT: the run passes its time', status: 'timed_out',
-          agent: stays(newMark()), timeouts: { runMs: 8000 }, code: 'run_timed_out' },
+          agent: stays(newMark()), limit: 'runMs', limitMs: 4000, code: 'run_timed_out' },
         { row: 'RUNNING -> TIMED_OUT: the agent passes its time', status: 'timed_out',
-          agent: stays(newMark()), timeouts: { agentMs: 400 }, code: 'agent_timed_out' },
+          agent: stays(newMark()), limit: 'agentMs', limitMs: 400, code: 'agent_timed_out' },
         { row: 'RUNNING -> TIMED_OUT: the session ended because it was idle', status: 'timed_out',
-          agent: stays(newMark()), timeouts: { idleMs: 400 }, code: 'agent_idle_timed_out' },
+          agent: stays(newMark()), limit: 'idleMs', limitMs: 400, code: 'agent_idle_timed_out' },
         { row: 'RUNNING -> FAILED: the session crashes', status: 'failed',
           agent: 'kill -9 $$', code: 'session_ended_unexpectedly' },
         { row: 'RUNNING -> FAILED: no commits', status: 'failed',
@@ -160,13 +161,17 @@ describe('the transition table', { concurrency: 6 }, () => {
         { row: 'RUNNING -> FAILED: it does not pass verification', status: 'failed',
           agent: answers(43), code: 'retry_budget_exhausted' },
     ];
-    endings.forEach(({ row, status, agent, timeouts = {}, code }, index) => {
-        it(row, async () => {
-            const repo = await server.repository(`acme/end-${index}`, agent, { timeouts, retries });
+    endings.forEach(({ row, status, agent, limit, limitMs = 0, code }, index) => {
+        it(row, () => withRoom(limitMs, async (ms) => {
+            const timeouts = limit ? { [limit]: ms } : {};
+            const repo = await server.repository(`acme/end-${index}-${ms}`, agent,
+                { timeouts, retries });
             const done = await server.finish(repo.name, status);
+            if (limit && !(await statesOf(done.runId)).includes('RUNNING'))
+                throw new TooSlow('no agent was started');
             assert.equal(done.task.errorCode, code);
             await assertWay(done, 'SUBMITTED', 'HYDRATING', 'RUNNING', status.toUpperCase());
-        });
+        }));
     });
 
     it('RUNNING -> FINALIZING -> COMPLETED: a person approves', async () => {

@@ -303,6 +303,10 @@ export class Server {
         return this.#untilStatus(`task ${id}`, () => this.task(id), statuses);
     }
 
+    untilEnded(id) {
+        return this.untilTask(id, ...TERMINAL);
+    }
+
     untilRun(id, ...statuses) {
         return this.#untilStatus(`run ${id}`, () => this.run(id), statuses);
     }
