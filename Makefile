@@ -50,7 +50,7 @@ CFLAGS   ?= -O2 -g
 C_FLAGS   = -std=gnu11 $(CFLAGS) $(WARN) $(HARDEN) $(CPPFLAGS) -pthread -MMD -MP
 LD_FLAGS  = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN)) -pie -Wl,-z,relro,-z,now,--as-needed -pthread
 
-.PHONY: all help run demo test test-long check bench bench-peers install clean
+.PHONY: all help run demo quick test test-long check bench bench-peers install clean
 .PHONY: faults unit sim test-build packages FORCE
 .DELETE_ON_ERROR:
 
@@ -138,6 +138,10 @@ test:
 	@tools/packages test
 	@BUILD=$(BUILD) tools/test
 
+quick:
+	@tools/packages test
+	@BUILD=$(BUILD) tools/test --quick
+
 test-long:
 	@tools/packages test-long
 	@BUILD=$(BUILD) tools/test --long
@@ -169,8 +173,9 @@ help:
 	@echo 'make            build $(BUILD)/drover'
 	@echo 'make run        demo: start a server, run a sample task, go on serving until Ctrl-C'
 	@echo 'make demo       the same, one shot'
+	@echo 'make quick      unit and store tests and the main end-to-end tests, in two minutes'
 	@echo 'make test       unit, store and end-to-end tests, plain and with sanitizers'
-	@echo 'make test-long  the same with longer end-to-end tests, and unit tests under valgrind'
+	@echo 'make test-long  the same with longer end-to-end tests, valgrind and ThreadSanitizer'
 	@echo 'make check      formatting, layers, house limits, static analysis, a clang build'
 	@echo 'make unit       unit and store tests of the plain build; SUITE=arena for one suite'
 	@echo 'make sim        the simulator; ARGS="[jobs] --seed N --runs N --transitions N"'

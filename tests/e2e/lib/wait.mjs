@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 // Far more than anything needs: for a build with sanitizers on a busy machine.
-export const PATIENCE_MS = 90_000;
+export const PATIENCE_MS = 240_000;
 const LOOK_EVERY_MS = 20;
 
 // Resolves with the first truthy answer of look(); rejects after PATIENCE_MS.  look() may call
