@@ -33,14 +33,14 @@ START_TEST(a_notice_wakes_the_listeners)
     must(store_notify(f.store, STORE_JOBS, "test", &f.err));
     const char *seen = "";
     while (strstr(seen, "test") == NULL) {
-        listener_wait(listener, 5000, &wakeup);
+        listener_wait(listener, 60000, &wakeup);
         ck_assert(wakeup.channels[STORE_JOBS].woken && !wakeup.called);
         ck_assert(!wakeup.channels[STORE_JOBS].all && !wakeup.channels[STORE_EVENTS].woken);
         seen = arena_printf(&f.arena, "%s %s", seen, wakeup.channels[STORE_JOBS].payloads);
     }
     ck_assert_ptr_nonnull(strstr(seen, "build"));
     must(store_notify(f.store, STORE_EVENTS, NULL, &f.err));
-    listener_wait(listener, 5000, &wakeup);
+    listener_wait(listener, 60000, &wakeup);
     ck_assert(wakeup.channels[STORE_EVENTS].woken && wakeup.channels[STORE_EVENTS].all);
     listener_close(listener);
     store_close(other);
@@ -63,13 +63,13 @@ START_TEST(a_listener_is_woken_by_a_thread)
     must(store_notify(f.store, STORE_JOBS, "q", &f.err));
     struct wakeup wakeup;
     if (store_is_shared(f.store))
-        listener_wait(listener, 5000, &wakeup);
+        listener_wait(listener, 60000, &wakeup);
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, wake_later, listener), 0);
     int64_t begin_us = clock_mono_us();
-    listener_wait(listener, 5000, &wakeup);
+    listener_wait(listener, 60000, &wakeup);
     ck_assert(wakeup.called);
-    ck_assert_int_lt(clock_mono_us() - begin_us, 4 * US_PER_SECOND);
+    ck_assert_int_lt(clock_mono_us() - begin_us, 50 * US_PER_SECOND);
     pthread_join(thread, NULL);
     listener_wait(listener, 1, &wakeup);
     ck_assert(!wakeup.called);

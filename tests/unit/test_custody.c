@@ -304,7 +304,7 @@ START_TEST(a_thread_takes_them_while_the_agent_works)
     struct custody *custody = custody_begin(&step, base);
     ck_assert_ptr_nonnull(custody);
     work("echo two >file.txt");
-    int64_t until_us = clock_mono_us() + 20 * US_PER_SECOND;
+    int64_t until_us = clock_mono_us() + 60 * US_PER_SECOND;
     while (!kit_saw_event(&kit, "\"interval\"") && clock_mono_us() < until_us) {
         ck_assert_int_gt(custody_tick(custody, &progress), 0);
         (void)progress_tick(&progress, clock_mono_us());

@@ -152,7 +152,7 @@ START_TEST(an_interrupt_ends_a_lease_that_waits)
     ck_assert_int_eq(pthread_create(&thread, NULL, interrupt_soon, NULL), 0);
     ck_assert_int_eq(lease_one(&arena, &jobs, &count), RC_OK);
     ck_assert_uint_eq(count, 0);
-    ck_assert_int_lt(clock_mono_us() - begin_us, 5 * US_PER_SECOND);
+    ck_assert_int_lt(clock_mono_us() - begin_us, 18 * US_PER_SECOND);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     arena_release(&arena);
     close_all();

@@ -19,7 +19,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000 };
+enum { PATIENCE_MS = 60000 }; /* Less than the children sleep, and than check waits. */
 
 static struct err err;
 static struct buf out, err_out;

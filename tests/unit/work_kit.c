@@ -472,7 +472,7 @@ struct id kit_enqueue(struct kit *kit, const char *type, const char *payload)
 void kit_await_reports(struct kit *kit, size_t count)
 {
     struct kit_port *port = &kit->port;
-    int64_t until_us = clock_mono_us() + 20 * US_PER_SECOND;
+    int64_t until_us = clock_mono_us() + 60 * US_PER_SECOND;
     hold(port);
     while (port->report_count < count && clock_mono_us() < until_us)
         wait_ms(port, 1000);
@@ -484,7 +484,7 @@ void kit_await_reports(struct kit *kit, size_t count)
 void kit_await_file(struct kit *kit, const char *path)
 {
     (void)kit;
-    int64_t until_us = clock_mono_us() + 20 * US_PER_SECOND;
+    int64_t until_us = clock_mono_us() + 60 * US_PER_SECOND;
     while (!file_exists(path) && clock_mono_us() < until_us)
         usleep(10000);
     ck_assert_msg(file_exists(path), "%s", path);
