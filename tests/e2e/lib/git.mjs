@@ -115,7 +115,7 @@ export function holdOrigin(origin) {
             writeSync(fd, readFileSync(config));
             closeSync(fd);
         } catch (error) {
-            if (error.code !== 'ENXIO') throw error; // Nobody waits any more.
+            if (!['ENXIO', 'EPIPE'].includes(error.code)) throw error; // No reader is left.
         }
     };
 }
