@@ -1,12 +1,14 @@
 /*
  * dice.c - xoshiro256** by Blackman and Vigna (public domain), seeded through
- * splitmix64 as they advise; and the kernel's generator for secrets.
+ * splitmix64 as they advise; and the kernel's generator for ids and secrets.
  */
 #include "base/dice.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
+
+enum { POOL_WORDS = 128 }; /* 1 KiB for each thread; a larger one makes ids no cheaper. */
 
 static uint64_t splitmix64(uint64_t *state)
 {
@@ -19,7 +21,7 @@ static uint64_t splitmix64(uint64_t *state)
 
 struct dice dice_seeded(uint64_t seed)
 {
-    struct dice dice;
+    struct dice dice = {.kernel = false};
     for (size_t i = 0; i < COUNT_OF(dice.s); i++)
         dice.s[i] = splitmix64(&seed);
     return dice;
@@ -27,9 +29,28 @@ struct dice dice_seeded(uint64_t seed)
 
 struct dice dice_from_os(void)
 {
-    uint64_t seed;
-    secret_bytes(&seed, sizeof seed);
-    return dice_seeded(seed);
+    return (struct dice){.kernel = true};
+}
+
+struct dice dice_split(struct dice *dice)
+{
+    return dice->kernel ? *dice : dice_seeded(dice_next(dice));
+}
+
+/* The buffer belongs to the thread.  A child between fork and exec makes no ids, so no two
+   processes use the same buffer.  A word is erased when it is handed out: what is left in memory
+   tells nothing about ids that were made before. */
+static uint64_t kernel_next(void)
+{
+    static _Thread_local uint64_t pool[POOL_WORDS];
+    static _Thread_local size_t left;
+    if (left == 0) {
+        secret_bytes(pool, sizeof pool);
+        left = POOL_WORDS;
+    }
+    uint64_t word = pool[--left];
+    pool[left] = 0;
+    return word;
 }
 
 static uint64_t rotate_left(uint64_t x, int bits)
@@ -39,6 +60,8 @@ static uint64_t rotate_left(uint64_t x, int bits)
 
 uint64_t dice_next(struct dice *dice)
 {
+    if (dice->kernel)
+        return kernel_next();
     uint64_t *s = dice->s;
     assert(s[0] | s[1] | s[2] | s[3]); /* A zeroed state would stay zero for ever. */
     uint64_t result = rotate_left(s[1] * 5, 7) * 9;

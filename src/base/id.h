@@ -13,7 +13,8 @@ struct id {
     char text[ID_TEXT_BYTES]; /* Lower case, NUL-terminated; "" is none. */
 };
 
-/* Time order is kept to the microsecond (12 bits of sub-millisecond in rand_a, RFC 9562 §6.2). */
+/* Time order is kept to the microsecond (12 bits of sub-millisecond in rand_a, RFC 9562 §6.2).  The
+   other 62 bits cannot be guessed when the dice are the kernel's (dice_from_os). */
 struct id id_new(int64_t now_us, struct dice *dice);
 /* Any well-formed UUID; upper case is folded. */
 MUST_USE bool id_parse(const char *text, struct id *ret_id);

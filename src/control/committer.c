@@ -70,7 +70,7 @@ static enum rc make_lanes(struct committer *committer, const struct id *workspac
         struct lane_options lane = {
             .committer = options,
             .db = i > 0 ? thread->db : store_writer(options->store),
-            .dice = i > 0 ? dice_seeded(dice_next(&options->dice)) : options->dice,
+            .dice = i > 0 ? dice_split(&options->dice) : options->dice,
             .workspace_id = *workspace_id,
             .parked = committer->parked,
             .swarms = committer->swarms,

@@ -1,8 +1,10 @@
 /* test_dice.c - seeded randomness and secrets. */
 #include "base/dice.h"
 #include "tests/unit/suites.h"
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,7 +19,7 @@ START_TEST(the_generator_is_xoshiro256_starstar)
         UINT64_C(1216172134540287360),
         UINT64_C(607988272756665600),
     };
-    struct dice dice = {{1, 2, 3, 4}};
+    struct dice dice = {.s = {1, 2, 3, 4}};
     for (size_t i = 0; i < COUNT_OF(want); i++)
         ck_assert_uint_eq(dice_next(&dice), want[i]);
 }
@@ -72,9 +74,60 @@ START_TEST(the_kernel_gives_different_seeds_and_secrets)
 }
 END_TEST
 
+START_TEST(a_copy_of_the_kernels_dice_tells_nothing)
+{
+    struct dice dice = dice_from_os(), copy = dice;
+    for (int i = 0; i < 100; i++)
+        ck_assert_uint_ne(dice_next(&dice), dice_next(&copy));
+}
+END_TEST
+
+START_TEST(dice_split_into_others_of_their_kind)
+{
+    struct dice seeded = dice_seeded(7), same = dice_seeded(7), kernel = dice_from_os();
+    struct dice a = dice_split(&seeded), b = dice_split(&same), c = dice_split(&seeded);
+    ck_assert(!a.kernel && !b.kernel);
+    uint64_t roll = dice_next(&a);
+    ck_assert_uint_eq(roll, dice_next(&b));
+    ck_assert_uint_ne(roll, dice_next(&c));
+    ck_assert(dice_split(&kernel).kernel);
+}
+END_TEST
+
+enum { THREADS = 4, DRAWN = 1000 };
+
+static void *draw(void *to)
+{
+    struct dice dice = dice_from_os();
+    uint64_t *numbers = to;
+    for (int i = 0; i < DRAWN; i++)
+        numbers[i] = dice_next(&dice);
+    return NULL;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+START_TEST(threads_never_draw_the_same_from_the_kernel)
+{
+    static uint64_t numbers[THREADS * DRAWN];
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, draw, &numbers[i * DRAWN]), 0);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    qsort(numbers, COUNT_OF(numbers), sizeof numbers[0], by_value);
+    for (size_t i = 1; i < COUNT_OF(numbers); i++)
+        ck_assert_uint_ne(numbers[i - 1], numbers[i]);
+}
+END_TEST
+
 START_TEST(dice_that_were_never_seeded_end_the_process)
 {
-    struct dice dice = {{0}};
+    struct dice dice = {.s = {0}};
     (void)close(STDERR_FILENO); /* Its last words are expected. */
     (void)dice_next(&dice);
 }
@@ -88,6 +141,9 @@ Suite *dice_suite(void)
     tcase_add_test(all, a_seed_replays_its_numbers);
     tcase_add_test(all, rolls_stay_below_the_limit_and_reach_every_value);
     tcase_add_test(all, the_kernel_gives_different_seeds_and_secrets);
+    tcase_add_test(all, a_copy_of_the_kernels_dice_tells_nothing);
+    tcase_add_test(all, dice_split_into_others_of_their_kind);
+    tcase_add_test(all, threads_never_draw_the_same_from_the_kernel);
     tcase_add_test_raise_signal(all, dice_that_were_never_seeded_end_the_process, SIGABRT);
     suite_add_tcase(suite, all);
     return suite;

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "tests/unit/suites.h"
+#include <stdlib.h>
 #include <string.h>
 
 static const int64_t noon_us = INT64_C(1783080000123456);
@@ -40,6 +41,88 @@ START_TEST(ids_of_one_moment_differ)
     struct dice again = dice_seeded(3);
     struct id replayed = id_new(noon_us, &again);
     ck_assert(id_same(&a, &replayed));
+}
+END_TEST
+
+/* ---- An attack on the generator behind ids ---- */
+
+enum { IDS_SEEN = 5, WORDS = 4, GUESSES = 256 };
+
+static uint64_t rotate(uint64_t x, int bits)
+{
+    return (x << bits) | (x >> (64 - bits));
+}
+
+/* The 62 random bits of an id, where the number that they come from has them. */
+static uint64_t number_of(const struct id *id)
+{
+    char hex[17] = "";
+    memcpy(hex, id->text + 19, 4);
+    memcpy(hex + 4, id->text + 24, 12);
+    return strtoull(hex, NULL, 16) << 2;
+}
+
+/* Undoes the scrambler of xoshiro256**: the word s[1] that gave a number. */
+static uint64_t middle_of(uint64_t number)
+{
+    const uint64_t inverse_5 = UINT64_C(0xcccccccccccccccd);
+    const uint64_t inverse_9 = UINT64_C(0x8e38e38e38e38e39);
+    return rotate(number * inverse_9, 64 - 7) * inverse_5;
+}
+
+/* The state that gave four words s[1] in a row, by linear steps. */
+static struct dice dice_behind(const uint64_t s1[WORDS])
+{
+    uint64_t s0_s2 = s1[0] ^ s1[1];
+    uint64_t next_s2 = s0_s2 ^ (s1[0] << 17);
+    uint64_t next_s0 = s1[2] ^ s1[1] ^ next_s2;
+    uint64_t third_s2 = next_s2 ^ next_s0 ^ (s1[1] << 17);
+    uint64_t third_s0 = s1[3] ^ s1[2] ^ third_s2;
+    uint64_t next_s3 = third_s0 ^ next_s0 ^ s1[1];
+    uint64_t s3 = rotate(next_s3, 64 - 45) ^ s1[0];
+    uint64_t s0 = next_s0 ^ s1[0] ^ s3;
+    return (struct dice){.s = {s0, s1[0], s0 ^ s0_s2, s3}};
+}
+
+/* Finds dice that would have made these ids; the two bits that an id leaves out are guessed. */
+static bool recover(const struct id ids[IDS_SEEN], struct dice *ret_dice)
+{
+    for (unsigned guess = 0; guess < GUESSES; guess++) {
+        uint64_t s1[WORDS];
+        for (unsigned i = 0; i < WORDS; i++)
+            s1[i] = middle_of(number_of(&ids[i]) | ((guess >> (2 * i)) & 3));
+        struct dice dice = dice_behind(s1);
+        if ((dice.s[0] | dice.s[1] | dice.s[2] | dice.s[3]) == 0)
+            continue;
+        for (int i = 0; i < WORDS; i++)
+            (void)dice_next(&dice);
+        if (dice_next(&dice) >> 2 == number_of(&ids[WORDS]) >> 2) {
+            *ret_dice = dice;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool tells_the_next(struct dice dice)
+{
+    struct id ids[IDS_SEEN];
+    struct dice guessed;
+    for (int i = 0; i < IDS_SEEN; i++)
+        ids[i] = id_new(noon_us + i, &dice);
+    if (!recover(ids, &guessed))
+        return false;
+    struct id next = id_new(noon_us + IDS_SEEN, &dice);
+    struct id foretold = id_new(noon_us + IDS_SEEN, &guessed);
+    return id_same(&next, &foretold);
+}
+
+START_TEST(ids_do_not_tell_the_next_one)
+{
+    for (uint64_t seed = 0; seed < 20; seed++)
+        ck_assert(tells_the_next(dice_seeded(seed))); /* The attack works. */
+    for (int i = 0; i < 20; i++)
+        ck_assert(!tells_the_next(dice_from_os()));
 }
 END_TEST
 
@@ -99,6 +182,7 @@ Suite *id_suite(void)
     tcase_add_test(all, an_id_is_a_version_7_uuid_of_its_time);
     tcase_add_test(all, ids_sort_by_the_microsecond_they_were_made);
     tcase_add_test(all, ids_of_one_moment_differ);
+    tcase_add_test(all, ids_do_not_tell_the_next_one);
     tcase_add_test(all, any_uuid_is_read_and_folded_to_lower_case);
     tcase_add_test(all, what_is_no_uuid_is_refused);
     tcase_add_test(all, none_is_told_apart);
