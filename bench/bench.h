@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define BENCH_PRINCIPAL "node/bench" /* That leases of benchmarks belong to. */
 enum { BENCH_PATH_BYTES = 512, BENCH_URL_BYTES = 1024, BENCH_REPEAT_MAX = 20 };
 
 struct report;

@@ -139,6 +139,7 @@ static struct command *make_submit(const struct hand *hand)
 static struct cmd_lease *make_lease(const char *const *queues)
 {
     struct cmd_lease *cmd = cmd_lease_new();
+    cmd->base.principal = BENCH_PRINCIPAL;
     cmd->queues = queues;
     cmd->worker = "bench";
     cmd->max = 1;
@@ -158,6 +159,7 @@ static struct command *make_append(const struct hand *hand)
     static const char events[] = "[{\"type\":\"" EV_AGENT_MESSAGE "\",\"data\":{\"text\":"
                                  "\"Reading the code before changing it\"}}]";
     struct cmd_progress *cmd = cmd_progress_new();
+    cmd->base.principal = BENCH_PRINCIPAL;
     struct err err = {0};
     bench_must(js_parse(events, strlen(events), &cmd->base.tree, &err), &err, "progress");
     struct job_progress *progress = arena_array(&cmd->base.arena, 1, sizeof *progress);

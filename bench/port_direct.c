@@ -50,6 +50,7 @@ static void direct_lease(struct lane *lane, int max, int wait_ms)
 {
     static const char *const queues[] = {BENCH_QUEUE, NULL};
     struct cmd_lease *cmd = cmd_lease_new();
+    cmd->base.principal = BENCH_PRINCIPAL;
     cmd->queues = queues;
     cmd->worker = "bench";
     cmd->max = max;
@@ -61,6 +62,7 @@ static void direct_lease(struct lane *lane, int max, int wait_ms)
 static void direct_complete(struct lane *lane)
 {
     struct cmd_complete *cmd = cmd_complete_new();
+    cmd->base.principal = BENCH_PRINCIPAL;
     size_t count = (size_t)lane->job_count;
     struct job_done *jobs = arena_array(&cmd->base.arena, count, sizeof *jobs);
     for (size_t i = 0; i < count; i++)

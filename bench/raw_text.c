@@ -49,7 +49,7 @@ const char *const raw_texts[RAW_LETTERS] = {
             " created_us, updated_us) VALUES (?1, 'bench', 'note', " WORKSPACE ", ?2, ?6, 100, ?4,"
             " 'queued', 0, ?4, 0, 0, 3, 0, 'none', 0, ?4, ?4)",
     ['c'] = "UPDATE jobs SET state = 'leased', worker = 'bench', leased_us = ?4, due_us = ?4,"
-            " epoch = epoch + 1, updated_us = ?4 WHERE seq = ?7",
+            " epoch = epoch + 1, lease_owner = 'node/bench', updated_us = ?4 WHERE seq = ?7",
     ['s'] = "UPDATE jobs SET state = 'succeeded', attempt = 1, updated_us = ?4 WHERE seq = ?7",
     ['m'] = "INSERT INTO timers (subject, kind, due_us) VALUES (?2, 'run_deadline', ?4)",
     ['M'] = "DELETE FROM timers WHERE subject = ?2",

@@ -89,6 +89,7 @@ static void submit_more(struct runs *runs)
 static struct cmd_lease *make_lease(const char *const *from)
 {
     struct cmd_lease *cmd = cmd_lease_new();
+    cmd->base.principal = BENCH_PRINCIPAL;
     cmd->queues = from;
     cmd->worker = "bench/0";
     cmd->max = 1;
@@ -114,6 +115,7 @@ static void complete(struct runs *runs, struct actor_slot *slot, const struct jo
                      const struct step *step)
 {
     struct cmd_complete *cmd = cmd_complete_new();
+    cmd->base.principal = BENCH_PRINCIPAL;
     struct job_done *done = arena_array(&cmd->base.arena, 1, sizeof *done);
     done->ref = *ref;
     done->result = str_of(step->result);

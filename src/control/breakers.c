@@ -173,7 +173,8 @@ static enum rc move_over(struct cx *cx, struct job_row *job, const char *queue)
 /* Claimed by nobody but the configuration, and finished. */
 static enum rc answer_default(struct cx *cx, struct job_row *job, struct str result)
 {
-    struct job_input claim = {.event = JOB_EV_CLAIM, .now_us = cx->now_us};
+    struct job_input claim = {
+        .event = JOB_EV_CLAIM, .now_us = cx->now_us, .owner = FALLBACK_WORKER};
     enum rc rc = job_step(&job->life, &claim, &job->life);
     if (rc != RC_OK)
         return rc;
@@ -181,7 +182,11 @@ static enum rc answer_default(struct cx *cx, struct job_row *job, struct str res
     job->worker = FALLBACK_WORKER;
     job->leased_us = cx->now_us;
     struct settlement settlement = {
-        .event = JOB_EV_FINISH, .epoch = job->life.epoch, .result = result};
+        .event = JOB_EV_FINISH,
+        .epoch = job->life.epoch,
+        .owner = job->life.owner,
+        .result = result,
+    };
     return settle(cx, job, &settlement);
 }
 

@@ -42,6 +42,7 @@ struct command {
     struct js *tree;      /* The parsed body, kept alive for strings that point into it; or NULL. */
     struct actor actor;   /* Who asks. */
     const char *bound_to; /* Queues of a token that is good for no others; NULL: it is for all. */
+    const char *principal; /* Whose leases it may take and speak about (principal.h); or NULL. */
     const char *traceparent;
     enum rc rc; /* The outcome, valid in done(). */
     /* Set by apply, which returns RC_OK: refused, but something was recorded and must commit

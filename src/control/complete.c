@@ -2,7 +2,7 @@
  * complete.c - workers report: complete, fail, release.
  *
  * A report is idempotent: one whose answer was lost on the way may be sent again with the same
- * epoch.  A stale one (LEASE_LOST) changes nothing.
+ * epoch.  A stale one, or one about another principal's lease (LEASE_LOST), changes nothing.
  */
 #include "control/ahead.h"
 #include "control/bound.h"
@@ -46,11 +46,12 @@ static enum rc was_failed(struct cx *cx, const struct job_ref *ref, bool *ret_fa
 
 /* Was this very report taken before? */
 static enum rc is_repeat(struct cx *cx, const struct job_row *job, const struct job_ref *ref,
-                         enum job_event event, bool *ret_repeat)
+                         const struct settlement *settlement, bool *ret_repeat)
 {
     enum job_state state = job->life.state;
+    enum job_event event = settlement->event;
     *ret_repeat = false;
-    if (job->life.epoch != ref->epoch)
+    if (!job_lease_is(&job->life, ref->epoch, settlement->owner))
         return RC_OK;
     if (event == JOB_EV_FINISH)
         *ret_repeat = state == JOB_SUCCEEDED;
@@ -66,7 +67,7 @@ static enum rc report(struct cx *cx, struct job_row *job, const struct job_ref *
 {
     *ret_settled = false;
     bool repeat;
-    enum rc rc = is_repeat(cx, job, ref, settlement->event, &repeat);
+    enum rc rc = is_repeat(cx, job, ref, settlement, &repeat);
     if (rc != RC_OK)
         return rc;
     if (repeat) {
@@ -95,7 +96,8 @@ static struct retry_decision decide(const struct job_row *job, const struct job_
     return retry_decide(&told);
 }
 
-static enum rc fail_one(struct cx *cx, const struct job_failed *failed, struct job_answer *answer)
+static enum rc fail_one(struct cx *cx, const struct command *command,
+                        const struct job_failed *failed, struct job_answer *answer)
 {
     struct job_row job;
     bool found, settled;
@@ -106,6 +108,7 @@ static enum rc fail_one(struct cx *cx, const struct job_failed *failed, struct j
     struct settlement settlement = {
         .event = JOB_EV_FAIL,
         .epoch = failed->ref.epoch,
+        .owner = command->principal,
         .code = failed->code,
         .message = failed->message,
         .retryable = decision.retryable,
@@ -120,8 +123,8 @@ static enum rc fail_one(struct cx *cx, const struct job_failed *failed, struct j
 }
 
 /* A worker that reports nonsense would report it again: the step fails for good. */
-static enum rc fail_bad_result(struct cx *cx, const struct job_done *done,
-                               struct job_answer *answer)
+static enum rc fail_bad_result(struct cx *cx, const struct command *command,
+                               const struct job_done *done, struct job_answer *answer)
 {
     struct job_failed failed = {
         .ref = done->ref,
@@ -129,7 +132,7 @@ static enum rc fail_bad_result(struct cx *cx, const struct job_done *done,
         .message = arena_strdup(cx->arena, cx->err->text),
     };
     err_clear(cx->err);
-    return fail_one(cx, &failed, answer);
+    return fail_one(cx, command, &failed, answer);
 }
 
 /* What follows from a job that is done: made exactly once, since a report counts once.  It belongs
@@ -148,7 +151,8 @@ static enum rc make_next(struct cx *cx, struct job_done *done)
     return rc;
 }
 
-static enum rc complete_one(struct cx *cx, struct job_done *done, struct job_answer *answer)
+static enum rc complete_one(struct cx *cx, const struct command *command, struct job_done *done,
+                            struct job_answer *answer)
 {
     struct job_row job;
     bool found, settled;
@@ -158,23 +162,29 @@ static enum rc complete_one(struct cx *cx, struct job_done *done, struct job_ans
         return rc;
     CLEANUP(js_freep) struct js *result = NULL;
     if (pipeline_check_result(&job, done->result, &result, cx->err) != RC_OK)
-        return fail_bad_result(cx, done, answer);
+        return fail_bad_result(cx, command, done, answer);
     struct settlement settlement = {
-        .event = JOB_EV_FINISH, .epoch = done->ref.epoch, .result = done->result};
+        .event = JOB_EV_FINISH,
+        .epoch = done->ref.epoch,
+        .owner = command->principal,
+        .result = done->result,
+    };
     rc = report(cx, &job, &done->ref, &settlement, answer, &settled);
     if (rc == RC_OK && settled)
         rc = pipeline_completed(cx, &job, result);
     return rc == RC_OK && settled ? make_next(cx, done) : rc;
 }
 
-static enum rc release_one(struct cx *cx, const struct job_ref *ref, struct job_answer *answer)
+static enum rc release_one(struct cx *cx, const struct command *command, const struct job_ref *ref,
+                           struct job_answer *answer)
 {
     struct job_row job;
     bool found, settled;
     enum rc rc = load(cx, ref, &job, answer, &found);
     if (rc != RC_OK || !found)
         return rc;
-    struct settlement settlement = {.event = JOB_EV_RELEASE, .epoch = ref->epoch};
+    struct settlement settlement = {
+        .event = JOB_EV_RELEASE, .epoch = ref->epoch, .owner = command->principal};
     rc = report(cx, &job, ref, &settlement, answer, &settled);
     return rc == RC_OK && settled ? pipeline_released(cx, &job) : rc;
 }
@@ -190,7 +200,7 @@ static enum rc apply_complete(struct cx *cx, struct command *command)
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = bound_check_specs(cx, command, cmd->jobs[i].next, cmd->jobs[i].next_count);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
-        rc = complete_one(cx, &cmd->jobs[i], &cmd->answers[i]);
+        rc = complete_one(cx, command, &cmd->jobs[i], &cmd->answers[i]);
     return rc;
 }
 
@@ -201,7 +211,7 @@ static enum rc apply_fail(struct cx *cx, struct command *command)
     cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
     enum rc rc = bound_check(cx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
-        rc = fail_one(cx, &cmd->jobs[i], &cmd->answers[i]);
+        rc = fail_one(cx, command, &cmd->jobs[i], &cmd->answers[i]);
     return rc;
 }
 
@@ -212,7 +222,7 @@ static enum rc apply_release(struct cx *cx, struct command *command)
     cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
     enum rc rc = bound_check(cx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
-        rc = release_one(cx, &cmd->leases[i], &cmd->answers[i]);
+        rc = release_one(cx, command, &cmd->leases[i], &cmd->answers[i]);
     return rc;
 }
 

@@ -6,6 +6,7 @@
 #include "control/dead_letters.h"
 #include "control/flow.h"
 #include "control/pipeline.h"
+#include "control/principal.h"
 #include "control/pull_limits.h"
 #include "control/quarantine.h"
 #include "control/requests.h"
@@ -223,7 +224,8 @@ static enum rc apply_reclaim(struct cx *cx, struct command *command)
     struct cmd_reclaim *cmd = (struct cmd_reclaim *)command;
     struct job_row *jobs;
     size_t count;
-    enum rc rc = jobs_leased_by_node(cx->db, cmd->node, cx->arena, &jobs, &count, cx->err);
+    struct principal earlier = principal_of_node(cmd->node);
+    enum rc rc = jobs_leased_to(cx->db, earlier.text, cx->arena, &jobs, &count, cx->err);
     for (size_t i = 0; rc == RC_OK && i < count; i++)
         rc = reclaim_one(cx, &jobs[i]);
     if (rc == RC_OK && cmd->grace_us > 0)

@@ -7,11 +7,13 @@
 #include "control/cx.h"
 #include "control/jobs.h"
 #include "control/pipeline.h"
+#include "control/principal.h"
 #include "control/pull_limits.h"
 #include "control/queue_gate.h"
 #include "control/stop.h"
 #include "control/usage.h"
 #include "core/event_types.h"
+#include <assert.h>
 #include <string.h>
 
 /* ---- lease ------------------------------------------------------------------------------ */
@@ -40,8 +42,10 @@ static enum rc claim_one(struct cx *cx, struct cmd_lease *cmd, const struct job_
     *mine = job_row_copy(job, cx->arena);
     int64_t lease_us = cmd->lease_us > 0 ? cmd->lease_us
                                          : cx_queue(cx, job->queue)->config.lease_us;
-    struct claim claim = {
-        .worker = cmd->worker, .now_us = cx->now_us, .until_us = cx->now_us + lease_us};
+    struct claim claim = {.worker = cmd->worker,
+                          .owner = cmd->base.principal,
+                          .now_us = cx->now_us,
+                          .until_us = cx->now_us + lease_us};
     cx_due(cx, claim.until_us);
     rc = jobs_claim(cx->db, &claim, mine, cx->err);
     if (rc == RC_OK && of_run)
@@ -100,6 +104,7 @@ static enum rc claim_from(struct cx *cx, struct cmd_lease *cmd, const char *queu
 static enum rc apply_lease(struct cx *cx, struct command *command)
 {
     struct cmd_lease *cmd = (struct cmd_lease *)command;
+    assert(!text_empty(command->principal)); /* A lease without an owner would be anyone's. */
     if (command->wait_until_us == 0) {
         command->wait_until_us = cx->now_us + cmd->wait_us;
         command->waiter = cmd->worker;
@@ -150,9 +155,9 @@ struct cmd_lease *cmd_lease_new(void)
 
 /* ---- heartbeat and progress ------------------------------------------------------------- */
 
-/* The job, when this lease still holds it; else the answer says why not. */
-static enum rc load_leased(struct cx *cx, const struct job_ref *ref, struct job_row *ret_job,
-                           struct job_answer *ret_answer)
+/* The job, when this lease still holds it and is the caller's; else the answer says why not. */
+static enum rc load_leased(struct cx *cx, const struct command *command, const struct job_ref *ref,
+                           struct job_row *ret_job, struct job_answer *ret_answer)
 {
     *ret_answer = (struct job_answer){.ok = false};
     enum rc rc = jobs_get(cx->db, &ref->id, cx->arena, ret_job, cx->err);
@@ -163,7 +168,7 @@ static enum rc load_leased(struct cx *cx, const struct job_ref *ref, struct job_
     if (rc != RC_OK)
         return rc;
     ret_answer->state = ret_job->life.state;
-    ret_answer->ok = ret_job->life.state == JOB_LEASED && ret_job->life.epoch == ref->epoch;
+    ret_answer->ok = job_leased_to(&ret_job->life, ref->epoch, command->principal);
     if (!ret_answer->ok)
         ret_answer->code = "LEASE_LOST";
     return RC_OK;
@@ -173,7 +178,9 @@ static enum rc beat_one(struct cx *cx, const struct cmd_heartbeat *cmd, size_t i
 {
     struct job_answer *answer = &cmd->answers[i];
     struct job_row job;
-    enum rc rc = load_leased(cx, &cmd->leases[i], &job, answer);
+    enum rc rc = load_leased(cx, &cmd->base, &cmd->leases[i], &job, answer);
+    if (rc == RC_OK && answer->ok && !worker_may_renew(cmd->worker, job.worker))
+        *answer = (struct job_answer){.code = "LEASE_LOST", .state = job.life.state};
     if (rc != RC_OK || !answer->ok)
         return rc;
     if (!id_is_none(&job.run_id)) {
@@ -186,6 +193,7 @@ static enum rc beat_one(struct cx *cx, const struct cmd_heartbeat *cmd, size_t i
     struct job_input input = {.event = JOB_EV_RENEW,
                               .now_us = cx->now_us,
                               .epoch = cmd->leases[i].epoch,
+                              .owner = cmd->base.principal,
                               .lease_us = cmd->extend_us};
     rc = job_step(&job.life, &input, &job.life);
     return rc == RC_OK ? jobs_save(cx->db, &job, cx->err) : rc;
@@ -309,11 +317,12 @@ static enum rc note_session(struct cx *cx, struct flow *flow, const struct job_r
     return RC_OK;
 }
 
-static enum rc progress_one(struct cx *cx, const struct job_progress *progress,
-                            struct job_answer *answer)
+static enum rc progress_one(struct cx *cx, const struct cmd_progress *cmd, size_t i)
 {
+    const struct job_progress *progress = &cmd->jobs[i];
+    struct job_answer *answer = &cmd->answers[i];
     struct job_row job;
-    enum rc rc = load_leased(cx, &progress->ref, &job, answer);
+    enum rc rc = load_leased(cx, &cmd->base, &progress->ref, &job, answer);
     if (rc != RC_OK || !answer->ok || id_is_none(&job.run_id))
         return rc;
     CLEANUP(flow_release) struct flow flow = {0};
@@ -343,7 +352,7 @@ static enum rc apply_progress(struct cx *cx, struct command *command)
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = check_progress(cx, cmd->jobs[i].events);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
-        rc = progress_one(cx, &cmd->jobs[i], &cmd->answers[i]);
+        rc = progress_one(cx, cmd, i);
     return rc;
 }
 

@@ -116,6 +116,7 @@ enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *sett
         .event = settlement->event,
         .now_us = cx->now_us,
         .epoch = settlement->epoch,
+        .owner = settlement->owner,
         .retryable = settlement->retryable,
         .policy = settlement->policy,
         .backoff = cx_queue(cx, job->queue)->config.backoff,

@@ -9,7 +9,8 @@
 
 struct settlement {
     enum job_event event;
-    int64_t epoch;     /* FINISH, FAIL, RELEASE */
+    int64_t epoch;     /* FINISH, FAIL, RELEASE: of the lease, */
+    const char *owner; /* and the principal that says so. */
     struct str result; /* FINISH */
     const char *code;  /* FAIL */
     const char *message;

@@ -20,7 +20,8 @@
  *
  *   dead_letter: REPLAY -> blocked, when its ordering key has another head by now
  *
- * The table says what may happen and whether the epoch must fit; the effects say what it does.
+ * The table says what may happen and whether epoch and owner must fit; the effects say what it
+ * does.
  * A settled job keeps the due time that it had.
  */
 #include "core/job.h"
@@ -30,7 +31,7 @@
 
 struct move {
     bool legal;
-    bool fenced; /* Only for the claim that the epoch names. */
+    bool fenced; /* Only for the claim that epoch and owner name. */
     enum job_state next;
 };
 
@@ -70,6 +71,8 @@ void job_check(const struct job_life *job)
     assert((job->dead_reason != DEAD_NONE) == (job->state == JOB_DEAD_LETTER));
     if (job->state == JOB_LEASED || job->state == JOB_SUCCEEDED)
         assert(job->epoch >= 1);
+    if (job->state == JOB_LEASED)
+        assert(!text_empty(job->owner));
     if (!job_is_settled(job->state)) {
         assert(job->attempt < job->attempt_max);
         assert(job->lost < JOB_LOST_MAX);
@@ -94,6 +97,7 @@ static void claim(struct job_life *next, const struct job_input *in)
         return;
     }
     next->epoch++;
+    next->owner = in->owner;
     next->due_us = in->now_us + in->lease_us;
 }
 
@@ -180,6 +184,16 @@ static void apply(struct job_life *next, const struct job_input *in)
     }
 }
 
+bool job_lease_is(const struct job_life *job, int64_t epoch, const char *owner)
+{
+    return epoch == job->epoch && owner != NULL && text_same(owner, job->owner);
+}
+
+bool job_leased_to(const struct job_life *job, int64_t epoch, const char *owner)
+{
+    return job->state == JOB_LEASED && job_lease_is(job, epoch, owner);
+}
+
 enum rc job_step(const struct job_life *job, const struct job_input *in, struct job_life *ret_next)
 {
     job_check(job);
@@ -187,7 +201,7 @@ enum rc job_step(const struct job_life *job, const struct job_input *in, struct 
     const struct move *move = &moves[job->state][in->event];
     if (!move->legal)
         return RC_CONFLICT;
-    if (move->fenced && in->epoch != job->epoch)
+    if (move->fenced && !job_lease_is(job, in->epoch, in->owner))
         return RC_STALE;
     struct job_life next = *job;
     next.state = move->next;

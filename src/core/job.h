@@ -7,7 +7,8 @@
  *
  * A job that waits past its time to live becomes a dead letter.
  *
- * The epoch grows by one at every claim and fences every later word about the job.
+ * The epoch grows by one at every claim.  Epoch and owner (the principal that claimed the job)
+ * fence every later call about the lease: both must be those of the last claim.
  * Time and randomness come in as data.
  */
 #ifndef CORE_JOB_H
@@ -67,12 +68,14 @@ struct job_life {
     int64_t attempt_max;
     int64_t lost; /* Leases that ran out. */
     enum dead_reason dead_reason;
+    const char *owner; /* Principal of the last claim, kept when the lease ends; NULL: none yet. */
 };
 
 struct job_input {
     enum job_event event;
     int64_t now_us;
     int64_t epoch;          /* Fenced events. */
+    const char *owner;      /* CLAIM: who takes it.  Fenced events: who asks. */
     int64_t lease_us;       /* CLAIM, RENEW: how long from now. */
     int64_t until_us;       /* HOLD */
     bool retryable;         /* FAIL */
@@ -82,9 +85,14 @@ struct job_input {
     bool behind;            /* REPLAY: another job is the head of its ordering key. */
 };
 
-/* RC_CONFLICT: the table does not list it.  RC_STALE: the lease was lost. */
+/* RC_CONFLICT: the table does not list it.  RC_STALE: the lease was lost, or is another's. */
 MUST_USE enum rc job_step(const struct job_life *job, const struct job_input *in,
                           struct job_life *ret_next);
+
+/* Do epoch and owner name the last claim?  The lease may have ended since. */
+bool job_lease_is(const struct job_life *job, int64_t epoch, const char *owner);
+/* The same, and it has not ended. */
+bool job_leased_to(const struct job_life *job, int64_t epoch, const char *owner);
 
 void job_check(const struct job_life *job); /* Asserts the invariants. */
 bool job_is_settled(enum job_state state);  /* succeeded, dead_letter, cancelled */

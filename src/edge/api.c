@@ -250,6 +250,7 @@ static enum rc start_command(struct call *call, struct err *err)
         command->traceparent = arena_strdup(&command->arena, trace);
     command->actor = auth_actor(&call->who);
     command->bound_to = auth_bound_to(&call->who);
+    command->principal = call->who.principal.text;
     command->owner = call;
     command->done = on_command_done;
     call->done.run = finish_command;

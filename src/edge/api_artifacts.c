@@ -82,7 +82,8 @@ static enum rc check_size(struct call *call, const struct repo_config *config, s
                    (long long)bytes, (long long)max);
 }
 
-/* What an agent hands over for its job is looked at as the job's task is configured. */
+/* What an agent hands over for its job is looked at as the job's task is configured.  The call
+   names no epoch: the job must be leased to the caller now. */
 static enum rc check_for_job(struct call *call, struct db *db, const struct id *job_id,
                              struct err *err)
 {
@@ -95,6 +96,8 @@ static enum rc check_for_job(struct call *call, struct db *db, const struct id *
     enum rc rc = jobs_get(db, job_id, arena, &job, err);
     if (rc == RC_OK)
         rc = queue_allowed(auth_bound_to(&call->who), job.queue, err);
+    if (rc == RC_OK && !job_leased_to(&job.life, job.life.epoch, call->who.principal.text))
+        return err_set(err, RC_STALE, "LEASE_LOST", "the lease of this job was lost");
     if (rc == RC_OK && id_is_none(&job.run_id))
         return err_set(err, RC_CONFLICT, "NOT_A_STEP", "this job belongs to no run");
     if (rc == RC_OK)

@@ -216,6 +216,7 @@ static void give_back(struct call *call, const struct cmd_lease *lease)
         refs[i] = (struct job_ref){.id = lease->jobs[i].id, .epoch = lease->jobs[i].life.epoch};
     cmd->leases = refs;
     cmd->count = lease->job_count;
+    cmd->base.principal = arena_strdup(&cmd->base.arena, lease->base.principal);
     cmd->base.done = release_done;
     if (committer_post(control_committer(call->api->control), &cmd->base) != RC_OK) {
         cmd->base.rc = err_set(&cmd->base.err, RC_BUSY, "BUSY", "too many commands wait");
@@ -555,7 +556,7 @@ void api_job_release_answer(struct call *call, struct command *command)
     answer_told(call, "jobs", &told, 0);
 }
 
-/* Only who holds the lease of a run's job may have the token of its agent. */
+/* Only the holder of the lease of a run's job may have the token of its agent. */
 enum rc api_job_run_token(struct call *call, struct db *db, struct err *err)
 {
     CLEANUP(js_freep) struct js *tree = NULL;
@@ -576,7 +577,7 @@ enum rc api_job_run_token(struct call *call, struct db *db, struct err *err)
         rc = queue_allowed(auth_bound_to(&call->who), job.queue, err);
     if (rc != RC_OK)
         return rc;
-    if (job.life.state != JOB_LEASED || job.life.epoch != ref.epoch)
+    if (!job_leased_to(&job.life, ref.epoch, call->who.principal.text))
         return err_set(err, RC_STALE, "LEASE_LOST", "the lease of this job was lost");
     if (id_is_none(&job.run_id))
         return err_set(err, RC_CONFLICT, "NOT_A_STEP", "this job belongs to no run");

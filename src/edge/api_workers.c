@@ -62,7 +62,7 @@ enum rc api_worker_announce(struct call *call, struct command **ret_command, str
         rc = read_worker(cmd->base.tree, cmd, err);
     if (rc != RC_OK)
         return rc;
-    /* The leases of its own slots would be taken back at every start of this node. */
+    /* The two would be one row of the listing. */
     if (text_same(cmd->worker.name, control_node(call->api->control)))
         return err_field(err, RC_CONFLICT, "WORKER_NAME_TAKEN", "name",
                          "%s is the name of this server's own worker; choose another (--name)",

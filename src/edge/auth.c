@@ -195,6 +195,7 @@ static void find_token(struct auth *auth, const char *sha256, struct identity *i
         identity->role = found->role;
         text_copy(identity->name, sizeof identity->name, found->name);
         text_copy(identity->queues, sizeof identity->queues, found->queues);
+        identity->principal = principal_of_token(&found->id);
     }
     (void)pthread_mutex_unlock(&auth->lock);
 }
@@ -228,6 +229,7 @@ enum rc auth_check(struct auth *auth, struct str authorization, struct identity 
     if (secret_same(given, auth->admin_sha256)) {
         identity.role = ROLE_ADMIN;
         text_copy(identity.name, sizeof identity.name, AUTH_ADMIN_NAME);
+        identity.principal = principal_of_admin(auth->admin_sha256);
     } else {
         find_token(auth, given, &identity);
     }

@@ -16,6 +16,7 @@
 #include "base/id.h"
 #include "base/rc.h"
 #include "base/str.h"
+#include "control/principal.h"
 #include "core/event.h"
 #include "edge/router.h"
 #include "store/tokens.h"
@@ -33,6 +34,7 @@ struct identity {
     struct id run_id;                        /* agent: its run */
     char name[TOKEN_NAME_MAX + 1];           /* all others: the token's */
     char queues[TOKEN_QUEUES_BYTES_MAX + 1]; /* the only ones it is good for; empty: all */
+    struct principal principal;              /* whose leases it may speak about; agent: none */
 };
 
 /* A new secret. */

@@ -25,10 +25,16 @@ static void command_freep(struct command **command)
     command_free(*command);
 }
 
-/* As the worker, on its behalf. */
-static enum rc call(struct port *port, struct command *command, const char *worker, struct err *err)
+/* On the worker's behalf. */
+static void speak_as(struct port *port, struct command *command, const char *worker)
 {
     command->actor = (struct actor){.type = "worker", .id = worker};
+    command->principal = local(port)->principal.text;
+}
+
+static enum rc call(struct port *port, struct command *command, const char *worker, struct err *err)
+{
+    speak_as(port, command, worker);
     enum rc rc = committer_call(control_committer(local(port)->control), command);
     if (rc != RC_OK && err)
         *err = command->err;
@@ -50,10 +56,10 @@ static const char *node_of(struct port *port)
 }
 
 /* It does not wait for work, unless it is told to. */
-static struct cmd_lease *lease_of(const struct port_lease_request *request)
+static struct cmd_lease *lease_of(struct port *port, const struct port_lease_request *request)
 {
     struct cmd_lease *cmd = cmd_lease_new();
-    cmd->base.actor = (struct actor){.type = "worker", .id = request->worker};
+    speak_as(port, &cmd->base, request->worker);
     cmd->queues = request->queues;
     cmd->worker = request->worker;
     cmd->max = request->max;
@@ -81,7 +87,7 @@ static enum rc local_lease(struct port *port, const struct port_lease_request *r
                            struct arena *arena, struct port_job **ret_jobs, size_t *ret_count,
                            struct err *err)
 {
-    struct cmd_lease *cmd = lease_of(request);
+    struct cmd_lease *cmd = lease_of(port, request);
     CLEANUP(command_freep) struct command *owned = &cmd->base;
     cmd->wait_us = request->wait_ms * US_PER_MS;
     enum rc rc = call(port, owned, request->worker, err);
@@ -146,9 +152,9 @@ static enum rc local_release(struct port *port, const struct port_ref *lease, st
 static enum rc call_with_next(struct port *port, struct command *complete, struct port_next *next,
                               struct err *err)
 {
-    struct cmd_lease *lease = lease_of(&next->request);
+    struct cmd_lease *lease = lease_of(port, &next->request);
     CLEANUP(command_freep) struct command *owned = &lease->base;
-    complete->actor = (struct actor){.type = "worker", .id = node_of(port)};
+    speak_as(port, complete, node_of(port));
     struct command *const both[] = {complete, owned};
     committer_call_all(control_committer(local(port)->control), both, COUNT_OF(both));
     struct port_job *job = owned->rc == RC_OK && lease->job_count > 0 ? leased(lease, next->arena)
@@ -303,5 +309,9 @@ static const struct port_ops local_ops = {
 
 void port_local_init(struct port_local *port, struct control *control)
 {
-    *port = (struct port_local){.port = {.ops = &local_ops}, .control = control};
+    *port = (struct port_local){
+        .port = {.ops = &local_ops},
+        .control = control,
+        .principal = principal_of_node(control_node(control)),
+    };
 }

@@ -5,11 +5,13 @@
 #ifndef EDGE_PORT_LOCAL_H
 #define EDGE_PORT_LOCAL_H
 #include "control/control.h"
+#include "control/principal.h"
 #include "work/port.h"
 
 struct port_local {
     struct port port; /* What the worker gets. */
     struct control *control;
+    struct principal principal; /* Of this node's workers. */
 };
 
 /* Neither is owned; control must outlive the worker. */

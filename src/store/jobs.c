@@ -21,11 +21,11 @@ static const struct sql sql_insert = {
     "INSERT INTO jobs (id, queue, type, workspace_id, run_id, payload, priority, rank,"
     " ordering_key, dedup_key, state, epoch, due_us, expires_us, attempt, attempt_max, lost,"
     " dead_reason, worker, leased_us, error_code, error_message, created_us, updated_us,"
-    " headers, dependency, saga_id)"
+    " headers, dependency, saga_id, lease_owner)"
     " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,"
-    " $19, $20, $21, $22, $23, $24, $25, $26, $27)"
+    " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)"
     " ON CONFLICT (queue, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING",
-    "tttttjiitttiiiiiittittiijtt",
+    "tttttjiitttiiiiiittittiijttt",
 };
 static const struct sql sql_by_dedup = {
     "job_by_dedup",
@@ -59,8 +59,8 @@ static const struct sql sql_save = {
     "UPDATE jobs SET state = $3, epoch = $4, due_us = $5, expires_us = $6, attempt = $7,"
     " attempt_max = $8, lost = $9, dead_reason = $10, worker = $11, leased_us = $12,"
     " result = $13, error_code = $14, error_message = $15, updated_us = $16,"
-    " error_pattern = $17, archived_us = $18 WHERE seq = $1 AND id = $2",
-    "ittiiiiiittijttiti",
+    " error_pattern = $17, archived_us = $18, lease_owner = $19 WHERE seq = $1 AND id = $2",
+    "ittiiiiiittijttitit",
 };
 
 /* A claim is a locking read and an UPDATE by key for each row: less work than one statement with
@@ -74,8 +74,8 @@ static const struct sql sql_claimable = {
 static const struct sql sql_claim = {
     "job_claim",
     "UPDATE jobs SET state = 'leased', epoch = $3, worker = $4, leased_us = $5, due_us = $6,"
-    " updated_us = $5 WHERE seq = $1 AND id = $2",
-    "ititii",
+    " updated_us = $5, lease_owner = $7 WHERE seq = $1 AND id = $2",
+    "ititiit",
 };
 
 static const struct sql sql_count_probes = {
@@ -117,10 +117,10 @@ static const struct sql sql_next_due = {
     " UNION ALL SELECT min(expires_us) + 1 FROM jobs WHERE " EXPIRING ") AS d",
     "",
 };
-static const struct sql sql_leased_by_node = {
-    "job_leased_by_node",
-    "SELECT " JOB_COLUMNS " FROM jobs WHERE state = 'leased'"
-    " AND substr(worker, 1, length($1) + 1) = $1 || '/' ORDER BY due_us, seq",
+static const struct sql sql_leased_to = {
+    "job_leased_to",
+    "SELECT " JOB_COLUMNS " FROM jobs WHERE state = 'leased' AND lease_owner = $1"
+    " ORDER BY due_us, seq",
     "t",
 };
 static const struct sql sql_grant = {
@@ -241,6 +241,7 @@ static enum rc job_decode(struct row_reader *reader, void *to, struct err *err)
     row->saga_id = read_id(reader);
     row->error_pattern = read_text(reader);
     row->archived_us = read_int(reader);
+    row->life.owner = read_text(reader);
     return RC_OK;
 }
 const struct shape job_shape = {"job", sizeof(struct job_row), job_decode};
@@ -259,7 +260,7 @@ enum rc jobs_insert(struct db *db, const struct job_row *row, struct err *err)
                P_INT(life->lost), P_TEXT(dead_reason_name(life->dead_reason)), P_TEXT(row->worker),
                P_INT(row->leased_us), P_TEXT(row->error_code), P_TEXT(row->error_message),
                P_INT(row->created_us), P_INT(row->updated_us), P_JSON(row->headers),
-               P_TEXT(row->dependency), P_ID(&row->saga_id)),
+               P_TEXT(row->dependency), P_ID(&row->saga_id), P_TEXT(life->owner)),
         row->dedup_key != NULL ? &inserted : NULL, err);
     if (rc == RC_OK && inserted == 0)
         return err_set(err, RC_CONFLICT, "DUPLICATE_JOB",
@@ -334,7 +335,8 @@ enum rc jobs_save(struct db *db, const struct job_row *row, struct err *err)
                            P_TEXT(dead_reason_name(life->dead_reason)), P_TEXT(row->worker),
                            P_INT(row->leased_us), P_JSON(row->result), P_TEXT(row->error_code),
                            P_TEXT(row->error_message), P_INT(row->updated_us),
-                           P_TEXT(row->error_pattern), P_INT(row->archived_us)),
+                           P_TEXT(row->error_pattern), P_INT(row->archived_us),
+                           P_TEXT(life->owner)),
                     job_shape.noun, err);
 }
 
@@ -351,12 +353,14 @@ enum rc jobs_claim(struct db *db, const struct claim *claim, struct job_row *row
     row->life.state = JOB_LEASED;
     row->life.epoch++;
     row->life.due_us = claim->until_us;
+    row->life.owner = claim->owner;
     row->worker = claim->worker;
     row->leased_us = claim->now_us;
     row->updated_us = claim->now_us;
     return exec_one(db, &sql_claim,
                     P_LIST(P_INT(row->seq), P_ID(&row->id), P_INT(row->life.epoch),
-                           P_TEXT(row->worker), P_INT(row->leased_us), P_INT(row->life.due_us)),
+                           P_TEXT(row->worker), P_INT(row->leased_us), P_INT(row->life.due_us),
+                           P_TEXT(row->life.owner)),
                     job_shape.noun, err);
 }
 
@@ -375,6 +379,7 @@ struct job_row job_row_copy(const struct job_row *row, struct arena *arena)
     copy.result = bytes_copy(row->result, arena);
     copy.ordering_key = arena_strdup(arena, row->ordering_key);
     copy.dedup_key = arena_strdup(arena, row->dedup_key);
+    copy.life.owner = arena_strdup(arena, row->life.owner);
     copy.worker = arena_strdup(arena, row->worker);
     copy.error_code = arena_strdup(arena, row->error_code);
     copy.error_message = arena_strdup(arena, row->error_message);
@@ -422,10 +427,10 @@ enum rc jobs_next_due(struct db *db, int64_t *ret_due_us, struct err *err)
     return query_int(db, &sql_next_due, NULL, 0, ret_due_us, err);
 }
 
-enum rc jobs_leased_by_node(struct db *db, const char *node, struct arena *arena,
-                            struct job_row **ret_rows, size_t *ret_count, struct err *err)
+enum rc jobs_leased_to(struct db *db, const char *owner, struct arena *arena,
+                       struct job_row **ret_rows, size_t *ret_count, struct err *err)
 {
-    return query_all(db, &sql_leased_by_node, P_LIST(P_TEXT(node)), &job_shape, arena, ret_rows,
+    return query_all(db, &sql_leased_to, P_LIST(P_TEXT(owner)), &job_shape, arena, ret_rows,
                      ret_count, err);
 }
 

@@ -82,6 +82,7 @@ MUST_USE enum rc jobs_claimable(struct db *db, const char *queue, int64_t now_us
                                 struct err *err);
 struct claim {
     const char *worker;
+    const char *owner; /* The principal that the lease belongs to. */
     int64_t now_us;
     int64_t until_us;
 };
@@ -105,9 +106,9 @@ MUST_USE enum rc jobs_due(struct db *db, int64_t now_us, int64_t limit, struct a
                           struct job_row **ret_rows, size_t *ret_count, struct err *err);
 /* The earliest moment at which jobs_due has something; RC_NOT_FOUND: never. */
 MUST_USE enum rc jobs_next_due(struct db *db, int64_t *ret_due_us, struct err *err);
-/* Leased by "<node>/...". */
-MUST_USE enum rc jobs_leased_by_node(struct db *db, const char *node, struct arena *arena,
-                                     struct job_row **ret_rows, size_t *ret_count, struct err *err);
+/* The leases of a principal that have not ended. */
+MUST_USE enum rc jobs_leased_to(struct db *db, const char *owner, struct arena *arena,
+                                struct job_row **ret_rows, size_t *ret_count, struct err *err);
 /* No lease ends before then: for when nobody could renew. */
 MUST_USE enum rc jobs_grant(struct db *db, int64_t until_us, struct err *err);
 

@@ -190,6 +190,7 @@ static const char *const initial[] = {
     " lost {int} NOT NULL,"
     " dead_reason {text} NOT NULL,"
     " worker {text},"
+    " lease_owner {text},"
     " leased_us {int} NOT NULL,"
     " error_code {text},"
     " error_message {text},"

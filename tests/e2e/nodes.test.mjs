@@ -70,23 +70,32 @@ async function holderOf(...servers) {
         () => servers.find((server) => TIMERS.test(server.said())));
 }
 
+// A token that both nodes know: a lease belongs to the token that took it, and admin.token is that
+// of one node.
+async function sharedToken(both) {
+    const { token } = await both[0].post('/v1/tokens', { name: 'hands', role: 'worker' });
+    await until('the other node to know the token', async () =>
+        (await both[1].call('GET', '/v1/version', { token })).status === 200);
+    return token;
+}
+
 // Takes what steps there are, from one node, and reports to the other, until isOver(): the agent's
 // step with CALLS calls of PER_CALL events, through both.
 const RUNS = 8, CALLS = 15, PER_CALL = 20, EVENTS = RUNS * CALLS * PER_CALL;
-async function drive(both, i, isOver) {
-    const hands = both.map((server) => new HandWorker(server, `hand-${i}`));
+async function drive(both, token, i, isOver) {
+    const hands = both.map((server) => new HandWorker(server, `hand-${i}`, token));
     const queues = STEPS.map((step) => `drover.${step}`);
     const records = (call) => Array.from({ length: PER_CALL },
         (_, k) => ({ type: 'agent.step.recorded', data: { text: `${call}.${k}` } }));
     for (let turn = i; !isOver(); turn++) {
         const [here, there] = [turn % 2, (turn + 1) % 2];
-        const { jobs: [job] } = await both[here].post('/v1/jobs/lease',
+        const { jobs: [job] } = await hands[here].post('/v1/jobs/lease',
             { queues, worker: `hand-${i}`, max: 1, waitMs: 500, leaseMs: 60_000 });
         if (!job) continue;
         const { id, epoch } = job;
         for (let call = 0; job.type === 'agent' && call < CALLS; call++) {
             const body = { jobs: [{ id, epoch, events: records(call) }] };
-            const answer = await both[(turn + call) % 2].post('/v1/jobs/progress', body);
+            const answer = await hands[(turn + call) % 2].post('/v1/jobs/progress', body);
             assert.equal(answer.jobs[0].ok, true);
         }
         const more = job.type === 'publish' ? { number: i + 1 } : {};
@@ -128,6 +137,7 @@ describe('two nodes', { concurrency: 4 }, () => {
             const limits = { maxActiveRuns: RUNS };
             const repo = await a.repository('acme/told', fixes, { limits });
             const both = [a, b];
+            const token = await sharedToken(both);
             const all = await Promise.all(both.map(
                 (server) => server.stream('/v1/events/stream', { lastEventId: 0 })));
             const runs = await Promise.all(Array.from({ length: RUNS },
@@ -136,7 +146,7 @@ describe('two nodes', { concurrency: 4 }, () => {
             const began = Date.now();
             let over = false;
             const driven = Promise.all(
-                Array.from({ length: RUNS }, (_, i) => drive(both, i, () => over)));
+                Array.from({ length: RUNS }, (_, i) => drive(both, token, i, () => over)));
             const ended = Promise.all(runs.map(({ taskId }) => a.untilTask(taskId, 'completed')))
                 .finally(() => { over = true; });
             await Promise.all([driven, ended]);

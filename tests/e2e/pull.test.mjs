@@ -22,10 +22,13 @@ async function call(method, path, body, headers) {
     return res;
 }
 
-async function lease(name, { leaseMs = 60_000, worker = 'agent-1' } = {}) {
+async function lease(name, { leaseMs = 60_000, worker = 'agent-1', as = token } = {}) {
     const body = { queues: [queueOf(name)], worker, max: 1, waitMs: 5000, leaseMs };
-    return until(`work for ${name}`, async () =>
-        (await call('POST', '/v1/jobs/lease', body)).json.jobs[0]);
+    return until(`work for ${name}`, async () => {
+        const res = await server.call('POST', '/v1/jobs/lease', { body, token: as });
+        assert.equal(res.status, 200, res.text);
+        return res.json.jobs[0];
+    });
 }
 
 const tell = async (verb, { id, epoch }, more) =>
@@ -216,7 +219,7 @@ describe('an agent that leases its work', { concurrency: 4 }, () => {
         await repository('acme/unbound');
         const { taskId } = await server.submit('acme/bound');
         const other = await server.submit('acme/unbound');
-        const job = await lease('acme/bound');
+        const job = await lease('acme/bound', { as: bound });
         const foreign = await lease('acme/unbound');
         const ask = (path, body) => server.call('POST', path, { body, token: bound });
         const denied = { code: 'QUEUE_NOT_ALLOWED' };

@@ -9,7 +9,7 @@ runs)
     set -- "$1" --runs 4000
     ;;
 jobs)
-    breaks='fencing lost_job lost_timer lost_attempt order two_heads concurrency rate length'
+    breaks='fencing owner lost_job lost_timer lost_attempt order two_heads concurrency rate length'
     set -- "$1" jobs --transitions 100000
     ;;
 *) exit 2 ;;

@@ -23,6 +23,7 @@ static void add_up(struct totals *totals, const struct world *world, const struc
     sum->jobs += one->jobs;
     sum->leases += one->leases;
     sum->stale += one->stale;
+    sum->foreign += one->foreign;
     sum->duplicates += one->duplicates;
     sum->turned_away += one->turned_away;
     sum->gathered += one->gathered;
@@ -91,8 +92,8 @@ static void print(const struct totals *t, double seconds)
             printf("%s %" PRId64 " ", dead_reason_name((enum dead_reason)i), j->by_reason[i]);
     printf("), %" PRId64 " replayed, %" PRId64 " purged\n", j->replayed, j->deleted);
     printf("sim: %" PRId64 " duplicates, %" PRId64 " turned away, %" PRId64 " gathered, %" PRId64
-           " leases, %" PRId64 " stale reports refused\n",
-           j->duplicates, j->turned_away, j->gathered, j->leases, j->stale);
+           " leases, %" PRId64 " stale reports refused, %" PRId64 " about another's lease\n",
+           j->duplicates, j->turned_away, j->gathered, j->leases, j->stale, j->foreign);
     printf("sim: %" PRId64 " steps, %" PRId64 " messages lost, %" PRId64 " crashes, %" PRId64
            " clock jumps, %.1f s\n",
            t->steps, t->lost, t->crashes, t->jumps, seconds);

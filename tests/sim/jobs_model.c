@@ -3,14 +3,15 @@
  *
  * Held after every transaction:
  *   - a job goes from state to state as the table has it, and is in one place: its row
- *   - its epoch grows by one at every claim, and with nothing else
+ *   - its epoch grows by one at every claim, and with nothing else; its owner changes with it only
  *   - a lease that ends without success leaves one attempt, written with it, of the same epoch
  *   - a job is dead when, and only when, one of the reasons holds that it gives
  *   - a lease is not taken away before its time
  * and of every answer:
  *   - a job that was acknowledged is there
- *   - a report that was taken ended the lease of its own epoch, in the way it says
- *   - a report is refused only when its lease is over
+ *   - a lease belongs to the principal that was given it
+ *   - a report that was taken ended the lease of its own epoch and owner, in the way it says
+ *   - a report is refused only when its lease is over, or another's
  * What the rules of queues say is held in jobs_queue.c.
  */
 #include "tests/sim/jobs_model.h"
@@ -169,11 +170,12 @@ static const char *end_of_lease(struct jobs_model *model, struct job_fact *job,
     if (lost)
         must(model, job,
              job->life.due_us <= seen->updated_us ||
-                 (seen->worker != NULL && text_starts(seen->worker, SIM_NODE "/")),
+                 strcmp(job->owner.text, principal_of_node(SIM_NODE).text) == 0,
              "lost its lease before its time");
     job->ends[job->end_count++ % SIM_ENDS] = (struct job_end){
         .epoch = job->life.epoch,
         .tx = model->tx,
+        .owner = job->owner,
         .outcome = outcome,
         .state = seen->life.state,
         .reason = seen->life.dead_reason,
@@ -236,6 +238,14 @@ static void take_move(struct jobs_model *model, struct job_fact *job, const stru
     model->stats.leases += to == JOB_LEASED;
 }
 
+static struct principal owner_of(const struct sighting *seen)
+{
+    struct principal owner = {""};
+    if (seen->owner != NULL)
+        text_copy(owner.text, sizeof owner.text, seen->owner);
+    return owner;
+}
+
 static void take_update(struct jobs_model *model, const struct sighting *seen)
 {
     struct job_fact *job = map_find(&model->jobs, &seen->id);
@@ -243,6 +253,9 @@ static void take_update(struct jobs_model *model, const struct sighting *seen)
         world_broken(model->world, "job %s was never there", seen->id.text);
     enum job_state from = job->life.state, to = seen->life.state;
     must(model, job, (ways[from] & TO(to)) != 0, "went a way that there is not");
+    must(model, job,
+         (from != to && to == JOB_LEASED) || strcmp(owner_of(seen).text, job->owner.text) == 0,
+         "has another owner without a claim");
     must(model, job, from == to || !job_is_settled(from) || from == JOB_DEAD_LETTER,
          "went on after its end");
     if (from != to)
@@ -250,6 +263,8 @@ static void take_update(struct jobs_model *model, const struct sighting *seen)
     else
         must(model, job, seen->life.epoch == job->life.epoch, "changed its epoch where it was");
     job->life = seen->life;
+    job->life.owner = NULL;
+    job->owner = owner_of(seen);
 }
 
 /* All that is there belongs to one transaction, but for those that nobody was answered for. */
@@ -310,29 +325,58 @@ static const struct job_end *find_end(const struct job_fact *job, int64_t epoch)
     return NULL;
 }
 
+static bool is_foreign(const struct job_fact *job, const struct command *command,
+                       const struct job_ref *ref)
+{
+    return job->life.epoch == ref->epoch && strcmp(job->owner.text, command->principal) != 0;
+}
+
+static bool holds(const struct job_fact *job, const struct command *command,
+                  const struct job_ref *ref)
+{
+    return job->life.state == JOB_LEASED && job->life.epoch == ref->epoch &&
+           !is_foreign(job, command, ref);
+}
+
+static void check_leased(struct jobs_model *model, const struct cmd_lease *cmd)
+{
+    for (size_t i = 0; i < cmd->job_count; i++) {
+        const struct job_fact *job = map_find(&model->jobs, &cmd->jobs[i].id);
+        if (job == NULL)
+            world_broken(model->world, "job %s was leased and is not there", cmd->jobs[i].id.text);
+        must(model, job,
+             job->life.epoch != cmd->jobs[i].life.epoch ||
+                 strcmp(job->owner.text, cmd->base.principal) == 0,
+             "was leased and belongs to another");
+    }
+}
+
 /* What the lease of this report came to; NULL: the report was refused, and rightly so. */
-static const struct job_end *check_report(struct jobs_model *model, const struct job_ref *ref,
+static const struct job_end *check_report(struct jobs_model *model, const struct command *command,
+                                          const struct job_ref *ref,
                                           const struct job_answer *answer, const char *outcome)
 {
     struct job_fact *job = map_find(&model->jobs, &ref->id);
     if (job == NULL)
         world_broken(model->world, "job %s was leased and is not there", ref->id.text);
     if (!answer->ok) {
-        must(model, job, job->life.state != JOB_LEASED || job->life.epoch != ref->epoch,
-             "has a lease whose report was refused");
+        must(model, job, !holds(job, command, ref), "has a lease whose report was refused");
         model->stats.stale++;
+        model->stats.foreign += is_foreign(job, command, ref);
         return NULL;
     }
     const struct job_end *end = find_end(job, ref->epoch);
+    must(model, job, end == NULL || strcmp(end->owner.text, command->principal) == 0,
+         "took a report of another's lease");
     must(model, job, end != NULL && strcmp(end->outcome, outcome) == 0,
          "took a report of a lease that it did not end");
     return end;
 }
 
-static void check_failed(struct jobs_model *model, const struct job_failed *failed,
-                         const struct job_answer *answer)
+static void check_failed(struct jobs_model *model, const struct command *command,
+                         const struct job_failed *failed, const struct job_answer *answer)
 {
-    const struct job_end *end = check_report(model, &failed->ref, answer, "failed");
+    const struct job_end *end = check_report(model, command, &failed->ref, answer, "failed");
     if (end == NULL)
         return;
     struct job_fact *job = map_find(&model->jobs, &failed->ref.id);
@@ -345,15 +389,17 @@ static void check_failed(struct jobs_model *model, const struct job_failed *fail
          "took a failure for another than it was");
 }
 
-static void check_beat(struct jobs_model *model, const struct job_ref *ref,
-                       const struct job_answer *answer)
+static void check_beat(struct jobs_model *model, const struct command *command,
+                       const struct job_ref *ref, const struct job_answer *answer)
 {
     struct job_fact *job = map_find(&model->jobs, &ref->id);
-    bool held = job->life.state == JOB_LEASED && job->life.epoch == ref->epoch;
+    bool held = holds(job, command, ref);
     const struct job_end *end = find_end(job, ref->epoch);
     if (answer->ok)
-        must(model, job, held || (end != NULL && end->tx == model->tx),
-             "took a heartbeat of a lease that was over");
+        must(model, job,
+             held || (end != NULL && end->tx == model->tx &&
+                      strcmp(end->owner.text, command->principal) == 0),
+             "took a heartbeat of a lease that was over or another's");
     else
         must(model, job, !held, "has a lease whose heartbeat was refused");
 }
@@ -377,22 +423,24 @@ static void on_answered(void *who, const struct command *command)
     const char *name = command->ops->name;
     if (strcmp(name, "enqueue") == 0) {
         check_enqueued(model, (const struct cmd_enqueue *)command);
+    } else if (strcmp(name, "lease") == 0) {
+        check_leased(model, (const struct cmd_lease *)command);
     } else if (strcmp(name, "complete") == 0) {
         const struct cmd_complete *cmd = (const struct cmd_complete *)command;
         for (size_t i = 0; i < cmd->count; i++)
-            (void)check_report(model, &cmd->jobs[i].ref, &cmd->answers[i], "succeeded");
+            (void)check_report(model, command, &cmd->jobs[i].ref, &cmd->answers[i], "succeeded");
     } else if (strcmp(name, "fail") == 0) {
         const struct cmd_fail *cmd = (const struct cmd_fail *)command;
         for (size_t i = 0; i < cmd->count; i++)
-            check_failed(model, &cmd->jobs[i], &cmd->answers[i]);
+            check_failed(model, command, &cmd->jobs[i], &cmd->answers[i]);
     } else if (strcmp(name, "release") == 0) {
         const struct cmd_release *cmd = (const struct cmd_release *)command;
         for (size_t i = 0; i < cmd->count; i++)
-            (void)check_report(model, &cmd->leases[i], &cmd->answers[i], "released");
+            (void)check_report(model, command, &cmd->leases[i], &cmd->answers[i], "released");
     } else if (strcmp(name, "heartbeat") == 0) {
         const struct cmd_heartbeat *cmd = (const struct cmd_heartbeat *)command;
         for (size_t i = 0; i < cmd->count; i++)
-            check_beat(model, &cmd->leases[i], &cmd->answers[i]);
+            check_beat(model, command, &cmd->leases[i], &cmd->answers[i]);
     } else if (strcmp(name, "replay") == 0 || strcmp(name, "purge") == 0) {
         check_dead(model, (const struct cmd_dead *)command, name[0] == 'p');
     }

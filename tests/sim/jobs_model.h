@@ -12,6 +12,7 @@
 struct jobs_stats {
     int64_t transitions, jobs, leases;
     int64_t stale;      /* Reports that were refused. */
+    int64_t foreign;    /* Of these, about a lease of another owner. */
     int64_t duplicates; /* Jobs that were there already, by their dedup key. */
     int64_t turned_away, gathered, replayed, deleted;
     int64_t by_state[JOB_STATE_COUNT];

@@ -5,6 +5,7 @@
  */
 #ifndef TESTS_SIM_JOBS_QUEUE_H
 #define TESTS_SIM_JOBS_QUEUE_H
+#include "control/principal.h"
 #include "core/queue_config.h"
 #include "tests/sim/map.h"
 #include "tests/sim/witness.h"
@@ -14,6 +15,7 @@ enum { SIM_DEDUP_KEYS = 48, SIM_TRACE = 24, SIM_ENDS = 4 };
 /* How one lease of a job ended. */
 struct job_end {
     int64_t epoch, tx;
+    struct principal owner;
     const char *outcome; /* succeeded, failed, lost, released, cancelled */
     enum job_state state;
     enum dead_reason reason;
@@ -24,6 +26,7 @@ struct job_fact {
     size_t queue;
     struct line *line; /* Of its ordering key, or NULL. */
     struct job_life life;
+    struct principal owner; /* Of the last lease. */
     bool replayed, deleted;
     int64_t gathered;    /* Batches: messages that were acknowledged into it. */
     int64_t attempts;    /* Rows of attempts, since it came. */

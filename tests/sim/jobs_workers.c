@@ -1,6 +1,6 @@
 /*
  * jobs_workers.c - consumers that lease jobs, many at a time, and report; or die, or come too late,
- * or say everything twice.
+ * or say everything twice.  Some know the leases of others, and try to report them.
  *
  *   idle --lease--> waiting --jobs--> working --reports--> idle
  *
@@ -8,6 +8,7 @@
  * for.  `life` counts a consumer's lives, so that what was meant for an earlier one is ignored.
  */
 #include "control/jobs.h"
+#include "control/principal.h"
 #include "tests/sim/jobs_people.h"
 #include <stdio.h>
 #include <string.h>
@@ -15,12 +16,13 @@
 #define LEASE_US   (6 * US_PER_SECOND)
 #define BEAT_US    (2 * US_PER_SECOND)
 #define GIVE_UP_US (3 * US_PER_SECOND)
-enum { REPORT_TRIES = 4, HELD_MAX = 100, GHOSTS = 64 };
+enum { REPORT_TRIES = 4, HELD_MAX = 100, GHOSTS = 64, THEFTS = 64 };
 
 enum fate { FATE_DONE, FATE_TRANSIENT, FATE_PERMANENT, FATE_POLICY, FATE_RELEASE, FATE_COUNT };
 
 struct consumer {
     char name[32];
+    struct principal principal; /* Those inside share one. */
     int64_t life;
     struct held {
         struct job_ref ref;
@@ -35,6 +37,13 @@ struct consumer {
 };
 
 static struct consumer consumers[CONSUMERS];
+
+static void send_as(struct world *world, const struct consumer *consumer, struct command *command,
+                    answered *on_answer, int64_t life)
+{
+    command->principal = consumer->principal.text;
+    world_send(world, command, on_answer, (void *)(uintptr_t)consumer, life);
+}
 
 static void look_for_jobs(struct world *world, void *who, int64_t life);
 
@@ -132,35 +141,82 @@ static void report(struct world *world, void *who, int64_t life)
         if ((reports[i].fates & fates) == 0)
             continue;
         consumer->unanswered++;
-        world_send(world, reports[i].make(consumer), on_reported, consumer, life);
+        send_as(world, consumer, reports[i].make(consumer), on_reported, life);
         if (world_chance(world, 50))
-            world_send(world, reports[i].make(consumer), ignore, NULL, 0);
+            send_as(world, consumer, reports[i].make(consumer), ignore, 0);
     }
     world_after(world, GIVE_UP_US, report, consumer, life);
 }
 
 /* ---- ghosts ----------------------------------------------------------------------------- */
 
-/* The last leases that somebody may speak of long after, whatever has happened since. */
+/* The last leases that their owners may report long after, whatever has happened since. */
 static struct job_ref ghosts[GHOSTS];
 static int64_t ghost_count;
 
 static void haunt(struct world *world, void *who, int64_t ghost)
 {
-    (void)who;
     struct cmd_complete *cmd = cmd_complete_new();
     struct job_done *done = arena_alloc(&cmd->base.arena, sizeof(*done));
     *done = (struct job_done){.ref = ghosts[ghost], .result = STR("{}")};
     cmd->jobs = done;
     cmd->count = 1;
-    world_send(world, &cmd->base, ignore, NULL, 0);
+    send_as(world, who, &cmd->base, ignore, 0);
 }
 
-static void leave_ghost(struct world *world, const struct job_ref *ref)
+static void leave_ghost(struct world *world, struct consumer *consumer, const struct job_ref *ref)
 {
     int64_t ghost = ghost_count++ % GHOSTS;
     ghosts[ghost] = *ref;
-    world_after(world, world_between(world, 0, 40 * US_PER_SECOND), haunt, NULL, ghost);
+    world_after(world, world_between(world, 0, 40 * US_PER_SECOND), haunt, consumer, ghost);
+}
+
+/* ---- thieves ---------------------------------------------------------------------------- */
+
+/* Leases whose id and epoch a consumer with another principal has learned.  It tries to renew and
+   to end them while their owner works: nothing of it may be taken. */
+static struct job_ref thefts[THEFTS];
+static int64_t theft_count;
+
+static struct command *theft_heartbeat(const struct consumer *thief, const struct job_ref *ref)
+{
+    struct cmd_heartbeat *cmd = cmd_heartbeat_new();
+    struct job_ref *copy = arena_alloc(&cmd->base.arena, sizeof(*copy));
+    *copy = *ref;
+    cmd->worker = thief->name;
+    cmd->leases = copy;
+    cmd->count = 1;
+    cmd->extend_us = 100 * LEASE_US;
+    return &cmd->base;
+}
+
+static struct command *theft_report(const struct job_ref *ref, enum fate fate)
+{
+    struct consumer loot = {.count = 1, .held = {{.ref = *ref, .fate = fate}}};
+    for (size_t i = 0; i < COUNT_OF(reports); i++)
+        if (reports[i].fates & (1u << fate))
+            return reports[i].make(&loot);
+    return NULL;
+}
+
+static void steal(struct world *world, void *who, int64_t theft)
+{
+    const struct consumer *thief = who;
+    int64_t fate = world_between(world, 0, FATE_COUNT);
+    send_as(world, thief,
+            fate == FATE_COUNT ? theft_heartbeat(thief, &thefts[theft])
+                               : theft_report(&thefts[theft], (enum fate)fate),
+            ignore, 0);
+}
+
+static void tell_thief(struct world *world, const struct consumer *owner, const struct job_ref *ref)
+{
+    struct consumer *thief = &consumers[world_between(world, 0, CONSUMERS - 1)];
+    if (strcmp(thief->principal.text, owner->principal.text) == 0)
+        return;
+    int64_t theft = theft_count++ % THEFTS;
+    thefts[theft] = *ref;
+    world_after(world, world_between(world, 0, US_PER_SECOND), steal, thief, theft);
 }
 
 /* ---- working ---------------------------------------------------------------------------- */
@@ -210,7 +266,7 @@ static void beat(struct world *world, struct consumer *consumer)
     cmd->leases = refs;
     cmd->count = consumer->count;
     cmd->extend_us = LEASE_US;
-    world_send(world, &cmd->base, on_beat, consumer, consumer->life);
+    send_as(world, consumer, &cmd->base, on_beat, consumer->life);
 }
 
 static void work_on(struct world *world, void *who, int64_t life)
@@ -244,7 +300,9 @@ static void hold(struct world *world, struct consumer *consumer, const struct cm
         *held = (struct held){.ref = {job->id, job->life.epoch},
                               .poison = strcmp(job->type, "poison") == 0};
         if (world_chance(world, 15))
-            leave_ghost(world, &held->ref);
+            leave_ghost(world, consumer, &held->ref);
+        if (world_chance(world, 50))
+            tell_thief(world, consumer, &held->ref);
     }
 }
 
@@ -298,7 +356,7 @@ static void look_for_jobs(struct world *world, void *who, int64_t life)
     lease->max = many < 60 ? 1 : many < 95 ? world_between(world, 2, 10) : HELD_MAX;
     lease->wait_us = world_between(world, 0, 2 * US_PER_SECOND);
     lease->lease_us = world_chance(world, 900) ? LEASE_US : 0;
-    world_send(world, &lease->base, on_leased, consumer, consumer->life);
+    send_as(world, consumer, &lease->base, on_leased, consumer->life);
     world_after(world, 10 * US_PER_SECOND, revive, consumer, consumer->life);
 }
 
@@ -313,11 +371,15 @@ static void die_with_the_server(struct world *world)
 void consumers_start(struct world *world)
 {
     world->on_crash = die_with_the_server;
-    ghost_count = 0;
+    ghost_count = theft_count = 0;
     for (size_t i = 0; i < CONSUMERS; i++) {
         consumers[i] = (struct consumer){0};
         snprintf(consumers[i].name, sizeof(consumers[i].name), "%s/%zu",
                  i < CONSUMERS_INSIDE ? SIM_NODE : "far", i);
+        if (i < CONSUMERS_INSIDE)
+            consumers[i].principal = principal_of_node(SIM_NODE);
+        else
+            snprintf(consumers[i].principal.text, PRINCIPAL_BYTES, "token-%zu", i);
         go_idle(world, &consumers[i]);
     }
 }

@@ -49,7 +49,7 @@ static void see_job(sqlite3_context *context, int count, sqlite3_value **values)
     job->queue = text_of(values[2]);
     job->key = text_of(values[3]);
     job->dedup = text_of(values[4]);
-    job->worker = text_of(values[5]);
+    job->owner = text_of(values[5]);
     job->seq = sqlite3_value_int64(values[6]);
     job->priority = sqlite3_value_int64(values[7]);
     job->rank = sqlite3_value_int64(values[8]);
@@ -123,33 +123,31 @@ void witness_install(void)
 }
 
 #define JOB_VALUES(row)                                                                            \
-    row ".id, " row ".queue, " row ".ordering_key, " row ".dedup_key, old_worker, " row            \
+    row ".id, " row ".queue, " row ".ordering_key, " row ".dedup_key, " row ".lease_owner, " row   \
         ".seq, " row ".priority, " row ".rank, " row ".state, " row ".epoch, " row ".due_us, " row \
         ".expires_us, " row ".attempt, " row ".attempt_max, " row ".lost, " row                    \
         ".dead_reason, " row ".created_us, " row ".updated_us"
 
-static const char triggers[] =
-    "CREATE TEMP TRIGGER see_insert AFTER INSERT ON main.jobs BEGIN"
-    " SELECT see_job(0, " JOB_VALUES(
-        "new") ") FROM (SELECT NULL AS old_worker); END;"
-               "CREATE TEMP TRIGGER see_update AFTER UPDATE OF queue, ordering_key, state, epoch, "
-               "due_us,"
-               " expires_us, attempt, attempt_max, lost, dead_reason ON main.jobs BEGIN"
-               " SELECT see_job(1, " JOB_VALUES(
-                   "new") ") FROM (SELECT old.worker AS old_worker); END;"
-                          "CREATE TEMP TRIGGER see_delete AFTER DELETE ON main.jobs BEGIN"
-                          " SELECT see_job(2, " JOB_VALUES(
-                              "old") ") FROM (SELECT old.worker AS old_worker); END;"
-                                     "CREATE TEMP TRIGGER see_attempt AFTER INSERT ON "
-                                     "main.job_attempts BEGIN"
-                                     " SELECT see_attempt(new.job_id, new.epoch, new.attempt, "
-                                     "new.outcome); END;"
-                                     "CREATE TEMP TRIGGER see_rules_insert AFTER INSERT ON "
-                                     "main.queues BEGIN"
-                                     " SELECT see_rules(new.name, new.config, new.paused); END;"
-                                     "CREATE TEMP TRIGGER see_rules_update AFTER UPDATE OF config, "
-                                     "paused ON main.queues BEGIN"
-                                     " SELECT see_rules(new.name, new.config, new.paused); END;";
+#define SEE_JOB(kind, row) " BEGIN SELECT see_job(" kind ", " JOB_VALUES(row) "); END;"
+#define SEE_RULES          " BEGIN SELECT see_rules(new.name, new.config, new.paused); END;"
+
+static const char triggers[] = "CREATE TEMP TRIGGER see_insert AFTER INSERT ON main.jobs" SEE_JOB(
+    "0", "new") "CREATE TEMP TRIGGER see_update AFTER UPDATE OF queue, ordering_key, state, epoch, "
+                "due_us,"
+                " expires_us, attempt, attempt_max, lost, dead_reason, lease_owner ON "
+                "main.jobs" SEE_JOB("1", "new") "CREATE TEMP TRIGGER see_delete AFTER DELETE ON "
+                                                "main.jobs" SEE_JOB(
+                                                    "2",
+                                                    "old") "CREATE TEMP TRIGGER see_attempt AFTER "
+                                                           "INSERT ON main.job_attempts BEGIN"
+                                                           " SELECT see_attempt(new.job_id, "
+                                                           "new.epoch, new.attempt, new.outcome); "
+                                                           "END;"
+                                                           "CREATE TEMP TRIGGER see_rules_insert "
+                                                           "AFTER INSERT ON main.queues" SEE_RULES
+                                                           "CREATE TEMP TRIGGER see_rules_update "
+                                                           "AFTER UPDATE OF config, paused ON "
+                                                           "main.queues" SEE_RULES;
 
 void witness_watch(struct db *db)
 {

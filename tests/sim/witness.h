@@ -20,7 +20,7 @@ struct sighting {
     struct id id;            /* of the job */
     const char *queue;       /* jobs, rules */
     const char *key, *dedup; /* jobs; or NULL */
-    const char *worker;      /* jobs: who had it before, or NULL */
+    const char *owner;       /* jobs: of the last lease, or NULL */
     const char *word;        /* attempts: the outcome.  rules: the document. */
     int64_t seq, priority, rank;
     struct job_life life; /* attempts: epoch and attempt only */

@@ -8,6 +8,7 @@
  */
 #include "base/clock.h"
 #include "control/jobs.h"
+#include "control/principal.h"
 #include "tests/sim/model.h"
 #include "tests/sim/people.h"
 #include "tests/unit/lab.h"
@@ -21,6 +22,7 @@ enum { REPORT_TRIES = 4 };
 
 struct sim_worker {
     char name[32];
+    struct principal principal; /* Those inside share one. */
     int64_t life;
     struct job_ref job; /* none: idle */
     char step[16];
@@ -34,6 +36,13 @@ struct sim_worker {
 };
 
 static struct sim_worker workers[WORKERS];
+
+static void send_as(struct world *world, struct sim_worker *worker, struct command *command,
+                    answered *on_answer, int64_t life)
+{
+    command->principal = worker->principal.text;
+    world_send(world, command, on_answer, worker, life);
+}
 
 static const char *const all_queues[] = {"drover.clean",
                                          "drover.publish",
@@ -102,7 +111,7 @@ static void report(struct world *world, void *who, int64_t life)
         return;
     }
     struct command *command = worker->verdict != NULL ? completion(worker) : failure(worker);
-    world_send(world, command, on_reported, worker, life);
+    send_as(world, worker, command, on_reported, life);
     world_after(world, GIVE_UP_US, report, worker, life);
 }
 
@@ -210,7 +219,7 @@ static void work_on(struct world *world, void *who, int64_t life)
     beat->leases = ref;
     beat->count = 1;
     beat->extend_us = LEASE_US;
-    world_send(world, &beat->base, on_beat, worker, life);
+    send_as(world, worker, &beat->base, on_beat, life);
     world_after(world, left_us < BEAT_US ? left_us : BEAT_US, work_on, worker, life);
 }
 
@@ -257,7 +266,7 @@ static void look_for_work(struct world *world, void *who, int64_t life)
     lease->max = 1;
     lease->wait_us = world_between(world, 0, 5 * US_PER_SECOND);
     lease->lease_us = LEASE_US;
-    world_send(world, &lease->base, on_leased, worker, worker->life);
+    send_as(world, worker, &lease->base, on_leased, worker->life);
     world_after(world, 30 * US_PER_SECOND, revive, worker, worker->life);
 }
 
@@ -273,11 +282,15 @@ void workers_start(struct world *world)
 {
     world->on_crash = die_with_the_server;
     for (size_t i = 0; i < WORKERS; i++) {
-        workers[i] = (struct sim_worker){0};
-        if (i < WORKERS_INSIDE)
-            snprintf(workers[i].name, sizeof(workers[i].name), SIM_NODE "/%zu", i);
-        else
-            snprintf(workers[i].name, sizeof(workers[i].name), "far-%zu/0", i);
+        struct sim_worker *worker = &workers[i];
+        *worker = (struct sim_worker){0};
+        if (i < WORKERS_INSIDE) {
+            snprintf(worker->name, sizeof(worker->name), SIM_NODE "/%zu", i);
+            worker->principal = principal_of_node(SIM_NODE);
+        } else {
+            snprintf(worker->name, sizeof(worker->name), "far-%zu/0", i);
+            snprintf(worker->principal.text, PRINCIPAL_BYTES, "token-%zu", i);
+        }
         go_idle(world, &workers[i]);
     }
 }

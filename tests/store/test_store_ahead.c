@@ -59,7 +59,7 @@ START_TEST(a_write_makes_what_was_read_ahead_worthless)
     must(jobs_ahead(f.db, &job.id, &f.err));
     run.event_seq = 77;
     must(runs_touch(f.db, &run, &f.err));
-    struct claim claim = {"w", 1, 2};
+    struct claim claim = {"w", "o", 1, 2};
     must(jobs_claim(f.db, &claim, &job, &f.err));
     must(runs_get(f.db, &run.id, &f.arena, &got, &f.err));
     ck_assert_int_eq(got.event_seq, 77);

@@ -31,7 +31,7 @@ static struct id bury(struct fixture *fixture, const struct letter *letter)
     job.headers = STR("{\"h\":1}");
     must(jobs_insert(f.db, &job, &f.err));
     must(jobs_get(f.db, &job.id, &f.arena, &stored, &f.err));
-    stored.life = (struct job_life){JOB_DEAD_LETTER, 3, 0, 0, 1, 3, 0, letter->reason};
+    stored.life = (struct job_life){JOB_DEAD_LETTER, 3, 0, 0, 1, 3, 0, letter->reason, "o"};
     stored.error_code = letter->code;
     stored.error_pattern = letter->pattern;
     stored.archived_us = letter->archived_us;

@@ -33,6 +33,7 @@ static void assert_same_life(const struct job_life *a, const struct job_life *b)
     ck_assert_int_eq(a->attempt_max, b->attempt_max);
     ck_assert_int_eq(a->lost, b->lost);
     ck_assert_int_eq(a->dead_reason, b->dead_reason);
+    ck_assert_pstr_eq(a->owner, b->owner);
 }
 
 struct jobs {
@@ -42,7 +43,7 @@ struct jobs {
 
 static struct jobs claim(struct fixture *fixture, const char *queue, int64_t limit)
 {
-    struct claim want = {"node-1/0", fixture->now_us, fixture->now_us + 15000000};
+    struct claim want = {"node-1/0", "node/node-1", fixture->now_us, fixture->now_us + 15000000};
     struct jobs got;
     enum rc rc = jobs_claimable(fixture->db, queue, fixture->now_us, limit, &fixture->arena,
                                 &got.rows, &got.count, &fixture->err);
@@ -66,7 +67,7 @@ START_TEST(every_column_comes_back)
         .rank = -5,
         .ordering_key = "key",
         .dedup_key = "dedup",
-        .life = {JOB_SCHEDULED, 3, 11, 12, 1, 5, 2, DEAD_NONE},
+        .life = {JOB_SCHEDULED, 3, 11, 12, 1, 5, 2, DEAD_NONE, "owner-1"},
         .worker = "node/1",
         .leased_us = 13,
         .error_code = "E",
@@ -102,7 +103,7 @@ START_TEST(save_changes_what_may_change)
 {
     FIXTURE(f);
     struct job_row job = put(&f, fixture_job(&f, "q"));
-    job.life = (struct job_life){JOB_DEAD_LETTER, 9, 1, 2, 3, 3, 4, DEAD_MAX_ATTEMPTS};
+    job.life = (struct job_life){JOB_DEAD_LETTER, 9, 1, 2, 3, 3, 4, DEAD_MAX_ATTEMPTS, "owner-2"};
     job.worker = NULL;
     job.leased_us = 77;
     job.result = STR("[true]");
@@ -339,27 +340,31 @@ START_TEST(next_due_is_the_moment_when_due_has_something)
 }
 END_TEST
 
-START_TEST(leases_of_a_node_are_found_by_its_whole_name)
+START_TEST(leases_are_found_by_their_owner_whatever_the_worker_is_called)
 {
     FIXTURE(f);
     static const struct {
-        const char *worker;
+        const char *worker, *owner;
         bool leased, found;
     } cases[] = {
-        {"node_1/slot-0", true, true},   {"node_1/slot-1", true, true},
-        {"node_10/slot-0", true, false}, {"nodeX1/slot-0", true, false},
-        {"node_1", true, false},         {"node_1/slot-0", false, false},
+        {"node_1/slot-0", "node/node_1", true, true},
+        {"node_1/slot-1", "node/node_1", true, true},
+        {"node_10/slot-0", "node/node_10", true, false},
+        {"node_1/slot-0", "01a1e111-4280-788b-8f9d-658fd086a1f4", true, false},
+        {"node_1/slot-0", NULL, true, false},
+        {"node_1/slot-0", "node/node_1", false, false},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct job_row job = fixture_job(&f, "q");
         job.worker = cases[i].worker;
+        job.life.owner = cases[i].owner;
         job.life.state = cases[i].leased ? JOB_LEASED : JOB_QUEUED;
         job.priority = cases[i].found;
         put(&f, job);
     }
     struct job_row *rows;
     size_t count;
-    must(jobs_leased_by_node(f.db, "node_1", &f.arena, &rows, &count, &f.err));
+    must(jobs_leased_to(f.db, "node/node_1", &f.arena, &rows, &count, &f.err));
     ck_assert_uint_eq(count, 2);
     for (size_t i = 0; i < count; i++)
         ck_assert_int_eq(rows[i].priority, 1);
@@ -449,7 +454,7 @@ START_TEST(the_attempt_that_succeeded_is_told_by_its_job)
     struct job_row job = put(&f, fixture_job(&f, "q"));
     struct attempt_row failed = {job.id, 1, 1, "w1", 10, 20, "failed", "TIMEOUT", "too slow"};
     must(attempts_insert(f.db, &failed, &f.err));
-    job.life = (struct job_life){JOB_SUCCEEDED, 2, 0, 0, 2, 3, 0, DEAD_NONE};
+    job.life = (struct job_life){JOB_SUCCEEDED, 2, 0, 0, 2, 3, 0, DEAD_NONE, "o"};
     job.worker = "w2";
     job.leased_us = 30;
     job.updated_us = 40;
@@ -569,7 +574,7 @@ Suite *store_jobs_suite(void)
     case_add(tc, a_claim_by_two_connections_gives_no_job_twice);
     case_add(tc, due_is_what_waits_no_longer);
     case_add(tc, next_due_is_the_moment_when_due_has_something);
-    case_add(tc, leases_of_a_node_are_found_by_its_whole_name);
+    case_add(tc, leases_are_found_by_their_owner_whatever_the_worker_is_called);
     case_add(tc, only_the_head_of_a_key_is_free);
     case_add(tc, leaving_a_key_that_nobody_holds_changes_nothing);
     case_add(tc, attempts_are_kept_in_order_of_their_epochs);

@@ -120,7 +120,8 @@ START_TEST(a_grant_lengthens_short_leases_only)
     FIXTURE(f);
     struct job_row job = fixture_job(&f, "q"), got;
     must(jobs_insert(f.db, &job, &f.err));
-    struct claim claim = {.worker = "w", .now_us = f.now_us, .until_us = f.now_us + 10};
+    struct claim claim = {
+        .worker = "w", .owner = "o", .now_us = f.now_us, .until_us = f.now_us + 10};
     struct job_row *rows;
     size_t count;
     must(jobs_claimable(f.db, "q", f.now_us, 1, &f.arena, &rows, &count, &f.err));

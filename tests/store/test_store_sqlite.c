@@ -329,7 +329,7 @@ static const char *statement_with(const char *words)
 static void use_jobs(struct fixture *fixture)
 {
     struct fixture f = *fixture;
-    struct claim claim = {"w", 1, 2};
+    struct claim claim = {"w", "o", 1, 2};
     struct job_row claimed = fixture_job(&f, "q");
     must(jobs_insert(f.db, &claimed, &f.err));
     struct job_row *rows;
@@ -341,7 +341,7 @@ static void use_jobs(struct fixture *fixture)
     must(jobs_claim(f.db, &claim, rows, &f.err));
     must(jobs_due(f.db, 1, 10, &f.arena, &rows, &count, &f.err));
     must(jobs_next_due(f.db, &number, &f.err));
-    must(jobs_leased_by_node(f.db, "n", &f.arena, &rows, &count, &f.err));
+    must(jobs_leased_to(f.db, "o", &f.arena, &rows, &count, &f.err));
     struct dedup_row same;
     must_be(RC_NOT_FOUND, jobs_by_dedup(f.db, "q", "k", &same, &f.err));
     struct job_row job = fixture_job(&f, "q");
@@ -532,7 +532,7 @@ START_TEST(hot_statements_use_their_index)
         {"DISTINCT queue || '' FROM", "INDEX jobs_dead (id>?)", true},
         {"DELETE FROM job_attempts", "PRIMARY KEY (job_id=?)", false},
         {"FROM jobs WHERE run_id = $4", "INDEX jobs_run (run_id=? AND id<?)", false},
-        {"substr(worker", "USING INDEX jobs_leased", true},
+        {"AND lease_owner = $1", "USING INDEX jobs_leased", true},
         {"UPDATE jobs SET state = $3", "USING INTEGER PRIMARY KEY (rowid=?)", false},
         {"WITH RECURSIVE", "INDEX runs_queued (workspace_id=?)", false},
         {"WITH RECURSIVE", "INDEX runs_queued (workspace_id=? AND repo", false},

@@ -61,6 +61,8 @@ static void count_answer(struct command *command)
 
 void lab_post(struct lab *lab, struct command *command)
 {
+    if (command->principal == NULL)
+        command->principal = LAB_PRINCIPAL;
     command->done = count_answer;
     command->owner = lab;
     ck_assert_int_eq(committer_post(lab->committer, command), RC_OK);

@@ -32,7 +32,9 @@ void lab_open(struct lab *lab, const struct lab_options *options); /* NULL: no l
 void lab_close(struct lab *lab);
 void lab_pass_ms(struct lab *lab, int64_t ms); /* Time passes; what is due happens. */
 
-/* Posts, runs rounds until it is answered, and gives its outcome; the command lives on. */
+#define LAB_PRINCIPAL "lab"
+/* Posts, runs rounds until it is answered, and gives its outcome; the command lives on.  Without a
+   principal it speaks for LAB_PRINCIPAL. */
 enum rc lab_call(struct lab *lab, struct command *command);
 /* Posts without running a round. */
 void lab_post(struct lab *lab, struct command *command);

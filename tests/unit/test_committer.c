@@ -38,6 +38,7 @@ static const char *const mail_queue[] = {"mail", NULL};
 static struct cmd_lease *lease_command(const char *worker, int64_t wait_ms)
 {
     struct cmd_lease *cmd = cmd_lease_new();
+    cmd->base.principal = LAB_PRINCIPAL;
     cmd->queues = mail_queue;
     cmd->worker = worker;
     cmd->max = 1;

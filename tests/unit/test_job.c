@@ -29,6 +29,7 @@ static struct job_life life_in(enum job_state state)
         .attempt_max = 3,
         .lost = 2,
         .dead_reason = state == JOB_DEAD_LETTER ? DEAD_MAX_ATTEMPTS : DEAD_NONE,
+        .owner = "ann",
     };
 }
 
@@ -38,6 +39,7 @@ static struct job_input input_of(enum job_event event)
         .event = event,
         .now_us = now_us,
         .epoch = 4,
+        .owner = "ann",
         .lease_us = 500,
         .retryable = true,
         .backoff = {.base_us = 100, .max_us = 10000},
@@ -65,9 +67,10 @@ START_TEST(every_state_takes_exactly_the_listed_events)
 }
 END_TEST
 
+static const char fenced[] = "...yyy.y....";
+
 START_TEST(a_lost_lease_says_nothing_any_more)
 {
-    static const char fenced[] = "...yyy.y....";
     for (int event = 0; event < JOB_EV_COUNT; event++) {
         for (int64_t epoch = 3; epoch <= 5; epoch += 2) {
             struct job_life job = life_in(JOB_LEASED), next = {.epoch = -7};
@@ -79,6 +82,51 @@ START_TEST(a_lost_lease_says_nothing_any_more)
                 ck_assert_int_eq(next.epoch, -7);
         }
     }
+}
+END_TEST
+
+START_TEST(a_lease_of_another_owner_is_lost_for_every_fenced_event)
+{
+    static const char *const others[] = {"bob", "an", "anna", "", NULL};
+    for (int event = 0; event < JOB_EV_COUNT; event++) {
+        for (size_t i = 0; i < COUNT_OF(others); i++) {
+            struct job_life job = life_in(JOB_LEASED), next = {.epoch = -7};
+            struct job_input in = input_of((enum job_event)event);
+            in.owner = others[i];
+            enum rc rc = job_step(&job, &in, &next);
+            ck_assert_msg((rc == RC_STALE) == (fenced[event] == 'y'), "%s by %s gives %d",
+                          job_event_name(in.event), others[i] ? others[i] : "nobody", rc);
+            if (rc == RC_STALE)
+                ck_assert_int_eq(next.epoch, -7);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_lease_is_known_by_epoch_and_owner)
+{
+    struct job_life job = life_in(JOB_LEASED);
+    ck_assert(job_leased_to(&job, 4, "ann"));
+    ck_assert(!job_leased_to(&job, 5, "ann") && !job_leased_to(&job, 4, "bob"));
+    job.state = JOB_SUCCEEDED; /* A report that comes again is known by its lease. */
+    ck_assert(job_lease_is(&job, 4, "ann") && !job_leased_to(&job, 4, "ann"));
+    ck_assert(!job_lease_is(&job, 4, "bob") && !job_lease_is(&job, 3, "ann"));
+    job.owner = NULL;
+    ck_assert(!job_lease_is(&job, 4, NULL) && !job_lease_is(&job, 4, ""));
+}
+END_TEST
+
+START_TEST(the_owner_is_that_of_the_last_claim)
+{
+    struct job_life job = life_in(JOB_QUEUED);
+    struct job_input claim = input_of(JOB_EV_CLAIM), fail = input_of(JOB_EV_FAIL);
+    claim.owner = fail.owner = "bob";
+    fail.epoch = 5;
+    ck_assert_int_eq(job_step(&job, &claim, &job), RC_OK);
+    ck_assert_str_eq(job.owner, "bob");
+    ck_assert_int_eq(job_step(&job, &fail, &job), RC_OK);
+    ck_assert_int_eq(job.state, JOB_SCHEDULED);
+    ck_assert_str_eq(job.owner, "bob");
 }
 END_TEST
 
@@ -294,6 +342,7 @@ static struct job_input draw_input(struct dice *dice, const struct job_life *job
         .event = (enum job_event)dice_below(dice, JOB_EV_COUNT),
         .now_us = at_us,
         .epoch = job->epoch - (int64_t)dice_below(dice, 2),
+        .owner = dice_below(dice, 2) ? "ann" : "bob",
         .lease_us = (int64_t)dice_below(dice, 10000),
         .retryable = dice_below(dice, 4) != 0,
         .policy = dice_below(dice, 16) == 0,
@@ -319,6 +368,8 @@ START_TEST(random_lives_keep_the_invariants)
         }
         epoch += in.event == JOB_EV_CLAIM && next.state == JOB_LEASED;
         ck_assert_int_eq(next.epoch, epoch);
+        if (job.state == JOB_LEASED && fenced[in.event] == 'y')
+            ck_assert_str_eq(in.owner, job.owner);
         ck_assert(!job_is_settled(job.state) || in.event == JOB_EV_REPLAY);
         job = next;
         if (job.state == JOB_SUCCEEDED || job.state == JOB_CANCELLED)
@@ -354,6 +405,9 @@ Suite *job_suite(void)
     TCase *tc = tcase_create("job");
     tcase_add_test(tc, every_state_takes_exactly_the_listed_events);
     tcase_add_test(tc, a_lost_lease_says_nothing_any_more);
+    tcase_add_test(tc, a_lease_of_another_owner_is_lost_for_every_fenced_event);
+    tcase_add_test(tc, a_lease_is_known_by_epoch_and_owner);
+    tcase_add_test(tc, the_owner_is_that_of_the_last_claim);
     tcase_add_test(tc, a_claim_starts_a_new_epoch_and_a_lease);
     tcase_add_test(tc, a_held_job_waits_and_loses_no_attempt);
     tcase_add_loop_test(tc, an_expired_job_is_buried_when_it_is_claimed, 0, (int)COUNT_OF(claims));

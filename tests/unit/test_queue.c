@@ -243,6 +243,130 @@ START_TEST(a_dead_letter_with_an_ugly_message_keeps_the_log_readable)
 }
 END_TEST
 
+/* Every call that names a lease, in the name of a principal. */
+static struct job_answer ask_as(struct command *command, const char *principal,
+                                struct job_answer *const *answers)
+{
+    command->principal = principal;
+    ck_assert_msg(lab_call(&lab, command) == RC_OK, "%s", command->err.text);
+    struct job_answer answer = (*answers)[0];
+    command_free(command);
+    return answer;
+}
+
+static struct job_answer complete_as(const char *principal, const struct job_ref *ref)
+{
+    struct cmd_complete *cmd = cmd_complete_new();
+    struct job_done done = {.ref = *ref, .result = STR("{}")};
+    cmd->jobs = &done;
+    cmd->count = 1;
+    return ask_as(&cmd->base, principal, &cmd->answers);
+}
+
+static struct job_answer fail_as(const char *principal, const struct job_ref *ref)
+{
+    struct cmd_fail *cmd = cmd_fail_new();
+    struct job_failed failed = {.ref = *ref, .code = "x", .message = "y", .retryable = true};
+    cmd->jobs = &failed;
+    cmd->count = 1;
+    return ask_as(&cmd->base, principal, &cmd->answers);
+}
+
+static struct job_answer release_as(const char *principal, const struct job_ref *ref)
+{
+    struct cmd_release *cmd = cmd_release_new();
+    cmd->leases = ref;
+    cmd->count = 1;
+    return ask_as(&cmd->base, principal, &cmd->answers);
+}
+
+static struct job_answer progress_as(const char *principal, const struct job_ref *ref)
+{
+    struct cmd_progress *cmd = cmd_progress_new();
+    ck_assert_int_eq(js_parse("[]", 2, &cmd->base.tree, NULL), RC_OK);
+    struct job_progress progress = {.ref = *ref, .events = cmd->base.tree};
+    cmd->jobs = &progress;
+    cmd->count = 1;
+    return ask_as(&cmd->base, principal, &cmd->answers);
+}
+
+static struct job_answer beat_as(const char *principal, const char *worker,
+                                 const struct job_ref *ref)
+{
+    struct cmd_heartbeat *cmd = cmd_heartbeat_new();
+    cmd->worker = worker;
+    cmd->leases = ref;
+    cmd->count = 1;
+    cmd->extend_us = US_PER_HOUR;
+    return ask_as(&cmd->base, principal, &cmd->answers);
+}
+
+static void must_be_lost(struct job_answer answer, const char *what)
+{
+    ck_assert_msg(!answer.ok && !answer.cancel, "%s", what);
+    ck_assert_str_eq(answer.code, "LEASE_LOST");
+}
+
+START_TEST(a_lease_is_for_the_principal_that_took_it_only)
+{
+    struct job_spec one = spec("1");
+    put(&one);
+    struct job_row job = take_one();
+    struct job_ref ref = {job.id, job.life.epoch};
+    int64_t until_us = row_of(&job.id).life.due_us;
+    must_be_lost(beat_as("other", job.worker, &ref), "heartbeat");
+    must_be_lost(progress_as("other", &ref), "progress");
+    must_be_lost(complete_as("other", &ref), "complete");
+    must_be_lost(fail_as("other", &ref), "fail");
+    must_be_lost(release_as("other", &ref), "release");
+    must_be_lost(complete_as("", &ref), "no principal");
+    struct job_row row = row_of(&job.id);
+    ck_assert_int_eq(row.life.state, JOB_LEASED);
+    ck_assert_int_eq(row.life.due_us, until_us);
+    ck_assert_str_eq(row.life.owner, LAB_PRINCIPAL);
+    ck_assert(complete_as(LAB_PRINCIPAL, &ref).ok);
+    ck_assert(complete_as(LAB_PRINCIPAL, &ref).ok);           /* Its answer may be lost, */
+    must_be_lost(complete_as("other", &ref), "what is over"); /* but that is its own. */
+}
+END_TEST
+
+START_TEST(a_failure_that_is_told_again_must_be_told_by_its_owner)
+{
+    struct job_spec one = spec("1");
+    put(&one);
+    struct job_row job = take_one();
+    struct job_ref ref = {job.id, job.life.epoch};
+    ck_assert(fail_as(LAB_PRINCIPAL, &ref).ok);
+    ck_assert(fail_as(LAB_PRINCIPAL, &ref).ok);
+    must_be_lost(fail_as("other", &ref), "fail");
+}
+END_TEST
+
+START_TEST(a_worker_renews_its_own_leases_and_those_of_its_slots)
+{
+    static const struct {
+        const char *taken_by, *worker;
+        bool may;
+    } cases[] = {
+        {"w/3", "w/3", true},   {"w/3", "w", true},     {"w/3", "w/", false}, {"w/3", "w/4", false},
+        {"w/3", "w/31", false}, {"w/31", "w/3", false}, {"wx/3", "w", false}, {"w", "w", true},
+        {"w", "w/3", false},    {"w", "", false},       {"/w", "", true},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct job_spec one = spec("1");
+        put(&one);
+        struct job_row *jobs;
+        ck_assert_uint_eq(lab_lease(&lab, "q", cases[i].taken_by, &jobs), 1);
+        struct job_ref ref = {jobs[0].id, jobs[0].life.epoch};
+        struct job_answer answer = beat_as(LAB_PRINCIPAL, cases[i].worker, &ref);
+        ck_assert_msg(answer.ok == cases[i].may, "%s for %s", cases[i].worker, cases[i].taken_by);
+        if (!cases[i].may)
+            must_be_lost(answer, cases[i].worker);
+        ck_assert(complete_as(LAB_PRINCIPAL, &ref).ok);
+    }
+}
+END_TEST
+
 START_TEST(an_unknown_job_is_told_apart_from_a_lost_one)
 {
     struct dice dice = dice_seeded(1);
@@ -308,6 +432,9 @@ Suite *queue_suite(void)
     tcase_add_test(tc, every_attempt_leaves_a_row);
     tcase_add_test(tc, a_failure_is_taken_once_and_one_that_was_not_heard_is_no_repeat);
     tcase_add_test(tc, a_dead_letter_with_an_ugly_message_keeps_the_log_readable);
+    tcase_add_test(tc, a_lease_is_for_the_principal_that_took_it_only);
+    tcase_add_test(tc, a_failure_that_is_told_again_must_be_told_by_its_owner);
+    tcase_add_test(tc, a_worker_renews_its_own_leases_and_those_of_its_slots);
     tcase_add_test(tc, an_unknown_job_is_told_apart_from_a_lost_one);
     tcase_add_test(tc, queue_names_are_plain);
     suite_add_tcase(suite, tc);

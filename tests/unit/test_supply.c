@@ -87,7 +87,7 @@ START_TEST(a_job_that_became_ready_takes_its_place_in_the_order)
     put("q", 30);
     ck_assert_int_eq(next("q", 2, 0), 20);
     struct err err = {0};
-    struct claim claim = {.worker = "w", .now_us = 1, .until_us = 2};
+    struct claim claim = {.worker = "w", .owner = "o", .now_us = 1, .until_us = 2};
     ck_assert_int_eq(jobs_claim(db, &claim, &supply.queues[0].rows[0], &err), RC_OK);
     put("q", 10);
     supply_refresh(&supply, "q");

@@ -31,15 +31,21 @@ const RESULTS = {
 };
 
 export class HandWorker {
-    constructor(server, name) {
+    // token: the leases are its own; the server's admin.token when absent.
+    constructor(server, name, token) {
         this.server = server;
         this.name = name;
+        this.headers = token ? { authorization: `Bearer ${token}` } : {};
+    }
+
+    post(path, body) {
+        return this.server.post(path, body, this.headers);
     }
 
     // The job of this step of the run.
     async take(step, runId, leaseMs = 60_000) {
         return until(`a job ${step} of run ${runId}`, async () => {
-            const { jobs } = await this.server.post('/v1/jobs/lease',
+            const { jobs } = await this.post('/v1/jobs/lease',
                 { queues: [`drover.${step}`], worker: this.name, max: 1, waitMs: 1000, leaseMs });
             assert.ok(jobs.length === 0 || jobs[0].payload.runId === runId, 'a job of another run');
             return jobs[0];
@@ -50,18 +56,18 @@ export class HandWorker {
         const result = { ...RESULTS[job.type], ...more };
         if (job.type === 'publish') result.branch = job.payload.branch;
         const jobs = [{ id: job.id, epoch: job.epoch, result }];
-        return (await this.server.post('/v1/jobs/complete', { jobs })).jobs[0];
+        return (await this.post('/v1/jobs/complete', { jobs })).jobs[0];
     }
 
     async fail(job, error) {
         const jobs = [{ id: job.id, epoch: job.epoch, error }];
-        return (await this.server.post('/v1/jobs/fail', { jobs })).jobs[0];
+        return (await this.post('/v1/jobs/fail', { jobs })).jobs[0];
     }
 
     async heartbeat(job, extendMs = 60_000) {
         const leases = [{ id: job.id, epoch: job.epoch }];
         const body = { worker: this.name, leases, extendMs };
-        return (await this.server.post('/v1/jobs/heartbeat', body)).leases[0];
+        return (await this.post('/v1/jobs/heartbeat', body)).leases[0];
     }
 
     // Does every step before this one.

@@ -4,6 +4,7 @@
  * Linked in front of production functions (ld --wrap); SIM_BREAK says which one lies:
  *
  *   fencing      reports of any epoch are taken
+ *   owner        reports about the lease of another owner are taken
  *   limits       everything may start at once
  *   lost_job     now and then a job is not stored
  *   lost_event   now and then an event is not stored
@@ -89,6 +90,8 @@ enum rc __wrap_job_step(const struct job_life *job, const struct job_input *in,
     struct job_input lie = *in;
     if (breaks("fencing") && job->state == JOB_LEASED)
         lie.epoch = job->epoch;
+    if (breaks("owner") && job->state == JOB_LEASED)
+        lie.owner = job->owner;
     if (breaks("lost_timer") && in->event == JOB_EV_EXPIRE && now_and_then()) {
         *ret_next = *job;
         ret_next->due_us = INT64_MAX / 2;
