@@ -54,6 +54,8 @@ static const struct retry_rule rules[] = {
     {"cancelled", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT, .why = "somebody asked for it"},
     {"agent_command_not_found", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,
      .why = "the configuration names a program that is not there"},
+    {"sandbox_unavailable", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,
+     .why = "bubblewrap must be installed on the worker, or the configuration changed"},
     {"branch_not_found", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,
      .why = "the repository has no such branch"},
     {"base_commit_not_found", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,

@@ -10,6 +10,7 @@
 
 static const char *const level_names[] = {"debug", "info", "warn", "error", "fatal", NULL};
 static const char *const format_names[] = {"json", "human", NULL};
+static const char *const sandbox_names[] = {"bubblewrap", "none", NULL};
 
 static void put_flags(const struct args *args, struct server_options *options)
 {
@@ -20,6 +21,9 @@ static void put_flags(const struct args *args, struct server_options *options)
     options->db = args_text(args, "db", options->db);
     if (args_has(args, "allow-remote"))
         options->allow_remote = true;
+    const char *sandbox = args_text(args, "sandbox", NULL);
+    if (sandbox != NULL)
+        options->sandbox_none = text_same(sandbox, "none");
     bool known = level == NULL || log_level_parse(level, &options->log_level);
     assert(known); /* level_names lists them all. */
     (void)known;
@@ -37,6 +41,7 @@ static int run_serve(struct cli *cli)
         rc = RC_OK; /* The file or the flag says where. */
     if (rc == RC_OK && file != NULL)
         rc = server_config_read(file, &cli->arena, &options, &err);
+    options.config = file;
     put_flags(&cli->args, &options);
     const char *workers = args_text(&cli->args, "workers", NULL);
     if (rc == RC_OK && workers != NULL)
@@ -62,6 +67,9 @@ static const struct arg_option serve_options[] = {
     {"workers", "N|MIN-MAX", "worker slots in this process, or their bounds; 0: none", ARG_TEXT, 0,
      0, NULL},
     {"allow-remote", NULL, "allow an address that other machines can reach", ARG_FLAG, 0, 0, NULL},
+    {"sandbox", "KIND",
+     "bubblewrap (default), or none: agents and checks run unconfined, as drover's user", ARG_CHOICE,
+     0, 0, sandbox_names},
     {"log-level", "LEVEL", "debug, info, warn, error or fatal", ARG_CHOICE, 0, 0, level_names},
     {"log-format", "FORMAT", "json or human (default: human on a terminal)", ARG_CHOICE, 0, 0,
      format_names},
@@ -71,7 +79,8 @@ static const struct arg_option serve_options[] = {
 const struct cli_command cli_serve_commands[] = {
     {"serve", "run the server, with workers in the same process",
      "[--config FILE] [--data DIR] [--listen HOST:PORT] [--db URL] [--workers N|MIN-MAX]\n"
-     "                    [--allow-remote] [--log-level LEVEL] [--log-format FORMAT]",
+     "                    [--allow-remote] [--sandbox KIND] [--log-level LEVEL]\n"
+     "                    [--log-format FORMAT]",
      serve_options, "drover serve --data /srv/drover --workers 8", NULL, 0, 0, 0, run_serve},
     {0},
 };

@@ -37,6 +37,7 @@
 enum {
     SLOTS_DEFAULT = 4,
     QUEUES_MAX = 16,
+    HIDDEN_MAX = 2,
     LOCK_WAIT_MS = 2000,
     STOP_SECONDS_MAX = 9, /* As `drover serve`: then the leases run out by themselves. */
 };
@@ -46,6 +47,7 @@ struct remote {
     const char *url, *token;
     const char *data_dir;
     const char *queues[QUEUES_MAX + 1];
+    const char *hidden[HIDDEN_MAX + 1]; /* From agents; NULL-terminated. */
     struct worker_options options;
     struct port_http *port;
     struct worker *worker;
@@ -85,6 +87,19 @@ static enum rc read_queues(struct remote *remote, const char *list, struct err *
     return RC_OK;
 }
 
+/* The token's file, and the data of a server of the same user on this machine. */
+static void choose_hidden(struct remote *remote)
+{
+    size_t count = 0;
+    const char *token_file = args_text(&remote->cli->args, "token-file", NULL);
+    const char *server_data = NULL;
+    if (token_file)
+        remote->hidden[count++] = token_file;
+    if (cli_data_dir(NULL, &remote->cli->arena, &server_data, NULL) == RC_OK)
+        remote->hidden[count++] = server_data;
+    remote->options.hidden = remote->hidden;
+}
+
 static enum rc read_options(struct remote *remote, struct err *err)
 {
     struct cli *cli = remote->cli;
@@ -96,6 +111,9 @@ static enum rc read_options(struct remote *remote, struct err *err)
     remote->options.slots = (int)args_int(args, "slots", SLOTS_DEFAULT);
     remote->options.keep_days = args_int(args, "keep-days", WORKER_KEEP_DAYS_DEFAULT);
     remote->options.clock = clock_real();
+    remote->options.sandbox_none = text_same(args_text(args, "sandbox", ""), "none");
+    remote->options.sandbox_required = true;
+    choose_hidden(remote);
     if (text_empty(remote->url))
         return err_set(err, RC_MALFORMED, "NO_SERVER",
                        "say which server to work for: --server URL, or $DROVER_URL");
@@ -257,6 +275,7 @@ static int run_worker(struct cli *cli)
 
 static const char *const level_names[] = {"debug", "info", "warn", "error", "fatal", NULL};
 static const char *const format_names[] = {"json", "human", NULL};
+static const char *const sandbox_names[] = {"bubblewrap", "none", NULL};
 
 static const struct arg_option worker_options[] = {
     {"server", "URL", "the server to work for (default: $DROVER_URL)", ARG_TEXT, 0, 0, NULL},
@@ -275,6 +294,9 @@ static const struct arg_option worker_options[] = {
     {"keep-days", "N",
      "keep trees, patches and snapshots for people so long (default 30; 0: for ever)", ARG_INT, 0,
      WORKER_KEEP_DAYS_MAX, NULL},
+    {"sandbox", "KIND",
+     "bubblewrap (default), or none: agents and checks run unconfined, as this user", ARG_CHOICE, 0,
+     0, sandbox_names},
     {"log-level", "LEVEL", "debug, info, warn, error or fatal", ARG_CHOICE, 0, 0, level_names},
     {"log-format", "FORMAT", "json or human (default: human on a terminal)", ARG_CHOICE, 0, 0,
      format_names},
@@ -285,7 +307,7 @@ const struct cli_command cli_worker_commands[] = {
     {"worker", "run steps on this machine for a server elsewhere",
      "--server URL [--name NAME] [--slots N] [--queues A,B]\n"
      "                     [--token-file FILE] [--data DIR] [--keep-days N]\n"
-     "                     [--log-level LEVEL] [--log-format FORMAT]",
+     "                     [--sandbox KIND] [--log-level LEVEL] [--log-format FORMAT]",
      worker_options, "drover worker --server https://drover.example.org --token-file worker.token",
      NULL, 0, 0, 0, run_worker},
     {0},

@@ -273,6 +273,26 @@ static enum rc start_http(struct server *server, struct err *err)
     return rc;
 }
 
+/* The configuration, which may hold a password, and a database outside of the data directory. */
+static const char *const *hidden_files(struct server *server)
+{
+    enum { HIDDEN_MAX = 4 };
+    static const char sqlite[] = "sqlite:";
+    struct arena *arena = &server->arena;
+    const char **hidden = arena_array(arena, HIDDEN_MAX + 1, sizeof *hidden);
+    const char *db = server->options->db;
+    size_t count = 0;
+    if (server->options->config)
+        hidden[count++] = server->options->config;
+    if (db && text_starts(db, sqlite)) {
+        const char *path = db + strlen(sqlite);
+        hidden[count++] = path;
+        hidden[count++] = arena_printf(arena, "%s-wal", path);
+        hidden[count++] = arena_printf(arena, "%s-shm", path);
+    }
+    return hidden;
+}
+
 static enum rc start_worker(struct server *server, struct err *err)
 {
     const struct server_workers *workers = &server->options->workers;
@@ -291,6 +311,8 @@ static enum rc start_worker(struct server *server, struct err *err)
         .lease_ms = server->options->lease_ms,
         .heartbeat_ms = server->options->heartbeat_ms,
         .keep_days = server->options->keep_days,
+        .hidden = hidden_files(server),
+        .sandbox_none = server->options->sandbox_none,
     };
     enum rc rc = worker_start(&options, &server->api.worker, err);
     if (rc != RC_OK || workers->min == workers->max)

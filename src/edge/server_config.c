@@ -204,6 +204,14 @@ static enum rc read_workers(const struct js *document, struct server_workers *wo
     return form_close(&form);
 }
 
+static void read_sandbox(struct form *form, struct server_options *options)
+{
+    static const char *const kinds[] = {"bubblewrap", "none", NULL};
+    int kind = options->sandbox_none;
+    form_choice(form, "sandbox", FORM_OPTIONAL, kinds, &kind);
+    options->sandbox_none = kind == 1;
+}
+
 static enum rc decode(const struct js *document, struct arena *arena,
                       struct server_options *options, struct err *err)
 {
@@ -219,6 +227,7 @@ static enum rc decode(const struct js *document, struct arena *arena,
     form_any(&form, "workers", FORM_OPTIONAL, &workers);
     if (workers && js_type(workers) != JS_OBJECT)
         read_worker_count(&form, &options->workers);
+    read_sandbox(&form, options);
     form_object(&form, "log", FORM_OPTIONAL, &log);
     form_object(&form, "limits", FORM_OPTIONAL, &limits);
     form_object(&form, "lease", FORM_OPTIONAL, &lease);

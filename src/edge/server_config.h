@@ -8,6 +8,7 @@
  *     workers: 4                    # slots in this process; 0: none
  *     workers: {min: 2, max: 8, upCooldownMs: 10000, downCooldownMs: 300000}    # or as many as
  *                                   # it takes, between two bounds
+ *     sandbox: bubblewrap           # none: agents and checks run unconfined
  *     log:    {level: info, format: auto}                        # auto | json | human
  *     limits: {maxActiveRuns: 0, maxActiveRunsPerUser: 0, maxActiveRunsPerWorkspace: 0,
  *              sandboxes: 0, taskTypes: {upgrade: 2}, tasksPerHourPerUser: 0, costPerDayUsd: 0,
@@ -39,6 +40,8 @@ struct server_options {
     bool allow_remote;
     const char *data_dir;
     const char *db;         /* NULL: sqlite:DATA/drover.db */
+    const char *config;     /* The file that was read, or NULL: it may hold a password. */
+    bool sandbox_none;      /* `sandbox: none` */
     struct server_workers { /* Slots, between two bounds that may be the same. */
         int64_t min, max;
         int64_t up_ms, down_ms; /* No more slots so soon after a change, no fewer. */

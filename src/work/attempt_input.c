@@ -93,7 +93,7 @@ static enum rc make_home(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
     const char *seed = step->input.config.agent.home;
-    enum rc rc = homeseed_make(attempt->home, seed, step->site->sandbox.data_dir, err);
+    enum rc rc = homeseed_make(attempt->home, seed, &step->site->sandbox, err);
     if (rc == RC_INVALID)
         return step_fail(step, rc, err, (struct port_failure){.code = "agent_home_refused"});
     return rc;

@@ -19,6 +19,7 @@
 #include "base/js.h"
 #include "base/mem.h"
 #include "base/proc.h"
+#include "base/str.h"
 #include "core/redact.h"
 #include "work/gateway.h"
 #include "work/guard.h"
@@ -104,24 +105,31 @@ static const char *variable(const char *const *env, const char *name, const char
 }
 
 /* Before the start, so that a missing program is told from one that failed. */
-static enum rc find_program(const char *program, const char *cwd, const char *const *env,
+static enum rc find_program(const struct compute_spec *spec, char ret_path[PATH_MAX],
                             struct err *err)
 {
-    CLEANUP(arena_release) struct arena arena = {0};
-    bool found = false;
+    const char *program = spec->view.argv[0];
+    char path[PATH_MAX];
     if (strchr(program, '/')) {
-        found = is_program(program[0] == '/' ? program
-                                             : arena_printf(&arena, "%s/%s", cwd, program));
+        bool whole = program[0] == '/';
+        (void)snprintf(path, sizeof path, "%s%s%s", whole ? "" : spec->view.cwd, whole ? "" : "/",
+                       program);
+        if (is_program(path)) {
+            text_copy(ret_path, PATH_MAX, path);
+            return RC_OK;
+        }
     } else {
-        const char *path = variable(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
-        for (const char *at = path; at && *at && !found;) {
+        const char *dirs = variable(spec->env, "PATH", "/usr/local/bin:/usr/bin:/bin");
+        for (const char *at = dirs; at && *at;) {
             size_t len = strcspn(at, ":");
-            found = is_program(arena_printf(&arena, "%.*s/%s", (int)len, at, program));
+            (void)snprintf(path, sizeof path, "%.*s/%s", (int)len, at, program);
+            if (is_program(path)) {
+                text_copy(ret_path, PATH_MAX, path);
+                return RC_OK;
+            }
             at += len + (at[len] == ':');
         }
     }
-    if (found)
-        return RC_OK;
     return err_set(err, RC_NOT_FOUND, "NO_PROGRAM", "There is no program %.200s%s.", program,
                    strchr(program, '/') ? "" : " in PATH");
 }
@@ -623,18 +631,24 @@ void compute_grant(struct compute_spec *spec, const struct agent_config *agent, 
 
 struct compute_session {
     struct compute_spec spec;
+    char program[PATH_MAX]; /* Of spec.view. */
     struct session session;
 };
 
 enum rc compute_begin(const struct compute_spec *spec, struct compute_session **ret_session,
                       struct err *err)
 {
-    enum rc rc = find_program(spec->view.argv[0], spec->view.cwd, spec->env, err);
+    char program[PATH_MAX];
+    enum rc rc = sandbox_ready(spec->sandbox, err);
+    if (rc == RC_OK)
+        rc = find_program(spec, program, err);
     if (rc != RC_OK)
         return rc;
     static const struct resource_config usual = {.processes = 512, .disk_bytes = INT64_C(10) << 30};
     struct compute_session *whole = mem_alloc(sizeof *whole);
     whole->spec = *spec;
+    text_copy(whole->program, sizeof whole->program, program);
+    whole->spec.view.program = whole->program;
     if (!whole->spec.view.limits)
         whole->spec.view.limits = &usual;
     whole->session = (struct session){

@@ -70,6 +70,8 @@ static enum rc perform(struct work *work, struct err *err)
     if (!errand->may_begin(errand->ctx, step, work->kind))
         return err_set(err, RC_CANCELLED, "CANCELLED", "stopped before it began");
     rc = work->kind->run(step, err);
+    if (rc != RC_OK && !step->failure.code && sandbox_is_unavailable(err))
+        return step_fail(step, rc, err, (struct port_failure){0});
     if (rc == RC_OK && step->result->overflow) {
         rc = err_set(err, RC_TOO_LARGE, "RESULT_TOO_LARGE", "The result is larger than %d bytes.",
                      STEP_RESULT_MAX);

@@ -176,25 +176,28 @@ static enum rc copy_seed(const char *seed, const char *to, struct err *err)
     return rc;
 }
 
-static enum rc check_seed(const char *seed, const char *data_dir, struct err *err)
+static enum rc check_seed(const char *seed, const struct sandbox *sandbox, struct err *err)
 {
     char real[PATH_MAX];
     if (!realpath(seed, real))
         return err_set(err, RC_INVALID, "HOME_NOT_FOUND", "agent.home %.200s: %s", seed,
                        strerror(errno));
-    if (path_is_inside(real, data_dir) || path_is_inside(data_dir, real))
+    if (sandbox_hides(sandbox, real))
         return err_set(err, RC_INVALID, "HOME_REFUSED",
-                       "agent.home %.200s holds drover's own data, or is in it.", seed);
+                       "agent.home %.200s holds drover's data, tokens or configuration, or is "
+                       "among them.",
+                       seed);
     return RC_OK;
 }
 
-enum rc homeseed_make(const char *home, const char *seed, const char *data_dir, struct err *err)
+enum rc homeseed_make(const char *home, const char *seed, const struct sandbox *sandbox,
+                      struct err *err)
 {
     if (file_exists(home) || !seed)
         return dir_make(home, 0700, err);
     CLEANUP(arena_release) struct arena arena = {0};
     const char *part = arena_printf(&arena, "%s.part", home);
-    enum rc rc = check_seed(seed, data_dir, err);
+    enum rc rc = check_seed(seed, sandbox, err);
     if (rc == RC_OK)
         rc = dir_remove(part, err);
     if (rc == RC_OK)

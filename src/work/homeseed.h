@@ -7,12 +7,14 @@
 #ifndef WORK_HOMESEED_H
 #define WORK_HOMESEED_H
 #include "base/rc.h"
+#include "work/sandbox.h"
 
 enum { HOMESEED_ENTRIES_MAX = 100000, HOMESEED_DEPTH_MAX = 64 };
 #define HOMESEED_BYTES_MAX (INT64_C(1) << 30)
 
 /* Makes the directory home, mode 0700, from seed; nothing when it is there already.  seed NULL:
-   empty.  RC_INVALID: seed is no directory, or lies in data_dir, or is too large. */
-MUST_USE enum rc homeseed_make(const char *home, const char *seed, const char *data_dir,
+   empty.  RC_INVALID: seed is no directory, holds or lies in what the sandbox hides, or is too
+   large. */
+MUST_USE enum rc homeseed_make(const char *home, const char *seed, const struct sandbox *sandbox,
                                struct err *err);
 #endif

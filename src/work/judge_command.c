@@ -246,7 +246,7 @@ enum rc judge_by_command(struct judging *judging, struct opinion *opinion, struc
     if (rc == RC_OK) {
         keep_output(hearing);
         take_end(hearing);
-    } else if (rc != RC_CANCELLED) {
+    } else if (rc != RC_CANCELLED && !sandbox_is_unavailable(err)) {
         judgement_doubt(&opinion->judgement, true, arena_strdup(arena, err->text));
         rc = RC_OK;
     }

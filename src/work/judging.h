@@ -6,7 +6,8 @@
  *     judge_model.c     a language model over HTTP
  *
  * A judge that cannot work gives a doubt (judgement_doubt), never an error: it says nothing about
- * the patch, and a person decides.  Only a step that is stopped returns something else than RC_OK.
+ * the patch, and a person decides.  Only a step that is stopped, or has no sandbox for a command,
+ * returns something else than RC_OK.
  */
 #ifndef WORK_JUDGING_H
 #define WORK_JUDGING_H

@@ -3,33 +3,34 @@
  *
  * Order matters: a later mount covers an earlier one.
  *
- *     /                 read-only, as it is
+ *     /                 empty, read-only in the end
+ *     system            the allow-list of sandbox_files.h, read-only
  *     /dev /proc        fresh; /proc/sys read-only again, since a process of the root user may
  *                       write there even without capabilities
- *     /tmp /var/tmp     fresh and empty; files that the command names are shown again
+ *     /tmp /var/tmp     fresh and empty
  *     /run              empty: it holds the sockets of other services; ours are put there
- *     closed ways       with drops: a directory on the way to something shown that strangers may
- *                       not pass is covered by an empty one that they may
- *     mounts            of the configuration
+ *     mounts            of the configuration; with drops, a directory on the way to one that other
+ *                       users may not pass is covered by an empty one that they may
+ *     named files       that the command line names and that are not visible otherwise
+ *     hidden            covered where something above has shown them
  *     DATA              empty and read-only, then the binds
  */
 #include "work/sandbox.h"
 #include "base/fd.h"
 #include "base/proc.h"
 #include "base/str.h"
+#include "work/bwrap.h"
 #include "work/filter.h"
 #include "work/inside.h"
+#include "work/sandbox_files.h"
 #include "work/tenant.h"
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-    ARGV_MAX = 512,
-    COVERS_MAX = 32, /* Fresh ones, the data's, one for each mount and file that is named. */
     PROBE_MS = 10000,
     WORDS_BYTES = 2000,
     NPROC_SPARE = 64, /* Beyond the limit, so that one who passes it is seen doing so. */
@@ -37,176 +38,110 @@ enum {
 static const int64_t tmp_bytes_max = INT64_C(2) << 30, small_bytes_max = INT64_C(256) << 20;
 static const char proxy_inside[] = "/run/drover.proxy", program_inside[] = "/run/drover";
 
-struct argv {
-    const char **items;
-    size_t count;
-    struct arena *arena;
-    bool drops;
-    const char *covers[COVERS_MAX]; /* Directories that are fresh: what is in them is gone. */
-    size_t cover_count;
-};
+static const char unavailable[] = "SANDBOX_UNAVAILABLE";
 
-static void add(struct argv *argv, const char *item)
+/* --- what is shown --- */
+
+/* Places that the sandbox fills itself: nothing of the machine is shown there. */
+static bool is_reserved(const char *path)
 {
-    assert(argv->count + 1 < ARGV_MAX);
-    argv->items[argv->count++] = item;
-}
-
-static void add_list(struct argv *argv, const char *const *items)
-{
-    for (size_t i = 0; items[i]; i++)
-        add(argv, items[i]);
-}
-
-static void add2(struct argv *argv, const char *option, const char *value)
-{
-    add(argv, option);
-    add(argv, value);
-}
-
-static void add3(struct argv *argv, const char *option, const char *from, const char *to)
-{
-    add2(argv, option, from);
-    add(argv, to);
-}
-
-static void add_number(struct argv *argv, const char *option, int64_t number)
-{
-    if (number > 0)
-        add2(argv, option, arena_printf(argv->arena, "%" PRId64, number));
-}
-
-/* --- fresh directories --- */
-
-static void add_cover(struct argv *argv, const char *path, const char *perms, int64_t bytes)
-{
-    assert(argv->cover_count < COVERS_MAX);
-    argv->covers[argv->cover_count++] = path;
-    add2(argv, "--perms", perms);
-    add_number(argv, "--size", bytes);
-    add2(argv, "--tmpfs", path);
-}
-
-static bool is_covered(const struct argv *argv, const char *path)
-{
-    for (size_t i = 0; i < argv->cover_count; i++) {
-        if (path_is_inside(path, argv->covers[i]))
+    static const char *const reserved[] = {"/proc", "/dev", "/sys", program_inside, proxy_inside};
+    for (size_t i = 0; i < COUNT_OF(reserved); i++) {
+        if (path_is_inside(path, reserved[i]) || path_is_inside(reserved[i], path))
             return true;
     }
     return false;
 }
 
-static void add_fresh(struct argv *argv, const char *path, const char *perms, int64_t bytes)
+const char *sandbox_hides(const struct sandbox *sandbox, const char *path)
 {
-    struct stat status;
-    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-        add_cover(argv, path, perms, bytes);
-}
-
-/* The first directory above the path that strangers may not pass, or NULL. */
-static const char *closed_above(const char *path, struct arena *arena)
-{
-    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        struct stat status;
-        const char *above = arena_strndup(arena, path, (size_t)(slash - path));
-        if (lstat(above, &status) == 0 && S_ISDIR(status.st_mode) && !(status.st_mode & S_IXOTH))
-            return above;
+    if (path_is_inside(path, sandbox->data_dir) || path_is_inside(sandbox->data_dir, path))
+        return sandbox->data_dir;
+    for (size_t i = 0; sandbox->hidden && sandbox->hidden[i]; i++) {
+        const char *hidden = sandbox->hidden[i];
+        if (path_is_inside(path, hidden) || path_is_inside(hidden, path))
+            return hidden;
     }
     return NULL;
 }
 
-static void open_way(struct argv *argv, const char *path)
-{
-    if (!argv->drops || is_covered(argv, path))
-        return;
-    const char *closed = closed_above(path, argv->arena);
-    if (closed)
-        add_cover(argv, closed, "0755", small_bytes_max);
-}
-
-/* --- what is shown --- */
-
-/* bubblewrap makes the directories above what it shows for root alone. */
-static void add_dir_above(struct argv *argv, const char *path)
-{
-    if (!argv->drops || !is_covered(argv, path))
-        return;
-    const char *slash = strrchr(path, '/');
-    add2(argv, "--perms", "0755");
-    add2(argv, "--dir", arena_strndup(argv->arena, path, (size_t)(slash - path)));
-}
-
-static void add_bind(struct argv *argv, const char *path, bool writable)
-{
-    add_dir_above(argv, path);
-    add3(argv, writable ? "--bind" : "--ro-bind", path, path);
-}
-
-/* Names in the network are looked up through a file that often lies in /run. */
-static void add_resolver(struct argv *argv)
+/* A file that only its owner may read and that is no program looks like a key or a token. */
+static bool is_nameable(const struct sandbox *sandbox, const char *path)
 {
     char real[PATH_MAX];
-    if (realpath("/etc/resolv.conf", real) && path_is_inside(real, "/run")) {
-        add_bind(argv, arena_strdup(argv->arena, real), false);
-    }
+    struct stat status;
+    if (path[0] != '/' || strstr(path, "/../") || !realpath(path, real))
+        return false;
+    if (stat(real, &status) != 0 || !S_ISREG(status.st_mode))
+        return false;
+    if (is_reserved(path) || is_reserved(real) || sandbox_hides(sandbox, real) ||
+        sandbox_hides(sandbox, path))
+        return false;
+    return (status.st_mode & (S_IROTH | S_IXUSR)) != 0;
 }
 
-/* A program or script that the command names would be gone in /tmp, or behind a closed way. */
-static void add_named_files(struct argv *argv, const struct sandbox *sandbox,
-                            const char *const *command)
+static void add_named_file(struct bwrap *bwrap, const struct sandbox *sandbox, const char *path)
 {
-    enum { NAMED_MAX = 8 };
-    size_t named = 0;
-    for (size_t i = 0; command[i] && named < NAMED_MAX; i++) {
-        const char *path = command[i];
-        struct stat status;
-        if (path[0] != '/' || path_is_inside(path, sandbox->data_dir) || strstr(path, "/../"))
-            continue;
-        if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
-            continue;
-        open_way(argv, path);
-        if (!is_covered(argv, path))
-            continue;
-        add_bind(argv, path, false);
-        named++;
-    }
+    if (!is_nameable(sandbox, path))
+        return;
+    bwrap_open_way(bwrap, path);
+    if (!bwrap_visible(bwrap, path))
+        bwrap_show(bwrap, path, false);
 }
 
-static void add_mounts(struct argv *argv, const struct sandbox_view *view)
+/* A program or script that the command line names, be it in a home directory. */
+static void add_named_files(struct bwrap *bwrap, const struct sandbox *sandbox,
+                            const struct sandbox_view *view)
+{
+    enum { NAMED_MAX = 16 };
+    if (view->program)
+        add_named_file(bwrap, sandbox, view->program);
+    for (size_t i = 0; view->argv[i] && i < NAMED_MAX; i++)
+        add_named_file(bwrap, sandbox, view->argv[i]);
+}
+
+static void add_mounts(struct bwrap *bwrap, const struct sandbox_view *view)
 {
     for (size_t i = 0; i < view->mount_count; i++)
-        open_way(argv, view->mounts[i].path);
+        bwrap_open_way(bwrap, view->mounts[i].path);
     for (size_t i = 0; i < view->mount_count; i++)
-        add_bind(argv, view->mounts[i].path, view->mounts[i].writable);
+        bwrap_show(bwrap, view->mounts[i].path, view->mounts[i].writable);
 }
 
-static void add_data(struct argv *argv, const struct sandbox *sandbox,
+/* Mounts that hold one are refused; it may still lie in a system directory. */
+static void add_hidden(struct bwrap *bwrap, const struct sandbox *sandbox)
+{
+    for (size_t i = 0; sandbox->hidden && sandbox->hidden[i]; i++)
+        bwrap_hide(bwrap, sandbox->hidden[i]);
+}
+
+static void add_data(struct bwrap *bwrap, const struct sandbox *sandbox,
                      const struct sandbox_view *view)
 {
-    add_dir_above(argv, sandbox->data_dir);
-    add_cover(argv, sandbox->data_dir, "0755", small_bytes_max);
+    bwrap_open_way(bwrap, sandbox->data_dir);
+    bwrap_fresh(bwrap, sandbox->data_dir, "0755", small_bytes_max);
     for (size_t i = 0; i < SANDBOX_BINDS_MAX && view->binds[i].path; i++)
-        add_bind(argv, view->binds[i].path, view->binds[i].writable);
-    add2(argv, "--remount-ro", sandbox->data_dir);
+        bwrap_show(bwrap, view->binds[i].path, view->binds[i].writable);
+    bwrap_add2(bwrap, "--remount-ro", sandbox->data_dir);
 }
 
-static void add_helpers(struct argv *argv, const struct sandbox *sandbox,
+static void add_helpers(struct bwrap *bwrap, const struct sandbox *sandbox,
                         const struct sandbox_view *view)
 {
     if (view->limits && sandbox->program[0])
-        add3(argv, "--ro-bind", sandbox->program, program_inside);
+        bwrap_add3(bwrap, "--ro-bind", sandbox->program, program_inside);
     if (view->proxy)
-        add3(argv, "--ro-bind", view->proxy, proxy_inside);
+        bwrap_add3(bwrap, "--ro-bind", view->proxy, proxy_inside);
     if (view->passwd_fd > 0) {
-        add2(argv, "--perms", "0644");
-        add3(argv, "--ro-bind-data", arena_printf(argv->arena, "%d", view->passwd_fd),
-             "/etc/passwd");
+        bwrap_add2(bwrap, "--perms", "0644");
+        bwrap_add3(bwrap, "--ro-bind-data", arena_printf(bwrap->arena, "%d", view->passwd_fd),
+                   "/etc/passwd");
     }
 }
 
-/* --- the walls --- */
+/* --- bubblewrap --- */
 
-static void add_namespaces(struct argv *argv, const struct sandbox_view *view)
+static void add_namespaces(struct bwrap *bwrap, const struct sandbox_view *view)
 {
     static const char *const all[] = {"bwrap", "--unshare-all", NULL};
     /* With root's own rights, which the command loses on its way in. */
@@ -217,50 +152,51 @@ static void add_namespaces(struct argv *argv, const struct sandbox_view *view)
                                        NULL};
     static const char *const ties[] = {"--die-with-parent", "--new-session", "--cap-drop", "ALL",
                                        NULL};
-    add_list(argv, argv->drops ? drops : all);
-    if (argv->drops && !view->network)
-        add(argv, "--unshare-net");
-    else if (!argv->drops && view->network)
-        add(argv, "--share-net");
-    add_list(argv, ties);
-    if (argv->drops)
-        add_list(argv, caps);
+    bwrap_add_list(bwrap, bwrap->drops ? drops : all);
+    if (bwrap->drops && !view->network)
+        bwrap_add(bwrap, "--unshare-net");
+    else if (!bwrap->drops && view->network)
+        bwrap_add(bwrap, "--share-net");
+    bwrap_add_list(bwrap, ties);
+    if (bwrap->drops)
+        bwrap_add_list(bwrap, caps);
 }
 
-static void add_system(struct argv *argv, const struct sandbox_view *view)
+static void add_fresh(struct bwrap *bwrap, const struct sandbox_view *view)
 {
-    static const char *const begin[] = {"--ro-bind", "/",      "/",     "--dev",
-                                        "/dev",      "--proc", "/proc", NULL};
     static const char *const sealed[] = {"/proc/sys", "/proc/sysrq-trigger", "/proc/fs",
                                          "/proc/irq", "/proc/bus"};
-    add_list(argv, begin);
-    for (size_t i = 0; i < COUNT_OF(sealed); i++)
-        add3(argv, "--ro-bind-try", sealed[i], sealed[i]);
     int64_t memory = view->limits ? view->limits->memory_bytes : 0;
     int64_t tmp = memory > 0 && memory < tmp_bytes_max ? memory : tmp_bytes_max;
     int64_t small = tmp < small_bytes_max ? tmp : small_bytes_max;
-    add_fresh(argv, "/tmp", "1777", tmp);
-    add_fresh(argv, "/var/tmp", "1777", small);
-    add_fresh(argv, "/dev/shm", "1777", small);
-    add_fresh(argv, "/run", "0755", small);
-    if (view->network)
-        add_resolver(argv);
+    bwrap_add2(bwrap, "--dev", "/dev");
+    bwrap_add2(bwrap, "--proc", "/proc");
+    for (size_t i = 0; i < COUNT_OF(sealed); i++)
+        bwrap_add3(bwrap, "--ro-bind-try", sealed[i], sealed[i]);
+    bwrap_add2(bwrap, "--perms", "1777");
+    bwrap_add_number(bwrap, "--size", small);
+    bwrap_add2(bwrap, "--tmpfs", "/dev/shm");
+    bwrap_fresh(bwrap, "/tmp", "1777", tmp);
+    bwrap_fresh(bwrap, "/var/tmp", "1777", small);
+    bwrap_fresh(bwrap, "/run", "0755", small);
 }
 
-static void add_walls(struct argv *argv, const struct sandbox *sandbox,
-                      const struct sandbox_view *view)
+static void add_sandbox(struct bwrap *bwrap, const struct sandbox *sandbox,
+                        const struct sandbox_view *view)
 {
-    add_namespaces(argv, view);
-    add_system(argv, view);
-    add_helpers(argv, sandbox, view);
-    open_way(argv, sandbox->data_dir);
-    add_mounts(argv, view);
-    add_named_files(argv, sandbox, view->argv);
-    add_data(argv, sandbox, view);
-    add_number(argv, "--seccomp", view->filter_fd);
+    add_namespaces(bwrap, view);
+    sandbox_files_show(bwrap);
+    add_fresh(bwrap, view);
+    add_helpers(bwrap, sandbox, view);
+    add_mounts(bwrap, view);
+    add_named_files(bwrap, sandbox, view);
+    add_hidden(bwrap, sandbox);
+    add_data(bwrap, sandbox, view);
+    bwrap_add2(bwrap, "--remount-ro", "/");
+    bwrap_add_number(bwrap, "--seccomp", view->filter_fd);
     if (view->status_fd >= 0)
-        add2(argv, "--json-status-fd", arena_printf(argv->arena, "%d", view->status_fd));
-    add3(argv, "--chdir", view->cwd, "--");
+        bwrap_add2(bwrap, "--json-status-fd", arena_printf(bwrap->arena, "%d", view->status_fd));
+    bwrap_add3(bwrap, "--chdir", view->cwd, "--");
 }
 
 /* --- the way in --- */
@@ -270,41 +206,41 @@ static const char *user_text(const struct sandbox_view *view, struct arena *aren
     return arena_printf(arena, "%u", (unsigned)tenant_of(view->tenant));
 }
 
-static void add_inside(struct argv *argv, const struct sandbox *sandbox,
+static void add_inside(struct bwrap *bwrap, const struct sandbox *sandbox,
                        const struct sandbox_view *view)
 {
     bool walls = sandbox->kind == SANDBOX_BUBBLEWRAP;
     const struct resource_config *limits = view->limits;
-    add2(argv, walls ? program_inside : sandbox->program, INSIDE_COMMAND);
-    if (argv->drops)
-        add2(argv, "--user", user_text(view, argv->arena));
+    bwrap_add2(bwrap, walls ? program_inside : sandbox->program, INSIDE_COMMAND);
+    if (bwrap->drops)
+        bwrap_add2(bwrap, "--user", user_text(view, bwrap->arena));
     if (!walls)
-        add(argv, "--tie");
+        bwrap_add(bwrap, "--tie");
     else if (view->proxy)
-        add2(argv, "--proxy", proxy_inside);
+        bwrap_add2(bwrap, "--proxy", proxy_inside);
     assert(!walls || !sandbox->filter || view->filter_fd > 0);
     if (!walls && sandbox->filter)
-        add(argv, "--filter");
+        bwrap_add(bwrap, "--filter");
     /* Without walls everything that the user runs would count. */
     if (walls && limits->processes > 0)
-        add_number(argv, "--nproc", limits->processes + NPROC_SPARE);
-    add_number(argv, "--cpu", limits->cpu_seconds);
-    add_number(argv, "--fsize", limits->disk_bytes);
-    add_number(argv, "--nofile", limits->open_files);
-    add(argv, "--");
+        bwrap_add_number(bwrap, "--nproc", limits->processes + NPROC_SPARE);
+    bwrap_add_number(bwrap, "--cpu", limits->cpu_seconds);
+    bwrap_add_number(bwrap, "--fsize", limits->disk_bytes);
+    bwrap_add_number(bwrap, "--nofile", limits->open_files);
+    bwrap_add(bwrap, "--");
 }
 
-static void add_setpriv(struct argv *argv, const struct sandbox *sandbox,
+static void add_setpriv(struct bwrap *bwrap, const struct sandbox *sandbox,
                         const struct sandbox_view *view)
 {
     static const char *const tie[] = {"setpriv", "--pdeathsig", "KILL", "--", NULL};
     static const char *const drop[] = {"setpriv", "--clear-groups", "--inh-caps=-all", NULL};
-    if (argv->drops) {
-        add_list(argv, drop);
-        add2(argv, "--reuid", user_text(view, argv->arena));
-        add3(argv, "--regid", user_text(view, argv->arena), "--");
+    if (bwrap->drops) {
+        bwrap_add_list(bwrap, drop);
+        bwrap_add2(bwrap, "--reuid", user_text(view, bwrap->arena));
+        bwrap_add3(bwrap, "--regid", user_text(view, bwrap->arena), "--");
     } else if (sandbox->kind == SANDBOX_NONE && sandbox->setpriv) {
-        add_list(argv, tie);
+        bwrap_add_list(bwrap, tie);
     }
 }
 
@@ -312,24 +248,42 @@ const char **sandbox_argv(const struct sandbox *sandbox, const struct sandbox_vi
                           struct arena *arena)
 {
     bool walls = sandbox->kind == SANDBOX_BUBBLEWRAP;
-    struct argv argv = {.items = arena_array(arena, ARGV_MAX, sizeof(char *)),
-                        .arena = arena,
-                        .drops = walls && sandbox->drops};
+    struct bwrap bwrap;
+    bwrap_init(&bwrap, arena, walls && sandbox->drops);
+    if (sandbox->kind == SANDBOX_UNAVAILABLE) { /* The caller did not ask: the command must fail. */
+        bwrap_add(&bwrap, "/bin/false");
+        return bwrap.items;
+    }
     if (walls)
-        add_walls(&argv, sandbox, view);
+        add_sandbox(&bwrap, sandbox, view);
     if (view->limits && sandbox->program[0])
-        add_inside(&argv, sandbox, view);
+        add_inside(&bwrap, sandbox, view);
     else
-        add_setpriv(&argv, sandbox, view);
-    add_list(&argv, view->argv);
-    return argv.items;
+        add_setpriv(&bwrap, sandbox, view);
+    bwrap_add_list(&bwrap, view->argv);
+    return bwrap.items;
 }
 
 /* --- before the start --- */
 
+enum rc sandbox_ready(const struct sandbox *sandbox, struct err *err)
+{
+    if (sandbox->kind != SANDBOX_UNAVAILABLE)
+        return RC_OK;
+    return err_set(err, RC_DENIED, unavailable,
+                   "There is no sandbox on this machine (%s), so the command was not started. "
+                   "Install bubblewrap (apt-get install bubblewrap) and allow user namespaces, then "
+                   "restart drover; or say sandbox: none to run commands unconfined.",
+                   sandbox->why[0] ? sandbox->why : "bwrap is not there");
+}
+
+bool sandbox_is_unavailable(const struct err *err)
+{
+    return strcmp(err->code, unavailable) == 0;
+}
+
 static enum rc check_mount(const struct sandbox *sandbox, const char *path, struct err *err)
 {
-    static const char *const kept[] = {"/proc", "/dev", "/sys", "/run/drover", proxy_inside};
     char real[PATH_MAX];
     if (path[0] != '/' || !realpath(path, real))
         return err_set(err, RC_INVALID, "MOUNT_NOT_FOUND", "The mount %.200s is not there.", path);
@@ -337,13 +291,11 @@ static enum rc check_mount(const struct sandbox *sandbox, const char *path, stru
         return err_set(err, RC_INVALID, "MOUNT_REFUSED",
                        "The mount %.200s must be named without links and dots: %.200s.", path,
                        real);
-    bool bad = real[1] == '\0' || path_is_inside(real, sandbox->data_dir) ||
-               path_is_inside(sandbox->data_dir, real);
-    for (size_t i = 0; i < COUNT_OF(kept); i++)
-        bad = bad || path_is_inside(real, kept[i]) || path_is_inside(kept[i], real);
-    if (bad)
+    if (real[1] == '\0' || is_reserved(real) || sandbox_hides(sandbox, real))
         return err_set(err, RC_INVALID, "MOUNT_REFUSED",
-                       "The mount %.200s would open what must stay closed to agents.", path);
+                       "The mount %.200s would show what must stay hidden from agents: /proc, "
+                       "/dev, /sys, drover's data, its tokens or its configuration.",
+                       path);
     return RC_OK;
 }
 
@@ -361,8 +313,9 @@ enum rc sandbox_check(const struct sandbox *sandbox, const struct sandbox_view *
 enum rc sandbox_hand_over(const struct sandbox *sandbox, const struct sandbox_view *view,
                           struct err *err)
 {
-    if (sandbox->kind != SANDBOX_BUBBLEWRAP || !sandbox->drops)
-        return RC_OK;
+    enum rc ready = sandbox_ready(sandbox, err);
+    if (ready != RC_OK || sandbox->kind != SANDBOX_BUBBLEWRAP || !sandbox->drops)
+        return ready;
     for (size_t i = 0; i < SANDBOX_BINDS_MAX && view->binds[i].path; i++) {
         const struct sandbox_bind *bind = &view->binds[i];
         if (!bind->writable || !path_is_inside(bind->path, sandbox->data_dir))
@@ -384,7 +337,10 @@ enum rc sandbox_filter(const struct sandbox *sandbox, const struct sandbox_view 
 
 const char *sandbox_name(const struct sandbox *sandbox)
 {
-    return sandbox->kind == SANDBOX_BUBBLEWRAP ? "bubblewrap" : "none";
+    static const char *const names[] = {[SANDBOX_UNAVAILABLE] = "unavailable",
+                                        [SANDBOX_NONE] = "none",
+                                        [SANDBOX_BUBBLEWRAP] = "bubblewrap"};
+    return names[sandbox->kind];
 }
 
 /* --- what works --- */
@@ -412,7 +368,7 @@ static bool runs(const struct sandbox *sandbox, const struct resource_config *li
         return false;
     if (result.exit.code == 0)
         return true;
-    (void)err_set(ret_why, RC_IO, "SANDBOX_UNAVAILABLE", "%s",
+    (void)err_set(ret_why, RC_IO, unavailable, "%s",
                   words.len ? buf_text(&words) : "it ended without a word");
     return false;
 }
@@ -430,9 +386,10 @@ static void find_program(struct sandbox *sandbox)
     sandbox->program[len > 0 ? len : 0] = '\0';
 }
 
-void sandbox_probe(struct sandbox *sandbox, const char *data_dir, struct err *ret_why)
+void sandbox_probe(struct sandbox *sandbox, const struct sandbox_options *options,
+                   struct err *ret_why)
 {
-    assert(data_dir[0] == '/' && data_dir[1] != '\0');
+    assert(options->data_dir[0] == '/' && options->data_dir[1] != '\0');
     /* From the best to the worst. */
     static const struct {
         enum sandbox_kind kind;
@@ -448,22 +405,29 @@ void sandbox_probe(struct sandbox *sandbox, const char *data_dir, struct err *re
         {SANDBOX_NONE, false, false, false, true},
         {SANDBOX_NONE, false, false, false, false},
     };
+    const enum sandbox_kind wanted = options->none ? SANDBOX_NONE : SANDBOX_BUBBLEWRAP;
     struct err why = {0};
-    for (size_t i = 0; i < COUNT_OF(ways); i++) {
-        if (ways[i].drops && geteuid() != 0)
+    bool found = false;
+    for (size_t i = 0; i < COUNT_OF(ways) && !found; i++) {
+        if (ways[i].kind != wanted || (ways[i].drops && geteuid() != 0))
             continue;
         *sandbox = (struct sandbox){.kind = ways[i].kind,
                                     .drops = ways[i].drops,
                                     .filter = ways[i].filter,
                                     .setpriv = ways[i].setpriv,
-                                    .data_dir = data_dir};
+                                    .data_dir = options->data_dir,
+                                    .hidden = options->hidden};
         if (ways[i].program)
             find_program(sandbox);
         struct err now = {0};
-        if (works(sandbox, &now))
-            break;
-        if (why.text[0] == '\0')
+        found = works(sandbox, &now);
+        if (!found && why.text[0] == '\0')
             why = now;
+    }
+    if (!found) {
+        *sandbox = (struct sandbox){.data_dir = options->data_dir, .hidden = options->hidden};
+        text_copy(sandbox->why, sizeof sandbox->why, why.text);
+        sandbox->why[strcspn(sandbox->why, "\r\n")] = '\0';
     }
     if (ret_why)
         *ret_why = why;

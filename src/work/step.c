@@ -259,6 +259,10 @@ void step_place(struct step *step)
 enum rc step_fail(struct step *step, enum rc rc, const struct err *err, struct port_failure failure)
 {
     assert(rc != RC_OK);
+    if (sandbox_is_unavailable(err)) { /* Whatever the step was doing: this is what to mend. */
+        failure.code = "sandbox_unavailable";
+        failure.retryable = false;
+    }
     if (!failure.message)
         failure.message = prose_line(step->arena, err->text, STEP_MESSAGE_MAX);
     step->failure = failure;

@@ -228,6 +228,10 @@ static void run_trial(struct trial *trial)
 
 static enum rc settle_trial(struct trial *trial, struct err *err)
 {
+    if (trial->rc != RC_OK && sandbox_is_unavailable(&trial->err)) {
+        *err = trial->err;
+        return trial->rc;
+    }
     if (trial->rc != RC_OK) {
         note_errored(trial->bench->step, trial->check, &trial->err);
         return RC_OK;

@@ -20,8 +20,10 @@
 #include "base/thread.h"
 #include "work/broom.h"
 #include "work/errand.h"
+#include "work/hidden.h"
 #include "work/orphans.h"
 #include "work/retry.h"
+#include "work/sandbox_start.h"
 #include "work/step.h"
 #include "work/sweep.h"
 #include <assert.h>
@@ -69,6 +71,7 @@ struct worker {
     struct step_site site;
     struct worker_options options; /* Its texts are copies, owned. */
     char *data_dir;
+    char **hidden; /* From the sandbox. */
     struct stop shutdown;
     pthread_mutex_t lock;
     pthread_cond_t changed; /* By the monotonic clock. */
@@ -528,22 +531,14 @@ static enum rc settle_dirs(struct worker *worker, const char *work_dir, struct e
     return rc;
 }
 
-static void settle_sandbox(struct worker *worker)
+static enum rc settle_sandbox(struct worker *worker, struct err *err)
 {
-    struct err why = {0};
-    sandbox_probe(&worker->site.sandbox, worker->data_dir, &why);
-    if (worker->site.sandbox.kind == SANDBOX_NONE)
-        LOG(LOG_WARN,
-            "bubblewrap does not work here: agents and checks run WITHOUT a sandbox and can read "
-            "and write all that drover can",
-            LOG_STR("error", why.text));
-    else if (geteuid() == 0 && !worker->site.sandbox.drops)
-        LOG(LOG_WARN,
-            "drover is root and cannot start agents under users of their own: they can read what "
-            "root can, and limits of processes do not hold",
-            LOG_STR("error", why.text));
-    else if (!worker->site.sandbox.filter)
-        LOG(LOG_WARN, "no system calls are refused to agents", LOG_STR("error", why.text));
+    worker->hidden = hidden_list(worker->data_dir, worker->options.hidden);
+    worker->options.hidden = NULL;
+    const struct sandbox_options options = {.data_dir = worker->data_dir,
+                                            .hidden = (const char *const *)worker->hidden,
+                                            .none = worker->options.sandbox_none};
+    return sandbox_start(&worker->site.sandbox, &options, worker->options.sandbox_required, err);
 }
 
 static enum rc make_worker(const struct worker_options *options, struct worker *worker,
@@ -579,9 +574,10 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
     }
     if (rc == RC_OK)
         rc = settle_dirs(worker, options->work_dir, err);
+    if (rc == RC_OK)
+        rc = settle_sandbox(worker, err);
     if (rc != RC_OK)
         return rc;
-    settle_sandbox(worker);
     worker->site = (struct step_site){
         .port = options->port,
         .clock = options->clock,
@@ -775,5 +771,6 @@ void worker_stop(struct worker *worker)
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         mem_free((void *)(uintptr_t)owned[i]);
     mem_free(worker->data_dir);
+    hidden_free(worker->hidden);
     mem_free(worker);
 }

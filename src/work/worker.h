@@ -10,6 +10,7 @@
 #include "base/id.h"
 #include "base/rc.h"
 #include "work/port.h"
+#include <stdbool.h>
 
 struct worker; /* Owned by its starter. */
 
@@ -27,6 +28,9 @@ struct worker_options {
     const char *server_socket; /* Its unix socket, DROVER_SOCKET of agents; or NULL. */
     int64_t lease_ms;          /* 15000 */
     int64_t heartbeat_ms;      /* 5000 */
+    const char *const *hidden; /* As hidden_list() takes them; not needed after the start. */
+    bool sandbox_none;         /* The configuration says `sandbox: none`. */
+    bool sandbox_required;     /* Do not start without a sandbox; else steps that need one fail. */
     int64_t keep_days;         /* What is put aside for people (attic.h); 0: for ever. */
 };
 

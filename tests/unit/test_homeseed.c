@@ -39,7 +39,8 @@ static void teardown(void)
 
 static enum rc make(const char *seed)
 {
-    return homeseed_make(at("data/work/home"), seed, at("data"), &err);
+    const struct sandbox sandbox = {.data_dir = at("data")};
+    return homeseed_make(at("data/work/home"), seed, &sandbox, &err);
 }
 
 START_TEST(files_and_links_come_along_and_nothing_else)

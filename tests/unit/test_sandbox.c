@@ -225,9 +225,20 @@ START_TEST(a_machine_without_bubblewrap_is_noticed)
     ck_assert_int_eq(setenv("PATH", path, 1), 0);
     struct sandbox sandbox;
     struct err why = {0};
-    sandbox_probe(&sandbox, kit.dir, &why);
-    ck_assert_int_eq(sandbox.kind, SANDBOX_NONE);
+    struct sandbox_options options = {.data_dir = kit.dir};
+    sandbox_probe(&sandbox, &options, &why);
+    ck_assert_int_eq(sandbox.kind, SANDBOX_UNAVAILABLE);
+    ck_assert_str_eq(sandbox_name(&sandbox), "unavailable");
     ck_assert_ptr_nonnull(strstr(why.text, "no namespaces"));
+    struct err err = {0};
+    ck_assert_int_eq(sandbox_ready(&sandbox, &err), RC_DENIED);
+    ck_assert(sandbox_is_unavailable(&err));
+    ck_assert_ptr_nonnull(strstr(err.text, "no namespaces"));
+    ck_assert_ptr_nonnull(strstr(err.text, "apt-get install bubblewrap"));
+    ck_assert_ptr_nonnull(strstr(err.text, "sandbox: none"));
+    options.none = true;
+    sandbox_probe(&sandbox, &options, NULL);
+    ck_assert_int_eq(sandbox.kind, SANDBOX_NONE);
 }
 END_TEST
 

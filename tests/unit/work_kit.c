@@ -334,7 +334,9 @@ static void settle_site(struct kit *kit)
         .server_url = "http://127.0.0.1:8717",
     };
     struct err why = {0};
-    sandbox_probe(&kit->site.sandbox, arena_printf(&kit->arena, "%s/data", kit->dir), &why);
+    const struct sandbox_options options = {
+        .data_dir = arena_printf(&kit->arena, "%s/data", kit->dir)};
+    sandbox_probe(&kit->site.sandbox, &options, &why);
     ck_assert_msg(kit->site.sandbox.kind == SANDBOX_BUBBLEWRAP, "%s", why.text);
 }
 
