@@ -17,7 +17,6 @@
 #include <string.h>
 
 enum { QUEUE_MAX = 10000, BATCH_MAX = 256, SHARED_LANES = 4, SECRET_BYTES = 32 };
-#define TOKEN_PREFIX     "drun_"
 #define CLOCKS_DIFFER_US US_PER_SECOND
 
 struct control {
@@ -251,13 +250,13 @@ void control_run_token(const struct control *control, const struct id *run_id,
     char mac[SHA256_TEXT_BYTES];
     struct hmac_key key = {control->secret, strlen(control->secret)};
     hmac_sha256_hex(key, run_id->text, strlen(run_id->text), mac);
-    snprintf(to, RUN_TOKEN_BYTES, TOKEN_PREFIX "%s_%s", run_id->text, mac);
+    snprintf(to, RUN_TOKEN_BYTES, RUN_TOKEN_PREFIX "%s_%s", run_id->text, mac);
 }
 
 bool control_run_token_check(const struct control *control, const char *token, struct id *ret_run)
 {
-    size_t prefix = strlen(TOKEN_PREFIX), id_len = ID_TEXT_BYTES - 1;
-    if (!text_starts(token, TOKEN_PREFIX) || strlen(token) <= prefix + id_len)
+    size_t prefix = strlen(RUN_TOKEN_PREFIX), id_len = ID_TEXT_BYTES - 1;
+    if (!text_starts(token, RUN_TOKEN_PREFIX) || strlen(token) <= prefix + id_len)
         return false;
     char text[ID_TEXT_BYTES];
     text_copy(text, sizeof(text), token + prefix);

@@ -38,6 +38,7 @@ const char *control_node(const struct control *control);
 /* How far the tail has read the log: everything up to here has been published to the bus. */
 int64_t control_tail_seq(struct control *control);
 
+#define RUN_TOKEN_PREFIX "drun_"
 /* A run's token: "drun_<run id>_<mac>". */
 enum { RUN_TOKEN_BYTES = 160 };
 void control_run_token(const struct control *control, const struct id *run_id,

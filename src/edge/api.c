@@ -4,6 +4,7 @@
 #include "edge/api.h"
 #include "base/log.h"
 #include "edge/api_routes.h"
+#include "edge/run_gate.h"
 #include "edge/sse.h"
 #include "edge/throttle.h"
 #include "store/artifacts.h"
@@ -319,6 +320,8 @@ static bool let_in(struct call *call)
     struct err err = {0};
     struct str header = str_of(http_header(&call->http, "Authorization"));
     enum rc rc = auth_check(call->api->auth, header, &call->who, &err);
+    if (rc == RC_OK && http_on_socket(&call->http))
+        rc = run_gate_check(&call->who, &err);
     if (rc == RC_OK)
         rc = auth_route(&call->who, call->route, &err);
     if (rc != RC_OK)

@@ -215,6 +215,13 @@ static struct str bearer_of(struct str header)
     return token;
 }
 
+bool auth_is_run_token(struct str authorization)
+{
+    struct str token = bearer_of(authorization);
+    size_t len = strlen(RUN_TOKEN_PREFIX);
+    return token.len > len && memcmp(token.at, RUN_TOKEN_PREFIX, len) == 0;
+}
+
 enum rc auth_check(struct auth *auth, struct str authorization, struct identity *ret_identity,
                    struct err *err)
 {

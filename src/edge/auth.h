@@ -48,6 +48,8 @@ void auth_free(struct auth *auth);
 /* authorization: the header's value, or empty.  RC_UNAUTHORIZED. */
 MUST_USE enum rc auth_check(struct auth *auth, struct str authorization,
                             struct identity *ret_identity, struct err *err);
+/* Has it the form of a run's token?  Whether it is good, auth_check says. */
+bool auth_is_run_token(struct str authorization);
 /* Reads the store's tokens anew.  On any thread. */
 MUST_USE enum rc auth_refresh(struct auth *auth, struct db *db, struct err *err);
 

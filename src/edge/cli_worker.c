@@ -16,6 +16,7 @@
 #include "edge/cli_command.h"
 #include "edge/cli_paths.h"
 #include "edge/cli_signals.h"
+#include "edge/run_gate.h"
 #include "edge/server_config.h"
 #include "net/relay.h"
 #include "net/url.h"
@@ -177,7 +178,7 @@ static enum rc say_hello(struct remote *remote, struct port_terms *terms, struct
     }
 }
 
-/* Plain HTTP only: the bytes of an agent are passed on as they are. */
+/* Plain HTTP only: of an agent's bytes no more than the head is read. */
 static void start_relay(struct remote *remote)
 {
     struct url url;
@@ -193,6 +194,7 @@ static void start_relay(struct remote *remote)
             .socket_path = arena_printf(&remote->cli->arena, "%s/drover.sock", real),
             .host = url.host,
             .port = url.port,
+            .admit = run_gate_admit,
         };
         rc = relay_start(&options, &remote->relay, &err);
         remote->options.server_socket = rc == RC_OK ? options.socket_path : NULL;

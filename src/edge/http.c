@@ -152,6 +152,16 @@ const char *http_header(const struct http_request *request, const char *name)
     return evhttp_find_header(evhttp_request_get_input_headers(request->ev), name);
 }
 
+bool http_on_socket(const struct http_request *request)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t len = sizeof address;
+    if (!request->conn)
+        return false;
+    int fd = bufferevent_getfd(request->conn->bufev);
+    return getsockname(fd, (struct sockaddr *)&address, &len) == 0 && address.ss_family == AF_UNIX;
+}
+
 struct str http_body(struct http_request *request)
 {
     if (!request->body)

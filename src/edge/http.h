@@ -67,11 +67,10 @@ struct http_request {
 
 struct http_options { /* Strings are not copied. */
     struct loop *loop;
-    struct clock clock; /* For request ids. */
-    const char *host;   /* A numeric address, or a name that has one. */
-    int port;           /* 0: any free one. */
-    /* A unix socket beside it, for whoever may enter its directory; NULL: none. */
-    const char *socket_path;
+    struct clock clock;      /* For request ids. */
+    const char *host;        /* A numeric address, or a name that has one. */
+    int port;                /* 0: any free one. */
+    const char *socket_path; /* A unix socket beside it, for agents (run_gate.h); NULL: none. */
     struct http_head_limits head;
     int64_t body_bytes_max; /* The largest that gate() will ever allow. */
     int64_t connections_max;
@@ -106,6 +105,8 @@ void http_stats(const struct http *http, struct http_stats *ret_stats); /* Any t
 
 /* On the loop while the client is there; NULL otherwise.  Not copied. */
 const char *http_header(const struct http_request *request, const char *name);
+/* Did it come by the unix socket?  On the loop while the client is there. */
+bool http_on_socket(const struct http_request *request);
 /* For the owner, on its thread. */
 struct str http_body(struct http_request *request);
 /* Gives back body, arena and what is in it: before a long wait. */

@@ -2,6 +2,7 @@
  * relay.c - one poll loop over pairs of connections, each a pump.
  */
 #include "net/relay.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -20,11 +21,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PAIRS_MAX = 64, PORT_TEXT_BYTES = 8 };
+enum {
+    PAIRS_MAX = 64,
+    PORT_TEXT_BYTES = 8,
+    HEAD_BYTES_MAX = 12 * 1024, /* With what admit() adds, less than a pump holds. */
+    HEAD_MS = 10 * 1000,
+    HEAD_TICK_MS = 1000,
+};
 
 struct pair {
-    struct pump pump; /* Ends: who came, and where it goes. */
-    bool connecting;  /* The second end is not there yet. */
+    struct pump pump;      /* Ends: who came, and where it goes. */
+    bool connecting;       /* The second end is not there yet. */
+    int64_t head_until_us; /* Its head is being read, until then; 0: it was, or need not be. */
 };
 
 struct relay {
@@ -74,18 +82,65 @@ static int dial(const struct relay_options *options)
     return fd;
 }
 
+/* false: the agent sees its connection closed. */
+static bool begin_dial(const struct relay *relay, struct pair *pair)
+{
+    pair->pump.ends[1] = dial(&relay->options);
+    pair->connecting = true;
+    return pair->pump.ends[1] >= 0;
+}
+
 static void accept_one(struct relay *relay)
 {
-    CLEANUP(fd_closep)
     int agent = door_accept(&relay->door);
-    int server = agent >= 0 ? dial(&relay->options) : -1;
-    if (server < 0)
-        return; /* The agent sees its connection closed. */
+    if (agent < 0)
+        return;
     struct pair *pair = mem_alloc(sizeof *pair);
-    pair->pump.ends[0] = fd_take(&agent);
-    pair->pump.ends[1] = server;
-    pair->connecting = true;
+    pair->pump.ends[0] = agent;
+    pair->pump.ends[1] = -1;
+    if (relay->options.admit)
+        pair->head_until_us = clock_mono_us() + HEAD_MS * US_PER_MS;
+    else if (!begin_dial(relay, pair)) {
+        pair_free(pair);
+        return;
+    }
     relay->pairs[relay->pair_count++] = pair;
+}
+
+/* The head is whole: what admit() makes of it goes on, and the bytes behind it. */
+static bool pass_head(const struct relay *relay, struct pair *pair, size_t head_len)
+{
+    struct pump_flow *flow = &pair->pump.flows[0];
+    CLEANUP(buf_release) struct buf to;
+    buf_init(&to, PUMP_FLOW_BYTES);
+    bool admitted = relay->options.admit((struct str){flow->bytes, head_len}, &to);
+    if (!admitted) { /* Shorter than any socket's buffer. */
+        (void)!send(pair->pump.ends[0], buf_text(&to), to.len, MSG_NOSIGNAL);
+        return false;
+    }
+    buf_add(&to, flow->bytes + head_len, flow->len - head_len);
+    if (to.overflow)
+        return false;
+    memcpy(flow->bytes, buf_text(&to), to.len);
+    flow->len = to.len;
+    pair->head_until_us = 0;
+    return begin_dial(relay, pair);
+}
+
+/* false: the pair is done for. */
+static bool read_head(const struct relay *relay, struct pair *pair, short seen)
+{
+    struct pump_flow *flow = &pair->pump.flows[0];
+    if (!seen)
+        return clock_mono_us() < pair->head_until_us;
+    ssize_t got = recv(pair->pump.ends[0], flow->bytes + flow->len, HEAD_BYTES_MAX - flow->len, 0);
+    if (got < 0)
+        return errno == EAGAIN || errno == EINTR;
+    flow->len += (size_t)got;
+    const char *end = memmem(flow->bytes, flow->len, "\r\n\r\n", 4);
+    if (end)
+        return pass_head(relay, pair, (size_t)(end - flow->bytes) + 4);
+    return got > 0 && flow->len < HEAD_BYTES_MAX;
 }
 
 static bool has_connected(struct pair *pair)
@@ -100,6 +155,11 @@ static bool has_connected(struct pair *pair)
 
 static void pair_want(const struct pair *pair, struct pollfd looks[2])
 {
+    if (pair->head_until_us) {
+        looks[0] = (struct pollfd){.fd = pair->pump.ends[0], .events = POLLIN};
+        looks[1] = (struct pollfd){.fd = -1};
+        return;
+    }
     if (!pair->connecting) {
         pump_want(&pair->pump, looks);
         return;
@@ -109,8 +169,10 @@ static void pair_want(const struct pair *pair, struct pollfd looks[2])
 }
 
 /* false: the pair is done for. */
-static bool pair_serve(struct pair *pair, const struct pollfd seen[2])
+static bool pair_serve(const struct relay *relay, struct pair *pair, const struct pollfd seen[2])
 {
+    if (pair->head_until_us)
+        return read_head(relay, pair, seen[0].revents);
     if (!pair->connecting)
         return pump_serve(&pair->pump, seen);
     if (seen[0].revents & (POLLERR | POLLHUP))
@@ -125,7 +187,7 @@ static void serve_pairs(struct relay *relay, const struct pollfd *seen)
     size_t kept = 0;
     for (size_t i = 0; i < relay->pair_count; i++) {
         struct pair *pair = relay->pairs[i];
-        if (pair_serve(pair, &seen[2 * i]))
+        if (pair_serve(relay, pair, &seen[2 * i]))
             relay->pairs[kept++] = pair;
         else
             pair_free(pair);
@@ -144,8 +206,11 @@ static void *relay_main(void *ctx)
         fds[DOOR] = door_want(&relay->door, &timeout_ms);
         if (relay->pair_count == PAIRS_MAX)
             fds[DOOR].fd = -1;
-        for (size_t i = 0; i < relay->pair_count; i++)
+        for (size_t i = 0; i < relay->pair_count; i++) {
             pair_want(relay->pairs[i], &fds[FIRST + 2 * i]);
+            if (relay->pairs[i]->head_until_us && (timeout_ms < 0 || timeout_ms > HEAD_TICK_MS))
+                timeout_ms = HEAD_TICK_MS;
+        }
         if (poll(fds, FIRST + 2 * relay->pair_count, timeout_ms) < 0 && errno != EINTR)
             return NULL;
         if (fds[WAKE].revents)

@@ -7,7 +7,10 @@
  */
 #ifndef NET_RELAY_H
 #define NET_RELAY_H
+#include "base/buf.h"
 #include "base/rc.h"
+#include "base/str.h"
+#include <stdbool.h>
 
 struct relay; /* Owned by its starter. */
 
@@ -17,6 +20,10 @@ struct relay_options {
     const char *target_path; /* Where it leads: a socket; NULL: host and port. */
     const char *host;        /* A name or an address; looked up for every connection. */
     int port;
+    /* NULL: bytes pass as they are.  Else the head of the first HTTP request is read before the
+       connection is passed on: true and in *to the head to send instead, or false and in *to the
+       answer to give before it is closed.  On the relay's thread. */
+    bool (*admit)(struct str head, struct buf *to);
 };
 
 /* RC_TOO_LARGE: the path is too long for a socket. */

@@ -270,11 +270,12 @@ enum rc sandbox_ready(const struct sandbox *sandbox, struct err *err)
 {
     if (sandbox->kind != SANDBOX_UNAVAILABLE)
         return RC_OK;
-    return err_set(err, RC_DENIED, unavailable,
-                   "There is no sandbox on this machine (%s), so the command was not started. "
-                   "Install bubblewrap (apt-get install bubblewrap) and allow user namespaces, then "
-                   "restart drover; or say sandbox: none to run commands unconfined.",
-                   sandbox->why[0] ? sandbox->why : "bwrap is not there");
+    return err_set(
+        err, RC_DENIED, unavailable,
+        "There is no sandbox on this machine (%s), so the command was not started. "
+        "Install bubblewrap (apt-get install bubblewrap) and allow user namespaces, then "
+        "restart drover; or say sandbox: none to run commands unconfined.",
+        sandbox->why[0] ? sandbox->why : "bwrap is not there");
 }
 
 bool sandbox_is_unavailable(const struct err *err)

@@ -13,13 +13,14 @@ process.on('exit', () => {
 });
 
 export class RemoteWorker {
-    // options: {name, slots, token, args, url}
-    constructor(server, { name, slots = 2, token = server.token, args = [], url } = {}) {
+    // options: {name, slots, token, args, url, data, env}
+    constructor(server, { name, slots = 2, token = server.token, args = [], url, data,
+        env = {} } = {}) {
         this.server = server;
         this.name = name;
-        this.data = join(server.dir, `worker-${name}`);
+        this.data = data ?? join(server.dir, `worker-${name}`);
         this.log = join(server.dir, `worker-${name}.log`);
-        this.env = plainEnv(token === null ? {} : { DROVER_TOKEN: token });
+        this.env = plainEnv(token === null ? env : { DROVER_TOKEN: token, ...env });
         this.args = ['worker', '--server', url ?? server.url, '--name', name, '--data', this.data,
             '--slots', String(slots), ...args];
     }
@@ -28,7 +29,7 @@ export class RemoteWorker {
     spawn() {
         const log = openSync(this.log, 'a');
         this.child = spawn(this.server.bin, this.args,
-            { stdio: ['ignore', log, log], env: this.env });
+            { stdio: ['ignore', log, log], env: this.env, ...this.server.user });
         closeSync(log);
         workers.add(this);
         this.exit = new Promise((resolve, reject) => {

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, openSync, closeSync, readFileSync, readdirSync, rmSync,
-    writeFileSync } from 'node:fs';
+import { existsSync, lchownSync, mkdtempSync, openSync, closeSync, readFileSync, readdirSync,
+    rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,8 +45,8 @@ function killAll(dir) {
     }
 }
 
-export function makeDirectory() {
-    const dir = mkdtempSync(join(tmpdir(), 'e2e-'));
+export function makeDirectory(base = tmpdir()) {
+    const dir = mkdtempSync(join(base, 'e2e-'));
     directories.add(dir);
     return dir;
 }
@@ -67,11 +67,14 @@ export async function start(options = {}) {
 }
 
 export class Server {
-    // db: of another server, to be another node on it; else one of its own.
-    constructor({ bin = BIN, args = [], env = {}, config, db = makeDatabase() } = {}) {
+    // db: of another server, to be another node on it; else one of its own.  uid: the user to run
+    // as, where the tests are root.  base: where its directory is made.
+    constructor({ bin = BIN, args = [], env = {}, config, db = makeDatabase(), uid, base } = {}) {
         this.db = db;
         this.bin = bin;
-        this.dir = makeDirectory();
+        this.uid = uid;
+        this.dir = makeDirectory(base);
+        this.own(this.dir);
         this.data = join(this.dir, 'data');
         this.listen = '127.0.0.1:0';
         this.args = args;
@@ -82,6 +85,19 @@ export class Server {
         this.args = ['--config', file, ...args];
     }
 
+    // For spawn().
+    get user() {
+        return this.uid === undefined ? {} : { uid: this.uid, gid: this.uid };
+    }
+
+    // Gives a file or directory, with all in it, to the user that the server runs as.
+    own(path) {
+        if (this.uid === undefined) return;
+        lchownSync(path, this.uid, this.uid);
+        for (const entry of readdirSync(path, { recursive: true }))
+            lchownSync(join(path, entry), this.uid, this.uid);
+    }
+
     // Also again, on the same data, after stop() or crash().
     async start() {
         this.agent = new http.Agent({ keepAlive: true, maxSockets: 64 });
@@ -89,7 +105,7 @@ export class Server {
         const args = ['serve', '--listen', this.listen, '--data', this.data, ...this.args];
         if (this.db) args.push('--db', this.db);
         const stdio = ['ignore', log, log];
-        this.child = spawn(this.bin, args, { stdio, env: plainEnv(this.env) });
+        this.child = spawn(this.bin, args, { stdio, env: plainEnv(this.env), ...this.user });
         closeSync(log);
         servers.add(this);
         this.exit = new Promise((resolve, reject) => {
@@ -238,6 +254,7 @@ export class Server {
             verify: [{ name: 'unit', command: 'sh test.sh', timeoutSeconds: 60 }],
             ...config,
         };
+        this.own(origin);
         await this.configure(name, document);
         return { name, origin, document };
     }
