@@ -37,7 +37,7 @@ _drover_value() {
     --config)
         [[ $3 != task ]] || return 1 # A flag there.
         compopt -o filenames; _drover_reply "$2" -f ;;
-    --output | --token-file | --file | --defaults | --attach)
+    --output | --out | --token-file | --file | --defaults | --attach)
         compopt -o filenames; _drover_reply "$2" -f ;;
     --data) compopt -o filenames; _drover_reply "$2" -d ;;
     --mode) _drover_reply "$2" -W 'patch_only supervised_pr autonomous_pr' ;;
@@ -54,6 +54,7 @@ _drover_value() {
         _drover_reply "$2" -W "prepare hydrate plan agent collect custom verify judge publish \
 unpublish clean notify" ;;
     --log-level) _drover_reply "$2" -W 'debug info warn error fatal' ;;
+    --sandbox) _drover_reply "$2" -W 'bubblewrap none' ;;
     --log-format) _drover_reply "$2" -W 'json human' ;;
     --repo) _drover_reply "$2" -W "$(_drover_repositories)" ;;
     --run | --task | --depends-on) _drover_reply "$2" -W latest ;;

@@ -500,6 +500,21 @@ START_TEST(even_without_walls_git_does_not_read_the_agents_configuration)
 }
 END_TEST
 
+START_TEST(without_a_sandbox_no_agent_runs_and_no_tree_is_read)
+{
+    struct step step = step_of(&(struct trial){.script = "true"});
+    struct err err = {0};
+    ck_assert_int_eq(step_prepare(&step, &err), RC_OK);
+    kit.site.sandbox.kind = SANDBOX_UNAVAILABLE;
+    struct collected patch = {0};
+    ck_assert_int_eq(collect_patch(&step, head(), &patch, &err), RC_DENIED);
+    ck_assert(sandbox_is_unavailable(&err));
+    ck_assert_int_eq(step_agent(&step, &err), RC_DENIED);
+    ck_assert_str_eq(step.failure.code, "sandbox_unavailable");
+    ck_assert(!step.failure.retryable);
+}
+END_TEST
+
 START_TEST(a_tree_that_cannot_be_read_fails_with_a_word)
 {
     struct step step = step_of(&(struct trial){0});
@@ -590,6 +605,7 @@ Suite *agent_step_suite(void)
                         (int)COUNT_OF(plants));
     tcase_add_loop_test(tests, even_without_walls_git_does_not_read_the_agents_configuration, 0,
                         (int)COUNT_OF(plants));
+    tcase_add_test(tests, without_a_sandbox_no_agent_runs_and_no_tree_is_read);
     tcase_add_test(tests, a_tree_that_cannot_be_read_fails_with_a_word);
     tcase_add_test(tests, it_sees_neither_the_token_nor_other_runs_and_writes_only_its_own);
     tcase_add_test(tests, a_link_planted_in_io_is_not_followed_by_the_next_attempt);

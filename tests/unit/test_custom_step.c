@@ -54,6 +54,18 @@ START_TEST(more_than_it_can_be_told_is_refused_in_words)
 }
 END_TEST
 
+START_TEST(without_a_sandbox_nothing_runs)
+{
+    struct step step = step_of("true");
+    struct err err = {0};
+    kit.site.sandbox.kind = SANDBOX_UNAVAILABLE;
+    ck_assert_int_eq(step_custom(&step, &err), RC_DENIED);
+    ck_assert_str_eq(step.failure.code, "sandbox_unavailable");
+    ck_assert(!step.failure.retryable);
+    ck_assert_ptr_nonnull(strstr(step.failure.message, "apt-get install bubblewrap"));
+}
+END_TEST
+
 Suite *custom_step_suite(void)
 {
     Suite *suite = suite_create("custom_step");
@@ -62,6 +74,7 @@ Suite *custom_step_suite(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, it_is_told_what_it_works_on);
     tcase_add_test(tests, more_than_it_can_be_told_is_refused_in_words);
+    tcase_add_test(tests, without_a_sandbox_nothing_runs);
     suite_add_tcase(suite, tests);
     return suite;
 }

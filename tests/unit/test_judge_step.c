@@ -225,6 +225,18 @@ START_TEST(a_cancel_ends_the_waiting)
 }
 END_TEST
 
+START_TEST(without_a_sandbox_nothing_runs)
+{
+    struct step step = step_of("{\"name\":\"c\",\"command\":\"true\"}", patch);
+    struct err err = {0};
+    kit.site.sandbox.kind = SANDBOX_UNAVAILABLE;
+    ck_assert_int_eq(step_judge(&step, &err), RC_DENIED);
+    ck_assert(sandbox_is_unavailable(&err));
+    struct step by_rules = step_of("{\"rules\":{\"maxFiles\":3}}", patch);
+    ck_assert_int_eq(step_judge(&by_rules, &err), RC_OK); /* It needs none. */
+}
+END_TEST
+
 Suite *judge_step_suite(void)
 {
     Suite *suite = suite_create("judge_step");
@@ -239,6 +251,7 @@ Suite *judge_step_suite(void)
     tcase_add_test(tests, a_model_that_fails_is_asked_again_as_long_as_there_is_time);
     tcase_add_test(tests, what_the_model_has_not_seen_whole_it_has_not_passed);
     tcase_add_test(tests, a_cancel_ends_the_waiting);
+    tcase_add_test(tests, without_a_sandbox_nothing_runs);
     suite_add_tcase(suite, tests);
     return suite;
 }

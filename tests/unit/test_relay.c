@@ -2,6 +2,7 @@
  * test_relay.c - bytes through the relay, both ways, many at a time, and what happens at the ends.
  */
 #include "base/fd.h"
+#include "edge/run_gate.h"
 #include "net/relay.h"
 #include "net/url.h"
 #include "tests/unit/suites.h"
@@ -73,6 +74,63 @@ START_TEST(a_request_and_a_large_answer_go_through)
     tiny_send(fd, "GET / HTTP/1.1\r\n\r\n");
     ck_assert_uint_eq(read_all(fd), BIG);
     fd_close(fd);
+}
+END_TEST
+
+/* What a request is answered with, up to a few bytes. */
+static const char *first_of(const char *socket_path, const char *request)
+{
+    static char text[400];
+    int fd = tiny_connect(socket_path);
+    tiny_send(fd, request);
+    size_t len = 0;
+    ssize_t got;
+    while (len < sizeof text - 1 && (got = read(fd, text + len, sizeof text - 1 - len)) > 0)
+        len += (size_t)got;
+    text[len] = '\0';
+    fd_close(fd);
+    return text;
+}
+
+/* Says what it was asked. */
+static bool echo(void *ctx, const char *request, int fd)
+{
+    (void)ctx;
+    tiny_answer(fd, "200 OK", "text/plain", request);
+    return false;
+}
+
+START_TEST(a_gate_lets_run_tokens_pass_and_one_request_to_a_connection)
+{
+    struct url url;
+    struct relay *gate = NULL;
+    char at[64];
+    (void)snprintf(at, sizeof at, "%s/gate", dir);
+    struct tiny_server *behind = tiny_server_start(echo, NULL);
+    ck_assert_int_eq(url_parse(tiny_server_url(behind), &url, &err), RC_OK);
+    const struct relay_options options = {
+        .socket_path = at, .host = url.host, .port = url.port, .admit = run_gate_admit};
+    ck_assert_msg(relay_start(&options, &gate, &err) == RC_OK, "%s", err.text);
+    const char *passed = first_of(at, "GET /v1/runs HTTP/1.1\r\nHost: x\r\nConnection: keep-alive"
+                                      "\r\nAuthorization: Bearer drun_1\r\n\r\n");
+    ck_assert_msg(strstr(passed, "GET /v1/runs HTTP/1.1") != NULL, "%s", passed);
+    ck_assert_ptr_nonnull(strstr(passed, "Connection: close"));
+    ck_assert_ptr_null(strstr(passed, "keep-alive"));
+    static const char *const refused[] = {"Bearer drv_0123", "bearer  drv_0123", "Basic drun_1",
+                                          "Bearer Drun_1"};
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        char request[200];
+        (void)snprintf(request, sizeof request,
+                       "GET / HTTP/1.1\r\nHost: x\r\nauthorization: %s\r\n\r\n", refused[i]);
+        const char *said = first_of(at, request);
+        ck_assert_msg(strstr(said, "403 Forbidden") && strstr(said, "SOCKET_FOR_RUNS"), "%s: %s",
+                      refused[i], said);
+    }
+    const char *twice = first_of(at, "GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer drun_1\r\n"
+                                     "Authorization: Bearer drv_2\r\n\r\n");
+    ck_assert_msg(strstr(twice, "400 Bad Request") != NULL, "%s", twice);
+    relay_stop(gate);
+    tiny_server_stop(behind);
 }
 END_TEST
 
@@ -167,6 +225,7 @@ Suite *relay_suite(void)
     tcase_set_timeout(tests, 20);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_request_and_a_large_answer_go_through);
+    tcase_add_test(tests, a_gate_lets_run_tokens_pass_and_one_request_to_a_connection);
     tcase_add_test(tests, a_port_leads_to_a_socket);
     tcase_add_test(tests, more_than_there_is_room_for_wait_their_turn);
     tcase_add_test(tests, one_that_leaves_makes_room_again);

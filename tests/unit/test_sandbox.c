@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/proc.h"
 #include "tests/unit/work_kit.h"
+#include "work/hidden.h"
 #include "work/sandbox.h"
 #include "work/tenant.h"
 #include <check.h>
@@ -20,7 +21,7 @@ static void setup(void)
     kit_open(&kit);
     tree = arena_printf(&kit.arena, "%s/runs/mine/tree", kit.work_dir);
     kit_sh(&kit, "mkdir -p data/work/runs/mine/tree data/work/runs/other/tree; "
-                 "echo hers >data/work/runs/other/tree/secret");
+                 "echo hers >data/work/runs/other/tree/secret; echo secret >beside");
 }
 
 static void teardown(void)
@@ -68,7 +69,18 @@ static const struct {
     {"read another run's tree", "cat $KIT/data/work/runs/other/tree/secret", false},
     {"write into the data directory", "touch $KIT/data/x", false},
     {"write the mirror", "touch $KIT/origin.git/x", false},
+    {"see files beside the data directory", "ls $KIT/beside", false},
+    {"list home directories", "ls /home /root | grep .", false},
+    {"see the rest of the machine", "ls /srv || ls /mnt || ls /media || ls /boot", false},
+    {"see logs and mail", "ls /var/log || ls /var/mail || ls /var/spool", false},
+    {"see settings of services", "ls /etc/cron.d || ls /etc/ssh || ls /etc/systemd", false},
+    {"see accounts and passwords", "ls /etc/shadow || ls /etc/sudoers", false},
+    {"see private keys of the machine", "ls /etc/ssl/private | grep .", false},
+    {"see devices by /sys", "ls /sys/class || ls /sys/kernel", false},
+    {"look names up", "grep -q root /etc/passwd && test -r /etc/nsswitch.conf", true},
+    {"count processors", "test $(nproc) -gt 0", true},
     {"write system files", "touch /etc/x", false},
+    {"write the root directory", "touch /x || mkdir /y || touch /var/x", false},
     {"write home directories", "touch /root/x || touch /home/x", false},
     {"change the kernel", "test -w /proc/sys/kernel/core_pattern", false},
     {"remount", "mount -o remount,rw,bind /", false},
@@ -124,6 +136,110 @@ START_TEST(a_script_in_tmp_that_the_command_names_is_there)
     ck_assert_int_eq(proc_run(&spec, (struct str){0}, &out, &out, NULL, &result, NULL), RC_OK);
     if (text_starts(kit.dir, "/tmp") || text_starts(kit.dir, "/var/tmp"))
         ck_assert_str_eq(buf_text(&out), "it runs\n");
+}
+END_TEST
+
+/* Runs the command with files hidden and mounts shown; gives what it said. */
+static const char *says(const struct sandbox_view *wanted)
+{
+    struct sandbox_view view = *wanted;
+    view.cwd = tree;
+    view.binds[0] = (struct sandbox_bind){tree, true};
+    view.status_fd = -1;
+    const struct proc_spec spec = {.argv = sandbox_argv(&kit.site.sandbox, &view, &kit.arena)};
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, 65536);
+    struct proc_result result;
+    ck_assert_int_eq(proc_run(&spec, (struct str){0}, &out, &out, NULL, &result, NULL), RC_OK);
+    return arena_strdup(&kit.arena, buf_text(&out));
+}
+
+static const char *in_kit(const char *name)
+{
+    return arena_printf(&kit.arena, "%s/%s", kit.dir, name);
+}
+
+START_TEST(a_file_that_the_command_names_is_shown_unless_it_is_a_secret)
+{
+    kit_sh(&kit, "chmod 755 .; for f in plain private hidden; do echo $f >$f; chmod 644 $f; done; "
+                 "printf '#!/bin/sh\necho program\n' >program; chmod 700 program; "
+                 "chmod 600 private; ln -s data/admin.token link; ln -s hidden link2");
+    kit.site.sandbox.drops = false; /* As where drover is not root: its user may read them all. */
+    const char *const hidden[] = {in_kit("hidden"), NULL};
+    kit.site.sandbox.hidden = hidden;
+    const struct {
+        const char *name;
+        bool shown;
+    } files[] = {{"plain", true}, {"program", true}, {"private", false},         {"hidden", false},
+                 {"link", false}, {"link2", false},  {"data/admin.token", false}};
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        const char *const argv[] = {"/bin/sh", "-c", "test -e $0 && echo shown",
+                                    in_kit(files[i].name), NULL};
+        ck_assert_msg((strstr(says(&(struct sandbox_view){.argv = argv}), "shown") != NULL) ==
+                          files[i].shown,
+                      "%s", files[i].name);
+    }
+    const char *const environ_of[] = {"/bin/sh", "-c", "cat $0",
+                                      arena_printf(&kit.arena, "/proc/%d/environ", getpid()), NULL};
+    ck_assert_ptr_nonnull(strstr(says(&(struct sandbox_view){.argv = environ_of}), "No such file"));
+}
+END_TEST
+
+START_TEST(a_program_that_was_found_in_a_home_directory_is_shown)
+{
+    kit_sh(&kit,
+           "mkdir -p bin; printf '#!/bin/sh\necho it runs\n' >bin/own; chmod 755 . bin bin/own; "
+           "echo x >bin/other");
+    const char *const argv[] = {"/bin/sh", "-c", "$0/own; ls $0", in_kit("bin"), NULL};
+    const struct sandbox_view view = {.argv = argv, .program = in_kit("bin/own")};
+    ck_assert_str_eq(says(&view), "it runs\nown\n");
+}
+END_TEST
+
+START_TEST(what_is_hidden_stays_hidden_in_a_system_directory)
+{
+    char place[] = "/opt/drover-kit-XXXXXX";
+    if (geteuid() != 0 || !mkdtemp(place))
+        return;
+    kit_sh(&kit,
+           "chmod 755 %s; mkdir %s/data; echo secret >%s/data/x; echo secret >%s/token; "
+           "echo open >%s/tool; chmod -R a+rX %s",
+           place, place, place, place, place, place);
+    const char *const hidden[] = {arena_printf(&kit.arena, "%s/data", place),
+                                  arena_printf(&kit.arena, "%s/token", place),
+                                  arena_printf(&kit.arena, "%s/not-there", place), NULL};
+    const char *const argv[] = {"/bin/sh", "-c", "cd $0; cat tool token data/x; ls data", place,
+                                NULL};
+    const struct sandbox_view view = {.argv = argv};
+    const char *open = says(&view);
+    ck_assert_ptr_nonnull(strstr(open, "secret"));
+    kit.site.sandbox.hidden = hidden;
+    for (int i = 0; i < 2; i++) {
+        const char *said = says(&view);
+        ck_assert_ptr_nonnull(strstr(said, "open\n"));
+        ck_assert_msg(strstr(said, "secret") == NULL, "%s", said);
+        kit.site.sandbox.drops = false;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_str_eq(sandbox_hides(&kit.site.sandbox, hidden[i]), hidden[i]);
+        const struct mount_config mount = {.path = i ? hidden[i] : place};
+        const struct sandbox_view mounted = {.mounts = &mount, .mount_count = 1};
+        ck_assert_int_eq(sandbox_check(&kit.site.sandbox, &mounted, NULL), RC_INVALID);
+    }
+    ck_assert_int_eq(dir_remove(place, NULL), RC_OK);
+}
+END_TEST
+
+START_TEST(data_directories_above_and_given_files_are_hidden)
+{
+    kit_sh(&kit, "mkdir -p outer/inner/worker; touch outer/inner/server.lock; ln -s beside link");
+    const char *const given[] = {in_kit("link"), in_kit("not-yet"), in_kit("no/such/dir"), NULL};
+    char **list = hidden_list(in_kit("outer/inner/worker"), given);
+    const char *const want[] = {in_kit("beside"), in_kit("not-yet"), in_kit("outer/inner")};
+    for (size_t i = 0; i < COUNT_OF(want); i++)
+        ck_assert_str_eq(list[i], want[i]);
+    ck_assert_ptr_null(list[COUNT_OF(want)]);
+    hidden_free(list);
 }
 END_TEST
 
@@ -252,6 +368,10 @@ Suite *sandbox_suite(void)
     tcase_add_test(tests, nothing_is_left_outside);
     tcase_add_test(tests, the_network_is_there_only_when_allowed);
     tcase_add_test(tests, a_script_in_tmp_that_the_command_names_is_there);
+    tcase_add_test(tests, a_file_that_the_command_names_is_shown_unless_it_is_a_secret);
+    tcase_add_test(tests, a_program_that_was_found_in_a_home_directory_is_shown);
+    tcase_add_test(tests, what_is_hidden_stays_hidden_in_a_system_directory);
+    tcase_add_test(tests, data_directories_above_and_given_files_are_hidden);
     tcase_add_test(tests, secrets_are_not_in_argv);
     tcase_add_test(tests, without_bubblewrap_the_command_is_tied_to_us);
     tcase_add_test(tests, root_has_users_of_their_own_for_commands);

@@ -201,7 +201,7 @@ END_TEST
 
 START_TEST(a_check_that_cannot_be_run_is_errored)
 {
-    kit.site.sandbox.data_dir = "/no/such/place"; /* bubblewrap cannot make that. */
+    kit.site.sandbox.data_dir = "/proc/no/such"; /* bubblewrap cannot make that. */
     const struct js *result = run("\"verify\":[{\"name\":\"x\",\"command\":\"true\"}]", good);
     ck_assert_str_eq(of_check(result, 0, "status"), "errored");
     ck_assert_str_eq(of_check(result, 0, "category"), "infrastructure");
@@ -291,6 +291,17 @@ START_TEST(a_cancel_ends_the_checks)
 }
 END_TEST
 
+START_TEST(without_a_sandbox_nothing_runs)
+{
+    struct step step = step_of("\"verify\":[{\"name\":\"x\",\"command\":\"touch /tmp/ran\"}]",
+                               good);
+    struct err err = {0};
+    kit.site.sandbox.kind = SANDBOX_UNAVAILABLE;
+    ck_assert_int_eq(step_verify(&step, &err), RC_DENIED);
+    ck_assert(sandbox_is_unavailable(&err));
+}
+END_TEST
+
 Suite *verify_step_suite(void)
 {
     Suite *suite = suite_create("verify_step");
@@ -311,6 +322,7 @@ Suite *verify_step_suite(void)
     tcase_add_test(tests, output_of_a_check_is_bounded);
     tcase_add_test(tests, many_checks_fit_into_a_result);
     tcase_add_test(tests, a_cancel_ends_the_checks);
+    tcase_add_test(tests, without_a_sandbox_nothing_runs);
     suite_add_tcase(suite, tests);
     return suite;
 }
