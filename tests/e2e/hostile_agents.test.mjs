@@ -65,7 +65,8 @@ async function makeVictim({ uid, remote }) {
         },
         paths: {
             data: join(server.data, 'admin.token'), database: join(server.data, 'drover.db'),
-            home: join(home, 'notes.txt'), 'token file': tokenFile, log: join(server.dir, 'server.log'),
+            home: join(home, 'notes.txt'), 'token file': tokenFile,
+            log: join(server.dir, 'server.log'),
         },
     };
     if (remote) // Where `drover worker` keeps its data when the server's user starts it.
@@ -77,6 +78,7 @@ async function makeVictim({ uid, remote }) {
 }
 
 const hunter = 'node hunt.mjs';
+const judges = `${hunter} && printf '{"verdict":"pass"}' >"$DROVER_RESULT"`;
 const planner = `${hunter} >hunted.txt || true
     if [ "$DROVER_PHASE" = plan ]; then cat hunted.txt >"$DROVER_PLAN"; exit 0; fi\n${fixes}`;
 
@@ -95,7 +97,7 @@ async function hunt(victim) {
         plan: {},
         steps: [{ name: 'hunting', phase: 'post-agent', command: hunter }],
         verify: [{ name: 'unit', command: `${hunter} && sh test.sh` }],
-        judge: [{ name: 'reviewer', command: `${hunter} && printf '{"verdict":"pass"}' >"$DROVER_RESULT"` }],
+        judge: [{ name: 'reviewer', command: judges }],
         retries: { agentAttempts: 1 },
     });
     const { taskId, runId } = await server.submit(repo.name);
@@ -134,7 +136,8 @@ function askSocket(socketPath, token, path = '/v1/tokens') {
 
 describe('the socket of agents', { concurrency: 2 }, () => {
     for (const remote of [false, true]) {
-        it(`takes run tokens only, ${remote ? 'of a remote worker' : 'of the server'}`, async () => {
+        const of = remote ? 'a remote worker' : 'the server';
+        it(`takes run tokens only, of ${of}`, async () => {
             const victim = await makeVictim({ remote });
             const { server, mark } = victim;
             try {
@@ -261,7 +264,7 @@ describe('no command finds a secret', { concurrency: 2 }, () => {
         for (const remote of [false, true]) {
             it(`of drover as ${name}, ${remote ? 'in a remote worker' : 'in the server'}`,
                 async (t) => {
-                    if (!reachable(uid)) return t.skip('another user cannot start the program here');
+                    if (!reachable(uid)) return t.skip('another user cannot reach the program');
                     const victim = await makeVictim({ uid, remote });
                     try {
                         if (!victim.server.needsWalls(t)) return;
