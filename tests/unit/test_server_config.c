@@ -23,6 +23,7 @@ START_TEST(the_defaults_are_good)
     ck_assert_int_eq(options.workers.max, 4);
     ck_assert_int_eq(options.body_bytes_max, 1024 * 1024);
     ck_assert_int_eq(options.keep_days, 30);
+    ck_assert(!options.sandbox_none);
 }
 END_TEST
 
@@ -30,7 +31,7 @@ START_TEST(a_file_says_all_there_is_to_say)
 {
     static const char text[] =
         "listen: '[::1]:0'\nallowRemote: true\ndata: /srv/d\ndb: sqlite:/srv/d/x.db\nworkers: 0\n"
-        "log: {level: warn, format: json}\n"
+        "log: {level: warn, format: json}\nsandbox: none\n"
         "limits: {maxActiveRuns: 1, maxActiveRunsPerUser: 2, tasksPerHourPerUser: 3,\n"
         "         maxActiveRunsPerWorkspace: 9, sandboxes: 8, costPerDayUsd: 2.5,\n"
         "         taskTypes: {upgrade: 2, style: 1},\n"
@@ -47,6 +48,7 @@ START_TEST(a_file_says_all_there_is_to_say)
     ck_assert_str_eq(options.data_dir, "/srv/d");
     ck_assert_str_eq(options.db, "sqlite:/srv/d/x.db");
     ck_assert_int_eq(options.workers.max, 0);
+    ck_assert(options.sandbox_none);
     ck_assert_int_eq(options.log_level, LOG_WARN);
     ck_assert_int_eq(options.log_format, LOG_FORMAT_JSON);
     ck_assert_int_eq(options.limits.max_active_runs, 1);

@@ -140,9 +140,9 @@ export class Server {
         return res?.status === 200;
     }
 
-    // Does bubblewrap work here?  Without it nothing keeps an agent from what the server can reach.
+    // Does bubblewrap work here, and is it used?
     get walled() {
-        return !/WITHOUT a sandbox/.test(this.said());
+        return !/WITHOUT a sandbox|there is no sandbox/.test(this.said());
     }
 
     // For tests of what only walls can do: true, or the test is skipped.
