@@ -27,7 +27,7 @@ LIB_OBJ  := $(call obj,$(SRCS)) $(BUILD)/obj/core/schema_text.o
 MAIN_OBJ := $(call obj,src/main.c)
 TEST_OBJ := $(call obj,$(AIDS) $(TESTS))
 BENCH_OBJ := $(call obj,$(wildcard bench/*.c))
-SIM_OBJ  := $(call obj,$(wildcard tests/sim/*.c))
+SIM_OBJ  := $(call obj,$(wildcard tests/sim/*.c) tests/unit/honest.c)
 SCHEMAS  := $(sort $(wildcard schemas/*.json))
 
 # pkg-config runs once, and only when something is compiled: on a fresh machine it is not there yet.

@@ -122,17 +122,46 @@ static enum rc fail_one(struct cx *cx, const struct command *command,
     return pipeline_failed(cx, &job, &failure);
 }
 
-/* A worker that reports nonsense would report it again: the step fails for good. */
-static enum rc fail_bad_result(struct cx *cx, const struct command *command,
-                               const struct job_done *done, struct job_answer *answer)
+static void answer_refused(struct job_answer *answer, const char *message)
 {
+    answer->ok = false;
+    answer->code = "RESULT_REFUSED";
+    answer->message = message;
+}
+
+/* A worker that reports nonsense would report it again: the step fails for good.  The answer says
+   so, and says it again when the report is repeated. */
+static enum rc refuse_result(struct cx *cx, const struct command *command,
+                             const struct job_row *job, const struct job_done *done,
+                             struct job_answer *answer)
+{
+    struct err why = *cx->err;
+    err_clear(cx->err);
+    const char *message = arena_strdup(cx->arena, why.text);
+    bool untrue = strcmp(why.code, "RESULT_REFUSED") == 0;
     struct job_failed failed = {
         .ref = done->ref,
-        .code = "invalid_step_result",
-        .message = arena_strdup(cx->arena, cx->err->text),
+        .code = untrue ? "result_refused" : "invalid_step_result",
+        .message = message,
     };
-    err_clear(cx->err);
-    return fail_one(cx, command, &failed, answer);
+    enum rc rc = pipeline_refused(cx, job, &why);
+    if (rc == RC_OK)
+        rc = fail_one(cx, command, &failed, answer);
+    if (rc == RC_OK && answer->ok) {
+        answer_refused(answer, message);
+        answer->field = why.field[0] != '\0' ? arena_strdup(cx->arena, why.field) : NULL;
+    }
+    return rc;
+}
+
+/* Was this very report refused before? */
+static bool was_refused(const struct command *command, const struct job_row *job,
+                        const struct job_ref *ref)
+{
+    return job->life.state == JOB_DEAD_LETTER &&
+           job_lease_is(&job->life, ref->epoch, command->principal) &&
+           (text_same(job->error_code, "result_refused") ||
+            text_same(job->error_code, "invalid_step_result"));
 }
 
 /* What follows from a job that is done: made exactly once, since a report counts once.  It belongs
@@ -160,9 +189,17 @@ static enum rc complete_one(struct cx *cx, const struct command *command, struct
     enum rc rc = load(cx, &done->ref, &job, answer, &found);
     if (rc != RC_OK || !found)
         return rc;
-    CLEANUP(js_freep) struct js *result = NULL;
-    if (pipeline_check_result(&job, done->result, &result, cx->err) != RC_OK)
-        return fail_bad_result(cx, command, done, answer);
+    CLEANUP(step_result_release) struct step_result result = {0};
+    if (was_refused(command, &job, &done->ref)) {
+        answer_refused(answer, job.error_message);
+        return RC_OK;
+    }
+    if (job_leased_to(&job.life, done->ref.epoch, command->principal))
+        rc = pipeline_check_result(cx, &job, done->result, &result);
+    if (rc == RC_INVALID)
+        return refuse_result(cx, command, &job, done, answer);
+    if (rc != RC_OK)
+        return rc;
     struct settlement settlement = {
         .event = JOB_EV_FINISH,
         .epoch = done->ref.epoch,
@@ -171,7 +208,7 @@ static enum rc complete_one(struct cx *cx, const struct command *command, struct
     };
     rc = report(cx, &job, &done->ref, &settlement, answer, &settled);
     if (rc == RC_OK && settled)
-        rc = pipeline_completed(cx, &job, result);
+        rc = pipeline_completed(cx, &job, &result);
     return rc == RC_OK && settled ? make_next(cx, done) : rc;
 }
 

@@ -54,6 +54,7 @@ struct round {
 
 struct cx {
     struct db *db;
+    struct store *store; /* For contents of artifacts: artifact_stat, artifact_read. */
     int64_t now_us;
     struct dice *dice;
     int64_t *last_id_us; /* The committer's: see cx_id. */

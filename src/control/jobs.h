@@ -70,8 +70,9 @@ struct job_ref {
 struct job_answer {
     bool ok;
     bool cancel;      /* The work should stop. */
-    const char *code; /* NULL, LEASE_LOST, NOT_FOUND, ... */
+    const char *code; /* NULL, LEASE_LOST, NOT_FOUND, RESULT_REFUSED, ... */
     enum job_state state;
+    const char *field, *message; /* RESULT_REFUSED: which member, and why; else NULL. */
 };
 struct cmd_heartbeat {
     struct command base;

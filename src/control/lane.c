@@ -83,6 +83,7 @@ static struct cx batch_cx(struct batch *batch, struct command *command)
     struct lane *lane = batch->lane;
     return (struct cx){
         .db = lane->options.db,
+        .store = lane->options.committer->store,
         .now_us = batch->now_us,
         .dice = &lane->options.dice,
         .last_id_us = &lane->last_id_us,

@@ -10,9 +10,11 @@
 #include "control/principal.h"
 #include "control/pull_limits.h"
 #include "control/queue_gate.h"
+#include "control/result_facts.h"
 #include "control/stop.h"
 #include "control/usage.h"
 #include "core/event_types.h"
+#include "core/worker_report.h"
 #include <assert.h>
 #include <string.h>
 
@@ -227,25 +229,6 @@ struct cmd_heartbeat *cmd_heartbeat_new(void)
 
 enum { PROGRESS_EVENTS_MAX = 200, PROGRESS_DATA_MAX = 16 * 1024 };
 
-/* What a worker may say of its run while it works; all else is decided here. */
-static const char *const progress_types[] = {
-    EV_AGENT_MESSAGE,    EV_TOOL_CALL_STARTED,     EV_TOOL_CALL_COMPLETED,
-    EV_TOOL_CALL_FAILED, EV_MODEL_TURN_COMPLETED,  EV_VERIFICATION_STARTED,
-    EV_JUDGE_STARTED,    EV_PR_CREATION_REQUESTED, EV_COST_RECORDED,
-    EV_TOOL_CALL_DENIED, EV_TOOL_CALL_TIMED_OUT,   EV_PLAN_CREATED,
-    EV_PLAN_UPDATED,     EV_SESSION_STARTED,       EV_SESSION_LOST,
-    EV_SNAPSHOT_TAKEN,   EV_SNAPSHOT_PUBLISHED,    EV_SNAPSHOT_FAILED,
-};
-
-static const char *progress_type(const struct js *event)
-{
-    const char *type = js_get_str(event, "type", "");
-    for (size_t i = 0; i < COUNT_OF(progress_types); i++)
-        if (strcmp(progress_types[i], type) == 0)
-            return progress_types[i];
-    return NULL;
-}
-
 static enum rc check_progress(struct cx *cx, const struct js *events)
 {
     size_t count = js_count(events);
@@ -254,17 +237,31 @@ static enum rc check_progress(struct cx *cx, const struct js *events)
                          "events must be an array of at most %d", PROGRESS_EVENTS_MAX);
     for (size_t i = 0; i < count; i++) {
         const struct js *event = js_at(events, i);
-        if (progress_type(event) == NULL)
+        const char *type = report_event_type(js_get_str(event, "type", ""));
+        if (type == NULL)
             return err_field(cx->err, RC_INVALID, "INVALID_FIELD", "events",
                              "events[%zu].type is not one that a worker may send", i);
         if (js_type(js_get(event, "data")) != JS_OBJECT)
             return err_field(cx->err, RC_INVALID, "INVALID_FIELD", "events",
                              "events[%zu].data must be an object", i);
+        enum rc rc = report_check_event(type, js_get(event, "data"), cx->err);
+        if (rc != RC_OK)
+            return rc;
         if (strlen(js_text(js_get(event, "data"), cx->arena)) > PROGRESS_DATA_MAX)
             return err_field(cx->err, RC_TOO_LARGE, "EVENT_TOO_LARGE", "events",
                              "events[%zu].data passes %d bytes", i, PROGRESS_DATA_MAX);
     }
     return RC_OK;
+}
+
+static enum rc check_events(struct cx *cx, const struct job_row *job, const struct js *events)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < js_count(events); i++) {
+        const struct js *event = js_at(events, i);
+        rc = event_check_facts(job, js_get_str(event, "type", ""), js_get(event, "data"), cx->err);
+    }
+    return rc;
 }
 
 static enum rc tell_progress(struct cx *cx, struct flow *flow, const struct js *events)
@@ -273,7 +270,8 @@ static enum rc tell_progress(struct cx *cx, struct flow *flow, const struct js *
     for (size_t i = 0; rc == RC_OK && i < js_count(events); i++) {
         const struct js *event = js_at(events, i);
         const char *data = js_text(js_get(event, "data"), cx->arena);
-        rc = flow_tell_data(cx, flow, progress_type(event), str_of(data));
+        rc = flow_tell_data(cx, flow, report_event_type(js_get_str(event, "type", "")),
+                            str_of(data));
     }
     return rc;
 }
@@ -284,7 +282,7 @@ static const struct js *last_sums(const struct js *events)
     const struct js *sums = NULL;
     for (size_t i = 0; i < js_count(events); i++) {
         const struct js *event = js_at(events, i);
-        if (strcmp(progress_type(event), EV_MODEL_TURN_COMPLETED) == 0)
+        if (strcmp(report_event_type(js_get_str(event, "type", "")), EV_MODEL_TURN_COMPLETED) == 0)
             sums = js_get(event, "data");
     }
     return sums;
@@ -330,7 +328,9 @@ static enum rc progress_one(struct cx *cx, const struct cmd_progress *cmd, size_
     if (rc != RC_OK)
         return rc;
     answer->cancel = stop_reaches_step(&flow.run, job.type);
-    rc = tell_progress(cx, &flow, progress->events);
+    rc = check_events(cx, &job, progress->events);
+    if (rc == RC_OK)
+        rc = tell_progress(cx, &flow, progress->events);
     const struct js *sums = last_sums(progress->events);
     if (rc == RC_OK && sums != NULL)
         rc = usage_take(cx, &flow.run, job.payload, sums);

@@ -2,12 +2,15 @@
  * pipeline.c - see pipeline.h.  The meaning of each step's result stands in results.c.
  */
 #include "control/pipeline.h"
+#include "base/log.h"
 #include "control/pull_limits.h"
 #include "control/quarantine.h"
+#include "control/result_facts.h"
 #include "control/results.h"
 #include "control/settle.h"
 #include "control/usage.h"
 #include "core/event_types.h"
+#include "core/worker_report.h"
 #include <string.h>
 
 /* RC_NOT_FOUND when the job does not move its run. */
@@ -74,52 +77,74 @@ static const struct step *find_step(const char *type)
     return NULL;
 }
 
-enum rc pipeline_check_result(const struct job_row *job, struct str result, struct js **ret_tree,
-                              struct err *err)
+void step_result_release(struct step_result *result)
 {
-    const struct step *step = find_step(job->type);
-    if (id_is_none(&job->run_id) || step == NULL) {
-        *ret_tree = NULL;
-        return RC_OK;
-    }
-    CLEANUP(js_freep) struct js *tree = NULL;
-    enum rc rc = js_parse(result.at, result.len, &tree, err);
-    if (rc == RC_OK)
-        rc = result_check(job->type, tree, err);
-    if (rc != RC_OK)
-        return rc;
-    *ret_tree = tree;
-    tree = NULL;
-    return RC_OK;
+    js_free(result->tree);
+    flow_release(&result->flow);
 }
 
-enum rc pipeline_completed(struct cx *cx, const struct job_row *job, const struct js *result)
+enum rc pipeline_check_result(struct cx *cx, const struct job_row *job, struct str result,
+                              struct step_result *ret_result)
 {
-    CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = load_mover(cx, job, &flow);
+    if (id_is_none(&job->run_id) || !report_knows_step(job->type))
+        return RC_OK;
+    enum rc rc = js_parse(result.at, result.len, &ret_result->tree, cx->err);
+    if (rc != RC_OK)
+        return err_wrap(cx->err, RC_INVALID, "the result");
+    rc = report_check_result(job->type, ret_result->tree, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    rc = load_mover(cx, job, &ret_result->flow);
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
-    const struct step *step = find_step(job->type);
-    if (step == NULL || (step->status != flow.run.status && !is_custom(job)))
-        return err_set(cx->err, RC_CORRUPT, "STEP_OUT_OF_PLACE", "step %s of run %s while it is %s",
-                       job->type, flow.run.id.text, run_status_name(flow.run.status));
+    ret_result->moves = true;
+    return result_check_facts(cx, &ret_result->flow, job->type, ret_result->tree);
+}
+
+enum rc pipeline_refused(struct cx *cx, const struct job_row *job, const struct err *why)
+{
+    LOG(LOG_WARN, "the result of a step was refused", LOG_STR("step", job->type),
+        LOG_STR("jobId", job->id.text), LOG_STR("runId", job->run_id.text),
+        LOG_STR("worker", job->worker), LOG_STR("field", why->field), LOG_STR("error", why->text));
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = flow_load_run(cx, &job->run_id, &flow);
+    if (rc != RC_OK)
+        return rc;
     CLEANUP(note_release) struct note note;
     write_step(&note, &flow, job);
-    rc = flow_tell(cx, &flow, EV_STEP_COMPLETED, &note);
+    jw_kstr(&note.jw, "worker", job->worker);
+    jw_kstr(&note.jw, "field", why->field);
+    jw_kstr(&note.jw, "reason", why->text);
+    rc = flow_tell(cx, &flow, EV_RESULT_REFUSED, &note);
+    return rc == RC_OK ? flow_save_told(cx, &flow) : rc;
+}
+
+enum rc pipeline_completed(struct cx *cx, const struct job_row *job, struct step_result *result)
+{
+    if (!result->moves)
+        return RC_OK;
+    struct flow *flow = &result->flow;
+    const struct step *step = find_step(job->type);
+    if (step == NULL || (step->status != flow->run.status && !is_custom(job)))
+        return err_set(cx->err, RC_CORRUPT, "STEP_OUT_OF_PLACE", "step %s of run %s while it is %s",
+                       job->type, flow->run.id.text, run_status_name(flow->run.status));
+    CLEANUP(note_release) struct note note;
+    write_step(&note, flow, job);
+    enum rc rc = flow_tell(cx, flow, EV_STEP_COMPLETED, &note);
     if (rc == RC_OK)
-        rc = result_link_artifacts(cx, &flow, result);
+        rc = result_link_artifacts(cx, flow, result->tree);
     /* Poison is what loses every worker; a run that gets on is none.  A tree made anew is not yet
        getting on. */
     if (strcmp(job->type, "prepare") != 0)
-        flow.run.lost = 0;
-    if (rc == RC_OK && pull_is_cut_off(&flow.run)) /* It was done in time after all. */
-        rc = pull_go_on(cx, &flow);
+        flow->run.lost = 0;
+    if (rc == RC_OK && pull_is_cut_off(&flow->run)) /* It was done in time after all. */
+        rc = pull_go_on(cx, flow);
     /* Once somebody asked to stop, work is not worth judging; a PR is worth recording. */
-    if (rc == RC_OK && flow.run.stop != RUN_STOP_NONE && strcmp(job->type, "publish") != 0)
-        rc = flow_end_stopped(cx, &flow);
+    if (rc == RC_OK && flow->run.stop != RUN_STOP_NONE && strcmp(job->type, "publish") != 0)
+        rc = flow_end_stopped(cx, flow);
     else if (rc == RC_OK)
-        rc = step->done(cx, &flow, result);
-    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+        rc = step->done(cx, flow, result->tree);
+    return rc == RC_OK ? flow_save(cx, flow) : rc;
 }
 
 static enum rc tell_failed(struct cx *cx, struct flow *flow, const struct job_row *job,

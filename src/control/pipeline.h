@@ -16,11 +16,20 @@
 
 /* A worker took the step of this run. */
 MUST_USE enum rc pipeline_started(struct cx *cx, const struct job_row *job, struct flow *flow);
-/* The step's result is well formed?  Asked before the job is settled. */
-MUST_USE enum rc pipeline_check_result(const struct job_row *job, struct str result,
-                                       struct js **ret_tree, struct err *err);
+/* Is the step's result well formed, and does it fit what the server knows?  Asked before the job is
+   settled.  RC_INVALID: INVALID_RESULT or RESULT_REFUSED, with the member that is wrong. */
+struct step_result {
+    struct js *tree; /* NULL: the job is not a step of a run. */
+    struct flow flow;
+    bool moves; /* The job moves its run: the flow is loaded. */
+};
+void step_result_release(struct step_result *result); /* For CLEANUP. */
+MUST_USE enum rc pipeline_check_result(struct cx *cx, const struct job_row *job, struct str result,
+                                       struct step_result *ret_result);
 MUST_USE enum rc pipeline_completed(struct cx *cx, const struct job_row *job,
-                                    const struct js *result);
+                                    struct step_result *result);
+/* A result was refused: an event and a line in the log tell of it. */
+MUST_USE enum rc pipeline_refused(struct cx *cx, const struct job_row *job, const struct err *why);
 /* The step failed: it is tried again (job scheduled) or the run ends. */
 struct step_failure {
     const char *code, *message;

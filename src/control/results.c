@@ -6,6 +6,7 @@
 #include "control/accounts.h"
 #include "control/pipeline.h"
 #include "control/policies.h"
+#include "control/result_facts.h"
 #include "control/usage.h"
 #include "core/event_types.h"
 #include "core/infer.h"
@@ -14,50 +15,14 @@
 #include "store/pull_requests.h"
 #include <string.h>
 
-enum { RESULT_ARTIFACTS_MAX = 64, TOOL_RETRIES_MAX = 1000000 };
+enum { TOOL_RETRIES_MAX = 1000000 };
 
-/* ---- shape ------------------------------------------------------------------------------ */
-
-static const struct {
-    const char *step;
-    const char *member; /* Dotted. */
-    enum js_type type;
-} required[] = {
-    {"prepare", "baseCommit", JS_STRING}, {"hydrate", "promptSha256", JS_STRING},
-    {"agent", "outcome", JS_STRING},      {"agent", "report", JS_STRING},
-    {"verify", "verdict", JS_STRING},     {"verify", "checks", JS_ARRAY},
-    {"judge", "verdict", JS_STRING},      {"publish", "number", JS_INT},
-    {"publish", "headCommit", JS_STRING}, {"plan", "planSha256", JS_STRING},
-    {"custom", "status", JS_STRING},      {"pull", "status", JS_STRING},
-    {"collect", "outcome", JS_STRING},    {"collect", "report", JS_STRING},
-};
-
-enum rc result_check(const char *step, const struct js *result, struct err *err)
-{
-    if (js_type(result) != JS_OBJECT)
-        return err_set(err, RC_INVALID, "INVALID_RESULT", "the result of %s must be an object",
-                       step);
-    for (size_t i = 0; i < COUNT_OF(required); i++) {
-        if (strcmp(required[i].step, step) != 0)
-            continue;
-        if (js_type(js_path(result, required[i].member)) != required[i].type)
-            return err_field(err, RC_INVALID, "INVALID_RESULT", required[i].member,
-                             "the result of %s needs %s as %s", step, required[i].member,
-                             js_type_name(required[i].type));
-    }
-    const struct js *artifacts = js_get(result, "artifacts");
-    for (size_t i = 0; i < js_count(artifacts); i++)
-        if (!sha256_text_valid(js_get_str(js_at(artifacts, i), "sha256", "")))
-            return err_field(err, RC_INVALID, "INVALID_RESULT", "artifacts",
-                             "artifact %zu has no sha256", i);
-    return RC_OK;
-}
+/* ---- artifacts -------------------------------------------------------------------------- */
 
 enum rc result_link_artifacts(struct cx *cx, struct flow *flow, const struct js *result)
 {
     const struct js *artifacts = js_get(result, "artifacts");
-    size_t count = js_count(artifacts);
-    for (size_t i = 0; i < count && i < RESULT_ARTIFACTS_MAX; i++) {
+    for (size_t i = 0; i < js_count(artifacts); i++) {
         const struct js *artifact = js_at(artifacts, i);
         struct artifact_row row = {
             .run_id = flow->run.id,
@@ -366,6 +331,10 @@ enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *resul
 
 enum rc result_record_pull(struct cx *cx, struct flow *flow, const struct js *result)
 {
+    const char *url = NULL;
+    enum rc rc = result_pull_url(cx, flow, js_get_int(result, "number", 0), &url);
+    if (rc != RC_OK)
+        return rc;
     struct pull_request_row row = {
         .id = cx_id(cx),
         .number = js_get_int(result, "number", 0),
@@ -374,7 +343,7 @@ enum rc result_record_pull(struct cx *cx, struct flow *flow, const struct js *re
         .run_id = flow->run.id,
         .branch = flow->run.branch,
         .target_branch = flow->task.target_branch,
-        .url = keep(cx, result, "url"),
+        .url = url,
         .title = task_title(&flow->task, cx->arena),
         .status = "open",
         .draft = js_get_bool(result, "draft", true),
@@ -382,7 +351,9 @@ enum rc result_record_pull(struct cx *cx, struct flow *flow, const struct js *re
         .created_us = cx->now_us,
         .updated_us = cx->now_us,
     };
-    enum rc rc = pull_requests_insert(cx->db, &row, cx->err);
+    rc = pull_requests_insert(cx->db, &row, cx->err);
+    if (rc == RC_CONFLICT && id_is_none(&flow->run.pull_request_id)) /* Another lane was faster: */
+        return err_wrap(cx->err, RC_BUSY, "another run records it just now"); /* refused then. */
     if (rc != RC_OK)
         return rc == RC_CONFLICT ? err_wrap(cx->err, RC_CORRUPT, "a second pull request") : rc;
     flow->run.pull_request_id = row.id;

@@ -5,8 +5,6 @@
 #define CONTROL_RESULTS_H
 #include "control/flow.h"
 
-/* Has the members that the step must report? */
-MUST_USE enum rc result_check(const char *step, const struct js *result, struct err *err);
 MUST_USE enum rc result_link_artifacts(struct cx *cx, struct flow *flow, const struct js *result);
 
 MUST_USE enum rc result_of_prepare(struct cx *cx, struct flow *flow, const struct js *result);
@@ -43,7 +41,8 @@ MUST_USE enum rc result_repair(struct cx *cx, struct flow *flow, const struct re
 
 /* By the decision matrix of core/infer.h: on with the patch, or the end. */
 MUST_USE enum rc result_infer(struct cx *cx, struct flow *flow, const struct js *result);
-/* Records {number, url, headCommit, draft} as the run's pull request. */
+/* Records {number, headCommit, draft} as the run's pull request.  result_check_facts has found it in
+   order. */
 MUST_USE enum rc result_record_pull(struct cx *cx, struct flow *flow, const struct js *pull);
 
 /* ---- agents elsewhere (results_far.c) ---- */

@@ -9,8 +9,6 @@
 #include "store/verifications.h"
 #include <string.h>
 
-enum { RESULT_CHECKS_MAX = 64 };
-
 /* ---- repair ----------------------------------------------------------------------------- */
 
 static struct spending spent_so_far(struct cx *cx, const struct run_row *run)
@@ -138,8 +136,7 @@ static enum rc record_checks(struct cx *cx, struct flow *flow, const struct js *
 {
     struct tally tally = {.summary = "no summary"};
     bool found = false;
-    size_t count = js_count(checks);
-    for (size_t i = 0; i < count && i < RESULT_CHECKS_MAX; i++) {
+    for (size_t i = 0; i < js_count(checks); i++) {
         const struct js *check = js_at(checks, i);
         enum verify_status status = status_of(check);
         enum rc rc = record_check(cx, flow, check);

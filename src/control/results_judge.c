@@ -18,8 +18,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { RESULT_JUDGES_MAX = 32 };
-
 static const double cost_max_usd = 1e6;
 
 /* ---- telling ---- */
@@ -86,8 +84,7 @@ static enum rc tell_cost(struct cx *cx, struct flow *flow, const struct js *judg
 static enum rc tell_all(struct cx *cx, struct flow *flow, const struct js *judges)
 {
     enum rc rc = RC_OK;
-    size_t count = js_count(judges);
-    for (size_t i = 0; rc == RC_OK && i < count && i < RESULT_JUDGES_MAX; i++) {
+    for (size_t i = 0; rc == RC_OK && i < js_count(judges); i++) {
         rc = tell_judge(cx, flow, js_at(judges, i));
         if (rc == RC_OK)
             rc = tell_cost(cx, flow, js_at(judges, i));

@@ -28,6 +28,7 @@
 #define EV_STEP_STARTED              "agent.step.started"
 #define EV_STEP_COMPLETED            "agent.step.completed"
 #define EV_STEP_FAILED               "agent.step.failed"
+#define EV_RESULT_REFUSED            "agent.result.refused"
 #define EV_CONTEXT_LOADED            "agent.context.loaded"
 #define EV_MODEL_TURN_COMPLETED      "agent.model.turn.completed"
 #define EV_TOOL_CALL_STARTED         "agent.tool.call.started"

@@ -190,6 +190,17 @@ bool verify_status_parse(const char *name, enum verify_status *ret_status)
     return false;
 }
 
+const char *verify_verdict(const struct verify_outcome *outcomes, size_t count)
+{
+    bool passed = false;
+    for (size_t i = 0; i < count; i++) {
+        if (outcomes[i].status != VERIFY_PASSED && !outcomes[i].optional)
+            return "failed";
+        passed |= outcomes[i].status == VERIFY_PASSED;
+    }
+    return passed ? "verified" : "unverifiable";
+}
+
 const char *failure_category_name(enum failure_category category)
 {
     assert((unsigned)category < FAILURE_CATEGORY_COUNT);

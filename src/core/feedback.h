@@ -36,6 +36,14 @@ const char *verify_status_name(enum verify_status status);
 MUST_USE bool verify_status_parse(const char *name, enum verify_status *ret_status);
 const char *failure_category_name(enum failure_category category); /* "" for none. */
 
+/* What all checks of a patch come to: "failed" when one that is not optional did not pass,
+   "verified" when one passed, else "unverifiable". */
+struct verify_outcome {
+    enum verify_status status;
+    bool optional;
+};
+const char *verify_verdict(const struct verify_outcome *outcomes, size_t count);
+
 struct check_output {
     const char *command;
     int exit_code;

@@ -154,17 +154,25 @@ const char *judgement_category(const struct judgement *judgement)
 
 /* ---- many judges ---- */
 
-enum verdict judge_verdict(const struct judgement *const *judgements, size_t count)
+enum verdict verdicts_combine(const enum verdict *verdicts, size_t count)
 {
     static const enum verdict order[] = {VERDICT_FAIL, VERDICT_NEEDS_HUMAN_REVIEW,
                                          VERDICT_INCONCLUSIVE};
     for (size_t i = 0; i < COUNT_OF(order); i++) {
         for (size_t j = 0; j < count; j++) {
-            if (judgements[j]->verdict == order[i])
+            if (verdicts[j] == order[i])
                 return order[i];
         }
     }
     return VERDICT_PASS;
+}
+
+enum verdict judge_verdict(const struct judgement *const *judgements, size_t count)
+{
+    enum verdict combined = VERDICT_PASS;
+    for (size_t i = 0; i < count; i++)
+        combined = verdicts_combine((enum verdict[]){combined, judgements[i]->verdict}, 2);
+    return combined;
 }
 
 static void add_heading(struct buf *text, const struct judgement *judgement)

@@ -62,6 +62,7 @@ void judgement_weigh(struct judgement *judgement, double min_score, struct arena
 const char *judgement_category(const struct judgement *judgement);
 
 /* The one verdict of many judges. */
+enum verdict verdicts_combine(const enum verdict *verdicts, size_t count);
 enum verdict judge_verdict(const struct judgement *const *judgements, size_t count);
 /* All their findings, for the agent. */
 char *judge_feedback(const struct judgement *const *judgements, size_t count, struct arena *arena);

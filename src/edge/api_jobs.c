@@ -285,6 +285,8 @@ static void answer_told(struct call *call, const char *key, const struct told *t
         if (telling & TELL_CANCEL)
             jw_kbool(&jw, "cancel", answer->cancel);
         jw_optstr(&jw, "code", answer->code);
+        jw_optstr(&jw, "field", answer->field);
+        jw_optstr(&jw, "message", answer->message);
         if (telling & TELL_STATE)
             jw_kstr(&jw, "state", answer->ok ? job_state_name(answer->state) : NULL);
         if (told->more)

@@ -46,6 +46,8 @@ static enum rc answered(enum rc rc, const struct job_answer *answer, struct err 
 {
     if (rc != RC_OK || answer->ok)
         return rc;
+    if (answer->message)
+        return err_set(err, RC_INVALID, answer->code, "%s", answer->message);
     return err_set(err, RC_STALE, answer->code ? answer->code : "LEASE_LOST",
                    "the lease of this job was lost");
 }

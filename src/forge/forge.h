@@ -103,6 +103,8 @@ struct forge_ops {
                      char ret_commit[GIT_HASH_BYTES], struct err *err);
     /* Without merging it; the branch stays.  One that is gone, or closed already, is RC_OK. */
     enum rc (*close)(const struct git *git, const struct forge_closing *closing, struct err *err);
+    /* The address of a pull request, without credentials. */
+    const char *(*pull_url)(const char *url, int64_t number, struct arena *arena);
     const struct issue_ops *issues; /* forge/issues.h; NULL: it has none. */
 };
 extern const struct forge_ops forge_local;

@@ -549,5 +549,6 @@ const struct forge_ops forge_local = {
     .withdraw = local_withdraw,
     .merge = local_merge,
     .close = local_close,
+    .pull_url = url_of,
     .issues = &issues_local,
 };

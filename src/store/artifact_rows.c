@@ -107,13 +107,19 @@ static enum rc get_chunk(struct db *db, const char *sha256, int64_t no, const st
     return rc == RC_OK ? chunk_out(out, row_bytes(&rows, 0, &arena), err) : rc;
 }
 
+enum rc artifact_rows_stat(struct db *db, const char *sha256, int64_t *ret_bytes, struct err *err)
+{
+    enum rc rc = query_int(db, &sql_bytes, P_LIST(P_TEXT(sha256)), ret_bytes, err);
+    if (rc == RC_NOT_FOUND)
+        return err_set(err, rc, "NOT_FOUND", "there is no artifact %s", sha256);
+    return rc;
+}
+
 static enum rc get(struct db *db, const char *sha256, const struct way_out *out, int64_t *ret_bytes,
                    struct err *err)
 {
     int64_t bytes;
-    enum rc rc = query_int(db, &sql_bytes, P_LIST(P_TEXT(sha256)), &bytes, err);
-    if (rc == RC_NOT_FOUND)
-        return err_set(err, rc, "NOT_FOUND", "there is no artifact %s", sha256);
+    enum rc rc = artifact_rows_stat(db, sha256, &bytes, err);
     if (rc == RC_OK && out->into != NULL && (size_t)bytes > out->into->max_bytes - out->into->len)
         return err_set(err, RC_TOO_LARGE, "TOO_LARGE", "artifact %s has %lld bytes", sha256,
                        (long long)bytes);
@@ -133,6 +139,16 @@ static enum rc borrow_and_get(struct store *store, const char *sha256, const str
         return rc;
     rc = get(db, sha256, out, ret_bytes, err);
     store_give_back(store, STORE_FOR_CONTENTS);
+    return rc;
+}
+
+enum rc artifact_rows_read(struct db *db, const char *sha256, struct buf *into, struct err *err)
+{
+    size_t start = into->len;
+    int64_t bytes;
+    enum rc rc = get(db, sha256, &(struct way_out){.into = into}, &bytes, err);
+    if (rc != RC_OK)
+        buf_cut(into, start);
     return rc;
 }
 

@@ -16,4 +16,9 @@ MUST_USE enum rc artifact_rows_get(struct store *store, const char *sha256, stru
 /* A copy in memory, at its beginning; the caller closes it. */
 MUST_USE enum rc artifact_rows_open(struct store *store, const char *sha256, int *ret_fd,
                                     int64_t *ret_bytes, struct err *err);
+/* For a connection that the caller has: the size of a content, and its bytes. */
+MUST_USE enum rc artifact_rows_stat(struct db *db, const char *sha256, int64_t *ret_bytes,
+                                    struct err *err);
+MUST_USE enum rc artifact_rows_read(struct db *db, const char *sha256, struct buf *into,
+                                    struct err *err);
 #endif

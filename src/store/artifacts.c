@@ -373,6 +373,42 @@ enum rc artifact_get(struct store *store, const char *sha256, struct buf *into, 
                    sha256);
 }
 
+static enum rc file_stat(struct store *store, const char *sha256, int64_t *ret_bytes,
+                         struct err *err)
+{
+    struct place place;
+    struct stat status;
+    enum rc rc = place_of(store, sha256, &place, err);
+    if (rc != RC_OK)
+        return rc;
+    if (stat(place.path, &status) != 0)
+        return errno == ENOENT
+                   ? err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no artifact %s", sha256)
+                   : fail_errno("look at", place.path, err);
+    *ret_bytes = status.st_size;
+    return RC_OK;
+}
+
+enum rc artifact_stat(const struct artifact_source *source, const char *sha256, int64_t *ret_bytes,
+                      struct err *err)
+{
+    enum rc rc = name_check(sha256, err);
+    if (rc != RC_OK)
+        return rc;
+    return store_is_shared(source->store) ? artifact_rows_stat(source->db, sha256, ret_bytes, err)
+                                          : file_stat(source->store, sha256, ret_bytes, err);
+}
+
+enum rc artifact_read(const struct artifact_source *source, const char *sha256, struct buf *into,
+                      struct err *err)
+{
+    enum rc rc = name_check(sha256, err);
+    if (rc != RC_OK)
+        return rc;
+    return store_is_shared(source->store) ? artifact_rows_read(source->db, sha256, into, err)
+                                          : file_get(source->store, sha256, into, err);
+}
+
 #define ARTIFACT_COLUMNS "run_id, kind, name, sha256, bytes, created_us"
 
 static const struct sql sql_link = {

@@ -33,6 +33,17 @@ MUST_USE enum rc artifact_get(struct store *store, const char *sha256, struct bu
 MUST_USE enum rc artifact_open(struct store *store, const char *sha256, int *ret_fd,
                                int64_t *ret_bytes, struct err *err);
 
+/* For a transaction that is open on db: the size of a content, and its bytes without a look at their
+   hash.  RC_NOT_FOUND when there is none.  Reads through db where contents are rows. */
+struct artifact_source {
+    struct store *store;
+    struct db *db;
+};
+MUST_USE enum rc artifact_stat(const struct artifact_source *source, const char *sha256,
+                               int64_t *ret_bytes, struct err *err);
+MUST_USE enum rc artifact_read(const struct artifact_source *source, const char *sha256,
+                               struct buf *into, struct err *err);
+
 /* The same (run, kind, name) again replaces the link. */
 MUST_USE enum rc artifacts_link(struct db *db, const struct artifact_row *row, struct err *err);
 MUST_USE enum rc artifacts_of_run(struct db *db, const struct id *run_id, struct arena *arena,

@@ -342,6 +342,7 @@ static const char *const initial[] = {
     "CREATE INDEX pull_requests_repository ON pull_requests (repository_id, id)",
     "CREATE INDEX pull_requests_status ON pull_requests (status, id)",
     "CREATE INDEX pull_requests_open ON pull_requests (repository_id) WHERE status = 'open'",
+    "CREATE UNIQUE INDEX pull_requests_url ON pull_requests (url) WHERE status = 'open'",
 
     "CREATE TABLE approvals ("
     " id {text} NOT NULL PRIMARY KEY,"

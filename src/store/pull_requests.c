@@ -16,7 +16,7 @@ static const struct sql sql_insert = {
     " target_branch, url, title, status, draft, head_commit, merge_commit, created_us,"
     " updated_us, merged_us)"
     " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
-    " ON CONFLICT (run_id) DO NOTHING",
+    " ON CONFLICT DO NOTHING",
     "tittttttttittiii",
 };
 static const struct sql sql_get = {
@@ -32,6 +32,11 @@ static const struct sql sql_run_of = {
 static const struct sql sql_of_run = {
     "pull_request_of_run",
     PULL_REQUEST_SELECT " WHERE run_id = $1 {for_update}",
+    "t",
+};
+static const struct sql sql_open_at = {
+    "pull_request_open_at",
+    PULL_REQUEST_SELECT " WHERE url = $1 AND status = 'open'",
     "t",
 };
 static const struct sql sql_save = {
@@ -96,7 +101,7 @@ enum rc pull_requests_insert(struct db *db, const struct pull_request_row *row, 
                          &changed, err);
     if (rc == RC_OK && changed == 0)
         return err_set(err, RC_CONFLICT, "PULL_REQUEST_EXISTS",
-                       "the run has opened a pull request already");
+                       "the run has a pull request already, or another run has this one");
     return rc;
 }
 
@@ -116,6 +121,13 @@ enum rc pull_requests_of_run(struct db *db, const struct id *run_id, struct aren
                              struct pull_request_row *ret_row, struct err *err)
 {
     return query_one(db, &sql_of_run, P_LIST(P_ID(run_id)), &pull_request_shape, arena, ret_row,
+                     err);
+}
+
+enum rc pull_requests_open_at(struct db *db, const char *url, struct arena *arena,
+                              struct pull_request_row *ret_row, struct err *err)
+{
+    return query_one(db, &sql_open_at, P_LIST(P_TEXT(url)), &pull_request_shape, arena, ret_row,
                      err);
 }
 

@@ -29,7 +29,8 @@ struct pull_request_filter {
     int64_t limit;
 };
 MUST_USE enum rc pull_requests_insert(struct db *db, const struct pull_request_row *row,
-                                      struct err *err); /* RC_CONFLICT: the run has one. */
+                                      struct err *err); /* RC_CONFLICT: the run has one, or
+                                                        another run has this one open. */
 MUST_USE enum rc pull_requests_get(struct db *db, const struct id *id, struct arena *arena,
                                    struct pull_request_row *ret_row, struct err *err);
 /* Without a lock: the run is locked before its pull request. */
@@ -37,6 +38,9 @@ MUST_USE enum rc pull_requests_run_of(struct db *db, const struct id *id, struct
                                       struct err *err);
 MUST_USE enum rc pull_requests_of_run(struct db *db, const struct id *run_id, struct arena *arena,
                                       struct pull_request_row *ret_row, struct err *err);
+/* The open pull request with this address: there is at most one.  RC_NOT_FOUND. */
+MUST_USE enum rc pull_requests_open_at(struct db *db, const char *url, struct arena *arena,
+                                       struct pull_request_row *ret_row, struct err *err);
 MUST_USE enum rc pull_requests_save(struct db *db, const struct pull_request_row *row,
                                     struct err *err); /* status, draft, merge_commit, times */
 MUST_USE enum rc pull_requests_list(struct db *db, const struct pull_request_filter *filter,

@@ -122,7 +122,8 @@ static void write_found(struct jw *jw, const struct attempt *attempt)
     }
     jw_begin(jw, '{');
     jw_kint(jw, "number", found->pull_number);
-    step_write_text(jw, "url", found->pull_url, URL_MAX);
+    if (strlen(found->pull_url) <= URL_MAX) /* The server knows it too. */
+        jw_kstr(jw, "url", found->pull_url);
     jw_kstr(jw, "branch", attempt->step->input.branch);
     jw_kstr(jw, "headCommit", found->head);
     jw_kbool(jw, "draft", found->pull_draft);

@@ -292,6 +292,9 @@ static enum rc say_word(struct talk *talk, struct port *port, const struct http_
         return odd_answer(port, err);
     if (js_get_bool(answer, "ok", false))
         return RC_OK;
+    if (text_same(js_get_str(answer, "code", ""), "RESULT_REFUSED"))
+        return err_set(err, RC_INVALID, "RESULT_REFUSED", "%.900s",
+                       js_get_str(answer, "message", "the result was refused"));
     return err_set(err, RC_STALE, js_get_str(answer, "code", "LEASE_LOST"),
                    "the lease of this job was lost");
 }

@@ -25,12 +25,11 @@ static size_t count_of(const struct verification *verification, enum verify_stat
 
 const char *verification_verdict(const struct verification *verification)
 {
-    for (size_t i = 0; i < verification->count; i++) {
-        const struct check *check = &verification->checks[i];
-        if (check->status != VERIFY_PASSED && !check->optional)
-            return "failed";
-    }
-    return count_of(verification, VERIFY_PASSED) > 0 ? "verified" : "unverifiable";
+    struct verify_outcome outcomes[COUNT_OF(verification->checks)];
+    for (size_t i = 0; i < verification->count; i++)
+        outcomes[i] = (struct verify_outcome){verification->checks[i].status,
+                                              verification->checks[i].optional};
+    return verify_verdict(outcomes, verification->count);
 }
 
 /* --- certificate --- */

@@ -36,7 +36,7 @@ static void onboard(struct world *world, size_t i)
     put->name = names[i];
     put->config = str_of(arena_printf(
         &put->base.arena,
-        "{\"url\":\"/srv/x.git\","
+        "{\"url\":\"/srv/x.git\",\"verify\":[{\"name\":\"unit\",\"command\":\"make\"}],"
         "\"agent\":{\"command\":[\"./a\"],\"account\":\"" SIM_ACCOUNT_NAME "\"},%s"
         "\"limits\":{\"maxActiveRuns\":%d},\"policy\":{\"approval\":\"%s\"},"
         "\"timeouts\":{\"runMs\":600000,\"queueMs\":%d,\"approvalMs\":60000,\"cancelMs\":20000}}",

@@ -11,6 +11,7 @@
 #include "control/principal.h"
 #include "tests/sim/model.h"
 #include "tests/sim/people.h"
+#include "tests/unit/honest.h"
 #include "tests/unit/lab.h"
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +31,10 @@ struct sim_worker {
     bool cancelled;
     bool deaf; /* Ignores that it should stop. */
     int tries;
-    const char *verdict; /* The result that is being reported; NULL: a failure. */
-    char quota[160];     /* The result that tells of an account that is used up. */
+    struct arena arena;    /* Of the present job: its payload, and its result. */
+    struct job_row leased; /* What an honest result is made of: type, run and payload. */
+    const char *verdict;   /* The result that is being reported; NULL: a failure. */
+    char quota[160];       /* The result that tells of an account that is used up. */
     bool retryable;
 };
 
@@ -182,6 +185,9 @@ static void end_work(struct world *world, struct sim_worker *worker)
     worker->verdict = fails ? NULL : draw_outcome(world, worker->step);
     if (worker->verdict == quota_met)
         worker->verdict = tell_quota(world, worker);
+    if (worker->verdict != NULL)
+        worker->verdict = honest_result(world->store, &worker->leased, worker->verdict,
+                                        &worker->arena);
     worker->retryable = !worker->cancelled && world_chance(world, 800);
     report(world, worker, worker->life);
 }
@@ -243,6 +249,12 @@ static void on_leased(struct world *world, void *who, int64_t life, struct comma
     worker->life++;
     worker->job = (struct job_ref){lease->jobs[0].id, lease->jobs[0].life.epoch};
     snprintf(worker->step, sizeof(worker->step), "%s", lease->jobs[0].type);
+    arena_release(&worker->arena);
+    worker->leased = (struct job_row){
+        .type = worker->step,
+        .run_id = lease->jobs[0].run_id,
+        .payload = str_of(str_dup(&worker->arena, lease->jobs[0].payload)),
+    };
     worker->cancelled = false;
     worker->deaf = world_chance(world, world->faults.worker_deaf);
     if (world_chance(world, world->faults.worker_dies)) {
@@ -283,6 +295,7 @@ void workers_start(struct world *world)
     world->on_crash = die_with_the_server;
     for (size_t i = 0; i < WORKERS; i++) {
         struct sim_worker *worker = &workers[i];
+        arena_release(&worker->arena);
         *worker = (struct sim_worker){0};
         if (i < WORKERS_INSIDE) {
             snprintf(worker->name, sizeof(worker->name), SIM_NODE "/%zu", i);

@@ -2,6 +2,7 @@
  * world.c - see world.h.
  */
 #include "tests/sim/world.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "control/due.h"
 #include <stdarg.h>
@@ -296,7 +297,10 @@ void world_open(struct world *world, uint64_t seed)
                             .dice = dice_seeded(seed),
                             .faults = kinds[seed % COUNT_OF(kinds)],
                             .mono_us = INT64_C(1800000000) * US_PER_SECOND};
-    struct store_options options = {.url = "sqlite::memory:"}; /* No artifacts. */
+    snprintf(world->dir, sizeof(world->dir), "/tmp/drover-sim-XXXXXX");
+    if (mkdtemp(world->dir) == NULL)
+        world_broken(world, "there is no place for artifacts");
+    struct store_options options = {.url = "sqlite::memory:", .artifact_dir = world->dir};
     struct err err = {0};
     if (store_open(&options, &world->store, &err) != RC_OK)
         world_broken(world, "the store does not open: %s", err.text);
@@ -316,5 +320,7 @@ void world_close(struct world *world)
             drop(next.who);
     }
     store_close(world->store);
+    if (dir_remove(world->dir, NULL) != RC_OK)
+        world_broken(world, "the artifacts cannot be removed");
     mem_free(world->agenda);
 }

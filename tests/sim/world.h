@@ -48,6 +48,7 @@ struct world {
     struct faults faults;
     int64_t mono_us, skew_us;
     struct store *store;
+    char dir[64]; /* Of artifacts. */
     struct committer *committer;
     struct watch watch;
     int64_t crashes, jumps, steps, lost;

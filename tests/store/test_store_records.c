@@ -322,6 +322,7 @@ START_TEST(pull_requests_filter_and_page_newest_first)
         struct run_row run = fixture_run(&f, &task);
         struct pull_request_row row = pull_request_of(&f, &run);
         row.number = (int64_t)i;
+        row.url = arena_printf(&f.arena, "%s/%zu", row.url, i);
         row.status = i % 2 ? "merged" : "open";
         ids[i] = row.id;
         must(pull_requests_insert(f.db, &row, &f.err));

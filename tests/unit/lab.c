@@ -7,6 +7,7 @@
 #include "control/due.h"
 #include "control/queues.h"
 #include "control/repositories.h"
+#include "tests/unit/honest.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,15 +97,27 @@ void lab_pass_ms(struct lab *lab, int64_t ms)
     lab_rounds(lab);
 }
 
-void lab_repository(struct lab *lab, const char *name, const char *more_json)
+static void put_repository(struct lab *lab, const char *name, const char *agent,
+                           const char *more_json)
 {
     struct cmd_repository_put *put = cmd_repository_put_new();
+    bool checked = more_json != NULL && strstr(more_json, "\"verify\"") != NULL;
     put->name = name;
-    put->config = str_of(arena_printf(
-        &lab->arena, "{\"url\":\"/srv/git/x.git\",\"agent\":{\"command\":[\"./agent\"]}%s%s}",
-        more_json ? "," : "", more_json ? more_json : ""));
+    put->config = str_of(
+        arena_printf(&lab->arena, "{\"url\":\"/srv/git/x.git\",\"agent\":%s%s%s%s}", agent,
+                     checked ? "" : LAB_VERIFY, more_json ? "," : "", more_json ? more_json : ""));
     ck_assert_msg(lab_call(lab, &put->base) == RC_OK, "%s", put->base.err.text);
     command_free(&put->base);
+}
+
+void lab_repository(struct lab *lab, const char *name, const char *more_json)
+{
+    put_repository(lab, name, "{\"command\":[\"./agent\"]}", more_json);
+}
+
+void lab_far_repository(struct lab *lab, const char *name, const char *more_json)
+{
+    put_repository(lab, name, "{\"compute\":\"pull\",\"queue\":\"far\"}", more_json);
 }
 
 void lab_queue(struct lab *lab, const char *name, const char *rules_json)
@@ -163,7 +176,12 @@ struct job_row lab_take(struct lab *lab, const char *step)
     return jobs[0];
 }
 
-struct job_answer lab_complete(struct lab *lab, const struct job_row *job, const char *result)
+struct job_answer lab_complete(struct lab *lab, const struct job_row *job, const char *sketch)
+{
+    return lab_claim(lab, job, honest_result(lab->store, job, sketch, &lab->arena));
+}
+
+struct job_answer lab_claim(struct lab *lab, const struct job_row *job, const char *result)
 {
     struct cmd_complete *complete = cmd_complete_new();
     struct job_done done = {.ref = {job->id, job->life.epoch}, .result = str_of(result)};
@@ -171,6 +189,8 @@ struct job_answer lab_complete(struct lab *lab, const struct job_row *job, const
     complete->count = 1;
     ck_assert_msg(lab_call(lab, &complete->base) == RC_OK, "%s", complete->base.err.text);
     struct job_answer answer = complete->answers[0];
+    answer.field = arena_strdup(&lab->arena, answer.field);
+    answer.message = arena_strdup(&lab->arena, answer.message);
     command_free(&complete->base);
     return answer;
 }
@@ -178,7 +198,8 @@ struct job_answer lab_complete(struct lab *lab, const struct job_row *job, const
 void lab_finish(struct lab *lab, const struct job_row *job, const char *result)
 {
     struct job_answer answer = lab_complete(lab, job, result);
-    ck_assert_msg(answer.ok, "%s: %s", job->type, answer.code);
+    ck_assert_msg(answer.ok, "%s: %s %s", job->type, answer.code,
+                  answer.message != NULL ? answer.message : "");
 }
 
 struct job_answer lab_progress(struct lab *lab, const struct job_row *job, const char *events)

@@ -40,8 +40,11 @@ enum rc lab_call(struct lab *lab, struct command *command);
 void lab_post(struct lab *lab, struct command *command);
 void lab_rounds(struct lab *lab); /* Until there is nothing to do. */
 
-/* A repository with this configuration beside url and agent; NULL: nothing more. */
+/* A repository with this configuration beside url, agent and one check; NULL: nothing more. */
+#define LAB_VERIFY ",\"verify\":[{\"name\":\"unit\",\"command\":\"make test\"}]"
 void lab_repository(struct lab *lab, const char *name, const char *more_json);
+/* The same with an agent that leases its work itself, from the queue "far". */
+void lab_far_repository(struct lab *lab, const char *name, const char *more_json);
 /* Gives a queue these rules. */
 void lab_queue(struct lab *lab, const char *name, const char *rules_json);
 /* A task with defaults; its run id. */
@@ -49,8 +52,11 @@ struct id lab_submit(struct lab *lab, const char *repository);
 /* The next job of this step, which must be there. */
 struct job_row lab_take(struct lab *lab, const char *step);
 size_t lab_lease(struct lab *lab, const char *queue, const char *worker, struct job_row **ret_jobs);
-void lab_finish(struct lab *lab, const struct job_row *job, const char *result);
-struct job_answer lab_complete(struct lab *lab, const struct job_row *job, const char *result);
+/* Completes with what honest.h makes of the sketch; lab_finish: it must be taken. */
+void lab_finish(struct lab *lab, const struct job_row *job, const char *sketch);
+struct job_answer lab_complete(struct lab *lab, const struct job_row *job, const char *sketch);
+/* Completes with these very words. */
+struct job_answer lab_claim(struct lab *lab, const struct job_row *job, const char *result);
 /* events: a JSON array, as a worker sends it. */
 struct job_answer lab_progress(struct lab *lab, const struct job_row *job, const char *events);
 struct job_answer lab_fail(struct lab *lab, const struct job_row *job, const char *code,
@@ -62,7 +68,7 @@ int lab_count_events(struct lab *lab, const struct id *run_id, const char *type)
 /* The invariants that control/doctor.c knows; fails the test with what it found. */
 void lab_check(struct lab *lab);
 
-/* Results that move a run along. */
+/* Sketches of results that move a run along: honest.h. */
 #define RESULT_PREPARE "{\"baseCommit\":\"1111111111111111111111111111111111111111\"}"
 #define RESULT_HYDRATE \
     "{\"promptSha256\":\"aa\",\"sources\":[\"task_description\"],\"tokenEstimate\":10}"
@@ -77,8 +83,8 @@ void lab_check(struct lab *lab);
     "{\"verdict\":\"failed\",\"feedbackSha256\":\"ee\",\"checks\":"                       \
     "[{\"name\":\"unit\",\"command\":\"make test\",\"status\":\"failed\",\"exitCode\":2," \
     "\"category\":\"test_failure\",\"summary\":\"1 of 3 failed\"}]}"
-#define RESULT_PLANNED                                                                      \
-    "{\"planSha256\":\"cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc\"," \
+#define RESULT_PLANNED            \
+    "{\"planSha256\":\"a plan\"," \
     "\"outcome\":\"ended\",\"report\":\"success\",\"turns\":1}"
 #define RESULT_JUDGED                                                           \
     "{\"verdict\":\"pass\",\"judges\":[{\"name\":\"rules\",\"kind\":\"rules\"," \

@@ -6,6 +6,7 @@
 #include "control/repositories.h"
 #include "core/admission.h"
 #include "core/event_types.h"
+#include "tests/unit/honest.h"
 #include "tests/unit/lab.h"
 #include <check.h>
 #include <string.h>
@@ -103,7 +104,8 @@ START_TEST(a_limit_parks_the_account_and_queues_the_run_until_the_reset)
     ck_assert_int_eq(run.attempt, 1);
     ck_assert_int_eq(run.used[BUDGET_AGENT], 1);
     ck_assert_int_eq(run.deadline_us, 0);
-    ck_assert_str_eq(run.patch_sha256, "bb"); /* It goes on from there. */
+    ck_assert_str_eq(run.patch_sha256,
+                     honest_sha256("bb", &lab.arena)); /* It goes on from there. */
     ck_assert_int_eq(lab_task(&lab, &run_id).status, TASK_DEFERRED);
     struct account_row row = account("default:none");
     ck_assert_int_eq(row.parked_until_us, lab.now_us + 60 * US_PER_SECOND);

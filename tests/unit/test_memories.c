@@ -5,6 +5,7 @@
 #include "core/event_types.h"
 #include "core/memory.h"
 #include "store/memories.h"
+#include "tests/unit/honest.h"
 #include "tests/unit/lab.h"
 #include <check.h>
 #include <string.h>
@@ -68,13 +69,17 @@ START_TEST(a_finished_run_leaves_what_failed_and_how_it_was_mended)
     ck_assert_str_eq(row.repository, "acme/billing");
     ck_assert_str_eq(row.outcome, "completed");
     ck_assert_ptr_null(row.error_code);
-    ck_assert_str_eq(row.summary, "Task: Fix the clock\n"
-                                  "Outcome: completed after 2 attempts, pull request #1\n"
+    long long number = honest_number(run_id.text, &lab.arena);
+    ck_assert_str_eq(row.summary,
+                     arena_printf(&lab.arena,
+                                  "Task: Fix the clock\n"
+                                  "Outcome: completed after 2 attempts, pull request #%lld\n"
                                   "Failed on the way: unit: 1 of 3 failed\n"
-                                  "Mended by: took the leap second into account\n");
+                                  "Mended by: took the leap second into account\n",
+                                  number));
     ck_assert(str_is(row.paths, "[\"src/clock.c\"]"));
-    ck_assert_str_eq(row.pull_request, "1");
-    ck_assert_str_eq(row.head_commit, "22");
+    ck_assert_str_eq(row.pull_request, arena_printf(&lab.arena, "%lld", number));
+    ck_assert_str_eq(row.head_commit, honest_commit("22", &lab.arena));
     ck_assert_int_eq(row.turns, 4);
     ck_assert_int_eq(row.cost_microusd, 1000000);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_MEMORY_RECORDED), 1);

@@ -4,6 +4,7 @@
 #include "core/event_types.h"
 #include "store/approvals.h"
 #include "store/pull_requests.h"
+#include "tests/unit/honest.h"
 #include "tests/unit/lab.h"
 #include <check.h>
 #include <string.h>
@@ -122,7 +123,7 @@ START_TEST(a_failed_check_goes_back_to_the_agent)
     expect(&run_id, RUN_RUNNING);
     struct run_row run = lab_run(&lab, &run_id);
     ck_assert_int_eq(run.attempt, 2);
-    ck_assert_str_eq(run.feedback_sha256, "ee");
+    ck_assert_str_eq(run.feedback_sha256, honest_sha256("ee", &lab.arena));
     do_step("agent", RESULT_AGENT);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_PATCH_SUPERSEDED), 1);
     do_step("verify", RESULT_VERIFIED);
@@ -171,13 +172,17 @@ START_TEST(a_judge_that_refuses_sends_the_patch_back)
     walk_to("judge");
     do_step("judge", RESULT_REJECTED);
     expect(&run_id, RUN_RUNNING);
-    ck_assert_str_eq(lab_run(&lab, &run_id).feedback_sha256, "ff");
+    ck_assert_str_eq(lab_run(&lab, &run_id).feedback_sha256, honest_sha256("ff", &lab.arena));
 }
 END_TEST
 
+#define MODEL_JUDGE                                                                \
+    "\"judge\":[{\"rules\":{}},{\"name\":\"model\",\"model\":{\"api\":\"openai\"," \
+    "\"url\":\"http://127.0.0.1:1\",\"model\":\"m\",\"credential\":\"KEY\"}}]"
+
 START_TEST(a_judge_in_doubt_asks_a_person_whatever_the_policy_says)
 {
-    lab_repository(&lab, "acme/trusting", "\"policy\":{\"approval\":\"never\"}");
+    lab_repository(&lab, "acme/trusting", "\"policy\":{\"approval\":\"never\"}," MODEL_JUDGE);
     struct id run_id = lab_submit(&lab, "acme/trusting");
     walk_to("judge");
     do_step("judge", RESULT_DOUBTED);
@@ -191,8 +196,10 @@ END_TEST
 START_TEST(what_a_model_judge_cost_is_the_runs)
 {
     static const char judged[] =
-        "{\"verdict\":\"pass\",\"judges\":[{\"name\":\"m\",\"kind\":\"model\",\"verdict\":\"pass\","
+        "{\"verdict\":\"pass\",\"judges\":[{\"name\":\"rules\",\"kind\":\"rules\",\"verdict\":"
+        "\"pass\"},{\"name\":\"model\",\"kind\":\"model\",\"verdict\":\"pass\","
         "\"usage\":{\"model\":\"x\",\"inputTokens\":5,\"outputTokens\":6,\"costUsd\":0.25}}]}";
+    lab_repository(&lab, "acme/billing", MODEL_JUDGE);
     struct id run_id = lab_submit(&lab, "acme/billing");
     walk_to("judge");
     int64_t before = lab_run(&lab, &run_id).cost_microusd;

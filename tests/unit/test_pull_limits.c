@@ -15,7 +15,8 @@ static struct lab lab;
 static struct id run_id;
 
 #define CONFIG(run_ms)                                                                            \
-    "{\"url\":\"/srv/git/x.git\",\"agent\":{\"compute\":\"pull\",\"queue\":\"far\"},"             \
+    "{\"url\":\"/srv/git/x.git\",\"agent\":{\"compute\":\"pull\",\"queue\":\"far\"}" LAB_VERIFY   \
+    ","                                                                                           \
     "\"timeouts\":{\"runMs\":" run_ms ",\"agentMs\":100000,\"idleMs\":30000,\"cancelMs\":10000}," \
     "\"limits\":{\"maxTurns\":5,\"maxBudgetUsd\":2}}"
 
@@ -41,8 +42,10 @@ static void setup(void)
 
 static void setup_custom(void)
 {
-    open_with("{\"url\":\"/srv/git/x.git\",\"agent\":{\"compute\":\"pull\",\"queue\":\"far\"},"
-              "\"steps\":[{\"name\":\"own\",\"phase\":\"post-agent\",\"command\":\"true\"}]}");
+    open_with(
+        "{\"url\":\"/srv/git/x.git\",\"agent\":{\"compute\":\"pull\",\"queue\":\"far\"}" LAB_VERIFY
+        ","
+        "\"steps\":[{\"name\":\"own\",\"phase\":\"post-agent\",\"command\":\"true\"}]}");
 }
 
 static void setup_short_run(void)
@@ -270,9 +273,9 @@ END_TEST
 
 static const char with_patch[] =
     "{\"outcome\":\"ended\",\"report\":\"success\",\"patch\":{\"sha256\":"
-    "\"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\","
+    "\"bb\","
     "\"bytes\":1,\"files\":1,\"linesAdded\":1,\"linesDeleted\":0,"
-    "\"treeHash\":\"x\",\"paths\":[\"a\"]}" PULL;
+    "\"treeHash\":\"cc\",\"paths\":[\"a\"]}" PULL;
 
 static void collect_with_pull(const char *result)
 {

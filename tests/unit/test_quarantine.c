@@ -141,7 +141,7 @@ static struct id judge(const char *rule)
     lab_finish(&lab, &job,
                arena_printf(&lab.arena,
                             "{\"verdict\":\"fail\",\"feedbackSha256\":\"ff\",\"judges\":[{"
-                            "\"name\":\"rules\",\"verdict\":\"fail\","
+                            "\"name\":\"rules\",\"kind\":\"rules\",\"verdict\":\"fail\","
                             "\"findings\":[{\"rule\":\"max_files\",\"text\":\"fewer\"},"
                             "{\"rule\":\"%s\",\"text\":\"it stands in x\"}]}]}",
                             rule));

@@ -6,6 +6,7 @@
 #include "store/approvals.h"
 #include "store/pull_requests.h"
 #include "store/timers.h"
+#include "tests/unit/honest.h"
 #include "tests/unit/lab.h"
 #include <check.h>
 #include <string.h>
@@ -138,7 +139,7 @@ START_TEST(a_question_says_what_it_is_about)
     ck_assert_str_eq(question.kind, "patch");
     ck_assert_str_eq(question.question, "Policy asks for a person's approval");
     ck_assert_str_eq(question.summary, "fixed");
-    ck_assert_str_eq(question.artifact_sha256, "bb");
+    ck_assert_str_eq(question.artifact_sha256, honest_sha256("bb", &lab.arena));
 }
 END_TEST
 
@@ -149,11 +150,12 @@ START_TEST(an_approved_plan_goes_to_the_agent_and_the_clock_stood_still)
     lab_repository(&lab, "acme/a",
                    "\"plan\":{\"approval\":\"always\"},\"timeouts\":{\"runMs\":30000}");
     struct id run_id = submit_to_agent();
-    do_step("plan", "{\"planSha256\":\"pp\",\"summary\":\"first this, then that\"}");
+    do_step("plan", "{\"planSha256\":\"pp\",\"outcome\":\"ended\",\"report\":\"success\","
+                    "\"summary\":\"first this, then that\"}");
     expect(&run_id, RUN_AWAITING_APPROVAL);
     struct approval_row question = open_question(&run_id);
     ck_assert_str_eq(question.kind, "plan");
-    ck_assert_str_eq(question.artifact_sha256, "pp");
+    ck_assert_str_eq(question.artifact_sha256, honest_sha256("pp", &lab.arena));
     int64_t deadline_us = lab_run(&lab, &run_id).deadline_us;
     lab_pass_ms(&lab, 3600 * 1000);
     ck_assert_int_eq(decide(&question, true, NULL), RC_OK);
@@ -246,13 +248,16 @@ static const struct {
 
 START_TEST(a_pull_request_of_the_agent_is_recorded_before_anybody_is_asked)
 {
-    lab_repository(&lab, "acme/a",
-                   arena_printf(&lab.arena, GUARDED ",\"timeouts\":{\"runMs\":30000}", "ask"));
+    lab_far_repository(&lab, "acme/a",
+                       arena_printf(&lab.arena, GUARDED ",\"timeouts\":{\"runMs\":30000}", "ask"));
     struct id run_id = submit_to_agent();
-    do_step("agent", "{\"outcome\":\"ended\",\"report\":\"success\",\"patch\":"
-                     "{\"sha256\":\"bb\",\"files\":1,\"treeHash\":\"cc\",\"paths\":[\"deploy\"],"
-                     "\"forbiddenPaths\":1},\"pullRequest\":{\"number\":3,\"url\":\"u\","
-                     "\"headCommit\":\"1111111111111111111111111111111111111111\"}}");
+    struct job_row *jobs;
+    ck_assert_uint_eq(lab_lease(&lab, "far", "far-1", &jobs), 1);
+    lab_finish(&lab, &jobs[0], "{\"status\":\"success\"}");
+    do_step("collect", "{\"outcome\":\"ended\",\"report\":\"success\",\"patch\":"
+                       "{\"sha256\":\"bb\",\"files\":1,\"treeHash\":\"cc\",\"paths\":[\"deploy\"],"
+                       "\"forbiddenPaths\":1},\"pullRequest\":{\"number\":3,\"url\":\"u\","
+                       "\"headCommit\":\"1111111111111111111111111111111111111111\"}}");
     expect(&run_id, RUN_AWAITING_APPROVAL);
     struct pull_request_row pull;
     ck_assert_int_eq(pull_requests_of_run(lab.db, &run_id, &lab.arena, &pull, NULL), RC_OK);
