@@ -62,6 +62,30 @@ bool text_ends(const char *text, const char *suffix)
     return len >= tail && strcmp(text + len - tail, suffix) == 0;
 }
 
+char *shell_quote(const char *text, struct arena *arena)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_@%+=:,./-";
+    if (!text_empty(text) && text[strspn(text, plain)] == '\0')
+        return arena_strdup(arena, text);
+    size_t len = 2;
+    for (const char *at = text; at && *at; at++)
+        len += *at == '\'' ? 4 : 1; /* '\'' */
+    char *quoted = arena_alloc(arena, len + 1), *to = quoted;
+    *to++ = '\'';
+    for (const char *at = text; at && *at; at++) {
+        if (*at == '\'') {
+            memcpy(to, "'\\''", 4);
+            to += 4;
+        } else {
+            *to++ = *at;
+        }
+    }
+    *to++ = '\'';
+    *to = '\0';
+    return quoted;
+}
+
 void text_copy(char *to, size_t to_bytes, const char *from)
 {
     assert(to_bytes > 0);

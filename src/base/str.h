@@ -28,6 +28,9 @@ bool text_empty(const char *text);            /* NULL or "". */
 bool text_starts(const char *text, const char *prefix);
 bool text_ends(const char *text, const char *suffix);
 
+/* One word of a POSIX shell: as it is when it is plain, else in single quotes.  NULL gives ''. */
+char *shell_quote(const char *text, struct arena *arena);
+
 /* Copies with truncation; the result is always terminated. */
 void text_copy(char *to, size_t to_bytes, const char *from);
 

@@ -6,6 +6,8 @@
 #include "edge/desk.h"
 #include "edge/shapes.h"
 #include "forge/forge.h"
+#include "store/patches.h"
+#include "store/runs.h"
 
 enum { REPOSITORY_NAME_MAX = 200, STATUS_MAX = 40 };
 
@@ -164,19 +166,41 @@ enum rc api_pull_request_get(struct call *call, struct db *db, struct err *err)
     return RC_OK;
 }
 
+/* What the run's latest patch makes of its base; NULL: it has none. */
+static enum rc find_tree(struct call *call, struct db *db, const struct id *run_id,
+                         const char **ret_tree, struct err *err)
+{
+    struct run_row run;
+    struct patch_row *patches = NULL;
+    size_t count = 0;
+    enum rc rc = runs_get(db, run_id, &call->http.arena, &run, err);
+    if (rc == RC_OK)
+        rc = patches_of_run(db, run_id, &call->http.arena, &patches, &count, err);
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        if (id_same(&patches[i].id, &run.patch_id))
+            *ret_tree = patches[i].tree_hash;
+    return rc;
+}
+
 /* The forge merges; a merge that was done before and not recorded is found done. */
 static enum rc merge_at_forge(struct call *call, struct db *db, const struct pull_request_row *row,
                               char ret_commit[GIT_HASH_BYTES], struct err *err)
 {
     CLEANUP(desk_release) struct desk desk = {0};
+    const char *tree = NULL;
     enum rc rc = desk_open_id(call, db, &row->repository_id, &desk, err);
+    if (rc == RC_OK)
+        rc = find_tree(call, db, &row->run_id, &tree, err);
     if (rc != RC_OK)
         return rc;
     struct forge_merge merge = {
         .forge = desk.config->forge,
         .url = desk.config->url,
         .number = row->number,
+        .run_id = row->run_id.text,
+        .branch = row->branch,
         .expected_head = row->head_commit,
+        .expected_tree = tree,
         .target_branch = row->target_branch,
         .message = arena_printf(&call->http.arena, "Merge pull request #%lld: %s",
                                 (long long)row->number, row->title ? row->title : row->branch)};
@@ -241,8 +265,11 @@ static enum rc close_at_forge(struct call *call, struct db *db, const struct pul
     enum rc rc = desk_open_id(call, db, &row->repository_id, &desk, err);
     if (rc != RC_OK)
         return rc;
-    const struct forge_closing closing = {
-        .forge = desk.config->forge, .url = desk.config->url, .number = row->number};
+    const struct forge_closing closing = {.forge = desk.config->forge,
+                                          .url = desk.config->url,
+                                          .number = row->number,
+                                          .run_id = row->run_id.text,
+                                          .branch = row->branch};
     return forge_close(&desk.git, &closing, err);
 }
 

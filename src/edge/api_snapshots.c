@@ -128,10 +128,12 @@ static void write_item(struct call *call, struct jw *jw, const struct item *item
     jw_optstr(jw, "mirror", item->mirror);
     jw_optstr(jw, "keptAt", item->kept_at);
     jw_optstr(jw, "error", item->error);
-    if (item->origin_ref)
-        jw_kstr(jw, "fetch", arena_printf(arena, "git fetch %s %s", url, item->origin_ref));
-    else if (item->ref && item->mirror && !superseded)
-        jw_kstr(jw, "fetch", arena_printf(arena, "git fetch %s %s", item->mirror, item->ref));
+    const char *from = item->origin_ref ? url : item->mirror;
+    const char *ref = item->origin_ref ? item->origin_ref : item->ref;
+    if (ref && from && (item->origin_ref || !superseded))
+        jw_kstr(jw, "fetch",
+                arena_printf(arena, "git fetch %s %s", shell_quote(from, arena),
+                             shell_quote(ref, arena)));
     jw_end(jw, '}');
 }
 

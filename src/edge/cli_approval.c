@@ -188,7 +188,7 @@ static int decide(struct cli *cli, const char *verb, const char *done)
     (void)printf("Approval %s is %s.\n", id.text, done);
     const char *run_id = js_get_str(answer.tree, "runId", NULL);
     if (run_id != NULL)
-        show_next(cli, "Watch it", "drover watch %s", run_id);
+        show_next(cli, "Watch it", "drover watch %s", shell_quote(run_id, &cli->arena));
     return CLI_DONE;
 }
 

@@ -116,7 +116,8 @@ static int run_backup(struct cli *cli)
         return cli_fail(cli, rc, &err);
     (void)printf("The database is in %s (%s).\n", path, term_bytes(&cli->arena, bytes));
     (void)printf("Artifacts are files beside it: copy them too, now that it is done.\n");
-    show_next(cli, "Copy them", "cp -a %s %s.artifacts", artifact_dir(cli), path);
+    show_next(cli, "Copy them", "cp -a %s %s", shell_quote(artifact_dir(cli), &cli->arena),
+              shell_quote(arena_printf(&cli->arena, "%s.artifacts", path), &cli->arena));
     return CLI_DONE;
 }
 

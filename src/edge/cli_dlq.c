@@ -23,7 +23,8 @@ enum {
     PATCH_BYTES_MAX = 512 * 1024,
     IDS_MAX = 1000,
     CALLS_MAX = 1000,
-    REFUSED_SHOWN_MAX = 20
+    REFUSED_SHOWN_MAX = 20,
+    REFUSED_BYTES_MAX = 16 * 1024
 };
 
 /* ---- filters ---- */
@@ -262,7 +263,7 @@ static int run_analyze(struct cli *cli)
     } else {
         groups_table(cli, groups);
         show_next(cli, "One of them", "drover dlq show %s",
-                  js_get_str(js_at(groups, 0), "exampleId", ""));
+                  shell_quote(js_get_str(js_at(groups, 0), "exampleId", ""), &cli->arena));
     }
     return CLI_DONE;
 }
@@ -342,8 +343,12 @@ static size_t print_refused(struct cli *cli, const struct js *items)
             continue;
         if (refused++ >= REFUSED_SHOWN_MAX || cli->json)
             continue;
-        (void)fprintf(stderr, "drover: %s: %s (%s)\n", js_get_str(item, "id", ""),
-                      js_get_str(item, "message", ""), js_get_str(item, "code", ""));
+        CLEANUP(buf_release) struct buf safe;
+        buf_init(&safe, REFUSED_BYTES_MAX);
+        term_clean(&safe,
+                   arena_printf(&cli->arena, "%s: %s (%s)", js_get_str(item, "id", ""),
+                                js_get_str(item, "message", ""), js_get_str(item, "code", "")));
+        (void)fprintf(stderr, "drover: %s\n", buf_text(&safe));
     }
     if (refused > REFUSED_SHOWN_MAX && !cli->json)
         (void)fprintf(stderr, "drover: and %zu more\n", refused - REFUSED_SHOWN_MAX);

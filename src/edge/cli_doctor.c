@@ -28,10 +28,13 @@ static void print_check(const struct cli *cli, const struct js *check)
 static void print_kept(const struct cli *cli, const struct js *kept)
 {
     int64_t count = js_get_int(kept, "count", 0);
+    CLEANUP(buf_release) struct buf path;
+    buf_init(&path, LINE_BYTES_MAX);
+    term_clean(&path, js_get_str(kept, "path", ""));
     if (count > 0)
         (void)printf("%slook%s %lld %s with unpublished work could not be saved: %s\n",
                      term_on(&cli->term, TONE_YELLOW), term_off(&cli->term, TONE_YELLOW),
-                     (long long)count, count == 1 ? "tree" : "trees", js_get_str(kept, "path", ""));
+                     (long long)count, count == 1 ? "tree" : "trees", buf_text(&path));
 }
 
 static int run_doctor(struct cli *cli)

@@ -138,7 +138,8 @@ static int run_add(struct cli *cli)
     status = put_document(cli, name, &source, absolute_url(cli, url));
     if (status == CLI_DONE && !cli->json) {
         (void)printf("Repository %s is added.\n", name);
-        show_next(cli, "Use it", "drover submit --repo %s --watch \"what to do\"", name);
+        show_next(cli, "Use it", "drover submit --repo %s --watch \"what to do\"",
+                  shell_quote(name, &cli->arena));
     }
     return status;
 }

@@ -34,7 +34,7 @@ static int run_start(struct cli *cli)
     }
     const char *id = js_get_str(answer.tree, "id", "");
     (void)printf("Saga %s is %s.\n", id, js_get_str(answer.tree, "status", "?"));
-    show_next(cli, "Look at it", "drover saga show %s", id);
+    show_next(cli, "Look at it", "drover saga show %s", shell_quote(id, &cli->arena));
     return CLI_DONE;
 }
 
@@ -122,7 +122,7 @@ static void print_saga(struct cli *cli, const struct id *id, const struct js *sa
     history_table(cli, js_get(saga, "history"));
     if (text_same(js_get_str(saga, "status", NULL), "stuck"))
         show_next(cli, "Once the cause is mended", "drover dlq replay %s",
-                  js_get_str(saga, "jobId", ""));
+                  shell_quote(js_get_str(saga, "jobId", ""), &cli->arena));
 }
 
 static int run_show(struct cli *cli)

@@ -125,10 +125,18 @@ void show_error(struct cli *cli, const struct js *object)
 
 void show_next(const struct cli *cli, const char *label, const char *fmt, ...)
 {
-    va_list args;
+    CLEANUP(arena_release) struct arena arena = {0};
+    CLEANUP(buf_release) struct buf safe;
+    va_list args, again;
     va_start(args, fmt);
-    (void)printf("%s%-14s%s", term_on(&cli->term, TONE_DIM), label, term_off(&cli->term, TONE_DIM));
-    (void)vprintf(fmt, args);
-    (void)putchar('\n');
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, fmt, args);
+    char *text = arena_alloc(&arena, len > 0 ? (size_t)len + 1 : 1);
+    (void)vsnprintf(text, len > 0 ? (size_t)len + 1 : 1, fmt, again);
+    va_end(again);
     va_end(args);
+    buf_init(&safe, VALUE_BYTES_MAX);
+    term_clean(&safe, text);
+    (void)printf("%s%-14s%s%s\n", term_on(&cli->term, TONE_DIM), label,
+                 term_off(&cli->term, TONE_DIM), buf_text(&safe));
 }

@@ -134,7 +134,7 @@ static int tell_submitted(struct cli *cli, const struct cli_answer *answer)
     if (watch)
         return cli_watch_run(cli, run_id);
     if (!cli->json)
-        show_next(cli, "Watch it", "drover watch %s", run_id);
+        show_next(cli, "Watch it", "drover watch %s", shell_quote(run_id, &cli->arena));
     return CLI_DONE;
 }
 

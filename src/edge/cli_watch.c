@@ -211,7 +211,8 @@ static void tell_pull(struct cli *cli, const struct js *run)
               arena_printf(&cli->arena, "#%lld %s", (long long)number, js_get_str(pull, "url", "")),
               TONE_BOLD);
     show_next(cli, "Merge it", "drover pr merge %lld --repo %s", (long long)number,
-              js_get_str(pull, "repository", js_get_str(run, "repository", "NAME")));
+              shell_quote(js_get_str(pull, "repository", js_get_str(run, "repository", "NAME")),
+                          &cli->arena));
 }
 
 /* The outcome as the run's row has it, and what to do next. */
@@ -231,7 +232,7 @@ static int tell_outcome(struct cli *cli, const char *run_id)
     tell_pull(cli, answer.tree);
     show_next(cli, completed ? "Its diff" : "Its output", "drover artifacts %s", run_id);
     if (!completed)
-        show_next(cli, "Once more", "drover retry %s --watch", task_id);
+        show_next(cli, "Once more", "drover retry %s --watch", shell_quote(task_id, &cli->arena));
     return completed ? CLI_DONE : CLI_FAILED;
 }
 

@@ -75,7 +75,9 @@ struct forge_merge {
     const char *forge; /* "local" */
     const char *url;
     int64_t number;
-    const char *expected_head; /* RC_CONFLICT when the pull request has moved. */
+    const char *run_id, *branch; /* Whose it is: RC_CONFLICT when it is that of another run. */
+    const char *expected_head;   /* RC_CONFLICT when the pull request has moved. */
+    const char *expected_tree;   /* RC_CONFLICT when the head shows other files; NULL: any. */
     const char *target_branch;
     const char *message;
 };
@@ -84,6 +86,7 @@ struct forge_closing {
     const char *forge; /* As above. */
     const char *url;
     int64_t number;
+    const char *run_id, *branch;
 };
 
 struct issue_ops;

@@ -356,6 +356,38 @@ static enum rc local_withdraw(const struct git *git, const struct forge_withdraw
     return rc;
 }
 
+/* --- whose it is --- */
+
+struct ownership {
+    int64_t number;
+    const char *run_id, *branch;
+    const char *head; /* What the pull request shows. */
+};
+
+/* One that drover opened has the ref of its run.  One that the run's agent opened shows the run's
+   branch, as long as that is there. */
+static enum rc check_owned(const struct origin *origin, const struct ownership *owner,
+                           struct err *err)
+{
+    const char *own = NULL, *branch = NULL;
+    bool ours = false;
+    enum rc rc = origin_ref(
+        origin,
+        arena_printf(origin->arena, "refs/drover/pulls/%s/%" PRId64, owner->run_id, owner->number),
+        &own, err);
+    if (rc != RC_OK || own)
+        return rc;
+    rc = is_ours(origin, owner->number, &ours, err);
+    if (rc == RC_OK && !ours)
+        rc = origin_ref(origin, arena_printf(origin->arena, "refs/heads/%s", owner->branch),
+                        &branch, err);
+    if (rc != RC_OK || (!ours && (!branch || text_same(branch, owner->head))))
+        return rc;
+    return err_set(err, RC_CONFLICT, "PULL_REQUEST_NOT_OWN",
+                   "Pull request %" PRId64 " is not that of run %.40s: %s.", owner->number,
+                   owner->run_id, ours ? "another run opened it" : "it shows another branch");
+}
+
 /* --- close --- */
 
 static const char *closed_ref(const struct origin *origin, int64_t number)
@@ -374,6 +406,10 @@ static enum rc local_close(const struct git *git, const struct forge_closing *cl
     if (rc == RC_OK)
         rc = origin_ref(&origin, pull_ref(&origin, closing->number), &head, err);
     if (rc != RC_OK || !head)
+        return rc;
+    struct ownership owner = {closing->number, closing->run_id, closing->branch, head};
+    rc = check_owned(&origin, &owner, err);
+    if (rc != RC_OK)
         return rc;
     struct git_call mark = {
         .git_dir = origin.dir,
@@ -509,6 +545,22 @@ static enum rc merge_into(const struct origin *origin, struct merging *merging,
     return err_wrap(err, rc, "cannot move the target branch");
 }
 
+/* Only the files that were verified are merged. */
+static enum rc check_shows(const struct origin *origin, const struct forge_merge *merge,
+                           const char *head, struct err *err)
+{
+    const char *tree = NULL;
+    if (!merge->expected_tree)
+        return RC_OK;
+    enum rc rc = tree_of(origin, head, &tree, err);
+    if (rc != RC_OK || text_same(tree, merge->expected_tree))
+        return rc;
+    return err_set(err, RC_CONFLICT, "HEAD_NOT_VERIFIED",
+                   "Pull request %" PRId64
+                   " shows the tree %.12s, and the run's patch makes %.12s.",
+                   merge->number, tree ? tree : "(none)", merge->expected_tree);
+}
+
 static enum rc local_merge(const struct git *git, const struct forge_merge *merge,
                            char ret_commit[GIT_HASH_BYTES], struct err *err)
 {
@@ -536,7 +588,12 @@ static enum rc local_merge(const struct git *git, const struct forge_merge *merg
                        "Pull request %" PRId64 " now stands at %.12s, not at %.12s.", merge->number,
                        merging.head, merge->expected_head);
     const char *commit = NULL;
-    rc = merge_into(&origin, &merging, &commit, err);
+    struct ownership owner = {merge->number, merge->run_id, merge->branch, merging.head};
+    rc = check_owned(&origin, &owner, err);
+    if (rc == RC_OK)
+        rc = check_shows(&origin, merge, merging.head, err);
+    if (rc == RC_OK)
+        rc = merge_into(&origin, &merging, &commit, err);
     if (rc == RC_OK)
         text_copy(ret_commit, GIT_HASH_BYTES, commit);
     return rc;

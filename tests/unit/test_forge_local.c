@@ -373,6 +373,8 @@ static enum rc merge(int64_t number, const char *head, char to[GIT_HASH_BYTES], 
         .forge = "local",
         .url = kit.origin,
         .number = number,
+        .run_id = "run-a",
+        .branch = "drover/run-a",
         .expected_head = head,
         .target_branch = "main",
         .message = "Merge it\n",
@@ -423,6 +425,50 @@ START_TEST(what_cannot_be_merged_is_named)
 }
 END_TEST
 
+START_TEST(a_pull_request_of_another_run_is_neither_merged_nor_closed)
+{
+    struct forge_change change = change_of("run-b");
+    struct forge_pull pull = open_pull(&change);
+    struct git git = {0};
+    char commit[GIT_HASH_BYTES];
+    struct err err = {0};
+    ck_assert_int_eq(merge(pull.number, pull.head, commit, &err), RC_CONFLICT);
+    ck_assert_str_eq(err.code, "PULL_REQUEST_NOT_OWN");
+    struct forge_closing closing = {.forge = "local",
+                                    .url = kit.origin,
+                                    .number = pull.number,
+                                    .run_id = "run-a",
+                                    .branch = "drover/run-a"};
+    ck_assert_int_eq(forge_close(&git, &closing, &err), RC_CONFLICT);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse main"), base);
+}
+END_TEST
+
+START_TEST(files_that_were_not_verified_are_not_merged)
+{
+    struct forge_change change = change_of("run-a");
+    struct forge_pull pull = open_pull(&change);
+    struct git git = {0};
+    char commit[GIT_HASH_BYTES];
+    struct err err = {0};
+    struct forge_merge request = {
+        .forge = "local",
+        .url = kit.origin,
+        .number = pull.number,
+        .run_id = "run-a",
+        .branch = "drover/run-a",
+        .expected_head = pull.head,
+        .expected_tree = "1111111111111111111111111111111111111111",
+        .target_branch = "main",
+        .message = "Merge it\n",
+    };
+    ck_assert_int_eq(forge_merge(&git, &request, commit, &err), RC_CONFLICT);
+    ck_assert_str_eq(err.code, "HEAD_NOT_VERIFIED");
+    request.expected_tree = kit_sh(&kit, "git --git-dir=origin.git rev-parse drover/run-a^{tree}");
+    ck_assert_msg(forge_merge(&git, &request, commit, &err) == RC_OK, "%s", err.text);
+}
+END_TEST
+
 START_TEST(a_pull_request_that_was_closed_is_not_merged)
 {
     struct forge_change change = change_of("run-a");
@@ -430,7 +476,11 @@ START_TEST(a_pull_request_that_was_closed_is_not_merged)
     struct git git = {0};
     char commit[GIT_HASH_BYTES];
     struct err err = {0};
-    struct forge_closing closing = {.forge = "local", .url = kit.origin, .number = pull.number};
+    struct forge_closing closing = {.forge = "local",
+                                    .url = kit.origin,
+                                    .number = pull.number,
+                                    .run_id = "run-a",
+                                    .branch = "drover/run-a"};
     ck_assert_msg(forge_close(&git, &closing, &err) == RC_OK, "%s", err.text);
     ck_assert_int_eq(forge_close(&git, &closing, &err), RC_OK);
     ck_assert_int_eq(merge(pull.number, pull.head, commit, &err), RC_CONFLICT);
@@ -492,6 +542,8 @@ Suite *forge_local_suite(void)
     tcase_add_test(tests, a_branch_with_work_of_others_is_kept);
     tcase_add_loop_test(tests, a_patch_that_does_not_fit_is_refused, 0, (int)COUNT_OF(bad_patches));
     tcase_add_test(tests, a_pull_request_is_merged_once);
+    tcase_add_test(tests, a_pull_request_of_another_run_is_neither_merged_nor_closed);
+    tcase_add_test(tests, files_that_were_not_verified_are_not_merged);
     tcase_add_test(tests, a_pull_request_that_was_closed_is_not_merged);
     tcase_add_test(tests, a_conflict_is_told_and_changes_nothing);
     tcase_add_test(tests, what_cannot_be_merged_is_named);
