@@ -311,6 +311,7 @@ static const struct telling tellings[] = {
     {EV_STEP_STARTED, NULL, NULL, NULL, false, false},
     {EV_STEP_COMPLETED, NULL, NULL, NULL, false, false},
     {EV_STEP_FAILED, NULL, tell_step, "failed", true, false},
+    {EV_RESULT_REFUSED, NULL, tell_step, "reported what was refused", true, false},
     {EV_CONTEXT_LOADED, planning, tell_context, "context loaded", false, false},
     {EV_SESSION_STARTED, editing, tell_plain, "session started", false, false},
     {EV_SESSION_LOST, editing, tell_plain, "session lost", true, false},

@@ -75,12 +75,12 @@ static const char *const judge_verdicts[] = {"pass", "fail", "needs_human_review
 static const char *const judge_kinds[] = {"rules", "command", "model", NULL};
 static const char *const custom_statuses[] = {"success", "failed", NULL};
 static const char *const artifact_kinds[] = {
-    "prompt", "plan",        "patch",    "redacted_patch", "given_patch", "agent_log",
-    "report", "certificate", "feedback", "judge_report",   NULL};
+    "prompt", "plan",        "patch",    "redacted_patch", "given_patch",  "agent_log",
+    "report", "certificate", "feedback", "attachment",     "judge_report", NULL};
 
 static const struct field artifact_fields[] = {
     {"kind", KIND_CHOICE, REQUIRED, .choices = artifact_kinds},
-    {"name", KIND_LINE, REQUIRED, .max = LINE_MAX_BYTES},
+    {"name", KIND_TEXT, REQUIRED, .max = LINE_MAX_BYTES},
     {"sha256", KIND_SHA256, .required = REQUIRED},
     {"bytes", KIND_COUNT, OPTIONAL, .max = COUNT_MAX},
 };
@@ -252,7 +252,9 @@ static const struct named_shape {
     {"unpublish", SHAPE(unpublish_fields)}, {"clean", SHAPE(clean_fields)},
 };
 
-/* ---- events ---- */
+/* ---- events ----
+   What an agent may leave out or choose is optional and free text: a call that is refused loses all
+   its events, and an agent must not be able to hide its tool calls behind an event of its own. */
 
 static const char *const tool_statuses[] = {"started", "completed", "failed",
                                             "denied",  "timed_out", NULL};
@@ -260,7 +262,7 @@ static const char *const snapshot_reasons[] = {"interval", "cancelled", "timed_o
                                                "failed",   "shutdown",  "recovered", "ended",
                                                "swept",    NULL};
 
-static const struct field message_fields[] = {{"text", KIND_TEXT, REQUIRED, .max = TEXT_MAX}};
+static const struct field message_fields[] = {{"text", KIND_TEXT, OPTIONAL, .max = TEXT_MAX}};
 static const struct field tool_fields[] = {
     {"name", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
     {"summary", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
@@ -301,7 +303,7 @@ static const struct field told_plan_fields[] = {
     {"reason", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
 };
 static const struct field session_fields[] = {
-    {"sessionId", KIND_TEXT, REQUIRED, .max = LINE_MAX_BYTES},
+    {"sessionId", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
     {"model", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
     {"attempt", KIND_COUNT, OPTIONAL, .max = COUNT_MAX},
     {"reason", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},

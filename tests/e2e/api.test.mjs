@@ -273,7 +273,8 @@ describe('progress of a step', () => {
             const res = await tell([{ type, data: {} }]);
             assert.ok(res.status >= 400 || res.json.jobs[0].ok === false, `${type}: ${res.text}`);
         }
-        const stale = await tell([{ type: 'agent.step.recorded', data: {} }], job.epoch + 1);
+        const stale = await tell([{ type: 'agent.step.recorded', data: { text: 'late' } }],
+            job.epoch + 1);
         assert.deepEqual([stale.json.jobs[0].ok, stale.json.jobs[0].code], [false, 'LEASE_LOST']);
         assert.equal((await server.events(runId)).length, before.length);
         await worker.fail(job, { code: 'enough', message: 'enough', retryable: false });

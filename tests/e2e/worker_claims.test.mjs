@@ -192,7 +192,6 @@ describe('an event', () => {
         for (const [type, data, field] of [
             ['agent.pr.created', { number: 1 }, 'events'],
             ['agent.step.recorded', { text: 7 }, 'text'],
-            ['agent.step.recorded', {}, 'text'],
             ['agent.model.turn.completed', { costUsd: -1 }, 'costUsd'],
             ['agent.judge.started', { name: 'x', judgeType: 'friend' }, 'judgeType'],
         ]) {

@@ -46,6 +46,27 @@ START_TEST(prefixes_and_suffixes)
 }
 END_TEST
 
+START_TEST(a_word_of_a_shell_is_quoted_where_it_needs_to_be)
+{
+    static const struct {
+        const char *text, *want;
+    } words[] = {
+        {"refs/heads/a-b_c.d", "refs/heads/a-b_c.d"},
+        {"https://h:80/x@y%20,z+1=2", "https://h:80/x@y%20,z+1=2"},
+        {"", "''"},
+        {NULL, "''"},
+        {"two words", "'two words'"},
+        {"$(id)`id`;&|<>*?~#!", "'$(id)`id`;&|<>*?~#!'"},
+        {"it's", "'it'\\''s'"},
+        {"'", "''\\'''"},
+        {"a\nb", "'a\nb'"},
+    };
+    CLEANUP(arena_release) struct arena arena = {0};
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        ck_assert_str_eq(shell_quote(words[i].text, &arena), words[i].want);
+}
+END_TEST
+
 START_TEST(copies_are_cut_and_terminated)
 {
     char to[4];
@@ -403,6 +424,7 @@ Suite *str_suite(void)
     tcase_add_test(all, utf8_is_checked_to_the_letter);
     tcase_add_test(all, bytes_become_hex);
     tcase_add_test(all, lines_are_taken_one_by_one);
+    tcase_add_test(all, a_word_of_a_shell_is_quoted_where_it_needs_to_be);
     suite_add_tcase(suite, all);
     return suite;
 }

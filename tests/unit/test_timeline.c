@@ -51,6 +51,8 @@ static const struct {
      "{\"step\":\"publish\",\"errorCode\":\"PUSH\",\"errorMessage\":\"no\",\"retryInMs\":2000}",
      "step publish failed: no (PUSH); next try in 2.0 s"},
     {EV_STEP_FAILED, "{\"step\":\"publish\",\"errorMessage\":\"no\"}", "step publish failed: no"},
+    {EV_RESULT_REFUSED, "{\"step\":\"verify\",\"reason\":\"checks has none\"}",
+     "step verify reported what was refused: checks has none"},
     {EV_CONTEXT_LOADED,
      "{\"sources\":[\"system\",\"task\"],\"tokenEstimate\":120,\"truncated\":true}",
      "context loaded: system, task (about 120 tokens, truncated)"},
