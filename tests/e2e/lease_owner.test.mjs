@@ -39,7 +39,7 @@ async function newJob(queue) {
 // Every call that names a lease, and what it answers to this token: one answer for each.
 const error = { code: 'x', message: 'y', retryable: false };
 const CALLS = {
-    heartbeat: (ref) => ({ worker: 'w1', leases: [ref], extendMs: 1000 }),
+    heartbeat: (ref) => ({ worker: 'w1', leases: [ref], extendMs: 900_000 }),
     progress: (ref) => ({ jobs: [{ ...ref, events: [] }] }),
     complete: (ref) => ({ jobs: [{ ...ref, result: { stolen: true },
         next: [{ queue: 'loot', type: 'work' }] }] }),
