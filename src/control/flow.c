@@ -237,6 +237,23 @@ static enum rc limit_wait(struct cx *cx, struct flow *flow)
     return timers_set(cx->db, &timer, cx->err);
 }
 
+static int64_t capped(int64_t wanted, int64_t max)
+{
+    return max > 0 && max < wanted ? max : wanted;
+}
+
+/* As the task is configured, within the server's limits. */
+static enum rc budget_of_events(struct cx *cx, struct flow *flow, struct event_budget *ret_budget)
+{
+    const struct repo_config *config = NULL;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc == RC_OK)
+        *ret_budget = event_budget_new(
+            capped(config->limits.max_run_events, cx->limits->max_run_events),
+            capped(config->limits.max_run_event_bytes, cx->limits->max_run_event_bytes));
+    return rc;
+}
+
 enum { SLUG_BYTES = 41 };
 
 enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no)
@@ -245,6 +262,10 @@ enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no)
     char slug[SLUG_BYTES];
     text_slug(slug, sizeof(slug), task->description != NULL ? task->description : "issue");
     int64_t updated_us = event_time(cx, flow); /* After the run before it. */
+    struct event_budget events;
+    enum rc rc = budget_of_events(cx, flow, &events);
+    if (rc != RC_OK)
+        return rc;
     flow->run = (struct run_row){
         .id = cx_id(cx),
         .task_id = task->id,
@@ -259,6 +280,7 @@ enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no)
         .task_type = task->task_type,
         .queued_us = cx->now_us,
         .updated_us = updated_us,
+        .events_left = events,
     };
     flow->stored_run = flow->run;
     task->latest_run_id = flow->run.id;

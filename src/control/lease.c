@@ -229,12 +229,14 @@ struct cmd_heartbeat *cmd_heartbeat_new(void)
 
 enum { PROGRESS_EVENTS_MAX = 200, PROGRESS_DATA_MAX = 16 * 1024 };
 
-static enum rc check_progress(struct cx *cx, const struct js *events)
+/* ret_data: the data of each as text. */
+static enum rc check_progress(struct cx *cx, const struct js *events, struct str **ret_data)
 {
     size_t count = js_count(events);
     if (js_type(events) != JS_ARRAY || count > PROGRESS_EVENTS_MAX)
         return err_field(cx->err, RC_INVALID, "INVALID_FIELD", "events",
                          "events must be an array of at most %d", PROGRESS_EVENTS_MAX);
+    struct str *data = arena_array(cx->arena, count, sizeof *data);
     for (size_t i = 0; i < count; i++) {
         const struct js *event = js_at(events, i);
         const char *type = report_event_type(js_get_str(event, "type", ""));
@@ -247,10 +249,12 @@ static enum rc check_progress(struct cx *cx, const struct js *events)
         enum rc rc = report_check_event(type, js_get(event, "data"), cx->err);
         if (rc != RC_OK)
             return rc;
-        if (strlen(js_text(js_get(event, "data"), cx->arena)) > PROGRESS_DATA_MAX)
+        data[i] = str_of(js_text(js_get(event, "data"), cx->arena));
+        if (data[i].len > PROGRESS_DATA_MAX)
             return err_field(cx->err, RC_TOO_LARGE, "EVENT_TOO_LARGE", "events",
                              "events[%zu].data passes %d bytes", i, PROGRESS_DATA_MAX);
     }
+    *ret_data = data;
     return RC_OK;
 }
 
@@ -264,14 +268,31 @@ static enum rc check_events(struct cx *cx, const struct job_row *job, const stru
     return rc;
 }
 
-static enum rc tell_progress(struct cx *cx, struct flow *flow, const struct js *events)
+/* Stored once in the life of a run: from here on diagnostic events are dropped. */
+static enum rc tell_truncated(struct cx *cx, struct flow *flow)
+{
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "runId", flow->run.id.text);
+    jw_kint(&note.jw, "events", flow->run.event_seq);
+    return flow_tell(cx, flow, EV_EVENTS_TRUNCATED, &note);
+}
+
+/* *ret_dropped: some did not fit into the run's budget of events. */
+static enum rc tell_progress(struct cx *cx, struct flow *flow, const struct job_progress *progress,
+                             const struct str *data, bool *ret_dropped)
 {
     enum rc rc = RC_OK;
-    for (size_t i = 0; rc == RC_OK && i < js_count(events); i++) {
-        const struct js *event = js_at(events, i);
-        const char *data = js_text(js_get(event, "data"), cx->arena);
-        rc = flow_tell_data(cx, flow, report_event_type(js_get_str(event, "type", "")),
-                            str_of(data));
+    for (size_t i = 0; rc == RC_OK && i < js_count(progress->events); i++) {
+        const struct js *event = js_at(progress->events, i);
+        const char *type = report_event_type(js_get_str(event, "type", ""));
+        struct event_verdict verdict = event_budget_take(
+            &flow->run.events_left, report_event_kind(type), (int64_t)data[i].len);
+        *ret_dropped |= !verdict.store;
+        if (verdict.notice)
+            rc = tell_truncated(cx, flow);
+        if (rc == RC_OK && verdict.store)
+            rc = flow_tell_data(cx, flow, type, data[i]);
     }
     return rc;
 }
@@ -315,7 +336,8 @@ static enum rc note_session(struct cx *cx, struct flow *flow, const struct job_r
     return RC_OK;
 }
 
-static enum rc progress_one(struct cx *cx, const struct cmd_progress *cmd, size_t i)
+static enum rc progress_one(struct cx *cx, const struct cmd_progress *cmd, size_t i,
+                            const struct str *data)
 {
     const struct job_progress *progress = &cmd->jobs[i];
     struct job_answer *answer = &cmd->answers[i];
@@ -329,8 +351,11 @@ static enum rc progress_one(struct cx *cx, const struct cmd_progress *cmd, size_
         return rc;
     answer->cancel = stop_reaches_step(&flow.run, job.type);
     rc = check_events(cx, &job, progress->events);
+    bool dropped = false;
     if (rc == RC_OK)
-        rc = tell_progress(cx, &flow, progress->events);
+        rc = tell_progress(cx, &flow, progress, data, &dropped);
+    if (dropped)
+        answer->code = "EVENT_BUDGET";
     const struct js *sums = last_sums(progress->events);
     if (rc == RC_OK && sums != NULL)
         rc = usage_take(cx, &flow.run, job.payload, sums);
@@ -348,11 +373,12 @@ static enum rc apply_progress(struct cx *cx, struct command *command)
     struct cmd_progress *cmd = (struct cmd_progress *)command;
     struct bound_refs refs = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->count};
     cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
+    struct str **data = arena_array(cx->arena, cmd->count, sizeof *data);
     enum rc rc = bound_check(cx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
-        rc = check_progress(cx, cmd->jobs[i].events);
+        rc = check_progress(cx, cmd->jobs[i].events, &data[i]);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
-        rc = progress_one(cx, cmd, i);
+        rc = progress_one(cx, cmd, i, data[i]);
     return rc;
 }
 

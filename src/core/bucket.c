@@ -51,3 +51,15 @@ int64_t bucket_ready_us(const struct bucket_rule *rule, const struct bucket *buc
     int64_t wait_us = (missing + rate - 1) / rate;
     return now_us <= INT64_MAX - wait_us ? now_us + wait_us : INT64_MAX;
 }
+
+int64_t bucket_take_all(const struct bucket_rule *rule, struct bucket *bucket, int64_t now_us,
+                        int64_t want)
+{
+    int64_t rate = rate_of(rule);
+    int64_t most = rule->burst < BUCKET_MAX ? rule->burst : BUCKET_MAX;
+    int64_t needed = (want < most ? want : most) * MILLIONTHS;
+    int64_t tokens = filled(rule, bucket, now_us);
+    bucket->filled_us = now_us != 0 ? now_us : 1;
+    bucket->tokens = tokens >= needed ? tokens - needed : tokens;
+    return tokens >= needed ? 0 : (needed - tokens + rate - 1) / rate;
+}

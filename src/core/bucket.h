@@ -22,6 +22,10 @@ struct bucket {
 /* Takes up to `want` whole tokens: how many. */
 int64_t bucket_take(const struct bucket_rule *rule, struct bucket *bucket, int64_t now_us,
                     int64_t want);
+/* Takes `want` whole tokens, or none: 0, or how long until they are there.  More than `burst` are
+   never there; they are taken as if they were `burst`. */
+int64_t bucket_take_all(const struct bucket_rule *rule, struct bucket *bucket, int64_t now_us,
+                        int64_t want);
 /* When a whole token is there: now_us if there is one. */
 int64_t bucket_ready_us(const struct bucket_rule *rule, const struct bucket *bucket,
                         int64_t now_us);

@@ -58,6 +58,7 @@
 #define EV_PR_MERGED                 "agent.pr.merged"
 #define EV_PR_CLOSED                 "agent.pr.closed"
 #define EV_POLICY_DENIED             "agent.policy.denied"
+#define EV_EVENTS_TRUNCATED          "agent.events.truncated"
 #define EV_COST_RECORDED             "agent.cost.recorded"
 #define EV_JOB_DEAD_LETTERED         "agent.job.dead_lettered"
 #define EV_QUEUE_CONFIGURED          "agent.queue.configured"

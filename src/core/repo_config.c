@@ -7,7 +7,7 @@
  *   verify, judge, policy: config_checks.c
  *   plan, steps, sequence: config_steps.c
  *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxPatchBytes, maxOpenApprovals,
- *                 maxOpenPullRequests, overlap}
+ *                 maxOpenPullRequests, maxRunEvents, maxRunEventBytes, overlap}
  *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries}
  *   timeouts:    {runMs, queueMs, prepareMs, ...}
  *   prompt:      {system, tokenBudget, rules, memory}
@@ -40,7 +40,9 @@ static struct repo_config config_default(void)
         .approval = APPROVAL_AUTO,
         .policy = {.scan_secrets = true, .reminder_ms = 30 * CONFIG_MINUTE_MS},
         .plan = {.approval = APPROVAL_AUTO, .timeout_ms = 15 * CONFIG_MINUTE_MS},
-        .limits = {.max_patch_bytes = INT64_C(10) * 1024 * 1024},
+        .limits = {.max_patch_bytes = INT64_C(10) * 1024 * 1024,
+                   .max_run_events = RUN_EVENTS_DEFAULT,
+                   .max_run_event_bytes = RUN_EVENT_BYTES_DEFAULT},
         .budget = budget_default(),
         .timeouts =
             {
@@ -94,6 +96,12 @@ static enum rc decode_limits(struct decoder *decoder, const struct js *object)
              &decoder->config.limits.max_open_approvals);
     form_int(&form, "maxOpenPullRequests", FORM_OPTIONAL, &(struct form_range){0, 10000},
              &decoder->config.limits.max_open_pull_requests);
+    form_int(&form, "maxRunEvents", FORM_OPTIONAL,
+             &(struct form_range){RUN_EVENTS_MIN, RUN_EVENTS_MAX},
+             &decoder->config.limits.max_run_events);
+    form_int(&form, "maxRunEventBytes", FORM_OPTIONAL,
+             &(struct form_range){RUN_EVENT_BYTES_MIN, RUN_EVENT_BYTES_MAX},
+             &decoder->config.limits.max_run_event_bytes);
     form_choice(&form, "overlap", FORM_OPTIONAL, overlaps, &overlap);
     decoder->config.limits.overlap = (enum overlap_rule)overlap;
     decoder->config.limits.max_budget_microusd = (int64_t)llround(budget_usd * 1e6);

@@ -10,6 +10,7 @@
 #include "base/js.h"
 #include "core/blueprint.h"
 #include "core/budget.h"
+#include "core/event_budget.h"
 #include "core/judge.h"
 #include "core/policy.h"
 #include <stdbool.h>
@@ -137,6 +138,8 @@ struct repo_config {
         int64_t max_patch_bytes;    /* default 10 MB */
         int64_t max_open_approvals; /* 0: none */
         int64_t max_open_pull_requests;
+        int64_t max_run_events; /* Of what its workers report; core/event_budget.h */
+        int64_t max_run_event_bytes;
         enum overlap_rule overlap;
     } limits;
     struct budget budget; /* `retries: {agentAttempts, toolRetries, verifierRetries, prRetries}` */

@@ -367,6 +367,7 @@ static const struct telling tellings[] = {
     {EV_SAGA_COMPLETED, NULL, tell_named, "saga completed:", false, false},
     {EV_SAGA_COMPENSATED, NULL, tell_named, "undone:", true, false},
     {EV_SAGA_STUCK, NULL, tell_named, "cannot be undone:", true, false},
+    {EV_EVENTS_TRUNCATED, editing, tell_plain, "more events are not stored", true, false},
     {EV_COST_RECORDED, NULL, NULL, NULL, false, false},
     {EV_JOB_DEAD_LETTERED, NULL, tell_dead, "became a dead letter", true, false},
     {EV_JOB_REPLAYED, NULL, tell_count, "dead letters replayed", false, false},

@@ -551,6 +551,19 @@ const char *report_event_type(const char *type)
     return found != NULL ? found->name : NULL;
 }
 
+enum event_kind report_event_kind(const char *type)
+{
+    /* Read again from the log, or few. */
+    static const char *const milestones[] = {
+        EV_VERIFICATION_STARTED, EV_JUDGE_STARTED,  EV_PR_CREATION_REQUESTED, EV_SESSION_STARTED,
+        EV_SESSION_LOST,         EV_SNAPSHOT_TAKEN, EV_SNAPSHOT_PUBLISHED,    EV_SNAPSHOT_FAILED,
+    };
+    for (size_t i = 0; i < COUNT_OF(milestones); i++)
+        if (strcmp(milestones[i], type) == 0)
+            return EVENT_MILESTONE;
+    return EVENT_DIAGNOSTIC;
+}
+
 enum rc report_check_event(const char *type, const struct js *data, struct err *err)
 {
     const struct named_shape *found = find(event_shapes, COUNT_OF(event_shapes), type);

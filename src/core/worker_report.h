@@ -13,6 +13,7 @@
 #define CORE_WORKER_REPORT_H
 #include "base/js.h"
 #include "base/rc.h"
+#include "core/event_budget.h"
 #include <stdbool.h>
 
 enum {
@@ -28,6 +29,9 @@ MUST_USE enum rc report_check_result(const char *step, const struct js *result, 
 
 /* NULL when workers may not report this type; else its name, which is static. */
 const char *report_event_type(const char *type);
+/* Is it stored after the run's budget of events is used up?  The type is one that
+   report_event_type knows. */
+enum event_kind report_event_kind(const char *type);
 /* RC_INVALID INVALID_FIELD: err names the member.  The type is one that report_event_type knows. */
 MUST_USE enum rc report_check_event(const char *type, const struct js *data, struct err *err);
 

@@ -44,9 +44,10 @@ struct route {
     enum route_kind kind;
     enum route_body body;
     enum route_agent agent;
-    bool open; /* No token needed. */
-    bool wide; /* About more than the jobs of a queue: not for a token that is bound to some. */
-    bool slow; /* A query that may take seconds: it must not hold up the others. */
+    bool open;    /* No token needed. */
+    bool wide;    /* About more than the jobs of a queue: not for a token that is bound to some. */
+    bool metered; /* Its body counts against the bytes of events that a token may report. */
+    bool slow;    /* A query that may take seconds: it must not hold up the others. */
 
     void (*instant)(struct call *call);
     enum rc (*query)(struct call *call, struct db *db, struct err *err);

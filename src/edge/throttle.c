@@ -177,3 +177,10 @@ int64_t throttle_wait_us(struct throttle *throttle, const struct identity *who,
     }
     return 0;
 }
+
+int64_t throttle_bytes_us(struct throttle *throttle, const struct bucket_rule *rule,
+                          const struct identity *who, int64_t bytes, int64_t now_us)
+{
+    struct bucket *bucket = bucket_of(throttle, key_of(RATE_RULES_MAX, who), now_us);
+    return bucket_take_all(rule, bucket, now_us, bytes);
+}

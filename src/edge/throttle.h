@@ -10,6 +10,8 @@
  * routes counts them together.  Without rules nothing is counted.  Each node counts for itself; the
  * buckets are bounded in number, and of those that share a place the one that was not used for
  * longest is forgotten, which is as good as full.
+ *
+ * Beside the rules each token has a bucket for the bytes that it reports as events of runs.
  */
 #ifndef EDGE_THROTTLE_H
 #define EDGE_THROTTLE_H
@@ -38,4 +40,7 @@ void throttle_free(struct throttle *throttle);
 /* Counts the call: 0 lets it pass, else it may come again after so long. */
 int64_t throttle_wait_us(struct throttle *throttle, const struct identity *who,
                          const struct route *route, int64_t now_us);
+/* The same for the bytes of a metered route, by a rule for all tokens. */
+int64_t throttle_bytes_us(struct throttle *throttle, const struct bucket_rule *rule,
+                          const struct identity *who, int64_t bytes, int64_t now_us);
 #endif

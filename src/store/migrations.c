@@ -133,6 +133,8 @@ static const char *const initial[] = {
     " error_code {text},"
     " error_message {text},"
     " event_seq {int} NOT NULL,"
+    " events_left {int} NOT NULL," /* core/event_budget.h */
+    " event_bytes_left {int} NOT NULL,"
     " last_event_id {text},"
     " queued_us {int} NOT NULL,"
     " started_us {int} NOT NULL,"

@@ -11,12 +11,13 @@
 #include <assert.h>
 
 /* Written at every step. */
-#define RUN_MAIN                                                                                  \
-    "id, task_id, workspace_id, repository_id, run_no, requested_by, task_type, status, attempt," \
-    " branch, base_commit, prompt_sha256, feedback_sha256, patch_sha256, patch_id,"               \
-    " certificate_sha256, turns, tokens_in, tokens_out, cost_microusd, model, pull_request_id,"   \
-    " job_id, stop, stop_by, stop_reason, stop_us, deferred_reason, used_agent, used_tool,"       \
-    " used_verifier, used_pr, lost, rank, error_code, error_message, event_seq, last_event_id,"   \
+#define RUN_MAIN                                                                                \
+    "id, task_id, workspace_id, repository_id, run_no, requested_by, task_type, events_left,"   \
+    " event_bytes_left, status, attempt, branch, base_commit, prompt_sha256, feedback_sha256, " \
+    "patch_sha256, patch_id,"                                                                   \
+    " certificate_sha256, turns, tokens_in, tokens_out, cost_microusd, model, pull_request_id," \
+    " job_id, stop, stop_by, stop_reason, stop_us, deferred_reason, used_agent, used_tool,"     \
+    " used_verifier, used_pr, lost, rank, error_code, error_message, event_seq, last_event_id," \
     " queued_us, started_us, ended_us, deadline_us, updated_us, step"
 /* Written when they change, which is seldom. */
 #define RUN_COLUMNS                                                                        \
@@ -35,8 +36,8 @@ static const struct sql sql_insert = {
     "run_insert",
     "INSERT INTO runs (" RUN_MAIN ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
     " $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29,"
-    " $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44)",
-    "ttttitttitttttttiiiittttttitiiiiiittitiiiiit",
+    " $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46)",
+    "ttttittiititttttttiiiittttttitiiiiiittitiiiiit",
 };
 static const struct sql sql_save = {
     "run_save",
@@ -72,8 +73,9 @@ static const struct sql sql_save_usage = {
 };
 static const struct sql sql_touch = {
     "run_touch",
-    "UPDATE runs SET event_seq = $2, last_event_id = $3, updated_us = $4 WHERE id = $1",
-    "titi",
+    "UPDATE runs SET event_seq = $2, last_event_id = $3, updated_us = $4, events_left = $5,"
+    " event_bytes_left = $6 WHERE id = $1",
+    "titiii",
 };
 static const struct sql sql_get = {
     "run_get",
@@ -181,6 +183,8 @@ static enum rc run_decode(struct row_reader *reader, void *to, struct err *err)
     row->run_no = read_int(reader);
     row->requested_by = read_text(reader);
     row->task_type = read_text(reader);
+    row->events_left.events = read_int(reader);
+    row->events_left.bytes = read_int(reader);
     if (!run_status_parse(read_word(reader), &row->status))
         return row_corrupt("run", err);
     row->attempt = read_int(reader);
@@ -257,7 +261,8 @@ enum rc runs_insert(struct db *db, const struct run_row *row, struct err *err)
     return db_exec(db, &sql_insert,
                    P_LIST(P_ID(&row->id), P_ID(&row->task_id), P_ID(&row->workspace_id),
                           P_ID(&row->repository_id), P_INT(row->run_no), P_TEXT(row->requested_by),
-                          P_TEXT(row->task_type), RUN_CHANGEABLE(row)),
+                          P_TEXT(row->task_type), P_INT(row->events_left.events),
+                          P_INT(row->events_left.bytes), RUN_CHANGEABLE(row)),
                    NULL, err);
 }
 
@@ -298,7 +303,8 @@ enum rc runs_touch(struct db *db, const struct run_row *row, struct err *err)
 {
     return exec_one(db, &sql_touch,
                     P_LIST(P_ID(&row->id), P_INT(row->event_seq), P_ID(&row->last_event_id),
-                           P_INT(row->updated_us)),
+                           P_INT(row->updated_us), P_INT(row->events_left.events),
+                           P_INT(row->events_left.bytes)),
                     run_shape.noun, err);
 }
 

@@ -4,6 +4,7 @@
 #ifndef STORE_RUNS_H
 #define STORE_RUNS_H
 #include "core/budget.h"
+#include "core/event_budget.h"
 #include "core/run.h"
 #include "store/db.h"
 
@@ -40,7 +41,8 @@ struct run_row {
     const char *task_type;
     const char *error_code;
     const char *error_message;
-    int64_t event_seq; /* The last run_seq that was given out. */
+    int64_t event_seq;               /* The last run_seq that was given out. */
+    struct event_budget events_left; /* What its workers may still report.  runs_touch */
     struct id last_event_id;
     int64_t queued_us, started_us, ended_us, deadline_us, updated_us;
     const char *step; /* Of its blueprint: under way, or the last that was. */
@@ -94,7 +96,7 @@ MUST_USE enum rc runs_save_more(struct db *db, const struct run_row *row, struct
 MUST_USE enum rc runs_save_usage(struct db *db, const struct run_row *row, struct err *err);
 /* Only session_begun_us. */
 MUST_USE enum rc runs_save_begun(struct db *db, const struct run_row *row, struct err *err);
-/* Only its place in the log (event_seq, last_event_id) and updated_us. */
+/* Only its place in the log (event_seq, last_event_id), events_left and updated_us. */
 MUST_USE enum rc runs_touch(struct db *db, const struct run_row *row, struct err *err);
 MUST_USE enum rc runs_list(struct db *db, const struct run_filter *filter, struct arena *arena,
                            struct run_row **ret_rows, size_t *ret_count, struct err *err);

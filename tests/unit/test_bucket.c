@@ -72,6 +72,22 @@ START_TEST(what_is_ready_can_be_taken_and_nothing_overflows)
 }
 END_TEST
 
+START_TEST(many_tokens_are_taken_together_or_not_at_all)
+{
+    static const struct bucket_rule rule = {.per_second = 10, .burst = 100};
+    struct bucket bucket = {0};
+    ck_assert_int_eq(bucket_take_all(&rule, &bucket, T0, 60), 0);
+    ck_assert_int_eq(bucket_take_all(&rule, &bucket, T0, 60), 2 * SECOND);
+    ck_assert_int_eq(bucket_take_all(&rule, &bucket, T0, 40), 0);
+    ck_assert_int_eq(bucket_take_all(&rule, &bucket, T0 + SECOND, 11), SECOND / 10);
+    ck_assert_int_eq(bucket_take_all(&rule, &bucket, T0 + SECOND, 10), 0);
+    /* More than fits into the bucket is taken when it is full. */
+    ck_assert_int_eq(bucket_take_all(&rule, &bucket, T0 + SECOND, 5000), 10 * SECOND);
+    ck_assert_int_eq(bucket_take_all(&rule, &bucket, T0 + 11 * SECOND, 5000), 0);
+    ck_assert_int_eq(bucket_take_all(&rule, &bucket, T0 + 11 * SECOND, 1), SECOND / 10);
+}
+END_TEST
+
 Suite *bucket_suite(void)
 {
     Suite *suite = suite_create("bucket");
@@ -79,6 +95,7 @@ Suite *bucket_suite(void)
     tcase_add_test(tc, a_bucket_gives_what_its_rule_says);
     tcase_add_test(tc, asking_often_loses_nothing);
     tcase_add_test(tc, what_is_ready_can_be_taken_and_nothing_overflows);
+    tcase_add_test(tc, many_tokens_are_taken_together_or_not_at_all);
     suite_add_tcase(suite, tc);
     return suite;
 }
