@@ -12,7 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* A body of somebody without a token that is good for it is not gathered beyond this. */
+/* A larger body needs a token that is good for it, and goes through a file: what bodies that have
+   not arrived yet take of memory is bounded by the number of connections. */
 enum { STRANGER_BODY_MAX = 64 * 1024, TRACEPARENT_LEN = 55 };
 
 #define QUERY(handler) .kind = ROUTE_QUERY, .query = (handler)
@@ -85,7 +86,7 @@ static const struct route routes[] = {
     {HTTP_POST, OPERATE, "/v1/jobs", COMMAND(api_job_enqueue)},
     {HTTP_POST, WORK, "/v1/jobs/lease", COMMAND(api_job_lease)},
     {HTTP_POST, WORK, "/v1/jobs/heartbeat", COMMAND(api_job_heartbeat)},
-    {HTTP_POST, WORK, "/v1/jobs/progress", COMMAND(api_job_progress)},
+    {HTTP_POST, WORK, "/v1/jobs/progress", COMMAND(api_job_progress), .metered = true},
     {HTTP_POST, WORK, "/v1/jobs/complete", COMMAND(api_job_complete)},
     {HTTP_POST, WORK, "/v1/jobs/fail", COMMAND(api_job_fail)},
     {HTTP_POST, WORK, "/v1/jobs/release", COMMAND(api_job_release)},
@@ -166,11 +167,12 @@ static struct str path_of(struct str target)
     return target;
 }
 
-enum rc api_gate(void *ctx, const struct http_head *head, int64_t *ret_body_max, struct err *err)
+enum rc api_gate(void *ctx, const struct http_head *head, struct http_body_plan *plan,
+                 struct err *err)
 {
     struct api *api = ctx;
     bool large = head->chunked || head->content_length > STRANGER_BODY_MAX;
-    *ret_body_max = api->body_bytes_max;
+    plan->bytes_max = api->body_bytes_max;
     if (!large)
         return RC_OK;
     struct route_match match;
@@ -180,11 +182,13 @@ enum rc api_gate(void *ctx, const struct http_head *head, int64_t *ret_body_max,
     if (rc == RC_OK && match.route)
         rc = auth_route(&who, match.route, err);
     if (rc != RC_OK || who.role == ROLE_AGENT) {
-        *ret_body_max = STRANGER_BODY_MAX;
+        plan->bytes_max = STRANGER_BODY_MAX;
         return head->content_length > STRANGER_BODY_MAX ? rc : RC_OK;
     }
     if (match.route && match.route->body == BODY_BYTES)
-        *ret_body_max = ARTIFACT_BYTES_MAX;
+        plan->bytes_max = ARTIFACT_BYTES_MAX;
+    plan->spool = true;
+    text_copy(plan->holder, sizeof plan->holder, who.name);
     return RC_OK;
 }
 
@@ -329,23 +333,42 @@ static bool let_in(struct call *call)
     return rc == RC_OK;
 }
 
-/* Not more often than the rates allow. */
-static bool let_pass(struct call *call)
+static void answer_later(struct call *call, int64_t wait_us, const char *code, const char *detail)
 {
-    struct throttle *throttle = call->api->throttle;
-    if (!throttle || call->route->open)
-        return true;
-    int64_t wait_us = throttle_wait_us(throttle, &call->who, call->route, clock_mono_us());
-    if (wait_us == 0)
-        return true;
     struct problem problem = {
         .status = problem_status(RC_LIMIT),
-        .code = "RATE_LIMITED",
-        .detail = "you call this more often than the server's rates allow",
+        .code = code,
+        .detail = detail,
         .retry_after_ms = (wait_us - 1) / US_PER_MS + 1,
     };
     http_answer_problem(&call->http, &problem);
-    return false;
+}
+
+/* Not more often than the rates allow, and not more bytes of events.  The admin may. */
+static bool let_pass(struct call *call)
+{
+    struct api *api = call->api;
+    const struct route *route = call->route;
+    if (route->open)
+        return true;
+    int64_t now_us = clock_mono_us();
+    int64_t wait_us = throttle_wait_us(api->throttle, &call->who, route, now_us);
+    if (wait_us > 0) {
+        answer_later(call, wait_us, "RATE_LIMITED",
+                     "you call this more often than the server's rates allow");
+        return false;
+    }
+    if (!route->metered || api->event_bytes.per_second == 0 || call->who.role == ROLE_ADMIN)
+        return true;
+    wait_us = throttle_bytes_us(api->throttle, &api->event_bytes, &call->who,
+                                (int64_t)http_body(&call->http).len, now_us);
+    if (wait_us > 0)
+        answer_later(call, wait_us, "EVENT_QUOTA",
+                     arena_printf(&call->http.arena,
+                                  "this token reports more bytes of events than it may: "
+                                  "limits.eventBytesPerSecond is %lld",
+                                  (long long)api->event_bytes.per_second));
+    return wait_us == 0;
 }
 
 static void start(struct call *call)

@@ -16,6 +16,7 @@
 #include "base/js.h"
 #include "base/jw.h"
 #include "control/control.h"
+#include "core/bucket.h"
 #include "core/faults.h"
 #include "edge/auth.h"
 #include "edge/http.h"
@@ -30,6 +31,7 @@
 
 enum { PAGE_LIMIT_DEFAULT = 50, PAGE_LIMIT_MAX = 200 };
 
+struct spool;
 struct sse;
 struct stream;
 struct throttle;
@@ -42,9 +44,11 @@ struct api {
     struct pool *pool;
     struct auth *auth;
     struct metrics *metrics;
+    struct spool *spool;
     struct http *http; /* Set once it listens. */
     struct sse *sse;
-    struct throttle *throttle; /* NULL: there are no rates. */
+    struct throttle *throttle;
+    struct bucket_rule event_bytes; /* That each token may report; per_second 0: no limit. */
     pthread_mutex_t worker_lock;
     struct worker *worker; /* Under the lock.  NULL: none in this process, or it is stopping. */
     atomic_int stopping;   /* Not 0: what takes long should give up. */
@@ -72,7 +76,8 @@ struct call {
 /* For struct http_options: handle, finished, gate with ctx = the api. */
 void api_handle(void *api, struct http_request *request);
 void api_finished(void *api, struct http_request *request);
-enum rc api_gate(void *api, const struct http_head *head, int64_t *ret_body_max, struct err *err);
+enum rc api_gate(void *api, const struct http_head *head, struct http_body_plan *plan,
+                 struct err *err);
 
 const struct route *api_routes(size_t *ret_count);
 

@@ -142,7 +142,9 @@ enum rc api_artifact_put(struct call *call, struct db *db, struct err *err)
     if (!text_same(sha256, call->vars[0]))
         return err_set(err, RC_INVALID, "HASH_MISMATCH",
                        "the content's sha256 is %s, not what the path says", sha256);
-    rc = artifact_put(call->api->store, body, sha256, err);
+    int fd = http_body_fd(&call->http);
+    rc = fd >= 0 ? artifact_put_nameless(call->api->store, fd, body, sha256, err)
+                 : artifact_put(call->api->store, body, sha256, err);
     if (rc != RC_OK)
         return rc;
     struct jw jw = call_answer(call, 201);

@@ -11,6 +11,7 @@
 #include "base/id.h"
 #include "base/mem.h"
 #include "edge/http_conn.h"
+#include "edge/spool.h"
 #include <assert.h>
 #include <errno.h>
 #include <event2/buffer.h>
@@ -93,6 +94,8 @@ static struct http_request *request_new(struct conn *conn, struct evhttp_request
         int rc = request->body ? evbuffer_add_buffer(request->body, input) : -1;
         assert(rc == 0);
     }
+    request->spooled = conn->spooled;
+    conn->spooled = NULL;
     conn->request = request;
     http->held++;
     atomic_fetch_add(&http->requests, 1);
@@ -170,11 +173,17 @@ struct str http_body(struct http_request *request)
     return (struct str){(const char *)evbuffer_pullup(request->body, -1), len};
 }
 
+int http_body_fd(const struct http_request *request)
+{
+    return request->spooled ? spool_file_fd(request->spooled) : -1;
+}
+
 void http_shed(struct http_request *request)
 {
     if (request->body)
         evbuffer_free(request->body);
     request->body = NULL;
+    request->spooled = NULL;
     request->path = NULL;
     request->query = (struct str){0};
     arena_release(&request->arena);

@@ -32,7 +32,7 @@ struct conn;
 struct evbuffer;
 struct evhttp_request;
 
-enum { HTTP_REQUEST_ID_BYTES = 65, HTTP_ANSWER_HEADERS_MAX = 4 };
+enum { HTTP_REQUEST_ID_BYTES = 65, HTTP_ANSWER_HEADERS_MAX = 4, HTTP_HOLDER_BYTES = 128 };
 
 struct http_answer {
     int status;
@@ -57,12 +57,23 @@ struct http_request {
 
     /* http.c's own. */
     struct http *http;
-    struct conn *conn;         /* NULL: the client is gone. */
-    struct evhttp_request *ev; /* NULL with it. */
-    struct evbuffer *body;     /* NULL: none. */
+    struct conn *conn;          /* NULL: the client is gone. */
+    struct evhttp_request *ev;  /* NULL with it. */
+    struct evbuffer *body;      /* NULL: none. */
+    struct spool_file *spooled; /* The file that the body is in; NULL: it is in memory. */
     struct loop_call finish;
     void (*on_gone)(struct http_request *request);
     void (*on_drained)(struct http_request *request);
+};
+
+struct spool;
+struct spool_file;
+
+/* What is to be done with the body of a request. */
+struct http_body_plan {
+    int64_t bytes_max;
+    bool spool;                     /* Through a file: edge/spool.h */
+    char holder[HTTP_HOLDER_BYTES]; /* Whose share of the spool it takes. */
 };
 
 struct http_options { /* Strings are not copied. */
@@ -77,8 +88,10 @@ struct http_options { /* Strings are not copied. */
     int64_t request_ms;   /* From the first byte of a request to its last. */
     int64_t idle_ms;      /* A connection without a request, or a reader that takes nothing. */
     size_t request_bytes; /* Of the struct that starts with a struct http_request. */
-    /* The head is there: how large may the body be?  Anything but RC_OK refuses the request. */
-    enum rc (*gate)(void *ctx, const struct http_head *head, int64_t *ret_body_max,
+    struct spool *spool;  /* For large bodies; NULL: all are kept in memory. */
+    /* The head is there: what of the body?  *plan holds body_bytes_max and no spool before the
+       call.  Anything but RC_OK refuses the request. */
+    enum rc (*gate)(void *ctx, const struct http_head *head, struct http_body_plan *plan,
                     struct err *err);
     void (*handle)(void *ctx, struct http_request *request);
     /* The answer is on its way, or the client was gone; the request is freed behind this call. */
@@ -109,6 +122,8 @@ const char *http_header(const struct http_request *request, const char *name);
 bool http_on_socket(const struct http_request *request);
 /* For the owner, on its thread. */
 struct str http_body(struct http_request *request);
+/* The file that holds the body, as long as the body is there; -1: it is in memory. */
+int http_body_fd(const struct http_request *request);
 /* Gives back body, arena and what is in it: before a long wait. */
 void http_shed(struct http_request *request);
 /* From now on the client's leaving is noticed: on_gone(request), once, on the loop. */

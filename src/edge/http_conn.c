@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/id.h"
 #include "base/mem.h"
+#include "edge/http_spool.h"
 #include <assert.h>
 #include <errno.h>
 #include <event2/buffer.h>
@@ -175,12 +176,15 @@ static void take_head(struct conn *conn, struct str head, int64_t behind_bytes)
         refuse(conn, status, &err);
         return;
     }
-    int64_t body_max = http->options.body_bytes_max;
-    enum rc rc = http->options.gate(http->options.ctx, &parsed, &body_max, &err);
+    struct http_body_plan plan = {.bytes_max = http->options.body_bytes_max};
+    enum rc rc = http->options.gate(http->options.ctx, &parsed, &plan, &err);
+    int64_t body_max = plan.bytes_max;
     if (rc == RC_OK && parsed.content_length > body_max)
         rc = err_set(&err, RC_TOO_LARGE, "BODY_TOO_LARGE",
                      "the body has %lld bytes; at most %lld are taken here",
                      (long long)parsed.content_length, (long long)body_max);
+    if (rc == RC_OK && plan.spool && http->options.spool)
+        rc = http_spool_begin(conn, &parsed, &plan, &err);
     if (rc != RC_OK) {
         refuse(conn, problem_status(rc), &err);
         return;
@@ -233,19 +237,32 @@ static void feed_head_from(struct conn *conn, struct evbuffer *input, size_t add
         conn->body_seen += (int64_t)left;
 }
 
+/* What has come of the body so far, or with the head, goes to its file. */
+static void spool_input(struct conn *conn, struct evbuffer *input, size_t added)
+{
+    struct err err = {0};
+    enum rc rc = http_spool_feed(conn, input, added, &err);
+    if (rc != RC_OK)
+        refuse(conn, problem_status(rc), &err);
+}
+
 static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
 {
     struct conn *conn = arg;
-    if (info->n_added == 0)
+    if (info->n_added == 0 || conn->moving)
         return;
     switch (conn->phase) {
     case CONN_HEAD:
         if (!conn->first_byte_us)
             conn->first_byte_us = clock_mono_us();
         feed_head_from(conn, input, info->n_added);
+        if (conn->phase == CONN_BODY && conn->spool && conn->body_seen > 0)
+            spool_input(conn, input, (size_t)conn->body_seen);
         break;
     case CONN_BODY:
         conn->body_seen += (int64_t)info->n_added;
+        if (conn->spool)
+            spool_input(conn, input, info->n_added);
         break;
     case CONN_HELD:
         conn->extra = true;
@@ -303,6 +320,7 @@ static void on_dead(struct evhttp_connection *ev, void *arg)
     if (conn->answering)
         http->answering--;
     buf_release(&conn->head);
+    http_spool_drop(conn);
     mem_free(conn->refuse_err);
     mem_free(conn);
     if (!request)

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/dice.h"
 #include "edge/http.h"
+#include "edge/http_chunks.h"
 #include <event2/event_struct.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
@@ -42,6 +43,13 @@ struct conn {
     bool on_work_list;
     int64_t first_byte_us; /* Of the request being read; 0: none. */
     int64_t body_seen, body_raw_max, body_max;
+    /* BODY, when it goes through a file (http_spool.h): */
+    struct spool_file *spool;   /* While it arrives. */
+    struct spool_file *spooled; /* Whole, and owned by libevent's buffer; until HELD. */
+    struct http_chunks chunks;
+    int64_t body_length; /* -1: chunked */
+    bool body_chunked;
+    bool moving;            /* Bytes are moved between buffers: on_input is not to look. */
     struct buf head;        /* What is there of a head that came in pieces. */
     int refuse_status;      /* REFUSED; 0: close without a word. */
     struct err *refuse_err; /* REFUSED */

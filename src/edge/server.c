@@ -15,6 +15,7 @@
 #include "edge/autoscale.h"
 #include "edge/defaults_check.h"
 #include "edge/port_local.h"
+#include "edge/spool.h"
 #include "edge/sse.h"
 #include "edge/throttle.h"
 #include "store/artifacts.h"
@@ -202,8 +203,8 @@ static enum rc start_api(struct server *server, struct err *err)
     api->channels = server->options->channels;
     api->metrics = metrics_new(routes);
     api->sse = sse_new(api);
-    if (server->options->rate_count > 0)
-        api->throttle = throttle_new(server->options->rates, server->options->rate_count);
+    api->throttle = throttle_new(server->options->rates, server->options->rate_count);
+    api->event_bytes = server->options->event_bytes;
     enum rc rc = auth_open(api->data_dir, server->control, &api->auth, err);
     if (rc == RC_OK)
         rc = read_tokens(server, err);
@@ -246,6 +247,10 @@ static enum rc start_http(struct server *server, struct err *err)
     enum rc rc = listen_parse(server->options->listen, &address, err);
     if (rc != RC_OK)
         return rc;
+    const char *spool_dir = arena_printf(&server->arena, "%s/spool", server->options->data_dir);
+    rc = spool_new(spool_dir, server->options->spool_bytes_max, &api->spool, err);
+    if (rc != RC_OK)
+        return rc;
     server->socket_path = choose_socket_path(server);
     int64_t body_max = server->options->body_bytes_max;
     struct http_options options = {
@@ -262,6 +267,7 @@ static enum rc start_http(struct server *server, struct err *err)
         .request_ms = server->options->request_ms,
         .idle_ms = IDLE_MS,
         .request_bytes = sizeof(struct call),
+        .spool = api->spool,
         .gate = api_gate,
         .handle = api_handle,
         .finished = api_finished,
@@ -481,6 +487,7 @@ static void server_stop(struct server *server)
         loop_drain(server->loop);
     autoscale_free(server->autoscale);
     http_free(api->http);
+    spool_free(api->spool);
     throttle_free(api->throttle);
     sse_free(api->sse);
     metrics_free(api->metrics);

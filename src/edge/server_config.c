@@ -7,7 +7,9 @@
 #include "base/yaml.h"
 #include "base/yaml_places.h"
 #include "control/jobs.h"
+#include "core/event_budget.h"
 #include "core/repo_document.h"
+#include "store/artifacts.h"
 #include "store/store.h"
 #include "work/worker.h"
 #include <arpa/inet.h>
@@ -27,9 +29,14 @@ enum {
     PORT_MAX = 65535,
     COOLDOWN_MS_MIN = 10,
     COOLDOWN_MS_MAX = 24 * 3600 * 1000,
-    TASK_TYPES_MAX = 64
+    TASK_TYPES_MAX = 64,
+    EVENT_BURST_MIN = 1024,
+    SPOOL_BYTES_MIN = 2 * ARTIFACT_BYTES_MAX, /* One token may hold half: one artifact fits. */
 };
-#define COUNT_MAX INT64_C(1000000)
+#define COUNT_MAX           INT64_C(1000000)
+#define EVENT_RATE_MAX      (INT64_C(1) << 40)
+#define SPOOL_BYTES_DEFAULT (INT64_C(1) << 30)
+#define SPOOL_BYTES_MAX     (INT64_C(1) << 50)
 static const double cost_usd_max = 1e9;
 
 struct server_options server_options_default(void)
@@ -40,6 +47,10 @@ struct server_options server_options_default(void)
         .workers = {.min = 4, .max = 4, .up_ms = 10000, .down_ms = 300000},
         .log_level = LOG_INFO,
         .log_format = LOG_FORMAT_AUTO,
+        .limits = {.max_run_events = 5 * RUN_EVENTS_DEFAULT,
+                   .max_run_event_bytes = 8 * RUN_EVENT_BYTES_DEFAULT},
+        .event_bytes = {.per_second = 1024 * 1024, .burst = 8 * 1024 * 1024},
+        .spool_bytes_max = SPOOL_BYTES_DEFAULT,
         .body_bytes_max = 1024 * 1024,
         .connections_max = 1024,
         .request_ms = 30000,
@@ -124,6 +135,23 @@ static void read_run_limits(struct form *form, struct arena *arena, struct commi
     read_task_types(form, arena, limits);
 }
 
+/* What workers and agents may leave behind. */
+static void read_quotas(struct form *form, struct server_options *options)
+{
+    struct bucket_rule *rate = &options->event_bytes;
+    form_int(form, "maxRunEvents", FORM_OPTIONAL,
+             &(struct form_range){RUN_EVENTS_MIN, RUN_EVENTS_MAX}, &options->limits.max_run_events);
+    form_int(form, "maxRunEventBytes", FORM_OPTIONAL,
+             &(struct form_range){RUN_EVENT_BYTES_MIN, RUN_EVENT_BYTES_MAX},
+             &options->limits.max_run_event_bytes);
+    form_int(form, "eventBytesPerSecond", FORM_OPTIONAL, &(struct form_range){0, EVENT_RATE_MAX},
+             &rate->per_second);
+    form_int(form, "eventBytesBurst", FORM_OPTIONAL,
+             &(struct form_range){EVENT_BURST_MIN, EVENT_RATE_MAX}, &rate->burst);
+    form_int(form, "spoolBytes", FORM_OPTIONAL,
+             &(struct form_range){SPOOL_BYTES_MIN, SPOOL_BYTES_MAX}, &options->spool_bytes_max);
+}
+
 static enum rc read_limits(const struct js *limits, struct arena *arena,
                            struct server_options *options, struct err *err)
 {
@@ -134,6 +162,7 @@ static enum rc read_limits(const struct js *limits, struct arena *arena,
     int64_t seconds = options->request_ms / 1000;
     form_open(&form, limits, "limits", err);
     read_run_limits(&form, arena, &options->limits);
+    read_quotas(&form, options);
     form_int(&form, "bodyBytes", FORM_OPTIONAL,
              &(struct form_range){BODY_BYTES_MIN, BODY_BYTES_MAX}, &options->body_bytes_max);
     form_int(&form, "connections", FORM_OPTIONAL, &(struct form_range){1, CONNECTIONS_MAX},

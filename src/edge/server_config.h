@@ -12,6 +12,8 @@
  *     log:    {level: info, format: auto}                        # auto | json | human
  *     limits: {maxActiveRuns: 0, maxActiveRunsPerUser: 0, maxActiveRunsPerWorkspace: 0,
  *              sandboxes: 0, taskTypes: {upgrade: 2}, tasksPerHourPerUser: 0, costPerDayUsd: 0,
+ *              maxRunEvents: 100000, maxRunEventBytes: 268435456,
+ *              eventBytesPerSecond: 1048576, eventBytesBurst: 8388608, spoolBytes: 1073741824,
  *              bodyBytes: 1048576, connections: 1024, requestSeconds: 30, keepDays: 30,
  *              rates: [{route: "POST /v1/tasks", perSecond: 10, burst: 20}]}    # throttle.h
  *     lease:  {leaseMs: 15000, heartbeatMs: 5000}
@@ -49,6 +51,8 @@ struct server_options {
     enum log_level log_level;
     enum log_format log_format;
     struct committer_limits limits;
+    struct bucket_rule event_bytes; /* Of each token; per_second 0: no limit. */
+    int64_t spool_bytes_max;
     int64_t body_bytes_max;
     int64_t connections_max;
     int64_t request_ms;

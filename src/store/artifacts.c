@@ -196,6 +196,47 @@ static enum rc file_put(struct store *store, const char *sha256, struct str byte
     return rc;
 }
 
+/* A file that was opened with O_TMPFILE gets its name.  false: not here. */
+static bool give_name(int fd, const struct place *place)
+{
+    char from[sizeof "/proc/self/fd/" + 16];
+    (void)snprintf(from, sizeof from, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, from, AT_FDCWD, place->path, AT_SYMLINK_FOLLOW) == 0 || errno == EEXIST;
+}
+
+static enum rc file_put_nameless(struct store *store, int fd, struct str bytes, const char *sha256,
+                                 struct err *err)
+{
+    struct place place;
+    enum rc rc = place_of(store, sha256, &place, err);
+    if (rc != RC_OK)
+        return rc;
+    if (file_exists(place.path))
+        return place_sync(store, &place, err);
+    rc = fault_point("artifact.write", err);
+    if (rc == RC_OK && fsync(fd) != 0)
+        rc = fail_errno("write", place.path, err);
+    if (rc == RC_OK && !atomic_load(shelf_lasts(store, &place)))
+        rc = dir_make(place.dir, 0700, err);
+    if (rc == RC_OK)
+        rc = fault_point("artifact.rename", err);
+    if (rc != RC_OK)
+        return rc;
+    if (!give_name(fd, &place))
+        return file_put(store, sha256, bytes, err);
+    rc = place_sync(store, &place, err);
+    return rc == RC_OK ? fault_point("artifact.done", err) : rc;
+}
+
+enum rc artifact_put_nameless(struct store *store, int fd, struct str bytes, const char *sha256,
+                              struct err *err)
+{
+    if (bytes.len > ARTIFACT_BYTES_MAX)
+        return too_large(err);
+    return store_is_shared(store) ? artifact_rows_put(store, sha256, bytes, err)
+                                  : file_put_nameless(store, fd, bytes, sha256, err);
+}
+
 enum rc artifact_put(struct store *store, struct str bytes, char ret_sha256[SHA256_TEXT_BYTES],
                      struct err *err)
 {

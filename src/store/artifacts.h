@@ -24,6 +24,10 @@ struct artifact_row {
 /* Thread-safe; RC_TOO_LARGE past ARTIFACT_BYTES_MAX. */
 MUST_USE enum rc artifact_put(struct store *store, struct str bytes,
                               char ret_sha256[SHA256_TEXT_BYTES], struct err *err);
+/* The same for bytes that are in an open file without a name, whose sha256 the caller knows: where
+   contents are files it gets its name, if the file system can do that. */
+MUST_USE enum rc artifact_put_nameless(struct store *store, int fd, struct str bytes,
+                                       const char *sha256, struct err *err);
 MUST_USE enum rc artifact_put_file(struct store *store, const char *path,
                                    char ret_sha256[SHA256_TEXT_BYTES], int64_t *ret_bytes,
                                    struct err *err);

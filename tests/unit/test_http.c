@@ -7,22 +7,27 @@
 #include "base/fd.h"
 #include "edge/http.h"
 #include "edge/loop.h"
+#include "edge/spool.h"
 #include "tests/unit/suites.h"
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { BODY_MAX = 1000, CONNECTIONS_MAX = 8, REQUEST_MS = 1200, WAIT_SECONDS = 20 };
+enum { SPOOLED_MAX = 300000, SPOOL_BYTES = 2 * 1024 * 1024 };
 
 static struct {
     struct loop *loop;
     struct http *http;
+    struct spool *spool;
+    char dir[64];
     pthread_t thread;
     struct http_request *held; /* The last one of /hold or /stream. */
     sem_t arrived, gone, finished, drained, done;
@@ -55,10 +60,14 @@ static void on_loop(void (*job)(void))
     await(&box.done);
 }
 
-static enum rc gate(void *ctx, const struct http_head *head, int64_t *ret_body_max, struct err *err)
+static enum rc gate(void *ctx, const struct http_head *head, struct http_body_plan *plan,
+                    struct err *err)
 {
     (void)ctx;
-    *ret_body_max = BODY_MAX;
+    plan->bytes_max = BODY_MAX;
+    plan->spool = head->target.len > 6 && strncmp(head->target.at, "/file/", 6) == 0;
+    if (plan->spool)
+        plan->bytes_max = SPOOLED_MAX;
     if (str_is(head->target, "/forbidden"))
         return err_set(err, RC_DENIED, "FORBIDDEN", "not here");
     return RC_OK;
@@ -83,6 +92,7 @@ static void echo(struct http_request *request)
     request->answer.content_type = "text/plain";
     buf_addf(&request->answer.body, "%s %s [%.*s] ", http_method_name(request->method),
              request->path, (int)request->query.len, request->query.at ? request->query.at : "");
+    buf_adds(&request->answer.body, http_body_fd(request) >= 0 ? "(file) " : "");
     buf_add(&request->answer.body, body.at ? body.at : "", body.len);
     http_answer_header(request, "X-Test", "yes");
     http_finish(request);
@@ -127,12 +137,16 @@ static void start(void)
     sem_init(&box.drained, 0, 0);
     sem_init(&box.done, 0, 0);
     ck_assert_int_eq(loop_new(&box.loop, &err), RC_OK);
+    text_copy(box.dir, sizeof box.dir, "/tmp/http-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(box.dir));
+    ck_assert_int_eq(spool_new(box.dir, SPOOL_BYTES, &box.spool, &err), RC_OK);
     struct http_options options = {
         .loop = box.loop,
         .clock = clock_real(),
         .host = "127.0.0.1",
         .head = {.bytes_max = 2000, .target_max = 200, .fields_max = 10},
-        .body_bytes_max = BODY_MAX,
+        .body_bytes_max = SPOOLED_MAX,
+        .spool = box.spool,
         .connections_max = CONNECTIONS_MAX,
         .request_ms = REQUEST_MS,
         .idle_ms = 60000,
@@ -158,6 +172,11 @@ static void stop(void)
     pthread_join(box.thread, NULL);
     loop_drain(box.loop);
     http_free(box.http);
+    struct spool_stats stats;
+    spool_stats(box.spool, &stats);
+    ck_assert_int_eq(stats.bytes, 0);
+    spool_free(box.spool);
+    ck_assert_int_eq(dir_remove(box.dir, NULL), RC_OK);
     loop_free(box.loop);
 }
 
@@ -471,6 +490,139 @@ START_TEST(draining_closes_idle_connections_and_answers_held_ones)
 }
 END_TEST
 
+static void spooled_bytes(int64_t *ret_bytes)
+{
+    struct spool_stats stats;
+    spool_stats(box.spool, &stats);
+    *ret_bytes = stats.bytes;
+}
+
+START_TEST(a_large_body_goes_through_a_file)
+{
+    CLEANUP(buf_release) struct buf got, body;
+    buf_init(&got, 2 * SPOOLED_MAX);
+    buf_init(&body, 2 * SPOOLED_MAX);
+    for (int i = 0; body.len < SPOOLED_MAX - 10; i++)
+        buf_addf(&body, "%d ", i);
+    int fd = dial();
+    char head[200];
+    for (int i = 0; i < 3; i++) { /* On one connection, behind each other. */
+        buf_clear(&got);
+        (void)snprintf(head, sizeof head,
+                       "POST /file/a HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", body.len);
+        say(fd, head);
+        say(fd, buf_text(&body));
+        char last[40];
+        (void)snprintf(last, sizeof last, "%s", body.data + body.len - 20);
+        hear(fd, &got, last);
+        char *echoed = strstr(got.data, "POST /file/a [] (file) ");
+        ck_assert_ptr_nonnull(echoed);
+        ck_assert_str_eq(echoed + strlen("POST /file/a [] (file) "), body.data);
+        await(&box.finished);
+    }
+    int64_t bytes;
+    spooled_bytes(&bytes);
+    ck_assert_int_eq(bytes, 0);
+    fd_close(fd);
+}
+END_TEST
+
+START_TEST(a_spooled_body_comes_in_any_pieces)
+{
+    static const char *const requests[] = {
+        "POST /file/b HTTP/1.1\r\nContent-Length: 11\r\n" END "hello world",
+        "POST /file/b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END
+        "6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n",
+    };
+    for (size_t i = 0; i < COUNT_OF(requests); i++) {
+        for (size_t piece = 1; piece < 200; piece += piece < 4 ? 1 : 13) {
+            CLEANUP(buf_release) struct buf got;
+            buf_init(&got, 10000);
+            int fd = dial();
+            size_t len = strlen(requests[i]);
+            for (size_t at = 0; at < len; at += piece)
+                ck_assert_int_eq(
+                    fd_write_all(fd, requests[i] + at, len - at < piece ? len - at : piece, NULL),
+                    RC_OK);
+            hear(fd, &got, "POST /file/b [] (file) hello world");
+            fd_close(fd);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_chunked_body_without_content_is_empty)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    ask("POST /file/c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "0\r\n\r\n", &got);
+    ck_assert_msg(text_starts(got.data, "HTTP/1.1 200 "), "%s", got.data);
+    ck_assert_msg(got.len > 1 && strstr(got.data, "POST /file/c [] ") != NULL, "%s", got.data);
+}
+END_TEST
+
+START_TEST(what_follows_a_spooled_body_closes_the_connection_behind_the_answer)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fd = dial();
+    say(fd,
+        "POST /file/d HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabcGET /echo HTTP/1.1\r\n");
+    hear(fd, &got, NULL);
+    ck_assert_ptr_nonnull(strstr(got.data, "(file) abc"));
+    fd_close(fd);
+}
+END_TEST
+
+static const struct {
+    const char *status, *request;
+} spool_refusals[] = {
+    {"HTTP/1.1 413 ", "POST /file/e HTTP/1.1\r\nContent-Length: 300001\r\n" END "abc"},
+    {"HTTP/1.1 413 ", "POST /file/e HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "fffff\r\n"},
+    {"HTTP/1.1 400 ", "POST /file/e HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "zz\r\n"},
+};
+
+/* A client that stops half way gives back what was reserved for it, and others are told. */
+START_TEST(spooled_bodies_have_a_budget)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fds[3];
+    for (size_t i = 0; i < COUNT_OF(fds); i++) {
+        fds[i] = dial();
+        say(fds[i], "POST /file/f HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\nabc");
+    }
+    int64_t bytes = 0;
+    while (bytes < 900000) /* Until the server has seen all of them. */
+        spooled_bytes(&bytes);
+    ask("POST /file/f HTTP/1.1\r\nContent-Length: 300000\r\n" END "abc", &got);
+    ck_assert_msg(text_starts(got.data, "HTTP/1.1 429 "), "%s", got.data);
+    ck_assert_ptr_nonnull(strstr(got.data, "UPLOAD_QUOTA"));
+    ck_assert_ptr_nonnull(strstr(got.data, "Retry-After: "));
+    for (size_t i = 0; i < COUNT_OF(fds); i++)
+        fd_close(fds[i]);
+    while (bytes > 0)
+        spooled_bytes(&bytes);
+}
+END_TEST
+
+START_TEST(a_wrong_spooled_body_is_refused)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fd = dial();
+    say(fd, spool_refusals[_i].request);
+    if (_i == 1) { /* More than one chunk may hold. */
+        static char bytes[SPOOLED_MAX + 1];
+        memset(bytes, 'x', sizeof bytes);
+        (void)!send(fd, bytes, sizeof bytes, MSG_NOSIGNAL);
+    }
+    hear(fd, &got, NULL);
+    ck_assert_msg(text_starts(got.data, spool_refusals[_i].status), "%s", got.data);
+    fd_close(fd);
+}
+END_TEST
+
 Suite *http_suite(void)
 {
     Suite *suite = suite_create("http");
@@ -491,6 +643,12 @@ Suite *http_suite(void)
     tcase_add_test(tests, a_stream_is_written_drains_and_ends);
     tcase_add_test(tests, a_stream_whose_client_leaves_is_told);
     tcase_add_test(tests, draining_closes_idle_connections_and_answers_held_ones);
+    tcase_add_test(tests, a_large_body_goes_through_a_file);
+    tcase_add_test(tests, a_spooled_body_comes_in_any_pieces);
+    tcase_add_test(tests, a_chunked_body_without_content_is_empty);
+    tcase_add_test(tests, what_follows_a_spooled_body_closes_the_connection_behind_the_answer);
+    tcase_add_test(tests, spooled_bodies_have_a_budget);
+    tcase_add_loop_test(tests, a_wrong_spooled_body_is_refused, 0, (int)COUNT_OF(spool_refusals));
     suite_add_tcase(suite, tests);
     return suite;
 }
