@@ -24,6 +24,7 @@
 #include "edge/params.h"
 #include "edge/pool.h"
 #include "edge/router.h"
+#include "store/scan.h"
 #include "store/store.h"
 #include "work/worker.h"
 #include <pthread.h>
@@ -118,10 +119,12 @@ struct page {
     int64_t limit;
     struct id before;
     const char *after; /* The name; NULL: from the start. */
+    struct scan scan;  /* For the filter of a listing by id. */
 };
 struct page call_page(struct call *call, struct params *params);
 struct page call_page_by_name(struct call *call, struct params *params);
-/* The cursor behind the last of count rows, when one more than the limit was there. */
+/* The cursor behind the last row that is shown (NULL: none), when one more than the limit was there;
+   else behind what the scan has looked at, when there is more. */
 const char *call_next_id(struct call *call, const struct page *page, size_t count,
                          const struct id *last);
 const char *call_next_name(struct call *call, const struct page *page, size_t count,

@@ -122,6 +122,7 @@ enum rc api_dead_letter_list(struct call *call, struct db *db, struct err *err)
     if (rc != RC_OK)
         return rc;
     struct page page = call_page(call, &params);
+    filter.scan = &page.scan;
     params_filter(&params, &filter);
     rc = params_end(&params);
     if (rc == RC_OK)
@@ -135,7 +136,7 @@ enum rc api_dead_letter_list(struct call *call, struct db *db, struct err *err)
         dead_open(&jw, &rows[i]);
         jw_end(&jw, '}');
     }
-    call_list_end(&jw, shown ? call_next_id(call, &page, count, &rows[shown - 1].job.id) : NULL);
+    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].job.id : NULL));
     return RC_OK;
 }
 

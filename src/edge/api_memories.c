@@ -46,7 +46,7 @@ enum rc api_memory_list(struct call *call, struct db *db, struct err *err)
     size_t shown = page_rows(&page, count);
     for (size_t i = 0; i < shown; i++)
         write_memory(&jw, &rows[i]);
-    call_list_end(&jw, shown ? call_next_id(call, &page, count, &rows[shown - 1].id) : NULL);
+    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].id : NULL));
     return RC_OK;
 }
 

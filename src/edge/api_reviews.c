@@ -38,7 +38,8 @@ enum rc api_approval_list(struct call *call, struct db *db, struct err *err)
     if (rc != RC_OK)
         return rc;
     struct page page = call_page(call, &params);
-    struct approval_filter filter = {.before = page.before, .limit = page.limit + 1};
+    struct approval_filter filter = {
+        .before = page.before, .limit = page.limit + 1, .scan = &page.scan};
     read_status(&params, approval_statuses, &filter.status);
     params_id(&params, "runId", &filter.run_id);
     rc = params_end(&params);
@@ -50,7 +51,7 @@ enum rc api_approval_list(struct call *call, struct db *db, struct err *err)
     size_t shown = page_rows(&page, count);
     for (size_t i = 0; i < shown; i++)
         shape_approval(&jw, &rows[i]);
-    call_list_end(&jw, shown ? call_next_id(call, &page, count, &rows[shown - 1].id) : NULL);
+    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].id : NULL));
     return RC_OK;
 }
 
@@ -129,7 +130,8 @@ enum rc api_pull_request_list(struct call *call, struct db *db, struct err *err)
     if (rc != RC_OK)
         return rc;
     struct page page = call_page(call, &params);
-    struct pull_request_filter filter = {.before = page.before, .limit = page.limit + 1};
+    struct pull_request_filter filter = {
+        .before = page.before, .limit = page.limit + 1, .scan = &page.scan};
     params_text(&params, "repository", REPOSITORY_NAME_MAX, &filter.repository);
     read_status(&params, pull_request_statuses, &filter.status);
     rc = params_end(&params);
@@ -141,7 +143,7 @@ enum rc api_pull_request_list(struct call *call, struct db *db, struct err *err)
     size_t shown = page_rows(&page, count);
     for (size_t i = 0; i < shown; i++)
         shape_pull_request(&jw, &rows[i]);
-    call_list_end(&jw, shown ? call_next_id(call, &page, count, &rows[shown - 1].id) : NULL);
+    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].id : NULL));
     return RC_OK;
 }
 

@@ -99,7 +99,8 @@ static enum rc run_filter(struct call *call, struct run_filter *filter, struct p
     const char *status = NULL;
     enum run_status parsed = RUN_QUEUED;
     *page = call_page(call, &params);
-    *filter = (struct run_filter){.status = -1, .before = page->before, .limit = page->limit + 1};
+    *filter = (struct run_filter){
+        .status = -1, .before = page->before, .limit = page->limit + 1, .scan = &page->scan};
     params_text(&params, "repository", REPOSITORY_NAME_MAX, &filter->repository);
     params_id(&params, "taskId", &filter->task_id);
     params_text(&params, "status", 40, &status);
@@ -127,7 +128,7 @@ enum rc api_run_list(struct call *call, struct db *db, struct err *err)
         rc = write_run_open(call, db, &runs[i], &jw, err);
         jw_end(&jw, '}');
     }
-    call_list_end(&jw, shown ? call_next_id(call, &page, count, &runs[shown - 1].id) : NULL);
+    call_list_end(&jw, call_next_id(call, &page, count, shown ? &runs[shown - 1].id : NULL));
     return rc;
 }
 
@@ -200,7 +201,9 @@ static enum rc list_events(struct call *call, struct db *db, struct event_filter
     struct event *events = NULL;
     size_t count = 0;
     struct page page = {.limit = filter->limit};
+    page.scan.rows_max = SCAN_ROWS_MAX;
     filter->limit++;
+    filter->scan = &page.scan;
     enum rc rc = events_list(db, filter, &call->http.arena, &events, &count, err);
     if (rc != RC_OK)
         return rc;
@@ -208,12 +211,9 @@ static enum rc list_events(struct call *call, struct db *db, struct event_filter
     struct jw jw = call_list_begin(call);
     for (size_t i = 0; i < shown; i++)
         event_write(&jw, &events[i]);
-    const char *cursor = NULL;
-    if (count > shown)
-        cursor = cursor_encode(CURSOR_SEQ,
-                               arena_printf(&call->http.arena, "%" PRId64, events[shown - 1].seq),
-                               &call->http.arena);
-    call_list_end(&jw, cursor);
+    int64_t next = count > shown ? events[shown - 1].seq : page.scan.end_seq;
+    const char *key = arena_printf(&call->http.arena, "%" PRId64, next);
+    call_list_end(&jw, next > 0 ? cursor_encode(CURSOR_SEQ, key, &call->http.arena) : NULL);
     return RC_OK;
 }
 

@@ -120,7 +120,8 @@ static enum rc read_filter(struct call *call, struct saga_filter *filter, struct
     const char *status = NULL;
     enum saga_status parsed = SAGA_RUNNING;
     *page = call_page(call, &params);
-    *filter = (struct saga_filter){.status = -1, .before = page->before, .limit = page->limit + 1};
+    *filter = (struct saga_filter){
+        .status = -1, .before = page->before, .limit = page->limit + 1, .scan = &page->scan};
     params_text(&params, "name", SAGA_NAME_MAX, &filter->name);
     params_id(&params, "runId", &filter->run_id);
     params_text(&params, "status", STATUS_MAX, &status);
@@ -148,7 +149,7 @@ enum rc api_saga_list(struct call *call, struct db *db, struct err *err)
         shape_saga_open(&jw, &rows[i]);
         jw_end(&jw, '}');
     }
-    call_list_end(&jw, shown ? call_next_id(call, &page, count, &rows[shown - 1].id) : NULL);
+    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].id : NULL));
     return RC_OK;
 }
 

@@ -123,7 +123,8 @@ static enum rc job_filter(struct call *call, struct job_filter *filter, struct p
     const char *state = NULL;
     enum job_state parsed = JOB_SCHEDULED;
     *page = call_page(call, &params);
-    *filter = (struct job_filter){.state = -1, .before = page->before, .limit = page->limit + 1};
+    *filter = (struct job_filter){
+        .state = -1, .before = page->before, .limit = page->limit + 1, .scan = &page->scan};
     params_text(&params, "queue", QUEUE_NAME_MAX, &filter->queue);
     params_text(&params, "type", JOB_TYPE_MAX, &filter->type);
     params_id(&params, "runId", &filter->run_id);
@@ -152,6 +153,6 @@ enum rc api_job_list(struct call *call, struct db *db, struct err *err)
         shape_job_open(&jw, &jobs[i]);
         jw_end(&jw, '}');
     }
-    call_list_end(&jw, shown ? call_next_id(call, &page, count, &jobs[shown - 1].id) : NULL);
+    call_list_end(&jw, call_next_id(call, &page, count, shown ? &jobs[shown - 1].id : NULL));
     return RC_OK;
 }

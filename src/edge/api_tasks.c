@@ -394,7 +394,8 @@ static enum rc task_filter(struct call *call, struct task_filter *filter, struct
     const char *status = NULL;
     enum task_status parsed = TASK_SUBMITTED;
     *page = call_page(call, &params);
-    *filter = (struct task_filter){.status = -1, .before = page->before, .limit = page->limit + 1};
+    *filter = (struct task_filter){
+        .status = -1, .before = page->before, .limit = page->limit + 1, .scan = &page->scan};
     params_text(&params, "repository", REPOSITORY_NAME_MAX, &filter->repository);
     params_text(&params, "requestedBy", 200, &filter->requested_by);
     params_text(&params, "status", 40, &status);
@@ -424,6 +425,6 @@ enum rc api_task_list(struct call *call, struct db *db, struct err *err)
         if (rc == RC_OK)
             shape_task(&jw, &tasks[i], &extras);
     }
-    call_list_end(&jw, shown ? call_next_id(call, &page, count, &tasks[shown - 1].id) : NULL);
+    call_list_end(&jw, call_next_id(call, &page, count, shown ? &tasks[shown - 1].id : NULL));
     return rc;
 }

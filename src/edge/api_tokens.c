@@ -173,6 +173,6 @@ enum rc api_token_list(struct call *call, struct db *db, struct err *err)
     struct jw jw = call_list_begin(call);
     for (size_t i = 0; i < shown; i++)
         write_token(&jw, &rows[i], NULL);
-    call_list_end(&jw, shown ? call_next_id(call, &page, count, &rows[shown - 1].id) : NULL);
+    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].id : NULL));
     return RC_OK;
 }

@@ -133,7 +133,7 @@ void call_list_end(struct jw *jw, const char *cursor)
 
 struct page call_page(struct call *call, struct params *params)
 {
-    struct page page = {.limit = PAGE_LIMIT_DEFAULT};
+    struct page page = {.limit = PAGE_LIMIT_DEFAULT, .scan = {.rows_max = SCAN_ROWS_MAX}};
     params_int(params, "limit", &(struct param_range){1, PAGE_LIMIT_MAX}, &page.limit);
     const char *cursor = NULL, *key = NULL;
     params_text(params, "cursor", CURSOR_TEXT_MAX, &cursor);
@@ -163,8 +163,8 @@ const char *call_next_id(struct call *call, const struct page *page, size_t coun
                          const struct id *last)
 {
     if (count <= (size_t)page->limit)
-        return NULL;
-    return cursor_encode(CURSOR_ID, last->text, &call->http.arena);
+        last = id_is_none(&page->scan.end) ? NULL : &page->scan.end;
+    return last ? cursor_encode(CURSOR_ID, last->text, &call->http.arena) : NULL;
 }
 
 const char *call_next_name(struct call *call, const struct page *page, size_t count,

@@ -226,13 +226,9 @@ void cli_print_json(const struct cli_answer *answer)
         (void)putchar('\n');
 }
 
-enum rc cli_pager_next(struct cli *cli, struct cli_pager *pager, struct cli_answer *ret_answer,
-                       struct err *err)
+static enum rc read_page(struct cli *cli, struct cli_pager *pager, struct cli_answer *ret_answer,
+                         struct err *err)
 {
-    if (pager->ended || pager->left <= 0) {
-        *ret_answer = (struct cli_answer){0};
-        return RC_OK;
-    }
     char limit[24];
     int64_t wanted = pager->left < CLI_PAGE_ITEMS ? pager->left : CLI_PAGE_ITEMS;
     (void)snprintf(limit, sizeof(limit), "%lld", (long long)wanted);
@@ -248,7 +244,23 @@ enum rc cli_pager_next(struct cli *cli, struct cli_pager *pager, struct cli_answ
     size_t count = js_count(js_get(ret_answer->tree, "items"));
     pager->left -= (int64_t)count;
     pager->cursor = arena_strdup(&cli->arena, js_get_str(ret_answer->tree, "cursor", NULL));
-    pager->ended = count == 0 || pager->cursor == NULL;
+    pager->ended = pager->cursor == NULL;
+    return RC_OK;
+}
+
+enum rc cli_pager_next(struct cli *cli, struct cli_pager *pager, struct cli_answer *ret_answer,
+                       struct err *err)
+{
+    if (pager->ended || pager->left <= 0) {
+        *ret_answer = (struct cli_answer){0};
+        return RC_OK;
+    }
+    do { /* A page without items that has a cursor goes on: the server looks at so much a call. */
+        cli_answer_release(ret_answer);
+        enum rc rc = read_page(cli, pager, ret_answer, err);
+        if (rc != RC_OK)
+            return rc;
+    } while (!pager->ended && js_count(js_get(ret_answer->tree, "items")) == 0);
     return RC_OK;
 }
 
@@ -264,7 +276,9 @@ enum rc cli_list(struct cli *cli, const char *path, struct cli_listing *listing,
     struct cli_pager pager = {.path = path, .left = limit};
     listing->items = arena_array(&cli->arena, (size_t)limit + CLI_PAGE_ITEMS,
                                  sizeof(*listing->items));
-    while (!pager.ended && pager.left > 0 && listing->page_count < COUNT_OF(listing->pages)) {
+    size_t pages_max = (size_t)limit + 1; /* Each but the last has an item. */
+    listing->pages = arena_array(&cli->arena, pages_max, sizeof(*listing->pages));
+    while (!pager.ended && pager.left > 0 && listing->page_count < pages_max) {
         struct cli_answer *page = &listing->pages[listing->page_count];
         enum rc rc = cli_pager_next(cli, &pager, page, err);
         if (rc != RC_OK)

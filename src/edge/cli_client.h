@@ -63,7 +63,7 @@ MUST_USE enum rc cli_pager_next(struct cli *cli, struct cli_pager *pager,
 
 /* All pages up to the limit. */
 struct cli_listing {
-    struct cli_answer pages[CLI_LIMIT_MAX / CLI_PAGE_ITEMS + 1];
+    struct cli_answer *pages; /* In the arena. */
     size_t page_count;
     const struct js **items;
     size_t count;

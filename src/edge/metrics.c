@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "edge/api.h"
+#include "edge/spool.h"
 #include "edge/sse.h"
 #include "store/breakers.h"
 #include "store/events.h"
@@ -238,6 +239,17 @@ static enum rc write_store(struct db *db, struct arena *arena, struct buf *to, s
     return RC_OK;
 }
 
+static void write_spool(const struct spool *spool, struct buf *to)
+{
+    struct spool_stats stats;
+    spool_stats(spool, &stats);
+    single(to, "drover_spool_files", "gauge", "Large request bodies on disk.", stats.files);
+    single(to, "drover_spool_bytes", "gauge", "What they have.", stats.written);
+    single(to, "drover_spool_reserved_bytes", "gauge", "What they may get.", stats.reserved);
+    single(to, "drover_spool_refused_total", "counter", "Refused for the budget of the spool.",
+           stats.refused);
+}
+
 static void write_process(struct buf *to)
 {
     long long pages = 0;
@@ -264,6 +276,7 @@ enum rc metrics_write(struct api *api, struct db *db, struct arena *arena, struc
     single(to, "drover_store_up", "gauge", "1: the store answers.", rc == RC_OK);
     write_control(api, to);
     write_http(api, to);
+    write_spool(api->spool, to);
     write_process(to);
     return RC_OK;
 }

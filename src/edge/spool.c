@@ -36,7 +36,7 @@ struct spool {
     char *dir;
     int64_t bytes_max;
     struct spool_file_list files;
-    atomic_int_fast64_t reserved, count, refused;
+    atomic_int_fast64_t reserved, written, count, refused;
 };
 
 enum rc spool_new(const char *dir, int64_t bytes_max, struct spool **ret_spool, struct err *err)
@@ -64,7 +64,8 @@ void spool_free(struct spool *spool)
 
 void spool_stats(const struct spool *spool, struct spool_stats *ret_stats)
 {
-    *ret_stats = (struct spool_stats){.bytes = atomic_load(&spool->reserved),
+    *ret_stats = (struct spool_stats){.reserved = atomic_load(&spool->reserved),
+                                      .written = atomic_load(&spool->written),
                                       .files = atomic_load(&spool->count),
                                       .refused = atomic_load(&spool->refused)};
 }
@@ -167,6 +168,7 @@ static enum rc write_all(struct spool_file *file, const char *bytes, size_t len,
         bytes += put;
         len -= (size_t)put;
         file->written += put;
+        atomic_fetch_add(&file->spool->written, put);
     }
     return RC_OK;
 }
@@ -216,6 +218,7 @@ void spool_file_free(struct spool_file *file)
     fd_close(file->fd);
     LIST_REMOVE(file, all);
     atomic_fetch_sub(&file->spool->reserved, file->reserved);
+    atomic_fetch_sub(&file->spool->written, file->written);
     atomic_fetch_sub(&file->spool->count, 1);
     mem_free(file);
 }

@@ -25,7 +25,7 @@ MUST_USE enum rc spool_new(const char *dir, int64_t bytes_max, struct spool **re
 void spool_free(struct spool *spool); /* NULL is fine. */
 
 struct spool_stats {
-    int64_t bytes; /* Reserved. */
+    int64_t reserved, written; /* Bytes of the files that there are. */
     int64_t files, refused;
 };
 void spool_stats(const struct spool *spool, struct spool_stats *ret_stats); /* Any thread. */

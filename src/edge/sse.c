@@ -158,11 +158,13 @@ static enum rc look_at_run(struct stream *stream, struct db *db, struct arena *a
 static enum rc read_log(struct stream *stream, struct db *db, struct arena *arena, struct err *err)
 {
     const struct wish *wish = &stream->wish;
+    struct scan scan = {.rows_max = SCAN_ROWS_MAX};
     struct event_filter filter = {.after_seq = stream->page.after_seq,
                                   .run_id = wish->run_id,
                                   .with_task = wish->of_run,
                                   .type_pattern = wish->type_pattern,
-                                  .limit = PAGE_EVENTS};
+                                  .limit = PAGE_EVENTS,
+                                  .scan = &scan};
     if (!wish->of_run)
         filter.task_id = wish->task_id;
     /* Of the whole log only what has settled: the rest comes by the bus.  The events of one run
@@ -173,8 +175,10 @@ static enum rc read_log(struct stream *stream, struct db *db, struct arena *aren
     size_t count = 0;
     enum rc rc = events_list(db, &filter, arena, &events, &count, err);
     if (rc == RC_OK) {
-        stream->page.full = count == PAGE_EVENTS;
+        stream->page.full = count == PAGE_EVENTS || scan.end_seq > 0;
         write_page(stream, events, count);
+        if (scan.end_seq > 0) /* None of those up to here was wanted. */
+            stream->page.last_seq = scan.end_seq;
     }
     return rc;
 }

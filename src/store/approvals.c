@@ -32,17 +32,20 @@ static const struct sql sql_save = {
 };
 
 /* The leading condition chooses the index; the others apply in every form. */
-#define APPROVAL_LIST(name, lead)                                                          \
-    {                                                                                      \
-        name,                                                                              \
-            "SELECT " APPROVAL_COLUMNS " FROM approvals WHERE " lead                       \
-            " AND ($1 IS NULL OR status = $1) AND ($2 IS NULL OR run_id = $2) AND id < $3" \
-            " ORDER BY id DESC LIMIT $4",                                                  \
-            "ttti",                                                                        \
+#define APPROVAL_LIST(name, lead, walk)                                                 \
+    {                                                                                   \
+        {name,                                                                          \
+         "SELECT " APPROVAL_COLUMNS " FROM approvals WHERE " lead                       \
+         " AND ($1 IS NULL OR status = $1) AND ($2 IS NULL OR run_id = $2) AND id < $3" \
+         " AND id >= $4 ORDER BY id DESC LIMIT $5",                                     \
+         "tttti"},                                                                      \
+            LIST_WALK(name, "approvals", walk),                                         \
     }
-static const struct sql sql_list = APPROVAL_LIST("approval_list", "1 = 1");
-static const struct sql sql_list_status = APPROVAL_LIST("approval_list_status", "status = $1");
-static const struct sql sql_list_run = APPROVAL_LIST("approval_list_run", "run_id = $2");
+static const struct list_sql sql_list = APPROVAL_LIST("approval_list", "1 = 1", LIST_WALK_ALL);
+static const struct list_sql sql_list_status = APPROVAL_LIST("approval_list_status", "status = $1",
+                                                             "status = $1");
+static const struct list_sql sql_list_run = APPROVAL_LIST("approval_list_run", "run_id = $2",
+                                                          "run_id = $1");
 
 static enum rc approval_decode(struct row_reader *reader, void *to, struct err *err)
 {
@@ -99,7 +102,7 @@ enum rc approvals_save(struct db *db, const struct approval_row *row, struct err
                     approval_shape.noun, err);
 }
 
-static const struct sql *list_form(const struct approval_filter *filter)
+static const struct list_sql *list_form(const struct approval_filter *filter)
 {
     if (!id_is_none(&filter->run_id))
         return &sql_list_run;
@@ -109,8 +112,12 @@ static const struct sql *list_form(const struct approval_filter *filter)
 enum rc approvals_list(struct db *db, const struct approval_filter *filter, struct arena *arena,
                        struct approval_row **ret_rows, size_t *ret_count, struct err *err)
 {
-    return query_all(db, list_form(filter),
-                     P_LIST(P_TEXT(filter->status), P_ID(&filter->run_id),
-                            P_TEXT(cursor_or_end(&filter->before)), P_LIMIT(filter->limit)),
-                     &approval_shape, arena, ret_rows, ret_count, err);
+    struct param params[] = {P_TEXT(filter->status), P_ID(&filter->run_id),
+                             P_TEXT(cursor_or_end(&filter->before)), P_TEXT(NULL),
+                             P_LIMIT(filter->limit)};
+    bool of_run = !id_is_none(&filter->run_id);
+    struct list_ask ask = {list_form(filter), params,
+                           COUNT_OF(params),  of_run ? filter->run_id.text : filter->status,
+                           filter->scan,      of_run && filter->status != NULL};
+    return query_list(db, &ask, &approval_shape, arena, ret_rows, ret_count, err);
 }

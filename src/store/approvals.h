@@ -4,6 +4,7 @@
 #ifndef STORE_APPROVALS_H
 #define STORE_APPROVALS_H
 #include "store/db.h"
+#include "store/scan.h"
 
 struct approval_row {
     struct id id;
@@ -25,6 +26,7 @@ struct approval_filter {
     struct id run_id;
     struct id before;
     int64_t limit;
+    struct scan *scan; /* scan.h, or NULL: the whole table */
 };
 MUST_USE enum rc approvals_insert(struct db *db, const struct approval_row *row, struct err *err);
 MUST_USE enum rc approvals_get(struct db *db, const struct id *id, struct arena *arena,

@@ -29,12 +29,15 @@
     ", (SELECT min(started_us) FROM job_attempts WHERE job_id = jobs.id)" \
     ", (SELECT max(ended_us) FROM job_attempts WHERE job_id = jobs.id)"
 
-static const struct sql sql_list = {
-    "dead_letter_list",
-    "SELECT " JOB_COLUMNS_WITH("NULL", "NULL", "NULL") DEAD_EXTRAS
-    " FROM jobs"
-    " WHERE " DEAD " AND id < $11 ORDER BY id DESC LIMIT $12",
-    DEAD_TYPES "ti",
+static const struct list_sql sql_list = {
+    {
+        "dead_letter_list",
+        "SELECT " JOB_COLUMNS_WITH("NULL", "NULL", "NULL") DEAD_EXTRAS
+        " FROM jobs"
+        " WHERE " DEAD " AND id < $11 AND id >= $12 ORDER BY id DESC LIMIT $13",
+        DEAD_TYPES "tti",
+    },
+    LIST_WALK("dead_letter_list", "jobs", "state = 'dead_letter' AND " LIST_WALK_ALL),
 };
 static const struct sql sql_get = {
     "dead_letter_get",
@@ -144,13 +147,15 @@ static enum rc group_decode(struct row_reader *reader, void *to, struct err *err
 }
 static const struct shape group_shape = {"group", sizeof(struct dead_group), group_decode};
 
+/* Archived or not is a condition, too: those that are may be many. */
 enum rc dead_letters_list(struct db *db, const struct dead_filter *filter, const struct id *before,
                           int64_t limit, struct arena *arena, struct dead_row **ret_rows,
                           size_t *ret_count, struct err *err)
 {
-    return query_all(db, &sql_list,
-                     P_LIST(P_DEAD(filter), P_TEXT(cursor_or_end(before)), P_LIMIT(limit)),
-                     &dead_shape, arena, ret_rows, ret_count, err);
+    struct param params[] = {P_DEAD(filter), P_TEXT(cursor_or_end(before)), P_TEXT(NULL),
+                             P_LIMIT(limit)};
+    struct list_ask ask = {&sql_list, params, COUNT_OF(params), NULL, filter->scan, true};
+    return query_list(db, &ask, &dead_shape, arena, ret_rows, ret_count, err);
 }
 
 enum rc dead_letters_get(struct db *db, const struct id *id, struct arena *arena,

@@ -9,6 +9,7 @@
 #ifndef STORE_DEAD_LETTERS_H
 #define STORE_DEAD_LETTERS_H
 #include "store/jobs.h"
+#include "store/scan.h"
 
 enum dead_archived { DEAD_OPEN, DEAD_ARCHIVED, DEAD_BOTH };
 
@@ -24,6 +25,7 @@ struct dead_filter {
     int64_t since_us, until_us; /* Of death, the second exclusive; 0: no bound. */
     enum dead_archived archived;
     enum dead_only only;
+    struct scan *scan; /* dead_letters_list: scan.h, or NULL */
 };
 
 struct dead_row {

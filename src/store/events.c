@@ -3,9 +3,9 @@
  *
  * Events of a run are found through the index of its task: a task has few runs, and the events
  * of the task itself then come in the same order, without a merge.
- * Types are matched here, not in SQL: rows are read page by page until the limit is filled or
- * the log ends.  Times do not have to follow the order of the log; the index over them gives the
- * first and the last place that can match, and the walk stays between them.
+ * Types are matched here, not in SQL: rows are read page by page until the limit is filled, the
+ * window of the scan or the log ends.  Times do not have to follow the order of the log; the index
+ * over them gives places that lie well before and behind, and the walk stays between them.
  */
 #include "store/events.h"
 #include "store/query.h"
@@ -50,10 +50,26 @@ static const struct sql sql_list_task = {
     EVENT_LIST(" AND task_id = $5"),
     "iiiiti",
 };
-static const struct sql sql_bounds = {
-    "event_bounds",
-    "SELECT min(seq) - 1, max(seq) FROM event_log WHERE time_us >= $1 AND time_us < $2",
-    "ii",
+/* The places in the log next to a time, one look into the index each. */
+static const struct sql sql_place_before = {
+    "event_place_before",
+    "SELECT seq FROM event_log WHERE time_us < $1 ORDER BY time_us DESC, seq DESC LIMIT 1",
+    "i",
+};
+static const struct sql sql_place_after = {
+    "event_place_after",
+    "SELECT seq FROM event_log WHERE time_us >= $1 ORDER BY time_us, seq LIMIT 1",
+    "i",
+};
+/* The window of a scan (scan.h) of a task's events, or a run's. */
+#define EVENT_WALK(task)                                                                   \
+    "SELECT seq FROM event_log WHERE task_id = " task " AND seq > $2 ORDER BY seq LIMIT 1" \
+    " OFFSET $3"
+static const struct sql sql_walk_task = {"event_walk_task", EVENT_WALK("$1"), "tii"};
+static const struct sql sql_walk_run = {
+    "event_walk_run",
+    EVENT_WALK("(SELECT task_id FROM runs WHERE id = $1)"),
+    "tii",
 };
 static const struct sql sql_last_seq = {
     "event_last_seq",
@@ -107,21 +123,54 @@ struct span {
     int64_t since_us, until_us;
 };
 
-/* Narrows the span to the places whose time can match.  Nothing matches: an empty span. */
+/* Leaves out what lies before the last event that is surely too early, and behind the first one
+   that is surely too late. */
 static enum rc span_narrow(struct db *db, struct span *span, struct err *err)
 {
-    CLEANUP(rows_end) struct rows rows = {0};
-    enum rc rc = db_query(db, &sql_bounds, P_LIST(P_INT(span->since_us), P_INT(span->until_us)),
-                          &rows, err);
-    if (rc == RC_OK)
-        rc = rows_next(&rows, err);
-    if (rc != RC_OK)
-        return rc;
-    if (row_int(&rows, 1) < span->last_seq)
-        span->last_seq = row_int(&rows, 1);
-    if (row_int(&rows, 0) > span->after_seq)
-        span->after_seq = row_int(&rows, 0);
+    int64_t seq = 0;
+    enum rc rc = RC_OK;
+    if (span->since_us > EVENT_SKEW_US)
+        rc = query_int(db, &sql_place_before, P_LIST(P_INT(span->since_us - EVENT_SKEW_US)), &seq,
+                       err);
+    if (rc == RC_OK && seq > span->after_seq)
+        span->after_seq = seq;
+    if ((rc != RC_OK && rc != RC_NOT_FOUND) || span->until_us > INT64_MAX - EVENT_SKEW_US)
+        return rc == RC_NOT_FOUND ? RC_OK : rc;
+    rc = query_int(db, &sql_place_after, P_LIST(P_INT(span->until_us + EVENT_SKEW_US)), &seq, err);
+    if (rc == RC_OK && seq < span->last_seq)
+        span->last_seq = seq;
+    return rc == RC_NOT_FOUND ? RC_OK : rc;
+}
+
+/* Ends the span where the scan has to; *ret_end is that place, or 0. */
+static enum rc span_limit(struct db *db, const struct event_filter *filter, struct span *span,
+                          int64_t *ret_end, struct err *err)
+{
+    int64_t rows_max = filter->scan->rows_max, end;
+    assert(rows_max > 0);
+    bool of_run = !id_is_none(&filter->run_id);
+    enum rc rc = RC_OK;
+    if (!of_run && id_is_none(&filter->task_id)) /* Numbers of events have few gaps. */
+        end = span->after_seq <= INT64_MAX - rows_max ? span->after_seq + rows_max : INT64_MAX;
+    else
+        rc = query_int(db, of_run ? &sql_walk_run : &sql_walk_task,
+                       P_LIST(P_ID(of_run ? &filter->run_id : &filter->task_id),
+                              P_INT(span->after_seq), P_INT(rows_max - 1)),
+                       &end, err);
+    if (rc != RC_OK || end >= span->last_seq)
+        return rc == RC_NOT_FOUND ? RC_OK : rc;
+    span->last_seq = *ret_end = end;
     return RC_OK;
+}
+
+/* Is there more of the log behind the end of the scan? */
+static enum rc any_behind(struct db *db, int64_t *end, struct err *err)
+{
+    int64_t last;
+    enum rc rc = *end == 0 ? RC_OK : events_last_seq(db, &last, err);
+    if (rc == RC_OK && *end != 0 && last <= *end)
+        *end = 0;
+    return rc;
 }
 
 /* Adds what matches of the next rows_max events; *ret_more: the page was full. */
@@ -167,13 +216,21 @@ enum rc events_list(struct db *db, const struct event_filter *filter, struct are
     };
     bool of_all = id_is_none(&filter->run_id) && id_is_none(&filter->task_id);
     bool timed = filter->since_us != 0 || filter->until_us != 0;
+    bool filtered = timed || filter->type_pattern != NULL || !id_is_none(&filter->run_id);
+    int64_t end = 0;
     enum rc rc = of_all && timed ? span_narrow(db, &span, err) : RC_OK;
+    if (rc == RC_OK && filter->scan != NULL && filtered)
+        rc = span_limit(db, filter, &span, &end, err);
     struct row_list list = {0};
     bool more = true;
     while (rc == RC_OK && more && (int64_t)list.count < filter->limit)
         rc = page_read(db, filter, &span, arena, &list, &more, err);
+    if (rc == RC_OK && (int64_t)list.count < filter->limit)
+        rc = any_behind(db, &end, err);
     if (rc != RC_OK)
         return rc;
+    if (filter->scan != NULL)
+        filter->scan->end_seq = (int64_t)list.count < filter->limit ? end : 0;
     *ret_events = list.rows;
     *ret_count = list.count;
     return RC_OK;

@@ -5,6 +5,7 @@
 #define STORE_EVENTS_H
 #include "core/event.h"
 #include "store/db.h"
+#include "store/scan.h"
 
 struct event_filter {
     int64_t after_seq;          /* Only later ones, */
@@ -13,9 +14,14 @@ struct event_filter {
     struct id task_id;          /* ... or of this task (all its runs). */
     bool with_task;             /* With run_id: also the events of its task that have no run. */
     const char *type_pattern;   /* "agent.run.*"; NULL: any */
-    int64_t since_us, until_us; /* since <= time < until; 0: open */
+    int64_t since_us, until_us; /* since <= time < until; 0: open.  See EVENT_SKEW_US. */
     int64_t limit;
+    struct scan *scan; /* scan.h, or NULL: to the end */
 };
+
+/* In the whole log times are looked for between the places where they should be: events whose clock
+   was off by more than this may be missed. */
+#define EVENT_SKEW_US (3600 * INT64_C(1000000))
 
 MUST_USE enum rc events_append(struct db *db, const struct event *event, struct err *err);
 /* In order of seq. */

@@ -130,18 +130,21 @@ static const struct sql sql_grant = {
 };
 
 /* The leading condition chooses the index; the others apply in every form. */
-#define JOB_LIST(name, lead)                                                  \
-    {                                                                         \
-        name,                                                                 \
-            "SELECT " JOB_COLUMNS " FROM jobs WHERE " lead                    \
-            " AND ($1 IS NULL OR queue = $1) AND ($2 IS NULL OR type = $2)"   \
-            " AND ($3 IS NULL OR state = $3) AND ($4 IS NULL OR run_id = $4)" \
-            " AND id < $5 ORDER BY id DESC LIMIT $6",                         \
-            "ttttti",                                                         \
+#define JOB_LIST(name, lead, walk)                                                        \
+    {                                                                                     \
+        {name,                                                                            \
+         "SELECT " JOB_COLUMNS " FROM jobs WHERE " lead " AND ($1 IS NULL OR queue = $1)" \
+         " AND ($2 IS NULL OR type = $2) AND ($3 IS NULL OR state = $3)"                  \
+         " AND ($4 IS NULL OR run_id = $4) AND id < $5 AND id >= $6"                      \
+         " ORDER BY id DESC LIMIT $7",                                                    \
+         "tttttti"},                                                                      \
+            LIST_WALK(name, "jobs", walk),                                                \
     }
-static const struct sql sql_list = JOB_LIST("job_list", "1 = 1");
-static const struct sql sql_list_run = JOB_LIST("job_list_run", "run_id = $4");
-static const struct sql sql_list_dead = JOB_LIST("job_list_dead", "state = 'dead_letter'");
+#define JOB_DEAD "state = 'dead_letter'"
+static const struct list_sql sql_list = JOB_LIST("job_list", "1 = 1", LIST_WALK_ALL);
+static const struct list_sql sql_list_run = JOB_LIST("job_list_run", "run_id = $4", "run_id = $1");
+static const struct list_sql sql_list_dead = JOB_LIST("job_list_dead", JOB_DEAD,
+                                                      JOB_DEAD " AND " LIST_WALK_ALL);
 
 /* Through the partial indexes: of the table only leased jobs are read, and they are few. */
 static const struct sql sql_count = {
@@ -439,22 +442,35 @@ enum rc jobs_grant(struct db *db, int64_t until_us, struct err *err)
     return db_exec(db, &sql_grant, P_LIST(P_INT(until_us)), NULL, err);
 }
 
-static const struct sql *list_form(const struct job_filter *filter)
+static const struct list_sql *list_form(const struct job_filter *filter)
 {
     if (!id_is_none(&filter->run_id))
         return &sql_list_run;
     return filter->state == JOB_DEAD_LETTER ? &sql_list_dead : &sql_list;
 }
 
+/* Only two conditions have an index of their own: see list_form. */
+static bool is_filtered(const struct job_filter *filter)
+{
+    bool of_run = !id_is_none(&filter->run_id);
+    bool by_state = filter->state >= 0 && (of_run || filter->state != JOB_DEAD_LETTER);
+    return filter->queue != NULL || filter->type != NULL || by_state;
+}
+
 enum rc jobs_list(struct db *db, const struct job_filter *filter, struct arena *arena,
                   struct job_row **ret_rows, size_t *ret_count, struct err *err)
 {
     const char *state = filter->state < 0 ? NULL : job_state_name((enum job_state)filter->state);
-    return query_all(db, list_form(filter),
-                     P_LIST(P_TEXT(filter->queue), P_TEXT(filter->type), P_TEXT(state),
-                            P_ID(&filter->run_id), P_TEXT(cursor_or_end(&filter->before)),
-                            P_LIMIT(filter->limit)),
-                     &job_shape, arena, ret_rows, ret_count, err);
+    struct param params[] = {P_TEXT(filter->queue),
+                             P_TEXT(filter->type),
+                             P_TEXT(state),
+                             P_ID(&filter->run_id),
+                             P_TEXT(cursor_or_end(&filter->before)),
+                             P_TEXT(NULL),
+                             P_LIMIT(filter->limit)};
+    struct list_ask ask = {list_form(filter),           params,       COUNT_OF(params),
+                           id_or_null(&filter->run_id), filter->scan, is_filtered(filter)};
+    return query_list(db, &ask, &job_shape, arena, ret_rows, ret_count, err);
 }
 
 static enum rc attempt_decode(struct row_reader *reader, void *to, struct err *err)

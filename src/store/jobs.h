@@ -8,6 +8,7 @@
 #define STORE_JOBS_H
 #include "core/job.h"
 #include "store/db.h"
+#include "store/scan.h"
 
 struct job_row {
     struct id id;
@@ -119,6 +120,7 @@ struct job_filter {
     struct id run_id;
     struct id before;
     int64_t limit;
+    struct scan *scan; /* scan.h, or NULL: the whole table */
 };
 MUST_USE enum rc jobs_list(struct db *db, const struct job_filter *filter, struct arena *arena,
                            struct job_row **ret_rows, size_t *ret_count, struct err *err);

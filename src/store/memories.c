@@ -34,7 +34,7 @@ static const struct sql sql_list = {
 };
 static const struct sql sql_list_repository = {
     "memory_list_repository",
-    MEMORY_SELECT " WHERE repository_id IN (SELECT id FROM repositories WHERE name = $1)"
+    MEMORY_SELECT " WHERE repository_id = (SELECT min(id) FROM repositories WHERE name = $1)"
                   " AND id < $2 ORDER BY id DESC LIMIT $3",
     "tti",
 };

@@ -47,20 +47,22 @@ static const struct sql sql_save = {
 };
 
 /* The leading condition chooses the index; the others apply in every form. */
-#define IN_REPOSITORY "repository_id IN (SELECT id FROM repositories WHERE name = $1)"
-#define PULL_REQUEST_LIST(name, lead)                                                   \
-    {                                                                                   \
-        name,                                                                           \
-            PULL_REQUEST_SELECT " WHERE " lead " AND ($1 IS NULL OR " IN_REPOSITORY ")" \
-                                " AND ($2 IS NULL OR status = $2) AND id < $3"          \
-                                " ORDER BY id DESC LIMIT $4",                           \
-            "ttti",                                                                     \
+#define IN_REPOSITORY "repository_id = (SELECT min(id) FROM repositories WHERE name = $1)"
+#define PULL_REQUEST_LIST(name, lead, walk)                                              \
+    {                                                                                    \
+        {name,                                                                           \
+         PULL_REQUEST_SELECT " WHERE " lead " AND ($1 IS NULL OR " IN_REPOSITORY ")"     \
+                             " AND ($2 IS NULL OR status = $2) AND id < $3 AND id >= $4" \
+                             " ORDER BY id DESC LIMIT $5",                               \
+         "tttti"},                                                                       \
+            LIST_WALK(name, "pull_requests", walk),                                      \
     }
-static const struct sql sql_list = PULL_REQUEST_LIST("pull_request_list", "1 = 1");
-static const struct sql sql_list_status = PULL_REQUEST_LIST("pull_request_list_status",
-                                                            "status = $2");
-static const struct sql sql_list_repository = PULL_REQUEST_LIST("pull_request_list_repository",
-                                                                IN_REPOSITORY);
+static const struct list_sql sql_list = PULL_REQUEST_LIST("pull_request_list", "1 = 1",
+                                                          LIST_WALK_ALL);
+static const struct list_sql sql_list_status = PULL_REQUEST_LIST("pull_request_list_status",
+                                                                 "status = $2", "status = $1");
+static const struct list_sql sql_list_repository = PULL_REQUEST_LIST("pull_request_list_repository",
+                                                                     IN_REPOSITORY, IN_REPOSITORY);
 
 static enum rc pull_request_decode(struct row_reader *reader, void *to, struct err *err)
 {
@@ -140,7 +142,7 @@ enum rc pull_requests_save(struct db *db, const struct pull_request_row *row, st
                     pull_request_shape.noun, err);
 }
 
-static const struct sql *list_form(const struct pull_request_filter *filter)
+static const struct list_sql *list_form(const struct pull_request_filter *filter)
 {
     if (filter->repository != NULL)
         return &sql_list_repository;
@@ -151,8 +153,12 @@ enum rc pull_requests_list(struct db *db, const struct pull_request_filter *filt
                            struct arena *arena, struct pull_request_row **ret_rows,
                            size_t *ret_count, struct err *err)
 {
-    return query_all(db, list_form(filter),
-                     P_LIST(P_TEXT(filter->repository), P_TEXT(filter->status),
-                            P_TEXT(cursor_or_end(&filter->before)), P_LIMIT(filter->limit)),
-                     &pull_request_shape, arena, ret_rows, ret_count, err);
+    struct param params[] = {P_TEXT(filter->repository), P_TEXT(filter->status),
+                             P_TEXT(cursor_or_end(&filter->before)), P_TEXT(NULL),
+                             P_LIMIT(filter->limit)};
+    bool of_repository = filter->repository != NULL;
+    struct list_ask ask = {list_form(filter), params,
+                           COUNT_OF(params),  of_repository ? filter->repository : filter->status,
+                           filter->scan,      of_repository && filter->status != NULL};
+    return query_list(db, &ask, &pull_request_shape, arena, ret_rows, ret_count, err);
 }

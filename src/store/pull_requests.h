@@ -4,6 +4,7 @@
 #ifndef STORE_PULL_REQUESTS_H
 #define STORE_PULL_REQUESTS_H
 #include "store/db.h"
+#include "store/scan.h"
 
 struct pull_request_row {
     struct id id;
@@ -27,6 +28,7 @@ struct pull_request_filter {
     const char *status;
     struct id before;
     int64_t limit;
+    struct scan *scan; /* scan.h, or NULL: the whole table */
 };
 MUST_USE enum rc pull_requests_insert(struct db *db, const struct pull_request_row *row,
                                       struct err *err); /* RC_CONFLICT: the run has one, or

@@ -109,6 +109,38 @@ enum rc query_all(struct db *db, const struct sql *sql, const struct param *para
     return RC_OK;
 }
 
+/* Where the window ends; RC_NOT_FOUND: the index has no more rows than it may. */
+static enum rc find_window(struct db *db, const struct list_ask *ask, struct id *ret_end,
+                           struct err *err)
+{
+    const struct param params[] = {P_TEXT(ask->lead), ask->params[ask->count - 3],
+                                   P_INT(ask->scan->rows_max - 1)};
+    return query_id(db, &ask->sql->walk, params, COUNT_OF(params), ret_end, err);
+}
+
+enum rc query_list(struct db *db, const struct list_ask *ask, const struct shape *shape,
+                   struct arena *arena, void *ret_rows, size_t *ret_count, struct err *err)
+{
+    assert(ask->count >= 3);
+    struct param *floor = &ask->params[ask->count - 2];
+    struct id end = {0};
+    *floor = P_TEXT("");
+    if (ask->scan)
+        ask->scan->end = end;
+    if (ask->scan && ask->filtered) {
+        assert(ask->scan->rows_max > 0);
+        enum rc rc = find_window(db, ask, &end, err);
+        if (rc != RC_OK && rc != RC_NOT_FOUND)
+            return rc;
+        *floor = P_TEXT(end.text);
+    }
+    enum rc rc = query_all(db, &ask->sql->list, ask->params, ask->count, shape, arena, ret_rows,
+                           ret_count, err);
+    if (rc == RC_OK && ask->scan)
+        ask->scan->end = end;
+    return rc;
+}
+
 enum rc query_int(struct db *db, const struct sql *sql, const struct param *params, size_t count,
                   int64_t *ret_value, struct err *err)
 {

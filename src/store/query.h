@@ -8,6 +8,7 @@
 #ifndef STORE_QUERY_H
 #define STORE_QUERY_H
 #include "store/db.h"
+#include "store/scan.h"
 
 struct row_reader {
     struct rows *rows;
@@ -39,6 +40,34 @@ MUST_USE enum rc query_one(struct db *db, const struct sql *sql, const struct pa
 MUST_USE enum rc query_all(struct db *db, const struct sql *sql, const struct param *params,
                            size_t count, const struct shape *shape, struct arena *arena,
                            void *ret_rows, size_t *ret_count, struct err *err);
+
+/*
+ * A listing by id, newest first, and the walk that finds the window of a scan.
+ *   list   its last parameters are `id < $n`, `id >= $n` and `LIMIT $n`
+ *   walk   $1 the value of the leading condition, `id < $2`, `OFFSET $3`
+ */
+struct list_sql {
+    struct sql list, walk;
+};
+#define LIST_WALK(name, table, lead)                                                       \
+    {                                                                                      \
+        name "_walk",                                                                      \
+            "SELECT id FROM " table " WHERE " lead " AND id < $2 ORDER BY id DESC LIMIT 1" \
+            " OFFSET $3",                                                                  \
+            "tti",                                                                         \
+    }
+#define LIST_WALK_ALL "$1 IS NULL" /* Without a leading condition. */
+struct list_ask {
+    const struct list_sql *sql;
+    struct param *params; /* Of the list; the one before the last is set by query_list. */
+    size_t count;
+    const char *lead;  /* NULL: none */
+    struct scan *scan; /* NULL: no window */
+    bool filtered;     /* Are there conditions beside the leading one? */
+};
+MUST_USE enum rc query_list(struct db *db, const struct list_ask *ask, const struct shape *shape,
+                            struct arena *arena, void *ret_rows, size_t *ret_count,
+                            struct err *err);
 
 /* An array that grows in the arena; zeroed it is empty. */
 struct row_list {

@@ -94,19 +94,24 @@ static const struct sql sql_of_task = {
 };
 
 /* The leading condition chooses the index; the others apply in every form. */
-#define IN_REPOSITORY "repository_id IN (SELECT id FROM repositories WHERE name = $2)"
-#define RUN_LIST(name, lead)                                                          \
-    {                                                                                 \
-        name,                                                                         \
-            "SELECT " RUN_COLUMNS " FROM runs WHERE " lead                            \
-            " AND ($1 IS NULL OR task_id = $1) AND ($2 IS NULL OR " IN_REPOSITORY ")" \
-            " AND ($3 IS NULL OR status = $3) AND id < $4 ORDER BY id DESC LIMIT $5", \
-            "tttti",                                                                  \
+#define IN_REPOSITORY(n) "repository_id = (SELECT min(id) FROM repositories WHERE name = " n ")"
+#define RUN_LIST(name, lead, walk)                                                          \
+    {                                                                                       \
+        {name,                                                                              \
+         "SELECT " RUN_COLUMNS " FROM runs WHERE " lead " AND ($1 IS NULL OR task_id = $1)" \
+         " AND ($2 IS NULL OR " IN_REPOSITORY(                                              \
+             "$2") ") AND ($3 IS NULL OR status = $3)"                                      \
+                   " AND id < $4 AND id >= $5 ORDER BY id DESC LIMIT $6",                   \
+         "ttttti"},                                                                         \
+            LIST_WALK(name, "runs", walk),                                                  \
     }
-static const struct sql sql_list = RUN_LIST("run_list", "1 = 1");
-static const struct sql sql_list_task = RUN_LIST("run_list_task", "task_id = $1");
-static const struct sql sql_list_repository = RUN_LIST("run_list_repository", IN_REPOSITORY);
-static const struct sql sql_list_status = RUN_LIST("run_list_status", "status = $3");
+static const struct list_sql sql_list = RUN_LIST("run_list", "1 = 1", LIST_WALK_ALL);
+static const struct list_sql sql_list_task = RUN_LIST("run_list_task", "task_id = $1",
+                                                      "task_id = $1");
+static const struct list_sql sql_list_repository = RUN_LIST(
+    "run_list_repository", IN_REPOSITORY("$2"), IN_REPOSITORY("$1"));
+static const struct list_sql sql_list_status = RUN_LIST("run_list_status", "status = $3",
+                                                        "status = $1");
 
 static const struct sql sql_active = {
     "run_active",
@@ -337,24 +342,28 @@ enum rc runs_of_task(struct db *db, const struct id *task_id, struct arena *aren
                      ret_count, err);
 }
 
-static const struct sql *list_form(const struct run_filter *filter)
-{
-    if (!id_is_none(&filter->task_id))
-        return &sql_list_task;
-    if (filter->repository != NULL)
-        return &sql_list_repository;
-    return filter->status >= 0 ? &sql_list_status : &sql_list;
-}
-
 enum rc runs_list(struct db *db, const struct run_filter *filter, struct arena *arena,
                   struct run_row **ret_rows, size_t *ret_count, struct err *err)
 {
     const char *status = filter->status < 0 ? NULL
                                             : run_status_name((enum run_status)filter->status);
-    return query_all(db, list_form(filter),
-                     P_LIST(P_ID(&filter->task_id), P_TEXT(filter->repository), P_TEXT(status),
-                            P_TEXT(cursor_or_end(&filter->before)), P_LIMIT(filter->limit)),
-                     &run_shape, arena, ret_rows, ret_count, err);
+    struct param params[] = {P_ID(&filter->task_id), P_TEXT(filter->repository),
+                             P_TEXT(status),         P_TEXT(cursor_or_end(&filter->before)),
+                             P_TEXT(NULL),           P_LIMIT(filter->limit)};
+    int conditions = !id_is_none(&filter->task_id) + (filter->repository != NULL) +
+                     (status != NULL);
+    struct list_ask ask = {&sql_list, params, COUNT_OF(params), NULL, filter->scan, conditions > 1};
+    if (!id_is_none(&filter->task_id)) {
+        ask.sql = &sql_list_task;
+        ask.lead = filter->task_id.text;
+    } else if (filter->repository != NULL) {
+        ask.sql = &sql_list_repository;
+        ask.lead = filter->repository;
+    } else if (status != NULL) {
+        ask.sql = &sql_list_status;
+        ask.lead = status;
+    }
+    return query_list(db, &ask, &run_shape, arena, ret_rows, ret_count, err);
 }
 
 static enum rc active_decode(struct row_reader *reader, void *to, struct err *err)

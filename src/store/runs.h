@@ -7,6 +7,7 @@
 #include "core/event_budget.h"
 #include "core/run.h"
 #include "store/db.h"
+#include "store/scan.h"
 
 enum run_stop { RUN_STOP_NONE, RUN_STOP_CANCEL, RUN_STOP_TIMEOUT };
 
@@ -68,6 +69,7 @@ struct run_filter {
     int status;             /* enum run_status or -1 */
     struct id before;
     int64_t limit;
+    struct scan *scan; /* scan.h, or NULL: the whole table */
 };
 
 /* One line per combination of active runs: admission counts from these. */

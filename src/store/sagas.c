@@ -41,18 +41,22 @@ static const struct sql sql_save = {
 };
 
 /* The leading condition chooses the index; the others apply in every form. */
-#define SAGA_LIST(name, lead)                                                         \
-    {                                                                                 \
-        name,                                                                         \
-            "SELECT " SAGA_COLUMNS " FROM sagas WHERE " lead                          \
-            " AND ($1 IS NULL OR name = $1) AND ($2 IS NULL OR status = $2)"          \
-            " AND ($3 IS NULL OR run_id = $3) AND id < $4 ORDER BY id DESC LIMIT $5", \
-            "tttti",                                                                  \
+#define SAGA_LIST(name, lead, walk)                                       \
+    {                                                                     \
+        {name,                                                            \
+         "SELECT " SAGA_COLUMNS " FROM sagas WHERE " lead                 \
+         " AND ($1 IS NULL OR name = $1) AND ($2 IS NULL OR status = $2)" \
+         " AND ($3 IS NULL OR run_id = $3) AND id < $4 AND id >= $5"      \
+         " ORDER BY id DESC LIMIT $6",                                    \
+         "ttttti"},                                                       \
+            LIST_WALK(name, "sagas", walk),                               \
     }
-static const struct sql sql_list = SAGA_LIST("saga_list", "1 = 1");
-static const struct sql sql_list_name = SAGA_LIST("saga_list_name", "name = $1");
-static const struct sql sql_list_status = SAGA_LIST("saga_list_status", "status = $2");
-static const struct sql sql_list_run = SAGA_LIST("saga_list_run", "run_id = $3");
+static const struct list_sql sql_list = SAGA_LIST("saga_list", "1 = 1", LIST_WALK_ALL);
+static const struct list_sql sql_list_name = SAGA_LIST("saga_list_name", "name = $1", "name = $1");
+static const struct list_sql sql_list_status = SAGA_LIST("saga_list_status", "status = $2",
+                                                         "status = $1");
+static const struct list_sql sql_list_run = SAGA_LIST("saga_list_run", "run_id = $3",
+                                                      "run_id = $1");
 
 static const struct sql sql_step_insert = {
     "saga_step_insert",
@@ -143,24 +147,27 @@ enum rc sagas_save(struct db *db, const struct saga_row *row, struct err *err)
                     saga_shape.noun, err);
 }
 
-static const struct sql *list_form(const struct saga_filter *filter)
-{
-    if (!id_is_none(&filter->run_id))
-        return &sql_list_run;
-    if (filter->name != NULL)
-        return &sql_list_name;
-    return filter->status >= 0 ? &sql_list_status : &sql_list;
-}
-
 enum rc sagas_list(struct db *db, const struct saga_filter *filter, struct arena *arena,
                    struct saga_row **ret_rows, size_t *ret_count, struct err *err)
 {
     const char *status = filter->status < 0 ? NULL
                                             : saga_status_name((enum saga_status)filter->status);
-    return query_all(db, list_form(filter),
-                     P_LIST(P_TEXT(filter->name), P_TEXT(status), P_ID(&filter->run_id),
-                            P_TEXT(cursor_or_end(&filter->before)), P_LIMIT(filter->limit)),
-                     &saga_shape, arena, ret_rows, ret_count, err);
+    struct param params[] = {P_TEXT(filter->name),  P_TEXT(status),
+                             P_ID(&filter->run_id), P_TEXT(cursor_or_end(&filter->before)),
+                             P_TEXT(NULL),          P_LIMIT(filter->limit)};
+    int conditions = (filter->name != NULL) + (status != NULL) + !id_is_none(&filter->run_id);
+    struct list_ask ask = {&sql_list, params, COUNT_OF(params), NULL, filter->scan, conditions > 1};
+    if (!id_is_none(&filter->run_id)) {
+        ask.sql = &sql_list_run;
+        ask.lead = filter->run_id.text;
+    } else if (filter->name != NULL) {
+        ask.sql = &sql_list_name;
+        ask.lead = filter->name;
+    } else if (status != NULL) {
+        ask.sql = &sql_list_status;
+        ask.lead = status;
+    }
+    return query_list(db, &ask, &saga_shape, arena, ret_rows, ret_count, err);
 }
 
 static enum rc step_decode(struct row_reader *reader, void *to, struct err *err)

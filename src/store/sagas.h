@@ -6,6 +6,7 @@
 #define STORE_SAGAS_H
 #include "core/saga.h"
 #include "store/db.h"
+#include "store/scan.h"
 
 struct saga_row {
     struct id id;
@@ -52,6 +53,7 @@ struct saga_filter {
     struct id run_id;
     struct id before;
     int64_t limit;
+    struct scan *scan; /* scan.h, or NULL: the whole table */
 };
 MUST_USE enum rc sagas_list(struct db *db, const struct saga_filter *filter, struct arena *arena,
                             struct saga_row **ret_rows, size_t *ret_count, struct err *err);

@@ -47,20 +47,24 @@ static const struct sql sql_save = {
 };
 
 /* The leading condition chooses the index; the others apply in every form. */
-#define IN_REPOSITORY "repository_id IN (SELECT id FROM repositories WHERE name = $1)"
-#define TASK_LIST(name, lead)                                                   \
-    {                                                                           \
-        name,                                                                   \
-            TASK_SELECT " WHERE " lead " AND ($1 IS NULL OR " IN_REPOSITORY ")" \
-                        " AND ($2 IS NULL OR status = $2)"                      \
-                        " AND ($3 IS NULL OR requested_by = $3)"                \
-                        " AND id < $4 ORDER BY id DESC LIMIT $5",               \
-            "tttti",                                                            \
+#define IN_REPOSITORY "repository_id = (SELECT min(id) FROM repositories WHERE name = $1)"
+#define TASK_LIST(name, lead, walk)                                          \
+    {                                                                        \
+        {name,                                                               \
+         TASK_SELECT " WHERE " lead " AND ($1 IS NULL OR " IN_REPOSITORY ")" \
+                     " AND ($2 IS NULL OR status = $2)"                      \
+                     " AND ($3 IS NULL OR requested_by = $3)"                \
+                     " AND id < $4 AND id >= $5 ORDER BY id DESC LIMIT $6",  \
+         "ttttti"},                                                          \
+            LIST_WALK(name, "tasks", walk),                                  \
     }
-static const struct sql sql_list = TASK_LIST("task_list", "1 = 1");
-static const struct sql sql_list_repository = TASK_LIST("task_list_repository", IN_REPOSITORY);
-static const struct sql sql_list_requested = TASK_LIST("task_list_requested", "requested_by = $3");
-static const struct sql sql_list_status = TASK_LIST("task_list_status", "status = $2");
+static const struct list_sql sql_list = TASK_LIST("task_list", "1 = 1", LIST_WALK_ALL);
+static const struct list_sql sql_list_repository = TASK_LIST("task_list_repository", IN_REPOSITORY,
+                                                             IN_REPOSITORY);
+static const struct list_sql sql_list_requested = TASK_LIST(
+    "task_list_requested", "requested_by = $3", "requested_by = $1");
+static const struct list_sql sql_list_status = TASK_LIST("task_list_status", "status = $2",
+                                                         "status = $1");
 
 static const struct sql sql_count_since = {
     "task_count_since",
@@ -206,25 +210,31 @@ enum rc tasks_set_config(struct db *db, const struct task_row *row, struct err *
                     task_shape.noun, err);
 }
 
-static const struct sql *list_form(const struct task_filter *filter)
-{
-    if (filter->repository != NULL)
-        return &sql_list_repository;
-    if (filter->requested_by != NULL)
-        return &sql_list_requested;
-    return filter->status >= 0 ? &sql_list_status : &sql_list;
-}
-
 enum rc tasks_list(struct db *db, const struct task_filter *filter, struct arena *arena,
                    struct task_row **ret_rows, size_t *ret_count, struct err *err)
 {
     const char *status = filter->status < 0 ? NULL
                                             : task_status_name((enum task_status)filter->status);
-    return query_all(db, list_form(filter),
-                     P_LIST(P_TEXT(filter->repository), P_TEXT(status),
-                            P_TEXT(filter->requested_by), P_TEXT(cursor_or_end(&filter->before)),
-                            P_LIMIT(filter->limit)),
-                     &task_shape, arena, ret_rows, ret_count, err);
+    struct param params[] = {P_TEXT(filter->repository),
+                             P_TEXT(status),
+                             P_TEXT(filter->requested_by),
+                             P_TEXT(cursor_or_end(&filter->before)),
+                             P_TEXT(NULL),
+                             P_LIMIT(filter->limit)};
+    int conditions = (filter->repository != NULL) + (status != NULL) +
+                     (filter->requested_by != NULL);
+    struct list_ask ask = {&sql_list, params, COUNT_OF(params), NULL, filter->scan, conditions > 1};
+    if (filter->repository != NULL) {
+        ask.sql = &sql_list_repository;
+        ask.lead = filter->repository;
+    } else if (filter->requested_by != NULL) {
+        ask.sql = &sql_list_requested;
+        ask.lead = filter->requested_by;
+    } else if (status != NULL) {
+        ask.sql = &sql_list_status;
+        ask.lead = status;
+    }
+    return query_list(db, &ask, &task_shape, arena, ret_rows, ret_count, err);
 }
 
 enum rc tasks_count_since(struct db *db, const char *requested_by, int64_t since_us,

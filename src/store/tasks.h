@@ -5,6 +5,7 @@
 #define STORE_TASKS_H
 #include "core/task.h"
 #include "store/db.h"
+#include "store/scan.h"
 
 struct task_row {
     struct id id;
@@ -43,6 +44,7 @@ struct task_filter { /* NULL, none or -1: any */
     const char *requested_by;
     struct id before; /* Newest first; only ids smaller than this (the cursor). */
     int64_t limit;
+    struct scan *scan; /* scan.h, or NULL: the whole table */
 };
 
 /* Also writes one row per dependency. */

@@ -507,8 +507,8 @@ START_TEST(listings_filter_and_page_newest_first)
         {"odd", "early", JOB_DEAD_LETTER, false, 10, ""},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct job_filter filter = {cases[i].queue, cases[i].type, cases[i].state,
-                                    {""},           {""},          cases[i].limit};
+        struct job_filter filter = {cases[i].queue, cases[i].type, cases[i].state, {""}, {""},
+                                    cases[i].limit, NULL};
         if (cases[i].of_run)
             filter.run_id = run_id;
         struct job_row *rows;

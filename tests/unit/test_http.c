@@ -174,7 +174,7 @@ static void stop(void)
     http_free(box.http);
     struct spool_stats stats;
     spool_stats(box.spool, &stats);
-    ck_assert_int_eq(stats.bytes, 0);
+    ck_assert_int_eq(stats.reserved, 0);
     spool_free(box.spool);
     ck_assert_int_eq(dir_remove(box.dir, NULL), RC_OK);
     loop_free(box.loop);
@@ -494,7 +494,7 @@ static void spooled_bytes(int64_t *ret_bytes)
 {
     struct spool_stats stats;
     spool_stats(box.spool, &stats);
-    *ret_bytes = stats.bytes;
+    *ret_bytes = stats.reserved;
 }
 
 START_TEST(a_large_body_goes_through_a_file)

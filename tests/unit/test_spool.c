@@ -25,7 +25,7 @@ static void teardown(void)
 {
     struct spool_stats stats;
     spool_stats(spool, &stats);
-    ck_assert_int_eq(stats.bytes, 0);
+    ck_assert_int_eq(stats.reserved, 0);
     ck_assert_int_eq(stats.files, 0);
     spool_free(spool);
     ck_assert_int_eq(dir_remove(dir, &err), RC_OK);
@@ -71,7 +71,7 @@ START_TEST(one_holder_has_half_and_all_have_the_whole)
     spool_file_free(begin("eve", MIB));
     struct spool_stats stats;
     spool_stats(spool, &stats);
-    ck_assert_int_eq(stats.bytes, 7 * MIB);
+    ck_assert_int_eq(stats.reserved, 7 * MIB);
     ck_assert_int_eq(stats.refused, 2);
     spool_file_free(first);
     spool_file_free(third);

@@ -239,7 +239,7 @@ export class Server {
             const page = await this.get(path + more);
             items.push(...page.items);
             assert.notEqual(page.cursor ?? undefined, cursor ?? null, 'the cursor does not move');
-            cursor = page.items.length > 0 ? page.cursor : null;
+            cursor = page.cursor;
         } while (cursor);
         return items;
     }
