@@ -123,8 +123,8 @@ struct page {
 };
 struct page call_page(struct call *call, struct params *params);
 struct page call_page_by_name(struct call *call, struct params *params);
-/* The cursor behind the last row that is shown (NULL: none), when one more than the limit was there;
-   else behind what the scan has looked at, when there is more. */
+/* The cursor behind the last row that is shown (NULL: none), when one more than the limit was
+   there; else behind what the scan has looked at, when there is more. */
 const char *call_next_id(struct call *call, const struct page *page, size_t count,
                          const struct id *last);
 const char *call_next_name(struct call *call, const struct page *page, size_t count,

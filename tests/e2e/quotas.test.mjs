@@ -1,4 +1,4 @@
-// quotas.test.mjs - what one tenant may take of memory, disk, log and time, so that others get theirs.
+// quotas.test.mjs - what one tenant may take of memory, disk and log, so that others get theirs.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
@@ -91,7 +91,8 @@ describe('quotas', { concurrency: 1 }, () => {
             for (let i = 0; i < 4; i++) open.push(unfinished(size, sent, bearer));
         await Promise.all(open.map(({ flushed }) => flushed));
         await until('all bytes to be spooled', async () =>
-            (await server.call('GET', '/metrics')).text.includes(`\ndrover_spool_bytes ${8 * sent}\n`));
+            (await server.call('GET', '/metrics')).text
+                .includes(`\ndrover_spool_bytes ${8 * sent}\n`));
         if (!sanitized) assert.ok(rss() - before < 32 * MIB, `grew by ${rss() - before}`);
         const path = `/v1/artifacts/${sha256Of(Buffer.alloc(100_000))}`;
         const put = (bearer) => server.call('PUT', path,

@@ -420,11 +420,12 @@ static void use_events_and_timers(struct fixture *fixture)
 {
     struct fixture f = *fixture;
     struct id id = fixture_id(&f);
-    struct event_filter filters[] = {{.limit = 1},
-                                     {.run_id = id, .limit = 1},
-                                     {.run_id = id, .with_task = true, .limit = 1},
-                                     {.task_id = id, .limit = 1},
-                                     {.since_us = 1, .limit = 1}};
+    struct event_filter filters[] = {
+        {.limit = 1},
+        {.run_id = id, .limit = 1},
+        {.run_id = id, .with_task = true, .limit = 1},
+        {.task_id = id, .limit = 1},
+        {.since_us = INT64_C(1) << 50, .until_us = INT64_C(1) << 51, .limit = 1}};
     struct event *events;
     size_t count;
     int64_t number;
@@ -523,8 +524,8 @@ START_TEST(hot_statements_use_their_index)
         {"WHERE queue = $1 AND dedup_key", "INDEX jobs_dedup (queue=? AND dedup_key=?)", false},
         {"'dead_letter' AND ($1 IS NULL OR queue = $1) AND ($2 IS NULL OR type = $2)"
          " AND ($3 IS NULL OR state",
-         "INDEX jobs_dead (id<?)", false},
-        {"AND id < $11 ORDER BY id DESC", "INDEX jobs_dead (id<?)", false},
+         "INDEX jobs_dead (id>? AND id<?)", false},
+        {"AND id < $11 AND id >= $12", "INDEX jobs_dead (id>? AND id<?)", false},
         {"ORDER BY id LIMIT $11", "SCAN jobs USING INDEX jobs_dead", false},
         {"ORDER BY updated_us LIMIT", "INDEX jobs_dead (id>?)", true},
         {"GROUP BY queue, type, dead", "INDEX jobs_dead (id>?)", true},
@@ -544,17 +545,18 @@ START_TEST(hot_statements_use_their_index)
         {"AS state, count(*)", "SCAN jobs USING COVERING INDEX jobs_blocked", true},
         {"AS state, count(*)", "SCAN jobs USING COVERING INDEX jobs_settled", true},
         {"AS state, count(*)", "SCAN jobs USING COVERING INDEX jobs_leased", true},
-        {"FROM runs WHERE status = $3", "INDEX runs_status (status=? AND id<?)", false},
+        {"FROM runs WHERE status = $3", "INDEX runs_status (status=? AND id>? AND id<?)", false},
         {"FROM runs GROUP BY status", "COVERING INDEX runs_status", false},
-        {"FROM tasks WHERE status = $2", "INDEX tasks_status (status=? AND id<?)", false},
-        {"FROM tasks WHERE requested_by = $3", "INDEX tasks_requested (requested_by=? AND id<?)",
-         false},
+        {"FROM tasks WHERE status = $2", "INDEX tasks_status (status=? AND id>? AND id<?)", false},
+        {"FROM tasks WHERE requested_by = $3",
+         "INDEX tasks_requested (requested_by=? AND id>? AND id<?)", false},
         {"created_us >= $2", "COVERING INDEX tasks_rate", false},
         {"AND $5 IS NULL", "event_log USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", false},
         {"AND run_id = $5", "INDEX event_log_task (task_id=? AND seq>? AND seq<?)", false},
         {"OR run_id IS NULL", "INDEX event_log_task (task_id=? AND seq>? AND seq<?)", false},
         {"AND task_id = $5", "INDEX event_log_task (task_id=? AND seq>? AND seq<?)", false},
-        {"min(seq) - 1", "SEARCH event_log USING COVERING INDEX event_log_time (time_us>?", false},
+        {"time_us < $1 ORDER BY time_us DESC", "COVERING INDEX event_log_time (time_us<?)", false},
+        {"time_us >= $1 ORDER BY time_us", "COVERING INDEX event_log_time (time_us>?)", false},
         {"FROM timers WHERE due_us <= $1", "COVERING INDEX timers_due (due_us<?)", false},
         {"FROM timers ORDER BY due_us", "COVERING INDEX timers_due", false},
         {"WHERE subject = $1 ORDER", "PRIMARY KEY (subject=?)", false},
