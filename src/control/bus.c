@@ -22,6 +22,7 @@ struct subscription {
     pthread_cond_t arrived;
     struct envelope **ring;
     size_t first, count;
+    size_t bytes;          /* Of the JSON of those in the ring. */
     int64_t dropped;       /* Since the subscriber last asked. */
     int64_t dropped_total; /* Under the bus lock as well as its own. */
     bool closed;
@@ -115,12 +116,30 @@ static bool coalesce(struct subscription *sub, struct envelope *envelope)
         struct envelope **slot = slot_at(sub, i);
         if (strcmp((*slot)->type, envelope->type) == 0 &&
             id_same(&(*slot)->run_id, &envelope->run_id)) {
+            sub->bytes += envelope->json.len - (*slot)->json.len;
             envelope_unref(*slot);
             *slot = envelope;
             return true;
         }
     }
     return false;
+}
+
+/* The oldest of the ring, with its reference.  Under the lock. */
+static struct envelope *pop(struct subscription *sub)
+{
+    struct envelope *envelope = *slot_at(sub, 0);
+    sub->first = (sub->first + 1) % sub->options.capacity;
+    sub->count--;
+    sub->bytes -= envelope->json.len;
+    return envelope;
+}
+
+static bool is_full(const struct subscription *sub, const struct envelope *envelope)
+{
+    size_t max = sub->options.bytes_max;
+    return sub->count == sub->options.capacity ||
+           (max > 0 && sub->count > 0 && sub->bytes + envelope->json.len > max);
 }
 
 /* Takes over one reference.  Returns whether the subscriber must be woken. */
@@ -131,16 +150,16 @@ static bool deliver(struct subscription *sub, struct envelope *envelope)
     bool was_empty = sub->count == 0;
     if (sub->options.overflow == BUS_COALESCE && coalesce(sub, envelope)) {
         sub->dropped++;
-    } else if (sub->count < sub->options.capacity) {
-        sub->count++;
-        *slot_at(sub, sub->count - 1) = envelope;
-    } else if (sub->options.overflow == BUS_DROP_NEW) {
+    } else if (is_full(sub, envelope) && sub->options.overflow == BUS_DROP_NEW) {
         sub->dropped++;
         envelope_unref(envelope);
     } else {
-        sub->dropped++;
-        envelope_unref(*slot_at(sub, 0));
-        sub->first = (sub->first + 1) % sub->options.capacity;
+        while (is_full(sub, envelope)) {
+            sub->dropped++;
+            envelope_unref(pop(sub));
+        }
+        sub->count++;
+        sub->bytes += envelope->json.len;
         *slot_at(sub, sub->count - 1) = envelope;
     }
     sub->dropped_total += sub->dropped - dropped_before;
@@ -153,11 +172,8 @@ struct envelope *subscription_take(struct subscription *sub)
 {
     pthread_mutex_lock(&sub->lock);
     struct envelope *envelope = NULL;
-    if (sub->count > 0) {
-        envelope = *slot_at(sub, 0);
-        sub->first = (sub->first + 1) % sub->options.capacity;
-        sub->count--;
-    }
+    if (sub->count > 0)
+        envelope = pop(sub);
     pthread_mutex_unlock(&sub->lock);
     return envelope;
 }

@@ -47,6 +47,7 @@ struct subscription_options {
     const char *name; /* For metrics. */
     struct bus_filter filter;
     size_t capacity;
+    size_t bytes_max; /* Of the JSON in the channel, beside the newest; 0: no limit. */
     enum bus_overflow overflow;
     /* Called when something arrives in an empty channel, on the publisher's thread: must be quick
        and must not call the bus.  NULL: use subscription_wait. */

@@ -211,6 +211,38 @@ START_TEST(what_was_published_and_dropped_is_counted)
 }
 END_TEST
 
+START_TEST(a_channel_is_bounded_in_bytes_too)
+{
+    struct subscription_options options = {
+        .name = "test", .capacity = 100, .bytes_max = 1000, .overflow = BUS_DROP_OLDEST};
+    struct subscription *sub = bus_subscribe(bus, &options);
+    for (int64_t seq = 1; seq <= 50; seq++)
+        publish(seq, EV_RUN_QUEUED, 1, 1);
+    int64_t dropped = subscription_dropped(sub);
+    ck_assert_int_gt(dropped, 40);
+    ck_assert_int_lt(dropped, 50);
+    for (int64_t seq = dropped + 1; seq <= 50; seq++)
+        ck_assert_int_eq(take_seq(sub), seq);
+    publish(51, EV_RUN_QUEUED, 1, 1);
+    ck_assert_int_eq(take_seq(sub), 51);
+    ck_assert_int_eq(subscription_dropped(sub), 0);
+    bus_unsubscribe(bus, sub);
+}
+END_TEST
+
+START_TEST(one_event_larger_than_the_channel_is_delivered)
+{
+    struct subscription_options options = {
+        .name = "test", .capacity = 100, .bytes_max = 1, .overflow = BUS_DROP_OLDEST};
+    struct subscription *sub = bus_subscribe(bus, &options);
+    publish(1, EV_RUN_QUEUED, 1, 1);
+    publish(2, EV_RUN_QUEUED, 1, 1);
+    ck_assert_int_eq(subscription_dropped(sub), 1);
+    ck_assert_int_eq(take_seq(sub), 2);
+    bus_unsubscribe(bus, sub);
+}
+END_TEST
+
 Suite *bus_suite(void)
 {
     Suite *suite = suite_create("bus");
@@ -224,6 +256,8 @@ Suite *bus_suite(void)
     tcase_add_test(tc, a_waiter_wakes_when_something_arrives);
     tcase_add_test(tc, closing_wakes_every_waiter);
     tcase_add_test(tc, what_was_published_and_dropped_is_counted);
+    tcase_add_test(tc, a_channel_is_bounded_in_bytes_too);
+    tcase_add_test(tc, one_event_larger_than_the_channel_is_delivered);
     suite_add_tcase(suite, tc);
     return suite;
 }
