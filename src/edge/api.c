@@ -12,9 +12,14 @@
 #include <string.h>
 #include <strings.h>
 
-/* A larger body needs a token that is good for it, and goes through a file: what bodies that have
-   not arrived yet take of memory is bounded by the number of connections. */
-enum { STRANGER_BODY_MAX = 64 * 1024, TRACEPARENT_LEN = 55 };
+/* A body without a token that is good for it is not gathered beyond STRANGER_BODY_MAX.  A body of
+   more than MEMORY_BODY_MAX goes through a file: what bodies that have not arrived yet take of
+   memory is bounded by the number of connections. */
+enum {
+    STRANGER_BODY_MAX = 8 * 1024,
+    MEMORY_BODY_MAX = 64 * 1024,
+    TRACEPARENT_LEN = 55,
+};
 
 #define QUERY(handler) .kind = ROUTE_QUERY, .query = (handler)
 #define COMMAND(handler) \
@@ -187,9 +192,34 @@ enum rc api_gate(void *ctx, const struct http_head *head, struct http_body_plan 
     }
     if (match.route && match.route->body == BODY_BYTES)
         plan->bytes_max = ARTIFACT_BYTES_MAX;
-    plan->spool = true;
+    plan->spool = head->chunked || head->content_length > MEMORY_BODY_MAX;
     text_copy(plan->holder, sizeof plan->holder, who.name);
     return RC_OK;
+}
+
+bool api_claim(void *ctx, const struct http_head *head, struct caps_key *ret_key)
+{
+    struct api *api = ctx;
+    struct identity who = {0};
+    struct err err = {0};
+    if (auth_check(api->auth, head->authorization, &who, &err) != RC_OK)
+        return false;
+    auth_caps_key(&who, ret_key);
+    return true;
+}
+
+/* Health, workers and admins are served when others have taken all the room. */
+bool api_privileged(void *ctx, const struct http_head *head)
+{
+    struct api *api = ctx;
+    struct route_match match;
+    struct identity who = {0};
+    struct err err = {0};
+    router_find(routes, COUNT_OF(routes), head->method, path_of(head->target), &match);
+    if (match.route && match.route->open)
+        return true;
+    return auth_check(api->auth, head->authorization, &who, &err) == RC_OK &&
+           (who.role == ROLE_ADMIN || who.role == ROLE_WORKER);
 }
 
 /* ---- Queries ---- */
@@ -215,7 +245,8 @@ static void run_query(struct pool_work *work, struct db *db)
 
 static enum rc start_query(struct call *call, struct err *err)
 {
-    call->work = (struct pool_work){.run = run_query, .slow = call->route->slow};
+    call->work = (struct pool_work){.run = run_query,
+                                    .class = call->route->slow ? POOL_SLOW : POOL_QUICK};
     if (pool_post(call->api->pool, &call->work) == RC_OK)
         return RC_OK;
     return err_set(err, RC_BUSY, "TOO_MANY_QUERIES", "too many queries wait; try again");
@@ -371,6 +402,23 @@ static bool let_pass(struct call *call)
     return wait_us == 0;
 }
 
+/* Not more at a time than the client may have.  What is answered at once is not counted. */
+static bool let_hold(struct call *call)
+{
+    const struct route *route = call->route;
+    struct caps_key key;
+    struct err err = {0};
+    if (route->kind == ROUTE_INSTANT && route->open)
+        return true;
+    if (!route->open)
+        auth_caps_key(&call->who, &key);
+    enum caps_use use = route->kind == ROUTE_STREAM ? CAPS_STREAMS : CAPS_REQUESTS;
+    enum rc rc = http_charge(&call->http, route->open ? NULL : &key, use, &err);
+    if (rc != RC_OK)
+        call_fail(call, rc, &err);
+    return rc == RC_OK;
+}
+
 static void start(struct call *call)
 {
     struct err err = {0};
@@ -400,7 +448,7 @@ void api_handle(void *ctx, struct http_request *request)
 {
     struct call *call = (struct call *)request;
     call->api = ctx;
-    bool good = find_route(call) && let_in(call) && let_pass(call);
+    bool good = find_route(call) && let_in(call) && let_pass(call) && let_hold(call);
     if (good && !body_type_fits(call)) {
         call_fail_status(call, 415, "UNSUPPORTED_MEDIA_TYPE",
                          call->route->body == BODY_CONFIG
@@ -412,6 +460,30 @@ void api_handle(void *ctx, struct http_request *request)
         start(call);
     else
         http_finish(request);
+}
+
+static bool lost_its_token(const struct http_request *request)
+{
+    const struct call *call = (const struct call *)request;
+    return !call->stream && !auth_alive(call->api->auth, &call->who);
+}
+
+static void end_lost(struct loop_call *posted)
+{
+    struct api *api = (struct api *)((char *)posted - offsetof(struct api, tokens_lost));
+    atomic_store(&api->tokens_lost_posted, false);
+    sse_end_lost(api->sse);
+    if (api->http)
+        http_close_watched(api->http, lost_its_token);
+}
+
+void api_tokens_lost(void *ctx)
+{
+    struct api *api = ctx;
+    if (atomic_exchange(&api->tokens_lost_posted, true))
+        return;
+    api->tokens_lost.run = end_lost;
+    loop_post(api->loop, &api->tokens_lost);
 }
 
 void api_finished(void *ctx, struct http_request *request)

@@ -48,6 +48,8 @@ struct api {
     struct spool *spool;
     struct http *http; /* Set once it listens. */
     struct sse *sse;
+    struct loop_call tokens_lost; /* Posted when tokens are good no more. */
+    atomic_bool tokens_lost_posted;
     struct throttle *throttle;
     struct bucket_rule event_bytes; /* That each token may report; per_second 0: no limit. */
     pthread_mutex_t worker_lock;
@@ -77,8 +79,14 @@ struct call {
 /* For struct http_options: handle, finished, gate with ctx = the api. */
 void api_handle(void *api, struct http_request *request);
 void api_finished(void *api, struct http_request *request);
+bool api_claim(void *api, const struct http_head *head, struct caps_key *ret_key);
+bool api_privileged(void *api, const struct http_head *head);
 enum rc api_gate(void *api, const struct http_head *head, struct http_body_plan *plan,
                  struct err *err);
+
+/* Ends the streams and long polls of tokens that are good no more, whenever one is revoked.  Any
+   thread; for auth_watch. */
+void api_tokens_lost(void *api);
 
 const struct route *api_routes(size_t *ret_count);
 

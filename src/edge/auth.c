@@ -35,6 +35,8 @@ struct auth {
     struct control *control;
     struct clock clock;
     char admin_sha256[SHA256_TEXT_BYTES];
+    void (*on_lost)(void *ctx); /* NULL: none */
+    void *on_lost_ctx;
     pthread_mutex_t lock; /* Guards what follows. */
     struct known_token tokens[TOKENS_LIVE_MAX];
     size_t token_count;
@@ -111,6 +113,12 @@ void auth_free(struct auth *auth)
     mem_free(auth);
 }
 
+void auth_watch(struct auth *auth, void (*on_lost)(void *ctx), void *ctx)
+{
+    auth->on_lost = on_lost;
+    auth->on_lost_ctx = ctx;
+}
+
 /* ---- The store's tokens ---- */
 
 static void note_used_done(struct command *command)
@@ -169,14 +177,32 @@ enum rc auth_refresh(struct auth *auth, struct db *db, struct err *err)
     if (rc != RC_OK)
         return rc;
     struct known_token *fresh = arena_array(&arena, count, sizeof *fresh);
+    size_t kept = 0;
     (void)pthread_mutex_lock(&auth->lock);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         fresh[i] = know(auth, &rows[i]);
+        kept += find_by_id(auth, &rows[i].id) != NULL;
+    }
+    bool lost = kept < auth->token_count;
     if (count > 0)
         memcpy(auth->tokens, fresh, count * sizeof *fresh);
     auth->token_count = count;
     (void)pthread_mutex_unlock(&auth->lock);
+    if (lost && auth->on_lost)
+        auth->on_lost(auth->on_lost_ctx);
     return RC_OK;
+}
+
+bool auth_alive(struct auth *auth, const struct identity *identity)
+{
+    if (id_is_none(&identity->token_id))
+        return true;
+    int64_t now_us = clock_now_us(&auth->clock);
+    (void)pthread_mutex_lock(&auth->lock);
+    const struct known_token *token = find_by_id(auth, &identity->token_id);
+    bool alive = token && (token->expires_us == 0 || token->expires_us > now_us);
+    (void)pthread_mutex_unlock(&auth->lock);
+    return alive;
 }
 
 /* All are compared, so that the time tells nothing. */
@@ -193,6 +219,8 @@ static void find_token(struct auth *auth, const char *sha256, struct identity *i
         found->used_us = now_us;
         note_use(auth, found);
         identity->role = found->role;
+        identity->token_id = found->id;
+        identity->expires_us = found->expires_us;
         text_copy(identity->name, sizeof identity->name, found->name);
         text_copy(identity->queues, sizeof identity->queues, found->queues);
         identity->principal = principal_of_token(&found->id);
@@ -310,6 +338,14 @@ enum rc auth_agent(const struct identity *identity, const struct route *route, c
         return err_set(err, RC_DENIED, "NOT_YOUR_RUN",
                        "an agent's token is good for reading about its own run only");
     return RC_OK;
+}
+
+void auth_caps_key(const struct identity *identity, struct caps_key *ret_key)
+{
+    bool agent = identity->role == ROLE_AGENT;
+    enum caps_kind kind = id_is_none(&identity->token_id) ? CAPS_ADMIN : CAPS_TOKEN;
+    *ret_key = (struct caps_key){.kind = agent ? CAPS_RUN : kind};
+    text_copy(ret_key->name, sizeof ret_key->name, agent ? identity->run_id.text : identity->name);
 }
 
 const char *auth_bound_to(const struct identity *identity)

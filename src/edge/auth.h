@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "control/principal.h"
 #include "core/event.h"
+#include "edge/caps.h"
 #include "edge/router.h"
 #include "store/tokens.h"
 
@@ -32,6 +33,8 @@ enum { AUTH_SECRET_BYTES = 32, AUTH_TOKEN_BYTES = 4 + 2 * AUTH_SECRET_BYTES + 1 
 struct identity {
     enum role role;
     struct id run_id;                        /* agent: its run */
+    struct id token_id;                      /* of a token of the store */
+    int64_t expires_us;                      /* 0: never */
     char name[TOKEN_NAME_MAX + 1];           /* all others: the token's */
     char queues[TOKEN_QUEUES_BYTES_MAX + 1]; /* the only ones it is good for; empty: all */
     struct principal principal;              /* whose leases it may speak about; agent: none */
@@ -44,13 +47,21 @@ void auth_make_token(char to[AUTH_TOKEN_BYTES]);
 MUST_USE enum rc auth_open(const char *data_dir, struct control *control, struct auth **ret_auth,
                            struct err *err);
 void auth_free(struct auth *auth);
+/* on_lost(ctx) on the thread of auth_refresh, behind it.  Before other threads use auth. */
+void auth_watch(struct auth *auth, void (*on_lost)(void *ctx), void *ctx);
 
 /* authorization: the header's value, or empty.  RC_UNAUTHORIZED. */
 MUST_USE enum rc auth_check(struct auth *auth, struct str authorization,
                             struct identity *ret_identity, struct err *err);
 /* Has it the form of a run's token?  Whether it is good, auth_check says. */
 bool auth_is_run_token(struct str authorization);
-/* Reads the store's tokens anew.  On any thread. */
+/* Is the token that this identity came from still good?  Not for agents: their runs end.  On any
+   thread. */
+bool auth_alive(struct auth *auth, const struct identity *identity);
+/* Whose room its connections and requests take. */
+void auth_caps_key(const struct identity *identity, struct caps_key *ret_key);
+/* Reads the store's tokens anew; on_lost of auth_watch is called if some are good no more.  On any
+   thread. */
 MUST_USE enum rc auth_refresh(struct auth *auth, struct db *db, struct err *err);
 
 /* May an identity use this route at all?  RC_DENIED. */

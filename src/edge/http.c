@@ -32,7 +32,11 @@ enum {
     ANSWER_COPY_MAX = 1024, /* Smaller bodies are copied, larger ones handed over. */
     ANSWER_LARGE_BYTES = 256 * 1024,
     LIBRARY_HEAD_SLACK = 8 * 1024, /* Our own limit is met first. */
-    BACKLOG = 1024
+    BACKLOG = 1024,
+    SOCKET_BACKLOG = 128,
+    PORT_ACCEPTS = 64,   /* In one turn of the loop. */
+    SOCKET_ACCEPTS = 16, /* In HTTP_ACCEPT_PAUSE_MS. */
+    STREAM_SEND_BYTES = 128 * 1024
 };
 
 /* ---- Requests ---- */
@@ -109,6 +113,10 @@ static void request_free(struct http_request *request)
     http->options.finished(http->options.ctx, request);
     http_answer_reset(request);
     http_shed(request);
+    if (request->holder) {
+        caps_give(request->holder, request->held_as, 1);
+        caps_unref(request->holder);
+    }
     http->held--;
     mem_free(request);
 }
@@ -130,11 +138,15 @@ static void on_request(struct evhttp_request *ev, void *arg)
     enum conn_phase phase = conn->phase;
     conn->phase = CONN_HELD;
     conn->first_byte_us = 0;
-    conn->extra = evbuffer_get_length(bufferevent_get_input(conn->bufev)) > 0;
+    conn->extra = conn->reserved || evbuffer_get_length(bufferevent_get_input(conn->bufev)) > 0;
     struct http_request *request = request_new(conn, ev);
     struct err err = {0};
     if (phase == CONN_REFUSED && conn->refuse_err) {
         refuse_here(request, conn->refuse_status, conn->refuse_err);
+    } else if (phase == CONN_REFUSED) {
+        (void)err_set(&err, RC_BUSY, "TOO_MANY_CONNECTIONS",
+                      "the connection is closed to make room for others; try again");
+        refuse_here(request, problem_status(RC_BUSY), &err);
     } else if (phase != CONN_BODY) {
         (void)err_set(&err, RC_MALFORMED, "MALFORMED_REQUEST",
                       "lines of a request's head must end in CR LF");
@@ -187,6 +199,52 @@ void http_shed(struct http_request *request)
     request->path = NULL;
     request->query = (struct str){0};
     arena_release(&request->arena);
+}
+
+static enum rc too_many(const struct holder *holder, enum caps_use use, struct err *err)
+{
+    const char *whose = holder->key.kind == CAPS_SOURCE ? "this client" : "this token";
+    int64_t max = caps_max(holder, use);
+    if (max == 0 || holder->used[use] < max)
+        return err_set(err, RC_BUSY, "TOO_MANY_STREAMS",
+                       "the server has as many streams as it takes; try again");
+    if (use == CAPS_STREAMS)
+        return err_set(err, RC_LIMIT, "TOO_MANY_STREAMS",
+                       "%s has %lld streams, as many as it may; close some first", whose,
+                       (long long)max);
+    return err_set(err, RC_LIMIT, "TOO_MANY_REQUESTS",
+                   "%s has %lld requests in flight, as many as it may; wait for their answers",
+                   whose, (long long)max);
+}
+
+enum rc http_charge(struct http_request *request, const struct caps_key *key, enum caps_use use,
+                    struct err *err)
+{
+    assert(request->conn && !request->holder);
+    enum rc rc = key ? admit_claim(request->conn, key, err) : RC_OK;
+    if (rc != RC_OK)
+        return rc;
+    struct holder *holder = request->conn->seat.holder;
+    if (!caps_take(holder, use, 1)) {
+        rc = too_many(holder, use, err);
+        if (err)
+            err->retry_ms = CAPS_RETRY_MS;
+        return rc;
+    }
+    caps_ref(holder);
+    request->holder = holder;
+    request->held_as = use;
+    return RC_OK;
+}
+
+void http_close_watched(struct http *http, bool (*unwanted)(const struct http_request *request))
+{
+    struct conn *conn;
+    LIST_FOREACH(conn, &http->conns, all)
+    {
+        if (conn->request && conn->request->on_gone && unwanted(conn->request))
+            conn_refuse(conn, 0, NULL);
+    }
 }
 
 void http_watch(struct http_request *request, void (*on_gone)(struct http_request *request))
@@ -298,6 +356,7 @@ static void on_sent(struct evhttp_request *ev, void *arg)
     assert(conn->answering);
     conn->answering = false;
     conn->http->answering--;
+    conn_discharge(conn);
     set_only_writes(conn, false);
 }
 
@@ -335,6 +394,34 @@ static void send_answer(struct http_request *request)
     evhttp_send_reply(ev, answer->status, problem_title(answer->status), NULL);
 }
 
+/* false: the client has not read earlier answers, and this one would be too much. */
+static bool charge_answer(struct conn *conn, int64_t bytes)
+{
+    struct holder *holder = conn->seat.holder;
+    if (!holder || bytes == 0 || conn->charged)
+        return true;
+    if (!caps_take(holder, CAPS_BYTES, bytes))
+        return false;
+    caps_ref(holder);
+    conn->charged = holder;
+    conn->charged_bytes = bytes;
+    return true;
+}
+
+/* The answer of a command is always sent: the change is made. */
+static void bound_answer(struct http_request *request)
+{
+    bool reads = request->method == HTTP_GET || request->method == HTTP_HEAD;
+    int64_t bytes = request->method == HTTP_HEAD ? 0 : (int64_t)request->answer.body.len;
+    if (!request->conn || charge_answer(request->conn, bytes) || !reads)
+        return;
+    http_answer_problem(request, &(struct problem){.status = problem_status(RC_LIMIT),
+                                                   .code = "TOO_MANY_BYTES",
+                                                   .detail = "read the answers to earlier "
+                                                             "requests first",
+                                                   .retry_after_ms = CAPS_RETRY_MS});
+}
+
 void http_finish(struct http_request *request)
 {
     if (request->answer.body.overflow)
@@ -342,6 +429,7 @@ void http_finish(struct http_request *request)
                                                        .code = "ANSWER_TOO_LARGE",
                                                        .detail = "the answer is too large; ask "
                                                                  "for less with ?limit="});
+    bound_answer(request);
     if (request->conn)
         send_answer(request);
     request_free(request);
@@ -370,6 +458,10 @@ void http_stream_begin(struct http_request *request,
         return;
     event_del(&request->conn->stirred); /* libevent reads again, and sees the end itself. */
     set_only_writes(request->conn, true);
+    /* Else the kernel would hold megabytes for each that reads slowly. */
+    int send_bytes = STREAM_SEND_BYTES;
+    (void)setsockopt(bufferevent_getfd(request->conn->bufev), SOL_SOCKET, SO_SNDBUF, &send_bytes,
+                     sizeof send_bytes);
     request->conn->extra = true;
     add_headers(request);
     evhttp_send_reply_start(request->ev, request->answer.status,
@@ -421,9 +513,10 @@ static void on_accept_error(struct evconnlistener *listener, void *arg)
 static void on_sweep(void *arg)
 {
     struct http *http = arg;
-    for (int i = 0; i < HTTP_LISTENERS_MAX; i++) {
-        if (http->bound[i])
-            evconnlistener_enable(evhttp_bound_socket_get_listener(http->bound[i]));
+    for (int i = 0; i < HTTP_LISTENER_COUNT; i++) {
+        struct listener *listener = &http->listeners[i];
+        if (listener->bound && !listener->paused)
+            evconnlistener_enable(evhttp_bound_socket_get_listener(listener->bound));
     }
     conn_sweep(http);
     if (LIST_EMPTY(&http->conns))
@@ -446,18 +539,19 @@ static enum rc resolve(const struct http_options *options, struct addrinfo **ret
 }
 
 /* The listener is libevent's; *ret_fd lives as long as it does. */
-static enum rc bind_to(struct http *http, int slot, const struct sockaddr *address, socklen_t len,
+static enum rc bind_to(struct listener *to, const struct sockaddr *address, socklen_t len,
                        const char *name, int *ret_fd, struct err *err)
 {
+    int backlog = to == &to->http->listeners[HTTP_SOCKET] ? SOCKET_BACKLOG : BACKLOG;
     unsigned flags = LEV_OPT_REUSEABLE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE;
     struct evconnlistener *listener = evconnlistener_new_bind(
-        loop_base(http->options.loop), NULL, NULL, flags, BACKLOG, address, (int)len);
+        loop_base(to->http->options.loop), NULL, NULL, flags, backlog, address, (int)len);
     if (!listener)
         return err_set(err, errno == EADDRINUSE ? RC_CONFLICT : RC_IO, "LISTEN",
                        "cannot listen on %s: %s", name, strerror(errno));
     evconnlistener_set_error_cb(listener, on_accept_error);
-    http->bound[slot] = evhttp_bind_listener(http->ev, listener);
-    assert(http->bound[slot]);
+    to->bound = evhttp_bind_listener(to->ev, listener);
+    assert(to->bound);
     *ret_fd = evconnlistener_get_fd(listener);
     return RC_OK;
 }
@@ -484,7 +578,7 @@ static enum rc listen_on_port(struct http *http, struct err *err)
     char name[NI_MAXHOST + 16];
     int fd = -1;
     (void)snprintf(name, sizeof name, "%s port %d", options->host, options->port);
-    rc = bind_to(http, 0, found->ai_addr, found->ai_addrlen, name, &fd, err);
+    rc = bind_to(&http->listeners[HTTP_PORT], found->ai_addr, found->ai_addrlen, name, &fd, err);
     freeaddrinfo(found);
     if (rc == RC_OK)
         http->port = port_of(fd);
@@ -503,7 +597,8 @@ static enum rc listen_on_socket(struct http *http, struct err *err)
     text_copy(address.sun_path, sizeof address.sun_path, path);
     (void)unlink(path);
     int fd = -1;
-    enum rc rc = bind_to(http, 1, (struct sockaddr *)&address, sizeof address, path, &fd, err);
+    enum rc rc = bind_to(&http->listeners[HTTP_SOCKET], (struct sockaddr *)&address, sizeof address,
+                         path, &fd, err);
     if (rc == RC_OK && chmod(path, 0666) != 0)
         rc = err_set(err, RC_IO, "LISTEN", "cannot open %s to agents: %s", path, strerror(errno));
     return rc;
@@ -511,29 +606,44 @@ static enum rc listen_on_socket(struct http *http, struct err *err)
 
 static void stop_listening(struct http *http)
 {
-    for (int i = 0; i < HTTP_LISTENERS_MAX; i++) {
-        if (http->bound[i])
-            evhttp_del_accept_socket(http->ev, http->bound[i]);
-        http->bound[i] = NULL;
+    for (int i = 0; i < HTTP_LISTENER_COUNT; i++) {
+        struct listener *listener = &http->listeners[i];
+        if (listener->bound)
+            evhttp_del_accept_socket(listener->ev, listener->bound);
+        listener->bound = NULL;
     }
     if (http->options.socket_path)
         (void)unlink(http->options.socket_path);
 }
 
-static void configure(struct http *http)
+static void on_resume(void *arg)
+{
+    admit_resume(arg);
+}
+
+static void listener_init(struct http *http, struct listener *listener)
 {
     const struct http_options *options = &http->options;
-    evhttp_set_gencb(http->ev, on_request, http);
-    evhttp_set_bevcb(http->ev, conn_new, http);
-    evhttp_set_default_content_type(http->ev, NULL);
-    evhttp_set_max_headers_size(http->ev, (ev_ssize_t)options->head.bytes_max + LIBRARY_HEAD_SLACK);
-    evhttp_set_max_body_size(http->ev, options->body_bytes_max);
-    evhttp_set_allowed_methods(http->ev, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST |
-                                             EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_PATCH |
-                                             EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE);
+    bool socket = listener == &http->listeners[HTTP_SOCKET];
+    listener->http = http;
+    listener->open_max = socket ? options->socket_connections_max : options->connections_max;
+    listener->reserve = socket ? 0 : options->reserve;
+    listener->accepted_max = socket ? SOCKET_ACCEPTS : PORT_ACCEPTS;
+    listener->resume = socket ? loop_every(options->loop, 0, on_resume, listener) : NULL;
+    struct evhttp *ev = evhttp_new(loop_base(options->loop));
+    assert(ev);
+    listener->ev = ev;
+    evhttp_set_gencb(ev, on_request, http);
+    evhttp_set_bevcb(ev, conn_new, listener);
+    evhttp_set_default_content_type(ev, NULL);
+    evhttp_set_max_headers_size(ev, (ev_ssize_t)options->head.bytes_max + LIBRARY_HEAD_SLACK);
+    evhttp_set_max_body_size(ev, options->body_bytes_max);
+    evhttp_set_allowed_methods(ev, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST |
+                                       EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_PATCH |
+                                       EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE);
     struct timeval idle = {.tv_sec = options->idle_ms / 1000,
                            .tv_usec = options->idle_ms % 1000 * 1000};
-    evhttp_set_timeout_tv(http->ev, &idle);
+    evhttp_set_timeout_tv(ev, &idle);
 }
 
 enum rc http_new(const struct http_options *options, struct http **ret_http, struct err *err)
@@ -542,14 +652,15 @@ enum rc http_new(const struct http_options *options, struct http **ret_http, str
     struct http *http = mem_alloc(sizeof *http);
     http->options = *options;
     http->dice = dice_from_os();
+    http->caps = caps_new(&options->caps);
     LIST_INIT(&http->conns);
-    LIST_INIT(&http->work_list);
+    TAILQ_INIT(&http->work_list);
     LIST_INIT(&http->partings);
-    http->ev = evhttp_new(loop_base(options->loop));
     http->work = event_new(loop_base(options->loop), -1, EV_PERSIST, conn_on_work, http);
-    assert(http->ev && http->work);
+    assert(http->work);
     http->sweep = loop_every(options->loop, HTTP_SWEEP_IDLE_MS, on_sweep, http);
-    configure(http);
+    for (int i = 0; i < HTTP_LISTENER_COUNT; i++)
+        listener_init(http, &http->listeners[i]);
     enum rc rc = listen_on_port(http, err);
     if (rc == RC_OK)
         rc = listen_on_socket(http, err);
@@ -567,11 +678,15 @@ void http_free(struct http *http)
         return;
     conn_on_work(-1, 0, http); /* So that every connection has its close callback. */
     stop_listening(http);
-    evhttp_free(http->ev);
+    for (int i = 0; i < HTTP_LISTENER_COUNT; i++) {
+        evhttp_free(http->listeners[i].ev);
+        loop_event_free(http->listeners[i].resume);
+    }
     assert(http->held == 0 && LIST_EMPTY(&http->conns));
     parting_free_all(http);
     loop_event_free(http->sweep);
     event_free(http->work);
+    caps_free(http->caps);
     mem_free(http->by_fd);
     mem_free(http);
 }
@@ -610,5 +725,6 @@ void http_stats(const struct http *http, struct http_stats *ret_stats)
 {
     *ret_stats = (struct http_stats){.connections = atomic_load(&http->connections),
                                      .refused_connections = atomic_load(&http->refused_connections),
+                                     .evicted_connections = atomic_load(&http->evicted_connections),
                                      .requests = atomic_load(&http->requests)};
 }

@@ -11,6 +11,9 @@
  *
  *   head -> gate() -> body -> handle() ... answer filled in ... -> finish -> finished()
  *
+ * Bounded per client (caps.h) and by listener: the port and the unix socket have budgets of their
+ * own.  When one is full, http_admit.c says who has to go.
+ *
  * Strict where libevent is lenient: see http_head.h.  A request that follows another one before
  * that is answered (pipelining) is not read: the connection is closed behind the answer.
  */
@@ -20,6 +23,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/rc.h"
+#include "edge/caps.h"
 #include "edge/http_head.h"
 #include "edge/loop.h"
 #include "edge/problem.h"
@@ -64,6 +68,8 @@ struct http_request {
     struct loop_call finish;
     void (*on_gone)(struct http_request *request);
     void (*on_drained)(struct http_request *request);
+    struct holder *holder; /* Whom it is counted for, as held_as; NULL: not counted. */
+    enum caps_use held_as;
 };
 
 struct spool;
@@ -85,7 +91,11 @@ struct http_options { /* Strings are not copied. */
     struct http_head_limits head;
     int64_t body_bytes_max; /* The largest that gate() will ever allow. */
     int64_t connections_max;
-    int64_t request_ms;   /* From the first byte of a request to its last. */
+    int64_t reserve;                /* Beyond it, for what privileged() lets in. */
+    int64_t socket_connections_max; /* Of the unix socket. */
+    struct caps_limits caps;
+    /* From the first byte of a request to its last; for a first one, from the connection on. */
+    int64_t request_ms;
     int64_t idle_ms;      /* A connection without a request, or a reader that takes nothing. */
     size_t request_bytes; /* Of the struct that starts with a struct http_request. */
     struct spool *spool;  /* For large bodies; NULL: all are kept in memory. */
@@ -93,6 +103,10 @@ struct http_options { /* Strings are not copied. */
        call.  Anything but RC_OK refuses the request. */
     enum rc (*gate)(void *ctx, const struct http_head *head, struct http_body_plan *plan,
                     struct err *err);
+    /* Whose request is it?  false: not authenticated.  NULL: clients are not told apart. */
+    bool (*claim)(void *ctx, const struct http_head *head, struct caps_key *ret_key);
+    /* May it use the reserve?  NULL: nothing may. */
+    bool (*privileged)(void *ctx, const struct http_head *head);
     void (*handle)(void *ctx, struct http_request *request);
     /* The answer is on its way, or the client was gone; the request is freed behind this call. */
     void (*finished)(void *ctx, struct http_request *request);
@@ -100,7 +114,7 @@ struct http_options { /* Strings are not copied. */
 };
 
 struct http_stats {
-    int64_t connections, refused_connections, requests;
+    int64_t connections, refused_connections, evicted_connections, requests;
 };
 
 /* Listens.  RC_CONFLICT when the address is taken. */
@@ -126,6 +140,14 @@ struct str http_body(struct http_request *request);
 int http_body_fd(const struct http_request *request);
 /* Gives back body, arena and what is in it: before a long wait. */
 void http_shed(struct http_request *request);
+/*
+ * Counts the request for its client until it is finished: as CAPS_REQUESTS or CAPS_STREAMS.  key
+ * NULL: the client is not authenticated.  In handle() only.  RC_LIMIT
+ */
+MUST_USE enum rc http_charge(struct http_request *request, const struct caps_key *key,
+                             enum caps_use use, struct err *err);
+/* Closes the connections of those whose client is watched (http_watch) and unwanted() says so. */
+void http_close_watched(struct http *http, bool (*unwanted)(const struct http_request *request));
 /* From now on the client's leaving is noticed: on_gone(request), once, on the loop. */
 void http_watch(struct http_request *request, void (*on_gone)(struct http_request *request));
 bool http_gone(const struct http_request *request); /* On the loop. */

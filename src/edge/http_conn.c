@@ -53,7 +53,7 @@ static void put_on_work_list(struct conn *conn)
     if (conn->on_work_list)
         return;
     conn->on_work_list = true;
-    LIST_INSERT_HEAD(&conn->http->work_list, conn, work);
+    TAILQ_INSERT_TAIL(&conn->http->work_list, conn, work);
     event_active(conn->http->work, EV_READ, 0);
 }
 
@@ -62,11 +62,10 @@ static void take_off_work_list(struct conn *conn)
     if (!conn->on_work_list)
         return;
     conn->on_work_list = false;
-    LIST_REMOVE(conn, work);
+    TAILQ_REMOVE(&conn->http->work_list, conn, work);
 }
 
-/* err is copied; NULL closes without a word. */
-static void refuse(struct conn *conn, int status, const struct err *err)
+void conn_refuse(struct conn *conn, int status, const struct err *err)
 {
     conn->phase = CONN_REFUSED;
     conn->refuse_status = status;
@@ -173,9 +172,11 @@ static void take_head(struct conn *conn, struct str head, int64_t behind_bytes)
     struct err err = {0};
     int status = http_head_parse(head, &http->options.head, &parsed, &err);
     if (status) {
-        refuse(conn, status, &err);
+        conn_refuse(conn, status, &err);
         return;
     }
+    if (!admit_head(conn, &parsed, !parsed.chunked && parsed.content_length <= behind_bytes))
+        return;
     struct http_body_plan plan = {.bytes_max = http->options.body_bytes_max};
     enum rc rc = http->options.gate(http->options.ctx, &parsed, &plan, &err);
     int64_t body_max = plan.bytes_max;
@@ -186,13 +187,20 @@ static void take_head(struct conn *conn, struct str head, int64_t behind_bytes)
     if (rc == RC_OK && plan.spool && http->options.spool)
         rc = http_spool_begin(conn, &parsed, &plan, &err);
     if (rc != RC_OK) {
-        refuse(conn, problem_status(rc), &err);
+        conn_refuse(conn, problem_status(rc), &err);
         return;
     }
     conn->phase = CONN_BODY;
+    conn->asked = true;
     conn->body_max = body_max;
     conn->body_raw_max = parsed.chunked ? 2 * body_max + CHUNK_OVERHEAD_BYTES : INT64_MAX;
     conn->body_seen = behind_bytes;
+}
+
+static void drop_head(struct conn *conn)
+{
+    conn->http->head_bytes -= (int64_t)conn->head.len;
+    buf_release(&conn->head);
 }
 
 /* A head that came in pieces is gathered; one that came whole is read where it lies. */
@@ -201,19 +209,24 @@ static void feed_head(struct conn *conn, struct str bytes)
     size_t had = conn->head.len;
     if (had) {
         buf_add(&conn->head, bytes.at, bytes.len);
+        conn->http->head_bytes += (int64_t)(conn->head.len - had);
         bytes = buf_str(&conn->head);
     }
     size_t length = http_head_length(bytes);
     if (length) {
         take_head(conn, (struct str){bytes.at, length}, (int64_t)(bytes.len - length));
-        buf_release(&conn->head);
+        drop_head(conn);
     } else if (bytes.len > conn->http->options.head.bytes_max || conn->head.overflow) {
         struct err err = {0};
         (void)err_set(&err, RC_TOO_LARGE, "HEADERS_TOO_LARGE",
                       "the request's headers are too large");
-        refuse(conn, 431, &err);
-    } else if (!had) {
-        buf_add(&conn->head, bytes.at, bytes.len);
+        conn_refuse(conn, 431, &err);
+    } else {
+        if (!had) {
+            buf_add(&conn->head, bytes.at, bytes.len);
+            conn->http->head_bytes += (int64_t)conn->head.len;
+        }
+        admit_head_bytes(conn);
     }
 }
 
@@ -267,7 +280,7 @@ static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info
     case CONN_HELD:
         conn->extra = true;
         if (evbuffer_get_length(input) > EXTRA_BYTES_MAX)
-            refuse(conn, 0, NULL);
+            conn_refuse(conn, 0, NULL);
         return;
     case CONN_REFUSED:
         return;
@@ -276,7 +289,7 @@ static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info
         struct err err = {0};
         (void)err_set(&err, RC_TOO_LARGE, "BODY_TOO_LARGE", "at most %lld bytes are taken here",
                       (long long)conn->body_max);
-        refuse(conn, problem_status(RC_TOO_LARGE), &err);
+        conn_refuse(conn, problem_status(RC_TOO_LARGE), &err);
     }
 }
 
@@ -305,6 +318,16 @@ struct conn *conn_of(struct http *http, const struct evhttp_connection *ev)
     return http->by_fd[fd];
 }
 
+void conn_discharge(struct conn *conn)
+{
+    if (!conn->charged)
+        return;
+    caps_give(conn->charged, CAPS_BYTES, conn->charged_bytes);
+    caps_unref(conn->charged);
+    conn->charged = NULL;
+    conn->charged_bytes = 0;
+}
+
 static void on_dead(struct evhttp_connection *ev, void *arg)
 {
     (void)ev;
@@ -317,9 +340,12 @@ static void on_dead(struct evhttp_connection *ev, void *arg)
     remember_fd(http, bufferevent_getfd(conn->bufev), NULL);
     LIST_REMOVE(conn, all);
     atomic_fetch_sub(&http->connections, 1);
+    conn->listener->open--;
     if (conn->answering)
         http->answering--;
-    buf_release(&conn->head);
+    conn_discharge(conn);
+    seat_leave(&conn->seat);
+    drop_head(conn);
     http_spool_drop(conn);
     mem_free(conn->refuse_err);
     mem_free(conn);
@@ -367,30 +393,29 @@ static void complete_birth(struct conn *conn)
                  EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_stirred, conn);
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (atomic_load(&http->connections) > http->options.connections_max) {
-        atomic_fetch_add(&http->refused_connections, 1);
-        struct err err = {0};
-        (void)err_set(&err, RC_BUSY, "TOO_MANY_CONNECTIONS",
-                      "the server has as many connections as it takes");
-        refuse(conn, problem_status(RC_BUSY), &err);
-    }
+    admit_newborn(conn);
 }
 
 struct bufferevent *conn_new(struct event_base *base, void *arg)
 {
-    struct http *http = arg;
+    struct listener *listener = arg;
+    struct http *http = listener->http;
     struct bufferevent *bufev = bufferevent_socket_new(base, -1, 0);
     if (!bufev)
         return NULL;
     struct conn *conn = mem_alloc(sizeof *conn);
     conn->http = http;
+    conn->listener = listener;
+    conn->born_us = clock_mono_us();
     conn->bufev = bufev;
     buf_init(&conn->head, http->options.head.bytes_max + 1);
     conn->input = evbuffer_add_cb(bufferevent_get_input(bufev), on_input, conn);
     assert(conn->input);
     LIST_INSERT_HEAD(&http->conns, conn, all);
     atomic_fetch_add(&http->connections, 1);
+    listener->open++;
     put_on_work_list(conn);
+    admit_accepted(listener);
     loop_pace(http->sweep, HTTP_SWEEP_MS);
     return bufev;
 }
@@ -400,12 +425,16 @@ void conn_on_work(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     struct http *http = arg;
     struct conn *conn;
-    while ((conn = LIST_FIRST(&http->work_list))) {
+    while ((conn = TAILQ_FIRST(&http->work_list))) {
         take_off_work_list(conn);
         if (!conn->ev)
             complete_birth(conn);
         if (conn->phase == CONN_REFUSED)
             close_refused(conn);
+    }
+    for (int i = 0; i < HTTP_LISTENER_COUNT; i++) {
+        if (!http->listeners[i].resume)
+            admit_resume(&http->listeners[i]);
     }
 }
 
@@ -419,6 +448,8 @@ void conn_sweep(struct http *http)
     {
         bool reading = conn->phase == CONN_HEAD || conn->phase == CONN_BODY;
         if (reading && conn->first_byte_us && conn->first_byte_us < late_us)
-            refuse(conn, 408, &err);
+            conn_refuse(conn, 408, &err);
+        else if (reading && !conn->asked && conn->born_us < late_us)
+            conn_refuse(conn, 0, NULL);
     }
 }

@@ -136,6 +136,9 @@ static void write_http(struct api *api, struct buf *to)
     single(to, "drover_http_connections", "gauge", "Open connections.", stats.connections);
     single(to, "drover_http_connections_refused_total", "counter",
            "Connections closed at once: there were too many.", stats.refused_connections);
+    single(to, "drover_http_connections_evicted_total", "counter",
+           "Connections without a request that were closed to make room.",
+           stats.evicted_connections);
     single(to, "drover_http_streams", "gauge", "Open event streams.", sse_count(api->sse));
 }
 

@@ -1,5 +1,5 @@
 /*
- * pool.c - two queues under one mutex, for quick work and for slow.
+ * pool.c - a queue for each class of work, under one mutex.
  */
 #include "edge/pool.h"
 #include "base/mem.h"
@@ -23,9 +23,10 @@ struct pool {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     /* Under the lock. */
-    struct queue quick, slow;
+    struct queue queues[POOL_CLASS_COUNT];
+    int running[POOL_CLASS_COUNT];
+    enum pool_class next; /* Of slow work and streams: whose turn it is. */
     size_t waiting;
-    int slow_running;
     bool closing;
 };
 
@@ -53,18 +54,35 @@ static struct pool_work *queue_take(struct queue *queue)
     return work;
 }
 
+static bool may_run(const struct pool *pool, enum pool_class class)
+{
+    int others = pool->running[POOL_SLOW] + pool->running[POOL_STREAM];
+    return class == POOL_QUICK ||
+           (pool->running[class] < pool->thread_count / 2 && others < pool->thread_count - 1);
+}
+
+static struct pool_work *take_allowed(struct pool *pool)
+{
+    struct pool_work *work = queue_take(&pool->queues[POOL_QUICK]);
+    for (int i = 0; !work && i < 2; i++) {
+        enum pool_class class = pool->next;
+        pool->next = class == POOL_SLOW ? POOL_STREAM : POOL_SLOW;
+        if (may_run(pool, class))
+            work = queue_take(&pool->queues[class]);
+    }
+    return work;
+}
+
 /* NULL when there is nothing left to do and the pool closes.  Under the lock. */
 static struct pool_work *next_work(struct pool *pool)
 {
     for (;;) {
-        struct pool_work *work = queue_take(&pool->quick);
-        if (!work && pool->slow_running < pool->thread_count / 2)
-            work = queue_take(&pool->slow);
+        struct pool_work *work = take_allowed(pool);
         if (work) {
             pool->waiting--;
             return work;
         }
-        if (pool->closing && !pool->slow.first)
+        if (pool->closing && pool->waiting == 0)
             return NULL;
         pthread_cond_wait(&pool->wake, &pool->lock);
     }
@@ -77,13 +95,13 @@ static void *thread_main(void *arg)
     pthread_mutex_lock(&pool->lock);
     struct pool_work *work;
     while ((work = next_work(pool))) {
-        bool slow = work->slow;
-        pool->slow_running += slow ? 1 : 0;
+        enum pool_class class = work->class;
+        pool->running[class]++;
         pthread_mutex_unlock(&pool->lock);
         work->run(work, thread->db); /* The work may be gone when this returns. */
         pthread_mutex_lock(&pool->lock);
-        pool->slow_running -= slow ? 1 : 0;
-        if (slow)
+        pool->running[class]--;
+        if (class != POOL_QUICK)
             pthread_cond_broadcast(&pool->wake);
     }
     pthread_cond_broadcast(&pool->wake);
@@ -111,8 +129,9 @@ enum rc pool_new(const struct pool_options *options, struct pool **ret_pool, str
     pool->queue_max = options->queue_max;
     pool->thread_count = options->threads;
     pool->threads = mem_array((size_t)options->threads, sizeof *pool->threads);
-    queue_init(&pool->quick);
-    queue_init(&pool->slow);
+    pool->next = POOL_SLOW;
+    for (int i = 0; i < POOL_CLASS_COUNT; i++)
+        queue_init(&pool->queues[i]);
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->wake, NULL);
     for (int i = 0; i < options->threads; i++) {
@@ -132,7 +151,7 @@ enum rc pool_post(struct pool *pool, struct pool_work *work)
     pthread_mutex_lock(&pool->lock);
     bool room = pool->waiting < pool->queue_max && !pool->closing;
     if (room) {
-        queue_put(work->slow ? &pool->slow : &pool->quick, work);
+        queue_put(&pool->queues[work->class], work);
         pool->waiting++;
         pthread_cond_signal(&pool->wake);
     }
@@ -155,7 +174,7 @@ void pool_free(struct pool *pool)
         if (thread->db)
             store_reader_close(pool->store, thread->db);
     }
-    assert(!pool->quick.first && !pool->slow.first);
+    assert(pool->waiting == 0);
     pthread_cond_destroy(&pool->wake);
     pthread_mutex_destroy(&pool->lock);
     mem_free(pool->threads);

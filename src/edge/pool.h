@@ -1,8 +1,9 @@
 /*
  * pool.h - a few threads that read the store, each on a connection of its own.
  *
- * Work is intrusive and bounded in number.  What may take seconds (a merge, the doctor) is marked
- * slow and never occupies more than half of the threads.
+ * Work is intrusive and bounded in number.  Its class says how many threads it may occupy: what may
+ * take seconds (a merge, the doctor) and the reading of streams half of them each, and together
+ * all but one, so that there is always a thread for quick queries.
  */
 #ifndef EDGE_POOL_H
 #define EDGE_POOL_H
@@ -13,10 +14,12 @@
 
 struct pool; /* Owned by its maker. */
 
+enum pool_class { POOL_QUICK, POOL_SLOW, POOL_STREAM, POOL_CLASS_COUNT };
+
 struct pool_work {
     struct pool_work *next;
     void (*run)(struct pool_work *work, struct db *db); /* On a pool thread. */
-    bool slow;
+    enum pool_class class;
 };
 struct pool_options {
     struct store *store; /* Not owned. */

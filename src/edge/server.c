@@ -47,6 +47,7 @@ enum {
     SLOTS_UP_STEP = 2,   /* Slots that come at once when steps wait. */
     TOKEN_TICK_MS = 400, /* A token revoked on another node is good for no more than a second. */
     OTHER_FDS = 256,     /* Beside connections: store, pipes of children, artifacts. */
+    RESERVED_CONNECTIONS = 64, /* For health, workers and admins. */
     CANCEL_EVENTS = 1024,
     URL_BYTES = LISTEN_HOST_BYTES + 32
 };
@@ -86,21 +87,29 @@ struct server {
 
 /* ---- Small parts of the start ---- */
 
-/* As many connections as descriptors allow. */
-static int64_t fit_connections(int64_t wanted)
+/* As many connections as descriptors allow; the socket gets at most a third of them. */
+static void fit_connections(struct http_options *options)
 {
     struct rlimit limit;
-    rlim_t need = (rlim_t)wanted + OTHER_FDS;
+    int64_t others = OTHER_FDS + options->reserve;
+    rlim_t need = (rlim_t)(options->connections_max + options->socket_connections_max + others);
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need)
-        return wanted;
+        return;
     limit.rlim_cur = limit.rlim_max < need ? limit.rlim_max : need;
     if (setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= need)
-        return wanted;
-    int64_t left = (int64_t)limit.rlim_cur - OTHER_FDS;
-    left = left < 1 ? 1 : left;
+        return;
+    int64_t left = (int64_t)limit.rlim_cur - others;
+    left = left < 2 ? 2 : left;
+    int64_t socket = left / 3 > 0 ? left / 3 : 1;
+    if (options->socket_connections_max > socket)
+        options->socket_connections_max = socket;
+    left -= options->socket_connections_max;
+    if (options->connections_max > left)
+        options->connections_max = left;
     LOG(LOG_WARN, "fewer connections than asked for: the limit of open files is too low",
-        LOG_INT("connections", left), LOG_INT("openFiles", limit.rlim_cur));
-    return left;
+        LOG_INT("connections", options->connections_max),
+        LOG_INT("socketConnections", options->socket_connections_max),
+        LOG_INT("openFiles", limit.rlim_cur));
 }
 
 /* Worktrees, socket and token have one owner, wherever the database is. */
@@ -202,7 +211,8 @@ static enum rc start_api(struct server *server, struct err *err)
     api->defaults = server->options->defaults;
     api->channels = server->options->channels;
     api->metrics = metrics_new(routes);
-    api->sse = sse_new(api);
+    api->sse = sse_new(api, &(struct sse_limits){.streams = server->options->caps.streams_max,
+                                                 .bytes = server->options->stream_bytes_max});
     api->throttle = throttle_new(server->options->rates, server->options->rate_count);
     api->event_bytes = server->options->event_bytes;
     enum rc rc = auth_open(api->data_dir, server->control, &api->auth, err);
@@ -210,6 +220,7 @@ static enum rc start_api(struct server *server, struct err *err)
         rc = read_tokens(server, err);
     if (rc != RC_OK)
         return rc;
+    auth_watch(api->auth, api_tokens_lost, api);
     struct pool_options pool = {
         .store = server->store, .threads = POOL_THREADS, .queue_max = POOL_QUEUE_MAX};
     return pool_new(&pool, &api->pool, err);
@@ -263,16 +274,22 @@ static enum rc start_http(struct server *server, struct err *err)
                  .target_max = TARGET_BYTES_MAX,
                  .fields_max = HEADER_FIELDS_MAX},
         .body_bytes_max = body_max > ARTIFACT_BYTES_MAX ? body_max : ARTIFACT_BYTES_MAX,
-        .connections_max = fit_connections(server->options->connections_max),
+        .connections_max = server->options->connections_max,
+        .reserve = RESERVED_CONNECTIONS,
+        .socket_connections_max = server->options->socket_connections_max,
+        .caps = server->options->caps,
         .request_ms = server->options->request_ms,
         .idle_ms = IDLE_MS,
         .request_bytes = sizeof(struct call),
         .spool = api->spool,
+        .claim = api_claim,
+        .privileged = api_privileged,
         .gate = api_gate,
         .handle = api_handle,
         .finished = api_finished,
         .ctx = api,
     };
+    fit_connections(&options);
     rc = http_new(&options, &api->http, err);
     if (rc == RC_OK)
         write_url(server, &address);

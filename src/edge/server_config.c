@@ -26,6 +26,12 @@ enum {
     BODY_BYTES_MIN = 1024,
     BODY_BYTES_MAX = 64 * 1024 * 1024,
     REQUEST_SECONDS_MAX = 600,
+    STREAMS_MAX = 10000,
+    STREAM_BYTES_MIN = 1024 * 1024,
+    STREAM_BYTES_MAX = 1024 * 1024 * 1024,
+    HELD_BYTES_MIN = 64 * 1024,
+    HELD_BYTES_MAX = 1024 * 1024 * 1024,
+    SOURCE_REQUESTS_MAX = 64, /* Of a client without a token: /readyz. */
     PORT_MAX = 65535,
     COOLDOWN_MS_MIN = 10,
     COOLDOWN_MS_MAX = 24 * 3600 * 1000,
@@ -53,6 +59,18 @@ struct server_options server_options_default(void)
         .spool_bytes_max = SPOOL_BYTES_DEFAULT,
         .body_bytes_max = 1024 * 1024,
         .connections_max = 1024,
+        .socket_connections_max = 512,
+        .caps = {.max = {[CAPS_SOURCE] = {[CAPS_REQUESTS] = SOURCE_REQUESTS_MAX},
+                         [CAPS_RUN] = {[CAPS_CONNECTIONS] = 32,
+                                       [CAPS_STREAMS] = 16,
+                                       [CAPS_REQUESTS] = 16,
+                                       [CAPS_BYTES] = 4 * 1024 * 1024},
+                         [CAPS_TOKEN] = {[CAPS_CONNECTIONS] = 512,
+                                         [CAPS_STREAMS] = 64,
+                                         [CAPS_REQUESTS] = 512,
+                                         [CAPS_BYTES] = 64 * 1024 * 1024}},
+                 .streams_max = 512},
+        .stream_bytes_max = 32 * 1024 * 1024,
         .request_ms = 30000,
         .keep_days = WORKER_KEEP_DAYS_DEFAULT,
         .lease_ms = JOB_LEASE_MS_DEFAULT,
@@ -152,6 +170,43 @@ static void read_quotas(struct form *form, struct server_options *options)
              &(struct form_range){SPOOL_BYTES_MIN, SPOOL_BYTES_MAX}, &options->spool_bytes_max);
 }
 
+/* {connections: 32, streams: 16, requests: 16, bytes: 4194304} */
+static enum rc read_caps(const struct js *caps, const char *path, int64_t *max, struct err *err)
+{
+    if (!caps)
+        return RC_OK;
+    const struct form_range count = {1, CONNECTIONS_MAX};
+    struct form form;
+    form_open(&form, caps, path, err);
+    form_int(&form, "connections", FORM_OPTIONAL, &count, &max[CAPS_CONNECTIONS]);
+    form_int(&form, "streams", FORM_OPTIONAL, &(struct form_range){1, STREAMS_MAX},
+             &max[CAPS_STREAMS]);
+    form_int(&form, "requests", FORM_OPTIONAL, &count, &max[CAPS_REQUESTS]);
+    form_int(&form, "bytes", FORM_OPTIONAL, &(struct form_range){HELD_BYTES_MIN, HELD_BYTES_MAX},
+             &max[CAPS_BYTES]);
+    return form_close(&form);
+}
+
+struct held_limits {
+    const struct js *per_run, *per_token;
+};
+
+/* What clients may hold open. */
+static void read_held(struct form *form, struct server_options *options,
+                      struct held_limits *ret_held)
+{
+    const struct form_range connections = {1, CONNECTIONS_MAX};
+    form_int(form, "connections", FORM_OPTIONAL, &connections, &options->connections_max);
+    form_int(form, "socketConnections", FORM_OPTIONAL, &connections,
+             &options->socket_connections_max);
+    form_int(form, "streams", FORM_OPTIONAL, &(struct form_range){1, STREAMS_MAX},
+             &options->caps.streams_max);
+    form_int(form, "streamBytes", FORM_OPTIONAL,
+             &(struct form_range){STREAM_BYTES_MIN, STREAM_BYTES_MAX}, &options->stream_bytes_max);
+    form_object(form, "perRun", FORM_OPTIONAL, &ret_held->per_run);
+    form_object(form, "perToken", FORM_OPTIONAL, &ret_held->per_token);
+}
+
 static enum rc read_limits(const struct js *limits, struct arena *arena,
                            struct server_options *options, struct err *err)
 {
@@ -159,14 +214,14 @@ static enum rc read_limits(const struct js *limits, struct arena *arena,
         return RC_OK;
     struct form form;
     const struct js *rates = NULL;
+    struct held_limits held = {0};
     int64_t seconds = options->request_ms / 1000;
     form_open(&form, limits, "limits", err);
     read_run_limits(&form, arena, &options->limits);
     read_quotas(&form, options);
     form_int(&form, "bodyBytes", FORM_OPTIONAL,
              &(struct form_range){BODY_BYTES_MIN, BODY_BYTES_MAX}, &options->body_bytes_max);
-    form_int(&form, "connections", FORM_OPTIONAL, &(struct form_range){1, CONNECTIONS_MAX},
-             &options->connections_max);
+    read_held(&form, options, &held);
     form_int(&form, "requestSeconds", FORM_OPTIONAL, &(struct form_range){1, REQUEST_SECONDS_MAX},
              &seconds);
     form_int(&form, "keepDays", FORM_OPTIONAL, &(struct form_range){0, WORKER_KEEP_DAYS_MAX},
@@ -174,6 +229,10 @@ static enum rc read_limits(const struct js *limits, struct arena *arena,
     form_array(&form, "rates", FORM_OPTIONAL, RATE_RULES_MAX, &rates);
     options->request_ms = seconds * 1000;
     enum rc rc = form_close(&form);
+    if (rc == RC_OK)
+        rc = read_caps(held.per_run, "limits.perRun", options->caps.max[CAPS_RUN], err);
+    if (rc == RC_OK)
+        rc = read_caps(held.per_token, "limits.perToken", options->caps.max[CAPS_TOKEN], err);
     if (rc != RC_OK || !rates)
         return rc;
     struct rate_rule *rules = NULL;

@@ -15,6 +15,9 @@
  *              maxRunEvents: 100000, maxRunEventBytes: 268435456,
  *              eventBytesPerSecond: 1048576, eventBytesBurst: 8388608, spoolBytes: 1073741824,
  *              bodyBytes: 1048576, connections: 1024, requestSeconds: 30, keepDays: 30,
+ *              socketConnections: 512, streams: 512, streamBytes: 33554432,
+ *              perRun: {connections: 32, streams: 16, requests: 16, bytes: 4194304},
+ *              perToken: {connections: 512, streams: 64, requests: 512, bytes: 67108864},
  *              rates: [{route: "POST /v1/tasks", perSecond: 10, burst: 20}]}    # throttle.h
  *     lease:  {leaseMs: 15000, heartbeatMs: 5000}
  *     defaults: {agent: {adapter: claude}, limits: {maxTurns: 100}}   # under every repository's
@@ -28,6 +31,7 @@
 #include "base/log.h"
 #include "base/rc.h"
 #include "control/committer.h"
+#include "edge/caps.h"
 #include "edge/throttle.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,6 +59,9 @@ struct server_options {
     int64_t spool_bytes_max;
     int64_t body_bytes_max;
     int64_t connections_max;
+    int64_t socket_connections_max;
+    struct caps_limits caps; /* perRun, perToken and streams. */
+    int64_t stream_bytes_max;
     int64_t request_ms;
     const struct rate_rule *rates;
     size_t rate_count;

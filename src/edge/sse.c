@@ -4,6 +4,11 @@
  * A stream lives on the loop.  Two things of it may be in other hands: its page (a pool thread
  * reads the log into it) and its wake (the bus's publisher has posted it to the mailbox).  A
  * stream whose client is gone is freed when both have come back.
+ *
+ * Memory: a stream holds at most one and a half windows of output and one event, however slow its
+ * client is.  One that has more than half a window to send is paused; after a tick its channel, of
+ * a window too, is given up, and it later reads the log again from where it stopped.  A page of the
+ * log is a window long.
  */
 #include "edge/sse.h"
 #include "base/log.h"
@@ -18,16 +23,19 @@
 #include <sys/queue.h>
 
 enum {
-    PAGE_EVENTS = 200,
+    PAGE_EVENTS = 64,
     CHANNEL_EVENTS = 512,
     TURN_EVENTS = 256, /* Sent in one turn of the loop: others want to be served too. */
-    BACKLOG_BYTES_MAX = 1024 * 1024,
-    PAGE_BYTES_MAX = 256 * 1024 * 1024,
+    WINDOW_BYTES_MIN = 4 * 1024,
+    WINDOW_BYTES_MAX = 64 * 1024,
+    EVENT_BYTES_MAX = 4 * 1024 * 1024,
     TICK_MS = 1000,
     PING_TICKS = 15,
     EVENT_TYPE_MAX = 100,
     SEVERITY_MAX = 16
 };
+
+#define LOST_COMMENT ": the token is good no more\n\n"
 
 enum stream_state { STREAM_OPENING, STREAM_READING, STREAM_LIVE, STREAM_PAUSED, STREAM_DEAD };
 
@@ -47,7 +55,7 @@ struct log_page {
     bool opening; /* Only looks whether the run is there. */
     enum rc rc;
     struct err err;
-    struct buf text;
+    struct buf text; /* Empty but between a read and its write. */
     int64_t after_seq;
     int64_t until_seq; /* Where the tail was: what comes behind it comes by the bus. */
     int64_t last_seq;  /* Of the last event that was looked at. */
@@ -59,8 +67,7 @@ struct stream {
     struct call *call;
     struct sse *sse;
     enum stream_state state;
-    enum stream_state paused; /* PAUSED: what to go on with. */
-    int64_t last_seq;         /* The last that was sent, or the place to start behind. */
+    int64_t last_seq; /* The last that was sent, or the place to start behind. */
     struct wish wish;
     struct log_page page;
     struct subscription *subscription;
@@ -75,6 +82,7 @@ struct sse {
     struct stream_list streams;
     struct event *tick; /* At rest without streams. */
     int ticks;
+    size_t window; /* Bytes. */
     bool closed;
     atomic_int_fast64_t count;
 };
@@ -92,13 +100,19 @@ static void free_if_alone(struct stream *stream)
     mem_free(stream);
 }
 
+static void unsubscribe(struct stream *stream)
+{
+    if (stream->subscription)
+        bus_unsubscribe(control_bus(stream->sse->api->control), stream->subscription);
+    stream->subscription = NULL;
+}
+
 /* Nothing is sent any more; what is elsewhere comes back to a dead stream. */
 static void kill_stream(struct stream *stream)
 {
     assert(stream->state != STREAM_DEAD);
     stream->state = STREAM_DEAD;
-    if (stream->subscription)
-        bus_unsubscribe(control_bus(stream->sse->api->control), stream->subscription);
+    unsubscribe(stream);
     LIST_REMOVE(stream, all);
     atomic_fetch_sub(&stream->sse->count, 1);
 }
@@ -119,6 +133,20 @@ static void on_gone(struct http_request *request)
         end_stream(stream, "");
 }
 
+static bool is_slow(const struct stream *stream)
+{
+    return http_stream_backlog(&stream->call->http) > stream->sse->window / 2;
+}
+
+/* Sends what is in the page, and gives its memory back. */
+static void send_text(struct stream *stream)
+{
+    struct buf *text = &stream->page.text;
+    http_stream_write(&stream->call->http, buf_str(text));
+    buf_release(text);
+    buf_init(text, WINDOW_BYTES_MAX + EVENT_BYTES_MAX);
+}
+
 /* ---- From the log ---- */
 
 static void write_event(struct buf *to, int64_t seq, const char *type, struct str json)
@@ -131,8 +159,12 @@ static void write_event(struct buf *to, int64_t seq, const char *type, struct st
 static void write_page(struct stream *stream, const struct event *events, size_t count)
 {
     CLEANUP(buf_release) struct buf json;
-    buf_init(&json, PAGE_BYTES_MAX);
+    buf_init(&json, EVENT_BYTES_MAX);
     for (size_t i = 0; i < count; i++) {
+        if (stream->page.text.len >= stream->sse->window) {
+            stream->page.full = true; /* The rest is read again when this is sent. */
+            return;
+        }
         stream->page.last_seq = events[i].seq;
         if (event_severity(events[i].type) < stream->wish.min_severity)
             continue;
@@ -204,13 +236,12 @@ static void fill_page(struct pool_work *work, struct db *db)
 static enum rc ask_for_page(struct stream *stream)
 {
     struct log_page *page = &stream->page;
-    assert(!page->away);
-    buf_clear(&page->text);
+    assert(!page->away && page->text.len == 0);
     page->opening = stream->state == STREAM_OPENING;
     page->after_seq = page->last_seq = stream->last_seq;
     page->until_seq = control_tail_seq(stream->sse->api->control);
     page->full = false;
-    page->work = (struct pool_work){.run = fill_page};
+    page->work = (struct pool_work){.run = fill_page, .class = POOL_STREAM};
     enum rc rc = pool_post(stream->sse->api->pool, &page->work);
     page->away = rc == RC_OK;
     return rc;
@@ -238,7 +269,7 @@ enum taken { TAKEN_ALL, TAKEN_SOME, TAKEN_LOST, TAKEN_END };
    time it was taken: else something before it may be missing. */
 static enum taken take_live(struct stream *stream, struct buf *text)
 {
-    for (int i = 0; i < TURN_EVENTS; i++) {
+    for (int i = 0; i < TURN_EVENTS && text->len < stream->sse->window; i++) {
         struct envelope *envelope = subscription_take(stream->subscription);
         if (!envelope)
             return TAKEN_ALL;
@@ -258,17 +289,15 @@ static enum taken take_live(struct stream *stream, struct buf *text)
 
 static void go_live(struct stream *stream)
 {
-    struct buf *text = &stream->page.text;
-    assert(!stream->page.away);
-    buf_clear(text);
-    enum taken taken = take_live(stream, text);
-    http_stream_write(&stream->call->http, buf_str(text));
+    assert(!stream->page.away && stream->page.text.len == 0);
+    enum taken taken = take_live(stream, &stream->page.text);
+    send_text(stream);
     if (taken == TAKEN_LOST || taken == TAKEN_END) {
         stream->state = STREAM_READING; /* Behind a run's end the log has the rest, and no more. */
+        unsubscribe(stream);
         go_on(stream);
-    } else if (http_stream_backlog(&stream->call->http) > BACKLOG_BYTES_MAX) {
-        stream->state = STREAM_PAUSED;
-        stream->paused = STREAM_LIVE;
+    } else if (is_slow(stream)) {
+        stream->state = STREAM_PAUSED; /* With its channel, until the next tick. */
     } else if (taken == TAKEN_SOME) {
         post_wake(stream);
     }
@@ -286,22 +315,26 @@ static void on_wake(struct loop_call *call)
 
 /* ---- Between the states ---- */
 
+/* Until it has drained, or the next tick.  Far behind, it has no use for a channel. */
+static void pause_stream(struct stream *stream)
+{
+    stream->state = STREAM_PAUSED;
+    unsubscribe(stream);
+}
+
 static void go_on(struct stream *stream)
 {
-    bool slow = http_stream_backlog(&stream->call->http) > BACKLOG_BYTES_MAX;
-    if (slow || (stream->state == STREAM_READING && ask_for_page(stream) != RC_OK)) {
-        stream->paused = stream->state;
-        stream->state = STREAM_PAUSED; /* Until it has drained, or the next tick. */
-    } else if (stream->state == STREAM_LIVE) {
+    if (stream->state == STREAM_LIVE)
         go_live(stream);
-    }
+    else if (is_slow(stream) || ask_for_page(stream) != RC_OK)
+        pause_stream(stream);
 }
 
 static void resume(struct stream *stream)
 {
-    if (stream->state != STREAM_PAUSED)
+    if (stream->state != STREAM_PAUSED || is_slow(stream))
         return;
-    stream->state = stream->paused;
+    stream->state = stream->subscription ? STREAM_LIVE : STREAM_READING;
     go_on(stream);
 }
 
@@ -321,6 +354,7 @@ static struct subscription *subscribe(struct stream *stream)
                    .with_task = wish->of_run,
                    .min_severity = wish->min_severity},
         .capacity = CHANNEL_EVENTS,
+        .bytes_max = stream->sse->window,
         .overflow = BUS_DROP_OLDEST,
         .wake = post_wake,
         .ctx = stream,
@@ -328,7 +362,8 @@ static struct subscription *subscribe(struct stream *stream)
     return bus_subscribe(control_bus(stream->sse->api->control), &options);
 }
 
-/* The answer begins.  Subscribed first, read second: what is committed between is in both. */
+/* The answer begins.  One that starts from now on subscribes before it looks where the log ends:
+   what is committed between is in both. */
 static void begin(struct stream *stream)
 {
     struct http_request *request = &stream->call->http;
@@ -339,9 +374,10 @@ static void begin(struct stream *stream)
     http_shed(request);
     http_stream_write(request, STR(": drover\n\n"));
     bool from_now = stream->last_seq < 0;
-    if (from_now)
+    if (from_now) {
         stream->last_seq = control_tail_seq(stream->sse->api->control);
-    stream->subscription = subscribe(stream);
+        stream->subscription = subscribe(stream);
+    }
     stream->state = from_now ? STREAM_LIVE : STREAM_READING;
     go_on(stream);
 }
@@ -349,6 +385,9 @@ static void begin(struct stream *stream)
 static void finish_opening(struct stream *stream)
 {
     struct call *call = stream->call;
+    if (stream->page.rc == RC_OK && !auth_alive(call->api->auth, &call->who))
+        stream->page.rc = err_set(&stream->page.err, RC_UNAUTHORIZED, "TOKEN_UNKNOWN",
+                                  "the token was revoked");
     if (stream->page.rc == RC_OK && !http_gone(&call->http) && !stream->sse->closed) {
         begin(stream);
         return;
@@ -365,8 +404,7 @@ static void finish_reading(struct stream *stream)
 {
     const struct log_page *page = &stream->page;
     if (page->rc == RC_UNREACHABLE) {
-        stream->paused = STREAM_READING;
-        stream->state = STREAM_PAUSED; /* The store comes back; until then each tick asks. */
+        pause_stream(stream); /* The store comes back; until then each tick asks. */
         return;
     }
     if (page->rc != RC_OK) {
@@ -375,13 +413,18 @@ static void finish_reading(struct stream *stream)
         end_stream(stream, ": the log cannot be read\n\n");
         return;
     }
-    http_stream_write(&stream->call->http, buf_str(&page->text));
+    send_text(stream);
     stream->last_seq = page->last_seq;
     if (!page->full && page->run_ended) {
         end_stream(stream, ": the run has ended\n\n");
         return;
     }
-    stream->state = page->full ? STREAM_READING : STREAM_LIVE;
+    /* At the end of the log it subscribes and reads once more: what is committed between the two
+       is in both. */
+    if (!page->full && stream->subscription)
+        stream->state = STREAM_LIVE;
+    else if (!page->full && !is_slow(stream))
+        stream->subscription = subscribe(stream);
     go_on(stream);
 }
 
@@ -420,7 +463,7 @@ static struct stream *stream_new(struct call *call, const struct wish *wish, int
     stream->last_seq = after_seq;
     stream->page.done.run = on_page;
     stream->wake.run = on_wake;
-    buf_init(&stream->page.text, PAGE_BYTES_MAX);
+    buf_init(&stream->page.text, WINDOW_BYTES_MAX + EVENT_BYTES_MAX);
     LIST_INSERT_HEAD(&sse->streams, stream, all);
     loop_pace(sse->tick, TICK_MS);
     atomic_fetch_add(&sse->count, 1);
@@ -502,21 +545,44 @@ static void on_tick(void *arg)
     if (LIST_EMPTY(&sse->streams))
         loop_pace(sse->tick, 0);
     bool ping = ++sse->ticks % PING_TICKS == 0;
+    struct clock clock = control_clock(sse->api->control);
+    int64_t now_us = clock_now_us(&clock);
     struct stream *stream, *next;
     for (stream = LIST_FIRST(&sse->streams); stream; stream = next) {
         next = LIST_NEXT(stream, all);
         struct http_request *request = &stream->call->http;
-        if (ping && stream->state != STREAM_OPENING &&
-            http_stream_backlog(request) < BACKLOG_BYTES_MAX)
+        int64_t expires_us = stream->call->who.expires_us;
+        if (stream->state != STREAM_OPENING && expires_us != 0 && expires_us <= now_us) {
+            end_stream(stream, LOST_COMMENT);
+            continue;
+        }
+        if (ping && stream->state != STREAM_OPENING && http_stream_backlog(request) == 0)
             http_stream_write(request, STR(": ping\n\n"));
+        if (stream->state == STREAM_PAUSED && is_slow(stream))
+            unsubscribe(stream);
         resume(stream);
     }
 }
 
-struct sse *sse_new(struct api *api)
+void sse_end_lost(struct sse *sse)
+{
+    struct stream *stream, *next;
+    for (stream = LIST_FIRST(&sse->streams); stream; stream = next) {
+        next = LIST_NEXT(stream, all);
+        if (!auth_alive(sse->api->auth, &stream->call->who) && stream->state != STREAM_OPENING)
+            end_stream(stream, LOST_COMMENT);
+    }
+}
+
+struct sse *sse_new(struct api *api, const struct sse_limits *limits)
 {
     struct sse *sse = mem_alloc(sizeof *sse);
     sse->api = api;
+    /* Half of a stream's share: buffers grow by doubling. */
+    int64_t share = limits->bytes / limits->streams / 2;
+    sse->window = share < WINDOW_BYTES_MIN   ? WINDOW_BYTES_MIN
+                  : share > WINDOW_BYTES_MAX ? WINDOW_BYTES_MAX
+                                             : (size_t)share;
     LIST_INIT(&sse->streams);
     sse->tick = loop_every(api->loop, 0, on_tick, sse);
     return sse;

@@ -6,11 +6,14 @@
  *     data: {"specversion":"1.0",...}
  *
  *   OPENING --> READING the log, page by page --> LIVE from the bus
- *                  ^                                |
- *                  +---- the bus dropped something -+      PAUSED: the client reads too slowly
+ *                ^  |  ^                            |
+ *                |  v  +--- the bus dropped some, --+
+ *               PAUSED      or the client is slow
  *
- * Nothing is lost and nothing comes twice: a stream subscribes before it reads the log, sends
- * only what lies behind the last it sent, and goes back to the log when its channel overflowed.
+ * Nothing is lost and nothing comes twice: a stream subscribes before it reads the end of the log,
+ * sends only what lies behind the last it sent, and goes back to the log when its channel has
+ * overflowed.  PAUSED: the client has yet to read what was sent, or the log cannot be read.
+ * A stream ends when its token is revoked or expires.
  * The stream of a run ends by itself when the run has ended and all of it has been sent.
  */
 #ifndef EDGE_SSE_H
@@ -19,9 +22,15 @@
 
 struct sse; /* All streams; owned by its maker. */
 
-struct sse *sse_new(struct api *api);
+struct sse_limits {
+    int64_t streams; /* How many there can be; see caps.h. */
+    int64_t bytes;   /* What they may hold together of output that was not sent yet. */
+};
+struct sse *sse_new(struct api *api, const struct sse_limits *limits);
 void sse_free(struct sse *sse);  /* After sse_close and http_free. */
 void sse_close(struct sse *sse); /* Ends every stream with a comment; new ones are refused. */
+/* Ends the streams whose tokens are good no more. */
+void sse_end_lost(struct sse *sse);
 int64_t sse_count(const struct sse *sse); /* Any thread. */
 
 /* Routes. */

@@ -20,8 +20,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BODY_MAX = 1000, CONNECTIONS_MAX = 8, REQUEST_MS = 1200, WAIT_SECONDS = 20 };
-enum { SPOOLED_MAX = 300000, SPOOL_BYTES = 2 * 1024 * 1024 };
+enum {
+    BODY_MAX = 1000,
+    SPOOLED_MAX = 300000,
+    SPOOL_BYTES = 2 * 1024 * 1024,
+    CONNECTIONS_MAX = 8,
+    RESERVE = 2,
+    RUN_CONNECTIONS = 3,
+    REQUEST_MS = 1200,
+    WAIT_SECONDS = 20
+};
 
 static struct {
     struct loop *loop;
@@ -73,6 +81,25 @@ static enum rc gate(void *ctx, const struct http_head *head, struct http_body_pl
     return RC_OK;
 }
 
+/* "Authorization: run-NAME" is a run's token, any other one of the store. */
+static bool claim(void *ctx, const struct http_head *head, struct caps_key *ret_key)
+{
+    (void)ctx;
+    if (head->authorization.len == 0)
+        return false;
+    bool run = strncmp(head->authorization.at, "run-", 4) == 0;
+    *ret_key = (struct caps_key){.kind = run ? CAPS_RUN : CAPS_TOKEN};
+    (void)snprintf(ret_key->name, sizeof ret_key->name, "%.*s", (int)head->authorization.len,
+                   head->authorization.at);
+    return true;
+}
+
+static bool privileged(void *ctx, const struct http_head *head)
+{
+    (void)ctx;
+    return str_is(head->target, "/health");
+}
+
 static void on_gone(struct http_request *request)
 {
     ck_assert(http_gone(request));
@@ -98,9 +125,27 @@ static void echo(struct http_request *request)
     http_finish(request);
 }
 
+static bool charge(struct http_request *request)
+{
+    const char *token = http_header(request, "Authorization");
+    struct http_head head = {.authorization = str_of(token)};
+    struct caps_key key;
+    struct err err = {0};
+    bool known = claim(NULL, &head, &key);
+    enum rc rc = http_charge(request, known ? &key : NULL, CAPS_REQUESTS, &err);
+    if (rc == RC_OK)
+        return true;
+    struct problem problem = problem_of(rc, &err);
+    http_answer_problem(request, &problem);
+    http_finish(request);
+    return false;
+}
+
 static void handle(void *ctx, struct http_request *request)
 {
     (void)ctx;
+    if (!charge(request))
+        return;
     if (text_same(request->path, "/hold") || text_same(request->path, "/stream")) {
         bool stream = text_same(request->path, "/stream");
         box.held = request;
@@ -148,6 +193,12 @@ static void start(void)
         .body_bytes_max = SPOOLED_MAX,
         .spool = box.spool,
         .connections_max = CONNECTIONS_MAX,
+        .reserve = RESERVE,
+        .caps = {.max = {[CAPS_RUN] = {[CAPS_CONNECTIONS] = RUN_CONNECTIONS,
+                                       [CAPS_REQUESTS] = 2,
+                                       [CAPS_BYTES] = 1000}}},
+        .claim = claim,
+        .privileged = privileged,
         .request_ms = REQUEST_MS,
         .idle_ms = 60000,
         .request_bytes = sizeof(struct http_request),
@@ -339,27 +390,141 @@ START_TEST(a_request_that_trickles_in_is_cut)
 }
 END_TEST
 
-START_TEST(one_connection_too_many_is_told_so)
+/* Opens count connections that each ask for target and, unless held, have their answer. */
+static void crowd(int *fds, size_t count, const char *target, const char *more)
+{
+    CLEANUP(buf_release) struct buf got;
+    CLEANUP(buf_release) struct buf request;
+    buf_init(&got, 10000);
+    buf_init(&request, 1000);
+    buf_addf(&request, "GET %s HTTP/1.1\r\nHost: x\r\n%s\r\n", target, more);
+    for (size_t i = 0; i < count; i++) {
+        buf_clear(&got);
+        fds[i] = dial();
+        say(fds[i], buf_text(&request));
+        if (text_same(target, "/hold"))
+            await(&box.arrived);
+        else
+            hear(fds[i], &got, target);
+    }
+}
+
+static void leave(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fd_close(fds[i]);
+}
+
+static struct http_request *all_held[CONNECTIONS_MAX];
+static size_t held_count;
+
+static void keep_held(void)
+{
+    all_held[held_count++] = box.held;
+}
+
+static void finish_all(void)
+{
+    for (size_t i = 0; i < held_count; i++)
+        http_finish(all_held[i]);
+    held_count = 0;
+}
+
+START_TEST(a_newcomer_takes_the_place_of_the_oldest_that_waits)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fds[CONNECTIONS_MAX];
+    crowd(fds, COUNT_OF(fds), "/echo", "");
+    int extra = dial();
+    say(extra, "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+    hear(extra, &got, "HTTP/1.1 200 ");
+    buf_clear(&got);
+    hear(fds[0], &got, NULL); /* The oldest is closed, */
+    ck_assert_uint_eq(got.len, 0);
+    say(fds[1], "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+    hear(fds[1], &got, "HTTP/1.1 200 "); /* and only that. */
+    struct http_stats stats;
+    http_stats(box.http, &stats);
+    ck_assert_int_eq(stats.refused_connections, 0);
+    ck_assert_int_eq(stats.evicted_connections, 1);
+    fd_close(extra);
+    leave(fds, COUNT_OF(fds));
+}
+END_TEST
+
+START_TEST(where_all_are_at_work_only_the_privileged_get_in)
 {
     CLEANUP(buf_release) struct buf got;
     buf_init(&got, 10000);
     int fds[CONNECTIONS_MAX];
     for (size_t i = 0; i < COUNT_OF(fds); i++) {
-        buf_clear(&got);
-        fds[i] = dial();
-        say(fds[i], "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
-        hear(fds[i], &got, "GET /echo");
+        crowd(&fds[i], 1, "/hold", "");
+        on_loop(keep_held);
     }
+    ask("GET /health HTTP/1.1\r\nHost: x\r\n\r\n", &got);
+    ck_assert_ptr_nonnull(strstr(got.data, "HTTP/1.1 200 "));
+    ck_assert_ptr_nonnull(strstr(got.data, "Connection: close"));
     buf_clear(&got);
-    int extra = dial();
-    hear(extra, &got, "HTTP/1.1 503 ");
+    ask("GET /echo HTTP/1.1\r\nHost: x\r\n\r\n", &got);
+    ck_assert_ptr_nonnull(strstr(got.data, "HTTP/1.1 503 "));
     ck_assert_ptr_nonnull(strstr(got.data, "Retry-After: 1"));
-    fd_close(extra);
+    ck_assert_ptr_nonnull(strstr(got.data, "TOO_MANY_CONNECTIONS"));
     struct http_stats stats;
     http_stats(box.http, &stats);
     ck_assert_int_eq(stats.refused_connections, 1);
-    for (size_t i = 0; i < COUNT_OF(fds); i++)
-        fd_close(fds[i]);
+    on_loop(finish_all);
+    leave(fds, COUNT_OF(fds));
+}
+END_TEST
+
+START_TEST(a_token_with_too_many_connections_loses_its_own)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int other, fds[RUN_CONNECTIONS + 1];
+    crowd(&other, 1, "/echo", "Authorization: run-b\r\n");
+    crowd(fds, COUNT_OF(fds), "/echo", "Authorization: run-a\r\n");
+    hear(fds[0], &got, NULL);
+    ck_assert_uint_eq(got.len, 0);
+    say(other, "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+    hear(other, &got, "HTTP/1.1 200 ");
+    fd_close(other);
+    leave(fds, COUNT_OF(fds));
+}
+END_TEST
+
+START_TEST(a_token_with_too_many_requests_in_flight_is_told_so)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fds[2];
+    for (size_t i = 0; i < COUNT_OF(fds); i++) {
+        crowd(&fds[i], 1, "/hold", "Authorization: run-a\r\n");
+        on_loop(keep_held);
+    }
+    int extra = dial();
+    say(extra, "GET /echo HTTP/1.1\r\nHost: x\r\nAuthorization: run-a\r\n\r\n");
+    hear(extra, &got, "TOO_MANY_REQUESTS");
+    ck_assert_ptr_nonnull(strstr(got.data, "HTTP/1.1 429 "));
+    ck_assert_ptr_nonnull(strstr(got.data, "Retry-After: 1"));
+    buf_clear(&got);
+    ask("GET /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: run-b\r\n\r\n", &got);
+    ck_assert_ptr_nonnull(strstr(got.data, "HTTP/1.1 200 "));
+    on_loop(finish_all);
+    fd_close(extra);
+    leave(fds, COUNT_OF(fds));
+}
+END_TEST
+
+START_TEST(a_connection_without_a_request_is_closed_in_time)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fd = dial();
+    hear(fd, &got, NULL);
+    ck_assert_uint_eq(got.len, 0);
+    fd_close(fd);
 }
 END_TEST
 
@@ -636,7 +801,11 @@ Suite *http_suite(void)
     tcase_add_test(tests, a_chunked_body_is_counted_too);
     tcase_add_test(tests, a_head_without_end_is_refused);
     tcase_add_test(tests, a_request_that_trickles_in_is_cut);
-    tcase_add_test(tests, one_connection_too_many_is_told_so);
+    tcase_add_test(tests, a_newcomer_takes_the_place_of_the_oldest_that_waits);
+    tcase_add_test(tests, where_all_are_at_work_only_the_privileged_get_in);
+    tcase_add_test(tests, a_token_with_too_many_connections_loses_its_own);
+    tcase_add_test(tests, a_token_with_too_many_requests_in_flight_is_told_so);
+    tcase_add_test(tests, a_connection_without_a_request_is_closed_in_time);
     tcase_add_test(tests, a_held_request_is_answered_by_another_thread);
     tcase_add_test(tests, a_client_that_leaves_is_noticed);
     tcase_add_test(tests, bytes_behind_a_held_request_do_not_disturb_it);

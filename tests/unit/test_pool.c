@@ -60,7 +60,7 @@ START_TEST(what_was_posted_is_run_before_the_end)
     struct pool_work work[QUEUE_MAX];
     int posted = 0;
     for (size_t i = 0; i < QUEUE_MAX; i++) {
-        work[i] = (struct pool_work){.run = count, .slow = i % 2 == 0};
+        work[i] = (struct pool_work){.run = count, .class = i % 2 == 0 ? POOL_SLOW : POOL_QUICK};
         posted += pool_post(pool, &work[i]) == RC_OK;
     }
     pool_free(pool);
@@ -75,7 +75,7 @@ START_TEST(slow_work_leaves_threads_for_quick_work_and_the_queue_is_bounded)
     struct pool_work slow[THREADS + QUEUE_MAX], quick = {.run = finish};
     int busy = 0, posted = 0;
     for (size_t i = 0; i < THREADS; i++) {
-        slow[i] = (struct pool_work){.run = linger, .slow = true};
+        slow[i] = (struct pool_work){.run = linger, .class = POOL_SLOW};
         ck_assert_int_eq(pool_post(pool, &slow[i]), RC_OK);
     }
     for (int i = 0; i < THREADS / 2; i++)
@@ -84,7 +84,7 @@ START_TEST(slow_work_leaves_threads_for_quick_work_and_the_queue_is_bounded)
     sem_wait(&entered); /* The quick one came through, past the slow ones that wait. */
     ck_assert_int_eq(atomic_load(&slow_now), THREADS / 2);
     for (size_t i = THREADS; i < COUNT_OF(slow); i++) {
-        slow[i] = (struct pool_work){.run = linger, .slow = true};
+        slow[i] = (struct pool_work){.run = linger, .class = POOL_SLOW};
         enum rc rc = pool_post(pool, &slow[i]);
         posted += rc == RC_OK;
         busy += rc == RC_BUSY;
@@ -99,6 +99,26 @@ START_TEST(slow_work_leaves_threads_for_quick_work_and_the_queue_is_bounded)
 }
 END_TEST
 
+START_TEST(slow_work_and_streams_together_leave_a_thread)
+{
+    struct pool_work held[THREADS], quick = {.run = finish};
+    for (size_t i = 0; i < THREADS; i++) {
+        held[i] = (struct pool_work){.run = linger, .class = i % 2 ? POOL_SLOW : POOL_STREAM};
+        ck_assert_int_eq(pool_post(pool, &held[i]), RC_OK);
+    }
+    for (int i = 0; i < THREADS - 1; i++)
+        sem_wait(&entered);
+    ck_assert_int_eq(pool_post(pool, &quick), RC_OK);
+    sem_wait(&entered);
+    ck_assert_int_eq(atomic_load(&slow_now), THREADS - 1);
+    for (int i = 0; i < THREADS; i++)
+        sem_post(&leave);
+    pool_free(pool);
+    pool = NULL;
+    ck_assert_int_eq(atomic_load(&ran), THREADS);
+}
+END_TEST
+
 Suite *pool_suite(void)
 {
     Suite *suite = suite_create("pool");
@@ -106,6 +126,7 @@ Suite *pool_suite(void)
     tcase_add_checked_fixture(tests, start, stop);
     tcase_add_test(tests, what_was_posted_is_run_before_the_end);
     tcase_add_test(tests, slow_work_leaves_threads_for_quick_work_and_the_queue_is_bounded);
+    tcase_add_test(tests, slow_work_and_streams_together_leave_a_thread);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -35,7 +35,10 @@ START_TEST(a_file_says_all_there_is_to_say)
         "limits: {maxActiveRuns: 1, maxActiveRunsPerUser: 2, tasksPerHourPerUser: 3,\n"
         "         maxActiveRunsPerWorkspace: 9, sandboxes: 8, costPerDayUsd: 2.5,\n"
         "         taskTypes: {upgrade: 2, style: 1},\n"
-        "         bodyBytes: 4096, connections: 5, requestSeconds: 6, keepDays: 3}\n"
+        "         bodyBytes: 4096, connections: 5, requestSeconds: 6, keepDays: 3,\n"
+        "         socketConnections: 7, streams: 30, streamBytes: 2000000,\n"
+        "         perRun: {connections: 1, streams: 2, requests: 3, bytes: 70000},\n"
+        "         perToken: {streams: 4}}\n"
         "lease: {leaseMs: 7000, heartbeatMs: 800}\n"
         "notifications: [{name: ops, on: [failed], type: slack, urlEnv: CHAT}]\n";
     struct server_options options = server_options_default();
@@ -62,6 +65,16 @@ START_TEST(a_file_says_all_there_is_to_say)
     ck_assert_int_eq(options.limits.task_types[0].max, 2);
     ck_assert_int_eq(options.body_bytes_max, 4096);
     ck_assert_int_eq(options.connections_max, 5);
+    ck_assert_int_eq(options.socket_connections_max, 7);
+    ck_assert_int_eq(options.caps.streams_max, 30);
+    ck_assert_int_eq(options.stream_bytes_max, 2000000);
+    const int64_t *run = options.caps.max[CAPS_RUN], *token = options.caps.max[CAPS_TOKEN];
+    ck_assert_int_eq(run[CAPS_CONNECTIONS], 1);
+    ck_assert_int_eq(run[CAPS_STREAMS], 2);
+    ck_assert_int_eq(run[CAPS_REQUESTS], 3);
+    ck_assert_int_eq(run[CAPS_BYTES], 70000);
+    ck_assert_int_eq(token[CAPS_STREAMS], 4);
+    ck_assert_int_eq(token[CAPS_REQUESTS], 512); /* As it was. */
     ck_assert_int_eq(options.request_ms, 6000);
     ck_assert_int_eq(options.keep_days, 3);
     ck_assert_int_eq(options.lease_ms, 7000);
@@ -149,6 +162,13 @@ static const struct {
     {"workers: {min: 2}", RC_INVALID, "workers.max"},
     {"workers: {min: 2, max: 257}", RC_INVALID, "workers.max"},
     {"workers: {min: 2, max: 3, more: 1}", RC_INVALID, "workers.more"},
+    {"limits: {streams: 0}", RC_INVALID, "limits.streams"},
+    {"limits: {streamBytes: 1000}", RC_INVALID, "limits.streamBytes"},
+    {"limits: {socketConnections: 0}", RC_INVALID, "limits.socketConnections"},
+    {"limits: {perRun: 5}", RC_INVALID, "limits.perRun"},
+    {"limits: {perRun: {streams: 0}}", RC_INVALID, "limits.perRun.streams"},
+    {"limits: {perToken: {bytes: 5}}", RC_INVALID, "limits.perToken.bytes"},
+    {"limits: {perToken: {sockets: 5}}", RC_INVALID, "limits.perToken.sockets"},
     {"limits: {rates: 5}", RC_INVALID, "limits.rates"},
     {"limits: {rates: [{perSecond: 1}]}", RC_INVALID, "limits.rates[0].route"},
     {"limits: {rates: [{route: '*'}]}", RC_INVALID, "limits.rates[0].perSecond"},
