@@ -222,8 +222,10 @@ enum rc http_charge(struct http_request *request, const struct caps_key *key, en
 {
     assert(request->conn && !request->holder);
     enum rc rc = key ? admit_claim(request->conn, key, err) : RC_OK;
-    if (rc != RC_OK)
+    if (rc != RC_OK) {
+        request->conn->extra = true; /* Not kept: it is one too many. */
         return rc;
+    }
     struct holder *holder = request->conn->seat.holder;
     if (!caps_take(holder, use, 1)) {
         rc = too_many(holder, use, err);

@@ -188,6 +188,7 @@ enum rc admit_claim(struct conn *conn, const struct caps_key *key, struct err *e
             rc = err_set(err, RC_LIMIT, "TOO_MANY_CONNECTIONS",
                          "this token has %lld connections, as many as it may; close some first",
                          (long long)max);
+            err->retry_ms = CAPS_RETRY_MS;
             bool back = seat_take(&conn->seat, before);
             assert(back);
         }

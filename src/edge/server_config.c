@@ -63,7 +63,7 @@ struct server_options server_options_default(void)
         .caps = {.max = {[CAPS_SOURCE] = {[CAPS_REQUESTS] = SOURCE_REQUESTS_MAX},
                          [CAPS_RUN] = {[CAPS_CONNECTIONS] = 32,
                                        [CAPS_STREAMS] = 16,
-                                       [CAPS_REQUESTS] = 16,
+                                       [CAPS_REQUESTS] = 8,
                                        [CAPS_BYTES] = 4 * 1024 * 1024},
                          [CAPS_TOKEN] = {[CAPS_CONNECTIONS] = 512,
                                          [CAPS_STREAMS] = 64,

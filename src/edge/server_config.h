@@ -16,7 +16,7 @@
  *              eventBytesPerSecond: 1048576, eventBytesBurst: 8388608, spoolBytes: 1073741824,
  *              bodyBytes: 1048576, connections: 1024, requestSeconds: 30, keepDays: 30,
  *              socketConnections: 512, streams: 512, streamBytes: 33554432,
- *              perRun: {connections: 32, streams: 16, requests: 16, bytes: 4194304},
+ *              perRun: {connections: 32, streams: 16, requests: 8, bytes: 4194304},
  *              perToken: {connections: 512, streams: 64, requests: 512, bytes: 67108864},
  *              rates: [{route: "POST /v1/tasks", perSecond: 10, burst: 20}]}    # throttle.h
  *     lease:  {leaseMs: 15000, heartbeatMs: 5000}
