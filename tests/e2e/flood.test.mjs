@@ -6,6 +6,7 @@ import http from 'node:http';
 import net from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { on } from './lib/database.mjs';
 import { fixes } from './lib/git.mjs';
 import { assertProblem, request } from './lib/http.mjs';
 import { start } from './lib/server.mjs';
@@ -283,6 +284,26 @@ describe('a token', () => {
         await until('the oldest to be closed', () => crowd.closed >= 30 - 8);
         assert.equal((await fresh(server, 'GET', '/v1/version', { token })).status, 200);
         crowd.leave();
+    });
+
+    on('postgres', it)('that is revoked has its streams on other nodes ended too', async () => {
+        const node = await start({ config: 'workers: 0\n', db: server.db });
+        const { id, token } = await makeToken(server, 'roamer', 'viewer');
+        const stream = await until('the other node to know the token', async () => {
+            const one = await openStream(`${node.url}/v1/events/stream`, { token });
+            return one.status === 200 ? one : one.close();
+        });
+        await server.ok('DELETE', `/v1/tokens/${id}`);
+        assert.deepEqual(await stream.all(), []);
+        await node.discard();
+    });
+
+    it('that expires has its open stream ended', async () => {
+        const expiresAt = new Date(Date.now() + 5000).toISOString();
+        const { token } = await server.post('/v1/tokens',
+            { name: 'guest', role: 'viewer', expiresAt });
+        const stream = await open(token);
+        assert.deepEqual(await stream.all(), []);
     });
 
     it('that is revoked has its open stream ended', async () => {
