@@ -256,7 +256,7 @@ static void spool_input(struct conn *conn, struct evbuffer *input, size_t added)
     struct err err = {0};
     enum rc rc = http_spool_feed(conn, input, added, &err);
     if (rc != RC_OK)
-        refuse(conn, problem_status(rc), &err);
+        conn_refuse(conn, problem_status(rc), &err);
 }
 
 static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)

@@ -156,15 +156,14 @@ static void write_event(struct buf *to, int64_t seq, const char *type, struct st
     buf_adds(to, "\n\n");
 }
 
-static void write_page(struct stream *stream, const struct event *events, size_t count)
+/* False: the window was full before all were written; the rest is read again when this is sent. */
+static bool write_page(struct stream *stream, const struct event *events, size_t count)
 {
     CLEANUP(buf_release) struct buf json;
     buf_init(&json, EVENT_BYTES_MAX);
     for (size_t i = 0; i < count; i++) {
-        if (stream->page.text.len >= stream->sse->window) {
-            stream->page.full = true; /* The rest is read again when this is sent. */
-            return;
-        }
+        if (stream->page.text.len >= stream->sse->window)
+            return false;
         stream->page.last_seq = events[i].seq;
         if (event_severity(events[i].type) < stream->wish.min_severity)
             continue;
@@ -173,6 +172,7 @@ static void write_page(struct stream *stream, const struct event *events, size_t
         event_write(&jw, &events[i]);
         write_event(&stream->page.text, events[i].seq, events[i].type, buf_str(&json));
     }
+    return true;
 }
 
 static enum rc look_at_run(struct stream *stream, struct db *db, struct arena *arena,
@@ -207,9 +207,9 @@ static enum rc read_log(struct stream *stream, struct db *db, struct arena *aren
     size_t count = 0;
     enum rc rc = events_list(db, &filter, arena, &events, &count, err);
     if (rc == RC_OK) {
-        stream->page.full = count == PAGE_EVENTS || scan.end_seq > 0;
-        write_page(stream, events, count);
-        if (scan.end_seq > 0) /* None of those up to here was wanted. */
+        bool whole = write_page(stream, events, count);
+        stream->page.full = !whole || count == PAGE_EVENTS || scan.end_seq > 0;
+        if (whole && scan.end_seq > 0) /* None of those from the last one to here is wanted. */
             stream->page.last_seq = scan.end_seq;
     }
     return rc;
