@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -324,8 +325,8 @@ static enum rc start(struct running *running, const struct proc_spec *spec, stru
     if (rc != RC_OK)
         return rc;
     struct proc_spec piped = *spec;
-    piped.stdin_fd = in_fd;
-    piped.stdout_fd = out_fd;
+    piped.stdin_fd = spec->run_stdin_fd > 0 ? spec->run_stdin_fd : in_fd;
+    piped.stdout_fd = spec->run_stdout_fd > 0 ? spec->run_stdout_fd : out_fd;
     piped.stderr_fd = shared ? out_fd : err_fd;
     return proc_spawn(&piped, &running->proc, err);
 }
@@ -344,9 +345,10 @@ static bool collect(struct running *running, const struct proc_limits *limits,
         int wait_ms = ms_until(deadline_us);
         result->cancelled = is_cancelled(limits);
         result->timed_out = !result->cancelled && wait_ms == 0;
-        if (result->cancelled || result->timed_out)
+        result->exceeded = limits->exceeds && limits->exceeds(limits->exceeds_ctx, &running->proc);
+        if (result->cancelled || result->timed_out || result->exceeded)
             return false;
-        if (limits->cancel && (wait_ms < 0 || wait_ms > LOOK_MS))
+        if ((limits->cancel || limits->exceeds) && (wait_ms < 0 || wait_ms > LOOK_MS))
             wait_ms = LOOK_MS;
         struct pollfd looks[] = {
             {.fd = running->proc.pid_fd, .events = POLLIN},
@@ -362,6 +364,14 @@ static bool collect(struct running *running, const struct proc_limits *limits,
         if (looks[0].revents)
             return true;
     }
+}
+
+/* The child may have run for a moment without it: it cannot have taken much by then. */
+static void limit_data(const struct proc *proc, int64_t bytes)
+{
+    const struct rlimit wanted = {(rlim_t)bytes, (rlim_t)bytes};
+    if (bytes > 0)
+        (void)prlimit(proc->pid, RLIMIT_DATA, &wanted, NULL); /* Fails when it has ended. */
 }
 
 enum rc proc_run(const struct proc_spec *spec, struct str stdin_bytes, struct buf *out,
@@ -381,9 +391,10 @@ enum rc proc_run(const struct proc_spec *spec, struct str stdin_bytes, struct bu
     enum rc rc = start(&running, spec, stdin_bytes, outputs, err);
     if (rc != RC_OK)
         return rc;
+    limit_data(&running.proc, limits->data_bytes);
     /* A grandchild may hold the pipes open for ever: end the group, then read what is there. */
     bool ended = collect(&running, limits, &result);
-    rc = stop(&running.proc, ended ? 0 : GRACE_MS, &result.exit);
+    rc = stop(&running.proc, ended || result.exceeded ? 0 : GRACE_MS, &result.exit);
     if (rc != RC_OK)
         return err_set(err, rc, "SPAWN_FAILED", "lost track of %.200s", spec->argv[0]);
     for (size_t i = 0; i < COUNT_OF(running.streams); i++)

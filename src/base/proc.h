@@ -25,6 +25,8 @@ struct proc_spec {
     int stdout_fd;           /* -1: /dev/null. */
     int stderr_fd;           /* -1: /dev/null. */
     const int *keep_fds;     /* Further descriptors to inherit, ended by -1; may be NULL. */
+    int run_stdin_fd;        /* For proc_run: read in place of stdin_bytes; 0: none. */
+    int run_stdout_fd;       /* For proc_run: written in place of `out`; 0: none. */
 };
 
 /* How a child ended. */
@@ -54,15 +56,20 @@ struct proc_result {
     struct proc_exit exit;
     bool timed_out;
     bool cancelled;
+    bool exceeded; /* limits->exceeds said so. */
 };
 struct proc_limits {
     int timeout_ms;           /* -1: none. */
     const atomic_int *cancel; /* Looked at every 50 ms when not NULL; non-zero stops the child. */
+    int64_t data_bytes;       /* RLIMIT_DATA of the child, set right after its start; 0: none. */
+    /* Called every 50 ms when not NULL; true kills the child. */
+    bool (*exceeds)(void *ctx, const struct proc *proc);
+    void *exceeds_ctx;
 };
 /*
  * stdin_bytes may be empty; out and err_out may be NULL (discarded), or the same buffer.
- * What overflows them is read and dropped.  spec's three fds are ignored.  RC_OK whatever the
- * exit status is: look at it.
+ * What overflows them is read and dropped.  Of spec's descriptors only keep_fds and run_*_fd count.
+ * RC_OK whatever the exit status is: look at it.
  */
 MUST_USE enum rc proc_run(const struct proc_spec *spec, struct str stdin_bytes, struct buf *out,
                           struct buf *err_out, const struct proc_limits *limits,

@@ -146,9 +146,11 @@ static enum rc supersede_patch(struct cx *cx, struct flow *flow)
 }
 
 static enum rc tell_patch(struct cx *cx, struct flow *flow, const struct patch_row *patch,
-                          const struct js *told)
+                          const struct js *result)
 {
+    const struct js *told = js_get(result, "patch");
     const struct js *unscanned = js_get(told, "unscanned");
+    const struct js *nested = js_get(result, "nestedRepositories");
     CLEANUP(note_release) struct note note;
     note_open(&note);
     jw_kstr(&note.jw, "patchId", patch->id.text);
@@ -164,6 +166,8 @@ static enum rc tell_patch(struct cx *cx, struct flow *flow, const struct patch_r
         jw_kint(&note.jw, "unscannedFiles", js_get_int(told, "unscannedFiles", 0));
         jw_kraw(&note.jw, "unscanned", str_of(js_text(unscanned, cx->arena)));
     }
+    if (nested != NULL)
+        jw_kraw(&note.jw, "nestedRepositories", str_of(js_text(nested, cx->arena)));
     return flow_tell(cx, flow, EV_PATCH_CREATED, &note);
 }
 
@@ -193,7 +197,7 @@ static enum rc record_patch(struct cx *cx, struct flow *flow, const struct js *r
     flow->run.patch_sha256 = row.sha256;
     const struct js *paths = js_get(patch, "paths");
     flow->run.paths = str_of(paths != NULL ? js_text(paths, cx->arena) : NULL);
-    return tell_patch(cx, flow, &row, patch);
+    return tell_patch(cx, flow, &row, result);
 }
 
 static enum rc fail_agent(struct cx *cx, struct flow *flow, const struct inference *inference,

@@ -53,7 +53,8 @@ static enum rc make_tree(const struct git *git, const struct forge_change *chang
         return rc;
     struct git_call apply = {.git_dir = change->scratch,
                              .args = GIT_ARGS("apply", "--cached", "--whitespace=nowarn", "-"),
-                             .input = change->patch};
+                             .input = change->patch,
+                             .memory_bytes = GIT_MEMORY_SMALL};
     rc = git_run(git, &apply, err);
     if (rc == RC_IO)
         return err_wrap(err, RC_CONFLICT, "the patch does not apply to its base");

@@ -39,6 +39,28 @@ static const struct {
     {"init.defaultBranch", "main"},
     {"user.name", "drover"},
     {"user.email", "drover@localhost"},
+    {"core.protectHFS", "true"},
+    {"core.protectNTFS", "true"},
+    /* Whoever may push to the origin chooses what is fetched.  Refused are objects that make git
+       write outside of a tree or run something; what old tools got wrong in names and dates of
+       commits is let through, or old repositories could not be fetched at all. */
+    {"fetch.fsckObjects", "true"},
+    {"fetch.fsck.badDate", "ignore"},
+    {"fetch.fsck.badDateOverflow", "ignore"},
+    {"fetch.fsck.badEmail", "ignore"},
+    {"fetch.fsck.badFilemode", "ignore"},
+    {"fetch.fsck.badName", "ignore"},
+    {"fetch.fsck.badTimezone", "ignore"},
+    {"fetch.fsck.missingEmail", "ignore"},
+    {"fetch.fsck.missingNameBeforeEmail", "ignore"},
+    {"fetch.fsck.missingSpaceBeforeDate", "ignore"},
+    {"fetch.fsck.missingSpaceBeforeEmail", "ignore"},
+    {"fetch.fsck.missingTaggerEntry", "ignore"},
+    {"fetch.fsck.badTagName", "ignore"},
+    {"fetch.fsck.multipleAuthors", "ignore"},
+    {"fetch.fsck.nullSha1", "ignore"},
+    {"fetch.fsck.zeroPaddedDate", "ignore"},
+    {"fetch.fsck.zeroPaddedFilemode", "ignore"},
 };
 
 static const char gitconfig[] = "[safe]\n\tdirectory = *\n";
@@ -162,6 +184,14 @@ void git_redact(char *text)
     }
 }
 
+void git_clean(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at; at++) {
+        if (*at < ' ' || *at == 0x7f)
+            *at = ' ';
+    }
+}
+
 static int left_ms(const struct git *git)
 {
     if (git->deadline_us == 0)
@@ -191,10 +221,7 @@ static enum rc refused(const struct git_call *call, struct buf *words, struct er
     if (words->len == 0)
         return err_set(err, RC_IO, "GIT_FAILED", "git %s failed without a word.", command);
     git_redact(words->data);
-    for (size_t i = 0; i < words->len; i++) {
-        if (words->data[i] == '\n' || words->data[i] == '\r' || words->data[i] == '\t')
-            words->data[i] = ' ';
-    }
+    git_clean(words->data);
     const char *tail = words->data + (words->len > WORDS_MAX ? words->len - WORDS_MAX : 0);
     if (git_over_http(call->origin) && is_unauthorized(tail))
         return err_set(err, RC_UNAUTHORIZED, "GIT_UNAUTHORIZED", "git %s: %s", command, tail);
@@ -208,9 +235,14 @@ enum rc git_ask(const struct git *git, const struct git_call *call, int *ret_sta
     CLEANUP(buf_release) struct buf words;
     buf_init(&words, GIT_TEXT_MAX);
     const char *command = call->args[0];
-    struct proc_spec spec = {
-        .argv = argv_of(call, &arena), .env = git_env(git, call, &arena), .cwd = call->dir};
-    struct proc_limits limits = {.timeout_ms = left_ms(git), .cancel = git->cancel};
+    struct proc_spec spec = {.argv = argv_of(call, &arena),
+                             .env = git_env(git, call, &arena),
+                             .cwd = call->dir,
+                             .run_stdin_fd = call->input_fd};
+    struct proc_limits limits = {.timeout_ms = left_ms(git),
+                                 .cancel = git->cancel,
+                                 .data_bytes = call->memory_bytes ? call->memory_bytes
+                                                                  : GIT_MEMORY_MAX};
     struct proc_result result;
     enum rc rc = proc_run(&spec, call->input, call->out, &words, &limits, &result, err);
     if (rc != RC_OK)

@@ -20,6 +20,10 @@
 #include <stdint.h>
 
 enum { GIT_HASH_BYTES = 65, GIT_TEXT_MAX = 64 * 1024 };
+/* What one git may allocate: bytes of an agent may unpack to any size.  The second is for commands
+   that read nothing but such bytes. */
+#define GIT_MEMORY_MAX   (INT64_C(8) << 30)
+#define GIT_MEMORY_SMALL (INT64_C(1) << 30)
 
 /* Who runs git, and for how long.  Zeroed is fine: no home, no cancel, no deadline. */
 struct git {
@@ -36,7 +40,9 @@ struct git_call {
     const char *const *env;  /* Further NAME=value, NULL-terminated; may be NULL. */
     const char *origin;      /* Address of the remote "origin", or NULL. */
     struct str input;
-    struct buf *out; /* stdout; NULL drops it. */
+    int input_fd;         /* In place of input; 0: none. */
+    int64_t memory_bytes; /* What it may allocate; 0: GIT_MEMORY_MAX. */
+    struct buf *out;      /* stdout; NULL drops it. */
 };
 #define GIT_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -67,4 +73,7 @@ bool git_hash_valid(const char *text); /* 40 or 64 lower-case hex digits. */
 bool git_over_http(const char *url);
 /* Blanks out user and password of addresses inside the text. */
 void git_redact(char *text);
+/* Puts blanks in place of line ends and control characters: git quotes names of files as they are.
+   */
+void git_clean(char *text);
 #endif

@@ -463,7 +463,8 @@ static enum rc merge_tree(const struct origin *origin, const struct merging *mer
     struct git_call call = {.git_dir = origin->dir,
                             .args = GIT_ARGS("merge-tree", "--write-tree", "--name-only",
                                              "--no-messages", merging->target, merging->head),
-                            .out = &out};
+                            .out = &out,
+                            .memory_bytes = GIT_MEMORY_SMALL};
     int status = 0;
     enum rc rc = git_ask(origin->git, &call, &status, err);
     if (rc != RC_OK)

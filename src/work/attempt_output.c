@@ -65,8 +65,9 @@ enum rc attempt_take_output(struct attempt *attempt, struct err *err)
         return RC_OK; /* git would take the same room once more. */
     if (rc == RC_OK)
         rc = collect_patch(step, attempt->base, &attempt->patch, err);
-    /* With secrets in it the tree shows what is stored nowhere. */
-    if (rc == RC_OK && !attempt->patch.scan.secrets)
+    /* With secrets or a nested repository in it the tree shows what is stored nowhere. */
+    bool stored = !attempt->patch.scan.secrets && text_empty(attempt->patch.nested);
+    if (rc == RC_OK && stored)
         rc = worktree_mark(step, attempt->base, attempt->patch.sha256, err);
     return rc;
 }

@@ -16,6 +16,7 @@ enum {
     SECRETS_BYTES_MAX = 4 * 1024,
     SECRET_TEXT_MAX = 300,
     UNSCANNED_BYTES_MAX = 600,
+    NESTED_BYTES_MAX = 600,
 };
 
 static const char *outcome_name(const struct attempt *attempt)
@@ -86,6 +87,21 @@ static void write_unscanned(struct jw *jw, const struct patch_scan *scan)
     for (size_t i = 0; i < scan->unscanned_count; i++) {
         if (jw->buf->len - before + 6 * strlen(scan->unscanned[i]) < UNSCANNED_BYTES_MAX)
             jw_str(jw, scan->unscanned[i]);
+    }
+    jw_end(jw, ']');
+}
+
+/* Repositories inside the tree, which are in no patch. */
+static void write_nested(struct jw *jw, const char *nested)
+{
+    struct str text = str_of(nested), line;
+    size_t before = jw->buf->len;
+    CLEANUP(arena_release) struct arena arena = {0};
+    jw_key(jw, "nestedRepositories");
+    jw_begin(jw, '[');
+    while (str_take_line(&text, &line)) {
+        if (jw->buf->len - before + 6 * line.len < NESTED_BYTES_MAX)
+            jw_str(jw, arena_strndup(&arena, line.at, line.len));
     }
     jw_end(jw, ']');
 }
@@ -209,6 +225,8 @@ void attempt_write_result(struct attempt *attempt)
         write_found(&jw, attempt);
     }
     write_patch(&jw, &attempt->patch, attempt->step->input.config.policy.forbidden);
+    if (!text_empty(attempt->patch.nested))
+        write_nested(&jw, clean(attempt, attempt->patch.nested));
     if (attempt->patch.scan.secrets)
         write_secrets(&jw, attempt->patch.scan.secrets);
     jw_end(&jw, '}');

@@ -82,8 +82,11 @@ enum rc collect_patch(struct step *step, const char *base, struct collected *ret
     buf_init(&diff, (size_t)step->input.config.limits.max_patch_bytes);
     struct treegit_patch patch = {.options = diff_options, .diff = &diff};
     enum rc rc = treegit_patch(&treegit, &patch, err);
-    collected.tree_hash = patch.hash;
-    if (rc == RC_IO)
+    collected.tree_hash = patch.state.hash;
+    collected.nested = patch.state.nested;
+    if (rc == RC_LIMIT)
+        rc = too_large(step, err);
+    else if (rc == RC_IO)
         rc = step_fail(step, rc, err, (struct port_failure){.code = "patch_failed"});
     if (rc == RC_OK)
         rc = store_diff(step, &treegit, &diff, &collected, err);
@@ -105,7 +108,8 @@ static enum rc diff_commits(struct step *step, const char *base, const char *hea
     args[count++] = head;
     args[count] = "--";
     struct git git = step_git(step);
-    struct git_call compare = {.git_dir = step->mirror, .args = args, .out = diff};
+    struct git_call compare = {
+        .git_dir = step->mirror, .args = args, .out = diff, .memory_bytes = GIT_MEMORY_SMALL};
     return git_run(&git, &compare, err);
 }
 

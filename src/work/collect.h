@@ -12,6 +12,7 @@ struct collected {
     const char *sha256; /* Of the diff; NULL: nothing changed. */
     int64_t bytes;
     const char *tree_hash;
+    const char *nested; /* Repositories in the tree that were left out (treegit.h), or NULL. */
     struct patch_stats stats;
     struct patch_scan scan; /* With secrets in it, its diff stays here. */
 };

@@ -57,18 +57,18 @@ static void add_news(struct custody *custody)
 static enum rc take(struct custody *custody, struct err *err)
 {
     struct step *step = &custody->step;
-    struct treegit treegit = treegit_at(step, GIT_DIR, custody->base);
-    bool fresh = false;
+    struct treegit treegit = snapshot_treegit(step, GIT_DIR, custody->base);
+    struct snapshot_news news = {0};
     enum rc rc = RC_OK;
     step->deadline_us = clock_mono_us() + TAKE_MS * US_PER_MS;
     if (!custody->known)
         rc = snapshot_find_last(step, custody->base, &custody->last, err);
     custody->known |= rc == RC_OK;
     if (rc == RC_OK && !custody->open)
-        rc = snapshot_open(&treegit, step, GIT_DIR, custody->base, &custody->last, err);
+        rc = snapshot_open(&treegit, &custody->last, err);
     if (rc == RC_OK)
-        rc = snapshot_take(&treegit, &custody->last, &fresh, err);
-    if (fresh)
+        rc = snapshot_take(&treegit, &custody->last, &news, err);
+    if (news.fresh)
         add_news(custody);
     custody->open = rc == RC_OK; /* After a failure nobody knows what state it is in. */
     if (rc != RC_OK && rc != RC_TOO_LARGE)

@@ -3,8 +3,10 @@
  */
 #include "work/errand.h"
 #include "base/log.h"
+#include "core/redact.h"
 #include "work/report.h"
 #include "work/retry.h"
+#include "work/step_secrets.h"
 #include <assert.h>
 
 /* A step may use this much beyond the run's deadline, to tell what became of it. */
@@ -70,6 +72,9 @@ static enum rc perform(struct work *work, struct err *err)
     if (!errand->may_begin(errand->ctx, step, work->kind))
         return err_set(err, RC_CANCELLED, "CANCELLED", "stopped before it began");
     rc = work->kind->run(step, err);
+    if (rc != RC_OK) /* It goes into events. */
+        text_copy(err->text, sizeof err->text,
+                  redact_dup(step_secrets(step), err->text, step->arena));
     if (rc != RC_OK && !step->failure.code && sandbox_is_unavailable(err))
         return step_fail(step, rc, err, (struct port_failure){0});
     if (rc == RC_OK && step->result->overflow) {

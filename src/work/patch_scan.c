@@ -46,11 +46,14 @@ static enum rc read_blob(const struct blobs *blobs, const char *oid, struct buf 
 {
     const char *const args[] = {"cat-file", "blob", oid, NULL};
     struct git git = step_git(blobs->step);
-    struct git_call call = {.git_dir = blobs->step->mirror, .args = args, .out = into};
+    struct git_call call = {.git_dir = blobs->step->mirror,
+                            .args = args,
+                            .out = into,
+                            .memory_bytes = GIT_MEMORY_SMALL};
     *ret_whole = true;
     if (is_none(oid))
         return RC_OK;
-    enum rc rc = blobs->treegit ? treegit_run(blobs->treegit, args, into, err)
+    enum rc rc = blobs->treegit ? treegit_blob(blobs->treegit, oid, into, err)
                                 : git_run(&git, &call, err);
     *ret_whole = !into->overflow;
     return rc == RC_TOO_LARGE ? RC_OK : rc;

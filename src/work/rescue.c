@@ -18,7 +18,6 @@
 enum {
     KEPT_TRIES_MAX = 100,
     DATA_BYTES_MAX = 4096,
-    RAW_BYTES_MAX = 4 * 1024 * 1024,
     STRAY_MS = 10 * 60 * 1000,
 };
 
@@ -35,33 +34,14 @@ static void tell(struct step *step, const struct snapshot *snapshot, const char 
         LOG_STR("mirror", step->mirror), LOG_STR("reason", reason));
 }
 
-/* Lines of git diff --raw are ":<mode before> <mode after> ...". */
-static bool has_gitlink(const char *raw)
+/* A repository within the tree is in no snapshot: see treegit.h. */
+static enum rc check_whole(const char *nested, struct err *err)
 {
-    enum { MODE_AFTER = sizeof ":100644 " - 1 };
-    bool found = false;
-    for (const char *line = raw; *line && !found;) {
-        size_t len = strcspn(line, "\n");
-        found = len > MODE_AFTER && text_starts(line + MODE_AFTER, "160000 ");
-        line += len + (line[len] == '\n');
-    }
-    return found;
-}
-
-/* A repository within the tree is only a name to git: what is in it is not in the snapshot.  One
-   in the place of a file, and one that the base commit knows in another state, are no better. */
-static enum rc check_whole(const struct treegit *treegit, struct err *err)
-{
-    CLEANUP(buf_release) struct buf out;
-    buf_init(&out, RAW_BYTES_MAX);
-    enum rc rc = treegit_run(treegit,
-                             GIT_ARGS("diff", "--cached", "--raw", "--no-renames",
-                                      "--ignore-submodules=none", treegit->base, "--"),
-                             &out, err);
-    if (rc == RC_OK && has_gitlink(buf_text(&out)))
-        rc = err_set(err, RC_CONFLICT, "NESTED_REPOSITORY",
-                     "the tree has a repository inside it, which no snapshot can hold");
-    return rc;
+    if (nested[0] == '\0')
+        return RC_OK;
+    return err_set(err, RC_CONFLICT, "NESTED_REPOSITORY",
+                   "the tree has a repository inside it, which no snapshot can hold: %.*s",
+                   (int)strcspn(nested, "\n"), nested);
 }
 
 struct saving {
@@ -75,18 +55,20 @@ static enum rc save(struct step *step, const struct saving *saving, struct snaps
 {
     const char *base = NULL, *mirror = NULL;
     struct treegit treegit = {0};
-    bool fresh = false;
+    struct snapshot_news news = {.nested = ""};
     enum rc rc = worktree_read_work(step, &base, &mirror, err);
     if (rc == RC_OK)
         rc = snapshot_find_last(step, base, ret_last, err);
+    if (rc == RC_OK) {
+        treegit = snapshot_treegit(step, "rescue.git", base);
+        rc = snapshot_open(&treegit, ret_last, err);
+    }
     if (rc == RC_OK)
-        rc = snapshot_open(&treegit, step, "rescue.git", base, ret_last, err);
-    if (rc == RC_OK)
-        rc = snapshot_take(&treegit, ret_last, &fresh, err);
-    if (fresh || (rc == RC_OK && saving->again && ret_last->ref[0]))
+        rc = snapshot_take(&treegit, ret_last, &news, err);
+    if (news.fresh || (rc == RC_OK && saving->again && ret_last->ref[0]))
         tell(step, ret_last, saving->reason);
     if (rc == RC_OK && saving->whole)
-        rc = check_whole(&treegit, err);
+        rc = check_whole(news.nested, err);
     treegit_close(&treegit);
     return rc;
 }
@@ -132,7 +114,8 @@ static void tell_kept(struct step *step, const struct err *why)
     jw_begin(&jw, '{');
     jw_kstr(&jw, "keptAt", step->kept_tree);
     jw_kstr(&jw, "worker", step->site->worker);
-    step_write_text(&jw, "error", why->text, DATA_BYTES_MAX / 2);
+    step_write_text(&jw, "error", redact_dup(step_secrets(step), why->text, step->arena),
+                    DATA_BYTES_MAX / 2);
     jw_end(&jw, '}');
     step_last_word(step, EV_SNAPSHOT_FAILED, buf_str(&data));
 }

@@ -1,16 +1,24 @@
 /*
  * snapshot.c - see snapshot.h.
  *
- * The commit is made behind the walls, in the git directory of our own, and fetched from there into
- * the mirror, which nothing behind the walls can write to.
+ *     sandbox:   tree -> objects in the git directory of treegit.h -> pack on stdout
+ *     outside:   pack -> git index-pack --strict into RUN/<name>.intake -> commit -> mirror
+ *
+ * The file of the pack has no name, and the sandbox cannot reach the .intake repository.
  */
 #include "work/snapshot.h"
 #include "base/fd.h"
+#include "forge/pack.h"
 #include "work/collect.h"
+#include "work/worktree.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define SCRATCH_REF "refs/heads/snapshot"
 
@@ -100,79 +108,44 @@ enum rc snapshot_find_last(struct step *step, const char *base, struct snapshot 
 
 /* ---- taking one ---- */
 
-static int64_t number_after(const char *text, const char *label)
+struct treegit snapshot_treegit(struct step *step, const char *name, const char *base)
 {
-    const char *at = strstr(text, label);
-    return at ? strtoll(at + strlen(label), NULL, 10) : 0;
+    struct treegit treegit = treegit_at(step, name, base);
+    treegit.file_bytes_max = (int64_t)SNAPSHOT_KIB_MAX * 1024;
+    return treegit;
 }
 
-enum rc snapshot_open(struct treegit *treegit, struct step *step, const char *name,
-                      const char *base, struct snapshot *last, struct err *err)
+enum rc snapshot_open(const struct treegit *treegit, const struct snapshot *last, struct err *err)
 {
-    last->kib_before = last->kib;
-    enum rc rc = treegit_open(treegit, step, name, base, err);
-    if (rc == RC_OK && last->kib > 0)
-        rc = treegit_run(treegit, GIT_ARGS("read-tree", last->tree), NULL, err);
-    /* git add would write, and we would count, all that the mirror has: seen from behind the walls
-       it is read-only, and git writes anew what it cannot touch. */
-    if (rc == RC_OK)
-        rc = treegit_run(treegit, GIT_ARGS("update-index", "-q", "--refresh"), NULL, err);
-    return rc;
+    return treegit_open(treegit, last->tree, err);
 }
 
-static enum rc check_size(const struct treegit *treegit, struct snapshot *snapshot, struct err *err)
-{
-    CLEANUP(buf_release) struct buf out;
-    buf_init(&out, COUNT_BYTES_MAX);
-    enum rc rc = treegit_run(treegit, GIT_ARGS("count-objects", "-v"), &out, err);
-    if (rc != RC_OK)
-        return rc;
-    int64_t kib = snapshot->kib_before + number_after(buf_text(&out), "\nsize: ") +
-                  number_after(buf_text(&out), "\nsize-pack: ");
-    if (kib > SNAPSHOT_KIB_MAX)
-        return err_set(err, RC_TOO_LARGE, "SNAPSHOT_TOO_LARGE",
-                       "the agent's changes take %" PRId64 " MiB, a snapshot has room for %d",
-                       kib / 1024, SNAPSHOT_KIB_MAX / 1024);
-    snapshot->kib = kib;
-    return RC_OK;
-}
-
-/* " 3 files changed, ..." */
-static enum rc count_files(const struct treegit *treegit, int64_t *ret_files, struct err *err)
-{
-    const char *line = NULL;
-    enum rc rc = treegit_line(treegit,
-                              GIT_ARGS("diff", "--cached", "--shortstat", "--no-renames",
-                                       "--no-ext-diff", "--no-textconv", treegit->base, "--"),
-                              &line, err);
-    if (rc == RC_OK)
-        *ret_files = strtoll(line, NULL, 10);
-    return rc;
-}
-
-static enum rc make_commit(const struct treegit *treegit, const char *parent,
+/* Outside the sandbox, in a repository that it cannot reach: date, author and parent are ours. */
+static enum rc make_commit(struct step *step, const char *git_dir, const char *parent,
                            struct snapshot *snapshot, struct err *err)
 {
-    const struct step_input *input = &treegit->step->input;
+    struct git git = step_git(step);
     const char *message = arena_printf(
-        treegit->step->arena, "Snapshot %" PRId64 " of attempt %" PRId64 "\n\nDrover-Run: %s\n",
-        snapshot->number, snapshot->attempt, input->run_id.text);
+        step->arena, "Snapshot %" PRId64 " of attempt %" PRId64 "\n\nDrover-Run: %s\n",
+        snapshot->number, snapshot->attempt, step->input.run_id.text);
     const char *commit = NULL;
-    enum rc rc = treegit_line(treegit,
-                              GIT_ARGS("commit-tree", snapshot->tree, "-p", parent, "-m", message),
-                              &commit, err);
+    struct git_call make = {
+        .git_dir = git_dir,
+        .args = GIT_ARGS("commit-tree", snapshot->tree, "-p", parent, "-m", message)};
+    enum rc rc = git_line(&git, &make, step->arena, &commit, err);
     if (rc == RC_OK && !git_hash_valid(commit))
         rc = err_set(err, RC_IO, "GIT_FAILED", "git commit-tree gave no hash");
     if (rc != RC_OK)
         return rc;
     text_copy(snapshot->commit, sizeof snapshot->commit, commit);
-    return treegit_run(treegit, GIT_ARGS("update-ref", SCRATCH_REF, commit), NULL, err);
+    struct git_call point = {.git_dir = git_dir,
+                             .args = GIT_ARGS("update-ref", SCRATCH_REF, commit)};
+    return git_run(&git, &point, err);
 }
 
-static enum rc bring_home(const struct treegit *treegit, const struct snapshot *snapshot,
+static enum rc fetch_from(struct step *step, const char *git_dir, const struct snapshot *snapshot,
                           struct err *err)
 {
-    struct step *step = treegit->step;
     struct git git = step_git(step);
     CLEANUP(fd_closep) int lock = -1;
     enum rc rc = git_lock(&git, arena_printf(step->arena, "%s.lock", step->mirror), &lock, err);
@@ -181,40 +154,81 @@ static enum rc bring_home(const struct treegit *treegit, const struct snapshot *
     const char *refspec = arena_printf(step->arena, SCRATCH_REF ":%s", snapshot->ref);
     struct git_call fetch = {.git_dir = step->mirror,
                              .args = GIT_ARGS("fetch", "--quiet", "--no-tags",
-                                              "--no-write-fetch-head", "--", treegit->git_dir,
-                                              refspec)};
+                                              "--no-write-fetch-head", "--", git_dir, refspec)};
     return git_run(&git, &fetch, err);
 }
 
-enum rc snapshot_take(const struct treegit *treegit, struct snapshot *last, bool *ret_new,
-                      struct err *err)
+static enum rc take_pack(const struct treegit *treegit, int fd, const char *intake,
+                         const char *parent, struct snapshot *next, struct err *err)
 {
     struct step *step = treegit->step;
-    const char *tree = NULL;
-    *ret_new = false;
-    enum rc rc = treegit_hash(treegit, &tree, err);
-    if (rc != RC_OK || text_same(tree, last->tree))
+    struct git git = step_git(step);
+    const struct pack pack = {
+        .fd = fd,
+        .lender = step->mirror,
+        .dir = intake,
+        .tip = next->tree,
+        .known = parent,
+        .limits = {.bytes = (int64_t)SNAPSHOT_KIB_MAX * 1024,
+                   .objects = SNAPSHOT_OBJECTS_MAX,
+                   .object_bytes = (int64_t)SNAPSHOT_KIB_MAX * 1024,
+                   .unpacked_bytes = (int64_t)SNAPSHOT_KIB_MAX * 1024 * SNAPSHOT_UNPACKED}};
+    enum rc rc = pack_take(&git, &pack, err);
+    if (rc == RC_OK)
+        rc = make_commit(step, intake, parent, next, err);
+    return rc == RC_OK ? fetch_from(step, intake, next, err) : rc;
+}
+
+static enum rc bring_home(const struct treegit *treegit, const struct snapshot *last,
+                          struct snapshot *next, struct err *err)
+{
+    struct arena *arena = treegit->step->arena;
+    const char *path = arena_printf(arena, "%s.pack", treegit->git_dir);
+    const char *intake = arena_printf(arena, "%s.intake", treegit->git_dir);
+    (void)unlink(path);
+    CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot make %.300s: %s", path, strerror(errno));
+    (void)unlink(path); /* Nobody else has a name for it. */
+    struct stat status = {0};
+    struct treegit_pack pack = {.tip = next->tree,
+                                .known = last->commit,
+                                .fd = fd,
+                                .bytes_max = (SNAPSHOT_KIB_MAX - last->kib) * 1024};
+    enum rc rc = treegit_pack(treegit, &pack, err);
+    if (rc == RC_OK && fstat(fd, &status) == 0)
+        rc = take_pack(treegit, fd, intake, last->commit, next, err);
+    next->kib = last->kib + (int64_t)status.st_size / 1024;
+    worktree_drop(treegit->step, intake);
+    return rc;
+}
+
+enum rc snapshot_take(const struct treegit *treegit, struct snapshot *last,
+                      struct snapshot_news *ret_news, struct err *err)
+{
+    struct step *step = treegit->step;
+    struct treegit_state state = {0};
+    *ret_news = (struct snapshot_news){.nested = ""};
+    enum rc rc = treegit_take(treegit, &state, err);
+    if (rc != RC_OK)
         return rc;
+    ret_news->nested = state.nested;
+    if (text_same(state.hash, last->tree))
+        return RC_OK;
     int64_t attempt = step->input.attempt > last->attempt ? step->input.attempt : last->attempt;
     struct snapshot next = {
         .attempt = attempt,
         .number = attempt == last->attempt ? last->number + 1 : 1,
-        .kib_before = last->kib_before,
+        .files = state.files,
     };
-    text_copy(next.tree, sizeof next.tree, tree);
+    text_copy(next.tree, sizeof next.tree, state.hash);
     (void)snprintf(next.ref, sizeof next.ref, "%s%" PRId64 "-%" PRId64, refs_of(step), next.attempt,
                    next.number);
-    rc = check_size(treegit, &next, err);
-    if (rc == RC_OK)
-        rc = count_files(treegit, &next.files, err);
-    if (rc == RC_OK)
-        rc = make_commit(treegit, last->commit, &next, err);
-    if (rc == RC_OK)
-        rc = bring_home(treegit, &next, err);
+    rc = bring_home(treegit, last, &next, err);
     if (rc != RC_OK)
         return rc;
     *last = next;
-    *ret_new = true;
+    ret_news->fresh = true;
     return RC_OK;
 }
 

@@ -13,7 +13,12 @@
 #define SNAPSHOT_REFS "refs/drover/snapshots/"
 
 /* What is larger stays where it is: a mirror is not the place for it. */
-enum { SNAPSHOT_KIB_MAX = 256 * 1024, SNAPSHOT_REF_BYTES = 160 };
+enum {
+    SNAPSHOT_KIB_MAX = 256 * 1024, /* Of packs, and of one file. */
+    SNAPSHOT_UNPACKED = 8,         /* Unpacked, all files may have so many times as much. */
+    SNAPSHOT_OBJECTS_MAX = 400 * 1000,
+    SNAPSHOT_REF_BYTES = 160,
+};
 
 struct snapshot {
     char ref[SNAPSHOT_REF_BYTES]; /* "": there is none yet, the rest is the base commit's. */
@@ -21,20 +26,25 @@ struct snapshot {
     char tree[GIT_HASH_BYTES];
     int64_t attempt, number;
     int64_t files; /* Changed since the base commit. */
-    int64_t kib; /* What it took to come here, with the ones before it since the last was found. */
-    int64_t kib_before; /* Of that, in git directories before the one that is open. */
+    int64_t kib;   /* Of its pack, and of those before it since the last one was found. */
+};
+
+struct snapshot_news {
+    bool fresh;         /* There is a new one. */
+    const char *nested; /* Repositories in the tree that it leaves out: see treegit.h. */
 };
 
 /* The run's last one in this mirror. */
 MUST_USE enum rc snapshot_find_last(struct step *step, const char *base, struct snapshot *ret_last,
                                     struct err *err);
-/* A git directory to take them with, made anew; what *last took counts on. */
-MUST_USE enum rc snapshot_open(struct treegit *treegit, struct step *step, const char *name,
-                               const char *base, struct snapshot *last, struct err *err);
-/* *last moves on to the new one; *ret_new: there is a new one.  RC_TOO_LARGE: with it they would
-   take more than SNAPSHOT_KIB_MAX since the last one was found. */
-MUST_USE enum rc snapshot_take(const struct treegit *treegit, struct snapshot *last, bool *ret_new,
+/* A git directory to take them with: its names, and made anew. */
+struct treegit snapshot_treegit(struct step *step, const char *name, const char *base);
+MUST_USE enum rc snapshot_open(const struct treegit *treegit, const struct snapshot *last,
                                struct err *err);
+/* *last moves on to the new one.  RC_TOO_LARGE: with it they would take more than SNAPSHOT_KIB_MAX
+   since the last one was found. */
+MUST_USE enum rc snapshot_take(const struct treegit *treegit, struct snapshot *last,
+                               struct snapshot_news *ret_news, struct err *err);
 /* {ref, commit, files, attempt, reason, worker, mirror} */
 void snapshot_write(struct buf *data, const struct step *step, const struct snapshot *snapshot,
                     const char *reason);

@@ -4,7 +4,9 @@
 #include "work/step.h"
 #include "base/hash.h"
 #include "core/prose.h"
+#include "core/redact.h"
 #include "work/retry.h"
+#include "work/step_secrets.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,8 +265,9 @@ enum rc step_fail(struct step *step, enum rc rc, const struct err *err, struct p
         failure.code = "sandbox_unavailable";
         failure.retryable = false;
     }
-    if (!failure.message)
-        failure.message = prose_line(step->arena, err->text, STEP_MESSAGE_MAX);
+    if (!failure.message) /* It may quote git, and git may quote the agent's tree. */
+        failure.message = prose_line(
+            step->arena, redact_dup(step_secrets(step), err->text, step->arena), STEP_MESSAGE_MAX);
     step->failure = failure;
     return rc;
 }

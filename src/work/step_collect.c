@@ -69,6 +69,14 @@ static enum rc take_branch(struct attempt *attempt, struct err *err)
     struct git_call ask = {.git_dir = step->mirror,
                            .args = GIT_ARGS("rev-list", "--count", "--end-of-options", range)};
     enum rc rc = git_line(&git, &ask, step->arena, &count, err);
+    if (rc == RC_IO) {
+        rc = err_set(
+            err, RC_INVALID, "BRANCH_REFUSED",
+            "The branch %.200s cannot be fetched: git refuses its objects, or it has moved "
+            "meanwhile.",
+            step->input.branch);
+        return step_fail(step, rc, err, (struct port_failure){.code = "patch_failed"});
+    }
     if (rc == RC_OK)
         rc = collect_commit(step, attempt->base, head, &attempt->patch, err);
     if (rc == RC_OK && !text_to_i64(count, &attempt->commits))

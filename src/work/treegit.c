@@ -1,20 +1,234 @@
 /*
  * treegit.c - see treegit.h.
  *
- *     git --git-dir=OURS --work-tree=TREE   read-tree base     when it is opened
- *                                           add --all          for every hash
- *                                           write-tree
+ * What is done in one sandbox is one shell script, with a verb:
  *
- * Each is a process behind walls of its own; a patch, which every run takes, is one for all.
+ *     open     read-tree
+ *     take     drop gitlinks, look at sizes, add --all, drop gitlinks, put those of the base back,
+ *              write-tree
+ *     patch    open, take, diff
+ *     pack     pack-objects
+ *     blob     cat-file
+ *
+ * The script reports failures by its status (EXIT_*), with git's own words on stderr.  Both come
+ * from where the agent's code may run: the words are cut to one line without control characters and
+ * without secrets before anyone sees them.
  */
 #include "work/treegit.h"
 #include "base/fd.h"
 #include "base/proc.h"
+#include "core/redact.h"
+#include "work/guard.h"
+#include "work/step_secrets.h"
 #include "work/worktree.h"
 #include <assert.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { ARGS_MAX = 24, WORDS_MAX = 4096, LINE_MAX_BYTES = 1024, CALL_MS = 5 * 60 * 1000 };
+enum {
+    ARGS_MAX = 32,
+    WORDS_MAX = 4096,
+    TOLD_MAX = 300, /* Of git's words. */
+    STATE_BYTES_MAX = 64 * 1024,
+    CALL_MS = 5 * 60 * 1000,
+    EXIT_LARGE = 71,      /* A file is too large. */
+    EXIT_UNREADABLE = 72, /* A directory cannot be listed. */
+    SIGNALLED = 128,      /* The status of a shell and of bubblewrap: this and the signal. */
+};
+
+/* What git needs to work at all; an agent may have less. */
+static const int64_t memory_min = INT64_C(128) << 20, memory_usual = INT64_C(2) << 30,
+                     cpu_seconds_min = 120, processes_min = 64, open_files_min = 256,
+                     disk_bytes_usual = INT64_C(10) << 30, file_bytes_usual = INT64_C(64) << 20;
+
+/* --- the script --- */
+
+/* The git that is asked has one thread: the stack of every other one would count as memory. */
+static const char script[] =
+    "verb=$1 GIT_DIR=$2 GIT_WORK_TREE=$3 base=$4 memory=$5 large=$6; shift 6\n"
+    "export GIT_DIR GIT_WORK_TREE\n"
+    "state=$GIT_DIR/drover\n"
+    "ulimit -d \"$memory\" && cd \"$GIT_WORK_TREE\" && top=$(pwd -P) || exit 70\n"
+    "g() { git -c core.preloadIndex=false -c pack.threads=1 -c advice.addEmbeddedRepo=false "
+    "\"$@\"; }\n"
+    /* Gitlinks of the index into a file, and out of the index. */
+    "drop() {\n"
+    "  g ls-files --stage >\"$1.all\" || exit 70\n"
+    "  grep '^160000 ' \"$1.all\" >\"$1\"\n"
+    "  [ ! -s \"$1\" ] || sed 's/^160000 /0 /' \"$1\" | g update-index --index-info || exit 70\n"
+    "}\n"
+    /* Back into the index, where nothing else is in their place. */
+    "restore() {\n"
+    "  while IFS= read -r link; do\n"
+    "    path=${link#*\t}\n"
+    "    case $path in \\\"*) ;; *)\n"
+    "      [ \"$(cd \"./$path\" 2>/dev/null && pwd -P)\" = \"$top/$path\" ] || continue\n"
+    "      [ -z \"$(g ls-files -- \":(literal)$path\" | head -n 1)\" ] || continue ;;\n"
+    "    esac\n"
+    "    printf '%s\\n' \"$link\"\n"
+    "  done <\"$1\" >\"$1.back\"\n"
+    "  [ ! -s \"$1.back\" ] || g update-index --index-info <\"$1.back\" || exit 70\n"
+    "}\n"
+    /* Files that git would read, larger than $large KiB and not as large as the base has them. */
+    "check_sizes() {\n"
+    "  find . -name .git -prune -o -type f -size +\"${large}k\" -print0 >\"$state.large\" "
+    "2>/dev/null\n"
+    "  [ -s \"$state.large\" ] || return 0\n"
+    "  xargs -0 -n 1 sh -c 'path=${2#./}\n"
+    "    git check-ignore -q -- \"./$path\" && exit 0\n"
+    "    [ \"$(stat -c %s -- \"./$path\")\" = \"$(git cat-file -s \"$1:$path\" 2>/dev/null)\" ] "
+    "&& exit 0\n"
+    "    printf \"%s\\n\" \"$path\"; exit 255' sh \"$base\" <\"$state.large\" >\"$state.over\" "
+    "2>/dev/null\n"
+    "  [ ! -s \"$state.over\" ] || { head -c 200 \"$state.over\" >&2; exit 71; }\n"
+    "}\n"
+    /* git add gives up at a repository without a commit: left out as the others are. */
+    "exclude_empty() {\n"
+    "  empty=$(sed -n \"s|^error: '\\(.*\\)/' does not have a commit checked out$|\\1|p\" "
+    "\"$state.words\")\n"
+    "  [ -n \"$empty\" ] || return 1\n"
+    "  printf '%s\\n' \"$empty\" >>\"$state.empty\"\n"
+    "  printf '%s\\n' \"$empty\" | sed 's/[][*?\\\\ ]/\\\\&/g; s|^|/|; s|$|/|' "
+    ">>\"$GIT_DIR/info/exclude\"\n"
+    "}\n"
+    /* Without the refresh git add would write every file anew: it cannot touch the mirror's. */
+    "take() {\n"
+    "  drop \"$state.before\"\n"
+    "  check_sizes\n"
+    "  g update-index -q --refresh >/dev/null\n"
+    "  for try in 1 2 3 4 5 6 7 8; do\n"
+    "    g -c core.bigFileThreshold=16m add --all 2>\"$state.words\" && break\n"
+    "    exclude_empty && [ $try -lt 8 ] || { cat \"$state.words\" >&2; exit 70; }\n"
+    "  done\n"
+    "  if grep '^warning: could not open directory' \"$state.words\" >&2; then exit 72; fi\n"
+    "  drop \"$state.nested\"\n"
+    "  restore \"$state.before\"\n"
+    "  g write-tree || exit 70\n"
+    "}\n"
+    "nested() {\n"
+    "  { cut -f 2- \"$state.nested\"; [ ! -e \"$state.empty\" ] || cat \"$state.empty\"; } |\n"
+    "    grep . | head -n 50 | cut -c 1-300\n"
+    "  return 0\n"
+    "}\n"
+    "case $verb in\n"
+    "open) g read-tree \"$1\" ;;\n"
+    "take) take\n"
+    "  g diff-index --cached --name-only --no-renames -z \"$base\" | tr -dc '\\000' | wc -c\n"
+    "  nested ;;\n"
+    "patch) g read-tree \"$base\" && take && nested && echo && \n"
+    "  g diff --cached \"$@\" \"$base\" -- ;;\n"
+    "pack) ulimit -f \"$3\" && printf '%s\\n^%s^{tree}\\n' \"$1\" \"$2\" |\n"
+    "  g -c core.bigFileThreshold=16m pack-objects --revs --thin --stdout -q "
+    "--delta-base-offset ;;\n"
+    "blob) exec git cat-file blob \"$1\" ;;\n"
+    "esac\n";
+
+/* --- one sandbox --- */
+
+static int64_t at_least(int64_t limit, int64_t least)
+{
+    return limit > 0 && limit < least ? least : limit;
+}
+
+/* Of the agent.  A run of which only the directory is left has no configuration. */
+static struct resource_config limits_of(const struct step *step)
+{
+    const struct resource_config *agent = &step->input.config.agent.resources;
+    return (struct resource_config){
+        .cpu_seconds = at_least(agent->cpu_seconds, cpu_seconds_min),
+        .memory_bytes = agent->memory_bytes ? at_least(agent->memory_bytes, memory_min)
+                                            : memory_usual,
+        .processes = at_least(agent->processes, processes_min),
+        .disk_bytes = agent->disk_bytes ? agent->disk_bytes : disk_bytes_usual,
+        .open_files = at_least(agent->open_files, open_files_min),
+    };
+}
+
+struct call {
+    const char *verb;
+    const char *const *args; /* Of the verb, NULL-terminated. */
+    struct buf *out;         /* or NULL */
+    int out_fd;              /* In place of out; 0: none. */
+};
+
+static const char **argv_of(const struct treegit *treegit, const struct call *call,
+                            const struct resource_config *limits)
+{
+    struct arena *arena = treegit->step->arena;
+    const char **argv = arena_array(arena, ARGS_MAX, sizeof(char *));
+    const char *const head[] = {
+        "/bin/sh",
+        "-c",
+        script,
+        "sh",
+        call->verb,
+        treegit->git_dir,
+        treegit->tree,
+        treegit->base,
+        arena_printf(arena, "%" PRId64, limits->memory_bytes / 1024),
+        arena_printf(arena, "%" PRId64, treegit->file_bytes_max / 1024),
+    };
+    memcpy(argv, head, sizeof head);
+    size_t count = COUNT_OF(head);
+    for (size_t i = 0; call->args && call->args[i]; i++) {
+        assert(count < ARGS_MAX - 1);
+        argv[count++] = call->args[i];
+    }
+    return argv;
+}
+
+/* One line for people, of what git said. */
+static const char *words_of(const struct treegit *treegit, struct buf *words)
+{
+    struct step *step = treegit->step;
+    while (words->len > 0 && strchr("\r\n\t ", words->data[words->len - 1]))
+        buf_cut(words, words->len - 1);
+    if (words->len == 0)
+        return "it said nothing";
+    char *text = arena_strndup(step->arena, words->data, words->len);
+    git_clean(text);
+    size_t len = strlen(text);
+    return redact_dup(step_secrets(step), text + (len > TOLD_MAX ? len - TOLD_MAX : 0),
+                      step->arena);
+}
+
+static bool ended_by(const struct proc_result *result, int signal)
+{
+    return result->exit.signal == signal || result->exit.code == SIGNALLED + signal;
+}
+
+static enum rc too_much(const char *verb, const char *what, struct err *err)
+{
+    return err_set(err, RC_LIMIT, "TREE_LIMIT",
+                   "git (%s) was stopped in the agent's tree: it passed its %s. It has the limits "
+                   "of agent.resources.",
+                   verb, what);
+}
+
+static enum rc settle(const struct treegit *treegit, const struct call *call,
+                      const struct proc_result *result, struct buf *words, struct err *err)
+{
+    if (result->exit.code == 0)
+        return RC_OK;
+    const char *text = words_of(treegit, words);
+    if (result->exit.code == EXIT_LARGE)
+        return err_set(err, RC_LIMIT, "FILE_TOO_LARGE",
+                       "The tree has a changed file of more than %" PRId64 " MiB: %s",
+                       treegit->file_bytes_max >> 20, text);
+    if (result->exit.code == EXIT_UNREADABLE)
+        return err_set(err, RC_IO, "TREE_UNREADABLE", "The tree cannot be read: %s", text);
+    if (ended_by(result, SIGXFSZ) || strstr(text, "File too large"))
+        return too_much(call->verb, "disk_limit", err);
+    if (ended_by(result, SIGXCPU) || ended_by(result, SIGKILL))
+        return too_much(call->verb, "cpu_limit or memory_limit", err);
+    if (strstr(text, "ut of memory") || strstr(text, "annot allocate memory"))
+        return too_much(call->verb, "memory_limit", err);
+    return err_set(err, RC_IO, "GIT_FAILED", "git (%s) failed in the agent's tree: %s", call->verb,
+                   text);
+}
 
 static int time_left(const struct step *step)
 {
@@ -22,139 +236,117 @@ static int time_left(const struct step *step)
     return left < CALL_MS ? (int)left : CALL_MS;
 }
 
-static const char **full_argv(const struct treegit *treegit, const char *const *args)
+static bool exceeds(void *ctx, const struct proc *proc)
 {
-    struct arena *arena = treegit->step->arena;
-    const char **argv = arena_array(arena, ARGS_MAX, sizeof(char *));
-    size_t count = 0;
-    argv[count++] = "git";
-    argv[count++] = arena_printf(arena, "--git-dir=%s", treegit->git_dir);
-    argv[count++] = arena_printf(arena, "--work-tree=%s", treegit->tree);
-    for (size_t i = 0; args[i] && count < ARGS_MAX - 1; i++)
-        argv[count++] = args[i];
-    return argv;
+    struct guard *guard = ctx;
+    guard->top = proc->pid;
+    (void)guard_tick(guard, clock_mono_us());
+    return guard->limit != NULL;
 }
 
-/* what: for people. */
-static enum rc run_inside(const struct treegit *treegit, const char *const *argv, const char *what,
-                          struct buf *out, struct err *err)
+/* The sandbox shows what the path names: that must still be the directory that we made. */
+static enum rc check_tree(const struct treegit *treegit, struct err *err)
+{
+    struct stat status;
+    if (lstat(treegit->tree, &status) == 0 && S_ISDIR(status.st_mode))
+        return RC_OK;
+    return err_set(err, RC_IO, "TREE_GONE", "The agent's tree is no directory any more.");
+}
+
+static enum rc run_limited(const struct treegit *treegit, const struct call *call,
+                           struct sandbox_view *view, struct err *err)
 {
     struct step *step = treegit->step;
-    const struct sandbox_view view = {
-        .argv = argv,
-        .cwd = treegit->tree,
-        .binds = {{step->mirror, false}, {treegit->tree, false}, {treegit->git_dir, true}},
-        .tenant = step->input.run_id.text,
-        .status_fd = -1,
-    };
-    const struct git nobody = {0}; /* No home: the sandbox has none for git. */
     const struct sandbox *sandbox = &step->site->sandbox;
-    struct proc_spec spec = {
-        .argv = sandbox_argv(sandbox, &view, step->arena),
-        .env = git_env(&nobody, &(struct git_call){.args = argv}, step->arena),
-        .cwd = sandbox->kind == SANDBOX_BUBBLEWRAP ? "/" : treegit->tree,
-    };
+    const struct git no_home = {0}; /* The sandbox has none for git. */
+    CLEANUP(fd_closep) int filter_fd = -1;
+    CLEANUP(guard_release) struct guard guard;
     CLEANUP(buf_release) struct buf words;
     buf_init(&words, WORDS_MAX);
-    struct proc_limits limits = {.timeout_ms = time_left(step), .cancel = &step->stop->reason};
+    guard_init(&guard, view->limits, clock_mono_us());
+    guard.dirs[guard.dir_count++] = treegit->git_dir;
+    enum rc rc = sandbox_filter(sandbox, view, &filter_fd, err);
+    if (rc != RC_OK)
+        return rc;
+    view->filter_fd = filter_fd > 0 ? filter_fd : 0;
+    struct proc_spec spec = {
+        .argv = sandbox_argv(sandbox, view, step->arena),
+        .env = git_env(&no_home, &(struct git_call){.args = view->argv}, step->arena),
+        .cwd = sandbox->kind == SANDBOX_BUBBLEWRAP ? "/" : treegit->tree,
+        .keep_fds = filter_fd > 0 ? (const int[]){filter_fd, -1} : NULL,
+        .run_stdout_fd = call->out_fd,
+    };
+    struct proc_limits limits = {.timeout_ms = time_left(step),
+                                 .cancel = &step->stop->reason,
+                                 .exceeds = exceeds,
+                                 .exceeds_ctx = &guard};
     struct proc_result result;
-    enum rc rc = sandbox_hand_over(sandbox, &view, err);
-    if (rc == RC_OK)
-        rc = proc_run(&spec, (struct str){0}, out, &words, &limits, &result, err);
+    rc = proc_run(&spec, (struct str){0}, call->out, &words, &limits, &result, err);
     if (rc != RC_OK)
         return rc;
     if (result.cancelled)
         return err_set(err, RC_CANCELLED, "CANCELLED", "stopped while reading the agent's tree");
     if (result.timed_out)
-        return err_set(err, RC_IO, "TIMEOUT", "git %s took too long in the agent's tree", what);
-    if (result.exit.code != 0)
-        return err_set(err, RC_IO, "GIT_FAILED", "git %s in the agent's tree: %s", what,
-                       buf_text(&words));
-    return RC_OK;
+        return err_set(err, RC_IO, "TIMEOUT", "git (%s) took too long in the agent's tree",
+                       call->verb);
+    return result.exceeded ? too_much(call->verb, guard.limit, err)
+                           : settle(treegit, call, &result, &words, err);
 }
 
-enum rc treegit_run(const struct treegit *treegit, const char *const *args, struct buf *out,
-                    struct err *err)
+static enum rc run(const struct treegit *treegit, const struct call *call, struct err *err)
 {
-    return run_inside(treegit, full_argv(treegit, args), args[0], out, err);
+    struct step *step = treegit->step;
+    const struct resource_config limits = limits_of(step);
+    struct sandbox_view view = {
+        .argv = argv_of(treegit, call, &limits),
+        .cwd = treegit->tree,
+        .binds = {{step->mirror, false}, {treegit->tree, false}, {treegit->git_dir, true}},
+        .tenant = step->input.run_id.text,
+        .limits = &limits,
+        .status_fd = -1,
+    };
+    enum rc rc = check_tree(treegit, err);
+    if (rc == RC_OK)
+        rc = sandbox_hand_over(&step->site->sandbox, &view, err);
+    return rc == RC_OK ? run_limited(treegit, call, &view, err) : rc;
 }
 
-enum rc treegit_line(const struct treegit *treegit, const char *const *args, const char **ret_line,
-                     struct err *err)
-{
-    CLEANUP(buf_release) struct buf out;
-    buf_init(&out, LINE_MAX_BYTES);
-    enum rc rc = treegit_run(treegit, args, &out, err);
-    if (rc != RC_OK)
-        return rc;
-    const char *text = buf_text(&out);
-    *ret_line = arena_strndup(treegit->step->arena, text, strcspn(text, "\n"));
-    return RC_OK;
-}
+/* --- our git directory --- */
 
 struct treegit treegit_at(struct step *step, const char *name, const char *base)
 {
+    int64_t patch_max = step->input.config.limits.max_patch_bytes;
     return (struct treegit){
         .step = step,
         .git_dir = worktree_path(step, name),
         .tree = worktree_path(step, "tree"),
         .base = base,
+        .file_bytes_max = patch_max > file_bytes_usual ? patch_max : file_bytes_usual,
     };
 }
 
+/* These outrank what the tree says: without them a text file could be shown as a binary one. */
+static const char attributes[] = "* !diff !filter\n";
+
 static enum rc make_dir(const struct treegit *treegit, struct err *err)
 {
+    const char *info = arena_printf(treegit->step->arena, "%s/info", treegit->git_dir);
     enum rc rc = dir_remove(treegit->git_dir, err);
-    return rc == RC_OK ? git_borrow(treegit->step->mirror, treegit->git_dir, err) : rc;
-}
-
-enum rc treegit_open(struct treegit *treegit, struct step *step, const char *name, const char *base,
-                     struct err *err)
-{
-    *treegit = treegit_at(step, name, base);
-    enum rc rc = make_dir(treegit, err);
     if (rc == RC_OK)
-        rc = treegit_run(treegit, GIT_ARGS("read-tree", base), NULL, err);
+        rc = git_borrow(treegit->step->mirror, treegit->git_dir, err);
+    if (rc == RC_OK)
+        rc = dir_make(info, 0700, err);
+    if (rc == RC_OK)
+        rc = file_write_new(arena_printf(treegit->step->arena, "%s/attributes", info), attributes,
+                            sizeof attributes - 1, 0600, err);
     return rc;
 }
 
-/* $1 our git directory, $2 the tree, $3 the base commit, and the options of git diff.  Without the
-   refresh git add would write every file of the repository anew: it cannot touch the mirror's. */
-static const char patch_script[] = "export GIT_DIR=\"$1\" GIT_WORK_TREE=\"$2\"; base=$3; shift 3; "
-                                   "git read-tree \"$base\" && git update-index -q --refresh && "
-                                   "git add --all && git write-tree && "
-                                   "exec git diff --cached \"$@\" \"$base\" --";
-
-/* The first line is the hash. */
-static enum rc split_patch(const struct treegit *treegit, const struct buf *said,
-                           struct treegit_patch *patch, struct err *err)
+enum rc treegit_open(const struct treegit *treegit, const char *from, struct err *err)
 {
-    const char *text = buf_text(said);
-    size_t line = strcspn(text, "\n");
-    patch->hash = arena_strndup(treegit->step->arena, text, line);
-    if (!git_hash_valid(patch->hash))
-        return err_set(err, RC_IO, "GIT_FAILED", "git write-tree gave no hash");
-    if (said->len > line + 1)
-        buf_add(patch->diff, said->data + line + 1, said->len - line - 1);
-    patch->diff->overflow |= said->overflow;
-    return RC_OK;
-}
-
-enum rc treegit_patch(struct treegit *treegit, struct treegit_patch *patch, struct err *err)
-{
-    const char *argv[ARGS_MAX] = {"/bin/sh",        "-c",          patch_script, "sh",
-                                  treegit->git_dir, treegit->tree, treegit->base};
-    size_t count = 7;
-    for (size_t i = 0; patch->options[i]; i++) {
-        assert(count < ARGS_MAX - 1);
-        argv[count++] = patch->options[i];
-    }
-    CLEANUP(buf_release) struct buf said;
-    buf_init(&said, patch->diff->max_bytes + GIT_HASH_BYTES + 1);
+    const struct call call = {.verb = "open", .args = GIT_ARGS(from)};
     enum rc rc = make_dir(treegit, err);
-    if (rc == RC_OK)
-        rc = run_inside(treegit, argv, "diff", &said, err);
-    return rc == RC_OK ? split_patch(treegit, &said, patch, err) : rc;
+    return rc == RC_OK ? run(treegit, &call, err) : rc;
 }
 
 void treegit_close(const struct treegit *treegit)
@@ -163,16 +355,98 @@ void treegit_close(const struct treegit *treegit)
         worktree_drop(treegit->step, treegit->git_dir);
 }
 
-enum rc treegit_hash(const struct treegit *treegit, const char **ret_hash, struct err *err)
+/* --- verbs --- */
+
+/* Takes one line off the text. */
+static const char *next_line(struct arena *arena, struct str *text)
 {
-    const char *hash = NULL;
-    enum rc rc = treegit_run(treegit, GIT_ARGS("add", "--all"), NULL, err);
+    struct str line = {"", 0};
+    (void)str_take_line(text, &line);
+    return arena_strndup(arena, line.at, line.len);
+}
+
+static enum rc read_hash(struct arena *arena, struct str *text, const char **ret_hash,
+                         struct err *err)
+{
+    *ret_hash = next_line(arena, text);
+    return git_hash_valid(*ret_hash)
+               ? RC_OK
+               : err_set(err, RC_IO, "GIT_FAILED", "git write-tree gave no hash");
+}
+
+enum rc treegit_take(const struct treegit *treegit, struct treegit_state *ret_state,
+                     struct err *err)
+{
+    struct arena *arena = treegit->step->arena;
+    struct treegit_state state = {0};
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, STATE_BYTES_MAX);
+    const struct call call = {.verb = "take", .out = &out};
+    enum rc rc = run(treegit, &call, err);
+    struct str text = buf_str(&out);
     if (rc == RC_OK)
-        rc = treegit_line(treegit, GIT_ARGS("write-tree"), &hash, err);
+        rc = read_hash(arena, &text, &state.hash, err);
     if (rc != RC_OK)
         return rc;
-    if (!git_hash_valid(hash))
-        return err_set(err, RC_IO, "GIT_FAILED", "git write-tree gave no hash");
-    *ret_hash = hash;
+    state.files = strtoll(next_line(arena, &text), NULL, 10);
+    state.nested = arena_strndup(arena, text.at, text.len);
+    *ret_state = state;
     return RC_OK;
+}
+
+/* The hash, nested repositories, an empty line, the diff. */
+static enum rc split_patch(const struct treegit *treegit, const struct buf *said,
+                           struct treegit_patch *patch, struct err *err)
+{
+    struct arena *arena = treegit->step->arena;
+    struct str text = buf_str(said), line;
+    enum rc rc = read_hash(arena, &text, &patch->state.hash, err);
+    const char *begin = text.at;
+    if (rc != RC_OK)
+        return rc;
+    do {
+        if (!str_take_line(&text, &line))
+            return err_set(err, RC_IO, "GIT_FAILED", "git diff was not reached");
+    } while (line.len > 0);
+    patch->state.nested = arena_strndup(arena, begin, (size_t)(line.at - begin));
+    buf_add(patch->diff, text.at, text.len);
+    patch->diff->overflow |= said->overflow;
+    return RC_OK;
+}
+
+enum rc treegit_patch(const struct treegit *treegit, struct treegit_patch *patch, struct err *err)
+{
+    CLEANUP(buf_release) struct buf said;
+    buf_init(&said, patch->diff->max_bytes + STATE_BYTES_MAX);
+    const struct call call = {.verb = "patch", .args = patch->options, .out = &said};
+    enum rc rc = make_dir(treegit, err);
+    if (rc == RC_OK)
+        rc = run(treegit, &call, err);
+    return rc == RC_OK ? split_patch(treegit, &said, patch, err) : rc;
+}
+
+enum rc treegit_blob(const struct treegit *treegit, const char *hash, struct buf *into,
+                     struct err *err)
+{
+    const struct call call = {.verb = "blob", .args = GIT_ARGS(hash), .out = into};
+    return run(treegit, &call, err);
+}
+
+enum rc treegit_pack(const struct treegit *treegit, const struct treegit_pack *pack,
+                     struct err *err)
+{
+    enum { BLOCK_BYTES = 512 }; /* Of ulimit -f. */
+    const char *blocks = arena_printf(treegit->step->arena, "%" PRId64,
+                                      pack->bytes_max / BLOCK_BYTES + 1);
+    const struct call call = {
+        .verb = "pack", .args = GIT_ARGS(pack->tip, pack->known, blocks), .out_fd = pack->fd};
+    struct stat status;
+    enum rc rc = run(treegit, &call, err);
+    bool full = fstat(pack->fd, &status) == 0 && status.st_size >= pack->bytes_max;
+    if ((rc == RC_OK || rc == RC_LIMIT) && full)
+        return err_set(err, RC_TOO_LARGE, "SNAPSHOT_TOO_LARGE",
+                       "the agent's changes take more than the %" PRId64
+                       " MiB that are left for snapshots",
+                       pack->bytes_max >> 20);
+    return rc;
 }

@@ -79,6 +79,29 @@ static enum rc fetch(struct step *step, struct err *err)
     return git_run(&git, &call, err);
 }
 
+/* One branch with objects that git refuses must not keep the others from being fetched. */
+static enum rc fetch_target(struct step *step, struct err *err)
+{
+    struct git git = step_git(step);
+    struct err why = {0};
+    const char *target = step->input.target_branch;
+    struct git_call call = {
+        .git_dir = step->mirror,
+        .args = GIT_ARGS("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "origin",
+                         arena_printf(step->arena, "+refs/heads/%s:refs/heads/%s", target, target)),
+        .origin = step->input.config.url,
+    };
+    enum rc rc = target ? git_run(&git, &call, &why) : RC_IO;
+    if (rc == RC_CANCELLED || rc == RC_TIMEOUT)
+        *err = why;
+    if (rc != RC_OK)
+        return rc;
+    LOG(LOG_WARN, "of the origin only the target branch could be fetched",
+        LOG_STR("runId", step->input.run_id.text),
+        LOG_STR("error", redact_dup(step_secrets(step), err->text, step->arena)));
+    return RC_OK;
+}
+
 /* What the other side says in its own words may hold the credential. */
 static enum rc fail_fetch(struct step *step, enum rc rc, struct err *err)
 {
@@ -137,6 +160,8 @@ static enum rc update_mirror(struct step *step, struct err *err)
         rc = make_mirror(step, err);
         if (rc == RC_OK)
             rc = fetch(step, err);
+        if (rc == RC_IO)
+            rc = fetch_target(step, err);
     }
     return rc == RC_IO || rc == RC_UNAUTHORIZED ? fail_fetch(step, rc, err) : rc;
 }
@@ -229,7 +254,8 @@ enum rc worktree_checkout(struct step *step, const struct checkout *checkout, st
     struct git git = step_git(step);
     struct git_call apply = {.dir = checkout->dir,
                              .args = GIT_ARGS("apply", "--index", "--whitespace=nowarn", "-"),
-                             .input = checkout->patch};
+                             .input = checkout->patch,
+                             .memory_bytes = GIT_MEMORY_SMALL};
     rc = git_run(&git, &apply, err);
     return rc == RC_IO ? RC_CONFLICT : rc;
 }

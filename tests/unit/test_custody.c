@@ -114,7 +114,7 @@ START_TEST(the_limit_of_size_counts_what_is_new_also_in_another_git_directory)
 {
     struct snapshot last;
     struct treegit treegit;
-    bool fresh = false;
+    struct snapshot_news news;
     base = kit_commit(&kit, "head -c 1000000 /dev/urandom >large");
     step = another_step(&(struct kit_task){0});
     ck_assert_msg(step_prepare(&step, &err) == RC_OK, "%s", err.text);
@@ -124,15 +124,16 @@ START_TEST(the_limit_of_size_counts_what_is_new_also_in_another_git_directory)
         work(arena_printf(&kit.arena,
                           "head -c 1000000 /dev/urandom >%d; touch -d '1 minute ago' %d large", i,
                           i));
-        ck_assert_int_eq(snapshot_open(&treegit, &step, "x.git", base, &last, &err), RC_OK);
-        ck_assert_msg(snapshot_take(&treegit, &last, &fresh, &err) == RC_OK, "%s", err.text);
+        treegit = snapshot_treegit(&step, "x.git", base);
+        ck_assert_msg(snapshot_open(&treegit, &last, &err) == RC_OK, "%s", err.text);
+        ck_assert_msg(snapshot_take(&treegit, &last, &news, &err) == RC_OK, "%s", err.text);
         ck_assert_int_ge(last.kib, i * 976);
         ck_assert_int_le(last.kib, i * 1076);
     }
-    last.kib_before = SNAPSHOT_KIB_MAX;
-    work("echo two >file.txt");
-    ck_assert_int_eq(snapshot_take(&treegit, &last, &fresh, &err), RC_TOO_LARGE);
-    ck_assert(!fresh);
+    last.kib = SNAPSHOT_KIB_MAX - 100;
+    work("head -c 200000 /dev/urandom >file.txt");
+    ck_assert_int_eq(snapshot_take(&treegit, &last, &news, &err), RC_TOO_LARGE);
+    ck_assert(!news.fresh);
     treegit_close(&treegit);
 }
 END_TEST
@@ -164,6 +165,126 @@ START_TEST(planted_configuration_runs_nothing)
     struct snapshot last = take("hostile");
     ck_assert_str_eq(show(&last, "file.txt"), "two");
     ck_assert(!file_exists(arena_printf(&kit.arena, "%s/planted", kit.dir)));
+}
+END_TEST
+
+static enum rc patch_into(struct buf *diff, struct treegit_patch *ret_patch)
+{
+    struct treegit treegit = treegit_at(&step, "x.git", base);
+    *ret_patch = (struct treegit_patch){.options = GIT_ARGS("--binary", "--no-renames"),
+                                        .diff = diff};
+    buf_init(diff, 1 << 20);
+    enum rc rc = treegit_patch(&treegit, ret_patch, &err);
+    treegit_close(&treegit);
+    return rc;
+}
+
+/* git add would start git status in it, with its own configuration. */
+START_TEST(a_repository_within_the_tree_runs_nothing)
+{
+    base = kit_commit(&kit, "mkdir inner; git update-index --add --cacheinfo "
+                            "160000,$(git rev-parse HEAD),inner");
+    step = another_step(&(struct kit_task){0});
+    ck_assert_msg(step_prepare(&step, &err) == RC_OK, "%s", err.text);
+    ck_assert_int_eq(worktree_hand_out(&step, base, &err), RC_OK);
+    const char *mark = in_run("x.git/planted");
+    work(arena_printf(&kit.arena,
+                      "echo two >file.txt; for d in inner new; do git init -q $d; cd $d; "
+                      "echo a >f; git add f; git -c user.name=a -c user.email=b commit -qm x; "
+                      "git config filter.x.clean 'touch %s; cat'; "
+                      "git config core.fsmonitor 'touch %s'; echo '* filter=x' >.gitattributes; "
+                      "echo b >f; cd ..; done; chmod -R a+rX .",
+                      mark, mark));
+    struct treegit treegit = treegit_at(&step, "x.git", base);
+    struct treegit_state state = {0};
+    ck_assert_msg(treegit_open(&treegit, base, &err) == RC_OK, "%s", err.text);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_msg(treegit_take(&treegit, &state, &err) == RC_OK, "%s", err.text);
+        ck_assert(!file_exists(mark));
+        ck_assert_str_eq(state.nested, "inner\nnew\n");
+        ck_assert_int_eq(state.files, 1);
+    }
+    treegit_close(&treegit);
+}
+END_TEST
+
+/* What the agent does to the gitlink `inner` of the base, and what the patch says of it. */
+static const struct {
+    const char *work, *shows;
+} links[] = {
+    {"true", NULL},
+    {"git init -q inner", NULL},
+    {"cd inner; git init -q; git -c user.name=a -c user.email=b commit -qm x --allow-empty", NULL},
+    {"git init -q 'new [one]'; git init -q two", NULL},
+    {"rmdir inner", "deleted file mode 160000"},
+    {"rmdir inner; echo text >inner", "+text"},
+    {"echo vendored >inner/file", "+vendored"},
+    {"rmdir inner; ln -s /etc inner", "new file mode 120000"},
+};
+
+START_TEST(a_gitlink_of_the_base_stays_while_its_directory_does)
+{
+    base = kit_commit(&kit, "mkdir inner; git update-index --add --cacheinfo "
+                            "160000,$(git rev-parse HEAD),inner");
+    step = another_step(&(struct kit_task){0});
+    ck_assert_msg(step_prepare(&step, &err) == RC_OK, "%s", err.text);
+    work(links[_i].work);
+    CLEANUP(buf_release) struct buf diff;
+    struct treegit_patch patch;
+    ck_assert_msg(patch_into(&diff, &patch) == RC_OK, "%s", err.text);
+    if (links[_i].shows)
+        ck_assert_msg(strstr(buf_text(&diff), links[_i].shows), "%s", buf_text(&diff));
+    else
+        ck_assert_str_eq(buf_text(&diff), "");
+}
+END_TEST
+
+START_TEST(a_file_that_is_too_large_is_refused_before_git_reads_it)
+{
+    base = kit_commit(&kit, "truncate -s 66M large; echo /ignored >.gitignore");
+    step = another_step(&(struct kit_task){0});
+    ck_assert_msg(step_prepare(&step, &err) == RC_OK, "%s", err.text);
+    static const struct {
+        const char *work;
+        enum rc rc;
+    } table[] = {
+        {"truncate -s 1T ignored; echo two >file.txt", RC_OK}, /* large is as the base has it. */
+        {"truncate -s 1T file.txt", RC_LIMIT},
+        {"echo one >file.txt; truncate -s 1T -- \"$(printf -- '-a\\nb')\"", RC_LIMIT},
+        {"rm -- -a*; truncate -s 1T large", RC_LIMIT},
+        {"truncate -s 66M large; mkdir d; truncate -s 1T d/ignored", RC_LIMIT},
+    };
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        CLEANUP(buf_release) struct buf diff;
+        struct treegit_patch patch;
+        work(table[i].work);
+        enum rc rc = patch_into(&diff, &patch);
+        ck_assert_msg(rc == table[i].rc, "%zu: %s %s", i, rc_name(rc), err.text);
+        if (rc != RC_OK)
+            ck_assert_str_eq(err.code, "FILE_TOO_LARGE");
+    }
+}
+END_TEST
+
+START_TEST(git_has_the_memory_of_the_agent)
+{
+    work("yes '' | head -c 30000000 >lines");           /* A record of git diff for each. */
+    step.input.config.agent.resources.memory_bytes = 1; /* git gets the least that it needs. */
+    CLEANUP(buf_release) struct buf diff;
+    struct treegit_patch patch;
+    enum rc rc = patch_into(&diff, &patch);
+    ck_assert_msg(rc == RC_LIMIT, "%s %s", rc_name(rc), err.text);
+    ck_assert_str_eq(err.code, "TREE_LIMIT");
+}
+END_TEST
+
+START_TEST(attributes_of_the_tree_hide_no_text)
+{
+    work("echo '* -diff' >.gitattributes; echo two >file.txt");
+    CLEANUP(buf_release) struct buf diff;
+    struct treegit_patch patch;
+    ck_assert_msg(patch_into(&diff, &patch) == RC_OK, "%s", err.text);
+    ck_assert_ptr_nonnull(strstr(buf_text(&diff), "\n+two\n"));
 }
 END_TEST
 
@@ -363,6 +484,12 @@ Suite *custody_suite(void)
     tcase_add_test(tests, the_limit_of_size_counts_what_is_new_also_in_another_git_directory);
     tcase_add_test(tests, a_patch_writes_anew_only_what_has_changed);
     tcase_add_test(tests, planted_configuration_runs_nothing);
+    tcase_add_test(tests, a_repository_within_the_tree_runs_nothing);
+    tcase_add_loop_test(tests, a_gitlink_of_the_base_stays_while_its_directory_does, 0,
+                        (int)COUNT_OF(links));
+    tcase_add_test(tests, a_file_that_is_too_large_is_refused_before_git_reads_it);
+    tcase_add_test(tests, git_has_the_memory_of_the_agent);
+    tcase_add_test(tests, attributes_of_the_tree_hide_no_text);
     tcase_add_test(tests, the_origin_keeps_what_another_worker_brought);
     tcase_add_test(tests, making_a_tree_anew_saves_what_was_in_it);
     tcase_add_test(tests, what_cannot_be_saved_is_kept);
