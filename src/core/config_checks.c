@@ -1,7 +1,7 @@
 /*
  * config_checks.c - the sections `verify`, `judge` and `policy` of a repository's configuration.
  *
- *   verify: [{name, command, timeoutSeconds | timeoutMs, parallel, optional}]
+ *   verify: [{name, command, timeoutSeconds | timeoutMs, parallel, optional, outputs}]
  *   judge:  [{rules: {maxFiles, maxLines, forbiddenPaths}},
  *            {name, command, timeoutMs, minScore},
  *            {name, model: {api, url, model, credential, prompt, maxTokens, prices}, timeoutMs,
@@ -22,6 +22,41 @@ static bool verifier_known(const struct repo_config *config, const char *name)
     return false;
 }
 
+/* "build", "target/release": relative, without empty, "." and ".." components, not git's own. */
+static bool output_valid(const char *path)
+{
+    if (path[0] == '\0' || text_same(path, ".git") || text_starts(path, ".git/"))
+        return false;
+    for (const char *at = path; *at;) {
+        size_t len = strcspn(at, "/");
+        bool dots = (len == 1 && at[0] == '.') || (len == 2 && at[0] == '.' && at[1] == '.');
+        if (len == 0 || dots || (at[len] == '/' && at[len + 1] == '\0'))
+            return false;
+        at += len + (at[len] == '/');
+    }
+    for (const char *at = path; *at; at++) {
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+static void decode_outputs(struct decoder *decoder, struct form *form,
+                           struct verifier_config *verifier)
+{
+    config_strings(form, "outputs",
+                   &(struct config_list){.to = verifier->outputs,
+                                         .max = CONFIG_OUTPUTS_MAX,
+                                         .each = {.min = 1, .max = CONFIG_OUTPUT_BYTES_MAX}});
+    for (size_t i = 0; form->rc == RC_OK && verifier->outputs[i]; i++) {
+        if (output_valid(verifier->outputs[i]))
+            continue;
+        form_fail(form, arena_printf(decoder->arena, "outputs[%zu]", i),
+                  "must be a path inside the checkout, such as build or target/release: "
+                  "relative, without . and .., not in .git");
+    }
+}
+
 enum rc config_decode_verifier(struct decoder *decoder, const struct js *object, const char *path)
 {
     struct repo_config *config = &decoder->config;
@@ -36,6 +71,7 @@ enum rc config_decode_verifier(struct decoder *decoder, const struct js *object,
     config_timeout(&form, &verifier.timeout_ms);
     form_bool(&form, "parallel", FORM_OPTIONAL, &verifier.parallel);
     form_bool(&form, "optional", FORM_OPTIONAL, &verifier.optional);
+    decode_outputs(decoder, &form, &verifier);
     enum rc rc = form_close(&form);
     if (rc == RC_OK)
         config->verify[config->verify_count++] = verifier;

@@ -18,6 +18,8 @@
 
 enum {
     CONFIG_VERIFIERS_MAX = 32,
+    CONFIG_OUTPUTS_MAX = 16,
+    CONFIG_OUTPUT_BYTES_MAX = 200,
     CONFIG_JUDGES_MAX = 16,
     CONFIG_ARGS_MAX = 64,
     CONFIG_ENV_MAX = 64,
@@ -80,10 +82,12 @@ struct agent_config {
 
 struct verifier_config {
     const char *name;
-    const char *command; /* Run by /bin/sh -c in the clean checkout. */
+    const char *command; /* Run by /bin/sh -c in a clean checkout of its own. */
     int64_t timeout_ms;
     bool parallel; /* Beside its neighbours that say so too. */
     bool optional; /* Its failure is told and does not fail the patch. */
+    const char
+        *outputs[CONFIG_OUTPUTS_MAX + 1]; /* Paths that later checks find; NULL at the end. */
 };
 
 enum judge_kind { JUDGE_RULES, JUDGE_COMMAND, JUDGE_MODEL };

@@ -61,7 +61,12 @@ static enum rc make_tree(const struct git *git, const struct forge_change *chang
     if (rc != RC_OK)
         return rc;
     struct git_call write = {.git_dir = change->scratch, .args = GIT_ARGS("write-tree")};
-    return git_line(git, &write, arena, ret_tree, err);
+    rc = git_line(git, &write, arena, ret_tree, err);
+    if (rc == RC_OK && change->tree && !text_same(change->tree, *ret_tree))
+        rc = err_set(err, RC_CONFLICT, "TREE_NOT_VERIFIED",
+                     "The patch makes tree %.64s, but the certificate is for tree %.64s.",
+                     *ret_tree, change->tree);
+    return rc;
 }
 
 /* Author, committer and both dates are given, so the same input makes the same commit. */

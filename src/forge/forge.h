@@ -23,6 +23,7 @@ struct forge_change {
     const char *run_id;
     const char *base_commit;
     struct str patch;
+    const char *tree; /* That was verified: base + patch must make the same; NULL: none was. */
     const char *branch;
     const char *target_branch;
     const char *title;

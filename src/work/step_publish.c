@@ -43,8 +43,9 @@ static void add_checks(struct buf *body, const struct js *certificate)
     }
 }
 
-/* The description, what verified it, and where it came from. */
-static enum rc add_certificate(struct step *step, struct buf *body, struct err *err)
+/* What verified the patch, for the body, and the tree that was verified, for the commit. */
+static enum rc add_certificate(struct step *step, struct buf *body, const char **ret_tree,
+                               struct err *err)
 {
     const char *sha256 = step->input.certificate_sha256;
     if (!sha256)
@@ -57,12 +58,16 @@ static enum rc add_certificate(struct step *step, struct buf *body, struct err *
         rc = js_parse(buf_text(&text), text.len, &certificate, err);
     if (rc != RC_OK)
         return rc;
+    const char *tree = js_get_str(certificate, "treeHash", NULL);
+    *ret_tree = tree ? arena_strdup(step->arena, tree) : NULL;
     add_checks(body, certificate);
     buf_addf(body, "Certificate: %s\n\n", sha256);
     return RC_OK;
 }
 
-static enum rc make_body(struct step *step, const char **ret_body, struct err *err)
+/* The description, what verified it, and where it came from. */
+static enum rc make_body(struct step *step, const char **ret_body, const char **ret_tree,
+                         struct err *err)
 {
     const struct step_input *input = &step->input;
     CLEANUP(buf_release) struct buf body;
@@ -73,7 +78,7 @@ static enum rc make_body(struct step *step, const char **ret_body, struct err *e
         buf_add(&body, input->description, fit);
         buf_adds(&body, "\n\n");
     }
-    enum rc rc = add_certificate(step, &body, err);
+    enum rc rc = add_certificate(step, &body, ret_tree, err);
     if (rc != RC_OK)
         return rc;
     buf_addf(&body, "Drover-Task: %s\nDrover-Run: %s\n", input->task_id.text, input->run_id.text);
@@ -145,7 +150,7 @@ static enum rc open_pull(struct step *step, struct forge_pull *ret_pull, struct 
     if (rc == RC_OK)
         rc = step_get(step, input->patch_sha256, &patch, err);
     if (rc == RC_OK)
-        rc = make_body(step, &change.body, err);
+        rc = make_body(step, &change.body, &change.tree, err);
     if (rc != RC_OK)
         return rc;
     change.patch = buf_str(&patch);

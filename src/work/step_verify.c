@@ -1,17 +1,23 @@
 /*
- * step_verify.c - the verifiers, on a clean checkout with the patch applied.
+ * step_verify.c - the verifiers, each on a clean checkout of its own with the patch applied.
  *
- *     run_dir/verify-<n>/tree      base + patch, fresh at every try
- *     run_dir/verify-<n>/home      $HOME of the checks
- *     run_dir/verify-<n>/<i>/...   the same for check i when it runs beside others
+ *     run_dir/verify-<n>/tree           base + patch, made anew for every check
+ *     run_dir/verify-<n>/home           $HOME of the check, the same
+ *     run_dir/verify-<n>/<i>/...        both for check i when it runs beside others
+ *     run_dir/verify-<n>/outputs-<i>/   what check i has declared and made; no check can write here
  *
- * Checks run one after the other in one tree, so that a test finds what the build before it made.
- * Neighbours that are marked parallel run at the same time, as many as there are processors, each
- * in a checkout of its own: they share nothing but the mirror, which they cannot write.
+ * Invariants:
+ *   1. A check runs code that an agent wrote, so its tree and home are not used again: the next
+ *      check gets others.  Checks that run one after the other get them under the same name,
+ *      because build tools note absolute paths in what they make.
+ *   2. drover's git works in a checkout before its check starts, and never afterwards.
+ *   3. What goes from one check to another are the declared outputs of checks that passed.  They
+ *      are copied once out of the check's tree, and from there into the trees of later checks,
+ *      where they replace no file of the patch (outputs.h).
  *
- * The checkout is made by git before anything of the agent's runs in it; the checks run code that
- * an agent wrote, so they run in the sandbox.  A check that could not be run is reported as
- * errored: it says nothing about the patch, and the server decides whether to try it again.
+ * Neighbours that are marked parallel run at the same time, as many as there are processors: they
+ * share nothing but the mirror, which they cannot write.  A check that could not be run is reported
+ * as errored: it says nothing about the patch, and the server decides whether to try it again.
  */
 #include "base/fd.h"
 #include "base/thread.h"
@@ -19,6 +25,7 @@
 #include "core/feedback.h"
 #include "work/childenv.h"
 #include "work/compute_process.h"
+#include "work/outputs.h"
 #include "work/step.h"
 #include "work/step_secrets.h"
 #include "work/verification.h"
@@ -36,12 +43,26 @@ enum {
     LOG_TAIL_BYTES = 256 * 1024, /* What the summary is made from. */
     PARALLEL_MIN = 2,            /* Whatever the machine has: who asks for it may rely on it. */
     PARALLEL_MAX = 16,
+    STORED_MAX = CONFIG_VERIFIERS_MAX * CONFIG_OUTPUTS_MAX,
+    OUTPUT_ENTRIES_MAX = 200000,
+};
+/* Of all outputs of one check. */
+#define OUTPUT_BYTES_MAX (INT64_C(4) << 30)
+
+/* An output that later checks get. */
+struct stored {
+    const char *path, *from; /* from: the check's name. */
+    const char *dir;         /* outputs-<i> */
 };
 
 struct bench {
     struct step *step;
     const char *dir, *tree, *home;
+    bool fresh;       /* Nothing has run in tree and home yet. */
+    int64_t begin_us; /* Wall clock, before the first checkout. */
     struct buf patch;
+    struct stored stored[STORED_MAX]; /* Each path once. */
+    size_t stored_count;
     struct verification found;
 };
 
@@ -63,7 +84,9 @@ static enum rc fill(struct bench *bench, const char *tree, const char *home, str
 {
     struct checkout checkout = {
         .dir = tree, .base = bench->found.base, .patch = buf_str(&bench->patch)};
-    enum rc rc = dir_make(home, 0700, err);
+    enum rc rc = dir_remove(home, err);
+    if (rc == RC_OK)
+        rc = dir_make(home, 0700, err);
     return rc == RC_OK ? worktree_checkout(bench->step, &checkout, err) : rc;
 }
 
@@ -82,6 +105,7 @@ static enum rc make_tree(struct bench *bench, struct err *err)
         rc = fill(bench, bench->tree, bench->home, err);
     if (rc != RC_OK)
         return rc;
+    bench->fresh = true;
     struct git git = step_git(step);
     struct git_call write = {.dir = bench->tree, .args = GIT_ARGS("write-tree")};
     return git_line(&git, &write, step->arena, &bench->found.tree_hash, err);
@@ -110,6 +134,83 @@ static void note_no_apply(struct bench *bench, const struct err *err)
             .optional = config->verify[i].optional,
             .line = "The patch does not apply.",
         };
+}
+
+/* --- outputs --- */
+
+static struct outputs_room room_of(const struct step *step)
+{
+    return (struct outputs_room){.bytes = OUTPUT_BYTES_MAX,
+                                 .entries = OUTPUT_ENTRIES_MAX,
+                                 .cancel = &step->stop->reason,
+                                 .deadline_us = step->deadline_us};
+}
+
+/* One of the same path that an earlier check has made is of no more use. */
+static void note_stored(struct bench *bench, const struct stored *stored)
+{
+    for (size_t i = 0; i < bench->stored_count; i++) {
+        if (text_same(bench->stored[i].path, stored->path)) {
+            bench->stored[i] = *stored;
+            return;
+        }
+    }
+    bench->stored[bench->stored_count++] = *stored;
+}
+
+/* RC_TOO_LARGE, RC_IO: they cannot be carried, which is the doing of the check. */
+static enum rc store_outputs(struct trial *trial, struct err *err)
+{
+    struct bench *bench = trial->bench;
+    struct outputs_room room = room_of(bench->step);
+    const char *dir = arena_printf(bench->step->arena, "%s/outputs-%zu", bench->dir,
+                                   (size_t)(trial->check - bench->found.checks));
+    enum rc rc = dir_make(dir, 0700, err);
+    for (size_t i = 0; rc == RC_OK && trial->verifier->outputs[i]; i++) {
+        struct outputs_count count = {0};
+        const struct outputs_copy copy = {
+            .from = trial->tree, .to = dir, .path = trial->verifier->outputs[i]};
+        rc = outputs_copy(&copy, &room, &count, err);
+        if (rc == RC_OK)
+            note_stored(bench, &(struct stored){
+                                   .path = copy.path, .from = trial->verifier->name, .dir = dir});
+        else if (rc == RC_NOT_FOUND)
+            rc = RC_OK;
+    }
+    return rc;
+}
+
+/* Files of a new checkout must not look newer than what was built from an earlier one. */
+static enum rc date_checkout(struct bench *bench, const char *tree, struct err *err)
+{
+    struct git git = step_git(bench->step);
+    struct git_call refresh = {.dir = tree, .args = GIT_ARGS("update-index", "-q", "--refresh")};
+    enum rc rc = outputs_date_tree(tree, bench->begin_us, err);
+    return rc == RC_OK ? git_run(&git, &refresh, err) : rc;
+}
+
+static enum rc carry_outputs(struct trial *trial, struct err *err)
+{
+    struct bench *bench = trial->bench;
+    struct check *check = trial->check;
+    if (bench->stored_count == 0)
+        return RC_OK;
+    check->carried = arena_array(bench->step->arena, bench->stored_count, sizeof *check->carried);
+    enum rc rc = date_checkout(bench, trial->tree, err);
+    for (size_t i = 0; rc == RC_OK && i < bench->stored_count; i++) {
+        const struct stored *stored = &bench->stored[i];
+        struct outputs_room room = room_of(bench->step);
+        struct outputs_count count = {0};
+        const struct outputs_copy copy = {
+            .from = stored->dir, .to = trial->tree, .path = stored->path};
+        rc = outputs_copy(&copy, &room, &count, err);
+        check->carried[check->carried_count++] = (struct carried){.path = stored->path,
+                                                                  .from = stored->from,
+                                                                  .files = count.files,
+                                                                  .bytes = count.bytes,
+                                                                  .skipped = count.skipped};
+    }
+    return rc;
 }
 
 /* --- one check --- */
@@ -241,6 +342,34 @@ static enum rc settle_trial(struct trial *trial, struct err *err)
     return settle_ended(trial, err);
 }
 
+/* Later checks rely on its outputs: without them it has not passed. */
+static enum rc settle_outputs(struct trial *trial, struct err *err)
+{
+    struct check *check = trial->check;
+    struct arena *arena = trial->bench->step->arena;
+    if (check->status != VERIFY_PASSED || !trial->verifier->outputs[0])
+        return RC_OK;
+    enum rc rc = store_outputs(trial, err);
+    if (rc != RC_TOO_LARGE && rc != RC_IO)
+        return rc;
+    check->status = VERIFY_FAILED;
+    check->category = FAILURE_RESOURCE_LIMIT;
+    check->line = arena_printf(arena, "its outputs cannot be carried: %s", err->text);
+    check->summary = arena_printf(arena,
+                                  "It passed, but its outputs cannot be carried to later "
+                                  "checks: %s.",
+                                  err->text);
+    err_clear(err);
+    return RC_OK;
+}
+
+/* What its code may have changed is not used again. */
+static void drop_trial(const struct trial *trial)
+{
+    worktree_drop(trial->bench->step, trial->tree);
+    worktree_drop(trial->bench->step, trial->home);
+}
+
 /* --- many checks at once --- */
 
 struct round {
@@ -297,7 +426,12 @@ static enum rc prepare_trial(struct bench *bench, const struct verifier_config *
     *trial->check = (struct check){
         .name = verifier->name, .command = verifier->command, .optional = verifier->optional};
     childenv_init(&trial->env, bench->step, trial->home);
-    return apart ? fill(bench, trial->tree, trial->home, err) : RC_OK;
+    enum rc rc = RC_OK;
+    if (apart || !bench->fresh)
+        rc = fill(bench, trial->tree, trial->home, err);
+    if (!apart)
+        bench->fresh = false;
+    return rc == RC_OK ? carry_outputs(trial, err) : rc;
 }
 
 static enum rc run_group(struct bench *bench, const struct verifier_config *verifiers, size_t count,
@@ -311,8 +445,12 @@ static enum rc run_group(struct bench *bench, const struct verifier_config *veri
     if (rc != RC_OK)
         return rc;
     run_round(&round);
-    for (size_t i = 0; rc == RC_OK && i < count; i++)
+    for (size_t i = 0; rc == RC_OK && i < count; i++) {
         rc = settle_trial(&round.trials[i], err);
+        if (rc == RC_OK)
+            rc = settle_outputs(&round.trials[i], err);
+        drop_trial(&round.trials[i]);
+    }
     return rc;
 }
 
@@ -347,7 +485,9 @@ enum rc step_verify(struct step *step, struct err *err)
 {
     const char *name = arena_printf(step->arena, "verify-%" PRId64, step->input.attempt);
     struct bench *bench = arena_alloc(step->arena, sizeof *bench);
-    *bench = (struct bench){.step = step, .dir = worktree_path(step, name)};
+    *bench = (struct bench){.step = step,
+                            .dir = worktree_path(step, name),
+                            .begin_us = clock_now_us(&step->site->clock)};
     bench->tree = arena_printf(step->arena, "%s/tree", bench->dir);
     bench->home = arena_printf(step->arena, "%s/home", bench->dir);
     buf_init(&bench->patch, (size_t)step->input.config.limits.max_patch_bytes);

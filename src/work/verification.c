@@ -10,7 +10,8 @@
 
 enum {
     CERTIFICATE_VERSION = 1,
-    CERTIFICATE_BYTES = 4 * 1024 * 1024, /* 32 checks with commands of 16 KB, all escapes. */
+    /* 32 checks with commands of 16 KB, all escapes, and 512 outputs carried to each. */
+    CERTIFICATE_BYTES = STEP_TEXT_ARTIFACT_MAX,
     FEEDBACK_BYTES = 1024 * 1024,
     NAME_MAX_BYTES = 120,
 };
@@ -34,6 +35,23 @@ const char *verification_verdict(const struct verification *verification)
 
 /* --- certificate --- */
 
+static void write_carried(struct jw *jw, const struct check *check)
+{
+    jw_key(jw, "carried");
+    jw_begin(jw, '[');
+    for (size_t i = 0; i < check->carried_count; i++) {
+        const struct carried *carried = &check->carried[i];
+        jw_begin(jw, '{');
+        jw_kstr(jw, "path", carried->path);
+        jw_kstr(jw, "from", carried->from);
+        jw_kint(jw, "files", carried->files);
+        jw_kint(jw, "bytes", carried->bytes);
+        jw_kint(jw, "skipped", carried->skipped);
+        jw_end(jw, '}');
+    }
+    jw_end(jw, ']');
+}
+
 static void write_certified_check(struct jw *jw, const struct check *check)
 {
     jw_begin(jw, '{');
@@ -46,6 +64,7 @@ static void write_certified_check(struct jw *jw, const struct check *check)
     jw_kbool(jw, "optional", check->optional);
     jw_optstr(jw, "category", failure_category_name(check->category));
     jw_kstr(jw, "reportSha256", check->report);
+    write_carried(jw, check);
     jw_end(jw, '}');
 }
 

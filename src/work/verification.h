@@ -6,6 +6,13 @@
 #include "core/feedback.h"
 #include "work/step.h"
 
+/* An output of an earlier check, as it was put into a check's tree. */
+struct carried {
+    const char *path, *from;
+    int64_t files, bytes;
+    int64_t skipped; /* Not carried: files of the patch, and what is no file, directory or link. */
+};
+
 /* One check and what became of it. */
 struct check {
     const char *name, *command;
@@ -17,6 +24,8 @@ struct check {
     const char *line;    /* One line for people; NULL when it passed. */
     const char *summary; /* For the agent; NULL when it passed. */
     const char *report;  /* Artifact of the output, or NULL. */
+    struct carried *carried;
+    size_t carried_count;
 };
 
 enum { VERIFICATION_CHECKS_MAX = CONFIG_VERIFIERS_MAX + 1 }; /* And `apply`. */

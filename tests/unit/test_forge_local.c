@@ -174,6 +174,24 @@ START_TEST(a_binary_file_is_published_whole)
 }
 END_TEST
 
+START_TEST(a_tree_that_was_not_verified_is_not_published)
+{
+    struct forge_change change = change_of("run-a");
+    struct git git = {0};
+    struct forge_pull pull;
+    struct err err = {0};
+    change.tree = kit_sh(&kit, "git --git-dir=origin.git rev-parse main^{tree}");
+    ck_assert_int_eq(forge_local.open_pull(&git, &change, &kit.arena, &pull, &err), RC_CONFLICT);
+    ck_assert_str_eq(err.code, "TREE_NOT_VERIFIED");
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref --format='%%(refname)'"),
+                     "refs/heads/main");
+    change.tree = NULL;
+    pull = open_pull(&change);
+    change.tree = kit_sh(&kit, "git --git-dir=origin.git rev-parse %s^{tree}", pull.head);
+    ck_assert_str_eq(open_pull(&change).head, pull.head);
+}
+END_TEST
+
 START_TEST(a_lost_lease_pushes_nothing)
 {
     struct forge_change change = change_of("run-a");
@@ -532,6 +550,7 @@ Suite *forge_local_suite(void)
     tcase_add_test(tests, a_number_that_a_dead_git_left_locked_is_passed_over);
     tcase_add_test(tests, publishers_at_the_same_time_agree);
     tcase_add_test(tests, a_binary_file_is_published_whole);
+    tcase_add_test(tests, a_tree_that_was_not_verified_is_not_published);
     tcase_add_test(tests, a_lost_lease_pushes_nothing);
     tcase_add_test(tests, work_of_others_on_the_branch_is_not_overwritten);
     tcase_add_test(tests, a_branch_and_a_foreign_pull_request_are_found);

@@ -183,12 +183,12 @@ START_TEST(neighbours_that_say_so_run_at_the_same_time)
     const char *pipe = kit_sh(&kit, "echo $PWD/data/work/mirrors/*.git/pipe");
     const char *verify = arena_printf(
         &kit.arena,
-        "\"verify\":[{\"name\":\"first\",\"command\":\"touch built\"},"
+        "\"verify\":[{\"name\":\"first\",\"command\":\"touch built more\",\"outputs\":[\"more\"]},"
         "{\"name\":\"tell\",\"parallel\":true,\"timeoutMs\":20000,"
         "\"command\":\"ls; echo hello >%s\"},"
         "{\"name\":\"hear\",\"parallel\":true,\"timeoutMs\":20000,"
         "\"command\":\"read word <%s; echo heard $word; test ! -e built\"},"
-        "{\"name\":\"last\",\"command\":\"test -e built\"}]",
+        "{\"name\":\"last\",\"command\":\"test ! -e built && test -e more\"}]",
         pipe, pipe);
     const struct js *result = run(verify, good);
     ck_assert_str_eq(js_get_str(result, "verdict", ""), "verified");
@@ -196,6 +196,50 @@ START_TEST(neighbours_that_say_so_run_at_the_same_time)
     for (size_t i = 0; i < COUNT_OF(names); i++)
         ck_assert_str_eq(of_check(result, i, "name"), names[i]);
     ck_assert_str_eq(kit_artifact(&kit, of_check(result, 2, "reportSha256")), "heard hello\n");
+}
+END_TEST
+
+/* The first leaves what it can in its tree, its home and its repository. */
+START_TEST(a_check_finds_nothing_of_the_one_before)
+{
+    const struct js *result = run(
+        "\"verify\":[{\"name\":\"first\",\"command\":\"echo three >file.txt; touch stray ~/rc; "
+        "git config user.name changed; git commit -qam all; echo $PWD $HOME\"},"
+        "{\"name\":\"second\",\"command\":\"grep -x two file.txt && test ! -e stray && "
+        "test ! -e ~/rc && test $(git config user.name) = drover && "
+        "test $(git diff --cached --name-only HEAD) = file.txt && echo $PWD $HOME\"}]",
+        good);
+    ck_assert_str_eq(js_get_str(result, "verdict", ""), "verified");
+    const char *first = kit_artifact(&kit, of_check(result, 0, "reportSha256"));
+    const char *second = kit_artifact(&kit, of_check(result, 1, "reportSha256"));
+    ck_assert_str_eq(second, arena_printf(&kit.arena, "two\n%s", first)); /* The same places. */
+}
+END_TEST
+
+/* make compares times: sources of a later checkout must not look newer than what was built. */
+START_TEST(what_was_built_is_up_to_date_for_later_checks)
+{
+    const struct js *result = run(
+        "\"verify\":[{\"name\":\"build\",\"command\":\"mkdir out; cp file.txt out/copy\","
+        "\"outputs\":[\"out\"]},"
+        "{\"name\":\"test\",\"command\":\"test ! file.txt -nt out/copy && "
+        "git diff --quiet && grep -x two out/copy\"}]",
+        good);
+    ck_assert_str_eq(js_get_str(result, "verdict", ""), "verified");
+}
+END_TEST
+
+START_TEST(outputs_that_cannot_be_carried_fail_their_check)
+{
+    const struct js *result = run("\"verify\":[{\"name\":\"build\",\"command\":\"mkdir out; "
+                                  "truncate -s 5G out/sparse\",\"outputs\":[\"out\"]},"
+                                  "{\"name\":\"test\",\"command\":\"test ! -e out/sparse\"}]",
+                                  good);
+    ck_assert_str_eq(js_get_str(result, "verdict", ""), "failed");
+    ck_assert_str_eq(of_check(result, 0, "status"), "failed");
+    ck_assert_str_eq(of_check(result, 0, "category"), "resource_limit");
+    ck_assert_ptr_nonnull(strstr(of_check(result, 0, "summary"), "more bytes"));
+    ck_assert_str_eq(of_check(result, 1, "status"), "passed");
 }
 END_TEST
 
@@ -316,6 +360,9 @@ Suite *verify_step_suite(void)
     tcase_add_test(tests, a_patch_that_does_not_apply_fails);
     tcase_add_loop_test(tests, an_optional_check_fails_nothing, 0, (int)COUNT_OF(optional));
     tcase_add_test(tests, neighbours_that_say_so_run_at_the_same_time);
+    tcase_add_test(tests, a_check_finds_nothing_of_the_one_before);
+    tcase_add_test(tests, what_was_built_is_up_to_date_for_later_checks);
+    tcase_add_test(tests, outputs_that_cannot_be_carried_fail_their_check);
     tcase_add_test(tests, a_check_that_cannot_be_run_is_errored);
     tcase_add_test(tests, checks_run_behind_the_walls_in_a_tree_of_their_own);
     tcase_add_test(tests, attributes_in_a_patch_run_nothing);
