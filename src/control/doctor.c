@@ -282,15 +282,39 @@ enum rc doctor_examine(struct db *db, struct arena *arena, struct doctor_report 
     for (int status = 0; rc == RC_OK && status < SAGA_STATUS_COUNT; status++)
         if (!saga_is_finished((enum saga_status)status))
             rc = examine_sagas(&doctor, (enum saga_status)status);
+    struct worker_row *workers = NULL;
+    size_t worker_count = 0;
+    if (rc == RC_OK)
+        rc = workers_unpublished(db, &(struct worker_filter){.limit = DOCTOR_WORKERS_MAX}, arena,
+                                 &workers, &worker_count, err);
     arena_release(&doctor.scratch);
     if (rc != RC_OK)
         return rc;
     bool healthy = true;
     for (size_t i = 0; i < CHECK_COUNT; i++)
         healthy &= doctor.checks[i].bad == 0;
-    *ret_report = (struct doctor_report){
-        .checks = doctor.checks, .check_count = CHECK_COUNT, .healthy = healthy};
+    *ret_report = (struct doctor_report){.checks = doctor.checks,
+                                         .check_count = CHECK_COUNT,
+                                         .healthy = healthy,
+                                         .workers = workers,
+                                         .worker_count = worker_count};
     return RC_OK;
+}
+
+static void write_unpublished(struct jw *jw, const struct doctor_report *report)
+{
+    jw_key(jw, "unpublished");
+    jw_begin(jw, '[');
+    for (size_t i = 0; i < report->worker_count; i++) {
+        const struct worker_row *worker = &report->workers[i];
+        jw_begin(jw, '{');
+        jw_kstr(jw, "worker", worker->name);
+        jw_kstr(jw, "host", worker->host);
+        jw_kint(jw, "count", worker->unpublished_count);
+        jw_kint(jw, "bytes", worker->unpublished_bytes);
+        jw_end(jw, '}');
+    }
+    jw_end(jw, ']');
 }
 
 void doctor_write(struct jw *jw, const struct doctor_report *report)
@@ -316,5 +340,6 @@ void doctor_write(struct jw *jw, const struct doctor_report *report)
     jw_kint(jw, "count", report->kept_trees);
     jw_optstr(jw, "path", report->kept_path);
     jw_end(jw, '}');
+    write_unpublished(jw, report);
     jw_end(jw, '}');
 }

@@ -7,9 +7,9 @@
 #define CONTROL_DOCTOR_H
 #include "base/arena.h"
 #include "base/jw.h"
-#include "store/db.h"
+#include "store/workers.h"
 
-enum { DOCTOR_FINDINGS_MAX = 100 };
+enum { DOCTOR_FINDINGS_MAX = 100, DOCTOR_WORKERS_MAX = 1000 };
 struct doctor_check {
     const char *name;
     const char *title; /* For people. */
@@ -21,8 +21,10 @@ struct doctor_report {
     struct doctor_check *checks;
     size_t check_count;
     bool healthy;
-    int64_t kept_trees;    /* On this node's disk; for the caller to fill in. */
-    const char *kept_path; /* Where they are. */
+    int64_t kept_trees;               /* On this node's disk; for the caller to fill in. */
+    const char *kept_path;            /* Where they are. */
+    const struct worker_row *workers; /* Those that have unpublished work. */
+    size_t worker_count;
 };
 MUST_USE enum rc doctor_examine(struct db *db, struct arena *arena,
                                 struct doctor_report *ret_report, struct err *err);

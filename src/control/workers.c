@@ -24,7 +24,9 @@ static bool says_the_same(const struct worker_row *a, const struct worker_row *b
 {
     return same_process(a, b) && text_same(a->version, b->version) &&
            str_same(a->queues, b->queues) && a->slots == b->slots && a->busy == b->busy &&
-           a->draining == b->draining && a->lease_us == b->lease_us;
+           a->draining == b->draining && a->lease_us == b->lease_us &&
+           a->unpublished_count == b->unpublished_count &&
+           a->unpublished_bytes == b->unpublished_bytes;
 }
 
 /* Often enough to tell a lost one, seldom enough to cost nothing. */

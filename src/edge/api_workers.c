@@ -1,9 +1,9 @@
 /*
  * api_workers.c - who works here: what workers say of themselves, and the listing of it.
  *
- * A worker says {name, slots, busy, queues, version, host, pid, state} at its start and with every
- * heartbeat, so that a server which has forgotten everything knows it again soon.  The answer
- * tells how long leases last here.
+ * A worker says {name, slots, busy, queues, version, host, pid, state, unpublishedCount,
+ * unpublishedBytes} at its start and with every heartbeat, so that a server which has forgotten
+ * everything knows it again soon.  The answer tells how long leases last here.
  */
 #include "base/form.h"
 #include "control/workers.h"
@@ -42,6 +42,10 @@ static enum rc read_worker(const struct js *tree, struct cmd_worker_seen *cmd, s
     form_strings(&form, "queues", FORM_REQUIRED, QUEUES_MAX,
                  &(struct form_text){.min = 1, .max = QUEUE_BYTES_MAX}, &queues);
     form_choice(&form, "state", FORM_OPTIONAL, presences, &presence);
+    form_int(&form, "unpublishedCount", FORM_OPTIONAL, &(struct form_range){0, INT64_MAX / 2},
+             &worker->unpublished_count);
+    form_int(&form, "unpublishedBytes", FORM_OPTIONAL, &(struct form_range){0, INT64_MAX / 2},
+             &worker->unpublished_bytes);
     if (worker->name && !worker_name_valid(worker->name))
         form_fail(&form, "name", "a worker's name has letters, digits, '.', '_' and '-'");
     worker->draining = presence == PRESENCE_DRAINING;
@@ -97,6 +101,8 @@ static void write_worker(struct jw *jw, const struct worker_row *worker)
     jw_kint(jw, "pid", worker->pid);
     jw_ktime(jw, "startedAt", worker->started_us);
     jw_ktime(jw, "lastSeenAt", worker->last_seen_us);
+    jw_kint(jw, "unpublishedCount", worker->unpublished_count);
+    jw_kint(jw, "unpublishedBytes", worker->unpublished_bytes);
     jw_end(jw, '}');
 }
 

@@ -27,6 +27,7 @@ static const struct {
     {NULL, cli_workers_commands},
     {NULL, cli_token_commands},
     {NULL, cli_doctor_commands},
+    {NULL, cli_prune_commands},
     {NULL, cli_backup_commands},
     {"Repositories", cli_repo_commands},
     {NULL, cli_schema_commands},

@@ -82,6 +82,7 @@ extern const struct cli_command cli_account_commands[];
 extern const struct cli_command cli_topic_commands[];
 extern const struct cli_command cli_schedule_commands[];
 extern const struct cli_command cli_doctor_commands[];
+extern const struct cli_command cli_prune_commands[];
 extern const struct cli_command cli_backup_commands[];
 extern const struct cli_command cli_help_commands[];
 

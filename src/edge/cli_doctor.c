@@ -37,6 +37,21 @@ static void print_kept(const struct cli *cli, const struct js *kept)
                      (long long)count, count == 1 ? "tree" : "trees", buf_text(&path));
 }
 
+static void print_unpublished(struct cli *cli, const struct js *workers)
+{
+    for (size_t i = 0; i < js_count(workers); i++) {
+        const struct js *worker = js_at(workers, i);
+        int64_t count = js_get_int(worker, "count", 0);
+        CLEANUP(buf_release) struct buf name;
+        buf_init(&name, LINE_BYTES_MAX);
+        term_clean(&name, js_get_str(worker, "worker", ""));
+        (void)printf("%slook%s unpublished work on %s: %lld %s, %s; drover prune lists it there\n",
+                     term_on(&cli->term, TONE_YELLOW), term_off(&cli->term, TONE_YELLOW),
+                     buf_text(&name), (long long)count, count == 1 ? "item" : "items",
+                     term_bytes(&cli->arena, js_get_int(worker, "bytes", 0)));
+    }
+}
+
 static int run_doctor(struct cli *cli)
 {
     struct err err = {0};
@@ -55,6 +70,7 @@ static int run_doctor(struct cli *cli)
     for (size_t i = 0; i < js_count(checks); i++)
         print_check(cli, js_at(checks, i));
     print_kept(cli, js_get(answer.tree, "keptTrees"));
+    print_unpublished(cli, js_get(answer.tree, "unpublished"));
     (void)printf("%s\n", healthy ? "All is well." : "Not all is well.");
     return healthy ? CLI_DONE : CLI_FAILED;
 }

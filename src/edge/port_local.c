@@ -281,6 +281,8 @@ static enum rc local_announce(struct port *port, const struct port_worker *worke
         .busy = worker->busy,
         .draining = worker->presence == PORT_DRAINING,
         .lease_us = worker->lease_ms * US_PER_MS,
+        .unpublished_count = worker->unpublished_count,
+        .unpublished_bytes = worker->unpublished_bytes,
     };
     cmd->left = worker->presence == PORT_LEFT;
     return call(port, owned, worker->name, err);

@@ -389,7 +389,9 @@ static const char *const initial[] = {
     " draining {int} NOT NULL CHECK (draining IN (0, 1)),"
     " lease_us {int} NOT NULL,"
     " started_us {int} NOT NULL,"
-    " last_seen_us {int} NOT NULL) {plain_table}",
+    " last_seen_us {int} NOT NULL,"
+    " unpublished_count {int} NOT NULL DEFAULT 0,"
+    " unpublished_bytes {int} NOT NULL DEFAULT 0) {plain_table}",
     NULL,
 };
 

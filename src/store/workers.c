@@ -10,17 +10,20 @@
     " WHEN draining = 1 THEN 'draining' ELSE 'active' END"
 #define WORKER_SELECT                                                                       \
     "SELECT name, host, version, queues, pid, slots, busy, draining, lease_us, started_us," \
-    " last_seen_us, " WORKER_STATE " FROM workers"
+    " last_seen_us, unpublished_count, unpublished_bytes, " WORKER_STATE " FROM workers"
 
 static const struct sql sql_put = {
     "worker_put",
     "INSERT INTO workers (name, host, version, queues, pid, slots, busy, draining, lease_us,"
-    " started_us, last_seen_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+    " started_us, last_seen_us, unpublished_count, unpublished_bytes)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
     " ON CONFLICT (name) DO UPDATE SET host = excluded.host, version = excluded.version,"
     " queues = excluded.queues, pid = excluded.pid, slots = excluded.slots, busy = excluded.busy,"
     " draining = excluded.draining, lease_us = excluded.lease_us,"
-    " started_us = excluded.started_us, last_seen_us = excluded.last_seen_us",
-    "tttjiiiiiii",
+    " started_us = excluded.started_us, last_seen_us = excluded.last_seen_us,"
+    " unpublished_count = excluded.unpublished_count,"
+    " unpublished_bytes = excluded.unpublished_bytes",
+    "tttjiiiiiiiii",
 };
 static const struct sql sql_get = {
     "worker_get",
@@ -44,6 +47,12 @@ static const struct sql sql_list = {
     "itti",
 };
 
+static const struct sql sql_unpublished = {
+    "worker_unpublished",
+    WORKER_SELECT " WHERE unpublished_count > 0 ORDER BY name LIMIT $2",
+    "ii",
+};
+
 static enum rc worker_decode(struct row_reader *reader, void *to, struct err *err)
 {
     (void)err;
@@ -59,6 +68,8 @@ static enum rc worker_decode(struct row_reader *reader, void *to, struct err *er
     row->lease_us = read_int(reader);
     row->started_us = read_int(reader);
     row->last_seen_us = read_int(reader);
+    row->unpublished_count = read_int(reader);
+    row->unpublished_bytes = read_int(reader);
     row->state = read_text(reader);
     return RC_OK;
 }
@@ -70,7 +81,8 @@ enum rc workers_put(struct db *db, const struct worker_row *row, struct err *err
                    P_LIST(P_TEXT(row->name), P_TEXT(row->host), P_TEXT(row->version),
                           P_JSON(row->queues), P_INT(row->pid), P_INT(row->slots), P_INT(row->busy),
                           P_INT(row->draining), P_INT(row->lease_us), P_INT(row->started_us),
-                          P_INT(row->last_seen_us)),
+                          P_INT(row->last_seen_us), P_INT(row->unpublished_count),
+                          P_INT(row->unpublished_bytes)),
                    NULL, err);
 }
 
@@ -97,5 +109,12 @@ enum rc workers_list(struct db *db, const struct worker_filter *filter, struct a
     return query_all(db, &sql_list,
                      P_LIST(P_INT(filter->now_us), P_TEXT(filter->after ? filter->after : ""),
                             P_TEXT(filter->state), P_LIMIT(filter->limit)),
+                     &worker_shape, arena, ret_rows, ret_count, err);
+}
+
+enum rc workers_unpublished(struct db *db, const struct worker_filter *filter, struct arena *arena,
+                            struct worker_row **ret_rows, size_t *ret_count, struct err *err)
+{
+    return query_all(db, &sql_unpublished, P_LIST(P_INT(filter->now_us), P_LIMIT(filter->limit)),
                      &worker_shape, arena, ret_rows, ret_count, err);
 }

@@ -19,7 +19,8 @@ struct worker_row {
     bool draining;
     int64_t lease_us;
     int64_t started_us, last_seen_us;
-    const char *state; /* Read, never written. */
+    int64_t unpublished_count, unpublished_bytes; /* Work that waits there for people. */
+    const char *state;                            /* Read, never written. */
 };
 
 MUST_USE enum rc workers_put(struct db *db, const struct worker_row *row, struct err *err);
@@ -38,4 +39,8 @@ struct worker_filter {
 MUST_USE enum rc workers_list(struct db *db, const struct worker_filter *filter,
                               struct arena *arena, struct worker_row **ret_rows, size_t *ret_count,
                               struct err *err);
+/* Those with unpublished work, by name. */
+MUST_USE enum rc workers_unpublished(struct db *db, const struct worker_filter *filter,
+                                     struct arena *arena, struct worker_row **ret_rows,
+                                     size_t *ret_count, struct err *err);
 #endif

@@ -1,47 +1,120 @@
 /*
  * attic.c - see attic.h.
  *
- * The age of a file is that of its last change of status: an agent can write whatever time it likes
- * into its tree, but not that one.
+ * The age of a file is that of its last change of status: an agent can write any time into its
+ * tree, but not that one.
  */
 #include "work/attic.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/id.h"
 #include "base/log.h"
+#include "work/publication.h"
 #include "work/snapshot.h"
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <fts.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of one mirror in one go; the rest goes the next time. */
-#define COUNT_OPTION "--count=10000"
-enum { REFS_BYTES_MAX = 4 * 1024 * 1024, MIRROR_MS = 5 * 60 * 1000 };
+/* Of one mirror in one go. */
+#define COUNT_OPTION "--count=20000"
+enum {
+    REFS_BYTES_MAX = 8 * 1024 * 1024,
+    MIRROR_MS = 5 * 60 * 1000,
+    NOTE_BYTES_MAX = 512,
+    WALK_ENTRIES_MAX = 2000000,
+    BLOCK_BYTES = 512, /* Of st_blocks. */
+};
 
-static bool is_over(const struct attic *attic, int64_t begin_us)
+static const char *const kind_names[] = {
+    [ATTIC_HELD] = "held_patch", [ATTIC_KEPT] = "kept_tree", [ATTIC_SNAPSHOTS] = "snapshots"};
+
+const char *attic_kind_name(enum attic_kind kind)
 {
-    return attic->now_us - begin_us > attic->keep_us;
+    return kind_names[kind];
+}
+
+/* A list that is being made. */
+struct lister {
+    const struct attic *attic;
+    struct arena *arena;
+    struct attic_item *first;
+    bool measure; /* Sizes of snapshots: one git each. */
+};
+
+static void add_item(struct lister *lister, const struct attic_item *item)
+{
+    struct attic_item *copy = arena_alloc(lister->arena, sizeof *copy);
+    *copy = *item;
+    copy->next = lister->first;
+    lister->first = copy;
 }
 
 /* Calls visit for every entry of work_dir/name. */
-static void each_entry(const struct attic *attic, const char *name,
-                       void (*visit)(const struct attic *attic, const char *path, const char *name))
+static void each_entry(struct lister *lister, const char *name,
+                       void (*visit)(struct lister *lister, const char *path, const char *name))
 {
-    CLEANUP(arena_release) struct arena arena = {0};
-    const char *path = arena_printf(&arena, "%s/%s", attic->work_dir, name);
+    const char *path = arena_printf(lister->arena, "%s/%s", lister->attic->work_dir, name);
     DIR *dir = opendir(path);
     if (dir == NULL)
         return;
     const struct dirent *entry;
-    while ((entry = readdir(dir)) != NULL) {
-        CLEANUP(arena_release) struct arena scratch = {0};
-        visit(attic, arena_printf(&scratch, "%s/%s", path, entry->d_name), entry->d_name);
-    }
+    while ((entry = readdir(dir)) != NULL)
+        visit(lister, arena_printf(lister->arena, "%s/%s", path, entry->d_name), entry->d_name);
     (void)closedir(dir);
+}
+
+/* ---- notes ---- */
+
+static const char *read_note(const char *path, struct arena *arena)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, NOTE_BYTES_MAX);
+    if (file_read(path, &text, NULL) != RC_OK)
+        return NULL;
+    const char *line = arena_strndup(arena, buf_text(&text), strcspn(buf_text(&text), "\n"));
+    return line[0] ? line : NULL;
+}
+
+static void write_note(const char *dir, const char *path, const char *line)
+{
+    struct err err = {0};
+    CLEANUP(arena_release) struct arena arena = {0};
+    const char *text = arena_printf(&arena, "%s\n", line);
+    enum rc rc = dir_make(dir, 0700, &err);
+    if (rc == RC_OK)
+        rc = file_write_durable(path, text, strlen(text), 0600, &err);
+    if (rc != RC_OK)
+        LOG(LOG_WARN, "cannot note what unpublished work belongs to", LOG_STR("path", path),
+            LOG_STR("error", err.text));
+}
+
+static const char *aside_path(const char *work_dir, const struct id *run_id, struct arena *arena)
+{
+    return arena_printf(arena, "%s/aside/%s", work_dir, run_id->text);
+}
+
+void attic_note(const char *work_dir, const struct id *run_id, const char *repository)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    const char *path = aside_path(work_dir, run_id, &arena);
+    if (repository && !file_exists(path))
+        write_note(arena_printf(&arena, "%s/aside", work_dir), path, repository);
+}
+
+void attic_note_worker(const char *work_dir, const char *name)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    write_note(work_dir, arena_printf(&arena, "%s/worker", work_dir), name);
+}
+
+const char *attic_worker(const struct attic *attic, struct arena *arena)
+{
+    const char *name = read_note(arena_printf(arena, "%s/worker", attic->work_dir), arena);
+    return name ? name : "-";
 }
 
 /* ---- files and trees ---- */
@@ -64,109 +137,305 @@ static bool is_ours(const char *name, struct id *ret_run_id)
            (*rest == '-' && digits > 0 && text_same(rest + 1 + digits, ".diff"));
 }
 
-static void clear_file(const struct attic *attic, const char *path, const char *name)
+static void fts_closep(FTS **walk)
 {
-    struct id run_id;
+    if (*walk)
+        (void)fts_close(*walk);
+}
+
+/* What it takes on disk; of a tree with very many files the first of them. */
+static int64_t size_of(const char *path)
+{
+    char *const tops[] = {(char *)(uintptr_t)path, NULL}; /* Not const for historical reasons. */
+    CLEANUP(fts_closep) FTS *walk = fts_open(tops, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+    int64_t bytes = 0, entries = 0;
+    const FTSENT *entry;
+    while (walk && entries < WALK_ENTRIES_MAX && (entry = fts_read(walk))) {
+        bool counts = entry->fts_info != FTS_DP && entry->fts_info != FTS_NS;
+        entries++;
+        bytes += counts ? (int64_t)entry->fts_statp->st_blocks * BLOCK_BYTES : 0;
+    }
+    return bytes;
+}
+
+static void list_file(struct lister *lister, const char *path, const char *name)
+{
+    struct attic_item item = {.path = path, .count = 1};
     struct stat info;
-    if (!is_ours(name, &run_id) || lstat(path, &info) != 0 ||
-        !is_over(attic, (int64_t)info.st_ctim.tv_sec * US_PER_SECOND))
+    if (!is_ours(name, &item.run_id) || lstat(path, &info) != 0)
         return;
-    struct err err = {0};
-    enum rc rc = RC_OK;
-    if (S_ISDIR(info.st_mode))
-        rc = dir_remove(path, &err);
-    else if (unlink(path) != 0)
-        rc = err_set(&err, RC_IO, "IO_ERROR", "%s", strerror(errno));
-    if (rc == RC_OK)
-        LOG(LOG_INFO, "removed what was put aside for people: its time is over",
-            LOG_STR("runId", run_id.text), LOG_STR("path", path));
-    else
-        LOG(LOG_WARN, "what was put aside for people stays for now", LOG_STR("path", path),
-            LOG_STR("error", err.text));
+    item.kind = text_ends(name, ".diff") ? ATTIC_HELD : ATTIC_KEPT;
+    item.put_us = (int64_t)info.st_ctim.tv_sec * US_PER_SECOND;
+    item.bytes = size_of(path);
+    item.repository = read_note(aside_path(lister->attic->work_dir, &item.run_id, lister->arena),
+                                lister->arena);
+    add_item(lister, &item);
+}
+
+static enum rc remove_file(const struct attic_item *item, struct err *err)
+{
+    struct stat info;
+    if (lstat(item->path, &info) == 0 && S_ISDIR(info.st_mode))
+        return dir_remove(item->path, err);
+    if (unlink(item->path) == 0 || errno == ENOENT)
+        return RC_OK;
+    return err_set(err, RC_IO, "IO_ERROR", "cannot remove %.300s: %s", item->path, strerror(errno));
 }
 
 /* ---- snapshots ---- */
 
-/* "<seconds> <commit> <ref>" becomes the order to remove the ref, if it still has that commit. */
-static bool add_order(const struct attic *attic, const char *line, struct buf *orders)
-{
-    long long seconds = 0;
+/* One ref of either kind. */
+struct mark {
+    int64_t put_us;
     char commit[GIT_HASH_BYTES], ref[SNAPSHOT_REF_BYTES];
     struct id run_id;
-    if (sscanf(line, "%lld %64s %159s", &seconds, commit, ref) != 3 ||
-        !text_starts(ref, SNAPSHOT_REFS) ||
-        !begins_with_run(ref + strlen(SNAPSHOT_REFS), &run_id) ||
-        !is_over(attic, (int64_t)seconds * US_PER_SECOND))
-        return false;
-    CLEANUP(arena_release) struct arena arena = {0};
-    if (file_exists(arena_printf(&arena, "%s/runs/%s", attic->work_dir, run_id.text)))
-        return false;
-    buf_addf(orders, "delete %s %s\n", ref, commit);
-    return true;
-}
+    bool published; /* Of a snapshot: there is the same below PUBLISHED_REFS. */
+};
 
-static int write_orders(const struct attic *attic, const char *refs, struct buf *orders)
-{
-    CLEANUP(arena_release) struct arena arena = {0};
-    int count = 0;
-    while (*refs) {
-        size_t len = strcspn(refs, "\n");
-        count += add_order(attic, arena_strndup(&arena, refs, len), orders);
-        refs += len + (refs[len] == '\n');
-    }
-    return count;
-}
+struct marks {
+    struct mark *snapshots, *published; /* Both by name. */
+    size_t snapshot_count, published_count;
+};
 
-static enum rc clear_refs(const struct attic *attic, const char *mirror, int *ret_count,
-                          struct err *err)
+static struct git git_of(const struct attic *attic, struct arena *arena)
 {
-    CLEANUP(arena_release) struct arena arena = {0};
-    CLEANUP(buf_release) struct buf refs;
-    CLEANUP(buf_release) struct buf orders;
-    CLEANUP(fd_closep) int lock = -1;
-    buf_init(&refs, REFS_BYTES_MAX);
-    buf_init(&orders, REFS_BYTES_MAX);
-    const struct git git = {
-        .home = arena_printf(&arena, "%s/git", attic->work_dir),
+    return (struct git){
+        .home = arena_printf(arena, "%s/git", attic->work_dir),
         .cancel = attic->cancel,
         .deadline_us = clock_mono_us() + MIRROR_MS * US_PER_MS,
     };
-    struct git_call list = {
-        .git_dir = mirror,
-        .args = GIT_ARGS("for-each-ref", COUNT_OPTION, "--sort=committerdate",
-                         "--format=%(committerdate:unix) %(objectname) %(refname)", SNAPSHOT_REFS),
-        .out = &refs};
-    struct git_call drop = {.git_dir = mirror,
-                            .args = GIT_ARGS("update-ref", "--no-deref", "--stdin")};
-    enum rc rc = git_run(&git, &list, err);
-    if (rc != RC_OK)
-        return rc;
-    *ret_count = write_orders(attic, buf_text(&refs), &orders);
-    if (*ret_count == 0)
-        return RC_OK;
-    drop.input = buf_str(&orders);
-    rc = git_lock(&git, arena_printf(&arena, "%s.lock", mirror), &lock, err);
-    return rc == RC_OK ? git_run(&git, &drop, err) : rc;
 }
 
-static void clear_mirror(const struct attic *attic, const char *path, const char *name)
+/* "<seconds> <commit> <ref>" */
+static bool read_mark(const char *line, const char *prefix, struct mark *ret)
+{
+    long long seconds = 0;
+    *ret = (struct mark){0};
+    if (sscanf(line, "%lld %64s %159s", &seconds, ret->commit, ret->ref) != 3 ||
+        !text_starts(ret->ref, prefix) || !git_hash_valid(ret->commit) ||
+        !begins_with_run(ret->ref + strlen(prefix), &ret->run_id))
+        return false;
+    ret->put_us = (int64_t)seconds * US_PER_SECOND;
+    return true;
+}
+
+static void read_marks(const char *refs, struct arena *arena, struct marks *marks)
+{
+    for (size_t len; *refs; refs += len + (refs[len] == '\n')) {
+        len = strcspn(refs, "\n");
+        const char *line = arena_strndup(arena, refs, len);
+        struct mark mark;
+        if (read_mark(line, SNAPSHOT_REFS, &mark))
+            marks->snapshots[marks->snapshot_count++] = mark;
+        else if (read_mark(line, PUBLISHED_REFS, &mark))
+            marks->published[marks->published_count++] = mark;
+    }
+}
+
+/* Of the same run and number, and for the same commit. */
+static int compare_marks(const void *a, const void *b)
+{
+    const struct mark *snapshot = a, *published = b;
+    return strcmp(snapshot->ref + strlen(SNAPSHOT_REFS), published->ref + strlen(PUBLISHED_REFS));
+}
+
+static enum rc find_marks(const struct attic *attic, const char *mirror, struct arena *arena,
+                          struct marks *ret, struct err *err)
+{
+    CLEANUP(buf_release) struct buf refs;
+    buf_init(&refs, REFS_BYTES_MAX);
+    const struct git git = git_of(attic, arena);
+    struct git_call list = {
+        .git_dir = mirror,
+        .args = GIT_ARGS("for-each-ref", COUNT_OPTION,
+                         "--format=%(committerdate:unix) %(objectname) %(refname)", PUBLISHED_REFS,
+                         SNAPSHOT_REFS),
+        .out = &refs};
+    enum rc rc = git_run(&git, &list, err);
+    if (rc != RC_OK || refs.len == 0)
+        return rc;
+    size_t lines = 0;
+    for (size_t i = 0; i < refs.len; i++)
+        lines += refs.data[i] == '\n';
+    ret->snapshots = arena_array(arena, lines + 1, sizeof *ret->snapshots);
+    ret->published = arena_array(arena, lines + 1, sizeof *ret->published);
+    read_marks(buf_text(&refs), arena, ret);
+    for (size_t i = 0; i < ret->snapshot_count; i++) {
+        struct mark *mark = &ret->snapshots[i];
+        const struct mark *twin = bsearch(mark, ret->published, ret->published_count, sizeof *mark,
+                                          compare_marks);
+        mark->published = twin && text_same(twin->commit, mark->commit);
+    }
+    return RC_OK;
+}
+
+/* What the commit has and no branch and no tag has.  0: git could not tell. */
+static int64_t size_of_commit(const struct attic *attic, const char *mirror, const char *commit)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    const struct git git = git_of(attic, &arena);
+    const char *line = NULL;
+    int64_t bytes = 0;
+    struct git_call ask = {.git_dir = mirror,
+                           .args = GIT_ARGS("rev-list", "--objects", "--disk-usage", commit,
+                                            "--not", "--branches", "--tags")};
+    if (git_line(&git, &ask, &arena, &line, NULL) != RC_OK || !text_to_i64(line, &bytes))
+        return 0;
+    return bytes;
+}
+
+/* The run's snapshots that are published, or those that are not; first: the first of the run. */
+static void list_run(struct lister *lister, const char *mirror, const struct marks *marks,
+                     size_t first, bool published)
+{
+    CLEANUP(buf_release) struct buf orders;
+    buf_init(&orders, REFS_BYTES_MAX);
+    const struct mark *newest = NULL;
+    int64_t count = 0;
+    for (size_t i = first; i < marks->snapshot_count; i++) {
+        const struct mark *mark = &marks->snapshots[i];
+        if (!id_same(&mark->run_id, &marks->snapshots[first].run_id))
+            break;
+        if (mark->published != published)
+            continue;
+        count++;
+        newest = !newest || mark->put_us >= newest->put_us ? mark : newest;
+        buf_addf(&orders, "delete %s %s\n", mark->ref, mark->commit);
+        if (published)
+            buf_addf(&orders, "delete " PUBLISHED_REFS "%s\n", mark->ref + strlen(SNAPSHOT_REFS));
+    }
+    if (!newest)
+        return;
+    add_item(
+        lister,
+        &(struct attic_item){
+            .kind = ATTIC_SNAPSHOTS,
+            .run_id = newest->run_id,
+            .path = mirror,
+            .repository = read_note(arena_printf(lister->arena, "%s/" PUBLICATION_NOTE, mirror),
+                                    lister->arena),
+            .put_us = newest->put_us,
+            .bytes = lister->measure ? size_of_commit(lister->attic, mirror, newest->commit) : 0,
+            .count = count,
+            .published = published,
+            .orders = arena_strdup(lister->arena, buf_text(&orders)),
+        });
+}
+
+static void list_mirror(struct lister *lister, const char *path, const char *name)
 {
     if (!text_ends(name, ".git"))
         return;
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct marks marks = {0};
     struct err err = {0};
-    int count = 0;
-    enum rc rc = clear_refs(attic, path, &count, &err);
+    enum rc rc = find_marks(lister->attic, path, &arena, &marks, &err);
     if (rc != RC_OK && rc != RC_CANCELLED)
-        LOG(LOG_WARN, "old snapshots stay in a mirror for now", LOG_STR("mirror", path),
+        LOG(LOG_WARN, "cannot list the snapshots of a mirror", LOG_STR("mirror", path),
             LOG_STR("error", err.text));
-    else if (rc == RC_OK && count > 0)
-        LOG(LOG_INFO, "removed old snapshots from a mirror", LOG_STR("mirror", path),
-            LOG_INT("count", count));
+    for (size_t i = 0; rc == RC_OK && i < marks.snapshot_count; i++) {
+        const struct id *run_id = &marks.snapshots[i].run_id;
+        const char *at_work = arena_printf(&arena, "%s/runs/%s", lister->attic->work_dir,
+                                           run_id->text);
+        bool first = i == 0 || !id_same(run_id, &marks.snapshots[i - 1].run_id);
+        if (!first || file_exists(at_work))
+            continue;
+        list_run(lister, path, &marks, i, true);
+        list_run(lister, path, &marks, i, false);
+    }
 }
 
-void attic_clear(const struct attic *attic)
+static enum rc remove_refs(const struct attic *attic, const struct attic_item *item,
+                           struct err *err)
 {
-    each_entry(attic, "held", clear_file);
-    each_entry(attic, "kept", clear_file);
-    each_entry(attic, "mirrors", clear_mirror);
+    CLEANUP(arena_release) struct arena arena = {0};
+    CLEANUP(fd_closep) int lock = -1;
+    const struct git git = git_of(attic, &arena);
+    struct git_call drop = {.git_dir = item->path,
+                            .args = GIT_ARGS("update-ref", "--no-deref", "--stdin"),
+                            .input = str_of(item->orders)};
+    enum rc rc = git_lock(&git, arena_printf(&arena, "%s.lock", item->path), &lock, err);
+    return rc == RC_OK ? git_run(&git, &drop, err) : rc;
+}
+
+/* ---- all of it ---- */
+
+static struct attic_item *list_all(const struct attic *attic, struct arena *arena, bool measure)
+{
+    struct lister lister = {.attic = attic, .arena = arena, .measure = measure};
+    each_entry(&lister, "held", list_file);
+    each_entry(&lister, "kept", list_file);
+    each_entry(&lister, "mirrors", list_mirror);
+    return lister.first;
+}
+
+struct attic_item *attic_list(const struct attic *attic, struct arena *arena)
+{
+    return list_all(attic, arena, true);
+}
+
+enum rc attic_remove(const struct attic *attic, const struct attic_item *item, struct err *err)
+{
+    return item->kind == ATTIC_SNAPSHOTS ? remove_refs(attic, item, err) : remove_file(item, err);
+}
+
+void attic_clear(const struct attic *attic, int64_t before_us)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    const struct attic_item *item = list_all(attic, &arena, false);
+    for (; item; item = item->next) {
+        struct err err = {0};
+        if (!item->published || item->put_us >= before_us)
+            continue;
+        if (attic_remove(attic, item, &err) != RC_OK)
+            LOG(LOG_WARN, "published snapshots stay in a mirror for now",
+                LOG_STR("mirror", item->path), LOG_STR("error", err.text));
+        else
+            LOG(LOG_INFO, "removed old snapshots that the origin has",
+                LOG_STR("runId", item->run_id.text), LOG_STR("mirror", item->path),
+                LOG_INT("count", item->count));
+    }
+}
+
+struct attic_total attic_total(const struct attic *attic)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct attic_total total = {0};
+    for (const struct attic_item *item = attic_list(attic, &arena); item; item = item->next) {
+        total.count += !item->published;
+        total.bytes += item->published ? 0 : item->bytes;
+    }
+    return total;
+}
+
+/* ---- has it changed? ---- */
+
+static void add_time(uint64_t *signature, const char *path)
+{
+    struct stat info = {0};
+    uint64_t time = stat(path, &info) == 0 ? (uint64_t)info.st_mtim.tv_sec * 1000000007U +
+                                                 (uint64_t)info.st_mtim.tv_nsec
+                                           : 1;
+    *signature = *signature * UINT64_C(0x100000001b3) + time;
+}
+
+uint64_t attic_signature(const struct attic *attic)
+{
+    static const char *const dirs[] = {"held", "kept", "runs", "mirrors"};
+    static const char *const parts[] = {SNAPSHOT_REFS, PUBLISHED_REFS, "packed-refs"};
+    CLEANUP(arena_release) struct arena arena = {0};
+    uint64_t signature = 1;
+    for (size_t i = 0; i < COUNT_OF(dirs); i++)
+        add_time(&signature, arena_printf(&arena, "%s/%s", attic->work_dir, dirs[i]));
+    const char *mirrors = arena_printf(&arena, "%s/mirrors", attic->work_dir);
+    DIR *dir = opendir(mirrors);
+    const struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        for (size_t i = 0; i < COUNT_OF(parts) && text_ends(entry->d_name, ".git"); i++)
+            add_time(&signature,
+                     arena_printf(&arena, "%s/%s/%s", mirrors, entry->d_name, parts[i]));
+    }
+    if (dir)
+        (void)closedir(dir);
+    return signature;
 }

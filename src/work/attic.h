@@ -1,25 +1,70 @@
 /*
- * attic.h - what is put aside for people goes when its time is over.
+ * attic.h - what runs have left on this machine for people: listed, counted, deleted.
  *
- *     work_dir/held/<run id>-<n>.diff    patches that were held back for their secrets (collect.h)
- *     work_dir/kept/<run id>             trees that could not be saved (rescue.h)
- *     refs/drover/snapshots/<run id>/    in the mirrors (snapshot.h)
+ *     work_dir/held/<run id>-<n>.diff   patches that were held back for their secrets (collect.h)
+ *     work_dir/kept/<run id>[.<n>]      trees that could not be saved (rescue.h)
+ *     refs/drover/snapshots/<run id>/   in the mirrors (snapshot.h)
+ *     refs/drover/published/<run id>/   in the mirrors: the origin has these (publication.h)
+ *     work_dir/aside/<run id>           the repository of a run with held patches or kept trees
+ *     work_dir/worker                   the name of the worker
  *
- * A file's time begins when it is put there, a snapshot's with its commit.  A run that still has a
- * directory here keeps its snapshots.  Their objects stay: nothing is pruned from mirrors.
+ * Invariants:
+ *   1. What is not published is deleted by `drover prune` only (attic_remove).
+ *   2. What is published expires by itself (attic_clear), keepDays after it was put there.
+ *   3. A run with a directory in work_dir/runs may still be at work: nothing of it is listed.
+ *
+ * Removing snapshots removes their refs.  The objects stay: nothing is pruned from mirrors.
  */
 #ifndef WORK_ATTIC_H
 #define WORK_ATTIC_H
+#include "base/arena.h"
+#include "base/id.h"
+#include "base/rc.h"
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct attic {
     const char *work_dir;
-    int64_t keep_us;          /* More than 0. */
-    int64_t now_us;           /* Wall clock. */
-    const atomic_int *cancel; /* Non-zero stops it. */
+    const atomic_int *cancel; /* Non-zero stops it; may be NULL. */
 };
 
-/* Logs what it removes. */
-void attic_clear(const struct attic *attic);
+enum attic_kind { ATTIC_HELD, ATTIC_KEPT, ATTIC_SNAPSHOTS };
+const char *attic_kind_name(enum attic_kind kind); /* held_patch, kept_tree, snapshots */
+
+struct attic_item {
+    struct attic_item *next;
+    enum attic_kind kind;
+    struct id run_id;
+    const char *path;       /* Of a mirror for snapshots. */
+    const char *repository; /* NULL: not known. */
+    int64_t put_us;         /* Wall clock; of snapshots the last one. */
+    int64_t bytes;          /* On disk; of snapshots what no branch and no tag has. */
+    int64_t count;          /* Of snapshots; else 1. */
+    bool published;
+    const char *orders; /* Of snapshots: git update-ref --stdin. */
+};
+
+/* All of it, in no order; in the arena.  What cannot be read is logged and left out. */
+struct attic_item *attic_list(const struct attic *attic, struct arena *arena);
+MUST_USE enum rc attic_remove(const struct attic *attic, const struct attic_item *item,
+                              struct err *err);
+
+/* Removes what is published and was put there before this time.  Logs what it removes. */
+void attic_clear(const struct attic *attic, int64_t before_us);
+
+/* What is not published. */
+struct attic_total {
+    int64_t count, bytes;
+};
+struct attic_total attic_total(const struct attic *attic);
+/* Another number when what is there may have changed; costs a few calls of stat. */
+uint64_t attic_signature(const struct attic *attic);
+
+/* For lists: which repository a run with something put aside belongs to; NULL is not noted.  A note
+   that cannot be written costs a name in a list, so it is only logged. */
+void attic_note(const char *work_dir, const struct id *run_id, const char *repository);
+/* Who works here; the same. */
+void attic_note_worker(const char *work_dir, const char *name);
+const char *attic_worker(const struct attic *attic, struct arena *arena); /* "-": not known */
 #endif

@@ -1,25 +1,39 @@
 /*
- * broom.h - one round through the work directory: what nobody needs any more goes.
+ * broom.h - rounds through the work directory: what is of no more use goes, and what is unpublished
+ * is counted.
  *
- * Directories of runs that other workers have finished (sweep.h), and what was put aside for people
- * long ago (attic.h).
+ * Directories of runs that other workers have finished go (sweep.h), and snapshots that the origin
+ * has had for long (attic.h).  What is not published stays, and its number and size are told to the
+ * server.
  */
 #ifndef WORK_BROOM_H
 #define WORK_BROOM_H
+#include "work/attic.h"
 #include "work/step.h"
 
 struct broom {
     const struct step_site *site;
     struct stop *stop;
-    int64_t keep_days; /* What is put aside for people; 0: for ever. */
+    int64_t keep_days; /* Of published snapshots; 0: for ever. */
     /* As sweep.h has them. */
     bool (*take)(void *ctx, const struct id *run_id);
     void (*leave)(void *ctx);
+    /* What is unpublished has changed; may be NULL. */
+    void (*tell)(void *ctx, const struct attic_total *unpublished);
     void *ctx;
 };
 
-/* Logs what it removes. */
+/* Removes what goes.  Logs what it removes. */
 void broom_round(const struct broom *broom);
+
+/* Zeroed at first. */
+struct broom_times {
+    int64_t round_us, count_us; /* When to do each next; by clock_mono_us. */
+    uint64_t signature;
+};
+/* What is due: a round every hour, a count when something may have changed.  Returns how long to
+   wait until the next turn. */
+int64_t broom_turn_ms(const struct broom *broom, struct broom_times *times);
 /* Logs how many kept trees wait for people, if any do. */
 void broom_warn_of_kept(const struct step_site *site);
 #endif

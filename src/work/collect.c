@@ -5,6 +5,7 @@
  */
 #include "work/collect.h"
 #include "base/fd.h"
+#include "work/attic.h"
 #include "work/treegit.h"
 #include "work/worktree.h"
 #include <string.h>
@@ -29,6 +30,7 @@ static enum rc hold(struct step *step, struct str diff, struct err *err)
     const char *dir = arena_printf(step->arena, "%s/held", step->site->work_dir);
     const char *path = arena_printf(step->arena, "%s/%s-%lld.diff", dir, step->input.run_id.text,
                                     (long long)step->input.attempt);
+    attic_note(step->site->work_dir, &step->input.run_id, step->input.repository);
     enum rc rc = dir_make(dir, 0700, err);
     return rc == RC_OK ? file_write_durable(path, diff.at, diff.len, 0600, err) : rc;
 }

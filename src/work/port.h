@@ -82,6 +82,7 @@ struct port_worker {
     int slots, busy;
     int64_t lease_ms;
     enum port_presence presence;
+    int64_t unpublished_count, unpublished_bytes; /* What waits there for people: attic.h. */
 };
 
 struct port {

@@ -503,6 +503,8 @@ enum rc port_http_hello(struct port_http *http, const struct port_worker *worker
     jw_kint(&talk.jw, "busy", worker->busy);
     write_texts(&talk.jw, "queues", worker->queues);
     jw_kstr(&talk.jw, "state", presences[worker->presence]);
+    jw_kint(&talk.jw, "unpublishedCount", worker->unpublished_count);
+    jw_kint(&talk.jw, "unpublishedBytes", worker->unpublished_bytes);
     const struct http_call how = {.path = "/v1/workers", .timeout_ms = BEAT_MS};
     enum rc rc = talk_ask(&talk, &http->port, &how, err);
     if (rc != RC_OK)

@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "core/event_types.h"
 #include "core/redact.h"
+#include "work/attic.h"
+#include "work/publication.h"
 #include "work/step_secrets.h"
 #include "work/sweep.h"
 #include "work/worktree.h"
@@ -82,13 +84,16 @@ enum rc rescue_snapshot(struct step *step, const char *reason, struct snapshot *
 void rescue_publish(struct step *step, const struct snapshot *last)
 {
     const char *ref = NULL;
+    bool fresh = false;
     struct err err = {0};
-    enum rc rc = snapshot_push(step, last, &ref, &err);
+    enum rc rc = snapshot_push(step, last, &ref, &fresh, &err);
+    if (rc == RC_OK && ref)
+        rc = publication_confirm(step, last, ref, &err);
     if (rc != RC_OK)
-        LOG(LOG_WARN, "a snapshot stays in the mirror: the origin does not take it",
+        LOG(LOG_WARN, "a snapshot stays in the mirror: the origin does not have it",
             LOG_STR("runId", step->input.run_id.text), LOG_STR("ref", last->ref),
             LOG_STR("error", redact_dup(step_secrets(step), err.text, step->arena)));
-    if (rc != RC_OK || !ref)
+    if (rc != RC_OK || !fresh)
         return;
     CLEANUP(buf_release) struct buf data;
     buf_init(&data, DATA_BYTES_MAX);
@@ -129,7 +134,8 @@ static enum rc keep(struct step *step, const struct err *why, struct err *err)
     enum rc rc = dir_make(kept, 0700, err);
     if (rc != RC_OK)
         return rc;
-    sweep_touch(tree); /* From now on its time runs: attic.h. */
+    sweep_touch(tree); /* Its age, for lists: attic.h. */
+    attic_note(step->site->work_dir, &step->input.run_id, step->input.repository);
     for (int i = 1; i <= KEPT_TRIES_MAX; i++) {
         const char *path = i == 1 ? arena_printf(step->arena, "%s/%s", kept, run_id)
                                   : arena_printf(step->arena, "%s/%s.%d", kept, run_id, i);

@@ -2,8 +2,8 @@
  * rescue.h - nothing that an agent has done is deleted before it is in safety.
  *
  * A tree is in safety when its work is in a stored patch (the mark says so) or in a snapshot of the
- * mirror.  One that cannot be brought there is moved to work_dir/kept/<run id>, for a person to
- * look at before its time is over (attic.h).
+ * mirror.  One that cannot be brought there is moved to work_dir/kept/<run id>, until a person
+ * deletes it (attic.h).
  */
 #ifndef WORK_RESCUE_H
 #define WORK_RESCUE_H

@@ -278,9 +278,9 @@ static enum rc may_push(struct step *step, const struct snapshot *snapshot, bool
 }
 
 enum rc snapshot_push(struct step *step, const struct snapshot *snapshot, const char **ret_ref,
-                      struct err *err)
+                      bool *ret_new, struct err *err)
 {
-    bool news = false;
+    *ret_new = false;
     *ret_ref = NULL;
     if (!text_same(step->input.config.forge, "local") || snapshot->ref[0] == '\0')
         return RC_OK;
@@ -289,27 +289,32 @@ enum rc snapshot_push(struct step *step, const struct snapshot *snapshot, const 
     if (rc != RC_OK || !may_show)
         return rc;
     const char *ref = arena_strdup(step->arena, snapshot->ref);
-    rc = push_as(step, snapshot, ref, &news, err);
+    rc = push_as(step, snapshot, ref, ret_new, err);
     if (rc == RC_IO) { /* Another worker has that name for its own. */
         ref = arena_printf(step->arena, "%s-%.8s", snapshot->ref, snapshot->commit);
-        rc = push_as(step, snapshot, ref, &news, err);
+        rc = push_as(step, snapshot, ref, ret_new, err);
     }
-    if (rc == RC_OK && news)
+    if (rc == RC_OK)
         *ret_ref = ref;
     return rc;
 }
 
+bool snapshot_any(const struct step *step)
+{
+    return file_exists(arena_printf(step->arena, "%s/%s", step->mirror, refs_of(step)));
+}
+
 enum rc snapshot_drop_all(struct step *step, struct err *err)
 {
-    const char *prefix = refs_of(step);
-    if (!file_exists(arena_printf(step->arena, "%s/%s", step->mirror, prefix)))
-        return RC_OK;
     struct git git = step_git(step);
     CLEANUP(buf_release) struct buf orders;
     buf_init(&orders, LIST_BYTES_MAX);
-    struct git_call list = {.git_dir = step->mirror,
-                            .args = GIT_ARGS("for-each-ref", "--format=delete %(refname)", prefix),
-                            .out = &orders};
+    const char *published = arena_printf(step->arena, PUBLISHED_REFS "%s/",
+                                         step->input.run_id.text);
+    struct git_call list = {
+        .git_dir = step->mirror,
+        .args = GIT_ARGS("for-each-ref", "--format=delete %(refname)", refs_of(step), published),
+        .out = &orders};
     enum rc rc = git_run(&git, &list, err);
     if (rc != RC_OK || orders.len == 0)
         return rc;

@@ -10,7 +10,8 @@
 #define WORK_SNAPSHOT_H
 #include "work/treegit.h"
 
-#define SNAPSHOT_REFS "refs/drover/snapshots/"
+#define SNAPSHOT_REFS  "refs/drover/snapshots/"
+#define PUBLISHED_REFS "refs/drover/published/" /* publication.h */
 
 /* What is larger stays where it is: a mirror is not the place for it. */
 enum {
@@ -50,9 +51,11 @@ void snapshot_write(struct buf *data, const struct step *step, const struct snap
                     const char *reason);
 
 /* Where the origin is a repository that we may write to: the same ref there, so that a person can
-   fetch it.  *ret_ref: its name there, when it was not there before; else NULL. */
+   fetch it.  *ret_ref: its name there; NULL: it was not pushed.  *ret_new: it was not there. */
 MUST_USE enum rc snapshot_push(struct step *step, const struct snapshot *snapshot,
-                               const char **ret_ref, struct err *err);
+                               const char **ret_ref, bool *ret_new, struct err *err);
+/* Has the run one in this mirror? */
+bool snapshot_any(const struct step *step);
 /* For a run whose work is published. */
 MUST_USE enum rc snapshot_drop_all(struct step *step, struct err *err);
 #endif

@@ -1,13 +1,15 @@
 /*
  * step_clean.c - removes what a run left in the work directory; the mirror stays.
  *
- * The work of a run that completed is published.  Of any other the last state of the tree is saved
- * in a snapshot before the tree goes, and that one is brought to the origin where we can.  A remote
- * session that may still be alive, since nobody has heard of its end, is stopped.
+ * The work of a run that completed is published: its snapshots are earlier states of it, and are
+ * dropped once the origin has shown its pull request, or the server its patch.  Of any other run
+ * the last state of the tree is saved in a snapshot before the tree goes, and that one is brought
+ * to the origin where we can.  A remote session that may still be alive is stopped.
  */
 #include "base/fd.h"
 #include "base/log.h"
 #include "work/compute_remote.h"
+#include "work/publication.h"
 #include "work/rescue.h"
 #include "work/worktree.h"
 
@@ -29,13 +31,39 @@ static enum rc save_work(struct step *step, struct snapshot *ret_last, struct er
     return RC_OK;
 }
 
+/* A run without a pull request (patch_only) has its patch at the server. */
+static enum rc find_published(struct step *step, bool *ret_published, struct err *err)
+{
+    enum rc rc = publication_has_pull(step, ret_published, err);
+    if (rc != RC_OK || *ret_published || !step->input.patch_sha256)
+        return rc;
+    CLEANUP(buf_release) struct buf patch;
+    buf_init(&patch, (size_t)step->input.config.limits.max_patch_bytes);
+    rc = step_get(step, step->input.patch_sha256, &patch, err);
+    *ret_published = rc == RC_OK;
+    return rc;
+}
+
+static enum rc drop_published(struct step *step, struct err *err)
+{
+    bool published = false;
+    if (!snapshot_any(step))
+        return RC_OK;
+    enum rc rc = find_published(step, &published, err);
+    if (rc == RC_OK && !published)
+        rc = err_set(err, RC_NOT_FOUND, "NOT_FOUND", "the origin has no pull request of the run");
+    return rc == RC_OK ? snapshot_drop_all(step, err) : rc;
+}
+
 static void settle_snapshots(struct step *step, const struct snapshot *last)
 {
     struct err why = {0};
     if (last->ref[0])
         rescue_publish(step, last);
-    else if (step->input.completed && snapshot_drop_all(step, &why) != RC_OK)
-        log_failure(step, "snapshots of published work stay in the mirror", &why);
+    else if (step->input.completed && drop_published(step, &why) != RC_OK)
+        log_failure(step, "snapshots of a completed run stay in the mirror", &why);
+    if (publication_review(step, &why) != RC_OK)
+        log_failure(step, "cannot ask the origin which snapshots it has", &why);
 }
 
 static enum rc stop_session(struct step *step, struct err *err)

@@ -43,7 +43,6 @@ enum {
     PAUSE_MIN_MS = 50, /* After a lease call that came back empty at once. */
     HOST_BYTES = 256,
     INTERRUPT_EVERY_MS = 100,
-    SWEEP_EVERY_MS = 3600 * 1000,
     IDLE_END_MS = 1500, /* For slots that wait for work to hear that there is none. */
 };
 
@@ -85,6 +84,7 @@ struct worker {
     pthread_t broom;
     bool broom_started;
     struct id swept; /* The run whose directory the broom removes just now. */
+    struct attic_total unpublished;
     int slots_alive;
     int slots_wanted; /* Those numbered beyond it end with their job. */
     struct slot slots[SLOTS_MAX];
@@ -342,6 +342,8 @@ static enum rc announce(struct worker *worker, enum port_presence presence, stru
     self.slots = load.slots;
     self.busy = load.busy;
     self.presence = presence;
+    self.unpublished_count = __atomic_load_n(&worker->unpublished.count, __ATOMIC_RELAXED);
+    self.unpublished_bytes = __atomic_load_n(&worker->unpublished.bytes, __ATOMIC_RELAXED);
     return port->ops->announce(port, &self, err);
 }
 
@@ -489,6 +491,13 @@ static void broom_leave(void *ctx)
     unlock(worker);
 }
 
+static void broom_tell(void *ctx, const struct attic_total *unpublished)
+{
+    struct worker *worker = ctx;
+    __atomic_store_n(&worker->unpublished.count, unpublished->count, __ATOMIC_RELAXED);
+    __atomic_store_n(&worker->unpublished.bytes, unpublished->bytes, __ATOMIC_RELAXED);
+}
+
 static void *broom_main(void *ctx)
 {
     struct worker *worker = ctx;
@@ -498,13 +507,14 @@ static void *broom_main(void *ctx)
         .keep_days = worker->options.keep_days,
         .take = broom_take,
         .leave = broom_leave,
+        .tell = broom_tell,
         .ctx = worker,
     };
+    struct broom_times times = {0};
+    attic_note_worker(worker->options.work_dir, worker->options.name);
     broom_warn_of_kept(&worker->site);
-    while (!is_stopping(worker)) {
-        broom_round(&broom);
-        pause_ms(worker, SWEEP_EVERY_MS);
-    }
+    while (!is_stopping(worker))
+        pause_ms(worker, broom_turn_ms(&broom, &times));
     return NULL;
 }
 

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "core/redact.h"
+#include "work/publication.h"
 #include "work/rescue.h"
 #include "work/step_secrets.h"
 #include <errno.h>
@@ -176,7 +177,11 @@ enum rc worktree_fetch(struct step *step, struct err *err)
     CLEANUP(fd_closep) int lock = -1;
     struct git git = step_git(step);
     rc = git_lock(&git, arena_printf(step->arena, "%s.lock", step->mirror), &lock, err);
-    return rc == RC_OK ? update_mirror(step, err) : rc;
+    if (rc == RC_OK)
+        rc = update_mirror(step, err);
+    if (rc == RC_OK)
+        publication_note(step);
+    return rc;
 }
 
 enum rc worktree_mirror(struct step *step, struct err *err)

@@ -172,6 +172,79 @@ describe('custody of an agent\'s work', { concurrency: 4 }, () => {
     });
 });
 
+const prune = async (...args) => {
+    const { code, out, err } = await launch(['prune', '--data', server.data, ...args], {}).ended;
+    assert.equal(code, 0, err);
+    return args.includes('--json') ? JSON.parse(out) : out;
+};
+
+describe('unpublished work', () => {
+    // What three runs leave: pushed to the origin; an origin that does not take it; a secret.
+    const secret = `ghp_${'a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8'.slice(0, 36)}`;
+    let pushed, refused, held;
+
+    before(async () => {
+        server = await start({ args: ['--workers', '3'], config: 'limits: {keepDays: 1}\n' });
+        const run = async (name, agent) => {
+            const repo = await server.repository(`acme/${name}`, agent, NEVER);
+            if (name === 'refused')
+                git(repo.origin, 'config', 'receive.hideRefs', 'refs/drover/snapshots');
+            const { runId } = await server.finish(repo.name, 'failed');
+            await untilCleaned(runId);
+            return { ...repo, runId };
+        };
+        [pushed, refused, held] = await Promise.all([
+            run('pushed', half(1) + gaveUp('no')), run('refused', half(2) + gaveUp('no')),
+            run('held', `echo 'token = "${secret}"' >new.txt\n${done()}`)]);
+    });
+    after(() => server.discard());
+
+    const kinds = (items) => items.map(({ kind, repository, published }) =>
+        `${kind} ${repository} ${published}`).sort();
+
+    it('is listed with what is published, and counted by the doctor', async () => {
+        const { items, deleted } = await prune('--json');
+        assert.equal(deleted, 0);
+        assert.deepEqual(kinds(items), ['held_patch acme/held false',
+            'snapshots acme/held false', 'snapshots acme/pushed true',
+            'snapshots acme/refused false']);
+        const { node } = await server.get('/v1/version');
+        assert.ok(items.every((item) => item.bytes > 0 && item.worker === node));
+        const bytes = items.filter((item) => !item.published)
+            .reduce((sum, item) => sum + item.bytes, 0);
+        await until('the doctor knows it', async () => {
+            const { unpublished, healthy } = await server.get('/v1/doctor');
+            const [{ worker, count, bytes: seen } = {}] = unpublished;
+            return healthy && worker === node && count === 3 && seen === bytes;
+        });
+        const { out } = await launch(['doctor', '--data', server.data], {}).ended;
+        assert.match(out, /unpublished work on .*: 3 items/);
+    });
+
+    it('is deleted by no one but prune --yes, and only what was chosen', async () => {
+        assert.match(await prune('--repo', refused.name), /Nothing was deleted/);
+        assert.equal((await prune('--json', '--older-than', '1', '--yes')).deleted, 0);
+        assert.equal((await prune('--json')).items.length, 4);
+        const one = await prune('--json', '--repo', refused.name, '--yes');
+        assert.deepEqual([one.deleted, one.items[0].runId], [1, refused.runId]);
+        const two = await prune('--json', held.runId, '--yes');
+        assert.equal(two.deleted, 2);
+        assert.deepEqual(kinds((await prune('--json')).items), ['snapshots acme/pushed true']);
+        assert.ok(Object.keys(refs(pushed.origin)).some((ref) => ref.includes(pushed.runId)),
+            'what the origin has stays there');
+    });
+
+    it('says what is wrong with what it was given', async () => {
+        const table = [[['--data', join(server.dir, 'none')], 3, /no work directory/],
+            [['--data', server.data, 'latest'], 2, /not the id of a run/]];
+        for (const [args, status, text] of table) {
+            const { code, err } = await launch(['prune', ...args], {}).ended;
+            assert.equal(code, status);
+            assert.match(err, text);
+        }
+    });
+});
+
 const withServer = (name, body) => onServer(name, { args: ['--workers', '2'] }, (own, t) => {
     server = own;
     return body(t);

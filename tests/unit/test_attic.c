@@ -1,20 +1,27 @@
-/* test_attic.c - what was put aside for people stays until its time is over, and no longer. */
+/* test_attic.c - what runs have left: unpublished work stays until a person deletes it. */
 #include "base/fd.h"
 #include "tests/unit/work_kit.h"
 #include "work/attic.h"
 #include "work/broom.h"
+#include "work/publication.h"
 #include "work/rescue.h"
 #include "work/worktree.h"
 #include <check.h>
 
 static struct kit kit;
 static struct step step;
+static struct attic attic;
+static struct err err;
+static const char *base;
 
 static void setup(void)
 {
-    struct err err = {0};
     kit_open(&kit);
-    step = kit_step(&kit, &(struct kit_task){0});
+    err = (struct err){0};
+    base = kit_sh(&kit, "git --git-dir=origin.git rev-parse main");
+    step = kit_step(&kit, &(struct kit_task){
+                              .payload = arena_printf(&kit.arena, "\"baseCommit\":\"%s\"", base)});
+    attic = (struct attic){.work_dir = kit.work_dir, .cancel = &kit.stop.reason};
     ck_assert_msg(step_prepare(&step, &err) == RC_OK, "%s", err.text);
 }
 
@@ -23,14 +30,10 @@ static void teardown(void)
     kit_close(&kit);
 }
 
-/* As it would be done so many days from now. */
+/* As it would be done so many days from now, with 30 days to keep. */
 static void clear_after(int days)
 {
-    const struct attic attic = {.work_dir = kit.work_dir,
-                                .keep_us = 30 * US_PER_DAY,
-                                .now_us = clock_now_us(&kit.site.clock) + days * US_PER_DAY,
-                                .cancel = &kit.stop.reason};
-    attic_clear(&attic);
+    attic_clear(&attic, clock_now_us(&kit.site.clock) + (days - 30) * US_PER_DAY);
 }
 
 static const char *aside(const char *name)
@@ -38,47 +41,162 @@ static const char *aside(const char *name)
     return arena_printf(&kit.arena, "%s/%s", kit.work_dir, name);
 }
 
-START_TEST(held_patches_and_kept_trees_go_by_the_time_they_were_put_there)
+static struct snapshot take(const char *text)
+{
+    struct snapshot last = {0};
+    ck_assert_int_eq(worktree_hand_out(&step, base, &err), RC_OK);
+    kit_sh(&kit, "echo %s >%s", text, worktree_path(&step, "tree/file.txt"));
+    ck_assert_msg(rescue_snapshot(&step, "ended", &last, &err) == RC_OK, "%s", err.text);
+    return last;
+}
+
+/* The run has no directory here any more. */
+static void leave(void)
+{
+    kit_sh(&kit, "rm -rf %s", step.run_dir);
+}
+
+static const char *refs(void)
+{
+    return kit_sh(&kit,
+                  "git --git-dir=%s for-each-ref --format='%%(refname:lstrip=4)' "
+                  "refs/drover/snapshots",
+                  step.mirror);
+}
+
+static const struct attic_item *only_item(void)
+{
+    const struct attic_item *item = attic_list(&attic, &kit.arena);
+    ck_assert_ptr_nonnull(item);
+    ck_assert_ptr_null(item->next);
+    return item;
+}
+
+START_TEST(held_patches_and_kept_trees_stay_until_they_are_removed)
 {
     const char *held = aside(arena_printf(&kit.arena, "held/%s-1.diff", kit.run_id.text));
     const char *kept = aside(arena_printf(&kit.arena, "kept/%s.2", kit.run_id.text));
     const char *theirs = aside("kept/notes.txt");
     kit_sh(&kit,
-           "cd %s; mkdir -p held %s/locked; touch %s %s; touch -d 2001-01-01 %s %s; "
+           "cd %s; mkdir -p held %s/locked; echo x >%s; touch %s; touch -d 2001-01-01 %s %s; "
            "chmod 500 %s/locked %s",
            kit.work_dir, kept, held, theirs, held, kept, kept, kept);
-    clear_after(29); /* Whatever an agent wrote into its tree. */
+    attic_note(kit.work_dir, &kit.run_id, "acme/noted");
+    clear_after(3650);
     ck_assert(file_exists(held) && file_exists(kept));
-    clear_after(31);
-    ck_assert(!file_exists(held) && !file_exists(kept));
-    ck_assert(file_exists(theirs));
+    int count = 0;
+    int64_t minute_ago_us = clock_now_us(&kit.site.clock) - 60 * US_PER_SECOND;
+    for (const struct attic_item *item = attic_list(&attic, &kit.arena); item; item = item->next) {
+        ck_assert_str_eq(item->run_id.text, kit.run_id.text);
+        ck_assert_str_eq(item->repository, "acme/noted");
+        ck_assert(!item->published);
+        ck_assert_int_gt(item->bytes, 0);
+        ck_assert_int_gt(item->put_us, minute_ago_us); /* Not what an agent wrote into its tree. */
+        ck_assert_int_eq(attic_remove(&attic, item, &err), RC_OK);
+        count++;
+    }
+    ck_assert_int_eq(count, 2);
+    ck_assert(!file_exists(held) && !file_exists(kept) && file_exists(theirs));
 }
 END_TEST
 
-static const char *refs(void)
+START_TEST(snapshots_that_no_origin_has_stay_until_they_are_removed)
 {
-    return kit_sh(&kit, "git --git-dir=%s for-each-ref --format='%%(refname:lstrip=4)' refs/drover",
-                  step.mirror);
-}
-
-START_TEST(snapshots_of_runs_that_have_left_go_by_their_date)
-{
-    struct err err = {0};
-    struct snapshot last = {0};
-    const char *base = js_get_str(kit_result(&kit), "baseCommit", "");
-    ck_assert_int_eq(worktree_hand_out(&step, base, &err), RC_OK);
-    kit_sh(&kit, "echo two >%s", worktree_path(&step, "tree/file.txt"));
-    ck_assert_msg(rescue_snapshot(&step, "ended", &last, &err) == RC_OK, "%s", err.text);
+    (void)take("two");
+    ck_assert_ptr_null(attic_list(&attic, &kit.arena)); /* The run has a directory here. */
+    leave();
     kit_sh(&kit, "git --git-dir=%s pack-refs --all", step.mirror);
-    clear_after(31);
-    ck_assert_str_eq(refs(), "1-1"); /* The run has a directory here. */
-    kit_sh(&kit, "mv %s %s/away", step.run_dir, kit.dir);
-    clear_after(29);
+    clear_after(3650);
     ck_assert_str_eq(refs(), "1-1");
-    clear_after(31);
+    const struct attic_item *item = only_item();
+    ck_assert_int_eq(item->kind, ATTIC_SNAPSHOTS);
+    ck_assert_int_eq(item->count, 1);
+    ck_assert_int_gt(item->bytes, 0);
+    ck_assert(!item->published);
+    ck_assert_int_eq(attic_total(&attic).count, 1);
+    ck_assert_int_eq(attic_total(&attic).bytes, item->bytes);
+    ck_assert_int_eq(attic_remove(&attic, item, &err), RC_OK);
     ck_assert_str_eq(refs(), "");
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=%s rev-parse main", step.mirror), base);
-    kit_sh(&kit, "mv %s/away %s", kit.dir, step.run_dir);
+}
+END_TEST
+
+START_TEST(a_snapshot_that_the_origin_has_goes_by_its_date_with_those_before_it)
+{
+    const char *ref = NULL;
+    bool fresh = false;
+    (void)take("two");
+    struct snapshot last = take("three");
+    ck_assert_msg(snapshot_push(&step, &last, &ref, &fresh, &err) == RC_OK, "%s", err.text);
+    ck_assert_msg(publication_confirm(&step, &last, ref, &err) == RC_OK, "%s", err.text);
+    clear_after(31);
+    ck_assert_str_eq(refs(), "1-1\n1-2"); /* The run has a directory here. */
+    (void)take("four");
+    leave();
+    ck_assert_int_eq(attic_total(&attic).count, 1);
+    clear_after(29);
+    ck_assert_str_eq(refs(), "1-1\n1-2\n1-3");
+    clear_after(31);
+    ck_assert_str_eq(refs(), "1-3"); /* The origin does not have that one. */
+    ck_assert(!only_item()->published);
+}
+END_TEST
+
+/* The push said yes, but the origin does not show it. */
+START_TEST(what_the_origin_does_not_show_is_not_published)
+{
+    const char *ref = NULL;
+    bool fresh = false;
+    struct snapshot last = take("two");
+    ck_assert_msg(snapshot_push(&step, &last, &ref, &fresh, &err) == RC_OK, "%s", err.text);
+    kit_sh(&kit, "git --git-dir=origin.git update-ref %s main", ref);
+    ck_assert_int_eq(publication_confirm(&step, &last, ref, &err), RC_NOT_FOUND);
+    kit_sh(&kit, "git --git-dir=origin.git update-ref -d %s", ref);
+    ck_assert_int_eq(publication_confirm(&step, &last, ref, &err), RC_NOT_FOUND);
+    leave();
+    clear_after(31);
+    ck_assert_str_eq(refs(), "1-1");
+}
+END_TEST
+
+/* The head of a pull request, as publishing makes it: the tree of the last snapshot. */
+static void open_pull_of(const char *commit)
+{
+    kit_sh(&kit,
+           "git --git-dir=%s push -q origin.git %s:refs/heads/drover/x && "
+           "head=$(git --git-dir=origin.git -c user.name=a -c user.email=a@b commit-tree "
+           "%s^{tree} -p main -m pull) && "
+           "git --git-dir=origin.git update-ref refs/drover/pulls/%s/1 $head && "
+           "git --git-dir=origin.git update-ref refs/heads/drover/x $head",
+           step.mirror, commit, commit, kit.run_id.text);
+}
+
+START_TEST(a_review_finds_what_was_published_elsewhere)
+{
+    (void)take("two");
+    struct snapshot last = take("three");
+    open_pull_of(last.commit);
+    ck_assert_msg(worktree_fetch(&step, &err) == RC_OK, "%s", err.text);
+    (void)take("four");
+    leave();
+    ck_assert_msg(publication_review(&step, &err) == RC_OK, "%s", err.text);
+    clear_after(31);
+    ck_assert_str_eq(refs(), "1-3");
+    bool has_pull = false;
+    ck_assert_msg(publication_has_pull(&step, &has_pull, &err) == RC_OK, "%s", err.text);
+    ck_assert(has_pull);
+}
+END_TEST
+
+START_TEST(the_signature_changes_with_what_is_there)
+{
+    uint64_t before = attic_signature(&attic);
+    ck_assert(before == attic_signature(&attic));
+    kit_sh(&kit, "mkdir -p %s/kept/%s", kit.work_dir, kit.run_id.text);
+    ck_assert(before != attic_signature(&attic));
+    before = attic_signature(&attic);
+    (void)take("two");
+    ck_assert(before != attic_signature(&attic));
 }
 END_TEST
 
@@ -89,25 +207,42 @@ static int64_t in_31_days(void *ctx)
     return clock_now_us(&real) + 31 * US_PER_DAY;
 }
 
-static bool take(void *ctx, const struct id *run_id)
+static bool take_run(void *ctx, const struct id *run_id)
 {
     (void)ctx, (void)run_id;
     return false;
 }
 
+static struct attic_total told;
+
+static void tell(void *ctx, const struct attic_total *unpublished)
+{
+    (void)ctx;
+    told = *unpublished;
+}
+
 START_TEST(a_round_of_the_broom_keeps_as_long_as_it_is_told)
 {
     const char *held = aside(arena_printf(&kit.arena, "held/%s-1.diff", kit.run_id.text));
+    const char *ref = NULL;
+    bool fresh = false;
+    struct snapshot last = take("two");
+    ck_assert_msg(snapshot_push(&step, &last, &ref, &fresh, &err) == RC_OK, "%s", err.text);
+    ck_assert_msg(publication_confirm(&step, &last, ref, &err) == RC_OK, "%s", err.text);
+    leave();
     kit_sh(&kit, "mkdir %s/held; touch %s", kit.work_dir, held);
     kit.site.clock = (struct clock){.now_us = in_31_days};
-    struct broom broom = {.site = &kit.site, .stop = &kit.stop, .take = take};
+    struct broom broom = {.site = &kit.site, .stop = &kit.stop, .take = take_run, .tell = tell};
     broom_round(&broom); /* For ever. */
     broom.keep_days = 32;
     broom_round(&broom);
-    ck_assert(file_exists(held));
+    ck_assert_str_eq(refs(), "1-1");
+    struct broom_times times = {0};
     broom.keep_days = 30;
-    broom_round(&broom);
-    ck_assert(!file_exists(held));
+    ck_assert_int_gt(broom_turn_ms(&broom, &times), 0);
+    ck_assert_str_eq(refs(), "");
+    ck_assert(file_exists(held));
+    ck_assert_int_eq(told.count, 1);
 }
 END_TEST
 
@@ -116,9 +251,13 @@ Suite *attic_suite(void)
     Suite *suite = suite_create("attic");
     TCase *tests = tcase_create("attic");
     tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_set_timeout(tests, 30);
-    tcase_add_test(tests, held_patches_and_kept_trees_go_by_the_time_they_were_put_there);
-    tcase_add_test(tests, snapshots_of_runs_that_have_left_go_by_their_date);
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, held_patches_and_kept_trees_stay_until_they_are_removed);
+    tcase_add_test(tests, snapshots_that_no_origin_has_stay_until_they_are_removed);
+    tcase_add_test(tests, a_snapshot_that_the_origin_has_goes_by_its_date_with_those_before_it);
+    tcase_add_test(tests, what_the_origin_does_not_show_is_not_published);
+    tcase_add_test(tests, a_review_finds_what_was_published_elsewhere);
+    tcase_add_test(tests, the_signature_changes_with_what_is_there);
     tcase_add_test(tests, a_round_of_the_broom_keeps_as_long_as_it_is_told);
     suite_add_tcase(suite, tests);
     return suite;

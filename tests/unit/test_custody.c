@@ -293,16 +293,19 @@ START_TEST(the_origin_keeps_what_another_worker_brought)
     work("echo two >file.txt");
     struct snapshot last = take("first");
     const char *ref = NULL;
-    ck_assert_msg(snapshot_push(&step, &last, &ref, &err) == RC_OK, "%s", err.text);
+    bool fresh = false;
+    ck_assert_msg(snapshot_push(&step, &last, &ref, &fresh, &err) == RC_OK, "%s", err.text);
     ck_assert_str_eq(ref, last.ref);
-    ck_assert_msg(snapshot_push(&step, &last, &ref, &err) == RC_OK, "%s", err.text);
-    ck_assert_ptr_null(ref);
+    ck_assert(fresh);
+    ck_assert_msg(snapshot_push(&step, &last, &ref, &fresh, &err) == RC_OK, "%s", err.text);
+    ck_assert_str_eq(ref, last.ref);
+    ck_assert(!fresh);
     /* The same name, another commit. */
     in_mirror(arena_printf(&kit.arena, "update-ref -d %s", last.ref));
     work("echo other >file.txt");
     struct snapshot other = take("second");
     ck_assert_str_eq(other.ref, last.ref);
-    ck_assert_msg(snapshot_push(&step, &other, &ref, &err) == RC_OK, "%s", err.text);
+    ck_assert_msg(snapshot_push(&step, &other, &ref, &fresh, &err) == RC_OK, "%s", err.text);
     ck_assert(text_starts(ref, last.ref));
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show %s:file.txt", last.ref), "two");
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show %s:file.txt", ref), "other");
@@ -392,8 +395,16 @@ START_TEST(clean_drops_snapshots_of_published_work_only)
     ck_assert_int_eq(worktree_mark(&step, base, NULL, &err), RC_OK);
     step = another_step(&(struct kit_task){.payload = "\"outcome\":\"completed\""});
     ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);
+    ck_assert_str_ne(in_mirror("for-each-ref refs/drover"),
+                     ""); /* The origin has no pull request. */
+    const char *pull = arena_printf(&kit.arena, "refs/drover/pulls/%s/1", kit.run_id.text);
+    kit_sh(&kit, "git --git-dir=origin.git update-ref %s main", pull);
+    step = another_step(&(struct kit_task){.payload = "\"outcome\":\"completed\""});
+    ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);
     ck_assert_str_eq(in_mirror("for-each-ref refs/drover"), "");
-    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref refs/drover"), "");
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref --format='%%(refname)' "
+                                  "refs/drover"),
+                     pull);
     in_mirror(arena_printf(&kit.arena, "update-ref %s %s", last.ref, last.commit));
     step = another_step(&(struct kit_task){.payload = "\"outcome\":\"failed\""});
     ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);

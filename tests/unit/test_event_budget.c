@@ -103,7 +103,12 @@ START_TEST(turns_and_cost_count_after_their_events_are_dropped)
     ck_assert_int_eq(run.turns, 7);
     ck_assert_int_eq(run.cost_microusd, 1500000);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, "agent.model.turn.completed"), 0);
-    static const char taken[] = "[{\"type\":\"agent.snapshot.taken\",\"data\":{\"ref\":\"r\"}}]";
+    const char *taken = arena_printf(
+        &lab.arena,
+        "[{\"type\":\"agent.snapshot.taken\",\"data\":{\"ref\":\"refs/drover/snapshots/%s/1-1\","
+        "\"commit\":\"da39a3ee5e6b4b0d3255bfef95601890afd80709\",\"reason\":\"interval\","
+        "\"worker\":\"w\",\"mirror\":\"/mirror\"}}]",
+        run_id.text);
     ck_assert_ptr_null(lab_progress(&lab, &job, taken).code);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, "agent.snapshot.taken"), 1);
     lab_finish(&lab, &job, RESULT_AGENT);

@@ -424,9 +424,15 @@ END_TEST
 
 static struct step publish_step(void)
 {
+    const char *tree = kit_sh(&kit, "export GIT_DIR=origin.git GIT_INDEX_FILE=$PWD/index.tmp; "
+                                    "git read-tree main && git update-index --cacheinfo "
+                                    "100644,$(echo two | git hash-object -w --stdin),file.txt && "
+                                    "git write-tree");
     const char *certificate = kit_put(
-        &kit, "{\"version\":1,\"verdict\":\"verified\",\"treeHash\":\"abc\","
-              "\"checks\":[{\"name\":\"unit\",\"status\":\"passed\",\"exitCode\":0}]}");
+        &kit, arena_printf(&kit.arena,
+                           "{\"version\":1,\"verdict\":\"verified\",\"treeHash\":\"%s\","
+                           "\"checks\":[{\"name\":\"unit\",\"status\":\"passed\",\"exitCode\":0}]}",
+                           tree));
     return kit_step(
         &kit, &(struct kit_task){.payload = arena_printf(
                                      &kit.arena,
