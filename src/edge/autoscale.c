@@ -19,12 +19,12 @@ struct autoscale {
     atomic_bool asked;
 };
 
-static bool load_of(struct api *api, struct worker_load *ret_load)
+static bool load_of(struct api *api, struct class_load *ret_load)
 {
     pthread_mutex_lock(&api->worker_lock);
     bool there = api->worker != NULL;
     if (there)
-        *ret_load = worker_load(api->worker);
+        *ret_load = worker_load(api->worker).of[CLASS_AGENT];
     pthread_mutex_unlock(&api->worker_lock);
     return there;
 }
@@ -40,7 +40,8 @@ static enum rc resize(struct api *api, int64_t slots, struct err *err)
 static void tell(struct autoscale *autoscale, int64_t from, int64_t to)
 {
     const char *reason = to > from ? "backlog" : "idle";
-    LOG(LOG_INFO, to > from ? "more slots: steps wait" : "fewer slots: they were idle",
+    LOG(LOG_INFO,
+        to > from ? "more slots for agents: some wait" : "fewer slots for agents: they were idle",
         LOG_INT("from", from), LOG_INT("to", to));
     struct cmd_workers_scaled *cmd = cmd_workers_scaled_new();
     cmd->worker = control_node(autoscale->api->control);
@@ -57,14 +58,14 @@ static void tell(struct autoscale *autoscale, int64_t from, int64_t to)
 static void decide(struct autoscale *autoscale, struct db *db)
 {
     struct err err = {0};
-    struct worker_load slots;
+    struct class_load slots;
     struct scale next = autoscale->scale;
     if (!load_of(autoscale->api, &slots))
         return;
     struct scale_load load = {.busy = slots.busy};
     enum rc rc = RC_OK;
     if (slots.busy >= next.desired) /* While a slot is free nothing waits for one. */
-        rc = queue_levels_steps(db, autoscale->rule.up_step, &load.waiting, &err);
+        rc = queue_levels_agents(db, autoscale->rule.up_step, &load.waiting, &err);
     if (rc != RC_OK)
         return; /* Others say that the store is away; the next tick asks again. */
     bool changed = scale_step(&autoscale->rule, &load, clock_mono_us(), &next);
@@ -90,7 +91,7 @@ static void run_decide(struct pool_work *work, struct db *db)
 static void on_tick(void *arg)
 {
     struct autoscale *autoscale = arg;
-    struct worker_load load;
+    struct class_load load;
     if (!load_of(autoscale->api, &load))
         return;
     bool idle = load.busy < load.slots && load.slots <= autoscale->rule.min;

@@ -1,6 +1,6 @@
 /*
- * autoscale.h - more slots for the workers of this process while steps wait and all slots are
- * busy, fewer when they were idle for a while.
+ * autoscale.h - more slots for agents in this process while agents wait and all these slots are
+ * busy, fewer when they were idle for a while.  Checks and short steps have a fixed number.
  *
  *   every tick, on the loop: is there anything to decide? --> pool thread: what waits? decide
  *   (core/scale.h), resize, tell of it
@@ -13,7 +13,7 @@
 struct autoscale; /* Owned by its starter. */
 
 struct autoscale_options {
-    struct api *api; /* Not owned; its worker has rule.max as slots_max and rule.min slots. */
+    struct api *api; /* Not owned; its worker has rule.max as agents_max. */
     struct scale_rule rule;
 };
 struct autoscale *autoscale_start(const struct autoscale_options *options);

@@ -101,6 +101,19 @@ static void choose_hidden(struct remote *remote)
     remote->options.hidden = remote->hidden;
 }
 
+/* After the queues. */
+static enum rc read_slots(struct remote *remote, struct err *err)
+{
+    const char *text = args_text(&remote->cli->args, "slots", NULL);
+    const char *const *queues = remote->options.queues;
+    int plain = 0;
+    enum rc rc = text ? slots_parse(text, &plain, &remote->options.slots, err) : RC_OK;
+    if (rc == RC_OK)
+        slots_fill(&remote->options.slots, plain > 0 ? plain : SLOTS_DEFAULT,
+                   queues ? queues : step_queues());
+    return rc == RC_INVALID ? RC_MALFORMED : rc;
+}
+
 static enum rc read_options(struct remote *remote, struct err *err)
 {
     struct cli *cli = remote->cli;
@@ -109,7 +122,6 @@ static enum rc read_options(struct remote *remote, struct err *err)
     const char *data = args_text(args, "data", NULL);
     remote->url = args_text(args, "server", getenv("DROVER_URL"));
     remote->options.name = args_text(args, "name", cli_own_name(&cli->arena));
-    remote->options.slots = (int)args_int(args, "slots", SLOTS_DEFAULT);
     remote->options.keep_days = args_int(args, "keep-days", WORKER_KEEP_DAYS_DEFAULT);
     remote->options.clock = clock_real();
     remote->options.sandbox_none = text_same(args_text(args, "sandbox", ""), "none");
@@ -123,6 +135,8 @@ static enum rc read_options(struct remote *remote, struct err *err)
                        "a worker's name has letters, digits, '.', '_' and '-', at most %d",
                        WORKER_NAME_MAX);
     enum rc rc = queues ? read_queues(remote, queues, err) : RC_OK;
+    if (rc == RC_OK)
+        rc = read_slots(remote, err);
     if (rc == RC_OK && data)
         remote->data_dir = data;
     else if (rc == RC_OK && (rc = cli_data_dir(NULL, &cli->arena, &data, err)) == RC_OK)
@@ -237,8 +251,10 @@ static void *drain(void *ctx)
 static void work_until_told(struct remote *remote)
 {
     pthread_t drainer;
+    const struct slots *slots = &remote->options.slots;
     LOG(LOG_INFO, "working", LOG_STR("worker", remote->options.name),
-        LOG_STR("server", port_http_url(remote->port)), LOG_INT("slots", remote->options.slots),
+        LOG_STR("server", port_http_url(remote->port)), LOG_INT("agents", slots->of[CLASS_AGENT]),
+        LOG_INT("checks", slots->of[CLASS_CHECK]), LOG_INT("shortSteps", slots->of[CLASS_SHORT]),
         LOG_STR("data", remote->data_dir), LOG_STR("version", DROVER_VERSION));
     while (cli_signals_wait(&remote->signals, 60000) == 0) {
     }
@@ -282,8 +298,9 @@ static const char *const sandbox_names[] = {"bubblewrap", "none", NULL};
 static const struct arg_option worker_options[] = {
     {"server", "URL", "the server to work for (default: $DROVER_URL)", ARG_TEXT, 0, 0, NULL},
     {"name", "NAME", "how the server calls it (default: HOST-PID)", ARG_TEXT, 0, 0, NULL},
-    {"slots", "N", "steps that run at the same time (default 4)", ARG_INT, 1, WORKER_SLOTS_MAX,
-     NULL},
+    {"slots", "N|CLASS=N,...",
+     "agents at the same time (default 4), or slots by class: agent=8,check=4,short=2", ARG_TEXT, 0,
+     0, NULL},
     {"queues", "A,B",
      "only these steps: prepare, hydrate, plan, agent, collect, custom, verify, judge, publish, "
      "unpublish, clean, notify",
@@ -306,8 +323,8 @@ static const struct arg_option worker_options[] = {
 
 const struct cli_command cli_worker_commands[] = {
     {"worker", "run steps on this machine for a server elsewhere",
-     "--server URL [--name NAME] [--slots N] [--queues A,B]\n"
-     "                     [--token-file FILE] [--data DIR] [--keep-days N]\n"
+     "--server URL [--name NAME] [--slots N|CLASS=N,...]\n"
+     "                     [--queues A,B] [--token-file FILE] [--data DIR] [--keep-days N]\n"
      "                     [--sandbox KIND] [--log-level LEVEL] [--log-format FORMAT]",
      worker_options, "drover worker --server https://drover.example.org --token-file worker.token",
      NULL, 0, 0, 0, run_worker},

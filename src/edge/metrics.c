@@ -142,6 +142,22 @@ static void write_http(struct api *api, struct buf *to)
     single(to, "drover_http_streams", "gauge", "Open event streams.", sse_count(api->sse));
 }
 
+static void write_slots(struct api *api, struct buf *to)
+{
+    static const char slots[] = "drover_worker_slots", busy[] = "drover_worker_slots_busy";
+    pthread_mutex_lock(&api->worker_lock);
+    struct worker_load load = api->worker ? worker_load(api->worker) : (struct worker_load){0};
+    pthread_mutex_unlock(&api->worker_lock);
+    family(to, slots, "gauge", "Slots of the workers in this process, by class of steps.");
+    for (int i = 0; i < STEP_CLASS_COUNT; i++)
+        sample(to, slots, &(struct label){"class", class_name((enum step_class)i)}, 1,
+               load.of[i].slots);
+    family(to, busy, "gauge", "Slots that run a step, by class of steps.");
+    for (int i = 0; i < STEP_CLASS_COUNT; i++)
+        sample(to, busy, &(struct label){"class", class_name((enum step_class)i)}, 1,
+               load.of[i].busy);
+}
+
 static void write_control(struct api *api, struct buf *to)
 {
     struct committer_stats stats;
@@ -168,11 +184,7 @@ static void write_control(struct api *api, struct buf *to)
     single(to, "drover_bus_subscribers", "gauge", "Subscriptions.", bus.subscribers);
     single(to, "drover_event_log_published_seq", "gauge",
            "Place in the log up to which events are published.", control_tail_seq(api->control));
-    pthread_mutex_lock(&api->worker_lock);
-    struct worker_load load = api->worker ? worker_load(api->worker) : (struct worker_load){0};
-    pthread_mutex_unlock(&api->worker_lock);
-    single(to, "drover_worker_slots", "gauge", "Slots of the workers in this process.", load.slots);
-    single(to, "drover_worker_slots_busy", "gauge", "Slots that run a step.", load.busy);
+    write_slots(api, to);
 }
 
 /* Of queues that hold jobs; others are calm. */

@@ -19,6 +19,7 @@
 #include "edge/sse.h"
 #include "edge/throttle.h"
 #include "store/artifacts.h"
+#include "work/step.h"
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
@@ -322,12 +323,16 @@ static enum rc start_worker(struct server *server, struct err *err)
     if (workers->max == 0)
         return RC_OK;
     port_local_init(&server->port, server->control);
+    struct slots slots = {.of = {[CLASS_AGENT] = (int)workers->min,
+                                 [CLASS_CHECK] = (int)workers->check,
+                                 [CLASS_SHORT] = (int)workers->short_steps}};
+    slots_fill(&slots, 0, step_queues());
     struct worker_options options = {
         .port = &server->port.port,
         .clock = clock_real(),
         .name = control_node(server->control),
-        .slots = (int)workers->min,
-        .slots_max = (int)workers->max,
+        .slots = slots,
+        .agents_max = (int)workers->max,
         .work_dir = arena_printf(&server->arena, "%s/work", server->options->data_dir),
         .server_url = server->url,
         .server_socket = server->socket_path,

@@ -11,6 +11,7 @@
 #include "core/repo_document.h"
 #include "store/artifacts.h"
 #include "store/store.h"
+#include "work/slots.h"
 #include "work/worker.h"
 #include <arpa/inet.h>
 #include <math.h>
@@ -283,10 +284,22 @@ static enum rc read_workers(const struct js *document, struct server_workers *wo
                             struct err *err)
 {
     const struct form_range wait = {COOLDOWN_MS_MIN, COOLDOWN_MS_MAX};
+    const struct form_range slots = {1, CLASS_SLOTS_MAX};
+    int64_t agents = 0;
     struct form form;
     form_open(&form, document, "workers", err);
-    form_int(&form, "min", FORM_REQUIRED, &worker_range, &workers->min);
-    form_int(&form, "max", FORM_REQUIRED, &worker_range, &workers->max);
+    form_int(&form, "agent", FORM_OPTIONAL, &slots, &agents);
+    form_int(&form, "check", FORM_OPTIONAL, &slots, &workers->check);
+    form_int(&form, "short", FORM_OPTIONAL, &slots, &workers->short_steps);
+    bool bounds = js_get(document, "min") != NULL || js_get(document, "max") != NULL;
+    if (agents > 0 && bounds)
+        form_fail(&form, "agent", "workers has either agent or min and max, not both");
+    if (agents > 0)
+        workers->min = workers->max = agents;
+    if (bounds) {
+        form_int(&form, "min", FORM_REQUIRED, &worker_range, &workers->min);
+        form_int(&form, "max", FORM_REQUIRED, &worker_range, &workers->max);
+    }
     form_int(&form, "upCooldownMs", FORM_OPTIONAL, &wait, &workers->up_ms);
     form_int(&form, "downCooldownMs", FORM_OPTIONAL, &wait, &workers->down_ms);
     return form_close(&form);

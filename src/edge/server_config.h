@@ -5,9 +5,10 @@
  *     allowRemote: false            # needed for an address that is not this machine's own
  *     data: /var/lib/drover          # without it: see edge/cli_paths.h
  *     db: sqlite:/var/lib/drover/drover.db
- *     workers: 4                    # slots in this process; 0: none
- *     workers: {min: 2, max: 8, upCooldownMs: 10000, downCooldownMs: 300000}    # or as many as
- *                                   # it takes, between two bounds
+ *     workers: 4                    # agents at the same time in this process; 0: no workers
+ *     workers: {agent: 4, check: 2, short: 2}                    # slots by class, work/slots.h
+ *     workers: {min: 2, max: 8, upCooldownMs: 10000, downCooldownMs: 300000}    # or as many slots
+ *                                   # for agents as it takes, between two bounds
  *     sandbox: bubblewrap           # none: agents and checks run unconfined
  *     log:    {level: info, format: auto}                        # auto | json | human
  *     limits: {maxActiveRuns: 0, maxActiveRunsPerUser: 0, maxActiveRunsPerWorkspace: 0,
@@ -48,9 +49,10 @@ struct server_options {
     const char *db;         /* NULL: sqlite:DATA/drover.db */
     const char *config;     /* The file that was read, or NULL: it may hold a password. */
     bool sandbox_none;      /* `sandbox: none` */
-    struct server_workers { /* Slots, between two bounds that may be the same. */
+    struct server_workers { /* Slots for agents, between two bounds that may be the same. */
         int64_t min, max;
-        int64_t up_ms, down_ms; /* No more slots so soon after a change, no fewer. */
+        int64_t check, short_steps; /* Slots beside them; 0: by slots_fill(). */
+        int64_t up_ms, down_ms;     /* No more slots so soon after a change, no fewer. */
     } workers;
     enum log_level log_level;
     enum log_format log_format;

@@ -81,11 +81,10 @@ static const struct sql sql_dead_count = {
     " AND archived_us = 0 LIMIT $2) AS first",
     "ti",
 };
-/* All names that begin with "drover.": '/' is what comes after '.'. */
-static const struct sql sql_steps_count = {
-    "queue_level_steps",
+static const struct sql sql_agents_count = {
+    "queue_level_agents",
     "SELECT count(*) FROM (SELECT queue FROM jobs WHERE state = 'queued'"
-    " AND queue >= 'drover.' AND queue < 'drover/' LIMIT $1) AS first",
+    " AND queue IN ('drover.agent', 'drover.plan') LIMIT $1) AS first",
     "i",
 };
 
@@ -212,7 +211,7 @@ enum rc queue_levels_dead_count(struct db *db, const char *queue, int64_t limit,
     return query_int(db, &sql_dead_count, P_LIST(P_TEXT(queue), P_LIMIT(limit)), ret_count, err);
 }
 
-enum rc queue_levels_steps(struct db *db, int64_t limit, int64_t *ret_count, struct err *err)
+enum rc queue_levels_agents(struct db *db, int64_t limit, int64_t *ret_count, struct err *err)
 {
-    return query_int(db, &sql_steps_count, P_LIST(P_LIMIT(limit)), ret_count, err);
+    return query_int(db, &sql_agents_count, P_LIST(P_LIMIT(limit)), ret_count, err);
 }

@@ -62,7 +62,7 @@ MUST_USE enum rc queue_levels_depth(struct db *db, const char *queue, int64_t li
                                     struct queue_depth *ret_depth, struct err *err);
 MUST_USE enum rc queue_levels_dead_count(struct db *db, const char *queue, int64_t limit,
                                          int64_t *ret_count, struct err *err);
-/* Jobs that are queued in any of drover's own queues, no further than the limit. */
-MUST_USE enum rc queue_levels_steps(struct db *db, int64_t limit, int64_t *ret_count,
-                                    struct err *err);
+/* Steps that are queued for an agent (agent, plan), no further than the limit. */
+MUST_USE enum rc queue_levels_agents(struct db *db, int64_t limit, int64_t *ret_count,
+                                     struct err *err);
 #endif

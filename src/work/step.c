@@ -85,18 +85,27 @@ static int64_t notify_ms(const struct repo_config *config)
 }
 
 static const struct step_kind kinds[] = {
-    {"notify", "drover.notify", "notification_failed", step_notify, notify_ms, false, true},
-    {"publish", "drover.publish", "publish_failed", step_publish, publish_ms, true, false},
-    {"judge", "drover.judge", "judge_failed", step_judge, judge_ms, false, false},
-    {"verify", "drover.verify", "verify_failed_to_run", step_verify, verify_ms, false, false},
-    {"collect", "drover.collect", "collect_failed", step_collect, collect_ms, false, false},
-    {"agent", "drover.agent", "agent_start_failed", step_agent, agent_ms, false, false},
-    {"custom", "drover.custom", "custom_step_unavailable", step_custom, custom_ms, false, false},
-    {"plan", "drover.plan", "agent_start_failed", step_plan, plan_ms, false, false},
-    {"hydrate", "drover.hydrate", "hydrate_failed", step_hydrate, hydrate_ms, false, false},
-    {"prepare", "drover.prepare", "prepare_failed", step_prepare, prepare_ms, false, false},
-    {"unpublish", "drover.unpublish", "unpublish_failed", step_unpublish, publish_ms, true, false},
-    {"clean", "drover.clean", "clean_failed", step_clean, clean_ms, true, false},
+    {"notify", "drover.notify", "notification_failed", step_notify, notify_ms, false, true,
+     CLASS_SHORT},
+    {"publish", "drover.publish", "publish_failed", step_publish, publish_ms, true, false,
+     CLASS_SHORT},
+    {"judge", "drover.judge", "judge_failed", step_judge, judge_ms, false, false, CLASS_CHECK},
+    {"verify", "drover.verify", "verify_failed_to_run", step_verify, verify_ms, false, false,
+     CLASS_CHECK},
+    {"collect", "drover.collect", "collect_failed", step_collect, collect_ms, false, false,
+     CLASS_SHORT},
+    {"agent", "drover.agent", "agent_start_failed", step_agent, agent_ms, false, false,
+     CLASS_AGENT},
+    {"custom", "drover.custom", "custom_step_unavailable", step_custom, custom_ms, false, false,
+     CLASS_CHECK},
+    {"plan", "drover.plan", "agent_start_failed", step_plan, plan_ms, false, false, CLASS_AGENT},
+    {"hydrate", "drover.hydrate", "hydrate_failed", step_hydrate, hydrate_ms, false, false,
+     CLASS_SHORT},
+    {"prepare", "drover.prepare", "prepare_failed", step_prepare, prepare_ms, false, false,
+     CLASS_SHORT},
+    {"unpublish", "drover.unpublish", "unpublish_failed", step_unpublish, publish_ms, true, false,
+     CLASS_SHORT},
+    {"clean", "drover.clean", "clean_failed", step_clean, clean_ms, true, false, CLASS_SHORT},
 };
 
 static const char *const queues[] = {
@@ -118,6 +127,15 @@ const struct step_kind *step_find(const char *name)
 const char *const *step_queues(void)
 {
     return queues;
+}
+
+enum step_class step_class_of(const char *queue)
+{
+    size_t at = 0;
+    while (at < COUNT_OF(kinds) && !text_same(kinds[at].queue, queue))
+        at++;
+    assert(at < COUNT_OF(kinds));
+    return kinds[at].class;
 }
 
 /* --- payload --- */

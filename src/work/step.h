@@ -23,6 +23,7 @@
 #include "forge/git.h"
 #include "work/port.h"
 #include "work/sandbox.h"
+#include "work/slots.h"
 #include "work/stop.h"
 
 enum {
@@ -106,10 +107,12 @@ struct step_kind {
     int64_t (*timeout_ms)(const struct repo_config *config);
     bool ends; /* Short, and half of it helps nobody: a hint to cancel does not stop it. */
     bool bare; /* Of no run: of its input only the payload is there. */
+    enum step_class class;
 };
 const struct step_kind *step_find(const char *name); /* NULL: nobody knows it. */
 /* NULL-terminated; what is nearest to the end of a run comes first. */
 const char *const *step_queues(void);
+enum step_class step_class_of(const char *queue); /* One of step_queues(). */
 
 /* RC_INVALID: the payload does not hold what every step needs.  The tree must outlive the step. */
 MUST_USE enum rc step_decode(const struct js *payload, struct arena *arena,

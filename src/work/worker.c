@@ -1,6 +1,8 @@
 /*
  * worker.c - slots that lease, run and report; a heart that keeps their leases.
  *
+ *     slots          [ agent 0 .. agents_max ) [ check ... ) [ short ... )   each leases from the
+ *                    queues of its class only, so that no class waits behind another
  *     slot thread:   lease -> decode -> wait for the run -> step -> report -> lease ...
  *                    (a server in this process may lease the next job with the report)
  *     heart thread:  every heartbeat_ms: renew all leases in one call; stop steps that the server
@@ -13,7 +15,6 @@
  * of every change.
  */
 #include "work/worker.h"
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -24,11 +25,10 @@
 #include "work/orphans.h"
 #include "work/retry.h"
 #include "work/sandbox_start.h"
+#include "work/site.h"
 #include "work/step.h"
 #include "work/sweep.h"
 #include <assert.h>
-#include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,18 +37,18 @@
 #include <unistd.h>
 
 enum {
-    SLOTS_MAX = 256,
+    QUEUES_MAX = 16,
     NAME_BYTES = 128,
     LEASE_WAIT_MS = 20000,
     PAUSE_MIN_MS = 50, /* After a lease call that came back empty at once. */
-    HOST_BYTES = 256,
     INTERRUPT_EVERY_MS = 100,
     IDLE_END_MS = 1500, /* For slots that wait for work to hear that there is none. */
 };
 
 struct slot {
     struct worker *worker;
-    int number;
+    enum step_class class;
+    int number; /* Within its class. */
     pthread_t thread;
     bool started; /* The thread is to be joined. */
     char name[NAME_BYTES];
@@ -69,7 +69,7 @@ struct slot {
 struct worker {
     struct step_site site;
     struct worker_options options; /* Its texts are copies, owned. */
-    char *data_dir;
+    struct site_dirs dirs;
     char **hidden; /* From the sandbox. */
     struct stop shutdown;
     pthread_mutex_t lock;
@@ -86,8 +86,10 @@ struct worker {
     struct id swept; /* The run whose directory the broom removes just now. */
     struct attic_total unpublished;
     int slots_alive;
-    int slots_wanted; /* Those numbered beyond it end with their job. */
-    struct slot slots[SLOTS_MAX];
+    int wanted[STEP_CLASS_COUNT]; /* Slots numbered beyond it end with their job. */
+    const char *queues[STEP_CLASS_COUNT][QUEUES_MAX + 1]; /* Those of the options, by class. */
+    int slot_count;
+    struct slot slots[]; /* slot_count of them, class after class. */
 };
 
 /* --- waiting --- */
@@ -159,7 +161,7 @@ static void slot_leave(struct slot *slot)
 static struct slot *slot_before(struct slot *slot)
 {
     struct worker *worker = slot->worker;
-    for (int i = 0; i < worker->options.slots_max; i++) {
+    for (int i = 0; i < worker->slot_count; i++) {
         struct slot *other = &worker->slots[i];
         if (other != slot && other->running && id_same(&other->run_id, &slot->run_id))
             return other;
@@ -207,7 +209,7 @@ static bool slot_goes_on(struct slot *slot)
 {
     struct worker *worker = slot->worker;
     lock(worker);
-    slot->alive = !worker->stopping && slot->number < worker->slots_wanted;
+    slot->alive = !worker->stopping && slot->number < worker->wanted[slot->class];
     bool alive = slot->alive;
     if (!alive) {
         worker->slots_alive--;
@@ -220,7 +222,7 @@ static bool slot_goes_on(struct slot *slot)
 static struct port_lease_request lease_request(const struct slot *slot)
 {
     return (struct port_lease_request){
-        .queues = slot->worker->options.queues,
+        .queues = slot->worker->queues[slot->class],
         .worker = slot->name,
         .max = 1,
         .wait_ms = LEASE_WAIT_MS,
@@ -234,7 +236,7 @@ static struct port_next *slot_next(void *ctx)
     struct slot *slot = ctx;
     struct worker *worker = slot->worker;
     lock(worker);
-    bool goes_on = !worker->stopping && slot->number < worker->slots_wanted;
+    bool goes_on = !worker->stopping && slot->number < worker->wanted[slot->class];
     unlock(worker);
     return goes_on ? &slot->next : NULL;
 }
@@ -326,11 +328,15 @@ static void *slot_main(void *ctx)
 /* Under the lock.  Those that end after their job count until then. */
 static struct worker_load count_slots(struct worker *worker)
 {
-    struct worker_load load = {.slots = worker->slots_wanted};
-    for (int i = 0; i < worker->options.slots_max; i++)
+    struct worker_load load = {0};
+    for (int i = 0; i < worker->slot_count; i++) {
+        load.of[worker->slots[i].class].busy += worker->slots[i].busy;
         load.busy += worker->slots[i].busy;
-    if (load.slots < load.busy)
-        load.slots = load.busy;
+    }
+    for (int i = 0; i < STEP_CLASS_COUNT; i++) {
+        struct class_load *class = &load.of[i];
+        class->slots = worker->wanted[i] > class->busy ? worker->wanted[i] : class->busy;
+    }
     return load;
 }
 
@@ -339,8 +345,9 @@ static enum rc announce(struct worker *worker, enum port_presence presence, stru
 {
     struct port *port = worker->site.port;
     struct port_worker self = worker_presence(&worker->options);
-    self.slots = load.slots;
-    self.busy = load.busy;
+    const struct class_load *class = &load.of[slots_main(&worker->options.slots)];
+    self.slots = class->slots;
+    self.busy = class->busy;
     self.presence = presence;
     self.unpublished_count = __atomic_load_n(&worker->unpublished.count, __ATOMIC_RELAXED);
     self.unpublished_bytes = __atomic_load_n(&worker->unpublished.bytes, __ATOMIC_RELAXED);
@@ -348,9 +355,9 @@ static enum rc announce(struct worker *worker, enum port_presence presence, stru
 }
 
 struct beats {
-    struct port_ref leases[SLOTS_MAX];
-    struct slot *slots[SLOTS_MAX];
-    struct port_beat answers[SLOTS_MAX];
+    struct port_ref leases[ALL_SLOTS_MAX];
+    struct slot *slots[ALL_SLOTS_MAX];
+    struct port_beat answers[ALL_SLOTS_MAX];
     size_t count;
 };
 
@@ -358,7 +365,7 @@ struct beats {
 static void gather_leases(struct worker *worker, struct beats *beats)
 {
     beats->count = 0;
-    for (int i = 0; i < worker->options.slots_max; i++) {
+    for (int i = 0; i < worker->slot_count; i++) {
         struct slot *slot = &worker->slots[i];
         if (!slot->busy)
             continue;
@@ -429,7 +436,7 @@ static int64_t check_deadlines(struct worker *worker)
 {
     int64_t next_us = INT64_MAX;
     int64_t now_us = clock_mono_us();
-    for (int i = 0; i < worker->options.slots_max; i++) {
+    for (int i = 0; i < worker->slot_count; i++) {
         struct slot *slot = &worker->slots[i];
         if (!slot->busy || stop_asked(&slot->stop) != STOP_NONE)
             continue;
@@ -473,7 +480,7 @@ static bool broom_take(void *ctx, const struct id *run_id)
     struct worker *worker = ctx;
     bool in_use = false;
     lock(worker);
-    for (int i = 0; i < worker->options.slots_max; i++)
+    for (int i = 0; i < worker->slot_count; i++)
         in_use |= worker->slots[i].running && id_same(&worker->slots[i].run_id, run_id);
     bool take = !in_use && !worker->stopping;
     if (take)
@@ -520,35 +527,53 @@ static void *broom_main(void *ctx)
 
 /* --- start and stop --- */
 
-/* Makes the directories and finds their names without links: the sandbox hides by name. */
-static enum rc settle_dirs(struct worker *worker, const char *work_dir, struct err *err)
+/* The queues of the options, each to its class. */
+static void split_queues(struct worker *worker)
 {
-    char real[PATH_MAX];
-    enum rc rc = dir_make(work_dir, 0700, err);
-    if (rc != RC_OK)
-        return rc;
-    if (!realpath(work_dir, real))
-        return err_set(err, RC_IO, "IO_ERROR", "cannot find %.300s: %s", work_dir, strerror(errno));
-    worker->options.work_dir = mem_strdup(real);
-    char *slash = strrchr(real, '/');
-    if (slash && slash != real)
-        *slash = '\0'; /* Directly below the root there is no data directory to hide. */
-    worker->data_dir = mem_strdup(real);
-    CLEANUP(arena_release) struct arena arena = {0};
-    rc = git_home_make(arena_printf(&arena, "%s/git", worker->options.work_dir), err);
-    if (rc == RC_OK)
-        rc = dir_make(arena_printf(&arena, "%s/runs", worker->options.work_dir), 0700, err);
-    return rc;
+    size_t counts[STEP_CLASS_COUNT] = {0};
+    for (const char *const *queue = worker->options.queues; *queue; queue++) {
+        enum step_class class = step_class_of(*queue);
+        assert(counts[class] < QUEUES_MAX);
+        worker->queues[class][counts[class]++] = *queue;
+    }
 }
 
 static enum rc settle_sandbox(struct worker *worker, struct err *err)
 {
-    worker->hidden = hidden_list(worker->data_dir, worker->options.hidden);
+    worker->hidden = hidden_list(worker->dirs.data, worker->options.hidden);
     worker->options.hidden = NULL;
-    const struct sandbox_options options = {.data_dir = worker->data_dir,
+    const struct sandbox_options options = {.data_dir = worker->dirs.data,
                                             .hidden = (const char *const *)worker->hidden,
                                             .none = worker->options.sandbox_none};
     return sandbox_start(&worker->site.sandbox, &options, worker->options.sandbox_required, err);
+}
+
+/* Room for the slots of every class; those of agents may become more. */
+static void lay_out_slots(struct worker *worker)
+{
+    int at = 0;
+    for (int class = 0; class < STEP_CLASS_COUNT; class ++) {
+        int count = worker->options.slots.of[class];
+        worker->wanted[class] = count; /* The heart tells of them before they are there. */
+        if (class == CLASS_AGENT && worker->options.agents_max > count)
+            count = worker->options.agents_max;
+        for (int i = 0; i < count; i++, at++)
+            worker->slots[at] = (struct slot){.worker = worker,
+                                              .class = (enum step_class) class,
+                                              .number = i,
+                                              .stop.event_fd = -1};
+    }
+    assert(at == worker->slot_count);
+}
+
+static void make_lock(struct worker *worker)
+{
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&worker->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    (void)pthread_mutex_init(&worker->lock, NULL);
 }
 
 static enum rc make_worker(const struct worker_options *options, struct worker *worker,
@@ -559,33 +584,21 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
     worker->options.server_url = mem_strdup(options->server_url ? options->server_url : "");
     if (options->server_socket)
         worker->options.server_socket = mem_strdup(options->server_socket);
-    worker->options.work_dir = NULL;
-    if (options->slots_max < options->slots)
-        worker->options.slots_max = options->slots;
+    worker->options.work_dir = NULL; /* dirs.work, without links. */
     if (!options->queues)
         worker->options.queues = step_queues();
-    worker->slots_wanted = options->slots; /* The heart tells of them before they are there. */
+    split_queues(worker);
     worker->shutdown.event_fd = -1;
-    for (int i = 0; i < worker->options.slots_max; i++)
-        worker->slots[i].stop.event_fd = -1;
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&worker->changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
-    (void)pthread_mutex_init(&worker->lock, NULL);
+    lay_out_slots(worker);
+    make_lock(worker);
     enum rc rc = stop_init(&worker->shutdown, err);
-    for (int i = 0; rc == RC_OK && i < worker->options.slots_max; i++) {
+    for (int i = 0; rc == RC_OK && i < worker->slot_count; i++) {
         struct slot *slot = &worker->slots[i];
-        slot->worker = worker;
-        slot->number = i;
         (void)snprintf(slot->name, sizeof slot->name, "%.100s/%d", options->name, i);
         rc = stop_init(&slot->stop, err);
     }
     if (rc == RC_OK)
-        rc = settle_dirs(worker, options->work_dir, err);
-    if (rc == RC_OK)
-        rc = settle_sandbox(worker, err);
+        rc = site_dirs_make(options->work_dir, &worker->dirs, err);
     if (rc != RC_OK)
         return rc;
     worker->site = (struct step_site){
@@ -593,12 +606,11 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
         .clock = options->clock,
         .worker = worker->options.name,
         .lease_ms = options->lease_ms,
-        .work_dir = worker->options.work_dir,
+        .work_dir = worker->dirs.work,
         .server_url = worker->options.server_url,
         .server_socket = worker->options.server_socket,
-        .sandbox = worker->site.sandbox,
     };
-    return RC_OK;
+    return settle_sandbox(worker, err);
 }
 
 /* Unless it is alive. */
@@ -626,6 +638,18 @@ static enum rc start_slot(struct slot *slot, struct err *err)
     return rc;
 }
 
+/* All that are wanted.  A slot that was to end and has not ended stays. */
+static enum rc start_slots(struct worker *worker, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (int i = 0; rc == RC_OK && i < worker->slot_count; i++) {
+        struct slot *slot = &worker->slots[i];
+        if (slot->number < worker->wanted[slot->class]) /* Only the caller changes it. */
+            rc = start_slot(slot, err);
+    }
+    return rc;
+}
+
 static enum rc start_threads(struct worker *worker, struct err *err)
 {
     enum rc rc = thread_start(&(struct thread_spec){.body = heart_main, .ctx = worker},
@@ -635,19 +659,32 @@ static enum rc start_threads(struct worker *worker, struct err *err)
         rc = thread_start(&(struct thread_spec){.body = broom_main, .ctx = worker}, &worker->broom,
                           err);
     worker->broom_started = rc == RC_OK;
-    return rc == RC_OK ? worker_resize(worker, worker->options.slots, err) : rc;
+    return rc == RC_OK ? start_slots(worker, err) : rc;
+}
+
+/* How many slots there may be at once. */
+static int count_room(const struct worker_options *options)
+{
+    int more = options->agents_max - options->slots.of[CLASS_AGENT];
+    int count = more > 0 ? more : 0;
+    for (int i = 0; i < STEP_CLASS_COUNT; i++) {
+        assert(options->slots.of[i] >= 0 && options->slots.of[i] <= CLASS_SLOTS_MAX);
+        count += options->slots.of[i];
+    }
+    assert(count >= 1 && options->agents_max <= CLASS_SLOTS_MAX);
+    return count;
 }
 
 enum rc worker_start(const struct worker_options *options, struct worker **ret_worker,
                      struct err *err)
 {
-    assert(options->slots >= 1 && options->slots <= SLOTS_MAX);
-    assert(options->slots_max <= SLOTS_MAX);
     assert(options->lease_ms > 0 && options->heartbeat_ms > 0);
-    struct worker *worker = mem_alloc(sizeof *worker);
+    int count = count_room(options);
+    struct worker *worker = mem_alloc(sizeof *worker + (size_t)count * sizeof(struct slot));
+    worker->slot_count = count;
     enum rc rc = make_worker(options, worker, err);
     if (rc == RC_OK) {
-        int orphans = orphans_end(worker->data_dir);
+        int orphans = orphans_end(worker->dirs.data);
         if (orphans > 0)
             LOG(LOG_WARN, "ended what a killed server left running", LOG_INT("count", orphans));
         rc = start_threads(worker, err);
@@ -663,7 +700,7 @@ enum rc worker_start(const struct worker_options *options, struct worker **ret_w
 void worker_cancel_run(struct worker *worker, const struct id *run_id)
 {
     lock(worker);
-    for (int i = 0; i < worker->options.slots_max; i++) {
+    for (int i = 0; i < worker->slot_count; i++) {
         struct slot *slot = &worker->slots[i];
         bool stoppable = slot->kind && !slot->kind->ends;
         if (slot->busy && stoppable && id_same(&slot->run_id, run_id))
@@ -672,29 +709,14 @@ void worker_cancel_run(struct worker *worker, const struct id *run_id)
     unlock(worker);
 }
 
-static char host[HOST_BYTES];
-
-static void find_host(void)
-{
-    if (gethostname(host, sizeof host - 1) != 0)
-        text_copy(host, sizeof host, "unknown");
-}
-
-static const char *host_name(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, find_host);
-    return host;
-}
-
 struct port_worker worker_presence(const struct worker_options *options)
 {
     return (struct port_worker){
         .name = options->name,
-        .host = host_name(),
+        .host = site_host(),
         .queues = options->queues ? options->queues : step_queues(),
         .pid = getpid(),
-        .slots = options->slots,
+        .slots = options->slots.of[slots_main(&options->slots)],
         .lease_ms = options->lease_ms,
     };
 }
@@ -707,17 +729,13 @@ struct worker_load worker_load(struct worker *worker)
     return load;
 }
 
-/* A slot that was to end and has not ended stays. */
-enum rc worker_resize(struct worker *worker, int slots, struct err *err)
+enum rc worker_resize(struct worker *worker, int agents, struct err *err)
 {
-    assert(slots >= 1 && slots <= worker->options.slots_max);
+    assert(agents >= 1 && agents <= CLASS_SLOTS_MAX);
     lock(worker);
-    worker->slots_wanted = slots;
+    worker->wanted[CLASS_AGENT] = agents;
     unlock(worker);
-    enum rc rc = RC_OK;
-    for (int i = 0; rc == RC_OK && i < slots; i++)
-        rc = start_slot(&worker->slots[i], err);
-    return rc;
+    return start_slots(worker, err);
 }
 
 /* Under the lock. */
@@ -747,7 +765,7 @@ static void end_slots(struct worker *worker)
     worker->stopping = true;
     (void)pthread_cond_broadcast(&worker->changed);
     interrupt_slots(worker, true, clock_mono_us() + IDLE_END_MS * US_PER_MS);
-    for (int i = 0; i < worker->options.slots_max; i++) {
+    for (int i = 0; i < worker->slot_count; i++) {
         if (worker->slots[i].busy)
             ask_slot(&worker->slots[i], STOP_SHUTDOWN);
     }
@@ -764,7 +782,7 @@ void worker_stop(struct worker *worker)
     if (worker->shutdown.event_fd >= 0)
         stop_ask(&worker->shutdown, STOP_SHUTDOWN);
     end_slots(worker);
-    for (int i = 0; i < worker->options.slots_max; i++) {
+    for (int i = 0; i < worker->slot_count; i++) {
         if (worker->slots[i].started)
             (void)pthread_join(worker->slots[i].thread, NULL);
         stop_release(&worker->slots[i].stop);
@@ -776,11 +794,11 @@ void worker_stop(struct worker *worker)
     stop_release(&worker->shutdown);
     (void)pthread_cond_destroy(&worker->changed);
     (void)pthread_mutex_destroy(&worker->lock);
+    site_dirs_release(&worker->dirs);
     const char *const owned[] = {worker->options.name, worker->options.server_url,
-                                 worker->options.server_socket, worker->options.work_dir};
+                                 worker->options.server_socket};
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         mem_free((void *)(uintptr_t)owned[i]);
-    mem_free(worker->data_dir);
     hidden_free(worker->hidden);
     mem_free(worker);
 }

@@ -1,8 +1,9 @@
 /*
  * worker.h - slots that lease step jobs, run them and report.
  *
- * A slot is a thread; one heartbeat thread renews all leases of the worker at once.  Slots may come
- * and go while it runs: one that goes finishes its job first.
+ * A slot is a thread that takes jobs of one class of steps (slots.h); one heartbeat thread renews
+ * all leases of the worker at once.  Slots for agents may come and go while it runs: one that goes
+ * finishes its job first.
  */
 #ifndef WORK_WORKER_H
 #define WORK_WORKER_H
@@ -10,6 +11,7 @@
 #include "base/id.h"
 #include "base/rc.h"
 #include "work/port.h"
+#include "work/slots.h"
 #include <stdbool.h>
 
 struct worker; /* Owned by its starter. */
@@ -20,8 +22,8 @@ struct worker_options {
     struct port *port;
     struct clock clock;
     const char *name;          /* "node-1"; slots are "node-1/0", "node-1/1", ... */
-    int slots;                 /* 1..256 */
-    int slots_max;             /* For worker_resize; 0: as many as slots. */
+    struct slots slots;        /* By slots_fill(); 0 in a class: none. */
+    int agents_max;            /* For worker_resize, 1..256; 0: as many as slots for agents. */
     const char *const *queues; /* NULL-terminated, of step_queues(); static.  NULL: all of them. */
     const char *work_dir;      /* DATA/work: mirrors, worktrees; made when missing. */
     const char *server_url;    /* What agents see as DROVER_URL. */
@@ -44,11 +46,15 @@ void worker_cancel_run(struct worker *worker, const struct id *run_id);
 struct port_worker worker_presence(const struct worker_options *options);
 /* How many slots there are, and how many are busy. */
 struct worker_load {
-    int slots, busy;
+    struct class_load {
+        int slots, busy;
+    } of[STEP_CLASS_COUNT];
+    int busy; /* Of all classes. */
 };
 struct worker_load worker_load(struct worker *worker);
-/* So many slots from now on, 1..slots_max.  One caller at a time, and none once it is stopped. */
-MUST_USE enum rc worker_resize(struct worker *worker, int slots, struct err *err);
+/* So many slots for agents from now on, 1..agents_max.  One caller at a time, and none once it is
+   stopped. */
+MUST_USE enum rc worker_resize(struct worker *worker, int agents, struct err *err);
 /* Stops leasing, stops running steps (children get TERM, then KILL), releases their jobs, joins. */
 void worker_stop(struct worker *worker);
 #endif

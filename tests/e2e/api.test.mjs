@@ -214,7 +214,7 @@ describe('the server', { concurrency: 4 }, () => {
         for (const each of res.text.split('\n')) assert.match(each, line);
         const declared = [...res.text.matchAll(/^# TYPE (\S+)/gm)].map((match) => match[1]);
         assert.equal(new Set(declared).size, declared.length, 'each family once');
-        assert.match(res.text, /^drover_worker_slots 2$/m);
+        assert.match(res.text, /^drover_worker_slots\{class="agent"\} 2$/m);
     });
 
     it('answers HEAD like GET, without the body', async () => {

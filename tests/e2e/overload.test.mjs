@@ -109,13 +109,13 @@ describe('overload', { concurrency: 4 }, () => {
 
     it('of steps brings slots, which go when they are idle', async () => {
         const mark = newMark();
-        const slots = () => metric('drover_worker_slots');
+        const slots = () => metric('drover_worker_slots{class="agent"}');
         assert.equal(await slots(), 1);
         const repo = await server.repository('acme/slots', waits(mark) + fixes);
         const tasks = [];
         for (let i = 0; i < 3; i++) tasks.push(await server.submit(repo.name));
         await until('three slots', async () => (await slots()) === 3);
-        await until('three agents', async () => (await metric('drover_worker_slots_busy')) === 3);
+        await until('three agents', async () => (await metric('drover_worker_slots_busy{class="agent"}')) === 3);
         await until('the worker to say so', async () =>
             (await server.get('/v1/workers')).items[0].slots === 3);
         await until('one slot', async () => {

@@ -91,7 +91,7 @@ START_TEST(counts_stop_at_their_limit)
     ck_assert_int_eq(number, 2);
     must(queue_levels_dead_count(f.db, "dead", 1, &number, &f.err));
     ck_assert_int_eq(number, 1);
-    must(queue_levels_steps(f.db, 10, &number, &f.err));
+    must(queue_levels_agents(f.db, 10, &number, &f.err));
     ck_assert_int_eq(number, 1);
 }
 END_TEST

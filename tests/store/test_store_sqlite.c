@@ -451,7 +451,7 @@ START_TEST(looks_at_queues_use_their_index)
     must(queue_levels_leased(f.db, &f.arena, &rows, &count, &f.err));
     must(queue_levels_depth(f.db, "q", 1, &depth, &f.err));
     must(queue_levels_dead_count(f.db, "q", 1, &number, &f.err));
-    must(queue_levels_steps(f.db, 1, &number, &f.err));
+    must(queue_levels_agents(f.db, 1, &number, &f.err));
     static const struct {
         const char *words; /* Of the statement. */
         const char *plan;  /* Part of its plan. */

@@ -141,6 +141,15 @@ START_TEST(workers_may_have_bounds)
     ck_assert_int_eq(options.workers.max, 8);
     ck_assert_int_eq(options.workers.up_ms, 20);
     ck_assert_int_eq(options.workers.down_ms, 30);
+    yaml = STR("workers: {agent: 6, check: 5, short: 3}");
+    ck_assert_int_eq(server_config_parse(yaml, &arena, &options, &err), RC_OK);
+    ck_assert_int_eq(options.workers.min, 6);
+    ck_assert_int_eq(options.workers.max, 6);
+    ck_assert_int_eq(options.workers.check, 5);
+    ck_assert_int_eq(options.workers.short_steps, 3);
+    yaml = STR("workers: {agent: 6, min: 2, max: 8}");
+    ck_assert_int_eq(server_config_parse(yaml, &arena, &options, &err), RC_INVALID);
+    ck_assert_str_eq(err.field, "workers.agent");
     options.workers.max = 1;
     ck_assert_int_eq(server_options_check(&options, &err), RC_INVALID);
     options.workers.min = 0;

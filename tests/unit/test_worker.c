@@ -30,8 +30,8 @@ static void start(int slots)
         .port = &kit.port.port,
         .clock = clock_real(),
         .name = "node",
-        .slots = slots,
-        .slots_max = 3,
+        .slots = {{[CLASS_AGENT] = slots, [CLASS_CHECK] = 1, [CLASS_SHORT] = 2}},
+        .agents_max = 3,
         .work_dir = kit.work_dir,
         .server_url = "http://127.0.0.1:8717",
         .lease_ms = 15000,
@@ -264,33 +264,53 @@ static void resize(int slots)
     ck_assert_msg(worker_resize(worker, slots, &err) == RC_OK, "%s", err.text);
 }
 
-static void await_load(int slots, int busy)
+static void await_agents(int slots, int busy)
 {
-    struct worker_load load;
-    while ((load = worker_load(worker)).slots != slots || load.busy != busy)
+    struct class_load load;
+    while ((load = worker_load(worker).of[CLASS_AGENT]).slots != slots || load.busy != busy)
         usleep(5000);
 }
 
 START_TEST(slots_come_and_go_and_finish_what_they_have)
 {
-    kit_enqueue(&kit, "agent", waiting_agent());
+    char *payload = waiting_agent();
+    kit_enqueue(&kit, "agent", payload);
     start(1);
     await_agent();
-    kit_enqueue(&kit, "clean", kit_payload(&kit, &(struct kit_task){0}));
-    await_load(1, 1);
+    kit_enqueue(&kit, "agent", payload); /* It waits for the first, which has the same run. */
+    await_agents(1, 1);
     resize(3);
-    await_load(3, 2);
+    await_agents(3, 2);
     resize(1);
-    await_load(2, 2); /* Both have work: it is not taken from them. */
+    await_agents(2, 2); /* Both have work: it is not taken from them. */
     worker_cancel_run(worker, &kit.run_id);
     ck_assert_str_eq(report_at(0)->code, "cancelled");
-    ck_assert_int_eq(report_at(1)->kind, KIT_COMPLETED);
-    await_load(1, 0);
+    ck_assert_str_eq(report_at(1)->code, "cancelled");
+    await_agents(1, 0);
     for (size_t i = 0; i < 6; i++) { /* Slots that have ended, end or wait: all of them are good. */
         resize(i % 2 ? 1 : 3);
         kit_enqueue(&kit, "clean", kit_payload(&kit, &(struct kit_task){0}));
         ck_assert_int_eq(report_at(2 + i)->kind, KIT_COMPLETED);
     }
+}
+END_TEST
+
+/* With one slot of each class, while the agent waits. */
+START_TEST(no_class_waits_behind_another)
+{
+    kit_enqueue(&kit, "agent", waiting_agent());
+    start(1);
+    await_agent();
+    struct id agent_run = kit.run_id;
+    kit_other_run(&kit);
+    kit_enqueue(&kit, "prepare", kit_payload(&kit, &(struct kit_task){0}));
+    ck_assert_int_eq(report_at(0)->kind, KIT_COMPLETED);
+    kit_enqueue(&kit, "clean", kit_payload(&kit, &(struct kit_task){0}));
+    ck_assert_int_eq(report_at(1)->kind, KIT_COMPLETED);
+    struct worker_load load = worker_load(worker);
+    ck_assert_int_eq(load.of[CLASS_AGENT].busy, 1);
+    worker_cancel_run(worker, &agent_run);
+    ck_assert_str_eq(report_at(2)->code, "cancelled");
 }
 END_TEST
 
@@ -336,7 +356,7 @@ START_TEST(a_work_dir_that_cannot_be_made_is_told)
         .port = &kit.port.port,
         .clock = clock_real(),
         .name = "node",
-        .slots = 1,
+        .slots = {{1, 1, 1}},
         .work_dir = kit.work_dir,
         .lease_ms = 15000,
         .heartbeat_ms = 5000,
@@ -366,6 +386,7 @@ Suite *worker_suite(void)
     tcase_add_test(tests, a_result_of_a_lost_lease_is_dropped);
     tcase_add_test(tests, steps_of_one_run_do_not_meet);
     tcase_add_test(tests, slots_come_and_go_and_finish_what_they_have);
+    tcase_add_test(tests, no_class_waits_behind_another);
     tcase_add_test(tests, a_step_beyond_its_time_is_stopped);
     tcase_add_test(tests, leases_are_kept_while_a_step_runs);
     tcase_add_test(tests, a_work_dir_that_cannot_be_made_is_told);

@@ -44,6 +44,16 @@ static void wait_ms(struct kit_port *kit, int64_t ms)
 
 /* --- the port --- */
 
+/* Under the lock: the first job of these queues, job_count without one. */
+static size_t find_job(const struct kit_port *kit, const char *const *queues)
+{
+    for (size_t at = 0; at < kit->job_count; at++)
+        for (const char *const *queue = queues; !kit->jobs[at].leased && *queue; queue++)
+            if (text_same(kit->jobs[at].queue, *queue))
+                return at;
+    return kit->job_count;
+}
+
 static enum rc port_lease(struct port *port, const struct port_lease_request *request,
                           struct arena *arena, struct port_job **ret_jobs, size_t *ret_count,
                           struct err *err)
@@ -51,15 +61,16 @@ static enum rc port_lease(struct port *port, const struct port_lease_request *re
     (void)err;
     struct kit_port *kit = kit_of(port);
     hold(kit);
-    if (kit->job_next == kit->job_count && !kit->interrupted)
+    if (find_job(kit, request->queues) == kit->job_count && !kit->interrupted)
         wait_ms(kit, request->wait_ms);
     *ret_count = 0;
-    if (kit->job_next < kit->job_count) {
-        size_t at = kit->job_next++;
+    size_t at = find_job(kit, request->queues);
+    if (at < kit->job_count) {
+        kit->jobs[at].leased = true;
         struct port_job *job = arena_alloc(arena, sizeof *job);
         *job = (struct port_job){
             .id = kit->jobs[at].id,
-            .queue = arena_printf(arena, "drover.%s", kit->jobs[at].type),
+            .queue = arena_strdup(arena, kit->jobs[at].queue),
             .type = arena_strdup(arena, kit->jobs[at].type),
             .payload = str_of(arena_strdup(arena, kit->jobs[at].payload)),
             .attempt = 1,
@@ -340,6 +351,12 @@ static void settle_site(struct kit *kit)
     ck_assert_msg(kit->site.sandbox.kind == SANDBOX_BUBBLEWRAP, "%s", why.text);
 }
 
+void kit_other_run(struct kit *kit)
+{
+    struct dice dice = dice_from_os();
+    kit->run_id = id_new(clock_mono_us(), &dice);
+}
+
 void kit_open(struct kit *kit)
 {
     *kit = (struct kit){.port = {.port = {.ops = &ops}, .epoch = 1}};
@@ -364,7 +381,7 @@ void kit_open(struct kit *kit)
     ck_assert_int_eq(stop_init(&kit->stop, &err), RC_OK);
     struct dice dice = dice_from_os();
     kit->task_id = id_new(clock_mono_us(), &dice);
-    kit->run_id = id_new(clock_mono_us(), &dice);
+    kit_other_run(kit);
     kit_sh(kit, "echo top-secret >data/admin.token; git init -q --bare -b main origin.git");
     kit_commit(kit, "echo one >file.txt");
     settle_site(kit);
@@ -466,6 +483,9 @@ struct id kit_enqueue(struct kit *kit, const char *type, const char *payload)
     size_t at = port->job_count++;
     port->jobs[at].id = id;
     text_copy(port->jobs[at].type, sizeof port->jobs[at].type, type);
+    /* A type that is no step comes from a queue of one. */
+    text_copy(port->jobs[at].queue, sizeof port->jobs[at].queue,
+              step_find(type) ? step_find(type)->queue : "drover.prepare");
     port->jobs[at].payload = mem_strdup(payload);
     let_go(port);
     return id;

@@ -39,10 +39,11 @@ struct kit_port {
     size_t artifact_count;
     struct {
         struct id id;
-        char type[32];
+        char type[32], queue[64];
         char *payload; /* Owned. */
+        bool leased;
     } jobs[KIT_JOBS_MAX];
-    size_t job_count, job_next;
+    size_t job_count;
     struct kit_report reports[KIT_REPORTS_MAX];
     size_t report_count;
     struct buf events; /* All progress, JSON arrays one after the other. */
@@ -72,6 +73,8 @@ struct kit {
 
 void kit_open(struct kit *kit);
 void kit_close(struct kit *kit);
+/* Payloads that are made from now on are of another run. */
+void kit_other_run(struct kit *kit);
 
 /* Runs a script by /bin/sh in kit.dir; gives its stdout without the last newline. */
 const char *kit_sh(struct kit *kit, const char *fmt, ...) PRINTF_LIKE(2, 3);
