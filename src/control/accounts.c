@@ -3,12 +3,15 @@
  */
 #include "control/accounts.h"
 #include "core/admission.h"
+#include "core/claims.h"
 #include "core/event_types.h"
 #include "core/prose.h"
 #include "store/timers.h"
 #include <string.h>
 
 enum { PARKED_MAX = 1000, REASON_MAX = 500, PASS_JUMPS_MAX = 100 };
+/* A limit that is met so long after the account came into use again is the first of its own row. */
+#define HITS_FORGOTTEN_US (4 * US_PER_HOUR)
 
 /* What one batch knows of parked accounts. */
 struct parked_list {
@@ -32,28 +35,55 @@ static enum rc load_parked(struct cx *cx)
     return rc;
 }
 
-enum rc accounts_parked(struct cx *cx, const char *name, bool *ret_parked)
+/* Its row when it is parked, else NULL. */
+static enum rc find_parked(struct cx *cx, const char *name, const struct account_row **ret_row)
 {
     enum rc rc = load_parked(cx);
     if (rc != RC_OK)
         return rc;
     const struct parked_list *list = cx->round->parked_accounts;
-    *ret_parked = false;
+    *ret_row = NULL;
     for (size_t i = 0; i < list->count; i++)
-        *ret_parked |= id_same(&list->rows[i].workspace_id, &cx->workspace_id) &&
-                       strcmp(list->rows[i].name, name) == 0;
+        if (id_same(&list->rows[i].workspace_id, &cx->workspace_id) &&
+            strcmp(list->rows[i].name, name) == 0)
+            *ret_row = &list->rows[i];
     return RC_OK;
 }
 
-enum rc accounts_gate(struct cx *cx, struct flow *flow, bool *ret_parked)
+/* A probe is due, and the last one is no longer at work. */
+static enum rc may_probe(struct cx *cx, const struct account_row *row, bool *ret_may)
+{
+    *ret_may = row->probe_us <= cx->now_us;
+    if (!*ret_may || id_is_none(&row->probe_run_id))
+        return RC_OK;
+    enum run_status status;
+    enum rc rc = runs_status_of(cx->db, &row->probe_run_id, cx->arena, &status, cx->err);
+    if (rc == RC_OK)
+        *ret_may = !run_is_active(status);
+    return rc == RC_NOT_FOUND ? RC_OK : rc;
+}
+
+static enum rc ask(struct cx *cx, const char *name, enum account_state *ret_state)
+{
+    const struct account_row *row;
+    bool may = false;
+    enum rc rc = find_parked(cx, name, &row);
+    if (rc == RC_OK && row != NULL)
+        rc = may_probe(cx, row, &may);
+    if (rc == RC_OK)
+        *ret_state = row == NULL ? ACCOUNT_OPEN : may ? ACCOUNT_PROBE : ACCOUNT_PARKED;
+    return rc;
+}
+
+enum rc accounts_gate(struct cx *cx, struct flow *flow, enum account_state *ret_state)
 {
     const struct repo_config *config;
     enum rc rc = flow_config(cx, flow, &config);
     if (rc != RC_OK)
         return rc;
     const char *name = agent_account(&config->agent, cx->arena);
-    rc = accounts_parked(cx, name, ret_parked);
-    if (rc == RC_OK && *ret_parked && !text_same(flow->run.account, name))
+    rc = ask(cx, name, ret_state);
+    if (rc == RC_OK && *ret_state != ACCOUNT_OPEN && !text_same(flow->run.account, name))
         flow->run.account = name;
     return rc;
 }
@@ -61,12 +91,12 @@ enum rc accounts_gate(struct cx *cx, struct flow *flow, bool *ret_parked)
 enum rc accounts_pass(struct cx *cx, struct run_row *head)
 {
     for (int jumps = 0; jumps < PASS_JUMPS_MAX; jumps++) {
-        bool parked = false;
+        enum account_state state;
         if (!text_same(head->deferred_reason, admission_reason(CHECK_QUOTA)) ||
             head->account == NULL)
             return RC_OK;
-        enum rc rc = accounts_parked(cx, head->account, &parked);
-        if (rc != RC_OK || !parked)
+        enum rc rc = ask(cx, head->account, &state);
+        if (rc != RC_OK || state != ACCOUNT_PARKED)
             return rc;
         struct run_place place = {head->rank, head->id};
         struct run_left left = {.reason = admission_reason(CHECK_QUOTA), .account = head->account};
@@ -77,6 +107,11 @@ enum rc accounts_pass(struct cx *cx, struct run_row *head)
     }
     return RC_OK;
 }
+
+struct waiting {
+    enum admission_check check; /* For what. */
+    const char *detail, *account;
+};
 
 /* ---- parking ---------------------------------------------------------------------------- */
 
@@ -98,84 +133,82 @@ static enum rc tell(struct cx *cx, const char *type, const struct account_row *r
     return cx_append(cx, &event, NULL);
 }
 
-/* A limit that is met long after the account came into use again is the first of its own row. */
 static void count_hit(const struct cx *cx, struct account_row *row)
 {
-    if (cx->now_us - row->updated_us > ACCOUNT_REST_MINUTES_MAX * US_PER_MINUTE)
+    if (cx->now_us - row->updated_us > HITS_FORGOTTEN_US)
         row->hits = 0;
     row->hits++;
 }
 
-static int64_t rest_us(int64_t first_us, int64_t hits)
+static int64_t wait_until(const struct cx *cx, const struct js *quota, int64_t hits,
+                          enum adapter adapter)
 {
-    int64_t longest_us = ACCOUNT_REST_MINUTES_MAX * US_PER_MINUTE;
-    int64_t rest = first_us;
-    for (int64_t i = 1; i < hits && rest < longest_us; i++)
-        rest *= 2;
-    return rest < longest_us ? rest : longest_us;
-}
-
-/* Told, guessed, or passed while the agent's work was being put away: then a short rest will do. */
-static int64_t parked_until(const struct cx *cx, const struct account_row *row,
-                            const struct js *quota)
-{
-    int64_t told_us = 0, latest_us = cx->now_us + ACCOUNT_PARK_DAYS_MAX * US_PER_DAY;
-    if (!time_parse(js_get_str(quota, "resetsAt", ""), &told_us))
-        return cx->now_us + rest_us(ACCOUNT_REST_MINUTES * US_PER_MINUTE, row->hits);
-    if (told_us <= cx->now_us)
-        return cx->now_us + rest_us(US_PER_SECOND, row->hits);
-    return told_us < latest_us ? told_us : latest_us; /* It is an agent that says so. */
+    struct limit_wait wait = {.hits = hits, .adapter = adapter};
+    wait.told = time_parse(js_get_str(quota, "resetsAt", ""), &wait.told_us);
+    return claim_wait_until(&wait, cx->now_us);
 }
 
 /* The account as its timer and the lines of admission will find it. */
-static enum rc set_parked(struct cx *cx, struct account_row *row, int64_t until_us)
+static enum rc save(struct cx *cx, struct account_row *row)
 {
-    row->parked_until_us = until_us;
     row->updated_us = cx->now_us;
     cx->round->parked_accounts = NULL;
     enum rc rc = accounts_save(cx->db, row, cx->err);
     if (rc != RC_OK)
         return rc;
-    if (until_us == 0)
+    if (row->parked_until_us == 0)
         return timers_clear(cx->db, TIMER_ACCOUNT_RESET, &row->id, cx->err);
-    struct timer_row timer = {.kind = TIMER_ACCOUNT_RESET, .subject = row->id, .due_us = until_us};
-    cx_due(cx, until_us);
+    bool probes = row->probe_us > cx->now_us && row->probe_us < row->parked_until_us;
+    struct timer_row timer = {.kind = TIMER_ACCOUNT_RESET,
+                              .subject = row->id,
+                              .due_us = probes ? row->probe_us : row->parked_until_us};
+    cx_due(cx, timer.due_us);
     return timers_set(cx->db, &timer, cx->err);
 }
 
 /* Runs that were under way when the first of them met the limit meet it too: the account is parked
-   once, and longer when a later one says so. */
-static enum rc park(struct cx *cx, const char *name, const struct js *quota)
+   once, and longer when a later one says so.  What a probe meets counts anew. */
+static enum rc park(struct cx *cx, const struct flow *flow, const struct agent_config *agent,
+                    const struct js *quota)
 {
-    struct account_key key = {
-        .id = cx_id(cx), .workspace_id = cx->workspace_id, .name = name, .now_us = cx->now_us};
+    struct account_key key = {.id = cx_id(cx),
+                              .workspace_id = cx->workspace_id,
+                              .name = agent_account(agent, cx->arena),
+                              .now_us = cx->now_us};
     struct account_row row;
     enum rc rc = accounts_take(cx->db, &key, cx->arena, &row, cx->err);
     if (rc != RC_OK)
         return rc;
     bool is_parked = row.parked_until_us > cx->now_us;
-    if (!is_parked)
-        count_hit(cx, &row);
-    int64_t until_us = parked_until(cx, &row, quota);
+    bool of_probe = is_parked && id_same(&row.probe_run_id, &flow->run.id);
     bool told = js_get_str(quota, "resetsAt", NULL) != NULL;
-    if (is_parked && (!told || until_us <= row.parked_until_us))
+    if (!is_parked || of_probe)
+        count_hit(cx, &row);
+    int64_t until_us = wait_until(cx, quota, row.hits, agent->adapter);
+    bool later = until_us > row.parked_until_us;
+    if (is_parked && !(of_probe && told) && !(later && (of_probe || told)))
         return RC_OK;
+    if (!is_parked) {
+        row.probes = 0;
+        row.probe_run_id = (struct id){0};
+        row.probe_us = cx->now_us + claim_probe_us(0);
+    }
     row.parked_us = cx->now_us;
+    row.parked_until_us = until_us;
     const char *said = js_get_str(quota, "message", "a usage limit was met");
     row.reason = arena_strndup(cx->arena, said, prose_fit(said, strlen(said), REASON_MAX));
-    rc = set_parked(cx, &row, until_us);
+    rc = save(cx, &row);
     return rc == RC_OK ? tell(cx, EV_ACCOUNT_PARKED, &row, row.reason) : rc;
 }
 
 /* Back to the line.  Its time limit starts anew with the next start. */
-static enum rc queue_again(struct cx *cx, struct flow *flow, const char *account)
+static enum rc queue_again(struct cx *cx, struct flow *flow, const struct waiting *waiting)
 {
-    flow->run.deferred_reason = admission_reason(CHECK_QUOTA);
-    flow->run.deferred_detail = arena_printf(cx->arena, QUOTA_DETAIL, account);
+    flow->run.deferred_reason = admission_reason(waiting->check);
+    flow->run.deferred_detail = waiting->detail;
     flow->run.job_id = (struct id){0};
     flow->run.deadline_us = 0;
-    enum rc rc = flow_move(cx, flow, RUN_EV_DEFER,
-                           arena_printf(cx->arena, "Account %s is parked", account));
+    enum rc rc = flow_move(cx, flow, RUN_EV_DEFER, waiting->detail);
     if (rc == RC_OK)
         rc = timers_clear(cx->db, TIMER_RUN_DEADLINE, &flow->run.id, cx->err);
     if (rc != RC_OK)
@@ -185,35 +218,129 @@ static enum rc queue_again(struct cx *cx, struct flow *flow, const char *account
     note_open(&note);
     jw_kstr(&note.jw, "taskId", flow->task.id.text);
     jw_kstr(&note.jw, "runId", flow->run.id.text);
-    jw_kstr(&note.jw, "reason", admission_reason(CHECK_QUOTA));
-    jw_kstr(&note.jw, "detail", flow->run.deferred_detail);
-    jw_kstr(&note.jw, "account", account);
+    jw_kstr(&note.jw, "reason", flow->run.deferred_reason);
+    jw_kstr(&note.jw, "detail", waiting->detail);
+    jw_kstr(&note.jw, "account", waiting->account);
     return flow_tell_task(cx, flow, EV_TASK_DEFERRED, &note);
 }
 
-enum rc accounts_defer(struct cx *cx, struct flow *flow, const struct js *quota)
+static enum rc queue_parked(struct cx *cx, struct flow *flow, const char *account)
+{
+    struct waiting waiting = {CHECK_QUOTA, arena_printf(cx->arena, QUOTA_DETAIL, account), account};
+    return queue_again(cx, flow, &waiting);
+}
+
+const char *accounts_held_detail(const struct run_row *run, struct arena *arena)
+{
+    char until[TIME_TEXT_BYTES];
+    return arena_printf(arena, "its agent reported a usage limit; it is tried again at %s",
+                        time_format(until, run->held_until_us));
+}
+
+/* The word of the agent, which holds up its own run. */
+static enum rc hold_run(struct cx *cx, struct flow *flow, const struct agent_config *agent,
+                        const struct js *quota)
+{
+    struct run_row *run = &flow->run;
+    run->quota_hits++;
+    run->held_until_us = wait_until(cx, quota, run->quota_hits, agent->adapter);
+    struct timer_row timer = {
+        .kind = TIMER_RUN_HELD, .subject = run->id, .due_us = run->held_until_us};
+    struct waiting waiting = {CHECK_REPORTED_QUOTA, accounts_held_detail(run, cx->arena),
+                              agent_account(agent, cx->arena)};
+    cx_due(cx, timer.due_us);
+    enum rc rc = timers_set(cx->db, &timer, cx->err);
+    return rc == RC_OK ? queue_again(cx, flow, &waiting) : rc;
+}
+
+enum rc accounts_release(struct cx *cx, const struct id *run_id)
+{
+    (void)run_id; /* Admission looks at its time. */
+    cx->round->admit = true;
+    return RC_OK;
+}
+
+enum rc accounts_defer(struct cx *cx, struct flow *flow, const struct js *result)
 {
     const struct repo_config *config;
+    const struct js *quota = js_get(result, "quota");
     enum rc rc = flow_config(cx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    const char *name = agent_account(&config->agent, cx->arena);
-    rc = park(cx, name, quota);
-    return rc == RC_OK ? queue_again(cx, flow, name) : rc;
+    struct limit_claim claim = {
+        .compute = config->agent.compute,
+        .adapter = config->agent.adapter,
+        .is_record = js_get_bool(quota, "record", false),
+        .ended = js_get_bool(quota, "ended", false),
+        .failed = js_get_bool(result, "exited", false) && js_get_int(result, "exitCode", 0) != 0,
+    };
+    if (claim_reach(&claim) != CLAIM_ACCOUNT)
+        return hold_run(cx, flow, &config->agent, quota);
+    rc = park(cx, flow, &config->agent, quota);
+    return rc == RC_OK ? queue_parked(cx, flow, agent_account(&config->agent, cx->arena)) : rc;
+}
+
+/* ---- probing ---------------------------------------------------------------------------- */
+
+static enum rc tell_probe(struct cx *cx, const struct account_row *row)
+{
+    CLEANUP(note_release) struct note note;
+    note_open(&note);
+    jw_kstr(&note.jw, "account", row->name);
+    jw_kstr(&note.jw, "probeRunId", row->probe_run_id.text);
+    jw_ktime(&note.jw, "parkedUntil", row->parked_until_us);
+    jw_kint(&note.jw, "probes", row->probes);
+    struct event event = {
+        .type = EV_ACCOUNT_PROBED,
+        .subject = arena_printf(cx->arena, "account/%s", row->name),
+        .correlation_id = row->id,
+        .data = note_close(&note),
+    };
+    return cx_append(cx, &event, NULL);
+}
+
+enum rc accounts_probe(struct cx *cx, const struct flow *flow, bool *ret_taken)
+{
+    struct account_row row;
+    *ret_taken = false;
+    enum rc rc = accounts_by_name(cx->db, &cx->workspace_id, flow->run.account, cx->arena, &row,
+                                  cx->err);
+    /* Locked now: another node may have taken the probe, or the account is in use again. */
+    if (rc == RC_OK && row.parked_until_us > cx->now_us)
+        rc = may_probe(cx, &row, ret_taken);
+    if (rc != RC_OK || !*ret_taken)
+        return rc;
+    row.probes++;
+    row.probe_us = cx->now_us + claim_probe_us(row.probes);
+    row.probe_run_id = flow->run.id;
+    rc = save(cx, &row);
+    return rc == RC_OK ? tell_probe(cx, &row) : rc;
 }
 
 enum rc accounts_hold(struct cx *cx, struct flow *flow, bool *ret_held)
 {
+    enum account_state state;
+    const struct account_row *row = NULL;
+    bool probes = false;
     *ret_held = false;
-    enum rc rc = accounts_gate(cx, flow, ret_held);
-    return rc == RC_OK && *ret_held ? queue_again(cx, flow, flow->run.account) : rc;
+    enum rc rc = accounts_gate(cx, flow, &state);
+    if (rc == RC_OK && state != ACCOUNT_OPEN)
+        rc = find_parked(cx, flow->run.account, &row);
+    if (rc != RC_OK || row == NULL || id_same(&row->probe_run_id, &flow->run.id))
+        return rc; /* In use, or this run is its probe. */
+    if (state == ACCOUNT_PROBE)
+        rc = accounts_probe(cx, flow, &probes);
+    *ret_held = rc == RC_OK && !probes;
+    return *ret_held ? queue_parked(cx, flow, flow->run.account) : rc;
 }
 
 /* ---- in use again ----------------------------------------------------------------------- */
 
 static enum rc resume(struct cx *cx, struct account_row *row, const char *reason)
 {
-    enum rc rc = set_parked(cx, row, 0);
+    row->parked_until_us = row->probe_us = 0;
+    row->probe_run_id = (struct id){0};
+    enum rc rc = save(cx, row);
     cx->round->admit = true;
     return rc == RC_OK ? tell(cx, EV_ACCOUNT_RESUMED, row, reason) : rc;
 }
@@ -222,11 +349,26 @@ enum rc accounts_reset(struct cx *cx, const struct id *account_id)
 {
     struct account_row row;
     enum rc rc = accounts_get(cx->db, account_id, cx->arena, &row, cx->err);
-    if (rc == RC_NOT_FOUND)
-        return RC_OK;
-    if (rc == RC_OK && (row.parked_until_us == 0 || row.parked_until_us > cx->now_us))
-        return RC_OK; /* Resumed by hand, or parked again. */
-    return rc == RC_OK ? resume(cx, &row, "the limit is lifted") : rc;
+    if (rc != RC_OK || row.parked_until_us == 0)
+        return rc == RC_NOT_FOUND ? RC_OK : rc; /* Resumed by hand. */
+    if (row.parked_until_us <= cx->now_us)
+        return resume(cx, &row, "the limit is lifted");
+    cx->round->admit = true; /* A probe may be due. */
+    return save(cx, &row);
+}
+
+enum rc accounts_proved(struct cx *cx, const struct run_row *run)
+{
+    const struct account_row *parked = NULL;
+    enum rc rc = run->account != NULL ? find_parked(cx, run->account, &parked) : RC_OK;
+    if (rc != RC_OK || parked == NULL || !id_same(&parked->probe_run_id, &run->id))
+        return rc;
+    struct account_row row;
+    rc = accounts_by_name(cx->db, &cx->workspace_id, run->account, cx->arena, &row, cx->err);
+    if (rc != RC_OK || row.parked_until_us == 0 || !id_same(&row.probe_run_id, &run->id))
+        return rc;
+    row.hits = 0;
+    return resume(cx, &row, "a probe succeeded");
 }
 
 static enum rc apply_resume(struct cx *cx, struct command *command)

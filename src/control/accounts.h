@@ -1,11 +1,16 @@
 /*
  * accounts.h - provider accounts that are used up: parked until their limit is lifted.
  *
- *     agent meets a limit --> account parked, run queued again (provider_quota_parked)
- *                                 |  no run of the account starts, none begins an attempt
- *     timer at the reset, or a person: in use again; admission goes on by itself
+ *     the adapter sees the limit  --> account parked, run queued again (provider_quota_parked)
+ *     (core/claims.h)                   |  no run of the account starts, none begins an attempt,
+ *                                       |  but for one probe at a time, after a while
+ *     reset, person, probe succeeded: in use again; admission goes on by itself
  *
- * The attempt that met the limit does not count.  What the agent had done is kept as a patch.
+ *     the agent says so in words  --> the run alone is queued again (agent_quota_reported) and
+ *                                     waits for the reset that it names
+ *
+ * The attempt that met the limit does not count.  What the agent had done is kept as a patch.  The
+ * account is that of the run's configuration, never one that an agent names.
  */
 #ifndef CONTROL_ACCOUNTS_H
 #define CONTROL_ACCOUNTS_H
@@ -13,33 +18,41 @@
 #include "store/accounts.h"
 
 #define TIMER_ACCOUNT_RESET "account_reset"
+#define TIMER_RUN_HELD      "run_held"
 #define QUOTA_DETAIL        "account %s waits for its reset"
 
-/* How long an account rests when its provider did not say: twice as long with every limit that is
-   met soon after the last. */
-enum { ACCOUNT_REST_MINUTES = 15, ACCOUNT_REST_MINUTES_MAX = 240 };
-/* No longer than the longest limits of providers, which are by the week. */
-enum { ACCOUNT_PARK_DAYS_MAX = 8 };
+enum account_state {
+    ACCOUNT_OPEN,
+    ACCOUNT_PROBE, /* Parked, and one run may try it: accounts_probe. */
+    ACCOUNT_PARKED,
+};
 
-/* Is the account parked?  A batch reads the list of those that are once. */
-MUST_USE enum rc accounts_parked(struct cx *cx, const char *name, bool *ret_parked);
-
-/* For admission: is the account of this queued run parked?  Noted in the run if so. */
-MUST_USE enum rc accounts_gate(struct cx *cx, struct flow *flow, bool *ret_parked);
+/* For admission: may this queued run use its account?  Noted in the run unless it is open.  A batch
+   reads the list of parked accounts once. */
+MUST_USE enum rc accounts_gate(struct cx *cx, struct flow *flow, enum account_state *ret_state);
+/* The run, which starts now, is the probe of its account; not *ret_taken: another one is. */
+MUST_USE enum rc accounts_probe(struct cx *cx, const struct flow *flow, bool *ret_taken);
 /* head is the next queued run of its repository.  One that was left because of an account that is
    still parked gives way to the next that was not (RC_NOT_FOUND: none): such a line may be long,
    and it is looked at in every round. */
 MUST_USE enum rc accounts_pass(struct cx *cx, struct run_row *head);
 
-/* The agent of a run that runs or plans has met the limit that `quota` ({resetsAt, message}) tells
-   of: parks the account and sends the run back to the queue. */
-MUST_USE enum rc accounts_defer(struct cx *cx, struct flow *flow, const struct js *quota);
+/* The agent of a run that runs or plans has met a usage limit; result.quota is {resetsAt, message,
+   record, ended}.  Parks the account where core/claims.h says so, and sends the run back to the
+   queue. */
+MUST_USE enum rc accounts_defer(struct cx *cx, struct flow *flow, const struct js *result);
+/* Why a run with held_until_us waits. */
+const char *accounts_held_detail(const struct run_row *run, struct arena *arena);
 /* A run is about to start an attempt of its agent: *ret_held when its account is parked, and then
    it is back in the queue.  The run must be running or planning. */
 MUST_USE enum rc accounts_hold(struct cx *cx, struct flow *flow, bool *ret_held);
+/* The agent of the run has completed a model turn: if it is the probe of its account, the account
+   is in use again. */
+MUST_USE enum rc accounts_proved(struct cx *cx, const struct run_row *run);
 
-/* The timer. */
+/* The timers. */
 MUST_USE enum rc accounts_reset(struct cx *cx, const struct id *account_id);
+MUST_USE enum rc accounts_release(struct cx *cx, const struct id *run_id);
 
 struct cmd_account {
     struct command base;

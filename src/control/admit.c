@@ -82,7 +82,7 @@ static enum rc load_limits(struct admission *admission)
     if (rc == RC_OK && admission->workspace_max == 0)
         admission->workspace_max = cx->limits->max_active_runs_workspace;
     if (rc == RC_OK && budget > 0)
-        rc = capacity_spent(cx->db, &cx->workspace_id, day_start_us(cx->now_us), &spent, cx->err);
+        rc = entry_spent(cx, &spent);
     admission->cost_used_up = budget > 0 && spent >= budget;
     return rc;
 }
@@ -210,7 +210,7 @@ static enum rc defer(struct cx *cx, struct flow *flow, enum admission_check chec
     jw_kstr(&note.jw, "runId", flow->run.id.text);
     jw_kstr(&note.jw, "reason", reason);
     jw_kstr(&note.jw, "detail", detail);
-    if (check == CHECK_QUOTA)
+    if (check == CHECK_QUOTA || check == CHECK_REPORTED_QUOTA)
         jw_kstr(&note.jw, "account", flow->run.account);
     enum rc rc = told ? RC_OK : flow_tell_task(cx, flow, EV_TASK_DEFERRED, &note);
     return rc == RC_OK ? flow_save(cx, flow) : rc;
@@ -241,12 +241,33 @@ static enum rc fail_dependency(struct cx *cx, struct flow *flow, const struct id
     return rc == RC_OK ? flow_save(cx, flow) : rc;
 }
 
-static enum rc ask_account(struct cx *cx, struct flow *flow, struct start_fact *fact)
+static void account_fact(struct cx *cx, const struct flow *flow, struct start_facts *facts)
 {
-    bool parked = false;
-    enum rc rc = accounts_gate(cx, flow, &parked);
-    if (rc == RC_OK && parked)
-        *fact = (struct start_fact){1, 1, arena_printf(cx->arena, QUOTA_DETAIL, flow->run.account)};
+    const char *detail = arena_printf(cx->arena, QUOTA_DETAIL, flow->run.account);
+    facts->of[CHECK_QUOTA] = (struct start_fact){1, 1, detail};
+}
+
+static enum rc ask_account(struct cx *cx, struct flow *flow, struct start_facts *facts,
+                           bool *ret_probes)
+{
+    enum account_state state = ACCOUNT_OPEN;
+    enum rc rc = accounts_gate(cx, flow, &state);
+    *ret_probes = state == ACCOUNT_PROBE;
+    if (rc == RC_OK && state == ACCOUNT_PARKED)
+        account_fact(cx, flow, facts);
+    if (flow->run.held_until_us > cx->now_us)
+        facts->of[CHECK_REPORTED_QUOTA] = (struct start_fact){
+            1, 1, accounts_held_detail(&flow->run, cx->arena)};
+    return rc;
+}
+
+/* Nothing else holds the run back: it becomes the probe of its parked account, or waits. */
+static enum rc take_probe(struct cx *cx, struct flow *flow, struct start_facts *facts)
+{
+    bool taken;
+    enum rc rc = accounts_probe(cx, flow, &taken);
+    if (rc == RC_OK && !taken)
+        account_fact(cx, flow, facts);
     return rc;
 }
 
@@ -257,6 +278,7 @@ static enum rc decide(struct admission *admission, struct flow *flow, struct lin
     struct cx *cx = admission->cx;
     const struct repo_config *config;
     struct crowd_view view = {0};
+    bool probes;
     enum rc rc = flow_config(cx, flow, &config);
     if (rc != RC_OK)
         return rc;
@@ -264,11 +286,13 @@ static enum rc decide(struct admission *admission, struct flow *flow, struct lin
     if (depends)
         facts.of[CHECK_DEPENDENCY] = (struct start_fact){
             1, 1, "a task that it depends on has not completed"};
-    rc = ask_account(cx, flow, &facts.of[CHECK_QUOTA]);
+    rc = ask_account(cx, flow, &facts, &probes);
     if (rc != RC_OK)
         return rc;
     if (admission_start(&facts) == ADMISSION_PASSED)
         rc = crowd_look(cx, &line->crowd, flow, &view, &facts);
+    if (rc == RC_OK && probes && admission_start(&facts) == ADMISSION_PASSED)
+        rc = take_probe(cx, flow, &facts);
     if (rc != RC_OK)
         return rc;
     enum admission_check check = admission_start(&facts);

@@ -27,6 +27,7 @@ struct committer_limits {
     int64_t sandboxes; /* Runs that may be at work, those apart that ask a person. */
     int64_t tasks_per_hour_user;
     int64_t cost_per_day_microusd; /* Per workspace and day (UTC). */
+    int64_t cost_per_run_microusd; /* Of a run without maxBudgetUsd; see core/claims.h. */
     int64_t max_run_events;        /* No repository gives its runs more: core/event_budget.h */
     int64_t max_run_event_bytes;
     const struct task_type_limit { /* Outlive the committer. */

@@ -103,15 +103,11 @@ static const struct {
     const char *kind;
     enum rc (*fire)(struct cx *cx, const struct id *subject);
 } timer_kinds[] = {
-    {TIMER_RUN_DEADLINE, run_deadline},
-    {TIMER_QUEUE_DEADLINE, queue_deadline},
-    {TIMER_STOP_DEADLINE, stop_deadline},
-    {TIMER_APPROVAL_EXPIRY, question_expired},
-    {TIMER_APPROVAL_REMINDER, question_remind},
-    {TIMER_QUARANTINE, quarantine_sweep},
-    {TIMER_ACCOUNT_RESET, accounts_reset},
-    {TIMER_PULL_DEADLINE, pull_deadline},
-    {TIMER_PULL_IDLE, pull_idle},
+    {TIMER_RUN_DEADLINE, run_deadline},         {TIMER_QUEUE_DEADLINE, queue_deadline},
+    {TIMER_STOP_DEADLINE, stop_deadline},       {TIMER_APPROVAL_EXPIRY, question_expired},
+    {TIMER_APPROVAL_REMINDER, question_remind}, {TIMER_QUARANTINE, quarantine_sweep},
+    {TIMER_ACCOUNT_RESET, accounts_reset},      {TIMER_RUN_HELD, accounts_release},
+    {TIMER_PULL_DEADLINE, pull_deadline},       {TIMER_PULL_IDLE, pull_idle},
 };
 
 /* Whoever sets or clears a timer has its subject in hand, so it is taken last here, too.  One that

@@ -2,12 +2,25 @@
  * entry.c - see entry.h.
  */
 #include "control/entry.h"
+#include "core/claims.h"
 #include "store/capacity.h"
 #include "store/tasks.h"
 
 int64_t day_start_us(int64_t time_us)
 {
     return time_us - time_us % US_PER_DAY;
+}
+
+enum rc entry_spent(struct cx *cx, int64_t *ret_microusd)
+{
+    struct run_budget without = {.per_run = cx->limits->cost_per_run_microusd,
+                                 .per_day = cx->limits->cost_per_day_microusd};
+    struct spent_query query = {
+        .workspace_id = cx->workspace_id,
+        .since_us = day_start_us(cx->now_us),
+        .run_max_microusd = claim_run_budget(&without),
+    };
+    return capacity_spent(cx->db, &query, ret_microusd, cx->err);
 }
 
 /* Counts only what has a limit. */
@@ -18,8 +31,7 @@ static enum rc count_use(struct cx *cx, struct submit_facts *facts)
         rc = tasks_count_since(cx->db, cx->actor.id, cx->now_us - US_PER_HOUR,
                                &facts->submitted_last_hour, cx->err);
     if (rc == RC_OK && facts->budget_microusd_max > 0)
-        rc = capacity_spent(cx->db, &cx->workspace_id, day_start_us(cx->now_us),
-                            &facts->spent_microusd, cx->err);
+        rc = entry_spent(cx, &facts->spent_microusd);
     return rc;
 }
 

@@ -19,6 +19,8 @@ struct entry {              /* Who asks, and for what. */
 /* As admission_submit; a refusal says when it is worth another try. */
 MUST_USE enum rc entry_check(struct cx *cx, const struct entry *entry);
 
+/* What the workspace has spent today, by core/claims.h. */
+MUST_USE enum rc entry_spent(struct cx *cx, int64_t *ret_microusd);
 /* The start of the day (UTC) in which the time lies. */
 int64_t day_start_us(int64_t time_us);
 #endif

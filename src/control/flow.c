@@ -132,7 +132,8 @@ static bool run_changed_more(const struct run_row *now, const struct run_row *st
            now->warning_message != stored->warning_message || now->partial != stored->partial ||
            now->foreign_pr.at != stored->foreign_pr.at ||
            now->prompt_version != stored->prompt_version || now->overridden != stored->overridden ||
-           now->deferred_detail != stored->deferred_detail;
+           now->deferred_detail != stored->deferred_detail ||
+           now->held_until_us != stored->held_until_us || now->quota_hits != stored->quota_hits;
 }
 
 static enum rc save_run(struct cx *cx, struct flow *flow)
@@ -278,6 +279,7 @@ enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no)
         .rank = rank_of(cx->now_us, task->priority),
         .requested_by = task->requested_by,
         .task_type = task->task_type,
+        .budget_microusd = task->max_budget_microusd,
         .queued_us = cx->now_us,
         .updated_us = updated_us,
         .events_left = events,

@@ -1,6 +1,7 @@
 /*
  * lease.c - workers take jobs, keep them, and tell what goes on.
  */
+#include "control/accounts.h"
 #include "control/ahead.h"
 #include "control/bound.h"
 #include "control/breakers.h"
@@ -359,6 +360,8 @@ static enum rc progress_one(struct cx *cx, const struct cmd_progress *cmd, size_
     const struct js *sums = last_sums(progress->events);
     if (rc == RC_OK && sums != NULL)
         rc = usage_take(cx, &flow.run, job.payload, sums);
+    if (rc == RC_OK && usage_shows_work(sums))
+        rc = accounts_proved(cx, &flow.run);
     if (rc == RC_OK)
         rc = note_session(cx, &flow, &job, progress->events);
     if (rc == RC_OK)

@@ -220,7 +220,7 @@ static enum rc defer_agent(struct cx *cx, struct flow *flow, const struct js *re
     enum rc rc = RC_OK;
     if (js_type(js_get(result, "patch")) == JS_OBJECT)
         rc = record_patch(cx, flow, result);
-    return rc == RC_OK ? accounts_defer(cx, flow, js_get(result, "quota")) : rc;
+    return rc == RC_OK ? accounts_defer(cx, flow, result) : rc;
 }
 
 /* Counts what it used.  *ret_deferred: it waits for its provider's account. */
@@ -232,7 +232,11 @@ static enum rc take_usage(struct cx *cx, struct flow *flow, const struct js *res
     if (retries > 0 && retries < TOOL_RETRIES_MAX)
         flow->run.used[BUDGET_TOOL] += retries;
     enum rc rc = usage_take(cx, &flow->run, flow->assignment, result);
-    return rc == RC_OK && *ret_deferred ? defer_agent(cx, flow, result) : rc;
+    if (rc != RC_OK || *ret_deferred)
+        return rc == RC_OK ? defer_agent(cx, flow, result) : rc;
+    flow->run.quota_hits = 0;
+    bool worked = usage_shows_work(result) || parse_report(result) == REPORT_SUCCESS;
+    return worked ? accounts_proved(cx, &flow->run) : RC_OK;
 }
 
 static enum rc stop_agent(struct cx *cx, struct flow *flow, const struct ending *stop,

@@ -9,6 +9,7 @@
 #include "control/policies.h"
 #include "control/quarantine.h"
 #include "control/tasks.h"
+#include "core/claims.h"
 #include "core/event_types.h"
 #include "store/repositories.h"
 
@@ -165,8 +166,12 @@ static enum rc fill_task(struct cx *cx, const struct cmd_submit *cmd,
     if (rc != RC_OK)
         return rc;
     int64_t turns = cmd->max_turns > 0 ? cmd->max_turns : config->limits.max_turns;
-    int64_t money = cmd->max_budget_microusd > 0 ? cmd->max_budget_microusd
-                                                 : config->limits.max_budget_microusd;
+    struct run_budget budget = {
+        .task = cmd->max_budget_microusd > 0 ? cmd->max_budget_microusd
+                                             : config->limits.max_budget_microusd,
+        .per_run = cx->limits->cost_per_run_microusd,
+        .per_day = cx->limits->cost_per_day_microusd,
+    };
     flow->task = (struct task_row){
         .id = cx_id(cx),
         .workspace_id = cx->workspace_id,
@@ -181,7 +186,7 @@ static enum rc fill_task(struct cx *cx, const struct cmd_submit *cmd,
         .scope = json_or(cmd->scope, STR("[]")),
         .priority = cmd->priority,
         .max_turns = turns,
-        .max_budget_microusd = money,
+        .max_budget_microusd = claim_run_budget(&budget),
         .labels = json_or(cmd->labels, STR("[]")),
         .channel = json_or(cmd->channel, STR("{}")),
         .attachments = cmd->attachments,

@@ -61,6 +61,12 @@ enum rc usage_take(struct cx *cx, struct run_row *run, struct str payload, const
     return RC_OK;
 }
 
+/* A request that the provider refused may count as a turn, but it has no output. */
+bool usage_shows_work(const struct js *sums)
+{
+    return js_get_int(sums, "turns", 0) > 0 && js_get_int(sums, "outputTokens", 0) > 0;
+}
+
 enum rc usage_take_back(struct cx *cx, struct run_row *run, struct str payload)
 {
     CLEANUP(js_freep) struct js *used = NULL;

@@ -15,6 +15,8 @@ void usage_write(struct jw *jw, const struct run_row *run);
 /* Takes the sums of the attempt that was assigned by this payload. */
 MUST_USE enum rc usage_take(struct cx *cx, struct run_row *run, struct str payload,
                             const struct js *sums);
+/* Do these sums tell of a model turn that was completed?  NULL does not. */
+bool usage_shows_work(const struct js *sums);
 /* Back to what the run had used before the attempt: it goes on under another assignment and tells
    its sums there again. */
 MUST_USE enum rc usage_take_back(struct cx *cx, struct run_row *run, struct str payload);

@@ -89,6 +89,7 @@ static const struct check {
     [CHECK_SYSTEM] = {"system", "system_concurrency_limit", NULL, REACH_EVERYONE, "runs of",
                       "active"},
     [CHECK_QUOTA] = {"provider quota", "provider_quota_parked", .reach = REACH_RUN},
+    [CHECK_REPORTED_QUOTA] = {"reported quota", "agent_quota_reported", .reach = REACH_RUN},
     [CHECK_COST_TODAY] = {"cost today", "cost_budget_exceeded", .reach = REACH_EVERYONE},
     [CHECK_OPEN_APPROVALS] = {"open approvals", "open_approvals_limit", NULL, REACH_REPOSITORY,
                               "questions of", "unanswered"},

@@ -102,6 +102,7 @@
 #define EV_SESSION_STARTED           "agent.session.started"
 #define EV_SESSION_LOST              "agent.session.lost"
 #define EV_ACCOUNT_PARKED            "agent.account.parked"
+#define EV_ACCOUNT_PROBED            "agent.account.probed"
 #define EV_ACCOUNT_RESUMED           "agent.account.resumed"
 #define EV_TASK_OVERLAP              "agent.task.overlap"
 #define EV_SNAPSHOT_TAKEN            "agent.snapshot.taken"

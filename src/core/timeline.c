@@ -385,6 +385,7 @@ static const struct telling tellings[] = {
     {EV_BREAKER_HALF_OPENED, NULL, tell_named, "trying breaker", false, false},
     {EV_BREAKER_CLOSED, NULL, tell_named, "closed breaker", false, false},
     {EV_ACCOUNT_PARKED, NULL, tell_named, "parked account", true, false},
+    {EV_ACCOUNT_PROBED, NULL, tell_named, "trying parked account", false, false},
     {EV_ACCOUNT_RESUMED, NULL, tell_named, "resumed account", false, false},
     {EV_REPLY_DROPPED, NULL, tell_plain, "a reply was dropped", true, false},
     {EV_SCHEDULE_FIRED, NULL, tell_named, "it is time for schedule", false, false},

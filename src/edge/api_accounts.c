@@ -13,6 +13,8 @@ static void write_account(struct jw *jw, const struct account_row *row)
     jw_ktime(jw, "parkedAt", row->parked_us);
     jw_kstr(jw, "reason", row->reason);
     jw_kint(jw, "hits", row->hits);
+    jw_ktime(jw, "probeAt", row->probe_us);
+    jw_kstr(jw, "probeRunId", id_is_none(&row->probe_run_id) ? NULL : row->probe_run_id.text);
     jw_ktime(jw, "updatedAt", row->updated_us);
     jw_end(jw, '}');
 }

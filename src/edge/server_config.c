@@ -151,6 +151,9 @@ static void read_run_limits(struct form *form, struct arena *arena, struct commi
     form_int(form, "tasksPerHourPerUser", FORM_OPTIONAL, &count, &limits->tasks_per_hour_user);
     form_real(form, "costPerDayUsd", FORM_OPTIONAL, &(struct form_real){0, cost_usd_max}, &usd);
     limits->cost_per_day_microusd = llround(usd * 1e6);
+    usd = (double)limits->cost_per_run_microusd / 1e6;
+    form_real(form, "costPerRunUsd", FORM_OPTIONAL, &(struct form_real){0, cost_usd_max}, &usd);
+    limits->cost_per_run_microusd = llround(usd * 1e6);
     read_task_types(form, arena, limits);
 }
 

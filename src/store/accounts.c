@@ -4,13 +4,15 @@
 #include "store/accounts.h"
 #include "store/query.h"
 
-#define ACCOUNT_COLUMNS \
-    "id, workspace_id, name, parked_until_us, reason, parked_us, hits, updated_us"
+#define ACCOUNT_COLUMNS                                                                   \
+    "id, workspace_id, name, parked_until_us, reason, parked_us, hits, probe_us, probes," \
+    " probe_run_id, updated_us"
 
 static const struct sql sql_make = {
     "account_make",
-    "INSERT INTO accounts (id, workspace_id, name, parked_until_us, parked_us, hits, updated_us)"
-    " VALUES ($1, $2, $3, 0, 0, 0, $4) ON CONFLICT (workspace_id, name) DO NOTHING",
+    "INSERT INTO accounts (id, workspace_id, name, parked_until_us, parked_us, hits, probe_us,"
+    " probes, updated_us) VALUES ($1, $2, $3, 0, 0, 0, 0, 0, $4)"
+    " ON CONFLICT (workspace_id, name) DO NOTHING",
     "ttti",
 };
 static const struct sql sql_by_name = {
@@ -26,8 +28,8 @@ static const struct sql sql_get = {
 static const struct sql sql_save = {
     "account_save",
     "UPDATE accounts SET parked_until_us = $2, reason = $3, parked_us = $4, hits = $5,"
-    " updated_us = $6 WHERE id = $1",
-    "titiii",
+    " probe_us = $6, probes = $7, probe_run_id = $8, updated_us = $9 WHERE id = $1",
+    "titiiiiti",
 };
 static const struct sql sql_list = {
     "account_list",
@@ -52,6 +54,9 @@ static enum rc account_decode(struct row_reader *reader, void *to, struct err *e
     row->reason = read_text(reader);
     row->parked_us = read_int(reader);
     row->hits = read_int(reader);
+    row->probe_us = read_int(reader);
+    row->probes = read_int(reader);
+    row->probe_run_id = read_id(reader);
     row->updated_us = read_int(reader);
     return RC_OK;
 }
@@ -86,7 +91,8 @@ enum rc accounts_save(struct db *db, const struct account_row *row, struct err *
 {
     return exec_one(db, &sql_save,
                     P_LIST(P_ID(&row->id), P_INT(row->parked_until_us), P_TEXT(row->reason),
-                           P_INT(row->parked_us), P_INT(row->hits), P_INT(row->updated_us)),
+                           P_INT(row->parked_us), P_INT(row->hits), P_INT(row->probe_us),
+                           P_INT(row->probes), P_ID(&row->probe_run_id), P_INT(row->updated_us)),
                     account_shape.noun, err);
 }
 

@@ -14,6 +14,9 @@ struct account_row {
     const char *reason;      /* What the provider said last, or NULL. */
     int64_t parked_us;       /* When it was parked last. */
     int64_t hits;            /* Limits met in a row. */
+    int64_t probe_us;        /* parked: from then on one run may try it. */
+    int64_t probes;          /* Runs that have tried it since it was parked. */
+    struct id probe_run_id;  /* The last of them; none: none yet. */
     int64_t updated_us;
 };
 

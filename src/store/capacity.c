@@ -5,14 +5,18 @@
 #include "base/str.h"
 #include "store/query.h"
 
-/* ended_us is 0 while a run is under way.  Both sums are read from the index runs_spent alone. */
-#define SPENT(when)                                                                               \
-    "coalesce((SELECT sum(cost_microusd) FROM runs WHERE cost_microusd > 0 AND workspace_id = $1" \
+/* What a run costs is its agent's word: it is charged no more than the run was admitted for.
+   ended_us is 0 while a run is under way.  Both sums are read from the index runs_spent alone. */
+#define CHARGED                                                                              \
+    "CASE WHEN budget_microusd > 0 AND cost_microusd > budget_microusd THEN budget_microusd" \
+    " WHEN budget_microusd = 0 AND cost_microusd > $3 THEN $3 ELSE cost_microusd END"
+#define SPENT(when)                                                                             \
+    "coalesce((SELECT sum(" CHARGED ") FROM runs WHERE cost_microusd > 0 AND workspace_id = $1" \
     " AND ended_us " when "), 0)"
 static const struct sql sql_spent = {
     "capacity_spent",
     "SELECT CAST(" SPENT("= 0") " + " SPENT(">= $2") " AS bigint)",
-    "ti",
+    "tii",
 };
 /* The active ones are few, those of a repository may be many: the index is that of the status. */
 static const struct sql sql_working = {
@@ -35,11 +39,13 @@ static const struct sql sql_ahead = {
     "tit",
 };
 
-enum rc capacity_spent(struct db *db, const struct id *workspace_id, int64_t since_us,
-                       int64_t *ret_microusd, struct err *err)
+enum rc capacity_spent(struct db *db, const struct spent_query *query, int64_t *ret_microusd,
+                       struct err *err)
 {
-    return query_int(db, &sql_spent, P_LIST(P_ID(workspace_id), P_INT(since_us)), ret_microusd,
-                     err);
+    return query_int(
+        db, &sql_spent,
+        P_LIST(P_ID(&query->workspace_id), P_INT(query->since_us), P_INT(query->run_max_microusd)),
+        ret_microusd, err);
 }
 
 static enum rc working_decode(struct row_reader *reader, void *to, struct err *err)

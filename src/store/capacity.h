@@ -8,8 +8,14 @@
 #include "core/task.h"
 #include "store/db.h"
 
-/* What the workspace's runs have cost that ended at that time or later, and those under way. */
-MUST_USE enum rc capacity_spent(struct db *db, const struct id *workspace_id, int64_t since_us,
+/* What the workspace's runs have cost that ended at that time or later, and those under way; each at
+   most its own budget, one without a budget at most run_max_microusd. */
+struct spent_query {
+    struct id workspace_id;
+    int64_t since_us;
+    int64_t run_max_microusd;
+};
+MUST_USE enum rc capacity_spent(struct db *db, const struct spent_query *query,
                                 int64_t *ret_microusd, struct err *err);
 
 /* An active run of a repository. */

@@ -114,6 +114,7 @@ static const char *const initial[] = {
     " tokens_in {int} NOT NULL,"
     " tokens_out {int} NOT NULL,"
     " cost_microusd {int} NOT NULL,"
+    " budget_microusd {int} NOT NULL," /* 0: none */
     " model {text},"
     " pull_request_id {text},"
     " job_id {text},"
@@ -156,6 +157,8 @@ static const char *const initial[] = {
     " prompt_version {text},"
     " overridden {text},"
     " deferred_detail {text},"
+    " held_until_us {int} NOT NULL DEFAULT 0,"
+    " quota_hits {int} NOT NULL DEFAULT 0,"
     " UNIQUE (task_id, run_no)) {plain_table}",
     "CREATE INDEX runs_repository ON runs (repository_id, id)",
     "CREATE INDEX runs_status ON runs (status, id)",
@@ -165,7 +168,7 @@ static const char *const initial[] = {
     "CREATE INDEX runs_unexplained ON runs (workspace_id, rank, id)"
     " WHERE status = 'queued' AND deferred_reason IS NULL",
     /* What a workspace spends: read without the table. */
-    "CREATE INDEX runs_spent ON runs (workspace_id, ended_us, cost_microusd)"
+    "CREATE INDEX runs_spent ON runs (workspace_id, ended_us, cost_microusd, budget_microusd)"
     " WHERE cost_microusd > 0",
 
     "CREATE TABLE jobs ("
@@ -530,6 +533,9 @@ static const char *const pipeline[] = {
     " parked_us {int} NOT NULL,"
     " reason {text},"
     " hits {int} NOT NULL,"
+    " probe_us {int} NOT NULL,"
+    " probes {int} NOT NULL,"
+    " probe_run_id {text},"
     " updated_us {int} NOT NULL,"
     " PRIMARY KEY (workspace_id, name)) {keyed_table}",
 

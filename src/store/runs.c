@@ -11,20 +11,20 @@
 #include <assert.h>
 
 /* Written at every step. */
-#define RUN_MAIN                                                                                \
-    "id, task_id, workspace_id, repository_id, run_no, requested_by, task_type, events_left,"   \
-    " event_bytes_left, status, attempt, branch, base_commit, prompt_sha256, feedback_sha256, " \
-    "patch_sha256, patch_id,"                                                                   \
-    " certificate_sha256, turns, tokens_in, tokens_out, cost_microusd, model, pull_request_id," \
-    " job_id, stop, stop_by, stop_reason, stop_us, deferred_reason, used_agent, used_tool,"     \
-    " used_verifier, used_pr, lost, rank, error_code, error_message, event_seq, last_event_id," \
+#define RUN_MAIN                                                                                  \
+    "id, task_id, workspace_id, repository_id, run_no, requested_by, task_type, budget_microusd," \
+    " events_left, event_bytes_left, status, attempt, branch, base_commit, prompt_sha256,"        \
+    " feedback_sha256, patch_sha256, patch_id,"                                                   \
+    " certificate_sha256, turns, tokens_in, tokens_out, cost_microusd, model, pull_request_id,"   \
+    " job_id, stop, stop_by, stop_reason, stop_us, deferred_reason, used_agent, used_tool,"       \
+    " used_verifier, used_pr, lost, rank, error_code, error_message, event_seq, last_event_id,"   \
     " queued_us, started_us, ended_us, deadline_us, updated_us, step"
 /* Written when they change, which is seldom. */
 #define RUN_COLUMNS                                                                        \
     RUN_MAIN                                                                               \
     ", step_results, session_id, session_begun_us, session_over, plan_sha256,"             \
     " account, paths, warning_code, warning_message, partial, foreign_pr, prompt_version," \
-    " overridden, deferred_detail"
+    " overridden, deferred_detail, held_until_us, quota_hits"
 _Static_assert(BUDGET_KIND_COUNT == 4, "a new budget is a new column used_...");
 
 /* Neither queued nor terminal: run_is_active. */
@@ -36,8 +36,8 @@ static const struct sql sql_insert = {
     "run_insert",
     "INSERT INTO runs (" RUN_MAIN ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
     " $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29,"
-    " $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46)",
-    "ttttittiititttttttiiiittttttitiiiiiittitiiiiit",
+    " $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47)",
+    "ttttittiiititttttttiiiittttttitiiiiiittitiiiiit",
 };
 static const struct sql sql_save = {
     "run_save",
@@ -57,8 +57,8 @@ static const struct sql sql_save_more = {
     "UPDATE runs SET step_results = $2, session_id = $3, plan_sha256 = $4, account = $5,"
     " paths = $6, warning_code = $7, warning_message = $8, partial = $9, foreign_pr = $10,"
     " prompt_version = $11, overridden = $12, session_begun_us = $13, session_over = $14,"
-    " deferred_detail = $15 WHERE id = $1",
-    "tjtttjttijttiit",
+    " deferred_detail = $15, held_until_us = $16, quota_hits = $17 WHERE id = $1",
+    "tjtttjttijttiitii",
 };
 static const struct sql sql_save_begun = {
     "run_save_begun",
@@ -85,6 +85,11 @@ static const struct sql sql_get = {
 static const struct sql sql_get_free = {
     "run_get_free",
     "SELECT " RUN_COLUMNS " FROM runs WHERE id = $1 {skip_locked}",
+    "t",
+};
+static const struct sql sql_status_of = {
+    "run_status_of",
+    "SELECT status FROM runs WHERE id = $1",
     "t",
 };
 static const struct sql sql_of_task = {
@@ -188,6 +193,7 @@ static enum rc run_decode(struct row_reader *reader, void *to, struct err *err)
     row->run_no = read_int(reader);
     row->requested_by = read_text(reader);
     row->task_type = read_text(reader);
+    row->budget_microusd = read_int(reader);
     row->events_left.events = read_int(reader);
     row->events_left.bytes = read_int(reader);
     if (!run_status_parse(read_word(reader), &row->status))
@@ -241,6 +247,8 @@ static enum rc run_decode(struct row_reader *reader, void *to, struct err *err)
     row->prompt_version = read_text(reader);
     row->overridden = read_text(reader);
     row->deferred_detail = read_text(reader);
+    row->held_until_us = read_int(reader);
+    row->quota_hits = read_int(reader);
     return RC_OK;
 }
 static const struct shape run_shape = {"run", sizeof(struct run_row), run_decode};
@@ -266,8 +274,9 @@ enum rc runs_insert(struct db *db, const struct run_row *row, struct err *err)
     return db_exec(db, &sql_insert,
                    P_LIST(P_ID(&row->id), P_ID(&row->task_id), P_ID(&row->workspace_id),
                           P_ID(&row->repository_id), P_INT(row->run_no), P_TEXT(row->requested_by),
-                          P_TEXT(row->task_type), P_INT(row->events_left.events),
-                          P_INT(row->events_left.bytes), RUN_CHANGEABLE(row)),
+                          P_TEXT(row->task_type), P_INT(row->budget_microusd),
+                          P_INT(row->events_left.events), P_INT(row->events_left.bytes),
+                          RUN_CHANGEABLE(row)),
                    NULL, err);
 }
 
@@ -279,15 +288,15 @@ enum rc runs_save(struct db *db, const struct run_row *row, struct err *err)
 
 enum rc runs_save_more(struct db *db, const struct run_row *row, struct err *err)
 {
-    return exec_one(db, &sql_save_more,
-                    P_LIST(P_ID(&row->id), P_JSON(row->step_results), P_TEXT(row->session_id),
-                           P_TEXT(row->plan_sha256), P_TEXT(row->account), P_JSON(row->paths),
-                           P_TEXT(row->warning_code), P_TEXT(row->warning_message),
-                           P_INT(row->partial), P_JSON(row->foreign_pr),
-                           P_TEXT(row->prompt_version), P_TEXT(row->overridden),
-                           P_INT(row->session_begun_us), P_INT(row->session_over),
-                           P_TEXT(row->deferred_detail)),
-                    run_shape.noun, err);
+    return exec_one(
+        db, &sql_save_more,
+        P_LIST(P_ID(&row->id), P_JSON(row->step_results), P_TEXT(row->session_id),
+               P_TEXT(row->plan_sha256), P_TEXT(row->account), P_JSON(row->paths),
+               P_TEXT(row->warning_code), P_TEXT(row->warning_message), P_INT(row->partial),
+               P_JSON(row->foreign_pr), P_TEXT(row->prompt_version), P_TEXT(row->overridden),
+               P_INT(row->session_begun_us), P_INT(row->session_over), P_TEXT(row->deferred_detail),
+               P_INT(row->held_until_us), P_INT(row->quota_hits)),
+        run_shape.noun, err);
 }
 
 enum rc runs_save_begun(struct db *db, const struct run_row *row, struct err *err)
@@ -323,6 +332,19 @@ enum rc runs_get_free(struct db *db, const struct id *id, struct arena *arena,
                       struct run_row *ret_row, struct err *err)
 {
     return query_one(db, &sql_get_free, P_LIST(P_ID(id)), &run_shape, arena, ret_row, err);
+}
+
+static enum rc status_decode(struct row_reader *reader, void *to, struct err *err)
+{
+    bool known = run_status_parse(read_word(reader), to);
+    return known ? RC_OK : row_corrupt("run", err);
+}
+static const struct shape status_shape = {"run", sizeof(enum run_status), status_decode};
+
+enum rc runs_status_of(struct db *db, const struct id *id, struct arena *arena,
+                       enum run_status *ret_status, struct err *err)
+{
+    return query_one(db, &sql_status_of, P_LIST(P_ID(id)), &status_shape, arena, ret_status, err);
 }
 
 enum rc runs_ahead(struct db *db, const struct id *id, struct err *err)

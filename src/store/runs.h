@@ -40,6 +40,7 @@ struct run_row {
     int64_t rank;
     const char *requested_by;
     const char *task_type;
+    int64_t budget_microusd; /* It was admitted for so much; 0: no limit.  Never changed. */
     const char *error_code;
     const char *error_message;
     int64_t event_seq;               /* The last run_seq that was given out. */
@@ -59,6 +60,8 @@ struct run_row {
     const char *prompt_version;
     const char *overridden;      /* Policies that a person has overridden, by name. */
     const char *deferred_detail; /* With deferred_reason: a sentence for people. */
+    int64_t held_until_us;       /* queued: its agent said that it can do nothing before; or 0. */
+    int64_t quota_hits;          /* So often in a row. */
     bool session_over;           /* Known to have ended. */
     bool partial;                /* The work of its agent is not all there. */
 };
@@ -87,6 +90,9 @@ MUST_USE enum rc runs_get(struct db *db, const struct id *id, struct arena *aren
 /* The same when no other transaction has it locked, else RC_NOT_FOUND (code NOT_FOUND). */
 MUST_USE enum rc runs_get_free(struct db *db, const struct id *id, struct arena *arena,
                                struct run_row *ret_row, struct err *err);
+/* Read without a lock. */
+MUST_USE enum rc runs_status_of(struct db *db, const struct id *id, struct arena *arena,
+                                enum run_status *ret_status, struct err *err);
 /* For runs_get, and for runs_get_free: see db_ahead. */
 MUST_USE enum rc runs_ahead(struct db *db, const struct id *id, struct err *err);
 MUST_USE enum rc runs_ahead_free(struct db *db, const struct id *id, struct err *err);

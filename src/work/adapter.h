@@ -6,6 +6,10 @@
  * that shows that the agent has to be stopped sets `stop`, once: a limit that is passed, a tool
  * that policy denies, an account that is used up.
  *
+ * A usage limit is the word of the agent, whoever printed the line.  quota.rejected says that it
+ * came as a record of the program's own format, which the program goes on to confirm by failing
+ * (core/claims.h); words that match are never a record.
+ *
  *     line --> adapter_claude.c  \                          /-- progress: events, sums
  *              adapter_codex.c    >-- transcript_*() -------+-- usage, report, summary, error
  *              adapter_ndjson.c  /                          \-- stop, quota
@@ -66,8 +70,8 @@ struct transcript {
     enum report report; /* What the agent says of its own work. */
     const char *stop;   /* One of CUT_*; NULL: it may go on. */
     struct {
-        int64_t resets_us; /* 0: nobody said. */
-        bool rejected;     /* The provider turned a request away. */
+        int64_t resets_us; /* 0: not said. */
+        bool rejected;     /* A record of the format says that the provider refused a request. */
         char message[ADAPTER_NAME_MAX];
     } quota;
     char summary[ADAPTER_TEXT_MAX];

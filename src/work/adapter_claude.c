@@ -11,7 +11,7 @@
  *         {"type":"tool_result","tool_use_id":"toolu_1","is_error":false,"content":"..."}]}}
  *     {"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1787412000}}
  *     {"type":"result","subtype":"success|error_max_turns|error_during_execution|...",
- *      "is_error":false,"result":"...","num_turns":2,"total_cost_usd":0.05,"usage":{...},
+ *      "is_error":false,"api_error_status":429?,"result":"...","num_turns":2,"total_cost_usd":0.05,"usage":{...},
  *      "permission_denials":[{"tool_name":"...","tool_use_id":"..."}]}
  *
  * One message of the model may come in several lines, all with its id and its usage: it is one
@@ -20,6 +20,8 @@
  */
 #include "work/adapter.h"
 #include "work/quota.h"
+
+enum { TOO_MANY_REQUESTS = 429 };
 
 /* ---- the model's words ---- */
 
@@ -100,7 +102,9 @@ static void on_notice(struct transcript *transcript, const struct js *object,
                       const struct js *message)
 {
     const char *text = first_text(js_get(message, "content"));
-    if (text_same(js_get_str(object, "error", ""), "rate_limit") || quota_notice(text))
+    bool refused = text_same(js_get_str(object, "error", ""), "rate_limit");
+    transcript->quota.rejected |= refused;
+    if (refused || quota_notice(text))
         transcript_quota(transcript, text);
     else if (text[0])
         transcript_message(transcript, text);
@@ -238,6 +242,7 @@ static void on_error_result(struct transcript *transcript, const struct js *obje
         stop = ends[i].stop;
         text = text_empty(text) ? ends[i].error : text;
     }
+    transcript->quota.rejected |= js_get_int(object, "api_error_status", 0) == TOO_MANY_REQUESTS;
     transcript_failed(transcript, text);
     if (!transcript->stop)
         transcript->stop = stop;

@@ -22,6 +22,7 @@
  * item_type.
  */
 #include "work/adapter.h"
+#include "work/quota.h"
 
 /* ---- items that are tool calls ---- */
 
@@ -151,6 +152,13 @@ static void on_turn_completed(struct transcript *transcript, const struct js *ob
     transcript_turn(transcript, 0);
 }
 
+/* The program has no code for a usage limit: its own error events say it in words. */
+static void on_error(struct transcript *transcript, const char *message)
+{
+    transcript->quota.rejected |= quota_said(message);
+    transcript_failed(transcript, message);
+}
+
 static void codex_line(struct transcript *transcript, struct str line)
 {
     CLEANUP(js_freep) struct js *object = transcript_parse(line);
@@ -160,9 +168,9 @@ static void codex_line(struct transcript *transcript, struct str line)
     else if (text_same(type, "turn.completed"))
         on_turn_completed(transcript, object);
     else if (text_same(type, "turn.failed"))
-        transcript_failed(transcript, js_str(js_path(object, "error.message"), ""));
+        on_error(transcript, js_str(js_path(object, "error.message"), ""));
     else if (text_same(type, "error"))
-        transcript_failed(transcript, js_get_str(object, "message", ""));
+        on_error(transcript, js_get_str(object, "message", ""));
     else if (text_same(type, "thread.started"))
         transcript_session(transcript, js_get_str(object, "thread_id", NULL), NULL);
 }

@@ -40,7 +40,8 @@ struct attempt {
     struct childenv env;
     struct progress progress;
     struct transcript transcript;
-    const char *limit;             /* One of adapter.h's CUT_*: why the agent is cut off. */
+    const char *limit;             /* One of adapter.h's CUT_*: why the agent is cut off, */
+    int64_t cut_us;                /* then, by clock_mono_us(): it may end by itself before. */
     struct compute_session *child; /* compute_child.c */
     struct remote *remote;         /* compute_remote.c */
     struct custody *custody;       /* Of the tree that the agent works in; NULL: none. */
@@ -60,6 +61,8 @@ void attempt_release(struct attempt *attempt);
 MUST_USE enum rc attempt_make_input(struct attempt *attempt, struct err *err);
 /* Sets limit once the agent has said or used more than it may. */
 void attempt_check_limits(struct attempt *attempt);
+/* It has a limit, and no time left to end by itself. */
+bool attempt_is_cut(const struct attempt *attempt);
 /* Makes ready, runs the agent to its end. */
 MUST_USE enum rc attempt_run(struct attempt *attempt, struct err *err);
 /* The completion record, and the log as an artifact. */

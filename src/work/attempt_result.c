@@ -159,7 +159,7 @@ static const char *clean(const struct attempt *attempt, const char *text)
     return redact_dup(step_secrets(attempt->step), text, attempt->step->arena);
 }
 
-/* The account is used up; until when, as far as somebody said. */
+/* A usage limit was met; until when, and how that is known: see core/claims.h. */
 static void write_quota(struct jw *jw, const struct attempt *attempt)
 {
     const struct step *step = attempt->step;
@@ -171,6 +171,8 @@ static void write_quota(struct jw *jw, const struct attempt *attempt)
     jw_kstr(jw, "account", agent_account(&step->input.config.agent, step->arena));
     jw_ktime(jw, "resetsAt", transcript->quota.resets_us);
     step_write_text(jw, "message", clean(attempt, transcript->quota.message), ERROR_MAX);
+    jw_kbool(jw, "record", transcript->quota.rejected);
+    jw_kbool(jw, "ended", attempt->ended.end == COMPUTE_ENDED);
     jw_end(jw, '}');
 }
 

@@ -15,7 +15,7 @@ static bool on_line(void *ctx, struct str line)
     struct attempt *attempt = ctx;
     transcript_line(&attempt->transcript, line);
     attempt_check_limits(attempt);
-    return attempt->limit == NULL;
+    return !attempt_is_cut(attempt);
 }
 
 /* Of the sandbox: a connection that it refused. */

@@ -7,6 +7,8 @@
  */
 #include "work/attempt.h"
 
+enum { QUOTA_END_MS = 5000 };
+
 /* What is left of the agent's own time, and of the run's. */
 static int64_t wall_ms(const struct step *step)
 {
@@ -22,10 +24,20 @@ static int64_t wall_ms(const struct step *step)
     return ms > 0 ? ms : 1;
 }
 
+/* A program that met a usage limit ends by itself, with a failure: that confirms what it says. */
 void attempt_check_limits(struct attempt *attempt)
 {
-    if (!attempt->limit)
-        attempt->limit = attempt->transcript.stop;
+    const struct transcript *transcript = &attempt->transcript;
+    if (attempt->limit || !transcript->stop)
+        return;
+    bool may_end = text_same(transcript->stop, CUT_QUOTA) && transcript->quota.rejected;
+    attempt->limit = transcript->stop;
+    attempt->cut_us = clock_mono_us() + (may_end ? QUOTA_END_MS * US_PER_MS : 0);
+}
+
+bool attempt_is_cut(const struct attempt *attempt)
+{
+    return attempt->limit && clock_mono_us() >= attempt->cut_us;
 }
 
 /* COMPUTE_ENDED: it may go on. */
@@ -33,7 +45,7 @@ static enum compute_end reason_to_end(const struct attempt *attempt, int64_t end
 {
     if (stop_asked(attempt->step->stop) != STOP_NONE)
         return COMPUTE_STOPPED;
-    if (attempt->limit)
+    if (attempt_is_cut(attempt))
         return COMPUTE_CUT_OFF;
     return clock_mono_us() >= end_us ? COMPUTE_TIMED_OUT : COMPUTE_ENDED;
 }
@@ -52,6 +64,8 @@ static enum rc watch(struct attempt *attempt, int64_t end_us, struct err *err)
         int64_t look_us = custody_tick(attempt->custody, &attempt->progress);
         int64_t tick_us = progress_tick(&attempt->progress, clock_mono_us());
         tick_us = look_us < tick_us ? look_us : tick_us;
+        if (attempt->limit && !stopping && attempt->cut_us < tick_us)
+            tick_us = attempt->cut_us;
         int64_t until_us = stopping || tick_us < end_us ? tick_us : end_us;
         rc = compute->poll(attempt, until_us, &ended, err);
     }

@@ -518,7 +518,7 @@ static void *broom_main(void *ctx)
         .ctx = worker,
     };
     struct broom_times times = {0};
-    attic_note_worker(worker->options.work_dir, worker->options.name);
+    attic_note_worker(worker->dirs.work, worker->options.name);
     broom_warn_of_kept(&worker->site);
     while (!is_stopping(worker))
         pause_ms(worker, broom_turn_ms(&broom, &times));

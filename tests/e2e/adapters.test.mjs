@@ -185,13 +185,16 @@ const limited = (words) => `if [ ! -e half.txt ]; then
     sleep 3000
 fi
 ${fixes}`;
+// As codex does: its own error event, then the end.
+const usedUp = (wait) => `printf '{"type":"turn.failed","error":{"message":"%s"}}\\n' `
+    + `"You've hit your usage limit. Try again in ${wait}."
+    exit 1`;
 const WORDS = {
     // In the next second but one: whole seconds is all that they tell.
-    claude: `printf '{"type":"result","subtype":"success","is_error":true,"result":`
-        + `"Claude AI usage limit reached|%s","num_turns":1}\\n' $(($(date +%s) + 2))`,
-    codex: `printf '{"type":"turn.failed","error":{"message":"%s"}}\\n' `
-        + `"You've hit your usage limit. Try again in 1 second."`,
-    ndjson: `printf '{"type":"quota","message":"used up","resetsInMs":700}\\n'`,
+    claude: `printf '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,`
+        + `"result":"Claude AI usage limit reached|%s","num_turns":1}\\n' $(($(date +%s) + 2))
+    exit 1`,
+    codex: usedUp('1 second'),
 };
 const untilParked = (on, account) => until(`account ${account} to be parked`, async () => {
     const rows = await on.list('/v1/accounts');
@@ -234,15 +237,14 @@ describe('an account that is used up', { concurrency: 4 }, () => {
 
     it('starts no run until a person takes it into use again', async () => {
         const account = 'held';
-        const long = says({ type: 'quota', message: 'come tomorrow', resetsInMs: 86400000 });
-        const agent = { command: command(limited(long)), adapter: 'ndjson', account };
+        const agent = { command: command(limited(usedUp('1 day'))), adapter: 'codex', account };
         const first = await server.repository('acme/first', '', { agent });
         const second = await server.repository('acme/second', '',
             { agent: { ...agent, command: command(fixes) } });
         const other = await server.repository('acme/elsewhere', fixes);
         const one = await server.submit(first.name);
         const row = await untilParked(server, account);
-        assert.equal(row.reason, 'come tomorrow');
+        assert.match(row.reason, /^You've hit your usage limit/);
         const two = await server.submit(second.name);
         await server.untilTask(two.taskId, 'deferred');
         assert.equal((await server.run(two.runId)).deferredReason, 'provider_quota_parked');
@@ -252,7 +254,7 @@ describe('an account that is used up', { concurrency: 4 }, () => {
         assertProblem(await server.call('POST', `/v1/accounts/${account}/resume`, { token }), 403);
         const cli = (...words) => execFileSync(BIN, [...words, '--data', server.data],
             { encoding: 'utf8' });
-        assert.match(cli('accounts'), /held +parked +1 .*come tomorrow/);
+        assert.match(cli('accounts'), /held +parked +1 .*hit your usage limit/);
         assert.match(cli('accounts', 'resume', account, '--reason', 'paid'), /in_use/);
         await server.untilTask(one.taskId, 'completed');
         await server.untilTask(two.taskId, 'completed');
@@ -270,9 +272,10 @@ describe('an account that is used up', { concurrency: 4 }, () => {
 describe('a server that dies while an account is parked', () => {
     it('starts its runs at the reset, when it is back', async () => {
         const own = await start({ args: ['--workers', '1'] });
-        const words = says({ type: 'quota', message: 'used up', resetsInMs: 2500 });
-        const repo = await own.repository('acme/dies', '',
-            { agent: { command: command(limited(words)), adapter: 'ndjson', account: 'main' } });
+        const repo = await own.repository('acme/dies', '', {
+            agent: { command: command(limited(usedUp('3 seconds'))), adapter: 'codex',
+                account: 'main' },
+        });
         const { taskId, runId } = await own.submit(repo.name);
         const before = await untilParked(own, 'main');
         await own.crash();

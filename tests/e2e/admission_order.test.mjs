@@ -127,7 +127,7 @@ describe('what rejects', () => {
         const mark = newMark();
         const cost = says({ type: 'turn', turns: 1, costUsd: 1.5 });
         const repo = await server.repository('acme/dear', `${waits(mark)}${cost}${fixes}`,
-            { limits: { maxActiveRuns: 1 } });
+            { limits: { maxActiveRuns: 1, maxBudgetUsd: 2 } });
         const key = { 'idempotency-key': 'k1' };
         const first = await server.submit(repo.name, {}, key);
         const second = await server.submit(repo.name); // The rate of this hour is used up.

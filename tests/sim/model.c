@@ -8,7 +8,8 @@
  *   - an epoch grows by one at every claim; no report of another epoch is ever taken
  *   - no job is completed twice, no run opens two pull requests
  *   - the limits on active runs hold
- *   - no run of a parked account starts, or begins an attempt, before the account's reset
+ *   - no run of a parked account starts, or begins an attempt, before the account's reset, but for
+ *     one probe at a time; only a probe lifts the parking before the reset
  */
 #include "tests/sim/model.h"
 #include "base/clock.h"
@@ -37,6 +38,7 @@ struct run_fact {
 };
 struct account_fact {
     int64_t until_us; /* 0: in use. */
+    struct id probe;  /* The run that tries it, or none. */
 };
 struct job_fact {
     struct id id;
@@ -141,19 +143,41 @@ static size_t account_of(struct model *model, struct run_fact *run)
     return run->account;
 }
 
-/* The time of an event is that of its commit or later, so what is parked then was parked. */
+/* For this run.  The time of an event is that of its commit or later, so what is parked then was
+   parked. */
 static bool is_parked(struct model *model, struct run_fact *run, int64_t time_us)
 {
-    return model->accounts[account_of(model, run)].until_us > time_us;
+    const struct account_fact *account = &model->accounts[account_of(model, run)];
+    return account->until_us > time_us && !id_same(&account->probe, &run->id);
+}
+
+/* Is a run at work that tries the account? */
+static bool has_probe(struct model *model, const struct account_fact *account)
+{
+    if (id_is_none(&account->probe))
+        return false;
+    const struct run_fact *run = map_at(&model->runs, &account->probe);
+    return run_is_active(run->status);
+}
+
+static void start_probe(struct model *model, struct account_fact *account, const char *run_id)
+{
+    if (has_probe(model, account))
+        world_broken(model->world, "run %s tries an account that another run tries already",
+                     run_id);
+    if (!id_parse(run_id, &account->probe))
+        world_broken(model->world, "a probe without a run");
+    model->stats.probed++;
 }
 
 static void change_account(struct model *model, const struct event *event)
 {
     CLEANUP(js_freep) struct js *data = NULL;
     bool parked = strcmp(event->type, EV_ACCOUNT_PARKED) == 0;
+    bool probed = strcmp(event->type, EV_ACCOUNT_PROBED) == 0;
     int64_t until_us = 0;
     size_t number;
-    if (!parked && strcmp(event->type, EV_ACCOUNT_RESUMED) != 0)
+    if (!parked && !probed && strcmp(event->type, EV_ACCOUNT_RESUMED) != 0)
         return;
     if (js_parse(event->data.at, event->data.len, &data, NULL) != RC_OK ||
         sscanf(js_get_str(data, "account", ""), SIM_ACCOUNT_NAME, &number) != 1 ||
@@ -161,9 +185,15 @@ static void change_account(struct model *model, const struct event *event)
         (parked && !time_parse(js_get_str(data, "parkedUntil", ""), &until_us)))
         world_broken(model->world, "an event of an account cannot be read");
     struct account_fact *account = &model->accounts[number];
-    if (!parked && account->until_us > event->time_us)
+    if (probed) {
+        start_probe(model, account, js_get_str(data, "probeRunId", ""));
+        return;
+    }
+    if (!parked && account->until_us > event->time_us && !has_probe(model, account))
         world_broken(model->world, "account %zu is in use again before its reset", number);
     account->until_us = until_us;
+    if (!parked)
+        account->probe = (struct id){0};
     model->stats.parked += parked;
 }
 

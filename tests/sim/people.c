@@ -37,7 +37,8 @@ static void onboard(struct world *world, size_t i)
     put->config = str_of(arena_printf(
         &put->base.arena,
         "{\"url\":\"/srv/x.git\",\"verify\":[{\"name\":\"unit\",\"command\":\"make\"}],"
-        "\"agent\":{\"command\":[\"./a\"],\"account\":\"" SIM_ACCOUNT_NAME "\"},%s"
+        "\"agent\":{\"command\":[\"./a\"],\"adapter\":\"claude\",\"account\":\"" SIM_ACCOUNT_NAME
+        "\"},%s"
         "\"limits\":{\"maxActiveRuns\":%d},\"policy\":{\"approval\":\"%s\"},"
         "\"timeouts\":{\"runMs\":600000,\"queueMs\":%d,\"approvalMs\":60000,\"cancelMs\":20000}}",
         i % SIM_ACCOUNTS, blueprints[i % COUNT_OF(blueprints)], SIM_REPOSITORY_MAX,

@@ -28,6 +28,7 @@ static void add_up(struct totals *totals, const struct world *world, const struc
     totals->model.stale += one.stale;
     totals->model.pull_requests += one.pull_requests;
     totals->model.parked += one.parked;
+    totals->model.probed += one.probed;
     totals->model.deferred += one.deferred;
     for (size_t i = 0; i < COUNT_OF(one.by_end); i++)
         totals->model.by_end[i] += one.by_end[i];
@@ -81,7 +82,8 @@ void sim_runs(const struct sim_options *options)
            t.model.by_end[3], t.model.pull_requests);
     printf("sim: %" PRId64 " steps, %" PRId64 " events, %" PRId64 " leases, %" PRId64
            " stale reports refused, %" PRId64 " messages lost, %" PRId64 " crashes, %" PRId64
-           " clock jumps, %" PRId64 " accounts parked, %" PRId64 " runs deferred, %.1f s\n",
+           " clock jumps, %" PRId64 " accounts parked, %" PRId64 " probes, %" PRId64
+           " runs deferred, %.1f s\n",
            t.steps, t.model.events, t.model.leases, t.model.stale, t.lost, t.crashes, t.jumps,
-           t.model.parked, t.model.deferred, seconds);
+           t.model.parked, t.model.probed, t.model.deferred, seconds);
 }

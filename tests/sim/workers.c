@@ -34,7 +34,7 @@ struct sim_worker {
     struct arena arena;    /* Of the present job: its payload, and its result. */
     struct job_row leased; /* What an honest result is made of: type, run and payload. */
     const char *verdict;   /* The result that is being reported; NULL: a failure. */
-    char quota[160];       /* The result that tells of an account that is used up. */
+    char quota[240];       /* The result that tells of an account that is used up. */
     bool retryable;
 };
 
@@ -165,15 +165,19 @@ static const char *draw_outcome(struct world *world, const char *step)
     return NULL;
 }
 
-/* Until soon, or until a time that has just passed. */
+/* Until soon, until a time that has just passed, or for so long that probes come before it; as the
+   record of a program that failed, or in words. */
 static const char *tell_quota(struct world *world, struct sim_worker *worker)
 {
     char resets[TIME_TEXT_BYTES];
     int64_t left_us = world_between(world, -5 * US_PER_SECOND, 30 * US_PER_SECOND);
+    if (world_chance(world, 200))
+        left_us = world_between(world, 20 * US_PER_MINUTE, 90 * US_PER_MINUTE);
+    const char *how = world_chance(world, 700) ? "\"record\":true,\"ended\":true," : "";
     snprintf(worker->quota, sizeof(worker->quota),
-             "{\"planSha256\":\"\",\"outcome\":\"quota\",\"report\":\"unknown\","
-             "\"quota\":{\"resetsAt\":\"%s\"}}",
-             time_format(resets, world_server_now(world) + left_us));
+             "{\"planSha256\":\"\",\"outcome\":\"quota\",\"report\":\"unknown\",\"exited\":true,"
+             "\"exitCode\":1,\"quota\":{%s\"resetsAt\":\"%s\"}}",
+             how, time_format(resets, world_server_now(world) + left_us));
     return worker->quota;
 }
 

@@ -14,6 +14,9 @@ static struct account_row take(struct fixture *f, const char *name, int64_t unti
     row.reason = until_us > 0 ? "used up" : NULL;
     row.parked_us = 5;
     row.hits = 2;
+    row.probe_us = 6;
+    row.probes = 3;
+    row.probe_run_id = row.id;
     row.updated_us = 8;
     ck_assert_int_eq(accounts_save(f->db, &row, &f->err), RC_OK);
     return row;
@@ -33,6 +36,9 @@ START_TEST(an_account_is_made_when_it_is_taken_and_read_back_as_it_was_saved)
     ck_assert_str_eq(got.reason, "used up");
     ck_assert_int_eq(got.parked_us, 5);
     ck_assert_int_eq(got.hits, 2);
+    ck_assert_int_eq(got.probe_us, 6);
+    ck_assert_int_eq(got.probes, 3);
+    ck_assert(id_same(&got.probe_run_id, &row.id));
     ck_assert_int_eq(got.updated_us, 8);
     struct account_row again = take(&f, "main", 0);
     ck_assert(id_same(&again.id, &row.id)); /* One row, whoever takes it. */

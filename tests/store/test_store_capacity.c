@@ -24,18 +24,42 @@ START_TEST(a_day_costs_what_ended_in_it_and_what_is_under_way)
     FIXTURE(f);
     struct task_row task = fixture_task(&f);
     int64_t spent = -1;
-    must(capacity_spent(f.db, &f.workspace_id, 100, &spent, &f.err));
+    struct spent_query query = {f.workspace_id, 100, 1000};
+    must(capacity_spent(f.db, &query, &spent, &f.err));
     ck_assert_int_eq(spent, 0);
     run_in(&f, &task, RUN_COMPLETED, 99, 1000); /* The day before. */
     run_in(&f, &task, RUN_COMPLETED, 100, 20);
     run_in(&f, &task, RUN_FAILED, 150, 3);
     run_in(&f, &task, RUN_RUNNING, 0, 400);
     run_in(&f, &task, RUN_QUEUED, 0, 0);
-    must(capacity_spent(f.db, &f.workspace_id, 100, &spent, &f.err));
+    must(capacity_spent(f.db, &query, &spent, &f.err));
     ck_assert_int_eq(spent, 423);
-    struct id other = fixture_id(&f);
-    must(capacity_spent(f.db, &other, 100, &spent, &f.err));
+    query.workspace_id = fixture_id(&f);
+    must(capacity_spent(f.db, &query, &spent, &f.err));
     ck_assert_int_eq(spent, 0);
+}
+END_TEST
+
+START_TEST(a_run_is_charged_what_it_was_admitted_for_at_most)
+{
+    FIXTURE(f);
+    struct task_row task = fixture_task(&f);
+    task.max_budget_microusd = 0;
+    struct run_row run = fixture_run(&f, &task);
+    run.id = fixture_id(&f);
+    run.run_no += 100;
+    run.budget_microusd = 50;
+    run.cost_microusd = 500000000;
+    must(runs_insert(f.db, &run, &f.err));
+    struct run_row got;
+    must(runs_get(f.db, &run.id, &f.arena, &got, &f.err));
+    ck_assert_int_eq(got.budget_microusd, 50);
+    run_in(&f, &task, RUN_RUNNING, 0, 700); /* Without a budget. */
+    run_in(&f, &task, RUN_RUNNING, 0, 3);
+    struct spent_query query = {f.workspace_id, 100, 200};
+    int64_t spent = -1;
+    must(capacity_spent(f.db, &query, &spent, &f.err));
+    ck_assert_int_eq(spent, 50 + 200 + 3);
 }
 END_TEST
 
@@ -132,6 +156,7 @@ Suite *store_capacity_suite(void)
     Suite *suite = suite_create("store_capacity");
     TCase *tc = tcase_create("store_capacity");
     case_add(tc, a_day_costs_what_ended_in_it_and_what_is_under_way);
+    case_add(tc, a_run_is_charged_what_it_was_admitted_for_at_most);
     case_add(tc, active_runs_come_with_what_they_mean_to_change);
     case_add(tc, open_pull_requests_of_a_repository_are_counted);
     case_add(tc, a_place_in_line_counts_those_of_smaller_rank);

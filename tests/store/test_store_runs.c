@@ -133,6 +133,8 @@ START_TEST(what_seldom_changes_is_saved_by_itself)
     run.prompt_version = "v1";
     run.overridden = "policy.forbidden_path";
     run.deferred_detail = "2 of 2 runs of acme/x are active";
+    run.held_until_us = 77;
+    run.quota_hits = 4;
     must(runs_save(f.db, &run, &f.err));
     must(runs_save_more(f.db, &run, &f.err));
     struct run_row got;
@@ -152,6 +154,8 @@ START_TEST(what_seldom_changes_is_saved_by_itself)
     ck_assert_pstr_eq(got.prompt_version, run.prompt_version);
     ck_assert_pstr_eq(got.overridden, run.overridden);
     ck_assert_pstr_eq(got.deferred_detail, run.deferred_detail);
+    ck_assert_int_eq(got.held_until_us, 77);
+    ck_assert_int_eq(got.quota_hits, 4);
     run.session_begun_us = 6;
     must(runs_save_begun(f.db, &run, &f.err));
     must(runs_get(f.db, &run.id, &f.arena, &got, &f.err));

@@ -117,6 +117,7 @@ static const struct {
     {"sandbox pool", "sandbox_pool_limit", REACH_EVERYONE},
     {"system", "system_concurrency_limit", REACH_EVERYONE},
     {"provider quota", "provider_quota_parked", REACH_RUN},
+    {"reported quota", "agent_quota_reported", REACH_RUN},
     {"cost today", "cost_budget_exceeded", REACH_EVERYONE},
     {"open approvals", "open_approvals_limit", REACH_REPOSITORY},
     {"coming approvals", "open_approvals_limit", REACH_RUN},

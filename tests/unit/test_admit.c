@@ -171,7 +171,8 @@ END_TEST
 
 START_TEST(a_spent_budget_rejects_what_comes_and_defers_what_waits)
 {
-    open_lab((struct committer_limits){.cost_per_day_microusd = 500000});
+    open_lab((struct committer_limits){.cost_per_day_microusd = 500000,
+                                       .cost_per_run_microusd = 500000});
     lab_repository(&lab, "acme/one", "\"limits\":{\"maxActiveRuns\":1}");
     struct id first = submit((struct wish){.repository = "acme/one"});
     struct id second = submit((struct wish){.repository = "acme/one"});
@@ -376,7 +377,8 @@ END_TEST
 
 START_TEST(a_finished_task_is_asked_again_what_a_new_one_is)
 {
-    open_lab((struct committer_limits){.cost_per_day_microusd = 500000});
+    open_lab((struct committer_limits){.cost_per_day_microusd = 500000,
+                                       .cost_per_run_microusd = 500000});
     lab_repository(&lab, "acme/a", NULL);
     struct id first = submit((struct wish){.repository = "acme/a"});
     do_step("prepare", RESULT_PREPARE);

@@ -335,11 +335,12 @@ static const struct {
     const char *name;
     enum adapter adapter;
     const char *until;
+    bool is_record; /* Of the program's format, not words in a text. */
 } limits[] = {
-    {"claude_limit_notice", ADAPTER_CLAUDE, "2026-07-03T15:00:00Z"},
-    {"claude_limit_event", ADAPTER_CLAUDE, "2026-07-03T15:00:00Z"},
-    {"codex_limit", ADAPTER_CODEX, "2026-07-03T14:05:00Z"},
-    {"ndjson_limit", ADAPTER_NDJSON, "2026-07-03T12:01:00Z"},
+    {"claude_limit_notice", ADAPTER_CLAUDE, "2026-07-03T15:00:00Z", false},
+    {"claude_limit_event", ADAPTER_CLAUDE, "2026-07-03T15:00:00Z", true},
+    {"codex_limit", ADAPTER_CODEX, "2026-07-03T14:05:00Z", true},
+    {"ndjson_limit", ADAPTER_NDJSON, "2026-07-03T12:01:00Z", false},
 };
 
 START_TEST(a_usage_limit_is_told_with_its_reset)
@@ -351,6 +352,7 @@ START_TEST(a_usage_limit_is_told_with_its_reset)
     ck_assert_pstr_eq(transcript.stop, "quota");
     ck_assert_int_eq(transcript.quota.resets_us, want_us);
     ck_assert_str_ne(transcript.quota.message, "");
+    ck_assert_int_eq(transcript.quota.rejected, limits[_i].is_record);
 }
 END_TEST
 
