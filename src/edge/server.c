@@ -323,10 +323,11 @@ static enum rc start_worker(struct server *server, struct err *err)
     if (workers->max == 0)
         return RC_OK;
     port_local_init(&server->port, server->control);
-    struct slots slots = {.of = {[CLASS_AGENT] = (int)workers->min,
+    struct slots slots = {.of = {[CLASS_AGENT] = (int)workers->max,
                                  [CLASS_CHECK] = (int)workers->check,
                                  [CLASS_SHORT] = (int)workers->short_steps}};
     slots_fill(&slots, 0, step_queues());
+    slots.of[CLASS_AGENT] = (int)workers->min;
     struct worker_options options = {
         .port = &server->port.port,
         .clock = clock_real(),

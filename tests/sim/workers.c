@@ -171,7 +171,7 @@ static const char *tell_quota(struct world *world, struct sim_worker *worker)
 {
     char resets[TIME_TEXT_BYTES];
     int64_t left_us = world_between(world, -5 * US_PER_SECOND, 30 * US_PER_SECOND);
-    if (world_chance(world, 200))
+    if (world_chance(world, 50))
         left_us = world_between(world, 20 * US_PER_MINUTE, 90 * US_PER_MINUTE);
     const char *how = world_chance(world, 700) ? "\"record\":true,\"ended\":true," : "";
     snprintf(worker->quota, sizeof(worker->quota),
