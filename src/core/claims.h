@@ -3,13 +3,14 @@
  *
  * An agent is an untrusted process: anything that it prints or reports may be untrue.
  *
- *   it says                       for its own run                    for other runs
- *   turns, tokens, cost           counts in full, against the        the workspace's daily budget is
- *                                 run's limits                       charged at most the run's budget
- *   a usage limit, in words       the run waits until the reset      nothing
+ *   it says                       for its own run                   for other runs
+ *   turns, tokens, cost           counts in full, against the       the workspace's daily budget
+ *                                 run's limits                      is charged the run's budget
+ *                                                                   at most
+ *   a usage limit, in words       the run waits until the reset     nothing
  *                                 that it names
- *   a usage limit, as the record  the same                           the account is parked, and every
- *   of its provider's program                                        probe interval one run tries it
+ *   a usage limit, as the record  the same                          the account is parked, and
+ *   of its provider's program                                       now and then one run tries it
  *
  * The record counts only of a program that drover started itself, whose adapter knows the format
  * (claude, codex), and which then ended by itself with a failure.  A script can forge all of that:

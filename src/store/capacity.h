@@ -8,8 +8,8 @@
 #include "core/task.h"
 #include "store/db.h"
 
-/* What the workspace's runs have cost that ended at that time or later, and those under way; each at
-   most its own budget, one without a budget at most run_max_microusd. */
+/* What the workspace's runs have cost that ended at that time or later, and those under way; each
+   at most its own budget, one without a budget at most run_max_microusd. */
 struct spent_query {
     struct id workspace_id;
     int64_t since_us;

@@ -11,7 +11,8 @@
  *         {"type":"tool_result","tool_use_id":"toolu_1","is_error":false,"content":"..."}]}}
  *     {"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1787412000}}
  *     {"type":"result","subtype":"success|error_max_turns|error_during_execution|...",
- *      "is_error":false,"api_error_status":429?,"result":"...","num_turns":2,"total_cost_usd":0.05,"usage":{...},
+ *      "is_error":false,"api_error_status":429?,
+ *      "result":"...","num_turns":2,"total_cost_usd":0.05,"usage":{...},
  *      "permission_denials":[{"tool_name":"...","tool_use_id":"..."}]}
  *
  * One message of the model may come in several lines, all with its id and its usage: it is one

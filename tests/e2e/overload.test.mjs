@@ -115,7 +115,8 @@ describe('overload', { concurrency: 4 }, () => {
         const tasks = [];
         for (let i = 0; i < 3; i++) tasks.push(await server.submit(repo.name));
         await until('three slots', async () => (await slots()) === 3);
-        await until('three agents', async () => (await metric('drover_worker_slots_busy{class="agent"}')) === 3);
+        await until('three agents', async () =>
+            (await metric('drover_worker_slots_busy{class="agent"}')) === 3);
         await until('the worker to say so', async () =>
             (await server.get('/v1/workers')).items[0].slots === 3);
         await until('one slot', async () => {
