@@ -22,8 +22,8 @@
 #define CONTROL_RESULT_FACTS_H
 #include "control/flow.h"
 
-/* The shape was checked before (core/worker_report.h).  RC_INVALID RESULT_REFUSED: cx->err names the
-   member and what it should have been.  Nothing is written. */
+/* The shape was checked before (core/worker_report.h).  RC_INVALID RESULT_REFUSED: cx->err names
+   the member and what it should have been.  Nothing is written. */
 MUST_USE enum rc result_check_facts(struct cx *cx, struct flow *flow, const char *step,
                                     const struct js *result);
 /* The same of a pull request: {number, url, branch, headCommit, draft}; prefix names its place in

@@ -41,8 +41,8 @@ MUST_USE enum rc result_repair(struct cx *cx, struct flow *flow, const struct re
 
 /* By the decision matrix of core/infer.h: on with the patch, or the end. */
 MUST_USE enum rc result_infer(struct cx *cx, struct flow *flow, const struct js *result);
-/* Records {number, headCommit, draft} as the run's pull request.  result_check_facts has found it in
-   order. */
+/* Records {number, headCommit, draft} as the run's pull request.  result_check_facts has accepted
+   it. */
 MUST_USE enum rc result_record_pull(struct cx *cx, struct flow *flow, const struct js *pull);
 
 /* ---- agents elsewhere (results_far.c) ---- */

@@ -32,7 +32,7 @@ void show_status(struct cli *cli, const struct js *object);
 void show_time(struct cli *cli, const char *label, const struct js *object, const char *key);
 /* errorCode and errorMessage. */
 void show_error(struct cli *cli, const struct js *object);
-/* "label: command" on a line of its own, made safe for a terminal.  What the server or the user gave
-   is a word of the command only after shell_quote. */
+/* "label: command" on a line of its own, made safe for a terminal.  What the server or the user
+   gave is a word of the command only after shell_quote. */
 void show_next(const struct cli *cli, const char *label, const char *fmt, ...) PRINTF_LIKE(3, 4);
 #endif

@@ -37,8 +37,8 @@ MUST_USE enum rc artifact_get(struct store *store, const char *sha256, struct bu
 MUST_USE enum rc artifact_open(struct store *store, const char *sha256, int *ret_fd,
                                int64_t *ret_bytes, struct err *err);
 
-/* For a transaction that is open on db: the size of a content, and its bytes without a look at their
-   hash.  RC_NOT_FOUND when there is none.  Reads through db where contents are rows. */
+/* For a transaction that is open on db: the size of a content, and its bytes without a look at
+   their hash.  RC_NOT_FOUND when there is none.  Reads through db where contents are rows. */
 struct artifact_source {
     struct store *store;
     struct db *db;

@@ -70,8 +70,8 @@ struct compute_result {
 };
 
 /* RC_OK whatever became of the command.  RC_NOT_FOUND: there is no such program.  RC_INVALID: a
-   mount cannot be.  RC_DENIED: there is no sandbox (sandbox_ready).  RC_IO: the sandbox could not be
-   built, or the machine has no processes or files left. */
+   mount cannot be.  RC_DENIED: there is no sandbox (sandbox_ready).  RC_IO: the sandbox could not
+   be built, or the machine has no processes or files left. */
 MUST_USE enum rc compute_run(const struct compute_spec *spec, struct compute_result *ret_result,
                              struct err *err);
 

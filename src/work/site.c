@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "forge/git.h"
+#include "work/hidden.h"
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -16,7 +17,8 @@
 
 enum { HOST_BYTES = 256 };
 
-enum rc site_dirs_make(const char *work_dir, struct site_dirs *ret_dirs, struct err *err)
+enum rc site_dirs_make(const char *work_dir, const char *const *hidden, struct site_dirs *ret_dirs,
+                       struct err *err)
 {
     char real[PATH_MAX];
     enum rc rc = dir_make(work_dir, 0700, err);
@@ -35,6 +37,7 @@ enum rc site_dirs_make(const char *work_dir, struct site_dirs *ret_dirs, struct 
     if (slash && slash != real)
         *slash = '\0'; /* Directly below the root there is no data directory to hide. */
     ret_dirs->data = mem_strdup(real);
+    ret_dirs->hidden = hidden_list(ret_dirs->data, hidden);
     return RC_OK;
 }
 
@@ -42,6 +45,7 @@ void site_dirs_release(struct site_dirs *dirs)
 {
     mem_free(dirs->work);
     mem_free(dirs->data);
+    hidden_free(dirs->hidden);
     *dirs = (struct site_dirs){0};
 }
 

@@ -21,7 +21,6 @@
 #include "base/thread.h"
 #include "work/broom.h"
 #include "work/errand.h"
-#include "work/hidden.h"
 #include "work/orphans.h"
 #include "work/retry.h"
 #include "work/sandbox_start.h"
@@ -70,7 +69,6 @@ struct worker {
     struct step_site site;
     struct worker_options options; /* Its texts are copies, owned. */
     struct site_dirs dirs;
-    char **hidden; /* From the sandbox. */
     struct stop shutdown;
     pthread_mutex_t lock;
     pthread_cond_t changed; /* By the monotonic clock. */
@@ -538,16 +536,6 @@ static void split_queues(struct worker *worker)
     }
 }
 
-static enum rc settle_sandbox(struct worker *worker, struct err *err)
-{
-    worker->hidden = hidden_list(worker->dirs.data, worker->options.hidden);
-    worker->options.hidden = NULL;
-    const struct sandbox_options options = {.data_dir = worker->dirs.data,
-                                            .hidden = (const char *const *)worker->hidden,
-                                            .none = worker->options.sandbox_none};
-    return sandbox_start(&worker->site.sandbox, &options, worker->options.sandbox_required, err);
-}
-
 /* Room for the slots of every class; those of agents may become more. */
 static void lay_out_slots(struct worker *worker)
 {
@@ -585,6 +573,7 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
     if (options->server_socket)
         worker->options.server_socket = mem_strdup(options->server_socket);
     worker->options.work_dir = NULL; /* dirs.work, without links. */
+    worker->options.hidden = NULL;   /* dirs.hidden */
     if (!options->queues)
         worker->options.queues = step_queues();
     split_queues(worker);
@@ -598,7 +587,7 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
         rc = stop_init(&slot->stop, err);
     }
     if (rc == RC_OK)
-        rc = site_dirs_make(options->work_dir, &worker->dirs, err);
+        rc = site_dirs_make(options->work_dir, options->hidden, &worker->dirs, err);
     if (rc != RC_OK)
         return rc;
     worker->site = (struct step_site){
@@ -610,7 +599,10 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
         .server_url = worker->options.server_url,
         .server_socket = worker->options.server_socket,
     };
-    return settle_sandbox(worker, err);
+    const struct sandbox_options shown = {.data_dir = worker->dirs.data,
+                                          .hidden = (const char *const *)worker->dirs.hidden,
+                                          .none = options->sandbox_none};
+    return sandbox_start(&worker->site.sandbox, &shown, options->sandbox_required, err);
 }
 
 /* Unless it is alive. */
@@ -799,6 +791,5 @@ void worker_stop(struct worker *worker)
                                  worker->options.server_socket};
     for (size_t i = 0; i < COUNT_OF(owned); i++)
         mem_free((void *)(uintptr_t)owned[i]);
-    hidden_free(worker->hidden);
     mem_free(worker);
 }

@@ -1,6 +1,6 @@
 /*
- * test_worker_report.c - shapes of results and of progress events: a good one of each, and each with
- * one member that is wrong.
+ * test_worker_report.c - shapes of results and of progress events: a good one of each, and each
+ * with one member that is wrong.
  */
 #include "base/arena.h"
 #include "base/merge_patch.h"
