@@ -26,7 +26,7 @@ obj       = $(patsubst %.c,$(BUILD)/obj/%.o,$(patsubst src/%,%,$(1)))
 LIB_OBJ  := $(call obj,$(SRCS)) $(BUILD)/obj/core/schema_text.o
 MAIN_OBJ := $(call obj,src/main.c)
 TEST_OBJ := $(call obj,$(AIDS) $(TESTS))
-BENCH_OBJ := $(call obj,$(wildcard bench/*.c))
+BENCH_OBJ := $(call obj,$(wildcard bench/*.c) tests/unit/honest.c)
 SIM_OBJ  := $(call obj,$(wildcard tests/sim/*.c) tests/unit/honest.c)
 SCHEMAS  := $(sort $(wildcard schemas/*.json))
 

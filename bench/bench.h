@@ -32,6 +32,8 @@ void bench_must(enum rc rc, const struct err *err, const char *what);
 void bench_dir(const struct bench *bench, const char *name, char to[BENCH_PATH_BYTES]);
 /* Of dir/drover.db. */
 void bench_sqlite_url(const char *dir, char to[BENCH_URL_BYTES]);
+/* Beside the file of a bench_sqlite_url; false for other engines. */
+bool bench_artifact_dir(const char *url, char to[BENCH_URL_BYTES]);
 
 double bench_seconds(void); /* On the monotonic clock. */
 void bench_pause_ms(int ms);

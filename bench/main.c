@@ -58,6 +58,17 @@ void bench_dir(const struct bench *bench, const char *name, char to[BENCH_PATH_B
     bench_must(dir_make(to, 0700, &err), &err, to);
 }
 
+bool bench_artifact_dir(const char *url, char to[BENCH_URL_BYTES])
+{
+    static const char sqlite[] = "sqlite:";
+    const char *slash = strrchr(url, '/');
+    if (strncmp(url, sqlite, sizeof sqlite - 1) != 0 || slash == NULL)
+        return false;
+    const char *dir = url + sizeof sqlite - 1;
+    (void)snprintf(to, BENCH_URL_BYTES, "%.*s/artifacts", (int)(slash - dir), dir);
+    return true;
+}
+
 void bench_sqlite_url(const char *dir, char to[BENCH_URL_BYTES])
 {
     (void)snprintf(to, BENCH_URL_BYTES, "sqlite:%s/drover.db", dir);

@@ -12,8 +12,11 @@ void plant_open(struct plant *plant, const struct plant_setup *setup)
     pthread_mutex_init(&plant->lock, NULL);
     pthread_cond_init(&plant->arrived, NULL);
     struct err err = {0};
-    bench_must(store_open(&(struct store_options){.url = setup->url}, &plant->store, &err), &err,
-               setup->url);
+    char artifacts[BENCH_URL_BYTES];
+    struct store_options store = {.url = setup->url};
+    if (bench_artifact_dir(setup->url, artifacts))
+        store.artifact_dir = artifacts;
+    bench_must(store_open(&store, &plant->store, &err), &err, setup->url);
     struct control_options options = {.store = plant->store,
                                       .clock = clock_real(),
                                       .dice = dice_from_os(),

@@ -6,33 +6,30 @@
 #include "control/jobs.h"
 #include "control/repositories.h"
 #include "control/tasks.h"
+#include "tests/unit/honest.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { WAIT_MS = 200, LEASES_EACH = 100, LEASE_MS = 600 * 1000 };
 #define REPOSITORY "bench/runs"
-#define SHA256     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-#define COMMIT     "da39a3ee5e6b4b0d3255bfef95601890afd80709"
-
-/* In the order of their jobs. */
+/* In the order of their jobs; the results as sketches of tests/unit/honest.h. */
 static const struct step {
-    const char *type, *result;
+    const char *type, *sketch;
 } steps[] = {
-    {"prepare", "{\"baseCommit\":\"" COMMIT "\"}"},
-    {"hydrate", "{\"promptSha256\":\"" SHA256 "\",\"sources\":[\"task_description\"],"
+    {"prepare", "{\"baseCommit\":\"base\"}"},
+    {"hydrate", "{\"promptSha256\":\"prompt\",\"sources\":[\"task_description\"],"
                 "\"tokenEstimate\":10}"},
     {"agent", "{\"outcome\":\"ended\",\"report\":\"success\",\"summary\":\"done\",\"turns\":2,"
-              "\"costUsd\":0.5,\"patch\":{\"sha256\":\"" SHA256 "\",\"files\":1,"
-              "\"linesAdded\":2,\"linesDeleted\":1,\"treeHash\":\"" COMMIT "\"}}"},
-    {"verify", "{\"verdict\":\"verified\",\"certificateSha256\":\"" SHA256 "\",\"checks\":"
-               "[{\"name\":\"unit\",\"command\":\"make test\",\"status\":\"passed\","
-               "\"exitCode\":0}]}"},
+              "\"costUsd\":0.5,\"patch\":{\"sha256\":\"patch\",\"files\":1,"
+              "\"linesAdded\":2,\"linesDeleted\":1}}"},
+    {"verify",
+     "{\"verdict\":\"verified\",\"certificateSha256\":\"certificate\",\"checks\":"
+     "[{\"name\":\"unit\",\"command\":\"make test\",\"status\":\"passed\",\"exitCode\":0}]}"},
     {"judge",
      "{\"verdict\":\"pass\",\"judges\":[{\"name\":\"rules\",\"kind\":\"rules\",\"verdict\":"
      "\"pass\",\"score\":1,\"findings\":[]}]}"},
-    {"publish", "{\"number\":1,\"url\":\"/srv/git/x.git#1\",\"headCommit\":\"" COMMIT "\","
-                "\"branch\":\"drover/x\",\"draft\":true}"},
+    {"publish", "{\"number\":%lld,\"headCommit\":\"head\"}"},
     {"clean", "{}"},
 };
 enum { STEPS = COUNT_OF(steps), LAST_STEP = STEPS - 1 };
@@ -55,9 +52,12 @@ struct runs {
     struct actor_slot submitters[RUNS_AT_ONCE_MAX], workers[RUNS_AT_ONCE_MAX];
     int64_t total, at_once, sent, finished, busy, commands;
     double end;
-    struct job_ref *jobs; /* runs_moves: those that are leased ... */
+    int64_t pull_number;  /* The last one. */
+    struct job_ref *jobs; /* runs_moves: those that are leased, ... */
+    const char **results; /* ... and what is reported of them, in the arena. */
+    struct arena arena;
     int64_t job_count, job_next;
-    const struct step *step; /* ... and the step that they are of. */
+    const struct step *step; /* That they are of. */
 };
 
 static void post(struct runs *runs, struct actor_slot *slot, enum doing doing,
@@ -111,17 +111,24 @@ static const struct step *find_step(const char *type)
     bench_die("a step of an unknown kind: %s", type);
 }
 
+/* What the server can check: made, and its artifacts stored, as a worker would. */
+static const char *make_result(struct runs *runs, const struct job_row *job, struct arena *arena)
+{
+    const struct step *step = find_step(job->type);
+    const char *sketch = arena_printf(arena, step->sketch, (long long)++runs->pull_number);
+    return honest_result(runs->plant.store, job, sketch, arena);
+}
+
 static void complete(struct runs *runs, struct actor_slot *slot, const struct job_ref *ref,
-                     const struct step *step)
+                     const char *result)
 {
     struct cmd_complete *cmd = cmd_complete_new();
     cmd->base.principal = BENCH_PRINCIPAL;
     struct job_done *done = arena_array(&cmd->base.arena, 1, sizeof *done);
     done->ref = *ref;
-    done->result = str_of(step->result);
+    done->result = str_of(arena_strdup(&cmd->base.arena, result));
     cmd->jobs = done;
     cmd->count = 1;
-    slot->last_step = step == &steps[LAST_STEP];
     post(runs, slot, COMPLETING, &cmd->base);
 }
 
@@ -150,7 +157,9 @@ static void go_on(struct runs *runs)
     const struct cmd_lease *leased = (const struct cmd_lease *)command;
     if (done == LEASING && leased->job_count > 0) {
         const struct job_row *job = &leased->jobs[0];
-        complete(runs, slot, &(struct job_ref){job->id, job->life.epoch}, find_step(job->type));
+        const struct job_ref ref = {job->id, job->life.epoch};
+        slot->last_step = find_step(job->type) == &steps[LAST_STEP];
+        complete(runs, slot, &ref, make_result(runs, job, &command->arena));
     } else if (done != SUBMITTING && runs->finished < runs->total) {
         lease(runs, slot);
     }
@@ -213,21 +222,26 @@ static void lease_all(struct runs *runs)
     const char *const from[] = {queue, NULL};
     (void)snprintf(queue, sizeof queue, "drover.%s", runs->step->type);
     runs->job_count = runs->job_next = 0;
+    arena_release(&runs->arena);
     while (runs->job_count < runs->total) {
         struct cmd_lease *cmd = make_lease(from);
         cmd->max = LEASES_EACH;
         plant_call(&runs->plant, &cmd->base);
-        for (size_t i = 0; i < cmd->job_count; i++)
-            runs->jobs[runs->job_count++] = (struct job_ref){cmd->jobs[i].id,
-                                                             cmd->jobs[i].life.epoch};
+        for (size_t i = 0; i < cmd->job_count; i++, runs->job_count++) {
+            const struct job_row *job = &cmd->jobs[i];
+            runs->jobs[runs->job_count] = (struct job_ref){job->id, job->life.epoch};
+            runs->results[runs->job_count] = make_result(runs, job, &runs->arena);
+        }
         command_free(&cmd->base);
     }
 }
 
 static void complete_next(struct runs *runs, struct actor_slot *slot)
 {
-    if (runs->job_next < runs->job_count)
-        complete(runs, slot, &runs->jobs[runs->job_next++], runs->step);
+    if (runs->job_next == runs->job_count)
+        return;
+    int64_t i = runs->job_next++;
+    complete(runs, slot, &runs->jobs[i], runs->results[i]);
 }
 
 static void complete_all(struct runs *runs)
@@ -249,6 +263,7 @@ void runs_moves(struct runs *runs, const struct runs_wish *wish, struct figure *
 {
     wish_for(runs, wish);
     runs->jobs = mem_array((size_t)wish->total, sizeof *runs->jobs);
+    runs->results = mem_array((size_t)wish->total, sizeof *runs->results);
     submit_all(runs);
     runs->commands = 0;
     struct effort spent = {0};
@@ -270,7 +285,10 @@ void runs_moves(struct runs *runs, const struct runs_wish *wish, struct figure *
         spent.cpu_us += more.cpu_us;
     }
     mem_free(runs->jobs);
+    mem_free(runs->results);
+    arena_release(&runs->arena);
     runs->jobs = NULL;
+    runs->results = NULL;
     runs->total *= LAST_STEP; /* From here on commands are what is counted. */
     runs->commands = runs->total;
     note_value(runs, (double)runs->total / took, &spent, figure);
@@ -281,10 +299,12 @@ void runs_moves(struct runs *runs, const struct runs_wish *wish, struct figure *
 struct runs *runs_open(const struct plant_setup *setup)
 {
     struct runs *runs = mem_alloc(sizeof *runs);
+    runs->pull_number = 1;
     plant_open(&runs->plant, setup);
     struct cmd_repository_put *put = cmd_repository_put_new();
     put->name = REPOSITORY;
     put->config = STR("{\"url\":\"/srv/git/x.git\",\"agent\":{\"command\":[\"./agent\"]},"
+                      "\"verify\":[{\"name\":\"unit\",\"command\":\"make test\"}],"
                       "\"limits\":{\"maxActiveRuns\":1000}}");
     plant_call(&runs->plant, &put->base);
     command_free(&put->base);
