@@ -1,7 +1,7 @@
 // What a worker says is checked: one result after the other with one lie in it.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { after, before, describe, it } from 'node:test';
+import { after, afterEach, before, describe, it } from 'node:test';
 import { callDrover } from './lib/cli.mjs';
 import { fixes, git } from './lib/git.mjs';
 import { start } from './lib/server.mjs';
@@ -21,8 +21,21 @@ before(async () => {
 });
 after(() => server.discard());
 
+// A task that a failed test leaves behind would put its jobs in the way of the next one.
+const submitted = [];
+afterEach(async () => {
+    for (const id of submitted.splice(0))
+        await server.call('POST', `/v1/tasks/${id}/cancel`, { body: {} });
+});
+
+async function submit() {
+    const { taskId, runId } = await server.submit(repo.name);
+    submitted.push(taskId);
+    return runId;
+}
+
 async function reach(step) {
-    const { runId } = await server.submit(repo.name);
+    const runId = await submit();
     const hand = worker();
     await hand.walkTo(step, runId);
     return { runId, hand, job: await hand.take(step, runId) };
@@ -42,7 +55,8 @@ const LIES = {
     'a prompt that was not stored': ['hydrate', (r) => ({ ...r, promptSha256: GONE }),
         'promptSha256'],
     'an artifact of another size': ['hydrate', (r) => ({ ...r, artifacts: [
-        { kind: 'prompt', name: 'prompt.md', sha256: r.promptSha256, bytes: 7 }] }), 'artifacts[0]'],
+        { kind: 'prompt', name: 'prompt.md', sha256: r.promptSha256, bytes: 7 }] }),
+        'artifacts[0]'],
     'an artifact of another kind': ['hydrate', (r) => ({ ...r, artifacts: [
         { kind: 'plan', name: 'prompt.md', sha256: r.promptSha256 }] }), 'promptSha256'],
     'a patch that was not stored': ['agent', (r) => ({ ...r, patch: { ...r.patch, sha256: GONE } }),
@@ -81,8 +95,8 @@ const LIES = {
     'a pass of a judge that failed': ['judge', (r) => ({ ...r,
         judges: [{ ...r.judges[0], verdict: 'fail' }] }), 'verdict'],
     'a head that is no commit': ['publish', (r) => ({ ...r, headCommit: '222' }), 'headCommit'],
-    'an address that a browser would run': ['publish', (r) => ({ ...r, url: 'javascript:alert(1)' }),
-        'url'],
+    'an address that a browser would run': ['publish',
+        (r) => ({ ...r, url: 'javascript:alert(1)' }), 'url'],
     'another branch': ['publish', (r) => ({ ...r, branch: 'main' }), 'branch'],
     'no draft where the mode wants one': ['publish', (r) => ({ ...r, draft: false }), 'draft'],
 };
@@ -150,7 +164,8 @@ describe('an event', () => {
     it('about a snapshot has the refs of its run, and is printed as words of a shell', async () => {
         const { runId, job } = await reach('agent');
         const honest = { ref: `refs/drover/snapshots/${runId}/1-1`, commit: OTHER, files: 1,
-            attempt: 1, reason: 'interval', worker: 'hand', mirror: "/srv/it's; touch $HOME/x.git" };
+            attempt: 1, reason: 'interval', worker: 'hand',
+            mirror: "/srv/it's; touch $HOME/x.git" };
         const lies = {
             ref: ['x; rm -rf ~', '$(id)', 'refs/heads/main', `${honest.ref};id`, '--upload-pack=id',
                 `refs/drover/snapshots/${STRANGER}/1-1`, null],
@@ -174,7 +189,8 @@ describe('an event', () => {
             { encoding: 'utf8' });
         assert.deepEqual(words.trimEnd().split('\n'), ['git', 'fetch', honest.mirror, honest.ref]);
         const { stdout } = await callDrover(server, ['snapshots', runId]);
-        assert.ok(stdout.includes(`git fetch '/srv/it'\\''s; touch $HOME/x.git' ${honest.ref}`), stdout);
+        const command = `git fetch '/srv/it'\\''s; touch $HOME/x.git' ${honest.ref}`;
+        assert.ok(stdout.includes(command), stdout);
     });
 
     it('has no say over a terminal', async () => {
@@ -202,7 +218,7 @@ describe('an event', () => {
 });
 
 it('honest results take a run to its end', async () => {
-    const { runId } = await server.submit(repo.name);
+    const runId = await submit();
     const hand = worker();
     for (const step of STEPS)
         assert.equal((await hand.complete(await hand.take(step, runId))).ok, true, step);
