@@ -35,6 +35,8 @@ _Noreturn void world_broken(const struct world *world, const char *fmt, ...)
     vfprintf(stderr, fmt, args);
     fprintf(stderr, "\n");
     va_end(args);
+    if (world->dir[0] != '\0' && dir_remove(world->dir, NULL) != RC_OK)
+        fprintf(stderr, "the artifacts stay in %s\n", world->dir);
     exit(1);
 }
 
