@@ -65,7 +65,8 @@ const char *const raw_texts[RAW_LETTERS] = {
     ['q'] = "INSERT INTO pull_requests (id, number, repository_id, task_id, run_id, branch,"
             " target_branch, url, title, status, draft, head_commit, created_us, updated_us,"
             " merged_us) VALUES (?2, 1, " REPOSITORY ", ?3, ?2, 'drover/' || ?3, 'main',"
-            " '/srv/git/x.git#' || ?2, 'Make the clock run on time', 'open', 1, " COMMIT ", ?4, ?4, 0)",
+            " '/srv/git/x.git#' || ?2, 'Make the clock run on time', 'open', 1, " COMMIT
+            ", ?4, ?4, 0)",
 };
 
 const char raw_repository[] =

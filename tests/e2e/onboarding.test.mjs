@@ -27,7 +27,7 @@ const BAD_LINES = [
         '"cluade" is not known; allowed: none, ndjson, claude, codex (did you mean claude?)'],
     ['7:5', 'verify[0].command', 'is required'],
     ['7:18', 'verify[0].comand', 'is not known here; did you mean command? allowed: name, ' +
-        'command, timeoutSeconds, timeoutMs, parallel, optional'],
+        'command, timeoutSeconds, timeoutMs, parallel, optional, outputs'],
     ['7:37', 'verify[0].timeoutMs', 'must be between 1 and 2592000000, not 0'],
     ['9:3', 'limits.maxTurns', 'must be an integer, not a string'],
 ];

@@ -230,7 +230,7 @@ static const struct {
      "verify[0].name: \"Unit\" does not fit ^[a-z0-9_-]+$"},
     {"verify", "[{'name':'a','command':'x','timoutMs':5}]",
      "verify[0].timoutMs: is not known here; did you mean timeoutMs? allowed: name, command, "
-     "timeoutSeconds, timeoutMs, parallel, optional"},
+     "timeoutSeconds, timeoutMs, parallel, optional, outputs"},
     {"verify", "[{'name':'a','command':'x','timeoutMs':0}]",
      "verify[0].timeoutMs: must be between 1 and 2592000000, not 0"},
     {"verify", "[{'name':'a','command':'x','timeoutMs':5,'timeoutSeconds':5}]",
