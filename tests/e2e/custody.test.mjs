@@ -9,6 +9,7 @@ import { assertHistory } from './lib/cloudevents.mjs';
 import { answers, done, fixes, gaveUp, git, refs, says, stays, waits } from './lib/git.mjs';
 import { withServer as onServer } from './lib/own.mjs';
 import { newMark, untilAsleep, untilGone } from './lib/procs.mjs';
+import { TooSlow, withRoom } from './lib/room.mjs';
 import { start } from './lib/server.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -90,7 +91,7 @@ describe('custody of an agent\'s work', { concurrency: 4 }, () => {
         { what: 'is cancelled', status: 'cancelled', reason: 'cancelled',
           agent: (mark) => half(7) + stays(mark), act: cancel },
         { what: 'passes its time', status: 'timed_out', reason: 'timed_out',
-          agent: (mark) => half(7) + stays(mark), timeouts: { agentMs: 4000 } },
+          agent: (mark) => half(7) + stays(mark), agentMs: 2000 },
         { what: 'is cut off', status: 'failed', reason: 'cut_off', task: { maxTurns: 1 },
           agent: (mark) => half(7) + turn + turn + stays(mark) },
         { what: 'gives up', status: 'failed', reason: 'ended',
@@ -101,10 +102,12 @@ describe('custody of an agent\'s work', { concurrency: 4 }, () => {
           agent: () => `${half(7)}seq 1 999 >many.txt\n${done()}`,
           limits: { maxPatchBytes: 1024 } },
     ];
-    for (const { what, status, reason, agent, act, task = {}, timeouts = {}, ...more } of ends) {
-        it(`has the last state of an agent that ${what}, for people to fetch`, async () => {
+    for (const { what, status, reason, agent, act, task = {}, agentMs = 0, ...more } of ends) {
+        const name = `has the last state of an agent that ${what}, for people to fetch`;
+        it(name, () => withRoom(agentMs, async (limitMs) => {
             const mark = newMark();
-            const config = { ...more, timeouts: { ...NEVER.timeouts, ...timeouts } };
+            const timeouts = { ...NEVER.timeouts, ...(limitMs ? { agentMs: limitMs } : {}) };
+            const config = { ...more, timeouts };
             const repo = await server.repository(`acme/${mark}`, agent(mark), config);
             const { taskId, runId } = await server.submit(repo.name, task);
             if (act) {
@@ -115,6 +118,7 @@ describe('custody of an agent\'s work', { concurrency: 4 }, () => {
             await untilGone(mark);
             await untilCleaned(runId);
             const [last, ...others] = await snapshots(runId);
+            if (limitMs && !last) throw new TooSlow('the agent had written nothing');
             assert.deepEqual(others, []);
             assert.equal(last.reason, reason);
             assert.equal(last.published, true);
@@ -122,7 +126,7 @@ describe('custody of an agent\'s work', { concurrency: 4 }, () => {
             assert.equal(fetched(repo.origin, last, 'answer.txt'), '7');
             assert.equal(fetched(repo.origin, last, 'new/file.txt'), 'half');
             assertHistory(await server.events(runId));
-        });
+        }));
     }
 
     it('leaves no snapshot of a run whose agent did nothing', async () => {
