@@ -10,11 +10,13 @@
  * Without --seed a new one is drawn and printed.
  */
 #include "base/dice.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "tests/sim/sims.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int64_t option(int argc, char **argv, const char *name, int64_t otherwise)
 {
@@ -29,6 +31,8 @@ static int64_t option(int argc, char **argv, const char *name, int64_t otherwise
 int main(int argc, char **argv)
 {
     bool jobs = argc > 1 && strcmp(argv[1], "jobs") == 0;
+    /* Workers of the simulation report nonsense on purpose. */
+    log_configure(&(struct log_options){.fd = STDERR_FILENO, .level = LOG_ERROR});
     struct dice dice = dice_from_os();
     int64_t drawn = (int64_t)(dice_next(&dice) >> 20);
     struct sim_options options = {

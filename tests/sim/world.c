@@ -299,7 +299,8 @@ void world_open(struct world *world, uint64_t seed)
                             .dice = dice_seeded(seed),
                             .faults = kinds[seed % COUNT_OF(kinds)],
                             .mono_us = INT64_C(1800000000) * US_PER_SECOND};
-    snprintf(world->dir, sizeof(world->dir), "/tmp/drover-sim-XXXXXX");
+    const char *tmp = getenv("TMPDIR");
+    snprintf(world->dir, sizeof(world->dir), "%s/drover-sim-XXXXXX", tmp ? tmp : "/tmp");
     if (mkdtemp(world->dir) == NULL)
         world_broken(world, "there is no place for artifacts");
     struct store_options options = {.url = "sqlite::memory:", .artifact_dir = world->dir};

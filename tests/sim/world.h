@@ -48,7 +48,7 @@ struct world {
     struct faults faults;
     int64_t mono_us, skew_us;
     struct store *store;
-    char dir[64]; /* Of artifacts. */
+    char dir[256]; /* Of artifacts, in $TMPDIR. */
     struct committer *committer;
     struct watch watch;
     int64_t crashes, jumps, steps, lost;
