@@ -21,7 +21,8 @@ static void put(const char *name, const char *agent, const char *more)
     struct cmd_repository_put *put = cmd_repository_put_new();
     put->name = name;
     put->config = str_of(arena_printf(&lab.arena,
-                                      "{\"url\":\"/srv/git/x.git\",\"agent\":{\"command\":"
+                                      "{\"url\":\"/srv/git/x.git\"" LAB_VERIFY
+                                      ",\"agent\":{\"command\":"
                                       "[\"./agent\"],\"adapter\":\"claude\"%s}%s}",
                                       agent, more));
     ck_assert_msg(lab_call(&lab, &put->base) == RC_OK, "%s", put->base.err.text);
