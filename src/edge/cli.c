@@ -65,7 +65,7 @@ static const struct arg_option remote_options[] = {
     {NULL, NULL, NULL, ARG_FLAG, 0, 0, NULL},
 };
 static const struct arg_option json_options[] = {
-    {"json", NULL, "print the server's answer as it came", ARG_FLAG, 0, 0, NULL},
+    {"json", NULL, "print JSON instead of text", ARG_FLAG, 0, 0, NULL},
     {NULL, NULL, NULL, ARG_FLAG, 0, 0, NULL},
 };
 static const struct arg_option help_options[] = {

@@ -137,6 +137,6 @@ void show_next(const struct cli *cli, const char *label, const char *fmt, ...)
     va_end(args);
     buf_init(&safe, VALUE_BYTES_MAX);
     term_clean(&safe, text);
-    (void)printf("%s%-14s%s%s\n", term_on(&cli->term, TONE_DIM), label,
+    (void)printf("%s%-13s%s %s\n", term_on(&cli->term, TONE_DIM), label,
                  term_off(&cli->term, TONE_DIM), buf_text(&safe));
 }

@@ -299,10 +299,8 @@ static enum rc read_workers(const struct js *document, struct server_workers *wo
         form_fail(&form, "agent", "workers has either agent or min and max, not both");
     if (agents > 0)
         workers->min = workers->max = agents;
-    if (bounds) {
-        form_int(&form, "min", FORM_REQUIRED, &worker_range, &workers->min);
-        form_int(&form, "max", FORM_REQUIRED, &worker_range, &workers->max);
-    }
+    form_int(&form, "min", bounds ? FORM_REQUIRED : FORM_OPTIONAL, &worker_range, &workers->min);
+    form_int(&form, "max", bounds ? FORM_REQUIRED : FORM_OPTIONAL, &worker_range, &workers->max);
     form_int(&form, "upCooldownMs", FORM_OPTIONAL, &wait, &workers->up_ms);
     form_int(&form, "downCooldownMs", FORM_OPTIONAL, &wait, &workers->down_ms);
     return form_close(&form);

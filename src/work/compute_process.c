@@ -118,6 +118,11 @@ static enum rc find_program(const struct compute_spec *spec, char ret_path[PATH_
             text_copy(ret_path, PATH_MAX, path);
             return RC_OK;
         }
+        if (file_exists(path))
+            return err_set(err, RC_NOT_FOUND, "NO_PROGRAM",
+                           "%.200s cannot be started: it is no file that may be executed "
+                           "(chmod +x).",
+                           program);
     } else {
         const char *dirs = variable(spec->env, "PATH", "/usr/local/bin:/usr/bin:/bin");
         for (const char *at = dirs; at && *at;) {

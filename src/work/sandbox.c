@@ -274,7 +274,8 @@ enum rc sandbox_ready(const struct sandbox *sandbox, struct err *err)
         err, RC_DENIED, unavailable,
         "There is no sandbox on this machine (%s), so the command was not started. "
         "Install bubblewrap (apt-get install bubblewrap) and allow user namespaces, then "
-        "restart drover; or say sandbox: none to run commands unconfined.",
+        "restart drover; or say sandbox: none (drover worker: --sandbox none) to run commands "
+        "unconfined.",
         sandbox->why[0] ? sandbox->why : "bwrap is not there");
 }
 

@@ -278,6 +278,17 @@ START_TEST(a_program_that_is_not_there_is_named)
 }
 END_TEST
 
+START_TEST(a_file_that_is_no_program_is_told_from_one_that_is_missing)
+{
+    struct compute_spec spec = spec_of("");
+    spec.view.argv = (const char *const[]){_i ? "/etc/passwd" : "/usr", NULL};
+    struct compute_result result;
+    struct err err = {0};
+    ck_assert_int_eq(compute_run(&spec, &result, &err), RC_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(err.text, "chmod +x"));
+}
+END_TEST
+
 START_TEST(a_program_that_cannot_be_executed_is_no_result)
 {
     kit_sh(&kit, "printf '#!/no/such/shell\\n' >data/work/tree/x; chmod +x data/work/tree/x");
@@ -399,6 +410,7 @@ Suite *compute_process_suite(void)
     tcase_add_test(tests, a_flood_is_cut_in_the_log_and_read_to_the_end);
     tcase_add_test(tests, a_line_that_is_too_long_is_passed_over);
     tcase_add_loop_test(tests, a_program_that_is_not_there_is_named, 0, 2);
+    tcase_add_loop_test(tests, a_file_that_is_no_program_is_told_from_one_that_is_missing, 0, 2);
     tcase_add_test(tests, a_program_that_cannot_be_executed_is_no_result);
     tcase_add_test(tests, the_environment_is_the_given_one);
     tcase_add_loop_test(tests, open_files_of_ours_are_not_inherited, 0, 2);

@@ -107,7 +107,7 @@ START_TEST(turns_and_cost_count_after_their_events_are_dropped)
         &lab.arena,
         "[{\"type\":\"agent.snapshot.taken\",\"data\":{\"ref\":\"refs/drover/snapshots/%s/1-1\","
         "\"commit\":\"da39a3ee5e6b4b0d3255bfef95601890afd80709\",\"reason\":\"interval\","
-        "\"worker\":\"w\",\"mirror\":\"/mirror\"}}]",
+        "\"worker\":\"node-1/0\",\"mirror\":\"/mirror\"}}]",
         run_id.text);
     ck_assert_ptr_null(lab_progress(&lab, &job, taken).code);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, "agent.snapshot.taken"), 1);
