@@ -84,7 +84,9 @@ static struct command *completion(struct sim_worker *worker)
 {
     struct cmd_complete *cmd = cmd_complete_new();
     struct job_done *done = arena_alloc(&cmd->base.arena, sizeof(*done));
-    *done = (struct job_done){.ref = worker->job, .result = str_of(worker->verdict)};
+    /* It may arrive when the worker has another job, and another arena, already. */
+    const char *result = arena_strdup(&cmd->base.arena, worker->verdict);
+    *done = (struct job_done){.ref = worker->job, .result = str_of(result)};
     cmd->jobs = done;
     cmd->count = 1;
     return &cmd->base;
