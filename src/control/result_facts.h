@@ -14,7 +14,7 @@
  * | judge           | the configured judges in order; the verdict follows from theirs          |
  * | publish         | the run's branch; the address that the forge gives the number; no other   |
  * |                 | run has that pull request open; draft as the task's mode says             |
- * | unpublish       | the run's branch                                                         |
+ * | unpublish       | the shape alone                                                          |
  *
  * What a worker is trusted with instead stands in docs/OPERATIONS.md.
  */
