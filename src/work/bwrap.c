@@ -65,7 +65,7 @@ void bwrap_add_number(struct bwrap *bwrap, const char *option, int64_t number)
 
 /* --- places --- */
 
-static void note_place(struct bwrap *bwrap, const char *path, int kind)
+static void note_place(struct bwrap *bwrap, const char *path, enum place_kind kind)
 {
     if (bwrap->place_count == bwrap->place_room)
         bwrap->places = grown(bwrap->arena, bwrap->places, bwrap->place_count, &bwrap->place_room,

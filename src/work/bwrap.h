@@ -11,9 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum place_kind { PLACE_SHOWN, PLACE_FRESH, PLACE_MADE }; /* MADE: an empty directory, --dir. */
 struct bwrap_place {
     const char *path;
-    enum { PLACE_SHOWN, PLACE_FRESH, PLACE_MADE } kind; /* MADE: an empty directory, --dir. */
+    enum place_kind kind;
 };
 
 struct bwrap {

@@ -242,7 +242,11 @@ START_TEST(a_filter_takes_a_thousand_at_a_time_oldest_first)
             .queue = "q",
             .type = "t",
             .payload = STR("1"),
-            .life = {JOB_DEAD_LETTER, 1, 0, 0, 1, 1, 0, DEAD_MAX_ATTEMPTS},
+            .life = {.state = JOB_DEAD_LETTER,
+                     .epoch = 1,
+                     .attempt = 1,
+                     .attempt_max = 1,
+                     .dead_reason = DEAD_MAX_ATTEMPTS},
         };
         (void)snprintf(row.id.text, sizeof row.id.text, "0190b6a0-0000-7000-8000-%012d", i);
         ck_assert_int_eq(jobs_insert(lab.db, &row, NULL), RC_OK);

@@ -321,7 +321,7 @@ static void *cancel_when_told(void *arg)
     const int *fd = arg;
     char byte;
     if (read(*fd, &byte, 1) == 1)
-        __atomic_store_n(&cancel, 1, __ATOMIC_RELAXED);
+        atomic_store(&cancel, 1);
     return NULL;
 }
 
