@@ -239,6 +239,53 @@ START_TEST(a_gitlink_of_the_base_stays_while_its_directory_does)
 }
 END_TEST
 
+/* Gitlinks with names that git quotes, and one that it does not. */
+#define ODD_NAMES "plain 's\303\274b' 'q\"uote' 'back\\slash' 'tab\there' 'new\nline' 'end\n' '*'"
+
+static void commit_odd_links(void)
+{
+    base = kit_commit(&kit, "head=$(git rev-parse HEAD)\n"
+                            "for name in " ODD_NAMES "; do mkdir \"$name\"\n"
+                            "git update-index --add --cacheinfo \"160000,$head,$name\"; done");
+    step = another_step(&(struct kit_task){0});
+    ck_assert_msg(step_prepare(&step, &err) == RC_OK, "%s", err.text);
+}
+
+static size_t count_in(const char *text, const char *what)
+{
+    size_t count = 0;
+    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
+        count++;
+    return count;
+}
+
+START_TEST(a_file_below_a_gitlink_is_taken_whatever_the_name)
+{
+    CLEANUP(buf_release) struct buf diff;
+    struct treegit_patch patch;
+    commit_odd_links();
+    work("for name in " ODD_NAMES "; do echo mine >\"$name/work.txt\"; done");
+    ck_assert_msg(patch_into(&diff, &patch) == RC_OK, "%s", err.text);
+    ck_assert_msg(count_in(buf_text(&diff), "\n+mine\n") == 8, "%s", buf_text(&diff));
+    ck_assert_uint_eq(count_in(buf_text(&diff), "\ndeleted file mode 160000\n"), 8);
+}
+END_TEST
+
+START_TEST(a_gitlink_stays_or_goes_with_its_directory_whatever_the_name)
+{
+    commit_odd_links();
+    for (int gone = 0; gone <= 1; gone++) {
+        CLEANUP(buf_release) struct buf diff;
+        struct treegit_patch patch;
+        if (gone)
+            work("for name in " ODD_NAMES "; do rmdir \"$name\"; done");
+        ck_assert_msg(patch_into(&diff, &patch) == RC_OK, "%s", err.text);
+        ck_assert_msg(count_in(buf_text(&diff), "deleted file mode 160000") == (gone ? 8 : 0), "%s",
+                      buf_text(&diff));
+    }
+}
+END_TEST
+
 START_TEST(a_file_that_is_too_large_is_refused_before_git_reads_it)
 {
     base = kit_commit(&kit, "truncate -s 66M large; echo /ignored >.gitignore");
@@ -498,6 +545,8 @@ Suite *custody_suite(void)
     tcase_add_test(tests, a_repository_within_the_tree_runs_nothing);
     tcase_add_loop_test(tests, a_gitlink_of_the_base_stays_while_its_directory_does, 0,
                         (int)COUNT_OF(links));
+    tcase_add_test(tests, a_file_below_a_gitlink_is_taken_whatever_the_name);
+    tcase_add_test(tests, a_gitlink_stays_or_goes_with_its_directory_whatever_the_name);
     tcase_add_test(tests, a_file_that_is_too_large_is_refused_before_git_reads_it);
     tcase_add_test(tests, git_has_the_memory_of_the_agent);
     tcase_add_test(tests, attributes_of_the_tree_hide_no_text);
