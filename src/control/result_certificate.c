@@ -63,6 +63,8 @@ static enum rc check_tree(const struct sealing *sealing)
     enum rc rc = compare(cx, sealing->certificate, "treeHash", said);
     if (rc == RC_OK && said == NULL && !unapplied)
         return REFUSE(cx, "treeHash", "treeHash is missing, and the patch did apply");
+    if (rc == RC_OK && said != NULL && unapplied)
+        return REFUSE(cx, "treeHash", "treeHash is %.70s, and the patch did not apply", said);
     if (rc == RC_OK && said != NULL)
         rc = find_tree(cx, sealing->flow, &tree);
     if (rc != RC_OK || said == NULL || tree == NULL || strcmp(said, tree) == 0)
@@ -115,7 +117,9 @@ static enum rc check_one(const struct sealing *sealing, size_t i, bool unapplied
         return REFUSE(cx, field, "%s passed, and its exit code is not 0", field);
     ret_outcome->optional = js_get_bool(sealed, "optional", false);
     if (unapplied && i == 0)
-        return RC_OK;
+        return ret_outcome->optional
+                   ? REFUSE(cx, field, "%s is apply, which cannot be optional", field)
+                   : RC_OK;
     if ((ret_outcome->status == VERIFY_SKIPPED) != unapplied)
         return REFUSE(cx, field,
                       "%s: checks are skipped when the patch does not apply, all of "

@@ -5,7 +5,7 @@ import { after, afterEach, before, describe, it } from 'node:test';
 import { callDrover } from './lib/cli.mjs';
 import { fixes, git } from './lib/git.mjs';
 import { start } from './lib/server.mjs';
-import { HandWorker, STEPS, certificateOf } from './lib/worker.mjs';
+import { COMMIT, HandWorker, STEPS, certificateOf } from './lib/worker.mjs';
 
 const GONE = 'f'.repeat(64);
 const OTHER = 'c'.repeat(40);
@@ -49,6 +49,17 @@ const sealed = (change) => async (result, job) => {
 };
 const failing = (checks) => [{ ...checks[0], status: 'failed', exitCode: 1 }];
 
+// A patch that does not apply, with other members in the check that says so.
+const unapplied = (treeHash, more = {}) => async (result, job) => {
+    const verdict = 'failed';
+    const checks = [{ name: 'apply', command: 'git apply', status: 'failed', exitCode: 1, signal: 0,
+        durationMs: 5, optional: false, ...more }, ...certificateOf(job).checks.map((check) =>
+        ({ ...check, status: 'skipped', exitCode: null }))];
+    const told = checks.map((check, i) => ({ ...result.checks[Math.max(0, i - 1)], ...check }));
+    return { ...await sealed(() => ({ checks, verdict, treeHash }))(result, job), checks: told,
+        verdict, treeHash, feedbackSha256: await server.upload('It does not apply.\n') };
+};
+
 // The step, what is told of it, and the member that is refused.
 const LIES = {
     'a base that is no commit': ['prepare', (r) => ({ ...r, baseCommit: 'main' }), 'baseCommit'],
@@ -89,6 +100,9 @@ const LIES = {
     'a verdict that does not follow': ['verify', async (r, job) => ({
         ...await sealed(({ checks }) => ({ checks: failing(checks) }))(r, job),
         checks: failing(r.checks) }), 'certificateSha256'],
+    'an optional check of whether the patch applies': ['verify',
+        unapplied(null, { optional: true }), 'checks[0]'],
+    'a tree of a patch that does not apply': ['verify', unapplied(COMMIT), 'treeHash'],
     'no judges': ['judge', (r) => ({ ...r, judges: [] }), 'judges'],
     'another judge': ['judge', (r) => ({ ...r, judges: [{ ...r.judges[0], name: 'friend' }] }),
         'judges[0]'],
@@ -118,6 +132,12 @@ describe('a result is refused for', () => {
             assert.deepEqual([refused.step, refused.worker, refused.field], [step, 'hand', field]);
         });
     }
+});
+
+it('a patch that does not apply is not a lie', async () => {
+    const { hand, job } = await reach('verify');
+    const answer = await hand.claim(job, await unapplied(null)(await hand.result(job), job));
+    assert.equal(answer.ok, true, answer.message);
 });
 
 describe('a pull request', () => {
