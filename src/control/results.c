@@ -166,8 +166,10 @@ static enum rc tell_patch(struct cx *cx, struct flow *flow, const struct patch_r
         jw_kint(&note.jw, "unscannedFiles", js_get_int(told, "unscannedFiles", 0));
         jw_kraw(&note.jw, "unscanned", str_of(js_text(unscanned, cx->arena)));
     }
-    if (nested != NULL)
+    if (nested != NULL) {
+        jw_kint(&note.jw, "nestedRepositoryCount", js_get_int(result, "nestedRepositoryCount", 0));
         jw_kraw(&note.jw, "nestedRepositories", str_of(js_text(nested, cx->arena)));
+    }
     return flow_tell(cx, flow, EV_PATCH_CREATED, &note);
 }
 

@@ -227,8 +227,10 @@ void attempt_write_result(struct attempt *attempt)
         write_found(&jw, attempt);
     }
     write_patch(&jw, &attempt->patch, attempt->step->input.config.policy.forbidden);
-    if (!text_empty(attempt->patch.nested))
+    if (!text_empty(attempt->patch.nested)) {
+        jw_kint(&jw, "nestedRepositoryCount", attempt->patch.nested_count);
         write_nested(&jw, clean(attempt, attempt->patch.nested));
+    }
     if (attempt->patch.scan.secrets)
         write_secrets(&jw, attempt->patch.scan.secrets);
     jw_end(&jw, '}');

@@ -86,6 +86,7 @@ enum rc collect_patch(struct step *step, const char *base, struct collected *ret
     enum rc rc = treegit_patch(&treegit, &patch, err);
     collected.tree_hash = patch.state.hash;
     collected.nested = patch.state.nested;
+    collected.nested_count = patch.state.nested_count;
     if (rc == RC_LIMIT)
         rc = too_large(step, err);
     else if (rc == RC_IO)

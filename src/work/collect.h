@@ -13,6 +13,7 @@ struct collected {
     int64_t bytes;
     const char *tree_hash;
     const char *nested; /* Repositories in the tree that were left out (treegit.h), or NULL. */
+    int64_t nested_count;
     struct patch_stats stats;
     struct patch_scan scan; /* With secrets in it, its diff stays here. */
 };

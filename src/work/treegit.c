@@ -86,34 +86,41 @@ static const char script[] =
     "2>/dev/null\n"
     "  [ ! -s \"$state.over\" ] || { head -c 200 \"$state.over\" >&2; exit 71; }\n"
     "}\n"
-    /* git add gives up at a repository without a commit: left out as the others are. */
-    "exclude_empty() {\n"
-    "  empty=$(sed -n \"s|^error: '\\(.*\\)/' does not have a commit checked out$|\\1|p\" "
-    "\"$state.words\")\n"
-    "  [ -n \"$empty\" ] || return 1\n"
-    "  printf '%s\\n' \"$empty\" >>\"$state.empty\"\n"
-    "  printf '%s\\n' \"$empty\" | sed 's/[][*?\\\\ ]/\\\\&/g; s|^|/|; s|$|/|' "
-    ">>\"$GIT_DIR/info/exclude\"\n"
+    /* git add fails at a repository without a commit, and names one of them.  git ls-files names
+       all repositories, with a slash at the end; a repository in the place of a file only once the
+       file is out of the index.  In a pattern only a newline matches the bracket. */
+    "exclude_nested() {\n"
+    "  g -c core.bigFileThreshold=16m add --update 2>/dev/null\n"
+    "  drop \"$state.replaced\"\n"
+    "  g ls-files --others --exclude-standard | sed -n 's|/$||p; s|/\"$|\"|p' "
+    ">>\"$state.names\" || exit 70\n"
+    "  g ls-files -z --others --exclude-standard | sed -zn '\\|/$|p' |\n"
+    "    sed -z 's/[][*?\\\\]/\\\\&/g; s/\\n/[!\\x01-\\x09\\x0b-\\xff]/g; s|^|/|' |\n"
+    "    tr '\\000' '\\n' >>\"$GIT_DIR/info/exclude\"\n"
     "}\n"
-    /* Without the refresh git add would write every file anew: it cannot touch the mirror's. */
+    /* Without the refresh git add would write every file anew: it cannot touch the mirror's.
+       More than two tries: while the agent works, repositories appear. */
     "take() {\n"
+    "  : >\"$state.names\" && : >\"$GIT_DIR/info/exclude\" || exit 70\n"
     "  drop \"$state.before\"\n"
     "  check_sizes\n"
     "  g update-index -q --refresh >/dev/null\n"
-    "  for try in 1 2 3 4 5 6 7 8; do\n"
+    "  for try in 1 2 3 4; do\n"
     "    g -c core.bigFileThreshold=16m add --all 2>\"$state.words\" && break\n"
-    "    exclude_empty && [ $try -lt 8 ] || { cat \"$state.words\" >&2; exit 70; }\n"
+    "    grep -q 'does not have a commit checked out$' \"$state.words\" && [ $try -lt 4 ] ||\n"
+    "      { cat \"$state.words\" >&2; exit 70; }\n"
+    "    exclude_nested\n"
     "  done\n"
     "  if grep '^warning: could not open directory' \"$state.words\" >&2; then exit 72; fi\n"
-    "  g ls-files --stage | sed -n 's/^160000 [^\t]*\t//p' >\"$state.names\"\n"
+    "  g ls-files --stage | sed -n 's/^160000 [^\t]*\t//p' >>\"$state.names\"\n"
     "  drop \"$state.nested\"\n"
     "  restore \"$state.before\"\n"
     "  g write-tree || exit 70\n"
     "}\n"
+    /* How many, and the first names. */
     "nested() {\n"
-    "  { cat \"$state.names\"; [ ! -e \"$state.empty\" ] || cat \"$state.empty\"; } |\n"
-    "    grep . | head -n 50 | cut -c 1-300\n"
-    "  return 0\n"
+    "  wc -l <\"$state.names\"\n"
+    "  head -n 50 \"$state.names\" | cut -c 1-300\n"
     "}\n"
     "case $verb in\n"
     "open) g read-tree \"$1\" ;;\n"
@@ -391,21 +398,23 @@ enum rc treegit_take(const struct treegit *treegit, struct treegit_state *ret_st
     if (rc != RC_OK)
         return rc;
     state.files = strtoll(next_line(arena, &text), NULL, 10);
+    state.nested_count = strtoll(next_line(arena, &text), NULL, 10);
     state.nested = arena_strndup(arena, text.at, text.len);
     *ret_state = state;
     return RC_OK;
 }
 
-/* The hash, nested repositories, an empty line, the diff. */
+/* The hash, count and names of nested repositories, an empty line, the diff. */
 static enum rc split_patch(const struct treegit *treegit, const struct buf *said,
                            struct treegit_patch *patch, struct err *err)
 {
     struct arena *arena = treegit->step->arena;
     struct str text = buf_str(said), line;
     enum rc rc = read_hash(arena, &text, &patch->state.hash, err);
-    const char *begin = text.at;
     if (rc != RC_OK)
         return rc;
+    patch->state.nested_count = strtoll(next_line(arena, &text), NULL, 10);
+    const char *begin = text.at;
     do {
         if (!str_take_line(&text, &line))
             return err_set(err, RC_IO, "GIT_FAILED", "git diff was not reached");

@@ -14,7 +14,8 @@
  *      git directory, which the sandbox can write (forge/pack.h takes the pack).
  *
  * A repository inside the tree is left out: what is in it is in no patch and no snapshot.  Its name
- * is told.  A gitlink of the base commit stays as it is for as long as its directory is there.
+ * is told.  A gitlink of the base commit stays as it is for as long as its directory is there and
+ * no file below it is taken.
  */
 #ifndef WORK_TREEGIT_H
 #define WORK_TREEGIT_H
@@ -32,7 +33,8 @@ struct treegit {
 struct treegit_state {
     const char *hash;   /* As a git tree. */
     const char *nested; /* Repositories that were left out, a line each, as git quotes names; "". */
-    int64_t files;      /* Changed since the base commit. */
+    int64_t nested_count; /* Of all; nested has the first 50. */
+    int64_t files;        /* Changed since the base commit. */
 };
 
 /* The names alone.  name: of our git directory in the run's. */

@@ -85,7 +85,7 @@ const bytes = (...list) => `$(printf '${list.map(octal).join('')}x')`;
 
 // Each: make(): the script; ends: error code or 'completed' of the publish path; gitlink: a path
 // that the base commit has as one; shots: snapshots to wait for; kept: the tree has to be kept;
-// check(read): read(path) gives a file of the pull request.
+// check(read): read(path) gives a file of the pull request; created: of agent.patch.created.
 const trees = {
     'a gitlink of the base with a filter of its own': { gitlink: 'sub', ends: 'completed',
         shots: 2, kept: true, make: () => nests('sub') },
@@ -94,6 +94,13 @@ const trees = {
     'a nested repository of the agent\'s': { ends: 'completed', shots: 2, kept: true,
         make: () => nests('inner/deep') + nests('other'),
         check: (read, list) => assert.ok(!list.some((path) => /^(inner|other)/.test(path))) },
+    'nine repositories without a commit': { ends: 'completed', shots: 1, kept: true,
+        make: () => 'for i in 1 2 3 4 5 6 7 8 9; do git init -q fix$i; echo x >fix$i/f; done\n',
+        check: (read, list) => assert.ok(!list.some((path) => path.startsWith('fix'))),
+        created: (event) => {
+            assert.equal(event.nestedRepositoryCount, 9);
+            assert.equal(event.nestedRepositories[8], 'fix9');
+        } },
     'a nested repository that is a link to another': { ends: 'completed',
         make: () => `mkdir n; ln -s ${mirrors()}/${victim?.mirror} n/.git; echo x >n/f
 mkdir m; echo "gitdir: ${mirrors()}/${victim?.mirror}" >m/.git; echo x >m/f\n` },
@@ -225,6 +232,7 @@ async function publishes(tree) {
         const [patch] = await server.dataOf(runId, 'agent.patch.created');
         const { text } = await server.call('GET', `/v1/artifacts/${patch.diffArtifactId}`);
         tree.patch?.(text);
+        tree.created?.(patch);
         const list = git(repo.origin, 'ls-tree', '-r', '-z', '--name-only', branch).split('\0');
         assert.equal(git(repo.origin, 'show', `${branch}:answer.txt`), '42');
         tree.check?.((path) => git(repo.origin, 'show', `${branch}:${path}`), list);

@@ -286,6 +286,37 @@ START_TEST(a_gitlink_stays_or_goes_with_its_directory_whatever_the_name)
 }
 END_TEST
 
+/* git add fails at each of them, and names one. */
+START_TEST(repositories_without_a_commit_are_left_out_however_many)
+{
+    base = kit_commit(&kit, "echo text >was; mkdir held; echo text >held/file");
+    step = another_step(&(struct kit_task){0});
+    ck_assert_msg(step_prepare(&step, &err) == RC_OK, "%s", err.text);
+    work("for i in $(seq 60); do git init -q fix$i; done; rm was; mkdir 'new*line'; "
+         "for name in 'new\nline' '[x]' 'q\"\\' was held d/e; do git init -q \"$name\"; done; "
+         "echo mine >held/new; echo mine >'new*line/file'; echo mine >d/file; mkdir x; echo mine "
+         ">x/f");
+    struct treegit treegit = treegit_at(&step, "x.git", base);
+    struct treegit_state state = {0};
+    CLEANUP(buf_release) struct buf diff;
+    struct treegit_patch patch;
+    ck_assert_msg(patch_into(&diff, &patch) == RC_OK, "%s", err.text);
+    ck_assert_int_eq(patch.state.nested_count, 65);
+    ck_assert_uint_eq(count_in(patch.state.nested, "\n"), 50);
+    ck_assert_msg(count_in(buf_text(&diff), "\n+mine\n") == 4, "%s", buf_text(&diff));
+    ck_assert_uint_eq(count_in(buf_text(&diff), "deleted file mode"), 1);
+    /* One that is no repository any more is taken by the next snapshot. */
+    ck_assert_msg(treegit_open(&treegit, base, &err) == RC_OK, "%s", err.text);
+    ck_assert_msg(treegit_take(&treegit, &state, &err) == RC_OK, "%s", err.text);
+    ck_assert_int_eq(state.files, 5);
+    work("rm -r fix*/.git; echo mine >fix7/file");
+    ck_assert_msg(treegit_take(&treegit, &state, &err) == RC_OK, "%s", err.text);
+    ck_assert_int_eq(state.files, 6);
+    ck_assert_str_eq(state.nested, "[x]\nd/e\n\"new\\nline\"\n\"q\\\"\\\\\"\nwas\n");
+    treegit_close(&treegit);
+}
+END_TEST
+
 START_TEST(a_file_that_is_too_large_is_refused_before_git_reads_it)
 {
     base = kit_commit(&kit, "truncate -s 66M large; echo /ignored >.gitignore");
@@ -547,6 +578,7 @@ Suite *custody_suite(void)
                         (int)COUNT_OF(links));
     tcase_add_test(tests, a_file_below_a_gitlink_is_taken_whatever_the_name);
     tcase_add_test(tests, a_gitlink_stays_or_goes_with_its_directory_whatever_the_name);
+    tcase_add_test(tests, repositories_without_a_commit_are_left_out_however_many);
     tcase_add_test(tests, a_file_that_is_too_large_is_refused_before_git_reads_it);
     tcase_add_test(tests, git_has_the_memory_of_the_agent);
     tcase_add_test(tests, attributes_of_the_tree_hide_no_text);
