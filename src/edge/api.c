@@ -193,6 +193,7 @@ enum rc api_gate(void *ctx, const struct http_head *head, struct http_body_plan 
     if (match.route && match.route->body == BODY_BYTES)
         plan->bytes_max = ARTIFACT_BYTES_MAX;
     plan->spool = head->chunked || head->content_length > MEMORY_BODY_MAX;
+    plan->admin = who.role == ROLE_ADMIN;
     text_copy(plan->holder, sizeof plan->holder, who.name);
     return RC_OK;
 }

@@ -80,6 +80,7 @@ struct http_body_plan {
     int64_t bytes_max;
     bool spool;                     /* Through a file: edge/spool.h */
     char holder[HTTP_HOLDER_BYTES]; /* Whose share of the spool it takes. */
+    bool admin;                     /* May use the part of the spool that is kept for admins. */
 };
 
 struct http_options { /* Strings are not copied. */
@@ -96,6 +97,7 @@ struct http_options { /* Strings are not copied. */
     struct caps_limits caps;
     /* From the first byte of a request to its last; for a first one, from the connection on. */
     int64_t request_ms;
+    int64_t stall_ms;     /* A body in the spool that no byte arrives of. */
     int64_t idle_ms;      /* A connection without a request, or a reader that takes nothing. */
     size_t request_bytes; /* Of the struct that starts with a struct http_request. */
     struct spool *spool;  /* For large bodies; NULL: all are kept in memory. */

@@ -440,14 +440,19 @@ void conn_on_work(evutil_socket_t fd, short what, void *arg)
 
 void conn_sweep(struct http *http)
 {
-    int64_t late_us = clock_mono_us() - http->options.request_ms * US_PER_MS;
-    struct err err = {0};
+    int64_t now_us = clock_mono_us(), late_us = now_us - http->options.request_ms * US_PER_MS;
+    struct err err = {0}, stalled = {0};
     (void)err_set(&err, RC_TIMEOUT, "REQUEST_TIMEOUT", "the request took too long to arrive");
+    (void)err_set(&stalled, RC_TIMEOUT, "REQUEST_TIMEOUT",
+                  "no byte of the body arrived for %lld ms: send it without such pauses",
+                  (long long)http->options.stall_ms);
     struct conn *conn;
     LIST_FOREACH(conn, &http->conns, all)
     {
         bool reading = conn->phase == CONN_HEAD || conn->phase == CONN_BODY;
-        if (reading && conn->first_byte_us && conn->first_byte_us < late_us)
+        if (conn->phase == CONN_BODY && http_spool_stalled(conn, now_us))
+            conn_refuse(conn, 408, &stalled);
+        else if (reading && conn->first_byte_us && conn->first_byte_us < late_us)
             conn_refuse(conn, 408, &err);
         else if (reading && !conn->asked && conn->born_us < late_us)
             conn_refuse(conn, 0, NULL);

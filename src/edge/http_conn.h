@@ -69,7 +69,8 @@ struct conn {
     struct spool_file *spool;   /* While it arrives. */
     struct spool_file *spooled; /* Whole, and owned by libevent's buffer; until HELD. */
     struct http_chunks chunks;
-    int64_t body_length; /* -1: chunked */
+    int64_t body_length;  /* -1: chunked */
+    int64_t body_byte_us; /* When its last byte came; until then, its head. */
     bool body_chunked;
     bool moving;            /* Bytes are moved between buffers: on_input is not to look. */
     struct buf head;        /* What is there of a head that came in pieces. */

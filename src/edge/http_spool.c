@@ -2,9 +2,12 @@
  * http_spool.c - see http_spool.h.
  */
 #include "edge/http_spool.h"
+#include "base/clock.h"
 #include "edge/spool.h"
 #include <assert.h>
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <sys/socket.h>
 
 enum rc http_spool_begin(struct conn *conn, const struct http_head *head,
                          const struct http_body_plan *plan, struct err *err)
@@ -13,14 +16,25 @@ enum rc http_spool_begin(struct conn *conn, const struct http_head *head,
     conn->body_chunked = head->chunked;
     conn->body_length = head->chunked ? -1 : head->content_length;
     conn->chunks = (struct http_chunks){0};
-    return spool_begin(conn->http->options.spool, plan->holder, conn->body_length, &conn->spool,
-                       err);
+    conn->body_byte_us = clock_mono_us();
+    struct spool_claim claim = {
+        .holder = plan->holder, .admin = plan->admin, .bytes = conn->body_length};
+    return spool_begin(conn->http->options.spool, &claim, &conn->spool, err);
 }
 
 void http_spool_drop(struct conn *conn)
 {
     spool_file_free(conn->spool);
     conn->spool = NULL;
+}
+
+bool http_spool_stalled(const struct conn *conn, int64_t now_us)
+{
+    int64_t stall_us = conn->http->options.stall_ms * US_PER_MS;
+    if (!conn->spool || now_us - conn->body_byte_us < stall_us)
+        return false;
+    char byte; /* After a pause of the loop, bytes may wait in the socket. */
+    return recv(bufferevent_getfd(conn->bufev), &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
 static enum rc add_content(struct conn *conn, struct str content, struct err *err)
@@ -102,6 +116,7 @@ enum rc http_spool_feed(struct conn *conn, struct evbuffer *input, size_t added,
 {
     struct evbuffer *tail = evbuffer_new();
     assert(tail);
+    conn->body_byte_us = clock_mono_us();
     conn->moving = true; /* What happens to the input here is no news. */
     cut_tail(input, added, tail);
     enum rc rc = RC_OK;

@@ -17,5 +17,7 @@ MUST_USE enum rc http_spool_begin(struct conn *conn, const struct http_head *hea
 /* The last `added` bytes of the input belong to the body, or follow it. */
 MUST_USE enum rc http_spool_feed(struct conn *conn, struct evbuffer *input, size_t added,
                                  struct err *err);
+/* Has no byte of the body come for options.stall_ms? */
+bool http_spool_stalled(const struct conn *conn, int64_t now_us);
 void http_spool_drop(struct conn *conn);
 #endif

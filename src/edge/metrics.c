@@ -260,7 +260,8 @@ static void write_spool(const struct spool *spool, struct buf *to)
     spool_stats(spool, &stats);
     single(to, "drover_spool_files", "gauge", "Large request bodies on disk.", stats.files);
     single(to, "drover_spool_bytes", "gauge", "What they have.", stats.written);
-    single(to, "drover_spool_reserved_bytes", "gauge", "What they may get.", stats.reserved);
+    single(to, "drover_spool_reserved_bytes", "gauge", "What is reserved for them.",
+           stats.reserved);
     single(to, "drover_spool_refused_total", "counter", "Refused for the budget of the spool.",
            stats.refused);
 }

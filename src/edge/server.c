@@ -41,6 +41,7 @@ enum {
     TARGET_BYTES_MAX = 8 * 1024,
     HEADER_FIELDS_MAX = 100,
     IDLE_MS = 75000,
+    UPLOAD_STALL_MS = 10000,
     DRAIN_MS = 5000,
     DRAIN_TICK_MS = 20,
     STOP_SECONDS_MAX = 9, /* Then the process ends as if killed: nothing acknowledged is lost. */
@@ -280,6 +281,7 @@ static enum rc start_http(struct server *server, struct err *err)
         .socket_connections_max = server->options->socket_connections_max,
         .caps = server->options->caps,
         .request_ms = server->options->request_ms,
+        .stall_ms = UPLOAD_STALL_MS,
         .idle_ms = IDLE_MS,
         .request_bytes = sizeof(struct call),
         .spool = api->spool,

@@ -38,7 +38,8 @@ enum {
     COOLDOWN_MS_MAX = 24 * 3600 * 1000,
     TASK_TYPES_MAX = 64,
     EVENT_BURST_MIN = 1024,
-    SPOOL_BYTES_MIN = 2 * ARTIFACT_BYTES_MAX, /* One token may hold half: one artifact fits. */
+    /* An artifact fits into the quarter of the admins, and into half of the rest: one token's. */
+    SPOOL_BYTES_MIN = 4 * ARTIFACT_BYTES_MAX,
 };
 #define COUNT_MAX           INT64_C(1000000)
 #define EVENT_RATE_MAX      (INT64_C(1) << 40)

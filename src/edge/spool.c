@@ -19,12 +19,16 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
-/* A file of unknown length reserves this much at a time. */
-enum { RESERVE_STEP = 1024 * 1024 };
+enum {
+    RESERVE_STEP = 64 * 1024, /* Small: a connection that sent one byte holds a whole step. */
+    ADMIN_PARTS = 4,          /* One part of so many is kept for admins. */
+};
 
 struct spool_file {
     struct spool *spool;
     char holder[SPOOL_HOLDER_BYTES];
+    bool admin;
+    int64_t announced; /* -1: not known */
     int fd;
     int64_t reserved, written;
     void *map; /* NULL until spool_end. */
@@ -82,36 +86,60 @@ static enum rc fail_errno(const char *what, const struct spool *spool, struct er
 
 /* ---- The budget ---- */
 
-static int64_t held_by(const struct spool *spool, const char *holder)
+struct usage {
+    int64_t holder, admins, others; /* others: of all that are not admins, with the holder. */
+};
+
+static struct usage usage_of(const struct spool *spool, const char *holder)
 {
-    int64_t bytes = 0;
+    struct usage usage = {0};
     const struct spool_file *file;
     LIST_FOREACH(file, &spool->files, all)
     {
         if (text_same(file->holder, holder))
-            bytes += file->reserved;
+            usage.holder += file->reserved;
+        *(file->admin ? &usage.admins : &usage.others) += file->reserved;
     }
-    return bytes;
+    return usage;
 }
 
-static enum rc reserve(struct spool_file *file, int64_t bytes, struct err *err)
+/* May this file get so many bytes more? */
+static enum rc check_budget(const struct spool_file *file, int64_t bytes, struct err *err)
 {
     struct spool *spool = file->spool;
+    int64_t max = spool->bytes_max, kept = max / ADMIN_PARTS;
+    struct usage usage = usage_of(spool, file->holder);
+    int64_t for_admins = usage.admins > kept ? usage.admins : kept;
+    int64_t room = max - usage.others - (file->admin ? usage.admins : for_admins);
+    int64_t holder_max = (file->admin ? max : max - kept) / 2;
+    int64_t share = file->admin ? holder_max : (room + usage.holder) / 2;
     enum rc rc = RC_OK;
-    if (atomic_load(&spool->reserved) + bytes > spool->bytes_max)
-        rc = err_set(err, RC_BUSY, "SPOOL_FULL",
-                     "large requests under way take all of limits.spoolBytes (%lld); try again",
-                     (long long)spool->bytes_max);
-    else if (held_by(spool, file->holder) + bytes > spool->bytes_max / 2)
+    if (usage.holder + bytes > holder_max)
         rc = err_set(err, RC_LIMIT, "UPLOAD_QUOTA",
-                     "large requests of this token that are under way take half of "
+                     "large requests of this token that are under way may take %lld bytes of "
                      "limits.spoolBytes (%lld): finish some first",
-                     (long long)spool->bytes_max);
-    if (rc != RC_OK) {
+                     (long long)holder_max, (long long)max);
+    else if (bytes > room || usage.holder + bytes > share)
+        rc = err_set(err, RC_BUSY, "SPOOL_FULL",
+                     "large requests under way leave too little of limits.spoolBytes (%lld) for "
+                     "this one; try again",
+                     (long long)max);
+    if (rc != RC_OK)
         atomic_fetch_add(&spool->refused, 1);
+    return rc;
+}
+
+/* Reserves `missing` bytes, and the rest of the step that they begin. */
+static enum rc reserve(struct spool_file *file, int64_t missing, struct err *err)
+{
+    int64_t bytes = (missing + RESERVE_STEP - 1) / RESERVE_STEP * RESERVE_STEP;
+    int64_t rest = file->announced - file->reserved;
+    if (rest >= missing && rest < bytes)
+        bytes = rest;
+    enum rc rc = check_budget(file, bytes, err);
+    if (rc != RC_OK)
         return rc;
-    }
-    atomic_fetch_add(&spool->reserved, bytes);
+    atomic_fetch_add(&file->spool->reserved, bytes);
     file->reserved += bytes;
     return RC_OK;
 }
@@ -134,16 +162,18 @@ static int open_nameless(const struct spool *spool)
     return fd;
 }
 
-enum rc spool_begin(struct spool *spool, const char *holder, int64_t bytes,
+enum rc spool_begin(struct spool *spool, const struct spool_claim *claim,
                     struct spool_file **ret_file, struct err *err)
 {
     struct spool_file *file = mem_alloc(sizeof *file);
     file->spool = spool;
     file->fd = -1;
-    text_copy(file->holder, sizeof file->holder, holder);
+    file->admin = claim->admin;
+    file->announced = claim->bytes;
+    text_copy(file->holder, sizeof file->holder, claim->holder);
     LIST_INSERT_HEAD(&spool->files, file, all);
     atomic_fetch_add(&spool->count, 1);
-    enum rc rc = reserve(file, bytes > 0 ? bytes : 0, err);
+    enum rc rc = check_budget(file, claim->bytes > 0 ? claim->bytes : 0, err);
     if (rc == RC_OK) {
         file->fd = open_nameless(spool);
         if (file->fd < 0)
@@ -177,9 +207,7 @@ enum rc spool_add(struct spool_file *file, const void *bytes, size_t len, struct
 {
     assert(!file->map);
     int64_t missing = file->written + (int64_t)len - file->reserved;
-    enum rc rc = RC_OK;
-    if (missing > 0)
-        rc = reserve(file, (missing + RESERVE_STEP - 1) / RESERVE_STEP * RESERVE_STEP, err);
+    enum rc rc = missing > 0 ? reserve(file, missing, err) : RC_OK;
     return rc == RC_OK ? write_all(file, bytes, len, err) : rc;
 }
 

@@ -2,10 +2,13 @@
  * spool.h - large request bodies while they arrive: files without a name under DATA/spool.
  *
  * Invariants
- * 1. Bytes are reserved before they are written.  What is reserved for all files never passes
- *    bytes_max, and what is reserved for the files of one holder never passes half of it.
- * 2. A file has no name, so it ends with its descriptor, also when the process is killed.
- * 3. Only the loop's thread calls these functions; a finished file may be read on any thread.
+ * 1. Bytes are reserved before they are written, in small steps as they arrive: a length that was
+ *    only announced takes no space.
+ * 2. What is reserved for all files never passes bytes_max.  A quarter of it is kept for admins.
+ * 3. The files of one holder never get more than half of what the files of the others leave, so
+ *    that no number of holders can take all of it.  Those of one admin get half of bytes_max.
+ * 4. A file has no name, so it ends with its descriptor, also when the process is killed.
+ * 5. Only the loop's thread calls these functions; a finished file may be read on any thread.
  *
  * Writes go to the page cache.  fsync is the business of whoever keeps the file.
  */
@@ -13,6 +16,7 @@
 #define EDGE_SPOOL_H
 #include "base/rc.h"
 #include "base/str.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { SPOOL_HOLDER_BYTES = 128 };
@@ -25,14 +29,20 @@ MUST_USE enum rc spool_new(const char *dir, int64_t bytes_max, struct spool **re
 void spool_free(struct spool *spool); /* NULL is fine. */
 
 struct spool_stats {
-    int64_t reserved, written; /* Bytes of the files that there are. */
+    int64_t reserved, written; /* Bytes of the files that are open. */
     int64_t files, refused;
 };
 void spool_stats(const struct spool *spool, struct spool_stats *ret_stats); /* Any thread. */
 
-/* bytes: how many will come; -1: not known.  RC_LIMIT UPLOAD_QUOTA: the holder has as much under
-   way as it may.  RC_BUSY SPOOL_FULL: all holders together have. */
-MUST_USE enum rc spool_begin(struct spool *spool, const char *holder, int64_t bytes,
+struct spool_claim {
+    const char *holder; /* Copied. */
+    bool admin;
+    int64_t bytes; /* How many will come; -1: not known. */
+};
+/* Refuses at once what would not fit now; reserves nothing.  RC_LIMIT UPLOAD_QUOTA: the files of
+   the holder take as much as one holder may get.  RC_BUSY SPOOL_FULL: the other files leave too
+   little. */
+MUST_USE enum rc spool_begin(struct spool *spool, const struct spool_claim *claim,
                              struct spool_file **ret_file, struct err *err);
 /* The same refusals, and RC_BUSY STORE_FULL when the disk is full. */
 MUST_USE enum rc spool_add(struct spool_file *file, const void *bytes, size_t len, struct err *err);

@@ -20,7 +20,7 @@ limits:
   maxRunEvents: 300
   eventBytesPerSecond: 65536
   eventBytesBurst: 262144
-  spoolBytes: 536870912
+  spoolBytes: 268435456
   requestSeconds: 600
 `;
 
@@ -31,18 +31,36 @@ function rss() {
     return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)[1]) * 1024;
 }
 
-// An upload that stops before its last byte.
-function unfinished(bytes, sent, bearer) {
+// A request of which only some bytes come, and then one byte a second where it trickles.
+function unfinished(head, { bearer, sent = 0, trickles = false }) {
     const { hostname, port } = new URL(server.url);
     const socket = net.connect(Number(port), hostname);
+    const upload = { socket, answer: '' };
     socket.on('error', () => {});
-    socket.write(`PUT /v1/artifacts/${'0'.repeat(64)} HTTP/1.1\r\nHost: x\r\n` +
-        `Authorization: Bearer ${bearer}\r\nContent-Length: ${bytes}\r\n\r\n`);
-    const flushed = new Promise((resolve, reject) => {
-        socket.write(Buffer.alloc(sent, 'x'), (err) => (err ? reject(err) : resolve()));
+    socket.on('data', (part) => { upload.answer += part.toString('latin1'); });
+    socket.write(`${head}\r\nHost: x\r\nAuthorization: Bearer ${bearer}\r\n\r\n`);
+    if (sent > 0) socket.write(Buffer.alloc(sent, 'x'));
+    const timer = trickles ? setInterval(() => socket.write('x'), 1000) : undefined;
+    upload.closed = new Promise((resolve) => {
+        socket.on('close', () => {
+            clearInterval(timer);
+            resolve();
+        });
     });
-    return { socket, flushed };
+    return upload;
 }
+
+const unfinishedPut = (bytes, options) => unfinished(
+    `PUT /v1/artifacts/${'0'.repeat(64)} HTTP/1.1\r\nContent-Length: ${bytes}`, options);
+
+async function spoolMetric(name) {
+    const { text } = await server.call('GET', '/metrics');
+    return Number(new RegExp(`^drover_spool_${name} (\\d+)$`, 'm').exec(text)[1]);
+}
+
+const putSmall = (bearer) => server.call('PUT',
+    `/v1/artifacts/${sha256Of(Buffer.alloc(100_000))}`,
+    { body: Buffer.alloc(100_000), headers: { ...BYTES, connection: 'close' }, token: bearer });
 
 // In chunks of odd sizes, as the stream gives them.
 function putChunked(path, content) {
@@ -82,31 +100,52 @@ describe('quotas', { concurrency: 1 }, () => {
     after(() => server.discard());
 
     it('keeps memory flat under unfinished uploads, and their space within a budget', async () => {
-        const size = 64 * MIB, sent = 16 * MIB;
         const { token: other } = await server.post('/v1/tokens', { name: 'other', role: 'worker' });
+        const { token: third } = await server.post('/v1/tokens', { name: 'third', role: 'worker' });
         const before = rss();
-        // Half of 512 MiB for each of two tokens: four of 64 MiB.
+        // Of 256 MiB a quarter is for admins.  One token gets half of the rest, the next one half
+        // of what that leaves.
         const open = [];
-        for (const bearer of [token, other])
-            for (let i = 0; i < 4; i++) open.push(unfinished(size, sent, bearer));
-        await Promise.all(open.map(({ flushed }) => flushed));
-        await until('all bytes to be spooled', async () =>
-            (await server.call('GET', '/metrics')).text
-                .includes(`\ndrover_spool_bytes ${8 * sent}\n`));
+        const fill = async (size, bearer) => {
+            for (let i = 0; i < 3; i++)
+                open.push(unfinishedPut(size, { bearer, sent: size - 65_000, trickles: true }));
+            const sum = (size === 32 * MIB ? 96 : 144) * MIB;
+            await until('all of it to be reserved', async () =>
+                await spoolMetric('reserved_bytes') === sum);
+        };
+        await fill(32 * MIB, token);
+        await fill(16 * MIB, other);
         if (!sanitized) assert.ok(rss() - before < 32 * MIB, `grew by ${rss() - before}`);
-        const path = `/v1/artifacts/${sha256Of(Buffer.alloc(100_000))}`;
-        const put = (bearer) => server.call('PUT', path,
-            { body: Buffer.alloc(100_000), headers: { ...BYTES, connection: 'close' },
-                token: bearer });
-        assertProblem(await put(server.token), 503, { code: 'SPOOL_FULL' });
-        open[0].socket.destroy();
-        await until('its space to be free', async () => (await put(server.token)).status === 201);
-        const full = await put(other);
+        const full = await putSmall(token);
         assertProblem(full, 429, { code: 'UPLOAD_QUOTA' });
         assert.ok(Number(full.headers['retry-after']) > 0);
+        assertProblem(await putSmall(other), 503, { code: 'SPOOL_FULL' });
+        assert.equal((await putSmall(third)).status, 201, 'a third token has a share');
+        assert.equal((await putSmall(server.token)).status, 201, 'the admin has a share');
+        const growing = unfinished(`PUT /v1/artifacts/${'0'.repeat(64)} HTTP/1.1\r\n` +
+            'Transfer-Encoding: chunked', { bearer: other });
+        growing.socket.write('5\r\nhello\r\n');
+        await growing.closed;
+        assert.equal(rawStatus(growing.answer), 503, growing.answer);
+        assert.match(growing.answer, /^retry-after: \d/im);
         for (const { socket } of open) socket.destroy();
-        await until('all of it to be free', async () => (await put(other)).status === 201);
+        await until('all of it to be free', async () => (await putSmall(other)).status === 201);
         assert.deepEqual(readdirSync(join(server.data, 'spool')), []);
+    });
+
+    it('reserves no space for announced bytes, and ends uploads that bring none', async () => {
+        const open = [];
+        for (const name of ['bound-1', 'bound-2']) {
+            const { token: bearer } = await server.post('/v1/tokens',
+                { name, role: 'worker', queues: ['some'] });
+            for (let i = 0; i < 2; i++) open.push(unfinishedPut(64 * MIB, { bearer }));
+        }
+        await until('the heads to be read', async () => await spoolMetric('files') === 4);
+        assert.equal((await putSmall(token)).status, 201);
+        assert.equal((await putSmall(server.token)).status, 201);
+        for (const { closed } of open) await closed;
+        for (const { answer } of open) assert.equal(rawStatus(answer), 408, answer);
+        assert.equal(await spoolMetric('files'), 0);
     });
 
     it('stores what went through a file, with a length and chunked', async () => {

@@ -50,6 +50,8 @@ static enum rc gate(void *ctx, const struct http_head *head, struct http_body_pl
     (void)ctx;
     plan->bytes_max = BODY_MAX;
     plan->spool = head->target.len > 6 && strncmp(head->target.at, "/file/", 6) == 0;
+    plan->admin = str_is(head->target, "/file/admin");
+    text_copy(plan->holder, sizeof plan->holder, plan->admin ? "admin" : "worker");
     if (plan->spool)
         plan->bytes_max = SPOOLED_MAX;
     if (str_is(head->target, "/forbidden"))
@@ -149,7 +151,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-void box_start(void)
+void box_start_with(const struct box_times *times)
 {
     struct err err = {0};
     sem_init(&box.arrived, 0, 0);
@@ -175,7 +177,8 @@ void box_start(void)
                                        [CAPS_BYTES] = 1000}}},
         .claim = claim,
         .privileged = privileged,
-        .request_ms = REQUEST_MS,
+        .request_ms = times->request_ms,
+        .stall_ms = times->stall_ms,
         .idle_ms = 60000,
         .request_bytes = sizeof(struct http_request),
         .gate = gate,
@@ -186,6 +189,11 @@ void box_start(void)
     ck_assert_msg(rc == RC_OK, "%s", err.text);
     ck_assert_int_gt(http_port(box.http), 0);
     ck_assert_int_eq(pthread_create(&box.thread, NULL, run, NULL), 0);
+}
+
+void box_start(void)
+{
+    box_start_with(&(struct box_times){.request_ms = REQUEST_MS, .stall_ms = REQUEST_MS});
 }
 
 static void stop_loop(void)

@@ -43,7 +43,11 @@ struct http_box {
 };
 extern struct http_box box;
 
-void box_start(void);
+struct box_times {
+    int64_t request_ms, stall_ms;
+};
+void box_start_with(const struct box_times *times);
+void box_start(void); /* With REQUEST_MS. */
 void box_stop(void);
 void box_await(sem_t *sem);
 void box_on_loop(void (*job)(void)); /* Runs it on the loop and waits for it. */

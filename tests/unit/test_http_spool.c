@@ -104,27 +104,92 @@ static const struct {
     {"HTTP/1.1 400 ", "POST /file/e HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "zz\r\n"},
 };
 
-/* A client that stops half way gives back what was reserved for it, and others are told. */
+static void await_reserved(int64_t wanted)
+{
+    int64_t bytes = -1;
+    while (bytes != wanted) /* The timeout of the test case ends it. */
+        spooled_bytes(&bytes);
+}
+
+static void say_bytes(int fd, size_t len)
+{
+    static char bytes[SPOOLED_MAX];
+    memset(bytes, 'x', sizeof bytes);
+    ck_assert_int_eq(fd_write_all(fd, bytes, len, NULL), RC_OK);
+}
+
+#define LARGE "POST /file/f HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n"
+/* Three such bodies take what one holder may get: half of three quarters of SPOOL_BYTES. */
+enum { PART_BYTES = 250000, PART_RESERVED = 262144 };
+
+/* A client that stops half way gives back what was reserved for it. */
 START_TEST(spooled_bodies_have_a_budget)
 {
     CLEANUP(buf_release) struct buf got;
     buf_init(&got, 10000);
-    int fds[3];
+    int fds[3], growing = box_dial();
+    box_say(growing, LARGE);
+    say_bytes(growing, 1);
+    await_reserved(65536);
     for (size_t i = 0; i < COUNT_OF(fds); i++) {
         fds[i] = box_dial();
-        box_say(fds[i], "POST /file/f HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\nabc");
+        box_say(fds[i], LARGE);
+        say_bytes(fds[i], i < 2 ? PART_BYTES : PART_BYTES - 65536);
     }
-    int64_t bytes = 0;
-    while (bytes < 900000) /* Until the server has seen all of them. */
-        spooled_bytes(&bytes);
+    await_reserved(3 * PART_RESERVED);
     box_ask("POST /file/f HTTP/1.1\r\nContent-Length: 300000\r\n" END "abc", &got);
     ck_assert_msg(text_starts(got.data, "HTTP/1.1 429 "), "%s", got.data);
     ck_assert_ptr_nonnull(strstr(got.data, "UPLOAD_QUOTA"));
     ck_assert_ptr_nonnull(strstr(got.data, "Retry-After: "));
+    buf_clear(&got);
+    box_ask("POST /file/admin HTTP/1.1\r\nContent-Length: 3\r\n" END "abc", &got);
+    ck_assert_msg(text_starts(got.data, "HTTP/1.1 200 "), "%s", got.data);
+    /* In the middle of a body: answered, closed, and its space is free. */
+    buf_clear(&got);
+    say_bytes(growing, 70000);
+    box_hear(growing, &got, NULL);
+    ck_assert_msg(text_starts(got.data, "HTTP/1.1 429 "), "%s", got.data);
+    ck_assert_ptr_nonnull(strstr(got.data, "Retry-After: "));
+    ck_assert_ptr_nonnull(strstr(got.data, "Connection: close"));
+    fd_close(growing);
     for (size_t i = 0; i < COUNT_OF(fds); i++)
         fd_close(fds[i]);
-    while (bytes > 0)
-        spooled_bytes(&bytes);
+    await_reserved(0);
+}
+END_TEST
+
+START_TEST(an_announced_length_reserves_nothing)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fds[5];
+    for (size_t i = 0; i < COUNT_OF(fds); i++) {
+        fds[i] = box_dial();
+        box_say(fds[i], LARGE);
+    }
+    struct spool_stats stats = {0};
+    while (stats.files < (int64_t)COUNT_OF(fds))
+        spool_stats(box.spool, &stats);
+    ck_assert_int_eq(stats.reserved, 0);
+    box_ask("POST /file/f HTTP/1.1\r\nContent-Length: 3\r\n" END "abc", &got);
+    ck_assert_msg(text_starts(got.data, "HTTP/1.1 200 "), "%s", got.data);
+    for (size_t i = 0; i < COUNT_OF(fds); i++)
+        fd_close(fds[i]);
+}
+END_TEST
+
+START_TEST(a_spooled_body_that_stalls_is_ended)
+{
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&got, 10000);
+    int fd = box_dial();
+    box_say(fd, LARGE);
+    say_bytes(fd, (size_t)_i * 1000);
+    box_hear(fd, &got, NULL);
+    ck_assert_msg(text_starts(got.data, "HTTP/1.1 408 "), "%s", got.data);
+    ck_assert_ptr_nonnull(strstr(got.data, "no byte of the body"));
+    fd_close(fd);
+    await_reserved(0);
 }
 END_TEST
 
@@ -145,18 +210,34 @@ START_TEST(a_wrong_spooled_body_is_refused)
 }
 END_TEST
 
+static void start_patient(void)
+{
+    box_start_with(&(struct box_times){.request_ms = 60000, .stall_ms = 60000});
+}
+
+static void start_impatient(void)
+{
+    box_start_with(&(struct box_times){.request_ms = 60000, .stall_ms = 100});
+}
+
 Suite *http_spool_suite(void)
 {
     Suite *suite = suite_create("http_spool");
     TCase *tests = tcase_create("http_spool");
-    tcase_add_checked_fixture(tests, box_start, box_stop);
+    tcase_add_checked_fixture(tests, start_patient, box_stop);
     tcase_set_timeout(tests, 2 * WAIT_SECONDS);
     tcase_add_test(tests, a_large_body_goes_through_a_file);
     tcase_add_test(tests, a_spooled_body_comes_in_any_pieces);
     tcase_add_test(tests, a_chunked_body_without_content_is_empty);
     tcase_add_test(tests, what_follows_a_spooled_body_closes_the_connection_behind_the_answer);
     tcase_add_test(tests, spooled_bodies_have_a_budget);
+    tcase_add_test(tests, an_announced_length_reserves_nothing);
     tcase_add_loop_test(tests, a_wrong_spooled_body_is_refused, 0, (int)COUNT_OF(spool_refusals));
     suite_add_tcase(suite, tests);
+    TCase *stalls = tcase_create("stalls");
+    tcase_add_checked_fixture(stalls, start_impatient, box_stop);
+    tcase_set_timeout(stalls, 2 * WAIT_SECONDS);
+    tcase_add_loop_test(stalls, a_spooled_body_that_stalls_is_ended, 0, 2);
+    suite_add_tcase(suite, stalls);
     return suite;
 }

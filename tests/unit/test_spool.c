@@ -34,9 +34,46 @@ static void teardown(void)
 static struct spool_file *begin(const char *holder, int64_t bytes)
 {
     struct spool_file *file = NULL;
-    enum rc rc = spool_begin(spool, holder, bytes, &file, &err);
+    struct spool_claim claim = {
+        .holder = holder, .admin = text_starts(holder, "admin"), .bytes = bytes};
+    enum rc rc = spool_begin(spool, &claim, &file, &err);
     ck_assert_msg(rc == RC_OK, "%s", err.text);
     return file;
+}
+
+static enum rc add(struct spool_file *file, int64_t len)
+{
+    static char bytes[64 * 1024];
+    enum rc rc = RC_OK;
+    for (int64_t part; rc == RC_OK && len > 0; len -= part) {
+        part = len < (int64_t)sizeof bytes ? len : (int64_t)sizeof bytes;
+        rc = spool_add(file, bytes, (size_t)part, &err);
+    }
+    return rc;
+}
+
+static struct spool_file *filled(const char *holder, int64_t bytes)
+{
+    struct spool_file *file = begin(holder, bytes);
+    enum rc rc = add(file, bytes);
+    ck_assert_msg(rc == RC_OK, "%s", err.text);
+    return file;
+}
+
+static int64_t reserved(void)
+{
+    struct spool_stats stats;
+    spool_stats(spool, &stats);
+    return stats.reserved;
+}
+
+static void refused(const char *holder, int64_t bytes, const char *code)
+{
+    struct spool_file *file = NULL;
+    enum rc rc = spool_begin(spool, &(struct spool_claim){.holder = holder, .bytes = bytes}, &file,
+                             &err);
+    ck_assert_int_eq(rc, text_same(code, "SPOOL_FULL") ? RC_BUSY : RC_LIMIT);
+    ck_assert_str_eq(err.code, code);
 }
 
 START_TEST(what_was_added_is_read_and_has_no_name)
@@ -58,37 +95,68 @@ START_TEST(what_was_added_is_read_and_has_no_name)
 }
 END_TEST
 
-START_TEST(one_holder_has_half_and_all_have_the_whole)
+/* Of 8 MiB: 2 for admins, 6 for others, 3 for one of them. */
+START_TEST(one_holder_gets_half_of_what_the_others_leave)
 {
-    struct spool_file *other = NULL;
-    struct spool_file *first = begin("ann", 3 * MIB);
-    ck_assert_int_eq(spool_begin(spool, "ann", 2 * MIB, &other, &err), RC_LIMIT);
-    ck_assert_str_eq(err.code, "UPLOAD_QUOTA");
-    struct spool_file *second = begin("ann", MIB), *third = begin("bob", 4 * MIB);
-    ck_assert_int_eq(spool_begin(spool, "eve", 1, &other, &err), RC_BUSY);
-    ck_assert_str_eq(err.code, "SPOOL_FULL");
+    struct spool_file *files[] = {filled("ann", 2 * MIB), filled("ann", MIB)};
+    refused("ann", 1, "UPLOAD_QUOTA");
+    refused("bob", 3 * MIB / 2 + 1, "SPOOL_FULL");
+    struct spool_file *second = filled("bob", 3 * MIB / 2), *third = filled("eve", 3 * MIB / 4);
+    refused("eve", 1, "SPOOL_FULL");
+    spool_file_free(filled("joe", 3 * MIB / 8)); /* There is a share for one more. */
     spool_file_free(second);
-    spool_file_free(begin("eve", MIB));
+    spool_file_free(filled("joe", MIB));
     struct spool_stats stats;
     spool_stats(spool, &stats);
-    ck_assert_int_eq(stats.reserved, 7 * MIB);
-    ck_assert_int_eq(stats.refused, 2);
-    spool_file_free(first);
+    ck_assert_int_eq(stats.reserved, 3 * MIB + 3 * MIB / 4);
+    ck_assert_int_eq(stats.refused, 3);
     spool_file_free(third);
+    for (size_t i = 0; i < COUNT_OF(files); i++)
+        spool_file_free(files[i]);
 }
 END_TEST
 
-START_TEST(a_file_of_unknown_length_reserves_as_it_grows)
+START_TEST(a_quarter_is_kept_for_admins)
 {
-    static char bytes[64 * 1024];
-    struct spool_file *file = begin("ann", -1);
-    enum rc rc = RC_OK;
-    int64_t added = 0;
-    while (rc == RC_OK && (rc = spool_add(file, bytes, sizeof bytes, &err)) == RC_OK)
-        added += (int64_t)sizeof bytes;
-    ck_assert_int_eq(rc, RC_LIMIT);
-    ck_assert_int_eq(added, 4 * MIB);
+    struct spool_file *files[] = {filled("ann", 3 * MIB), filled("bob", 3 * MIB / 2),
+                                  filled("admin", 3 * MIB)};
+    /* The admin took its quarter and 1 MiB more: half a MiB is left for others. */
+    refused("eve", MIB / 4 + 1, "SPOOL_FULL");
+    struct spool_file *last = filled("eve", MIB / 4), *rest = filled("admin2", MIB / 4);
+    ck_assert_int_eq(reserved(), 8 * MIB);
+    refused("joe", 1, "SPOOL_FULL");
+    spool_file_free(rest);
+    spool_file_free(last);
+    for (size_t i = 0; i < COUNT_OF(files); i++)
+        spool_file_free(files[i]);
+}
+END_TEST
+
+START_TEST(an_announced_length_reserves_nothing_until_bytes_come)
+{
+    struct spool_file *files[16];
+    for (size_t i = 0; i < COUNT_OF(files); i++)
+        files[i] = begin(i % 2 ? "ann" : "bob", 3 * MIB);
+    ck_assert_int_eq(reserved(), 0);
+    ck_assert_int_eq(add(files[0], 1), RC_OK);
+    ck_assert_int_eq(reserved(), 64 * 1024);
+    struct spool_file *small = filled("ann", 70000);
+    ck_assert_int_eq(reserved(), 64 * 1024 + 70000);
+    spool_file_free(small);
+    for (size_t i = 0; i < COUNT_OF(files); i++)
+        spool_file_free(files[i]);
+}
+END_TEST
+
+START_TEST(a_file_grows_until_its_holder_has_its_share)
+{
+    struct spool_file *file = begin("ann", _i ? 3 * MIB : -1);
+    struct spool_file *other = filled("bob", MIB);
+    ck_assert_int_eq(add(file, 5 * MIB / 2), RC_OK);
+    ck_assert_int_eq(add(file, 1), RC_BUSY);
+    ck_assert_str_eq(err.code, "SPOOL_FULL");
     spool_file_free(file);
+    spool_file_free(other);
 }
 END_TEST
 
@@ -98,8 +166,10 @@ Suite *spool_suite(void)
     TCase *tc = tcase_create("spool");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, what_was_added_is_read_and_has_no_name);
-    tcase_add_test(tc, one_holder_has_half_and_all_have_the_whole);
-    tcase_add_test(tc, a_file_of_unknown_length_reserves_as_it_grows);
+    tcase_add_test(tc, one_holder_gets_half_of_what_the_others_leave);
+    tcase_add_test(tc, a_quarter_is_kept_for_admins);
+    tcase_add_test(tc, an_announced_length_reserves_nothing_until_bytes_come);
+    tcase_add_loop_test(tc, a_file_grows_until_its_holder_has_its_share, 0, 2);
     suite_add_tcase(suite, tc);
     return suite;
 }
