@@ -12,14 +12,16 @@
 #include <string.h>
 #include <strings.h>
 
-/* A body without a token that is good for it is not gathered beyond STRANGER_BODY_MAX.  A body of
-   more than MEMORY_BODY_MAX goes through a file: what bodies that have not arrived yet take of
-   memory is bounded by the number of connections. */
+/* A body without a token that is good for it, or without a route that takes one, is not gathered
+   beyond STRANGER_BODY_MAX.  A body of more than MEMORY_BODY_MAX goes through a file: memory for
+   bodies that have not arrived yet is bounded by the number of connections. */
 enum {
     STRANGER_BODY_MAX = 8 * 1024,
     MEMORY_BODY_MAX = 64 * 1024,
     TRACEPARENT_LEN = 55,
 };
+
+#define NO_SUCH_ROUTE_TEXT "nothing lives at this path"
 
 #define QUERY(handler) .kind = ROUTE_QUERY, .query = (handler)
 #define COMMAND(handler) \
@@ -172,6 +174,15 @@ static struct str path_of(struct str target)
     return target;
 }
 
+static enum rc no_large_body(const struct route_match *match, struct err *err)
+{
+    if (!match->allowed)
+        return err_set(err, RC_NOT_FOUND, "NO_SUCH_ROUTE", NO_SUCH_ROUTE_TEXT);
+    return err_set(err, RC_TOO_LARGE, "BODY_TOO_LARGE",
+                   "this method of this path takes no body: at most %d bytes are read",
+                   STRANGER_BODY_MAX);
+}
+
 enum rc api_gate(void *ctx, const struct http_head *head, struct http_body_plan *plan,
                  struct err *err)
 {
@@ -186,11 +197,14 @@ enum rc api_gate(void *ctx, const struct http_head *head, struct http_body_plan 
     enum rc rc = auth_check(api->auth, head->authorization, &who, err);
     if (rc == RC_OK && match.route)
         rc = auth_route(&who, match.route, err);
+    bool takes_body = match.route && match.route->body != BODY_IGNORED;
+    if (rc == RC_OK && !takes_body)
+        rc = no_large_body(&match, err);
     if (rc != RC_OK || who.role == ROLE_AGENT) {
         plan->bytes_max = STRANGER_BODY_MAX;
         return head->content_length > STRANGER_BODY_MAX ? rc : RC_OK;
     }
-    if (match.route && match.route->body == BODY_BYTES)
+    if (match.route->body == BODY_BYTES)
         plan->bytes_max = ARTIFACT_BYTES_MAX;
     plan->spool = head->chunked || head->content_length > MEMORY_BODY_MAX;
     plan->admin = who.role == ROLE_ADMIN;
@@ -344,7 +358,7 @@ static bool find_route(struct call *call)
                          arena_printf(&call->http.arena, "this path takes %s", allow));
         http_answer_header(&call->http, "Allow", arena_strdup(&call->http.arena, allow));
     } else {
-        call_fail_status(call, 404, "NO_SUCH_ROUTE", "nothing lives at this path");
+        call_fail_status(call, 404, "NO_SUCH_ROUTE", NO_SUCH_ROUTE_TEXT);
     }
     return false;
 }

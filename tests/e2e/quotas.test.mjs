@@ -148,6 +148,30 @@ describe('quotas', { concurrency: 1 }, () => {
         assert.equal(await spoolMetric('files'), 0);
     });
 
+    it('spools nothing for a path or a method that takes no body', async () => {
+        const { token: bearer } = await server.post('/v1/tokens', { name: 'eye', role: 'viewer' });
+        const length = `Content-Length: ${MIB}`;
+        for (const [line, status] of [['POST /v1/nowhere', 404], ['PATCH /v1/tasks', 413],
+            ['GET /v1/tasks', 413], ['GET /healthz', 413], ['POST /v1/tasks', 403]]) {
+            for (const as of [bearer, server.token]) {
+                if (status === 403 && as === server.token) continue;
+                const text = await rawExchange(server.url, `${line} HTTP/1.1\r\nHost: x\r\n` +
+                    `Authorization: Bearer ${as}\r\n${length}\r\n\r\n`);
+                assert.equal(rawStatus(text), status, `${line}: ${text}`);
+            }
+        }
+        const chunked = (line) => `${line} HTTP/1.1\r\nTransfer-Encoding: chunked`;
+        const silent = unfinished(chunked('POST /v1/nowhere'), { bearer });
+        const body = `4000\r\n${'x'.repeat(0x4000)}\r\n0\r\n\r\n`;
+        const text = await rawExchange(server.url, `${chunked('POST /v1/nowhere')}\r\nHost: x\r\n` +
+            `Authorization: Bearer ${bearer}\r\n\r\n${body}`);
+        assert.equal(rawStatus(text), 413, text);
+        assert.equal(await spoolMetric('files'), 0);
+        silent.socket.write('1\r\nx\r\n0\r\n\r\n');
+        await until('its answer', () => rawStatus(silent.answer) === 404);
+        silent.socket.destroy();
+    });
+
     it('stores what went through a file, with a length and chunked', async () => {
         for (const chunked of [false, true]) {
             const content = randomBytes(3 * MIB + 17);
