@@ -1,7 +1,7 @@
 /*
  * api_snapshots.c - where the unpublished work of a run is, as its events tell.
  *
- *     agent.snapshot.taken        there is a snapshot in a worker's mirror
+ *     agent.snapshot.taken        there is a snapshot on a worker's machine
  *     agent.snapshot.published    it is in the origin too
  *     agent.snapshot.failed       a tree could not be saved and is kept
  */

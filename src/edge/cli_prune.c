@@ -35,6 +35,7 @@ struct prune {
     const char *repository;
     int64_t count, bytes, unpublished; /* Of what was chosen. */
     int64_t deleted, failed;
+    int64_t withheld; /* Not listed: their runs have a directory. */
 };
 
 /* ---- what there is ---- */
@@ -44,10 +45,12 @@ static void add_place(struct prune *prune, const char *work_dir)
     struct cli *cli = prune->cli;
     if (prune->place_count == PLACES_MAX || !file_exists(work_dir))
         return;
+    int64_t withheld = 0;
     struct place *place = &prune->places[prune->place_count++];
     place->attic = (struct attic){.work_dir = work_dir, .cancel = cli->stop};
     place->worker = attic_worker(&place->attic, &cli->arena);
-    place->items = attic_list(&place->attic, &cli->arena);
+    place->items = attic_list(&place->attic, &cli->arena, &withheld);
+    prune->withheld += withheld;
 }
 
 /* Without --data: where `drover serve` and `drover worker` keep theirs by default. */
@@ -163,6 +166,7 @@ static void print_json(struct prune *prune)
     jw_end(&jw, ']');
     jw_kint(&jw, "deleted", prune->deleted);
     jw_kint(&jw, "failed", prune->failed);
+    jw_kint(&jw, "withheld", prune->withheld);
     jw_end(&jw, '}');
     (void)printf("%s\n", buf_text(&text));
 }
@@ -170,6 +174,10 @@ static void print_json(struct prune *prune)
 static void print_text(struct prune *prune, bool yes)
 {
     struct arena *arena = &prune->cli->arena;
+    if (prune->withheld > 0)
+        (void)printf("Not listed: %lld that belong to runs with a directory here. A run is at "
+                     "work, or the worker removes its directory after a day without use.\n",
+                     (long long)prune->withheld);
     if (prune->count == 0) {
         (void)printf("There is nothing to delete.\n");
         return;

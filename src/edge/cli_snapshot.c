@@ -14,9 +14,8 @@ static const char *place_of(struct cli *cli, const struct js *item)
         return arena_printf(&cli->arena, "kept on %s", worker);
     if (js_get_bool(item, "published", false))
         return "origin";
-    return js_get_bool(item, "superseded", false)
-               ? "published"
-               : arena_printf(&cli->arena, "mirror of %s", worker);
+    return js_get_bool(item, "superseded", false) ? "published"
+                                                  : arena_printf(&cli->arena, "disk of %s", worker);
 }
 
 static void snapshots_table(struct cli *cli, const struct id *id, const struct js *document)

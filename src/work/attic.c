@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "work/publication.h"
 #include "work/snapshot.h"
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of one mirror in one go. */
+/* Of one snapshot repository in one go. */
 #define COUNT_OPTION "--count=20000"
 enum {
     REFS_BYTES_MAX = 8 * 1024 * 1024,
@@ -42,8 +41,23 @@ struct lister {
     const struct attic *attic;
     struct arena *arena;
     struct attic_item *first;
-    bool measure; /* Sizes of snapshots: one git each. */
+    bool measure;     /* Sizes of snapshots: one git each. */
+    int64_t withheld; /* Left out: their runs have a directory here. */
 };
+
+/* Its run may be at work. */
+static bool has_directory(const struct attic *attic, const struct id *run_id)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    return file_exists(arena_printf(&arena, "%s/runs/%s", attic->work_dir, run_id->text));
+}
+
+static bool withhold(struct lister *lister, const struct id *run_id)
+{
+    bool withheld = has_directory(lister->attic, run_id);
+    lister->withheld += withheld;
+    return withheld;
+}
 
 static void add_item(struct lister *lister, const struct attic_item *item)
 {
@@ -162,7 +176,7 @@ static void list_file(struct lister *lister, const char *path, const char *name)
 {
     struct attic_item item = {.path = path, .count = 1};
     struct stat info;
-    if (!is_ours(name, &item.run_id) || lstat(path, &info) != 0)
+    if (!is_ours(name, &item.run_id) || lstat(path, &info) != 0 || withhold(lister, &item.run_id))
         return;
     item.kind = text_ends(name, ".diff") ? ATTIC_HELD : ATTIC_KEPT;
     item.put_us = (int64_t)info.st_ctim.tv_sec * US_PER_SECOND;
@@ -188,13 +202,14 @@ static enum rc remove_file(const struct attic_item *item, struct err *err)
 struct mark {
     int64_t put_us;
     char commit[GIT_HASH_BYTES], ref[SNAPSHOT_REF_BYTES];
+    const char *repository; /* NULL: not known. */
     struct id run_id;
     bool published; /* Of a snapshot: there is the same below PUBLISHED_REFS. */
 };
 
-struct marks {
-    struct mark *snapshots, *published; /* Both by name. */
-    size_t snapshot_count, published_count;
+struct mark_list {
+    struct mark *at; /* By name. */
+    size_t count;
 };
 
 static struct git git_of(const struct attic *attic, struct arena *arena)
@@ -206,30 +221,19 @@ static struct git git_of(const struct attic *attic, struct arena *arena)
     };
 }
 
-/* "<seconds> <commit> <ref>" */
+/* "<seconds> <commit> <ref> [<repository>]" */
 static bool read_mark(const char *line, const char *prefix, struct mark *ret)
 {
     long long seconds = 0;
+    int end = 0;
     *ret = (struct mark){0};
-    if (sscanf(line, "%lld %64s %159s", &seconds, ret->commit, ret->ref) != 3 ||
+    if (sscanf(line, "%lld %64s %159s %n", &seconds, ret->commit, ret->ref, &end) != 3 ||
         !text_starts(ret->ref, prefix) || !git_hash_valid(ret->commit) ||
         !begins_with_run(ret->ref + strlen(prefix), &ret->run_id))
         return false;
     ret->put_us = (int64_t)seconds * US_PER_SECOND;
+    ret->repository = end > 0 && line[end] ? line + end : NULL;
     return true;
-}
-
-static void read_marks(const char *refs, struct arena *arena, struct marks *marks)
-{
-    for (size_t len; *refs; refs += len + (refs[len] == '\n')) {
-        len = strcspn(refs, "\n");
-        const char *line = arena_strndup(arena, refs, len);
-        struct mark mark;
-        if (read_mark(line, SNAPSHOT_REFS, &mark))
-            marks->snapshots[marks->snapshot_count++] = mark;
-        else if (read_mark(line, PUBLISHED_REFS, &mark))
-            marks->published[marks->published_count++] = mark;
-    }
 }
 
 /* Of the same run and number, and for the same commit. */
@@ -239,37 +243,54 @@ static int compare_marks(const void *a, const void *b)
     return strcmp(snapshot->ref + strlen(SNAPSHOT_REFS), published->ref + strlen(PUBLISHED_REFS));
 }
 
-static enum rc find_marks(const struct attic *attic, const char *mirror, struct arena *arena,
-                          struct marks *ret, struct err *err)
+/* The marks below the prefix, by name; in the arena. */
+static enum rc read_marks(const struct attic *attic, const char *repository, const char *prefix,
+                          struct arena *arena, struct mark_list *ret, struct err *err)
 {
     CLEANUP(buf_release) struct buf refs;
     buf_init(&refs, REFS_BYTES_MAX);
     const struct git git = git_of(attic, arena);
     struct git_call list = {
-        .git_dir = mirror,
+        .git_dir = repository,
         .args = GIT_ARGS("for-each-ref", COUNT_OPTION,
-                         "--format=%(committerdate:unix) %(objectname) %(refname)", PUBLISHED_REFS,
-                         SNAPSHOT_REFS),
+                         "--format=%(committerdate:unix) %(objectname) %(refname) "
+                         "%(contents:trailers:key=" SNAPSHOT_REPOSITORY_KEY ",valueonly)",
+                         prefix),
         .out = &refs};
     enum rc rc = git_run(&git, &list, err);
-    if (rc != RC_OK || refs.len == 0)
+    if (rc != RC_OK)
         return rc;
     size_t lines = 0;
     for (size_t i = 0; i < refs.len; i++)
         lines += refs.data[i] == '\n';
-    ret->snapshots = arena_array(arena, lines + 1, sizeof *ret->snapshots);
-    ret->published = arena_array(arena, lines + 1, sizeof *ret->published);
-    read_marks(buf_text(&refs), arena, ret);
-    for (size_t i = 0; i < ret->snapshot_count; i++) {
-        struct mark *mark = &ret->snapshots[i];
-        const struct mark *twin = bsearch(mark, ret->published, ret->published_count, sizeof *mark,
-                                          compare_marks);
-        mark->published = twin && text_same(twin->commit, mark->commit);
+    ret->at = arena_array(arena, lines + 1, sizeof *ret->at);
+    const char *text = buf_text(&refs);
+    for (size_t len; *text; text += len + (text[len] == '\n')) {
+        len = strcspn(text, "\n");
+        if (read_mark(arena_strndup(arena, text, len), prefix, &ret->at[ret->count]))
+            ret->count++;
     }
     return RC_OK;
 }
 
-/* What the commit has and no branch and no tag has.  0: git could not tell. */
+/* Two listings: marks of one kind must not use up the count of the other. */
+static enum rc find_marks(const struct attic *attic, const char *repository, struct arena *arena,
+                          struct mark_list *ret, struct err *err)
+{
+    struct mark_list published = {0};
+    enum rc rc = read_marks(attic, repository, SNAPSHOT_REFS, arena, ret, err);
+    if (rc == RC_OK && ret->count > 0)
+        rc = read_marks(attic, repository, PUBLISHED_REFS, arena, &published, err);
+    for (size_t i = 0; rc == RC_OK && i < ret->count; i++) {
+        struct mark *mark = &ret->at[i];
+        const struct mark *twin = bsearch(mark, published.at, published.count, sizeof *mark,
+                                          compare_marks);
+        mark->published = twin && text_same(twin->commit, mark->commit);
+    }
+    return rc;
+}
+
+/* What the commit has and no ref of the mirror has.  0: git could not tell. */
 static int64_t size_of_commit(const struct attic *attic, const char *mirror, const char *commit)
 {
     CLEANUP(arena_release) struct arena arena = {0};
@@ -278,24 +299,26 @@ static int64_t size_of_commit(const struct attic *attic, const char *mirror, con
     int64_t bytes = 0;
     struct git_call ask = {.git_dir = mirror,
                            .args = GIT_ARGS("rev-list", "--objects", "--disk-usage", commit,
-                                            "--not", "--branches", "--tags")};
+                                            "--not", "--alternate-refs")};
     if (git_line(&git, &ask, &arena, &line, NULL) != RC_OK || !text_to_i64(line, &bytes))
         return 0;
     return bytes;
 }
 
 /* The run's snapshots that are published, or those that are not; first: the first of the run. */
-static void list_run(struct lister *lister, const char *mirror, const struct marks *marks,
+static void list_run(struct lister *lister, const char *path, const struct mark_list *marks,
                      size_t first, bool published)
 {
     CLEANUP(buf_release) struct buf orders;
     buf_init(&orders, REFS_BYTES_MAX);
     const struct mark *newest = NULL;
+    const char *repository = NULL;
     int64_t count = 0;
-    for (size_t i = first; i < marks->snapshot_count; i++) {
-        const struct mark *mark = &marks->snapshots[i];
-        if (!id_same(&mark->run_id, &marks->snapshots[first].run_id))
+    for (size_t i = first; i < marks->count; i++) {
+        const struct mark *mark = &marks->at[i];
+        if (!id_same(&mark->run_id, &marks->at[first].run_id))
             break;
+        repository = repository ? repository : mark->repository; /* The same for all of a run. */
         if (mark->published != published)
             continue;
         count++;
@@ -304,41 +327,35 @@ static void list_run(struct lister *lister, const char *mirror, const struct mar
         if (published)
             buf_addf(&orders, "delete " PUBLISHED_REFS "%s\n", mark->ref + strlen(SNAPSHOT_REFS));
     }
-    if (!newest)
+    if (!newest || withhold(lister, &newest->run_id))
         return;
-    add_item(
-        lister,
-        &(struct attic_item){
-            .kind = ATTIC_SNAPSHOTS,
-            .run_id = newest->run_id,
-            .path = mirror,
-            .repository = read_note(arena_printf(lister->arena, "%s/" PUBLICATION_NOTE, mirror),
-                                    lister->arena),
-            .put_us = newest->put_us,
-            .bytes = lister->measure ? size_of_commit(lister->attic, mirror, newest->commit) : 0,
-            .count = count,
-            .published = published,
-            .orders = arena_strdup(lister->arena, buf_text(&orders)),
-        });
+    add_item(lister,
+             &(struct attic_item){
+                 .kind = ATTIC_SNAPSHOTS,
+                 .run_id = newest->run_id,
+                 .path = path,
+                 .repository = repository ? arena_strdup(lister->arena, repository) : NULL,
+                 .put_us = newest->put_us,
+                 .bytes = lister->measure ? size_of_commit(lister->attic, path, newest->commit) : 0,
+                 .count = count,
+                 .published = published,
+                 .orders = arena_strdup(lister->arena, buf_text(&orders)),
+             });
 }
 
-static void list_mirror(struct lister *lister, const char *path, const char *name)
+static void list_repository(struct lister *lister, const char *path, const char *name)
 {
-    if (!text_ends(name, ".git"))
+    if (!text_ends(name, SNAPSHOT_SUFFIX))
         return;
     CLEANUP(arena_release) struct arena arena = {0};
-    struct marks marks = {0};
+    struct mark_list marks = {0};
     struct err err = {0};
     enum rc rc = find_marks(lister->attic, path, &arena, &marks, &err);
     if (rc != RC_OK && rc != RC_CANCELLED)
-        LOG(LOG_WARN, "cannot list the snapshots of a mirror", LOG_STR("mirror", path),
+        LOG(LOG_WARN, "cannot list the snapshots in a repository", LOG_STR("repository", path),
             LOG_STR("error", err.text));
-    for (size_t i = 0; rc == RC_OK && i < marks.snapshot_count; i++) {
-        const struct id *run_id = &marks.snapshots[i].run_id;
-        const char *at_work = arena_printf(&arena, "%s/runs/%s", lister->attic->work_dir,
-                                           run_id->text);
-        bool first = i == 0 || !id_same(run_id, &marks.snapshots[i - 1].run_id);
-        if (!first || file_exists(at_work))
+    for (size_t i = 0; rc == RC_OK && i < marks.count; i++) {
+        if (i > 0 && id_same(&marks.at[i].run_id, &marks.at[i - 1].run_id))
             continue;
         list_run(lister, path, &marks, i, true);
         list_run(lister, path, &marks, i, false);
@@ -360,39 +377,45 @@ static enum rc remove_refs(const struct attic *attic, const struct attic_item *i
 
 /* ---- all of it ---- */
 
-static struct attic_item *list_all(const struct attic *attic, struct arena *arena, bool measure)
+static struct attic_item *list_all(const struct attic *attic, struct arena *arena, bool measure,
+                                   int64_t *ret_withheld)
 {
     struct lister lister = {.attic = attic, .arena = arena, .measure = measure};
     each_entry(&lister, "held", list_file);
     each_entry(&lister, "kept", list_file);
-    each_entry(&lister, "mirrors", list_mirror);
+    each_entry(&lister, "mirrors", list_repository);
+    if (ret_withheld)
+        *ret_withheld = lister.withheld;
     return lister.first;
 }
 
-struct attic_item *attic_list(const struct attic *attic, struct arena *arena)
+struct attic_item *attic_list(const struct attic *attic, struct arena *arena, int64_t *ret_withheld)
 {
-    return list_all(attic, arena, true);
+    return list_all(attic, arena, true, ret_withheld);
 }
 
 enum rc attic_remove(const struct attic *attic, const struct attic_item *item, struct err *err)
 {
+    if (has_directory(attic, &item->run_id)) /* Since it was listed. */
+        return err_set(err, RC_CONFLICT, "RUN_AT_WORK", "the run has a directory in %.300s/runs",
+                       attic->work_dir);
     return item->kind == ATTIC_SNAPSHOTS ? remove_refs(attic, item, err) : remove_file(item, err);
 }
 
 void attic_clear(const struct attic *attic, int64_t before_us)
 {
     CLEANUP(arena_release) struct arena arena = {0};
-    const struct attic_item *item = list_all(attic, &arena, false);
+    const struct attic_item *item = list_all(attic, &arena, false, NULL);
     for (; item; item = item->next) {
         struct err err = {0};
         if (!item->published || item->put_us >= before_us)
             continue;
         if (attic_remove(attic, item, &err) != RC_OK)
-            LOG(LOG_WARN, "published snapshots stay in a mirror for now",
-                LOG_STR("mirror", item->path), LOG_STR("error", err.text));
+            LOG(LOG_WARN, "published snapshots stay on this machine for now",
+                LOG_STR("repository", item->path), LOG_STR("error", err.text));
         else
             LOG(LOG_INFO, "removed old snapshots that the origin has",
-                LOG_STR("runId", item->run_id.text), LOG_STR("mirror", item->path),
+                LOG_STR("runId", item->run_id.text), LOG_STR("repository", item->path),
                 LOG_INT("count", item->count));
     }
 }
@@ -401,7 +424,7 @@ struct attic_total attic_total(const struct attic *attic)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     struct attic_total total = {0};
-    for (const struct attic_item *item = attic_list(attic, &arena); item; item = item->next) {
+    for (const struct attic_item *item = attic_list(attic, &arena, NULL); item; item = item->next) {
         total.count += !item->published;
         total.bytes += item->published ? 0 : item->bytes;
     }
@@ -431,7 +454,7 @@ uint64_t attic_signature(const struct attic *attic)
     DIR *dir = opendir(mirrors);
     const struct dirent *entry;
     while (dir && (entry = readdir(dir))) {
-        for (size_t i = 0; i < COUNT_OF(parts) && text_ends(entry->d_name, ".git"); i++)
+        for (size_t i = 0; i < COUNT_OF(parts) && text_ends(entry->d_name, SNAPSHOT_SUFFIX); i++)
             add_time(&signature,
                      arena_printf(&arena, "%s/%s/%s", mirrors, entry->d_name, parts[i]));
     }

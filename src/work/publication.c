@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Of one mirror in one review; the rest has its turn when these are marked or pruned. */
+/* Of one snapshot repository in one review; the rest has its turn when these are marked or pruned. */
 #define COUNT_OPTION "--count=1000"
 enum {
     SNAPSHOTS_MAX = 1000,
@@ -16,18 +16,6 @@ enum {
     ORIGIN_BYTES_MAX = 64 * 1024 * 1024,
     REVIEW_EVERY_HOURS = 1,
 };
-
-void publication_note(const struct step *step)
-{
-    const char *path = arena_printf(step->arena, "%s/" PUBLICATION_NOTE, step->mirror);
-    if (!step->input.repository || file_exists(path))
-        return;
-    const char *text = arena_printf(step->arena, "%s\n", step->input.repository);
-    struct err err = {0};
-    if (file_write_durable(path, text, strlen(text), 0600, &err) != RC_OK)
-        LOG(LOG_WARN, "cannot note the repository of a mirror", LOG_STR("mirror", step->mirror),
-            LOG_STR("error", err.text));
-}
 
 /* Calls visit with every line; stops when one fails. */
 struct line_reader {
@@ -68,7 +56,7 @@ static enum rc mark(struct step *step, const char *run_id, const char *commit, s
     CLEANUP(fd_closep) int lock = -1;
     buf_init(&orders, LIST_BYTES_MAX);
     struct git_call list = {
-        .git_dir = step->mirror,
+        .git_dir = snapshot_repository(step),
         .args = GIT_ARGS("for-each-ref", arena_printf(step->arena, "--merged=%s", commit),
                          "--format=update " PUBLISHED_REFS "%(refname:lstrip=3) %(objectname)",
                          arena_printf(step->arena, SNAPSHOT_REFS "%s/", run_id)),
@@ -76,10 +64,11 @@ static enum rc mark(struct step *step, const char *run_id, const char *commit, s
     enum rc rc = git_run(&git, &list, err);
     if (rc != RC_OK || orders.len == 0)
         return rc;
-    struct git_call update = {.git_dir = step->mirror,
+    struct git_call update = {.git_dir = snapshot_repository(step),
                               .args = GIT_ARGS("update-ref", "--no-deref", "--stdin"),
                               .input = buf_str(&orders)};
-    rc = git_lock(&git, arena_printf(step->arena, "%s.lock", step->mirror), &lock, err);
+    rc = git_lock(&git, arena_printf(step->arena, "%s.lock", snapshot_repository(step)), &lock,
+                  err);
     return rc == RC_OK ? git_run(&git, &update, err) : rc;
 }
 
@@ -143,12 +132,12 @@ static enum rc find_open(struct review *review, struct err *err)
     CLEANUP(buf_release) struct buf snapshots;
     buf_init(&marked, LIST_BYTES_MAX);
     buf_init(&snapshots, LIST_BYTES_MAX);
-    struct git_call list_marked = {.git_dir = step->mirror,
+    struct git_call list_marked = {.git_dir = snapshot_repository(step),
                                    .args = GIT_ARGS("for-each-ref",
                                                     "--format=%(refname:lstrip=3) %(objectname)",
                                                     PUBLISHED_REFS),
                                    .out = &marked};
-    struct git_call list = {.git_dir = step->mirror,
+    struct git_call list = {.git_dir = snapshot_repository(step),
                             .args = GIT_ARGS("for-each-ref", COUNT_OPTION, "--sort=committerdate",
                                              "--format=%(objectname) %(tree) %(refname)",
                                              SNAPSHOT_REFS),
@@ -176,12 +165,12 @@ static bool same_run(const struct snapshot *open, const char *ref, const char *p
     return strcspn(own, "/") == len && strncmp(run, own, len) == 0;
 }
 
-/* NULL when the mirror does not have the commit. */
+/* NULL when neither the mirror nor the snapshot repository has the commit. */
 static const char *tree_of(struct step *step, const char *commit)
 {
     struct git git = step_git(step);
     const char *tree = NULL;
-    struct git_call ask = {.git_dir = step->mirror,
+    struct git_call ask = {.git_dir = snapshot_repository(step),
                            .args = GIT_ARGS("rev-parse", "--verify", "--quiet", "--end-of-options",
                                             arena_printf(step->arena, "%s^{tree}", commit))};
     return git_line(&git, &ask, step->arena, &tree, NULL) == RC_OK ? tree : NULL;
@@ -217,7 +206,7 @@ static enum rc compare(void *ctx, const char *line, struct err *err)
 /* True once an hour, and then it is noted. */
 static bool is_due(struct step *step)
 {
-    const char *path = arena_printf(step->arena, "%s/published.checked", step->mirror);
+    const char *path = arena_printf(step->arena, "%s/published.checked", snapshot_repository(step));
     struct stat info;
     int64_t now_us = clock_now_us(&step->site->clock);
     int64_t every_us = REVIEW_EVERY_HOURS * US_PER_HOUR;
@@ -228,7 +217,7 @@ static bool is_due(struct step *step)
 
 enum rc publication_review(struct step *step, struct err *err)
 {
-    if (!file_exists(arena_printf(step->arena, "%s/HEAD", step->mirror)) || !is_due(step))
+    if (!snapshot_repository_exists(step) || !is_due(step))
         return RC_OK;
     struct review *review = arena_alloc(step->arena, sizeof *review);
     review->step = step;

@@ -33,7 +33,7 @@ static void tell(struct step *step, const struct snapshot *snapshot, const char 
     step_last_word(step, EV_SNAPSHOT_TAKEN, buf_str(&data));
     LOG(LOG_INFO, "an agent's unpublished work is in a snapshot",
         LOG_STR("runId", step->input.run_id.text), LOG_STR("ref", snapshot->ref),
-        LOG_STR("mirror", step->mirror), LOG_STR("reason", reason));
+        LOG_STR("repository", snapshot_repository(step)), LOG_STR("reason", reason));
 }
 
 /* A repository within the tree is in no snapshot: see treegit.h. */
@@ -55,14 +55,14 @@ struct saving {
 static enum rc save(struct step *step, const struct saving *saving, struct snapshot *ret_last,
                     struct err *err)
 {
-    const char *base = NULL, *mirror = NULL;
+    struct work_mark work = {0};
     struct treegit treegit = {0};
     struct snapshot_news news = {.nested = ""};
-    enum rc rc = worktree_read_work(step, &base, &mirror, err);
+    enum rc rc = worktree_read_work(step, &work, err);
     if (rc == RC_OK)
-        rc = snapshot_find_last(step, base, ret_last, err);
+        rc = snapshot_find_last(step, work.base, ret_last, err);
     if (rc == RC_OK) {
-        treegit = snapshot_treegit(step, "rescue.git", base);
+        treegit = snapshot_treegit(step, "rescue.git", work.base);
         rc = snapshot_open(&treegit, ret_last, err);
     }
     if (rc == RC_OK)
@@ -90,7 +90,7 @@ void rescue_publish(struct step *step, const struct snapshot *last)
     if (rc == RC_OK && ref)
         rc = publication_confirm(step, last, ref, &err);
     if (rc != RC_OK)
-        LOG(LOG_WARN, "a snapshot stays in the mirror: the origin does not have it",
+        LOG(LOG_WARN, "a snapshot stays on this machine: the origin does not have it",
             LOG_STR("runId", step->input.run_id.text), LOG_STR("ref", last->ref),
             LOG_STR("error", redact_dup(step_secrets(step), err.text, step->arena)));
     if (rc != RC_OK || !fresh)
@@ -191,12 +191,14 @@ bool rescue_stray(const struct step_site *site, const struct id *run_id, struct 
         .deadline_us = clock_mono_us() + STRAY_MS * US_PER_MS,
         .run_dir = arena_printf(&arena, "%s/runs/%s", site->work_dir, run_id->text),
     };
-    const char *base = NULL, *mirror = NULL;
+    struct work_mark work = {0};
     struct err err = {0};
     if (!worktree_is_unsaved(&step))
         return true;
-    enum rc rc = worktree_read_work(&step, &base, &mirror, &err);
-    step.mirror = arena_printf(&arena, "%s/mirrors/%s", site->work_dir, mirror ? mirror : "-");
+    enum rc rc = worktree_read_work(&step, &work, &err);
+    step.input.repository = work.repository;
+    step.mirror = arena_printf(&arena, "%s/mirrors/%s", site->work_dir,
+                               work.mirror ? work.mirror : "-");
     struct snapshot last;
     rc = rc == RC_OK ? rescue_or_keep(&step, "swept", &last, &err) : keep(&step, &err, &err);
     if (rc != RC_OK)

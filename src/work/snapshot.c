@@ -2,7 +2,8 @@
  * snapshot.c - see snapshot.h.
  *
  *     sandbox:   tree -> objects in the git directory of treegit.h -> pack on stdout
- *     outside:   pack -> git index-pack --strict into RUN/<name>.intake -> commit -> mirror
+ *     outside:   pack -> git index-pack --strict into RUN/<name>.intake -> commit
+ *                -> snapshot repository
  *
  * The file of the pack has no name, and the sandbox cannot reach the .intake repository.
  */
@@ -23,6 +24,50 @@
 #define SCRATCH_REF "refs/heads/snapshot"
 
 enum { LIST_BYTES_MAX = 4 * 1024 * 1024, COUNT_BYTES_MAX = 4096 };
+
+/* ---- the snapshot repository ---- */
+
+const char *snapshot_repository(const struct step *step)
+{
+    size_t len = strlen(step->mirror);
+    len -= text_ends(step->mirror, ".git") ? strlen(".git") : 0;
+    return arena_printf(step->arena, "%.*s" SNAPSHOT_SUFFIX, (int)len, step->mirror);
+}
+
+bool snapshot_repository_exists(const struct step *step)
+{
+    return file_exists(arena_printf(step->arena, "%s/HEAD", snapshot_repository(step)));
+}
+
+static enum rc lock_repository(struct step *step, int *ret_fd, struct err *err)
+{
+    struct git git = step_git(step);
+    const char *path = arena_printf(step->arena, "%s.lock", snapshot_repository(step));
+    return git_lock(&git, path, ret_fd, err);
+}
+
+/* Complete before it gets its name: a worker that is killed here leaves no half of one. */
+static enum rc make_repository(struct step *step, struct err *err)
+{
+    const char *path = snapshot_repository(step);
+    const char *fresh = arena_printf(step->arena, "%s.new", path);
+    CLEANUP(fd_closep) int lock = -1;
+    if (snapshot_repository_exists(step))
+        return RC_OK;
+    enum rc rc = lock_repository(step, &lock, err);
+    if (rc != RC_OK || snapshot_repository_exists(step))
+        return rc;
+    rc = dir_remove(fresh, err);
+    if (rc == RC_OK)
+        rc = dir_make(fresh, 0700, err);
+    if (rc == RC_OK)
+        rc = git_borrow(step->mirror, fresh, err);
+    if (rc == RC_OK && rename(fresh, path) != 0)
+        rc = err_set(err, RC_IO, "IO_ERROR", "cannot make %.300s: %s", path, strerror(errno));
+    return rc;
+}
+
+/* ---- refs ---- */
 
 static const char *refs_of(const struct step *step)
 {
@@ -83,8 +128,10 @@ enum rc snapshot_find_last(struct step *step, const char *base, struct snapshot 
     const char *prefix = refs_of(step);
     CLEANUP(buf_release) struct buf out;
     buf_init(&out, LIST_BYTES_MAX);
+    if (!snapshot_repository_exists(step))
+        return base_as_snapshot(step, base, ret_last, err);
     struct git_call list = {
-        .git_dir = step->mirror,
+        .git_dir = snapshot_repository(step),
         .args = GIT_ARGS("for-each-ref", "--format=%(refname) %(objectname) %(tree)", prefix),
         .out = &out};
     enum rc rc = git_run(&git, &list, err);
@@ -115,9 +162,15 @@ struct treegit snapshot_treegit(struct step *step, const char *name, const char 
     return treegit;
 }
 
+/* The sandbox cannot reach the snapshot repository: of that it gets a copy of the run's last. */
 enum rc snapshot_open(const struct treegit *treegit, const struct snapshot *last, struct err *err)
 {
-    return treegit_open(treegit, last->tree, err);
+    struct treegit_source source = {.tree = last->tree};
+    if (last->ref[0]) {
+        source.repository = snapshot_repository(treegit->step);
+        source.ref = last->ref;
+    }
+    return treegit_open(treegit, &source, err);
 }
 
 /* Outside the sandbox, in a repository that it cannot reach: date, author and parent are ours. */
@@ -126,8 +179,10 @@ static enum rc make_commit(struct step *step, const char *git_dir, const char *p
 {
     struct git git = step_git(step);
     const char *message = arena_printf(
-        step->arena, "Snapshot %" PRId64 " of attempt %" PRId64 "\n\nDrover-Run: %s\n",
-        snapshot->number, snapshot->attempt, step->input.run_id.text);
+        step->arena, "Snapshot %" PRId64 " of attempt %" PRId64 "\n\nDrover-Run: %s\n%s%s",
+        snapshot->number, snapshot->attempt, step->input.run_id.text,
+        step->input.repository ? SNAPSHOT_REPOSITORY_KEY ": " : "",
+        step->input.repository ? step->input.repository : "");
     const char *commit = NULL;
     struct git_call make = {
         .git_dir = git_dir,
@@ -147,14 +202,19 @@ static enum rc fetch_from(struct step *step, const char *git_dir, const struct s
                           struct err *err)
 {
     struct git git = step_git(step);
+    const char *repository = snapshot_repository(step);
     CLEANUP(fd_closep) int lock = -1;
-    enum rc rc = git_lock(&git, arena_printf(step->arena, "%s.lock", step->mirror), &lock, err);
+    enum rc rc = lock_repository(step, &lock, err);
     if (rc != RC_OK)
         return rc;
     const char *refspec = arena_printf(step->arena, SCRATCH_REF ":%s", snapshot->ref);
-    struct git_call fetch = {.git_dir = step->mirror,
+    struct git_call fetch = {.git_dir = repository,
                              .args = GIT_ARGS("fetch", "--quiet", "--no-tags",
                                               "--no-write-fetch-head", "--", git_dir, refspec)};
+    rc = git_run(&git, &fetch, err);
+    if (rc != RC_IO)
+        return rc;
+    worktree_drop_locks(step, repository);
     return git_run(&git, &fetch, err);
 }
 
@@ -165,7 +225,7 @@ static enum rc take_pack(const struct treegit *treegit, int fd, const char *inta
     struct git git = step_git(step);
     const struct pack pack = {
         .fd = fd,
-        .lender = step->mirror,
+        .lender = snapshot_repository(step),
         .dir = intake,
         .tip = next->tree,
         .known = parent,
@@ -192,10 +252,12 @@ static enum rc bring_home(const struct treegit *treegit, const struct snapshot *
     (void)unlink(path); /* Nobody else has a name for it. */
     struct stat status = {0};
     struct treegit_pack pack = {.tip = next->tree,
-                                .known = last->commit,
+                                .known = last->tree,
                                 .fd = fd,
                                 .bytes_max = (SNAPSHOT_KIB_MAX - last->kib) * 1024};
-    enum rc rc = treegit_pack(treegit, &pack, err);
+    enum rc rc = make_repository(treegit->step, err);
+    if (rc == RC_OK)
+        rc = treegit_pack(treegit, &pack, err);
     if (rc == RC_OK && fstat(fd, &status) == 0)
         rc = take_pack(treegit, fd, intake, last->commit, next, err);
     next->kib = last->kib + (int64_t)status.st_size / 1024;
@@ -243,11 +305,11 @@ void snapshot_write(struct buf *data, const struct step *step, const struct snap
     jw_kint(&jw, "attempt", snapshot->attempt);
     jw_kstr(&jw, "reason", reason);
     jw_kstr(&jw, "worker", step->site->worker);
-    jw_kstr(&jw, "mirror", step->mirror);
+    jw_kstr(&jw, "mirror", snapshot_repository(step));
     jw_end(&jw, '}');
 }
 
-/* ---- beyond the mirror ---- */
+/* ---- the origin ---- */
 
 static enum rc push_as(struct step *step, const struct snapshot *snapshot, const char *ref,
                        bool *ret_news, struct err *err)
@@ -256,7 +318,7 @@ static enum rc push_as(struct step *step, const struct snapshot *snapshot, const
     CLEANUP(buf_release) struct buf out;
     buf_init(&out, COUNT_BYTES_MAX);
     const char *refspec = arena_printf(step->arena, "%s:%s", snapshot->commit, ref);
-    struct git_call push = {.git_dir = step->mirror,
+    struct git_call push = {.git_dir = snapshot_repository(step),
                             .args = GIT_ARGS("push", "--porcelain", "origin", refspec),
                             .origin = step->input.config.url,
                             .out = &out};
@@ -266,7 +328,7 @@ static enum rc push_as(struct step *step, const struct snapshot *snapshot, const
     return rc;
 }
 
-/* What holds a secret stays on this machine, in the mirror. */
+/* What holds a secret stays on this machine, in the snapshot repository. */
 static enum rc may_push(struct step *step, const struct snapshot *snapshot, bool *ret_may,
                         struct err *err)
 {
@@ -274,7 +336,9 @@ static enum rc may_push(struct step *step, const struct snapshot *snapshot, bool
         *ret_may = false; /* Nothing was prepared: there is nothing to compare it with. */
         return RC_OK;
     }
-    return collect_may_show(step, step->input.base_commit, snapshot->commit, ret_may, err);
+    struct step reader = *step; /* Reads both commits where the snapshot is. */
+    reader.mirror = snapshot_repository(step);
+    return collect_may_show(&reader, step->input.base_commit, snapshot->commit, ret_may, err);
 }
 
 enum rc snapshot_push(struct step *step, const struct snapshot *snapshot, const char **ret_ref,
@@ -301,7 +365,8 @@ enum rc snapshot_push(struct step *step, const struct snapshot *snapshot, const 
 
 bool snapshot_any(const struct step *step)
 {
-    return file_exists(arena_printf(step->arena, "%s/%s", step->mirror, refs_of(step)));
+    const char *repository = snapshot_repository(step);
+    return file_exists(arena_printf(step->arena, "%s/%s", repository, refs_of(step)));
 }
 
 enum rc snapshot_drop_all(struct step *step, struct err *err)
@@ -311,18 +376,20 @@ enum rc snapshot_drop_all(struct step *step, struct err *err)
     buf_init(&orders, LIST_BYTES_MAX);
     const char *published = arena_printf(step->arena, PUBLISHED_REFS "%s/",
                                          step->input.run_id.text);
+    if (!snapshot_repository_exists(step))
+        return RC_OK;
     struct git_call list = {
-        .git_dir = step->mirror,
+        .git_dir = snapshot_repository(step),
         .args = GIT_ARGS("for-each-ref", "--format=delete %(refname)", refs_of(step), published),
         .out = &orders};
     enum rc rc = git_run(&git, &list, err);
     if (rc != RC_OK || orders.len == 0)
         return rc;
     CLEANUP(fd_closep) int lock = -1;
-    rc = git_lock(&git, arena_printf(step->arena, "%s.lock", step->mirror), &lock, err);
+    rc = lock_repository(step, &lock, err);
     if (rc != RC_OK)
         return rc;
-    struct git_call drop = {.git_dir = step->mirror,
+    struct git_call drop = {.git_dir = snapshot_repository(step),
                             .args = GIT_ARGS("update-ref", "--no-deref", "--stdin"),
                             .input = buf_str(&orders)};
     return git_run(&git, &drop, err);

@@ -1,7 +1,11 @@
 /*
- * snapshot.h - the agent's work so far, as a commit under a hidden ref of the mirror.
+ * snapshot.h - the agent's work so far, as a commit in the snapshot repository.
  *
- *     refs/drover/snapshots/<run id>/<attempt>-<n>
+ *     work_dir/mirrors/<hash>.snapshots.git            beside the mirror, borrows its objects
+ *     refs/drover/snapshots/<run id>/<attempt>-<n>     a ref in it
+ *
+ * Every sandbox of the same repository can read the mirror, so no object of a snapshot is stored
+ * there.  The snapshot repository has mode 0700 and is bound into no sandbox.
  *
  * Each has the one before it as its parent, the first one the base commit: the last one leads to
  * all.  A tree that looks as it did before makes none.
@@ -10,10 +14,13 @@
 #define WORK_SNAPSHOT_H
 #include "work/treegit.h"
 
-#define SNAPSHOT_REFS  "refs/drover/snapshots/"
-#define PUBLISHED_REFS "refs/drover/published/" /* publication.h */
+#define SNAPSHOT_REFS   "refs/drover/snapshots/"
+#define PUBLISHED_REFS  "refs/drover/published/" /* publication.h */
+#define SNAPSHOT_SUFFIX ".snapshots.git"         /* Of the snapshot repository. */
+/* Trailer of the commit with the name of the run's repository, for lists. */
+#define SNAPSHOT_REPOSITORY_KEY "Drover-Repository"
 
-/* What is larger stays where it is: a mirror is not the place for it. */
+/* What is larger stays in the run's directory. */
 enum {
     SNAPSHOT_KIB_MAX = 256 * 1024, /* Of packs, and of one file. */
     SNAPSHOT_UNPACKED = 8,         /* Unpacked, all files may have so many times as much. */
@@ -35,7 +42,10 @@ struct snapshot_news {
     const char *nested; /* Repositories in the tree that it leaves out: see treegit.h. */
 };
 
-/* The run's last one in this mirror. */
+/* The path of the snapshot repository.  It is made with the first snapshot. */
+const char *snapshot_repository(const struct step *step);
+bool snapshot_repository_exists(const struct step *step);
+/* The run's last one on this machine. */
 MUST_USE enum rc snapshot_find_last(struct step *step, const char *base, struct snapshot *ret_last,
                                     struct err *err);
 /* A git directory to take them with: its names, and made anew. */
@@ -46,7 +56,7 @@ MUST_USE enum rc snapshot_open(const struct treegit *treegit, const struct snaps
    since the last one was found. */
 MUST_USE enum rc snapshot_take(const struct treegit *treegit, struct snapshot *last,
                                struct snapshot_news *ret_news, struct err *err);
-/* {ref, commit, files, attempt, reason, worker, mirror} */
+/* {ref, commit, files, attempt, reason, worker, mirror}; mirror: the snapshot repository */
 void snapshot_write(struct buf *data, const struct step *step, const struct snapshot *snapshot,
                     const char *reason);
 
@@ -54,7 +64,7 @@ void snapshot_write(struct buf *data, const struct step *step, const struct snap
    fetch it.  *ret_ref: its name there; NULL: it was not pushed.  *ret_new: it was not there. */
 MUST_USE enum rc snapshot_push(struct step *step, const struct snapshot *snapshot,
                                const char **ret_ref, bool *ret_new, struct err *err);
-/* Has the run one in this mirror? */
+/* Has the run one on this machine? */
 bool snapshot_any(const struct step *step);
 /* For a run whose work is published. */
 MUST_USE enum rc snapshot_drop_all(struct step *step, struct err *err);

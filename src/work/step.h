@@ -8,6 +8,7 @@
  *
  *     work_dir/git/                 home of git
  *     work_dir/mirrors/<hash>.git   one bare mirror per repository address; .lock beside it
+ *     work_dir/mirrors/<hash>.snapshots.git   see snapshot.h
  *     work_dir/runs/<run id>/       tree, io, home of the agent; checkouts of verify; logs
  *     work_dir/kept/<run id>        trees with work that could not be saved anywhere else
  */

@@ -61,7 +61,7 @@ static void settle_snapshots(struct step *step, const struct snapshot *last)
     if (last->ref[0])
         rescue_publish(step, last);
     else if (step->input.completed && drop_published(step, &why) != RC_OK)
-        log_failure(step, "snapshots of a completed run stay in the mirror", &why);
+        log_failure(step, "snapshots of a completed run stay on this machine", &why);
     if (publication_review(step, &why) != RC_OK)
         log_failure(step, "cannot ask the origin which snapshots it has", &why);
 }

@@ -351,10 +351,26 @@ static enum rc make_dir(const struct treegit *treegit, struct err *err)
     return rc;
 }
 
-enum rc treegit_open(const struct treegit *treegit, const char *from, struct err *err)
+/* Before any sandbox has had the git directory. */
+static enum rc copy_source(const struct treegit *treegit, const struct treegit_source *source,
+                           struct err *err)
 {
-    const struct call call = {.verb = "open", .args = GIT_ARGS(from)};
+    struct git git = step_git(treegit->step);
+    const char *refspec = arena_printf(treegit->step->arena, "%s:refs/heads/source", source->ref);
+    struct git_call fetch = {.git_dir = treegit->git_dir,
+                             .args = GIT_ARGS("fetch", "--quiet", "--no-tags",
+                                              "--no-write-fetch-head", "--", source->repository,
+                                              refspec)};
+    return git_run(&git, &fetch, err);
+}
+
+enum rc treegit_open(const struct treegit *treegit, const struct treegit_source *source,
+                     struct err *err)
+{
+    const struct call call = {.verb = "open", .args = GIT_ARGS(source->tree)};
     enum rc rc = make_dir(treegit, err);
+    if (rc == RC_OK && source->ref)
+        rc = copy_source(treegit, source, err);
     return rc == RC_OK ? run(treegit, &call, err) : rc;
 }
 

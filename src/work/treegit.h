@@ -39,8 +39,13 @@ struct treegit_state {
 
 /* The names alone.  name: of our git directory in the run's. */
 struct treegit treegit_at(struct step *step, const char *name, const char *base);
-/* Makes our git directory anew, with this commit or tree of the mirror in its index. */
-MUST_USE enum rc treegit_open(const struct treegit *treegit, const char *from, struct err *err);
+/* Makes our git directory anew, with this commit or tree in its index. */
+struct treegit_source {
+    const char *tree;
+    const char *repository, *ref; /* The ref is copied from there; NULL: the mirror has the tree. */
+};
+MUST_USE enum rc treegit_open(const struct treegit *treegit, const struct treegit_source *source,
+                              struct err *err);
 /* Removes our git directory. */
 void treegit_close(const struct treegit *treegit);
 
@@ -63,7 +68,7 @@ MUST_USE enum rc treegit_patch(const struct treegit *treegit, struct treegit_pat
 MUST_USE enum rc treegit_blob(const struct treegit *treegit, const char *hash, struct buf *into,
                               struct err *err);
 
-/* Writes to fd what the tree `tip` holds beyond the commit `known`, as a pack. */
+/* Writes to fd what the tree `tip` holds beyond the commit or tree `known`, as a pack. */
 struct treegit_pack {
     const char *tip, *known;
     int fd;

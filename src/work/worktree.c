@@ -9,7 +9,6 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "core/redact.h"
-#include "work/publication.h"
 #include "work/rescue.h"
 #include "work/step_secrets.h"
 #include <errno.h>
@@ -19,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FTW_FDS = 16, MARK_BYTES_MAX = 256 };
+enum { FTW_FDS = 16, MARK_BYTES_MAX = 1024 };
 
 const char *worktree_path(const struct step *step, const char *name)
 {
@@ -59,13 +58,12 @@ static int drop_if_lock(const char *path, const struct stat *status, int type, s
     return 0;
 }
 
-/* A git that was killed leaves lock files.  We hold the mirror's own lock: nobody needs them. */
-static void drop_stale_locks(struct step *step)
+void worktree_drop_locks(const struct step *step, const char *git_dir)
 {
-    const char *refs = arena_printf(step->arena, "%s/refs", step->mirror);
+    const char *refs = arena_printf(step->arena, "%s/refs", git_dir);
     (void)nftw(refs, drop_if_lock, FTW_FDS, FTW_PHYS);
-    (void)unlink(arena_printf(step->arena, "%s/packed-refs.lock", step->mirror));
-    (void)unlink(arena_printf(step->arena, "%s/shallow.lock", step->mirror));
+    (void)unlink(arena_printf(step->arena, "%s/packed-refs.lock", git_dir));
+    (void)unlink(arena_printf(step->arena, "%s/shallow.lock", git_dir));
 }
 
 static enum rc fetch(struct step *step, struct err *err)
@@ -157,7 +155,7 @@ static enum rc update_mirror(struct step *step, struct err *err)
     if (rc == RC_OK)
         rc = fetch(step, err);
     if (rc == RC_IO) { /* What a git that was killed has left is put right. */
-        drop_stale_locks(step);
+        worktree_drop_locks(step, step->mirror);
         rc = make_mirror(step, err);
         if (rc == RC_OK)
             rc = fetch(step, err);
@@ -179,8 +177,6 @@ enum rc worktree_fetch(struct step *step, struct err *err)
     rc = git_lock(&git, arena_printf(step->arena, "%s.lock", step->mirror), &lock, err);
     if (rc == RC_OK)
         rc = update_mirror(step, err);
-    if (rc == RC_OK)
-        publication_note(step);
     return rc;
 }
 
@@ -276,7 +272,8 @@ static enum rc write_work(struct step *step, const char *base, struct err *err)
 {
     const char *path = worktree_path(step, "tree.work");
     const char *slash = strrchr(step->mirror, '/');
-    const char *text = arena_printf(step->arena, "%s %s\n", base, slash ? slash + 1 : "-");
+    const char *text = arena_printf(step->arena, "%s %s %s\n", base, slash ? slash + 1 : "-",
+                                    step->input.repository ? step->input.repository : "");
     CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_set(err, RC_IO, "IO_ERROR", "cannot write %.300s: %s", path, strerror(errno));
@@ -308,8 +305,16 @@ bool worktree_is_unsaved(const struct step *step)
     return worktree_has_work(step) && !file_exists(worktree_path(step, "tree.mark"));
 }
 
-enum rc worktree_read_work(const struct step *step, const char **ret_base, const char **ret_mirror,
-                           struct err *err)
+/* Takes the next word of the line off. */
+static const char *next_word(const char **text, struct arena *arena)
+{
+    size_t len = strcspn(*text, " \n");
+    const char *word = arena_strndup(arena, *text, len);
+    *text += len + ((*text)[len] == ' ');
+    return word;
+}
+
+enum rc worktree_read_work(const struct step *step, struct work_mark *ret, struct err *err)
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, MARK_BYTES_MAX);
@@ -317,14 +322,13 @@ enum rc worktree_read_work(const struct step *step, const char **ret_base, const
     if (rc != RC_OK)
         return rc;
     const char *words = buf_text(&text);
-    size_t base_len = strcspn(words, " \n");
-    const char *base = arena_strndup(step->arena, words, base_len);
-    const char *rest = words + base_len + strspn(words + base_len, " ");
-    const char *mirror = arena_strndup(step->arena, rest, strcspn(rest, "\n"));
+    const char *base = next_word(&words, step->arena);
+    const char *mirror = next_word(&words, step->arena);
+    const char *repository = next_word(&words, step->arena);
     if (!git_hash_valid(base) || mirror[0] == '\0' || strchr(mirror, '/'))
         return err_set(err, RC_IO, "IO_ERROR", "tree.work does not say what the tree began with");
-    *ret_base = base;
-    *ret_mirror = mirror;
+    *ret = (struct work_mark){
+        .base = base, .mirror = mirror, .repository = repository[0] ? repository : NULL};
     return RC_OK;
 }
 

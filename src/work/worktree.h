@@ -7,13 +7,15 @@
  * first (rescue.h).
  *
  *     run_dir/tree.mark    "<base> <patch or ->": the tree shows just that
- *     run_dir/tree.work    "<base> <name of the mirror>": an agent has worked in the tree since it
+ *     run_dir/tree.work    "<base> <name of the mirror> <repository>": an agent has worked in the tree since it
  *                          was made
  */
 #ifndef WORK_WORKTREE_H
 #define WORK_WORKTREE_H
 #include "work/step.h"
 
+/* Removes the lock files that a killed git left; the caller holds the repository's own lock. */
+void worktree_drop_locks(const struct step *step, const char *git_dir);
 /* Makes or updates the mirror, unless it holds the base commit already. */
 MUST_USE enum rc worktree_mirror(struct step *step, struct err *err);
 /* The same, always from the origin as it is now. */
@@ -44,8 +46,12 @@ void worktree_lend(struct step *step);
 bool worktree_has_work(const struct step *step);
 bool worktree_is_unsaved(const struct step *step);
 /* What tree.work says. */
-MUST_USE enum rc worktree_read_work(const struct step *step, const char **ret_base,
-                                    const char **ret_mirror, struct err *err);
+struct work_mark {
+    const char *base, *mirror;
+    const char *repository; /* NULL: not known. */
+};
+MUST_USE enum rc worktree_read_work(const struct step *step, struct work_mark *ret,
+                                    struct err *err);
 MUST_USE enum rc worktree_mark(struct step *step, const char *base, const char *patch_sha256,
                                struct err *err);
 

@@ -294,3 +294,52 @@ describe('custody over the end of a server', () => {
         await server.letThrough(mark, taskId);
     });
 });
+
+// Looks for the pattern in all objects of all repositories that the tree leads to, and of those
+// beside them; says how many objects there were, and what has the pattern.
+const searches = (pattern, into) => `{
+todo=$(git rev-parse --path-format=absolute --git-path objects) seen=
+while [ -n "$todo" ]; do
+    at=$(cd "$(echo "$todo" | head -n 1)" && pwd -P); todo=$(echo "$todo" | tail -n +2)
+    case " $seen " in *" $at "*) continue;; esac
+    seen="$seen $at"
+    todo=$(echo "$todo"; cat "$at/info/alternates"; ls -d "$at"/../../*.git/objects)
+    todo=$(echo "$todo" | sed '/^$/d')
+    g="git -c safe.directory=* --git-dir=$at/.."
+    $g for-each-ref refs/drover
+    $g cat-file --batch-all-objects --batch-check='%(objectname) %(objecttype)' >/tmp/objects
+    echo "objects $(wc -l </tmp/objects)"
+    while read -r hash type; do
+        [ $type = tree ] || ! $g cat-file $type $hash | grep -aq '${pattern}' || echo "found $hash"
+    done </tmp/objects
+done; } 2>/dev/null ${into}
+`;
+
+describe('the work of another run', () => {
+    withServer('is in no repository that an agent or a check can read', async (t) => {
+        if (!server.needsWalls(t)) return;
+        const mark = newMark();
+        const pattern = `canary[-]${mark}`;
+        const repo = await server.repository('acme/shared',
+            `if grep -q reader "$DROVER_PROMPT"; then\n${searches(pattern, '>report.txt')}${fixes}
+else printf 'canary%s\\n' '-${mark}' >note.txt\n${gaveUp('no')}fi\n`,
+            { ...NEVER, retries: { agentAttempts: 1 },
+              verify: [{ name: 'unit', command: `${searches(pattern, '')}sh test.sh` }] });
+        const writer = await server.submit(repo.name, { description: 'writer' });
+        await server.untilTask(writer.taskId, 'failed');
+        await untilCleaned(writer.runId);
+        const [taken] = await snapshots(writer.runId);
+        assert.equal(git(taken.mirror, 'show', `${taken.ref}:note.txt`), `canary-${mark}`);
+        const reader = await server.submit(repo.name, { description: 'reader' });
+        await server.untilTask(reader.taskId, 'completed');
+        const { items } = await server.get(`/v1/runs/${reader.runId}/artifacts`);
+        const reports = [];
+        for (const { name, sha256 } of items.filter((item) => /\.diff$|unit/.test(item.name)))
+            reports.push(`${name}\n${(await server.call('GET', `/v1/artifacts/${sha256}`)).text}`);
+        assert.equal(reports.length, 2, JSON.stringify(items));
+        for (const report of reports) {
+            assert.match(report, /objects [1-9]/);
+            assert.doesNotMatch(report, /found|refs\/drover/);
+        }
+    });
+});

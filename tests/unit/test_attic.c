@@ -61,12 +61,12 @@ static const char *refs(void)
     return kit_sh(&kit,
                   "git --git-dir=%s for-each-ref --format='%%(refname:lstrip=4)' "
                   "refs/drover/snapshots",
-                  step.mirror);
+                  snapshot_repository(&step));
 }
 
 static const struct attic_item *only_item(void)
 {
-    const struct attic_item *item = attic_list(&attic, &kit.arena);
+    const struct attic_item *item = attic_list(&attic, &kit.arena, NULL);
     ck_assert_ptr_nonnull(item);
     ck_assert_ptr_null(item->next);
     return item;
@@ -82,11 +82,13 @@ START_TEST(held_patches_and_kept_trees_stay_until_they_are_removed)
            "chmod 500 %s/locked %s",
            kit.work_dir, kept, held, theirs, held, kept, kept, kept);
     attic_note(kit.work_dir, &kit.run_id, "acme/noted");
+    leave();
     clear_after(3650);
     ck_assert(file_exists(held) && file_exists(kept));
     int count = 0;
     int64_t minute_ago_us = clock_now_us(&kit.site.clock) - 60 * US_PER_SECOND;
-    for (const struct attic_item *item = attic_list(&attic, &kit.arena); item; item = item->next) {
+    for (const struct attic_item *item = attic_list(&attic, &kit.arena, NULL); item;
+         item = item->next) {
         ck_assert_str_eq(item->run_id.text, kit.run_id.text);
         ck_assert_str_eq(item->repository, "acme/noted");
         ck_assert(!item->published);
@@ -103,9 +105,9 @@ END_TEST
 START_TEST(snapshots_that_no_origin_has_stay_until_they_are_removed)
 {
     (void)take("two");
-    ck_assert_ptr_null(attic_list(&attic, &kit.arena)); /* The run has a directory here. */
+    ck_assert_ptr_null(attic_list(&attic, &kit.arena, NULL)); /* The run has a directory here. */
     leave();
-    kit_sh(&kit, "git --git-dir=%s pack-refs --all", step.mirror);
+    kit_sh(&kit, "git --git-dir=%s pack-refs --all", snapshot_repository(&step));
     clear_after(3650);
     ck_assert_str_eq(refs(), "1-1");
     const struct attic_item *item = only_item();
@@ -168,7 +170,7 @@ static void open_pull_of(const char *commit)
            "%s^{tree} -p main -m pull) && "
            "git --git-dir=origin.git update-ref refs/drover/pulls/%s/1 $head && "
            "git --git-dir=origin.git update-ref refs/heads/drover/x $head",
-           step.mirror, commit, commit, kit.run_id.text);
+           snapshot_repository(&step), commit, commit, kit.run_id.text);
 }
 
 START_TEST(a_review_finds_what_was_published_elsewhere)
@@ -185,6 +187,92 @@ START_TEST(a_review_finds_what_was_published_elsewhere)
     bool has_pull = false;
     ck_assert_msg(publication_has_pull(&step, &has_pull, &err) == RC_OK, "%s", err.text);
     ck_assert(has_pull);
+}
+END_TEST
+
+START_TEST(what_a_run_with_a_directory_left_is_neither_listed_nor_removed)
+{
+    const char *held = aside(arena_printf(&kit.arena, "held/%s-1.diff", kit.run_id.text));
+    const char *kept = aside(arena_printf(&kit.arena, "kept/%s", kit.run_id.text));
+    int64_t withheld = 0;
+    (void)take("two");
+    kit_sh(&kit, "mkdir -p %s/held %s; echo x >%s", kit.work_dir, kept, held);
+    ck_assert_ptr_null(attic_list(&attic, &kit.arena, &withheld));
+    ck_assert_int_eq(withheld, 3);
+    leave();
+    const struct attic_item *first = attic_list(&attic, &kit.arena, &withheld);
+    ck_assert_int_eq(withheld, 0);
+    kit_sh(&kit, "mkdir %s", step.run_dir); /* The run was claimed again. */
+    int count = 0;
+    for (const struct attic_item *item = first; item; item = item->next, count++)
+        ck_assert_int_eq(attic_remove(&attic, item, &err), RC_CONFLICT);
+    ck_assert_int_eq(count, 3);
+    ck_assert(file_exists(held) && file_exists(kept));
+    ck_assert_str_eq(refs(), "1-1");
+}
+END_TEST
+
+START_TEST(many_marks_of_one_kind_do_not_hide_the_other)
+{
+    (void)take("two");
+    leave();
+    kit_sh(&kit,
+           "cd %s && { echo '# pack-refs with: peeled fully-peeled sorted '; seq -f "
+           "'%s refs/drover/published/00000000-0000-7000-8000-%%012.0f/1-1' 20001; } >packed-refs",
+           snapshot_repository(&step), base);
+    ck_assert_int_eq(only_item()->count, 1);
+}
+END_TEST
+
+/* Both have the same address, and so one mirror. */
+START_TEST(each_run_has_its_own_repository)
+{
+    const char *names[] = {"acme/one", "acme/two", NULL};
+    struct id runs[3] = {kit.run_id};
+    ck_assert(id_parse("00000000-0000-7000-8000-000000000001", &runs[1]));
+    ck_assert(id_parse("00000000-0000-7000-8000-000000000002", &runs[2]));
+    for (size_t i = 0; i < COUNT_OF(runs); i++) {
+        step.input.run_id = runs[i];
+        step.input.repository = names[i];
+        (void)take("two");
+    }
+    leave();
+    size_t count = 0;
+    for (const struct attic_item *item = attic_list(&attic, &kit.arena, NULL); item;
+         item = item->next, count++) {
+        for (size_t i = 0; i < COUNT_OF(runs); i++) {
+            if (id_same(&item->run_id, &runs[i]) && names[i])
+                ck_assert_str_eq(item->repository, names[i]);
+            else if (id_same(&item->run_id, &runs[i]))
+                ck_assert_ptr_null(item->repository);
+        }
+    }
+    ck_assert_uint_eq(count, COUNT_OF(runs));
+}
+END_TEST
+
+START_TEST(a_directory_that_is_swept_has_the_repository_of_its_run)
+{
+    step.input.repository = "acme/swept";
+    ck_assert_int_eq(worktree_hand_out(&step, base, &err), RC_OK);
+    kit_sh(&kit, "echo two >%s", worktree_path(&step, "tree/file.txt"));
+    ck_assert(rescue_stray(&kit.site, &kit.run_id, &kit.stop));
+    leave();
+    ck_assert_str_eq(only_item()->repository, "acme/swept");
+}
+END_TEST
+
+START_TEST(no_object_of_a_snapshot_is_in_the_mirror)
+{
+    const char *count = "git --git-dir=%s count-objects -v | grep -v size";
+    const char *before = kit_sh(&kit, count, step.mirror);
+    struct snapshot last = take("two");
+    ck_assert_str_eq(kit_sh(&kit, count, step.mirror), before);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=%s for-each-ref refs/drover", step.mirror), "");
+    const char *repository = snapshot_repository(&step);
+    ck_assert_str_eq(kit_sh(&kit, "stat -c %%a %s", repository), "700");
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=%s show %s:file.txt", repository, last.ref),
+                     "two");
 }
 END_TEST
 
@@ -257,6 +345,11 @@ Suite *attic_suite(void)
     tcase_add_test(tests, a_snapshot_that_the_origin_has_goes_by_its_date_with_those_before_it);
     tcase_add_test(tests, what_the_origin_does_not_show_is_not_published);
     tcase_add_test(tests, a_review_finds_what_was_published_elsewhere);
+    tcase_add_test(tests, what_a_run_with_a_directory_left_is_neither_listed_nor_removed);
+    tcase_add_test(tests, many_marks_of_one_kind_do_not_hide_the_other);
+    tcase_add_test(tests, each_run_has_its_own_repository);
+    tcase_add_test(tests, a_directory_that_is_swept_has_the_repository_of_its_run);
+    tcase_add_test(tests, no_object_of_a_snapshot_is_in_the_mirror);
     tcase_add_test(tests, the_signature_changes_with_what_is_there);
     tcase_add_test(tests, a_round_of_the_broom_keeps_as_long_as_it_is_told);
     suite_add_tcase(suite, tests);

@@ -55,19 +55,19 @@ static struct snapshot take(const char *reason)
     return last;
 }
 
-static const char *in_mirror(const char *args)
+static const char *in_repository(const char *args)
 {
-    return kit_sh(&kit, "git --git-dir=%s %s", step.mirror, args);
+    return kit_sh(&kit, "git --git-dir=%s %s", snapshot_repository(&step), args);
 }
 
 static const char *show(const struct snapshot *snapshot, const char *path)
 {
-    return in_mirror(arena_printf(&kit.arena, "show %s:%s", snapshot->ref, path));
+    return in_repository(arena_printf(&kit.arena, "show %s:%s", snapshot->ref, path));
 }
 
 static const char *parent_of(const struct snapshot *snapshot)
 {
-    return in_mirror(arena_printf(&kit.arena, "rev-parse %s^", snapshot->commit));
+    return in_repository(arena_printf(&kit.arena, "rev-parse %s^", snapshot->commit));
 }
 
 START_TEST(each_snapshot_follows_the_one_before)
@@ -98,10 +98,10 @@ START_TEST(the_tenth_comes_after_the_ninth)
     work("echo two >file.txt");
     struct snapshot first = take("first");
     for (int i = 2; i <= 11; i++)
-        in_mirror(arena_printf(&kit.arena, "update-ref refs/drover/snapshots/%s/1-%d %s",
-                               kit.run_id.text, i, first.commit));
-    in_mirror(arena_printf(&kit.arena, "update-ref refs/drover/snapshots/%s/nonsense %s",
-                           kit.run_id.text, base));
+        in_repository(arena_printf(&kit.arena, "update-ref refs/drover/snapshots/%s/1-%d %s",
+                                   kit.run_id.text, i, first.commit));
+    in_repository(arena_printf(&kit.arena, "update-ref refs/drover/snapshots/%s/nonsense %s",
+                               kit.run_id.text, base));
     struct snapshot last;
     ck_assert_int_eq(snapshot_find_last(&step, base, &last, &err), RC_OK);
     ck_assert_int_eq(last.number, 11);
@@ -197,7 +197,8 @@ START_TEST(a_repository_within_the_tree_runs_nothing)
                       mark, mark));
     struct treegit treegit = treegit_at(&step, "x.git", base);
     struct treegit_state state = {0};
-    ck_assert_msg(treegit_open(&treegit, base, &err) == RC_OK, "%s", err.text);
+    ck_assert_msg(treegit_open(&treegit, &(struct treegit_source){.tree = base}, &err) == RC_OK,
+                  "%s", err.text);
     for (int i = 0; i < 3; i++) {
         ck_assert_msg(treegit_take(&treegit, &state, &err) == RC_OK, "%s", err.text);
         ck_assert(!file_exists(mark));
@@ -379,7 +380,7 @@ START_TEST(the_origin_keeps_what_another_worker_brought)
     ck_assert_str_eq(ref, last.ref);
     ck_assert(!fresh);
     /* The same name, another commit. */
-    in_mirror(arena_printf(&kit.arena, "update-ref -d %s", last.ref));
+    in_repository(arena_printf(&kit.arena, "update-ref -d %s", last.ref));
     work("echo other >file.txt");
     struct snapshot other = take("second");
     ck_assert_str_eq(other.ref, last.ref);
@@ -473,20 +474,20 @@ START_TEST(clean_drops_snapshots_of_published_work_only)
     ck_assert_int_eq(worktree_mark(&step, base, NULL, &err), RC_OK);
     step = another_step(&(struct kit_task){.payload = "\"outcome\":\"completed\""});
     ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);
-    ck_assert_str_ne(in_mirror("for-each-ref refs/drover"),
+    ck_assert_str_ne(in_repository("for-each-ref refs/drover"),
                      ""); /* The origin has no pull request. */
     const char *pull = arena_printf(&kit.arena, "refs/drover/pulls/%s/1", kit.run_id.text);
     kit_sh(&kit, "git --git-dir=origin.git update-ref %s main", pull);
     step = another_step(&(struct kit_task){.payload = "\"outcome\":\"completed\""});
     ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);
-    ck_assert_str_eq(in_mirror("for-each-ref refs/drover"), "");
+    ck_assert_str_eq(in_repository("for-each-ref refs/drover"), "");
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref --format='%%(refname)' "
                                   "refs/drover"),
                      pull);
-    in_mirror(arena_printf(&kit.arena, "update-ref %s %s", last.ref, last.commit));
+    in_repository(arena_printf(&kit.arena, "update-ref %s %s", last.ref, last.commit));
     step = another_step(&(struct kit_task){.payload = "\"outcome\":\"failed\""});
     ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);
-    ck_assert_str_ne(in_mirror("for-each-ref refs/drover"), "");
+    ck_assert_str_ne(in_repository("for-each-ref refs/drover"), "");
 }
 END_TEST
 
@@ -530,8 +531,8 @@ END_TEST
 
 static void await_ref(const char *name)
 {
-    kit_await_file(&kit, arena_printf(&kit.arena, "%s/refs/drover/snapshots/%s/%s", step.mirror,
-                                      kit.run_id.text, name));
+    kit_await_file(&kit, arena_printf(&kit.arena, "%s/refs/drover/snapshots/%s/%s",
+                                      snapshot_repository(&step), kit.run_id.text, name));
 }
 
 START_TEST(a_server_that_is_away_is_asked_no_sooner_for_a_snapshot)
