@@ -307,7 +307,8 @@ START_TEST(repositories_without_a_commit_are_left_out_however_many)
     ck_assert_msg(count_in(buf_text(&diff), "\n+mine\n") == 4, "%s", buf_text(&diff));
     ck_assert_uint_eq(count_in(buf_text(&diff), "deleted file mode"), 1);
     /* One that is no repository any more is taken by the next snapshot. */
-    ck_assert_msg(treegit_open(&treegit, base, &err) == RC_OK, "%s", err.text);
+    ck_assert_msg(treegit_open(&treegit, &(struct treegit_source){.tree = base}, &err) == RC_OK,
+                  "%s", err.text);
     ck_assert_msg(treegit_take(&treegit, &state, &err) == RC_OK, "%s", err.text);
     ck_assert_int_eq(state.files, 5);
     work("rm -r fix*/.git; echo mine >fix7/file");
