@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Of one snapshot repository in one review; the rest has its turn when these are marked or pruned. */
+/* Of one snapshot repository in one review; the rest follows when these are marked or pruned. */
 #define COUNT_OPTION "--count=1000"
 enum {
     SNAPSHOTS_MAX = 1000,

@@ -4,8 +4,9 @@
  *     refs/drover/published/<run id>/<attempt>-<n>   the origin has what the snapshot of this name
  *                                                    holds: it may expire (attic.h)
  *
- * The marks are in the snapshot repository (snapshot.h).  A snapshot is published when a snapshot ref of the origin has its commit, or when the head of the
- * run's pull request has its very tree; the snapshots before it, its ancestors, are published too.
+ * The marks are in the snapshot repository (snapshot.h).  A snapshot is published when a snapshot
+ * ref of the origin has its commit, or when the head of the run's pull request has its very tree;
+ * the snapshots before it, its ancestors, are published too.
  */
 #ifndef WORK_PUBLICATION_H
 #define WORK_PUBLICATION_H

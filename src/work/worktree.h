@@ -7,8 +7,8 @@
  * first (rescue.h).
  *
  *     run_dir/tree.mark    "<base> <patch or ->": the tree shows just that
- *     run_dir/tree.work    "<base> <name of the mirror> <repository>": an agent has worked in the tree since it
- *                          was made
+ *     run_dir/tree.work    "<base> <name of the mirror> <repository>": an agent has worked in the
+ *                          tree since it was made
  */
 #ifndef WORK_WORKTREE_H
 #define WORK_WORKTREE_H
