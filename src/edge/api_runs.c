@@ -195,16 +195,17 @@ static void event_filters(struct params *params, struct event_filter *filter)
     params_time(params, "until", &filter->until_us);
 }
 
-static enum rc list_events(struct call *call, struct db *db, struct event_filter *filter,
+static enum rc list_events(struct call *call, struct db *db, const struct event_filter *wanted,
                            struct err *err)
 {
     struct event *events = NULL;
     size_t count = 0;
-    struct page page = {.limit = filter->limit};
+    struct page page = {.limit = wanted->limit};
+    struct event_filter filter = *wanted;
     page.scan.rows_max = SCAN_ROWS_MAX;
-    filter->limit++;
-    filter->scan = &page.scan;
-    enum rc rc = events_list(db, filter, &call->http.arena, &events, &count, err);
+    filter.limit++;
+    filter.scan = &page.scan;
+    enum rc rc = events_list(db, &filter, &call->http.arena, &events, &count, err);
     if (rc != RC_OK)
         return rc;
     size_t shown = page_rows(&page, count);
