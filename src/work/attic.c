@@ -243,6 +243,9 @@ static int compare_marks(const void *a, const void *b)
     return strcmp(snapshot->ref + strlen(SNAPSHOT_REFS), published->ref + strlen(PUBLISHED_REFS));
 }
 
+static const char mark_format[] = "--format=%(committerdate:unix) %(objectname) %(refname) "
+                                  "%(contents:trailers:key=" SNAPSHOT_REPOSITORY_KEY ",valueonly)";
+
 /* The marks below the prefix, by name; in the arena. */
 static enum rc read_marks(const struct attic *attic, const char *repository, const char *prefix,
                           struct arena *arena, struct mark_list *ret, struct err *err)
@@ -250,13 +253,9 @@ static enum rc read_marks(const struct attic *attic, const char *repository, con
     CLEANUP(buf_release) struct buf refs;
     buf_init(&refs, REFS_BYTES_MAX);
     const struct git git = git_of(attic, arena);
-    struct git_call list = {
-        .git_dir = repository,
-        .args = GIT_ARGS("for-each-ref", COUNT_OPTION,
-                         "--format=%(committerdate:unix) %(objectname) %(refname) "
-                         "%(contents:trailers:key=" SNAPSHOT_REPOSITORY_KEY ",valueonly)",
-                         prefix),
-        .out = &refs};
+    struct git_call list = {.git_dir = repository,
+                            .args = GIT_ARGS("for-each-ref", COUNT_OPTION, mark_format, prefix),
+                            .out = &refs};
     enum rc rc = git_run(&git, &list, err);
     if (rc != RC_OK)
         return rc;
