@@ -48,6 +48,9 @@ static enum rc ask_origin(struct step *step, const char *const *patterns, struct
 
 /* ---- marks ---- */
 
+static const char mark_format[] = "--format=update " PUBLISHED_REFS
+                                  "%(refname:lstrip=3) %(objectname)";
+
 /* The run's snapshots that the commit leads to, itself included. */
 static enum rc mark(struct step *step, const char *run_id, const char *commit, struct err *err)
 {
@@ -58,8 +61,7 @@ static enum rc mark(struct step *step, const char *run_id, const char *commit, s
     struct git_call list = {
         .git_dir = snapshot_repository(step),
         .args = GIT_ARGS("for-each-ref", arena_printf(step->arena, "--merged=%s", commit),
-                         "--format=update " PUBLISHED_REFS "%(refname:lstrip=3) %(objectname)",
-                         arena_printf(step->arena, SNAPSHOT_REFS "%s/", run_id)),
+                         mark_format, arena_printf(step->arena, SNAPSHOT_REFS "%s/", run_id)),
         .out = &orders};
     enum rc rc = git_run(&git, &list, err);
     if (rc != RC_OK || orders.len == 0)
