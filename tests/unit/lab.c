@@ -25,7 +25,8 @@ void lab_open(struct lab *lab, const struct lab_options *options)
     if (options == NULL)
         options = &none;
     *lab = (struct lab){.now_us = INT64_C(1800000000) * US_PER_SECOND};
-    snprintf(lab->dir, sizeof(lab->dir), "/tmp/drover-lab-XXXXXX");
+    const char *tmp = getenv("TMPDIR"); /* tools/test removes it, also after a test that failed. */
+    snprintf(lab->dir, sizeof(lab->dir), "%s/drover-lab-XXXXXX", tmp ? tmp : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(lab->dir));
     struct err err = {0};
     struct store_options store = {.url = "sqlite::memory:", .artifact_dir = lab->dir};

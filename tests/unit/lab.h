@@ -18,7 +18,7 @@ struct lab {
     struct committer *committer;
     struct arena arena; /* Everything that the helpers give out lives until lab_close. */
     int64_t now_us;
-    char dir[64];
+    char dir[256];
     int answered; /* Commands that lab_post'ed ones have answered so far. */
 };
 
