@@ -69,7 +69,7 @@ struct proc_limits {
 /*
  * stdin_bytes may be empty; out and err_out may be NULL (discarded), or the same buffer.
  * What overflows them is read and dropped.  Of spec's descriptors only keep_fds and run_*_fd count.
- * RC_OK whatever the exit status is: look at it.
+ * RC_OK for every exit status: look at it.
  */
 MUST_USE enum rc proc_run(const struct proc_spec *spec, struct str stdin_bytes, struct buf *out,
                           struct buf *err_out, const struct proc_limits *limits,

@@ -75,7 +75,7 @@ static void count_for_source(struct conn *conn)
 
 /* ---- Making room ---- */
 
-/* Whoever is not authenticated may lose a request that is still on its way. */
+/* A client without a token may lose a request that is still on its way. */
 static bool can_go(const struct conn *conn)
 {
     if (conn->request || conn->answering)

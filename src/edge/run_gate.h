@@ -2,7 +2,7 @@
  * run_gate.h - which requests may pass the socket that agents reach the server by.
  *
  * A socket of agents takes run tokens only: a token of another role that an agent has got hold of
- * is refused there, whatever it could do elsewhere.  The server's own socket checks who called
+ * is refused there, also one with more rights elsewhere.  The server's own socket checks who called
  * (run_gate_check); the relay of a remote worker sees bytes and checks the head (run_gate_admit).
  */
 #ifndef EDGE_RUN_GATE_H

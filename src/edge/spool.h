@@ -10,7 +10,7 @@
  * 4. A file has no name, so it ends with its descriptor, also when the process is killed.
  * 5. Only the loop's thread calls these functions; a finished file may be read on any thread.
  *
- * Writes go to the page cache.  fsync is the business of whoever keeps the file.
+ * Writes go to the page cache.  The caller that keeps the file calls fsync.
  */
 #ifndef EDGE_SPOOL_H
 #define EDGE_SPOOL_H

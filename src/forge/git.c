@@ -41,7 +41,7 @@ static const struct {
     {"user.email", "drover@localhost"},
     {"core.protectHFS", "true"},
     {"core.protectNTFS", "true"},
-    /* Whoever may push to the origin chooses what is fetched.  Refused are objects that make git
+    /* All who may push to the origin choose what is fetched.  Refused are objects that make git
        write outside of a tree or run something; what old tools got wrong in names and dates of
        commits is let through, or old repositories could not be fetched at all. */
     {"fetch.fsckObjects", "true"},

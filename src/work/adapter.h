@@ -6,7 +6,7 @@
  * that shows that the agent has to be stopped sets `stop`, once: a limit that is passed, a tool
  * that policy denies, an account that is used up.
  *
- * A usage limit is the word of the agent, whoever printed the line.  quota.rejected says that it
+ * A usage limit is the agent's word: any program in it may print one.  quota.rejected says that it
  * came as a record of the program's own format, which the program goes on to confirm by failing
  * (core/claims.h); words that match are never a record.
  *

@@ -249,7 +249,7 @@ static enum rc bring_home(const struct treegit *treegit, const struct snapshot *
     CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_set(err, RC_IO, "IO_ERROR", "cannot make %.300s: %s", path, strerror(errno));
-    (void)unlink(path); /* Nobody else has a name for it. */
+    (void)unlink(path); /* Reached by its descriptor only. */
     struct stat status = {0};
     struct treegit_pack pack = {.tip = next->tree,
                                 .known = last->tree,

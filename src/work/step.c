@@ -279,7 +279,7 @@ void step_place(struct step *step)
 enum rc step_fail(struct step *step, enum rc rc, const struct err *err, struct port_failure failure)
 {
     assert(rc != RC_OK);
-    if (sandbox_is_unavailable(err)) { /* Whatever the step was doing: this is what to mend. */
+    if (sandbox_is_unavailable(err)) { /* The cause, not the step's own code. */
         failure.code = "sandbox_unavailable";
         failure.retryable = false;
     }
