@@ -44,13 +44,13 @@ static enum rc compare(struct cx *cx, const struct js *certificate, const char *
 
 static enum rc find_tree(struct cx *cx, const struct flow *flow, const char **ret_tree)
 {
-    struct patch_row *rows;
-    size_t count;
     *ret_tree = NULL;
-    enum rc rc = patches_of_run(cx->db, &flow->run.id, cx->arena, &rows, &count, cx->err);
-    for (size_t i = 0; rc == RC_OK && i < count; i++)
-        if (id_same(&rows[i].id, &flow->run.patch_id))
-            *ret_tree = rows[i].tree_hash;
+    if (id_is_none(&flow->run.patch_id))
+        return RC_OK;
+    struct patch_row patch;
+    enum rc rc = patches_get(cx->db, &flow->run.patch_id, cx->arena, &patch, cx->err);
+    if (rc == RC_OK)
+        *ret_tree = patch.tree_hash;
     return rc;
 }
 

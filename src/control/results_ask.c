@@ -27,14 +27,13 @@ static enum rc find_summary(struct cx *cx, struct flow *flow, const struct quest
                             const char **ret_summary)
 {
     *ret_summary = question->summary;
-    if (question->summary != NULL || is_about_plan(question->kind))
+    if (question->summary != NULL || is_about_plan(question->kind) ||
+        id_is_none(&flow->run.patch_id))
         return RC_OK;
-    struct patch_row *rows;
-    size_t count;
-    enum rc rc = patches_of_run(cx->db, &flow->run.id, cx->arena, &rows, &count, cx->err);
-    for (size_t i = 0; rc == RC_OK && i < count; i++)
-        if (id_same(&rows[i].id, &flow->run.patch_id))
-            *ret_summary = rows[i].summary;
+    struct patch_row patch;
+    enum rc rc = patches_get(cx->db, &flow->run.patch_id, cx->arena, &patch, cx->err);
+    if (rc == RC_OK)
+        *ret_summary = patch.summary;
     return rc;
 }
 

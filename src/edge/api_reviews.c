@@ -173,14 +173,13 @@ static enum rc find_tree(struct call *call, struct db *db, const struct id *run_
                          const char **ret_tree, struct err *err)
 {
     struct run_row run;
-    struct patch_row *patches = NULL;
-    size_t count = 0;
+    struct patch_row patch;
     enum rc rc = runs_get(db, run_id, &call->http.arena, &run, err);
+    if (rc != RC_OK || id_is_none(&run.patch_id))
+        return rc;
+    rc = patches_get(db, &run.patch_id, &call->http.arena, &patch, err);
     if (rc == RC_OK)
-        rc = patches_of_run(db, run_id, &call->http.arena, &patches, &count, err);
-    for (size_t i = 0; rc == RC_OK && i < count; i++)
-        if (id_same(&patches[i].id, &run.patch_id))
-            *ret_tree = patches[i].tree_hash;
+        *ret_tree = patch.tree_hash;
     return rc;
 }
 

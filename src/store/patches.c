@@ -24,6 +24,11 @@ static const struct sql sql_is_flagged = {
     "SELECT count(*) FROM patches WHERE id = $1 AND status = 'flagged'",
     "t",
 };
+static const struct sql sql_get = {
+    "patch_get",
+    "SELECT " PATCH_COLUMNS " FROM patches WHERE id = $1",
+    "t",
+};
 static const struct sql sql_of_run = {
     "patch_of_run",
     "SELECT " PATCH_COLUMNS " FROM patches WHERE run_id = $1 ORDER BY id",
@@ -72,6 +77,12 @@ enum rc patches_is_flagged(struct db *db, const struct id *id, bool *ret_flagged
     if (rc == RC_OK)
         *ret_flagged = count > 0;
     return rc;
+}
+
+enum rc patches_get(struct db *db, const struct id *id, struct arena *arena,
+                    struct patch_row *ret_row, struct err *err)
+{
+    return query_one(db, &sql_get, P_LIST(P_ID(id)), &patch_shape, arena, ret_row, err);
 }
 
 enum rc patches_of_run(struct db *db, const struct id *run_id, struct arena *arena,

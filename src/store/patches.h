@@ -23,6 +23,8 @@ MUST_USE enum rc patches_set_status(struct db *db, const struct id *id, const ch
 /* A judge left it to a person. */
 MUST_USE enum rc patches_is_flagged(struct db *db, const struct id *id, bool *ret_flagged,
                                     struct err *err);
+MUST_USE enum rc patches_get(struct db *db, const struct id *id, struct arena *arena,
+                             struct patch_row *ret_row, struct err *err);
 MUST_USE enum rc patches_of_run(struct db *db, const struct id *run_id, struct arena *arena,
                                 struct patch_row **ret_rows, size_t *ret_count, struct err *err);
 #endif

@@ -210,7 +210,12 @@ START_TEST(patches_of_a_run_are_in_order)
     ck_assert_int_eq(rows[0].created_us, 5);
     ck_assert_str_eq(rows[1].status, "created");
     must_be(RC_IO, patches_set_status(f.db, &first.id, "lovely", &f.err));
+    struct patch_row one;
+    must(patches_get(f.db, &second.id, &f.arena, &one, &f.err));
+    ck_assert_id_eq(one.id, second.id);
+    ck_assert_int_eq(one.attempt_no, 2);
     struct id unknown = fixture_id(&f);
+    must_be(RC_NOT_FOUND, patches_get(f.db, &unknown, &f.arena, &one, &f.err));
     must_be(RC_NOT_FOUND, patches_set_status(f.db, &unknown, "verified", &f.err));
 }
 END_TEST
