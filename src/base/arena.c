@@ -130,3 +130,34 @@ void arena_release(struct arena *arena)
     arena->chunk = NULL;
     arena->used_bytes = 0;
 }
+
+struct arena_mark arena_mark(const struct arena *arena)
+{
+    struct arena_chunk *chunk = arena->chunk;
+    return (struct arena_mark){
+        .chunk = chunk,
+        .next = chunk != NULL ? chunk->next : NULL,
+        .chunk_bytes = chunk != NULL ? chunk->used : 0,
+        .used_bytes = arena->used_bytes,
+    };
+}
+
+static void free_until(struct arena_chunk **link, const struct arena_chunk *kept)
+{
+    while (*link != kept) {
+        struct arena_chunk *chunk = *link;
+        *link = chunk->next;
+        mem_free(chunk);
+    }
+}
+
+/* Newer chunks are in front of the marked one; oversized ones may also be right behind it. */
+void arena_rewind(struct arena *arena, const struct arena_mark *mark)
+{
+    free_until(&arena->chunk, mark->chunk);
+    if (mark->chunk != NULL) {
+        free_until(&mark->chunk->next, mark->next);
+        mark->chunk->used = mark->chunk_bytes;
+    }
+    arena->used_bytes = mark->used_bytes;
+}

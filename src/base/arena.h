@@ -23,4 +23,12 @@ char *arena_strndup(struct arena *arena, const char *text, size_t len);
 char *arena_printf(struct arena *arena, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void arena_reset(struct arena *arena);   /* Keeps one chunk for reuse. */
 void arena_release(struct arena *arena); /* Gives everything back. */
+
+/* Gives back what was handed out since the mark.  No reset or release in between. */
+struct arena_mark {
+    struct arena_chunk *chunk, *next;
+    size_t chunk_bytes, used_bytes;
+};
+struct arena_mark arena_mark(const struct arena *arena);
+void arena_rewind(struct arena *arena, const struct arena_mark *mark);
 #endif

@@ -9,8 +9,8 @@
 #include "store/runs.h"
 
 /* How far the walk along long lines has come, from one round to the next; zero: at the beginning.
-   It decides when a run is looked at, never whether it may start: one that is lost, or of a round
-   that was rolled back, does no harm. */
+   It decides when a run is looked at, never whether it may start: one that is lost does no harm.
+   The lane puts it back when the round is rolled back. */
 struct admit_walk {
     struct id repository_id;
     struct run_place place;

@@ -4,6 +4,16 @@
  * A command owns an arena: its input, its scratch and its answer all live there, and end with it.
  * The caller makes it, fills the input, posts it, and gets it back through done() exactly once,
  * after the commit (or the refusal), on a committer thread.  Then it is the caller's to free.
+ *
+ * An answer comes from a committed transaction.  A lane stages a command before it applies it:
+ *
+ *              stage                keep: committed, what apply wrote is the answer
+ *   unstaged ---------> staged ---------------------------------------------------> unstaged
+ *      ^                   |
+ *      +-------------------+ undo: rolled back, every byte that apply may write is as before
+ *
+ * Only an unstaged command can be answered or parked (asserted), so nothing that a rolled-back
+ * transaction wrote reaches a client, whatever the kind of the command.
  */
 #ifndef CONTROL_COMMAND_H
 #define CONTROL_COMMAND_H
@@ -38,30 +48,40 @@ struct command_ops {
 
 struct command {
     const struct command_ops *ops;
+    size_t bytes; /* Of the struct that starts with this one. */
     struct arena arena;
     struct js *tree;      /* The parsed body, kept alive for strings that point into it; or NULL. */
     struct actor actor;   /* Who asks. */
     const char *bound_to; /* Queues of a token that is good for no others; NULL: it is for all. */
     const char *principal; /* Whose leases it may take and speak about (principal.h); or NULL. */
     const char *traceparent;
-    enum rc rc; /* The outcome, valid in done(). */
-    /* Set by apply, which returns RC_OK: refused, but something was recorded and must commit
-       (a denied task leaves an event). */
-    enum rc refused;
-    struct err err;
-    struct str explained; /* With a refusal by policy: the decision as a JSON object; or empty. */
     void (*done)(struct command *command);
     void *owner; /* The caller's, for done(). */
 
     /* The committer's own. */
     struct command *next;
+    atomic_bool abandoned;         /* The caller hung up while it was parked. */
+    struct command_before *before; /* Staged: what command_undo() puts back; else NULL. */
+
+    /* What apply writes begins here and ends with the struct that starts with this one.  Memory
+       that the command points to is not put back: apply sets it anew. */
+    enum rc rc; /* The outcome, valid in done(). */
+    /* Set by apply, which returns RC_OK: refused, but something was recorded and must commit
+       (a denied task leaves an event). */
+    enum rc refused;
+    struct err err;
+    struct str explained;  /* With a refusal by policy: the decision as a JSON object; or empty. */
     int64_t wait_until_us; /* Set by apply of a command that may wait, with waiter. */
     const char *waiter;    /* The worker's name. */
     int64_t look_us;       /* While parked: look again at this time; 0: when there is work. */
-    atomic_bool abandoned; /* The caller hung up while it was parked. */
 };
 
 /* bytes: of the struct that starts with a struct command. */
 void *command_new(const struct command_ops *ops, size_t bytes);
 void command_free(struct command *command);
+
+/* A transaction begins to apply it, perhaps a second time; memory: lives as long as that. */
+void command_stage(struct command *command, struct arena *memory);
+void command_keep(struct command *command); /* The transaction was committed. */
+void command_undo(struct command *command); /* It was rolled back.  Nothing unless staged. */
 #endif

@@ -12,12 +12,12 @@
 #include "control/committer.h"
 #include "control/queue_book.h"
 #include "control/supply.h"
+#include "control/swarms.h"
 #include "core/event.h"
 #include "store/db.h"
 
 enum { ROUND_QUEUES_MAX = 32, ROUND_LOADS_MAX = 16 };
 
-struct swarms;
 struct breaker_book;
 struct config_book;
 
@@ -46,6 +46,7 @@ struct round {
     int64_t shed;   /* Jobs that were turned away. */
     int64_t leases; /* Jobs that leases of the batch may still want. */
     struct supply supply;
+    struct swarm_notes swarms;                   /* Counted with the commit. */
     struct breaker_book *breakers;               /* NULL until one is looked at. */
     const struct subscriber_list *subscriptions; /* As publish.c read them; NULL: not yet. */
     const struct known_notes *notes;             /* As memories.c read them last; NULL: not yet. */

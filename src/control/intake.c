@@ -93,7 +93,7 @@ static void apply_swarm(struct cx *cx, const struct job_spec *spec,
         return;
     struct swarm_kind kind = {
         .queue = spec->queue, .type = spec->type, .config = config, .now_us = cx->now_us};
-    struct swarm_sight sight = swarms_see(cx->swarms, &kind);
+    struct swarm_sight sight = swarms_see(cx->swarms, &kind, &cx->round->swarms, cx->batch_arena);
     if (!sight.on)
         return;
     verdict->swarm = sight.news ? sight.seen : 0;

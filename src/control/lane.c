@@ -5,6 +5,11 @@
  * - A command is in exactly one place: the work, the batch, the register of parked leases, or with
  *   its owner.  done() is called exactly once, after the transaction that carries it has ended.
  * - Only the lane touches its batch and its connection.
+ * - A rolled-back transaction leaves no trace in memory.  Commands are undone (command.h).  What a
+ *   batch learns is in its round, which each transaction begins anew, and reaches others (swarms,
+ *   rules_news, the register's count of news) after the commit only.  The walk of admission is put
+ *   back.  The books of queues and configurations hold what was committed before the transaction.
+ *   Two things move on with intent: the dice and last_id_us, so that no id is made twice.
  */
 #include "control/lane.h"
 #include "base/log.h"
@@ -14,8 +19,11 @@
 #include "control/config_book.h"
 #include "control/cx.h"
 #include "store/workspaces.h"
+#include <assert.h>
 
 enum { SERVE_AT_ONCE = 32, TRIES_MAX = 5 };
+/* After a look of the parked leases that failed. */
+#define LOOK_AGAIN_US US_PER_SECOND
 
 struct lane {
     struct lane_options options;
@@ -35,7 +43,10 @@ struct batch {
     struct command_list served; /* Were parked; answered after the commit. */
     struct command_list idle;   /* Were parked, looked and found nothing. */
     struct round round;
+    struct admit_walk walk; /* Of the lane, as the transaction found it. */
     bool admit, look;
+    bool single;    /* One command and nothing else: it fails for reasons of its own only. */
+    bool owes_look; /* Parked leases have a reason to look that no commit has settled yet. */
     int64_t now_us;
     int64_t news; /* Of the register, when the batch began. */
 };
@@ -60,8 +71,21 @@ void lane_free(struct lane *lane)
 
 void lane_answer(struct command *command, enum rc rc)
 {
+    assert(command->before == NULL); /* The transaction that it is part of has not ended. */
     command->rc = rc == RC_OK ? command->refused : rc;
     command->done(command);
+}
+
+static void keep_all(struct command_list *list)
+{
+    for (struct command *command = list->first; command != NULL; command = command->next)
+        command_keep(command);
+}
+
+static void undo_all(struct command_list *list)
+{
+    for (struct command *command = list->first; command != NULL; command = command->next)
+        command_undo(command);
 }
 
 static void answer_all(struct command_list *list)
@@ -102,23 +126,24 @@ static struct cx batch_cx(struct batch *batch, struct command *command)
     };
 }
 
-/* RC_OK, or an engine error that spoils the transaction. */
-static enum rc apply(struct batch *batch, struct command *command)
+/* RC_OK, or why the transaction must be rolled back: an engine error, or a command that was refused
+   after it had written. */
+static enum rc apply(struct batch *batch, struct command *command, struct err *err)
 {
     struct cx cx = batch_cx(batch, command);
     cx.err = &command->err;
+    command_stage(command, &batch->lane->arena);
     command->refused = RC_OK;
     err_clear(&command->err);
     int64_t before = db_changes(cx.db);
     enum rc rc = command->ops->apply(&cx, command);
     command->rc = rc;
-    if (is_engine_error(rc))
+    if (is_engine_error(rc) || (rc != RC_OK && db_changes(cx.db) != before)) {
+        *err = command->err;
         return rc;
+    }
     if (rc == RC_OK && command->refused == RC_OK)
         err_clear(&command->err); /* What was looked for and not found on the way. */
-    /* Refused after it had written: the whole transaction must go, and this one alone with it. */
-    if (rc != RC_OK && db_changes(cx.db) != before)
-        return RC_IO;
     return RC_OK;
 }
 
@@ -154,13 +179,14 @@ static void drop_ready(struct round *round, const struct command *command)
 
 /* Lets leases look at what this batch made ready: those that get something to `served`, the
    others, in their order, to `left`. */
-static enum rc serve(struct batch *batch, struct command_list *from, struct command_list *left)
+static enum rc serve(struct batch *batch, struct command_list *from, struct command_list *left,
+                     struct err *err)
 {
     while (from->first != NULL) {
         struct command *command = from->first;
         bool empty = true;
         if (round_serves(&batch->round, command)) {
-            enum rc rc = apply(batch, command);
+            enum rc rc = apply(batch, command, err);
             if (rc != RC_OK)
                 return rc;
             empty = waits(batch, command);
@@ -172,7 +198,7 @@ static enum rc serve(struct batch *batch, struct command_list *from, struct comm
     return RC_OK;
 }
 
-static enum rc serve_parked(struct batch *batch)
+static enum rc serve_parked(struct batch *batch, struct err *err)
 {
     while (has_ready(&batch->round)) {
         struct command_list some;
@@ -180,7 +206,7 @@ static enum rc serve_parked(struct batch *batch)
         parked_take(batch->lane->options.parked, &batch->round, SERVE_AT_ONCE, &some);
         if (some.first == NULL)
             return RC_OK;
-        enum rc rc = serve(batch, &some, &batch->idle);
+        enum rc rc = serve(batch, &some, &batch->idle, err);
         command_list_append(&batch->idle, &some);
         if (rc != RC_OK)
             return rc;
@@ -189,24 +215,23 @@ static enum rc serve_parked(struct batch *batch)
 }
 
 /* Those of this batch that found nothing look again at what came after them. */
-static enum rc serve_waiting(struct batch *batch)
+static enum rc serve_waiting(struct batch *batch, struct err *err)
 {
     if (!has_ready(&batch->round))
         return RC_OK;
     struct command_list left;
     command_list_init(&left);
-    enum rc rc = serve(batch, &batch->wait, &left);
+    enum rc rc = serve(batch, &batch->wait, &left, err);
     command_list_prepend(&batch->wait, &left);
     return rc;
 }
 
 /* ---- one transaction -------------------------------------------------------------------- */
 
-static enum rc admit(struct batch *batch)
+static enum rc admit(struct batch *batch, struct err *err)
 {
-    struct err err = {0};
     struct cx cx = batch_cx(batch, NULL);
-    cx.err = &err;
+    cx.err = err;
     enum rc rc = RC_OK;
     if (!batch->lane->options.alone)
         rc = workspaces_lock(cx.db, &cx.workspace_id, cx.err);
@@ -215,17 +240,17 @@ static enum rc admit(struct batch *batch)
     if (rc == RC_OK)
         return RC_OK;
     if (rc != RC_UNREACHABLE && rc != RC_BUSY)
-        LOG(LOG_ERROR, "admission failed", LOG_STR("error", err.text));
+        LOG(LOG_ERROR, "admission failed", LOG_STR("error", err->text));
     return is_engine_error(rc) ? rc : RC_IO;
 }
 
-static enum rc apply_all(struct batch *batch)
+static enum rc apply_all(struct batch *batch, struct err *err)
 {
     struct command *command;
     for (command = batch->todo.first; command != NULL; command = command->next)
         batch->round.leases += appetite(command);
     while ((command = batch->todo.first) != NULL) {
-        enum rc rc = apply(batch, command);
+        enum rc rc = apply(batch, command, err);
         batch->round.leases -= appetite(command);
         if (rc != RC_OK)
             return rc;
@@ -259,7 +284,7 @@ static enum rc read_rules(struct batch *batch, struct err *err)
     bool changed;
     enum rc rc = queue_book_refresh(&lane->queues, lane->options.db, &state, &changed, err);
     if (rc == RC_OK && changed)
-        batch->round.all_ready = true;
+        batch->round.all_ready = batch->owes_look = true;
     return rc;
 }
 
@@ -273,13 +298,15 @@ static enum rc fill_transaction(struct batch *batch, struct err *err)
     /* Locks may have been waited for: what happens now happens after what others did. */
     batch->now_us = clock_now_us(&batch->lane->options.committer->clock);
     if (rc == RC_OK)
-        rc = apply_all(batch);
+        rc = apply_all(batch, err);
+    if (batch->single)
+        return rc;
     bool here = batch->admit || (batch->round.admit && batch->lane->options.alone);
     if (rc == RC_OK && here)
-        rc = admit(batch);
+        rc = admit(batch, err);
     if (rc == RC_OK)
-        rc = serve_parked(batch);
-    return rc == RC_OK ? serve_waiting(batch) : rc;
+        rc = serve_parked(batch, err);
+    return rc == RC_OK ? serve_waiting(batch, err) : rc;
 }
 
 /* Back to the register; those that somebody else brought work for meanwhile look again. */
@@ -292,21 +319,36 @@ static void park(struct batch *batch)
     command_list_append(&batch->outcome->again, &batch->wait);
 }
 
-static void after_commit(struct batch *batch, bool wrote, bool brought)
+/* What the commit means for those who are not part of it. */
+static void tell_others(struct batch *batch, bool brought)
 {
     struct lane *lane = batch->lane;
     struct lane_outcome *outcome = batch->outcome;
-    park(batch);
+    swarms_count(lane->options.swarms, &batch->round.swarms);
     if (batch->round.rules_changed) {
         atomic_fetch_add(lane->options.rules_news, 1);
         outcome->look = true;
     }
     if (brought && !lane->options.alone)
         parked_tell(lane->options.parked);
+    outcome->look |= batch->single && has_ready(&batch->round);
+    outcome->admit |= batch->round.admit && (batch->single || !lane->options.alone);
+    batch->owes_look = false;
+}
+
+static void after_commit(struct batch *batch, bool wrote, bool brought)
+{
+    struct lane *lane = batch->lane;
+    struct lane_outcome *outcome = batch->outcome;
+    keep_all(&batch->done);
+    keep_all(&batch->wait);
+    keep_all(&batch->served);
+    keep_all(&batch->idle);
+    park(batch);
+    tell_others(batch, brought);
     outcome->batches++;
     outcome->commands += (int64_t)batch->done.count;
     outcome->shed += batch->round.shed;
-    outcome->admit |= batch->round.admit && !lane->options.alone;
     for (const struct command *c = batch->done.first; c != NULL; c = c->next)
         outcome->refused += c->rc != RC_OK || c->refused != RC_OK;
     answer_all(&batch->done);
@@ -321,6 +363,12 @@ static void after_commit(struct batch *batch, bool wrote, bool brought)
 /* Everything back to where it was before the transaction. */
 static void undo(struct batch *batch)
 {
+    undo_all(&batch->todo);
+    undo_all(&batch->done);
+    undo_all(&batch->wait);
+    undo_all(&batch->served);
+    undo_all(&batch->idle);
+    batch->lane->walk = batch->walk;
     command_list_append(&batch->served, &batch->idle);
     parked_return(batch->lane->options.parked, &batch->served, batch->news);
     command_list_append(&batch->outcome->again, &batch->served);
@@ -334,6 +382,7 @@ static enum rc try_batch(struct batch *batch, struct err *err)
     struct lane *lane = batch->lane;
     struct db *db = lane->options.db;
     batch->round = (struct round){0};
+    batch->walk = lane->walk;
     arena_reset(&lane->arena);
     CLEANUP(tx_abort) struct tx tx = {0};
     enum rc rc = tx_begin(db, &tx, err);
@@ -357,28 +406,29 @@ static enum rc try_batch(struct batch *batch, struct err *err)
 static void fail_command(struct batch *batch, enum rc rc, const struct err *err)
 {
     struct command *command = command_list_pop(&batch->todo);
-    if (command == NULL)
-        return;
-    bool refused = command->rc != RC_OK && !is_engine_error(command->rc);
-    if (!refused) {
-        command->rc = rc;
-        if (command->err.text[0] == '\0')
-            command->err = *err;
-        if (rc != RC_UNREACHABLE) /* That is told once, where it is noticed. */
-            LOG(LOG_ERROR, "command failed in the store", LOG_STR("command", command->ops->name),
-                LOG_STR("code", command->err.code), LOG_STR("error", command->err.text));
-    }
-    lane_answer(command, command->rc);
+    command->err = *err;
+    if (is_engine_error(rc) && rc != RC_UNREACHABLE) /* That is told once, where it is noticed. */
+        LOG(LOG_ERROR, "command failed in the store", LOG_STR("command", command->ops->name),
+            LOG_STR("code", err->code), LOG_STR("error", err->text));
+    lane_answer(command, rc);
 }
 
-/* The batch was rolled back: each command gets a transaction of its own.  One that met others on
-   the way (a deadlock) is tried again. */
+static void fail_all(struct batch *batch, enum rc rc, const struct err *err)
+{
+    while (batch->todo.first != NULL)
+        fail_command(batch, rc, err);
+}
+
+/* The batch was rolled back: each command gets a transaction of its own, without admission and
+   without parked leases, which come behind.  One that met others on the way (a deadlock) is tried
+   again. */
 static void run_one_by_one(struct batch *batch)
 {
     struct command_list all;
     command_list_init(&all);
     command_list_append(&all, &batch->todo);
     batch->admit = batch->look = false;
+    batch->single = true;
     struct command *command;
     while ((command = command_list_pop(&all)) != NULL) {
         command_list_push(&batch->todo, command);
@@ -391,12 +441,20 @@ static void run_one_by_one(struct batch *batch)
     }
 }
 
-static void fail_all(struct batch *batch, enum rc rc, const struct err *err)
+/* What was asked for beside the commands and is not done.  With commands in the batch one of them
+   may be to blame: the lane is asked at once again, without them.  Else it is the store or one of
+   the leases, and to try again at once would fail in a circle: after a pause each lease looks by a
+   command of its own, where it fails alone.  Admission is asked for by the ticker. */
+static void ask_again(struct batch *batch, bool admit, bool had_commands)
 {
-    for (struct command *c = batch->todo.first; c != NULL; c = c->next)
-        c->rc = rc;
-    while (batch->todo.first != NULL)
-        fail_command(batch, rc, err);
+    if (had_commands) {
+        batch->outcome->look |= batch->owes_look;
+        batch->outcome->admit |= admit;
+    } else if (batch->owes_look) {
+        const struct lane_options *options = &batch->lane->options;
+        int64_t now_us = clock_now_us(&options->committer->clock);
+        parked_look_at(options->parked, now_us + LOOK_AGAIN_US);
+    }
 }
 
 void lane_run(struct lane *lane, struct lane_work *work, struct lane_outcome *ret_outcome)
@@ -408,6 +466,7 @@ void lane_run(struct lane *lane, struct lane_work *work, struct lane_outcome *re
         .outcome = ret_outcome,
         .admit = work->admit,
         .look = work->look,
+        .owes_look = work->look,
         .news = parked_news(lane->options.parked),
     };
     command_list_init(&batch.todo);
@@ -416,13 +475,16 @@ void lane_run(struct lane *lane, struct lane_work *work, struct lane_outcome *re
     command_list_init(&batch.served);
     command_list_init(&batch.idle);
     command_list_append(&batch.todo, &work->todo);
+    bool had_commands = batch.todo.count > 0;
     struct err err = {0};
     enum rc rc = try_batch(&batch, &err);
     if (rc == RC_OK)
         return;
     ret_outcome->retried++;
-    if (rc == RC_UNREACHABLE)
+    if (rc == RC_UNREACHABLE) { /* Of a shared store, where leases look once a second anyway. */
         fail_all(&batch, rc, &err);
-    else
-        run_one_by_one(&batch);
+        return;
+    }
+    ask_again(&batch, work->admit, had_commands);
+    run_one_by_one(&batch);
 }

@@ -62,8 +62,10 @@ static void join(struct parked *parked, struct command_list *from, int64_t news,
 {
     pthread_mutex_lock(&parked->lock);
     if (parked->news == news) {
-        for (const struct command *command = from->first; command; command = command->next)
+        for (const struct command *command = from->first; command; command = command->next) {
+            assert(command->before == NULL); /* It can be answered from here: see command.h. */
             note_end(parked, command);
+        }
         add(&parked->list, from);
     }
     pthread_mutex_unlock(&parked->lock);
@@ -152,6 +154,17 @@ void parked_look(struct parked *parked)
 {
     pthread_mutex_lock(&parked->lock);
     parked->look = true;
+    pthread_mutex_unlock(&parked->lock);
+}
+
+void parked_look_at(struct parked *parked, int64_t look_us)
+{
+    pthread_mutex_lock(&parked->lock);
+    for (struct command *command = parked->list.first; command; command = command->next) {
+        if (command->look_us == 0 || command->look_us > look_us)
+            command->look_us = look_us;
+        note_end(parked, command);
+    }
     pthread_mutex_unlock(&parked->lock);
 }
 

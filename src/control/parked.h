@@ -41,6 +41,8 @@ struct parked_swept {
 void parked_sweep(struct parked *parked, int64_t now_us, struct parked_swept *ret_swept);
 /* Look at all of them with the next sweep: somebody hung up. */
 void parked_look(struct parked *parked);
+/* Each wants to look again at this time, or before. */
+void parked_look_at(struct parked *parked, int64_t look_us);
 
 size_t parked_count(struct parked *parked);
 /* No parked lease ends before this; 0: nobody is parked. */

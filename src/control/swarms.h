@@ -3,9 +3,13 @@
  *
  * Kept in memory: a node that starts anew has seen nothing.  With several nodes each counts what
  * comes through it.
+ *
+ * What a batch sees is noted in its round and counted with its commit: a batch that was rolled back
+ * has seen nothing, and one that runs again is not counted twice.
  */
 #ifndef CONTROL_SWARMS_H
 #define CONTROL_SWARMS_H
+#include "base/arena.h"
 #include "core/queue_config.h"
 
 struct swarms; /* Owned by the committer; every call takes its lock. */
@@ -24,6 +28,13 @@ struct swarm_sight {
     int64_t seen;     /* Within the window. */
     int64_t delay_us; /* SWARM_BUFFER: hold it back for so long. */
 };
+struct swarm_note; /* What one batch has seen of a kind; in the arena of the batch. */
+struct swarm_notes {
+    struct swarm_note *first;
+};
 /* One more came. */
-struct swarm_sight swarms_see(struct swarms *swarms, const struct swarm_kind *kind);
+struct swarm_sight swarms_see(struct swarms *swarms, const struct swarm_kind *kind,
+                              struct swarm_notes *notes, struct arena *arena);
+/* The batch was committed. */
+void swarms_count(struct swarms *swarms, const struct swarm_notes *notes);
 #endif

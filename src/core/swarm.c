@@ -40,6 +40,14 @@ static bool entry_is(const struct swarm_entry *entry, const char *queue, const c
     return strcmp(entry->type, type) == 0 && strcmp(entry->queue, queue) == 0;
 }
 
+const struct swarm *swarm_find(const struct swarm_book *book, const char *queue, const char *type)
+{
+    for (size_t i = 0; i < book->count; i++)
+        if (entry_is(&book->entries[i], queue, type))
+            return &book->entries[i].swarm;
+    return NULL;
+}
+
 struct swarm *swarm_of(struct swarm_book *book, const char *queue, const char *type, int64_t now_us)
 {
     assert(strlen(queue) <= SWARM_QUEUE_MAX && strlen(type) <= SWARM_TYPE_MAX);

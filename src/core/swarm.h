@@ -36,6 +36,8 @@ struct swarm_book { /* All zero: empty. */
     size_t count;
 };
 
+/* The window of this kind, or NULL. */
+const struct swarm *swarm_find(const struct swarm_book *book, const char *queue, const char *type);
 /* The window of this kind, empty when it is new; good until the next call. */
 struct swarm *swarm_of(struct swarm_book *book, const char *queue, const char *type,
                        int64_t now_us);

@@ -30,7 +30,9 @@ void lab_open(struct lab *lab, const struct lab_options *options)
     ck_assert_ptr_nonnull(mkdtemp(lab->dir));
     struct err err = {0};
     struct store_options store = {.url = "sqlite::memory:", .artifact_dir = lab->dir};
-    ck_assert_msg(store_open(&store, &lab->store, &err) == RC_OK, "%s", err.text);
+    if (options->store == NULL)
+        ck_assert_msg(store_open(&store, &lab->own, &err) == RC_OK, "%s", err.text);
+    lab->store = options->store != NULL ? options->store : lab->own;
     lab->db = store_writer(lab->store);
     struct dice dice = dice_seeded(7);
     struct committer_options committer = {
@@ -50,7 +52,7 @@ void lab_close(struct lab *lab)
 {
     committer_stop(lab->committer);
     committer_free(lab->committer);
-    store_close(lab->store);
+    store_close(lab->own);
     arena_release(&lab->arena);
     ck_assert_int_eq(dir_remove(lab->dir, NULL), RC_OK);
 }

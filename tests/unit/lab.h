@@ -13,7 +13,7 @@
 #include "store/tasks.h"
 
 struct lab {
-    struct store *store;
+    struct store *store, *own; /* own: closed with the lab, or NULL. */
     struct db *db;
     struct committer *committer;
     struct arena arena; /* Everything that the helpers give out lives until lab_close. */
@@ -23,6 +23,7 @@ struct lab {
 };
 
 struct lab_options {
+    struct store *store; /* NULL: one of its own, in memory. */
     struct committer_limits limits;
     struct str defaults;         /* Of the server, or empty. */
     size_t queue_max, batch_max; /* 0: 1000 and 256 */

@@ -155,6 +155,31 @@ START_TEST(a_heap_array_that_overflows_ends_the_process)
 }
 END_TEST
 
+START_TEST(rewind_gives_back_what_came_after_the_mark)
+{
+    static const size_t before[] = {0, 100, 4000, 5000, 300000};
+    static const size_t after[] = {1, 5000, 300000, 100, 600000, 200000};
+    for (size_t i = 0; i < COUNT_OF(before); i++) {
+        struct arena arena = {0};
+        char *kept = before[i] > 0 ? arena_alloc(&arena, before[i]) : NULL;
+        if (kept != NULL)
+            memset(kept, 'k', before[i]);
+        struct arena_mark mark = arena_mark(&arena);
+        size_t used_bytes = arena.used_bytes;
+        for (int round = 0; round < 3; round++) {
+            for (size_t k = 0; k < COUNT_OF(after); k++)
+                memset(arena_alloc(&arena, after[k]), 'x', after[k]);
+            arena_rewind(&arena, &mark);
+            ck_assert_uint_eq(arena.used_bytes, used_bytes);
+        }
+        char *fresh = arena_alloc(&arena, 64);
+        ck_assert_int_eq(fresh[0], 0);
+        ck_assert(kept == NULL || (kept[0] == 'k' && kept[before[i] - 1] == 'k'));
+        arena_release(&arena);
+    }
+}
+END_TEST
+
 Suite *arena_suite(void)
 {
     Suite *suite = suite_create("arena");
@@ -164,6 +189,7 @@ Suite *arena_suite(void)
     tcase_add_test(all, reset_gives_zeroed_memory_again);
     tcase_add_test(all, reset_keeps_one_chunk_but_no_giant);
     tcase_add_test(all, an_empty_arena_can_be_reset_and_released);
+    tcase_add_test(all, rewind_gives_back_what_came_after_the_mark);
     tcase_add_test(all, texts_are_copied);
     tcase_add_test(all, arrays_hold_what_was_asked_for);
     tcase_add_test(all, heap_blocks_are_zeroed_grown_and_freed);
