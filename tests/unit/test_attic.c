@@ -78,9 +78,9 @@ START_TEST(held_patches_and_kept_trees_stay_until_they_are_removed)
     const char *kept = aside(arena_printf(&kit.arena, "kept/%s.2", kit.run_id.text));
     const char *theirs = aside("kept/notes.txt");
     kit_sh(&kit,
-           "cd %s; mkdir -p held %s/locked; echo x >%s; touch %s; touch -d 2001-01-01 %s %s; "
-           "chmod 500 %s/locked %s",
-           kit.work_dir, kept, held, theirs, held, kept, kept, kept);
+           "cd %s; mkdir -p held %s/locked; echo x >%s; echo y >%s/made; touch %s; "
+           "touch -d 2001-01-01 %s %s; chmod 500 %s/locked %s",
+           kit.work_dir, kept, held, kept, theirs, held, kept, kept, kept);
     attic_note(kit.work_dir, &kit.run_id, "acme/noted");
     leave();
     clear_after(3650);
