@@ -47,6 +47,11 @@ int64_t clock_mono_us(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+int64_t clock_boot_us(void)
+{
+    return read_clock(CLOCK_BOOTTIME);
+}
+
 struct timespec clock_mono_after(int64_t wait_us)
 {
     int64_t until_us = clock_mono_us() + wait_us;
