@@ -8,6 +8,7 @@
 #include "control/due.h"
 #include "control/jobs.h"
 #include "control/levels.h"
+#include "control/membership.h"
 #include "control/notices.h"
 #include "control/tail.h"
 #include "control/ticker.h"
@@ -17,7 +18,6 @@
 #include <string.h>
 
 enum { QUEUE_MAX = 10000, BATCH_MAX = 256, SHARED_LANES = 4, SECRET_BYTES = 32 };
-#define CLOCKS_DIFFER_US US_PER_SECOND
 
 struct control {
     struct store *store;
@@ -30,6 +30,10 @@ struct control {
     struct tail *tail;
     struct ticker *ticker;
     struct notices *notices;
+    struct membership *membership; /* NULL: the store is not shared. */
+    struct timer_lag lag;
+    void (*lost)(void *ctx, const struct err *why);
+    void *lost_ctx;
 };
 
 /* ---- first start ------------------------------------------------------------------------ */
@@ -121,19 +125,42 @@ static size_t lanes_of(const struct store *store, size_t wanted)
     return wanted > 0 ? wanted : SHARED_LANES;
 }
 
-/* Each node goes by its own clock.  What they differ by, leases and deadlines are off. */
-static void compare_clocks(struct control *control)
+static void on_lag(void *ctx, int64_t oldest_us)
 {
-    struct err err = {0};
-    int64_t store_us;
-    if (!store_is_shared(control->store) || store_clock(control->store, &store_us, &err) != RC_OK)
-        return;
-    int64_t ahead_us = clock_now_us(&control->clock) - store_us;
-    if (ahead_us > CLOCKS_DIFFER_US || ahead_us < -CLOCKS_DIFFER_US)
-        LOG(LOG_WARN,
-            "this node's clock is not the database's: leases and limits of time are off by that "
-            "much; keep all clocks in step (NTP)",
-            LOG_INT("aheadMs", ahead_us / US_PER_MS));
+    struct control *control = ctx;
+    struct membership_view view;
+    membership_look(control->membership, &view);
+    timer_lag_note(&control->lag, oldest_us, clock_now_us(&control->clock), view.holder);
+}
+
+static void on_lost(void *ctx, const struct err *why)
+{
+    struct control *control = ctx;
+    LOG(LOG_ERROR, "lost this node's name", LOG_STR("code", why->code),
+        LOG_STR("error", why->text));
+    if (control->lost != NULL)
+        control->lost(control->lost_ctx, why);
+}
+
+/* Before anything else is read or written. */
+static enum rc join(struct control *control, const struct control_options *options, struct err *err)
+{
+    if (!store_is_shared(control->store))
+        return RC_OK;
+    struct membership_options membership = {
+        .store = control->store,
+        .node = control->node,
+        .place = options->place,
+        .clock = options->clock,
+        .lease_us = control->lease_us,
+        .due = on_lag,
+        .lost = on_lost,
+        .ctx = control,
+    };
+    enum rc rc = membership_join(&membership, &control->membership, err);
+    if (rc == RC_OK)
+        control->clock = membership_clock(control->membership);
+    return rc;
 }
 
 /* The tail and the ticker are there before the first command, which may wake them. */
@@ -142,7 +169,7 @@ static enum rc start_parts(struct control *control, const struct control_options
 {
     struct committer_options committer = {
         .store = control->store,
-        .clock = options->clock,
+        .clock = control->clock,
         .dice = options->dice,
         .queue_max = options->queue_max > 0 ? options->queue_max : QUEUE_MAX,
         .batch_max = options->batch_max > 0 ? options->batch_max : BATCH_MAX,
@@ -160,7 +187,9 @@ static enum rc start_parts(struct control *control, const struct control_options
     if (rc == RC_OK)
         rc = ticker_start(&(struct ticker_options){.committer = control->committer,
                                                    .store = control->store,
-                                                   .clock = options->clock,
+                                                   .membership = control->membership,
+                                                   .lag = &control->lag,
+                                                   .clock = control->clock,
                                                    .lease_us = control->lease_us},
                           &control->ticker, err);
     struct notices_hooks hooks = {
@@ -169,7 +198,11 @@ static enum rc start_parts(struct control *control, const struct control_options
         rc = notices_start(control->store, control->node, &hooks, &control->notices, err);
     if (rc == RC_OK)
         rc = committer_start(control->committer, err);
-    return rc == RC_OK ? reclaim_leases(control, err) : rc;
+    if (rc == RC_OK)
+        rc = reclaim_leases(control, err);
+    if (rc == RC_OK && control->membership != NULL)
+        rc = membership_start(control->membership, err);
+    return rc;
 }
 
 enum rc control_start(const struct control_options *options, struct control **ret_control,
@@ -178,11 +211,13 @@ enum rc control_start(const struct control_options *options, struct control **re
     struct control *control = mem_alloc(sizeof(*control));
     control->store = options->store;
     control->clock = options->clock;
+    control->lost = options->lost;
+    control->lost_ctx = options->lost_ctx;
     control->lease_us = options->lease_us > 0 ? options->lease_us
                                               : JOB_LEASE_MS_DEFAULT * US_PER_MS;
     enum rc rc = load_identity(control, options, err);
     if (rc == RC_OK)
-        compare_clocks(control);
+        rc = join(control, options, err);
     if (rc == RC_OK)
         rc = start_parts(control, options, err);
     if (rc != RC_OK) {
@@ -204,9 +239,11 @@ void control_stop(struct control *control)
         committer_stop(control->committer);
     notices_stop(control->notices);
     ticker_stop(control->ticker);
+    membership_stop(control->membership);
     tail_stop(control->tail);
     committer_free(control->committer);
     bus_free(control->bus);
+    membership_free(control->membership);
     mem_free(control->node);
     mem_free(control->secret);
     mem_free(control);
@@ -235,6 +272,22 @@ struct clock control_clock(const struct control *control)
 const char *control_node(const struct control *control)
 {
     return control->node;
+}
+
+void control_timers(struct control *control, struct timers_state *ret_state)
+{
+    struct timers_state state = {.here = true};
+    if (control->membership != NULL) {
+        struct membership_view view;
+        membership_look(control->membership, &view);
+        text_copy(state.holder, sizeof(state.holder), view.holder);
+        state.here = view.here;
+        state.since_us = view.since_us;
+    } else {
+        text_copy(state.holder, sizeof(state.holder), control->node);
+    }
+    state.lag_us = timer_lag_us(&control->lag, clock_now_us(&control->clock));
+    *ret_state = state;
 }
 
 int64_t control_tail_seq(struct control *control)

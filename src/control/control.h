@@ -5,17 +5,25 @@
 #define CONTROL_CONTROL_H
 #include "control/bus.h"
 #include "control/committer.h"
+#include "store/leases.h"
 #include "store/store.h"
 
 struct control; /* Owned by its starter. */
 
 struct control_options {
     struct store *store; /* Not owned. */
-    struct clock clock;
+    struct clock clock;  /* The machine's; on a shared store everything goes by the database's. */
     struct dice dice;
     /* NULL: the store's own node name, made at the first start.  On a shared store each node has
        to bring one, the same at each start. */
     const char *node;
+    /* Shared store: names the lock that this process holds, and that nobody else who goes by the
+       same name in good order can hold at the same time (membership.h); or NULL. */
+    const char *place;
+    /* Shared store: another server has taken this node's name, and this one must end.  Called on a
+       thread of control. */
+    void (*lost)(void *ctx, const struct err *why);
+    void *lost_ctx;
     size_t lanes; /* On a shared store; 0: 4. */
     struct committer_limits limits;
     struct str defaults; /* A repository's document under all of them; or empty.  Not copied. */
@@ -24,7 +32,8 @@ struct control_options {
     size_t queue_max, batch_max;     /* 0: 10,000 and 256 */
 };
 
-/* Starts the threads and takes back the leases of this node's earlier in-process workers. */
+/* Starts the threads and takes back the leases of this node's earlier in-process workers.
+   RC_CONFLICT (code NODE_IN_USE): another server has this node's name. */
 MUST_USE enum rc control_start(const struct control_options *options, struct control **ret_control,
                                struct err *err);
 /* Wakes streams and waiters for good, drains the committer, joins. */
@@ -33,8 +42,16 @@ void control_stop(struct control *control);
 struct committer *control_committer(struct control *control);
 struct bus *control_bus(struct control *control);
 struct store *control_store(struct control *control);
-struct clock control_clock(const struct control *control);
+struct clock control_clock(const struct control *control); /* The database's, if it is shared. */
 const char *control_node(const struct control *control);
+
+struct timers_state {
+    char holder[LEASE_NAME_BYTES]; /* The node that runs them; "": not known. */
+    bool here;
+    int64_t since_us; /* 0: not known. */
+    int64_t lag_us;   /* How late the oldest due time is. */
+};
+void control_timers(struct control *control, struct timers_state *ret_state);
 /* How far the tail has read the log: everything up to here has been published to the bus. */
 int64_t control_tail_seq(struct control *control);
 

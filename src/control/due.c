@@ -123,14 +123,14 @@ static enum rc handle_timer(struct cx *cx, const struct timer_row *timer)
 
 /* ---- the commands ----------------------------------------------------------------------- */
 
-static enum rc find_next(struct cx *cx, int64_t *ret_next_us)
+enum rc due_next(struct db *db, int64_t *ret_next_us, struct err *err)
 {
     static enum rc (*const sources[])(struct db * db, int64_t * ret_due_us, struct err * err) = {
         jobs_next_due, timers_next_due, schedules_next_due};
     int64_t next_us = 0;
     for (size_t i = 0; i < COUNT_OF(sources); i++) {
         int64_t due_us = 0;
-        enum rc rc = sources[i](cx->db, &due_us, cx->err);
+        enum rc rc = sources[i](db, &due_us, err);
         if (rc != RC_OK && rc != RC_NOT_FOUND)
             return rc;
         if (due_us > 0 && (next_us == 0 || due_us < next_us))
@@ -140,20 +140,21 @@ static enum rc find_next(struct cx *cx, int64_t *ret_next_us)
     return RC_OK;
 }
 
-static enum rc handle_jobs(struct cx *cx, size_t *ret_count)
+static enum rc handle_jobs(struct cx *cx, const struct lease_proof *proof, size_t *ret_count)
 {
     struct job_row *jobs;
-    enum rc rc = jobs_due(cx->db, cx->now_us, DUE_BATCH_MAX, cx->arena, &jobs, ret_count, cx->err);
+    struct due_ask ask = {proof, cx->now_us, DUE_BATCH_MAX};
+    enum rc rc = jobs_due(cx->db, &ask, cx->arena, &jobs, ret_count, cx->err);
     for (size_t i = 0; rc == RC_OK && i < *ret_count; i++)
         rc = handle_job(cx, &jobs[i].id);
     return rc;
 }
 
-static enum rc handle_timers(struct cx *cx, size_t *ret_count)
+static enum rc handle_timers(struct cx *cx, const struct lease_proof *proof, size_t *ret_count)
 {
     struct timer_row *timers;
-    enum rc rc = timers_due(cx->db, cx->now_us, DUE_BATCH_MAX, cx->arena, &timers, ret_count,
-                            cx->err);
+    struct due_ask ask = {proof, cx->now_us, DUE_BATCH_MAX};
+    enum rc rc = timers_due(cx->db, &ask, cx->arena, &timers, ret_count, cx->err);
     for (size_t i = 0; rc == RC_OK && i < *ret_count; i++)
         rc = handle_timer(cx, &timers[i]);
     return rc;
@@ -183,17 +184,20 @@ static enum rc apply_due(struct cx *cx, struct command *command)
     struct cmd_due *cmd = (struct cmd_due *)command;
     size_t jobs = 0, timers = 0, schedules = 0;
     cmd->more = false;
-    enum rc rc = cmd->grace_us > 0 ? grant(cx, cmd->grace_us) : RC_OK;
+    struct lease_proof proof;
+    enum rc rc = leases_enter(cx->db, &cmd->turn, &proof, cx->err);
+    if (rc == RC_OK && cmd->grace_us > 0)
+        rc = grant(cx, cmd->grace_us);
     if (rc == RC_OK)
-        rc = handle_jobs(cx, &jobs);
+        rc = handle_jobs(cx, &proof, &jobs);
     if (rc == RC_OK)
-        rc = handle_timers(cx, &timers);
+        rc = handle_timers(cx, &proof, &timers);
     if (rc == RC_OK)
-        rc = schedules_fire(cx, DUE_BATCH_MAX, &schedules);
+        rc = schedules_fire(cx, &proof, DUE_BATCH_MAX, &schedules);
     if (rc == RC_OK && cmd->prune)
         rc = prune(cx, &cmd->more);
     if (rc == RC_OK)
-        rc = find_next(cx, &cmd->next_due_us);
+        rc = due_next(cx->db, &cmd->next_due_us, cx->err);
     cmd->more |= jobs == DUE_BATCH_MAX || timers == DUE_BATCH_MAX || schedules == DUE_BATCH_MAX;
     return rc;
 }

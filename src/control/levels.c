@@ -226,7 +226,8 @@ static enum rc apply_change(struct cx *cx, const struct level_change *change)
 static enum rc apply_levels(struct cx *cx, struct command *command)
 {
     struct cmd_levels *cmd = (struct cmd_levels *)command;
-    enum rc rc = RC_OK;
+    struct lease_proof proof;
+    enum rc rc = leases_enter(cx->db, &cmd->turn, &proof, cx->err);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = apply_change(cx, &cmd->changes[i]);
     return rc;
@@ -291,13 +292,15 @@ static void log_changes(const struct cmd_levels *cmd)
 
 static void log_sight(struct levels *levels, enum rc rc, const struct err *err)
 {
-    if (rc != RC_OK && rc != RC_BUSY && !levels->blind)
+    bool blind = rc != RC_OK && rc != RC_BUSY && rc != RC_STALE; /* Another node's turn. */
+    if (blind && !levels->blind)
         LOG(LOG_ERROR, "cannot look at the levels of queues", LOG_STR("code", err->code),
             LOG_STR("error", err->text));
-    levels->blind = rc != RC_OK && rc != RC_BUSY;
+    levels->blind = blind;
 }
 
-static enum rc look_and_tell(struct levels *levels, bool *ret_busy, struct err *err)
+static enum rc look_and_tell(struct levels *levels, const struct lease_fence *turn, bool *ret_busy,
+                             struct err *err)
 {
     if (levels->db == NULL) {
         enum rc opened = store_reader_open(levels->store, &levels->db, err);
@@ -305,6 +308,7 @@ static enum rc look_and_tell(struct levels *levels, bool *ret_busy, struct err *
             return opened;
     }
     struct cmd_levels *cmd = cmd_levels_new();
+    cmd->turn = *turn;
     enum rc rc = levels_look(levels->db, clock_now_us(&levels->clock), cmd, ret_busy, err);
     if (rc == RC_OK && cmd->count > 0) {
         rc = committer_call(levels->committer, &cmd->base);
@@ -317,7 +321,7 @@ static enum rc look_and_tell(struct levels *levels, bool *ret_busy, struct err *
     return rc;
 }
 
-int64_t levels_watch(struct levels *levels)
+int64_t levels_watch(struct levels *levels, const struct lease_fence *turn)
 {
     int64_t now_us = clock_mono_us();
     int64_t next_us = clock_now_us(&levels->clock) + LEVELS_EVERY_US;
@@ -326,7 +330,7 @@ int64_t levels_watch(struct levels *levels)
     levels->looked_us = now_us;
     struct err err = {0};
     bool busy = false;
-    enum rc rc = look_and_tell(levels, &busy, &err);
+    enum rc rc = look_and_tell(levels, turn, &busy, &err);
     log_sight(levels, rc, &err);
     bool rest = rc == RC_OK && !busy;
     if (rest)

@@ -12,6 +12,7 @@
 #define CONTROL_LEVELS_H
 #include "base/clock.h"
 #include "control/committer.h"
+#include "store/leases.h"
 #include "store/queue_levels.h"
 
 #define LEVELS_EVERY_US US_PER_SECOND
@@ -20,7 +21,7 @@ struct levels; /* Owned by the ticker; of one thread. */
 struct levels *levels_new(struct committer *committer, struct store *store, struct clock clock);
 void levels_free(struct levels *levels);
 /* A look, unless the last one was just now.  When to come again; 0: when something happens. */
-int64_t levels_watch(struct levels *levels);
+int64_t levels_watch(struct levels *levels, const struct lease_fence *turn);
 
 /* ---- Its parts ---- */
 
@@ -31,6 +32,7 @@ struct level_change {
 };
 struct cmd_levels {
     struct command base;
+    struct lease_fence turn;      /* As in struct cmd_due. */
     struct level_change *changes; /* In the command's arena. */
     size_t count;
 };

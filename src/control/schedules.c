@@ -136,11 +136,13 @@ static enum rc fire(struct cx *cx, struct schedule_row *row)
     return rc == RC_OK ? schedules_save(cx->db, row, cx->err) : rc;
 }
 
-enum rc schedules_fire(struct cx *cx, int64_t limit, size_t *ret_count)
+enum rc schedules_fire(struct cx *cx, const struct lease_proof *proof, int64_t limit,
+                       size_t *ret_count)
 {
     struct schedule_row *rows;
     size_t count = 0;
-    enum rc rc = schedules_due(cx->db, cx->now_us, limit, cx->arena, &rows, &count, cx->err);
+    struct due_ask ask = {proof, cx->now_us, limit};
+    enum rc rc = schedules_due(cx->db, &ask, cx->arena, &rows, &count, cx->err);
     for (size_t i = 0; rc == RC_OK && i < count; i++)
         rc = fire(cx, &rows[i]);
     if (rc == RC_OK)

@@ -33,5 +33,6 @@ struct cmd_schedule_run { /* Now, beside its times; also when it is not enabled.
 struct cmd_schedule_run *cmd_schedule_run_new(void);
 
 /* Fires up to `limit` that are due; *ret_count: how many. */
-MUST_USE enum rc schedules_fire(struct cx *cx, int64_t limit, size_t *ret_count);
+MUST_USE enum rc schedules_fire(struct cx *cx, const struct lease_proof *proof, int64_t limit,
+                                size_t *ret_count);
 #endif

@@ -15,20 +15,18 @@
 #define NET_US        (5 * US_PER_SECOND)
 #define NET_SHARED_US US_PER_SECOND
 #define PRUNE_US      US_PER_HOUR
-/* For so long nobody ran the timers: then the store was away, or every node was. */
-#define GAP_US (3 * US_PER_SECOND)
 
 struct ticker {
     struct committer *committer;
     struct store *store;
     struct levels *levels;
-    struct store_lock *turn; /* NULL: another node's. */
+    struct membership *membership;
+    struct timer_lag *lag;
+    struct lease_fence turn; /* As it was found before the last look. */
     struct clock clock;
     int64_t net_us;
     int64_t lease_us;
-    int64_t held_us;  /* Monotonic: when some node was last known to hold it; 0: never. */
-    bool unreachable; /* The store, when the lock was last asked for; logged once. */
-    bool away;        /* Nobody could renew a lease of late: they are all given one more length. */
+    bool away; /* Nobody could renew a lease of late: they are all given one more length. */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -36,66 +34,51 @@ struct ticker {
     bool stopping;
 };
 
+static void log_failure(const struct err *err)
+{
+    LOG(LOG_ERROR, "timers cannot look at what is due", LOG_STR("code", err->code),
+        LOG_STR("error", err->text));
+}
+
+/* What is left after a look.  Where nodes share the store the membership sees it for itself. */
+static void note_due(struct ticker *ticker, int64_t next_us)
+{
+    if (next_us > 0)
+        ticker_hint(ticker, next_us);
+    if (ticker->membership == NULL)
+        timer_lag_note(ticker->lag, next_us, clock_now_us(&ticker->clock), "");
+}
+
 /* One look at what is due; true when there is more at once. */
 static bool look(struct ticker *ticker, bool prune)
 {
     struct cmd_due *due = cmd_due_new();
+    due->turn = ticker->turn;
     due->prune = prune;
     due->grace_us = ticker->away ? ticker->lease_us : 0;
     enum rc rc = committer_call(ticker->committer, &due->base);
     bool more = rc == RC_OK && due->more;
-    if (rc == RC_OK && due->next_due_us > 0)
-        ticker_hint(ticker, due->next_due_us);
-    else if (rc != RC_OK && rc != RC_BUSY)
-        LOG(LOG_ERROR, "timers cannot look at what is due", LOG_STR("code", due->base.err.code),
-            LOG_STR("error", due->base.err.text));
-    if (rc != RC_BUSY) /* Nothing was given then, and nothing was away. */
+    if (rc == RC_OK)
+        note_due(ticker, due->next_due_us);
+    else if (rc == RC_STALE)
+        membership_fenced(ticker->membership, &ticker->turn);
+    else if (rc != RC_BUSY)
+        log_failure(&due->base.err);
+    if (rc != RC_BUSY && rc != RC_STALE) /* Nothing was given then, and nothing was away. */
         ticker->away = rc != RC_OK;
     command_free(&due->base);
     return more;
 }
 
-static void log_reaching(struct ticker *ticker, bool reached, const struct err *err)
-{
-    if (!reached && !ticker->unreachable)
-        LOG(LOG_ERROR, "the store does not answer: requests are turned away until it does",
-            LOG_STR("error", err->text));
-    else if (reached && ticker->unreachable)
-        LOG(LOG_INFO, "the store answers again");
-    ticker->unreachable = !reached;
-}
-
-/* A node that watched another one hold the timers knows that leases could be renewed all the
-   time; one that finds them left behind does not. */
-static void take_turn(struct ticker *ticker)
-{
-    if (!store_is_shared(ticker->store))
-        return;
-    int64_t gap_us = ticker->lease_us / 2 < GAP_US ? ticker->lease_us / 2 : GAP_US;
-    if (ticker->held_us == 0 || clock_mono_us() - ticker->held_us > gap_us)
-        ticker->away = true;
-    LOG(LOG_INFO, "this node runs the timers now");
-}
-
 /* Is it this node's turn? */
 static bool holds_turn(struct ticker *ticker)
 {
-    if (ticker->turn != NULL && store_lock_held(ticker->turn)) {
-        ticker->held_us = clock_mono_us();
+    bool gap = false;
+    if (ticker->membership == NULL)
         return true;
-    }
-    if (ticker->turn != NULL)
-        LOG(LOG_WARN, "lost the timers: the connection that held them is gone");
-    store_lock_release(ticker->turn);
-    ticker->turn = NULL;
-    struct err err = {0};
-    enum rc rc = store_lock_try(ticker->store, "timers", &ticker->turn, &err);
-    log_reaching(ticker, rc == RC_OK || rc == RC_CONFLICT, &err);
-    if (rc == RC_OK)
-        take_turn(ticker);
-    if (rc == RC_OK || rc == RC_CONFLICT)
-        ticker->held_us = clock_mono_us();
-    return rc == RC_OK;
+    bool held = membership_turn(ticker->membership, &ticker->turn, &gap);
+    ticker->away |= gap;
+    return held;
 }
 
 /* Sleeps until the earliest due time, not longer than the net hangs; false at the end. */
@@ -124,7 +107,6 @@ static void *ticker_main(void *arg)
 {
     struct ticker *ticker = arg;
     int64_t pruned_us = 0;
-    (void)holds_turn(ticker); /* A node that starts looks who has it. */
     while (wait_for_due(ticker)) {
         if (!holds_turn(ticker))
             continue;
@@ -132,10 +114,10 @@ static void *ticker_main(void *arg)
         bool prune = pruned_us == 0 || now_us - pruned_us > PRUNE_US;
         if (prune)
             pruned_us = now_us;
-        while (look(ticker, prune)) {
+        while (look(ticker, prune) && holds_turn(ticker)) {
         }
         committer_want_admission(ticker->committer);
-        int64_t again_us = levels_watch(ticker->levels);
+        int64_t again_us = levels_watch(ticker->levels, &ticker->turn);
         if (again_us > 0)
             ticker_hint(ticker, again_us);
     }
@@ -149,6 +131,8 @@ enum rc ticker_start(const struct ticker_options *options, struct ticker **ret_t
     ticker->committer = options->committer;
     ticker->store = options->store;
     ticker->levels = levels_new(options->committer, options->store, options->clock);
+    ticker->membership = options->membership;
+    ticker->lag = options->lag;
     ticker->clock = options->clock;
     ticker->net_us = store_is_shared(options->store) ? NET_SHARED_US : NET_US;
     ticker->lease_us = options->lease_us;
@@ -188,7 +172,6 @@ void ticker_stop(struct ticker *ticker)
     pthread_cond_signal(&ticker->wake);
     pthread_mutex_unlock(&ticker->lock);
     pthread_join(ticker->thread, NULL);
-    store_lock_release(ticker->turn);
     levels_free(ticker->levels);
     pthread_cond_destroy(&ticker->wake);
     pthread_mutex_destroy(&ticker->lock);

@@ -3,19 +3,23 @@
  * From time to time it looks anyway, and asks for an admission round: the net under every wake-up.
  * It also watches the levels of queues (levels.h).
  *
- * Of the nodes that share a store one at a time does this, the one that holds the lock "timers";
- * when it dies or loses its connection another takes over within a second.
+ * Of the nodes that share a store one at a time does this, the one whose turn it is
+ * (membership.h).
  */
 #ifndef CONTROL_TICKER_H
 #define CONTROL_TICKER_H
 #include "base/clock.h"
 #include "control/committer.h"
+#include "control/membership.h"
+#include "control/timer_lag.h"
 
 struct ticker; /* Owned by control. */
 
 struct ticker_options {
-    struct committer *committer; /* Not owned, nor is the store. */
+    struct committer *committer; /* None of these is owned. */
     struct store *store;
+    struct membership *membership; /* NULL: the store is not shared. */
+    struct timer_lag *lag;
     struct clock clock;
     int64_t lease_us; /* Given to all leases after a time in which nobody could renew them. */
 };

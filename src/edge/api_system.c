@@ -19,6 +19,23 @@ void api_health(struct call *call)
     jw_end(&jw, '}');
 }
 
+/* Late timers make no node unready: all of them would be, and the requests that they can answer
+   would have nowhere to go. */
+static void write_timers(struct jw *jw, struct control *control)
+{
+    struct timers_state state;
+    control_timers(control, &state);
+    jw_key(jw, "timers");
+    jw_begin(jw, '{');
+    if (state.holder[0] != '\0')
+        jw_kstr(jw, "node", state.holder);
+    jw_kbool(jw, "here", state.here);
+    if (state.since_us > 0)
+        jw_ktime(jw, "since", state.since_us);
+    jw_kint(jw, "lagMs", state.lag_us / US_PER_MS);
+    jw_end(jw, '}');
+}
+
 enum rc api_ready(struct call *call, struct db *db, struct err *err)
 {
     int64_t seq = 0;
@@ -34,6 +51,7 @@ enum rc api_ready(struct call *call, struct db *db, struct err *err)
     struct jw jw = call_answer(call, 200);
     jw_begin(&jw, '{');
     jw_kstr(&jw, "status", "ready");
+    write_timers(&jw, call->api->control);
     jw_end(&jw, '}');
     return RC_OK;
 }

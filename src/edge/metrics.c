@@ -158,6 +158,18 @@ static void write_slots(struct api *api, struct buf *to)
                load.of[i].busy);
 }
 
+static void write_timers(struct api *api, struct buf *to)
+{
+    struct timers_state timers;
+    control_timers(api->control, &timers);
+    single(to, "drover_timer_lag_milliseconds", "gauge",
+           "How late the oldest due time is that was not handled.", timers.lag_us / US_PER_MS);
+    single(to, "drover_timers_here", "gauge", "1: this node runs the timers.", timers.here);
+    single(to, "drover_timers_since_seconds", "gauge",
+           "Since when the node that runs the timers does so; 0: not known.",
+           timers.since_us / US_PER_SECOND);
+}
+
 static void write_control(struct api *api, struct buf *to)
 {
     struct committer_stats stats;
@@ -184,6 +196,7 @@ static void write_control(struct api *api, struct buf *to)
     single(to, "drover_bus_subscribers", "gauge", "Subscriptions.", bus.subscribers);
     single(to, "drover_event_log_published_seq", "gauge",
            "Place in the log up to which events are published.", control_tail_seq(api->control));
+    write_timers(api, to);
     write_slots(api, to);
 }
 

@@ -29,10 +29,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { NODE_RANDOM_BYTES = 6, NODE_BYTES_MAX = 64 };
+enum { NODE_RANDOM_BYTES = 6, NODE_BYTES_MAX = 64, BOOT_ID_BYTES_MAX = 128 };
 enum {
     POOL_THREADS = 4,
     POOL_QUEUE_MAX = 2048,
@@ -72,6 +73,11 @@ struct server {
     struct subscription *cancels;
     struct loop_call cancel_call;
     atomic_bool cancel_posted;
+
+    /* Another server has this node's name. */
+    struct loop_call lost_call;
+    struct err lost; /* Written before the call is posted. */
+    bool serving;    /* The loop runs. */
 
     /* Tokens that other nodes make and revoke. */
     struct event *token_tick;
@@ -166,6 +172,22 @@ static enum rc find_node(struct server *server, const char **ret_node, struct er
     return rc;
 }
 
+/* The lock on the data directory, as nobody else can name it: a copy of the directory has another
+   inode, a copy of the machine has booted on its own. */
+static const char *find_place(struct server *server)
+{
+    CLEANUP(buf_release) struct buf boot;
+    buf_init(&boot, BOOT_ID_BYTES_MAX);
+    struct stat lock;
+    if (file_read("/proc/sys/kernel/random/boot_id", &boot, NULL) != RC_OK ||
+        fstat(server->lock_fd, &lock) != 0)
+        return NULL;
+    return arena_printf(&server->arena, "%.*s:%jx:%jx", (int)strcspn(buf_text(&boot), "\n"),
+                        buf_text(&boot), (uintmax_t)lock.st_dev, (uintmax_t)lock.st_ino);
+}
+
+static void on_lost(void *ctx, const struct err *why);
+
 static enum rc start_control(struct server *server, struct err *err)
 {
     const char *node = NULL;
@@ -177,6 +199,9 @@ static enum rc start_control(struct server *server, struct err *err)
         .clock = clock_real(),
         .dice = dice_from_os(),
         .node = node,
+        .place = find_place(server),
+        .lost = on_lost,
+        .lost_ctx = server,
         .limits = server->options->limits,
         .defaults = server->options->defaults,
         .channels = server->options->channels,
@@ -332,7 +357,7 @@ static enum rc start_worker(struct server *server, struct err *err)
     slots.of[CLASS_AGENT] = (int)workers->min;
     struct worker_options options = {
         .port = &server->port.port,
-        .clock = clock_real(),
+        .clock = control_clock(server->control),
         .name = control_node(server->control),
         .slots = slots,
         .agents_max = (int)workers->max,
@@ -488,6 +513,22 @@ static void on_stop_signal(void *arg)
     server->drain = loop_every(server->loop, DRAIN_TICK_MS, on_drain_tick, server);
 }
 
+static void stop_lost(struct loop_call *call)
+{
+    struct server *server = (struct server *)((char *)call - offsetof(struct server, lost_call));
+    if (server->serving && !server->drain)
+        on_stop_signal(server);
+}
+
+/* On a thread of control. */
+static void on_lost(void *ctx, const struct err *why)
+{
+    struct server *server = ctx;
+    server->lost = *why;
+    server->lost_call.run = stop_lost;
+    loop_post(server->loop, &server->lost_call);
+}
+
 /* Takes down whatever is there, also after a start that failed half way. */
 static void server_stop(struct server *server)
 {
@@ -573,9 +614,15 @@ enum rc server_run(const struct server_options *options, struct err *err)
         LOG(LOG_INFO, "listening", LOG_STR("url", server.url), LOG_STR("data", options->data_dir),
             LOG_INT("workers", options->workers.min),
             LOG_STR("store", store_durability(server.store)), LOG_STR("version", DROVER_VERSION));
+        server.serving = true;
         loop_run(server.loop);
+        server.serving = false;
     }
     server_stop(&server);
+    if (rc == RC_OK && server.lost.code[0] != '\0') {
+        *err = server.lost;
+        rc = RC_CONFLICT;
+    }
     if (rc == RC_OK)
         LOG(LOG_INFO, "stopped");
     return rc;

@@ -64,6 +64,12 @@ void db_close(struct db *db)
     mem_free(db);
 }
 
+void db_enroll(struct db *writer, struct engine_site *site, const struct store_fence *fence)
+{
+    assert(!writer->in_tx && writer->open_rows == 0);
+    writer->ops->enroll(site, writer->conn, fence);
+}
+
 static const char *word_text(const struct db *db, const char *name, size_t len)
 {
     static const char for_update[] = "for_update";

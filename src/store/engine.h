@@ -92,6 +92,9 @@ struct engine_ops {
     const char *(*column_text)(struct engine_stmt *stmt, int column, size_t *ret_len);
 
     /* Shared engines only. */
+    /* See store_enroll; writer: the connection that is open already. */
+    void (*enroll)(struct engine_site *site, struct engine_conn *writer,
+                   const struct store_fence *fence);
     enum rc (*listen)(struct engine_site *site, struct engine_listener **ret_listener,
                       struct err *err);
     void (*unlisten)(struct engine_listener *listener); /* NULL is fine. */
@@ -124,6 +127,7 @@ struct engine_site *store_site(struct store *store);
 MUST_USE enum rc db_open(const struct engine_ops *ops, struct engine_site *site,
                          enum engine_role role, struct db **ret_db, struct err *err);
 void db_close(struct db *db); /* NULL is fine. */
+void db_enroll(struct db *writer, struct engine_site *site, const struct store_fence *fence);
 MUST_USE enum rc db_script(struct db *db, const char *name, const char *text, struct err *err);
 MUST_USE enum rc db_backup(struct db *db, const char *to_path, struct err *err);
 #endif

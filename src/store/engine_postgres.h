@@ -14,11 +14,14 @@
 #include "store/engine_postgres_link.h"
 
 enum { PG_NAME_BYTES = 64 }; /* Identifiers of PostgreSQL, with the NUL. */
+enum { PG_FENCE_BYTES = 96 };
 
 struct engine_site {
     struct pg_place place;
     char schema[PG_NAME_BYTES]; /* The one that the URL leads to. */
     char durability[128];
+    char fence_lease[PG_FENCE_BYTES]; /* "": not enrolled. */
+    int64_t fence_epoch;
 };
 
 /* engine_postgres_conn.c; see engine.h. */
@@ -46,6 +49,8 @@ int64_t pg_column_int(struct engine_stmt *stmt, int column);
 double pg_column_real(struct engine_stmt *stmt, int column);
 const char *pg_column_text(struct engine_stmt *stmt, int column, size_t *ret_len);
 struct pg_link *pg_conn_link(struct engine_conn *conn);
+void pg_enroll(struct engine_site *site, struct engine_conn *writer,
+               const struct store_fence *fence);
 
 /* engine_postgres_listen.c */
 enum rc pg_listen(struct engine_site *site, struct engine_listener **ret_listener, struct err *err);

@@ -20,7 +20,10 @@
  * still in progress, aborted or committed, and the mark whether it is ours: after a crash the
  * server gives ids out again of which nothing had reached the disk.
  *
- * The mark has a second use: it gives the transaction its id before any event takes its seq.
+ * The mark of a server that has enrolled (store.h) is also its fence: it gives no row, and the
+ * transaction fails, once another server has claimed its name.
+ *
+ * The mark has a third use: it gives the transaction its id before any event takes its seq.
  * settled.c builds on that.
  */
 #include "base/clock.h"
@@ -72,6 +75,7 @@ struct engine_stmt {
 };
 
 struct engine_conn {
+    struct engine_site *site; /* Not owned. */
     enum engine_role role;
     struct pg_link link;
     uint32_t statement_count;
@@ -84,7 +88,7 @@ struct engine_conn {
     char writer[WRITER_BYTES]; /* Who we are in commit_marks. */
     int64_t tx_number;
 
-    struct engine_stmt *begin, *commit, *rollback, *mark;
+    struct engine_stmt *begin, *commit, *rollback, *mark, *mark_fenced;
     struct pending pending[PENDING_MAX];
     size_t pending_count, pending_bytes;
     bool pending_nouns;
@@ -109,6 +113,16 @@ static const struct sql sql_mark = {
     " ON CONFLICT (writer) DO UPDATE SET number = excluded.number, marked_at = now()"
     " RETURNING pg_current_xact_id()",
     "ti",
+};
+
+/* Of an enrolled server: gives no row when another one has claimed its name. */
+static const struct sql sql_mark_fenced = {
+    "commit_mark",
+    "INSERT INTO commit_marks (writer, number, marked_at) SELECT $1, $2, now()"
+    " WHERE EXISTS (SELECT 1 FROM leases WHERE name = $3 AND epoch = $4)"
+    " ON CONFLICT (writer) DO UPDATE SET number = excluded.number, marked_at = now()"
+    " RETURNING pg_current_xact_id()",
+    "titi",
 };
 
 /* ---- statements ---- */
@@ -213,7 +227,12 @@ static enum rc take_deferred(struct engine_conn *conn, const struct pending *pen
                              PGresult *result, struct err *err)
 {
     const char *name = pending->stmt->sql->name;
-    if (pending->stmt == conn->mark) {
+    if (pending->stmt == conn->mark_fenced && pq->ntuples(result) == 0)
+        return err_set(err, RC_UNREACHABLE, "NODE_LOST",
+                       "this server may not write any more: another one has claimed its node name "
+                       "%s; ask another node",
+                       conn->site->fence_lease);
+    if (pending->stmt == conn->mark || pending->stmt == conn->mark_fenced) {
         text_copy(conn->xid, sizeof conn->xid, pq->getvalue(result, 0, 0));
         return RC_OK;
     }
@@ -307,11 +326,14 @@ static enum rc send_mark(struct engine_conn *conn, struct err *err)
     conn->tx_number++;
     conn->marked = true;
     conn->xid[0] = '\0';
-    const struct param params[] = {P_TEXT(conn->writer), P_INT(conn->tx_number)};
+    const struct engine_site *site = conn->site;
+    const struct param params[] = {P_TEXT(conn->writer), P_INT(conn->tx_number),
+                                   P_TEXT(site->fence_lease), P_INT(site->fence_epoch)};
+    struct engine_stmt *mark = site->fence_lease[0] != '\0' ? conn->mark_fenced : conn->mark;
     struct pg_args args;
-    enum rc rc = pg_args_fill(conn->mark->sql, params, &args, err);
+    enum rc rc = pg_args_fill(mark->sql, params, &args, err);
     if (rc == RC_OK)
-        rc = send_statement(conn->mark, &args, (struct pending){.kind = PENDING_DEFERRED}, err);
+        rc = send_statement(mark, &args, (struct pending){.kind = PENDING_DEFERRED}, err);
     return rc;
 }
 
@@ -622,6 +644,19 @@ struct pg_link *pg_conn_link(struct engine_conn *conn)
     return &conn->link;
 }
 
+/* The writer is opened again when it is next used, and then carries the mark. */
+void pg_enroll(struct engine_site *site, struct engine_conn *writer,
+               const struct store_fence *fence)
+{
+    assert(!writer->in_tx && strlen(fence->lease) < sizeof site->fence_lease);
+    assert(strlen(fence->session) < sizeof site->place.session &&
+           strspn(fence->session, "0123456789abcdef") == strlen(fence->session));
+    text_copy(site->fence_lease, sizeof site->fence_lease, fence->lease);
+    site->fence_epoch = fence->epoch;
+    text_copy(site->place.session, sizeof site->place.session, fence->session);
+    pg_link_lose(&writer->link);
+}
+
 void pg_disconnect(struct engine_conn *conn)
 {
     if (conn == NULL)
@@ -630,6 +665,7 @@ void pg_disconnect(struct engine_conn *conn)
     pg_finalize(conn->commit);
     pg_finalize(conn->rollback);
     pg_finalize(conn->mark);
+    pg_finalize(conn->mark_fenced);
     pg_link_lose(&conn->link);
     pg_ahead_free(&conn->ahead);
     mem_free(conn);
@@ -639,6 +675,7 @@ enum rc pg_connect(struct engine_site *site, enum engine_role role, struct engin
                    struct err *err)
 {
     struct engine_conn *conn = mem_alloc(sizeof *conn);
+    conn->site = site;
     conn->role = role;
     pg_link_init(&conn->link, &site->place, role == ENGINE_READER ? PG_READS : PG_WRITES);
     enum rc rc = pg_link_open(&conn->link, err);
@@ -654,6 +691,7 @@ enum rc pg_connect(struct engine_site *site, enum engine_role role, struct engin
     (void)!pg_prepare(conn, &sql_commit, sql_commit.text, &conn->commit, err);
     (void)!pg_prepare(conn, &sql_rollback, sql_rollback.text, &conn->rollback, err);
     (void)!pg_prepare(conn, &sql_mark, sql_mark.text, &conn->mark, err);
+    (void)!pg_prepare(conn, &sql_mark_fenced, sql_mark_fenced.text, &conn->mark_fenced, err);
     *ret_conn = conn;
     return RC_OK;
 }

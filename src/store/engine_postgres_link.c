@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "store/pq_lib.h"
+#include "store/session_key.h"
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -32,13 +33,15 @@ static const struct {
     {"tcp_user_timeout", "20000"},
 };
 
-/* A server that is stopped in a transaction must not hold its locks for ever, and one whose machine
-   is gone no longer than PostgreSQL needs to see that (on a unix socket the tcp_ settings are
-   ignored).
+/* A server that is frozen in a transaction must not hold its locks for ever: its session ends
+   before those who wait for them give up (lock_timeout).  One whose machine is gone holds them no
+   longer than PostgreSQL needs to see that (on a unix socket the tcp_ settings are ignored).
+   Neither limit holds for one that is frozen while it sends or receives: control/membership.h ends
+   its sessions.
    jit: compiling pays for reports, not for statements that touch a few rows. */
 static const char session[] = "SET client_encoding = 'UTF8'; SET client_min_messages = 'error';"
                               " SET statement_timeout = '30s'; SET lock_timeout = '10s';"
-                              " SET idle_in_transaction_session_timeout = '60s';"
+                              " SET idle_in_transaction_session_timeout = '8s';"
                               " SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;"
                               " SET tcp_keepalives_count = 3; SET tcp_user_timeout = '20s';"
                               " SET jit = off";
@@ -101,6 +104,15 @@ static PGconn *connect_to(const char *url)
     return pq->connectdbParams(names, values, 1);
 }
 
+/* The session is hexadecimal. */
+static enum rc mark_session(struct pg_link *link, struct err *err)
+{
+    char text[256], quoted[PG_SESSION_BYTES + 2];
+    snprintf(quoted, sizeof quoted, "'%s'", link->place->session);
+    snprintf(text, sizeof text, "SELECT pg_advisory_lock_shared(" SESSION_KEY("%s") ")", quoted);
+    return pg_link_script(link, "connect", text, NULL, err);
+}
+
 static enum rc set_up(struct pg_link *link, struct err *err)
 {
     pq->setNoticeReceiver(link->pg, keep_silent, NULL);
@@ -109,6 +121,8 @@ static enum rc set_up(struct pg_link *link, struct err *err)
     enum rc rc = pg_link_script(link, "connect", session, NULL, err);
     if (rc == RC_OK && link->mode == PG_READS)
         rc = pg_link_script(link, "connect", session_reads, NULL, err);
+    if (rc == RC_OK && link->mode == PG_WRITES && link->place->session[0] != '\0')
+        rc = mark_session(link, err);
     if (rc == RC_OK && link->mode != PG_LISTENS && pq->enterPipelineMode(link->pg) != 1)
         rc = pg_link_broken(link, "connect", err);
     return rc;
@@ -271,6 +285,7 @@ static const struct meaning {
     {"57P", RC_UNREACHABLE, "STORE_UNREACHABLE", ""},
     {"08", RC_UNREACHABLE, "STORE_UNREACHABLE", ""},
     {"25006", RC_IO, "STORE_IO", ""},
+    {"25P03", RC_UNREACHABLE, "STORE_UNREACHABLE", ""}, /* Idle in a transaction for too long. */
     {"58", RC_IO, "STORE_IO", ""},
     {"XX001", RC_CORRUPT, "STORE_CORRUPT", ": restore the database from a backup"},
     {"XX002", RC_CORRUPT, "STORE_CORRUPT", ": run REINDEX or restore a backup"},

@@ -22,6 +22,8 @@
 struct pg_conn;   /* libpq's PGconn ... */
 struct pg_result; /* ... and PGresult. */
 
+enum { PG_SESSION_BYTES = 33 };
+
 enum pg_mode {
     PG_WRITES,  /* Pipeline mode. */
     PG_READS,   /* The same, in transactions that cannot write. */
@@ -31,7 +33,8 @@ enum pg_mode {
 /* Where links lead to, and what they know of it together. */
 struct pg_place {
     char *url;
-    atomic_int_fast64_t opened_us; /* When one was last opened, on the monotonic clock. */
+    atomic_int_fast64_t opened_us;  /* When one was last opened, on the monotonic clock. */
+    char session[PG_SESSION_BYTES]; /* Marks links that write (session_key.h); "": none does. */
 };
 
 struct pg_link {

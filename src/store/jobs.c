@@ -418,11 +418,12 @@ enum rc jobs_move(struct db *db, struct job_row *row, const char *queue, int64_t
                     job_shape.noun, err);
 }
 
-enum rc jobs_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
+enum rc jobs_due(struct db *db, const struct due_ask *ask, struct arena *arena,
                  struct job_row **ret_rows, size_t *ret_count, struct err *err)
 {
-    return query_all(db, &sql_due, P_LIST(P_INT(now_us), P_LIMIT(limit)), &job_shape, arena,
-                     ret_rows, ret_count, err);
+    assert(ask->proof->db == db);
+    return query_all(db, &sql_due, P_LIST(P_INT(ask->now_us), P_LIMIT(ask->limit)), &job_shape,
+                     arena, ret_rows, ret_count, err);
 }
 
 enum rc jobs_next_due(struct db *db, int64_t *ret_due_us, struct err *err)

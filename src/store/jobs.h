@@ -8,6 +8,7 @@
 #define STORE_JOBS_H
 #include "core/job.h"
 #include "store/db.h"
+#include "store/leases.h"
 #include "store/scan.h"
 
 struct job_row {
@@ -103,7 +104,7 @@ MUST_USE enum rc jobs_move(struct db *db, struct job_row *row, const char *queue
                            struct err *err);
 
 /* scheduled that are due, leased whose lease ran out, queued/scheduled/blocked past expires_us. */
-MUST_USE enum rc jobs_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
+MUST_USE enum rc jobs_due(struct db *db, const struct due_ask *ask, struct arena *arena,
                           struct job_row **ret_rows, size_t *ret_count, struct err *err);
 /* The earliest moment at which jobs_due has something; RC_NOT_FOUND: never. */
 MUST_USE enum rc jobs_next_due(struct db *db, int64_t *ret_due_us, struct err *err);

@@ -561,8 +561,22 @@ static const char *const pipeline[] = {
     NULL,
 };
 
+static const char *const leases[] = {
+    /* See leases.h.  Only servers that share a store write it. */
+    "CREATE TABLE leases ("
+    " name {text} NOT NULL PRIMARY KEY,"
+    " holder {text} NOT NULL,"
+    " session {text} NOT NULL,"
+    " place {text} NOT NULL,"
+    " epoch {int} NOT NULL,"
+    " since_us {int} NOT NULL,"
+    " deadline_us {int} NOT NULL) {keyed_table}",
+    NULL,
+};
+
 const struct migration migrations[] = {
     {1, "initial", initial},   {2, "queues", queues}, {3, "topics", topics},
     {4, "breakers", breakers}, {5, "sagas", sagas},   {6, "pipeline", pipeline},
+    {7, "leases", leases},
 };
 const size_t migration_count = COUNT_OF(migrations);

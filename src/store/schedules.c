@@ -3,6 +3,7 @@
  */
 #include "store/schedules.h"
 #include "store/query.h"
+#include <assert.h>
 
 #define SCHEDULE_SELECT                                                                      \
     "SELECT name, cron, job, enabled, next_us, last_us, last_job_id, created_us, updated_us" \
@@ -112,11 +113,12 @@ enum rc schedules_count(struct db *db, int64_t *ret_count, struct err *err)
     return query_int(db, &sql_count, NULL, 0, ret_count, err);
 }
 
-enum rc schedules_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
+enum rc schedules_due(struct db *db, const struct due_ask *ask, struct arena *arena,
                       struct schedule_row **ret_rows, size_t *ret_count, struct err *err)
 {
-    return query_all(db, &sql_due, P_LIST(P_INT(now_us), P_LIMIT(limit)), &schedule_shape, arena,
-                     ret_rows, ret_count, err);
+    assert(ask->proof->db == db);
+    return query_all(db, &sql_due, P_LIST(P_INT(ask->now_us), P_LIMIT(ask->limit)), &schedule_shape,
+                     arena, ret_rows, ret_count, err);
 }
 
 enum rc schedules_next_due(struct db *db, int64_t *ret_due_us, struct err *err)

@@ -4,6 +4,7 @@
 #ifndef STORE_SCHEDULES_H
 #define STORE_SCHEDULES_H
 #include "store/db.h"
+#include "store/leases.h"
 
 enum { SCHEDULES_MAX = 1000 };
 
@@ -31,7 +32,7 @@ MUST_USE enum rc schedules_list(struct db *db, const char *after, int64_t limit,
                                 size_t *ret_count, struct err *err);
 MUST_USE enum rc schedules_count(struct db *db, int64_t *ret_count, struct err *err);
 /* The enabled ones whose time has come, locked. */
-MUST_USE enum rc schedules_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
+MUST_USE enum rc schedules_due(struct db *db, const struct due_ask *ask, struct arena *arena,
                                struct schedule_row **ret_rows, size_t *ret_count, struct err *err);
 /* The earliest moment at which schedules_due has something; RC_NOT_FOUND: never. */
 MUST_USE enum rc schedules_next_due(struct db *db, int64_t *ret_due_us, struct err *err);

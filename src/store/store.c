@@ -156,6 +156,13 @@ void store_give_back(struct store *store, enum store_purpose purpose)
     pthread_mutex_unlock(&store->kept[purpose].lock);
 }
 
+void store_enroll(struct store *store, const struct store_fence *fence)
+{
+    assert(store->ops->is_shared);
+    assert(atomic_load(&store->lent) == 0);
+    db_enroll(store->writer, store->site, fence);
+}
+
 const struct engine_ops *store_engine(const struct store *store)
 {
     return store->ops;

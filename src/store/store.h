@@ -4,7 +4,7 @@
  * SQLite: one writer connection (WAL, synchronous=FULL, checkpoints in the writer), readers
  * beside it; one server.
  * PostgreSQL: as many writers and readers as are opened, and several servers, which wake each
- * other by notices and agree by locks who does what only one may do.
+ * other by notices and agree by leases (leases.h) who does what only one may do.
  * A schema newer than this binary is refused.
  */
 #ifndef STORE_STORE_H
@@ -74,17 +74,20 @@ void listener_wait(struct listener *listener, int timeout_ms, struct wakeup *ret
 void listener_wake(struct listener *listener); /* From any thread. */
 void listener_close(struct listener *listener);
 
-/* The time at the server of a shared store, to compare with one's own.  Before others write. */
+/* The time at the server of a shared store.  Before others use the writer. */
 MUST_USE enum rc store_clock(struct store *store, int64_t *ret_us, struct err *err);
 
 /*
- * A lock that one server holds at a time, until it lets go or dies.  RC_CONFLICT: another one has
- * it.  A holder asks store_lock_held before it acts: the connection that holds the lock can be
- * lost, and then another one may have it.  Without other servers everybody gets it.
+ * A server that has claimed its name (leases.h) enrolls before it lends out connections.  From then
+ * on
+ * - every writing connection carries the mark of the session, by which others can end it, and
+ * - every transaction that writes goes through only while the claim has this epoch: RC_UNREACHABLE
+ *   (code NODE_LOST) after another server has claimed the name.
  */
-struct store_lock;
-MUST_USE enum rc store_lock_try(struct store *store, const char *key, struct store_lock **ret_lock,
-                                struct err *err);
-bool store_lock_held(struct store_lock *lock);
-void store_lock_release(struct store_lock *lock); /* NULL is fine. */
+struct store_fence {
+    const char *lease; /* The claim. */
+    int64_t epoch;
+    const char *session; /* Hexadecimal. */
+};
+void store_enroll(struct store *store, const struct store_fence *fence); /* Copies it. */
 #endif

@@ -1,8 +1,8 @@
 /*
- * store_shared.c - what several servers on one store tell each other: notices, locks, the time.
+ * store_shared.c - what several servers on one store tell each other: notices, the time.
  *
  * The statements are PostgreSQL's alone and are not run on another engine: a store that is not
- * shared has nobody to tell, and every lock is free.
+ * shared has nobody to tell.
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -23,26 +23,6 @@ static const struct sql sql_notify = {
     "SELECT pg_notify($1 || CASE WHEN current_schema() = 'public' THEN ''"
     "                            ELSE '_' || left(current_schema(), 40) END, $2)",
     "tt",
-};
-
-#define LOCK_KEY "hashtextextended('drover.lock.' || current_schema() || '.' || $1, 0)"
-static const struct sql sql_lock_try = {
-    "lock_try",
-    "SELECT CASE WHEN pg_try_advisory_lock(" LOCK_KEY ") THEN 1 ELSE 0 END",
-    "t",
-};
-/* The connection has no other lock; one that was opened again has none. */
-static const struct sql sql_lock_held = {
-    "lock_held",
-    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()",
-    "",
-};
-
-/* Closing alone would free it only when the server has seen that the session is gone. */
-static const struct sql sql_unlock = {
-    "unlock",
-    "SELECT pg_advisory_unlock_all()::text",
-    "",
 };
 
 static const struct sql sql_clock = {
@@ -168,68 +148,4 @@ enum rc store_clock(struct store *store, int64_t *ret_us, struct err *err)
 {
     assert(store_is_shared(store));
     return query_int(store_writer(store), &sql_clock, NULL, 0, ret_us, err);
-}
-
-/* ---- locks ---- */
-
-struct store_lock {
-    struct store *store;
-    struct db *db; /* It lives as long as this session; NULL: nobody else uses the store. */
-};
-
-static enum rc lock_take(struct db *db, const char *key, struct err *err)
-{
-    int64_t taken;
-    enum rc rc = query_int(db, &sql_lock_try, P_LIST(P_TEXT(key)), &taken, err);
-    if (rc == RC_OK && taken == 0)
-        rc = err_set(err, RC_CONFLICT, "LOCK_HELD", "another server holds the lock %s", key);
-    return rc;
-}
-
-enum rc store_lock_try(struct store *store, const char *key, struct store_lock **ret_lock,
-                       struct err *err)
-{
-    struct db *db = NULL;
-    if (store_is_shared(store)) {
-        enum rc rc = store_reader_open(store, &db, err);
-        if (rc == RC_OK)
-            rc = lock_take(db, key, err);
-        if (rc != RC_OK) {
-            store_reader_close(store, db);
-            return rc;
-        }
-    }
-    struct store_lock *lock = mem_alloc(sizeof *lock);
-    lock->store = store;
-    lock->db = db;
-    *ret_lock = lock;
-    return RC_OK;
-}
-
-bool store_lock_held(struct store_lock *lock)
-{
-    if (lock->db == NULL)
-        return true;
-    int64_t count;
-    struct err ignored;
-    return query_int(lock->db, &sql_lock_held, NULL, 0, &count, &ignored) == RC_OK && count > 0;
-}
-
-/* Without a connection there is no lock either. */
-static void lock_free(struct db *db)
-{
-    CLEANUP(rows_end) struct rows rows = {0};
-    struct err ignored;
-    enum rc rc = db_query(db, &sql_unlock, NULL, 0, &rows, &ignored);
-    (void)rc;
-}
-
-void store_lock_release(struct store_lock *lock)
-{
-    if (lock == NULL)
-        return;
-    if (lock->db != NULL)
-        lock_free(lock->db);
-    store_reader_close(lock->store, lock->db);
-    mem_free(lock);
 }

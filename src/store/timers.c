@@ -3,6 +3,7 @@
  */
 #include "store/timers.h"
 #include "store/query.h"
+#include <assert.h>
 
 static const struct sql sql_set = {
     "timer_set",
@@ -85,11 +86,12 @@ enum rc timers_put_off(struct db *db, const char *kind, int64_t until_us, struct
     return db_exec(db, &sql_put_off, P_LIST(P_TEXT(kind), P_INT(until_us)), NULL, err);
 }
 
-enum rc timers_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
+enum rc timers_due(struct db *db, const struct due_ask *ask, struct arena *arena,
                    struct timer_row **ret_rows, size_t *ret_count, struct err *err)
 {
-    return query_all(db, &sql_due, P_LIST(P_INT(now_us), P_LIMIT(limit)), &timer_shape, arena,
-                     ret_rows, ret_count, err);
+    assert(ask->proof->db == db);
+    return query_all(db, &sql_due, P_LIST(P_INT(ask->now_us), P_LIMIT(ask->limit)), &timer_shape,
+                     arena, ret_rows, ret_count, err);
 }
 
 enum rc timers_next_due(struct db *db, int64_t *ret_due_us, struct err *err)

@@ -5,6 +5,7 @@
 #ifndef STORE_TIMERS_H
 #define STORE_TIMERS_H
 #include "store/db.h"
+#include "store/leases.h"
 
 struct timer_row {
     const char *kind; /* run_deadline, queue_deadline, stop_deadline, approval_expiry */
@@ -19,7 +20,7 @@ MUST_USE enum rc timers_done(struct db *db, const struct timer_row *row, struct 
 MUST_USE enum rc timers_clear_subject(struct db *db, const struct id *subject, struct err *err);
 /* Those of the kind that are due before then are due then. */
 MUST_USE enum rc timers_put_off(struct db *db, const char *kind, int64_t until_us, struct err *err);
-MUST_USE enum rc timers_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
+MUST_USE enum rc timers_due(struct db *db, const struct due_ask *ask, struct arena *arena,
                             struct timer_row **ret_rows, size_t *ret_count, struct err *err);
 MUST_USE enum rc timers_next_due(struct db *db, int64_t *ret_due_us, struct err *err);
 MUST_USE enum rc timers_of(struct db *db, const struct id *subject, struct arena *arena,

@@ -1,8 +1,5 @@
 // nodes.test.mjs - two servers on one PostgreSQL database: what one does the other knows.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertHistory, typesOf } from './lib/cloudevents.mjs';
@@ -12,6 +9,7 @@ import { branches, fixes, git, staysWithChildren, waits } from './lib/git.mjs';
 import { newMark, sleepers, untilAsleep, untilGone } from './lib/procs.mjs';
 import { RemoteWorker } from './lib/remote.mjs';
 import { Server } from './lib/server.mjs';
+import { skewedBy } from './lib/skew.mjs';
 import { until } from './lib/wait.mjs';
 import { HandWorker, STEPS } from './lib/worker.mjs';
 
@@ -320,36 +318,13 @@ describe('two nodes', { concurrency: 4 }, () => {
         });
 });
 
-// A library that shifts the time of day by $SHIFT_S seconds.
-function shiftClock(dir) {
-    const [source, library] = [join(dir, 'shift.c'), join(dir, 'shift.so')];
-    writeFileSync(source, `#define _GNU_SOURCE
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-int clock_gettime(clockid_t id, struct timespec *to)
-{
-    long rc = syscall(SYS_clock_gettime, id, to);
-    const char *shift = getenv("SHIFT_S");
-    if (rc == 0 && id == CLOCK_REALTIME && shift)
-        to->tv_sec += atoi(shift);
-    return (int)rc;
-}
-`);
-    execFileSync(process.env.CC ?? 'cc', ['-shared', '-fPIC', '-o', library, source]);
-    return library;
-}
-
 describe('clocks that differ', { concurrency: 2 }, () => {
     for (const shift of [-4, 4])
         it(`by ${shift} s turn no history round and cost no lease`, async () => {
             const db = makeDatabase(POSTGRES);
             const options = config(2, { leaseMs: 10_000 });
             const a = new Server({ ...options, db });
-            const env = { LD_PRELOAD: shiftClock(a.dir), SHIFT_S: String(shift),
-                ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ''}:verify_asan_link_order=0` };
-            const b = new Server({ ...options, db, env });
+            const b = new Server({ ...options, db, env: skewedBy(shift) });
             try {
                 await Promise.all([a.start(), b.start()]);
                 await b.untilSaid(shift < 0 ? /not the database's.*"aheadMs":-/

@@ -70,6 +70,9 @@ enum { ENGINE_FILE = 0, ENGINE_MEMORY = 1, ENGINE_POSTGRES = 2 };
 #define ck_assert_id_eq(a, b)           ck_assert_str_eq((a).text, (b).text)
 #define ck_assert_bytes_eq(slice, want) ck_assert(str_is(slice, want))
 
+/* What is due by then, for a fixture f, as if it had the turn at the timers. */
+#define DUE_BY(now, max) (&(const struct due_ask){&(const struct lease_proof){f.db}, (now), (max)})
+
 /* Of DROVER_TEST_POSTGRES; NULL, and says so once, without it. */
 const char *postgres_url(void);
 char *postgres_url_in(struct arena *arena, const char *url, const char *schema);

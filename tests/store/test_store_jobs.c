@@ -291,13 +291,13 @@ START_TEST(due_is_what_waits_no_longer)
     }
     struct job_row *rows;
     size_t count;
-    must(jobs_due(f.db, now_us, 100, &f.arena, &rows, &count, &f.err));
+    must(jobs_due(f.db, DUE_BY(now_us, 100), &f.arena, &rows, &count, &f.err));
     ck_assert_uint_eq(count, want);
     for (size_t i = 0; i < count; i++) {
         ck_assert_int_eq(rows[i].priority, 1);
         ck_assert(i == 0 || rows[i - 1].life.due_us <= rows[i].life.due_us);
     }
-    must(jobs_due(f.db, now_us, 2, &f.arena, &rows, &count, &f.err));
+    must(jobs_due(f.db, DUE_BY(now_us, 2), &f.arena, &rows, &count, &f.err));
     ck_assert_uint_eq(count, 2);
 }
 END_TEST
@@ -332,9 +332,9 @@ START_TEST(next_due_is_the_moment_when_due_has_something)
         ck_assert_int_eq(due_us, steps[i].next_us);
         struct job_row *rows;
         size_t count;
-        must(jobs_due(f.db, due_us, 10, &f.arena, &rows, &count, &f.err));
+        must(jobs_due(f.db, DUE_BY(due_us, 10), &f.arena, &rows, &count, &f.err));
         ck_assert_uint_ge(count, 1);
-        must(jobs_due(f.db, due_us - 1, 10, &f.arena, &rows, &count, &f.err));
+        must(jobs_due(f.db, DUE_BY(due_us - 1, 10), &f.arena, &rows, &count, &f.err));
         ck_assert_uint_eq(count, 0);
     }
 }

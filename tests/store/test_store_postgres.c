@@ -490,15 +490,11 @@ static void live_through_outages(struct fixture *fixture, const char *dir, const
     struct db *other;
     must(store_writer_open(store, &other, &f.err));
     struct listener *listener;
-    struct store_lock *lock;
     must(store_listen(store, &listener, &f.err));
-    must(store_lock_try(store, "reaper", &lock, &f.err));
-    ck_assert(store_lock_held(lock));
 
     cluster_do(&f, dir, "stop", "fast");
     check_fails_fast(&f, db);
     check_pauses_long(&f, other);
-    ck_assert(!store_lock_held(lock));
     cluster_do(&f, dir, "start", NULL);
     await_put(&f, db, "after");
     must(put(other, "too", "1", &f.err)); /* Whatever pause it was in. */
@@ -508,15 +504,11 @@ static void live_through_outages(struct fixture *fixture, const char *dir, const
     for (int i = 0; i < 10 && !wakeup.channels[STORE_EVENTS].woken; i++)
         listener_wait(listener, 1000, &wakeup);
     ck_assert(wakeup.channels[STORE_EVENTS].woken && wakeup.channels[STORE_EVENTS].all);
-    ck_assert(!store_lock_held(lock)); /* Its session is gone, whoever answers now. */
-    store_lock_release(lock);
-    must(store_lock_try(store, "reaper", &lock, &f.err));
 
     cluster_do(&f, dir, "restart", "immediate");
     await_put(&f, db, "crash");
     must_be(RC_IO, put(db, "before", "2", &f.err));
     ck_assert_str_eq(f.err.code, "STORE_CONSTRAINT");
-    store_lock_release(lock);
     listener_close(listener);
     store_close(store);
     fixture->arena = f.arena;

@@ -130,14 +130,14 @@ START_TEST(a_timer_is_one_per_kind_and_subject)
 
     struct timer_row *rows;
     size_t count;
-    must(timers_due(f.db, 199, 10, &f.arena, &rows, &count, &f.err));
+    must(timers_due(f.db, DUE_BY(199, 10), &f.arena, &rows, &count, &f.err));
     ck_assert_uint_eq(count, 0);
-    must(timers_due(f.db, 300, 10, &f.arena, &rows, &count, &f.err));
+    must(timers_due(f.db, DUE_BY(300, 10), &f.arena, &rows, &count, &f.err));
     ck_assert_uint_eq(count, 3);
     ck_assert_str_eq(rows[0].kind, "queue_deadline");
     ck_assert_id_eq(rows[0].subject, a);
     ck_assert_int_eq(rows[0].due_us, 200);
-    must(timers_due(f.db, 300, 1, &f.arena, &rows, &count, &f.err));
+    must(timers_due(f.db, DUE_BY(300, 1), &f.arena, &rows, &count, &f.err));
     ck_assert_uint_eq(count, 1);
 
     must(timers_of(f.db, &a, &f.arena, &rows, &count, &f.err));
@@ -170,7 +170,7 @@ START_TEST(timers_of_one_kind_are_put_off_and_never_brought_forward)
     must(timers_put_off(f.db, "pull_idle", 500, &f.err));
     struct timer_row *rows;
     size_t count;
-    must(timers_due(f.db, 1000, 10, &f.arena, &rows, &count, &f.err));
+    must(timers_due(f.db, DUE_BY(1000, 10), &f.arena, &rows, &count, &f.err));
     ck_assert_uint_eq(count, 3);
     ck_assert_str_eq(rows[0].kind, "run_deadline");
     ck_assert_int_eq(rows[1].due_us, 500);

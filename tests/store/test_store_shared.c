@@ -1,5 +1,5 @@
 /*
- * test_store_shared.c - what several servers on one store share: notices, locks, a log with many
+ * test_store_shared.c - what several servers on one store share: notices, a log with many
  * writers, contents as rows.
  */
 #include "base/clock.h"
@@ -15,7 +15,7 @@
 
 #define POSTGRES(f) FIXTURE_ON(f, ENGINE_POSTGRES)
 
-/* ---- notices and locks ---- */
+/* ---- notices ---- */
 
 START_TEST(a_notice_wakes_the_listeners)
 {
@@ -75,54 +75,6 @@ START_TEST(a_listener_is_woken_by_a_thread)
     ck_assert(!wakeup.called);
     listener_close(listener);
     listener_close(NULL);
-}
-END_TEST
-
-START_TEST(without_rivals_a_lock_is_held)
-{
-    FIXTURE(f);
-    struct store_lock *lock;
-    must(store_lock_try(f.store, "reaper", &lock, &f.err));
-    ck_assert(store_lock_held(lock));
-    store_lock_release(lock);
-}
-END_TEST
-
-START_TEST(a_lock_has_one_holder)
-{
-    POSTGRES(f);
-    struct store_lock *lock, *other = NULL, *third;
-    must(store_lock_try(f.store, "reaper", &lock, &f.err));
-    must_be(RC_CONFLICT, store_lock_try(f.store, "reaper", &other, &f.err));
-    ck_assert_ptr_null(other);
-    must(store_lock_try(f.store, "retention", &third, &f.err));
-    ck_assert(store_lock_held(lock));
-    store_lock_release(lock);
-    must(store_lock_try(f.store, "reaper", &other, &f.err));
-    ck_assert(store_lock_held(other));
-    postgres_run(arena_printf(&f.arena,
-                              "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks"
-                              " WHERE locktype = 'advisory' AND (classid::int8 << 32 | objid::int8)"
-                              " = hashtextextended('drover.lock.%s.reaper', 0)",
-                              f.schema));
-    ck_assert(!store_lock_held(other));
-    ck_assert(!store_lock_held(other));
-    must(store_lock_try(f.store, "reaper", &lock, &f.err));
-    store_lock_release(lock);
-    store_lock_release(other);
-    store_lock_release(third);
-    store_lock_release(NULL);
-}
-END_TEST
-
-START_TEST(a_released_lock_is_free_at_once)
-{
-    POSTGRES(f);
-    for (int i = 0; i < 30; i++) {
-        struct store_lock *lock;
-        must(store_lock_try(f.store, "reaper", &lock, &f.err));
-        store_lock_release(lock);
-    }
 }
 END_TEST
 
@@ -390,8 +342,6 @@ static void add_server_tests(Suite *suite)
     TCase *tc = tcase_create("postgres");
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, a_notice_wakes_the_listeners);
-    tcase_add_test(tc, a_lock_has_one_holder);
-    tcase_add_test(tc, a_released_lock_is_free_at_once);
     tcase_add_test(tc, a_naive_cursor_loses_an_event_and_a_settled_one_does_not);
     tcase_add_test(tc, a_gap_is_waited_for_although_its_writer_began_last);
     tcase_add_test(tc, a_gap_is_passed_when_it_is_dead);
@@ -407,7 +357,6 @@ Suite *store_shared_suite(void)
     TCase *tc = tcase_create("every engine");
     case_add(tc, a_listener_is_woken_by_a_thread);
     case_add(tc, with_one_writer_the_log_is_settled);
-    case_add(tc, without_rivals_a_lock_is_held);
     suite_add_tcase(suite, tc);
     if (postgres_url() != NULL)
         add_server_tests(suite);

@@ -339,7 +339,7 @@ static void use_jobs(struct fixture *fixture)
     bool head;
     must(jobs_claimable(f.db, "q", 1, 3, &f.arena, &rows, &count, &f.err));
     must(jobs_claim(f.db, &claim, rows, &f.err));
-    must(jobs_due(f.db, 1, 10, &f.arena, &rows, &count, &f.err));
+    must(jobs_due(f.db, DUE_BY(1, 10), &f.arena, &rows, &count, &f.err));
     must(jobs_next_due(f.db, &number, &f.err));
     must(jobs_leased_to(f.db, "o", &f.arena, &rows, &count, &f.err));
     struct dedup_row same;
@@ -433,7 +433,7 @@ static void use_events_and_timers(struct fixture *fixture)
         must(events_list(f.db, &filters[i], &f.arena, &events, &count, &f.err));
     must(events_last_seq(f.db, &number, &f.err));
     struct timer_row *timers;
-    must(timers_due(f.db, 1, 1, &f.arena, &timers, &count, &f.err));
+    must(timers_due(f.db, DUE_BY(1, 1), &f.arena, &timers, &count, &f.err));
     must_be(RC_NOT_FOUND, timers_next_due(f.db, &number, &f.err));
     must(timers_of(f.db, &id, &f.arena, &timers, &count, &f.err));
     fixture->arena = f.arena;

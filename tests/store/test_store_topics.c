@@ -107,11 +107,11 @@ START_TEST(schedules_are_due_in_the_order_of_their_times)
         must(schedules_put(f.db, &all[i], &f.err));
     must(schedules_next_due(f.db, &next_us, &f.err));
     ck_assert_int_eq(next_us, 20);
-    must(schedules_due(f.db, 30, 10, &f.arena, &rows, &count, &f.err));
+    must(schedules_due(f.db, DUE_BY(30, 10), &f.arena, &rows, &count, &f.err));
     ck_assert_uint_eq(count, 2);
     ck_assert_str_eq(rows[0].name, "early");
     ck_assert_str_eq(rows[1].name, "late");
-    must(schedules_due(f.db, 30, 1, &f.arena, &rows, &count, &f.err));
+    must(schedules_due(f.db, DUE_BY(30, 1), &f.arena, &rows, &count, &f.err));
     ck_assert_uint_eq(count, 1);
     int64_t total;
     must(schedules_count(f.db, &total, &f.err));
