@@ -55,6 +55,7 @@ void command_stage(struct command *command, struct arena *memory)
 void command_keep(struct command *command)
 {
     command->before = NULL;
+    command->committed = true;
 }
 
 void command_undo(struct command *command)

@@ -12,8 +12,9 @@
  *      ^                   |
  *      +-------------------+ undo: rolled back, every byte that apply may write is as before
  *
- * Only an unstaged command can be answered or parked (asserted), so nothing that a rolled-back
- * transaction wrote reaches a client, whatever the kind of the command.
+ * Only an unstaged command can be answered or parked, and RC_OK only answers one that was committed
+ * (asserted).  So nothing that a rolled-back transaction wrote reaches a client, whatever the kind
+ * of the command.
  */
 #ifndef CONTROL_COMMAND_H
 #define CONTROL_COMMAND_H
@@ -62,6 +63,7 @@ struct command {
     struct command *next;
     atomic_bool abandoned;         /* The caller hung up while it was parked. */
     struct command_before *before; /* Staged: what command_undo() puts back; else NULL. */
+    bool committed;                /* What apply wrote is of a transaction that was committed. */
 
     /* What apply writes begins here and ends with the struct that starts with this one.  Memory
        that the command points to is not put back: apply sets it anew. */

@@ -6,7 +6,7 @@
  *
  * While one batch is on its way to disk the next one gathers.  A command that is refused on its
  * merits has written nothing and leaves the batch intact; an engine error rolls the batch back and
- * its commands run one by one.  No answer leaves before its commit.
+ * its commands run one by one.  No answer leaves before its commit, or without one (command.h).
  */
 #ifndef CONTROL_COMMITTER_H
 #define CONTROL_COMMITTER_H

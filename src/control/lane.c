@@ -71,7 +71,8 @@ void lane_free(struct lane *lane)
 
 void lane_answer(struct command *command, enum rc rc)
 {
-    assert(command->before == NULL); /* The transaction that it is part of has not ended. */
+    assert(command->before == NULL);           /* Its transaction has ended, */
+    assert(rc != RC_OK || command->committed); /* and an answer was committed. */
     command->rc = rc == RC_OK ? command->refused : rc;
     command->done(command);
 }
@@ -177,13 +178,16 @@ static void drop_ready(struct round *round, const struct command *command)
     round->ready_count = kept;
 }
 
-/* Lets leases look at what this batch made ready: those that get something to `served`, the
-   others, in their order, to `left`. */
-static enum rc serve(struct batch *batch, struct command_list *from, struct command_list *left,
-                     struct err *err)
+/* Lets leases look at what this batch made ready. */
+struct serving {
+    struct command_list *from;
+    struct command_list *served; /* Those that get something, */
+    struct command_list *left;   /* and the others, in their order. */
+};
+static enum rc serve(struct batch *batch, const struct serving *serving, struct err *err)
 {
-    while (from->first != NULL) {
-        struct command *command = from->first;
+    struct command *command;
+    while ((command = serving->from->first) != NULL) {
         bool empty = true;
         if (round_serves(&batch->round, command)) {
             enum rc rc = apply(batch, command, err);
@@ -193,7 +197,8 @@ static enum rc serve(struct batch *batch, struct command_list *from, struct comm
             if (empty)
                 drop_ready(&batch->round, command);
         }
-        command_list_push(empty ? left : &batch->served, command_list_pop(from));
+        (void)command_list_pop(serving->from);
+        command_list_push(empty ? serving->left : serving->served, command);
     }
     return RC_OK;
 }
@@ -206,7 +211,7 @@ static enum rc serve_parked(struct batch *batch, struct err *err)
         parked_take(batch->lane->options.parked, &batch->round, SERVE_AT_ONCE, &some);
         if (some.first == NULL)
             return RC_OK;
-        enum rc rc = serve(batch, &some, &batch->idle, err);
+        enum rc rc = serve(batch, &(struct serving){&some, &batch->served, &batch->idle}, err);
         command_list_append(&batch->idle, &some);
         if (rc != RC_OK)
             return rc;
@@ -221,7 +226,7 @@ static enum rc serve_waiting(struct batch *batch, struct err *err)
         return RC_OK;
     struct command_list left;
     command_list_init(&left);
-    enum rc rc = serve(batch, &batch->wait, &left, err);
+    enum rc rc = serve(batch, &(struct serving){&batch->wait, &batch->done, &left}, err);
     command_list_prepend(&batch->wait, &left);
     return rc;
 }

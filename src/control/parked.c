@@ -63,7 +63,8 @@ static void join(struct parked *parked, struct command_list *from, int64_t news,
     pthread_mutex_lock(&parked->lock);
     if (parked->news == news) {
         for (const struct command *command = from->first; command; command = command->next) {
-            assert(command->before == NULL); /* It can be answered from here: see command.h. */
+            /* It can be answered from here: see command.h. */
+            assert(command->before == NULL && command->wait_until_us > 0);
             note_end(parked, command);
         }
         add(&parked->list, from);

@@ -19,17 +19,38 @@ static void script(struct db *db, const char *text)
     abort();
 }
 
-static int on_commit(void *ctx)
+/* The hook is also called when nothing was written, which a full disk does not refuse. */
+static int changes_at_end;
+
+bool store_fault_refuses(struct sqlite3 *handle)
 {
-    (void)ctx;
-    return now == FAULT_COMMIT;
+    bool refuses = now == FAULT_COMMIT && sqlite3_total_changes(handle) != changes_at_end;
+    if (!refuses)
+        changes_at_end = sqlite3_total_changes(handle);
+    return refuses;
+}
+
+void store_fault_rolled_back(struct sqlite3 *handle)
+{
+    changes_at_end = sqlite3_total_changes(handle);
+}
+
+static int on_commit(void *handle)
+{
+    return store_fault_refuses(handle);
+}
+
+static void on_rollback(void *handle)
+{
+    store_fault_rolled_back(handle);
 }
 
 static int on_open(sqlite3 *handle, char **ret_error, const void *api)
 {
     (void)ret_error;
     (void)api;
-    sqlite3_commit_hook(handle, on_commit, NULL);
+    sqlite3_commit_hook(handle, on_commit, handle);
+    sqlite3_rollback_hook(handle, on_rollback, handle);
     return SQLITE_OK;
 }
 
@@ -75,9 +96,4 @@ void store_fault_set(struct db *db, enum store_fault fault)
                  fault == FAULT_FULL ? 1 : 1073741823);
     if (full || db_is_shared(db))
         script(db, text);
-}
-
-enum store_fault store_fault_now(void)
-{
-    return now;
 }

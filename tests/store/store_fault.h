@@ -2,7 +2,7 @@
  * store_fault.h - lets the commits or the writes of a store fail for a while, in the engine itself.
  *
  *                     SQLite                                PostgreSQL
- *   FAULT_COMMIT      the commit hook refuses               a deferred constraint raises 53100
+ *   FAULT_COMMIT      the commit hook refuses writes        a deferred constraint raises 53100
  *   FAULT_FULL        the database may not grow: FULL       every write raises 53100
  *
  * For one thread with one store at a time.
@@ -19,5 +19,9 @@ void store_fault_install(void);
 void store_fault_arm(struct db *db);
 /* Between transactions, for this connection. */
 void store_fault_set(struct db *db, enum store_fault fault);
-enum store_fault store_fault_now(void);
+
+/* For a commit and a rollback hook of one's own, in the place of store_fault_install. */
+struct sqlite3;
+bool store_fault_refuses(struct sqlite3 *handle);
+void store_fault_rolled_back(struct sqlite3 *handle);
 #endif

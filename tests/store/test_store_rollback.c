@@ -240,6 +240,31 @@ START_TEST(what_a_parked_lease_should_look_at_is_not_forgotten_with_its_transact
 }
 END_TEST
 
+START_TEST(a_lease_served_in_its_first_batch_waits_after_the_rollback)
+{
+    BENCH(b);
+    struct cmd_lease *lease = cmd_lease_new();
+    lease->queues = mail_queue;
+    lease->worker = "w";
+    lease->max = 1;
+    lease->wait_us = 30 * US_PER_SECOND;
+    lab_post(&b.lab, &lease->base);
+    struct cmd_enqueue *enqueue_it = send(&b, &mail); /* Behind the lease, in the same batch. */
+    store_fault_set(b.f.db, FAULT_COMMIT);
+    lab_rounds(&b.lab);
+    ck_assert_int_eq(enqueue_it->base.rc, RC_IO);
+    ck_assert_int_eq(parked(&b), 1);
+    pass_ms(&b, 29000);
+    ck_assert_int_eq(parked(&b), 1);
+    store_fault_set(b.f.db, FAULT_NONE);
+    ck_assert_int_eq(enqueue(&b, &mail), RC_OK);
+    ck_assert_int_eq(parked(&b), 0);
+    ck_assert_uint_eq(lease->job_count, 1);
+    command_free(&lease->base);
+    command_free(&enqueue_it->base);
+}
+END_TEST
+
 /* ---- a waiting command that breaks every transaction that serves it ---- */
 
 struct cmd_poison {
@@ -471,6 +496,7 @@ Suite *store_rollback_suite(void)
     case_add(tc, a_job_that_comes_due_while_commits_fail_is_handed_out_once);
     case_add(tc, a_lease_that_waits_through_failing_commits_is_served_by_the_next_good_one);
     case_add(tc, what_a_parked_lease_should_look_at_is_not_forgotten_with_its_transaction);
+    case_add(tc, a_lease_served_in_its_first_batch_waits_after_the_rollback);
     case_add(tc, a_parked_command_that_always_fails_ends_alone);
     case_add(tc, a_client_that_hangs_up_gets_no_reply_that_was_rolled_back);
     case_add(tc, a_server_that_drains_gives_no_reply_that_was_rolled_back);
