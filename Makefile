@@ -27,7 +27,7 @@ LIB_OBJ  := $(call obj,$(SRCS)) $(BUILD)/obj/core/schema_text.o
 MAIN_OBJ := $(call obj,src/main.c)
 TEST_OBJ := $(call obj,$(AIDS) $(TESTS))
 BENCH_OBJ := $(call obj,$(wildcard bench/*.c) tests/unit/honest.c)
-SIM_OBJ  := $(call obj,$(wildcard tests/sim/*.c) tests/unit/honest.c)
+SIM_OBJ  := $(call obj,$(wildcard tests/sim/*.c) tests/unit/honest.c tests/store/store_fault.c)
 SCHEMAS  := $(sort $(wildcard schemas/*.json))
 
 # pkg-config runs once, and only when something is compiled: on a fresh machine it is not there yet.
@@ -66,11 +66,12 @@ $(BUILD)/tests: $(LIB_OBJ) $(TEST_OBJ)
 	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) $(CHECK_LDLIBS) -lm
 
 $(BUILD)/sim: $(LIB_OBJ) $(SIM_OBJ)
-	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) -lm
+	$(call say,LD $@)$(CC) $(LD_FLAGS) -Wl,--wrap=tx_commit -o $@ $^ $(LIB_LDLIBS) -lm
 
 # The simulator with an invariant broken on purpose: see tests/sim/caught.sh.
 BREAKS := job_step admission_start jobs_insert events_append attempts_insert job_keys_enter \
-          job_keys_leave queues_leased queues_waiting bucket_take accounts_parked_list
+          job_keys_leave queues_leased queues_waiting bucket_take accounts_parked_list \
+          tx_commit command_undo jobs_due
 $(BUILD)/sim-broken: $(LIB_OBJ) $(SIM_OBJ) $(call obj,tests/sim/broken/broken.c)
 	$(call say,LD $@)$(CC) $(LD_FLAGS) $(BREAKS:%=-Wl,--wrap=%) -o $@ $^ $(LIB_LDLIBS) -lm
 
@@ -178,7 +179,7 @@ help:
 	@echo 'make test-long  the same with longer end-to-end tests, valgrind and ThreadSanitizer'
 	@echo 'make check      formatting, layers, house limits, static analysis, a clang build'
 	@echo 'make unit       unit and store tests of the plain build; SUITE=arena for one suite'
-	@echo 'make sim        the simulator; ARGS="[jobs] --seed N --runs N --transitions N"'
+	@echo 'make sim        the simulator; ARGS="[jobs] --seed N --runs N --transitions N", tests/sim/main.c'
 	@echo 'make bench      benchmarks; make bench-peers: beside its peers, which it fetches'
 	@echo 'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local'
 	@echo 'make clean      remove $(BUILD)/'

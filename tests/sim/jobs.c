@@ -5,15 +5,18 @@
 #include "base/log.h"
 #include "tests/sim/jobs_model.h"
 #include "tests/sim/jobs_people.h"
+#include "tests/sim/jobs_requests.h"
 #include "tests/sim/sims.h"
+#include "tests/sim/trouble.h"
 #include "tests/sim/witness.h"
+#include "tests/store/store_fault.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 struct totals {
     struct jobs_stats jobs;
-    int64_t worlds, steps, crashes, jumps, lost;
+    int64_t worlds, steps, crashes, jumps, lost, troubles, hung_up;
 };
 
 static void add_up(struct totals *totals, const struct world *world, const struct jobs_stats *one)
@@ -38,6 +41,8 @@ static void add_up(struct totals *totals, const struct world *world, const struc
     totals->crashes += world->crashes;
     totals->jumps += world->jumps;
     totals->lost += world->lost;
+    totals->troubles += world->troubles;
+    totals->hung_up += world->hung_up;
 }
 
 /* Now and then a whole batch is rolled back, and its commands are tried one by one. */
@@ -50,24 +55,37 @@ static void stumble(struct world *world, void *who, int64_t what)
     world_after(world, world_between(world, 0, 5 * US_PER_SECOND), stumble, NULL, 0);
 }
 
+static void check_timers(struct world *world, void *model, int64_t what)
+{
+    (void)what;
+    jobs_model_check_timers(model);
+    world_after(world, US_PER_SECOND, check_timers, model, 0);
+}
+
 /* One world: faults while jobs come in, then calm until everything has come to rest. */
-static void simulate(uint64_t seed, int64_t jobs, struct totals *totals)
+static void simulate(const struct sim_options *options, struct totals *totals)
 {
     struct world world;
-    world_open(&world, seed);
+    int64_t jobs = options->batch;
+    world_open(&world, (uint64_t)(options->seed + totals->worlds), options->postgres);
+    store_fault_arm(store_writer(world.store));
     world.faults.crash_server *= 4; /* Such a world is over sooner than one of runs. */
     world.faults.jump_clock *= 4;
     struct jobs_model *model = jobs_model_new(&world, sim_queues);
     senders_start(&world, jobs);
     consumers_start(&world);
+    askers_start(&world);
     world_after(&world, 5 * US_PER_SECOND, stumble, NULL, 0);
+    world_after(&world, US_PER_SECOND, check_timers, model, 0);
     while (senders_sent() < jobs && world_step(&world)) {
     }
     int64_t storm_us = world.mono_us + 60 * US_PER_SECOND;
     while (world.mono_us < storm_us && world_step(&world)) {
     }
     world.faults = (struct faults){0};
+    trouble_end(&world);
     senders_calm(&world);
+    askers_calm();
     /* What was said before the calm has arrived after this time; nobody stays for ever. */
     int64_t rest_us = world.mono_us + 60 * US_PER_SECOND;
     int64_t end_us = world.mono_us + US_PER_HOUR;
@@ -94,9 +112,12 @@ static void print(const struct totals *t, double seconds)
     printf("sim: %" PRId64 " duplicates, %" PRId64 " turned away, %" PRId64 " gathered, %" PRId64
            " leases, %" PRId64 " stale reports refused, %" PRId64 " about another's lease\n",
            j->duplicates, j->turned_away, j->gathered, j->leases, j->stale, j->foreign);
+    printf("sim: %" PRId64 " requests replied, %" PRId64 " timed out, %" PRId64
+           " replies refused\n",
+           askers_stats()->replied, askers_stats()->timed_out, askers_stats()->refused);
     printf("sim: %" PRId64 " steps, %" PRId64 " messages lost, %" PRId64 " crashes, %" PRId64
-           " clock jumps, %.1f s\n",
-           t->steps, t->lost, t->crashes, t->jumps, seconds);
+           " clock jumps, %" PRId64 " troubles, %" PRId64 " hung up, %.1f s\n",
+           t->steps, t->lost, t->crashes, t->jumps, t->troubles, t->hung_up, seconds);
 }
 
 void sim_jobs(const struct sim_options *options)
@@ -106,7 +127,7 @@ void sim_jobs(const struct sim_options *options)
     witness_install();
     struct log_options quiet = {.fd = open("/dev/null", O_WRONLY | O_CLOEXEC)};
     log_configure(&quiet); /* That commands fail is meant to be. */
-    while (totals.jobs.transitions < options->transitions)
-        simulate((uint64_t)(options->seed + totals.worlds), options->batch, &totals);
+    while (totals.jobs.transitions < options->transitions || totals.steps < options->steps)
+        simulate(options, &totals);
     print(&totals, (double)(clock_mono_us() - begin_us) / 1e6);
 }

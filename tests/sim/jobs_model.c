@@ -9,9 +9,13 @@
  *   - a lease is not taken away before its time
  * and of every answer:
  *   - a job that was acknowledged is there
- *   - a lease belongs to the principal that was given it
+ *   - a job that is handed out is leased, under that epoch, and to that principal
+ *   - no job is handed out twice under one epoch
  *   - a report that was taken ended the lease of its own epoch and owner, in the way it says
  *   - a report is refused only when its lease is over, or another's
+ *   - a request is answered with the reply that is there, or timed out and has expired
+ * and while nothing is wrong with the store, the server and its clock:
+ *   - no lease, delay or time to live has been over for longer than SIM_LATE_US
  * What the rules of queues say is held in jobs_queue.c.
  */
 #include "tests/sim/jobs_model.h"
@@ -20,6 +24,7 @@
 #include "control/doctor.h"
 #include "control/jobs.h"
 #include "tests/sim/jobs_queue.h"
+#include "tests/sim/jobs_requests.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -341,13 +346,16 @@ static bool holds(const struct job_fact *job, const struct command *command,
 static void check_leased(struct jobs_model *model, const struct cmd_lease *cmd)
 {
     for (size_t i = 0; i < cmd->job_count; i++) {
-        const struct job_fact *job = map_find(&model->jobs, &cmd->jobs[i].id);
+        struct job_fact *job = map_find(&model->jobs, &cmd->jobs[i].id);
+        int64_t epoch = cmd->jobs[i].life.epoch;
         if (job == NULL)
             world_broken(model->world, "job %s was leased and is not there", cmd->jobs[i].id.text);
-        must(model, job,
-             job->life.epoch != cmd->jobs[i].life.epoch ||
-                 strcmp(job->owner.text, cmd->base.principal) == 0,
+        must(model, job, job->life.state == JOB_LEASED && job->life.epoch == epoch,
+             "was handed out under a lease that is not there");
+        must(model, job, strcmp(job->owner.text, cmd->base.principal) == 0,
              "was leased and belongs to another");
+        must(model, job, epoch > job->handed, "was handed out twice under one epoch");
+        job->handed = epoch;
     }
 }
 
@@ -418,6 +426,7 @@ static void on_answered(void *who, const struct command *command)
 {
     struct jobs_model *model = who;
     look(model);
+    askers_check(model->world, command);
     if (command->rc != RC_OK)
         return;
     const char *name = command->ops->name;
@@ -443,6 +452,32 @@ static void on_answered(void *who, const struct command *command)
             check_beat(model, command, &cmd->leases[i], &cmd->answers[i]);
     } else if (strcmp(name, "replay") == 0 || strcmp(name, "purge") == 0) {
         check_dead(model, (const struct cmd_dead *)command, name[0] == 'p');
+    }
+}
+
+/* ---- timers ----------------------------------------------------------------------------- */
+
+void jobs_model_check_timers(struct jobs_model *model)
+{
+    const struct world *world = model->world;
+    if (world->trouble != NULL || world->mono_us - world->quiet_us < SIM_LATE_US)
+        return;
+    int64_t late_us = world_server_now(world) - SIM_LATE_US;
+    size_t position = 0;
+    struct job_fact *job;
+    while ((job = map_next(&model->jobs, &position)) != NULL) {
+        const struct job_life *life = &job->life;
+        if (job->deleted || job_is_settled(life->state))
+            continue;
+        must(model, job, life->state != JOB_LEASED || life->due_us > late_us,
+             "has a lease that was over long ago");
+        must(model, job, life->state != JOB_SCHEDULED || life->due_us > late_us,
+             "was due long ago and is not let out");
+        int64_t since_us = job->trace[(job->moves - 1) % SIM_TRACE].at_us;
+        must(model, job,
+             life->state == JOB_LEASED || life->expires_us == 0 || life->expires_us > late_us ||
+                 since_us > late_us,
+             "has outlived its time by far");
     }
 }
 

@@ -25,6 +25,9 @@ struct jobs_model *jobs_model_new(struct world *world, const char *const *queues
 void jobs_model_free(struct jobs_model *model);
 /* Nothing may be left: every job settled, every row as it should be, the doctor content. */
 void jobs_model_look_at_the_end(struct jobs_model *model);
+/* To be called now and then. */
+#define SIM_LATE_US (5 * US_PER_SECOND)
+void jobs_model_check_timers(struct jobs_model *model);
 int64_t jobs_model_open(const struct jobs_model *model); /* Jobs that are not settled. */
 const struct jobs_stats *jobs_model_stats(const struct jobs_model *model);
 #endif

@@ -6,6 +6,7 @@
 #include "control/jobs.h"
 #include "control/queues.h"
 #include "tests/sim/jobs_queue.h"
+#include "tests/sim/jobs_requests.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -37,9 +38,11 @@ static const struct kind {
      BACKOFF ",\"concurrency\":4,\"ratePerSecond\":30,\"maxLength\":80,\"ttlMs\":60000,"
              "\"dedupWindowMs\":30000,\"maxAttempts\":4",
      5, 60, true, true},
+    {SIM_ASKED_QUEUE, BACKOFF, 0, 20, false, false},
 };
-const char *const sim_queues[] = {"plain", "keyed", "global", "loose", "narrow", "slow", "short",
-                                  "shed",  "once",  "ever",   "batch", "swarm",  "all",  NULL};
+const char *const sim_queues[] = {"plain", "keyed", "global", "loose",         "narrow",
+                                  "slow",  "short", "shed",   "once",          "ever",
+                                  "batch", "swarm", "all",    SIM_ASKED_QUEUE, NULL};
 
 static int64_t sent, wanted;
 static bool calm;
@@ -48,7 +51,7 @@ static void ignore(struct world *world, void *who, int64_t what, struct command 
 {
     (void)who;
     (void)what;
-    if (command->rc != RC_OK && command->rc != RC_LIMIT)
+    if (command->rc != RC_OK && command->rc != RC_LIMIT && command->rc != RC_IO)
         world_broken(world, "%s: %s", command->ops->name, command->err.text);
 }
 

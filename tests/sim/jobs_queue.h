@@ -27,6 +27,7 @@ struct job_fact {
     struct line *line; /* Of its ordering key, or NULL. */
     struct job_life life;
     struct principal owner; /* Of the last lease. */
+    int64_t handed;         /* The last epoch that a client was given. */
     bool replayed, deleted;
     int64_t gathered;    /* Batches: messages that were acknowledged into it. */
     int64_t attempts;    /* Rows of attempts, since it came. */

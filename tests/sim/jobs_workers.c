@@ -110,7 +110,8 @@ static const struct {
 static void on_reported(struct world *world, void *who, int64_t life, struct command *command)
 {
     struct consumer *consumer = who;
-    (void)command;
+    if (command->rc == RC_IO)
+        return; /* It is sent again. */
     if (consumer->life == life && --consumer->unanswered <= 0)
         go_idle(world, consumer);
 }
@@ -345,7 +346,9 @@ static void look_for_jobs(struct world *world, void *who, int64_t life)
     int64_t all = 0, count = 0;
     while (sim_queues[all] != NULL)
         all++;
-    int64_t from = world_between(world, 0, all - 1), some = world_between(world, 1, all);
+    /* A queue costs two round trips, if there are any. */
+    int64_t most = store_is_shared(world->store) ? 2 : all;
+    int64_t from = world_between(world, 0, all - 1), some = world_between(world, 1, most);
     while (count < some) {
         queues[count] = sim_queues[(from + count) % all];
         count++;

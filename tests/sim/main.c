@@ -2,10 +2,12 @@
  * sim - the production control plane and store under seeded faults, in virtual time.
  *
  *   sim [--seed N] [--runs N] [--batch N]                 tasks and their runs
- *   sim jobs [--seed N] [--transitions N] [--batch N]     jobs in queues of all kinds
+ *   sim jobs [--seed N] [--transitions N] [--steps N] [--batch N] [--engine postgres]
+ *                                                         jobs in queues of all kinds
  *
  * Worlds of `batch` tasks or jobs each are simulated, one after the other, until that many runs
- * have ended, or jobs have gone from one state to another so often; world k has the seed N + k.  A
+ * have ended, or jobs have gone from one state to another so often and so much has happened; world
+ * k has the seed N + k.  PostgreSQL is the one that DROVER_TEST_POSTGRES names.  A
  * failure prints the seed of its world, which replays it exactly: sim --seed THAT --runs 1.
  * Without --seed a new one is drawn and printed.
  */
@@ -15,6 +17,7 @@
 #include "tests/sim/sims.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,6 +29,15 @@ static int64_t option(int argc, char **argv, const char *name, int64_t otherwise
             return value;
     }
     return otherwise;
+}
+
+/* NULL: SQLite. */
+static const char *postgres(int argc, char **argv)
+{
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], "--engine") == 0 && strcmp(argv[i + 1], "postgres") == 0)
+            return getenv("DROVER_TEST_POSTGRES");
+    return NULL;
 }
 
 int main(int argc, char **argv)
@@ -40,6 +52,8 @@ int main(int argc, char **argv)
         .batch = option(argc, argv, "--batch", jobs ? 1500 : 200),
         .runs = option(argc, argv, "--runs", 1000),
         .transitions = option(argc, argv, "--transitions", 20000),
+        .steps = option(argc, argv, "--steps", 0),
+        .postgres = postgres(argc, argv),
     };
     printf("sim: seed %" PRId64 ", %" PRId64 " %s\n", options.seed,
            jobs ? options.transitions : options.runs, jobs ? "job transitions" : "runs");

@@ -1,9 +1,10 @@
 /*
  * witness.h - every write of a job, as the database itself saw it, in the order of writing.
  *
- * Triggers on the simulator's connection call a function for every row that changes.  What a
- * transaction wrote is kept when it commits and forgotten when it rolls back.  So nothing that any
- * code of the store does to a job, now or later, goes by unseen.
+ * Triggers note every row that changes: SQLite calls a function of ours, PostgreSQL writes to a
+ * table of its own in the same transaction.  What a transaction wrote is kept when it commits and
+ * forgotten when it rolls back.  So nothing that any code of the store does to a job, now or later,
+ * goes by unseen.
  */
 #ifndef TESTS_SIM_WITNESS_H
 #define TESTS_SIM_WITNESS_H
@@ -35,6 +36,7 @@ void witness_watch(struct db *db);
 /* What was committed since the last witness_forget; good until that. */
 const struct sighting *witness_seen(size_t *ret_count);
 void witness_forget(void);
-/* So many commits from now on are refused, and what they wrote is undone. */
+/* So many commits from now on are refused, and what they wrote is undone.  Linked in front of
+   tx_commit (ld --wrap). */
 void witness_refuse(int64_t commits);
 #endif

@@ -5,9 +5,14 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "control/due.h"
+#include "tests/sim/database.h"
+#include "tests/sim/trouble.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define BEGIN_US (INT64_C(1800000000) * US_PER_SECOND)
+#define GRACE_US (5 * US_PER_SECOND) /* No trouble: people get the world ready. */
 
 struct appointment {
     int64_t at_us, seq;
@@ -24,6 +29,8 @@ struct parcel {
     void *who;
     int64_t what;
     bool lose_answer;
+    bool posted;       /* The committer has the command. */
+    bool will_hang_up; /* An appointment holds on to it. */
 };
 
 _Noreturn void world_broken(const struct world *world, const char *fmt, ...)
@@ -37,6 +44,7 @@ _Noreturn void world_broken(const struct world *world, const char *fmt, ...)
     va_end(args);
     if (world->dir[0] != '\0' && dir_remove(world->dir, NULL) != RC_OK)
         fprintf(stderr, "the artifacts stay in %s\n", world->dir);
+    database_close(world->database);
     exit(1);
 }
 
@@ -125,7 +133,9 @@ static int64_t latency_us(struct world *world)
 static void drop(struct parcel *parcel)
 {
     command_free(parcel->command);
-    mem_free(parcel);
+    parcel->command = NULL;
+    if (!parcel->will_hang_up)
+        mem_free(parcel);
 }
 
 static void deliver_answer(struct world *world, void *who, int64_t what)
@@ -141,7 +151,12 @@ static void on_done(struct command *command)
 {
     struct parcel *parcel = command->owner;
     struct world *world = parcel->world;
+    parcel->posted = false;
     world->watch.answered(world->watch.who, command);
+    if (command->rc == RC_IO && !world->crashing && !trouble_excuses(world))
+        world_broken(world, "%s failed although the store works: %s", command->ops->name,
+                     command->err.text);
+    parcel->lose_answer |= command->abandoned;
     if (parcel->lose_answer || world->crashing) {
         world->lost++;
         drop(parcel);
@@ -160,13 +175,35 @@ static void do_round(struct world *world, void *who, int64_t what)
     world->watch.look(world->watch.who);
 }
 
-/* What arrives close together shares a batch. */
+/* What arrives close together shares a batch; where a transaction costs round trips, more of it. */
 static void want_round(struct world *world)
 {
     if (world->round_pending)
         return;
     world->round_pending = true;
-    world_after(world, world_between(world, 0, 500), do_round, NULL, 0);
+    int64_t gather_us = store_is_shared(world->store) ? 50 * US_PER_MS : 500;
+    world_after(world, world_between(world, 0, gather_us), do_round, NULL, 0);
+}
+
+/* True when there is nothing to hang up any more. */
+static bool forget_hang_up(struct parcel *parcel)
+{
+    parcel->will_hang_up = false;
+    bool over = !parcel->posted;
+    if (parcel->command == NULL)
+        mem_free(parcel);
+    return over;
+}
+
+static void hang_up(struct world *world, void *who, int64_t what)
+{
+    struct parcel *parcel = who;
+    (void)what;
+    if (forget_hang_up(parcel))
+        return;
+    world->hung_up++;
+    committer_abandon(world->committer, parcel->command);
+    want_round(world);
 }
 
 static void deliver_request(struct world *world, void *who, int64_t what)
@@ -179,6 +216,11 @@ static void deliver_request(struct world *world, void *who, int64_t what)
         drop(parcel);
         return;
     }
+    parcel->posted = true;
+    if (parcel->command->ops->may_wait != NULL && world_chance(world, world->faults.hang_up)) {
+        parcel->will_hang_up = true;
+        world_after(world, world_between(world, 0, 3 * US_PER_SECOND), hang_up, parcel, 0);
+    }
     want_round(world);
 }
 
@@ -186,7 +228,8 @@ void world_send(struct world *world, struct command *command, answered *on_answe
                 int64_t what)
 {
     struct parcel *parcel = mem_alloc(sizeof(*parcel));
-    *parcel = (struct parcel){world, command, on_answer, who, what, false};
+    *parcel = (struct parcel){
+        .world = world, .command = command, .on_answer = on_answer, .who = who, .what = what};
     if (world_chance(world, world->faults.lose_request)) {
         world->lost++;
         drop(parcel);
@@ -223,7 +266,7 @@ static void ignore_answer(struct world *world, void *who, int64_t what, struct c
 {
     (void)who;
     (void)what;
-    if (command->rc != RC_OK)
+    if (command->rc != RC_OK && command->rc != RC_IO)
         world_broken(world, "%s failed: %s", command->ops->name, command->err.text);
 }
 
@@ -231,7 +274,7 @@ static void ignore_answer(struct world *world, void *who, int64_t what, struct c
 static void post_own(struct world *world, struct command *command)
 {
     struct parcel *parcel = mem_alloc(sizeof(*parcel));
-    *parcel = (struct parcel){world, command, ignore_answer, NULL, 0, false};
+    *parcel = (struct parcel){.world = world, .command = command, .on_answer = ignore_answer};
     deliver_request(world, parcel, 0);
 }
 
@@ -247,7 +290,8 @@ void world_crash(struct world *world)
     committer_free(world->committer);
     if (lose)
         world->watch.lose_commits(false);
-    world->crashing = false;
+    world->crashing = world->draining = false;
+    world->quiet_us = world->mono_us;
     world->watch.look(world->watch.who);
     start_server(world);
     if (world->on_crash != NULL)
@@ -260,6 +304,7 @@ void world_crash(struct world *world)
 static void jump_clock(struct world *world)
 {
     world->jumps++;
+    world->quiet_us = world->mono_us;
     bool back = world_chance(world, 500);
     world->skew_us += back ? -world_between(world, 0, 60 * US_PER_SECOND)
                            : world_between(world, 0, 120 * US_PER_SECOND);
@@ -274,11 +319,16 @@ static void tick(struct world *world, void *who, int64_t what)
         world_crash(world);
     if (world_chance(world, world->faults.jump_clock / 2))
         jump_clock(world);
+    if (world->mono_us > BEGIN_US + GRACE_US && world_chance(world, world->faults.trouble / 2))
+        trouble_begin(world);
     post_own(world, &cmd_due_new()->base);
-    committer_want_admission(world->committer);
+    if (world->admits)
+        committer_want_admission(world->committer);
     world_after(world, US_PER_SECOND / 2, tick, NULL, 0);
 }
 
+/* Those with trouble last: worlds on PostgreSQL, of which there are few, have one of these. */
+enum { KINDS_WITHOUT_TROUBLE = 4 };
 static const struct faults kinds[] = {
     {0},
     {.lose_request = 20, .lose_answer = 20, .slow = 30},
@@ -290,7 +340,11 @@ static const struct faults kinds[] = {
      .crash_server = 40,
      .jump_clock = 20,
      .worker_dies = 80,
-     .worker_deaf = 200},
+     .worker_deaf = 200,
+     .trouble = 60,
+     .hang_up = 50},
+    {.trouble = 250, .hang_up = 100},
+    {.trouble = 120, .hang_up = 30, .lose_request = 20, .worker_dies = 30, .jump_clock = 10},
 };
 
 /* In place of the C library's: artifacts of a simulation need not outlive a power cut. */
@@ -300,17 +354,18 @@ int fsync(int fd)
     return 0;
 }
 
-void world_open(struct world *world, uint64_t seed)
+void world_open(struct world *world, uint64_t seed, const char *postgres)
 {
-    *world = (struct world){.seed = seed,
-                            .dice = dice_seeded(seed),
-                            .faults = kinds[seed % COUNT_OF(kinds)],
-                            .mono_us = INT64_C(1800000000) * US_PER_SECOND};
+    *world = (struct world){.seed = seed, .dice = dice_seeded(seed), .mono_us = BEGIN_US};
+    size_t from = postgres != NULL ? KINDS_WITHOUT_TROUBLE : 0;
+    world->faults = kinds[from + seed % (COUNT_OF(kinds) - from)];
     const char *tmp = getenv("TMPDIR");
     snprintf(world->dir, sizeof(world->dir), "%s/drover-sim-XXXXXX", tmp ? tmp : "/tmp");
     if (mkdtemp(world->dir) == NULL)
         world_broken(world, "there is no place for artifacts");
-    struct store_options options = {.url = "sqlite::memory:", .artifact_dir = world->dir};
+    world->database = database_open(postgres);
+    struct store_options options = {.url = database_url(world->database),
+                                    .artifact_dir = world->dir};
     struct err err = {0};
     if (store_open(&options, &world->store, &err) != RC_OK)
         world_broken(world, "the store does not open: %s", err.text);
@@ -328,8 +383,11 @@ void world_close(struct world *world)
         struct appointment next = next_appointment(world);
         if (next.happen == deliver_answer || next.happen == deliver_request)
             drop(next.who);
+        else if (next.happen == hang_up)
+            forget_hang_up(next.who);
     }
     store_close(world->store);
+    database_close(world->database);
     if (dir_remove(world->dir, NULL) != RC_OK)
         world_broken(world, "the artifacts cannot be removed");
     mem_free(world->agenda);

@@ -24,6 +24,8 @@
 enum { SIM_SYSTEM_MAX = 12 }; /* Runs active at once. */
 
 struct world;
+struct database;
+struct trouble;
 
 /* Whoever holds the world against what must be true. */
 struct watch {
@@ -38,6 +40,8 @@ struct faults {
     unsigned lose_request, lose_answer, slow; /* Per message. */
     unsigned crash_server, jump_clock;        /* Per virtual second. */
     unsigned worker_dies, worker_deaf;        /* Per job. */
+    unsigned trouble;                         /* Per virtual second; see trouble.h. */
+    unsigned hang_up;                         /* Per command that may wait. */
 };
 
 typedef void happening(struct world *world, void *who, int64_t what);
@@ -48,11 +52,16 @@ struct world {
     struct faults faults;
     int64_t mono_us, skew_us;
     struct store *store;
-    char dir[256]; /* Of artifacts, in $TMPDIR. */
+    char dir[256];             /* Of artifacts, in $TMPDIR. */
+    struct database *database; /* Where the store is. */
     struct committer *committer;
     struct watch watch;
-    int64_t crashes, jumps, steps, lost;
-    bool crashing; /* Answers of this moment go nowhere. */
+    int64_t crashes, jumps, steps, lost, troubles, hung_up;
+    const struct trouble *trouble; /* The one that there is, or NULL. */
+    int64_t quiet_us;              /* Monotonic: the last trouble, crash or jump of the clock. */
+    bool draining;                 /* Waits end at once. */
+    bool admits;                   /* There are runs to admit. */
+    bool crashing;                 /* Answers of this moment go nowhere. */
     bool round_pending;
     /* The agenda: a heap by (time, order of arrival). */
     struct appointment *agenda;
@@ -61,8 +70,9 @@ struct world {
     void (*on_crash)(struct world *world); /* Tells the workers that lived in the server. */
 };
 
-/* The seed also says which of the faults there are.  Nobody watches yet. */
-void world_open(struct world *world, uint64_t seed);
+/* The seed also says which of the faults there are.  Nobody watches yet.  postgres: the URL of a
+   database to work in; NULL: SQLite, in memory. */
+void world_open(struct world *world, uint64_t seed, const char *postgres);
 void world_close(struct world *world);
 
 int64_t world_server_now(const struct world *world);

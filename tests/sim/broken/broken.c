@@ -9,6 +9,7 @@
  *   lost_job     now and then a job is not stored
  *   lost_event   now and then an event is not stored
  *   lost_timer   now and then a lease that ran out is not noticed, for good
+ *   late_timer   what is due is looked at once in many times
  *   lost_attempt now and then an attempt that failed is not written down
  *   order        now and then the youngest of a key comes forward, not the oldest
  *   two_heads    now and then a job does not see that others of its key are before it
@@ -16,7 +17,9 @@
  *   rate         a queue's rate is never used up
  *   length       nothing ever waits in a queue
  *   parked       no account is ever seen to be parked
+ *   undo         a command of a rolled-back transaction keeps the answer that was made for it
  */
+#include "control/command.h"
 #include "core/admission.h"
 #include "core/bucket.h"
 #include "core/job.h"
@@ -63,6 +66,12 @@ enum rc __real_accounts_parked_list(struct db *db, int64_t now_us, int64_t limit
 enum rc __wrap_accounts_parked_list(struct db *db, int64_t now_us, int64_t limit,
                                     struct arena *arena, struct account_row **ret_rows,
                                     size_t *ret_count, struct err *err);
+enum rc __real_jobs_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
+                        struct job_row **ret_rows, size_t *ret_count, struct err *err);
+enum rc __wrap_jobs_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
+                        struct job_row **ret_rows, size_t *ret_count, struct err *err);
+void __real_command_undo(struct command *command);
+void __wrap_command_undo(struct command *command);
 
 enum { NOW_AND_THEN = 500, QUITE_OFTEN = 20 };
 
@@ -98,6 +107,15 @@ enum rc __wrap_job_step(const struct job_life *job, const struct job_input *in,
         return RC_OK;
     }
     return __real_job_step(job, &lie, ret_next);
+}
+
+enum rc __wrap_jobs_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
+                        struct job_row **ret_rows, size_t *ret_count, struct err *err)
+{
+    enum rc rc = __real_jobs_due(db, now_us, limit, arena, ret_rows, ret_count, err);
+    if (rc == RC_OK && breaks("late_timer") && !quite_often())
+        *ret_count = 0;
+    return rc;
 }
 
 enum admission_check __wrap_admission_start(const struct start_facts *facts)
@@ -182,4 +200,12 @@ enum rc __wrap_accounts_parked_list(struct db *db, int64_t now_us, int64_t limit
     if (breaks("parked"))
         *ret_count = 0;
     return rc;
+}
+
+void __wrap_command_undo(struct command *command)
+{
+    if (breaks("undo"))
+        command_keep(command);
+    else
+        __real_command_undo(command);
 }
