@@ -12,7 +12,8 @@ export const on = (engine, declare) => (ENGINE === engine ? declare : () => {});
 
 const made = new Set();
 
-function sql(text, admin) {
+// Runs statements on a PostgreSQL.
+export function sql(text, admin) {
     execFileSync('psql', ['-qX', '-v', 'ON_ERROR_STOP=1', '-c', text, admin], { stdio: 'ignore' });
 }
 
