@@ -321,7 +321,9 @@ static void tick(struct world *world, void *who, int64_t what)
         jump_clock(world);
     if (world->mono_us > BEGIN_US + GRACE_US && world_chance(world, world->faults.trouble / 2))
         trouble_begin(world);
-    post_own(world, &cmd_due_new()->base);
+    struct cmd_due *due = cmd_due_new();
+    due->turn = world->turn;
+    post_own(world, &due->base);
     if (world->admits)
         committer_want_admission(world->committer);
     world_after(world, US_PER_SECOND / 2, tick, NULL, 0);
@@ -354,6 +356,25 @@ int fsync(int fd)
     return 0;
 }
 
+/* The timers, for as long as the world lasts: there is nobody else to take them. */
+static void take_turn(struct world *world)
+{
+    struct arena arena = {0};
+    struct lease_row before;
+    struct err err = {0};
+    struct lease_claim claim = {.name = LEASE_TIMERS,
+                                .holder = SIM_NODE,
+                                .session = "sim",
+                                .place = "",
+                                .under = "",
+                                .ttl_us = US_PER_HOUR};
+    world->turn.name = LEASE_TIMERS;
+    if (leases_claim(store_writer(world->store), &claim, &arena, &world->turn.epoch, &before,
+                     &err) != RC_OK)
+        world_broken(world, "nobody runs the timers: %s", err.text);
+    arena_release(&arena);
+}
+
 void world_open(struct world *world, uint64_t seed, const char *postgres)
 {
     *world = (struct world){.seed = seed, .dice = dice_seeded(seed), .mono_us = BEGIN_US};
@@ -369,6 +390,8 @@ void world_open(struct world *world, uint64_t seed, const char *postgres)
     struct err err = {0};
     if (store_open(&options, &world->store, &err) != RC_OK)
         world_broken(world, "the store does not open: %s", err.text);
+    if (store_is_shared(world->store))
+        take_turn(world);
     start_server(world);
     world_after(world, 0, tick, NULL, 0);
 }

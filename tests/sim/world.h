@@ -15,6 +15,7 @@
 #include "base/dice.h"
 #include "control/command.h"
 #include "control/committer.h"
+#include "store/leases.h"
 #include "store/store.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,6 +62,7 @@ struct world {
     int64_t quiet_us;              /* Monotonic: the last trouble, crash or jump of the clock. */
     bool draining;                 /* Waits end at once. */
     bool admits;                   /* There are runs to admit. */
+    struct lease_fence turn;       /* To run the timers, on a shared store. */
     bool crashing;                 /* Answers of this moment go nowhere. */
     bool round_pending;
     /* The agenda: a heap by (time, order of arrival). */

@@ -16,6 +16,7 @@
 
 struct bench {
     struct fixture f;
+    struct lease_fence turn; /* To run the timers, where the store is shared. */
     struct lab lab;
 };
 
@@ -25,6 +26,18 @@ static void bench_open(struct bench *bench, int engine)
     bench->f = fixture_open(engine);
     store_fault_arm(bench->f.db);
     lab_open(&bench->lab, &(struct lab_options){.store = bench->f.store});
+    struct lease_claim claim = {.name = LEASE_TIMERS,
+                                .holder = "node-1",
+                                .session = "s",
+                                .place = "",
+                                .under = "",
+                                .ttl_us = US_PER_HOUR};
+    struct lease_row before;
+    bench->turn.name = LEASE_TIMERS;
+    if (store_is_shared(bench->f.store))
+        ck_assert_int_eq(leases_claim(bench->f.db, &claim, &bench->f.arena, &bench->turn.epoch,
+                                      &before, &bench->f.err),
+                         RC_OK);
 }
 
 static void bench_close(struct bench *bench)
@@ -77,6 +90,7 @@ static enum rc enqueue(struct bench *bench, const struct job_spec *spec)
 static enum rc look_for_due(struct bench *bench)
 {
     struct cmd_due *cmd = cmd_due_new();
+    cmd->turn = bench->turn;
     enum rc rc = lab_call(&bench->lab, &cmd->base);
     command_free(&cmd->base);
     return rc;

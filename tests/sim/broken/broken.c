@@ -66,9 +66,9 @@ enum rc __real_accounts_parked_list(struct db *db, int64_t now_us, int64_t limit
 enum rc __wrap_accounts_parked_list(struct db *db, int64_t now_us, int64_t limit,
                                     struct arena *arena, struct account_row **ret_rows,
                                     size_t *ret_count, struct err *err);
-enum rc __real_jobs_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
+enum rc __real_jobs_due(struct db *db, const struct due_ask *ask, struct arena *arena,
                         struct job_row **ret_rows, size_t *ret_count, struct err *err);
-enum rc __wrap_jobs_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
+enum rc __wrap_jobs_due(struct db *db, const struct due_ask *ask, struct arena *arena,
                         struct job_row **ret_rows, size_t *ret_count, struct err *err);
 void __real_command_undo(struct command *command);
 void __wrap_command_undo(struct command *command);
@@ -109,10 +109,10 @@ enum rc __wrap_job_step(const struct job_life *job, const struct job_input *in,
     return __real_job_step(job, &lie, ret_next);
 }
 
-enum rc __wrap_jobs_due(struct db *db, int64_t now_us, int64_t limit, struct arena *arena,
+enum rc __wrap_jobs_due(struct db *db, const struct due_ask *ask, struct arena *arena,
                         struct job_row **ret_rows, size_t *ret_count, struct err *err)
 {
-    enum rc rc = __real_jobs_due(db, now_us, limit, arena, ret_rows, ret_count, err);
+    enum rc rc = __real_jobs_due(db, ask, arena, ret_rows, ret_count, err);
     if (rc == RC_OK && breaks("late_timer") && !quite_often())
         *ret_count = 0;
     return rc;
