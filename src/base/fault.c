@@ -19,10 +19,10 @@ static const struct {
     const char *name;
     bool may_fail;
 } points[] = {
-    {"commit.before", true},   {"commit.after", false},  {"artifact.write", true},
-    {"artifact.rename", true}, {"artifact.done", false}, {"publish.commit", true},
-    {"publish.push", true},    {"publish.number", true}, {"publish.numbered", true},
-    {"step.report", true},     {"step.reported", false},
+    {"commit.before", true},    {"commit.after", false},  {"artifact.write", true},
+    {"artifact.rename", true},  {"artifact.done", false}, {"publish.commit", true},
+    {"publish.push", true},     {"publish.number", true}, {"publish.refs", true},
+    {"publish.numbered", true}, {"step.report", true},    {"step.reported", false},
 };
 
 static void check_listed(const char *name, bool fails)
@@ -48,6 +48,10 @@ enum rc fault_point(const char *name, struct err *err)
         return RC_OK;
     if (fails)
         return err_set(err, RC_IO, "FAULT", "%s: a fault was asked for", name);
+    if (strcmp(action, "stop") == 0) {
+        (void)kill(getpid(), SIGSTOP);
+        return RC_OK;
+    }
     (void)kill(getpid(), SIGKILL);
     for (;;)
         (void)pause();

@@ -1,10 +1,11 @@
 /*
- * fault.h - named points at which a test build dies, or lets a call fail.
+ * fault.h - named points at which a test build dies, is frozen, or lets a call fail.
  *
  * Only builds with -DDROVER_FAULTS have them (`make faults`); in all others a point is no code.
  *
  *     DROVER_FAULT=commit.after:die:3      at the third time: kill -9 of ourselves
  *     DROVER_FAULT=artifact.write:fail:1   at the first time: the call fails
+ *     DROVER_FAULT=publish.push:stop:1     at the first time: SIGSTOP of ourselves, until a SIGCONT
  *
  * The table in fault.c lists every point and what can happen there; a test walks it.
  */

@@ -7,9 +7,6 @@
 #include "core/event_types.h"
 #include <assert.h>
 
-/* A worker that was not heard of again may still be pushing: it has given up by then. */
-#define ZOMBIE_US (30 * US_PER_SECOND)
-
 /* A publish that fails may have pushed: it is undone for having failed. */
 static const char definition[] =
     "[{\"name\":\"publish\",\"queue\":\"drover.publish\",\"type\":\"publish\","
@@ -35,8 +32,9 @@ static enum rc open_saga(struct cx *cx, const struct flow *flow, const struct jo
     return saga_flow_plan(cx, ret_saga);
 }
 
-static enum rc insert_job(struct cx *cx, struct flow *flow, const struct job_row *publish,
-                          struct saga_flow *saga)
+/* At once, also when a worker that was not heard of again may still be pushing: the compensation
+   moves the run's fence at the origin (forge/fence.h), and what comes after that is refused. */
+static enum rc insert_job(struct cx *cx, struct flow *flow, struct saga_flow *saga)
 {
     struct job_row job;
     enum rc rc = assignment_make(cx, flow, "unpublish", &job);
@@ -44,15 +42,7 @@ static enum rc insert_job(struct cx *cx, struct flow *flow, const struct job_row
         return rc;
     job.saga_id = saga->row.id;
     job.headers = saga_flow_headers(cx, saga);
-    bool reported = publish->life.state == JOB_DEAD_LETTER &&
-                    publish->life.dead_reason != DEAD_POISON;
-    if (!reported) {
-        job.life.state = JOB_SCHEDULED;
-        job.life.due_us = cx->now_us + ZOMBIE_US;
-        cx_due(cx, job.life.due_us);
-    } else {
-        cx_ready(cx, job.queue);
-    }
+    cx_ready(cx, job.queue);
     saga->row.job_id = job.id;
     return jobs_insert(cx->db, &job, cx->err);
 }
@@ -94,7 +84,7 @@ enum rc saga_undo_publish(struct cx *cx, struct flow *flow, const struct id *job
     if (rc != RC_OK)
         return rc;
     saga.row.life = move.next;
-    rc = insert_job(cx, flow, &publish, &saga);
+    rc = insert_job(cx, flow, &saga);
     if (rc == RC_OK)
         rc = sagas_insert(cx->db, &saga.row, cx->err);
     if (rc == RC_OK)

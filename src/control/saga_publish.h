@@ -12,6 +12,6 @@
 #include "control/flow.h"
 
 /* The run ends without a pull request; job_id is that of its publish step.  Nothing is done when
-   no worker ever had it. */
+   no worker ever had it: then nobody can have read the run's fence. */
 MUST_USE enum rc saga_undo_publish(struct cx *cx, struct flow *flow, const struct id *job_id);
 #endif

@@ -270,7 +270,8 @@ static enum rc close_at_forge(struct call *call, struct db *db, const struct pul
                                           .url = desk.config->url,
                                           .number = row->number,
                                           .run_id = row->run_id.text,
-                                          .branch = row->branch};
+                                          .branch = row->branch,
+                                          .target_branch = row->target_branch};
     return forge_close(&desk.git, &closing, err);
 }
 

@@ -9,6 +9,7 @@
 #include "forge/forge.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -117,29 +118,28 @@ enum rc forge_commit(const struct git *git, const struct forge_change *change,
     return RC_OK;
 }
 
-/* RC_CONFLICT: the branch holds another commit.  RC_IO may be somebody pushing the same thing. */
-static enum rc push_once(const struct git *git, const struct git_call *push, struct err *err)
+enum rc forge_push(const struct git *git, const struct forge_change *change,
+                   const struct forge_push *push, struct err *err)
 {
-    CLEANUP(buf_release) struct buf out;
-    buf_init(&out, GIT_TEXT_MAX);
-    struct git_call call = *push;
-    call.out = &out;
-    enum rc rc = git_run(git, &call, err);
-    return rc == RC_IO && strstr(buf_text(&out), "[rejected]") ? RC_CONFLICT : rc;
-}
-
-enum rc forge_push(const struct git *git, const struct forge_change *change, const char *head,
-                   struct err *err)
-{
-    enum { TRIES_MAX = 3 };
     CLEANUP(arena_release) struct arena arena = {0};
-    const char *refspec = arena_printf(&arena, "%s:refs/heads/%s", head, change->branch);
-    /* Without force: the branch is this run's own, another commit there is somebody else's. */
-    const struct git_call push = {.git_dir = change->scratch,
-                                  .args = GIT_ARGS("push", "--porcelain", "origin", refspec),
-                                  .origin = change->url};
-    enum rc rc = RC_IO;
-    for (int i = 0; i < TRIES_MAX && rc == RC_IO; i++)
-        rc = push_once(git, &push, err);
-    return rc == RC_OK ? RC_OK : err_wrap(err, rc, "cannot push the branch");
+    const char *branch = arena_printf(&arena, "refs/heads/%s", change->branch);
+    const char *fence = fence_ref(change->run_id, &arena);
+    const struct ref_move move = fence_move(push->fence);
+    /* A ref that is up to date already takes no part in the transaction of the far side: the fence
+       always moves, so it always does. */
+    assert(!text_same(move.from, move.to));
+    const struct git_call call = {
+        .git_dir = change->scratch,
+        .args = GIT_ARGS(
+            "push", "--porcelain", "--atomic",
+            arena_printf(&arena, "--force-with-lease=%s:%s", branch, push->branch_from),
+            arena_printf(&arena, "--force-with-lease=%s:%s", fence, move.from), "origin",
+            arena_printf(&arena, "%s:%s", push->head, branch),
+            arena_printf(&arena, "%s:%s", move.to, fence)),
+        .origin = change->url};
+    enum rc rc = git_run(git, &call, err);
+    if (rc != RC_OK)
+        return err_wrap(err, rc, "cannot push the branch");
+    push->fence->moved = true;
+    return RC_OK;
 }

@@ -4,18 +4,35 @@
  *
  * All may be tried again after a crash at any point: the commit is made of its input alone, so
  * it has the same hash every time, and a pull request that exists is found by its run.
+ *
+ * All are fenced: once a later holder of a run has acted at the forge, nothing that an earlier one
+ * does there takes effect, however long it was frozen.  Forges that keep refs do it with a ref of
+ * the run that every act moves (fence.h); forge_push does that for any of them.  A forge that opens
+ * pull requests in another way than by refs has to bring its own means to the same end: what the
+ * act of a later holder has to leave behind, and what every act has to compare in the same step.
  */
 #ifndef FORGE_FORGE_H
 #define FORGE_FORGE_H
 #include "base/arena.h"
 #include "base/rc.h"
 #include "base/str.h"
+#include "forge/fence.h"
 #include "forge/git.h"
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Who acts for a run. */
+struct forge_holder {
+    const char *name; /* Worker, job and epoch: for people. */
+    /* Asked after the fence was read and before it is moved, every time; anything but RC_OK stops
+       the work. */
+    enum rc (*may_go_on)(void *ctx, struct err *err);
+    void *ctx;
+};
+
 /* A verified patch that is to become a pull request. */
 struct forge_change {
+    struct forge_holder holder;
     const char *url;    /* The origin. */
     const char *mirror; /* A bare repository that holds the base commit. */
     const char
@@ -30,9 +47,6 @@ struct forge_change {
     const char *body;
     int64_t time_us; /* Date of the commit: the same at every try. */
     bool draft;
-    /* Asked right before every outside effect; anything but RC_OK stops the work. */
-    enum rc (*may_go_on)(void *ctx, struct err *err);
-    void *ctx;
 };
 
 struct forge_pull {
@@ -41,20 +55,23 @@ struct forge_pull {
     const char *url; /* In the arena. */
 };
 
-/* A branch that was pushed for a pull request that does not come. */
+/* A run that has ended without a pull request: whatever it may have left is taken back. */
 struct forge_withdrawal {
+    struct forge_holder holder;
     const char *url;
     const char *run_id;
     const char *branch;
-    enum rc (*may_go_on)(void *ctx, struct err *err); /* As above. */
-    void *ctx;
 };
 
 enum forge_branch {
     BRANCH_ABSENT, /* It was never pushed, or is gone already. */
     BRANCH_DELETED,
-    BRANCH_PULLED,  /* It has a pull request: kept. */
     BRANCH_FOREIGN, /* Its last commit is not the run's: kept. */
+};
+
+struct forge_withdrawn {
+    enum forge_branch branch;
+    int64_t pull_number; /* Of a pull request that was opened and never recorded; 0: none. */
 };
 
 /* Whose work is looked for. */
@@ -88,6 +105,7 @@ struct forge_closing {
     const char *url;
     int64_t number;
     const char *run_id, *branch;
+    const char *target_branch; /* RC_CONFLICT when it is merged there already; NULL: not asked. */
 };
 
 struct issue_ops;
@@ -100,9 +118,11 @@ struct forge_ops {
        things to the branch. */
     enum rc (*open_pull)(const struct git *git, const struct forge_change *change,
                          struct arena *arena, struct forge_pull *ret_pull, struct err *err);
-    /* Deletes the run's branch unless it has a pull request, or somebody else's work on it. */
+    /* Deletes the run's branch unless it has somebody else's work on it, and closes a pull request
+       that the run has opened.  From then on nothing can be published for the run by who held it
+       before, whether or not there was something to take back. */
     enum rc (*withdraw)(const struct git *git, const struct forge_withdrawal *withdrawal,
-                        enum forge_branch *ret_branch, struct err *err);
+                        struct forge_withdrawn *ret_withdrawn, struct err *err);
     enum rc (*merge)(const struct git *git, const struct forge_merge *merge,
                      char ret_commit[GIT_HASH_BYTES], struct err *err);
     /* Without merging it; the branch stays.  One that is gone, or closed already, is RC_OK. */
@@ -125,6 +145,13 @@ MUST_USE enum rc forge_close(const struct git *git, const struct forge_closing *
 /* For forges: the commit of a change in change->scratch, and its push to the origin. */
 MUST_USE enum rc forge_commit(const struct git *git, const struct forge_change *change,
                               char ret_head[GIT_HASH_BYTES], struct err *err);
+
+struct forge_push {
+    const char *head;
+    const char *branch_from; /* What the branch is now; "": there is none. */
+    struct fence *fence;     /* Made in change->scratch; moved with the branch, or neither is. */
+};
+/* One try.  RC_IO: fence or branch are not what they were, or the origin cannot take it. */
 MUST_USE enum rc forge_push(const struct git *git, const struct forge_change *change,
-                            const char *head, struct err *err);
+                            const struct forge_push *push, struct err *err);
 #endif

@@ -5,153 +5,37 @@
  *     refs/pull/<N>/head                pull request N, as other forges have it
  *     refs/drover/pulls/<run id>/<N>    which run opened it
  *     refs/drover/closed/<N>            pull request N was closed: what it showed then
+ *     refs/drover/fence/<run id>        who acted last for the run (fence.h)
  *
- * Opening happens under a lock on a file in the repository, so that two publishers of one run
- * find each other's work.  Both refs are created in one transaction, the run's first: should the
- * machine stop between the two, the run's ref keeps the number taken, and the next try makes the
- * other.  Numbers are taken once: the next one lies above all in either place.
+ * Every act is one transaction of refs with the fence in it, and names all old values: that alone
+ * decides.  The lock on a file in the repository only keeps publishers from trying for the same
+ * number; who waits too long for it goes on without, for its holder may be frozen.  Numbers are
+ * taken once: the next one lies above all that are in use or were.
  */
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/fd.h"
 #include "forge/forge.h"
 #include "forge/issues.h"
 #include "forge/origin.h"
+#include "forge/standing.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
-/* The number in the last part of "refs/drover/pulls/<run>/<N>", the one before in
-   "refs/pull/<N>/head"; 0 for anything else. */
-static int64_t number_of(char *ref)
-{
-    char *last = strrchr(ref, '/');
-    if (!last)
-        return 0;
-    int64_t number = 0;
-    if (text_starts(ref, "refs/pull/")) {
-        if (!text_same(last, "/head"))
-            return 0;
-        *last = '\0';
-        last = strrchr(ref, '/');
-    }
-    return last && text_to_i64(last + 1, &number) && number > 0 ? number : 0;
-}
+enum { LOCK_MS = 2000, PUBLISH_TRIES_MAX = 4 };
 
-/* The highest number among the refs under the prefixes; 0 when there is none. */
-static enum rc highest(const struct origin *origin, const char *const prefixes[2],
-                       int64_t *ret_number, struct err *err)
-{
-    CLEANUP(buf_release) struct buf out;
-    buf_init(&out, ORIGIN_REFS_BYTES_MAX);
-    struct git_call list = {
-        .git_dir = origin->dir,
-        .args = GIT_ARGS("for-each-ref", "--format=%(refname)", prefixes[0], prefixes[1]),
-        .out = &out};
-    enum rc rc = git_run(origin->git, &list, err);
-    if (rc != RC_OK)
-        return rc;
-    int64_t number = 0;
-    char *line = out.data;
-    while (line && *line) {
-        char *end = strchr(line, '\n');
-        if (end)
-            *end = '\0';
-        int64_t found = number_of(line);
-        number = found > number ? found : number;
-        line = end ? end + 1 : NULL;
-    }
-    *ret_number = number;
-    return RC_OK;
-}
-
-static enum rc run_ref_number(const struct origin *origin, const char *run_id, int64_t *ret_number,
-                              struct err *err)
-{
-    const char *prefix = arena_printf(origin->arena, "refs/drover/pulls/%s/", run_id);
-    return highest(origin, (const char *const[2]){prefix, NULL}, ret_number, err);
-}
-
-static const char *pull_ref(const struct origin *origin, int64_t number)
-{
-    return arena_printf(origin->arena, "refs/pull/%" PRId64 "/head", number);
-}
-
-/* Makes refs/pull/<N>/head say what the run's ref says: for a try that was cut short. */
-static enum rc point_pull(const struct origin *origin, int64_t number, const char *head,
-                          struct err *err)
-{
-    const char *ref = pull_ref(origin, number);
-    const char *now = NULL;
-    enum rc rc = origin_ref(origin, ref, &now, err);
-    if (rc != RC_OK || text_same(now, head))
-        return rc;
-    /* The old value is named, so that a change in between is noticed; "" is "must not exist". */
-    struct git_call update = {.git_dir = origin->dir,
-                              .args = GIT_ARGS("update-ref", ref, head, now ? now : "")};
-    return git_run(origin->git, &update, err);
-}
-
-static enum rc create_refs(const struct origin *origin, const struct forge_change *change,
-                           int64_t number, const char *head, struct err *err)
-{
-    const char *lines = arena_printf(origin->arena,
-                                     "start\n"
-                                     "create refs/drover/pulls/%s/%" PRId64 " %s\n"
-                                     "create refs/pull/%" PRId64 "/head %s\n"
-                                     "prepare\ncommit\n",
-                                     change->run_id, number, head, number, head);
-    struct git_call update = {
-        .git_dir = origin->dir, .args = GIT_ARGS("update-ref", "--stdin"), .input = str_of(lines)};
-    return git_run(origin->git, &update, err);
-}
-
-/* Takes the next free number.  A number that somebody else takes meanwhile, or that a dead git
-   left locked, is passed over. */
-static enum rc take_number(const struct origin *origin, const struct forge_change *change,
-                           const char *head, int64_t *ret_number, struct err *err)
-{
-    int64_t tried = 0;
-    enum rc rc = RC_OK;
-    for (int i = 0; i < ORIGIN_TRIES_MAX; i++) {
-        int64_t number = 0;
-        static const char *const everywhere[2] = {"refs/pull/", "refs/drover/pulls/"};
-        rc = highest(origin, everywhere, &number, err);
-        if (rc != RC_OK)
-            return rc;
-        number = number >= tried ? number + 1 : tried + 1;
-        rc = create_refs(origin, change, number, head, err);
-        if (rc == RC_OK) {
-            *ret_number = number;
-            return RC_OK;
-        }
-        if (rc != RC_IO)
-            return rc;
-        tried = number;
-    }
-    return err_wrap(err, rc, "cannot take a number for the pull request");
-}
-
-/* One publisher at a time, here and on all other workers. */
+/* One publisher at a time, as a rule: *ret_lock stays -1 when it is held for too long. */
 static enum rc lock_pulls(const struct origin *origin, int *ret_lock, struct err *err)
 {
-    return origin_lock(origin, "drover-pulls.lock", ret_lock, err);
-}
-
-static enum rc find_or_create(const struct origin *origin, const struct forge_change *change,
-                              const char *head, int64_t *ret_number, struct err *err)
-{
-    CLEANUP(fd_closep) int lock = -1;
-    int64_t number = 0;
-    enum rc rc = lock_pulls(origin, &lock, err);
-    if (rc == RC_OK)
-        rc = run_ref_number(origin, change->run_id, &number, err);
-    if (rc != RC_OK)
-        return rc;
-    rc = number > 0 ? point_pull(origin, number, head, err)
-                    : take_number(origin, change, head, &number, err);
-    if (rc == RC_OK)
-        *ret_number = number;
-    return rc;
+    struct git hasty = *origin->git;
+    struct origin asking = {.git = &hasty, .dir = origin->dir, .arena = origin->arena};
+    int64_t latest_us = clock_mono_us() + LOCK_MS * US_PER_MS;
+    bool patient = hasty.deadline_us == 0 || hasty.deadline_us > latest_us;
+    if (patient)
+        hasty.deadline_us = latest_us;
+    enum rc rc = origin_lock(&asking, "drover-pulls.lock", ret_lock, err);
+    return rc == RC_TIMEOUT && patient ? RC_OK : rc;
 }
 
 static const char *url_of(const char *origin_url, int64_t number, struct arena *arena)
@@ -168,62 +52,172 @@ static enum rc tree_of(const struct origin *origin, const char *commit, const ch
     return origin_ref(origin, arena_printf(origin->arena, "%s^{tree}", commit), ret_tree, err);
 }
 
-/* Puts the branch of the origin into head if it shows the same files as head does. */
-static enum rc find_pushed(const struct origin *origin, const struct forge_change *change,
-                           char head[GIT_HASH_BYTES], bool *ret_found, struct err *err)
+/* --- open --- */
+
+struct publishing {
+    struct origin origin;
+    const struct forge_change *change;
+    struct fence fence;
+    char head[GIT_HASH_BYTES];
+    int64_t number;
+    bool again; /* Worth another try: look again, and ask again whether to go on. */
+};
+
+static enum rc may_go_on(const struct forge_holder *holder, struct err *err)
 {
-    struct origin scratch = {.git = origin->git, .dir = change->scratch, .arena = origin->arena};
-    const char *branch = arena_printf(origin->arena, "refs/heads/%s", change->branch);
-    const char *there = NULL, *tree_there = NULL, *tree = NULL;
-    *ret_found = false;
-    enum rc rc = origin_ref(origin, branch, &there, err);
-    if (rc != RC_OK || !there)
-        return rc;
-    rc = tree_of(origin, there, &tree_there, err);
+    return holder->may_go_on(holder->ctx, err);
+}
+
+/* Puts the branch of the origin into head if it shows the same files as head does.  RC_CONFLICT:
+   it shows others. */
+static enum rc take_branch(struct publishing *publishing, const char *branch, struct err *err)
+{
+    const struct origin *origin = &publishing->origin;
+    const struct forge_change *change = publishing->change;
+    const struct origin scratch = {
+        .git = origin->git, .dir = change->scratch, .arena = origin->arena};
+    const char *tree_there = NULL, *tree = NULL;
+    if (text_same(branch, publishing->head))
+        return RC_OK;
+    enum rc rc = tree_of(origin, branch, &tree_there, err);
     if (rc == RC_OK)
-        rc = tree_of(&scratch, head, &tree, err);
-    if (rc != RC_OK || !tree || !text_same(tree, tree_there))
+        rc = tree_of(&scratch, publishing->head, &tree, err);
+    /* A head that was taken from the origin is not in the scratch repository. */
+    if (rc == RC_OK && !tree)
+        rc = tree_of(origin, publishing->head, &tree, err);
+    if (rc != RC_OK)
         return rc;
-    text_copy(head, GIT_HASH_BYTES, there);
-    *ret_found = true;
+    if (!tree || !text_same(tree, tree_there))
+        return err_set(err, RC_CONFLICT, "BRANCH_TAKEN",
+                       "The branch %.200s of the origin is at %.12s, which is not this change.",
+                       change->branch, branch);
+    text_copy(publishing->head, sizeof publishing->head, branch);
     return RC_OK;
 }
 
-static enum rc push_unless_there(const struct origin *origin, const struct forge_change *change,
-                                 char head[GIT_HASH_BYTES], struct err *err)
+/* The branch is there afterwards; with a push the fence has moved, too. */
+static enum rc bring_branch(struct publishing *publishing, struct err *err)
 {
-    bool there = false;
-    enum rc rc = find_pushed(origin, change, head, &there, err);
-    return rc == RC_OK && !there ? forge_push(origin->git, change, head, err) : rc;
+    const struct origin *origin = &publishing->origin;
+    const struct forge_change *change = publishing->change;
+    const struct standing_query query = {.run_id = change->run_id, .branch = change->branch};
+    const struct fence_text text = {.act = "publish", .holder = change->holder.name};
+    struct standing standing;
+    enum rc rc = standing_read(origin, &query, &standing, err);
+    if (rc != RC_OK)
+        return rc;
+    publishing->fence = (struct fence){.moved = false};
+    text_copy(publishing->fence.old, sizeof publishing->fence.old, standing.fence);
+    bool there = standing.branch[0] != '\0';
+    if (there)
+        rc = take_branch(publishing, standing.branch, err);
+    if (rc == RC_OK)
+        rc = fence_make(origin->git, there ? origin->dir : change->scratch, &text,
+                        &publishing->fence, err);
+    if (rc == RC_OK)
+        rc = may_go_on(&change->holder, err);
+    if (rc == RC_OK)
+        rc = fault_point("publish.push", err);
+    if (rc != RC_OK || there)
+        return rc;
+    const struct forge_push push = {
+        .head = publishing->head, .branch_from = "", .fence = &publishing->fence};
+    rc = forge_push(origin->git, change, &push, err);
+    publishing->again = rc == RC_IO;
+    return rc;
+}
+
+/* All refs of the pull request, old and new. */
+static enum rc write_pull(const struct publishing *publishing, const struct standing *standing,
+                          int64_t number, struct err *err)
+{
+    const struct origin *origin = &publishing->origin;
+    const struct forge_change *change = publishing->change;
+    const char *head = publishing->head;
+    CLEANUP(ref_tx_release) struct ref_tx tx;
+    ref_tx_begin(&tx);
+    ref_tx_move(&tx, fence_ref(change->run_id, origin->arena), fence_move(&publishing->fence));
+    ref_tx_move(&tx, arena_printf(origin->arena, "refs/heads/%s", change->branch),
+                (struct ref_move){head, head});
+    ref_tx_move(&tx, pull_run_ref(origin->arena, change->run_id, number),
+                (struct ref_move){standing->run_head, head});
+    ref_tx_move(&tx, pull_ref(origin->arena, number), (struct ref_move){standing->pull_head, head});
+    return ref_tx_commit(&tx, origin->git, origin->dir, err);
+}
+
+/* The run's pull request, or one with a number above all others and above *tried.  RC_IO: that
+   number cannot be had. */
+static enum rc try_number(struct publishing *publishing, int64_t *tried, struct err *err)
+{
+    const struct forge_change *change = publishing->change;
+    const struct standing_query query = {
+        .run_id = change->run_id, .branch = change->branch, .numbers = true};
+    struct standing now;
+    enum rc rc = standing_read(&publishing->origin, &query, &now, err);
+    if (rc != RC_OK)
+        return rc;
+    publishing->again = !text_same(now.fence, fence_move(&publishing->fence).from) ||
+                        !text_same(now.branch, publishing->head);
+    if (publishing->again)
+        return err_set(err, RC_BUSY, "FENCE_MOVED",
+                       "Others changed what the run has at the origin, time and again.");
+    int64_t highest = now.highest > *tried ? now.highest : *tried;
+    *tried = now.number > 0 ? now.number : highest + 1;
+    rc = fault_point("publish.refs", err);
+    return rc == RC_OK ? write_pull(publishing, &now, *tried, err) : rc;
+}
+
+/* A number that others take meanwhile, or that a dead git left locked, is passed over. */
+static enum rc find_or_create(struct publishing *publishing, struct err *err)
+{
+    CLEANUP(fd_closep) int lock = -1;
+    int64_t tried = 0;
+    enum rc rc = lock_pulls(&publishing->origin, &lock, err);
+    if (rc != RC_OK)
+        return rc;
+    int tries = 0;
+    do
+        rc = try_number(publishing, &tried, err);
+    while (rc == RC_IO && ++tries < ORIGIN_TRIES_MAX);
+    if (rc == RC_IO)
+        return err_wrap(err, rc, "cannot take a number for the pull request");
+    publishing->number = tried;
+    return rc;
+}
+
+static enum rc publish_once(struct publishing *publishing, struct err *err)
+{
+    publishing->again = false;
+    enum rc rc = bring_branch(publishing, err);
+    if (rc == RC_OK)
+        rc = may_go_on(&publishing->change->holder, err);
+    if (rc == RC_OK)
+        rc = fault_point("publish.number", err);
+    return rc == RC_OK ? find_or_create(publishing, err) : rc;
 }
 
 static enum rc local_open_pull(const struct git *git, const struct forge_change *change,
                                struct arena *arena, struct forge_pull *ret_pull, struct err *err)
 {
-    struct origin origin = {.git = git, .arena = arena};
-    struct forge_pull pull = {.number = 0};
-    enum rc rc = origin_open(&origin, change->url, err);
+    struct publishing publishing = {.origin = {.git = git, .arena = arena}, .change = change};
+    enum rc rc = origin_open(&publishing.origin, change->url, err);
     if (rc == RC_OK)
         rc = fault_point("publish.commit", err);
     if (rc == RC_OK)
-        rc = forge_commit(git, change, pull.head, err);
-    if (rc == RC_OK)
-        rc = change->may_go_on(change->ctx, err);
-    if (rc == RC_OK)
-        rc = fault_point("publish.push", err);
-    if (rc == RC_OK)
-        rc = push_unless_there(&origin, change, pull.head, err);
-    if (rc == RC_OK)
-        rc = change->may_go_on(change->ctx, err);
-    if (rc == RC_OK)
-        rc = fault_point("publish.number", err);
-    if (rc == RC_OK)
-        rc = find_or_create(&origin, change, pull.head, &pull.number, err);
+        rc = forge_commit(git, change, publishing.head, err);
+    if (rc != RC_OK)
+        return rc;
+    int tries = 0;
+    do
+        rc = publish_once(&publishing, err);
+    while (rc != RC_OK && publishing.again && ++tries < PUBLISH_TRIES_MAX);
     if (rc == RC_OK)
         rc = fault_point("publish.numbered", err);
     if (rc != RC_OK)
         return rc;
-    pull.url = url_of(change->url, pull.number, arena);
+    struct forge_pull pull = {.number = publishing.number,
+                              .url = url_of(change->url, publishing.number, arena)};
+    text_copy(pull.head, sizeof pull.head, publishing.head);
     *ret_pull = pull;
     return RC_OK;
 }
@@ -265,7 +259,7 @@ static enum rc find_foreign(const struct origin *origin, const char *head, int64
         char *end = strchr(line, '\n');
         if (end)
             *end = '\0';
-        int64_t number = number_of(line);
+        int64_t number = pull_number_of(line);
         if (number > 0)
             rc = is_ours(origin, number, &ours, err);
         *ret_number = ours ? 0 : number;
@@ -312,48 +306,86 @@ static enum rc is_of_run(const struct origin *origin, const char *ref, const cha
     return rc;
 }
 
-static enum rc delete_branch(const struct origin *origin, const struct forge_withdrawal *withdrawal,
-                             enum forge_branch *ret_branch, struct err *err)
+struct withdrawing {
+    struct origin origin;
+    const struct forge_withdrawal *withdrawal;
+    struct fence fence;
+    struct standing standing;
+    bool own; /* The branch. */
+};
+
+static enum rc write_withdrawal(const struct withdrawing *withdrawing, struct err *err)
 {
-    const char *ref = arena_printf(origin->arena, "refs/heads/%s", withdrawal->branch);
-    const char *head = NULL;
-    bool own = false;
-    enum rc rc = origin_ref(origin, ref, &head, err);
-    if (rc == RC_OK && !head) {
-        *ret_branch = BRANCH_ABSENT;
-        return RC_OK;
+    const struct origin *origin = &withdrawing->origin;
+    const struct forge_withdrawal *withdrawal = withdrawing->withdrawal;
+    const struct standing *now = &withdrawing->standing;
+    const char *left = withdrawing->own ? "" : now->branch;
+    CLEANUP(ref_tx_release) struct ref_tx tx;
+    ref_tx_begin(&tx);
+    ref_tx_move(&tx, fence_ref(withdrawal->run_id, origin->arena), fence_move(&withdrawing->fence));
+    ref_tx_move(&tx, arena_printf(origin->arena, "refs/heads/%s", withdrawal->branch),
+                (struct ref_move){now->branch, left});
+    if (now->number > 0) { /* The mark keeps the number taken, and the commits at hand. */
+        const char *shown = now->pull_head[0] ? now->pull_head : now->run_head;
+        ref_tx_move(&tx, pull_closed_ref(origin->arena, now->number),
+                    (struct ref_move){now->closed, now->closed[0] ? now->closed : shown});
+        ref_tx_move(&tx, pull_ref(origin->arena, now->number),
+                    (struct ref_move){now->pull_head, ""});
+        ref_tx_move(&tx, pull_run_ref(origin->arena, withdrawal->run_id, now->number),
+                    (struct ref_move){now->run_head, ""});
     }
+    return ref_tx_commit(&tx, origin->git, origin->dir, err);
+}
+
+static enum rc withdraw_once(struct withdrawing *withdrawing, struct err *err)
+{
+    const struct origin *origin = &withdrawing->origin;
+    const struct forge_withdrawal *withdrawal = withdrawing->withdrawal;
+    const struct standing_query query = {
+        .run_id = withdrawal->run_id, .branch = withdrawal->branch, .numbers = true};
+    struct standing *now = &withdrawing->standing;
+    withdrawing->own = false;
+    enum rc rc = standing_read(origin, &query, now, err);
+    if (rc == RC_OK && now->branch[0])
+        rc = is_of_run(origin, arena_printf(origin->arena, "refs/heads/%s", withdrawal->branch),
+                       withdrawal->run_id, &withdrawing->own, err);
     if (rc == RC_OK)
-        rc = is_of_run(origin, ref, withdrawal->run_id, &own, err);
-    if (rc == RC_OK && own)
-        rc = withdrawal->may_go_on(withdrawal->ctx, err);
-    /* The old value is named, so that a push in between is noticed. */
-    struct git_call drop = {.git_dir = origin->dir,
-                            .args = GIT_ARGS("update-ref", "-d", ref, head)};
-    if (rc == RC_OK && own)
-        rc = git_run(origin->git, &drop, err);
-    if (rc == RC_OK)
-        *ret_branch = own ? BRANCH_DELETED : BRANCH_FOREIGN;
-    return rc;
+        rc = may_go_on(&withdrawal->holder, err);
+    if (rc != RC_OK)
+        return rc;
+    text_copy(withdrawing->fence.old, sizeof withdrawing->fence.old, now->fence);
+    return write_withdrawal(withdrawing, err);
 }
 
 static enum rc local_withdraw(const struct git *git, const struct forge_withdrawal *withdrawal,
-                              enum forge_branch *ret_branch, struct err *err)
+                              struct forge_withdrawn *ret_withdrawn, struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     CLEANUP(fd_closep) int lock = -1;
-    struct origin origin = {.git = git, .arena = &arena};
-    int64_t number = 0;
-    enum rc rc = origin_open(&origin, withdrawal->url, err);
+    struct withdrawing withdrawing = {.origin = {.git = git, .arena = &arena},
+                                      .withdrawal = withdrawal};
+    const struct fence_text text = {.act = "withdraw", .holder = withdrawal->holder.name};
+    enum rc rc = origin_open(&withdrawing.origin, withdrawal->url, err);
     if (rc == RC_OK)
-        rc = lock_pulls(&origin, &lock, err);
+        rc = lock_pulls(&withdrawing.origin, &lock, err);
     if (rc == RC_OK)
-        rc = run_ref_number(&origin, withdrawal->run_id, &number, err);
-    if (rc == RC_OK && number > 0)
-        *ret_branch = BRANCH_PULLED;
-    else if (rc == RC_OK)
-        rc = delete_branch(&origin, withdrawal, ret_branch, err);
-    return rc;
+        rc = fence_make(git, withdrawing.origin.dir, &text, &withdrawing.fence, err);
+    if (rc != RC_OK)
+        return rc;
+    int tries = 0;
+    do
+        rc = withdraw_once(&withdrawing, err);
+    while (rc == RC_IO && ++tries < ORIGIN_TRIES_MAX);
+    if (rc != RC_OK)
+        return rc;
+    bool there = withdrawing.standing.branch[0] != '\0';
+    *ret_withdrawn = (struct forge_withdrawn){
+        .branch = !there            ? BRANCH_ABSENT
+                  : withdrawing.own ? BRANCH_DELETED
+                                    : BRANCH_FOREIGN,
+        .pull_number = withdrawing.standing.number,
+    };
+    return RC_OK;
 }
 
 /* --- whose it is --- */
@@ -388,45 +420,6 @@ static enum rc check_owned(const struct origin *origin, const struct ownership *
                    owner->run_id, ours ? "another run opened it" : "it shows another branch");
 }
 
-/* --- close --- */
-
-static const char *closed_ref(const struct origin *origin, int64_t number)
-{
-    return arena_printf(origin->arena, "refs/drover/closed/%" PRId64, number);
-}
-
-static enum rc local_close(const struct git *git, const struct forge_closing *closing,
-                           struct err *err)
-{
-    assert(closing->number > 0);
-    CLEANUP(arena_release) struct arena arena = {0};
-    struct origin origin = {.git = git, .arena = &arena};
-    const char *head = NULL;
-    enum rc rc = origin_open(&origin, closing->url, err);
-    if (rc == RC_OK)
-        rc = origin_ref(&origin, pull_ref(&origin, closing->number), &head, err);
-    if (rc != RC_OK || !head)
-        return rc;
-    struct ownership owner = {closing->number, closing->run_id, closing->branch, head};
-    rc = check_owned(&origin, &owner, err);
-    if (rc != RC_OK)
-        return rc;
-    struct git_call mark = {
-        .git_dir = origin.dir,
-        .args = GIT_ARGS("update-ref", closed_ref(&origin, closing->number), head)};
-    return git_run(git, &mark, err);
-}
-
-static enum rc check_not_closed(const struct origin *origin, int64_t number, struct err *err)
-{
-    const char *closed = NULL;
-    enum rc rc = origin_ref(origin, closed_ref(origin, number), &closed, err);
-    if (rc == RC_OK && closed)
-        return err_set(err, RC_CONFLICT, "PULL_REQUEST_NOT_OPEN",
-                       "Pull request %" PRId64 " is closed.", number);
-    return rc;
-}
-
 /* --- merge --- */
 
 /* A branch that stands checked out beside its repository would seem changed by a merge. */
@@ -449,10 +442,14 @@ static enum rc check_not_checked_out(const struct origin *origin, const char *ta
     return rc;
 }
 
+/* Refs of a pull request, read together. */
+enum { AT_FENCE, AT_PULL, AT_CLOSED, AT_TARGET, AT_COUNT };
+
 struct merging {
-    const char *target_ref;
-    const char *target, *head; /* Commits. */
-    const char *message;
+    const struct forge_merge *merge;
+    const char *refs[AT_COUNT];
+    char at[AT_COUNT][GIT_HASH_BYTES]; /* "": there is none. */
+    struct fence fence;
 };
 
 static enum rc merge_tree(const struct origin *origin, const struct merging *merging,
@@ -462,7 +459,8 @@ static enum rc merge_tree(const struct origin *origin, const struct merging *mer
     buf_init(&out, GIT_TEXT_MAX * 16);
     struct git_call call = {.git_dir = origin->dir,
                             .args = GIT_ARGS("merge-tree", "--write-tree", "--name-only",
-                                             "--no-messages", merging->target, merging->head),
+                                             "--no-messages", merging->at[AT_TARGET],
+                                             merging->at[AT_PULL]),
                             .out = &out,
                             .memory_bytes = GIT_MEMORY_SMALL};
     int status = 0;
@@ -483,67 +481,53 @@ static enum rc merge_tree(const struct origin *origin, const struct merging *mer
                    "It cannot be merged by itself; the two sides disagree about: %s", list);
 }
 
-/* One try: the old value of the target is named, so that a push in between is not undone. */
-static enum rc merge_once(const struct origin *origin, const struct merging *merging,
+static enum rc write_merge(const struct origin *origin, const struct merging *merging,
+                           const char *commit, struct err *err)
+{
+    CLEANUP(ref_tx_release) struct ref_tx tx;
+    const char *head = merging->at[AT_PULL];
+    ref_tx_begin(&tx);
+    ref_tx_move(&tx, merging->refs[AT_FENCE], fence_move(&merging->fence));
+    ref_tx_move(&tx, merging->refs[AT_PULL], (struct ref_move){head, head});
+    ref_tx_move(&tx, merging->refs[AT_CLOSED], (struct ref_move){"", ""});
+    ref_tx_move(&tx, merging->refs[AT_TARGET], (struct ref_move){merging->at[AT_TARGET], commit});
+    return ref_tx_commit(&tx, origin->git, origin->dir, err);
+}
+
+static enum rc merge_once(const struct origin *origin, struct merging *merging,
                           const char **ret_commit, struct err *err)
 {
     const char *tree = NULL, *commit = NULL;
+    const struct fence_text text = {.act = "merge", .holder = "the server"};
     enum rc rc = merge_tree(origin, merging, &tree, err);
     if (rc != RC_OK)
         return rc;
     struct git_call make = {.git_dir = origin->dir,
-                            .args = GIT_ARGS("commit-tree", tree, "-p", merging->target, "-p",
-                                             merging->head, "-F", "-"),
-                            .input = str_of(merging->message)};
+                            .args = GIT_ARGS("commit-tree", tree, "-p", merging->at[AT_TARGET],
+                                             "-p", merging->at[AT_PULL], "-F", "-"),
+                            .input = str_of(merging->merge->message)};
     rc = git_line(origin->git, &make, origin->arena, &commit, err);
+    if (rc == RC_OK)
+        rc = fence_make(origin->git, origin->dir, &text, &merging->fence, err);
     if (rc != RC_OK)
         return rc;
-    struct git_call update = {
-        .git_dir = origin->dir,
-        .args = GIT_ARGS("update-ref", merging->target_ref, commit, merging->target)};
-    rc = git_run(origin->git, &update, err);
+    text_copy(merging->fence.old, sizeof merging->fence.old, merging->at[AT_FENCE]);
+    rc = write_merge(origin, merging, commit, err);
     if (rc == RC_OK)
         *ret_commit = commit;
     return rc;
 }
 
-static enum rc is_merged(const struct origin *origin, const struct merging *merging,
+static enum rc is_merged(const struct origin *origin, const char *head, const char *target,
                          bool *ret_merged, struct err *err)
 {
-    struct git_call ask = {
-        .git_dir = origin->dir,
-        .args = GIT_ARGS("merge-base", "--is-ancestor", merging->head, merging->target)};
+    struct git_call ask = {.git_dir = origin->dir,
+                           .args = GIT_ARGS("merge-base", "--is-ancestor", head, target)};
     int status = 1;
     enum rc rc = git_ask(origin->git, &ask, &status, err);
     if (rc == RC_OK)
         *ret_merged = status == 0;
     return rc;
-}
-
-/* Tries until nobody else moves the target in between. */
-static enum rc merge_into(const struct origin *origin, struct merging *merging,
-                          const char **ret_commit, struct err *err)
-{
-    enum rc rc = RC_OK;
-    for (int i = 0; i < ORIGIN_TRIES_MAX; i++) {
-        rc = origin_ref(origin, merging->target_ref, &merging->target, err);
-        if (rc == RC_OK && !merging->target)
-            return err_set(err, RC_NOT_FOUND, "BRANCH_NOT_FOUND",
-                           "There is no %.200s to merge into.", merging->target_ref);
-        bool merged = false;
-        if (rc == RC_OK)
-            rc = is_merged(origin, merging, &merged, err);
-        if (rc != RC_OK)
-            return rc;
-        if (merged) {
-            *ret_commit = merging->target;
-            return RC_OK;
-        }
-        rc = merge_once(origin, merging, ret_commit, err);
-        if (rc != RC_IO)
-            return rc;
-    }
-    return err_wrap(err, rc, "cannot move the target branch");
 }
 
 /* Only the files that were verified are merged. */
@@ -562,6 +546,49 @@ static enum rc check_shows(const struct origin *origin, const struct forge_merge
                    merge->number, tree ? tree : "(none)", merge->expected_tree);
 }
 
+static enum rc check_mergeable(const struct origin *origin, const struct merging *merging,
+                               struct err *err)
+{
+    const struct forge_merge *merge = merging->merge;
+    const char *head = merging->at[AT_PULL];
+    if (merging->at[AT_CLOSED][0])
+        return err_set(err, RC_CONFLICT, "PULL_REQUEST_NOT_OPEN",
+                       "Pull request %" PRId64 " is closed.", merge->number);
+    if (!head[0])
+        return err_set(err, RC_NOT_FOUND, "PULL_REQUEST_NOT_FOUND",
+                       "The repository has no pull request %" PRId64 ".", merge->number);
+    if (merge->expected_head && !text_same(head, merge->expected_head))
+        return err_set(err, RC_CONFLICT, "HEAD_MOVED",
+                       "Pull request %" PRId64 " now stands at %.12s, not at %.12s.", merge->number,
+                       head, merge->expected_head);
+    const struct ownership owner = {merge->number, merge->run_id, merge->branch, head};
+    enum rc rc = check_owned(origin, &owner, err);
+    if (rc == RC_OK)
+        rc = check_shows(origin, merge, head, err);
+    if (rc == RC_OK && !merging->at[AT_TARGET][0])
+        rc = err_set(err, RC_NOT_FOUND, "BRANCH_NOT_FOUND", "There is no %.200s to merge into.",
+                     merging->refs[AT_TARGET]);
+    return rc;
+}
+
+/* RC_IO: a ref that counts has moved since it was read. */
+static enum rc try_merge(const struct origin *origin, struct merging *merging,
+                         const char **ret_commit, struct err *err)
+{
+    bool merged = false;
+    enum rc rc = origin_refs(origin, merging->refs, merging->at, err);
+    if (rc == RC_OK)
+        rc = check_mergeable(origin, merging, err);
+    if (rc == RC_OK)
+        rc = is_merged(origin, merging->at[AT_PULL], merging->at[AT_TARGET], &merged, err);
+    if (rc != RC_OK)
+        return rc;
+    if (!merged)
+        return merge_once(origin, merging, ret_commit, err);
+    *ret_commit = merging->at[AT_TARGET];
+    return RC_OK;
+}
+
 static enum rc local_merge(const struct git *git, const struct forge_merge *merge,
                            char ret_commit[GIT_HASH_BYTES], struct err *err)
 {
@@ -569,34 +596,110 @@ static enum rc local_merge(const struct git *git, const struct forge_merge *merg
     CLEANUP(arena_release) struct arena arena = {0};
     struct origin origin = {.git = git, .arena = &arena};
     struct merging merging = {
-        .target_ref = arena_printf(&arena, "refs/heads/%s", merge->target_branch),
-        .message = merge->message,
+        .merge = merge,
+        .refs = {[AT_FENCE] = fence_ref(merge->run_id, &arena),
+                 [AT_PULL] = pull_ref(&arena, merge->number),
+                 [AT_CLOSED] = pull_closed_ref(&arena, merge->number),
+                 [AT_TARGET] = arena_printf(&arena, "refs/heads/%s", merge->target_branch)},
     };
+    const char *commit = NULL;
     enum rc rc = origin_open(&origin, merge->url, err);
     if (rc == RC_OK)
-        rc = check_not_checked_out(&origin, merging.target_ref, err);
-    if (rc == RC_OK)
-        rc = check_not_closed(&origin, merge->number, err);
-    if (rc == RC_OK)
-        rc = origin_ref(&origin, pull_ref(&origin, merge->number), &merging.head, err);
+        rc = check_not_checked_out(&origin, merging.refs[AT_TARGET], err);
     if (rc != RC_OK)
         return rc;
-    if (!merging.head)
-        return err_set(err, RC_NOT_FOUND, "PULL_REQUEST_NOT_FOUND",
-                       "The repository has no pull request %" PRId64 ".", merge->number);
-    if (merge->expected_head && !text_same(merging.head, merge->expected_head))
-        return err_set(err, RC_CONFLICT, "HEAD_MOVED",
-                       "Pull request %" PRId64 " now stands at %.12s, not at %.12s.", merge->number,
-                       merging.head, merge->expected_head);
-    const char *commit = NULL;
-    struct ownership owner = {merge->number, merge->run_id, merge->branch, merging.head};
-    rc = check_owned(&origin, &owner, err);
-    if (rc == RC_OK)
-        rc = check_shows(&origin, merge, merging.head, err);
-    if (rc == RC_OK)
-        rc = merge_into(&origin, &merging, &commit, err);
+    int tries = 0;
+    do
+        rc = try_merge(&origin, &merging, &commit, err);
+    while (rc == RC_IO && ++tries < ORIGIN_TRIES_MAX);
+    if (rc == RC_IO)
+        return err_wrap(err, rc, "cannot move the target branch");
     if (rc == RC_OK)
         text_copy(ret_commit, GIT_HASH_BYTES, commit);
+    return rc;
+}
+
+/* --- close --- */
+
+struct closing {
+    const struct forge_closing *closing;
+    const char *refs[AT_COUNT];
+    char at[AT_COUNT][GIT_HASH_BYTES];
+    struct fence fence;
+};
+
+/* One that was merged, and not recorded yet, must not seem closed. */
+static enum rc check_not_merged(const struct origin *origin, const struct closing *closing,
+                                struct err *err)
+{
+    bool merged = false;
+    if (!closing->at[AT_TARGET][0])
+        return RC_OK;
+    enum rc rc = is_merged(origin, closing->at[AT_PULL], closing->at[AT_TARGET], &merged, err);
+    if (rc != RC_OK || !merged)
+        return rc;
+    return err_set(err, RC_CONFLICT, "PULL_REQUEST_MERGED",
+                   "Pull request %" PRId64
+                   " is merged into %.200s already; merge it once more to record that.",
+                   closing->closing->number, closing->closing->target_branch);
+}
+
+static enum rc write_closing(const struct origin *origin, const struct closing *closing,
+                             struct err *err)
+{
+    CLEANUP(ref_tx_release) struct ref_tx tx;
+    const char *head = closing->at[AT_PULL];
+    ref_tx_begin(&tx);
+    ref_tx_move(&tx, closing->refs[AT_FENCE], fence_move(&closing->fence));
+    ref_tx_move(&tx, closing->refs[AT_PULL], (struct ref_move){head, head});
+    ref_tx_move(&tx, closing->refs[AT_CLOSED], (struct ref_move){"", head});
+    return ref_tx_commit(&tx, origin->git, origin->dir, err);
+}
+
+/* RC_IO: as try_merge. */
+static enum rc try_close(const struct origin *origin, struct closing *closing, struct err *err)
+{
+    const struct forge_closing *request = closing->closing;
+    const struct fence_text text = {.act = "close", .holder = "the server"};
+    enum rc rc = origin_refs(origin, closing->refs, closing->at, err);
+    if (rc != RC_OK || !closing->at[AT_PULL][0])
+        return rc;
+    const struct ownership owner = {request->number, request->run_id, request->branch,
+                                    closing->at[AT_PULL]};
+    rc = check_owned(origin, &owner, err);
+    if (rc != RC_OK || closing->at[AT_CLOSED][0])
+        return rc;
+    rc = check_not_merged(origin, closing, err);
+    if (rc == RC_OK)
+        rc = fence_make(origin->git, origin->dir, &text, &closing->fence, err);
+    if (rc != RC_OK)
+        return rc;
+    text_copy(closing->fence.old, sizeof closing->fence.old, closing->at[AT_FENCE]);
+    return write_closing(origin, closing, err);
+}
+
+static enum rc local_close(const struct git *git, const struct forge_closing *request,
+                           struct err *err)
+{
+    assert(request->number > 0);
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct origin origin = {.git = git, .arena = &arena};
+    struct closing closing = {
+        .closing = request,
+        .refs = {[AT_FENCE] = fence_ref(request->run_id, &arena),
+                 [AT_PULL] = pull_ref(&arena, request->number),
+                 [AT_CLOSED] = pull_closed_ref(&arena, request->number),
+                 [AT_TARGET] = request->target_branch
+                                   ? arena_printf(&arena, "refs/heads/%s", request->target_branch)
+                                   : NULL},
+    };
+    enum rc rc = origin_open(&origin, request->url, err);
+    if (rc != RC_OK)
+        return rc;
+    int tries = 0;
+    do
+        rc = try_close(&origin, &closing, err);
+    while (rc == RC_IO && ++tries < ORIGIN_TRIES_MAX);
     return rc;
 }
 

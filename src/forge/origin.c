@@ -38,6 +38,32 @@ enum rc origin_ref(const struct origin *origin, const char *ref, const char **re
     return RC_OK;
 }
 
+enum rc origin_refs(const struct origin *origin, const char *const refs[ORIGIN_REFS_READ],
+                    char ret_hashes[ORIGIN_REFS_READ][GIT_HASH_BYTES], struct err *err)
+{
+    CLEANUP(buf_release) struct buf out;
+    buf_init(&out, GIT_TEXT_MAX);
+    struct git_call list = {.git_dir = origin->dir,
+                            .args = GIT_ARGS("for-each-ref", "--format=%(objectname) %(refname)",
+                                             refs[0], refs[1], refs[2], refs[3]),
+                            .out = &out};
+    enum rc rc = git_run(origin->git, &list, err);
+    if (rc != RC_OK)
+        return rc;
+    for (size_t i = 0; i < ORIGIN_REFS_READ; i++) {
+        struct str rest = buf_str(&out), line;
+        ret_hashes[i][0] = '\0';
+        while (refs[i] && str_take_line(&rest, &line)) {
+            const char *blank = memchr(line.at, ' ', line.len);
+            size_t len = blank ? (size_t)(blank - line.at) : line.len;
+            if (len < line.len && len < GIT_HASH_BYTES &&
+                str_is((struct str){line.at + len + 1, line.len - len - 1}, refs[i]))
+                text_copy(ret_hashes[i], len + 1, line.at);
+        }
+    }
+    return RC_OK;
+}
+
 enum rc origin_lock(const struct origin *origin, const char *name, int *ret_fd, struct err *err)
 {
     struct git patient = *origin->git;

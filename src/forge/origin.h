@@ -6,7 +6,7 @@
 #define FORGE_ORIGIN_H
 #include "forge/git.h"
 
-enum { ORIGIN_REFS_BYTES_MAX = 64 * 1024 * 1024, ORIGIN_TRIES_MAX = 8 };
+enum { ORIGIN_REFS_BYTES_MAX = 64 * 1024 * 1024, ORIGIN_TRIES_MAX = 8, ORIGIN_REFS_READ = 4 };
 
 struct origin {
     const struct git *git;
@@ -19,6 +19,10 @@ MUST_USE enum rc origin_open(struct origin *origin, const char *url, struct err 
 /* What a ref points at; NULL when there is none. */
 MUST_USE enum rc origin_ref(const struct origin *origin, const char *ref, const char **ret_hash,
                             struct err *err);
+/* What several refs point at, all read by one git; "" when there is none.  The last name may be
+   NULL. */
+MUST_USE enum rc origin_refs(const struct origin *origin, const char *const refs[ORIGIN_REFS_READ],
+                             char ret_hashes[ORIGIN_REFS_READ][GIT_HASH_BYTES], struct err *err);
 /* One writer at a time, here and on all other workers: a lock on DIR/NAME.  Closing the
    descriptor gives it back. */
 MUST_USE enum rc origin_lock(const struct origin *origin, const char *name, int *ret_fd,

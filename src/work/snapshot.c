@@ -318,8 +318,10 @@ static enum rc push_as(struct step *step, const struct snapshot *snapshot, const
     CLEANUP(buf_release) struct buf out;
     buf_init(&out, COUNT_BYTES_MAX);
     const char *refspec = arena_printf(step->arena, "%s:%s", snapshot->commit, ref);
+    /* The name must be free, or have this very commit: no snapshot of another worker is moved. */
+    const char *unused = arena_printf(step->arena, "--force-with-lease=%s:", ref);
     struct git_call push = {.git_dir = snapshot_repository(step),
-                            .args = GIT_ARGS("push", "--porcelain", "origin", refspec),
+                            .args = GIT_ARGS("push", "--porcelain", unused, "origin", refspec),
                             .origin = step->input.config.url,
                             .out = &out};
     enum rc rc = git_run(&git, &push, err);

@@ -8,6 +8,7 @@
 #include "work/retry.h"
 #include "work/step_secrets.h"
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -339,6 +340,21 @@ enum rc step_still_mine(struct step *step, struct err *err)
         return err_set(err, RC_CANCELLED, "CANCELLED", "The server wants the step stopped.");
     }
     return RC_OK;
+}
+
+static enum rc may_go_on(void *ctx, struct err *err)
+{
+    return step_still_mine(ctx, err);
+}
+
+struct forge_holder step_holder(struct step *step)
+{
+    return (struct forge_holder){
+        .name = arena_printf(step->arena, "%s, job %s, epoch %" PRId64, step->site->worker,
+                             step->lease.id.text, step->lease.epoch),
+        .may_go_on = may_go_on,
+        .ctx = step,
+    };
 }
 
 static enum rc send_event(struct step *step, const char *type, struct str data, bool *ret_cancel)

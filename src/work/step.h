@@ -21,6 +21,7 @@
 #include "base/js.h"
 #include "base/jw.h"
 #include "core/repo_config.h"
+#include "forge/forge.h"
 #include "forge/git.h"
 #include "work/port.h"
 #include "work/sandbox.h"
@@ -136,6 +137,8 @@ int64_t step_time_ms(const struct step *step, int64_t own_ms);
 
 /* Renews this one lease right now.  RC_STALE, RC_CANCELLED: hands off. */
 MUST_USE enum rc step_still_mine(struct step *step, struct err *err);
+/* The step as a forge knows it: asks step_still_mine. */
+struct forge_holder step_holder(struct step *step);
 
 /* One progress event at once.  What the server cannot take is dropped: events tell, they do not
    decide. */

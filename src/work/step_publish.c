@@ -86,11 +86,6 @@ static enum rc make_body(struct step *step, const char **ret_body, const char **
     return RC_OK;
 }
 
-static enum rc may_go_on(void *ctx, struct err *err)
-{
-    return step_still_mine(ctx, err);
-}
-
 static void tell_request(struct step *step)
 {
     CLEANUP(buf_release) struct buf data;
@@ -139,8 +134,7 @@ static enum rc open_pull(struct step *step, struct forge_pull *ret_pull, struct 
         .title = title_of(step),
         .time_us = input->task_created_us,
         .draft = input->draft,
-        .may_go_on = may_go_on,
-        .ctx = step,
+        .holder = step_holder(step),
     };
     rc = worktree_mirror(step, err);
     if (rc == RC_OK)

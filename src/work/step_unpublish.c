@@ -1,6 +1,7 @@
 /*
  * step_unpublish.c - undoes what a publish may have left behind: the run's branch on the forge,
- * unless it has a pull request or somebody else's work on it.
+ * unless it has somebody else's work on it, and a pull request that was never recorded.  It moves
+ * the fence of the run in any case, so that a publish that is still under way comes too late.
  */
 #include "forge/forge.h"
 #include "work/step.h"
@@ -8,14 +9,8 @@
 static const char *const outcomes[] = {
     [BRANCH_ABSENT] = "absent",
     [BRANCH_DELETED] = "deleted",
-    [BRANCH_PULLED] = "kept: it has a pull request",
     [BRANCH_FOREIGN] = "kept: its last commit is somebody else's",
 };
-
-static enum rc may_go_on(void *ctx, struct err *err)
-{
-    return step_still_mine(ctx, err);
-}
 
 enum rc step_unpublish(struct step *step, struct err *err)
 {
@@ -30,18 +25,19 @@ enum rc step_unpublish(struct step *step, struct err *err)
         .url = input->config.url,
         .run_id = input->run_id.text,
         .branch = input->branch,
-        .may_go_on = may_go_on,
-        .ctx = step,
+        .holder = step_holder(step),
     };
     struct git git = step_git(step);
-    enum forge_branch branch = BRANCH_ABSENT;
-    enum rc rc = forge->withdraw(&git, &withdrawal, &branch, err);
+    struct forge_withdrawn withdrawn = {.branch = BRANCH_ABSENT};
+    enum rc rc = forge->withdraw(&git, &withdrawal, &withdrawn, err);
     if (rc != RC_OK)
         return rc;
     struct jw jw = jw_to(step->result);
     jw_begin(&jw, '{');
     jw_kstr(&jw, "branch", input->branch);
-    jw_kstr(&jw, "outcome", outcomes[branch]);
+    jw_kstr(&jw, "outcome", outcomes[withdrawn.branch]);
+    if (withdrawn.pull_number > 0)
+        jw_kint(&jw, "closedPullRequest", withdrawn.pull_number);
     jw_end(&jw, '}');
     return RC_OK;
 }
