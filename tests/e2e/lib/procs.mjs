@@ -26,6 +26,12 @@ export function isAlive(pid) {
     return state !== undefined && state !== 'Z' && state !== 'X';
 }
 
+// SIGSTOP has reached it.
+export function untilStopped(pid) {
+    return until(`process ${pid} to be stopped`,
+        () => readOrEmpty(`/proc/${pid}/stat`).split(') ')[1]?.[0] === 'T');
+}
+
 export function untilGone(mark) {
     return until(`the processes of ${mark} to end`,
         (note) => note(processesWith(mark)).length === 0);

@@ -13,10 +13,11 @@ process.on('exit', () => {
 });
 
 export class RemoteWorker {
-    // options: {name, slots, token, args, url, data, env}
+    // options: {name, slots, token, args, url, data, env, bin}
     constructor(server, { name, slots = 2, token = server.token, args = [], url, data,
-        env = {} } = {}) {
+        env = {}, bin = server.bin } = {}) {
         this.server = server;
+        this.bin = bin;
         this.name = name;
         this.data = data ?? join(server.dir, `worker-${name}`);
         this.log = join(server.dir, `worker-${name}.log`);
@@ -28,7 +29,7 @@ export class RemoteWorker {
     // Does not wait for it to be there.
     spawn() {
         const log = openSync(this.log, 'a');
-        this.child = spawn(this.server.bin, this.args,
+        this.child = spawn(this.bin, this.args,
             { stdio: ['ignore', log, log], env: this.env, ...this.server.user });
         closeSync(log);
         workers.add(this);

@@ -1,0 +1,211 @@
+// fence.test.mjs - a worker that is frozen in publish, loses its lease and wakes later publishes
+// nothing: the origin refuses it.
+//
+// DROVER_FAULTS_BIN is a build with fault points (src/base/fault.h): its worker stops itself.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { branches, fixes, git, refs } from './lib/git.mjs';
+import { assertDoneOnce } from './lib/once.mjs';
+import { untilStopped } from './lib/procs.mjs';
+import { RemoteWorker } from './lib/remote.mjs';
+import { start, Server } from './lib/server.mjs';
+import { until } from './lib/wait.mjs';
+
+const BIN = process.env.DROVER_FAULTS_BIN;
+const skip = BIN ? false : 'no build with fault points';
+const CONFIG = 'workers: 0\nlease: {leaseMs: 3000, heartbeatMs: 300}\n';
+const OTHERS = 'prepare,hydrate,agent,verify,judge,unpublish,clean';
+
+// Before the push; between push and pull request; within that, its lock held; between pull request
+// and result; before the report.
+const POINTS = ['publish.push', 'publish.number', 'publish.refs', 'publish.numbered'];
+const OPENED = ['publish.numbered']; // The pull request is there when the worker freezes.
+
+const pullsOf = (origin) => Object.keys(refs(origin)).filter((ref) => /^refs\/pull\//.test(ref));
+const jobOf = async (server, runId, type) =>
+    (await server.list(`/v1/jobs?runId=${runId}&type=${type}`))[0];
+
+class Stage {
+    constructor(server) {
+        this.server = server;
+        this.workers = [];
+    }
+
+    worker(options) {
+        const worker = new RemoteWorker(this.server, options);
+        this.workers.push(worker);
+        return worker.start();
+    }
+
+    // A run whose publish step is in the hands of a worker that has stopped itself at the point.
+    async freeze(point, name = 'acme/frozen') {
+        this.repo = await this.server.repository(name, fixes);
+        await this.worker({ name: 'others', args: ['--queues', OTHERS] });
+        this.frozen = await this.worker({ name: 'frozen', bin: BIN, args: ['--queues', 'publish'],
+            env: { DROVER_FAULT: `${point}:stop:1` } });
+        this.ids = await this.server.submit(this.repo.name);
+        await this.server.untilRun(this.ids.runId, 'creating_pr');
+        await untilStopped(this.frozen.child.pid);
+    }
+
+    // The server has taken its job away from it.
+    untilLost() {
+        return until('its lease to run out', async (note) =>
+            note(await jobOf(this.server, this.ids.runId, 'publish')).state === 'queued');
+    }
+
+    async wake() {
+        this.frozen.signal('SIGCONT');
+        await this.frozen.untilSaid(/lease lost: the work of a step is discarded/);
+    }
+
+    async cancel() {
+        await this.server.cancel(this.ids.taskId);
+        await this.server.untilTask(this.ids.taskId, 'cancelled');
+    }
+
+    untilTakenBack() {
+        return until('the publish to be undone', async (note) =>
+            note(await this.server.list(`/v1/sagas?runId=${this.ids.runId}`))
+                .some(({ status }) => status === 'compensated'));
+    }
+
+    async assertNothingThere() {
+        const { origin, name } = this.repo;
+        assert.deepEqual(branches(origin), []);
+        assert.deepEqual(pullsOf(origin), []);
+        assert.deepEqual(Object.keys(refs(origin)).filter((ref) => /drover\/pulls/.test(ref)), []);
+        assert.deepEqual(await this.server.pullRequests(name), []);
+        assert.equal((await this.server.get('/v1/doctor')).healthy, true);
+        git(origin, 'fsck', '--strict');
+    }
+
+    async close() {
+        await Promise.all(this.workers.map((worker) => worker.stop()));
+        await this.server.discard(); // Which asks the doctor first.
+    }
+}
+
+function withStage(name, body) {
+    it(name, { skip }, async (t) => {
+        const stage = new Stage(await start({ config: CONFIG }));
+        try {
+            await body(stage, t);
+        } finally {
+            await stage.close();
+        }
+    });
+}
+
+describe('a worker that wakes after its task was cancelled', { concurrency: 4 }, () => {
+    for (const point of POINTS) {
+        withStage(`publishes nothing: ${point}`, async (stage) => {
+            await stage.freeze(point);
+            assert.equal(pullsOf(stage.repo.origin).length, OPENED.includes(point) ? 1 : 0);
+            await stage.untilLost();
+            await stage.cancel();
+            await stage.untilTakenBack();
+            await stage.assertNothingThere();
+            await stage.wake();
+            await stage.assertNothingThere();
+        });
+    }
+
+    withStage('publishes nothing, also when the server was restarted meanwhile', async (stage) => {
+        await stage.freeze('publish.push');
+        await stage.server.crash();
+        await stage.server.startAgain();
+        await stage.untilLost();
+        await stage.server.crash();
+        await stage.server.startAgain();
+        await stage.cancel();
+        await stage.untilTakenBack();
+        await stage.wake();
+        await stage.assertNothingThere();
+    });
+
+    withStage('publishes nothing, also when it held the lease then', async (stage) => {
+        await stage.freeze('publish.number');
+        await stage.cancel(); // It has until its lease runs out, and says nothing.
+        await stage.untilTakenBack();
+        await stage.wake();
+        await stage.assertNothingThere();
+    });
+
+    withStage('is taken back when it comes before whoever takes back', async (stage) => {
+        await stage.freeze('publish.push');
+        const taker = stage.workers[0];
+        taker.signal('SIGSTOP');
+        await stage.untilLost();
+        await stage.cancel();
+        await stage.wake(); // It pushes: so far nobody has told the origin.
+        taker.signal('SIGCONT');
+        await stage.untilTakenBack();
+        await stage.assertNothingThere();
+    });
+});
+
+describe('a worker that wakes after another has published', { concurrency: 4 }, () => {
+    for (const point of POINTS) {
+        withStage(`adds nothing: ${point}`, async (stage) => {
+            await stage.freeze(point);
+            await stage.worker({ name: 'second', args: ['--queues', 'publish'] });
+            await stage.server.untilTask(stage.ids.taskId, 'completed');
+            const before = refs(stage.repo.origin);
+            await assertDoneOnce(stage.server, { ...stage.ids, repo: stage.repo });
+            await stage.wake();
+            assert.deepEqual(refs(stage.repo.origin), before);
+        });
+    }
+
+    withStage('does not bring back a branch that was merged and deleted', async (stage) => {
+        await stage.freeze('publish.push');
+        await stage.worker({ name: 'second', args: ['--queues', 'publish'] });
+        await stage.server.untilTask(stage.ids.taskId, 'completed');
+        const [{ id }] = await stage.server.pullRequests(stage.repo.name);
+        await stage.server.post(`/v1/pull-requests/${id}/merge`);
+        git(stage.repo.origin, 'update-ref', '-d', branches(stage.repo.origin)[0]);
+        await stage.wake();
+        assert.deepEqual(branches(stage.repo.origin), []);
+    });
+
+    withStage('on another node adds nothing either', async (stage, t) => {
+        if (!stage.server.db) {
+            t.skip('one node is all there is');
+            return;
+        }
+        const other = new Server({ config: CONFIG, db: stage.server.db });
+        try {
+            await other.start();
+            await stage.freeze('publish.refs');
+            await stage.worker({ name: 'second', url: other.url, token: other.token,
+                args: ['--queues', 'publish'] });
+            await stage.server.untilTask(stage.ids.taskId, 'completed');
+            await stage.wake();
+            await assertDoneOnce(stage.server, { ...stage.ids, repo: stage.repo });
+        } finally {
+            await Promise.all(stage.workers.map((worker) => worker.stop()));
+            await other.discard();
+        }
+    });
+});
+
+describe('a worker that wakes and is alone', { concurrency: 4 }, () => {
+    for (const point of POINTS) {
+        withStage(`leases its job again and publishes once: ${point}`, async (stage) => {
+            await stage.freeze(point);
+            await stage.untilLost();
+            await stage.wake();
+            await stage.server.untilTask(stage.ids.taskId, 'completed');
+            await assertDoneOnce(stage.server, { ...stage.ids, repo: stage.repo });
+        });
+    }
+
+    withStage('and is killed instead leaves the rest to the next', async (stage) => {
+        await stage.freeze('publish.refs');
+        await stage.frozen.stop('SIGKILL');
+        await stage.worker({ name: 'next', args: ['--queues', 'publish'] });
+        await stage.server.untilTask(stage.ids.taskId, 'completed');
+        await assertDoneOnce(stage.server, { ...stage.ids, repo: stage.repo });
+    });
+});
