@@ -3,6 +3,9 @@
 //
 // DROVER_FAULTS_BIN is a build with fault points (src/base/fault.h): its worker stops itself.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { branches, fixes, git, refs } from './lib/git.mjs';
 import { assertDoneOnce } from './lib/once.mjs';
@@ -22,6 +25,17 @@ const POINTS = ['publish.push', 'publish.number', 'publish.refs', 'publish.numbe
 const OPENED = ['publish.numbered']; // The pull request is there when the worker freezes.
 
 const pullsOf = (origin) => Object.keys(refs(origin)).filter((ref) => /^refs\/pull\//.test(ref));
+
+// A git that writes down what it has done, in a directory for PATH.
+function makeWitness(dir) {
+    const git_ = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
+    mkdirSync(dir);
+    writeFileSync(join(dir, 'git'),
+        `#!/bin/sh\n${git_} "$@"\nstatus=$?\necho "$*" >>${dir}/done\nexit $status\n`,
+        { mode: 0o755 });
+    return join(dir, 'done');
+}
+
 const jobOf = async (server, runId, type) =>
     (await server.list(`/v1/jobs?runId=${runId}&type=${type}`))[0];
 
@@ -41,11 +55,17 @@ class Stage {
     async freeze(point, name = 'acme/frozen') {
         this.repo = await this.server.repository(name, fixes);
         await this.worker({ name: 'others', args: ['--queues', OTHERS] });
+        const bin = join(this.server.dir, 'bin');
+        this.point = point;
+        this.witness = makeWitness(bin);
         this.frozen = await this.worker({ name: 'frozen', bin: BIN, args: ['--queues', 'publish'],
-            env: { DROVER_FAULT: `${point}:stop:1` } });
+            env: { DROVER_FAULT: `${point}:stop:1`, PATH: `${bin}:${process.env.PATH}` } });
         this.ids = await this.server.submit(this.repo.name);
         await this.server.untilRun(this.ids.runId, 'creating_pr');
         await untilStopped(this.frozen.child.pid);
+        // Its other slot waits for a job: it must not be given this one.
+        await this.server.stop();
+        await this.server.startAgain();
     }
 
     // The server has taken its job away from it.
@@ -54,9 +74,22 @@ class Stage {
             note(await jobOf(this.server, this.ids.runId, 'publish')).state === 'queued');
     }
 
+    #gits() {
+        const text = existsSync(this.witness) ? readFileSync(this.witness, 'utf8') : '';
+        return text.split('\n').filter((line) => /push|update-ref|hash-object/.test(line)).length;
+    }
+
+    // The server does not answer until it has tried what it was about to do: else the next
+    // heartbeat may stop it first.
     async wake() {
+        const before = this.#gits();
+        this.server.child.kill('SIGSTOP');
+        await untilStopped(this.server.child.pid);
         this.frozen.signal('SIGCONT');
-        await this.frozen.untilSaid(/lease lost: the work of a step is discarded/);
+        if (!OPENED.includes(this.point))
+            await until('it to act', () => this.#gits() > before);
+        this.server.child.kill('SIGCONT');
+        await this.frozen.untilSaid(/lease lost: the work of a step is discarded|did not arrive/);
     }
 
     async cancel() {
