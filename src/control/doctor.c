@@ -317,7 +317,16 @@ static void write_unpublished(struct jw *jw, const struct doctor_report *report)
     jw_end(jw, ']');
 }
 
-void doctor_write(struct jw *jw, const struct doctor_report *report)
+void doctor_add(struct doctor_report *report, const struct doctor_check *check, struct arena *arena)
+{
+    struct doctor_check *all = arena_array(arena, report->check_count + 1, sizeof *all);
+    memcpy(all, report->checks, report->check_count * sizeof *all);
+    all[report->check_count++] = *check;
+    report->checks = all;
+    report->healthy &= check->bad == 0;
+}
+
+void doctor_write_open(struct jw *jw, const struct doctor_report *report)
 {
     jw_begin(jw, '{');
     jw_kbool(jw, "healthy", report->healthy);
@@ -341,5 +350,4 @@ void doctor_write(struct jw *jw, const struct doctor_report *report)
     jw_optstr(jw, "path", report->kept_path);
     jw_end(jw, '}');
     write_unpublished(jw, report);
-    jw_end(jw, '}');
 }

@@ -28,5 +28,9 @@ struct doctor_report {
 };
 MUST_USE enum rc doctor_examine(struct db *db, struct arena *arena,
                                 struct doctor_report *ret_report, struct err *err);
-void doctor_write(struct jw *jw, const struct doctor_report *report);
+/* A check that was made elsewhere. */
+void doctor_add(struct doctor_report *report, const struct doctor_check *check,
+                struct arena *arena);
+/* Without the end of the object: the caller may add members. */
+void doctor_write_open(struct jw *jw, const struct doctor_report *report);
 #endif

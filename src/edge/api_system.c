@@ -3,6 +3,7 @@
  */
 #include "control/doctor.h"
 #include "edge/api_routes.h"
+#include "edge/origins.h"
 #include "edge/shapes.h"
 #include "store/events.h"
 #include "work/rescue.h"
@@ -84,17 +85,25 @@ enum rc api_metrics(struct call *call, struct db *db, struct err *err)
 
 enum rc api_doctor(struct call *call, struct db *db, struct err *err)
 {
+    struct arena *arena = &call->http.arena;
     struct doctor_report report;
+    struct origins_report *origins = arena_alloc(arena, sizeof *origins);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
-        rc = doctor_examine(db, &call->http.arena, &report, err);
+        rc = doctor_examine(db, arena, &report, err);
+    if (rc == RC_OK)
+        rc = origins_examine(call->api, db, arena, origins, err);
     if (rc != RC_OK)
         return rc;
+    const struct doctor_check strays = origins_check(origins, arena);
+    doctor_add(&report, &strays, arena);
     const char *work = arena_printf(&call->http.arena, "%s/work", call->api->data_dir);
     report.kept_trees = rescue_count_kept(work);
     report.kept_path = arena_printf(&call->http.arena, "%s/kept", work);
     struct jw jw = call_answer(call, 200);
-    doctor_write(&jw, &report);
+    doctor_write_open(&jw, &report);
+    origins_write(&jw, origins);
+    jw_end(&jw, '}');
     return RC_OK;
 }
 

@@ -37,6 +37,31 @@ static void print_kept(const struct cli *cli, const struct js *kept)
                      (long long)count, count == 1 ? "tree" : "trees", buf_text(&path));
 }
 
+/* All of them: the check shows the first. */
+static void print_strays(const struct cli *cli, const struct js *strays, const struct js *away)
+{
+    for (size_t i = 1; i < js_count(strays); i++) {
+        const struct js *stray = js_at(strays, i);
+        CLEANUP(buf_release) struct buf line;
+        buf_init(&line, LINE_BYTES_MAX);
+        term_clean(&line, js_get_str(stray, "repository", ""));
+        buf_addc(&line, ' ');
+        term_clean(&line, js_get_str(stray, "ref", ""));
+        buf_adds(&line, ": ");
+        term_clean(&line, js_get_str(stray, "what", ""));
+        (void)printf("       %s\n", buf_text(&line));
+    }
+    int64_t count = js_get_int(away, "count", 0);
+    CLEANUP(buf_release) struct buf first;
+    buf_init(&first, LINE_BYTES_MAX);
+    term_clean(&first, js_get_str(away, "first", ""));
+    if (count > 0)
+        (void)printf("%slook%s the origins of %lld %s cannot be read from the server: %s%s\n",
+                     term_on(&cli->term, TONE_YELLOW), term_off(&cli->term, TONE_YELLOW),
+                     (long long)count, count == 1 ? "repository" : "repositories", buf_text(&first),
+                     count == 1 ? "" : ", ...");
+}
+
 static void print_unpublished(struct cli *cli, const struct js *workers)
 {
     for (size_t i = 0; i < js_count(workers); i++) {
@@ -69,6 +94,7 @@ static int run_doctor(struct cli *cli)
     const struct js *checks = js_get(answer.tree, "checks");
     for (size_t i = 0; i < js_count(checks); i++)
         print_check(cli, js_at(checks, i));
+    print_strays(cli, js_get(answer.tree, "strays"), js_get(answer.tree, "originsAway"));
     print_kept(cli, js_get(answer.tree, "keptTrees"));
     print_unpublished(cli, js_get(answer.tree, "unpublished"));
     (void)printf("%s\n", healthy ? "All is well." : "Not all is well.");

@@ -14,6 +14,7 @@
 #include "edge/api_routes.h"
 #include "edge/autoscale.h"
 #include "edge/defaults_check.h"
+#include "edge/origins.h"
 #include "edge/port_local.h"
 #include "edge/spool.h"
 #include "edge/sse.h"
@@ -65,6 +66,7 @@ struct server {
     struct api api;
     struct port_local port;
     struct autoscale *autoscale; /* NULL: the number of slots stays. */
+    struct reconciler *reconciler;
     char url[URL_BYTES];
     const char *socket_path; /* For agents without a network; NULL: none. */
     const char *info_path;   /* server.json, once written. */
@@ -552,6 +554,7 @@ static void server_stop(struct server *server)
     if (server->loop)
         loop_drain(server->loop);
     autoscale_free(server->autoscale);
+    reconciler_free(server->reconciler);
     http_free(api->http);
     spool_free(api->spool);
     throttle_free(api->throttle);
@@ -598,9 +601,11 @@ static enum rc server_start(struct server *server, struct err *err)
     rc = start_worker(server, err);
     if (rc == RC_OK)
         rc = write_info(server, err);
-    if (rc == RC_OK)
-        listen_for_cancels(server);
-    return rc;
+    if (rc != RC_OK)
+        return rc;
+    listen_for_cancels(server);
+    server->reconciler = reconciler_start(&server->api);
+    return RC_OK;
 }
 
 enum rc server_run(const struct server_options *options, struct err *err)

@@ -108,6 +108,20 @@ struct forge_closing {
     const char *target_branch; /* RC_CONFLICT when it is merged there already; NULL: not asked. */
 };
 
+/* A branch or a pull request that is there for a run, or has a name that only drover gives. */
+struct forge_trace {
+    const char *ref; /* As people find it. */
+    const char *head;
+    const char *branch; /* Its name; NULL: this is a pull request. */
+    int64_t number;     /* Of a pull request. */
+    const char *run_id; /* Of the run for which it was opened; NULL: nothing says so. */
+    const char *named;  /* The run that the last commit names; NULL: none. */
+};
+struct forge_traces {
+    struct forge_trace *items;
+    size_t count;
+};
+
 struct issue_ops;
 struct forge_ops {
     const char *name;
@@ -127,6 +141,10 @@ struct forge_ops {
                      char ret_commit[GIT_HASH_BYTES], struct err *err);
     /* Without merging it; the branch stays.  One that is gone, or closed already, is RC_OK. */
     enum rc (*close)(const struct git *git, const struct forge_closing *closing, struct err *err);
+    /* All branches that are named as drover names them, and all pull requests that are not closed,
+       whoever made them.  In the arena. */
+    enum rc (*survey)(const struct git *git, const char *url, struct arena *arena,
+                      struct forge_traces *ret_traces, struct err *err);
     /* The address of a pull request, without credentials. */
     const char *(*pull_url)(const char *url, int64_t number, struct arena *arena);
     const struct issue_ops *issues; /* forge/issues.h; NULL: it has none. */

@@ -19,6 +19,7 @@
 #include "forge/issues.h"
 #include "forge/origin.h"
 #include "forge/standing.h"
+#include "forge/survey.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -710,6 +711,7 @@ const struct forge_ops forge_local = {
     .withdraw = local_withdraw,
     .merge = local_merge,
     .close = local_close,
+    .survey = survey_local,
     .pull_url = url_of,
     .issues = &issues_local,
 };
