@@ -2,7 +2,7 @@
  * ref_tx.h - refs of one repository, changed together or not at all.
  *
  * Every move names the value that it expects: a ref that has another one stops the whole
- * transaction.  git locks all refs, compares, and then writes; input that ends early writes nothing.
+ * transaction.  git locks all refs, compares, then writes; input that ends early writes nothing.
  */
 #ifndef FORGE_REF_TX_H
 #define FORGE_REF_TX_H

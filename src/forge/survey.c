@@ -2,8 +2,8 @@
  * survey.c - see survey.h.
  *
  * One git lists it all, sorted by name: refs/drover/closed/ and refs/drover/pulls/ come before
- * refs/pull/, so the numbers that are closed, or have a run, are known when their refs/pull/<N>/head
- * is read.
+ * refs/pull/, so the numbers that are closed, or have a run, are known when refs/pull/<N>/head is
+ * read.
  */
 #include "forge/survey.h"
 #include "forge/origin.h"
