@@ -159,21 +159,6 @@ const struct route *api_routes(size_t *ret_count)
 
 /* ---- Before the body ---- */
 
-/* The path of a target: without its query, and without http://host in front. */
-static struct str path_of(struct str target)
-{
-    if (target.len > 7 && strncasecmp(target.at, "http://", 7) == 0) {
-        const char *slash = memchr(target.at + 7, '/', target.len - 7);
-        size_t skip = slash ? (size_t)(slash - target.at) : target.len;
-        target.at += skip;
-        target.len -= skip;
-    }
-    const char *query = target.len ? memchr(target.at, '?', target.len) : NULL;
-    if (query)
-        target.len = (size_t)(query - target.at);
-    return target;
-}
-
 static enum rc no_large_body(const struct route_match *match, struct err *err)
 {
     if (!match->allowed)
@@ -192,7 +177,7 @@ enum rc api_gate(void *ctx, const struct http_head *head, struct http_body_plan 
     if (!large)
         return RC_OK;
     struct route_match match;
-    router_find(routes, COUNT_OF(routes), head->method, path_of(head->target), &match);
+    router_find(routes, COUNT_OF(routes), head->method, head->path, &match);
     struct identity who = {0};
     enum rc rc = auth_check(api->auth, head->authorization, &who, err);
     if (rc == RC_OK && match.route)
@@ -230,7 +215,7 @@ bool api_privileged(void *ctx, const struct http_head *head)
     struct route_match match;
     struct identity who = {0};
     struct err err = {0};
-    router_find(routes, COUNT_OF(routes), head->method, path_of(head->target), &match);
+    router_find(routes, COUNT_OF(routes), head->method, head->path, &match);
     if (match.route && match.route->open)
         return true;
     return auth_check(api->auth, head->authorization, &who, &err) == RC_OK &&
@@ -319,11 +304,11 @@ static bool type_is(const char *type, const char *wanted)
     return strncasecmp(type, wanted, len) == 0 && strchr("; \t", type[len]) != NULL;
 }
 
-static bool body_type_fits(const struct call *call)
+static bool body_type_fits(struct call *call)
 {
     const char *type = http_header(&call->http, "Content-Type");
     enum route_body body = call->route->body;
-    if (!type || !call->http.body || body == BODY_IGNORED || body == BODY_BYTES)
+    if (!type || http_body(&call->http).len == 0 || body == BODY_IGNORED || body == BODY_BYTES)
         return true;
     if (type_is(type, "application/json"))
         return true;

@@ -1,5 +1,5 @@
 /*
- * http.h - the HTTP server, with libevent hidden behind it.
+ * http.h - the HTTP server: libevent tells when sockets are ready, the rest is drover's own.
  *
  * Everything here happens on the loop's thread except where it says otherwise.
  *
@@ -14,8 +14,9 @@
  * Bounded per client (caps.h) and by listener: the port and the unix socket have budgets of their
  * own.  When one is full, http_admit.c says who has to go.
  *
- * Strict where libevent is lenient: see http_head.h.  A request that follows another one before
- * that is answered (pipelining) is not read: the connection is closed behind the answer.
+ * Where a request ends is decided by core/http_frame.h, and what is doubtful is refused and closes
+ * the connection.  Requests that follow each other without waiting (pipelining) are answered in
+ * their order: the next one is read when the answer to the one before it is sent.
  */
 #ifndef EDGE_HTTP_H
 #define EDGE_HTTP_H
@@ -23,8 +24,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/rc.h"
+#include "core/http_head.h"
 #include "edge/caps.h"
-#include "edge/http_head.h"
 #include "edge/loop.h"
 #include "edge/problem.h"
 #include <stdbool.h>
@@ -33,8 +34,6 @@
 
 struct http; /* The server; owned by its maker. */
 struct conn;
-struct evbuffer;
-struct evhttp_request;
 
 enum { HTTP_REQUEST_ID_BYTES = 65, HTTP_ANSWER_HEADERS_MAX = 4, HTTP_HOLDER_BYTES = 128 };
 
@@ -62,9 +61,11 @@ struct http_request {
     /* http.c's own. */
     struct http *http;
     struct conn *conn;          /* NULL: the client is gone. */
-    struct evhttp_request *ev;  /* NULL with it. */
-    struct evbuffer *body;      /* NULL: none. */
-    struct spool_file *spooled; /* The file that the body is in; NULL: it is in memory. */
+    const char *fields;         /* In the arena: name NUL value NUL ... NUL; NULL: shed. */
+    struct buf body;            /* Unless it is spooled. */
+    struct spool_file *spooled; /* The file that the body is in; NULL: it is in memory.  Owned. */
+    bool is_1_1;                /* Of HTTP/1.1; else HTTP/1.0. */
+    bool closes;                /* The client sends no other request behind it. */
     struct loop_call finish;
     void (*on_gone)(struct http_request *request);
     void (*on_drained)(struct http_request *request);
@@ -98,7 +99,8 @@ struct http_options { /* Strings are not copied. */
     /* From the first byte of a request to its last; for a first one, from the connection on. */
     int64_t request_ms;
     int64_t stall_ms;     /* A body in the spool that no byte arrives of. */
-    int64_t idle_ms;      /* A connection without a request, or a reader that takes nothing. */
+    int64_t idle_ms;      /* A connection without a request, or a reader that takes nothing.  In
+                             steps of a second. */
     size_t request_bytes; /* Of the struct that starts with a struct http_request. */
     struct spool *spool;  /* For large bodies; NULL: all are kept in memory. */
     /* The head is there: what of the body?  *plan holds body_bytes_max and no spool before the
@@ -132,7 +134,7 @@ bool http_draining(const struct http *http); /* Any thread. */
 int64_t http_busy(const struct http *http);
 void http_stats(const struct http *http, struct http_stats *ret_stats); /* Any thread. */
 
-/* On the loop while the client is there; NULL otherwise.  Not copied. */
+/* On the loop while the client is there and nothing was shed; NULL otherwise.  Not copied. */
 const char *http_header(const struct http_request *request, const char *name);
 /* Did it come by the unix socket?  On the loop while the client is there. */
 bool http_on_socket(const struct http_request *request);

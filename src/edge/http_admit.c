@@ -15,9 +15,7 @@
 #include "edge/http_conn.h"
 #include <arpa/inet.h>
 #include <assert.h>
-#include <event2/bufferevent.h>
 #include <event2/event.h>
-#include <event2/http.h>
 #include <event2/listener.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -61,7 +59,7 @@ static void source_of_socket(int fd, struct caps_key *key)
 
 static void count_for_source(struct conn *conn)
 {
-    int fd = bufferevent_getfd(conn->bufev);
+    int fd = conn->fd;
     struct caps_key key = {.kind = CAPS_SOURCE};
     if (conn->listener == &conn->http->listeners[HTTP_SOCKET])
         source_of_socket(fd, &key);
@@ -78,8 +76,6 @@ static void count_for_source(struct conn *conn)
 /* A client without a token may lose a request that is still on its way. */
 static bool can_go(const struct conn *conn)
 {
-    if (conn->request || conn->answering)
-        return false;
     if (conn->seat.holder->key.kind == CAPS_SOURCE)
         return conn->phase == CONN_HEAD || conn->phase == CONN_BODY;
     return conn->phase == CONN_HEAD && !conn->first_byte_us;
@@ -150,7 +146,7 @@ void admit_newborn(struct conn *conn)
     }
 }
 
-/* Called while libevent reads: nothing may be closed here, so the victim is refused. */
+/* Called while bytes are taken: nothing may be closed here, so the victim is refused. */
 void admit_head_bytes(struct conn *conn)
 {
     if (conn->http->head_bytes <= HEADS_BYTES_MAX)
@@ -222,10 +218,9 @@ bool admit_head(struct conn *conn, const struct http_head *head, bool whole)
 static void set_enabled(struct listener *listener, bool enabled)
 {
     listener->paused = !enabled;
-    if (!listener->bound)
+    if (!listener->ev)
         return;
-    struct evconnlistener *ev = evhttp_bound_socket_get_listener(listener->bound);
-    (void)(enabled ? evconnlistener_enable(ev) : evconnlistener_disable(ev));
+    (void)(enabled ? evconnlistener_enable(listener->ev) : evconnlistener_disable(listener->ev));
 }
 
 /* libevent accepts until the queue is empty, which a client that connects all the time can put
@@ -237,6 +232,8 @@ void admit_accepted(struct listener *listener)
     set_enabled(listener, false);
     if (listener->resume)
         loop_pace(listener->resume, HTTP_ACCEPT_PAUSE_MS);
+    else
+        event_active(listener->http->work, EV_READ, 0);
 }
 
 void admit_resume(struct listener *listener)

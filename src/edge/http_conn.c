@@ -1,52 +1,33 @@
 /*
- * http_conn.c - connections: limits, deadlines, and refusals before libevent has the request.
+ * http_conn.c - connections: reading, sending, limits, deadlines and refusals.
  *
- * libevent reads a head line by line and keeps a whole body in memory before it calls anybody.
- * So a callback on the connection's input sees every byte first: it notes when a request began
- * (for the absolute deadline), reads the head strictly, asks gate() how large the body may be,
- * and counts.  Inside that callback nothing may be closed; what is to be refused goes on a list
- * that on_work sees to right behind.  By then libevent may have handed the request to http.c,
- * which refuses it in the usual way; if not, the answer is written straight to the socket.
+ * Events are edge-triggered, so that a connection whose request is with its owner costs nothing:
+ * `readable` notes that there is something to read, and conn_run takes it when the answer is sent.
  */
 #include "edge/http_conn.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/id.h"
 #include "base/mem.h"
-#include "edge/http_spool.h"
+#include "edge/http_body.h"
+#include "edge/http_parting.h"
 #include <assert.h>
 #include <errno.h>
 #include <event2/buffer.h>
-#include <event2/bufferevent.h>
 #include <event2/event.h>
-#include <event2/http.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 enum {
-    INPUT_VECTORS_MAX = 16,      /* libevent reads into four at most. */
-    EXTRA_BYTES_MAX = 64 * 1024, /* Sent while a request is held; more closes the connection. */
-    CHUNK_OVERHEAD_BYTES = 64 * 1024,
-    PARTINGS_MAX = 64,
-    PARTING_SECONDS = 2,
-    PARTING_BYTES_MAX = 256 * 1024 * 1024,
-    PARTING_READ_BYTES = 64 * 1024,
-    REFUSAL_BYTES_MAX = 4096
+    HEAD_READ_BYTES = 16 * 1024, /* At most so much of what follows a request is in memory. */
+    BODY_READ_BYTES = 64 * 1024,
+    TURN_STEPS = 16, /* Reads, requests or writes in one turn of the loop: others wait. */
+    REFUSAL_BYTES_MAX = 4096,
 };
 
-struct parting {
-    struct http *http;
-    struct event event;
-    int fd;
-    int64_t bytes;
-    int64_t until_us;
-    LIST_ENTRY(parting) all;
-};
-
-/* ---- Refusing ---- */
+/* ---- The work list ---- */
 
 static void put_on_work_list(struct conn *conn)
 {
@@ -65,65 +46,23 @@ static void take_off_work_list(struct conn *conn)
     TAILQ_REMOVE(&conn->http->work_list, conn, work);
 }
 
+/* ---- Refusing ---- */
+
 void conn_refuse(struct conn *conn, int status, const struct err *err)
 {
+    if (conn->phase == CONN_REFUSED)
+        return;
+    if (conn->phase == CONN_SENDING)
+        conn->http->answering--;
     conn->phase = CONN_REFUSED;
     conn->refuse_status = status;
-    if (err && !conn->refuse_err) {
+    if (conn->incoming)
+        conn->refuse_head_only = conn->incoming->method == HTTP_HEAD;
+    if (err) {
         conn->refuse_err = mem_alloc(sizeof *conn->refuse_err);
         *conn->refuse_err = *err;
     }
     put_on_work_list(conn);
-}
-
-static void parting_free(struct parting *parting)
-{
-    event_del(&parting->event);
-    fd_close(parting->fd);
-    LIST_REMOVE(parting, all);
-    parting->http->parting_count--;
-    mem_free(parting);
-}
-
-void parting_free_all(struct http *http)
-{
-    struct parting *parting;
-    while ((parting = LIST_FIRST(&http->partings)))
-        parting_free(parting);
-}
-
-static void on_parting(evutil_socket_t fd, short what, void *arg)
-{
-    struct parting *parting = arg;
-    static char dropped[PARTING_READ_BYTES]; /* Only the loop's thread comes here. */
-    ssize_t got = 0;
-    if (what & EV_READ) {
-        got = recv(fd, dropped, sizeof dropped, MSG_DONTWAIT);
-        if (got < 0 && (errno == EAGAIN || errno == EINTR))
-            return;
-    }
-    if (got > 0)
-        parting->bytes += got;
-    if (got <= 0 || parting->bytes > PARTING_BYTES_MAX || clock_mono_us() > parting->until_us)
-        parting_free(parting);
-}
-
-/* Closing with unread bytes in the socket would reset the connection and lose the answer. */
-static void part_slowly(struct http *http, int fd)
-{
-    int copy = http->parting_count < PARTINGS_MAX ? dup(fd) : -1;
-    if (copy < 0)
-        return;
-    struct parting *parting = mem_alloc(sizeof *parting);
-    parting->http = http;
-    parting->fd = copy;
-    parting->until_us = clock_mono_us() + PARTING_SECONDS * US_PER_SECOND;
-    LIST_INSERT_HEAD(&http->partings, parting, all);
-    http->parting_count++;
-    struct timeval silence = {.tv_sec = PARTING_SECONDS};
-    event_assign(&parting->event, loop_base(http->options.loop), copy, EV_READ | EV_PERSIST,
-                 on_parting, parting);
-    event_add(&parting->event, &silence);
 }
 
 /* The whole answer in one small write: the socket's buffer is empty, so it fits. */
@@ -141,182 +80,249 @@ static void send_refusal(struct conn *conn)
                                          .detail = conn->refuse_err->text,
                                          .field = conn->refuse_err->field,
                                          .request_id = id.text});
-    buf_addf(&all, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n",
+    buf_addf(&all, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nDate: %s\r\n",
              conn->refuse_status, problem_title(conn->refuse_status), PROBLEM_CONTENT_TYPE,
-             body.len);
+             body.len, http_date(http));
     if (conn->refuse_status == problem_status(RC_UNAUTHORIZED))
         buf_adds(&all, "WWW-Authenticate: Bearer\r\n");
     int retry_seconds = problem_retry_after_seconds(conn->refuse_status);
     if (retry_seconds)
         buf_addf(&all, "Retry-After: %d\r\n", retry_seconds);
-    buf_addf(&all, "X-Request-Id: %s\r\nConnection: close\r\n\r\n%s", id.text, buf_text(&body));
-    (void)!send(bufferevent_getfd(conn->bufev), all.data, all.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    buf_addf(&all, "X-Request-Id: %s\r\nConnection: close\r\n\r\n", id.text);
+    if (!conn->refuse_head_only)
+        buf_add(&all, buf_text(&body), body.len);
+    (void)!send(conn->fd, all.data, all.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static void close_refused(struct conn *conn)
 {
-    bool clean = !conn->answering && !conn->request;
+    bool clean = !conn->request && evbuffer_get_length(conn->output) == 0;
     if (conn->refuse_status && conn->refuse_err && clean) {
         send_refusal(conn);
-        part_slowly(conn->http, bufferevent_getfd(conn->bufev));
+        conn->parts = true;
     }
+    if (conn->parts)
+        parting_begin(conn->http, conn->fd);
     conn_close(conn);
 }
 
-/* ---- Reading ---- */
+/* ---- Taking requests ---- */
 
-static void take_head(struct conn *conn, struct str head, int64_t behind_bytes)
+static void take_head(struct conn *conn, const struct http_head *head, size_t behind_bytes)
 {
     struct http *http = conn->http;
-    struct http_head parsed;
     struct err err = {0};
-    int status = http_head_parse(head, &http->options.head, &parsed, &err);
-    if (status) {
-        conn_refuse(conn, status, &err);
-        return;
-    }
-    if (!admit_head(conn, &parsed, !parsed.chunked && parsed.content_length <= behind_bytes))
+    conn->refuse_head_only = head->method == HTTP_HEAD;
+    if (!admit_head(conn, head, !head->chunked && head->content_length <= (int64_t)behind_bytes))
         return;
     struct http_body_plan plan = {.bytes_max = http->options.body_bytes_max};
-    enum rc rc = http->options.gate(http->options.ctx, &parsed, &plan, &err);
-    int64_t body_max = plan.bytes_max;
-    if (rc == RC_OK && parsed.content_length > body_max)
+    enum rc rc = http->options.gate(http->options.ctx, head, &plan, &err);
+    if (rc == RC_OK && head->content_length > plan.bytes_max)
         rc = err_set(&err, RC_TOO_LARGE, "BODY_TOO_LARGE",
                      "the body has %lld bytes; at most %lld are taken here",
-                     (long long)parsed.content_length, (long long)body_max);
-    if (rc == RC_OK && plan.spool && http->options.spool)
-        rc = http_spool_begin(conn, &parsed, &plan, &err);
+                     (long long)head->content_length, (long long)plan.bytes_max);
+    if (rc == RC_OK) {
+        conn->incoming = request_new(conn, head);
+        rc = http_body_begin(conn->incoming, head, &plan, &err);
+    }
     if (rc != RC_OK) {
         conn_refuse(conn, problem_status(rc), &err);
         return;
     }
     conn->phase = CONN_BODY;
     conn->asked = true;
-    conn->body_max = body_max;
-    conn->body_raw_max = parsed.chunked ? 2 * body_max + CHUNK_OVERHEAD_BYTES : INT64_MAX;
-    conn->body_seen = behind_bytes;
-}
-
-static void drop_head(struct conn *conn)
-{
-    conn->http->head_bytes -= (int64_t)conn->head.len;
-    buf_release(&conn->head);
-}
-
-/* A head that came in pieces is gathered; one that came whole is read where it lies. */
-static void feed_head(struct conn *conn, struct str bytes)
-{
-    size_t had = conn->head.len;
-    if (had) {
-        buf_add(&conn->head, bytes.at, bytes.len);
-        conn->http->head_bytes += (int64_t)(conn->head.len - had);
-        bytes = buf_str(&conn->head);
-    }
-    size_t length = http_head_length(bytes);
-    if (length) {
-        take_head(conn, (struct str){bytes.at, length}, (int64_t)(bytes.len - length));
-        drop_head(conn);
-    } else if (bytes.len > conn->http->options.head.bytes_max || conn->head.overflow) {
-        struct err err = {0};
-        (void)err_set(&err, RC_TOO_LARGE, "HEADERS_TOO_LARGE",
-                      "the request's headers are too large");
-        conn_refuse(conn, 431, &err);
-    } else {
-        if (!had) {
-            buf_add(&conn->head, bytes.at, bytes.len);
-            conn->http->head_bytes += (int64_t)conn->head.len;
-        }
-        admit_head_bytes(conn);
+    conn->body_max = plan.bytes_max;
+    bool waits = head->expects_continue && behind_bytes == 0 &&
+                 (head->chunked || head->content_length > 0);
+    if (waits) { /* As small as it is, it fits. */
+        static const char go[] = "HTTP/1.1 100 Continue\r\n\r\n";
+        (void)!send(conn->fd, go, sizeof go - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
 }
 
-/* The bytes that have just been added to the end of the input, as one piece. */
-static void feed_head_from(struct conn *conn, struct evbuffer *input, size_t added)
-{
-    struct evbuffer_ptr start;
-    struct evbuffer_iovec vectors[INPUT_VECTORS_MAX];
-    size_t at = evbuffer_get_length(input) - added;
-    int rc = evbuffer_ptr_set(input, &start, at, EVBUFFER_PTR_SET);
-    assert(rc == 0);
-    int count = evbuffer_peek(input, (ev_ssize_t)added, &start, vectors, INPUT_VECTORS_MAX);
-    assert(count > 0 && count <= INPUT_VECTORS_MAX);
-    size_t left = added;
-    for (int i = 0; i < count && conn->phase == CONN_HEAD; i++) {
-        size_t len = vectors[i].iov_len < left ? vectors[i].iov_len : left;
-        left -= len;
-        feed_head(conn, (struct str){vectors[i].iov_base, len});
-    }
-    if (conn->phase == CONN_BODY)
-        conn->body_seen += (int64_t)left;
-}
-
-/* What has come of the body so far, or with the head, goes to its file. */
-static void spool_input(struct conn *conn, struct evbuffer *input, size_t added)
+static void take_content(struct conn *conn, struct str content)
 {
     struct err err = {0};
-    enum rc rc = http_spool_feed(conn, input, added, &err);
+    enum rc rc = http_body_add(conn->incoming, content, conn->body_max, &err);
     if (rc != RC_OK)
         conn_refuse(conn, problem_status(rc), &err);
 }
 
-static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
+static void take_end(struct conn *conn)
 {
+    struct err err = {0};
+    enum rc rc = http_body_end(conn->incoming, &err);
+    if (rc != RC_OK) {
+        conn_refuse(conn, problem_status(rc), &err);
+        return;
+    }
+    conn->refuse_head_only = false;
+    request_hand_over(conn);
+}
+
+static bool reads(const struct conn *conn)
+{
+    return conn->phase == CONN_HEAD || conn->phase == CONN_BODY;
+}
+
+/* Takes bytes off the front of *bytes, up to the end of one request. */
+static void feed(struct conn *conn, struct str *bytes)
+{
+    struct http *http = conn->http;
+    struct http_frame_out out;
+    enum http_frame_event event = FRAME_BEGIN;
+    out.err = (struct err){0};
+    while (reads(conn) && event != FRAME_MORE && event != FRAME_END) {
+        http->head_bytes -= (int64_t)conn->frame.gathered.len;
+        event = http_frame_next(&conn->frame, bytes, &out);
+        http->head_bytes += (int64_t)conn->frame.gathered.len;
+        switch (event) {
+        case FRAME_MORE:
+            if (conn->phase == CONN_HEAD)
+                admit_head_bytes(conn);
+            break;
+        case FRAME_BEGIN:
+            take_head(conn, &out.head, bytes->len);
+            break;
+        case FRAME_CONTENT:
+            take_content(conn, out.content);
+            break;
+        case FRAME_END:
+            take_end(conn);
+            break;
+        case FRAME_REFUSE:
+            conn->refuse_head_only = out.head_only;
+            conn_refuse(conn, out.status, &out.err);
+            break;
+        }
+    }
+    if (reads(conn) && conn->first_byte_us == 0 && !http_frame_is_idle(&conn->frame))
+        conn->first_byte_us = conn->moved_us;
+}
+
+/* ---- Reading ---- */
+
+/* In the middle of a request it is told so: the client may only have closed its half. */
+static void take_input_end(struct conn *conn, bool failed)
+{
+    struct err err = {0};
+    if (failed || http_frame_is_idle(&conn->frame)) {
+        conn_refuse(conn, 0, NULL);
+        return;
+    }
+    (void)err_set(&err, RC_MALFORMED, "MALFORMED_REQUEST", "the request ends before its end");
+    conn_refuse(conn, problem_status(RC_MALFORMED), &err);
+}
+
+/* Reads once.  NULL: there is nothing, or the end, which was seen to.  The bytes are valid until
+   the next read of any connection. */
+static const char *read_once(struct conn *conn, size_t bytes_max, size_t *ret_len)
+{
+    static char bytes[BODY_READ_BYTES]; /* Only the loop's thread comes here. */
+    assert(bytes_max <= sizeof bytes);
+    ssize_t got;
+    do {
+        got = recv(conn->fd, bytes, bytes_max, MSG_DONTWAIT);
+    } while (got < 0 && errno == EINTR);
+    if (got <= 0) {
+        conn->readable = false;
+        if (got == 0 || errno != EAGAIN)
+            take_input_end(conn, got < 0);
+        return NULL;
+    }
+    /* A short read has emptied the socket, and what comes later is told; so is the end, but once. */
+    if ((size_t)got < bytes_max && !conn->peer_done)
+        conn->readable = false;
+    conn->moved_us = clock_mono_us();
+    *ret_len = (size_t)got;
+    return bytes;
+}
+
+static void feed_pending(struct conn *conn)
+{
+    struct str bytes = buf_str(&conn->pending);
+    size_t had = bytes.len;
+    feed(conn, &bytes);
+    buf_drop(&conn->pending, had - bytes.len);
+    if (conn->pending.len == 0) {
+        buf_release(&conn->pending);
+        buf_init(&conn->pending, BODY_READ_BYTES);
+    }
+}
+
+static void feed_socket(struct conn *conn)
+{
+    struct str bytes = {0};
+    size_t bytes_max = conn->phase == CONN_BODY ? BODY_READ_BYTES : HEAD_READ_BYTES;
+    bytes.at = read_once(conn, bytes_max, &bytes.len);
+    if (!bytes.at)
+        return;
+    feed(conn, &bytes);
+    if (bytes.len > 0 && conn->phase != CONN_REFUSED)
+        buf_add(&conn->pending, bytes.at, bytes.len);
+}
+
+static bool has_input(const struct conn *conn)
+{
+    return conn->pending.len > 0 || conn->readable;
+}
+
+/* Takes what has arrived, one request behind the other, until one is with its owner. */
+static void conn_run(struct conn *conn)
+{
+    if (conn->running)
+        return; /* An answer was given at once: the loop below goes on with the next request. */
+    conn->running = true;
+    for (int i = 0; i < TURN_STEPS && reads(conn) && has_input(conn); i++) {
+        if (conn->pending.len > 0)
+            feed_pending(conn);
+        else
+            feed_socket(conn);
+    }
+    conn->running = false;
+    if (reads(conn) && has_input(conn))
+        put_on_work_list(conn);
+}
+
+/* Behind a stream nothing is answered any more; the end is looked for. */
+static void drop_input(struct conn *conn)
+{
+    size_t len;
+    buf_release(&conn->pending);
+    buf_init(&conn->pending, BODY_READ_BYTES);
+    for (int i = 0; i < TURN_STEPS && conn->readable && conn->phase == CONN_HELD; i++)
+        (void)read_once(conn, BODY_READ_BYTES, &len);
+    if (conn->readable && conn->phase == CONN_HELD)
+        put_on_work_list(conn);
+}
+
+void conn_look_for_end(struct conn *conn)
+{
+    if (conn->phase != CONN_HELD || !conn->readable)
+        return;
+    char byte;
+    ssize_t got = recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    bool open = got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+    if (conn->peer_done || !open)
+        conn_refuse(conn, 0, NULL);
+}
+
+static void on_in(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
     struct conn *conn = arg;
-    if (info->n_added == 0 || conn->moving)
-        return;
-    switch (conn->phase) {
-    case CONN_HEAD:
-        if (!conn->first_byte_us)
-            conn->first_byte_us = clock_mono_us();
-        feed_head_from(conn, input, info->n_added);
-        if (conn->phase == CONN_BODY && conn->spool && conn->body_seen > 0)
-            spool_input(conn, input, (size_t)conn->body_seen);
-        break;
-    case CONN_BODY:
-        conn->body_seen += (int64_t)info->n_added;
-        if (conn->spool)
-            spool_input(conn, input, info->n_added);
-        break;
-    case CONN_HELD:
-        conn->extra = true;
-        if (evbuffer_get_length(input) > EXTRA_BYTES_MAX)
-            conn_refuse(conn, 0, NULL);
-        return;
-    case CONN_REFUSED:
-        return;
-    }
-    if (conn->phase == CONN_BODY && conn->body_seen > conn->body_raw_max) {
-        struct err err = {0};
-        (void)err_set(&err, RC_TOO_LARGE, "BODY_TOO_LARGE", "at most %lld bytes are taken here",
-                      (long long)conn->body_max);
-        conn_refuse(conn, problem_status(RC_TOO_LARGE), &err);
-    }
+    conn->readable = true;
+    if (what & EV_CLOSED)
+        conn->peer_done = true;
+    if (conn->phase == CONN_HELD && conn->streams)
+        drop_input(conn);
+    else if (conn->phase == CONN_HELD && conn->request->on_gone)
+        conn_look_for_end(conn);
+    else
+        conn_run(conn);
 }
 
-/* ---- Birth and death ---- */
-
-static void remember_fd(struct http *http, int fd, struct conn *conn)
-{
-    assert(fd >= 0);
-    if ((size_t)fd >= http->by_fd_count) {
-        size_t count = http->by_fd_count ? http->by_fd_count : 64;
-        while (count <= (size_t)fd)
-            count *= 2;
-        http->by_fd = mem_grow(http->by_fd, count * sizeof *http->by_fd);
-        memset(http->by_fd + http->by_fd_count, 0,
-               (count - http->by_fd_count) * sizeof *http->by_fd);
-        http->by_fd_count = count;
-    }
-    http->by_fd[fd] = conn;
-}
-
-struct conn *conn_of(struct http *http, const struct evhttp_connection *ev)
-{
-    struct bufferevent *bufev = evhttp_connection_get_bufferevent((struct evhttp_connection *)ev);
-    int fd = bufferevent_getfd(bufev);
-    assert(fd >= 0 && (size_t)fd < http->by_fd_count && http->by_fd[fd]);
-    return http->by_fd[fd];
-}
+/* ---- Sending ---- */
 
 void conn_discharge(struct conn *conn)
 {
@@ -328,114 +334,171 @@ void conn_discharge(struct conn *conn)
     conn->charged_bytes = 0;
 }
 
-static void on_dead(struct evhttp_connection *ev, void *arg)
+static void on_sent(struct conn *conn)
 {
-    (void)ev;
-    struct conn *conn = arg;
+    conn_discharge(conn);
+    if (conn->last || conn->http->draining) {
+        conn->parts = has_input(conn) || !conn->as_asked;
+        conn_refuse(conn, 0, NULL);
+        return;
+    }
+    conn->http->answering--;
+    conn->phase = CONN_HEAD;
+    conn_run(conn);
+}
+
+static void on_flushed(struct conn *conn)
+{
+    struct http_request *request = conn->request;
+    (void)event_del(&conn->out);
+    if (conn->phase == CONN_SENDING)
+        on_sent(conn);
+    else if (conn->streams && request && request->on_drained)
+        request->on_drained(request);
+}
+
+void conn_flush(struct conn *conn)
+{
+    for (int i = 0; i < TURN_STEPS && conn->phase != CONN_REFUSED; i++) {
+        if (evbuffer_get_length(conn->output) == 0) {
+            on_flushed(conn);
+            return;
+        }
+        int put = evbuffer_write(conn->output, conn->fd);
+        if (put > 0) {
+            conn->moved_us = clock_mono_us();
+        } else if (put == 0 || errno == EAGAIN) {
+            (void)event_add(&conn->out, NULL);
+            return;
+        } else if (errno != EINTR) {
+            conn_refuse(conn, 0, NULL);
+        }
+    }
+    put_on_work_list(conn);
+}
+
+void conn_flush_later(struct conn *conn)
+{
+    put_on_work_list(conn);
+}
+
+static void on_out(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    conn_flush(arg);
+}
+
+/* ---- Birth and death ---- */
+
+void conn_new(struct listener *listener, int fd)
+{
+    struct http *http = listener->http;
+    struct conn *conn = mem_alloc(sizeof *conn);
+    conn->http = http;
+    conn->listener = listener;
+    conn->born_us = conn->moved_us = clock_mono_us();
+    conn->fd = fd;
+    conn->output = evbuffer_new();
+    assert(conn->output);
+    evbuffer_set_flags(conn->output, EVBUFFER_FLAG_DRAINS_TO_FD); /* Files by sendfile. */
+    http_frame_init(&conn->frame, &http->options.head);
+    buf_init(&conn->pending, BODY_READ_BYTES);
+    struct event_base *base = loop_base(http->options.loop);
+    event_assign(&conn->in, base, fd, EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_in, conn);
+    event_assign(&conn->out, base, fd, EV_WRITE | EV_ET | EV_PERSIST, on_out, conn);
+    LIST_INSERT_HEAD(&http->conns, conn, all);
+    atomic_fetch_add(&http->connections, 1);
+    listener->open++;
+    int on = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    int failed = event_add(&conn->in, NULL);
+    assert(!failed);
+    loop_pace(http->sweep, HTTP_SWEEP_MS);
+    admit_accepted(listener);
+    admit_newborn(conn);
+}
+
+void conn_close(struct conn *conn)
+{
     struct http *http = conn->http;
     struct http_request *request = conn->request;
+    assert(!conn->running);
     take_off_work_list(conn);
-    evbuffer_remove_cb_entry(bufferevent_get_input(conn->bufev), conn->input);
-    event_del(&conn->stirred);
-    remember_fd(http, bufferevent_getfd(conn->bufev), NULL);
+    event_del(&conn->in);
+    event_del(&conn->out);
     LIST_REMOVE(conn, all);
     atomic_fetch_sub(&http->connections, 1);
     conn->listener->open--;
-    if (conn->answering)
+    if (conn->phase == CONN_SENDING)
         http->answering--;
     conn_discharge(conn);
     seat_leave(&conn->seat);
-    drop_head(conn);
-    http_spool_drop(conn);
+    http->head_bytes -= (int64_t)conn->frame.gathered.len;
+    http_frame_release(&conn->frame);
+    buf_release(&conn->pending);
+    if (conn->incoming)
+        conn->incoming->conn = NULL;
+    request_drop(conn->incoming);
+    evbuffer_free(conn->output);
+    fd_close(conn->fd);
     mem_free(conn->refuse_err);
     mem_free(conn);
     if (!request)
         return;
-    /* libevent has taken the request off the connection when it saw the end itself; otherwise it
-       frees it with the connection. */
-    if (!evhttp_request_get_connection(request->ev))
-        evhttp_request_free(request->ev);
-    request->ev = NULL;
     request->conn = NULL;
     if (request->on_gone)
         request->on_gone(request);
 }
 
-void conn_close(struct conn *conn)
+static void work_on(struct conn *conn)
 {
-    evhttp_connection_free(conn->ev); /* on_dead does the rest. */
+    if (conn->phase == CONN_REFUSED) {
+        close_refused(conn);
+    } else if (reads(conn)) {
+        conn_run(conn);
+    } else {
+        if (conn->streams && conn->readable)
+            drop_input(conn);
+        if (conn->phase == CONN_SENDING || conn->streams)
+            conn_flush(conn);
+    }
 }
 
-/*
- * Edge-triggered, for two reasons: bytes that lie unread must not fire again and again, and a
- * connection that was reset is reported as readable, never as closed.
- */
-static void on_stirred(evutil_socket_t fd, short what, void *arg)
-{
-    char byte;
-    ssize_t got = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    bool open = got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
-    if ((what & EV_CLOSED) || !open)
-        conn_close(arg);
-}
-
-static void complete_birth(struct conn *conn)
-{
-    struct http *http = conn->http;
-    void *owner = NULL;
-    bufferevent_getcb(conn->bufev, NULL, NULL, NULL, &owner);
-    conn->ev = owner; /* libevent's callbacks get the connection as their argument. */
-    assert(conn->ev && evhttp_connection_get_bufferevent(conn->ev) == conn->bufev);
-    int fd = bufferevent_getfd(conn->bufev);
-    remember_fd(http, fd, conn);
-    evhttp_connection_set_closecb(conn->ev, on_dead, conn);
-    event_assign(&conn->stirred, loop_base(http->options.loop), fd,
-                 EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_stirred, conn);
-    int on = 1;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    admit_newborn(conn);
-}
-
-struct bufferevent *conn_new(struct event_base *base, void *arg)
-{
-    struct listener *listener = arg;
-    struct http *http = listener->http;
-    struct bufferevent *bufev = bufferevent_socket_new(base, -1, 0);
-    if (!bufev)
-        return NULL;
-    struct conn *conn = mem_alloc(sizeof *conn);
-    conn->http = http;
-    conn->listener = listener;
-    conn->born_us = clock_mono_us();
-    conn->bufev = bufev;
-    buf_init(&conn->head, http->options.head.bytes_max + 1);
-    conn->input = evbuffer_add_cb(bufferevent_get_input(bufev), on_input, conn);
-    assert(conn->input);
-    LIST_INSERT_HEAD(&http->conns, conn, all);
-    atomic_fetch_add(&http->connections, 1);
-    listener->open++;
-    put_on_work_list(conn);
-    admit_accepted(listener);
-    loop_pace(http->sweep, HTTP_SWEEP_MS);
-    return bufev;
-}
-
+/* What is put on the list meanwhile has its turn later: it must not keep others from theirs. */
 void conn_on_work(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what;
     struct http *http = arg;
-    struct conn *conn;
-    while ((conn = TAILQ_FIRST(&http->work_list))) {
+    struct conn *conn, *last = TAILQ_LAST(&http->work_list, conn_queue);
+    bool more = last != NULL;
+    while (more && (conn = TAILQ_FIRST(&http->work_list))) {
+        more = conn != last;
         take_off_work_list(conn);
-        if (!conn->ev)
-            complete_birth(conn);
-        if (conn->phase == CONN_REFUSED)
-            close_refused(conn);
+        work_on(conn);
     }
     for (int i = 0; i < HTTP_LISTENER_COUNT; i++) {
         if (!http->listeners[i].resume)
             admit_resume(&http->listeners[i]);
     }
+}
+
+/* ---- Deadlines ---- */
+
+static bool body_stalls(const struct conn *conn, int64_t now_us)
+{
+    int64_t stall_us = conn->http->options.stall_ms * US_PER_MS;
+    if (conn->phase != CONN_BODY || !conn->incoming->spooled || now_us - conn->moved_us < stall_us)
+        return false;
+    char byte; /* After a pause of the loop, bytes may wait in the socket. */
+    return recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
+/* Between two requests, or with an answer that is not read. */
+static bool is_idle(const struct conn *conn, int64_t now_us)
+{
+    bool waits = conn->phase == CONN_HEAD && !conn->first_byte_us;
+    return (waits || evbuffer_get_length(conn->output) > 0) &&
+           now_us - conn->moved_us > conn->http->options.idle_ms * US_PER_MS;
 }
 
 void conn_sweep(struct http *http)
@@ -449,12 +512,13 @@ void conn_sweep(struct http *http)
     struct conn *conn;
     LIST_FOREACH(conn, &http->conns, all)
     {
-        bool reading = conn->phase == CONN_HEAD || conn->phase == CONN_BODY;
-        if (conn->phase == CONN_BODY && http_spool_stalled(conn, now_us))
+        if (body_stalls(conn, now_us))
             conn_refuse(conn, 408, &stalled);
-        else if (reading && conn->first_byte_us && conn->first_byte_us < late_us)
+        else if (reads(conn) && conn->first_byte_us && conn->first_byte_us < late_us)
             conn_refuse(conn, 408, &err);
-        else if (reading && !conn->asked && conn->born_us < late_us)
+        else if (reads(conn) && !conn->asked && conn->born_us < late_us)
+            conn_refuse(conn, 0, NULL);
+        else if (is_idle(conn, now_us))
             conn_refuse(conn, 0, NULL);
     }
 }

@@ -5,7 +5,7 @@
 #define EDGE_METRICS_H
 #include "base/buf.h"
 #include "base/rc.h"
-#include "edge/http_head.h"
+#include "core/http_head.h"
 #include <stddef.h>
 #include <stdint.h>
 

@@ -9,7 +9,7 @@
 #include "base/rc.h"
 #include "base/str.h"
 #include "core/role.h"
-#include "edge/http_head.h"
+#include "core/http_head.h"
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
  * run_gate.c - see run_gate.h.
  */
 #include "edge/run_gate.h"
-#include "edge/http_head.h"
+#include "core/http_head.h"
 #include <string.h>
 #include <strings.h>
 

@@ -1,6 +1,7 @@
 /* test_http_head.c - heads of requests: what is taken, and what is refused. */
-#include "edge/http_head.h"
+#include "core/http_head.h"
 #include "tests/unit/suites.h"
+#include <stdio.h>
 #include <string.h>
 
 static const struct http_head_limits limits = {
@@ -23,6 +24,36 @@ static const struct {
     {0, "", "POST / HTTP/1.1\r\n" H "content-length: 12\r\n\r\n"},
     {0, "", "POST / HTTP/1.1\r\n" H "TRANSFER-ENCODING: Chunked\r\n\r\n"},
     {0, "", "POST / HTTP/1.1\r\n" H "Expect: 100-continue\r\n\r\n"},
+    {0, "", "GET http://X HTTP/1.1\r\n" H "\r\n"},
+    {0, "", "GET http://x/ HTTP/1.0\r\n\r\n"},
+    {0, "", "GET / HTTP/1.1\r\nHost:\r\n\r\n"},
+    {0, "", "GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n"},
+    {0, "", "TRACE / HTTP/1.1\r\n" H "\r\n"}, /* No route takes it. */
+    {400, "MALFORMED_REQUEST", "\r\n"},
+    {400, "MALFORMED_REQUEST", "GET http://y/ HTTP/1.1\r\n" H "\r\n"},
+    {400, "MALFORMED_REQUEST", "GET http://x:80/ HTTP/1.1\r\n" H "\r\n"},
+    {400, "MALFORMED_REQUEST", "GET http://a@x/ HTTP/1.1\r\n" H "\r\n"},
+    {400, "MALFORMED_REQUEST", "GET http:///a HTTP/1.1\r\n" H "\r\n"},
+    {400, "MALFORMED_REQUEST", "GET https://x/ HTTP/1.1\r\n" H "\r\n"},
+    {400, "MALFORMED_REQUEST", "GET /a#b HTTP/1.1\r\n" H "\r\n"},
+    {400, "MALFORMED_REQUEST", "GET * HTTP/1.1\r\n" H "\r\n"},
+    {400, "MALFORMED_REQUEST", "G@T / HTTP/1.1\r\n" H "\r\n"},
+    {400, "MALFORMED_REQUEST", "GET\t/ HTTP/1.1\r\n" H "\r\n"},
+    {400, "MALFORMED_REQUEST", " GET / HTTP/1.1\r\n" H "\r\n"},
+    {400, "MALFORMED_REQUEST", GET "\r\nrest"},
+    {400, "MALFORMED_REQUEST", GET},
+    {400, "MALFORMED_HEADER", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n"},
+    {400, "MALFORMED_HEADER", "GET / HTTP/1.1\r\nHost: a,b\r\n\r\n"},
+    {400, "MALFORMED_HEADER", "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n"},
+    {400, "MALFORMED_HEADER", GET "X: a\rY: b\r\n\r\n"},
+    {400, "MALFORMED_HEADER", GET "X: a\r\r\n\r\n"},
+    {400, "MALFORMED_HEADER", GET "Content-Length: 0x1\r\n\r\n"},
+    {400, "MALFORMED_HEADER", GET "Transfer-Encoding: gzip\r\n\r\n"},
+    {400, "MALFORMED_HEADER", GET "Transfer-Encoding: xchunked\r\n\r\n"},
+    {400, "MALFORMED_HEADER", GET "Transfer-Encoding: chunked, gzip\r\n\r\n"},
+    {400, "MALFORMED_HEADER", GET "Transfer-Encoding: chunked, chunked\r\n\r\n"},
+    {400, "MALFORMED_HEADER", GET "Transfer-Encoding:\r\n\r\n"},
+    {400, "MALFORMED_HEADER", GET "Transfer-Encoding: \vchunked\r\n\r\n"},
     {400, "MALFORMED_REQUEST", "\r\n\r\n"},
     {400, "MALFORMED_REQUEST", "hello\r\n\r\n"},
     {400, "MALFORMED_REQUEST", "GET /\r\n\r\n"},
@@ -67,7 +98,6 @@ START_TEST(heads_are_taken_or_refused_by_the_book)
         struct str text = str_of(heads[i].head);
         struct http_head head = {.content_length = 77};
         struct err err = {0};
-        ck_assert_uint_eq(http_head_length(text), text.len);
         int status = http_head_parse(text, &limits, &head, &err);
         ck_assert_msg(status == heads[i].status, "%s: %d %s", heads[i].head, status, err.text);
         ck_assert_msg(strcmp(err.code, heads[i].code) == 0, "%s: %s", heads[i].head, err.code);
@@ -93,6 +123,71 @@ START_TEST(what_is_known_of_a_head_is_read)
     ck_assert_int_eq(http_head_parse(text, &limits, &head, &err), 0);
     ck_assert_int_eq(head.content_length, -1);
     ck_assert_uint_eq(head.authorization.len, 0);
+}
+END_TEST
+
+static const struct {
+    bool closes;
+    const char *head;
+} connections[] = {
+    {false, GET "\r\n"},
+    {true, GET "Connection: close\r\n\r\n"},
+    {true, GET "Connection: X, Close\r\n\r\n"},
+    {true, GET "Connection: keep-alive\r\nConnection: close\r\n\r\n"},
+    {false, GET "Connection: closed\r\n\r\n"},
+    {true, "GET / HTTP/1.0\r\n\r\n"},
+    {false, "GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"},
+    {true, "GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n"},
+};
+
+START_TEST(a_head_says_whether_another_may_follow)
+{
+    for (size_t i = 0; i < COUNT_OF(connections); i++) {
+        struct http_head head;
+        ck_assert_int_eq(http_head_parse(str_of(connections[i].head), &limits, &head, NULL), 0);
+        ck_assert_msg(head.closes == connections[i].closes, "%s", connections[i].head);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *target, *path, *query; /* query NULL: none */
+} targets[] = {
+    {"/", "/", NULL},
+    {"/a?b=c?d", "/a", "b=c?d"},
+    {"/a?", "/a", ""},
+    {"//x/a", "//x/a", NULL},
+    {"http://x", "/", NULL},
+    {"http://x?b", "/", "b"},
+    {"HTTP://X/a?b", "/a", "b"},
+};
+
+START_TEST(a_target_is_a_path_and_a_query)
+{
+    for (size_t i = 0; i < COUNT_OF(targets); i++) {
+        char text[100];
+        struct http_head head;
+        (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\n" H "\r\n", targets[i].target);
+        ck_assert_int_eq(http_head_parse(str_of(text), &limits, &head, NULL), 0);
+        ck_assert_msg(str_is(head.path, targets[i].path), "%s", text);
+        ck_assert_int_eq(head.query.at != NULL, targets[i].query != NULL);
+        ck_assert(!targets[i].query || str_is(head.query, targets[i].query));
+    }
+}
+END_TEST
+
+START_TEST(fields_come_one_by_one)
+{
+    struct http_head head;
+    struct http_head_field field;
+    ck_assert_int_eq(
+        http_head_parse(STR(GET "A:  b \r\nC:\r\n\r\n"), &limits, &head, NULL), 0);
+    struct str rest = head.fields;
+    ck_assert(http_head_next(&rest, &field) && http_name_is(field.name, "hOST"));
+    ck_assert(http_head_next(&rest, &field) && str_is(field.name, "A"));
+    ck_assert(str_is(field.value, "b") && str_is(field.line, "A:  b \r\n"));
+    ck_assert(http_head_next(&rest, &field) && str_is(field.name, "C") && field.value.len == 0);
+    ck_assert(!http_head_next(&rest, &field));
 }
 END_TEST
 
@@ -139,6 +234,9 @@ Suite *http_head_suite(void)
     TCase *tests = tcase_create("http_head");
     tcase_add_test(tests, heads_are_taken_or_refused_by_the_book);
     tcase_add_test(tests, what_is_known_of_a_head_is_read);
+    tcase_add_test(tests, a_head_says_whether_another_may_follow);
+    tcase_add_test(tests, a_target_is_a_path_and_a_query);
+    tcase_add_test(tests, fields_come_one_by_one);
     tcase_add_test(tests, a_head_ends_at_its_empty_line);
     tcase_add_test(tests, large_heads_are_refused);
     tcase_add_test(tests, a_nul_is_a_control_character);

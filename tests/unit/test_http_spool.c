@@ -82,16 +82,17 @@ START_TEST(a_chunked_body_without_content_is_empty)
 }
 END_TEST
 
-START_TEST(what_follows_a_spooled_body_closes_the_connection_behind_the_answer)
+START_TEST(what_follows_a_spooled_body_is_the_next_request)
 {
     CLEANUP(buf_release) struct buf got;
     buf_init(&got, 10000);
     int fd = box_dial();
-    box_say(
-        fd,
-        "POST /file/d HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabcGET /echo HTTP/1.1\r\n");
+    box_say(fd, "POST /file/d HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
+                "GET /echo HTTP/1.1\r\n" END);
     box_hear(fd, &got, NULL);
-    ck_assert_ptr_nonnull(strstr(got.data, "(file) abc"));
+    const char *first = strstr(got.data, "(file) abc");
+    ck_assert_ptr_nonnull(first);
+    ck_assert_ptr_nonnull(strstr(first, "GET /echo [] "));
     fd_close(fd);
 }
 END_TEST
@@ -229,7 +230,7 @@ Suite *http_spool_suite(void)
     tcase_add_test(tests, a_large_body_goes_through_a_file);
     tcase_add_test(tests, a_spooled_body_comes_in_any_pieces);
     tcase_add_test(tests, a_chunked_body_without_content_is_empty);
-    tcase_add_test(tests, what_follows_a_spooled_body_closes_the_connection_behind_the_answer);
+    tcase_add_test(tests, what_follows_a_spooled_body_is_the_next_request);
     tcase_add_test(tests, spooled_bodies_have_a_budget);
     tcase_add_test(tests, an_announced_length_reserves_nothing);
     tcase_add_loop_test(tests, a_wrong_spooled_body_is_refused, 0, (int)COUNT_OF(spool_refusals));

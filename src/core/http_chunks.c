@@ -1,9 +1,14 @@
 /*
  * http_chunks.c - see http_chunks.h.
  */
-#include "edge/http_chunks.h"
+#include "core/http_chunks.h"
+#include "core/http_head.h"
 
-enum { SIZE_DIGITS_MAX = 15, EXTENSION_BYTES_MAX = 256, TRAILER_BYTES_MAX = 8 * 1024 };
+enum {
+    SIZE_DIGITS_MAX = 15,
+    EXTENSION_BYTES_MAX = 8 * 1024,
+    TRAILER_BYTES_MAX = 8 * 1024,
+};
 
 static enum rc malformed(struct err *err, const char *what)
 {
@@ -26,53 +31,67 @@ static enum rc line_byte(struct http_chunks *chunks, char c, bool *ret_end, stru
     if (chunks->cr != (c == '\n'))
         return malformed(err, "its lines must end in CR LF");
     chunks->cr = c == '\r';
-    return RC_OK;
+    if ((unsigned char)c < ' ' && c != '\t' && c != '\r' && c != '\n')
+        return malformed(err, "its lines hold a control character");
+    return c == 0x7f ? malformed(err, "its lines hold a control character") : RC_OK;
 }
 
 static void size_ended(struct http_chunks *chunks)
 {
     chunks->state = chunks->size > 0 ? CHUNKS_CONTENT : CHUNKS_TRAILER;
     chunks->digits = 0;
-    chunks->line_bytes = 0;
-    chunks->extension = false;
+    chunks->padded = chunks->extension = false;
+}
+
+/* Behind the digits: spaces, which only a semicolon may follow, and what stands behind that. */
+static enum rc extension_byte(struct http_chunks *chunks, char c, struct err *err)
+{
+    if (++chunks->extension_bytes > EXTENSION_BYTES_MAX)
+        return err_set(err, RC_TOO_LARGE, "EXTENSIONS_TOO_LARGE",
+                       "the extensions of the body's chunks have more than %d bytes",
+                       EXTENSION_BYTES_MAX);
+    if (chunks->extension)
+        return RC_OK;
+    chunks->extension = c == ';';
+    chunks->padded = true;
+    return RC_OK;
 }
 
 static enum rc size_byte(struct http_chunks *chunks, char c, struct err *err)
 {
+    static const char not_a_size[] = "a chunk's size is not a hexadecimal number";
     bool end;
     enum rc rc = line_byte(chunks, c, &end, err);
-    if (rc != RC_OK || (chunks->cr && chunks->digits > 0))
+    if (rc != RC_OK)
         return rc;
     if (end) {
         size_ended(chunks);
         return RC_OK;
     }
-    if (chunks->extension) {
-        bool fits = ++chunks->line_bytes <= EXTENSION_BYTES_MAX;
-        return fits ? RC_OK : malformed(err, "a chunk's extension is too long");
-    }
+    bool complete = chunks->digits > 0 && (!chunks->padded || chunks->extension);
+    if (chunks->cr)
+        return complete ? RC_OK : malformed(err, not_a_size);
+    bool apart = c == ';' || c == ' ' || c == '\t';
+    if (chunks->extension || (chunks->digits > 0 && apart))
+        return extension_byte(chunks, c, err);
     int digit = digit_of(c);
-    chunks->extension = chunks->digits > 0 && (c == ';' || c == ' ' || c == '\t');
-    if (chunks->extension)
-        return RC_OK;
-    if (digit < 0 || ++chunks->digits > SIZE_DIGITS_MAX)
-        return malformed(err, "a chunk's size is not a hexadecimal number");
+    if (digit < 0 || chunks->padded || ++chunks->digits > SIZE_DIGITS_MAX)
+        return malformed(err, not_a_size);
     chunks->size = chunks->size * 16 + digit;
     return RC_OK;
 }
 
 static enum rc content_end_byte(struct http_chunks *chunks, char c, struct err *err)
 {
-    bool end;
-    enum rc rc = line_byte(chunks, c, &end, err);
-    if (rc == RC_OK && !end && !chunks->cr)
-        rc = malformed(err, "a chunk is longer than it says");
-    if (rc == RC_OK && end)
+    if (c != (chunks->cr ? '\n' : '\r'))
+        return malformed(err, "a chunk is longer than it says");
+    chunks->cr = !chunks->cr;
+    if (!chunks->cr)
         chunks->state = CHUNKS_SIZE;
-    return rc;
+    return RC_OK;
 }
 
-/* An empty line ends the body. */
+/* An empty line ends the body; what else there is must look like a header. */
 static enum rc trailer_byte(struct http_chunks *chunks, char c, struct err *err)
 {
     bool end;
@@ -80,13 +99,20 @@ static enum rc trailer_byte(struct http_chunks *chunks, char c, struct err *err)
     if (rc != RC_OK)
         return rc;
     if (++chunks->trailer_bytes > TRAILER_BYTES_MAX)
-        return malformed(err, "its trailer is too long");
-    if (end && chunks->line_bytes == 0)
-        chunks->state = CHUNKS_DONE;
-    else if (end)
+        return err_set(err, RC_TOO_LARGE, "HEADERS_TOO_LARGE",
+                       "the body's trailer has more than %d bytes", TRAILER_BYTES_MAX);
+    if (end) {
+        chunks->state = chunks->line_bytes == 0 ? CHUNKS_DONE : CHUNKS_TRAILER;
         chunks->line_bytes = 0;
-    else if (!chunks->cr)
-        chunks->line_bytes++;
+        chunks->value = false;
+        return RC_OK;
+    }
+    bool bare = chunks->cr && chunks->line_bytes == 0;
+    bool colon = c == ':' && chunks->line_bytes > 0;
+    if (!chunks->value && !colon && !bare && !http_is_token((unsigned char)c))
+        return malformed(err, "its trailer is not a name, a colon and a value");
+    chunks->value |= colon;
+    chunks->line_bytes += !chunks->cr;
     return RC_OK;
 }
 
