@@ -112,6 +112,13 @@ static void await_reserved(int64_t wanted)
         spooled_bytes(&bytes);
 }
 
+static void await_files(int64_t wanted)
+{
+    struct spool_stats stats = {0};
+    while (stats.files != wanted)
+        spool_stats(box.spool, &stats);
+}
+
 static void say_bytes(int fd, size_t len)
 {
     static char bytes[SPOOLED_MAX];
@@ -135,8 +142,10 @@ START_TEST(spooled_bodies_have_a_budget)
     for (size_t i = 0; i < COUNT_OF(fds); i++) {
         fds[i] = box_dial();
         box_say(fds[i], LARGE);
-        say_bytes(fds[i], i < 2 ? PART_BYTES : PART_BYTES - 65536);
     }
+    await_files((int64_t)COUNT_OF(fds) + 1); /* Taken before the bytes of the others come. */
+    for (size_t i = 0; i < COUNT_OF(fds); i++)
+        say_bytes(fds[i], i < 2 ? PART_BYTES : PART_BYTES - 65536);
     await_reserved(3 * PART_RESERVED);
     box_ask("POST /file/f HTTP/1.1\r\nContent-Length: 300000\r\n" END "abc", &got);
     ck_assert_msg(text_starts(got.data, "HTTP/1.1 429 "), "%s", got.data);
@@ -168,10 +177,10 @@ START_TEST(an_announced_length_reserves_nothing)
         fds[i] = box_dial();
         box_say(fds[i], LARGE);
     }
-    struct spool_stats stats = {0};
-    while (stats.files < (int64_t)COUNT_OF(fds))
-        spool_stats(box.spool, &stats);
-    ck_assert_int_eq(stats.reserved, 0);
+    await_files((int64_t)COUNT_OF(fds));
+    int64_t reserved;
+    spooled_bytes(&reserved);
+    ck_assert_int_eq(reserved, 0);
     box_ask("POST /file/f HTTP/1.1\r\nContent-Length: 3\r\n" END "abc", &got);
     ck_assert_msg(text_starts(got.data, "HTTP/1.1 200 "), "%s", got.data);
     for (size_t i = 0; i < COUNT_OF(fds); i++)
