@@ -69,7 +69,8 @@ void conn_refuse(struct conn *conn, int status, const struct err *err)
 static void send_refusal(struct conn *conn)
 {
     struct http *http = conn->http;
-    struct id id = id_new(clock_now_us(&http->options.clock), &http->dice);
+    struct id made = id_new(clock_now_us(&http->options.clock), &http->dice);
+    const char *id = conn->incoming ? conn->incoming->id : made.text;
     CLEANUP(buf_release) struct buf body;
     CLEANUP(buf_release) struct buf all;
     buf_init(&body, REFUSAL_BYTES_MAX);
@@ -79,7 +80,7 @@ static void send_refusal(struct conn *conn)
                                          .code = conn->refuse_err->code,
                                          .detail = conn->refuse_err->text,
                                          .field = conn->refuse_err->field,
-                                         .request_id = id.text});
+                                         .request_id = id});
     buf_addf(&all, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nDate: %s\r\n",
              conn->refuse_status, problem_title(conn->refuse_status), PROBLEM_CONTENT_TYPE,
              body.len, http_date(http));
@@ -88,7 +89,7 @@ static void send_refusal(struct conn *conn)
     int retry_seconds = problem_retry_after_seconds(conn->refuse_status);
     if (retry_seconds)
         buf_addf(&all, "Retry-After: %d\r\n", retry_seconds);
-    buf_addf(&all, "X-Request-Id: %s\r\nConnection: close\r\n\r\n", id.text);
+    buf_addf(&all, "X-Request-Id: %s\r\nConnection: close\r\n\r\n", id);
     if (!conn->refuse_head_only)
         buf_add(&all, buf_text(&body), body.len);
     (void)!send(conn->fd, all.data, all.len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -112,7 +113,7 @@ static void take_head(struct conn *conn, const struct http_head *head, size_t be
 {
     struct http *http = conn->http;
     struct err err = {0};
-    conn->refuse_head_only = head->method == HTTP_HEAD;
+    conn->incoming = request_new(conn, head); /* First: a refusal bears its id. */
     if (!admit_head(conn, head, !head->chunked && head->content_length <= (int64_t)behind_bytes))
         return;
     struct http_body_plan plan = {.bytes_max = http->options.body_bytes_max};
@@ -121,10 +122,8 @@ static void take_head(struct conn *conn, const struct http_head *head, size_t be
         rc = err_set(&err, RC_TOO_LARGE, "BODY_TOO_LARGE",
                      "the body has %lld bytes; at most %lld are taken here",
                      (long long)head->content_length, (long long)plan.bytes_max);
-    if (rc == RC_OK) {
-        conn->incoming = request_new(conn, head);
+    if (rc == RC_OK)
         rc = http_body_begin(conn->incoming, head, &plan, &err);
-    }
     if (rc != RC_OK) {
         conn_refuse(conn, problem_status(rc), &err);
         return;
@@ -156,7 +155,6 @@ static void take_end(struct conn *conn)
         conn_refuse(conn, problem_status(rc), &err);
         return;
     }
-    conn->refuse_head_only = false;
     request_hand_over(conn);
 }
 
