@@ -170,11 +170,11 @@ static const struct range {
     {{255, 255, 255, 255}, 32, EGRESS_NEVER}, {{240, 0, 0, 0}, 4, EGRESS_PRIVATE},
 };
 
-static bool in_range(const unsigned char *address, const struct range *range)
+static bool same_bits(const unsigned char *a, const unsigned char *b, unsigned bits)
 {
-    for (unsigned bit = 0; bit < range->bits; bit++) {
+    for (unsigned bit = 0; bit < bits; bit++) {
         unsigned mask = 0x80u >> (bit % 8);
-        if ((address[bit / 8] & mask) != (range->bytes[bit / 8] & mask))
+        if ((a[bit / 8] & mask) != (b[bit / 8] & mask))
             return false;
     }
     return true;
@@ -183,24 +183,32 @@ static bool in_range(const unsigned char *address, const struct range *range)
 static enum egress_reach needs4(const unsigned char *address)
 {
     for (size_t i = 0; i < COUNT_OF(ranges4); i++) {
-        if (in_range(address, &ranges4[i]))
+        if (same_bits(address, ranges4[i].bytes, ranges4[i].bits))
             return ranges4[i].needs;
     }
     return EGRESS_PUBLIC;
 }
 
+/* The address of the older kind in a coat of the newer; NULL: there is none. */
+static const unsigned char *inner4(const unsigned char *address)
+{
+    static const unsigned char zeros[12], mapped[12] = {[10] = 0xff, [11] = 0xff};
+    static const unsigned char translated[12] = {0x00, 0x64, 0xff, 0x9b};
+    if (memcmp(address, mapped, sizeof mapped) == 0 ||
+        memcmp(address, translated, sizeof translated) == 0 ||
+        memcmp(address, zeros, sizeof zeros) == 0)
+        return address + 12;
+    return address[0] == 0x20 && address[1] == 0x02 ? address + 2 : NULL;
+}
+
 static enum egress_reach needs6(const unsigned char *address)
 {
-    static const unsigned char zeros[15], mapped[12] = {[10] = 0xff, [11] = 0xff};
-    static const unsigned char translated[12] = {0x00, 0x64, 0xff, 0x9b};
+    static const unsigned char zeros[15];
     if (memcmp(address, zeros, sizeof zeros) == 0)
         return address[15] == 1 ? EGRESS_LOCAL : EGRESS_NEVER;
-    /* These are addresses of the older kind in a coat. */
-    if (memcmp(address, mapped, sizeof mapped) == 0 ||
-        memcmp(address, translated, sizeof translated) == 0 || memcmp(address, zeros, 12) == 0)
-        return needs4(address + 12);
-    if (address[0] == 0x20 && address[1] == 0x02)
-        return needs4(address + 2);
+    const unsigned char *inner = inner4(address);
+    if (inner)
+        return needs4(inner);
     if (address[0] == 0xff)
         return EGRESS_NEVER;
     if (address[0] == 0xfe && (address[1] & 0xc0) == 0x80)
@@ -215,21 +223,24 @@ enum egress_reach egress_needs(const unsigned char *address, size_t len)
     return len == 4 ? needs4(address) : len == 16 ? needs6(address) : EGRESS_NEVER;
 }
 
+enum egress_reach egress_needs_on(const struct egress_net *own, size_t own_count,
+                                  const unsigned char *address, size_t len)
+{
+    enum egress_reach needs = egress_needs(address, len);
+    const unsigned char *inner = len == 16 ? inner4(address) : NULL;
+    for (size_t i = 0; i < own_count && needs < EGRESS_PRIVATE; i++) {
+        bool same = own[i].len == len && same_bits(address, own[i].bytes, own[i].bits);
+        if (same || (inner && own[i].len == 4 && same_bits(inner, own[i].bytes, own[i].bits)))
+            needs = EGRESS_PRIVATE;
+    }
+    return needs;
+}
+
 /* --- requests --- */
 
 static enum rc bad_request(struct err *err, const char *why)
 {
     return err_set(err, RC_MALFORMED, "MALFORMED_REQUEST", "%s", why);
-}
-
-static struct str take_word(struct str *rest)
-{
-    const char *space = memchr(rest->at, ' ', rest->len);
-    size_t len = space ? (size_t)(space - rest->at) : rest->len;
-    struct str word = {rest->at, len};
-    size_t used = space ? len + 1 : len;
-    *rest = (struct str){rest->at + used, rest->len - used};
-    return word;
 }
 
 /* http://host[:port][/path] */
@@ -249,28 +260,24 @@ static bool read_address(struct str url, struct place *ret_place, struct str *re
 
 enum rc egress_request_parse(struct str head, struct egress_request *ret, struct err *err)
 {
-    const char *end = memmem(head.at, head.len, "\r\n", 2);
-    if (!end || head.len < 4 || memcmp(head.at + head.len - 4, "\r\n\r\n", 4) != 0)
-        return bad_request(err, "the head of the request is not whole");
-    struct str line = {head.at, (size_t)(end - head.at)};
-    if (memchr(head.at, '\0', head.len))
-        return bad_request(err, "the head of the request has a NUL byte");
-    struct egress_request request = {.method = take_word(&line)};
-    struct str target = take_word(&line);
-    if (line.len < 5 || strncmp(line.at, "HTTP/", 5) != 0)
-        return bad_request(err, "the request line is not one of HTTP/1.1");
+    static const struct http_head_limits limits = {
+        .bytes_max = 64 * 1024, .target_max = 16 * 1024, .fields_max = 200};
+    struct egress_request request = {.port = 0};
+    if (http_head_split(head, &limits, &request.head, err) != 0)
+        return RC_MALFORMED;
     struct place place;
-    request.tunnel = str_is(request.method, "CONNECT");
+    struct str target = request.head.target;
+    request.tunnel = str_is(request.head.verb, "CONNECT");
     bool good = request.tunnel ? read_place(target, &place) && place.port > 0
                                : read_address(target, &place, &request.path);
     if (!good)
         return bad_request(err, request.tunnel ? "CONNECT wants host:port"
                                                : "the target is not http://host/path");
+    if (request.tunnel && (request.head.chunked || request.head.content_length >= 0))
+        return bad_request(err, "CONNECT has no body");
     request.port = place.port ? place.port : PORT_HTTP;
     memcpy(request.host, place.host.at, place.host.len);
     request.host[place.host.len] = '\0';
-    size_t first = (size_t)(end - head.at) + 2;
-    request.fields = (struct str){head.at + first, head.len - first - 2};
     *ret = request;
     return RC_OK;
 }

@@ -13,6 +13,7 @@
 #define CORE_EGRESS_H
 #include "base/rc.h"
 #include "base/str.h"
+#include "core/http_head.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -22,7 +23,8 @@ enum { EGRESS_HOST_BYTES = 256 };
 enum egress_reach {
     EGRESS_NOWHERE,
     EGRESS_PUBLIC,  /* A rule with a star. */
-    EGRESS_PRIVATE, /* The name stands in a rule: networks such as 10.0.0.0/8 as well. */
+    EGRESS_PRIVATE, /* The name stands in a rule: networks such as 10.0.0.0/8, and this machine's
+                       addresses in any network, as well. */
     EGRESS_LOCAL,   /* An address or "localhost" stands in a rule: loopback and link-local too. */
     EGRESS_NEVER,   /* Only of addresses: broadcast, multicast, none at all. */
 };
@@ -37,16 +39,26 @@ enum egress_reach egress_allows(const char *const *rules, const char *host, int 
 /* What an address (4 or 16 bytes, in network order) needs; reachable when not beyond the reach. */
 enum egress_reach egress_needs(const unsigned char *address, size_t len);
 
+/* Addresses of the machine that the gateway runs on. */
+struct egress_net {
+    unsigned char bytes[16];
+    unsigned char len;  /* 4 or 16 */
+    unsigned char bits; /* How many of them count. */
+};
+/* The same on a machine with these addresses: they need EGRESS_PRIVATE at least. */
+enum egress_reach egress_needs_on(const struct egress_net *own, size_t own_count,
+                                  const unsigned char *address, size_t len);
+
 /* What a client asks a proxy for. */
 struct egress_request {
     bool tunnel; /* CONNECT; else plain HTTP. */
     char host[EGRESS_HOST_BYTES];
     int port;
-    struct str method, path; /* Plain HTTP: in the head; an empty path is "/". */
-    struct str fields;       /* The lines after the first, each with its end; without the last,
-                                empty one. */
+    struct str path;       /* Plain HTTP: in the head; an empty one is "/". */
+    struct http_head head; /* Points into the head. */
 };
 
-/* A whole head, up to and with the empty line. */
+/* A whole head, up to and with the empty line.  Read as strictly as the server reads its own: the
+   host behind the gateway may read a doubtful one in another way. */
 MUST_USE enum rc egress_request_parse(struct str head, struct egress_request *ret, struct err *err);
 #endif

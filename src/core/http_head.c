@@ -104,9 +104,14 @@ static struct str trim(struct str text)
     return text;
 }
 
+bool http_name_same(struct str a, struct str b)
+{
+    return a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0;
+}
+
 bool http_name_is(struct str name, const char *wanted)
 {
-    return name.len == strlen(wanted) && strncasecmp(name.at, wanted, name.len) == 0;
+    return http_name_same(name, str_of(wanted));
 }
 
 /* Takes the part before the next comma off the front. */
@@ -120,10 +125,10 @@ static struct str take_item(struct str *list)
     return item;
 }
 
-bool http_list_has(struct str value, const char *word)
+bool http_list_has(struct str value, struct str word)
 {
     while (value.len > 0) {
-        if (http_name_is(take_item(&value), word))
+        if (http_name_same(take_item(&value), word))
             return true;
     }
     return false;
@@ -204,7 +209,7 @@ static int parse_absolute(struct http_head *head, struct err *err)
     while (len < rest.len && rest.at[len] != '/' && rest.at[len] != '?')
         len++;
     struct str host = {rest.at, len};
-    bool same = host.len == head->host.len && strncasecmp(host.at, head->host.at, host.len) == 0;
+    bool same = http_name_same(host, head->host);
     if (host.len == 0 || (!same && (head->is_1_1 || head->host.len > 0)))
         return refuse(err, 400, "MALFORMED_REQUEST",
                       "the target and the Host header name different hosts");
@@ -306,8 +311,8 @@ static int note_field(struct str name, struct str value, struct seen *seen, stru
         return once(&seen->authorization, err, "Authorization may be given once only");
     }
     if (http_name_is(name, "Connection")) {
-        seen->close |= http_list_has(value, "close");
-        seen->keep_alive |= http_list_has(value, "keep-alive");
+        seen->close |= http_list_has(value, STR("close"));
+        seen->keep_alive |= http_list_has(value, STR("keep-alive"));
     } else if (http_name_is(name, "Expect") && head->is_1_1) {
         head->expects_continue = http_name_is(value, "100-continue");
         if (!head->expects_continue)

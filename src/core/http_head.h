@@ -79,9 +79,11 @@ struct http_head_field {
 };
 /* Takes the first field off the front of http_head.fields; false at the end. */
 bool http_head_next(struct str *fields, struct http_head_field *ret_field);
-bool http_name_is(struct str name, const char *wanted); /* In any case of letters. */
+/* In any case of letters: */
+bool http_name_is(struct str name, const char *wanted);
+bool http_name_same(struct str a, struct str b);
 /* Does the list "a, b" in value hold the word?  In any case of letters. */
-bool http_list_has(struct str value, const char *word);
+bool http_list_has(struct str value, struct str word);
 /* A character of a method or of a field's name. */
 bool http_is_token(unsigned char c);
 #endif

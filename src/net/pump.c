@@ -14,6 +14,8 @@ static bool flow_read(struct pump_flow *flow, int from)
     flow->at = 0;
     flow->len = (size_t)got;
     flow->ended = got == 0;
+    if (got > 0 && flow->sieve)
+        return flow->sieve(flow->sieve_ctx, (struct str){flow->bytes, (size_t)got}, &flow->len);
     return true;
 }
 

@@ -9,6 +9,7 @@
  */
 #ifndef NET_PUMP_H
 #define NET_PUMP_H
+#include "base/str.h"
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +20,10 @@ struct pump_flow {
     size_t at, len; /* What waits to be written. */
     bool ended;     /* No more comes. */
     bool passed_on; /* And the other end knows. */
+    /* Which of the bytes that were read go on: so many from the front, the rest is dropped.
+       NULL: all.  false: the pump ends. */
+    bool (*sieve)(void *ctx, struct str bytes, size_t *ret_len);
+    void *sieve_ctx;
     char bytes[PUMP_FLOW_BYTES];
 };
 

@@ -233,7 +233,9 @@ static enum rc start_gateway(struct session *session, struct arena *arena, const
     if (!spec->egress || !spec->egress[0] || spec->view.network || !has_walls(session))
         return RC_OK;
     const char *path = arena_printf(arena, "%s.proxy", spec->log_path);
-    enum rc rc = gateway_start(spec->egress, path, &session->gateway, err);
+    enum rc rc = gateway_start(
+        &(struct gateway_options){.rules = spec->egress, .socket_path = path}, &session->gateway,
+        err);
     if (rc == RC_OK)
         *ret_path = path;
     return rc;

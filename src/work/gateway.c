@@ -12,9 +12,12 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "core/egress.h"
+#include "core/http_chunks.h"
 #include "net/door.h"
 #include "net/pump.h"
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -32,6 +35,7 @@ enum {
     HEAD_MS = 10 * 1000,
     CONNECT_MS = 10 * 1000,
     ADDRESSES_MAX = 4,
+    OWN_ADDRESSES_MAX = 256,
     STACK_BYTES = 512 * 1024,
 };
 
@@ -40,6 +44,8 @@ struct gateway {
     int owners;      /* The starter and each connection. */
     int connections; /* At work. */
     char **rules;    /* Copies. */
+    int (*lookup)(const char *host, const char *port, const struct addrinfo *hints,
+                  struct addrinfo **ret_found);
     struct door door;
     bool rest_told; /* In the log, that it had to rest. */
     int stop_fd;    /* Stays readable once it is time to end. */
@@ -101,6 +107,9 @@ struct visit {
     struct pump pump; /* Ends: the agent, the host.  Owned here. */
     struct buf head;
     struct egress_request request;
+    /* Plain HTTP: what is still to come of the body. */
+    struct http_chunks chunks;
+    int64_t left;
 };
 
 static void visit_free(struct visit *visit)
@@ -121,16 +130,20 @@ static bool await(const struct visit *visit, int fd, short events, int64_t until
     return got > 0 && looks[0].revents == 0 && looks[1].revents != 0;
 }
 
-/* What stands behind the head belongs to the body, and goes on with it. */
-static bool read_head(struct visit *visit, struct str *ret_head)
+/* What stands behind the head belongs to the body, and goes on with it.  false: err says why, or
+   the agent has left and err says nothing. */
+static bool read_head(struct visit *visit, struct str *ret_head, struct err *err)
 {
     int64_t until_us = clock_mono_us() + HEAD_MS * US_PER_MS;
+    struct http_scan scan = {0};
     char chunk[4096];
     for (;;) {
-        const char *text = buf_text(&visit->head);
-        const char *end = memmem(text, visit->head.len, "\r\n\r\n", 4);
-        if (end) {
-            *ret_head = (struct str){text, (size_t)(end - text) + 4};
+        struct str text = {buf_text(&visit->head), visit->head.len};
+        size_t length = 0;
+        if (http_scan(&scan, text, &length, err) != 0)
+            return false;
+        if (length > 0) {
+            *ret_head = (struct str){text.at, length};
             return true;
         }
         if (visit->head.overflow || !await(visit, visit->pump.ends[0], POLLIN, until_us))
@@ -153,17 +166,54 @@ static void answer(const struct visit *visit, const char *status, const char *te
     (void)!send(visit->pump.ends[0], bytes, (size_t)len, MSG_NOSIGNAL);
 }
 
-static enum egress_reach address_needs(const struct sockaddr *address)
+/* ---- addresses ---- */
+
+static bool net_of(const struct sockaddr *address, struct egress_net *ret)
 {
-    if (address->sa_family == AF_INET) {
-        const struct sockaddr_in *in = (const void *)address;
-        return egress_needs((const unsigned char *)&in->sin_addr, sizeof in->sin_addr);
+    struct egress_net net = {.len = 0};
+    if (address && address->sa_family == AF_INET) {
+        net.len = 4;
+        memcpy(net.bytes, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
+    } else if (address && address->sa_family == AF_INET6) {
+        net.len = 16;
+        memcpy(net.bytes, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, 16);
     }
-    if (address->sa_family == AF_INET6) {
-        const struct sockaddr_in6 *in6 = (const void *)address;
-        return egress_needs(in6->sin6_addr.s6_addr, sizeof in6->sin6_addr.s6_addr);
+    net.bits = (unsigned char)(net.len * 8);
+    *ret = net;
+    return net.len > 0;
+}
+
+/* All of the network of a loopback interface is this machine; of the others, the address is. */
+static size_t own_addresses(struct egress_net own[OWN_ADDRESSES_MAX])
+{
+    struct ifaddrs *all = NULL;
+    size_t count = 0;
+    if (getifaddrs(&all) != 0)
+        return 0;
+    for (const struct ifaddrs *at = all; at && count < OWN_ADDRESSES_MAX; at = at->ifa_next) {
+        struct egress_net mask;
+        if (!net_of(at->ifa_addr, &own[count]))
+            continue;
+        unsigned char bits = 0;
+        bool whole = (at->ifa_flags & IFF_LOOPBACK) && net_of(at->ifa_netmask, &mask) &&
+                     mask.len == own[count].len;
+        while (whole && bits < mask.bits && (mask.bytes[bits / 8] & (0x80u >> (bits % 8))))
+            bits++;
+        if (whole)
+            own[count].bits = bits;
+        count++;
     }
-    return EGRESS_NEVER;
+    freeifaddrs(all);
+    return count;
+}
+
+static enum egress_reach address_needs(const struct sockaddr *address, const struct egress_net *own,
+                                       size_t own_count)
+{
+    struct egress_net net;
+    if (!net_of(address, &net))
+        return EGRESS_NEVER;
+    return egress_needs_on(own, own_count, net.bytes, net.len);
 }
 
 static int connect_to(const struct visit *visit, const struct addrinfo *address)
@@ -192,12 +242,14 @@ static int dial(const struct visit *visit, enum egress_reach reach, bool *ret_cl
     struct addrinfo *found = NULL;
     *ret_closed = false;
     (void)snprintf(port, sizeof port, "%d", request->port);
-    if (getaddrinfo(request->host, port, &hints, &found) != 0)
+    if (visit->gateway->lookup(request->host, port, &hints, &found) != 0)
         return -1;
+    struct egress_net own[OWN_ADDRESSES_MAX];
+    size_t own_count = own_addresses(own);
     int fd = -1, tried = 0;
     for (const struct addrinfo *at = found; at && fd < 0 && tried < ADDRESSES_MAX;
          at = at->ai_next) {
-        if (address_needs(at->ai_addr) > reach)
+        if (address_needs(at->ai_addr, own, own_count) > reach)
             continue;
         tried++;
         fd = connect_to(visit, at);
@@ -207,36 +259,65 @@ static int dial(const struct visit *visit, enum egress_reach reach, bool *ret_cl
     return fd;
 }
 
-static bool is_field(struct str line, const char *name)
+/* ---- plain HTTP ---- */
+
+/* Between the agent and the gateway only: its own fields, and those that Connection names. */
+static bool is_for_us(struct str fields, struct str name)
 {
-    size_t len = strlen(name);
-    return line.len > len && line.at[len] == ':' && strncasecmp(line.at, name, len) == 0;
+    static const char *const ours[] = {"Host",       "Connection",          "Proxy-Connection",
+                                       "Keep-Alive", "Proxy-Authorization", "TE",
+                                       "Upgrade"};
+    struct http_head_field field;
+    if (http_name_is(name, "Content-Length") || http_name_is(name, "Transfer-Encoding"))
+        return false; /* Without them the host would not know where the body ends. */
+    for (size_t i = 0; i < COUNT_OF(ours); i++) {
+        if (http_name_is(name, ours[i]))
+            return true;
+    }
+    while (http_head_next(&fields, &field)) {
+        if (http_name_is(field.name, "Connection") && http_list_has(field.value, name))
+            return true;
+    }
+    return false;
 }
 
-/* Plain HTTP: the request as the host itself expects it, one to a connection. */
+/* The request as the host itself expects it, one to a connection. */
 static void rewrite_head(const struct visit *visit, struct buf *to)
 {
     const struct egress_request *request = &visit->request;
-    struct str rest = request->fields;
+    struct str rest = request->head.fields;
+    struct http_head_field field;
     bool rooted = request->path.len > 0 && request->path.at[0] == '/';
-    buf_add(to, request->method.at, request->method.len);
+    buf_add(to, request->head.verb.at, request->head.verb.len);
     buf_adds(to, rooted ? " " : " /");
-    buf_add(to, request->path.at, request->path.len);
+    buf_add(to, request->path.at ? request->path.at : "", request->path.len);
     /* Where it goes is what was allowed, not what the agent calls it. */
     bool six = strchr(request->host, ':') != NULL;
     buf_addf(to, " HTTP/1.1\r\nHost: %s%s%s:%d\r\n", six ? "[" : "", request->host, six ? "]" : "",
              request->port);
-    while (rest.len > 0) {
-        const char *end = memmem(rest.at, rest.len, "\r\n", 2);
-        size_t len = end ? (size_t)(end - rest.at) + 2 : rest.len;
-        struct str line = {rest.at, len};
-        if (!is_field(line, "Host") && !is_field(line, "Connection") &&
-            !is_field(line, "Proxy-Connection") && !is_field(line, "Keep-Alive") &&
-            !is_field(line, "Proxy-Authorization"))
-            buf_add(to, line.at, line.len);
-        rest = (struct str){rest.at + len, rest.len - len};
+    while (http_head_next(&rest, &field)) {
+        if (!is_for_us(request->head.fields, field.name))
+            buf_add(to, field.line.at, field.line.len);
     }
     buf_adds(to, "Connection: close\r\n\r\n");
+}
+
+/* Lets the body pass, and nothing behind it: that would be a request nobody has checked. */
+static bool pass_body(void *ctx, struct str bytes, size_t *ret_len)
+{
+    struct visit *visit = ctx;
+    if (!visit->request.head.chunked) {
+        *ret_len = (int64_t)bytes.len < visit->left ? bytes.len : (size_t)visit->left;
+        visit->left -= (int64_t)*ret_len;
+        return true;
+    }
+    struct str rest = bytes, content;
+    while (rest.len > 0 && visit->chunks.state != CHUNKS_DONE) {
+        if (http_chunks_next(&visit->chunks, &rest, &content, NULL) != RC_OK)
+            return false;
+    }
+    *ret_len = bytes.len - rest.len;
+    return true;
 }
 
 /* What has been read beyond the head, and a head of our own for plain HTTP, go first. */
@@ -244,16 +325,23 @@ static bool prime(struct visit *visit, struct str head)
 {
     CLEANUP(buf_release) struct buf first;
     buf_init(&first, PUMP_FLOW_BYTES);
+    struct pump_flow *flow = &visit->pump.flows[0];
+    struct str behind = {head.at + head.len, visit->head.len - head.len};
     if (visit->request.tunnel) {
         static const char good[] = "HTTP/1.1 200 Connection established\r\n\r\n";
         (void)!send(visit->pump.ends[0], good, sizeof good - 1, MSG_NOSIGNAL);
     } else {
+        int64_t length = visit->request.head.content_length;
+        visit->left = length > 0 ? length : 0;
+        flow->sieve = pass_body;
+        flow->sieve_ctx = visit;
         rewrite_head(visit, &first);
+        if (!pass_body(visit, behind, &behind.len))
+            return false;
     }
-    buf_add(&first, head.at + head.len, visit->head.len - head.len);
+    buf_add(&first, behind.at, behind.len);
     if (first.overflow)
         return false;
-    struct pump_flow *flow = &visit->pump.flows[0];
     memcpy(flow->bytes, buf_text(&first), first.len);
     flow->len = first.len;
     return true;
@@ -275,9 +363,10 @@ static void serve(struct visit *visit)
 {
     struct err err = {0};
     struct str head;
-    if (!read_head(visit, &head))
+    bool whole = read_head(visit, &head, &err);
+    if (!whole && !err.code[0])
         return;
-    if (egress_request_parse(head, &visit->request, &err) != RC_OK) {
+    if (!whole || egress_request_parse(head, &visit->request, &err) != RC_OK) {
         answer(visit, "400 Bad Request", err.text);
         return;
     }
@@ -298,6 +387,8 @@ static void serve(struct visit *visit)
         answer(visit, "502 Bad Gateway", "drover: this host does not answer\n");
     } else if (prime(visit, head)) {
         pump_all(visit);
+    } else {
+        answer(visit, "400 Bad Request", "drover: the body is malformed, or the head too large\n");
     }
 }
 
@@ -376,19 +467,20 @@ static char **copy_of(const char *const *rules)
     return copy;
 }
 
-enum rc gateway_start(const char *const *rules, const char *socket_path,
-                      struct gateway **ret_gateway, struct err *err)
+enum rc gateway_start(const struct gateway_options *options, struct gateway **ret_gateway,
+                      struct err *err)
 {
     struct gateway *gateway = mem_alloc(sizeof *gateway);
     (void)pthread_mutex_init(&gateway->lock, NULL);
     gateway->owners = 1;
-    gateway->rules = copy_of(rules);
+    gateway->rules = copy_of(options->rules);
+    gateway->lookup = options->lookup ? options->lookup : getaddrinfo;
     gateway->door.fd = -1;
-    gateway->socket_path = mem_strdup(socket_path);
+    gateway->socket_path = mem_strdup(options->socket_path);
     gateway->stop_fd = eventfd(0, EFD_CLOEXEC);
     enum rc rc = gateway->stop_fd < 0
                      ? err_set(err, RC_IO, "IO_ERROR", "eventfd: %s", strerror(errno))
-                     : door_at_path(socket_path, &gateway->door, err);
+                     : door_at_path(options->socket_path, &gateway->door, err);
     const struct thread_spec spec = {
         .body = listen_main, .ctx = gateway, .stack_bytes = STACK_BYTES};
     if (rc == RC_OK)

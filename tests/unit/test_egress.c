@@ -124,6 +124,40 @@ START_TEST(an_address_needs_a_reach)
 }
 END_TEST
 
+/* This machine is 93.184.216.34 and 2606:2800:220:1::7; of 198.51.100.0/24 it has all. */
+static const struct {
+    const char *address;
+    enum egress_reach needs;
+} own_addresses[] = {
+    {"93.184.216.34", EGRESS_PRIVATE},
+    {"93.184.216.35", EGRESS_PUBLIC},
+    {"198.51.100.77", EGRESS_PRIVATE},
+    {"::ffff:93.184.216.34", EGRESS_PRIVATE},
+    {"64:ff9b::93.184.216.34", EGRESS_PRIVATE},
+    {"2002:5db8:d822::1", EGRESS_PRIVATE},
+    {"2606:2800:220:1::7", EGRESS_PRIVATE},
+    {"2606:2800:220:1::8", EGRESS_PUBLIC},
+    {"127.0.0.1", EGRESS_LOCAL},
+    {"224.0.0.1", EGRESS_NEVER},
+};
+
+START_TEST(an_address_of_this_machine_is_not_public)
+{
+    static const struct egress_net own[] = {
+        {.bytes = {93, 184, 216, 34}, .len = 4, .bits = 32},
+        {.bytes = {198, 51, 100, 1}, .len = 4, .bits = 24},
+        {.bytes = {0x26, 0x06, 0x28, 0, 0x02, 0x20, 0, 1, [15] = 7}, .len = 16, .bits = 128},
+    };
+    unsigned char bytes[16];
+    const char *text = own_addresses[_i].address;
+    bool six = strchr(text, ':') != NULL;
+    ck_assert_int_eq(inet_pton(six ? AF_INET6 : AF_INET, text, bytes), 1);
+    ck_assert_msg(egress_needs_on(own, COUNT_OF(own), bytes, six ? 16 : 4) ==
+                      own_addresses[_i].needs,
+                  "%s", text);
+}
+END_TEST
+
 static const struct {
     const char *head;
     const char *host; /* NULL: refused */
@@ -132,15 +166,25 @@ static const struct {
     const char *path;
 } requests[] = {
     {"CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n", "example.com", 443, true, ""},
-    {"CONNECT [::1]:443 HTTP/1.1\r\n\r\n", "::1", 443, true, ""},
-    {"GET http://example.com/a?b HTTP/1.1\r\nA: b\r\n\r\n", "example.com", 80, false, "/a?b"},
-    {"GET http://example.com:81 HTTP/1.1\r\n\r\n", "example.com", 81, false, ""},
+    {"CONNECT [::1]:443 HTTP/1.1\r\nHost: x\r\n\r\n", "::1", 443, true, ""},
+    {"GET http://example.com/a?b HTTP/1.1\r\nHost: y\r\n\r\n", "example.com", 80, false, "/a?b"},
+    {"GET http://example.com:81 HTTP/1.1\r\nHost: x\r\n\r\n", "example.com", 81, false, ""},
     {"POST HTTP://example.com/ HTTP/1.0\r\n\r\n", "example.com", 80, false, "/"},
-    {"CONNECT example.com HTTP/1.1\r\n\r\n", NULL, 0, false, ""},
-    {"CONNECT user@example.com:443 HTTP/1.1\r\n\r\n", NULL, 0, false, ""},
+    {"CONNECT example.com HTTP/1.1\r\nHost: x\r\n\r\n", NULL, 0, false, ""},
+    {"CONNECT user@example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n", NULL, 0, false, ""},
+    {"CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n", NULL, 0, false, ""},
     {"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n", NULL, 0, false, ""},
-    {"GET https://example.com/ HTTP/1.1\r\n\r\n", NULL, 0, false, ""},
-    {"GET http://a@example.com/ HTTP/1.1\r\n\r\n", NULL, 0, false, ""},
+    {"GET https://example.com/ HTTP/1.1\r\nHost: x\r\n\r\n", NULL, 0, false, ""},
+    {"GET http://a@example.com/ HTTP/1.1\r\nHost: x\r\n\r\n", NULL, 0, false, ""},
+    {"GET http://example.com/ HTTP/1.1\r\n\r\n", NULL, 0, false, ""},
+    {"GET http://example.com/ HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", NULL, 0, false, ""},
+    {"GET http://example.com/ HTTP/1.1\r\nHost: x\r\nA: b\nHost: y\r\n\r\n", NULL, 0, false, ""},
+    {"GET http://example.com/ HTTP/1.1\r\nHost: x\r\nA: b\rHost: y\r\n\r\n", NULL, 0, false, ""},
+    {"GET http://example.com/ HTTP/1.1\r\nHost: x\r\n Host: y\r\n\r\n", NULL, 0, false, ""},
+    {"GET http://example.com/ HTTP/1.1\r\nHost: x\r\nHost : y\r\n\r\n", NULL, 0, false, ""},
+    {"GET http://example.com/ HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
+     "Transfer-Encoding: chunked\r\n\r\n", NULL, 0, false, ""},
+    {"GET http://example.com/ HTTP/2\r\nHost: x\r\n\r\n", NULL, 0, false, ""},
     {"GET http://example.com/\r\n\r\n", NULL, 0, false, ""},
     {"GET http://example.com/ HTTP/1.1\r\n", NULL, 0, false, ""},
     {"\r\n\r\n", NULL, 0, false, ""},
@@ -165,9 +209,10 @@ START_TEST(the_fields_are_what_follows_the_first_line)
 {
     struct egress_request request;
     ck_assert_int_eq(
-        egress_request_parse(STR("GET http://a/ HTTP/1.1\r\nA: b\r\nC: d\r\n\r\n"), &request, NULL),
+        egress_request_parse(STR("GET http://a/ HTTP/1.1\r\nHost: b\r\nC: d\r\n\r\n"), &request,
+                             NULL),
         RC_OK);
-    ck_assert(str_is(request.fields, "A: b\r\nC: d\r\n"));
+    ck_assert(str_is(request.head.fields, "Host: b\r\nC: d\r\n"));
 }
 END_TEST
 
@@ -179,6 +224,8 @@ Suite *egress_suite(void)
     tcase_add_loop_test(tests, only_listed_hosts_are_reached, 0, (int)COUNT_OF(asked));
     tcase_add_test(tests, without_rules_nothing_is_reached);
     tcase_add_loop_test(tests, an_address_needs_a_reach, 0, (int)COUNT_OF(addresses));
+    tcase_add_loop_test(tests, an_address_of_this_machine_is_not_public, 0,
+                        (int)COUNT_OF(own_addresses));
     tcase_add_loop_test(tests, a_client_says_where_it_wants_to, 0, (int)COUNT_OF(requests));
     tcase_add_test(tests, the_fields_are_what_follows_the_first_line);
     suite_add_tcase(suite, tests);
