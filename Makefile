@@ -31,7 +31,7 @@ SIM_OBJ  := $(call obj,$(wildcard tests/sim/*.c) tests/unit/honest.c tests/store
 SCHEMAS  := $(sort $(wildcard schemas/*.json))
 
 # pkg-config runs once, and only when something is compiled: on a fresh machine it is not there yet.
-LIBS = libevent_core libevent_extra libevent_pthreads jansson sqlite3 yaml-0.1 libcrypto
+LIBS = libevent_core libevent_pthreads jansson sqlite3 yaml-0.1 libcrypto
 # Loaded when they are first used (src/base/library.h): only their headers are needed here.
 LATE_LIBS = libpq libcurl
 once = $(eval $(1) := $$(shell pkg-config $(2)))$($(1))

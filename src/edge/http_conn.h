@@ -59,13 +59,13 @@ struct conn {
     struct http_request *incoming; /* BODY; owned. */
     struct http_request *request;  /* HELD: its owner's. */
     enum conn_phase phase;
-    bool readable;    /* The socket may hold bytes, or its end. */
-    bool peer_done;   /* The client sends no more. */
-    bool running;     /* Inside conn_run. */
-    bool streams;     /* HELD: the answer has begun and has no end yet. */
-    bool last;        /* The connection is closed behind the answer, */
-    bool as_asked;    /* because the client asked for it. */
-    bool parts;       /* REFUSED, without a status: read dry before it is closed. */
+    bool readable;  /* The socket may hold bytes, or its end. */
+    bool peer_done; /* The client sends no more. */
+    bool running;   /* Inside conn_run. */
+    bool streams;   /* HELD: the answer has begun and has no end yet. */
+    bool last;      /* The connection is closed behind the answer, */
+    bool as_asked;  /* because the client asked for it. */
+    bool parts;     /* REFUSED, without a status: read dry before it is closed. */
     bool on_work_list;
     int64_t first_byte_us; /* Of the request being read; 0: none. */
     int64_t moved_us;      /* When bytes were last read or sent. */

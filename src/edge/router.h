@@ -8,8 +8,8 @@
 #define EDGE_ROUTER_H
 #include "base/rc.h"
 #include "base/str.h"
-#include "core/role.h"
 #include "core/http_head.h"
+#include "core/role.h"
 #include <stdbool.h>
 #include <stddef.h>
 

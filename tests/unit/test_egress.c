@@ -172,7 +172,8 @@ static const struct {
     {"POST HTTP://example.com/ HTTP/1.0\r\n\r\n", "example.com", 80, false, "/"},
     {"CONNECT example.com HTTP/1.1\r\nHost: x\r\n\r\n", NULL, 0, false, ""},
     {"CONNECT user@example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n", NULL, 0, false, ""},
-    {"CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n", NULL, 0, false, ""},
+    {"CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n", NULL, 0, false,
+     ""},
     {"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n", NULL, 0, false, ""},
     {"GET https://example.com/ HTTP/1.1\r\nHost: x\r\n\r\n", NULL, 0, false, ""},
     {"GET http://a@example.com/ HTTP/1.1\r\nHost: x\r\n\r\n", NULL, 0, false, ""},
@@ -183,7 +184,8 @@ static const struct {
     {"GET http://example.com/ HTTP/1.1\r\nHost: x\r\n Host: y\r\n\r\n", NULL, 0, false, ""},
     {"GET http://example.com/ HTTP/1.1\r\nHost: x\r\nHost : y\r\n\r\n", NULL, 0, false, ""},
     {"GET http://example.com/ HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
-     "Transfer-Encoding: chunked\r\n\r\n", NULL, 0, false, ""},
+     "Transfer-Encoding: chunked\r\n\r\n",
+     NULL, 0, false, ""},
     {"GET http://example.com/ HTTP/2\r\nHost: x\r\n\r\n", NULL, 0, false, ""},
     {"GET http://example.com/\r\n\r\n", NULL, 0, false, ""},
     {"GET http://example.com/ HTTP/1.1\r\n", NULL, 0, false, ""},
@@ -208,10 +210,9 @@ END_TEST
 START_TEST(the_fields_are_what_follows_the_first_line)
 {
     struct egress_request request;
-    ck_assert_int_eq(
-        egress_request_parse(STR("GET http://a/ HTTP/1.1\r\nHost: b\r\nC: d\r\n\r\n"), &request,
-                             NULL),
-        RC_OK);
+    ck_assert_int_eq(egress_request_parse(STR("GET http://a/ HTTP/1.1\r\nHost: b\r\nC: d\r\n\r\n"),
+                                          &request, NULL),
+                     RC_OK);
     ck_assert(str_is(request.head.fields, "Host: b\r\nC: d\r\n"));
 }
 END_TEST

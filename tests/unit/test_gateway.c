@@ -49,8 +49,7 @@ static void setup(void)
     (void)snprintf(below, sizeof below, "*.here.test:%d", url.port);
     (void)snprintf(port, sizeof port, "%d", url.port);
     const char *const rules[] = {listed, below, "*.invalid", NULL};
-    const struct gateway_options options = {
-        .rules = rules, .socket_path = path, .lookup = lookup};
+    const struct gateway_options options = {.rules = rules, .socket_path = path, .lookup = lookup};
     ck_assert_msg(gateway_start(&options, &gateway, &err) == RC_OK, "%s", err.text);
 }
 
@@ -89,7 +88,8 @@ START_TEST(a_listed_host_is_reached_by_both_ways)
     ck_assert_msg(strstr(seen, want) != NULL, "%s", seen);
     ck_assert_ptr_null(strstr(seen, "secret"));
     (void)snprintf(request, sizeof request,
-                   "CONNECT %s HTTP/1.1\r\nHost: a\r\n\r\nGET /y HTTP/1.1\r\nHost: b\r\n\r\n", listed);
+                   "CONNECT %s HTTP/1.1\r\nHost: a\r\n\r\nGET /y HTTP/1.1\r\nHost: b\r\n\r\n",
+                   listed);
     const char *answer = ask(request);
     ck_assert_ptr_nonnull(strstr(answer, "200 Connection established"));
     ck_assert_ptr_nonnull(strstr(answer, "hello"));

@@ -228,9 +228,26 @@ END_TEST
 
 /* ---- Mutations ---- */
 
-static const char *const inserts[] = {"\r", "\n", "\r\n", " ", "\t", ":", ";", ",", "0", "1", "f",
-                                      "x", "+", "-", "Host: y\r\n", "Content-Length: 1\r\n",
-                                      "Transfer-Encoding: chunked\r\n", "0\r\n\r\n", "\x01", "\x80"};
+static const char *const inserts[] = {"\r",
+                                      "\n",
+                                      "\r\n",
+                                      " ",
+                                      "\t",
+                                      ":",
+                                      ";",
+                                      ",",
+                                      "0",
+                                      "1",
+                                      "f",
+                                      "x",
+                                      "+",
+                                      "-",
+                                      "Host: y\r\n",
+                                      "Content-Length: 1\r\n",
+                                      "Transfer-Encoding: chunked\r\n",
+                                      "0\r\n\r\n",
+                                      "\x01",
+                                      "\x80"};
 
 /* Streams behind each other, with some bytes changed, dropped or put in. */
 static void mutate(struct dice *dice, struct buf *to)

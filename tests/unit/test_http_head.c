@@ -180,8 +180,7 @@ START_TEST(fields_come_one_by_one)
 {
     struct http_head head;
     struct http_head_field field;
-    ck_assert_int_eq(
-        http_head_parse(STR(GET "A:  b \r\nC:\r\n\r\n"), &limits, &head, NULL), 0);
+    ck_assert_int_eq(http_head_parse(STR(GET "A:  b \r\nC:\r\n\r\n"), &limits, &head, NULL), 0);
     struct str rest = head.fields;
     ck_assert(http_head_next(&rest, &field) && http_name_is(field.name, "hOST"));
     ck_assert(http_head_next(&rest, &field) && str_is(field.name, "A"));
