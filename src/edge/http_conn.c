@@ -228,7 +228,7 @@ static const char *read_once(struct conn *conn, size_t bytes_max, size_t *ret_le
             take_input_end(conn, got < 0);
         return NULL;
     }
-    /* A short read has emptied the socket, and what comes later is told; so is the end, but once. */
+    /* A short read has emptied the socket, and what comes later is told; the end is told once. */
     if ((size_t)got < bytes_max && !conn->peer_done)
         conn->readable = false;
     conn->moved_us = clock_mono_us();

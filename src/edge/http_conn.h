@@ -1,7 +1,7 @@
 /*
  * http_conn.h - one client's connection: what the files of the HTTP server share.
  *
- *   HEAD --head complete, gate() passed--> BODY --whole--> HELD --answered--> SENDING --sent--> HEAD
+ *   HEAD --head whole, gate() passed--> BODY --whole--> HELD --answered--> SENDING --sent--> HEAD
  *     |                                     |
  *     +--------- refused -------------------+--> REFUSED (answered, then closed)
  *

@@ -169,11 +169,13 @@ describe('a connection', { concurrency: 4 }, () => {
 const CHUNKED = 'Transfer-Encoding: chunked\r\n\r\n';
 const LINE = 'POST /v1/jobs/lease HTTP/1.1\r\n';
 const refused = [
-    ['Content-Length and Transfer-Encoding', `${LINE}Host: x\r\nContent-Length: 5\r\n${CHUNKED}0\r\n\r\n`],
+    ['Content-Length and Transfer-Encoding',
+        `${LINE}Host: x\r\nContent-Length: 5\r\n${CHUNKED}0\r\n\r\n`],
     ['Content-Length twice', `${LINE}Host: x\r\nContent-Length: 0\r\nContent-Length: 0\r\n\r\n`],
     ['a list as Content-Length', `${LINE}Host: x\r\nContent-Length: 0, 0\r\n\r\n`],
     ['a coding that is not chunked', `${LINE}Host: x\r\nTransfer-Encoding: identity\r\n\r\n`],
-    ['chunked not as the last coding', `${LINE}Host: x\r\nTransfer-Encoding: chunked, gzip\r\n\r\n`],
+    ['chunked not as the last coding',
+        `${LINE}Host: x\r\nTransfer-Encoding: chunked, gzip\r\n\r\n`],
     ['HTTP/1.0 with Transfer-Encoding', `POST / HTTP/1.0\r\nHost: x\r\n${CHUNKED}0\r\n\r\n`],
     ['a folded header', `GET /healthz HTTP/1.1\r\nX: a\r\n b\r\n${END}`],
     ['a bare CR in a header', `GET /healthz HTTP/1.1\r\nX: a\rY: b\r\n${END}`],

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { dice } from './lib/dice.mjs';
 import { openProxy } from './lib/proxy.mjs';
 import { start } from './lib/server.mjs';
-import { Wire } from './lib/wire.mjs';
+import { Wire } from './lib/raw_http.mjs';
 
 const REQUESTS = 5000;
 const CONNECTIONS = 2; // Of each client, at a time.
@@ -64,7 +64,7 @@ class Client {
 
     next() {
         const mine = (text) => assert.ok(text.includes(`"${this.name}"`), text);
-        const job = () => JSON.stringify({ jobs: [{ queue: this.name, type: 't', payload: { of: this.name } }] });
+        const jobs = [{ queue: this.name, type: 't', payload: { of: this.name } }];
         const chunked = this.roll() < 0.5;
         const roll = this.roll();
         if (roll < 0.15) return this.request({ kind: 'GET', text: mine });
@@ -80,7 +80,8 @@ class Client {
                 body: this.smuggled(), status: [405, 413] });
         if (roll < 0.62)
             return this.request({ kind: 'POST', method: 'POST', path: '/v1/jobs', chunked,
-                body: job(), more: this.roll() < 0.1 ? 'Expect: 100-continue\r\n' : '',
+                body: JSON.stringify({ jobs }),
+                more: this.roll() < 0.1 ? 'Expect: 100-continue\r\n' : '',
                 status: [200, 201], text: (text) => this.jobs.push(JSON.parse(text).jobs[0].id) });
         if (roll < 0.74 && this.jobs.length > 0) {
             const id = this.pick(this.jobs);

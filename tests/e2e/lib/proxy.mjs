@@ -71,7 +71,8 @@ export async function openProxy(kind, server) {
     const path = join(dir, 's');
     writeFileSync(file, kinds[kind].config(dir, new URL(server.url).host));
     const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` };
-    const child = spawn(kind, kinds[kind].args(file, dir), { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    const stdio = ['ignore', 'ignore', 'pipe'];
+    const child = spawn(kind, kinds[kind].args(file, dir), { env, stdio });
     let said = '';
     child.stderr.on('data', (part) => { said += part; });
     running.add(child);

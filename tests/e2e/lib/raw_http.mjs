@@ -102,7 +102,8 @@ export class Wire {
     async #exactly(count) {
         const there = await this.#await(`${count} bytes`,
             (bytes) => (bytes.length >= count ? true : undefined));
-        if (!there) throw new Error(`the answer ends after ${this.#bytes.length} of ${count} bytes`);
+        if (!there)
+            throw new Error(`the answer ends after ${this.#bytes.length} of ${count} bytes`);
         return this.#take(count);
     }
 
