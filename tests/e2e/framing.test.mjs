@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { start } from './lib/server.mjs';
-import { Wire } from './lib/raw_http.mjs';
+import { RawClient } from './lib/raw_http.mjs';
 
 let server;
 const END = 'Host: x\r\n\r\n';
@@ -21,7 +21,7 @@ before(async () => {
 after(() => server.discard());
 
 async function withWire(body) {
-    const wire = new Wire(server.url);
+    const wire = new RawClient(server.url);
     try {
         return await body(wire);
     } finally {

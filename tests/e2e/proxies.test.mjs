@@ -2,10 +2,11 @@
 // connections to the server: every answer belongs to its request.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { dice } from './lib/dice.mjs';
 import { openProxy } from './lib/proxy.mjs';
 import { start } from './lib/server.mjs';
-import { Wire } from './lib/raw_http.mjs';
+import { RawClient } from './lib/raw_http.mjs';
 
 const REQUESTS = 5000;
 const CONNECTIONS = 2; // Of each client, at a time.
@@ -129,9 +130,21 @@ class Client {
     }
 }
 
+// A body that comes behind its head reaches the server behind it, too: one that does not wait for it
+// takes it for a request.  The pauses only make that likely, nothing depends on their length.
+async function sendInPieces(wire, bytes, roll) {
+    for (let at = 0; at < bytes.length;) {
+        const end = bytes.indexOf('\r\n\r\n', at);
+        const to = roll() < 0.5 && end >= 0 ? end + 4 : bytes.length;
+        wire.send(bytes.slice(at, to));
+        at = to;
+        if (at < bytes.length) await sleep(roll() * 4);
+    }
+}
+
 // Asks for `count` things over one connection after the other, some behind each other at once.
 async function talk(client, other, path, count) {
-    let wire = new Wire(path);
+    let wire = new RawClient(path);
     try {
         for (let done = 0; done < count;) {
             const batch = [];
@@ -139,19 +152,20 @@ async function talk(client, other, path, count) {
             while (batch.length < size && !batch.at(-1)?.last) batch.push(client.next());
             done += batch.length;
             while (batch.length > 0) {
-                wire.send(batch.map(({ bytes }) => bytes).join(''));
+                await sendInPieces(wire, batch.map(({ bytes }) => bytes).join(''), client.roll);
                 let closed = false;
                 while (batch.length > 0 && !closed) {
                     const asked = batch[0];
                     const answer = await wire.answer({ headOnly: asked.method === 'HEAD' });
-                    assert.ok(answer, `no answer to ${asked.id} (${asked.kind})`);
-                    client.check(asked, answer, other);
+                    // A proxy may close on bad framing without a word, and with bytes unread.
+                    assert.ok(answer || !asked.own, `no answer to ${asked.id} (${asked.kind})`);
+                    if (answer) client.check(asked, answer, other);
                     batch.shift();
                     closed = asked.last || answer.headers.connection === 'close';
                 }
                 if (!closed) continue;
                 wire.close();
-                wire = new Wire(path);
+                wire = new RawClient(path);
             }
         }
     } finally {

@@ -3,7 +3,7 @@
 import net from 'node:net';
 import { PATIENCE_MS, within } from './wait.mjs';
 
-export class Wire {
+export class RawClient {
     #bytes = Buffer.alloc(0);
     #ended = false;
     #wake = () => {};
