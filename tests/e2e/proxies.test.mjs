@@ -130,8 +130,8 @@ class Client {
     }
 }
 
-// A body that comes behind its head reaches the server behind it, too: one that does not wait for it
-// takes it for a request.  The pauses only make that likely, nothing depends on their length.
+// A body that comes behind its head reaches the server behind it, too: one that does not wait for
+// it takes it for a request.  The pauses only make that likely, nothing depends on their length.
 async function sendInPieces(wire, bytes, roll) {
     for (let at = 0; at < bytes.length;) {
         const end = bytes.indexOf('\r\n\r\n', at);

@@ -1,5 +1,5 @@
-// raw_http.mjs - bytes on a socket, and the answers that come back, read strictly (RFC 9112): what does
-// not look like an answer is an error, never skipped.
+// raw_http.mjs - bytes on a socket, and the answers that come back, read strictly (RFC 9112): what
+// does not look like an answer is an error, never skipped.
 import net from 'node:net';
 import { PATIENCE_MS, within } from './wait.mjs';
 
