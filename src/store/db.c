@@ -374,6 +374,42 @@ void tx_abort(struct tx *tx)
     tx->db = NULL;
 }
 
+const char *const savepoint_texts[SAVEPOINT_WHAT_COUNT] = {
+    [SAVEPOINT_SET] = "SAVEPOINT part",
+    [SAVEPOINT_KEEP] = "RELEASE SAVEPOINT part",
+    [SAVEPOINT_UNDO] = "ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part",
+};
+
+enum rc savepoint_set(struct db *db, struct savepoint *ret_savepoint, struct err *err)
+{
+    assert(db->in_tx && db->open_rows == 0);
+    if (db->broken)
+        return err_set(err, RC_IO, "STORE_ERROR",
+                       "savepoint: an earlier statement of the transaction failed");
+    enum rc rc = db_outcome(db, db->ops->savepoint(db->conn, SAVEPOINT_SET, err));
+    if (rc == RC_OK)
+        ret_savepoint->db = db;
+    return rc;
+}
+
+enum rc savepoint_keep(struct savepoint *savepoint, struct err *err)
+{
+    struct db *db = savepoint->db;
+    assert(db->in_tx && db->open_rows == 0);
+    if (db->broken)
+        return err_set(err, RC_IO, "STORE_ERROR", "savepoint: a statement since it was set failed");
+    return db_outcome(db, db->ops->savepoint(db->conn, SAVEPOINT_KEEP, err));
+}
+
+enum rc savepoint_undo(struct savepoint *savepoint, struct err *err)
+{
+    struct db *db = savepoint->db;
+    assert(db->in_tx && db->open_rows == 0);
+    enum rc rc = db->ops->savepoint(db->conn, SAVEPOINT_UNDO, err);
+    db->broken = rc != RC_OK;
+    return rc;
+}
+
 int64_t db_changes(const struct db *db)
 {
     return db->in_tx ? db->ops->changes(db->conn) - db->changes_at_begin : 0;

@@ -94,6 +94,21 @@ MUST_USE enum rc tx_begin(struct db *db, struct tx *ret_tx, struct err *err);
 MUST_USE enum rc tx_commit(struct tx *tx, struct err *err); /* Rolled back when it fails. */
 void tx_abort(struct tx *tx);                               /* For CLEANUP; safe when not open. */
 
+/*
+ * Savepoints: what the open transaction does from here on can be undone alone, and a statement that
+ * has broken the transaction is undone with it.  They nest.  Behind a network each one waits for all
+ * statements that were only sent, so savepoints belong into the second try of a transaction, not
+ * into the first.
+ */
+struct savepoint {
+    struct db *db;
+};
+MUST_USE enum rc savepoint_set(struct db *db, struct savepoint *ret_savepoint, struct err *err);
+/* Fails with what failed since, under the name of that statement; then undo it. */
+MUST_USE enum rc savepoint_keep(struct savepoint *savepoint, struct err *err);
+/* Fails when the whole transaction is lost. */
+MUST_USE enum rc savepoint_undo(struct savepoint *savepoint, struct err *err);
+
 /* Rows that statements of the open transaction have changed so far; 0 exactly when nothing was
    written.  A statement that was only sent counts as one row, more when its result is read. */
 int64_t db_changes(const struct db *db);

@@ -38,6 +38,9 @@ struct engine_word {
 /* Does the engine have to copy parameters, or do they outlive the execution? */
 enum engine_hold { ENGINE_BORROW, ENGINE_COPY };
 
+/* They nest: the latest one that is still set is meant. */
+enum engine_savepoint { SAVEPOINT_SET, SAVEPOINT_KEEP, SAVEPOINT_UNDO, SAVEPOINT_WHAT_COUNT };
+
 struct engine_ops {
     const char *const *schemes;      /* What a URL begins with: "sqlite:"; up to NULL. */
     const struct engine_word *words; /* Up to one with a NULL name. */
@@ -58,6 +61,9 @@ struct engine_ops {
     /* Code COMMIT_UNKNOWN: the connection was lost and nobody could tell what became of it. */
     enum rc (*commit)(struct engine_conn *conn, struct err *err);
     void (*rollback)(struct engine_conn *conn); /* Also when nothing is open. */
+    /* In a transaction.  KEEP tells what failed since the savepoint was set, also of statements that
+       were only sent.  UNDO works after a failure, too, and removes the savepoint. */
+    enum rc (*savepoint)(struct engine_conn *conn, enum engine_savepoint what, struct err *err);
     /* Rows changed since connecting, by statements that have ended.  A deferred one counts as one
        row until its result has been read, and never as less. */
     int64_t (*changes)(const struct engine_conn *conn);
@@ -122,6 +128,9 @@ MUST_USE enum rc store_borrow(struct store *store, enum store_purpose purpose, s
 void store_give_back(struct store *store, enum store_purpose purpose);
 const struct engine_ops *store_engine(const struct store *store);
 struct engine_site *store_site(struct store *store);
+
+/* The statements, the same for both engines. */
+extern const char *const savepoint_texts[SAVEPOINT_WHAT_COUNT];
 
 /* Below: db.c, for store.c and migrate.c. */
 MUST_USE enum rc db_open(const struct engine_ops *ops, struct engine_site *site,

@@ -164,6 +164,7 @@ const struct engine_ops engine_postgres = {
     .begin = pg_begin,
     .commit = pg_commit,
     .rollback = pg_rollback,
+    .savepoint = pg_savepoint,
     .changes = pg_changes,
     .script = pg_script,
     .backup = pg_backup,

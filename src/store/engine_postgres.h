@@ -31,6 +31,7 @@ void pg_disconnect(struct engine_conn *conn);
 enum rc pg_begin(struct engine_conn *conn, struct err *err);
 enum rc pg_commit(struct engine_conn *conn, struct err *err);
 void pg_rollback(struct engine_conn *conn);
+enum rc pg_savepoint(struct engine_conn *conn, enum engine_savepoint what, struct err *err);
 int64_t pg_changes(const struct engine_conn *conn);
 enum rc pg_script(struct engine_conn *conn, const char *name, const char *text, struct err *err);
 enum rc pg_prepare(struct engine_conn *conn, const struct sql *sql, const char *text,

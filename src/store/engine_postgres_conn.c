@@ -337,6 +337,19 @@ static enum rc send_mark(struct engine_conn *conn, struct err *err)
     return rc;
 }
 
+/* Sends BEGIN, and the mark before the first write, once in a transaction. */
+static enum rc open_tx(struct engine_conn *conn, bool writes, struct err *err)
+{
+    enum rc rc = RC_OK;
+    if (!conn->begun) {
+        rc = send_plain(conn->begin, PENDING_DEFERRED, err);
+        conn->begun = rc == RC_OK;
+    }
+    if (rc == RC_OK && writes && !conn->marked && conn->role == ENGINE_WRITER)
+        rc = send_mark(conn, err);
+    return rc;
+}
+
 /* Makes room, opens the transaction if one is wanted, marks it before its first write. */
 static enum rc enter(struct engine_stmt *stmt, struct err *err)
 {
@@ -349,15 +362,7 @@ static enum rc enter(struct engine_stmt *stmt, struct err *err)
     else if (conn->pending_count + PENDING_ROOM > PENDING_MAX ||
              conn->pending_bytes > PENDING_BYTES_MAX)
         rc = drain(conn, err);
-    if (rc != RC_OK || !conn->in_tx)
-        return rc;
-    if (!conn->begun) {
-        rc = send_plain(conn->begin, PENDING_DEFERRED, err);
-        conn->begun = rc == RC_OK;
-    }
-    if (rc == RC_OK && stmt->writes && !conn->marked && conn->role == ENGINE_WRITER)
-        rc = send_mark(conn, err);
-    return rc;
+    return rc == RC_OK && conn->in_tx ? open_tx(conn, stmt->writes, err) : rc;
 }
 
 /* What a write names is no longer as it was read. */
@@ -626,15 +631,31 @@ enum rc pg_script(struct engine_conn *conn, const char *name, const char *text, 
         rc = pg_link_ready(&conn->link, err);
     else if (conn->link.pg == NULL)
         rc = pg_link_broken(&conn->link, name, err);
-    else if (!conn->begun) {
-        rc = send_plain(conn->begin, PENDING_DEFERRED, err);
-        conn->begun = rc == RC_OK;
-    }
+    else
+        rc = open_tx(conn, false, err);
     if (rc == RC_OK)
         rc = drain(conn, err);
     if (rc == RC_OK)
         rc = pg_link_script(&conn->link, name, text, NULL, err);
     return rc;
+}
+
+/* The mark comes before the first savepoint: undone with it, the mark would say of a transaction that
+   it was not committed. */
+enum rc pg_savepoint(struct engine_conn *conn, enum engine_savepoint what, struct err *err)
+{
+    static const char name[] = "savepoint";
+    struct err ignored;
+    if (conn->link.pg == NULL)
+        return pg_link_broken(&conn->link, name, err);
+    enum rc rc = what == SAVEPOINT_SET ? open_tx(conn, true, err) : RC_OK;
+    if (rc == RC_OK && what == SAVEPOINT_UNDO)
+        (void)!drain(conn, &ignored); /* Told already, or taken back now. */
+    else if (rc == RC_OK)
+        rc = drain(conn, err);
+    if (rc == RC_OK && conn->link.pg == NULL)
+        return pg_link_broken(&conn->link, name, err);
+    return rc == RC_OK ? pg_link_script(&conn->link, name, savepoint_texts[what], NULL, err) : rc;
 }
 
 /* ---- connections ---- */

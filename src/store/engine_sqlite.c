@@ -297,6 +297,13 @@ static void sqlite_rollback(struct engine_conn *conn)
         (void)sqlite3_exec(conn->handle, "ROLLBACK", NULL, NULL, NULL);
 }
 
+/* After some errors (a full disk, no memory) SQLite has rolled back by itself: then there is none. */
+static enum rc sqlite_savepoint(struct engine_conn *conn, enum engine_savepoint what,
+                                struct err *err)
+{
+    return run_text(conn->handle, "savepoint", savepoint_texts[what], err);
+}
+
 static int64_t sqlite_changes(const struct engine_conn *conn)
 {
     return sqlite3_total_changes64(conn->handle);
@@ -462,6 +469,7 @@ const struct engine_ops engine_sqlite = {
     .begin = sqlite_begin,
     .commit = sqlite_commit,
     .rollback = sqlite_rollback,
+    .savepoint = sqlite_savepoint,
     .changes = sqlite_changes,
     .script = sqlite_script,
     .backup = sqlite_backup,

@@ -128,6 +128,14 @@ static const struct sql sql_grant = {
     "UPDATE jobs SET due_us = $1 WHERE state = 'leased' AND due_us < $1",
     "i",
 };
+/* Whatever it is due for, it is due then. */
+static const struct sql sql_put_off = {
+    "job_put_off",
+    "UPDATE jobs SET due_us = CASE WHEN state IN ('scheduled', 'leased') THEN $2 ELSE due_us END,"
+    " expires_us = CASE WHEN expires_us > 0 AND expires_us < $2 THEN $2 ELSE expires_us END"
+    " WHERE id = $1",
+    "ti",
+};
 
 /* The leading condition chooses the index; the others apply in every form. */
 #define JOB_LIST(name, lead, walk)                                                        \
@@ -441,6 +449,11 @@ enum rc jobs_leased_to(struct db *db, const char *owner, struct arena *arena,
 enum rc jobs_grant(struct db *db, int64_t until_us, struct err *err)
 {
     return db_exec(db, &sql_grant, P_LIST(P_INT(until_us)), NULL, err);
+}
+
+enum rc jobs_put_off(struct db *db, const struct id *id, int64_t until_us, struct err *err)
+{
+    return exec_one(db, &sql_put_off, P_LIST(P_ID(id), P_INT(until_us)), "job", err);
 }
 
 static const struct list_sql *list_form(const struct job_filter *filter)

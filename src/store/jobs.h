@@ -113,6 +113,9 @@ MUST_USE enum rc jobs_leased_to(struct db *db, const char *owner, struct arena *
                                 struct job_row **ret_rows, size_t *ret_count, struct err *err);
 /* No lease ends before then: for when nobody could renew. */
 MUST_USE enum rc jobs_grant(struct db *db, int64_t until_us, struct err *err);
+/* Nothing about this one is due before then: what was due could not be done. */
+MUST_USE enum rc jobs_put_off(struct db *db, const struct id *id, int64_t until_us,
+                              struct err *err);
 
 struct job_filter {
     const char *queue;

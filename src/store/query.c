@@ -35,7 +35,7 @@ const char *read_word(struct row_reader *reader)
 
 enum rc row_corrupt(const char *noun, struct err *err)
 {
-    return err_set(err, RC_CORRUPT, "STORE_CORRUPT", "a stored %s holds a state that is not known",
+    return err_set(err, RC_CORRUPT, "ROW_CORRUPT", "a stored %s holds a state that is not known",
                    noun);
 }
 

@@ -83,15 +83,15 @@ static char *url_in(struct arena *arena, const char *format, const char *dir)
 }
 
 /* A schema that nobody else has. */
-static void schema_make(struct fixture *f)
+char *postgres_schema(struct arena *arena)
 {
     unsigned char random[8];
     char name[2 * sizeof random + 1];
     secret_bytes(random, sizeof random);
     hex_encode(name, random, sizeof random);
-    f->schema = arena_printf(&f->arena, "test_%s", name);
-    postgres_run(arena_printf(&f->arena, "CREATE SCHEMA %s", f->schema));
-    f->url = postgres_url_in(&f->arena, postgres_url(), f->schema);
+    char *schema = arena_printf(arena, "test_%s", name);
+    postgres_run(arena_printf(arena, "CREATE SCHEMA %s", schema));
+    return schema;
 }
 
 char *postgres_url_in(struct arena *arena, const char *url, const char *schema)
@@ -106,9 +106,10 @@ struct fixture fixture_open(int engine)
         .now_us = INT64_C(1700000000000000), .dice = dice_seeded(7), .engine = engine};
     enum rc rc = dir_temp("/tmp", "drover-store", &f.arena, &f.dir, &f.err);
     ck_assert_msg(rc == RC_OK, "%s", f.err.text);
-    if (engine == ENGINE_POSTGRES)
-        schema_make(&f);
-    else
+    if (engine == ENGINE_POSTGRES) {
+        f.schema = postgres_schema(&f.arena);
+        f.url = postgres_url_in(&f.arena, postgres_url(), f.schema);
+    } else
         f.url = url_in(&f.arena, engines[engine].url_format, f.dir);
     f.artifact_dir = arena_printf(&f.arena, "%s/artifacts", f.dir);
     store_start(&f);

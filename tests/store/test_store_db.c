@@ -191,6 +191,78 @@ START_TEST(a_failed_statement_breaks_its_transaction)
 }
 END_TEST
 
+START_TEST(a_savepoint_is_undone_alone)
+{
+    PROBE(f);
+    struct tx tx;
+    struct savepoint savepoint;
+    must(tx_begin(f.db, &tx, &f.err));
+    must(savepoint_set(f.db, &savepoint, &f.err)); /* Before the first write. */
+    must(insert(f.db, 1, "undone", &f.err));
+    must(savepoint_undo(&savepoint, &f.err));
+    must(insert(f.db, 2, "kept", &f.err));
+    must(savepoint_set(f.db, &savepoint, &f.err));
+    must(insert(f.db, 3, "kept", &f.err));
+    must(savepoint_keep(&savepoint, &f.err));
+    must(savepoint_set(f.db, &savepoint, &f.err));
+    must(insert(f.db, 4, "undone", &f.err));
+    ck_assert_int_eq(count_rows(f.db), 3);
+    must(savepoint_undo(&savepoint, &f.err));
+    ck_assert_int_eq(count_rows(f.db), 2);
+    must(tx_commit(&tx, &f.err));
+    ck_assert_int_eq(count_rows(f.db), 2);
+}
+END_TEST
+
+START_TEST(a_savepoint_mends_a_broken_transaction)
+{
+    PROBE(f);
+    struct tx tx;
+    struct savepoint savepoint;
+    must(tx_begin(f.db, &tx, &f.err));
+    must(insert(f.db, 1, "a", &f.err));
+    must(savepoint_set(f.db, &savepoint, &f.err));
+    must(insert(f.db, 2, "b", &f.err));
+    must_be(RC_IO, insert_now(f.db, 1, "c", &f.err));
+    ck_assert_str_eq(f.err.code, "STORE_CONSTRAINT");
+    must_be(RC_IO, insert(f.db, 3, "d", &f.err));
+    must_be(RC_IO, savepoint_keep(&savepoint, &f.err));
+    must(savepoint_undo(&savepoint, &f.err));
+    must(insert(f.db, 4, "e", &f.err));
+    ck_assert_int_eq(count_rows(f.db), 2);
+    must(tx_commit(&tx, &f.err));
+    ck_assert_int_eq(count_rows(f.db), 2);
+}
+END_TEST
+
+/* Behind a network a write is only sent: the savepoint waits for it. */
+START_TEST(a_savepoint_tells_what_failed_since)
+{
+    PROBE(f);
+    struct tx tx;
+    struct savepoint savepoint;
+    must(tx_begin(f.db, &tx, &f.err));
+    must(insert(f.db, 1, "a", &f.err));
+    must(savepoint_set(f.db, &savepoint, &f.err));
+    enum rc rc = insert(f.db, 1, "b", &f.err);
+    if (rc == RC_OK)
+        rc = savepoint_keep(&savepoint, &f.err);
+    ck_assert_int_eq(rc, RC_IO);
+    ck_assert_str_eq(f.err.code, "STORE_CONSTRAINT");
+    ck_assert_ptr_nonnull(strstr(f.err.text, "probe_insert"));
+    must(savepoint_undo(&savepoint, &f.err));
+    must(savepoint_set(f.db, &savepoint, &f.err)); /* Nested. */
+    struct savepoint inner;
+    must(savepoint_set(f.db, &inner, &f.err));
+    must(insert(f.db, 5, "undone", &f.err));
+    must(savepoint_undo(&inner, &f.err));
+    must(insert(f.db, 6, "kept", &f.err));
+    must(savepoint_keep(&savepoint, &f.err));
+    must(tx_commit(&tx, &f.err));
+    ck_assert_int_eq(count_rows(f.db), 2);
+}
+END_TEST
+
 START_TEST(an_error_names_the_statement)
 {
     PROBE(f);
@@ -347,6 +419,9 @@ Suite *store_db_suite(void)
     case_add(tc, a_transaction_rolls_back_unless_committed);
     case_add(tc, changes_are_counted);
     case_add(tc, a_failed_statement_breaks_its_transaction);
+    case_add(tc, a_savepoint_is_undone_alone);
+    case_add(tc, a_savepoint_mends_a_broken_transaction);
+    case_add(tc, a_savepoint_tells_what_failed_since);
     case_add(tc, an_error_names_the_statement);
     case_add(tc, only_words_of_the_dialect_are_replaced);
     case_add(tc, parameters_of_a_query_may_change_while_rows_are_read);
