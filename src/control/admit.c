@@ -14,6 +14,9 @@
  *   line B   | merge, every round | walk, round 3 |   ... and from line A again
  *
  * What a check needs is read when a limit asks for it, once a round.
+ *
+ * Each run is looked at, and each line moved, by isolate(): a run that cannot be started is failed,
+ * a line that cannot be read is left out, and the round continues.
  */
 #include "control/admit.h"
 #include "base/clock.h"
@@ -22,7 +25,9 @@
 #include "control/effective.h"
 #include "control/entry.h"
 #include "control/flow.h"
+#include "control/isolate.h"
 #include "control/quarantine.h"
+#include "control/stop.h"
 #include "core/admission.h"
 #include "core/event_types.h"
 #include "store/capacity.h"
@@ -42,6 +47,7 @@ struct line { /* The queued runs of one repository. */
     struct run_place place;
     struct run_row head;
     bool has_head;
+    bool dropped;    /* It could not be read. */
     int passed_over; /* Heads since the last one that started. */
 };
 
@@ -305,34 +311,84 @@ static enum rc decide(struct admission *admission, struct flow *flow, struct lin
     return rc == RC_OK ? start(admission, flow, config) : rc;
 }
 
-/* Starts the run, ends it, or gives the check that holds it back. */
-static enum rc look_at(struct admission *admission, const struct id *run_id,
-                       enum admission_check *ret_check)
+struct look { /* At one run. */
+    struct admission *admission;
+    struct line *line;
+    const struct id *run_id;
+    enum admission_check check; /* What came of it. */
+    size_t active_before;
+    struct crowd crowd_before;
+};
+
+/* Starts the run, ends it, or finds the check that holds it back. */
+static enum rc try_run(struct cx *cx, void *subject, const struct failure *why)
 {
-    struct cx *cx = admission->cx;
+    (void)why;
+    struct look *look = subject;
+    struct line *line = look->line;
     CLEANUP(flow_release) struct flow flow = {0};
     struct dependency_state dependencies = {0};
-    *ret_check = ADMISSION_PASSED;
-    enum rc rc = flow_load(cx, run_id, &flow);
+    enum rc rc = flow_load(cx, look->run_id, &flow);
     if (rc == RC_OK && flow.run.status != RUN_QUEUED)
         return RC_OK; /* Cancelled while its lock was waited for. */
     if (rc == RC_OK)
         rc = tasks_dependencies(cx->db, &flow.task.id, &dependencies, cx->err);
     if (rc != RC_OK)
         return rc;
-    struct line *line = line_of(admission, &flow.run.repository_id);
-    assert(line != NULL);
     if (line->repository.quarantined_us > 0)
         return quarantine_end_run(cx, &flow, &line->repository);
     if (!id_is_none(&dependencies.broken))
         return fail_dependency(cx, &flow, &dependencies.broken);
-    return decide(admission, &flow, line, dependencies.pending > 0, ret_check);
+    return decide(look->admission, &flow, line, dependencies.pending > 0, &look->check);
+}
+
+static void forget_look(struct look *look)
+{
+    look->check = ADMISSION_PASSED;
+    look->admission->active_count = look->active_before;
+    crowd_restore(&look->line->crowd, &look->crowd_before);
+}
+
+static enum rc fail_run(struct cx *cx, void *subject, const struct failure *why)
+{
+    struct look *look = subject;
+    forget_look(look);
+    return stop_failed(cx, look->run_id, why);
+}
+
+/* It keeps its place, and the next round looks at it again. */
+static enum rc pass_run(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)cx;
+    (void)why;
+    forget_look(subject);
+    return RC_OK;
+}
+
+static enum rc look_at(struct admission *admission, struct line *line, const struct id *run_id,
+                       enum admission_check *ret_check)
+{
+    static isolate_try *const tries[] = {try_run, fail_run, pass_run, NULL};
+    struct look look = {
+        .admission = admission,
+        .line = line,
+        .run_id = run_id,
+        .check = ADMISSION_PASSED,
+        .active_before = admission->active_count,
+        .crowd_before = line->crowd,
+    };
+    const struct isolated one = {"run", run_id->text, &look, tries};
+    enum rc rc = isolate(admission->cx, &one);
+    *ret_check = look.check;
+    return rc;
 }
 
 /* ---- the merge of the lines ------------------------------------------------------------- */
 
-static enum rc advance(struct cx *cx, struct line *line)
+static enum rc read_head(struct cx *cx, void *subject, const struct failure *why)
 {
+    (void)why;
+    struct line *line = subject;
     enum rc rc = runs_next_queued(cx->db, &line->repository_id, &line->place, cx->arena,
                                   &line->head, cx->err);
     if (rc == RC_OK)
@@ -343,19 +399,44 @@ static enum rc advance(struct cx *cx, struct line *line)
     return rc == RC_NOT_FOUND ? RC_OK : rc;
 }
 
-static enum rc read_limits(struct cx *cx, struct line *line)
+/* Nothing of it is looked at in this round. */
+static enum rc drop_line(struct cx *cx, void *subject, const struct failure *why)
 {
+    (void)cx;
+    (void)why;
+    struct line *line = subject;
+    line->has_head = false;
+    line->dropped = true;
+    return RC_OK;
+}
+
+static enum rc isolate_line(struct cx *cx, struct line *line, isolate_try *const *tries)
+{
+    const struct isolated one = {"repository", line->repository_id.text, line, tries};
+    return isolate(cx, &one);
+}
+
+static enum rc advance(struct cx *cx, struct line *line)
+{
+    static isolate_try *const tries[] = {read_head, drop_line, NULL};
+    return isolate_line(cx, line, tries);
+}
+
+static enum rc open_line(struct cx *cx, void *subject, const struct failure *why)
+{
+    struct line *line = subject;
     struct repository_row *row = &line->repository;
     enum rc rc = repositories_get(cx->db, &line->repository_id, cx->arena, row, cx->err);
     if (rc != RC_OK)
         return rc;
     CLEANUP(config_book_putp) struct known_config *known = effective_now(cx, row);
     crowd_open(&line->crowd, row, known != NULL ? &known->config : NULL);
-    return RC_OK;
+    return read_head(cx, line, why);
 }
 
 static enum rc open_lines(struct admission *admission)
 {
+    static isolate_try *const tries[] = {open_line, drop_line, NULL};
     struct cx *cx = admission->cx;
     struct id *ids;
     enum rc rc = runs_queued_repositories(cx->db, &cx->workspace_id, cx->arena, &ids,
@@ -366,9 +447,7 @@ static enum rc open_lines(struct admission *admission)
     for (size_t i = 0; rc == RC_OK && i < admission->line_count; i++) {
         admission->lines[i].repository_id = ids[i];
         admission->lines[i].place.rank = INT64_MIN;
-        rc = read_limits(cx, &admission->lines[i]);
-        if (rc == RC_OK)
-            rc = advance(cx, &admission->lines[i]);
+        rc = isolate_line(cx, &admission->lines[i], tries);
     }
     return rc;
 }
@@ -390,7 +469,8 @@ static struct line *first_line(struct admission *admission)
 static enum rc pass_head(struct admission *admission, struct line *line)
 {
     enum admission_check check;
-    enum rc rc = look_at(admission, &line->head.id, &check);
+    struct id run_id = line->head.id;
+    enum rc rc = look_at(admission, line, &run_id, &check);
     if (rc != RC_OK)
         return rc;
     enum reach reach = check == ADMISSION_PASSED ? REACH_RUN : admission_reach(check);
@@ -480,8 +560,9 @@ static enum rc explain_rest(struct admission *admission)
                                          &count, cx->err);
     for (size_t i = 0; rc == RC_OK && i < count; i++) {
         enum admission_check check;
-        if (line_of(admission, &rows[i].repository_id) != NULL)
-            rc = look_at(admission, &rows[i].id, &check);
+        struct line *line = line_of(admission, &rows[i].repository_id);
+        if (line != NULL && !line->dropped)
+            rc = look_at(admission, line, &rows[i].id, &check);
     }
     return rc;
 }

@@ -177,3 +177,10 @@ void crowd_join(struct crowd *crowd, struct crowd_view *view, enum admission_che
     view->self->waits = outcome == CHECK_OVERLAP;
     add_member(crowd, view->self);
 }
+
+void crowd_restore(struct crowd *crowd, const struct crowd *before)
+{
+    *crowd = *before;
+    if (crowd->last != NULL)
+        crowd->last->next = NULL;
+}

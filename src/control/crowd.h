@@ -49,6 +49,8 @@ void crowd_open(struct crowd *crowd, const struct repository_row *repository,
 /* Fills the facts of open and coming approvals and pull requests, and of overlap. */
 MUST_USE enum rc crowd_look(struct cx *cx, struct crowd *crowd, struct flow *flow,
                             struct crowd_view *ret_view, struct start_facts *facts);
+/* Back to how it was: who has joined since does not belong to it. */
+void crowd_restore(struct crowd *crowd, const struct crowd *before);
 /* With what came of it: it joins, keeps its place, or neither. */
 void crowd_join(struct crowd *crowd, struct crowd_view *view, enum admission_check outcome);
 #endif

@@ -1,10 +1,14 @@
 /*
  * due.c - see due.h.
+ *
+ * One that cannot be handled does not stop the others (isolate.h): its run is failed, else it is put
+ * off.  Left as it is it would be due at once, again and again.
  */
 #include "control/due.h"
 #include "control/accounts.h"
 #include "control/dead_letters.h"
 #include "control/flow.h"
+#include "control/isolate.h"
 #include "control/pipeline.h"
 #include "control/principal.h"
 #include "control/pull_limits.h"
@@ -17,6 +21,9 @@
 #include "control/workers.h"
 #include "store/timers.h"
 #include <string.h>
+
+/* What could not be done now is tried again then. */
+#define PUT_OFF_US US_PER_MINUTE
 
 /* ---- jobs ------------------------------------------------------------------------------- */
 
@@ -40,10 +47,11 @@ static enum rc outlive(struct cx *cx, struct job_row *job)
 }
 
 /* Looks again at the row: handling an earlier one may have moved it. */
-static enum rc handle_job(struct cx *cx, const struct id *job_id)
+static enum rc try_job(struct cx *cx, void *subject, const struct failure *why)
 {
+    (void)why;
     struct job_row job;
-    enum rc rc = jobs_get(cx->db, job_id, cx->arena, &job, cx->err);
+    enum rc rc = jobs_get(cx->db, subject, cx->arena, &job, cx->err);
     if (rc != RC_OK || job_is_settled(job.life.state))
         return rc;
     if (job.life.state == JOB_LEASED)
@@ -52,6 +60,58 @@ static enum rc handle_job(struct cx *cx, const struct id *job_id)
         return outlive(cx, &job);
     bool due = job.life.state == JOB_SCHEDULED && job.life.due_us <= cx->now_us;
     return due ? settle_due(cx, &job) : RC_OK;
+}
+
+/* Does the job move its run on? */
+static enum rc is_mover(struct cx *cx, const struct job_row *job, bool *ret_mover)
+{
+    struct run_row run;
+    *ret_mover = false;
+    if (id_is_none(&job->run_id))
+        return RC_OK;
+    enum rc rc = runs_get(cx->db, &job->run_id, cx->arena, &run, cx->err);
+    *ret_mover = rc == RC_OK && !run_is_terminal(run.status) && id_same(&run.job_id, &job->id);
+    return rc;
+}
+
+/* A job that moves no run becomes a dead letter, where it can be seen and replayed. */
+static enum rc bury_job(struct cx *cx, struct job_row *job, const struct failure *why)
+{
+    if (job->life.state != JOB_LEASED)
+        return err_set(cx->err, why->rc, why->err.code, "%s", why->err.text);
+    struct settlement settlement = {
+        .event = JOB_EV_FAIL,
+        .epoch = job->life.epoch,
+        .owner = job->life.owner,
+        .code = "control_error",
+        .message = failure_text(cx, why),
+    };
+    return settle(cx, job, &settlement);
+}
+
+static enum rc fail_job(struct cx *cx, void *subject, const struct failure *why)
+{
+    struct job_row job;
+    bool mover;
+    enum rc rc = jobs_get(cx->db, subject, cx->arena, &job, cx->err);
+    if (rc == RC_OK)
+        rc = is_mover(cx, &job, &mover);
+    if (rc != RC_OK)
+        return rc;
+    return mover ? stop_failed(cx, &job.run_id, why) : bury_job(cx, &job, why);
+}
+
+static enum rc put_off_job(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)why;
+    return jobs_put_off(cx->db, subject, cx->now_us + PUT_OFF_US, cx->err);
+}
+
+static enum rc handle_job(struct cx *cx, struct id *job_id)
+{
+    static isolate_try *const tries[] = {try_job, fail_job, put_off_job, NULL};
+    const struct isolated one = {"job", job_id->text, job_id, tries};
+    return isolate(cx, &one);
 }
 
 /* ---- timers ----------------------------------------------------------------------------- */
@@ -99,26 +159,67 @@ static enum rc stop_deadline(struct cx *cx, const struct id *run_id)
     return stop_by_force(cx, &flow);
 }
 
-static const struct {
+static const struct timer_kind {
     const char *kind;
     enum rc (*fire)(struct cx *cx, const struct id *subject);
+    bool ends_run; /* The subject is a run, whose time is over. */
 } timer_kinds[] = {
-    {TIMER_RUN_DEADLINE, run_deadline},         {TIMER_QUEUE_DEADLINE, queue_deadline},
-    {TIMER_STOP_DEADLINE, stop_deadline},       {TIMER_APPROVAL_EXPIRY, question_expired},
-    {TIMER_APPROVAL_REMINDER, question_remind}, {TIMER_QUARANTINE, quarantine_sweep},
-    {TIMER_ACCOUNT_RESET, accounts_reset},      {TIMER_RUN_HELD, accounts_release},
-    {TIMER_PULL_DEADLINE, pull_deadline},       {TIMER_PULL_IDLE, pull_idle},
+    {TIMER_RUN_DEADLINE, run_deadline, true},
+    {TIMER_QUEUE_DEADLINE, queue_deadline, true},
+    {TIMER_STOP_DEADLINE, stop_deadline, true},
+    {TIMER_PULL_DEADLINE, pull_deadline, true},
+    {TIMER_PULL_IDLE, pull_idle, true},
+    {TIMER_APPROVAL_EXPIRY, question_expired, false},
+    {TIMER_APPROVAL_REMINDER, question_remind, false},
+    {TIMER_QUARANTINE, quarantine_sweep, false},
+    {TIMER_ACCOUNT_RESET, accounts_reset, false},
+    {TIMER_RUN_HELD, accounts_release, false},
 };
+
+/* NULL: of a version that knows more kinds. */
+static const struct timer_kind *kind_of(const struct timer_row *timer)
+{
+    for (size_t i = 0; i < COUNT_OF(timer_kinds); i++)
+        if (strcmp(timer_kinds[i].kind, timer->kind) == 0)
+            return &timer_kinds[i];
+    return NULL;
+}
 
 /* Whoever sets or clears a timer has its subject in hand, so it is taken last here, too.  One that
    was set anew is due later, and stays. */
-static enum rc handle_timer(struct cx *cx, const struct timer_row *timer)
+static enum rc try_timer(struct cx *cx, void *subject, const struct failure *why)
 {
-    enum rc rc = RC_OK;
-    for (size_t i = 0; rc == RC_OK && i < COUNT_OF(timer_kinds); i++)
-        if (strcmp(timer_kinds[i].kind, timer->kind) == 0)
-            rc = timer_kinds[i].fire(cx, &timer->subject);
+    (void)why;
+    const struct timer_row *timer = subject;
+    const struct timer_kind *kind = kind_of(timer);
+    enum rc rc = kind != NULL ? kind->fire(cx, &timer->subject) : RC_OK;
     return rc == RC_OK ? timers_done(cx->db, timer, cx->err) : rc;
+}
+
+static enum rc fail_timer(struct cx *cx, void *subject, const struct failure *why)
+{
+    const struct timer_row *timer = subject;
+    const struct timer_kind *kind = kind_of(timer);
+    if (kind == NULL || !kind->ends_run)
+        return err_set(cx->err, why->rc, why->err.code, "%s", why->err.text);
+    enum rc rc = stop_failed(cx, &timer->subject, why);
+    return rc == RC_OK ? timers_done(cx->db, timer, cx->err) : rc;
+}
+
+static enum rc put_off_timer(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)why;
+    struct timer_row timer = *(const struct timer_row *)subject;
+    timer.due_us = cx->now_us + PUT_OFF_US;
+    return timers_set(cx->db, &timer, cx->err);
+}
+
+static enum rc handle_timer(struct cx *cx, struct timer_row *timer)
+{
+    static isolate_try *const tries[] = {try_timer, fail_timer, put_off_timer, NULL};
+    const char *id = arena_printf(cx->arena, "%s/%s", timer->kind, timer->subject.text);
+    const struct isolated one = {"timer", id, timer, tries};
+    return isolate(cx, &one);
 }
 
 /* ---- the commands ----------------------------------------------------------------------- */
@@ -160,16 +261,52 @@ static enum rc handle_timers(struct cx *cx, const struct lease_proof *proof, siz
     return rc;
 }
 
+static enum rc prune_keys(struct cx *cx, void *more, const struct failure *why)
+{
+    (void)more;
+    (void)why;
+    return idempotency_prune(cx->db, cx->now_us, cx->err);
+}
+
+static enum rc prune_workers(struct cx *cx, void *more, const struct failure *why)
+{
+    (void)more;
+    (void)why;
+    return workers_prune(cx->db, cx->now_us - WORKER_FORGET_AFTER_US, cx->err);
+}
+
+static enum rc prune_requests(struct cx *cx, void *more, const struct failure *why)
+{
+    (void)more;
+    (void)why;
+    return requests_prune(cx->db, cx->now_us - REQUEST_FORGET_MINUTES * US_PER_MINUTE, cx->err);
+}
+
+/* The next time comes within the hour. */
+static enum rc prune_later(struct cx *cx, void *more, const struct failure *why)
+{
+    (void)cx;
+    (void)more;
+    (void)why;
+    return RC_OK;
+}
+
 static enum rc prune(struct cx *cx, bool *ret_more)
 {
-    enum rc rc = idempotency_prune(cx->db, cx->now_us, cx->err);
-    if (rc == RC_OK)
-        rc = workers_prune(cx->db, cx->now_us - WORKER_FORGET_AFTER_US, cx->err);
-    if (rc == RC_OK)
-        rc = requests_prune(cx->db, cx->now_us - REQUEST_FORGET_MINUTES * US_PER_MINUTE, cx->err);
-    if (rc == RC_OK)
-        rc = dead_letters_expire(cx, ret_more);
-    return rc;
+    static const struct {
+        const char *what;
+        isolate_try *tries[3];
+    } parts[] = {
+        {"idempotency keys", {prune_keys, prune_later, NULL}},
+        {"workers", {prune_workers, prune_later, NULL}},
+        {"requests", {prune_requests, prune_later, NULL}},
+    };
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < COUNT_OF(parts); i++) {
+        const struct isolated one = {"prune", parts[i].what, NULL, parts[i].tries};
+        rc = isolate(cx, &one);
+    }
+    return rc == RC_OK ? dead_letters_expire(cx, ret_more) : rc;
 }
 
 /* The server was away, and nobody could say that they are there. */
@@ -210,13 +347,33 @@ struct cmd_due *cmd_due_new(void)
 }
 
 /* Looks again at the row, now under its lock. */
-static enum rc reclaim_one(struct cx *cx, const struct job_row *seen)
+static enum rc try_reclaim(struct cx *cx, void *subject, const struct failure *why)
 {
+    (void)why;
+    const struct job_row *seen = subject;
     struct job_row job;
     enum rc rc = jobs_get(cx->db, &seen->id, cx->arena, &job, cx->err);
     if (rc != RC_OK || job.life.state != JOB_LEASED || job.life.epoch != seen->life.epoch)
         return rc;
     return expire_lease(cx, &job);
+}
+
+static enum rc fail_reclaim(struct cx *cx, void *subject, const struct failure *why)
+{
+    return fail_job(cx, &((struct job_row *)subject)->id, why);
+}
+
+/* The lease ends later, as any other. */
+static enum rc put_off_reclaim(struct cx *cx, void *subject, const struct failure *why)
+{
+    return put_off_job(cx, &((struct job_row *)subject)->id, why);
+}
+
+static enum rc reclaim_one(struct cx *cx, struct job_row *seen)
+{
+    static isolate_try *const tries[] = {try_reclaim, fail_reclaim, put_off_reclaim, NULL};
+    const struct isolated one = {"job", seen->id.text, seen, tries};
+    return isolate(cx, &one);
 }
 
 static enum rc apply_reclaim(struct cx *cx, struct command *command)

@@ -2,6 +2,7 @@
  * flow.c - see flow.h.
  */
 #include "control/flow.h"
+#include "base/log.h"
 #include "control/assignment.h"
 #include "control/config_book.h"
 #include "control/memories.h"
@@ -350,14 +351,21 @@ enum rc flow_enqueue(struct cx *cx, struct flow *flow, const char *step)
     return RC_OK;
 }
 
+/* Cleaning moves nothing on, and a run that cannot be cleaned up ends all the same: making the job
+   writes nothing. */
 static enum rc enqueue_clean(struct cx *cx, struct flow *flow)
 {
-    struct id mover = flow->run.job_id;
-    const char *step = flow->run.step;
-    enum rc rc = flow_enqueue(cx, flow, "clean");
-    flow->run.job_id = mover; /* Cleaning moves nothing on. */
-    flow->run.step = step;
-    return rc;
+    struct job_row job = {0};
+    enum rc rc = assignment_make(cx, flow, "clean", &job);
+    if (rc != RC_OK) {
+        LOG(LOG_ERROR, "no job can be made to clean up after a run; drover prune removes its files",
+            LOG_STR("runId", flow->run.id.text), LOG_STR("code", cx->err->code),
+            LOG_STR("error", cx->err->text));
+        err_clear(cx->err);
+        return RC_OK;
+    }
+    cx_ready(cx, job.queue);
+    return jobs_insert(cx->db, &job, cx->err);
 }
 
 /* Questions that nobody needs to answer any more. */
@@ -449,6 +457,15 @@ void flow_warn(struct flow *flow, const char *code, const char *message)
     flow->run.warning_message = message;
 }
 
+enum rc flow_end_published(struct cx *cx, struct flow *flow, const char *code, const char *message)
+{
+    assert(!id_is_none(&flow->run.pull_request_id));
+    flow_warn(flow, code, message);
+    struct ending published = {.event = RUN_EV_PUBLISHED, .message = "Pull request opened"};
+    enum rc rc = far_walk_to_publishing(cx, flow);
+    return rc == RC_OK ? flow_end(cx, flow, &published) : rc;
+}
+
 enum rc flow_end_stopped(struct cx *cx, struct flow *flow)
 {
     assert(flow->run.stop != RUN_STOP_NONE);
@@ -458,12 +475,8 @@ enum rc flow_end_stopped(struct cx *cx, struct flow *flow)
     bool cancel = flow->run.stop == RUN_STOP_CANCEL;
     const char *by = flow->run.stop_by != NULL ? flow->run.stop_by : "drover";
     const char *why = flow->run.stop_reason;
-    if (!cancel && !id_is_none(&flow->run.pull_request_id)) { /* What is published stays so. */
-        flow_warn(flow, "run_timed_out", why);
-        struct ending published = {.event = RUN_EV_PUBLISHED, .message = "Pull request opened"};
-        enum rc rc = far_walk_to_publishing(cx, flow);
-        return rc == RC_OK ? flow_end(cx, flow, &published) : rc;
-    }
+    if (!cancel && !id_is_none(&flow->run.pull_request_id))
+        return flow_end_published(cx, flow, "run_timed_out", why);
     struct ending ending = {
         .event = cancel ? RUN_EV_CANCEL : RUN_EV_TIME_OUT,
         .code = cancel ? "cancelled" : "run_timed_out",

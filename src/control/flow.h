@@ -93,6 +93,9 @@ MUST_USE enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending 
 
 /* It may complete, but; what was warned of first stays. */
 void flow_warn(struct flow *flow, const char *code, const char *message);
+/* Completes a run whose pull request is open, with a warning: what is published stays so. */
+MUST_USE enum rc flow_end_published(struct cx *cx, struct flow *flow, const char *code,
+                                    const char *message);
 /* Ends the run as its stop request says (cancelled or timed_out), or collects what an agent
    elsewhere has done when a limit on turns or cost asked it to stop. */
 MUST_USE enum rc flow_end_stopped(struct cx *cx, struct flow *flow);

@@ -45,7 +45,9 @@ struct batch {
     struct round round;
     struct admit_walk walk; /* Of the lane, as the transaction found it. */
     bool admit, look;
-    bool single;    /* One command and nothing else: it fails for reasons of its own only. */
+    /* The second try: one command and nothing else, or admission and nothing else.  It fails for
+       reasons of its own only, and rows of loops are isolated (isolate.h). */
+    bool single;
     bool owes_look; /* Parked leases have a reason to look that no commit has settled yet. */
     int64_t now_us;
     int64_t news; /* Of the register, when the batch began. */
@@ -124,6 +126,7 @@ static struct cx batch_cx(struct batch *batch, struct command *command)
         .swarms = lane->options.swarms,
         .round = &batch->round,
         .batch_arena = &lane->arena,
+        .careful = batch->single,
     };
 }
 
@@ -244,8 +247,8 @@ static enum rc admit(struct batch *batch, struct err *err)
         rc = admit_queued(&cx, &batch->lane->walk);
     if (rc == RC_OK)
         return RC_OK;
-    if (rc != RC_UNREACHABLE && rc != RC_BUSY)
-        LOG(LOG_ERROR, "admission failed", LOG_STR("error", err->text));
+    if (batch->single && rc != RC_UNREACHABLE && rc != RC_BUSY)
+        LOG(LOG_ERROR, "admission failed", LOG_STR("code", err->code), LOG_STR("error", err->text));
     return is_engine_error(rc) ? rc : RC_IO;
 }
 
@@ -304,11 +307,12 @@ static enum rc fill_transaction(struct batch *batch, struct err *err)
     batch->now_us = clock_now_us(&batch->lane->options.committer->clock);
     if (rc == RC_OK)
         rc = apply_all(batch, err);
-    if (batch->single)
-        return rc;
-    bool here = batch->admit || (batch->round.admit && batch->lane->options.alone);
+    bool here = batch->admit ||
+                (batch->round.admit && batch->lane->options.alone && !batch->single);
     if (rc == RC_OK && here)
         rc = admit(batch, err);
+    if (batch->single)
+        return rc;
     if (rc == RC_OK)
         rc = serve_parked(batch, err);
     return rc == RC_OK ? serve_waiting(batch, err) : rc;
@@ -424,9 +428,17 @@ static void fail_all(struct batch *batch, enum rc rc, const struct err *err)
         fail_command(batch, rc, err);
 }
 
+/* One that met others on the way (a deadlock) is tried again. */
+static enum rc try_often(struct batch *batch, struct err *err)
+{
+    enum rc rc = RC_BUSY;
+    for (int i = 0; i < TRIES_MAX && rc == RC_BUSY; i++)
+        rc = try_batch(batch, err);
+    return rc;
+}
+
 /* The batch was rolled back: each command gets a transaction of its own, without admission and
-   without parked leases, which come behind.  One that met others on the way (a deadlock) is tried
-   again. */
+   without parked leases, which come behind. */
 static void run_one_by_one(struct batch *batch)
 {
     struct command_list all;
@@ -438,23 +450,30 @@ static void run_one_by_one(struct batch *batch)
     while ((command = command_list_pop(&all)) != NULL) {
         command_list_push(&batch->todo, command);
         struct err err = {0};
-        enum rc rc = RC_BUSY;
-        for (int i = 0; i < TRIES_MAX && rc == RC_BUSY; i++)
-            rc = try_batch(batch, &err);
+        enum rc rc = try_often(batch, &err);
         if (rc != RC_OK)
             fail_command(batch, rc, &err);
     }
 }
 
+/* Admission by itself: asked for again beside commands it might fail for one and the same run each
+   time, and with it each batch.  What failed is in the log, and the ticker asks again. */
+static void admit_alone(struct batch *batch)
+{
+    struct err err = {0};
+    batch->outcome->admit = false;
+    batch->admit = batch->single = true;
+    (void)!try_often(batch, &err);
+}
+
 /* What was asked for beside the commands and is not done.  With commands in the batch one of them
    may be to blame: the lane is asked at once again, without them.  Else it is the store or one of
    the leases, and to try again at once would fail in a circle: after a pause each lease looks by a
-   command of its own, where it fails alone.  Admission is asked for by the ticker. */
-static void ask_again(struct batch *batch, bool admit, bool had_commands)
+   command of its own, where it fails alone. */
+static void ask_again(struct batch *batch, bool had_commands)
 {
     if (had_commands) {
         batch->outcome->look |= batch->owes_look;
-        batch->outcome->admit |= admit;
     } else if (batch->owes_look) {
         const struct lane_options *options = &batch->lane->options;
         int64_t now_us = clock_now_us(&options->committer->clock);
@@ -490,6 +509,8 @@ void lane_run(struct lane *lane, struct lane_work *work, struct lane_outcome *re
         fail_all(&batch, rc, &err);
         return;
     }
-    ask_again(&batch, work->admit, had_commands);
+    ask_again(&batch, had_commands);
     run_one_by_one(&batch);
+    if (work->admit || (ret_outcome->admit && lane->options.alone))
+        admit_alone(&batch);
 }

@@ -2,6 +2,7 @@
  * saga_publish.c - see saga_publish.h.
  */
 #include "control/saga_publish.h"
+#include "base/log.h"
 #include "control/assignment.h"
 #include "control/saga_flow.h"
 #include "core/event_types.h"
@@ -34,12 +35,9 @@ static enum rc open_saga(struct cx *cx, const struct flow *flow, const struct jo
 
 /* At once, also when a worker that was not heard of again may still be pushing: the compensation
    moves the run's fence at the origin (forge/fence.h), and what comes after that is refused. */
-static enum rc insert_job(struct cx *cx, struct flow *flow, struct saga_flow *saga)
+static enum rc insert_job(struct cx *cx, const struct job_row *unpublish, struct saga_flow *saga)
 {
-    struct job_row job;
-    enum rc rc = assignment_make(cx, flow, "unpublish", &job);
-    if (rc != RC_OK)
-        return rc;
+    struct job_row job = *unpublish;
     job.saga_id = saga->row.id;
     job.headers = saga_flow_headers(cx, saga);
     cx_ready(cx, job.queue);
@@ -70,10 +68,19 @@ static enum rc write_history(struct cx *cx, const struct saga_flow *saga,
 enum rc saga_undo_publish(struct cx *cx, struct flow *flow, const struct id *job_id)
 {
     assert(!id_is_none(job_id)); /* It is what moves a run that publishes. */
-    struct job_row publish;
+    struct job_row publish, unpublish;
     enum rc rc = jobs_get(cx->db, job_id, cx->arena, &publish, cx->err);
     if (rc != RC_OK || publish.life.epoch == 0)
         return rc;
+    /* First, since it writes nothing: the run ends, whether what it pushed can be taken back or
+       not. */
+    if (assignment_make(cx, flow, "unpublish", &unpublish) != RC_OK) {
+        LOG(LOG_ERROR, "no job can be made to take back what a run has pushed; delete its branch",
+            LOG_STR("runId", flow->run.id.text), LOG_STR("branch", flow->run.branch),
+            LOG_STR("code", cx->err->code), LOG_STR("error", cx->err->text));
+        err_clear(cx->err);
+        return RC_OK;
+    }
     CLEANUP(saga_flow_release) struct saga_flow saga = {0};
     struct saga_move move;
     rc = open_saga(cx, flow, &publish, &saga);
@@ -84,7 +91,7 @@ enum rc saga_undo_publish(struct cx *cx, struct flow *flow, const struct id *job
     if (rc != RC_OK)
         return rc;
     saga.row.life = move.next;
-    rc = insert_job(cx, flow, &saga);
+    rc = insert_job(cx, &unpublish, &saga);
     if (rc == RC_OK)
         rc = sagas_insert(cx->db, &saga.row, cx->err);
     if (rc == RC_OK)

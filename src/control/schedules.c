@@ -6,6 +6,7 @@
 #include "base/js.h"
 #include "control/enqueue.h"
 #include "control/flow.h"
+#include "control/isolate.h"
 #include "core/cron.h"
 #include "core/event_types.h"
 #include "store/workspaces.h"
@@ -80,14 +81,15 @@ static enum rc tell_fired(struct cx *cx, const struct schedule_row *row,
     return tell(cx, row, EV_SCHEDULE_FIRED, &note);
 }
 
-static enum rc tell_refused(struct cx *cx, const struct schedule_row *row, int64_t time_us)
+static enum rc tell_refused(struct cx *cx, const struct schedule_row *row, int64_t time_us,
+                            const struct err *why)
 {
     CLEANUP(note_release) struct note note;
     note_open(&note);
     jw_kstr(&note.jw, "schedule", row->name);
     jw_ktime(&note.jw, "scheduledAt", time_us);
-    jw_kstr(&note.jw, "errorCode", cx->err->code);
-    jw_kstr(&note.jw, "errorMessage", cx->err->text);
+    jw_kstr(&note.jw, "errorCode", why->code);
+    jw_kstr(&note.jw, "errorMessage", why->text);
     return tell(cx, row, EV_SCHEDULE_REFUSED, &note);
 }
 
@@ -124,16 +126,34 @@ static int64_t next_time(const char *text, int64_t after_us)
 }
 
 /* A job that its queue does not take is told of, and the schedule goes on. */
+static enum rc try_fire(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)why;
+    struct schedule_row row = *(const struct schedule_row *)subject;
+    int64_t time_us = row.next_us;
+    char text[TIME_TEXT_BYTES];
+    const char *key = arena_printf(cx->arena, "cron:%s:%s", row.name, time_format(text, time_us));
+    enum rc rc = enqueue_firing(cx, &row, time_us, key);
+    if (is_refusal(rc))
+        rc = tell_refused(cx, &row, time_us, cx->err);
+    row.next_us = next_time(row.cron, cx->now_us);
+    return rc == RC_OK ? schedules_save(cx->db, &row, cx->err) : rc;
+}
+
+/* What cannot be made is told of in the same way. */
+static enum rc refuse_firing(struct cx *cx, void *subject, const struct failure *why)
+{
+    struct schedule_row row = *(const struct schedule_row *)subject;
+    enum rc rc = tell_refused(cx, &row, row.next_us, &why->err);
+    row.next_us = next_time(row.cron, cx->now_us);
+    return rc == RC_OK ? schedules_save(cx->db, &row, cx->err) : rc;
+}
+
 static enum rc fire(struct cx *cx, struct schedule_row *row)
 {
-    int64_t time_us = row->next_us;
-    char text[TIME_TEXT_BYTES];
-    const char *key = arena_printf(cx->arena, "cron:%s:%s", row->name, time_format(text, time_us));
-    enum rc rc = enqueue_firing(cx, row, time_us, key);
-    if (is_refusal(rc))
-        rc = tell_refused(cx, row, time_us);
-    row->next_us = next_time(row->cron, cx->now_us);
-    return rc == RC_OK ? schedules_save(cx->db, row, cx->err) : rc;
+    static isolate_try *const tries[] = {try_fire, refuse_firing, NULL};
+    const struct isolated one = {"schedule", row->name, row, tries};
+    return isolate(cx, &one);
 }
 
 enum rc schedules_fire(struct cx *cx, const struct lease_proof *proof, int64_t limit,

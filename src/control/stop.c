@@ -111,6 +111,30 @@ enum rc stop_by_force(struct cx *cx, struct flow *flow)
     return rc == RC_OK ? end_now(cx, flow, has_job ? &job : NULL) : rc;
 }
 
+enum rc stop_failed(struct cx *cx, const struct id *run_id, const struct failure *why)
+{
+    CLEANUP(flow_release) struct flow flow = {0};
+    struct job_row job;
+    bool has_job = false;
+    enum rc rc = flow_load(cx, run_id, &flow);
+    if (rc != RC_OK || run_is_terminal(flow.run.status))
+        return rc;
+    rc = load_job(cx, &flow, &job, &has_job);
+    if (rc == RC_OK && has_job && !job_is_settled(job.life.state))
+        rc = settle_cancel(cx, &job);
+    if (rc != RC_OK)
+        return rc;
+    struct ending ending = {
+        .event = RUN_EV_FAIL,
+        .code = "control_error",
+        .message = arena_printf(cx->arena, "The run cannot go on: %s", failure_text(cx, why)),
+    };
+    rc = id_is_none(&flow.run.pull_request_id)
+             ? flow_end(cx, &flow, &ending)
+             : flow_end_published(cx, &flow, ending.code, ending.message);
+    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+}
+
 /* ---- the command ------------------------------------------------------------------------ */
 
 static enum rc apply_cancel(struct cx *cx, struct command *command)

@@ -7,6 +7,7 @@
 #include "control/due.h"
 #include "control/queues.h"
 #include "control/repositories.h"
+#include "tests/store/fixture.h"
 #include "tests/unit/honest.h"
 #include <check.h>
 #include <stdio.h>
@@ -19,6 +20,19 @@ static int64_t lab_now(void *ctx)
     return lab->now_us;
 }
 
+int lab_engines(void)
+{
+    return postgres_url() == NULL ? LAB_POSTGRES : LAB_POSTGRES + 1;
+}
+
+static const char *store_url(struct lab *lab, int engine)
+{
+    if (engine == LAB_SQLITE)
+        return "sqlite::memory:";
+    lab->schema = postgres_schema(&lab->arena);
+    return postgres_url_in(&lab->arena, postgres_url(), lab->schema);
+}
+
 void lab_open(struct lab *lab, const struct lab_options *options)
 {
     static const struct lab_options none = {0};
@@ -29,9 +43,11 @@ void lab_open(struct lab *lab, const struct lab_options *options)
     snprintf(lab->dir, sizeof(lab->dir), "%s/drover-lab-XXXXXX", tmp ? tmp : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(lab->dir));
     struct err err = {0};
-    struct store_options store = {.url = "sqlite::memory:", .artifact_dir = lab->dir};
-    if (options->store == NULL)
+    struct store_options store = {.artifact_dir = lab->dir};
+    if (options->store == NULL) {
+        store.url = store_url(lab, options->engine);
         ck_assert_msg(store_open(&store, &lab->own, &err) == RC_OK, "%s", err.text);
+    }
     lab->store = options->store != NULL ? options->store : lab->own;
     lab->db = store_writer(lab->store);
     struct dice dice = dice_seeded(7);
@@ -53,6 +69,8 @@ void lab_close(struct lab *lab)
     committer_stop(lab->committer);
     committer_free(lab->committer);
     store_close(lab->own);
+    if (lab->schema != NULL)
+        postgres_run(arena_printf(&lab->arena, "DROP SCHEMA %s CASCADE", lab->schema));
     arena_release(&lab->arena);
     ck_assert_int_eq(dir_remove(lab->dir, NULL), RC_OK);
 }

@@ -1,6 +1,6 @@
 /*
- * lab.h - the control plane in a test tube: real committer, real store (in memory), virtual clock,
- * no threads.
+ * lab.h - the control plane in a test tube: real committer, real store (in memory, or a schema of
+ * its own on PostgreSQL), virtual clock, no threads.
  */
 #ifndef TESTS_UNIT_LAB_H
 #define TESTS_UNIT_LAB_H
@@ -19,6 +19,7 @@ struct lab {
     struct arena arena; /* Everything that the helpers give out lives until lab_close. */
     int64_t now_us;
     char dir[256];
+    char *schema; /* On PostgreSQL: dropped at the end; else NULL. */
     int answered; /* Commands that lab_post'ed ones have answered so far. */
 };
 
@@ -27,7 +28,12 @@ struct lab_options {
     struct committer_limits limits;
     struct str defaults;         /* Of the server, or empty. */
     size_t queue_max, batch_max; /* 0: 1000 and 256 */
+    int engine;                  /* One of lab_engines(). */
 };
+
+/* For loop tests: SQLite, and PostgreSQL when DROVER_TEST_POSTGRES names one. */
+enum { LAB_SQLITE = 0, LAB_POSTGRES = 1 };
+int lab_engines(void);
 
 void lab_open(struct lab *lab, const struct lab_options *options); /* NULL: no limits */
 void lab_close(struct lab *lab);

@@ -1,0 +1,319 @@
+/*
+ * test_isolate.c - one bad run, job, timer or schedule among many: it fails alone, and the others
+ * continue.  On both engines.
+ *
+ * A run is made bad behind the back of the control plane: its task gets a configuration that cannot
+ * be read, or more text than a job can hold, as a row of an earlier version may have it.
+ */
+#include "control/due.h"
+#include "control/flow.h"
+#include "control/isolate.h"
+#include "control/schedules.h"
+#include "core/event_types.h"
+#include "store/query.h"
+#include "store/timers.h"
+#include "tests/unit/lab.h"
+#include <check.h>
+#include <string.h>
+
+static struct lab lab;
+
+static void open_lab(int engine, struct committer_limits limits)
+{
+    lab_open(&lab, &(struct lab_options){.limits = limits, .engine = engine});
+}
+
+static void teardown(void)
+{
+    lab_check(&lab);
+    lab_close(&lab);
+}
+
+/* ---- bad ones --------------------------------------------------------------------------- */
+
+static const struct sql sql_config = {
+    "test_config", "UPDATE tasks SET config = $2 WHERE id = $1", "tj"};
+static const struct sql sql_description = {
+    "test_description", "UPDATE tasks SET description = $2 WHERE id = $1", "tt"};
+static const struct sql sql_schedule = {
+    "test_schedule", "UPDATE schedules SET job = $2 WHERE name = $1", "tj"};
+
+static void exec(const struct sql *sql, const struct param *params, size_t count)
+{
+    struct err err = {0};
+    enum rc rc = db_exec(lab.db, sql, params, count, NULL, &err);
+    ck_assert_msg(rc == RC_OK, "%s", err.text);
+}
+
+static char *repeat(char c, size_t count)
+{
+    char *text = arena_alloc(&lab.arena, count + 1);
+    memset(text, c, count);
+    return text;
+}
+
+static void make_unreadable(const struct id *run_id)
+{
+    struct id task_id = lab_run(&lab, run_id).task_id;
+    exec(&sql_config, P_LIST(P_ID(&task_id), P_JSON(STR("{\"agent\":\"none\"}"))));
+}
+
+/* Each character takes six bytes of JSON: more than any job can hold. */
+static void make_huge(const struct id *run_id)
+{
+    struct id task_id = lab_run(&lab, run_id).task_id;
+    const char *text = repeat('\1', 1024 * 1024);
+    exec(&sql_description, P_LIST(P_ID(&task_id), P_TEXT(text)));
+}
+
+static void (*const make_bad[])(const struct id *run_id) = {make_unreadable, make_huge};
+
+/* ---- the others ------------------------------------------------------------------------- */
+
+static bool started(const struct id *run_id)
+{
+    return lab_run(&lab, run_id).status == RUN_PREPARING;
+}
+
+static void expect_failed(const struct id *run_id)
+{
+    struct run_row run = lab_run(&lab, run_id);
+    ck_assert_str_eq(run_status_name(run.status), "failed");
+    ck_assert_str_eq(run.error_code, "control_error");
+    ck_assert_ptr_nonnull(run.error_message);
+    ck_assert_int_eq(lab_task(&lab, run_id).status, TASK_FAILED);
+    ck_assert_int_eq(lab_count_events(&lab, run_id, EV_RUN_FAILED), 1);
+    ck_assert_int_eq(lab_count_events(&lab, run_id, EV_TASK_FAILED), 1);
+}
+
+static void do_step(const char *step, const char *result)
+{
+    struct job_row job = lab_take(&lab, step);
+    lab_finish(&lab, &job, result);
+}
+
+static void cancel(const struct id *run_id)
+{
+    struct cmd_cancel *cmd = cmd_cancel_new();
+    cmd->task_id = lab_run(&lab, run_id).task_id;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    command_free(&cmd->base);
+}
+
+static int64_t timer_due(const struct id *subject)
+{
+    struct timer_row *rows;
+    size_t count;
+    ck_assert_int_eq(timers_of(lab.db, subject, &lab.arena, &rows, &count, NULL), RC_OK);
+    return count == 0 ? 0 : rows[0].due_us;
+}
+
+/* What is due happens, and nothing is due at once again. */
+static void look_at_due(void)
+{
+    struct cmd_due *due = cmd_due_new();
+    due->prune = true;
+    enum rc rc = lab_call(&lab, &due->base);
+    ck_assert_msg(rc == RC_OK, "%s", due->base.err.text);
+    ck_assert(!due->more);
+    ck_assert(due->next_due_us == 0 || due->next_due_us > lab.now_us);
+    command_free(&due->base);
+}
+
+/* ---- admission -------------------------------------------------------------------------- */
+
+/* _i: engine and kind of badness. */
+#define ENGINE ((int)((size_t)_i / COUNT_OF(make_bad)))
+#define BAD    make_bad[(size_t)_i % COUNT_OF(make_bad)]
+
+START_TEST(a_run_that_cannot_start_fails_and_the_others_start)
+{
+    open_lab(ENGINE, (struct committer_limits){.max_active_runs = 1});
+    lab_repository(&lab, "acme/a", NULL);
+    lab_repository(&lab, "acme/b", NULL);
+    struct id first = lab_submit(&lab, "acme/a");
+    struct id bad = lab_submit(&lab, "acme/a");
+    struct id second = lab_submit(&lab, "acme/b");
+    BAD(&bad);
+    ck_assert(started(&first));
+    cancel(&first);
+    expect_failed(&bad);
+    ck_assert(started(&second));
+    struct id third = lab_submit(&lab, "acme/a"); /* The repository is as good as before. */
+    cancel(&second);
+    ck_assert(started(&third));
+}
+END_TEST
+
+START_TEST(a_run_ends_beside_one_that_cannot_start)
+{
+    open_lab(ENGINE, (struct committer_limits){.max_active_runs = 1});
+    lab_repository(&lab, "acme/a", NULL);
+    struct id first = lab_submit(&lab, "acme/a");
+    struct id bad = lab_submit(&lab, "acme/a");
+    BAD(&bad);
+    do_step("prepare", RESULT_PREPARE);
+    do_step("hydrate", RESULT_HYDRATE);
+    do_step("agent", RESULT_AGENT);
+    do_step("verify", RESULT_VERIFIED);
+    do_step("judge", RESULT_JUDGED);
+    do_step("publish", RESULT_PUBLISHED);
+    ck_assert_str_eq(run_status_name(lab_run(&lab, &first).status), "completed");
+    expect_failed(&bad);
+}
+END_TEST
+
+/* ---- what is due ------------------------------------------------------------------------- */
+
+START_TEST(a_lost_job_that_cannot_be_made_anew_fails_its_run_alone)
+{
+    open_lab(ENGINE, (struct committer_limits){0});
+    lab_repository(&lab, "acme/a", NULL);
+    struct id runs[3];
+    for (size_t i = 0; i < COUNT_OF(runs); i++) {
+        runs[i] = lab_submit(&lab, "acme/a");
+        do_step("prepare", RESULT_PREPARE);
+        do_step("hydrate", RESULT_HYDRATE);
+        (void)lab_take(&lab, "agent");
+    }
+    BAD(&runs[1]);
+    lab.now_us += US_PER_MINUTE;
+    look_at_due();
+    ck_assert(started(&runs[0])); /* Back to where its tree is made. */
+    expect_failed(&runs[1]);
+    ck_assert(started(&runs[2]));
+}
+END_TEST
+
+START_TEST(a_deadline_of_a_bad_run_ends_it_and_the_others_fire)
+{
+    open_lab(ENGINE, (struct committer_limits){0});
+    lab_repository(&lab, "acme/a", "\"timeouts\":{\"runMs\":60000}");
+    struct id bad = lab_submit(&lab, "acme/a");
+    struct id good = lab_submit(&lab, "acme/a");
+    struct job_row *jobs;
+    ck_assert_uint_eq(lab_lease(&lab, "drover.prepare", "w", &jobs), 2);
+    BAD(&bad); /* Asking its worker to stop reads the configuration. */
+    lab.now_us += 61 * US_PER_SECOND;
+    struct cmd_due *due = cmd_due_new();
+    due->grace_us = US_PER_MINUTE; /* The leases live on. */
+    ck_assert_int_eq(lab_call(&lab, &due->base), RC_OK);
+    command_free(&due->base);
+    ck_assert(run_is_terminal(lab_run(&lab, &bad).status) ||
+              lab_run(&lab, &bad).stop == RUN_STOP_TIMEOUT);
+    ck_assert_int_eq(lab_run(&lab, &good).stop, RUN_STOP_TIMEOUT);
+}
+END_TEST
+
+START_TEST(a_timer_that_cannot_fire_is_put_off)
+{
+    open_lab(_i, (struct committer_limits){0});
+    lab_repository(&lab, "acme/a", "\"timeouts\":{\"queueMs\":1000}");
+    lab_repository(&lab, "acme/b", "\"limits\":{\"maxActiveRuns\":1},"
+                                   "\"timeouts\":{\"queueMs\":1000}");
+    struct id active = lab_submit(&lab, "acme/b");
+    struct id waits = lab_submit(&lab, "acme/b");
+    struct dice dice = dice_seeded(3);
+    struct id nobody = id_new(lab.now_us, &dice), nothing = id_new(lab.now_us, &dice);
+    struct timer_row orphans[] = {
+        {TIMER_RUN_DEADLINE, nobody, lab.now_us + 1},
+        {TIMER_APPROVAL_EXPIRY, nothing, lab.now_us + 2},
+    };
+    for (size_t i = 0; i < COUNT_OF(orphans); i++)
+        ck_assert_int_eq(timers_set(lab.db, &orphans[i], NULL), RC_OK);
+    lab.now_us += 2 * US_PER_SECOND;
+    look_at_due();
+    ck_assert_str_eq(run_status_name(lab_run(&lab, &waits).status), "timed_out");
+    ck_assert(started(&active));
+    ck_assert_int_eq(timer_due(&nobody), lab.now_us + US_PER_MINUTE);
+    ck_assert_int_eq(timer_due(&nothing), lab.now_us + US_PER_MINUTE);
+    lab.now_us += 2 * US_PER_MINUTE;
+    look_at_due();
+    ck_assert_int_eq(timer_due(&nobody), lab.now_us + US_PER_MINUTE);
+}
+END_TEST
+
+static void put_schedule(const char *name)
+{
+    struct cmd_schedule_put *cmd = cmd_schedule_put_new();
+    cmd->name = name;
+    cmd->cron = "* * * * *";
+    cmd->job = STR("{\"queue\":\"q\",\"type\":\"tick\",\"payload\":1}");
+    cmd->enabled = true;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    command_free(&cmd->base);
+}
+
+START_TEST(a_schedule_that_cannot_fire_is_told_of_and_the_others_fire)
+{
+    open_lab(_i, (struct committer_limits){0});
+    put_schedule("a");
+    put_schedule("b");
+    put_schedule("c");
+    /* A job without a type: the store refuses it. */
+    exec(&sql_schedule, P_LIST(P_TEXT("b"), P_JSON(STR("{\"queue\":\"q\",\"payload\":1}"))));
+    lab.now_us += US_PER_MINUTE;
+    look_at_due();
+    struct job_row *jobs;
+    ck_assert_uint_eq(lab_lease(&lab, "q", "w", &jobs), 2);
+    struct event_filter filter = {.type_pattern = EV_SCHEDULE_REFUSED, .limit = 10};
+    struct event *events;
+    size_t count;
+    ck_assert_int_eq(events_list(lab.db, &filter, &lab.arena, &events, &count, NULL), RC_OK);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_str_eq(events[0].subject, "schedule/b");
+    ck_assert_ptr_nonnull(strstr(events[0].data.at, "STORE_CONSTRAINT"));
+    lab.now_us += US_PER_MINUTE;
+    look_at_due();
+    ck_assert_uint_eq(lab_lease(&lab, "q", "w", &jobs), 4); /* Two of them a second time. */
+}
+END_TEST
+
+/* ---- which errors are about one ---------------------------------------------------------- */
+
+static const struct {
+    enum rc rc;
+    const char *code;
+    bool engine;
+} failures[] = {
+    {RC_UNREACHABLE, "STORE_UNREACHABLE", true},
+    {RC_BUSY, "STORE_BUSY", true},
+    {RC_IO, "STORE_FULL", true},
+    {RC_IO, "STORE_IO", true},
+    {RC_IO, "STORE_TIMEOUT", true},
+    {RC_CORRUPT, "STORE_CORRUPT", true},
+    {RC_IO, "STORE_CONSTRAINT", false},
+    {RC_IO, "ROW_MISSING", false},
+    {RC_CORRUPT, "ROW_CORRUPT", false},
+    {RC_INVALID, "INVALID_DATA", false},
+    {RC_TOO_LARGE, "PAYLOAD_TOO_LARGE", false},
+    {RC_NOT_FOUND, "NOT_FOUND", false},
+};
+
+START_TEST(an_error_of_the_engine_is_not_about_one_row)
+{
+    struct err err = {0};
+    err_set(&err, failures[_i].rc, failures[_i].code, "x");
+    ck_assert_int_eq(is_engine_failure(failures[_i].rc, &err), failures[_i].engine);
+}
+END_TEST
+
+Suite *isolate_suite(void)
+{
+    Suite *suite = suite_create("isolate");
+    TCase *tc = tcase_create("control");
+    tcase_add_checked_fixture(tc, NULL, teardown);
+    int engines = lab_engines(), both = engines * (int)COUNT_OF(make_bad);
+    tcase_add_loop_test(tc, a_run_that_cannot_start_fails_and_the_others_start, 0, both);
+    tcase_add_loop_test(tc, a_run_ends_beside_one_that_cannot_start, 0, both);
+    tcase_add_loop_test(tc, a_lost_job_that_cannot_be_made_anew_fails_its_run_alone, 0, both);
+    tcase_add_loop_test(tc, a_deadline_of_a_bad_run_ends_it_and_the_others_fire, 0, both);
+    tcase_add_loop_test(tc, a_timer_that_cannot_fire_is_put_off, 0, engines);
+    tcase_add_loop_test(tc, a_schedule_that_cannot_fire_is_told_of_and_the_others_fire, 0, engines);
+    suite_add_tcase(suite, tc);
+    TCase *pure = tcase_create("pure");
+    tcase_add_loop_test(pure, an_error_of_the_engine_is_not_about_one_row, 0,
+                        (int)COUNT_OF(failures));
+    suite_add_tcase(suite, pure);
+    return suite;
+}
