@@ -130,16 +130,14 @@ static void write_run(struct jw *jw, const struct flow *flow)
         jw_kstr(jw, "outcome", run_status_name(run->status));
 }
 
-enum { PAYLOAD_BYTES_MAX = 1024 * 1024 };
+enum { PAYLOAD_BYTES_MAX = TASK_BYTES_MAX + RUN_BYTES_MAX };
 
-/* What only the prompt is made of. */
-static enum rc write_context(struct cx *cx, const struct flow *flow,
-                             const struct repo_config *config, const char *step, struct jw *jw)
+/* What the task and its configuration bring along. */
+static void write_snapshot(struct jw *jw, const struct flow *flow)
 {
-    bool hydrate = strcmp(step, "hydrate") == 0;
+    jw_kraw(jw, "config", flow->task.config);
     if (flow->task.attachments.len > 0)
         jw_kraw(jw, "attachments", flow->task.attachments);
-    return hydrate && config->prompt.memory ? memories_write(cx, flow, jw) : RC_OK;
 }
 
 static enum rc write_payload(struct cx *cx, const struct flow *flow,
@@ -159,16 +157,38 @@ static enum rc write_payload(struct cx *cx, const struct flow *flow,
         jw_kraw(&jw, "record", flow->record);
     if (flow->run.step_results.len > 0)
         jw_kraw(&jw, "previousStepResults", flow->run.step_results);
-    jw_kraw(&jw, "config", flow->task.config);
-    enum rc rc = write_context(cx, flow, config, step, &jw);
+    write_snapshot(&jw, flow);
+    enum rc rc = RC_OK;
+    if (strcmp(step, "hydrate") == 0 && config->prompt.memory)
+        rc = memories_write(cx, flow, &jw);
     jw_end(&jw, '}');
     if (rc != RC_OK)
         return rc;
     if (buf.overflow)
         return err_set(cx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",
-                       "task text and repository configuration together pass 1 MB");
+                       "a job of run %s would pass %d bytes", flow->run.id.text, PAYLOAD_BYTES_MAX);
     *ret_payload = (struct str){arena_strndup(cx->arena, buf.data, buf.len), buf.len};
     return RC_OK;
+}
+
+/* Control characters take six bytes in JSON: the text itself tells little of its size here. */
+enum rc assignment_check(struct cx *cx, const struct flow *flow)
+{
+    CLEANUP(buf_release) struct buf buf;
+    buf_init(&buf, TASK_BYTES_MAX);
+    struct jw jw = jw_to(&buf);
+    jw_begin(&jw, '{');
+    write_task(&jw, flow);
+    size_t task_bytes = buf.len;
+    write_snapshot(&jw, flow);
+    jw_end(&jw, '}');
+    if (!buf.overflow)
+        return RC_OK;
+    return err_field(cx->err, RC_TOO_LARGE, "TASK_TOO_LARGE", "description",
+                     "the task (%zu bytes as JSON) and the configuration of %s (%zu bytes) are "
+                     "more than the %d bytes that they may have together: shorten the "
+                     "description, or what the configuration says to agents and judges",
+                     task_bytes, flow->task.repository, flow->task.config.len, TASK_BYTES_MAX);
 }
 
 /* What an agent that leases its work itself is told: all that it needs, nothing of how drover is
@@ -198,7 +218,8 @@ static enum rc write_pull_payload(struct cx *cx, const struct flow *flow,
     }
     jw_end(&jw, '}');
     if (buf.overflow)
-        return err_set(cx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE", "the task's text passes 1 MB");
+        return err_set(cx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",
+                       "a job of run %s would pass %d bytes", flow->run.id.text, PAYLOAD_BYTES_MAX);
     *ret_payload = (struct str){arena_strndup(cx->arena, buf.data, buf.len), buf.len};
     return RC_OK;
 }

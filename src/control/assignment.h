@@ -8,6 +8,27 @@
 #define CONTROL_ASSIGNMENT_H
 #include "control/flow.h"
 
+/*
+ * How large a payload may become.  What a task and its configuration take of it, as JSON, is checked
+ * when the task comes in (assignment_check); what its run adds is limited where it comes in:
+ *
+ *   128 KiB   results of custom steps (results_custom.c)
+ *    64 KiB   the record of an agent elsewhere: a result of 10 KiB, its numbers written out in full
+ *    48 KiB   notes of earlier runs: MEMORY_BYTES_MAX, all of it escaped
+ *    16 KiB   ids, hashes, the branch, sums
+ *
+ * So no job of an accepted task can fail to be made for its size.
+ */
+enum {
+    TASK_BYTES_MAX = 1024 * 1024,
+    RUN_BYTES_MAX = 256 * 1024,
+    CONFIG_BYTES_MAX = TASK_BYTES_MAX - 4 * 1024, /* With the smallest of tasks. */
+};
+
+/* RC_TOO_LARGE, TASK_TOO_LARGE: no job could hold the task.  Writes nothing. */
+MUST_USE enum rc assignment_check(struct cx *cx, const struct flow *flow);
+
+/* Writes nothing. */
 MUST_USE enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step,
                                  struct job_row *ret_job);
 #endif

@@ -2,7 +2,7 @@
  * repositories.c - see repositories.h.
  */
 #include "control/repositories.h"
-#include "control/flow.h"
+#include "control/assignment.h"
 #include "core/event_types.h"
 #include "store/repositories.h"
 
@@ -26,6 +26,10 @@ static enum rc apply_put(struct cx *cx, struct command *command)
 {
     struct cmd_repository_put *cmd = (struct cmd_repository_put *)command;
     struct repository_row row;
+    if (cmd->config.len > CONFIG_BYTES_MAX)
+        return err_set(cx->err, RC_TOO_LARGE, "CONFIGURATION_TOO_LARGE",
+                       "the configuration has %zu bytes, and no job can hold more than %d",
+                       cmd->config.len, CONFIG_BYTES_MAX);
     enum rc rc = repositories_by_name(cx->db, &cx->workspace_id, cmd->name, cx->arena, &row,
                                       cx->err);
     cmd->created = rc == RC_NOT_FOUND || (rc == RC_OK && row.removed);

@@ -2,6 +2,7 @@
  * retry.c - a finished task again, as run N+1; the earlier runs stay as they are.
  */
 #include "control/ahead.h"
+#include "control/assignment.h"
 #include "control/effective.h"
 #include "control/entry.h"
 #include "control/flow.h"
@@ -78,6 +79,8 @@ static enum rc apply_retry(struct cx *cx, struct command *command)
         return err_set(cx->err, RC_CONFLICT, "TASK_COMPLETED",
                        "task %s has completed; submit a new task instead", cmd->task_id.text);
     rc = refresh_config(cx, &flow);
+    if (rc == RC_OK)
+        rc = assignment_check(cx, &flow);
     if (rc == RC_OK)
         rc = check_entry(cx, &flow);
     if (rc == RC_OK)

@@ -3,6 +3,7 @@
  *
  * Submission touches no row that others share, so that submissions never stand in line.
  */
+#include "control/assignment.h"
 #include "control/effective.h"
 #include "control/entry.h"
 #include "control/flow.h"
@@ -285,7 +286,9 @@ static enum rc apply_submit(struct cx *cx, struct command *command)
     if (rc != RC_OK)
         return rc;
     write_depends_on(cx, cmd, &flow.task);
-    rc = write_rows(cx, cmd, &entry, &flow);
+    rc = assignment_check(cx, &flow);
+    if (rc == RC_OK)
+        rc = write_rows(cx, cmd, &entry, &flow);
     if (rc != RC_OK)
         return rc;
     cmd->task_id = flow.task.id;

@@ -8,6 +8,7 @@
 #include "control/due.h"
 #include "control/flow.h"
 #include "control/isolate.h"
+#include "control/repositories.h"
 #include "control/schedules.h"
 #include "core/event_types.h"
 #include "store/query.h"
@@ -31,12 +32,14 @@ static void teardown(void)
 
 /* ---- bad ones --------------------------------------------------------------------------- */
 
-static const struct sql sql_config = {
-    "test_config", "UPDATE tasks SET config = $2 WHERE id = $1", "tj"};
-static const struct sql sql_description = {
-    "test_description", "UPDATE tasks SET description = $2 WHERE id = $1", "tt"};
-static const struct sql sql_schedule = {
-    "test_schedule", "UPDATE schedules SET job = $2 WHERE name = $1", "tj"};
+static const struct sql sql_config = {"test_config", "UPDATE tasks SET config = $2 WHERE id = $1",
+                                      "tj"};
+static const struct sql sql_description = {"test_description",
+                                           "UPDATE tasks SET description = $2 WHERE id = $1", "tt"};
+static const struct sql sql_results = {"test_results",
+                                       "UPDATE runs SET step_results = $2 WHERE id = $1", "tj"};
+static const struct sql sql_schedule = {"test_schedule",
+                                        "UPDATE schedules SET job = $2 WHERE name = $1", "tj"};
 
 static void exec(const struct sql *sql, const struct param *params, size_t count)
 {
@@ -163,6 +166,88 @@ START_TEST(a_run_ends_beside_one_that_cannot_start)
 }
 END_TEST
 
+/* ---- sizes -------------------------------------------------------------------------------- */
+
+enum { CONTROL_CHARACTERS = 65000 };
+
+/* A legal configuration of about so many bytes. */
+static const char *config_of(size_t bytes)
+{
+    enum { PROMPT_MAX = 200 * 1024 };
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, 4 * 1024 * 1024);
+    buf_adds(&text, "\"judge\":[");
+    for (int i = 0; text.len < bytes; i++) {
+        size_t left = bytes - text.len;
+        buf_addf(&text,
+                 "%s{\"name\":\"j%d\",\"model\":{\"api\":\"openai\",\"url\":\"http://localhost/\","
+                 "\"model\":\"m\",\"prompt\":\"",
+                 i > 0 ? "," : "", i);
+        buf_adds(&text, repeat('x', left < PROMPT_MAX ? left : PROMPT_MAX));
+        buf_adds(&text, "\"}}");
+    }
+    buf_adds(&text, "]");
+    return arena_strdup(&lab.arena, buf_text(&text));
+}
+
+static struct cmd_submit *new_submit(const char *description)
+{
+    struct cmd_submit *cmd = cmd_submit_new();
+    cmd->repository = "acme/a";
+    cmd->description = description;
+    cmd->base.actor = (struct actor){"user", "ada"};
+    return cmd;
+}
+
+START_TEST(a_task_that_no_job_can_hold_is_refused_when_it_comes_in)
+{
+    open_lab(_i, (struct committer_limits){0});
+    lab_repository(&lab, "acme/a", config_of(800 * 1024));
+    struct cmd_submit *cmd = new_submit(repeat('\1', CONTROL_CHARACTERS));
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_TOO_LARGE);
+    ck_assert_str_eq(cmd->base.err.code, "TASK_TOO_LARGE");
+    ck_assert_str_eq(cmd->base.err.field, "description");
+    ck_assert_ptr_nonnull(strstr(cmd->base.err.text, "acme/a"));
+    command_free(&cmd->base);
+    struct id run_id = lab_submit(&lab, "acme/a"); /* A short one fits. */
+    ck_assert(started(&run_id));
+}
+END_TEST
+
+START_TEST(a_configuration_that_no_job_can_hold_is_refused)
+{
+    open_lab(LAB_SQLITE, (struct committer_limits){0});
+    struct cmd_repository_put *put = cmd_repository_put_new();
+    put->name = "acme/a";
+    put->config = str_of(arena_printf(
+        &lab.arena, "{\"url\":\"/x\",\"agent\":{\"command\":[\"a\"]},%s}", config_of(1024 * 1024)));
+    ck_assert_int_eq(lab_call(&lab, &put->base), RC_TOO_LARGE);
+    ck_assert_str_eq(put->base.err.code, "CONFIGURATION_TOO_LARGE");
+    command_free(&put->base);
+}
+END_TEST
+
+/* The largest task that is taken, with all that its run may add: it ends as any other. */
+START_TEST(a_task_as_large_as_may_be_comes_to_its_end)
+{
+    open_lab(_i, (struct committer_limits){0});
+    lab_repository(&lab, "acme/a", config_of(640 * 1024));
+    struct cmd_submit *cmd = new_submit(repeat('\1', CONTROL_CHARACTERS));
+    ck_assert_msg(lab_call(&lab, &cmd->base) == RC_OK, "%s", cmd->base.err.text);
+    struct id run_id = cmd->run_id;
+    command_free(&cmd->base);
+    const char *results = arena_printf(&lab.arena, "[\"%s\"]", repeat('x', 127 * 1024));
+    exec(&sql_results, P_LIST(P_ID(&run_id), P_JSON(str_of(results))));
+    do_step("prepare", RESULT_PREPARE);
+    do_step("hydrate", RESULT_HYDRATE);
+    do_step("agent", RESULT_AGENT);
+    do_step("verify", RESULT_VERIFIED);
+    cancel(&run_id);
+    ck_assert_str_eq(run_status_name(lab_run(&lab, &run_id).status), "cancelled");
+    ck_assert_ptr_nonnull(lab_take(&lab, "clean").payload.at);
+}
+END_TEST
+
 /* ---- what is due ------------------------------------------------------------------------- */
 
 START_TEST(a_lost_job_that_cannot_be_made_anew_fails_its_run_alone)
@@ -209,8 +294,9 @@ START_TEST(a_timer_that_cannot_fire_is_put_off)
 {
     open_lab(_i, (struct committer_limits){0});
     lab_repository(&lab, "acme/a", "\"timeouts\":{\"queueMs\":1000}");
-    lab_repository(&lab, "acme/b", "\"limits\":{\"maxActiveRuns\":1},"
-                                   "\"timeouts\":{\"queueMs\":1000}");
+    lab_repository(&lab, "acme/b",
+                   "\"limits\":{\"maxActiveRuns\":1},"
+                   "\"timeouts\":{\"queueMs\":1000}");
     struct id active = lab_submit(&lab, "acme/b");
     struct id waits = lab_submit(&lab, "acme/b");
     struct dice dice = dice_seeded(3);
@@ -306,6 +392,9 @@ Suite *isolate_suite(void)
     int engines = lab_engines(), both = engines * (int)COUNT_OF(make_bad);
     tcase_add_loop_test(tc, a_run_that_cannot_start_fails_and_the_others_start, 0, both);
     tcase_add_loop_test(tc, a_run_ends_beside_one_that_cannot_start, 0, both);
+    tcase_add_loop_test(tc, a_task_that_no_job_can_hold_is_refused_when_it_comes_in, 0, engines);
+    tcase_add_test(tc, a_configuration_that_no_job_can_hold_is_refused);
+    tcase_add_loop_test(tc, a_task_as_large_as_may_be_comes_to_its_end, 0, engines);
     tcase_add_loop_test(tc, a_lost_job_that_cannot_be_made_anew_fails_its_run_alone, 0, both);
     tcase_add_loop_test(tc, a_deadline_of_a_bad_run_ends_it_and_the_others_fire, 0, both);
     tcase_add_loop_test(tc, a_timer_that_cannot_fire_is_put_off, 0, engines);
