@@ -8,9 +8,11 @@
 #include "control/bound.h"
 #include "control/cx.h"
 #include "control/enqueue.h"
+#include "control/isolate.h"
 #include "control/jobs.h"
 #include "control/pipeline.h"
 #include "control/settle.h"
+#include "control/stop.h"
 #include <string.h>
 
 static void answer_lost(struct job_answer *answer, const struct job_row *job)
@@ -84,6 +86,49 @@ static enum rc report(struct cx *cx, struct job_row *job, const struct job_ref *
     return rc;
 }
 
+/* ---- one report among many --------------------------------------------------------------- */
+
+struct reporting {
+    const struct command *command;
+    const void *what; /* Of a failure its struct job_failed, of a release its struct job_ref. */
+    struct job_done *done; /* Of a completion. */
+    struct job_answer *answer;
+    struct job_row job; /* As it was loaded. */
+};
+
+/* The run cannot take the report: it ends, and the others of the call are heard. */
+static enum rc fail_run(struct cx *cx, void *subject, const struct failure *why)
+{
+    const struct reporting *reporting = subject;
+    *reporting->answer = (struct job_answer){
+        .code = "CONTROL_ERROR",
+        .message = failure_text(cx, why),
+        .state = reporting->job.life.state,
+    };
+    return stop_failed(cx, &reporting->job.run_id, why);
+}
+
+/* The job stays leased, until its time is over. */
+static enum rc only_answer(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)cx;
+    (void)subject; /* Answered by fail_run. */
+    (void)why;
+    return RC_OK;
+}
+
+/* What a client brings along (a job that follows) is refused with the whole call.  A run that fails
+   within must not stop the others. */
+static enum rc take_report(struct cx *cx, struct reporting *reporting, isolate_try *take)
+{
+    bool follows = reporting->done != NULL && reporting->done->next_count > 0;
+    if (follows || id_is_none(&reporting->job.run_id))
+        return take(cx, reporting, NULL);
+    isolate_try *const tries[] = {take, fail_run, only_answer, NULL};
+    const struct isolated one = {"job", reporting->job.id.text, reporting, tries};
+    return isolate(cx, &one);
+}
+
 static struct retry_decision decide(const struct job_row *job, const struct job_failed *failed)
 {
     struct told_error told = {
@@ -96,30 +141,38 @@ static struct retry_decision decide(const struct job_row *job, const struct job_
     return retry_decide(&told);
 }
 
-static enum rc fail_one(struct cx *cx, const struct command *command,
-                        const struct job_failed *failed, struct job_answer *answer)
+static enum rc fail_loaded(struct cx *cx, void *subject, const struct failure *why)
 {
-    struct job_row job;
-    bool found, settled;
-    enum rc rc = load(cx, &failed->ref, &job, answer, &found);
-    if (rc != RC_OK || !found)
-        return rc;
+    (void)why;
+    const struct reporting *reporting = subject;
+    const struct job_failed *failed = reporting->what;
+    struct job_row job = reporting->job;
+    bool settled;
     struct retry_decision decision = decide(&job, failed);
     struct settlement settlement = {
         .event = JOB_EV_FAIL,
         .epoch = failed->ref.epoch,
-        .owner = command->principal,
+        .owner = reporting->command->principal,
         .code = failed->code,
         .message = failed->message,
         .retryable = decision.retryable,
         .policy = decision.policy,
         .outside = decision.outside,
     };
-    rc = report(cx, &job, &failed->ref, &settlement, answer, &settled);
+    enum rc rc = report(cx, &job, &failed->ref, &settlement, reporting->answer, &settled);
     if (rc != RC_OK || !settled)
         return rc;
     struct step_failure failure = {failed->code, failed->message, decision.quarantine};
     return pipeline_failed(cx, &job, &failure);
+}
+
+static enum rc fail_one(struct cx *cx, const struct command *command,
+                        const struct job_failed *failed, struct job_answer *answer)
+{
+    struct reporting reporting = {.command = command, .what = failed, .answer = answer};
+    bool found;
+    enum rc rc = load(cx, &failed->ref, &reporting.job, answer, &found);
+    return rc == RC_OK && found ? take_report(cx, &reporting, fail_loaded) : rc;
 }
 
 static void answer_refused(struct job_answer *answer, const char *message)
@@ -180,15 +233,16 @@ static enum rc make_next(struct cx *cx, struct job_done *done)
     return rc;
 }
 
-static enum rc complete_one(struct cx *cx, const struct command *command, struct job_done *done,
-                            struct job_answer *answer)
+static enum rc complete_loaded(struct cx *cx, void *subject, const struct failure *why)
 {
-    struct job_row job;
-    bool found, settled;
-    done->made = NULL;
-    enum rc rc = load(cx, &done->ref, &job, answer, &found);
-    if (rc != RC_OK || !found)
-        return rc;
+    (void)why;
+    const struct reporting *reporting = subject;
+    const struct command *command = reporting->command;
+    struct job_done *done = reporting->done;
+    struct job_answer *answer = reporting->answer;
+    struct job_row job = reporting->job;
+    bool settled;
+    enum rc rc = RC_OK;
     CLEANUP(step_result_release) struct step_result result = {0};
     if (was_refused(command, &job, &done->ref)) {
         answer_refused(answer, job.error_message);
@@ -212,18 +266,36 @@ static enum rc complete_one(struct cx *cx, const struct command *command, struct
     return rc == RC_OK && settled ? make_next(cx, done) : rc;
 }
 
+static enum rc complete_one(struct cx *cx, const struct command *command, struct job_done *done,
+                            struct job_answer *answer)
+{
+    struct reporting reporting = {.command = command, .done = done, .answer = answer};
+    bool found;
+    done->made = NULL;
+    enum rc rc = load(cx, &done->ref, &reporting.job, answer, &found);
+    return rc == RC_OK && found ? take_report(cx, &reporting, complete_loaded) : rc;
+}
+
+static enum rc release_loaded(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)why;
+    const struct reporting *reporting = subject;
+    const struct job_ref *ref = reporting->what;
+    struct job_row job = reporting->job;
+    bool settled;
+    struct settlement settlement = {
+        .event = JOB_EV_RELEASE, .epoch = ref->epoch, .owner = reporting->command->principal};
+    enum rc rc = report(cx, &job, ref, &settlement, reporting->answer, &settled);
+    return rc == RC_OK && settled ? pipeline_released(cx, &job) : rc;
+}
+
 static enum rc release_one(struct cx *cx, const struct command *command, const struct job_ref *ref,
                            struct job_answer *answer)
 {
-    struct job_row job;
-    bool found, settled;
-    enum rc rc = load(cx, ref, &job, answer, &found);
-    if (rc != RC_OK || !found)
-        return rc;
-    struct settlement settlement = {
-        .event = JOB_EV_RELEASE, .epoch = ref->epoch, .owner = command->principal};
-    rc = report(cx, &job, ref, &settlement, answer, &settled);
-    return rc == RC_OK && settled ? pipeline_released(cx, &job) : rc;
+    struct reporting reporting = {.command = command, .what = ref, .answer = answer};
+    bool found;
+    enum rc rc = load(cx, ref, &reporting.job, answer, &found);
+    return rc == RC_OK && found ? take_report(cx, &reporting, release_loaded) : rc;
 }
 
 /* ---- the commands ----------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "control/ahead.h"
 #include "control/cx.h"
 #include "control/flow.h"
+#include "control/isolate.h"
 #include "control/jobs.h"
 #include "control/sagas.h"
 #include "core/event_types.h"
@@ -327,11 +328,20 @@ struct cmd_dead *cmd_purge_new(void)
 
 /* ---- retention -------------------------------------------------------------------------- */
 
-static enum rc expire_queue(struct cx *cx, const struct dead_filter *filter, int64_t limit,
-                            size_t *ret_count)
+struct expiry { /* Of one queue. */
+    struct dead_filter filter;
+    int64_t limit;
+    size_t count;
+};
+
+static enum rc expire_queue(struct cx *cx, void *subject, const struct failure *why)
 {
+    (void)why;
+    struct expiry *expiry = subject;
+    const struct dead_filter *filter = &expiry->filter;
+    size_t *ret_count = &expiry->count;
     struct id *ids;
-    enum rc rc = dead_letters_pick_oldest(cx->db, filter, limit, cx->arena, &ids, ret_count,
+    enum rc rc = dead_letters_pick_oldest(cx->db, filter, expiry->limit, cx->arena, &ids, ret_count,
                                           cx->err);
     for (size_t i = 0; rc == RC_OK && i < *ret_count; i++)
         rc = dead_letters_delete(cx->db, &ids[i], cx->err);
@@ -348,22 +358,34 @@ static enum rc expire_queue(struct cx *cx, const struct dead_filter *filter, int
     return tell(cx, &telling);
 }
 
+/* They stay until the next time. */
+static enum rc expire_later(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)cx;
+    (void)why;
+    ((struct expiry *)subject)->count = 0;
+    return RC_OK;
+}
+
 enum rc dead_letters_expire(struct cx *cx, bool *ret_more)
 {
+    static isolate_try *const tries[] = {expire_queue, expire_later, NULL};
     const char **queues;
-    size_t queue_count, count = 0;
+    size_t queue_count;
     int64_t left = DEAD_PER_CALL_MAX;
     enum rc rc = dead_letters_queues(cx->db, cx->arena, &queues, &queue_count, cx->err);
     for (size_t i = 0; rc == RC_OK && left > 0 && i < queue_count; i++) {
         int64_t keep_us = cx_queue(cx, queues[i])->config.dead.retention_us;
         if (keep_us == 0 || keep_us >= cx->now_us)
             continue;
-        struct dead_filter filter = {.queue = queues[i],
-                                     .until_us = cx->now_us - keep_us,
-                                     .archived = DEAD_BOTH,
-                                     .only = DEAD_NEEDLESS};
-        rc = expire_queue(cx, &filter, left, &count);
-        left -= (int64_t)count;
+        struct expiry expiry = {.filter = {.queue = queues[i],
+                                           .until_us = cx->now_us - keep_us,
+                                           .archived = DEAD_BOTH,
+                                           .only = DEAD_NEEDLESS},
+                                .limit = left};
+        const struct isolated one = {"queue", queues[i], &expiry, tries};
+        rc = isolate(cx, &one);
+        left -= (int64_t)expiry.count;
     }
     *ret_more = left == 0;
     return rc;

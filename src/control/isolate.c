@@ -39,7 +39,8 @@ static void restore_round(struct round *round, const struct round *before)
 static void log_failure(const struct isolated *one, const struct failure *why, bool again)
 {
     LOG(LOG_ERROR,
-        again ? "what follows from a failure failed, too" : "one of many failed, the others continue",
+        again ? "what follows from a failure failed, too"
+              : "one of many failed, the others continue",
         LOG_STR("kind", one->kind), LOG_STR("id", one->id), LOG_STR("code", why->err.code),
         LOG_STR("error", why->err.text));
 }

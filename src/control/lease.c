@@ -6,12 +6,14 @@
 #include "control/bound.h"
 #include "control/breakers.h"
 #include "control/cx.h"
+#include "control/isolate.h"
 #include "control/jobs.h"
 #include "control/pipeline.h"
 #include "control/principal.h"
 #include "control/pull_limits.h"
 #include "control/queue_gate.h"
 #include "control/result_facts.h"
+#include "control/settle.h"
 #include "control/stop.h"
 #include "control/usage.h"
 #include "core/event_types.h"
@@ -19,11 +21,25 @@
 #include <assert.h>
 #include <string.h>
 
+/* A job that cannot be handed out now may be then. */
+#define HOLD_FAILED_US US_PER_MINUTE
+
 /* ---- lease ------------------------------------------------------------------------------ */
 
+struct claiming {
+    struct cmd_lease *cmd;
+    const struct job_row *job;
+    struct {
+        size_t job_count, held;
+    } before;
+};
+
 /* A job whose run another transaction has in hand is passed over: that one may end it. */
-static enum rc claim_one(struct cx *cx, struct cmd_lease *cmd, const struct job_row *job)
+static enum rc try_claim(struct cx *cx, void *subject, const struct failure *why)
 {
+    (void)why;
+    struct cmd_lease *cmd = ((struct claiming *)subject)->cmd;
+    const struct job_row *job = ((struct claiming *)subject)->job;
     bool allowed;
     enum rc rc = breaker_gate(cx, job, &allowed);
     if (rc != RC_OK || !allowed) {
@@ -54,6 +70,45 @@ static enum rc claim_one(struct cx *cx, struct cmd_lease *cmd, const struct job_
     if (rc == RC_OK && of_run)
         rc = pipeline_started(cx, mine, &flow);
     return rc == RC_OK ? pull_begun(cx, mine) : rc;
+}
+
+static void forget_claim(struct claiming *claiming)
+{
+    claiming->cmd->job_count = claiming->before.job_count;
+    claiming->cmd->held = claiming->before.held;
+}
+
+/* A job that cannot be handed out would stand at the head of its queue for ever. */
+static enum rc fail_claim(struct cx *cx, void *subject, const struct failure *why)
+{
+    struct claiming *claiming = subject;
+    forget_claim(claiming);
+    struct job_row job = {0};
+    enum rc rc = RC_OK;
+    if (!id_is_none(&claiming->job->run_id))
+        rc = stop_failed(cx, &claiming->job->run_id, why);
+    if (rc == RC_OK)
+        rc = jobs_get(cx->db, &claiming->job->id, cx->arena, &job, cx->err);
+    if (rc != RC_OK || job_is_settled(job.life.state))
+        return rc;
+    return err_set(cx->err, why->rc, why->err.code, "%s", why->err.text); /* It moves no run. */
+}
+
+static enum rc hold_claim(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)why;
+    struct claiming *claiming = subject;
+    struct job_row job = *claiming->job;
+    forget_claim(claiming);
+    return settle_hold(cx, &job, cx->now_us + HOLD_FAILED_US);
+}
+
+static enum rc claim_one(struct cx *cx, struct cmd_lease *cmd, const struct job_row *job)
+{
+    static isolate_try *const tries[] = {try_claim, fail_claim, hold_claim, NULL};
+    struct claiming claiming = {cmd, job, {cmd->job_count, cmd->held}};
+    const struct isolated one = {"job", job->id.text, &claiming, tries};
+    return isolate(cx, &one);
 }
 
 /* Other leases of the batch may want the queue's jobs as well, those that became ready are surely
@@ -177,8 +232,16 @@ static enum rc load_leased(struct cx *cx, const struct command *command, const s
     return RC_OK;
 }
 
-static enum rc beat_one(struct cx *cx, const struct cmd_heartbeat *cmd, size_t i)
+struct beat {
+    const struct cmd_heartbeat *cmd;
+    size_t i;
+};
+
+static enum rc try_beat(struct cx *cx, void *subject, const struct failure *why)
 {
+    (void)why;
+    const struct cmd_heartbeat *cmd = ((struct beat *)subject)->cmd;
+    size_t i = ((struct beat *)subject)->i;
     struct job_answer *answer = &cmd->answers[i];
     struct job_row job;
     enum rc rc = load_leased(cx, &cmd->base, &cmd->leases[i], &job, answer);
@@ -200,6 +263,23 @@ static enum rc beat_one(struct cx *cx, const struct cmd_heartbeat *cmd, size_t i
                               .lease_us = cmd->extend_us};
     rc = job_step(&job.life, &input, &job.life);
     return rc == RC_OK ? jobs_save(cx->db, &job, cx->err) : rc;
+}
+
+/* Not renewed; the worker's other leases are. */
+static enum rc refuse_beat(struct cx *cx, void *subject, const struct failure *why)
+{
+    const struct beat *beat = subject;
+    beat->cmd->answers[beat->i] = (struct job_answer){.code = "CONTROL_ERROR",
+                                                      .message = failure_text(cx, why)};
+    return RC_OK;
+}
+
+static enum rc beat_one(struct cx *cx, const struct cmd_heartbeat *cmd, size_t i)
+{
+    static isolate_try *const tries[] = {try_beat, refuse_beat, NULL};
+    struct beat beat = {cmd, i};
+    const struct isolated one = {"job", cmd->leases[i].id.text, &beat, tries};
+    return isolate(cx, &one);
 }
 
 static enum rc apply_heartbeat(struct cx *cx, struct command *command)

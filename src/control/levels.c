@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "control/cx.h"
 #include "control/flow.h"
+#include "control/isolate.h"
 #include "control/queue_book.h"
 #include "core/event_types.h"
 #include "core/scale.h"
@@ -208,8 +209,10 @@ static enum rc tell_dead_letters(struct cx *cx, const struct level_change *chang
 }
 
 /* What somebody has changed since the look is left to the next one. */
-static enum rc apply_change(struct cx *cx, const struct level_change *change)
+static enum rc try_change(struct cx *cx, void *subject, const struct failure *why)
 {
+    (void)why;
+    const struct level_change *change = subject;
     const struct queue_level_row *before = &change->before, *after = &change->after;
     struct queue_level_row now;
     enum rc rc = queue_levels_get(cx->db, after->queue, cx->arena, &now, cx->err);
@@ -223,13 +226,26 @@ static enum rc apply_change(struct cx *cx, const struct level_change *change)
     return rc;
 }
 
+/* The next look comes within a second. */
+static enum rc leave_change(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)cx;
+    (void)subject;
+    (void)why;
+    return RC_OK;
+}
+
 static enum rc apply_levels(struct cx *cx, struct command *command)
 {
+    static isolate_try *const tries[] = {try_change, leave_change, NULL};
     struct cmd_levels *cmd = (struct cmd_levels *)command;
     struct lease_proof proof;
     enum rc rc = leases_enter(cx->db, &cmd->turn, &proof, cx->err);
-    for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
-        rc = apply_change(cx, &cmd->changes[i]);
+    for (size_t i = 0; rc == RC_OK && i < cmd->count; i++) {
+        struct level_change *change = &cmd->changes[i];
+        const struct isolated one = {"queue", change->after.queue, change, tries};
+        rc = isolate(cx, &one);
+    }
     return rc;
 }
 

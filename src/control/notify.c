@@ -3,6 +3,7 @@
  */
 #include "control/notify.h"
 #include "control/enqueue.h"
+#include "control/isolate.h"
 #include "core/event_types.h"
 #include "core/prose.h"
 #include "store/pull_requests.h"
@@ -109,8 +110,25 @@ static enum rc make_job(struct cx *cx, const struct delivery *delivery, struct i
     return rc;
 }
 
+static enum rc try_delivery(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)why;
+    struct id job_id;
+    return make_job(cx, subject, &job_id);
+}
+
+/* The log says so: the run does not wait for a channel. */
+static enum rc leave_out(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)cx;
+    (void)subject;
+    (void)why;
+    return RC_OK;
+}
+
 enum rc notify_told(struct cx *cx, const struct flow *flow, const struct event *event)
 {
+    static isolate_try *const tries[] = {try_delivery, leave_out, NULL};
     enum notify_kind kind;
     /* Who loads a run without its task tells of progress only. */
     if (cx->channels->count == 0 || flow->task.repository == NULL ||
@@ -125,16 +143,16 @@ enum rc notify_told(struct cx *cx, const struct flow *flow, const struct event *
             continue;
         if (facts.len == 0)
             rc = write_facts(cx, flow, kind, &facts);
-        const struct delivery delivery = {
+        struct delivery delivery = {
             .channel = channel,
             .kind = kind,
             .event = event,
             .facts = buf_str(&facts),
             .dedup_key = arena_printf(cx->arena, "notify:%s:%s", channel->name, event->id.text),
         };
-        struct id job_id;
+        const struct isolated one = {"notification", delivery.dedup_key, &delivery, tries};
         if (rc == RC_OK)
-            rc = make_job(cx, &delivery, &job_id);
+            rc = isolate(cx, &one);
     }
     return rc;
 }

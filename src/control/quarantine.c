@@ -2,11 +2,14 @@
  * quarantine.c - see quarantine.h.
  */
 #include "control/quarantine.h"
+#include "control/isolate.h"
 #include "control/settle.h"
 #include "core/event_types.h"
 #include "store/timers.h"
 
 enum { SWEEP_RUNS_MAX = 100 };
+/* Runs that could not be ended are tried again then. */
+#define SWEEP_FAILED_US US_PER_MINUTE
 
 static enum rc tell(struct cx *cx, const char *type, const struct repository_row *row,
                     const char *reason)
@@ -85,36 +88,64 @@ enum rc quarantine_end_run(struct cx *cx, struct flow *flow,
     return rc == RC_OK ? flow_save(cx, flow) : rc;
 }
 
-/* Runs of one state, some of them. */
-static enum rc sweep_state(struct cx *cx, const struct repository_row *repository,
-                           enum run_status status, bool *more)
+struct sweeping {
+    const struct repository_row *repository;
+    const struct id *run_id;
+    bool failed; /* Some could not be ended: they are tried again, later. */
+    bool more;
+};
+
+static enum rc sweep_run(struct cx *cx, void *subject, const struct failure *why)
 {
+    (void)why;
+    const struct sweeping *sweeping = subject;
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = flow_load(cx, sweeping->run_id, &flow);
+    if (rc == RC_OK && !run_is_terminal(flow.run.status))
+        rc = quarantine_end_run(cx, &flow, sweeping->repository);
+    return rc;
+}
+
+static enum rc sweep_later(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)cx;
+    (void)why;
+    ((struct sweeping *)subject)->failed = true;
+    return RC_OK;
+}
+
+/* Runs of one state, some of them. */
+static enum rc sweep_state(struct cx *cx, struct sweeping *sweeping, enum run_status status)
+{
+    static isolate_try *const tries[] = {sweep_run, sweep_later, NULL};
     struct run_filter filter = {
-        .repository = repository->name, .status = (int)status, .limit = SWEEP_RUNS_MAX};
+        .repository = sweeping->repository->name, .status = (int)status, .limit = SWEEP_RUNS_MAX};
     struct run_row *rows;
     size_t count;
     enum rc rc = runs_list(cx->db, &filter, cx->arena, &rows, &count, cx->err);
     for (size_t i = 0; rc == RC_OK && i < count; i++) {
-        CLEANUP(flow_release) struct flow flow = {0};
-        rc = flow_load(cx, &rows[i].id, &flow);
-        if (rc == RC_OK && !run_is_terminal(flow.run.status))
-            rc = quarantine_end_run(cx, &flow, repository);
+        sweeping->run_id = &rows[i].id;
+        const struct isolated one = {"run", rows[i].id.text, sweeping, tries};
+        rc = isolate(cx, &one);
     }
-    *more |= count == SWEEP_RUNS_MAX;
+    sweeping->more |= count == SWEEP_RUNS_MAX;
     return rc;
 }
 
 enum rc quarantine_sweep(struct cx *cx, const struct id *repository_id)
 {
     struct repository_row row;
-    bool more = false;
+    struct sweeping sweeping = {.repository = &row};
     enum rc rc = repositories_get(cx->db, repository_id, cx->arena, &row, cx->err);
     if (rc != RC_OK || row.quarantined_us == 0)
         return rc;
     for (int status = 0; rc == RC_OK && status < RUN_STATUS_COUNT; status++)
         if (!run_is_terminal((enum run_status)status))
-            rc = sweep_state(cx, &row, (enum run_status)status, &more);
-    return rc == RC_OK && more ? set_sweep(cx, repository_id, cx->now_us + 1) : rc;
+            rc = sweep_state(cx, &sweeping, (enum run_status)status);
+    if (rc != RC_OK || !(sweeping.more || sweeping.failed))
+        return rc;
+    int64_t pause_us = sweeping.failed ? SWEEP_FAILED_US : 1;
+    return set_sweep(cx, repository_id, cx->now_us + pause_us);
 }
 
 /* ---- the commands ----------------------------------------------------------------------- */

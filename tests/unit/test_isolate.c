@@ -11,6 +11,7 @@
 #include "control/repositories.h"
 #include "control/schedules.h"
 #include "core/event_types.h"
+#include "store/engine.h"
 #include "store/query.h"
 #include "store/timers.h"
 #include "tests/unit/lab.h"
@@ -38,6 +39,9 @@ static const struct sql sql_description = {"test_description",
                                            "UPDATE tasks SET description = $2 WHERE id = $1", "tt"};
 static const struct sql sql_results = {"test_results",
                                        "UPDATE runs SET step_results = $2 WHERE id = $1", "tj"};
+static const struct sql sql_stop = {"test_stop", "UPDATE runs SET stop = $2 WHERE id = $1", "tt"};
+static const struct sql sql_payload = {"test_payload", "UPDATE jobs SET payload = $2 WHERE id = $1",
+                                       "tj"};
 static const struct sql sql_schedule = {"test_schedule",
                                         "UPDATE schedules SET job = $2 WHERE name = $1", "tj"};
 
@@ -355,6 +359,123 @@ START_TEST(a_schedule_that_cannot_fire_is_told_of_and_the_others_fire)
 }
 END_TEST
 
+/* ---- what workers report ------------------------------------------------------------------ */
+
+static struct job_row *lease_all(const char *queue, size_t want)
+{
+    struct job_row *jobs;
+    ck_assert_uint_eq(lab_lease(&lab, queue, "w", &jobs), want);
+    return jobs;
+}
+
+START_TEST(a_report_that_its_run_cannot_take_fails_that_run_alone)
+{
+    open_lab(ENGINE, (struct committer_limits){0});
+    lab_repository(&lab, "acme/a", NULL);
+    struct id runs[3];
+    struct job_done done[3];
+    for (size_t i = 0; i < COUNT_OF(runs); i++)
+        runs[i] = lab_submit(&lab, "acme/a");
+    struct job_row *jobs = lease_all("drover.prepare", 3);
+    BAD(&runs[1]);
+    for (size_t i = 0; i < COUNT_OF(done); i++)
+        done[i] = (struct job_done){.ref = {jobs[i].id, jobs[i].life.epoch},
+                                    .result = STR(RESULT_PREPARE)};
+    struct cmd_complete *cmd = cmd_complete_new();
+    cmd->jobs = done;
+    cmd->count = COUNT_OF(done);
+    ck_assert_msg(lab_call(&lab, &cmd->base) == RC_OK, "%s", cmd->base.err.text);
+    ck_assert(cmd->answers[0].ok && cmd->answers[2].ok);
+    ck_assert(!cmd->answers[1].ok);
+    ck_assert_str_eq(cmd->answers[1].code, "CONTROL_ERROR");
+    command_free(&cmd->base);
+    expect_failed(&runs[1]);
+    ck_assert_int_eq(lab_run(&lab, &runs[0]).status, RUN_CONTEXT_LOADING);
+    ck_assert_int_eq(lab_run(&lab, &runs[2]).status, RUN_CONTEXT_LOADING);
+}
+END_TEST
+
+/* A word that no version has written; the store itself would not take it. */
+static void make_odd(int engine, const struct id *run_id)
+{
+    static const char *const unguard[] = {
+        [LAB_SQLITE] = "PRAGMA ignore_check_constraints = ON",
+        [LAB_POSTGRES] = "ALTER TABLE runs DROP CONSTRAINT runs_stop_check",
+    };
+    ck_assert_int_eq(db_script(lab.db, "unguard", unguard[engine], NULL), RC_OK);
+    exec(&sql_stop, P_LIST(P_ID(run_id), P_TEXT("odd")));
+}
+
+static void make_even(const struct id *run_id)
+{
+    exec(&sql_stop, P_LIST(P_ID(run_id), P_TEXT("none")));
+}
+
+static void far_runs(struct id runs[3])
+{
+    lab_far_repository(&lab, "acme/a", NULL);
+    for (int i = 0; i < 3; i++) {
+        runs[i] = lab_submit(&lab, "acme/a");
+        do_step("prepare", RESULT_PREPARE);
+        do_step("hydrate", RESULT_HYDRATE);
+    }
+}
+
+START_TEST(a_job_whose_run_cannot_be_read_does_not_block_its_queue)
+{
+    struct id runs[3];
+    open_lab(_i, (struct committer_limits){0});
+    far_runs(runs);
+    struct job_row job;
+    struct id job_id = lab_run(&lab, &runs[0]).job_id;
+    make_odd(_i, &runs[0]);
+    (void)lease_all("far", 2);
+    ck_assert_int_eq(jobs_get(lab.db, &job_id, &lab.arena, &job, NULL), RC_OK);
+    ck_assert_int_eq(job.life.state, JOB_SCHEDULED); /* Tried again in a while. */
+    ck_assert_int_eq(job.life.due_us, lab.now_us + US_PER_MINUTE);
+    make_even(&runs[0]);
+    lab.now_us += US_PER_MINUTE;
+    look_at_due();
+    (void)lease_all("far", 3);
+}
+END_TEST
+
+/* The payload says how long the agent may take.  (PostgreSQL holds nothing but JSON there.) */
+START_TEST(a_job_that_cannot_be_handed_out_fails_its_run)
+{
+    struct id runs[3];
+    open_lab(LAB_SQLITE, (struct committer_limits){0});
+    far_runs(runs);
+    struct id job_id = lab_run(&lab, &runs[0]).job_id;
+    exec(&sql_payload, P_LIST(P_ID(&job_id), P_JSON(STR("{"))));
+    (void)lease_all("far", 2);
+    expect_failed(&runs[0]);
+}
+END_TEST
+
+START_TEST(a_lease_that_cannot_be_renewed_leaves_the_others_alone)
+{
+    struct id runs[3];
+    open_lab(_i, (struct committer_limits){0});
+    far_runs(runs);
+    struct job_row *jobs = lease_all("far", 3);
+    struct job_ref refs[3];
+    for (size_t i = 0; i < COUNT_OF(refs); i++)
+        refs[i] = (struct job_ref){jobs[i].id, jobs[i].life.epoch};
+    make_odd(_i, &runs[1]);
+    struct cmd_heartbeat *cmd = cmd_heartbeat_new();
+    cmd->leases = refs;
+    cmd->count = COUNT_OF(refs);
+    cmd->worker = "w";
+    cmd->extend_us = US_PER_MINUTE;
+    ck_assert_msg(lab_call(&lab, &cmd->base) == RC_OK, "%s", cmd->base.err.text);
+    ck_assert(cmd->answers[0].ok && cmd->answers[2].ok);
+    ck_assert_str_eq(cmd->answers[1].code, "CONTROL_ERROR");
+    command_free(&cmd->base);
+    make_even(&runs[1]);
+}
+END_TEST
+
 /* ---- which errors are about one ---------------------------------------------------------- */
 
 static const struct {
@@ -399,6 +520,10 @@ Suite *isolate_suite(void)
     tcase_add_loop_test(tc, a_deadline_of_a_bad_run_ends_it_and_the_others_fire, 0, both);
     tcase_add_loop_test(tc, a_timer_that_cannot_fire_is_put_off, 0, engines);
     tcase_add_loop_test(tc, a_schedule_that_cannot_fire_is_told_of_and_the_others_fire, 0, engines);
+    tcase_add_loop_test(tc, a_report_that_its_run_cannot_take_fails_that_run_alone, 0, both);
+    tcase_add_loop_test(tc, a_job_whose_run_cannot_be_read_does_not_block_its_queue, 0, engines);
+    tcase_add_test(tc, a_job_that_cannot_be_handed_out_fails_its_run);
+    tcase_add_loop_test(tc, a_lease_that_cannot_be_renewed_leaves_the_others_alone, 0, engines);
     suite_add_tcase(suite, tc);
     TCase *pure = tcase_create("pure");
     tcase_add_loop_test(pure, an_error_of_the_engine_is_not_about_one_row, 0,
