@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "core/secrets.h"
 
-enum { REDACT_LINE_MAX = 256 * 1024, REDACT_OVERLAP = 8 * 1024 };
+enum { REDACT_LINE_MAX = 256 * 1024, REDACT_OVERLAP = 32 * 1024 };
 
 /* Gets the clean text, in pieces. */
 struct redact_sink {

@@ -27,7 +27,14 @@ enum {
 static const double entropy_min = 3.0; /* Bits a character. */
 
 /* What a byte may be the beginning of. */
-enum { BEGINS_VALUE = 1, BEGINS_WORD = 2, BEGINS_OWNER = 4, BEGINS_OTHER = 8 };
+enum {
+    BEGINS_VALUE = 1,
+    BEGINS_WORD = 2,
+    BEGINS_OWNER = 4,
+    BEGINS_OTHER = 8,
+    BEGINS_ENCODED = 16, /* Base64. */
+    BEGINS_ESCAPE = 32,  /* Of a value's first character. */
+};
 
 /* ---- shapes ---- */
 
@@ -382,6 +389,12 @@ void secrets_init(struct secrets *secrets)
     }
     for (const char *also = ":-"; *also != '\0'; also++) /* url-password, private-key */
         begins[(unsigned char)*also] |= BEGINS_OTHER;
+    for (size_t i = 0; i < COUNT_OF(shapes); i++)
+        encoded_add(&secrets->starts, str_of(shapes[i].prefix));
+    for (int c = 0; c < 256; c++)
+        begins[c] |= encoded_is_code((char)c) ? BEGINS_ENCODED : 0;
+    for (const char *also = "%\\"; *also != '\0'; also++)
+        begins[(unsigned char)*also] |= BEGINS_ENCODED | BEGINS_ESCAPE;
 }
 
 static bool is_plain(const char *value)
@@ -402,6 +415,7 @@ void secrets_add(struct secrets *secrets, const char *rule, const char *value)
             secrets->values[i].rule = rule;
             secrets->values[i].text = (struct str){value, len};
             secrets->begins[(unsigned char)value[0]] |= BEGINS_VALUE;
+            encoded_add(&secrets->starts, secrets->values[i].text);
         }
         value += len + strspn(value + len, "\r\n");
     }
@@ -414,13 +428,68 @@ static bool match_value(const struct secrets *secrets, struct str line, size_t a
     size_t longest = 0;
     for (size_t i = 0; i < secrets->value_count; i++) {
         struct str value = secrets->values[i].text;
-        if (value.len <= longest || line.len - at < value.len ||
-            memcmp(line.at + at, value.at, value.len) != 0)
+        size_t len = value.len > longest ? spelled_len(value, from(line, at)) : 0;
+        if (len <= longest)
             continue;
-        longest = value.len;
+        longest = len;
         *ret = (struct secret){.rule = secrets->values[i].rule, .at = at, .len = longest};
     }
     return longest > 0;
+}
+
+/* ---- base64 ---- */
+
+static bool is_letter_of(void *ctx, char c)
+{
+    return is_letter(c, *(const enum letters *)ctx);
+}
+
+static bool match_encoded_shape(const struct secret_scan *scan, const struct shape *shape,
+                                struct encoded_span *ret_span)
+{
+    enum letters letters = shape->letters;
+    struct encoded_rest rest = {.goes_on = is_letter_of, .ctx = &letters, .max = shape->max};
+    const struct encoded_place place = {scan->line, scan->at, scan->from};
+    return encoded_find_prefix(str_of(shape->prefix), &place, &rest, ret_span) &&
+           rest.count >= shape->min && rest.count <= shape->max;
+}
+
+/* Most words are too short to be a secret in base64: each is measured once. */
+static bool in_long_run(struct secret_scan *scan)
+{
+    if (scan->at >= scan->run_end) {
+        size_t len = encoded_run(scan->line, scan->at);
+        scan->run_end = scan->at + len;
+        scan->run_is_long = len >= ENCODED_RUN_MIN;
+    }
+    return scan->run_is_long;
+}
+
+static bool match_encoded(struct secret_scan *scan, struct secret *ret)
+{
+    const struct secrets *secrets = scan->secrets;
+    const struct encoded_place place = {scan->line, scan->at, scan->from};
+    struct encoded_span span = {0, 0};
+    const char *rule = NULL;
+    if (!in_long_run(scan) || !encoded_may_begin(&secrets->starts, scan->line, scan->at))
+        return false;
+    for (size_t i = 0; i < secrets->value_count && rule == NULL; i++)
+        if (encoded_find(secrets->values[i].text, &place, &span))
+            rule = secrets->values[i].rule;
+    for (size_t i = 0; secrets->shapes && i < COUNT_OF(shapes) && rule == NULL; i++)
+        if (match_encoded_shape(scan, &shapes[i], &span))
+            rule = shapes[i].rule;
+    if (rule != NULL)
+        *ret = (struct secret){.rule = rule, .at = span.begin, .len = span.end - span.begin};
+    return rule != NULL;
+}
+
+/* A value that begins with a character that is written as an escape. */
+static bool match_escaped(const struct secret_scan *scan, struct secret *ret)
+{
+    int first = spelled_first(from(scan->line, scan->at));
+    return first >= 0 && (scan->secrets->begins[first] & BEGINS_VALUE) &&
+           match_value(scan->secrets, scan->line, scan->at, ret);
 }
 
 static bool match_word(struct str line, size_t at, struct secret *ret)
@@ -466,6 +535,10 @@ static bool match_at(struct secret_scan *scan, struct secret *ret)
         return false;
     if ((begins & BEGINS_VALUE) && match_value(scan->secrets, line, at, ret))
         return true;
+    if ((begins & BEGINS_ENCODED) && match_encoded(scan, ret))
+        return true;
+    if ((begins & BEGINS_ESCAPE) && match_escaped(scan, ret))
+        return true;
     if (!scan->secrets->shapes)
         return false;
     bool word = at == 0 || !is_letter(line.at[at - 1], WORD);
@@ -504,7 +577,7 @@ bool secrets_next(struct secret_scan *scan, struct secret *ret_secret)
         return true;
     for (; !scan->inside && scan->at < scan->line.len; scan->at++) {
         if (match_at(scan, ret_secret)) {
-            scan->at = ret_secret->at + ret_secret->len;
+            scan->at = scan->from = ret_secret->at + ret_secret->len;
             return true;
         }
     }

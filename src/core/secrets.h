@@ -4,8 +4,10 @@
  *
  * The scan goes line by line.  It finds:
  *
- *   a value      of a variable that an agent was given, wherever it stands
- *   a shape      AKIA..., ghp_..., sk-ant-..., eyJ....eyJ...., https://user:password@host
+ *   a value      of a variable that an agent was given, wherever it stands; also percent-encoded,
+ *                and in base64, alone or with other bytes round it (user:password)
+ *   a shape      AKIA..., ghp_..., sk-ant-..., eyJ....eyJ...., https://user:password@host; those
+ *                that begin with letters of their own also in base64
  *   an owner     password = "...", "api_key": "...": a value that looks like chance made it
  *   a key        the body of a -----BEGIN ... PRIVATE KEY----- block, over many lines
  */
@@ -13,6 +15,7 @@
 #define CORE_SECRETS_H
 #include "base/arena.h"
 #include "base/str.h"
+#include "core/secrets_encoded.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,8 +34,9 @@ struct secrets {
         struct str text;
     } values[SECRETS_VALUES_MAX];
     size_t value_count;
-    unsigned char begins[256]; /* By byte: what may begin with it (secrets.c). */
-    bool shapes;               /* false: only the values. */
+    unsigned char begins[256];    /* By byte: what may begin with it (secrets.c). */
+    struct encoded_starts starts; /* Of values and shapes in base64. */
+    bool shapes;                  /* false: only the values. */
 };
 
 void secrets_init(struct secrets *secrets);
@@ -55,7 +59,10 @@ struct secret_scan {
     struct str line;
     enum key_state *key;
     size_t at;
-    bool inside; /* The line belongs to a block. */
+    size_t from;      /* Behind the last secret. */
+    bool inside;      /* The line belongs to a block. */
+    size_t run_end;   /* Of characters that base64 may be made of, */
+    bool run_is_long; /* long enough to hold a secret. */
 };
 struct secret_scan secrets_scan(const struct secrets *secrets, struct str line,
                                 enum key_state *key);
