@@ -272,3 +272,16 @@ int spelled_first(struct str line)
         return (unsigned char)line.at[1];
     return -1;
 }
+
+char *percent_decoded(struct str text, struct arena *arena)
+{
+    char *decoded = arena_alloc(arena, text.len + 1);
+    size_t len = 0;
+    for (size_t at = 0; at < text.len;) {
+        int byte = percent_at(text, at);
+        decoded[len++] = byte > 0 ? (char)byte : text.at[at];
+        at += byte > 0 ? 3 : 1;
+    }
+    decoded[len] = '\0';
+    return decoded;
+}

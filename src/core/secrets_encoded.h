@@ -17,6 +17,7 @@
  */
 #ifndef CORE_SECRETS_ENCODED_H
 #define CORE_SECRETS_ENCODED_H
+#include "base/arena.h"
 #include "base/str.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,4 +69,6 @@ bool encoded_find_prefix(struct str prefix, const struct encoded_place *place,
 size_t spelled_len(struct str text, struct str line);
 /* The first byte that the line's front spells; -1: none. */
 int spelled_first(struct str line);
+/* The text that its percent-encoding stands for. */
+char *percent_decoded(struct str text, struct arena *arena);
 #endif

@@ -58,7 +58,7 @@ static enum rc find_secrets(struct call *call, const struct repo_config *config,
     struct arena *arena = &call->http.arena;
     struct secrets *secrets = arena_alloc(arena, sizeof *secrets);
     struct secret_hits *hits = arena_alloc(arena, sizeof *hits);
-    repo_secrets(config, secrets);
+    repo_secrets(config, arena, secrets);
     secrets->shapes = config->policy.scan_secrets;
     secrets_in_patch(secrets, http_body(&call->http), arena, hits);
     if (hits->count == 0)

@@ -8,8 +8,8 @@
 #include "work/step.h"
 
 /* Of the variables that the configuration names (agent.env and all credentials), as this process
-   has them. */
-void repo_secrets(const struct repo_config *config, struct secrets *secrets);
+   has them, and of the passwords in its addresses.  Lives as long as configuration and arena. */
+void repo_secrets(const struct repo_config *config, struct arena *arena, struct secrets *secrets);
 /* The same for the step, made at the first call.  More may be added as long as nobody else reads
    it. */
 struct secrets *step_secrets(struct step *step);

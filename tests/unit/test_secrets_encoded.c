@@ -6,6 +6,7 @@
 #include "core/redact.h"
 #include "core/secrets.h"
 #include "tests/unit/suites.h"
+#include "work/step_secrets.h"
 #include <string.h>
 
 #define TOKEN "f0rge/T0ken+with?odd=signs~and&m0re"
@@ -182,6 +183,29 @@ START_TEST(the_longest_spelling_fits_into_what_is_held_back)
 }
 END_TEST
 
+static const struct {
+    const char *url, *line, *want;
+} addresses[] = {
+    {"https://bot:p%40ssw0rd-9z@host/r.git", "p@ssw0rd-9z", "[redacted:url-password]"},
+    {"https://bot:p%40ssw0rd-9z@host/r.git", "p%40ssw0rd-9z", "[redacted:url-password]"},
+    {"https://bot:p%40ssw0rd-9z@host/r.git", "Basic Ym90OnBAc3N3MHJkLTl6",
+     "Basic Ym90O[redacted:url-password]"},
+    {"https://t0ken-al0ne@host/r.git", "t0ken-al0ne", "[redacted:url-password]"},
+    {"https://host/r.git", "host", "host"},
+    {"git@host:r.git", "git@host", "git@host"},
+    {NULL, "x", "x"},
+};
+
+START_TEST(the_password_of_an_address_is_a_secret)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct repo_config config = {.url = addresses[_i].url};
+    repo_secrets(&config, &arena, &secrets);
+    secrets.shapes = false;
+    ck_assert_str_eq(redact_dup(&secrets, addresses[_i].line, &arena), addresses[_i].want);
+}
+END_TEST
+
 Suite *secrets_encoded_suite(void)
 {
     Suite *suite = suite_create("secrets_encoded");
@@ -192,6 +216,7 @@ Suite *secrets_encoded_suite(void)
     tcase_add_test(tc, a_token_of_a_known_shape_is_found_in_base64);
     tcase_add_test(tc, an_encoded_secret_may_be_cut_in_two);
     tcase_add_test(tc, the_longest_spelling_fits_into_what_is_held_back);
+    tcase_add_loop_test(tc, the_password_of_an_address_is_a_secret, 0, (int)COUNT_OF(addresses));
     suite_add_tcase(suite, tc);
     return suite;
 }
