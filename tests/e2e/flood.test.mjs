@@ -315,4 +315,23 @@ describe('a token', () => {
         assert.equal(stays.closed, false);
         stays.close();
     });
+
+    it('that is revoked has every kind of stream and wait ended', async () => {
+        const { id, token } = await makeToken(server, 'everywhere', 'admin');
+        await server.ok('PUT', '/v1/repositories/acme%2Fx',
+            { url: '/nowhere.git', agent: { command: ['true'] } });
+        const { runId } = await server.post('/v1/tasks',
+            { repository: 'acme/x', description: 'waits for a worker' });
+        await server.ok('PUT', '/v1/subscriptions/nobody', { pattern: 'asked.*', queue: 'nobody' });
+        const stream = await openStream(`${server.url}/v1/runs/${runId}/stream`, { token });
+        const waits = [
+            poll(token),
+            fresh(server, 'POST', '/v1/topics/asked.this/request',
+                { token, body: { payload: 1, timeoutMs: 30_000 } }),
+        ].map((one) => one.then((res) => res.status, () => 'ended'));
+        await server.untilParked(2);
+        await server.ok('DELETE', `/v1/tokens/${id}`);
+        assert.deepEqual(await Promise.all(waits), ['ended', 'ended']);
+        await until('the stream to end', () => stream.closed);
+    });
 });
