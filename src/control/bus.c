@@ -12,8 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-enum { ENVELOPE_BYTES_MAX = 1024 * 1024 };
-
 struct subscription {
     struct subscription *next;
     struct subscription_options options;
@@ -43,7 +41,8 @@ struct envelope *envelope_new(const struct event *event)
     buf_init(&buf, ENVELOPE_BYTES_MAX);
     struct jw jw = jw_to(&buf);
     event_write(&jw, event);
-    assert(!buf.overflow);
+    if (buf.overflow)
+        return NULL;
     size_t type_len = strlen(event->type);
     /* One block: the struct, the JSON, the type. */
     struct envelope *envelope = mem_alloc(sizeof(*envelope) + buf.len + 1 + type_len + 1);

@@ -24,7 +24,9 @@ struct envelope {
     struct str json; /* The CloudEvent. */
     int64_t refs;    /* Private to bus.c. */
 };
-struct envelope *envelope_new(const struct event *event); /* One reference, the caller's. */
+/* One reference, the caller's.  NULL: it would pass ENVELOPE_BYTES_MAX. */
+enum { ENVELOPE_BYTES_MAX = 1024 * 1024 };
+struct envelope *envelope_new(const struct event *event);
 void envelope_ref(struct envelope *envelope);
 void envelope_unref(struct envelope *envelope); /* NULL is fine. */
 

@@ -2,6 +2,7 @@
  * crowd.c - see crowd.h.
  */
 #include "control/crowd.h"
+#include "base/log.h"
 #include "control/names.h"
 #include "store/capacity.h"
 
@@ -66,7 +67,14 @@ static enum rc load_member(struct cx *cx, struct crowd *crowd, const struct work
     add_member(crowd, member);
     if (crowd->limits.overlap == OVERLAP_ALLOW)
         return RC_OK;
-    return read_files(cx, row->scope, row->paths, &member->files);
+    /* Others must not fail for it: it counts as at work on files that nobody has declared. */
+    if (read_files(cx, row->scope, row->paths, &member->files) != RC_OK) {
+        LOG(LOG_ERROR, "cannot read the files that a run works on",
+            LOG_STR("runId", row->run_id.text), LOG_STR("error", cx->err->text));
+        err_clear(cx->err);
+        member->files = (struct file_set){0};
+    }
+    return RC_OK;
 }
 
 static bool has_limits(const struct crowd_limits *limits)

@@ -71,7 +71,7 @@ struct cx {
     struct swarms *swarms;
     struct round *round;
     struct arena *batch_arena; /* Lives as long as the round. */
-    bool careful; /* The second try: rows of loops are isolated (isolate.h). */
+    bool careful;              /* The second try: rows of loops are isolated (isolate.h). */
     struct err *err;
 };
 

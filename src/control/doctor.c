@@ -5,6 +5,7 @@
  */
 #include "control/doctor.h"
 #include "base/js.h"
+#include "control/isolate.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
 #include "store/events.h"
@@ -18,6 +19,7 @@
 enum { DOCTOR_RUNS_MAX = 2000, DOCTOR_PAGE = 200, DOCTOR_EVENTS_PAGE = 1000 };
 
 enum check {
+    CHECK_READABLE,
     CHECK_MOVER,
     CHECK_PROJECTION,
     CHECK_SEQUENCE,
@@ -29,6 +31,7 @@ enum check {
 };
 
 static const struct doctor_check blank[CHECK_COUNT] = {
+    [CHECK_READABLE] = {.name = "readable", .title = "Every run and saga can be read"},
     [CHECK_MOVER] = {.name = "mover",
                      .title = "Every unfinished run has exactly one thing that moves it on"},
     [CHECK_PROJECTION] = {.name = "projection",
@@ -62,6 +65,19 @@ static void found(struct doctor *doctor, enum check check, const struct run_row 
     if (entry->bad++ == 0)
         entry->first = arena_printf(doctor->arena, "run %s (%s): %s", run->id.text,
                                     run_status_name(run->status), what);
+}
+
+/* One that cannot be read is a finding, and the others are examined all the same. */
+static enum rc note_read(struct doctor *doctor, enum rc rc, const char *what)
+{
+    struct doctor_check *entry = &doctor->checks[CHECK_READABLE];
+    if (rc != RC_OK && is_engine_failure(rc, doctor->err))
+        return rc;
+    entry->looked_at++;
+    if (rc != RC_OK && entry->bad++ == 0)
+        entry->first = arena_printf(doctor->arena, "%s: %s", what, doctor->err->text);
+    err_clear(doctor->err);
+    return RC_OK;
 }
 
 /* ---- one run ---------------------------------------------------------------------------- */
@@ -191,8 +207,15 @@ static enum rc examine_status(struct doctor *doctor, enum run_status status, int
         struct run_row *rows;
         size_t count = 0;
         enum rc rc = runs_list(doctor->db, &filter, &page, &rows, &count, doctor->err);
+        if (rc != RC_OK) {
+            const char *what = arena_printf(&page, "runs that are %s", run_status_name(status));
+            rc = note_read(doctor, rc, what);
+            arena_release(&page);
+            return rc;
+        }
         for (size_t i = 0; rc == RC_OK && i < count; i++) {
-            rc = examine_run(doctor, &rows[i]);
+            const char *what = arena_printf(&page, "run %s", rows[i].id.text);
+            rc = note_read(doctor, examine_run(doctor, &rows[i]), what);
             filter.before = rows[i].id;
             arena_reset(&doctor->scratch);
         }
@@ -252,7 +275,8 @@ static enum rc examine_sagas(struct doctor *doctor, enum saga_status status)
         struct saga_row *rows;
         enum rc rc = sagas_list(doctor->db, &filter, &page, &rows, &count, doctor->err);
         for (size_t i = 0; rc == RC_OK && i < count; i++) {
-            rc = examine_saga(doctor, &rows[i]);
+            const char *what = arena_printf(&page, "saga %s", rows[i].id.text);
+            rc = note_read(doctor, examine_saga(doctor, &rows[i]), what);
             filter.before = rows[i].id;
             arena_reset(&doctor->scratch);
         }

@@ -72,7 +72,8 @@ struct job_answer {
     bool cancel;      /* The work should stop. */
     const char *code; /* NULL, LEASE_LOST, NOT_FOUND, RESULT_REFUSED, ... */
     enum job_state state;
-    const char *field, *message; /* RESULT_REFUSED, CONTROL_ERROR: which member, and why; else NULL. */
+    const char *field,
+        *message; /* RESULT_REFUSED, CONTROL_ERROR: which member, and why; else NULL. */
 };
 struct cmd_heartbeat {
     struct command base;

@@ -60,6 +60,12 @@ static void publish(struct bus *bus, const struct event *event)
     if (!bus_wants(bus, event))
         return;
     struct envelope *envelope = envelope_new(event);
+    if (envelope == NULL) {
+        LOG(LOG_ERROR, "an event is too large for streams; the log has it",
+            LOG_STR("id", event->id.text), LOG_STR("type", event->type),
+            LOG_INT("seq", event->seq));
+        return;
+    }
     bus_publish(bus, envelope);
     envelope_unref(envelope);
 }

@@ -42,6 +42,24 @@ static void publish(int64_t seq, const char *type, int task, int run)
     envelope_unref(envelope);
 }
 
+START_TEST(an_event_that_is_too_large_has_no_envelope)
+{
+    CLEANUP(buf_release) struct buf data;
+    buf_init(&data, 4 * ENVELOPE_BYTES_MAX);
+    buf_adds(&data, "{\"x\":\"");
+    for (size_t i = 0; i < ENVELOPE_BYTES_MAX; i++)
+        buf_addc(&data, 'x');
+    buf_adds(&data, "\"}");
+    struct event event = {.seq = 1,
+                          .id = id_number(9),
+                          .type = "agent.task.completed",
+                          .version = 1,
+                          .actor = {"system", "drover"},
+                          .data = buf_str(&data)};
+    ck_assert_ptr_null(envelope_new(&event));
+}
+END_TEST
+
 static struct subscription *subscribe(size_t capacity, enum bus_overflow overflow)
 {
     struct subscription_options options = {
@@ -248,6 +266,7 @@ Suite *bus_suite(void)
     Suite *suite = suite_create("bus");
     TCase *tc = tcase_create("bus");
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, an_event_that_is_too_large_has_no_envelope);
     tcase_add_loop_test(tc, a_filter_lets_through_what_it_names, 0, (int)COUNT_OF(filters));
     tcase_add_test(tc, a_full_channel_drops_the_oldest_and_counts);
     tcase_add_test(tc, a_full_channel_may_drop_the_new);

@@ -5,6 +5,7 @@
  * A run is made bad behind the back of the control plane: its task gets a configuration that cannot
  * be read, or more text than a job can hold, as a row of an earlier version may have it.
  */
+#include "control/doctor.h"
 #include "control/due.h"
 #include "control/flow.h"
 #include "control/isolate.h"
@@ -39,6 +40,8 @@ static const struct sql sql_description = {"test_description",
                                            "UPDATE tasks SET description = $2 WHERE id = $1", "tt"};
 static const struct sql sql_results = {"test_results",
                                        "UPDATE runs SET step_results = $2 WHERE id = $1", "tj"};
+static const struct sql sql_paths = {"test_paths", "UPDATE runs SET paths = $2 WHERE id = $1",
+                                     "tj"};
 static const struct sql sql_stop = {"test_stop", "UPDATE runs SET stop = $2 WHERE id = $1", "tt"};
 static const struct sql sql_payload = {"test_payload", "UPDATE jobs SET payload = $2 WHERE id = $1",
                                        "tj"};
@@ -476,6 +479,43 @@ START_TEST(a_lease_that_cannot_be_renewed_leaves_the_others_alone)
 }
 END_TEST
 
+/* ---- those that only read ------------------------------------------------------------------ */
+
+START_TEST(what_one_run_works_on_cannot_fail_another)
+{
+    open_lab(_i, (struct committer_limits){0});
+    lab_repository(&lab, "acme/a", "\"limits\":{\"overlap\":\"serialize\"}");
+    struct id first = lab_submit(&lab, "acme/a");
+    exec(&sql_paths, P_LIST(P_ID(&first), P_JSON(STR("{}"))));
+    struct id second = lab_submit(&lab, "acme/a");
+    ck_assert(started(&first));
+    ck_assert_int_eq(lab_run(&lab, &second).status, RUN_QUEUED); /* It waits for the first. */
+    exec(&sql_paths, P_LIST(P_ID(&first), P_JSON(STR("[]"))));
+    cancel(&first);
+    ck_assert(started(&second));
+}
+END_TEST
+
+START_TEST(the_doctor_tells_what_it_cannot_read_and_examines_the_rest)
+{
+    struct doctor_report report;
+    struct err err = {0};
+    open_lab(_i, (struct committer_limits){.max_active_runs = 1});
+    lab_repository(&lab, "acme/a", NULL);
+    struct id first = lab_submit(&lab, "acme/a"), second = lab_submit(&lab, "acme/a");
+    make_odd(_i, &second);
+    enum rc rc = doctor_examine(lab.db, &lab.arena, &report, &err);
+    ck_assert_msg(rc == RC_OK, "%s", err.text);
+    ck_assert(!report.healthy);
+    ck_assert_str_eq(report.checks[0].name, "readable");
+    ck_assert_int_eq(report.checks[0].bad, 1);
+    ck_assert_ptr_nonnull(strstr(report.checks[0].first, "queued"));
+    ck_assert_int_ge(report.checks[1].looked_at, 1);
+    make_even(&second);
+    ck_assert(started(&first));
+}
+END_TEST
+
 /* ---- which errors are about one ---------------------------------------------------------- */
 
 static const struct {
@@ -524,6 +564,8 @@ Suite *isolate_suite(void)
     tcase_add_loop_test(tc, a_job_whose_run_cannot_be_read_does_not_block_its_queue, 0, engines);
     tcase_add_test(tc, a_job_that_cannot_be_handed_out_fails_its_run);
     tcase_add_loop_test(tc, a_lease_that_cannot_be_renewed_leaves_the_others_alone, 0, engines);
+    tcase_add_loop_test(tc, what_one_run_works_on_cannot_fail_another, 0, engines);
+    tcase_add_loop_test(tc, the_doctor_tells_what_it_cannot_read_and_examines_the_rest, 0, engines);
     suite_add_tcase(suite, tc);
     TCase *pure = tcase_create("pure");
     tcase_add_loop_test(pure, an_error_of_the_engine_is_not_about_one_row, 0,
