@@ -27,7 +27,7 @@ static enum rc apply_put(struct cx *cx, struct command *command)
     struct cmd_repository_put *cmd = (struct cmd_repository_put *)command;
     struct repository_row row;
     if (cmd->config.len > CONFIG_BYTES_MAX)
-        return err_set(cx->err, RC_TOO_LARGE, "CONFIGURATION_TOO_LARGE",
+        return err_set(cx->err, RC_TOO_LARGE, "CONFIG_TOO_LARGE",
                        "the configuration has %zu bytes, and no job can hold more than %d",
                        cmd->config.len, CONFIG_BYTES_MAX);
     enum rc rc = repositories_by_name(cx->db, &cx->workspace_id, cmd->name, cx->arena, &row,

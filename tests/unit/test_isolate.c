@@ -229,7 +229,7 @@ START_TEST(a_configuration_that_no_job_can_hold_is_refused)
     put->config = str_of(arena_printf(
         &lab.arena, "{\"url\":\"/x\",\"agent\":{\"command\":[\"a\"]},%s}", config_of(1024 * 1024)));
     ck_assert_int_eq(lab_call(&lab, &put->base), RC_TOO_LARGE);
-    ck_assert_str_eq(put->base.err.code, "CONFIGURATION_TOO_LARGE");
+    ck_assert_str_eq(put->base.err.code, "CONFIG_TOO_LARGE");
     command_free(&put->base);
 }
 END_TEST
