@@ -166,3 +166,32 @@ describe('a limit of the whole server', { concurrency: 2 }, () => {
         }
     });
 });
+
+describe('a description of control characters', () => {
+    before(async () => {
+        server = await start();
+    });
+    after(() => server.discard());
+
+    const description = '\u0001'.repeat(65_000); // Six bytes each, as JSON.
+
+    it('that no job can hold beside the configuration is refused, and stops nobody', async () => {
+        const verify = Array.from({ length: 30 }, (_, i) => (
+            { name: `check${i}`, command: `true ${'x'.repeat(16_000)}` }));
+        const large = await server.repository('acme/large', fixes,
+            { prompt: { system: 'x'.repeat(250_000) }, verify });
+        const small = await server.repository('acme/small', fixes);
+        const refused = await server.call('POST', '/v1/tasks',
+            { body: { repository: large.name, description } });
+        assertProblem(refused, 413, { code: 'TASK_TOO_LARGE' });
+        assert.match(refused.json.detail, /acme\/large/);
+        const { taskId } = await server.submit(small.name);
+        await server.untilTask(taskId, 'completed');
+    });
+
+    it('comes to its end where it fits', async () => {
+        const repo = await server.repository('acme/fits', fixes);
+        const { taskId } = await server.submit(repo.name, { description });
+        await server.untilTask(taskId, 'completed');
+    });
+});
