@@ -9,8 +9,9 @@
 #include "control/flow.h"
 
 /*
- * How large a payload may become.  What a task and its configuration take of it, as JSON, is checked
- * when the task comes in (assignment_check); what its run adds is limited where it comes in:
+ * How large a payload may become.  What a task and its configuration take of it, as JSON, is
+ * checked when the task comes in (assignment_check); what its run adds is limited where that
+ * comes in:
  *
  *   128 KiB   results of custom steps (results_custom.c)
  *    64 KiB   the record of an agent elsewhere: a result of 10 KiB, its numbers written out in full

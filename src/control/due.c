@@ -1,8 +1,8 @@
 /*
  * due.c - see due.h.
  *
- * One that cannot be handled does not stop the others (isolate.h): its run is failed, else it is put
- * off.  Left as it is it would be due at once, again and again.
+ * One that cannot be handled does not stop the others (isolate.h): its run is failed, else it is
+ * put off.  Left as it is it would be due at once, again and again.
  */
 #include "control/due.h"
 #include "control/accounts.h"

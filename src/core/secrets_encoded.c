@@ -237,8 +237,8 @@ bool encoded_find_prefix(struct str prefix, const struct encoded_place *place,
 
 /* ---- percent-encoding and escapes ---- */
 
-/* Bytes of the line at this place that spell the byte; 0: none do.  Escapes first: a sign that begins
-   them stands for itself only where it begins none. */
+/* Bytes of the line at this place that spell the byte; 0: none do.  Escapes first: a sign that
+   begins them stands for itself only where it begins none. */
 static size_t spelled_byte(struct str line, size_t at, char byte)
 {
     bool escaped = line.at[at] == '\\' && at + 1 < line.len && line.at[at + 1] == byte;

@@ -2,18 +2,18 @@
  * secrets_encoded.h - known texts in another spelling: base64 (both alphabets, wherever they begin
  * in what was encoded) and percent-encoding, or with the escapes of JSON.
  *
- * Base64 writes six bits a character.  A text may begin at any of three places within the bytes that
- * become four characters, so it has three spellings, and at their ends stand characters that hold
- * bits of the neighbours as well:
+ * Base64 writes six bits a character.  A text may begin at any of three places within the bytes
+ * that become four characters, so it has three spellings, and at their ends stand characters
+ * that hold bits of the neighbours as well:
  *
  *   place    characters             the first one of the text alone begins with
  *     0      AAAAAA AABBBB BBBBCC   its bit 0
  *     1      ppAAAA AAAABB BBBBBB   its bit 4
  *     2      ppppAA AAAAAA BBBBBB   its bit 2
  *
- * Nothing is stored of them but a bit for their first three characters, in a table that says whether
- * a place is worth a look: a line costs a look at the table for each of its characters, whatever the
- * number of texts.
+ * Nothing is stored of them but a bit for their first three characters, in a table that says
+ * whether a place is worth a look: a line costs a look at the table for each of its characters,
+ * whatever the number of texts.
  */
 #ifndef CORE_SECRETS_ENCODED_H
 #define CORE_SECRETS_ENCODED_H
@@ -64,8 +64,8 @@ struct encoded_rest {
 bool encoded_find_prefix(struct str prefix, const struct encoded_place *place,
                          struct encoded_rest *rest, struct encoded_span *ret_span);
 
-/* Bytes of the line's front that spell the text: as it is, percent-encoded or escaped as in JSON, in
-   any mixture; 0: they do not. */
+/* Bytes of the line's front that spell the text: as it is, percent-encoded or escaped as in JSON,
+   in any mixture; 0: they do not. */
 size_t spelled_len(struct str text, struct str line);
 /* The first byte that the line's front spells; -1: none. */
 int spelled_first(struct str line);

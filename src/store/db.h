@@ -96,9 +96,9 @@ void tx_abort(struct tx *tx);                               /* For CLEANUP; safe
 
 /*
  * Savepoints: what the open transaction does from here on can be undone alone, and a statement that
- * has broken the transaction is undone with it.  They nest.  Behind a network each one waits for all
- * statements that were only sent, so savepoints belong into the second try of a transaction, not
- * into the first.
+ * has broken the transaction is undone with it.  They nest.  Behind a network each one waits for
+ * all statements that were only sent, so savepoints belong into the second try of a transaction,
+ * not into the first.
  */
 struct savepoint {
     struct db *db;

@@ -61,8 +61,8 @@ struct engine_ops {
     /* Code COMMIT_UNKNOWN: the connection was lost and nobody could tell what became of it. */
     enum rc (*commit)(struct engine_conn *conn, struct err *err);
     void (*rollback)(struct engine_conn *conn); /* Also when nothing is open. */
-    /* In a transaction.  KEEP tells what failed since the savepoint was set, also of statements that
-       were only sent.  UNDO works after a failure, too, and removes the savepoint. */
+    /* In a transaction.  KEEP tells what failed since the savepoint was set, also of statements
+       that were only sent.  UNDO works after a failure, too, and removes the savepoint. */
     enum rc (*savepoint)(struct engine_conn *conn, enum engine_savepoint what, struct err *err);
     /* Rows changed since connecting, by statements that have ended.  A deferred one counts as one
        row until its result has been read, and never as less. */

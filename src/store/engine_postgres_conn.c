@@ -640,8 +640,8 @@ enum rc pg_script(struct engine_conn *conn, const char *name, const char *text, 
     return rc;
 }
 
-/* The mark comes before the first savepoint: undone with it, the mark would say of a transaction that
-   it was not committed. */
+/* The mark comes before the first savepoint: undone with it, the mark would say of a transaction
+   that it was not committed. */
 enum rc pg_savepoint(struct engine_conn *conn, enum engine_savepoint what, struct err *err)
 {
     static const char name[] = "savepoint";

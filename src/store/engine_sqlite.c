@@ -297,7 +297,7 @@ static void sqlite_rollback(struct engine_conn *conn)
         (void)sqlite3_exec(conn->handle, "ROLLBACK", NULL, NULL, NULL);
 }
 
-/* After some errors (a full disk, no memory) SQLite has rolled back by itself: then there is none. */
+/* After some errors (a full disk, no memory) SQLite has rolled back itself: then there is none. */
 static enum rc sqlite_savepoint(struct engine_conn *conn, enum engine_savepoint what,
                                 struct err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * test_secrets_encoded.c - secrets in another spelling: base64 in both alphabets and at every place,
- * percent-encoding, escapes; whole and cut in two.
+ * test_secrets_encoded.c - secrets in another spelling: base64 in both alphabets and at every
+ * place, percent-encoding, escapes; whole and cut in two.
  */
 #include "base/buf.h"
 #include "core/redact.h"
