@@ -91,7 +91,8 @@ static enum rc report(struct cx *cx, struct job_row *job, const struct job_ref *
 struct reporting {
     const struct command *command;
     const void *what; /* Of a failure its struct job_failed, of a release its struct job_ref. */
-    struct job_done *done; /* Of a completion. */
+    struct job_done *done; /* Of a completion, */
+    bool follows;          /* which brings jobs along. */
     struct job_answer *answer;
     struct job_row job; /* As it was loaded. */
 };
@@ -121,8 +122,7 @@ static enum rc only_answer(struct cx *cx, void *subject, const struct failure *w
    within must not stop the others. */
 static enum rc take_report(struct cx *cx, struct reporting *reporting, isolate_try *take)
 {
-    bool follows = reporting->done != NULL && reporting->done->next_count > 0;
-    if (follows || id_is_none(&reporting->job.run_id))
+    if (reporting->follows || id_is_none(&reporting->job.run_id))
         return take(cx, reporting, NULL);
     isolate_try *const tries[] = {take, fail_run, only_answer, NULL};
     const struct isolated one = {"job", reporting->job.id.text, reporting, tries};
@@ -269,7 +269,8 @@ static enum rc complete_loaded(struct cx *cx, void *subject, const struct failur
 static enum rc complete_one(struct cx *cx, const struct command *command, struct job_done *done,
                             struct job_answer *answer)
 {
-    struct reporting reporting = {.command = command, .done = done, .answer = answer};
+    struct reporting reporting = {
+        .command = command, .done = done, .follows = done->next_count > 0, .answer = answer};
     bool found;
     done->made = NULL;
     enum rc rc = load(cx, &done->ref, &reporting.job, answer, &found);

@@ -76,7 +76,7 @@ enum { ENGINE_FILE = 0, ENGINE_MEMORY = 1, ENGINE_POSTGRES = 2 };
 /* Of DROVER_TEST_POSTGRES; NULL, and says so once, without it. */
 const char *postgres_url(void);
 char *postgres_url_in(struct arena *arena, const char *url, const char *schema);
-void postgres_run(const char *text);         /* On a connection of its own. */
+void postgres_run(const char *text);        /* On a connection of its own. */
 char *postgres_schema(struct arena *arena); /* Makes one; its name. */
 
 struct id fixture_id(struct fixture *f);

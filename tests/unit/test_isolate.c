@@ -516,6 +516,34 @@ START_TEST(the_doctor_tells_what_it_cannot_read_and_examines_the_rest)
 }
 END_TEST
 
+/* ---- the engine fails ---------------------------------------------------------------------- */
+
+/* Nobody is failed for a full disk. */
+START_TEST(a_full_disk_ends_the_round_and_fails_no_run)
+{
+    open_lab(LAB_SQLITE, (struct committer_limits){0});
+    lab_repository(&lab, "acme/a", NULL);
+    struct id runs[50];
+    for (size_t i = 0; i < COUNT_OF(runs); i++)
+        runs[i] = lab_submit(&lab, "acme/a");
+    struct job_row *jobs;
+    while (lab_lease(&lab, "drover.prepare", "w", &jobs) > 0) {
+    }
+    lab.now_us += US_PER_MINUTE;
+    ck_assert_int_eq(db_script(lab.db, "full", "PRAGMA max_page_count = 1", NULL), RC_OK);
+    struct cmd_due *due = cmd_due_new();
+    ck_assert_int_eq(lab_call(&lab, &due->base), RC_IO);
+    ck_assert_str_eq(due->base.err.code, "STORE_FULL");
+    command_free(&due->base);
+    ck_assert_int_eq(db_script(lab.db, "room", "PRAGMA max_page_count = 1000000", NULL), RC_OK);
+    for (size_t i = 0; i < COUNT_OF(runs); i++)
+        ck_assert(started(&runs[i]));
+    look_at_due();
+    for (size_t i = 0; i < COUNT_OF(runs); i++)
+        ck_assert_int_eq(lab_count_events(&lab, &runs[i], EV_RUN_HEARTBEAT_MISSED), 1);
+}
+END_TEST
+
 /* ---- which errors are about one ---------------------------------------------------------- */
 
 static const struct {
@@ -566,6 +594,7 @@ Suite *isolate_suite(void)
     tcase_add_loop_test(tc, a_lease_that_cannot_be_renewed_leaves_the_others_alone, 0, engines);
     tcase_add_loop_test(tc, what_one_run_works_on_cannot_fail_another, 0, engines);
     tcase_add_loop_test(tc, the_doctor_tells_what_it_cannot_read_and_examines_the_rest, 0, engines);
+    tcase_add_test(tc, a_full_disk_ends_the_round_and_fails_no_run);
     suite_add_tcase(suite, tc);
     TCase *pure = tcase_create("pure");
     tcase_add_loop_test(pure, an_error_of_the_engine_is_not_about_one_row, 0,
