@@ -89,6 +89,22 @@ ${fixes.replace('the answer is 42', `42 with ${HANDED}`)}`, TOKEN), HANDED);
         assert.equal(message.text, 'I use [redacted:github-token]');
     });
 
+    it('in another spelling is redacted all the same', async () => {
+        const agent = `printf '%s' "x-access-token:$API_KEY" | base64 -w0; echo
+printf '%s' "$API_KEY" | base64 -w0 | tr '+/' '-_' | tr -d =; echo
+printf '%s' "$API_KEY" | od -An -v -tx1 | tr -d '\\n' | tr ' ' %; echo
+${fixes}`;
+        const repo = await server.repository('acme/coded', agent, { agent: {
+            command: ['/bin/sh', '-c', agent], env: ['API_KEY'] } });
+        const { runId } = await server.finish(repo.name, 'completed');
+        const coded = Buffer.from(HANDED).toString('base64');
+        const items = await assertNowhere(server, [runId], HANDED, coded.slice(0, 12),
+            coded.replace(/=+$/, '').slice(-12));
+        const log = items.find(({ kind }) => kind === 'agent_log');
+        const { text } = await server.call('GET', `/v1/artifacts/${log.sha256}`);
+        assert.equal(text.match(/\[redacted:env\]/g).length, 3, text);
+    });
+
     it('by a verifier is redacted in its report and in what the agent is told', async () => {
         const verify = [{ name: 'unit', command: hide(`echo 'Error: ${TOKEN} is wrong'; exit 1`,
             TOKEN) }];
