@@ -337,7 +337,7 @@ static void note_reached(struct membership *membership)
     pthread_mutex_unlock(&membership->lock);
 }
 
-static void round_once(struct membership *membership)
+void membership_round(struct membership *membership)
 {
     struct err err = {0};
     enum rc rc = RC_OK;
@@ -375,7 +375,7 @@ static void *membership_main(void *arg)
 {
     struct membership *membership = arg;
     do
-        round_once(membership);
+        membership_round(membership);
     while (rest(membership));
     return NULL;
 }

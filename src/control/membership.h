@@ -52,6 +52,8 @@ struct membership_options {
 MUST_USE enum rc membership_join(const struct membership_options *options,
                                  struct membership **ret_membership, struct err *err);
 MUST_USE enum rc membership_start(struct membership *membership, struct err *err);
+/* What the thread does once a second, for the simulator and tests: instead of starting it. */
+void membership_round(struct membership *membership);
 /* Ends the thread and lets go of the timers, so that another node has them at once. */
 void membership_stop(struct membership *membership);
 void membership_free(struct membership *membership); /* Lets go of the name, too; NULL is fine. */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # caught.sh - breaks one invariant at a time and sees that the simulator notices.
 #
-#   tests/sim/caught.sh BUILD/sim-broken runs|jobs [postgres]
+#   tests/sim/caught.sh BUILD/sim-broken runs|jobs|nodes [postgres]
 set -u
 case "$2 ${3-}" in
 'runs ')
@@ -16,6 +16,10 @@ case "$2 ${3-}" in
 'jobs postgres') # What the engine has a part in; the rest is the same on both.
     breaks='undo'
     set -- "$1" jobs --transitions 100000 --engine postgres
+    ;;
+'nodes postgres')
+    breaks='turn takeover'
+    set -- "$1" nodes --steps 20000
     ;;
 *) exit 2 ;;
 esac

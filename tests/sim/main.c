@@ -4,6 +4,7 @@
  *   sim [--seed N] [--runs N] [--batch N]                 tasks and their runs
  *   sim jobs [--seed N] [--transitions N] [--steps N] [--batch N] [--engine postgres]
  *                                                         jobs in queues of all kinds
+ *   sim nodes [--seed N] [--steps N] [--batch N]          nodes that stand still, on PostgreSQL
  *
  * Worlds of `batch` tasks or jobs each are simulated, one after the other, until that many runs
  * have ended, or jobs have gone from one state to another so often and so much has happened; world
@@ -14,6 +15,7 @@
 #include "base/dice.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "tests/sim/nodes.h"
 #include "tests/sim/sims.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,6 +42,24 @@ static const char *postgres(int argc, char **argv)
     return NULL;
 }
 
+static int nodes_main(int argc, char **argv, int64_t drawn)
+{
+    struct sim_nodes_options options = {
+        .seed = option(argc, argv, "--seed", drawn),
+        .steps = option(argc, argv, "--steps", 4000),
+        .batch = option(argc, argv, "--batch", 2000),
+        .postgres = getenv("DROVER_TEST_POSTGRES"),
+    };
+    if (options.postgres == NULL) {
+        fprintf(stderr, "sim nodes: DROVER_TEST_POSTGRES names no PostgreSQL\n");
+        return 2;
+    }
+    printf("sim: seed %" PRId64 ", %" PRId64 " steps of nodes\n", options.seed, options.steps);
+    fflush(stdout);
+    sim_nodes(&options);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     bool jobs = argc > 1 && strcmp(argv[1], "jobs") == 0;
@@ -47,6 +67,8 @@ int main(int argc, char **argv)
     log_configure(&(struct log_options){.fd = STDERR_FILENO, .level = LOG_ERROR});
     struct dice dice = dice_from_os();
     int64_t drawn = (int64_t)(dice_next(&dice) >> 20);
+    if (argc > 1 && strcmp(argv[1], "nodes") == 0)
+        return nodes_main(argc, argv, drawn);
     struct sim_options options = {
         .seed = option(argc, argv, "--seed", drawn),
         .batch = option(argc, argv, "--batch", jobs ? 1500 : 200),

@@ -18,6 +18,8 @@
  *   length       nothing ever waits in a queue
  *   parked       no account is ever seen to be parked
  *   undo         a command of a rolled-back transaction keeps the answer that was made for it
+ *   turn         a node that has lost its turn at the timers goes on
+ *   takeover     the timers stay with their first holder, whatever becomes of it
  */
 #include "control/command.h"
 #include "core/admission.h"
@@ -26,6 +28,7 @@
 #include "store/accounts.h"
 #include "store/events.h"
 #include "store/jobs.h"
+#include "store/leases.h"
 #include "store/queues.h"
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +75,15 @@ enum rc __wrap_jobs_due(struct db *db, const struct due_ask *ask, struct arena *
                         struct job_row **ret_rows, size_t *ret_count, struct err *err);
 void __real_command_undo(struct command *command);
 void __wrap_command_undo(struct command *command);
+
+enum rc __real_leases_enter(struct db *db, const struct lease_fence *fence,
+                            struct lease_proof *ret_proof, struct err *err);
+enum rc __wrap_leases_enter(struct db *db, const struct lease_fence *fence,
+                            struct lease_proof *ret_proof, struct err *err);
+enum rc __real_leases_claim(struct db *db, const struct lease_claim *claim, struct arena *arena,
+                            int64_t *ret_epoch, struct lease_row *ret_before, struct err *err);
+enum rc __wrap_leases_claim(struct db *db, const struct lease_claim *claim, struct arena *arena,
+                            int64_t *ret_epoch, struct lease_row *ret_before, struct err *err);
 
 enum { NOW_AND_THEN = 500, QUITE_OFTEN = 20 };
 
@@ -208,4 +220,25 @@ void __wrap_command_undo(struct command *command)
         command_keep(command);
     else
         __real_command_undo(command);
+}
+
+enum rc __wrap_leases_enter(struct db *db, const struct lease_fence *fence,
+                            struct lease_proof *ret_proof, struct err *err)
+{
+    if (!breaks("turn"))
+        return __real_leases_enter(db, fence, ret_proof, err);
+    *ret_proof = (struct lease_proof){.db = db};
+    return RC_OK;
+}
+
+enum rc __wrap_leases_claim(struct db *db, const struct lease_claim *claim, struct arena *arena,
+                            int64_t *ret_epoch, struct lease_row *ret_before, struct err *err)
+{
+    static bool taken;
+    bool timers = breaks("takeover") && strcmp(claim->name, LEASE_TIMERS) == 0;
+    if (timers && taken)
+        return err_set(err, RC_CONFLICT, "LEASE_HELD", "it stays where it is");
+    enum rc rc = __real_leases_claim(db, claim, arena, ret_epoch, ret_before, err);
+    taken |= timers && rc == RC_OK;
+    return rc;
 }
