@@ -1,9 +1,9 @@
 // chaos.mjs - two nodes, remote workers and PostgreSQL; tasks flow in through both nodes while one
 // thing after the other fails, also while another is still down.
 //
-// What fails is the deck of the test (makeTumblers, hand); when and in what order comes from a seed.
-// DROVER_SEED replays one; DROVER_LONG draws a new one and lets more fail; DROVER_CHAOS_MINUTES lets
-// it go on for so long.
+// What fails is the deck of the test (makeTumblers, hand); when, and in what order, comes from a
+// seed.  DROVER_SEED replays one; DROVER_LONG draws a new one and lets more fail;
+// DROVER_CHAOS_MINUTES lets it go on for so long.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -226,7 +226,8 @@ export async function survive(t, chaos) {
         await chaos.comeToRest();
         await chaos.check();
         await untilGone(mark);
-        t.diagnostic(`${chaos.tasks.length} tasks in ${Math.round((Date.now() - began) / 1000)} s; ` +
+        const seconds = Math.round((Date.now() - began) / 1000);
+        t.diagnostic(`${chaos.tasks.length} tasks in ${seconds} s; ` +
             `${chaos.left} directories to sweep`);
         await chaos.stop();
     } finally {
