@@ -15,6 +15,8 @@
 #define NET_US        (5 * US_PER_SECOND)
 #define NET_SHARED_US US_PER_SECOND
 #define PRUNE_US      US_PER_HOUR
+/* Woken so much later than asked for: the process was stopped, or the machine suspended. */
+#define OVERSLEPT_US (3 * US_PER_SECOND)
 
 struct ticker {
     struct committer *committer;
@@ -81,11 +83,19 @@ static bool holds_turn(struct ticker *ticker)
     return held;
 }
 
+/* On a store that is not shared nobody could renew a lease while this process was stopped.  Where it
+   is shared the membership knows. */
+static void note_rest(struct ticker *ticker, int64_t late_us)
+{
+    if (ticker->membership == NULL && late_us > OVERSLEPT_US)
+        ticker->away = true;
+}
+
 /* Sleeps until the earliest due time, not longer than the net hangs; false at the end. */
 static bool wait_for_due(struct ticker *ticker)
 {
+    int64_t begun_us = clock_mono_us(), wake_us = clock_boot_us();
     pthread_mutex_lock(&ticker->lock);
-    int64_t begun_us = clock_mono_us();
     while (!ticker->stopping) {
         int64_t left_us = ticker->net_us - (clock_mono_us() - begun_us);
         if (ticker->next_us > 0) {
@@ -95,11 +105,13 @@ static bool wait_for_due(struct ticker *ticker)
         if (left_us <= 0)
             break;
         struct timespec until = clock_mono_after(left_us);
+        wake_us = clock_boot_us() + left_us;
         pthread_cond_timedwait(&ticker->wake, &ticker->lock, &until);
     }
     ticker->next_us = 0;
     bool go_on = !ticker->stopping;
     pthread_mutex_unlock(&ticker->lock);
+    note_rest(ticker, clock_boot_us() - wake_us);
     return go_on;
 }
 

@@ -282,3 +282,27 @@ describe('the name of a node', { concurrency: 3 }, () => {
             assert.ok(b.isRunning());
         });
 });
+
+describe('a server on SQLite', () => {
+    it('that was stopped gives every lease one more length: nobody could renew it', async () => {
+        const server = new Server({ config: config(), db: null });
+        try {
+            await server.start();
+            const [{ id }] = await enqueue(server, [{ queue: 'q.long', type: 'x' }]);
+            const [job] = await lease(server, 'q.long', { leaseMs: 4_000 });
+            assert.equal(job.id, id);
+            freeze(server);
+            await sleep(9_000); // Longer than the lease.
+            thaw(server);
+            const next = await lease(server, 'q.long', { waitMs: 1_000 });
+            assert.deepEqual(next, [], 'it is still leased');
+            const answer = await server.post('/v1/jobs/complete',
+                { jobs: [{ id, epoch: job.epoch }] });
+            assert.equal(answer.jobs[0].ok, true);
+            await server.discard();
+        } finally {
+            if (server.isRunning()) thaw(server);
+            server.killNow();
+        }
+    });
+});
