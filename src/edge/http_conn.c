@@ -514,9 +514,7 @@ void conn_sweep(struct http *http)
             conn_refuse(conn, 408, &stalled);
         else if (reads(conn) && conn->first_byte_us && conn->first_byte_us < late_us)
             conn_refuse(conn, 408, &err);
-        else if (reads(conn) && !conn->asked && conn->born_us < late_us)
-            conn_refuse(conn, 0, NULL);
-        else if (is_idle(conn, now_us))
+        else if ((reads(conn) && !conn->asked && conn->born_us < late_us) || is_idle(conn, now_us))
             conn_refuse(conn, 0, NULL);
     }
 }
