@@ -13,6 +13,7 @@
 #include "control/schedules.h"
 #include "core/event_types.h"
 #include "store/engine.h"
+#include "store/leases.h"
 #include "store/query.h"
 #include "store/timers.h"
 #include "tests/unit/lab.h"
@@ -20,10 +21,24 @@
 #include <string.h>
 
 static struct lab lab;
+static struct lease_fence turn; /* To run the timers. */
 
 static void open_lab(int engine, struct committer_limits limits)
 {
+    static const struct lease_claim claim = {.name = LEASE_TIMERS,
+                                             .holder = "lab",
+                                             .session = "lab",
+                                             .place = "",
+                                             .under = "",
+                                             .ttl_us = US_PER_HOUR};
     lab_open(&lab, &(struct lab_options){.limits = limits, .engine = engine});
+    turn = (struct lease_fence){.name = LEASE_TIMERS};
+    if (engine == LAB_SQLITE)
+        return;
+    struct lease_row before;
+    struct err err = {0};
+    enum rc rc = leases_claim(lab.db, &claim, &lab.arena, &turn.epoch, &before, &err);
+    ck_assert_msg(rc == RC_OK, "%s", err.text);
 }
 
 static void teardown(void)
@@ -122,6 +137,7 @@ static int64_t timer_due(const struct id *subject)
 static void look_at_due(void)
 {
     struct cmd_due *due = cmd_due_new();
+    due->turn = turn;
     due->prune = true;
     enum rc rc = lab_call(&lab, &due->base);
     ck_assert_msg(rc == RC_OK, "%s", due->base.err.text);
@@ -288,6 +304,7 @@ START_TEST(a_deadline_of_a_bad_run_ends_it_and_the_others_fire)
     BAD(&bad); /* Asking its worker to stop reads the configuration. */
     lab.now_us += 61 * US_PER_SECOND;
     struct cmd_due *due = cmd_due_new();
+    due->turn = turn;
     due->grace_us = US_PER_MINUTE; /* The leases live on. */
     ck_assert_int_eq(lab_call(&lab, &due->base), RC_OK);
     command_free(&due->base);
@@ -532,6 +549,7 @@ START_TEST(a_full_disk_ends_the_round_and_fails_no_run)
     lab.now_us += US_PER_MINUTE;
     ck_assert_int_eq(db_script(lab.db, "full", "PRAGMA max_page_count = 1", NULL), RC_OK);
     struct cmd_due *due = cmd_due_new();
+    due->turn = turn;
     ck_assert_int_eq(lab_call(&lab, &due->base), RC_IO);
     ck_assert_str_eq(due->base.err.code, "STORE_FULL");
     command_free(&due->base);
