@@ -179,7 +179,7 @@ help:
 	@echo 'make test-long  the same with longer end-to-end tests, valgrind and ThreadSanitizer'
 	@echo 'make check      formatting, layers, house limits, static analysis, a clang build'
 	@echo 'make unit       unit and store tests of the plain build; SUITE=arena for one suite'
-	@echo 'make sim        the simulator; ARGS="[jobs|nodes] --seed N --runs N"; more in tests/sim/main.c'
+	@echo 'make sim        the simulator; ARGS="[jobs|nodes] --seed N"; more in tests/sim/main.c'
 	@echo 'make bench      benchmarks; make bench-peers: beside its peers, which it fetches'
 	@echo 'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local'
 	@echo 'make clean      remove $(BUILD)/'

@@ -83,8 +83,8 @@ static bool holds_turn(struct ticker *ticker)
     return held;
 }
 
-/* On a store that is not shared nobody could renew a lease while this process was stopped.  Where it
-   is shared the membership knows. */
+/* On a store that is not shared nobody could renew a lease while this process was stopped.  Where
+   it is shared the membership knows. */
 static void note_rest(struct ticker *ticker, int64_t late_us)
 {
     if (ticker->membership == NULL && late_us > OVERSLEPT_US)
