@@ -28,6 +28,7 @@ enum {
     LOOK_MS = 50,         /* Between looks at the cancel flag. */
     GRACE_MS = 500,       /* Between TERM and KILL for proc_run. */
     KILL_WAIT_MS = 10000, /* For a killed child to go: it may hang in the kernel. */
+    TRACER_TRIES = 10000, /* A millisecond each. */
     DRAIN_MAX = 1 << 20,  /* Read from a pipe after the end: pipes hold no more by default. */
 };
 
@@ -180,19 +181,33 @@ void proc_kill_group(const struct proc *proc, int signal)
         (void)kill(-proc->pid, signal);
 }
 
+/* info->si_pid is 0 when it has not ended. */
+static int wait_now(const struct proc *proc, siginfo_t *info)
+{
+    int failed;
+    do
+        failed = waitid(P_PIDFD, (id_t)proc->pid_fd, info, WEXITED | WNOHANG);
+    while (failed && errno == EINTR);
+    return failed;
+}
+
 /*
  * Ends the rest of the group, then lets the pid go.  RC_IO when the child has not ended after all
- * (see KILL_WAIT_MS) or somebody else has reaped it.
+ * (see KILL_WAIT_MS) or somebody else has reaped it.  A child that is traced, as by strace -f, has
+ * ended before its parent may reap it: first its tracer has to.
  */
 static enum rc reap(struct proc *proc, struct proc_exit *ret_exit)
 {
     proc_kill_group(proc, SIGKILL);
     siginfo_t info;
     memset(&info, 0, sizeof info);
-    int failed;
-    do
-        failed = waitid(P_PIDFD, (id_t)proc->pid_fd, &info, WEXITED | WNOHANG);
-    while (failed && errno == EINTR);
+    int failed = wait_now(proc, &info);
+    for (int tries = 0; !failed && info.si_pid == 0 && tries < TRACER_TRIES; tries++) {
+        if (!ended_within(proc, 0))
+            break;
+        (void)poll(NULL, 0, 1);
+        failed = wait_now(proc, &info);
+    }
     fd_closep(&proc->pid_fd);
     proc->pid = 0;
     if (failed || info.si_pid == 0)
