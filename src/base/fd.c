@@ -132,16 +132,28 @@ enum rc file_read(const char *path, struct buf *into, struct err *err)
     return rc;
 }
 
+enum rc dir_sync(const char *path, struct err *err)
+{
+    CLEANUP(fd_closep) int fd = open_plain(path, O_RDONLY | O_DIRECTORY);
+    return fd < 0 || fsync(fd) != 0 ? io_error(err, "sync the directory", path) : RC_OK;
+}
+
+enum rc dir_sync_file_system(const char *path, struct err *err)
+{
+    CLEANUP(fd_closep) int fd = open_plain(path, O_RDONLY | O_DIRECTORY);
+    return fd < 0 || syncfs(fd) != 0 ? io_error(err, "sync the file system of", path) : RC_OK;
+}
+
 static enum rc sync_parent(const char *path, struct err *err)
 {
     char parent[PATH_MAX] = ".";
-    const char *slash = strrchr(path, '/');
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    const char *slash = memrchr(path, '/', len);
     if (slash)
         (void)snprintf(parent, sizeof parent, "%.*s", slash > path ? (int)(slash - path) : 1, path);
-    CLEANUP(fd_closep) int fd = open_plain(parent, O_RDONLY | O_DIRECTORY);
-    if (fd < 0 || fsync(fd) != 0)
-        return io_error(err, "sync the directory of", path);
-    return RC_OK;
+    return dir_sync(parent, err);
 }
 
 enum rc file_put_in_place(int fd, const char *temporary, const char *path, struct err *err)
@@ -214,10 +226,18 @@ static bool is_directory(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/* How directories are made. */
+struct making {
+    unsigned mode;
+    bool durable;
+};
+
 /* Makes one directory below one that is there; RC_NOT_FOUND: that is missing. */
-static enum rc make_one(const char *path, unsigned mode, struct err *err)
+static enum rc make_one(const char *path, const struct making *making, struct err *err)
 {
-    int number = mkdir(path, (mode_t)mode) == 0 ? 0 : errno;
+    int number = mkdir(path, (mode_t)making->mode) == 0 ? 0 : errno;
+    if (number == 0 && making->durable)
+        return sync_parent(path, err);
     if (number == 0 || (number != ENOENT && is_directory(path)))
         return RC_OK;
     return err_set(err, number == ENOENT ? RC_NOT_FOUND : RC_IO, "IO_ERROR",
@@ -227,7 +247,7 @@ static enum rc make_one(const char *path, unsigned mode, struct err *err)
 
 /* Most are there already, or their parents are: it goes up from the last one to the first that can
    be made, and down again. */
-enum rc dir_make(const char *path, unsigned mode, struct err *err)
+static enum rc make_all(const char *path, const struct making *making, struct err *err)
 {
     char part[PATH_MAX];
     size_t len = strlen(path);
@@ -236,20 +256,36 @@ enum rc dir_make(const char *path, unsigned mode, struct err *err)
         return io_error(err, "make the directory", path);
     }
     memcpy(part, path, len + 1);
-    enum rc rc = make_one(part, mode, err);
+    enum rc rc = make_one(part, making, err);
     char *slash;
     while (rc == RC_NOT_FOUND && (slash = strrchr(part, '/')) && slash > part) {
         *slash = '\0';
-        rc = make_one(part, mode, err);
+        rc = make_one(part, making, err);
     }
     for (size_t end = strlen(part); rc == RC_OK && end < len;) {
         part[end] = '/';
         end += strlen(part + end);
-        rc = make_one(part, mode, err);
+        rc = make_one(part, making, err);
     }
     if (rc == RC_OK && err)
         err_clear(err); /* Of what was missing at first. */
     return rc == RC_NOT_FOUND ? RC_IO : rc;
+}
+
+enum rc dir_make(const char *path, unsigned mode, struct err *err)
+{
+    return make_all(path, &(struct making){.mode = mode}, err);
+}
+
+/* One that is there may have been made by a process that was killed before it could sync.  A parent
+   that only its owner may list was not made here. */
+enum rc dir_make_durable(const char *path, unsigned mode, struct err *err)
+{
+    struct err why = {0};
+    enum rc rc = make_all(path, &(struct making){.mode = mode, .durable = true}, err);
+    if (rc != RC_OK || sync_parent(path, &why) == RC_OK || errno == EACCES)
+        return rc;
+    return err_set(err, RC_IO, "IO_ERROR", "%s", why.text);
 }
 
 /* --- dir_remove --- */

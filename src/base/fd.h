@@ -40,6 +40,14 @@ MUST_USE enum rc file_put_in_place(int fd, const char *temporary, const char *pa
 MUST_USE enum rc file_lock(const char *path, int wait_ms, int *ret_fd, struct err *err);
 bool file_exists(const char *path);
 MUST_USE enum rc dir_make(const char *path, unsigned mode, struct err *err); /* mkdir -p */
+/* The same for a directory that must be there after the machine has lost power: the parent of each
+   one that was made, and of the last one in any case, is fsynced. */
+MUST_USE enum rc dir_make_durable(const char *path, unsigned mode, struct err *err);
+/* fsync of a directory: the names in it, not what is in the files.  RC_NOT_FOUND if absent. */
+MUST_USE enum rc dir_sync(const char *path, struct err *err);
+/* Everything that was written to the file system of the directory; waits for the writes of all
+   other processes there too. */
+MUST_USE enum rc dir_sync_file_system(const char *path, struct err *err);
 /* rm -rf that never follows links and never leaves its tree; absent is fine. */
 MUST_USE enum rc dir_remove(const char *path, struct err *err);
 /* Makes parent/prefix-XXXXXX. */

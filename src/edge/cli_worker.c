@@ -163,7 +163,7 @@ static void start_log(const struct args *args)
 /* Worktrees and mirrors have one owner, be it a worker or a server. */
 static enum rc lock_data(struct remote *remote, struct err *err)
 {
-    enum rc rc = dir_make(remote->data_dir, 0700, err);
+    enum rc rc = dir_make_durable(remote->data_dir, 0700, err);
     if (rc == RC_OK)
         rc = file_lock(arena_printf(&remote->cli->arena, "%s/server.lock", remote->data_dir),
                        LOCK_WAIT_MS, &remote->lock_fd, err);

@@ -126,7 +126,7 @@ static void fit_connections(struct http_options *options)
 static enum rc lock_data(struct server *server, struct err *err)
 {
     const char *dir = server->options->data_dir;
-    enum rc rc = dir_make(dir, 0700, err);
+    enum rc rc = dir_make_durable(dir, 0700, err);
     if (rc == RC_OK)
         rc = file_lock(arena_printf(&server->arena, "%s/server.lock", dir), LOCK_WAIT_MS,
                        &server->lock_fd, err);

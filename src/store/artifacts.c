@@ -90,12 +90,6 @@ static enum rc place_of(struct store *store, const char *sha256, struct place *r
     return rc;
 }
 
-static enum rc dir_sync(const char *path, struct err *err)
-{
-    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 || fsync(fd) != 0 ? fail_errno("sync", path, err) : RC_OK;
-}
-
 enum rc artifact_dir_prepare(const char *dir, struct err *err)
 {
     char temporary[PATH_MAX], parent[PATH_MAX];

@@ -98,7 +98,7 @@ static void write_note(const char *dir, const char *path, const char *line)
     struct err err = {0};
     CLEANUP(arena_release) struct arena arena = {0};
     const char *text = arena_printf(&arena, "%s\n", line);
-    enum rc rc = dir_make(dir, 0700, &err);
+    enum rc rc = dir_make_durable(dir, 0700, &err);
     if (rc == RC_OK)
         rc = file_write_durable(path, text, strlen(text), 0600, &err);
     if (rc != RC_OK)

@@ -21,7 +21,7 @@ enum rc site_dirs_make(const char *work_dir, const char *const *hidden, struct s
                        struct err *err)
 {
     char real[PATH_MAX];
-    enum rc rc = dir_make(work_dir, 0700, err);
+    enum rc rc = dir_make_durable(work_dir, 0700, err);
     if (rc != RC_OK)
         return rc;
     if (!realpath(work_dir, real))
@@ -29,7 +29,7 @@ enum rc site_dirs_make(const char *work_dir, const char *const *hidden, struct s
     CLEANUP(arena_release) struct arena arena = {0};
     rc = git_home_make(arena_printf(&arena, "%s/git", real), err);
     if (rc == RC_OK)
-        rc = dir_make(arena_printf(&arena, "%s/runs", real), 0700, err);
+        rc = dir_make_durable(arena_printf(&arena, "%s/runs", real), 0700, err);
     if (rc != RC_OK)
         return rc;
     ret_dirs->work = mem_strdup(real);
