@@ -21,7 +21,8 @@ enum rc fence_make(const struct git *git, const char *git_dir, const struct fenc
     const char *hash = NULL;
     struct git_call write = {.git_dir = git_dir,
                              .args = GIT_ARGS("hash-object", "-w", "--stdin"),
-                             .input = str_of(blob)};
+                             .input = str_of(blob),
+                             .durable = true};
     enum rc rc = git_line(git, &write, &arena, &hash, err);
     if (rc != RC_OK)
         return rc;

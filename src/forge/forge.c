@@ -9,6 +9,7 @@
 #include "forge/forge.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "forge/origin.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -132,6 +133,7 @@ enum rc forge_push(const struct git *git, const struct forge_change *change,
         .git_dir = change->scratch,
         .args = GIT_ARGS(
             "push", "--porcelain", "--atomic",
+            origin_is_here(change->url) ? ORIGIN_RECEIVE_PACK : "--no-progress",
             arena_printf(&arena, "--force-with-lease=%s:%s", branch, push->branch_from),
             arena_printf(&arena, "--force-with-lease=%s:%s", fence, move.from), "origin",
             arena_printf(&arena, "%s:%s", push->head, branch),

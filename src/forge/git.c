@@ -67,7 +67,7 @@ static const char gitconfig[] = "[safe]\n\tdirectory = *\n";
 
 enum rc git_home_make(const char *home, struct err *err)
 {
-    enum rc rc = dir_make(home, 0700, err);
+    enum rc rc = dir_make_durable(home, 0700, err);
     if (rc != RC_OK)
         return rc;
     CLEANUP(arena_release) struct arena arena = {0};
@@ -149,6 +149,10 @@ const char **git_env(const struct git *git, const struct git_call *call, struct 
     size_t count = COUNT_OF(settings);
     for (size_t i = 0; i < count; i++)
         add_setting(&env, arena, i, settings[i].key, settings[i].value);
+    if (call->unchecked) /* git keeps the pack of every fetch that it checks. */
+        add_setting(&env, arena, count++, "fetch.fsckObjects", "false");
+    if (call->durable)
+        add_setting(&env, arena, count++, "core.fsync", "all");
     if (call->origin)
         add_setting(&env, arena, count++, "remote.origin.url", call->origin);
     if (!text_empty(git->credential) && git_over_http(call->origin))
@@ -247,6 +251,8 @@ enum rc git_ask(const struct git *git, const struct git_call *call, int *ret_sta
     enum rc rc = proc_run(&spec, call->input, call->out, &words, &limits, &result, err);
     if (rc != RC_OK)
         return rc;
+    if (call->words)
+        buf_add(call->words, words.data, words.len);
     if (result.cancelled)
         return err_set(err, RC_CANCELLED, "CANCELLED", "git %s was stopped.", command);
     if (result.timed_out)

@@ -42,7 +42,10 @@ struct git_call {
     struct str input;
     int input_fd;         /* In place of input; 0: none. */
     int64_t memory_bytes; /* What it may allocate; 0: GIT_MEMORY_MAX. */
+    bool unchecked;       /* Fetches what we have made ourselves: a few objects stay loose. */
+    bool durable;         /* Syncs the contents of what it writes; see origin.h for names. */
     struct buf *out;      /* stdout; NULL drops it. */
+    struct buf *words;    /* stderr as it is, for those who judge it; may be NULL. */
 };
 #define GIT_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 

@@ -121,9 +121,7 @@ static enum rc make_commit(const struct origin *origin, const struct issue *issu
 static enum rc move_ref(const struct origin *origin, const char *ref, const char *to,
                         const char *seen, struct err *err)
 {
-    struct git_call update = {.git_dir = origin->dir,
-                              .args = GIT_ARGS("update-ref", ref, to, seen ? seen : "")};
-    return git_run(origin->git, &update, err);
+    return origin_move_ref(origin, &(struct origin_move){.ref = ref, .to = to, .seen = seen}, err);
 }
 
 /* --- reading --- */

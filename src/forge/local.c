@@ -11,6 +11,9 @@
  * decides.  The lock on a file in the repository only keeps publishers from trying for the same
  * number; who waits too long for it goes on without, for its holder may be frozen.  Numbers are
  * taken once: the next one lies above all that are in use or were.
+ *
+ * What is reported as done is on the disk (origin.h).  A try that finds the work of an earlier one
+ * syncs it all the same: that one may have been killed before it could.
  */
 #include "base/clock.h"
 #include "base/fault.h"
@@ -123,7 +126,12 @@ static enum rc bring_branch(struct publishing *publishing, struct err *err)
         return rc;
     const struct forge_push push = {
         .head = publishing->head, .branch_from = "", .fence = &publishing->fence};
-    rc = forge_push(origin->git, change, &push, err);
+    origin_drop_stale_locks(origin, arena_printf(origin->arena, "refs/heads/%s", change->branch));
+    rc = origin_take_objects(origin, change->scratch, publishing->head, err);
+    if (rc == RC_OK)
+        rc = origin_take_objects(origin, change->scratch, publishing->fence.value, err);
+    if (rc == RC_OK)
+        rc = forge_push(origin->git, change, &push, err);
     publishing->again = rc == RC_IO;
     return rc;
 }
@@ -281,6 +289,8 @@ static enum rc local_look(const struct git *git, const struct forge_question *qu
                         &head, err);
     if (rc == RC_OK && head)
         rc = find_foreign(&origin, head, &found.pull_number, err);
+    if (rc == RC_OK && head) /* It is reported, and its git may have synced nothing. */
+        rc = origin_sync(&origin, err);
     if (rc != RC_OK)
         return rc;
     if (head)
@@ -463,6 +473,7 @@ static enum rc merge_tree(const struct origin *origin, const struct merging *mer
                                              "--no-messages", merging->at[AT_TARGET],
                                              merging->at[AT_PULL]),
                             .out = &out,
+                            .durable = true,
                             .memory_bytes = GIT_MEMORY_SMALL};
     int status = 0;
     enum rc rc = git_ask(origin->git, &call, &status, err);
@@ -506,7 +517,8 @@ static enum rc merge_once(const struct origin *origin, struct merging *merging,
     struct git_call make = {.git_dir = origin->dir,
                             .args = GIT_ARGS("commit-tree", tree, "-p", merging->at[AT_TARGET],
                                              "-p", merging->at[AT_PULL], "-F", "-"),
-                            .input = str_of(merging->merge->message)};
+                            .input = str_of(merging->merge->message),
+                            .durable = true};
     rc = git_line(origin->git, &make, origin->arena, &commit, err);
     if (rc == RC_OK)
         rc = fence_make(origin->git, origin->dir, &text, &merging->fence, err);
@@ -587,7 +599,7 @@ static enum rc try_merge(const struct origin *origin, struct merging *merging,
     if (!merged)
         return merge_once(origin, merging, ret_commit, err);
     *ret_commit = merging->at[AT_TARGET];
-    return RC_OK;
+    return origin_sync(origin, err); /* Who merged it may have been killed before it could. */
 }
 
 static enum rc local_merge(const struct git *git, const struct forge_merge *merge,
@@ -668,9 +680,10 @@ static enum rc try_close(const struct origin *origin, struct closing *closing, s
     const struct ownership owner = {request->number, request->run_id, request->branch,
                                     closing->at[AT_PULL]};
     rc = check_owned(origin, &owner, err);
-    if (rc != RC_OK || closing->at[AT_CLOSED][0])
-        return rc;
-    rc = check_not_merged(origin, closing, err);
+    if (rc == RC_OK && closing->at[AT_CLOSED][0])
+        return origin_sync(origin, err);
+    if (rc == RC_OK)
+        rc = check_not_merged(origin, closing, err);
     if (rc == RC_OK)
         rc = fence_make(origin->git, origin->dir, &text, &closing->fence, err);
     if (rc != RC_OK)

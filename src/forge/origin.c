@@ -3,15 +3,29 @@
  */
 #include "forge/origin.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
-enum { LOCK_WAIT_MS = 30000 };
+enum { LOCK_WAIT_MS = 30000, LOCK_STALE_SECONDS = 60 };
+
+static const char *path_of(const char *url)
+{
+    return text_starts(url, "file://") ? url + strlen("file://") : url;
+}
+
+bool origin_is_here(const char *url)
+{
+    return path_of(url)[0] == '/';
+}
 
 enum rc origin_open(struct origin *origin, const char *url, struct err *err)
 {
-    const char *path = text_starts(url, "file://") ? url + strlen("file://") : url;
-    if (path[0] != '/')
+    const char *path = path_of(url);
+    if (!origin_is_here(url))
         return err_set(err, RC_INVALID, "NOT_LOCAL",
                        "The local forge needs the path of a repository on this machine.");
     struct git_call where = {.dir = path, .args = GIT_ARGS("rev-parse", "--absolute-git-dir")};
@@ -73,11 +87,63 @@ enum rc origin_lock(const struct origin *origin, const char *name, int *ret_fd, 
     return git_lock(&patient, arena_printf(origin->arena, "%s/%s", origin->dir, name), ret_fd, err);
 }
 
+enum rc origin_sync(const struct origin *origin, struct err *err)
+{
+    return dir_sync_file_system(origin->dir, err);
+}
+
+/* A git that was killed, or whose machine lost power, leaves its lock files, and no other git ever
+   removes them.  None holds one for as long as this. */
+static void drop_if_stale(const char *path)
+{
+    struct stat status;
+    if (lstat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+        time(NULL) - status.st_mtim.tv_sec > LOCK_STALE_SECONDS)
+        (void)unlink(path);
+}
+
+void origin_drop_stale_locks(const struct origin *origin, const char *ref)
+{
+    drop_if_stale(arena_printf(origin->arena, "%s/%s.lock", origin->dir, ref));
+    drop_if_stale(arena_printf(origin->arena, "%s/HEAD.lock", origin->dir));
+    drop_if_stale(arena_printf(origin->arena, "%s/packed-refs.lock", origin->dir));
+}
+
+enum rc origin_take_objects(const struct origin *origin, const char *from, const char *commit,
+                            struct err *err)
+{
+    struct git_call fetch = {.git_dir = origin->dir,
+                             .args = GIT_ARGS("fetch", "--quiet", "--no-tags",
+                                              "--no-write-fetch-head", "--", from, commit),
+                             .unchecked = true,
+                             .durable = true};
+    enum rc rc = git_run(origin->git, &fetch, err);
+    return rc == RC_OK ? origin_sync(origin, err) : rc;
+}
+
+enum rc origin_move_ref(const struct origin *origin, const struct origin_move *move,
+                        struct err *err)
+{
+    const char *seen = move->seen ? move->seen : "";
+    struct git_call update = {.git_dir = origin->dir,
+                              .args = move->to ? GIT_ARGS("update-ref", move->ref, move->to, seen)
+                                               : GIT_ARGS("update-ref", "-d", move->ref, seen),
+                              .durable = true};
+    origin_drop_stale_locks(origin, move->ref);
+    enum rc rc = move->to ? origin_sync(origin, err) : RC_OK;
+    if (rc == RC_OK)
+        rc = git_run(origin->git, &update, err);
+    return rc == RC_OK ? origin_sync(origin, err) : rc;
+}
+
 enum rc origin_commit(const struct origin *origin, const struct origin_note *note,
                       const char **ret_hash, struct err *err)
 {
     const char *tree = NULL;
-    struct git_call empty = {.git_dir = origin->dir, .args = GIT_ARGS("mktree")};
+    /* git mktree does not read core.fsync. */
+    struct git_call empty = {.git_dir = origin->dir,
+                             .args = GIT_ARGS("hash-object", "-t", "tree", "-w", "--stdin"),
+                             .durable = true};
     enum rc rc = git_line(origin->git, &empty, origin->arena, &tree, err);
     if (rc != RC_OK)
         return rc;
@@ -97,6 +163,7 @@ enum rc origin_commit(const struct origin *origin, const struct origin_note *not
         .args = GIT_ARGS("commit-tree", tree, "-F", "-", parent, note->parent),
         .env = env,
         .input = str_of(note->message),
+        .durable = true,
     };
     return git_line(origin->git, &commit, origin->arena, ret_hash, err);
 }

@@ -1,6 +1,14 @@
 /*
  * origin.h - a repository on this machine, for the local forge: its refs, its lock, commits that
  * are made without a tree of files.
+ *
+ * Whatever is reported as done survives the loss of power:
+ *   1. git syncs the contents of objects and refs before they have their names (git_call.durable):
+ *      an object that is there is whole.
+ *   2. It syncs no directory.  So between the objects and the ref that names them, and between the
+ *      ref and the report, the file system of the origin is synced (origin_sync).
+ * One syncfs costs less than fsync of 256 directories of objects, each of which flushes the disk,
+ * and includes what other gits have brought there, which may have synced nothing.
  */
 #ifndef FORGE_ORIGIN_H
 #define FORGE_ORIGIN_H
@@ -14,6 +22,8 @@ struct origin {
     struct arena *arena;
 };
 
+/* Is it the path of a repository on this machine? */
+bool origin_is_here(const char *url);
 /* RC_INVALID: no path of this machine.  RC_UNREACHABLE: nothing is there, maybe not for long. */
 MUST_USE enum rc origin_open(struct origin *origin, const char *url, struct err *err);
 /* What a ref points at; NULL when there is none. */
@@ -27,6 +37,28 @@ MUST_USE enum rc origin_refs(const struct origin *origin, const char *const refs
    descriptor gives it back. */
 MUST_USE enum rc origin_lock(const struct origin *origin, const char *name, int *ret_fd,
                              struct err *err);
+
+/* The objects that lead to the commit, out of the repository `from`: on the disk of the origin when
+   this returns, so that a ref may name them.  No ref is changed. */
+MUST_USE enum rc origin_take_objects(const struct origin *origin, const char *from,
+                                     const char *commit, struct err *err);
+/* For git push to an origin on this machine: the far side syncs the files that it writes. */
+#define ORIGIN_RECEIVE_PACK "--receive-pack=git -c core.fsync=all receive-pack"
+
+MUST_USE enum rc origin_sync(const struct origin *origin, struct err *err);
+
+/* Removes lock files of this ref, of HEAD and of packed-refs that are a minute old. */
+void origin_drop_stale_locks(const struct origin *origin, const char *ref);
+
+/* Moves a ref, only if it still is what was seen (NULL: must not exist) and after the objects of
+   the origin are on its disk; so is the ref when this returns. */
+struct origin_move {
+    const char *ref;
+    const char *to; /* NULL: deleted */
+    const char *seen;
+};
+MUST_USE enum rc origin_move_ref(const struct origin *origin, const struct origin_move *move,
+                                 struct err *err);
 
 /* A commit of the empty tree: all that it says is in its message. */
 struct origin_note {

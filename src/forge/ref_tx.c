@@ -2,6 +2,9 @@
  * ref_tx.c - see ref_tx.h.
  */
 #include "forge/ref_tx.h"
+#include "base/fd.h"
+#include "forge/origin.h"
+#include <string.h>
 
 void ref_tx_begin(struct ref_tx *tx)
 {
@@ -22,6 +25,20 @@ void ref_tx_move(struct ref_tx *tx, const char *ref, struct ref_move move)
         buf_addf(&tx->lines, "update %s %s %s\n", ref, move.to, move.from);
 }
 
+/* Of the refs in the lines, "<verb> <ref> ...". */
+static void drop_stale_locks(const struct ref_tx *tx, const char *git_dir)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    const struct origin origin = {.dir = git_dir, .arena = &arena};
+    struct str rest = buf_str(&tx->lines), line;
+    while (str_take_line(&rest, &line)) {
+        const char *text = arena_strndup(&arena, line.at, line.len);
+        const char *ref = strchr(text, ' ');
+        if (ref)
+            origin_drop_stale_locks(&origin, arena_strndup(&arena, ref + 1, strcspn(ref + 1, " ")));
+    }
+}
+
 enum rc ref_tx_commit(struct ref_tx *tx, const struct git *git, const char *git_dir,
                       struct err *err)
 {
@@ -31,8 +48,13 @@ enum rc ref_tx_commit(struct ref_tx *tx, const struct git *git, const char *git_
                        "More refs than fit into one transaction would have to change.");
     struct git_call update = {.git_dir = git_dir,
                               .args = GIT_ARGS("update-ref", "--stdin"),
-                              .input = buf_str(&tx->lines)};
-    return git_run(git, &update, err);
+                              .input = buf_str(&tx->lines),
+                              .durable = true};
+    drop_stale_locks(tx, git_dir);
+    enum rc rc = dir_sync_file_system(git_dir, err); /* What the refs will name: see origin.h. */
+    if (rc == RC_OK)
+        rc = git_run(git, &update, err);
+    return rc == RC_OK ? dir_sync_file_system(git_dir, err) : rc;
 }
 
 void ref_tx_release(struct ref_tx *tx)

@@ -3,6 +3,7 @@
  *
  * Every move names the value that it expects: a ref that has another one stops the whole
  * transaction.  git locks all refs, compares, then writes; input that ends early writes nothing.
+ * Objects are on the disk before the refs that name them, and the refs when it has committed.
  */
 #ifndef FORGE_REF_TX_H
 #define FORGE_REF_TX_H
