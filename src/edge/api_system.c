@@ -3,6 +3,7 @@
  */
 #include "control/doctor.h"
 #include "edge/api_routes.h"
+#include "edge/doctor_forge.h"
 #include "edge/origins.h"
 #include "edge/shapes.h"
 #include "store/events.h"
@@ -93,6 +94,9 @@ enum rc api_doctor(struct call *call, struct db *db, struct err *err)
         rc = doctor_examine(db, arena, &report, err);
     if (rc == RC_OK)
         rc = origins_examine(call->api, db, arena, origins, err);
+    if (rc != RC_OK)
+        return rc;
+    rc = doctor_forge_add(call, db, &report, err);
     if (rc != RC_OK)
         return rc;
     const struct doctor_check strays = origins_check(origins, arena);

@@ -122,6 +122,22 @@ struct forge_traces {
     size_t count;
 };
 
+/* A pull request as the database knows it. */
+struct forge_known {
+    int64_t number;
+    const char *head;         /* A commit; closed: it may have moved since. */
+    const char *merge_commit; /* NULL: not merged. */
+    const char *target_branch;
+    bool merged_lately; /* So that the target branch should still lead to it. */
+    bool closed;
+};
+
+/* What is wrong with them, and what to do about it, for people; NULL: nothing. */
+struct forge_examined {
+    const char **wrong; /* One for each. */
+    const char *broken; /* Something else: git's own words. */
+};
+
 struct issue_ops;
 struct forge_ops {
     const char *name;
@@ -145,6 +161,10 @@ struct forge_ops {
        whoever made them.  In the arena. */
     enum rc (*survey)(const struct git *git, const char *url, struct arena *arena,
                       struct forge_traces *ret_traces, struct err *err);
+    /* Compares what the forge has with what the database knows.  NULL: it cannot. */
+    enum rc (*examine)(const struct git *git, const char *url, const struct forge_known *known,
+                       size_t count, struct arena *arena, struct forge_examined *ret,
+                       struct err *err);
     /* The address of a pull request, without credentials. */
     const char *(*pull_url)(const char *url, int64_t number, struct arena *arena);
     const struct issue_ops *issues; /* forge/issues.h; NULL: it has none. */

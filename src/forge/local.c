@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/fd.h"
+#include "forge/examine_local.h"
 #include "forge/forge.h"
 #include "forge/issues.h"
 #include "forge/origin.h"
@@ -725,6 +726,7 @@ const struct forge_ops forge_local = {
     .merge = local_merge,
     .close = local_close,
     .survey = survey_local,
+    .examine = examine_local,
     .pull_url = url_of,
     .issues = &issues_local,
 };

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "forge/forge.h"
+#include "forge/issues.h"
 #include "tests/unit/work_kit.h"
 #include <check.h>
 #include <pthread.h>
@@ -561,6 +562,76 @@ START_TEST(a_pull_request_that_was_merged_is_not_closed)
 }
 END_TEST
 
+/* What a doctor must be told of one pull request that was opened and merged. */
+static const struct {
+    const char *damage; /* In the origin. */
+    const char *wrong;  /* A part of what is said; NULL: nothing. */
+    const char *broken;
+} examined[] = {
+    {"true", NULL, NULL},
+    {"rm refs/pull/1/head", "refs/pull/1/head is missing", NULL},
+    {": >refs/pull/1/head", "refs/pull/1/head is missing or broken", "refs/pull/1/head"},
+    {"git update-ref refs/pull/1/head main", "should be", NULL},
+    {"git update-ref refs/heads/main main^1", "does not lead", NULL},
+    {"git update-ref -d refs/heads/main", NULL, NULL},
+    {"blob=$(git rev-parse refs/pull/1/head:file.txt); "
+     "rm -f objects/$(echo $blob | sed 's|^..|&/|')",
+     "missing or damaged", NULL},
+    {"blob=$(git rev-parse refs/pull/1/head:file.txt | sed 's|^..|&/|'); chmod 600 objects/$blob; "
+     ": >objects/$blob",
+     "missing or damaged", NULL},
+    {": >refs/drover/issues/1", NULL, "refs/drover/issues/1"},
+};
+
+START_TEST(what_the_origin_has_lost_is_named)
+{
+    struct git git = {0};
+    struct err err = {0};
+    char commit[GIT_HASH_BYTES];
+    struct forge_change change = change_of("run-a");
+    struct forge_pull pull = open_pull(&change);
+    struct issue issue;
+    ck_assert_int_eq(merge(1, pull.head, commit, &err), RC_OK);
+    ck_assert_int_eq(issues_local.open(&git, kit.origin,
+                                       &(struct issue_words){.title = "one",
+                                                             .body = "",
+                                                             .author = "somebody",
+                                                             .time_us = US_PER_SECOND},
+                                       &kit.arena, &issue, &err),
+                     RC_OK);
+    kit_sh(&kit, "cd origin.git && { %s; }", examined[_i].damage);
+    const struct forge_known known = {.number = 1,
+                                      .head = pull.head,
+                                      .merge_commit = commit,
+                                      .merged_lately = true,
+                                      .target_branch = "main"};
+    struct forge_examined found = {0};
+    ck_assert_msg(forge_local.examine(&git, kit.origin, &known, 1, &kit.arena, &found, &err) ==
+                      RC_OK,
+                  "%s", err.text);
+    const char *wrong = found.wrong[0] ? found.wrong[0] : "", *broken = found.broken;
+    ck_assert_msg(!found.wrong[0] == !examined[_i].wrong, "%s", wrong);
+    ck_assert_msg(!examined[_i].wrong || strstr(wrong, examined[_i].wrong), "%s", wrong);
+    ck_assert_msg(!broken == !examined[_i].broken, "%s", broken ? broken : "-");
+    ck_assert_msg(!broken || strstr(broken, examined[_i].broken), "%s", broken);
+}
+END_TEST
+
+/* No git holds a lock for a minute. */
+START_TEST(locks_of_a_git_that_lost_power_do_not_stop_a_merge)
+{
+    struct forge_change change = change_of("run-a");
+    struct forge_pull pull = open_pull(&change);
+    char commit[GIT_HASH_BYTES];
+    struct err err = {0};
+    kit_sh(&kit, "cd origin.git && touch -d '2 minutes ago' refs/heads/main.lock HEAD.lock");
+    ck_assert_msg(merge(1, pull.head, commit, &err) == RC_OK, "%s", err.text);
+    kit_sh(&kit, "cd origin.git && git update-ref refs/heads/main main^1 && "
+                 "touch refs/heads/main.lock");
+    ck_assert_int_ne(merge(1, pull.head, commit, &err), RC_OK);
+}
+END_TEST
+
 START_TEST(a_branch_that_is_checked_out_is_left_alone)
 {
     kit_sh(&kit, "git clone -q origin.git w");
@@ -614,6 +685,8 @@ Suite *forge_local_suite(void)
     tcase_add_test(tests, a_pull_request_that_was_closed_is_not_merged);
     tcase_add_test(tests, a_conflict_is_told_and_changes_nothing);
     tcase_add_test(tests, what_cannot_be_merged_is_named);
+    tcase_add_loop_test(tests, what_the_origin_has_lost_is_named, 0, (int)COUNT_OF(examined));
+    tcase_add_test(tests, locks_of_a_git_that_lost_power_do_not_stop_a_merge);
     tcase_add_test(tests, a_branch_that_is_checked_out_is_left_alone);
     tcase_add_test(tests, an_address_elsewhere_is_not_local);
     suite_add_tcase(suite, tests);
