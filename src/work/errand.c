@@ -4,6 +4,7 @@
 #include "work/errand.h"
 #include "base/log.h"
 #include "core/redact.h"
+#include "work/mirror.h"
 #include "work/report.h"
 #include "work/retry.h"
 #include "work/step_secrets.h"
@@ -72,6 +73,9 @@ static enum rc perform(struct work *work, struct err *err)
     if (!errand->may_begin(errand->ctx, step, work->kind))
         return err_set(err, RC_CANCELLED, "CANCELLED", "stopped before it began");
     rc = work->kind->run(step, err);
+    if (rc == RC_IO && !work->kind->bare && text_same(err->code, "GIT_FAILED") &&
+        !text_same(step->failure.code, "repository_unreachable"))
+        mirror_examine(step);
     if (rc != RC_OK) /* It goes into events. */
         text_copy(err->text, sizeof err->text,
                   redact_dup(step_secrets(step), err->text, step->arena));

@@ -6,6 +6,7 @@
  */
 #include "work/homeseed.h"
 #include "base/arena.h"
+#include "base/boot.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include <dirent.h>
@@ -17,6 +18,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { MARK_BYTES_MAX = 64 };
 
 struct copier {
     const char *seed; /* For messages. */
@@ -190,14 +193,36 @@ static enum rc check_seed(const char *seed, const struct sandbox *sandbox, struc
     return RC_OK;
 }
 
+/* Its files are not synced: one that was made in another boot may be torn. */
+static bool is_of_this_boot(const char *mark)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, MARK_BYTES_MAX);
+    return file_read(mark, &text, NULL) == RC_OK && boot_is_this(buf_text(&text));
+}
+
+static enum rc write_mark(const char *mark, struct err *err)
+{
+    if (unlink(mark) != 0 && errno != ENOENT)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot remove %.300s: %s", mark, strerror(errno));
+    return file_write_new(mark, boot_id(), strlen(boot_id()), 0600, err);
+}
+
 enum rc homeseed_make(const char *home, const char *seed, const struct sandbox *sandbox,
                       struct err *err)
 {
-    if (file_exists(home) || !seed)
-        return dir_make(home, 0700, err);
     CLEANUP(arena_release) struct arena arena = {0};
     const char *part = arena_printf(&arena, "%s.part", home);
-    enum rc rc = check_seed(seed, sandbox, err);
+    const char *mark = arena_printf(&arena, "%s.boot", home);
+    if (file_exists(home) && is_of_this_boot(mark))
+        return RC_OK;
+    enum rc rc = seed ? check_seed(seed, sandbox, err) : RC_OK;
+    if (rc == RC_OK)
+        rc = dir_remove(home, err);
+    if (rc == RC_OK)
+        rc = write_mark(mark, err);
+    if (rc == RC_OK && !seed)
+        return dir_make(home, 0700, err);
     if (rc == RC_OK)
         rc = dir_remove(part, err);
     if (rc == RC_OK)

@@ -68,7 +68,8 @@ static enum rc mark(struct step *step, const char *run_id, const char *commit, s
         return rc;
     struct git_call update = {.git_dir = snapshot_repository(step),
                               .args = GIT_ARGS("update-ref", "--no-deref", "--stdin"),
-                              .input = buf_str(&orders)};
+                              .input = buf_str(&orders),
+                              .durable = true};
     rc = git_lock(&git, arena_printf(step->arena, "%s.lock", snapshot_repository(step)), &lock,
                   err);
     return rc == RC_OK ? git_run(&git, &update, err) : rc;

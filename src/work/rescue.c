@@ -131,7 +131,7 @@ static enum rc keep(struct step *step, const struct err *why, struct err *err)
     const char *kept = arena_printf(step->arena, "%s/kept", step->site->work_dir);
     const char *tree = worktree_path(step, "tree");
     const char *run_id = step->input.run_id.text;
-    enum rc rc = dir_make(kept, 0700, err);
+    enum rc rc = dir_make_durable(kept, 0700, err);
     if (rc != RC_OK)
         return rc;
     sweep_touch(tree); /* Its age, for lists: attic.h. */
@@ -144,8 +144,10 @@ static enum rc keep(struct step *step, const struct err *why, struct err *err)
         if (rename(tree, path) != 0)
             break;
         step->kept_tree = path;
+        rc = dir_sync_file_system(kept,
+                                  err); /* Nothing of it is synced, and nothing else has it. */
         tell_kept(step, why);
-        return RC_OK;
+        return rc;
     }
     return err_set(err, RC_IO, "IO_ERROR", "cannot move %.300s to %.300s: %s", tree, kept,
                    strerror(errno));

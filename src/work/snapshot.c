@@ -9,8 +9,10 @@
  */
 #include "work/snapshot.h"
 #include "base/fd.h"
+#include "forge/origin.h"
 #include "forge/pack.h"
 #include "work/collect.h"
+#include "work/mirror.h"
 #include "work/worktree.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -62,9 +64,13 @@ static enum rc make_repository(struct step *step, struct err *err)
         rc = dir_make(fresh, 0700, err);
     if (rc == RC_OK)
         rc = git_borrow(step->mirror, fresh, err);
+    if (rc == RC_OK)
+        rc = dir_sync_file_system(fresh, err);
     if (rc == RC_OK && rename(fresh, path) != 0)
         rc = err_set(err, RC_IO, "IO_ERROR", "cannot make %.300s: %s", path, strerror(errno));
-    return rc;
+    return rc == RC_OK
+               ? dir_sync(arena_printf(step->arena, "%s/mirrors", step->site->work_dir), err)
+               : rc;
 }
 
 /* ---- refs ---- */
@@ -198,24 +204,40 @@ static enum rc make_commit(struct step *step, const char *git_dir, const char *p
     return git_run(&git, &point, err);
 }
 
+/* Once more without the locks that a killed git has left: the caller holds our own. */
+static enum rc run_locked(struct step *step, const struct git_call *call, struct err *err)
+{
+    struct git git = step_git(step);
+    enum rc rc = git_run(&git, call, err);
+    if (rc != RC_IO)
+        return rc;
+    mirror_drop_locks(step, call->git_dir);
+    return git_run(&git, call, err);
+}
+
+/* First the objects, then the ref, each on the disk before the next: afterwards the tree may go. */
 static enum rc fetch_from(struct step *step, const char *git_dir, const struct snapshot *snapshot,
                           struct err *err)
 {
-    struct git git = step_git(step);
     const char *repository = snapshot_repository(step);
     CLEANUP(fd_closep) int lock = -1;
     enum rc rc = lock_repository(step, &lock, err);
     if (rc != RC_OK)
         return rc;
-    const char *refspec = arena_printf(step->arena, SCRATCH_REF ":%s", snapshot->ref);
-    struct git_call fetch = {.git_dir = repository,
-                             .args = GIT_ARGS("fetch", "--quiet", "--no-tags",
-                                              "--no-write-fetch-head", "--", git_dir, refspec)};
-    rc = git_run(&git, &fetch, err);
-    if (rc != RC_IO)
-        return rc;
-    worktree_drop_locks(step, repository);
-    return git_run(&git, &fetch, err);
+    struct git_call objects = {.git_dir = repository,
+                               .args = GIT_ARGS("fetch", "--quiet", "--no-tags",
+                                                "--no-write-fetch-head", "--", git_dir,
+                                                SCRATCH_REF),
+                               .durable = true};
+    struct git_call point = {.git_dir = repository,
+                             .args = GIT_ARGS("update-ref", snapshot->ref, snapshot->commit, ""),
+                             .durable = true};
+    rc = run_locked(step, &objects, err);
+    if (rc == RC_OK)
+        rc = dir_sync_file_system(repository, err);
+    if (rc == RC_OK)
+        rc = run_locked(step, &point, err);
+    return rc == RC_OK ? dir_sync_file_system(repository, err) : rc;
 }
 
 static enum rc take_pack(const struct treegit *treegit, int fd, const char *intake,
@@ -320,11 +342,21 @@ static enum rc push_as(struct step *step, const struct snapshot *snapshot, const
     const char *refspec = arena_printf(step->arena, "%s:%s", snapshot->commit, ref);
     /* The name must be free, or have this very commit: no snapshot of another worker is moved. */
     const char *unused = arena_printf(step->arena, "--force-with-lease=%s:", ref);
-    struct git_call push = {.git_dir = snapshot_repository(step),
-                            .args = GIT_ARGS("push", "--porcelain", unused, "origin", refspec),
-                            .origin = step->input.config.url,
-                            .out = &out};
-    enum rc rc = git_run(&git, &push, err);
+    struct origin origin = {.git = &git, .arena = step->arena};
+    struct git_call push = {
+        .git_dir = snapshot_repository(step),
+        .args = GIT_ARGS("push", "--porcelain", ORIGIN_RECEIVE_PACK, unused, "origin", refspec),
+        .origin = step->input.config.url,
+        .out = &out};
+    enum rc rc = origin_open(&origin, step->input.config.url, err);
+    if (rc == RC_OK)
+        rc = origin_take_objects(&origin, snapshot_repository(step), snapshot->commit, err);
+    if (rc == RC_OK) {
+        origin_drop_stale_locks(&origin, ref);
+        rc = git_run(&git, &push, err);
+    }
+    if (rc == RC_OK)
+        rc = origin_sync(&origin, err);
     /* "=\t<from>:<to>\t[up to date]", or "*" for a new one. */
     *ret_news = rc == RC_OK && strchr(buf_text(&out), '*') != NULL;
     return rc;

@@ -6,19 +6,18 @@
  * clones borrow its objects; only one thread at a time changes one.
  */
 #include "work/worktree.h"
+#include "base/boot.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "core/redact.h"
+#include "work/mirror.h"
 #include "work/rescue.h"
 #include "work/step_secrets.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { FTW_FDS = 16, MARK_BYTES_MAX = 1024 };
+enum { MARK_BYTES_MAX = 1024 };
 
 const char *worktree_path(const struct step *step, const char *name)
 {
@@ -38,7 +37,7 @@ void worktree_drop(const struct step *step, const char *path)
 static enum rc mirror_holds(struct step *step, const char *commit, bool *ret_holds, struct err *err)
 {
     *ret_holds = commit && commit == step->held_commit;
-    if (*ret_holds || !commit || !file_exists(step->mirror))
+    if (*ret_holds || !commit || !file_exists(step->mirror) || mirror_is_suspect(step))
         return RC_OK;
     struct git git = step_git(step);
     const char *object = arena_printf(step->arena, "%s^{commit}", commit);
@@ -50,23 +49,8 @@ static enum rc mirror_holds(struct step *step, const char *commit, bool *ret_hol
     return rc == RC_IO ? RC_OK : rc; /* "No" and "broken" both ask for a fetch. */
 }
 
-static int drop_if_lock(const char *path, const struct stat *status, int type, struct FTW *ftw)
-{
-    (void)status, (void)ftw;
-    if (type == FTW_F && text_ends(path, ".lock"))
-        (void)unlink(path);
-    return 0;
-}
-
-void worktree_drop_locks(const struct step *step, const char *git_dir)
-{
-    const char *refs = arena_printf(step->arena, "%s/refs", git_dir);
-    (void)nftw(refs, drop_if_lock, FTW_FDS, FTW_PHYS);
-    (void)unlink(arena_printf(step->arena, "%s/packed-refs.lock", git_dir));
-    (void)unlink(arena_printf(step->arena, "%s/shallow.lock", git_dir));
-}
-
-static enum rc fetch(struct step *step, struct err *err)
+/* Into a new mirror nothing is synced one by one: if that is damaged, little is lost with it. */
+static enum rc fetch(struct step *step, bool fresh, struct err *err)
 {
     struct git git = step_git(step);
     struct git_call call = {
@@ -74,6 +58,7 @@ static enum rc fetch(struct step *step, struct err *err)
         .args = GIT_ARGS("fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head",
                          "origin", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"),
         .origin = step->input.config.url,
+        .durable = !fresh,
     };
     return git_run(&git, &call, err);
 }
@@ -89,6 +74,7 @@ static enum rc fetch_target(struct step *step, struct err *err)
         .args = GIT_ARGS("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "origin",
                          arena_printf(step->arena, "+refs/heads/%s:refs/heads/%s", target, target)),
         .origin = step->input.config.url,
+        .durable = true,
     };
     enum rc rc = target ? git_run(&git, &call, &why) : RC_IO;
     if (rc == RC_CANCELLED || rc == RC_TIMEOUT)
@@ -148,20 +134,49 @@ static enum rc make_mirror(struct step *step, struct err *err)
     return git_run(&git, &init, err);
 }
 
-static enum rc update_mirror(struct step *step, struct err *err)
+static enum rc make_and_fetch(struct step *step, struct err *err)
 {
     bool there = file_exists(arena_printf(step->arena, "%s/HEAD", step->mirror));
     enum rc rc = there ? RC_OK : make_mirror(step, err);
     if (rc == RC_OK)
-        rc = fetch(step, err);
+        rc = fetch(step, !there, err);
     if (rc == RC_IO) { /* What a git that was killed has left is put right. */
-        worktree_drop_locks(step, step->mirror);
+        mirror_drop_locks(step, step->mirror);
         rc = make_mirror(step, err);
         if (rc == RC_OK)
-            rc = fetch(step, err);
+            rc = fetch(step, !there, err);
         if (rc == RC_IO)
             rc = fetch_target(step, err);
     }
+    return rc;
+}
+
+/* Without the mirror: is the origin to blame? */
+static bool origin_answers(struct step *step)
+{
+    struct git git = step_git(step);
+    struct git_call ask = {.dir = "/",
+                           .args = GIT_ARGS("ls-remote", "--quiet", "--heads", "origin"),
+                           .origin = step->input.config.url};
+    return git_run(&git, &ask, NULL) == RC_OK;
+}
+
+static enum rc update_mirror(struct step *step, struct err *err)
+{
+    bool replaced = false;
+    struct err why = {0};
+    enum rc rc = mirror_is_suspect(step) ? mirror_check(step, &replaced, err) : RC_OK;
+    if (rc == RC_OK)
+        rc = mirror_fetch_begins(step, err);
+    if (rc == RC_OK)
+        rc = make_and_fetch(step, err);
+    if (rc == RC_IO && !replaced && origin_answers(step) &&
+        mirror_check(step, &replaced, &why) == RC_OK && replaced)
+        rc = make_and_fetch(step, err);
+    if (rc == RC_OK)
+        rc = mirror_fetch_ends(step, err);
+    if (rc == RC_OK && replaced)
+        mirror_keep_snapshots(step);
     return rc == RC_IO || rc == RC_UNAUTHORIZED ? fail_fetch(step, rc, err) : rc;
 }
 
@@ -169,7 +184,8 @@ enum rc worktree_fetch(struct step *step, struct err *err)
 {
     enum rc rc = check_credential(step, err);
     if (rc == RC_OK)
-        rc = dir_make(arena_printf(step->arena, "%s/mirrors", step->site->work_dir), 0700, err);
+        rc = dir_make_durable(arena_printf(step->arena, "%s/mirrors", step->site->work_dir), 0700,
+                              err);
     if (rc != RC_OK)
         return rc;
     CLEANUP(fd_closep) int lock = -1;
@@ -263,21 +279,20 @@ enum rc worktree_checkout(struct step *step, const struct checkout *checkout, st
 
 /* --- the agent's tree --- */
 
+/* The files of a tree are never synced: there may be many, and all can be made anew.  So the mark
+   names the boot in which they were written, and is not trusted in another one. */
 static const char *mark_text(struct step *step, const char *base, const char *patch_sha256)
 {
-    return arena_printf(step->arena, "%s %s\n", base, patch_sha256 ? patch_sha256 : "-");
+    return arena_printf(step->arena, "%s %s %s\n", base, patch_sha256 ? patch_sha256 : "-",
+                        boot_id());
 }
 
 static enum rc write_work(struct step *step, const char *base, struct err *err)
 {
-    const char *path = worktree_path(step, "tree.work");
     const char *slash = strrchr(step->mirror, '/');
     const char *text = arena_printf(step->arena, "%s %s %s\n", base, slash ? slash + 1 : "-",
                                     step->input.repository ? step->input.repository : "");
-    CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return err_set(err, RC_IO, "IO_ERROR", "cannot write %.300s: %s", path, strerror(errno));
-    return fd_write_all(fd, text, strlen(text), err);
+    return file_write_durable(worktree_path(step, "tree.work"), text, strlen(text), 0600, err);
 }
 
 void worktree_lend(struct step *step)
@@ -289,9 +304,10 @@ void worktree_lend(struct step *step)
 enum rc worktree_hand_out(struct step *step, const char *base, struct err *err)
 {
     enum rc rc = write_work(step, base, err);
-    if (rc == RC_OK)
-        (void)unlink(worktree_path(step, "tree.mark"));
-    return rc;
+    if (rc != RC_OK)
+        return rc;
+    (void)unlink(worktree_path(step, "tree.mark"));
+    return dir_sync(step->run_dir, err); /* A mark that came back would call the work saved. */
 }
 
 bool worktree_has_work(const struct step *step)
@@ -363,7 +379,7 @@ enum rc worktree_keep_or_make(struct step *step, const char *base, struct err *e
     CLEANUP(buf_release) struct buf mark;
     buf_init(&mark, MARK_BYTES_MAX);
     const char *wanted = mark_text(step, base, step->input.patch_sha256);
-    bool kept = file_exists(worktree_path(step, "tree")) &&
+    bool kept = boot_id()[0] != '\0' && file_exists(worktree_path(step, "tree")) &&
                 file_read(worktree_path(step, "tree.mark"), &mark, NULL) == RC_OK &&
                 text_same(buf_text(&mark), wanted);
     return kept ? RC_OK : worktree_make(step, base, err);

@@ -6,7 +6,8 @@
  * that a crash left half done is made anew.  What the agent had done in it until then is saved
  * first (rescue.h).
  *
- *     run_dir/tree.mark    "<base> <patch or ->": the tree shows just that
+ *     run_dir/tree.mark    "<base> <patch or -> <boot>": the tree shows just that, for as long as
+ *                          the machine runs; what an agent did in it is in a stored patch
  *     run_dir/tree.work    "<base> <name of the mirror> <repository>": an agent has worked in the
  *                          tree since it was made
  */
@@ -14,8 +15,6 @@
 #define WORK_WORKTREE_H
 #include "work/step.h"
 
-/* Removes the lock files that a killed git left; the caller holds the repository's own lock. */
-void worktree_drop_locks(const struct step *step, const char *git_dir);
 /* Makes or updates the mirror, unless it holds the base commit already. */
 MUST_USE enum rc worktree_mirror(struct step *step, struct err *err);
 /* The same, always from the origin as it is now. */

@@ -406,6 +406,24 @@ START_TEST(making_a_tree_anew_saves_what_was_in_it)
 }
 END_TEST
 
+/* The base commit is nowhere but in the damaged mirror. */
+START_TEST(snapshots_outlive_a_damaged_mirror)
+{
+    work("echo two >file.txt");
+    ck_assert_msg(worktree_make(&step, base, &err) == RC_OK, "%s", err.text);
+    struct snapshot last;
+    ck_assert_int_eq(snapshot_find_last(&step, base, &last, &err), RC_OK);
+    kit_sh(&kit, "cd origin.git && tree=$(git rev-parse main^{tree}) && git update-ref "
+                 "refs/heads/main $(git commit-tree $tree -m again) && "
+                 "git reflog expire --expire=now --all && git gc -q --prune=now");
+    kit_sh(&kit, "cd %s && : >HEAD && printf another >%s.fetching", step.mirror, step.mirror);
+    ck_assert_msg(worktree_fetch(&step, &err) == RC_OK, "%s", err.text);
+    ck_assert_str_eq(kit_sh(&kit, "ls -d %s.damaged-1 | wc -l", step.mirror), "1");
+    ck_assert_str_eq(show(&last, "file.txt"), "two");
+    in_repository("rev-list --objects --all --quiet");
+}
+END_TEST
+
 START_TEST(what_cannot_be_saved_is_kept)
 {
     work("echo two >file.txt");
@@ -586,6 +604,7 @@ Suite *custody_suite(void)
     tcase_add_test(tests, attributes_of_the_tree_hide_no_text);
     tcase_add_test(tests, the_origin_keeps_what_another_worker_brought);
     tcase_add_test(tests, making_a_tree_anew_saves_what_was_in_it);
+    tcase_add_test(tests, snapshots_outlive_a_damaged_mirror);
     tcase_add_test(tests, what_cannot_be_saved_is_kept);
     tcase_add_loop_test(tests, a_repository_within_the_tree_is_kept, 0, (int)COUNT_OF(nested));
     tcase_add_test(tests, a_stop_leaves_the_tree_where_it_is);

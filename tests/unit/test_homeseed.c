@@ -43,6 +43,20 @@ static enum rc make(const char *seed)
     return homeseed_make(at("data/work/home"), seed, &sandbox, &err);
 }
 
+START_TEST(a_copy_of_another_boot_is_made_anew)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, 100);
+    ck_assert_msg(make(at("seed")) == RC_OK, "%s", err.text);
+    ck_assert_int_eq(truncate(at("data/work/home/a/b/key"), 0), 0);
+    ck_assert_int_eq(file_write_durable(at("data/work/home.boot"), "another", 7, 0600, NULL),
+                     RC_OK);
+    ck_assert_msg(make(at("seed")) == RC_OK, "%s", err.text);
+    ck_assert_int_eq(file_read(at("data/work/home/a/b/key"), &text, NULL), RC_OK);
+    ck_assert_str_eq(buf_text(&text), "secret");
+}
+END_TEST
+
 START_TEST(files_and_links_come_along_and_nothing_else)
 {
     struct stat status;
@@ -108,6 +122,7 @@ Suite *homeseed_suite(void)
     TCase *tests = tcase_create("home");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, files_and_links_come_along_and_nothing_else);
+    tcase_add_test(tests, a_copy_of_another_boot_is_made_anew);
     tcase_add_test(tests, a_home_that_is_there_stays_as_it_is);
     tcase_add_test(tests, what_a_crash_left_half_done_is_made_anew);
     tcase_add_test(tests, the_data_directory_and_what_is_round_it_are_refused);

@@ -1,9 +1,11 @@
 /*
  * test_steps.c - prepare, hydrate, judge, publish and clean, each against a real repository.
  */
+#include "base/boot.h"
 #include "base/fd.h"
 #include "tests/unit/git_host.h"
 #include "work/attachments.h"
+#include "work/mirror.h"
 #include "work/worktree.h"
 #include <check.h>
 #include <stdlib.h>
@@ -241,6 +243,75 @@ START_TEST(locks_of_a_dead_git_do_not_stop_the_mirror)
 }
 END_TEST
 
+START_TEST(locks_at_the_top_of_the_mirror_are_removed)
+{
+    struct step step;
+    struct err err = {0};
+    ck_assert_int_eq(prepare(&(struct kit_task){0}, &step, &err), RC_OK);
+    kit_commit(&kit, "echo more >more.txt");
+    kit_sh(&kit, "cd %s && rm HEAD && touch HEAD.lock config.lock packed-refs.lock index.lock",
+           step.mirror);
+    ck_assert_msg(prepare(&(struct kit_task){0}, &step, &err) == RC_OK, "%s", err.text);
+    ck_assert(file_exists(in_run("tree/more.txt")));
+}
+END_TEST
+
+/* Objects, HEAD and refs as they may be after a loss of power. */
+static const char *const damages[] = {
+    "find objects -type f | while read -r file; do chmod 600 $file; : >$file; done",
+    "find objects -name '*.pack' -exec rm -f '{}' +",
+    ": >HEAD",
+    "for ref in refs/heads/*; do : >$ref; done; : >packed-refs",
+};
+
+START_TEST(a_damaged_mirror_is_moved_aside_and_fetched_anew)
+{
+    struct step step;
+    struct err err = {0};
+    ck_assert_int_eq(prepare(&(struct kit_task){0}, &step, &err), RC_OK);
+    kit_sh(&kit, "cd %s && %s", step.mirror, damages[_i]);
+    kit_sh(&kit, "printf another >%s.fetching", step.mirror);
+    ck_assert_msg(prepare(&(struct kit_task){0}, &step, &err) == RC_OK, "%s", err.text);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=%s fsck 2>&1 | sed /^notice/d", step.mirror), "");
+    ck_assert(file_exists(in_run("tree/file.txt")));
+    ck_assert(!file_exists(arena_printf(&kit.arena, "%s.fetching", step.mirror)));
+}
+END_TEST
+
+/* Nothing says that it is damaged before git does. */
+START_TEST(a_mirror_in_which_git_fails_is_replaced_for_the_next_try)
+{
+    struct step step;
+    struct err err = {0};
+    ck_assert_int_eq(prepare(&(struct kit_task){0}, &step, &err), RC_OK);
+    kit_sh(&kit, "cd %s && %s", step.mirror, damages[0]);
+    enum rc rc = RC_IO;
+    for (int i = 0; i < 2 && rc == RC_IO; i++) {
+        struct err why = {0};
+        rc = prepare(&(struct kit_task){0}, &step, &why);
+        if (rc == RC_IO)
+            mirror_examine(&step);
+    }
+    ck_assert_int_eq(rc, RC_OK);
+    ck_assert_str_eq(kit_sh(&kit, "ls -d %s.damaged-1 | wc -l", step.mirror), "1");
+}
+END_TEST
+
+START_TEST(few_damaged_mirrors_are_kept)
+{
+    struct step step;
+    struct err err = {0};
+    for (int i = 0; i < 5; i++) {
+        ck_assert_msg(prepare(&(struct kit_task){0}, &step, &err) == RC_OK, "%s", err.text);
+        kit_sh(&kit, "cd %s && %s; printf another >%s.fetching", step.mirror, damages[0],
+               step.mirror);
+    }
+    ck_assert_str_eq(
+        kit_sh(&kit, "cd %s/mirrors && ls -d *.damaged-* | sed 's/.*-//' | xargs", kit.work_dir),
+        "3 4");
+}
+END_TEST
+
 START_TEST(a_stop_ends_prepare)
 {
     stop_ask(&kit.stop, STOP_CANCEL);
@@ -267,6 +338,19 @@ START_TEST(a_tree_is_kept_only_while_it_shows_the_truth)
     ck_assert_int_eq(worktree_keep_or_make(&step, base, &err), RC_OK);
     ck_assert(!file_exists(in_run("tree/cache")));
     ck_assert_str_eq(kit_sh(&kit, "cat %s", in_run("tree/file.txt")), "two");
+}
+END_TEST
+
+/* What was written before the power went may be empty now, and the mark is whole. */
+START_TEST(a_tree_of_another_boot_is_made_anew)
+{
+    struct step step;
+    struct err err = {0};
+    ck_assert_int_eq(prepare(&(struct kit_task){0}, &step, &err), RC_OK);
+    kit_sh(&kit, ": >%s; sed -i 's/%s/another/' %s", in_run("tree/file.txt"), boot_id(),
+           in_run("tree.mark"));
+    ck_assert_int_eq(worktree_keep_or_make(&step, head(), &err), RC_OK);
+    ck_assert_str_eq(kit_sh(&kit, "cat %s", in_run("tree/file.txt")), "one");
 }
 END_TEST
 
@@ -529,6 +613,12 @@ Suite *steps_suite(void)
     tcase_add_loop_test(tests, prepare_fetches_with_the_credential_or_says_what_to_do, 0,
                         (int)COUNT_OF(credentials));
     tcase_add_test(tests, locks_of_a_dead_git_do_not_stop_the_mirror);
+    tcase_add_test(tests, locks_at_the_top_of_the_mirror_are_removed);
+    tcase_add_loop_test(tests, a_damaged_mirror_is_moved_aside_and_fetched_anew, 0,
+                        (int)COUNT_OF(damages));
+    tcase_add_test(tests, a_mirror_in_which_git_fails_is_replaced_for_the_next_try);
+    tcase_add_test(tests, few_damaged_mirrors_are_kept);
+    tcase_add_test(tests, a_tree_of_another_boot_is_made_anew);
     tcase_add_test(tests, a_stop_ends_prepare);
     tcase_add_test(tests, a_tree_is_kept_only_while_it_shows_the_truth);
     tcase_add_test(tests, hydrate_puts_task_and_rules_into_the_prompt);
