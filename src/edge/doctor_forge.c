@@ -86,7 +86,7 @@ static enum rc ask_forge(struct examination *examination, const struct repositor
     return rc;
 }
 
-/* One that cannot be asked is no finding as long as the database says nothing of it. */
+/* One that is away may come back, and one of which the database says nothing has lost nothing. */
 static enum rc examine(struct examination *examination, const struct repository_row *repository,
                        struct err *err)
 {
@@ -101,7 +101,7 @@ static enum rc examine(struct examination *examination, const struct repository_
     rc = ask_forge(examination, repository, rows, count, &why);
     if (rc == RC_CANCELLED)
         return err_set(err, rc, why.code, "%s", why.text);
-    if (rc != RC_OK && count > 0)
+    if (rc != RC_OK && rc != RC_UNREACHABLE && count > 0)
         found(examination,
               arena_printf(arena,
                            "the %zu pull requests of %s cannot be looked at: %s; mount "

@@ -68,8 +68,11 @@ export async function start(options = {}) {
 
 export class Server {
     // db: of another server, to be another node on it; else one of its own.  uid: the user to run
-    // as, where the tests are root.  base: where its directory is made.
-    constructor({ bin = BIN, args = [], env = {}, config, db = makeDatabase(), uid, base } = {}) {
+    // as, where the tests are root.  base: where its directory is made.  under: a command that
+    // starts it and leaves it its process id, such as a tracer.
+    constructor({ bin = BIN, args = [], env = {}, config, db = makeDatabase(), uid, base,
+        under = [] } = {}) {
+        this.under = under;
         this.db = db;
         this.bin = bin;
         this.uid = uid;
@@ -105,7 +108,8 @@ export class Server {
         const args = ['serve', '--listen', this.listen, '--data', this.data, ...this.args];
         if (this.db) args.push('--db', this.db);
         const stdio = ['ignore', log, log];
-        this.child = spawn(this.bin, args, { stdio, env: plainEnv(this.env), ...this.user });
+        const [command, ...rest] = [...this.under, this.bin, ...args];
+        this.child = spawn(command, rest, { stdio, env: plainEnv(this.env), ...this.user });
         closeSync(log);
         servers.add(this);
         this.exit = new Promise((resolve, reject) => {
