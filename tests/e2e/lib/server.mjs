@@ -196,12 +196,14 @@ export class Server {
 
     // Stops it, removes everything; for after().  It must have lived until now, what it has stored
     // must be sound, it must end well, and nothing that it started may be left.
-    async discard() {
+    // findings: the checks of the doctor that must fail, because of what a test has done.
+    async discard({ findings = [] } = {}) {
         try {
             assert.ok(servers.has(this) || this.ending, `it ended by itself:\n${this.logTail()}`);
             if (!servers.has(this)) return;
-            const { healthy, checks } = await this.get('/v1/doctor');
-            assert.ok(healthy, JSON.stringify(checks.filter((check) => check.bad > 0)));
+            const { checks } = await this.get('/v1/doctor');
+            const bad = checks.filter((check) => !check.ok);
+            assert.deepEqual(bad.map(({ name }) => name), findings, JSON.stringify(bad));
             assert.deepEqual(await this.stop(), { code: 0, signal: null }, this.logTail());
             await untilGone(this.dir);
         } finally {
