@@ -44,6 +44,7 @@ struct round {
     } loads[ROUND_LOADS_MAX]; /* Queues whose length matters. */
     size_t load_count;
     int64_t shed;   /* Jobs that were turned away. */
+    bool left_due;  /* Something that is due could neither be handled nor be put off. */
     int64_t leases; /* Jobs that leases of the batch may still want. */
     struct supply supply;
     struct swarm_notes swarms;                   /* Counted with the commit. */

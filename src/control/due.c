@@ -24,6 +24,8 @@
 
 /* What could not be done now is tried again then. */
 #define PUT_OFF_US US_PER_MINUTE
+/* And what could not even be put off. */
+#define LEFT_AGAIN_US US_PER_SECOND
 
 /* ---- jobs ------------------------------------------------------------------------------- */
 
@@ -107,9 +109,18 @@ static enum rc put_off_job(struct cx *cx, void *subject, const struct failure *w
     return jobs_put_off(cx->db, subject, cx->now_us + PUT_OFF_US, cx->err);
 }
 
+/* Its row is damaged: it stays as it is, is told of in every round, and the others continue. */
+static enum rc leave(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)subject;
+    (void)why;
+    cx->round->left_due = true;
+    return RC_OK;
+}
+
 static enum rc handle_job(struct cx *cx, struct id *job_id)
 {
-    static isolate_try *const tries[] = {try_job, fail_job, put_off_job, NULL};
+    static isolate_try *const tries[] = {try_job, fail_job, put_off_job, leave, NULL};
     const struct isolated one = {"job", job_id->text, job_id, tries};
     return isolate(cx, &one);
 }
@@ -216,7 +227,7 @@ static enum rc put_off_timer(struct cx *cx, void *subject, const struct failure 
 
 static enum rc handle_timer(struct cx *cx, struct timer_row *timer)
 {
-    static isolate_try *const tries[] = {try_timer, fail_timer, put_off_timer, NULL};
+    static isolate_try *const tries[] = {try_timer, fail_timer, put_off_timer, leave, NULL};
     const char *id = arena_printf(cx->arena, "%s/%s", timer->kind, timer->subject.text);
     const struct isolated one = {"timer", id, timer, tries};
     return isolate(cx, &one);
@@ -282,24 +293,15 @@ static enum rc prune_requests(struct cx *cx, void *more, const struct failure *w
     return requests_prune(cx->db, cx->now_us - REQUEST_FORGET_MINUTES * US_PER_MINUTE, cx->err);
 }
 
-/* The next time comes within the hour. */
-static enum rc prune_later(struct cx *cx, void *more, const struct failure *why)
-{
-    (void)cx;
-    (void)more;
-    (void)why;
-    return RC_OK;
-}
-
 static enum rc prune(struct cx *cx, bool *ret_more)
 {
     static const struct {
         const char *what;
         isolate_try *tries[3];
     } parts[] = {
-        {"idempotency keys", {prune_keys, prune_later, NULL}},
-        {"workers", {prune_workers, prune_later, NULL}},
-        {"requests", {prune_requests, prune_later, NULL}},
+        {"idempotency keys", {prune_keys, leave, NULL}},
+        {"workers", {prune_workers, leave, NULL}},
+        {"requests", {prune_requests, leave, NULL}},
     };
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < COUNT_OF(parts); i++) {
@@ -336,6 +338,8 @@ static enum rc apply_due(struct cx *cx, struct command *command)
     if (rc == RC_OK)
         rc = due_next(cx->db, &cmd->next_due_us, cx->err);
     cmd->more |= jobs == DUE_BATCH_MAX || timers == DUE_BATCH_MAX || schedules == DUE_BATCH_MAX;
+    if (cx->round->left_due && cmd->next_due_us <= cx->now_us)
+        cmd->next_due_us = cx->now_us + LEFT_AGAIN_US; /* Not at once again. */
     return rc;
 }
 
@@ -371,7 +375,7 @@ static enum rc put_off_reclaim(struct cx *cx, void *subject, const struct failur
 
 static enum rc reclaim_one(struct cx *cx, struct job_row *seen)
 {
-    static isolate_try *const tries[] = {try_reclaim, fail_reclaim, put_off_reclaim, NULL};
+    static isolate_try *const tries[] = {try_reclaim, fail_reclaim, put_off_reclaim, leave, NULL};
     const struct isolated one = {"job", seen->id.text, seen, tries};
     return isolate(cx, &one);
 }

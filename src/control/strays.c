@@ -21,14 +21,25 @@ struct judging {
     struct err *err;
 };
 
+/* What can be taken back goes before what can only be told.  NULL: there is no room for it. */
+static struct stray *place_for(struct strays *strays, bool stale)
+{
+    if (strays->count < STRAYS_MAX)
+        return &strays->items[strays->count++];
+    for (size_t i = 0; stale && i < STRAYS_MAX; i++)
+        if (!strays->items[i].stale)
+            return &strays->items[i];
+    return NULL;
+}
+
 static void found(struct judging *judging, const struct forge_trace *trace,
                   const struct run_row *run, bool stale, const char *what)
 {
     struct strays *strays = judging->strays;
     strays->bad++;
-    if (strays->count == STRAYS_MAX)
+    struct stray *stray = place_for(strays, stale);
+    if (!stray)
         return;
-    struct stray *stray = &strays->items[strays->count++];
     *stray = (struct stray){.stale = stale};
     stray->repository = arena_strdup(judging->arena, judging->repository);
     stray->ref = arena_strdup(judging->arena, trace->ref);
@@ -88,7 +99,7 @@ static enum rc find_saga(struct db *db, const struct id *run_id, struct arena *a
     return rc;
 }
 
-static const char *describe(struct judging *judging, const struct run_row *run, bool own,
+static const char *describe(struct judging *judging, const struct run_row *run, bool stale,
                             bool stuck)
 {
     const char *status = run_status_name(run->status);
@@ -97,7 +108,7 @@ static const char *describe(struct judging *judging, const struct run_row *run, 
                             "run %s is %s, and taking this back has failed: replay its dead letter "
                             "(drover dlq)",
                             run->id.text, status);
-    if (own)
+    if (stale)
         return arena_printf(&judging->scratch,
                             "run %s is %s without a pull request: the server takes this back "
                             "within the hour, or when it starts",
@@ -130,8 +141,8 @@ static enum rc judge_ended(struct judging *judging, const struct forge_trace *tr
         rc = find_saga(judging->db, &run->id, &judging->scratch, &undoing, &stuck, judging->err);
     if (rc != RC_OK || undoing || (!own && trace->branch))
         return rc; /* A branch that an agent or a person pushed is theirs. */
-    found(judging, trace, run, own && !stuck && (trace->branch || trace->run_id),
-          describe(judging, run, own, stuck));
+    bool stale = own && !stuck && (trace->branch || trace->run_id);
+    found(judging, trace, run, stale, describe(judging, run, stale, stuck));
     return RC_OK;
 }
 

@@ -171,7 +171,7 @@ enum rc http_new(const struct http_options *options, struct http **ret_http, str
     LIST_INIT(&http->conns);
     TAILQ_INIT(&http->work_list);
     LIST_INIT(&http->partings);
-    http->work = event_new(loop_base(options->loop), -1, EV_PERSIST, conn_on_work, http);
+    http->work = event_new(loop_base(options->loop), -1, 0, conn_on_work, http);
     assert(http->work);
     http->sweep = loop_every(options->loop, HTTP_SWEEP_IDLE_MS, on_sweep, http);
     for (int i = 0; i < HTTP_LISTENER_COUNT; i++)

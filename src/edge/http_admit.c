@@ -233,7 +233,7 @@ void admit_accepted(struct listener *listener)
     if (listener->resume)
         loop_pace(listener->resume, HTTP_ACCEPT_PAUSE_MS);
     else
-        event_active(listener->http->work, EV_READ, 0);
+        http_work_soon(listener->http);
 }
 
 void admit_resume(struct listener *listener)

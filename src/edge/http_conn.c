@@ -29,13 +29,23 @@ enum {
 
 /* ---- The work list ---- */
 
+/* libevent runs what is made active during a turn before it polls again: connections that always
+   have more to do would keep it from ever polling, and all others from being served. */
+void http_work_soon(struct http *http)
+{
+    if (http->working)
+        event_add(http->work, &(struct timeval){0});
+    else
+        event_active(http->work, EV_READ, 0);
+}
+
 static void put_on_work_list(struct conn *conn)
 {
     if (conn->on_work_list)
         return;
     conn->on_work_list = true;
     TAILQ_INSERT_TAIL(&conn->http->work_list, conn, work);
-    event_active(conn->http->work, EV_READ, 0);
+    http_work_soon(conn->http);
 }
 
 static void take_off_work_list(struct conn *conn)
@@ -469,6 +479,7 @@ void conn_on_work(evutil_socket_t fd, short what, void *arg)
     struct http *http = arg;
     struct conn *conn, *last = TAILQ_LAST(&http->work_list, conn_queue);
     bool more = last != NULL;
+    http->working = true;
     while (more && (conn = TAILQ_FIRST(&http->work_list))) {
         more = conn != last;
         take_off_work_list(conn);
@@ -478,6 +489,7 @@ void conn_on_work(evutil_socket_t fd, short what, void *arg)
         if (!http->listeners[i].resume)
             admit_resume(&http->listeners[i]);
     }
+    http->working = false;
 }
 
 /* ---- Deadlines ---- */

@@ -10,7 +10,7 @@
  *    read together with the request.  So one request of a connection is in flight at a time, and
  *    answers come in the order of their requests.
  * 2. Nothing is closed while bytes are taken or answers are sent: who wants an end calls
- *    conn_refuse, and the work list sees to it in the same turn of the loop.
+ *    conn_refuse, and the work list sees to it.
  * 3. A connection is owned by the list in struct http, and ends in conn_close.
  */
 #ifndef EDGE_HTTP_CONN_H
@@ -93,7 +93,8 @@ struct http {
     struct conn_list conns;
     struct conn_queue work_list;
     int64_t head_bytes;  /* Of heads that came in pieces. */
-    struct event *work;  /* Activated when the work list has something. */
+    struct event *work;  /* Due when the work list has something: see http_work_soon. */
+    bool working;        /* In conn_on_work. */
     struct event *sweep; /* Deadlines, and listening again. */
     struct parting_list partings;
     int64_t parting_count;
@@ -110,6 +111,8 @@ struct http {
 /* Takes over a socket that was accepted. */
 void conn_new(struct listener *listener, int fd);
 void conn_on_work(evutil_socket_t fd, short what, void *http);
+/* Runs conn_on_work in this turn of the loop; asked for by conn_on_work itself, in the next one. */
+void http_work_soon(struct http *http);
 /* Refuses what takes longer to arrive than it may, and closes what does not move. */
 void conn_sweep(struct http *http);
 /* Ends it; an owner of its request is told. */

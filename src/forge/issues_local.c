@@ -316,7 +316,8 @@ static enum rc highest(const struct origin *origin, int64_t *ret_number, struct 
     int64_t number = 0, found = 0;
     char *at = out.data;
     for (const char *line; (line = next_line(&at));) {
-        if (text_to_i64(line + strlen(ISSUES_PREFIX), &found) && found > number)
+        if (text_to_i64(line + strlen(ISSUES_PREFIX), &found) && found > number &&
+            found <= ORIGIN_NUMBER_MAX)
             number = found;
     }
     *ret_number = number;

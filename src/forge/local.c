@@ -128,6 +128,7 @@ static enum rc bring_branch(struct publishing *publishing, struct err *err)
     const struct forge_push push = {
         .head = publishing->head, .branch_from = "", .fence = &publishing->fence};
     origin_drop_stale_locks(origin, arena_printf(origin->arena, "refs/heads/%s", change->branch));
+    origin_drop_stale_locks(origin, fence_ref(change->run_id, origin->arena));
     rc = origin_take_objects(origin, change->scratch, publishing->head, err);
     if (rc == RC_OK)
         rc = origin_take_objects(origin, change->scratch, publishing->fence.value, err);
@@ -304,14 +305,13 @@ static enum rc local_look(const struct git *git, const struct forge_question *qu
 
 /* --- withdraw --- */
 
-/* Every commit of a run names it in its last lines (step_publish.c). */
+/* Every commit that drover makes for a run names it in its last lines (step_publish.c). */
 static enum rc is_of_run(const struct origin *origin, const char *ref, const char *run_id,
                          bool *ret_own, struct err *err)
 {
     const char *value = NULL;
-    struct git_call ask = {
-        .git_dir = origin->dir,
-        .args = GIT_ARGS("for-each-ref", "--format=%(trailers:key=Drover-Run,valueonly)", ref)};
+    struct git_call ask = {.git_dir = origin->dir,
+                           .args = GIT_ARGS("for-each-ref", "--format=" ORIGIN_RUN_OF_COMMIT, ref)};
     enum rc rc = git_line(origin->git, &ask, origin->arena, &value, err);
     if (rc == RC_OK)
         *ret_own = text_same(value, run_id);

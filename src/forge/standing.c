@@ -3,6 +3,7 @@
  */
 #include "forge/standing.h"
 #include "forge/fence.h"
+#include "forge/origin.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -41,7 +42,7 @@ int64_t pull_number_of(const char *ref)
         return 0;
     int64_t number = 0;
     text_copy(digits, (size_t)(end - at) + 1, at);
-    return text_to_i64(digits, &number) && number > 0 ? number : 0;
+    return text_to_i64(digits, &number) && number > 0 && number <= ORIGIN_NUMBER_MAX ? number : 0;
 }
 
 /* A look at the refs of a run: the names that are its own. */

@@ -107,8 +107,8 @@ enum rc survey_local(const struct git *git, const char *url, struct arena *arena
         return rc;
     struct git_call list = {.git_dir = origin.dir,
                             .args = GIT_ARGS("for-each-ref",
-                                             "--format=%(objectname) %(refname) "
-                                             "%(trailers:key=Drover-Run,valueonly,separator=%2C)",
+                                             "--format=%(objectname) %(refname) " //
+                                             ORIGIN_RUN_OF_COMMIT,
                                              BRANCHES "drover/", CLOSED, RUNS, "refs/pull/"),
                             .out = &out};
     rc = git_run(git, &list, err);

@@ -26,9 +26,9 @@ const plant = (origin, ref, commit = 'main') => git(origin, 'update-ref', ref, c
 const uproot = (origin, ref) => git(origin, 'update-ref', '-d', ref);
 
 // The commit that the publish step would have made for the run.
-function commitOf(origin, { taskId, runId }) {
+function commitOf(origin, { taskId, runId }, committer = 'drover') {
     const env = { ...process.env, GIT_AUTHOR_NAME: 'drover', GIT_AUTHOR_EMAIL: 'drover@localhost',
-        GIT_COMMITTER_NAME: 'drover', GIT_COMMITTER_EMAIL: 'drover@localhost' };
+        GIT_COMMITTER_NAME: committer, GIT_COMMITTER_EMAIL: `${committer}@localhost` };
     const message = `Work\n\nDrover-Task: ${taskId}\nDrover-Run: ${runId}\n`;
     return execFileSync('git', ['-C', origin, 'commit-tree', 'main^{tree}', '-p', 'main'],
         { input: message, env, encoding: 'utf8' }).trim();
@@ -118,6 +118,15 @@ describe('what an origin has and the database does not know', () => {
         const run = await cancelledRun('acme/theirs');
         const base = git(run.origin, 'rev-parse', 'main');
         const commit = pushBranch(run.origin, { branch: run.branch, base });
+        assert.deepEqual(await look(), []);
+        await restart();
+        assert.equal(git(run.origin, 'rev-parse', run.branch), commit);
+    });
+
+    it('is kept when somebody has amended it, which keeps the last lines', async () => {
+        const run = await cancelledRun('acme/amended');
+        const commit = commitOf(run.origin, run, 'person');
+        plant(run.origin, `refs/heads/${run.branch}`, commit);
         assert.deepEqual(await look(), []);
         await restart();
         assert.equal(git(run.origin, 'rev-parse', run.branch), commit);

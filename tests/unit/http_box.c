@@ -94,6 +94,11 @@ static void on_drained(struct http_request *request)
 static void echo(struct http_request *request)
 {
     struct str body = http_body(request);
+    box.echoed++;
+    if (text_same(request->path, "/poke"))
+        box_say(box.poke_fd, "GET /seen HTTP/1.1\r\nHost: x\r\n\r\n");
+    if (text_same(request->path, "/seen"))
+        box.echoed_at_seen = box.echoed;
     request->answer.content_type = "text/plain";
     buf_addf(&request->answer.body, "%s %s [%.*s] ", http_method_name(request->method),
              request->path, (int)request->query.len, request->query.at ? request->query.at : "");

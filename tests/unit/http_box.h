@@ -38,6 +38,9 @@ struct http_box {
     struct http_request *held; /* The last one of /hold or /stream. */
     sem_t arrived, gone, finished, drained, done;
     atomic_int last_status;
+    int poke_fd;        /* /poke asks for /seen on this connection. */
+    int echoed;         /* Requests of the loop so far ... */
+    int echoed_at_seen; /* ... and when /seen came. */
     struct loop_call call;
     void (*job)(void);
 };

@@ -43,6 +43,30 @@ START_TEST(a_connection_takes_one_request_after_the_other)
 }
 END_TEST
 
+/* All but the first are in memory when the other connection asks. */
+START_TEST(a_connection_with_many_requests_does_not_keep_others_waiting)
+{
+    enum { REQUESTS = 400 };
+    CLEANUP(buf_release) struct buf many;
+    CLEANUP(buf_release) struct buf got;
+    buf_init(&many, 100000);
+    buf_init(&got, 10000);
+    box.poke_fd = box_dial();
+    box_say(box.poke_fd, "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+    box_hear(box.poke_fd, &got, "GET /echo [] ");
+    buf_adds(&many, "GET /poke HTTP/1.1\r\nHost: x\r\n\r\n");
+    for (int i = 0; i < REQUESTS; i++)
+        buf_adds(&many, "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+    int fd = box_dial();
+    box_say(fd, buf_text(&many));
+    buf_clear(&got);
+    box_hear(box.poke_fd, &got, "GET /seen [] ");
+    ck_assert_int_lt(box.echoed_at_seen, REQUESTS / 2);
+    fd_close(fd);
+    fd_close(box.poke_fd);
+}
+END_TEST
+
 START_TEST(a_head_in_pieces_is_put_together)
 {
     CLEANUP(buf_release) struct buf got;
@@ -408,6 +432,7 @@ Suite *http_suite(void)
     tcase_set_timeout(tests, 2 * WAIT_SECONDS);
     tcase_add_test(tests, a_request_is_answered);
     tcase_add_test(tests, a_connection_takes_one_request_after_the_other);
+    tcase_add_test(tests, a_connection_with_many_requests_does_not_keep_others_waiting);
     tcase_add_test(tests, a_head_in_pieces_is_put_together);
     tcase_add_test(tests, what_is_wrong_is_refused_with_a_problem);
     tcase_add_test(tests, a_chunked_body_is_counted_too);

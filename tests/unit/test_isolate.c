@@ -441,6 +441,27 @@ static void far_runs(struct id runs[3])
     }
 }
 
+/* Neither can it be put off. */
+START_TEST(a_timer_whose_row_is_damaged_does_not_stop_the_others)
+{
+    open_lab(LAB_SQLITE, (struct committer_limits){0});
+    lab_repository(&lab, "acme/a", "\"timeouts\":{\"queueMs\":1000}");
+    lab_repository(&lab, "acme/b",
+                   "\"limits\":{\"maxActiveRuns\":1},"
+                   "\"timeouts\":{\"queueMs\":1000}");
+    (void)lab_submit(&lab, "acme/b");
+    struct id waits = lab_submit(&lab, "acme/b");
+    ck_assert_int_eq(db_script(lab.db, "damage",
+                               "INSERT INTO timers (subject, kind, due_us)"
+                               " VALUES ('garbage', 'run_deadline', 1)",
+                               NULL),
+                     RC_OK);
+    lab.now_us += 2 * US_PER_SECOND;
+    look_at_due();
+    ck_assert_str_eq(run_status_name(lab_run(&lab, &waits).status), "timed_out");
+}
+END_TEST
+
 START_TEST(a_job_whose_run_cannot_be_read_does_not_block_its_queue)
 {
     struct id runs[3];
@@ -607,6 +628,7 @@ Suite *isolate_suite(void)
     tcase_add_loop_test(tc, a_timer_that_cannot_fire_is_put_off, 0, engines);
     tcase_add_loop_test(tc, a_schedule_that_cannot_fire_is_told_of_and_the_others_fire, 0, engines);
     tcase_add_loop_test(tc, a_report_that_its_run_cannot_take_fails_that_run_alone, 0, both);
+    tcase_add_test(tc, a_timer_whose_row_is_damaged_does_not_stop_the_others);
     tcase_add_loop_test(tc, a_job_whose_run_cannot_be_read_does_not_block_its_queue, 0, engines);
     tcase_add_test(tc, a_job_that_cannot_be_handed_out_fails_its_run);
     tcase_add_loop_test(tc, a_lease_that_cannot_be_renewed_leaves_the_others_alone, 0, engines);
