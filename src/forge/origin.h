@@ -21,8 +21,8 @@ enum {
     ORIGIN_NUMBER_MAX = INT32_MAX, /* Of a pull request or issue: larger ones are not counted. */
 };
 
-/* For git for-each-ref: the run that a commit of drover's own names; empty for one that a person has
-   made out of it (git commit --amend keeps the last lines, not the committer). */
+/* For git for-each-ref: the run that a commit of drover's own names; empty for one that a person
+   has made out of it (git commit --amend keeps the last lines, not the committer). */
 #define ORIGIN_RUN_OF_COMMIT                                  \
     "%(if:equals=<drover@localhost>)%(committeremail)%(then)" \
     "%(trailers:key=Drover-Run,valueonly,separator=%2C)%(end)"
