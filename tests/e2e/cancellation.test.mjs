@@ -77,23 +77,6 @@ describe('the cancellation table', { concurrency: 4 }, () => {
         await server.untilTask(first.taskId, 'cancelled');
     });
 
-    it('HYDRATING: hydration is aborted, the slot is free', async () => {
-        const mark = newMark();
-        const repo = await server.repository('acme/hydrating', agent(mark), ONE);
-        const release = holdOrigin(repo.origin);
-        const ids = await server.submit(repo.name);
-        try {
-            await untilRunning(repo.origin);
-            await cancel(ids.taskId);
-            const types = await assertCancelled(ids);
-            assert.ok(!types.includes('agent.run.started'));
-            await untilGone(repo.origin);
-        } finally {
-            release();
-        }
-        await assertFreedOnce(repo, mark);
-    });
-
     it('RUNNING: the session is stopped, the slot is free, partial work remains', async () => {
         const mark = newMark();
         const repo = await server.repository('acme/running', agent(mark), ONE);
@@ -181,4 +164,29 @@ describe('the cancellation table', { concurrency: 4 }, () => {
             assert.deepEqual(typesOf(after), typesOf(before), 'a refusal tells nothing');
         });
     }
+});
+
+// By itself: the doctor, which the other rows ask, looks at every origin.
+describe('the cancellation table, with an origin that does not answer', () => {
+    before(async () => {
+        server = await start();
+    });
+    after(() => server.discard());
+
+    it('HYDRATING: hydration is aborted, the slot is free', async () => {
+        const mark = newMark();
+        const repo = await server.repository('acme/hydrating', agent(mark), ONE);
+        const release = holdOrigin(repo.origin);
+        const ids = await server.submit(repo.name);
+        try {
+            await untilRunning(repo.origin);
+            await cancel(ids.taskId);
+            const types = await assertCancelled(ids);
+            assert.ok(!types.includes('agent.run.started'));
+            await untilGone(repo.origin);
+        } finally {
+            release();
+        }
+        await assertFreedOnce(repo, mark);
+    });
 });

@@ -16,7 +16,8 @@ import { HandWorker, STEPS } from './lib/worker.mjs';
 const POSTGRES = clusterUrl();
 const TIMERS = /this node runs the timers now/;
 
-// Gives the test two nodes; options of each as a Server has them.
+// Gives the test two nodes; options of each as a Server has them.  The body may name what the doctor
+// must find.
 function withNodes(name, [ofA, ofB], body) {
     it(name, async (t) => {
         const db = makeDatabase(POSTGRES);
@@ -28,9 +29,9 @@ function withNodes(name, [ofA, ofB], body) {
         };
         try {
             await Promise.all([a.start(), b.start()]); // On an empty database: one makes it.
-            await body({ a, b, worker, t });
+            const findings = await body({ a, b, worker, t });
             await Promise.all(workers.filter((each) => each.child).map((each) => each.stop()));
-            await Promise.all([a.discard(), b.discard()]);
+            await Promise.all([a.discard({ findings }), b.discard({ findings })]);
         } finally {
             for (const each of workers) each.signal('SIGKILL');
             for (const node of [a, b]) node.killNow();
@@ -167,6 +168,7 @@ describe('two nodes', { concurrency: 4 }, () => {
             assertSameEvents(ofRun.map((event) => event.data), await a.events(runs[0].runId),
                 'the stream of a run');
             for (const { runId } of runs) assertHistory(await b.events(runId));
+            return ['forge']; // The test's workers claim pull requests that are not there.
         });
 
     withNodes('wake each other\'s leases: work taken in by one goes out by the other', NO_WORKERS,
@@ -340,7 +342,7 @@ describe('clocks that differ', { concurrency: 2 }, () => {
                     assertHistory(events);
                     assert.ok(!typesOf(events).includes('agent.run.heartbeat.missed'));
                 }
-                await Promise.all([a.discard(), b.discard()]);
+                await Promise.all([a.discard({ findings }), b.discard({ findings })]);
             } finally {
                 for (const node of [a, b]) node.killNow();
             }
