@@ -132,8 +132,8 @@ static const char *const doubtful[] = {
     "GET http://%s/x HTTP/1.1\r\nHost: a\r\nA: b\r\n Host: evil\r\n\r\n",
     "GET http://%s/x HTTP/1.1\r\nHost: a\r\nHost : evil\r\n\r\n",
     "POST http://%s/x HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-    "POST http://%s/x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n"
-    "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ("POST http://%s/x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n"
+     "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
     "POST http://%s/x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0x1\r\na\r\n",
 };
 
