@@ -16,8 +16,8 @@ import { HandWorker, STEPS } from './lib/worker.mjs';
 const POSTGRES = clusterUrl();
 const TIMERS = /this node runs the timers now/;
 
-// Gives the test two nodes; options of each as a Server has them.  The body may name what the doctor
-// must find.
+// Gives the test two nodes; options of each as a Server has them.  The body may name what the
+// doctor must find.
 function withNodes(name, [ofA, ofB], body) {
     it(name, async (t) => {
         const db = makeDatabase(POSTGRES);
