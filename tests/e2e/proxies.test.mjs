@@ -157,7 +157,14 @@ async function talk(client, other, path, count) {
                 while (batch.length > 0 && !closed) {
                     const asked = batch[0];
                     const answer = await wire.answer({ headOnly: asked.method === 'HEAD' });
-                    // A proxy may close on bad framing without a word, and with bytes unread.
+                    // A proxy that met the end of a connection which it used again closes ours
+                    // without a word, so that the client asks again (RFC 9112, 9.3.1).
+                    asked.unanswered = (asked.unanswered ?? 0) + (answer ? 0 : 1);
+                    if (!answer && asked.own && asked.unanswered < 3) {
+                        closed = true;
+                        break;
+                    }
+                    // On bad framing it may close likewise, and with bytes unread.
                     assert.ok(answer || !asked.own, `no answer to ${asked.id} (${asked.kind})`);
                     if (answer) client.check(asked, answer, other);
                     batch.shift();
