@@ -12,9 +12,10 @@
 #include "base/js.h"
 #include "bench/plant.h"
 #include "bench/report.h"
-#include "control/jobs.h"
-#include "control/repositories.h"
-#include "control/tasks.h"
+#include "control/admit/repositories.h"
+#include "control/queue/jobs.h"
+#include "control/run/progress.h"
+#include "control/run/tasks.h"
 #include "core/event_types.h"
 #include <assert.h>
 #include <math.h>

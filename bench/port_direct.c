@@ -3,8 +3,8 @@
  */
 #include "base/mem.h"
 #include "bench/port.h"
-#include "control/jobs.h"
-#include "core/task.h"
+#include "control/queue/jobs.h"
+#include "core/run/task.h"
 #include <assert.h>
 
 enum { LEASE_SECONDS = 60 };

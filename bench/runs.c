@@ -3,9 +3,9 @@
  */
 #include "bench/runs.h"
 #include "base/mem.h"
-#include "control/jobs.h"
-#include "control/repositories.h"
-#include "control/tasks.h"
+#include "control/admit/repositories.h"
+#include "control/queue/jobs.h"
+#include "control/run/tasks.h"
 #include "tests/unit/honest.h"
 #include <assert.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
  * main.c - wiring only: everything starts from the command line.
  */
-#include "edge/cli.h"
-#include "work/inside.h"
+#include "cli/cli.h"
+#include "work/sandbox/inside.h"
 #include <signal.h>
 
 int main(int argc, char **argv)

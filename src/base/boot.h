@@ -1,5 +1,5 @@
 /*
- * boot.h - which start of the machine this is.
+ * boot.h - identifies the current boot of the machine.
  *
  * What was written without a sync is whole for as long as the machine runs, and may be lost, torn
  * or emptied after it has lost power.  A mark that vouches for such files names the boot; a mark of

@@ -1,8 +1,8 @@
 /*
- * buf.h - a growing byte buffer that was told its maximum at birth.
+ * buf.h - a growing byte buffer whose maximum is set by buf_init.
  *
  * Appending past the maximum sets `overflow`, keeps what fitted and ignores
- * the rest; callers look once, at the end.  The content is NUL-terminated.
+ * the rest; callers check it once, at the end.  The content is NUL-terminated.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H

@@ -2,7 +2,7 @@
  * clock.c - clocks, RFC 3339 text and durations for people.
  *
  * The calendar is computed here (proleptic Gregorian, UTC) instead of by libc:
- * it is pure, takes no locks and knows no time zones.
+ * it is pure, takes no locks and uses no time zones.
  */
 #include "base/clock.h"
 #include <assert.h>

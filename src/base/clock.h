@@ -24,7 +24,7 @@ int64_t clock_now_us(const struct clock *clock);
 struct clock clock_real(void);
 int64_t clock_mono_us(void); /* For measuring and for waits, never stored. */
 int64_t clock_boot_us(void); /* The same, and it counts while the machine is suspended. */
-/* That long from now, for waits on a condition that goes by the monotonic clock. */
+/* That long from now, for waits on a condition that uses the monotonic clock. */
 struct timespec clock_mono_after(int64_t wait_us);
 
 enum { TIME_TEXT_BYTES = 32 };

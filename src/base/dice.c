@@ -39,7 +39,7 @@ struct dice dice_split(struct dice *dice)
 
 /* The buffer belongs to the thread.  A child between fork and exec makes no ids, so no two
    processes use the same buffer.  A word is erased when it is handed out: what is left in memory
-   tells nothing about ids that were made before. */
+   reveals nothing about ids that were made before. */
 static uint64_t kernel_next(void)
 {
     static _Thread_local uint64_t pool[POOL_WORDS];

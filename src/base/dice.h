@@ -1,5 +1,5 @@
 /*
- * dice.h - randomness as data.
+ * dice.h - random numbers from a source that is passed as a value.
  *
  * A struct dice draws from one of two sources:
  *

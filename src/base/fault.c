@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* When you add a point, add it here: one that is not listed ends the process.  Where only death is
-   listed, a failure would be a lie: the thing has been done. */
+/* When you add a point, add it here: one that is not listed ends the process.  Where may_fail is
+   false, a failure would be wrong: the operation has succeeded. */
 static const struct {
     const char *name;
     bool may_fail;

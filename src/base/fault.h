@@ -1,5 +1,5 @@
 /*
- * fault.h - named points at which a test build dies, is frozen, or lets a call fail.
+ * fault.h - named points at which a test build kills or stops itself, or lets a call fail.
  *
  * Only builds with -DDROVER_FAULTS have them (`make faults`); in all others a point is no code.
  *
@@ -14,7 +14,7 @@
 #include "base/rc.h"
 
 #ifdef DROVER_FAULTS
-/* RC_OK, or RC_IO when the call must fail now.  Does not return when it is time to die. */
+/* RC_OK, or RC_IO when the call must fail now.  Does not return when the process kills itself. */
 MUST_USE enum rc fault_point(const char *name, struct err *err);
 #else
 MUST_USE static inline enum rc fault_point(const char *name, struct err *err)

@@ -7,8 +7,8 @@
  *     top/a/b/c/d   ->   top/a/b/c  top/<random>   ->   top
  *
  * So it needs a few descriptors, however deep a hostile tree is, and since every name is used
- * relative to a directory that is held open, it cannot be led out of the tree by a link planted
- * meanwhile.
+ * relative to a directory that is held open, a link planted meanwhile cannot lead it out of the
+ * tree.
  */
 #include "base/fd.h"
 #include "base/dice.h"
@@ -290,7 +290,7 @@ enum rc dir_make_durable(const char *path, unsigned mode, struct err *err)
 
 /* --- dir_remove --- */
 
-/* Beyond this many passes over the top somebody is filling the tree as fast as we empty it. */
+/* Beyond this many passes over the top another process fills the tree as fast as we empty it. */
 enum { PASSES_MAX = 100000 };
 enum { DEPTH_MAX = 16 }; /* So many directories are open at a time. */
 
@@ -313,7 +313,7 @@ static bool is_dot(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* NULL at the end.  readdir is safe here: nobody shares the stream. */
+/* NULL at the end.  readdir is safe here: no other thread uses the stream. */
 static const struct dirent *next_entry(DIR *dir)
 {
     const struct dirent *entry;
@@ -388,7 +388,7 @@ static enum rc remove_entry(struct remover *remover, int fd, const struct dirent
                              : lift(remover, fd, entry->d_name);
 }
 
-/* What somebody adds meanwhile stays for the next pass. */
+/* What another process adds meanwhile is left to the next pass. */
 static enum rc remove_dir(struct remover *remover, int parent_fd, const char *name, int depth)
 {
     int fd = open_dir(parent_fd, name);

@@ -27,16 +27,16 @@ MUST_USE enum rc file_read(const char *path, struct buf *into, struct err *err);
 MUST_USE enum rc file_write_durable(const char *path, const void *bytes, size_t len, unsigned mode,
                                     struct err *err);
 /* A new file, gone again after a crash of the machine: for what can be made anew.  RC_IO when
-   something stands there. */
+   the path exists. */
 MUST_USE enum rc file_write_new(const char *path, const void *bytes, size_t len, unsigned mode,
                                 struct err *err);
-/* The end of file_write_durable, for who has written beside by himself: what fd has written to
-   the temporary is synced and takes the place of path.  The temporary stays when that fails. */
+/* The end of file_write_durable, for a caller that has written the temporary itself: what fd has
+   written to it is synced and replaces path.  The temporary stays when that fails. */
 MUST_USE enum rc file_put_in_place(int fd, const char *temporary, const char *path,
                                    struct err *err);
 /* Holds an exclusive lock on the file, made when missing, as long as the descriptor lives.
-   RC_CONFLICT when somebody else holds it after wait_ms.  A process that is killed while it starts
-   a child leaves the lock to that child until it has become another program: wait a moment. */
+   RC_CONFLICT when another process holds it after wait_ms.  A process that is killed while it
+   starts a child leaves the lock to that child until its exec: wait a moment. */
 MUST_USE enum rc file_lock(const char *path, int wait_ms, int *ret_fd, struct err *err);
 bool file_exists(const char *path);
 MUST_USE enum rc dir_make(const char *path, unsigned mode, struct err *err); /* mkdir -p */

@@ -6,7 +6,7 @@
  *     form_open(&form, tree, "", err);
  *     form_string(&form, "repository", FORM_REQUIRED, &(struct form_text){.max = 200}, &name);
  *     form_int(&form, "priority", FORM_OPTIONAL, &(struct form_range){0, 1000}, &priority);
- *     rc = form_close(&form);      // RC_INVALID also for every member nobody asked for
+ *     rc = form_close(&form);      // RC_INVALID also for every member that was not read
  *
  * The first error wins; later calls do nothing.  Outputs keep their old value
  * (the default) when a field is absent or null.  Strings live in the tree.
@@ -57,7 +57,7 @@ void form_array(struct form *form, const char *key, enum form_need need, size_t 
 void form_strings(struct form *form, const char *key, enum form_need need, size_t count_max,
                   const struct form_text *each, const struct js **ret_array);
 
-/* Any value at all, as it came. */
+/* Any value, unchanged. */
 void form_any(struct form *form, const char *key, enum form_need need, const struct js **ret_value);
 
 /* Lets the caller add an error of its own at a field. */

@@ -17,7 +17,7 @@ void sha256_end(struct sha256 *sha, char to[SHA256_TEXT_BYTES]); /* Frees it. */
 void sha256_discard(struct sha256 *sha);                         /* Frees it; NULL is fine. */
 
 void sha256_hex(const void *bytes, size_t len, char to[SHA256_TEXT_BYTES]);
-/* Of a file from its start, wherever it stands; RC_IO: errno says why. */
+/* Of a file from its start, at any file offset; RC_IO: errno has the reason. */
 MUST_USE enum rc sha256_file(int fd, char ret_sha256[SHA256_TEXT_BYTES], int64_t *ret_bytes);
 bool sha256_text_valid(const char *text); /* 64 lower-case hex digits. */
 

@@ -22,6 +22,6 @@ bool id_is_none(const struct id *id);
 bool id_same(const struct id *a, const struct id *b);
 /* The text, or NULL for none: for nullable columns and optional members. */
 const char *id_or_null(const struct id *id);
-/* For rows read back: NULL, "" and what is no UUID give none. */
+/* For rows that are read: NULL, "" and texts that are no UUID give none. */
 struct id id_of(const char *text);
 #endif

@@ -1,7 +1,7 @@
 /*
  * js.c - reading JSON, over jansson.
  *
- * struct js is jansson's json_t behind a cast; nothing outside this file knows.
+ * struct js is jansson's json_t behind a cast; no other file depends on that.
  * Depth is measured before jansson sees the text, so that what is too deep
  * costs no memory and has a line and a column.
  */
@@ -18,7 +18,7 @@ static void *take_memory(size_t bytes)
     return mem_grow(NULL, bytes);
 }
 
-/* jansson would otherwise seed its hashes in whichever thread comes first. */
+/* jansson would otherwise seed its hashes in whichever thread uses it first. */
 static void prepare(void)
 {
     json_set_alloc_funcs(take_memory, mem_free);

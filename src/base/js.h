@@ -2,7 +2,7 @@
  * js.h - reading JSON.  Strict: duplicate keys, bad UTF-8, trailing data and
  * deep nesting are refused with the line and column.
  *
- * A tree is immutable once parsed and owned by whoever parsed it (js_free, or
+ * A tree is immutable once parsed and owned by the caller that parsed it (js_free, or
  * CLEANUP(js_freep)); the pointers that the readers below give out live as
  * long as the tree.  A missing member reads like null: NULL.
  */
@@ -37,7 +37,7 @@ const struct js *js_path(const struct js *value, const char *dotted); /* js_path
 size_t js_count(const struct js *array_or_object);
 const struct js *js_at(const struct js *array, size_t index);
 
-/* Members of an object in the order they came: for (it = 0; js_next(o, &it, &k, &v);) */
+/* Members of an object in the order of the text: for (it = 0; js_next(o, &it, &k, &v);) */
 bool js_next(const struct js *object, size_t *position, const char **ret_key,
              const struct js **ret_value);
 
@@ -58,7 +58,7 @@ void js_write(struct jw *jw, const struct js *value); /* As a value of what is b
 char *js_text(const struct js *value, struct arena *arena);
 
 /*
- * Building, for yaml.c and tests only: answers are written with jw.h.
+ * Building, for yaml.c and tests only: JSON output is written with jw.h.
  * js_put and js_push take ownership of value.  js_put is false on a duplicate key.
  */
 struct js *js_new_null(void);

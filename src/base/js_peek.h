@@ -1,7 +1,7 @@
 /*
- * js_peek.h - what can be said of a JSON document at a glance, without a tree of it.
+ * js_peek.h - facts about a JSON document, read without building a tree.
  *
- * Nothing is checked: of bytes that are no JSON the answer is about as much as could be read.
+ * Nothing is checked: for bytes that are not JSON the result covers only what could be read.
  */
 #ifndef BASE_JS_PEEK_H
 #define BASE_JS_PEEK_H

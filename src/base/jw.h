@@ -7,7 +7,7 @@
  *     jw_key(&jw, "items"); jw_begin(&jw, '['); ... jw_end(&jw, ']');
  *     jw_end(&jw, '}');
  *
- * Commas are the writer's business.  Bytes that are not UTF-8 are written as
+ * The writer places the commas.  Bytes that are not UTF-8 are written as
  * U+FFFD, so that output is always valid JSON.
  */
 #ifndef BASE_JW_H

@@ -1,8 +1,8 @@
 /*
  * library.h - shared libraries that are loaded when they are first needed.
  *
- * For what only some processes use and what is large: a server on SQLite that nobody has asked to
- * reach another one has neither libcurl nor libpq in memory, nor the thirty libraries below them.
+ * For large libraries that only some processes use: a server on SQLite that makes no calls to other
+ * servers has neither libcurl nor libpq in memory, nor the thirty libraries below them.
  * A library stays loaded until the process ends.
  */
 #ifndef BASE_LIBRARY_H
@@ -18,12 +18,12 @@ struct library_function {
 
 struct library {
     const char *file;                         /* With the version that the headers are of. */
-    const char *package;                      /* That brings it, for whoever has to install it. */
+    const char *package;                      /* The package to install; for the error message. */
     const struct library_function *functions; /* Up to one without a name. */
-    enum rc (*start)(struct err *err);        /* NULL, or: what it wants before its first use. */
+    enum rc (*start)(struct err *err);        /* NULL, or: called before its first use. */
 };
 
-/* What came of loading; begins as {PTHREAD_MUTEX_INITIALIZER}, static: one for each library. */
+/* The result of loading; begins as {PTHREAD_MUTEX_INITIALIZER}, static: one for each library. */
 struct library_once {
     pthread_mutex_t lock;
     bool tried;
@@ -31,7 +31,7 @@ struct library_once {
     struct err err;
 };
 
-/* The first call loads it, the others hear what came of that.  RC_IO, LIBRARY_MISSING: the file
+/* The first call loads it, later ones return the same result.  RC_IO, LIBRARY_MISSING: the file
    cannot be loaded, or is too old to have every function.  err may be NULL. */
 MUST_USE enum rc library_load(const struct library *library, struct library_once *once,
                               struct err *err);

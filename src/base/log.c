@@ -5,7 +5,7 @@
  *     12:00:00 WARN  lease lost  epoch=3
  *
  * A line is at most LINE_MAX_BYTES long and always whole: texts are cut at VALUE_MAX,
- * and a field that no longer fits is left out and "truncated" says so.
+ * and a field that no longer fits is left out, marked by "truncated".
  */
 #include "base/log.h"
 #include "base/buf.h"
@@ -99,7 +99,7 @@ static void json_line(struct buf *line, enum log_level level, const char *messag
     jw_end(&jw, '}');
 }
 
-/* Nothing that comes from outside may steer the terminal. */
+/* Texts from outside must not control the terminal. */
 static void add_printable(struct buf *line, const char *text, size_t len)
 {
     for (size_t i = 0; i < len;) {
@@ -178,6 +178,6 @@ void log_write(enum log_level level, const char *message, const struct log_field
     ssize_t done;
     do
         done = write(options.fd, line.data, line.len);
-    while (done < 0 && errno == EINTR); /* Otherwise there is nobody left to tell. */
+    while (done < 0 && errno == EINTR); /* Other errors cannot be reported anywhere. */
     errno = before;
 }

@@ -1,6 +1,6 @@
 /*
- * mem.h - the only malloc.  Memory that cannot be had ends the process: all
- * that was acknowledged is on disk, and a restart resumes it.
+ * mem.h - the only malloc.  A failed allocation ends the process: all that
+ * was acknowledged is on disk, and a restart resumes it.
  */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H

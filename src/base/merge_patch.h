@@ -1,6 +1,6 @@
 /*
- * merge_patch.h - JSON merge patch (RFC 7396): an object says what changes, null removes a member,
- * everything else takes the place of what was there.
+ * merge_patch.h - JSON merge patch (RFC 7396): an object lists the changes, null removes a
+ * member, every other value replaces the old one.
  */
 #ifndef BASE_MERGE_PATCH_H
 #define BASE_MERGE_PATCH_H

@@ -3,7 +3,7 @@
  *
  * A child is the leader of a session and group of its own.  Until it is reaped
  * its pid cannot be used again, so the group may be signalled; reaping is the
- * last thing that happens, and right before it whatever is left of the group
+ * last thing that happens, and right before it what is left of the group
  * is killed.  After that pid is 0 and nothing is signalled any more.
  */
 #include "base/proc.h"
@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 50,         /* Between looks at the cancel flag. */
+    LOOK_MS = 50,         /* Between checks of the cancel flag. */
     GRACE_MS = 500,       /* Between TERM and KILL for proc_run. */
-    KILL_WAIT_MS = 10000, /* For a killed child to go: it may hang in the kernel. */
+    KILL_WAIT_MS = 10000, /* For a killed child to end: it may hang in the kernel. */
     TRACER_TRIES = 10000, /* A millisecond each. */
     DRAIN_MAX = 1 << 20,  /* Read from a pipe after the end: pipes hold no more by default. */
 };
@@ -193,7 +193,7 @@ static int wait_now(const struct proc *proc, siginfo_t *info)
 
 /*
  * Ends the rest of the group, then lets the pid go.  RC_IO when the child has not ended after all
- * (see KILL_WAIT_MS) or somebody else has reaped it.  A child that is traced, as by strace -f, has
+ * (see KILL_WAIT_MS) or another thread has reaped it.  A child that is traced, as by strace -f, has
  * ended before its parent may reap it: first its tracer has to.
  */
 static enum rc reap(struct proc *proc, struct proc_exit *ret_exit)
@@ -351,7 +351,7 @@ static bool is_cancelled(const struct proc_limits *limits)
     return limits->cancel && *limits->cancel != 0;
 }
 
-/* Collects until the child has ended (true), or until the result says why it must stop. */
+/* Collects until the child has ended (true), or until the result has a reason to stop it. */
 static bool collect(struct running *running, const struct proc_limits *limits,
                     struct proc_result *result)
 {

@@ -40,7 +40,7 @@ MUST_USE enum rc proc_spawn(const struct proc_spec *spec, struct proc *ret_proc,
 
 /*
  * Waits at most timeout_ms (-1: for ever).  RC_TIMEOUT when still running.  Reaps on RC_OK, and
- * kills what is left of the group right before that: afterwards it could not be named any more.
+ * kills what is left of the group right before that: afterwards the group has no valid id any more.
  */
 MUST_USE enum rc proc_wait(struct proc *proc, int timeout_ms, struct proc_exit *ret_exit);
 
@@ -56,11 +56,11 @@ struct proc_result {
     struct proc_exit exit;
     bool timed_out;
     bool cancelled;
-    bool exceeded; /* limits->exceeds said so. */
+    bool exceeded; /* limits->exceeds returned true. */
 };
 struct proc_limits {
     int timeout_ms;           /* -1: none. */
-    const atomic_int *cancel; /* Looked at every 50 ms when not NULL; non-zero stops the child. */
+    const atomic_int *cancel; /* Checked every 50 ms when not NULL; non-zero stops the child. */
     int64_t data_bytes;       /* RLIMIT_DATA of the child, set right after its start; 0: none. */
     /* Called every 50 ms when not NULL; true kills the child. */
     bool (*exceeds)(void *ctx, const struct proc *proc);
@@ -69,7 +69,7 @@ struct proc_limits {
 /*
  * stdin_bytes may be empty; out and err_out may be NULL (discarded), or the same buffer.
  * What overflows them is read and dropped.  Of spec's descriptors only keep_fds and run_*_fd count.
- * RC_OK for every exit status: look at it.
+ * RC_OK for every exit status: check it.
  */
 MUST_USE enum rc proc_run(const struct proc_spec *spec, struct str stdin_bytes, struct buf *out,
                           struct buf *err_out, const struct proc_limits *limits,

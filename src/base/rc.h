@@ -1,9 +1,9 @@
 /*
  * rc.h - the one closed set of outcomes, and the text that goes with a failure.
  *
- * Every fallible function returns enum rc and must be looked at.  What people
- * read travels in struct err: a machine-readable code, the field that was
- * wrong (if one was), and a sentence that says what to do.  ret_ outputs are
+ * Every fallible function returns enum rc, which must be checked.  What people
+ * read is in struct err: a machine-readable code, the field that was
+ * wrong (if one was), and a sentence about what to do.  ret_ outputs are
  * untouched unless RC_OK is returned.
  */
 #ifndef BASE_RC_H
@@ -19,7 +19,7 @@ enum rc {
     RC_OK = 0,
     RC_MALFORMED,    /* Cannot be parsed at all. */
     RC_INVALID,      /* Parsed, but a field is wrong. */
-    RC_UNAUTHORIZED, /* Nobody we know. */
+    RC_UNAUTHORIZED, /* No valid credentials. */
     RC_DENIED,       /* Known, but not allowed: role or policy. */
     RC_NOT_FOUND,
     RC_CONFLICT,    /* The present state does not allow it. */
@@ -28,8 +28,8 @@ enum rc {
     RC_LIMIT,       /* A rate or budget is used up. */
     RC_BUSY,        /* A bounded queue is full: try again. */
     RC_TIMEOUT,     /* A deadline passed. */
-    RC_CANCELLED,   /* Somebody asked us to stop. */
-    RC_UNREACHABLE, /* Something outside did not answer. */
+    RC_CANCELLED,   /* A stop was requested. */
+    RC_UNREACHABLE, /* Another server or service did not answer. */
     RC_IO,          /* The operating system or the database failed. */
     RC_CORRUPT,     /* Stored data breaks an invariant. */
     RC_COUNT
@@ -41,7 +41,7 @@ struct err {
     char code[ERR_CODE_MAX];   /* INVALID_FIELD, policy.execution_mode_not_allowed, ... */
     char field[ERR_FIELD_MAX]; /* Dotted path of the wrong field, or "". */
     char text[ERR_TEXT_MAX];   /* One or two sentences for a person. */
-    int64_t retry_ms;          /* Worth another try after this time; 0: nobody said. */
+    int64_t retry_ms;          /* Worth another try after this time; 0: not known. */
 };
 
 /* "ok", "invalid", ...: for logs and tests. */

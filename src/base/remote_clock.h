@@ -1,11 +1,11 @@
 /*
  * remote_clock.h - the clock of another machine, estimated from answers that carry its time.
  *
- * An answer with the time T that was asked for at t0 and arrived at t1, by the local clock that
- * counts from boot, says that the difference of the clocks lies between T - t1 and T - t0:
+ * An answer with the time T that was requested at t0 and arrived at t1, by the local clock that
+ * counts from boot, proves that the difference of the clocks lies between T - t1 and T - t0:
  *
- *   local   t0 ────────────────── t1        a slow answer says little, a quick one much;
- *   remote         T                        what several say together says more than each
+ *   local   t0 ────────────────── t1        a quick answer gives narrow bounds;
+ *   remote         T                        several together give narrower ones than each
  *
  * The estimate is the middle of what all answers allow; half of the width bounds its error.  With
  * the time since the last answer the bounds grow by what two clocks may drift apart.
@@ -26,7 +26,7 @@
 
 struct remote_answer {
     int64_t asked_us, came_us; /* clock_boot_us() before and after. */
-    int64_t time_us;           /* What it said. */
+    int64_t time_us;           /* Of the remote clock. */
 };
 
 struct remote_clock { /* One owner; any thread may read it. */
@@ -38,7 +38,7 @@ struct remote_clock { /* One owner; any thread may read it. */
 
 void remote_clock_init(struct remote_clock *remote);
 void remote_clock_release(struct remote_clock *remote);
-/* Takes an answer in.  Returns by how much the estimate was moved beyond what drift explains: not
+/* Applies an answer.  Returns by how much the estimate was moved beyond what drift explains: not
    0 when one of the clocks was set.  0 for the first one. */
 int64_t remote_clock_learn(struct remote_clock *remote, const struct remote_answer *answer);
 /* Not before the first answer.  The form for a given local time is for tests. */

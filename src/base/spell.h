@@ -1,5 +1,5 @@
 /*
- * spell.h - what somebody may have meant who wrote a name that nobody knows.
+ * spell.h - suggests a known name for one that is misspelled.
  */
 #ifndef BASE_SPELL_H
 #define BASE_SPELL_H
@@ -8,7 +8,7 @@
 /* The best candidate so far; start from spell_of(word). */
 struct spell {
     const char *word;
-    const char *closest; /* NULL: nothing looks like it. */
+    const char *closest; /* NULL: nothing is close enough. */
     size_t distance;     /* Only what is closer than this counts. */
 };
 

@@ -269,7 +269,7 @@ static bool match_one(const char **pattern, const char **path)
     return true;
 }
 
-/* Where to go on when what followed a star did not match. */
+/* Where to continue when what followed a star did not match. */
 struct retry {
     const char *pattern; /* Behind the star; NULL when there was none. */
     const char *path;    /* Where its next attempt begins. */
@@ -294,8 +294,8 @@ static bool retry_next(struct retry *retry, bool cross)
 
 /*
  * Two places to come back to are enough.  A later "*" makes an earlier one
- * irrelevant, because within a component it can take whatever the earlier one
- * would have; a later "**" does the same to everything before it.  So the cost
+ * irrelevant, because within a component it can take everything that the earlier
+ * one would have; a later "**" does the same to everything before it.  So the cost
  * is at most quadratic in the path, never exponential.
  */
 bool glob_match(const char *pattern, const char *path)

@@ -12,7 +12,7 @@ struct thread_spec {
     void *(*body)(void *ctx);
     void *ctx;
     size_t stack_bytes; /* 0: as usual */
-    bool detached;      /* Nobody joins it. */
+    bool detached;      /* No thread joins it. */
 };
 
 /* RC_IO: the machine has no room for one more.  ret_thread may be NULL for a detached one. */

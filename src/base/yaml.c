@@ -152,7 +152,7 @@ static void attach(struct reader *reader, struct js *value)
         js_push(top->node, value);
     } else {
         bool fresh = js_put(top->node, top->key, value);
-        assert(fresh); /* take_key has looked. */
+        assert(fresh); /* take_key has checked it. */
         mem_free(top->key);
         top->key = NULL;
     }
@@ -270,7 +270,7 @@ static enum rc take_all(struct reader *reader, struct str input)
 }
 
 /*
- * libyaml stumbles over some JSON (surrogate pairs, tabs, long keys), so what
+ * libyaml mishandles some JSON (surrogate pairs, tabs, long keys), so what
  * looks like JSON is tried as such first.
  */
 static bool parsed_as_json(struct str input, struct js **ret_tree)

@@ -5,13 +5,14 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "control/due.h"
-#include "control/jobs.h"
-#include "control/levels.h"
-#include "control/membership.h"
-#include "control/notices.h"
-#include "control/tail.h"
-#include "control/ticker.h"
+#include "control/hooks.h"
+#include "control/queue/jobs.h"
+#include "control/queue/levels.h"
+#include "control/watch/due.h"
+#include "control/watch/membership.h"
+#include "control/watch/notices.h"
+#include "control/watch/tail.h"
+#include "control/watch/ticker.h"
 #include "store/settings.h"
 #include <assert.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ struct control {
 
 /* ---- first start ------------------------------------------------------------------------ */
 
-/* A setting that is made at the first start, of whatever node, and stays. */
+/* A setting that the first node makes at the first start, and that stays. */
 static enum rc get_or_make(struct db *db, const char *key, const char *made, char **ret_value,
                            struct err *err)
 {
@@ -82,7 +83,7 @@ static void on_committed(void *ctx, const struct committed *news)
         tail_wake(control->tail);
     if (news->due_us > 0 && control->ticker != NULL)
         ticker_hint(control->ticker, news->due_us);
-    if (news->brought && control->ticker != NULL) /* Do they wait for long? */
+    if (news->brought && control->ticker != NULL) /* To check the levels if they still wait. */
         ticker_hint(control->ticker, clock_now_us(&control->clock) + LEVELS_EVERY_US);
     notices_tell(control->notices, news);
 }
@@ -106,7 +107,7 @@ static enum rc reclaim_leases(struct control *control, struct err *err)
 {
     struct cmd_reclaim *cmd = cmd_reclaim_new();
     cmd->node = control->node;
-    /* With others at work the leases of their workers were renewed all the time. */
+    /* On a shared store workers could renew their leases at other nodes meanwhile. */
     cmd->grace_us = store_is_shared(control->store) ? 0 : control->lease_us;
     enum rc rc = committer_call(control->committer, &cmd->base);
     if (rc != RC_OK)
@@ -163,11 +164,12 @@ static enum rc join(struct control *control, const struct control_options *optio
     return rc;
 }
 
-/* The tail and the ticker are there before the first command, which may wake them. */
+/* The tail and the ticker are started before the first command, which may wake them. */
 static enum rc start_parts(struct control *control, const struct control_options *options,
                            struct err *err)
 {
     struct committer_options committer = {
+        .hooks = &control_hooks,
         .store = control->store,
         .clock = control->clock,
         .dice = options->dice,
@@ -234,7 +236,7 @@ void control_stop(struct control *control)
         return;
     if (control->bus != NULL)
         bus_close(control->bus);
-    /* The lane first: it wakes the others.  A ticker that asks once more hears RC_BUSY. */
+    /* The lane first: it wakes the others.  A ticker that posts once more gets RC_BUSY. */
     if (control->committer != NULL)
         committer_stop(control->committer);
     notices_stop(control->notices);

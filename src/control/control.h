@@ -3,8 +3,8 @@
  */
 #ifndef CONTROL_CONTROL_H
 #define CONTROL_CONTROL_H
-#include "control/bus.h"
-#include "control/committer.h"
+#include "control/commit/committer.h"
+#include "control/watch/bus.h"
 #include "store/leases.h"
 #include "store/store.h"
 
@@ -12,13 +12,13 @@ struct control; /* Owned by its starter. */
 
 struct control_options {
     struct store *store; /* Not owned. */
-    struct clock clock;  /* The machine's; on a shared store everything goes by the database's. */
+    struct clock clock;  /* The machine's; on a shared store the database's clock is used. */
     struct dice dice;
-    /* NULL: the store's own node name, made at the first start.  On a shared store each node has
-       to bring one, the same at each start. */
+    /* NULL: the store's own node name, made at the first start.  On a shared store each node must
+       have its own, the same at each start. */
     const char *node;
-    /* Shared store: names the lock that this process holds, and that nobody else who goes by the
-       same name in good order can hold at the same time (membership.h); or NULL. */
+    /* Shared store: names the lock that this process holds, and that no other live server of the
+       same node name can hold at the same time (membership.h); or NULL. */
     const char *place;
     /* Shared store: another server has taken this node's name, and this one must end.  Called on a
        thread of control. */
@@ -60,6 +60,6 @@ int64_t control_tail_seq(struct control *control);
 enum { RUN_TOKEN_BYTES = 160 };
 void control_run_token(const struct control *control, const struct id *run_id,
                        char to[RUN_TOKEN_BYTES]);
-/* True and *ret_run when the token is one of ours; whether the run lives is the caller's to ask. */
+/* True and *ret_run when this store issued the token; the caller checks if the run is active. */
 bool control_run_token_check(const struct control *control, const char *token, struct id *ret_run);
 #endif

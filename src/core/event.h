@@ -32,7 +32,7 @@ struct event {
 
 enum severity { SEVERITY_DEBUG, SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR };
 
-/* The structured JSON form: lower-case attributes, extensions as the standard wants. */
+/* The structured JSON form: lower-case attributes, extensions as the standard requires. */
 void event_write(struct jw *jw, const struct event *event);
 enum severity event_severity(const char *type);
 MUST_USE bool severity_parse(const char *name, enum severity *ret_severity);

@@ -1,6 +1,8 @@
 /*
  * event_types.h - the catalogue of facts, one name each.
- * When you add one: also the table in event.c, and the catalogue in docs/PROTOCOL.md.
+ *
+ * To add one: its name here, its severity in core/event.c, and its data in the catalogue of
+ * docs/PROTOCOL.md.
  */
 #ifndef CORE_EVENT_TYPES_H
 #define CORE_EVENT_TYPES_H

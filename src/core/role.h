@@ -7,7 +7,7 @@
  *     agent      reads about its own run; never stored, made for one run
  *     admin      everything
  *
- * The routes say which roles they take (edge/api.c).
+ * The table of routes lists the roles that each accepts (api/routes.c).
  */
 #ifndef CORE_ROLE_H
 #define CORE_ROLE_H

@@ -1,5 +1,5 @@
 /*
- * examine_local.c - does the origin still have what the database says that it has?
+ * examine_local.c - checks that the origin still has what the database lists.
  *
  *     1. refs/pull/<N>/head is there and names the commit that the database names;
  *     2. that commit and the merge commit are there with all files that they show, and what they
@@ -7,7 +7,7 @@
  *     3. the target branch leads to a merge of the last days (later people may have rewritten it);
  *     4. no ref of pull requests and issues is broken, and every issue can be read.
  *
- * A few processes of git for a repository that is well; one more for each pull request that is not.
+ * A few git processes for a sound repository; one more for each pull request with an error.
  */
 #include "forge/examine_local.h"
 #include "forge/origin.h"
@@ -36,7 +36,7 @@ static void note(struct examiner *examiner, size_t i, const char *text)
         examiner->wrong[i] = text;
 }
 
-/* The first line of what git said. */
+/* The first line of git's message. */
 static const char *words_of(struct examiner *examiner, struct buf *words)
 {
     char *text = arena_strndup(examiner->origin.arena, buf_text(words),
@@ -135,7 +135,7 @@ static enum rc list_changed(struct examiner *examiner, struct str commits, struc
     return rc;
 }
 
-/* git says "<hash> missing" of one whose file is empty, and fails at one that is torn. */
+/* git prints "<hash> missing" for one whose file is empty, and fails at one that is torn. */
 static enum rc read_all(struct examiner *examiner, struct str hashes)
 {
     CLEANUP(buf_release) struct buf kinds;
@@ -222,7 +222,7 @@ static enum rc find_lost(struct examiner *examiner, const char *branch, struct b
                             .input = buf_str(&commits),
                             .out = lost};
     rc = git_run(examiner->origin.git, &walk, examiner->err);
-    return rc == RC_IO ? RC_OK : rc; /* Of objects that cannot be read: told already. */
+    return rc == RC_IO ? RC_OK : rc; /* Of objects that cannot be read: reported already. */
 }
 
 static bool is_first_of_branch(const struct examiner *examiner, size_t at)

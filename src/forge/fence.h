@@ -1,19 +1,20 @@
 /*
- * fence.h - the fence of a run: a ref of the origin that says who acts for the run there.
+ * fence.h - the fence of a run: a ref of the origin that names the holder of the run.
  *
  *     refs/drover/fence/<run id>    a blob: the act, who acts, and a random number
  *
- * A lease is lost at the server, and the holder may not know for as long as it is frozen.  So the
- * origin itself has to refuse what comes late.
+ * A lease expires at the server, and a holder that is frozen does not notice.  So the origin itself
+ * has to refuse changes of an earlier holder.
  *
  * Invariants:
- *   1. Whatever drover changes for a run at the origin (push, open, take back, merge, close) is one
- *      transaction of refs, which also moves the fence, or verifies the value to which the same act
- *      has moved it.
+ *   1. Every change that drover makes for a run at the origin (push, open, withdraw, merge, close)
+ *      is one transaction of refs, which also moves the fence, or verifies the value to which the
+ *      same act has moved it.
  *   2. No value is used twice: each holds 128 random bits.
- *   3. An act reads the fence, then asks whether it still may act (for a step: renews the lease at
- *      the server), then moves the fence from the value that it has read.
- *   4. A fence is never removed: a ref that is absent again would let in who has read it as absent.
+ *   3. An act reads the fence, then checks whether it still may act (for a step: renews the lease
+ *      at the server), then moves the fence from the value that it has read.
+ *   4. A fence is never removed: a ref that is absent again would accept an act that has read it as
+ *      absent.
  *
  * It follows that nothing of an earlier holder takes effect after the first act of a later one.
  * Had the earlier one read the fence after that act, its lease would have been refused; had it read
@@ -32,7 +33,7 @@ struct fence {
     bool moved;                 /* The origin has the value. */
 };
 
-/* What the blob says; for people. */
+/* The content of the blob; for people. */
 struct fence_text {
     const char *act;    /* publish, withdraw, merge, close */
     const char *holder; /* Who acts. */

@@ -14,6 +14,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* To add one: its struct forge_ops as in forge/local.c, declared in forge/forge.h, a row here, and
+   its name in schemas/repository.json and docs/CONFIGURATION.md. */
 static const struct forge_ops *const forges[] = {&forge_local};
 
 const struct forge_ops *forge_find(const char *name)
@@ -126,7 +128,7 @@ enum rc forge_push(const struct git *git, const struct forge_change *change,
     const char *branch = arena_printf(&arena, "refs/heads/%s", change->branch);
     const char *fence = fence_ref(change->run_id, &arena);
     const struct ref_move move = fence_move(push->fence);
-    /* A ref that is up to date already takes no part in the transaction of the far side: the fence
+    /* A ref that is up to date already takes no part in the transaction of the remote: the fence
        always moves, so it always does. */
     assert(!text_same(move.from, move.to));
     const struct git_call call = {

@@ -1,9 +1,9 @@
 /*
- * forge.h - git hosts behind one interface: look what a branch has come to, open a pull request,
- * take back the branch of one that does not come, merge or close one.
+ * forge.h - git hosts behind one interface: look up a branch, open a pull request, withdraw a
+ * branch without a pull request, merge or close a pull request.
  *
- * All may be tried again after a crash at any point: the commit is made of its input alone, so
- * it has the same hash every time, and a pull request that exists is found by its run.
+ * All may be retried after a crash at any point: the commit is made of its input alone, so it has
+ * the same hash every time, and a pull request that exists is found by its run.
  *
  * All are fenced: once a later holder of a run has acted at the forge, nothing that an earlier one
  * does there takes effect, however long it was frozen.  Forges that keep refs do it with a ref of
@@ -24,7 +24,7 @@
 /* Who acts for a run. */
 struct forge_holder {
     const char *name; /* Worker, job and epoch: for people. */
-    /* Asked after the fence was read and before it is moved, every time; anything but RC_OK stops
+    /* Called after the fence was read and before it is moved, every time; anything but RC_OK stops
        the work. */
     enum rc (*may_go_on)(void *ctx, struct err *err);
     void *ctx;
@@ -55,7 +55,8 @@ struct forge_pull {
     const char *url; /* In the arena. */
 };
 
-/* A run that has ended without a pull request: whatever it may have left is taken back. */
+/* A run that has ended without a pull request: its branch and its unrecorded pull request are
+   withdrawn. */
 struct forge_withdrawal {
     struct forge_holder holder;
     const char *url;
@@ -74,17 +75,17 @@ struct forge_withdrawn {
     int64_t pull_number; /* Of a pull request that was opened and never recorded; 0: none. */
 };
 
-/* Whose work is looked for. */
+/* Which branch is looked up. */
 struct forge_question {
     const char *url;
     const char *branch;
 };
 
-/* What is there of it, whoever made it.  A pull request that drover opened is not foreign: it is
-   not told. */
+/* What the forge has of it, by any author.  A pull request that drover opened is left out: only
+   foreign ones are reported. */
 struct forge_found {
     char head[GIT_HASH_BYTES]; /* Of the branch; "": there is none. */
-    int64_t pull_number;       /* Of a pull request from it that somebody else opened; 0: none. */
+    int64_t pull_number;       /* Of a pull request from it that drover did not open; 0: none. */
     const char *pull_url;      /* In the arena; NULL without one. */
     bool pull_draft;
 };
@@ -105,7 +106,7 @@ struct forge_closing {
     const char *url;
     int64_t number;
     const char *run_id, *branch;
-    const char *target_branch; /* RC_CONFLICT when it is merged there already; NULL: not asked. */
+    const char *target_branch; /* RC_CONFLICT when it is merged there already; NULL: not checked. */
 };
 
 /* A branch or a pull request that is there for a run, or has a name that only drover gives. */
@@ -114,7 +115,7 @@ struct forge_trace {
     const char *head;
     const char *branch; /* Its name; NULL: this is a pull request. */
     int64_t number;     /* Of a pull request. */
-    const char *run_id; /* Of the run for which it was opened; NULL: nothing says so. */
+    const char *run_id; /* Of the run for which it was opened; NULL: not known. */
     const char *named;  /* The run that the last commit names; NULL: none. */
 };
 struct forge_traces {
@@ -122,7 +123,7 @@ struct forge_traces {
     size_t count;
 };
 
-/* A pull request as the database knows it. */
+/* A pull request as the database has it. */
 struct forge_known {
     int64_t number;
     const char *head;         /* A commit; closed: it may have moved since. */
@@ -144,13 +145,13 @@ struct forge_ops {
     enum rc (*look)(const struct git *git, const struct forge_question *question,
                     struct arena *arena, struct forge_found *ret_found, struct err *err);
     /* A branch that shows the very files of the change already, as an agent may have pushed them,
-       is taken as it is.  RC_CONFLICT: the patch does not apply, or somebody else pushed other
-       things to the branch. */
+       is taken as it is.  RC_CONFLICT: the patch does not apply, or the branch has other commits
+       that drover did not push. */
     enum rc (*open_pull)(const struct git *git, const struct forge_change *change,
                          struct arena *arena, struct forge_pull *ret_pull, struct err *err);
-    /* Deletes the run's branch unless it has somebody else's work on it, and closes a pull request
-       that the run has opened.  From then on nothing can be published for the run by who held it
-       before, whether or not there was something to take back. */
+    /* Deletes the run's branch unless its last commit is not the run's, and closes a pull request
+       that the run has opened.  From then on an earlier holder of the run can publish nothing,
+       whether or not there was something to withdraw. */
     enum rc (*withdraw)(const struct git *git, const struct forge_withdrawal *withdrawal,
                         struct forge_withdrawn *ret_withdrawn, struct err *err);
     enum rc (*merge)(const struct git *git, const struct forge_merge *merge,
@@ -158,10 +159,10 @@ struct forge_ops {
     /* Without merging it; the branch stays.  One that is gone, or closed already, is RC_OK. */
     enum rc (*close)(const struct git *git, const struct forge_closing *closing, struct err *err);
     /* All branches that are named as drover names them, and all pull requests that are not closed,
-       whoever made them.  In the arena. */
+       by any author.  In the arena. */
     enum rc (*survey)(const struct git *git, const char *url, struct arena *arena,
                       struct forge_traces *ret_traces, struct err *err);
-    /* Compares what the forge has with what the database knows.  NULL: it cannot. */
+    /* Compares what the forge has with what the database has.  NULL: it cannot. */
     enum rc (*examine)(const struct git *git, const char *url, const struct forge_known *known,
                        size_t count, struct arena *arena, struct forge_examined *ret,
                        struct err *err);
@@ -171,9 +172,9 @@ struct forge_ops {
 };
 extern const struct forge_ops forge_local;
 
-const struct forge_ops *forge_find(const char *name); /* NULL when nobody knows it. */
+const struct forge_ops *forge_find(const char *name); /* NULL: there is no such forge. */
 
-/* Merges a pull request; RC_CONFLICT says what stands in the way.  Merged already is RC_OK. */
+/* Merges a pull request; RC_CONFLICT: err has the reason.  Merged already is RC_OK. */
 MUST_USE enum rc forge_merge(const struct git *git, const struct forge_merge *merge,
                              char ret_commit[GIT_HASH_BYTES], struct err *err);
 
@@ -189,7 +190,7 @@ struct forge_push {
     const char *branch_from; /* What the branch is now; "": there is none. */
     struct fence *fence;     /* Made in change->scratch; moved with the branch, or neither is. */
 };
-/* One try.  RC_IO: fence or branch are not what they were, or the origin cannot take it. */
+/* One try.  RC_IO: fence or branch are not what they were, or the origin cannot accept it. */
 MUST_USE enum rc forge_push(const struct git *git, const struct forge_change *change,
                             const struct forge_push *push, struct err *err);
 #endif

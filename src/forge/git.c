@@ -1,9 +1,9 @@
 /*
- * git.c - runs git with an environment that nobody else can configure.
+ * git.c - runs git with an environment that no file or user can configure.
  *
  * Configuration comes in GIT_CONFIG_COUNT variables, which outrank every file.  They do not reach
- * the other end of a local fetch or push (git clears them on the way), which only needs to be
- * told that it may enter the repository: for that there is the file in git's home.
+ * the other end of a local fetch or push (git clears them on the way), which only needs
+ * safe.directory for the repository: for that there is the file in git's home.
  *
  * The credential is given by a helper of one line, in the shell, for the address of the host alone:
  * a header in the configuration would go along to wherever the host redirects.
@@ -41,8 +41,8 @@ static const struct {
     {"user.email", "drover@localhost"},
     {"core.protectHFS", "true"},
     {"core.protectNTFS", "true"},
-    /* All who may push to the origin choose what is fetched.  Refused are objects that make git
-       write outside of a tree or run something; what old tools got wrong in names and dates of
+    /* Every user who may push to the origin chooses what is fetched.  Refused are objects that make
+       git write outside of a tree or run something; what old tools got wrong in names and dates of
        commits is let through, or old repositories could not be fetched at all. */
     {"fetch.fsckObjects", "true"},
     {"fetch.fsck.badDate", "ignore"},
@@ -75,7 +75,7 @@ enum rc git_home_make(const char *home, struct err *err)
                               sizeof gitconfig - 1, 0600, err);
 }
 
-/* A list of strings in an arena that is told its length beforehand. */
+/* A list of strings in an arena, with a length that is fixed beforehand. */
 struct list {
     const char **items;
     size_t count, max;
@@ -107,7 +107,7 @@ bool git_over_http(const char *url)
     return url && (text_starts(url, "https://") || text_starts(url, "http://"));
 }
 
-/* A user in the address is the one; without one, forges take any. */
+/* The user of the address is used; without one, forges accept any user. */
 static const char answer[] = "!f() { test \"$1\" != get || printf 'password=%s\\n' "
                              "\"$DROVER_GIT_TOKEN\"; }; f";
 static const char answer_with_user[] = "!f() { test \"$1\" != get || printf "
@@ -216,7 +216,7 @@ static bool is_unauthorized(const char *words)
     return false;
 }
 
-/* The end of what git said, on one line. */
+/* The end of git's message, on one line. */
 static enum rc refused(const struct git_call *call, struct buf *words, struct err *err)
 {
     const char *command = call->args[0];

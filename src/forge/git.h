@@ -7,7 +7,7 @@
  *
  * The address of a remote may hold a password: it travels in the environment, never in argv and
  * never into a file, and texts for people show it as ***.  So does the credential, which git asks
- * for when the host of the remote demands one; no other host, to which that one may lead us, gets
+ * for when the host of the remote demands one; no other host, to which that one may redirect, gets
  * it.
  */
 #ifndef FORGE_GIT_H
@@ -45,15 +45,15 @@ struct git_call {
     bool unchecked;       /* Fetches what we have made ourselves: a few objects stay loose. */
     bool durable;         /* Syncs the contents of what it writes; see origin.h for names. */
     struct buf *out;      /* stdout; NULL drops it. */
-    struct buf *words;    /* stderr as it is, for those who judge it; may be NULL. */
+    struct buf *words;    /* stderr as it is, for callers that parse it; may be NULL. */
 };
 #define GIT_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* The home of git: empty but for the configuration that the far end of a local fetch needs. */
 MUST_USE enum rc git_home_make(const char *home, struct err *err);
 
-/* RC_OK: exit status 0.  RC_IO, code GIT_FAILED: git said no, the text has its words.
-   RC_UNAUTHORIZED, code GIT_UNAUTHORIZED: it was the other side that said no, to who we are. */
+/* RC_OK: exit status 0.  RC_IO, code GIT_FAILED: git failed, the text has its message.
+   RC_UNAUTHORIZED, code GIT_UNAUTHORIZED: the remote refused the credential. */
 MUST_USE enum rc git_run(const struct git *git, const struct git_call *call, struct err *err);
 /* The same for commands whose exit status is an answer: RC_OK for 0 and 1. */
 MUST_USE enum rc git_ask(const struct git *git, const struct git_call *call, int *ret_status,

@@ -1,5 +1,5 @@
 /*
- * issues.h - issues of a forge: what people want done, and what they say about it.
+ * issues.h - issues of a forge: the work that people request, and their comments.
  */
 #ifndef FORGE_ISSUES_H
 #define FORGE_ISSUES_H
@@ -32,7 +32,7 @@ struct issue {
     struct issue_comment *comments; /* comment_count of them, oldest first; NULL in listings. */
 };
 
-/* What somebody says: a new issue (title), that one is open or closed now (state), or a comment. */
+/* Text by one author: a new issue (title), a change of its state (state), or a comment. */
 struct issue_words {
     const char *title;
     const char *state; /* open, closed, or NULL */
@@ -50,8 +50,8 @@ struct issue_filter {
 
 /*
  * RC_NOT_FOUND, code ISSUE_NOT_FOUND: there is no such issue.  RC_UNREACHABLE, RC_IO, RC_TIMEOUT:
- * the forge cannot answer just now.  RC_CORRUPT: what it answers is no issue.
- * All texts live in the arena, or are those that were said.
+ * the forge cannot answer now.  RC_CORRUPT: what it answers is no issue.
+ * All texts live in the arena, or are those of the caller's words.
  */
 struct issue_ops {
     enum rc (*get)(const struct git *git, const char *url, int64_t number, struct arena *arena,

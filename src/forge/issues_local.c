@@ -9,9 +9,9 @@
  *                                                                                     (blank)
  *     {"event": "opened" | "commented" | "closed" | "reopened", "by", "at", "body"}   what happened
  *
- * So a listing reads the subjects of the last commits, and the chain is the history.  Events that
- * a reader does not know are passed over.  Numbers are taken once: a ref is created only where none
- * is, and none is ever deleted.  What changes an issue names the commit that it has seen.
+ * So a listing reads the subjects of the last commits, and the chain is the history.  Events of
+ * unknown kinds are skipped.  Numbers are taken once: a ref is created only where none is, and none
+ * is ever deleted.  Every change of an issue names the commit that it has read.
  *
  * A chain is read as a whole, so nothing is added that would make it too long to be read.
  */
@@ -324,7 +324,7 @@ static enum rc highest(const struct origin *origin, int64_t *ret_number, struct 
     return RC_OK;
 }
 
-/* A number that somebody takes meanwhile without our lock is left to them. */
+/* A number that another process takes meanwhile without our lock is not used. */
 static enum rc take_number(const struct origin *origin, const char *commit, int64_t *ret_number,
                            struct err *err)
 {
@@ -371,7 +371,7 @@ static enum rc local_open(const struct git *git, const char *url, const struct i
     return rc;
 }
 
-/* What the issue is once that is said. */
+/* Applies the words to the issue. */
 static enum rc take_in(struct issue *issue, const struct issue_words *words, struct err *err)
 {
     issue->updated_us = words->time_us;

@@ -5,12 +5,13 @@
  *     refs/pull/<N>/head                pull request N, as other forges have it
  *     refs/drover/pulls/<run id>/<N>    which run opened it
  *     refs/drover/closed/<N>            pull request N was closed: what it showed then
- *     refs/drover/fence/<run id>        who acted last for the run (fence.h)
+ *     refs/drover/fence/<run id>        the last holder that acted for the run (fence.h)
  *
- * Every act is one transaction of refs with the fence in it, and names all old values: that alone
- * decides.  The lock on a file in the repository only keeps publishers from trying for the same
- * number; who waits too long for it goes on without, for its holder may be frozen.  Numbers are
- * taken once: the next one lies above all that are in use or were.
+ * Every act is one transaction of refs with the fence in it, and names all old values: correctness
+ * depends on that alone.  The lock on a file in the repository only keeps publishers from trying
+ * for the same number; a publisher that waits too long for it continues without it, because its
+ * holder may be frozen.  Numbers are taken once: the next one lies above all that are in use or
+ * were.
  *
  * What is reported as done is on the disk (origin.h).  A try that finds the work of an earlier one
  * syncs it all the same: that one may have been killed before it could.
@@ -65,7 +66,7 @@ struct publishing {
     struct fence fence;
     char head[GIT_HASH_BYTES];
     int64_t number;
-    bool again; /* Worth another try: look again, and ask again whether to go on. */
+    bool again; /* To be retried: read the refs again, and call may_go_on again. */
 };
 
 static enum rc may_go_on(const struct forge_holder *holder, struct err *err)
@@ -129,9 +130,8 @@ static enum rc bring_branch(struct publishing *publishing, struct err *err)
         .head = publishing->head, .branch_from = "", .fence = &publishing->fence};
     origin_drop_stale_locks(origin, arena_printf(origin->arena, "refs/heads/%s", change->branch));
     origin_drop_stale_locks(origin, fence_ref(change->run_id, origin->arena));
-    rc = origin_take_objects(origin, change->scratch, publishing->head, err);
-    if (rc == RC_OK)
-        rc = origin_take_objects(origin, change->scratch, publishing->fence.value, err);
+    rc = origin_take_objects(origin, change->scratch, publishing->head, publishing->fence.value,
+                             err);
     if (rc == RC_OK)
         rc = forge_push(origin->git, change, &push, err);
     publishing->again = rc == RC_IO;
@@ -157,7 +157,7 @@ static enum rc write_pull(const struct publishing *publishing, const struct stan
 }
 
 /* The run's pull request, or one with a number above all others and above *tried.  RC_IO: that
-   number cannot be had. */
+   number could not be taken. */
 static enum rc try_number(struct publishing *publishing, int64_t *tried, struct err *err)
 {
     const struct forge_change *change = publishing->change;
@@ -178,7 +178,7 @@ static enum rc try_number(struct publishing *publishing, int64_t *tried, struct 
     return rc == RC_OK ? write_pull(publishing, &now, *tried, err) : rc;
 }
 
-/* A number that others take meanwhile, or that a dead git left locked, is passed over. */
+/* A number that another process takes meanwhile, or that a killed git left locked, is skipped. */
 static enum rc find_or_create(struct publishing *publishing, struct err *err)
 {
     CLEANUP(fd_closep) int lock = -1;
@@ -235,7 +235,7 @@ static enum rc local_open_pull(const struct git *git, const struct forge_change 
 
 /* --- look --- */
 
-/* Has drover opened it, for whatever run? */
+/* Has drover opened it, for any run? */
 static enum rc is_ours(const struct origin *origin, int64_t number, bool *ret_ours, struct err *err)
 {
     CLEANUP(buf_release) struct buf out;
@@ -305,7 +305,7 @@ static enum rc local_look(const struct git *git, const struct forge_question *qu
 
 /* --- withdraw --- */
 
-/* Every commit that drover makes for a run names it in its last lines (step_publish.c). */
+/* Every commit that drover makes for a run names it in its last lines (work/steps/publish.c). */
 static enum rc is_of_run(const struct origin *origin, const char *ref, const char *run_id,
                          bool *ret_own, struct err *err)
 {
@@ -400,7 +400,7 @@ static enum rc local_withdraw(const struct git *git, const struct forge_withdraw
     return RC_OK;
 }
 
-/* --- whose it is --- */
+/* --- ownership --- */
 
 struct ownership {
     int64_t number;
@@ -434,7 +434,7 @@ static enum rc check_owned(const struct origin *origin, const struct ownership *
 
 /* --- merge --- */
 
-/* A branch that stands checked out beside its repository would seem changed by a merge. */
+/* A branch that is checked out in the worktree of its repository would seem changed by a merge. */
 static enum rc check_not_checked_out(const struct origin *origin, const char *target,
                                      struct err *err)
 {
@@ -600,7 +600,7 @@ static enum rc try_merge(const struct origin *origin, struct merging *merging,
     if (!merged)
         return merge_once(origin, merging, ret_commit, err);
     *ret_commit = merging->at[AT_TARGET];
-    return origin_sync(origin, err); /* Who merged it may have been killed before it could. */
+    return origin_sync(origin, err); /* The earlier try may have been killed before it. */
 }
 
 static enum rc local_merge(const struct git *git, const struct forge_merge *merge,

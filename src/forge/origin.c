@@ -30,7 +30,7 @@ enum rc origin_open(struct origin *origin, const char *url, struct err *err)
                        "The local forge needs the path of a repository on this machine.");
     struct git_call where = {.dir = path, .args = GIT_ARGS("rev-parse", "--absolute-git-dir")};
     enum rc rc = git_line(origin->git, &where, origin->arena, &origin->dir, err);
-    /* A disk that is not mounted comes back, as a host does. */
+    /* A disk that is not mounted may be back later, as a host may. */
     return rc == RC_NOT_FOUND ? err_wrap(err, RC_UNREACHABLE, "the repository is away") : rc;
 }
 
@@ -110,11 +110,11 @@ void origin_drop_stale_locks(const struct origin *origin, const char *ref)
 }
 
 enum rc origin_take_objects(const struct origin *origin, const char *from, const char *commit,
-                            struct err *err)
+                            const char *further, struct err *err)
 {
     struct git_call fetch = {.git_dir = origin->dir,
                              .args = GIT_ARGS("fetch", "--quiet", "--no-tags",
-                                              "--no-write-fetch-head", "--", from, commit),
+                                              "--no-write-fetch-head", "--", from, commit, further),
                              .unchecked = true,
                              .durable = true};
     enum rc rc = git_run(origin->git, &fetch, err);

@@ -2,13 +2,13 @@
  * origin.h - a repository on this machine, for the local forge: its refs, its lock, commits that
  * are made without a tree of files.
  *
- * Whatever is reported as done survives the loss of power:
+ * Every change that is reported as done survives the loss of power:
  *   1. git syncs the contents of objects and refs before they have their names (git_call.durable):
  *      an object that is there is whole.
  *   2. It syncs no directory.  So between the objects and the ref that names them, and between the
  *      ref and the report, the file system of the origin is synced (origin_sync).
  * One syncfs costs less than fsync of 256 directories of objects, each of which flushes the disk,
- * and includes what other gits have brought there, which may have synced nothing.
+ * and includes what other git processes have written there, which may have synced nothing.
  */
 #ifndef FORGE_ORIGIN_H
 #define FORGE_ORIGIN_H
@@ -35,7 +35,8 @@ struct origin {
 
 /* Is it the path of a repository on this machine? */
 bool origin_is_here(const char *url);
-/* RC_INVALID: no path of this machine.  RC_UNREACHABLE: nothing is there, maybe not for long. */
+/* RC_INVALID: no path of this machine.  RC_UNREACHABLE: nothing is there now, it may be back
+   later. */
 MUST_USE enum rc origin_open(struct origin *origin, const char *url, struct err *err);
 /* What a ref points at; NULL when there is none. */
 MUST_USE enum rc origin_ref(const struct origin *origin, const char *ref, const char **ret_hash,
@@ -49,10 +50,11 @@ MUST_USE enum rc origin_refs(const struct origin *origin, const char *const refs
 MUST_USE enum rc origin_lock(const struct origin *origin, const char *name, int *ret_fd,
                              struct err *err);
 
-/* The objects that lead to the commit, out of the repository `from`: on the disk of the origin when
-   this returns, so that a ref may name them.  No ref is changed. */
+/* The commit with all that it leads to, and one further object (NULL: none), out of the repository
+   `from`: on the disk of the origin when this returns, so that a ref may name them.  No ref is
+   changed. */
 MUST_USE enum rc origin_take_objects(const struct origin *origin, const char *from,
-                                     const char *commit, struct err *err);
+                                     const char *commit, const char *further, struct err *err);
 /* For git push to an origin on this machine: the far side syncs the files that it writes. */
 #define ORIGIN_RECEIVE_PACK "--receive-pack=git -c core.fsync=all receive-pack"
 
@@ -71,7 +73,7 @@ struct origin_move {
 MUST_USE enum rc origin_move_ref(const struct origin *origin, const struct origin_move *move,
                                  struct err *err);
 
-/* A commit of the empty tree: all that it says is in its message. */
+/* A commit of the empty tree: all its content is in its message. */
 struct origin_note {
     const char *parent; /* or NULL */
     const char *message;

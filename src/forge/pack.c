@@ -3,7 +3,7 @@
  *
  *     "PACK" version(4) count(4) objects... checksum    numbers are big-endian
  *
- * The words of git about a bad pack are not passed on: they quote bytes that an agent chose.
+ * git's messages about a bad pack are not passed on: they quote bytes that an agent chose.
  */
 #include "forge/pack.h"
 #include "base/fd.h"
@@ -52,12 +52,12 @@ static enum rc check_header(const struct pack *pack, int64_t *ret_objects, struc
     return RC_OK;
 }
 
-/* RC_IO of git means that it said no. */
+/* RC_IO of git means that it refused the pack. */
 static enum rc refuse(enum rc rc, const char *what, struct err *err)
 {
     if (rc != RC_IO)
         return rc;
-    /* git says so when RLIMIT_DATA stops it. */
+    /* git's message when RLIMIT_DATA stops it. */
     bool memory = strstr(err->text, "ut of memory") || strstr(err->text, "annot allocate memory");
     return memory ? err_set(err, RC_TOO_LARGE, "PACK_TOO_LARGE",
                             "The pack unpacks to more than a git process may allocate.")

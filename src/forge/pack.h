@@ -26,7 +26,7 @@ struct pack {
     const char *lender; /* A repository of ours whose objects the pack may build on. */
     const char *dir;    /* Where the new repository goes: removed first, the caller's to remove. */
     const char *tip;    /* Hash of a tree. */
-    const char *known;  /* Hash of a commit of the lender: what it holds is not looked at again. */
+    const char *known;  /* Hash of a commit of the lender: what it holds is not checked again. */
     struct pack_limits limits;
 };
 

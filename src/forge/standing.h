@@ -8,7 +8,7 @@
 
 struct standing_query {
     const char *run_id, *branch;
-    bool numbers; /* Looks at all pull requests: fills pull_head, closed and highest. */
+    bool numbers; /* Reads all pull requests: fills pull_head, closed and highest. */
 };
 
 /* Hashes; "": there is none. */

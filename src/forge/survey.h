@@ -1,6 +1,6 @@
 /*
- * survey.h - all that an origin of the local forge shows of runs: for those who compare it with the
- * database.
+ * survey.h - all branches and pull requests of runs at an origin of the local forge, to be compared
+ * with the database.
  */
 #ifndef FORGE_SURVEY_H
 #define FORGE_SURVEY_H

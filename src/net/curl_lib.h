@@ -1,5 +1,5 @@
 /*
- * curl_lib.h - libcurl, loaded when somebody first wants a client (see base/library.h).
+ * curl_lib.h - libcurl, loaded when the first client is made (see base/library.h).
  *
  * curl->easy_init() is curl_easy_init() of <curl/curl.h>: the members have the types of its
  * declarations.

@@ -1,8 +1,8 @@
 /*
  * http_client.c - one easy handle of libcurl, set up anew for every request.
  *
- * A call runs in curl_easy_perform; a stream runs in a small loop of our own round a multi
- * handle, because only that can look at a stop flag and a clock while nothing arrives.
+ * A call runs in curl_easy_perform; a stream runs in a small loop of our own round a multi handle,
+ * because only that can check a stop flag and a clock while nothing arrives.
  */
 #include "net/http_client.h"
 #include "base/clock.h"
@@ -38,7 +38,7 @@ struct transfer {
     struct curl_slist *headers;
     struct buf *body;                 /* Of a call, or of a stream that was refused. */
     const struct http_stream *stream; /* NULL: a call. */
-    bool enough;                      /* on_bytes said so. */
+    bool enough;                      /* on_bytes returned false. */
     const struct http_file *file;     /* What is sent, or NULL. */
     int64_t file_at;
     const atomic_int *stop;
@@ -243,7 +243,7 @@ static int look_at_stop(void *ctx, curl_off_t down_total, curl_off_t down, curl_
     long status = 0;
     (void)down_total, (void)down, (void)up_total, (void)up;
     curl->easy_getinfo(transfer->client->easy, CURLINFO_RESPONSE_CODE, &status);
-    return *transfer->stop != 0 && status == 0; /* An answer that has begun is heard out. */
+    return *transfer->stop != 0 && status == 0; /* An answer that has begun is read to its end. */
 }
 
 static void set_stop(CURL *easy, struct transfer *transfer)
@@ -285,7 +285,7 @@ static bool names_type(const struct http_field *headers)
     return false;
 }
 
-/* What the server said of it, and when it is worth another try. */
+/* The server's message, and when to retry. */
 static enum rc refused(const struct http_client *client, const struct buf *body, struct err *err)
 {
     curl_off_t wait_s = 0;
@@ -303,7 +303,7 @@ enum rc http_client_call(struct http_client *client, const struct http_call *cal
     struct transfer transfer = {
         .client = client, .body = body, .file = call->file, .stop = call->stop};
     add_line(&transfer, "Accept: application/json");
-    /* Without a body the header must go: libcurl has a default of its own for POST. */
+    /* Without a body the header must be removed: libcurl has a default of its own for POST. */
     if (call->file != NULL)
         add_line(&transfer, "Content-Type: application/octet-stream");
     else if (!names_type(call->headers))
@@ -424,7 +424,7 @@ enum rc http_problem_decode(int status, struct str body, struct err *err)
     CLEANUP(js_freep) struct js *problem = NULL;
     if (js_parse(body.at, body.len, &problem, NULL) != RC_OK)
         problem = NULL;
-    char code[16], said[64]; /* For who is not one of ours. */
+    char code[16], said[64]; /* For servers other than drover. */
     (void)snprintf(code, sizeof(code), "HTTP_%d", status);
     (void)snprintf(said, sizeof(said), "the server answered with status %d", status);
     const char *text = js_get_str(problem, "detail", js_get_str(problem, "title", ""));

@@ -1,9 +1,9 @@
 /*
  * http_client.h - calls to one HTTP server, over libcurl.
  *
- * A client belongs to one thread at a time and keeps its connection between calls.  Redirects
- * are not followed, so that the token stays with the server it was meant for.  An answer that is
- * not 2xx comes back as enum rc with the server's problem+json told in struct err.
+ * A client belongs to one thread at a time and keeps its connection between calls.  Redirects are
+ * not followed, so that the token stays with the server it was meant for.  An answer that is not
+ * 2xx comes back as enum rc with the server's problem+json in struct err.
  */
 #ifndef NET_HTTP_CLIENT_H
 #define NET_HTTP_CLIENT_H
@@ -16,7 +16,7 @@
 struct http_client;
 
 struct http_client_options {
-    const char *url;            /* Of the server: url.h says which are fine.  Copied. */
+    const char *url;            /* Of the server, in the form of url.h.  Copied. */
     const char *token;          /* Bearer token, or NULL.  Copied; never printed. */
     int64_t timeout_ms;         /* Of a whole call; 0: 30 s. */
     int64_t connect_timeout_ms; /* 0: 5 s */
@@ -43,7 +43,7 @@ struct http_call {
     const char *method;               /* GET, POST, PUT, DELETE */
     const char *path;                 /* "/v1/tasks?limit=5", escaped: see url_add_escaped. */
     const struct http_field *headers; /* or NULL */
-    struct str body;                  /* JSON, unless a header says what; empty: none */
+    struct str body;                  /* JSON, unless Content-Type is in headers; empty: none */
     const struct http_file *file;     /* Sent instead of a body; or NULL */
     int64_t timeout_ms;               /* 0: the client's */
     const atomic_int *stop; /* or NULL; not 0: RC_CANCELLED within a second, unless answered */
@@ -51,20 +51,20 @@ struct http_call {
 
 struct http_reply {
     int status;
-    char content_type[128]; /* "" when the server said none. */
+    char content_type[128]; /* "" when the server sent none. */
 };
 
 /*
  * The answer's body goes to `body`, whose maximum is the limit; of one that is not 2xx too.  Its
- * Retry-After comes in err->retry_ms.  Beside what the status stands
- * for: RC_UNREACHABLE, RC_TIMEOUT, RC_TOO_LARGE (the answer), RC_MALFORMED (a header).
+ * Retry-After is in err->retry_ms.  Beside the code of the status: RC_UNREACHABLE, RC_TIMEOUT,
+ * RC_TOO_LARGE (the answer), RC_MALFORMED (a header).
  */
 MUST_USE enum rc http_client_call(struct http_client *client, const struct http_call *call,
                                   struct buf *body, struct http_reply *ret_answer, struct err *err);
 
 enum { HTTP_STREAM_TICK_MS = 200 };
 
-/* A GET that is read while it comes: event streams, and what is too large for memory. */
+/* A GET whose body is read while it arrives: event streams, and what is too large for memory. */
 struct http_stream {
     const char *path;
     const struct http_field *headers;              /* or NULL */
@@ -75,10 +75,10 @@ struct http_stream {
     void *ctx;
 };
 
-/* RC_OK when the server ended the answer in good order, or on_bytes had enough. */
+/* RC_OK when the server ended the answer properly, or on_bytes returned false. */
 MUST_USE enum rc http_client_stream(struct http_client *client, const struct http_stream *stream,
                                     struct err *err);
 
-/* What a status means, and what the server said about it (problem+json or nothing we can read). */
+/* The code for a status; err has the server's problem+json, if it sent one that can be parsed. */
 MUST_USE enum rc http_problem_decode(int status, struct str body, struct err *err);
 #endif

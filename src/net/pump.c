@@ -44,7 +44,7 @@ void pump_want(const struct pump *pump, struct pollfd looks[2])
             events |= POLLIN;
         if (to->len > 0)
             events |= POLLOUT;
-        /* A hung up end that nothing is wanted from would be told again and again. */
+        /* poll would report the hangup of an end without wanted events again and again. */
         looks[end] = (struct pollfd){.fd = events ? pump->ends[end] : -1, .events = events};
     }
 }

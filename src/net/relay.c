@@ -30,8 +30,8 @@ enum {
 };
 
 struct pair {
-    struct pump pump;      /* Ends: who came, and where it goes. */
-    bool connecting;       /* The second end is not there yet. */
+    struct pump pump;      /* Ends: the client, and the target. */
+    bool connecting;       /* The second end is not connected yet. */
     int64_t head_until_us; /* Its head is being read, until then; 0: it was, or need not be. */
 };
 
@@ -63,7 +63,7 @@ static int dial_address(const struct sockaddr *address, socklen_t len)
     return fd;
 }
 
-/* A socket on its way to where it goes, or -1. */
+/* A socket that connects to the target, or -1. */
 static int dial(const struct relay_options *options)
 {
     if (options->target_path) {
@@ -107,7 +107,7 @@ static void accept_one(struct relay *relay)
     relay->pairs[relay->pair_count++] = pair;
 }
 
-/* The head is whole: what admit() makes of it goes on, and the bytes behind it. */
+/* The head is whole: passes on what admit() makes of it, and the bytes after it. */
 static bool pass_head(const struct relay *relay, struct pair *pair, size_t head_len)
 {
     struct pump_flow *flow = &pair->pump.flows[0];
@@ -247,7 +247,7 @@ static enum rc start_listening(struct relay *relay, struct err *err)
         return err_set(err, RC_IO, "IO_ERROR", "eventfd: %s", strerror(errno));
     if (!options->socket_path)
         return door_at_port(options->listen_port, &relay->door, err);
-    /* Longer ones could be listened at, but who connects names it whole. */
+    /* A longer path could be bound, but clients connect by the whole path. */
     if (strlen(options->socket_path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
         return err_set(err, RC_TOO_LARGE, "PATH_TOO_LONG", "%.300s is too long for a socket",
                        options->socket_path);

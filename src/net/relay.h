@@ -18,7 +18,7 @@ struct relay_options {
     const char *socket_path; /* As of door.h; NULL: listen_port */
     int listen_port;         /* Of the loopback. */
     const char *target_path; /* Where it leads: a socket; NULL: host and port. */
-    const char *host;        /* A name or an address; looked up for every connection. */
+    const char *host;        /* A name or an address; resolved for every connection. */
     int port;
     /* NULL: bytes pass as they are.  Else the head of the first HTTP request is read before the
        connection is passed on: true and in *to the head to send instead, or false and in *to the

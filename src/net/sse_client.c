@@ -77,7 +77,7 @@ static void take_field(struct sse_parser *parser, struct str name, const char *v
     }
 }
 
-/* A whole line has come. */
+/* A whole line was received. */
 static bool take_line(struct sse_parser *parser)
 {
     const char *line = buf_text(&parser->line);
@@ -113,7 +113,7 @@ bool sse_parser_feed(struct sse_parser *parser, struct str bytes)
     return true;
 }
 
-/* One stream over as many connections as it takes. */
+/* One stream over as many connections as are needed. */
 struct session {
     const struct sse_follow *follow;
     struct sse_parser parser;

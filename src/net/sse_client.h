@@ -1,8 +1,8 @@
 /*
- * sse_client.h - reads server-sent events (WHATWG HTML, 9.2), and goes on after a broken
- * connection where it stopped.
+ * sse_client.h - reads server-sent events (WHATWG HTML, 9.2), and resumes after a broken connection
+ * where it stopped.
  *
- *     event: agent.run.completed\n      the type; "message" when it is not said
+ *     event: agent.run.completed\n      the type; "message" when there is none
  *     id: 4711\n                        remembered, and sent as Last-Event-ID when reconnecting
  *     data: {...}\n                     may repeat: lines are joined by \n
  *     \n                                an empty line hands the event out
@@ -18,20 +18,20 @@ enum { SSE_EVENT_BYTES_MAX = 1024 * 1024, SSE_FIELD_BYTES_MAX = 256 };
 
 struct sse_event {
     const char *type;
-    const char *id; /* The last one that was said, or "". */
-    bool has_id;    /* It was said with this event. */
+    const char *id; /* The last one that was sent, or "". */
+    bool has_id;    /* It was sent with this event. */
     const char *data;
 };
 
-/* false: enough. */
+/* false: no more events are wanted. */
 typedef bool sse_handler(void *ctx, const struct sse_event *event);
 
 struct sse_parser {
     struct buf line, data;
     char type[SSE_FIELD_BYTES_MAX];
     char id[SSE_FIELD_BYTES_MAX];
-    int64_t retry_ms; /* As the server asked, or 0. */
-    bool after_cr;    /* A \n that comes next belongs to the \r before it. */
+    int64_t retry_ms; /* As the server sent it, or 0. */
+    bool after_cr;    /* A \n that follows belongs to the \r before it. */
     bool has_data, has_id;
     bool too_large; /* An event passed SSE_EVENT_BYTES_MAX: the stream cannot be trusted. */
     sse_handler *on_event;
@@ -39,15 +39,15 @@ struct sse_parser {
 };
 
 void sse_parser_init(struct sse_parser *parser, sse_handler *on_event, void *ctx);
-/* Takes bytes cut anywhere; false once the handler had enough or an event was too large. */
+/* Takes bytes cut anywhere; false once the handler returned false or an event was too large. */
 MUST_USE bool sse_parser_feed(struct sse_parser *parser, struct str bytes);
-/* A new connection: what was begun is forgotten, and so is the last id. */
+/* A new connection: a partial event is discarded, and so is the last id. */
 void sse_parser_restart(struct sse_parser *parser);
 void sse_parser_release(struct sse_parser *parser);
 
 struct sse_follow {
     const char *path;
-    const char *last_id;      /* Only what came after it; NULL: what the server gives by itself. */
+    const char *last_id;      /* Only later events; NULL: the server's default. */
     int64_t idle_timeout_ms;  /* 0: 60 s.  Silence for so long is a broken connection. */
     int tries_max;            /* In a row without anything new; 0: 10 */
     int64_t first_backoff_ms; /* Doubled every time, to 5 s at most; 0: 250 ms */
@@ -59,7 +59,7 @@ struct sse_follow {
 };
 
 /*
- * RC_OK once on_event had enough; otherwise why it could not go on.  No event is handed out
+ * RC_OK once on_event returned false; otherwise why it could not continue.  No event is handed out
  * twice: ids are numbers that grow, and one that is not larger than the last is skipped.
  */
 MUST_USE enum rc sse_follow(struct http_client *client, const struct sse_follow *follow,

@@ -1,6 +1,6 @@
 /*
- * url.c - see url.h.  Strict on purpose: what is not plainly an address is refused, so that
- * nothing odd reaches libcurl, which is more generous.
+ * url.c - see url.h.  Strict on purpose: only well-formed addresses are accepted, so that no
+ * unusual one reaches libcurl, which accepts more.
  */
 #include "net/url.h"
 #include <ctype.h>
@@ -29,7 +29,7 @@ static const char *take_scheme(const char *text, struct url *url)
     return strncasecmp(text, "http://", 7) == 0 ? text + 7 : NULL;
 }
 
-/* Takes the host off the front; NULL when there is none or it holds something odd. */
+/* Takes the host off the front; NULL when there is none or it has invalid characters. */
 static const char *take_host(const char *at, struct url *url)
 {
     bool bracketed = *at == '[';
@@ -84,7 +84,7 @@ enum rc url_parse(const char *text, struct url *ret_url, struct err *err)
     const char *at = take_scheme(text, &url);
     if (at == NULL)
         return refuse(err, text, "it must begin with http:// or https://");
-    if (strchr(at, '@') != NULL) /* Said without the text: it may hold a password. */
+    if (strchr(at, '@') != NULL) /* The message omits the text: it may hold a password. */
         return err_set(err, RC_MALFORMED, "INVALID_URL",
                        "user names and passwords do not belong into the address of a server");
     at = take_host(at, &url);

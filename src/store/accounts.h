@@ -1,6 +1,6 @@
 /*
- * accounts.h - accounts at providers of models, as far as there is something to remember: a row is
- * made when an account is parked for the first time.
+ * accounts.h - accounts at providers of models, as far as there is something to store: a row is
+ * inserted when an account is parked for the first time.
  */
 #ifndef STORE_ACCOUNTS_H
 #define STORE_ACCOUNTS_H
@@ -11,7 +11,7 @@ struct account_row {
     struct id workspace_id;
     const char *name;
     int64_t parked_until_us; /* 0: in use. */
-    const char *reason;      /* What the provider said last, or NULL. */
+    const char *reason;      /* The last message of the provider, or NULL. */
     int64_t parked_us;       /* When it was parked last. */
     int64_t hits;            /* Limits met in a row. */
     int64_t probe_us;        /* parked: from then on one run may try it. */
@@ -20,7 +20,7 @@ struct account_row {
     int64_t updated_us;
 };
 
-/* For somebody who will change it: locked, and made with that id when it was not there. */
+/* For a caller that will change it: locked, and inserted with that id when it is missing. */
 struct account_key {
     struct id id; /* Of a new row. */
     struct id workspace_id;

@@ -1,5 +1,5 @@
 /*
- * approvals.c - questions to a person.
+ * approvals.c - decisions that a person has to make.
  */
 #include "store/approvals.h"
 #include "store/query.h"

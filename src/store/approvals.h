@@ -1,5 +1,5 @@
 /*
- * approvals.h - questions to a person.
+ * approvals.h - decisions that a person has to make.
  */
 #ifndef STORE_APPROVALS_H
 #define STORE_APPROVALS_H
@@ -15,11 +15,11 @@ struct approval_row {
     const char *decided_by;
     const char *reason;
     int64_t requested_us, expires_us, decided_us;
-    const char *question;        /* Why it is asked. */
-    const char *summary;         /* What is asked about, or NULL. */
+    const char *question;        /* Why approval is needed. */
+    const char *summary;         /* What is to be approved, or NULL. */
     struct str detail;           /* A JSON object, or empty. */
     const char *artifact_sha256; /* The plan, or the patch; or NULL. */
-    int64_t reminded;            /* So many times. */
+    int64_t reminded;            /* How many times. */
 };
 struct approval_filter {
     const char *status;

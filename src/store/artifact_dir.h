@@ -8,7 +8,7 @@
 
 struct store;
 
-/* The directories DIR/00 to DIR/ff: true, once this process has seen to it that one lasts. */
+/* The directories DIR/00 to DIR/ff: true, once this process has made that one durable. */
 enum { ARTIFACT_SHELVES = 256 };
 struct artifact_shelves {
     atomic_bool lasts[ARTIFACT_SHELVES];

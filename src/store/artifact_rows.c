@@ -4,8 +4,8 @@
  *   artifact_contents  sha256, bytes        one for each content
  *   artifact_chunks    sha256, no, data     CHUNK_BYTES each, the last one shorter
  *
- * A content is written in one transaction, so that it is there whole or not at all; whoever puts
- * the same one at the same time waits for the first and finds it done.
+ * A content is written in one transaction, so that it is there whole or not at all; another
+ * transaction that puts the same one at the same time waits for the first and finds it there.
  */
 #include "store/artifact_rows.h"
 #include "base/fault.h"
@@ -80,7 +80,7 @@ enum rc artifact_rows_put(struct store *store, const char *sha256, struct str by
     return rc == RC_OK ? fault_point("artifact.done", err) : rc;
 }
 
-/* Where chunks go on their way out: a buffer or a descriptor. */
+/* The destination of chunks that are read: a buffer or a descriptor. */
 struct way_out {
     struct buf *into; /* NULL: */
     int fd;

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "store/store.h"
 
-/* All of them are thread-safe.  sha256 is that of the bytes; they are there already: fine. */
+/* All of them are thread-safe.  sha256 is that of the bytes; RC_OK when they are there already. */
 MUST_USE enum rc artifact_rows_put(struct store *store, const char *sha256, struct str bytes,
                                    struct err *err);
 /* Appends; RC_TOO_LARGE when the buffer may not hold as much. */

@@ -6,8 +6,8 @@
  *   DIR/ab/cdef...   content, named by its sha256, never changed
  *   DIR/tmp/         being written; emptied at start
  *
- * Content is written under tmp, fsynced, renamed; then its directory is fsynced, also by the
- * writer who finds the content there already: the one who put it may not have got so far.  DIR
+ * Content is written under tmp, fsynced, renamed; then its directory is fsynced, also by a
+ * writer that finds the content there already: the first writer may not have fsynced it yet.  DIR
  * itself is fsynced when a process first uses one of its directories.
  */
 #include "store/artifacts.h"
@@ -49,7 +49,7 @@ static enum rc path_join(char to[PATH_MAX], const char *dir, const char *name, s
     return fail_errno("use", dir, err);
 }
 
-/* Where one content lives. */
+/* The file of one content. */
 struct place {
     size_t shelf; /* 0 to 255 */
     char dir[PATH_MAX];
@@ -103,7 +103,7 @@ enum rc artifact_dir_prepare(const char *dir, struct err *err)
     return rc == RC_OK ? dir_sync(parent, err) : rc;
 }
 
-/* A content on its way in. */
+/* A content that is being written. */
 struct incoming {
     int fd;
     char path[PATH_MAX]; /* "" once it has been renamed. */
@@ -265,7 +265,7 @@ static enum rc source_open(const char *path, int *ret_fd, struct err *err)
     return RC_OK;
 }
 
-/* The file may grow while it is read: the limit is looked at again. */
+/* The file may grow while it is read: the limit is checked again. */
 static enum rc source_copy(int from, int to, struct sha256 *sha, int64_t *ret_bytes,
                            struct err *err)
 {
@@ -291,7 +291,7 @@ static enum rc source_copy(int from, int to, struct sha256 *sha, int64_t *ret_by
     return RC_OK;
 }
 
-/* To a file, whatever its size: it is never whole in memory. */
+/* To a file, of any size: it is never whole in memory. */
 static enum rc file_put_from(struct store *store, int from, char ret_sha256[SHA256_TEXT_BYTES],
                              int64_t *ret_bytes, struct err *err)
 {

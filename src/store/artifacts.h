@@ -2,7 +2,7 @@
  * artifacts.h - content-addressed bytes, and which run they belong to.
  *
  * SQLite: a file per content under the artifact directory (ab/cdef...), written beside, fsynced,
- * renamed.  PostgreSQL: rows in chunks.  Content is there before any row speaks of it.
+ * renamed.  PostgreSQL: rows in chunks.  Content is stored before any row refers to it.
  */
 #ifndef STORE_ARTIFACTS_H
 #define STORE_ARTIFACTS_H
@@ -24,8 +24,8 @@ struct artifact_row {
 /* Thread-safe; RC_TOO_LARGE past ARTIFACT_BYTES_MAX. */
 MUST_USE enum rc artifact_put(struct store *store, struct str bytes,
                               char ret_sha256[SHA256_TEXT_BYTES], struct err *err);
-/* The same for bytes that are in an open file without a name, whose sha256 the caller knows: where
-   contents are files it gets its name, if the file system can do that. */
+/* The same for bytes that are in an open file without a name, whose sha256 the caller has: where
+   contents are files it gets its name, if the file system supports that. */
 MUST_USE enum rc artifact_put_nameless(struct store *store, int fd, struct str bytes,
                                        const char *sha256, struct err *err);
 MUST_USE enum rc artifact_put_file(struct store *store, const char *path,
@@ -37,8 +37,8 @@ MUST_USE enum rc artifact_get(struct store *store, const char *sha256, struct bu
 MUST_USE enum rc artifact_open(struct store *store, const char *sha256, int *ret_fd,
                                int64_t *ret_bytes, struct err *err);
 
-/* For a transaction that is open on db: the size of a content, and its bytes without a look at
-   their hash.  RC_NOT_FOUND when there is none.  Reads through db where contents are rows. */
+/* For a transaction that is open on db: the size of a content, and its bytes, whose hash
+   is not checked.  RC_NOT_FOUND when there is none.  Reads through db where contents are rows. */
 struct artifact_source {
     struct store *store;
     struct db *db;
@@ -53,7 +53,7 @@ MUST_USE enum rc artifacts_link(struct db *db, const struct artifact_row *row, s
 MUST_USE enum rc artifacts_of_run(struct db *db, const struct id *run_id, struct arena *arena,
                                   struct artifact_row **ret_rows, size_t *ret_count,
                                   struct err *err);
-/* Is it linked to a run of anybody?  The media type to serve it with follows from the kind. */
+/* Is it linked to any run?  The media type to serve it with follows from the kind. */
 MUST_USE enum rc artifacts_by_sha256(struct db *db, const char *sha256, struct arena *arena,
                                      struct artifact_row *ret_row, struct err *err);
 #endif

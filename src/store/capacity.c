@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "store/query.h"
 
-/* What a run costs is its agent's word: it is charged no more than the run was admitted for.
+/* The cost of a run is reported by its agent: no more is charged than the run was admitted for.
    ended_us is 0 while a run is under way.  Both sums are read from the index runs_spent alone. */
 #define CHARGED                                                                              \
     "CASE WHEN budget_microusd > 0 AND cost_microusd > budget_microusd THEN budget_microusd" \

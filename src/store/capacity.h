@@ -1,11 +1,11 @@
 /*
- * capacity.h - what work uses up, counted from the rows of runs, tasks and pull requests each time
- * that admission asks.  Nothing here is kept in a column of its own, so nothing can drift.
+ * capacity.h - what work uses up, counted from the rows of runs, tasks and pull requests at each
+ * query of admission.  Nothing here is kept in a column of its own, so nothing can drift.
  */
 #ifndef STORE_CAPACITY_H
 #define STORE_CAPACITY_H
-#include "core/run.h"
-#include "core/task.h"
+#include "core/run/run.h"
+#include "core/run/task.h"
 #include "store/db.h"
 
 /* What the workspace's runs have cost that ended at that time or later, and those under way; each

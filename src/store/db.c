@@ -2,10 +2,10 @@
  * db.c - connections over the engine port: statement cache, parameters, rows, transactions.
  *
  * The cache is an open hash table keyed by the address of the struct sql; statements are static
- * and few, so it never fills and never forgets.
+ * and few, so it never fills and nothing is evicted.
  *
  * A transaction in which a statement failed is broken: every later statement and the commit are
- * refused until it is aborted.  (SQLite itself rolls back on some errors; what came after would
+ * refused until it is aborted.  (SQLite itself rolls back on some errors; later statements would
  * then be committed alone.)
  */
 #include "store/db.h"
@@ -75,7 +75,7 @@ static const char *word_text(const struct db *db, const char *name, size_t len)
     static const char for_update[] = "for_update";
     if (db->role == ENGINE_READER && len == strlen(for_update) &&
         memcmp(name, for_update, len) == 0)
-        return ""; /* Who only reads locks nothing. */
+        return ""; /* A connection for reading locks nothing. */
     const struct engine_word *word = db->ops->words;
     while (word->name != NULL && (strlen(word->name) != len || memcmp(word->name, name, len) != 0))
         word++;
@@ -231,7 +231,7 @@ enum rc exec_one(struct db *db, const struct sql *sql, const struct param *param
 enum rc db_ahead(struct db *db, const struct sql *sql, const struct id *id, struct err *err)
 {
     if (db->ops->ahead == NULL || db->broken)
-        return RC_OK; /* Broken: told to whoever asks. */
+        return RC_OK; /* Broken: the later db_query reports it. */
     assert(db->in_tx);
     struct statement *statement;
     enum rc rc = statement_get(db, sql, &statement, err);

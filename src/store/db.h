@@ -1,5 +1,5 @@
 /*
- * db.h - one connection, whatever the engine: prepared statements with typed parameters,
+ * db.h - one connection, for every engine: prepared statements with typed parameters,
  * rows, and transactions that roll back unless committed.
  *
  * A statement is a static const struct sql: its text is the same for every engine but for words
@@ -53,8 +53,8 @@ struct rows { /* A result being read; at most one per statement and connection a
 
 /*
  * Runs a statement that gives no rows.  ret_changed may be NULL: then, in a transaction, an engine
- * behind a network only sends it.  If it fails, that is told, under its own name, by the next
- * statement whose result is needed, or by the commit.
+ * behind a network only sends it.  If it fails, the error is reported, under its own name, by
+ * the next statement whose result is needed, or by the commit.
  */
 MUST_USE enum rc db_exec(struct db *db, const struct sql *sql, const struct param *params,
                          size_t count, int64_t *ret_changed, struct err *err);
@@ -66,8 +66,8 @@ MUST_USE enum rc db_query(struct db *db, const struct sql *sql, const struct par
                           size_t count, struct rows *ret_rows, struct err *err);
 /*
  * Reading ahead, in a transaction on an engine behind a network: the statement, whose only
- * parameter is an id, is sent now, and the db_query that asks for the same later finds its rows.
- * Rows are locked in the order of these calls.  What a write has named is asked for again.
+ * parameter is an id, is sent now, and a later db_query of the same statement and id gets its rows.
+ * Rows are locked in the order of these calls.  What a write has named is queried again.
  * Elsewhere this does nothing.
  */
 MUST_USE enum rc db_ahead(struct db *db, const struct sql *sql, const struct id *id,
@@ -104,7 +104,7 @@ struct savepoint {
     struct db *db;
 };
 MUST_USE enum rc savepoint_set(struct db *db, struct savepoint *ret_savepoint, struct err *err);
-/* Fails with what failed since, under the name of that statement; then undo it. */
+/* Fails with the error of a statement since then, under its name; then undo the savepoint. */
 MUST_USE enum rc savepoint_keep(struct savepoint *savepoint, struct err *err);
 /* Fails when the whole transaction is lost. */
 MUST_USE enum rc savepoint_undo(struct savepoint *savepoint, struct err *err);
@@ -113,5 +113,5 @@ MUST_USE enum rc savepoint_undo(struct savepoint *savepoint, struct err *err);
    written.  A statement that was only sent counts as one row, more when its result is read. */
 int64_t db_changes(const struct db *db);
 
-bool db_is_shared(const struct db *db); /* May other writers be at work, here or elsewhere? */
+bool db_is_shared(const struct db *db); /* May there be other writers, here or on other nodes? */
 #endif

@@ -1,9 +1,10 @@
 /*
  * dead_letters.c - see dead_letters.h.
  *
- * All go by the index jobs_dead, in order of arrival, which holds dead letters only: what is rare
- * (counting, grouping, retention) looks at each of them, so that jobs that live pay for no index
- * more.  A plus before a column, or an empty text behind it, keeps it from choosing another one.
+ * All go by the index jobs_dead, in order of arrival, which holds dead letters only: rare
+ * operations (counting, grouping, retention) read each of them, so that other jobs pay for no
+ * further index.  A plus before a column, or an empty text behind it, keeps the planner from
+ * choosing another one.
  */
 #include "store/dead_letters.h"
 #include "store/job_shape.h"

@@ -1,6 +1,6 @@
 /*
- * dead_letters.h - jobs that gave up, looked at as such: found by filter, counted, grouped by what
- * went wrong, and at last deleted.
+ * dead_letters.h - jobs that failed for good: found by filter, counted, grouped by error, and
+ * deleted after their retention.
  *
  * A dead letter is the job's own row, in state dead_letter, with its rows in job_attempts.  It is
  * in no other place.  The time of its death is updated_us, which nothing changes after it but a
@@ -30,7 +30,7 @@ struct dead_filter {
 
 struct dead_row {
     struct job_row job;
-    int64_t attempts;          /* Attempts written down, those before a replay too. */
+    int64_t attempts;          /* Attempts recorded, those before a replay too. */
     int64_t first_us, last_us; /* Start of the first, end of the last; 0: it never ran. */
 };
 

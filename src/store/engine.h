@@ -4,11 +4,11 @@
  *   site        what a URL names, for the life of the store (a file and its lock, a database)
  *   connection  one session with it, used by one thread at a time
  *   statement   one prepared text of a connection
- *   listener    hears what the servers that share a site tell each other
+ *   listener    receives the notices of the servers that share a site
  *
- * db.c asks nothing else of an engine.  Every failure is told with the name of the statement:
- * RC_BUSY somebody else holds a lock (also: a deadlock, run the transaction again), RC_CORRUPT the
- * data are damaged, RC_UNREACHABLE the server does not answer, RC_INVALID it cannot hold such
+ * db.c uses nothing else of an engine.  Every failure is reported with the name of the statement:
+ * RC_BUSY another transaction holds a lock (also: a deadlock, retry the transaction), RC_CORRUPT
+ * the data are damaged, RC_UNREACHABLE the server does not answer, RC_INVALID it cannot hold such
  * data, RC_IO everything else (code STORE_FULL, STORE_IO, STORE_CONSTRAINT, STORE_TIMEOUT or
  * STORE_ERROR).
  */
@@ -58,11 +58,11 @@ struct engine_ops {
     void (*disconnect)(struct engine_conn *conn); /* After its statements; NULL is fine. */
 
     enum rc (*begin)(struct engine_conn *conn, struct err *err);
-    /* Code COMMIT_UNKNOWN: the connection was lost and nobody could tell what became of it. */
+    /* Code COMMIT_UNKNOWN: the connection was lost, and whether it was committed is not known. */
     enum rc (*commit)(struct engine_conn *conn, struct err *err);
     void (*rollback)(struct engine_conn *conn); /* Also when nothing is open. */
-    /* In a transaction.  KEEP tells what failed since the savepoint was set, also of statements
-       that were only sent.  UNDO works after a failure, too, and removes the savepoint. */
+    /* In a transaction.  KEEP reports what failed since the savepoint was set, also of
+       statements that were only sent.  UNDO works after a failure as well, and removes it. */
     enum rc (*savepoint)(struct engine_conn *conn, enum engine_savepoint what, struct err *err);
     /* Rows changed since connecting, by statements that have ended.  A deferred one counts as one
        row until its result has been read, and never as less. */
@@ -89,7 +89,7 @@ struct engine_ops {
     enum rc (*ahead)(struct engine_stmt *stmt, const struct param *params, struct err *err);
     int64_t (*changed)(struct engine_stmt *stmt);               /* Rows, since it was started. */
     enum rc (*step)(struct engine_stmt *stmt, struct err *err); /* RC_NOT_FOUND: no more rows. */
-    void (*reset)(struct engine_stmt *stmt); /* Ends the execution; parameters are let go. */
+    void (*reset)(struct engine_stmt *stmt); /* Ends the execution; parameters are released. */
 
     /* Columns of the row that the statement is on; valid until the next step or reset. */
     bool (*column_is_null)(struct engine_stmt *stmt, int column);
@@ -104,9 +104,9 @@ struct engine_ops {
     enum rc (*listen)(struct engine_site *site, struct engine_listener **ret_listener,
                       struct err *err);
     void (*unlisten)(struct engine_listener *listener); /* NULL is fine. */
-    /* Notes what was told since; opens a lost connection again, unless it was tried a moment ago.
-       What was told meanwhile is lost with it: then everything is noted.  Returns the socket to
-       wait on, or -1 without a connection. */
+    /* Notes the notices received since; opens a lost connection again, unless it was tried a
+       moment ago.  Notices sent meanwhile are lost with it: then every channel is noted.  Returns
+       the socket to wait on, or -1 without a connection. */
     int (*hear)(struct engine_listener *listener, struct wakeup *wakeup);
 };
 

@@ -2,9 +2,9 @@
  * engine_postgres.c - PostgreSQL behind the port of engine.h: what a URL names, the dialect, and
  * the table of operations.
  *
- * The site is a schema of a database: the first one of the search path, public unless the URL says
- * otherwise (?options=-csearch_path%3Dname).  Locks and channels carry its name, so that several
- * schemas of a database do not meet.
+ * The site is a schema of a database: the first one of the search path, public unless the URL names
+ * another (?options=-csearch_path%3Dname).  Locks and channels carry its name, so that several
+ * schemas of a database do not interfere.
  */
 #include "store/engine_postgres.h"
 #include "base/mem.h"
@@ -21,8 +21,8 @@ static const char *const schemes[] = {"postgres://", "postgresql://", NULL};
     "SELECT pg_advisory_xact_lock(hashtextextended('drover.schema.' || current_schema(), 0))"
 
 /*
- * NO KEY UPDATE: a row that is locked to be changed may still be referred to, so that whoever
- * inserts a task does not wait for the one who admits runs of its workspace.
+ * NO KEY UPDATE: a row that is locked to be changed may still be referred to, so that a
+ * transaction that inserts a task does not wait for one that admits runs of its workspace.
  * Collation C: texts are in the order of their bytes, as with SQLite.
  */
 static const struct engine_word words[] = {
@@ -97,7 +97,7 @@ static void pg_detach(struct engine_site *site)
     mem_free(site);
 }
 
-/* What libpq says of it would repeat the URL, and its password. */
+/* The message of libpq would repeat the URL, and its password. */
 static enum rc check_url(const char *url, struct err *err)
 {
     PQconninfoOption *options = pq->conninfoParse(url, NULL);

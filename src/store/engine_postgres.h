@@ -4,7 +4,7 @@
  *   engine_postgres.c         the site, the dialect, the table of operations
  *   engine_postgres_conn.c    connections, transactions, statements
  *   engine_postgres_args.c    parameters
- *   engine_postgres_ahead.c   results of statements that were asked ahead
+ *   engine_postgres_ahead.c   results of statements that were sent ahead
  *   engine_postgres_link.c    one libpq connection, its losses and its errors
  *   engine_postgres_listen.c  notices
  */

@@ -1,11 +1,11 @@
 /*
- * engine_postgres_ahead.h - results of statements that were asked ahead, until somebody asks.
+ * engine_postgres_ahead.h - results of statements that were sent ahead, until they are queried.
  *
  *   ahead(run_get, R1), ahead(run_get, R2) ...   all sent in one go
  *   start(run_get, R2)                           finds its result here, once
- *   a write that names R1                        makes what was read of it worthless: dropped
+ *   a write that names R1                        makes its result outdated: dropped
  *
- * A statement that can be asked ahead has an id as its only parameter.  Nothing outlives the
+ * A statement that can be sent ahead has an id as its only parameter.  Nothing outlives the
  * transaction.
  */
 #ifndef STORE_ENGINE_POSTGRES_AHEAD_H
@@ -28,10 +28,10 @@ struct pg_ahead {
     uint32_t slots[PG_AHEAD_SLOTS]; /* By hash of the id; 1-based, 0: empty. */
 };
 
-/* The place of its result; PG_AHEAD_MAX: no room, or asked already. */
+/* The place of its result; PG_AHEAD_MAX: no room, or sent already. */
 uint32_t pg_ahead_add(struct pg_ahead *ahead, const struct engine_stmt *stmt, const char *id);
 void pg_ahead_put(struct pg_ahead *ahead, uint32_t place, struct pg_result *result);
-/* NULL: was not asked.  A result that is still on its way has to be read first. */
+/* NULL: was not sent.  A result that is still on its way has to be read first. */
 struct pg_ahead_entry *pg_ahead_find(struct pg_ahead *ahead, const struct engine_stmt *stmt,
                                      const char *id);
 struct pg_result *pg_ahead_take(struct pg_ahead_entry *entry);

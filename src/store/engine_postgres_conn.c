@@ -7,7 +7,7 @@
  *   defer (a write)         ──►  BEGIN, mark, UPDATE ...          only sent
  *   start (a query)         ──►  SELECT, Sync     ──►  results of all that was sent so far
  *   commit                  ──►  COMMIT, Sync     ──►  one round trip with the writes before it
- *   ahead (a query)         ──►  SELECT               only sent; whoever asks later finds it
+ *   ahead (a query)         ──►  SELECT               only sent; a later start finds its result
  *
  * A statement that fails makes the server skip what stands behind it up to the Sync; the commit
  * with it.  Two things have to be known before a COMMIT may be sent, and cost a round trip of
@@ -16,7 +16,7 @@
  *
  * A connection that is lost in COMMIT leaves its outcome open.  The first write of a transaction
  * is therefore a mark: its writer's row in commit_marks takes the number of the transaction, and
- * gives back the transaction's id.  After reconnecting, pg_xact_status tells whether that id is
+ * gives back the transaction's id.  After reconnecting, pg_xact_status reports whether that id is
  * still in progress, aborted or committed, and the mark whether it is ours: after a crash the
  * server gives ids out again of which nothing had reached the disk.
  *
@@ -46,7 +46,7 @@ enum {
     PENDING_BYTES_MAX = 1024 * 1024, /* ... and their parameters. */
     PENDING_ROOM = 8,                /* A statement brings BEGIN, the mark and their Parse along. */
     RESULT_BYTES_MAX = 256 * 1024 * 1024,
-    OUTCOME_WAIT_MS = 5 * 1000, /* To find out what became of a commit. */
+    OUTCOME_WAIT_MS = 5 * 1000, /* To find out the outcome of a commit. */
     OUTCOME_PAUSE_MS = 50,
     WRITER_BYTES = 17,
     XID_BYTES = 24,
@@ -71,7 +71,7 @@ struct engine_stmt {
     PGresult *result; /* Of the last start; NULL after reset. */
     int row;          /* -1 before the first one. */
     int64_t changed;
-    char *bytes; /* The last bytea column that was looked at. */
+    char *bytes; /* The last bytea column that was read. */
 };
 
 struct engine_conn {
@@ -83,9 +83,9 @@ struct engine_conn {
 
     bool in_tx;
     bool begun;          /* BEGIN has been sent. */
-    bool marked;         /* The mark has been sent, and what was written is worth asking for. */
+    bool marked;         /* The mark has been sent: the outcome of the commit can be queried. */
     char xid[XID_BYTES]; /* "" until it is known. */
-    char writer[WRITER_BYTES]; /* Who we are in commit_marks. */
+    char writer[WRITER_BYTES]; /* The key of our row in commit_marks. */
     int64_t tx_number;
 
     struct engine_stmt *begin, *commit, *rollback, *mark, *mark_fenced;
@@ -136,7 +136,7 @@ static bool changes_rows(const char *text)
 enum rc pg_prepare(struct engine_conn *conn, const struct sql *sql, const char *text,
                    struct engine_stmt **ret_stmt, struct err *err)
 {
-    (void)err; /* The server sees it when it is first run. */
+    (void)err; /* The server checks it when it is first run. */
     struct engine_stmt *stmt = mem_alloc(sizeof *stmt);
     stmt->conn = conn;
     stmt->sql = sql;
@@ -215,7 +215,7 @@ static enum rc send_statement(struct engine_stmt *stmt, const struct pg_args *ar
     return RC_OK;
 }
 
-/* Rows that a result says were changed. */
+/* Rows that were changed, according to a result. */
 static int64_t rows_changed(PGresult *result)
 {
     if (text_starts(pq->cmdStatus(result), "SELECT"))
@@ -270,8 +270,8 @@ static enum rc take_result(struct engine_conn *conn, const struct pending *pendi
     return RC_OK;
 }
 
-/* RC_OK: the results of this one have been read; *outcome: what they said, if nothing failed
-   before. */
+/* RC_OK: the results of this one have been read; *outcome: that of the statement, if nothing
+   failed before. */
 static enum rc read_pending(struct engine_conn *conn, const struct pending *pending,
                             enum rc *outcome, struct err *err)
 {
@@ -365,7 +365,7 @@ static enum rc enter(struct engine_stmt *stmt, struct err *err)
     return rc == RC_OK && conn->in_tx ? open_tx(conn, stmt->writes, err) : rc;
 }
 
-/* What a write names is no longer as it was read. */
+/* Results that were read ahead are outdated for an id that a write names. */
 static void forget_ahead(struct engine_stmt *stmt, const struct param *params)
 {
     for (size_t i = 0; stmt->writes && stmt->sql->types[i] != '\0'; i++)
@@ -388,7 +388,7 @@ enum rc pg_ahead(struct engine_stmt *stmt, const struct param *params, struct er
     return pending.place < PG_AHEAD_MAX ? send_statement(stmt, &args, pending, err) : RC_OK;
 }
 
-/* RC_NOT_FOUND: it was not asked ahead. */
+/* RC_NOT_FOUND: it was not sent ahead. */
 static enum rc start_from_ahead(struct engine_stmt *stmt, const struct param *params,
                                 struct err *err)
 {
@@ -544,7 +544,7 @@ static enum outcome outcome_ask(struct engine_conn *conn)
     PGresult *answer = NULL;
     enum rc rc = pg_link_script(&conn->link, "commit_outcome", text, &answer, &err);
     if (rc == RC_INVALID)
-        return OUTCOME_ABORTED; /* After a crash: an id that was never given out, it says. */
+        return OUTCOME_ABORTED; /* After a crash: the server has not assigned this id. */
     if (rc != RC_OK)
         return OUTCOME_UNKNOWN;
     enum outcome outcome = outcome_of(conn, answer);
@@ -604,7 +604,7 @@ void pg_rollback(struct engine_conn *conn)
 {
     struct err ignored;
     if (conn->begun && conn->link.pg != NULL)
-        (void)!drain(conn, &ignored); /* What failed there would swallow the ROLLBACK. */
+        (void)!drain(conn, &ignored); /* After a failure the server would skip the ROLLBACK. */
     if (conn->begun && conn->link.pg != NULL) {
         enum rc rc = send_plain(conn->rollback, PENDING_RUN, &ignored);
         if (rc == RC_OK)
@@ -640,8 +640,8 @@ enum rc pg_script(struct engine_conn *conn, const char *name, const char *text, 
     return rc;
 }
 
-/* The mark comes before the first savepoint: undone with it, the mark would say of a transaction
-   that it was not committed. */
+/* The mark comes before the first savepoint: undone with it, the mark would report a committed
+   transaction as not committed. */
 enum rc pg_savepoint(struct engine_conn *conn, enum engine_savepoint what, struct err *err)
 {
     static const char name[] = "savepoint";
@@ -650,7 +650,7 @@ enum rc pg_savepoint(struct engine_conn *conn, enum engine_savepoint what, struc
         return pg_link_broken(&conn->link, name, err);
     enum rc rc = what == SAVEPOINT_SET ? open_tx(conn, true, err) : RC_OK;
     if (rc == RC_OK && what == SAVEPOINT_UNDO)
-        (void)!drain(conn, &ignored); /* Told already, or taken back now. */
+        (void)!drain(conn, &ignored); /* Reported already, or undone now. */
     else if (rc == RC_OK)
         rc = drain(conn, err);
     if (rc == RC_OK && conn->link.pg == NULL)

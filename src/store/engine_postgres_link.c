@@ -15,13 +15,13 @@
 enum {
     PAUSE_FIRST_US = 100 * 1000,
     PAUSE_MAX_US = 5 * 1000 * 1000,
-    /* Longer than a statement may take on the server, so that its own word comes first. */
+    /* Longer than a statement may take on the server, so that the server's error comes first. */
     ANSWER_WAIT_MS = 40 * 1000,
     IDLE_READS_MAX = 4,
     PROBLEM_BYTES = 240, /* Of libpq's text. */
 };
 
-/* What the URL says wins over these. */
+/* Parameters of the URL override these. */
 static const struct {
     const char *name, *value;
 } defaults[] = {
@@ -34,11 +34,12 @@ static const struct {
 };
 
 /* A server that is frozen in a transaction must not hold its locks for ever: its session ends
-   before those who wait for them give up (lock_timeout).  One whose machine is gone holds them no
-   longer than PostgreSQL needs to see that (on a unix socket the tcp_ settings are ignored).
-   Neither limit holds for one that is frozen while it sends or receives: control/membership.h ends
-   its sessions.
-   jit: compiling pays for reports, not for statements that touch a few rows. */
+   before transactions that wait for them give up (lock_timeout).  One whose machine is gone holds
+   them no longer than PostgreSQL needs to detect that (on a unix socket the tcp_ settings are
+   ignored).
+   Neither limit holds for one that is frozen while it sends or receives:
+   control/watch/membership.h ends its sessions. jit: compiling pays for reports, not for
+   statements that touch a few rows. */
 static const char session[] = "SET client_encoding = 'UTF8'; SET client_min_messages = 'error';"
                               " SET statement_timeout = '30s'; SET lock_timeout = '10s';"
                               " SET idle_in_transaction_session_timeout = '8s';"
@@ -58,7 +59,7 @@ void pg_link_lose(struct pg_link *link)
     link->pg = NULL;
 }
 
-/* The first line of what libpq says; the rest are hints and positions. */
+/* The first line of the message of libpq; the rest are hints and positions. */
 static void first_line(const char *text, char to[PROBLEM_BYTES])
 {
     size_t len = text == NULL ? 0 : strcspn(text, "\n");
@@ -155,8 +156,8 @@ enum rc pg_link_open(struct pg_link *link, struct err *err)
     return RC_OK;
 }
 
-/* What comes without being asked for on an idle connection is a word of goodbye and then its end.
-   Notices may go on coming: then it lives. */
+/* Unrequested input on an idle connection is an error message of the server and then the end of
+   the connection.  Notices may keep arriving: then it is alive. */
 static bool is_alive(struct pg_link *link)
 {
     struct pollfd socket = {.fd = pq->socket(link->pg), .events = POLLIN};
@@ -185,7 +186,7 @@ enum rc pg_link_ready(struct pg_link *link, struct err *err)
     return pg_link_open(link, err);
 }
 
-/* Waits until the socket can be read or, if asked for, written. */
+/* Waits until the socket can be read or, if requested, written. */
 static enum rc await(struct pg_link *link, short events, const char *name, struct err *err)
 {
     struct pollfd socket = {.fd = pq->socket(link->pg), .events = events};
@@ -297,7 +298,7 @@ enum rc pg_result_fail(const PGresult *result, const char *name, struct err *err
 {
     const char *state = pq->resultErrorField(result, PG_DIAG_SQLSTATE);
     const char *text = pq->resultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    if (state == NULL) /* Made by libpq: the server did not say anything. */
+    if (state == NULL) /* Made by libpq: the server sent no error. */
         return unreachable(name, pq->resultErrorMessage(result), err);
     const struct meaning *meaning = meanings;
     while (!text_starts(state, meaning->state))

@@ -1,14 +1,14 @@
 /*
- * engine_postgres_link.h - one libpq connection that may be lost and opened again, and the words
- * for what went wrong.  For the files of the PostgreSQL engine only.
+ * engine_postgres_link.h - one libpq connection that may be lost and opened again, and its
+ * error messages.  For the files of the PostgreSQL engine only.
  *
- *   open ──── the server went away, an answer did not come in time ───► lost
+ *   open ──── the server closed it, an answer did not come in time ───► lost
  *    ▲                                                                   │
  *    └── the next use outside a transaction, after the pause is over ────┘
  *
- * Pauses between tries double and carry jitter; while one runs, whoever asks is told at once.
+ * Pauses between tries double and carry jitter; during a pause every use fails at once.
  * The first link that is open again ends the pauses of all others to the same place.
- * The socket does not block: sending reads what comes back meanwhile, so that neither side can
+ * The socket does not block: sending also reads the results that arrive, so that neither side can
  * wait for the other with full buffers, and every wait has an end.
  */
 #ifndef STORE_ENGINE_POSTGRES_LINK_H
@@ -27,10 +27,10 @@ enum { PG_SESSION_BYTES = 33 };
 enum pg_mode {
     PG_WRITES,  /* Pipeline mode. */
     PG_READS,   /* The same, in transactions that cannot write. */
-    PG_LISTENS, /* No pipeline: one question at a time. */
+    PG_LISTENS, /* No pipeline: one statement at a time. */
 };
 
-/* Where links lead to, and what they know of it together. */
+/* The server that links connect to, and the state that they share about it. */
 struct pg_place {
     char *url;
     atomic_int_fast64_t opened_us;  /* When one was last opened, on the monotonic clock. */
@@ -49,7 +49,7 @@ struct pg_link {
 };
 
 void pg_link_init(struct pg_link *link, struct pg_place *place, enum pg_mode mode);
-/* Tries now, whatever the pause says. */
+/* Tries now, also during a pause. */
 MUST_USE enum rc pg_link_open(struct pg_link *link, struct err *err);
 /* Open and, as far as can be seen from here, alive; otherwise tries unless a pause runs. */
 MUST_USE enum rc pg_link_ready(struct pg_link *link, struct err *err);

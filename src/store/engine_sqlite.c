@@ -106,7 +106,7 @@ static enum rc fail_errno(const char *what, const char *path, struct err *err)
 
 static void configure_library(void)
 {
-    /* Counting every allocation takes a global mutex, and nobody reads the count. */
+    /* Counting every allocation takes a global mutex, and the count is never read. */
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
@@ -204,8 +204,8 @@ static enum rc set_wal(sqlite3 *handle, const char *path, struct err *err)
 }
 
 /*
- * After a commit, which is safe whatever becomes of the checkpoint.  Several short tries: each
- * looks again where the readers stand, and by then they have moved on.
+ * After a commit, which is durable even if the checkpoint fails.  Several short tries: each checks
+ * the positions of the readers again, which have advanced by then.
  */
 static int checkpoint(void *arg, sqlite3 *handle, const char *name, int pages)
 {
@@ -278,7 +278,7 @@ static enum rc sqlite_connect(struct engine_site *site, enum engine_role role,
     return RC_OK;
 }
 
-/* A writer takes its lock at once, so that no statement can fail for want of it later. */
+/* A writer takes its lock at once, so that no later statement can fail because it is taken. */
 static enum rc sqlite_begin(struct engine_conn *conn, struct err *err)
 {
     const char *text = conn->role == ENGINE_WRITER ? "BEGIN IMMEDIATE" : "BEGIN";
@@ -374,7 +374,7 @@ static enum rc sqlite_prepare(struct engine_conn *conn, const struct sql *sql, c
 
 static void sqlite_finalize(struct engine_stmt *stmt)
 {
-    (void)sqlite3_finalize(stmt->handle); /* Its code repeats what the last step said. */
+    (void)sqlite3_finalize(stmt->handle); /* Its code repeats that of the last step. */
     mem_free(stmt);
 }
 
@@ -431,7 +431,7 @@ static enum rc sqlite_step(struct engine_stmt *stmt, struct err *err)
 
 static void sqlite_reset(struct engine_stmt *stmt)
 {
-    (void)sqlite3_reset(stmt->handle); /* Its code repeats what the last step said. */
+    (void)sqlite3_reset(stmt->handle); /* Its code repeats that of the last step. */
     (void)sqlite3_clear_bindings(stmt->handle);
 }
 

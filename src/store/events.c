@@ -2,7 +2,7 @@
  * events.c - the append-only log.
  *
  * Events of a run are found through the index of its task: a task has few runs, and the events
- * of the task itself then come in the same order, without a merge.
+ * of the task itself are then read in the same order, without a merge.
  * Types are matched here, not in SQL: rows are read page by page until the limit is filled, the
  * window of the scan or the log ends.  Times do not have to follow the order of the log; the index
  * over them gives places that lie well before and behind, and the walk stays between them.
@@ -50,7 +50,7 @@ static const struct sql sql_list_task = {
     EVENT_LIST(" AND task_id = $5"),
     "iiiiti",
 };
-/* The places in the log next to a time, one look into the index each. */
+/* The places in the log next to a time, one index lookup each. */
 static const struct sql sql_place_before = {
     "event_place_before",
     "SELECT seq FROM event_log WHERE time_us < $1 ORDER BY time_us DESC, seq DESC LIMIT 1",
@@ -117,7 +117,7 @@ static const struct sql *list_form(const struct event_filter *filter)
     return id_is_none(&filter->task_id) ? &sql_list_all : &sql_list_task;
 }
 
-/* What is left to look at: after < seq <= last. */
+/* What is left to read: after < seq <= last. */
 struct span {
     int64_t after_seq, last_seq;
     int64_t since_us, until_us;

@@ -19,8 +19,8 @@ struct event_filter {
     struct scan *scan; /* scan.h, or NULL: to the end */
 };
 
-/* In the whole log times are looked for between the places where they should be: events whose clock
-   was off by more than this may be missed. */
+/* In the whole log a time is searched only near its expected place: events whose clock was off by
+   more than this may be missed. */
 #define EVENT_SKEW_US (3600 * INT64_C(1000000))
 
 MUST_USE enum rc events_append(struct db *db, const struct event *event, struct err *err);

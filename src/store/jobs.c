@@ -10,7 +10,7 @@
  *   blocked    jobs_blocked    (queue, ordering_key, seq)   the next of a key
  *   the first, second, fourth with a time to live: jobs_expiry (expires_us)
  *
- * A job is alive at expires_us itself and expired after it, as core/job.c has it.
+ * A job is alive at expires_us itself and expired after it, as core/queue/job.c has it.
  */
 #include "store/jobs.h"
 #include "store/job_shape.h"
@@ -64,7 +64,7 @@ static const struct sql sql_save = {
 };
 
 /* A claim is a locking read and an UPDATE by key for each row: less work than one statement with
-   RETURNING, and the rows come in order. */
+   RETURNING, and the rows are read in order. */
 static const struct sql sql_claimable = {
     "job_claimable",
     "SELECT " JOB_COLUMNS " FROM jobs WHERE state = 'queued' AND queue = $1"
@@ -128,7 +128,7 @@ static const struct sql sql_grant = {
     "UPDATE jobs SET due_us = $1 WHERE state = 'leased' AND due_us < $1",
     "i",
 };
-/* Whatever it is due for, it is due then. */
+/* Its due time becomes this one, and so does an earlier expiry. */
 static const struct sql sql_put_off = {
     "job_put_off",
     "UPDATE jobs SET due_us = CASE WHEN state IN ('scheduled', 'leased') THEN $2 ELSE due_us END,"

@@ -6,7 +6,7 @@
  */
 #ifndef STORE_JOBS_H
 #define STORE_JOBS_H
-#include "core/job.h"
+#include "core/queue/job.h"
 #include "store/db.h"
 #include "store/leases.h"
 #include "store/scan.h"
@@ -25,16 +25,16 @@ struct job_row {
     const char *ordering_key; /* or NULL */
     const char *dedup_key;    /* or NULL */
     struct job_life life;
-    const char *worker;     /* leased, succeeded: by whom */
-    int64_t leased_us;      /* leased, succeeded: since when it was theirs */
+    const char *worker;     /* leased, succeeded: by this worker */
+    int64_t leased_us;      /* leased, succeeded: start of its lease */
     const char *error_code; /* of the last failure */
     const char *error_message;
     int64_t created_us, updated_us;
-    struct str headers;        /* JSON object of what came with the payload, or empty */
+    struct str headers;        /* JSON object, sent with the payload; or empty */
     const char *dependency;    /* The breaker that guards what it calls, or NULL */
     struct id saga_id;         /* none: not a step of a saga */
     const char *error_pattern; /* dead letters: the error without its particulars, or NULL */
-    int64_t archived_us;       /* dead letters: put aside; 0: not */
+    int64_t archived_us;       /* dead letters: archived at; 0: not */
 };
 
 struct attempt_row {
@@ -48,7 +48,7 @@ struct attempt_row {
     const char *error_message;
 };
 
-/* RC_CONFLICT when (queue, dedup_key) is there already: ask jobs_by_dedup. */
+/* RC_CONFLICT when (queue, dedup_key) is there already: see jobs_by_dedup. */
 MUST_USE enum rc jobs_insert(struct db *db, const struct job_row *row, struct err *err);
 struct dedup_row {
     struct id id;
@@ -60,7 +60,7 @@ MUST_USE enum rc jobs_by_dedup(struct db *db, const char *queue, const char *ded
                                struct dedup_row *ret_row, struct err *err);
 /* Its key may be used again. */
 MUST_USE enum rc jobs_dedup_release(struct db *db, const struct id *id, struct err *err);
-/* payload, headers, dedup_key and due_us: a job that waits takes more in. */
+/* payload, headers, dedup_key and due_us: a job that waits takes in further ones (batches). */
 MUST_USE enum rc jobs_grow(struct db *db, const struct job_row *row, struct err *err);
 struct job_row job_row_copy(const struct job_row *row, struct arena *arena);
 MUST_USE enum rc jobs_get(struct db *db, const struct id *id, struct arena *arena,
@@ -78,7 +78,7 @@ MUST_USE enum rc jobs_owner(struct db *db, const struct id *id, struct job_owner
 MUST_USE enum rc jobs_save(struct db *db, const struct job_row *row, struct err *err);
 
 /* Up to limit jobs that may be claimed now, in order of (rank, seq), locked by this transaction;
-   those that another one has locked are passed over. */
+   those that another transaction has locked are skipped. */
 MUST_USE enum rc jobs_claimable(struct db *db, const char *queue, int64_t now_us, int64_t limit,
                                 struct arena *arena, struct job_row **ret_rows, size_t *ret_count,
                                 struct err *err);
@@ -111,7 +111,7 @@ MUST_USE enum rc jobs_next_due(struct db *db, int64_t *ret_due_us, struct err *e
 /* The leases of a principal that have not ended. */
 MUST_USE enum rc jobs_leased_to(struct db *db, const char *owner, struct arena *arena,
                                 struct job_row **ret_rows, size_t *ret_count, struct err *err);
-/* No lease ends before then: for when nobody could renew. */
+/* No lease ends before then: after a time in which no worker could renew. */
 MUST_USE enum rc jobs_grant(struct db *db, int64_t until_us, struct err *err);
 /* Nothing about this one is due before then: what was due could not be done. */
 MUST_USE enum rc jobs_put_off(struct db *db, const struct id *id, int64_t until_us,

@@ -17,8 +17,8 @@ static const struct sql sql_make = {
 };
 
 /*
- * FOR UPDATE, which waits for those who have entered (FOR KEY SHARE) as renewing does not; and it
- * skips instead of waiting, because one of them may be frozen.
+ * FOR UPDATE, which conflicts with transactions that have entered (FOR KEY SHARE), as renewing does
+ * not; and it skips instead of waiting, because one of them may be frozen.
  */
 static const struct sql sql_claim = {
     "lease_claim",

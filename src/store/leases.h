@@ -1,5 +1,5 @@
 /*
- * leases.h - what one server at a time may be or do, for a limited time: rows with a deadline.
+ * leases.h - what one server at a time may hold, for a limited time: rows with a deadline.
  *
  *   free ── claim (epoch + 1) ──► held ── renew ──► held
  *    ▲                             │
@@ -7,12 +7,12 @@
  *
  * Invariants
  * 1. The epoch grows by one at every claim and never falls: it fences.
- * 2. A transaction that has entered a lease (leases_enter) commits before anyone else can claim
- *    it: entering locks the row against claims, and not against renewals.
+ * 2. A transaction that has entered a lease (leases_enter) commits before another server can
+ *    claim it: entering locks the row against claims, and not against renewals.
  * 3. A holder that is late finds another epoch when it enters, and has done nothing.
  *
- * A lock of a session lives as long as its connection, and the connection of a process that is
- * stopped (SIGSTOP, a frozen machine) lives on: hence deadlines instead of locks.
+ * A lock of a session is held as long as its connection is open, and the connection of a process
+ * that is stopped (SIGSTOP, a frozen machine) stays open: hence deadlines instead of locks.
  *
  * Two kinds: "timers" is held by the node that runs them; "node/NAME" by the one server that goes
  * by this name.  Shared stores only, but for leases_enter, which is free elsewhere.
@@ -41,8 +41,8 @@ struct lease_row {
 
 struct lease_claim {
     const char *name, *holder, *session;
-    /* Names the lock that proves the holder's death to one who has it, too; "": none.  Whoever
-       claims from the same place does not wait for the deadline. */
+    /* Names a lock that the holder keeps while it lives; "": none.  A server that claims with the
+       same place has that lock, so the holder is dead, and it does not wait for the deadline. */
     const char *place;
     const char *under; /* A lease that the session must hold to have this one; "": none. */
     int64_t ttl_us;
@@ -52,26 +52,26 @@ struct lease_claim {
    was, its texts in the arena. */
 MUST_USE enum rc leases_claim(struct db *db, const struct lease_claim *claim, struct arena *arena,
                               int64_t *ret_epoch, struct lease_row *ret_before, struct err *err);
-/* RC_STALE: another one has claimed it.  ret_now_us: the database's clock. */
+/* RC_STALE: another server has claimed it.  ret_now_us: the database's clock. */
 MUST_USE enum rc leases_renew(struct db *db, const struct lease_fence *fence, int64_t ttl_us,
                               int64_t *ret_now_us, struct err *err);
 /* Nothing happens when it is not held any more. */
 MUST_USE enum rc leases_release(struct db *db, const struct lease_fence *fence, struct err *err);
 MUST_USE enum rc leases_get(struct db *db, const char *name, struct arena *arena,
                             struct lease_row *ret_row, struct err *err);
-/* Nodes whose deadline has passed and that have not let go. */
+/* Nodes whose deadline has passed and that have not released. */
 MUST_USE enum rc leases_overdue_nodes(struct db *db, struct arena *arena,
                                       struct lease_row **ret_rows, size_t *ret_count,
                                       struct err *err);
 
 /*
- * In a transaction: this server holds the lease until it commits.  What only the holder may do asks
- * for the proof.  RC_STALE (code TURN_LOST): it does not hold it.
+ * In a transaction: this server holds the lease until it commits.  Functions that only the holder
+ * may call take the proof.  RC_STALE (code TURN_LOST): it does not hold it.
  */
 struct lease_proof {
     const struct db *db; /* The connection whose transaction has entered. */
 };
-/* What finds rows that are due takes one of these. */
+/* The argument of functions that find rows that are due. */
 struct due_ask {
     const struct lease_proof *proof; /* Of the timers. */
     int64_t now_us, limit;

@@ -1,5 +1,5 @@
 /*
- * memories.h - what finished runs leave for later ones: a short record each.
+ * memories.h - a short record of each finished run, for the prompts of later ones.
  */
 #ifndef STORE_MEMORIES_H
 #define STORE_MEMORIES_H

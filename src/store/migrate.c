@@ -32,7 +32,7 @@ static enum rc current_version(struct db *db, int64_t *ret_version, struct err *
     return rc;
 }
 
-/* Under the lock that servers take who start at the same time. */
+/* Under the lock that every server takes at its start. */
 static enum rc version_locked(struct db *db, int64_t *ret_version, struct err *err)
 {
     enum rc rc = db_script(db, "schema_lock", "{lock_schema}", err);
@@ -52,7 +52,7 @@ static enum rc apply(struct db *db, const struct migration *migration, struct er
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "migration");
 }
 
-/* One transaction: looks where the schema stands and takes the next step, if there is one. */
+/* One transaction: reads the version of the schema and applies the next migration, if any. */
 static enum rc advance(struct db *db, const struct migration *list, size_t count, bool *ret_done,
                        struct err *err)
 {

@@ -18,7 +18,7 @@ struct migration {
 extern const struct migration migrations[]; /* migrations.c */
 extern const size_t migration_count;
 
-/* RC_CONFLICT with code SCHEMA_TOO_NEW when the database knows a version beyond the list. */
+/* RC_CONFLICT with code SCHEMA_TOO_NEW when the database has a version beyond the list. */
 MUST_USE enum rc migrate(struct db *db, const struct migration *list, size_t count,
                          struct err *err);
 #endif

@@ -2,8 +2,8 @@
  * migrations.c - the schema as data.
  *
  * Ids are 36-character text, times integer microseconds (0: not yet), states the names that core
- * gives them, JSON the bytes that came.  Partial indexes hold only what still waits, so that
- * finished work costs nothing.  {words} are the engine's (engine.h).
+ * gives them, JSON the bytes that were received.  Partial indexes hold only what still waits,
+ * so that finished work costs nothing.  {words} are the engine's (engine.h).
  *
  * The condition of a partial index stands word for word in the statements that are to use it.
  * Conditions are chains of OR: for IN ('a', 'b') SQLite builds a b-tree at every write.
@@ -134,7 +134,7 @@ static const char *const initial[] = {
     " error_code {text},"
     " error_message {text},"
     " event_seq {int} NOT NULL,"
-    " events_left {int} NOT NULL," /* core/event_budget.h */
+    " events_left {int} NOT NULL," /* core/run/event_budget.h */
     " event_bytes_left {int} NOT NULL,"
     " last_event_id {text},"
     " queued_us {int} NOT NULL,"
@@ -214,8 +214,8 @@ static const char *const initial[] = {
     "CREATE INDEX jobs_settled ON jobs (queue, state)"
     " WHERE state = 'succeeded' OR state = 'dead_letter' OR state = 'cancelled'",
 
-    /* Attempts that did not succeed: the job itself tells of the one that did.
-       A lost lease gives its attempt back: the epoch tells two rows of one attempt apart. */
+    /* Attempts that did not succeed: the job itself records the one that did.
+       A lost lease gives its attempt back: the epoch distinguishes two rows of one attempt. */
     "CREATE TABLE job_attempts ("
     " job_id {text} NOT NULL,"
     " epoch {int} NOT NULL,"
@@ -243,8 +243,8 @@ static const char *const initial[] = {
     " PRIMARY KEY (subject, kind)) {keyed_table}",
     "CREATE INDEX timers_due ON timers (due_us)",
 
-    /* The newest event is never deleted: seq, which is also the cursor of streams, goes on
-       from it. */
+    /* The newest event is never deleted: seq, which is also the cursor of streams,
+       continues from it. */
     "CREATE TABLE event_log ("
     " seq {seq_key},"
     " id {text} NOT NULL UNIQUE,"
@@ -399,7 +399,7 @@ static const char *const initial[] = {
 };
 
 /* What a job may carry beside its payload, and queues with rules of their own.  A row of queues is
-   made by the first thing that there is to remember of a queue. */
+   inserted when there is first something to store of a queue. */
 static const char *const queues[] = {
     "ALTER TABLE jobs ADD COLUMN headers {json}",
     "ALTER TABLE jobs ADD COLUMN dependency {text}",
@@ -418,7 +418,7 @@ static const char *const queues[] = {
     "  CHECK (level = 'normal' OR level = 'warning' OR level = 'critical'),"
     " level_us {int} NOT NULL,"
     " dead_alert {int} NOT NULL CHECK (dead_alert = 0 OR dead_alert = 1),"
-    " desired {int} NOT NULL DEFAULT 0," /* Workers that it deserves, and since when. */
+    " desired {int} NOT NULL DEFAULT 0," /* Workers that it should have, and since when. */
     " desired_us {int} NOT NULL DEFAULT 0,"
     " tokens {int} NOT NULL," /* Leases that its rate still allows, in millionths. */
     " tokens_us {int} NOT NULL,"
@@ -539,7 +539,7 @@ static const char *const pipeline[] = {
     " updated_us {int} NOT NULL,"
     " PRIMARY KEY (workspace_id, name)) {keyed_table}",
 
-    /* What finished runs leave for later ones. */
+    /* Records of finished runs, for the prompts of later ones. */
     "CREATE TABLE memories ("
     " id {text} NOT NULL PRIMARY KEY,"
     " workspace_id {text} NOT NULL REFERENCES workspaces (id),"

@@ -1,5 +1,5 @@
 /*
- * patches.c - what agents made, attempt by attempt.
+ * patches.c - the patches that agents made, one for each attempt.
  */
 #include "store/patches.h"
 #include "store/query.h"

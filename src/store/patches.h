@@ -1,5 +1,5 @@
 /*
- * patches.h - what agents made, attempt by attempt.
+ * patches.h - the patches that agents made, one for each attempt.
  */
 #ifndef STORE_PATCHES_H
 #define STORE_PATCHES_H
@@ -20,7 +20,7 @@ struct patch_row {
 MUST_USE enum rc patches_insert(struct db *db, const struct patch_row *row, struct err *err);
 MUST_USE enum rc patches_set_status(struct db *db, const struct id *id, const char *status,
                                     struct err *err);
-/* A judge left it to a person. */
+/* Has a judge left the decision to a person? */
 MUST_USE enum rc patches_is_flagged(struct db *db, const struct id *id, bool *ret_flagged,
                                     struct err *err);
 MUST_USE enum rc patches_get(struct db *db, const struct id *id, struct arena *arena,

@@ -21,7 +21,7 @@ const char *read_text(struct row_reader *reader); /* In the arena; NULL for SQL 
 struct str read_bytes(struct row_reader *reader);
 
 const char *read_word(struct row_reader *reader); /* Not copied, never NULL: to be parsed. */
-/* For a word that core does not know. */
+/* For a stored word that core cannot parse. */
 enum rc row_corrupt(const char *noun, struct err *err);
 
 struct shape {

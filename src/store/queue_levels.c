@@ -28,7 +28,7 @@ static const struct sql sql_save = {
     "ttiiiii",
 };
 
-/* The row was there for this only. */
+/* Only a row that holds nothing else. */
 static const struct sql sql_forget = {
     "queue_level_forget",
     "DELETE FROM queues WHERE name = $1 AND version = 0 AND level = 'normal' AND dead_alert = 0"

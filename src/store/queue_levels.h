@@ -1,13 +1,13 @@
 /*
- * queue_levels.h - how queues are doing: what is remembered of each, and what is counted to find
- * out.
+ * queue_levels.h - the load of queues: what is stored of each, and what is counted to determine
+ * it.
  *
- * What is remembered stands in the row of a queue, beside its rules.  Counts are bounded by the
- * caller, so that a look at a queue with a million jobs costs no more than one at a thousand.
+ * What is stored is in the row of a queue, beside its rules.  Counts are bounded by the caller, so
+ * that counting a queue with a million jobs costs no more than counting one with a thousand.
  */
 #ifndef STORE_QUEUE_LEVELS_H
 #define STORE_QUEUE_LEVELS_H
-#include "core/level.h"
+#include "core/queue/level.h"
 #include "store/db.h"
 
 enum { QUEUE_LEVELS_MAX = 1000 }; /* Queues in one list. */
@@ -18,12 +18,12 @@ struct queue_level_row {
     bool paused;
     enum level level;
     int64_t level_us; /* Since when. */
-    bool dead_alert;  /* So many dead letters that it was said; not said again until fewer. */
+    bool dead_alert;  /* The alert about dead letters was sent; not again until there are fewer. */
     int64_t desired;  /* Workers. */
     int64_t desired_us;
 };
 
-/* One that has no row is calm. */
+/* One that has no row is at level normal. */
 MUST_USE enum rc queue_levels_get(struct db *db, const char *queue, struct arena *arena,
                                   struct queue_level_row *ret_row, struct err *err);
 /* All that have a row, by name. */
@@ -33,7 +33,7 @@ MUST_USE enum rc queue_levels_list(struct db *db, struct arena *arena,
 /* That of one queue in such a list, or NULL. */
 const struct queue_level_row *queue_levels_find(const struct queue_level_row *rows, size_t count,
                                                 const char *queue);
-/* Makes the row when there is none; one that is calm and has no rules goes. */
+/* Inserts the row when there is none; deletes one without rules when nothing else is to be kept. */
 MUST_USE enum rc queue_levels_save(struct db *db, const struct queue_level_row *row, int64_t now_us,
                                    struct err *err);
 
@@ -45,7 +45,7 @@ struct queue_count {
 MUST_USE enum rc queue_levels_waiting(struct db *db, struct arena *arena,
                                       struct queue_count **ret_rows, size_t *ret_count,
                                       struct err *err);
-/* Queues with dead letters that nobody has put aside; without their counts. */
+/* Queues with dead letters that are not archived; without their counts. */
 MUST_USE enum rc queue_levels_dead(struct db *db, struct arena *arena,
                                    struct queue_count **ret_rows, size_t *ret_count,
                                    struct err *err);

@@ -1,5 +1,5 @@
 /*
- * queues.c - what is remembered of queues.
+ * queues.c - what is stored of queues.
  */
 #include "store/queues.h"
 #include "store/query.h"
@@ -41,7 +41,7 @@ static const struct sql sql_flow_save = {
     "UPDATE queues SET tokens = $2, tokens_us = $3 WHERE name = $1",
     "tii",
 };
-/* One look into the index of each state, none further than the limit.  Scheduled jobs stand in
+/* One index lookup for each state, none further than the limit.  Scheduled jobs stand in
    order of time, those of all queues together: an index of their own would cost every job. */
 static const struct sql sql_waiting = {
     "queue_waiting",
@@ -53,7 +53,7 @@ static const struct sql sql_waiting = {
     " LIMIT $2) AS c)",
     "ti",
 };
-/* All leases are looked at: they are few. */
+/* All leases are read: they are few. */
 static const struct sql sql_leased = {
     "queue_leased",
     "SELECT count(*) FROM jobs WHERE state = 'leased' AND queue = $1",

@@ -1,7 +1,7 @@
 /*
- * queues.h - what is remembered of queues: their rules, and how far their rate has been used.
+ * queues.h - what is stored of queues: their rules, and how far their rate has been used.
  *
- * A queue without a row has the defaults.  How many jobs it holds is never kept, only counted.
+ * A queue without a row has the defaults.  How many jobs it holds is never stored, only counted.
  */
 #ifndef STORE_QUEUES_H
 #define STORE_QUEUES_H
@@ -15,8 +15,8 @@ struct queue_row {
     bool paused;
     const char *level; /* normal, warning, critical */
     int64_t level_us;
-    int64_t desired; /* Workers that it deserves. */
-    int64_t version; /* Grows with every change of config or paused; 0: nobody gave it rules. */
+    int64_t desired; /* Workers that it should have. */
+    int64_t version; /* Grows with every change of config or paused; 0: without rules. */
     int64_t updated_us;
 };
 
@@ -30,12 +30,12 @@ MUST_USE enum rc queues_put(struct db *db, const struct queue_row *row, struct e
 MUST_USE enum rc queues_list(struct db *db, struct arena *arena, struct queue_row **ret_rows,
                              size_t *ret_count, struct err *err);
 
-/* Those that somebody gave rules. */
+/* Those that have rules of their own. */
 MUST_USE enum rc queues_list_rules(struct db *db, struct arena *arena, struct queue_row **ret_rows,
                                    size_t *ret_count, struct err *err);
 
-/* How much of its rate a queue has left.  Loading locks the row: who claims from a queue with
-   limits is alone with it until the end of the transaction. */
+/* How much of its rate a queue has left.  Loading locks the row: no other transaction can
+   claim from a queue with limits until this one ends. */
 struct queue_flow {
     int64_t tokens; /* In millionths. */
     int64_t tokens_us;

@@ -8,7 +8,7 @@
     "SELECT id, workspace_id, name, config, version, removed, created_us, updated_us," \
     " quarantined_us, quarantine_reason FROM repositories"
 
-/* The one that is there keeps its id and its birthday. */
+/* An existing one keeps its id and created_us. */
 static const struct sql sql_put = {
     "repository_put",
     "INSERT INTO repositories"

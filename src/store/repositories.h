@@ -18,7 +18,7 @@ struct repository_row {
 };
 /* Inserts, or replaces config and counts version up (a removed one comes back). */
 MUST_USE enum rc repositories_put(struct db *db, const struct repository_row *row, struct err *err);
-/* Removed ones are found too: look at the flag. */
+/* Removed ones are found too: check the flag. */
 MUST_USE enum rc repositories_by_name(struct db *db, const struct id *workspace_id,
                                       const char *name, struct arena *arena,
                                       struct repository_row *ret_row, struct err *err);

@@ -1,5 +1,5 @@
 /*
- * requests.h - questions that were put to a topic, and the one reply to each.
+ * requests.h - requests that were published to a topic, and the one reply to each.
  */
 #ifndef STORE_REQUESTS_H
 #define STORE_REQUESTS_H

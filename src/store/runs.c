@@ -125,7 +125,7 @@ static const struct sql sql_active = {
     " WHERE " RUN_ACTIVE " GROUP BY workspace_id, repository_id, requested_by, task_type",
     "",
 };
-/* Jumps from one repository to the next: one look into the index for each. */
+/* Jumps from one repository to the next: one index lookup for each. */
 static const struct sql sql_queued_repositories = {
     "run_queued_repositories",
     "WITH RECURSIVE r (id) AS ("

@@ -1,11 +1,12 @@
 /*
- * runs.h - runs.  The status column changes only through runs_save, with what core/run.c decided.
+ * runs.h - runs.  The status column changes only through runs_save, with what core/run/run.c has
+ * decided.
  */
 #ifndef STORE_RUNS_H
 #define STORE_RUNS_H
-#include "core/budget.h"
-#include "core/event_budget.h"
-#include "core/run.h"
+#include "core/run/budget.h"
+#include "core/run/event_budget.h"
+#include "core/run/run.h"
 #include "store/db.h"
 #include "store/scan.h"
 
@@ -29,14 +30,14 @@ struct run_row {
     int64_t turns, tokens_in, tokens_out, cost_microusd;
     const char *model;
     struct id pull_request_id;
-    struct id job_id;   /* The job that moves it on; none: admission, or a person. */
+    struct id job_id;   /* The job that advances it; none: admission, or a person. */
     enum run_stop stop; /* A worker was asked to stop it. */
     const char *stop_by;
     const char *stop_reason;
     int64_t stop_us;
     const char *deferred_reason; /* queued: why admission holds it back. */
     int64_t used[BUDGET_KIND_COUNT];
-    int64_t lost; /* Workers lost since a step last got on. */
+    int64_t lost; /* Workers lost since a step last made progress. */
     int64_t rank;
     const char *requested_by;
     const char *task_type;
@@ -49,19 +50,19 @@ struct run_row {
     int64_t queued_us, started_us, ended_us, deadline_us, updated_us;
     const char *step; /* Of its blueprint: under way, or the last that was. */
     /* From here on: runs_save_more. */
-    struct str step_results;  /* JSON array of what the last custom steps said, or empty. */
+    struct str step_results;  /* JSON array: results of the last custom steps, or empty. */
     const char *session_id;   /* Of a remote agent, known before it is started. */
     int64_t session_begun_us; /* Known to have begun then; 0: not known. */
     const char *plan_sha256;
     const char *account; /* Of the provider, that its agent uses up. */
     struct str paths;    /* JSON array: files of the latest patch, or empty. */
-    const char *warning_code, *warning_message; /* It completed, but. */
+    const char *warning_code, *warning_message; /* It completed, with a warning. */
     struct str foreign_pr; /* JSON object: a pull request that the agent opened itself, or empty. */
     const char *prompt_version;
     const char *overridden;      /* Policies that a person has overridden, by name. */
     const char *deferred_detail; /* With deferred_reason: a sentence for people. */
-    int64_t held_until_us;       /* queued: its agent said that it can do nothing before; or 0. */
-    int64_t quota_hits;          /* So often in a row. */
+    int64_t held_until_us;       /* queued: its agent reported a usage limit until then; or 0. */
+    int64_t quota_hits;          /* Usage limits in a row. */
     bool session_over;           /* Known to have ended. */
     bool partial;                /* The work of its agent is not all there. */
 };

@@ -4,7 +4,7 @@
  */
 #ifndef STORE_SAGAS_H
 #define STORE_SAGAS_H
-#include "core/saga.h"
+#include "core/queue/saga.h"
 #include "store/db.h"
 #include "store/scan.h"
 
@@ -16,7 +16,7 @@ struct saga_row {
     struct id run_id; /* none: not drover's own */
     struct saga life;
     struct id job_id;       /* Of what is, or was last, in flight. */
-    struct str definition;  /* JSON array: core/saga_plan.h */
+    struct str definition;  /* JSON array: core/queue/saga_plan.h */
     const char *error_code; /* Why it does not complete, or NULL */
     const char *error_message;
     int64_t created_us, updated_us, ended_us;
@@ -35,7 +35,7 @@ struct saga_step_row {
     int64_t started_us, ended_us;
 };
 
-/* RC_CONFLICT when (name, dedup_key) is there already: ask sagas_by_dedup. */
+/* RC_CONFLICT when (name, dedup_key) is there already: see sagas_by_dedup. */
 MUST_USE enum rc sagas_insert(struct db *db, const struct saga_row *row, struct err *err);
 MUST_USE enum rc sagas_get(struct db *db, const struct id *id, struct arena *arena,
                            struct saga_row *ret_row, struct err *err);

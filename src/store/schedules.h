@@ -1,5 +1,5 @@
 /*
- * schedules.h - jobs that come again and again, by a cron expression.
+ * schedules.h - recurring jobs, by a cron expression.
  */
 #ifndef STORE_SCHEDULES_H
 #define STORE_SCHEDULES_H
@@ -14,7 +14,7 @@ struct schedule_row {
     struct str job; /* JSON: {queue, type, payload, ...} as it was given. */
     bool enabled;
     int64_t next_us; /* 0: never again */
-    int64_t last_us; /* The time that it last stood for; 0: none yet */
+    int64_t last_us; /* The scheduled time of the last job; 0: none yet */
     struct id last_job_id;
     int64_t created_us, updated_us;
 };

@@ -8,6 +8,6 @@
 MUST_USE enum rc settings_get(struct db *db, const char *key, struct arena *arena,
                               const char **ret_value, struct err *err); /* RC_NOT_FOUND */
 MUST_USE enum rc settings_put(struct db *db, const char *key, const char *value, struct err *err);
-/* Only where it is missing: whoever comes first decides. */
+/* Only where it is missing: the first server to write it decides. */
 MUST_USE enum rc settings_make(struct db *db, const char *key, const char *value, struct err *err);
 #endif

@@ -46,7 +46,7 @@ static enum rc begun_get(struct db *db, int64_t *ret_xid, struct err *err)
 }
 
 /* After a crash the server gives out ids again of which nothing had reached the disk.  None of
-   their first owners lives. */
+   the transactions that had them first is alive. */
 static void forget_lost_ids(struct settled *cursor, const struct horizon *now)
 {
     if (cursor->seen_xid > now->xmax)

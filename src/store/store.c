@@ -21,6 +21,8 @@ struct store {
     struct lent_db kept[STORE_PURPOSE_COUNT];
 };
 
+/* To add one: its struct engine_ops as in store/engine_sqlite.c, declared in store/engine.h, a row
+   here, and one in tests/store/fixture.c, so that all suites of the store run on it. */
 static const struct engine_ops *const engines[] = {&engine_sqlite, &engine_postgres};
 
 static const struct engine_ops *engine_of(const char *url)

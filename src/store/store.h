@@ -1,10 +1,10 @@
 /*
- * store.h - the only truth: opens an engine, brings its schema forward, hands out connections.
+ * store.h - the only durable state: opens an engine, migrates its schema, hands out connections.
  *
  * SQLite: one writer connection (WAL, synchronous=FULL, checkpoints in the writer), readers
  * beside it; one server.
  * PostgreSQL: as many writers and readers as are opened, and several servers, which wake each
- * other by notices and agree by leases (leases.h) who does what only one may do.
+ * other by notices and decide by leases (leases.h) which one does what only one may do.
  * A schema newer than this binary is refused.
  */
 #ifndef STORE_STORE_H
@@ -16,11 +16,11 @@ struct store; /* Owned by its opener. */
 struct store_options {
     /* sqlite:PATH, sqlite::memory: (for tests and the simulator) or postgres://... */
     const char *url;
-    /* For contents; NULL: artifact_put and its kin are refused.  PostgreSQL holds them itself. */
+    /* For contents; NULL: artifact_put and the like are refused.  PostgreSQL holds them itself. */
     const char *artifact_dir;
 };
 
-bool store_url_known(const char *url); /* Does an engine take it? */
+bool store_url_known(const char *url); /* Is there an engine for it? */
 MUST_USE enum rc store_open(const struct store_options *options, struct store **ret_store,
                             struct err *err);
 void store_close(struct store *store);
@@ -43,7 +43,7 @@ int64_t store_schema_version(void);                      /* The one this binary 
    instead where the engine has a tool of its own. */
 MUST_USE enum rc store_backup(struct store *store, const char *to_path, struct err *err);
 
-/* ---- what several servers on one store tell each other: store_shared.c ---- */
+/* ---- notices between several servers on one store: store_shared.c ---- */
 
 bool store_is_shared(const struct store *store); /* May other servers use it, too? */
 
@@ -51,8 +51,8 @@ enum store_channel { STORE_JOBS, STORE_EVENTS, STORE_CHANNEL_COUNT };
 enum { NOTICE_BYTES_MAX = 1024 };
 
 /*
- * Wakes the listeners of all servers.  A hint: it can be lost, so somebody looks from time to time
- * anyway.  Goes over a connection of its own; call it after the commit.  The payload may be NULL.
+ * Wakes the listeners of all servers.  A hint: it can be lost, so listeners also poll from time to
+ * time.  Sent over a connection of its own; call it after the commit.  The payload may be NULL.
  * Thread-safe.  Without other servers it does nothing.
  */
 MUST_USE enum rc store_notify(struct store *store, enum store_channel channel, const char *payload,
@@ -62,13 +62,13 @@ struct listener; /* Owned by its opener; one thread waits on it. */
 struct wakeup {
     struct {
         bool woken;
-        bool all; /* Payloads were missed, missing or too many: look at everything. */
+        bool all; /* Payloads were missed, missing or too many: check everything. */
         char payloads[NOTICE_BYTES_MAX]; /* Separated by commas. */
     } channels[STORE_CHANNEL_COUNT];
     bool called; /* By listener_wake. */
 };
 MUST_USE enum rc store_listen(struct store *store, struct listener **ret_listener, struct err *err);
-/* Returns when something was told, after listener_wake, and after timeout_ms at the latest (a
+/* Returns when a notice was received, after listener_wake, and after timeout_ms at the latest (a
    connection that has to be opened again may take some seconds more). */
 void listener_wait(struct listener *listener, int timeout_ms, struct wakeup *ret_wakeup);
 void listener_wake(struct listener *listener); /* From any thread. */
@@ -80,8 +80,8 @@ MUST_USE enum rc store_clock(struct store *store, int64_t *ret_us, struct err *e
 /*
  * A server that has claimed its name (leases.h) enrolls before it lends out connections.  From then
  * on
- * - every writing connection carries the mark of the session, by which others can end it, and
- * - every transaction that writes goes through only while the claim has this epoch: RC_UNREACHABLE
+ * - every writing connection has the mark of the session, by which other servers can end it, and
+ * - every transaction that writes commits only while the claim has this epoch: RC_UNREACHABLE
  *   (code NODE_LOST) after another server has claimed the name.
  */
 struct store_fence {

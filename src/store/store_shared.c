@@ -1,8 +1,8 @@
 /*
- * store_shared.c - what several servers on one store tell each other: notices, the time.
+ * store_shared.c - between several servers on one store: notices, the time.
  *
  * The statements are PostgreSQL's alone and are not run on another engine: a store that is not
- * shared has nobody to tell.
+ * shared has no other servers to notify.
  */
 #include "base/clock.h"
 #include "base/fd.h"
@@ -16,7 +16,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { LOST_LOOK_MS = 200 }; /* Without a connection: how often to see if it can be had again. */
+enum { LOST_LOOK_MS = 200 }; /* Without a connection: how often to try to open it again. */
 
 static const struct sql sql_notify = {
     "notify",
@@ -66,7 +66,7 @@ enum rc store_notify(struct store *store, enum store_channel channel, const char
 
 struct listener {
     const struct engine_ops *ops;
-    struct engine_listener *wire; /* NULL: nobody else uses the store. */
+    struct engine_listener *wire; /* NULL: no other server uses the store. */
     int wake_fd;
 };
 

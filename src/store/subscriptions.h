@@ -1,6 +1,6 @@
 /*
- * subscriptions.h - who gets a copy of what is published: a pattern over topics, and the queue that
- * the copies go to.
+ * subscriptions.h - which queues get a copy of a published message: a pattern over topics, and the
+ * queue that the copies go to.
  */
 #ifndef STORE_SUBSCRIPTIONS_H
 #define STORE_SUBSCRIPTIONS_H

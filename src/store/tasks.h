@@ -3,7 +3,7 @@
  */
 #ifndef STORE_TASKS_H
 #define STORE_TASKS_H
-#include "core/task.h"
+#include "core/run/task.h"
 #include "store/db.h"
 #include "store/scan.h"
 
@@ -35,7 +35,7 @@ struct task_row {
     struct id last_event_id;
     int64_t created_us, updated_us, ended_us;
     struct str attachments; /* JSON array of {name, sha256}, or empty. */
-    struct str overrides;   /* JSON object: what the task says over the configuration; or empty. */
+    struct str overrides;   /* JSON object: the task's own configuration layer; or empty. */
 };
 
 struct task_filter { /* NULL, none or -1: any */
@@ -88,8 +88,8 @@ MUST_USE enum rc idempotency_get(struct db *db, const struct id *workspace_id, c
                                  int64_t now_us, struct arena *arena,
                                  struct idempotency_row *ret_row, struct err *err);
 /* Replaces a row of the same key that has expired.  One that has not was put by another server
-   after idempotency_get had said that there is none: the transaction fails (exec_one) and finds it
-   when it is run again. */
+   after idempotency_get had found none: the transaction fails (exec_one) and finds it when it is
+   retried. */
 MUST_USE enum rc idempotency_put(struct db *db, const struct idempotency_row *row, int64_t now_us,
                                  struct err *err);
 MUST_USE enum rc idempotency_prune(struct db *db, int64_t now_us, struct err *err);

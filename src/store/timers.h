@@ -15,10 +15,10 @@ struct timer_row {
 MUST_USE enum rc timers_set(struct db *db, const struct timer_row *row, struct err *err);
 MUST_USE enum rc timers_clear(struct db *db, const char *kind, const struct id *subject,
                               struct err *err);
-/* Takes away what has fired, unless it was set to another time meanwhile. */
+/* Deletes a timer that has fired, unless it was set to another time meanwhile. */
 MUST_USE enum rc timers_done(struct db *db, const struct timer_row *row, struct err *err);
 MUST_USE enum rc timers_clear_subject(struct db *db, const struct id *subject, struct err *err);
-/* Those of the kind that are due before then are due then. */
+/* Timers of the kind that are due before then become due then. */
 MUST_USE enum rc timers_put_off(struct db *db, const char *kind, int64_t until_us, struct err *err);
 MUST_USE enum rc timers_due(struct db *db, const struct due_ask *ask, struct arena *arena,
                             struct timer_row **ret_rows, size_t *ret_count, struct err *err);

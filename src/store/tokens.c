@@ -1,5 +1,5 @@
 /*
- * tokens.c - who may ask.
+ * tokens.c - bearer tokens.
  */
 #include "store/tokens.h"
 #include "store/query.h"

@@ -10,7 +10,7 @@ enum { TOKENS_LIVE_MAX = 1000, TOKEN_NAME_MAX = 64, TOKEN_QUEUES_BYTES_MAX = 200
 
 struct token_row {
     struct id id;
-    const char *name; /* Who acts, in events. */
+    const char *name; /* The actor, in events. */
     enum role role;
     const char *queues; /* The only ones it is good for, with blanks between; NULL: all. */
     const char *sha256;

@@ -1,5 +1,5 @@
 /*
- * verifications.c - what each check said of each patch.
+ * verifications.c - the result of each check of each patch.
  */
 #include "store/verifications.h"
 #include "store/query.h"

@@ -1,9 +1,9 @@
 /*
- * verifications.h - what each check said of each patch.
+ * verifications.h - the result of each check of each patch.
  */
 #ifndef STORE_VERIFICATIONS_H
 #define STORE_VERIFICATIONS_H
-#include "core/feedback.h"
+#include "core/run/feedback.h"
 #include "store/db.h"
 
 struct verification_row {

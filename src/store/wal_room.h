@@ -8,9 +8,9 @@
  *     | header | frames ... | zeroes ... |
  *                           ^ the next commit goes here, and no flush of it moves the end
  *
- * SQLite takes no notice of them: a frame counts only with the salt of the header, as it does not
+ * SQLite ignores them: a frame counts only with the salt of the header, as it does not
  * count what an earlier, longer log has left there.  Written by the writer inside its transaction,
- * behind the end of the file: nobody else can be writing.
+ * behind the end of the file: no other connection can be writing.
  */
 #ifndef STORE_WAL_ROOM_H
 #define STORE_WAL_ROOM_H

@@ -1,5 +1,5 @@
 /*
- * workers.c - who works here.
+ * workers.c - the workers, as they last reported.
  */
 #include "store/workers.h"
 #include "store/query.h"

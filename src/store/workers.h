@@ -1,5 +1,5 @@
 /*
- * workers.h - who works here, as they last said.  A row tells, it does not decide: leases do.
+ * workers.h - the workers, as they last reported.  A row informs, it decides nothing: leases do.
  *
  *     active     seen within three leases
  *     draining   the same, and it takes no more jobs
@@ -27,7 +27,7 @@ MUST_USE enum rc workers_put(struct db *db, const struct worker_row *row, struct
 MUST_USE enum rc workers_get(struct db *db, const char *name, int64_t now_us, struct arena *arena,
                              struct worker_row *ret_row, struct err *err);
 MUST_USE enum rc workers_remove(struct db *db, const char *name, struct err *err);
-/* Forgets those that were last seen before then. */
+/* Deletes those that were last seen before then. */
 MUST_USE enum rc workers_prune(struct db *db, int64_t before_us, struct err *err);
 
 struct worker_filter {

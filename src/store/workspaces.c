@@ -1,5 +1,5 @@
 /*
- * workspaces.c - who shares limits and repositories.
+ * workspaces.c - what shares limits and repositories.
  */
 #include "store/workspaces.h"
 #include "store/query.h"

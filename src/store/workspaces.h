@@ -1,5 +1,5 @@
 /*
- * workspaces.h - who shares limits and repositories.  One, "default", is there from the start.
+ * workspaces.h - what shares limits and repositories.  One, "default", is there from the start.
  */
 #ifndef STORE_WORKSPACES_H
 #define STORE_WORKSPACES_H
@@ -20,6 +20,6 @@ MUST_USE enum rc workspaces_by_name(struct db *db, const char *name, struct aren
 /* 0: none; the server's limit counts. */
 MUST_USE enum rc workspaces_max_active_runs(struct db *db, const struct id *id, int64_t *ret_max,
                                             struct err *err);
-/* Until the end of the transaction: one admission at a time, on whatever node. */
+/* Until the end of the transaction: one admission at a time, over all nodes. */
 MUST_USE enum rc workspaces_lock(struct db *db, const struct id *id, struct err *err);
 #endif

@@ -1,13 +1,13 @@
 /*
- * consumer.c - a command for every job of a queue.
+ * consumer.c - runs a command for every job of a queue.
  *
- *     leaser thread:  lease as many as there is room for -> held: WAITING; at the end of it all
- *                     give back what waits
+ *     leaser thread:  lease as many as there is room for -> held: WAITING; at the end
+ *                     release what waits
  *     slot threads:   WAITING -> RUNNING: command -> reply -> report -> LEAVING: news -> FREE
  *     heart thread:   every third of a lease: renew what waits and what runs, in one call
  *
- * The held jobs are guarded by the lock; `changed` tells of every change.  Who has brought a job to
- * LEAVING, or runs it, may read it without the lock.
+ * The held jobs are guarded by the lock; `changed` is signalled at every change.  The thread that
+ * has set a job to LEAVING, or runs it, may read it without the lock.
  */
 #include "work/consumer.h"
 #include "base/clock.h"
@@ -17,9 +17,9 @@
 #include "base/proc.h"
 #include "base/str.h"
 #include "base/thread.h"
-#include "work/outcome.h"
-#include "work/retry.h"
-#include "work/stop.h"
+#include "work/job/retry.h"
+#include "work/job/stop.h"
+#include "work/steps/outcome.h"
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>
@@ -29,8 +29,8 @@
 
 enum {
     LEASE_WAIT_MS = 20000,
-    DRAIN_LOOK_MS = 1000, /* Between looks for more while some are still held. */
-    EMPTY_PAUSE_MS = 50,  /* After an answer at once, and empty. */
+    DRAIN_LOOK_MS = 1000, /* Between lease calls while some are still held. */
+    EMPTY_PAUSE_MS = 50,  /* After an immediate answer without jobs. */
     OUT_BYTES_MAX = 256 * 1024,
     ERR_BYTES_MAX = 1024 * 1024,
     REPLY_BYTES_MAX = 256 * 1024,
@@ -43,7 +43,7 @@ enum held_state { HELD_FREE, HELD_WAITING, HELD_RUNNING, HELD_LEAVING };
 
 struct held {
     enum held_state state;
-    int64_t turn;       /* The order in which they came. */
+    int64_t turn;       /* The order in which they were leased. */
     struct arena arena; /* Of the job. */
     struct port_job job;
     struct slot *slot; /* RUNNING, else NULL */
@@ -60,7 +60,7 @@ struct slot {
 struct consumer {
     struct consumer_options options;
     struct port *port;
-    struct stop shutdown; /* Reports are tried a few times more, then no longer. */
+    struct stop shutdown; /* Once requested, reports get only a few more tries. */
     pthread_t leaser, heart;
     bool leaser_started, heart_started;
     pthread_mutex_t telling; /* One piece of news at a time; taken before the lock. */
@@ -74,7 +74,7 @@ struct consumer {
     int64_t turn;
     int64_t held_count;
     struct consumer_counts counts;
-    enum rc rc; /* Why it could not go on. */
+    enum rc rc; /* Why it could not continue. */
     struct err why;
     struct slot slots[CONSUMER_SLOTS_MAX];
     struct held held[CONSUMER_HELD_MAX];
@@ -133,7 +133,7 @@ static void hold(struct consumer *consumer, const struct port_job *job)
     struct held *held = consumer->held;
     while (held->state != HELD_FREE)
         held++;
-    assert(held < consumer->held + consumer->options.held_max); /* No more were asked for. */
+    assert(held < consumer->held + consumer->options.held_max); /* No more were requested. */
     held->state = HELD_WAITING;
     held->turn = consumer->turn++;
     held->job = (struct port_job){
@@ -161,7 +161,7 @@ static void let_go(struct consumer *consumer, struct held *held)
     wake(consumer);
 }
 
-/* It has come to this end: nobody renews it any more. */
+/* It has ended in this way: its lease is not renewed any more. */
 static void leave(struct consumer *consumer, struct held *held, enum step_end end)
 {
     assert(held->state == HELD_WAITING || held->state == HELD_RUNNING);
@@ -209,7 +209,7 @@ static bool is_own(const char *entry)
     return false;
 }
 
-/* Ours, and what the job is. */
+/* Our own environment, and the variables of the job. */
 static const char *const *make_env(const struct port_job *job, struct arena *arena)
 {
     const char **env = arena_array(arena, ENV_MAX + OWN_ENV, sizeof *env);
@@ -248,8 +248,8 @@ static enum rc run_command(struct slot *slot, struct held *held, struct command_
     return rc;
 }
 
-/* What the server is told.  A command that ended by itself has its way, whoever asked it to stop:
-   but for a lost lease. */
+/* What is reported to the server.  The outcome of a command that ended by itself counts also when a
+   stop was requested, except after a lost lease. */
 static struct step_report report_of(struct slot *slot, struct held *held,
                                     const struct command_end *end)
 {
@@ -264,9 +264,9 @@ static struct step_report report_of(struct slot *slot, struct held *held,
                                 .failure = {.code = "cancelled", .message = "It was cancelled."}};
 }
 
-/* ---- telling the server ---- */
+/* ---- reports to the server ---- */
 
-/* Who asked gets the output first: once the job is completed nobody would send it again. */
+/* The requester gets the output first: once the job is completed, no worker would send it again. */
 static void send_reply(struct slot *slot, struct held *held, struct str out)
 {
     CLEANUP(js_freep) struct js *headers = NULL;
@@ -283,7 +283,7 @@ static void send_reply(struct slot *slot, struct held *held, struct str out)
     do
         rc = port_http_reply(slot->consumer->options.port, reply_to, payload, &err);
     while (retry_again(&retry, rc));
-    if (rc != RC_OK) /* Too late, or nobody is there: the work is done all the same. */
+    if (rc != RC_OK) /* Too late, or no requester waits: the work is done all the same. */
         tell(slot->consumer,
              (struct consumer_news){.text = arena_printf(&held->arena,
                                                          "the reply to %s was not taken: %s",
@@ -298,7 +298,7 @@ static enum rc send_report(struct consumer *consumer, const struct held *held,
     return report_send(&route, report, err);
 }
 
-/* A result that the server will not have must not come back for ever. */
+/* A job whose result the server refuses must not be retried for ever. */
 static void report(struct consumer *consumer, struct held *held, struct step_report *said)
 {
     struct err err = {0};
@@ -423,7 +423,7 @@ static bool drained(struct consumer *consumer)
     }
     lock(consumer);
     bool empty = consumer->held_count == 0;
-    if (!empty && !consumer->stopping) /* What ends may let others go that waited behind it. */
+    if (!empty && !consumer->stopping) /* A job's end may make others leasable. */
         wait_change(consumer, DRAIN_LOOK_MS);
     unlock(consumer);
     return empty;
@@ -435,7 +435,7 @@ struct patience {
     struct dice dice;
 };
 
-/* false: there is no point in going on. */
+/* false: a retry cannot help. */
 static bool bear_failure(struct consumer *consumer, struct patience *patience, enum rc rc,
                          const struct err *err)
 {
@@ -524,7 +524,7 @@ struct beats {
     struct port_beat answers[CONSUMER_HELD_MAX];
     struct held *held[CONSUMER_HELD_MAX];
     size_t count;
-    struct port_ref agents[CONSUMER_HELD_MAX]; /* Those that are asked for signs of life. */
+    struct port_ref agents[CONSUMER_HELD_MAX]; /* Those that must show that they are alive. */
     size_t agent_count;
 };
 
@@ -567,8 +567,8 @@ static void hear(struct consumer *consumer, const struct beats *beats)
     }
 }
 
-/* What the command does is not looked into: that it is there has to be enough.  One call for all,
-   since the next heartbeat waits for it; one that fails is said again then. */
+/* The progress of the command is not known: that its process runs has to be enough.  One call for
+   all, since the next heartbeat waits for it; one that fails is repeated then. */
 static void show_life(struct consumer *consumer, const struct beats *beats)
 {
     struct port *port = consumer->port;
@@ -594,7 +594,7 @@ static void announce(struct consumer *consumer, enum port_presence presence, int
     (void)consumer->port->ops->announce(consumer->port, &self, NULL); /* Nothing depends on it. */
 }
 
-/* Under the lock, which is let go during the calls. */
+/* Under the lock, which is released during the calls. */
 static void beat(struct consumer *consumer, struct beats *beats)
 {
     struct port *port = consumer->port;
@@ -607,7 +607,7 @@ static void beat(struct consumer *consumer, struct beats *beats)
         rc = port->ops->heartbeat(port, consumer->options.name, beats->leases, beats->count,
                                   consumer->options.lease_ms, beats->answers, NULL);
     lock(consumer);
-    if (rc != RC_OK) /* Only the server's word ends a lease. */
+    if (rc != RC_OK) /* Only an answer of the server ends a lease. */
         return;
     hear(consumer, beats);
     unlock(consumer);
@@ -718,7 +718,7 @@ static void join_all(struct consumer *consumer)
     if (consumer->leaser_started)
         (void)pthread_join(consumer->leaser, NULL);
     lock(consumer);
-    consumer->leased_out = true; /* When there was no leaser to say so. */
+    consumer->leased_out = true; /* When there was no leaser to set it. */
     wake(consumer);
     unlock(consumer);
     for (int i = 0; i < consumer->options.slots; i++) {

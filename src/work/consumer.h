@@ -1,16 +1,16 @@
 /*
- * consumer.h - a command for every job of a queue.
+ * consumer.h - runs a command for every job of a queue.
  *
- * Jobs are leased ahead, up to held_max; slots run the command for them, its input the payload;
- * how it ends decides over the job (outcome.h).  Leases are renewed until the server has heard of
- * the end.  A lease that is lost ends the command, and its whole process group.
+ * Jobs are leased ahead, up to held_max; slots run the command for them, with the payload as its
+ * input; how it ends decides the outcome of the job (outcome.h).  Leases are renewed until the end
+ * is reported to the server.  A lease that is lost ends the command, and its whole process group.
  */
 #ifndef WORK_CONSUMER_H
 #define WORK_CONSUMER_H
 #include "base/id.h"
 #include "base/rc.h"
-#include "work/port_http.h"
-#include "work/report.h"
+#include "work/job/port_http.h"
+#include "work/job/report.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,7 +24,7 @@ struct consumer_counts {
     int64_t done, failed, returned, lost;
 };
 
-/* One job has come to its end here; or, without one, something else is to be said. */
+/* One job has ended here; or, without a job, only a text or the counts are reported. */
 struct consumer_news {
     const struct port_job *job; /* or NULL */
     const struct step_report *report;
@@ -36,14 +36,14 @@ struct consumer_news {
 struct consumer_options {
     struct port_http *port;
     const char *queue;
-    const char *name;        /* How the server calls it. */
+    const char *name;        /* Of this consumer, as the server lists it. */
     const char *const *argv; /* The command, NULL-terminated. */
     int slots;               /* Commands at the same time, up to CONSUMER_SLOTS_MAX. */
     int held_max;            /* Jobs on lease at the same time, at least one for each slot. */
     int64_t lease_ms;
     int64_t timeout_ms; /* Of one command; 0: none. */
-    int64_t count;      /* Ends after so many jobs; 0: it does not. */
-    bool drain;         /* Ends when there is nothing more to do. */
+    int64_t count;      /* Ends after so many jobs; 0: no limit. */
+    bool drain;         /* Ends when no job can be leased and none is held. */
     /* Called by any thread, one at a time. */
     void (*tell)(void *ctx, const struct consumer_news *news);
     void (*ended)(void *ctx); /* All is done: now join. */
@@ -53,13 +53,13 @@ struct consumer_options {
 /* What the options point to must outlive it. */
 MUST_USE enum rc consumer_start(const struct consumer_options *options,
                                 struct consumer **ret_consumer, struct err *err);
-/* Takes no more jobs and gives back those that wait; commands that run may end by themselves. */
+/* Leases no more jobs and releases those that wait; running commands may end by themselves. */
 void consumer_wind_down(struct consumer *consumer);
-/* Ends the commands too, and gives their jobs back. */
+/* Ends the commands too, and releases their jobs. */
 void consumer_kill(struct consumer *consumer);
-/* News of the counts alone, for who shows them all the time. */
+/* Calls `tell` with the counts alone, for a caller that displays them continuously. */
 void consumer_tell_counts(struct consumer *consumer);
-/* Waits for the end and frees it.  Not RC_OK: it could not go on. */
+/* Waits for the end and frees it.  Not RC_OK: it could not continue. */
 MUST_USE enum rc consumer_join(struct consumer *consumer, struct consumer_counts *ret_counts,
                                struct err *err);
 #endif

@@ -1,16 +1,16 @@
 /*
- * errand.c - decode, perform, report; and the one place that logs how a step went.
+ * errand.c - decode, perform, report; and the one place that logs the end of a step.
  */
 #include "work/errand.h"
 #include "base/log.h"
-#include "core/redact.h"
-#include "work/mirror.h"
-#include "work/report.h"
-#include "work/retry.h"
-#include "work/step_secrets.h"
+#include "core/text/redact.h"
+#include "work/job/report.h"
+#include "work/job/retry.h"
+#include "work/job/step_secrets.h"
+#include "work/tree/mirror.h"
 #include <assert.h>
 
-/* A step may use this much beyond the run's deadline, to tell what became of it. */
+/* A step may use this much beyond the run's deadline, to report its end. */
 enum { AFTER_DEADLINE_MS = 30000 };
 
 struct work {
@@ -40,7 +40,7 @@ static int64_t deadline_of(const struct step *step, const struct step_kind *kind
     return clock_mono_us() + ms * US_PER_MS;
 }
 
-/* RC_INVALID: nobody here can do this job, now or later. */
+/* RC_INVALID: no worker of this version can do this job, now or later. */
 static enum rc decode(struct work *work, struct err *err)
 {
     const struct port_job *job = work->errand->job;
@@ -146,7 +146,7 @@ static void log_report(const struct work *work, const struct step_report *report
         LOG_STR("code", failure->code), LOG_STR("error", failure->message));
 }
 
-/* A result that the server will not have must not come back for ever. */
+/* A job whose result the server refuses must not be retried for ever. */
 static void refuse(const struct work *work, const struct report_route *route, const struct err *why)
 {
     const struct step_report refused = {

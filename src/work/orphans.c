@@ -47,8 +47,8 @@ static bool is_our_sandbox(pid_t pid, const char *data_dir)
     return strcmp(buf_text(&words), "bwrap") == 0 && has_word(&words, data_dir, true);
 }
 
-/* Without a sandbox: the agent of a run, in its directory.  A person who looks round there has no
-   run in the environment. */
+/* Without a sandbox: the agent of a run, in its directory.  The shell of a person in that directory
+   has no run in its environment. */
 static bool is_our_agent(pid_t pid, const char *data_dir)
 {
     char link[64], cwd[PATH_MAX];

@@ -1,5 +1,5 @@
 /*
- * worker.c - slots that lease, run and report; a heart that keeps their leases.
+ * worker.c - slots that lease, run and report; a heart thread that renews their leases.
  *
  *     slots          [ agent 0 .. agents_max ) [ check ... ) [ short ... )   each leases from the
  *                    queues of its class only, so that no class waits behind another
@@ -11,22 +11,22 @@
  *                    what was put aside for people long ago
  *
  * Two jobs of one run never work in its directory at the same time: the later one waits for the
- * earlier one to end, or for the broom.  Slots are guarded by the worker's lock; `changed` tells
- * of every change.
+ * earlier one to end, or for the broom.  Slots are guarded by the worker's lock; `changed` is
+ * signalled at every change.
  */
 #include "work/worker.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/thread.h"
-#include "work/broom.h"
 #include "work/errand.h"
+#include "work/job/retry.h"
+#include "work/job/site.h"
+#include "work/job/step.h"
 #include "work/orphans.h"
-#include "work/retry.h"
-#include "work/sandbox_start.h"
-#include "work/site.h"
-#include "work/step.h"
-#include "work/sweep.h"
+#include "work/sandbox/sandbox_start.h"
+#include "work/tree/broom.h"
+#include "work/tree/sweep.h"
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -39,9 +39,9 @@ enum {
     QUEUES_MAX = 16,
     NAME_BYTES = 128,
     LEASE_WAIT_MS = 20000,
-    PAUSE_MIN_MS = 50, /* After a lease call that came back empty at once. */
+    PAUSE_MIN_MS = 50, /* After a lease call that returned at once without a job. */
     INTERRUPT_EVERY_MS = 100,
-    IDLE_END_MS = 1500, /* For slots that wait for work to hear that there is none. */
+    IDLE_END_MS = 1500, /* For lease calls of idle slots to return. */
 };
 
 struct slot {
@@ -53,10 +53,10 @@ struct slot {
     char name[NAME_BYTES];
     struct stop stop;
     struct arena arenas[2]; /* Of the job at hand and of the next. */
-    int turn;               /* Whose turn it is among them. */
+    int turn;               /* Which of them is in use. */
     struct port_next next;
     /* Guarded by the worker's lock. */
-    bool alive;   /* The thread goes on. */
+    bool alive;   /* The thread continues. */
     bool busy;    /* Holds a lease. */
     bool running; /* Works in the directory of run_id. */
     struct port_ref lease;
@@ -81,7 +81,7 @@ struct worker {
     pthread_t heart;
     pthread_t broom;
     bool broom_started;
-    struct id swept; /* The run whose directory the broom removes just now. */
+    struct id swept; /* The run whose directory the broom removes now. */
     struct attic_total unpublished;
     int slots_alive;
     int wanted[STEP_CLASS_COUNT]; /* Slots numbered beyond it end with their job. */
@@ -180,7 +180,7 @@ static bool slot_enter_run(void *ctx, const struct step *step, const struct step
     bool of_run = !kind->bare;
     while (of_run && ((other = slot_before(slot)) || id_same(&worker->swept, &slot->run_id)) &&
            stop_asked(&slot->stop) == STOP_NONE) {
-        /* The same job again: the other's lease is gone, whatever it has heard. */
+        /* The same job again: the other slot's lease is lost, also if it has not been notified. */
         if (other && id_same(&other->lease.id, &slot->lease.id))
             ask_slot(other, STOP_LOST);
         wait_change(worker, clock_mono_us() + US_PER_SECOND);
@@ -189,7 +189,7 @@ static bool slot_enter_run(void *ctx, const struct step *step, const struct step
     slot->running = free_to_go && of_run;
     if (slot->running)
         sweep_touch(step->run_dir);
-    (void)pthread_cond_broadcast(&worker->changed); /* The heart looks at deadlines. */
+    (void)pthread_cond_broadcast(&worker->changed); /* The heart checks deadlines. */
     unlock(worker);
     return free_to_go;
 }
@@ -266,7 +266,7 @@ static void run_job(struct slot *slot, const struct port_job *job)
     slot_leave(slot);
 }
 
-/* Says once that no work can be had, and once that it can again. */
+/* Logs once that leasing fails, and once that it works again. */
 static void log_leasing(struct worker *worker, enum rc rc, const struct err *err)
 {
     lock(worker);
@@ -297,7 +297,7 @@ static struct port_job *lease_one(struct slot *slot, struct patience *patience)
     if (rc != RC_OK)
         pause_ms(worker, retry_pause_ms(patience->failures, &patience->dice));
     else if (count == 0 && clock_mono_us() - begin_us < PAUSE_MIN_MS * US_PER_MS)
-        pause_ms(worker, PAUSE_MIN_MS); /* An answer at once, and empty: no reason to spin. */
+        pause_ms(worker, PAUSE_MIN_MS); /* An immediate answer without a job: no busy loop. */
     return rc == RC_OK && count > 0 ? &jobs[0] : NULL;
 }
 
@@ -398,7 +398,7 @@ static void log_hearing(struct worker *worker, enum rc rc, const struct err *err
     worker->deaf = rc != RC_OK;
 }
 
-/* Under the lock, which is let go during the call. */
+/* Under the lock, which is released during the call. */
 static enum rc renew(struct worker *worker, struct beats *beats, struct err *err)
 {
     struct port *port = worker->site.port;
@@ -409,13 +409,13 @@ static enum rc renew(struct worker *worker, struct beats *beats, struct err *err
     enum rc rc = port->ops->heartbeat(port, worker->options.name, beats->leases, beats->count,
                                       worker->options.lease_ms, beats->answers, err);
     lock(worker);
-    /* Only the server's word ends a lease: without an answer the work goes on. */
+    /* Only an answer of the server ends a lease: without one the work continues. */
     if (rc == RC_OK)
         hear_answers(beats);
     return rc;
 }
 
-/* Under the lock, which is let go during the calls. */
+/* Under the lock, which is released during the calls. */
 static void beat(struct worker *worker, struct beats *beats)
 {
     struct err err = {0};
@@ -429,7 +429,7 @@ static void beat(struct worker *worker, struct beats *beats)
     lock(worker);
 }
 
-/* Under the lock: stops what is out of time; gives the next deadline. */
+/* Under the lock: stops steps whose time is up; returns the next deadline. */
 static int64_t check_deadlines(struct worker *worker)
 {
     int64_t next_us = INT64_MAX;
@@ -451,7 +451,7 @@ static void *heart_main(void *ctx)
     struct worker *worker = ctx;
     struct beats *beats = mem_alloc(sizeof *beats);
     int64_t every_us = worker->options.heartbeat_ms * US_PER_MS;
-    int64_t next_beat_us = 0; /* The first one says that we are there. */
+    int64_t next_beat_us = 0; /* The first one announces the worker. */
     lock(worker);
     while (!worker->heart_stops) {
         bool news = worker->stopping && !worker->draining_told;
@@ -542,7 +542,7 @@ static void lay_out_slots(struct worker *worker)
     int at = 0;
     for (int class = 0; class < STEP_CLASS_COUNT; class ++) {
         int count = worker->options.slots.of[class];
-        worker->wanted[class] = count; /* The heart tells of them before they are there. */
+        worker->wanted[class] = count; /* The heart announces them before they have started. */
         if (class == CLASS_AGENT && worker->options.agents_max > count)
             count = worker->options.agents_max;
         for (int i = 0; i < count; i++, at++)
@@ -736,8 +736,8 @@ static bool slots_wait(struct worker *worker, bool idle_only)
     return worker->slots_alive > (idle_only ? count_slots(worker).busy : 0);
 }
 
-/* Under the lock, which is let go meanwhile.  A lease call that begins just now has not heard an
-   interrupt of before: it is repeated. */
+/* Under the lock, which is released meanwhile.  A lease call that begins after an interrupt is not
+   ended by it: so interrupts are repeated. */
 static void interrupt_slots(struct worker *worker, bool idle_only, int64_t until_us)
 {
     struct port *port = worker->options.port;
@@ -750,7 +750,7 @@ static void interrupt_slots(struct worker *worker, bool idle_only, int64_t until
     }
 }
 
-/* Slots without work first: what the others give back is not for them. */
+/* Slots without work first, so that they do not lease what the others release. */
 static void end_slots(struct worker *worker)
 {
     lock(worker);

@@ -2,16 +2,16 @@
  * worker.h - slots that lease step jobs, run them and report.
  *
  * A slot is a thread that takes jobs of one class of steps (slots.h); one heartbeat thread renews
- * all leases of the worker at once.  Slots for agents may come and go while it runs: one that goes
- * finishes its job first.
+ * all leases of the worker at once.  Slots for agents may be added and removed while it runs: a
+ * removed one finishes its job first.
  */
 #ifndef WORK_WORKER_H
 #define WORK_WORKER_H
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/rc.h"
-#include "work/port.h"
-#include "work/slots.h"
+#include "work/job/port.h"
+#include "work/job/slots.h"
 #include <stdbool.h>
 
 struct worker; /* Owned by its starter. */
@@ -42,7 +42,7 @@ MUST_USE enum rc worker_start(const struct worker_options *options, struct worke
                               struct err *err);
 /* A hint from the server's events: the run's step should stop now, not at the next heartbeat. */
 void worker_cancel_run(struct worker *worker, const struct id *run_id);
-/* Who it is, as the server is told: the texts live as long as the options. */
+/* The worker as it is announced to the server: the texts live as long as the options. */
 struct port_worker worker_presence(const struct worker_options *options);
 /* How many slots there are, and how many are busy. */
 struct worker_load {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clusterUrl } from './lib/cluster.mjs';
-import { makeDatabase } from './lib/database.mjs';
+import { PSQL, makeDatabase } from './lib/database.mjs';
 import { Server } from './lib/server.mjs';
 import { skewedBy } from './lib/skew.mjs';
 import { until } from './lib/wait.mjs';
@@ -58,7 +58,7 @@ const thaw = (node) => node.child.kill('SIGCONT');
 // One session of psql that stays open; do(text) resolves when the text has been run.
 class Psql {
     constructor(url) {
-        this.child = spawn('psql', ['-qXAt', '-v', 'ON_ERROR_STOP=1', url],
+        this.child = spawn(PSQL, ['-qXAt', '-v', 'ON_ERROR_STOP=1', url],
             { stdio: ['pipe', 'pipe', 'inherit'] });
         this.said = '';
         this.child.stdout.on('data', (bytes) => { this.said += bytes; });

@@ -106,6 +106,15 @@ describe('a task on a repository with a failing test', () => {
         assert.ok(run.pullRequest, 'the run names its pull request');
     });
 
+    it('calls the pull request what its commit says, however long its task is', async () => {
+        const other = await server.repository('acme/title', fixes);
+        const description = `${'Make the answer right, and say so. '.repeat(5)}\nThen rest.`;
+        await server.finish(other.name, 'completed', { description });
+        const [pr] = await server.pullRequests(other.name);
+        assert.ok(pr.title.length <= 100, pr.title);
+        assert.equal(git(other.origin, 'log', '-1', '--format=%s', pr.headCommit), pr.title);
+    });
+
     it('records CloudEvents without gaps whose causes resolve', () => {
         assertHistory(events);
         assert.equal(events[0].type, 'agent.task.submitted');

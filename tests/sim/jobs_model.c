@@ -20,9 +20,9 @@
  */
 #include "tests/sim/jobs_model.h"
 #include "base/mem.h"
-#include "control/dead_letters.h"
-#include "control/doctor.h"
-#include "control/jobs.h"
+#include "control/queue/dead_letters.h"
+#include "control/queue/jobs.h"
+#include "control/watch/doctor.h"
 #include "tests/sim/jobs_queue.h"
 #include "tests/sim/jobs_requests.h"
 #include <inttypes.h>

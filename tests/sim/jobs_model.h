@@ -6,7 +6,7 @@
  */
 #ifndef TESTS_SIM_JOBS_MODEL_H
 #define TESTS_SIM_JOBS_MODEL_H
-#include "core/job.h"
+#include "core/queue/job.h"
 #include "tests/sim/world.h"
 
 struct jobs_stats {

@@ -2,9 +2,9 @@
  * jobs_people.c - those who send jobs, and those who run the queues.
  */
 #include "tests/sim/jobs_people.h"
-#include "control/dead_letters.h"
-#include "control/jobs.h"
-#include "control/queues.h"
+#include "control/queue/dead_letters.h"
+#include "control/queue/jobs.h"
+#include "control/queue/queues.h"
 #include "tests/sim/jobs_queue.h"
 #include "tests/sim/jobs_requests.h"
 #include <stdio.h>

@@ -5,8 +5,8 @@
  */
 #ifndef TESTS_SIM_JOBS_QUEUE_H
 #define TESTS_SIM_JOBS_QUEUE_H
-#include "control/principal.h"
-#include "core/queue_config.h"
+#include "control/commit/principal.h"
+#include "core/queue/queue_config.h"
 #include "tests/sim/map.h"
 #include "tests/sim/witness.h"
 

@@ -4,8 +4,8 @@
  *   ask --> [reply]* --> answered --> ask again, or the next question
  */
 #include "tests/sim/jobs_requests.h"
-#include "control/requests.h"
-#include "control/subscriptions.h"
+#include "control/messaging/requests.h"
+#include "control/messaging/subscriptions.h"
 #include <inttypes.h>
 #include <string.h>
 

@@ -7,8 +7,8 @@
  * A report is sent up to four times until it is answered, in one call for all jobs that it holds
  * for.  `life` counts a consumer's lives, so that what was meant for an earlier one is ignored.
  */
-#include "control/jobs.h"
-#include "control/principal.h"
+#include "control/commit/principal.h"
+#include "control/queue/jobs.h"
 #include "tests/sim/jobs_people.h"
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  */
 #ifndef TESTS_SIM_MODEL_H
 #define TESTS_SIM_MODEL_H
-#include "control/command.h"
+#include "control/commit/command.h"
 #include "tests/sim/world.h"
 
 enum {

@@ -25,11 +25,12 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "control/committer.h"
-#include "control/due.h"
-#include "control/jobs.h"
-#include "control/membership.h"
-#include "core/task.h"
+#include "control/commit/committer.h"
+#include "control/hooks.h"
+#include "control/queue/jobs.h"
+#include "control/watch/due.h"
+#include "control/watch/membership.h"
+#include "core/run/task.h"
 #include "store/engine.h"
 #include "store/pq_lib.h"
 #include "store/query.h"
@@ -484,6 +485,7 @@ static void open_node(struct nodes *nodes, size_t i)
         .ctx = node,
     };
     struct committer_options committer = {
+        .hooks = &control_hooks,
         .store = node->store,
         .clock = {sim_now, nodes},
         .dice = dice_seeded(dice_next(&nodes->dice)),

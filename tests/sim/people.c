@@ -2,8 +2,8 @@
  * people.c - those who want something of the server.
  */
 #include "tests/sim/people.h"
-#include "control/repositories.h"
-#include "control/tasks.h"
+#include "control/admit/repositories.h"
+#include "control/run/tasks.h"
 #include "store/approvals.h"
 #include "tests/sim/model.h"
 #include <stdio.h>

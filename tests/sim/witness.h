@@ -9,7 +9,7 @@
 #ifndef TESTS_SIM_WITNESS_H
 #define TESTS_SIM_WITNESS_H
 #include "base/id.h"
-#include "core/job.h"
+#include "core/queue/job.h"
 #include "store/db.h"
 #include <stddef.h>
 #include <stdint.h>

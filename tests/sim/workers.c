@@ -7,8 +7,8 @@
  * does.  `life` counts its lives, so that what was meant for an earlier one is ignored.
  */
 #include "base/clock.h"
-#include "control/jobs.h"
-#include "control/principal.h"
+#include "control/commit/principal.h"
+#include "control/queue/jobs.h"
 #include "tests/sim/model.h"
 #include "tests/sim/people.h"
 #include "tests/unit/honest.h"

@@ -4,7 +4,8 @@
 #include "tests/sim/world.h"
 #include "base/fd.h"
 #include "base/mem.h"
-#include "control/due.h"
+#include "control/hooks.h"
+#include "control/watch/due.h"
 #include "tests/sim/database.h"
 #include "tests/sim/trouble.h"
 #include <stdarg.h>
@@ -249,6 +250,7 @@ static int64_t server_clock(void *ctx)
 static void start_server(struct world *world)
 {
     struct committer_options options = {
+        .hooks = &control_hooks,
         .store = world->store,
         .clock = {server_clock, world},
         .dice = dice_seeded(dice_next(&world->dice)),

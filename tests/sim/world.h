@@ -13,8 +13,8 @@
 #define TESTS_SIM_WORLD_H
 #include "base/arena.h"
 #include "base/dice.h"
-#include "control/command.h"
-#include "control/committer.h"
+#include "control/commit/command.h"
+#include "control/commit/committer.h"
 #include "store/leases.h"
 #include "store/store.h"
 #include <stdbool.h>

@@ -3,7 +3,7 @@
  */
 #include "tests/store/fixture.h"
 #include "base/fd.h"
-#include "core/task.h"
+#include "core/run/task.h"
 #include "store/pq_lib.h"
 #include "store/workspaces.h"
 #include <stdio.h>
@@ -104,7 +104,8 @@ struct fixture fixture_open(int engine)
 {
     struct fixture f = {
         .now_us = INT64_C(1700000000000000), .dice = dice_seeded(7), .engine = engine};
-    enum rc rc = dir_temp("/tmp", "drover-store", &f.arena, &f.dir, &f.err);
+    const char *tmp = getenv("TMPDIR");
+    enum rc rc = dir_temp(tmp ? tmp : "/tmp", "drover-store", &f.arena, &f.dir, &f.err);
     ck_assert_msg(rc == RC_OK, "%s", f.err.text);
     if (engine == ENGINE_POSTGRES) {
         f.schema = postgres_schema(&f.arena);

@@ -3,11 +3,11 @@
  * committer on every engine, with commits and writes that fail in the engine.
  */
 #include "base/clock.h"
-#include "control/cx.h"
-#include "control/due.h"
-#include "control/queues.h"
-#include "control/requests.h"
-#include "control/subscriptions.h"
+#include "control/commit/cx.h"
+#include "control/messaging/requests.h"
+#include "control/messaging/subscriptions.h"
+#include "control/queue/queues.h"
+#include "control/watch/due.h"
 #include "core/event_types.h"
 #include "store/settings.h"
 #include "tests/store/fixture.h"

@@ -3,9 +3,9 @@
  */
 #include "tests/unit/http_box.h"
 #include "base/fd.h"
-#include "edge/http.h"
-#include "edge/loop.h"
-#include "edge/spool.h"
+#include "http/http.h"
+#include "http/loop.h"
+#include "http/spool.h"
 #include "tests/unit/suites.h"
 #include <arpa/inet.h>
 #include <pthread.h>

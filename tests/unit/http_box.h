@@ -1,5 +1,5 @@
 /*
- * http_box.h - a server of edge/http.h on a thread of its own, and clients that talk to it.
+ * http_box.h - a server of http/http.h on a thread of its own, and clients that talk to it.
  *
  *   /hold, /stream   stay open: box.held
  *   /file/...        takes a body through a file
@@ -11,9 +11,9 @@
 #ifndef TESTS_UNIT_HTTP_BOX_H
 #define TESTS_UNIT_HTTP_BOX_H
 #include "base/buf.h"
-#include "edge/http.h"
-#include "edge/loop.h"
-#include "edge/spool.h"
+#include "http/http.h"
+#include "http/loop.h"
+#include "http/spool.h"
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>

@@ -3,10 +3,12 @@
  */
 #include "tests/unit/lab.h"
 #include "base/fd.h"
-#include "control/doctor.h"
-#include "control/due.h"
-#include "control/queues.h"
-#include "control/repositories.h"
+#include "control/admit/repositories.h"
+#include "control/hooks.h"
+#include "control/queue/queues.h"
+#include "control/run/progress.h"
+#include "control/watch/doctor.h"
+#include "control/watch/due.h"
 #include "tests/store/fixture.h"
 #include "tests/unit/honest.h"
 #include <check.h>
@@ -52,6 +54,7 @@ void lab_open(struct lab *lab, const struct lab_options *options)
     lab->db = store_writer(lab->store);
     struct dice dice = dice_seeded(7);
     struct committer_options committer = {
+        .hooks = &control_hooks,
         .store = lab->store,
         .clock = {lab_now, lab},
         .dice = dice,
@@ -221,6 +224,20 @@ void lab_finish(struct lab *lab, const struct job_row *job, const char *result)
     struct job_answer answer = lab_complete(lab, job, result);
     ck_assert_msg(answer.ok, "%s: %s %s", job->type, answer.code,
                   answer.message != NULL ? answer.message : "");
+}
+
+void lab_step(struct lab *lab, const char *step, const char *sketch)
+{
+    struct job_row job = lab_take(lab, step);
+    lab_finish(lab, &job, sketch);
+}
+
+void lab_cancel(struct lab *lab, const struct id *run_id)
+{
+    struct cmd_cancel *cmd = cmd_cancel_new();
+    cmd->task_id = lab_run(lab, run_id).task_id;
+    ck_assert_int_eq(lab_call(lab, &cmd->base), RC_OK);
+    command_free(&cmd->base);
 }
 
 struct job_answer lab_progress(struct lab *lab, const struct job_row *job, const char *events)

@@ -4,9 +4,9 @@
  */
 #ifndef TESTS_UNIT_LAB_H
 #define TESTS_UNIT_LAB_H
-#include "control/committer.h"
-#include "control/jobs.h"
-#include "control/tasks.h"
+#include "control/commit/committer.h"
+#include "control/queue/jobs.h"
+#include "control/run/tasks.h"
 #include "store/events.h"
 #include "store/runs.h"
 #include "store/store.h"
@@ -59,8 +59,12 @@ struct id lab_submit(struct lab *lab, const char *repository);
 /* The next job of this step, which must be there. */
 struct job_row lab_take(struct lab *lab, const char *step);
 size_t lab_lease(struct lab *lab, const char *queue, const char *worker, struct job_row **ret_jobs);
+/* Cancels the run's task, which must be accepted. */
+void lab_cancel(struct lab *lab, const struct id *run_id);
 /* Completes with what honest.h makes of the sketch; lab_finish: it must be taken. */
 void lab_finish(struct lab *lab, const struct job_row *job, const char *sketch);
+/* lab_take(), then lab_finish(). */
+void lab_step(struct lab *lab, const char *step, const char *sketch);
 struct job_answer lab_complete(struct lab *lab, const struct job_row *job, const char *sketch);
 /* Completes with these very words. */
 struct job_answer lab_claim(struct lab *lab, const struct job_row *job, const char *result);
@@ -72,7 +76,7 @@ struct run_row lab_run(struct lab *lab, const struct id *run_id);
 struct task_row lab_task(struct lab *lab, const struct id *run_id);
 /* How many events of this type the run (and its task) has. */
 int lab_count_events(struct lab *lab, const struct id *run_id, const char *type);
-/* The invariants that control/doctor.c knows; fails the test with what it found. */
+/* The invariants that control/watch/doctor.c knows; fails the test with what it found. */
 void lab_check(struct lab *lab);
 
 /* Sketches of results that move a run along: honest.h. */

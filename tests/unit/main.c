@@ -9,7 +9,7 @@
  * CK_VERBOSITY, CK_RUN_CASE, CK_TIMEOUT_MULTIPLIER.
  */
 #include "tests/unit/suites.h"
-#include "work/inside.h"
+#include "work/sandbox/inside.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

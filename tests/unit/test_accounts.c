@@ -2,16 +2,16 @@
  * test_accounts.c - a usage limit parks the account: its runs wait and lose nothing; and what a run
  * uses is counted once, while it works and at its end.
  */
-#include "control/accounts.h"
-#include "control/repositories.h"
-#include "core/admission.h"
+#include "control/admit/repositories.h"
+#include "control/run/accounts.h"
 #include "core/event_types.h"
+#include "core/run/admission.h"
 #include "tests/unit/honest.h"
 #include "tests/unit/lab.h"
 #include <check.h>
 #include <string.h>
 
-enum { REST_MINUTES = 15, REST_MINUTES_MAX = 240 }; /* core/claims.c */
+enum { REST_MINUTES = 15, REST_MINUTES_MAX = 240 }; /* core/agent/claims.c */
 
 static struct lab lab;
 
@@ -265,10 +265,7 @@ START_TEST(a_parked_run_can_be_cancelled)
     to_agent();
     struct job_row job = lab_take(&lab, "agent");
     lab_finish(&lab, &job, limit_at(60000));
-    struct cmd_cancel *cmd = cmd_cancel_new();
-    cmd->task_id = lab_run(&lab, &run_id).task_id;
-    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
-    command_free(&cmd->base);
+    lab_cancel(&lab, &run_id);
     ck_assert_int_eq(lab_run(&lab, &run_id).status, RUN_CANCELLED);
     lab_pass_ms(&lab, 60000);
     ck_assert_int_eq(lab_run(&lab, &run_id).status, RUN_CANCELLED);

@@ -3,8 +3,8 @@
  */
 #include "base/clock.h"
 #include "tests/unit/work_kit.h"
-#include "work/adapter.h"
-#include "work/progress.h"
+#include "work/agent/adapter.h"
+#include "work/job/progress.h"
 #include <check.h>
 #include <stdio.h>
 #include <string.h>

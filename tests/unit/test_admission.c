@@ -1,7 +1,7 @@
 /*
  * test_admission.c - what is rejected at the door, and what has to wait inside.
  */
-#include "core/admission.h"
+#include "core/run/admission.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

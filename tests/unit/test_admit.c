@@ -88,27 +88,13 @@ static void expect_waits(const struct id *run_id, const char *reason, const char
     ck_assert_int_eq(lab_task(&lab, run_id).status, TASK_DEFERRED);
 }
 
-static void do_step(const char *step, const char *result)
-{
-    struct job_row job = lab_take(&lab, step);
-    lab_finish(&lab, &job, result);
-}
-
-static void cancel(const struct id *run_id)
-{
-    struct cmd_cancel *cmd = cmd_cancel_new();
-    cmd->task_id = lab_run(&lab, run_id).task_id;
-    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
-    command_free(&cmd->base);
-}
-
 static void walk_to_publish(void)
 {
-    do_step("prepare", RESULT_PREPARE);
-    do_step("hydrate", RESULT_HYDRATE);
-    do_step("agent", RESULT_AGENT);
-    do_step("verify", RESULT_VERIFIED);
-    do_step("judge", RESULT_JUDGED);
+    lab_step(&lab, "prepare", RESULT_PREPARE);
+    lab_step(&lab, "hydrate", RESULT_HYDRATE);
+    lab_step(&lab, "agent", RESULT_AGENT);
+    lab_step(&lab, "verify", RESULT_VERIFIED);
+    lab_step(&lab, "judge", RESULT_JUDGED);
 }
 
 START_TEST(a_user_has_so_many_slots)
@@ -120,7 +106,7 @@ START_TEST(a_user_has_so_many_slots)
     struct id other = submit((struct wish){.repository = "acme/a", .actor = "bob"});
     expect_waits(&second, "user_concurrency_limit", "1 of 1 runs of user ada are active");
     ck_assert(started(&other)); /* It passes the one that waits. */
-    cancel(&first);
+    lab_cancel(&lab, &first);
     ck_assert(started(&second));
 }
 END_TEST
@@ -138,7 +124,7 @@ START_TEST(a_type_of_task_has_so_many_slots)
     expect_waits(&second, "task_type_concurrency_limit", "1 of 1 runs of type upgrade are active");
     ck_assert(started(&other));
     ck_assert(started(&free));
-    cancel(&first);
+    lab_cancel(&lab, &first);
     ck_assert(started(&second));
 }
 END_TEST
@@ -151,7 +137,7 @@ START_TEST(a_workspace_has_so_many_slots)
     struct id second = submit((struct wish){.repository = "acme/a"});
     expect_waits(&second, "workspace_concurrency_limit",
                  "1 of 1 runs of this workspace are active");
-    cancel(&first);
+    lab_cancel(&lab, &first);
     ck_assert(started(&second));
 }
 END_TEST
@@ -176,9 +162,9 @@ START_TEST(a_spent_budget_rejects_what_comes_and_defers_what_waits)
     lab_repository(&lab, "acme/one", "\"limits\":{\"maxActiveRuns\":1}");
     struct id first = submit((struct wish){.repository = "acme/one"});
     struct id second = submit((struct wish){.repository = "acme/one"});
-    do_step("prepare", RESULT_PREPARE);
-    do_step("hydrate", RESULT_HYDRATE);
-    do_step("agent", RESULT_AGENT); /* 0.50 USD, under way: it counts. */
+    lab_step(&lab, "prepare", RESULT_PREPARE);
+    lab_step(&lab, "hydrate", RESULT_HYDRATE);
+    lab_step(&lab, "agent", RESULT_AGENT); /* 0.50 USD, under way: it counts. */
     struct cmd_submit *cmd = cmd_submit_new();
     cmd->repository = "acme/one";
     cmd->description = "One more";
@@ -187,8 +173,8 @@ START_TEST(a_spent_budget_rejects_what_comes_and_defers_what_waits)
     ck_assert_int_gt(cmd->base.err.retry_ms, 0);
     ck_assert_int_le(cmd->base.err.retry_ms, US_PER_DAY / US_PER_MS + 1);
     command_free(&cmd->base);
-    do_step("verify", RESULT_VERIFIED);
-    do_step("judge", RESULT_JUDGED);
+    lab_step(&lab, "verify", RESULT_VERIFIED);
+    lab_step(&lab, "judge", RESULT_JUDGED);
     ck_assert_int_eq(lab_run(&lab, &first).status, RUN_COMPLETED);
     ck_assert_str_eq(lab_run(&lab, &second).deferred_reason, "cost_budget_exceeded");
     ck_assert_ptr_nonnull(strstr(lab_run(&lab, &second).deferred_detail, "0.50 USD"));
@@ -212,7 +198,7 @@ START_TEST(questions_that_nobody_answers_hold_back_new_work)
     walk_to_publish();
     struct id quiet = submit((struct wish){.repository = "acme/a"});
     expect_waits(&quiet, "open_approvals_limit", "1 of 1 questions of acme/a are unanswered");
-    cancel(&first);
+    lab_cancel(&lab, &first);
     ck_assert(started(&asks));
     ck_assert(started(&quiet));
 }
@@ -228,14 +214,14 @@ START_TEST(open_pull_requests_hold_back_new_work_until_one_is_merged)
                  "1 of 1 pull requests of acme/a are open or being made");
     struct id patch = submit((struct wish){.repository = "acme/a", .mode = MODE_PATCH_ONLY});
     ck_assert(started(&patch)); /* Nothing of it is for people to review. */
-    cancel(&first);
+    lab_cancel(&lab, &first);
     ck_assert(started(&second));
-    cancel(&second);
-    cancel(&patch);
+    lab_cancel(&lab, &second);
+    lab_cancel(&lab, &patch);
     struct id third = submit((struct wish){.repository = "acme/a", .mode = MODE_SUPERVISED_PR});
     ck_assert(started(&third));
     walk_to_publish();
-    do_step("publish", RESULT_PUBLISHED);
+    lab_step(&lab, "publish", RESULT_PUBLISHED);
     struct id fourth = submit((struct wish){.repository = "acme/a", .mode = MODE_PATCH_ONLY});
     expect_waits(&fourth, "open_pull_requests_limit", "1 of 1 pull requests of acme/a are open");
     struct cmd_merged *cmd = cmd_merged_new();
@@ -268,9 +254,9 @@ START_TEST(work_on_the_same_files_is_done_one_after_the_other)
     ck_assert_str_eq(run.deferred_reason, "overlaps_active_run");
     ck_assert_ptr_nonnull(strstr(run.deferred_detail, both.text));
     ck_assert_ptr_nonnull(strstr(run.deferred_detail, "is in line before it"));
-    cancel(&src); /* docs may have .c files too. */
+    lab_cancel(&lab, &src); /* docs may have .c files too. */
     ck_assert(!started(&both));
-    cancel(&docs);
+    lab_cancel(&lab, &docs);
     ck_assert(started(&both));
     ck_assert(!started(&behind));
 }
@@ -284,10 +270,11 @@ START_TEST(observed_paths_count_and_a_task_without_scope_may_change_anything)
     struct id docs = submit((struct wish){.repository = "acme/a", .scope = "[\"docs/**\"]"});
     struct id src = submit((struct wish){.repository = "acme/a", .scope = "[\"src/**\"]"});
     ck_assert(!started(&docs));
-    do_step("prepare", RESULT_PREPARE);
-    do_step("hydrate", RESULT_HYDRATE);
-    do_step("agent", "{\"outcome\":\"ended\",\"report\":\"success\",\"patch\":{\"sha256\":\"bb\","
-                     "\"files\":1,\"treeHash\":\"cc\",\"paths\":[\"src/a.c\"]}}");
+    lab_step(&lab, "prepare", RESULT_PREPARE);
+    lab_step(&lab, "hydrate", RESULT_HYDRATE);
+    lab_step(&lab, "agent",
+             "{\"outcome\":\"ended\",\"report\":\"success\",\"patch\":{\"sha256\":\"bb\","
+             "\"files\":1,\"treeHash\":\"cc\",\"paths\":[\"src/a.c\"]}}");
     committer_want_admission(lab.committer);
     lab_rounds(&lab);
     ck_assert(started(&docs)); /* Now it is known what the first one does. */
@@ -348,7 +335,7 @@ START_TEST(a_run_starts_however_many_before_it_wait_for_reasons_of_their_own)
     struct id base = submit((struct wish){.repository = "acme/a", .priority = 500});
     submit_all((struct wish){.repository = "acme/a", .after = &base}, before);
     ck_assert(!started(&base));
-    cancel(&first);
+    lab_cancel(&lab, &first);
     for (size_t rounds = before / 100; rounds > 0 && !started(&base); rounds--)
         lab_pass_ms(&lab, 1000);
     ck_assert(started(&base));
@@ -366,7 +353,7 @@ START_TEST(the_walk_goes_on_from_line_to_line)
     struct id behind[] = {submit((struct wish){.repository = "acme/a", .actor = "bob"}),
                           submit((struct wish){.repository = "acme/b", .actor = "bob"})};
     for (size_t i = 0; i < COUNT_OF(behind); i++) {
-        cancel(&at_work);
+        lab_cancel(&lab, &at_work);
         for (int rounds = 0; rounds < 2; rounds++)
             lab_pass_ms(&lab, 1000);
         ck_assert(started(&behind[0]) + started(&behind[1]) == (int)i + 1);
@@ -381,9 +368,9 @@ START_TEST(a_finished_task_is_asked_again_what_a_new_one_is)
                                        .cost_per_run_microusd = 500000});
     lab_repository(&lab, "acme/a", NULL);
     struct id first = submit((struct wish){.repository = "acme/a"});
-    do_step("prepare", RESULT_PREPARE);
-    do_step("hydrate", RESULT_HYDRATE);
-    do_step("agent", "{\"outcome\":\"turn_limit\",\"report\":\"error\",\"costUsd\":0.5}");
+    lab_step(&lab, "prepare", RESULT_PREPARE);
+    lab_step(&lab, "hydrate", RESULT_HYDRATE);
+    lab_step(&lab, "agent", "{\"outcome\":\"turn_limit\",\"report\":\"error\",\"costUsd\":0.5}");
     struct cmd_retry *cmd = cmd_retry_new();
     cmd->task_id = lab_run(&lab, &first).task_id;
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_DENIED);

@@ -4,8 +4,8 @@
  */
 #include "base/fd.h"
 #include "tests/unit/work_kit.h"
-#include "work/collect.h"
-#include "work/worktree.h"
+#include "work/tree/collect.h"
+#include "work/tree/worktree.h"
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>

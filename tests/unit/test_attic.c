@@ -1,11 +1,11 @@
 /* test_attic.c - what runs have left: unpublished work stays until a person deletes it. */
 #include "base/fd.h"
 #include "tests/unit/work_kit.h"
-#include "work/attic.h"
-#include "work/broom.h"
-#include "work/publication.h"
-#include "work/rescue.h"
-#include "work/worktree.h"
+#include "work/tree/attic.h"
+#include "work/tree/broom.h"
+#include "work/tree/publication.h"
+#include "work/tree/rescue.h"
+#include "work/tree/worktree.h"
 #include <check.h>
 
 static struct kit kit;
@@ -61,7 +61,7 @@ static const char *refs(void)
     return kit_sh(&kit,
                   "git --git-dir=%s for-each-ref --format='%%(refname:lstrip=4)' "
                   "refs/drover/snapshots",
-                  snapshot_repository(&step));
+                  mirror_snapshots(&step));
 }
 
 static const struct attic_item *only_item(void)
@@ -107,7 +107,7 @@ START_TEST(snapshots_that_no_origin_has_stay_until_they_are_removed)
     (void)take("two");
     ck_assert_ptr_null(attic_list(&attic, &kit.arena, NULL)); /* The run has a directory here. */
     leave();
-    kit_sh(&kit, "git --git-dir=%s pack-refs --all", snapshot_repository(&step));
+    kit_sh(&kit, "git --git-dir=%s pack-refs --all", mirror_snapshots(&step));
     clear_after(3650);
     ck_assert_str_eq(refs(), "1-1");
     const struct attic_item *item = only_item();
@@ -170,7 +170,7 @@ static void open_pull_of(const char *commit)
            "%s^{tree} -p main -m pull) && "
            "git --git-dir=origin.git update-ref refs/drover/pulls/%s/1 $head && "
            "git --git-dir=origin.git update-ref refs/heads/drover/x $head",
-           snapshot_repository(&step), commit, commit, kit.run_id.text);
+           mirror_snapshots(&step), commit, commit, kit.run_id.text);
 }
 
 START_TEST(a_review_finds_what_was_published_elsewhere)
@@ -219,7 +219,7 @@ START_TEST(many_marks_of_one_kind_do_not_hide_the_other)
     kit_sh(&kit,
            "cd %s && { echo '# pack-refs with: peeled fully-peeled sorted '; seq -f "
            "'%s refs/drover/published/00000000-0000-7000-8000-%%012.0f/1-1' 20001; } >packed-refs",
-           snapshot_repository(&step), base);
+           mirror_snapshots(&step), base);
     ck_assert_int_eq(only_item()->count, 1);
 }
 END_TEST
@@ -269,7 +269,7 @@ START_TEST(no_object_of_a_snapshot_is_in_the_mirror)
     struct snapshot last = take("two");
     ck_assert_str_eq(kit_sh(&kit, count, step.mirror), before);
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=%s for-each-ref refs/drover", step.mirror), "");
-    const char *repository = snapshot_repository(&step);
+    const char *repository = mirror_snapshots(&step);
     ck_assert_str_eq(kit_sh(&kit, "stat -c %%a %s", repository), "700");
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=%s show %s:file.txt", repository, last.ref),
                      "two");

@@ -1,6 +1,6 @@
 /* test_auth.c - the admin's token: made once, kept from others, asked for. */
+#include "api/auth.h"
 #include "base/fd.h"
-#include "edge/auth.h"
 #include "tests/unit/suites.h"
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  */
 #include "base/dice.h"
 #include "base/rc.h"
-#include "core/backoff.h"
+#include "core/queue/backoff.h"
 #include "tests/unit/suites.h"
 
 static const struct {

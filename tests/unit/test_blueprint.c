@@ -1,7 +1,7 @@
 /*
  * test_blueprint.c - sequences that hold, and those that do not.
  */
-#include "core/blueprint.h"
+#include "core/run/blueprint.h"
 #include "suites.h"
 #include <check.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  */
 #include "base/clock.h"
 #include "base/dice.h"
-#include "core/breaker.h"
-#include "core/breaker_config.h"
+#include "core/queue/breaker.h"
+#include "core/queue/breaker_config.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

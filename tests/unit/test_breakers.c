@@ -2,8 +2,8 @@
  * test_breakers.c - breakers at work: jobs with a dependency are let through, put off, moved or
  * answered; probes are counted from what is out on lease; the forge has a breaker.
  */
-#include "control/breakers.h"
-#include "control/repositories.h"
+#include "control/admit/repositories.h"
+#include "control/queue/breakers.h"
 #include "core/event_types.h"
 #include "tests/unit/lab.h"
 #include <check.h>

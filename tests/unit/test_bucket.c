@@ -3,7 +3,7 @@
  */
 #include "base/dice.h"
 #include "base/rc.h"
-#include "core/bucket.h"
+#include "core/queue/bucket.h"
 #include "tests/unit/suites.h"
 
 #define T0     INT64_C(1000000000)

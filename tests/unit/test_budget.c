@@ -1,7 +1,7 @@
 /*
  * test_budget.c - what a run may spend on trying again.
  */
-#include "core/budget.h"
+#include "core/run/budget.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * The bus: filters, bounded channels, overflow rules, waking.
  */
-#include "control/bus.h"
+#include "control/watch/bus.h"
 #include "core/event_types.h"
 #include <check.h>
 #include <pthread.h>

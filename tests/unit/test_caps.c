@@ -1,6 +1,6 @@
 /* test_caps.c - holders: counted for each, bounded, gone when they hold nothing. */
 #include "base/str.h"
-#include "edge/caps.h"
+#include "http/caps.h"
 #include "tests/unit/suites.h"
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* test_claims.c - how far the word of an agent reaches. */
 #include "base/clock.h"
 #include "base/str.h"
-#include "core/claims.h"
+#include "core/agent/claims.h"
 #include "tests/unit/suites.h"
 
 START_TEST(only_a_record_of_a_program_that_failed_reaches_the_account)

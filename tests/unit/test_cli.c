@@ -5,8 +5,8 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "edge/cli.h"
-#include "edge/cli_command.h"
+#include "cli/cli.h"
+#include "cli/command.h"
 #include "tests/unit/suites.h"
 #include "tests/unit/tiny_server.h"
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * test_cli_args.c - command lines that are read, and those that are refused by name.
  */
 #include "base/str.h"
-#include "edge/cli_args.h"
+#include "cli/args.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * test_cli_assign.c - words over a document.
  */
 #include "base/str.h"
-#include "edge/cli_assign.h"
+#include "cli/assign.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

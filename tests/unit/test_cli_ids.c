@@ -6,7 +6,7 @@
  *     task C  019b0000-2222-...   run 1, begins like its task
  */
 #include "base/str.h"
-#include "edge/cli_ids.h"
+#include "cli/ids.h"
 #include "tests/unit/suites.h"
 #include "tests/unit/tiny_server.h"
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * test_cli_refresh.c - one screen of a view that refreshes.
  */
 #include "base/str.h"
-#include "edge/cli_refresh.h"
+#include "cli/refresh.h"
 #include "tests/unit/suites.h"
 
 static const struct {

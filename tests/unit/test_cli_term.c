@@ -3,8 +3,8 @@
  */
 #include "base/clock.h"
 #include "base/str.h"
-#include "edge/cli_table.h"
-#include "edge/cli_term.h"
+#include "cli/table.h"
+#include "cli/term.h"
 #include "tests/unit/suites.h"
 #include <stdio.h>
 #include <string.h>

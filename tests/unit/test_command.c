@@ -1,7 +1,7 @@
 /*
  * test_command.c - a command is as it was when its transaction is rolled back.
  */
-#include "control/command.h"
+#include "control/commit/command.h"
 #include "tests/unit/suites.h"
 #include <check.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * Group commit, parked leases and refusals, round by round without a thread.
  */
-#include "control/cx.h"
+#include "control/commit/cx.h"
 #include "store/settings.h"
 #include "tests/unit/lab.h"
 #include <check.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "tests/unit/work_kit.h"
-#include "work/compute_process.h"
+#include "work/agent/compute_process.h"
 #include <check.h>
 #include <fcntl.h>
 #include <pthread.h>

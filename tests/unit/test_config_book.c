@@ -1,7 +1,7 @@
 /*
  * test_config_book.c - the same bytes are decoded once, and the book stays small.
  */
-#include "control/config_book.h"
+#include "control/commit/config_book.h"
 #include "tests/unit/suites.h"
 #include <stdio.h>
 #include <string.h>

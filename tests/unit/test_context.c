@@ -2,7 +2,7 @@
  * test_context.c - the prompt, whole and cut down.
  */
 #include "base/str.h"
-#include "core/context.h"
+#include "core/run/context.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * test_cron.c - cron expressions: what they say, what is refused, and the next time.
  */
 #include "base/clock.h"
-#include "core/cron.h"
+#include "core/queue/cron.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

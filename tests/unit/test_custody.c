@@ -3,9 +3,10 @@
  */
 #include "base/fd.h"
 #include "tests/unit/work_kit.h"
-#include "work/custody.h"
-#include "work/rescue.h"
-#include "work/worktree.h"
+#include "work/tree/agent_tree.h"
+#include "work/tree/custody.h"
+#include "work/tree/rescue.h"
+#include "work/tree/worktree.h"
 #include <check.h>
 #include <string.h>
 
@@ -57,7 +58,7 @@ static struct snapshot take(const char *reason)
 
 static const char *in_repository(const char *args)
 {
-    return kit_sh(&kit, "git --git-dir=%s %s", snapshot_repository(&step), args);
+    return kit_sh(&kit, "git --git-dir=%s %s", mirror_snapshots(&step), args);
 }
 
 static const char *show(const struct snapshot *snapshot, const char *path)
@@ -395,7 +396,7 @@ END_TEST
 START_TEST(making_a_tree_anew_saves_what_was_in_it)
 {
     work("echo two >file.txt");
-    ck_assert_msg(worktree_make(&step, base, &err) == RC_OK, "%s", err.text);
+    ck_assert_msg(agent_tree_make(&step, base, &err) == RC_OK, "%s", err.text);
     ck_assert_str_eq(kit_sh(&kit, "cat %s", in_run("tree/file.txt")), "one");
     struct snapshot last;
     ck_assert_int_eq(snapshot_find_last(&step, base, &last, &err), RC_OK);
@@ -410,7 +411,7 @@ END_TEST
 START_TEST(snapshots_outlive_a_damaged_mirror)
 {
     work("echo two >file.txt");
-    ck_assert_msg(worktree_make(&step, base, &err) == RC_OK, "%s", err.text);
+    ck_assert_msg(agent_tree_make(&step, base, &err) == RC_OK, "%s", err.text);
     struct snapshot last;
     ck_assert_int_eq(snapshot_find_last(&step, base, &last, &err), RC_OK);
     kit_sh(&kit, "cd origin.git && tree=$(git rev-parse main^{tree}) && git update-ref "
@@ -551,7 +552,7 @@ END_TEST
 static void await_ref(const char *name)
 {
     kit_await_file(&kit, arena_printf(&kit.arena, "%s/refs/drover/snapshots/%s/%s",
-                                      snapshot_repository(&step), kit.run_id.text, name));
+                                      mirror_snapshots(&step), kit.run_id.text, name));
 }
 
 START_TEST(a_server_that_is_away_is_asked_no_sooner_for_a_snapshot)

@@ -1,9 +1,9 @@
 /*
  * test_dead_letters.c - replay, archive, purge and retention of dead letters.
  */
-#include "control/dead_letters.h"
-#include "control/due.h"
-#include "control/queues.h"
+#include "control/queue/dead_letters.h"
+#include "control/queue/queues.h"
+#include "control/watch/due.h"
 #include "core/event_types.h"
 #include "tests/unit/lab.h"
 #include <check.h>

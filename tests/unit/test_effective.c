@@ -1,8 +1,8 @@
 /*
  * test_effective.c - what a task takes as its configuration, and what counts as it stands now.
  */
-#include "control/repositories.h"
-#include "core/repo_config.h"
+#include "control/admit/repositories.h"
+#include "core/config/repo_config.h"
 #include "tests/unit/lab.h"
 #include "tests/unit/suites.h"
 #include <string.h>

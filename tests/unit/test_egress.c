@@ -1,7 +1,7 @@
 /*
  * test_egress.c - which hosts the rules let through, what addresses need, what clients ask.
  */
-#include "core/egress.h"
+#include "core/config/egress.h"
 #include "tests/unit/suites.h"
 #include <arpa/inet.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * test_error_pattern.c - errors of one cause look alike, errors of two do not.
  */
 #include "base/str.h"
-#include "core/error_pattern.h"
+#include "core/text/error_pattern.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 
@@ -30,7 +30,7 @@ static const struct {
     {"can't and won't", "can't and won't"},
     {"an open \" quote", "an open \" quote"},
     {"cannot open /var/lib/x/y.db: no space", "cannot open <path>: no space"},
-    {"src/core/job.c:12: error", "<path>: error"},
+    {"src/core/queue/job.c:12: error", "<path>: error"},
     {"see src/main.c.", "see <path>."},
     {"~/x and ./y and ../z", "<path> and <path> and <path>"},
     {"I/O error, n/a and/or", "I/O error, n/a and/or"},

@@ -1,7 +1,7 @@
 /*
  * test_event_budget.c - what is stored of the events that a run's workers report, and what is not.
  */
-#include "core/event_budget.h"
+#include "core/run/event_budget.h"
 #include "tests/unit/lab.h"
 #include "tests/unit/suites.h"
 #include <stdio.h>

@@ -3,7 +3,7 @@
  */
 #include "base/buf.h"
 #include "base/dice.h"
-#include "core/feedback.h"
+#include "core/run/feedback.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

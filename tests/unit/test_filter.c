@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/proc.h"
 #include "tests/unit/suites.h"
-#include "work/filter.h"
+#include "work/sandbox/filter.h"
 #include <errno.h>
 #include <linux/netlink.h>
 #include <sched.h>

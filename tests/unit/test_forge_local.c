@@ -3,9 +3,8 @@
  */
 #include "base/clock.h"
 #include "base/fd.h"
-#include "forge/forge.h"
 #include "forge/issues.h"
-#include "tests/unit/work_kit.h"
+#include "tests/unit/forge_kit.h"
 #include <check.h>
 #include <pthread.h>
 #include <string.h>
@@ -13,18 +12,9 @@
 static struct kit kit;
 static const char *base;
 
-static const char patch[] = "diff --git a/file.txt b/file.txt\n"
-                            "--- a/file.txt\n"
-                            "+++ b/file.txt\n"
-                            "@@ -1 +1 @@\n"
-                            "-one\n"
-                            "+two\n";
-
 static void setup(void)
 {
-    kit_open(&kit);
-    base = kit_sh(&kit, "git clone -q --mirror origin.git mirror.git; "
-                        "git --git-dir=origin.git rev-parse main");
+    base = forge_kit_open(&kit);
 }
 
 static void teardown(void)
@@ -32,28 +22,9 @@ static void teardown(void)
     kit_close(&kit);
 }
 
-static enum rc go_on(void *ctx, struct err *err)
-{
-    enum rc *rc = ctx;
-    return rc && *rc != RC_OK ? err_set(err, *rc, "TEST", "not any more") : RC_OK;
-}
-
 static struct forge_change change_of(const char *run)
 {
-    return (struct forge_change){
-        .url = kit.origin,
-        .mirror = arena_printf(&kit.arena, "%s/mirror.git", kit.dir),
-        .scratch = arena_printf(&kit.arena, "%s/scratch-%s.git", kit.dir, run),
-        .run_id = run,
-        .base_commit = base,
-        .patch = str_of(patch),
-        .branch = arena_printf(&kit.arena, "drover/%s", run),
-        .target_branch = "main",
-        .title = "Make it two",
-        .body = "Because one is too few.",
-        .time_us = INT64_C(1780000000) * US_PER_SECOND,
-        .holder = {.name = "worker a", .may_go_on = go_on},
-    };
+    return forge_kit_change(&kit, base, run);
 }
 
 static struct forge_closing closing_of(int64_t number)
@@ -248,7 +219,7 @@ static const struct {
 static struct forge_withdrawal withdrawal_of(const char *run)
 {
     return (struct forge_withdrawal){
-        .holder = {.name = "worker b", .may_go_on = go_on},
+        .holder = {.name = "worker b", .may_go_on = forge_kit_may_go_on},
         .url = kit.origin,
         .run_id = run,
         .branch = arena_printf(&kit.arena, "drover/%s", run),

@@ -6,7 +6,7 @@
 #include "net/url.h"
 #include "tests/unit/suites.h"
 #include "tests/unit/tiny_server.h"
-#include "work/gateway.h"
+#include "work/sandbox/gateway.h"
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>

@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/proc.h"
 #include "tests/unit/suites.h"
-#include "work/guard.h"
+#include "work/sandbox/guard.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

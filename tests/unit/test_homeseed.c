@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "tests/unit/suites.h"
-#include "work/homeseed.h"
+#include "work/sandbox/homeseed.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>

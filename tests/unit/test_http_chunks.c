@@ -2,7 +2,7 @@
  * test_http_chunks.c - chunked bodies, in pieces of every size.
  */
 #include "base/buf.h"
-#include "core/http_chunks.h"
+#include "core/http/chunks.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

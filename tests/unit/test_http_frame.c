@@ -9,7 +9,7 @@
  */
 #include "base/buf.h"
 #include "base/dice.h"
-#include "core/http_frame.h"
+#include "core/http/frame.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* test_http_head.c - heads of requests: what is taken, and what is refused. */
-#include "core/http_head.h"
+#include "core/http/head.h"
 #include "tests/unit/suites.h"
 #include <stdio.h>
 #include <string.h>

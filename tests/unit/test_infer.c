@@ -2,7 +2,7 @@
  * test_infer.c - the decision matrix, row by row, and who is believed.
  */
 #include "base/rc.h"
-#include "core/infer.h"
+#include "core/agent/infer.h"
 #include "tests/unit/suites.h"
 
 static const struct {

@@ -1,7 +1,7 @@
 /*
  * What a queue under load does with a job: every urgency at every threshold.
  */
-#include "core/intake.h"
+#include "core/queue/intake.h"
 #include <check.h>
 
 START_TEST(urgency_and_load_decide)

@@ -5,12 +5,12 @@
  * A run is made bad behind the back of the control plane: its task gets a configuration that cannot
  * be read, or more text than a job can hold, as a row of an earlier version may have it.
  */
-#include "control/doctor.h"
-#include "control/due.h"
-#include "control/flow.h"
-#include "control/isolate.h"
-#include "control/repositories.h"
-#include "control/schedules.h"
+#include "control/admit/repositories.h"
+#include "control/commit/isolate.h"
+#include "control/messaging/schedules.h"
+#include "control/run/flow.h"
+#include "control/watch/doctor.h"
+#include "control/watch/due.h"
 #include "core/event_types.h"
 #include "store/engine.h"
 #include "store/leases.h"
@@ -111,20 +111,6 @@ static void expect_failed(const struct id *run_id)
     ck_assert_int_eq(lab_count_events(&lab, run_id, EV_TASK_FAILED), 1);
 }
 
-static void do_step(const char *step, const char *result)
-{
-    struct job_row job = lab_take(&lab, step);
-    lab_finish(&lab, &job, result);
-}
-
-static void cancel(const struct id *run_id)
-{
-    struct cmd_cancel *cmd = cmd_cancel_new();
-    cmd->task_id = lab_run(&lab, run_id).task_id;
-    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
-    command_free(&cmd->base);
-}
-
 static int64_t timer_due(const struct id *subject)
 {
     struct timer_row *rows;
@@ -162,11 +148,11 @@ START_TEST(a_run_that_cannot_start_fails_and_the_others_start)
     struct id second = lab_submit(&lab, "acme/b");
     BAD(&bad);
     ck_assert(started(&first));
-    cancel(&first);
+    lab_cancel(&lab, &first);
     expect_failed(&bad);
     ck_assert(started(&second));
     struct id third = lab_submit(&lab, "acme/a"); /* The repository is as good as before. */
-    cancel(&second);
+    lab_cancel(&lab, &second);
     ck_assert(started(&third));
 }
 END_TEST
@@ -178,12 +164,12 @@ START_TEST(a_run_ends_beside_one_that_cannot_start)
     struct id first = lab_submit(&lab, "acme/a");
     struct id bad = lab_submit(&lab, "acme/a");
     BAD(&bad);
-    do_step("prepare", RESULT_PREPARE);
-    do_step("hydrate", RESULT_HYDRATE);
-    do_step("agent", RESULT_AGENT);
-    do_step("verify", RESULT_VERIFIED);
-    do_step("judge", RESULT_JUDGED);
-    do_step("publish", RESULT_PUBLISHED);
+    lab_step(&lab, "prepare", RESULT_PREPARE);
+    lab_step(&lab, "hydrate", RESULT_HYDRATE);
+    lab_step(&lab, "agent", RESULT_AGENT);
+    lab_step(&lab, "verify", RESULT_VERIFIED);
+    lab_step(&lab, "judge", RESULT_JUDGED);
+    lab_step(&lab, "publish", RESULT_PUBLISHED);
     ck_assert_str_eq(run_status_name(lab_run(&lab, &first).status), "completed");
     expect_failed(&bad);
 }
@@ -261,11 +247,11 @@ START_TEST(a_task_as_large_as_may_be_comes_to_its_end)
     command_free(&cmd->base);
     const char *results = arena_printf(&lab.arena, "[\"%s\"]", repeat('x', 127 * 1024));
     exec(&sql_results, P_LIST(P_ID(&run_id), P_JSON(str_of(results))));
-    do_step("prepare", RESULT_PREPARE);
-    do_step("hydrate", RESULT_HYDRATE);
-    do_step("agent", RESULT_AGENT);
-    do_step("verify", RESULT_VERIFIED);
-    cancel(&run_id);
+    lab_step(&lab, "prepare", RESULT_PREPARE);
+    lab_step(&lab, "hydrate", RESULT_HYDRATE);
+    lab_step(&lab, "agent", RESULT_AGENT);
+    lab_step(&lab, "verify", RESULT_VERIFIED);
+    lab_cancel(&lab, &run_id);
     ck_assert_str_eq(run_status_name(lab_run(&lab, &run_id).status), "cancelled");
     ck_assert_ptr_nonnull(lab_take(&lab, "clean").payload.at);
 }
@@ -280,8 +266,8 @@ START_TEST(a_lost_job_that_cannot_be_made_anew_fails_its_run_alone)
     struct id runs[3];
     for (size_t i = 0; i < COUNT_OF(runs); i++) {
         runs[i] = lab_submit(&lab, "acme/a");
-        do_step("prepare", RESULT_PREPARE);
-        do_step("hydrate", RESULT_HYDRATE);
+        lab_step(&lab, "prepare", RESULT_PREPARE);
+        lab_step(&lab, "hydrate", RESULT_HYDRATE);
         (void)lab_take(&lab, "agent");
     }
     BAD(&runs[1]);
@@ -436,8 +422,8 @@ static void far_runs(struct id runs[3])
     lab_far_repository(&lab, "acme/a", NULL);
     for (int i = 0; i < 3; i++) {
         runs[i] = lab_submit(&lab, "acme/a");
-        do_step("prepare", RESULT_PREPARE);
-        do_step("hydrate", RESULT_HYDRATE);
+        lab_step(&lab, "prepare", RESULT_PREPARE);
+        lab_step(&lab, "hydrate", RESULT_HYDRATE);
     }
 }
 
@@ -529,7 +515,7 @@ START_TEST(what_one_run_works_on_cannot_fail_another)
     ck_assert(started(&first));
     ck_assert_int_eq(lab_run(&lab, &second).status, RUN_QUEUED); /* It waits for the first. */
     exec(&sql_paths, P_LIST(P_ID(&first), P_JSON(STR("[]"))));
-    cancel(&first);
+    lab_cancel(&lab, &first);
     ck_assert(started(&second));
 }
 END_TEST

@@ -2,7 +2,7 @@
  * test_job.c - every state against every event, the effects, and long random lives.
  */
 #include "base/dice.h"
-#include "core/job.h"
+#include "core/queue/job.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * test_judge.c - scope, size and forbidden paths.
  */
 #include "base/str.h"
-#include "core/judge.h"
+#include "core/run/judge.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * test_judge_answer.c - answers of models and programs, good and odd.
  */
-#include "core/judge_answer.h"
+#include "core/run/judge_answer.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -4,8 +4,9 @@
  */
 #include "tests/unit/tiny_server.h"
 #include "tests/unit/work_kit.h"
-#include "work/step.h"
+#include "work/job/step.h"
 #include <check.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ static struct kit kit;
 static struct model {
     const char *status, *body;
     int calls;
+    int failures; /* So many calls are refused first. */
     pthread_mutex_t lock;
 } model = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static struct tiny_server *server;
@@ -29,9 +31,13 @@ static bool answer(void *ctx, const char *request, int fd)
 {
     (void)ctx, (void)request;
     pthread_mutex_lock(&model.lock);
-    model.calls++;
+    bool fails = model.calls++ < model.failures;
     pthread_mutex_unlock(&model.lock);
-    tiny_answer(fd, model.status, "application/json", model.body);
+    if (fails)
+        tiny_answer(fd, "503 Service Unavailable", "application/json",
+                    "{\"error\":{\"message\":\"overloaded\"}}");
+    else
+        tiny_answer(fd, model.status, "application/json", model.body);
     return false;
 }
 
@@ -40,7 +46,7 @@ static void setup(void)
     kit_open(&kit);
     model.status = "200 OK";
     model.body = PASS_BODY;
-    model.calls = 0;
+    model.calls = model.failures = 0;
     server = tiny_server_start(answer, NULL);
 }
 
@@ -167,15 +173,35 @@ START_TEST(an_open_breaker_keeps_the_model_from_being_asked)
 }
 END_TEST
 
-START_TEST(a_model_that_fails_is_asked_again_as_long_as_there_is_time)
+START_TEST(a_model_that_fails_is_asked_again)
 {
-    model.status = "503 Service Unavailable";
-    model.body = "{\"error\":{\"message\":\"overloaded\"}}";
-    const struct js *result = run(by_model(900), patch);
+    model.failures = 2;
+    const struct js *result = run(by_model(200000), patch);
+    ck_assert_str_eq(js_get_str(result, "verdict", ""), "pass");
+    ck_assert_int_eq(model.calls, 3);
+    ck_assert_int_eq(kit.port.breaker_failed, 2);
+    ck_assert_int_eq(kit.port.breaker_ok, 1);
+}
+END_TEST
+
+START_TEST(a_model_that_keeps_failing_leaves_it_open_and_says_why)
+{
+    model.failures = INT_MAX;
+    const struct js *result = run(by_model(200000), patch);
     ck_assert_str_eq(js_get_str(result, "verdict", ""), "inconclusive");
     ck_assert_ptr_nonnull(strstr(word_of(result, "m", "problem"), "overloaded"));
     ck_assert_int_ge(model.calls, 2);
     ck_assert_int_eq(kit.port.breaker_failed, model.calls);
+}
+END_TEST
+
+/* However slow the machine is: an answer that comes too late, or no answer, is no verdict. */
+START_TEST(a_model_that_fails_until_the_time_is_over_leaves_it_open)
+{
+    model.failures = INT_MAX;
+    const struct js *result = run(by_model(900), patch);
+    ck_assert_str_eq(js_get_str(result, "verdict", ""), "inconclusive");
+    ck_assert_int_eq(kit.port.breaker_ok, 0);
 }
 END_TEST
 
@@ -248,7 +274,9 @@ Suite *judge_step_suite(void)
     tcase_add_test(tests, what_a_judge_quotes_is_redacted);
     tcase_add_test(tests, a_model_passes_and_its_breaker_hears_of_it);
     tcase_add_test(tests, an_open_breaker_keeps_the_model_from_being_asked);
-    tcase_add_test(tests, a_model_that_fails_is_asked_again_as_long_as_there_is_time);
+    tcase_add_test(tests, a_model_that_fails_is_asked_again);
+    tcase_add_test(tests, a_model_that_keeps_failing_leaves_it_open_and_says_why);
+    tcase_add_test(tests, a_model_that_fails_until_the_time_is_over_leaves_it_open);
     tcase_add_test(tests, what_the_model_has_not_seen_whole_it_has_not_passed);
     tcase_add_test(tests, a_cancel_ends_the_waiting);
     tcase_add_test(tests, without_a_sandbox_nothing_runs);

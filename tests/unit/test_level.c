@@ -2,7 +2,7 @@
  * test_level.c - levels rise at their thresholds and fall well below them.
  */
 #include "base/rc.h"
-#include "core/level.h"
+#include "core/queue/level.h"
 #include "tests/unit/suites.h"
 
 static const struct queue_config config = {

@@ -1,8 +1,8 @@
 /*
  * test_levels.c - a look at the queues, and what is told of them.
  */
-#include "control/levels.h"
-#include "control/queues.h"
+#include "control/queue/levels.h"
+#include "control/queue/queues.h"
 #include "core/event_types.h"
 #include "tests/unit/lab.h"
 #include <check.h>

@@ -1,5 +1,5 @@
 /* test_loop.c - ticks that rest while they have nothing to do. */
-#include "edge/loop.h"
+#include "http/loop.h"
 #include "tests/unit/suites.h"
 
 struct ticks {

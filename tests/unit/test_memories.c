@@ -1,9 +1,9 @@
 /*
  * test_memories.c - what a finished run leaves behind, and who is told of it.
  */
-#include "control/memories.h"
+#include "control/run/memories.h"
 #include "core/event_types.h"
-#include "core/memory.h"
+#include "core/run/memory.h"
 #include "store/memories.h"
 #include "tests/unit/honest.h"
 #include "tests/unit/lab.h"
@@ -22,12 +22,6 @@ static void teardown(void)
 {
     lab_check(&lab);
     lab_close(&lab);
-}
-
-static void do_step(const char *step, const char *result)
-{
-    struct job_row job = lab_take(&lab, step);
-    lab_finish(&lab, &job, result);
 }
 
 static struct memory_row *memories(size_t want)
@@ -49,15 +43,15 @@ static struct memory_row *memories(size_t want)
 static struct id repaired_run(void)
 {
     struct id run_id = lab_submit(&lab, "acme/billing");
-    do_step("prepare", RESULT_PREPARE);
-    do_step("hydrate", RESULT_HYDRATE);
-    do_step("agent", AGENT_DONE("first try", "src/clock.c"));
-    do_step("verify", RESULT_UNVERIFIED);
-    do_step("agent", AGENT_DONE("took the leap second into account", "src/clock.c"));
-    do_step("verify", RESULT_VERIFIED);
-    do_step("judge", RESULT_JUDGED);
-    do_step("publish", RESULT_PUBLISHED);
-    do_step("clean", "{}");
+    lab_step(&lab, "prepare", RESULT_PREPARE);
+    lab_step(&lab, "hydrate", RESULT_HYDRATE);
+    lab_step(&lab, "agent", AGENT_DONE("first try", "src/clock.c"));
+    lab_step(&lab, "verify", RESULT_UNVERIFIED);
+    lab_step(&lab, "agent", AGENT_DONE("took the leap second into account", "src/clock.c"));
+    lab_step(&lab, "verify", RESULT_VERIFIED);
+    lab_step(&lab, "judge", RESULT_JUDGED);
+    lab_step(&lab, "publish", RESULT_PUBLISHED);
+    lab_step(&lab, "clean", "{}");
     return run_id;
 }
 
@@ -104,10 +98,7 @@ START_TEST(a_run_that_never_began_has_learned_nothing)
     lab_repository(&lab, "acme/idle", "\"limits\":{\"maxActiveRuns\":1}");
     (void)lab_submit(&lab, "acme/idle");
     struct id run_id = lab_submit(&lab, "acme/idle");
-    struct cmd_cancel *cancel = cmd_cancel_new();
-    cancel->task_id = lab_run(&lab, &run_id).task_id;
-    ck_assert_int_eq(lab_call(&lab, &cancel->base), RC_OK);
-    command_free(&cancel->base);
+    lab_cancel(&lab, &run_id);
     ck_assert_int_eq(lab_run(&lab, &run_id).status, RUN_CANCELLED);
     (void)memories(0);
 }

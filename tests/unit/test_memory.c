@@ -1,7 +1,7 @@
 /*
  * test_memory.c - which memories a run is told.
  */
-#include "core/memory.h"
+#include "core/run/memory.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * test_model_api.c - both shapes, as their vendors document them.
  */
-#include "core/model_api.h"
+#include "core/agent/model_api.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

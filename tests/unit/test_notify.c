@@ -1,9 +1,9 @@
 /*
  * test_notify.c - channels of notifications: what they may say, what they hear, what people read.
  */
+#include "core/config/notify.h"
+#include "core/config/notify_text.h"
 #include "core/event_types.h"
-#include "core/notify.h"
-#include "core/notify_text.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -4,8 +4,8 @@
 #include "base/js.h"
 #include "base/str.h"
 #include "tests/unit/suites.h"
-#include "work/outcome.h"
-#include "work/step.h"
+#include "work/job/step.h"
+#include "work/steps/outcome.h"
 #include <signal.h>
 #include <string.h>
 

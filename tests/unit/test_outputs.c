@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "tests/unit/work_kit.h"
-#include "work/outputs.h"
+#include "work/steps/outputs.h"
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>

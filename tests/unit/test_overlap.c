@@ -4,7 +4,7 @@
 #include "base/dice.h"
 #include "base/rc.h"
 #include "base/str.h"
-#include "core/overlap.h"
+#include "core/run/overlap.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* test_params.c - queries of URLs, read by name; and the cursors that travel in them. */
-#include "edge/cursor.h"
-#include "edge/params.h"
+#include "api/cursor.h"
+#include "http/params.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

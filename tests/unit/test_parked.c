@@ -1,8 +1,8 @@
 /*
  * test_parked.c - the register of leases that wait.
  */
-#include "control/jobs.h"
-#include "control/parked.h"
+#include "control/commit/parked.h"
+#include "control/queue/jobs.h"
 #include "tests/unit/suites.h"
 #include <check.h>
 

@@ -3,7 +3,7 @@
  */
 #include "base/buf.h"
 #include "base/dice.h"
-#include "core/patch.h"
+#include "core/run/patch.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

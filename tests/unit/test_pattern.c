@@ -1,7 +1,7 @@
 /*
  * test_pattern.c - patterns by a table.
  */
-#include "core/pattern.h"
+#include "core/text/pattern.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

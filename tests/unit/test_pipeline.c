@@ -45,12 +45,6 @@ static void walk_to(const char *step)
     }
 }
 
-static void do_step(const char *step, const char *result)
-{
-    struct job_row job = lab_take(&lab, step);
-    lab_finish(&lab, &job, result);
-}
-
 START_TEST(a_task_becomes_a_pull_request)
 {
     struct id run_id = lab_submit(&lab, "acme/billing");
@@ -68,10 +62,10 @@ START_TEST(a_task_becomes_a_pull_request)
     };
     for (size_t i = 0; i < COUNT_OF(way); i++) {
         expect(&run_id, way[i].before);
-        do_step(way[i].step, way[i].result);
+        lab_step(&lab, way[i].step, way[i].result);
     }
     expect(&run_id, RUN_COMPLETED);
-    do_step("clean", "{}");
+    lab_step(&lab, "clean", "{}");
     struct run_row run = lab_run(&lab, &run_id);
     ck_assert_int_eq(run.cost_microusd, 500000);
     ck_assert_int_eq(run.turns, 2);
@@ -99,10 +93,10 @@ START_TEST(a_clock_that_is_behind_does_not_turn_a_history_round)
     lab.now_us -= 3 * US_PER_SECOND;
     tell_progress(&job);
     lab_finish(&lab, &job, RESULT_AGENT);
-    do_step("verify", RESULT_VERIFIED);
+    lab_step(&lab, "verify", RESULT_VERIFIED);
     lab.now_us -= 3 * US_PER_SECOND;
-    do_step("judge", RESULT_JUDGED);
-    do_step("publish", RESULT_PUBLISHED);
+    lab_step(&lab, "judge", RESULT_JUDGED);
+    lab_step(&lab, "publish", RESULT_PUBLISHED);
     expect(&run_id, RUN_COMPLETED);
     struct event_filter filter = {.run_id = run_id, .with_task = true, .limit = 200};
     struct event *events;
@@ -119,14 +113,14 @@ START_TEST(a_failed_check_goes_back_to_the_agent)
 {
     struct id run_id = lab_submit(&lab, "acme/billing");
     walk_to("verify");
-    do_step("verify", RESULT_UNVERIFIED);
+    lab_step(&lab, "verify", RESULT_UNVERIFIED);
     expect(&run_id, RUN_RUNNING);
     struct run_row run = lab_run(&lab, &run_id);
     ck_assert_int_eq(run.attempt, 2);
     ck_assert_str_eq(run.feedback_sha256, honest_sha256("ee", &lab.arena));
-    do_step("agent", RESULT_AGENT);
+    lab_step(&lab, "agent", RESULT_AGENT);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_PATCH_SUPERSEDED), 1);
-    do_step("verify", RESULT_VERIFIED);
+    lab_step(&lab, "verify", RESULT_VERIFIED);
     expect(&run_id, RUN_JUDGING);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_RUN_RETRY_WITH_FEEDBACK), 1);
 }
@@ -137,8 +131,8 @@ START_TEST(a_used_up_budget_ends_the_run)
     struct id run_id = lab_submit(&lab, "acme/billing");
     walk_to("agent");
     for (int attempt = 1; attempt <= 3; attempt++) {
-        do_step("agent", RESULT_AGENT);
-        do_step("verify", RESULT_UNVERIFIED);
+        lab_step(&lab, "agent", RESULT_AGENT);
+        lab_step(&lab, "verify", RESULT_UNVERIFIED);
     }
     expect(&run_id, RUN_FAILED);
     ck_assert_str_eq(lab_run(&lab, &run_id).error_code, "retry_budget_exhausted");
@@ -155,12 +149,12 @@ START_TEST(money_that_is_spent_ends_the_run_instead_of_a_repair)
     struct id run_id = submit->run_id;
     command_free(&submit->base);
     walk_to("agent");
-    do_step("agent", RESULT_AGENT);
-    do_step("verify", RESULT_UNVERIFIED);
+    lab_step(&lab, "agent", RESULT_AGENT);
+    lab_step(&lab, "verify", RESULT_UNVERIFIED);
     struct job_row job = lab_take(&lab, "agent");
     ck_assert_ptr_nonnull(strstr(str_dup(&lab.arena, job.payload), "\"maxBudgetUsd\":0.4"));
     lab_finish(&lab, &job, RESULT_AGENT);
-    do_step("verify", RESULT_UNVERIFIED);
+    lab_step(&lab, "verify", RESULT_UNVERIFIED);
     expect(&run_id, RUN_FAILED);
     ck_assert_str_eq(lab_run(&lab, &run_id).error_code, "retry_budget_exhausted");
 }
@@ -170,7 +164,7 @@ START_TEST(a_judge_that_refuses_sends_the_patch_back)
 {
     struct id run_id = lab_submit(&lab, "acme/billing");
     walk_to("judge");
-    do_step("judge", RESULT_REJECTED);
+    lab_step(&lab, "judge", RESULT_REJECTED);
     expect(&run_id, RUN_RUNNING);
     ck_assert_str_eq(lab_run(&lab, &run_id).feedback_sha256, honest_sha256("ff", &lab.arena));
 }
@@ -185,7 +179,7 @@ START_TEST(a_judge_in_doubt_asks_a_person_whatever_the_policy_says)
     lab_repository(&lab, "acme/trusting", "\"policy\":{\"approval\":\"never\"}," MODEL_JUDGE);
     struct id run_id = lab_submit(&lab, "acme/trusting");
     walk_to("judge");
-    do_step("judge", RESULT_DOUBTED);
+    lab_step(&lab, "judge", RESULT_DOUBTED);
     expect(&run_id, RUN_AWAITING_APPROVAL);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_JUDGE_COMPLETED), 1);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_JUDGE_FAILED), 1);
@@ -203,7 +197,7 @@ START_TEST(what_a_model_judge_cost_is_the_runs)
     struct id run_id = lab_submit(&lab, "acme/billing");
     walk_to("judge");
     int64_t before = lab_run(&lab, &run_id).cost_microusd;
-    do_step("judge", judged);
+    lab_step(&lab, "judge", judged);
     ck_assert_int_eq(lab_run(&lab, &run_id).cost_microusd - before, 250000);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_COST_RECORDED), 1);
 }
@@ -216,7 +210,7 @@ START_TEST(a_secret_in_the_patch_ends_the_run_at_once)
         "\"github-token\",\"path\":\"a.c\",\"line\":3,\"text\":\"x [redacted:github-token]\"}]}";
     struct id run_id = lab_submit(&lab, "acme/billing");
     walk_to("agent");
-    do_step("agent", found);
+    lab_step(&lab, "agent", found);
     expect(&run_id, RUN_FAILED);
     struct run_row run = lab_run(&lab, &run_id);
     ck_assert_str_eq(run.error_code, "secret_detected");
@@ -233,10 +227,10 @@ START_TEST(a_verifier_that_cannot_run_is_run_again_then_given_up)
                                   "\"status\":\"errored\",\"summary\":\"no shell\"}]}";
     struct id run_id = lab_submit(&lab, "acme/billing");
     walk_to("verify");
-    do_step("verify", errored);
+    lab_step(&lab, "verify", errored);
     expect(&run_id, RUN_VERIFYING);
     ck_assert_int_eq(lab_run(&lab, &run_id).attempt, 1);
-    do_step("verify", errored);
+    lab_step(&lab, "verify", errored);
     expect(&run_id, RUN_FAILED);
 }
 END_TEST
@@ -317,7 +311,7 @@ START_TEST(a_risky_patch_waits_for_a_person)
     ck_assert_int_eq(decide(&question.id, true), RC_OK);
     expect(&run_id, RUN_CREATING_PR);
     ck_assert_int_eq(decide(&question.id, true), RC_CONFLICT);
-    do_step("publish", RESULT_PUBLISHED);
+    lab_step(&lab, "publish", RESULT_PUBLISHED);
     expect(&run_id, RUN_COMPLETED);
 }
 END_TEST
@@ -387,7 +381,7 @@ START_TEST(a_retryable_failure_is_tried_again_after_a_wait)
     ck_assert_int_eq(answer.state, JOB_SCHEDULED);
     expect(&run_id, RUN_PREPARING);
     lab_pass_ms(&lab, 15000);
-    do_step("prepare", RESULT_PREPARE);
+    lab_step(&lab, "prepare", RESULT_PREPARE);
     expect(&run_id, RUN_CONTEXT_LOADING);
 }
 END_TEST
@@ -412,10 +406,10 @@ START_TEST(a_lost_agent_starts_from_a_fresh_tree)
     ck_assert_str_eq(lab_complete(&lab, &lost, RESULT_AGENT).code, "LEASE_LOST");
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_RUN_HEARTBEAT_MISSED), 1);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_RUN_RECOVERED), 1);
-    do_step("prepare", RESULT_PREPARE);
+    lab_step(&lab, "prepare", RESULT_PREPARE);
     expect(&run_id, RUN_RUNNING); /* The prompt was made before. */
     ck_assert_int_eq(lab_run(&lab, &run_id).attempt, 1);
-    do_step("agent", RESULT_AGENT);
+    lab_step(&lab, "agent", RESULT_AGENT);
     expect(&run_id, RUN_VERIFYING);
 }
 END_TEST
@@ -427,7 +421,7 @@ START_TEST(a_lost_verifier_is_simply_run_again)
     lab_take(&lab, "verify");
     lab_pass_ms(&lab, 16000);
     expect(&run_id, RUN_VERIFYING);
-    do_step("verify", RESULT_VERIFIED);
+    lab_step(&lab, "verify", RESULT_VERIFIED);
     expect(&run_id, RUN_JUDGING);
 }
 END_TEST

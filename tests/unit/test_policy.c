@@ -2,7 +2,7 @@
  * test_policy.c - mode x risk x rule, all of it.
  */
 #include "base/rc.h"
-#include "core/policy.h"
+#include "core/run/policy.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

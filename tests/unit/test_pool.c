@@ -1,5 +1,5 @@
 /* test_pool.c - query threads: bounded, and never all of them slow. */
-#include "edge/pool.h"
+#include "api/pool.h"
 #include "tests/unit/suites.h"
 #include <pthread.h>
 #include <semaphore.h>

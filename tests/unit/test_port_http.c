@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "tests/unit/suites.h"
 #include "tests/unit/tiny_server.h"
-#include "work/port_http.h"
+#include "work/job/port_http.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
  * test_presence.c - what workers say of themselves, and how often that is written; tokens as
  * commands; leases after a time in which nobody could renew.
  */
-#include "control/due.h"
-#include "control/tokens.h"
-#include "control/workers.h"
+#include "control/watch/due.h"
+#include "control/watch/tokens.h"
+#include "control/watch/workers.h"
 #include "tests/unit/lab.h"
 #include "tests/unit/suites.h"
 

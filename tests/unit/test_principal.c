@@ -1,6 +1,6 @@
 /* test_principal.c - the names that leases belong to. */
 #include "base/hash.h"
-#include "control/principal.h"
+#include "control/commit/principal.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

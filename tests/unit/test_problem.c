@@ -1,6 +1,6 @@
 /* test_problem.c - outcomes as HTTP statuses, and the document that goes with them. */
 #include "base/js.h"
-#include "edge/problem.h"
+#include "http/problem.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -3,7 +3,7 @@
  */
 #include "base/rc.h"
 #include "base/str.h"
-#include "core/prose.h"
+#include "core/text/prose.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -2,9 +2,9 @@
  * test_pull_limits.c - an agent that leases its work is held to its time, its silence, its turns
  * and its money by the server, and what it has done by then is not lost.
  */
-#include "control/due.h"
-#include "control/repositories.h"
-#include "control/tasks.h"
+#include "control/admit/repositories.h"
+#include "control/run/tasks.h"
+#include "control/watch/due.h"
 #include "tests/unit/lab.h"
 #include <check.h>
 #include <string.h>
@@ -245,10 +245,7 @@ START_TEST(a_cancellation_outranks_a_limit)
 {
     struct job_row job = take();
     ck_assert(report(&job, cuts[0].past));
-    struct cmd_cancel *cmd = cmd_cancel_new();
-    cmd->task_id = lab_task(&lab, &run_id).id;
-    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
-    command_free(&cmd->base);
+    lab_cancel(&lab, &run_id);
     ck_assert(lab_fail(&lab, &job, "cancelled", false).ok);
     expect(RUN_CANCELLED, "cancelled");
 }

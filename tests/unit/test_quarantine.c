@@ -1,7 +1,7 @@
 /*
  * test_quarantine.c - errors by the rules in the pipeline, and repositories that are put aside.
  */
-#include "control/quarantine.h"
+#include "control/run/quarantine.h"
 #include "core/event_types.h"
 #include "tests/unit/lab.h"
 #include <check.h>

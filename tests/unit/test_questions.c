@@ -2,6 +2,7 @@
  * test_questions.c - what people are asked, how they are reminded, and what their answer does.
  */
 #include "base/clock.h"
+#include "control/run/question.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
 #include "store/pull_requests.h"
@@ -34,17 +35,11 @@ static void expect(const struct id *run_id, enum run_status status)
     ck_assert_str_eq(run_status_name(lab_run(&lab, run_id).status), run_status_name(status));
 }
 
-static void do_step(const char *step, const char *result)
-{
-    struct job_row job = lab_take(&lab, step);
-    lab_finish(&lab, &job, result);
-}
-
 static struct id submit_to_agent(void)
 {
     struct id run_id = lab_submit(&lab, "acme/a");
-    do_step("prepare", RESULT_PREPARE);
-    do_step("hydrate", RESULT_HYDRATE);
+    lab_step(&lab, "prepare", RESULT_PREPARE);
+    lab_step(&lab, "hydrate", RESULT_HYDRATE);
     return run_id;
 }
 
@@ -86,9 +81,9 @@ static struct id ask_about_patch(void)
                    "\"policy\":{\"approval\":\"always\",\"reminderMs\":1000},"
                    "\"timeouts\":{\"approvalMs\":60000,\"runMs\":30000}");
     struct id run_id = submit_to_agent();
-    do_step("agent", RESULT_AGENT);
-    do_step("verify", RESULT_VERIFIED);
-    do_step("judge", RESULT_JUDGED);
+    lab_step(&lab, "agent", RESULT_AGENT);
+    lab_step(&lab, "verify", RESULT_VERIFIED);
+    lab_step(&lab, "judge", RESULT_JUDGED);
     expect(&run_id, RUN_AWAITING_APPROVAL);
     return run_id;
 }
@@ -150,8 +145,9 @@ START_TEST(an_approved_plan_goes_to_the_agent_and_the_clock_stood_still)
     lab_repository(&lab, "acme/a",
                    "\"plan\":{\"approval\":\"always\"},\"timeouts\":{\"runMs\":30000}");
     struct id run_id = submit_to_agent();
-    do_step("plan", "{\"planSha256\":\"pp\",\"outcome\":\"ended\",\"report\":\"success\","
-                    "\"summary\":\"first this, then that\"}");
+    lab_step(&lab, "plan",
+             "{\"planSha256\":\"pp\",\"outcome\":\"ended\",\"report\":\"success\","
+             "\"summary\":\"first this, then that\"}");
     expect(&run_id, RUN_AWAITING_APPROVAL);
     struct approval_row question = open_question(&run_id);
     ck_assert_str_eq(question.kind, "plan");
@@ -161,7 +157,7 @@ START_TEST(an_approved_plan_goes_to_the_agent_and_the_clock_stood_still)
     ck_assert_int_eq(decide(&question, true, NULL), RC_OK);
     expect(&run_id, RUN_RUNNING);
     ck_assert_int_eq(lab_run(&lab, &run_id).deadline_us, deadline_us + US_PER_HOUR);
-    do_step("agent", RESULT_AGENT);
+    lab_step(&lab, "agent", RESULT_AGENT);
 }
 END_TEST
 
@@ -176,7 +172,7 @@ START_TEST(a_forbidden_path_ends_the_run_for_good)
 {
     guarded("deny");
     struct id run_id = submit_to_agent();
-    do_step("agent", PATCH("\"src/a.c\",\".github/workflows/deploy-prod.yml\""));
+    lab_step(&lab, "agent", PATCH("\"src/a.c\",\".github/workflows/deploy-prod.yml\""));
     expect(&run_id, RUN_FAILED);
     struct run_row run = lab_run(&lab, &run_id);
     ck_assert_str_eq(run.error_code, "policy.forbidden_path");
@@ -193,9 +189,9 @@ START_TEST(other_paths_pass_and_the_publication_is_decided_once)
 {
     guarded("deny");
     struct id run_id = submit_to_agent();
-    do_step("agent", PATCH("\"src/a.c\""));
-    do_step("verify", RESULT_VERIFIED);
-    do_step("judge", RESULT_JUDGED);
+    lab_step(&lab, "agent", PATCH("\"src/a.c\""));
+    lab_step(&lab, "verify", RESULT_VERIFIED);
+    lab_step(&lab, "judge", RESULT_JUDGED);
     expect(&run_id, RUN_CREATING_PR);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_POLICY_EVALUATED), 1);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_POLICY_DENIED), 0);
@@ -206,7 +202,7 @@ START_TEST(a_person_overrides_with_a_reason_and_is_not_asked_the_same_again)
 {
     guarded("ask");
     struct id run_id = submit_to_agent();
-    do_step("agent", PATCH("\"deploy/prod.yml\""));
+    lab_step(&lab, "agent", PATCH("\"deploy/prod.yml\""));
     expect(&run_id, RUN_AWAITING_APPROVAL);
     struct approval_row question = open_question(&run_id);
     ck_assert_str_eq(question.kind, "override");
@@ -219,11 +215,11 @@ START_TEST(a_person_overrides_with_a_reason_and_is_not_asked_the_same_again)
     expect(&run_id, RUN_VERIFYING);
     ck_assert_str_eq(lab_run(&lab, &run_id).overridden, "forbidden_paths");
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_POLICY_OVERRIDE_APPROVED), 1);
-    do_step("verify", RESULT_UNVERIFIED);
-    do_step("agent", PATCH("\"deploy/prod.yml\",\"src/a.c\""));
+    lab_step(&lab, "verify", RESULT_UNVERIFIED);
+    lab_step(&lab, "agent", PATCH("\"deploy/prod.yml\",\"src/a.c\""));
     expect(&run_id, RUN_VERIFYING); /* Passed before. */
-    do_step("verify", RESULT_UNVERIFIED);
-    do_step("agent", PATCH("\"deploy/prod.yml\",\".github/x\""));
+    lab_step(&lab, "verify", RESULT_UNVERIFIED);
+    lab_step(&lab, "agent", PATCH("\"deploy/prod.yml\",\".github/x\""));
     expect(&run_id, RUN_AWAITING_APPROVAL); /* Another one. */
     question = open_question(&run_id);
     ck_assert_int_eq(decide(&question, false, NULL), RC_OK);
@@ -254,10 +250,11 @@ START_TEST(a_pull_request_of_the_agent_is_recorded_before_anybody_is_asked)
     struct job_row *jobs;
     ck_assert_uint_eq(lab_lease(&lab, "far", "far-1", &jobs), 1);
     lab_finish(&lab, &jobs[0], "{\"status\":\"success\"}");
-    do_step("collect", "{\"outcome\":\"ended\",\"report\":\"success\",\"patch\":"
-                       "{\"sha256\":\"bb\",\"files\":1,\"treeHash\":\"cc\",\"paths\":[\"deploy\"],"
-                       "\"forbiddenPaths\":1},\"pullRequest\":{\"number\":3,\"url\":\"u\","
-                       "\"headCommit\":\"1111111111111111111111111111111111111111\"}}");
+    lab_step(&lab, "collect",
+             "{\"outcome\":\"ended\",\"report\":\"success\",\"patch\":"
+             "{\"sha256\":\"bb\",\"files\":1,\"treeHash\":\"cc\",\"paths\":[\"deploy\"],"
+             "\"forbiddenPaths\":1},\"pullRequest\":{\"number\":3,\"url\":\"u\","
+             "\"headCommit\":\"1111111111111111111111111111111111111111\"}}");
     expect(&run_id, RUN_AWAITING_APPROVAL);
     struct pull_request_row pull;
     ck_assert_int_eq(pull_requests_of_run(lab.db, &run_id, &lab.arena, &pull, NULL), RC_OK);
@@ -265,8 +262,8 @@ START_TEST(a_pull_request_of_the_agent_is_recorded_before_anybody_is_asked)
     struct approval_row question = open_question(&run_id);
     ck_assert_int_eq(decide(&question, answers[_i].approve, "as it is"), RC_OK);
     if (answers[_i].approve && answers[_i].in_time) {
-        do_step("verify", RESULT_VERIFIED);
-        do_step("judge", RESULT_JUDGED);
+        lab_step(&lab, "verify", RESULT_VERIFIED);
+        lab_step(&lab, "judge", RESULT_JUDGED);
     }
     lab_pass_ms(&lab, answers[_i].in_time ? 0 : 30001);
     expect(&run_id, answers[_i].end);

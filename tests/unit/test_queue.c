@@ -1,6 +1,7 @@
 /*
  * Plain jobs: order, keys, duplicates, delays, time to live, attempts, losses.
  */
+#include "control/run/progress.h"
 #include "tests/unit/lab.h"
 #include <check.h>
 #include <string.h>

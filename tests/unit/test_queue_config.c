@@ -3,7 +3,7 @@
  * refused by name.
  */
 #include "base/clock.h"
-#include "core/queue_config.h"
+#include "core/queue/queue_config.h"
 #include <check.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * The rules of a queue at work: pause, concurrency, rate, order, length, shedding, swarms, batches,
  * and how long a dedup key is remembered.
  */
-#include "control/queues.h"
+#include "control/queue/queues.h"
 #include "store/queues.h"
 #include "tests/unit/lab.h"
 #include <check.h>

@@ -3,7 +3,7 @@
  */
 #include "base/clock.h"
 #include "base/str.h"
-#include "work/quota.h"
+#include "work/agent/quota.h"
 #include <check.h>
 #include <stdlib.h>
 

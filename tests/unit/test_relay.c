@@ -1,8 +1,8 @@
 /*
  * test_relay.c - bytes through the relay, both ways, many at a time, and what happens at the ends.
  */
+#include "api/run_gate.h"
 #include "base/fd.h"
-#include "edge/run_gate.h"
 #include "net/relay.h"
 #include "net/url.h"
 #include "tests/unit/suites.h"

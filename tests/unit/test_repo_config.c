@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/yaml.h"
-#include "core/repo_config.h"
+#include "core/config/repo_config.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

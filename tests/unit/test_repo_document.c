@@ -3,10 +3,10 @@
  * layers come out with their origins.
  */
 #include "base/merge_patch.h"
-#include "core/repo_config.h"
-#include "core/repo_document.h"
-#include "core/schema.h"
-#include "core/schema_text.h"
+#include "core/config/repo_config.h"
+#include "core/config/repo_document.h"
+#include "core/config/schema.h"
+#include "core/config/schema_text.h"
 #include "tests/unit/suites.h"
 #include <stdio.h>
 #include <string.h>

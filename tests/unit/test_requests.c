@@ -2,8 +2,8 @@
  * test_requests.c - topics, requests and their replies, in virtual time.
  */
 #include "base/clock.h"
-#include "control/requests.h"
-#include "control/subscriptions.h"
+#include "control/messaging/requests.h"
+#include "control/messaging/subscriptions.h"
 #include "core/event_types.h"
 #include "tests/unit/lab.h"
 #include <check.h>

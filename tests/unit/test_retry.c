@@ -1,7 +1,7 @@
 /* test_retry.c - how long a worker waits for its server, and when it gives up. */
 #include "base/clock.h"
 #include "tests/unit/suites.h"
-#include "work/retry.h"
+#include "work/job/retry.h"
 
 START_TEST(pauses_grow_to_their_limit_and_differ)
 {

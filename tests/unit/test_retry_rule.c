@@ -2,10 +2,10 @@
  * test_retry_rule.c - what is done about an error: the table as a whole, and decisions by it.
  */
 #include "base/rc.h"
-#include "core/judge.h"
-#include "core/retry_rule.h"
+#include "core/run/judge.h"
+#include "core/run/retry_rule.h"
 #include "tests/unit/suites.h"
-#include "work/step.h"
+#include "work/job/step.h"
 #include <string.h>
 
 START_TEST(nothing_of_policy_or_security_is_retried)

@@ -1,6 +1,7 @@
 /* test_router.c - paths and methods to routes; and the routes that there are. */
-#include "edge/api.h"
-#include "edge/router.h"
+#include "api/api.h"
+#include "api/routes.h"
+#include "http/router.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 
@@ -61,7 +62,7 @@ END_TEST
 START_TEST(every_route_has_what_its_kind_needs)
 {
     size_t count = 0;
-    const struct route *all = api_routes(&count);
+    const struct route *all = routes_all(&count);
     ck_assert_uint_gt(count, 30);
     for (size_t i = 0; i < count; i++) {
         const struct route *route = &all[i];
@@ -79,7 +80,7 @@ END_TEST
 START_TEST(only_health_is_open_and_agents_only_read_their_own)
 {
     size_t count = 0;
-    const struct route *all = api_routes(&count);
+    const struct route *all = routes_all(&count);
     for (size_t i = 0; i < count; i++) {
         bool health = text_ends(all[i].pattern, "z");
         ck_assert_msg(all[i].open == health, "%s", all[i].pattern);

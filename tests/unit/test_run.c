@@ -2,7 +2,7 @@
  * test_run.c - every state against every event, refusals included.
  */
 #include "base/rc.h"
-#include "core/run.h"
+#include "core/run/run.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * test_saga.c - every status against every event, what comes next, and plans that are refused.
  */
-#include "core/saga.h"
+#include "core/queue/saga.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * test_sagas.c - sagas through the production committer on a real store: what is made when, what is
  * undone, and what a publish leaves behind.
  */
-#include "control/dead_letters.h"
-#include "control/sagas.h"
+#include "control/messaging/sagas.h"
+#include "control/queue/dead_letters.h"
 #include "core/event_types.h"
 #include "store/sagas.h"
 #include "tests/unit/lab.h"
@@ -482,10 +482,7 @@ END_TEST
 START_TEST(a_publish_that_nobody_began_or_that_ended_well_has_no_saga)
 {
     struct id run_id = walk_to_publish(), id;
-    struct cmd_cancel *stop = cmd_cancel_new();
-    stop->task_id = lab_task(&lab, &run_id).id;
-    ck_assert_int_eq(lab_call(&lab, &stop->base), RC_OK);
-    command_free(&stop->base);
+    lab_cancel(&lab, &run_id);
     ck_assert_int_eq(lab_run(&lab, &run_id).status, RUN_CANCELLED);
     ck_assert_uint_eq(sagas_of_run(&run_id, &id), 0);
     run_id = walk_to_publish();

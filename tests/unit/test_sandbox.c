@@ -5,10 +5,12 @@
 #include "base/fd.h"
 #include "base/proc.h"
 #include "tests/unit/work_kit.h"
-#include "work/hidden.h"
-#include "work/sandbox.h"
-#include "work/tenant.h"
+#include "work/sandbox/hidden.h"
+#include "work/sandbox/sandbox.h"
+#include "work/sandbox/tenant.h"
 #include <check.h>
+#include <limits.h>
+#include <linux/close_range.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,17 +35,21 @@ static void teardown(void)
 static int inside(const char *script, bool network, const char **ret_out)
 {
     const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+    CLEANUP(bwrap_copies_close) struct bwrap_copies copies = {.count = 0};
     const struct sandbox_view view = {
         .argv = argv,
         .cwd = tree,
         .binds = {{tree, true}, {kit.origin, false}},
         .network = network,
         .status_fd = -1,
+        .copies = &copies,
     };
     const char *const env[] = {arena_printf(&kit.arena, "PATH=%s", getenv("PATH")),
                                arena_printf(&kit.arena, "KIT=%s", kit.dir), NULL};
-    const struct proc_spec spec = {.argv = sandbox_argv(&kit.site.sandbox, &view, &kit.arena),
-                                   .env = env};
+    int kept[SANDBOX_KEPT_MAX];
+    const struct proc_spec spec = {
+        .argv = sandbox_argv(&kit.site.sandbox, &view, &kit.arena), .env = env, .keep_fds = kept};
+    sandbox_kept(&view, kept);
     CLEANUP(buf_release) struct buf out;
     buf_init(&out, 65536);
     struct proc_result result;
@@ -80,6 +86,8 @@ static const struct {
     {"look names up", "grep -q root /etc/passwd && test -r /etc/nsswitch.conf", true},
     {"count processors", "test $(nproc) -gt 0", true},
     {"write system files", "touch /etc/x", false},
+    {"change system files", "echo x >>/etc/passwd || chmod 666 /etc/passwd || rm /etc/passwd",
+     false},
     {"write the root directory", "touch /x || mkdir /y || touch /var/x", false},
     {"write home directories", "touch /root/x || touch /home/x", false},
     {"change the kernel", "test -w /proc/sys/kernel/core_pattern", false},
@@ -99,6 +107,27 @@ START_TEST(the_walls_hold)
     int code = inside(attempts[index].script, false, &out);
     ck_assert_msg((code == 0) == attempts[index].may, "%s: exit %d: %s", attempts[index].what, code,
                   out);
+}
+END_TEST
+
+START_TEST(system_files_are_as_they_are_outside)
+{
+    static const char *const names[] = {"passwd", "group", "nsswitch.conf", "ld.so.cache", "hosts"};
+    const char *out;
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        const char *path = arena_printf(&kit.arena, "/etc/%s", names[i]);
+        ck_assert_int_eq(inside(arena_printf(&kit.arena, "cksum <%s", path), false, &out), 0);
+        ck_assert_str_eq(out, arena_printf(&kit.arena, "%s\n", kit_sh(&kit, "cksum <%s", path)));
+    }
+}
+END_TEST
+
+START_TEST(a_command_inherits_nothing_but_its_standard_descriptors)
+{
+    const char *out;
+    (void)close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC); /* What the test has. */
+    ck_assert_int_eq(inside("cd /proc/$$/fd && echo *", false, &out), 0);
+    ck_assert_str_eq(out, "0 1 2 3\n"); /* The last is the directory that the shell reads. */
 }
 END_TEST
 
@@ -365,6 +394,8 @@ Suite *sandbox_suite(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 30);
     tcase_add_loop_test(tests, the_walls_hold, 0, 2 * (int)COUNT_OF(attempts));
+    tcase_add_test(tests, system_files_are_as_they_are_outside);
+    tcase_add_test(tests, a_command_inherits_nothing_but_its_standard_descriptors);
     tcase_add_test(tests, nothing_is_left_outside);
     tcase_add_test(tests, the_network_is_there_only_when_allowed);
     tcase_add_test(tests, a_script_in_tmp_that_the_command_names_is_there);

@@ -2,7 +2,7 @@
  * test_scale.c - how many workers there should be, and how often that may change.
  */
 #include "base/rc.h"
-#include "core/scale.h"
+#include "core/queue/scale.h"
 #include "tests/unit/suites.h"
 
 #define T0 INT64_C(1000000)

@@ -2,8 +2,8 @@
  * test_schedules.c - schedules in virtual time: what fires, when, and how often.
  */
 #include "base/clock.h"
-#include "control/due.h"
-#include "control/schedules.h"
+#include "control/messaging/schedules.h"
+#include "control/watch/due.h"
 #include "core/event_types.h"
 #include "tests/unit/lab.h"
 #include <check.h>

@@ -3,7 +3,7 @@
  */
 #include "base/jw.h"
 #include "base/str.h"
-#include "core/schema.h"
+#include "core/config/schema.h"
 #include "tests/unit/suites.h"
 #include <stdio.h>
 #include <string.h>

@@ -3,10 +3,10 @@
  * place, percent-encoding, escapes; whole and cut in two.
  */
 #include "base/buf.h"
-#include "core/redact.h"
-#include "core/secrets.h"
+#include "core/text/redact.h"
+#include "core/text/secrets.h"
 #include "tests/unit/suites.h"
-#include "work/step_secrets.h"
+#include "work/job/step_secrets.h"
 #include <string.h>
 
 #define TOKEN "f0rge/T0ken+with?odd=signs~and&m0re"

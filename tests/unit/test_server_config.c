@@ -1,6 +1,6 @@
 /* test_server_config.c - what the server is told: file, flags, addresses. */
 #include "base/fd.h"
-#include "edge/server_config.h"
+#include "server/server_config.h"
 #include "tests/unit/suites.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* test_slots.c - how many slots each class of steps gets. */
 #include "base/str.h"
 #include "tests/unit/suites.h"
-#include "work/slots.h"
-#include "work/step.h"
+#include "work/job/slots.h"
+#include "work/job/step.h"
 #include <string.h>
 
 START_TEST(a_text_names_one_number_or_one_for_each_class)

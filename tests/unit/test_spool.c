@@ -2,7 +2,7 @@
  * test_spool.c - files without a name, within a budget.
  */
 #include "base/fd.h"
-#include "edge/spool.h"
+#include "http/spool.h"
 #include "tests/unit/suites.h"
 #include <dirent.h>
 #include <stdlib.h>

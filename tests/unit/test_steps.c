@@ -4,9 +4,10 @@
 #include "base/boot.h"
 #include "base/fd.h"
 #include "tests/unit/git_host.h"
-#include "work/attachments.h"
-#include "work/mirror.h"
-#include "work/worktree.h"
+#include "work/job/attachments.h"
+#include "work/tree/agent_tree.h"
+#include "work/tree/mirror.h"
+#include "work/tree/worktree.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -328,14 +329,14 @@ START_TEST(a_tree_is_kept_only_while_it_shows_the_truth)
     const char *base = head();
     ck_assert_int_eq(prepare(&(struct kit_task){0}, &step, &err), RC_OK);
     kit_sh(&kit, "echo built >%s", in_run("tree/cache"));
-    ck_assert_int_eq(worktree_keep_or_make(&step, base, &err), RC_OK);
+    ck_assert_int_eq(agent_tree_keep_or_make(&step, base, &err), RC_OK);
     ck_assert(file_exists(in_run("tree/cache")));
     ck_assert_int_eq(worktree_hand_out(&step, base, &err), RC_OK);
-    ck_assert_int_eq(worktree_keep_or_make(&step, base, &err), RC_OK);
+    ck_assert_int_eq(agent_tree_keep_or_make(&step, base, &err), RC_OK);
     ck_assert(!file_exists(in_run("tree/cache")));
     kit_sh(&kit, "echo built >%s", in_run("tree/cache"));
     step.input.patch_sha256 = kit_put(&kit, patch);
-    ck_assert_int_eq(worktree_keep_or_make(&step, base, &err), RC_OK);
+    ck_assert_int_eq(agent_tree_keep_or_make(&step, base, &err), RC_OK);
     ck_assert(!file_exists(in_run("tree/cache")));
     ck_assert_str_eq(kit_sh(&kit, "cat %s", in_run("tree/file.txt")), "two");
 }
@@ -349,7 +350,7 @@ START_TEST(a_tree_of_another_boot_is_made_anew)
     ck_assert_int_eq(prepare(&(struct kit_task){0}, &step, &err), RC_OK);
     kit_sh(&kit, ": >%s; sed -i 's/%s/another/' %s", in_run("tree/file.txt"), boot_id(),
            in_run("tree.mark"));
-    ck_assert_int_eq(worktree_keep_or_make(&step, head(), &err), RC_OK);
+    ck_assert_int_eq(agent_tree_keep_or_make(&step, head(), &err), RC_OK);
     ck_assert_str_eq(kit_sh(&kit, "cat %s", in_run("tree/file.txt")), "one");
 }
 END_TEST

@@ -1,7 +1,7 @@
 /*
  * test_supply.c - jobs looked up for many leases at once.
  */
-#include "control/supply.h"
+#include "control/commit/supply.h"
 #include "store/store.h"
 #include "tests/unit/suites.h"
 #include <check.h>

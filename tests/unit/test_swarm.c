@@ -2,7 +2,7 @@
  * test_swarm.c - arrivals are counted over a sliding window, and the book of windows is bounded.
  */
 #include "base/rc.h"
-#include "core/swarm.h"
+#include "core/queue/swarm.h"
 #include "tests/unit/suites.h"
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "tests/unit/suites.h"
-#include "work/sweep.h"
+#include "work/tree/sweep.h"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -4,7 +4,7 @@
  */
 #include "base/fd.h"
 #include "control/control.h"
-#include "control/queues.h"
+#include "control/queue/queues.h"
 #include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>

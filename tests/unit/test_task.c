@@ -1,10 +1,13 @@
 /*
  * test_task.c - the projection of a run, names, and the order of work.
  */
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/dice.h"
-#include "core/task.h"
+#include "base/str.h"
+#include "core/run/task.h"
 #include "tests/unit/suites.h"
+#include <string.h>
 
 static const struct {
     enum run_status run;
@@ -108,6 +111,36 @@ START_TEST(waiting_half_an_hour_is_worth_one_step)
 }
 END_TEST
 
+static const struct {
+    const char *description, *title;
+} titles[] = {
+    {"Fix the rounding of VAT", "Fix the rounding of VAT"},
+    {"\n\t First line \r\nsecond line", "First line"},
+    {"\x1b[2Jred", "[2Jred"},
+    {NULL, "Resolve issue #7"},
+    {" \n ", "Resolve issue #7"},
+};
+
+START_TEST(a_title_is_the_first_line_or_the_issue)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    ck_assert_str_eq(task_title(titles[_i].description, 7, &arena), titles[_i].title);
+}
+END_TEST
+
+START_TEST(a_title_is_cut_to_size)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    char text[301];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    const char *title = task_title(text, 0, &arena);
+    ck_assert_uint_eq(strlen(title), TASK_TITLE_MAX);
+    ck_assert(text_ends(title, "..."));
+    ck_assert_str_eq(task_title(title, 0, &arena), title);
+}
+END_TEST
+
 Suite *task_suite(void)
 {
     Suite *suite = suite_create("task");
@@ -117,6 +150,8 @@ Suite *task_suite(void)
     tcase_add_test(tc, unknown_names_leave_the_output_alone);
     tcase_add_test(tc, rank_orders_like_effective_priority_at_any_moment);
     tcase_add_test(tc, waiting_half_an_hour_is_worth_one_step);
+    tcase_add_loop_test(tc, a_title_is_the_first_line_or_the_issue, 0, (int)COUNT_OF(titles));
+    tcase_add_test(tc, a_title_is_cut_to_size);
     suite_add_tcase(suite, tc);
     return suite;
 }

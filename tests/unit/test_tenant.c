@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "tests/unit/suites.h"
-#include "work/tenant.h"
+#include "work/sandbox/tenant.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

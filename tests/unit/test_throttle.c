@@ -1,8 +1,9 @@
 /*
  * test_throttle.c - whom the rates hold up, and for how long.
  */
-#include "edge/api.h"
-#include "edge/throttle.h"
+#include "api/api.h"
+#include "api/routes.h"
+#include "api/throttle.h"
 #include "tests/unit/suites.h"
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static const struct route *route_at(enum http_method method, const char *path)
 {
     struct route_match match;
     size_t count = 0;
-    const struct route *routes = api_routes(&count);
+    const struct route *routes = routes_all(&count);
     router_find(routes, count, method, str_of(path), &match);
     ck_assert_ptr_nonnull(match.route);
     return match.route;

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/js.h"
 #include "core/event_types.h"
-#include "core/timeline.h"
+#include "core/run/timeline.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * test_topic.c - which names are topics, which are patterns, and what matches what.
  */
 #include "base/rc.h"
-#include "core/topic.h"
+#include "core/queue/topic.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -4,8 +4,8 @@
  */
 #include "base/fd.h"
 #include "tests/unit/work_kit.h"
-#include "work/adapter.h"
-#include "work/compute_process.h"
+#include "work/agent/adapter.h"
+#include "work/agent/compute_process.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

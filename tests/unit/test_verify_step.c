@@ -3,7 +3,7 @@
  */
 #include "base/fd.h"
 #include "tests/unit/work_kit.h"
-#include "work/verification.h"
+#include "work/steps/verification.h"
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "base/merge_patch.h"
 #include "base/str.h"
 #include "core/event_types.h"
-#include "core/worker_report.h"
+#include "core/run/worker_report.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 

@@ -382,8 +382,14 @@ void kit_open(struct kit *kit)
     struct dice dice = dice_from_os();
     kit->task_id = id_new(clock_mono_us(), &dice);
     kit_other_run(kit);
-    kit_sh(kit, "echo top-secret >data/admin.token; git init -q --bare -b main origin.git");
-    kit_commit(kit, "echo one >file.txt");
+    kit_sh(kit, "echo top-secret >data/admin.token; git init -q --bare -b main origin.git\n"
+                "git --git-dir=origin.git fast-import --quiet <<'END'\n"
+                "commit refs/heads/main\n"
+                "committer test <test@localhost> 1780000000 +0000\n"
+                "data 7\nchange\n\n"
+                "M 644 inline file.txt\n"
+                "data 4\none\n\n"
+                "END");
     settle_site(kit);
 }
 

@@ -10,8 +10,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/js.h"
-#include "work/port.h"
-#include "work/step.h"
+#include "work/job/port.h"
+#include "work/job/step.h"
 #include <pthread.h>
 #include <stdbool.h>
 

@@ -2,6 +2,7 @@
 // URL of a running PostgreSQL server) a database of its own on that one.
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
 
 const SHARED = process.env.DROVER_TEST_POSTGRES;
 export const ENGINE = SHARED ? 'postgres' : 'sqlite';
@@ -10,11 +11,17 @@ export const ENGINE = SHARED ? 'postgres' : 'sqlite';
 // It is not skipped on the other: a skipped test is one that the machine cannot run.
 export const on = (engine, declare) => (ENGINE === engine ? declare : () => {});
 
+// Debian's /usr/bin/psql is a script that takes longer to start than the program itself.
+const VERSIONS = '/usr/lib/postgresql';
+const programs = (existsSync(VERSIONS) ? readdirSync(VERSIONS) : [])
+    .map((version) => `${VERSIONS}/${version}/bin/psql`).filter(existsSync);
+export const PSQL = programs.at(-1) ?? 'psql';
+
 const made = new Set();
 
 // Runs statements on a PostgreSQL.
 export function sql(text, admin) {
-    execFileSync('psql', ['-qX', '-v', 'ON_ERROR_STOP=1', '-c', text, admin], { stdio: 'ignore' });
+    execFileSync(PSQL, ['-qX', '-v', 'ON_ERROR_STOP=1', '-c', text, admin], { stdio: 'ignore' });
 }
 
 // The URL of a new, empty database; undefined: SQLite in the server's data directory.

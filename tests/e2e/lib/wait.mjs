@@ -4,12 +4,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 // Far more than anything needs: for a build with sanitizers on a busy machine.
 export const PATIENCE_MS = 240_000;
 const LOOK_EVERY_MS = 20;
+// What takes long is looked at less often: looks of five files at once took a third of the machine.
+const LOOK_SLOWER = 1.2;
+const LOOK_SLOWEST_MS = 200;
 
 // Resolves with the first truthy answer of look(); rejects after PATIENCE_MS.  look() may call
 // note(x) to keep what it saw for the message.
 export async function until(what, look, patienceMs = PATIENCE_MS, everyMs = LOOK_EVERY_MS) {
     const deadline = Date.now() + patienceMs;
-    let seen;
+    let seen, pauseMs = everyMs;
     const note = (x) => ((seen = x), x);
     for (;;) {
         const answer = await look(note);
@@ -18,7 +21,8 @@ export async function until(what, look, patienceMs = PATIENCE_MS, everyMs = LOOK
             const last = seen === undefined ? '' : `; last seen: ${brief(seen)}`;
             throw new Error(`waited ${patienceMs} ms for ${what}${last}`);
         }
-        await sleep(everyMs);
+        await sleep(pauseMs);
+        pauseMs = Math.min(pauseMs * LOOK_SLOWER, Math.max(everyMs, LOOK_SLOWEST_MS));
     }
 }
 

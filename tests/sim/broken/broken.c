@@ -21,10 +21,10 @@
  *   turn         a node that has lost its turn at the timers goes on
  *   takeover     the timers stay with their first holder, whatever becomes of it
  */
-#include "control/command.h"
-#include "core/admission.h"
-#include "core/bucket.h"
-#include "core/job.h"
+#include "control/commit/command.h"
+#include "core/queue/bucket.h"
+#include "core/queue/job.h"
+#include "core/run/admission.h"
 #include "store/accounts.h"
 #include "store/events.h"
 #include "store/jobs.h"

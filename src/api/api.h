@@ -1,0 +1,53 @@
+/*
+ * api.h - the objects that request handlers use.
+ */
+#ifndef API_API_H
+#define API_API_H
+#include "api/auth.h"
+#include "api/pool.h"
+#include "base/id.h"
+#include "base/js.h"
+#include "base/jw.h"
+#include "control/control.h"
+#include "core/config/faults.h"
+#include "core/queue/bucket.h"
+#include "http/http.h"
+#include "http/params.h"
+#include "http/router.h"
+#include "store/scan.h"
+#include "store/store.h"
+#include "work/worker.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct metrics;
+struct spool;
+struct sse;
+struct throttle;
+
+/* Filled in by server.c, which owns all of it. */
+struct api {
+    struct loop *loop;
+    struct control *control;
+    struct store *store;
+    struct pool *pool;
+    struct auth *auth;
+    struct metrics *metrics;
+    struct spool *spool;
+    struct http *http; /* Set once it listens. */
+    struct sse *sse;
+    struct loop_call tokens_lost; /* Posted when tokens were revoked or expired. */
+    atomic_bool tokens_lost_posted;
+    struct throttle *throttle;
+    struct bucket_rule event_bytes; /* That each token may report; per_second 0: no limit. */
+    pthread_mutex_t worker_lock;
+    struct worker *worker; /* Under the lock.  NULL: none in this process, or it is stopping. */
+    atomic_int stopping;   /* Not 0: long operations must give up. */
+    int64_t lease_ms, heartbeat_ms; /* As sent to workers. */
+    int64_t body_bytes_max;
+    int64_t command_queue_max; /* The limit of the committer. */
+    const char *data_dir;
+    struct str defaults; /* The layer under every repository's document; or empty. */
+    struct notify_channels channels;
+};
+#endif

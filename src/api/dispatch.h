@@ -1,0 +1,29 @@
+/*
+ * dispatch.h - how a request gets to its handler, and its answer back.
+ *
+ *   loop:  find the route, check the token, the rates and the body's type, then by kind
+ *          instant --> answered here
+ *          query   --> pool thread reads the store, fills the answer --> loop sends it
+ *          command --> built here, posted to the committer --> done() --> loop answers
+ *          stream  --> sse.c
+ *
+ * struct call (call.h) is one request in progress.  It starts with its struct http_request, and has
+ * the same owner at every moment (http.h).
+ */
+#ifndef API_DISPATCH_H
+#define API_DISPATCH_H
+#include "api/call.h"
+
+/* For struct http_options: handle, finished, gate with ctx = the api. */
+void dispatch_handle(void *api, struct http_request *request);
+void dispatch_finished(void *api, struct http_request *request);
+bool dispatch_claim(void *api, const struct http_head *head, struct caps_key *ret_key);
+bool dispatch_privileged(void *api, const struct http_head *head);
+enum rc dispatch_gate(void *api, const struct http_head *head, struct http_body_plan *plan,
+                      struct err *err);
+
+/* Ends the streams and long polls of tokens that were revoked or have expired.  Any thread; for
+   auth_watch. */
+void dispatch_tokens_lost(void *api);
+
+#endif

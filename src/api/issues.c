@@ -1,0 +1,271 @@
+/*
+ * issues.c - issues of repositories, through their forge.
+ *
+ * All of it runs on a pool thread: the forge answers from a disk or from another machine.
+ */
+#include "control/run/issues.h"
+#include "api/desk.h"
+#include "api/routes.h"
+#include "base/clock.h"
+#include "base/form.h"
+#include "base/log.h"
+#include "core/event_types.h"
+#include "forge/issues.h"
+
+enum { REPOSITORY_NAME_MAX = 200 };
+
+static const char *const states[] = {"open", "closed", NULL};
+
+static enum rc open_issues(struct call *call, struct db *db, const char *name, struct desk *desk,
+                           const struct issue_ops **ret_ops, struct err *err)
+{
+    if (!name)
+        return err_field(err, RC_INVALID, "MISSING_FIELD", "repository",
+                         "repository is missing: say whose issues are meant");
+    enum rc rc = desk_open(call, db, name, desk, err);
+    return rc == RC_OK ? issues_find(desk->config->forge, ret_ops, err) : rc;
+}
+
+/* ---- Shapes ---- */
+
+static void write_issue(struct jw *jw, const char *repository, const struct issue *issue)
+{
+    jw_begin(jw, '{');
+    jw_kstr(jw, "repository", repository);
+    jw_kint(jw, "number", issue->number);
+    jw_kstr(jw, "title", issue->title);
+    jw_kstr(jw, "state", issue->state);
+    jw_kstr(jw, "author", issue->author);
+    jw_kraw(jw, "labels", issue->labels);
+    jw_ktime(jw, "createdAt", issue->created_us);
+    jw_ktime(jw, "updatedAt", issue->updated_us);
+    jw_kint(jw, "commentCount", issue->comment_count);
+}
+
+static void answer_issue(struct call *call, int status, const struct desk *desk,
+                         const struct issue *issue)
+{
+    struct jw jw = call_answer(call, status);
+    write_issue(&jw, desk->repository.name, issue);
+    jw_kstr(&jw, "body", issue->body);
+    jw_key(&jw, "comments");
+    jw_begin(&jw, '[');
+    for (int64_t i = 0; issue->comments && i < issue->comment_count; i++) {
+        jw_begin(&jw, '{');
+        jw_kstr(&jw, "author", issue->comments[i].author);
+        jw_kstr(&jw, "body", issue->comments[i].body);
+        jw_ktime(&jw, "createdAt", issue->comments[i].created_us);
+        jw_end(&jw, '}');
+    }
+    jw_end(&jw, ']');
+    jw_end(&jw, '}');
+}
+
+/* ---- Reading ---- */
+
+static enum rc read_number(const struct call *call, int64_t *ret_number, struct err *err)
+{
+    if (text_to_i64(call->vars[0], ret_number) && *ret_number > 0)
+        return RC_OK;
+    return err_set(err, RC_MALFORMED, "INVALID_ID", "%.100s is no number of an issue",
+                   call->vars[0]);
+}
+
+enum rc api_issue_get(struct call *call, struct db *db, struct err *err)
+{
+    CLEANUP(desk_release) struct desk desk = {0};
+    const struct issue_ops *ops = NULL;
+    struct params params;
+    const char *name = NULL;
+    int64_t number = 0;
+    struct issue issue;
+    enum rc rc = read_number(call, &number, err);
+    if (rc == RC_OK)
+        rc = call_params(call, &params, err);
+    if (rc != RC_OK)
+        return rc;
+    params_text(&params, "repository", REPOSITORY_NAME_MAX, &name);
+    rc = params_end(&params);
+    if (rc == RC_OK)
+        rc = open_issues(call, db, name, &desk, &ops, err);
+    if (rc == RC_OK)
+        rc = ops->get(&desk.git, desk.config->url, number, &call->http.arena, &issue, err);
+    if (rc == RC_OK)
+        answer_issue(call, 200, &desk, &issue);
+    return rc;
+}
+
+static void read_filter(struct params *params, const struct page *page, struct issue_filter *filter)
+{
+    filter->limit = (size_t)page->limit + 1;
+    if (page->after && !text_to_i64(page->after, &filter->before))
+        params_fail(params, "cursor", "this cursor is of another listing");
+    params_text(params, "state", 20, &filter->state);
+    if (filter->state && !text_same(filter->state, states[0]) &&
+        !text_same(filter->state, states[1]))
+        params_fail(params, "state", "%.20s is no state of an issue", filter->state);
+}
+
+enum rc api_issue_list(struct call *call, struct db *db, struct err *err)
+{
+    CLEANUP(desk_release) struct desk desk = {0};
+    const struct issue_ops *ops = NULL;
+    struct arena *arena = &call->http.arena;
+    struct params params;
+    struct issue_filter filter = {0};
+    const char *name = NULL;
+    struct issue *issues = NULL;
+    size_t count = 0;
+    enum rc rc = call_params(call, &params, err);
+    if (rc != RC_OK)
+        return rc;
+    struct page page = call_page_by_name(call, &params);
+    params_text(&params, "repository", REPOSITORY_NAME_MAX, &name);
+    read_filter(&params, &page, &filter);
+    rc = params_end(&params);
+    if (rc == RC_OK)
+        rc = open_issues(call, db, name, &desk, &ops, err);
+    if (rc == RC_OK)
+        rc = ops->list(&desk.git, desk.config->url, &filter, arena, &issues, &count, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_list_begin(call);
+    size_t shown = page_rows(&page, count);
+    for (size_t i = 0; i < shown; i++) {
+        write_issue(&jw, desk.repository.name, &issues[i]);
+        jw_end(&jw, '}');
+    }
+    const char *last = shown ? arena_printf(arena, "%lld", (long long)issues[shown - 1].number)
+                             : NULL;
+    call_list_end(&jw, shown ? call_next_name(call, &page, count, last) : NULL);
+    return RC_OK;
+}
+
+/* ---- Writing ---- */
+
+/* The forge has it already: after an error now the client would create it twice. */
+static void tell(struct call *call, const struct desk *desk, const struct issue *issue,
+                 const char *event)
+{
+    struct cmd_issue_told *cmd = cmd_issue_told_new();
+    cmd->base.actor = auth_actor(&call->who);
+    cmd->event = event;
+    cmd->repository_id = desk->repository.id;
+    cmd->repository = desk->repository.name;
+    cmd->number = issue->number;
+    cmd->title = issue->title;
+    cmd->labels = issue->labels;
+    cmd->comment_count = issue->comment_count;
+    if (committer_call(control_committer(call->api->control), &cmd->base) != RC_OK)
+        LOG(LOG_WARN, "an issue has no event: it could not be told",
+            LOG_STR("repository", cmd->repository), LOG_INT("number", cmd->number),
+            LOG_STR("error", cmd->base.err.text));
+    command_free(&cmd->base);
+}
+
+static struct issue_words words_of(const struct call *call)
+{
+    struct clock clock = control_clock(call->api->control);
+    return (struct issue_words){
+        .author = auth_actor(&call->who).id, .body = "", .time_us = clock_now_us(&clock)};
+}
+
+enum rc api_issue_new(struct call *call, struct db *db, struct err *err)
+{
+    CLEANUP(desk_release) struct desk desk = {0};
+    CLEANUP(js_freep) struct js *tree = NULL;
+    const struct issue_ops *ops = NULL;
+    struct issue_words words = words_of(call);
+    const char *name = NULL;
+    const struct js *labels = NULL;
+    struct form form;
+    struct issue issue;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &tree, err);
+    if (rc != RC_OK)
+        return rc;
+    form_open(&form, tree, "", err);
+    form_string(&form, "repository", FORM_REQUIRED, &(struct form_text){1, REPOSITORY_NAME_MAX},
+                &name);
+    form_string(&form, "title", FORM_REQUIRED, &(struct form_text){1, ISSUE_TITLE_MAX},
+                &words.title);
+    form_string(&form, "body", FORM_OPTIONAL, &(struct form_text){0, ISSUE_BODY_MAX}, &words.body);
+    form_strings(&form, "labels", FORM_OPTIONAL, ISSUE_LABELS_MAX,
+                 &(struct form_text){1, ISSUE_LABEL_MAX}, &labels);
+    rc = form_close(&form);
+    if (rc == RC_OK)
+        rc = open_issues(call, db, name, &desk, &ops, err);
+    if (rc != RC_OK)
+        return rc;
+    if (labels)
+        words.labels = str_of(js_text(labels, &call->http.arena));
+    rc = ops->open(&desk.git, desk.config->url, &words, &call->http.arena, &issue, err);
+    if (rc != RC_OK)
+        return rc;
+    tell(call, &desk, &issue, EV_ISSUE_CREATED);
+    answer_issue(call, 201, &desk, &issue);
+    return RC_OK;
+}
+
+/* A change of an existing issue, and its answer. */
+struct saying {
+    struct issue_words words;
+    const char *event;
+    int status;
+};
+
+static enum rc say(struct call *call, struct db *db, struct saying *saying, struct err *err)
+{
+    CLEANUP(desk_release) struct desk desk = {0};
+    CLEANUP(js_freep) struct js *tree = NULL;
+    const struct issue_ops *ops = NULL;
+    const char *name = NULL;
+    int64_t number = 0;
+    struct form form;
+    struct issue issue;
+    enum rc rc = read_number(call, &number, err);
+    if (rc == RC_OK)
+        rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &tree, err);
+    if (rc != RC_OK)
+        return rc;
+    form_open(&form, tree, "", err);
+    form_string(&form, "repository", FORM_REQUIRED, &(struct form_text){1, REPOSITORY_NAME_MAX},
+                &name);
+    if (!saying->words.state)
+        form_string(&form, "body", FORM_REQUIRED, &(struct form_text){1, ISSUE_BODY_MAX},
+                    &saying->words.body);
+    rc = form_close(&form);
+    if (rc == RC_OK)
+        rc = open_issues(call, db, name, &desk, &ops, err);
+    if (rc == RC_OK)
+        rc = ops->change(&desk.git, desk.config->url, number, &saying->words, &call->http.arena,
+                         &issue, err);
+    if (rc != RC_OK)
+        return rc;
+    tell(call, &desk, &issue, saying->event);
+    answer_issue(call, saying->status, &desk, &issue);
+    return RC_OK;
+}
+
+enum rc api_issue_comment(struct call *call, struct db *db, struct err *err)
+{
+    struct saying saying = {words_of(call), EV_ISSUE_COMMENTED, 201};
+    return say(call, db, &saying, err);
+}
+
+enum rc api_issue_close(struct call *call, struct db *db, struct err *err)
+{
+    struct saying saying = {words_of(call), EV_ISSUE_CLOSED, 200};
+    saying.words.state = "closed";
+    return say(call, db, &saying, err);
+}
+
+enum rc api_issue_reopen(struct call *call, struct db *db, struct err *err)
+{
+    struct saying saying = {words_of(call), EV_ISSUE_REOPENED, 200};
+    saying.words.state = "open";
+    return say(call, db, &saying, err);
+}

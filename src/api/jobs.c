@@ -1,0 +1,594 @@
+/*
+ * jobs.c - the job protocol over HTTP: every call takes many.
+ *
+ * A lease may wait for work.  Its client is watched meanwhile: when it disconnects, the wait is
+ * ended, and jobs that were leased at the same moment are released.
+ */
+#include "control/queue/jobs.h"
+#include "api/job_form.h"
+#include "api/routes.h"
+#include "api/shapes.h"
+#include "base/clock.h"
+#include "base/form.h"
+#include "base/log.h"
+#include "control/run/progress.h"
+#include <stdio.h>
+
+enum { LEASER_NAME_MAX = 200, ERROR_CODE_MAX = 100, ERROR_MESSAGE_MAX = 4000, PATH_BYTES = 48 };
+#define EPOCH_MAX ((int64_t)1 << 53)
+
+/* ---- Reading arrays of objects ---- */
+
+static const char *item_path(char to[PATH_BYTES], const char *array, size_t index)
+{
+    (void)snprintf(to, PATH_BYTES, "%s[%zu]", array, index);
+    return to;
+}
+
+/* {key: [...]} with up to JOBS_PER_CALL_MAX objects, none of them missing. */
+static void form_items(struct form *form, const char *key, const struct js **ret_items)
+{
+    form_array(form, key, FORM_REQUIRED, JOBS_PER_CALL_MAX, ret_items);
+    if (form->rc == RC_OK && js_count(*ret_items) == 0)
+        form_fail(form, key, "%s must not be empty", key);
+}
+
+static void form_job_ref(struct form *form, struct job_ref *ret_ref)
+{
+    const char *id = NULL;
+    form_string(form, "id", FORM_REQUIRED, &(struct form_text){.min = 1, .max = ID_TEXT_BYTES},
+                &id);
+    if (id && !id_parse(id, &ret_ref->id))
+        form_fail(form, "id", "id must be a UUID");
+    form_int(form, "epoch", FORM_REQUIRED, &(struct form_range){0, EPOCH_MAX}, &ret_ref->epoch);
+}
+
+/* Reads the body into command->tree, and its one array. */
+static enum rc read_items(struct call *call, struct command *command, const char *key,
+                          const struct js **ret_items, struct err *err)
+{
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &command->tree, err);
+    if (rc != RC_OK)
+        return rc;
+    struct form form;
+    form_open(&form, command->tree, "", err);
+    form_items(&form, key, ret_items);
+    return form_close(&form);
+}
+
+/* ---- Enqueue ---- */
+
+static enum rc read_job(const struct js *item, size_t index, struct arena *arena,
+                        struct job_spec *spec, struct err *err)
+{
+    char path[PATH_BYTES];
+    struct form form;
+    form_open(&form, item, item_path(path, "jobs", index), err);
+    form_job(&form, arena, spec);
+    return form_close(&form);
+}
+
+enum rc api_job_enqueue(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_enqueue *cmd = cmd_enqueue_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    const struct js *items = NULL;
+    enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
+    if (rc != RC_OK)
+        return rc;
+    struct arena *arena = &cmd->base.arena;
+    struct job_spec *jobs = arena_array(arena, js_count(items), sizeof *jobs);
+    for (size_t i = 0; rc == RC_OK && i < js_count(items); i++)
+        rc = read_job(js_at(items, i), i, arena, &jobs[i], err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->jobs = jobs;
+    cmd->count = js_count(items);
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_job_enqueue_answer(struct call *call, struct command *command)
+{
+    const struct cmd_enqueue *cmd = (const struct cmd_enqueue *)command;
+    struct jw jw = call_answer(call, 201);
+    jw_begin(&jw, '{');
+    jw_key(&jw, "jobs");
+    jw_begin(&jw, '[');
+    for (size_t i = 0; i < cmd->count; i++) {
+        jw_begin(&jw, '{');
+        shape_taken(&jw, "id", &cmd->answers[i]);
+        jw_end(&jw, '}');
+    }
+    jw_end(&jw, ']');
+    jw_end(&jw, '}');
+}
+
+/* ---- Lease ---- */
+
+static void on_waiter_gone(struct http_request *request)
+{
+    struct call *call = (struct call *)request;
+    committer_abandon(control_committer(call->api->control), call->command);
+}
+
+static void read_worker(struct form *form, const char **ret_worker)
+{
+    form_string(form, "worker", FORM_REQUIRED,
+                &(struct form_text){.min = 1, .max = LEASER_NAME_MAX}, ret_worker);
+}
+
+static void read_queues(struct form *form, struct cmd_lease *cmd)
+{
+    const struct js *names = NULL;
+    form_strings(form, "queues", FORM_REQUIRED, LEASE_QUEUES_MAX,
+                 &(struct form_text){.min = 1, .max = 100}, &names);
+    size_t count = js_count(names);
+    if (form->rc == RC_OK && count == 0)
+        form_fail(form, "queues", "queues must not be empty");
+    const char **queues = arena_array(&cmd->base.arena, count + 1, sizeof *queues);
+    for (size_t i = 0; i < count; i++) {
+        queues[i] = js_str(js_at(names, i), "");
+        if (!queue_name_valid(queues[i]))
+            form_fail(form, "queues", "queues[%zu] is not a queue's name", i);
+    }
+    cmd->queues = queues;
+}
+
+static enum rc check_queues(const struct call *call, const struct cmd_lease *cmd, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && cmd->queues[i]; i++)
+        rc = queue_allowed(auth_bound_to(&call->who), cmd->queues[i], err);
+    return rc;
+}
+
+static enum rc read_lease(const struct js *tree, struct cmd_lease *cmd, struct err *err)
+{
+    struct form form;
+    int64_t wait_ms = 0, lease_ms = 0;
+    cmd->max = 1;
+    form_open(&form, tree, "", err);
+    read_queues(&form, cmd);
+    read_worker(&form, &cmd->worker);
+    form_int(&form, "max", FORM_OPTIONAL, &(struct form_range){1, JOBS_PER_CALL_MAX}, &cmd->max);
+    form_int(&form, "waitMs", FORM_OPTIONAL, &(struct form_range){0, JOB_WAIT_MS_MAX}, &wait_ms);
+    form_int(&form, "leaseMs", FORM_OPTIONAL,
+             &(struct form_range){JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX}, &lease_ms);
+    cmd->wait_us = wait_ms * US_PER_MS;
+    cmd->lease_us = lease_ms * US_PER_MS;
+    return form_close(&form);
+}
+
+/* Thousands may wait: each frees the memory that it does not need meanwhile. */
+static void prepare_to_wait(struct call *call, struct cmd_lease *cmd)
+{
+    struct arena *arena = &cmd->base.arena;
+    const char **queues = arena_array(arena, LEASE_QUEUES_MAX + 1, sizeof *queues);
+    for (size_t i = 0; cmd->queues[i]; i++)
+        queues[i] = arena_strdup(arena, cmd->queues[i]);
+    cmd->queues = queues;
+    cmd->worker = arena_strdup(arena, cmd->worker);
+    js_free(cmd->base.tree);
+    cmd->base.tree = NULL;
+    http_watch(&call->http, on_waiter_gone);
+    http_shed(&call->http);
+}
+
+enum rc api_job_lease(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_lease *cmd = cmd_lease_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &cmd->base.tree, err);
+    if (rc == RC_OK)
+        rc = read_lease(cmd->base.tree, cmd, err);
+    if (rc == RC_OK)
+        rc = check_queues(call, cmd, err);
+    if (rc != RC_OK)
+        return rc;
+    if (http_draining(call->api->http))
+        cmd->wait_us = 0;
+    if (cmd->wait_us > 0)
+        prepare_to_wait(call, cmd);
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+static void release_done(struct command *command)
+{
+    if (command->rc != RC_OK)
+        LOG(LOG_WARN, "jobs of a client that left are not given back before their lease ends",
+            LOG_STR("error", command->err.text));
+    command_free(command);
+}
+
+/* The client has disconnected: its jobs need not wait for the end of their lease. */
+static void give_back(struct call *call, const struct cmd_lease *lease)
+{
+    struct cmd_release *cmd = cmd_release_new();
+    struct job_ref *refs = arena_array(&cmd->base.arena, lease->job_count, sizeof *refs);
+    for (size_t i = 0; i < lease->job_count; i++)
+        refs[i] = (struct job_ref){.id = lease->jobs[i].id, .epoch = lease->jobs[i].life.epoch};
+    cmd->leases = refs;
+    cmd->count = lease->job_count;
+    cmd->base.principal = arena_strdup(&cmd->base.arena, lease->base.principal);
+    cmd->base.done = release_done;
+    if (committer_post(control_committer(call->api->control), &cmd->base) != RC_OK) {
+        cmd->base.rc = err_set(&cmd->base.err, RC_BUSY, "BUSY", "too many commands wait");
+        release_done(&cmd->base);
+    }
+}
+
+void api_job_lease_answer(struct call *call, struct command *command)
+{
+    const struct cmd_lease *cmd = (const struct cmd_lease *)command;
+    if (http_gone(&call->http)) {
+        if (cmd->job_count)
+            give_back(call, cmd);
+        return;
+    }
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_key(&jw, "jobs");
+    jw_begin(&jw, '[');
+    for (size_t i = 0; i < cmd->job_count; i++) {
+        const struct job_row *job = &cmd->jobs[i];
+        jw_begin(&jw, '{');
+        jw_kstr(&jw, "id", job->id.text);
+        jw_kstr(&jw, "queue", job->queue);
+        jw_kstr(&jw, "type", job->type);
+        jw_kraw(&jw, "payload", job->payload);
+        if (job->headers.len > 0)
+            jw_kraw(&jw, "headers", job->headers);
+        jw_kint(&jw, "attempt", job->life.attempt + 1);
+        jw_kint(&jw, "epoch", job->life.epoch);
+        jw_ktime(&jw, "leaseUntil", job->life.due_us);
+        jw_end(&jw, '}');
+    }
+    jw_end(&jw, ']');
+    jw_end(&jw, '}');
+}
+
+/* ---- Calls about leased jobs ---- */
+
+/* What each kind of call answers in addition to id and ok. */
+enum telling { TELL_CANCEL = 1, TELL_STATE = 2 };
+
+struct told {
+    const struct job_ref *refs; /* The first; the next is stride bytes further. */
+    size_t stride;
+    const struct job_answer *answers;
+    size_t count;
+    /* NULL, or: adds members to the answer for this job. */
+    void (*more)(struct jw *jw, const struct job_ref *ref);
+};
+
+static void answer_told(struct call *call, const char *key, const struct told *told,
+                        unsigned telling)
+{
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_key(&jw, key);
+    jw_begin(&jw, '[');
+    for (size_t i = 0; i < told->count; i++) {
+        const struct job_ref *ref = (const struct job_ref *)((const char *)told->refs +
+                                                             i * told->stride);
+        const struct job_answer *answer = &told->answers[i];
+        jw_begin(&jw, '{');
+        jw_kstr(&jw, "id", ref->id.text);
+        jw_kbool(&jw, "ok", answer->ok);
+        if (telling & TELL_CANCEL)
+            jw_kbool(&jw, "cancel", answer->cancel);
+        jw_optstr(&jw, "code", answer->code);
+        jw_optstr(&jw, "field", answer->field);
+        jw_optstr(&jw, "message", answer->message);
+        if (telling & TELL_STATE)
+            jw_kstr(&jw, "state", answer->ok ? job_state_name(answer->state) : NULL);
+        if (told->more)
+            told->more(&jw, ref);
+        jw_end(&jw, '}');
+    }
+    jw_end(&jw, ']');
+    jw_end(&jw, '}');
+}
+
+/* {key: [{id, epoch}]} */
+static enum rc read_refs(const struct js *items, const char *key, struct arena *arena,
+                         const struct job_ref **ret_refs, struct err *err)
+{
+    struct job_ref *refs = arena_array(arena, js_count(items), sizeof *refs);
+    for (size_t i = 0; i < js_count(items); i++) {
+        char path[PATH_BYTES];
+        struct form form;
+        form_open(&form, js_at(items, i), item_path(path, key, i), err);
+        form_job_ref(&form, &refs[i]);
+        enum rc rc = form_close(&form);
+        if (rc != RC_OK)
+            return rc;
+    }
+    *ret_refs = refs;
+    return RC_OK;
+}
+
+static enum rc read_heartbeat(const struct js *tree, struct cmd_heartbeat *cmd, struct err *err)
+{
+    struct form form;
+    const struct js *items = NULL;
+    int64_t extend_ms = JOB_LEASE_MS_DEFAULT;
+    form_open(&form, tree, "", err);
+    read_worker(&form, &cmd->worker);
+    form_items(&form, "leases", &items);
+    form_int(&form, "extendMs", FORM_OPTIONAL,
+             &(struct form_range){JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX}, &extend_ms);
+    enum rc rc = form_close(&form);
+    if (rc == RC_OK)
+        rc = read_refs(items, "leases", &cmd->base.arena, &cmd->leases, err);
+    cmd->count = js_count(items);
+    cmd->extend_us = extend_ms * US_PER_MS;
+    return rc;
+}
+
+enum rc api_job_heartbeat(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_heartbeat *cmd = cmd_heartbeat_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &cmd->base.tree, err);
+    if (rc == RC_OK)
+        rc = read_heartbeat(cmd->base.tree, cmd, err);
+    if (rc != RC_OK)
+        return rc;
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_job_heartbeat_answer(struct call *call, struct command *command)
+{
+    const struct cmd_heartbeat *cmd = (const struct cmd_heartbeat *)command;
+    struct told told = {cmd->leases, sizeof *cmd->leases, cmd->answers, cmd->count, NULL};
+    answer_told(call, "leases", &told, TELL_CANCEL);
+}
+
+enum rc api_job_progress(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_progress *cmd = cmd_progress_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    const struct js *items = NULL;
+    enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
+    if (rc != RC_OK)
+        return rc;
+    struct job_progress *jobs = arena_array(&cmd->base.arena, js_count(items), sizeof *jobs);
+    for (size_t i = 0; rc == RC_OK && i < js_count(items); i++) {
+        char path[PATH_BYTES];
+        struct form form;
+        form_open(&form, js_at(items, i), item_path(path, "jobs", i), err);
+        form_job_ref(&form, &jobs[i].ref);
+        form_array(&form, "events", FORM_REQUIRED, JOBS_PER_CALL_MAX, &jobs[i].events);
+        rc = form_close(&form);
+    }
+    if (rc != RC_OK)
+        return rc;
+    cmd->jobs = jobs;
+    cmd->count = js_count(items);
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_job_progress_answer(struct call *call, struct command *command)
+{
+    const struct cmd_progress *cmd = (const struct cmd_progress *)command;
+    struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count, NULL};
+    answer_told(call, "jobs", &told, TELL_CANCEL);
+}
+
+static enum rc read_next(const struct js *items, const char *path, struct arena *arena,
+                         struct job_done *done, struct err *err)
+{
+    size_t count = js_count(items);
+    struct job_spec *next = arena_array(arena, count, sizeof *next);
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < count; i++) {
+        struct form form;
+        char *inner = arena_printf(arena, "%s.next[%zu]", path, i);
+        form_open(&form, js_at(items, i), inner, err);
+        form_job(&form, arena, &next[i]);
+        rc = form_close(&form);
+    }
+    done->next = next;
+    done->next_count = count;
+    return rc;
+}
+
+static enum rc read_done(const struct js *item, size_t index, struct arena *arena,
+                         struct job_done *done, struct err *err)
+{
+    char path[PATH_BYTES];
+    struct form form;
+    const struct js *result = NULL, *next = NULL;
+    form_open(&form, item, item_path(path, "jobs", index), err);
+    form_job_ref(&form, &done->ref);
+    form_object(&form, "result", FORM_OPTIONAL, &result);
+    form_array(&form, "next", FORM_OPTIONAL, JOBS_PER_CALL_MAX, &next);
+    if (result)
+        done->result = str_of(js_text(result, arena));
+    if (done->result.len > JOB_RESULT_MAX)
+        form_fail(&form, "result", "result must have at most %d bytes", JOB_RESULT_MAX);
+    enum rc rc = form_close(&form);
+    return rc == RC_OK && next ? read_next(next, path, arena, done, err) : rc;
+}
+
+enum rc api_job_complete(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_complete *cmd = cmd_complete_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    const struct js *items = NULL;
+    enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
+    if (rc != RC_OK)
+        return rc;
+    struct arena *arena = &cmd->base.arena;
+    struct job_done *jobs = arena_array(arena, js_count(items), sizeof *jobs);
+    size_t next_count = 0;
+    for (size_t i = 0; rc == RC_OK && i < js_count(items); i++) {
+        rc = read_done(js_at(items, i), i, arena, &jobs[i], err);
+        next_count += jobs[i].next_count;
+    }
+    if (rc == RC_OK && next_count > JOBS_PER_CALL_MAX)
+        rc = err_field(err, RC_INVALID, "INVALID_FIELD", "jobs",
+                       "next may name at most %d jobs in one call, all together",
+                       JOBS_PER_CALL_MAX);
+    if (rc != RC_OK)
+        return rc;
+    cmd->jobs = jobs;
+    cmd->count = js_count(items);
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+/* The ref is the first member of what was done. */
+static void tell_next(struct jw *jw, const struct job_ref *ref)
+{
+    const struct job_done *done = (const struct job_done *)ref;
+    if (!done->made)
+        return;
+    jw_key(jw, "next");
+    jw_begin(jw, '[');
+    for (size_t i = 0; i < done->next_count; i++) {
+        jw_begin(jw, '{');
+        shape_taken(jw, "id", &done->made[i]);
+        jw_end(jw, '}');
+    }
+    jw_end(jw, ']');
+}
+
+void api_job_complete_answer(struct call *call, struct command *command)
+{
+    const struct cmd_complete *cmd = (const struct cmd_complete *)command;
+    struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count, tell_next};
+    answer_told(call, "jobs", &told, 0);
+}
+
+static enum rc read_failure(const struct js *item, size_t index, struct job_failed *job,
+                            struct err *err)
+{
+    char path[PATH_BYTES], error_path[PATH_BYTES + 8];
+    struct form form;
+    const struct js *error = NULL;
+    form_open(&form, item, item_path(path, "jobs", index), err);
+    form_job_ref(&form, &job->ref);
+    form_object(&form, "error", FORM_REQUIRED, &error);
+    enum rc rc = form_close(&form);
+    if (rc != RC_OK)
+        return rc;
+    (void)snprintf(error_path, sizeof error_path, "%s.error", path);
+    int class = -1;
+    job->message = "";
+    job->retryable = true;
+    form_open(&form, error, error_path, err);
+    form_string(&form, "code", FORM_REQUIRED, &(struct form_text){.min = 1, .max = ERROR_CODE_MAX},
+                &job->code);
+    form_string(&form, "message", FORM_OPTIONAL, &(struct form_text){.max = ERROR_MESSAGE_MAX},
+                &job->message);
+    form_bool(&form, "retryable", FORM_OPTIONAL, &job->retryable);
+    form_bool(&form, "policy", FORM_OPTIONAL, &job->policy);
+    form_choice(&form, "category", FORM_OPTIONAL, error_class_names, &class);
+    rc = form_close(&form);
+    if (rc == RC_OK && class >= 0) {
+        job->classed = true;
+        job->class = (enum error_class) class;
+    }
+    return rc;
+}
+
+enum rc api_job_fail(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_fail *cmd = cmd_fail_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    const struct js *items = NULL;
+    enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
+    if (rc != RC_OK)
+        return rc;
+    struct job_failed *jobs = arena_array(&cmd->base.arena, js_count(items), sizeof *jobs);
+    for (size_t i = 0; rc == RC_OK && i < js_count(items); i++)
+        rc = read_failure(js_at(items, i), i, &jobs[i], err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->jobs = jobs;
+    cmd->count = js_count(items);
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_job_fail_answer(struct call *call, struct command *command)
+{
+    const struct cmd_fail *cmd = (const struct cmd_fail *)command;
+    struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count, NULL};
+    answer_told(call, "jobs", &told, TELL_STATE);
+}
+
+enum rc api_job_release(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_release *cmd = cmd_release_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    const struct js *items = NULL;
+    enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
+    if (rc == RC_OK)
+        rc = read_refs(items, "jobs", &cmd->base.arena, &cmd->leases, err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->count = js_count(items);
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_job_release_answer(struct call *call, struct command *command)
+{
+    const struct cmd_release *cmd = (const struct cmd_release *)command;
+    struct told told = {cmd->leases, sizeof *cmd->leases, cmd->answers, cmd->count, NULL};
+    answer_told(call, "jobs", &told, 0);
+}
+
+/* Only the holder of the lease of a run's job may have the token of its agent. */
+enum rc api_job_run_token(struct call *call, struct db *db, struct err *err)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    struct job_ref ref = {0};
+    struct job_row job;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &tree, err);
+    if (rc != RC_OK)
+        return rc;
+    struct form form;
+    form_open(&form, tree, "", err);
+    form_job_ref(&form, &ref);
+    rc = form_close(&form);
+    if (rc == RC_OK)
+        rc = jobs_get(db, &ref.id, &call->http.arena, &job, err);
+    if (rc == RC_OK)
+        rc = queue_allowed(auth_bound_to(&call->who), job.queue, err);
+    if (rc != RC_OK)
+        return rc;
+    if (!job_leased_to(&job.life, ref.epoch, call->who.principal.text))
+        return err_set(err, RC_STALE, "LEASE_LOST", "the lease of this job was lost");
+    if (id_is_none(&job.run_id))
+        return err_set(err, RC_CONFLICT, "NOT_A_STEP", "this job belongs to no run");
+    char token[RUN_TOKEN_BYTES];
+    control_run_token(call->api->control, &job.run_id, token);
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "token", token);
+    jw_end(&jw, '}');
+    return RC_OK;
+}

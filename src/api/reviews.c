@@ -1,0 +1,293 @@
+/*
+ * reviews.c - what people decide: approvals, and pull requests to merge or close.
+ */
+#include "api/desk.h"
+#include "api/routes.h"
+#include "api/shapes.h"
+#include "control/run/tasks.h"
+#include "forge/forge.h"
+#include "store/patches.h"
+#include "store/runs.h"
+
+enum { REPOSITORY_NAME_MAX = 200, STATUS_MAX = 40 };
+
+static const char *const approval_statuses[] = {"pending", "approved",  "rejected",
+                                                "expired", "cancelled", NULL};
+static const char *const pull_request_statuses[] = {"open", "merged", "closed", NULL};
+
+static void read_status(struct params *params, const char *const *names, const char **ret_status)
+{
+    params_text(params, "status", STATUS_MAX, ret_status);
+    if (!*ret_status)
+        return;
+    for (size_t i = 0; names[i]; i++) {
+        if (text_same(names[i], *ret_status))
+            return;
+    }
+    params_fail(params, "status", "%.40s is not a status here", *ret_status);
+}
+
+/* ---- Approvals ---- */
+
+enum rc api_approval_list(struct call *call, struct db *db, struct err *err)
+{
+    struct params params;
+    struct approval_row *rows = NULL;
+    size_t count = 0;
+    enum rc rc = call_params(call, &params, err);
+    if (rc != RC_OK)
+        return rc;
+    struct page page = call_page(call, &params);
+    struct approval_filter filter = {
+        .before = page.before, .limit = page.limit + 1, .scan = &page.scan};
+    read_status(&params, approval_statuses, &filter.status);
+    params_id(&params, "runId", &filter.run_id);
+    rc = params_end(&params);
+    if (rc == RC_OK)
+        rc = approvals_list(db, &filter, &call->http.arena, &rows, &count, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_list_begin(call);
+    size_t shown = page_rows(&page, count);
+    for (size_t i = 0; i < shown; i++)
+        shape_approval(&jw, &rows[i]);
+    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].id : NULL));
+    return RC_OK;
+}
+
+enum rc api_approval_get(struct call *call, struct db *db, struct err *err)
+{
+    struct id id;
+    struct approval_row row;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_id(call, 0, &id, err);
+    if (rc == RC_OK)
+        rc = approvals_get(db, &id, &call->http.arena, &row, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_answer(call, 200);
+    shape_approval(&jw, &row);
+    return RC_OK;
+}
+
+static enum rc build_decision(struct call *call, bool approve, struct command **ret_command,
+                              struct err *err)
+{
+    struct cmd_decide *cmd = cmd_decide_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    cmd->approve = approve;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_id(call, 0, &cmd->approval_id, err);
+    if (rc == RC_OK)
+        rc = call_reason(call, &cmd->base, &cmd->reason, err);
+    if (rc != RC_OK)
+        return rc;
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+static void answer_decision(struct call *call, const struct cmd_decide *cmd)
+{
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "id", cmd->approval_id.text);
+    jw_kstr(&jw, "runId", cmd->run_id.text);
+    jw_kstr(&jw, "status", cmd->approve ? "approved" : "rejected");
+    jw_end(&jw, '}');
+}
+
+enum rc api_approve(struct call *call, struct command **ret_command, struct err *err)
+{
+    return build_decision(call, true, ret_command, err);
+}
+
+void api_approve_answer(struct call *call, struct command *command)
+{
+    answer_decision(call, (const struct cmd_decide *)command);
+}
+
+enum rc api_reject(struct call *call, struct command **ret_command, struct err *err)
+{
+    return build_decision(call, false, ret_command, err);
+}
+
+void api_reject_answer(struct call *call, struct command *command)
+{
+    answer_decision(call, (const struct cmd_decide *)command);
+}
+
+/* ---- Pull requests ---- */
+
+enum rc api_pull_request_list(struct call *call, struct db *db, struct err *err)
+{
+    struct params params;
+    struct pull_request_row *rows = NULL;
+    size_t count = 0;
+    enum rc rc = call_params(call, &params, err);
+    if (rc != RC_OK)
+        return rc;
+    struct page page = call_page(call, &params);
+    struct pull_request_filter filter = {
+        .before = page.before, .limit = page.limit + 1, .scan = &page.scan};
+    params_text(&params, "repository", REPOSITORY_NAME_MAX, &filter.repository);
+    read_status(&params, pull_request_statuses, &filter.status);
+    rc = params_end(&params);
+    if (rc == RC_OK)
+        rc = pull_requests_list(db, &filter, &call->http.arena, &rows, &count, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_list_begin(call);
+    size_t shown = page_rows(&page, count);
+    for (size_t i = 0; i < shown; i++)
+        shape_pull_request(&jw, &rows[i]);
+    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].id : NULL));
+    return RC_OK;
+}
+
+static enum rc find_pull_request(struct call *call, struct db *db, struct pull_request_row *ret_row,
+                                 struct err *err)
+{
+    struct id id;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_id(call, 0, &id, err);
+    return rc == RC_OK ? pull_requests_get(db, &id, &call->http.arena, ret_row, err) : rc;
+}
+
+enum rc api_pull_request_get(struct call *call, struct db *db, struct err *err)
+{
+    struct pull_request_row row;
+    enum rc rc = find_pull_request(call, db, &row, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_answer(call, 200);
+    shape_pull_request(&jw, &row);
+    return RC_OK;
+}
+
+/* The tree of the base with the run's latest patch applied; NULL: it has none. */
+static enum rc find_tree(struct call *call, struct db *db, const struct id *run_id,
+                         const char **ret_tree, struct err *err)
+{
+    struct run_row run;
+    struct patch_row patch;
+    enum rc rc = runs_get(db, run_id, &call->http.arena, &run, err);
+    if (rc != RC_OK || id_is_none(&run.patch_id))
+        return rc;
+    rc = patches_get(db, &run.patch_id, &call->http.arena, &patch, err);
+    if (rc == RC_OK)
+        *ret_tree = patch.tree_hash;
+    return rc;
+}
+
+/* The forge merges; a merge that was done before and not recorded is found done. */
+static enum rc merge_at_forge(struct call *call, struct db *db, const struct pull_request_row *row,
+                              char ret_commit[GIT_HASH_BYTES], struct err *err)
+{
+    CLEANUP(desk_release) struct desk desk = {0};
+    const char *tree = NULL;
+    enum rc rc = desk_open_id(call, db, &row->repository_id, &desk, err);
+    if (rc == RC_OK)
+        rc = find_tree(call, db, &row->run_id, &tree, err);
+    if (rc != RC_OK)
+        return rc;
+    struct forge_merge merge = {
+        .forge = desk.config->forge,
+        .url = desk.config->url,
+        .number = row->number,
+        .run_id = row->run_id.text,
+        .branch = row->branch,
+        .expected_head = row->head_commit,
+        .expected_tree = tree,
+        .target_branch = row->target_branch,
+        .message = arena_printf(&call->http.arena, "Merge pull request #%lld: %s",
+                                (long long)row->number, row->title ? row->title : row->branch)};
+    return forge_merge(&desk.git, &merge, ret_commit, err);
+}
+
+static enum rc record(struct call *call, struct command *command, struct err *err)
+{
+    command->actor = auth_actor(&call->who);
+    enum rc rc = committer_call(control_committer(call->api->control), command);
+    if (rc != RC_OK)
+        *err = command->err;
+    return rc;
+}
+
+static enum rc find_open(struct call *call, struct db *db, struct pull_request_row *ret_row,
+                         struct err *err)
+{
+    enum rc rc = find_pull_request(call, db, ret_row, err);
+    if (rc == RC_OK && !text_same(ret_row->status, "open"))
+        return err_set(err, RC_CONFLICT, "PULL_REQUEST_NOT_OPEN", "pull request #%lld is %s",
+                       (long long)ret_row->number, ret_row->status);
+    return rc;
+}
+
+/* Its current state. */
+static enum rc answer_pull_request(struct call *call, struct db *db, const struct id *id,
+                                   struct err *err)
+{
+    struct pull_request_row row;
+    enum rc rc = pull_requests_get(db, id, &call->http.arena, &row, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_answer(call, 200);
+    shape_pull_request(&jw, &row);
+    return RC_OK;
+}
+
+enum rc api_pull_request_merge(struct call *call, struct db *db, struct err *err)
+{
+    struct cmd_merged *cmd = cmd_merged_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    struct pull_request_row row;
+    char commit[GIT_HASH_BYTES];
+    enum rc rc = call_no_fields(call, err);
+    if (rc == RC_OK)
+        rc = find_open(call, db, &row, err);
+    if (rc == RC_OK)
+        rc = merge_at_forge(call, db, &row, commit, err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->pull_request_id = row.id;
+    cmd->merge_commit = commit;
+    rc = record(call, owned, err);
+    return rc == RC_OK ? answer_pull_request(call, db, &row.id, err) : rc;
+}
+
+static enum rc close_at_forge(struct call *call, struct db *db, const struct pull_request_row *row,
+                              struct err *err)
+{
+    CLEANUP(desk_release) struct desk desk = {0};
+    enum rc rc = desk_open_id(call, db, &row->repository_id, &desk, err);
+    if (rc != RC_OK)
+        return rc;
+    const struct forge_closing closing = {.forge = desk.config->forge,
+                                          .url = desk.config->url,
+                                          .number = row->number,
+                                          .run_id = row->run_id.text,
+                                          .branch = row->branch,
+                                          .target_branch = row->target_branch};
+    return forge_close(&desk.git, &closing, err);
+}
+
+enum rc api_pull_request_close(struct call *call, struct db *db, struct err *err)
+{
+    struct cmd_closed *cmd = cmd_closed_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    struct pull_request_row row;
+    enum rc rc = call_reason(call, &cmd->base, &cmd->reason, err);
+    if (rc == RC_OK)
+        rc = find_open(call, db, &row, err);
+    if (rc == RC_OK)
+        rc = close_at_forge(call, db, &row, err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->pull_request_id = row.id;
+    rc = record(call, owned, err);
+    return rc == RC_OK ? answer_pull_request(call, db, &row.id, err) : rc;
+}

@@ -1,0 +1,141 @@
+/*
+ * routes.c - the table of routes: method and path, the roles that may use it, and the handler.
+ */
+#include "api/routes.h"
+#include "api/sse.h"
+
+#define QUERY(handler) .kind = ROUTE_QUERY, .query = (handler)
+#define COMMAND(handler) \
+    .kind = ROUTE_COMMAND, .body = BODY_JSON, .build = (handler), .answer = handler##_answer
+#define STREAM(handler) .kind = ROUTE_STREAM, .stream = (handler)
+/* The roles that may use it, beside the admin. */
+#define ADMIN        0
+#define VIEW         (ROLES(ROLE_VIEWER) | ROLES(ROLE_OPERATOR))
+#define OPERATE      ROLES(ROLE_OPERATOR)
+#define WORK         (ROLES(ROLE_WORKER) | ROLES(ROLE_OPERATOR))
+#define WORK_OR_VIEW (WORK | ROLES(ROLE_VIEWER))
+#define OWN_RUN      .agent = AGENT_OWN_RUN
+#define OWN_TASK     .agent = AGENT_OWN_TASK
+
+/* To add one: a row here, its handler in the file of its noun (as in api/tasks.c), declared in
+   api/routes.h, and a section in docs/PROTOCOL.md.  A route without roles is the admin's alone. */
+static const struct route routes[] = {
+    {HTTP_POST, OPERATE, "/v1/tasks", COMMAND(api_task_submit)},
+    {HTTP_GET, VIEW, "/v1/tasks", QUERY(api_task_list)},
+    {HTTP_GET, VIEW, "/v1/tasks/{id}", QUERY(api_task_get), OWN_TASK},
+    {HTTP_GET, VIEW, "/v1/tasks/{id}/config", QUERY(api_task_config)},
+    {HTTP_POST, OPERATE, "/v1/tasks/{id}/cancel", COMMAND(api_task_cancel)},
+    {HTTP_POST, OPERATE, "/v1/tasks/{id}/retry", COMMAND(api_task_retry)},
+    {HTTP_GET, VIEW, "/v1/runs", QUERY(api_run_list)},
+    {HTTP_GET, VIEW, "/v1/runs/{id}", QUERY(api_run_get), OWN_RUN},
+    {HTTP_GET, VIEW, "/v1/runs/{id}/events", QUERY(api_run_events), OWN_RUN},
+    {HTTP_GET, VIEW, "/v1/runs/{id}/timeline", QUERY(api_run_timeline), OWN_RUN},
+    {HTTP_GET, VIEW, "/v1/runs/{id}/artifacts", QUERY(api_run_artifacts), OWN_RUN},
+    {HTTP_GET, VIEW, "/v1/runs/{id}/snapshots", QUERY(api_run_snapshots), OWN_RUN},
+    {HTTP_GET, VIEW, "/v1/runs/{id}/stream", STREAM(api_run_stream), OWN_RUN},
+    {HTTP_GET, VIEW, "/v1/events", QUERY(api_event_list)},
+    {HTTP_GET, VIEW, "/v1/events/stream", STREAM(api_event_stream)},
+    {HTTP_GET, WORK_OR_VIEW, "/v1/artifacts/{sha256}", QUERY(api_artifact_get)},
+    {HTTP_PUT, WORK, "/v1/artifacts/{sha256}", QUERY(api_artifact_put), .body = BODY_BYTES,
+     .slow = true},
+    {HTTP_GET, VIEW, "/v1/repositories", QUERY(api_repository_list)},
+    {HTTP_GET, VIEW, "/v1/repositories/{name}", QUERY(api_repository_get)},
+    {HTTP_PUT, ADMIN, "/v1/repositories/{name}", .kind = ROUTE_COMMAND, .body = BODY_CONFIG,
+     .build = api_repository_put, .answer = api_repository_put_answer},
+    {HTTP_DELETE, ADMIN, "/v1/repositories/{name}", .kind = ROUTE_COMMAND,
+     .build = api_repository_remove, .answer = call_removed},
+    {HTTP_POST, OPERATE, "/v1/repositories/{name}/quarantine", COMMAND(api_repository_quarantine)},
+    {HTTP_POST, OPERATE, "/v1/repositories/{name}/release", COMMAND(api_repository_release)},
+    {HTTP_GET, WORK_OR_VIEW, "/v1/schemas", .kind = ROUTE_INSTANT, .instant = api_schema_list},
+    {HTTP_GET, WORK_OR_VIEW, "/v1/schemas/{name}", .kind = ROUTE_INSTANT,
+     .instant = api_schema_get},
+    {HTTP_GET, VIEW, "/v1/approvals", QUERY(api_approval_list)},
+    {HTTP_GET, VIEW, "/v1/approvals/{id}", QUERY(api_approval_get)},
+    {HTTP_POST, OPERATE, "/v1/approvals/{id}/approve", COMMAND(api_approve)},
+    {HTTP_POST, OPERATE, "/v1/approvals/{id}/reject", COMMAND(api_reject)},
+    {HTTP_GET, VIEW, "/v1/pull-requests", QUERY(api_pull_request_list)},
+    {HTTP_GET, VIEW, "/v1/pull-requests/{id}", QUERY(api_pull_request_get)},
+    {HTTP_POST, OPERATE, "/v1/pull-requests/{id}/merge", QUERY(api_pull_request_merge),
+     .body = BODY_JSON, .slow = true},
+    {HTTP_POST, OPERATE, "/v1/pull-requests/{id}/close", QUERY(api_pull_request_close),
+     .body = BODY_JSON, .slow = true},
+    {HTTP_GET, VIEW, "/v1/issues", QUERY(api_issue_list), .slow = true},
+    {HTTP_POST, OPERATE, "/v1/issues", QUERY(api_issue_new), .body = BODY_JSON, .slow = true},
+    {HTTP_GET, VIEW, "/v1/issues/{number}", QUERY(api_issue_get), .slow = true},
+    {HTTP_POST, OPERATE, "/v1/issues/{number}/comments", QUERY(api_issue_comment),
+     .body = BODY_JSON, .slow = true},
+    {HTTP_POST, OPERATE, "/v1/issues/{number}/close", QUERY(api_issue_close), .body = BODY_JSON,
+     .slow = true},
+    {HTTP_POST, OPERATE, "/v1/issues/{number}/reopen", QUERY(api_issue_reopen), .body = BODY_JSON,
+     .slow = true},
+    {HTTP_GET, VIEW, "/v1/memories", QUERY(api_memory_list)},
+    {HTTP_DELETE, OPERATE, "/v1/memories/{id}", .kind = ROUTE_COMMAND, .build = api_memory_remove,
+     .answer = call_removed},
+    {HTTP_GET, OPERATE, "/v1/notifications", QUERY(api_notification_list)},
+    {HTTP_POST, OPERATE, "/v1/notifications/{name}/test", COMMAND(api_notification_test)},
+    {HTTP_POST, OPERATE, "/v1/jobs", COMMAND(api_job_enqueue)},
+    {HTTP_POST, WORK, "/v1/jobs/lease", COMMAND(api_job_lease)},
+    {HTTP_POST, WORK, "/v1/jobs/heartbeat", COMMAND(api_job_heartbeat)},
+    {HTTP_POST, WORK, "/v1/jobs/progress", COMMAND(api_job_progress), .metered = true},
+    {HTTP_POST, WORK, "/v1/jobs/complete", COMMAND(api_job_complete)},
+    {HTTP_POST, WORK, "/v1/jobs/fail", COMMAND(api_job_fail)},
+    {HTTP_POST, WORK, "/v1/jobs/release", COMMAND(api_job_release)},
+    {HTTP_POST, WORK, "/v1/jobs/run-token", QUERY(api_job_run_token), .body = BODY_JSON},
+    {HTTP_GET, VIEW, "/v1/jobs", QUERY(api_job_list)},
+    {HTTP_GET, VIEW, "/v1/jobs/{id}", QUERY(api_job_get)},
+    {HTTP_GET, VIEW, "/v1/dead-letters", QUERY(api_dead_letter_list)},
+    {HTTP_GET, VIEW, "/v1/dead-letters/analysis", QUERY(api_dead_letter_analysis)},
+    {HTTP_GET, VIEW, "/v1/dead-letters/{id}", QUERY(api_dead_letter_get)},
+    {HTTP_POST, OPERATE, "/v1/dead-letters/replay", COMMAND(api_dead_letter_replay)},
+    {HTTP_POST, OPERATE, "/v1/dead-letters/archive", COMMAND(api_dead_letter_archive)},
+    {HTTP_POST, OPERATE, "/v1/dead-letters/purge", COMMAND(api_dead_letter_purge)},
+    {HTTP_GET, VIEW, "/v1/queues", QUERY(api_queue_list)},
+    {HTTP_GET, VIEW, "/v1/queues/{name}", QUERY(api_queue_get)},
+    {HTTP_PUT, OPERATE, "/v1/queues/{name}", COMMAND(api_queue_put)},
+    {HTTP_POST, OPERATE, "/v1/queues/{name}/pause", COMMAND(api_queue_pause)},
+    {HTTP_POST, OPERATE, "/v1/queues/{name}/resume", COMMAND(api_queue_resume)},
+    {HTTP_POST, OPERATE, "/v1/sagas", COMMAND(api_saga_start)},
+    {HTTP_GET, VIEW, "/v1/sagas", QUERY(api_saga_list)},
+    {HTTP_GET, WORK_OR_VIEW, "/v1/sagas/{id}", QUERY(api_saga_get), .wide = true},
+    {HTTP_POST, OPERATE, "/v1/sagas/{id}/cancel", COMMAND(api_saga_cancel)},
+    {HTTP_GET, WORK_OR_VIEW, "/v1/breakers", QUERY(api_breaker_list)},
+    {HTTP_GET, WORK_OR_VIEW, "/v1/breakers/{name}", QUERY(api_breaker_get)},
+    {HTTP_PUT, OPERATE, "/v1/breakers/{name}", COMMAND(api_breaker_put)},
+    {HTTP_POST, WORK, "/v1/breakers/{name}/acquire", COMMAND(api_breaker_acquire), .wide = true},
+    {HTTP_POST, WORK, "/v1/breakers/{name}/report", COMMAND(api_breaker_report), .wide = true},
+    {HTTP_POST, OPERATE, "/v1/breakers/{name}/reset", COMMAND(api_breaker_reset)},
+    {HTTP_POST, OPERATE, "/v1/breakers/{name}/trip", COMMAND(api_breaker_trip)},
+    {HTTP_GET, VIEW, "/v1/accounts", QUERY(api_account_list)},
+    {HTTP_POST, OPERATE, "/v1/accounts/{name}/resume", COMMAND(api_account_resume)},
+    {HTTP_GET, VIEW, "/v1/subscriptions", QUERY(api_subscription_list)},
+    {HTTP_GET, VIEW, "/v1/subscriptions/{name}", QUERY(api_subscription_get)},
+    {HTTP_PUT, OPERATE, "/v1/subscriptions/{name}", COMMAND(api_subscription_put)},
+    {HTTP_DELETE, OPERATE, "/v1/subscriptions/{name}", .kind = ROUTE_COMMAND,
+     .build = api_subscription_remove, .answer = call_removed},
+    {HTTP_POST, OPERATE, "/v1/topics/{topic}/publish", COMMAND(api_publish)},
+    {HTTP_POST, OPERATE, "/v1/topics/{topic}/request", COMMAND(api_request)},
+    {HTTP_POST, WORK, "/v1/replies/{id}", COMMAND(api_reply), .wide = true},
+    {HTTP_GET, VIEW, "/v1/schedules", QUERY(api_schedule_list)},
+    {HTTP_GET, VIEW, "/v1/schedules/{name}", QUERY(api_schedule_get)},
+    {HTTP_PUT, OPERATE, "/v1/schedules/{name}", COMMAND(api_schedule_put)},
+    {HTTP_DELETE, OPERATE, "/v1/schedules/{name}", .kind = ROUTE_COMMAND,
+     .build = api_schedule_remove, .answer = call_removed},
+    {HTTP_POST, OPERATE, "/v1/schedules/{name}/run", COMMAND(api_schedule_run)},
+    {HTTP_GET, VIEW, "/v1/workers", QUERY(api_worker_list)},
+    {HTTP_POST, WORK, "/v1/workers", COMMAND(api_worker_announce), .wide = true},
+    {HTTP_GET, ADMIN, "/v1/tokens", QUERY(api_token_list)},
+    {HTTP_POST, ADMIN, "/v1/tokens", QUERY(api_token_create), .body = BODY_JSON},
+    {HTTP_DELETE, ADMIN, "/v1/tokens/{id}", QUERY(api_token_revoke)},
+    {HTTP_GET, ADMIN, "/v1/backup", QUERY(api_backup), .slow = true},
+    {HTTP_GET, VIEW, "/v1/doctor", QUERY(api_doctor), .slow = true},
+    {HTTP_GET, WORK_OR_VIEW, "/v1/version", .kind = ROUTE_INSTANT, .instant = api_version},
+    {HTTP_GET, VIEW, "/metrics", QUERY(api_metrics)},
+    {HTTP_GET, VIEW, "/healthz", .kind = ROUTE_INSTANT, .instant = api_health, .open = true},
+    {HTTP_GET, VIEW, "/readyz", QUERY(api_ready), .open = true},
+};
+
+const struct route *routes_all(size_t *ret_count)
+{
+    *ret_count = COUNT_OF(routes);
+    return routes;
+}

@@ -1,0 +1,162 @@
+/*
+ * routes.h - the table of routes, and the handlers that it names, one file per noun.
+ * Build and answer run on the loop, queries on a pool thread (router.h describes each kind).
+ */
+#ifndef API_ROUTES_H
+#define API_ROUTES_H
+#include "api/call.h"
+
+const struct route *routes_all(size_t *ret_count);
+
+#define API_QUERY(name) enum rc name(struct call *call, struct db *db, struct err *err)
+#define API_COMMAND(name)                                                           \
+    enum rc name(struct call *call, struct command **ret_command, struct err *err); \
+    void name##_answer(struct call *call, struct command *command)
+
+/* Answered by call_removed. */
+#define API_REMOVAL(name) \
+    enum rc name(struct call *call, struct command **ret_command, struct err *err)
+
+/* tasks.c */
+API_COMMAND(api_task_submit);
+API_COMMAND(api_task_cancel);
+API_COMMAND(api_task_retry);
+API_QUERY(api_task_list);
+API_QUERY(api_task_get);
+API_QUERY(api_task_config);
+
+/* runs.c */
+API_QUERY(api_run_list);
+API_QUERY(api_run_get);
+API_QUERY(api_run_events);
+API_QUERY(api_run_timeline);
+API_QUERY(api_run_artifacts);
+API_QUERY(api_event_list);
+
+/* snapshots.c */
+API_QUERY(api_run_snapshots);
+
+/* artifacts.c */
+API_QUERY(api_artifact_get);
+API_QUERY(api_artifact_put);
+
+/* repositories.c */
+API_QUERY(api_repository_list);
+API_QUERY(api_repository_get);
+API_COMMAND(api_repository_put);
+API_REMOVAL(api_repository_remove);
+API_COMMAND(api_repository_quarantine);
+API_COMMAND(api_repository_release);
+
+/* accounts.c */
+API_QUERY(api_account_list);
+API_COMMAND(api_account_resume);
+
+/* breakers.c */
+API_QUERY(api_breaker_list);
+API_QUERY(api_breaker_get);
+API_COMMAND(api_breaker_put);
+API_COMMAND(api_breaker_acquire);
+API_COMMAND(api_breaker_report);
+API_COMMAND(api_breaker_reset);
+API_COMMAND(api_breaker_trip);
+
+/* reviews.c: what people decide */
+API_QUERY(api_approval_list);
+API_QUERY(api_approval_get);
+API_COMMAND(api_approve);
+API_COMMAND(api_reject);
+API_QUERY(api_pull_request_list);
+API_QUERY(api_pull_request_get);
+API_QUERY(api_pull_request_merge);
+API_QUERY(api_pull_request_close);
+
+/* issues.c */
+API_QUERY(api_issue_list);
+API_QUERY(api_issue_get);
+API_QUERY(api_issue_new);
+API_QUERY(api_issue_comment);
+API_QUERY(api_issue_close);
+API_QUERY(api_issue_reopen);
+
+/* memories.c */
+API_QUERY(api_memory_list);
+API_REMOVAL(api_memory_remove);
+
+/* notify.c */
+API_QUERY(api_notification_list);
+API_COMMAND(api_notification_test);
+
+/* jobs.c: the job protocol */
+API_COMMAND(api_job_enqueue);
+API_COMMAND(api_job_lease);
+API_COMMAND(api_job_heartbeat);
+API_COMMAND(api_job_progress);
+API_COMMAND(api_job_complete);
+API_COMMAND(api_job_fail);
+API_COMMAND(api_job_release);
+API_QUERY(api_job_run_token);
+
+/* queues.c */
+API_QUERY(api_queue_list);
+API_QUERY(api_queue_get);
+API_COMMAND(api_queue_put);
+API_COMMAND(api_queue_pause);
+API_COMMAND(api_queue_resume);
+
+/* dead_letters.c */
+API_QUERY(api_dead_letter_list);
+API_QUERY(api_dead_letter_get);
+API_QUERY(api_dead_letter_analysis);
+API_COMMAND(api_dead_letter_replay);
+API_COMMAND(api_dead_letter_archive);
+API_COMMAND(api_dead_letter_purge);
+
+/* sagas.c */
+API_COMMAND(api_saga_start);
+API_COMMAND(api_saga_cancel);
+API_QUERY(api_saga_list);
+API_QUERY(api_saga_get);
+/* topics.c: subscriptions, messages, requests and replies */
+API_QUERY(api_subscription_list);
+API_QUERY(api_subscription_get);
+API_COMMAND(api_subscription_put);
+API_REMOVAL(api_subscription_remove);
+API_COMMAND(api_publish);
+API_COMMAND(api_request);
+API_COMMAND(api_reply);
+
+/* schedules.c */
+API_QUERY(api_schedule_list);
+API_QUERY(api_schedule_get);
+API_COMMAND(api_schedule_put);
+API_REMOVAL(api_schedule_remove);
+API_COMMAND(api_schedule_run);
+
+/* workers.c */
+API_QUERY(api_worker_list);
+API_COMMAND(api_worker_announce);
+
+/* tokens.c */
+API_QUERY(api_token_list);
+API_QUERY(api_token_create);
+API_QUERY(api_token_revoke);
+
+/* backup.c */
+API_QUERY(api_backup);
+/* Removes the files of a backup that was interrupted by the end of its server. */
+MUST_USE enum rc api_backup_clear(const char *data_dir, struct err *err);
+
+/* schemas.c */
+void api_schema_list(struct call *call);
+void api_schema_get(struct call *call);
+
+/* system.c */
+API_QUERY(api_job_list);
+API_QUERY(api_job_get);
+API_QUERY(api_ready);
+API_QUERY(api_metrics);
+API_QUERY(api_doctor);
+void api_health(struct call *call);
+void api_version(struct call *call);
+#endif

@@ -1,0 +1,178 @@
+/*
+ * sagas.c - sagas over HTTP: start, list, show, cancel.
+ */
+#include "control/messaging/sagas.h"
+#include "api/routes.h"
+#include "api/saga_shape.h"
+#include "base/form.h"
+#include "core/queue/queue_config.h"
+
+enum { DEDUP_KEY_MAX = 200, STATUS_MAX = 40 };
+
+/* ---- Start ---- */
+
+/* Queues of drover's own steps are not open to clients. */
+static enum rc check_queues(const struct saga_plan *plan, struct arena *arena, struct err *err)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct saga_plan_step *step = &plan->steps[i];
+        bool own = text_starts(step->call.queue, STEP_QUEUE_PREFIX);
+        bool back = step->compensable && text_starts(step->compensation.queue, STEP_QUEUE_PREFIX);
+        if (own || back)
+            return err_field(
+                err, RC_INVALID, "INVALID_FIELD",
+                arena_printf(arena, "steps[%zu].%squeue", i, own ? "" : "compensation."),
+                "queues named %s* are drover's own", STEP_QUEUE_PREFIX);
+    }
+    return RC_OK;
+}
+
+static enum rc read_start(const struct js *tree, struct cmd_saga_start *cmd, struct err *err)
+{
+    struct arena *arena = &cmd->base.arena;
+    struct form form;
+    const struct js *steps = NULL;
+    form_open(&form, tree, "", err);
+    form_string(&form, "name", FORM_REQUIRED, &(struct form_text){.min = 1, .max = SAGA_NAME_MAX},
+                &cmd->name);
+    form_string(&form, "dedupKey", FORM_OPTIONAL,
+                &(struct form_text){.min = 1, .max = DEDUP_KEY_MAX}, &cmd->dedup_key);
+    form_array(&form, "steps", FORM_REQUIRED, SAGA_STEPS_MAX, &steps);
+    enum rc rc = form_close(&form);
+    struct saga_plan plan;
+    if (rc == RC_OK)
+        rc = saga_plan_decode(steps, arena, &plan, err);
+    if (rc == RC_OK)
+        rc = check_queues(&plan, arena, err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->steps = str_of(js_text(steps, arena));
+    if (cmd->steps.len > SAGA_PLAN_BYTES_MAX)
+        return err_field(err, RC_INVALID, "INVALID_FIELD", "steps",
+                         "steps must have at most %d bytes", SAGA_PLAN_BYTES_MAX);
+    return RC_OK;
+}
+
+enum rc api_saga_start(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_saga_start *cmd = cmd_saga_start_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &cmd->base.tree, err);
+    if (rc == RC_OK)
+        rc = read_start(cmd->base.tree, cmd, err);
+    if (rc != RC_OK)
+        return rc;
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_saga_start_answer(struct call *call, struct command *command)
+{
+    const struct cmd_saga_start *cmd = (const struct cmd_saga_start *)command;
+    struct jw jw = call_answer(call, cmd->duplicate ? 200 : 201);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "id", cmd->saga_id.text);
+    jw_kstr(&jw, "status", saga_status_name(cmd->status));
+    jw_kbool(&jw, "duplicate", cmd->duplicate);
+    jw_end(&jw, '}');
+}
+
+/* ---- Cancel ---- */
+
+enum rc api_saga_cancel(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_saga_cancel *cmd = cmd_saga_cancel_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_id(call, 0, &cmd->saga_id, err);
+    if (rc == RC_OK)
+        rc = call_reason(call, &cmd->base, &cmd->reason, err);
+    if (rc != RC_OK)
+        return rc;
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_saga_cancel_answer(struct call *call, struct command *command)
+{
+    const struct cmd_saga_cancel *cmd = (const struct cmd_saga_cancel *)command;
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "id", cmd->saga_id.text);
+    jw_kstr(&jw, "status", saga_status_name(cmd->status));
+    jw_end(&jw, '}');
+}
+
+/* ---- Queries ---- */
+
+static enum rc read_filter(struct call *call, struct saga_filter *filter, struct page *page,
+                           struct err *err)
+{
+    struct params params;
+    enum rc rc = call_params(call, &params, err);
+    if (rc != RC_OK)
+        return rc;
+    const char *status = NULL;
+    enum saga_status parsed = SAGA_RUNNING;
+    *page = call_page(call, &params);
+    *filter = (struct saga_filter){
+        .status = -1, .before = page->before, .limit = page->limit + 1, .scan = &page->scan};
+    params_text(&params, "name", SAGA_NAME_MAX, &filter->name);
+    params_id(&params, "runId", &filter->run_id);
+    params_text(&params, "status", STATUS_MAX, &status);
+    if (status && !saga_status_parse(status, &parsed))
+        params_fail(&params, "status", "%.40s is not a status of a saga", status);
+    if (status)
+        filter->status = (int)parsed;
+    return params_end(&params);
+}
+
+enum rc api_saga_list(struct call *call, struct db *db, struct err *err)
+{
+    struct saga_filter filter;
+    struct page page;
+    struct saga_row *rows = NULL;
+    size_t count = 0;
+    enum rc rc = read_filter(call, &filter, &page, err);
+    if (rc == RC_OK)
+        rc = sagas_list(db, &filter, &call->http.arena, &rows, &count, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_list_begin(call);
+    size_t shown = page_rows(&page, count);
+    for (size_t i = 0; i < shown; i++) {
+        shape_saga_open(&jw, &rows[i]);
+        jw_end(&jw, '}');
+    }
+    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].id : NULL));
+    return RC_OK;
+}
+
+enum rc api_saga_get(struct call *call, struct db *db, struct err *err)
+{
+    struct id id;
+    struct saga_row saga;
+    struct saga_step_row *steps = NULL;
+    size_t count = 0;
+    struct arena *arena = &call->http.arena;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_id(call, 0, &id, err);
+    if (rc == RC_OK)
+        rc = sagas_peek(db, &id, arena, &saga, err);
+    if (rc == RC_OK)
+        rc = saga_steps_list(db, &id, arena, &steps, &count, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_answer(call, 200);
+    shape_saga_open(&jw, &saga);
+    jw_kraw(&jw, "steps", saga.definition);
+    shape_saga_history(&jw, steps, count);
+    jw_end(&jw, '}');
+    return RC_OK;
+}

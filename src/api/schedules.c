@@ -1,0 +1,172 @@
+/*
+ * schedules.c - schedules over HTTP.
+ */
+#include "control/messaging/schedules.h"
+#include "api/job_form.h"
+#include "api/routes.h"
+#include "base/clock.h"
+#include "base/form.h"
+#include "core/queue/cron.h"
+
+static enum rc check_name(const struct call *call, struct err *err)
+{
+    if (queue_name_valid(call->vars[0]))
+        return RC_OK;
+    return err_set(err, RC_MALFORMED, "INVALID_NAME",
+                   "a schedule's name has letters, digits, '.', '_' and '-', at most 100 bytes");
+}
+
+static void write_schedule(struct jw *jw, const struct schedule_row *row)
+{
+    jw_begin(jw, '{');
+    jw_kstr(jw, "name", row->name);
+    jw_kstr(jw, "cron", row->cron);
+    jw_kraw(jw, "job", row->job);
+    jw_kbool(jw, "enabled", row->enabled);
+    jw_ktime(jw, "nextAt", row->next_us);
+    jw_ktime(jw, "lastAt", row->last_us);
+    jw_kstr(jw, "lastJobId", id_or_null(&row->last_job_id));
+    jw_ktime(jw, "createdAt", row->created_us);
+    jw_ktime(jw, "updatedAt", row->updated_us);
+    jw_end(jw, '}');
+}
+
+/* Refuses a schedule that would never fire. */
+static void check_cron(struct form *form, const char *text, int64_t now_us)
+{
+    struct cron cron;
+    if (form->rc != RC_OK)
+        return;
+    form->rc = cron_parse(text, &cron, form->err);
+    if (form->rc == RC_OK && cron_next(&cron, now_us) == 0)
+        form_fail(form, "cron", "no day is like this: %s would never come", text);
+}
+
+static enum rc read_job(const struct js *tree, struct cmd_schedule_put *cmd, struct err *err)
+{
+    struct form form;
+    struct job_spec spec = {0};
+    form_open(&form, tree, "job", err);
+    form_job(&form, &cmd->base.arena, &spec);
+    if (spec.dedup_key)
+        form_fail(&form, "dedupKey", "a schedule gives each of its jobs a dedup key of its own");
+    cmd->job = str_of(js_text(tree, &cmd->base.arena));
+    return form_close(&form);
+}
+
+static enum rc read_schedule(struct call *call, struct cmd_schedule_put *cmd, struct err *err)
+{
+    struct clock clock = control_clock(call->api->control);
+    const struct js *job = NULL;
+    struct form form;
+    form_open(&form, cmd->base.tree, "", err);
+    form_string(&form, "cron", FORM_REQUIRED, &(struct form_text){.min = 1, .max = CRON_TEXT_MAX},
+                &cmd->cron);
+    form_object(&form, "job", FORM_REQUIRED, &job);
+    cmd->enabled = true;
+    form_bool(&form, "enabled", FORM_OPTIONAL, &cmd->enabled);
+    check_cron(&form, cmd->cron, clock_now_us(&clock));
+    enum rc rc = form_close(&form);
+    return rc == RC_OK ? read_job(job, cmd, err) : rc;
+}
+
+enum rc api_schedule_put(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_schedule_put *cmd = cmd_schedule_put_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = check_name(call, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &cmd->base.tree, err);
+    if (rc == RC_OK)
+        rc = read_schedule(call, cmd, err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_schedule_put_answer(struct call *call, struct command *command)
+{
+    const struct cmd_schedule_put *cmd = (const struct cmd_schedule_put *)command;
+    struct jw jw = call_answer(call, cmd->created ? 201 : 200);
+    write_schedule(&jw, &cmd->row);
+}
+
+enum rc api_schedule_remove(struct call *call, struct command **ret_command, struct err *err)
+{
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = check_name(call, err);
+    if (rc != RC_OK)
+        return rc;
+    struct cmd_schedule_remove *cmd = cmd_schedule_remove_new();
+    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+enum rc api_schedule_run(struct call *call, struct command **ret_command, struct err *err)
+{
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = check_name(call, err);
+    if (rc == RC_OK)
+        rc = call_no_fields(call, err);
+    if (rc != RC_OK)
+        return rc;
+    struct cmd_schedule_run *cmd = cmd_schedule_run_new();
+    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_schedule_run_answer(struct call *call, struct command *command)
+{
+    const struct cmd_schedule_run *cmd = (const struct cmd_schedule_run *)command;
+    struct jw jw = call_answer(call, 201);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "schedule", cmd->name);
+    jw_kstr(&jw, "jobId", cmd->job_id.text);
+    jw_end(&jw, '}');
+}
+
+enum rc api_schedule_get(struct call *call, struct db *db, struct err *err)
+{
+    struct schedule_row row;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = check_name(call, err);
+    if (rc == RC_OK)
+        rc = schedules_get(db, call->vars[0], &call->http.arena, &row, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_answer(call, 200);
+    write_schedule(&jw, &row);
+    return RC_OK;
+}
+
+enum rc api_schedule_list(struct call *call, struct db *db, struct err *err)
+{
+    struct params params;
+    struct schedule_row *rows = NULL;
+    size_t count = 0;
+    enum rc rc = call_params(call, &params, err);
+    if (rc != RC_OK)
+        return rc;
+    struct page page = call_page_by_name(call, &params);
+    rc = params_end(&params);
+    if (rc == RC_OK)
+        rc = schedules_list(db, page.after, page.limit + 1, &call->http.arena, &rows, &count, err);
+    if (rc != RC_OK)
+        return rc;
+    size_t shown = page_rows(&page, count);
+    struct jw jw = call_list_begin(call);
+    for (size_t i = 0; i < shown; i++)
+        write_schedule(&jw, &rows[i]);
+    call_list_end(&jw, shown ? call_next_name(call, &page, count, rows[shown - 1].name) : NULL);
+    return RC_OK;
+}

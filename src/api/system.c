@@ -1,0 +1,190 @@
+/*
+ * system.c - the server about itself: health, version, metrics, doctor; jobs as they are.
+ */
+#include "api/doctor_forge.h"
+#include "api/metrics.h"
+#include "api/origins.h"
+#include "api/routes.h"
+#include "api/shapes.h"
+#include "control/watch/doctor.h"
+#include "store/events.h"
+#include "work/tree/rescue.h"
+
+enum { QUEUE_NAME_MAX = 100, JOB_TYPE_MAX = 200, STATE_MAX = 40 };
+
+/* ---- The server ---- */
+
+void api_health(struct call *call)
+{
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "status", "ok");
+    jw_end(&jw, '}');
+}
+
+/* Late timers do not make a node unready: all nodes would be unready, and no node would get the
+   requests that they can answer. */
+static void write_timers(struct jw *jw, struct control *control)
+{
+    struct timers_state state;
+    control_timers(control, &state);
+    jw_key(jw, "timers");
+    jw_begin(jw, '{');
+    if (state.holder[0] != '\0')
+        jw_kstr(jw, "node", state.holder);
+    jw_kbool(jw, "here", state.here);
+    if (state.since_us > 0)
+        jw_ktime(jw, "since", state.since_us);
+    jw_kint(jw, "lagMs", state.lag_us / US_PER_MS);
+    jw_end(jw, '}');
+}
+
+enum rc api_ready(struct call *call, struct db *db, struct err *err)
+{
+    int64_t seq = 0;
+    enum rc rc = events_last_seq(db, &seq, err);
+    if (rc != RC_OK)
+        return rc;
+    if (http_draining(call->api->http))
+        return err_set(err, RC_BUSY, "STOPPING", "the server is stopping");
+    struct committer_stats stats;
+    committer_stats(control_committer(call->api->control), &stats);
+    if (stats.queue_length >= call->api->command_queue_max)
+        return err_set(err, RC_BUSY, "NOT_ACCEPTING", "as many commands wait as may wait");
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "status", "ready");
+    write_timers(&jw, call->api->control);
+    jw_end(&jw, '}');
+    return RC_OK;
+}
+
+void api_version(struct call *call)
+{
+    struct err err = {0};
+    enum rc rc = call_no_params(call, &err);
+    if (rc != RC_OK) {
+        call_fail(call, rc, &err);
+        return;
+    }
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "version", DROVER_VERSION);
+    jw_kint(&jw, "schemaVersion", store_schema_version());
+    jw_kstr(&jw, "store", store_durability(call->api->store));
+    jw_kstr(&jw, "node", control_node(call->api->control));
+    jw_end(&jw, '}');
+}
+
+enum rc api_metrics(struct call *call, struct db *db, struct err *err)
+{
+    enum rc rc = call_no_params(call, err);
+    if (rc != RC_OK)
+        return rc;
+    call->http.answer.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    return metrics_write(call->api, db, &call->http.arena, &call->http.answer.body, err);
+}
+
+enum rc api_doctor(struct call *call, struct db *db, struct err *err)
+{
+    struct arena *arena = &call->http.arena;
+    struct doctor_report report;
+    struct origins_report *origins = arena_alloc(arena, sizeof *origins);
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = doctor_examine(db, arena, &report, err);
+    if (rc == RC_OK)
+        rc = origins_examine(call->api, db, arena, origins, err);
+    if (rc != RC_OK)
+        return rc;
+    rc = doctor_forge_add(call, db, &report, err);
+    if (rc != RC_OK)
+        return rc;
+    const struct doctor_check strays = origins_check(origins, arena);
+    doctor_add(&report, &strays, arena);
+    const char *work = arena_printf(&call->http.arena, "%s/work", call->api->data_dir);
+    report.kept_trees = rescue_count_kept(work);
+    report.kept_path = arena_printf(&call->http.arena, "%s/kept", work);
+    struct jw jw = call_answer(call, 200);
+    doctor_write_open(&jw, &report);
+    origins_write(&jw, origins);
+    jw_end(&jw, '}');
+    return RC_OK;
+}
+
+/* ---- Jobs ---- */
+
+enum rc api_job_get(struct call *call, struct db *db, struct err *err)
+{
+    struct id id;
+    struct job_row job;
+    struct attempt_row *attempts = NULL;
+    size_t count = 0;
+    struct arena *arena = &call->http.arena;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_id(call, 0, &id, err);
+    if (rc == RC_OK)
+        rc = jobs_get(db, &id, arena, &job, err);
+    if (rc == RC_OK)
+        rc = attempts_list(db, &id, arena, &attempts, &count, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_answer(call, 200);
+    shape_job_open(&jw, &job);
+    shape_payload(&jw, &job, call->who.role);
+    if (job.headers.len > 0)
+        jw_kraw(&jw, "headers", job.headers);
+    jw_kraw(&jw, "result", job.result);
+    jw_key(&jw, "attempts");
+    jw_begin(&jw, '[');
+    for (size_t i = 0; i < count; i++)
+        shape_attempt(&jw, &attempts[i]);
+    jw_end(&jw, ']');
+    jw_end(&jw, '}');
+    return RC_OK;
+}
+
+static enum rc job_filter(struct call *call, struct job_filter *filter, struct page *page,
+                          struct err *err)
+{
+    struct params params;
+    enum rc rc = call_params(call, &params, err);
+    if (rc != RC_OK)
+        return rc;
+    const char *state = NULL;
+    enum job_state parsed = JOB_SCHEDULED;
+    *page = call_page(call, &params);
+    *filter = (struct job_filter){
+        .state = -1, .before = page->before, .limit = page->limit + 1, .scan = &page->scan};
+    params_text(&params, "queue", QUEUE_NAME_MAX, &filter->queue);
+    params_text(&params, "type", JOB_TYPE_MAX, &filter->type);
+    params_id(&params, "runId", &filter->run_id);
+    params_text(&params, "state", STATE_MAX, &state);
+    if (state && !job_state_parse(state, &parsed))
+        params_fail(&params, "state", "%.40s is not a state of a job", state);
+    if (state)
+        filter->state = (int)parsed;
+    return params_end(&params);
+}
+
+enum rc api_job_list(struct call *call, struct db *db, struct err *err)
+{
+    struct job_filter filter;
+    struct page page;
+    struct job_row *jobs = NULL;
+    size_t count = 0;
+    enum rc rc = job_filter(call, &filter, &page, err);
+    if (rc == RC_OK)
+        rc = jobs_list(db, &filter, &call->http.arena, &jobs, &count, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_list_begin(call);
+    size_t shown = page_rows(&page, count);
+    for (size_t i = 0; i < shown; i++) {
+        shape_job_open(&jw, &jobs[i]);
+        jw_end(&jw, '}');
+    }
+    call_list_end(&jw, call_next_id(call, &page, count, shown ? &jobs[shown - 1].id : NULL));
+    return RC_OK;
+}

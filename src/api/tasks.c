@@ -1,0 +1,430 @@
+/*
+ * tasks.c - POST /v1/tasks, and later commands and queries about a task.
+ */
+#include "control/run/tasks.h"
+#include "api/routes.h"
+#include "api/shapes.h"
+#include "base/form.h"
+#include "base/hash.h"
+#include "core/config/repo_config.h"
+#include "core/config/repo_document.h"
+#include "store/capacity.h"
+#include "work/job/attachments.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    IDEMPOTENCY_KEY_MAX = 200,
+    REPOSITORY_NAME_MAX = 200,
+    TASK_TYPE_MAX = 64,
+    BRANCH_MAX = 200,
+    SCOPE_MAX = 100,
+    GLOB_MAX = 500,
+    LABELS_MAX = 50,
+    LABEL_MAX = 200,
+    CHANNEL_SOURCE_MAX = 100,
+    CHANNEL_BYTES_MAX = 16 * 1024,
+    OVERRIDE_REASON_MAX = 1000,
+    TURNS_MAX = 500
+};
+#define ISSUE_NUMBER_MAX ((int64_t)1 << 53)
+static const double budget_usd_min = 0.01, budget_usd_max = 100.0;
+
+/* ---- Submit ---- */
+
+static struct str json_of(const struct js *value, struct arena *arena)
+{
+    return value ? str_of(js_text(value, arena)) : (struct str){0};
+}
+
+static enum rc read_channel(const struct js *channel, struct cmd_submit *cmd, struct err *err)
+{
+    if (!channel)
+        return RC_OK;
+    struct form form;
+    const char *source = NULL;
+    const struct js *metadata = NULL;
+    form_open(&form, channel, "channel", err);
+    form_string(&form, "source", FORM_REQUIRED,
+                &(struct form_text){.min = 1, .max = CHANNEL_SOURCE_MAX}, &source);
+    form_object(&form, "metadata", FORM_OPTIONAL, &metadata);
+    cmd->channel = json_of(channel, &cmd->base.arena);
+    if (cmd->channel.len > CHANNEL_BYTES_MAX)
+        form_fail(&form, "metadata", "channel must have at most %d bytes", CHANNEL_BYTES_MAX);
+    return form_close(&form);
+}
+
+/* Over the repository's configuration; errors are reported with their path in the body. */
+static enum rc read_overrides(struct call *call, const struct js *overrides, struct cmd_submit *cmd,
+                              struct err *err)
+{
+    if (!overrides)
+        return RC_OK;
+    struct arena *arena = &call->http.arena;
+    struct faults faults = {0}, told = {0};
+    enum rc rc = repo_overrides_check(overrides, arena, &faults, err);
+    cmd->overrides = json_of(overrides, &cmd->base.arena);
+    if (rc != RC_INVALID)
+        return rc;
+    for (size_t i = 0; i < faults.count; i++)
+        faults_add(&told, arena,
+                   arena_printf(arena, "overrides%s%s", *faults.items[i].path ? "." : "",
+                                faults.items[i].path),
+                   faults.items[i].message);
+    call_faults(call, &told);
+    return faults_err(&told, "INVALID_FIELD", err);
+}
+
+static enum rc read_depends_on(const struct js *ids, struct cmd_submit *cmd, struct err *err)
+{
+    size_t count = js_count(ids);
+    struct id *found = count ? arena_array(&cmd->base.arena, count, sizeof *found) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!id_parse(js_str(js_at(ids, i), ""), &found[i]))
+            return err_field(err, RC_INVALID, "INVALID_FIELD", "dependsOn",
+                             "dependsOn[%zu] is not an id (a UUID)", i);
+    }
+    cmd->depends_on = found;
+    cmd->depends_count = count;
+    return RC_OK;
+}
+
+/* Files that were uploaded before: PUT /v1/artifacts/{sha256}. */
+static enum rc read_attachment(const struct js *array, size_t index, struct err *err)
+{
+    char path[sizeof "attachments[99]"];
+    (void)snprintf(path, sizeof path, "attachments[%zu]", index % 100);
+    struct form form;
+    const char *name = NULL, *sha256 = NULL;
+    form_open(&form, js_at(array, index), path, err);
+    form_string(&form, "name", FORM_REQUIRED, &(struct form_text){.min = 1, .max = 200}, &name);
+    form_string(&form, "sha256", FORM_REQUIRED, &(struct form_text){.min = 64, .max = 64}, &sha256);
+    if (name && !attachment_name_valid(name))
+        form_fail(&form, "name", "name must be that of a file, without a directory");
+    if (sha256 && !sha256_text_valid(sha256))
+        form_fail(&form, "sha256", "sha256 must have 64 lower-case hex digits");
+    for (size_t i = 0; name && i < index; i++) {
+        if (text_same(js_get_str(js_at(array, i), "name", NULL), name))
+            form_fail(&form, "name", "two attachments are called %.100s", name);
+    }
+    return form_close(&form);
+}
+
+static enum rc read_attachments(const struct js *array, struct cmd_submit *cmd, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < js_count(array); i++)
+        rc = read_attachment(array, i, err);
+    cmd->attachments = js_count(array) > 0 ? json_of(array, &cmd->base.arena) : (struct str){0};
+    return rc;
+}
+
+static void read_limits(struct form *form, struct cmd_submit *cmd)
+{
+    double usd = 0;
+    form_int(form, "priority", FORM_OPTIONAL, &(struct form_range){0, PRIORITY_MAX},
+             &cmd->priority);
+    form_int(form, "maxTurns", FORM_OPTIONAL, &(struct form_range){1, TURNS_MAX}, &cmd->max_turns);
+    form_real(form, "maxBudgetUsd", FORM_OPTIONAL,
+              &(struct form_real){budget_usd_min, budget_usd_max}, &usd);
+    cmd->max_budget_microusd = llround(usd * 1e6);
+}
+
+static void read_words(struct form *form, struct cmd_submit *cmd)
+{
+    int risk = (int)cmd->risk, mode = (int)cmd->mode;
+    form_choice(form, "riskLevel", FORM_OPTIONAL, risk_names, &risk);
+    form_choice(form, "executionMode", FORM_OPTIONAL, mode_names, &mode);
+    cmd->risk = (enum risk)risk;
+    cmd->mode = (enum mode)mode;
+    form_string(form, "taskType", FORM_OPTIONAL,
+                &(struct form_text){.min = 1, .max = TASK_TYPE_MAX}, &cmd->task_type);
+    form_string(form, "targetBranch", FORM_OPTIONAL,
+                &(struct form_text){.min = 1, .max = BRANCH_MAX}, &cmd->target_branch);
+    if (cmd->target_branch && !branch_name_valid(cmd->target_branch))
+        form_fail(form, "targetBranch", "targetBranch is not a name that git takes for a branch");
+}
+
+static enum rc read_override(const struct js *override, struct cmd_submit *cmd, struct err *err)
+{
+    if (!override)
+        return RC_OK;
+    struct form form;
+    form_open(&form, override, "override", err);
+    form_string(&form, "reason", FORM_REQUIRED,
+                &(struct form_text){.min = 1, .max = OVERRIDE_REASON_MAX}, &cmd->override_reason);
+    return form_close(&form);
+}
+
+static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err *err)
+{
+    struct form form;
+    const struct js *overrides = NULL;
+    const struct js *scope = NULL, *labels = NULL, *channel = NULL, *depends_on = NULL;
+    const struct js *attachments = NULL, *override = NULL;
+    form_open(&form, cmd->base.tree, "", err);
+    form_string(&form, "repository", FORM_REQUIRED,
+                &(struct form_text){.min = 1, .max = REPOSITORY_NAME_MAX}, &cmd->repository);
+    form_string(&form, "description", FORM_OPTIONAL,
+                &(struct form_text){.min = 1, .max = TASK_DESCRIPTION_MAX}, &cmd->description);
+    form_int(&form, "issueNumber", FORM_OPTIONAL, &(struct form_range){1, ISSUE_NUMBER_MAX},
+             &cmd->issue_number);
+    read_words(&form, cmd);
+    read_limits(&form, cmd);
+    form_strings(&form, "scope", FORM_OPTIONAL, SCOPE_MAX,
+                 &(struct form_text){.min = 1, .max = GLOB_MAX}, &scope);
+    form_strings(&form, "labels", FORM_OPTIONAL, LABELS_MAX,
+                 &(struct form_text){.min = 1, .max = LABEL_MAX}, &labels);
+    form_object(&form, "channel", FORM_OPTIONAL, &channel);
+    form_object(&form, "overrides", FORM_OPTIONAL, &overrides);
+    form_strings(&form, "dependsOn", FORM_OPTIONAL, TASK_DEPENDS_MAX,
+                 &(struct form_text){.min = 1, .max = ID_TEXT_BYTES}, &depends_on);
+    form_array(&form, "attachments", FORM_OPTIONAL, ATTACHMENTS_MAX, &attachments);
+    form_object(&form, "override", FORM_OPTIONAL, &override);
+    if (!cmd->description && !cmd->issue_number)
+        form_fail(&form, "description", "give a description, an issueNumber, or both");
+    enum rc rc = form_close(&form);
+    if (rc == RC_OK)
+        rc = read_channel(channel, cmd, err);
+    if (rc == RC_OK)
+        rc = read_depends_on(depends_on, cmd, err);
+    if (rc == RC_OK)
+        rc = read_overrides(call, overrides, cmd, err);
+    if (rc == RC_OK)
+        rc = read_attachments(attachments, cmd, err);
+    if (rc == RC_OK)
+        rc = read_override(override, cmd, err);
+    cmd->scope = json_of(scope, &cmd->base.arena);
+    cmd->labels = json_of(labels, &cmd->base.arena);
+    return rc;
+}
+
+static enum rc read_key(struct call *call, struct cmd_submit *cmd, struct err *err)
+{
+    const char *key = http_header(&call->http, "Idempotency-Key");
+    if (!key)
+        return RC_OK;
+    size_t len = strlen(key);
+    for (size_t i = 0; i < len; i++) {
+        if (key[i] < ' ' || key[i] > '~')
+            len = 0;
+    }
+    if (len == 0 || len > IDEMPOTENCY_KEY_MAX)
+        return err_field(err, RC_MALFORMED, "INVALID_IDEMPOTENCY_KEY", "Idempotency-Key",
+                         "Idempotency-Key must be 1 to %d printable ASCII characters",
+                         IDEMPOTENCY_KEY_MAX);
+    struct str body = http_body(&call->http);
+    char *sha256 = arena_alloc(&cmd->base.arena, SHA256_TEXT_BYTES);
+    sha256_hex(body.at, body.len, sha256);
+    cmd->body_sha256 = sha256;
+    cmd->idempotency_key = arena_strdup(&cmd->base.arena, key);
+    return RC_OK;
+}
+
+enum rc api_task_submit(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_submit *cmd = cmd_submit_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = read_key(call, cmd, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &cmd->base.tree, err);
+    if (rc == RC_OK)
+        rc = read_submit(call, cmd, err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->may_override = call->who.role == ROLE_ADMIN;
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_task_submit_answer(struct call *call, struct command *command)
+{
+    const struct cmd_submit *cmd = (const struct cmd_submit *)command;
+    if (cmd->repeated)
+        http_answer_header(&call->http, "Idempotent-Replay", "true");
+    struct jw jw = call_answer(call, 202);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "taskId", cmd->task_id.text);
+    jw_kstr(&jw, "runId", cmd->run_id.text);
+    jw_kstr(&jw, "status", "queued");
+    jw_end(&jw, '}');
+}
+
+/* ---- Cancel, retry ---- */
+
+enum rc api_task_cancel(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_cancel *cmd = cmd_cancel_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_id(call, 0, &cmd->task_id, err);
+    if (rc == RC_OK)
+        rc = call_reason(call, &cmd->base, &cmd->reason, err);
+    if (rc != RC_OK)
+        return rc;
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_task_cancel_answer(struct call *call, struct command *command)
+{
+    const struct cmd_cancel *cmd = (const struct cmd_cancel *)command;
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "taskId", cmd->task_id.text);
+    jw_kstr(&jw, "status", task_status_name(cmd->status));
+    jw_kbool(&jw, "stopping", cmd->stopping);
+    jw_end(&jw, '}');
+}
+
+enum rc api_task_retry(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_retry *cmd = cmd_retry_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_id(call, 0, &cmd->task_id, err);
+    if (rc == RC_OK)
+        rc = call_no_fields(call, err);
+    if (rc != RC_OK)
+        return rc;
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_task_retry_answer(struct call *call, struct command *command)
+{
+    const struct cmd_retry *cmd = (const struct cmd_retry *)command;
+    struct jw jw = call_answer(call, 202);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "taskId", cmd->task_id.text);
+    jw_kstr(&jw, "runId", cmd->run_id.text);
+    jw_kint(&jw, "runNo", cmd->run_no);
+    jw_kstr(&jw, "status", "queued");
+    jw_end(&jw, '}');
+}
+
+/* ---- Queries ---- */
+
+static enum rc read_runs(struct call *call, struct db *db, const struct task_row *task,
+                         struct task_extras *ret_extras, struct err *err)
+{
+    struct run_row *runs = NULL;
+    size_t count = 0;
+    enum rc rc = runs_of_task(db, &task->id, &call->http.arena, &runs, &count, err);
+    if (rc == RC_OK)
+        *ret_extras = (struct task_extras){.runs = runs, .run_count = count};
+    return rc;
+}
+
+/* Its position in the queue: only for one task, not for a listing, since it must be counted. */
+static enum rc find_position(struct db *db, struct task_extras *extras, struct err *err)
+{
+    const struct run_row *latest = extras->run_count ? &extras->runs[extras->run_count - 1] : NULL;
+    if (!latest || latest->status != RUN_QUEUED)
+        return RC_OK;
+    struct queue_place place = {
+        .workspace_id = latest->workspace_id, .rank = latest->rank, .run_id = latest->id};
+    int64_t ahead = 0;
+    enum rc rc = capacity_ahead(db, &place, &ahead, err);
+    if (rc == RC_OK)
+        extras->queue_position = ahead + 1;
+    return rc;
+}
+
+enum rc api_task_get(struct call *call, struct db *db, struct err *err)
+{
+    struct id id;
+    struct task_row task;
+    struct task_extras extras;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_id(call, 0, &id, err);
+    if (rc == RC_OK)
+        rc = tasks_get(db, &id, &call->http.arena, &task, err);
+    if (rc == RC_OK)
+        rc = read_runs(call, db, &task, &extras, err);
+    if (rc == RC_OK)
+        rc = find_position(db, &extras, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_answer(call, 200);
+    shape_task(&jw, &task, &extras);
+    return RC_OK;
+}
+
+/* The configuration that the task has taken, and the same with the program's defaults. */
+enum rc api_task_config(struct call *call, struct db *db, struct err *err)
+{
+    struct id id;
+    struct task_row task;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_id(call, 0, &id, err);
+    if (rc == RC_OK)
+        rc = tasks_get(db, &id, &call->http.arena, &task, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "taskId", task.id.text);
+    jw_kstr(&jw, "repository", task.repository);
+    jw_kraw(&jw, "config", task.config);
+    jw_kraw(&jw, "overrides", task.overrides.len ? task.overrides : STR("{}"));
+    const struct repo_layers layers = {.snapshot = task.config, .task = task.overrides};
+    rc = repo_layers_write(&layers, &call->http.arena, &jw, err);
+    jw_end(&jw, '}');
+    return rc;
+}
+
+static enum rc task_filter(struct call *call, struct task_filter *filter, struct page *page,
+                           struct err *err)
+{
+    struct params params;
+    enum rc rc = call_params(call, &params, err);
+    if (rc != RC_OK)
+        return rc;
+    const char *status = NULL;
+    enum task_status parsed = TASK_SUBMITTED;
+    *page = call_page(call, &params);
+    *filter = (struct task_filter){
+        .status = -1, .before = page->before, .limit = page->limit + 1, .scan = &page->scan};
+    params_text(&params, "repository", REPOSITORY_NAME_MAX, &filter->repository);
+    params_text(&params, "requestedBy", 200, &filter->requested_by);
+    params_text(&params, "status", 40, &status);
+    if (status && !task_status_parse(status, &parsed))
+        params_fail(&params, "status", "%.40s is not a status of a task", status);
+    if (status)
+        filter->status = (int)parsed;
+    return params_end(&params);
+}
+
+enum rc api_task_list(struct call *call, struct db *db, struct err *err)
+{
+    struct task_filter filter;
+    struct page page;
+    struct task_row *tasks = NULL;
+    size_t count = 0;
+    enum rc rc = task_filter(call, &filter, &page, err);
+    if (rc == RC_OK)
+        rc = tasks_list(db, &filter, &call->http.arena, &tasks, &count, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = call_list_begin(call);
+    size_t shown = page_rows(&page, count);
+    for (size_t i = 0; rc == RC_OK && i < shown; i++) {
+        struct task_extras extras;
+        rc = read_runs(call, db, &tasks[i], &extras, err);
+        if (rc == RC_OK)
+            shape_task(&jw, &tasks[i], &extras);
+    }
+    call_list_end(&jw, call_next_id(call, &page, count, shown ? &tasks[shown - 1].id : NULL));
+    return rc;
+}

@@ -1,0 +1,178 @@
+/*
+ * tokens.c - tokens: made, listed, revoked.  The secret is in one answer and nowhere else.
+ *
+ * These run on a pool thread, because this server must have read the changed tokens before it
+ * answers.
+ */
+#include "control/watch/tokens.h"
+#include "api/routes.h"
+#include "base/form.h"
+#include "base/log.h"
+#include "core/queue/queue_config.h"
+#include <assert.h>
+#include <string.h>
+
+enum { TOKEN_QUEUES_MAX = 16 };
+
+static bool name_valid(const char *name)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._@-";
+    size_t len = strspn(name, allowed);
+    return len >= 1 && len <= TOKEN_NAME_MAX && name[len] == '\0';
+}
+
+/* Into one text, with blanks between. */
+static void read_queues(struct form *form, struct cmd_token_create *cmd)
+{
+    const struct js *names = NULL;
+    char *text = NULL;
+    form_strings(form, "queues", FORM_OPTIONAL, TOKEN_QUEUES_MAX,
+                 &(struct form_text){.min = 1, .max = TOKEN_QUEUES_BYTES_MAX}, &names);
+    for (size_t i = 0; i < js_count(names); i++) {
+        const char *name = js_str(js_at(names, i), "");
+        if (!queue_name_valid(name))
+            form_fail(form, "queues", "queues[%zu] is not a queue's name", i);
+        text = text ? arena_printf(&cmd->base.arena, "%s %s", text, name)
+                    : arena_strdup(&cmd->base.arena, name);
+    }
+    if (text && strlen(text) > TOKEN_QUEUES_BYTES_MAX)
+        form_fail(form, "queues", "the queues of a token have at most %d bytes in all",
+                  TOKEN_QUEUES_BYTES_MAX);
+    if (names && !text)
+        form_fail(form, "queues", "queues must not be empty");
+    if (text && cmd->role != ROLE_WORKER)
+        form_fail(form, "queues", "only a token of role worker can be bound to queues");
+    cmd->queues = text;
+}
+
+static enum rc read_token(struct call *call, struct cmd_token_create *cmd, struct err *err)
+{
+    struct clock clock = control_clock(call->api->control);
+    const char *expires = NULL;
+    int role = 0;
+    struct form form;
+    form_open(&form, cmd->base.tree, "", err);
+    form_string(&form, "name", FORM_REQUIRED, &(struct form_text){.min = 1, .max = TOKEN_NAME_MAX},
+                &cmd->name);
+    form_choice(&form, "role", FORM_REQUIRED, role_token_names, &role);
+    form_string(&form, "expiresAt", FORM_OPTIONAL,
+                &(struct form_text){.min = 1, .max = TIME_TEXT_BYTES}, &expires);
+    if (cmd->name && !name_valid(cmd->name))
+        form_fail(&form, "name", "a token's name has letters, digits, '.', '_', '@' and '-'");
+    else if (text_same(cmd->name, AUTH_ADMIN_NAME))
+        form_fail(&form, "name", "%s is the name of the token in admin.token", AUTH_ADMIN_NAME);
+    if (expires && !time_parse(expires, &cmd->expires_us))
+        form_fail(&form, "expiresAt", "expiresAt must be a time like 2030-01-31T00:00:00Z");
+    else if (expires && cmd->expires_us <= clock_now_us(&clock))
+        form_fail(&form, "expiresAt", "expiresAt is in the past");
+    bool known = role_parse(role_token_names[role], &cmd->role);
+    assert(known);
+    (void)known;
+    read_queues(&form, cmd);
+    return form_close(&form);
+}
+
+static enum rc run_command(struct call *call, struct command *command, struct db *db,
+                           struct err *err)
+{
+    command->actor = auth_actor(&call->who);
+    enum rc rc = committer_call(control_committer(call->api->control), command);
+    if (rc != RC_OK) {
+        *err = command->err;
+        return rc;
+    }
+    return auth_refresh(call->api->auth, db, err);
+}
+
+static void write_queues(struct jw *jw, const char *queues)
+{
+    if (!queues)
+        return;
+    jw_key(jw, "queues");
+    jw_begin(jw, '[');
+    for (const char *at = queues; *at; at += strspn(at, " ")) {
+        size_t len = strcspn(at, " ");
+        jw_strn(jw, at, len);
+        at += len;
+    }
+    jw_end(jw, ']');
+}
+
+static void write_token(struct jw *jw, const struct token_row *token, const char *secret)
+{
+    jw_begin(jw, '{');
+    jw_kstr(jw, "id", token->id.text);
+    jw_kstr(jw, "name", token->name);
+    jw_kstr(jw, "role", role_name(token->role));
+    write_queues(jw, token->queues);
+    jw_ktime(jw, "createdAt", token->created_us);
+    jw_ktime(jw, "lastUsedAt", token->last_used_us);
+    jw_ktime(jw, "expiresAt", token->expires_us);
+    jw_ktime(jw, "revokedAt", token->revoked_us);
+    jw_optstr(jw, "token", secret);
+    jw_end(jw, '}');
+}
+
+enum rc api_token_create(struct call *call, struct db *db, struct err *err)
+{
+    struct cmd_token_create *cmd = cmd_token_create_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    char secret[AUTH_TOKEN_BYTES];
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &cmd->base.tree, err);
+    if (rc == RC_OK)
+        rc = read_token(call, cmd, err);
+    if (rc != RC_OK)
+        return rc;
+    auth_make_token(secret);
+    sha256_hex(secret, strlen(secret), cmd->sha256);
+    rc = run_command(call, owned, db, err);
+    if (rc == RC_OK) {
+        LOG(LOG_INFO, "made a token", LOG_STR("id", cmd->row.id.text), LOG_STR("name", cmd->name),
+            LOG_STR("role", role_name(cmd->role)), LOG_STR("by", call->who.name));
+        struct jw jw = call_answer(call, 201);
+        write_token(&jw, &cmd->row, secret);
+    }
+    explicit_bzero(secret, sizeof secret);
+    return rc;
+}
+
+enum rc api_token_revoke(struct call *call, struct db *db, struct err *err)
+{
+    struct cmd_token_revoke *cmd = cmd_token_revoke_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_id(call, 0, &cmd->id, err);
+    if (rc == RC_OK)
+        rc = run_command(call, owned, db, err);
+    if (rc != RC_OK)
+        return rc;
+    LOG(LOG_INFO, "revoked a token", LOG_STR("id", cmd->id.text), LOG_STR("by", call->who.name));
+    call->http.answer.status = 204;
+    return RC_OK;
+}
+
+enum rc api_token_list(struct call *call, struct db *db, struct err *err)
+{
+    struct token_row *rows = NULL;
+    size_t count = 0;
+    struct params params;
+    enum rc rc = call_params(call, &params, err);
+    if (rc != RC_OK)
+        return rc;
+    struct page page = call_page(call, &params);
+    rc = params_end(&params);
+    if (rc == RC_OK)
+        rc = tokens_list(db, &page.before, page.limit + 1, &call->http.arena, &rows, &count, err);
+    if (rc != RC_OK)
+        return rc;
+    size_t shown = page_rows(&page, count);
+    struct jw jw = call_list_begin(call);
+    for (size_t i = 0; i < shown; i++)
+        write_token(&jw, &rows[i], NULL);
+    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].id : NULL));
+    return RC_OK;
+}

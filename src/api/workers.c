@@ -1,0 +1,141 @@
+/*
+ * workers.c - the announcements of workers, and their listing.
+ *
+ * A worker sends {name, slots, busy, queues, version, host, pid, state, unpublishedCount,
+ * unpublishedBytes} at its start and with every heartbeat, so that a server that has lost this
+ * state soon has it again.  The answer holds the length of leases.
+ */
+#include "control/watch/workers.h"
+#include "api/routes.h"
+#include "base/form.h"
+
+enum {
+    HOST_BYTES_MAX = 255,
+    VERSION_BYTES_MAX = 64,
+    QUEUES_MAX = 64,
+    QUEUE_BYTES_MAX = 100,
+    STATE_BYTES_MAX = 16
+};
+#define PID_MAX ((int64_t)1 << 31)
+
+static const char *const presences[] = {"active", "draining", "left", NULL};
+enum { PRESENCE_ACTIVE, PRESENCE_DRAINING, PRESENCE_LEFT };
+
+static enum rc read_worker(const struct js *tree, struct cmd_worker_seen *cmd, struct err *err)
+{
+    struct worker_row *worker = &cmd->worker;
+    const struct js *queues = NULL;
+    int presence = PRESENCE_ACTIVE;
+    struct form form;
+    form_open(&form, tree, "", err);
+    form_string(&form, "name", FORM_REQUIRED, &(struct form_text){.min = 1, .max = WORKER_NAME_MAX},
+                &worker->name);
+    form_string(&form, "host", FORM_REQUIRED, &(struct form_text){.max = HOST_BYTES_MAX},
+                &worker->host);
+    form_string(&form, "version", FORM_REQUIRED, &(struct form_text){.max = VERSION_BYTES_MAX},
+                &worker->version);
+    form_int(&form, "pid", FORM_REQUIRED, &(struct form_range){1, PID_MAX}, &worker->pid);
+    form_int(&form, "slots", FORM_REQUIRED, &(struct form_range){1, WORKER_SLOTS_MAX},
+             &worker->slots);
+    form_int(&form, "busy", FORM_OPTIONAL, &(struct form_range){0, WORKER_SLOTS_MAX},
+             &worker->busy);
+    form_strings(&form, "queues", FORM_REQUIRED, QUEUES_MAX,
+                 &(struct form_text){.min = 1, .max = QUEUE_BYTES_MAX}, &queues);
+    form_choice(&form, "state", FORM_OPTIONAL, presences, &presence);
+    form_int(&form, "unpublishedCount", FORM_OPTIONAL, &(struct form_range){0, INT64_MAX / 2},
+             &worker->unpublished_count);
+    form_int(&form, "unpublishedBytes", FORM_OPTIONAL, &(struct form_range){0, INT64_MAX / 2},
+             &worker->unpublished_bytes);
+    if (worker->name && !worker_name_valid(worker->name))
+        form_fail(&form, "name", "a worker's name has letters, digits, '.', '_' and '-'");
+    worker->draining = presence == PRESENCE_DRAINING;
+    cmd->left = presence == PRESENCE_LEFT;
+    if (queues)
+        worker->queues = str_of(js_text(queues, &cmd->base.arena));
+    return form_close(&form);
+}
+
+enum rc api_worker_announce(struct call *call, struct command **ret_command, struct err *err)
+{
+    struct cmd_worker_seen *cmd = cmd_worker_seen_new();
+    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_json(call, &cmd->base.tree, err);
+    if (rc == RC_OK)
+        rc = read_worker(cmd->base.tree, cmd, err);
+    if (rc != RC_OK)
+        return rc;
+    /* Else two workers would share a row of the listing. */
+    if (text_same(cmd->worker.name, control_node(call->api->control)))
+        return err_field(err, RC_CONFLICT, "WORKER_NAME_TAKEN", "name",
+                         "%s is the name of this server's own worker; choose another (--name)",
+                         cmd->worker.name);
+    cmd->worker.lease_us = call->api->lease_ms * US_PER_MS;
+    owned = NULL;
+    *ret_command = &cmd->base;
+    return RC_OK;
+}
+
+void api_worker_announce_answer(struct call *call, struct command *command)
+{
+    const struct cmd_worker_seen *cmd = (const struct cmd_worker_seen *)command;
+    struct jw jw = call_answer(call, 200);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "name", cmd->worker.name);
+    jw_kint(&jw, "leaseMs", call->api->lease_ms);
+    jw_kint(&jw, "heartbeatMs", call->api->heartbeat_ms);
+    jw_end(&jw, '}');
+}
+
+static void write_worker(struct jw *jw, const struct worker_row *worker)
+{
+    jw_begin(jw, '{');
+    jw_kstr(jw, "name", worker->name);
+    jw_kstr(jw, "state", worker->state);
+    jw_kint(jw, "slots", worker->slots);
+    jw_kint(jw, "busy", worker->busy);
+    jw_kraw(jw, "queues", worker->queues);
+    jw_kstr(jw, "version", worker->version);
+    jw_kstr(jw, "host", worker->host);
+    jw_kint(jw, "pid", worker->pid);
+    jw_ktime(jw, "startedAt", worker->started_us);
+    jw_ktime(jw, "lastSeenAt", worker->last_seen_us);
+    jw_kint(jw, "unpublishedCount", worker->unpublished_count);
+    jw_kint(jw, "unpublishedBytes", worker->unpublished_bytes);
+    jw_end(jw, '}');
+}
+
+static bool is_state(const char *text)
+{
+    return text_same(text, "active") || text_same(text, "draining") || text_same(text, "lost");
+}
+
+enum rc api_worker_list(struct call *call, struct db *db, struct err *err)
+{
+    struct clock clock = control_clock(call->api->control);
+    struct worker_filter filter = {.now_us = clock_now_us(&clock)};
+    struct worker_row *rows = NULL;
+    size_t count = 0;
+    struct params params;
+    enum rc rc = call_params(call, &params, err);
+    if (rc != RC_OK)
+        return rc;
+    struct page page = call_page_by_name(call, &params);
+    params_text(&params, "state", STATE_BYTES_MAX, &filter.state);
+    if (filter.state && !is_state(filter.state))
+        params_fail(&params, "state", "state is active, draining or lost");
+    rc = params_end(&params);
+    filter.after = page.after;
+    filter.limit = page.limit + 1;
+    if (rc == RC_OK)
+        rc = workers_list(db, &filter, &call->http.arena, &rows, &count, err);
+    if (rc != RC_OK)
+        return rc;
+    size_t shown = page_rows(&page, count);
+    struct jw jw = call_list_begin(call);
+    for (size_t i = 0; i < shown; i++)
+        write_worker(&jw, &rows[i]);
+    call_list_end(&jw, shown ? call_next_name(call, &page, count, rows[shown - 1].name) : NULL);
+    return RC_OK;
+}

@@ -1,0 +1,108 @@
+/*
+ * doctor.c - drover doctor: checks the invariants of the store and the origins.
+ */
+#include "cli/client.h"
+#include <stdio.h>
+
+enum { DOCTOR_TIMEOUT_MS = 120 * 1000, LINE_BYTES_MAX = 16 * 1024 };
+
+static void print_check(const struct cli *cli, const struct js *check)
+{
+    bool ok = js_get_int(check, "bad", 0) == 0;
+    enum tone tone = ok ? TONE_GREEN : TONE_RED;
+    (void)printf("%s%-4s%s %s (%lld looked at", term_on(&cli->term, tone), ok ? "ok" : "bad",
+                 term_off(&cli->term, tone), js_get_str(check, "title", "?"),
+                 (long long)js_get_int(check, "lookedAt", 0));
+    if (ok) {
+        (void)printf(")\n");
+        return;
+    }
+    CLEANUP(buf_release) struct buf first;
+    buf_init(&first, LINE_BYTES_MAX);
+    term_clean(&first, js_get_str(check, "first", ""));
+    (void)printf(", %lld bad)\n       %s\n", (long long)js_get_int(check, "bad", 0),
+                 buf_text(&first));
+}
+
+/* No error in the store, but an operator should look at it. */
+static void print_kept(const struct cli *cli, const struct js *kept)
+{
+    int64_t count = js_get_int(kept, "count", 0);
+    CLEANUP(buf_release) struct buf path;
+    buf_init(&path, LINE_BYTES_MAX);
+    term_clean(&path, js_get_str(kept, "path", ""));
+    if (count > 0)
+        (void)printf("%slook%s %lld %s with unpublished work could not be saved: %s\n",
+                     term_on(&cli->term, TONE_YELLOW), term_off(&cli->term, TONE_YELLOW),
+                     (long long)count, count == 1 ? "tree" : "trees", buf_text(&path));
+}
+
+/* All of them: the check shows the first. */
+static void print_strays(const struct cli *cli, const struct js *strays, const struct js *away)
+{
+    for (size_t i = 1; i < js_count(strays); i++) {
+        const struct js *stray = js_at(strays, i);
+        CLEANUP(buf_release) struct buf line;
+        buf_init(&line, LINE_BYTES_MAX);
+        term_clean(&line, js_get_str(stray, "repository", ""));
+        buf_addc(&line, ' ');
+        term_clean(&line, js_get_str(stray, "ref", ""));
+        buf_adds(&line, ": ");
+        term_clean(&line, js_get_str(stray, "what", ""));
+        (void)printf("       %s\n", buf_text(&line));
+    }
+    int64_t count = js_get_int(away, "count", 0);
+    CLEANUP(buf_release) struct buf first;
+    buf_init(&first, LINE_BYTES_MAX);
+    term_clean(&first, js_get_str(away, "first", ""));
+    if (count > 0)
+        (void)printf("%slook%s the origins of %lld %s cannot be read from the server: %s%s\n",
+                     term_on(&cli->term, TONE_YELLOW), term_off(&cli->term, TONE_YELLOW),
+                     (long long)count, count == 1 ? "repository" : "repositories", buf_text(&first),
+                     count == 1 ? "" : ", ...");
+}
+
+static void print_unpublished(struct cli *cli, const struct js *workers)
+{
+    for (size_t i = 0; i < js_count(workers); i++) {
+        const struct js *worker = js_at(workers, i);
+        int64_t count = js_get_int(worker, "count", 0);
+        CLEANUP(buf_release) struct buf name;
+        buf_init(&name, LINE_BYTES_MAX);
+        term_clean(&name, js_get_str(worker, "worker", ""));
+        (void)printf("%slook%s unpublished work on %s: %lld %s, %s; drover prune lists it there\n",
+                     term_on(&cli->term, TONE_YELLOW), term_off(&cli->term, TONE_YELLOW),
+                     buf_text(&name), (long long)count, count == 1 ? "item" : "items",
+                     term_bytes(&cli->arena, js_get_int(worker, "bytes", 0)));
+    }
+}
+
+static int run_doctor(struct cli *cli)
+{
+    struct err err = {0};
+    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    const struct http_call call = {
+        .method = "GET", .path = "/v1/doctor", .timeout_ms = DOCTOR_TIMEOUT_MS};
+    enum rc rc = cli_call(cli, &call, &answer, &err);
+    if (rc != RC_OK)
+        return cli_fail(cli, rc, &err);
+    bool healthy = js_get_bool(answer.tree, "healthy", false);
+    if (cli->json) {
+        cli_print_json(&answer);
+        return healthy ? CLI_DONE : CLI_FAILED;
+    }
+    const struct js *checks = js_get(answer.tree, "checks");
+    for (size_t i = 0; i < js_count(checks); i++)
+        print_check(cli, js_at(checks, i));
+    print_strays(cli, js_get(answer.tree, "strays"), js_get(answer.tree, "originsAway"));
+    print_kept(cli, js_get(answer.tree, "keptTrees"));
+    print_unpublished(cli, js_get(answer.tree, "unpublished"));
+    (void)printf("%s\n", healthy ? "All is well." : "Not all is well.");
+    return healthy ? CLI_DONE : CLI_FAILED;
+}
+
+const struct cli_command cli_doctor_commands[] = {
+    {"doctor", "prove that what the server stores is sound", "[--json]", NULL, "drover doctor",
+     NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_doctor},
+    {0},
+};

@@ -1,0 +1,157 @@
+/*
+ * pr.c - pull requests: prs, pr merge, pr close.
+ */
+#include "base/buf.h"
+#include "base/str.h"
+#include "cli/client.h"
+#include "cli/ids.h"
+#include "cli/show.h"
+#include "cli/table.h"
+#include "net/url.h"
+#include <stdio.h>
+
+enum { PATH_BYTES_MAX = 1024, SEARCH_MAX = 10000, FORGE_TIMEOUT_MS = 120 * 1000 };
+
+static void prs_table(struct cli *cli, const struct cli_listing *listing)
+{
+    static const struct table_column columns[] = {
+        {"NUMBER", true, false},  {"STATUS", false, false}, {"REPOSITORY", false, false},
+        {"OPENED", false, false}, {"TITLE", false, true},   {"URL", false, false},
+    };
+    struct table table;
+    table_init(&table, &cli->term, columns, COUNT_OF(columns), &cli->arena);
+    for (size_t i = 0; i < listing->count; i++) {
+        const struct js *item = listing->items[i];
+        const char *status = js_get_str(item, "status", "?");
+        bool draft = js_get_bool(item, "draft", false) && text_same(status, "open");
+        table_cell(&table,
+                   arena_printf(&cli->arena, "#%lld", (long long)js_get_int(item, "number", 0)),
+                   TONE_BOLD);
+        table_cell(&table, draft ? "draft" : status, term_status_tone(status));
+        table_cell(&table, js_get_str(item, "repository", ""), TONE_PLAIN);
+        table_cell(&table, term_time(&cli->term, js_get_str(item, "createdAt", NULL), &cli->arena),
+                   TONE_DIM);
+        table_cell(&table, js_get_str(item, "title", ""), TONE_PLAIN);
+        table_cell(&table, js_get_str(item, "url", ""), TONE_PLAIN);
+    }
+    table_print(&table, stdout);
+}
+
+/* The listing's path, with --repo and --status where they are given. */
+static void listing_path(struct cli *cli, struct buf *path, bool with_status)
+{
+    buf_init(path, PATH_BYTES_MAX);
+    buf_adds(path, "/v1/pull-requests");
+    if (args_has(&cli->args, "repo"))
+        url_add_query(path, "repository", args_text(&cli->args, "repo", ""));
+    if (with_status && args_has(&cli->args, "status"))
+        url_add_query(path, "status", args_text(&cli->args, "status", ""));
+}
+
+static int run_prs(struct cli *cli)
+{
+    CLEANUP(buf_release) struct buf path;
+    listing_path(cli, &path, true);
+    return show_list(cli, &(struct show_list){buf_text(&path), "No pull requests.", prs_table});
+}
+
+/* ---- pr merge, pr close ---- */
+
+/* By number, where several repositories may have one, or by the start of the id. */
+static bool is_meant(const struct js *pull, const struct id_search *search, const void *ctx)
+{
+    const int64_t *number = ctx;
+    if (*number > 0)
+        return js_get_int(pull, "number", 0) == *number;
+    return text_starts(js_get_str(pull, "id", ""), search->word);
+}
+
+static enum rc resolve_pull(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
+{
+    int64_t number = 0;
+    const char *digits = word[0] == '#' ? word + 1 : word;
+    if (!text_to_i64(digits, &number) && !id_prefix_valid(word))
+        return err_set(err, RC_MALFORMED, "INVALID_ID",
+                       "\"%s\" is no number of a pull request, and no id", word);
+    CLEANUP(buf_release) struct buf path;
+    listing_path(cli, &path, false);
+    struct id_search search = {.word = word};
+    const struct item_walk walk = {buf_text(&path), SEARCH_MAX, is_meant, &number};
+    enum rc rc = id_search_items(cli, &walk, &search, err);
+    if (rc != RC_OK)
+        return rc;
+    if (number > 0 && search.count > 1)
+        return err_set(err, RC_MALFORMED, "AMBIGUOUS_NUMBER",
+                       "%zu repositories have a pull request #%lld: say which by --repo NAME",
+                       search.count, (long long)number);
+    return id_search_end(&search, "pull request", ret_id, err);
+}
+
+static int end(struct cli *cli, const char *action, struct str body, const char *done)
+{
+    struct err err = {0};
+    struct id id;
+    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    enum rc rc = resolve_pull(cli, args_word(&cli->args, 0), &id, &err);
+    if (rc == RC_OK) {
+        const struct http_call call = {
+            .method = "POST",
+            .path = cli_path(cli, "/v1/pull-requests/", id.text, action),
+            .body = body,
+            .timeout_ms = FORGE_TIMEOUT_MS,
+        };
+        rc = cli_call(cli, &call, &answer, &err);
+    }
+    if (rc != RC_OK)
+        return cli_fail(cli, rc, &err);
+    if (cli->json) {
+        cli_print_json(&answer);
+        return CLI_DONE;
+    }
+    (void)printf("Pull request #%lld is %s.\n", (long long)js_get_int(answer.tree, "number", 0),
+                 done);
+    show_member(cli, "Repository", answer.tree, "repository");
+    show_member(cli, "Commit", answer.tree, "mergeCommit");
+    return CLI_DONE;
+}
+
+static int run_merge(struct cli *cli)
+{
+    return end(cli, "/merge", (struct str){0}, "merged");
+}
+
+static int run_close(struct cli *cli)
+{
+    return end(cli, "/close", cli_reason_body(cli), "closed");
+}
+
+static const char *const status_names[] = {"open", "merged", "closed", NULL};
+
+static const struct arg_option prs_options[] = {
+    {"repo", "NAME", "only of this repository", ARG_TEXT, 0, 0, NULL},
+    {"status", "STATUS", "open, merged or closed", ARG_CHOICE, 0, 0, status_names},
+    CLI_LIMIT_OPTION,
+    {0},
+};
+static const struct arg_option merge_options[] = {
+    {"repo", "NAME", "its repository, when numbers are not enough", ARG_TEXT, 0, 0, NULL},
+    {0},
+};
+
+static const struct arg_option close_options[] = {
+    {"repo", "NAME", "its repository, when numbers are not enough", ARG_TEXT, 0, 0, NULL},
+    {"reason", "TEXT", "why, for the record", ARG_TEXT, 0, 0, NULL},
+    {0},
+};
+
+const struct cli_command cli_pr_commands[] = {
+    {"prs", "list pull requests", "[--repo NAME] [--status STATUS] [--limit N] [--json]",
+     prs_options, "drover prs --status open", NULL, 0, 0, CLI_REMOTE | CLI_JSON, run_prs},
+    {"pr merge", "merge a pull request", "NUMBER|ID [--repo NAME]", merge_options,
+     "drover pr merge 7 --repo acme/billing", "drover prs", 1, 1, CLI_REMOTE | CLI_JSON, run_merge},
+    {"pr close", "close a pull request without merging it",
+     "NUMBER|ID [--repo NAME] [--reason TEXT]", close_options,
+     "drover pr close 7 --repo acme/billing --reason \"solved elsewhere\"", "drover prs", 1, 1,
+     CLI_REMOTE | CLI_JSON, run_close},
+    {0},
+};

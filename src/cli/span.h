@@ -1,0 +1,14 @@
+/*
+ * span.h - lengths of time and times as people type them.
+ */
+#ifndef CLI_SPAN_H
+#define CLI_SPAN_H
+#include "base/rc.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* "90s", "45m", "12h", "30d", up to a hundred years. */
+MUST_USE bool span_parse(const char *text, int64_t *ret_us);
+/* RFC 3339, or a span: so long ago. */
+MUST_USE bool span_time_parse(const char *text, int64_t now_us, int64_t *ret_us);
+#endif

@@ -1,0 +1,230 @@
+/*
+ * decide.c - a person approves or rejects; and the forge has merged or closed a pull request.
+ */
+#include "control/run/ending.h"
+#include "control/run/flow.h"
+#include "control/run/pipeline.h"
+#include "control/run/tasks.h"
+#include "core/event_types.h"
+#include "core/run/policy.h"
+#include "store/approvals.h"
+#include "store/pull_requests.h"
+#include "store/timers.h"
+#include <string.h>
+
+static enum rc load_pending(struct cx *cx, const struct id *id, struct approval_row *ret_row,
+                            struct flow *ret_flow)
+{
+    struct id run_id;
+    enum rc rc = approvals_run_of(cx->db, id, &run_id, cx->err);
+    if (rc == RC_NOT_FOUND)
+        return err_set(cx->err, rc, "APPROVAL_NOT_FOUND", "there is no approval %s", id->text);
+    if (rc == RC_OK)
+        rc = flow_load(cx, &run_id, ret_flow);
+    if (rc == RC_OK)
+        rc = approvals_get(cx->db, id, cx->arena, ret_row, cx->err);
+    if (rc == RC_OK && strcmp(ret_row->status, "pending") != 0)
+        return err_set(cx->err, RC_CONFLICT, "APPROVAL_DECIDED", "approval %s is %s already",
+                       id->text, ret_row->status);
+    return rc;
+}
+
+static bool is_override(const struct approval_row *row)
+{
+    return strcmp(row->kind, "override") == 0;
+}
+
+/* A person who overrides a denial must give a reason. */
+static enum rc check_reason(struct cx *cx, const struct approval_row *row,
+                            const struct cmd_decide *cmd)
+{
+    if (!is_override(row) || !cmd->approve || !text_empty(cmd->reason))
+        return RC_OK;
+    return err_field(cx->err, RC_INVALID, "MISSING_FIELD", "reason",
+                     "approval %s overrides a policy: say why (reason)", row->id.text);
+}
+
+static enum rc tell_override(struct cx *cx, struct flow *flow, const struct approval_row *row)
+{
+    bool approved = strcmp(row->status, "approved") == 0;
+    CLEANUP(event_body_release) struct event_body body;
+    event_body_open(&body);
+    jw_kstr(&body.jw, "approvalId", row->id.text);
+    jw_kstr(&body.jw, "policyId", POLICY_FORBIDDEN_PATHS);
+    jw_kstr(&body.jw, "resourceType", "patch");
+    jw_kstr(&body.jw, "resourceId", flow->run.patch_id.text);
+    jw_kstr(&body.jw, "actor", row->decided_by);
+    jw_kstr(&body.jw, "reason", row->reason);
+    return flow_tell(cx, flow, approved ? EV_POLICY_OVERRIDE_APPROVED : EV_POLICY_OVERRIDE_REJECTED,
+                     &body);
+}
+
+static enum rc close_approval(struct cx *cx, struct flow *flow, struct approval_row *row,
+                              const struct cmd_decide *cmd)
+{
+    row->status = cmd->approve ? "approved" : "rejected";
+    row->decided_by = cx->actor.id;
+    row->reason = cmd->reason;
+    row->decided_us = cx->now_us;
+    enum rc rc = approvals_save(cx->db, row, cx->err);
+    if (rc == RC_OK)
+        rc = timers_clear_subject(cx->db, &row->id, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(event_body_release) struct event_body body;
+    event_body_open(&body);
+    jw_kstr(&body.jw, "approvalId", row->id.text);
+    jw_kstr(&body.jw, "kind", row->kind);
+    jw_kstr(&body.jw, "actor", row->decided_by);
+    jw_optstr(&body.jw, "reason", row->reason);
+    rc = flow_tell(cx, flow, cmd->approve ? EV_APPROVAL_APPROVED : EV_APPROVAL_REJECTED, &body);
+    return rc == RC_OK && is_override(row) ? tell_override(cx, flow, row) : rc;
+}
+
+/* The run with the denied patch continues from where it was stopped. */
+static enum rc go_on_overridden(struct cx *cx, struct flow *flow)
+{
+    flow->run.overridden = policy_list_add(flow->run.overridden, POLICY_FORBIDDEN_PATHS, cx->arena);
+    enum rc rc = flow_move(cx, flow, RUN_EV_OVERRIDE, "A person has overridden the policy");
+    return rc == RC_OK ? pipeline_next(cx, flow) : rc;
+}
+
+/* The run's deadline is extended by the time that it waited for the answer. */
+static enum rc go_on(struct cx *cx, struct flow *flow, const struct approval_row *row)
+{
+    flow->run.deadline_us += cx->now_us - row->requested_us;
+    struct timer_row timer = {
+        .kind = TIMER_RUN_DEADLINE, .subject = flow->run.id, .due_us = flow->run.deadline_us};
+    cx_due(cx, timer.due_us);
+    enum rc rc = timers_set(cx->db, &timer, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    cx->round->admit = true; /* One question fewer is open. */
+    if (strcmp(row->kind, "plan") == 0)
+        return pipeline_plan_approved(cx, flow);
+    if (is_override(row))
+        return go_on_overridden(cx, flow);
+    return pipeline_accept(cx, flow);
+}
+
+static enum rc end_rejected(struct cx *cx, struct flow *flow, const struct approval_row *row)
+{
+    struct ending ending = {
+        .event = RUN_EV_FAIL,
+        .code = is_override(row) ? POLICY_FORBIDDEN_CODE : "approval_rejected",
+        .message = row->reason != NULL
+                       ? arena_printf(cx->arena, "Rejected by %s: %s", row->decided_by, row->reason)
+                       : arena_printf(cx->arena, "Rejected by %s", row->decided_by),
+    };
+    return flow_end(cx, flow, &ending);
+}
+
+static enum rc apply_decide(struct cx *cx, struct command *command)
+{
+    struct cmd_decide *cmd = (struct cmd_decide *)command;
+    struct approval_row row;
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = load_pending(cx, &cmd->approval_id, &row, &flow);
+    if (rc == RC_OK)
+        rc = check_reason(cx, &row, cmd);
+    if (rc != RC_OK)
+        return rc;
+    cmd->run_id = row.run_id;
+    rc = close_approval(cx, &flow, &row, cmd);
+    if (rc == RC_OK)
+        rc = cmd->approve ? go_on(cx, &flow, &row) : end_rejected(cx, &flow, &row);
+    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+}
+
+static const struct command_ops decide_ops = {.name = "decide", .apply = apply_decide};
+
+struct cmd_decide *cmd_decide_new(void)
+{
+    return command_new(&decide_ops, sizeof(struct cmd_decide));
+}
+
+/* ---- the end of a pull request ---------------------------------------------------------- */
+
+static enum rc load_pull_request(struct cx *cx, const struct id *id,
+                                 struct pull_request_row *ret_row, struct flow *ret_flow)
+{
+    struct id run_id;
+    enum rc rc = pull_requests_run_of(cx->db, id, &run_id, cx->err);
+    if (rc == RC_NOT_FOUND)
+        return err_set(cx->err, rc, "PULL_REQUEST_NOT_FOUND", "there is no pull request %s",
+                       id->text);
+    if (rc == RC_OK)
+        rc = flow_load(cx, &run_id, ret_flow);
+    return rc == RC_OK ? pull_requests_get(cx->db, id, cx->arena, ret_row, cx->err) : rc;
+}
+
+/* Its run keeps its status: what it had to do is done. */
+static enum rc end_pull_request(struct cx *cx, struct flow *flow, struct pull_request_row *row,
+                                const char *event, struct event_body *body)
+{
+    row->updated_us = cx->now_us;
+    enum rc rc = pull_requests_save(cx->db, row, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    cx->round->admit = true; /* A cap on open pull requests may have held others back. */
+    rc = flow_tell(cx, flow, event, body);
+    return rc == RC_OK ? flow_save(cx, flow) : rc;
+}
+
+static void note_pull_request(struct event_body *body, const struct pull_request_row *row)
+{
+    event_body_open(body);
+    jw_kstr(&body->jw, "pullRequestId", row->id.text);
+    jw_kint(&body->jw, "number", row->number);
+}
+
+static enum rc apply_merged(struct cx *cx, struct command *command)
+{
+    struct cmd_merged *cmd = (struct cmd_merged *)command;
+    struct pull_request_row row;
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = load_pull_request(cx, &cmd->pull_request_id, &row, &flow);
+    if (rc != RC_OK || strcmp(row.status, "merged") == 0)
+        return rc; /* Recorded already: the same answer again. */
+    row.status = "merged";
+    row.draft = false;
+    row.merge_commit = cmd->merge_commit;
+    row.merged_us = cx->now_us;
+    CLEANUP(event_body_release) struct event_body body;
+    note_pull_request(&body, &row);
+    jw_kstr(&body.jw, "mergeCommit", row.merge_commit);
+    return end_pull_request(cx, &flow, &row, EV_PR_MERGED, &body);
+}
+
+static const struct command_ops merged_ops = {.name = "merged", .apply = apply_merged};
+
+struct cmd_merged *cmd_merged_new(void)
+{
+    return command_new(&merged_ops, sizeof(struct cmd_merged));
+}
+
+static enum rc apply_closed(struct cx *cx, struct command *command)
+{
+    struct cmd_closed *cmd = (struct cmd_closed *)command;
+    struct pull_request_row row;
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = load_pull_request(cx, &cmd->pull_request_id, &row, &flow);
+    if (rc != RC_OK || strcmp(row.status, "closed") == 0)
+        return rc; /* As above. */
+    if (strcmp(row.status, "open") != 0)
+        return err_set(cx->err, RC_CONFLICT, "PULL_REQUEST_NOT_OPEN", "pull request #%lld is %s",
+                       (long long)row.number, row.status);
+    row.status = "closed";
+    CLEANUP(event_body_release) struct event_body body;
+    note_pull_request(&body, &row);
+    jw_kstr(&body.jw, "actor", cx->actor.id);
+    jw_kstr(&body.jw, "reason", cmd->reason);
+    return end_pull_request(cx, &flow, &row, EV_PR_CLOSED, &body);
+}
+
+static const struct command_ops closed_ops = {.name = "closed", .apply = apply_closed};
+
+struct cmd_closed *cmd_closed_new(void)
+{
+    return command_new(&closed_ops, sizeof(struct cmd_closed));
+}

@@ -1,0 +1,104 @@
+/*
+ * repositories.c - see repositories.h.
+ */
+#include "control/admit/repositories.h"
+#include "control/run/assignment.h"
+#include "core/event_types.h"
+#include "store/repositories.h"
+
+static enum rc tell_repository(struct cx *cx, const char *type, const struct repository_row *row)
+{
+    CLEANUP(event_body_release) struct event_body body;
+    event_body_open(&body);
+    jw_kstr(&body.jw, "repositoryId", row->id.text);
+    jw_kstr(&body.jw, "repository", row->name);
+    jw_kint(&body.jw, "version", row->version);
+    struct event event = {
+        .type = type,
+        .subject = arena_printf(cx->arena, "repository/%s", row->name),
+        .correlation_id = row->id,
+        .data = event_body_close(&body),
+    };
+    return cx_append(cx, &event, NULL);
+}
+
+static enum rc apply_put(struct cx *cx, struct command *command)
+{
+    struct cmd_repository_put *cmd = (struct cmd_repository_put *)command;
+    struct repository_row row;
+    if (cmd->config.len > CONFIG_BYTES_MAX)
+        return err_set(cx->err, RC_TOO_LARGE, "CONFIG_TOO_LARGE",
+                       "the configuration has %zu bytes, and no job can hold more than %d",
+                       cmd->config.len, CONFIG_BYTES_MAX);
+    enum rc rc = repositories_by_name(cx->db, &cx->workspace_id, cmd->name, cx->arena, &row,
+                                      cx->err);
+    cmd->created = rc == RC_NOT_FOUND || (rc == RC_OK && row.removed);
+    if (rc == RC_NOT_FOUND)
+        row = (struct repository_row){.id = cx_id(cx),
+                                      .workspace_id = cx->workspace_id,
+                                      .name = cmd->name,
+                                      .created_us = cx->now_us};
+    else if (rc != RC_OK)
+        return rc;
+    row.config = cmd->config;
+    row.removed = false;
+    row.version++;
+    row.updated_us = cx->now_us;
+    rc = repositories_put(cx->db, &row, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    cmd->id = row.id;
+    cmd->version = row.version;
+    cx->round->admit = true; /* Limits may have changed. */
+    return tell_repository(cx, EV_REPOSITORY_CONFIGURED, &row);
+}
+
+static const struct command_ops put_ops = {.name = "repository_put", .apply = apply_put};
+
+struct cmd_repository_put *cmd_repository_put_new(void)
+{
+    return command_new(&put_ops, sizeof(struct cmd_repository_put));
+}
+
+static enum rc refuse_busy(struct cx *cx, const char *name)
+{
+    for (int status = 0; status < RUN_STATUS_COUNT; status++) {
+        if (run_is_terminal((enum run_status)status))
+            continue;
+        struct run_filter filter = {.repository = name, .status = status, .limit = 1};
+        struct run_row *rows;
+        size_t count;
+        enum rc rc = runs_list(cx->db, &filter, cx->arena, &rows, &count, cx->err);
+        if (rc != RC_OK)
+            return rc;
+        if (count > 0)
+            return err_set(cx->err, RC_CONFLICT, "REPO_IN_USE",
+                           "repository %s has unfinished runs (run %s is %s); "
+                           "cancel them first, or wait for their end",
+                           name, rows[0].id.text, run_status_name(rows[0].status));
+    }
+    return RC_OK;
+}
+
+static enum rc apply_remove(struct cx *cx, struct command *command)
+{
+    struct cmd_repository_remove *cmd = (struct cmd_repository_remove *)command;
+    struct repository_row row;
+    enum rc rc = repositories_by_name(cx->db, &cx->workspace_id, cmd->name, cx->arena, &row,
+                                      cx->err);
+    if (rc == RC_NOT_FOUND || (rc == RC_OK && row.removed))
+        return err_set(cx->err, RC_NOT_FOUND, "REPO_NOT_FOUND", "there is no repository %s",
+                       cmd->name);
+    if (rc == RC_OK)
+        rc = refuse_busy(cx, cmd->name);
+    if (rc == RC_OK)
+        rc = repositories_remove(cx->db, &row.id, cx->now_us, cx->err);
+    return rc == RC_OK ? tell_repository(cx, EV_REPOSITORY_REMOVED, &row) : rc;
+}
+
+static const struct command_ops remove_ops = {.name = "repository_remove", .apply = apply_remove};
+
+struct cmd_repository_remove *cmd_repository_remove_new(void)
+{
+    return command_new(&remove_ops, sizeof(struct cmd_repository_remove));
+}

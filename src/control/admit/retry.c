@@ -1,0 +1,107 @@
+/*
+ * retry.c - a finished task again, as run N+1; the earlier runs stay as they are.
+ */
+#include "control/admit/entry.h"
+#include "control/commit/ahead.h"
+#include "control/run/assignment.h"
+#include "control/run/effective.h"
+#include "control/run/flow.h"
+#include "control/run/quarantine.h"
+#include "control/run/tasks.h"
+#include "store/repositories.h"
+
+/* People retry after they fixed the configuration: the current one becomes the snapshot. */
+static enum rc refresh_config(struct cx *cx, struct flow *flow)
+{
+    struct repository_row repository;
+    enum rc rc = repositories_get(cx->db, &flow->task.repository_id, cx->arena, &repository,
+                                  cx->err);
+    if (rc != RC_OK)
+        return rc;
+    if (repository.removed)
+        return err_set(cx->err, RC_INVALID, "REPO_NOT_ONBOARDED",
+                       "repository %s is not onboarded any more; add it again first",
+                       repository.name);
+    rc = quarantine_check(cx, &repository);
+    if (rc != RC_OK)
+        return rc;
+    return effective_config(cx, &repository, flow->task.overrides, &flow->task.config);
+}
+
+/* Policy, rate and cost are checked again.  Overrides of an admin for the task stay valid. */
+static enum rc check_entry(struct cx *cx, struct flow *flow)
+{
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    struct entry entry = {
+        .repository = flow->task.repository,
+        .onboarded = true,
+        .mode = flow->task.mode,
+        .risk = flow->task.risk,
+        .approval = config->approval,
+        .overridden = policy_list_has(flow->run.overridden, POLICY_EXECUTION_MODE),
+    };
+    return entry_check(cx, &entry);
+}
+
+static enum rc insert_next_run(struct cx *cx, struct flow *flow)
+{
+    bool overridden = policy_list_has(flow->run.overridden, POLICY_EXECUTION_MODE);
+    flow->task.run_count++;
+    flow->task.error_code = flow->task.error_message = NULL;
+    flow->task.ended_us = 0;
+    enum rc rc = flow_new_run(cx, flow, flow->task.run_count);
+    if (overridden)
+        flow->run.overridden = POLICY_EXECUTION_MODE;
+    if (rc == RC_OK)
+        rc = tasks_set_config(cx->db, &flow->task, cx->err);
+    if (rc == RC_OK)
+        rc = runs_insert(cx->db, &flow->run, cx->err);
+    if (rc == RC_OK)
+        rc = flow_tell_queued(cx, flow);
+    return rc == RC_OK ? flow_save(cx, flow) : rc;
+}
+
+static enum rc apply_retry(struct cx *cx, struct command *command)
+{
+    struct cmd_retry *cmd = (struct cmd_retry *)command;
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = flow_load_latest(cx, &cmd->task_id, &flow);
+    if (rc != RC_OK)
+        return rc;
+    if (!run_is_terminal(flow.run.status))
+        return err_set(cx->err, RC_CONFLICT, "TASK_NOT_FINISHED",
+                       "task %s is still %s; cancel it first, or wait for its end",
+                       cmd->task_id.text, task_status_name(flow.task.status));
+    if (flow.run.status == RUN_COMPLETED)
+        return err_set(cx->err, RC_CONFLICT, "TASK_COMPLETED",
+                       "task %s has completed; submit a new task instead", cmd->task_id.text);
+    rc = refresh_config(cx, &flow);
+    if (rc == RC_OK)
+        rc = assignment_check(cx, &flow);
+    if (rc == RC_OK)
+        rc = check_entry(cx, &flow);
+    if (rc == RC_OK)
+        rc = insert_next_run(cx, &flow);
+    if (rc != RC_OK)
+        return rc;
+    cmd->run_id = flow.run.id;
+    cmd->run_no = flow.run.run_no;
+    cx->round->admit = true;
+    return RC_OK;
+}
+
+static void retry_names(const struct command *command, struct ahead *ahead)
+{
+    ahead_task(ahead, &((const struct cmd_retry *)command)->task_id);
+}
+
+static const struct command_ops retry_ops = {
+    .name = "retry", .apply = apply_retry, .names = retry_names};
+
+struct cmd_retry *cmd_retry_new(void)
+{
+    return command_new(&retry_ops, sizeof(struct cmd_retry));
+}

@@ -1,0 +1,309 @@
+/*
+ * submit.c - submits a task: checks it, records it with its first run, and leaves it to admission.
+ *
+ * Submission locks no row that others share, so that submissions never wait for each other.
+ */
+#include "control/admit/entry.h"
+#include "control/run/assignment.h"
+#include "control/run/effective.h"
+#include "control/run/flow.h"
+#include "control/run/policies.h"
+#include "control/run/quarantine.h"
+#include "control/run/tasks.h"
+#include "core/agent/claims.h"
+#include "core/event_types.h"
+#include "store/repositories.h"
+
+enum { SCOPE_TOLD_BYTES = 8 * 1024 }; /* A longer scope is in the task only, not in events. */
+#define IDEMPOTENCY_TTL_US (24 * US_PER_HOUR)
+
+/* ---- the idempotency key ---------------------------------------------------------------- */
+
+/* cmd->repeated when the key is stored with this body. */
+static enum rc look_up_key(struct cx *cx, struct cmd_submit *cmd, struct entry *entry)
+{
+    cmd->repeated = false;
+    if (cmd->idempotency_key == NULL)
+        return RC_OK;
+    struct idempotency_row row;
+    enum rc rc = idempotency_get(cx->db, &cx->workspace_id, cmd->idempotency_key, cx->now_us,
+                                 cx->arena, &row, cx->err);
+    if (rc == RC_NOT_FOUND)
+        return RC_OK;
+    if (rc != RC_OK)
+        return rc;
+    if (!text_same(row.body_sha256, cmd->body_sha256)) {
+        entry->key_task = arena_strdup(cx->arena, row.task_id.text);
+        return RC_OK;
+    }
+    cmd->repeated = true;
+    cmd->task_id = row.task_id;
+    cmd->run_id = row.run_id;
+    return RC_OK;
+}
+
+static enum rc keep_key(struct cx *cx, const struct cmd_submit *cmd)
+{
+    if (cmd->idempotency_key == NULL)
+        return RC_OK;
+    struct idempotency_row row = {
+        .workspace_id = cx->workspace_id,
+        .key = cmd->idempotency_key,
+        .body_sha256 = cmd->body_sha256,
+        .task_id = cmd->task_id,
+        .run_id = cmd->run_id,
+        .expires_us = cx->now_us + IDEMPOTENCY_TTL_US,
+    };
+    return idempotency_put(cx->db, &row, cx->now_us, cx->err);
+}
+
+/* ---- admission -------------------------------------------------------------------------- */
+
+static enum rc find_repository(struct cx *cx, struct entry *entry, struct repository_row *ret_row)
+{
+    enum rc rc = repositories_by_name(cx->db, &cx->workspace_id, entry->repository, cx->arena,
+                                      ret_row, cx->err);
+    entry->onboarded = rc == RC_OK && !ret_row->removed;
+    return rc == RC_NOT_FOUND ? RC_OK : rc;
+}
+
+static enum rc check_dependencies(struct cx *cx, const struct cmd_submit *cmd)
+{
+    for (size_t i = 0; i < cmd->depends_count; i++) {
+        struct task_row task;
+        enum rc rc = tasks_get(cx->db, &cmd->depends_on[i], cx->arena, &task, cx->err);
+        if (rc == RC_NOT_FOUND)
+            return err_field(cx->err, RC_INVALID, "INVALID_FIELD", "dependsOn",
+                             "there is no task %s", cmd->depends_on[i].text);
+        if (rc != RC_OK)
+            return rc;
+    }
+    return RC_OK;
+}
+
+/* Why policy denies the task, for the log and for the client. */
+static enum rc explain_denial(struct cx *cx, struct cmd_submit *cmd, const struct entry *entry,
+                              const struct id *task_id)
+{
+    struct mode_question question = {
+        .resource_type = "task",
+        .resource_id = task_id->text,
+        .mode = entry->mode,
+        .risk = entry->risk,
+        .rule = entry->approval,
+    };
+    struct policy_decision decision = policy_on_mode(&question, cx->arena);
+    cmd->base.explained = policies_text(&decision, cx->arena);
+    return policies_tell_refused(cx, task_id, &decision);
+}
+
+/* A denial is recorded as an event: who requested what, and why it was denied. */
+static enum rc record_rejection(struct cx *cx, struct cmd_submit *cmd, const struct entry *entry)
+{
+    struct id task_id = cx_id(cx);
+    struct err refusal = *cx->err;
+    enum rc rc = RC_OK;
+    if (text_same(refusal.code, policy_deny_code()))
+        rc = explain_denial(cx, cmd, entry, &task_id);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(event_body_release) struct event_body body;
+    event_body_open(&body);
+    jw_kstr(&body.jw, "taskId", task_id.text);
+    jw_kstr(&body.jw, "repository", cmd->repository);
+    jw_kstr(&body.jw, "riskLevel", risk_name(cmd->risk));
+    jw_kstr(&body.jw, "executionMode", mode_name(cmd->mode));
+    jw_kstr(&body.jw, "requestedBy", cx->actor.id);
+    jw_kstr(&body.jw, "reasonCode", refusal.code);
+    jw_kstr(&body.jw, "reason", refusal.text);
+    struct event event = {
+        .type = EV_TASK_REJECTED,
+        .task_id = task_id,
+        .subject = arena_printf(cx->arena, "task/%s", task_id.text),
+        .correlation_id = task_id,
+        .data = event_body_close(&body),
+    };
+    rc = cx_append(cx, &event, NULL);
+    if (rc == RC_OK)
+        *cx->err = refusal;
+    return rc;
+}
+
+/* All checks, in the order of core/run/admission.h. */
+static enum rc check_entry(struct cx *cx, struct cmd_submit *cmd, struct entry *entry,
+                           struct flow *flow, struct repository_row *repository)
+{
+    const struct repo_config *config;
+    enum rc rc = find_repository(cx, entry, repository);
+    if (rc != RC_OK)
+        return rc;
+    if (entry->key_task != NULL || !entry->onboarded)
+        return entry_check(cx, entry);
+    rc = check_dependencies(cx, cmd);
+    if (rc == RC_OK)
+        rc = effective_config(cx, repository, cmd->overrides, &flow->task.config);
+    if (rc == RC_OK)
+        rc = flow_config(cx, flow, &config);
+    if (rc == RC_OK)
+        rc = quarantine_check(cx, repository);
+    if (rc != RC_OK)
+        return rc;
+    entry->approval = config->approval;
+    return entry_check(cx, entry);
+}
+
+/* ---- the rows --------------------------------------------------------------------------- */
+
+static struct str json_or(struct str given, struct str otherwise)
+{
+    return given.len > 0 ? given : otherwise;
+}
+
+static enum rc fill_task(struct cx *cx, const struct cmd_submit *cmd,
+                         const struct repository_row *repository, struct flow *flow)
+{
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    int64_t turns = cmd->max_turns > 0 ? cmd->max_turns : config->limits.max_turns;
+    struct run_budget budget = {
+        .task = cmd->max_budget_microusd > 0 ? cmd->max_budget_microusd
+                                             : config->limits.max_budget_microusd,
+        .per_run = cx->limits->cost_per_run_microusd,
+        .per_day = cx->limits->cost_per_day_microusd,
+    };
+    flow->task = (struct task_row){
+        .id = cx_id(cx),
+        .workspace_id = cx->workspace_id,
+        .repository_id = repository->id,
+        .repository = repository->name,
+        .description = cmd->description,
+        .issue_number = cmd->issue_number,
+        .task_type = cmd->task_type != NULL ? cmd->task_type : "general",
+        .risk = cmd->risk,
+        .mode = cmd->mode,
+        .target_branch = cmd->target_branch ? cmd->target_branch : config->default_branch,
+        .scope = json_or(cmd->scope, STR("[]")),
+        .priority = cmd->priority,
+        .max_turns = turns,
+        .max_budget_microusd = claim_run_budget(&budget),
+        .labels = json_or(cmd->labels, STR("[]")),
+        .channel = json_or(cmd->channel, STR("{}")),
+        .attachments = cmd->attachments,
+        .depends_on = STR("[]"),
+        .config = flow->task.config,
+        .overrides = cmd->overrides,
+        .requested_by = cx->actor.id,
+        .run_count = 1,
+        .created_us = cx->now_us,
+        .updated_us = cx->now_us,
+    };
+    return RC_OK;
+}
+
+static void write_depends_on(struct cx *cx, const struct cmd_submit *cmd, struct task_row *task)
+{
+    CLEANUP(buf_release) struct buf buf;
+    buf_init(&buf, TASK_DEPENDS_MAX * (ID_TEXT_BYTES + 4));
+    struct jw jw = jw_to(&buf);
+    jw_begin(&jw, '[');
+    for (size_t i = 0; i < cmd->depends_count; i++)
+        jw_str(&jw, cmd->depends_on[i].text);
+    jw_end(&jw, ']');
+    task->depends_on = (struct str){arena_strndup(cx->arena, buf.data, buf.len), buf.len};
+}
+
+static enum rc tell_submitted(struct cx *cx, struct flow *flow)
+{
+    const struct task_row *task = &flow->task;
+    CLEANUP(event_body_release) struct event_body body;
+    event_body_open(&body);
+    jw_kstr(&body.jw, "taskId", task->id.text);
+    jw_kstr(&body.jw, "repositoryId", task->repository_id.text);
+    jw_kstr(&body.jw, "repository", task->repository);
+    jw_kstr(&body.jw, "taskType", task->task_type);
+    jw_kstr(&body.jw, "riskLevel", risk_name(task->risk));
+    jw_kstr(&body.jw, "executionMode", mode_name(task->mode));
+    jw_kstr(&body.jw, "targetBranch", task->target_branch);
+    jw_kint(&body.jw, "priority", task->priority);
+    jw_kstr(&body.jw, "requestedBy", task->requested_by);
+    if (task->scope.len <= SCOPE_TOLD_BYTES)
+        jw_kraw(&body.jw, "scope", task->scope);
+    enum rc rc = flow_tell_task(cx, flow, EV_TASK_SUBMITTED, &body);
+    if (rc != RC_OK)
+        return rc;
+    CLEANUP(event_body_release) struct event_body accepted;
+    event_body_open(&accepted);
+    jw_kstr(&accepted.jw, "taskId", task->id.text);
+    return flow_tell_task(cx, flow, EV_TASK_ACCEPTED, &accepted);
+}
+
+static enum rc write_rows(struct cx *cx, struct cmd_submit *cmd, const struct entry *entry,
+                          struct flow *flow)
+{
+    bool denied = policy_decide(entry->mode, entry->risk, entry->approval) == POLICY_DENY;
+    enum rc rc = flow_new_run(cx, flow, 1);
+    if (rc == RC_OK)
+        rc = tell_submitted(cx, flow);
+    if (rc == RC_OK)
+        rc = flow_tell_queued(cx, flow);
+    if (rc == RC_OK && denied)
+        rc = policies_override_mode(cx, flow, cmd->override_reason);
+    /* Last: the rows store the id and the number of their last event. */
+    if (rc == RC_OK)
+        rc = tasks_insert(cx->db, &flow->task, cmd->depends_on, cmd->depends_count, cx->err);
+    if (rc == RC_OK)
+        rc = runs_insert(cx->db, &flow->run, cx->err);
+    if (rc == RC_OK && denied)
+        rc = runs_save_more(cx->db, &flow->run, cx->err);
+    return rc;
+}
+
+static enum rc apply_submit(struct cx *cx, struct command *command)
+{
+    struct cmd_submit *cmd = (struct cmd_submit *)command;
+    struct repository_row repository;
+    CLEANUP(flow_release) struct flow flow = {0};
+    struct entry entry = {
+        .repository = cmd->repository,
+        .mode = cmd->mode,
+        .risk = cmd->risk,
+        .overridden = cmd->override_reason != NULL && cmd->may_override,
+    };
+    command->explained = (struct str){0};
+    enum rc rc = look_up_key(cx, cmd, &entry);
+    if (rc != RC_OK || cmd->repeated)
+        return rc;
+    rc = check_entry(cx, cmd, &entry, &flow, &repository);
+    if (rc == RC_DENIED) {
+        command->refused = rc;
+        return record_rejection(cx, cmd, &entry);
+    }
+    if (rc != RC_OK)
+        return rc;
+    rc = fill_task(cx, cmd, &repository, &flow);
+    if (rc != RC_OK)
+        return rc;
+    write_depends_on(cx, cmd, &flow.task);
+    rc = assignment_check(cx, &flow);
+    if (rc == RC_OK)
+        rc = write_rows(cx, cmd, &entry, &flow);
+    if (rc != RC_OK)
+        return rc;
+    cmd->task_id = flow.task.id;
+    cmd->run_id = flow.run.id;
+    cx->round->admit = true;
+    return keep_key(cx, cmd);
+}
+
+static const struct command_ops submit_ops = {.name = "submit", .apply = apply_submit};
+
+struct cmd_submit *cmd_submit_new(void)
+{
+    struct cmd_submit *cmd = command_new(&submit_ops, sizeof(*cmd));
+    cmd->risk = RISK_MEDIUM;
+    cmd->mode = MODE_SUPERVISED_PR;
+    cmd->priority = PRIORITY_NORMAL;
+    return cmd;
+}

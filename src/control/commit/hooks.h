@@ -1,0 +1,19 @@
+/*
+ * hooks.h - functions of higher rooms that the committer calls without depending on them.
+ */
+#ifndef CONTROL_COMMIT_HOOKS_H
+#define CONTROL_COMMIT_HOOKS_H
+#include "base/rc.h"
+#include <stddef.h>
+
+struct cx;
+struct job_hooks;
+
+struct control_hooks {
+    /* Starts runs that wait for a slot, at the end of a batch that may have freed one.  *state is
+       the hook's own: zeroed at first, kept from round to round, and restored by a rollback. */
+    enum rc (*admit)(struct cx *cx, void *state);
+    size_t admit_state_bytes;
+    const struct job_hooks *jobs; /* queue/job_hooks.h */
+};
+#endif

@@ -1,0 +1,92 @@
+/*
+ * isolate.c - see isolate.h.
+ */
+#include "control/commit/isolate.h"
+#include "base/log.h"
+#include "store/db.h"
+
+bool is_engine_failure(enum rc rc, const struct err *err)
+{
+    static const char *const codes[] = {"STORE_FULL", "STORE_IO", "STORE_TIMEOUT", "STORE_CORRUPT"};
+    for (size_t i = 0; i < COUNT_OF(codes); i++)
+        if (text_same(err->code, codes[i]))
+            return true;
+    return rc == RC_BUSY || rc == RC_UNREACHABLE;
+}
+
+const char *failure_text(struct cx *cx, const struct failure *why)
+{
+    return arena_printf(cx->arena, "%s: %s", why->err.code, why->err.text);
+}
+
+/* Some functions return an error without a text. */
+static void fill_err(struct err *err, enum rc rc)
+{
+    if (err->code[0] == '\0')
+        err_set(err, rc, "CONTROL_ERROR", "it ended with the outcome %s", rc_name(rc));
+}
+
+/* Rows that were read or noted for the batch since then may be rolled back. */
+static void restore_round(struct round *round, const struct round *before)
+{
+    *round = *before;
+    round->supply = (struct supply){0};
+    round->breakers = NULL;
+    round->notes = NULL;
+    round->parked_accounts = NULL;
+}
+
+static void log_failure(const struct isolated *one, const struct failure *why, bool again)
+{
+    LOG(LOG_ERROR,
+        again ? "what follows from a failure failed, too"
+              : "one of many failed, the others continue",
+        LOG_STR("kind", one->kind), LOG_STR("id", one->id), LOG_STR("code", why->err.code),
+        LOG_STR("error", why->err.text));
+}
+
+/* RC_OK with *ret_failed: it was undone, and the transaction is as it was before. */
+static enum rc try_undoing(struct cx *cx, isolate_try *attempt, void *subject, struct failure *why,
+                           bool *ret_failed)
+{
+    struct round before = *cx->round;
+    struct savepoint savepoint;
+    *ret_failed = false;
+    enum rc rc = savepoint_set(cx->db, &savepoint, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    err_clear(cx->err);
+    rc = attempt(cx, subject, why->rc != RC_OK ? why : NULL);
+    if (rc == RC_OK)
+        rc = savepoint_keep(&savepoint, cx->err);
+    if (rc == RC_OK || is_engine_failure(rc, cx->err))
+        return rc;
+    fill_err(cx->err, rc);
+    *why = (struct failure){rc, *cx->err};
+    *ret_failed = true;
+    restore_round(cx->round, &before);
+    return savepoint_undo(&savepoint, cx->err);
+}
+
+enum rc isolate(struct cx *cx, const struct isolated *one)
+{
+    if (!cx->careful) {
+        enum rc rc = one->tries[0](cx, one->subject, NULL);
+        if (rc == RC_OK || is_engine_failure(rc, cx->err))
+            return rc;
+        fill_err(cx->err, rc);
+        return RC_IO; /* The transaction is to be run again, carefully. */
+    }
+    struct failure why = {0};
+    bool failed = true;
+    for (size_t i = 0; failed && one->tries[i] != NULL; i++) {
+        enum rc rc = try_undoing(cx, one->tries[i], one->subject, &why, &failed);
+        if (rc != RC_OK)
+            return rc;
+        if (failed)
+            log_failure(one, &why, i > 0);
+    }
+    if (failed)
+        *cx->err = why.err;
+    return failed ? why.rc : RC_OK;
+}

@@ -1,0 +1,160 @@
+/*
+ * publish.c - see publish.h.
+ *
+ * Subscriptions are read once for all messages of a batch, inside its transaction: those that were
+ * acknowledged before a message was sent, on any node, are included.
+ */
+#include "control/messaging/publish.h"
+#include "base/clock.h"
+#include "base/jw.h"
+#include "control/queue/enqueue.h"
+#include "core/queue/topic.h"
+#include <string.h>
+
+/* All headers that a message may have, with every byte escaped. */
+enum { HEADERS_BYTES_MAX = 6 * HEADERS_MAX * (HEADER_NAME_MAX + HEADER_VALUE_MAX) + 4096 };
+
+struct subscriber_list {
+    struct subscription_row *rows;
+    size_t count;
+};
+
+struct found {
+    struct delivery *deliveries;
+    size_t count;
+};
+
+bool header_reserved(const char *name)
+{
+    static const char *const names[] = {"messageId",     "topic",       "publishedAt",
+                                        "correlationId", "replyTo",     "deadline",
+                                        "schedule",      "scheduledAt", "batch"};
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static enum rc load_subscriptions(struct cx *cx, const struct subscriber_list **ret_list)
+{
+    if (cx->round->subscriptions == NULL) {
+        struct subscriber_list *list = arena_alloc(cx->batch_arena, sizeof(*list));
+        enum rc rc = subscriptions_list(cx->db, NULL, SUBSCRIPTIONS_MAX, cx->batch_arena,
+                                        &list->rows, &list->count, cx->err);
+        if (rc != RC_OK)
+            return rc;
+        cx->round->subscriptions = list;
+    }
+    *ret_list = cx->round->subscriptions;
+    return RC_OK;
+}
+
+/* The subscriptions that match the topic, as deliveries without jobs. */
+static enum rc find_deliveries(struct cx *cx, const char *topic, struct found *ret_found)
+{
+    const struct subscriber_list *all;
+    enum rc rc = load_subscriptions(cx, &all);
+    if (rc != RC_OK)
+        return rc;
+    *ret_found = (struct found){
+        .deliveries = arena_array(cx->arena, all->count, sizeof(struct delivery))};
+    for (size_t i = 0; i < all->count; i++)
+        if (topic_matches(all->rows[i].pattern, topic))
+            ret_found->deliveries[ret_found->count++] = (struct delivery){
+                .subscription = arena_strdup(cx->arena, all->rows[i].name),
+                .queue = arena_strdup(cx->arena, all->rows[i].queue),
+            };
+    return RC_OK;
+}
+
+static struct str write_headers(struct cx *cx, const struct dispatch *dispatch,
+                                const struct message *message, const struct id *message_id)
+{
+    CLEANUP(buf_release) struct buf buf;
+    buf_init(&buf, HEADERS_BYTES_MAX);
+    struct jw jw = jw_to(&buf);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "messageId", message_id->text);
+    jw_kstr(&jw, "topic", dispatch->topic);
+    jw_ktime(&jw, "publishedAt", cx->now_us);
+    if (!id_is_none(&dispatch->request_id)) {
+        jw_kstr(&jw, "correlationId", dispatch->request_id.text);
+        jw_kstr(&jw, "replyTo", dispatch->reply_to);
+        jw_ktime(&jw, "deadline", dispatch->deadline_us);
+    }
+    for (size_t i = 0; i < message->header_count; i++)
+        jw_kstr(&jw, message->headers[i].name, message->headers[i].value);
+    jw_end(&jw, '}');
+    return (struct str){arena_strndup(cx->arena, buf_text(&buf), buf.len), buf.len};
+}
+
+/* Each subscription has a dedup key of its own: two of them may share a queue. */
+static struct job_spec spec_for(struct cx *cx, const struct message *message,
+                                const struct delivery *delivery)
+{
+    struct job_spec spec = message->job;
+    spec.queue = delivery->queue;
+    if (spec.dedup_key != NULL)
+        spec.dedup_key = arena_printf(cx->arena, "%s/%s", delivery->subscription, spec.dedup_key);
+    return spec;
+}
+
+/* To the subscriptions that match, all messages or none. */
+static enum rc deliver(struct cx *cx, const struct dispatch *dispatch, const struct found *found,
+                       struct published *answers)
+{
+    size_t jobs = dispatch->count * found->count, at = 0;
+    struct job_spec *specs = arena_array(cx->arena, jobs, sizeof(*specs));
+    struct enqueue_answer *taken = arena_array(cx->arena, jobs, sizeof(*taken));
+    for (size_t i = 0; i < dispatch->count; i++) {
+        struct id id = cx_id(cx);
+        struct message message = dispatch->messages[i];
+        message.job.type = dispatch->topic;
+        if (found->count > 0)
+            message.job.headers = write_headers(cx, dispatch, &message, &id);
+        answers[i] = (struct published){.id = id, .count = found->count};
+        for (size_t j = 0; j < found->count; j++)
+            specs[at++] = spec_for(cx, &message, &found->deliveries[j]);
+    }
+    enum rc rc = enqueue_many(cx, specs, jobs, taken);
+    for (size_t i = 0; rc == RC_OK && i < dispatch->count; i++) {
+        answers[i].deliveries = arena_array(cx->arena, found->count, sizeof(struct delivery));
+        for (size_t j = 0; j < found->count; j++) {
+            answers[i].deliveries[j] = found->deliveries[j];
+            answers[i].deliveries[j].job = taken[i * found->count + j];
+        }
+    }
+    return rc;
+}
+
+enum rc publish(struct cx *cx, const struct dispatch *dispatch, struct published **ret_published)
+{
+    struct found found;
+    enum rc rc = find_deliveries(cx, dispatch->topic, &found);
+    if (rc != RC_OK)
+        return rc;
+    if (dispatch->count * found.count > JOBS_PER_CALL_MAX)
+        return err_set(cx->err, RC_TOO_LARGE, "TOO_MANY_DELIVERIES",
+                       "this would make %zu jobs (%zu messages to %zu subscriptions each), and at "
+                       "most %d are made at once; send fewer messages in a call",
+                       dispatch->count * found.count, dispatch->count, found.count,
+                       JOBS_PER_CALL_MAX);
+    struct published *answers = arena_array(cx->arena, dispatch->count, sizeof(*answers));
+    rc = deliver(cx, dispatch, &found, answers);
+    if (rc == RC_OK)
+        *ret_published = answers;
+    return rc;
+}
+
+static enum rc apply_publish(struct cx *cx, struct command *command)
+{
+    struct cmd_publish *cmd = (struct cmd_publish *)command;
+    return publish(cx, &cmd->dispatch, &cmd->answers);
+}
+
+static const struct command_ops publish_ops = {.name = "publish", .apply = apply_publish};
+
+struct cmd_publish *cmd_publish_new(void)
+{
+    return command_new(&publish_ops, sizeof(struct cmd_publish));
+}

@@ -1,0 +1,191 @@
+/*
+ * requests.c - see requests.h.
+ *
+ * A command that waits for a reply is woken by the name "reply/ID" among the queues that got work;
+ * no queue can have such a name.
+ */
+#include "control/messaging/requests.h"
+#include "base/clock.h"
+#include "control/commit/event_body.h"
+#include "core/event_types.h"
+#include <stdio.h>
+#include <string.h>
+
+static void name_reply(char to[REPLY_NAME_BYTES], const struct id *id)
+{
+    (void)snprintf(to, REPLY_NAME_BYTES, "reply/%s", id->text);
+}
+
+/* ---- the question ----------------------------------------------------------------------- */
+
+static enum rc create(struct cx *cx, struct cmd_request *cmd)
+{
+    struct request_row row = {
+        .id = cmd->id,
+        .topic = cmd->topic,
+        .state = REQUEST_WAITING,
+        .deadline_us = cx->now_us + cmd->timeout_us,
+        .created_us = cx->now_us,
+        .updated_us = cx->now_us,
+    };
+    struct dispatch dispatch = {
+        .topic = cmd->topic,
+        .messages = &cmd->message,
+        .count = 1,
+        .request_id = cmd->id,
+        .reply_to = arena_printf(cx->arena, REPLY_PATH "%s", cmd->id.text),
+        .deadline_us = row.deadline_us,
+    };
+    struct published *published;
+    enum rc rc = publish(cx, &dispatch, &published);
+    if (rc != RC_OK)
+        return rc;
+    if (published->count == 0)
+        return err_set(cx->err, RC_NOT_FOUND, "NO_SUBSCRIBER", "nobody has subscribed to %s",
+                       cmd->topic);
+    rc = requests_insert(cx->db, &row, cx->err);
+    if (rc == RC_CONFLICT) /* Another lane was faster: tried again, it is found. */
+        return err_wrap(cx->err, RC_BUSY, "another call brings it just now");
+    if (rc == RC_OK)
+        cmd->row = row;
+    return rc;
+}
+
+static enum rc expire(struct cx *cx, struct request_row *row)
+{
+    row->state = REQUEST_EXPIRED;
+    row->updated_us = cx->now_us;
+    return requests_save(cx->db, row, cx->err);
+}
+
+/* The request stays waiting, has its reply, or expires. */
+static enum rc look(struct cx *cx, struct cmd_request *cmd)
+{
+    struct request_row *row = &cmd->row;
+    if (strcmp(row->state, REQUEST_REPLIED) == 0)
+        return RC_OK;
+    cmd->waiting = strcmp(row->state, REQUEST_WAITING) == 0 && cx->now_us < row->deadline_us;
+    cmd->base.look_us = row->deadline_us; /* Applied once more then, to expire it. */
+    cmd->base.wait_until_us = row->deadline_us + US_PER_MINUTE;
+    cmd->base.waiter = ""; /* No worker's. */
+    if (cmd->waiting)
+        return RC_OK;
+    enum rc rc = strcmp(row->state, REQUEST_WAITING) == 0 ? expire(cx, row) : RC_OK;
+    if (rc == RC_OK)
+        cmd->base.refused = err_set(cx->err, RC_TIMEOUT, "REQUEST_TIMED_OUT",
+                                    "request %s had no reply before its deadline", cmd->id.text);
+    return rc;
+}
+
+static enum rc apply_request(struct cx *cx, struct command *command)
+{
+    struct cmd_request *cmd = (struct cmd_request *)command;
+    cmd->waiting = false;
+    if (command->abandoned)
+        return RC_OK; /* No client would receive the reply. */
+    if (id_is_none(&cmd->id))
+        cmd->id = cx_id(cx);
+    name_reply(cmd->reply_name, &cmd->id);
+    enum rc rc = requests_get(cx->db, &cmd->id, cx->arena, &cmd->row, cx->err);
+    if (rc == RC_NOT_FOUND)
+        rc = create(cx, cmd);
+    if (rc == RC_OK && strcmp(cmd->row.topic, cmd->topic) != 0)
+        return err_field(cx->err, RC_CONFLICT, "REQUEST_ID_TAKEN", "requestId",
+                         "request %s was put to %s, not to %s", cmd->id.text, cmd->row.topic,
+                         cmd->topic);
+    return rc == RC_OK ? look(cx, cmd) : rc;
+}
+
+static bool request_may_wait(const struct command *command)
+{
+    return ((const struct cmd_request *)command)->waiting;
+}
+
+static bool request_wants(const struct command *command, const char *queue)
+{
+    return strcmp(((const struct cmd_request *)command)->reply_name, queue) == 0;
+}
+
+static const struct command_ops request_ops = {
+    .name = "request",
+    .apply = apply_request,
+    .may_wait = request_may_wait,
+    .wants = request_wants,
+};
+
+struct cmd_request *cmd_request_new(void)
+{
+    return command_new(&request_ops, sizeof(struct cmd_request));
+}
+
+/* ---- the reply -------------------------------------------------------------------------- */
+
+static enum rc tell_dropped(struct cx *cx, const struct request_row *row, const char *reason)
+{
+    CLEANUP(event_body_release) struct event_body body;
+    event_body_open(&body);
+    jw_kstr(&body.jw, "requestId", row->id.text);
+    jw_kstr(&body.jw, "topic", row->topic);
+    jw_kstr(&body.jw, "reason", reason);
+    struct event event = {
+        .type = EV_REPLY_DROPPED,
+        .subject = arena_printf(cx->arena, "request/%s", row->id.text),
+        .correlation_id = row->id,
+        .data = event_body_close(&body),
+    };
+    return cx_append(cx, &event, NULL);
+}
+
+static enum rc drop_second(struct cx *cx, struct command *command, const struct request_row *row)
+{
+    enum rc rc = tell_dropped(cx, row, "second");
+    if (rc == RC_OK)
+        command->refused = err_set(cx->err, RC_CONFLICT, "REPLY_TAKEN",
+                                   "request %s has its reply already", row->id.text);
+    return rc;
+}
+
+static enum rc drop_late(struct cx *cx, struct command *command, struct request_row *row)
+{
+    enum rc rc = strcmp(row->state, REQUEST_WAITING) == 0 ? expire(cx, row) : RC_OK;
+    if (rc == RC_OK)
+        rc = tell_dropped(cx, row, "late");
+    if (rc == RC_OK)
+        command->refused = err_set(cx->err, RC_CONFLICT, "REPLY_LATE",
+                                   "the deadline of request %s has passed", row->id.text);
+    return rc;
+}
+
+static enum rc apply_reply(struct cx *cx, struct command *command)
+{
+    struct cmd_reply *cmd = (struct cmd_reply *)command;
+    struct request_row row;
+    enum rc rc = requests_get(cx->db, &cmd->id, cx->arena, &row, cx->err);
+    if (rc == RC_NOT_FOUND)
+        return err_set(cx->err, RC_NOT_FOUND, "REQUEST_NOT_FOUND", "there is no request %s",
+                       cmd->id.text);
+    if (rc != RC_OK)
+        return rc;
+    if (strcmp(row.state, REQUEST_REPLIED) == 0)
+        return drop_second(cx, command, &row);
+    if (strcmp(row.state, REQUEST_EXPIRED) == 0 || cx->now_us >= row.deadline_us)
+        return drop_late(cx, command, &row);
+    row.state = REQUEST_REPLIED;
+    row.reply = cmd->reply;
+    row.replied_by = cx->actor.id;
+    row.updated_us = cx->now_us;
+    rc = requests_save(cx->db, &row, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    char name[REPLY_NAME_BYTES];
+    name_reply(name, &row.id);
+    cx_ready(cx, name);
+    return RC_OK;
+}
+
+static const struct command_ops reply_ops = {.name = "reply", .apply = apply_reply};
+
+struct cmd_reply *cmd_reply_new(void)
+{
+    return command_new(&reply_ops, sizeof(struct cmd_reply));
+}

@@ -1,0 +1,70 @@
+/*
+ * queue_gate.c - see queue_gate.h.
+ */
+#include "control/queue/queue_gate.h"
+
+enum { BURSTS_PER_SECOND = 10 };
+/* Leases that wait for the rate are not applied again more often than this. */
+#define LOOK_US_MIN (5 * US_PER_MS)
+
+/* The burst is the rate of a tenth of a second: jobs are leased steadily, not in large bursts. */
+static struct bucket_rule rate_rule(const struct queue_config *config)
+{
+    int64_t burst = config->rate / BURSTS_PER_SECOND;
+    return (struct bucket_rule){.per_second = config->rate, .burst = burst > 0 ? burst : 1};
+}
+
+static enum rc limit_by_concurrency(struct cx *cx, struct gate *gate)
+{
+    int64_t out;
+    enum rc rc = queues_leased(cx->db, gate->rules->name, &out, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    int64_t room = gate->rules->config.concurrency - out;
+    if (room < gate->granted)
+        gate->granted = room > 0 ? room : 0;
+    return RC_OK;
+}
+
+static void limit_by_rate(struct cx *cx, struct gate *gate)
+{
+    struct bucket_rule rule = rate_rule(&gate->rules->config);
+    struct bucket left = gate->bucket;
+    int64_t want = gate->granted;
+    gate->granted = bucket_take(&rule, &left, cx->now_us, want);
+    if (gate->granted < want) {
+        int64_t ready_us = bucket_ready_us(&rule, &left, cx->now_us);
+        gate->look_us = ready_us > cx->now_us + LOOK_US_MIN ? ready_us : cx->now_us + LOOK_US_MIN;
+    }
+}
+
+enum rc gate_open(struct cx *cx, const char *queue, int64_t want, struct gate *ret_gate)
+{
+    struct gate gate = {.rules = cx_queue(cx, queue), .granted = want};
+    const struct queue_config *config = &gate.rules->config;
+    enum rc rc = RC_OK;
+    if (gate.rules->paused)
+        gate.granted = 0;
+    else if (config->concurrency > 0 || config->rate > 0) {
+        struct queue_flow flow = {0};
+        rc = queues_flow(cx->db, queue, &flow, cx->err);
+        gate.bucket = (struct bucket){flow.tokens, flow.tokens_us};
+        if (rc == RC_OK && config->concurrency > 0)
+            rc = limit_by_concurrency(cx, &gate);
+        if (rc == RC_OK && config->rate > 0)
+            limit_by_rate(cx, &gate);
+    }
+    if (rc == RC_OK)
+        *ret_gate = gate;
+    return rc;
+}
+
+enum rc gate_close(struct cx *cx, struct gate *gate, int64_t taken)
+{
+    if (gate->rules->config.rate == 0 || taken == 0)
+        return RC_OK;
+    struct bucket_rule rule = rate_rule(&gate->rules->config);
+    (void)bucket_take(&rule, &gate->bucket, cx->now_us, taken);
+    struct queue_flow flow = {gate->bucket.tokens, gate->bucket.filled_us};
+    return queues_flow_save(cx->db, gate->rules->name, &flow, cx->err);
+}

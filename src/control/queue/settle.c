@@ -1,0 +1,172 @@
+/*
+ * settle.c - see settle.h.
+ */
+#include "control/queue/settle.h"
+#include "control/commit/event_body.h"
+#include "control/queue/breakers.h"
+#include "control/queue/job_hooks.h"
+#include "core/event_types.h"
+#include "core/text/error_pattern.h"
+#include <assert.h>
+
+static const char *const outcomes[JOB_EV_COUNT] = {
+    [JOB_EV_FAIL] = "failed",
+    [JOB_EV_EXPIRE] = "lost",
+    [JOB_EV_RELEASE] = "released",
+    [JOB_EV_CANCEL] = "cancelled",
+};
+
+static enum rc write_attempt(struct cx *cx, const struct job_row *before,
+                             const struct settlement *settlement)
+{
+    assert(outcomes[settlement->event] != NULL);
+    struct attempt_row row = {
+        .job_id = before->id,
+        .attempt = before->life.attempt + 1,
+        .epoch = before->life.epoch,
+        .worker = before->worker,
+        .started_us = before->leased_us,
+        .ended_us = cx->now_us,
+        .outcome = outcomes[settlement->event],
+        .error_code = settlement->code,
+        .error_message = settlement->message,
+    };
+    return attempts_insert(cx->db, &row, cx->err);
+}
+
+/* Notes in the round that a waiting job can be claimed, or when it is due. */
+static void announce(struct cx *cx, const struct job_row *job)
+{
+    if (job->life.state == JOB_QUEUED)
+        cx_ready(cx, job->queue);
+    else if (job->life.state == JOB_SCHEDULED)
+        cx_due(cx, job->life.due_us);
+}
+
+static enum rc step_and_save(struct cx *cx, struct job_row *job, const struct job_input *input)
+{
+    enum rc rc = job_step(&job->life, input, &job->life);
+    if (rc != RC_OK)
+        return err_set(cx->err, rc, "ILLEGAL_TRANSITION", "job %s is %s and cannot take %s",
+                       job->id.text, job_state_name(job->life.state), job_event_name(input->event));
+    job->updated_us = cx->now_us;
+    rc = jobs_save(cx->db, job, cx->err);
+    announce(cx, job);
+    return rc;
+}
+
+/* The job has left its ordering key for good: the next one of the key becomes ready. */
+static enum rc leave_key(struct cx *cx, const struct job_row *job)
+{
+    struct id next_id;
+    enum rc rc = job_keys_leave(cx->db, job->queue, job->ordering_key, &next_id, cx->err);
+    if (rc != RC_OK || id_is_none(&next_id))
+        return rc;
+    struct job_row next;
+    struct job_input unblock = {.event = JOB_EV_UNBLOCK, .now_us = cx->now_us};
+    rc = jobs_get(cx->db, &next_id, cx->arena, &next, cx->err);
+    return rc == RC_OK ? step_and_save(cx, &next, &unblock) : rc;
+}
+
+static const char *pattern_of(struct cx *cx, const struct job_row *job)
+{
+    const char *text = text_empty(job->error_message) ? job->error_code : job->error_message;
+    return text == NULL ? NULL : error_pattern(text, cx->arena);
+}
+
+static enum rc tell_dead(struct cx *cx, const struct job_row *job)
+{
+    CLEANUP(event_body_release) struct event_body body;
+    event_body_open(&body);
+    jw_kstr(&body.jw, "jobId", job->id.text);
+    jw_kstr(&body.jw, "queue", job->queue);
+    jw_kstr(&body.jw, "jobType", job->type);
+    jw_optstr(&body.jw, "runId", id_or_null(&job->run_id));
+    jw_kint(&body.jw, "attempts", job->life.attempt);
+    jw_kstr(&body.jw, "reason", dead_reason_name(job->life.dead_reason));
+    jw_optstr(&body.jw, "lastError", job->error_message);
+    struct event event = {
+        .type = EV_JOB_DEAD_LETTERED,
+        .subject = arena_printf(cx->arena, "job/%s", job->id.text),
+        .correlation_id = job->id,
+        .data = event_body_close(&body),
+    };
+    return cx_append(cx, &event, NULL);
+}
+
+static enum rc after_settling(struct cx *cx, const struct job_row *job, bool was_head)
+{
+    announce(cx, job);
+    if (!job_is_settled(job->life.state))
+        return RC_OK;
+    enum rc rc = RC_OK;
+    if (job->life.state == JOB_DEAD_LETTER)
+        rc = tell_dead(cx, job);
+    if (rc == RC_OK && job->ordering_key != NULL && was_head)
+        rc = leave_key(cx, job);
+    return rc == RC_OK ? cx->hooks->jobs->settled(cx, job) : rc;
+}
+
+enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *settlement)
+{
+    struct job_input input = {
+        .event = settlement->event,
+        .now_us = cx->now_us,
+        .epoch = settlement->epoch,
+        .owner = settlement->owner,
+        .retryable = settlement->retryable,
+        .policy = settlement->policy,
+        .backoff = cx_queue(cx, job->queue)->config.backoff,
+        .random = dice_next(cx->dice),
+    };
+    struct job_life next;
+    enum rc rc = job_step(&job->life, &input, &next);
+    if (rc != RC_OK)
+        return rc;
+    bool was_head = job->life.state != JOB_BLOCKED, was_leased = job->life.state == JOB_LEASED;
+    if (job->life.state == JOB_QUEUED)
+        supply_forget(&cx->round->supply, job);
+    bool succeeded = settlement->event == JOB_EV_FINISH;
+    if (was_leased && !succeeded)
+        rc = write_attempt(cx, job, settlement);
+    if (rc == RC_OK)
+        rc = breaker_job_settled(cx, job, settlement);
+    if (rc != RC_OK)
+        return rc;
+    job->life = next;
+    job->updated_us = cx->now_us;
+    if (succeeded) {
+        job->result = settlement->result; /* worker and leased_us stay with it. */
+    } else {
+        job->worker = NULL;
+        job->leased_us = 0;
+    }
+    if (settlement->code != NULL) {
+        job->error_code = settlement->code;
+        job->error_message = settlement->message;
+    }
+    if (next.state == JOB_DEAD_LETTER)
+        job->error_pattern = pattern_of(cx, job);
+    rc = jobs_save(cx->db, job, cx->err);
+    if (was_leased && cx_queue(cx, job->queue)->config.concurrency > 0)
+        cx_ready(cx, job->queue); /* There is room for the next one. */
+    return rc == RC_OK ? after_settling(cx, job, was_head) : rc;
+}
+
+enum rc settle_cancel(struct cx *cx, struct job_row *job)
+{
+    struct settlement settlement = {.event = JOB_EV_CANCEL};
+    return settle(cx, job, &settlement);
+}
+
+enum rc settle_due(struct cx *cx, struct job_row *job)
+{
+    struct job_input input = {.event = JOB_EV_DUE, .now_us = cx->now_us};
+    return step_and_save(cx, job, &input);
+}
+
+enum rc settle_hold(struct cx *cx, struct job_row *job, int64_t until_us)
+{
+    struct job_input input = {.event = JOB_EV_HOLD, .now_us = cx->now_us, .until_us = until_us};
+    return step_and_save(cx, job, &input);
+}

@@ -1,0 +1,214 @@
+/*
+ * advance.c - along the blueprint: which step is next, and the states on the way to it.
+ *
+ * Each built-in step has the state in which its job moves the run.  A custom step runs in the
+ * state of the built-in one before it.  No state is skipped: where a sequence leaves a step out,
+ * the run passes through its state with the next move.
+ */
+#include "control/run/accounts.h"
+#include "control/run/assignment.h"
+#include "control/run/ending.h"
+#include "control/run/pipeline.h"
+#include "control/run/policies.h"
+#include "control/run/question.h"
+#include "control/run/results.h"
+#include "store/patches.h"
+#include <assert.h>
+
+static const enum run_status states[BUILTIN_COUNT] = {
+    [BUILTIN_PREPARE] = RUN_PREPARING,   [BUILTIN_HYDRATE] = RUN_CONTEXT_LOADING,
+    [BUILTIN_PLAN] = RUN_PLANNING,       [BUILTIN_AGENT] = RUN_RUNNING,
+    [BUILTIN_VERIFY] = RUN_VERIFYING,    [BUILTIN_JUDGE] = RUN_JUDGING,
+    [BUILTIN_PUBLISH] = RUN_CREATING_PR,
+};
+
+/* The event that leads out of a state, and its usual reason. */
+static const struct {
+    enum run_event event;
+    const char *reason;
+} ways[RUN_STATUS_COUNT] = {
+    [RUN_PREPARING] = {RUN_EV_PREPARED, "Worktree ready"},
+    [RUN_CONTEXT_LOADING] = {RUN_EV_HYDRATED, "Prompt ready"},
+    [RUN_PLANNING] = {RUN_EV_PLANNED, "Plan ready"},
+    [RUN_RUNNING] = {RUN_EV_PATCHED, "Patch made; verification follows"},
+    [RUN_VERIFYING] = {RUN_EV_VERIFIED, "Verification passed"},
+    [RUN_JUDGING] = {RUN_EV_ACCEPT, "Judged good; a pull request follows"},
+    [RUN_AWAITING_APPROVAL] = {RUN_EV_APPROVE, "Approved; a pull request follows"},
+};
+
+enum rc pipeline_walk(struct cx *cx, struct flow *flow, enum run_status state, const char *reason)
+{
+    enum rc rc = RC_OK;
+    while (rc == RC_OK && flow->run.status != state) {
+        enum run_status at = flow->run.status;
+        assert(at < state && ways[at].reason != NULL);
+        if (at == RUN_CONTEXT_LOADING && state == RUN_PLANNING)
+            rc = flow_move(cx, flow, RUN_EV_PLAN, "Prompt ready; a plan comes first");
+        else
+            rc = flow_move(cx, flow, ways[at].event, reason != NULL ? reason : ways[at].reason);
+    }
+    return rc;
+}
+
+/* A limit of which nothing is left; NULL: there is none. */
+static const struct ending *used_up(const struct flow *flow)
+{
+    static const struct ending turns = {RUN_EV_FAIL, "max_turns_exceeded",
+                                        "The run has used up its turns"};
+    static const struct ending money = {RUN_EV_FAIL, "max_budget_exceeded",
+                                        "The run has used up its cost budget"};
+    const struct task_row *task = &flow->task;
+    if (task->max_turns > 0 && flow->run.turns >= task->max_turns)
+        return &turns;
+    if (task->max_budget_microusd > 0 && flow->run.cost_microusd >= task->max_budget_microusd)
+        return &money;
+    return NULL;
+}
+
+/* Attempt 1, or the same attempt again when a worker was lost in it. */
+static void count_attempt(struct flow *flow)
+{
+    if (flow->run.attempt == 0) {
+        flow->run.attempt = 1;
+        flow->run.used[BUDGET_AGENT] = 1;
+    }
+}
+
+/* The agent begins with this step: its work, or its plan. */
+static enum rc begin_agent(struct cx *cx, struct flow *flow, enum builtin step)
+{
+    const struct ending *ending = used_up(flow);
+    if (ending != NULL)
+        return flow_end(cx, flow, ending);
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    if (flow->run.model == NULL)
+        flow->run.model = config->agent.model; /* Until the agent reports another. */
+    const char *account = agent_account(&config->agent, cx->arena);
+    if (!text_same(flow->run.account, account))
+        flow->run.account = account;
+    bool held;
+    rc = accounts_hold(cx, flow, &held);
+    return rc == RC_OK && !held ? assignment_enqueue(cx, flow, builtin_name(step)) : rc;
+}
+
+enum rc pipeline_start_agent(struct cx *cx, struct flow *flow)
+{
+    count_attempt(flow);
+    return begin_agent(cx, flow, BUILTIN_AGENT);
+}
+
+enum rc pipeline_enter(struct cx *cx, struct flow *flow, const struct blueprint_step *step)
+{
+    enum rc rc = RC_OK;
+    if (step->builtin != BUILTIN_NONE)
+        rc = pipeline_walk(cx, flow, states[step->builtin], NULL);
+    if (rc == RC_OK && step->builtin == BUILTIN_AGENT)
+        return pipeline_start_agent(cx, flow);
+    if (rc == RC_OK && step->builtin == BUILTIN_PLAN)
+        return begin_agent(cx, flow, BUILTIN_PLAN);
+    return rc == RC_OK ? assignment_enqueue(cx, flow, step->name) : rc;
+}
+
+enum rc pipeline_resume(struct cx *cx, struct flow *flow)
+{
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    bool plan = blueprint_has(&config->blueprint, BUILTIN_PLAN) && flow->run.plan_sha256 == NULL;
+    struct blueprint_step step;
+    bool found = blueprint_find(&config->blueprint,
+                                builtin_name(plan ? BUILTIN_PLAN : BUILTIN_AGENT), &step);
+    assert(found);
+    (void)found;
+    return pipeline_enter(cx, flow, &step);
+}
+
+/* A judge did not pass the patch: it needs a review by a person. */
+static enum rc patch_flagged(struct cx *cx, const struct flow *flow, bool *ret_flagged)
+{
+    *ret_flagged = false;
+    if (id_is_none(&flow->run.patch_id))
+        return RC_OK;
+    return patches_is_flagged(cx->db, &flow->run.patch_id, ret_flagged, cx->err);
+}
+
+/* Everything before publishing is done: a person must approve where policy requires it. */
+static enum rc conclude(struct cx *cx, struct flow *flow)
+{
+    enum rc rc = pipeline_walk(cx, flow, RUN_JUDGING, NULL);
+    if (rc != RC_OK)
+        return rc;
+    bool flagged;
+    enum policy_verdict verdict;
+    rc = patch_flagged(cx, flow, &flagged);
+    if (rc == RC_OK)
+        rc = policies_on_publish(cx, flow, &verdict);
+    if (rc != RC_OK)
+        return rc;
+    if (verdict == POLICY_DENY) { /* It was accepted under another policy, or by mistake. */
+        struct ending ending = {.event = RUN_EV_FAIL,
+                                .code = policy_deny_code(),
+                                .message = "Policy does not let this mode publish at this risk"};
+        return flow_end(cx, flow, &ending);
+    }
+    if (verdict != POLICY_ASK && !flagged)
+        return pipeline_accept(cx, flow);
+    struct question question = {.kind = "patch",
+                                .reason = flagged ? "The judges leave it to a person"
+                                                  : "Policy asks for a person's approval",
+                                .detail = flow->doubts};
+    return ask_person(cx, flow, &question);
+}
+
+enum rc pipeline_next(struct cx *cx, struct flow *flow)
+{
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    struct blueprint_step step;
+    bool more = blueprint_after(&config->blueprint, flow->run.step, &step);
+    bool published = flow->run.status == RUN_CREATING_PR;
+    if (!published && (!more || step.builtin == BUILTIN_PUBLISH))
+        return conclude(cx, flow);
+    if (more)
+        return pipeline_enter(cx, flow, &step);
+    struct ending ending = {.event = RUN_EV_PUBLISHED, .message = "Pull request opened"};
+    return flow_end(cx, flow, &ending);
+}
+
+enum rc pipeline_accept(struct cx *cx, struct flow *flow)
+{
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    if (far_has_pull(flow))
+        return far_take_pull(cx, flow);
+    bool approved = flow->run.status == RUN_AWAITING_APPROVAL;
+    if (flow->task.mode == MODE_PATCH_ONLY || !blueprint_has(&config->blueprint, BUILTIN_PUBLISH)) {
+        struct ending ending = {.event = approved ? RUN_EV_APPROVE_KEEP : RUN_EV_KEEP_PATCH,
+                                .message = "The patch is kept as an artifact"};
+        return flow_end(cx, flow, &ending);
+    }
+    rc = pipeline_walk(cx, flow, RUN_CREATING_PR, NULL);
+    return rc == RC_OK ? assignment_enqueue(cx, flow, builtin_name(BUILTIN_PUBLISH)) : rc;
+}
+
+enum rc pipeline_plan_approved(struct cx *cx, struct flow *flow)
+{
+    enum rc rc = flow_move(cx, flow, RUN_EV_PLAN_OK, "The plan is approved");
+    return rc == RC_OK ? pipeline_next(cx, flow) : rc;
+}
+
+enum rc pipeline_warn_published(struct cx *cx, struct flow *flow, const char *code,
+                                const char *message)
+{
+    assert(!id_is_none(&flow->run.pull_request_id));
+    flow_warn(flow, code, message);
+    return flow->run.status == RUN_CREATING_PR ? pipeline_next(cx, flow) : far_take_pull(cx, flow);
+}

@@ -1,0 +1,323 @@
+/*
+ * assignment.c - see assignment.h.
+ */
+#include "control/run/assignment.h"
+#include "control/queue/jobs.h"
+#include "control/run/memories.h"
+#include "control/run/usage.h"
+#include "core/queue/breaker_config.h"
+#include "forge/git.h"
+#include <string.h>
+
+/* A session that the remote service refuses costs nothing but time. */
+enum { REMOTE_TRIES_MIN = 5 };
+
+/* What kind of job a step is: its own name, "custom" for one of the repository's, or "pull" for an
+   agent that leases its work itself. */
+struct shape {
+    const char *type;
+    const char *queue;
+    int64_t attempt_max;
+};
+
+/* A remote agent's session: its id is stored in this very transaction, before any worker can have
+   the job.  One that may not be over is resumed. */
+static void assign_session(struct cx *cx, struct flow *flow)
+{
+    struct run_row *run = &flow->run;
+    flow->session_resumed = run->session_id != NULL && !run->session_over;
+    if (flow->session_resumed)
+        return;
+    run->session_id = arena_strdup(cx->arena, cx_id(cx).text);
+    run->session_begun_us = 0;
+    run->session_over = false;
+}
+
+static void shape_agent(struct cx *cx, struct flow *flow, const struct repo_config *config,
+                        struct shape *shape)
+{
+    if (config->agent.compute == COMPUTE_PULL) {
+        shape->type = "pull";
+        shape->queue = config->agent.queue;
+        shape->attempt_max = cx_queue(cx, shape->queue)->config.max_attempts;
+    } else if (config->agent.compute == COMPUTE_REMOTE) {
+        assign_session(cx, flow);
+        if (shape->attempt_max < REMOTE_TRIES_MIN)
+            shape->attempt_max = REMOTE_TRIES_MIN;
+    }
+}
+
+/* The repository configures the attempts of a publish and of its own steps, the queue those of all
+   others. */
+static struct shape find_shape(struct cx *cx, struct flow *flow, const struct repo_config *config,
+                               const char *step)
+{
+    struct blueprint_step found;
+    bool custom = blueprint_find(&config->blueprint, step, &found) && found.custom != NULL;
+    struct shape shape = {.type = custom ? "custom" : step};
+    shape.queue = arena_printf(cx->arena, STEP_QUEUE_PREFIX "%s", shape.type);
+    shape.attempt_max = cx_queue(cx, shape.queue)->config.max_attempts;
+    if (custom)
+        shape.attempt_max = 1 + found.custom->retries;
+    else if (strcmp(step, "publish") == 0)
+        shape.attempt_max = 1 + config->budget.max[BUDGET_PR];
+    else if (strcmp(step, "agent") == 0)
+        shape_agent(cx, flow, config, &shape);
+    return shape;
+}
+
+static void write_task(struct jw *jw, const struct flow *flow, struct arena *arena)
+{
+    const struct task_row *task = &flow->task;
+    jw_kstr(jw, "taskId", task->id.text);
+    jw_kstr(jw, "repository", task->repository);
+    jw_kstr(jw, "targetBranch", task->target_branch);
+    jw_kstr(jw, "title", task_title(task->description, task->issue_number, arena));
+    jw_kstr(jw, "description", task->description);
+    if (task->issue_number > 0)
+        jw_kint(jw, "issueNumber", task->issue_number);
+    jw_kraw(jw, "scope", task->scope);
+    jw_kstr(jw, "executionMode", mode_name(task->mode));
+    jw_kbool(jw, "draft", task->mode != MODE_AUTONOMOUS_PR);
+    jw_ktime(jw, "taskCreatedAt", task->created_us);
+}
+
+/* The limit minus what earlier attempts have used; above zero, or the run would have ended. */
+static int64_t left_of(int64_t limit, int64_t used)
+{
+    return limit - used > 1 ? limit - used : 1;
+}
+
+static void write_session(struct jw *jw, const struct flow *flow)
+{
+    const struct run_row *run = &flow->run;
+    if (run->session_id == NULL)
+        return;
+    jw_kstr(jw, "sessionId", run->session_id);
+    jw_ktime(jw, "sessionBegunAt", run->session_begun_us);
+    jw_kbool(jw, "sessionResumed", flow->session_resumed);
+    jw_kbool(jw, "sessionOver", run->session_over);
+}
+
+static void write_limits(struct jw *jw, const struct flow *flow)
+{
+    const struct task_row *task = &flow->task;
+    if (task->max_turns > 0)
+        jw_kint(jw, "maxTurns", left_of(task->max_turns, flow->run.turns));
+    if (task->max_budget_microusd > 0) {
+        int64_t left = left_of(task->max_budget_microusd, flow->run.cost_microusd);
+        jw_kreal(jw, "maxBudgetUsd", (double)left / 1e6);
+    }
+}
+
+static void write_run(struct jw *jw, const struct flow *flow)
+{
+    const struct run_row *run = &flow->run;
+    jw_kstr(jw, "runId", run->id.text);
+    jw_kint(jw, "runNo", run->run_no);
+    jw_kint(jw, "attempt", run->attempt);
+    jw_kstr(jw, "branch", run->branch);
+    jw_kstr(jw, "baseCommit", run->base_commit);
+    jw_kstr(jw, "promptSha256", run->prompt_sha256);
+    jw_kstr(jw, "feedbackSha256", run->feedback_sha256);
+    jw_kstr(jw, "patchSha256", run->patch_sha256);
+    jw_kstr(jw, "patchId", id_or_null(&run->patch_id));
+    jw_kstr(jw, "certificateSha256", run->certificate_sha256);
+    jw_optstr(jw, "planSha256", run->plan_sha256);
+    write_session(jw, flow);
+    jw_ktime(jw, "runDeadline", run->deadline_us);
+    if (run_is_terminal(run->status))
+        jw_kstr(jw, "outcome", run_status_name(run->status));
+}
+
+enum { PAYLOAD_BYTES_MAX = TASK_BYTES_MAX + RUN_BYTES_MAX };
+
+/* The members that come from the task and its configuration. */
+static void write_snapshot(struct jw *jw, const struct flow *flow)
+{
+    jw_kraw(jw, "config", flow->task.config);
+    if (flow->task.attachments.len > 0)
+        jw_kraw(jw, "attachments", flow->task.attachments);
+}
+
+static enum rc write_payload(struct cx *cx, const struct flow *flow,
+                             const struct repo_config *config, const char *step,
+                             struct str *ret_payload)
+{
+    CLEANUP(buf_release) struct buf buf;
+    buf_init(&buf, PAYLOAD_BYTES_MAX);
+    struct jw jw = jw_to(&buf);
+    jw_begin(&jw, '{');
+    write_task(&jw, flow, cx->arena);
+    write_run(&jw, flow);
+    write_limits(&jw, flow);
+    usage_write(&jw, &flow->run);
+    jw_kstr(&jw, "step", step);
+    if (flow->record.len > 0)
+        jw_kraw(&jw, "record", flow->record);
+    if (flow->run.step_results.len > 0)
+        jw_kraw(&jw, "previousStepResults", flow->run.step_results);
+    write_snapshot(&jw, flow);
+    enum rc rc = RC_OK;
+    if (strcmp(step, "hydrate") == 0 && config->prompt.memory)
+        rc = memories_write(cx, flow, &jw);
+    jw_end(&jw, '}');
+    if (rc != RC_OK)
+        return rc;
+    if (buf.overflow)
+        return err_set(cx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",
+                       "a job of run %s would pass %d bytes", flow->run.id.text, PAYLOAD_BYTES_MAX);
+    *ret_payload = (struct str){arena_strndup(cx->arena, buf.data, buf.len), buf.len};
+    return RC_OK;
+}
+
+/* Control characters take six bytes in JSON: the size must be measured after escaping. */
+enum rc assignment_check(struct cx *cx, const struct flow *flow)
+{
+    CLEANUP(buf_release) struct buf buf;
+    buf_init(&buf, TASK_BYTES_MAX);
+    struct jw jw = jw_to(&buf);
+    jw_begin(&jw, '{');
+    write_task(&jw, flow, cx->arena);
+    size_t task_bytes = buf.len;
+    write_snapshot(&jw, flow);
+    jw_end(&jw, '}');
+    if (!buf.overflow)
+        return RC_OK;
+    return err_field(cx->err, RC_TOO_LARGE, "TASK_TOO_LARGE", "description",
+                     "the task (%zu bytes as JSON) and the configuration of %s (%zu bytes) are "
+                     "more than the %d bytes that they may have together: shorten the "
+                     "description, or what the configuration says to agents and judges",
+                     task_bytes, flow->task.repository, flow->task.config.len, TASK_BYTES_MAX);
+}
+
+/* The payload for an agent that leases its work itself: all that it needs, nothing of drover's
+   configuration. */
+static enum rc write_pull_payload(struct cx *cx, const struct flow *flow,
+                                  const struct repo_config *config, struct str *ret_payload)
+{
+    CLEANUP(buf_release) struct buf buf;
+    buf_init(&buf, PAYLOAD_BYTES_MAX);
+    struct jw jw = jw_to(&buf);
+    char *url = arena_strdup(cx->arena, config->url);
+    git_redact(url);
+    jw_begin(&jw, '{');
+    write_task(&jw, flow, cx->arena);
+    write_run(&jw, flow);
+    jw_kstr(&jw, "repositoryUrl", url);
+    jw_kstr(&jw, "model", config->agent.model);
+    jw_kint(&jw, "timeoutMs", config->timeouts.agent_ms);
+    jw_kint(&jw, "idleMs", config->timeouts.idle_ms);
+    write_limits(&jw, flow);
+    usage_write(&jw, &flow->run);
+    if (flow->task.max_turns == 0 && config->limits.max_turns > 0)
+        jw_kint(&jw, "maxTurns", left_of(config->limits.max_turns, flow->run.turns));
+    if (flow->task.max_budget_microusd == 0 && config->limits.max_budget_microusd > 0) {
+        int64_t left = left_of(config->limits.max_budget_microusd, flow->run.cost_microusd);
+        jw_kreal(&jw, "maxBudgetUsd", (double)left / 1e6);
+    }
+    jw_end(&jw, '}');
+    if (buf.overflow)
+        return err_set(cx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",
+                       "a job of run %s would pass %d bytes", flow->run.id.text, PAYLOAD_BYTES_MAX);
+    *ret_payload = (struct str){arena_strndup(cx->arena, buf.data, buf.len), buf.len};
+    return RC_OK;
+}
+
+/* Where a URL leads: host, with a port if it names one; empty for a path on this machine. */
+static struct str host_of(const char *url)
+{
+    const char *scheme = strstr(url, "://");
+    const char *at = scheme != NULL ? scheme + 3 : url;
+    size_t len = strcspn(at, "/");
+    if (scheme == NULL && url[0] != '/')
+        len = strcspn(at, ":"); /* user@host:path */
+    const char *user = memchr(at, '@', len);
+    if (user != NULL) {
+        len -= (size_t)(user + 1 - at);
+        at = user + 1;
+    }
+    return (struct str){at, len};
+}
+
+/* Forges fail by the host.  A path fails by itself: a missing one does not affect others. */
+static const char *forge_name(struct cx *cx, const struct flow *flow,
+                              const struct repo_config *config)
+{
+    struct str host = host_of(config->url);
+    if (host.len > 0)
+        return arena_printf(cx->arena, "forge:%.*s", (int)host.len, host.at);
+    return arena_printf(cx->arena, "forge:local/%s", flow->task.repository);
+}
+
+static bool needs_forge(const char *step)
+{
+    static const char *const steps[] = {"prepare", "publish", "unpublish", "collect"};
+    for (size_t i = 0; i < COUNT_OF(steps); i++)
+        if (strcmp(steps[i], step) == 0)
+            return true;
+    return false;
+}
+
+static const char *service_name(struct cx *cx, const char *kind, const char *url)
+{
+    struct str host = host_of(url);
+    return arena_printf(cx->arena, "%s:%.*s", kind, (int)host.len, host.at);
+}
+
+/* The external service that the step depends on: the name of its breaker, or "". */
+static const char *dependency_name(struct cx *cx, const struct flow *flow,
+                                   const struct repo_config *config, const char *step)
+{
+    struct blueprint_step found;
+    if (needs_forge(step))
+        return forge_name(cx, flow, config);
+    if (config->agent.compute == COMPUTE_REMOTE && strcmp(step, "agent") == 0)
+        return service_name(cx, "remote", config->agent.remote.url);
+    if (blueprint_find(&config->blueprint, step, &found) && found.custom != NULL &&
+        found.custom->url != NULL)
+        return service_name(cx, "step", found.custom->url);
+    return "";
+}
+
+enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step, struct job_row *ret_job)
+{
+    const struct repo_config *config;
+    enum rc rc = flow_config(cx, flow, &config);
+    if (rc != RC_OK)
+        return rc;
+    struct shape shape = find_shape(cx, flow, config, step);
+    const char *dependency = dependency_name(cx, flow, config, step);
+    struct job_row job = {
+        .id = cx_id(cx),
+        .queue = shape.queue,
+        .type = shape.type,
+        .workspace_id = cx->workspace_id,
+        .run_id = flow->run.id,
+        .priority = flow->task.priority,
+        .rank = flow->run.rank,
+        .dependency = breaker_name_valid(dependency) ? dependency : NULL,
+        .life = {.state = JOB_QUEUED, .due_us = cx->now_us, .attempt_max = shape.attempt_max},
+        .created_us = cx->now_us,
+        .updated_us = cx->now_us,
+    };
+    rc = strcmp(shape.type, "pull") == 0 ? write_pull_payload(cx, flow, config, &job.payload)
+                                         : write_payload(cx, flow, config, step, &job.payload);
+    if (rc == RC_OK)
+        *ret_job = job;
+    return rc;
+}
+
+enum rc assignment_enqueue(struct cx *cx, struct flow *flow, const char *step)
+{
+    struct job_row job = {0};
+    enum rc rc = assignment_make(cx, flow, step, &job);
+    if (rc == RC_OK)
+        rc = jobs_insert(cx->db, &job, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    flow->run.job_id = job.id;
+    flow->run.step = step;
+    cx_ready(cx, job.queue);
+    return RC_OK;
+}

@@ -1,0 +1,37 @@
+/*
+ * assignment.h - what a worker receives for a step: the job row with its payload.
+ *
+ * The payload carries everything that the step needs (docs/PROTOCOL.md), so that a worker never
+ * has to read the store.
+ */
+#ifndef CONTROL_RUN_ASSIGNMENT_H
+#define CONTROL_RUN_ASSIGNMENT_H
+#include "control/run/flow.h"
+
+/*
+ * How large a payload may become.  The share of a task and its configuration, as JSON, is checked
+ * when the task is submitted (assignment_check); what its run adds is limited where it is
+ * accepted:
+ *
+ *   128 KiB   results of custom steps (results_custom.c)
+ *    64 KiB   the record of an agent elsewhere: a result of 10 KiB, its numbers written out in full
+ *    48 KiB   notes of earlier runs: MEMORY_BYTES_MAX, all of it escaped
+ *    16 KiB   ids, hashes, the branch, sums
+ *
+ * So no job of an accepted task can fail to be made for its size.
+ */
+enum {
+    TASK_BYTES_MAX = 1024 * 1024,
+    RUN_BYTES_MAX = 256 * 1024,
+    CONFIG_BYTES_MAX = TASK_BYTES_MAX - 4 * 1024, /* With the smallest of tasks. */
+};
+
+/* RC_TOO_LARGE, TASK_TOO_LARGE: no job could hold the task.  Writes nothing. */
+MUST_USE enum rc assignment_check(struct cx *cx, const struct flow *flow);
+
+/* Writes nothing. */
+MUST_USE enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step,
+                                 struct job_row *ret_job);
+/* A job of the run for this step of its blueprint (prepare, scan, ...), which becomes its mover. */
+MUST_USE enum rc assignment_enqueue(struct cx *cx, struct flow *flow, const char *step);
+#endif

@@ -1,0 +1,118 @@
+/*
+ * ending.c - see ending.h.
+ */
+#include "control/run/ending.h"
+#include "base/log.h"
+#include "control/run/assignment.h"
+#include "control/run/memories.h"
+#include "control/run/saga_publish.h"
+#include "core/event_types.h"
+#include "store/approvals.h"
+#include "store/timers.h"
+#include <assert.h>
+
+/* The cleanup does not move the run, and a run that cannot be cleaned up ends all the same: a
+   failure to make the job has written nothing. */
+static enum rc enqueue_clean(struct cx *cx, struct flow *flow)
+{
+    struct job_row job = {0};
+    enum rc rc = assignment_make(cx, flow, "clean", &job);
+    if (rc != RC_OK) {
+        LOG(LOG_ERROR, "no job can be made to clean up after a run; drover prune removes its files",
+            LOG_STR("runId", flow->run.id.text), LOG_STR("code", cx->err->code),
+            LOG_STR("error", cx->err->text));
+        err_clear(cx->err);
+        return RC_OK;
+    }
+    cx_ready(cx, job.queue);
+    return jobs_insert(cx->db, &job, cx->err);
+}
+
+/* Cancels questions that need no answer any more. */
+static enum rc close_approvals(struct cx *cx, struct flow *flow)
+{
+    struct approval_filter filter = {.status = "pending", .run_id = flow->run.id, .limit = 10};
+    struct approval_row *rows;
+    size_t count;
+    enum rc rc = approvals_list(cx->db, &filter, cx->arena, &rows, &count, cx->err);
+    for (size_t i = 0; rc == RC_OK && i < count; i++) {
+        rows[i].status = "cancelled";
+        rows[i].decided_us = cx->now_us;
+        rc = approvals_save(cx->db, &rows[i], cx->err);
+        if (rc == RC_OK)
+            rc = timers_clear_subject(cx->db, &rows[i].id, cx->err);
+    }
+    return rc;
+}
+
+static const struct {
+    const char *run, *task;
+} terminal_events[RUN_STATUS_COUNT] = {
+    [RUN_COMPLETED] = {EV_RUN_COMPLETED, EV_TASK_COMPLETED},
+    [RUN_FAILED] = {EV_RUN_FAILED, EV_TASK_FAILED},
+    [RUN_CANCELLED] = {EV_RUN_CANCELLED, EV_TASK_CANCELLED},
+    [RUN_TIMED_OUT] = {EV_RUN_TIMED_OUT, EV_TASK_TIMED_OUT},
+};
+
+static void write_ending(struct event_body *body, const struct flow *flow)
+{
+    event_body_open(body);
+    jw_kstr(&body->jw, "taskId", flow->task.id.text);
+    jw_kstr(&body->jw, "runId", flow->run.id.text);
+    jw_kint(&body->jw, "runNo", flow->run.run_no);
+    jw_optstr(&body->jw, "errorCode", flow->run.error_code);
+    jw_optstr(&body->jw, "errorMessage", flow->run.error_message);
+    jw_optstr(&body->jw, "requestedBy", flow->run.stop_by);
+    jw_kint(&body->jw, "attempts", flow->run.attempt);
+    jw_kreal(&body->jw, "costUsd", (double)flow->run.cost_microusd / 1e6);
+    if (!id_is_none(&flow->run.pull_request_id))
+        jw_kstr(&body->jw, "pullRequestId", flow->run.pull_request_id.text);
+}
+
+static enum rc tell_ending(struct cx *cx, struct flow *flow)
+{
+    assert(terminal_events[flow->run.status].run != NULL);
+    CLEANUP(event_body_release) struct event_body of_run, of_task;
+    write_ending(&of_run, flow);
+    write_ending(&of_task, flow);
+    enum rc rc = flow_tell(cx, flow, terminal_events[flow->run.status].run, &of_run);
+    if (rc == RC_OK)
+        rc = flow_tell_task(cx, flow, terminal_events[flow->run.status].task, &of_task);
+    return rc;
+}
+
+enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending)
+{
+    enum run_status before = flow->run.status;
+    struct id mover = flow->run.job_id;
+    enum rc rc = flow_move(cx, flow, ending->event, ending->message);
+    if (rc != RC_OK)
+        return rc;
+    flow->run.error_code = flow->task.error_code = ending->code;
+    flow->run.error_message = flow->task.error_message = ending->code ? ending->message : NULL;
+    flow->run.job_id = (struct id){0};
+    /* A run that was sent back to the queue has worked, too. */
+    bool worked = before != RUN_QUEUED || flow->run.base_commit != NULL;
+    if (worked)
+        rc = memories_record(cx, flow);
+    if (rc == RC_OK)
+        rc = tell_ending(cx, flow);
+    if (rc == RC_OK)
+        rc = timers_clear_subject(cx->db, &flow->run.id, cx->err);
+    if (rc == RC_OK && before == RUN_AWAITING_APPROVAL)
+        rc = close_approvals(cx, flow);
+    if (rc == RC_OK && before == RUN_CREATING_PR && id_is_none(&flow->run.pull_request_id))
+        rc = saga_undo_publish(cx, flow, &mover);
+    if (rc == RC_OK && worked)
+        rc = enqueue_clean(cx, flow);
+    cx->round->admit = true;
+    return rc;
+}
+
+void flow_warn(struct flow *flow, const char *code, const char *message)
+{
+    if (flow->run.warning_code != NULL)
+        return;
+    flow->run.warning_code = code;
+    flow->run.warning_message = message;
+}

@@ -1,0 +1,20 @@
+/*
+ * ending.h - how a run ends: its last state, both errors, its last events, and what is left to do.
+ */
+#ifndef CONTROL_RUN_ENDING_H
+#define CONTROL_RUN_ENDING_H
+#include "control/run/flow.h"
+
+struct ending {
+    enum run_event event; /* PUBLISHED, KEEP_PATCH, FAIL, CANCEL, TIME_OUT, ... */
+    const char *code;     /* NULL when completed. */
+    const char *message;
+};
+/* Moves to the terminal state, writes both rows' errors, records a memory, appends the events of
+   run and task, drops timers and open approvals, undoes a publish without a pull request, enqueues
+   the cleanup, requests admission.  The caller settles the job and saves. */
+MUST_USE enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending);
+
+/* The run may complete, with this warning; an earlier warning stays. */
+void flow_warn(struct flow *flow, const char *code, const char *message);
+#endif

@@ -1,0 +1,69 @@
+/*
+ * flow.h - a run and its task while a command works on them.
+ *
+ * The only code that moves a run: flow_move lets core/run/run.c decide, projects the task's status,
+ * and appends the event.  A command loads a flow, moves it, and saves it once.
+ *
+ * At any moment a run that is not finished has exactly one thing that will move it on: admission
+ * (queued), its job (job_id), or a person (an open approval).
+ */
+#ifndef CONTROL_RUN_FLOW_H
+#define CONTROL_RUN_FLOW_H
+#include "control/commit/cx.h"
+#include "control/commit/event_body.h"
+#include "core/config/repo_config.h"
+#include "store/jobs.h"
+#include "store/runs.h"
+#include "store/tasks.h"
+
+#define TIMER_RUN_DEADLINE      "run_deadline"
+#define TIMER_QUEUE_DEADLINE    "queue_deadline"
+#define TIMER_STOP_DEADLINE     "stop_deadline"
+#define TIMER_APPROVAL_EXPIRY   "approval_expiry"
+#define TIMER_APPROVAL_REMINDER "approval_reminder"
+
+struct flow {
+    struct task_row task;
+    struct task_row stored; /* The task as the store has it. */
+    struct run_row run;
+    struct run_row stored_run;
+    bool session_resumed;  /* The next agent job resumes a session that may have begun. */
+    struct str doubts;     /* JSON object, for the next question: what judges said; or empty. */
+    struct str record;     /* JSON, for the next job: what an agent elsewhere said; or empty. */
+    struct str assignment; /* Of the job that moves it, while that reports; or empty. */
+    struct known_config *known; /* The configuration snapshot; NULL until flow_config. */
+};
+
+/* Loads run and task into the command's arena. */
+MUST_USE enum rc flow_load(struct cx *cx, const struct id *run_id, struct flow *ret_flow);
+/* Only the run, and of its task the id: enough to append events, saved with flow_save_told. */
+MUST_USE enum rc flow_load_run(struct cx *cx, const struct id *run_id, struct flow *ret_flow);
+/* The same, unless another transaction has locked it: RC_NOT_FOUND. */
+MUST_USE enum rc flow_load_free(struct cx *cx, const struct id *run_id, struct flow *ret_flow);
+MUST_USE enum rc flow_save_told(struct cx *cx, struct flow *flow);
+/* The same with what the run has used. */
+MUST_USE enum rc flow_save_used(struct cx *cx, struct flow *flow);
+/* The same as flow_load for the latest run of a task. */
+MUST_USE enum rc flow_load_latest(struct cx *cx, const struct id *task_id, struct flow *ret_flow);
+void flow_release(struct flow *flow); /* For CLEANUP. */
+/* The configuration that was in force when the task was submitted. */
+MUST_USE enum rc flow_config(struct cx *cx, struct flow *flow, const struct repo_config **ret);
+MUST_USE enum rc flow_save(struct cx *cx, struct flow *flow);
+
+/* Appends an event of the run (with the next run_seq) or of its task.  body may be NULL: {}. */
+MUST_USE enum rc flow_tell(struct cx *cx, struct flow *flow, const char *type,
+                           struct event_body *body);
+MUST_USE enum rc flow_tell_data(struct cx *cx, struct flow *flow, const char *type,
+                                struct str data);
+MUST_USE enum rc flow_tell_task(struct cx *cx, struct flow *flow, const char *type,
+                                struct event_body *body);
+
+/* Fills flow->run as run number run_no of flow->task, queued; the caller inserts it. */
+MUST_USE enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no);
+/* agent.run.queued, the first event of a run. */
+MUST_USE enum rc flow_tell_queued(struct cx *cx, struct flow *flow);
+
+/* RC_CONFLICT when core refuses; else status, projection and agent.run.status.changed. */
+MUST_USE enum rc flow_move(struct cx *cx, struct flow *flow, enum run_event event,
+                           const char *reason);
+#endif

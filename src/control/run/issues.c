@@ -1,0 +1,36 @@
+/*
+ * issues.c - see issues.h.
+ */
+#include "control/run/issues.h"
+#include "control/run/flow.h"
+#include "core/event_types.h"
+
+static enum rc apply_told(struct cx *cx, struct command *command)
+{
+    const struct cmd_issue_told *cmd = (const struct cmd_issue_told *)command;
+    CLEANUP(event_body_release) struct event_body body;
+    event_body_open(&body);
+    jw_kstr(&body.jw, "repositoryId", cmd->repository_id.text);
+    jw_kstr(&body.jw, "repository", cmd->repository);
+    jw_kint(&body.jw, "number", cmd->number);
+    jw_kstr(&body.jw, "title", cmd->title);
+    if (text_same(cmd->event, EV_ISSUE_COMMENTED))
+        jw_kint(&body.jw, "commentNo", cmd->comment_count);
+    if (text_same(cmd->event, EV_ISSUE_CREATED))
+        jw_kraw(&body.jw, "labels", cmd->labels);
+    struct event event = {
+        .type = cmd->event,
+        .subject = arena_printf(cx->arena, "issue/%s/%lld", cmd->repository,
+                                (long long)cmd->number),
+        .correlation_id = cmd->repository_id,
+        .data = event_body_close(&body),
+    };
+    return cx_append(cx, &event, NULL);
+}
+
+static const struct command_ops told_ops = {.name = "issue_told", .apply = apply_told};
+
+struct cmd_issue_told *cmd_issue_told_new(void)
+{
+    return command_new(&told_ops, sizeof(struct cmd_issue_told));
+}

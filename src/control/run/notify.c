@@ -1,0 +1,238 @@
+/*
+ * notify.c - see notify.h.
+ */
+#include "control/run/notify.h"
+#include "control/commit/isolate.h"
+#include "control/queue/enqueue.h"
+#include "core/event_types.h"
+#include "core/text/prose.h"
+#include "store/pull_requests.h"
+#include <string.h>
+
+enum { PAYLOAD_BYTES_MAX = 2 * 1024 * 1024 };
+
+/* ---- the payload ------------------------------------------------------------------------ */
+
+static enum rc write_pull_request(struct cx *cx, struct jw *jw, const struct run_row *run)
+{
+    if (id_is_none(&run->pull_request_id))
+        return RC_OK;
+    struct pull_request_row pull;
+    enum rc rc = pull_requests_get(cx->db, &run->pull_request_id, cx->arena, &pull, cx->err);
+    if (rc != RC_OK)
+        return rc;
+    jw_key(jw, "pullRequest");
+    jw_begin(jw, '{');
+    jw_kint(jw, "number", pull.number);
+    jw_kstr(jw, "url", pull.url);
+    jw_kbool(jw, "draft", pull.draft);
+    jw_end(jw, '}');
+    return RC_OK;
+}
+
+/* The facts that people need, in addition to the event's own data. */
+static enum rc write_facts(struct cx *cx, const struct flow *flow, enum notify_kind kind,
+                           struct buf *to)
+{
+    const struct run_row *run = &flow->run;
+    struct jw jw = jw_to(to);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "kind", notify_kind_name(kind));
+    jw_kstr(&jw, "repository", flow->task.repository);
+    jw_kstr(&jw, "title", task_title(flow->task.description, flow->task.issue_number, cx->arena));
+    jw_kstr(&jw, "taskId", flow->task.id.text);
+    jw_optstr(&jw, "runId", run->id.text);
+    jw_kint(&jw, "runNo", run->run_no);
+    jw_kstr(&jw, "status", task_status_name(flow->task.status));
+    jw_optstr(&jw, "errorCode", run->error_code);
+    jw_optstr(&jw, "errorMessage", run->error_message);
+    jw_kint(&jw, "attempts", run->attempt);
+    jw_kreal(&jw, "costUsd", (double)run->cost_microusd / 1e6);
+    enum rc rc = write_pull_request(cx, &jw, run);
+    jw_end(&jw, '}');
+    return rc;
+}
+
+/* The event as the log has it, with the facts as one more member of its data. */
+static void write_event(struct jw *jw, const struct event *event, struct str facts)
+{
+    CLEANUP(buf_release) struct buf data;
+    buf_init(&data, PAYLOAD_BYTES_MAX);
+    bool empty = event->data.len <= strlen("{}");
+    buf_add(&data, "{", 1);
+    if (!empty) {
+        buf_add(&data, event->data.at + 1, event->data.len - strlen("{}"));
+        buf_addc(&data, ',');
+    }
+    buf_adds(&data, "\"notification\":");
+    buf_add(&data, facts.at, facts.len);
+    buf_addc(&data, '}');
+    struct event copy = *event;
+    copy.data = buf_str(&data);
+    event_write(jw, &copy);
+}
+
+struct delivery {
+    const struct notify_channel *channel;
+    enum notify_kind kind;
+    const struct event *event;
+    struct str facts;
+    const char *dedup_key; /* or NULL */
+};
+
+static enum rc make_job(struct cx *cx, const struct delivery *delivery, struct id *ret_job_id)
+{
+    CLEANUP(buf_release) struct buf payload;
+    buf_init(&payload, PAYLOAD_BYTES_MAX);
+    struct jw jw = jw_to(&payload);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "kind", notify_kind_name(delivery->kind));
+    jw_key(&jw, "channel");
+    notify_channel_write(&jw, delivery->channel);
+    jw_key(&jw, "event");
+    write_event(&jw, delivery->event, delivery->facts);
+    jw_end(&jw, '}');
+    if (payload.overflow)
+        return err_set(cx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE", "a notification passes 2 MB");
+    const struct job_spec spec = {
+        .queue = NOTIFY_QUEUE,
+        .type = "notify",
+        .payload = {arena_strndup(cx->arena, payload.data, payload.len), payload.len},
+        .priority = PRIORITY_NORMAL,
+        .dedup_key = delivery->dedup_key,
+        .dependency = arena_printf(cx->arena, "notify:%s", delivery->channel->name),
+        .always = true,
+    };
+    struct enqueue_answer answer;
+    enum rc rc = enqueue_one(cx, &spec, &answer);
+    if (rc == RC_OK)
+        *ret_job_id = answer.id;
+    return rc;
+}
+
+static enum rc try_delivery(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)why;
+    struct id job_id;
+    return make_job(cx, subject, &job_id);
+}
+
+/* isolate() has logged the failure: the run does not wait for a channel. */
+static enum rc leave_out(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)cx;
+    (void)subject;
+    (void)why;
+    return RC_OK;
+}
+
+enum rc notify_told(struct cx *cx, const struct flow *flow, const struct event *event)
+{
+    static isolate_try *const tries[] = {try_delivery, leave_out, NULL};
+    enum notify_kind kind;
+    /* A flow without its task (flow_load_run) only appends progress. */
+    if (cx->channels->count == 0 || flow->task.repository == NULL ||
+        !notify_kind_of(event->type, &kind))
+        return RC_OK;
+    CLEANUP(buf_release) struct buf facts;
+    buf_init(&facts, PAYLOAD_BYTES_MAX);
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < cx->channels->count; i++) {
+        const struct notify_channel *channel = &cx->channels->items[i];
+        if (!notify_channel_wants(channel, kind, flow->task.repository))
+            continue;
+        if (facts.len == 0)
+            rc = write_facts(cx, flow, kind, &facts);
+        struct delivery delivery = {
+            .channel = channel,
+            .kind = kind,
+            .event = event,
+            .facts = buf_str(&facts),
+            .dedup_key = arena_printf(cx->arena, "notify:%s:%s", channel->name, event->id.text),
+        };
+        const struct isolated one = {"notification", delivery.dedup_key, &delivery, tries};
+        if (rc == RC_OK)
+            rc = isolate(cx, &one);
+    }
+    return rc;
+}
+
+/* ---- what became of it ------------------------------------------------------------------ */
+
+static void write_outcome(struct event_body *body, const struct job_row *job,
+                          const struct js *payload)
+{
+    event_body_open(body);
+    jw_kstr(&body->jw, "channel", js_str(js_path(payload, "channel.name"), ""));
+    jw_kstr(&body->jw, "type", js_str(js_path(payload, "channel.type"), ""));
+    jw_kstr(&body->jw, "kind", js_get_str(payload, "kind", ""));
+    jw_kstr(&body->jw, "jobId", job->id.text);
+    jw_optstr(&body->jw, "taskId", js_str(js_path(payload, "event.taskid"), NULL));
+    jw_kstr(&body->jw, "eventId", js_str(js_path(payload, "event.id"), ""));
+    if (job->life.state != JOB_DEAD_LETTER)
+        return;
+    jw_kint(&body->jw, "attempts", job->life.attempt);
+    jw_optstr(&body->jw, "errorCode", job->error_code);
+    jw_optstr(&body->jw, "errorMessage", job->error_message);
+}
+
+enum rc notify_job_settled(struct cx *cx, const struct job_row *job)
+{
+    bool dead = job->life.state == JOB_DEAD_LETTER;
+    if (strcmp(job->queue, NOTIFY_QUEUE) != 0 || (!dead && job->life.state != JOB_SUCCEEDED))
+        return RC_OK;
+    CLEANUP(js_freep) struct js *payload = NULL;
+    CLEANUP(event_body_release) struct event_body body;
+    enum rc rc = js_parse(job->payload.at, job->payload.len, &payload, cx->err);
+    if (rc != RC_OK)
+        return err_wrap(cx->err, RC_CORRUPT, "the payload of a notification");
+    write_outcome(&body, job, payload);
+    const struct js *about = js_get(payload, "event");
+    struct event event = {
+        .type = dead ? EV_NOTIFICATION_FAILED : EV_NOTIFICATION_SENT,
+        .subject = arena_printf(cx->arena, "notification/%s",
+                                js_str(js_path(payload, "channel.name"), "")),
+        .correlation_id = job->id,
+        .data = event_body_close(&body),
+    };
+    /* It correlates with the task but is not of its history: the task's row is not locked here, and
+       the history is in order of time. */
+    if (id_parse(js_get_str(about, "taskid", ""), &event.correlation_id))
+        event.causation_id = id_of(js_get_str(about, "id", NULL));
+    return cx_append(cx, &event, NULL);
+}
+
+/* ---- a test ----------------------------------------------------------------------------- */
+
+static enum rc apply_test(struct cx *cx, struct command *command)
+{
+    struct cmd_notify_test *cmd = (struct cmd_notify_test *)command;
+    const struct notify_channel *channel = notify_channel_find(cx->channels, cmd->channel);
+    if (channel == NULL)
+        return err_set(cx->err, RC_NOT_FOUND, "NOT_FOUND",
+                       "there is no channel %.100s; channels stand in the server's configuration",
+                       cmd->channel);
+    const struct event event = {
+        .id = cx_id(cx),
+        .type = "agent.notification.test",
+        .version = 1,
+        .workspace_id = cx->workspace_id,
+        .subject = arena_printf(cx->arena, "notification/%s", channel->name),
+        .time_us = cx->now_us,
+        .actor = cx->actor,
+    };
+    const struct delivery delivery = {
+        .channel = channel,
+        .kind = NOTIFY_TEST,
+        .event = &event,
+        .facts = STR("{\"kind\":\"test\"}"),
+    };
+    return make_job(cx, &delivery, &cmd->job_id);
+}
+
+static const struct command_ops test_ops = {.name = "notify_test", .apply = apply_test};
+
+struct cmd_notify_test *cmd_notify_test_new(void)
+{
+    return command_new(&test_ops, sizeof(struct cmd_notify_test));
+}

@@ -1,0 +1,37 @@
+/*
+ * policies.h - evaluates policy in a command, and records the decision in the log.
+ *
+ *     agent.policy.evaluated           a person must approve, or policy denies; and once for each
+ *                                      publication
+ *     agent.policy.denied              with it, for a denial
+ *     agent.policy.override.requested  a person may override the denial: approved, rejected
+ */
+#ifndef CONTROL_RUN_POLICIES_H
+#define CONTROL_RUN_POLICIES_H
+#include "control/run/flow.h"
+#include "core/run/policy.h"
+
+/* The decision as a JSON object. */
+struct str policies_text(const struct policy_decision *decision, struct arena *arena);
+/* Of the run. */
+MUST_USE enum rc policies_tell(struct cx *cx, struct flow *flow,
+                               const struct policy_decision *decision);
+/* Of a task that is refused, and so has no row. */
+MUST_USE enum rc policies_tell_refused(struct cx *cx, const struct id *task_id,
+                                       const struct policy_decision *decision);
+/* An admin submits a task that policy denies; the run keeps it in `overridden`. */
+MUST_USE enum rc policies_override_mode(struct cx *cx, struct flow *flow, const char *reason);
+
+/* May this run's patch be published in its task's mode?  Appends the decision as an event. */
+MUST_USE enum rc policies_on_publish(struct cx *cx, struct flow *flow,
+                                     enum policy_verdict *ret_verdict);
+/*
+ * The run has a patch: does it touch paths of policy.forbiddenPaths?  Then the run fails, or a
+ * person has to approve (policy.override: ask), and *ret_stopped is true: the caller must not move
+ * the run.
+ * Paths that a person has approved before in this run are allowed.  forbidden_count: as counted by
+ * the worker, which reads all paths and not only those that a result has room for.
+ */
+MUST_USE enum rc policies_on_patch(struct cx *cx, struct flow *flow, int64_t forbidden_count,
+                                   bool *ret_stopped);
+#endif

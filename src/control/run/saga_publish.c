@@ -1,0 +1,101 @@
+/*
+ * saga_publish.c - see saga_publish.h.
+ */
+#include "control/run/saga_publish.h"
+#include "base/log.h"
+#include "control/messaging/saga_flow.h"
+#include "control/run/assignment.h"
+#include "core/event_types.h"
+#include <assert.h>
+
+/* A publish that fails may have pushed: so a failed step is compensated, too. */
+static const char definition[] =
+    "[{\"name\":\"publish\",\"queue\":\"drover.publish\",\"type\":\"publish\","
+    "\"compensateFailed\":true,"
+    "\"compensation\":{\"queue\":\"drover.unpublish\",\"type\":\"unpublish\"}}]";
+
+static enum rc open_saga(struct cx *cx, const struct flow *flow, const struct job_row *publish,
+                         struct saga_flow *ret_saga)
+{
+    ret_saga->row = (struct saga_row){
+        .id = cx_id(cx),
+        .name = "publish",
+        .workspace_id = cx->workspace_id,
+        .run_id = flow->run.id,
+        .life = {SAGA_RUNNING, SAGA_STEP, 0},
+        .job_id = publish->id,
+        .definition = str_of(definition),
+        .error_code = flow->run.error_code,
+        .error_message = flow->run.error_message,
+        .created_us = cx->now_us,
+        .updated_us = cx->now_us,
+    };
+    return saga_flow_plan(cx, ret_saga);
+}
+
+/* At once, also when a lost worker may still be pushing: the compensation moves the run's fence at
+   the origin (forge/fence.h), and pushes after that are refused. */
+static enum rc insert_job(struct cx *cx, const struct job_row *unpublish, struct saga_flow *saga)
+{
+    struct job_row job = *unpublish;
+    job.saga_id = saga->row.id;
+    job.headers = saga_flow_headers(cx, saga);
+    cx_ready(cx, job.queue);
+    saga->row.job_id = job.id;
+    return jobs_insert(cx->db, &job, cx->err);
+}
+
+/* The step that failed, and the compensation that has begun. */
+static enum rc write_history(struct cx *cx, const struct saga_flow *saga,
+                             const struct job_row *publish)
+{
+    struct saga_step_row failed = {
+        .saga_id = saga->row.id,
+        .no = 1,
+        .phase = SAGA_STEP,
+        .name = saga->plan.steps[0].name,
+        .job_id = publish->id,
+        .status = "failed",
+        .error_code = saga->row.error_code,
+        .error_message = saga->row.error_message,
+        .started_us = publish->created_us,
+        .ended_us = cx->now_us,
+    };
+    enum rc rc = saga_steps_insert(cx->db, &failed, cx->err);
+    return rc == RC_OK ? saga_flow_record(cx, saga, 2) : rc;
+}
+
+enum rc saga_undo_publish(struct cx *cx, struct flow *flow, const struct id *job_id)
+{
+    assert(!id_is_none(job_id)); /* A run that publishes is moved by this job. */
+    struct job_row publish, unpublish;
+    enum rc rc = jobs_get(cx->db, job_id, cx->arena, &publish, cx->err);
+    if (rc != RC_OK || publish.life.epoch == 0)
+        return rc;
+    /* First, since it writes nothing: the run ends, whether what it pushed can be taken back or
+       not. */
+    if (assignment_make(cx, flow, "unpublish", &unpublish) != RC_OK) {
+        LOG(LOG_ERROR, "no job can be made to take back what a run has pushed; delete its branch",
+            LOG_STR("runId", flow->run.id.text), LOG_STR("branch", flow->run.branch),
+            LOG_STR("code", cx->err->code), LOG_STR("error", cx->err->text));
+        err_clear(cx->err);
+        return RC_OK;
+    }
+    CLEANUP(saga_flow_release) struct saga_flow saga = {0};
+    struct saga_move move;
+    rc = open_saga(cx, flow, &publish, &saga);
+    if (rc == RC_OK)
+        rc = saga_flow_tell(cx, &saga, EV_SAGA_STARTED, NULL);
+    if (rc == RC_OK)
+        rc = saga_step(&saga.row.life, &saga.plan, SAGA_EV_STEP_FAILED, &move);
+    if (rc != RC_OK)
+        return rc;
+    saga.row.life = move.next;
+    rc = insert_job(cx, &unpublish, &saga);
+    if (rc == RC_OK)
+        rc = sagas_insert(cx->db, &saga.row, cx->err);
+    if (rc == RC_OK)
+        rc = write_history(cx, &saga, &publish);
+    struct saga_error error = {saga.row.error_code, saga.row.error_message};
+    return rc == RC_OK ? saga_flow_tell(cx, &saga, EV_SAGA_COMPENSATING, &error) : rc;
+}

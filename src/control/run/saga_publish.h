@@ -1,0 +1,17 @@
+/*
+ * saga_publish.h - a publish that did not complete is undone, as a saga.
+ *
+ *   publish (pushes the branch, opens the pull request)   compensation: unpublish
+ *
+ * The saga is made when it is needed, not when publishing starts: a run that gets its pull request,
+ * as nearly all do, writes nothing for it.  The run's own state machine stays the authority for the
+ * run; the saga is about what the run left outside.
+ */
+#ifndef CONTROL_RUN_SAGA_PUBLISH_H
+#define CONTROL_RUN_SAGA_PUBLISH_H
+#include "control/run/flow.h"
+
+/* The run ends without a pull request; job_id is that of its publish step.  Nothing is done when
+   the job was never leased: then no worker can have read the run's fence. */
+MUST_USE enum rc saga_undo_publish(struct cx *cx, struct flow *flow, const struct id *job_id);
+#endif

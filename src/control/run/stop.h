@@ -1,0 +1,33 @@
+/*
+ * stop.h - ending a run before its time: a person cancels, or a deadline passes.
+ *
+ *   queued, awaiting_approval, or its job not leased    ends at once
+ *   a worker has its job                                asked to stop, ends when the worker reports
+ *                                                       it, or when TIMER_STOP_DEADLINE passes
+ *   creating_pr, leased                                 finishes first, for publishMs at most:
+ *                                                       half a pull request is of no use
+ */
+#ifndef CONTROL_RUN_STOP_H
+#define CONTROL_RUN_STOP_H
+#include "control/commit/isolate.h"
+#include "control/run/flow.h"
+
+struct stop_request {
+    enum run_stop kind;
+    const char *by;
+    const char *reason; /* or NULL */
+};
+/* *ret_stopping: a worker was asked; else the run has ended.  Saves the flow. */
+MUST_USE enum rc stop_run(struct cx *cx, struct flow *flow, const struct stop_request *request,
+                          bool *ret_stopping);
+/* The worker did not stop in time: ends the run and takes the job away from it. */
+MUST_USE enum rc stop_by_force(struct cx *cx, struct flow *flow);
+/* The run cannot be continued: fails it with control_error and cancels its job, also when a worker
+   has it.  Does nothing when the run has ended. */
+MUST_USE enum rc stop_failed(struct cx *cx, const struct id *run_id, const struct failure *why);
+/* Does a stop request of the run apply to a worker of this step? */
+bool stop_reaches_step(const struct run_row *run, const char *step);
+/* Ends the run by its stop request (cancelled or timed_out), or collects what an agent elsewhere
+   has done when the request came from a limit on turns or cost. */
+MUST_USE enum rc flow_end_stopped(struct cx *cx, struct flow *flow);
+#endif

@@ -1,0 +1,77 @@
+/*
+ * tasks.h - commands about tasks: submit, cancel, retry; and about what waits for a person.
+ */
+#ifndef CONTROL_RUN_TASKS_H
+#define CONTROL_RUN_TASKS_H
+#include "control/commit/command.h"
+#include "core/run/task.h"
+
+enum { TASK_DEPENDS_MAX = 100, TASK_DESCRIPTION_MAX = 64 * 1024 };
+
+struct cmd_submit {
+    struct command base;
+    const char *repository;
+    const char *description; /* or NULL */
+    int64_t issue_number;    /* 0: none.  At least one of the two. */
+    const char *task_type;   /* "general" by default */
+    enum risk risk;
+    enum mode mode;
+    const char *target_branch;         /* NULL: the repository's default */
+    struct str scope, labels, channel; /* JSON, or empty */
+    struct str overrides;              /* JSON: over the repository's configuration; or empty */
+    struct str attachments;            /* JSON array of {name, sha256}, or empty */
+    int64_t priority;
+    int64_t max_turns;           /* 0: the repository's */
+    int64_t max_budget_microusd; /* 0: the repository's */
+    const struct id *depends_on;
+    size_t depends_count;
+    const char *idempotency_key; /* or NULL */
+    const char *body_sha256;     /* of the request, for the key */
+    const char *override_reason; /* Why it is to be accepted although policy denies it; or NULL */
+    bool may_override;           /* The actor is an admin. */
+
+    struct id task_id, run_id; /* The answer. */
+    bool repeated;             /* The key was used before: the first answer again. */
+};
+struct cmd_submit *cmd_submit_new(void);
+
+struct cmd_cancel {
+    struct command base;
+    struct id task_id;
+    const char *reason;      /* or NULL */
+    enum task_status status; /* The answer: cancelled, or still running while a worker stops. */
+    bool stopping;           /* A worker was asked to stop. */
+};
+struct cmd_cancel *cmd_cancel_new(void);
+
+struct cmd_retry {
+    struct command base;
+    struct id task_id;
+    struct id run_id; /* The answer. */
+    int64_t run_no;
+};
+struct cmd_retry *cmd_retry_new(void);
+
+struct cmd_decide { /* approve or reject */
+    struct command base;
+    struct id approval_id;
+    bool approve;
+    const char *reason; /* or NULL */
+    struct id run_id;   /* The answer. */
+};
+struct cmd_decide *cmd_decide_new(void);
+
+struct cmd_merged { /* The forge has merged a pull request: record it. */
+    struct command base;
+    struct id pull_request_id;
+    const char *merge_commit;
+};
+struct cmd_merged *cmd_merged_new(void);
+
+struct cmd_closed { /* The forge has closed a pull request: record it. */
+    struct command base;
+    struct id pull_request_id;
+    const char *reason; /* or NULL */
+};
+struct cmd_closed *cmd_closed_new(void);
+#endif

@@ -1,0 +1,377 @@
+/*
+ * doctor.c - see doctor.h.
+ *
+ * Runs that are not finished are all examined; of the finished ones the newest DOCTOR_RUNS_MAX.
+ */
+#include "control/watch/doctor.h"
+#include "base/js.h"
+#include "control/commit/isolate.h"
+#include "core/event_types.h"
+#include "store/approvals.h"
+#include "store/events.h"
+#include "store/jobs.h"
+#include "store/runs.h"
+#include "store/sagas.h"
+#include "store/tasks.h"
+#include "store/timers.h"
+#include <string.h>
+
+enum { DOCTOR_RUNS_MAX = 2000, DOCTOR_PAGE = 200, DOCTOR_EVENTS_PAGE = 1000 };
+
+enum check {
+    CHECK_READABLE,
+    CHECK_MOVER,
+    CHECK_PROJECTION,
+    CHECK_SEQUENCE,
+    CHECK_FOLD,
+    CHECK_LEFTOVERS,
+    CHECK_SLOTS,
+    CHECK_SAGAS,
+    CHECK_COUNT
+};
+
+static const struct doctor_check blank[CHECK_COUNT] = {
+    [CHECK_READABLE] = {.name = "readable", .title = "Every run and saga can be read"},
+    [CHECK_MOVER] = {.name = "mover",
+                     .title = "Every unfinished run has exactly one thing that moves it on"},
+    [CHECK_PROJECTION] = {.name = "projection",
+                          .title = "Every task's status follows from its latest run"},
+    [CHECK_SEQUENCE] = {.name = "sequence", .title = "Every run's events are numbered gaplessly"},
+    [CHECK_FOLD] = {.name = "fold", .title = "The event log folds to the status of every run"},
+    [CHECK_LEFTOVERS] = {.name = "leftovers",
+                         .title = "Finished runs hold no timer, job or open question"},
+    [CHECK_SLOTS] = {.name = "slots", .title = "The active runs add up, counted two ways"},
+    [CHECK_SAGAS] = {.name = "sagas", .title = "Every unfinished saga has a job that moves it on"},
+};
+
+struct doctor {
+    struct db *db;
+    struct arena *arena;  /* The report's. */
+    struct arena scratch; /* Per run. */
+    struct doctor_check *checks;
+    struct err *err;
+    int64_t active;
+};
+
+static void looked(struct doctor *doctor, enum check check)
+{
+    doctor->checks[check].looked_at++;
+}
+
+static void found(struct doctor *doctor, enum check check, const struct run_row *run,
+                  const char *what)
+{
+    struct doctor_check *entry = &doctor->checks[check];
+    if (entry->bad++ == 0)
+        entry->first = arena_printf(doctor->arena, "run %s (%s): %s", run->id.text,
+                                    run_status_name(run->status), what);
+}
+
+/* One that cannot be read is a finding, and the others are examined all the same. */
+static enum rc note_read(struct doctor *doctor, enum rc rc, const char *what)
+{
+    struct doctor_check *entry = &doctor->checks[CHECK_READABLE];
+    if (rc != RC_OK && is_engine_failure(rc, doctor->err))
+        return rc;
+    entry->looked_at++;
+    if (rc != RC_OK && entry->bad++ == 0)
+        entry->first = arena_printf(doctor->arena, "%s: %s", what, doctor->err->text);
+    err_clear(doctor->err);
+    return RC_OK;
+}
+
+/* ---- one run ---------------------------------------------------------------------------- */
+
+static enum rc count_pending(struct doctor *doctor, const struct run_row *run, size_t *ret_count)
+{
+    struct approval_filter filter = {.status = "pending", .run_id = run->id, .limit = 10};
+    struct approval_row *rows;
+    return approvals_list(doctor->db, &filter, &doctor->scratch, &rows, ret_count, doctor->err);
+}
+
+/* Jobs of the run that are not settled, except the cleanup and those of a saga. */
+static enum rc count_jobs(struct doctor *doctor, const struct run_row *run, size_t *ret_count,
+                          bool *ret_mover)
+{
+    struct job_filter filter = {.run_id = run->id, .state = -1, .limit = DOCTOR_PAGE};
+    struct job_row *rows;
+    size_t count;
+    enum rc rc = jobs_list(doctor->db, &filter, &doctor->scratch, &rows, &count, doctor->err);
+    if (rc != RC_OK)
+        return rc;
+    *ret_count = 0;
+    *ret_mover = false;
+    for (size_t i = 0; i < count; i++) {
+        if (job_is_settled(rows[i].life.state) || strcmp(rows[i].type, "clean") == 0 ||
+            !id_is_none(&rows[i].saga_id))
+            continue;
+        ++*ret_count;
+        *ret_mover |= id_same(&rows[i].id, &run->job_id);
+    }
+    return RC_OK;
+}
+
+static enum rc examine_mover(struct doctor *doctor, const struct run_row *run)
+{
+    size_t jobs, questions, timer_count;
+    bool mover;
+    struct timer_row *timers;
+    enum rc rc = count_jobs(doctor, run, &jobs, &mover);
+    if (rc == RC_OK)
+        rc = count_pending(doctor, run, &questions);
+    if (rc == RC_OK)
+        rc = timers_of(doctor->db, &run->id, &doctor->scratch, &timers, &timer_count, doctor->err);
+    if (rc != RC_OK)
+        return rc;
+    if (run_is_terminal(run->status)) {
+        looked(doctor, CHECK_LEFTOVERS);
+        if (jobs + questions + timer_count > 0)
+            found(doctor, CHECK_LEFTOVERS, run, "still has a job, a question or a timer");
+        return RC_OK;
+    }
+    looked(doctor, CHECK_MOVER);
+    bool asks = run->status == RUN_AWAITING_APPROVAL;
+    bool waits = run->status == RUN_QUEUED;
+    if (jobs != (asks || waits ? 0u : 1u) || (jobs == 1 && !mover))
+        found(doctor, CHECK_MOVER, run, "the number of open jobs is wrong");
+    else if (questions != (asks ? 1u : 0u))
+        found(doctor, CHECK_MOVER, run, "the number of open questions is wrong");
+    return RC_OK;
+}
+
+/* Replays the run's events: their numbers, and the status they end in. */
+static enum rc examine_log(struct doctor *doctor, const struct run_row *run)
+{
+    int64_t expected = 0, after = 0;
+    bool gap = false;
+    char status[32] = "queued";
+    size_t count;
+    do {
+        struct event_filter filter = {
+            .run_id = run->id, .after_seq = after, .limit = DOCTOR_EVENTS_PAGE};
+        struct event *events;
+        enum rc rc = events_list(doctor->db, &filter, &doctor->scratch, &events, &count,
+                                 doctor->err);
+        if (rc != RC_OK)
+            return rc;
+        for (size_t i = 0; i < count; i++) {
+            gap |= events[i].run_seq != ++expected;
+            after = events[i].seq;
+            if (strcmp(events[i].type, EV_RUN_STATUS_CHANGED) != 0)
+                continue;
+            CLEANUP(js_freep) struct js *data = NULL;
+            if (js_parse(events[i].data.at, events[i].data.len, &data, NULL) == RC_OK)
+                text_copy(status, sizeof(status), js_get_str(data, "toStatus", ""));
+        }
+    } while (count == DOCTOR_EVENTS_PAGE);
+    looked(doctor, CHECK_SEQUENCE);
+    if (gap || expected != run->event_seq)
+        found(doctor, CHECK_SEQUENCE, run, "its events have a gap");
+    looked(doctor, CHECK_FOLD);
+    if (strcmp(status, run_status_name(run->status)) != 0)
+        found(doctor, CHECK_FOLD, run, arena_printf(doctor->arena, "the log says %s", status));
+    return RC_OK;
+}
+
+static enum rc examine_task(struct doctor *doctor, const struct run_row *run)
+{
+    struct task_row task;
+    enum rc rc = tasks_get(doctor->db, &run->task_id, &doctor->scratch, &task, doctor->err);
+    if (rc != RC_OK || !id_same(&task.latest_run_id, &run->id))
+        return rc;
+    looked(doctor, CHECK_PROJECTION);
+    if (task.status != task_status_of(run->status, run->deferred_reason != NULL))
+        found(doctor, CHECK_PROJECTION, run,
+              arena_printf(doctor->arena, "its task is %s", task_status_name(task.status)));
+    return RC_OK;
+}
+
+static enum rc examine_run(struct doctor *doctor, const struct run_row *run)
+{
+    enum rc rc = examine_mover(doctor, run);
+    if (rc == RC_OK)
+        rc = examine_log(doctor, run);
+    if (rc == RC_OK)
+        rc = examine_task(doctor, run);
+    doctor->active += run_is_active(run->status);
+    return rc;
+}
+
+/* ---- all runs --------------------------------------------------------------------------- */
+
+static enum rc examine_status(struct doctor *doctor, enum run_status status, int64_t runs_max)
+{
+    struct run_filter filter = {.status = (int)status, .limit = DOCTOR_PAGE};
+    for (int64_t seen = 0; seen < runs_max;) {
+        struct arena page = {0};
+        struct run_row *rows;
+        size_t count = 0;
+        enum rc rc = runs_list(doctor->db, &filter, &page, &rows, &count, doctor->err);
+        if (rc != RC_OK) {
+            const char *what = arena_printf(&page, "runs that are %s", run_status_name(status));
+            rc = note_read(doctor, rc, what);
+            arena_release(&page);
+            return rc;
+        }
+        for (size_t i = 0; rc == RC_OK && i < count; i++) {
+            const char *what = arena_printf(&page, "run %s", rows[i].id.text);
+            rc = note_read(doctor, examine_run(doctor, &rows[i]), what);
+            filter.before = rows[i].id;
+            arena_reset(&doctor->scratch);
+        }
+        arena_release(&page);
+        if (rc != RC_OK || count < DOCTOR_PAGE)
+            return rc;
+        seen += (int64_t)count;
+    }
+    return RC_OK;
+}
+
+static enum rc examine_slots(struct doctor *doctor)
+{
+    struct active_row *rows;
+    size_t count;
+    enum rc rc = runs_active(doctor->db, &doctor->scratch, &rows, &count, doctor->err);
+    if (rc != RC_OK)
+        return rc;
+    int64_t grouped = 0;
+    for (size_t i = 0; i < count; i++)
+        grouped += rows[i].count;
+    struct doctor_check *entry = &doctor->checks[CHECK_SLOTS];
+    entry->looked_at = doctor->active;
+    if (grouped != doctor->active) {
+        entry->bad = 1;
+        entry->first = arena_printf(doctor->arena, "%lld by groups, %lld by status",
+                                    (long long)grouped, (long long)doctor->active);
+    }
+    return RC_OK;
+}
+
+/* ---- sagas ------------------------------------------------------------------------------ */
+
+/* A stuck saga waits for a person, who may have replayed its dead letter, or deleted it. */
+static enum rc examine_saga(struct doctor *doctor, const struct saga_row *saga)
+{
+    struct doctor_check *entry = &doctor->checks[CHECK_SAGAS];
+    struct job_row job;
+    enum rc rc = jobs_get(doctor->db, &saga->job_id, &doctor->scratch, &job, doctor->err);
+    if (rc != RC_OK && rc != RC_NOT_FOUND)
+        return rc;
+    entry->looked_at++;
+    bool moves = rc == RC_OK && id_same(&job.saga_id, &saga->id) && !job_is_settled(job.life.state);
+    bool rests = saga->life.status == SAGA_STUCK &&
+                 (rc == RC_NOT_FOUND || job.life.state == JOB_DEAD_LETTER);
+    if (!moves && !rests && entry->bad++ == 0)
+        entry->first = arena_printf(doctor->arena, "saga %s (%s): its job does not wait",
+                                    saga->id.text, saga_status_name(saga->life.status));
+    return RC_OK;
+}
+
+static enum rc examine_sagas(struct doctor *doctor, enum saga_status status)
+{
+    struct saga_filter filter = {.status = (int)status, .limit = DOCTOR_PAGE};
+    for (size_t count = DOCTOR_PAGE; count == DOCTOR_PAGE;) {
+        struct arena page = {0};
+        struct saga_row *rows;
+        enum rc rc = sagas_list(doctor->db, &filter, &page, &rows, &count, doctor->err);
+        for (size_t i = 0; rc == RC_OK && i < count; i++) {
+            const char *what = arena_printf(&page, "saga %s", rows[i].id.text);
+            rc = note_read(doctor, examine_saga(doctor, &rows[i]), what);
+            filter.before = rows[i].id;
+            arena_reset(&doctor->scratch);
+        }
+        arena_release(&page);
+        if (rc != RC_OK)
+            return rc;
+    }
+    return RC_OK;
+}
+
+enum rc doctor_examine(struct db *db, struct arena *arena, struct doctor_report *ret_report,
+                       struct err *err)
+{
+    struct doctor doctor = {.db = db, .arena = arena, .err = err};
+    doctor.checks = arena_array(arena, CHECK_COUNT, sizeof(struct doctor_check));
+    memcpy(doctor.checks, blank, sizeof(blank));
+    /* One snapshot for all checks: workers and lanes write meanwhile. */
+    CLEANUP(tx_abort) struct tx tx = {0};
+    enum rc rc = tx_begin(db, &tx, err);
+    for (int status = 0; rc == RC_OK && status < RUN_STATUS_COUNT; status++) {
+        bool finished = run_is_terminal((enum run_status)status);
+        rc = examine_status(&doctor, (enum run_status)status,
+                            finished ? DOCTOR_RUNS_MAX : INT64_MAX);
+    }
+    if (rc == RC_OK)
+        rc = examine_slots(&doctor);
+    for (int status = 0; rc == RC_OK && status < SAGA_STATUS_COUNT; status++)
+        if (!saga_is_finished((enum saga_status)status))
+            rc = examine_sagas(&doctor, (enum saga_status)status);
+    struct worker_row *workers = NULL;
+    size_t worker_count = 0;
+    if (rc == RC_OK)
+        rc = workers_unpublished(db, &(struct worker_filter){.limit = DOCTOR_WORKERS_MAX}, arena,
+                                 &workers, &worker_count, err);
+    arena_release(&doctor.scratch);
+    if (rc != RC_OK)
+        return rc;
+    bool healthy = true;
+    for (size_t i = 0; i < CHECK_COUNT; i++)
+        healthy &= doctor.checks[i].bad == 0;
+    *ret_report = (struct doctor_report){.checks = doctor.checks,
+                                         .check_count = CHECK_COUNT,
+                                         .healthy = healthy,
+                                         .workers = workers,
+                                         .worker_count = worker_count};
+    return RC_OK;
+}
+
+static void write_unpublished(struct jw *jw, const struct doctor_report *report)
+{
+    jw_key(jw, "unpublished");
+    jw_begin(jw, '[');
+    for (size_t i = 0; i < report->worker_count; i++) {
+        const struct worker_row *worker = &report->workers[i];
+        jw_begin(jw, '{');
+        jw_kstr(jw, "worker", worker->name);
+        jw_kstr(jw, "host", worker->host);
+        jw_kint(jw, "count", worker->unpublished_count);
+        jw_kint(jw, "bytes", worker->unpublished_bytes);
+        jw_end(jw, '}');
+    }
+    jw_end(jw, ']');
+}
+
+void doctor_add(struct doctor_report *report, const struct doctor_check *check, struct arena *arena)
+{
+    struct doctor_check *all = arena_array(arena, report->check_count + 1, sizeof *all);
+    memcpy(all, report->checks, report->check_count * sizeof *all);
+    all[report->check_count++] = *check;
+    report->checks = all;
+    report->healthy &= check->bad == 0;
+}
+
+void doctor_write_open(struct jw *jw, const struct doctor_report *report)
+{
+    jw_begin(jw, '{');
+    jw_kbool(jw, "healthy", report->healthy);
+    jw_key(jw, "checks");
+    jw_begin(jw, '[');
+    for (size_t i = 0; i < report->check_count; i++) {
+        const struct doctor_check *check = &report->checks[i];
+        jw_begin(jw, '{');
+        jw_kstr(jw, "name", check->name);
+        jw_kstr(jw, "title", check->title);
+        jw_kbool(jw, "ok", check->bad == 0);
+        jw_kint(jw, "lookedAt", check->looked_at);
+        jw_kint(jw, "bad", check->bad);
+        jw_kstr(jw, "first", check->first);
+        jw_end(jw, '}');
+    }
+    jw_end(jw, ']');
+    jw_key(jw, "keptTrees");
+    jw_begin(jw, '{');
+    jw_kint(jw, "count", report->kept_trees);
+    jw_optstr(jw, "path", report->kept_path);
+    jw_end(jw, '}');
+    write_unpublished(jw, report);
+}

@@ -1,0 +1,406 @@
+/*
+ * due.c - see due.h.
+ *
+ * A row that cannot be handled does not stop the others (isolate.h): its run is failed, else the
+ * row is put off.  Left as it is it would be due at once, again and again.
+ */
+#include "control/watch/due.h"
+#include "control/commit/isolate.h"
+#include "control/commit/principal.h"
+#include "control/messaging/requests.h"
+#include "control/messaging/schedules.h"
+#include "control/queue/dead_letters.h"
+#include "control/queue/settle.h"
+#include "control/run/accounts.h"
+#include "control/run/ending.h"
+#include "control/run/flow.h"
+#include "control/run/pipeline.h"
+#include "control/run/pull_limits.h"
+#include "control/run/quarantine.h"
+#include "control/run/question.h"
+#include "control/run/results.h"
+#include "control/run/stop.h"
+#include "control/watch/workers.h"
+#include "store/timers.h"
+#include <string.h>
+
+/* A row that could not be handled is retried after this time, */
+#define PUT_OFF_US US_PER_MINUTE
+/* and one that could not even be put off after this. */
+#define LEFT_AGAIN_US US_PER_SECOND
+
+/* ---- jobs ------------------------------------------------------------------------------- */
+
+static enum rc expire_lease(struct cx *cx, struct job_row *job)
+{
+    const char *worker = job->worker;
+    struct settlement settlement = {
+        .event = JOB_EV_EXPIRE,
+        .code = "worker_lost",
+        .message = "The worker's lease ran out or its process ended",
+    };
+    enum rc rc = settle(cx, job, &settlement);
+    return rc == RC_OK ? pipeline_lost(cx, job, worker) : rc;
+}
+
+static enum rc outlive(struct cx *cx, struct job_row *job)
+{
+    struct settlement settlement = {
+        .event = JOB_EV_TTL, .code = "expired", .message = "Not taken within its time to live"};
+    return settle(cx, job, &settlement);
+}
+
+/* Reads the row again: handling an earlier one may have moved it. */
+static enum rc try_job(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)why;
+    struct job_row job;
+    enum rc rc = jobs_get(cx->db, subject, cx->arena, &job, cx->err);
+    if (rc != RC_OK || job_is_settled(job.life.state))
+        return rc;
+    if (job.life.state == JOB_LEASED)
+        return job.life.due_us <= cx->now_us ? expire_lease(cx, &job) : RC_OK;
+    if (job.life.expires_us > 0 && job.life.expires_us <= cx->now_us)
+        return outlive(cx, &job);
+    bool due = job.life.state == JOB_SCHEDULED && job.life.due_us <= cx->now_us;
+    return due ? settle_due(cx, &job) : RC_OK;
+}
+
+/* Does the job move its run on? */
+static enum rc is_mover(struct cx *cx, const struct job_row *job, bool *ret_mover)
+{
+    struct run_row run;
+    *ret_mover = false;
+    if (id_is_none(&job->run_id))
+        return RC_OK;
+    enum rc rc = runs_get(cx->db, &job->run_id, cx->arena, &run, cx->err);
+    *ret_mover = rc == RC_OK && !run_is_terminal(run.status) && id_same(&run.job_id, &job->id);
+    return rc;
+}
+
+/* A job that moves no run becomes a dead letter, where it can be seen and replayed. */
+static enum rc bury_job(struct cx *cx, struct job_row *job, const struct failure *why)
+{
+    if (job->life.state != JOB_LEASED)
+        return err_set(cx->err, why->rc, why->err.code, "%s", why->err.text);
+    struct settlement settlement = {
+        .event = JOB_EV_FAIL,
+        .epoch = job->life.epoch,
+        .owner = job->life.owner,
+        .code = "control_error",
+        .message = failure_text(cx, why),
+    };
+    return settle(cx, job, &settlement);
+}
+
+static enum rc fail_job(struct cx *cx, void *subject, const struct failure *why)
+{
+    struct job_row job;
+    bool mover;
+    enum rc rc = jobs_get(cx->db, subject, cx->arena, &job, cx->err);
+    if (rc == RC_OK)
+        rc = is_mover(cx, &job, &mover);
+    if (rc != RC_OK)
+        return rc;
+    return mover ? stop_failed(cx, &job.run_id, why) : bury_job(cx, &job, why);
+}
+
+static enum rc put_off_job(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)why;
+    return jobs_put_off(cx->db, subject, cx->now_us + PUT_OFF_US, cx->err);
+}
+
+/* Its row is damaged: it stays as it is, is logged in every round, and the others continue. */
+static enum rc leave(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)subject;
+    (void)why;
+    cx->round->left_due = true;
+    return RC_OK;
+}
+
+static enum rc handle_job(struct cx *cx, struct id *job_id)
+{
+    static isolate_try *const tries[] = {try_job, fail_job, put_off_job, leave, NULL};
+    const struct isolated one = {"job", job_id->text, job_id, tries};
+    return isolate(cx, &one);
+}
+
+/* ---- timers ----------------------------------------------------------------------------- */
+
+static enum rc run_deadline(struct cx *cx, const struct id *run_id)
+{
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = flow_load(cx, run_id, &flow);
+    if (rc != RC_OK || run_is_terminal(flow.run.status))
+        return rc;
+    /* Its clock was stopped or set anew while this command waited for the lock of the run. */
+    bool still = flow.run.deadline_us == 0 || flow.run.status == RUN_AWAITING_APPROVAL;
+    if (still || flow.run.deadline_us > cx->now_us)
+        return RC_OK;
+    struct stop_request request = {.kind = RUN_STOP_TIMEOUT,
+                                   .by = "drover",
+                                   .reason = "The run passed its time limit (timeouts.runMs)"};
+    bool stopping;
+    return stop_run(cx, &flow, &request, &stopping);
+}
+
+static enum rc queue_deadline(struct cx *cx, const struct id *run_id)
+{
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = flow_load(cx, run_id, &flow);
+    if (rc != RC_OK || flow.run.status != RUN_QUEUED)
+        return rc;
+    struct ending ending = {
+        .event = RUN_EV_TIME_OUT,
+        .code = "queue_timed_out",
+        .message = arena_printf(cx->arena, "Waited too long to start (timeouts.queueMs)%s%s",
+                                flow.run.deferred_reason != NULL ? ": " : "",
+                                flow.run.deferred_reason != NULL ? flow.run.deferred_reason : ""),
+    };
+    rc = flow_end(cx, &flow, &ending);
+    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+}
+
+static enum rc stop_deadline(struct cx *cx, const struct id *run_id)
+{
+    CLEANUP(flow_release) struct flow flow = {0};
+    enum rc rc = flow_load(cx, run_id, &flow);
+    if (rc != RC_OK || run_is_terminal(flow.run.status))
+        return rc;
+    return stop_by_force(cx, &flow);
+}
+
+static const struct timer_kind {
+    const char *kind;
+    enum rc (*fire)(struct cx *cx, const struct id *subject);
+    bool ends_run; /* The subject is a run, whose time is over. */
+} timer_kinds[] = {
+    {TIMER_RUN_DEADLINE, run_deadline, true},
+    {TIMER_QUEUE_DEADLINE, queue_deadline, true},
+    {TIMER_STOP_DEADLINE, stop_deadline, true},
+    {TIMER_PULL_DEADLINE, pull_deadline, true},
+    {TIMER_PULL_IDLE, pull_idle, true},
+    {TIMER_APPROVAL_EXPIRY, question_expired, false},
+    {TIMER_APPROVAL_REMINDER, question_remind, false},
+    {TIMER_QUARANTINE, quarantine_sweep, false},
+    {TIMER_ACCOUNT_RESET, accounts_reset, false},
+    {TIMER_RUN_HELD, accounts_release, false},
+};
+
+/* NULL: written by a version that has more kinds. */
+static const struct timer_kind *kind_of(const struct timer_row *timer)
+{
+    for (size_t i = 0; i < COUNT_OF(timer_kinds); i++)
+        if (strcmp(timer_kinds[i].kind, timer->kind) == 0)
+            return &timer_kinds[i];
+    return NULL;
+}
+
+/* A command that sets or clears a timer has locked its subject before, so the timer is locked last
+   here, too.  One that was set anew is due later, and stays. */
+static enum rc try_timer(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)why;
+    const struct timer_row *timer = subject;
+    const struct timer_kind *kind = kind_of(timer);
+    enum rc rc = kind != NULL ? kind->fire(cx, &timer->subject) : RC_OK;
+    return rc == RC_OK ? timers_done(cx->db, timer, cx->err) : rc;
+}
+
+static enum rc fail_timer(struct cx *cx, void *subject, const struct failure *why)
+{
+    const struct timer_row *timer = subject;
+    const struct timer_kind *kind = kind_of(timer);
+    if (kind == NULL || !kind->ends_run)
+        return err_set(cx->err, why->rc, why->err.code, "%s", why->err.text);
+    enum rc rc = stop_failed(cx, &timer->subject, why);
+    return rc == RC_OK ? timers_done(cx->db, timer, cx->err) : rc;
+}
+
+static enum rc put_off_timer(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)why;
+    struct timer_row timer = *(const struct timer_row *)subject;
+    timer.due_us = cx->now_us + PUT_OFF_US;
+    return timers_set(cx->db, &timer, cx->err);
+}
+
+static enum rc handle_timer(struct cx *cx, struct timer_row *timer)
+{
+    static isolate_try *const tries[] = {try_timer, fail_timer, put_off_timer, leave, NULL};
+    const char *id = arena_printf(cx->arena, "%s/%s", timer->kind, timer->subject.text);
+    const struct isolated one = {"timer", id, timer, tries};
+    return isolate(cx, &one);
+}
+
+/* ---- the commands ----------------------------------------------------------------------- */
+
+enum rc due_next(struct db *db, int64_t *ret_next_us, struct err *err)
+{
+    static enum rc (*const sources[])(struct db * db, int64_t * ret_due_us, struct err * err) = {
+        jobs_next_due, timers_next_due, schedules_next_due};
+    int64_t next_us = 0;
+    for (size_t i = 0; i < COUNT_OF(sources); i++) {
+        int64_t due_us = 0;
+        enum rc rc = sources[i](db, &due_us, err);
+        if (rc != RC_OK && rc != RC_NOT_FOUND)
+            return rc;
+        if (due_us > 0 && (next_us == 0 || due_us < next_us))
+            next_us = due_us;
+    }
+    *ret_next_us = next_us;
+    return RC_OK;
+}
+
+static enum rc handle_jobs(struct cx *cx, const struct lease_proof *proof, size_t *ret_count)
+{
+    struct job_row *jobs;
+    struct due_ask ask = {proof, cx->now_us, DUE_BATCH_MAX};
+    enum rc rc = jobs_due(cx->db, &ask, cx->arena, &jobs, ret_count, cx->err);
+    for (size_t i = 0; rc == RC_OK && i < *ret_count; i++)
+        rc = handle_job(cx, &jobs[i].id);
+    return rc;
+}
+
+static enum rc handle_timers(struct cx *cx, const struct lease_proof *proof, size_t *ret_count)
+{
+    struct timer_row *timers;
+    struct due_ask ask = {proof, cx->now_us, DUE_BATCH_MAX};
+    enum rc rc = timers_due(cx->db, &ask, cx->arena, &timers, ret_count, cx->err);
+    for (size_t i = 0; rc == RC_OK && i < *ret_count; i++)
+        rc = handle_timer(cx, &timers[i]);
+    return rc;
+}
+
+static enum rc prune_keys(struct cx *cx, void *more, const struct failure *why)
+{
+    (void)more;
+    (void)why;
+    return idempotency_prune(cx->db, cx->now_us, cx->err);
+}
+
+static enum rc prune_workers(struct cx *cx, void *more, const struct failure *why)
+{
+    (void)more;
+    (void)why;
+    return workers_prune(cx->db, cx->now_us - WORKER_FORGET_AFTER_US, cx->err);
+}
+
+static enum rc prune_requests(struct cx *cx, void *more, const struct failure *why)
+{
+    (void)more;
+    (void)why;
+    return requests_prune(cx->db, cx->now_us - REQUEST_FORGET_MINUTES * US_PER_MINUTE, cx->err);
+}
+
+static enum rc prune(struct cx *cx, bool *ret_more)
+{
+    static const struct {
+        const char *what;
+        isolate_try *tries[3];
+    } parts[] = {
+        {"idempotency keys", {prune_keys, leave, NULL}},
+        {"workers", {prune_workers, leave, NULL}},
+        {"requests", {prune_requests, leave, NULL}},
+    };
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < COUNT_OF(parts); i++) {
+        const struct isolated one = {"prune", parts[i].what, NULL, parts[i].tries};
+        rc = isolate(cx, &one);
+    }
+    return rc == RC_OK ? dead_letters_expire(cx, ret_more) : rc;
+}
+
+/* The server or its store was unreachable, and no worker could renew a lease or report. */
+static enum rc grant(struct cx *cx, int64_t grace_us)
+{
+    enum rc rc = jobs_grant(cx->db, cx->now_us + grace_us, cx->err);
+    return rc == RC_OK ? pull_grant(cx, grace_us) : rc;
+}
+
+static enum rc apply_due(struct cx *cx, struct command *command)
+{
+    struct cmd_due *cmd = (struct cmd_due *)command;
+    size_t jobs = 0, timers = 0, schedules = 0;
+    cmd->more = false;
+    struct lease_proof proof;
+    enum rc rc = leases_enter(cx->db, &cmd->turn, &proof, cx->err);
+    if (rc == RC_OK && cmd->grace_us > 0)
+        rc = grant(cx, cmd->grace_us);
+    if (rc == RC_OK)
+        rc = handle_jobs(cx, &proof, &jobs);
+    if (rc == RC_OK)
+        rc = handle_timers(cx, &proof, &timers);
+    if (rc == RC_OK)
+        rc = schedules_fire(cx, &proof, DUE_BATCH_MAX, &schedules);
+    if (rc == RC_OK && cmd->prune)
+        rc = prune(cx, &cmd->more);
+    if (rc == RC_OK)
+        rc = due_next(cx->db, &cmd->next_due_us, cx->err);
+    cmd->more |= jobs == DUE_BATCH_MAX || timers == DUE_BATCH_MAX || schedules == DUE_BATCH_MAX;
+    if (cx->round->left_due && cmd->next_due_us <= cx->now_us)
+        cmd->next_due_us = cx->now_us + LEFT_AGAIN_US; /* Not at once again. */
+    return rc;
+}
+
+static const struct command_ops due_ops = {.name = "due", .apply = apply_due};
+
+struct cmd_due *cmd_due_new(void)
+{
+    return command_new(&due_ops, sizeof(struct cmd_due));
+}
+
+/* Reads the row again, now under its lock. */
+static enum rc try_reclaim(struct cx *cx, void *subject, const struct failure *why)
+{
+    (void)why;
+    const struct job_row *seen = subject;
+    struct job_row job;
+    enum rc rc = jobs_get(cx->db, &seen->id, cx->arena, &job, cx->err);
+    if (rc != RC_OK || job.life.state != JOB_LEASED || job.life.epoch != seen->life.epoch)
+        return rc;
+    return expire_lease(cx, &job);
+}
+
+static enum rc fail_reclaim(struct cx *cx, void *subject, const struct failure *why)
+{
+    return fail_job(cx, &((struct job_row *)subject)->id, why);
+}
+
+/* The lease expires later, as any other. */
+static enum rc put_off_reclaim(struct cx *cx, void *subject, const struct failure *why)
+{
+    return put_off_job(cx, &((struct job_row *)subject)->id, why);
+}
+
+static enum rc reclaim_one(struct cx *cx, struct job_row *seen)
+{
+    static isolate_try *const tries[] = {try_reclaim, fail_reclaim, put_off_reclaim, leave, NULL};
+    const struct isolated one = {"job", seen->id.text, seen, tries};
+    return isolate(cx, &one);
+}
+
+static enum rc apply_reclaim(struct cx *cx, struct command *command)
+{
+    struct cmd_reclaim *cmd = (struct cmd_reclaim *)command;
+    struct job_row *jobs;
+    size_t count;
+    struct principal earlier = principal_of_node(cmd->node);
+    enum rc rc = jobs_leased_to(cx->db, earlier.text, cx->arena, &jobs, &count, cx->err);
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        rc = reclaim_one(cx, &jobs[i]);
+    if (rc == RC_OK && cmd->grace_us > 0)
+        rc = grant(cx, cmd->grace_us);
+    cmd->reclaimed = (int64_t)count;
+    cx->round->admit = true;
+    return rc;
+}
+
+static const struct command_ops reclaim_ops = {.name = "reclaim", .apply = apply_reclaim};
+
+struct cmd_reclaim *cmd_reclaim_new(void)
+{
+    return command_new(&reclaim_ops, sizeof(struct cmd_reclaim));
+}

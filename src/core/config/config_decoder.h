@@ -1,0 +1,74 @@
+/*
+ * config_decoder.h - what the files that decode a repository's configuration share.
+ */
+#ifndef CORE_CONFIG_CONFIG_DECODER_H
+#define CORE_CONFIG_CONFIG_DECODER_H
+#include "base/form.h"
+#include "core/config/repo_config.h"
+
+#define CONFIG_MINUTE_MS INT64_C(60000)
+#define CONFIG_HOUR_MS   (60 * CONFIG_MINUTE_MS)
+#define CONFIG_DAY_MS    (24 * CONFIG_HOUR_MS)
+
+enum {
+    CONFIG_COMMAND_BYTES_MAX = 16 * 1024,
+    CONFIG_TEXT_BYTES_MAX = 256 * 1024,
+    CONFIG_NAME_BYTES_MAX = 64,
+    CONFIG_GLOB_BYTES_MAX = 500,
+    CONFIG_URL_BYTES_MAX = 2000,
+    CONFIG_RETRIES_MAX = 20,
+};
+extern const struct form_range config_timeout_range; /* Milliseconds. */
+
+/* What a document is decoded with. */
+struct decoder {
+    struct arena *arena;
+    struct err *err;
+    struct repo_config config;
+};
+
+typedef enum rc decode_fn(struct decoder *decoder, const struct js *object);
+typedef enum rc decode_each_fn(struct decoder *decoder, const struct js *object, const char *path);
+
+/* Sections. */
+MUST_USE enum rc config_decode_agent(struct decoder *decoder, const struct js *object);
+MUST_USE enum rc config_decode_verifier(struct decoder *decoder, const struct js *object,
+                                        const char *path);
+MUST_USE enum rc config_decode_judge(struct decoder *decoder, const struct js *object,
+                                     const char *path);
+void config_add_rules_judge(struct repo_config *config); /* Unless it is there. */
+MUST_USE enum rc config_decode_policy(struct decoder *decoder, const struct js *object);
+MUST_USE enum rc config_decode_plan(struct decoder *decoder, const struct js *object);
+MUST_USE enum rc config_decode_step(struct decoder *decoder, const struct js *object,
+                                    const char *path);
+/* After plan and steps; sequence may be NULL. */
+MUST_USE enum rc config_decode_sequence(struct decoder *decoder, const struct js *sequence);
+
+/* Decodes every element of an array; paths are "key[0]", ... */
+MUST_USE enum rc config_decode_each(struct decoder *decoder, const struct js *array,
+                                    const char *key, decode_each_fn *decode);
+
+/* Fields that several sections have. */
+/* An argv; to has room for CONFIG_ARGS_MAX + 1. */
+void config_command(struct form *form, enum form_need need, const char **to);
+/* Strings into a NULL-terminated list with room for max + 1. */
+struct config_list {
+    const char **to;
+    size_t max;
+    struct form_text each;
+};
+void config_strings(struct form *form, const char *key, const struct config_list *list);
+/* Lower-case letters, digits, - and _. */
+void config_name(struct form *form, const char *key, enum form_need need, const char **ret_name);
+/* The name of an environment variable; not one of drover's own. */
+void config_variable(struct form *form, const char *key, const char **ret_name);
+void config_http_url(struct form *form, const char *key, enum form_need need, const char **ret_url);
+void config_timeout(struct form *form, int64_t *ret_ms); /* timeoutMs or timeoutSeconds */
+
+/* {inputPerMTok, outputPerMTok, cachedInputPerMTok}; object may be NULL. */
+MUST_USE enum rc config_prices(struct decoder *decoder, const struct js *object, const char *path,
+                               struct price_config *prices);
+
+bool config_variable_valid(const char *name);
+bool config_text_has_control(const char *text);
+#endif

@@ -1,0 +1,106 @@
+/*
+ * config_steps.c - the sections `plan`, `steps` and `sequence` of a repository's configuration.
+ *
+ *   plan:     {approval, command, timeoutMs}
+ *   steps:    [{name, phase, command | url, timeoutMs, retries, config}]
+ *   sequence: [prepare, hydrate, scan, plan, agent, verify, judge, publish]
+ */
+#include "core/config/config_decoder.h"
+
+enum { STEP_RETRIES_DEFAULT = 2, STEP_CONFIG_BYTES_MAX = 16 * 1024 };
+
+enum rc config_decode_plan(struct decoder *decoder, const struct js *object)
+{
+    struct repo_config *config = &decoder->config;
+    int approval = (int)config->plan.approval;
+    struct form form;
+    form_open(&form, object, "plan", decoder->err);
+    form_choice(&form, "approval", FORM_OPTIONAL, approval_rule_names, &approval);
+    config_command(&form, FORM_OPTIONAL, config->plan.command);
+    config_timeout(&form, &config->plan.timeout_ms);
+    if (config->agent.compute != COMPUTE_PROCESS && config->plan.command[0] == NULL)
+        form_fail(&form, "command", "command is missing: compute %s has none to plan with",
+                  config->agent.compute == COMPUTE_REMOTE ? "remote" : "pull");
+    config->plan.approval = (enum approval_rule)approval;
+    config->plan.enabled = true;
+    return form_close(&form);
+}
+
+static bool step_known(const struct blueprint *blueprint, const char *name)
+{
+    for (size_t i = 0; i < blueprint->custom_count; i++) {
+        if (text_same(blueprint->customs[i].name, name))
+            return true;
+    }
+    return false;
+}
+
+static void decode_step_name(struct form *form, const struct blueprint *blueprint,
+                             struct custom_step *step)
+{
+    config_name(form, "name", FORM_REQUIRED, &step->name);
+    if (step->name == NULL)
+        return;
+    if (step_name_reserved(step->name))
+        form_fail(form, "name", "name %s is that of a built-in step", step->name);
+    else if (step_known(blueprint, step->name))
+        form_fail(form, "name", "name %s is there twice", step->name);
+}
+
+static void decode_step_config(struct decoder *decoder, struct form *form, struct custom_step *step)
+{
+    const struct js *config = NULL;
+    form_object(form, "config", FORM_OPTIONAL, &config);
+    if (config == NULL)
+        return;
+    step->config = str_of(js_text(config, decoder->arena));
+    if (step->config.len > STEP_CONFIG_BYTES_MAX)
+        form_fail(form, "config", "config may have at most %d bytes", STEP_CONFIG_BYTES_MAX);
+}
+
+enum rc config_decode_step(struct decoder *decoder, const struct js *object, const char *path)
+{
+    static const char *const phases[] = {
+        [PHASE_PRE_AGENT] = "pre-agent", [PHASE_POST_AGENT] = "post-agent", NULL};
+    struct blueprint *blueprint = &decoder->config.blueprint;
+    struct custom_step step = {.timeout_ms = 5 * CONFIG_MINUTE_MS, .retries = STEP_RETRIES_DEFAULT};
+    int phase = PHASE_PRE_AGENT;
+    struct form form;
+    form_open(&form, object, path, decoder->err);
+    decode_step_name(&form, blueprint, &step);
+    form_choice(&form, "phase", FORM_OPTIONAL, phases, &phase);
+    form_string(&form, "command", FORM_OPTIONAL,
+                &(struct form_text){.min = 1, .max = CONFIG_COMMAND_BYTES_MAX}, &step.command);
+    config_http_url(&form, "url", FORM_OPTIONAL, &step.url);
+    if ((step.command != NULL) == (step.url != NULL))
+        form_fail(&form, "command", "a step has either command or url");
+    config_timeout(&form, &step.timeout_ms);
+    form_int(&form, "retries", FORM_OPTIONAL, &(struct form_range){0, CONFIG_RETRIES_MAX},
+             &step.retries);
+    decode_step_config(decoder, &form, &step);
+    step.phase = (enum step_phase)phase;
+    enum rc rc = form_close(&form);
+    if (rc == RC_OK)
+        blueprint->customs[blueprint->custom_count++] = step;
+    return rc;
+}
+
+enum rc config_decode_sequence(struct decoder *decoder, const struct js *sequence)
+{
+    struct repo_config *config = &decoder->config;
+    /* The steps themselves, and admission, approve and finalize. */
+    const char *names[BLUEPRINT_STEPS_MAX + 4] = {NULL};
+    for (size_t i = 0; i < js_count(sequence); i++)
+        names[i] = js_str(js_at(sequence, i), "");
+    struct blueprint_wish wish = {.sequence = sequence != NULL ? names : NULL,
+                                  .plan = config->plan.enabled};
+    enum rc rc = blueprint_arrange(&config->blueprint, &wish, decoder->err);
+    if (rc != RC_OK)
+        return rc;
+    bool planned = blueprint_has(&config->blueprint, BUILTIN_PLAN);
+    if (config->plan.enabled && !planned)
+        return err_field(decoder->err, RC_INVALID, "INVALID_STEP_SEQUENCE", "sequence",
+                         "plan is configured and stands nowhere in the sequence");
+    config->plan.enabled = planned;
+    return RC_OK;
+}

@@ -1,0 +1,247 @@
+/*
+ * notify.c - see notify.h.
+ */
+#include "core/config/notify.h"
+#include "base/form.h"
+#include "core/config/config_decoder.h"
+#include "core/event_types.h"
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+enum { URL_MAX = 2000, VARIABLE_MAX = 100, GLOB_MAX = 200, ARG_MAX_BYTES = 1000 };
+static const struct form_range timeout_range = {100, 60 * 1000};
+
+static const struct {
+    const char *name;
+    const char *event; /* NULL: none */
+} kinds[NOTIFY_KIND_COUNT] = {
+    [NOTIFY_ACCEPTED] = {"accepted", EV_TASK_ACCEPTED},
+    [NOTIFY_RUNNING] = {"running", EV_RUN_STARTED},
+    [NOTIFY_APPROVAL] = {"approval", EV_APPROVAL_REQUESTED},
+    [NOTIFY_REMINDER] = {"reminder", EV_APPROVAL_REMINDED},
+    [NOTIFY_COMPLETED] = {"completed", EV_TASK_COMPLETED},
+    [NOTIFY_FAILED] = {"failed", EV_TASK_FAILED},
+    [NOTIFY_CANCELLED] = {"cancelled", EV_TASK_CANCELLED},
+    [NOTIFY_TIMED_OUT] = {"timed_out", EV_TASK_TIMED_OUT},
+    [NOTIFY_TEST] = {"test", NULL},
+};
+
+static const char *const type_names[] = {
+    [NOTIFY_WEBHOOK] = "webhook",
+    [NOTIFY_SLACK] = "slack",
+    [NOTIFY_COMMAND] = "command",
+    NULL,
+};
+
+const char *notify_kind_name(enum notify_kind kind)
+{
+    assert((unsigned)kind < NOTIFY_KIND_COUNT);
+    return kinds[kind].name;
+}
+
+bool notify_kind_parse(const char *name, enum notify_kind *ret_kind)
+{
+    for (int kind = 0; kind < NOTIFY_KIND_COUNT; kind++) {
+        if (text_same(kinds[kind].name, name)) {
+            *ret_kind = (enum notify_kind)kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool notify_kind_of(const char *event_type, enum notify_kind *ret_kind)
+{
+    for (int kind = 0; kind < NOTIFY_KIND_COUNT; kind++) {
+        if (kinds[kind].event && strcmp(kinds[kind].event, event_type) == 0) {
+            *ret_kind = (enum notify_kind)kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+const struct notify_channel *notify_channel_find(const struct notify_channels *channels,
+                                                 const char *name)
+{
+    for (size_t i = 0; i < channels->count; i++) {
+        if (text_same(channels->items[i].name, name))
+            return &channels->items[i];
+    }
+    return NULL;
+}
+
+bool notify_channel_wants(const struct notify_channel *channel, enum notify_kind kind,
+                          const char *repository)
+{
+    if (!channel->on[kind])
+        return false;
+    for (size_t i = 0; channel->repositories[i]; i++) {
+        if (glob_match(channel->repositories[i], repository))
+            return true;
+    }
+    return channel->repositories[0] == NULL;
+}
+
+/* ---- the document ----------------------------------------------------------------------- */
+
+static bool name_valid(const char *name)
+{
+    for (const char *at = name; *at; at++) {
+        if (!isalnum((unsigned char)*at) && !strchr("._-", *at))
+            return false;
+    }
+    return true;
+}
+
+static void read_text(struct form *form, const char *key, size_t max, struct arena *arena,
+                      const char **ret_text)
+{
+    const char *text = NULL;
+    form_string(form, key, FORM_OPTIONAL, &(struct form_text){1, max}, &text);
+    *ret_text = arena_strdup(arena, text);
+}
+
+static void read_variable(struct form *form, const char *key, struct arena *arena,
+                          const char **ret_name)
+{
+    read_text(form, key, VARIABLE_MAX, arena, ret_name);
+    if (*ret_name && !config_variable_valid(*ret_name))
+        form_fail(form, key, "%s must be the name of an environment variable, not %.100s", key,
+                  *ret_name);
+}
+
+/* Fills a NULL-terminated list of `max` places. */
+static void read_list(struct form *form, const char *key, const struct form_text *each, size_t max,
+                      struct arena *arena, const char **ret_list)
+{
+    const struct js *array = NULL;
+    form_strings(form, key, FORM_OPTIONAL, max, each, &array);
+    for (size_t i = 0; i < js_count(array) && i < max; i++)
+        ret_list[i] = arena_strdup(arena, js_str(js_at(array, i), ""));
+}
+
+static void read_kinds(struct form *form, struct notify_channel *channel)
+{
+    const struct js *array = NULL;
+    form_strings(form, "on", FORM_REQUIRED, NOTIFY_KIND_COUNT, &(struct form_text){1, 20}, &array);
+    for (size_t i = 0; i < js_count(array); i++) {
+        enum notify_kind kind = NOTIFY_TEST;
+        const char *name = js_str(js_at(array, i), "");
+        if (!notify_kind_parse(name, &kind) || kind == NOTIFY_TEST)
+            form_fail(form, "on",
+                      "on knows accepted, running, approval, reminder, completed, failed, "
+                      "cancelled and timed_out, not %.20s",
+                      name);
+        channel->on[kind] = true;
+    }
+    if (array && js_count(array) == 0)
+        form_fail(form, "on", "on must name at least one thing to hear of");
+}
+
+/* What only some types have. */
+static void check_type(struct form *form, const struct notify_channel *channel)
+{
+    bool command = channel->type == NOTIFY_COMMAND;
+    if (command && (channel->url || channel->url_env))
+        form_fail(form, "url", "a command has no url");
+    else if (command && !channel->command[0])
+        form_fail(form, "command", "a channel of type command needs command: [PROGRAM, ...]");
+    else if (!command && !channel->url == !channel->url_env)
+        form_fail(form, "url", "a channel of type %s needs either url or urlEnv",
+                  type_names[channel->type]);
+    else if (!command && (channel->command[0] || channel->env[0]))
+        form_fail(form, "command", "only a channel of type command has command and env");
+    else if (channel->secret_env && channel->type != NOTIFY_WEBHOOK)
+        form_fail(form, "secretEnv", "only a webhook is signed");
+    else if (channel->url && !text_starts(channel->url, "http://") &&
+             !text_starts(channel->url, "https://"))
+        form_fail(form, "url", "url must start with http:// or https://");
+}
+
+enum rc notify_channel_decode(const struct js *document, const char *path, struct arena *arena,
+                              struct notify_channel *ret_channel, struct err *err)
+{
+    struct notify_channel channel = {.timeout_ms = 10000};
+    struct form form;
+    const char *name = NULL;
+    int type = 0;
+    form_open(&form, document, path, err);
+    form_string(&form, "name", FORM_REQUIRED, &(struct form_text){1, NOTIFY_NAME_MAX}, &name);
+    if (name && !name_valid(name))
+        form_fail(&form, "name", "name may hold letters, digits and ._- only");
+    read_kinds(&form, &channel);
+    read_list(&form, "repositories", &(struct form_text){1, GLOB_MAX}, NOTIFY_GLOBS_MAX, arena,
+              channel.repositories);
+    form_choice(&form, "type", FORM_REQUIRED, type_names, &type);
+    channel.type = (enum notify_type)type;
+    read_text(&form, "url", URL_MAX, arena, &channel.url);
+    read_variable(&form, "urlEnv", arena, &channel.url_env);
+    read_variable(&form, "secretEnv", arena, &channel.secret_env);
+    read_list(&form, "command", &(struct form_text){0, ARG_MAX_BYTES}, NOTIFY_ARGS_MAX, arena,
+              channel.command);
+    read_list(&form, "env", &(struct form_text){1, VARIABLE_MAX}, NOTIFY_ENV_MAX, arena,
+              channel.env);
+    form_int(&form, "timeoutMs", FORM_OPTIONAL, &timeout_range, &channel.timeout_ms);
+    check_type(&form, &channel);
+    enum rc rc = form_close(&form);
+    if (rc != RC_OK)
+        return rc;
+    channel.name = arena_strdup(arena, name);
+    *ret_channel = channel;
+    return RC_OK;
+}
+
+enum rc notify_channels_decode(const struct js *array, const char *path, struct arena *arena,
+                               struct notify_channels *ret_channels, struct err *err)
+{
+    size_t count = js_count(array);
+    assert(count <= NOTIFY_CHANNELS_MAX); /* The form that read it has checked that. */
+    struct notify_channel *items = arena_array(arena, count + 1, sizeof(*items));
+    for (size_t i = 0; i < count; i++) {
+        const char *where = arena_printf(arena, "%s[%zu]", path, i);
+        enum rc rc = notify_channel_decode(js_at(array, i), where, arena, &items[i], err);
+        if (rc != RC_OK)
+            return rc;
+        const struct notify_channels before = {items, i};
+        if (notify_channel_find(&before, items[i].name))
+            return err_field(err, RC_INVALID, "INVALID_FIELD", where,
+                             "there are two channels called %s", items[i].name);
+    }
+    *ret_channels = (struct notify_channels){items, count};
+    return RC_OK;
+}
+
+static void write_list(struct jw *jw, const char *key, const char *const *list)
+{
+    if (!list[0])
+        return;
+    jw_key(jw, key);
+    jw_begin(jw, '[');
+    for (size_t i = 0; list[i]; i++)
+        jw_str(jw, list[i]);
+    jw_end(jw, ']');
+}
+
+void notify_channel_write(struct jw *jw, const struct notify_channel *channel)
+{
+    jw_begin(jw, '{');
+    jw_kstr(jw, "name", channel->name);
+    jw_key(jw, "on");
+    jw_begin(jw, '[');
+    for (int kind = 0; kind < NOTIFY_KIND_COUNT; kind++) {
+        if (channel->on[kind])
+            jw_str(jw, kinds[kind].name);
+    }
+    jw_end(jw, ']');
+    write_list(jw, "repositories", channel->repositories);
+    jw_kstr(jw, "type", type_names[channel->type]);
+    jw_optstr(jw, "url", channel->url);
+    jw_optstr(jw, "urlEnv", channel->url_env);
+    jw_optstr(jw, "secretEnv", channel->secret_env);
+    write_list(jw, "command", channel->command);
+    write_list(jw, "env", channel->env);
+    jw_kint(jw, "timeoutMs", channel->timeout_ms);
+    jw_end(jw, '}');
+}

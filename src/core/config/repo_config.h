@@ -1,0 +1,185 @@
+/*
+ * repo_config.h - a repository's configuration: decoded, checked, defaulted.
+ *
+ * The document is kept as JSON bytes; this is its meaning.  Every unknown field is refused
+ * by name.  Strings live in the tree that was decoded, or in the arena.  Each section is
+ * decoded by a file of its own: config_agent.c, config_checks.c, config_steps.c.
+ */
+#ifndef CORE_CONFIG_REPO_CONFIG_H
+#define CORE_CONFIG_REPO_CONFIG_H
+#include "base/js.h"
+#include "core/run/blueprint.h"
+#include "core/run/budget.h"
+#include "core/run/event_budget.h"
+#include "core/run/judge.h"
+#include "core/run/policy.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    CONFIG_VERIFIERS_MAX = 32,
+    CONFIG_OUTPUTS_MAX = 16,
+    CONFIG_OUTPUT_BYTES_MAX = 200,
+    CONFIG_JUDGES_MAX = 16,
+    CONFIG_ARGS_MAX = 64,
+    CONFIG_ENV_MAX = 64,
+    CONFIG_MOUNTS_MAX = 16,
+    CONFIG_HOSTS_MAX = 64,
+    CONFIG_RULES_MAX = 32,
+    CONFIG_TOOLS_MAX = 64,
+};
+enum compute { COMPUTE_PROCESS, COMPUTE_REMOTE, COMPUTE_PULL };
+enum adapter { ADAPTER_NONE, ADAPTER_NDJSON, ADAPTER_CLAUDE, ADAPTER_CODEX };
+/* The prompt's file is always there; by default it comes on stdin too. */
+enum prompt_way { PROMPT_STDIN, PROMPT_FILE };
+/* Two runs that mean to change the same files. */
+enum overlap_rule { OVERLAP_ALLOW, OVERLAP_WARN, OVERLAP_SERIALIZE };
+
+struct mount_config {
+    const char *path; /* Absolute; the same inside. */
+    bool writable;
+};
+
+/* What an agent may use; 0: no limit. */
+struct resource_config {
+    int64_t cpu_seconds;  /* Of each process. */
+    int64_t memory_bytes; /* Of all its processes together. */
+    int64_t processes;
+    int64_t disk_bytes; /* Of tree, home and io together. */
+    int64_t open_files;
+};
+
+/* USD for a million tokens; 0: not known. */
+struct price_config {
+    double input, cached_input, output;
+};
+
+struct agent_config {
+    enum compute compute;
+    const char *command[CONFIG_ARGS_MAX + 1]; /* NULL-terminated argv; empty unless process. */
+    enum adapter adapter;
+    enum prompt_way prompt;
+    bool network;
+    const char
+        *egress[CONFIG_HOSTS_MAX + 1];   /* host or host:port or *.host; with network: false. */
+    const char *env[CONFIG_ENV_MAX + 1]; /* Names let through, NULL-terminated. */
+    const char *model;                   /* $DROVER_MODEL, or NULL. */
+    const char *account;                 /* The provider account it uses up, or NULL. */
+    struct price_config prices;          /* For adapters that get tokens and no cost. */
+    struct mount_config mounts[CONFIG_MOUNTS_MAX];
+    size_t mount_count;
+    const char *home; /* Seeds $HOME: a directory that is copied into it, or NULL. */
+    struct resource_config resources;
+    struct {
+        const char *url;        /* Invoke, poll and stop go here. */
+        const char *credential; /* Name of a variable of the worker that holds a bearer token. */
+        int64_t poll_ms;        /* 30 s */
+        int64_t call_ms;        /* 30 s: one call */
+        int64_t lost_polls;     /* 3: so many failed polls in a row are a lost session. */
+    } remote;
+    const char *queue; /* pull: where agents lease; default "agents". */
+};
+
+struct verifier_config {
+    const char *name;
+    const char *command; /* Run by /bin/sh -c in a clean checkout of its own. */
+    int64_t timeout_ms;
+    bool parallel; /* Together with its neighbours that are parallel too. */
+    bool optional; /* Its failure is reported and does not fail the patch. */
+    const char
+        *outputs[CONFIG_OUTPUTS_MAX + 1]; /* Paths that later checks find; NULL at the end. */
+};
+
+enum judge_kind { JUDGE_RULES, JUDGE_COMMAND, JUDGE_MODEL };
+enum model_api { MODEL_OPENAI, MODEL_ANTHROPIC };
+struct judge_config {
+    enum judge_kind kind;
+    const char *name;    /* rules, or as given. */
+    const char *command; /* JUDGE_COMMAND: by /bin/sh -c */
+    int64_t timeout_ms;
+    double min_score; /* Below it the patch does not pass; 0: the verdict alone counts. */
+    struct {
+        enum model_api api;
+        const char *url; /* Base: https://api.openai.com/v1 */
+        const char *model;
+        const char *credential; /* Name of a variable of the worker. */
+        const char *prompt;     /* What to check, or NULL. */
+        int64_t max_tokens;
+        struct price_config prices; /* For endpoints that report tokens and no cost. */
+    } model;
+};
+
+struct repo_config {
+    const char *url;
+    const char *forge; /* "local" */
+    const char *default_branch;
+    const char *forge_credential; /* `credentials: {forge: NAME}`, or NULL */
+    struct agent_config agent;
+    struct verifier_config verify[CONFIG_VERIFIERS_MAX];
+    size_t verify_count;
+    struct judge_rules rules; /* All `judge: [{rules}]` entries, merged: the strictest wins. */
+    struct judge_config judges[CONFIG_JUDGES_MAX + 1]; /* In order; one of them is JUDGE_RULES. */
+    size_t judge_count;
+    enum approval_rule approval;
+    struct {
+        const char
+            *forbidden[JUDGE_GLOBS_MAX + 1]; /* `policy.forbiddenPaths`: denied, not mended */
+        const char *tools_denied[CONFIG_TOOLS_MAX + 1]; /* `policy.denyTools` */
+        bool overridable;    /* `policy.override: ask`: a person may override a denial. */
+        bool scan_secrets;   /* true */
+        int64_t reminder_ms; /* 30 min; 0: none */
+    } policy;
+    struct {
+        bool enabled;                             /* `plan: {...}` stands in the document. */
+        const char *command[CONFIG_ARGS_MAX + 1]; /* NULL: the agent's own. */
+        enum approval_rule approval;              /* auto: as for the patch, by mode and risk */
+        int64_t timeout_ms;
+    } plan;
+    struct {
+        int64_t max_active_runs; /* 0: none */
+        int64_t max_turns;       /* 0: none given */
+        int64_t max_budget_microusd;
+        int64_t max_patch_bytes;    /* default 10 MB */
+        int64_t max_open_approvals; /* 0: none */
+        int64_t max_open_pull_requests;
+        int64_t max_run_events; /* Of what its workers report; core/run/event_budget.h */
+        int64_t max_run_event_bytes;
+        enum overlap_rule overlap;
+    } limits;
+    struct budget budget; /* `retries: {agentAttempts, toolRetries, verifierRetries, prRetries}` */
+    struct {              /* `timeouts: {...Ms}`; every one in milliseconds */
+        int64_t run_ms;   /* 8 h */
+        int64_t queue_ms; /* 0: none */
+        int64_t prepare_ms;  /* 5 min */
+        int64_t hydrate_ms;  /* 2 min */
+        int64_t agent_ms;    /* 1 h */
+        int64_t idle_ms;     /* 15 min */
+        int64_t verify_ms;   /* 10 min, for a verifier that names none */
+        int64_t judge_ms;    /* 5 min, for a judge that names none */
+        int64_t publish_ms;  /* 5 min */
+        int64_t approval_ms; /* 24 h */
+        int64_t cancel_ms;   /* 30 s: how long a worker may take to stop */
+        int64_t snapshot_ms; /* 1 min between two snapshots of the agent's tree; 0: none */
+    } timeouts;
+    struct {
+        const char *system;   /* Put in front of the prompt, or NULL. */
+        int64_t token_budget; /* 100,000 */
+        const char
+            *rules[CONFIG_RULES_MAX + 1]; /* Files of rules; default AGENTS.md, CLAUDE.md, ... */
+        bool memory;                      /* true: what earlier runs learned. */
+    } prompt;
+    struct blueprint blueprint; /* `steps` and `sequence` */
+};
+
+/* url may be missing in the document when given beside it (CLI --url): then url_given is used. */
+MUST_USE enum rc repo_config_decode(const struct js *document, const char *url_given,
+                                    struct arena *arena, struct repo_config *ret_config,
+                                    struct err *err);
+const char *adapter_name(enum adapter adapter);
+/* agent.account, or one account for all agents that speak through the same adapter. */
+const char *agent_account(const struct agent_config *agent, struct arena *arena);
+/* acme/billing: letters, digits, . _ - and single slashes, at most 200 bytes. */
+bool repo_name_valid(const char *name);
+/* A branch name that git takes and that cannot be mistaken for an option. */
+bool branch_name_valid(const char *name);
+#endif

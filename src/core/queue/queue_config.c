@@ -1,0 +1,352 @@
+/*
+ * queue_config.c - the meaning of a queue's configuration document.
+ *
+ *   leaseMs, maxAttempts, ttlMs, maxLength, concurrency, ratePerSecond, dedupWindowMs
+ *   ordering:    key | none | global
+ *   backoff:     {baseMs, maxMs, jitterMs}
+ *   shed:        {dropLowAt, deferNormalAt, deferMs}
+ *   levels:      {warningDepth, criticalDepth, warningAgeMs, criticalAgeMs}
+ *   swarm:       {count, windowMs, action: warn | buffer | protect, ratePerSecond, retryAfterMs}
+ *   batch:       {max, windowMs}
+ *   deadLetters: {retentionMs, alertAt}
+ *   scale:       {min, max, jobsPerWorker, upCooldownMs, downCooldownMs}
+ */
+#include "core/queue/queue_config.h"
+#include "base/clock.h"
+#include "base/form.h"
+#include "base/str.h"
+#include "core/queue/job.h"
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+enum { NAME_BYTES_MAX = 100, URGENT_UP_TO = 50, NORMAL_UP_TO = 199 };
+
+#define DAY_MS (INT64_C(24) * 3600 * 1000)
+
+static const struct form_range count_range = {0, 1000000000};
+static const struct form_range rate_range = {0, 1000000};
+static const struct form_range time_range = {0, 366 * DAY_MS};
+static const struct form_range lease_range = {100, DAY_MS / 2};
+static const struct form_range attempts_range = {1, JOB_ATTEMPTS_MAX};
+static const struct form_range batch_range = {0, 1000};
+static const struct form_range worker_range = {0, 10000};
+static const struct form_range positive_range = {1, 1000000000};
+
+static const char *const order_names[] = {"key", "none", "global", NULL};
+static const char *const action_names[] = {"warn", "buffer", "protect", NULL};
+
+static const struct backoff step_waits = {
+    .base_us = US_PER_SECOND, .max_us = 10 * US_PER_SECOND, .jitter_us = US_PER_SECOND / 2};
+static const struct backoff plain_waits = {
+    .base_us = 2 * US_PER_SECOND, .max_us = 300 * US_PER_SECOND, .jitter_us = 5 * US_PER_SECOND};
+
+/* Infrastructure faults are tried again: an agent, which costs money, less often than the rest,
+   tidying up more patiently.  How often a pull request is tried is set by the repository. */
+static const struct {
+    const char *queue;
+    int64_t attempts;
+} steps[STEP_QUEUES] = {
+    {STEP_QUEUE_PREFIX "prepare", 3},   {STEP_QUEUE_PREFIX "hydrate", 3},
+    {STEP_QUEUE_PREFIX "agent", 2},     {STEP_QUEUE_PREFIX "verify", 3},
+    {STEP_QUEUE_PREFIX "judge", 3},     {STEP_QUEUE_PREFIX "publish", 5},
+    {STEP_QUEUE_PREFIX "unpublish", 5}, {STEP_QUEUE_PREFIX "clean", 5},
+    {STEP_QUEUE_PREFIX "plan", 2},      {STEP_QUEUE_PREFIX "custom", 3},
+    {STEP_QUEUE_PREFIX "collect", 4},   {STEP_QUEUE_PREFIX "notify", 8},
+};
+
+const char *step_queue(size_t index)
+{
+    assert(index < STEP_QUEUES);
+    return steps[index].queue;
+}
+
+static int64_t attempts_default(const char *queue)
+{
+    for (size_t i = 0; i < STEP_QUEUES; i++)
+        if (text_same(queue, steps[i].queue))
+            return steps[i].attempts;
+    return JOB_ATTEMPTS_DEFAULT;
+}
+
+struct queue_config queue_config_default(const char *queue)
+{
+    bool step = text_starts(queue, STEP_QUEUE_PREFIX);
+    return (struct queue_config){
+        .lease_us = 15 * US_PER_SECOND,
+        .max_attempts = attempts_default(queue),
+        .backoff = step ? step_waits : plain_waits,
+        .order = ORDER_KEY,
+        .shed = {.defer_us = 60 * US_PER_SECOND},
+        .levels = {.warning_depth = 500,
+                   .critical_depth = 1000,
+                   .warning_age_us = 5 * 60 * US_PER_SECOND,
+                   .critical_age_us = 15 * 60 * US_PER_SECOND},
+        .swarm = {.window_us = 10 * US_PER_SECOND, .rate = 10, .retry_us = 300 * US_PER_SECOND},
+        .batch = {.window_us = US_PER_SECOND},
+        .dead = {.retention_us = 30 * DAY_MS * US_PER_MS, .alert_at = 10},
+        .scale = {.min = 0,
+                  .max = 10,
+                  .jobs_per_worker = 20,
+                  .up_us = 120 * US_PER_SECOND,
+                  .down_us = 600 * US_PER_SECOND},
+    };
+}
+
+/* Microseconds inside, milliseconds outside. */
+static void form_ms(struct form *form, const char *key, const struct form_range *range,
+                    int64_t *value_us)
+{
+    int64_t ms = *value_us / US_PER_MS;
+    form_int(form, key, FORM_OPTIONAL, range, &ms);
+    *value_us = ms * US_PER_MS;
+}
+
+static void form_count(struct form *form, const char *key, int64_t *value)
+{
+    form_int(form, key, FORM_OPTIONAL, &count_range, value);
+}
+
+/* ---- the parts ---- */
+
+typedef void part_fn(struct form *form, struct queue_config *config);
+
+static void decode_backoff(struct form *form, struct queue_config *config)
+{
+    form_ms(form, "baseMs", &time_range, &config->backoff.base_us);
+    form_ms(form, "maxMs", &time_range, &config->backoff.max_us);
+    form_ms(form, "jitterMs", &time_range, &config->backoff.jitter_us);
+}
+
+static void decode_shed(struct form *form, struct queue_config *config)
+{
+    form_count(form, "dropLowAt", &config->shed.drop_at);
+    form_count(form, "deferNormalAt", &config->shed.defer_at);
+    form_ms(form, "deferMs", &time_range, &config->shed.defer_us);
+}
+
+static void decode_levels(struct form *form, struct queue_config *config)
+{
+    form_count(form, "warningDepth", &config->levels.warning_depth);
+    form_count(form, "criticalDepth", &config->levels.critical_depth);
+    form_ms(form, "warningAgeMs", &time_range, &config->levels.warning_age_us);
+    form_ms(form, "criticalAgeMs", &time_range, &config->levels.critical_age_us);
+}
+
+static void decode_swarm(struct form *form, struct queue_config *config)
+{
+    int action = (int)config->swarm.action;
+    form_count(form, "count", &config->swarm.count);
+    form_ms(form, "windowMs", &positive_range, &config->swarm.window_us);
+    form_choice(form, "action", FORM_OPTIONAL, action_names, &action);
+    form_int(form, "ratePerSecond", FORM_OPTIONAL, &(struct form_range){1, rate_range.max},
+             &config->swarm.rate);
+    form_ms(form, "retryAfterMs", &positive_range, &config->swarm.retry_us);
+    config->swarm.action = (enum swarm_action)action;
+}
+
+static void decode_batch(struct form *form, struct queue_config *config)
+{
+    form_int(form, "max", FORM_OPTIONAL, &batch_range, &config->batch.max);
+    form_ms(form, "windowMs", &positive_range, &config->batch.window_us);
+}
+
+static void decode_dead(struct form *form, struct queue_config *config)
+{
+    form_ms(form, "retentionMs", &(struct form_range){0, 10 * time_range.max},
+            &config->dead.retention_us);
+    form_count(form, "alertAt", &config->dead.alert_at);
+}
+
+static void decode_scale(struct form *form, struct queue_config *config)
+{
+    form_int(form, "min", FORM_OPTIONAL, &worker_range, &config->scale.min);
+    form_int(form, "max", FORM_OPTIONAL, &worker_range, &config->scale.max);
+    form_int(form, "jobsPerWorker", FORM_OPTIONAL, &positive_range, &config->scale.jobs_per_worker);
+    form_ms(form, "upCooldownMs", &time_range, &config->scale.up_us);
+    form_ms(form, "downCooldownMs", &time_range, &config->scale.down_us);
+    if (config->scale.min > config->scale.max)
+        form_fail(form, "min", "min must not be above max");
+}
+
+static const struct part {
+    const char *key;
+    part_fn *decode;
+} parts[] = {
+    {"backoff", decode_backoff}, {"shed", decode_shed},   {"levels", decode_levels},
+    {"swarm", decode_swarm},     {"batch", decode_batch}, {"deadLetters", decode_dead},
+    {"scale", decode_scale},
+};
+
+static enum rc decode_part(struct form *form, const struct part *part, struct queue_config *config)
+{
+    const struct js *object = NULL;
+    form_object(form, part->key, FORM_OPTIONAL, &object);
+    if (form->rc != RC_OK || object == NULL)
+        return form->rc;
+    struct form inner;
+    form_open(&inner, object, part->key, form->err);
+    part->decode(&inner, config);
+    return form_close(&inner);
+}
+
+static void decode_plain(struct form *form, struct queue_config *config)
+{
+    int order = (int)config->order;
+    form_ms(form, "leaseMs", &lease_range, &config->lease_us);
+    form_int(form, "maxAttempts", FORM_OPTIONAL, &attempts_range, &config->max_attempts);
+    form_ms(form, "ttlMs", &time_range, &config->ttl_us);
+    form_count(form, "maxLength", &config->max_length);
+    form_count(form, "concurrency", &config->concurrency);
+    form_int(form, "ratePerSecond", FORM_OPTIONAL, &rate_range, &config->rate);
+    form_ms(form, "dedupWindowMs", &time_range, &config->dedup_us);
+    form_choice(form, "ordering", FORM_OPTIONAL, order_names, &order);
+    config->order = (enum queue_order)order;
+}
+
+/* Jobs of a pipeline must be accepted, in its own order. */
+static void check_step_queue(struct form *form)
+{
+    static const char *const others[] = {"ttlMs", "maxLength", "dedupWindowMs", "ordering",
+                                         "shed",  "swarm",     "batch"};
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if (js_get(form->object, others[i]) != NULL)
+            form_fail(form, others[i], "%s has no meaning for drover's own queues (%s*)", others[i],
+                      STEP_QUEUE_PREFIX);
+}
+
+/* Batches are made by holding jobs back, which keeps no order. */
+static void check_together(struct form *form, const char *queue, const struct queue_config *config)
+{
+    if (text_starts(queue, STEP_QUEUE_PREFIX))
+        check_step_queue(form);
+    if (config->batch.max > 0 && config->order == ORDER_GLOBAL)
+        form_fail(form, "batch", "a queue with global order cannot gather jobs into batches");
+}
+
+enum rc queue_config_decode(const char *queue, const struct js *document,
+                            struct queue_config *ret_config, struct err *err)
+{
+    struct queue_config config = queue_config_default(queue);
+    struct form form;
+    form_open(&form, document, "", err);
+    decode_plain(&form, &config);
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        enum rc rc = decode_part(&form, &parts[i], &config);
+        if (rc != RC_OK)
+            return rc;
+    }
+    check_together(&form, queue, &config);
+    enum rc rc = form_close(&form);
+    if (rc == RC_OK)
+        *ret_config = config;
+    return rc;
+}
+
+/* ---- writing ---- */
+
+static void write_ms(struct jw *jw, const char *key, int64_t value_us)
+{
+    jw_kint(jw, key, value_us / US_PER_MS);
+}
+
+static void open_part(struct jw *jw, const char *key)
+{
+    jw_key(jw, key);
+    jw_begin(jw, '{');
+}
+
+static void write_overload(struct jw *jw, const struct queue_config *config)
+{
+    open_part(jw, "shed");
+    jw_kint(jw, "dropLowAt", config->shed.drop_at);
+    jw_kint(jw, "deferNormalAt", config->shed.defer_at);
+    write_ms(jw, "deferMs", config->shed.defer_us);
+    jw_end(jw, '}');
+    open_part(jw, "levels");
+    jw_kint(jw, "warningDepth", config->levels.warning_depth);
+    jw_kint(jw, "criticalDepth", config->levels.critical_depth);
+    write_ms(jw, "warningAgeMs", config->levels.warning_age_us);
+    write_ms(jw, "criticalAgeMs", config->levels.critical_age_us);
+    jw_end(jw, '}');
+    open_part(jw, "swarm");
+    jw_kint(jw, "count", config->swarm.count);
+    write_ms(jw, "windowMs", config->swarm.window_us);
+    jw_kstr(jw, "action", action_names[config->swarm.action]);
+    jw_kint(jw, "ratePerSecond", config->swarm.rate);
+    write_ms(jw, "retryAfterMs", config->swarm.retry_us);
+    jw_end(jw, '}');
+}
+
+static void write_rest(struct jw *jw, const struct queue_config *config)
+{
+    open_part(jw, "batch");
+    jw_kint(jw, "max", config->batch.max);
+    write_ms(jw, "windowMs", config->batch.window_us);
+    jw_end(jw, '}');
+    open_part(jw, "deadLetters");
+    write_ms(jw, "retentionMs", config->dead.retention_us);
+    jw_kint(jw, "alertAt", config->dead.alert_at);
+    jw_end(jw, '}');
+    open_part(jw, "scale");
+    jw_kint(jw, "min", config->scale.min);
+    jw_kint(jw, "max", config->scale.max);
+    jw_kint(jw, "jobsPerWorker", config->scale.jobs_per_worker);
+    write_ms(jw, "upCooldownMs", config->scale.up_us);
+    write_ms(jw, "downCooldownMs", config->scale.down_us);
+    jw_end(jw, '}');
+}
+
+void queue_config_write(struct jw *jw, const struct queue_config *config)
+{
+    jw_begin(jw, '{');
+    write_ms(jw, "leaseMs", config->lease_us);
+    jw_kint(jw, "maxAttempts", config->max_attempts);
+    write_ms(jw, "ttlMs", config->ttl_us);
+    jw_kint(jw, "maxLength", config->max_length);
+    jw_kint(jw, "concurrency", config->concurrency);
+    jw_kint(jw, "ratePerSecond", config->rate);
+    write_ms(jw, "dedupWindowMs", config->dedup_us);
+    jw_kstr(jw, "ordering", order_names[config->order]);
+    open_part(jw, "backoff");
+    write_ms(jw, "baseMs", config->backoff.base_us);
+    write_ms(jw, "maxMs", config->backoff.max_us);
+    write_ms(jw, "jitterMs", config->backoff.jitter_us);
+    jw_end(jw, '}');
+    write_overload(jw, config);
+    write_rest(jw, config);
+    jw_end(jw, '}');
+}
+
+bool queue_name_valid(const char *name)
+{
+    size_t len = strlen(name);
+    if (len == 0 || len > NAME_BYTES_MAX)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!isalnum((unsigned char)name[i]) && strchr("._-", name[i]) == NULL)
+            return false;
+    return true;
+}
+
+enum rc queue_allowed(const char *list, const char *name, struct err *err)
+{
+    size_t len = strlen(name);
+    for (const char *at = list; at != NULL && *at != '\0'; at += strspn(at, " ")) {
+        size_t word = strcspn(at, " ");
+        if (word == len && memcmp(at, name, len) == 0)
+            return RC_OK;
+        at += word;
+    }
+    if (list == NULL)
+        return RC_OK;
+    return err_set(err, RC_DENIED, "QUEUE_NOT_ALLOWED",
+                   "this token is bound to the queues %s, and %s is none of them", list, name);
+}
+
+enum urgency urgency_of(int64_t priority)
+{
+    if (priority <= URGENT_UP_TO)
+        return URGENCY_CRITICAL;
+    return priority <= NORMAL_UP_TO ? URGENCY_NORMAL : URGENCY_LOW;
+}

@@ -1,0 +1,57 @@
+/*
+ * task.h - a task's words (mode, risk, priority) and its status, which is only
+ * ever a projection of its latest run.
+ */
+#ifndef CORE_RUN_TASK_H
+#define CORE_RUN_TASK_H
+#include "base/arena.h"
+#include "core/run/run.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum task_status {
+    TASK_SUBMITTED,
+    TASK_DEFERRED,
+    TASK_HYDRATING,
+    TASK_RUNNING,
+    TASK_FINALIZING,
+    TASK_COMPLETED,
+    TASK_FAILED,
+    TASK_CANCELLED,
+    TASK_TIMED_OUT,
+    TASK_STATUS_COUNT
+};
+
+enum risk { RISK_LOW, RISK_MEDIUM, RISK_HIGH, RISK_COUNT };
+enum mode { MODE_PATCH_ONLY, MODE_SUPERVISED_PR, MODE_AUTONOMOUS_PR, MODE_COUNT };
+
+/* deferred: a queued run that admission has held back with a reason. */
+enum task_status task_status_of(enum run_status latest, bool deferred);
+bool task_is_terminal(enum task_status status);
+
+const char *task_status_name(enum task_status status);
+const char *risk_name(enum risk risk);
+const char *mode_name(enum mode mode);
+extern const char *const risk_names[]; /* NULL-terminated, for form_choice. */
+extern const char *const mode_names[];
+MUST_USE bool task_status_parse(const char *name, enum task_status *ret_status);
+MUST_USE bool risk_parse(const char *name, enum risk *ret_risk);
+MUST_USE bool mode_parse(const char *name, enum mode *ret_mode);
+
+/* One line that names the task to people, everywhere the same: the first line of its description
+   that is not blank, cut to TASK_TITLE_MAX bytes; else its issue. */
+enum { TASK_TITLE_MAX = 100 };
+const char *task_title(const char *description, int64_t issue_number, struct arena *arena);
+
+/* Of a file that comes with a task: 1 to 200 bytes without a slash or control characters. */
+bool attachment_name_valid(const char *name);
+
+/* Priorities people use by name: 0 emergency ... 500 maintenance; any 0..1000 is fine. */
+enum { PRIORITY_NORMAL = 100, PRIORITY_MAX = 1000 };
+
+/*
+ * Order of work: smaller goes first.  Ageing of one step of priority per 30 minutes of waiting
+ * falls out of it: comparing ranks equals comparing effective priorities at any moment.
+ */
+int64_t rank_of(int64_t first_due_us, int64_t priority);
+#endif

@@ -1,0 +1,534 @@
+/*
+ * timeline.c - a run's events as lines of text for people.
+ *
+ * One table has for every type its group and the function that writes its line; a type without such
+ * a function is noise to people and stays in the raw stream only.  A type that is not in the table
+ * is not one of drover's own, and its line is its name.  Lines of all groups stand in one array, a
+ * group is a piece of it.  Only a line opens a group, but its start is the first event of that
+ * group, with a line or without: "verification started" dates the check.
+ */
+#include "core/run/timeline.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/js.h"
+#include "core/event_types.h"
+#include "core/text/prose.h"
+
+enum {
+    TEXT_BYTES_MAX = 400,
+    LIST_BYTES_MAX = 1000,
+    /* Reserved for what is no chatter, so that a run with very many events still shows its end. */
+    LINES_RESERVED = 500,
+    COMMIT_SHORT = 10,
+};
+
+static const char planning[] = "Planning";
+static const char editing[] = "Editing";
+static const char verification[] = "Verification";
+static const char judging[] = "Judging";
+static const char approval[] = "Approval";
+static const char pull_request[] = "PR";
+static const char outcome[] = "Outcome";
+
+/* How the line of one type is written. */
+struct telling {
+    const char *type;
+    const char *group; /* NULL: the current one. */
+    char *(*tell)(const struct telling *how, const struct js *data, struct arena *arena);
+    const char *words; /* What happened; `tell` adds to it. */
+    bool bad;
+    bool chatter; /* May be left out of a long timeline. */
+};
+
+/* ---- tellers ---- */
+
+static const char *member(const struct js *data, const char *key)
+{
+    return js_get_str(data, key, "");
+}
+
+static const char *first_member(const struct js *data, const char *const *keys)
+{
+    for (; *keys != NULL; keys++) {
+        if (*member(data, *keys) != '\0')
+            return member(data, *keys);
+    }
+    return "";
+}
+
+/* ": detail (code)", as far as the data has them. */
+static char *detail_of(const struct js *data, struct arena *arena)
+{
+    static const char *const details[] = {"errorMessage", "reason", "summary", NULL};
+    static const char *const codes[] = {"errorCode", "reasonCode", NULL};
+    const char *detail = first_member(data, details);
+    const char *code = first_member(data, codes);
+    return arena_printf(arena, "%s%s%s%s%s", *detail != '\0' ? ": " : "", detail,
+                        *code != '\0' ? " (" : "", code, *code != '\0' ? ")" : "");
+}
+
+/* " word value" when the data has it. */
+static char *phrase(const struct js *data, const char *key, const char *word, struct arena *arena)
+{
+    const char *value = member(data, key);
+    return *value == '\0' ? arena_strdup(arena, "") : arena_printf(arena, " %s %s", word, value);
+}
+
+static char *tell_plain(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s%s", how->words, detail_of(data, arena));
+}
+
+/* What is waited for has a sentence of its own. */
+static char *tell_waiting(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    const char *detail = member(data, "detail");
+    return *detail != '\0' ? arena_printf(arena, "%s: %s", how->words, detail)
+                           : tell_plain(how, data, arena);
+}
+
+/* About a queue, a breaker and their like: which one. */
+static char *tell_named(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    static const char *const names[] = {"account",    "channel", "queue",  "schedule",
+                                        "repository", "name",    "worker", NULL};
+    const char *name = first_member(data, names);
+    return arena_printf(arena, "%s%s%s%s", how->words, *name != '\0' ? " " : "", name,
+                        detail_of(data, arena));
+}
+
+static char *tell_issue(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "issue #%lld %s: %s", (long long)js_get_int(data, "number", 0),
+                        how->words, member(data, "title"));
+}
+
+static char *tell_count(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s: %lld", how->words, (long long)js_get_int(data, "count", 0));
+}
+
+static char *tell_level(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s of queue %s: from %s to %s", how->words, member(data, "queue"),
+                        member(data, "from"), member(data, "to"));
+}
+
+static char *tell_by_worker(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s%s%s", how->words, phrase(data, "worker", "by worker", arena),
+                        phrase(data, "step", "in step", arena));
+}
+
+static char *tell_started(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    const char *commit = member(data, "baseCommit");
+    return arena_printf(arena, "run %lld %s%s%.*s%s", (long long)js_get_int(data, "runNo", 1),
+                        how->words, *commit != '\0' ? " from commit " : "", COMMIT_SHORT, commit,
+                        phrase(data, "branch", "on branch", arena));
+}
+
+static char *tell_recovered(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    int64_t lost = js_get_int(data, "lost", 0);
+    const char *count = lost <= 0 ? ""
+                                  : arena_printf(arena, ", leases lost: %lld", (long long)lost);
+    return arena_printf(arena, "%s%s%s", how->words, phrase(data, "step", "at step", arena), count);
+}
+
+static char *tell_context(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    CLEANUP(buf_release) struct buf list;
+    buf_init(&list, LIST_BYTES_MAX);
+    const struct js *sources = js_get(data, "sources");
+    for (size_t i = 0; i < js_count(sources); i++)
+        buf_addf(&list, "%s%s", i > 0 ? ", " : ": ", js_str(js_at(sources, i), "?"));
+    return arena_printf(arena, "%s%s (about %lld tokens%s)", how->words, buf_text(&list),
+                        (long long)js_get_int(data, "tokenEstimate", 0),
+                        js_get_bool(data, "truncated", false) ? ", truncated" : "");
+}
+
+static char *tell_snapshot(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s %.*s: %s", how->words, COMMIT_SHORT, member(data, "commit"),
+                        member(data, "ref"));
+}
+
+static char *tell_kept(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s%s%s", how->words,
+                        phrase(data, "keptAt", "and is kept at", arena),
+                        phrase(data, "worker", "by worker", arena));
+}
+
+static char *tell_turn(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(
+        arena, "%s %lld: %lld tokens in, %lld out, %.4f USD", how->words,
+        (long long)js_get_int(data, "turns", 0), (long long)js_get_int(data, "inputTokens", 0),
+        (long long)js_get_int(data, "outputTokens", 0), js_num(js_get(data, "costUsd"), 0));
+}
+
+static char *tell_tool(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s%s%s", js_get_str(data, "name", "tool"), how->words,
+                        detail_of(data, arena));
+}
+
+static char *tell_message(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    const char *text = member(data, "text");
+    return arena_strdup(arena, *text != '\0' ? text : how->words);
+}
+
+static char *tell_patch(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    int64_t files = js_get_int(data, "filesChanged", 0);
+    return arena_printf(arena, "%s %lld: %lld %s changed, +%lld -%lld%s", how->words,
+                        (long long)js_get_int(data, "attemptNo", 1), (long long)files,
+                        files == 1 ? "file" : "files", (long long)js_get_int(data, "linesAdded", 0),
+                        (long long)js_get_int(data, "linesDeleted", 0), detail_of(data, arena));
+}
+
+/* "1.2 s", or "" when the data has no such member (or nonsense: events come from outside too). */
+static char *duration_of(const struct js *data, const char *key, struct arena *arena)
+{
+    char text[TIME_TEXT_BYTES] = "";
+    int64_t ms = js_get_int(data, key, -1);
+    if (ms >= 0 && ms <= INT64_MAX / US_PER_MS)
+        duration_format(text, ms * US_PER_MS);
+    return arena_strdup(arena, text);
+}
+
+static char *tell_check(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    const char *took = duration_of(data, "durationMs", arena);
+    int64_t exit_code = js_get_int(data, "exitCode", 0);
+    const char *status = exit_code == 0 ? ""
+                                        : arena_printf(arena, "exit %lld", (long long)exit_code);
+    const char *comma = *status != '\0' && *took != '\0' ? ", " : "";
+    const char *facts = *status == '\0' && *took == '\0'
+                            ? ""
+                            : arena_printf(arena, " (%s%s%s)", status, comma, took);
+    return arena_printf(arena, "%s %s%s%s", js_get_str(data, "name", "check"), how->words,
+                        how->bad ? detail_of(data, arena) : "", facts);
+}
+
+static char *tell_feedback(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s (attempt %lld)%s", how->words,
+                        (long long)js_get_int(data, "attempt", 1), detail_of(data, arena));
+}
+
+/* The rules are the judge that is always there; others go by name. */
+static const char *judge_name(const struct js *data, struct arena *arena)
+{
+    const char *name = member(data, "name");
+    return *name == '\0' || text_same(name, "rules") ? "" : arena_printf(arena, " %s", name);
+}
+
+static char *tell_doubt(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    const char *problem = member(data, "problem");
+    return arena_printf(arena, "judge%s %s%s%s", judge_name(data, arena), how->words,
+                        *problem != '\0' ? ": " : "", problem);
+}
+
+static char *tell_secret(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s (%s) in %s, line %lld", how->words, member(data, "rule"),
+                        member(data, "path"), (long long)js_get_int(data, "line", 0));
+}
+
+static char *tell_judge(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    int64_t count = js_get_int(data, "findingsCount", 0);
+    double score = js_num(js_get(data, "score"), -1);
+    char *head = arena_printf(arena, "%s%s: %s", how->words, judge_name(data, arena),
+                              js_get_str(data, "verdict", "no verdict"));
+    if (score >= 0)
+        head = arena_printf(arena, "%s, score %.2f", head, score);
+    if (count == 0)
+        return head;
+    const struct js *first = js_at(js_get(data, "findings"), 0);
+    const char *text = js_get_str(first, "text", "");
+    return arena_printf(arena, "%s, %lld %s%s%s", head, (long long)count,
+                        count == 1 ? "finding" : "findings", *text != '\0' ? ": " : "", text);
+}
+
+static char *tell_approval(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "%s%s%s", how->words, phrase(data, "actor", "by", arena),
+                        detail_of(data, arena));
+}
+
+static char *tell_pull(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    const char *url = member(data, "url");
+    return arena_printf(arena, "%spull request #%lld %s%s%s",
+                        js_get_bool(data, "draft", false) ? "draft " : "",
+                        (long long)js_get_int(data, "number", 0), how->words,
+                        *url != '\0' ? ": " : phrase(data, "branch", "from", arena), url);
+}
+
+static char *tell_step(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    const char *wait = duration_of(data, "retryInMs", arena);
+    return arena_printf(arena, "step %s %s%s%s%s", js_get_str(data, "step", "?"), how->words,
+                        detail_of(data, arena), *wait != '\0' ? "; next try in " : "", wait);
+}
+
+static char *tell_dead(const struct telling *how, const struct js *data, struct arena *arena)
+{
+    return arena_printf(arena, "job %s %s%s", js_get_str(data, "jobId", "?"), how->words,
+                        detail_of(data, arena));
+}
+
+/* ---- the table ---- */
+
+static const struct telling tellings[] = {
+    {EV_TASK_SUBMITTED, planning, tell_plain, "task submitted", false, false},
+    {EV_TASK_ACCEPTED, planning, tell_plain, "task accepted", false, false},
+    {EV_TASK_REJECTED, outcome, tell_plain, "task rejected", true, false},
+    {EV_TASK_DEFERRED, planning, tell_waiting, "task deferred", false, false},
+    {EV_TASK_OVERLAP, planning, tell_waiting, "others work on the same files", true, false},
+    {EV_TASK_COMPLETED, outcome, NULL, NULL, false,
+     false}, /* The line of the run's end covers these. */
+    {EV_TASK_FAILED, outcome, NULL, NULL, true, false},
+    {EV_TASK_CANCELLED, outcome, NULL, NULL, true, false},
+    {EV_TASK_TIMED_OUT, outcome, NULL, NULL, true, false},
+    {EV_RUN_QUEUED, planning, tell_plain, "run queued", false, false},
+    {EV_RUN_ACQUIRED, planning, tell_by_worker, "run acquired", false, false},
+    {EV_RUN_STARTED, planning, tell_started, "started", false, false},
+    {EV_RUN_STATUS_CHANGED, NULL, NULL, NULL, false, false},
+    {EV_RUN_HEARTBEAT_MISSED, NULL, tell_by_worker, "heartbeat missed", true, false},
+    {EV_RUN_RECOVERED, NULL, tell_recovered, "resumed", false, false},
+    {EV_RUN_CANCEL_REQUESTED, NULL, tell_approval, "cancellation requested", false, false},
+    {EV_RUN_RETRY_WITH_FEEDBACK, NULL, tell_feedback, "feedback to the agent", false, false},
+    {EV_RUN_COMPLETED, outcome, tell_plain, "run completed", false, false},
+    {EV_RUN_FAILED, outcome, tell_plain, "run failed", true, false},
+    {EV_RUN_CANCELLED, outcome, tell_plain, "run cancelled", true, false},
+    {EV_RUN_TIMED_OUT, outcome, tell_plain, "run timed out", true, false},
+    {EV_STEP_STARTED, NULL, NULL, NULL, false, false},
+    {EV_STEP_COMPLETED, NULL, NULL, NULL, false, false},
+    {EV_STEP_FAILED, NULL, tell_step, "failed", true, false},
+    {EV_RESULT_REFUSED, NULL, tell_step, "reported what was refused", true, false},
+    {EV_CONTEXT_LOADED, planning, tell_context, "context loaded", false, false},
+    {EV_SESSION_STARTED, editing, tell_plain, "session started", false, false},
+    {EV_SESSION_LOST, editing, tell_plain, "session lost", true, false},
+    {EV_MODEL_TURN_COMPLETED, editing, tell_turn, "turn", false, true},
+    {EV_TOOL_CALL_STARTED, editing, NULL, NULL, false, true},
+    {EV_TOOL_CALL_COMPLETED, editing, tell_tool, "", false, true},
+    {EV_TOOL_CALL_FAILED, editing, tell_tool, " failed", true, true},
+    {EV_TOOL_CALL_DENIED, editing, tell_tool, " denied", true, false},
+    {EV_TOOL_CALL_TIMED_OUT, editing, tell_tool, " timed out", true, true},
+    {EV_PLAN_CREATED, planning, tell_plain, "plan made", false, false},
+    {EV_PLAN_UPDATED, NULL, tell_plain, "plan changed", false, false},
+    {EV_AGENT_MESSAGE, editing, tell_message, "step recorded", false, true},
+    {EV_PATCH_CREATED, editing, tell_patch, "patch", false, false},
+    {EV_PATCH_SUPERSEDED, NULL, NULL, NULL, false, false},
+    {EV_PATCH_VERIFIED, NULL, NULL, NULL, false, false},
+    {EV_PATCH_REJECTED, NULL, NULL, NULL, true, false},
+    {EV_PATCH_PUBLISHED, NULL, NULL, NULL, false, false},
+    {EV_SNAPSHOT_TAKEN, editing, tell_snapshot, "snapshot", false, true},
+    {EV_SNAPSHOT_PUBLISHED, NULL, tell_snapshot, "snapshot in the origin", false, false},
+    {EV_SNAPSHOT_FAILED, NULL, tell_kept, "unpublished work could not be saved", true, false},
+    {EV_VERIFICATION_STARTED, verification, NULL, NULL, false, false},
+    {EV_VERIFICATION_PASSED, verification, tell_check, "passed", false, false},
+    {EV_VERIFICATION_FAILED, verification, tell_check, "failed", true, false},
+    {EV_VERIFICATION_ERRORED, verification, tell_check, "could not be run", true, false},
+    {EV_VERIFICATION_TIMED_OUT, verification, tell_check, "timed out", true, false},
+    {EV_VERIFICATION_SKIPPED, verification, tell_check, "skipped", false, false},
+    {EV_JUDGE_STARTED, judging, NULL, NULL, false, false},
+    {EV_JUDGE_COMPLETED, judging, tell_judge, "judge", false, false},
+    {EV_JUDGE_FAILED, judging, tell_doubt, "could not work", true, false},
+    {EV_JUDGE_INCONCLUSIVE, judging, tell_doubt, "could not tell", true, false},
+    {EV_SECRET_DETECTED, editing, tell_secret, "secret in the patch", true, false},
+    {EV_PATCH_POLICY_FLAGGED, NULL, tell_approval, "patch flagged", true, false},
+    {EV_APPROVAL_REQUESTED, approval, tell_approval, "approval requested", false, false},
+    {EV_APPROVAL_REMINDED, approval, tell_plain, "reminded of it", false, false},
+    {EV_APPROVAL_APPROVED, approval, tell_approval, "approved", false, false},
+    {EV_APPROVAL_REJECTED, approval, tell_approval, "rejected", true, false},
+    {EV_APPROVAL_EXPIRED, approval, tell_approval, "approval expired", true, false},
+    {EV_PR_CREATION_REQUESTED, pull_request, NULL, NULL, false, false},
+    {EV_PR_CREATED, pull_request, tell_pull, "opened", false, false},
+    {EV_PR_CREATION_FAILED, pull_request, tell_plain, "pull request failed", true, false},
+    {EV_PR_MERGED, pull_request, tell_pull, "merged", false, false},
+    {EV_PR_CLOSED, pull_request, tell_pull, "closed", false, false},
+    {EV_POLICY_EVALUATED, NULL, NULL, NULL, false, false}, /* Its consequences have lines. */
+    {EV_POLICY_DENIED, planning, tell_plain, "policy denied it", true, false},
+    {EV_POLICY_OVERRIDE_REQUESTED, approval, tell_plain, "policy may be overridden", true, false},
+    {EV_POLICY_OVERRIDE_APPROVED, approval, tell_approval, "policy overridden", false, false},
+    {EV_POLICY_OVERRIDE_REJECTED, approval, tell_approval, "policy not overridden", true, false},
+    {EV_MEMORY_RECORDED, NULL, NULL, NULL, false, false},
+    {EV_NOTIFICATION_SENT, NULL, NULL, NULL, false, false},
+    {EV_NOTIFICATION_FAILED, NULL, tell_named, "no notification through", true, false},
+    {EV_SAGA_STARTED, NULL, tell_named, "saga started:", false, false},
+    {EV_SAGA_COMPENSATING, NULL, tell_named, "undoing", true, false},
+    {EV_SAGA_COMPLETED, NULL, tell_named, "saga completed:", false, false},
+    {EV_SAGA_COMPENSATED, NULL, tell_named, "undone:", true, false},
+    {EV_SAGA_STUCK, NULL, tell_named, "cannot be undone:", true, false},
+    {EV_EVENTS_TRUNCATED, editing, tell_plain, "more events are not stored", true, false},
+    {EV_COST_RECORDED, NULL, NULL, NULL, false, false},
+    {EV_JOB_DEAD_LETTERED, NULL, tell_dead, "became a dead letter", true, false},
+    {EV_JOB_REPLAYED, NULL, tell_count, "dead letters replayed", false, false},
+    {EV_JOB_ARCHIVED, NULL, tell_count, "dead letters archived", false, false},
+    {EV_JOB_PURGED, NULL, tell_count, "dead letters purged", true, false},
+    {EV_DEAD_LETTERS_ALERT, NULL, tell_named, "too many dead letters in queue", true, false},
+    {EV_QUEUE_CONFIGURED, NULL, tell_named, "configured queue", false, false},
+    {EV_QUEUE_PAUSED, NULL, tell_named, "paused queue", true, false},
+    {EV_QUEUE_RESUMED, NULL, tell_named, "resumed queue", false, false},
+    {EV_QUEUE_LEVEL_RAISED, NULL, tell_level, "load", true, false},
+    {EV_QUEUE_LEVEL_LOWERED, NULL, tell_level, "load", false, false},
+    {EV_QUEUE_SWARM_DETECTED, NULL, tell_named, "a swarm of jobs in queue", true, false},
+    {EV_WORKERS_SCALED, NULL, tell_named, "new number of slots for worker", false, false},
+    {EV_BREAKER_OPENED, NULL, tell_named, "opened breaker", true, false},
+    {EV_BREAKER_HALF_OPENED, NULL, tell_named, "trying breaker", false, false},
+    {EV_BREAKER_CLOSED, NULL, tell_named, "closed breaker", false, false},
+    {EV_ACCOUNT_PARKED, NULL, tell_named, "parked account", true, false},
+    {EV_ACCOUNT_PROBED, NULL, tell_named, "trying parked account", false, false},
+    {EV_ACCOUNT_RESUMED, NULL, tell_named, "resumed account", false, false},
+    {EV_REPLY_DROPPED, NULL, tell_plain, "a reply was dropped", true, false},
+    {EV_SCHEDULE_FIRED, NULL, tell_named, "it is time for schedule", false, false},
+    {EV_SCHEDULE_REFUSED, NULL, tell_named, "no job made for schedule", true, false},
+    {EV_ISSUE_CREATED, NULL, tell_issue, "created", false, false},
+    {EV_ISSUE_COMMENTED, NULL, tell_issue, "commented", false, false},
+    {EV_ISSUE_CLOSED, NULL, tell_issue, "closed", false, false},
+    {EV_ISSUE_REOPENED, NULL, tell_issue, "reopened", false, false},
+    {EV_REPOSITORY_QUARANTINED, NULL, tell_named, "quarantined repository", true, false},
+    {EV_REPOSITORY_RELEASED, NULL, tell_named, "released repository", false, false},
+    {EV_REPOSITORY_CONFIGURED, NULL, NULL, NULL, false, false},
+    {EV_REPOSITORY_REMOVED, NULL, NULL, NULL, false, false},
+};
+
+static const struct telling *telling_of(const char *type)
+{
+    for (size_t i = 0; i < COUNT_OF(tellings); i++) {
+        if (text_same(tellings[i].type, type))
+            return &tellings[i];
+    }
+    return NULL;
+}
+
+/* ---- the story ---- */
+
+static bool is_bad(const struct telling *how, const struct js *data)
+{
+    if (how->tell == tell_judge)
+        return !text_same(js_get_str(data, "verdict", ""), "pass");
+    return how->bad;
+}
+
+/* Fills line and returns whether there is one. */
+static bool tell(const struct event *event, const struct telling *how, struct arena *arena,
+                 struct timeline_line *line)
+{
+    if (how != NULL && how->tell == NULL)
+        return false;
+    *line = (struct timeline_line){.time_us = event->time_us};
+    line->type = how != NULL ? how->type : arena_strdup(arena, event->type);
+    line->text = line->type;
+    line->bad = how != NULL && how->bad;
+    if (how == NULL)
+        return true;
+    struct str bytes = event->data.len > 0 ? event->data : STR("{}");
+    CLEANUP(js_freep) struct js *data = NULL;
+    if (js_parse(bytes.at, bytes.len, &data, NULL) != RC_OK || js_type(data) != JS_OBJECT)
+        return true;
+    line->text = prose_line(arena, how->tell(how, data, arena), TEXT_BYTES_MAX);
+    line->bad = is_bad(how, data);
+    return true;
+}
+
+/* The group that the next event with a line would open, and since when. */
+struct opening {
+    const char *name;
+    int64_t time_us;
+};
+
+static struct timeline_group *group_for(struct timeline *timeline, const struct opening *opening,
+                                        struct timeline_line *lines)
+{
+    struct timeline_group *last = NULL;
+    if (timeline->group_count > 0)
+        last = &timeline->groups[timeline->group_count - 1];
+    if (last != NULL && (opening->name == NULL || text_same(opening->name, last->name)))
+        return last;
+    struct timeline_group *group = &timeline->groups[timeline->group_count++];
+    *group = (struct timeline_group){
+        .name = opening->name != NULL ? opening->name : planning,
+        .started_us = opening->time_us,
+        .lines = lines,
+    };
+    return group;
+}
+
+void timeline_build(const struct event *events, size_t count, struct arena *arena,
+                    struct timeline *ret_timeline)
+{
+    size_t max = count < TIMELINE_LINES_MAX ? count : TIMELINE_LINES_MAX;
+    struct timeline timeline = {.groups = arena_array(arena, max + 1, sizeof(*timeline.groups))};
+    struct timeline_line *lines = arena_array(arena, max + 1, sizeof(*lines));
+    struct opening opening = {.name = NULL};
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct telling *how = telling_of(events[i].type);
+        const char *group = how != NULL ? how->group : NULL;
+        if (opening.name == NULL || (group != NULL && !text_same(group, opening.name)))
+            opening = (struct opening){group, events[i].time_us};
+        bool chatter = how != NULL && how->chatter;
+        struct timeline_line line;
+        if (!tell(&events[i], how, arena, &line))
+            continue;
+        if (used >= (size_t)TIMELINE_LINES_MAX - (chatter ? LINES_RESERVED : 0)) {
+            timeline.truncated = true;
+            continue;
+        }
+        struct timeline_group *into = group_for(&timeline, &opening, &lines[used]);
+        lines[used++] = line;
+        into->line_count++;
+        into->ended_us = line.time_us;
+    }
+    *ret_timeline = timeline;
+}
+
+void timeline_write(struct jw *jw, const struct timeline *timeline)
+{
+    jw_begin(jw, '{');
+    jw_key(jw, "groups");
+    jw_begin(jw, '[');
+    for (size_t i = 0; i < timeline->group_count; i++) {
+        const struct timeline_group *group = &timeline->groups[i];
+        jw_begin(jw, '{');
+        jw_kstr(jw, "name", group->name);
+        jw_ktime(jw, "startedAt", group->started_us);
+        jw_ktime(jw, "endedAt", group->ended_us);
+        jw_key(jw, "lines");
+        jw_begin(jw, '[');
+        for (size_t j = 0; j < group->line_count; j++) {
+            jw_begin(jw, '{');
+            jw_ktime(jw, "time", group->lines[j].time_us);
+            jw_kstr(jw, "type", group->lines[j].type);
+            jw_kstr(jw, "text", group->lines[j].text);
+            jw_kbool(jw, "bad", group->lines[j].bad);
+            jw_end(jw, '}');
+        }
+        jw_end(jw, ']');
+        jw_end(jw, '}');
+    }
+    jw_end(jw, ']');
+    jw_kbool(jw, "truncated", timeline->truncated);
+    jw_end(jw, '}');
+}
+
+const char *timeline_text(const struct event *event, struct arena *arena)
+{
+    struct timeline_line line;
+    return tell(event, telling_of(event->type), arena, &line) ? line.text : NULL;
+}
+
+const char *timeline_group_of(const char *type)
+{
+    const struct telling *how = telling_of(type);
+    return how != NULL ? how->group : NULL;
+}

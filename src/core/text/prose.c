@@ -1,0 +1,52 @@
+/*
+ * prose.c - text cut to size for people.
+ */
+#include "core/text/prose.h"
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+
+static bool is_continuation(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+size_t prose_fit(const char *text, size_t len, size_t max)
+{
+    if (len <= max)
+        return len;
+    size_t fit = max;
+    while (fit > 0 && is_continuation(text[fit]))
+        fit--;
+    return fit;
+}
+
+static bool is_blank(char c)
+{
+    return (unsigned char)c <= ' ' || c == 0x7f;
+}
+
+char *prose_line(struct arena *arena, const char *text, size_t max)
+{
+    static const char dots[] = "...";
+    assert(max > sizeof(dots));
+    size_t len = strlen(text);
+    size_t room = len < max ? len : max + 1; /* One more byte shows that it must be cut. */
+    char *line = arena_alloc(arena, room + 1);
+    size_t used = 0;
+    for (size_t i = 0; i < len && used < room; i++) {
+        if (!is_blank(text[i]))
+            line[used++] = text[i];
+        else if (used > 0 && line[used - 1] != ' ')
+            line[used++] = ' ';
+    }
+    while (used > 0 && line[used - 1] == ' ')
+        used--;
+    if (used > max) {
+        used = prose_fit(line, used, max - (sizeof(dots) - 1));
+        memcpy(line + used, dots, sizeof(dots) - 1);
+        used += sizeof(dots) - 1;
+    }
+    line[used] = '\0';
+    return line;
+}

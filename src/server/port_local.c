@@ -1,0 +1,323 @@
+/*
+ * port_local.c - port calls as commands.
+ *
+ * A command that was not executed (RC_BUSY, RC_IO) is distinguished from the answer that the lease
+ * is lost: the worker retries after the first and stops after the second.
+ */
+#include "server/port_local.h"
+#include "base/clock.h"
+#include "base/jw.h"
+#include "control/queue/breakers.h"
+#include "control/queue/jobs.h"
+#include "control/run/progress.h"
+#include "control/watch/workers.h"
+#include "store/artifacts.h"
+#include <string.h>
+
+enum { QUEUES_BYTES_MAX = 4096 };
+
+static struct port_local *local(struct port *port)
+{
+    return (struct port_local *)((char *)port - offsetof(struct port_local, port));
+}
+
+static void command_freep(struct command **command)
+{
+    command_free(*command);
+}
+
+/* On the worker's behalf. */
+static void speak_as(struct port *port, struct command *command, const char *worker)
+{
+    command->actor = (struct actor){.type = "worker", .id = worker};
+    command->principal = local(port)->principal.text;
+}
+
+static enum rc call(struct port *port, struct command *command, const char *worker, struct err *err)
+{
+    speak_as(port, command, worker);
+    enum rc rc = committer_call(control_committer(local(port)->control), command);
+    if (rc != RC_OK && err)
+        *err = command->err;
+    return rc;
+}
+
+/* The only answer of a call about one job. */
+static enum rc answered(enum rc rc, const struct job_answer *answer, struct err *err)
+{
+    if (rc != RC_OK || answer->ok)
+        return rc;
+    if (answer->message)
+        return err_set(err, RC_INVALID, answer->code, "%s", answer->message);
+    return err_set(err, RC_STALE, answer->code ? answer->code : "LEASE_LOST",
+                   "the lease of this job was lost");
+}
+
+static const char *node_of(struct port *port)
+{
+    return control_node(local(port)->control);
+}
+
+/* It does not wait for work, unless the caller sets a wait. */
+static struct cmd_lease *lease_of(struct port *port, const struct port_lease_request *request)
+{
+    struct cmd_lease *cmd = cmd_lease_new();
+    speak_as(port, &cmd->base, request->worker);
+    cmd->queues = request->queues;
+    cmd->worker = request->worker;
+    cmd->max = request->max;
+    cmd->lease_us = request->lease_ms * US_PER_MS;
+    return cmd;
+}
+
+static struct port_job *leased(const struct cmd_lease *cmd, struct arena *arena)
+{
+    struct port_job *jobs = arena_array(arena, cmd->job_count, sizeof *jobs);
+    for (size_t i = 0; i < cmd->job_count; i++) {
+        const struct job_row *row = &cmd->jobs[i];
+        jobs[i] = (struct port_job){.id = row->id,
+                                    .queue = arena_strdup(arena, row->queue),
+                                    .type = arena_strdup(arena, row->type),
+                                    .payload = {str_dup(arena, row->payload), row->payload.len},
+                                    .attempt = row->life.attempt + 1,
+                                    .epoch = row->life.epoch,
+                                    .lease_until_us = row->life.due_us};
+    }
+    return jobs;
+}
+
+static enum rc local_lease(struct port *port, const struct port_lease_request *request,
+                           struct arena *arena, struct port_job **ret_jobs, size_t *ret_count,
+                           struct err *err)
+{
+    struct cmd_lease *cmd = lease_of(port, request);
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    cmd->wait_us = request->wait_ms * US_PER_MS;
+    enum rc rc = call(port, owned, request->worker, err);
+    if (rc != RC_OK)
+        return rc;
+    *ret_jobs = leased(cmd, arena);
+    *ret_count = cmd->job_count;
+    return RC_OK;
+}
+
+static enum rc local_heartbeat(struct port *port, const char *worker, const struct port_ref *leases,
+                               size_t count, int64_t extend_ms, struct port_beat *ret_beats,
+                               struct err *err)
+{
+    struct cmd_heartbeat *cmd = cmd_heartbeat_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    struct job_ref *refs = arena_array(&cmd->base.arena, count, sizeof *refs);
+    for (size_t i = 0; i < count; i++)
+        refs[i] = (struct job_ref){.id = leases[i].id, .epoch = leases[i].epoch};
+    cmd->worker = worker;
+    cmd->leases = refs;
+    cmd->count = count;
+    cmd->extend_us = extend_ms * US_PER_MS;
+    enum rc rc = call(port, owned, worker, err);
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        ret_beats[i] = (struct port_beat){.ok = cmd->answers[i].ok,
+                                          .cancel = cmd->answers[i].cancel};
+    return rc;
+}
+
+static enum rc local_progress(struct port *port, const struct port_ref *lease, struct str events,
+                              bool *ret_cancel, struct err *err)
+{
+    struct cmd_progress *cmd = cmd_progress_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    enum rc rc = js_parse(events.at, events.len, &cmd->base.tree, err);
+    if (rc != RC_OK)
+        return rc;
+    struct job_progress job = {.ref = {.id = lease->id, .epoch = lease->epoch},
+                               .events = cmd->base.tree};
+    cmd->jobs = &job;
+    cmd->count = 1;
+    rc = call(port, owned, node_of(port), err);
+    rc = answered(rc, cmd->answers, err);
+    if (rc == RC_OK)
+        *ret_cancel = cmd->answers[0].cancel;
+    return rc;
+}
+
+static enum rc local_release(struct port *port, const struct port_ref *lease, struct err *err)
+{
+    struct cmd_release *cmd = cmd_release_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    struct job_ref ref = {.id = lease->id, .epoch = lease->epoch};
+    cmd->leases = &ref;
+    cmd->count = 1;
+    enum rc rc = call(port, owned, node_of(port), err);
+    return answered(rc, cmd->answers, err);
+}
+
+/* Completes, and leases the next job in the same commit: most often the run's next step. */
+static enum rc call_with_next(struct port *port, struct command *complete, struct port_next *next,
+                              struct err *err)
+{
+    struct cmd_lease *lease = lease_of(port, &next->request);
+    CLEANUP(command_freep) struct command *owned = &lease->base;
+    speak_as(port, complete, node_of(port));
+    struct command *const both[] = {complete, owned};
+    committer_call_all(control_committer(local(port)->control), both, COUNT_OF(both));
+    struct port_job *job = owned->rc == RC_OK && lease->job_count > 0 ? leased(lease, next->arena)
+                                                                      : NULL;
+    if (complete->rc == RC_OK)
+        next->job = job;
+    else if (job) /* The report is retried, and no heartbeat would renew this lease meanwhile. */
+        (void)local_release(port, &(struct port_ref){job->id, job->epoch}, NULL);
+    if (complete->rc != RC_OK && err)
+        *err = complete->err;
+    return complete->rc;
+}
+
+static enum rc local_complete(struct port *port, const struct port_ref *lease, struct str result,
+                              struct port_next *next, struct err *err)
+{
+    struct cmd_complete *cmd = cmd_complete_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    struct job_done job = {.ref = {.id = lease->id, .epoch = lease->epoch}, .result = result};
+    cmd->jobs = &job;
+    cmd->count = 1;
+    enum rc rc = next ? call_with_next(port, owned, next, err)
+                      : call(port, owned, node_of(port), err);
+    return answered(rc, cmd->answers, err);
+}
+
+static enum rc local_fail(struct port *port, const struct port_ref *lease,
+                          const struct port_failure *failure, struct err *err)
+{
+    struct cmd_fail *cmd = cmd_fail_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    struct job_failed job = {.ref = {.id = lease->id, .epoch = lease->epoch},
+                             .code = failure->code,
+                             .message = failure->message,
+                             .retryable = failure->retryable,
+                             .policy = failure->policy};
+    cmd->jobs = &job;
+    cmd->count = 1;
+    enum rc rc = call(port, owned, node_of(port), err);
+    return answered(rc, cmd->answers, err);
+}
+
+static enum rc local_artifact_put(struct port *port, struct str bytes, char ret_sha256[65],
+                                  struct err *err)
+{
+    return artifact_put(control_store(local(port)->control), bytes, ret_sha256, err);
+}
+
+static enum rc local_artifact_put_file(struct port *port, const char *path, char ret_sha256[65],
+                                       int64_t *ret_bytes, struct err *err)
+{
+    return artifact_put_file(control_store(local(port)->control), path, ret_sha256, ret_bytes, err);
+}
+
+static enum rc local_artifact_get(struct port *port, const char *sha256, struct buf *into,
+                                  struct err *err)
+{
+    return artifact_get(control_store(local(port)->control), sha256, into, err);
+}
+
+static enum rc local_run_token(struct port *port, const struct port_ref *lease,
+                               const struct id *run_id, char *to, size_t to_bytes, struct err *err)
+{
+    (void)
+        lease; /* Not checked: workers of this process request only the tokens of their own runs. */
+    char token[RUN_TOKEN_BYTES];
+    control_run_token(local(port)->control, run_id, token);
+    if (strlen(token) >= to_bytes)
+        return err_set(err, RC_TOO_LARGE, "TOKEN_TOO_LONG", "the token does not fit");
+    text_copy(to, to_bytes, token);
+    return RC_OK;
+}
+
+static enum rc local_breaker_ask(struct port *port, const char *name,
+                                 struct port_verdict *ret_verdict, struct err *err)
+{
+    struct cmd_breaker *cmd = cmd_breaker_acquire_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    cmd->name = name;
+    enum rc rc = call(port, owned, node_of(port), err);
+    if (rc == RC_OK)
+        *ret_verdict = (struct port_verdict){
+            .allowed = cmd->verdict.allowed,
+            .retry_ms = (cmd->verdict.wait_us + US_PER_MS - 1) / US_PER_MS,
+        };
+    return rc;
+}
+
+static enum rc local_breaker_tell(struct port *port, const char *name,
+                                  const struct port_outcome *outcome, struct err *err)
+{
+    struct cmd_breaker *cmd = cmd_breaker_report_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    cmd->name = name;
+    cmd->ok = outcome->ok;
+    cmd->error = outcome->error;
+    return call(port, owned, node_of(port), err);
+}
+
+static struct str queues_json(const char *const *queues, struct arena *arena)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, QUEUES_BYTES_MAX);
+    struct jw jw = jw_to(&text);
+    jw_begin(&jw, '[');
+    for (size_t i = 0; queues[i]; i++)
+        jw_str(&jw, queues[i]);
+    jw_end(&jw, ']');
+    return str_of(arena_strdup(arena, buf_text(&text)));
+}
+
+static enum rc local_announce(struct port *port, const struct port_worker *worker, struct err *err)
+{
+    struct cmd_worker_seen *cmd = cmd_worker_seen_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    cmd->worker = (struct worker_row){
+        .name = worker->name,
+        .host = worker->host,
+        .version = DROVER_VERSION,
+        .queues = queues_json(worker->queues, &cmd->base.arena),
+        .pid = worker->pid,
+        .slots = worker->slots,
+        .busy = worker->busy,
+        .draining = worker->presence == PORT_DRAINING,
+        .lease_us = worker->lease_ms * US_PER_MS,
+        .unpublished_count = worker->unpublished_count,
+        .unpublished_bytes = worker->unpublished_bytes,
+    };
+    cmd->left = worker->presence == PORT_LEFT;
+    return call(port, owned, worker->name, err);
+}
+
+/* A worker in this process ends only with the server: all waiting leases end. */
+static void local_interrupt(struct port *port)
+{
+    committer_drain(control_committer(local(port)->control), "");
+}
+
+static const struct port_ops local_ops = {
+    .lease = local_lease,
+    .heartbeat = local_heartbeat,
+    .progress = local_progress,
+    .complete = local_complete,
+    .fail = local_fail,
+    .release = local_release,
+    .artifact_put = local_artifact_put,
+    .artifact_put_file = local_artifact_put_file,
+    .artifact_get = local_artifact_get,
+    .run_token = local_run_token,
+    .breaker_ask = local_breaker_ask,
+    .breaker_tell = local_breaker_tell,
+    .announce = local_announce,
+    .interrupt = local_interrupt,
+};
+
+void port_local_init(struct port_local *port, struct control *control)
+{
+    *port = (struct port_local){
+        .port = {.ops = &local_ops},
+        .control = control,
+        .principal = principal_of_node(control_node(control)),
+    };
+}

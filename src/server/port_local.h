@@ -1,0 +1,19 @@
+/*
+ * port_local.h - the lease port of workers in the server's own process: commands to the committer,
+ * artifacts straight to the store.
+ */
+#ifndef SERVER_PORT_LOCAL_H
+#define SERVER_PORT_LOCAL_H
+#include "control/commit/principal.h"
+#include "control/control.h"
+#include "work/job/port.h"
+
+struct port_local {
+    struct port port; /* What the worker gets. */
+    struct control *control;
+    struct principal principal; /* Of this node's workers. */
+};
+
+/* Neither is owned; control must outlive the worker. */
+void port_local_init(struct port_local *port, struct control *control);
+#endif

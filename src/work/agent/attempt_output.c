@@ -1,0 +1,73 @@
+/*
+ * attempt_output.c - what a local agent left: completion record, log, patch.
+ *
+ * Everything here was written by the agent and is hostile.  result.json is read with care, the
+ * tree is left to collect.c.
+ */
+#include "work/agent/attempt.h"
+#include "work/tree/small_file.h"
+#include "work/tree/worktree.h"
+#include <inttypes.h>
+#include <unistd.h>
+
+enum { RECORD_BYTES_MAX = 64 * 1024 };
+
+void attempt_take_record(struct attempt *attempt, const struct js *record)
+{
+    const char *status = js_get_str(record, "status", "");
+    if (text_same(status, "success"))
+        attempt->record = REPORT_SUCCESS;
+    else if (text_same(status, "error"))
+        attempt->record = REPORT_ERROR;
+    else
+        return;
+    struct transcript *transcript = &attempt->transcript;
+    transcript_copy(transcript->summary, sizeof transcript->summary,
+                    js_get_str(record, "summary", transcript->summary));
+    transcript_copy(transcript->error, sizeof transcript->error,
+                    js_get_str(record, "error", transcript->error));
+}
+
+static void find_record(struct attempt *attempt)
+{
+    CLEANUP(buf_release) struct buf text;
+    CLEANUP(js_freep) struct js *record = NULL;
+    buf_init(&text, RECORD_BYTES_MAX);
+    if (small_file_read(attempt->record_path, &text) == RC_OK &&
+        js_parse(buf_text(&text), text.len, &record, NULL) == RC_OK)
+        attempt_take_record(attempt, record);
+}
+
+static enum rc keep_log(struct attempt *attempt, struct err *err)
+{
+    struct step *step = attempt->step;
+    const char *sha256 = NULL;
+    const char *name = attempt->planning ? "plan.log"
+                                         : arena_printf(step->arena, "agent-%" PRId64 ".log",
+                                                        step->input.attempt);
+    enum rc rc = step_put_file(step, "agent_log", name, attempt->log_path, &sha256, err);
+    if (rc == RC_OK)
+        (void)unlink(attempt->log_path);
+    return rc;
+}
+
+enum rc attempt_take_log(struct attempt *attempt, struct err *err)
+{
+    find_record(attempt);
+    return keep_log(attempt, err);
+}
+
+enum rc attempt_take_output(struct attempt *attempt, struct err *err)
+{
+    struct step *step = attempt->step;
+    enum rc rc = attempt_take_log(attempt, err);
+    if (rc == RC_OK && text_same(attempt->ended.limit, "disk_limit"))
+        return RC_OK; /* git would take the same room once more. */
+    if (rc == RC_OK)
+        rc = collect_patch(step, attempt->base, &attempt->patch, err);
+    /* With secrets or a nested repository in it the tree shows what is stored nowhere. */
+    bool stored = !attempt->patch.scan.secrets && text_empty(attempt->patch.nested);
+    if (rc == RC_OK && stored)
+        rc = worktree_mark(step, attempt->base, attempt->patch.sha256, err);
+    return rc;
+}

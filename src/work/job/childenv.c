@@ -1,0 +1,56 @@
+/*
+ * childenv.c - builds the environment of a child; nothing is inherited by accident.
+ */
+#include "work/job/childenv.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+void childenv_set(struct childenv *env, struct arena *arena, const char *name, const char *value)
+{
+    size_t len = strlen(name);
+    const char *entry = arena_printf(arena, "%s=%s", name, value);
+    for (size_t i = 0; i < env->count; i++) {
+        if (strncmp(env->entries[i], entry, len + 1) == 0) {
+            env->entries[i] = entry;
+            return;
+        }
+    }
+    assert(env->count + 1 < CHILDENV_MAX);
+    env->entries[env->count++] = entry;
+}
+
+static void pass(struct childenv *env, struct arena *arena, const char *name, const char *fallback)
+{
+    const char *value = getenv(name);
+    if (value || fallback)
+        childenv_set(env, arena, name, value ? value : fallback);
+}
+
+void childenv_init_bare(struct childenv *env, const struct step *step, const char *home)
+{
+    struct arena *arena = step->arena;
+    const struct step_input *input = &step->input;
+    *env = (struct childenv){.count = 0};
+    pass(env, arena, "PATH", "/usr/local/bin:/usr/bin:/bin");
+    pass(env, arena, "LANG", "C.UTF-8");
+    pass(env, arena, "LC_ALL", NULL);
+    pass(env, arena, "TZ", NULL);
+    pass(env, arena, "USER", "drover");
+    pass(env, arena, "LOGNAME", "drover");
+    childenv_set(env, arena, "SHELL", "/bin/sh");
+    childenv_set(env, arena, "TMPDIR", "/tmp");
+    childenv_set(env, arena, "HOME", home);
+    if (input->config.agent.model)
+        childenv_set(env, arena, "DROVER_MODEL", input->config.agent.model);
+    childenv_set(env, arena, "DROVER_TASK_ID", input->task_id.text);
+    childenv_set(env, arena, "DROVER_RUN_ID", input->run_id.text);
+}
+
+void childenv_init(struct childenv *env, const struct step *step, const char *home)
+{
+    childenv_init_bare(env, step, home);
+    for (size_t i = 0; step->input.config.agent.env[i]; i++)
+        pass(env, step->arena, step->input.config.agent.env[i], NULL);
+    childenv_set(env, step->arena, "HOME", home);
+}

@@ -1,0 +1,136 @@
+/*
+ * port.h - the lease port: every call that a worker makes to the server.
+ *
+ * In process under `drover serve` (server/port_local.c); over HTTP under `drover worker`
+ * (work/job/port_http.c).  A worker has no other access to the server.
+ *
+ * All calls may block for the length of one commit; lease blocks up to wait_ms.
+ * RC_STALE: the lease was lost (LEASE_LOST): stop the work, discard the result.
+ * RC_BUSY, RC_UNREACHABLE, RC_IO: the server cannot answer now; retry, the lease may still be
+ * valid.
+ */
+#ifndef WORK_JOB_PORT_H
+#define WORK_JOB_PORT_H
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/id.h"
+#include "base/rc.h"
+#include "base/str.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct port_job {
+    struct id id;
+    const char *queue;
+    const char *type; /* prepare, hydrate, agent, verify, judge, publish, clean */
+    struct str payload;
+    struct str headers; /* A JSON object, or empty. */
+    int64_t attempt;    /* From 1: this attempt of this job. */
+    int64_t epoch;
+    int64_t lease_until_us;
+};
+
+struct port_lease_request {
+    const char *const *queues; /* NULL-terminated, in order of preference. */
+    const char *worker;
+    int64_t max;
+    int64_t wait_ms;
+    int64_t lease_ms;
+};
+
+/* A request for the next job when one is completed: it may be leased in the same commit. */
+struct port_next {
+    struct port_lease_request request; /* It never waits: wait_ms is ignored. */
+    struct arena *arena;
+    struct port_job *job; /* The answer; NULL: none was leased, call lease. */
+};
+
+/* One lease, as a later call names it. */
+struct port_ref {
+    struct id id;
+    int64_t epoch;
+};
+struct port_beat {
+    bool ok;     /* false: lost. */
+    bool cancel; /* The server wants this job stopped. */
+};
+struct port_failure {
+    const char *code;    /* prepare_failed, agent_start_failed, cancelled, ... */
+    const char *message; /* For people. */
+    bool retryable;
+    bool policy; /* Policy or security: never retried. */
+};
+
+/* What a circuit breaker of the server answers before an outgoing call. */
+struct port_verdict {
+    bool allowed;
+    int64_t retry_ms; /* Denied: retry after that. */
+};
+/* The result of such a call. */
+struct port_outcome {
+    bool ok;
+    const char *error; /* or NULL */
+};
+
+/* What a worker reports about itself. */
+enum port_presence { PORT_ACTIVE, PORT_DRAINING, PORT_LEFT };
+struct port_worker {
+    const char *name;
+    const char *host;
+    const char *const *queues; /* NULL-terminated */
+    int64_t pid;
+    int slots, busy;
+    int64_t lease_ms;
+    enum port_presence presence;
+    int64_t unpublished_count, unpublished_bytes; /* Kept there for people: attic.h. */
+};
+
+struct port {
+    const struct port_ops *ops;
+};
+struct port_ops {
+    enum rc (*lease)(struct port *port, const struct port_lease_request *request,
+                     struct arena *arena, struct port_job **ret_jobs, size_t *ret_count,
+                     struct err *err);
+    /* Renews many; beats[i] answers leases[i]. */
+    enum rc (*heartbeat)(struct port *port, const char *worker, const struct port_ref *leases,
+                         size_t count, int64_t extend_ms, struct port_beat *ret_beats,
+                         struct err *err);
+    /* events: a JSON array of {"type": ..., "data": {...}}, at most 64 KB. */
+    enum rc (*progress)(struct port *port, const struct port_ref *lease, struct str events,
+                        bool *ret_cancel, struct err *err);
+    /* Reports that many jobs are being worked on, without events; the state of each lease is
+       reported by the heartbeat.  NULL: this port is for workers, whose steps report for
+       themselves. */
+    enum rc (*show_life)(struct port *port, const struct port_ref *leases, size_t count,
+                         struct err *err);
+    /* next: NULL when no other job is wanted.  Its answer is valid also when this call fails. */
+    enum rc (*complete)(struct port *port, const struct port_ref *lease, struct str result,
+                        struct port_next *next, struct err *err);
+    enum rc (*fail)(struct port *port, const struct port_ref *lease,
+                    const struct port_failure *failure, struct err *err);
+    /* Gives a job back in an orderly way (shutdown): no attempt, no loss is counted. */
+    enum rc (*release)(struct port *port, const struct port_ref *lease, struct err *err);
+    /* Stores bytes or a file; the same content is stored once. */
+    enum rc (*artifact_put)(struct port *port, struct str bytes, char ret_sha256[65],
+                            struct err *err);
+    enum rc (*artifact_put_file)(struct port *port, const char *path, char ret_sha256[65],
+                                 int64_t *ret_bytes, struct err *err);
+    enum rc (*artifact_get)(struct port *port, const char *sha256, struct buf *into,
+                            struct err *err);
+    /* The token of the agent of the run that this lease works for: valid for that run only, revoked
+       when it ends. */
+    enum rc (*run_token)(struct port *port, const struct port_ref *lease, const struct id *run_id,
+                         char *to, size_t to_bytes, struct err *err);
+    /* Circuit breakers, by name.  A caller that was allowed reports the result. */
+    enum rc (*breaker_ask)(struct port *port, const char *name, struct port_verdict *ret_verdict,
+                           struct err *err);
+    enum rc (*breaker_tell)(struct port *port, const char *name, const struct port_outcome *outcome,
+                            struct err *err);
+    /* Sent at the start and with every heartbeat; nothing depends on it. */
+    enum rc (*announce)(struct port *port, const struct port_worker *worker, struct err *err);
+    /* Makes waiting lease calls return without jobs: for shutdown. */
+    void (*interrupt)(struct port *port);
+};
+#endif

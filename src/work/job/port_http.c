@@ -1,0 +1,613 @@
+/*
+ * port_http.c - port calls as requests (docs/PROTOCOL.md, Jobs).
+ *
+ *     lease        POST /v1/jobs/lease        waits at the server
+ *     heartbeat    POST /v1/jobs/heartbeat    and so on: one route for each call
+ *     breakers     POST /v1/breakers/{name}/acquire, .../report
+ *     announce     POST /v1/workers
+ *     reply        POST /v1/replies/{id}
+ *     artifacts    PUT, GET /v1/artifacts/{sha256}
+ *
+ * A report may be sent again after an answer that got lost: the server recognizes it by its epoch.
+ */
+#include "work/job/port_http.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/hash.h"
+#include "base/js.h"
+#include "base/jw.h"
+#include "base/mem.h"
+#include "net/http_client.h"
+#include "net/url.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    IDLE_MAX = 64, /* Connections that are kept. */
+    BODY_BYTES_MAX = 1024 * 1024,
+    ANSWER_BYTES_MAX = 4 * 1024 * 1024,
+    PATH_BYTES = 128,
+    BREAKER_PATH_BYTES = 1024, /* A name of 256 bytes, all escaped. */
+    CALL_MS = 30000,
+    BEAT_MS = 5000,           /* Of calls that others wait for: heartbeats, events of an agent. */
+    WAIT_SPARE_MS = 10000,    /* For the answer of a lease that has waited. */
+    TRANSFER_MS = 10 * 60000, /* Of an artifact, as large as they may be. */
+};
+
+struct port_http {
+    struct port port;
+    char url[URL_TEXT_BYTES];
+    char *token;
+    atomic_int interrupted;
+    pthread_mutex_t lock; /* Guards what follows. */
+    struct http_client *idle[IDLE_MAX];
+    size_t idle_count;
+};
+
+static struct port_http *http_of(struct port *port)
+{
+    return (struct port_http *)((char *)port - offsetof(struct port_http, port));
+}
+
+/* --- connections --- */
+
+static enum rc take_client(struct port_http *http, struct http_client **ret_client, struct err *err)
+{
+    struct http_client *client = NULL;
+    (void)pthread_mutex_lock(&http->lock);
+    if (http->idle_count > 0)
+        client = http->idle[--http->idle_count];
+    (void)pthread_mutex_unlock(&http->lock);
+    if (!client) {
+        const struct http_client_options options = {.url = http->url, .token = http->token};
+        enum rc rc = http_client_new(&options, &client, err);
+        if (rc != RC_OK)
+            return rc;
+    }
+    *ret_client = client;
+    return RC_OK;
+}
+
+static void give_client(struct port_http *http, struct http_client *client)
+{
+    (void)pthread_mutex_lock(&http->lock);
+    if (http->idle_count < IDLE_MAX) {
+        http->idle[http->idle_count++] = client;
+        client = NULL;
+    }
+    (void)pthread_mutex_unlock(&http->lock);
+    http_client_free(client);
+}
+
+/* --- requests --- */
+
+/* What the outcome of a request means for a worker. */
+static enum rc meaning(enum rc rc, const struct err *err)
+{
+    if (rc == RC_TIMEOUT)
+        return RC_UNREACHABLE;
+    if (rc == RC_LIMIT)
+        return RC_BUSY;
+    return rc == RC_CONFLICT && text_same(err->code, "LEASE_LOST") ? RC_STALE : rc;
+}
+
+static enum rc request(struct port *port, const struct http_call *call, struct buf *answer,
+                       struct err *err)
+{
+    struct port_http *http = http_of(port);
+    struct http_client *client = NULL;
+    struct http_reply reply;
+    struct err own = {0};
+    enum rc rc = take_client(http, &client, &own);
+    if (rc == RC_OK) {
+        rc = http_client_call(client, call, answer, &reply, &own);
+        give_client(http, client);
+    }
+    if (rc != RC_OK && err)
+        *err = own;
+    return meaning(rc, &own);
+}
+
+/* A request and its answer, both JSON. */
+struct talk {
+    struct buf body;
+    struct buf answer;
+    struct jw jw; /* Writes the request. */
+    struct js *tree;
+};
+
+static void talk_release(struct talk *talk)
+{
+    buf_release(&talk->body);
+    buf_release(&talk->answer);
+    js_free(talk->tree);
+}
+
+/* Opens the request's object. */
+static void talk_open(struct talk *talk)
+{
+    *talk = (struct talk){0};
+    buf_init(&talk->body, BODY_BYTES_MAX);
+    buf_init(&talk->answer, ANSWER_BYTES_MAX);
+    talk->jw = jw_to(&talk->body);
+    jw_begin(&talk->jw, '{');
+}
+
+/* Closes the object and sends it. */
+static enum rc talk_ask(struct talk *talk, struct port *port, const struct http_call *how,
+                        struct err *err)
+{
+    jw_end(&talk->jw, '}');
+    if (talk->body.overflow)
+        return err_set(err, RC_TOO_LARGE, "CALL_TOO_LARGE", "%s: more than %d bytes", how->path,
+                       BODY_BYTES_MAX);
+    struct http_call call = *how;
+    call.method = "POST";
+    call.body = buf_str(&talk->body);
+    enum rc rc = request(port, &call, &talk->answer, err);
+    if (rc != RC_OK)
+        return rc;
+    if (js_parse(talk->answer.data, talk->answer.len, &talk->tree, NULL) != RC_OK)
+        return err_set(err, RC_IO, "ODD_ANSWER", "%s does not answer with JSON: is it a drover?",
+                       http_of(port)->url);
+    return RC_OK;
+}
+
+static enum rc odd_answer(struct port *port, struct err *err)
+{
+    return err_set(err, RC_IO, "ODD_ANSWER", "%s answers in a way that this worker does not know",
+                   http_of(port)->url);
+}
+
+static void write_ref(struct jw *jw, const struct port_ref *ref)
+{
+    jw_kstr(jw, "id", ref->id.text);
+    jw_kint(jw, "epoch", ref->epoch);
+}
+
+static void write_texts(struct jw *jw, const char *key, const char *const *texts)
+{
+    jw_key(jw, key);
+    jw_begin(jw, '[');
+    for (size_t i = 0; texts[i]; i++)
+        jw_str(jw, texts[i]);
+    jw_end(jw, ']');
+}
+
+/* --- leases --- */
+
+static bool read_job(const struct js *item, struct arena *arena, struct port_job *ret_job)
+{
+    const struct js *payload = js_get(item, "payload");
+    const struct js *headers = js_get(item, "headers");
+    struct port_job job = {
+        .queue = arena_strdup(arena, js_get_str(item, "queue", "")),
+        .type = arena_strdup(arena, js_get_str(item, "type", "")),
+        .payload = str_of(payload ? js_text(payload, arena) : "null"),
+        .headers = str_of(headers ? js_text(headers, arena) : NULL),
+        .attempt = js_get_int(item, "attempt", 0),
+        .epoch = js_get_int(item, "epoch", -1),
+    };
+    if (!id_parse(js_get_str(item, "id", ""), &job.id) || job.epoch < 0 ||
+        !time_parse(js_get_str(item, "leaseUntil", ""), &job.lease_until_us))
+        return false;
+    *ret_job = job;
+    return true;
+}
+
+static enum rc http_lease(struct port *port, const struct port_lease_request *lease,
+                          struct arena *arena, struct port_job **ret_jobs, size_t *ret_count,
+                          struct err *err)
+{
+    CLEANUP(talk_release) struct talk talk;
+    talk_open(&talk);
+    write_texts(&talk.jw, "queues", lease->queues);
+    jw_kstr(&talk.jw, "worker", lease->worker);
+    jw_kint(&talk.jw, "max", lease->max);
+    jw_kint(&talk.jw, "waitMs", lease->wait_ms);
+    jw_kint(&talk.jw, "leaseMs", lease->lease_ms);
+    const struct http_call how = {.path = "/v1/jobs/lease",
+                                  .timeout_ms = lease->wait_ms + WAIT_SPARE_MS,
+                                  .stop = &http_of(port)->interrupted};
+    enum rc rc = talk_ask(&talk, port, &how, err);
+    if (rc == RC_CANCELLED) { /* The server gives back what it would have handed out. */
+        *ret_count = 0;
+        return RC_OK;
+    }
+    if (rc != RC_OK)
+        return rc;
+    const struct js *items = js_get(talk.tree, "jobs");
+    size_t count = js_count(items);
+    struct port_job *jobs = arena_array(arena, count, sizeof *jobs);
+    for (size_t i = 0; i < count; i++) {
+        if (!read_job(js_at(items, i), arena, &jobs[i]))
+            return odd_answer(port, err);
+    }
+    *ret_jobs = jobs;
+    *ret_count = count;
+    return RC_OK;
+}
+
+static enum rc http_heartbeat(struct port *port, const char *worker, const struct port_ref *leases,
+                              size_t count, int64_t extend_ms, struct port_beat *ret_beats,
+                              struct err *err)
+{
+    CLEANUP(talk_release) struct talk talk;
+    talk_open(&talk);
+    jw_kstr(&talk.jw, "worker", worker);
+    jw_kint(&talk.jw, "extendMs", extend_ms);
+    jw_key(&talk.jw, "leases");
+    jw_begin(&talk.jw, '[');
+    for (size_t i = 0; i < count; i++) {
+        jw_begin(&talk.jw, '{');
+        write_ref(&talk.jw, &leases[i]);
+        jw_end(&talk.jw, '}');
+    }
+    jw_end(&talk.jw, ']');
+    const struct http_call how = {.path = "/v1/jobs/heartbeat", .timeout_ms = BEAT_MS};
+    enum rc rc = talk_ask(&talk, port, &how, err);
+    if (rc != RC_OK)
+        return rc;
+    const struct js *items = js_get(talk.tree, "leases");
+    if (js_count(items) != count)
+        return odd_answer(port, err);
+    for (size_t i = 0; i < count; i++) {
+        const struct js *item = js_at(items, i);
+        if (!text_same(js_get_str(item, "id", ""), leases[i].id.text))
+            return odd_answer(port, err);
+        ret_beats[i] = (struct port_beat){.ok = js_get_bool(item, "ok", false),
+                                          .cancel = js_get_bool(item, "cancel", false)};
+    }
+    return RC_OK;
+}
+
+/* --- calls for one job --- */
+
+/* {"jobs": [{"id", "epoch", ... */
+static void open_word(struct talk *talk, const struct port_ref *lease)
+{
+    talk_open(talk);
+    jw_key(&talk->jw, "jobs");
+    jw_begin(&talk->jw, '[');
+    jw_begin(&talk->jw, '{');
+    write_ref(&talk->jw, lease);
+}
+
+static enum rc say_word(struct talk *talk, struct port *port, const struct http_call *how,
+                        struct err *err)
+{
+    jw_end(&talk->jw, '}');
+    jw_end(&talk->jw, ']');
+    enum rc rc = talk_ask(talk, port, how, err);
+    if (rc != RC_OK)
+        return rc;
+    const struct js *answer = js_at(js_get(talk->tree, "jobs"), 0);
+    if (js_type(js_get(answer, "ok")) != JS_BOOL)
+        return odd_answer(port, err);
+    if (js_get_bool(answer, "ok", false))
+        return RC_OK;
+    if (text_same(js_get_str(answer, "code", ""), "RESULT_REFUSED"))
+        return err_set(err, RC_INVALID, "RESULT_REFUSED", "%.900s",
+                       js_get_str(answer, "message", "the result was refused"));
+    return err_set(err, RC_STALE, js_get_str(answer, "code", "LEASE_LOST"),
+                   "the lease of this job was lost");
+}
+
+static enum rc http_progress(struct port *port, const struct port_ref *lease, struct str events,
+                             bool *ret_cancel, struct err *err)
+{
+    CLEANUP(talk_release) struct talk talk;
+    open_word(&talk, lease);
+    jw_kraw(&talk.jw, "events", events);
+    const struct http_call how = {.path = "/v1/jobs/progress", .timeout_ms = BEAT_MS};
+    enum rc rc = say_word(&talk, port, &how, err);
+    if (rc == RC_OK)
+        *ret_cancel = js_get_bool(js_at(js_get(talk.tree, "jobs"), 0), "cancel", false);
+    return rc;
+}
+
+static enum rc http_show_life(struct port *port, const struct port_ref *leases, size_t count,
+                              struct err *err)
+{
+    CLEANUP(talk_release) struct talk talk;
+    talk_open(&talk);
+    jw_key(&talk.jw, "jobs");
+    jw_begin(&talk.jw, '[');
+    for (size_t i = 0; i < count; i++) {
+        jw_begin(&talk.jw, '{');
+        write_ref(&talk.jw, &leases[i]);
+        jw_kraw(&talk.jw, "events", STR("[]"));
+        jw_end(&talk.jw, '}');
+    }
+    jw_end(&talk.jw, ']');
+    const struct http_call how = {.path = "/v1/jobs/progress", .timeout_ms = BEAT_MS};
+    return talk_ask(&talk, port, &how, err);
+}
+
+static enum rc http_complete(struct port *port, const struct port_ref *lease, struct str result,
+                             struct port_next *next, struct err *err)
+{
+    (void)next; /* Requested by a call of its own. */
+    CLEANUP(talk_release) struct talk talk;
+    open_word(&talk, lease);
+    if (result.len > 0)
+        jw_kraw(&talk.jw, "result", result);
+    const struct http_call how = {.path = "/v1/jobs/complete", .timeout_ms = CALL_MS};
+    return say_word(&talk, port, &how, err);
+}
+
+static enum rc http_fail(struct port *port, const struct port_ref *lease,
+                         const struct port_failure *failure, struct err *err)
+{
+    CLEANUP(talk_release) struct talk talk;
+    open_word(&talk, lease);
+    jw_key(&talk.jw, "error");
+    jw_begin(&talk.jw, '{');
+    jw_kstr(&talk.jw, "code", failure->code);
+    jw_kstr(&talk.jw, "message", failure->message ? failure->message : "");
+    jw_kbool(&talk.jw, "retryable", failure->retryable);
+    jw_kbool(&talk.jw, "policy", failure->policy);
+    jw_end(&talk.jw, '}');
+    const struct http_call how = {.path = "/v1/jobs/fail", .timeout_ms = CALL_MS};
+    return say_word(&talk, port, &how, err);
+}
+
+static enum rc http_release(struct port *port, const struct port_ref *lease, struct err *err)
+{
+    CLEANUP(talk_release) struct talk talk;
+    open_word(&talk, lease);
+    const struct http_call how = {.path = "/v1/jobs/release", .timeout_ms = CALL_MS};
+    return say_word(&talk, port, &how, err);
+}
+
+static enum rc http_run_token(struct port *port, const struct port_ref *lease,
+                              const struct id *run_id, char *to, size_t to_bytes, struct err *err)
+{
+    (void)run_id; /* The server knows which run the lease is for. */
+    CLEANUP(talk_release) struct talk talk;
+    talk_open(&talk);
+    write_ref(&talk.jw, lease);
+    const struct http_call how = {.path = "/v1/jobs/run-token", .timeout_ms = CALL_MS};
+    enum rc rc = talk_ask(&talk, port, &how, err);
+    if (rc != RC_OK)
+        return rc;
+    const char *token = js_get_str(talk.tree, "token", "");
+    if (token[0] == '\0' || strlen(token) >= to_bytes)
+        return odd_answer(port, err);
+    text_copy(to, to_bytes, token);
+    return RC_OK;
+}
+
+/* --- breakers --- */
+
+static enum rc talk_breaker(struct talk *talk, struct port *port, const char *name,
+                            const char *verb, struct err *err)
+{
+    CLEANUP(buf_release) struct buf path;
+    buf_init(&path, BREAKER_PATH_BYTES);
+    buf_adds(&path, "/v1/breakers/");
+    url_add_escaped(&path, name);
+    buf_addf(&path, "/%s", verb);
+    if (path.overflow)
+        return err_set(err, RC_MALFORMED, "INVALID_NAME", "the breaker's name is too long");
+    const struct http_call how = {.path = buf_text(&path), .timeout_ms = BEAT_MS};
+    return talk_ask(talk, port, &how, err);
+}
+
+static enum rc http_breaker_ask(struct port *port, const char *name,
+                                struct port_verdict *ret_verdict, struct err *err)
+{
+    CLEANUP(talk_release) struct talk talk;
+    talk_open(&talk);
+    enum rc rc = talk_breaker(&talk, port, name, "acquire", err);
+    if (rc == RC_OK)
+        *ret_verdict = (struct port_verdict){
+            .allowed = js_get_bool(talk.tree, "allowed", true),
+            .retry_ms = js_get_int(talk.tree, "retryAfterMs", 0),
+        };
+    return rc;
+}
+
+static enum rc http_breaker_tell(struct port *port, const char *name,
+                                 const struct port_outcome *outcome, struct err *err)
+{
+    CLEANUP(talk_release) struct talk talk;
+    talk_open(&talk);
+    jw_kbool(&talk.jw, "ok", outcome->ok);
+    jw_optstr(&talk.jw, "error", outcome->error);
+    return talk_breaker(&talk, port, name, "report", err);
+}
+
+/* --- artifacts --- */
+
+static enum rc put_artifact(struct port *port, const char *sha256, const struct http_call *what,
+                            struct err *err)
+{
+    CLEANUP(buf_release) struct buf answer;
+    char path[PATH_BYTES];
+    buf_init(&answer, ANSWER_BYTES_MAX);
+    (void)snprintf(path, sizeof path, "/v1/artifacts/%s", sha256);
+    struct http_call call = *what;
+    call.method = "PUT";
+    call.path = path;
+    call.timeout_ms = TRANSFER_MS;
+    return request(port, &call, &answer, err);
+}
+
+static enum rc http_artifact_put(struct port *port, struct str bytes, char ret_sha256[65],
+                                 struct err *err)
+{
+    char sha256[SHA256_TEXT_BYTES];
+    sha256_hex(bytes.at, bytes.len, sha256);
+    enum rc rc = put_artifact(port, sha256, &(struct http_call){.body = bytes}, err);
+    if (rc == RC_OK)
+        text_copy(ret_sha256, SHA256_TEXT_BYTES, sha256);
+    return rc;
+}
+
+static enum rc http_artifact_put_file(struct port *port, const char *path, char ret_sha256[65],
+                                      int64_t *ret_bytes, struct err *err)
+{
+    char sha256[SHA256_TEXT_BYTES];
+    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return err_set(err, errno == ENOENT ? RC_NOT_FOUND : RC_IO, "IO_ERROR",
+                       "cannot open %.300s: %s", path, strerror(errno));
+    struct http_file file = {.fd = fd};
+    /* No process writes to it any more: what is hashed here is what is sent afterwards. */
+    if (sha256_file(fd, sha256, &file.bytes) != RC_OK)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot read %.300s: %s", path, strerror(errno));
+    enum rc rc = put_artifact(port, sha256, &(struct http_call){.file = &file}, err);
+    if (rc != RC_OK)
+        return rc;
+    text_copy(ret_sha256, SHA256_TEXT_BYTES, sha256);
+    *ret_bytes = file.bytes;
+    return RC_OK;
+}
+
+static enum rc http_artifact_get(struct port *port, const char *sha256, struct buf *into,
+                                 struct err *err)
+{
+    char path[PATH_BYTES], got[SHA256_TEXT_BYTES];
+    (void)snprintf(path, sizeof path, "/v1/artifacts/%s", sha256);
+    const struct http_call call = {.method = "GET", .path = path, .timeout_ms = TRANSFER_MS};
+    enum rc rc = request(port, &call, into, err);
+    if (rc != RC_OK)
+        return rc;
+    sha256_hex(into->data, into->len, got);
+    if (text_same(got, sha256))
+        return RC_OK;
+    return err_set(err, RC_IO, "HASH_MISMATCH", "artifact %.12s did not come whole", sha256);
+}
+
+/* --- presence --- */
+
+enum rc port_http_hello(struct port_http *http, const struct port_worker *worker,
+                        struct port_terms *ret_terms, struct err *err)
+{
+    static const char *const presences[] = {
+        [PORT_ACTIVE] = "active", [PORT_DRAINING] = "draining", [PORT_LEFT] = "left"};
+    CLEANUP(talk_release) struct talk talk;
+    talk_open(&talk);
+    jw_kstr(&talk.jw, "name", worker->name);
+    jw_kstr(&talk.jw, "host", worker->host);
+    jw_kint(&talk.jw, "pid", worker->pid);
+    jw_kstr(&talk.jw, "version", DROVER_VERSION);
+    jw_kint(&talk.jw, "slots", worker->slots);
+    jw_kint(&talk.jw, "busy", worker->busy);
+    write_texts(&talk.jw, "queues", worker->queues);
+    jw_kstr(&talk.jw, "state", presences[worker->presence]);
+    jw_kint(&talk.jw, "unpublishedCount", worker->unpublished_count);
+    jw_kint(&talk.jw, "unpublishedBytes", worker->unpublished_bytes);
+    const struct http_call how = {.path = "/v1/workers", .timeout_ms = BEAT_MS};
+    enum rc rc = talk_ask(&talk, &http->port, &how, err);
+    if (rc != RC_OK)
+        return rc;
+    struct port_terms terms = {.lease_ms = js_get_int(talk.tree, "leaseMs", 0),
+                               .heartbeat_ms = js_get_int(talk.tree, "heartbeatMs", 0)};
+    if (terms.heartbeat_ms <= 0 || terms.lease_ms <= terms.heartbeat_ms)
+        return odd_answer(&http->port, err);
+    *ret_terms = terms;
+    return RC_OK;
+}
+
+static enum rc http_announce(struct port *port, const struct port_worker *worker, struct err *err)
+{
+    struct port_terms terms; /* Those of the start stay. */
+    return port_http_hello(http_of(port), worker, &terms, err);
+}
+
+static void http_interrupt(struct port *port)
+{
+    atomic_store(&http_of(port)->interrupted, 1);
+}
+
+/* --- replies --- */
+
+enum rc port_http_reply(struct port_http *http, const char *reply_to, struct str payload,
+                        struct err *err)
+{
+    CLEANUP(talk_release) struct talk talk;
+    CLEANUP(buf_release) struct buf path;
+    buf_init(&path, PATH_BYTES * 2);
+    buf_adds(&path, "/v1/replies/");
+    url_add_escaped(&path, reply_to);
+    if (path.overflow)
+        return err_set(err, RC_MALFORMED, "INVALID_ID", "replyTo is too long");
+    talk_open(&talk);
+    jw_kraw(&talk.jw, "payload", payload);
+    jw_end(&talk.jw, '}');
+    const struct http_call call = {.method = "POST",
+                                   .path = buf_text(&path),
+                                   .body = buf_str(&talk.body),
+                                   .timeout_ms = CALL_MS};
+    return request(&http->port, &call, &talk.answer, err);
+}
+
+/* --- create and free --- */
+
+static const struct port_ops http_ops = {
+    .lease = http_lease,
+    .heartbeat = http_heartbeat,
+    .progress = http_progress,
+    .show_life = http_show_life,
+    .complete = http_complete,
+    .fail = http_fail,
+    .release = http_release,
+    .artifact_put = http_artifact_put,
+    .artifact_put_file = http_artifact_put_file,
+    .artifact_get = http_artifact_get,
+    .run_token = http_run_token,
+    .breaker_ask = http_breaker_ask,
+    .breaker_tell = http_breaker_tell,
+    .announce = http_announce,
+    .interrupt = http_interrupt,
+};
+
+enum rc port_http_new(const struct port_http_options *options, struct port_http **ret_port,
+                      struct err *err)
+{
+    struct http_client *first = NULL; /* Made to check address and token. */
+    const struct http_client_options client = {.url = options->url, .token = options->token};
+    enum rc rc = http_client_new(&client, &first, err);
+    if (rc != RC_OK)
+        return rc;
+    struct port_http *http = mem_alloc(sizeof *http);
+    http->port.ops = &http_ops;
+    text_copy(http->url, sizeof http->url, http_client_url(first));
+    if (options->token)
+        http->token = mem_strdup(options->token);
+    (void)pthread_mutex_init(&http->lock, NULL);
+    give_client(http, first);
+    *ret_port = http;
+    return RC_OK;
+}
+
+void port_http_free(struct port_http *http)
+{
+    if (!http)
+        return;
+    for (size_t i = 0; i < http->idle_count; i++)
+        http_client_free(http->idle[i]);
+    (void)pthread_mutex_destroy(&http->lock);
+    if (http->token)
+        explicit_bzero(http->token, strlen(http->token));
+    mem_free(http->token);
+    mem_free(http);
+}
+
+struct port *port_http_port(struct port_http *http)
+{
+    return &http->port;
+}
+
+const char *port_http_url(const struct port_http *http)
+{
+    return http->url;
+}

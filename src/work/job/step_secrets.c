@@ -1,0 +1,56 @@
+/*
+ * step_secrets.c - the secrets of a step, from the variables and addresses that its configuration
+ * names.
+ */
+#include "work/job/step_secrets.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void add_variable(struct secrets *secrets, const char *name)
+{
+    if (name)
+        secrets_add(secrets, "env", getenv(name));
+}
+
+/* The password in https://user:password@host, or the user where there is no password: forges accept
+   tokens in both places.  What is sent is not percent-encoded. */
+static void add_address(struct secrets *secrets, const char *url, struct arena *arena)
+{
+    const char *begin = url ? strstr(url, "://") : NULL;
+    if (!begin)
+        return;
+    begin += 3;
+    const char *end = memrchr(begin, '@', strcspn(begin, "/?#"));
+    if (!end)
+        return;
+    const char *colon = memchr(begin, ':', (size_t)(end - begin));
+    if (colon)
+        begin = colon + 1;
+    struct str secret = {begin, (size_t)(end - begin)};
+    secrets_add(secrets, "url-password", str_dup(arena, secret));
+    if (memchr(secret.at, '%', secret.len))
+        secrets_add(secrets, "url-password", percent_decoded(secret, arena));
+}
+
+void repo_secrets(const struct repo_config *config, struct arena *arena, struct secrets *secrets)
+{
+    secrets_init(secrets);
+    add_address(secrets, config->url, arena);
+    add_address(secrets, config->agent.remote.url, arena);
+    for (size_t i = 0; config->agent.env[i]; i++)
+        add_variable(secrets, config->agent.env[i]);
+    add_variable(secrets, config->forge_credential);
+    add_variable(secrets, config->agent.remote.credential);
+    for (size_t i = 0; i < config->judge_count; i++)
+        add_variable(secrets, config->judges[i].model.credential);
+}
+
+struct secrets *step_secrets(struct step *step)
+{
+    if (!step->secrets) {
+        struct secrets *secrets = arena_alloc(step->arena, sizeof *secrets);
+        repo_secrets(&step->input.config, step->arena, secrets);
+        step->secrets = secrets;
+    }
+    return step->secrets;
+}

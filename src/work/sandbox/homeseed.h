@@ -1,0 +1,20 @@
+/*
+ * homeseed.h - a directory of the worker, copied into a new $HOME before an agent's first attempt.
+ *
+ * Real agents keep settings and credentials there.  Files and directories are copied with their
+ * modes, links as links; everything else is skipped.  The copy is there whole or not at all.
+ */
+#ifndef WORK_SANDBOX_HOMESEED_H
+#define WORK_SANDBOX_HOMESEED_H
+#include "base/rc.h"
+#include "work/sandbox/sandbox.h"
+
+enum { HOMESEED_ENTRIES_MAX = 100000, HOMESEED_DEPTH_MAX = 64 };
+#define HOMESEED_BYTES_MAX (INT64_C(1) << 30)
+
+/* Makes the directory home, mode 0700, from seed; nothing when it is there already and was made in
+   this boot: home.boot, beside it, says in which.  seed NULL: empty.  RC_INVALID: seed is no
+   directory, holds or lies in what the sandbox hides, or is too large. */
+MUST_USE enum rc homeseed_make(const char *home, const char *seed, const struct sandbox *sandbox,
+                               struct err *err);
+#endif

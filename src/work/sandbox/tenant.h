@@ -1,0 +1,25 @@
+/*
+ * tenant.h - the user that the commands of a run have where drover runs as root.
+ *
+ * No limit on processes applies to root, and root reads every file, so root's agents run under user
+ * ids that no other program has: numbers from a high range, one for each run.  What a run may write
+ * belongs to its user; everything else it accesses with the permissions for others.
+ */
+#ifndef WORK_SANDBOX_TENANT_H
+#define WORK_SANDBOX_TENANT_H
+#include "base/rc.h"
+#include <sys/types.h>
+
+enum { TENANT_FIRST = 2000000000, TENANT_COUNT = 100000000 };
+
+/* The same for the same name (a run's id); NULL is a name too. */
+uid_t tenant_of(const char *name);
+
+/* Hands a directory over with all that is in it; links are handed over as links.  Its top comes
+   last, so one that belongs to the user is done: it is not walked again. */
+MUST_USE enum rc tenant_give(const char *path, uid_t user, struct err *err);
+
+/* A readable passwd file that lists this user too, for programs that look up their own name.
+   The caller closes it. */
+MUST_USE enum rc tenant_passwd(uid_t user, const char *home, int *ret_fd, struct err *err);
+#endif

@@ -1,0 +1,43 @@
+/*
+ * unpublish.c - undoes what a publish may have left behind: the run's branch on the forge, unless
+ * its last commit is not the run's, and a pull request that was never recorded.  It moves the fence
+ * of the run in any case, so that a publish that is still under way is refused.
+ */
+#include "forge/forge.h"
+#include "work/job/step.h"
+
+static const char *const outcomes[] = {
+    [BRANCH_ABSENT] = "absent",
+    [BRANCH_DELETED] = "deleted",
+    [BRANCH_FOREIGN] = "kept: its last commit is somebody else's",
+};
+
+enum rc step_unpublish(struct step *step, struct err *err)
+{
+    const struct step_input *input = &step->input;
+    const struct forge_ops *forge = forge_find(input->config.forge);
+    if (!forge) {
+        enum rc rc = err_set(err, RC_INVALID, "UNKNOWN_FORGE", "There is no forge called %.50s.",
+                             input->config.forge);
+        return step_fail(step, rc, err, (struct port_failure){.code = "unpublish_failed"});
+    }
+    struct forge_withdrawal withdrawal = {
+        .url = input->config.url,
+        .run_id = input->run_id.text,
+        .branch = input->branch,
+        .holder = step_holder(step),
+    };
+    struct git git = step_git(step);
+    struct forge_withdrawn withdrawn = {.branch = BRANCH_ABSENT};
+    enum rc rc = forge->withdraw(&git, &withdrawal, &withdrawn, err);
+    if (rc != RC_OK)
+        return rc;
+    struct jw jw = jw_to(step->result);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "branch", input->branch);
+    jw_kstr(&jw, "outcome", outcomes[withdrawn.branch]);
+    if (withdrawn.pull_number > 0)
+        jw_kint(&jw, "closedPullRequest", withdrawn.pull_number);
+    jw_end(&jw, '}');
+    return RC_OK;
+}
