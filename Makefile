@@ -5,7 +5,7 @@
 #   build/sim           the simulator          build/clang/  the same by clang
 #
 # To work on one corner while the rest does not compile:
-#   make unit SRCS="src/base/arena.c src/base/mem.c" TESTS=tests/unit/test_arena.c
+#   make unit SRCS="src/base/arena.c src/base/mem.c" TESTS=tests/unit/base/test_arena.c
 
 VERSION := 0.1.0
 BUILD   ?= build
@@ -19,8 +19,8 @@ endif
 say = $(if $(V),,@echo '  $(1)';)
 
 SRCS  := $(wildcard src/*/*.c src/*/*/*.c)
-TESTS := $(wildcard tests/unit/test_*.c tests/store/test_*.c)
-AIDS  := $(filter-out $(wildcard tests/*/test_*.c),$(wildcard tests/unit/*.c tests/store/*.c))
+TESTS := $(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c tests/store/test_*.c)
+AIDS  := $(filter-out $(wildcard tests/store/test_*.c),$(wildcard tests/unit/*.c tests/store/*.c))
 
 obj       = $(patsubst %.c,$(BUILD)/obj/%.o,$(patsubst src/%,%,$(1)))
 LIB_OBJ  := $(call obj,$(SRCS)) $(BUILD)/obj/core/schema_text.o

@@ -19,7 +19,7 @@ void plant_open(struct plant *plant, const struct plant_setup *setup)
     bench_must(store_open(&store, &plant->store, &err), &err, setup->url);
     struct control_options options = {.store = plant->store,
                                       .clock = clock_real(),
-                                      .dice = dice_from_os(),
+                                      .random = random_from_os(),
                                       .node = setup->node,
                                       .lanes = setup->lanes};
     bench_must(control_start(&options, &plant->control, &err), &err, "control");

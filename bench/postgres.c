@@ -27,7 +27,7 @@ enum { CLAIMERS = 8, NODES = 2, DEFAULT_LANES = 4 };
 
 static const size_t lane_counts[] = {1, 4, 16};
 static const int64_t at_once[] = {64, 256};
-enum { CROWDS = COUNT_OF(at_once) };
+enum { REPO_LOADS = COUNT_OF(at_once) };
 
 struct place_of { /* Where the figures of one engine come from. */
     const struct bench *bench;
@@ -72,9 +72,9 @@ static int64_t whole(double batch)
 }
 
 static void measure_runs(const struct place_of *place, struct runs *runs, struct raw_pg *raw,
-                         struct figure figures[CROWDS][2])
+                         struct figure figures[REPO_LOADS][2])
 {
-    for (size_t i = 0; i < (place->bench->quick ? 1 : CROWDS); i++) {
+    for (size_t i = 0; i < (place->bench->quick ? 1 : REPO_LOADS); i++) {
         int64_t total = place->bench->quick ? 32 : at_once[i] > 64 ? 512 : 256;
         struct figure *moves = &figures[i][0], *runs_figure = &figures[i][1];
         struct runs_wish wish = {.total = total, .at_once = at_once[i]};
@@ -91,12 +91,13 @@ static void measure_runs(const struct place_of *place, struct runs *runs, struct
     }
 }
 
-static void add_runs(const struct place_of *place, struct figure figures[CROWDS][2], size_t which)
+static void add_runs(const struct place_of *place, struct figure figures[REPO_LOADS][2],
+                     size_t which)
 {
     static const char *const what[] = {"complete a step", "whole runs of 8 steps"};
     static const char *const unit[] = {"cmds/s", "runs/s"};
     char engine[32];
-    for (size_t i = 0; i < CROWDS; i++) {
+    for (size_t i = 0; i < REPO_LOADS; i++) {
         struct figure *figure = &figures[i][which];
         if (figure->count == 0)
             continue;
@@ -113,7 +114,7 @@ static void add_runs(const struct place_of *place, struct figure figures[CROWDS]
 static void run_runs(const struct place_of *place)
 {
     char url[BENCH_URL_BYTES], raw_url[BENCH_URL_BYTES];
-    struct figure figures[CROWDS][2] = {0};
+    struct figure figures[REPO_LOADS][2] = {0};
     struct raw_pg *raw = NULL;
     new_url(place, "runs", url);
     struct runs *runs = runs_open(&(struct plant_setup){.url = url, .lanes = place->lanes});
@@ -146,7 +147,7 @@ static void run_jobs(const struct place_of *place)
         .how = engine_of(place, engine),
         .port = port_direct_open(&(struct plant_setup){.url = url, .lanes = place->lanes}),
         .total = place->bench->quick ? 200 : 4000,
-        .crowds = true,
+        .loads = true,
     };
     if (place->cluster != NULL) {
         new_url(place, "jobs_raw", url);

@@ -18,7 +18,7 @@
 struct raw {
     sqlite3 *db;
     sqlite3_stmt *statements[RAW_LETTERS];
-    struct dice dice;
+    struct random random;
     int64_t now_us;
     int64_t last_seq;               /* Of the jobs that were inserted. */
     int64_t claimed_seq, saved_seq; /* W1 takes and settles them in order. */
@@ -60,7 +60,7 @@ struct raw *raw_open(const struct bench *bench, const char *name)
     make_schema(dir);
     (void)snprintf(path, sizeof path, "%s/drover.db", dir);
     struct raw *raw = mem_alloc(sizeof *raw);
-    raw->dice = dice_seeded(1);
+    raw->random = random_seeded(1);
     struct clock clock = clock_real();
     raw->now_us = clock_now_us(&clock);
     must(raw, sqlite3_open_v2(path, &raw->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL));
@@ -89,7 +89,7 @@ void raw_close(struct raw *raw)
 
 static struct id new_id(struct raw *raw)
 {
-    return id_new(++raw->now_us, &raw->dice);
+    return id_new(++raw->now_us, &raw->random);
 }
 
 static void bind_id(const struct raw *raw, sqlite3_stmt *statement, int index, const struct id *id)

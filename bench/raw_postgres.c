@@ -45,7 +45,7 @@ struct subject {
 
 struct raw_lane {
     PGconn *pg;
-    struct dice dice;
+    struct random random;
     int64_t now_us;
     size_t sent; /* Statements whose results are to be read. */
     int load_params[RAW_LETTERS], write_params[RAW_LETTERS];
@@ -147,7 +147,7 @@ static void send_letter(struct raw_lane *lane, char kind, char letter,
 
 static struct id new_id(struct raw_lane *lane)
 {
-    return id_new(++lane->now_us, &lane->dice);
+    return id_new(++lane->now_us, &lane->random);
 }
 
 static void send_loads(struct raw_lane *lane, const char *word, const struct subject *subject)
@@ -202,7 +202,7 @@ static int prepare(struct raw_lane *lane, char kind, size_t letter, const char *
 
 static void lane_open(struct raw_lane *lane, const char *url, uint64_t seed)
 {
-    lane->dice = dice_seeded(seed);
+    lane->random = random_seeded(seed);
     struct clock clock = clock_real();
     lane->now_us = clock_now_us(&clock);
     lane->pg = PQconnectdb(url);

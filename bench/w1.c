@@ -170,7 +170,7 @@ static const struct mode {
     {"combined, 1 a call", COMBINED, 2 * LANES, 1, 17000},
     {"combined, 8 a call", COMBINED, 4, 8, 0},
 };
-enum { FIRST_CROWD = 2 }; /* Of the modes: before it one lane works alone. */
+enum { FIRST_LOAD = 2 }; /* Of the modes: before it one lane works alone. */
 static void (*const starts[])(struct load *load) = {
     [ENQUEUE] = start_enqueue, [DRAIN] = start_drain, [COMBINED] = start_combined};
 
@@ -257,7 +257,7 @@ static void name_figure(const struct mode *mode, const struct jobs_trial *trial,
 /* The raw limit is taken right behind each measurement: disks have moods. */
 void w1_measure(const struct bench *bench, const struct jobs_trial *trial)
 {
-    size_t first = trial->crowds ? FIRST_CROWD : 0;
+    size_t first = trial->loads ? FIRST_LOAD : 0;
     struct figure figures[COUNT_OF(modes)] = {0};
     for (int r = 0; r < bench->repeat; r++) {
         for (size_t i = first; i < COUNT_OF(modes); i++) {

@@ -20,7 +20,7 @@ struct jobs_trial {
     struct port *port;
     struct jobs_limit limit;
     int64_t total;    /* Jobs. */
-    bool crowds;      /* Leave out what one client does alone. */
+    bool loads;       /* Leave out what one client does alone. */
     double share_aim; /* Of the limit; 0: none. */
 };
 void w1_measure(const struct bench *bench, const struct jobs_trial *trial);

@@ -71,7 +71,7 @@ static void measure_idle(const struct bench *bench, const struct server *server)
 
 /* ---- many clients that wait for work ---- */
 
-struct crowd {
+struct repo_load {
     const struct server *server;
     struct client *client;     /* The last connection is the producer's. */
     struct buf lease, enqueue; /* Requests. */
@@ -82,83 +82,83 @@ struct crowd {
 /* Whoever got a job, or waited in vain for long, waits again. */
 static void on_answer(struct client_conn *conn, const struct client_answer *answer)
 {
-    struct crowd *crowd = client_owner(conn);
+    struct repo_load *load = client_owner(conn);
     if (answer->status == 201) {
-        crowd->enqueued = true;
+        load->enqueued = true;
         return;
     }
     if (answer->status != 200)
         bench_die("a lease is answered %d: %.*s", answer->status, (int)answer->body.len,
                   answer->body.at);
     if (memmem(answer->body.at, answer->body.len, "\"id\"", 4) != NULL)
-        crowd->served_at = bench_seconds();
-    client_send(conn, buf_str(&crowd->lease));
+        load->served_at = bench_seconds();
+    client_send(conn, buf_str(&load->lease));
 }
 
-static void wait_until_parked(struct crowd *crowd, int64_t count)
+static void wait_until_parked(struct repo_load *load, int64_t count)
 {
     double begin = bench_seconds();
-    while (server_metric(crowd->server, "drover_committer_parked") != count) {
+    while (server_metric(load->server, "drover_committer_parked") != count) {
         if (bench_seconds() - begin > PARK_SECONDS_MAX)
             bench_die("%lld leases do not wait after %d s", (long long)count, PARK_SECONDS_MAX);
-        client_poll(crowd->client, LOOK_MS);
+        client_poll(load->client, LOOK_MS);
     }
 }
 
-static void write_requests(struct crowd *crowd)
+static void write_requests(struct repo_load *load)
 {
-    const char *token = crowd->server->token;
-    buf_init(&crowd->lease, REQUEST_BYTES_MAX);
-    buf_init(&crowd->enqueue, REQUEST_BYTES_MAX);
-    request_write(&crowd->lease, &(struct request_head){"POST", "/v1/jobs/lease", token},
+    const char *token = load->server->token;
+    buf_init(&load->lease, REQUEST_BYTES_MAX);
+    buf_init(&load->enqueue, REQUEST_BYTES_MAX);
+    request_write(&load->lease, &(struct request_head){"POST", "/v1/jobs/lease", token},
                   STR(LEASE_BODY));
-    request_write(&crowd->enqueue, &(struct request_head){"POST", "/v1/jobs", token},
+    request_write(&load->enqueue, &(struct request_head){"POST", "/v1/jobs", token},
                   STR(ENQUEUE_BODY));
 }
 
 /* Milliseconds from an enqueue to the first lease that has its job. */
-static double wake_one(struct crowd *crowd, size_t count)
+static double wake_one(struct repo_load *load, size_t count)
 {
-    crowd->enqueued = false;
-    crowd->served_at = 0;
+    load->enqueued = false;
+    load->served_at = 0;
     double begin = bench_seconds();
-    client_send(client_conn(crowd->client, count), buf_str(&crowd->enqueue));
-    while (crowd->served_at == 0 || !crowd->enqueued)
-        client_poll(crowd->client, LOOK_MS);
-    return (crowd->served_at - begin) * 1000;
+    client_send(client_conn(load->client, count), buf_str(&load->enqueue));
+    while (load->served_at == 0 || !load->enqueued)
+        client_poll(load->client, LOOK_MS);
+    return (load->served_at - begin) * 1000;
 }
 
-static void measure_wakes(const struct bench *bench, struct crowd *crowd, size_t count)
+static void measure_wakes(const struct bench *bench, struct repo_load *load, size_t count)
 {
     double took[WAKES];
     for (size_t i = 0; i < WAKES; i++)
-        took[i] = wake_one(crowd, count);
+        took[i] = wake_one(load, count);
     char what[64];
     (void)snprintf(what, sizeof what, "wake-up, %zu waiting leases", count);
     add(bench, figure_of(what, "HTTP, p50 of 20 samples", "ms", 0),
         bench_percentile(took, WAKES, 0.5));
 }
 
-static void measure_crowd(const struct bench *bench, const struct server *server, size_t count)
+static void measure_load(const struct bench *bench, const struct server *server, size_t count)
 {
-    struct crowd crowd = {.server = server};
+    struct repo_load load = {.server = server};
     struct client_options options = {
         .port = server->port, .connections = count + 1, .answered = on_answer};
-    crowd.client = client_new(&options);
-    write_requests(&crowd);
+    load.client = client_new(&options);
+    write_requests(&load);
     for (size_t i = 0; i <= count; i++)
-        client_set_owner(client_conn(crowd.client, i), &crowd);
+        client_set_owner(client_conn(load.client, i), &load);
     for (size_t i = 0; i < count; i++)
-        client_send(client_conn(crowd.client, i), buf_str(&crowd.lease));
-    wait_until_parked(&crowd, (int64_t)count);
+        client_send(client_conn(load.client, i), buf_str(&load.lease));
+    wait_until_parked(&load, (int64_t)count);
     char what[64];
     (void)snprintf(what, sizeof what, "memory, %zu waiting leases", count);
     add(bench, figure_of(what, "resident", "MB", count == 1000 ? 30 : 0),
         server_memory_mb(server, "VmRSS"));
-    measure_wakes(bench, &crowd, count);
-    client_free(crowd.client);
-    buf_release(&crowd.lease);
-    buf_release(&crowd.enqueue);
+    measure_wakes(bench, &load, count);
+    client_free(load.client);
+    buf_release(&load.lease);
+    buf_release(&load.enqueue);
 }
 
 void w4_run(const struct bench *bench)
@@ -172,7 +172,7 @@ void w4_run(const struct bench *bench)
     struct server server;
     server_start(bench, &setup, &server);
     measure_idle(bench, &server);
-    measure_crowd(bench, &server, 1000);
-    measure_crowd(bench, &server, many);
+    measure_load(bench, &server, 1000);
+    measure_load(bench, &server, many);
     server_stop(&server);
 }

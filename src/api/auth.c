@@ -2,11 +2,11 @@
  * auth.c - the token file, the tokens of the store, and the checks.
  */
 #include "api/auth.h"
-#include "base/dice.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "control/control.h"
 #include "control/watch/tokens.h"
 #include "store/runs.h"

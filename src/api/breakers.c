@@ -3,7 +3,7 @@
  */
 #include "control/queue/breakers.h"
 #include "api/routes.h"
-#include "base/form.h"
+#include "base/fields.h"
 
 enum { ERROR_TEXT_MAX = 1000 };
 
@@ -142,12 +142,12 @@ static enum rc read_outcome(struct call *call, struct cmd_breaker *cmd, struct e
     enum rc rc = call_json(call, &cmd->base.tree, err);
     if (rc != RC_OK)
         return rc;
-    struct form form;
-    form_open(&form, cmd->base.tree, "", err);
-    form_bool(&form, "ok", FORM_REQUIRED, &cmd->ok);
-    form_string(&form, "error", FORM_OPTIONAL, &(struct form_text){.max = ERROR_TEXT_MAX},
-                &cmd->error);
-    return form_close(&form);
+    struct fields fields;
+    fields_open(&fields, cmd->base.tree, "", err);
+    fields_bool(&fields, "ok", FIELD_REQUIRED, &cmd->ok);
+    fields_string(&fields, "error", FIELD_OPTIONAL, &(struct field_text){.max = ERROR_TEXT_MAX},
+                  &cmd->error);
+    return fields_close(&fields);
 }
 
 static enum rc read_config(struct call *call, struct cmd_breaker *cmd, struct err *err)

@@ -3,7 +3,7 @@
  */
 #include "api/call.h"
 #include "api/cursor.h"
-#include "base/form.h"
+#include "base/fields.h"
 #include "base/log.h"
 #include <assert.h>
 
@@ -56,9 +56,9 @@ enum rc call_no_fields(struct call *call, struct err *err)
     enum rc rc = call_json_optional(call, &tree, err);
     if (rc != RC_OK || !tree)
         return rc;
-    struct form form;
-    form_open(&form, tree, "", err);
-    return form_close(&form);
+    struct fields fields;
+    fields_open(&fields, tree, "", err);
+    return fields_close(&fields);
 }
 
 enum rc call_reason(struct call *call, struct command *command, const char **ret_reason,
@@ -67,11 +67,11 @@ enum rc call_reason(struct call *call, struct command *command, const char **ret
     enum rc rc = call_json_optional(call, &command->tree, err);
     if (rc != RC_OK || !command->tree)
         return rc;
-    struct form form;
-    form_open(&form, command->tree, "", err);
-    form_string(&form, "reason", FORM_OPTIONAL, &(struct form_text){.max = REASON_BYTES_MAX},
-                ret_reason);
-    return form_close(&form);
+    struct fields fields;
+    fields_open(&fields, command->tree, "", err);
+    fields_string(&fields, "reason", FIELD_OPTIONAL, &(struct field_text){.max = REASON_BYTES_MAX},
+                  ret_reason);
+    return fields_close(&fields);
 }
 
 struct jw call_answer(struct call *call, int status)

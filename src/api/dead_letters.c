@@ -9,7 +9,7 @@
 #include "api/saga_shape.h"
 #include "api/shapes.h"
 #include "base/clock.h"
-#include "base/form.h"
+#include "base/fields.h"
 #include "core/text/error_pattern.h"
 
 enum { NAME_MAX_BYTES = 100, REASON_MAX = 40, GROUPS_DEFAULT = 50, GROUPS_MAX = 200 };
@@ -47,42 +47,44 @@ static void params_filter(struct params *params, struct dead_filter *ret_filter)
         params_fail(params, "archived", "archived must be true, false or all");
 }
 
-static void form_time(struct form *form, const char *key, int64_t *ret_us)
+static void fields_time(struct fields *fields, const char *key, int64_t *ret_us)
 {
     const char *text = NULL;
-    form_string(form, key, FORM_OPTIONAL, &(struct form_text){.min = 1, .max = REASON_MAX}, &text);
+    fields_string(fields, key, FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = REASON_MAX},
+                  &text);
     if (text && !time_parse(text, ret_us))
-        form_fail(form, key, "%s must be a time like 2026-01-31T12:00:00Z", key);
+        fields_fail(fields, key, "%s must be a time like 2026-01-31T12:00:00Z", key);
 }
 
 /* A boolean, or "all". */
-static void form_archived(struct form *form, enum dead_archived *ret_archived)
+static void fields_archived(struct fields *fields, enum dead_archived *ret_archived)
 {
     const struct js *value = NULL;
-    form_any(form, "archived", FORM_OPTIONAL, &value);
+    fields_any(fields, "archived", FIELD_OPTIONAL, &value);
     if (js_type(value) == JS_BOOL)
         *ret_archived = js_bool(value, false) ? DEAD_ARCHIVED : DEAD_OPEN;
     else if (value && !archived_parse(js_str(value, NULL), ret_archived))
-        form_fail(form, "archived", "archived must be true, false or \"all\"");
+        fields_fail(fields, "archived", "archived must be true, false or \"all\"");
 }
 
 static enum rc read_filter(const struct js *object, struct dead_filter *ret_filter, struct err *err)
 {
-    const struct form_text name = {.min = 1, .max = NAME_MAX_BYTES};
-    struct form form;
-    form_open(&form, object, "filter", err);
-    form_string(&form, "queue", FORM_OPTIONAL, &name, &ret_filter->queue);
-    form_string(&form, "type", FORM_OPTIONAL, &name, &ret_filter->type);
-    form_string(&form, "reason", FORM_OPTIONAL, &name, &ret_filter->reason);
-    form_string(&form, "errorCode", FORM_OPTIONAL, &name, &ret_filter->error_code);
-    form_string(&form, "pattern", FORM_OPTIONAL,
-                &(struct form_text){.min = 1, .max = ERROR_PATTERN_MAX}, &ret_filter->pattern);
-    form_time(&form, "since", &ret_filter->since_us);
-    form_time(&form, "until", &ret_filter->until_us);
-    form_archived(&form, &ret_filter->archived);
+    const struct field_text name = {.min = 1, .max = NAME_MAX_BYTES};
+    struct fields fields;
+    fields_open(&fields, object, "filter", err);
+    fields_string(&fields, "queue", FIELD_OPTIONAL, &name, &ret_filter->queue);
+    fields_string(&fields, "type", FIELD_OPTIONAL, &name, &ret_filter->type);
+    fields_string(&fields, "reason", FIELD_OPTIONAL, &name, &ret_filter->reason);
+    fields_string(&fields, "errorCode", FIELD_OPTIONAL, &name, &ret_filter->error_code);
+    fields_string(&fields, "pattern", FIELD_OPTIONAL,
+                  &(struct field_text){.min = 1, .max = ERROR_PATTERN_MAX}, &ret_filter->pattern);
+    fields_time(&fields, "since", &ret_filter->since_us);
+    fields_time(&fields, "until", &ret_filter->until_us);
+    fields_archived(&fields, &ret_filter->archived);
     if (ret_filter->reason && dead_reason_parse(ret_filter->reason) == DEAD_NONE)
-        form_fail(&form, "reason", "%.40s is not a reason of a dead letter", ret_filter->reason);
-    return form_close(&form);
+        fields_fail(&fields, "reason", "%.40s is not a reason of a dead letter",
+                    ret_filter->reason);
+    return fields_close(&fields);
 }
 
 /* ---- Reading ---- */
@@ -219,20 +221,20 @@ enum rc api_dead_letter_analysis(struct call *call, struct db *db, struct err *e
 
 /* ---- Changing ---- */
 
-static void read_ids(struct form *form, struct cmd_dead *cmd)
+static void read_ids(struct fields *fields, struct cmd_dead *cmd)
 {
     const struct js *texts = NULL;
-    form_strings(form, "ids", FORM_OPTIONAL, DEAD_PER_CALL_MAX,
-                 &(struct form_text){.min = 1, .max = ID_TEXT_BYTES}, &texts);
+    fields_strings(fields, "ids", FIELD_OPTIONAL, DEAD_PER_CALL_MAX,
+                   &(struct field_text){.min = 1, .max = ID_TEXT_BYTES}, &texts);
     if (!texts)
         return;
     if (js_count(texts) == 0)
-        form_fail(form, "ids", "ids must not be empty");
+        fields_fail(fields, "ids", "ids must not be empty");
     cmd->id_count = js_count(texts);
     struct id *ids = arena_array(&cmd->base.arena, cmd->id_count, sizeof *ids);
     for (size_t i = 0; i < cmd->id_count; i++) {
         if (!id_parse(js_str(js_at(texts, i), ""), &ids[i]))
-            form_fail(form, "ids", "ids[%zu] must be a UUID", i);
+            fields_fail(fields, "ids", "ids[%zu] must be a UUID", i);
     }
     cmd->ids = ids;
 }
@@ -240,14 +242,15 @@ static void read_ids(struct form *form, struct cmd_dead *cmd)
 /* What a route reads beside ids, filter and dryRun. */
 enum extra { EXTRA_NONE, EXTRA_PATCH, EXTRA_AGE };
 
-static void read_age(struct form *form, struct cmd_dead *cmd, bool *ret_given)
+static void read_age(struct fields *fields, struct cmd_dead *cmd, bool *ret_given)
 {
     int64_t older_ms = -1;
     struct clock clock = clock_real();
-    form_int(form, "olderThanMs", FORM_OPTIONAL, &(struct form_range){0, OLDER_MS_MAX}, &older_ms);
+    fields_int(fields, "olderThanMs", FIELD_OPTIONAL, &(struct field_range){0, OLDER_MS_MAX},
+               &older_ms);
     *ret_given = older_ms >= 0;
     if (*ret_given && cmd->ids)
-        form_fail(form, "olderThanMs", "give ids or olderThanMs, not both");
+        fields_fail(fields, "olderThanMs", "give ids or olderThanMs, not both");
     if (*ret_given)
         cmd->filter.until_us = clock_now_us(&clock) - older_ms * US_PER_MS;
 }
@@ -256,22 +259,22 @@ static enum rc read_choice(struct cmd_dead *cmd, enum extra extra, struct err *e
 {
     const struct js *filter = NULL;
     bool aged = false;
-    struct form form;
-    form_open(&form, cmd->base.tree, "", err);
-    read_ids(&form, cmd);
-    form_object(&form, "filter", FORM_OPTIONAL, &filter);
-    form_bool(&form, "dryRun", FORM_OPTIONAL, &cmd->dry_run);
+    struct fields fields;
+    fields_open(&fields, cmd->base.tree, "", err);
+    read_ids(&fields, cmd);
+    fields_object(&fields, "filter", FIELD_OPTIONAL, &filter);
+    fields_bool(&fields, "dryRun", FIELD_OPTIONAL, &cmd->dry_run);
     if (extra == EXTRA_PATCH)
-        form_any(&form, "patch", FORM_OPTIONAL, &cmd->patch);
+        fields_any(&fields, "patch", FIELD_OPTIONAL, &cmd->patch);
     if (extra == EXTRA_AGE)
-        read_age(&form, cmd, &aged);
+        read_age(&fields, cmd, &aged);
     if (cmd->ids && filter)
-        form_fail(&form, "filter", "give ids or filter, not both");
+        fields_fail(&fields, "filter", "give ids or filter, not both");
     if (!cmd->ids && !filter && !aged)
-        form_fail(&form, "ids",
-                  extra == EXTRA_AGE ? "give ids, filter or olderThanMs; the filter {} means all"
-                                     : "give ids or filter; the filter {} means all");
-    enum rc rc = form_close(&form);
+        fields_fail(&fields, "ids",
+                    extra == EXTRA_AGE ? "give ids, filter or olderThanMs; the filter {} means all"
+                                       : "give ids or filter; the filter {} means all");
+    enum rc rc = fields_close(&fields);
     int64_t aged_us = cmd->filter.until_us;
     if (rc == RC_OK && filter)
         rc = read_filter(filter, &cmd->filter, err);

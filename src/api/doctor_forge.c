@@ -6,7 +6,7 @@
  */
 #include "api/doctor_forge.h"
 #include "api/call.h"
-#include "api/desk.h"
+#include "api/repo_access.h"
 #include "base/clock.h"
 #include "forge/forge.h"
 #include "store/pull_requests.h"
@@ -68,11 +68,12 @@ static enum rc ask_forge(struct examination *examination, const struct repositor
                          const struct pull_request_row *rows, size_t count, struct err *err)
 {
     struct arena *arena = &examination->call->http.arena;
-    CLEANUP(desk_release) struct desk desk = {0};
-    enum rc rc = desk_open_id(examination->call, examination->db, &repository->id, &desk, err);
+    CLEANUP(repo_access_release) struct repo_access repo_access = {0};
+    enum rc rc = repo_access_open_id(examination->call, examination->db, &repository->id,
+                                     &repo_access, err);
     if (rc != RC_OK)
         return rc;
-    const struct forge_ops *forge = forge_find(desk.config->forge);
+    const struct forge_ops *forge = forge_find(repo_access.config->forge);
     if (!forge || !forge->examine)
         return RC_OK;
     struct clock clock = control_clock(examination->call->api->control);
@@ -81,7 +82,8 @@ static enum rc ask_forge(struct examination *examination, const struct repositor
         known[i] = known_of(&rows[i], clock_now_us(&clock));
     struct forge_examined examined = {0};
     examination->check.looked_at += (int64_t)count;
-    rc = forge->examine(&desk.git, desk.config->url, known, count, arena, &examined, err);
+    rc = forge->examine(&repo_access.git, repo_access.config->url, known, count, arena, &examined,
+                        err);
     if (rc == RC_OK)
         take_findings(examination, repository, rows, count, &examined);
     return rc;

@@ -4,10 +4,10 @@
  * All of it runs on a pool thread: the forge answers from a disk or from another machine.
  */
 #include "control/run/issues.h"
-#include "api/desk.h"
+#include "api/repo_access.h"
 #include "api/routes.h"
 #include "base/clock.h"
-#include "base/form.h"
+#include "base/fields.h"
 #include "base/log.h"
 #include "core/event_types.h"
 #include "forge/issues.h"
@@ -16,14 +16,15 @@ enum { REPOSITORY_NAME_MAX = 200 };
 
 static const char *const states[] = {"open", "closed", NULL};
 
-static enum rc open_issues(struct call *call, struct db *db, const char *name, struct desk *desk,
-                           const struct issue_ops **ret_ops, struct err *err)
+static enum rc open_issues(struct call *call, struct db *db, const char *name,
+                           struct repo_access *repo_access, const struct issue_ops **ret_ops,
+                           struct err *err)
 {
     if (!name)
         return err_field(err, RC_INVALID, "MISSING_FIELD", "repository",
                          "repository is missing: say whose issues are meant");
-    enum rc rc = desk_open(call, db, name, desk, err);
-    return rc == RC_OK ? issues_find(desk->config->forge, ret_ops, err) : rc;
+    enum rc rc = repo_access_open(call, db, name, repo_access, err);
+    return rc == RC_OK ? issues_find(repo_access->config->forge, ret_ops, err) : rc;
 }
 
 /* ---- Shapes ---- */
@@ -42,11 +43,11 @@ static void write_issue(struct jw *jw, const char *repository, const struct issu
     jw_kint(jw, "commentCount", issue->comment_count);
 }
 
-static void answer_issue(struct call *call, int status, const struct desk *desk,
+static void answer_issue(struct call *call, int status, const struct repo_access *repo_access,
                          const struct issue *issue)
 {
     struct jw jw = call_answer(call, status);
-    write_issue(&jw, desk->repository.name, issue);
+    write_issue(&jw, repo_access->repository.name, issue);
     jw_kstr(&jw, "body", issue->body);
     jw_key(&jw, "comments");
     jw_begin(&jw, '[');
@@ -73,7 +74,7 @@ static enum rc read_number(const struct call *call, int64_t *ret_number, struct 
 
 enum rc api_issue_get(struct call *call, struct db *db, struct err *err)
 {
-    CLEANUP(desk_release) struct desk desk = {0};
+    CLEANUP(repo_access_release) struct repo_access repo_access = {0};
     const struct issue_ops *ops = NULL;
     struct params params;
     const char *name = NULL;
@@ -87,11 +88,12 @@ enum rc api_issue_get(struct call *call, struct db *db, struct err *err)
     params_text(&params, "repository", REPOSITORY_NAME_MAX, &name);
     rc = params_end(&params);
     if (rc == RC_OK)
-        rc = open_issues(call, db, name, &desk, &ops, err);
+        rc = open_issues(call, db, name, &repo_access, &ops, err);
     if (rc == RC_OK)
-        rc = ops->get(&desk.git, desk.config->url, number, &call->http.arena, &issue, err);
+        rc = ops->get(&repo_access.git, repo_access.config->url, number, &call->http.arena, &issue,
+                      err);
     if (rc == RC_OK)
-        answer_issue(call, 200, &desk, &issue);
+        answer_issue(call, 200, &repo_access, &issue);
     return rc;
 }
 
@@ -108,7 +110,7 @@ static void read_filter(struct params *params, const struct page *page, struct i
 
 enum rc api_issue_list(struct call *call, struct db *db, struct err *err)
 {
-    CLEANUP(desk_release) struct desk desk = {0};
+    CLEANUP(repo_access_release) struct repo_access repo_access = {0};
     const struct issue_ops *ops = NULL;
     struct arena *arena = &call->http.arena;
     struct params params;
@@ -124,15 +126,16 @@ enum rc api_issue_list(struct call *call, struct db *db, struct err *err)
     read_filter(&params, &page, &filter);
     rc = params_end(&params);
     if (rc == RC_OK)
-        rc = open_issues(call, db, name, &desk, &ops, err);
+        rc = open_issues(call, db, name, &repo_access, &ops, err);
     if (rc == RC_OK)
-        rc = ops->list(&desk.git, desk.config->url, &filter, arena, &issues, &count, err);
+        rc = ops->list(&repo_access.git, repo_access.config->url, &filter, arena, &issues, &count,
+                       err);
     if (rc != RC_OK)
         return rc;
     struct jw jw = call_list_begin(call);
     size_t shown = page_rows(&page, count);
     for (size_t i = 0; i < shown; i++) {
-        write_issue(&jw, desk.repository.name, &issues[i]);
+        write_issue(&jw, repo_access.repository.name, &issues[i]);
         jw_end(&jw, '}');
     }
     const char *last = shown ? arena_printf(arena, "%lld", (long long)issues[shown - 1].number)
@@ -144,14 +147,14 @@ enum rc api_issue_list(struct call *call, struct db *db, struct err *err)
 /* ---- Writing ---- */
 
 /* The forge has it already: after an error now the client would create it twice. */
-static void tell(struct call *call, const struct desk *desk, const struct issue *issue,
-                 const char *event)
+static void tell(struct call *call, const struct repo_access *repo_access,
+                 const struct issue *issue, const char *event)
 {
     struct cmd_issue_told *cmd = cmd_issue_told_new();
     cmd->base.actor = auth_actor(&call->who);
     cmd->event = event;
-    cmd->repository_id = desk->repository.id;
-    cmd->repository = desk->repository.name;
+    cmd->repository_id = repo_access->repository.id;
+    cmd->repository = repo_access->repository.name;
     cmd->number = issue->number;
     cmd->title = issue->title;
     cmd->labels = issue->labels;
@@ -172,39 +175,41 @@ static struct issue_words words_of(const struct call *call)
 
 enum rc api_issue_new(struct call *call, struct db *db, struct err *err)
 {
-    CLEANUP(desk_release) struct desk desk = {0};
+    CLEANUP(repo_access_release) struct repo_access repo_access = {0};
     CLEANUP(js_freep) struct js *tree = NULL;
     const struct issue_ops *ops = NULL;
     struct issue_words words = words_of(call);
     const char *name = NULL;
     const struct js *labels = NULL;
-    struct form form;
+    struct fields fields;
     struct issue issue;
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = call_json(call, &tree, err);
     if (rc != RC_OK)
         return rc;
-    form_open(&form, tree, "", err);
-    form_string(&form, "repository", FORM_REQUIRED, &(struct form_text){1, REPOSITORY_NAME_MAX},
-                &name);
-    form_string(&form, "title", FORM_REQUIRED, &(struct form_text){1, ISSUE_TITLE_MAX},
-                &words.title);
-    form_string(&form, "body", FORM_OPTIONAL, &(struct form_text){0, ISSUE_BODY_MAX}, &words.body);
-    form_strings(&form, "labels", FORM_OPTIONAL, ISSUE_LABELS_MAX,
-                 &(struct form_text){1, ISSUE_LABEL_MAX}, &labels);
-    rc = form_close(&form);
+    fields_open(&fields, tree, "", err);
+    fields_string(&fields, "repository", FIELD_REQUIRED,
+                  &(struct field_text){1, REPOSITORY_NAME_MAX}, &name);
+    fields_string(&fields, "title", FIELD_REQUIRED, &(struct field_text){1, ISSUE_TITLE_MAX},
+                  &words.title);
+    fields_string(&fields, "body", FIELD_OPTIONAL, &(struct field_text){0, ISSUE_BODY_MAX},
+                  &words.body);
+    fields_strings(&fields, "labels", FIELD_OPTIONAL, ISSUE_LABELS_MAX,
+                   &(struct field_text){1, ISSUE_LABEL_MAX}, &labels);
+    rc = fields_close(&fields);
     if (rc == RC_OK)
-        rc = open_issues(call, db, name, &desk, &ops, err);
+        rc = open_issues(call, db, name, &repo_access, &ops, err);
     if (rc != RC_OK)
         return rc;
     if (labels)
         words.labels = str_of(js_text(labels, &call->http.arena));
-    rc = ops->open(&desk.git, desk.config->url, &words, &call->http.arena, &issue, err);
+    rc = ops->open(&repo_access.git, repo_access.config->url, &words, &call->http.arena, &issue,
+                   err);
     if (rc != RC_OK)
         return rc;
-    tell(call, &desk, &issue, EV_ISSUE_CREATED);
-    answer_issue(call, 201, &desk, &issue);
+    tell(call, &repo_access, &issue, EV_ISSUE_CREATED);
+    answer_issue(call, 201, &repo_access, &issue);
     return RC_OK;
 }
 
@@ -217,12 +222,12 @@ struct saying {
 
 static enum rc say(struct call *call, struct db *db, struct saying *saying, struct err *err)
 {
-    CLEANUP(desk_release) struct desk desk = {0};
+    CLEANUP(repo_access_release) struct repo_access repo_access = {0};
     CLEANUP(js_freep) struct js *tree = NULL;
     const struct issue_ops *ops = NULL;
     const char *name = NULL;
     int64_t number = 0;
-    struct form form;
+    struct fields fields;
     struct issue issue;
     enum rc rc = read_number(call, &number, err);
     if (rc == RC_OK)
@@ -231,22 +236,22 @@ static enum rc say(struct call *call, struct db *db, struct saying *saying, stru
         rc = call_json(call, &tree, err);
     if (rc != RC_OK)
         return rc;
-    form_open(&form, tree, "", err);
-    form_string(&form, "repository", FORM_REQUIRED, &(struct form_text){1, REPOSITORY_NAME_MAX},
-                &name);
+    fields_open(&fields, tree, "", err);
+    fields_string(&fields, "repository", FIELD_REQUIRED,
+                  &(struct field_text){1, REPOSITORY_NAME_MAX}, &name);
     if (!saying->words.state)
-        form_string(&form, "body", FORM_REQUIRED, &(struct form_text){1, ISSUE_BODY_MAX},
-                    &saying->words.body);
-    rc = form_close(&form);
+        fields_string(&fields, "body", FIELD_REQUIRED, &(struct field_text){1, ISSUE_BODY_MAX},
+                      &saying->words.body);
+    rc = fields_close(&fields);
     if (rc == RC_OK)
-        rc = open_issues(call, db, name, &desk, &ops, err);
+        rc = open_issues(call, db, name, &repo_access, &ops, err);
     if (rc == RC_OK)
-        rc = ops->change(&desk.git, desk.config->url, number, &saying->words, &call->http.arena,
-                         &issue, err);
+        rc = ops->change(&repo_access.git, repo_access.config->url, number, &saying->words,
+                         &call->http.arena, &issue, err);
     if (rc != RC_OK)
         return rc;
-    tell(call, &desk, &issue, saying->event);
-    answer_issue(call, saying->status, &desk, &issue);
+    tell(call, &repo_access, &issue, saying->event);
+    answer_issue(call, saying->status, &repo_access, &issue);
     return RC_OK;
 }
 

@@ -5,11 +5,11 @@
  * ended, and jobs that were leased at the same moment are released.
  */
 #include "control/queue/jobs.h"
-#include "api/job_form.h"
+#include "api/job_fields.h"
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "base/clock.h"
-#include "base/form.h"
+#include "base/fields.h"
 #include "base/log.h"
 #include "control/run/progress.h"
 #include <stdio.h>
@@ -26,21 +26,22 @@ static const char *item_path(char to[PATH_BYTES], const char *array, size_t inde
 }
 
 /* {key: [...]} with up to JOBS_PER_CALL_MAX objects, none of them missing. */
-static void form_items(struct form *form, const char *key, const struct js **ret_items)
+static void fields_items(struct fields *fields, const char *key, const struct js **ret_items)
 {
-    form_array(form, key, FORM_REQUIRED, JOBS_PER_CALL_MAX, ret_items);
-    if (form->rc == RC_OK && js_count(*ret_items) == 0)
-        form_fail(form, key, "%s must not be empty", key);
+    fields_array(fields, key, FIELD_REQUIRED, JOBS_PER_CALL_MAX, ret_items);
+    if (fields->rc == RC_OK && js_count(*ret_items) == 0)
+        fields_fail(fields, key, "%s must not be empty", key);
 }
 
-static void form_job_ref(struct form *form, struct job_ref *ret_ref)
+static void fields_job_ref(struct fields *fields, struct job_ref *ret_ref)
 {
     const char *id = NULL;
-    form_string(form, "id", FORM_REQUIRED, &(struct form_text){.min = 1, .max = ID_TEXT_BYTES},
-                &id);
+    fields_string(fields, "id", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = ID_TEXT_BYTES}, &id);
     if (id && !id_parse(id, &ret_ref->id))
-        form_fail(form, "id", "id must be a UUID");
-    form_int(form, "epoch", FORM_REQUIRED, &(struct form_range){0, EPOCH_MAX}, &ret_ref->epoch);
+        fields_fail(fields, "id", "id must be a UUID");
+    fields_int(fields, "epoch", FIELD_REQUIRED, &(struct field_range){0, EPOCH_MAX},
+               &ret_ref->epoch);
 }
 
 /* Reads the body into command->tree, and its one array. */
@@ -52,10 +53,10 @@ static enum rc read_items(struct call *call, struct command *command, const char
         rc = call_json(call, &command->tree, err);
     if (rc != RC_OK)
         return rc;
-    struct form form;
-    form_open(&form, command->tree, "", err);
-    form_items(&form, key, ret_items);
-    return form_close(&form);
+    struct fields fields;
+    fields_open(&fields, command->tree, "", err);
+    fields_items(&fields, key, ret_items);
+    return fields_close(&fields);
 }
 
 /* ---- Enqueue ---- */
@@ -64,10 +65,10 @@ static enum rc read_job(const struct js *item, size_t index, struct arena *arena
                         struct job_spec *spec, struct err *err)
 {
     char path[PATH_BYTES];
-    struct form form;
-    form_open(&form, item, item_path(path, "jobs", index), err);
-    form_job(&form, arena, spec);
-    return form_close(&form);
+    struct fields fields;
+    fields_open(&fields, item, item_path(path, "jobs", index), err);
+    fields_job(&fields, arena, spec);
+    return fields_close(&fields);
 }
 
 enum rc api_job_enqueue(struct call *call, struct command **ret_command, struct err *err)
@@ -115,25 +116,25 @@ static void on_waiter_gone(struct http_request *request)
     committer_abandon(control_committer(call->api->control), call->command);
 }
 
-static void read_worker(struct form *form, const char **ret_worker)
+static void read_worker(struct fields *fields, const char **ret_worker)
 {
-    form_string(form, "worker", FORM_REQUIRED,
-                &(struct form_text){.min = 1, .max = LEASER_NAME_MAX}, ret_worker);
+    fields_string(fields, "worker", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = LEASER_NAME_MAX}, ret_worker);
 }
 
-static void read_queues(struct form *form, struct cmd_lease *cmd)
+static void read_queues(struct fields *fields, struct cmd_lease *cmd)
 {
     const struct js *names = NULL;
-    form_strings(form, "queues", FORM_REQUIRED, LEASE_QUEUES_MAX,
-                 &(struct form_text){.min = 1, .max = 100}, &names);
+    fields_strings(fields, "queues", FIELD_REQUIRED, LEASE_QUEUES_MAX,
+                   &(struct field_text){.min = 1, .max = 100}, &names);
     size_t count = js_count(names);
-    if (form->rc == RC_OK && count == 0)
-        form_fail(form, "queues", "queues must not be empty");
+    if (fields->rc == RC_OK && count == 0)
+        fields_fail(fields, "queues", "queues must not be empty");
     const char **queues = arena_array(&cmd->base.arena, count + 1, sizeof *queues);
     for (size_t i = 0; i < count; i++) {
         queues[i] = js_str(js_at(names, i), "");
         if (!queue_name_valid(queues[i]))
-            form_fail(form, "queues", "queues[%zu] is not a queue's name", i);
+            fields_fail(fields, "queues", "queues[%zu] is not a queue's name", i);
     }
     cmd->queues = queues;
 }
@@ -148,19 +149,21 @@ static enum rc check_queues(const struct call *call, const struct cmd_lease *cmd
 
 static enum rc read_lease(const struct js *tree, struct cmd_lease *cmd, struct err *err)
 {
-    struct form form;
+    struct fields fields;
     int64_t wait_ms = 0, lease_ms = 0;
     cmd->max = 1;
-    form_open(&form, tree, "", err);
-    read_queues(&form, cmd);
-    read_worker(&form, &cmd->worker);
-    form_int(&form, "max", FORM_OPTIONAL, &(struct form_range){1, JOBS_PER_CALL_MAX}, &cmd->max);
-    form_int(&form, "waitMs", FORM_OPTIONAL, &(struct form_range){0, JOB_WAIT_MS_MAX}, &wait_ms);
-    form_int(&form, "leaseMs", FORM_OPTIONAL,
-             &(struct form_range){JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX}, &lease_ms);
+    fields_open(&fields, tree, "", err);
+    read_queues(&fields, cmd);
+    read_worker(&fields, &cmd->worker);
+    fields_int(&fields, "max", FIELD_OPTIONAL, &(struct field_range){1, JOBS_PER_CALL_MAX},
+               &cmd->max);
+    fields_int(&fields, "waitMs", FIELD_OPTIONAL, &(struct field_range){0, JOB_WAIT_MS_MAX},
+               &wait_ms);
+    fields_int(&fields, "leaseMs", FIELD_OPTIONAL,
+               &(struct field_range){JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX}, &lease_ms);
     cmd->wait_us = wait_ms * US_PER_MS;
     cmd->lease_us = lease_ms * US_PER_MS;
-    return form_close(&form);
+    return fields_close(&fields);
 }
 
 /* Thousands may wait: each frees the memory that it does not need meanwhile. */
@@ -305,10 +308,10 @@ static enum rc read_refs(const struct js *items, const char *key, struct arena *
     struct job_ref *refs = arena_array(arena, js_count(items), sizeof *refs);
     for (size_t i = 0; i < js_count(items); i++) {
         char path[PATH_BYTES];
-        struct form form;
-        form_open(&form, js_at(items, i), item_path(path, key, i), err);
-        form_job_ref(&form, &refs[i]);
-        enum rc rc = form_close(&form);
+        struct fields fields;
+        fields_open(&fields, js_at(items, i), item_path(path, key, i), err);
+        fields_job_ref(&fields, &refs[i]);
+        enum rc rc = fields_close(&fields);
         if (rc != RC_OK)
             return rc;
     }
@@ -318,15 +321,15 @@ static enum rc read_refs(const struct js *items, const char *key, struct arena *
 
 static enum rc read_heartbeat(const struct js *tree, struct cmd_heartbeat *cmd, struct err *err)
 {
-    struct form form;
+    struct fields fields;
     const struct js *items = NULL;
     int64_t extend_ms = JOB_LEASE_MS_DEFAULT;
-    form_open(&form, tree, "", err);
-    read_worker(&form, &cmd->worker);
-    form_items(&form, "leases", &items);
-    form_int(&form, "extendMs", FORM_OPTIONAL,
-             &(struct form_range){JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX}, &extend_ms);
-    enum rc rc = form_close(&form);
+    fields_open(&fields, tree, "", err);
+    read_worker(&fields, &cmd->worker);
+    fields_items(&fields, "leases", &items);
+    fields_int(&fields, "extendMs", FIELD_OPTIONAL,
+               &(struct field_range){JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX}, &extend_ms);
+    enum rc rc = fields_close(&fields);
     if (rc == RC_OK)
         rc = read_refs(items, "leases", &cmd->base.arena, &cmd->leases, err);
     cmd->count = js_count(items);
@@ -368,11 +371,11 @@ enum rc api_job_progress(struct call *call, struct command **ret_command, struct
     struct job_progress *jobs = arena_array(&cmd->base.arena, js_count(items), sizeof *jobs);
     for (size_t i = 0; rc == RC_OK && i < js_count(items); i++) {
         char path[PATH_BYTES];
-        struct form form;
-        form_open(&form, js_at(items, i), item_path(path, "jobs", i), err);
-        form_job_ref(&form, &jobs[i].ref);
-        form_array(&form, "events", FORM_REQUIRED, JOBS_PER_CALL_MAX, &jobs[i].events);
-        rc = form_close(&form);
+        struct fields fields;
+        fields_open(&fields, js_at(items, i), item_path(path, "jobs", i), err);
+        fields_job_ref(&fields, &jobs[i].ref);
+        fields_array(&fields, "events", FIELD_REQUIRED, JOBS_PER_CALL_MAX, &jobs[i].events);
+        rc = fields_close(&fields);
     }
     if (rc != RC_OK)
         return rc;
@@ -397,11 +400,11 @@ static enum rc read_next(const struct js *items, const char *path, struct arena 
     struct job_spec *next = arena_array(arena, count, sizeof *next);
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < count; i++) {
-        struct form form;
+        struct fields fields;
         char *inner = arena_printf(arena, "%s.next[%zu]", path, i);
-        form_open(&form, js_at(items, i), inner, err);
-        form_job(&form, arena, &next[i]);
-        rc = form_close(&form);
+        fields_open(&fields, js_at(items, i), inner, err);
+        fields_job(&fields, arena, &next[i]);
+        rc = fields_close(&fields);
     }
     done->next = next;
     done->next_count = count;
@@ -412,17 +415,17 @@ static enum rc read_done(const struct js *item, size_t index, struct arena *aren
                          struct job_done *done, struct err *err)
 {
     char path[PATH_BYTES];
-    struct form form;
+    struct fields fields;
     const struct js *result = NULL, *next = NULL;
-    form_open(&form, item, item_path(path, "jobs", index), err);
-    form_job_ref(&form, &done->ref);
-    form_object(&form, "result", FORM_OPTIONAL, &result);
-    form_array(&form, "next", FORM_OPTIONAL, JOBS_PER_CALL_MAX, &next);
+    fields_open(&fields, item, item_path(path, "jobs", index), err);
+    fields_job_ref(&fields, &done->ref);
+    fields_object(&fields, "result", FIELD_OPTIONAL, &result);
+    fields_array(&fields, "next", FIELD_OPTIONAL, JOBS_PER_CALL_MAX, &next);
     if (result)
         done->result = str_of(js_text(result, arena));
     if (done->result.len > JOB_RESULT_MAX)
-        form_fail(&form, "result", "result must have at most %d bytes", JOB_RESULT_MAX);
-    enum rc rc = form_close(&form);
+        fields_fail(&fields, "result", "result must have at most %d bytes", JOB_RESULT_MAX);
+    enum rc rc = fields_close(&fields);
     return rc == RC_OK && next ? read_next(next, path, arena, done, err) : rc;
 }
 
@@ -481,27 +484,27 @@ static enum rc read_failure(const struct js *item, size_t index, struct job_fail
                             struct err *err)
 {
     char path[PATH_BYTES], error_path[PATH_BYTES + 8];
-    struct form form;
+    struct fields fields;
     const struct js *error = NULL;
-    form_open(&form, item, item_path(path, "jobs", index), err);
-    form_job_ref(&form, &job->ref);
-    form_object(&form, "error", FORM_REQUIRED, &error);
-    enum rc rc = form_close(&form);
+    fields_open(&fields, item, item_path(path, "jobs", index), err);
+    fields_job_ref(&fields, &job->ref);
+    fields_object(&fields, "error", FIELD_REQUIRED, &error);
+    enum rc rc = fields_close(&fields);
     if (rc != RC_OK)
         return rc;
     (void)snprintf(error_path, sizeof error_path, "%s.error", path);
     int class = -1;
     job->message = "";
     job->retryable = true;
-    form_open(&form, error, error_path, err);
-    form_string(&form, "code", FORM_REQUIRED, &(struct form_text){.min = 1, .max = ERROR_CODE_MAX},
-                &job->code);
-    form_string(&form, "message", FORM_OPTIONAL, &(struct form_text){.max = ERROR_MESSAGE_MAX},
-                &job->message);
-    form_bool(&form, "retryable", FORM_OPTIONAL, &job->retryable);
-    form_bool(&form, "policy", FORM_OPTIONAL, &job->policy);
-    form_choice(&form, "category", FORM_OPTIONAL, error_class_names, &class);
-    rc = form_close(&form);
+    fields_open(&fields, error, error_path, err);
+    fields_string(&fields, "code", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = ERROR_CODE_MAX}, &job->code);
+    fields_string(&fields, "message", FIELD_OPTIONAL,
+                  &(struct field_text){.max = ERROR_MESSAGE_MAX}, &job->message);
+    fields_bool(&fields, "retryable", FIELD_OPTIONAL, &job->retryable);
+    fields_bool(&fields, "policy", FIELD_OPTIONAL, &job->policy);
+    fields_choice(&fields, "category", FIELD_OPTIONAL, error_class_names, &class);
+    rc = fields_close(&fields);
     if (rc == RC_OK && class >= 0) {
         job->classed = true;
         job->class = (enum error_class) class;
@@ -570,10 +573,10 @@ enum rc api_job_run_token(struct call *call, struct db *db, struct err *err)
         rc = call_json(call, &tree, err);
     if (rc != RC_OK)
         return rc;
-    struct form form;
-    form_open(&form, tree, "", err);
-    form_job_ref(&form, &ref);
-    rc = form_close(&form);
+    struct fields fields;
+    fields_open(&fields, tree, "", err);
+    fields_job_ref(&fields, &ref);
+    rc = fields_close(&fields);
     if (rc == RC_OK)
         rc = jobs_get(db, &ref.id, &call->http.arena, &job, err);
     if (rc == RC_OK)

@@ -1,7 +1,7 @@
 /*
  * reviews.c - what people decide: approvals, and pull requests to merge or close.
  */
-#include "api/desk.h"
+#include "api/repo_access.h"
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "control/run/tasks.h"
@@ -187,16 +187,16 @@ static enum rc find_tree(struct call *call, struct db *db, const struct id *run_
 static enum rc merge_at_forge(struct call *call, struct db *db, const struct pull_request_row *row,
                               char ret_commit[GIT_HASH_BYTES], struct err *err)
 {
-    CLEANUP(desk_release) struct desk desk = {0};
+    CLEANUP(repo_access_release) struct repo_access repo_access = {0};
     const char *tree = NULL;
-    enum rc rc = desk_open_id(call, db, &row->repository_id, &desk, err);
+    enum rc rc = repo_access_open_id(call, db, &row->repository_id, &repo_access, err);
     if (rc == RC_OK)
         rc = find_tree(call, db, &row->run_id, &tree, err);
     if (rc != RC_OK)
         return rc;
     struct forge_merge merge = {
-        .forge = desk.config->forge,
-        .url = desk.config->url,
+        .forge = repo_access.config->forge,
+        .url = repo_access.config->url,
         .number = row->number,
         .run_id = row->run_id.text,
         .branch = row->branch,
@@ -205,7 +205,7 @@ static enum rc merge_at_forge(struct call *call, struct db *db, const struct pul
         .target_branch = row->target_branch,
         .message = arena_printf(&call->http.arena, "Merge pull request #%lld: %s",
                                 (long long)row->number, row->title ? row->title : row->branch)};
-    return forge_merge(&desk.git, &merge, ret_commit, err);
+    return forge_merge(&repo_access.git, &merge, ret_commit, err);
 }
 
 static enum rc record(struct call *call, struct command *command, struct err *err)
@@ -262,17 +262,17 @@ enum rc api_pull_request_merge(struct call *call, struct db *db, struct err *err
 static enum rc close_at_forge(struct call *call, struct db *db, const struct pull_request_row *row,
                               struct err *err)
 {
-    CLEANUP(desk_release) struct desk desk = {0};
-    enum rc rc = desk_open_id(call, db, &row->repository_id, &desk, err);
+    CLEANUP(repo_access_release) struct repo_access repo_access = {0};
+    enum rc rc = repo_access_open_id(call, db, &row->repository_id, &repo_access, err);
     if (rc != RC_OK)
         return rc;
-    const struct forge_closing closing = {.forge = desk.config->forge,
-                                          .url = desk.config->url,
+    const struct forge_closing closing = {.forge = repo_access.config->forge,
+                                          .url = repo_access.config->url,
                                           .number = row->number,
                                           .run_id = row->run_id.text,
                                           .branch = row->branch,
                                           .target_branch = row->target_branch};
-    return forge_close(&desk.git, &closing, err);
+    return forge_close(&repo_access.git, &closing, err);
 }
 
 enum rc api_pull_request_close(struct call *call, struct db *db, struct err *err)

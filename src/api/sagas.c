@@ -4,7 +4,7 @@
 #include "control/messaging/sagas.h"
 #include "api/routes.h"
 #include "api/saga_shape.h"
-#include "base/form.h"
+#include "base/fields.h"
 #include "core/queue/queue_config.h"
 
 enum { DEDUP_KEY_MAX = 200, STATUS_MAX = 40 };
@@ -30,15 +30,15 @@ static enum rc check_queues(const struct saga_plan *plan, struct arena *arena, s
 static enum rc read_start(const struct js *tree, struct cmd_saga_start *cmd, struct err *err)
 {
     struct arena *arena = &cmd->base.arena;
-    struct form form;
+    struct fields fields;
     const struct js *steps = NULL;
-    form_open(&form, tree, "", err);
-    form_string(&form, "name", FORM_REQUIRED, &(struct form_text){.min = 1, .max = SAGA_NAME_MAX},
-                &cmd->name);
-    form_string(&form, "dedupKey", FORM_OPTIONAL,
-                &(struct form_text){.min = 1, .max = DEDUP_KEY_MAX}, &cmd->dedup_key);
-    form_array(&form, "steps", FORM_REQUIRED, SAGA_STEPS_MAX, &steps);
-    enum rc rc = form_close(&form);
+    fields_open(&fields, tree, "", err);
+    fields_string(&fields, "name", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = SAGA_NAME_MAX}, &cmd->name);
+    fields_string(&fields, "dedupKey", FIELD_OPTIONAL,
+                  &(struct field_text){.min = 1, .max = DEDUP_KEY_MAX}, &cmd->dedup_key);
+    fields_array(&fields, "steps", FIELD_REQUIRED, SAGA_STEPS_MAX, &steps);
+    enum rc rc = fields_close(&fields);
     struct saga_plan plan;
     if (rc == RC_OK)
         rc = saga_plan_decode(steps, arena, &plan, err);

@@ -2,10 +2,10 @@
  * schedules.c - schedules over HTTP.
  */
 #include "control/messaging/schedules.h"
-#include "api/job_form.h"
+#include "api/job_fields.h"
 #include "api/routes.h"
 #include "base/clock.h"
-#include "base/form.h"
+#include "base/fields.h"
 #include "core/queue/cron.h"
 
 static enum rc check_name(const struct call *call, struct err *err)
@@ -32,41 +32,42 @@ static void write_schedule(struct jw *jw, const struct schedule_row *row)
 }
 
 /* Refuses a schedule that would never fire. */
-static void check_cron(struct form *form, const char *text, int64_t now_us)
+static void check_cron(struct fields *fields, const char *text, int64_t now_us)
 {
     struct cron cron;
-    if (form->rc != RC_OK)
+    if (fields->rc != RC_OK)
         return;
-    form->rc = cron_parse(text, &cron, form->err);
-    if (form->rc == RC_OK && cron_next(&cron, now_us) == 0)
-        form_fail(form, "cron", "no day is like this: %s would never come", text);
+    fields->rc = cron_parse(text, &cron, fields->err);
+    if (fields->rc == RC_OK && cron_next(&cron, now_us) == 0)
+        fields_fail(fields, "cron", "no day is like this: %s would never come", text);
 }
 
 static enum rc read_job(const struct js *tree, struct cmd_schedule_put *cmd, struct err *err)
 {
-    struct form form;
+    struct fields fields;
     struct job_spec spec = {0};
-    form_open(&form, tree, "job", err);
-    form_job(&form, &cmd->base.arena, &spec);
+    fields_open(&fields, tree, "job", err);
+    fields_job(&fields, &cmd->base.arena, &spec);
     if (spec.dedup_key)
-        form_fail(&form, "dedupKey", "a schedule gives each of its jobs a dedup key of its own");
+        fields_fail(&fields, "dedupKey",
+                    "a schedule gives each of its jobs a dedup key of its own");
     cmd->job = str_of(js_text(tree, &cmd->base.arena));
-    return form_close(&form);
+    return fields_close(&fields);
 }
 
 static enum rc read_schedule(struct call *call, struct cmd_schedule_put *cmd, struct err *err)
 {
     struct clock clock = control_clock(call->api->control);
     const struct js *job = NULL;
-    struct form form;
-    form_open(&form, cmd->base.tree, "", err);
-    form_string(&form, "cron", FORM_REQUIRED, &(struct form_text){.min = 1, .max = CRON_TEXT_MAX},
-                &cmd->cron);
-    form_object(&form, "job", FORM_REQUIRED, &job);
+    struct fields fields;
+    fields_open(&fields, cmd->base.tree, "", err);
+    fields_string(&fields, "cron", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = CRON_TEXT_MAX}, &cmd->cron);
+    fields_object(&fields, "job", FIELD_REQUIRED, &job);
     cmd->enabled = true;
-    form_bool(&form, "enabled", FORM_OPTIONAL, &cmd->enabled);
-    check_cron(&form, cmd->cron, clock_now_us(&clock));
-    enum rc rc = form_close(&form);
+    fields_bool(&fields, "enabled", FIELD_OPTIONAL, &cmd->enabled);
+    check_cron(&fields, cmd->cron, clock_now_us(&clock));
+    enum rc rc = fields_close(&fields);
     return rc == RC_OK ? read_job(job, cmd, err) : rc;
 }
 

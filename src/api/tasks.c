@@ -4,7 +4,7 @@
 #include "control/run/tasks.h"
 #include "api/routes.h"
 #include "api/shapes.h"
-#include "base/form.h"
+#include "base/fields.h"
 #include "base/hash.h"
 #include "core/config/repo_config.h"
 #include "core/config/repo_document.h"
@@ -42,17 +42,17 @@ static enum rc read_channel(const struct js *channel, struct cmd_submit *cmd, st
 {
     if (!channel)
         return RC_OK;
-    struct form form;
+    struct fields fields;
     const char *source = NULL;
     const struct js *metadata = NULL;
-    form_open(&form, channel, "channel", err);
-    form_string(&form, "source", FORM_REQUIRED,
-                &(struct form_text){.min = 1, .max = CHANNEL_SOURCE_MAX}, &source);
-    form_object(&form, "metadata", FORM_OPTIONAL, &metadata);
+    fields_open(&fields, channel, "channel", err);
+    fields_string(&fields, "source", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = CHANNEL_SOURCE_MAX}, &source);
+    fields_object(&fields, "metadata", FIELD_OPTIONAL, &metadata);
     cmd->channel = json_of(channel, &cmd->base.arena);
     if (cmd->channel.len > CHANNEL_BYTES_MAX)
-        form_fail(&form, "metadata", "channel must have at most %d bytes", CHANNEL_BYTES_MAX);
-    return form_close(&form);
+        fields_fail(&fields, "metadata", "channel must have at most %d bytes", CHANNEL_BYTES_MAX);
+    return fields_close(&fields);
 }
 
 /* Over the repository's configuration; errors are reported with their path in the body. */
@@ -95,20 +95,22 @@ static enum rc read_attachment(const struct js *array, size_t index, struct err 
 {
     char path[sizeof "attachments[99]"];
     (void)snprintf(path, sizeof path, "attachments[%zu]", index % 100);
-    struct form form;
+    struct fields fields;
     const char *name = NULL, *sha256 = NULL;
-    form_open(&form, js_at(array, index), path, err);
-    form_string(&form, "name", FORM_REQUIRED, &(struct form_text){.min = 1, .max = 200}, &name);
-    form_string(&form, "sha256", FORM_REQUIRED, &(struct form_text){.min = 64, .max = 64}, &sha256);
+    fields_open(&fields, js_at(array, index), path, err);
+    fields_string(&fields, "name", FIELD_REQUIRED, &(struct field_text){.min = 1, .max = 200},
+                  &name);
+    fields_string(&fields, "sha256", FIELD_REQUIRED, &(struct field_text){.min = 64, .max = 64},
+                  &sha256);
     if (name && !attachment_name_valid(name))
-        form_fail(&form, "name", "name must be that of a file, without a directory");
+        fields_fail(&fields, "name", "name must be that of a file, without a directory");
     if (sha256 && !sha256_text_valid(sha256))
-        form_fail(&form, "sha256", "sha256 must have 64 lower-case hex digits");
+        fields_fail(&fields, "sha256", "sha256 must have 64 lower-case hex digits");
     for (size_t i = 0; name && i < index; i++) {
         if (text_same(js_get_str(js_at(array, i), "name", NULL), name))
-            form_fail(&form, "name", "two attachments are called %.100s", name);
+            fields_fail(&fields, "name", "two attachments are called %.100s", name);
     }
-    return form_close(&form);
+    return fields_close(&fields);
 }
 
 static enum rc read_attachments(const struct js *array, struct cmd_submit *cmd, struct err *err)
@@ -120,71 +122,74 @@ static enum rc read_attachments(const struct js *array, struct cmd_submit *cmd, 
     return rc;
 }
 
-static void read_limits(struct form *form, struct cmd_submit *cmd)
+static void read_limits(struct fields *fields, struct cmd_submit *cmd)
 {
     double usd = 0;
-    form_int(form, "priority", FORM_OPTIONAL, &(struct form_range){0, PRIORITY_MAX},
-             &cmd->priority);
-    form_int(form, "maxTurns", FORM_OPTIONAL, &(struct form_range){1, TURNS_MAX}, &cmd->max_turns);
-    form_real(form, "maxBudgetUsd", FORM_OPTIONAL,
-              &(struct form_real){budget_usd_min, budget_usd_max}, &usd);
+    fields_int(fields, "priority", FIELD_OPTIONAL, &(struct field_range){0, PRIORITY_MAX},
+               &cmd->priority);
+    fields_int(fields, "maxTurns", FIELD_OPTIONAL, &(struct field_range){1, TURNS_MAX},
+               &cmd->max_turns);
+    fields_real(fields, "maxBudgetUsd", FIELD_OPTIONAL,
+                &(struct field_real){budget_usd_min, budget_usd_max}, &usd);
     cmd->max_budget_microusd = llround(usd * 1e6);
 }
 
-static void read_words(struct form *form, struct cmd_submit *cmd)
+static void read_words(struct fields *fields, struct cmd_submit *cmd)
 {
     int risk = (int)cmd->risk, mode = (int)cmd->mode;
-    form_choice(form, "riskLevel", FORM_OPTIONAL, risk_names, &risk);
-    form_choice(form, "executionMode", FORM_OPTIONAL, mode_names, &mode);
+    fields_choice(fields, "riskLevel", FIELD_OPTIONAL, risk_names, &risk);
+    fields_choice(fields, "executionMode", FIELD_OPTIONAL, mode_names, &mode);
     cmd->risk = (enum risk)risk;
     cmd->mode = (enum mode)mode;
-    form_string(form, "taskType", FORM_OPTIONAL,
-                &(struct form_text){.min = 1, .max = TASK_TYPE_MAX}, &cmd->task_type);
-    form_string(form, "targetBranch", FORM_OPTIONAL,
-                &(struct form_text){.min = 1, .max = BRANCH_MAX}, &cmd->target_branch);
+    fields_string(fields, "taskType", FIELD_OPTIONAL,
+                  &(struct field_text){.min = 1, .max = TASK_TYPE_MAX}, &cmd->task_type);
+    fields_string(fields, "targetBranch", FIELD_OPTIONAL,
+                  &(struct field_text){.min = 1, .max = BRANCH_MAX}, &cmd->target_branch);
     if (cmd->target_branch && !branch_name_valid(cmd->target_branch))
-        form_fail(form, "targetBranch", "targetBranch is not a name that git takes for a branch");
+        fields_fail(fields, "targetBranch",
+                    "targetBranch is not a name that git takes for a branch");
 }
 
 static enum rc read_override(const struct js *override, struct cmd_submit *cmd, struct err *err)
 {
     if (!override)
         return RC_OK;
-    struct form form;
-    form_open(&form, override, "override", err);
-    form_string(&form, "reason", FORM_REQUIRED,
-                &(struct form_text){.min = 1, .max = OVERRIDE_REASON_MAX}, &cmd->override_reason);
-    return form_close(&form);
+    struct fields fields;
+    fields_open(&fields, override, "override", err);
+    fields_string(&fields, "reason", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = OVERRIDE_REASON_MAX},
+                  &cmd->override_reason);
+    return fields_close(&fields);
 }
 
 static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err *err)
 {
-    struct form form;
+    struct fields fields;
     const struct js *overrides = NULL;
     const struct js *scope = NULL, *labels = NULL, *channel = NULL, *depends_on = NULL;
     const struct js *attachments = NULL, *override = NULL;
-    form_open(&form, cmd->base.tree, "", err);
-    form_string(&form, "repository", FORM_REQUIRED,
-                &(struct form_text){.min = 1, .max = REPOSITORY_NAME_MAX}, &cmd->repository);
-    form_string(&form, "description", FORM_OPTIONAL,
-                &(struct form_text){.min = 1, .max = TASK_DESCRIPTION_MAX}, &cmd->description);
-    form_int(&form, "issueNumber", FORM_OPTIONAL, &(struct form_range){1, ISSUE_NUMBER_MAX},
-             &cmd->issue_number);
-    read_words(&form, cmd);
-    read_limits(&form, cmd);
-    form_strings(&form, "scope", FORM_OPTIONAL, SCOPE_MAX,
-                 &(struct form_text){.min = 1, .max = GLOB_MAX}, &scope);
-    form_strings(&form, "labels", FORM_OPTIONAL, LABELS_MAX,
-                 &(struct form_text){.min = 1, .max = LABEL_MAX}, &labels);
-    form_object(&form, "channel", FORM_OPTIONAL, &channel);
-    form_object(&form, "overrides", FORM_OPTIONAL, &overrides);
-    form_strings(&form, "dependsOn", FORM_OPTIONAL, TASK_DEPENDS_MAX,
-                 &(struct form_text){.min = 1, .max = ID_TEXT_BYTES}, &depends_on);
-    form_array(&form, "attachments", FORM_OPTIONAL, ATTACHMENTS_MAX, &attachments);
-    form_object(&form, "override", FORM_OPTIONAL, &override);
+    fields_open(&fields, cmd->base.tree, "", err);
+    fields_string(&fields, "repository", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = REPOSITORY_NAME_MAX}, &cmd->repository);
+    fields_string(&fields, "description", FIELD_OPTIONAL,
+                  &(struct field_text){.min = 1, .max = TASK_DESCRIPTION_MAX}, &cmd->description);
+    fields_int(&fields, "issueNumber", FIELD_OPTIONAL, &(struct field_range){1, ISSUE_NUMBER_MAX},
+               &cmd->issue_number);
+    read_words(&fields, cmd);
+    read_limits(&fields, cmd);
+    fields_strings(&fields, "scope", FIELD_OPTIONAL, SCOPE_MAX,
+                   &(struct field_text){.min = 1, .max = GLOB_MAX}, &scope);
+    fields_strings(&fields, "labels", FIELD_OPTIONAL, LABELS_MAX,
+                   &(struct field_text){.min = 1, .max = LABEL_MAX}, &labels);
+    fields_object(&fields, "channel", FIELD_OPTIONAL, &channel);
+    fields_object(&fields, "overrides", FIELD_OPTIONAL, &overrides);
+    fields_strings(&fields, "dependsOn", FIELD_OPTIONAL, TASK_DEPENDS_MAX,
+                   &(struct field_text){.min = 1, .max = ID_TEXT_BYTES}, &depends_on);
+    fields_array(&fields, "attachments", FIELD_OPTIONAL, ATTACHMENTS_MAX, &attachments);
+    fields_object(&fields, "override", FIELD_OPTIONAL, &override);
     if (!cmd->description && !cmd->issue_number)
-        form_fail(&form, "description", "give a description, an issueNumber, or both");
-    enum rc rc = form_close(&form);
+        fields_fail(&fields, "description", "give a description, an issueNumber, or both");
+    enum rc rc = fields_close(&fields);
     if (rc == RC_OK)
         rc = read_channel(channel, cmd, err);
     if (rc == RC_OK)
@@ -332,10 +337,10 @@ static enum rc find_position(struct db *db, struct task_extras *extras, struct e
         return RC_OK;
     struct queue_place place = {
         .workspace_id = latest->workspace_id, .rank = latest->rank, .run_id = latest->id};
-    int64_t ahead = 0;
-    enum rc rc = capacity_ahead(db, &place, &ahead, err);
+    int64_t read_ahead = 0;
+    enum rc rc = capacity_read_ahead(db, &place, &read_ahead, err);
     if (rc == RC_OK)
-        extras->queue_position = ahead + 1;
+        extras->queue_position = read_ahead + 1;
     return rc;
 }
 

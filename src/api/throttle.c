@@ -4,7 +4,7 @@
 #include "api/throttle.h"
 #include "api/api.h"
 #include "api/routes.h"
-#include "base/form.h"
+#include "base/fields.h"
 #include "base/mem.h"
 #include <string.h>
 
@@ -29,17 +29,17 @@ static const struct route *route_named(const char *name)
     return NULL;
 }
 
-static void read_route(struct form *form, struct rate_rule *rule)
+static void read_route(struct fields *fields, struct rate_rule *rule)
 {
     const char *name = NULL;
-    form_string(form, "route", FORM_REQUIRED, &(struct form_text){.min = 1, .max = ROUTE_BYTES_MAX},
-                &name);
+    fields_string(fields, "route", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = ROUTE_BYTES_MAX}, &name);
     if (!name || text_same(name, "*"))
         return;
     rule->route = route_named(name);
     if (!rule->route)
-        form_fail(form, "route", "%s is not a route: write it like \"POST /v1/tasks\", or \"*\"",
-                  name);
+        fields_fail(fields, "route",
+                    "%s is not a route: write it like \"POST /v1/tasks\", or \"*\"", name);
 }
 
 static bool role_named(const char *name, enum role *ret_role)
@@ -50,12 +50,12 @@ static bool role_named(const char *name, enum role *ret_role)
     return true;
 }
 
-static void read_actor(struct form *form, struct arena *arena, struct rate_rule *rule)
+static void read_actor(struct fields *fields, struct arena *arena, struct rate_rule *rule)
 {
     const char *actor = NULL;
     enum role role;
-    form_string(form, "actor", FORM_OPTIONAL, &(struct form_text){.min = 1, .max = ACTOR_BYTES_MAX},
-                &actor);
+    fields_string(fields, "actor", FIELD_OPTIONAL,
+                  &(struct field_text){.min = 1, .max = ACTOR_BYTES_MAX}, &actor);
     if (!actor)
         return;
     if (text_starts(actor, TOKEN_ACTOR) && actor[strlen(TOKEN_ACTOR)])
@@ -63,22 +63,22 @@ static void read_actor(struct form *form, struct arena *arena, struct rate_rule 
     else if (text_starts(actor, ROLE_ACTOR) && role_named(actor + strlen(ROLE_ACTOR), &role))
         rule->role = (int)role;
     else
-        form_fail(form, "actor", "actor must be token:NAME or role:ROLE, not %s", actor);
+        fields_fail(fields, "actor", "actor must be token:NAME or role:ROLE, not %s", actor);
 }
 
 static enum rc read_rule(const struct js *entry, const char *path, struct arena *arena,
                          struct rate_rule *ret_rule, struct err *err)
 {
-    const struct form_range range = {1, 1000000};
+    const struct field_range range = {1, 1000000};
     struct rate_rule rule = {.role = -1};
-    struct form form;
-    form_open(&form, entry, path, err);
-    read_route(&form, &rule);
-    read_actor(&form, arena, &rule);
-    form_int(&form, "perSecond", FORM_REQUIRED, &range, &rule.bucket.per_second);
+    struct fields fields;
+    fields_open(&fields, entry, path, err);
+    read_route(&fields, &rule);
+    read_actor(&fields, arena, &rule);
+    fields_int(&fields, "perSecond", FIELD_REQUIRED, &range, &rule.bucket.per_second);
     rule.bucket.burst = rule.bucket.per_second;
-    form_int(&form, "burst", FORM_OPTIONAL, &range, &rule.bucket.burst);
-    enum rc rc = form_close(&form);
+    fields_int(&fields, "burst", FIELD_OPTIONAL, &range, &rule.bucket.burst);
+    enum rc rc = fields_close(&fields);
     if (rc == RC_OK)
         *ret_rule = rule;
     return rc;

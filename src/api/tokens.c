@@ -6,7 +6,7 @@
  */
 #include "control/watch/tokens.h"
 #include "api/routes.h"
-#include "base/form.h"
+#include "base/fields.h"
 #include "base/log.h"
 #include "core/queue/queue_config.h"
 #include <assert.h>
@@ -23,26 +23,26 @@ static bool name_valid(const char *name)
 }
 
 /* Into one text, with blanks between. */
-static void read_queues(struct form *form, struct cmd_token_create *cmd)
+static void read_queues(struct fields *fields, struct cmd_token_create *cmd)
 {
     const struct js *names = NULL;
     char *text = NULL;
-    form_strings(form, "queues", FORM_OPTIONAL, TOKEN_QUEUES_MAX,
-                 &(struct form_text){.min = 1, .max = TOKEN_QUEUES_BYTES_MAX}, &names);
+    fields_strings(fields, "queues", FIELD_OPTIONAL, TOKEN_QUEUES_MAX,
+                   &(struct field_text){.min = 1, .max = TOKEN_QUEUES_BYTES_MAX}, &names);
     for (size_t i = 0; i < js_count(names); i++) {
         const char *name = js_str(js_at(names, i), "");
         if (!queue_name_valid(name))
-            form_fail(form, "queues", "queues[%zu] is not a queue's name", i);
+            fields_fail(fields, "queues", "queues[%zu] is not a queue's name", i);
         text = text ? arena_printf(&cmd->base.arena, "%s %s", text, name)
                     : arena_strdup(&cmd->base.arena, name);
     }
     if (text && strlen(text) > TOKEN_QUEUES_BYTES_MAX)
-        form_fail(form, "queues", "the queues of a token have at most %d bytes in all",
-                  TOKEN_QUEUES_BYTES_MAX);
+        fields_fail(fields, "queues", "the queues of a token have at most %d bytes in all",
+                    TOKEN_QUEUES_BYTES_MAX);
     if (names && !text)
-        form_fail(form, "queues", "queues must not be empty");
+        fields_fail(fields, "queues", "queues must not be empty");
     if (text && cmd->role != ROLE_WORKER)
-        form_fail(form, "queues", "only a token of role worker can be bound to queues");
+        fields_fail(fields, "queues", "only a token of role worker can be bound to queues");
     cmd->queues = text;
 }
 
@@ -51,26 +51,26 @@ static enum rc read_token(struct call *call, struct cmd_token_create *cmd, struc
     struct clock clock = control_clock(call->api->control);
     const char *expires = NULL;
     int role = 0;
-    struct form form;
-    form_open(&form, cmd->base.tree, "", err);
-    form_string(&form, "name", FORM_REQUIRED, &(struct form_text){.min = 1, .max = TOKEN_NAME_MAX},
-                &cmd->name);
-    form_choice(&form, "role", FORM_REQUIRED, role_token_names, &role);
-    form_string(&form, "expiresAt", FORM_OPTIONAL,
-                &(struct form_text){.min = 1, .max = TIME_TEXT_BYTES}, &expires);
+    struct fields fields;
+    fields_open(&fields, cmd->base.tree, "", err);
+    fields_string(&fields, "name", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = TOKEN_NAME_MAX}, &cmd->name);
+    fields_choice(&fields, "role", FIELD_REQUIRED, role_token_names, &role);
+    fields_string(&fields, "expiresAt", FIELD_OPTIONAL,
+                  &(struct field_text){.min = 1, .max = TIME_TEXT_BYTES}, &expires);
     if (cmd->name && !name_valid(cmd->name))
-        form_fail(&form, "name", "a token's name has letters, digits, '.', '_', '@' and '-'");
+        fields_fail(&fields, "name", "a token's name has letters, digits, '.', '_', '@' and '-'");
     else if (text_same(cmd->name, AUTH_ADMIN_NAME))
-        form_fail(&form, "name", "%s is the name of the token in admin.token", AUTH_ADMIN_NAME);
+        fields_fail(&fields, "name", "%s is the name of the token in admin.token", AUTH_ADMIN_NAME);
     if (expires && !time_parse(expires, &cmd->expires_us))
-        form_fail(&form, "expiresAt", "expiresAt must be a time like 2030-01-31T00:00:00Z");
+        fields_fail(&fields, "expiresAt", "expiresAt must be a time like 2030-01-31T00:00:00Z");
     else if (expires && cmd->expires_us <= clock_now_us(&clock))
-        form_fail(&form, "expiresAt", "expiresAt is in the past");
+        fields_fail(&fields, "expiresAt", "expiresAt is in the past");
     bool known = role_parse(role_token_names[role], &cmd->role);
     assert(known);
     (void)known;
-    read_queues(&form, cmd);
-    return form_close(&form);
+    read_queues(&fields, cmd);
+    return fields_close(&fields);
 }
 
 static enum rc run_command(struct call *call, struct command *command, struct db *db,

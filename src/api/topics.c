@@ -4,11 +4,11 @@
  * A request waits for its reply like a lease for work: its client is watched meanwhile, and when it
  * disconnects, the wait is ended.  The request itself stays, and may be repeated under its id.
  */
-#include "api/job_form.h"
+#include "api/job_fields.h"
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "base/clock.h"
-#include "base/form.h"
+#include "base/fields.h"
 #include "control/messaging/requests.h"
 #include "control/messaging/subscriptions.h"
 #include "core/queue/topic.h"
@@ -45,20 +45,20 @@ static void write_subscription(struct jw *jw, const struct subscription_row *row
 
 static enum rc read_subscription(struct cmd_subscription_put *cmd, struct err *err)
 {
-    struct form form;
-    form_open(&form, cmd->base.tree, "", err);
-    form_string(&form, "pattern", FORM_REQUIRED,
-                &(struct form_text){.min = 1, .max = TOPIC_BYTES_MAX}, &cmd->pattern);
+    struct fields fields;
+    fields_open(&fields, cmd->base.tree, "", err);
+    fields_string(&fields, "pattern", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = TOPIC_BYTES_MAX}, &cmd->pattern);
     cmd->queue = arena_printf(&cmd->base.arena, SUBSCRIPTION_QUEUE_PREFIX "%s", cmd->name);
-    form_string(&form, "queue", FORM_OPTIONAL, &(struct form_text){.min = 1, .max = 100},
-                &cmd->queue);
+    fields_string(&fields, "queue", FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = 100},
+                  &cmd->queue);
     if (cmd->pattern && !topic_pattern_valid(cmd->pattern))
-        form_fail(&form, "pattern", TOPIC_PATTERN_RULE);
+        fields_fail(&fields, "pattern", TOPIC_PATTERN_RULE);
     if (!queue_name_valid(cmd->queue))
-        form_fail(&form, "queue", "a queue's name has letters, digits, '.', '_' and '-'");
+        fields_fail(&fields, "queue", "a queue's name has letters, digits, '.', '_' and '-'");
     else if (text_starts(cmd->queue, STEP_QUEUE_PREFIX))
-        form_fail(&form, "queue", "queues named %s* are drover's own", STEP_QUEUE_PREFIX);
-    return form_close(&form);
+        fields_fail(&fields, "queue", "queues named %s* are drover's own", STEP_QUEUE_PREFIX);
+    return fields_close(&fields);
 }
 
 enum rc api_subscription_put(struct call *call, struct command **ret_command, struct err *err)
@@ -155,58 +155,58 @@ static bool header_name_valid(const char *name)
     return len > 0 && len <= HEADER_NAME_MAX && strspn(name, chars) == len;
 }
 
-static void read_headers(struct form *form, struct arena *arena, struct message *message)
+static void read_headers(struct fields *fields, struct arena *arena, struct message *message)
 {
     const struct js *object = NULL, *value;
     const char *name;
-    form_object(form, "headers", FORM_OPTIONAL, &object);
+    fields_object(fields, "headers", FIELD_OPTIONAL, &object);
     if (js_count(object) > HEADERS_MAX)
-        form_fail(form, "headers", "headers has at most %d members", HEADERS_MAX);
-    if (form->rc != RC_OK || object == NULL)
+        fields_fail(fields, "headers", "headers has at most %d members", HEADERS_MAX);
+    if (fields->rc != RC_OK || object == NULL)
         return;
     struct message_header *headers = arena_array(arena, js_count(object), sizeof *headers);
-    for (size_t at = 0; form->rc == RC_OK && js_next(object, &at, &name, &value);) {
+    for (size_t at = 0; fields->rc == RC_OK && js_next(object, &at, &name, &value);) {
         const char *text = js_str(value, NULL);
         if (!header_name_valid(name))
-            form_fail(form, "headers",
-                      "a header's name has letters, digits, '.', '_' and '-', at most %d bytes",
-                      HEADER_NAME_MAX);
+            fields_fail(fields, "headers",
+                        "a header's name has letters, digits, '.', '_' and '-', at most %d bytes",
+                        HEADER_NAME_MAX);
         else if (header_reserved(name))
-            form_fail(form, "headers", "the header %s is set by drover", name);
+            fields_fail(fields, "headers", "the header %s is set by drover", name);
         else if (text == NULL || strlen(text) > HEADER_VALUE_MAX)
-            form_fail(form, "headers", "the header %s must be a string of at most %d bytes", name,
-                      HEADER_VALUE_MAX);
+            fields_fail(fields, "headers", "the header %s must be a string of at most %d bytes",
+                        name, HEADER_VALUE_MAX);
         headers[message->header_count++] = (struct message_header){arena_strdup(arena, name),
                                                                    arena_strdup(arena, text)};
     }
     message->headers = headers;
 }
 
-static void read_message(struct form *form, struct arena *arena, struct message *message)
+static void read_message(struct fields *fields, struct arena *arena, struct message *message)
 {
-    form_job_body(form, arena, &message->job);
-    read_headers(form, arena, message);
+    fields_job_body(fields, arena, &message->job);
+    read_headers(fields, arena, message);
 }
 
 static enum rc read_messages(struct cmd_publish *cmd, struct err *err)
 {
     struct arena *arena = &cmd->base.arena;
     const struct js *items = NULL;
-    struct form form;
-    form_open(&form, cmd->base.tree, "", err);
-    form_array(&form, "messages", FORM_REQUIRED, JOBS_PER_CALL_MAX, &items);
-    if (form.rc == RC_OK && js_count(items) == 0)
-        form_fail(&form, "messages", "messages must not be empty");
-    enum rc rc = form_close(&form);
+    struct fields fields;
+    fields_open(&fields, cmd->base.tree, "", err);
+    fields_array(&fields, "messages", FIELD_REQUIRED, JOBS_PER_CALL_MAX, &items);
+    if (fields.rc == RC_OK && js_count(items) == 0)
+        fields_fail(&fields, "messages", "messages must not be empty");
+    enum rc rc = fields_close(&fields);
     if (rc != RC_OK)
         return rc;
     struct message *messages = arena_array(arena, js_count(items), sizeof *messages);
     for (size_t i = 0; rc == RC_OK && i < js_count(items); i++) {
         char path[PATH_BYTES];
         (void)snprintf(path, sizeof path, "messages[%zu]", i);
-        form_open(&form, js_at(items, i), path, err);
-        read_message(&form, arena, &messages[i]);
-        rc = form_close(&form);
+        fields_open(&fields, js_at(items, i), path, err);
+        read_message(&fields, arena, &messages[i]);
+        rc = fields_close(&fields);
     }
     cmd->dispatch.messages = messages;
     cmd->dispatch.count = js_count(items);
@@ -217,12 +217,12 @@ static enum rc read_one_message(struct cmd_publish *cmd, struct err *err)
 {
     struct arena *arena = &cmd->base.arena;
     struct message *message = arena_alloc(arena, sizeof *message);
-    struct form form;
-    form_open(&form, cmd->base.tree, "", err);
-    read_message(&form, arena, message);
+    struct fields fields;
+    fields_open(&fields, cmd->base.tree, "", err);
+    read_message(&fields, arena, message);
     cmd->dispatch.messages = message;
     cmd->dispatch.count = 1;
-    return form_close(&form);
+    return fields_close(&fields);
 }
 
 static bool has_many(const struct command *command)
@@ -297,19 +297,19 @@ static enum rc read_request(struct cmd_request *cmd, struct err *err)
 {
     const char *id = NULL;
     int64_t timeout_ms = REQUEST_TIMEOUT_MS_DEFAULT;
-    struct form form;
-    form_open(&form, cmd->base.tree, "", err);
-    read_message(&form, &cmd->base.arena, &cmd->message);
-    form_string(&form, "requestId", FORM_OPTIONAL,
-                &(struct form_text){.min = 1, .max = ID_TEXT_BYTES}, &id);
+    struct fields fields;
+    fields_open(&fields, cmd->base.tree, "", err);
+    read_message(&fields, &cmd->base.arena, &cmd->message);
+    fields_string(&fields, "requestId", FIELD_OPTIONAL,
+                  &(struct field_text){.min = 1, .max = ID_TEXT_BYTES}, &id);
     if (id && !id_parse(id, &cmd->id))
-        form_fail(&form, "requestId", "requestId must be a UUID");
-    form_int(&form, "timeoutMs", FORM_OPTIONAL, &(struct form_range){1, REQUEST_TIMEOUT_MS_MAX},
-             &timeout_ms);
+        fields_fail(&fields, "requestId", "requestId must be a UUID");
+    fields_int(&fields, "timeoutMs", FIELD_OPTIONAL,
+               &(struct field_range){1, REQUEST_TIMEOUT_MS_MAX}, &timeout_ms);
     if (cmd->message.job.dedup_key)
-        form_fail(&form, "dedupKey", "requests are told apart by requestId, not by dedupKey");
+        fields_fail(&fields, "dedupKey", "requests are told apart by requestId, not by dedupKey");
     cmd->timeout_us = timeout_ms * US_PER_MS;
-    return form_close(&form);
+    return fields_close(&fields);
 }
 
 /* Thousands may wait: each frees the memory that it does not need meanwhile. */
@@ -386,13 +386,13 @@ void api_request_answer(struct call *call, struct command *command)
 static enum rc check_error(const struct js *error, struct err *err)
 {
     const char *code = NULL, *message = NULL;
-    struct form form;
-    form_open(&form, error, "error", err);
-    form_string(&form, "code", FORM_REQUIRED, &(struct form_text){.min = 1, .max = REPLY_CODE_MAX},
-                &code);
-    form_string(&form, "message", FORM_OPTIONAL, &(struct form_text){.max = REPLY_MESSAGE_MAX},
-                &message);
-    return form_close(&form);
+    struct fields fields;
+    fields_open(&fields, error, "error", err);
+    fields_string(&fields, "code", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = REPLY_CODE_MAX}, &code);
+    fields_string(&fields, "message", FIELD_OPTIONAL,
+                  &(struct field_text){.max = REPLY_MESSAGE_MAX}, &message);
+    return fields_close(&fields);
 }
 
 /* {"payload": ...} or {"error": {...}}, and nothing else. */
@@ -400,16 +400,16 @@ static enum rc read_reply(struct cmd_reply *cmd, struct err *err)
 {
     struct arena *arena = &cmd->base.arena;
     const struct js *payload = NULL, *error = NULL;
-    struct form form;
-    form_open(&form, cmd->base.tree, "", err);
-    form_any(&form, "payload", FORM_OPTIONAL, &payload);
-    form_object(&form, "error", FORM_OPTIONAL, &error);
+    struct fields fields;
+    fields_open(&fields, cmd->base.tree, "", err);
+    fields_any(&fields, "payload", FIELD_OPTIONAL, &payload);
+    fields_object(&fields, "error", FIELD_OPTIONAL, &error);
     if (payload && error)
-        form_fail(&form, "error", "a reply has a payload or an error, not both");
+        fields_fail(&fields, "error", "a reply has a payload or an error, not both");
     const char *text = error || payload ? js_text(error ? error : payload, arena) : "null";
     if (strlen(text) > JOB_PAYLOAD_MAX)
-        form_fail(&form, "payload", "payload must have at most %d bytes", JOB_PAYLOAD_MAX);
-    enum rc rc = form_close(&form);
+        fields_fail(&fields, "payload", "payload must have at most %d bytes", JOB_PAYLOAD_MAX);
+    enum rc rc = fields_close(&fields);
     if (rc == RC_OK && error)
         rc = check_error(error, err);
     cmd->reply = str_of(arena_printf(arena, "{\"%s\":%s}", error ? "error" : "payload", text));

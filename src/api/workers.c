@@ -7,7 +7,7 @@
  */
 #include "control/watch/workers.h"
 #include "api/routes.h"
-#include "base/form.h"
+#include "base/fields.h"
 
 enum {
     HOST_BYTES_MAX = 255,
@@ -26,33 +26,33 @@ static enum rc read_worker(const struct js *tree, struct cmd_worker_seen *cmd, s
     struct worker_row *worker = &cmd->worker;
     const struct js *queues = NULL;
     int presence = PRESENCE_ACTIVE;
-    struct form form;
-    form_open(&form, tree, "", err);
-    form_string(&form, "name", FORM_REQUIRED, &(struct form_text){.min = 1, .max = WORKER_NAME_MAX},
-                &worker->name);
-    form_string(&form, "host", FORM_REQUIRED, &(struct form_text){.max = HOST_BYTES_MAX},
-                &worker->host);
-    form_string(&form, "version", FORM_REQUIRED, &(struct form_text){.max = VERSION_BYTES_MAX},
-                &worker->version);
-    form_int(&form, "pid", FORM_REQUIRED, &(struct form_range){1, PID_MAX}, &worker->pid);
-    form_int(&form, "slots", FORM_REQUIRED, &(struct form_range){1, WORKER_SLOTS_MAX},
-             &worker->slots);
-    form_int(&form, "busy", FORM_OPTIONAL, &(struct form_range){0, WORKER_SLOTS_MAX},
-             &worker->busy);
-    form_strings(&form, "queues", FORM_REQUIRED, QUEUES_MAX,
-                 &(struct form_text){.min = 1, .max = QUEUE_BYTES_MAX}, &queues);
-    form_choice(&form, "state", FORM_OPTIONAL, presences, &presence);
-    form_int(&form, "unpublishedCount", FORM_OPTIONAL, &(struct form_range){0, INT64_MAX / 2},
-             &worker->unpublished_count);
-    form_int(&form, "unpublishedBytes", FORM_OPTIONAL, &(struct form_range){0, INT64_MAX / 2},
-             &worker->unpublished_bytes);
+    struct fields fields;
+    fields_open(&fields, tree, "", err);
+    fields_string(&fields, "name", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = WORKER_NAME_MAX}, &worker->name);
+    fields_string(&fields, "host", FIELD_REQUIRED, &(struct field_text){.max = HOST_BYTES_MAX},
+                  &worker->host);
+    fields_string(&fields, "version", FIELD_REQUIRED,
+                  &(struct field_text){.max = VERSION_BYTES_MAX}, &worker->version);
+    fields_int(&fields, "pid", FIELD_REQUIRED, &(struct field_range){1, PID_MAX}, &worker->pid);
+    fields_int(&fields, "slots", FIELD_REQUIRED, &(struct field_range){1, WORKER_SLOTS_MAX},
+               &worker->slots);
+    fields_int(&fields, "busy", FIELD_OPTIONAL, &(struct field_range){0, WORKER_SLOTS_MAX},
+               &worker->busy);
+    fields_strings(&fields, "queues", FIELD_REQUIRED, QUEUES_MAX,
+                   &(struct field_text){.min = 1, .max = QUEUE_BYTES_MAX}, &queues);
+    fields_choice(&fields, "state", FIELD_OPTIONAL, presences, &presence);
+    fields_int(&fields, "unpublishedCount", FIELD_OPTIONAL, &(struct field_range){0, INT64_MAX / 2},
+               &worker->unpublished_count);
+    fields_int(&fields, "unpublishedBytes", FIELD_OPTIONAL, &(struct field_range){0, INT64_MAX / 2},
+               &worker->unpublished_bytes);
     if (worker->name && !worker_name_valid(worker->name))
-        form_fail(&form, "name", "a worker's name has letters, digits, '.', '_' and '-'");
+        fields_fail(&fields, "name", "a worker's name has letters, digits, '.', '_' and '-'");
     worker->draining = presence == PRESENCE_DRAINING;
     cmd->left = presence == PRESENCE_LEFT;
     if (queues)
         worker->queues = str_of(js_text(queues, &cmd->base.arena));
-    return form_close(&form);
+    return fields_close(&fields);
 }
 
 enum rc api_worker_announce(struct call *call, struct command **ret_command, struct err *err)

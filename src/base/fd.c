@@ -11,7 +11,7 @@
  * tree.
  */
 #include "base/fd.h"
-#include "base/dice.h"
+#include "base/random.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -14,13 +14,13 @@ static bool dash_at(size_t i)
     return i == 8 || i == 13 || i == 18 || i == 23;
 }
 
-struct id id_new(int64_t now_us, struct dice *dice)
+struct id id_new(int64_t now_us, struct random *random)
 {
     assert(now_us >= 0);
     uint64_t ms = (uint64_t)(now_us / US_PER_MS);
     uint64_t fraction = (uint64_t)(now_us % US_PER_MS) * 4096 / 1000;
     uint64_t high = (ms << 16) | (UINT64_C(7) << 12) | fraction;
-    uint64_t low = (UINT64_C(2) << 62) | (dice_next(dice) >> 2);
+    uint64_t low = (UINT64_C(2) << 62) | (random_next(random) >> 2);
     unsigned char bytes[16];
     for (size_t i = 0; i < 8; i++) {
         bytes[i] = (unsigned char)(high >> (56 - 8 * i));

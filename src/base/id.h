@@ -3,7 +3,7 @@
  */
 #ifndef BASE_ID_H
 #define BASE_ID_H
-#include "base/dice.h"
+#include "base/random.h"
 #include "base/rc.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,8 +14,8 @@ struct id {
 };
 
 /* Time order is kept to the microsecond (12 bits of sub-millisecond in rand_a, RFC 9562 §6.2).  The
-   other 62 bits cannot be guessed when the dice are the kernel's (dice_from_os). */
-struct id id_new(int64_t now_us, struct dice *dice);
+   other 62 bits cannot be guessed when the numbers are the kernel's (random_from_os). */
+struct id id_new(int64_t now_us, struct random *random);
 /* Any well-formed UUID; upper case is folded. */
 MUST_USE bool id_parse(const char *text, struct id *ret_id);
 bool id_is_none(const struct id *id);

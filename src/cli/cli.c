@@ -3,8 +3,8 @@
  */
 #include "cli/cli.h"
 #include "base/jw.h"
-#include "base/spell.h"
 #include "base/str.h"
+#include "base/suggest.h"
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/refresh.h"
@@ -104,12 +104,12 @@ static bool is_family(const char *word)
 
 const char *cli_closest(const char *name)
 {
-    struct spell spell = spell_of(name);
+    struct suggest suggest = suggest_for(name);
     for (size_t i = 0; i < COUNT_OF(families); i++) {
         for (const struct cli_command *each = families[i].commands; each->name != NULL; each++)
-            spell_offer(&spell, each->name);
+            suggest_offer(&suggest, each->name);
     }
-    return spell.closest;
+    return suggest.closest;
 }
 
 /* ---- help ---- */

@@ -184,11 +184,11 @@ void term_fit(struct buf *to, const char *text, size_t columns)
 char *term_ago(struct arena *arena, int64_t now_us, int64_t time_us)
 {
     int64_t us = now_us - time_us;
-    bool ahead = us < 0;
-    if (ahead)
+    bool read_ahead = us < 0;
+    if (read_ahead)
         us = -us;
     if (us < 2 * US_PER_SECOND)
-        return arena_strdup(arena, ahead ? "now" : "just now");
+        return arena_strdup(arena, read_ahead ? "now" : "just now");
     const char *unit = "d";
     int64_t count = us / US_PER_DAY;
     if (us < US_PER_MINUTE) {
@@ -201,8 +201,8 @@ char *term_ago(struct arena *arena, int64_t now_us, int64_t time_us)
         unit = "h";
         count = us / US_PER_HOUR;
     }
-    return arena_printf(arena, "%s%lld %s%s", ahead ? "in " : "", (long long)count, unit,
-                        ahead ? "" : " ago");
+    return arena_printf(arena, "%s%lld %s%s", read_ahead ? "in " : "", (long long)count, unit,
+                        read_ahead ? "" : " ago");
 }
 
 const char *term_time(const struct term *term, const char *rfc3339, struct arena *arena)

@@ -172,7 +172,7 @@ static enum rc start_parts(struct control *control, const struct control_options
         .hooks = &control_hooks,
         .store = control->store,
         .clock = control->clock,
-        .dice = options->dice,
+        .random = options->random,
         .queue_max = options->queue_max > 0 ? options->queue_max : QUEUE_MAX,
         .batch_max = options->batch_max > 0 ? options->batch_max : BATCH_MAX,
         .lanes = lanes_of(control->store, options->lanes),

@@ -13,7 +13,7 @@ struct control; /* Owned by its starter. */
 struct control_options {
     struct store *store; /* Not owned. */
     struct clock clock;  /* The machine's; on a shared store the database's clock is used. */
-    struct dice dice;
+    struct random random;
     /* NULL: the store's own node name, made at the first start.  On a shared store each node must
        have its own, the same at each start. */
     const char *node;

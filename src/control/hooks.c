@@ -8,10 +8,10 @@
 #include "control/run/notify.h"
 #include "control/run/run_jobs.h"
 
-static enum rc job_settled(struct cx *cx, const struct job_row *job)
+static enum rc job_settled(struct context *ctx, const struct job_row *job)
 {
-    enum rc rc = saga_job_settled(cx, job);
-    return rc == RC_OK ? notify_job_settled(cx, job) : rc;
+    enum rc rc = saga_job_settled(ctx, job);
+    return rc == RC_OK ? notify_job_settled(ctx, job) : rc;
 }
 
 static const struct job_hooks job_hooks = {
@@ -30,9 +30,9 @@ static const struct job_hooks job_hooks = {
     .may_replay = saga_allows_replay,
 };
 
-static enum rc admit(struct cx *cx, void *state)
+static enum rc admit(struct context *ctx, void *state)
 {
-    return admit_queued(cx, state);
+    return admit_queued(ctx, state);
 }
 
 const struct control_hooks control_hooks = {

@@ -2,7 +2,7 @@
  * fence.c - see fence.h.
  */
 #include "forge/fence.h"
-#include "base/dice.h"
+#include "base/random.h"
 #include <inttypes.h>
 
 const char *fence_ref(const char *run_id, struct arena *arena)
@@ -14,8 +14,8 @@ enum rc fence_make(const struct git *git, const char *git_dir, const struct fenc
                    struct fence *fence, struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
-    struct dice dice = dice_from_os();
-    uint64_t high = dice_next(&dice), low = dice_next(&dice);
+    struct random random = random_from_os();
+    uint64_t high = random_next(&random), low = random_next(&random);
     const char *blob = arena_printf(&arena, "%s by %s\n%016" PRIx64 "%016" PRIx64 "\n", text->act,
                                     text->holder, high, low);
     const char *hash = NULL;

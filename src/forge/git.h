@@ -49,7 +49,7 @@ struct git_call {
 };
 #define GIT_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* The home of git: empty but for the configuration that the far end of a local fetch needs. */
+/* The home of git: empty but for the configuration that the serving side of a local fetch needs. */
 MUST_USE enum rc git_home_make(const char *home, struct err *err);
 
 /* RC_OK: exit status 0.  RC_IO, code GIT_FAILED: git failed, the text has its message.

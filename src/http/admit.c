@@ -83,7 +83,7 @@ static bool can_go(const struct conn *conn)
 }
 
 /* The oldest of this holder; NULL: none can be closed.  listener NULL: on any. */
-static struct conn *oldest_idle(struct holder *holder, const struct listener *listener,
+static struct conn *oldest_idle(struct holder *holder, const struct http_listener *listener,
                                 const struct conn *except)
 {
     struct seat *seat;
@@ -96,7 +96,7 @@ static struct conn *oldest_idle(struct holder *holder, const struct listener *li
     return NULL;
 }
 
-static struct conn *find_victim(struct listener *listener, enum caps_kind kind,
+static struct conn *find_victim(struct http_listener *listener, enum caps_kind kind,
                                 const struct conn *except)
 {
     struct holder *holder;
@@ -132,7 +132,7 @@ static void refuse_full(struct conn *conn)
 
 void admit_newborn(struct conn *conn)
 {
-    struct listener *listener = conn->listener;
+    struct http_listener *listener = conn->listener;
     count_for_source(conn);
     if (listener->open <= listener->open_max)
         return;
@@ -216,7 +216,7 @@ bool admit_head(struct conn *conn, const struct http_head *head, bool whole)
 
 /* ---- Listening ---- */
 
-static void set_enabled(struct listener *listener, bool enabled)
+static void set_enabled(struct http_listener *listener, bool enabled)
 {
     listener->paused = !enabled;
     if (!listener->ev)
@@ -226,7 +226,7 @@ static void set_enabled(struct listener *listener, bool enabled)
 
 /* libevent accepts until the queue is empty; a client that connects all the time can keep it from
    ever becoming empty. */
-void admit_accepted(struct listener *listener)
+void admit_accepted(struct http_listener *listener)
 {
     if (++listener->accepted < listener->accepted_max)
         return;
@@ -237,7 +237,7 @@ void admit_accepted(struct listener *listener)
         http_work_soon(listener->http);
 }
 
-void admit_resume(struct listener *listener)
+void admit_resume(struct http_listener *listener)
 {
     listener->accepted = 0;
     if (listener->resume)

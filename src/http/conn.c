@@ -79,7 +79,7 @@ void conn_refuse(struct conn *conn, int status, const struct err *err)
 static void send_refusal(struct conn *conn)
 {
     struct http *http = conn->http;
-    struct id made = id_new(clock_now_us(&http->options.clock), &http->dice);
+    struct id made = id_new(clock_now_us(&http->options.clock), &http->random);
     const char *id = conn->incoming ? conn->incoming->id : made.text;
     CLEANUP(buf_release) struct buf body;
     CLEANUP(buf_release) struct buf all;
@@ -398,7 +398,7 @@ static void on_out(evutil_socket_t fd, short what, void *arg)
 
 /* ---- Opening and closing ---- */
 
-void conn_new(struct listener *listener, int fd)
+void conn_new(struct http_listener *listener, int fd)
 {
     struct http *http = listener->http;
     struct conn *conn = mem_alloc(sizeof *conn);

@@ -16,7 +16,7 @@
 #ifndef HTTP_CONN_H
 #define HTTP_CONN_H
 #include "base/buf.h"
-#include "base/dice.h"
+#include "base/random.h"
 #include "core/http/frame.h"
 #include "http/caps.h"
 #include "http/http.h"
@@ -29,11 +29,11 @@ struct evconnlistener;
 
 enum { HTTP_SWEEP_MS = 1000, HTTP_SWEEP_IDLE_MS = 5000, HTTP_ACCEPT_PAUSE_MS = 10 };
 enum { HTTP_DATE_BYTES = 40 };
-enum http_listener { HTTP_PORT, HTTP_SOCKET, HTTP_LISTENER_COUNT };
+enum http_listener_kind { HTTP_PORT, HTTP_SOCKET, HTTP_LISTENER_COUNT };
 enum conn_phase { CONN_HEAD, CONN_BODY, CONN_HELD, CONN_SENDING, CONN_REFUSED };
 
 /* Each has a limit of its own: connections of one never count against the other. */
-struct listener {
+struct http_listener {
     struct http *http;
     struct evconnlistener *ev; /* NULL: none, or draining. */
     int64_t open, open_max;
@@ -46,9 +46,9 @@ struct listener {
 
 struct conn {
     struct http *http;
-    struct listener *listener;
+    struct http_listener *listener;
     struct seat seat; /* The holder it counts for. */
-    bool reserved;    /* Beyond open_max: see struct listener. */
+    bool reserved;    /* Beyond open_max: see struct http_listener. */
     bool asked;       /* A whole head was received. */
     int64_t born_us;
     struct holder *charged; /* For bytes of the answer being sent; NULL: none. */
@@ -86,7 +86,7 @@ LIST_HEAD(parting_list, parting);
 
 struct http {
     struct http_options options;
-    struct listener listeners[HTTP_LISTENER_COUNT];
+    struct http_listener listeners[HTTP_LISTENER_COUNT];
     struct caps *caps;
     int port;
     atomic_bool draining;
@@ -98,10 +98,10 @@ struct http {
     struct event *sweep; /* Deadlines, and listening again. */
     struct parting_list partings;
     int64_t parting_count;
-    int64_t held;      /* Requests that have an owner. */
-    int64_t answering; /* Connections that are sending an answer. */
-    struct dice dice;  /* Request ids. */
-    int64_t date_s;    /* The second that date was written for. */
+    int64_t held;         /* Requests that have an owner. */
+    int64_t answering;    /* Connections that are sending an answer. */
+    struct random random; /* Request ids. */
+    int64_t date_s;       /* The second that date was written for. */
     char date[HTTP_DATE_BYTES];
     atomic_int_fast64_t connections, refused_connections, evicted_connections, requests;
 };
@@ -109,7 +109,7 @@ struct http {
 /* ---- conn.c ---- */
 
 /* Takes over a socket that was accepted. */
-void conn_new(struct listener *listener, int fd);
+void conn_new(struct http_listener *listener, int fd);
 void conn_on_work(evutil_socket_t fd, short what, void *http);
 /* Runs conn_on_work in this turn of the loop; called by conn_on_work itself, in the next one. */
 void http_work_soon(struct http *http);
@@ -154,6 +154,6 @@ void admit_head_bytes(struct conn *conn);
 /* Counts the connection for this key from now on.  RC_LIMIT */
 MUST_USE enum rc admit_claim(struct conn *conn, const struct caps_key *key, struct err *err);
 /* Counts an accept; pauses the listener after accepted_max of them. */
-void admit_accepted(struct listener *listener);
-void admit_resume(struct listener *listener);
+void admit_accepted(struct http_listener *listener);
+void admit_resume(struct http_listener *listener);
 #endif

@@ -44,7 +44,7 @@ static void on_sweep(void *arg)
 {
     struct http *http = arg;
     for (int i = 0; i < HTTP_LISTENER_COUNT; i++) {
-        struct listener *listener = &http->listeners[i];
+        struct http_listener *listener = &http->listeners[i];
         if (listener->ev && !listener->paused)
             evconnlistener_enable(listener->ev);
     }
@@ -69,7 +69,7 @@ static enum rc resolve(const struct http_options *options, struct addrinfo **ret
 }
 
 /* *ret_fd is the listener's. */
-static enum rc bind_to(struct listener *to, const struct sockaddr *address, socklen_t len,
+static enum rc bind_to(struct http_listener *to, const struct sockaddr *address, socklen_t len,
                        const char *name, int *ret_fd, struct err *err)
 {
     int backlog = to == &to->http->listeners[HTTP_SOCKET] ? SOCKET_BACKLOG : BACKLOG;
@@ -136,7 +136,7 @@ static enum rc listen_on_socket(struct http *http, struct err *err)
 static void stop_listening(struct http *http)
 {
     for (int i = 0; i < HTTP_LISTENER_COUNT; i++) {
-        struct listener *listener = &http->listeners[i];
+        struct http_listener *listener = &http->listeners[i];
         if (listener->ev)
             evconnlistener_free(listener->ev);
         listener->ev = NULL;
@@ -150,7 +150,7 @@ static void on_resume(void *arg)
     admit_resume(arg);
 }
 
-static void listener_init(struct http *http, struct listener *listener)
+static void listener_init(struct http *http, struct http_listener *listener)
 {
     const struct http_options *options = &http->options;
     bool socket = listener == &http->listeners[HTTP_SOCKET];
@@ -166,7 +166,7 @@ enum rc http_new(const struct http_options *options, struct http **ret_http, str
     assert(options->request_bytes >= sizeof(struct http_request));
     struct http *http = mem_alloc(sizeof *http);
     http->options = *options;
-    http->dice = dice_from_os();
+    http->random = random_from_os();
     http->caps = caps_new(&options->caps);
     LIST_INIT(&http->conns);
     TAILQ_INIT(&http->work_list);

@@ -52,7 +52,7 @@ struct http_request *request_new(struct conn *conn, const struct http_head *head
         text_copy(request->id, sizeof request->id, id);
     else
         text_copy(request->id, sizeof request->id,
-                  id_new(clock_now_us(&http->options.clock), &http->dice).text);
+                  id_new(clock_now_us(&http->options.clock), &http->random).text);
     return request;
 }
 

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/thread.h"
-#include "net/door.h"
+#include "net/listener.h"
 #include "net/pump.h"
 #include <errno.h>
 #include <netdb.h>
@@ -37,7 +37,7 @@ struct pair {
 
 struct relay {
     struct relay_options options; /* Its texts are copies, owned. */
-    struct door door;
+    struct listener listener;
     int wake;
     pthread_t thread;
     struct pair *pairs[PAIRS_MAX];
@@ -92,7 +92,7 @@ static bool begin_dial(const struct relay *relay, struct pair *pair)
 
 static void accept_one(struct relay *relay)
 {
-    int agent = door_accept(&relay->door);
+    int agent = listener_accept(&relay->listener);
     if (agent < 0)
         return;
     struct pair *pair = mem_alloc(sizeof *pair);
@@ -197,15 +197,15 @@ static void serve_pairs(struct relay *relay, const struct pollfd *seen)
 
 static void *relay_main(void *ctx)
 {
-    enum { WAKE, DOOR, FIRST };
+    enum { WAKE, LISTENER, FIRST };
     struct relay *relay = ctx;
     struct pollfd fds[FIRST + 2 * PAIRS_MAX];
     for (;;) {
         int timeout_ms;
         fds[WAKE] = (struct pollfd){.fd = relay->wake, .events = POLLIN};
-        fds[DOOR] = door_want(&relay->door, &timeout_ms);
+        fds[LISTENER] = listener_want(&relay->listener, &timeout_ms);
         if (relay->pair_count == PAIRS_MAX)
-            fds[DOOR].fd = -1;
+            fds[LISTENER].fd = -1;
         for (size_t i = 0; i < relay->pair_count; i++) {
             pair_want(relay->pairs[i], &fds[FIRST + 2 * i]);
             if (relay->pairs[i]->head_until_us && (timeout_ms < 0 || timeout_ms > HEAD_TICK_MS))
@@ -216,7 +216,7 @@ static void *relay_main(void *ctx)
         if (fds[WAKE].revents)
             return NULL;
         serve_pairs(relay, &fds[FIRST]);
-        if (fds[DOOR].revents)
+        if (fds[LISTENER].revents)
             accept_one(relay);
     }
 }
@@ -227,7 +227,7 @@ static void relay_free(struct relay *relay)
 {
     for (size_t i = 0; i < relay->pair_count; i++)
         pair_free(relay->pairs[i]);
-    door_close(&relay->door);
+    listener_close(&relay->listener);
     fd_close(relay->wake);
     mem_free((void *)(uintptr_t)relay->options.socket_path);
     mem_free((void *)(uintptr_t)relay->options.host);
@@ -246,12 +246,12 @@ static enum rc start_listening(struct relay *relay, struct err *err)
     if (relay->wake < 0)
         return err_set(err, RC_IO, "IO_ERROR", "eventfd: %s", strerror(errno));
     if (!options->socket_path)
-        return door_at_port(options->listen_port, &relay->door, err);
+        return listener_at_port(options->listen_port, &relay->listener, err);
     /* A longer path could be bound, but clients connect by the whole path. */
     if (strlen(options->socket_path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
         return err_set(err, RC_TOO_LARGE, "PATH_TOO_LONG", "%.300s is too long for a socket",
                        options->socket_path);
-    return door_at_path(options->socket_path, &relay->door, err);
+    return listener_at_path(options->socket_path, &relay->listener, err);
 }
 
 enum rc relay_start(const struct relay_options *options, struct relay **ret_relay, struct err *err)
@@ -261,7 +261,7 @@ enum rc relay_start(const struct relay_options *options, struct relay **ret_rela
     relay->options.socket_path = copy_of(options->socket_path);
     relay->options.host = copy_of(options->host);
     relay->options.target_path = copy_of(options->target_path);
-    relay->door.fd = -1;
+    relay->listener.fd = -1;
     relay->wake = eventfd(0, EFD_CLOEXEC);
     enum rc rc = start_listening(relay, err);
     if (rc == RC_OK)

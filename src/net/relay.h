@@ -15,7 +15,7 @@
 struct relay; /* Owned by its starter. */
 
 struct relay_options {
-    const char *socket_path; /* As of door.h; NULL: listen_port */
+    const char *socket_path; /* As of listener.h; NULL: listen_port */
     int listen_port;         /* Of the loopback. */
     const char *target_path; /* Where it leads: a socket; NULL: host and port. */
     const char *host;        /* A name or an address; resolved for every connection. */

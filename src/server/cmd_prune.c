@@ -14,16 +14,16 @@
 #include "cli/paths.h"
 #include "cli/show.h"
 #include "cli/table.h"
-#include "work/tree/attic.h"
+#include "work/tree/retention.h"
 #include <stdio.h>
 
 enum { PLACES_MAX = 2, DAYS_MAX = 36500, JSON_BYTES_MAX = 64 * 1024 * 1024 };
 
 /* A work directory, and what is in it. */
 struct place {
-    struct attic attic;
+    struct retention retention;
     const char *worker;
-    const struct attic_item *items;
+    const struct retention_item *items;
 };
 
 struct prune {
@@ -47,9 +47,9 @@ static void add_place(struct prune *prune, const char *work_dir)
         return;
     int64_t withheld = 0;
     struct place *place = &prune->places[prune->place_count++];
-    place->attic = (struct attic){.work_dir = work_dir, .cancel = cli->stop};
-    place->worker = attic_worker(&place->attic, &cli->arena);
-    place->items = attic_list(&place->attic, &cli->arena, &withheld);
+    place->retention = (struct retention){.work_dir = work_dir, .cancel = cli->stop};
+    place->worker = retention_worker(&place->retention, &cli->arena);
+    place->items = retention_list(&place->retention, &cli->arena, &withheld);
     prune->withheld += withheld;
 }
 
@@ -72,7 +72,7 @@ static enum rc find_places(struct prune *prune, struct err *err)
     return RC_OK;
 }
 
-static bool is_chosen(const struct prune *prune, const struct attic_item *item)
+static bool is_chosen(const struct prune *prune, const struct retention_item *item)
 {
     const struct args *args = &prune->cli->args;
     bool named = args->word_count == 0;
@@ -85,12 +85,12 @@ static bool is_chosen(const struct prune *prune, const struct attic_item *item)
 /* Calls visit for all that was chosen. */
 static void each_item(struct prune *prune,
                       void (*visit)(struct prune *prune, const struct place *place,
-                                    const struct attic_item *item, void *ctx),
+                                    const struct retention_item *item, void *ctx),
                       void *ctx)
 {
     for (size_t i = 0; i < prune->place_count; i++) {
         const struct place *place = &prune->places[i];
-        for (const struct attic_item *item = place->items; item; item = item->next) {
+        for (const struct retention_item *item = place->items; item; item = item->next) {
             if (is_chosen(prune, item))
                 visit(prune, place, item, ctx);
         }
@@ -98,7 +98,7 @@ static void each_item(struct prune *prune,
 }
 
 static void count_item(struct prune *prune, const struct place *place,
-                       const struct attic_item *item, void *ctx)
+                       const struct retention_item *item, void *ctx)
 {
     (void)place, (void)ctx;
     prune->count++;
@@ -108,12 +108,12 @@ static void count_item(struct prune *prune, const struct place *place,
 
 /* ---- what is shown ---- */
 
-static void add_row(struct prune *prune, const struct place *place, const struct attic_item *item,
-                    void *ctx)
+static void add_row(struct prune *prune, const struct place *place,
+                    const struct retention_item *item, void *ctx)
 {
     struct table *table = ctx;
     struct arena *arena = &prune->cli->arena;
-    table_cell(table, attic_kind_name(item->kind), TONE_PLAIN);
+    table_cell(table, retention_kind_name(item->kind), TONE_PLAIN);
     table_cell(table, item->run_id.text, TONE_PLAIN);
     table_cell(table, item->repository ? item->repository : "-", TONE_PLAIN);
     table_cell(table, place->worker, TONE_PLAIN);
@@ -137,12 +137,12 @@ static void print_table(struct prune *prune)
 }
 
 static void write_item(struct prune *prune, const struct place *place,
-                       const struct attic_item *item, void *ctx)
+                       const struct retention_item *item, void *ctx)
 {
     (void)prune;
     struct jw *jw = ctx;
     jw_begin(jw, '{');
-    jw_kstr(jw, "kind", attic_kind_name(item->kind));
+    jw_kstr(jw, "kind", retention_kind_name(item->kind));
     jw_kstr(jw, "runId", item->run_id.text);
     jw_kstr(jw, "repository", item->repository);
     jw_kstr(jw, "worker", place->worker);
@@ -195,16 +195,16 @@ static void print_text(struct prune *prune, bool yes)
 /* ---- deleting ---- */
 
 static void delete_item(struct prune *prune, const struct place *place,
-                        const struct attic_item *item, void *ctx)
+                        const struct retention_item *item, void *ctx)
 {
     (void)ctx;
     struct err err = {0};
-    if (attic_remove(&place->attic, item, &err) == RC_OK) {
+    if (retention_remove(&place->retention, item, &err) == RC_OK) {
         prune->deleted++;
         return;
     }
     prune->failed++;
-    (void)fprintf(stderr, "drover: %s of run %s stays: %s\n", attic_kind_name(item->kind),
+    (void)fprintf(stderr, "drover: %s of run %s stays: %s\n", retention_kind_name(item->kind),
                   item->run_id.text, err.text);
 }
 

@@ -8,9 +8,9 @@
  * with it.
  */
 #include "api/run_gate.h"
-#include "base/dice.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "base/str.h"
 #include "cli/client.h"
 #include "cli/command.h"
@@ -179,7 +179,7 @@ static enum rc lock_data(struct remote *remote, struct err *err)
 static enum rc say_hello(struct remote *remote, struct port_terms *terms, struct err *err)
 {
     const struct port_worker self = worker_presence(&remote->options);
-    struct dice dice = dice_from_os();
+    struct random random = random_from_os();
     for (int64_t failures = 1;; failures++) {
         enum rc rc = port_http_hello(remote->port, &self, terms, err);
         if (rc == RC_OK || !retry_may_help(rc))
@@ -187,7 +187,7 @@ static enum rc say_hello(struct remote *remote, struct port_terms *terms, struct
         if (failures == 1)
             LOG(LOG_WARN, "cannot reach the server; trying again",
                 LOG_STR("server", port_http_url(remote->port)), LOG_STR("error", err->text));
-        if (cli_signals_wait(&remote->signals, retry_pause_ms(failures, &dice)))
+        if (cli_signals_wait(&remote->signals, retry_pause_ms(failures, &random)))
             return RC_CANCELLED;
     }
 }

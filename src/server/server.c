@@ -201,7 +201,7 @@ static enum rc start_control(struct server *server, struct err *err)
     struct control_options options = {
         .store = server->store,
         .clock = clock_real(),
-        .dice = dice_from_os(),
+        .random = random_from_os(),
         .node = node,
         .place = find_place(server),
         .lost = on_lost,

@@ -3,7 +3,7 @@
  */
 #include "server/server_config.h"
 #include "base/fd.h"
-#include "base/form.h"
+#include "base/fields.h"
 #include "base/yaml.h"
 #include "base/yaml_places.h"
 #include "control/queue/jobs.h"
@@ -92,11 +92,11 @@ void log_start(enum log_level level, enum log_format format)
 
 /* ---- The file ---- */
 
-static void read_path(struct form *form, const char *key, struct arena *arena, const char **ret)
+static void read_path(struct fields *fields, const char *key, struct arena *arena, const char **ret)
 {
     const char *text = NULL;
-    form_string(form, key, FORM_OPTIONAL, &(struct form_text){.min = 1, .max = PATH_BYTES_MAX},
-                &text);
+    fields_string(fields, key, FIELD_OPTIONAL,
+                  &(struct field_text){.min = 1, .max = PATH_BYTES_MAX}, &text);
     if (text)
         *ret = arena_strdup(arena, text);
 }
@@ -106,73 +106,81 @@ static enum rc read_log(const struct js *log, struct server_options *options, st
     static const char *const formats[] = {"auto", "json", "human", NULL};
     if (!log)
         return RC_OK;
-    struct form form;
+    struct fields fields;
     const char *level = NULL;
     int format = (int)options->log_format;
-    form_open(&form, log, "log", err);
-    form_string(&form, "level", FORM_OPTIONAL, &(struct form_text){.min = 1, .max = 16}, &level);
-    form_choice(&form, "format", FORM_OPTIONAL, formats, &format);
+    fields_open(&fields, log, "log", err);
+    fields_string(&fields, "level", FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = 16},
+                  &level);
+    fields_choice(&fields, "format", FIELD_OPTIONAL, formats, &format);
     if (level && !log_level_parse(level, &options->log_level))
-        form_fail(&form, "level", "level must be debug, info, warn, error or fatal, not %s", level);
+        fields_fail(&fields, "level", "level must be debug, info, warn, error or fatal, not %s",
+                    level);
     options->log_format = (enum log_format)format;
-    return form_close(&form);
+    return fields_close(&fields);
 }
 
 /* {upgrade: 2, ...} */
-static void read_task_types(struct form *form, struct arena *arena, struct committer_limits *limits)
+static void read_task_types(struct fields *fields, struct arena *arena,
+                            struct committer_limits *limits)
 {
     const struct js *types = NULL, *value;
     const char *name;
-    form_object(form, "taskTypes", FORM_OPTIONAL, &types);
+    fields_object(fields, "taskTypes", FIELD_OPTIONAL, &types);
     if (js_count(types) > TASK_TYPES_MAX)
-        form_fail(form, "taskTypes", "taskTypes must have at most %d members", TASK_TYPES_MAX);
-    if (!types || form->rc != RC_OK)
+        fields_fail(fields, "taskTypes", "taskTypes must have at most %d members", TASK_TYPES_MAX);
+    if (!types || fields->rc != RC_OK)
         return;
     struct task_type_limit *rows = arena_array(arena, js_count(types), sizeof *rows);
     limits->task_type_count = 0;
     for (size_t at = 0; js_next(types, &at, &name, &value);) {
         int64_t max = js_int(value, -1);
         if (max < 0 || max > COUNT_MAX)
-            form_fail(form, "taskTypes", "taskTypes.%.64s must be a number from 0 to %lld", name,
-                      (long long)COUNT_MAX);
+            fields_fail(fields, "taskTypes", "taskTypes.%.64s must be a number from 0 to %lld",
+                        name, (long long)COUNT_MAX);
         rows[limits->task_type_count++] = (struct task_type_limit){arena_strdup(arena, name), max};
     }
     limits->task_types = rows;
 }
 
-static void read_run_limits(struct form *form, struct arena *arena, struct committer_limits *limits)
+static void read_run_limits(struct fields *fields, struct arena *arena,
+                            struct committer_limits *limits)
 {
-    const struct form_range count = {0, COUNT_MAX};
+    const struct field_range count = {0, COUNT_MAX};
     double usd = (double)limits->cost_per_day_microusd / 1e6;
-    form_int(form, "maxActiveRuns", FORM_OPTIONAL, &count, &limits->max_active_runs);
-    form_int(form, "maxActiveRunsPerUser", FORM_OPTIONAL, &count, &limits->max_active_runs_user);
-    form_int(form, "maxActiveRunsPerWorkspace", FORM_OPTIONAL, &count,
-             &limits->max_active_runs_workspace);
-    form_int(form, "sandboxes", FORM_OPTIONAL, &count, &limits->sandboxes);
-    form_int(form, "tasksPerHourPerUser", FORM_OPTIONAL, &count, &limits->tasks_per_hour_user);
-    form_real(form, "costPerDayUsd", FORM_OPTIONAL, &(struct form_real){0, cost_usd_max}, &usd);
+    fields_int(fields, "maxActiveRuns", FIELD_OPTIONAL, &count, &limits->max_active_runs);
+    fields_int(fields, "maxActiveRunsPerUser", FIELD_OPTIONAL, &count,
+               &limits->max_active_runs_user);
+    fields_int(fields, "maxActiveRunsPerWorkspace", FIELD_OPTIONAL, &count,
+               &limits->max_active_runs_workspace);
+    fields_int(fields, "sandboxes", FIELD_OPTIONAL, &count, &limits->sandboxes);
+    fields_int(fields, "tasksPerHourPerUser", FIELD_OPTIONAL, &count, &limits->tasks_per_hour_user);
+    fields_real(fields, "costPerDayUsd", FIELD_OPTIONAL, &(struct field_real){0, cost_usd_max},
+                &usd);
     limits->cost_per_day_microusd = llround(usd * 1e6);
     usd = (double)limits->cost_per_run_microusd / 1e6;
-    form_real(form, "costPerRunUsd", FORM_OPTIONAL, &(struct form_real){0, cost_usd_max}, &usd);
+    fields_real(fields, "costPerRunUsd", FIELD_OPTIONAL, &(struct field_real){0, cost_usd_max},
+                &usd);
     limits->cost_per_run_microusd = llround(usd * 1e6);
-    read_task_types(form, arena, limits);
+    read_task_types(fields, arena, limits);
 }
 
 /* Limits of what workers and agents store. */
-static void read_quotas(struct form *form, struct server_options *options)
+static void read_quotas(struct fields *fields, struct server_options *options)
 {
     struct bucket_rule *rate = &options->event_bytes;
-    form_int(form, "maxRunEvents", FORM_OPTIONAL,
-             &(struct form_range){RUN_EVENTS_MIN, RUN_EVENTS_MAX}, &options->limits.max_run_events);
-    form_int(form, "maxRunEventBytes", FORM_OPTIONAL,
-             &(struct form_range){RUN_EVENT_BYTES_MIN, RUN_EVENT_BYTES_MAX},
-             &options->limits.max_run_event_bytes);
-    form_int(form, "eventBytesPerSecond", FORM_OPTIONAL, &(struct form_range){0, EVENT_RATE_MAX},
-             &rate->per_second);
-    form_int(form, "eventBytesBurst", FORM_OPTIONAL,
-             &(struct form_range){EVENT_BURST_MIN, EVENT_RATE_MAX}, &rate->burst);
-    form_int(form, "spoolBytes", FORM_OPTIONAL,
-             &(struct form_range){SPOOL_BYTES_MIN, SPOOL_BYTES_MAX}, &options->spool_bytes_max);
+    fields_int(fields, "maxRunEvents", FIELD_OPTIONAL,
+               &(struct field_range){RUN_EVENTS_MIN, RUN_EVENTS_MAX},
+               &options->limits.max_run_events);
+    fields_int(fields, "maxRunEventBytes", FIELD_OPTIONAL,
+               &(struct field_range){RUN_EVENT_BYTES_MIN, RUN_EVENT_BYTES_MAX},
+               &options->limits.max_run_event_bytes);
+    fields_int(fields, "eventBytesPerSecond", FIELD_OPTIONAL,
+               &(struct field_range){0, EVENT_RATE_MAX}, &rate->per_second);
+    fields_int(fields, "eventBytesBurst", FIELD_OPTIONAL,
+               &(struct field_range){EVENT_BURST_MIN, EVENT_RATE_MAX}, &rate->burst);
+    fields_int(fields, "spoolBytes", FIELD_OPTIONAL,
+               &(struct field_range){SPOOL_BYTES_MIN, SPOOL_BYTES_MAX}, &options->spool_bytes_max);
 }
 
 /* {connections: 32, streams: 16, requests: 16, bytes: 4194304} */
@@ -180,16 +188,16 @@ static enum rc read_caps(const struct js *caps, const char *path, int64_t *max, 
 {
     if (!caps)
         return RC_OK;
-    const struct form_range count = {1, CONNECTIONS_MAX};
-    struct form form;
-    form_open(&form, caps, path, err);
-    form_int(&form, "connections", FORM_OPTIONAL, &count, &max[CAPS_CONNECTIONS]);
-    form_int(&form, "streams", FORM_OPTIONAL, &(struct form_range){1, STREAMS_MAX},
-             &max[CAPS_STREAMS]);
-    form_int(&form, "requests", FORM_OPTIONAL, &count, &max[CAPS_REQUESTS]);
-    form_int(&form, "bytes", FORM_OPTIONAL, &(struct form_range){HELD_BYTES_MIN, HELD_BYTES_MAX},
-             &max[CAPS_BYTES]);
-    return form_close(&form);
+    const struct field_range count = {1, CONNECTIONS_MAX};
+    struct fields fields;
+    fields_open(&fields, caps, path, err);
+    fields_int(&fields, "connections", FIELD_OPTIONAL, &count, &max[CAPS_CONNECTIONS]);
+    fields_int(&fields, "streams", FIELD_OPTIONAL, &(struct field_range){1, STREAMS_MAX},
+               &max[CAPS_STREAMS]);
+    fields_int(&fields, "requests", FIELD_OPTIONAL, &count, &max[CAPS_REQUESTS]);
+    fields_int(&fields, "bytes", FIELD_OPTIONAL,
+               &(struct field_range){HELD_BYTES_MIN, HELD_BYTES_MAX}, &max[CAPS_BYTES]);
+    return fields_close(&fields);
 }
 
 struct held_limits {
@@ -197,19 +205,20 @@ struct held_limits {
 };
 
 /* What clients may hold open. */
-static void read_held(struct form *form, struct server_options *options,
+static void read_held(struct fields *fields, struct server_options *options,
                       struct held_limits *ret_held)
 {
-    const struct form_range connections = {1, CONNECTIONS_MAX};
-    form_int(form, "connections", FORM_OPTIONAL, &connections, &options->connections_max);
-    form_int(form, "socketConnections", FORM_OPTIONAL, &connections,
-             &options->socket_connections_max);
-    form_int(form, "streams", FORM_OPTIONAL, &(struct form_range){1, STREAMS_MAX},
-             &options->caps.streams_max);
-    form_int(form, "streamBytes", FORM_OPTIONAL,
-             &(struct form_range){STREAM_BYTES_MIN, STREAM_BYTES_MAX}, &options->stream_bytes_max);
-    form_object(form, "perRun", FORM_OPTIONAL, &ret_held->per_run);
-    form_object(form, "perToken", FORM_OPTIONAL, &ret_held->per_token);
+    const struct field_range connections = {1, CONNECTIONS_MAX};
+    fields_int(fields, "connections", FIELD_OPTIONAL, &connections, &options->connections_max);
+    fields_int(fields, "socketConnections", FIELD_OPTIONAL, &connections,
+               &options->socket_connections_max);
+    fields_int(fields, "streams", FIELD_OPTIONAL, &(struct field_range){1, STREAMS_MAX},
+               &options->caps.streams_max);
+    fields_int(fields, "streamBytes", FIELD_OPTIONAL,
+               &(struct field_range){STREAM_BYTES_MIN, STREAM_BYTES_MAX},
+               &options->stream_bytes_max);
+    fields_object(fields, "perRun", FIELD_OPTIONAL, &ret_held->per_run);
+    fields_object(fields, "perToken", FIELD_OPTIONAL, &ret_held->per_token);
 }
 
 static enum rc read_limits(const struct js *limits, struct arena *arena,
@@ -217,23 +226,23 @@ static enum rc read_limits(const struct js *limits, struct arena *arena,
 {
     if (!limits)
         return RC_OK;
-    struct form form;
+    struct fields fields;
     const struct js *rates = NULL;
     struct held_limits held = {0};
     int64_t seconds = options->request_ms / 1000;
-    form_open(&form, limits, "limits", err);
-    read_run_limits(&form, arena, &options->limits);
-    read_quotas(&form, options);
-    form_int(&form, "bodyBytes", FORM_OPTIONAL,
-             &(struct form_range){BODY_BYTES_MIN, BODY_BYTES_MAX}, &options->body_bytes_max);
-    read_held(&form, options, &held);
-    form_int(&form, "requestSeconds", FORM_OPTIONAL, &(struct form_range){1, REQUEST_SECONDS_MAX},
-             &seconds);
-    form_int(&form, "keepDays", FORM_OPTIONAL, &(struct form_range){0, WORKER_KEEP_DAYS_MAX},
-             &options->keep_days);
-    form_array(&form, "rates", FORM_OPTIONAL, RATE_RULES_MAX, &rates);
+    fields_open(&fields, limits, "limits", err);
+    read_run_limits(&fields, arena, &options->limits);
+    read_quotas(&fields, options);
+    fields_int(&fields, "bodyBytes", FIELD_OPTIONAL,
+               &(struct field_range){BODY_BYTES_MIN, BODY_BYTES_MAX}, &options->body_bytes_max);
+    read_held(&fields, options, &held);
+    fields_int(&fields, "requestSeconds", FIELD_OPTIONAL,
+               &(struct field_range){1, REQUEST_SECONDS_MAX}, &seconds);
+    fields_int(&fields, "keepDays", FIELD_OPTIONAL, &(struct field_range){0, WORKER_KEEP_DAYS_MAX},
+               &options->keep_days);
+    fields_array(&fields, "rates", FIELD_OPTIONAL, RATE_RULES_MAX, &rates);
     options->request_ms = seconds * 1000;
-    enum rc rc = form_close(&form);
+    enum rc rc = fields_close(&fields);
     if (rc == RC_OK)
         rc = read_caps(held.per_run, "limits.perRun", options->caps.max[CAPS_RUN], err);
     if (rc == RC_OK)
@@ -250,12 +259,12 @@ static enum rc read_lease(const struct js *lease, struct server_options *options
 {
     if (!lease)
         return RC_OK;
-    const struct form_range range = {JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX};
-    struct form form;
-    form_open(&form, lease, "lease", err);
-    form_int(&form, "leaseMs", FORM_OPTIONAL, &range, &options->lease_ms);
-    form_int(&form, "heartbeatMs", FORM_OPTIONAL, &range, &options->heartbeat_ms);
-    return form_close(&form);
+    const struct field_range range = {JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX};
+    struct fields fields;
+    fields_open(&fields, lease, "lease", err);
+    fields_int(&fields, "leaseMs", FIELD_OPTIONAL, &range, &options->lease_ms);
+    fields_int(&fields, "heartbeatMs", FIELD_OPTIONAL, &range, &options->heartbeat_ms);
+    return fields_close(&fields);
 }
 
 static enum rc read_defaults(const struct js *defaults, struct arena *arena,
@@ -275,68 +284,70 @@ static enum rc read_defaults(const struct js *defaults, struct arena *arena,
                      "defaults.%s%s%s", named ? "" : found.field, named ? "" : ": ", found.text);
 }
 
-static const struct form_range worker_range = {0, SERVER_WORKERS_MAX};
+static const struct field_range worker_range = {0, SERVER_WORKERS_MAX};
 
-static void read_worker_count(struct form *form, struct server_workers *workers)
+static void read_worker_count(struct fields *fields, struct server_workers *workers)
 {
     int64_t count = workers->min;
-    form_int(form, "workers", FORM_OPTIONAL, &worker_range, &count);
+    fields_int(fields, "workers", FIELD_OPTIONAL, &worker_range, &count);
     workers->min = workers->max = count;
 }
 
 static enum rc read_workers(const struct js *document, struct server_workers *workers,
                             struct err *err)
 {
-    const struct form_range wait = {COOLDOWN_MS_MIN, COOLDOWN_MS_MAX};
-    const struct form_range slots = {1, CLASS_SLOTS_MAX};
+    const struct field_range wait = {COOLDOWN_MS_MIN, COOLDOWN_MS_MAX};
+    const struct field_range slots = {1, CLASS_SLOTS_MAX};
     int64_t agents = 0;
-    struct form form;
-    form_open(&form, document, "workers", err);
-    form_int(&form, "agent", FORM_OPTIONAL, &slots, &agents);
-    form_int(&form, "check", FORM_OPTIONAL, &slots, &workers->check);
-    form_int(&form, "short", FORM_OPTIONAL, &slots, &workers->short_steps);
+    struct fields fields;
+    fields_open(&fields, document, "workers", err);
+    fields_int(&fields, "agent", FIELD_OPTIONAL, &slots, &agents);
+    fields_int(&fields, "check", FIELD_OPTIONAL, &slots, &workers->check);
+    fields_int(&fields, "short", FIELD_OPTIONAL, &slots, &workers->short_steps);
     bool bounds = js_get(document, "min") != NULL || js_get(document, "max") != NULL;
     if (agents > 0 && bounds)
-        form_fail(&form, "agent", "workers has either agent or min and max, not both");
+        fields_fail(&fields, "agent", "workers has either agent or min and max, not both");
     if (agents > 0)
         workers->min = workers->max = agents;
-    form_int(&form, "min", bounds ? FORM_REQUIRED : FORM_OPTIONAL, &worker_range, &workers->min);
-    form_int(&form, "max", bounds ? FORM_REQUIRED : FORM_OPTIONAL, &worker_range, &workers->max);
-    form_int(&form, "upCooldownMs", FORM_OPTIONAL, &wait, &workers->up_ms);
-    form_int(&form, "downCooldownMs", FORM_OPTIONAL, &wait, &workers->down_ms);
-    return form_close(&form);
+    fields_int(&fields, "min", bounds ? FIELD_REQUIRED : FIELD_OPTIONAL, &worker_range,
+               &workers->min);
+    fields_int(&fields, "max", bounds ? FIELD_REQUIRED : FIELD_OPTIONAL, &worker_range,
+               &workers->max);
+    fields_int(&fields, "upCooldownMs", FIELD_OPTIONAL, &wait, &workers->up_ms);
+    fields_int(&fields, "downCooldownMs", FIELD_OPTIONAL, &wait, &workers->down_ms);
+    return fields_close(&fields);
 }
 
-static void read_sandbox(struct form *form, struct server_options *options)
+static void read_sandbox(struct fields *fields, struct server_options *options)
 {
     static const char *const kinds[] = {"bubblewrap", "none", NULL};
     int kind = options->sandbox_none;
-    form_choice(form, "sandbox", FORM_OPTIONAL, kinds, &kind);
+    fields_choice(fields, "sandbox", FIELD_OPTIONAL, kinds, &kind);
     options->sandbox_none = kind == 1;
 }
 
 static enum rc decode(const struct js *document, struct arena *arena,
                       struct server_options *options, struct err *err)
 {
-    struct form form;
+    struct fields fields;
     const struct js *workers = NULL, *log = NULL, *limits = NULL, *lease = NULL;
     const struct js *defaults = NULL;
     const struct js *channels = NULL;
-    form_open(&form, document, "", err);
-    read_path(&form, "listen", arena, &options->listen);
-    form_bool(&form, "allowRemote", FORM_OPTIONAL, &options->allow_remote);
-    read_path(&form, "data", arena, &options->data_dir);
-    read_path(&form, "db", arena, &options->db);
-    form_any(&form, "workers", FORM_OPTIONAL, &workers);
+    fields_open(&fields, document, "", err);
+    read_path(&fields, "listen", arena, &options->listen);
+    fields_bool(&fields, "allowRemote", FIELD_OPTIONAL, &options->allow_remote);
+    read_path(&fields, "data", arena, &options->data_dir);
+    read_path(&fields, "db", arena, &options->db);
+    fields_any(&fields, "workers", FIELD_OPTIONAL, &workers);
     if (workers && js_type(workers) != JS_OBJECT)
-        read_worker_count(&form, &options->workers);
-    read_sandbox(&form, options);
-    form_object(&form, "log", FORM_OPTIONAL, &log);
-    form_object(&form, "limits", FORM_OPTIONAL, &limits);
-    form_object(&form, "lease", FORM_OPTIONAL, &lease);
-    form_object(&form, "defaults", FORM_OPTIONAL, &defaults);
-    form_array(&form, "notifications", FORM_OPTIONAL, NOTIFY_CHANNELS_MAX, &channels);
-    enum rc rc = form_close(&form);
+        read_worker_count(&fields, &options->workers);
+    read_sandbox(&fields, options);
+    fields_object(&fields, "log", FIELD_OPTIONAL, &log);
+    fields_object(&fields, "limits", FIELD_OPTIONAL, &limits);
+    fields_object(&fields, "lease", FIELD_OPTIONAL, &lease);
+    fields_object(&fields, "defaults", FIELD_OPTIONAL, &defaults);
+    fields_array(&fields, "notifications", FIELD_OPTIONAL, NOTIFY_CHANNELS_MAX, &channels);
+    enum rc rc = fields_close(&fields);
     if (rc == RC_OK && js_type(workers) == JS_OBJECT)
         rc = read_workers(workers, &options->workers, err);
     if (rc == RC_OK)

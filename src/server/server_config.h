@@ -68,7 +68,7 @@ struct server_options {
     const struct rate_rule *rates;
     size_t rate_count;
     int64_t lease_ms, heartbeat_ms;
-    int64_t keep_days;   /* Of published snapshots here; work/tree/attic.h. */
+    int64_t keep_days;   /* Of published snapshots here; work/tree/retention.h. */
     struct str defaults; /* JSON: a repository's document without a url; or empty. */
     struct notify_channels channels;
 };

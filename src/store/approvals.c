@@ -102,7 +102,7 @@ enum rc approvals_save(struct db *db, const struct approval_row *row, struct err
                     approval_shape.noun, err);
 }
 
-static const struct list_sql *list_form(const struct approval_filter *filter)
+static const struct list_sql *list_fields(const struct approval_filter *filter)
 {
     if (!id_is_none(&filter->run_id))
         return &sql_list_run;
@@ -116,8 +116,8 @@ enum rc approvals_list(struct db *db, const struct approval_filter *filter, stru
                              P_TEXT(cursor_or_end(&filter->before)), P_TEXT(NULL),
                              P_LIMIT(filter->limit)};
     bool of_run = !id_is_none(&filter->run_id);
-    struct list_ask ask = {list_form(filter), params,
-                           COUNT_OF(params),  of_run ? filter->run_id.text : filter->status,
-                           filter->scan,      of_run && filter->status != NULL};
+    struct list_ask ask = {list_fields(filter), params,
+                           COUNT_OF(params),    of_run ? filter->run_id.text : filter->status,
+                           filter->scan,        of_run && filter->status != NULL};
     return query_list(db, &ask, &approval_shape, arena, ret_rows, ret_count, err);
 }

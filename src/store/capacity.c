@@ -32,7 +32,7 @@ static const struct sql sql_open_pull_requests = {
     "SELECT count(*) FROM pull_requests WHERE repository_id = $1 AND status = 'open'",
     "t",
 };
-static const struct sql sql_ahead = {
+static const struct sql sql_read_ahead = {
     "capacity_ahead",
     "SELECT count(*) FROM runs WHERE status = 'queued' AND workspace_id = $1"
     " AND (rank, id) < ($2, $3)",
@@ -75,10 +75,10 @@ enum rc capacity_open_pull_requests(struct db *db, const struct id *repository_i
     return query_int(db, &sql_open_pull_requests, P_LIST(P_ID(repository_id)), ret_count, err);
 }
 
-enum rc capacity_ahead(struct db *db, const struct queue_place *place, int64_t *ret_count,
-                       struct err *err)
+enum rc capacity_read_ahead(struct db *db, const struct queue_place *place, int64_t *ret_count,
+                            struct err *err)
 {
-    return query_int(db, &sql_ahead,
+    return query_int(db, &sql_read_ahead,
                      P_LIST(P_ID(&place->workspace_id), P_INT(place->rank), P_ID(&place->run_id)),
                      ret_count, err);
 }

@@ -40,6 +40,6 @@ struct queue_place {
     int64_t rank;
     struct id run_id;
 };
-MUST_USE enum rc capacity_ahead(struct db *db, const struct queue_place *place, int64_t *ret_count,
-                                struct err *err);
+MUST_USE enum rc capacity_read_ahead(struct db *db, const struct queue_place *place,
+                                     int64_t *ret_count, struct err *err);
 #endif

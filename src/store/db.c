@@ -228,15 +228,15 @@ enum rc exec_one(struct db *db, const struct sql *sql, const struct param *param
                         : err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no such %s", noun);
 }
 
-enum rc db_ahead(struct db *db, const struct sql *sql, const struct id *id, struct err *err)
+enum rc db_read_ahead(struct db *db, const struct sql *sql, const struct id *id, struct err *err)
 {
-    if (db->ops->ahead == NULL || db->broken)
+    if (db->ops->read_ahead == NULL || db->broken)
         return RC_OK; /* Broken: the later db_query reports it. */
     assert(db->in_tx);
     struct statement *statement;
     enum rc rc = statement_get(db, sql, &statement, err);
     if (rc == RC_OK)
-        rc = db->ops->ahead(statement->handle, &P_ID(id), err);
+        rc = db->ops->read_ahead(statement->handle, &P_ID(id), err);
     return db_outcome(db, rc);
 }
 

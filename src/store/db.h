@@ -70,8 +70,8 @@ MUST_USE enum rc db_query(struct db *db, const struct sql *sql, const struct par
  * Rows are locked in the order of these calls.  What a write has named is queried again.
  * Elsewhere this does nothing.
  */
-MUST_USE enum rc db_ahead(struct db *db, const struct sql *sql, const struct id *id,
-                          struct err *err);
+MUST_USE enum rc db_read_ahead(struct db *db, const struct sql *sql, const struct id *id,
+                               struct err *err);
 /* RC_OK: on a row.  RC_NOT_FOUND: past the last one. */
 MUST_USE enum rc rows_next(struct rows *rows, struct err *err);
 void rows_end(struct rows *rows); /* For CLEANUP; safe on a zeroed one and twice. */

@@ -86,7 +86,7 @@ struct engine_ops {
                      struct err *err);
     /* NULL, or: sends a query whose only parameter is an id; the start with the same id finds its
        result, unless a write has named the id meanwhile. */
-    enum rc (*ahead)(struct engine_stmt *stmt, const struct param *params, struct err *err);
+    enum rc (*read_ahead)(struct engine_stmt *stmt, const struct param *params, struct err *err);
     int64_t (*changed)(struct engine_stmt *stmt);               /* Rows, since it was started. */
     enum rc (*step)(struct engine_stmt *stmt, struct err *err); /* RC_NOT_FOUND: no more rows. */
     void (*reset)(struct engine_stmt *stmt); /* Ends the execution; parameters are released. */

@@ -4,7 +4,7 @@
  *   engine_postgres.c         the site, the dialect, the table of operations
  *   engine_postgres_conn.c    connections, transactions, statements
  *   engine_postgres_args.c    parameters
- *   engine_postgres_ahead.c   results of statements that were sent ahead
+ *   engine_postgres_read_ahead.c   results of statements that were sent ahead
  *   engine_postgres_link.c    one libpq connection, its losses and its errors
  *   engine_postgres_listen.c  notices
  */
@@ -41,7 +41,7 @@ enum rc pg_start(struct engine_stmt *stmt, const struct param *params, enum engi
                  struct err *err);
 enum rc pg_defer(struct engine_stmt *stmt, const struct param *params, const char *noun,
                  struct err *err);
-enum rc pg_ahead(struct engine_stmt *stmt, const struct param *params, struct err *err);
+enum rc pg_read_ahead(struct engine_stmt *stmt, const struct param *params, struct err *err);
 int64_t pg_changed(struct engine_stmt *stmt);
 enum rc pg_step(struct engine_stmt *stmt, struct err *err);
 void pg_reset(struct engine_stmt *stmt);

@@ -30,9 +30,9 @@
 #include "base/mem.h"
 #include "store/engine.h"
 #include "store/engine_postgres.h"
-#include "store/engine_postgres_ahead.h"
 #include "store/engine_postgres_args.h"
 #include "store/engine_postgres_link.h"
+#include "store/engine_postgres_read_ahead.h"
 #include "store/pq_lib.h"
 #include <assert.h>
 #include <inttypes.h>
@@ -92,7 +92,7 @@ struct engine_conn {
     struct pending pending[PENDING_MAX];
     size_t pending_count, pending_bytes;
     bool pending_nouns;
-    struct pg_ahead ahead;
+    struct pg_read_ahead read_ahead;
 };
 
 static const struct sql sql_begin_writer = {
@@ -255,7 +255,7 @@ static enum rc take_result(struct engine_conn *conn, const struct pending *pendi
     if (pending->kind == PENDING_DEFERRED)
         return take_deferred(conn, pending, *result, err);
     if (pending->kind == PENDING_AHEAD) {
-        pg_ahead_put(&conn->ahead, pending->place, *result);
+        pg_read_ahead_put(&conn->read_ahead, pending->place, *result);
         *result = NULL;
         return RC_OK;
     }
@@ -366,14 +366,14 @@ static enum rc enter(struct engine_stmt *stmt, struct err *err)
 }
 
 /* Results that were read ahead are outdated for an id that a write names. */
-static void forget_ahead(struct engine_stmt *stmt, const struct param *params)
+static void forget_read_ahead(struct engine_stmt *stmt, const struct param *params)
 {
     for (size_t i = 0; stmt->writes && stmt->sql->types[i] != '\0'; i++)
         if (params[i].type == 't')
-            pg_ahead_drop(&stmt->conn->ahead, params[i].text);
+            pg_read_ahead_drop(&stmt->conn->read_ahead, params[i].text);
 }
 
-enum rc pg_ahead(struct engine_stmt *stmt, const struct param *params, struct err *err)
+enum rc pg_read_ahead(struct engine_stmt *stmt, const struct param *params, struct err *err)
 {
     struct engine_conn *conn = stmt->conn;
     assert(conn->in_tx && strcmp(stmt->sql->types, "t") == 0);
@@ -384,24 +384,24 @@ enum rc pg_ahead(struct engine_stmt *stmt, const struct param *params, struct er
     if (rc != RC_OK)
         return rc;
     struct pending pending = {.kind = PENDING_AHEAD,
-                              .place = pg_ahead_add(&conn->ahead, stmt, params[0].text)};
-    return pending.place < PG_AHEAD_MAX ? send_statement(stmt, &args, pending, err) : RC_OK;
+                              .place = pg_read_ahead_add(&conn->read_ahead, stmt, params[0].text)};
+    return pending.place < PG_READ_AHEAD_MAX ? send_statement(stmt, &args, pending, err) : RC_OK;
 }
 
 /* RC_NOT_FOUND: it was not sent ahead. */
-static enum rc start_from_ahead(struct engine_stmt *stmt, const struct param *params,
-                                struct err *err)
+static enum rc start_from_read_ahead(struct engine_stmt *stmt, const struct param *params,
+                                     struct err *err)
 {
     struct engine_conn *conn = stmt->conn;
-    struct pg_ahead_entry *entry = NULL;
+    struct pg_read_ahead_entry *entry = NULL;
     if (strcmp(stmt->sql->types, "t") == 0)
-        entry = pg_ahead_find(&conn->ahead, stmt, params[0].text);
+        entry = pg_read_ahead_find(&conn->read_ahead, stmt, params[0].text);
     if (entry == NULL)
         return RC_NOT_FOUND;
     enum rc rc = entry->result == NULL ? drain(conn, err) : RC_OK;
     if (rc != RC_OK)
         return rc;
-    stmt->result = pg_ahead_take(entry);
+    stmt->result = pg_read_ahead_take(entry);
     stmt->row = -1;
     return RC_OK;
 }
@@ -411,10 +411,10 @@ enum rc pg_start(struct engine_stmt *stmt, const struct param *params, enum engi
 {
     (void)hold; /* It has been run when this returns. */
     assert(stmt->result == NULL);
-    enum rc known = start_from_ahead(stmt, params, err);
+    enum rc known = start_from_read_ahead(stmt, params, err);
     if (known != RC_NOT_FOUND)
         return known;
-    forget_ahead(stmt, params);
+    forget_read_ahead(stmt, params);
     struct pg_args args;
     enum rc rc = pg_args_fill(stmt->sql, params, &args, err);
     if (rc == RC_OK)
@@ -428,7 +428,7 @@ enum rc pg_defer(struct engine_stmt *stmt, const struct param *params, const cha
                  struct err *err)
 {
     assert(stmt->conn->in_tx);
-    forget_ahead(stmt, params);
+    forget_read_ahead(stmt, params);
     struct pg_args args;
     enum rc rc = pg_args_fill(stmt->sql, params, &args, err);
     if (rc == RC_OK)
@@ -517,7 +517,7 @@ static void tx_end(struct engine_conn *conn)
     conn->in_tx = false;
     conn->begun = false;
     conn->marked = false;
-    pg_ahead_clear(&conn->ahead);
+    pg_read_ahead_clear(&conn->read_ahead);
 }
 
 enum outcome { OUTCOME_UNKNOWN, OUTCOME_COMMITTED, OUTCOME_ABORTED };
@@ -688,7 +688,7 @@ void pg_disconnect(struct engine_conn *conn)
     pg_finalize(conn->mark);
     pg_finalize(conn->mark_fenced);
     pg_link_lose(&conn->link);
-    pg_ahead_free(&conn->ahead);
+    pg_read_ahead_free(&conn->read_ahead);
     mem_free(conn);
 }
 

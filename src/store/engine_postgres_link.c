@@ -50,7 +50,7 @@ static const char session_reads[] = "SET default_transaction_read_only = on";
 
 void pg_link_init(struct pg_link *link, struct pg_place *place, enum pg_mode mode)
 {
-    *link = (struct pg_link){.place = place, .mode = mode, .dice = dice_from_os()};
+    *link = (struct pg_link){.place = place, .mode = mode, .random = random_from_os()};
 }
 
 void pg_link_lose(struct pg_link *link)
@@ -136,7 +136,7 @@ static void pause_begin(struct pg_link *link)
         link->pause_us = PAUSE_MAX_US;
     uint64_t half = (uint64_t)link->pause_us / 2;
     link->failed_us = clock_mono_us();
-    link->retry_us = link->failed_us + (int64_t)(half + dice_below(&link->dice, half));
+    link->retry_us = link->failed_us + (int64_t)(half + random_below(&link->random, half));
 }
 
 enum rc pg_link_open(struct pg_link *link, struct err *err)

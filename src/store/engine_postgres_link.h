@@ -13,7 +13,7 @@
  */
 #ifndef STORE_ENGINE_POSTGRES_LINK_H
 #define STORE_ENGINE_POSTGRES_LINK_H
-#include "base/dice.h"
+#include "base/random.h"
 #include "base/rc.h"
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -45,7 +45,7 @@ struct pg_link {
     int64_t pause_us;    /* The last pause; 0 after a success. */
     int64_t failed_us;   /* The last try, on the monotonic clock, ... */
     int64_t retry_us;    /* ... and no other before, unless the place was reached meanwhile. */
-    struct dice dice;
+    struct random random;
 };
 
 void pg_link_init(struct pg_link *link, struct pg_place *place, enum pg_mode mode);

@@ -110,7 +110,7 @@ enum rc events_append(struct db *db, const struct event *event, struct err *err)
                    NULL, err);
 }
 
-static const struct sql *list_form(const struct event_filter *filter)
+static const struct sql *list_fields(const struct event_filter *filter)
 {
     if (!id_is_none(&filter->run_id))
         return filter->with_task ? &sql_list_run_and_task : &sql_list_run;
@@ -181,7 +181,7 @@ static enum rc page_read(struct db *db, const struct event_filter *filter, struc
     const struct id *subject = id_is_none(&filter->run_id) ? &filter->task_id : &filter->run_id;
     int64_t rows_max = filter->type_pattern == NULL ? filter->limit : PAGE_ROWS;
     CLEANUP(rows_end) struct rows rows = {0};
-    enum rc rc = db_query(db, list_form(filter),
+    enum rc rc = db_query(db, list_fields(filter),
                           P_LIST(P_INT(span->after_seq), P_INT(span->last_seq),
                                  P_INT(span->since_us), P_INT(span->until_us), P_ID(subject),
                                  P_INT(rows_max)),

@@ -315,14 +315,14 @@ enum rc jobs_get(struct db *db, const struct id *id, struct arena *arena, struct
     return query_one(db, &sql_get, P_LIST(P_ID(id)), &job_shape, arena, ret_row, err);
 }
 
-enum rc jobs_ahead(struct db *db, const struct id *id, struct err *err)
+enum rc jobs_read_ahead(struct db *db, const struct id *id, struct err *err)
 {
-    return db_ahead(db, &sql_get, id, err);
+    return db_read_ahead(db, &sql_get, id, err);
 }
 
-enum rc jobs_owner_ahead(struct db *db, const struct id *id, struct err *err)
+enum rc jobs_owner_read_ahead(struct db *db, const struct id *id, struct err *err)
 {
-    return db_ahead(db, &sql_owner, id, err);
+    return db_read_ahead(db, &sql_owner, id, err);
 }
 
 enum rc jobs_owner(struct db *db, const struct id *id, struct job_owner *ret_owner, struct err *err)
@@ -456,14 +456,14 @@ enum rc jobs_put_off(struct db *db, const struct id *id, int64_t until_us, struc
     return exec_one(db, &sql_put_off, P_LIST(P_ID(id), P_INT(until_us)), "job", err);
 }
 
-static const struct list_sql *list_form(const struct job_filter *filter)
+static const struct list_sql *list_fields(const struct job_filter *filter)
 {
     if (!id_is_none(&filter->run_id))
         return &sql_list_run;
     return filter->state == JOB_DEAD_LETTER ? &sql_list_dead : &sql_list;
 }
 
-/* Only two conditions have an index of their own: see list_form. */
+/* Only two conditions have an index of their own: see list_fields. */
 static bool is_filtered(const struct job_filter *filter)
 {
     bool of_run = !id_is_none(&filter->run_id);
@@ -482,7 +482,7 @@ enum rc jobs_list(struct db *db, const struct job_filter *filter, struct arena *
                              P_TEXT(cursor_or_end(&filter->before)),
                              P_TEXT(NULL),
                              P_LIMIT(filter->limit)};
-    struct list_ask ask = {list_form(filter),           params,       COUNT_OF(params),
+    struct list_ask ask = {list_fields(filter),         params,       COUNT_OF(params),
                            id_or_null(&filter->run_id), filter->scan, is_filtered(filter)};
     return query_list(db, &ask, &job_shape, arena, ret_rows, ret_count, err);
 }

@@ -65,9 +65,9 @@ MUST_USE enum rc jobs_grow(struct db *db, const struct job_row *row, struct err 
 struct job_row job_row_copy(const struct job_row *row, struct arena *arena);
 MUST_USE enum rc jobs_get(struct db *db, const struct id *id, struct arena *arena,
                           struct job_row *ret_row, struct err *err);
-/* For jobs_get, and for jobs_owner: see db_ahead. */
-MUST_USE enum rc jobs_ahead(struct db *db, const struct id *id, struct err *err);
-MUST_USE enum rc jobs_owner_ahead(struct db *db, const struct id *id, struct err *err);
+/* For jobs_get, and for jobs_owner: see db_read_ahead. */
+MUST_USE enum rc jobs_read_ahead(struct db *db, const struct id *id, struct err *err);
+MUST_USE enum rc jobs_owner_read_ahead(struct db *db, const struct id *id, struct err *err);
 struct job_owner {
     struct id run_id, task_id; /* none: not a step of a run */
 };

@@ -142,7 +142,7 @@ enum rc pull_requests_save(struct db *db, const struct pull_request_row *row, st
                     pull_request_shape.noun, err);
 }
 
-static const struct list_sql *list_form(const struct pull_request_filter *filter)
+static const struct list_sql *list_fields(const struct pull_request_filter *filter)
 {
     if (filter->repository != NULL)
         return &sql_list_repository;
@@ -157,8 +157,8 @@ enum rc pull_requests_list(struct db *db, const struct pull_request_filter *filt
                              P_TEXT(cursor_or_end(&filter->before)), P_TEXT(NULL),
                              P_LIMIT(filter->limit)};
     bool of_repository = filter->repository != NULL;
-    struct list_ask ask = {list_form(filter), params,
-                           COUNT_OF(params),  of_repository ? filter->repository : filter->status,
-                           filter->scan,      of_repository && filter->status != NULL};
+    struct list_ask ask = {list_fields(filter), params,
+                           COUNT_OF(params),    of_repository ? filter->repository : filter->status,
+                           filter->scan,        of_repository && filter->status != NULL};
     return query_list(db, &ask, &pull_request_shape, arena, ret_rows, ret_count, err);
 }

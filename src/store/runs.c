@@ -347,14 +347,14 @@ enum rc runs_status_of(struct db *db, const struct id *id, struct arena *arena,
     return query_one(db, &sql_status_of, P_LIST(P_ID(id)), &status_shape, arena, ret_status, err);
 }
 
-enum rc runs_ahead(struct db *db, const struct id *id, struct err *err)
+enum rc runs_read_ahead(struct db *db, const struct id *id, struct err *err)
 {
-    return db_ahead(db, &sql_get, id, err);
+    return db_read_ahead(db, &sql_get, id, err);
 }
 
-enum rc runs_ahead_free(struct db *db, const struct id *id, struct err *err)
+enum rc runs_read_ahead_free(struct db *db, const struct id *id, struct err *err)
 {
-    return db_ahead(db, &sql_get_free, id, err);
+    return db_read_ahead(db, &sql_get_free, id, err);
 }
 
 enum rc runs_of_task(struct db *db, const struct id *task_id, struct arena *arena,

@@ -94,9 +94,9 @@ MUST_USE enum rc runs_get_free(struct db *db, const struct id *id, struct arena 
 /* Read without a lock. */
 MUST_USE enum rc runs_status_of(struct db *db, const struct id *id, struct arena *arena,
                                 enum run_status *ret_status, struct err *err);
-/* For runs_get, and for runs_get_free: see db_ahead. */
-MUST_USE enum rc runs_ahead(struct db *db, const struct id *id, struct err *err);
-MUST_USE enum rc runs_ahead_free(struct db *db, const struct id *id, struct err *err);
+/* For runs_get, and for runs_get_free: see db_read_ahead. */
+MUST_USE enum rc runs_read_ahead(struct db *db, const struct id *id, struct err *err);
+MUST_USE enum rc runs_read_ahead_free(struct db *db, const struct id *id, struct err *err);
 /* Every column that a step may change, up to `step`. */
 MUST_USE enum rc runs_save(struct db *db, const struct run_row *row, struct err *err);
 /* The others, after `step`. */

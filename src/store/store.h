@@ -58,21 +58,23 @@ enum { NOTICE_BYTES_MAX = 1024 };
 MUST_USE enum rc store_notify(struct store *store, enum store_channel channel, const char *payload,
                               struct err *err);
 
-struct listener; /* Owned by its opener; one thread waits on it. */
+struct notice_listener; /* Owned by its opener; one thread waits on it. */
 struct wakeup {
     struct {
         bool woken;
         bool all; /* Payloads were missed, missing or too many: check everything. */
         char payloads[NOTICE_BYTES_MAX]; /* Separated by commas. */
     } channels[STORE_CHANNEL_COUNT];
-    bool called; /* By listener_wake. */
+    bool called; /* By notice_listener_wake. */
 };
-MUST_USE enum rc store_listen(struct store *store, struct listener **ret_listener, struct err *err);
-/* Returns when a notice was received, after listener_wake, and after timeout_ms at the latest (a
-   connection that has to be opened again may take some seconds more). */
-void listener_wait(struct listener *listener, int timeout_ms, struct wakeup *ret_wakeup);
-void listener_wake(struct listener *listener); /* From any thread. */
-void listener_close(struct listener *listener);
+MUST_USE enum rc store_listen(struct store *store, struct notice_listener **ret_listener,
+                              struct err *err);
+/* Returns when a notice was received, after notice_listener_wake, and after timeout_ms at the
+   latest (a connection that has to be opened again may take some seconds more). */
+void notice_listener_wait(struct notice_listener *listener, int timeout_ms,
+                          struct wakeup *ret_wakeup);
+void notice_listener_wake(struct notice_listener *listener); /* From any thread. */
+void notice_listener_close(struct notice_listener *listener);
 
 /* The time at the server of a shared store.  Before others use the writer. */
 MUST_USE enum rc store_clock(struct store *store, int64_t *ret_us, struct err *err);

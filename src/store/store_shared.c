@@ -64,13 +64,13 @@ enum rc store_notify(struct store *store, enum store_channel channel, const char
     return rc;
 }
 
-struct listener {
+struct notice_listener {
     const struct engine_ops *ops;
     struct engine_listener *wire; /* NULL: no other server uses the store. */
     int wake_fd;
 };
 
-enum rc store_listen(struct store *store, struct listener **ret_listener, struct err *err)
+enum rc store_listen(struct store *store, struct notice_listener **ret_listener, struct err *err)
 {
     CLEANUP(fd_closep) int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_fd < 0)
@@ -82,7 +82,7 @@ enum rc store_listen(struct store *store, struct listener **ret_listener, struct
         if (rc != RC_OK)
             return rc;
     }
-    struct listener *listener = mem_alloc(sizeof *listener);
+    struct notice_listener *listener = mem_alloc(sizeof *listener);
     listener->ops = ops;
     listener->wire = wire;
     listener->wake_fd = fd_take(&wake_fd);
@@ -99,7 +99,7 @@ static bool is_woken(const struct wakeup *wakeup)
 }
 
 /* The socket to wait on, or -1. */
-static int look(struct listener *listener, struct wakeup *wakeup)
+static int look(struct notice_listener *listener, struct wakeup *wakeup)
 {
     uint64_t calls;
     if (read(listener->wake_fd, &calls, sizeof calls) == sizeof calls)
@@ -107,7 +107,8 @@ static int look(struct listener *listener, struct wakeup *wakeup)
     return listener->wire == NULL ? -1 : listener->ops->hear(listener->wire, wakeup);
 }
 
-void listener_wait(struct listener *listener, int timeout_ms, struct wakeup *ret_wakeup)
+void notice_listener_wait(struct notice_listener *listener, int timeout_ms,
+                          struct wakeup *ret_wakeup)
 {
     struct wakeup wakeup = {0};
     int64_t until_us = clock_mono_us() + timeout_ms * US_PER_MS;
@@ -125,14 +126,14 @@ void listener_wait(struct listener *listener, int timeout_ms, struct wakeup *ret
     *ret_wakeup = wakeup;
 }
 
-void listener_wake(struct listener *listener)
+void notice_listener_wake(struct notice_listener *listener)
 {
     uint64_t one = 1;
     ssize_t written = write(listener->wake_fd, &one, sizeof one);
     assert(written == sizeof one || errno == EAGAIN); /* Full: it is awake. */
 }
 
-void listener_close(struct listener *listener)
+void notice_listener_close(struct notice_listener *listener)
 {
     if (listener == NULL)
         return;

@@ -167,14 +167,14 @@ enum rc tasks_insert(struct db *db, const struct task_row *row, const struct id 
     return rc;
 }
 
-enum rc tasks_ahead(struct db *db, const struct id *id, struct err *err)
+enum rc tasks_read_ahead(struct db *db, const struct id *id, struct err *err)
 {
-    return db_ahead(db, &sql_get, id, err);
+    return db_read_ahead(db, &sql_get, id, err);
 }
 
-enum rc tasks_latest_run_ahead(struct db *db, const struct id *id, struct err *err)
+enum rc tasks_latest_run_read_ahead(struct db *db, const struct id *id, struct err *err)
 {
-    return db_ahead(db, &sql_latest_run, id, err);
+    return db_read_ahead(db, &sql_latest_run, id, err);
 }
 
 enum rc tasks_latest_run(struct db *db, const struct id *id, struct id *ret_run_id, struct err *err)

@@ -50,9 +50,9 @@ struct task_filter { /* NULL, none or -1: any */
 /* Also writes one row per dependency. */
 MUST_USE enum rc tasks_insert(struct db *db, const struct task_row *row,
                               const struct id *depends_on, size_t depends_count, struct err *err);
-/* For tasks_get, and for tasks_latest_run: see db_ahead. */
-MUST_USE enum rc tasks_ahead(struct db *db, const struct id *id, struct err *err);
-MUST_USE enum rc tasks_latest_run_ahead(struct db *db, const struct id *id, struct err *err);
+/* For tasks_get, and for tasks_latest_run: see db_read_ahead. */
+MUST_USE enum rc tasks_read_ahead(struct db *db, const struct id *id, struct err *err);
+MUST_USE enum rc tasks_latest_run_read_ahead(struct db *db, const struct id *id, struct err *err);
 /* Without a lock. */
 MUST_USE enum rc tasks_latest_run(struct db *db, const struct id *id, struct id *ret_run_id,
                                   struct err *err);

@@ -11,10 +11,10 @@
  */
 #include "work/consumer.h"
 #include "base/clock.h"
-#include "base/dice.h"
 #include "base/js.h"
 #include "base/mem.h"
 #include "base/proc.h"
+#include "base/random.h"
 #include "base/str.h"
 #include "base/thread.h"
 #include "work/job/retry.h"
@@ -432,7 +432,7 @@ static bool drained(struct consumer *consumer)
 /* With a server that does not answer. */
 struct patience {
     int64_t failures; /* In a row. */
-    struct dice dice;
+    struct random random;
 };
 
 /* false: a retry cannot help. */
@@ -445,7 +445,7 @@ static bool bear_failure(struct consumer *consumer, struct patience *patience, e
     }
     if (++patience->failures == 1)
         tell(consumer, (struct consumer_news){.text = err->text});
-    pause_ms(consumer, retry_pause_ms(patience->failures, &patience->dice));
+    pause_ms(consumer, retry_pause_ms(patience->failures, &patience->random));
     return true;
 }
 
@@ -501,7 +501,7 @@ static void return_waiting(struct consumer *consumer)
 static void *leaser_main(void *ctx)
 {
     struct consumer *consumer = ctx;
-    struct patience patience = {.dice = dice_from_os()};
+    struct patience patience = {.random = random_from_os()};
     int64_t wanted;
     while ((wanted = room(consumer)) > 0 && lease_some(consumer, wanted, &patience)) {
     }

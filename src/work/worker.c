@@ -7,11 +7,11 @@
  *                    (a server in this process may lease the next job with the report)
  *     heart thread:  every heartbeat_ms: renew all leases in one call; stop steps that the server
  *                    cancelled, whose lease was lost, or whose time is up
- *     broom thread:  every hour: remove directories of runs that other workers have finished, and
- *                    what was put aside for people long ago
+ *     housekeeping thread: every hour: remove directories of runs that other workers have
+ *                    finished, and what was put aside for people long ago
  *
  * Two jobs of one run never work in its directory at the same time: the later one waits for the
- * earlier one to end, or for the broom.  Slots are guarded by the worker's lock; `changed` is
+ * earlier one to end, or for housekeeping.  Slots are guarded by the worker's lock; `changed` is
  * signalled at every change.
  */
 #include "work/worker.h"
@@ -19,13 +19,13 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/thread.h"
-#include "work/errand.h"
 #include "work/job/retry.h"
 #include "work/job/site.h"
 #include "work/job/step.h"
+#include "work/job_run.h"
 #include "work/orphans.h"
 #include "work/sandbox/sandbox_start.h"
-#include "work/tree/broom.h"
+#include "work/tree/housekeeping.h"
 #include "work/tree/sweep.h"
 #include <assert.h>
 #include <pthread.h>
@@ -79,10 +79,10 @@ struct worker {
     bool idle; /* The last lease call got no answer; logged once. */
     bool draining_told;
     pthread_t heart;
-    pthread_t broom;
-    bool broom_started;
-    struct id swept; /* The run whose directory the broom removes now. */
-    struct attic_total unpublished;
+    pthread_t housekeeping;
+    bool housekeeping_started;
+    struct id swept; /* The run whose directory housekeeping removes now. */
+    struct retention_total unpublished;
     int slots_alive;
     int wanted[STEP_CLASS_COUNT]; /* Slots numbered beyond it end with their job. */
     const char *queues[STEP_CLASS_COUNT][QUEUES_MAX + 1]; /* Those of the options, by class. */
@@ -199,7 +199,7 @@ static bool slot_enter_run(void *ctx, const struct step *step, const struct step
 /* With a server that does not answer. */
 struct patience {
     int64_t failures; /* In a row. */
-    struct dice dice;
+    struct random random;
 };
 
 /* Or ends: from the same moment on it is not alive. */
@@ -251,7 +251,7 @@ static void run_job(struct slot *slot, const struct port_job *job)
 {
     slot->next = (struct port_next){.request = lease_request(slot),
                                     .arena = &slot->arenas[!slot->turn]};
-    const struct errand errand = {
+    const struct job_run job_run = {
         .site = &slot->worker->site,
         .job = job,
         .arena = &slot->arenas[slot->turn],
@@ -262,7 +262,7 @@ static void run_job(struct slot *slot, const struct port_job *job)
         .ctx = slot,
     };
     slot_take(slot, job);
-    errand_run(&errand);
+    job_run_execute(&job_run);
     slot_leave(slot);
 }
 
@@ -295,7 +295,7 @@ static struct port_job *lease_one(struct slot *slot, struct patience *patience)
     log_leasing(worker, rc, &err);
     patience->failures = rc == RC_OK ? 0 : patience->failures + 1;
     if (rc != RC_OK)
-        pause_ms(worker, retry_pause_ms(patience->failures, &patience->dice));
+        pause_ms(worker, retry_pause_ms(patience->failures, &patience->random));
     else if (count == 0 && clock_mono_us() - begin_us < PAUSE_MIN_MS * US_PER_MS)
         pause_ms(worker, PAUSE_MIN_MS); /* An immediate answer without a job: no busy loop. */
     return rc == RC_OK && count > 0 ? &jobs[0] : NULL;
@@ -304,7 +304,7 @@ static struct port_job *lease_one(struct slot *slot, struct patience *patience)
 static void *slot_main(void *ctx)
 {
     struct slot *slot = ctx;
-    struct patience patience = {.dice = dice_from_os()};
+    struct patience patience = {.random = random_from_os()};
     struct port_job *job = NULL;
     while (job || slot_goes_on(slot)) {
         slot->next.job = NULL;
@@ -471,9 +471,9 @@ static void *heart_main(void *ctx)
     return NULL;
 }
 
-/* --- the broom --- */
+/* --- housekeeping --- */
 
-static bool broom_take(void *ctx, const struct id *run_id)
+static bool housekeeping_take(void *ctx, const struct id *run_id)
 {
     struct worker *worker = ctx;
     bool in_use = false;
@@ -487,7 +487,7 @@ static bool broom_take(void *ctx, const struct id *run_id)
     return take;
 }
 
-static void broom_leave(void *ctx)
+static void housekeeping_leave(void *ctx)
 {
     struct worker *worker = ctx;
     lock(worker);
@@ -496,30 +496,30 @@ static void broom_leave(void *ctx)
     unlock(worker);
 }
 
-static void broom_tell(void *ctx, const struct attic_total *unpublished)
+static void housekeeping_tell(void *ctx, const struct retention_total *unpublished)
 {
     struct worker *worker = ctx;
     __atomic_store_n(&worker->unpublished.count, unpublished->count, __ATOMIC_RELAXED);
     __atomic_store_n(&worker->unpublished.bytes, unpublished->bytes, __ATOMIC_RELAXED);
 }
 
-static void *broom_main(void *ctx)
+static void *housekeeping_main(void *ctx)
 {
     struct worker *worker = ctx;
-    const struct broom broom = {
+    const struct housekeeping housekeeping = {
         .site = &worker->site,
         .stop = &worker->shutdown,
         .keep_days = worker->options.keep_days,
-        .take = broom_take,
-        .leave = broom_leave,
-        .tell = broom_tell,
+        .take = housekeeping_take,
+        .leave = housekeeping_leave,
+        .tell = housekeeping_tell,
         .ctx = worker,
     };
-    struct broom_times times = {0};
-    attic_note_worker(worker->dirs.work, worker->options.name);
-    broom_warn_of_kept(&worker->site);
+    struct housekeeping_times times = {0};
+    retention_note_worker(worker->dirs.work, worker->options.name);
+    housekeeping_warn_of_kept(&worker->site);
     while (!is_stopping(worker))
-        pause_ms(worker, broom_turn_ms(&broom, &times));
+        pause_ms(worker, housekeeping_turn_ms(&housekeeping, &times));
     return NULL;
 }
 
@@ -648,9 +648,9 @@ static enum rc start_threads(struct worker *worker, struct err *err)
                               &worker->heart, err);
     worker->heart_started = rc == RC_OK;
     if (rc == RC_OK)
-        rc = thread_start(&(struct thread_spec){.body = broom_main, .ctx = worker}, &worker->broom,
-                          err);
-    worker->broom_started = rc == RC_OK;
+        rc = thread_start(&(struct thread_spec){.body = housekeeping_main, .ctx = worker},
+                          &worker->housekeeping, err);
+    worker->housekeeping_started = rc == RC_OK;
     return rc == RC_OK ? start_slots(worker, err) : rc;
 }
 
@@ -779,8 +779,8 @@ void worker_stop(struct worker *worker)
             (void)pthread_join(worker->slots[i].thread, NULL);
         stop_release(&worker->slots[i].stop);
     }
-    if (worker->broom_started)
-        (void)pthread_join(worker->broom, NULL);
+    if (worker->housekeeping_started)
+        (void)pthread_join(worker->housekeeping, NULL);
     if (worker->heart_started)
         (void)pthread_join(worker->heart, NULL);
     stop_release(&worker->shutdown);

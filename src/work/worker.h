@@ -33,7 +33,7 @@ struct worker_options {
     const char *const *hidden; /* As hidden_list() takes them; not needed after the start. */
     bool sandbox_none;         /* The configuration says `sandbox: none`. */
     bool sandbox_required;     /* Do not start without a sandbox; else steps that need one fail. */
-    int64_t keep_days;         /* Of snapshots that the origin has (attic.h); 0: for ever. */
+    int64_t keep_days;         /* Of snapshots that the origin has (retention.h); 0: for ever. */
 };
 
 /* Ends what a killed predecessor left running.  Its worktrees stay: they are a cache that later

@@ -2,8 +2,8 @@
  * database.c - see database.h.
  */
 #include "tests/sim/database.h"
-#include "base/dice.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/str.h"
 #include "store/pq_lib.h"
 #include <stdio.h>

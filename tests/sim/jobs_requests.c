@@ -117,7 +117,7 @@ static void next_question(struct world *world, struct asker *asker)
 {
     asker->life++;
     asker->tries = 0;
-    asker->id = id_new(world->mono_us, &world->dice);
+    asker->id = id_new(world->mono_us, &world->random);
     world_after(world, world_between(world, 0, 2 * US_PER_SECOND), ask, asker, asker->life);
 }
 

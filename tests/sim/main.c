@@ -12,8 +12,8 @@
  * failure prints the seed of its world, which replays it exactly: sim --seed THAT --runs 1.
  * Without --seed a new one is drawn and printed.
  */
-#include "base/dice.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "base/str.h"
 #include "tests/sim/nodes.h"
 #include "tests/sim/sims.h"
@@ -65,8 +65,8 @@ int main(int argc, char **argv)
     bool jobs = argc > 1 && strcmp(argv[1], "jobs") == 0;
     /* Workers of the simulation report nonsense on purpose. */
     log_configure(&(struct log_options){.fd = STDERR_FILENO, .level = LOG_ERROR});
-    struct dice dice = dice_from_os();
-    int64_t drawn = (int64_t)(dice_next(&dice) >> 20);
+    struct random random = random_from_os();
+    int64_t drawn = (int64_t)(random_next(&random) >> 20);
     if (argc > 1 && strcmp(argv[1], "nodes") == 0)
         return nodes_main(argc, argv, drawn);
     struct sim_options options = {

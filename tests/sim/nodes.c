@@ -21,10 +21,10 @@
 #include "tests/sim/nodes.h"
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/dice.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "control/commit/committer.h"
 #include "control/hooks.h"
 #include "control/queue/jobs.h"
@@ -70,7 +70,7 @@ struct sim_node {
 
 struct nodes {
     uint64_t seed;
-    struct dice dice;
+    struct random random;
     const char *postgres;
     char schema[32], url[URL_BYTES];
     struct store *store; /* The world's own, for the clock and for looking. */
@@ -96,12 +96,12 @@ static _Noreturn void broken(const struct nodes *nodes, const char *what, const 
 
 static bool chance(struct nodes *nodes, unsigned per_thousand)
 {
-    return dice_below(&nodes->dice, 1000) < per_thousand;
+    return random_below(&nodes->random, 1000) < per_thousand;
 }
 
 static int64_t between(struct nodes *nodes, int64_t low, int64_t high)
 {
-    return low + (int64_t)dice_below(&nodes->dice, (uint64_t)(high - low + 1));
+    return low + (int64_t)random_below(&nodes->random, (uint64_t)(high - low + 1));
 }
 
 /* ---- the database and its clock ---- */
@@ -224,9 +224,9 @@ struct cmd_nap { /* Lets the world go on without this node. */
     int64_t nap_us;
 };
 
-static enum rc apply_nap(struct cx *cx, struct command *command)
+static enum rc apply_nap(struct context *ctx, struct command *command)
 {
-    (void)cx;
+    (void)ctx;
     struct cmd_nap *cmd = (struct cmd_nap *)command;
     struct nodes *nodes = cmd->node->nodes;
     int64_t nap_us = cmd->nap_us;
@@ -488,7 +488,7 @@ static void open_node(struct nodes *nodes, size_t i)
         .hooks = &control_hooks,
         .store = node->store,
         .clock = {sim_now, nodes},
-        .dice = dice_seeded(dice_next(&nodes->dice)),
+        .random = random_seeded(random_next(&nodes->random)),
         .queue_max = 1000,
         .batch_max = 64,
         .lanes = 1,
@@ -512,7 +512,7 @@ static void close_node(struct sim_node *node)
 static void simulate(uint64_t seed, const struct sim_nodes_options *options)
 {
     struct nodes nodes = {.seed = seed,
-                          .dice = dice_seeded(seed),
+                          .random = random_seeded(seed),
                           .postgres = options->postgres,
                           .now_us = BEGIN_US,
                           .quiet_us = BEGIN_US};

@@ -56,12 +56,12 @@ int64_t world_server_now(const struct world *world)
 
 bool world_chance(struct world *world, unsigned per_thousand)
 {
-    return dice_below(&world->dice, 1000) < per_thousand;
+    return random_below(&world->random, 1000) < per_thousand;
 }
 
 int64_t world_between(struct world *world, int64_t low, int64_t high)
 {
-    return low + (int64_t)dice_below(&world->dice, (uint64_t)(high - low + 1));
+    return low + (int64_t)random_below(&world->random, (uint64_t)(high - low + 1));
 }
 
 /* ---- the agenda ------------------------------------------------------------------------- */
@@ -253,7 +253,7 @@ static void start_server(struct world *world)
         .hooks = &control_hooks,
         .store = world->store,
         .clock = {server_clock, world},
-        .dice = dice_seeded(dice_next(&world->dice)),
+        .random = random_seeded(random_next(&world->random)),
         .queue_max = 100000,
         .batch_max = 64,
         .lanes = 1,
@@ -379,7 +379,7 @@ static void take_turn(struct world *world)
 
 void world_open(struct world *world, uint64_t seed, const char *postgres)
 {
-    *world = (struct world){.seed = seed, .dice = dice_seeded(seed), .mono_us = BEGIN_US};
+    *world = (struct world){.seed = seed, .random = random_seeded(seed), .mono_us = BEGIN_US};
     size_t from = postgres != NULL ? KINDS_WITHOUT_TROUBLE : 0;
     world->faults = kinds[from + seed % (COUNT_OF(kinds) - from)];
     const char *tmp = getenv("TMPDIR");

@@ -12,7 +12,7 @@
 #ifndef TESTS_SIM_WORLD_H
 #define TESTS_SIM_WORLD_H
 #include "base/arena.h"
-#include "base/dice.h"
+#include "base/random.h"
 #include "control/commit/command.h"
 #include "control/commit/committer.h"
 #include "store/leases.h"
@@ -49,7 +49,7 @@ typedef void happening(struct world *world, void *who, int64_t what);
 
 struct world {
     uint64_t seed;
-    struct dice dice;
+    struct random random;
     struct faults faults;
     int64_t mono_us, skew_us;
     struct store *store;

@@ -103,7 +103,7 @@ char *postgres_url_in(struct arena *arena, const char *url, const char *schema)
 struct fixture fixture_open(int engine)
 {
     struct fixture f = {
-        .now_us = INT64_C(1700000000000000), .dice = dice_seeded(7), .engine = engine};
+        .now_us = INT64_C(1700000000000000), .random = random_seeded(7), .engine = engine};
     const char *tmp = getenv("TMPDIR");
     enum rc rc = dir_temp(tmp ? tmp : "/tmp", "drover-store", &f.arena, &f.dir, &f.err);
     ck_assert_msg(rc == RC_OK, "%s", f.err.text);
@@ -152,7 +152,7 @@ void fixture_close(struct fixture *f)
 struct id fixture_id(struct fixture *f)
 {
     f->now_us += 1000;
-    return id_new(f->now_us, &f->dice);
+    return id_new(f->now_us, &f->random);
 }
 
 struct task_row fixture_task(struct fixture *f)

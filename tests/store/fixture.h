@@ -17,7 +17,7 @@
 #ifndef TESTS_STORE_FIXTURE_H
 #define TESTS_STORE_FIXTURE_H
 #include "base/arena.h"
-#include "base/dice.h"
+#include "base/random.h"
 #include "store/jobs.h"
 #include "store/repositories.h"
 #include "store/runs.h"
@@ -29,7 +29,7 @@ struct fixture {
     struct store *store;
     struct db *db; /* The writer. */
     struct arena arena;
-    struct dice dice;
+    struct random random;
     struct err err;
     int64_t now_us; /* Grows with every id, so that ids are in order. */
     int engine;

@@ -132,9 +132,9 @@ START_TEST(a_place_in_line_counts_those_of_smaller_rank)
     }
     run_in(&f, &task, RUN_RUNNING, 0, 0);
     struct queue_place place = {last.workspace_id, last.rank, last.id};
-    int64_t ahead = -1;
-    must(capacity_ahead(f.db, &place, &ahead, &f.err));
-    ck_assert_int_eq(ahead, 2);
+    int64_t read_ahead = -1;
+    must(capacity_read_ahead(f.db, &place, &read_ahead, &f.err));
+    ck_assert_int_eq(read_ahead, 2);
 }
 END_TEST
 

@@ -489,7 +489,7 @@ static void live_through_outages(struct fixture *fixture, const char *dir, const
     must(put(db, "before", "1", &f.err));
     struct db *other;
     must(store_writer_open(store, &other, &f.err));
-    struct listener *listener;
+    struct notice_listener *listener;
     must(store_listen(store, &listener, &f.err));
 
     cluster_do(&f, dir, "stop", "fast");
@@ -502,14 +502,14 @@ static void live_through_outages(struct fixture *fixture, const char *dir, const
 
     struct wakeup wakeup = {0};
     for (int i = 0; i < 10 && !wakeup.channels[STORE_EVENTS].woken; i++)
-        listener_wait(listener, 1000, &wakeup);
+        notice_listener_wait(listener, 1000, &wakeup);
     ck_assert(wakeup.channels[STORE_EVENTS].woken && wakeup.channels[STORE_EVENTS].all);
 
     cluster_do(&f, dir, "restart", "immediate");
     await_put(&f, db, "crash");
     must_be(RC_IO, put(db, "before", "2", &f.err));
     ck_assert_str_eq(f.err.code, "STORE_CONSTRAINT");
-    listener_close(listener);
+    notice_listener_close(listener);
     store_close(store);
     fixture->arena = f.arena;
 }

@@ -3,7 +3,7 @@
  * committer on every engine, with commits and writes that fail in the engine.
  */
 #include "base/clock.h"
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "control/messaging/requests.h"
 #include "control/messaging/subscriptions.h"
 #include "control/queue/queues.h"
@@ -286,17 +286,17 @@ struct cmd_poison {
     bool looked; /* Once, and found nothing. */
 };
 
-static enum rc apply_poison(struct cx *cx, struct command *command)
+static enum rc apply_poison(struct context *ctx, struct command *command)
 {
     struct cmd_poison *cmd = (struct cmd_poison *)command;
-    command->wait_until_us = cx->now_us + 60 * US_PER_SECOND;
+    command->wait_until_us = ctx->now_us + 60 * US_PER_SECOND;
     command->waiter = "poison";
     if (!cmd->looked) {
         cmd->looked = true;
         return RC_OK;
     }
-    enum rc rc = settings_put(cx->db, "half", "written", cx->err);
-    return rc == RC_OK ? err_set(cx->err, RC_IO, "STORE_IO", "the disk is gone") : rc;
+    enum rc rc = settings_put(ctx->db, "half", "written", ctx->err);
+    return rc == RC_OK ? err_set(ctx->err, RC_IO, "STORE_IO", "the disk is gone") : rc;
 }
 
 static bool poison_may_wait(const struct command *command)
@@ -445,11 +445,11 @@ END_TEST
 
 /* ---- what the node keeps in memory ---- */
 
-static enum rc write_and_break(struct cx *cx, struct command *command)
+static enum rc write_and_break(struct context *ctx, struct command *command)
 {
     (void)command;
-    enum rc rc = settings_put(cx->db, "half", "written", cx->err);
-    return rc == RC_OK ? err_set(cx->err, RC_IO, "STORE_IO", "the disk is gone") : rc;
+    enum rc rc = settings_put(ctx->db, "half", "written", ctx->err);
+    return rc == RC_OK ? err_set(ctx->err, RC_IO, "STORE_IO", "the disk is gone") : rc;
 }
 static const struct command_ops breaking = {.name = "break", .apply = write_and_break};
 

@@ -23,26 +23,26 @@ START_TEST(a_notice_wakes_the_listeners)
     struct store *other;
     struct store_options options = {.url = f.url};
     must(store_open(&options, &other, &f.err));
-    struct listener *listener;
+    struct notice_listener *listener;
     must(store_listen(other, &listener, &f.err));
     struct wakeup wakeup;
-    listener_wait(listener, 0, &wakeup);
+    notice_listener_wait(listener, 0, &wakeup);
     ck_assert(!wakeup.channels[STORE_JOBS].woken && !wakeup.channels[STORE_EVENTS].woken);
 
     must(store_notify(f.store, STORE_JOBS, "build", &f.err));
     must(store_notify(f.store, STORE_JOBS, "test", &f.err));
     const char *seen = "";
     while (strstr(seen, "test") == NULL) {
-        listener_wait(listener, 60000, &wakeup);
+        notice_listener_wait(listener, 60000, &wakeup);
         ck_assert(wakeup.channels[STORE_JOBS].woken && !wakeup.called);
         ck_assert(!wakeup.channels[STORE_JOBS].all && !wakeup.channels[STORE_EVENTS].woken);
         seen = arena_printf(&f.arena, "%s %s", seen, wakeup.channels[STORE_JOBS].payloads);
     }
     ck_assert_ptr_nonnull(strstr(seen, "build"));
     must(store_notify(f.store, STORE_EVENTS, NULL, &f.err));
-    listener_wait(listener, 60000, &wakeup);
+    notice_listener_wait(listener, 60000, &wakeup);
     ck_assert(wakeup.channels[STORE_EVENTS].woken && wakeup.channels[STORE_EVENTS].all);
-    listener_close(listener);
+    notice_listener_close(listener);
     store_close(other);
 }
 END_TEST
@@ -51,30 +51,30 @@ static void *wake_later(void *arg)
 {
     struct timespec pause = {.tv_nsec = 20 * 1000000L};
     nanosleep(&pause, NULL);
-    listener_wake(arg);
+    notice_listener_wake(arg);
     return NULL;
 }
 
 START_TEST(a_listener_is_woken_by_a_thread)
 {
     FIXTURE(f);
-    struct listener *listener;
+    struct notice_listener *listener;
     must(store_listen(f.store, &listener, &f.err));
     must(store_notify(f.store, STORE_JOBS, "q", &f.err));
     struct wakeup wakeup;
     if (store_is_shared(f.store))
-        listener_wait(listener, 60000, &wakeup);
+        notice_listener_wait(listener, 60000, &wakeup);
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, wake_later, listener), 0);
     int64_t begin_us = clock_mono_us();
-    listener_wait(listener, 60000, &wakeup);
+    notice_listener_wait(listener, 60000, &wakeup);
     ck_assert(wakeup.called);
     ck_assert_int_lt(clock_mono_us() - begin_us, 50 * US_PER_SECOND);
     pthread_join(thread, NULL);
-    listener_wait(listener, 1, &wakeup);
+    notice_listener_wait(listener, 1, &wakeup);
     ck_assert(!wakeup.called);
-    listener_close(listener);
-    listener_close(NULL);
+    notice_listener_close(listener);
+    notice_listener_close(NULL);
 }
 END_TEST
 

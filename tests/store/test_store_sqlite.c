@@ -484,7 +484,7 @@ START_TEST(admission_counts_in_indexes)
     must(capacity_spent(f.db, &spent, &number, &f.err));
     must(capacity_working(f.db, &id, &f.arena, &rows, &count, &f.err));
     must(capacity_open_pull_requests(f.db, &id, &number, &f.err));
-    must(capacity_ahead(f.db, &place, &number, &f.err));
+    must(capacity_read_ahead(f.db, &place, &number, &f.err));
     static const struct {
         const char *words, *plan;
     } cases[] = {

@@ -52,12 +52,12 @@ void lab_open(struct lab *lab, const struct lab_options *options)
     }
     lab->store = options->store != NULL ? options->store : lab->own;
     lab->db = store_writer(lab->store);
-    struct dice dice = dice_seeded(7);
+    struct random random = random_seeded(7);
     struct committer_options committer = {
         .hooks = &control_hooks,
         .store = lab->store,
         .clock = {lab_now, lab},
-        .dice = dice,
+        .random = random,
         .queue_max = options->queue_max > 0 ? options->queue_max : 1000,
         .batch_max = options->batch_max > 0 ? options->batch_max : 256,
         .lanes = 1,

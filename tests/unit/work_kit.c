@@ -353,8 +353,8 @@ static void settle_site(struct kit *kit)
 
 void kit_other_run(struct kit *kit)
 {
-    struct dice dice = dice_from_os();
-    kit->run_id = id_new(clock_mono_us(), &dice);
+    struct random random = random_from_os();
+    kit->run_id = id_new(clock_mono_us(), &random);
 }
 
 void kit_open(struct kit *kit)
@@ -379,8 +379,8 @@ void kit_open(struct kit *kit)
     ck_assert_int_eq(git_home_make(arena_printf(&kit->arena, "%s/git", kit->work_dir), &err),
                      RC_OK);
     ck_assert_int_eq(stop_init(&kit->stop, &err), RC_OK);
-    struct dice dice = dice_from_os();
-    kit->task_id = id_new(clock_mono_us(), &dice);
+    struct random random = random_from_os();
+    kit->task_id = id_new(clock_mono_us(), &random);
     kit_other_run(kit);
     kit_sh(kit, "echo top-secret >data/admin.token; git init -q --bare -b main origin.git\n"
                 "git --git-dir=origin.git fast-import --quiet <<'END'\n"
@@ -482,8 +482,8 @@ const char *kit_artifact(struct kit *kit, const char *sha256)
 struct id kit_enqueue(struct kit *kit, const char *type, const char *payload)
 {
     struct kit_port *port = &kit->port;
-    struct dice dice = dice_from_os();
-    struct id id = id_new(clock_mono_us(), &dice);
+    struct random random = random_from_os();
+    struct id id = id_new(clock_mono_us(), &random);
     hold(port);
     ck_assert_uint_lt(port->job_count, KIT_JOBS_MAX);
     size_t at = port->job_count++;

@@ -20,8 +20,8 @@
  */
 #include "control/admit/admit.h"
 #include "base/clock.h"
-#include "control/admit/crowd.h"
-#include "control/admit/entry.h"
+#include "control/admit/acceptance.h"
+#include "control/admit/repo_load.h"
 #include "control/commit/isolate.h"
 #include "control/run/accounts.h"
 #include "control/run/assignment.h"
@@ -46,7 +46,7 @@ enum { ACTIVE_ROOM_FIRST = 16 };
 struct line { /* The queued runs of one repository. */
     struct id repository_id;
     struct repository_row repository;
-    struct crowd crowd; /* With the current limits, not those of a task's snapshot. */
+    struct repo_load load; /* With the current limits, not those of a task's snapshot. */
     struct run_place place;
     struct run_row head;
     bool has_head;
@@ -55,7 +55,7 @@ struct line { /* The queued runs of one repository. */
 };
 
 struct admission {
-    struct cx *cx;
+    struct context *ctx;
     struct active_row *active;
     size_t active_count, active_room;
     struct line *lines;
@@ -69,23 +69,23 @@ struct admission {
 
 static enum rc load_active(struct admission *admission)
 {
-    struct cx *cx = admission->cx;
-    enum rc rc = runs_active(cx->db, cx->arena, &admission->active, &admission->active_count,
-                             cx->err);
+    struct context *ctx = admission->ctx;
+    enum rc rc = runs_active(ctx->db, ctx->arena, &admission->active, &admission->active_count,
+                             ctx->err);
     admission->active_room = rc == RC_OK ? admission->active_count : 0;
     return rc;
 }
 
 static enum rc load_limits(struct admission *admission)
 {
-    struct cx *cx = admission->cx;
-    int64_t budget = cx->limits->cost_per_day_microusd, spent = 0;
-    enum rc rc = workspaces_max_active_runs(cx->db, &cx->workspace_id, &admission->workspace_max,
-                                            cx->err);
+    struct context *ctx = admission->ctx;
+    int64_t budget = ctx->limits->cost_per_day_microusd, spent = 0;
+    enum rc rc = workspaces_max_active_runs(ctx->db, &ctx->workspace_id, &admission->workspace_max,
+                                            ctx->err);
     if (rc == RC_OK && admission->workspace_max == 0)
-        admission->workspace_max = cx->limits->max_active_runs_workspace;
+        admission->workspace_max = ctx->limits->max_active_runs_workspace;
     if (rc == RC_OK && budget > 0)
-        rc = entry_spent(cx, &spent);
+        rc = acceptance_spent(ctx, &spent);
     admission->cost_used_up = budget > 0 && spent >= budget;
     return rc;
 }
@@ -94,7 +94,7 @@ static void grow_active(struct admission *admission)
 {
     const struct active_row *old = admission->active;
     admission->active_room += admission->active_room / 2 + ACTIVE_ROOM_FIRST;
-    admission->active = arena_array(admission->cx->arena, admission->active_room, sizeof *old);
+    admission->active = arena_array(admission->ctx->arena, admission->active_room, sizeof *old);
     if (admission->active_count > 0)
         memcpy(admission->active, old, admission->active_count * sizeof *old);
 }
@@ -150,23 +150,23 @@ static void count_active(const struct admission *admission, const struct run_row
 static const char *tell_budget(const struct admission *admission)
 {
     char until[TIME_TEXT_BYTES];
-    time_format(until, day_start_us(admission->cx->now_us) + US_PER_DAY);
-    return arena_printf(admission->cx->arena,
+    time_format(until, day_start_us(admission->ctx->now_us) + US_PER_DAY);
+    return arena_printf(admission->ctx->arena,
                         "the workspace's budget of %.2f USD for today is used up; it goes on at %s",
-                        (double)admission->cx->limits->cost_per_day_microusd / 1e6, until);
+                        (double)admission->ctx->limits->cost_per_day_microusd / 1e6, until);
 }
 
-/* All but the facts of the crowd. */
+/* All facts but those of the repository's load. */
 static struct start_facts facts_for(const struct admission *admission, const struct flow *flow,
                                     const struct line *line)
 {
-    struct cx *cx = admission->cx;
+    struct context *ctx = admission->ctx;
     const struct run_row *run = &flow->run;
-    const struct committer_limits *limits = cx->limits;
+    const struct committer_limits *limits = ctx->limits;
     struct start_facts facts = {0};
     facts.of[CHECK_USER] = (struct start_fact){
-        0, limits->max_active_runs_user, arena_printf(cx->arena, "user %s", run->requested_by)};
-    facts.of[CHECK_REPOSITORY] = (struct start_fact){0, line->crowd.limits.active_max,
+        0, limits->max_active_runs_user, arena_printf(ctx->arena, "user %s", run->requested_by)};
+    facts.of[CHECK_REPOSITORY] = (struct start_fact){0, line->load.limits.active_max,
                                                      line->repository.name};
     facts.of[CHECK_TASK_TYPE] = (struct start_fact){0, task_type_max(limits, run->task_type),
                                                     run->task_type};
@@ -184,30 +184,30 @@ static struct start_facts facts_for(const struct admission *admission, const str
 static enum rc start(struct admission *admission, struct flow *flow,
                      const struct repo_config *config)
 {
-    struct cx *cx = admission->cx;
-    enum rc rc = flow_move(cx, flow, RUN_EV_ADMIT, "Admitted: a slot is free");
+    struct context *ctx = admission->ctx;
+    enum rc rc = flow_move(ctx, flow, RUN_EV_ADMIT, "Admitted: a slot is free");
     if (rc == RC_OK)
-        rc = flow_tell(cx, flow, EV_RUN_ACQUIRED, NULL);
+        rc = flow_tell(ctx, flow, EV_RUN_ACQUIRED, NULL);
     if (rc == RC_OK)
-        rc = assignment_enqueue(cx, flow, "prepare");
+        rc = assignment_enqueue(ctx, flow, "prepare");
     if (rc == RC_OK)
-        rc = timers_clear(cx->db, TIMER_QUEUE_DEADLINE, &flow->run.id, cx->err);
+        rc = timers_clear(ctx->db, TIMER_QUEUE_DEADLINE, &flow->run.id, ctx->err);
     if (rc != RC_OK)
         return rc;
-    flow->run.deadline_us = cx->now_us + config->timeouts.run_ms * US_PER_MS;
+    flow->run.deadline_us = ctx->now_us + config->timeouts.run_ms * US_PER_MS;
     struct timer_row timer = {
         .kind = TIMER_RUN_DEADLINE, .subject = flow->run.id, .due_us = flow->run.deadline_us};
-    rc = timers_set(cx->db, &timer, cx->err);
-    cx_due(cx, timer.due_us);
+    rc = timers_set(ctx->db, &timer, ctx->err);
+    context_due(ctx, timer.due_us);
     if (rc == RC_OK)
-        rc = flow_save(cx, flow);
+        rc = flow_save(ctx, flow);
     if (rc == RC_OK)
         count_started(admission, &flow->run);
     return rc;
 }
 
 /* A new reason is appended as an event; a new detail of the same one is only stored. */
-static enum rc defer(struct cx *cx, struct flow *flow, enum admission_check check,
+static enum rc defer(struct context *ctx, struct flow *flow, enum admission_check check,
                      const char *detail)
 {
     const char *reason = admission_reason(check);
@@ -225,11 +225,12 @@ static enum rc defer(struct cx *cx, struct flow *flow, enum admission_check chec
     jw_kstr(&body.jw, "detail", detail);
     if (check == CHECK_QUOTA || check == CHECK_REPORTED_QUOTA)
         jw_kstr(&body.jw, "account", flow->run.account);
-    enum rc rc = told ? RC_OK : flow_tell_task(cx, flow, EV_TASK_DEFERRED, &body);
-    return rc == RC_OK ? flow_save(cx, flow) : rc;
+    enum rc rc = told ? RC_OK : flow_tell_task(ctx, flow, EV_TASK_DEFERRED, &body);
+    return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
-static enum rc warn_of_overlap(struct cx *cx, struct flow *flow, const struct meeting *meeting)
+static enum rc warn_of_overlap(struct context *ctx, struct flow *flow,
+                               const struct meeting *meeting)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -239,48 +240,48 @@ static enum rc warn_of_overlap(struct cx *cx, struct flow *flow, const struct me
     jw_kstr(&body.jw, "wanted", meeting->overlap.wanted);
     jw_kstr(&body.jw, "held", meeting->overlap.held);
     jw_kstr(&body.jw, "detail", meeting->detail);
-    return flow_tell_task(cx, flow, EV_TASK_OVERLAP, &body);
+    return flow_tell_task(ctx, flow, EV_TASK_OVERLAP, &body);
 }
 
-static enum rc fail_dependency(struct cx *cx, struct flow *flow, const struct id *broken)
+static enum rc fail_dependency(struct context *ctx, struct flow *flow, const struct id *broken)
 {
     struct ending ending = {
         .event = RUN_EV_FAIL,
         .code = "dependency_failed",
-        .message = arena_printf(cx->arena, "Task %s, on which this one depends, did not complete",
+        .message = arena_printf(ctx->arena, "Task %s, on which this one depends, did not complete",
                                 broken->text),
     };
-    enum rc rc = flow_end(cx, flow, &ending);
-    return rc == RC_OK ? flow_save(cx, flow) : rc;
+    enum rc rc = flow_end(ctx, flow, &ending);
+    return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
-static void account_fact(struct cx *cx, const struct flow *flow, struct start_facts *facts)
+static void account_fact(struct context *ctx, const struct flow *flow, struct start_facts *facts)
 {
-    const char *detail = arena_printf(cx->arena, QUOTA_DETAIL, flow->run.account);
+    const char *detail = arena_printf(ctx->arena, QUOTA_DETAIL, flow->run.account);
     facts->of[CHECK_QUOTA] = (struct start_fact){1, 1, detail};
 }
 
-static enum rc ask_account(struct cx *cx, struct flow *flow, struct start_facts *facts,
+static enum rc ask_account(struct context *ctx, struct flow *flow, struct start_facts *facts,
                            bool *ret_probes)
 {
     enum account_state state = ACCOUNT_OPEN;
-    enum rc rc = accounts_gate(cx, flow, &state);
+    enum rc rc = accounts_gate(ctx, flow, &state);
     *ret_probes = state == ACCOUNT_PROBE;
     if (rc == RC_OK && state == ACCOUNT_PARKED)
-        account_fact(cx, flow, facts);
-    if (flow->run.held_until_us > cx->now_us)
+        account_fact(ctx, flow, facts);
+    if (flow->run.held_until_us > ctx->now_us)
         facts->of[CHECK_REPORTED_QUOTA] = (struct start_fact){
-            1, 1, accounts_held_detail(&flow->run, cx->arena)};
+            1, 1, accounts_held_detail(&flow->run, ctx->arena)};
     return rc;
 }
 
 /* Nothing else holds the run back: it becomes the probe of its parked account, or waits. */
-static enum rc take_probe(struct cx *cx, struct flow *flow, struct start_facts *facts)
+static enum rc take_probe(struct context *ctx, struct flow *flow, struct start_facts *facts)
 {
     bool taken;
-    enum rc rc = accounts_probe(cx, flow, &taken);
+    enum rc rc = accounts_probe(ctx, flow, &taken);
     if (rc == RC_OK && !taken)
-        account_fact(cx, flow, facts);
+        account_fact(ctx, flow, facts);
     return rc;
 }
 
@@ -288,33 +289,33 @@ static enum rc take_probe(struct cx *cx, struct flow *flow, struct start_facts *
 static enum rc decide(struct admission *admission, struct flow *flow, struct line *line,
                       bool depends, enum admission_check *ret_check)
 {
-    struct cx *cx = admission->cx;
+    struct context *ctx = admission->ctx;
     const struct repo_config *config;
-    struct crowd_view view = {0};
+    struct repo_load_view view = {0};
     bool probes;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     struct start_facts facts = facts_for(admission, flow, line);
     if (depends)
         facts.of[CHECK_DEPENDENCY] = (struct start_fact){
             1, 1, "a task that it depends on has not completed"};
-    rc = ask_account(cx, flow, &facts, &probes);
+    rc = ask_account(ctx, flow, &facts, &probes);
     if (rc != RC_OK)
         return rc;
     if (admission_start(&facts) == ADMISSION_PASSED)
-        rc = crowd_look(cx, &line->crowd, flow, &view, &facts);
+        rc = repo_load_check(ctx, &line->load, flow, &view, &facts);
     if (rc == RC_OK && probes && admission_start(&facts) == ADMISSION_PASSED)
-        rc = take_probe(cx, flow, &facts);
+        rc = take_probe(ctx, flow, &facts);
     if (rc != RC_OK)
         return rc;
     enum admission_check check = admission_start(&facts);
     *ret_check = check;
-    crowd_join(&line->crowd, &view, check);
+    repo_load_join(&line->load, &view, check);
     if (check != ADMISSION_PASSED)
-        return defer(cx, flow, check, admission_detail(check, &facts, cx->arena));
+        return defer(ctx, flow, check, admission_detail(check, &facts, ctx->arena));
     if (view.warn)
-        rc = warn_of_overlap(cx, flow, &view.meeting);
+        rc = warn_of_overlap(ctx, flow, &view.meeting);
     return rc == RC_OK ? start(admission, flow, config) : rc;
 }
 
@@ -324,28 +325,28 @@ struct look { /* At one run. */
     const struct id *run_id;
     enum admission_check check; /* The outcome. */
     size_t active_before;
-    struct crowd crowd_before;
+    struct repo_load load_before;
 };
 
 /* Starts the run, ends it, or finds the check that holds it back. */
-static enum rc try_run(struct cx *cx, void *subject, const struct failure *why)
+static enum rc try_run(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
     struct look *look = subject;
     struct line *line = look->line;
     CLEANUP(flow_release) struct flow flow = {0};
     struct dependency_state dependencies = {0};
-    enum rc rc = flow_load(cx, look->run_id, &flow);
+    enum rc rc = flow_load(ctx, look->run_id, &flow);
     if (rc == RC_OK && flow.run.status != RUN_QUEUED)
         return RC_OK; /* Cancelled while its lock was waited for. */
     if (rc == RC_OK)
-        rc = tasks_dependencies(cx->db, &flow.task.id, &dependencies, cx->err);
+        rc = tasks_dependencies(ctx->db, &flow.task.id, &dependencies, ctx->err);
     if (rc != RC_OK)
         return rc;
     if (line->repository.quarantined_us > 0)
-        return quarantine_end_run(cx, &flow, &line->repository);
+        return quarantine_end_run(ctx, &flow, &line->repository);
     if (!id_is_none(&dependencies.broken))
-        return fail_dependency(cx, &flow, &dependencies.broken);
+        return fail_dependency(ctx, &flow, &dependencies.broken);
     return decide(look->admission, &flow, line, dependencies.pending > 0, &look->check);
 }
 
@@ -353,20 +354,20 @@ static void forget_look(struct look *look)
 {
     look->check = ADMISSION_PASSED;
     look->admission->active_count = look->active_before;
-    crowd_restore(&look->line->crowd, &look->crowd_before);
+    repo_load_restore(&look->line->load, &look->load_before);
 }
 
-static enum rc fail_run(struct cx *cx, void *subject, const struct failure *why)
+static enum rc fail_run(struct context *ctx, void *subject, const struct failure *why)
 {
     struct look *look = subject;
     forget_look(look);
-    return stop_failed(cx, look->run_id, why);
+    return stop_failed(ctx, look->run_id, why);
 }
 
 /* The run keeps its place, and the next round checks it again. */
-static enum rc pass_run(struct cx *cx, void *subject, const struct failure *why)
+static enum rc pass_run(struct context *ctx, void *subject, const struct failure *why)
 {
-    (void)cx;
+    (void)ctx;
     (void)why;
     forget_look(subject);
     return RC_OK;
@@ -382,24 +383,24 @@ static enum rc look_at(struct admission *admission, struct line *line, const str
         .run_id = run_id,
         .check = ADMISSION_PASSED,
         .active_before = admission->active_count,
-        .crowd_before = line->crowd,
+        .load_before = line->load,
     };
     const struct isolated one = {"run", run_id->text, &look, tries};
-    enum rc rc = isolate(admission->cx, &one);
+    enum rc rc = isolate(admission->ctx, &one);
     *ret_check = look.check;
     return rc;
 }
 
 /* ---- the merge of the lines ------------------------------------------------------------- */
 
-static enum rc read_head(struct cx *cx, void *subject, const struct failure *why)
+static enum rc read_head(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
     struct line *line = subject;
-    enum rc rc = runs_next_queued(cx->db, &line->repository_id, &line->place, cx->arena,
-                                  &line->head, cx->err);
+    enum rc rc = runs_next_queued(ctx->db, &line->repository_id, &line->place, ctx->arena,
+                                  &line->head, ctx->err);
     if (rc == RC_OK)
-        rc = accounts_pass(cx, &line->head);
+        rc = accounts_pass(ctx, &line->head);
     line->has_head = rc == RC_OK;
     if (rc == RC_OK)
         line->place = (struct run_place){line->head.rank, line->head.id};
@@ -407,9 +408,9 @@ static enum rc read_head(struct cx *cx, void *subject, const struct failure *why
 }
 
 /* None of its runs is checked in this round. */
-static enum rc drop_line(struct cx *cx, void *subject, const struct failure *why)
+static enum rc drop_line(struct context *ctx, void *subject, const struct failure *why)
 {
-    (void)cx;
+    (void)ctx;
     (void)why;
     struct line *line = subject;
     line->has_head = false;
@@ -417,44 +418,44 @@ static enum rc drop_line(struct cx *cx, void *subject, const struct failure *why
     return RC_OK;
 }
 
-static enum rc isolate_line(struct cx *cx, struct line *line, isolate_try *const *tries)
+static enum rc isolate_line(struct context *ctx, struct line *line, isolate_try *const *tries)
 {
     const struct isolated one = {"repository", line->repository_id.text, line, tries};
-    return isolate(cx, &one);
+    return isolate(ctx, &one);
 }
 
-static enum rc advance(struct cx *cx, struct line *line)
+static enum rc advance(struct context *ctx, struct line *line)
 {
     static isolate_try *const tries[] = {read_head, drop_line, NULL};
-    return isolate_line(cx, line, tries);
+    return isolate_line(ctx, line, tries);
 }
 
-static enum rc open_line(struct cx *cx, void *subject, const struct failure *why)
+static enum rc open_line(struct context *ctx, void *subject, const struct failure *why)
 {
     struct line *line = subject;
     struct repository_row *row = &line->repository;
-    enum rc rc = repositories_get(cx->db, &line->repository_id, cx->arena, row, cx->err);
+    enum rc rc = repositories_get(ctx->db, &line->repository_id, ctx->arena, row, ctx->err);
     if (rc != RC_OK)
         return rc;
-    CLEANUP(config_book_putp) struct known_config *known = effective_now(cx, row);
-    crowd_open(&line->crowd, row, known != NULL ? &known->config : NULL);
-    return read_head(cx, line, why);
+    CLEANUP(config_book_putp) struct known_config *known = effective_now(ctx, row);
+    repo_load_open(&line->load, row, known != NULL ? &known->config : NULL);
+    return read_head(ctx, line, why);
 }
 
 static enum rc open_lines(struct admission *admission)
 {
     static isolate_try *const tries[] = {open_line, drop_line, NULL};
-    struct cx *cx = admission->cx;
+    struct context *ctx = admission->ctx;
     struct id *ids;
-    enum rc rc = runs_queued_repositories(cx->db, &cx->workspace_id, cx->arena, &ids,
-                                          &admission->line_count, cx->err);
+    enum rc rc = runs_queued_repositories(ctx->db, &ctx->workspace_id, ctx->arena, &ids,
+                                          &admission->line_count, ctx->err);
     if (rc != RC_OK)
         return rc;
-    admission->lines = arena_array(cx->arena, admission->line_count, sizeof(struct line));
+    admission->lines = arena_array(ctx->arena, admission->line_count, sizeof(struct line));
     for (size_t i = 0; rc == RC_OK && i < admission->line_count; i++) {
         admission->lines[i].repository_id = ids[i];
         admission->lines[i].place.rank = INT64_MIN;
-        rc = isolate_line(cx, &admission->lines[i], tries);
+        rc = isolate_line(ctx, &admission->lines[i], tries);
     }
     return rc;
 }
@@ -485,7 +486,7 @@ static enum rc pass_head(struct admission *admission, struct line *line)
     line->passed_over = check == ADMISSION_PASSED ? 0 : line->passed_over + 1;
     admission->full = reach == REACH_EVERYONE;
     if (reach == REACH_RUN)
-        return advance(admission->cx, line);
+        return advance(admission->ctx, line);
     line->has_head = false;
     return RC_OK;
 }
@@ -505,7 +506,7 @@ static enum rc merge_lines(struct admission *admission)
 /* ---- the walk behind the merge ----------------------------------------------------------- */
 
 /* Behind the place where the last round stopped, if the merge has not come so far itself. */
-static enum rc jump(struct cx *cx, struct line *line, const struct run_place *place)
+static enum rc jump(struct context *ctx, struct line *line, const struct run_place *place)
 {
     bool beyond = line->place.rank > place->rank ||
                   (line->place.rank == place->rank &&
@@ -513,7 +514,7 @@ static enum rc jump(struct cx *cx, struct line *line, const struct run_place *pl
     if (!line->has_head || beyond)
         return RC_OK;
     line->place = *place;
-    return advance(cx, line);
+    return advance(ctx, line);
 }
 
 /* The line in which the walk continues; lines are in order of their ids. */
@@ -527,7 +528,7 @@ static enum rc take_up(struct admission *admission, const struct admit_walk *wal
     if (at == admission->line_count ||
         !id_same(&admission->lines[at].repository_id, &walk->repository_id))
         return RC_OK;
-    return jump(admission->cx, &admission->lines[at], &walk->place);
+    return jump(admission->ctx, &admission->lines[at], &walk->place);
 }
 
 /* Checks the runs that the merge has left.  The files of runs that were skipped are not read: one
@@ -543,7 +544,7 @@ static enum rc walk_on(struct admission *admission, struct admit_walk *walk)
             continue;
         }
         if (looks++ == WALK_LOOKS_MAX) {
-            cx_due(admission->cx, admission->cx->now_us + WALK_PAUSE_US);
+            context_due(admission->ctx, admission->ctx->now_us + WALK_PAUSE_US);
             return RC_OK;
         }
         struct admit_walk here = {line->repository_id, line->place};
@@ -561,11 +562,11 @@ static enum rc walk_on(struct admission *admission, struct admit_walk *walk)
    after the lines were opened has requested an admission round of its own. */
 static enum rc explain_rest(struct admission *admission)
 {
-    struct cx *cx = admission->cx;
+    struct context *ctx = admission->ctx;
     struct run_row *rows;
     size_t count;
-    enum rc rc = runs_queued_unexplained(cx->db, &cx->workspace_id, EXPLAIN_MAX, cx->arena, &rows,
-                                         &count, cx->err);
+    enum rc rc = runs_queued_unexplained(ctx->db, &ctx->workspace_id, EXPLAIN_MAX, ctx->arena,
+                                         &rows, &count, ctx->err);
     for (size_t i = 0; rc == RC_OK && i < count; i++) {
         enum admission_check check;
         struct line *line = line_of(admission, &rows[i].repository_id);
@@ -575,9 +576,9 @@ static enum rc explain_rest(struct admission *admission)
     return rc;
 }
 
-enum rc admit_queued(struct cx *cx, struct admit_walk *walk)
+enum rc admit_queued(struct context *ctx, struct admit_walk *walk)
 {
-    struct admission admission = {.cx = cx};
+    struct admission admission = {.ctx = ctx};
     enum rc rc = open_lines(&admission);
     if (rc != RC_OK || admission.line_count == 0)
         return rc;

@@ -5,7 +5,7 @@
  */
 #ifndef CONTROL_ADMIT_ADMIT_H
 #define CONTROL_ADMIT_ADMIT_H
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "store/runs.h"
 
 /* How far the walk along long lines has come, from one round to the next; zero: at the beginning.
@@ -17,5 +17,5 @@ struct admit_walk {
 };
 
 /* One round for the workspace, in the transaction of the batch that requested it. */
-MUST_USE enum rc admit_queued(struct cx *cx, struct admit_walk *walk);
+MUST_USE enum rc admit_queued(struct context *ctx, struct admit_walk *walk);
 #endif

@@ -12,19 +12,19 @@
 #include "store/timers.h"
 #include <string.h>
 
-static enum rc load_pending(struct cx *cx, const struct id *id, struct approval_row *ret_row,
+static enum rc load_pending(struct context *ctx, const struct id *id, struct approval_row *ret_row,
                             struct flow *ret_flow)
 {
     struct id run_id;
-    enum rc rc = approvals_run_of(cx->db, id, &run_id, cx->err);
+    enum rc rc = approvals_run_of(ctx->db, id, &run_id, ctx->err);
     if (rc == RC_NOT_FOUND)
-        return err_set(cx->err, rc, "APPROVAL_NOT_FOUND", "there is no approval %s", id->text);
+        return err_set(ctx->err, rc, "APPROVAL_NOT_FOUND", "there is no approval %s", id->text);
     if (rc == RC_OK)
-        rc = flow_load(cx, &run_id, ret_flow);
+        rc = flow_load(ctx, &run_id, ret_flow);
     if (rc == RC_OK)
-        rc = approvals_get(cx->db, id, cx->arena, ret_row, cx->err);
+        rc = approvals_get(ctx->db, id, ctx->arena, ret_row, ctx->err);
     if (rc == RC_OK && strcmp(ret_row->status, "pending") != 0)
-        return err_set(cx->err, RC_CONFLICT, "APPROVAL_DECIDED", "approval %s is %s already",
+        return err_set(ctx->err, RC_CONFLICT, "APPROVAL_DECIDED", "approval %s is %s already",
                        id->text, ret_row->status);
     return rc;
 }
@@ -35,16 +35,16 @@ static bool is_override(const struct approval_row *row)
 }
 
 /* A person who overrides a denial must give a reason. */
-static enum rc check_reason(struct cx *cx, const struct approval_row *row,
+static enum rc check_reason(struct context *ctx, const struct approval_row *row,
                             const struct cmd_decide *cmd)
 {
     if (!is_override(row) || !cmd->approve || !text_empty(cmd->reason))
         return RC_OK;
-    return err_field(cx->err, RC_INVALID, "MISSING_FIELD", "reason",
+    return err_field(ctx->err, RC_INVALID, "MISSING_FIELD", "reason",
                      "approval %s overrides a policy: say why (reason)", row->id.text);
 }
 
-static enum rc tell_override(struct cx *cx, struct flow *flow, const struct approval_row *row)
+static enum rc tell_override(struct context *ctx, struct flow *flow, const struct approval_row *row)
 {
     bool approved = strcmp(row->status, "approved") == 0;
     CLEANUP(event_body_release) struct event_body body;
@@ -55,20 +55,20 @@ static enum rc tell_override(struct cx *cx, struct flow *flow, const struct appr
     jw_kstr(&body.jw, "resourceId", flow->run.patch_id.text);
     jw_kstr(&body.jw, "actor", row->decided_by);
     jw_kstr(&body.jw, "reason", row->reason);
-    return flow_tell(cx, flow, approved ? EV_POLICY_OVERRIDE_APPROVED : EV_POLICY_OVERRIDE_REJECTED,
-                     &body);
+    return flow_tell(ctx, flow,
+                     approved ? EV_POLICY_OVERRIDE_APPROVED : EV_POLICY_OVERRIDE_REJECTED, &body);
 }
 
-static enum rc close_approval(struct cx *cx, struct flow *flow, struct approval_row *row,
+static enum rc close_approval(struct context *ctx, struct flow *flow, struct approval_row *row,
                               const struct cmd_decide *cmd)
 {
     row->status = cmd->approve ? "approved" : "rejected";
-    row->decided_by = cx->actor.id;
+    row->decided_by = ctx->actor.id;
     row->reason = cmd->reason;
-    row->decided_us = cx->now_us;
-    enum rc rc = approvals_save(cx->db, row, cx->err);
+    row->decided_us = ctx->now_us;
+    enum rc rc = approvals_save(ctx->db, row, ctx->err);
     if (rc == RC_OK)
-        rc = timers_clear_subject(cx->db, &row->id, cx->err);
+        rc = timers_clear_subject(ctx->db, &row->id, ctx->err);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;
@@ -77,63 +77,65 @@ static enum rc close_approval(struct cx *cx, struct flow *flow, struct approval_
     jw_kstr(&body.jw, "kind", row->kind);
     jw_kstr(&body.jw, "actor", row->decided_by);
     jw_optstr(&body.jw, "reason", row->reason);
-    rc = flow_tell(cx, flow, cmd->approve ? EV_APPROVAL_APPROVED : EV_APPROVAL_REJECTED, &body);
-    return rc == RC_OK && is_override(row) ? tell_override(cx, flow, row) : rc;
+    rc = flow_tell(ctx, flow, cmd->approve ? EV_APPROVAL_APPROVED : EV_APPROVAL_REJECTED, &body);
+    return rc == RC_OK && is_override(row) ? tell_override(ctx, flow, row) : rc;
 }
 
 /* The run with the denied patch continues from where it was stopped. */
-static enum rc go_on_overridden(struct cx *cx, struct flow *flow)
+static enum rc go_on_overridden(struct context *ctx, struct flow *flow)
 {
-    flow->run.overridden = policy_list_add(flow->run.overridden, POLICY_FORBIDDEN_PATHS, cx->arena);
-    enum rc rc = flow_move(cx, flow, RUN_EV_OVERRIDE, "A person has overridden the policy");
-    return rc == RC_OK ? pipeline_next(cx, flow) : rc;
+    flow->run.overridden = policy_list_add(flow->run.overridden, POLICY_FORBIDDEN_PATHS,
+                                           ctx->arena);
+    enum rc rc = flow_move(ctx, flow, RUN_EV_OVERRIDE, "A person has overridden the policy");
+    return rc == RC_OK ? pipeline_next(ctx, flow) : rc;
 }
 
 /* The run's deadline is extended by the time that it waited for the answer. */
-static enum rc go_on(struct cx *cx, struct flow *flow, const struct approval_row *row)
+static enum rc go_on(struct context *ctx, struct flow *flow, const struct approval_row *row)
 {
-    flow->run.deadline_us += cx->now_us - row->requested_us;
+    flow->run.deadline_us += ctx->now_us - row->requested_us;
     struct timer_row timer = {
         .kind = TIMER_RUN_DEADLINE, .subject = flow->run.id, .due_us = flow->run.deadline_us};
-    cx_due(cx, timer.due_us);
-    enum rc rc = timers_set(cx->db, &timer, cx->err);
+    context_due(ctx, timer.due_us);
+    enum rc rc = timers_set(ctx->db, &timer, ctx->err);
     if (rc != RC_OK)
         return rc;
-    cx->round->admit = true; /* One question fewer is open. */
+    ctx->round->admit = true; /* One question fewer is open. */
     if (strcmp(row->kind, "plan") == 0)
-        return pipeline_plan_approved(cx, flow);
+        return pipeline_plan_approved(ctx, flow);
     if (is_override(row))
-        return go_on_overridden(cx, flow);
-    return pipeline_accept(cx, flow);
+        return go_on_overridden(ctx, flow);
+    return pipeline_accept(ctx, flow);
 }
 
-static enum rc end_rejected(struct cx *cx, struct flow *flow, const struct approval_row *row)
+static enum rc end_rejected(struct context *ctx, struct flow *flow, const struct approval_row *row)
 {
     struct ending ending = {
         .event = RUN_EV_FAIL,
         .code = is_override(row) ? POLICY_FORBIDDEN_CODE : "approval_rejected",
         .message = row->reason != NULL
-                       ? arena_printf(cx->arena, "Rejected by %s: %s", row->decided_by, row->reason)
-                       : arena_printf(cx->arena, "Rejected by %s", row->decided_by),
+                       ? arena_printf(ctx->arena, "Rejected by %s: %s", row->decided_by,
+                                      row->reason)
+                       : arena_printf(ctx->arena, "Rejected by %s", row->decided_by),
     };
-    return flow_end(cx, flow, &ending);
+    return flow_end(ctx, flow, &ending);
 }
 
-static enum rc apply_decide(struct cx *cx, struct command *command)
+static enum rc apply_decide(struct context *ctx, struct command *command)
 {
     struct cmd_decide *cmd = (struct cmd_decide *)command;
     struct approval_row row;
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = load_pending(cx, &cmd->approval_id, &row, &flow);
+    enum rc rc = load_pending(ctx, &cmd->approval_id, &row, &flow);
     if (rc == RC_OK)
-        rc = check_reason(cx, &row, cmd);
+        rc = check_reason(ctx, &row, cmd);
     if (rc != RC_OK)
         return rc;
     cmd->run_id = row.run_id;
-    rc = close_approval(cx, &flow, &row, cmd);
+    rc = close_approval(ctx, &flow, &row, cmd);
     if (rc == RC_OK)
-        rc = cmd->approve ? go_on(cx, &flow, &row) : end_rejected(cx, &flow, &row);
-    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+        rc = cmd->approve ? go_on(ctx, &flow, &row) : end_rejected(ctx, &flow, &row);
+    return rc == RC_OK ? flow_save(ctx, &flow) : rc;
 }
 
 static const struct command_ops decide_ops = {.name = "decide", .apply = apply_decide};
@@ -145,30 +147,31 @@ struct cmd_decide *cmd_decide_new(void)
 
 /* ---- the end of a pull request ---------------------------------------------------------- */
 
-static enum rc load_pull_request(struct cx *cx, const struct id *id,
+static enum rc load_pull_request(struct context *ctx, const struct id *id,
                                  struct pull_request_row *ret_row, struct flow *ret_flow)
 {
     struct id run_id;
-    enum rc rc = pull_requests_run_of(cx->db, id, &run_id, cx->err);
+    enum rc rc = pull_requests_run_of(ctx->db, id, &run_id, ctx->err);
     if (rc == RC_NOT_FOUND)
-        return err_set(cx->err, rc, "PULL_REQUEST_NOT_FOUND", "there is no pull request %s",
+        return err_set(ctx->err, rc, "PULL_REQUEST_NOT_FOUND", "there is no pull request %s",
                        id->text);
     if (rc == RC_OK)
-        rc = flow_load(cx, &run_id, ret_flow);
-    return rc == RC_OK ? pull_requests_get(cx->db, id, cx->arena, ret_row, cx->err) : rc;
+        rc = flow_load(ctx, &run_id, ret_flow);
+    return rc == RC_OK ? pull_requests_get(ctx->db, id, ctx->arena, ret_row, ctx->err) : rc;
 }
 
 /* Its run keeps its status: what it had to do is done. */
-static enum rc end_pull_request(struct cx *cx, struct flow *flow, struct pull_request_row *row,
-                                const char *event, struct event_body *body)
+static enum rc end_pull_request(struct context *ctx, struct flow *flow,
+                                struct pull_request_row *row, const char *event,
+                                struct event_body *body)
 {
-    row->updated_us = cx->now_us;
-    enum rc rc = pull_requests_save(cx->db, row, cx->err);
+    row->updated_us = ctx->now_us;
+    enum rc rc = pull_requests_save(ctx->db, row, ctx->err);
     if (rc != RC_OK)
         return rc;
-    cx->round->admit = true; /* A cap on open pull requests may have held others back. */
-    rc = flow_tell(cx, flow, event, body);
-    return rc == RC_OK ? flow_save(cx, flow) : rc;
+    ctx->round->admit = true; /* A cap on open pull requests may have held others back. */
+    rc = flow_tell(ctx, flow, event, body);
+    return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
 static void note_pull_request(struct event_body *body, const struct pull_request_row *row)
@@ -178,22 +181,22 @@ static void note_pull_request(struct event_body *body, const struct pull_request
     jw_kint(&body->jw, "number", row->number);
 }
 
-static enum rc apply_merged(struct cx *cx, struct command *command)
+static enum rc apply_merged(struct context *ctx, struct command *command)
 {
     struct cmd_merged *cmd = (struct cmd_merged *)command;
     struct pull_request_row row;
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = load_pull_request(cx, &cmd->pull_request_id, &row, &flow);
+    enum rc rc = load_pull_request(ctx, &cmd->pull_request_id, &row, &flow);
     if (rc != RC_OK || strcmp(row.status, "merged") == 0)
         return rc; /* Recorded already: the same answer again. */
     row.status = "merged";
     row.draft = false;
     row.merge_commit = cmd->merge_commit;
-    row.merged_us = cx->now_us;
+    row.merged_us = ctx->now_us;
     CLEANUP(event_body_release) struct event_body body;
     note_pull_request(&body, &row);
     jw_kstr(&body.jw, "mergeCommit", row.merge_commit);
-    return end_pull_request(cx, &flow, &row, EV_PR_MERGED, &body);
+    return end_pull_request(ctx, &flow, &row, EV_PR_MERGED, &body);
 }
 
 static const struct command_ops merged_ops = {.name = "merged", .apply = apply_merged};
@@ -203,23 +206,23 @@ struct cmd_merged *cmd_merged_new(void)
     return command_new(&merged_ops, sizeof(struct cmd_merged));
 }
 
-static enum rc apply_closed(struct cx *cx, struct command *command)
+static enum rc apply_closed(struct context *ctx, struct command *command)
 {
     struct cmd_closed *cmd = (struct cmd_closed *)command;
     struct pull_request_row row;
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = load_pull_request(cx, &cmd->pull_request_id, &row, &flow);
+    enum rc rc = load_pull_request(ctx, &cmd->pull_request_id, &row, &flow);
     if (rc != RC_OK || strcmp(row.status, "closed") == 0)
         return rc; /* As above. */
     if (strcmp(row.status, "open") != 0)
-        return err_set(cx->err, RC_CONFLICT, "PULL_REQUEST_NOT_OPEN", "pull request #%lld is %s",
+        return err_set(ctx->err, RC_CONFLICT, "PULL_REQUEST_NOT_OPEN", "pull request #%lld is %s",
                        (long long)row.number, row.status);
     row.status = "closed";
     CLEANUP(event_body_release) struct event_body body;
     note_pull_request(&body, &row);
-    jw_kstr(&body.jw, "actor", cx->actor.id);
+    jw_kstr(&body.jw, "actor", ctx->actor.id);
     jw_kstr(&body.jw, "reason", cmd->reason);
-    return end_pull_request(cx, &flow, &row, EV_PR_CLOSED, &body);
+    return end_pull_request(ctx, &flow, &row, EV_PR_CLOSED, &body);
 }
 
 static const struct command_ops closed_ops = {.name = "closed", .apply = apply_closed};

@@ -6,7 +6,8 @@
 #include "core/event_types.h"
 #include "store/repositories.h"
 
-static enum rc tell_repository(struct cx *cx, const char *type, const struct repository_row *row)
+static enum rc tell_repository(struct context *ctx, const char *type,
+                               const struct repository_row *row)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -15,42 +16,42 @@ static enum rc tell_repository(struct cx *cx, const char *type, const struct rep
     jw_kint(&body.jw, "version", row->version);
     struct event event = {
         .type = type,
-        .subject = arena_printf(cx->arena, "repository/%s", row->name),
+        .subject = arena_printf(ctx->arena, "repository/%s", row->name),
         .correlation_id = row->id,
         .data = event_body_close(&body),
     };
-    return cx_append(cx, &event, NULL);
+    return context_append(ctx, &event, NULL);
 }
 
-static enum rc apply_put(struct cx *cx, struct command *command)
+static enum rc apply_put(struct context *ctx, struct command *command)
 {
     struct cmd_repository_put *cmd = (struct cmd_repository_put *)command;
     struct repository_row row;
     if (cmd->config.len > CONFIG_BYTES_MAX)
-        return err_set(cx->err, RC_TOO_LARGE, "CONFIG_TOO_LARGE",
+        return err_set(ctx->err, RC_TOO_LARGE, "CONFIG_TOO_LARGE",
                        "the configuration has %zu bytes, and no job can hold more than %d",
                        cmd->config.len, CONFIG_BYTES_MAX);
-    enum rc rc = repositories_by_name(cx->db, &cx->workspace_id, cmd->name, cx->arena, &row,
-                                      cx->err);
+    enum rc rc = repositories_by_name(ctx->db, &ctx->workspace_id, cmd->name, ctx->arena, &row,
+                                      ctx->err);
     cmd->created = rc == RC_NOT_FOUND || (rc == RC_OK && row.removed);
     if (rc == RC_NOT_FOUND)
-        row = (struct repository_row){.id = cx_id(cx),
-                                      .workspace_id = cx->workspace_id,
+        row = (struct repository_row){.id = context_id(ctx),
+                                      .workspace_id = ctx->workspace_id,
                                       .name = cmd->name,
-                                      .created_us = cx->now_us};
+                                      .created_us = ctx->now_us};
     else if (rc != RC_OK)
         return rc;
     row.config = cmd->config;
     row.removed = false;
     row.version++;
-    row.updated_us = cx->now_us;
-    rc = repositories_put(cx->db, &row, cx->err);
+    row.updated_us = ctx->now_us;
+    rc = repositories_put(ctx->db, &row, ctx->err);
     if (rc != RC_OK)
         return rc;
     cmd->id = row.id;
     cmd->version = row.version;
-    cx->round->admit = true; /* Limits may have changed. */
-    return tell_repository(cx, EV_REPOSITORY_CONFIGURED, &row);
+    ctx->round->admit = true; /* Limits may have changed. */
+    return tell_repository(ctx, EV_REPOSITORY_CONFIGURED, &row);
 }
 
 static const struct command_ops put_ops = {.name = "repository_put", .apply = apply_put};
@@ -60,7 +61,7 @@ struct cmd_repository_put *cmd_repository_put_new(void)
     return command_new(&put_ops, sizeof(struct cmd_repository_put));
 }
 
-static enum rc refuse_busy(struct cx *cx, const char *name)
+static enum rc refuse_busy(struct context *ctx, const char *name)
 {
     for (int status = 0; status < RUN_STATUS_COUNT; status++) {
         if (run_is_terminal((enum run_status)status))
@@ -68,11 +69,11 @@ static enum rc refuse_busy(struct cx *cx, const char *name)
         struct run_filter filter = {.repository = name, .status = status, .limit = 1};
         struct run_row *rows;
         size_t count;
-        enum rc rc = runs_list(cx->db, &filter, cx->arena, &rows, &count, cx->err);
+        enum rc rc = runs_list(ctx->db, &filter, ctx->arena, &rows, &count, ctx->err);
         if (rc != RC_OK)
             return rc;
         if (count > 0)
-            return err_set(cx->err, RC_CONFLICT, "REPO_IN_USE",
+            return err_set(ctx->err, RC_CONFLICT, "REPO_IN_USE",
                            "repository %s has unfinished runs (run %s is %s); "
                            "cancel them first, or wait for their end",
                            name, rows[0].id.text, run_status_name(rows[0].status));
@@ -80,20 +81,20 @@ static enum rc refuse_busy(struct cx *cx, const char *name)
     return RC_OK;
 }
 
-static enum rc apply_remove(struct cx *cx, struct command *command)
+static enum rc apply_remove(struct context *ctx, struct command *command)
 {
     struct cmd_repository_remove *cmd = (struct cmd_repository_remove *)command;
     struct repository_row row;
-    enum rc rc = repositories_by_name(cx->db, &cx->workspace_id, cmd->name, cx->arena, &row,
-                                      cx->err);
+    enum rc rc = repositories_by_name(ctx->db, &ctx->workspace_id, cmd->name, ctx->arena, &row,
+                                      ctx->err);
     if (rc == RC_NOT_FOUND || (rc == RC_OK && row.removed))
-        return err_set(cx->err, RC_NOT_FOUND, "REPO_NOT_FOUND", "there is no repository %s",
+        return err_set(ctx->err, RC_NOT_FOUND, "REPO_NOT_FOUND", "there is no repository %s",
                        cmd->name);
     if (rc == RC_OK)
-        rc = refuse_busy(cx, cmd->name);
+        rc = refuse_busy(ctx, cmd->name);
     if (rc == RC_OK)
-        rc = repositories_remove(cx->db, &row.id, cx->now_us, cx->err);
-    return rc == RC_OK ? tell_repository(cx, EV_REPOSITORY_REMOVED, &row) : rc;
+        rc = repositories_remove(ctx->db, &row.id, ctx->now_us, ctx->err);
+    return rc == RC_OK ? tell_repository(ctx, EV_REPOSITORY_REMOVED, &row) : rc;
 }
 
 static const struct command_ops remove_ops = {.name = "repository_remove", .apply = apply_remove};

@@ -1,8 +1,8 @@
 /*
  * retry.c - a finished task again, as run N+1; the earlier runs stay as they are.
  */
-#include "control/admit/entry.h"
-#include "control/commit/ahead.h"
+#include "control/admit/acceptance.h"
+#include "control/commit/read_ahead.h"
 #include "control/run/assignment.h"
 #include "control/run/effective.h"
 #include "control/run/flow.h"
@@ -11,31 +11,31 @@
 #include "store/repositories.h"
 
 /* People retry after they fixed the configuration: the current one becomes the snapshot. */
-static enum rc refresh_config(struct cx *cx, struct flow *flow)
+static enum rc refresh_config(struct context *ctx, struct flow *flow)
 {
     struct repository_row repository;
-    enum rc rc = repositories_get(cx->db, &flow->task.repository_id, cx->arena, &repository,
-                                  cx->err);
+    enum rc rc = repositories_get(ctx->db, &flow->task.repository_id, ctx->arena, &repository,
+                                  ctx->err);
     if (rc != RC_OK)
         return rc;
     if (repository.removed)
-        return err_set(cx->err, RC_INVALID, "REPO_NOT_ONBOARDED",
+        return err_set(ctx->err, RC_INVALID, "REPO_NOT_ONBOARDED",
                        "repository %s is not onboarded any more; add it again first",
                        repository.name);
-    rc = quarantine_check(cx, &repository);
+    rc = quarantine_check(ctx, &repository);
     if (rc != RC_OK)
         return rc;
-    return effective_config(cx, &repository, flow->task.overrides, &flow->task.config);
+    return effective_config(ctx, &repository, flow->task.overrides, &flow->task.config);
 }
 
 /* Policy, rate and cost are checked again.  Overrides of an admin for the task stay valid. */
-static enum rc check_entry(struct cx *cx, struct flow *flow)
+static enum rc check_entry(struct context *ctx, struct flow *flow)
 {
     const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    struct entry entry = {
+    struct acceptance request = {
         .repository = flow->task.repository,
         .onboarded = true,
         .mode = flow->task.mode,
@@ -43,59 +43,59 @@ static enum rc check_entry(struct cx *cx, struct flow *flow)
         .approval = config->approval,
         .overridden = policy_list_has(flow->run.overridden, POLICY_EXECUTION_MODE),
     };
-    return entry_check(cx, &entry);
+    return acceptance_check(ctx, &request);
 }
 
-static enum rc insert_next_run(struct cx *cx, struct flow *flow)
+static enum rc insert_next_run(struct context *ctx, struct flow *flow)
 {
     bool overridden = policy_list_has(flow->run.overridden, POLICY_EXECUTION_MODE);
     flow->task.run_count++;
     flow->task.error_code = flow->task.error_message = NULL;
     flow->task.ended_us = 0;
-    enum rc rc = flow_new_run(cx, flow, flow->task.run_count);
+    enum rc rc = flow_new_run(ctx, flow, flow->task.run_count);
     if (overridden)
         flow->run.overridden = POLICY_EXECUTION_MODE;
     if (rc == RC_OK)
-        rc = tasks_set_config(cx->db, &flow->task, cx->err);
+        rc = tasks_set_config(ctx->db, &flow->task, ctx->err);
     if (rc == RC_OK)
-        rc = runs_insert(cx->db, &flow->run, cx->err);
+        rc = runs_insert(ctx->db, &flow->run, ctx->err);
     if (rc == RC_OK)
-        rc = flow_tell_queued(cx, flow);
-    return rc == RC_OK ? flow_save(cx, flow) : rc;
+        rc = flow_tell_queued(ctx, flow);
+    return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
-static enum rc apply_retry(struct cx *cx, struct command *command)
+static enum rc apply_retry(struct context *ctx, struct command *command)
 {
     struct cmd_retry *cmd = (struct cmd_retry *)command;
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = flow_load_latest(cx, &cmd->task_id, &flow);
+    enum rc rc = flow_load_latest(ctx, &cmd->task_id, &flow);
     if (rc != RC_OK)
         return rc;
     if (!run_is_terminal(flow.run.status))
-        return err_set(cx->err, RC_CONFLICT, "TASK_NOT_FINISHED",
+        return err_set(ctx->err, RC_CONFLICT, "TASK_NOT_FINISHED",
                        "task %s is still %s; cancel it first, or wait for its end",
                        cmd->task_id.text, task_status_name(flow.task.status));
     if (flow.run.status == RUN_COMPLETED)
-        return err_set(cx->err, RC_CONFLICT, "TASK_COMPLETED",
+        return err_set(ctx->err, RC_CONFLICT, "TASK_COMPLETED",
                        "task %s has completed; submit a new task instead", cmd->task_id.text);
-    rc = refresh_config(cx, &flow);
+    rc = refresh_config(ctx, &flow);
     if (rc == RC_OK)
-        rc = assignment_check(cx, &flow);
+        rc = assignment_check(ctx, &flow);
     if (rc == RC_OK)
-        rc = check_entry(cx, &flow);
+        rc = check_entry(ctx, &flow);
     if (rc == RC_OK)
-        rc = insert_next_run(cx, &flow);
+        rc = insert_next_run(ctx, &flow);
     if (rc != RC_OK)
         return rc;
     cmd->run_id = flow.run.id;
     cmd->run_no = flow.run.run_no;
-    cx->round->admit = true;
+    ctx->round->admit = true;
     return RC_OK;
 }
 
-static void retry_names(const struct command *command, struct ahead *ahead)
+static void retry_names(const struct command *command, struct read_ahead *read_ahead)
 {
-    ahead_task(ahead, &((const struct cmd_retry *)command)->task_id);
+    read_ahead_task(read_ahead, &((const struct cmd_retry *)command)->task_id);
 }
 
 static const struct command_ops retry_ops = {

@@ -3,7 +3,7 @@
  *
  * Submission locks no row that others share, so that submissions never wait for each other.
  */
-#include "control/admit/entry.h"
+#include "control/admit/acceptance.h"
 #include "control/run/assignment.h"
 #include "control/run/effective.h"
 #include "control/run/flow.h"
@@ -20,20 +20,20 @@ enum { SCOPE_TOLD_BYTES = 8 * 1024 }; /* A longer scope is in the task only, not
 /* ---- the idempotency key ---------------------------------------------------------------- */
 
 /* cmd->repeated when the key is stored with this body. */
-static enum rc look_up_key(struct cx *cx, struct cmd_submit *cmd, struct entry *entry)
+static enum rc look_up_key(struct context *ctx, struct cmd_submit *cmd, struct acceptance *request)
 {
     cmd->repeated = false;
     if (cmd->idempotency_key == NULL)
         return RC_OK;
     struct idempotency_row row;
-    enum rc rc = idempotency_get(cx->db, &cx->workspace_id, cmd->idempotency_key, cx->now_us,
-                                 cx->arena, &row, cx->err);
+    enum rc rc = idempotency_get(ctx->db, &ctx->workspace_id, cmd->idempotency_key, ctx->now_us,
+                                 ctx->arena, &row, ctx->err);
     if (rc == RC_NOT_FOUND)
         return RC_OK;
     if (rc != RC_OK)
         return rc;
     if (!text_same(row.body_sha256, cmd->body_sha256)) {
-        entry->key_task = arena_strdup(cx->arena, row.task_id.text);
+        request->key_task = arena_strdup(ctx->arena, row.task_id.text);
         return RC_OK;
     }
     cmd->repeated = true;
@@ -42,38 +42,39 @@ static enum rc look_up_key(struct cx *cx, struct cmd_submit *cmd, struct entry *
     return RC_OK;
 }
 
-static enum rc keep_key(struct cx *cx, const struct cmd_submit *cmd)
+static enum rc keep_key(struct context *ctx, const struct cmd_submit *cmd)
 {
     if (cmd->idempotency_key == NULL)
         return RC_OK;
     struct idempotency_row row = {
-        .workspace_id = cx->workspace_id,
+        .workspace_id = ctx->workspace_id,
         .key = cmd->idempotency_key,
         .body_sha256 = cmd->body_sha256,
         .task_id = cmd->task_id,
         .run_id = cmd->run_id,
-        .expires_us = cx->now_us + IDEMPOTENCY_TTL_US,
+        .expires_us = ctx->now_us + IDEMPOTENCY_TTL_US,
     };
-    return idempotency_put(cx->db, &row, cx->now_us, cx->err);
+    return idempotency_put(ctx->db, &row, ctx->now_us, ctx->err);
 }
 
 /* ---- admission -------------------------------------------------------------------------- */
 
-static enum rc find_repository(struct cx *cx, struct entry *entry, struct repository_row *ret_row)
+static enum rc find_repository(struct context *ctx, struct acceptance *request,
+                               struct repository_row *ret_row)
 {
-    enum rc rc = repositories_by_name(cx->db, &cx->workspace_id, entry->repository, cx->arena,
-                                      ret_row, cx->err);
-    entry->onboarded = rc == RC_OK && !ret_row->removed;
+    enum rc rc = repositories_by_name(ctx->db, &ctx->workspace_id, request->repository, ctx->arena,
+                                      ret_row, ctx->err);
+    request->onboarded = rc == RC_OK && !ret_row->removed;
     return rc == RC_NOT_FOUND ? RC_OK : rc;
 }
 
-static enum rc check_dependencies(struct cx *cx, const struct cmd_submit *cmd)
+static enum rc check_dependencies(struct context *ctx, const struct cmd_submit *cmd)
 {
     for (size_t i = 0; i < cmd->depends_count; i++) {
         struct task_row task;
-        enum rc rc = tasks_get(cx->db, &cmd->depends_on[i], cx->arena, &task, cx->err);
+        enum rc rc = tasks_get(ctx->db, &cmd->depends_on[i], ctx->arena, &task, ctx->err);
         if (rc == RC_NOT_FOUND)
-            return err_field(cx->err, RC_INVALID, "INVALID_FIELD", "dependsOn",
+            return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", "dependsOn",
                              "there is no task %s", cmd->depends_on[i].text);
         if (rc != RC_OK)
             return rc;
@@ -82,29 +83,30 @@ static enum rc check_dependencies(struct cx *cx, const struct cmd_submit *cmd)
 }
 
 /* Why policy denies the task, for the log and for the client. */
-static enum rc explain_denial(struct cx *cx, struct cmd_submit *cmd, const struct entry *entry,
-                              const struct id *task_id)
+static enum rc explain_denial(struct context *ctx, struct cmd_submit *cmd,
+                              const struct acceptance *request, const struct id *task_id)
 {
     struct mode_question question = {
         .resource_type = "task",
         .resource_id = task_id->text,
-        .mode = entry->mode,
-        .risk = entry->risk,
-        .rule = entry->approval,
+        .mode = request->mode,
+        .risk = request->risk,
+        .rule = request->approval,
     };
-    struct policy_decision decision = policy_on_mode(&question, cx->arena);
-    cmd->base.explained = policies_text(&decision, cx->arena);
-    return policies_tell_refused(cx, task_id, &decision);
+    struct policy_decision decision = policy_on_mode(&question, ctx->arena);
+    cmd->base.explained = policies_text(&decision, ctx->arena);
+    return policies_tell_refused(ctx, task_id, &decision);
 }
 
 /* A denial is recorded as an event: who requested what, and why it was denied. */
-static enum rc record_rejection(struct cx *cx, struct cmd_submit *cmd, const struct entry *entry)
+static enum rc record_rejection(struct context *ctx, struct cmd_submit *cmd,
+                                const struct acceptance *request)
 {
-    struct id task_id = cx_id(cx);
-    struct err refusal = *cx->err;
+    struct id task_id = context_id(ctx);
+    struct err refusal = *ctx->err;
     enum rc rc = RC_OK;
     if (text_same(refusal.code, policy_deny_code()))
-        rc = explain_denial(cx, cmd, entry, &task_id);
+        rc = explain_denial(ctx, cmd, request, &task_id);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;
@@ -113,43 +115,43 @@ static enum rc record_rejection(struct cx *cx, struct cmd_submit *cmd, const str
     jw_kstr(&body.jw, "repository", cmd->repository);
     jw_kstr(&body.jw, "riskLevel", risk_name(cmd->risk));
     jw_kstr(&body.jw, "executionMode", mode_name(cmd->mode));
-    jw_kstr(&body.jw, "requestedBy", cx->actor.id);
+    jw_kstr(&body.jw, "requestedBy", ctx->actor.id);
     jw_kstr(&body.jw, "reasonCode", refusal.code);
     jw_kstr(&body.jw, "reason", refusal.text);
     struct event event = {
         .type = EV_TASK_REJECTED,
         .task_id = task_id,
-        .subject = arena_printf(cx->arena, "task/%s", task_id.text),
+        .subject = arena_printf(ctx->arena, "task/%s", task_id.text),
         .correlation_id = task_id,
         .data = event_body_close(&body),
     };
-    rc = cx_append(cx, &event, NULL);
+    rc = context_append(ctx, &event, NULL);
     if (rc == RC_OK)
-        *cx->err = refusal;
+        *ctx->err = refusal;
     return rc;
 }
 
 /* All checks, in the order of core/run/admission.h. */
-static enum rc check_entry(struct cx *cx, struct cmd_submit *cmd, struct entry *entry,
+static enum rc check_entry(struct context *ctx, struct cmd_submit *cmd, struct acceptance *request,
                            struct flow *flow, struct repository_row *repository)
 {
     const struct repo_config *config;
-    enum rc rc = find_repository(cx, entry, repository);
+    enum rc rc = find_repository(ctx, request, repository);
     if (rc != RC_OK)
         return rc;
-    if (entry->key_task != NULL || !entry->onboarded)
-        return entry_check(cx, entry);
-    rc = check_dependencies(cx, cmd);
+    if (request->key_task != NULL || !request->onboarded)
+        return acceptance_check(ctx, request);
+    rc = check_dependencies(ctx, cmd);
     if (rc == RC_OK)
-        rc = effective_config(cx, repository, cmd->overrides, &flow->task.config);
+        rc = effective_config(ctx, repository, cmd->overrides, &flow->task.config);
     if (rc == RC_OK)
-        rc = flow_config(cx, flow, &config);
+        rc = flow_config(ctx, flow, &config);
     if (rc == RC_OK)
-        rc = quarantine_check(cx, repository);
+        rc = quarantine_check(ctx, repository);
     if (rc != RC_OK)
         return rc;
-    entry->approval = config->approval;
-    return entry_check(cx, entry);
+    request->approval = config->approval;
+    return acceptance_check(ctx, request);
 }
 
 /* ---- the rows --------------------------------------------------------------------------- */
@@ -159,23 +161,23 @@ static struct str json_or(struct str given, struct str otherwise)
     return given.len > 0 ? given : otherwise;
 }
 
-static enum rc fill_task(struct cx *cx, const struct cmd_submit *cmd,
+static enum rc fill_task(struct context *ctx, const struct cmd_submit *cmd,
                          const struct repository_row *repository, struct flow *flow)
 {
     const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     int64_t turns = cmd->max_turns > 0 ? cmd->max_turns : config->limits.max_turns;
     struct run_budget budget = {
         .task = cmd->max_budget_microusd > 0 ? cmd->max_budget_microusd
                                              : config->limits.max_budget_microusd,
-        .per_run = cx->limits->cost_per_run_microusd,
-        .per_day = cx->limits->cost_per_day_microusd,
+        .per_run = ctx->limits->cost_per_run_microusd,
+        .per_day = ctx->limits->cost_per_day_microusd,
     };
     flow->task = (struct task_row){
-        .id = cx_id(cx),
-        .workspace_id = cx->workspace_id,
+        .id = context_id(ctx),
+        .workspace_id = ctx->workspace_id,
         .repository_id = repository->id,
         .repository = repository->name,
         .description = cmd->description,
@@ -194,15 +196,16 @@ static enum rc fill_task(struct cx *cx, const struct cmd_submit *cmd,
         .depends_on = STR("[]"),
         .config = flow->task.config,
         .overrides = cmd->overrides,
-        .requested_by = cx->actor.id,
+        .requested_by = ctx->actor.id,
         .run_count = 1,
-        .created_us = cx->now_us,
-        .updated_us = cx->now_us,
+        .created_us = ctx->now_us,
+        .updated_us = ctx->now_us,
     };
     return RC_OK;
 }
 
-static void write_depends_on(struct cx *cx, const struct cmd_submit *cmd, struct task_row *task)
+static void write_depends_on(struct context *ctx, const struct cmd_submit *cmd,
+                             struct task_row *task)
 {
     CLEANUP(buf_release) struct buf buf;
     buf_init(&buf, TASK_DEPENDS_MAX * (ID_TEXT_BYTES + 4));
@@ -211,10 +214,10 @@ static void write_depends_on(struct cx *cx, const struct cmd_submit *cmd, struct
     for (size_t i = 0; i < cmd->depends_count; i++)
         jw_str(&jw, cmd->depends_on[i].text);
     jw_end(&jw, ']');
-    task->depends_on = (struct str){arena_strndup(cx->arena, buf.data, buf.len), buf.len};
+    task->depends_on = (struct str){arena_strndup(ctx->arena, buf.data, buf.len), buf.len};
 }
 
-static enum rc tell_submitted(struct cx *cx, struct flow *flow)
+static enum rc tell_submitted(struct context *ctx, struct flow *flow)
 {
     const struct task_row *task = &flow->task;
     CLEANUP(event_body_release) struct event_body body;
@@ -230,71 +233,71 @@ static enum rc tell_submitted(struct cx *cx, struct flow *flow)
     jw_kstr(&body.jw, "requestedBy", task->requested_by);
     if (task->scope.len <= SCOPE_TOLD_BYTES)
         jw_kraw(&body.jw, "scope", task->scope);
-    enum rc rc = flow_tell_task(cx, flow, EV_TASK_SUBMITTED, &body);
+    enum rc rc = flow_tell_task(ctx, flow, EV_TASK_SUBMITTED, &body);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body accepted;
     event_body_open(&accepted);
     jw_kstr(&accepted.jw, "taskId", task->id.text);
-    return flow_tell_task(cx, flow, EV_TASK_ACCEPTED, &accepted);
+    return flow_tell_task(ctx, flow, EV_TASK_ACCEPTED, &accepted);
 }
 
-static enum rc write_rows(struct cx *cx, struct cmd_submit *cmd, const struct entry *entry,
-                          struct flow *flow)
+static enum rc write_rows(struct context *ctx, struct cmd_submit *cmd,
+                          const struct acceptance *request, struct flow *flow)
 {
-    bool denied = policy_decide(entry->mode, entry->risk, entry->approval) == POLICY_DENY;
-    enum rc rc = flow_new_run(cx, flow, 1);
+    bool denied = policy_decide(request->mode, request->risk, request->approval) == POLICY_DENY;
+    enum rc rc = flow_new_run(ctx, flow, 1);
     if (rc == RC_OK)
-        rc = tell_submitted(cx, flow);
+        rc = tell_submitted(ctx, flow);
     if (rc == RC_OK)
-        rc = flow_tell_queued(cx, flow);
+        rc = flow_tell_queued(ctx, flow);
     if (rc == RC_OK && denied)
-        rc = policies_override_mode(cx, flow, cmd->override_reason);
+        rc = policies_override_mode(ctx, flow, cmd->override_reason);
     /* Last: the rows store the id and the number of their last event. */
     if (rc == RC_OK)
-        rc = tasks_insert(cx->db, &flow->task, cmd->depends_on, cmd->depends_count, cx->err);
+        rc = tasks_insert(ctx->db, &flow->task, cmd->depends_on, cmd->depends_count, ctx->err);
     if (rc == RC_OK)
-        rc = runs_insert(cx->db, &flow->run, cx->err);
+        rc = runs_insert(ctx->db, &flow->run, ctx->err);
     if (rc == RC_OK && denied)
-        rc = runs_save_more(cx->db, &flow->run, cx->err);
+        rc = runs_save_more(ctx->db, &flow->run, ctx->err);
     return rc;
 }
 
-static enum rc apply_submit(struct cx *cx, struct command *command)
+static enum rc apply_submit(struct context *ctx, struct command *command)
 {
     struct cmd_submit *cmd = (struct cmd_submit *)command;
     struct repository_row repository;
     CLEANUP(flow_release) struct flow flow = {0};
-    struct entry entry = {
+    struct acceptance request = {
         .repository = cmd->repository,
         .mode = cmd->mode,
         .risk = cmd->risk,
         .overridden = cmd->override_reason != NULL && cmd->may_override,
     };
     command->explained = (struct str){0};
-    enum rc rc = look_up_key(cx, cmd, &entry);
+    enum rc rc = look_up_key(ctx, cmd, &request);
     if (rc != RC_OK || cmd->repeated)
         return rc;
-    rc = check_entry(cx, cmd, &entry, &flow, &repository);
+    rc = check_entry(ctx, cmd, &request, &flow, &repository);
     if (rc == RC_DENIED) {
         command->refused = rc;
-        return record_rejection(cx, cmd, &entry);
+        return record_rejection(ctx, cmd, &request);
     }
     if (rc != RC_OK)
         return rc;
-    rc = fill_task(cx, cmd, &repository, &flow);
+    rc = fill_task(ctx, cmd, &repository, &flow);
     if (rc != RC_OK)
         return rc;
-    write_depends_on(cx, cmd, &flow.task);
-    rc = assignment_check(cx, &flow);
+    write_depends_on(ctx, cmd, &flow.task);
+    rc = assignment_check(ctx, &flow);
     if (rc == RC_OK)
-        rc = write_rows(cx, cmd, &entry, &flow);
+        rc = write_rows(ctx, cmd, &request, &flow);
     if (rc != RC_OK)
         return rc;
     cmd->task_id = flow.task.id;
     cmd->run_id = flow.run.id;
-    cx->round->admit = true;
-    return keep_key(cx, cmd);
+    ctx->round->admit = true;
+    return keep_key(ctx, cmd);
 }
 
 static const struct command_ops submit_ops = {.name = "submit", .apply = apply_submit};

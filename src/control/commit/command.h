@@ -29,16 +29,16 @@
 #include <stdint.h>
 
 struct command;
-struct cx; /* What a command may use while it is applied: control/commit/cx.h. */
-struct ahead;
+struct context; /* What a command may use while it is applied: control/commit/context.h. */
+struct read_ahead;
 
 struct command_ops {
     const char *name;
     /* Load, decide, save.  All checks come before the first write.  May run again after a
        rolled-back batch: outputs are set anew each time. */
-    enum rc (*apply)(struct cx *cx, struct command *command);
-    /* NULL, or: names the rows that it starts from (ahead.h). */
-    void (*names)(const struct command *command, struct ahead *ahead);
+    enum rc (*apply)(struct context *ctx, struct command *command);
+    /* NULL, or: names the rows that it starts from (read_ahead.h). */
+    void (*names)(const struct command *command, struct read_ahead *read_ahead);
     /* NULL, or: may it wait (a lease that found nothing)?  True parks it until there is work for it
        or wait_until_us passes. */
     bool (*may_wait)(const struct command *command);

@@ -56,7 +56,7 @@ static enum rc find_workspace(struct store *store, struct id *ret_id, struct err
     return rc;
 }
 
-/* The first lane writes through the store's own connection; each has dice of its own. */
+/* The first lane writes through the store's own connection; each has random numbers of its own. */
 static enum rc make_lanes(struct committer *committer, const struct id *workspace_id,
                           struct err *err)
 {
@@ -70,7 +70,7 @@ static enum rc make_lanes(struct committer *committer, const struct id *workspac
         struct lane_options lane = {
             .committer = options,
             .db = i > 0 ? thread->db : store_writer(options->store),
-            .dice = i > 0 ? dice_split(&options->dice) : options->dice,
+            .random = i > 0 ? random_split(&options->random) : options->random,
             .workspace_id = *workspace_id,
             .parked = committer->parked,
             .swarms = committer->swarms,

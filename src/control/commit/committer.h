@@ -11,7 +11,7 @@
 #ifndef CONTROL_COMMIT_COMMITTER_H
 #define CONTROL_COMMIT_COMMITTER_H
 #include "base/clock.h"
-#include "base/dice.h"
+#include "base/random.h"
 #include "base/rc.h"
 #include "control/commit/command.h"
 #include "control/commit/hooks.h"
@@ -48,7 +48,7 @@ struct committed {
 struct committer_options {
     struct store *store;
     struct clock clock;
-    struct dice dice;
+    struct random random;
     size_t queue_max; /* Commands that may wait; more is RC_BUSY. */
     size_t batch_max; /* Commands per transaction. */
     struct committer_limits limits;

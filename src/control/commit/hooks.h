@@ -6,13 +6,13 @@
 #include "base/rc.h"
 #include <stddef.h>
 
-struct cx;
+struct context;
 struct job_hooks;
 
 struct control_hooks {
     /* Starts runs that wait for a slot, at the end of a batch that may have freed one.  *state is
        the hook's own: zeroed at first, kept from round to round, and restored by a rollback. */
-    enum rc (*admit)(struct cx *cx, void *state);
+    enum rc (*admit)(struct context *ctx, void *state);
     size_t admit_state_bytes;
     const struct job_hooks *jobs; /* queue/job_hooks.h */
 };

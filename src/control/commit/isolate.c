@@ -14,9 +14,9 @@ bool is_engine_failure(enum rc rc, const struct err *err)
     return rc == RC_BUSY || rc == RC_UNREACHABLE;
 }
 
-const char *failure_text(struct cx *cx, const struct failure *why)
+const char *failure_text(struct context *ctx, const struct failure *why)
 {
-    return arena_printf(cx->arena, "%s: %s", why->err.code, why->err.text);
+    return arena_printf(ctx->arena, "%s: %s", why->err.code, why->err.text);
 }
 
 /* Some functions return an error without a text. */
@@ -46,47 +46,47 @@ static void log_failure(const struct isolated *one, const struct failure *why, b
 }
 
 /* RC_OK with *ret_failed: it was undone, and the transaction is as it was before. */
-static enum rc try_undoing(struct cx *cx, isolate_try *attempt, void *subject, struct failure *why,
-                           bool *ret_failed)
+static enum rc try_undoing(struct context *ctx, isolate_try *attempt, void *subject,
+                           struct failure *why, bool *ret_failed)
 {
-    struct round before = *cx->round;
+    struct round before = *ctx->round;
     struct savepoint savepoint;
     *ret_failed = false;
-    enum rc rc = savepoint_set(cx->db, &savepoint, cx->err);
+    enum rc rc = savepoint_set(ctx->db, &savepoint, ctx->err);
     if (rc != RC_OK)
         return rc;
-    err_clear(cx->err);
-    rc = attempt(cx, subject, why->rc != RC_OK ? why : NULL);
+    err_clear(ctx->err);
+    rc = attempt(ctx, subject, why->rc != RC_OK ? why : NULL);
     if (rc == RC_OK)
-        rc = savepoint_keep(&savepoint, cx->err);
-    if (rc == RC_OK || is_engine_failure(rc, cx->err))
+        rc = savepoint_keep(&savepoint, ctx->err);
+    if (rc == RC_OK || is_engine_failure(rc, ctx->err))
         return rc;
-    fill_err(cx->err, rc);
-    *why = (struct failure){rc, *cx->err};
+    fill_err(ctx->err, rc);
+    *why = (struct failure){rc, *ctx->err};
     *ret_failed = true;
-    restore_round(cx->round, &before);
-    return savepoint_undo(&savepoint, cx->err);
+    restore_round(ctx->round, &before);
+    return savepoint_undo(&savepoint, ctx->err);
 }
 
-enum rc isolate(struct cx *cx, const struct isolated *one)
+enum rc isolate(struct context *ctx, const struct isolated *one)
 {
-    if (!cx->careful) {
-        enum rc rc = one->tries[0](cx, one->subject, NULL);
-        if (rc == RC_OK || is_engine_failure(rc, cx->err))
+    if (!ctx->careful) {
+        enum rc rc = one->tries[0](ctx, one->subject, NULL);
+        if (rc == RC_OK || is_engine_failure(rc, ctx->err))
             return rc;
-        fill_err(cx->err, rc);
+        fill_err(ctx->err, rc);
         return RC_IO; /* The transaction is to be run again, carefully. */
     }
     struct failure why = {0};
     bool failed = true;
     for (size_t i = 0; failed && one->tries[i] != NULL; i++) {
-        enum rc rc = try_undoing(cx, one->tries[i], one->subject, &why, &failed);
+        enum rc rc = try_undoing(ctx, one->tries[i], one->subject, &why, &failed);
         if (rc != RC_OK)
             return rc;
         if (failed)
             log_failure(one, &why, i > 0);
     }
     if (failed)
-        *cx->err = why.err;
+        *ctx->err = why.err;
     return failed ? why.rc : RC_OK;
 }

@@ -9,15 +9,15 @@
  *   batch notes is in its round, which each transaction begins anew, and is published (swarms,
  *   rules_news, the register's count of news) after the commit only.  The state of admission is
  *   restored.  The books of queues and configurations hold what was committed before the
- *   transaction.  Two things are not restored, with intent: the dice and last_id_us, so that no id
- *   is made twice.
+ *   transaction.  Two things are not restored, with intent: the random numbers and last_id_us, so
+ *   that no id is made twice.
  */
 #include "control/commit/lane.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "control/commit/ahead.h"
 #include "control/commit/config_book.h"
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
+#include "control/commit/read_ahead.h"
 #include "store/workspaces.h"
 #include <assert.h>
 #include <string.h>
@@ -110,14 +110,14 @@ static bool is_engine_error(enum rc rc)
     return rc == RC_IO || rc == RC_BUSY || rc == RC_CORRUPT || rc == RC_UNREACHABLE;
 }
 
-static struct cx batch_cx(struct batch *batch, struct command *command)
+static struct context batch_cx(struct batch *batch, struct command *command)
 {
     struct lane *lane = batch->lane;
-    return (struct cx){
+    return (struct context){
         .db = lane->options.db,
         .store = lane->options.committer->store,
         .now_us = batch->now_us,
-        .dice = &lane->options.dice,
+        .random = &lane->options.random,
         .last_id_us = &lane->last_id_us,
         .arena = command != NULL ? &command->arena : &lane->arena,
         .actor = command != NULL ? command->actor : (struct actor){"system", "drover"},
@@ -140,15 +140,15 @@ static struct cx batch_cx(struct batch *batch, struct command *command)
    after it had written. */
 static enum rc apply(struct batch *batch, struct command *command, struct err *err)
 {
-    struct cx cx = batch_cx(batch, command);
-    cx.err = &command->err;
+    struct context ctx = batch_cx(batch, command);
+    ctx.err = &command->err;
     command_stage(command, &batch->lane->arena);
     command->refused = RC_OK;
     err_clear(&command->err);
-    int64_t before = db_changes(cx.db);
-    enum rc rc = command->ops->apply(&cx, command);
+    int64_t before = db_changes(ctx.db);
+    enum rc rc = command->ops->apply(&ctx, command);
     command->rc = rc;
-    if (is_engine_error(rc) || (rc != RC_OK && db_changes(cx.db) != before)) {
+    if (is_engine_error(rc) || (rc != RC_OK && db_changes(ctx.db) != before)) {
         *err = command->err;
         return rc;
     }
@@ -244,13 +244,13 @@ static enum rc serve_waiting(struct batch *batch, struct err *err)
 
 static enum rc admit(struct batch *batch, struct err *err)
 {
-    struct cx cx = batch_cx(batch, NULL);
-    cx.err = err;
+    struct context ctx = batch_cx(batch, NULL);
+    ctx.err = err;
     enum rc rc = RC_OK;
     if (!batch->lane->options.alone)
-        rc = workspaces_lock(cx.db, &cx.workspace_id, cx.err);
+        rc = workspaces_lock(ctx.db, &ctx.workspace_id, ctx.err);
     if (rc == RC_OK)
-        rc = cx.hooks->admit(&cx, batch->lane->admit_state);
+        rc = ctx.hooks->admit(&ctx, batch->lane->admit_state);
     if (rc == RC_OK)
         return RC_OK;
     if (batch->single && rc != RC_UNREACHABLE && rc != RC_BUSY)
@@ -274,16 +274,16 @@ static enum rc apply_all(struct batch *batch, struct err *err)
     return RC_OK;
 }
 
-static enum rc read_ahead(struct batch *batch, struct err *err)
+static enum rc read_batch_ahead(struct batch *batch, struct err *err)
 {
     struct lane *lane = batch->lane;
-    struct ahead ahead = {.arena = &lane->arena};
+    struct read_ahead read_ahead = {.arena = &lane->arena};
     if (lane->options.alone)
         return RC_OK;
     for (const struct command *c = batch->todo.first; c != NULL; c = c->next)
         if (c->ops->names != NULL)
-            c->ops->names(c, &ahead);
-    return ahead_read(&ahead, lane->options.db, err);
+            c->ops->names(c, &read_ahead);
+    return read_ahead_fetch(&read_ahead, lane->options.db, err);
 }
 
 /* New rules may allow jobs to be claimed that old ones held back. */
@@ -308,7 +308,7 @@ static enum rc fill_transaction(struct batch *batch, struct err *err)
     batch->now_us = clock_now_us(&batch->lane->options.committer->clock);
     enum rc rc = read_rules(batch, err);
     if (rc == RC_OK)
-        rc = read_ahead(batch, err);
+        rc = read_batch_ahead(batch, err);
     /* The transaction may have waited for locks: its time is after that of the lock's holder. */
     batch->now_us = clock_now_us(&batch->lane->options.committer->clock);
     if (rc == RC_OK)

@@ -21,7 +21,7 @@ struct lane; /* Owned by the committer. */
 struct lane_options {
     const struct committer_options *committer; /* Outlives the lane. */
     struct db *db;                             /* The lane's own until it ends. */
-    struct dice dice;
+    struct random random;
     struct id workspace_id;
     struct parked *parked; /* These three are shared by all lanes. */
     struct swarms *swarms;

@@ -11,7 +11,7 @@
 #ifndef CONTROL_COMMIT_PARKED_H
 #define CONTROL_COMMIT_PARKED_H
 #include "control/commit/command_list.h"
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 
 struct parked; /* Owned by the committer; every call takes its lock. */
 

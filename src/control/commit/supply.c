@@ -30,8 +30,9 @@ static struct supply_queue *find_or_add(struct supply *supply, const char *name,
 static enum rc fill(struct supply_queue *queue, struct db *db, const struct supply_wish *wish,
                     struct arena *arena, struct err *err)
 {
-    int64_t ahead = wish->ahead < SUPPLY_AHEAD_MAX ? wish->ahead : SUPPLY_AHEAD_MAX;
-    int64_t limit = wish->jobs > ahead ? wish->jobs : ahead;
+    int64_t read_ahead = wish->read_ahead < SUPPLY_READ_AHEAD_MAX ? wish->read_ahead
+                                                                  : SUPPLY_READ_AHEAD_MAX;
+    int64_t limit = wish->jobs > read_ahead ? wish->jobs : read_ahead;
     struct job_row *rows;
     size_t count;
     enum rc rc = jobs_claimable(db, queue->name, wish->now_us, limit, arena, &rows, &count, err);
@@ -43,7 +44,7 @@ static enum rc fill(struct supply_queue *queue, struct db *db, const struct supp
     queue->dry = (int64_t)count < limit;
     for (size_t i = 0; rc == RC_OK && i < count; i++)
         if (!id_is_none(&rows[i].run_id))
-            rc = runs_ahead_free(db, &rows[i].run_id, err);
+            rc = runs_read_ahead_free(db, &rows[i].run_id, err);
     return rc;
 }
 

@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "store/jobs.h"
 
-enum { SUPPLY_QUEUES_MAX = 32, SUPPLY_AHEAD_MAX = 64 };
+enum { SUPPLY_QUEUES_MAX = 32, SUPPLY_READ_AHEAD_MAX = 64 };
 
 struct supply {
     struct supply_queue {
@@ -27,8 +27,8 @@ struct supply {
 struct supply_wish {
     const char *queue;
     int64_t now_us;
-    int64_t jobs;  /* This many now, */
-    int64_t ahead; /* and this many that other leases of the batch may take. */
+    int64_t jobs;       /* This many now, */
+    int64_t read_ahead; /* and this many that other leases of the batch may take. */
 };
 /* The next job of the queue, to be claimed by the caller or passed over; *ret_job is NULL when
    there is none. */

@@ -35,39 +35,39 @@ bool header_reserved(const char *name)
     return false;
 }
 
-static enum rc load_subscriptions(struct cx *cx, const struct subscriber_list **ret_list)
+static enum rc load_subscriptions(struct context *ctx, const struct subscriber_list **ret_list)
 {
-    if (cx->round->subscriptions == NULL) {
-        struct subscriber_list *list = arena_alloc(cx->batch_arena, sizeof(*list));
-        enum rc rc = subscriptions_list(cx->db, NULL, SUBSCRIPTIONS_MAX, cx->batch_arena,
-                                        &list->rows, &list->count, cx->err);
+    if (ctx->round->subscriptions == NULL) {
+        struct subscriber_list *list = arena_alloc(ctx->batch_arena, sizeof(*list));
+        enum rc rc = subscriptions_list(ctx->db, NULL, SUBSCRIPTIONS_MAX, ctx->batch_arena,
+                                        &list->rows, &list->count, ctx->err);
         if (rc != RC_OK)
             return rc;
-        cx->round->subscriptions = list;
+        ctx->round->subscriptions = list;
     }
-    *ret_list = cx->round->subscriptions;
+    *ret_list = ctx->round->subscriptions;
     return RC_OK;
 }
 
 /* The subscriptions that match the topic, as deliveries without jobs. */
-static enum rc find_deliveries(struct cx *cx, const char *topic, struct found *ret_found)
+static enum rc find_deliveries(struct context *ctx, const char *topic, struct found *ret_found)
 {
     const struct subscriber_list *all;
-    enum rc rc = load_subscriptions(cx, &all);
+    enum rc rc = load_subscriptions(ctx, &all);
     if (rc != RC_OK)
         return rc;
     *ret_found = (struct found){
-        .deliveries = arena_array(cx->arena, all->count, sizeof(struct delivery))};
+        .deliveries = arena_array(ctx->arena, all->count, sizeof(struct delivery))};
     for (size_t i = 0; i < all->count; i++)
         if (topic_matches(all->rows[i].pattern, topic))
             ret_found->deliveries[ret_found->count++] = (struct delivery){
-                .subscription = arena_strdup(cx->arena, all->rows[i].name),
-                .queue = arena_strdup(cx->arena, all->rows[i].queue),
+                .subscription = arena_strdup(ctx->arena, all->rows[i].name),
+                .queue = arena_strdup(ctx->arena, all->rows[i].queue),
             };
     return RC_OK;
 }
 
-static struct str write_headers(struct cx *cx, const struct dispatch *dispatch,
+static struct str write_headers(struct context *ctx, const struct dispatch *dispatch,
                                 const struct message *message, const struct id *message_id)
 {
     CLEANUP(buf_release) struct buf buf;
@@ -76,7 +76,7 @@ static struct str write_headers(struct cx *cx, const struct dispatch *dispatch,
     jw_begin(&jw, '{');
     jw_kstr(&jw, "messageId", message_id->text);
     jw_kstr(&jw, "topic", dispatch->topic);
-    jw_ktime(&jw, "publishedAt", cx->now_us);
+    jw_ktime(&jw, "publishedAt", ctx->now_us);
     if (!id_is_none(&dispatch->request_id)) {
         jw_kstr(&jw, "correlationId", dispatch->request_id.text);
         jw_kstr(&jw, "replyTo", dispatch->reply_to);
@@ -85,40 +85,40 @@ static struct str write_headers(struct cx *cx, const struct dispatch *dispatch,
     for (size_t i = 0; i < message->header_count; i++)
         jw_kstr(&jw, message->headers[i].name, message->headers[i].value);
     jw_end(&jw, '}');
-    return (struct str){arena_strndup(cx->arena, buf_text(&buf), buf.len), buf.len};
+    return (struct str){arena_strndup(ctx->arena, buf_text(&buf), buf.len), buf.len};
 }
 
 /* Each subscription has a dedup key of its own: two of them may share a queue. */
-static struct job_spec spec_for(struct cx *cx, const struct message *message,
+static struct job_spec spec_for(struct context *ctx, const struct message *message,
                                 const struct delivery *delivery)
 {
     struct job_spec spec = message->job;
     spec.queue = delivery->queue;
     if (spec.dedup_key != NULL)
-        spec.dedup_key = arena_printf(cx->arena, "%s/%s", delivery->subscription, spec.dedup_key);
+        spec.dedup_key = arena_printf(ctx->arena, "%s/%s", delivery->subscription, spec.dedup_key);
     return spec;
 }
 
 /* To the subscriptions that match, all messages or none. */
-static enum rc deliver(struct cx *cx, const struct dispatch *dispatch, const struct found *found,
-                       struct published *answers)
+static enum rc deliver(struct context *ctx, const struct dispatch *dispatch,
+                       const struct found *found, struct published *answers)
 {
     size_t jobs = dispatch->count * found->count, at = 0;
-    struct job_spec *specs = arena_array(cx->arena, jobs, sizeof(*specs));
-    struct enqueue_answer *taken = arena_array(cx->arena, jobs, sizeof(*taken));
+    struct job_spec *specs = arena_array(ctx->arena, jobs, sizeof(*specs));
+    struct enqueue_answer *taken = arena_array(ctx->arena, jobs, sizeof(*taken));
     for (size_t i = 0; i < dispatch->count; i++) {
-        struct id id = cx_id(cx);
+        struct id id = context_id(ctx);
         struct message message = dispatch->messages[i];
         message.job.type = dispatch->topic;
         if (found->count > 0)
-            message.job.headers = write_headers(cx, dispatch, &message, &id);
+            message.job.headers = write_headers(ctx, dispatch, &message, &id);
         answers[i] = (struct published){.id = id, .count = found->count};
         for (size_t j = 0; j < found->count; j++)
-            specs[at++] = spec_for(cx, &message, &found->deliveries[j]);
+            specs[at++] = spec_for(ctx, &message, &found->deliveries[j]);
     }
-    enum rc rc = enqueue_many(cx, specs, jobs, taken);
+    enum rc rc = enqueue_many(ctx, specs, jobs, taken);
     for (size_t i = 0; rc == RC_OK && i < dispatch->count; i++) {
-        answers[i].deliveries = arena_array(cx->arena, found->count, sizeof(struct delivery));
+        answers[i].deliveries = arena_array(ctx->arena, found->count, sizeof(struct delivery));
         for (size_t j = 0; j < found->count; j++) {
             answers[i].deliveries[j] = found->deliveries[j];
             answers[i].deliveries[j].job = taken[i * found->count + j];
@@ -127,29 +127,30 @@ static enum rc deliver(struct cx *cx, const struct dispatch *dispatch, const str
     return rc;
 }
 
-enum rc publish(struct cx *cx, const struct dispatch *dispatch, struct published **ret_published)
+enum rc publish(struct context *ctx, const struct dispatch *dispatch,
+                struct published **ret_published)
 {
     struct found found;
-    enum rc rc = find_deliveries(cx, dispatch->topic, &found);
+    enum rc rc = find_deliveries(ctx, dispatch->topic, &found);
     if (rc != RC_OK)
         return rc;
     if (dispatch->count * found.count > JOBS_PER_CALL_MAX)
-        return err_set(cx->err, RC_TOO_LARGE, "TOO_MANY_DELIVERIES",
+        return err_set(ctx->err, RC_TOO_LARGE, "TOO_MANY_DELIVERIES",
                        "this would make %zu jobs (%zu messages to %zu subscriptions each), and at "
                        "most %d are made at once; send fewer messages in a call",
                        dispatch->count * found.count, dispatch->count, found.count,
                        JOBS_PER_CALL_MAX);
-    struct published *answers = arena_array(cx->arena, dispatch->count, sizeof(*answers));
-    rc = deliver(cx, dispatch, &found, answers);
+    struct published *answers = arena_array(ctx->arena, dispatch->count, sizeof(*answers));
+    rc = deliver(ctx, dispatch, &found, answers);
     if (rc == RC_OK)
         *ret_published = answers;
     return rc;
 }
 
-static enum rc apply_publish(struct cx *cx, struct command *command)
+static enum rc apply_publish(struct context *ctx, struct command *command)
 {
     struct cmd_publish *cmd = (struct cmd_publish *)command;
-    return publish(cx, &cmd->dispatch, &cmd->answers);
+    return publish(ctx, &cmd->dispatch, &cmd->answers);
 }
 
 static const struct command_ops publish_ops = {.name = "publish", .apply = apply_publish};

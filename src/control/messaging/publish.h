@@ -11,7 +11,7 @@
  */
 #ifndef CONTROL_MESSAGING_PUBLISH_H
 #define CONTROL_MESSAGING_PUBLISH_H
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "control/queue/jobs.h"
 #include "store/subscriptions.h"
 
@@ -48,7 +48,7 @@ struct dispatch { /* Messages on their way to a topic. */
 };
 /* Inside a command.  *ret_published: the deliveries of each message.  RC_TOO_LARGE beyond
    JOBS_PER_CALL_MAX jobs, RC_LIMIT when a queue is full or all of them would be dropped. */
-MUST_USE enum rc publish(struct cx *cx, const struct dispatch *dispatch,
+MUST_USE enum rc publish(struct context *ctx, const struct dispatch *dispatch,
                          struct published **ret_published);
 
 struct cmd_publish {

@@ -18,82 +18,82 @@ static void name_reply(char to[REPLY_NAME_BYTES], const struct id *id)
 
 /* ---- the question ----------------------------------------------------------------------- */
 
-static enum rc create(struct cx *cx, struct cmd_request *cmd)
+static enum rc create(struct context *ctx, struct cmd_request *cmd)
 {
     struct request_row row = {
         .id = cmd->id,
         .topic = cmd->topic,
         .state = REQUEST_WAITING,
-        .deadline_us = cx->now_us + cmd->timeout_us,
-        .created_us = cx->now_us,
-        .updated_us = cx->now_us,
+        .deadline_us = ctx->now_us + cmd->timeout_us,
+        .created_us = ctx->now_us,
+        .updated_us = ctx->now_us,
     };
     struct dispatch dispatch = {
         .topic = cmd->topic,
         .messages = &cmd->message,
         .count = 1,
         .request_id = cmd->id,
-        .reply_to = arena_printf(cx->arena, REPLY_PATH "%s", cmd->id.text),
+        .reply_to = arena_printf(ctx->arena, REPLY_PATH "%s", cmd->id.text),
         .deadline_us = row.deadline_us,
     };
     struct published *published;
-    enum rc rc = publish(cx, &dispatch, &published);
+    enum rc rc = publish(ctx, &dispatch, &published);
     if (rc != RC_OK)
         return rc;
     if (published->count == 0)
-        return err_set(cx->err, RC_NOT_FOUND, "NO_SUBSCRIBER", "nobody has subscribed to %s",
+        return err_set(ctx->err, RC_NOT_FOUND, "NO_SUBSCRIBER", "nobody has subscribed to %s",
                        cmd->topic);
-    rc = requests_insert(cx->db, &row, cx->err);
+    rc = requests_insert(ctx->db, &row, ctx->err);
     if (rc == RC_CONFLICT) /* Another lane was faster: tried again, it is found. */
-        return err_wrap(cx->err, RC_BUSY, "another call brings it just now");
+        return err_wrap(ctx->err, RC_BUSY, "another call brings it just now");
     if (rc == RC_OK)
         cmd->row = row;
     return rc;
 }
 
-static enum rc expire(struct cx *cx, struct request_row *row)
+static enum rc expire(struct context *ctx, struct request_row *row)
 {
     row->state = REQUEST_EXPIRED;
-    row->updated_us = cx->now_us;
-    return requests_save(cx->db, row, cx->err);
+    row->updated_us = ctx->now_us;
+    return requests_save(ctx->db, row, ctx->err);
 }
 
 /* The request stays waiting, has its reply, or expires. */
-static enum rc look(struct cx *cx, struct cmd_request *cmd)
+static enum rc look(struct context *ctx, struct cmd_request *cmd)
 {
     struct request_row *row = &cmd->row;
     if (strcmp(row->state, REQUEST_REPLIED) == 0)
         return RC_OK;
-    cmd->waiting = strcmp(row->state, REQUEST_WAITING) == 0 && cx->now_us < row->deadline_us;
+    cmd->waiting = strcmp(row->state, REQUEST_WAITING) == 0 && ctx->now_us < row->deadline_us;
     cmd->base.look_us = row->deadline_us; /* Applied once more then, to expire it. */
     cmd->base.wait_until_us = row->deadline_us + US_PER_MINUTE;
     cmd->base.waiter = ""; /* No worker's. */
     if (cmd->waiting)
         return RC_OK;
-    enum rc rc = strcmp(row->state, REQUEST_WAITING) == 0 ? expire(cx, row) : RC_OK;
+    enum rc rc = strcmp(row->state, REQUEST_WAITING) == 0 ? expire(ctx, row) : RC_OK;
     if (rc == RC_OK)
-        cmd->base.refused = err_set(cx->err, RC_TIMEOUT, "REQUEST_TIMED_OUT",
+        cmd->base.refused = err_set(ctx->err, RC_TIMEOUT, "REQUEST_TIMED_OUT",
                                     "request %s had no reply before its deadline", cmd->id.text);
     return rc;
 }
 
-static enum rc apply_request(struct cx *cx, struct command *command)
+static enum rc apply_request(struct context *ctx, struct command *command)
 {
     struct cmd_request *cmd = (struct cmd_request *)command;
     cmd->waiting = false;
     if (command->abandoned)
         return RC_OK; /* No client would receive the reply. */
     if (id_is_none(&cmd->id))
-        cmd->id = cx_id(cx);
+        cmd->id = context_id(ctx);
     name_reply(cmd->reply_name, &cmd->id);
-    enum rc rc = requests_get(cx->db, &cmd->id, cx->arena, &cmd->row, cx->err);
+    enum rc rc = requests_get(ctx->db, &cmd->id, ctx->arena, &cmd->row, ctx->err);
     if (rc == RC_NOT_FOUND)
-        rc = create(cx, cmd);
+        rc = create(ctx, cmd);
     if (rc == RC_OK && strcmp(cmd->row.topic, cmd->topic) != 0)
-        return err_field(cx->err, RC_CONFLICT, "REQUEST_ID_TAKEN", "requestId",
+        return err_field(ctx->err, RC_CONFLICT, "REQUEST_ID_TAKEN", "requestId",
                          "request %s was put to %s, not to %s", cmd->id.text, cmd->row.topic,
                          cmd->topic);
-    return rc == RC_OK ? look(cx, cmd) : rc;
+    return rc == RC_OK ? look(ctx, cmd) : rc;
 }
 
 static bool request_may_wait(const struct command *command)
@@ -120,7 +120,7 @@ struct cmd_request *cmd_request_new(void)
 
 /* ---- the reply -------------------------------------------------------------------------- */
 
-static enum rc tell_dropped(struct cx *cx, const struct request_row *row, const char *reason)
+static enum rc tell_dropped(struct context *ctx, const struct request_row *row, const char *reason)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -129,57 +129,58 @@ static enum rc tell_dropped(struct cx *cx, const struct request_row *row, const 
     jw_kstr(&body.jw, "reason", reason);
     struct event event = {
         .type = EV_REPLY_DROPPED,
-        .subject = arena_printf(cx->arena, "request/%s", row->id.text),
+        .subject = arena_printf(ctx->arena, "request/%s", row->id.text),
         .correlation_id = row->id,
         .data = event_body_close(&body),
     };
-    return cx_append(cx, &event, NULL);
+    return context_append(ctx, &event, NULL);
 }
 
-static enum rc drop_second(struct cx *cx, struct command *command, const struct request_row *row)
+static enum rc drop_second(struct context *ctx, struct command *command,
+                           const struct request_row *row)
 {
-    enum rc rc = tell_dropped(cx, row, "second");
+    enum rc rc = tell_dropped(ctx, row, "second");
     if (rc == RC_OK)
-        command->refused = err_set(cx->err, RC_CONFLICT, "REPLY_TAKEN",
+        command->refused = err_set(ctx->err, RC_CONFLICT, "REPLY_TAKEN",
                                    "request %s has its reply already", row->id.text);
     return rc;
 }
 
-static enum rc drop_late(struct cx *cx, struct command *command, struct request_row *row)
+static enum rc drop_late(struct context *ctx, struct command *command, struct request_row *row)
 {
-    enum rc rc = strcmp(row->state, REQUEST_WAITING) == 0 ? expire(cx, row) : RC_OK;
+    enum rc rc = strcmp(row->state, REQUEST_WAITING) == 0 ? expire(ctx, row) : RC_OK;
     if (rc == RC_OK)
-        rc = tell_dropped(cx, row, "late");
+        rc = tell_dropped(ctx, row, "late");
     if (rc == RC_OK)
-        command->refused = err_set(cx->err, RC_CONFLICT, "REPLY_LATE",
+        command->refused = err_set(ctx->err, RC_CONFLICT, "REPLY_LATE",
                                    "the deadline of request %s has passed", row->id.text);
     return rc;
 }
 
-static enum rc apply_reply(struct cx *cx, struct command *command)
+static enum rc apply_reply(struct context *ctx, struct command *command)
 {
     struct cmd_reply *cmd = (struct cmd_reply *)command;
     struct request_row row;
-    enum rc rc = requests_get(cx->db, &cmd->id, cx->arena, &row, cx->err);
+    enum rc rc = requests_get(ctx->db, &cmd->id, ctx->arena, &row, ctx->err);
     if (rc == RC_NOT_FOUND)
-        return err_set(cx->err, RC_NOT_FOUND, "REQUEST_NOT_FOUND", "there is no request %s",
+        return err_set(ctx->err, RC_NOT_FOUND, "REQUEST_NOT_FOUND", "there is no request %s",
                        cmd->id.text);
     if (rc != RC_OK)
         return rc;
     if (strcmp(row.state, REQUEST_REPLIED) == 0)
-        return drop_second(cx, command, &row);
-    if (strcmp(row.state, REQUEST_EXPIRED) == 0 || cx->now_us >= row.deadline_us)
-        return drop_late(cx, command, &row);
+        return drop_second(ctx, command, &row);
+    if (strcmp(row.state, REQUEST_EXPIRED) == 0 || ctx->now_us >= row.deadline_us)
+        return drop_late(ctx, command, &row);
     row.state = REQUEST_REPLIED;
     row.reply = cmd->reply;
-    row.replied_by = cx->actor.id;
-    row.updated_us = cx->now_us;
-    rc = requests_save(cx->db, &row, cx->err);
+    row.replied_by = ctx->actor.id;
+    row.updated_us = ctx->now_us;
+    rc = requests_save(ctx->db, &row, ctx->err);
     if (rc != RC_OK)
         return rc;
     char name[REPLY_NAME_BYTES];
     name_reply(name, &row.id);
-    cx_ready(cx, name);
+    context_ready(ctx, name);
     return RC_OK;
 }
 

@@ -19,23 +19,23 @@ void saga_flow_release(struct saga_flow *flow)
     flow->document = NULL;
 }
 
-enum rc saga_flow_plan(struct cx *cx, struct saga_flow *flow)
+enum rc saga_flow_plan(struct context *ctx, struct saga_flow *flow)
 {
     enum rc rc = js_parse(flow->row.definition.at, flow->row.definition.len, &flow->document,
-                          cx->err);
+                          ctx->err);
     if (rc == RC_OK)
-        rc = saga_plan_decode(flow->document, cx->arena, &flow->plan, cx->err);
-    return rc == RC_OK ? RC_OK : err_wrap(cx->err, RC_CORRUPT, "the stored definition");
+        rc = saga_plan_decode(flow->document, ctx->arena, &flow->plan, ctx->err);
+    return rc == RC_OK ? RC_OK : err_wrap(ctx->err, RC_CORRUPT, "the stored definition");
 }
 
-enum rc saga_flow_load(struct cx *cx, const struct id *saga_id, struct saga_flow *flow)
+enum rc saga_flow_load(struct context *ctx, const struct id *saga_id, struct saga_flow *flow)
 {
-    enum rc rc = sagas_get(cx->db, saga_id, cx->arena, &flow->row, cx->err);
+    enum rc rc = sagas_get(ctx->db, saga_id, ctx->arena, &flow->row, ctx->err);
     if (rc == RC_OK)
-        rc = saga_flow_plan(cx, flow);
+        rc = saga_flow_plan(ctx, flow);
     if (rc == RC_OK)
-        rc = saga_steps_list(cx->db, saga_id, cx->arena, &flow->history, &flow->history_count,
-                             cx->err);
+        rc = saga_steps_list(ctx->db, saga_id, ctx->arena, &flow->history, &flow->history_count,
+                             ctx->err);
     return rc;
 }
 
@@ -62,7 +62,7 @@ static void write_results(struct jw *jw, const struct saga_flow *flow)
     jw_end(jw, '}');
 }
 
-struct str saga_flow_headers(struct cx *cx, const struct saga_flow *flow)
+struct str saga_flow_headers(struct context *ctx, const struct saga_flow *flow)
 {
     const struct saga *life = &flow->row.life;
     CLEANUP(buf_release) struct buf buf;
@@ -79,7 +79,7 @@ struct str saga_flow_headers(struct cx *cx, const struct saga_flow *flow)
         jw_kbool(&jw, "resultsOmitted", true);
     jw_end(&jw, '}');
     assert(!buf.overflow);
-    return (struct str){arena_strndup(cx->arena, buf.data, buf.len), buf.len};
+    return (struct str){arena_strndup(ctx->arena, buf.data, buf.len), buf.len};
 }
 
 /* ---- the log ---------------------------------------------------------------------------- */
@@ -90,7 +90,7 @@ static const char *const status_events[SAGA_STATUS_COUNT] = {
     [SAGA_STUCK] = EV_SAGA_STUCK,
 };
 
-enum rc saga_flow_tell(struct cx *cx, const struct saga_flow *flow, const char *type,
+enum rc saga_flow_tell(struct context *ctx, const struct saga_flow *flow, const char *type,
                        const struct saga_error *error)
 {
     const struct saga_row *row = &flow->row;
@@ -108,16 +108,16 @@ enum rc saga_flow_tell(struct cx *cx, const struct saga_flow *flow, const char *
     }
     struct event event = {
         .type = type,
-        .subject = arena_printf(cx->arena, "saga/%s", row->id.text),
+        .subject = arena_printf(ctx->arena, "saga/%s", row->id.text),
         .correlation_id = row->id,
         .data = event_body_close(&body),
     };
-    return cx_append(cx, &event, NULL);
+    return context_append(ctx, &event, NULL);
 }
 
 /* ---- moving ----------------------------------------------------------------------------- */
 
-static enum rc make_job(struct cx *cx, struct saga_flow *flow)
+static enum rc make_job(struct context *ctx, struct saga_flow *flow)
 {
     const struct saga *life = &flow->row.life;
     const struct saga_plan_step *step = &flow->plan.steps[life->position];
@@ -125,35 +125,35 @@ static enum rc make_job(struct cx *cx, struct saga_flow *flow)
     struct job_spec spec = {
         .queue = call->queue,
         .type = call->type,
-        .payload = call->payload != NULL ? str_of(js_text(call->payload, cx->arena)) : STR("null"),
+        .payload = call->payload != NULL ? str_of(js_text(call->payload, ctx->arena)) : STR("null"),
         .priority = PRIORITY_NORMAL,
         .max_attempts = call->max_attempts,
-        .headers = saga_flow_headers(cx, flow),
+        .headers = saga_flow_headers(ctx, flow),
         .saga_id = flow->row.id,
         .always = true, /* A saga that has begun is completed under any load. */
     };
     struct enqueue_answer answer;
-    enum rc rc = enqueue_one(cx, &spec, &answer);
+    enum rc rc = enqueue_one(ctx, &spec, &answer);
     if (rc == RC_OK)
         flow->row.job_id = answer.id;
     return rc;
 }
 
 /* Does the queue of the first step accept the job?  Those of later steps are not checked. */
-static enum rc check_intake(struct cx *cx, const struct saga_flow *flow)
+static enum rc check_intake(struct context *ctx, const struct saga_flow *flow)
 {
     const struct saga_call *call = &flow->plan.steps[0].call;
     struct job_spec spec = {.queue = call->queue, .type = call->type, .priority = PRIORITY_NORMAL};
     struct intake_verdict verdict;
-    enum rc rc = intake_decide(cx, &spec, &verdict);
+    enum rc rc = intake_decide(ctx, &spec, &verdict);
     if (rc == RC_OK && verdict.dropped)
-        rc = intake_refuse(cx, spec.queue, &verdict);
+        rc = intake_refuse(ctx, spec.queue, &verdict);
     if (rc != RC_OK)
-        intake_forget(cx);
+        intake_forget(ctx);
     return rc;
 }
 
-enum rc saga_flow_record(struct cx *cx, const struct saga_flow *flow, int64_t no)
+enum rc saga_flow_record(struct context *ctx, const struct saga_flow *flow, int64_t no)
 {
     const struct saga *life = &flow->row.life;
     struct saga_step_row row = {
@@ -164,26 +164,26 @@ enum rc saga_flow_record(struct cx *cx, const struct saga_flow *flow, int64_t no
         .name = flow->plan.steps[life->position].name,
         .job_id = flow->row.job_id,
         .status = "running",
-        .started_us = cx->now_us,
+        .started_us = ctx->now_us,
     };
-    return saga_steps_insert(cx->db, &row, cx->err);
+    return saga_steps_insert(ctx->db, &row, ctx->err);
 }
 
-enum rc saga_flow_start(struct cx *cx, struct saga_flow *flow)
+enum rc saga_flow_start(struct context *ctx, struct saga_flow *flow)
 {
-    enum rc rc = check_intake(cx, flow);
+    enum rc rc = check_intake(ctx, flow);
     if (rc == RC_OK)
-        rc = make_job(cx, flow);
+        rc = make_job(ctx, flow);
     if (rc == RC_OK)
-        rc = sagas_insert(cx->db, &flow->row, cx->err);
+        rc = sagas_insert(ctx->db, &flow->row, ctx->err);
     if (rc == RC_CONFLICT) /* Another lane was faster: tried again, it is a duplicate. */
-        return err_wrap(cx->err, RC_BUSY, "another call brings it just now");
+        return err_wrap(ctx->err, RC_BUSY, "another call brings it just now");
     if (rc == RC_OK)
-        rc = saga_flow_record(cx, flow, 1);
-    return rc == RC_OK ? saga_flow_tell(cx, flow, status_events[flow->row.life.status], NULL) : rc;
+        rc = saga_flow_record(ctx, flow, 1);
+    return rc == RC_OK ? saga_flow_tell(ctx, flow, status_events[flow->row.life.status], NULL) : rc;
 }
 
-enum rc saga_flow_move(struct cx *cx, struct saga_flow *flow, enum saga_event event,
+enum rc saga_flow_move(struct context *ctx, struct saga_flow *flow, enum saga_event event,
                        const struct saga_error *error)
 {
     struct saga_row *row = &flow->row;
@@ -193,16 +193,16 @@ enum rc saga_flow_move(struct cx *cx, struct saga_flow *flow, enum saga_event ev
     if (rc != RC_OK)
         return rc;
     row->life = move.next;
-    row->updated_us = cx->now_us;
+    row->updated_us = ctx->now_us;
     if (saga_is_finished(row->life.status))
-        row->ended_us = cx->now_us;
+        row->ended_us = ctx->now_us;
     if (move.starts)
-        rc = make_job(cx, flow);
+        rc = make_job(ctx, flow);
     if (rc == RC_OK && move.starts)
-        rc = saga_flow_record(cx, flow, (int64_t)flow->history_count + 1);
+        rc = saga_flow_record(ctx, flow, (int64_t)flow->history_count + 1);
     if (rc == RC_OK)
-        rc = sagas_save(cx->db, row, cx->err);
+        rc = sagas_save(ctx->db, row, ctx->err);
     if (rc == RC_OK && row->life.status != before)
-        rc = saga_flow_tell(cx, flow, status_events[row->life.status], error);
+        rc = saga_flow_tell(ctx, flow, status_events[row->life.status], error);
     return rc;
 }

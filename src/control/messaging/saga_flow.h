@@ -9,7 +9,7 @@
  */
 #ifndef CONTROL_MESSAGING_SAGA_FLOW_H
 #define CONTROL_MESSAGING_SAGA_FLOW_H
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "store/sagas.h"
 
 struct saga_flow {
@@ -22,26 +22,27 @@ struct saga_flow {
 
 void saga_flow_release(struct saga_flow *flow); /* For CLEANUP; start from {0}. */
 /* RC_NOT_FOUND as sagas_get has it. */
-MUST_USE enum rc saga_flow_load(struct cx *cx, const struct id *saga_id, struct saga_flow *flow);
+MUST_USE enum rc saga_flow_load(struct context *ctx, const struct id *saga_id,
+                                struct saga_flow *flow);
 /* Reads flow->row.definition, of a saga that is about to be made. */
-MUST_USE enum rc saga_flow_plan(struct cx *cx, struct saga_flow *flow);
+MUST_USE enum rc saga_flow_plan(struct context *ctx, struct saga_flow *flow);
 
 /* Makes the first job, the row and agent.saga.started. */
-MUST_USE enum rc saga_flow_start(struct cx *cx, struct saga_flow *flow);
+MUST_USE enum rc saga_flow_start(struct context *ctx, struct saga_flow *flow);
 /* RC_CONFLICT, without a text, when core refuses; nothing was written then.  error: for the event,
    if it is one of a failure. */
 struct saga_error {
     const char *code, *message; /* or NULL */
 };
-MUST_USE enum rc saga_flow_move(struct cx *cx, struct saga_flow *flow, enum saga_event event,
+MUST_USE enum rc saga_flow_move(struct context *ctx, struct saga_flow *flow, enum saga_event event,
                                 const struct saga_error *error);
 
 /* For callers that make the jobs themselves (run/saga_publish.c).  The headers of the job of
    row.life, in the command's arena. */
-struct str saga_flow_headers(struct cx *cx, const struct saga_flow *flow);
+struct str saga_flow_headers(struct context *ctx, const struct saga_flow *flow);
 /* The job row.job_id of row.life goes into the history, as running. */
-MUST_USE enum rc saga_flow_record(struct cx *cx, const struct saga_flow *flow, int64_t no);
+MUST_USE enum rc saga_flow_record(struct context *ctx, const struct saga_flow *flow, int64_t no);
 /* error may be NULL. */
-MUST_USE enum rc saga_flow_tell(struct cx *cx, const struct saga_flow *flow, const char *type,
+MUST_USE enum rc saga_flow_tell(struct context *ctx, const struct saga_flow *flow, const char *type,
                                 const struct saga_error *error);
 #endif

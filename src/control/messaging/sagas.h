@@ -4,7 +4,7 @@
 #ifndef CONTROL_MESSAGING_SAGAS_H
 #define CONTROL_MESSAGING_SAGAS_H
 #include "control/commit/command.h"
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "core/queue/saga.h"
 #include "store/jobs.h"
 
@@ -34,8 +34,8 @@ struct cmd_saga_cancel *cmd_saga_cancel_new(void);
 
 /* Called in the transaction that settled the job.  A job that is not (or no longer) the saga's
    current one is ignored. */
-MUST_USE enum rc saga_job_settled(struct cx *cx, const struct job_row *job);
+MUST_USE enum rc saga_job_settled(struct context *ctx, const struct job_row *job);
 /* May this dead letter be tried again?  RC_CONFLICT for a step: its saga has moved on without it,
    and no compensation would undo it. */
-MUST_USE enum rc saga_allows_replay(struct cx *cx, const struct job_row *job);
+MUST_USE enum rc saga_allows_replay(struct context *ctx, const struct job_row *job);
 #endif

@@ -15,31 +15,32 @@
 
 /* ---- firing ----------------------------------------------------------------------------- */
 
-static struct str copy_json(struct cx *cx, struct str json)
+static struct str copy_json(struct context *ctx, struct str json)
 {
-    return (struct str){arena_strndup(cx->arena, json.at, json.len), json.len};
+    return (struct str){arena_strndup(ctx->arena, json.at, json.len), json.len};
 }
 
-static const char *member(struct cx *cx, const struct js *job, const char *key)
+static const char *member(struct context *ctx, const struct js *job, const char *key)
 {
-    return arena_strdup(cx->arena, js_get_str(job, key, NULL));
+    return arena_strdup(ctx->arena, js_get_str(job, key, NULL));
 }
 
 /* The document was validated when the schedule was put. */
-static enum rc read_job(struct cx *cx, const struct schedule_row *row, struct job_spec *ret_spec)
+static enum rc read_job(struct context *ctx, const struct schedule_row *row,
+                        struct job_spec *ret_spec)
 {
     CLEANUP(js_freep) struct js *job = NULL;
-    enum rc rc = js_parse(row->job.at, row->job.len, &job, cx->err);
+    enum rc rc = js_parse(row->job.at, row->job.len, &job, ctx->err);
     if (rc != RC_OK)
         return rc;
     const struct js *payload = js_get(job, "payload");
     *ret_spec = (struct job_spec){
-        .queue = member(cx, job, "queue"),
-        .type = member(cx, job, "type"),
-        .payload = payload != NULL ? str_of(js_text(payload, cx->arena)) : STR("null"),
+        .queue = member(ctx, job, "queue"),
+        .type = member(ctx, job, "type"),
+        .payload = payload != NULL ? str_of(js_text(payload, ctx->arena)) : STR("null"),
         .priority = js_get_int(job, "priority", PRIORITY_NORMAL),
-        .ordering_key = member(cx, job, "orderingKey"),
-        .dependency = member(cx, job, "dependency"),
+        .ordering_key = member(ctx, job, "orderingKey"),
+        .dependency = member(ctx, job, "dependency"),
         .delay_us = js_get_int(job, "delayMs", 0) * US_PER_MS,
         .ttl_us = js_get_int(job, "ttlMs", 0) * US_PER_MS,
         .max_attempts = js_get_int(job, "maxAttempts", 0),
@@ -47,28 +48,29 @@ static enum rc read_job(struct cx *cx, const struct schedule_row *row, struct jo
     return RC_OK;
 }
 
-static struct str write_headers(struct cx *cx, const struct schedule_row *row, int64_t time_us)
+static struct str write_headers(struct context *ctx, const struct schedule_row *row,
+                                int64_t time_us)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "schedule", row->name);
     jw_ktime(&body.jw, "scheduledAt", time_us);
-    return copy_json(cx, event_body_close(&body));
+    return copy_json(ctx, event_body_close(&body));
 }
 
-static enum rc tell(struct cx *cx, const struct schedule_row *row, const char *type,
+static enum rc tell(struct context *ctx, const struct schedule_row *row, const char *type,
                     struct event_body *body)
 {
     struct event event = {
         .type = type,
-        .subject = arena_printf(cx->arena, "schedule/%s", row->name),
+        .subject = arena_printf(ctx->arena, "schedule/%s", row->name),
         .correlation_id = row->last_job_id,
         .data = event_body_close(body),
     };
-    return cx_append(cx, &event, NULL);
+    return context_append(ctx, &event, NULL);
 }
 
-static enum rc tell_fired(struct cx *cx, const struct schedule_row *row,
+static enum rc tell_fired(struct context *ctx, const struct schedule_row *row,
                           const struct job_spec *spec, bool by_hand)
 {
     CLEANUP(event_body_release) struct event_body body;
@@ -79,10 +81,10 @@ static enum rc tell_fired(struct cx *cx, const struct schedule_row *row,
     jw_kstr(&body.jw, "queue", spec->queue);
     jw_kstr(&body.jw, "jobType", spec->type);
     jw_kbool(&body.jw, "manual", by_hand);
-    return tell(cx, row, EV_SCHEDULE_FIRED, &body);
+    return tell(ctx, row, EV_SCHEDULE_FIRED, &body);
 }
 
-static enum rc tell_refused(struct cx *cx, const struct schedule_row *row, int64_t time_us,
+static enum rc tell_refused(struct context *ctx, const struct schedule_row *row, int64_t time_us,
                             const struct err *why)
 {
     CLEANUP(event_body_release) struct event_body body;
@@ -91,28 +93,28 @@ static enum rc tell_refused(struct cx *cx, const struct schedule_row *row, int64
     jw_ktime(&body.jw, "scheduledAt", time_us);
     jw_kstr(&body.jw, "errorCode", why->code);
     jw_kstr(&body.jw, "errorMessage", why->text);
-    return tell(cx, row, EV_SCHEDULE_REFUSED, &body);
+    return tell(ctx, row, EV_SCHEDULE_REFUSED, &body);
 }
 
-static enum rc enqueue_firing(struct cx *cx, struct schedule_row *row, int64_t time_us,
+static enum rc enqueue_firing(struct context *ctx, struct schedule_row *row, int64_t time_us,
                               const char *dedup_key)
 {
     struct job_spec spec;
     struct enqueue_answer answer;
-    enum rc rc = read_job(cx, row, &spec);
+    enum rc rc = read_job(ctx, row, &spec);
     if (rc != RC_OK)
         return rc;
     spec.dedup_key = dedup_key;
-    spec.headers = write_headers(cx, row, time_us);
-    rc = enqueue_one(cx, &spec, &answer);
+    spec.headers = write_headers(ctx, row, time_us);
+    rc = enqueue_one(ctx, &spec, &answer);
     if (rc != RC_OK)
         return rc;
     if (answer.dropped)
-        return err_set(cx->err, RC_LIMIT, answer.code,
+        return err_set(ctx->err, RC_LIMIT, answer.code,
                        "queue %s is overloaded and takes no jobs of this priority now", spec.queue);
     row->last_us = time_us;
     row->last_job_id = answer.id;
-    return answer.duplicate ? RC_OK : tell_fired(cx, row, &spec, dedup_key == NULL);
+    return answer.duplicate ? RC_OK : tell_fired(ctx, row, &spec, dedup_key == NULL);
 }
 
 static bool is_refusal(enum rc rc)
@@ -127,45 +129,45 @@ static int64_t next_time(const char *text, int64_t after_us)
 }
 
 /* A job that its queue refuses is reported by an event, and the schedule continues. */
-static enum rc try_fire(struct cx *cx, void *subject, const struct failure *why)
+static enum rc try_fire(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
     struct schedule_row row = *(const struct schedule_row *)subject;
     int64_t time_us = row.next_us;
     char text[TIME_TEXT_BYTES];
-    const char *key = arena_printf(cx->arena, "cron:%s:%s", row.name, time_format(text, time_us));
-    enum rc rc = enqueue_firing(cx, &row, time_us, key);
+    const char *key = arena_printf(ctx->arena, "cron:%s:%s", row.name, time_format(text, time_us));
+    enum rc rc = enqueue_firing(ctx, &row, time_us, key);
     if (is_refusal(rc))
-        rc = tell_refused(cx, &row, time_us, cx->err);
-    row.next_us = next_time(row.cron, cx->now_us);
-    return rc == RC_OK ? schedules_save(cx->db, &row, cx->err) : rc;
+        rc = tell_refused(ctx, &row, time_us, ctx->err);
+    row.next_us = next_time(row.cron, ctx->now_us);
+    return rc == RC_OK ? schedules_save(ctx->db, &row, ctx->err) : rc;
 }
 
 /* A job that cannot be made is reported in the same way. */
-static enum rc refuse_firing(struct cx *cx, void *subject, const struct failure *why)
+static enum rc refuse_firing(struct context *ctx, void *subject, const struct failure *why)
 {
     struct schedule_row row = *(const struct schedule_row *)subject;
-    enum rc rc = tell_refused(cx, &row, row.next_us, &why->err);
-    row.next_us = next_time(row.cron, cx->now_us);
-    return rc == RC_OK ? schedules_save(cx->db, &row, cx->err) : rc;
+    enum rc rc = tell_refused(ctx, &row, row.next_us, &why->err);
+    row.next_us = next_time(row.cron, ctx->now_us);
+    return rc == RC_OK ? schedules_save(ctx->db, &row, ctx->err) : rc;
 }
 
-static enum rc fire(struct cx *cx, struct schedule_row *row)
+static enum rc fire(struct context *ctx, struct schedule_row *row)
 {
     static isolate_try *const tries[] = {try_fire, refuse_firing, NULL};
     const struct isolated one = {"schedule", row->name, row, tries};
-    return isolate(cx, &one);
+    return isolate(ctx, &one);
 }
 
-enum rc schedules_fire(struct cx *cx, const struct lease_proof *proof, int64_t limit,
+enum rc schedules_fire(struct context *ctx, const struct lease_proof *proof, int64_t limit,
                        size_t *ret_count)
 {
     struct schedule_row *rows;
     size_t count = 0;
-    struct due_ask ask = {proof, cx->now_us, limit};
-    enum rc rc = schedules_due(cx->db, &ask, cx->arena, &rows, &count, cx->err);
+    struct due_ask ask = {proof, ctx->now_us, limit};
+    enum rc rc = schedules_due(ctx->db, &ask, ctx->arena, &rows, &count, ctx->err);
     for (size_t i = 0; rc == RC_OK && i < count; i++)
-        rc = fire(cx, &rows[i]);
+        rc = fire(ctx, &rows[i]);
     if (rc == RC_OK)
         *ret_count = count;
     return rc;
@@ -174,53 +176,53 @@ enum rc schedules_fire(struct cx *cx, const struct lease_proof *proof, int64_t l
 /* ---- the commands ----------------------------------------------------------------------- */
 
 /* One at a time, so that the limit holds on many nodes too. */
-static enum rc check_room(struct cx *cx)
+static enum rc check_room(struct context *ctx)
 {
     int64_t count = 0;
     enum rc rc = RC_OK;
-    if (db_is_shared(cx->db))
-        rc = workspaces_lock(cx->db, &cx->workspace_id, cx->err);
+    if (db_is_shared(ctx->db))
+        rc = workspaces_lock(ctx->db, &ctx->workspace_id, ctx->err);
     if (rc == RC_OK)
-        rc = schedules_count(cx->db, &count, cx->err);
+        rc = schedules_count(ctx->db, &count, ctx->err);
     if (rc == RC_OK && count >= SCHEDULES_MAX)
-        return err_set(cx->err, RC_CONFLICT, "TOO_MANY_SCHEDULES",
+        return err_set(ctx->err, RC_CONFLICT, "TOO_MANY_SCHEDULES",
                        "there are %d schedules, and no more are possible; remove one first",
                        SCHEDULES_MAX);
     return rc;
 }
 
 /* A schedule that keeps its times also keeps one that is due but was not fired yet. */
-static int64_t first_time(const struct cx *cx, const struct cmd_schedule_put *cmd,
+static int64_t first_time(const struct context *ctx, const struct cmd_schedule_put *cmd,
                           const struct schedule_row *before)
 {
     if (!cmd->enabled)
         return 0;
     if (before->enabled && strcmp(before->cron, cmd->cron) == 0)
         return before->next_us;
-    return next_time(cmd->cron, cx->now_us);
+    return next_time(cmd->cron, ctx->now_us);
 }
 
-static enum rc apply_put(struct cx *cx, struct command *command)
+static enum rc apply_put(struct context *ctx, struct command *command)
 {
     struct cmd_schedule_put *cmd = (struct cmd_schedule_put *)command;
     struct schedule_row row;
-    enum rc rc = schedules_get(cx->db, cmd->name, cx->arena, &row, cx->err);
+    enum rc rc = schedules_get(ctx->db, cmd->name, ctx->arena, &row, ctx->err);
     cmd->created = rc == RC_NOT_FOUND;
     if (cmd->created) {
-        rc = check_room(cx);
-        row = (struct schedule_row){.name = cmd->name, .cron = "", .created_us = cx->now_us};
+        rc = check_room(ctx);
+        row = (struct schedule_row){.name = cmd->name, .cron = "", .created_us = ctx->now_us};
     }
     if (rc != RC_OK)
         return rc;
-    row.next_us = first_time(cx, cmd, &row);
+    row.next_us = first_time(ctx, cmd, &row);
     row.cron = cmd->cron;
     row.job = cmd->job;
     row.enabled = cmd->enabled;
-    row.updated_us = cx->now_us;
+    row.updated_us = ctx->now_us;
     cmd->row = row;
     if (row.next_us > 0)
-        cx_due(cx, row.next_us);
-    return schedules_put(cx->db, &row, cx->err);
+        context_due(ctx, row.next_us);
+    return schedules_put(ctx->db, &row, ctx->err);
 }
 
 static const struct command_ops put_ops = {.name = "schedule_put", .apply = apply_put};
@@ -230,12 +232,12 @@ struct cmd_schedule_put *cmd_schedule_put_new(void)
     return command_new(&put_ops, sizeof(struct cmd_schedule_put));
 }
 
-static enum rc apply_remove(struct cx *cx, struct command *command)
+static enum rc apply_remove(struct context *ctx, struct command *command)
 {
     struct cmd_schedule_remove *cmd = (struct cmd_schedule_remove *)command;
     struct schedule_row row;
-    enum rc rc = schedules_get(cx->db, cmd->name, cx->arena, &row, cx->err);
-    return rc == RC_OK ? schedules_remove(cx->db, cmd->name, cx->err) : rc;
+    enum rc rc = schedules_get(ctx->db, cmd->name, ctx->arena, &row, ctx->err);
+    return rc == RC_OK ? schedules_remove(ctx->db, cmd->name, ctx->err) : rc;
 }
 
 static const struct command_ops remove_ops = {.name = "schedule_remove", .apply = apply_remove};
@@ -245,17 +247,17 @@ struct cmd_schedule_remove *cmd_schedule_remove_new(void)
     return command_new(&remove_ops, sizeof(struct cmd_schedule_remove));
 }
 
-static enum rc apply_run(struct cx *cx, struct command *command)
+static enum rc apply_run(struct context *ctx, struct command *command)
 {
     struct cmd_schedule_run *cmd = (struct cmd_schedule_run *)command;
     struct schedule_row row;
-    enum rc rc = schedules_get(cx->db, cmd->name, cx->arena, &row, cx->err);
+    enum rc rc = schedules_get(ctx->db, cmd->name, ctx->arena, &row, ctx->err);
     if (rc == RC_OK)
-        rc = enqueue_firing(cx, &row, cx->now_us, NULL);
+        rc = enqueue_firing(ctx, &row, ctx->now_us, NULL);
     if (rc != RC_OK)
         return rc;
     cmd->job_id = row.last_job_id;
-    return schedules_save(cx->db, &row, cx->err);
+    return schedules_save(ctx->db, &row, ctx->err);
 }
 
 static const struct command_ops run_ops = {.name = "schedule_run", .apply = apply_run};

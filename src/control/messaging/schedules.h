@@ -6,7 +6,7 @@
  */
 #ifndef CONTROL_MESSAGING_SCHEDULES_H
 #define CONTROL_MESSAGING_SCHEDULES_H
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "store/schedules.h"
 
 struct cmd_schedule_put { /* RC_CONFLICT beyond SCHEDULES_MAX. */
@@ -33,6 +33,6 @@ struct cmd_schedule_run { /* Now, beside its times; also when it is not enabled.
 struct cmd_schedule_run *cmd_schedule_run_new(void);
 
 /* Fires up to `limit` that are due; *ret_count: how many. */
-MUST_USE enum rc schedules_fire(struct cx *cx, const struct lease_proof *proof, int64_t limit,
+MUST_USE enum rc schedules_fire(struct context *ctx, const struct lease_proof *proof, int64_t limit,
                                 size_t *ret_count);
 #endif

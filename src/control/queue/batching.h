@@ -8,11 +8,11 @@
  */
 #ifndef CONTROL_QUEUE_BATCHING_H
 #define CONTROL_QUEUE_BATCHING_H
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "control/queue/jobs.h"
 
 /* Not for jobs with a dedup key, a delay or headers: each of these is for itself. */
-bool batching_wants(const struct cx *cx, const struct job_spec *spec);
+bool batching_wants(const struct context *ctx, const struct job_spec *spec);
 /* row: as it would be written alone; *ret_id is the job that holds its payload now. */
-MUST_USE enum rc batching_add(struct cx *cx, struct job_row *row, struct id *ret_id);
+MUST_USE enum rc batching_add(struct context *ctx, struct job_row *row, struct id *ret_id);
 #endif

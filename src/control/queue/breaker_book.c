@@ -2,14 +2,14 @@
  * breaker_book.c - see breaker_book.h.
  */
 #include "control/queue/breaker_book.h"
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include <string.h>
 
-static struct breaker_book *book_of(struct cx *cx)
+static struct breaker_book *book_of(struct context *ctx)
 {
-    if (cx->round->breakers == NULL)
-        cx->round->breakers = arena_alloc(cx->batch_arena, sizeof(struct breaker_book));
-    return cx->round->breakers;
+    if (ctx->round->breakers == NULL)
+        ctx->round->breakers = arena_alloc(ctx->batch_arena, sizeof(struct breaker_book));
+    return ctx->round->breakers;
 }
 
 static struct breaker_entry *find(struct breaker_book *book, const char *name)
@@ -28,45 +28,45 @@ static struct breaker_entry *add(struct breaker_book *book)
     return &book->entries[book->count - 1];
 }
 
-static enum rc decode(struct cx *cx, struct breaker_entry *entry)
+static enum rc decode(struct context *ctx, struct breaker_entry *entry)
 {
     CLEANUP(js_freep) struct js *tree = NULL;
     struct breaker_config config;
-    enum rc rc = js_parse(entry->row.config.at, entry->row.config.len, &tree, cx->err);
+    enum rc rc = js_parse(entry->row.config.at, entry->row.config.len, &tree, ctx->err);
     if (rc == RC_OK)
-        rc = breaker_config_decode(tree, cx->batch_arena, &config, cx->err);
+        rc = breaker_config_decode(tree, ctx->batch_arena, &config, ctx->err);
     if (rc != RC_OK)
-        return err_wrap(cx->err, RC_CORRUPT, entry->row.name);
+        return err_wrap(ctx->err, RC_CORRUPT, entry->row.name);
     entry->config = config;
     return RC_OK;
 }
 
-static enum rc load(struct cx *cx, const char *name, bool take, struct breaker_entry *entry)
+static enum rc load(struct context *ctx, const char *name, bool take, struct breaker_entry *entry)
 {
     struct breaker_entry fresh = {.taken = take};
-    enum rc rc = take
-                     ? breakers_take(cx->db, name, cx->now_us, cx->batch_arena, &fresh.row, cx->err)
-                     : breakers_get(cx->db, name, cx->batch_arena, &fresh.row, cx->err);
+    enum rc rc = take ? breakers_take(ctx->db, name, ctx->now_us, ctx->batch_arena, &fresh.row,
+                                      ctx->err)
+                      : breakers_get(ctx->db, name, ctx->batch_arena, &fresh.row, ctx->err);
     if (rc == RC_NOT_FOUND) {
-        fresh.row = (struct breaker_row){.name = arena_strdup(cx->batch_arena, name),
+        fresh.row = (struct breaker_row){.name = arena_strdup(ctx->batch_arena, name),
                                          .config = STR("{}")};
         rc = RC_OK;
     }
     if (rc == RC_OK)
-        rc = decode(cx, &fresh);
+        rc = decode(ctx, &fresh);
     if (rc == RC_OK)
         *entry = fresh;
     return rc;
 }
 
-static enum rc open_entry(struct cx *cx, const char *name, bool take,
+static enum rc open_entry(struct context *ctx, const char *name, bool take,
                           struct breaker_entry **ret_entry)
 {
-    struct breaker_book *book = book_of(cx);
+    struct breaker_book *book = book_of(ctx);
     struct breaker_entry *entry = find(book, name);
     if (entry == NULL || (take && !entry->taken)) {
         struct breaker_entry loaded;
-        enum rc rc = load(cx, name, take, &loaded);
+        enum rc rc = load(ctx, name, take, &loaded);
         if (rc != RC_OK)
             return rc;
         if (entry == NULL)
@@ -77,12 +77,12 @@ static enum rc open_entry(struct cx *cx, const char *name, bool take,
     return RC_OK;
 }
 
-enum rc breaker_look(struct cx *cx, const char *name, struct breaker_entry **ret_entry)
+enum rc breaker_look(struct context *ctx, const char *name, struct breaker_entry **ret_entry)
 {
-    return open_entry(cx, name, false, ret_entry);
+    return open_entry(ctx, name, false, ret_entry);
 }
 
-enum rc breaker_take(struct cx *cx, const char *name, struct breaker_entry **ret_entry)
+enum rc breaker_take(struct context *ctx, const char *name, struct breaker_entry **ret_entry)
 {
-    return open_entry(cx, name, true, ret_entry);
+    return open_entry(ctx, name, true, ret_entry);
 }

@@ -9,7 +9,7 @@
 #include "core/queue/breaker_config.h"
 #include "store/breakers.h"
 
-struct cx;
+struct context;
 
 enum { BREAKER_BOOK_MAX = 16 };
 
@@ -26,7 +26,9 @@ struct breaker_book {
 };
 
 /* The breaker as it was read last; one without a row is closed, with the defaults. */
-MUST_USE enum rc breaker_look(struct cx *cx, const char *name, struct breaker_entry **ret_entry);
+MUST_USE enum rc breaker_look(struct context *ctx, const char *name,
+                              struct breaker_entry **ret_entry);
 /* The same to be changed: no other transaction can change it until the commit. */
-MUST_USE enum rc breaker_take(struct cx *cx, const char *name, struct breaker_entry **ret_entry);
+MUST_USE enum rc breaker_take(struct context *ctx, const char *name,
+                              struct breaker_entry **ret_entry);
 #endif

@@ -26,7 +26,7 @@ struct happening { /* An event that may change a breaker. */
     bool lend;
 };
 
-static enum rc tell_change(struct cx *cx, const struct breaker_row *row,
+static enum rc tell_change(struct context *ctx, const struct breaker_row *row,
                            const struct breaker *before, const struct happening *happening)
 {
     CLEANUP(event_body_release) struct event_body body;
@@ -41,44 +41,44 @@ static enum rc tell_change(struct cx *cx, const struct breaker_row *row,
     jw_optstr(&body.jw, "reason", happening->reason);
     struct event event = {
         .type = state_events[row->life.state],
-        .subject = arena_printf(cx->arena, "breaker/%s", row->name),
+        .subject = arena_printf(ctx->arena, "breaker/%s", row->name),
         .data = event_body_close(&body),
     };
-    return cx_append(cx, &event, NULL);
+    return context_append(ctx, &event, NULL);
 }
 
 /* The breaker closed early: jobs that were put off until it would be half-open are due now. */
-static enum rc release_held(struct cx *cx, const struct breaker_row *row,
+static enum rc release_held(struct context *ctx, const struct breaker_row *row,
                             const struct breaker *before)
 {
-    bool early = before->state == BREAKER_OPEN && before->open_until_us > cx->now_us;
+    bool early = before->state == BREAKER_OPEN && before->open_until_us > ctx->now_us;
     if (!early || row->life.state != BREAKER_CLOSED)
         return RC_OK;
-    cx_due(cx, cx->now_us);
-    return jobs_release_held(cx->db, row->name, before->open_until_us, cx->now_us, cx->err);
+    context_due(ctx, ctx->now_us);
+    return jobs_release_held(ctx->db, row->name, before->open_until_us, ctx->now_us, ctx->err);
 }
 
-static enum rc save_step(struct cx *cx, struct breaker_entry *entry,
+static enum rc save_step(struct context *ctx, struct breaker_entry *entry,
                          const struct breaker_step *step, const struct happening *happening)
 {
     struct breaker_row *row = &entry->row;
     struct breaker before = row->life;
     row->life = step->next;
-    row->updated_us = cx->now_us;
+    row->updated_us = ctx->now_us;
     if (happening->error != NULL) {
         size_t len = strnlen(happening->error, ERROR_BYTES_MAX);
-        row->last_error = arena_strndup(cx->batch_arena, happening->error, len);
+        row->last_error = arena_strndup(ctx->batch_arena, happening->error, len);
     }
-    enum rc rc = breakers_save(cx->db, row, cx->err);
+    enum rc rc = breakers_save(ctx->db, row, ctx->err);
     if (rc == RC_OK && (row->life.state != before.state || row->life.trips != before.trips))
-        rc = tell_change(cx, row, &before, happening);
-    return rc == RC_OK ? release_held(cx, row, &before) : rc;
+        rc = tell_change(ctx, row, &before, happening);
+    return rc == RC_OK ? release_held(ctx, row, &before) : rc;
 }
 
-static struct breaker_input input_of(const struct cx *cx, const struct happening *happening)
+static struct breaker_input input_of(const struct context *ctx, const struct happening *happening)
 {
     return (struct breaker_input){.event = happening->event,
-                                  .now_us = cx->now_us,
+                                  .now_us = ctx->now_us,
                                   .lend = happening->lend,
                                   .since_us = happening->since_us};
 }
@@ -90,104 +90,106 @@ static bool asks_for_probe(const struct breaker_entry *entry, const struct happe
 }
 
 /* With the row locked. */
-static enum rc happen_taken(struct cx *cx, struct breaker_entry *entry,
+static enum rc happen_taken(struct context *ctx, struct breaker_entry *entry,
                             const struct happening *happening, struct breaker_step *ret_step)
 {
-    struct breaker_input input = input_of(cx, happening);
+    struct breaker_input input = input_of(ctx, happening);
     bool for_probe = asks_for_probe(entry, happening);
     enum rc rc = RC_OK;
     if (for_probe && entry->full)
         input.in_flight = BREAKER_PROBES_MAX;
     else if (for_probe)
-        rc = jobs_count_probes(cx->db, entry->row.name, entry->row.life.changed_us,
-                               &input.in_flight, cx->err);
+        rc = jobs_count_probes(ctx->db, entry->row.name, entry->row.life.changed_us,
+                               &input.in_flight, ctx->err);
     if (rc != RC_OK)
         return rc;
     *ret_step = breaker_step(&entry->row.life, &entry->config.rules, &input);
     entry->full = for_probe && !ret_step->allowed;
-    return ret_step->changed ? save_step(cx, entry, ret_step, happening) : RC_OK;
+    return ret_step->changed ? save_step(ctx, entry, ret_step, happening) : RC_OK;
 }
 
 /* Reads without a lock first; only an event that changes it, or needs a probe, locks the row. */
-static enum rc happen(struct cx *cx, const char *name, const struct happening *happening,
+static enum rc happen(struct context *ctx, const char *name, const struct happening *happening,
                       struct breaker_step *ret_step, struct breaker_entry **ret_entry)
 {
-    enum rc rc = breaker_look(cx, name, ret_entry);
+    enum rc rc = breaker_look(ctx, name, ret_entry);
     if (rc != RC_OK)
         return rc;
     struct breaker_entry *entry = *ret_entry;
     if (!entry->taken) {
-        struct breaker_input input = input_of(cx, happening);
+        struct breaker_input input = input_of(ctx, happening);
         *ret_step = breaker_step(&entry->row.life, &entry->config.rules, &input);
         if (!ret_step->changed && !asks_for_probe(entry, happening))
             return RC_OK;
-        rc = breaker_take(cx, name, ret_entry);
+        rc = breaker_take(ctx, name, ret_entry);
     }
-    return rc == RC_OK ? happen_taken(cx, *ret_entry, happening, ret_step) : rc;
+    return rc == RC_OK ? happen_taken(ctx, *ret_entry, happening, ret_step) : rc;
 }
 
-enum rc breaker_ask(struct cx *cx, const char *name, bool lend, struct breaker_verdict *ret_verdict)
+enum rc breaker_ask(struct context *ctx, const char *name, bool lend,
+                    struct breaker_verdict *ret_verdict)
 {
     struct happening ask = {.event = BREAKER_EV_ASK, .lend = lend};
     struct breaker_step step;
     struct breaker_entry *entry;
-    enum rc rc = happen(cx, name, &ask, &step, &entry);
+    enum rc rc = happen(ctx, name, &ask, &step, &entry);
     if (rc == RC_OK)
         *ret_verdict = (struct breaker_verdict){
             .allowed = step.allowed,
             .state = step.next.state,
-            .wait_us = step.allowed ? 0 : step.until_us - cx->now_us,
+            .wait_us = step.allowed ? 0 : step.until_us - ctx->now_us,
         };
     return rc;
 }
 
-enum rc breaker_report(struct cx *cx, const char *name, const struct breaker_report *report)
+enum rc breaker_report(struct context *ctx, const char *name, const struct breaker_report *report)
 {
     struct happening outcome = {.event = report->ok ? BREAKER_EV_SUCCESS : BREAKER_EV_FAILURE,
                                 .error = report->error,
                                 .since_us = report->since_us};
     struct breaker_step step;
     struct breaker_entry *entry;
-    return happen(cx, name, &outcome, &step, &entry);
+    return happen(ctx, name, &outcome, &step, &entry);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------- */
 
 /* Jobs that wait for a probe to end become due one by one, not all at the same time. */
-static enum rc put_off(struct cx *cx, struct job_row *job, const struct breaker_step *step)
+static enum rc put_off(struct context *ctx, struct job_row *job, const struct breaker_step *step)
 {
     int64_t until_us = step->until_us;
     if (step->next.state == BREAKER_HALF_OPEN)
-        until_us += (int64_t)(dice_next(cx->dice) % (HOLD_JITTER_MS * US_PER_MS));
-    return settle_hold(cx, job, until_us);
+        until_us += (int64_t)(random_next(ctx->random) % (HOLD_JITTER_MS * US_PER_MS));
+    return settle_hold(ctx, job, until_us);
 }
 
-static enum rc move_over(struct cx *cx, struct job_row *job, const char *queue)
+static enum rc move_over(struct context *ctx, struct job_row *job, const char *queue)
 {
-    enum rc rc = jobs_move(cx->db, job, arena_strdup(cx->batch_arena, queue), cx->now_us, cx->err);
+    enum rc rc = jobs_move(ctx->db, job, arena_strdup(ctx->batch_arena, queue), ctx->now_us,
+                           ctx->err);
     if (rc == RC_OK)
-        cx_ready(cx, job->queue);
+        context_ready(ctx, job->queue);
     return rc;
 }
 
 /* Claimed in the name of FALLBACK_WORKER, and finished with the configured result. */
-static enum rc answer_default(struct cx *cx, struct job_row *job, struct str result)
+static enum rc answer_default(struct context *ctx, struct job_row *job, struct str result)
 {
     struct job_input claim = {
-        .event = JOB_EV_CLAIM, .now_us = cx->now_us, .owner = FALLBACK_WORKER};
+        .event = JOB_EV_CLAIM, .now_us = ctx->now_us, .owner = FALLBACK_WORKER};
     enum rc rc = job_step(&job->life, &claim, &job->life);
     if (rc != RC_OK)
         return rc;
     assert(job->life.state == JOB_LEASED); /* Expired ones are not offered to leases. */
     job->worker = FALLBACK_WORKER;
-    job->leased_us = cx->now_us;
+    job->leased_us = ctx->now_us;
     struct settlement settlement = {
         .event = JOB_EV_FINISH,
         .epoch = job->life.epoch,
         .owner = job->life.owner,
         .result = result,
     };
-    return settle(cx, job, &settlement);
+    return settle(ctx, job, &settlement);
 }
 
 /* Results of drover's own steps mean something, and a key belongs to its queue: such jobs wait. */
@@ -203,7 +205,7 @@ static enum breaker_fallback fallback_of(const struct breaker_config *config,
     return config->fallback;
 }
 
-enum rc breaker_gate(struct cx *cx, const struct job_row *job, bool *ret_allowed)
+enum rc breaker_gate(struct context *ctx, const struct job_row *job, bool *ret_allowed)
 {
     *ret_allowed = true;
     if (job->dependency == NULL)
@@ -211,23 +213,23 @@ enum rc breaker_gate(struct cx *cx, const struct job_row *job, bool *ret_allowed
     struct happening ask = {.event = BREAKER_EV_ASK};
     struct breaker_step step;
     struct breaker_entry *entry;
-    enum rc rc = happen(cx, job->dependency, &ask, &step, &entry);
+    enum rc rc = happen(ctx, job->dependency, &ask, &step, &entry);
     if (rc != RC_OK || step.allowed)
         return rc;
     *ret_allowed = false;
-    struct job_row mine = job_row_copy(job, cx->arena);
+    struct job_row mine = job_row_copy(job, ctx->arena);
     switch (fallback_of(&entry->config, job)) {
     case FALLBACK_QUEUE:
-        return put_off(cx, &mine, &step);
+        return put_off(ctx, &mine, &step);
     case FALLBACK_ALTERNATIVE:
-        return move_over(cx, &mine, entry->config.alternative_queue);
+        return move_over(ctx, &mine, entry->config.alternative_queue);
     case FALLBACK_DEFAULT:
-        return answer_default(cx, &mine, entry->config.default_result);
+        return answer_default(ctx, &mine, entry->config.default_result);
     }
     return RC_OK;
 }
 
-enum rc breaker_job_settled(struct cx *cx, const struct job_row *job,
+enum rc breaker_job_settled(struct context *ctx, const struct job_row *job,
                             const struct settlement *settlement)
 {
     bool failed = settlement->event == JOB_EV_FAIL && settlement->outside;
@@ -237,85 +239,85 @@ enum rc breaker_job_settled(struct cx *cx, const struct job_row *job,
         return RC_OK;
     struct breaker_report report = {.ok = finished, .since_us = job->leased_us};
     if (failed)
-        report.error = arena_printf(cx->arena, "%s: %s", settlement->code,
+        report.error = arena_printf(ctx->arena, "%s: %s", settlement->code,
                                     settlement->message != NULL ? settlement->message : "");
-    return breaker_report(cx, job->dependency, &report);
+    return breaker_report(ctx, job->dependency, &report);
 }
 
 /* ---- commands --------------------------------------------------------------------------- */
 
-static enum rc apply_acquire(struct cx *cx, struct command *command)
+static enum rc apply_acquire(struct context *ctx, struct command *command)
 {
     struct cmd_breaker *cmd = (struct cmd_breaker *)command;
-    return breaker_ask(cx, cmd->name, true, &cmd->verdict);
+    return breaker_ask(ctx, cmd->name, true, &cmd->verdict);
 }
 
 /* The answer outlives the batch. */
-static struct breaker_row copy_row(struct cx *cx, const struct breaker_row *row)
+static struct breaker_row copy_row(struct context *ctx, const struct breaker_row *row)
 {
     struct breaker_row copy = *row;
-    copy.name = arena_strdup(cx->arena, row->name);
-    copy.config = str_of(str_dup(cx->arena, row->config));
-    copy.last_error = arena_strdup(cx->arena, row->last_error);
+    copy.name = arena_strdup(ctx->arena, row->name);
+    copy.config = str_of(str_dup(ctx->arena, row->config));
+    copy.last_error = arena_strdup(ctx->arena, row->last_error);
     return copy;
 }
 
-static enum rc apply_happening(struct cx *cx, struct cmd_breaker *cmd,
+static enum rc apply_happening(struct context *ctx, struct cmd_breaker *cmd,
                                const struct happening *happening)
 {
     struct breaker_step step;
     struct breaker_entry *entry;
-    enum rc rc = happen(cx, cmd->name, happening, &step, &entry);
+    enum rc rc = happen(ctx, cmd->name, happening, &step, &entry);
     if (rc == RC_OK)
-        cmd->row = copy_row(cx, &entry->row);
+        cmd->row = copy_row(ctx, &entry->row);
     return rc;
 }
 
-static enum rc apply_report(struct cx *cx, struct command *command)
+static enum rc apply_report(struct context *ctx, struct command *command)
 {
     struct cmd_breaker *cmd = (struct cmd_breaker *)command;
     struct happening outcome = {.event = cmd->ok ? BREAKER_EV_SUCCESS : BREAKER_EV_FAILURE,
                                 .error = cmd->ok ? NULL : cmd->error};
-    return apply_happening(cx, cmd, &outcome);
+    return apply_happening(ctx, cmd, &outcome);
 }
 
-static enum rc apply_reset(struct cx *cx, struct command *command)
+static enum rc apply_reset(struct context *ctx, struct command *command)
 {
     struct cmd_breaker *cmd = (struct cmd_breaker *)command;
     struct breaker_row known;
-    enum rc rc = breakers_get(cx->db, cmd->name, cx->arena, &known, cx->err);
+    enum rc rc = breakers_get(ctx->db, cmd->name, ctx->arena, &known, ctx->err);
     if (rc != RC_OK)
         return rc;
-    return apply_happening(cx, cmd,
+    return apply_happening(ctx, cmd,
                            &(struct happening){.event = BREAKER_EV_RESET, .reason = cmd->reason});
 }
 
-static enum rc apply_trip(struct cx *cx, struct command *command)
+static enum rc apply_trip(struct context *ctx, struct command *command)
 {
     struct cmd_breaker *cmd = (struct cmd_breaker *)command;
-    return apply_happening(cx, cmd,
+    return apply_happening(ctx, cmd,
                            &(struct happening){.event = BREAKER_EV_TRIP, .reason = cmd->reason});
 }
 
 /* The state of the breaker stays: new rules apply to the next event. */
-static enum rc apply_set(struct cx *cx, struct command *command)
+static enum rc apply_set(struct context *ctx, struct command *command)
 {
     struct cmd_breaker *cmd = (struct cmd_breaker *)command;
     CLEANUP(js_freep) struct js *tree = NULL;
     struct breaker_config config;
     struct breaker_entry *entry;
-    enum rc rc = js_parse(cmd->config.at, cmd->config.len, &tree, cx->err);
+    enum rc rc = js_parse(cmd->config.at, cmd->config.len, &tree, ctx->err);
     if (rc == RC_OK)
-        rc = breaker_config_decode(tree, cx->batch_arena, &config, cx->err);
+        rc = breaker_config_decode(tree, ctx->batch_arena, &config, ctx->err);
     if (rc == RC_OK)
-        rc = breaker_take(cx, cmd->name, &entry);
+        rc = breaker_take(ctx, cmd->name, &entry);
     if (rc != RC_OK)
         return rc;
     entry->config = config;
-    entry->row.config = str_of(str_dup(cx->batch_arena, cmd->config));
-    entry->row.updated_us = cx->now_us;
-    cmd->row = copy_row(cx, &entry->row);
-    return breakers_save(cx->db, &entry->row, cx->err);
+    entry->row.config = str_of(str_dup(ctx->batch_arena, cmd->config));
+    entry->row.updated_us = ctx->now_us;
+    cmd->row = copy_row(ctx, &entry->row);
+    return breakers_save(ctx->db, &entry->row, ctx->err);
 }
 
 static const struct command_ops acquire_ops = {.name = "breaker_acquire", .apply = apply_acquire};

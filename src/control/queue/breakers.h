@@ -10,7 +10,7 @@
  */
 #ifndef CONTROL_QUEUE_BREAKERS_H
 #define CONTROL_QUEUE_BREAKERS_H
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "control/queue/settle.h"
 #include "core/queue/breaker_config.h"
 #include "store/breakers.h"
@@ -28,7 +28,7 @@ struct breaker_verdict {
     int64_t wait_us; /* Denied: worth another try after that. */
 };
 /* May a call be made?  lend: the call cannot be counted from a leased job; else it is a job's. */
-MUST_USE enum rc breaker_ask(struct cx *cx, const char *name, bool lend,
+MUST_USE enum rc breaker_ask(struct context *ctx, const char *name, bool lend,
                              struct breaker_verdict *ret_verdict);
 
 struct breaker_report {
@@ -36,14 +36,14 @@ struct breaker_report {
     const char *error; /* or NULL */
     int64_t since_us;  /* When the call began; 0: not known. */
 };
-MUST_USE enum rc breaker_report(struct cx *cx, const char *name,
+MUST_USE enum rc breaker_report(struct context *ctx, const char *name,
                                 const struct breaker_report *report);
 
 /* For a job about to be claimed.  Not allowed: it was put off, moved or answered, according to the
    breaker's fallback, and must not be claimed. */
-MUST_USE enum rc breaker_gate(struct cx *cx, const struct job_row *job, bool *ret_allowed);
+MUST_USE enum rc breaker_gate(struct context *ctx, const struct job_row *job, bool *ret_allowed);
 /* The attempt of a job (as it was while leased) has ended. */
-MUST_USE enum rc breaker_job_settled(struct cx *cx, const struct job_row *job,
+MUST_USE enum rc breaker_job_settled(struct context *ctx, const struct job_row *job,
                                      const struct settlement *settlement);
 
 /* ---- commands ---- */

@@ -6,10 +6,10 @@
  */
 #include "control/queue/dead_letters.h"
 #include "base/merge_patch.h"
-#include "control/commit/ahead.h"
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "control/commit/event_body.h"
 #include "control/commit/isolate.h"
+#include "control/commit/read_ahead.h"
 #include "control/queue/job_hooks.h"
 #include "control/queue/jobs.h"
 #include "core/event_types.h"
@@ -46,29 +46,31 @@ struct verb {
     const char *event;
     bool split; /* As many events as it takes to name every job; else one. */
     /* Checks and, unless it is a dry run, acts.  *ret_refusal NULL: done. */
-    enum rc (*act)(struct cx *cx, struct work *work, const struct refusal **ret_refusal);
+    enum rc (*act)(struct context *ctx, struct work *work, const struct refusal **ret_refusal);
 };
 
 /* ---- replay ----------------------------------------------------------------------------- */
 
-static enum rc patch_payload(struct cx *cx, struct work *work, const struct refusal **ret_refusal)
+static enum rc patch_payload(struct context *ctx, struct work *work,
+                             const struct refusal **ret_refusal)
 {
     struct str payload;
     enum rc rc = merge_patch(work->job.payload, work->cmd->patch, &work->scratch, &payload,
-                             cx->err);
+                             ctx->err);
     if (rc != RC_OK)
-        return err_wrap(cx->err, RC_CORRUPT, "the payload of a stored job");
+        return err_wrap(ctx->err, RC_CORRUPT, "the payload of a stored job");
     if (payload.len > JOB_PAYLOAD_MAX)
         *ret_refusal = &too_large;
     work->job.payload = payload;
     return RC_OK;
 }
 
-static enum rc check_replay(struct cx *cx, struct work *work, const struct refusal **ret_refusal)
+static enum rc check_replay(struct context *ctx, struct work *work,
+                            const struct refusal **ret_refusal)
 {
     bool step = !id_is_none(&work->job.run_id);
     bool patched = work->cmd->patch != NULL;
-    enum rc rc = cx->hooks->jobs->may_replay(cx, &work->job);
+    enum rc rc = ctx->hooks->jobs->may_replay(ctx, &work->job);
     if (rc != RC_OK && rc != RC_CONFLICT)
         return rc;
     if (rc == RC_CONFLICT)
@@ -78,32 +80,32 @@ static enum rc check_replay(struct cx *cx, struct work *work, const struct refus
     else if (step && patched)
         *ret_refusal = &step_patch;
     else if (patched)
-        return patch_payload(cx, work, ret_refusal);
+        return patch_payload(ctx, work, ret_refusal);
     return RC_OK;
 }
 
-static enum rc replay(struct cx *cx, struct work *work, const struct refusal **ret_refusal)
+static enum rc replay(struct context *ctx, struct work *work, const struct refusal **ret_refusal)
 {
     struct job_row *job = &work->job;
-    enum rc rc = check_replay(cx, work, ret_refusal);
+    enum rc rc = check_replay(ctx, work, ret_refusal);
     if (rc != RC_OK || *ret_refusal != NULL || work->cmd->dry_run)
         return rc;
     bool head = true;
     if (job->ordering_key != NULL)
-        rc = job_keys_enter(cx->db, job->queue, job->ordering_key, &job->id, &head, cx->err);
+        rc = job_keys_enter(ctx->db, job->queue, job->ordering_key, &job->id, &head, ctx->err);
     if (rc != RC_OK)
         return rc;
-    struct job_input input = {.event = JOB_EV_REPLAY, .now_us = cx->now_us, .behind = !head};
+    struct job_input input = {.event = JOB_EV_REPLAY, .now_us = ctx->now_us, .behind = !head};
     rc = job_step(&job->life, &input, &job->life);
     assert(rc == RC_OK);
-    job->updated_us = cx->now_us;
+    job->updated_us = ctx->now_us;
     job->archived_us = 0;
     job->error_pattern = NULL;
-    rc = jobs_save(cx->db, job, cx->err);
+    rc = jobs_save(ctx->db, job, ctx->err);
     if (rc == RC_OK && work->cmd->patch != NULL)
-        rc = dead_letters_set_payload(cx->db, job, cx->err);
+        rc = dead_letters_set_payload(ctx->db, job, ctx->err);
     if (rc == RC_OK && job->life.state == JOB_QUEUED)
-        cx_ready(cx, job->queue);
+        context_ready(ctx, job->queue);
     return rc;
 }
 
@@ -111,20 +113,20 @@ static const struct verb verb_replay = {EV_JOB_REPLAYED, true, replay};
 
 /* ---- archive and purge ------------------------------------------------------------------ */
 
-static enum rc archive(struct cx *cx, struct work *work, const struct refusal **ret_refusal)
+static enum rc archive(struct context *ctx, struct work *work, const struct refusal **ret_refusal)
 {
     (void)ret_refusal;
     if (work->cmd->dry_run || work->job.archived_us > 0)
         return RC_OK;
-    return dead_letters_archive(cx->db, &work->job.id, cx->now_us, cx->err);
+    return dead_letters_archive(ctx->db, &work->job.id, ctx->now_us, ctx->err);
 }
 
 static const struct verb verb_archive = {EV_JOB_ARCHIVED, true, archive};
 
-static enum rc purge(struct cx *cx, struct work *work, const struct refusal **ret_refusal)
+static enum rc purge(struct context *ctx, struct work *work, const struct refusal **ret_refusal)
 {
     (void)ret_refusal;
-    return work->cmd->dry_run ? RC_OK : dead_letters_delete(cx->db, &work->job.id, cx->err);
+    return work->cmd->dry_run ? RC_OK : dead_letters_delete(ctx->db, &work->job.id, ctx->err);
 }
 
 static const struct verb verb_purge = {EV_JOB_PURGED, false, purge};
@@ -155,7 +157,7 @@ struct telling {
     const char *detail;               /* A member that is true, or NULL. */
 };
 
-static enum rc tell(struct cx *cx, const struct telling *telling)
+static enum rc tell(struct context *ctx, const struct telling *telling)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -176,15 +178,15 @@ static enum rc tell(struct cx *cx, const struct telling *telling)
     bool one = telling->count == 1;
     struct event event = {
         .type = telling->event,
-        .subject = one ? arena_printf(cx->arena, "job/%s", telling->ids[0].text) : "dead-letters",
+        .subject = one ? arena_printf(ctx->arena, "job/%s", telling->ids[0].text) : "dead-letters",
         .data = event_body_close(&body),
     };
     if (one)
         event.correlation_id = telling->ids[0];
-    return cx_append(cx, &event, NULL);
+    return context_append(ctx, &event, NULL);
 }
 
-static enum rc tell_all(struct cx *cx, const struct cmd_dead *cmd, const struct verb *verb,
+static enum rc tell_all(struct context *ctx, const struct cmd_dead *cmd, const struct verb *verb,
                         const struct id *ids, size_t count)
 {
     enum rc rc = RC_OK;
@@ -199,7 +201,7 @@ static enum rc tell_all(struct cx *cx, const struct cmd_dead *cmd, const struct 
             .filter = cmd->ids == NULL ? &cmd->filter : NULL,
             .detail = cmd->patch != NULL ? "transformed" : NULL,
         };
-        rc = tell(cx, &telling);
+        rc = tell(ctx, &telling);
         at += telling.count;
     }
     return rc;
@@ -208,14 +210,14 @@ static enum rc tell_all(struct cx *cx, const struct cmd_dead *cmd, const struct 
 /* ---- the commands ----------------------------------------------------------------------- */
 
 /* Another call may have been faster: checked under its lock. */
-static enum rc handle(struct cx *cx, const struct verb *verb, struct work *work,
+static enum rc handle(struct context *ctx, const struct verb *verb, struct work *work,
                       const struct id *id, const struct refusal **ret_refusal)
 {
     *ret_refusal = NULL;
     arena_reset(&work->scratch);
-    enum rc rc = jobs_get(cx->db, id, &work->scratch, &work->job, cx->err);
+    enum rc rc = jobs_get(ctx->db, id, &work->scratch, &work->job, ctx->err);
     if (rc == RC_NOT_FOUND) {
-        err_clear(cx->err);
+        err_clear(ctx->err);
         *ret_refusal = &not_found;
         return RC_OK;
     }
@@ -225,22 +227,23 @@ static enum rc handle(struct cx *cx, const struct verb *verb, struct work *work,
         *ret_refusal = &not_dead;
         return RC_OK;
     }
-    return verb->act(cx, work, ret_refusal);
+    return verb->act(ctx, work, ret_refusal);
 }
 
-static enum rc choose(struct cx *cx, struct cmd_dead *cmd, struct id **ret_ids, size_t *ret_count)
+static enum rc choose(struct context *ctx, struct cmd_dead *cmd, struct id **ret_ids,
+                      size_t *ret_count)
 {
     if (cmd->ids != NULL) {
         assert(cmd->id_count <= DEAD_PER_CALL_MAX);
-        *ret_ids = arena_array(cx->arena, cmd->id_count, sizeof(**ret_ids));
+        *ret_ids = arena_array(ctx->arena, cmd->id_count, sizeof(**ret_ids));
         memcpy(*ret_ids, cmd->ids, cmd->id_count * sizeof(**ret_ids));
         *ret_count = cmd->id_count;
         return RC_OK;
     }
-    enum rc rc = dead_letters_count(cx->db, &cmd->filter, &cmd->matched, cx->err);
+    enum rc rc = dead_letters_count(ctx->db, &cmd->filter, &cmd->matched, ctx->err);
     if (rc == RC_OK)
-        rc = dead_letters_pick(cx->db, &cmd->filter, DEAD_PER_CALL_MAX, cx->arena, ret_ids,
-                               ret_count, cx->err);
+        rc = dead_letters_pick(ctx->db, &cmd->filter, DEAD_PER_CALL_MAX, ctx->arena, ret_ids,
+                               ret_count, ctx->err);
     if (rc == RC_OK && cmd->matched < (int64_t)*ret_count)
         cmd->matched = (int64_t)*ret_count; /* More died between the two queries. */
     if (rc == RC_OK)
@@ -248,20 +251,20 @@ static enum rc choose(struct cx *cx, struct cmd_dead *cmd, struct id **ret_ids, 
     return rc;
 }
 
-static enum rc apply(struct cx *cx, struct cmd_dead *cmd, const struct verb *verb)
+static enum rc apply(struct context *ctx, struct cmd_dead *cmd, const struct verb *verb)
 {
     struct id *ids = NULL;
     size_t count = 0, done = 0;
     cmd->matched = cmd->done = cmd->remaining = 0;
-    enum rc rc = choose(cx, cmd, &ids, &count);
+    enum rc rc = choose(ctx, cmd, &ids, &count);
     if (rc != RC_OK)
         return rc;
     CLEANUP(work_release) struct work work = {.cmd = cmd};
-    cmd->answers = arena_array(cx->arena, count, sizeof(*cmd->answers));
+    cmd->answers = arena_array(ctx->arena, count, sizeof(*cmd->answers));
     cmd->answer_count = count;
     for (size_t i = 0; i < count; i++) {
         const struct refusal *refusal;
-        rc = handle(cx, verb, &work, &ids[i], &refusal);
+        rc = handle(ctx, verb, &work, &ids[i], &refusal);
         if (rc != RC_OK)
             return rc;
         cmd->answers[i] = (struct dead_answer){.id = ids[i]};
@@ -275,33 +278,33 @@ static enum rc apply(struct cx *cx, struct cmd_dead *cmd, const struct verb *ver
             ids[done++] = cmd->answers[i].id;
     }
     cmd->done = (int64_t)done;
-    return cmd->dry_run ? RC_OK : tell_all(cx, cmd, verb, ids, done);
+    return cmd->dry_run ? RC_OK : tell_all(ctx, cmd, verb, ids, done);
 }
 
-static void name_jobs(const struct command *command, struct ahead *ahead)
+static void name_jobs(const struct command *command, struct read_ahead *read_ahead)
 {
     const struct cmd_dead *cmd = (const struct cmd_dead *)command;
     for (size_t i = 0; i < cmd->id_count; i++)
-        ahead_job(ahead, &cmd->ids[i]);
+        read_ahead_job(read_ahead, &cmd->ids[i]);
 }
 
-static enum rc apply_replay(struct cx *cx, struct command *command)
+static enum rc apply_replay(struct context *ctx, struct command *command)
 {
     struct cmd_dead *cmd = (struct cmd_dead *)command;
     cmd->filter.only = DEAD_REPLAYABLE;
-    return apply(cx, cmd, &verb_replay);
+    return apply(ctx, cmd, &verb_replay);
 }
 
-static enum rc apply_archive(struct cx *cx, struct command *command)
+static enum rc apply_archive(struct context *ctx, struct command *command)
 {
     struct cmd_dead *cmd = (struct cmd_dead *)command;
     cmd->filter.archived = DEAD_OPEN;
-    return apply(cx, cmd, &verb_archive);
+    return apply(ctx, cmd, &verb_archive);
 }
 
-static enum rc apply_purge(struct cx *cx, struct command *command)
+static enum rc apply_purge(struct context *ctx, struct command *command)
 {
-    return apply(cx, (struct cmd_dead *)command, &verb_purge);
+    return apply(ctx, (struct cmd_dead *)command, &verb_purge);
 }
 
 static const struct command_ops replay_ops = {
@@ -334,17 +337,17 @@ struct expiry { /* Of one queue. */
     size_t count;
 };
 
-static enum rc expire_queue(struct cx *cx, void *subject, const struct failure *why)
+static enum rc expire_queue(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
     struct expiry *expiry = subject;
     const struct dead_filter *filter = &expiry->filter;
     size_t *ret_count = &expiry->count;
     struct id *ids;
-    enum rc rc = dead_letters_pick_oldest(cx->db, filter, expiry->limit, cx->arena, &ids, ret_count,
-                                          cx->err);
+    enum rc rc = dead_letters_pick_oldest(ctx->db, filter, expiry->limit, ctx->arena, &ids,
+                                          ret_count, ctx->err);
     for (size_t i = 0; rc == RC_OK && i < *ret_count; i++)
-        rc = dead_letters_delete(cx->db, &ids[i], cx->err);
+        rc = dead_letters_delete(ctx->db, &ids[i], ctx->err);
     if (rc != RC_OK || *ret_count == 0)
         return rc;
     struct telling telling = {
@@ -355,36 +358,36 @@ static enum rc expire_queue(struct cx *cx, void *subject, const struct failure *
         .filter = filter,
         .detail = "retention",
     };
-    return tell(cx, &telling);
+    return tell(ctx, &telling);
 }
 
 /* They stay until the next time. */
-static enum rc expire_later(struct cx *cx, void *subject, const struct failure *why)
+static enum rc expire_later(struct context *ctx, void *subject, const struct failure *why)
 {
-    (void)cx;
+    (void)ctx;
     (void)why;
     ((struct expiry *)subject)->count = 0;
     return RC_OK;
 }
 
-enum rc dead_letters_expire(struct cx *cx, bool *ret_more)
+enum rc dead_letters_expire(struct context *ctx, bool *ret_more)
 {
     static isolate_try *const tries[] = {expire_queue, expire_later, NULL};
     const char **queues;
     size_t queue_count;
     int64_t left = DEAD_PER_CALL_MAX;
-    enum rc rc = dead_letters_queues(cx->db, cx->arena, &queues, &queue_count, cx->err);
+    enum rc rc = dead_letters_queues(ctx->db, ctx->arena, &queues, &queue_count, ctx->err);
     for (size_t i = 0; rc == RC_OK && left > 0 && i < queue_count; i++) {
-        int64_t keep_us = cx_queue(cx, queues[i])->config.dead.retention_us;
-        if (keep_us == 0 || keep_us >= cx->now_us)
+        int64_t keep_us = context_queue(ctx, queues[i])->config.dead.retention_us;
+        if (keep_us == 0 || keep_us >= ctx->now_us)
             continue;
         struct expiry expiry = {.filter = {.queue = queues[i],
-                                           .until_us = cx->now_us - keep_us,
+                                           .until_us = ctx->now_us - keep_us,
                                            .archived = DEAD_BOTH,
                                            .only = DEAD_NEEDLESS},
                                 .limit = left};
         const struct isolated one = {"queue", queues[i], &expiry, tries};
-        rc = isolate(cx, &one);
+        rc = isolate(ctx, &one);
         left -= (int64_t)expiry.count;
     }
     *ret_more = left == 0;

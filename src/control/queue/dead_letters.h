@@ -46,5 +46,5 @@ void dead_filter_write(struct jw *jw, const struct dead_filter *filter);
 
 /* Deletes those past their queue's retention, at most DEAD_PER_CALL_MAX; *ret_more: there may be
    more. */
-MUST_USE enum rc dead_letters_expire(struct cx *cx, bool *ret_more);
+MUST_USE enum rc dead_letters_expire(struct context *ctx, bool *ret_more);
 #endif

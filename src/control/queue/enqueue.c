@@ -12,41 +12,42 @@
 #include "core/run/task.h"
 
 /* A dedup key is free again after the queue's window, unless its job is not settled yet. */
-static bool is_forgotten(struct cx *cx, const struct dedup_row *row, const char *queue)
+static bool is_forgotten(struct context *ctx, const struct dedup_row *row, const char *queue)
 {
-    int64_t window_us = cx_queue(cx, queue)->config.dedup_us;
-    return window_us > 0 && job_is_settled(row->state) && row->created_us + window_us <= cx->now_us;
+    int64_t window_us = context_queue(ctx, queue)->config.dedup_us;
+    return window_us > 0 && job_is_settled(row->state) &&
+           row->created_us + window_us <= ctx->now_us;
 }
 
-static enum rc find_duplicate(struct cx *cx, const struct job_spec *spec,
+static enum rc find_duplicate(struct context *ctx, const struct job_spec *spec,
                               struct enqueue_answer *ret_answer)
 {
     ret_answer->duplicate = false;
     if (spec->dedup_key == NULL)
         return RC_OK;
     struct dedup_row row;
-    enum rc rc = jobs_by_dedup(cx->db, spec->queue, spec->dedup_key, &row, cx->err);
+    enum rc rc = jobs_by_dedup(ctx->db, spec->queue, spec->dedup_key, &row, ctx->err);
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
-    if (is_forgotten(cx, &row, spec->queue))
-        return jobs_dedup_release(cx->db, &row.id, cx->err);
+    if (is_forgotten(ctx, &row, spec->queue))
+        return jobs_dedup_release(ctx->db, &row.id, ctx->err);
     ret_answer->duplicate = true;
     ret_answer->id = row.id;
     return RC_OK;
 }
 
-static struct job_row make_row(struct cx *cx, const struct job_spec *spec,
+static struct job_row make_row(struct context *ctx, const struct job_spec *spec,
                                const struct intake_verdict *verdict)
 {
-    const struct queue_config *rules = &cx_queue(cx, spec->queue)->config;
+    const struct queue_config *rules = &context_queue(ctx, spec->queue)->config;
     int64_t delay_us = spec->delay_us > verdict->delay_us ? spec->delay_us : verdict->delay_us;
-    int64_t due_us = cx->now_us + delay_us;
+    int64_t due_us = ctx->now_us + delay_us;
     int64_t ttl_us = spec->ttl_us > 0 ? spec->ttl_us : rules->ttl_us;
     return (struct job_row){
-        .id = cx_id(cx),
+        .id = context_id(ctx),
         .queue = spec->queue,
         .type = spec->type,
-        .workspace_id = cx->workspace_id,
+        .workspace_id = ctx->workspace_id,
         .payload = spec->payload,
         .priority = spec->priority,
         .rank = rank_of(due_us, spec->priority),
@@ -54,124 +55,126 @@ static struct job_row make_row(struct cx *cx, const struct job_spec *spec,
         .dedup_key = spec->dedup_key,
         .life = {.state = delay_us > 0 ? JOB_SCHEDULED : JOB_QUEUED,
                  .due_us = due_us,
-                 .expires_us = ttl_us > 0 ? cx->now_us + ttl_us : 0,
+                 .expires_us = ttl_us > 0 ? ctx->now_us + ttl_us : 0,
                  .attempt_max = spec->max_attempts > 0 ? spec->max_attempts : rules->max_attempts},
         .headers = spec->headers,
         .dependency = spec->dependency,
         .saga_id = spec->saga_id,
-        .created_us = cx->now_us,
-        .updated_us = cx->now_us,
+        .created_us = ctx->now_us,
+        .updated_us = ctx->now_us,
     };
 }
 
-enum rc enqueue_insert(struct cx *cx, struct job_row *row)
+enum rc enqueue_insert(struct context *ctx, struct job_row *row)
 {
     enum rc rc = RC_OK;
     bool head = true;
     if (row->ordering_key != NULL)
-        rc = job_keys_enter(cx->db, row->queue, row->ordering_key, &row->id, &head, cx->err);
+        rc = job_keys_enter(ctx->db, row->queue, row->ordering_key, &row->id, &head, ctx->err);
     if (rc != RC_OK)
         return rc;
     if (!head)
         row->life.state = JOB_BLOCKED;
-    rc = jobs_insert(cx->db, row, cx->err);
+    rc = jobs_insert(ctx->db, row, ctx->err);
     if (rc == RC_CONFLICT) /* Another lane was faster: tried again, it is a duplicate. */
-        return err_wrap(cx->err, RC_BUSY, "another call brings it just now");
+        return err_wrap(ctx->err, RC_BUSY, "another call brings it just now");
     if (rc != RC_OK)
         return rc;
     if (row->life.state == JOB_QUEUED)
-        cx_ready(cx, row->queue);
+        context_ready(ctx, row->queue);
     else if (row->life.state == JOB_SCHEDULED)
-        cx_due(cx, row->life.due_us);
+        context_due(ctx, row->life.due_us);
     if (row->life.expires_us > 0)
-        cx_due(cx, row->life.expires_us);
+        context_due(ctx, row->life.expires_us);
     return RC_OK;
 }
 
-static enum rc tell_swarm(struct cx *cx, const struct job_spec *spec, int64_t seen)
+static enum rc tell_swarm(struct context *ctx, const struct job_spec *spec, int64_t seen)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "queue", spec->queue);
     jw_kstr(&body.jw, "jobType", spec->type);
     jw_kint(&body.jw, "jobs", seen);
-    jw_kint(&body.jw, "windowMs", cx_queue(cx, spec->queue)->config.swarm.window_us / US_PER_MS);
+    jw_kint(&body.jw, "windowMs",
+            context_queue(ctx, spec->queue)->config.swarm.window_us / US_PER_MS);
     struct event event = {
         .type = EV_QUEUE_SWARM_DETECTED,
-        .subject = arena_printf(cx->arena, "queue/%s", spec->queue),
+        .subject = arena_printf(ctx->arena, "queue/%s", spec->queue),
         .data = event_body_close(&body),
     };
-    return cx_append(cx, &event, NULL);
+    return context_append(ctx, &event, NULL);
 }
 
-static enum rc take(struct cx *cx, const struct job_spec *spec,
+static enum rc take(struct context *ctx, const struct job_spec *spec,
                     const struct intake_verdict *verdict, struct enqueue_answer *ret_answer)
 {
     *ret_answer = (struct enqueue_answer){.deferred = verdict->deferred};
-    enum rc rc = verdict->swarm > 0 ? tell_swarm(cx, spec, verdict->swarm) : RC_OK;
+    enum rc rc = verdict->swarm > 0 ? tell_swarm(ctx, spec, verdict->swarm) : RC_OK;
     if (rc == RC_OK)
-        rc = find_duplicate(cx, spec, ret_answer);
+        rc = find_duplicate(ctx, spec, ret_answer);
     if (rc != RC_OK || ret_answer->duplicate)
         return rc;
     if (verdict->dropped) {
-        cx->round->shed++;
+        ctx->round->shed++;
         ret_answer->dropped = true;
         ret_answer->code = verdict->code;
         ret_answer->retry_us = verdict->retry_us;
         return RC_OK;
     }
-    struct job_row row = make_row(cx, spec, verdict);
-    if (batching_wants(cx, spec)) {
+    struct job_row row = make_row(ctx, spec, verdict);
+    if (batching_wants(ctx, spec)) {
         ret_answer->batched = true;
-        return batching_add(cx, &row, &ret_answer->id);
+        return batching_add(ctx, &row, &ret_answer->id);
     }
-    rc = enqueue_insert(cx, &row);
+    rc = enqueue_insert(ctx, &row);
     if (rc == RC_OK)
         ret_answer->id = row.id;
     return rc;
 }
 
-enum rc enqueue_one(struct cx *cx, const struct job_spec *spec, struct enqueue_answer *ret_answer)
+enum rc enqueue_one(struct context *ctx, const struct job_spec *spec,
+                    struct enqueue_answer *ret_answer)
 {
     struct intake_verdict verdict;
-    enum rc rc = intake_decide(cx, spec, &verdict);
-    return rc == RC_OK ? take(cx, spec, &verdict, ret_answer) : rc;
+    enum rc rc = intake_decide(ctx, spec, &verdict);
+    return rc == RC_OK ? take(ctx, spec, &verdict, ret_answer) : rc;
 }
 
 /* No job was accepted, and nothing is written: the whole call is refused. */
-static enum rc refuse_all(struct cx *cx, const struct job_spec *specs, size_t count,
+static enum rc refuse_all(struct context *ctx, const struct job_spec *specs, size_t count,
                           const struct intake_verdict *verdicts)
 {
     for (size_t i = 0; i < count; i++)
         if (!verdicts[i].dropped || verdicts[i].swarm > 0 || specs[i].dedup_key != NULL)
             return RC_OK;
-    cx->round->shed += (int64_t)count;
-    return intake_refuse(cx, specs[0].queue, &verdicts[0]);
+    ctx->round->shed += (int64_t)count;
+    return intake_refuse(ctx, specs[0].queue, &verdicts[0]);
 }
 
-enum rc enqueue_many(struct cx *cx, const struct job_spec *specs, size_t count,
+enum rc enqueue_many(struct context *ctx, const struct job_spec *specs, size_t count,
                      struct enqueue_answer *answers)
 {
-    struct intake_verdict *verdicts = arena_array(cx->arena, count, sizeof(*verdicts));
+    struct intake_verdict *verdicts = arena_array(ctx->arena, count, sizeof(*verdicts));
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < count; i++)
-        rc = intake_decide(cx, &specs[i], &verdicts[i]);
+        rc = intake_decide(ctx, &specs[i], &verdicts[i]);
     if (rc == RC_OK && count > 0)
-        rc = refuse_all(cx, specs, count, verdicts);
+        rc = refuse_all(ctx, specs, count, verdicts);
     if (rc != RC_OK) {
-        intake_forget(cx);
+        intake_forget(ctx);
         return rc;
     }
     for (size_t i = 0; rc == RC_OK && i < count; i++)
-        rc = take(cx, &specs[i], &verdicts[i], &answers[i]);
+        rc = take(ctx, &specs[i], &verdicts[i], &answers[i]);
     return rc;
 }
 
-static enum rc apply_enqueue(struct cx *cx, struct command *command)
+static enum rc apply_enqueue(struct context *ctx, struct command *command)
 {
     struct cmd_enqueue *cmd = (struct cmd_enqueue *)command;
-    cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
-    return enqueue_many(cx, cmd->jobs, cmd->count, cmd->answers);
+    cmd->answers = arena_array(ctx->arena, cmd->count, sizeof(*cmd->answers));
+    return enqueue_many(ctx, cmd->jobs, cmd->count, cmd->answers);
 }
 
 static const struct command_ops enqueue_ops = {.name = "enqueue", .apply = apply_enqueue};

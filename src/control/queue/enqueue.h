@@ -4,16 +4,16 @@
  */
 #ifndef CONTROL_QUEUE_ENQUEUE_H
 #define CONTROL_QUEUE_ENQUEUE_H
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "control/queue/jobs.h"
 
 /* Members that the spec leaves open (0, NULL) are taken from the queue's rules. */
-MUST_USE enum rc enqueue_one(struct cx *cx, const struct job_spec *spec,
+MUST_USE enum rc enqueue_one(struct context *ctx, const struct job_spec *spec,
                              struct enqueue_answer *ret_answer);
 /* The same for many: all is decided before the first is written.  RC_LIMIT when all of them would
    be dropped. */
-MUST_USE enum rc enqueue_many(struct cx *cx, const struct job_spec *specs, size_t count,
+MUST_USE enum rc enqueue_many(struct context *ctx, const struct job_spec *specs, size_t count,
                               struct enqueue_answer *answers);
 /* Writes a row that was accepted: it enters its ordering key, and waits or can be claimed. */
-MUST_USE enum rc enqueue_insert(struct cx *cx, struct job_row *row);
+MUST_USE enum rc enqueue_insert(struct context *ctx, struct job_row *row);
 #endif

@@ -9,12 +9,12 @@
 /* The one key of a queue with global order: keys of clients are ignored there. */
 #define GLOBAL_KEY "*"
 
-static enum rc apply_order(struct cx *cx, const struct job_spec *spec, enum queue_order order,
+static enum rc apply_order(struct context *ctx, const struct job_spec *spec, enum queue_order order,
                            struct intake_verdict *verdict)
 {
     verdict->ordering_key = order == ORDER_GLOBAL ? GLOBAL_KEY : spec->ordering_key;
     if (order == ORDER_NONE && spec->ordering_key != NULL)
-        return err_field(cx->err, RC_INVALID, "ORDERING_KEY_REFUSED", "orderingKey",
+        return err_field(ctx->err, RC_INVALID, "ORDERING_KEY_REFUSED", "orderingKey",
                          "queue %s keeps no order: leave orderingKey out, or set its ordering "
                          "to key",
                          spec->queue);
@@ -22,10 +22,10 @@ static enum rc apply_order(struct cx *cx, const struct job_spec *spec, enum queu
 }
 
 /* How many jobs wait: counted once per batch, then updated in memory. */
-static enum rc find_load(struct cx *cx, const struct job_spec *spec, int64_t up_to,
+static enum rc find_load(struct context *ctx, const struct job_spec *spec, int64_t up_to,
                          struct load **ret_load)
 {
-    struct round *round = cx->round;
+    struct round *round = ctx->round;
     for (size_t i = 0; i < round->load_count; i++) {
         if (strcmp(round->loads[i].queue, spec->queue) == 0) {
             *ret_load = &round->loads[i];
@@ -33,13 +33,13 @@ static enum rc find_load(struct cx *cx, const struct job_spec *spec, int64_t up_
         }
     }
     int64_t waiting;
-    enum rc rc = queues_waiting(cx->db, spec->queue, up_to, &waiting, cx->err);
+    enum rc rc = queues_waiting(ctx->db, spec->queue, up_to, &waiting, ctx->err);
     if (rc != RC_OK)
         return rc;
     if (round->load_count < ROUND_LOADS_MAX)
         round->load_count++;
     struct load *load = &round->loads[round->load_count - 1];
-    *load = (struct load){arena_strdup(cx->batch_arena, spec->queue), waiting};
+    *load = (struct load){arena_strdup(ctx->batch_arena, spec->queue), waiting};
     *ret_load = load;
     return RC_OK;
 }
@@ -57,19 +57,19 @@ static void defer(struct intake_verdict *verdict, int64_t delay_us)
     verdict->delay_us = delay_us;
 }
 
-static enum rc apply_load(struct cx *cx, const struct job_spec *spec,
+static enum rc apply_load(struct context *ctx, const struct job_spec *spec,
                           const struct queue_config *config, struct intake_verdict *verdict)
 {
     int64_t up_to = intake_count_up_to(config);
     if (up_to == 0)
         return RC_OK;
     struct load *load;
-    enum rc rc = find_load(cx, spec, up_to, &load);
+    enum rc rc = find_load(ctx, spec, up_to, &load);
     if (rc != RC_OK)
         return rc;
     switch (intake_of(config, spec->priority, load->waiting)) {
     case INTAKE_FULL:
-        return err_field(cx->err, RC_LIMIT, "QUEUE_FULL", "queue",
+        return err_field(ctx->err, RC_LIMIT, "QUEUE_FULL", "queue",
                          "queue %s holds the %lld jobs that it may: nothing of this call was "
                          "taken; come again when some are done, or raise its maxLength",
                          spec->queue, (long long)config->max_length);
@@ -86,14 +86,15 @@ static enum rc apply_load(struct cx *cx, const struct job_spec *spec,
     return RC_OK;
 }
 
-static void apply_swarm(struct cx *cx, const struct job_spec *spec,
+static void apply_swarm(struct context *ctx, const struct job_spec *spec,
                         const struct queue_config *config, struct intake_verdict *verdict)
 {
     if (config->swarm.count == 0 || verdict->dropped)
         return;
     struct swarm_kind kind = {
-        .queue = spec->queue, .type = spec->type, .config = config, .now_us = cx->now_us};
-    struct swarm_sight sight = swarms_see(cx->swarms, &kind, &cx->round->swarms, cx->batch_arena);
+        .queue = spec->queue, .type = spec->type, .config = config, .now_us = ctx->now_us};
+    struct swarm_sight sight = swarms_see(ctx->swarms, &kind, &ctx->round->swarms,
+                                          ctx->batch_arena);
     if (!sight.on)
         return;
     verdict->swarm = sight.news ? sight.seen : 0;
@@ -105,33 +106,33 @@ static void apply_swarm(struct cx *cx, const struct job_spec *spec,
         defer(verdict, sight.delay_us);
 }
 
-enum rc intake_decide(struct cx *cx, const struct job_spec *spec,
+enum rc intake_decide(struct context *ctx, const struct job_spec *spec,
                       struct intake_verdict *ret_verdict)
 {
-    const struct queue_config *config = &cx_queue(cx, spec->queue)->config;
+    const struct queue_config *config = &context_queue(ctx, spec->queue)->config;
     struct intake_verdict verdict = {0};
-    enum rc rc = apply_order(cx, spec, config->order, &verdict);
+    enum rc rc = apply_order(ctx, spec, config->order, &verdict);
     if (rc == RC_OK && !spec->always)
-        rc = apply_load(cx, spec, config, &verdict);
+        rc = apply_load(ctx, spec, config, &verdict);
     if (rc == RC_OK && !spec->always)
-        apply_swarm(cx, spec, config, &verdict);
+        apply_swarm(ctx, spec, config, &verdict);
     if (rc == RC_OK)
         *ret_verdict = verdict;
     return rc;
 }
 
-enum rc intake_refuse(struct cx *cx, const char *queue, const struct intake_verdict *verdict)
+enum rc intake_refuse(struct context *ctx, const char *queue, const struct intake_verdict *verdict)
 {
     int64_t retry_s = verdict->retry_us / US_PER_SECOND;
-    (void)err_set(cx->err, RC_LIMIT, verdict->code,
+    (void)err_set(ctx->err, RC_LIMIT, verdict->code,
                   "queue %s is overloaded and takes nothing of this priority now; come again in "
                   "%lld s, or send less",
                   queue, (long long)retry_s);
-    cx->err->retry_ms = verdict->retry_us / US_PER_MS;
+    ctx->err->retry_ms = verdict->retry_us / US_PER_MS;
     return RC_LIMIT;
 }
 
-void intake_forget(struct cx *cx)
+void intake_forget(struct context *ctx)
 {
-    cx->round->load_count = 0;
+    ctx->round->load_count = 0;
 }

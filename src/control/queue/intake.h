@@ -7,7 +7,7 @@
  */
 #ifndef CONTROL_QUEUE_INTAKE_H
 #define CONTROL_QUEUE_INTAKE_H
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "control/queue/jobs.h"
 
 struct intake_verdict {
@@ -21,10 +21,10 @@ struct intake_verdict {
 };
 
 /* RC_LIMIT QUEUE_FULL, RC_INVALID for an ordering key that the queue's order does not allow. */
-MUST_USE enum rc intake_decide(struct cx *cx, const struct job_spec *spec,
+MUST_USE enum rc intake_decide(struct context *ctx, const struct job_spec *spec,
                                struct intake_verdict *ret_verdict);
 /* The refusal of a call of which no job was accepted: RC_LIMIT, with the time to retry. */
-enum rc intake_refuse(struct cx *cx, const char *queue, const struct intake_verdict *verdict);
+enum rc intake_refuse(struct context *ctx, const char *queue, const struct intake_verdict *verdict);
 /* The decided jobs are not written: waiting jobs are counted anew. */
-void intake_forget(struct cx *cx);
+void intake_forget(struct context *ctx);
 #endif

@@ -6,7 +6,7 @@
  */
 #ifndef CONTROL_QUEUE_JOB_HOOKS_H
 #define CONTROL_QUEUE_JOB_HOOKS_H
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "control/commit/isolate.h"
 #include "store/jobs.h"
 
@@ -20,28 +20,29 @@ struct job_hooks {
 
     /* Before the job is claimed.  RC_NOT_FOUND: another transaction has locked the run, and may
        end it.  *ret_run lives in the arena until left(). */
-    enum rc (*claim)(struct cx *cx, const struct job_row *job, void **ret_run);
-    enum rc (*claimed)(struct cx *cx, const struct job_row *job, void *run);
+    enum rc (*claim)(struct context *ctx, const struct job_row *job, void **ret_run);
+    enum rc (*claimed)(struct context *ctx, const struct job_row *job, void *run);
     void (*left)(void *run);
     /* Should the worker stop? */
-    enum rc (*stops)(struct cx *cx, const struct job_row *job, bool *ret_stop);
+    enum rc (*stops)(struct context *ctx, const struct job_row *job, bool *ret_stop);
     /* The control plane failed, not a worker's step: the run ends with control_error. */
-    enum rc (*broken)(struct cx *cx, const struct id *run_id, const struct failure *why);
+    enum rc (*broken)(struct context *ctx, const struct id *run_id, const struct failure *why);
 
     /* ---- all jobs; those without a run or saga are ignored ---- */
 
     /* Before a completion is accepted.  RC_INVALID: the result is refused.  *ret_checked lives in
        the arena until checked_free(), and is passed to completed(). */
-    enum rc (*check_result)(struct cx *cx, const struct job_row *job, struct str result,
+    enum rc (*check_result)(struct context *ctx, const struct job_row *job, struct str result,
                             void **ret_checked);
     void (*checked_free)(void *checked);
-    enum rc (*refused)(struct cx *cx, const struct job_row *job, const struct err *why);
-    enum rc (*completed)(struct cx *cx, const struct job_row *job, void *checked);
-    enum rc (*failed)(struct cx *cx, const struct job_row *job, const struct job_failure *failure);
-    enum rc (*released)(struct cx *cx, struct job_row *job);
+    enum rc (*refused)(struct context *ctx, const struct job_row *job, const struct err *why);
+    enum rc (*completed)(struct context *ctx, const struct job_row *job, void *checked);
+    enum rc (*failed)(struct context *ctx, const struct job_row *job,
+                      const struct job_failure *failure);
+    enum rc (*released)(struct context *ctx, struct job_row *job);
     /* It is settled for good. */
-    enum rc (*settled)(struct cx *cx, const struct job_row *job);
+    enum rc (*settled)(struct context *ctx, const struct job_row *job);
     /* RC_CONFLICT: the run or saga of the job has moved on without it. */
-    enum rc (*may_replay)(struct cx *cx, const struct job_row *job);
+    enum rc (*may_replay)(struct context *ctx, const struct job_row *job);
 };
 #endif

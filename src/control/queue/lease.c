@@ -2,16 +2,16 @@
  * lease.c - workers take jobs and keep them.
  */
 #include "control/queue/lease.h"
-#include "control/commit/ahead.h"
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "control/commit/isolate.h"
 #include "control/commit/principal.h"
-#include "control/queue/bound.h"
+#include "control/commit/read_ahead.h"
 #include "control/queue/breakers.h"
 #include "control/queue/job_hooks.h"
 #include "control/queue/jobs.h"
 #include "control/queue/queue_gate.h"
 #include "control/queue/settle.h"
+#include "control/queue/token_scope.h"
 #include <assert.h>
 #include <string.h>
 
@@ -29,46 +29,47 @@ struct claiming {
 };
 
 /* run: of the hooks; NULL: the job belongs to none. */
-static enum rc claim(struct cx *cx, struct cmd_lease *cmd, const struct job_row *job, void *run)
+static enum rc claim(struct context *ctx, struct cmd_lease *cmd, const struct job_row *job,
+                     void *run)
 {
     if (cmd->job_count == 0) /* Only now: leases that wait by the thousand should be small. */
-        cmd->jobs = arena_array(cx->arena, (size_t)cmd->max, sizeof(*cmd->jobs));
+        cmd->jobs = arena_array(ctx->arena, (size_t)cmd->max, sizeof(*cmd->jobs));
     struct job_row *mine = &cmd->jobs[cmd->job_count++];
-    *mine = job_row_copy(job, cx->arena);
+    *mine = job_row_copy(job, ctx->arena);
     int64_t lease_us = cmd->lease_us > 0 ? cmd->lease_us
-                                         : cx_queue(cx, job->queue)->config.lease_us;
+                                         : context_queue(ctx, job->queue)->config.lease_us;
     struct claim claim = {.worker = cmd->worker,
                           .owner = cmd->base.principal,
-                          .now_us = cx->now_us,
-                          .until_us = cx->now_us + lease_us};
-    cx_due(cx, claim.until_us);
-    enum rc rc = jobs_claim(cx->db, &claim, mine, cx->err);
-    return rc == RC_OK && run != NULL ? cx->hooks->jobs->claimed(cx, mine, run) : rc;
+                          .now_us = ctx->now_us,
+                          .until_us = ctx->now_us + lease_us};
+    context_due(ctx, claim.until_us);
+    enum rc rc = jobs_claim(ctx->db, &claim, mine, ctx->err);
+    return rc == RC_OK && run != NULL ? ctx->hooks->jobs->claimed(ctx, mine, run) : rc;
 }
 
 /* A job whose run another transaction has locked is skipped: that one may end it. */
-static enum rc try_claim(struct cx *cx, void *subject, const struct failure *why)
+static enum rc try_claim(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
     struct cmd_lease *cmd = ((struct claiming *)subject)->cmd;
     const struct job_row *job = ((struct claiming *)subject)->job;
     bool allowed;
-    enum rc rc = breaker_gate(cx, job, &allowed);
+    enum rc rc = breaker_gate(ctx, job, &allowed);
     if (rc != RC_OK || !allowed) {
         cmd->held++;
         return rc;
     }
     if (id_is_none(&job->run_id))
-        return claim(cx, cmd, job, NULL);
+        return claim(ctx, cmd, job, NULL);
     void *run = NULL;
-    rc = cx->hooks->jobs->claim(cx, job, &run);
+    rc = ctx->hooks->jobs->claim(ctx, job, &run);
     if (rc == RC_OK)
-        rc = claim(cx, cmd, job, run);
+        rc = claim(ctx, cmd, job, run);
     else if (rc == RC_NOT_FOUND) {
-        supply_pass(&cx->round->supply, job->queue);
+        supply_pass(&ctx->round->supply, job->queue);
         rc = RC_OK;
     }
-    cx->hooks->jobs->left(run);
+    ctx->hooks->jobs->left(run);
     return rc;
 }
 
@@ -79,62 +80,63 @@ static void forget_claim(struct claiming *claiming)
 }
 
 /* A job that cannot be handed out would block the head of its queue for ever. */
-static enum rc fail_claim(struct cx *cx, void *subject, const struct failure *why)
+static enum rc fail_claim(struct context *ctx, void *subject, const struct failure *why)
 {
     struct claiming *claiming = subject;
     forget_claim(claiming);
     struct job_row job = {0};
     enum rc rc = RC_OK;
     if (!id_is_none(&claiming->job->run_id))
-        rc = cx->hooks->jobs->broken(cx, &claiming->job->run_id, why);
+        rc = ctx->hooks->jobs->broken(ctx, &claiming->job->run_id, why);
     if (rc == RC_OK)
-        rc = jobs_get(cx->db, &claiming->job->id, cx->arena, &job, cx->err);
+        rc = jobs_get(ctx->db, &claiming->job->id, ctx->arena, &job, ctx->err);
     if (rc != RC_OK || job_is_settled(job.life.state))
         return rc;
-    return err_set(cx->err, why->rc, why->err.code, "%s", why->err.text); /* It moves no run. */
+    return err_set(ctx->err, why->rc, why->err.code, "%s", why->err.text); /* It moves no run. */
 }
 
-static enum rc hold_claim(struct cx *cx, void *subject, const struct failure *why)
+static enum rc hold_claim(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
     struct claiming *claiming = subject;
     struct job_row job = *claiming->job;
     forget_claim(claiming);
-    return settle_hold(cx, &job, cx->now_us + HOLD_FAILED_US);
+    return settle_hold(ctx, &job, ctx->now_us + HOLD_FAILED_US);
 }
 
-static enum rc claim_one(struct cx *cx, struct cmd_lease *cmd, const struct job_row *job)
+static enum rc claim_one(struct context *ctx, struct cmd_lease *cmd, const struct job_row *job)
 {
     static isolate_try *const tries[] = {try_claim, fail_claim, hold_claim, NULL};
     struct claiming claiming = {cmd, job, {cmd->job_count, cmd->held}};
     const struct isolated one = {"job", job->id.text, &claiming, tries};
-    return isolate(cx, &one);
+    return isolate(ctx, &one);
 }
 
 /* Other leases of the batch may take the queue's jobs as well; those that became ready are needed
    for certain. */
 static int64_t wanted_by_others(const struct round *round, const char *queue)
 {
-    int64_t ahead = round->leases;
+    int64_t read_ahead = round->leases;
     for (size_t i = 0; i < round->ready_count; i++)
-        if (round->ready[i].jobs > ahead && strcmp(round->ready[i].queue, queue) == 0)
-            ahead = round->ready[i].jobs;
-    return ahead;
+        if (round->ready[i].jobs > read_ahead && strcmp(round->ready[i].queue, queue) == 0)
+            read_ahead = round->ready[i].jobs;
+    return read_ahead;
 }
 
-static enum rc claim_some(struct cx *cx, struct cmd_lease *cmd, const char *queue, int64_t jobs)
+static enum rc claim_some(struct context *ctx, struct cmd_lease *cmd, const char *queue,
+                          int64_t jobs)
 {
     struct supply_wish wish = {
-        .queue = queue, .now_us = cx->now_us, .ahead = wanted_by_others(cx->round, queue)};
+        .queue = queue, .now_us = ctx->now_us, .read_ahead = wanted_by_others(ctx->round, queue)};
     int64_t until = (int64_t)cmd->job_count + jobs;
     enum rc rc = RC_OK;
     while (rc == RC_OK && (int64_t)cmd->job_count < until && cmd->held < LEASE_HELD_MAX) {
         wish.jobs = until - (int64_t)cmd->job_count;
         const struct job_row *job;
-        rc = supply_next(&cx->round->supply, cx->db, &wish, cx->batch_arena, &job, cx->err);
+        rc = supply_next(&ctx->round->supply, ctx->db, &wish, ctx->batch_arena, &job, ctx->err);
         if (rc != RC_OK || job == NULL)
             return rc;
-        rc = claim_one(cx, cmd, job);
+        rc = claim_one(ctx, cmd, job);
     }
     return rc;
 }
@@ -146,25 +148,25 @@ static void look_again_at(struct cmd_lease *cmd, int64_t look_us)
         *at = look_us;
 }
 
-static enum rc claim_from(struct cx *cx, struct cmd_lease *cmd, const char *queue)
+static enum rc claim_from(struct context *ctx, struct cmd_lease *cmd, const char *queue)
 {
     struct gate gate;
     size_t before = cmd->job_count;
-    enum rc rc = gate_open(cx, queue, cmd->max - (int64_t)before, &gate);
+    enum rc rc = gate_open(ctx, queue, cmd->max - (int64_t)before, &gate);
     if (rc == RC_OK && gate.granted > 0)
-        rc = claim_some(cx, cmd, queue, gate.granted);
+        rc = claim_some(ctx, cmd, queue, gate.granted);
     if (rc != RC_OK)
         return rc;
     look_again_at(cmd, gate.look_us);
-    return gate_close(cx, &gate, (int64_t)(cmd->job_count - before));
+    return gate_close(ctx, &gate, (int64_t)(cmd->job_count - before));
 }
 
-static enum rc apply_lease(struct cx *cx, struct command *command)
+static enum rc apply_lease(struct context *ctx, struct command *command)
 {
     struct cmd_lease *cmd = (struct cmd_lease *)command;
     assert(!text_empty(command->principal)); /* Without an owner any caller could settle it. */
     if (command->wait_until_us == 0) {
-        command->wait_until_us = cx->now_us + cmd->wait_us;
+        command->wait_until_us = ctx->now_us + cmd->wait_us;
         command->waiter = cmd->worker;
     }
     cmd->job_count = cmd->held = 0;
@@ -174,7 +176,7 @@ static enum rc apply_lease(struct cx *cx, struct command *command)
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && cmd->queues[i] != NULL; i++)
         if ((int64_t)cmd->job_count < cmd->max)
-            rc = claim_from(cx, cmd, cmd->queues[i]);
+            rc = claim_from(ctx, cmd, cmd->queues[i]);
     return rc;
 }
 
@@ -213,11 +215,11 @@ struct cmd_lease *cmd_lease_new(void)
 
 /* ---- heartbeat ------------------------------------------------------------- */
 
-enum rc lease_load(struct cx *cx, const struct command *command, const struct job_ref *ref,
+enum rc lease_load(struct context *ctx, const struct command *command, const struct job_ref *ref,
                    struct job_row *ret_job, struct job_answer *ret_answer)
 {
     *ret_answer = (struct job_answer){.ok = false};
-    enum rc rc = jobs_get(cx->db, &ref->id, cx->arena, ret_job, cx->err);
+    enum rc rc = jobs_get(ctx->db, &ref->id, ctx->arena, ret_job, ctx->err);
     if (rc == RC_NOT_FOUND) {
         ret_answer->code = "NOT_FOUND";
         return RC_OK;
@@ -236,64 +238,64 @@ struct beat {
     size_t i;
 };
 
-static enum rc try_beat(struct cx *cx, void *subject, const struct failure *why)
+static enum rc try_beat(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
     const struct cmd_heartbeat *cmd = ((struct beat *)subject)->cmd;
     size_t i = ((struct beat *)subject)->i;
     struct job_answer *answer = &cmd->answers[i];
     struct job_row job;
-    enum rc rc = lease_load(cx, &cmd->base, &cmd->leases[i], &job, answer);
+    enum rc rc = lease_load(ctx, &cmd->base, &cmd->leases[i], &job, answer);
     if (rc == RC_OK && answer->ok && !worker_may_renew(cmd->worker, job.worker))
         *answer = (struct job_answer){.code = "LEASE_LOST", .state = job.life.state};
     if (rc != RC_OK || !answer->ok)
         return rc;
     if (!id_is_none(&job.run_id))
-        rc = cx->hooks->jobs->stops(cx, &job, &answer->cancel);
+        rc = ctx->hooks->jobs->stops(ctx, &job, &answer->cancel);
     if (rc != RC_OK)
         return rc;
     struct job_input input = {.event = JOB_EV_RENEW,
-                              .now_us = cx->now_us,
+                              .now_us = ctx->now_us,
                               .epoch = cmd->leases[i].epoch,
                               .owner = cmd->base.principal,
                               .lease_us = cmd->extend_us};
     rc = job_step(&job.life, &input, &job.life);
-    return rc == RC_OK ? jobs_save(cx->db, &job, cx->err) : rc;
+    return rc == RC_OK ? jobs_save(ctx->db, &job, ctx->err) : rc;
 }
 
 /* Not renewed; the worker's other leases are. */
-static enum rc refuse_beat(struct cx *cx, void *subject, const struct failure *why)
+static enum rc refuse_beat(struct context *ctx, void *subject, const struct failure *why)
 {
     const struct beat *beat = subject;
     beat->cmd->answers[beat->i] = (struct job_answer){.code = "CONTROL_ERROR",
-                                                      .message = failure_text(cx, why)};
+                                                      .message = failure_text(ctx, why)};
     return RC_OK;
 }
 
-static enum rc beat_one(struct cx *cx, const struct cmd_heartbeat *cmd, size_t i)
+static enum rc beat_one(struct context *ctx, const struct cmd_heartbeat *cmd, size_t i)
 {
     static isolate_try *const tries[] = {try_beat, refuse_beat, NULL};
     struct beat beat = {cmd, i};
     const struct isolated one = {"job", cmd->leases[i].id.text, &beat, tries};
-    return isolate(cx, &one);
+    return isolate(ctx, &one);
 }
 
-static enum rc apply_heartbeat(struct cx *cx, struct command *command)
+static enum rc apply_heartbeat(struct context *ctx, struct command *command)
 {
     struct cmd_heartbeat *cmd = (struct cmd_heartbeat *)command;
-    struct bound_refs refs = {cmd->leases, sizeof *cmd->leases, cmd->count};
-    cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
-    enum rc rc = bound_check(cx, command, &refs);
+    struct token_scope_refs refs = {cmd->leases, sizeof *cmd->leases, cmd->count};
+    cmd->answers = arena_array(ctx->arena, cmd->count, sizeof(*cmd->answers));
+    enum rc rc = token_scope_check(ctx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
-        rc = beat_one(cx, cmd, i);
+        rc = beat_one(ctx, cmd, i);
     return rc;
 }
 
-static void heartbeat_names(const struct command *command, struct ahead *ahead)
+static void heartbeat_names(const struct command *command, struct read_ahead *read_ahead)
 {
     const struct cmd_heartbeat *cmd = (const struct cmd_heartbeat *)command;
     for (size_t i = 0; i < cmd->count; i++)
-        ahead_job(ahead, &cmd->leases[i].id);
+        read_ahead_job(read_ahead, &cmd->leases[i].id);
 }
 
 static const struct command_ops heartbeat_ops = {

@@ -4,7 +4,7 @@
 #include "control/queue/levels.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "control/commit/event_body.h"
 #include "control/commit/isolate.h"
 #include "control/commit/queue_book.h"
@@ -172,17 +172,18 @@ enum rc levels_look(struct db *db, int64_t now_us, struct cmd_levels *cmd, bool 
 
 /* ---- the command ------------------------------------------------------------------------ */
 
-static enum rc tell(struct cx *cx, const char *type, const char *queue, struct event_body *body)
+static enum rc tell(struct context *ctx, const char *type, const char *queue,
+                    struct event_body *body)
 {
     struct event event = {
         .type = type,
-        .subject = arena_printf(cx->arena, "queue/%s", queue),
+        .subject = arena_printf(ctx->arena, "queue/%s", queue),
         .data = event_body_close(body),
     };
-    return cx_append(cx, &event, NULL);
+    return context_append(ctx, &event, NULL);
 }
 
-static enum rc tell_level(struct cx *cx, const struct level_change *change)
+static enum rc tell_level(struct context *ctx, const struct level_change *change)
 {
     const struct queue_level_row *before = &change->before, *after = &change->after;
     CLEANUP(event_body_release) struct event_body body;
@@ -195,56 +196,56 @@ static enum rc tell_level(struct cx *cx, const struct level_change *change)
     jw_kint(&body.jw, "leased", change->leased);
     jw_kint(&body.jw, "desiredWorkers", after->desired);
     bool raised = after->level > before->level;
-    return tell(cx, raised ? EV_QUEUE_LEVEL_RAISED : EV_QUEUE_LEVEL_LOWERED, after->queue, &body);
+    return tell(ctx, raised ? EV_QUEUE_LEVEL_RAISED : EV_QUEUE_LEVEL_LOWERED, after->queue, &body);
 }
 
-static enum rc tell_dead_letters(struct cx *cx, const struct level_change *change)
+static enum rc tell_dead_letters(struct context *ctx, const struct level_change *change)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "queue", change->after.queue);
     jw_kint(&body.jw, "count", change->dead);
     jw_kint(&body.jw, "threshold", change->dead_alert_at);
-    return tell(cx, EV_DEAD_LETTERS_ALERT, change->after.queue, &body);
+    return tell(ctx, EV_DEAD_LETTERS_ALERT, change->after.queue, &body);
 }
 
 /* A row that another transaction has changed since the look is left to the next one. */
-static enum rc try_change(struct cx *cx, void *subject, const struct failure *why)
+static enum rc try_change(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
     const struct level_change *change = subject;
     const struct queue_level_row *before = &change->before, *after = &change->after;
     struct queue_level_row now;
-    enum rc rc = queue_levels_get(cx->db, after->queue, cx->arena, &now, cx->err);
+    enum rc rc = queue_levels_get(ctx->db, after->queue, ctx->arena, &now, ctx->err);
     if (rc != RC_OK || differs(&now, before))
         return rc;
-    rc = queue_levels_save(cx->db, after, cx->now_us, cx->err);
+    rc = queue_levels_save(ctx->db, after, ctx->now_us, ctx->err);
     if (rc == RC_OK && after->level != before->level)
-        rc = tell_level(cx, change);
+        rc = tell_level(ctx, change);
     if (rc == RC_OK && after->dead_alert && !before->dead_alert)
-        rc = tell_dead_letters(cx, change);
+        rc = tell_dead_letters(ctx, change);
     return rc;
 }
 
 /* The next look is within a second. */
-static enum rc leave_change(struct cx *cx, void *subject, const struct failure *why)
+static enum rc leave_change(struct context *ctx, void *subject, const struct failure *why)
 {
-    (void)cx;
+    (void)ctx;
     (void)subject;
     (void)why;
     return RC_OK;
 }
 
-static enum rc apply_levels(struct cx *cx, struct command *command)
+static enum rc apply_levels(struct context *ctx, struct command *command)
 {
     static isolate_try *const tries[] = {try_change, leave_change, NULL};
     struct cmd_levels *cmd = (struct cmd_levels *)command;
     struct lease_proof proof;
-    enum rc rc = leases_enter(cx->db, &cmd->turn, &proof, cx->err);
+    enum rc rc = leases_enter(ctx->db, &cmd->turn, &proof, ctx->err);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++) {
         struct level_change *change = &cmd->changes[i];
         const struct isolated one = {"queue", change->after.queue, change, tries};
-        rc = isolate(cx, &one);
+        rc = isolate(ctx, &one);
     }
     return rc;
 }

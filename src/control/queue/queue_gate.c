@@ -14,10 +14,10 @@ static struct bucket_rule rate_rule(const struct queue_config *config)
     return (struct bucket_rule){.per_second = config->rate, .burst = burst > 0 ? burst : 1};
 }
 
-static enum rc limit_by_concurrency(struct cx *cx, struct gate *gate)
+static enum rc limit_by_concurrency(struct context *ctx, struct gate *gate)
 {
     int64_t out;
-    enum rc rc = queues_leased(cx->db, gate->rules->name, &out, cx->err);
+    enum rc rc = queues_leased(ctx->db, gate->rules->name, &out, ctx->err);
     if (rc != RC_OK)
         return rc;
     int64_t room = gate->rules->config.concurrency - out;
@@ -26,45 +26,45 @@ static enum rc limit_by_concurrency(struct cx *cx, struct gate *gate)
     return RC_OK;
 }
 
-static void limit_by_rate(struct cx *cx, struct gate *gate)
+static void limit_by_rate(struct context *ctx, struct gate *gate)
 {
     struct bucket_rule rule = rate_rule(&gate->rules->config);
     struct bucket left = gate->bucket;
     int64_t want = gate->granted;
-    gate->granted = bucket_take(&rule, &left, cx->now_us, want);
+    gate->granted = bucket_take(&rule, &left, ctx->now_us, want);
     if (gate->granted < want) {
-        int64_t ready_us = bucket_ready_us(&rule, &left, cx->now_us);
-        gate->look_us = ready_us > cx->now_us + LOOK_US_MIN ? ready_us : cx->now_us + LOOK_US_MIN;
+        int64_t ready_us = bucket_ready_us(&rule, &left, ctx->now_us);
+        gate->look_us = ready_us > ctx->now_us + LOOK_US_MIN ? ready_us : ctx->now_us + LOOK_US_MIN;
     }
 }
 
-enum rc gate_open(struct cx *cx, const char *queue, int64_t want, struct gate *ret_gate)
+enum rc gate_open(struct context *ctx, const char *queue, int64_t want, struct gate *ret_gate)
 {
-    struct gate gate = {.rules = cx_queue(cx, queue), .granted = want};
+    struct gate gate = {.rules = context_queue(ctx, queue), .granted = want};
     const struct queue_config *config = &gate.rules->config;
     enum rc rc = RC_OK;
     if (gate.rules->paused)
         gate.granted = 0;
     else if (config->concurrency > 0 || config->rate > 0) {
         struct queue_flow flow = {0};
-        rc = queues_flow(cx->db, queue, &flow, cx->err);
+        rc = queues_flow(ctx->db, queue, &flow, ctx->err);
         gate.bucket = (struct bucket){flow.tokens, flow.tokens_us};
         if (rc == RC_OK && config->concurrency > 0)
-            rc = limit_by_concurrency(cx, &gate);
+            rc = limit_by_concurrency(ctx, &gate);
         if (rc == RC_OK && config->rate > 0)
-            limit_by_rate(cx, &gate);
+            limit_by_rate(ctx, &gate);
     }
     if (rc == RC_OK)
         *ret_gate = gate;
     return rc;
 }
 
-enum rc gate_close(struct cx *cx, struct gate *gate, int64_t taken)
+enum rc gate_close(struct context *ctx, struct gate *gate, int64_t taken)
 {
     if (gate->rules->config.rate == 0 || taken == 0)
         return RC_OK;
     struct bucket_rule rule = rate_rule(&gate->rules->config);
-    (void)bucket_take(&rule, &gate->bucket, cx->now_us, taken);
+    (void)bucket_take(&rule, &gate->bucket, ctx->now_us, taken);
     struct queue_flow flow = {gate->bucket.tokens, gate->bucket.filled_us};
-    return queues_flow_save(cx->db, gate->rules->name, &flow, cx->err);
+    return queues_flow_save(ctx->db, gate->rules->name, &flow, ctx->err);
 }

@@ -2,7 +2,7 @@
  * queues.c - see queues.h.
  */
 #include "control/queue/queues.h"
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "control/commit/event_body.h"
 #include "core/event_types.h"
 #include "store/queues.h"
@@ -10,58 +10,58 @@
 enum { CONFIG_BYTES_MAX = 16 * 1024 };
 
 /* A lane would not read more rows: rules that are accepted have to apply. */
-static enum rc check_room(struct cx *cx, const struct queue_row *row)
+static enum rc check_room(struct context *ctx, const struct queue_row *row)
 {
-    if (row->version > 0 || cx->queues->count < QUEUES_MAX)
+    if (row->version > 0 || ctx->queues->count < QUEUES_MAX)
         return RC_OK;
     return err_set(
-        cx->err, RC_CONFLICT, "TOO_MANY_QUEUES",
+        ctx->err, RC_CONFLICT, "TOO_MANY_QUEUES",
         "%d queues have rules of their own, and that is the limit: let queues that go by "
         "the same rules be one, or leave this one its defaults",
         QUEUES_MAX);
 }
 
-static enum rc load(struct cx *cx, const struct cmd_queue *cmd, struct queue_row *ret_row)
+static enum rc load(struct context *ctx, const struct cmd_queue *cmd, struct queue_row *ret_row)
 {
-    enum rc rc = queues_get(cx->db, cmd->name, cx->arena, ret_row, cx->err);
+    enum rc rc = queues_get(ctx->db, cmd->name, ctx->arena, ret_row, ctx->err);
     if (rc == RC_NOT_FOUND) {
         *ret_row = (struct queue_row){.name = cmd->name, .config = STR("{}")};
         rc = RC_OK;
     }
     if (rc == RC_OK && cmd->version >= 0 && cmd->version != ret_row->version)
-        return err_set(cx->err, RC_CONFLICT, "QUEUE_CHANGED",
+        return err_set(ctx->err, RC_CONFLICT, "QUEUE_CHANGED",
                        "queue %s has version %lld by now: look at it again and repeat the change",
                        cmd->name, (long long)ret_row->version);
     return rc;
 }
 
 /* Jobs have the order that was configured when they were enqueued. */
-static enum rc check_order(struct cx *cx, const struct queue_row *row, enum queue_order order)
+static enum rc check_order(struct context *ctx, const struct queue_row *row, enum queue_order order)
 {
     int64_t waiting, out;
     if (queue_rules_of(row).config.order == order)
         return RC_OK;
-    enum rc rc = queues_waiting(cx->db, row->name, 1, &waiting, cx->err);
+    enum rc rc = queues_waiting(ctx->db, row->name, 1, &waiting, ctx->err);
     if (rc == RC_OK)
-        rc = queues_leased(cx->db, row->name, &out, cx->err);
+        rc = queues_leased(ctx->db, row->name, &out, ctx->err);
     if (rc == RC_OK && waiting + out > 0)
-        return err_field(cx->err, RC_CONFLICT, "QUEUE_NOT_EMPTY", "ordering",
+        return err_field(ctx->err, RC_CONFLICT, "QUEUE_NOT_EMPTY", "ordering",
                          "queue %s has jobs: its ordering can only change while it is empty",
                          row->name);
     return rc;
 }
 
-static enum rc configure(struct cx *cx, const struct cmd_queue *cmd, struct queue_row *row)
+static enum rc configure(struct context *ctx, const struct cmd_queue *cmd, struct queue_row *row)
 {
     struct queue_config config;
-    enum rc rc = queue_config_decode(cmd->name, cmd->document, &config, cx->err);
+    enum rc rc = queue_config_decode(cmd->name, cmd->document, &config, ctx->err);
     if (rc == RC_OK)
-        rc = check_order(cx, row, config.order);
+        rc = check_order(ctx, row, config.order);
     if (rc != RC_OK)
         return rc;
-    row->config = str_of(js_text(cmd->document, cx->arena));
+    row->config = str_of(js_text(cmd->document, ctx->arena));
     if (row->config.len > CONFIG_BYTES_MAX)
-        return err_set(cx->err, RC_TOO_LARGE, "CONFIG_TOO_LARGE",
+        return err_set(ctx->err, RC_TOO_LARGE, "CONFIG_TOO_LARGE",
                        "the configuration of a queue has at most %d bytes", CONFIG_BYTES_MAX);
     return RC_OK;
 }
@@ -72,7 +72,7 @@ static const char *const event_types[] = {
     [QUEUE_RESUME] = EV_QUEUE_RESUMED,
 };
 
-static enum rc tell(struct cx *cx, const struct cmd_queue *cmd, const struct queue_row *row)
+static enum rc tell(struct context *ctx, const struct cmd_queue *cmd, const struct queue_row *row)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -82,21 +82,21 @@ static enum rc tell(struct cx *cx, const struct cmd_queue *cmd, const struct que
         jw_kraw(&body.jw, "config", row->config);
     struct event event = {
         .type = event_types[cmd->change],
-        .subject = arena_printf(cx->arena, "queue/%s", row->name),
+        .subject = arena_printf(ctx->arena, "queue/%s", row->name),
         .data = event_body_close(&body),
     };
-    return cx_append(cx, &event, NULL);
+    return context_append(ctx, &event, NULL);
 }
 
-static enum rc apply_queue(struct cx *cx, struct command *command)
+static enum rc apply_queue(struct context *ctx, struct command *command)
 {
     struct cmd_queue *cmd = (struct cmd_queue *)command;
     struct queue_row row;
-    enum rc rc = load(cx, cmd, &row);
+    enum rc rc = load(ctx, cmd, &row);
     if (rc == RC_OK)
-        rc = check_room(cx, &row);
+        rc = check_room(ctx, &row);
     if (rc == RC_OK && cmd->change == QUEUE_CONFIGURE)
-        rc = configure(cx, cmd, &row);
+        rc = configure(ctx, cmd, &row);
     if (rc != RC_OK)
         return rc;
     cmd->new_version = row.version;
@@ -105,13 +105,13 @@ static enum rc apply_queue(struct cx *cx, struct command *command)
         return RC_OK; /* It is paused, or resumed, already. */
     if (cmd->change != QUEUE_CONFIGURE)
         row.paused = pause;
-    row.updated_us = cx->now_us;
-    rc = queues_put(cx->db, &row, cx->err);
+    row.updated_us = ctx->now_us;
+    rc = queues_put(ctx->db, &row, ctx->err);
     if (rc == RC_OK)
-        rc = tell(cx, cmd, &row);
+        rc = tell(ctx, cmd, &row);
     cmd->new_version = row.version + 1;
-    cx->round->rules_changed = true;
-    cx->round->brought = true; /* Leases on other nodes are applied again as well. */
+    ctx->round->rules_changed = true;
+    ctx->round->brought = true; /* Leases on other nodes are applied again as well. */
     return rc;
 }
 

@@ -16,7 +16,7 @@ static const char *const outcomes[JOB_EV_COUNT] = {
     [JOB_EV_CANCEL] = "cancelled",
 };
 
-static enum rc write_attempt(struct cx *cx, const struct job_row *before,
+static enum rc write_attempt(struct context *ctx, const struct job_row *before,
                              const struct settlement *settlement)
 {
     assert(outcomes[settlement->event] != NULL);
@@ -26,55 +26,56 @@ static enum rc write_attempt(struct cx *cx, const struct job_row *before,
         .epoch = before->life.epoch,
         .worker = before->worker,
         .started_us = before->leased_us,
-        .ended_us = cx->now_us,
+        .ended_us = ctx->now_us,
         .outcome = outcomes[settlement->event],
         .error_code = settlement->code,
         .error_message = settlement->message,
     };
-    return attempts_insert(cx->db, &row, cx->err);
+    return attempts_insert(ctx->db, &row, ctx->err);
 }
 
 /* Notes in the round that a waiting job can be claimed, or when it is due. */
-static void announce(struct cx *cx, const struct job_row *job)
+static void announce(struct context *ctx, const struct job_row *job)
 {
     if (job->life.state == JOB_QUEUED)
-        cx_ready(cx, job->queue);
+        context_ready(ctx, job->queue);
     else if (job->life.state == JOB_SCHEDULED)
-        cx_due(cx, job->life.due_us);
+        context_due(ctx, job->life.due_us);
 }
 
-static enum rc step_and_save(struct cx *cx, struct job_row *job, const struct job_input *input)
+static enum rc step_and_save(struct context *ctx, struct job_row *job,
+                             const struct job_input *input)
 {
     enum rc rc = job_step(&job->life, input, &job->life);
     if (rc != RC_OK)
-        return err_set(cx->err, rc, "ILLEGAL_TRANSITION", "job %s is %s and cannot take %s",
+        return err_set(ctx->err, rc, "ILLEGAL_TRANSITION", "job %s is %s and cannot take %s",
                        job->id.text, job_state_name(job->life.state), job_event_name(input->event));
-    job->updated_us = cx->now_us;
-    rc = jobs_save(cx->db, job, cx->err);
-    announce(cx, job);
+    job->updated_us = ctx->now_us;
+    rc = jobs_save(ctx->db, job, ctx->err);
+    announce(ctx, job);
     return rc;
 }
 
 /* The job has left its ordering key for good: the next one of the key becomes ready. */
-static enum rc leave_key(struct cx *cx, const struct job_row *job)
+static enum rc leave_key(struct context *ctx, const struct job_row *job)
 {
     struct id next_id;
-    enum rc rc = job_keys_leave(cx->db, job->queue, job->ordering_key, &next_id, cx->err);
+    enum rc rc = job_keys_leave(ctx->db, job->queue, job->ordering_key, &next_id, ctx->err);
     if (rc != RC_OK || id_is_none(&next_id))
         return rc;
     struct job_row next;
-    struct job_input unblock = {.event = JOB_EV_UNBLOCK, .now_us = cx->now_us};
-    rc = jobs_get(cx->db, &next_id, cx->arena, &next, cx->err);
-    return rc == RC_OK ? step_and_save(cx, &next, &unblock) : rc;
+    struct job_input unblock = {.event = JOB_EV_UNBLOCK, .now_us = ctx->now_us};
+    rc = jobs_get(ctx->db, &next_id, ctx->arena, &next, ctx->err);
+    return rc == RC_OK ? step_and_save(ctx, &next, &unblock) : rc;
 }
 
-static const char *pattern_of(struct cx *cx, const struct job_row *job)
+static const char *pattern_of(struct context *ctx, const struct job_row *job)
 {
     const char *text = text_empty(job->error_message) ? job->error_code : job->error_message;
-    return text == NULL ? NULL : error_pattern(text, cx->arena);
+    return text == NULL ? NULL : error_pattern(text, ctx->arena);
 }
 
-static enum rc tell_dead(struct cx *cx, const struct job_row *job)
+static enum rc tell_dead(struct context *ctx, const struct job_row *job)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -87,37 +88,37 @@ static enum rc tell_dead(struct cx *cx, const struct job_row *job)
     jw_optstr(&body.jw, "lastError", job->error_message);
     struct event event = {
         .type = EV_JOB_DEAD_LETTERED,
-        .subject = arena_printf(cx->arena, "job/%s", job->id.text),
+        .subject = arena_printf(ctx->arena, "job/%s", job->id.text),
         .correlation_id = job->id,
         .data = event_body_close(&body),
     };
-    return cx_append(cx, &event, NULL);
+    return context_append(ctx, &event, NULL);
 }
 
-static enum rc after_settling(struct cx *cx, const struct job_row *job, bool was_head)
+static enum rc after_settling(struct context *ctx, const struct job_row *job, bool was_head)
 {
-    announce(cx, job);
+    announce(ctx, job);
     if (!job_is_settled(job->life.state))
         return RC_OK;
     enum rc rc = RC_OK;
     if (job->life.state == JOB_DEAD_LETTER)
-        rc = tell_dead(cx, job);
+        rc = tell_dead(ctx, job);
     if (rc == RC_OK && job->ordering_key != NULL && was_head)
-        rc = leave_key(cx, job);
-    return rc == RC_OK ? cx->hooks->jobs->settled(cx, job) : rc;
+        rc = leave_key(ctx, job);
+    return rc == RC_OK ? ctx->hooks->jobs->settled(ctx, job) : rc;
 }
 
-enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *settlement)
+enum rc settle(struct context *ctx, struct job_row *job, const struct settlement *settlement)
 {
     struct job_input input = {
         .event = settlement->event,
-        .now_us = cx->now_us,
+        .now_us = ctx->now_us,
         .epoch = settlement->epoch,
         .owner = settlement->owner,
         .retryable = settlement->retryable,
         .policy = settlement->policy,
-        .backoff = cx_queue(cx, job->queue)->config.backoff,
-        .random = dice_next(cx->dice),
+        .backoff = context_queue(ctx, job->queue)->config.backoff,
+        .random = random_next(ctx->random),
     };
     struct job_life next;
     enum rc rc = job_step(&job->life, &input, &next);
@@ -125,16 +126,16 @@ enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *sett
         return rc;
     bool was_head = job->life.state != JOB_BLOCKED, was_leased = job->life.state == JOB_LEASED;
     if (job->life.state == JOB_QUEUED)
-        supply_forget(&cx->round->supply, job);
+        supply_forget(&ctx->round->supply, job);
     bool succeeded = settlement->event == JOB_EV_FINISH;
     if (was_leased && !succeeded)
-        rc = write_attempt(cx, job, settlement);
+        rc = write_attempt(ctx, job, settlement);
     if (rc == RC_OK)
-        rc = breaker_job_settled(cx, job, settlement);
+        rc = breaker_job_settled(ctx, job, settlement);
     if (rc != RC_OK)
         return rc;
     job->life = next;
-    job->updated_us = cx->now_us;
+    job->updated_us = ctx->now_us;
     if (succeeded) {
         job->result = settlement->result; /* worker and leased_us stay with it. */
     } else {
@@ -146,27 +147,27 @@ enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *sett
         job->error_message = settlement->message;
     }
     if (next.state == JOB_DEAD_LETTER)
-        job->error_pattern = pattern_of(cx, job);
-    rc = jobs_save(cx->db, job, cx->err);
-    if (was_leased && cx_queue(cx, job->queue)->config.concurrency > 0)
-        cx_ready(cx, job->queue); /* There is room for the next one. */
-    return rc == RC_OK ? after_settling(cx, job, was_head) : rc;
+        job->error_pattern = pattern_of(ctx, job);
+    rc = jobs_save(ctx->db, job, ctx->err);
+    if (was_leased && context_queue(ctx, job->queue)->config.concurrency > 0)
+        context_ready(ctx, job->queue); /* There is room for the next one. */
+    return rc == RC_OK ? after_settling(ctx, job, was_head) : rc;
 }
 
-enum rc settle_cancel(struct cx *cx, struct job_row *job)
+enum rc settle_cancel(struct context *ctx, struct job_row *job)
 {
     struct settlement settlement = {.event = JOB_EV_CANCEL};
-    return settle(cx, job, &settlement);
+    return settle(ctx, job, &settlement);
 }
 
-enum rc settle_due(struct cx *cx, struct job_row *job)
+enum rc settle_due(struct context *ctx, struct job_row *job)
 {
-    struct job_input input = {.event = JOB_EV_DUE, .now_us = cx->now_us};
-    return step_and_save(cx, job, &input);
+    struct job_input input = {.event = JOB_EV_DUE, .now_us = ctx->now_us};
+    return step_and_save(ctx, job, &input);
 }
 
-enum rc settle_hold(struct cx *cx, struct job_row *job, int64_t until_us)
+enum rc settle_hold(struct context *ctx, struct job_row *job, int64_t until_us)
 {
-    struct job_input input = {.event = JOB_EV_HOLD, .now_us = cx->now_us, .until_us = until_us};
-    return step_and_save(cx, job, &input);
+    struct job_input input = {.event = JOB_EV_HOLD, .now_us = ctx->now_us, .until_us = until_us};
+    return step_and_save(ctx, job, &input);
 }

@@ -4,7 +4,7 @@
  */
 #ifndef CONTROL_QUEUE_SETTLE_H
 #define CONTROL_QUEUE_SETTLE_H
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "store/jobs.h"
 
 struct settlement {
@@ -18,10 +18,11 @@ struct settlement {
     bool outside; /* FAIL: what the job depends on failed, not the job itself. */
 };
 /* job is updated and saved.  RC_STALE or RC_CONFLICT: nothing was written. */
-MUST_USE enum rc settle(struct cx *cx, struct job_row *job, const struct settlement *settlement);
-MUST_USE enum rc settle_cancel(struct cx *cx, struct job_row *job);
+MUST_USE enum rc settle(struct context *ctx, struct job_row *job,
+                        const struct settlement *settlement);
+MUST_USE enum rc settle_cancel(struct context *ctx, struct job_row *job);
 /* queued -> scheduled until then, without an attempt: what it depends on is not to be called. */
-MUST_USE enum rc settle_hold(struct cx *cx, struct job_row *job, int64_t until_us);
+MUST_USE enum rc settle_hold(struct context *ctx, struct job_row *job, int64_t until_us);
 /* A waiting job is due: scheduled -> queued. */
-MUST_USE enum rc settle_due(struct cx *cx, struct job_row *job);
+MUST_USE enum rc settle_due(struct context *ctx, struct job_row *job);
 #endif

@@ -29,30 +29,31 @@ enum account_state {
 
 /* For admission: may this queued run use its account?  Noted in the run unless it is open.  A batch
    reads the list of parked accounts once. */
-MUST_USE enum rc accounts_gate(struct cx *cx, struct flow *flow, enum account_state *ret_state);
+MUST_USE enum rc accounts_gate(struct context *ctx, struct flow *flow,
+                               enum account_state *ret_state);
 /* The run, which starts now, is the probe of its account; not *ret_taken: another one is. */
-MUST_USE enum rc accounts_probe(struct cx *cx, const struct flow *flow, bool *ret_taken);
+MUST_USE enum rc accounts_probe(struct context *ctx, const struct flow *flow, bool *ret_taken);
 /* head is the next queued run of its repository.  One that was deferred because of an account that
    is still parked is replaced by the next that was not (RC_NOT_FOUND: none): such a line may be
    long, and it is read in every round. */
-MUST_USE enum rc accounts_pass(struct cx *cx, struct run_row *head);
+MUST_USE enum rc accounts_pass(struct context *ctx, struct run_row *head);
 
 /* The agent of a run that runs or plans has met a usage limit; result.quota is {resetsAt,
    message, record, ended}.  Parks the account where core/agent/claims.h decides so, and sends the
    run back to the queue. */
-MUST_USE enum rc accounts_defer(struct cx *cx, struct flow *flow, const struct js *result);
+MUST_USE enum rc accounts_defer(struct context *ctx, struct flow *flow, const struct js *result);
 /* Why a run with held_until_us waits. */
 const char *accounts_held_detail(const struct run_row *run, struct arena *arena);
 /* A run is about to start an attempt of its agent: *ret_held when its account is parked, and then
    it is back in the queue.  The run must be running or planning. */
-MUST_USE enum rc accounts_hold(struct cx *cx, struct flow *flow, bool *ret_held);
+MUST_USE enum rc accounts_hold(struct context *ctx, struct flow *flow, bool *ret_held);
 /* The agent of the run has completed a model turn: if it is the probe of its account, the account
    is in use again. */
-MUST_USE enum rc accounts_proved(struct cx *cx, const struct run_row *run);
+MUST_USE enum rc accounts_proved(struct context *ctx, const struct run_row *run);
 
 /* The timers. */
-MUST_USE enum rc accounts_reset(struct cx *cx, const struct id *account_id);
-MUST_USE enum rc accounts_release(struct cx *cx, const struct id *run_id);
+MUST_USE enum rc accounts_reset(struct context *ctx, const struct id *account_id);
+MUST_USE enum rc accounts_release(struct context *ctx, const struct id *run_id);
 
 struct cmd_account {
     struct command base;

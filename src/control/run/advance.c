@@ -36,16 +36,17 @@ static const struct {
     [RUN_AWAITING_APPROVAL] = {RUN_EV_APPROVE, "Approved; a pull request follows"},
 };
 
-enum rc pipeline_walk(struct cx *cx, struct flow *flow, enum run_status state, const char *reason)
+enum rc pipeline_walk(struct context *ctx, struct flow *flow, enum run_status state,
+                      const char *reason)
 {
     enum rc rc = RC_OK;
     while (rc == RC_OK && flow->run.status != state) {
         enum run_status at = flow->run.status;
         assert(at < state && ways[at].reason != NULL);
         if (at == RUN_CONTEXT_LOADING && state == RUN_PLANNING)
-            rc = flow_move(cx, flow, RUN_EV_PLAN, "Prompt ready; a plan comes first");
+            rc = flow_move(ctx, flow, RUN_EV_PLAN, "Prompt ready; a plan comes first");
         else
-            rc = flow_move(cx, flow, ways[at].event, reason != NULL ? reason : ways[at].reason);
+            rc = flow_move(ctx, flow, ways[at].event, reason != NULL ? reason : ways[at].reason);
     }
     return rc;
 }
@@ -75,47 +76,47 @@ static void count_attempt(struct flow *flow)
 }
 
 /* The agent begins with this step: its work, or its plan. */
-static enum rc begin_agent(struct cx *cx, struct flow *flow, enum builtin step)
+static enum rc begin_agent(struct context *ctx, struct flow *flow, enum builtin step)
 {
     const struct ending *ending = used_up(flow);
     if (ending != NULL)
-        return flow_end(cx, flow, ending);
+        return flow_end(ctx, flow, ending);
     const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     if (flow->run.model == NULL)
         flow->run.model = config->agent.model; /* Until the agent reports another. */
-    const char *account = agent_account(&config->agent, cx->arena);
+    const char *account = agent_account(&config->agent, ctx->arena);
     if (!text_same(flow->run.account, account))
         flow->run.account = account;
     bool held;
-    rc = accounts_hold(cx, flow, &held);
-    return rc == RC_OK && !held ? assignment_enqueue(cx, flow, builtin_name(step)) : rc;
+    rc = accounts_hold(ctx, flow, &held);
+    return rc == RC_OK && !held ? assignment_enqueue(ctx, flow, builtin_name(step)) : rc;
 }
 
-enum rc pipeline_start_agent(struct cx *cx, struct flow *flow)
+enum rc pipeline_start_agent(struct context *ctx, struct flow *flow)
 {
     count_attempt(flow);
-    return begin_agent(cx, flow, BUILTIN_AGENT);
+    return begin_agent(ctx, flow, BUILTIN_AGENT);
 }
 
-enum rc pipeline_enter(struct cx *cx, struct flow *flow, const struct blueprint_step *step)
+enum rc pipeline_enter(struct context *ctx, struct flow *flow, const struct blueprint_step *step)
 {
     enum rc rc = RC_OK;
     if (step->builtin != BUILTIN_NONE)
-        rc = pipeline_walk(cx, flow, states[step->builtin], NULL);
+        rc = pipeline_walk(ctx, flow, states[step->builtin], NULL);
     if (rc == RC_OK && step->builtin == BUILTIN_AGENT)
-        return pipeline_start_agent(cx, flow);
+        return pipeline_start_agent(ctx, flow);
     if (rc == RC_OK && step->builtin == BUILTIN_PLAN)
-        return begin_agent(cx, flow, BUILTIN_PLAN);
-    return rc == RC_OK ? assignment_enqueue(cx, flow, step->name) : rc;
+        return begin_agent(ctx, flow, BUILTIN_PLAN);
+    return rc == RC_OK ? assignment_enqueue(ctx, flow, step->name) : rc;
 }
 
-enum rc pipeline_resume(struct cx *cx, struct flow *flow)
+enum rc pipeline_resume(struct context *ctx, struct flow *flow)
 {
     const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     bool plan = blueprint_has(&config->blueprint, BUILTIN_PLAN) && flow->run.plan_sha256 == NULL;
@@ -124,91 +125,92 @@ enum rc pipeline_resume(struct cx *cx, struct flow *flow)
                                 builtin_name(plan ? BUILTIN_PLAN : BUILTIN_AGENT), &step);
     assert(found);
     (void)found;
-    return pipeline_enter(cx, flow, &step);
+    return pipeline_enter(ctx, flow, &step);
 }
 
 /* A judge did not pass the patch: it needs a review by a person. */
-static enum rc patch_flagged(struct cx *cx, const struct flow *flow, bool *ret_flagged)
+static enum rc patch_flagged(struct context *ctx, const struct flow *flow, bool *ret_flagged)
 {
     *ret_flagged = false;
     if (id_is_none(&flow->run.patch_id))
         return RC_OK;
-    return patches_is_flagged(cx->db, &flow->run.patch_id, ret_flagged, cx->err);
+    return patches_is_flagged(ctx->db, &flow->run.patch_id, ret_flagged, ctx->err);
 }
 
 /* Everything before publishing is done: a person must approve where policy requires it. */
-static enum rc conclude(struct cx *cx, struct flow *flow)
+static enum rc conclude(struct context *ctx, struct flow *flow)
 {
-    enum rc rc = pipeline_walk(cx, flow, RUN_JUDGING, NULL);
+    enum rc rc = pipeline_walk(ctx, flow, RUN_JUDGING, NULL);
     if (rc != RC_OK)
         return rc;
     bool flagged;
     enum policy_verdict verdict;
-    rc = patch_flagged(cx, flow, &flagged);
+    rc = patch_flagged(ctx, flow, &flagged);
     if (rc == RC_OK)
-        rc = policies_on_publish(cx, flow, &verdict);
+        rc = policies_on_publish(ctx, flow, &verdict);
     if (rc != RC_OK)
         return rc;
     if (verdict == POLICY_DENY) { /* It was accepted under another policy, or by mistake. */
         struct ending ending = {.event = RUN_EV_FAIL,
                                 .code = policy_deny_code(),
                                 .message = "Policy does not let this mode publish at this risk"};
-        return flow_end(cx, flow, &ending);
+        return flow_end(ctx, flow, &ending);
     }
     if (verdict != POLICY_ASK && !flagged)
-        return pipeline_accept(cx, flow);
+        return pipeline_accept(ctx, flow);
     struct question question = {.kind = "patch",
                                 .reason = flagged ? "The judges leave it to a person"
                                                   : "Policy asks for a person's approval",
                                 .detail = flow->doubts};
-    return ask_person(cx, flow, &question);
+    return ask_person(ctx, flow, &question);
 }
 
-enum rc pipeline_next(struct cx *cx, struct flow *flow)
+enum rc pipeline_next(struct context *ctx, struct flow *flow)
 {
     const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     struct blueprint_step step;
     bool more = blueprint_after(&config->blueprint, flow->run.step, &step);
     bool published = flow->run.status == RUN_CREATING_PR;
     if (!published && (!more || step.builtin == BUILTIN_PUBLISH))
-        return conclude(cx, flow);
+        return conclude(ctx, flow);
     if (more)
-        return pipeline_enter(cx, flow, &step);
+        return pipeline_enter(ctx, flow, &step);
     struct ending ending = {.event = RUN_EV_PUBLISHED, .message = "Pull request opened"};
-    return flow_end(cx, flow, &ending);
+    return flow_end(ctx, flow, &ending);
 }
 
-enum rc pipeline_accept(struct cx *cx, struct flow *flow)
+enum rc pipeline_accept(struct context *ctx, struct flow *flow)
 {
     const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    if (far_has_pull(flow))
-        return far_take_pull(cx, flow);
+    if (remote_has_pull(flow))
+        return remote_take_pull(ctx, flow);
     bool approved = flow->run.status == RUN_AWAITING_APPROVAL;
     if (flow->task.mode == MODE_PATCH_ONLY || !blueprint_has(&config->blueprint, BUILTIN_PUBLISH)) {
         struct ending ending = {.event = approved ? RUN_EV_APPROVE_KEEP : RUN_EV_KEEP_PATCH,
                                 .message = "The patch is kept as an artifact"};
-        return flow_end(cx, flow, &ending);
+        return flow_end(ctx, flow, &ending);
     }
-    rc = pipeline_walk(cx, flow, RUN_CREATING_PR, NULL);
-    return rc == RC_OK ? assignment_enqueue(cx, flow, builtin_name(BUILTIN_PUBLISH)) : rc;
+    rc = pipeline_walk(ctx, flow, RUN_CREATING_PR, NULL);
+    return rc == RC_OK ? assignment_enqueue(ctx, flow, builtin_name(BUILTIN_PUBLISH)) : rc;
 }
 
-enum rc pipeline_plan_approved(struct cx *cx, struct flow *flow)
+enum rc pipeline_plan_approved(struct context *ctx, struct flow *flow)
 {
-    enum rc rc = flow_move(cx, flow, RUN_EV_PLAN_OK, "The plan is approved");
-    return rc == RC_OK ? pipeline_next(cx, flow) : rc;
+    enum rc rc = flow_move(ctx, flow, RUN_EV_PLAN_OK, "The plan is approved");
+    return rc == RC_OK ? pipeline_next(ctx, flow) : rc;
 }
 
-enum rc pipeline_warn_published(struct cx *cx, struct flow *flow, const char *code,
+enum rc pipeline_warn_published(struct context *ctx, struct flow *flow, const char *code,
                                 const char *message)
 {
     assert(!id_is_none(&flow->run.pull_request_id));
     flow_warn(flow, code, message);
-    return flow->run.status == RUN_CREATING_PR ? pipeline_next(cx, flow) : far_take_pull(cx, flow);
+    return flow->run.status == RUN_CREATING_PR ? pipeline_next(ctx, flow)
+                                               : remote_take_pull(ctx, flow);
 }

@@ -22,26 +22,26 @@ struct shape {
 
 /* A remote agent's session: its id is stored in this very transaction, before any worker can have
    the job.  One that may not be over is resumed. */
-static void assign_session(struct cx *cx, struct flow *flow)
+static void assign_session(struct context *ctx, struct flow *flow)
 {
     struct run_row *run = &flow->run;
     flow->session_resumed = run->session_id != NULL && !run->session_over;
     if (flow->session_resumed)
         return;
-    run->session_id = arena_strdup(cx->arena, cx_id(cx).text);
+    run->session_id = arena_strdup(ctx->arena, context_id(ctx).text);
     run->session_begun_us = 0;
     run->session_over = false;
 }
 
-static void shape_agent(struct cx *cx, struct flow *flow, const struct repo_config *config,
+static void shape_agent(struct context *ctx, struct flow *flow, const struct repo_config *config,
                         struct shape *shape)
 {
     if (config->agent.compute == COMPUTE_PULL) {
         shape->type = "pull";
         shape->queue = config->agent.queue;
-        shape->attempt_max = cx_queue(cx, shape->queue)->config.max_attempts;
+        shape->attempt_max = context_queue(ctx, shape->queue)->config.max_attempts;
     } else if (config->agent.compute == COMPUTE_REMOTE) {
-        assign_session(cx, flow);
+        assign_session(ctx, flow);
         if (shape->attempt_max < REMOTE_TRIES_MIN)
             shape->attempt_max = REMOTE_TRIES_MIN;
     }
@@ -49,20 +49,20 @@ static void shape_agent(struct cx *cx, struct flow *flow, const struct repo_conf
 
 /* The repository configures the attempts of a publish and of its own steps, the queue those of all
    others. */
-static struct shape find_shape(struct cx *cx, struct flow *flow, const struct repo_config *config,
-                               const char *step)
+static struct shape find_shape(struct context *ctx, struct flow *flow,
+                               const struct repo_config *config, const char *step)
 {
     struct blueprint_step found;
     bool custom = blueprint_find(&config->blueprint, step, &found) && found.custom != NULL;
     struct shape shape = {.type = custom ? "custom" : step};
-    shape.queue = arena_printf(cx->arena, STEP_QUEUE_PREFIX "%s", shape.type);
-    shape.attempt_max = cx_queue(cx, shape.queue)->config.max_attempts;
+    shape.queue = arena_printf(ctx->arena, STEP_QUEUE_PREFIX "%s", shape.type);
+    shape.attempt_max = context_queue(ctx, shape.queue)->config.max_attempts;
     if (custom)
         shape.attempt_max = 1 + found.custom->retries;
     else if (strcmp(step, "publish") == 0)
         shape.attempt_max = 1 + config->budget.max[BUDGET_PR];
     else if (strcmp(step, "agent") == 0)
-        shape_agent(cx, flow, config, &shape);
+        shape_agent(ctx, flow, config, &shape);
     return shape;
 }
 
@@ -140,7 +140,7 @@ static void write_snapshot(struct jw *jw, const struct flow *flow)
         jw_kraw(jw, "attachments", flow->task.attachments);
 }
 
-static enum rc write_payload(struct cx *cx, const struct flow *flow,
+static enum rc write_payload(struct context *ctx, const struct flow *flow,
                              const struct repo_config *config, const char *step,
                              struct str *ret_payload)
 {
@@ -148,7 +148,7 @@ static enum rc write_payload(struct cx *cx, const struct flow *flow,
     buf_init(&buf, PAYLOAD_BYTES_MAX);
     struct jw jw = jw_to(&buf);
     jw_begin(&jw, '{');
-    write_task(&jw, flow, cx->arena);
+    write_task(&jw, flow, ctx->arena);
     write_run(&jw, flow);
     write_limits(&jw, flow);
     usage_write(&jw, &flow->run);
@@ -160,31 +160,31 @@ static enum rc write_payload(struct cx *cx, const struct flow *flow,
     write_snapshot(&jw, flow);
     enum rc rc = RC_OK;
     if (strcmp(step, "hydrate") == 0 && config->prompt.memory)
-        rc = memories_write(cx, flow, &jw);
+        rc = memories_write(ctx, flow, &jw);
     jw_end(&jw, '}');
     if (rc != RC_OK)
         return rc;
     if (buf.overflow)
-        return err_set(cx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",
+        return err_set(ctx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",
                        "a job of run %s would pass %d bytes", flow->run.id.text, PAYLOAD_BYTES_MAX);
-    *ret_payload = (struct str){arena_strndup(cx->arena, buf.data, buf.len), buf.len};
+    *ret_payload = (struct str){arena_strndup(ctx->arena, buf.data, buf.len), buf.len};
     return RC_OK;
 }
 
 /* Control characters take six bytes in JSON: the size must be measured after escaping. */
-enum rc assignment_check(struct cx *cx, const struct flow *flow)
+enum rc assignment_check(struct context *ctx, const struct flow *flow)
 {
     CLEANUP(buf_release) struct buf buf;
     buf_init(&buf, TASK_BYTES_MAX);
     struct jw jw = jw_to(&buf);
     jw_begin(&jw, '{');
-    write_task(&jw, flow, cx->arena);
+    write_task(&jw, flow, ctx->arena);
     size_t task_bytes = buf.len;
     write_snapshot(&jw, flow);
     jw_end(&jw, '}');
     if (!buf.overflow)
         return RC_OK;
-    return err_field(cx->err, RC_TOO_LARGE, "TASK_TOO_LARGE", "description",
+    return err_field(ctx->err, RC_TOO_LARGE, "TASK_TOO_LARGE", "description",
                      "the task (%zu bytes as JSON) and the configuration of %s (%zu bytes) are "
                      "more than the %d bytes that they may have together: shorten the "
                      "description, or what the configuration says to agents and judges",
@@ -193,16 +193,16 @@ enum rc assignment_check(struct cx *cx, const struct flow *flow)
 
 /* The payload for an agent that leases its work itself: all that it needs, nothing of drover's
    configuration. */
-static enum rc write_pull_payload(struct cx *cx, const struct flow *flow,
+static enum rc write_pull_payload(struct context *ctx, const struct flow *flow,
                                   const struct repo_config *config, struct str *ret_payload)
 {
     CLEANUP(buf_release) struct buf buf;
     buf_init(&buf, PAYLOAD_BYTES_MAX);
     struct jw jw = jw_to(&buf);
-    char *url = arena_strdup(cx->arena, config->url);
+    char *url = arena_strdup(ctx->arena, config->url);
     git_redact(url);
     jw_begin(&jw, '{');
-    write_task(&jw, flow, cx->arena);
+    write_task(&jw, flow, ctx->arena);
     write_run(&jw, flow);
     jw_kstr(&jw, "repositoryUrl", url);
     jw_kstr(&jw, "model", config->agent.model);
@@ -218,9 +218,9 @@ static enum rc write_pull_payload(struct cx *cx, const struct flow *flow,
     }
     jw_end(&jw, '}');
     if (buf.overflow)
-        return err_set(cx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",
+        return err_set(ctx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",
                        "a job of run %s would pass %d bytes", flow->run.id.text, PAYLOAD_BYTES_MAX);
-    *ret_payload = (struct str){arena_strndup(cx->arena, buf.data, buf.len), buf.len};
+    *ret_payload = (struct str){arena_strndup(ctx->arena, buf.data, buf.len), buf.len};
     return RC_OK;
 }
 
@@ -241,13 +241,13 @@ static struct str host_of(const char *url)
 }
 
 /* Forges fail by the host.  A path fails by itself: a missing one does not affect others. */
-static const char *forge_name(struct cx *cx, const struct flow *flow,
+static const char *forge_name(struct context *ctx, const struct flow *flow,
                               const struct repo_config *config)
 {
     struct str host = host_of(config->url);
     if (host.len > 0)
-        return arena_printf(cx->arena, "forge:%.*s", (int)host.len, host.at);
-    return arena_printf(cx->arena, "forge:local/%s", flow->task.repository);
+        return arena_printf(ctx->arena, "forge:%.*s", (int)host.len, host.at);
+    return arena_printf(ctx->arena, "forge:local/%s", flow->task.repository);
 }
 
 static bool needs_forge(const char *step)
@@ -259,65 +259,66 @@ static bool needs_forge(const char *step)
     return false;
 }
 
-static const char *service_name(struct cx *cx, const char *kind, const char *url)
+static const char *service_name(struct context *ctx, const char *kind, const char *url)
 {
     struct str host = host_of(url);
-    return arena_printf(cx->arena, "%s:%.*s", kind, (int)host.len, host.at);
+    return arena_printf(ctx->arena, "%s:%.*s", kind, (int)host.len, host.at);
 }
 
 /* The external service that the step depends on: the name of its breaker, or "". */
-static const char *dependency_name(struct cx *cx, const struct flow *flow,
+static const char *dependency_name(struct context *ctx, const struct flow *flow,
                                    const struct repo_config *config, const char *step)
 {
     struct blueprint_step found;
     if (needs_forge(step))
-        return forge_name(cx, flow, config);
+        return forge_name(ctx, flow, config);
     if (config->agent.compute == COMPUTE_REMOTE && strcmp(step, "agent") == 0)
-        return service_name(cx, "remote", config->agent.remote.url);
+        return service_name(ctx, "remote", config->agent.remote.url);
     if (blueprint_find(&config->blueprint, step, &found) && found.custom != NULL &&
         found.custom->url != NULL)
-        return service_name(cx, "step", found.custom->url);
+        return service_name(ctx, "step", found.custom->url);
     return "";
 }
 
-enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step, struct job_row *ret_job)
+enum rc assignment_make(struct context *ctx, struct flow *flow, const char *step,
+                        struct job_row *ret_job)
 {
     const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    struct shape shape = find_shape(cx, flow, config, step);
-    const char *dependency = dependency_name(cx, flow, config, step);
+    struct shape shape = find_shape(ctx, flow, config, step);
+    const char *dependency = dependency_name(ctx, flow, config, step);
     struct job_row job = {
-        .id = cx_id(cx),
+        .id = context_id(ctx),
         .queue = shape.queue,
         .type = shape.type,
-        .workspace_id = cx->workspace_id,
+        .workspace_id = ctx->workspace_id,
         .run_id = flow->run.id,
         .priority = flow->task.priority,
         .rank = flow->run.rank,
         .dependency = breaker_name_valid(dependency) ? dependency : NULL,
-        .life = {.state = JOB_QUEUED, .due_us = cx->now_us, .attempt_max = shape.attempt_max},
-        .created_us = cx->now_us,
-        .updated_us = cx->now_us,
+        .life = {.state = JOB_QUEUED, .due_us = ctx->now_us, .attempt_max = shape.attempt_max},
+        .created_us = ctx->now_us,
+        .updated_us = ctx->now_us,
     };
-    rc = strcmp(shape.type, "pull") == 0 ? write_pull_payload(cx, flow, config, &job.payload)
-                                         : write_payload(cx, flow, config, step, &job.payload);
+    rc = strcmp(shape.type, "pull") == 0 ? write_pull_payload(ctx, flow, config, &job.payload)
+                                         : write_payload(ctx, flow, config, step, &job.payload);
     if (rc == RC_OK)
         *ret_job = job;
     return rc;
 }
 
-enum rc assignment_enqueue(struct cx *cx, struct flow *flow, const char *step)
+enum rc assignment_enqueue(struct context *ctx, struct flow *flow, const char *step)
 {
     struct job_row job = {0};
-    enum rc rc = assignment_make(cx, flow, step, &job);
+    enum rc rc = assignment_make(ctx, flow, step, &job);
     if (rc == RC_OK)
-        rc = jobs_insert(cx->db, &job, cx->err);
+        rc = jobs_insert(ctx->db, &job, ctx->err);
     if (rc != RC_OK)
         return rc;
     flow->run.job_id = job.id;
     flow->run.step = step;
-    cx_ready(cx, job.queue);
+    context_ready(ctx, job.queue);
     return RC_OK;
 }

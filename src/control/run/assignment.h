@@ -27,11 +27,11 @@ enum {
 };
 
 /* RC_TOO_LARGE, TASK_TOO_LARGE: no job could hold the task.  Writes nothing. */
-MUST_USE enum rc assignment_check(struct cx *cx, const struct flow *flow);
+MUST_USE enum rc assignment_check(struct context *ctx, const struct flow *flow);
 
 /* Writes nothing. */
-MUST_USE enum rc assignment_make(struct cx *cx, struct flow *flow, const char *step,
+MUST_USE enum rc assignment_make(struct context *ctx, struct flow *flow, const char *step,
                                  struct job_row *ret_job);
 /* A job of the run for this step of its blueprint (prepare, scan, ...), which becomes its mover. */
-MUST_USE enum rc assignment_enqueue(struct cx *cx, struct flow *flow, const char *step);
+MUST_USE enum rc assignment_enqueue(struct context *ctx, struct flow *flow, const char *step);
 #endif

@@ -4,7 +4,7 @@
 #ifndef CONTROL_RUN_EFFECTIVE_H
 #define CONTROL_RUN_EFFECTIVE_H
 #include "control/commit/config_book.h"
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "store/repositories.h"
 
 /*
@@ -12,7 +12,7 @@
  * layers contradict each other; the defaults of the server may have changed since the repository
  * was configured.
  */
-MUST_USE enum rc effective_config(struct cx *cx, const struct repository_row *repository,
+MUST_USE enum rc effective_config(struct context *ctx, const struct repository_row *repository,
                                   struct str overrides, struct str *ret_document);
 
 /*
@@ -20,5 +20,5 @@ MUST_USE enum rc effective_config(struct cx *cx, const struct repository_row *re
  * defaults keeps its own limits, so that it cannot hold up the others.  NULL: it cannot be decoded,
  * there are no limits; else the caller puts it back (config_book_put).
  */
-struct known_config *effective_now(struct cx *cx, const struct repository_row *repository);
+struct known_config *effective_now(struct context *ctx, const struct repository_row *repository);
 #endif

@@ -13,34 +13,34 @@
 
 /* The cleanup does not move the run, and a run that cannot be cleaned up ends all the same: a
    failure to make the job has written nothing. */
-static enum rc enqueue_clean(struct cx *cx, struct flow *flow)
+static enum rc enqueue_clean(struct context *ctx, struct flow *flow)
 {
     struct job_row job = {0};
-    enum rc rc = assignment_make(cx, flow, "clean", &job);
+    enum rc rc = assignment_make(ctx, flow, "clean", &job);
     if (rc != RC_OK) {
         LOG(LOG_ERROR, "no job can be made to clean up after a run; drover prune removes its files",
-            LOG_STR("runId", flow->run.id.text), LOG_STR("code", cx->err->code),
-            LOG_STR("error", cx->err->text));
-        err_clear(cx->err);
+            LOG_STR("runId", flow->run.id.text), LOG_STR("code", ctx->err->code),
+            LOG_STR("error", ctx->err->text));
+        err_clear(ctx->err);
         return RC_OK;
     }
-    cx_ready(cx, job.queue);
-    return jobs_insert(cx->db, &job, cx->err);
+    context_ready(ctx, job.queue);
+    return jobs_insert(ctx->db, &job, ctx->err);
 }
 
 /* Cancels questions that need no answer any more. */
-static enum rc close_approvals(struct cx *cx, struct flow *flow)
+static enum rc close_approvals(struct context *ctx, struct flow *flow)
 {
     struct approval_filter filter = {.status = "pending", .run_id = flow->run.id, .limit = 10};
     struct approval_row *rows;
     size_t count;
-    enum rc rc = approvals_list(cx->db, &filter, cx->arena, &rows, &count, cx->err);
+    enum rc rc = approvals_list(ctx->db, &filter, ctx->arena, &rows, &count, ctx->err);
     for (size_t i = 0; rc == RC_OK && i < count; i++) {
         rows[i].status = "cancelled";
-        rows[i].decided_us = cx->now_us;
-        rc = approvals_save(cx->db, &rows[i], cx->err);
+        rows[i].decided_us = ctx->now_us;
+        rc = approvals_save(ctx->db, &rows[i], ctx->err);
         if (rc == RC_OK)
-            rc = timers_clear_subject(cx->db, &rows[i].id, cx->err);
+            rc = timers_clear_subject(ctx->db, &rows[i].id, ctx->err);
     }
     return rc;
 }
@@ -69,23 +69,23 @@ static void write_ending(struct event_body *body, const struct flow *flow)
         jw_kstr(&body->jw, "pullRequestId", flow->run.pull_request_id.text);
 }
 
-static enum rc tell_ending(struct cx *cx, struct flow *flow)
+static enum rc tell_ending(struct context *ctx, struct flow *flow)
 {
     assert(terminal_events[flow->run.status].run != NULL);
     CLEANUP(event_body_release) struct event_body of_run, of_task;
     write_ending(&of_run, flow);
     write_ending(&of_task, flow);
-    enum rc rc = flow_tell(cx, flow, terminal_events[flow->run.status].run, &of_run);
+    enum rc rc = flow_tell(ctx, flow, terminal_events[flow->run.status].run, &of_run);
     if (rc == RC_OK)
-        rc = flow_tell_task(cx, flow, terminal_events[flow->run.status].task, &of_task);
+        rc = flow_tell_task(ctx, flow, terminal_events[flow->run.status].task, &of_task);
     return rc;
 }
 
-enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending)
+enum rc flow_end(struct context *ctx, struct flow *flow, const struct ending *ending)
 {
     enum run_status before = flow->run.status;
     struct id mover = flow->run.job_id;
-    enum rc rc = flow_move(cx, flow, ending->event, ending->message);
+    enum rc rc = flow_move(ctx, flow, ending->event, ending->message);
     if (rc != RC_OK)
         return rc;
     flow->run.error_code = flow->task.error_code = ending->code;
@@ -94,18 +94,18 @@ enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending)
     /* A run that was sent back to the queue has worked, too. */
     bool worked = before != RUN_QUEUED || flow->run.base_commit != NULL;
     if (worked)
-        rc = memories_record(cx, flow);
+        rc = memories_record(ctx, flow);
     if (rc == RC_OK)
-        rc = tell_ending(cx, flow);
+        rc = tell_ending(ctx, flow);
     if (rc == RC_OK)
-        rc = timers_clear_subject(cx->db, &flow->run.id, cx->err);
+        rc = timers_clear_subject(ctx->db, &flow->run.id, ctx->err);
     if (rc == RC_OK && before == RUN_AWAITING_APPROVAL)
-        rc = close_approvals(cx, flow);
+        rc = close_approvals(ctx, flow);
     if (rc == RC_OK && before == RUN_CREATING_PR && id_is_none(&flow->run.pull_request_id))
-        rc = saga_undo_publish(cx, flow, &mover);
+        rc = saga_undo_publish(ctx, flow, &mover);
     if (rc == RC_OK && worked)
-        rc = enqueue_clean(cx, flow);
-    cx->round->admit = true;
+        rc = enqueue_clean(ctx, flow);
+    ctx->round->admit = true;
     return rc;
 }
 

@@ -13,7 +13,7 @@ struct ending {
 /* Moves to the terminal state, writes both rows' errors, records a memory, appends the events of
    run and task, drops timers and open approvals, undoes a publish without a pull request, enqueues
    the cleanup, requests admission.  The caller settles the job and saves. */
-MUST_USE enum rc flow_end(struct cx *cx, struct flow *flow, const struct ending *ending);
+MUST_USE enum rc flow_end(struct context *ctx, struct flow *flow, const struct ending *ending);
 
 /* The run may complete, with this warning; an earlier warning stays. */
 void flow_warn(struct flow *flow, const char *code, const char *message);

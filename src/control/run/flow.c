@@ -12,19 +12,19 @@
 
 /* Never before the event that it follows: nodes have clocks of their own, and a lane may have
    waited for another one. */
-static int64_t event_time(const struct cx *cx, const struct flow *flow)
+static int64_t event_time(const struct context *ctx, const struct flow *flow)
 {
     int64_t last_us = flow->run.updated_us > flow->task.updated_us ? flow->run.updated_us
                                                                    : flow->task.updated_us;
-    return cx->now_us > last_us ? cx->now_us : last_us;
+    return ctx->now_us > last_us ? ctx->now_us : last_us;
 }
 
-enum rc flow_load(struct cx *cx, const struct id *run_id, struct flow *ret_flow)
+enum rc flow_load(struct context *ctx, const struct id *run_id, struct flow *ret_flow)
 {
     struct flow flow = {0};
-    enum rc rc = runs_get(cx->db, run_id, cx->arena, &flow.run, cx->err);
+    enum rc rc = runs_get(ctx->db, run_id, ctx->arena, &flow.run, ctx->err);
     if (rc == RC_OK)
-        rc = tasks_get(cx->db, &flow.run.task_id, cx->arena, &flow.task, cx->err);
+        rc = tasks_get(ctx->db, &flow.run.task_id, ctx->arena, &flow.task, ctx->err);
     if (rc != RC_OK)
         return rc;
     flow.stored = flow.task;
@@ -36,10 +36,11 @@ enum rc flow_load(struct cx *cx, const struct id *run_id, struct flow *ret_flow)
 typedef enum rc get_fn(struct db *db, const struct id *id, struct arena *arena,
                        struct run_row *ret_row, struct err *err);
 
-static enum rc load_run(struct cx *cx, const struct id *run_id, get_fn *get, struct flow *ret_flow)
+static enum rc load_run(struct context *ctx, const struct id *run_id, get_fn *get,
+                        struct flow *ret_flow)
 {
     struct flow flow = {0};
-    enum rc rc = get(cx->db, run_id, cx->arena, &flow.run, cx->err);
+    enum rc rc = get(ctx->db, run_id, ctx->arena, &flow.run, ctx->err);
     if (rc != RC_OK)
         return rc;
     flow.task.id = flow.run.task_id;
@@ -47,35 +48,35 @@ static enum rc load_run(struct cx *cx, const struct id *run_id, get_fn *get, str
     return RC_OK;
 }
 
-enum rc flow_load_run(struct cx *cx, const struct id *run_id, struct flow *ret_flow)
+enum rc flow_load_run(struct context *ctx, const struct id *run_id, struct flow *ret_flow)
 {
-    return load_run(cx, run_id, runs_get, ret_flow);
+    return load_run(ctx, run_id, runs_get, ret_flow);
 }
 
-enum rc flow_load_free(struct cx *cx, const struct id *run_id, struct flow *ret_flow)
+enum rc flow_load_free(struct context *ctx, const struct id *run_id, struct flow *ret_flow)
 {
-    return load_run(cx, run_id, runs_get_free, ret_flow);
+    return load_run(ctx, run_id, runs_get_free, ret_flow);
 }
 
-enum rc flow_save_told(struct cx *cx, struct flow *flow)
+enum rc flow_save_told(struct context *ctx, struct flow *flow)
 {
-    flow->run.updated_us = event_time(cx, flow);
-    return runs_touch(cx->db, &flow->run, cx->err);
+    flow->run.updated_us = event_time(ctx, flow);
+    return runs_touch(ctx->db, &flow->run, ctx->err);
 }
 
-enum rc flow_save_used(struct cx *cx, struct flow *flow)
+enum rc flow_save_used(struct context *ctx, struct flow *flow)
 {
-    enum rc rc = runs_save_usage(cx->db, &flow->run, cx->err);
-    return rc == RC_OK ? flow_save_told(cx, flow) : rc;
+    enum rc rc = runs_save_usage(ctx->db, &flow->run, ctx->err);
+    return rc == RC_OK ? flow_save_told(ctx, flow) : rc;
 }
 
-enum rc flow_load_latest(struct cx *cx, const struct id *task_id, struct flow *ret_flow)
+enum rc flow_load_latest(struct context *ctx, const struct id *task_id, struct flow *ret_flow)
 {
     struct task_row task;
-    enum rc rc = tasks_get(cx->db, task_id, cx->arena, &task, cx->err);
+    enum rc rc = tasks_get(ctx->db, task_id, ctx->arena, &task, ctx->err);
     if (rc == RC_NOT_FOUND)
-        return err_set(cx->err, rc, "TASK_NOT_FOUND", "there is no task %s", task_id->text);
-    return rc == RC_OK ? flow_load(cx, &task.latest_run_id, ret_flow) : rc;
+        return err_set(ctx->err, rc, "TASK_NOT_FOUND", "there is no task %s", task_id->text);
+    return rc == RC_OK ? flow_load(ctx, &task.latest_run_id, ret_flow) : rc;
 }
 
 void flow_release(struct flow *flow)
@@ -84,12 +85,12 @@ void flow_release(struct flow *flow)
     flow->known = NULL;
 }
 
-enum rc flow_config(struct cx *cx, struct flow *flow, const struct repo_config **ret)
+enum rc flow_config(struct context *ctx, struct flow *flow, const struct repo_config **ret)
 {
     const struct repo_layers whole = {.repository = flow->task.config};
     if (flow->known == NULL &&
-        config_book_take(cx->configs, &whole, &flow->known, cx->err) != RC_OK)
-        return err_wrap(cx->err, RC_CORRUPT, "the stored configuration");
+        config_book_take(ctx->configs, &whole, &flow->known, ctx->err) != RC_OK)
+        return err_wrap(ctx->err, RC_CORRUPT, "the stored configuration");
     *ret = &flow->known->config;
     return RC_OK;
 }
@@ -120,83 +121,84 @@ static bool run_changed_more(const struct run_row *now, const struct run_row *st
            now->held_until_us != stored->held_until_us || now->quota_hits != stored->quota_hits;
 }
 
-static enum rc save_run(struct cx *cx, struct flow *flow)
+static enum rc save_run(struct context *ctx, struct flow *flow)
 {
-    enum rc rc = runs_save(cx->db, &flow->run, cx->err);
+    enum rc rc = runs_save(ctx->db, &flow->run, ctx->err);
     if (rc == RC_OK && run_changed_more(&flow->run, &flow->stored_run))
-        rc = runs_save_more(cx->db, &flow->run, cx->err);
+        rc = runs_save_more(ctx->db, &flow->run, ctx->err);
     if (rc == RC_OK)
         flow->stored_run = flow->run;
     return rc;
 }
 
-enum rc flow_save(struct cx *cx, struct flow *flow)
+enum rc flow_save(struct context *ctx, struct flow *flow)
 {
-    int64_t now_us = event_time(cx, flow);
+    int64_t now_us = event_time(ctx, flow);
     flow->run.updated_us = now_us;
-    enum rc rc = save_run(cx, flow);
+    enum rc rc = save_run(ctx, flow);
     if (rc != RC_OK || !task_changed(&flow->task, &flow->stored))
         return rc;
     flow->task.updated_us = now_us;
     flow->stored = flow->task;
-    return tasks_save(cx->db, &flow->task, cx->err);
+    return tasks_save(ctx->db, &flow->task, ctx->err);
 }
 
-enum rc flow_tell_data(struct cx *cx, struct flow *flow, const char *type, struct str data)
+enum rc flow_tell_data(struct context *ctx, struct flow *flow, const char *type, struct str data)
 {
     struct event event = {
         .type = type,
-        .time_us = event_time(cx, flow),
+        .time_us = event_time(ctx, flow),
         .task_id = flow->task.id,
         .run_id = flow->run.id,
-        .subject = arena_printf(cx->arena, "run/%s", flow->run.id.text),
+        .subject = arena_printf(ctx->arena, "run/%s", flow->run.id.text),
         .run_seq = flow->run.event_seq + 1,
         .correlation_id = flow->task.id,
         .causation_id = flow->run.last_event_id,
         .data = data,
     };
-    enum rc rc = cx_append(cx, &event, &flow->run.last_event_id);
+    enum rc rc = context_append(ctx, &event, &flow->run.last_event_id);
     if (rc != RC_OK)
         return rc;
     flow->run.event_seq++;
-    return notify_told(cx, flow, &event);
+    return notify_told(ctx, flow, &event);
 }
 
-enum rc flow_tell(struct cx *cx, struct flow *flow, const char *type, struct event_body *body)
+enum rc flow_tell(struct context *ctx, struct flow *flow, const char *type, struct event_body *body)
 {
-    return flow_tell_data(cx, flow, type, body != NULL ? event_body_close(body) : STR("{}"));
+    return flow_tell_data(ctx, flow, type, body != NULL ? event_body_close(body) : STR("{}"));
 }
 
-enum rc flow_tell_task(struct cx *cx, struct flow *flow, const char *type, struct event_body *body)
+enum rc flow_tell_task(struct context *ctx, struct flow *flow, const char *type,
+                       struct event_body *body)
 {
     bool has_run = !id_is_none(&flow->run.last_event_id);
     struct event event = {
         .type = type,
-        .time_us = event_time(cx, flow),
+        .time_us = event_time(ctx, flow),
         .task_id = flow->task.id,
-        .subject = arena_printf(cx->arena, "task/%s", flow->task.id.text),
+        .subject = arena_printf(ctx->arena, "task/%s", flow->task.id.text),
         .correlation_id = flow->task.id,
         .causation_id = has_run ? flow->run.last_event_id : flow->task.last_event_id,
         .data = body != NULL ? event_body_close(body) : STR("{}"),
     };
-    enum rc rc = cx_append(cx, &event, &flow->task.last_event_id);
-    return rc == RC_OK ? notify_told(cx, flow, &event) : rc;
+    enum rc rc = context_append(ctx, &event, &flow->task.last_event_id);
+    return rc == RC_OK ? notify_told(ctx, flow, &event) : rc;
 }
 
 /* How long it may wait for its turn, each time it has to. */
-static enum rc limit_wait(struct cx *cx, struct flow *flow)
+static enum rc limit_wait(struct context *ctx, struct flow *flow)
 {
     const struct repo_config *config = NULL;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK || config->timeouts.queue_ms == 0)
         return rc;
     struct timer_row timer = {
         .kind = TIMER_QUEUE_DEADLINE,
         .subject = flow->run.id,
-        .due_us = cx->now_us + config->timeouts.queue_ms * US_PER_MS,
+        .due_us = ctx->now_us + config->timeouts.queue_ms * US_PER_MS,
     };
-    cx_due(cx, timer.due_us);
-    return timers_set(cx->db, &timer, cx->err);
+    context_due(ctx, timer.due_us);
+    return timers_set(ctx->db, &timer, ctx->err);
 }
 
 static int64_t capped(int64_t wanted, int64_t max)
@@ -205,53 +207,54 @@ static int64_t capped(int64_t wanted, int64_t max)
 }
 
 /* As the task is configured, within the server's limits. */
-static enum rc budget_of_events(struct cx *cx, struct flow *flow, struct event_budget *ret_budget)
+static enum rc budget_of_events(struct context *ctx, struct flow *flow,
+                                struct event_budget *ret_budget)
 {
     const struct repo_config *config = NULL;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc == RC_OK)
         *ret_budget = event_budget_new(
-            capped(config->limits.max_run_events, cx->limits->max_run_events),
-            capped(config->limits.max_run_event_bytes, cx->limits->max_run_event_bytes));
+            capped(config->limits.max_run_events, ctx->limits->max_run_events),
+            capped(config->limits.max_run_event_bytes, ctx->limits->max_run_event_bytes));
     return rc;
 }
 
 enum { SLUG_BYTES = 41 };
 
-enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no)
+enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
 {
     struct task_row *task = &flow->task;
     char slug[SLUG_BYTES];
     text_slug(slug, sizeof(slug), task->description != NULL ? task->description : "issue");
-    int64_t updated_us = event_time(cx, flow); /* After the run before it. */
+    int64_t updated_us = event_time(ctx, flow); /* After the run before it. */
     struct event_budget events;
-    enum rc rc = budget_of_events(cx, flow, &events);
+    enum rc rc = budget_of_events(ctx, flow, &events);
     if (rc != RC_OK)
         return rc;
     flow->run = (struct run_row){
-        .id = cx_id(cx),
+        .id = context_id(ctx),
         .task_id = task->id,
         .workspace_id = task->workspace_id,
         .repository_id = task->repository_id,
         .run_no = run_no,
         .status = RUN_QUEUED,
-        .branch = arena_printf(cx->arena, "drover/%s/%lld-%s", task->id.text, (long long)run_no,
+        .branch = arena_printf(ctx->arena, "drover/%s/%lld-%s", task->id.text, (long long)run_no,
                                slug),
-        .rank = rank_of(cx->now_us, task->priority),
+        .rank = rank_of(ctx->now_us, task->priority),
         .requested_by = task->requested_by,
         .task_type = task->task_type,
         .budget_microusd = task->max_budget_microusd,
-        .queued_us = cx->now_us,
+        .queued_us = ctx->now_us,
         .updated_us = updated_us,
         .events_left = events,
     };
     flow->stored_run = flow->run;
     task->latest_run_id = flow->run.id;
     task->status = task_status_of(RUN_QUEUED, false);
-    return limit_wait(cx, flow);
+    return limit_wait(ctx, flow);
 }
 
-enum rc flow_tell_queued(struct cx *cx, struct flow *flow)
+enum rc flow_tell_queued(struct context *ctx, struct flow *flow)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -260,32 +263,32 @@ enum rc flow_tell_queued(struct cx *cx, struct flow *flow)
     jw_kint(&body.jw, "priority", flow->task.priority);
     /* The run's chain of causes starts at the task. */
     flow->run.last_event_id = flow->task.last_event_id;
-    return flow_tell(cx, flow, EV_RUN_QUEUED, &body);
+    return flow_tell(ctx, flow, EV_RUN_QUEUED, &body);
 }
 
-static void project(struct cx *cx, struct flow *flow)
+static void project(struct context *ctx, struct flow *flow)
 {
     bool deferred = flow->run.deferred_reason != NULL;
     flow->task.status = task_status_of(flow->run.status, deferred);
     flow->task.latest_run_id = flow->run.id;
     if (run_is_terminal(flow->run.status)) {
-        flow->run.ended_us = cx->now_us;
-        flow->task.ended_us = cx->now_us;
+        flow->run.ended_us = ctx->now_us;
+        flow->task.ended_us = ctx->now_us;
     }
 }
 
-enum rc flow_move(struct cx *cx, struct flow *flow, enum run_event event, const char *reason)
+enum rc flow_move(struct context *ctx, struct flow *flow, enum run_event event, const char *reason)
 {
     enum run_status from = flow->run.status, to;
     enum rc rc = run_step(from, event, &to);
     if (rc != RC_OK)
-        return err_set(cx->err, rc, "ILLEGAL_TRANSITION", "run %s is %s and cannot take %s",
+        return err_set(ctx->err, rc, "ILLEGAL_TRANSITION", "run %s is %s and cannot take %s",
                        flow->run.id.text, run_status_name(from), run_event_name(event));
     flow->run.status = to;
     if (to != RUN_QUEUED)
         flow->run.deferred_reason = NULL;
-    project(cx, flow);
-    rc = to == RUN_QUEUED ? limit_wait(cx, flow) : RC_OK;
+    project(ctx, flow);
+    rc = to == RUN_QUEUED ? limit_wait(ctx, flow) : RC_OK;
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;
@@ -294,5 +297,5 @@ enum rc flow_move(struct cx *cx, struct flow *flow, enum run_event event, const 
     jw_kstr(&body.jw, "fromStatus", run_status_name(from));
     jw_kstr(&body.jw, "toStatus", run_status_name(to));
     jw_kstr(&body.jw, "reason", reason);
-    return flow_tell(cx, flow, EV_RUN_STATUS_CHANGED, &body);
+    return flow_tell(ctx, flow, EV_RUN_STATUS_CHANGED, &body);
 }

@@ -9,7 +9,7 @@
  */
 #ifndef CONTROL_RUN_FLOW_H
 #define CONTROL_RUN_FLOW_H
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "control/commit/event_body.h"
 #include "core/config/repo_config.h"
 #include "store/jobs.h"
@@ -35,35 +35,38 @@ struct flow {
 };
 
 /* Loads run and task into the command's arena. */
-MUST_USE enum rc flow_load(struct cx *cx, const struct id *run_id, struct flow *ret_flow);
+MUST_USE enum rc flow_load(struct context *ctx, const struct id *run_id, struct flow *ret_flow);
 /* Only the run, and of its task the id: enough to append events, saved with flow_save_told. */
-MUST_USE enum rc flow_load_run(struct cx *cx, const struct id *run_id, struct flow *ret_flow);
+MUST_USE enum rc flow_load_run(struct context *ctx, const struct id *run_id, struct flow *ret_flow);
 /* The same, unless another transaction has locked it: RC_NOT_FOUND. */
-MUST_USE enum rc flow_load_free(struct cx *cx, const struct id *run_id, struct flow *ret_flow);
-MUST_USE enum rc flow_save_told(struct cx *cx, struct flow *flow);
+MUST_USE enum rc flow_load_free(struct context *ctx, const struct id *run_id,
+                                struct flow *ret_flow);
+MUST_USE enum rc flow_save_told(struct context *ctx, struct flow *flow);
 /* The same with what the run has used. */
-MUST_USE enum rc flow_save_used(struct cx *cx, struct flow *flow);
+MUST_USE enum rc flow_save_used(struct context *ctx, struct flow *flow);
 /* The same as flow_load for the latest run of a task. */
-MUST_USE enum rc flow_load_latest(struct cx *cx, const struct id *task_id, struct flow *ret_flow);
+MUST_USE enum rc flow_load_latest(struct context *ctx, const struct id *task_id,
+                                  struct flow *ret_flow);
 void flow_release(struct flow *flow); /* For CLEANUP. */
 /* The configuration that was in force when the task was submitted. */
-MUST_USE enum rc flow_config(struct cx *cx, struct flow *flow, const struct repo_config **ret);
-MUST_USE enum rc flow_save(struct cx *cx, struct flow *flow);
+MUST_USE enum rc flow_config(struct context *ctx, struct flow *flow,
+                             const struct repo_config **ret);
+MUST_USE enum rc flow_save(struct context *ctx, struct flow *flow);
 
 /* Appends an event of the run (with the next run_seq) or of its task.  body may be NULL: {}. */
-MUST_USE enum rc flow_tell(struct cx *cx, struct flow *flow, const char *type,
+MUST_USE enum rc flow_tell(struct context *ctx, struct flow *flow, const char *type,
                            struct event_body *body);
-MUST_USE enum rc flow_tell_data(struct cx *cx, struct flow *flow, const char *type,
+MUST_USE enum rc flow_tell_data(struct context *ctx, struct flow *flow, const char *type,
                                 struct str data);
-MUST_USE enum rc flow_tell_task(struct cx *cx, struct flow *flow, const char *type,
+MUST_USE enum rc flow_tell_task(struct context *ctx, struct flow *flow, const char *type,
                                 struct event_body *body);
 
 /* Fills flow->run as run number run_no of flow->task, queued; the caller inserts it. */
-MUST_USE enum rc flow_new_run(struct cx *cx, struct flow *flow, int64_t run_no);
+MUST_USE enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no);
 /* agent.run.queued, the first event of a run. */
-MUST_USE enum rc flow_tell_queued(struct cx *cx, struct flow *flow);
+MUST_USE enum rc flow_tell_queued(struct context *ctx, struct flow *flow);
 
 /* RC_CONFLICT when core refuses; else status, projection and agent.run.status.changed. */
-MUST_USE enum rc flow_move(struct cx *cx, struct flow *flow, enum run_event event,
+MUST_USE enum rc flow_move(struct context *ctx, struct flow *flow, enum run_event event,
                            const char *reason);
 #endif

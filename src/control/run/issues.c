@@ -5,7 +5,7 @@
 #include "control/run/flow.h"
 #include "core/event_types.h"
 
-static enum rc apply_told(struct cx *cx, struct command *command)
+static enum rc apply_told(struct context *ctx, struct command *command)
 {
     const struct cmd_issue_told *cmd = (const struct cmd_issue_told *)command;
     CLEANUP(event_body_release) struct event_body body;
@@ -20,12 +20,12 @@ static enum rc apply_told(struct cx *cx, struct command *command)
         jw_kraw(&body.jw, "labels", cmd->labels);
     struct event event = {
         .type = cmd->event,
-        .subject = arena_printf(cx->arena, "issue/%s/%lld", cmd->repository,
+        .subject = arena_printf(ctx->arena, "issue/%s/%lld", cmd->repository,
                                 (long long)cmd->number),
         .correlation_id = cmd->repository_id,
         .data = event_body_close(&body),
     };
-    return cx_append(cx, &event, NULL);
+    return context_append(ctx, &event, NULL);
 }
 
 static const struct command_ops told_ops = {.name = "issue_told", .apply = apply_told};

@@ -23,10 +23,10 @@ enum {
     SCRATCH_BYTES = 8 * 1024,
 };
 
-static const char *keep_text(struct cx *cx, struct buf *text)
+static const char *keep_text(struct context *ctx, struct buf *text)
 {
     buf_cut(text, prose_fit(buf_text(text), text->len, MEMORY_SUMMARY_MAX));
-    return arena_strdup(cx->arena, buf_text(text));
+    return arena_strdup(ctx->arena, buf_text(text));
 }
 
 /* ---- the record ------------------------------------------------------------------------- */
@@ -40,30 +40,31 @@ struct deeds {
     struct pull_request_row pull; /* number 0: none */
 };
 
-static enum rc load_deeds(struct cx *cx, const struct flow *flow, struct deeds *ret_deeds)
+static enum rc load_deeds(struct context *ctx, const struct flow *flow, struct deeds *ret_deeds)
 {
     const struct run_row *run = &flow->run;
     struct deeds deeds = {0};
     enum rc rc = RC_OK;
     if (!id_is_none(&run->patch_id))
-        rc = patches_of_run(cx->db, &run->id, cx->arena, &deeds.patches, &deeds.patch_count,
-                            cx->err);
+        rc = patches_of_run(ctx->db, &run->id, ctx->arena, &deeds.patches, &deeds.patch_count,
+                            ctx->err);
     if (rc == RC_OK && (run->attempt > 1 || run->status != RUN_COMPLETED))
-        rc = verifications_of_run(cx->db, &run->id, cx->arena, &deeds.checks, &deeds.check_count,
-                                  cx->err);
+        rc = verifications_of_run(ctx->db, &run->id, ctx->arena, &deeds.checks, &deeds.check_count,
+                                  ctx->err);
     if (rc == RC_OK && !id_is_none(&run->pull_request_id))
-        rc = pull_requests_get(cx->db, &run->pull_request_id, cx->arena, &deeds.pull, cx->err);
+        rc = pull_requests_get(ctx->db, &run->pull_request_id, ctx->arena, &deeds.pull, ctx->err);
     if (rc == RC_OK)
         *ret_deeds = deeds;
     return rc;
 }
 
-static void add_line(struct cx *cx, struct buf *to, const char *label, const char *text, size_t max)
+static void add_line(struct context *ctx, struct buf *to, const char *label, const char *text,
+                     size_t max)
 {
-    buf_addf(to, "%s: %s\n", label, prose_line(cx->arena, text, max));
+    buf_addf(to, "%s: %s\n", label, prose_line(ctx->arena, text, max));
 }
 
-static void add_outcome(struct cx *cx, struct buf *to, const struct run_row *run,
+static void add_outcome(struct context *ctx, struct buf *to, const struct run_row *run,
                         const struct deeds *deeds)
 {
     buf_addf(to, "Outcome: %s", run_status_name(run->status));
@@ -75,7 +76,7 @@ static void add_outcome(struct cx *cx, struct buf *to, const struct run_row *run
         buf_addf(to, ", pull request #%lld", (long long)deeds->pull.number);
     buf_addc(to, '\n');
     if (!text_empty(run->error_message))
-        add_line(cx, to, "Error", run->error_message, TEXT_MAX);
+        add_line(ctx, to, "Error", run->error_message, TEXT_MAX);
 }
 
 static bool went_wrong(enum verify_status status)
@@ -84,7 +85,7 @@ static bool went_wrong(enum verify_status status)
 }
 
 /* The checks that failed, in order of time. */
-static void add_failures(struct cx *cx, struct buf *to, const struct deeds *deeds)
+static void add_failures(struct context *ctx, struct buf *to, const struct deeds *deeds)
 {
     size_t told = 0, rejected = 0;
     for (size_t i = 0; i < deeds->check_count && told < FAILURES_TOLD_MAX; i++) {
@@ -92,8 +93,8 @@ static void add_failures(struct cx *cx, struct buf *to, const struct deeds *deed
         if (!went_wrong(check->status))
             continue;
         told++;
-        add_line(cx, to, "Failed on the way",
-                 arena_printf(cx->arena, "%s: %s", check->name,
+        add_line(ctx, to, "Failed on the way",
+                 arena_printf(ctx->arena, "%s: %s", check->name,
                               check->summary != NULL ? check->summary : ""),
                  FAILURE_MAX);
     }
@@ -103,95 +104,97 @@ static void add_failures(struct cx *cx, struct buf *to, const struct deeds *deed
         buf_addf(to, "Patches that the judges did not accept: %zu\n", rejected);
 }
 
-static const char *write_summary(struct cx *cx, const struct flow *flow, const struct deeds *deeds)
+static const char *write_summary(struct context *ctx, const struct flow *flow,
+                                 const struct deeds *deeds)
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, SCRATCH_BYTES);
-    add_line(cx, &text, "Task",
-             task_title(flow->task.description, flow->task.issue_number, cx->arena), TITLE_MAX);
-    add_outcome(cx, &text, &flow->run, deeds);
-    add_failures(cx, &text, deeds);
+    add_line(ctx, &text, "Task",
+             task_title(flow->task.description, flow->task.issue_number, ctx->arena), TITLE_MAX);
+    add_outcome(ctx, &text, &flow->run, deeds);
+    add_failures(ctx, &text, deeds);
     const char *said = deeds->patch_count > 0 ? deeds->patches[deeds->patch_count - 1].summary
                                               : NULL;
     if (!text_empty(said))
-        add_line(cx, &text, flow->run.attempt > 1 ? "Mended by" : "What was done", said, TEXT_MAX);
-    return keep_text(cx, &text);
+        add_line(ctx, &text, flow->run.attempt > 1 ? "Mended by" : "What was done", said, TEXT_MAX);
+    return keep_text(ctx, &text);
 }
 
-static enum rc tell(struct cx *cx, struct flow *flow, const struct memory_row *row)
+static enum rc tell(struct context *ctx, struct flow *flow, const struct memory_row *row)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "memoryId", row->id.text);
     jw_kstr(&body.jw, "runId", row->run_id.text);
     jw_kstr(&body.jw, "outcome", row->outcome);
-    return flow_tell(cx, flow, EV_MEMORY_RECORDED, &body);
+    return flow_tell(ctx, flow, EV_MEMORY_RECORDED, &body);
 }
 
-enum rc memories_record(struct cx *cx, struct flow *flow)
+enum rc memories_record(struct context *ctx, struct flow *flow)
 {
     struct deeds deeds;
-    enum rc rc = load_deeds(cx, flow, &deeds);
+    enum rc rc = load_deeds(ctx, flow, &deeds);
     if (rc != RC_OK)
         return rc;
     const struct run_row *run = &flow->run;
     struct memory_row row = {
-        .id = cx_id(cx),
+        .id = context_id(ctx),
         .workspace_id = run->workspace_id,
         .repository_id = run->repository_id,
         .task_id = run->task_id,
         .run_id = run->id,
         .outcome = run_status_name(run->status),
         .error_code = run->error_code,
-        .summary = write_summary(cx, flow, &deeds),
+        .summary = write_summary(ctx, flow, &deeds),
         .paths = run->paths,
         .head_commit = deeds.pull.head_commit,
         .turns = run->turns,
         .cost_microusd = run->cost_microusd,
-        .created_us = cx->now_us,
+        .created_us = ctx->now_us,
     };
     if (deeds.pull.number > 0)
-        row.pull_request = arena_printf(cx->arena, "%lld", (long long)deeds.pull.number);
-    rc = memories_insert(cx->db, &row, cx->err);
-    cx->round->notes = NULL;
-    return rc == RC_OK ? tell(cx, flow, &row) : rc;
+        row.pull_request = arena_printf(ctx->arena, "%lld", (long long)deeds.pull.number);
+    rc = memories_insert(ctx->db, &row, ctx->err);
+    ctx->round->notes = NULL;
+    return rc == RC_OK ? tell(ctx, flow, &row) : rc;
 }
 
 /* ---- what a new run is told ------------------------------------------------------------- */
 
 /* At most max of them. */
-static enum rc read_some(struct cx *cx, struct str json, size_t max, struct names *ret)
+static enum rc read_some(struct context *ctx, struct str json, size_t max, struct names *ret)
 {
-    enum rc rc = names_read(cx, json, NULL, ret);
+    enum rc rc = names_read(ctx, json, NULL, ret);
     if (rc == RC_OK && ret->count > max)
         ret->count = max;
     return rc;
 }
 
 /* What the agent of a new run reads of it: the record, and which files it was about. */
-static const char *note_text(struct cx *cx, const struct memory_row *row, const struct names *paths)
+static const char *note_text(struct context *ctx, const struct memory_row *row,
+                             const struct names *paths)
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, SCRATCH_BYTES);
     buf_adds(&text, row->summary);
     for (size_t i = 0; i < paths->count && i < FILES_TOLD_MAX; i++)
         buf_addf(&text, "%s%s", i == 0 ? "Files: " : ", ",
-                 prose_line(cx->arena, paths->at[i], TITLE_MAX));
+                 prose_line(ctx->arena, paths->at[i], TITLE_MAX));
     if (paths->count > FILES_TOLD_MAX)
         buf_addf(&text, " and %zu more", paths->count - FILES_TOLD_MAX);
-    return keep_text(cx, &text);
+    return keep_text(ctx, &text);
 }
 
-static enum rc make_notes(struct cx *cx, const struct memory_row *rows, size_t count,
+static enum rc make_notes(struct context *ctx, const struct memory_row *rows, size_t count,
                           struct memory_note *notes)
 {
     for (size_t i = 0; i < count; i++) {
         struct names paths;
-        enum rc rc = read_some(cx, rows[i].paths, MEMORY_PATHS_MAX, &paths);
+        enum rc rc = read_some(ctx, rows[i].paths, MEMORY_PATHS_MAX, &paths);
         if (rc != RC_OK)
             return rc;
         notes[i] = (struct memory_note){
-            .summary = note_text(cx, &rows[i], &paths),
+            .summary = note_text(ctx, &rows[i], &paths),
             .paths = paths.at,
             .path_count = paths.count,
             .created_us = rows[i].created_us,
@@ -224,58 +227,58 @@ struct known_notes {
     size_t count;
 };
 
-static enum rc load_notes(struct cx *cx, const struct id *repository_id,
+static enum rc load_notes(struct context *ctx, const struct id *repository_id,
                           const struct known_notes **ret_known)
 {
-    const struct known_notes *last = cx->round->notes;
+    const struct known_notes *last = ctx->round->notes;
     if (last != NULL && id_same(&last->repository_id, repository_id)) {
         *ret_known = last;
         return RC_OK;
     }
-    struct cx whole = *cx; /* What is read here lives as long as the batch. */
-    whole.arena = cx->batch_arena;
+    struct context whole = *ctx; /* What is read here lives as long as the batch. */
+    whole.arena = ctx->batch_arena;
     struct known_notes *known = arena_alloc(whole.arena, sizeof *known);
     struct memory_row *rows;
     known->repository_id = *repository_id;
-    enum rc rc = memories_of_repository(cx->db, repository_id, CANDIDATES_MAX, whole.arena, &rows,
-                                        &known->count, cx->err);
+    enum rc rc = memories_of_repository(ctx->db, repository_id, CANDIDATES_MAX, whole.arena, &rows,
+                                        &known->count, ctx->err);
     if (rc != RC_OK)
         return rc;
     known->notes = arena_array(whole.arena, known->count + 1, sizeof(*known->notes));
     rc = make_notes(&whole, rows, known->count, known->notes);
     if (rc == RC_OK)
-        *ret_known = cx->round->notes = known;
+        *ret_known = ctx->round->notes = known;
     return rc;
 }
 
-static enum rc choose(struct cx *cx, const struct flow *flow, struct memory_note **ret_notes,
+static enum rc choose(struct context *ctx, const struct flow *flow, struct memory_note **ret_notes,
                       size_t *ret_count)
 {
     const struct task_row *task = &flow->task;
     const struct known_notes *known;
     struct names scope;
-    enum rc rc = load_notes(cx, &task->repository_id, &known);
+    enum rc rc = load_notes(ctx, &task->repository_id, &known);
     if (rc == RC_OK)
-        rc = read_some(cx, task->scope, SCOPE_MAX, &scope);
+        rc = read_some(ctx, task->scope, SCOPE_MAX, &scope);
     if (rc != RC_OK)
         return rc;
     const struct memory_topic topic = {
         .description = task->description, .scope = scope.at, .scope_count = scope.count};
     /* Choosing puts them into another order. */
-    struct memory_note *notes = arena_array(cx->arena, known->count + 1, sizeof(*notes));
+    struct memory_note *notes = arena_array(ctx->arena, known->count + 1, sizeof(*notes));
     memcpy(notes, known->notes, known->count * sizeof(*notes));
     *ret_notes = notes;
-    *ret_count = memory_choose(&topic, notes, known->count, cx->arena);
+    *ret_count = memory_choose(&topic, notes, known->count, ctx->arena);
     return RC_OK;
 }
 
-enum rc memories_write(struct cx *cx, const struct flow *flow, struct jw *jw)
+enum rc memories_write(struct context *ctx, const struct flow *flow, struct jw *jw)
 {
     struct memory_note *notes;
     size_t count;
-    enum rc rc = choose(cx, flow, &notes, &count);
+    enum rc rc = choose(ctx, flow, &notes, &count);
     if (rc == RC_CORRUPT) {
-        err_clear(cx->err);
+        err_clear(ctx->err);
         jw_kraw(jw, "memory", STR("null"));
         return RC_OK;
     }
@@ -286,13 +289,13 @@ enum rc memories_write(struct cx *cx, const struct flow *flow, struct jw *jw)
 
 /* ---- remove ----------------------------------------------------------------------------- */
 
-static enum rc apply_remove(struct cx *cx, struct command *command)
+static enum rc apply_remove(struct context *ctx, struct command *command)
 {
     const struct cmd_memory_remove *cmd = (const struct cmd_memory_remove *)command;
     struct memory_row row;
-    enum rc rc = memories_get(cx->db, &cmd->memory_id, cx->arena, &row, cx->err);
-    cx->round->notes = NULL;
-    return rc == RC_OK ? memories_remove(cx->db, &cmd->memory_id, cx->err) : rc;
+    enum rc rc = memories_get(ctx->db, &cmd->memory_id, ctx->arena, &row, ctx->err);
+    ctx->round->notes = NULL;
+    return rc == RC_OK ? memories_remove(ctx->db, &cmd->memory_id, ctx->err) : rc;
 }
 
 static const struct command_ops remove_ops = {.name = "memory_remove", .apply = apply_remove};

@@ -9,13 +9,13 @@
 #include "control/run/flow.h"
 
 /* The run has ended: writes its record, and appends agent.memory.recorded. */
-MUST_USE enum rc memories_record(struct cx *cx, struct flow *flow);
+MUST_USE enum rc memories_record(struct context *ctx, struct flow *flow);
 
 /*
  * "memory": [{runId, outcome, createdAt, text}], the best few for this task, the best first.  null
  * when the stored ones cannot be read: memory helps, but no run fails for lack of it.
  */
-MUST_USE enum rc memories_write(struct cx *cx, const struct flow *flow, struct jw *jw);
+MUST_USE enum rc memories_write(struct context *ctx, const struct flow *flow, struct jw *jw);
 
 struct cmd_memory_remove {
     struct command base;

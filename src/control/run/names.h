@@ -3,7 +3,7 @@
  */
 #ifndef CONTROL_RUN_NAMES_H
 #define CONTROL_RUN_NAMES_H
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 
 struct names {
     const char **at; /* In the command's arena. */
@@ -12,5 +12,6 @@ struct names {
 
 /* The array itself, or with a dotted member the array at that path; an absent one is an empty list.
    RC_CORRUPT: the store holds something else. */
-MUST_USE enum rc names_read(struct cx *cx, struct str json, const char *member, struct names *ret);
+MUST_USE enum rc names_read(struct context *ctx, struct str json, const char *member,
+                            struct names *ret);
 #endif

@@ -13,12 +13,12 @@ enum { PAYLOAD_BYTES_MAX = 2 * 1024 * 1024 };
 
 /* ---- the payload ------------------------------------------------------------------------ */
 
-static enum rc write_pull_request(struct cx *cx, struct jw *jw, const struct run_row *run)
+static enum rc write_pull_request(struct context *ctx, struct jw *jw, const struct run_row *run)
 {
     if (id_is_none(&run->pull_request_id))
         return RC_OK;
     struct pull_request_row pull;
-    enum rc rc = pull_requests_get(cx->db, &run->pull_request_id, cx->arena, &pull, cx->err);
+    enum rc rc = pull_requests_get(ctx->db, &run->pull_request_id, ctx->arena, &pull, ctx->err);
     if (rc != RC_OK)
         return rc;
     jw_key(jw, "pullRequest");
@@ -31,7 +31,7 @@ static enum rc write_pull_request(struct cx *cx, struct jw *jw, const struct run
 }
 
 /* The facts that people need, in addition to the event's own data. */
-static enum rc write_facts(struct cx *cx, const struct flow *flow, enum notify_kind kind,
+static enum rc write_facts(struct context *ctx, const struct flow *flow, enum notify_kind kind,
                            struct buf *to)
 {
     const struct run_row *run = &flow->run;
@@ -39,7 +39,7 @@ static enum rc write_facts(struct cx *cx, const struct flow *flow, enum notify_k
     jw_begin(&jw, '{');
     jw_kstr(&jw, "kind", notify_kind_name(kind));
     jw_kstr(&jw, "repository", flow->task.repository);
-    jw_kstr(&jw, "title", task_title(flow->task.description, flow->task.issue_number, cx->arena));
+    jw_kstr(&jw, "title", task_title(flow->task.description, flow->task.issue_number, ctx->arena));
     jw_kstr(&jw, "taskId", flow->task.id.text);
     jw_optstr(&jw, "runId", run->id.text);
     jw_kint(&jw, "runNo", run->run_no);
@@ -48,7 +48,7 @@ static enum rc write_facts(struct cx *cx, const struct flow *flow, enum notify_k
     jw_optstr(&jw, "errorMessage", run->error_message);
     jw_kint(&jw, "attempts", run->attempt);
     jw_kreal(&jw, "costUsd", (double)run->cost_microusd / 1e6);
-    enum rc rc = write_pull_request(cx, &jw, run);
+    enum rc rc = write_pull_request(ctx, &jw, run);
     jw_end(&jw, '}');
     return rc;
 }
@@ -80,7 +80,7 @@ struct delivery {
     const char *dedup_key; /* or NULL */
 };
 
-static enum rc make_job(struct cx *cx, const struct delivery *delivery, struct id *ret_job_id)
+static enum rc make_job(struct context *ctx, const struct delivery *delivery, struct id *ret_job_id)
 {
     CLEANUP(buf_release) struct buf payload;
     buf_init(&payload, PAYLOAD_BYTES_MAX);
@@ -93,66 +93,66 @@ static enum rc make_job(struct cx *cx, const struct delivery *delivery, struct i
     write_event(&jw, delivery->event, delivery->facts);
     jw_end(&jw, '}');
     if (payload.overflow)
-        return err_set(cx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE", "a notification passes 2 MB");
+        return err_set(ctx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE", "a notification passes 2 MB");
     const struct job_spec spec = {
         .queue = NOTIFY_QUEUE,
         .type = "notify",
-        .payload = {arena_strndup(cx->arena, payload.data, payload.len), payload.len},
+        .payload = {arena_strndup(ctx->arena, payload.data, payload.len), payload.len},
         .priority = PRIORITY_NORMAL,
         .dedup_key = delivery->dedup_key,
-        .dependency = arena_printf(cx->arena, "notify:%s", delivery->channel->name),
+        .dependency = arena_printf(ctx->arena, "notify:%s", delivery->channel->name),
         .always = true,
     };
     struct enqueue_answer answer;
-    enum rc rc = enqueue_one(cx, &spec, &answer);
+    enum rc rc = enqueue_one(ctx, &spec, &answer);
     if (rc == RC_OK)
         *ret_job_id = answer.id;
     return rc;
 }
 
-static enum rc try_delivery(struct cx *cx, void *subject, const struct failure *why)
+static enum rc try_delivery(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
     struct id job_id;
-    return make_job(cx, subject, &job_id);
+    return make_job(ctx, subject, &job_id);
 }
 
 /* isolate() has logged the failure: the run does not wait for a channel. */
-static enum rc leave_out(struct cx *cx, void *subject, const struct failure *why)
+static enum rc leave_out(struct context *ctx, void *subject, const struct failure *why)
 {
-    (void)cx;
+    (void)ctx;
     (void)subject;
     (void)why;
     return RC_OK;
 }
 
-enum rc notify_told(struct cx *cx, const struct flow *flow, const struct event *event)
+enum rc notify_told(struct context *ctx, const struct flow *flow, const struct event *event)
 {
     static isolate_try *const tries[] = {try_delivery, leave_out, NULL};
     enum notify_kind kind;
     /* A flow without its task (flow_load_run) only appends progress. */
-    if (cx->channels->count == 0 || flow->task.repository == NULL ||
+    if (ctx->channels->count == 0 || flow->task.repository == NULL ||
         !notify_kind_of(event->type, &kind))
         return RC_OK;
     CLEANUP(buf_release) struct buf facts;
     buf_init(&facts, PAYLOAD_BYTES_MAX);
     enum rc rc = RC_OK;
-    for (size_t i = 0; rc == RC_OK && i < cx->channels->count; i++) {
-        const struct notify_channel *channel = &cx->channels->items[i];
+    for (size_t i = 0; rc == RC_OK && i < ctx->channels->count; i++) {
+        const struct notify_channel *channel = &ctx->channels->items[i];
         if (!notify_channel_wants(channel, kind, flow->task.repository))
             continue;
         if (facts.len == 0)
-            rc = write_facts(cx, flow, kind, &facts);
+            rc = write_facts(ctx, flow, kind, &facts);
         struct delivery delivery = {
             .channel = channel,
             .kind = kind,
             .event = event,
             .facts = buf_str(&facts),
-            .dedup_key = arena_printf(cx->arena, "notify:%s:%s", channel->name, event->id.text),
+            .dedup_key = arena_printf(ctx->arena, "notify:%s:%s", channel->name, event->id.text),
         };
         const struct isolated one = {"notification", delivery.dedup_key, &delivery, tries};
         if (rc == RC_OK)
-            rc = isolate(cx, &one);
+            rc = isolate(ctx, &one);
     }
     return rc;
 }
@@ -176,21 +176,21 @@ static void write_outcome(struct event_body *body, const struct job_row *job,
     jw_optstr(&body->jw, "errorMessage", job->error_message);
 }
 
-enum rc notify_job_settled(struct cx *cx, const struct job_row *job)
+enum rc notify_job_settled(struct context *ctx, const struct job_row *job)
 {
     bool dead = job->life.state == JOB_DEAD_LETTER;
     if (strcmp(job->queue, NOTIFY_QUEUE) != 0 || (!dead && job->life.state != JOB_SUCCEEDED))
         return RC_OK;
     CLEANUP(js_freep) struct js *payload = NULL;
     CLEANUP(event_body_release) struct event_body body;
-    enum rc rc = js_parse(job->payload.at, job->payload.len, &payload, cx->err);
+    enum rc rc = js_parse(job->payload.at, job->payload.len, &payload, ctx->err);
     if (rc != RC_OK)
-        return err_wrap(cx->err, RC_CORRUPT, "the payload of a notification");
+        return err_wrap(ctx->err, RC_CORRUPT, "the payload of a notification");
     write_outcome(&body, job, payload);
     const struct js *about = js_get(payload, "event");
     struct event event = {
         .type = dead ? EV_NOTIFICATION_FAILED : EV_NOTIFICATION_SENT,
-        .subject = arena_printf(cx->arena, "notification/%s",
+        .subject = arena_printf(ctx->arena, "notification/%s",
                                 js_str(js_path(payload, "channel.name"), "")),
         .correlation_id = job->id,
         .data = event_body_close(&body),
@@ -199,27 +199,27 @@ enum rc notify_job_settled(struct cx *cx, const struct job_row *job)
        the history is in order of time. */
     if (id_parse(js_get_str(about, "taskid", ""), &event.correlation_id))
         event.causation_id = id_of(js_get_str(about, "id", NULL));
-    return cx_append(cx, &event, NULL);
+    return context_append(ctx, &event, NULL);
 }
 
 /* ---- a test ----------------------------------------------------------------------------- */
 
-static enum rc apply_test(struct cx *cx, struct command *command)
+static enum rc apply_test(struct context *ctx, struct command *command)
 {
     struct cmd_notify_test *cmd = (struct cmd_notify_test *)command;
-    const struct notify_channel *channel = notify_channel_find(cx->channels, cmd->channel);
+    const struct notify_channel *channel = notify_channel_find(ctx->channels, cmd->channel);
     if (channel == NULL)
-        return err_set(cx->err, RC_NOT_FOUND, "NOT_FOUND",
+        return err_set(ctx->err, RC_NOT_FOUND, "NOT_FOUND",
                        "there is no channel %.100s; channels stand in the server's configuration",
                        cmd->channel);
     const struct event event = {
-        .id = cx_id(cx),
+        .id = context_id(ctx),
         .type = "agent.notification.test",
         .version = 1,
-        .workspace_id = cx->workspace_id,
-        .subject = arena_printf(cx->arena, "notification/%s", channel->name),
-        .time_us = cx->now_us,
-        .actor = cx->actor,
+        .workspace_id = ctx->workspace_id,
+        .subject = arena_printf(ctx->arena, "notification/%s", channel->name),
+        .time_us = ctx->now_us,
+        .actor = ctx->actor,
     };
     const struct delivery delivery = {
         .channel = channel,
@@ -227,7 +227,7 @@ static enum rc apply_test(struct cx *cx, struct command *command)
         .event = &event,
         .facts = STR("{\"kind\":\"test\"}"),
     };
-    return make_job(cx, &delivery, &cmd->job_id);
+    return make_job(ctx, &delivery, &cmd->job_id);
 }
 
 static const struct command_ops test_ops = {.name = "notify_test", .apply = apply_test};

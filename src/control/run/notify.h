@@ -13,9 +13,10 @@
 #define NOTIFY_QUEUE "drover.notify"
 
 /* After every event of a run or task that was appended. */
-MUST_USE enum rc notify_told(struct cx *cx, const struct flow *flow, const struct event *event);
+MUST_USE enum rc notify_told(struct context *ctx, const struct flow *flow,
+                             const struct event *event);
 /* After a job was settled: agent.notification.sent, or failed when it is given up. */
-MUST_USE enum rc notify_job_settled(struct cx *cx, const struct job_row *job);
+MUST_USE enum rc notify_job_settled(struct context *ctx, const struct job_row *job);
 
 struct cmd_notify_test { /* RC_NOT_FOUND: no such channel. */
     struct command base;

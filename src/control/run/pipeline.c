@@ -17,13 +17,13 @@
 #include <string.h>
 
 /* RC_NOT_FOUND when the job does not move its run. */
-static enum rc load_mover(struct cx *cx, const struct job_row *job, struct flow *ret_flow)
+static enum rc load_mover(struct context *ctx, const struct job_row *job, struct flow *ret_flow)
 {
     if (id_is_none(&job->run_id))
         return RC_NOT_FOUND;
-    enum rc rc = flow_load(cx, &job->run_id, ret_flow);
+    enum rc rc = flow_load(ctx, &job->run_id, ret_flow);
     if (rc == RC_NOT_FOUND)
-        return err_set(cx->err, RC_CORRUPT, "RUN_MISSING", "job %s has no run", job->id.text);
+        return err_set(ctx->err, RC_CORRUPT, "RUN_MISSING", "job %s has no run", job->id.text);
     if (rc == RC_OK && !id_same(&ret_flow->run.job_id, &job->id))
         return RC_NOT_FOUND;
     if (rc == RC_OK)
@@ -43,7 +43,7 @@ static void write_step(struct event_body *body, const struct flow *flow, const s
     jw_kstr(&body->jw, "jobId", job->id.text);
 }
 
-enum rc pipeline_started(struct cx *cx, const struct job_row *job, struct flow *flow)
+enum rc pipeline_started(struct context *ctx, const struct job_row *job, struct flow *flow)
 {
     if (!id_same(&flow->run.job_id, &job->id))
         return RC_OK; /* It does not move its run. */
@@ -51,14 +51,14 @@ enum rc pipeline_started(struct cx *cx, const struct job_row *job, struct flow *
     write_step(&body, flow, job);
     jw_kstr(&body.jw, "worker", job->worker);
     jw_kint(&body.jw, "try", job->life.attempt + 1);
-    enum rc rc = flow_tell(cx, flow, EV_STEP_STARTED, &body);
-    return rc == RC_OK ? flow_save_told(cx, flow) : rc;
+    enum rc rc = flow_tell(ctx, flow, EV_STEP_STARTED, &body);
+    return rc == RC_OK ? flow_save_told(ctx, flow) : rc;
 }
 
 static const struct step {
     const char *type;
     enum run_status status; /* The state in which the step's job moves the run. */
-    enum rc (*done)(struct cx *cx, struct flow *flow, const struct js *result);
+    enum rc (*done)(struct context *ctx, struct flow *flow, const struct js *result);
 } steps[] = {
     {"prepare", RUN_PREPARING, result_of_prepare},
     {"hydrate", RUN_CONTEXT_LOADING, result_of_hydrate},
@@ -86,31 +86,31 @@ void step_result_release(struct step_result *result)
     flow_release(&result->flow);
 }
 
-enum rc pipeline_check_result(struct cx *cx, const struct job_row *job, struct str result,
+enum rc pipeline_check_result(struct context *ctx, const struct job_row *job, struct str result,
                               struct step_result *ret_result)
 {
     if (id_is_none(&job->run_id) || !report_knows_step(job->type))
         return RC_OK;
-    enum rc rc = js_parse(result.at, result.len, &ret_result->tree, cx->err);
+    enum rc rc = js_parse(result.at, result.len, &ret_result->tree, ctx->err);
     if (rc != RC_OK)
-        return err_wrap(cx->err, RC_INVALID, "the result");
-    rc = report_check_result(job->type, ret_result->tree, cx->err);
+        return err_wrap(ctx->err, RC_INVALID, "the result");
+    rc = report_check_result(job->type, ret_result->tree, ctx->err);
     if (rc != RC_OK)
         return rc;
-    rc = load_mover(cx, job, &ret_result->flow);
+    rc = load_mover(ctx, job, &ret_result->flow);
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
     ret_result->moves = true;
-    return result_check_facts(cx, &ret_result->flow, job->type, ret_result->tree);
+    return result_check_facts(ctx, &ret_result->flow, job->type, ret_result->tree);
 }
 
-enum rc pipeline_refused(struct cx *cx, const struct job_row *job, const struct err *why)
+enum rc pipeline_refused(struct context *ctx, const struct job_row *job, const struct err *why)
 {
     LOG(LOG_WARN, "the result of a step was refused", LOG_STR("step", job->type),
         LOG_STR("jobId", job->id.text), LOG_STR("runId", job->run_id.text),
         LOG_STR("worker", job->worker), LOG_STR("field", why->field), LOG_STR("error", why->text));
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = flow_load_run(cx, &job->run_id, &flow);
+    enum rc rc = flow_load_run(ctx, &job->run_id, &flow);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;
@@ -118,39 +118,41 @@ enum rc pipeline_refused(struct cx *cx, const struct job_row *job, const struct 
     jw_kstr(&body.jw, "worker", job->worker);
     jw_kstr(&body.jw, "field", why->field);
     jw_kstr(&body.jw, "reason", why->text);
-    rc = flow_tell(cx, &flow, EV_RESULT_REFUSED, &body);
-    return rc == RC_OK ? flow_save_told(cx, &flow) : rc;
+    rc = flow_tell(ctx, &flow, EV_RESULT_REFUSED, &body);
+    return rc == RC_OK ? flow_save_told(ctx, &flow) : rc;
 }
 
-enum rc pipeline_completed(struct cx *cx, const struct job_row *job, struct step_result *result)
+enum rc pipeline_completed(struct context *ctx, const struct job_row *job,
+                           struct step_result *result)
 {
     if (!result->moves)
         return RC_OK;
     struct flow *flow = &result->flow;
     const struct step *step = find_step(job->type);
     if (step == NULL || (step->status != flow->run.status && !is_custom(job)))
-        return err_set(cx->err, RC_CORRUPT, "STEP_OUT_OF_PLACE", "step %s of run %s while it is %s",
-                       job->type, flow->run.id.text, run_status_name(flow->run.status));
+        return err_set(ctx->err, RC_CORRUPT, "STEP_OUT_OF_PLACE",
+                       "step %s of run %s while it is %s", job->type, flow->run.id.text,
+                       run_status_name(flow->run.status));
     CLEANUP(event_body_release) struct event_body body;
     write_step(&body, flow, job);
-    enum rc rc = flow_tell(cx, flow, EV_STEP_COMPLETED, &body);
+    enum rc rc = flow_tell(ctx, flow, EV_STEP_COMPLETED, &body);
     if (rc == RC_OK)
-        rc = result_link_artifacts(cx, flow, result->tree);
+        rc = result_link_artifacts(ctx, flow, result->tree);
     /* A poison run is one that loses every worker; a completed step shows that this one is not.
        Only prepare, which makes the tree anew, shows nothing yet. */
     if (strcmp(job->type, "prepare") != 0)
         flow->run.lost = 0;
     if (rc == RC_OK && pull_is_cut_off(&flow->run)) /* It was done in time after all. */
-        rc = pull_go_on(cx, flow);
+        rc = pull_go_on(ctx, flow);
     /* After a stop request a result is not judged any more; a pull request is still recorded. */
     if (rc == RC_OK && flow->run.stop != RUN_STOP_NONE && strcmp(job->type, "publish") != 0)
-        rc = flow_end_stopped(cx, flow);
+        rc = flow_end_stopped(ctx, flow);
     else if (rc == RC_OK)
-        rc = step->done(cx, flow, result->tree);
-    return rc == RC_OK ? flow_save(cx, flow) : rc;
+        rc = step->done(ctx, flow, result->tree);
+    return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
-static enum rc tell_failed(struct cx *cx, struct flow *flow, const struct job_row *job,
+static enum rc tell_failed(struct context *ctx, struct flow *flow, const struct job_row *job,
                            const struct job_failure *failure)
 {
     CLEANUP(event_body_release) struct event_body body;
@@ -158,8 +160,8 @@ static enum rc tell_failed(struct cx *cx, struct flow *flow, const struct job_ro
     jw_kstr(&body.jw, "errorCode", failure->code);
     jw_kstr(&body.jw, "errorMessage", failure->message);
     if (!job_is_settled(job->life.state))
-        jw_kint(&body.jw, "retryInMs", (job->life.due_us - cx->now_us) / US_PER_MS);
-    return flow_tell(cx, flow, EV_STEP_FAILED, &body);
+        jw_kint(&body.jw, "retryInMs", (job->life.due_us - ctx->now_us) / US_PER_MS);
+    return flow_tell(ctx, flow, EV_STEP_FAILED, &body);
 }
 
 /* A step that used up its time.  Before the agent starts that is a failed hydration, later the run
@@ -179,41 +181,42 @@ static struct ending ending_of(const struct flow *flow, const struct job_failure
 }
 
 /* The run ends with its step, unless its pull request is open already. */
-static enum rc give_up(struct cx *cx, struct flow *flow, const struct ending *ending)
+static enum rc give_up(struct context *ctx, struct flow *flow, const struct ending *ending)
 {
     if (id_is_none(&flow->run.pull_request_id))
-        return flow_end(cx, flow, ending);
-    return pipeline_warn_published(cx, flow, ending->code, ending->message);
+        return flow_end(ctx, flow, ending);
+    return pipeline_warn_published(ctx, flow, ending->code, ending->message);
 }
 
-enum rc pipeline_failed(struct cx *cx, const struct job_row *job, const struct job_failure *failure)
+enum rc pipeline_failed(struct context *ctx, const struct job_row *job,
+                        const struct job_failure *failure)
 {
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = load_mover(cx, job, &flow);
+    enum rc rc = load_mover(ctx, job, &flow);
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
     bool again = !job_is_settled(job->life.state);
-    rc = tell_failed(cx, &flow, job, failure);
+    rc = tell_failed(ctx, &flow, job, failure);
     if (rc == RC_OK && flow.run.stop != RUN_STOP_NONE) {
         struct job_row copy = *job;
         if (again)
-            rc = settle_cancel(cx, &copy);
+            rc = settle_cancel(ctx, &copy);
         if (rc == RC_OK)
-            rc = flow_end_stopped(cx, &flow);
+            rc = flow_end_stopped(ctx, &flow);
     } else if (rc == RC_OK && !again) {
         struct ending ending = ending_of(&flow, failure);
-        rc = give_up(cx, &flow, &ending);
+        rc = give_up(ctx, &flow, &ending);
     }
     if (rc == RC_OK)
-        rc = flow_save(cx, &flow);
+        rc = flow_save(ctx, &flow);
     if (rc == RC_OK && failure->quarantine)
-        rc = quarantine_begin(cx, &flow.task.repository_id, failure->message);
+        rc = quarantine_begin(ctx, &flow.task.repository_id, failure->message);
     return rc;
 }
 
 /* ---- a lost worker ---------------------------------------------------------------------- */
 
-static enum rc tell_lost(struct cx *cx, struct flow *flow, const struct job_row *job,
+static enum rc tell_lost(struct context *ctx, struct flow *flow, const struct job_row *job,
                          const char *worker)
 {
     CLEANUP(event_body_release) struct event_body missed, recovered;
@@ -221,9 +224,9 @@ static enum rc tell_lost(struct cx *cx, struct flow *flow, const struct job_row 
     jw_kstr(&missed.jw, "worker", worker);
     write_step(&recovered, flow, job);
     jw_kint(&recovered.jw, "lost", flow->run.lost);
-    enum rc rc = flow_tell(cx, flow, EV_RUN_HEARTBEAT_MISSED, &missed);
+    enum rc rc = flow_tell(ctx, flow, EV_RUN_HEARTBEAT_MISSED, &missed);
     if (rc == RC_OK && flow->run.stop == RUN_STOP_NONE && !job_is_settled(job->life.state))
-        rc = flow_tell(cx, flow, EV_RUN_RECOVERED, &recovered);
+        rc = flow_tell(ctx, flow, EV_RUN_RECOVERED, &recovered);
     return rc;
 }
 
@@ -234,80 +237,80 @@ static bool works_in_tree(const struct job_row *job)
 
 /* The tree that the agent worked in is not to be trusted: prepare builds it anew from the base
    commit and the latest patch. */
-static enum rc prepare_again(struct cx *cx, struct flow *flow, struct job_row *job)
+static enum rc prepare_again(struct context *ctx, struct flow *flow, struct job_row *job)
 {
-    enum rc rc = settle_cancel(cx, job);
+    enum rc rc = settle_cancel(ctx, job);
     if (rc == RC_OK)
-        rc = flow_move(cx, flow, RUN_EV_LOSE, "The agent's worker is gone; its tree is made anew");
-    return rc == RC_OK ? assignment_enqueue(cx, flow, "prepare") : rc;
+        rc = flow_move(ctx, flow, RUN_EV_LOSE, "The agent's worker is gone; its tree is made anew");
+    return rc == RC_OK ? assignment_enqueue(ctx, flow, "prepare") : rc;
 }
 
 /* A remote session continues without its worker: another one polls it.  The job is made anew, since
    the state of the session is in its payload; and the session reports all its sums again. */
-static enum rc follow_again(struct cx *cx, struct flow *flow, struct job_row *job)
+static enum rc follow_again(struct context *ctx, struct flow *flow, struct job_row *job)
 {
-    enum rc rc = usage_take_back(cx, &flow->run, job->payload);
+    enum rc rc = usage_take_back(ctx, &flow->run, job->payload);
     if (rc == RC_OK)
-        rc = settle_cancel(cx, job);
-    return rc == RC_OK ? assignment_enqueue(cx, flow, job->type) : rc;
+        rc = settle_cancel(ctx, job);
+    return rc == RC_OK ? assignment_enqueue(ctx, flow, job->type) : rc;
 }
 
 /* No worker works on the step any more.  Most steps are simply leased by the next worker. */
-static enum rc take_up_again(struct cx *cx, struct flow *flow, struct job_row *job)
+static enum rc take_up_again(struct context *ctx, struct flow *flow, struct job_row *job)
 {
     const struct repo_config *config;
     if (!works_in_tree(job))
         return RC_OK;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     bool remote = config->agent.compute == COMPUTE_REMOTE && strcmp(job->type, "agent") == 0;
-    return remote ? follow_again(cx, flow, job) : prepare_again(cx, flow, job);
+    return remote ? follow_again(ctx, flow, job) : prepare_again(ctx, flow, job);
 }
 
-enum rc pipeline_lost(struct cx *cx, struct job_row *job, const char *worker)
+enum rc pipeline_lost(struct context *ctx, struct job_row *job, const char *worker)
 {
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = load_mover(cx, job, &flow);
+    enum rc rc = load_mover(ctx, job, &flow);
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
     flow.run.lost++;
-    rc = tell_lost(cx, &flow, job, worker);
+    rc = tell_lost(ctx, &flow, job, worker);
     if (rc != RC_OK)
         return rc;
     bool settled = job_is_settled(job->life.state);
     if (flow.run.stop != RUN_STOP_NONE) {
-        rc = settled ? RC_OK : settle_cancel(cx, job);
+        rc = settled ? RC_OK : settle_cancel(ctx, job);
         if (rc == RC_OK)
-            rc = flow_end_stopped(cx, &flow);
+            rc = flow_end_stopped(ctx, &flow);
     } else if (settled || flow.run.lost >= JOB_LOST_MAX) {
-        rc = settled ? RC_OK : settle_cancel(cx, job);
+        rc = settled ? RC_OK : settle_cancel(ctx, job);
         struct ending ending = {
             .event = RUN_EV_FAIL,
             .code = "poison",
-            .message = arena_printf(cx->arena, "%lld workers were lost while working on this run",
+            .message = arena_printf(ctx->arena, "%lld workers were lost while working on this run",
                                     (long long)flow.run.lost),
         };
         if (rc == RC_OK)
-            rc = give_up(cx, &flow, &ending);
+            rc = give_up(ctx, &flow, &ending);
     } else {
-        rc = take_up_again(cx, &flow, job);
+        rc = take_up_again(ctx, &flow, job);
     }
-    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+    return rc == RC_OK ? flow_save(ctx, &flow) : rc;
 }
 
-enum rc pipeline_released(struct cx *cx, struct job_row *job)
+enum rc pipeline_released(struct context *ctx, struct job_row *job)
 {
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = load_mover(cx, job, &flow);
+    enum rc rc = load_mover(ctx, job, &flow);
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
     if (flow.run.stop != RUN_STOP_NONE) {
-        rc = settle_cancel(cx, job);
+        rc = settle_cancel(ctx, job);
         if (rc == RC_OK)
-            rc = flow_end_stopped(cx, &flow);
+            rc = flow_end_stopped(ctx, &flow);
     } else {
-        rc = take_up_again(cx, &flow, job);
+        rc = take_up_again(ctx, &flow, job);
     }
-    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+    return rc == RC_OK ? flow_save(ctx, &flow) : rc;
 }

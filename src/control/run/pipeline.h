@@ -16,7 +16,8 @@
 #include "control/run/flow.h"
 
 /* A worker took the step of this run. */
-MUST_USE enum rc pipeline_started(struct cx *cx, const struct job_row *job, struct flow *flow);
+MUST_USE enum rc pipeline_started(struct context *ctx, const struct job_row *job,
+                                  struct flow *flow);
 /* Is the step's result well formed, and does it agree with the rows of the store?  Called before
    the job is settled.  RC_INVALID: INVALID_RESULT or RESULT_REFUSED, with the member that is
    wrong. */
@@ -26,40 +27,41 @@ struct step_result {
     bool moves; /* The job moves its run: the flow is loaded. */
 };
 void step_result_release(struct step_result *result); /* For CLEANUP. */
-MUST_USE enum rc pipeline_check_result(struct cx *cx, const struct job_row *job, struct str result,
-                                       struct step_result *ret_result);
-MUST_USE enum rc pipeline_completed(struct cx *cx, const struct job_row *job,
+MUST_USE enum rc pipeline_check_result(struct context *ctx, const struct job_row *job,
+                                       struct str result, struct step_result *ret_result);
+MUST_USE enum rc pipeline_completed(struct context *ctx, const struct job_row *job,
                                     struct step_result *result);
 /* A result was refused: appends an event and logs a line. */
-MUST_USE enum rc pipeline_refused(struct cx *cx, const struct job_row *job, const struct err *why);
+MUST_USE enum rc pipeline_refused(struct context *ctx, const struct job_row *job,
+                                  const struct err *why);
 /* The step failed: it is tried again (job scheduled) or the run ends. */
-MUST_USE enum rc pipeline_failed(struct cx *cx, const struct job_row *job,
+MUST_USE enum rc pipeline_failed(struct context *ctx, const struct job_row *job,
                                  const struct job_failure *failure);
 /* The worker was lost; worker is its name. */
-MUST_USE enum rc pipeline_lost(struct cx *cx, struct job_row *job, const char *worker);
+MUST_USE enum rc pipeline_lost(struct context *ctx, struct job_row *job, const char *worker);
 /* The worker gave the step back in good order. */
-MUST_USE enum rc pipeline_released(struct cx *cx, struct job_row *job);
+MUST_USE enum rc pipeline_released(struct context *ctx, struct job_row *job);
 
 /* ---- along the blueprint (advance.c) ---- */
 
 /* After the step that is done: the next one, the question before publishing, or the end. */
-MUST_USE enum rc pipeline_next(struct cx *cx, struct flow *flow);
+MUST_USE enum rc pipeline_next(struct context *ctx, struct flow *flow);
 /* This step now; the run walks to its state. */
-MUST_USE enum rc pipeline_enter(struct cx *cx, struct flow *flow,
+MUST_USE enum rc pipeline_enter(struct context *ctx, struct flow *flow,
                                 const struct blueprint_step *step);
 /* Through all states up to this one; each move's event has the reason, NULL: its usual one. */
-MUST_USE enum rc pipeline_walk(struct cx *cx, struct flow *flow, enum run_status state,
+MUST_USE enum rc pipeline_walk(struct context *ctx, struct flow *flow, enum run_status state,
                                const char *reason);
 /* With the prompt that is there: to the agent, or to its plan if that is still to be made. */
-MUST_USE enum rc pipeline_resume(struct cx *cx, struct flow *flow);
+MUST_USE enum rc pipeline_resume(struct context *ctx, struct flow *flow);
 /* The next attempt of a running run: its agent starts, unless the run has used up its turns or its
    money (it ends) or the agent's account is parked (it is queued again). */
-MUST_USE enum rc pipeline_start_agent(struct cx *cx, struct flow *flow);
+MUST_USE enum rc pipeline_start_agent(struct context *ctx, struct flow *flow);
 /* Publishes, or keeps the patch: judged good, or approved. */
-MUST_USE enum rc pipeline_accept(struct cx *cx, struct flow *flow);
-MUST_USE enum rc pipeline_plan_approved(struct cx *cx, struct flow *flow);
+MUST_USE enum rc pipeline_accept(struct context *ctx, struct flow *flow);
+MUST_USE enum rc pipeline_plan_approved(struct context *ctx, struct flow *flow);
 /* A step after the pull request failed: what is published stays so, with a warning.  The agent may
    have opened it before the step: then the patch is not checked further. */
-MUST_USE enum rc pipeline_warn_published(struct cx *cx, struct flow *flow, const char *code,
+MUST_USE enum rc pipeline_warn_published(struct context *ctx, struct flow *flow, const char *code,
                                          const char *message);
 #endif

@@ -24,16 +24,17 @@ struct str policies_text(const struct policy_decision *decision, struct arena *a
     return (struct str){str_dup(arena, buf_str(&buf)), buf.len};
 }
 
-enum rc policies_tell(struct cx *cx, struct flow *flow, const struct policy_decision *decision)
+enum rc policies_tell(struct context *ctx, struct flow *flow,
+                      const struct policy_decision *decision)
 {
-    struct str data = policies_text(decision, cx->arena);
-    enum rc rc = flow_tell_data(cx, flow, EV_POLICY_EVALUATED, data);
+    struct str data = policies_text(decision, ctx->arena);
+    enum rc rc = flow_tell_data(ctx, flow, EV_POLICY_EVALUATED, data);
     if (rc == RC_OK && decision->verdict == POLICY_DENY)
-        rc = flow_tell_data(cx, flow, EV_POLICY_DENIED, data);
+        rc = flow_tell_data(ctx, flow, EV_POLICY_DENIED, data);
     return rc;
 }
 
-enum rc policies_tell_refused(struct cx *cx, const struct id *task_id,
+enum rc policies_tell_refused(struct context *ctx, const struct id *task_id,
                               const struct policy_decision *decision)
 {
     static const char *const types[] = {EV_POLICY_EVALUATED, EV_POLICY_DENIED};
@@ -43,35 +44,36 @@ enum rc policies_tell_refused(struct cx *cx, const struct id *task_id,
         struct event event = {
             .type = types[i],
             .task_id = *task_id,
-            .subject = arena_printf(cx->arena, "task/%s", task_id->text),
+            .subject = arena_printf(ctx->arena, "task/%s", task_id->text),
             .correlation_id = *task_id,
             .causation_id = cause,
-            .data = policies_text(decision, cx->arena),
+            .data = policies_text(decision, ctx->arena),
         };
-        rc = cx_append(cx, &event, &cause);
+        rc = context_append(ctx, &event, &cause);
     }
     return rc;
 }
 
-enum rc policies_override_mode(struct cx *cx, struct flow *flow, const char *reason)
+enum rc policies_override_mode(struct context *ctx, struct flow *flow, const char *reason)
 {
-    flow->run.overridden = policy_list_add(flow->run.overridden, POLICY_EXECUTION_MODE, cx->arena);
+    flow->run.overridden = policy_list_add(flow->run.overridden, POLICY_EXECUTION_MODE, ctx->arena);
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "policyId", POLICY_EXECUTION_MODE);
     jw_kstr(&body.jw, "resourceType", "task");
     jw_kstr(&body.jw, "resourceId", flow->task.id.text);
-    jw_kstr(&body.jw, "actor", cx->actor.id);
+    jw_kstr(&body.jw, "actor", ctx->actor.id);
     jw_kstr(&body.jw, "reason", reason);
-    return flow_tell(cx, flow, EV_POLICY_OVERRIDE_APPROVED, &body);
+    return flow_tell(ctx, flow, EV_POLICY_OVERRIDE_APPROVED, &body);
 }
 
 /* ---- publishing ------------------------------------------------------------------------- */
 
-enum rc policies_on_publish(struct cx *cx, struct flow *flow, enum policy_verdict *ret_verdict)
+enum rc policies_on_publish(struct context *ctx, struct flow *flow,
+                            enum policy_verdict *ret_verdict)
 {
     const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     struct mode_question question = {
@@ -82,9 +84,9 @@ enum rc policies_on_publish(struct cx *cx, struct flow *flow, enum policy_verdic
         .rule = config->approval,
         .overridden = policy_list_has(flow->run.overridden, POLICY_EXECUTION_MODE),
     };
-    struct policy_decision decision = policy_on_mode(&question, cx->arena);
+    struct policy_decision decision = policy_on_mode(&question, ctx->arena);
     *ret_verdict = decision.verdict;
-    return policies_tell(cx, flow, &decision);
+    return policies_tell(ctx, flow, &decision);
 }
 
 /* ---- forbidden paths -------------------------------------------------------------------- */
@@ -98,7 +100,7 @@ static bool names_have(const struct names *names, const char *name)
 }
 
 /* Has a person approved these paths before, in this run? */
-static enum rc was_passed(struct cx *cx, struct flow *flow, const struct names *wanted,
+static enum rc was_passed(struct context *ctx, struct flow *flow, const struct names *wanted,
                           bool *ret_passed)
 {
     *ret_passed = false;
@@ -109,12 +111,12 @@ static enum rc was_passed(struct cx *cx, struct flow *flow, const struct names *
         .status = "approved", .run_id = flow->run.id, .limit = OVERRIDES_MAX};
     struct approval_row *rows;
     size_t count, passed = 0;
-    enum rc rc = approvals_list(cx->db, &filter, cx->arena, &rows, &count, cx->err);
+    enum rc rc = approvals_list(ctx->db, &filter, ctx->arena, &rows, &count, ctx->err);
     for (size_t i = 0; rc == RC_OK && i < count; i++) {
         struct names seen;
         if (strcmp(rows[i].kind, "override") != 0)
             continue;
-        rc = names_read(cx, rows[i].detail, "details.paths", &seen);
+        rc = names_read(ctx, rows[i].detail, "details.paths", &seen);
         for (size_t k = 0; rc == RC_OK && k < wanted->count; k++) {
             if (wanted->at[k] != NULL && names_have(&seen, wanted->at[k])) {
                 wanted->at[k] = NULL;
@@ -126,34 +128,35 @@ static enum rc was_passed(struct cx *cx, struct flow *flow, const struct names *
     return rc;
 }
 
-static enum rc ask_override(struct cx *cx, struct flow *flow,
+static enum rc ask_override(struct context *ctx, struct flow *flow,
                             const struct policy_decision *decision)
 {
-    struct str detail = policies_text(decision, cx->arena);
+    struct str detail = policies_text(decision, ctx->arena);
     struct question question = {
         .kind = "override",
         .reason = "Policy denies the patch; a person may override it",
         .summary = decision->reason,
         .detail = detail,
     };
-    enum rc rc = flow_tell_data(cx, flow, EV_POLICY_OVERRIDE_REQUESTED, detail);
-    return rc == RC_OK ? ask_person(cx, flow, &question) : rc;
+    enum rc rc = flow_tell_data(ctx, flow, EV_POLICY_OVERRIDE_REQUESTED, detail);
+    return rc == RC_OK ? ask_person(ctx, flow, &question) : rc;
 }
 
-static enum rc deny(struct cx *cx, struct flow *flow, const struct policy_decision *decision)
+static enum rc deny(struct context *ctx, struct flow *flow, const struct policy_decision *decision)
 {
     struct ending ending = {
         .event = RUN_EV_FAIL,
         .code = POLICY_FORBIDDEN_CODE,
-        .message = arena_printf(cx->arena, "Policy " POLICY_FORBIDDEN_PATHS ": %s",
+        .message = arena_printf(ctx->arena, "Policy " POLICY_FORBIDDEN_PATHS ": %s",
                                 decision->reason),
     };
-    return flow_end(cx, flow, &ending);
+    return flow_end(ctx, flow, &ending);
 }
 
-static enum rc flag_patch(struct cx *cx, struct flow *flow, const struct policy_decision *decision)
+static enum rc flag_patch(struct context *ctx, struct flow *flow,
+                          const struct policy_decision *decision)
 {
-    enum rc rc = policies_tell(cx, flow, decision);
+    enum rc rc = policies_tell(ctx, flow, decision);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;
@@ -162,20 +165,20 @@ static enum rc flag_patch(struct cx *cx, struct flow *flow, const struct policy_
     jw_kstr(&body.jw, "policyId", decision->policy_id);
     jw_kstr(&body.jw, "reasonCode", decision->reason_code);
     jw_kstr(&body.jw, "reason", decision->reason);
-    return flow_tell(cx, flow, EV_PATCH_POLICY_FLAGGED, &body);
+    return flow_tell(ctx, flow, EV_PATCH_POLICY_FLAGGED, &body);
 }
 
-enum rc policies_on_patch(struct cx *cx, struct flow *flow, int64_t forbidden_count,
+enum rc policies_on_patch(struct context *ctx, struct flow *flow, int64_t forbidden_count,
                           bool *ret_stopped)
 {
     const struct repo_config *config;
     struct names paths;
     bool passed = false;
     *ret_stopped = false;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK || config->policy.forbidden[0] == NULL)
         return rc;
-    rc = names_read(cx, flow->run.paths, NULL, &paths);
+    rc = names_read(ctx, flow->run.paths, NULL, &paths);
     if (rc != RC_OK)
         return rc;
     struct patch_question question = {
@@ -188,17 +191,17 @@ enum rc policies_on_patch(struct cx *cx, struct flow *flow, int64_t forbidden_co
     };
     const char *found[POLICY_PATHS_MAX];
     struct names forbidden = {.at = found};
-    struct policy_decision decision = policy_on_patch(&question, cx->arena, found,
+    struct policy_decision decision = policy_on_patch(&question, ctx->arena, found,
                                                       &forbidden.count);
     if (decision.verdict != POLICY_DENY)
         return RC_OK;
     if (forbidden_count <= (int64_t)forbidden.count) /* Else there are more than are named. */
-        rc = was_passed(cx, flow, &forbidden, &passed);
+        rc = was_passed(ctx, flow, &forbidden, &passed);
     if (rc != RC_OK || passed)
         return rc;
     *ret_stopped = true;
-    rc = flag_patch(cx, flow, &decision);
+    rc = flag_patch(ctx, flow, &decision);
     if (rc != RC_OK)
         return rc;
-    return question.overridable ? ask_override(cx, flow, &decision) : deny(cx, flow, &decision);
+    return question.overridable ? ask_override(ctx, flow, &decision) : deny(ctx, flow, &decision);
 }

@@ -14,16 +14,16 @@
 /* The decision as a JSON object. */
 struct str policies_text(const struct policy_decision *decision, struct arena *arena);
 /* Of the run. */
-MUST_USE enum rc policies_tell(struct cx *cx, struct flow *flow,
+MUST_USE enum rc policies_tell(struct context *ctx, struct flow *flow,
                                const struct policy_decision *decision);
 /* Of a task that is refused, and so has no row. */
-MUST_USE enum rc policies_tell_refused(struct cx *cx, const struct id *task_id,
+MUST_USE enum rc policies_tell_refused(struct context *ctx, const struct id *task_id,
                                        const struct policy_decision *decision);
 /* An admin submits a task that policy denies; the run keeps it in `overridden`. */
-MUST_USE enum rc policies_override_mode(struct cx *cx, struct flow *flow, const char *reason);
+MUST_USE enum rc policies_override_mode(struct context *ctx, struct flow *flow, const char *reason);
 
 /* May this run's patch be published in its task's mode?  Appends the decision as an event. */
-MUST_USE enum rc policies_on_publish(struct cx *cx, struct flow *flow,
+MUST_USE enum rc policies_on_publish(struct context *ctx, struct flow *flow,
                                      enum policy_verdict *ret_verdict);
 /*
  * The run has a patch: does it touch paths of policy.forbiddenPaths?  Then the run fails, or a
@@ -32,6 +32,6 @@ MUST_USE enum rc policies_on_publish(struct cx *cx, struct flow *flow,
  * Paths that a person has approved before in this run are allowed.  forbidden_count: as counted by
  * the worker, which reads all paths and not only those that a result has room for.
  */
-MUST_USE enum rc policies_on_patch(struct cx *cx, struct flow *flow, int64_t forbidden_count,
+MUST_USE enum rc policies_on_patch(struct context *ctx, struct flow *flow, int64_t forbidden_count,
                                    bool *ret_stopped);
 #endif

@@ -2,10 +2,10 @@
  * progress.c - workers report the progress of a step: events of its run, and what it has used.
  */
 #include "control/run/progress.h"
-#include "control/commit/ahead.h"
-#include "control/queue/bound.h"
+#include "control/commit/read_ahead.h"
 #include "control/queue/breakers.h"
 #include "control/queue/lease.h"
+#include "control/queue/token_scope.h"
 #include "control/run/accounts.h"
 #include "control/run/pull_limits.h"
 #include "control/run/result_facts.h"
@@ -18,57 +18,58 @@
 enum { PROGRESS_EVENTS_MAX = 200, PROGRESS_DATA_MAX = 16 * 1024 };
 
 /* ret_data: the data of each as text. */
-static enum rc check_progress(struct cx *cx, const struct js *events, struct str **ret_data)
+static enum rc check_progress(struct context *ctx, const struct js *events, struct str **ret_data)
 {
     size_t count = js_count(events);
     if (js_type(events) != JS_ARRAY || count > PROGRESS_EVENTS_MAX)
-        return err_field(cx->err, RC_INVALID, "INVALID_FIELD", "events",
+        return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", "events",
                          "events must be an array of at most %d", PROGRESS_EVENTS_MAX);
-    struct str *data = arena_array(cx->arena, count, sizeof *data);
+    struct str *data = arena_array(ctx->arena, count, sizeof *data);
     for (size_t i = 0; i < count; i++) {
         const struct js *event = js_at(events, i);
         const char *type = report_event_type(js_get_str(event, "type", ""));
         if (type == NULL)
-            return err_field(cx->err, RC_INVALID, "INVALID_FIELD", "events",
+            return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", "events",
                              "events[%zu].type is not one that a worker may send", i);
         if (js_type(js_get(event, "data")) != JS_OBJECT)
-            return err_field(cx->err, RC_INVALID, "INVALID_FIELD", "events",
+            return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", "events",
                              "events[%zu].data must be an object", i);
-        enum rc rc = report_check_event(type, js_get(event, "data"), cx->err);
+        enum rc rc = report_check_event(type, js_get(event, "data"), ctx->err);
         if (rc != RC_OK)
             return rc;
-        data[i] = str_of(js_text(js_get(event, "data"), cx->arena));
+        data[i] = str_of(js_text(js_get(event, "data"), ctx->arena));
         if (data[i].len > PROGRESS_DATA_MAX)
-            return err_field(cx->err, RC_TOO_LARGE, "EVENT_TOO_LARGE", "events",
+            return err_field(ctx->err, RC_TOO_LARGE, "EVENT_TOO_LARGE", "events",
                              "events[%zu].data passes %d bytes", i, PROGRESS_DATA_MAX);
     }
     *ret_data = data;
     return RC_OK;
 }
 
-static enum rc check_events(struct cx *cx, const struct job_row *job, const struct js *events)
+static enum rc check_events(struct context *ctx, const struct job_row *job, const struct js *events)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < js_count(events); i++) {
         const struct js *event = js_at(events, i);
-        rc = event_check_facts(job, js_get_str(event, "type", ""), js_get(event, "data"), cx->err);
+        rc = event_check_facts(job, js_get_str(event, "type", ""), js_get(event, "data"), ctx->err);
     }
     return rc;
 }
 
 /* Stored once in the life of a run: from here on diagnostic events are dropped. */
-static enum rc tell_truncated(struct cx *cx, struct flow *flow)
+static enum rc tell_truncated(struct context *ctx, struct flow *flow)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "runId", flow->run.id.text);
     jw_kint(&body.jw, "events", flow->run.event_seq);
-    return flow_tell(cx, flow, EV_EVENTS_TRUNCATED, &body);
+    return flow_tell(ctx, flow, EV_EVENTS_TRUNCATED, &body);
 }
 
 /* *ret_dropped: some did not fit into the run's budget of events. */
-static enum rc tell_progress(struct cx *cx, struct flow *flow, const struct job_progress *progress,
-                             const struct str *data, bool *ret_dropped)
+static enum rc tell_progress(struct context *ctx, struct flow *flow,
+                             const struct job_progress *progress, const struct str *data,
+                             bool *ret_dropped)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < js_count(progress->events); i++) {
@@ -78,9 +79,9 @@ static enum rc tell_progress(struct cx *cx, struct flow *flow, const struct job_
             &flow->run.events_left, report_event_kind(type), (int64_t)data[i].len);
         *ret_dropped |= !verdict.store;
         if (verdict.notice)
-            rc = tell_truncated(cx, flow);
+            rc = tell_truncated(ctx, flow);
         if (rc == RC_OK && verdict.store)
-            rc = flow_tell_data(cx, flow, type, data[i]);
+            rc = flow_tell_data(ctx, flow, type, data[i]);
     }
     return rc;
 }
@@ -98,18 +99,18 @@ static const struct js *last_sums(const struct js *events)
 }
 
 /* The remote service works, and its breaker need not wait for the end of a session of hours. */
-static enum rc session_begun(struct cx *cx, struct run_row *run, const struct job_row *job)
+static enum rc session_begun(struct context *ctx, struct run_row *run, const struct job_row *job)
 {
-    run->session_begun_us = cx->now_us;
-    enum rc rc = runs_save_begun(cx->db, run, cx->err);
+    run->session_begun_us = ctx->now_us;
+    enum rc rc = runs_save_begun(ctx->db, run, ctx->err);
     struct breaker_report report = {.ok = true, .since_us = job->leased_us};
     if (rc == RC_OK && job->dependency != NULL)
-        rc = breaker_report(cx, job->dependency, &report);
+        rc = breaker_report(ctx, job->dependency, &report);
     return rc;
 }
 
 /* A remote session that is known to have begun is never started again. */
-static enum rc note_session(struct cx *cx, struct flow *flow, const struct job_row *job,
+static enum rc note_session(struct context *ctx, struct flow *flow, const struct job_row *job,
                             const struct js *events)
 {
     struct run_row *run = &flow->run;
@@ -119,64 +120,64 @@ static enum rc note_session(struct cx *cx, struct flow *flow, const struct job_r
         if (strcmp(js_get_str(event, "type", ""), EV_SESSION_STARTED) != 0 ||
             strcmp(id, run->session_id) != 0 || run->session_begun_us > 0)
             continue;
-        return session_begun(cx, run, job);
+        return session_begun(ctx, run, job);
     }
     return RC_OK;
 }
 
-static enum rc progress_one(struct cx *cx, const struct cmd_progress *cmd, size_t i,
+static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd, size_t i,
                             const struct str *data)
 {
     const struct job_progress *progress = &cmd->jobs[i];
     struct job_answer *answer = &cmd->answers[i];
     struct job_row job;
-    enum rc rc = lease_load(cx, &cmd->base, &progress->ref, &job, answer);
+    enum rc rc = lease_load(ctx, &cmd->base, &progress->ref, &job, answer);
     if (rc != RC_OK || !answer->ok || id_is_none(&job.run_id))
         return rc;
     CLEANUP(flow_release) struct flow flow = {0};
-    rc = flow_load_run(cx, &job.run_id, &flow);
+    rc = flow_load_run(ctx, &job.run_id, &flow);
     if (rc != RC_OK)
         return rc;
     answer->cancel = stop_reaches_step(&flow.run, job.type);
-    rc = check_events(cx, &job, progress->events);
+    rc = check_events(ctx, &job, progress->events);
     bool dropped = false;
     if (rc == RC_OK)
-        rc = tell_progress(cx, &flow, progress, data, &dropped);
+        rc = tell_progress(ctx, &flow, progress, data, &dropped);
     if (dropped)
         answer->code = "EVENT_BUDGET";
     const struct js *sums = last_sums(progress->events);
     if (rc == RC_OK && sums != NULL)
-        rc = usage_take(cx, &flow.run, job.payload, sums);
+        rc = usage_take(ctx, &flow.run, job.payload, sums);
     if (rc == RC_OK && usage_shows_work(sums))
-        rc = accounts_proved(cx, &flow.run);
+        rc = accounts_proved(ctx, &flow.run);
     if (rc == RC_OK)
-        rc = note_session(cx, &flow, &job, progress->events);
+        rc = note_session(ctx, &flow, &job, progress->events);
     if (rc == RC_OK)
-        rc = sums != NULL ? flow_save_used(cx, &flow) : flow_save_told(cx, &flow);
+        rc = sums != NULL ? flow_save_used(ctx, &flow) : flow_save_told(ctx, &flow);
     if (rc != RC_OK || answer->cancel)
         return rc;
-    return pull_heard(cx, &job, sums, &answer->cancel);
+    return pull_heard(ctx, &job, sums, &answer->cancel);
 }
 
-static enum rc apply_progress(struct cx *cx, struct command *command)
+static enum rc apply_progress(struct context *ctx, struct command *command)
 {
     struct cmd_progress *cmd = (struct cmd_progress *)command;
-    struct bound_refs refs = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->count};
-    cmd->answers = arena_array(cx->arena, cmd->count, sizeof(*cmd->answers));
-    struct str **data = arena_array(cx->arena, cmd->count, sizeof *data);
-    enum rc rc = bound_check(cx, command, &refs);
+    struct token_scope_refs refs = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->count};
+    cmd->answers = arena_array(ctx->arena, cmd->count, sizeof(*cmd->answers));
+    struct str **data = arena_array(ctx->arena, cmd->count, sizeof *data);
+    enum rc rc = token_scope_check(ctx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
-        rc = check_progress(cx, cmd->jobs[i].events, &data[i]);
+        rc = check_progress(ctx, cmd->jobs[i].events, &data[i]);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
-        rc = progress_one(cx, cmd, i, data[i]);
+        rc = progress_one(ctx, cmd, i, data[i]);
     return rc;
 }
 
-static void progress_names(const struct command *command, struct ahead *ahead)
+static void progress_names(const struct command *command, struct read_ahead *read_ahead)
 {
     const struct cmd_progress *cmd = (const struct cmd_progress *)command;
     for (size_t i = 0; i < cmd->count; i++)
-        ahead_job(ahead, &cmd->jobs[i].ref.id);
+        read_ahead_job(read_ahead, &cmd->jobs[i].ref.id);
 }
 
 static const struct command_ops progress_ops = {

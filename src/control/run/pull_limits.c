@@ -60,64 +60,66 @@ bool pull_is_cut_off(const struct run_row *run)
 /* ---- clocks ----------------------------------------------------------------------------- */
 
 /* ms is from the payload, so that it is what the agent has received.  0: there is no such clock. */
-static enum rc set_clock(struct cx *cx, const struct job_row *job, const char *kind, int64_t ms)
+static enum rc set_clock(struct context *ctx, const struct job_row *job, const char *kind,
+                         int64_t ms)
 {
     struct timer_row timer = {
-        .kind = kind, .subject = job->run_id, .due_us = cx->now_us + ms * US_PER_MS};
+        .kind = kind, .subject = job->run_id, .due_us = ctx->now_us + ms * US_PER_MS};
     if (ms <= 0)
         return RC_OK;
-    cx_due(cx, timer.due_us);
-    return timers_set(cx->db, &timer, cx->err);
+    context_due(ctx, timer.due_us);
+    return timers_set(ctx->db, &timer, ctx->err);
 }
 
-static enum rc read_payload(struct cx *cx, const struct job_row *job, struct js **ret_payload)
+static enum rc read_payload(struct context *ctx, const struct job_row *job, struct js **ret_payload)
 {
-    enum rc rc = js_parse(job->payload.at, job->payload.len, ret_payload, cx->err);
-    return rc == RC_OK ? RC_OK : err_wrap(cx->err, RC_CORRUPT, "the assignment");
+    enum rc rc = js_parse(job->payload.at, job->payload.len, ret_payload, ctx->err);
+    return rc == RC_OK ? RC_OK : err_wrap(ctx->err, RC_CORRUPT, "the assignment");
 }
 
-enum rc pull_begun(struct cx *cx, const struct job_row *job)
+enum rc pull_begun(struct context *ctx, const struct job_row *job)
 {
     CLEANUP(js_freep) struct js *payload = NULL;
-    enum rc rc = is_pull(job) ? read_payload(cx, job, &payload) : RC_OK;
+    enum rc rc = is_pull(job) ? read_payload(ctx, job, &payload) : RC_OK;
     if (rc != RC_OK || payload == NULL)
         return rc;
-    rc = set_clock(cx, job, TIMER_PULL_DEADLINE, js_get_int(payload, "timeoutMs", 0));
-    return rc == RC_OK ? set_clock(cx, job, TIMER_PULL_IDLE, js_get_int(payload, "idleMs", 0)) : rc;
+    rc = set_clock(ctx, job, TIMER_PULL_DEADLINE, js_get_int(payload, "timeoutMs", 0));
+    return rc == RC_OK ? set_clock(ctx, job, TIMER_PULL_IDLE, js_get_int(payload, "idleMs", 0))
+                       : rc;
 }
 
-enum rc pull_grant(struct cx *cx, int64_t grace_us)
+enum rc pull_grant(struct context *ctx, int64_t grace_us)
 {
-    return timers_put_off(cx->db, TIMER_PULL_IDLE, cx->now_us + grace_us, cx->err);
+    return timers_put_off(ctx->db, TIMER_PULL_IDLE, ctx->now_us + grace_us, ctx->err);
 }
 
 /* ---- stopping it ------------------------------------------------------------------------ */
 
-static enum rc ask_to_stop(struct cx *cx, const struct id *run_id, enum pull_limit limit)
+static enum rc ask_to_stop(struct context *ctx, const struct id *run_id, enum pull_limit limit)
 {
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = flow_load(cx, run_id, &flow);
+    enum rc rc = flow_load(ctx, run_id, &flow);
     if (rc != RC_OK || run_is_terminal(flow.run.status) || flow.run.stop != RUN_STOP_NONE ||
         id_is_none(&flow.run.job_id))
         return rc;
     struct job_row job;
-    rc = jobs_get(cx->db, &flow.run.job_id, cx->arena, &job, cx->err);
+    rc = jobs_get(ctx->db, &flow.run.job_id, ctx->arena, &job, ctx->err);
     if (rc != RC_OK || !is_pull(&job) || job.life.state != JOB_LEASED)
         return rc;
     struct stop_request request = {
         .kind = RUN_STOP_TIMEOUT, .by = limits[limit].by, .reason = limits[limit].ending.message};
     bool stopping;
-    return stop_run(cx, &flow, &request, &stopping);
+    return stop_run(ctx, &flow, &request, &stopping);
 }
 
-enum rc pull_deadline(struct cx *cx, const struct id *run_id)
+enum rc pull_deadline(struct context *ctx, const struct id *run_id)
 {
-    return ask_to_stop(cx, run_id, PULL_TIME);
+    return ask_to_stop(ctx, run_id, PULL_TIME);
 }
 
-enum rc pull_idle(struct cx *cx, const struct id *run_id)
+enum rc pull_idle(struct context *ctx, const struct id *run_id)
 {
-    return ask_to_stop(cx, run_id, PULL_IDLE);
+    return ask_to_stop(ctx, run_id, PULL_IDLE);
 }
 
 /* Sums of this attempt against what was left for it; -1: within its limits. */
@@ -131,35 +133,36 @@ static int passed(const struct js *payload, const struct js *sums)
     return max_usd > 0 && isfinite(usd) && usd > max_usd ? PULL_BUDGET : -1;
 }
 
-enum rc pull_heard(struct cx *cx, const struct job_row *job, const struct js *sums, bool *ret_stop)
+enum rc pull_heard(struct context *ctx, const struct job_row *job, const struct js *sums,
+                   bool *ret_stop)
 {
     CLEANUP(js_freep) struct js *payload = NULL;
     *ret_stop = false;
-    enum rc rc = is_pull(job) ? read_payload(cx, job, &payload) : RC_OK;
+    enum rc rc = is_pull(job) ? read_payload(ctx, job, &payload) : RC_OK;
     if (rc != RC_OK || payload == NULL)
         return rc;
-    rc = set_clock(cx, job, TIMER_PULL_IDLE, js_get_int(payload, "idleMs", 0));
+    rc = set_clock(ctx, job, TIMER_PULL_IDLE, js_get_int(payload, "idleMs", 0));
     int limit = sums != NULL ? passed(payload, sums) : -1;
     if (rc != RC_OK || limit < 0)
         return rc;
     *ret_stop = true;
-    return ask_to_stop(cx, &job->run_id, (enum pull_limit)limit);
+    return ask_to_stop(ctx, &job->run_id, (enum pull_limit)limit);
 }
 
 /* ---- what follows ----------------------------------------------------------------------- */
 
-enum rc pull_go_on(struct cx *cx, struct flow *flow)
+enum rc pull_go_on(struct context *ctx, struct flow *flow)
 {
     struct run_row *run = &flow->run;
     run->stop = RUN_STOP_NONE;
     run->stop_by = run->stop_reason = NULL;
     run->stop_us = 0;
-    return timers_clear(cx->db, TIMER_STOP_DEADLINE, &run->id, cx->err);
+    return timers_clear(ctx->db, TIMER_STOP_DEADLINE, &run->id, ctx->err);
 }
 
-enum rc pull_collect(struct cx *cx, struct flow *flow)
+enum rc pull_collect(struct context *ctx, struct flow *flow)
 {
     flow->record = str_of(limits[limit_of(&flow->run)].record);
-    enum rc rc = pull_go_on(cx, flow);
-    return rc == RC_OK ? assignment_enqueue(cx, flow, "collect") : rc;
+    enum rc rc = pull_go_on(ctx, flow);
+    return rc == RC_OK ? assignment_enqueue(ctx, flow, "collect") : rc;
 }

@@ -23,17 +23,17 @@
 #define TIMER_PULL_IDLE     "pull_idle"
 
 /* It has leased its work: both clocks begin.  Jobs of other types have none. */
-MUST_USE enum rc pull_begun(struct cx *cx, const struct job_row *job);
+MUST_USE enum rc pull_begun(struct context *ctx, const struct job_row *job);
 /* It has reported: the idle clock begins anew.  sums: what it has used, or NULL.  *ret_stop: its
    usage is past a limit, it is to stop. */
-MUST_USE enum rc pull_heard(struct cx *cx, const struct job_row *job, const struct js *sums,
+MUST_USE enum rc pull_heard(struct context *ctx, const struct job_row *job, const struct js *sums,
                             bool *ret_stop);
 /* No server ran, so that no agent could report: idle clocks are extended. */
-MUST_USE enum rc pull_grant(struct cx *cx, int64_t grace_us);
+MUST_USE enum rc pull_grant(struct context *ctx, int64_t grace_us);
 
 /* For due.c. */
-MUST_USE enum rc pull_deadline(struct cx *cx, const struct id *run_id);
-MUST_USE enum rc pull_idle(struct cx *cx, const struct id *run_id);
+MUST_USE enum rc pull_deadline(struct context *ctx, const struct id *run_id);
+MUST_USE enum rc pull_idle(struct context *ctx, const struct id *run_id);
 
 /* Was the run asked to stop by such a limit?  Then this is how it ends. */
 const struct ending *pull_ending(const struct run_row *run);
@@ -41,7 +41,7 @@ const struct ending *pull_ending(const struct run_row *run);
 bool pull_is_cut_off(const struct run_row *run);
 /* The stop request is withdrawn: the agent completed after all, and the run continues with its
    result. */
-MUST_USE enum rc pull_go_on(struct cx *cx, struct flow *flow);
+MUST_USE enum rc pull_go_on(struct context *ctx, struct flow *flow);
 /* The run continues with what a worker collects of the agent's work. */
-MUST_USE enum rc pull_collect(struct cx *cx, struct flow *flow);
+MUST_USE enum rc pull_collect(struct context *ctx, struct flow *flow);
 #endif

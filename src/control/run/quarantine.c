@@ -12,7 +12,7 @@ enum { SWEEP_RUNS_MAX = 100 };
 /* Runs that could not be ended are tried again then. */
 #define SWEEP_FAILED_US US_PER_MINUTE
 
-static enum rc tell(struct cx *cx, const char *type, const struct repository_row *row,
+static enum rc tell(struct context *ctx, const char *type, const struct repository_row *row,
                     const char *reason)
 {
     CLEANUP(event_body_release) struct event_body body;
@@ -22,71 +22,71 @@ static enum rc tell(struct cx *cx, const char *type, const struct repository_row
     jw_optstr(&body.jw, "reason", reason);
     struct event event = {
         .type = type,
-        .subject = arena_printf(cx->arena, "repository/%s", row->name),
+        .subject = arena_printf(ctx->arena, "repository/%s", row->name),
         .correlation_id = row->id,
         .data = event_body_close(&body),
     };
-    return cx_append(cx, &event, NULL);
+    return context_append(ctx, &event, NULL);
 }
 
-static enum rc set_sweep(struct cx *cx, const struct id *repository_id, int64_t due_us)
+static enum rc set_sweep(struct context *ctx, const struct id *repository_id, int64_t due_us)
 {
     struct timer_row timer = {
         .kind = TIMER_QUARANTINE, .subject = *repository_id, .due_us = due_us};
-    cx_due(cx, timer.due_us);
-    return timers_set(cx->db, &timer, cx->err);
+    context_due(ctx, timer.due_us);
+    return timers_set(ctx->db, &timer, ctx->err);
 }
 
-static enum rc begin(struct cx *cx, struct repository_row *row, const char *reason)
+static enum rc begin(struct context *ctx, struct repository_row *row, const char *reason)
 {
     if (row->quarantined_us > 0)
         return RC_OK;
-    row->quarantined_us = cx->now_us;
+    row->quarantined_us = ctx->now_us;
     row->quarantine_reason = reason;
-    row->updated_us = cx->now_us;
-    enum rc rc = repositories_save_quarantine(cx->db, row, cx->err);
+    row->updated_us = ctx->now_us;
+    enum rc rc = repositories_save_quarantine(ctx->db, row, ctx->err);
     if (rc == RC_OK)
-        rc = tell(cx, EV_REPOSITORY_QUARANTINED, row, reason);
-    cx->round->admit = true;
-    return rc == RC_OK ? set_sweep(cx, &row->id, cx->now_us) : rc;
+        rc = tell(ctx, EV_REPOSITORY_QUARANTINED, row, reason);
+    ctx->round->admit = true;
+    return rc == RC_OK ? set_sweep(ctx, &row->id, ctx->now_us) : rc;
 }
 
-enum rc quarantine_begin(struct cx *cx, const struct id *repository_id, const char *reason)
+enum rc quarantine_begin(struct context *ctx, const struct id *repository_id, const char *reason)
 {
     struct repository_row row;
-    enum rc rc = repositories_get(cx->db, repository_id, cx->arena, &row, cx->err);
-    return rc == RC_OK ? begin(cx, &row, reason) : rc;
+    enum rc rc = repositories_get(ctx->db, repository_id, ctx->arena, &row, ctx->err);
+    return rc == RC_OK ? begin(ctx, &row, reason) : rc;
 }
 
-enum rc quarantine_check(struct cx *cx, const struct repository_row *repository)
+enum rc quarantine_check(struct context *ctx, const struct repository_row *repository)
 {
     if (repository->quarantined_us == 0)
         return RC_OK;
-    return err_set(cx->err, RC_DENIED, "REPO_QUARANTINED",
+    return err_set(ctx->err, RC_DENIED, "REPO_QUARANTINED",
                    "repository %s is in quarantine: %.200s; when that is mended, let it go with: "
                    "drover repo release %s",
                    repository->name, repository->quarantine_reason, repository->name);
 }
 
-enum rc quarantine_end_run(struct cx *cx, struct flow *flow,
+enum rc quarantine_end_run(struct context *ctx, struct flow *flow,
                            const struct repository_row *repository)
 {
     enum rc rc = RC_OK;
     struct job_row job;
     if (!id_is_none(&flow->run.job_id)) {
-        rc = jobs_get(cx->db, &flow->run.job_id, cx->arena, &job, cx->err);
+        rc = jobs_get(ctx->db, &flow->run.job_id, ctx->arena, &job, ctx->err);
         if (rc == RC_OK && !job_is_settled(job.life.state))
-            rc = settle_cancel(cx, &job);
+            rc = settle_cancel(ctx, &job);
     }
     struct ending ending = {
         .event = RUN_EV_FAIL,
         .code = "repository_quarantined",
-        .message = arena_printf(cx->arena, "The repository is in quarantine: %s",
+        .message = arena_printf(ctx->arena, "The repository is in quarantine: %s",
                                 repository->quarantine_reason),
     };
     if (rc == RC_OK)
-        rc = flow_end(cx, flow, &ending);
-    return rc == RC_OK ? flow_save(cx, flow) : rc;
+        rc = flow_end(ctx, flow, &ending);
+    return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
 struct sweeping {
@@ -96,95 +96,96 @@ struct sweeping {
     bool more;
 };
 
-static enum rc sweep_run(struct cx *cx, void *subject, const struct failure *why)
+static enum rc sweep_run(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
     const struct sweeping *sweeping = subject;
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = flow_load(cx, sweeping->run_id, &flow);
+    enum rc rc = flow_load(ctx, sweeping->run_id, &flow);
     if (rc == RC_OK && !run_is_terminal(flow.run.status))
-        rc = quarantine_end_run(cx, &flow, sweeping->repository);
+        rc = quarantine_end_run(ctx, &flow, sweeping->repository);
     return rc;
 }
 
-static enum rc sweep_later(struct cx *cx, void *subject, const struct failure *why)
+static enum rc sweep_later(struct context *ctx, void *subject, const struct failure *why)
 {
-    (void)cx;
+    (void)ctx;
     (void)why;
     ((struct sweeping *)subject)->failed = true;
     return RC_OK;
 }
 
 /* Runs of one state, some of them. */
-static enum rc sweep_state(struct cx *cx, struct sweeping *sweeping, enum run_status status)
+static enum rc sweep_state(struct context *ctx, struct sweeping *sweeping, enum run_status status)
 {
     static isolate_try *const tries[] = {sweep_run, sweep_later, NULL};
     struct run_filter filter = {
         .repository = sweeping->repository->name, .status = (int)status, .limit = SWEEP_RUNS_MAX};
     struct run_row *rows;
     size_t count;
-    enum rc rc = runs_list(cx->db, &filter, cx->arena, &rows, &count, cx->err);
+    enum rc rc = runs_list(ctx->db, &filter, ctx->arena, &rows, &count, ctx->err);
     for (size_t i = 0; rc == RC_OK && i < count; i++) {
         sweeping->run_id = &rows[i].id;
         const struct isolated one = {"run", rows[i].id.text, sweeping, tries};
-        rc = isolate(cx, &one);
+        rc = isolate(ctx, &one);
     }
     sweeping->more |= count == SWEEP_RUNS_MAX;
     return rc;
 }
 
-enum rc quarantine_sweep(struct cx *cx, const struct id *repository_id)
+enum rc quarantine_sweep(struct context *ctx, const struct id *repository_id)
 {
     struct repository_row row;
     struct sweeping sweeping = {.repository = &row};
-    enum rc rc = repositories_get(cx->db, repository_id, cx->arena, &row, cx->err);
+    enum rc rc = repositories_get(ctx->db, repository_id, ctx->arena, &row, ctx->err);
     if (rc != RC_OK || row.quarantined_us == 0)
         return rc;
     for (int status = 0; rc == RC_OK && status < RUN_STATUS_COUNT; status++)
         if (!run_is_terminal((enum run_status)status))
-            rc = sweep_state(cx, &sweeping, (enum run_status)status);
+            rc = sweep_state(ctx, &sweeping, (enum run_status)status);
     if (rc != RC_OK || !(sweeping.more || sweeping.failed))
         return rc;
     int64_t pause_us = sweeping.failed ? SWEEP_FAILED_US : 1;
-    return set_sweep(cx, repository_id, cx->now_us + pause_us);
+    return set_sweep(ctx, repository_id, ctx->now_us + pause_us);
 }
 
 /* ---- the commands ----------------------------------------------------------------------- */
 
-static enum rc find(struct cx *cx, const char *name, struct repository_row *ret_row)
+static enum rc find(struct context *ctx, const char *name, struct repository_row *ret_row)
 {
     struct repository_row row;
-    enum rc rc = repositories_by_name(cx->db, &cx->workspace_id, name, cx->arena, &row, cx->err);
+    enum rc rc = repositories_by_name(ctx->db, &ctx->workspace_id, name, ctx->arena, &row,
+                                      ctx->err);
     if (rc == RC_NOT_FOUND || (rc == RC_OK && row.removed))
-        return err_set(cx->err, RC_NOT_FOUND, "REPO_NOT_FOUND", "there is no repository %s", name);
+        return err_set(ctx->err, RC_NOT_FOUND, "REPO_NOT_FOUND", "there is no repository %s", name);
     if (rc == RC_OK)
         *ret_row = row;
     return rc;
 }
 
-static enum rc apply_quarantine(struct cx *cx, struct command *command)
+static enum rc apply_quarantine(struct context *ctx, struct command *command)
 {
     struct cmd_quarantine *cmd = (struct cmd_quarantine *)command;
-    enum rc rc = find(cx, cmd->name, &cmd->row);
+    enum rc rc = find(ctx, cmd->name, &cmd->row);
     if (rc != RC_OK)
         return rc;
     const char *reason = cmd->reason != NULL ? cmd->reason : "no reason was given";
-    return begin(cx, &cmd->row, reason);
+    return begin(ctx, &cmd->row, reason);
 }
 
-static enum rc apply_release(struct cx *cx, struct command *command)
+static enum rc apply_release(struct context *ctx, struct command *command)
 {
     struct cmd_quarantine *cmd = (struct cmd_quarantine *)command;
-    enum rc rc = find(cx, cmd->name, &cmd->row);
+    enum rc rc = find(ctx, cmd->name, &cmd->row);
     if (rc != RC_OK || cmd->row.quarantined_us == 0)
         return rc;
     cmd->row.quarantined_us = 0;
     cmd->row.quarantine_reason = NULL;
-    cmd->row.updated_us = cx->now_us;
-    rc = repositories_save_quarantine(cx->db, &cmd->row, cx->err);
+    cmd->row.updated_us = ctx->now_us;
+    rc = repositories_save_quarantine(ctx->db, &cmd->row, ctx->err);
     if (rc == RC_OK)
-        rc = timers_clear(cx->db, TIMER_QUARANTINE, &cmd->row.id, cx->err);
-    return rc == RC_OK ? tell(cx, EV_REPOSITORY_RELEASED, &cmd->row, cmd->reason) : rc;
+        rc = timers_clear(ctx->db, TIMER_QUARANTINE, &cmd->row.id, ctx->err);
+    return rc == RC_OK ? tell(ctx, EV_REPOSITORY_RELEASED, &cmd->row, cmd->reason) : rc;
 }
 
 static const struct command_ops quarantine_ops = {.name = "quarantine", .apply = apply_quarantine};

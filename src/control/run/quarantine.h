@@ -12,15 +12,15 @@
 #define TIMER_QUARANTINE "quarantine"
 
 /* Nothing happens when it is quarantined already: the first reason stays. */
-MUST_USE enum rc quarantine_begin(struct cx *cx, const struct id *repository_id,
+MUST_USE enum rc quarantine_begin(struct context *ctx, const struct id *repository_id,
                                   const char *reason);
 /* RC_DENIED REPO_QUARANTINED, with what to do; RC_OK when it is not quarantined. */
-MUST_USE enum rc quarantine_check(struct cx *cx, const struct repository_row *repository);
+MUST_USE enum rc quarantine_check(struct context *ctx, const struct repository_row *repository);
 /* Ends a run of a quarantined repository; the caller's flow is saved. */
-MUST_USE enum rc quarantine_end_run(struct cx *cx, struct flow *flow,
+MUST_USE enum rc quarantine_end_run(struct context *ctx, struct flow *flow,
                                     const struct repository_row *repository);
 /* The timer. */
-MUST_USE enum rc quarantine_sweep(struct cx *cx, const struct id *repository_id);
+MUST_USE enum rc quarantine_sweep(struct context *ctx, const struct id *repository_id);
 
 struct cmd_quarantine {
     struct command base;

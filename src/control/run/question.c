@@ -24,7 +24,7 @@ static bool is_about_plan(const char *kind)
 /* ---- asking ----------------------------------------------------------------------------- */
 
 /* The agent's summary of its patch, where the question has none. */
-static enum rc find_summary(struct cx *cx, struct flow *flow, const struct question *question,
+static enum rc find_summary(struct context *ctx, struct flow *flow, const struct question *question,
                             const char **ret_summary)
 {
     *ret_summary = question->summary;
@@ -32,17 +32,18 @@ static enum rc find_summary(struct cx *cx, struct flow *flow, const struct quest
         id_is_none(&flow->run.patch_id))
         return RC_OK;
     struct patch_row patch;
-    enum rc rc = patches_get(cx->db, &flow->run.patch_id, cx->arena, &patch, cx->err);
+    enum rc rc = patches_get(ctx->db, &flow->run.patch_id, ctx->arena, &patch, ctx->err);
     if (rc == RC_OK)
         *ret_summary = patch.summary;
     return rc;
 }
 
-static enum rc set_timer(struct cx *cx, const char *kind, const struct id *subject, int64_t due_us)
+static enum rc set_timer(struct context *ctx, const char *kind, const struct id *subject,
+                         int64_t due_us)
 {
     struct timer_row timer = {.kind = kind, .subject = *subject, .due_us = due_us};
-    cx_due(cx, due_us);
-    return timers_set(cx->db, &timer, cx->err);
+    context_due(ctx, due_us);
+    return timers_set(ctx->db, &timer, ctx->err);
 }
 
 /* The end of the reminder period that contains now_us. */
@@ -51,40 +52,40 @@ static int64_t next_reminder_us(const struct approval_row *row, int64_t now_us, 
     return row->requested_us + ((now_us - row->requested_us) / period_us + 1) * period_us;
 }
 
-static enum rc insert_question(struct cx *cx, struct flow *flow, const struct question *question,
-                               struct approval_row *ret_row)
+static enum rc insert_question(struct context *ctx, struct flow *flow,
+                               const struct question *question, struct approval_row *ret_row)
 {
     const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     struct approval_row row = {
-        .id = cx_id(cx),
+        .id = context_id(ctx),
         .task_id = flow->task.id,
         .run_id = flow->run.id,
         .kind = question->kind,
         .status = "pending",
-        .requested_us = cx->now_us,
-        .expires_us = cx->now_us + config->timeouts.approval_ms * US_PER_MS,
+        .requested_us = ctx->now_us,
+        .expires_us = ctx->now_us + config->timeouts.approval_ms * US_PER_MS,
         .question = question->reason,
         .detail = question->detail,
         .artifact_sha256 = is_about_plan(question->kind) ? flow->run.plan_sha256
                                                          : flow->run.patch_sha256,
     };
-    rc = find_summary(cx, flow, question, &row.summary);
+    rc = find_summary(ctx, flow, question, &row.summary);
     if (rc == RC_OK)
-        rc = approvals_insert(cx->db, &row, cx->err);
+        rc = approvals_insert(ctx->db, &row, ctx->err);
     if (rc == RC_OK)
-        rc = set_timer(cx, TIMER_APPROVAL_EXPIRY, &row.id, row.expires_us);
+        rc = set_timer(ctx, TIMER_APPROVAL_EXPIRY, &row.id, row.expires_us);
     int64_t period_us = config->policy.reminder_ms * US_PER_MS;
     if (rc == RC_OK && period_us > 0)
-        rc = set_timer(cx, TIMER_APPROVAL_REMINDER, &row.id,
-                       next_reminder_us(&row, cx->now_us, period_us));
+        rc = set_timer(ctx, TIMER_APPROVAL_REMINDER, &row.id,
+                       next_reminder_us(&row, ctx->now_us, period_us));
     *ret_row = row;
     return rc;
 }
 
-static enum rc tell_asked(struct cx *cx, struct flow *flow, const struct approval_row *row)
+static enum rc tell_asked(struct context *ctx, struct flow *flow, const struct approval_row *row)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -96,88 +97,88 @@ static enum rc tell_asked(struct cx *cx, struct flow *flow, const struct approva
     if (row->detail.len > 0)
         jw_kraw(&body.jw, "detail", row->detail);
     jw_ktime(&body.jw, "expiresAt", row->expires_us);
-    return flow_tell(cx, flow, EV_APPROVAL_REQUESTED, &body);
+    return flow_tell(ctx, flow, EV_APPROVAL_REQUESTED, &body);
 }
 
-enum rc ask_person(struct cx *cx, struct flow *flow, const struct question *question)
+enum rc ask_person(struct context *ctx, struct flow *flow, const struct question *question)
 {
     struct approval_row row;
     bool plan = is_about_plan(question->kind);
-    enum rc rc = insert_question(cx, flow, question, &row);
+    enum rc rc = insert_question(ctx, flow, question, &row);
     if (rc == RC_OK) /* The run's clock stands still until the answer: see decide.c. */
-        rc = timers_clear(cx->db, TIMER_RUN_DEADLINE, &flow->run.id, cx->err);
+        rc = timers_clear(ctx->db, TIMER_RUN_DEADLINE, &flow->run.id, ctx->err);
     if (rc == RC_OK)
-        rc = flow_move(cx, flow, plan ? RUN_EV_ASK_PLAN : RUN_EV_ASK, question->reason);
+        rc = flow_move(ctx, flow, plan ? RUN_EV_ASK_PLAN : RUN_EV_ASK, question->reason);
     if (rc != RC_OK)
         return rc;
     flow->run.job_id = (struct id){0};
-    cx->round->admit = true; /* Its sandbox is free. */
-    return tell_asked(cx, flow, &row);
+    ctx->round->admit = true; /* Its sandbox is free. */
+    return tell_asked(ctx, flow, &row);
 }
 
 /* ---- the timers ------------------------------------------------------------------------- */
 
 /* RC_OK and *ret_pending false when it was answered meanwhile. */
-static enum rc load_pending(struct cx *cx, const struct id *approval_id, struct approval_row *row,
-                            struct flow *flow, bool *ret_pending)
+static enum rc load_pending(struct context *ctx, const struct id *approval_id,
+                            struct approval_row *row, struct flow *flow, bool *ret_pending)
 {
     struct id run_id;
-    enum rc rc = approvals_run_of(cx->db, approval_id, &run_id, cx->err);
+    enum rc rc = approvals_run_of(ctx->db, approval_id, &run_id, ctx->err);
     if (rc == RC_OK)
-        rc = flow_load(cx, &run_id, flow);
+        rc = flow_load(ctx, &run_id, flow);
     if (rc == RC_OK)
-        rc = approvals_get(cx->db, approval_id, cx->arena, row, cx->err);
+        rc = approvals_get(ctx->db, approval_id, ctx->arena, row, ctx->err);
     *ret_pending = rc == RC_OK && strcmp(row->status, "pending") == 0;
     return rc;
 }
 
-enum rc question_expired(struct cx *cx, const struct id *approval_id)
+enum rc question_expired(struct context *ctx, const struct id *approval_id)
 {
     struct approval_row row;
     bool pending;
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = load_pending(cx, approval_id, &row, &flow, &pending);
+    enum rc rc = load_pending(ctx, approval_id, &row, &flow, &pending);
     if (rc != RC_OK || !pending)
         return rc;
     row.status = "expired";
-    row.decided_us = cx->now_us;
-    rc = approvals_save(cx->db, &row, cx->err);
+    row.decided_us = ctx->now_us;
+    rc = approvals_save(ctx->db, &row, ctx->err);
     if (rc == RC_OK)
-        rc = timers_clear_subject(cx->db, &row.id, cx->err);
+        rc = timers_clear_subject(ctx->db, &row.id, ctx->err);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "approvalId", row.id.text);
     jw_kstr(&body.jw, "kind", row.kind);
-    rc = flow_tell(cx, &flow, EV_APPROVAL_EXPIRED, &body);
+    rc = flow_tell(ctx, &flow, EV_APPROVAL_EXPIRED, &body);
     struct ending ending = {.event = RUN_EV_TIME_OUT,
                             .code = "approval_expired",
                             .message = "Nobody decided in time (timeouts.approvalMs)"};
     if (rc == RC_OK)
-        rc = flow_end(cx, &flow, &ending);
-    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+        rc = flow_end(ctx, &flow, &ending);
+    return rc == RC_OK ? flow_save(ctx, &flow) : rc;
 }
 
 /* One for each period: the timer is set anew in the transaction that appends the reminder, and
    periods that passed while no server ran are skipped. */
-enum rc question_remind(struct cx *cx, const struct id *approval_id)
+enum rc question_remind(struct context *ctx, const struct id *approval_id)
 {
     struct approval_row row;
     bool pending;
     const struct repo_config *config;
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = load_pending(cx, approval_id, &row, &flow, &pending);
+    enum rc rc = load_pending(ctx, approval_id, &row, &flow, &pending);
     if (rc != RC_OK || !pending)
         return rc;
-    rc = flow_config(cx, &flow, &config);
+    rc = flow_config(ctx, &flow, &config);
     if (rc != RC_OK || config->policy.reminder_ms == 0)
         return rc;
     row.reminded++;
-    rc = approvals_save(cx->db, &row, cx->err);
+    rc = approvals_save(ctx->db, &row, ctx->err);
     if (rc == RC_OK)
-        rc = set_timer(cx, TIMER_APPROVAL_REMINDER, &row.id,
-                       next_reminder_us(&row, cx->now_us, config->policy.reminder_ms * US_PER_MS));
+        rc = set_timer(ctx, TIMER_APPROVAL_REMINDER, &row.id,
+                       next_reminder_us(&row, ctx->now_us, config->policy.reminder_ms * US_PER_MS));
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;
@@ -186,8 +187,8 @@ enum rc question_remind(struct cx *cx, const struct id *approval_id)
     jw_kstr(&body.jw, "kind", row.kind);
     jw_kint(&body.jw, "count", row.reminded);
     jw_optstr(&body.jw, "summary", row.summary);
-    jw_kint(&body.jw, "waitingMs", (cx->now_us - row.requested_us) / US_PER_MS);
+    jw_kint(&body.jw, "waitingMs", (ctx->now_us - row.requested_us) / US_PER_MS);
     jw_ktime(&body.jw, "expiresAt", row.expires_us);
-    rc = flow_tell(cx, &flow, EV_APPROVAL_REMINDED, &body);
-    return rc == RC_OK ? flow_save_told(cx, &flow) : rc;
+    rc = flow_tell(ctx, &flow, EV_APPROVAL_REMINDED, &body);
+    return rc == RC_OK ? flow_save_told(ctx, &flow) : rc;
 }

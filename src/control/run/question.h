@@ -12,8 +12,9 @@ struct question {
     const char *summary; /* What is asked about, or NULL. */
     struct str detail;   /* JSON object, or empty. */
 };
-MUST_USE enum rc ask_person(struct cx *cx, struct flow *flow, const struct question *question);
+MUST_USE enum rc ask_person(struct context *ctx, struct flow *flow,
+                            const struct question *question);
 /* Timers of the question: it expired without an answer; a reminder is due while it has none. */
-MUST_USE enum rc question_expired(struct cx *cx, const struct id *approval_id);
-MUST_USE enum rc question_remind(struct cx *cx, const struct id *approval_id);
+MUST_USE enum rc question_expired(struct context *ctx, const struct id *approval_id);
+MUST_USE enum rc question_remind(struct context *ctx, const struct id *approval_id);
 #endif

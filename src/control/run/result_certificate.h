@@ -10,7 +10,7 @@
 #define CONTROL_RUN_RESULT_CERTIFICATE_H
 #include "control/run/flow.h"
 
-/* RC_INVALID RESULT_REFUSED: cx->err names the member and what is wrong. */
-MUST_USE enum rc certificate_check(struct cx *cx, struct flow *flow,
+/* RC_INVALID RESULT_REFUSED: ctx->err names the member and what is wrong. */
+MUST_USE enum rc certificate_check(struct context *ctx, struct flow *flow,
                                    const struct repo_config *config, const struct js *result);
 #endif

@@ -13,43 +13,43 @@
 
 /* A report that is being checked. */
 struct claims {
-    struct cx *cx;
+    struct context *ctx;
     struct flow *flow;
     const struct repo_config *config;
     const struct js *result;
 };
 
-#define REFUSE(cx, field, ...) \
-    err_field((cx)->err, RC_INVALID, "RESULT_REFUSED", (field), __VA_ARGS__)
+#define REFUSE(ctx, field, ...) \
+    err_field((ctx)->err, RC_INVALID, "RESULT_REFUSED", (field), __VA_ARGS__)
 
 /* ---- artifacts ---- */
 
-static enum rc stat_artifact(struct cx *cx, const char *field, const char *sha256,
+static enum rc stat_artifact(struct context *ctx, const char *field, const char *sha256,
                              int64_t *ret_bytes)
 {
-    struct artifact_source source = {cx->store, cx->db};
-    enum rc rc = artifact_stat(&source, sha256, ret_bytes, cx->err);
+    struct artifact_source source = {ctx->store, ctx->db};
+    enum rc rc = artifact_stat(&source, sha256, ret_bytes, ctx->err);
     if (rc != RC_NOT_FOUND)
         return rc;
-    err_clear(cx->err);
-    return REFUSE(cx, field, "%s: there is no artifact %s; store it before the step completes",
+    err_clear(ctx->err);
+    return REFUSE(ctx, field, "%s: there is no artifact %s; store it before the step completes",
                   field, sha256);
 }
 
 static enum rc check_list(const struct claims *claims)
 {
-    struct cx *cx = claims->cx;
+    struct context *ctx = claims->ctx;
     const struct js *artifacts = js_get(claims->result, "artifacts");
     for (size_t i = 0; i < js_count(artifacts); i++) {
         const struct js *artifact = js_at(artifacts, i);
-        const char *field = arena_printf(cx->arena, "artifacts[%zu]", i);
+        const char *field = arena_printf(ctx->arena, "artifacts[%zu]", i);
         int64_t bytes = 0, told;
-        enum rc rc = stat_artifact(cx, field, js_get_str(artifact, "sha256", ""), &bytes);
+        enum rc rc = stat_artifact(ctx, field, js_get_str(artifact, "sha256", ""), &bytes);
         if (rc != RC_OK)
             return rc;
         told = js_get_int(artifact, "bytes", bytes);
         if (told != bytes)
-            return REFUSE(cx, field, "%s.bytes is %lld, and the artifact has %lld", field,
+            return REFUSE(ctx, field, "%s.bytes is %lld, and the artifact has %lld", field,
                           (long long)told, (long long)bytes);
     }
     return RC_OK;
@@ -64,7 +64,7 @@ struct named {
 static enum rc check_named(const struct claims *claims, const struct named *named,
                            int64_t *ret_bytes)
 {
-    struct cx *cx = claims->cx;
+    struct context *ctx = claims->ctx;
     const struct js *artifacts = js_get(claims->result, "artifacts");
     for (size_t i = 0; i < js_count(artifacts); i++) {
         const struct js *artifact = js_at(artifacts, i);
@@ -72,11 +72,11 @@ static enum rc check_named(const struct claims *claims, const struct named *name
         if (!text_same(js_get_str(artifact, "sha256", ""), named->sha256))
             continue;
         if (!text_same(kind, named->kinds[0]) && !text_same(kind, named->kinds[1]))
-            return REFUSE(cx, named->field, "%s names an artifact of kind %s, not %s", named->field,
-                          kind, named->kinds[0]);
+            return REFUSE(ctx, named->field, "%s names an artifact of kind %s, not %s",
+                          named->field, kind, named->kinds[0]);
     }
     int64_t bytes = 0;
-    enum rc rc = stat_artifact(cx, named->field, named->sha256, &bytes);
+    enum rc rc = stat_artifact(ctx, named->field, named->sha256, &bytes);
     if (rc == RC_OK && ret_bytes != NULL)
         *ret_bytes = bytes;
     return rc;
@@ -100,7 +100,7 @@ static enum rc check_prepare(const struct claims *claims)
     const char *known = claims->flow->run.base_commit;
     if (known == NULL || strcmp(known, base) == 0)
         return RC_OK;
-    return REFUSE(claims->cx, "baseCommit", "baseCommit is %s, and the run began at %s", base,
+    return REFUSE(claims->ctx, "baseCommit", "baseCommit is %s, and the run began at %s", base,
                   known);
 }
 
@@ -114,7 +114,7 @@ static enum rc check_plan(const struct claims *claims)
     bool cut_short = strcmp(js_get_str(claims->result, "outcome", ""), "ended") != 0 ||
                      strcmp(js_get_str(claims->result, "report", ""), "error") == 0;
     if (!cut_short && text_empty(js_get_str(claims->result, "planSha256", "")))
-        return REFUSE(claims->cx, "planSha256", "planSha256 is empty, and the agent did not fail");
+        return REFUSE(claims->ctx, "planSha256", "planSha256 is empty, and the agent did not fail");
     return check_member(claims, "planSha256", "plan");
 }
 
@@ -122,7 +122,7 @@ static enum rc check_plan(const struct claims *claims)
 
 static enum rc check_patch(const struct claims *claims, bool is_final)
 {
-    struct cx *cx = claims->cx;
+    struct context *ctx = claims->ctx;
     const struct js *patch = js_get(claims->result, "patch");
     if (js_type(patch) != JS_OBJECT)
         return RC_OK;
@@ -134,21 +134,22 @@ static enum rc check_patch(const struct claims *claims, bool is_final)
         return rc;
     int64_t files = js_get_int(patch, "files", 0), told = js_get_int(patch, "bytes", bytes);
     if (told != bytes && is_final)
-        return REFUSE(cx, "patch.bytes", "patch.bytes is %lld, and the artifact has %lld",
+        return REFUSE(ctx, "patch.bytes", "patch.bytes is %lld, and the artifact has %lld",
                       (long long)told, (long long)bytes);
     if (bytes == 0 || bytes > claims->config->limits.max_patch_bytes)
-        return REFUSE(cx, "patch.sha256",
+        return REFUSE(ctx, "patch.sha256",
                       "the patch has %lld bytes, and limits.maxPatchBytes is "
                       "%lld",
                       (long long)bytes, (long long)claims->config->limits.max_patch_bytes);
     if (is_final && js_get_str(patch, "treeHash", NULL) == NULL)
-        return REFUSE(cx, "patch.treeHash", "patch.treeHash is missing");
+        return REFUSE(ctx, "patch.treeHash", "patch.treeHash is missing");
     if (is_final && files == 0)
-        return REFUSE(cx, "patch.files", "patch.files is 0, and a patch changes at least one file");
+        return REFUSE(ctx, "patch.files",
+                      "patch.files is 0, and a patch changes at least one file");
     if (js_get_int(patch, "forbiddenPaths", 0) > files)
-        return REFUSE(cx, "patch.forbiddenPaths", "patch.forbiddenPaths is more than patch.files");
+        return REFUSE(ctx, "patch.forbiddenPaths", "patch.forbiddenPaths is more than patch.files");
     if ((int64_t)js_count(js_get(patch, "paths")) > files && is_final)
-        return REFUSE(cx, "patch.paths", "patch.paths has more than patch.files");
+        return REFUSE(ctx, "patch.paths", "patch.paths has more than patch.files");
     return RC_OK;
 }
 
@@ -156,7 +157,7 @@ static enum rc check_agent(const struct claims *claims)
 {
     bool remote = claims->config->agent.compute == COMPUTE_REMOTE;
     if (js_type(js_get(claims->result, "pullRequest")) != JS_NULL)
-        return REFUSE(claims->cx, "pullRequest",
+        return REFUSE(claims->ctx, "pullRequest",
                       "pullRequest is for the step collect, not for the agent's own step");
     enum rc rc = check_patch(claims, !remote);
     return rc == RC_OK ? check_member(claims, "patchSha256", "given_patch") : rc;
@@ -168,20 +169,20 @@ static enum rc check_collect(const struct claims *claims)
     enum rc rc = check_patch(claims, true);
     if (rc != RC_OK || js_type(pull) == JS_NULL)
         return rc;
-    return result_check_pull(claims->cx, claims->flow, pull, "pullRequest.");
+    return result_check_pull(claims->ctx, claims->flow, pull, "pullRequest.");
 }
 
 /* ---- verify ---- */
 
 static enum rc check_reports(const struct claims *claims, const char *list, const char *kind)
 {
-    struct cx *cx = claims->cx;
+    struct context *ctx = claims->ctx;
     const struct js *items = js_get(claims->result, list);
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < js_count(items); i++) {
         const char *sha256 = js_get_str(js_at(items, i), "reportSha256", NULL);
         struct named named = {
-            arena_printf(cx->arena, "%s[%zu].reportSha256", list, i), sha256, {kind, NULL}};
+            arena_printf(ctx->arena, "%s[%zu].reportSha256", list, i), sha256, {kind, NULL}};
         if (sha256 != NULL)
             rc = check_named(claims, &named, NULL);
     }
@@ -192,7 +193,7 @@ static enum rc check_reports(const struct claims *claims, const char *list, cons
 static enum rc check_feedback(const struct claims *claims, bool needed)
 {
     if (needed && js_get_str(claims->result, "feedbackSha256", NULL) == NULL)
-        return REFUSE(claims->cx, "feedbackSha256",
+        return REFUSE(claims->ctx, "feedbackSha256",
                       "feedbackSha256 is missing, and the verdict is a failure");
     return check_member(claims, "feedbackSha256", "feedback");
 }
@@ -202,7 +203,7 @@ static enum rc check_verify(const struct claims *claims)
     const char *verdict = js_get_str(claims->result, "verdict", "");
     enum rc rc = check_member(claims, "certificateSha256", "certificate");
     if (rc == RC_OK)
-        rc = certificate_check(claims->cx, claims->flow, claims->config, claims->result);
+        rc = certificate_check(claims->ctx, claims->flow, claims->config, claims->result);
     if (rc == RC_OK)
         rc = check_reports(claims, "checks", "report");
     return rc == RC_OK ? check_feedback(claims, strcmp(verdict, "failed") == 0) : rc;
@@ -215,34 +216,34 @@ static enum rc check_opinion(const struct claims *claims, size_t i, const struct
 {
     static const char *const kinds[] = {
         [JUDGE_RULES] = "rules", [JUDGE_COMMAND] = "command", [JUDGE_MODEL] = "model"};
-    struct cx *cx = claims->cx;
+    struct context *ctx = claims->ctx;
     const struct judge_config *judge = &claims->config->judges[i];
     const char *name = js_get_str(opinion, "name", "");
-    const char *field = arena_printf(cx->arena, "judges[%zu]", i);
+    const char *field = arena_printf(ctx->arena, "judges[%zu]", i);
     if (!text_same(name, judge->name) ||
         !text_same(js_get_str(opinion, "kind", ""), kinds[judge->kind]))
-        return REFUSE(cx, field, "%s is %.120s, and the configuration has %.120s (%s) there", field,
-                      name, judge->name, kinds[judge->kind]);
+        return REFUSE(ctx, field, "%s is %.120s, and the configuration has %.120s (%s) there",
+                      field, name, judge->name, kinds[judge->kind]);
     if (!verdict_parse(js_get_str(opinion, "verdict", ""), ret_verdict))
-        return REFUSE(cx, field, "%s.verdict is not known", field);
+        return REFUSE(ctx, field, "%s.verdict is not known", field);
     if (js_get_bool(opinion, "errored", false) && *ret_verdict != VERDICT_INCONCLUSIVE)
-        return REFUSE(cx, field, "%s could not work, and its verdict is %s", field,
+        return REFUSE(ctx, field, "%s could not work, and its verdict is %s", field,
                       verdict_name(*ret_verdict));
     const struct js *score = js_get(opinion, "score");
     bool enough = judge->min_score <= 0 || js_num(score, -1) >= judge->min_score;
     if (*ret_verdict == VERDICT_PASS && !enough)
-        return REFUSE(cx, field, "%s passes without the score that minScore asks for", field);
+        return REFUSE(ctx, field, "%s passes without the score that minScore asks for", field);
     return RC_OK;
 }
 
 static enum rc check_judge(const struct claims *claims)
 {
-    struct cx *cx = claims->cx;
+    struct context *ctx = claims->ctx;
     const struct js *judges = js_get(claims->result, "judges");
     enum verdict verdicts[CONFIG_JUDGES_MAX + 1], told = VERDICT_INCONCLUSIVE;
     size_t count = claims->config->judge_count;
     if (js_count(judges) != count)
-        return REFUSE(cx, "judges", "judges has %zu, and the configuration %zu", js_count(judges),
+        return REFUSE(ctx, "judges", "judges has %zu, and the configuration %zu", js_count(judges),
                       count);
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < count; i++)
@@ -252,7 +253,7 @@ static enum rc check_judge(const struct claims *claims)
     enum verdict follows = verdicts_combine(verdicts, count);
     const char *name = js_get_str(claims->result, "verdict", "");
     if (!verdict_parse(name, &told) || told != follows)
-        return REFUSE(cx, "verdict", "verdict is %s, and %s follows from the judges", name,
+        return REFUSE(ctx, "verdict", "verdict is %s, and %s follows from the judges", name,
                       verdict_name(follows));
     rc = check_reports(claims, "judges", "judge_report");
     return rc == RC_OK ? check_feedback(claims, follows == VERDICT_FAIL) : rc;
@@ -260,69 +261,70 @@ static enum rc check_judge(const struct claims *claims)
 
 /* ---- pull requests ---- */
 
-enum rc result_pull_url(struct cx *cx, struct flow *flow, int64_t number, const char **ret_url)
+enum rc result_pull_url(struct context *ctx, struct flow *flow, int64_t number,
+                        const char **ret_url)
 {
     const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     const struct forge_ops *forge = forge_find(config->forge);
     if (forge == NULL)
-        return REFUSE(cx, "url", "there is no forge called %.50s", config->forge);
-    *ret_url = forge->pull_url(config->url, number, cx->arena);
+        return REFUSE(ctx, "url", "there is no forge called %.50s", config->forge);
+    *ret_url = forge->pull_url(config->url, number, ctx->arena);
     return RC_OK;
 }
 
 /* Open pull requests belong to one run each.  Closed ones do not count: an origin that was restored
    from a backup gives their numbers out again. */
-static enum rc check_unowned(struct cx *cx, const struct flow *flow, const char *url,
+static enum rc check_unowned(struct context *ctx, const struct flow *flow, const char *url,
                              const char *field)
 {
     struct pull_request_row other;
-    enum rc rc = pull_requests_open_at(cx->db, url, cx->arena, &other, cx->err);
+    enum rc rc = pull_requests_open_at(ctx->db, url, ctx->arena, &other, ctx->err);
     if (rc == RC_NOT_FOUND) {
-        err_clear(cx->err);
+        err_clear(ctx->err);
         return RC_OK;
     }
     if (rc != RC_OK || id_same(&other.run_id, &flow->run.id))
         return rc;
-    return REFUSE(cx, field,
+    return REFUSE(ctx, field,
                   "pull request #%lld is that of run %s; close it if the repository "
                   "gave its number out again",
                   (long long)other.number, other.run_id.text);
 }
 
-enum rc result_check_pull(struct cx *cx, struct flow *flow, const struct js *pull,
+enum rc result_check_pull(struct context *ctx, struct flow *flow, const struct js *pull,
                           const char *prefix)
 {
     const char *url = NULL, *branch = js_get_str(pull, "branch", "");
     int64_t number = js_get_int(pull, "number", 0);
-    const char *field = arena_printf(cx->arena, "%snumber", prefix);
+    const char *field = arena_printf(ctx->arena, "%snumber", prefix);
     if (number < 1)
-        return REFUSE(cx, field, "%s must be 1 or more", field);
+        return REFUSE(ctx, field, "%s must be 1 or more", field);
     if (!text_same(branch, flow->run.branch)) {
-        field = arena_printf(cx->arena, "%sbranch", prefix);
-        return REFUSE(cx, field, "%s is %.200s, and the run's branch is %.200s", field, branch,
+        field = arena_printf(ctx->arena, "%sbranch", prefix);
+        return REFUSE(ctx, field, "%s is %.200s, and the run's branch is %.200s", field, branch,
                       flow->run.branch);
     }
-    enum rc rc = result_pull_url(cx, flow, number, &url);
+    enum rc rc = result_pull_url(ctx, flow, number, &url);
     if (rc != RC_OK)
         return rc;
     if (!text_same(js_get_str(pull, "url", url), url)) {
-        field = arena_printf(cx->arena, "%surl", prefix);
-        return REFUSE(cx, field, "%s is not the address of pull request %lld, which is %.300s",
+        field = arena_printf(ctx->arena, "%surl", prefix);
+        return REFUSE(ctx, field, "%s is not the address of pull request %lld, which is %.300s",
                       field, (long long)number, url);
     }
-    return check_unowned(cx, flow, url, field);
+    return check_unowned(ctx, flow, url, field);
 }
 
 static enum rc check_publish(const struct claims *claims)
 {
     bool draft = claims->flow->task.mode != MODE_AUTONOMOUS_PR;
     if (js_get_bool(claims->result, "draft", draft) != draft)
-        return REFUSE(claims->cx, "draft", "draft must be %s in this execution mode",
+        return REFUSE(claims->ctx, "draft", "draft must be %s in this execution mode",
                       draft ? "true" : "false");
-    return result_check_pull(claims->cx, claims->flow, claims->result, "");
+    return result_check_pull(claims->ctx, claims->flow, claims->result, "");
 }
 
 static enum rc check_custom(const struct claims *claims)
@@ -343,11 +345,11 @@ static const struct {
     {"pull", check_custom},
 };
 
-enum rc result_check_facts(struct cx *cx, struct flow *flow, const char *step,
+enum rc result_check_facts(struct context *ctx, struct flow *flow, const char *step,
                            const struct js *result)
 {
-    struct claims claims = {.cx = cx, .flow = flow, .result = result};
-    enum rc rc = flow_config(cx, flow, &claims.config);
+    struct claims claims = {.ctx = ctx, .flow = flow, .result = result};
+    enum rc rc = flow_config(ctx, flow, &claims.config);
     if (rc == RC_OK)
         rc = check_list(&claims);
     for (size_t i = 0; rc == RC_OK && i < COUNT_OF(checks); i++)

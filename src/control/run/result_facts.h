@@ -22,16 +22,16 @@
 #define CONTROL_RUN_RESULT_FACTS_H
 #include "control/run/flow.h"
 
-/* The shape was checked before (core/run/worker_report.h).  RC_INVALID RESULT_REFUSED: cx->err
+/* The shape was checked before (core/run/worker_report.h).  RC_INVALID RESULT_REFUSED: ctx->err
    names the member and what it should have been.  Nothing is written. */
-MUST_USE enum rc result_check_facts(struct cx *cx, struct flow *flow, const char *step,
+MUST_USE enum rc result_check_facts(struct context *ctx, struct flow *flow, const char *step,
                                     const struct js *result);
 /* The same of a pull request: {number, url, branch, headCommit, draft}; prefix names its place in
    the result, "" or "pullRequest.". */
-MUST_USE enum rc result_check_pull(struct cx *cx, struct flow *flow, const struct js *pull,
+MUST_USE enum rc result_check_pull(struct context *ctx, struct flow *flow, const struct js *pull,
                                    const char *prefix);
 /* The address that the run's forge gives its pull request of this number. */
-MUST_USE enum rc result_pull_url(struct cx *cx, struct flow *flow, int64_t number,
+MUST_USE enum rc result_pull_url(struct context *ctx, struct flow *flow, int64_t number,
                                  const char **ret_url);
 
 /* An event that a worker reports of a run: refs are those of the run, the worker is the one that

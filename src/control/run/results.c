@@ -1,6 +1,6 @@
 /*
- * results.c - prepare, hydrate, agent and publish; results_*.c have the others, results_far.c what
- * is different for agents that work elsewhere.
+ * results.c - prepare, hydrate, agent and publish; results_*.c have the others, results_remote.c
+ * what is different for agents that work elsewhere.
  */
 #include "control/run/results.h"
 #include "control/run/accounts.h"
@@ -21,7 +21,7 @@ enum { TOOL_RETRIES_MAX = 1000000 };
 
 /* ---- artifacts -------------------------------------------------------------------------- */
 
-enum rc result_link_artifacts(struct cx *cx, struct flow *flow, const struct js *result)
+enum rc result_link_artifacts(struct context *ctx, struct flow *flow, const struct js *result)
 {
     const struct js *artifacts = js_get(result, "artifacts");
     for (size_t i = 0; i < js_count(artifacts); i++) {
@@ -32,23 +32,23 @@ enum rc result_link_artifacts(struct cx *cx, struct flow *flow, const struct js 
             .name = js_get_str(artifact, "name", "artifact"),
             .sha256 = js_get_str(artifact, "sha256", ""),
             .bytes = js_get_int(artifact, "bytes", 0),
-            .created_us = cx->now_us,
+            .created_us = ctx->now_us,
         };
-        enum rc rc = artifacts_link(cx->db, &row, cx->err);
+        enum rc rc = artifacts_link(ctx->db, &row, ctx->err);
         if (rc != RC_OK)
             return rc;
     }
     return RC_OK;
 }
 
-static const char *keep(struct cx *cx, const struct js *result, const char *key)
+static const char *keep(struct context *ctx, const struct js *result, const char *key)
 {
-    return arena_strdup(cx->arena, js_get_str(result, key, NULL));
+    return arena_strdup(ctx->arena, js_get_str(result, key, NULL));
 }
 
 /* ---- prepare and hydrate ---------------------------------------------------------------- */
 
-static enum rc tell_started(struct cx *cx, struct flow *flow)
+static enum rc tell_started(struct context *ctx, struct flow *flow)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -58,39 +58,39 @@ static enum rc tell_started(struct cx *cx, struct flow *flow)
     jw_kstr(&body.jw, "repositoryId", flow->task.repository_id.text);
     jw_kstr(&body.jw, "baseCommit", flow->run.base_commit);
     jw_kstr(&body.jw, "branch", flow->run.branch);
-    return flow_tell(cx, flow, EV_RUN_STARTED, &body);
+    return flow_tell(ctx, flow, EV_RUN_STARTED, &body);
 }
 
-enum rc result_of_prepare(struct cx *cx, struct flow *flow, const struct js *result)
+enum rc result_of_prepare(struct context *ctx, struct flow *flow, const struct js *result)
 {
     enum rc rc = RC_OK;
     if (flow->run.base_commit == NULL) {
-        flow->run.base_commit = keep(cx, result, "baseCommit");
-        flow->run.started_us = cx->now_us;
-        rc = tell_started(cx, flow);
+        flow->run.base_commit = keep(ctx, result, "baseCommit");
+        flow->run.started_us = ctx->now_us;
+        rc = tell_started(ctx, flow);
     }
     if (rc != RC_OK)
         return rc;
-    return flow->run.prompt_sha256 != NULL ? pipeline_resume(cx, flow) : pipeline_next(cx, flow);
+    return flow->run.prompt_sha256 != NULL ? pipeline_resume(ctx, flow) : pipeline_next(ctx, flow);
 }
 
-enum rc result_of_hydrate(struct cx *cx, struct flow *flow, const struct js *result)
+enum rc result_of_hydrate(struct context *ctx, struct flow *flow, const struct js *result)
 {
-    flow->run.prompt_sha256 = keep(cx, result, "promptSha256");
-    flow->run.prompt_version = keep(cx, result, "promptVersion");
+    flow->run.prompt_sha256 = keep(ctx, result, "promptSha256");
+    flow->run.prompt_version = keep(ctx, result, "promptVersion");
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "runId", flow->run.id.text);
     jw_kstr(&body.jw, "promptSha256", flow->run.prompt_sha256);
     jw_kstr(&body.jw, "promptVersion", flow->run.prompt_version);
-    jw_kraw(&body.jw, "sources", str_of(js_text(js_get(result, "sources"), cx->arena)));
+    jw_kraw(&body.jw, "sources", str_of(js_text(js_get(result, "sources"), ctx->arena)));
     jw_kint(&body.jw, "tokenEstimate", js_get_int(result, "tokenEstimate", 0));
     jw_kbool(&body.jw, "truncated", js_get_bool(result, "truncated", false));
     const struct js *degraded = js_get(result, "degraded");
     jw_kraw(&body.jw, "degraded",
-            degraded != NULL ? str_of(js_text(degraded, cx->arena)) : STR("[]"));
-    enum rc rc = flow_tell(cx, flow, EV_CONTEXT_LOADED, &body);
-    return rc == RC_OK ? pipeline_next(cx, flow) : rc;
+            degraded != NULL ? str_of(js_text(degraded, ctx->arena)) : STR("[]"));
+    enum rc rc = flow_tell(ctx, flow, EV_CONTEXT_LOADED, &body);
+    return rc == RC_OK ? pipeline_next(ctx, flow) : rc;
 }
 
 /* ---- agent ------------------------------------------------------------------------------ */
@@ -134,20 +134,20 @@ static const struct ending *agent_stop(const struct js *result)
     return NULL;
 }
 
-static enum rc supersede_patch(struct cx *cx, struct flow *flow)
+static enum rc supersede_patch(struct context *ctx, struct flow *flow)
 {
     if (id_is_none(&flow->run.patch_id))
         return RC_OK;
-    enum rc rc = patches_set_status(cx->db, &flow->run.patch_id, "superseded", cx->err);
+    enum rc rc = patches_set_status(ctx->db, &flow->run.patch_id, "superseded", ctx->err);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "patchId", flow->run.patch_id.text);
-    return flow_tell(cx, flow, EV_PATCH_SUPERSEDED, &body);
+    return flow_tell(ctx, flow, EV_PATCH_SUPERSEDED, &body);
 }
 
-static enum rc tell_patch(struct cx *cx, struct flow *flow, const struct patch_row *patch,
+static enum rc tell_patch(struct context *ctx, struct flow *flow, const struct patch_row *patch,
                           const struct js *result)
 {
     const struct js *told = js_get(result, "patch");
@@ -166,84 +166,84 @@ static enum rc tell_patch(struct cx *cx, struct flow *flow, const struct patch_r
     jw_kstr(&body.jw, "summary", patch->summary);
     if (unscanned != NULL) {
         jw_kint(&body.jw, "unscannedFiles", js_get_int(told, "unscannedFiles", 0));
-        jw_kraw(&body.jw, "unscanned", str_of(js_text(unscanned, cx->arena)));
+        jw_kraw(&body.jw, "unscanned", str_of(js_text(unscanned, ctx->arena)));
     }
     if (nested != NULL) {
         jw_kint(&body.jw, "nestedRepositoryCount", js_get_int(result, "nestedRepositoryCount", 0));
-        jw_kraw(&body.jw, "nestedRepositories", str_of(js_text(nested, cx->arena)));
+        jw_kraw(&body.jw, "nestedRepositories", str_of(js_text(nested, ctx->arena)));
     }
-    return flow_tell(cx, flow, EV_PATCH_CREATED, &body);
+    return flow_tell(ctx, flow, EV_PATCH_CREATED, &body);
 }
 
-static enum rc record_patch(struct cx *cx, struct flow *flow, const struct js *result)
+static enum rc record_patch(struct context *ctx, struct flow *flow, const struct js *result)
 {
     const struct js *patch = js_get(result, "patch");
     struct patch_row row = {
-        .id = cx_id(cx),
+        .id = context_id(ctx),
         .run_id = flow->run.id,
         .attempt_no = flow->run.attempt,
-        .sha256 = keep(cx, patch, "sha256"),
+        .sha256 = keep(ctx, patch, "sha256"),
         .base_commit = flow->run.base_commit,
-        .tree_hash = keep(cx, patch, "treeHash"),
+        .tree_hash = keep(ctx, patch, "treeHash"),
         .files = js_get_int(patch, "files", 0),
         .lines_added = js_get_int(patch, "linesAdded", 0),
         .lines_deleted = js_get_int(patch, "linesDeleted", 0),
-        .summary = keep(cx, result, "summary"),
+        .summary = keep(ctx, result, "summary"),
         .status = "created",
-        .created_us = cx->now_us,
+        .created_us = ctx->now_us,
     };
-    enum rc rc = supersede_patch(cx, flow);
+    enum rc rc = supersede_patch(ctx, flow);
     if (rc == RC_OK)
-        rc = patches_insert(cx->db, &row, cx->err);
+        rc = patches_insert(ctx->db, &row, ctx->err);
     if (rc != RC_OK)
         return rc;
     flow->run.patch_id = row.id;
     flow->run.patch_sha256 = row.sha256;
     const struct js *paths = js_get(patch, "paths");
-    flow->run.paths = str_of(paths != NULL ? js_text(paths, cx->arena) : NULL);
-    return tell_patch(cx, flow, &row, result);
+    flow->run.paths = str_of(paths != NULL ? js_text(paths, ctx->arena) : NULL);
+    return tell_patch(ctx, flow, &row, result);
 }
 
-static enum rc fail_agent(struct cx *cx, struct flow *flow, const struct inference *inference,
+static enum rc fail_agent(struct context *ctx, struct flow *flow, const struct inference *inference,
                           const struct js *result)
 {
     const char *said = js_get_str(result, "error", NULL);
     const char *message = inference->message;
     if (!text_empty(said))
-        message = arena_printf(cx->arena, "%s: %s", message, said);
+        message = arena_printf(ctx->arena, "%s: %s", message, said);
     if (js_get_bool(result, "branchPushed", false))
-        message = arena_printf(cx->arena, "%s What it pushed stays on branch %s.", message,
+        message = arena_printf(ctx->arena, "%s What it pushed stays on branch %s.", message,
                                flow->run.branch);
     struct ending ending = {.event = RUN_EV_FAIL, .code = inference->code, .message = message};
-    return flow_end(cx, flow, &ending);
+    return flow_end(ctx, flow, &ending);
 }
 
 /* What the agent had done by then is kept: the next attempt continues from there. */
-static enum rc defer_agent(struct cx *cx, struct flow *flow, const struct js *result)
+static enum rc defer_agent(struct context *ctx, struct flow *flow, const struct js *result)
 {
     enum rc rc = RC_OK;
     if (js_type(js_get(result, "patch")) == JS_OBJECT)
-        rc = record_patch(cx, flow, result);
-    return rc == RC_OK ? accounts_defer(cx, flow, result) : rc;
+        rc = record_patch(ctx, flow, result);
+    return rc == RC_OK ? accounts_defer(ctx, flow, result) : rc;
 }
 
 /* Adds up what it used.  *ret_deferred: it waits for its provider's account. */
-static enum rc take_usage(struct cx *cx, struct flow *flow, const struct js *result,
+static enum rc take_usage(struct context *ctx, struct flow *flow, const struct js *result,
                           bool *ret_deferred)
 {
     *ret_deferred = strcmp(js_get_str(result, "outcome", ""), "quota") == 0;
     int64_t retries = js_get_int(result, "toolRetries", 0);
     if (retries > 0 && retries < TOOL_RETRIES_MAX)
         flow->run.used[BUDGET_TOOL] += retries;
-    enum rc rc = usage_take(cx, &flow->run, flow->assignment, result);
+    enum rc rc = usage_take(ctx, &flow->run, flow->assignment, result);
     if (rc != RC_OK || *ret_deferred)
-        return rc == RC_OK ? defer_agent(cx, flow, result) : rc;
+        return rc == RC_OK ? defer_agent(ctx, flow, result) : rc;
     flow->run.quota_hits = 0;
     bool worked = usage_shows_work(result) || parse_report(result) == REPORT_SUCCESS;
-    return worked ? accounts_proved(cx, &flow->run) : RC_OK;
+    return worked ? accounts_proved(ctx, &flow->run) : RC_OK;
 }
 
-static enum rc stop_agent(struct cx *cx, struct flow *flow, const struct ending *stop,
+static enum rc stop_agent(struct context *ctx, struct flow *flow, const struct ending *stop,
                           const struct js *result)
 {
     struct ending ending = *stop;
@@ -251,8 +251,8 @@ static enum rc stop_agent(struct cx *cx, struct flow *flow, const struct ending 
     bool of_tool = strcmp(stop->code, "policy.tool_denied") == 0 ||
                    strcmp(stop->code, "retry_budget_exhausted") == 0;
     if (of_tool && !text_empty(said))
-        ending.message = arena_strdup(cx->arena, said);
-    return flow_end(cx, flow, &ending);
+        ending.message = arena_strdup(ctx->arena, said);
+    return flow_end(ctx, flow, &ending);
 }
 
 static void warn(struct flow *flow, const struct inference *inference)
@@ -261,19 +261,20 @@ static void warn(struct flow *flow, const struct inference *inference)
         flow_warn(flow, inference->code, inference->message);
 }
 
-static enum rc go_on_with(struct cx *cx, struct flow *flow, const struct js *result, bool has_patch)
+static enum rc go_on_with(struct context *ctx, struct flow *flow, const struct js *result,
+                          bool has_patch)
 {
     bool stopped = false;
-    enum rc rc = has_patch ? record_patch(cx, flow, result) : RC_OK;
+    enum rc rc = has_patch ? record_patch(ctx, flow, result) : RC_OK;
     if (rc == RC_OK && has_patch)
-        rc = policies_on_patch(cx, flow, js_get_int(js_get(result, "patch"), "forbiddenPaths", 0),
+        rc = policies_on_patch(ctx, flow, js_get_int(js_get(result, "patch"), "forbiddenPaths", 0),
                                &stopped);
     if (rc != RC_OK || stopped)
         return rc;
-    return has_patch ? pipeline_next(cx, flow) : far_take_pull(cx, flow);
+    return has_patch ? pipeline_next(ctx, flow) : remote_take_pull(ctx, flow);
 }
 
-enum rc result_infer(struct cx *cx, struct flow *flow, const struct js *result)
+enum rc result_infer(struct context *ctx, struct flow *flow, const struct js *result)
 {
     const struct js *pull = js_get(result, "pullRequest");
     const struct js *secrets = js_get(result, "secrets");
@@ -285,12 +286,12 @@ enum rc result_infer(struct cx *cx, struct flow *flow, const struct js *result)
         .has_commits = js_type(js_get(result, "patch")) == JS_OBJECT,
     };
     if (facts.pr_exists) {
-        enum rc rc = far_note_pull(cx, flow, pull);
+        enum rc rc = remote_note_pull(ctx, flow, pull);
         if (rc != RC_OK)
             return rc;
     }
     if (js_count(secrets) > 0)
-        return result_of_secrets(cx, flow, secrets);
+        return result_of_secrets(ctx, flow, secrets);
     /* Out of turns or money with its pull request open, it has done what it was to do. */
     if (stop != NULL && facts.pr_exists)
         facts.completion = REPORT_SUCCESS;
@@ -298,20 +299,21 @@ enum rc result_infer(struct cx *cx, struct flow *flow, const struct js *result)
     bool pushed = js_get_bool(result, "branchPushed", false);
     flow->run.partial = facts.has_commits && !facts.pr_exists && (pushed || !inference.completed);
     if (stop != NULL && !facts.pr_exists)
-        return stop_agent(cx, flow, stop, result);
+        return stop_agent(ctx, flow, stop, result);
     if (!inference.completed)
-        return fail_agent(cx, flow, &inference, result);
+        return fail_agent(ctx, flow, &inference, result);
     warn(flow, &inference);
-    return go_on_with(cx, flow, result, facts.has_commits);
+    return go_on_with(ctx, flow, result, facts.has_commits);
 }
 
-enum rc result_agent_over(struct cx *cx, struct flow *flow, const struct js *result, bool *ret_over)
+enum rc result_agent_over(struct context *ctx, struct flow *flow, const struct js *result,
+                          bool *ret_over)
 {
     const struct ending *stop = agent_stop(result);
     bool deferred;
-    enum rc rc = take_usage(cx, flow, result, &deferred);
+    enum rc rc = take_usage(ctx, flow, result, &deferred);
     *ret_over = stop != NULL || deferred;
-    return rc == RC_OK && stop != NULL ? stop_agent(cx, flow, stop, result) : rc;
+    return rc == RC_OK && stop != NULL ? stop_agent(ctx, flow, stop, result) : rc;
 }
 
 /* An agent elsewhere that was cut off by turns or budget may have finished before: a look at the
@@ -322,34 +324,34 @@ static bool may_have_finished(const struct ending *stop)
            strcmp(stop->code, "max_budget_exceeded") == 0;
 }
 
-enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *result)
+enum rc result_of_agent(struct context *ctx, struct flow *flow, const struct js *result)
 {
     const struct repo_config *config;
     bool deferred;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     bool remote = config->agent.compute == COMPUTE_REMOTE;
     flow->run.session_over |= remote;
-    rc = take_usage(cx, flow, result, &deferred);
+    rc = take_usage(ctx, flow, result, &deferred);
     if (rc != RC_OK || deferred)
         return rc;
     bool held = js_count(js_get(result, "secrets")) > 0; /* There is nothing to collect. */
     return remote && !held && may_have_finished(agent_stop(result))
-               ? far_collect(cx, flow, result)
-               : result_infer(cx, flow, result);
+               ? remote_collect(ctx, flow, result)
+               : result_infer(ctx, flow, result);
 }
 
 /* ---- publish ---------------------------------------------------------------------------- */
 
-enum rc result_record_pull(struct cx *cx, struct flow *flow, const struct js *result)
+enum rc result_record_pull(struct context *ctx, struct flow *flow, const struct js *result)
 {
     const char *url = NULL;
-    enum rc rc = result_pull_url(cx, flow, js_get_int(result, "number", 0), &url);
+    enum rc rc = result_pull_url(ctx, flow, js_get_int(result, "number", 0), &url);
     if (rc != RC_OK)
         return rc;
     struct pull_request_row row = {
-        .id = cx_id(cx),
+        .id = context_id(ctx),
         .number = js_get_int(result, "number", 0),
         .repository_id = flow->task.repository_id,
         .task_id = flow->task.id,
@@ -357,18 +359,18 @@ enum rc result_record_pull(struct cx *cx, struct flow *flow, const struct js *re
         .branch = flow->run.branch,
         .target_branch = flow->task.target_branch,
         .url = url,
-        .title = task_title(flow->task.description, flow->task.issue_number, cx->arena),
+        .title = task_title(flow->task.description, flow->task.issue_number, ctx->arena),
         .status = "open",
         .draft = js_get_bool(result, "draft", true),
-        .head_commit = keep(cx, result, "headCommit"),
-        .created_us = cx->now_us,
-        .updated_us = cx->now_us,
+        .head_commit = keep(ctx, result, "headCommit"),
+        .created_us = ctx->now_us,
+        .updated_us = ctx->now_us,
     };
-    rc = pull_requests_insert(cx->db, &row, cx->err);
+    rc = pull_requests_insert(ctx->db, &row, ctx->err);
     if (rc == RC_CONFLICT && id_is_none(&flow->run.pull_request_id)) /* Another lane was faster: */
-        return err_wrap(cx->err, RC_BUSY, "another run records it just now"); /* refused then. */
+        return err_wrap(ctx->err, RC_BUSY, "another run records it just now"); /* refused then. */
     if (rc != RC_OK)
-        return rc == RC_CONFLICT ? err_wrap(cx->err, RC_CORRUPT, "a second pull request") : rc;
+        return rc == RC_CONFLICT ? err_wrap(ctx->err, RC_CORRUPT, "a second pull request") : rc;
     flow->run.pull_request_id = row.id;
     flow->run.partial = false;
     CLEANUP(event_body_release) struct event_body body;
@@ -379,16 +381,16 @@ enum rc result_record_pull(struct cx *cx, struct flow *flow, const struct js *re
     jw_kstr(&body.jw, "branch", row.branch);
     jw_kstr(&body.jw, "headCommit", row.head_commit);
     jw_kbool(&body.jw, "draft", row.draft);
-    jw_kbool(&body.jw, "foreign", far_has_pull(flow));
-    return flow_tell(cx, flow, EV_PR_CREATED, &body);
+    jw_kbool(&body.jw, "foreign", remote_has_pull(flow));
+    return flow_tell(ctx, flow, EV_PR_CREATED, &body);
 }
 
-enum rc result_of_publish(struct cx *cx, struct flow *flow, const struct js *result)
+enum rc result_of_publish(struct context *ctx, struct flow *flow, const struct js *result)
 {
-    enum rc rc = result_record_pull(cx, flow, result);
+    enum rc rc = result_record_pull(ctx, flow, result);
     if (rc == RC_OK)
-        rc = patches_set_status(cx->db, &flow->run.patch_id, "published", cx->err);
+        rc = patches_set_status(ctx->db, &flow->run.patch_id, "published", ctx->err);
     if (rc != RC_OK)
         return rc;
-    return flow->run.stop == RUN_STOP_NONE ? pipeline_next(cx, flow) : flow_end_stopped(cx, flow);
+    return flow->run.stop == RUN_STOP_NONE ? pipeline_next(ctx, flow) : flow_end_stopped(ctx, flow);
 }

@@ -5,31 +5,33 @@
 #define CONTROL_RUN_RESULTS_H
 #include "control/run/ending.h"
 
-MUST_USE enum rc result_link_artifacts(struct cx *cx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_link_artifacts(struct context *ctx, struct flow *flow,
+                                       const struct js *result);
 
-MUST_USE enum rc result_of_prepare(struct cx *cx, struct flow *flow, const struct js *result);
-MUST_USE enum rc result_of_hydrate(struct cx *cx, struct flow *flow, const struct js *result);
-MUST_USE enum rc result_of_plan(struct cx *cx, struct flow *flow, const struct js *result);
-MUST_USE enum rc result_of_custom(struct cx *cx, struct flow *flow, const struct js *result);
-MUST_USE enum rc result_of_agent(struct cx *cx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_prepare(struct context *ctx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_hydrate(struct context *ctx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_plan(struct context *ctx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_custom(struct context *ctx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_agent(struct context *ctx, struct flow *flow, const struct js *result);
 /* An agent that leased its work itself is done. */
-MUST_USE enum rc result_of_pull(struct cx *cx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_pull(struct context *ctx, struct flow *flow, const struct js *result);
 /* A worker has collected what an agent elsewhere has left. */
-MUST_USE enum rc result_of_collect(struct cx *cx, struct flow *flow, const struct js *result);
-MUST_USE enum rc result_of_verify(struct cx *cx, struct flow *flow, const struct js *result);
-MUST_USE enum rc result_of_judge(struct cx *cx, struct flow *flow, const struct js *result);
-MUST_USE enum rc result_of_publish(struct cx *cx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_collect(struct context *ctx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_verify(struct context *ctx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_judge(struct context *ctx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_of_publish(struct context *ctx, struct flow *flow, const struct js *result);
 
 /* Adds up what an agent has used.  *ret_over: the agent was cut short, and the run moved here. */
-MUST_USE enum rc result_agent_over(struct cx *cx, struct flow *flow, const struct js *result,
+MUST_USE enum rc result_agent_over(struct context *ctx, struct flow *flow, const struct js *result,
                                    bool *ret_over);
 
 /* The patch of the agent's step holds secrets. */
-MUST_USE enum rc result_of_secrets(struct cx *cx, struct flow *flow, const struct js *secrets);
+MUST_USE enum rc result_of_secrets(struct context *ctx, struct flow *flow,
+                                   const struct js *secrets);
 /* Ends the run by the rule: failed, and the repository in quarantine where it is malice. */
 struct retry_rule;
-MUST_USE enum rc result_stop_for(struct cx *cx, struct flow *flow, const struct retry_rule *rule,
-                                 const char *text);
+MUST_USE enum rc result_stop_for(struct context *ctx, struct flow *flow,
+                                 const struct retry_rule *rule, const char *text);
 
 /* Sends the run back to the agent with feedback, or ends it when the budget is used up. */
 struct repair {
@@ -37,29 +39,30 @@ struct repair {
     const char *summary;         /* For people. */
     const char *feedback_sha256; /* What the agent gets to read. */
 };
-MUST_USE enum rc result_repair(struct cx *cx, struct flow *flow, const struct repair *repair);
+MUST_USE enum rc result_repair(struct context *ctx, struct flow *flow, const struct repair *repair);
 
 /* By the decision matrix of core/agent/infer.h: on with the patch, or the end. */
-MUST_USE enum rc result_infer(struct cx *cx, struct flow *flow, const struct js *result);
+MUST_USE enum rc result_infer(struct context *ctx, struct flow *flow, const struct js *result);
 /* Records {number, headCommit, draft} as the run's pull request.  result_check_facts has accepted
    it. */
-MUST_USE enum rc result_record_pull(struct cx *cx, struct flow *flow, const struct js *pull);
+MUST_USE enum rc result_record_pull(struct context *ctx, struct flow *flow, const struct js *pull);
 
-/* ---- agents elsewhere (results_far.c) ---- */
+/* ---- agents elsewhere (results_remote.c) ---- */
 
 /* The agent's part is over; a worker is to collect what it has left. */
-MUST_USE enum rc far_collect(struct cx *cx, struct flow *flow, const struct js *record);
+MUST_USE enum rc remote_collect(struct context *ctx, struct flow *flow, const struct js *record);
 /* The agent opened a pull request itself: that one is the run's, there is no second.  It is
    recorded at once. */
-MUST_USE enum rc far_note_pull(struct cx *cx, struct flow *flow, const struct js *pull);
-bool far_has_pull(const struct flow *flow);
+MUST_USE enum rc remote_note_pull(struct context *ctx, struct flow *flow, const struct js *pull);
+bool remote_has_pull(const struct flow *flow);
 /* From any state with a patch to the one in which a pull request is opened (creating_pr). */
-MUST_USE enum rc far_walk_to_publishing(struct cx *cx, struct flow *flow);
+MUST_USE enum rc remote_walk_to_publishing(struct context *ctx, struct flow *flow);
 /* Completes a run whose pull request is open, with a warning: what is published stays so. */
-MUST_USE enum rc flow_end_published(struct cx *cx, struct flow *flow, const char *code,
+MUST_USE enum rc flow_end_published(struct context *ctx, struct flow *flow, const char *code,
                                     const char *message);
 /* Ends the publishing with it, from any state before. */
-MUST_USE enum rc far_take_pull(struct cx *cx, struct flow *flow);
+MUST_USE enum rc remote_take_pull(struct context *ctx, struct flow *flow);
 /* The patch did not pass, but its pull request is there: completed, with a warning. */
-MUST_USE enum rc far_keep_pull(struct cx *cx, struct flow *flow, const struct repair *repair);
+MUST_USE enum rc remote_keep_pull(struct context *ctx, struct flow *flow,
+                                  const struct repair *repair);
 #endif

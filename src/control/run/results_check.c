@@ -13,55 +13,55 @@
 
 /* ---- repair ----------------------------------------------------------------------------- */
 
-static struct spending spent_so_far(struct cx *cx, const struct run_row *run)
+static struct spending spent_so_far(struct context *ctx, const struct run_row *run)
 {
     struct spending spending = {
         .cost_microusd = run->cost_microusd,
-        .wall_us = run->started_us > 0 ? cx->now_us - run->started_us : 0,
+        .wall_us = run->started_us > 0 ? ctx->now_us - run->started_us : 0,
     };
     memcpy(spending.used, run->used, sizeof(spending.used));
     return spending;
 }
 
 /* One more of this kind; RC_LIMIT when the budget is used up. */
-static enum rc spend(struct cx *cx, struct flow *flow, enum budget_kind kind)
+static enum rc spend(struct context *ctx, struct flow *flow, enum budget_kind kind)
 {
     const struct repo_config *config;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     struct budget budget = config->budget;
     budget.cost_microusd_max = flow->task.max_budget_microusd;
-    struct spending before = spent_so_far(cx, &flow->run), after;
-    rc = budget_spend(&budget, &before, kind, &after, cx->err);
+    struct spending before = spent_so_far(ctx, &flow->run), after;
+    rc = budget_spend(&budget, &before, kind, &after, ctx->err);
     if (rc == RC_OK)
         memcpy(flow->run.used, after.used, sizeof(flow->run.used));
     return rc;
 }
 
-static enum rc give_up(struct cx *cx, struct flow *flow, const struct repair *repair)
+static enum rc give_up(struct context *ctx, struct flow *flow, const struct repair *repair)
 {
-    if (far_has_pull(flow)) {
-        err_clear(cx->err);
-        return far_keep_pull(cx, flow, repair);
+    if (remote_has_pull(flow)) {
+        err_clear(ctx->err);
+        return remote_keep_pull(ctx, flow, repair);
     }
     struct ending ending = {
         .event = RUN_EV_FAIL,
         .code = "retry_budget_exhausted",
-        .message = arena_printf(cx->arena, "%s The last failure (%s): %s", cx->err->text,
+        .message = arena_printf(ctx->arena, "%s The last failure (%s): %s", ctx->err->text,
                                 repair->reason, repair->summary),
     };
-    err_clear(cx->err);
-    return flow_end(cx, flow, &ending);
+    err_clear(ctx->err);
+    return flow_end(ctx, flow, &ending);
 }
 
-enum rc result_repair(struct cx *cx, struct flow *flow, const struct repair *repair)
+enum rc result_repair(struct context *ctx, struct flow *flow, const struct repair *repair)
 {
-    if (far_has_pull(flow))
-        return far_keep_pull(cx, flow, repair);
-    enum rc rc = spend(cx, flow, BUDGET_AGENT);
+    if (remote_has_pull(flow))
+        return remote_keep_pull(ctx, flow, repair);
+    enum rc rc = spend(ctx, flow, BUDGET_AGENT);
     if (rc == RC_LIMIT)
-        return give_up(cx, flow, repair);
+        return give_up(ctx, flow, repair);
     if (rc != RC_OK)
         return rc;
     flow->run.attempt++;
@@ -72,10 +72,10 @@ enum rc result_repair(struct cx *cx, struct flow *flow, const struct repair *rep
     jw_kint(&body.jw, "attempt", flow->run.attempt);
     jw_kstr(&body.jw, "summary", repair->summary);
     jw_kstr(&body.jw, "feedbackArtifactId", repair->feedback_sha256);
-    rc = flow_tell(cx, flow, EV_RUN_RETRY_WITH_FEEDBACK, &body);
+    rc = flow_tell(ctx, flow, EV_RUN_RETRY_WITH_FEEDBACK, &body);
     if (rc == RC_OK)
-        rc = flow_move(cx, flow, RUN_EV_REPAIR, "The failure goes back to the agent");
-    return rc == RC_OK ? pipeline_start_agent(cx, flow) : rc;
+        rc = flow_move(ctx, flow, RUN_EV_REPAIR, "The failure goes back to the agent");
+    return rc == RC_OK ? pipeline_start_agent(ctx, flow) : rc;
 }
 
 /* ---- verify ----------------------------------------------------------------------------- */
@@ -92,11 +92,11 @@ static enum verify_status status_of(const struct js *check)
     return verify_status_parse(js_get_str(check, "status", ""), &status) ? status : VERIFY_ERRORED;
 }
 
-static enum rc record_check(struct cx *cx, struct flow *flow, const struct js *check)
+static enum rc record_check(struct context *ctx, struct flow *flow, const struct js *check)
 {
     enum verify_status status = status_of(check);
     struct verification_row row = {
-        .id = cx_id(cx),
+        .id = context_id(ctx),
         .run_id = flow->run.id,
         .patch_id = flow->run.patch_id,
         .name = js_get_str(check, "name", "check"),
@@ -107,9 +107,9 @@ static enum rc record_check(struct cx *cx, struct flow *flow, const struct js *c
         .summary = js_get_str(check, "summary", ""),
         .report_sha256 = js_get_str(check, "reportSha256", NULL),
         .duration_ms = js_get_int(check, "durationMs", 0),
-        .created_us = cx->now_us,
+        .created_us = ctx->now_us,
     };
-    enum rc rc = verifications_insert(cx->db, &row, cx->err);
+    enum rc rc = verifications_insert(ctx->db, &row, ctx->err);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;
@@ -125,7 +125,7 @@ static enum rc record_check(struct cx *cx, struct flow *flow, const struct js *c
     jw_optstr(&body.jw, "reportArtifactId", row.report_sha256);
     jw_kint(&body.jw, "durationMs", row.duration_ms);
     jw_kstr(&body.jw, "summary", row.summary);
-    return flow_tell(cx, flow, verify_events[status], &body);
+    return flow_tell(ctx, flow, verify_events[status], &body);
 }
 
 struct tally { /* Of the checks that are not optional. */
@@ -133,7 +133,7 @@ struct tally { /* Of the checks that are not optional. */
     const char *summary; /* Of the first that did not pass. */
 };
 
-static enum rc record_checks(struct cx *cx, struct flow *flow, const struct js *checks,
+static enum rc record_checks(struct context *ctx, struct flow *flow, const struct js *checks,
                              struct tally *ret_tally)
 {
     struct tally tally = {.summary = "no summary"};
@@ -141,7 +141,7 @@ static enum rc record_checks(struct cx *cx, struct flow *flow, const struct js *
     for (size_t i = 0; i < js_count(checks); i++) {
         const struct js *check = js_at(checks, i);
         enum verify_status status = status_of(check);
-        enum rc rc = record_check(cx, flow, check);
+        enum rc rc = record_check(ctx, flow, check);
         if (rc != RC_OK)
             return rc;
         if (js_get_bool(check, "optional", false))
@@ -149,7 +149,7 @@ static enum rc record_checks(struct cx *cx, struct flow *flow, const struct js *
         tally.by_status[status]++;
         if (!found && status != VERIFY_PASSED && status != VERIFY_SKIPPED) {
             found = true;
-            tally.summary = arena_printf(cx->arena, "%s: %s", js_get_str(check, "name", "check"),
+            tally.summary = arena_printf(ctx->arena, "%s: %s", js_get_str(check, "name", "check"),
                                          js_get_str(check, "summary", ""));
         }
     }
@@ -157,9 +157,9 @@ static enum rc record_checks(struct cx *cx, struct flow *flow, const struct js *
     return RC_OK;
 }
 
-static enum rc accept_verified(struct cx *cx, struct flow *flow, const char *verdict)
+static enum rc accept_verified(struct context *ctx, struct flow *flow, const char *verdict)
 {
-    enum rc rc = patches_set_status(cx->db, &flow->run.patch_id, "verified", cx->err);
+    enum rc rc = patches_set_status(ctx->db, &flow->run.patch_id, "verified", ctx->err);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;
@@ -167,30 +167,30 @@ static enum rc accept_verified(struct cx *cx, struct flow *flow, const char *ver
     jw_kstr(&body.jw, "patchId", flow->run.patch_id.text);
     jw_kstr(&body.jw, "verdict", verdict);
     jw_kstr(&body.jw, "certificateArtifactId", flow->run.certificate_sha256);
-    rc = flow_tell(cx, flow, EV_PATCH_VERIFIED, &body);
-    return rc == RC_OK ? pipeline_next(cx, flow) : rc;
+    rc = flow_tell(ctx, flow, EV_PATCH_VERIFIED, &body);
+    return rc == RC_OK ? pipeline_next(ctx, flow) : rc;
 }
 
 /* A check that could not be run proves nothing about the patch: it is run again. */
-static enum rc verify_again(struct cx *cx, struct flow *flow, const struct repair *repair)
+static enum rc verify_again(struct context *ctx, struct flow *flow, const struct repair *repair)
 {
-    enum rc rc = spend(cx, flow, BUDGET_VERIFIER);
+    enum rc rc = spend(ctx, flow, BUDGET_VERIFIER);
     if (rc == RC_LIMIT)
-        return give_up(cx, flow, repair);
-    return rc == RC_OK ? assignment_enqueue(cx, flow, "verify") : rc;
+        return give_up(ctx, flow, repair);
+    return rc == RC_OK ? assignment_enqueue(ctx, flow, "verify") : rc;
 }
 
-enum rc result_of_verify(struct cx *cx, struct flow *flow, const struct js *result)
+enum rc result_of_verify(struct context *ctx, struct flow *flow, const struct js *result)
 {
     struct tally tally;
-    enum rc rc = record_checks(cx, flow, js_get(result, "checks"), &tally);
+    enum rc rc = record_checks(ctx, flow, js_get(result, "checks"), &tally);
     if (rc != RC_OK)
         return rc;
-    flow->run.certificate_sha256 = arena_strdup(cx->arena,
+    flow->run.certificate_sha256 = arena_strdup(ctx->arena,
                                                 js_get_str(result, "certificateSha256", NULL));
     const char *verdict = js_get_str(result, "verdict", "");
     if (strcmp(verdict, "verified") == 0 || strcmp(verdict, "unverifiable") == 0)
-        return accept_verified(cx, flow, verdict);
+        return accept_verified(ctx, flow, verdict);
     bool only_errors = tally.by_status[VERIFY_ERRORED] > 0 &&
                        tally.by_status[VERIFY_FAILED] + tally.by_status[VERIFY_TIMED_OUT] == 0;
     const struct retry_rule *rule = retry_rule_find(
@@ -198,8 +198,8 @@ enum rc result_of_verify(struct cx *cx, struct flow *flow, const struct js *resu
     struct repair repair = {
         .reason = "verification_failed",
         .summary = tally.summary,
-        .feedback_sha256 = arena_strdup(cx->arena, js_get_str(result, "feedbackSha256", NULL)),
+        .feedback_sha256 = arena_strdup(ctx->arena, js_get_str(result, "feedbackSha256", NULL)),
     };
-    return rule->action == RETRY_AGAIN ? verify_again(cx, flow, &repair)
-                                       : result_repair(cx, flow, &repair);
+    return rule->action == RETRY_AGAIN ? verify_again(ctx, flow, &repair)
+                                       : result_repair(ctx, flow, &repair);
 }

@@ -28,15 +28,15 @@ static void write_result(struct jw *jw, const char *name, const struct js *resul
 }
 
 /* Later steps receive the results of the last few. */
-static enum rc keep_result(struct cx *cx, struct flow *flow, const struct js *result)
+static enum rc keep_result(struct context *ctx, struct flow *flow, const struct js *result)
 {
     CLEANUP(js_freep) struct js *before = NULL;
     struct str stored = flow->run.step_results;
     enum rc rc = RC_OK;
     if (stored.len > 0)
-        rc = js_parse(stored.at, stored.len, &before, cx->err);
+        rc = js_parse(stored.at, stored.len, &before, ctx->err);
     if (rc != RC_OK)
-        return err_wrap(cx->err, RC_CORRUPT, "the results of earlier steps");
+        return err_wrap(ctx->err, RC_CORRUPT, "the results of earlier steps");
     CLEANUP(buf_release) struct buf buf;
     buf_init(&buf, RESULTS_BYTES_MAX);
     struct jw jw = jw_to(&buf);
@@ -47,67 +47,67 @@ static enum rc keep_result(struct cx *cx, struct flow *flow, const struct js *re
     write_result(&jw, flow->run.step, result);
     jw_end(&jw, ']');
     if (buf.overflow)
-        return err_set(cx->err, RC_TOO_LARGE, "RESULT_TOO_LARGE",
+        return err_set(ctx->err, RC_TOO_LARGE, "RESULT_TOO_LARGE",
                        "the results of custom steps pass %d bytes", RESULTS_BYTES_MAX);
-    flow->run.step_results = (struct str){arena_strndup(cx->arena, buf.data, buf.len), buf.len};
+    flow->run.step_results = (struct str){arena_strndup(ctx->arena, buf.data, buf.len), buf.len};
     return RC_OK;
 }
 
-enum rc result_of_custom(struct cx *cx, struct flow *flow, const struct js *result)
+enum rc result_of_custom(struct context *ctx, struct flow *flow, const struct js *result)
 {
-    enum rc rc = keep_result(cx, flow, result);
+    enum rc rc = keep_result(ctx, flow, result);
     if (rc != RC_OK || strcmp(js_get_str(result, "status", ""), "success") == 0)
-        return rc == RC_OK ? pipeline_next(cx, flow) : rc;
-    const char *message = arena_printf(cx->arena, "Step %s failed: %s", flow->run.step,
+        return rc == RC_OK ? pipeline_next(ctx, flow) : rc;
+    const char *message = arena_printf(ctx->arena, "Step %s failed: %s", flow->run.step,
                                        js_get_str(result, "error", "it did not say why"));
     if (!id_is_none(&flow->run.pull_request_id))
-        return pipeline_warn_published(cx, flow, "custom_step_failed", message);
+        return pipeline_warn_published(ctx, flow, "custom_step_failed", message);
     struct ending ending = {.event = RUN_EV_FAIL, .code = "custom_step_failed", .message = message};
-    return flow_end(cx, flow, &ending);
+    return flow_end(ctx, flow, &ending);
 }
 
 /* ---- plan ------------------------------------------------------------------------------- */
 
-static enum rc tell_plan(struct cx *cx, struct flow *flow, const char *summary)
+static enum rc tell_plan(struct context *ctx, struct flow *flow, const char *summary)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "runId", flow->run.id.text);
     jw_kstr(&body.jw, "planArtifactId", flow->run.plan_sha256);
     jw_optstr(&body.jw, "summary", summary);
-    return flow_tell(cx, flow, EV_PLAN_CREATED, &body);
+    return flow_tell(ctx, flow, EV_PLAN_CREATED, &body);
 }
 
-static enum rc fail_plan(struct cx *cx, struct flow *flow, const struct js *result)
+static enum rc fail_plan(struct context *ctx, struct flow *flow, const struct js *result)
 {
     struct ending ending = {
         .event = RUN_EV_FAIL,
         .code = "plan_failed",
-        .message = arena_printf(cx->arena, "The agent could not make a plan: %s",
+        .message = arena_printf(ctx->arena, "The agent could not make a plan: %s",
                                 js_get_str(result, "error", "it did not say why")),
     };
-    return flow_end(cx, flow, &ending);
+    return flow_end(ctx, flow, &ending);
 }
 
-enum rc result_of_plan(struct cx *cx, struct flow *flow, const struct js *result)
+enum rc result_of_plan(struct context *ctx, struct flow *flow, const struct js *result)
 {
     const struct repo_config *config;
     bool over;
-    enum rc rc = flow_config(cx, flow, &config);
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc == RC_OK)
-        rc = result_agent_over(cx, flow, result, &over);
+        rc = result_agent_over(ctx, flow, result, &over);
     if (rc != RC_OK || over)
         return rc;
     if (strcmp(js_get_str(result, "report", ""), "error") == 0)
-        return fail_plan(cx, flow, result);
+        return fail_plan(ctx, flow, result);
     const char *summary = js_get_str(result, "summary", NULL);
-    flow->run.plan_sha256 = arena_strdup(cx->arena, js_get_str(result, "planSha256", NULL));
-    rc = tell_plan(cx, flow, summary);
+    flow->run.plan_sha256 = arena_strdup(ctx->arena, js_get_str(result, "planSha256", NULL));
+    rc = tell_plan(ctx, flow, summary);
     if (rc != RC_OK)
         return rc;
     if (policy_decide(flow->task.mode, flow->task.risk, config->plan.approval) != POLICY_ASK)
-        return pipeline_next(cx, flow);
+        return pipeline_next(ctx, flow);
     struct question question = {
         .kind = "plan", .reason = "The plan waits for a person's approval", .summary = summary};
-    return ask_person(cx, flow, &question);
+    return ask_person(ctx, flow, &question);
 }

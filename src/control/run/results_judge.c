@@ -37,14 +37,14 @@ static const char *event_of(const struct js *judge)
     return verdict_of(judge) == VERDICT_INCONCLUSIVE ? EV_JUDGE_INCONCLUSIVE : EV_JUDGE_COMPLETED;
 }
 
-static enum rc tell_judge(struct cx *cx, struct flow *flow, const struct js *judge)
+static enum rc tell_judge(struct context *ctx, struct flow *flow, const struct js *judge)
 {
     const struct js *findings = js_get(judge, "findings");
     const struct js *score = js_get(judge, "score");
     int64_t count = js_get_int(judge, "findingsCount", (int64_t)js_count(findings));
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
-    jw_kstr(&body.jw, "judgeAttemptId", cx_id(cx).text);
+    jw_kstr(&body.jw, "judgeAttemptId", context_id(ctx).text);
     jw_kstr(&body.jw, "judgeType", js_get_str(judge, "kind", "rules"));
     jw_kstr(&body.jw, "name", js_get_str(judge, "name", "judge"));
     jw_kstr(&body.jw, "patchId", flow->run.patch_id.text);
@@ -56,12 +56,12 @@ static enum rc tell_judge(struct cx *cx, struct flow *flow, const struct js *jud
     jw_optstr(&body.jw, "problem", js_get_str(judge, "problem", NULL));
     jw_optstr(&body.jw, "reportArtifactId", js_get_str(judge, "reportSha256", NULL));
     if (js_count(findings) > 0)
-        jw_kraw(&body.jw, "findings", str_of(js_text(findings, cx->arena)));
-    return flow_tell(cx, flow, event_of(judge), &body);
+        jw_kraw(&body.jw, "findings", str_of(js_text(findings, ctx->arena)));
+    return flow_tell(ctx, flow, event_of(judge), &body);
 }
 
 /* The cost of a judge is added to the run's; its tokens are not: the run counts the agent's. */
-static enum rc tell_cost(struct cx *cx, struct flow *flow, const struct js *judge)
+static enum rc tell_cost(struct context *ctx, struct flow *flow, const struct js *judge)
 {
     const struct js *usage = js_get(judge, "usage");
     if (js_type(usage) != JS_OBJECT)
@@ -79,16 +79,16 @@ static enum rc tell_cost(struct cx *cx, struct flow *flow, const struct js *judg
     jw_kint(&body.jw, "outputTokens", js_get_int(usage, "outputTokens", 0));
     if (known)
         jw_kreal(&body.jw, "costUsd", usd);
-    return flow_tell(cx, flow, EV_COST_RECORDED, &body);
+    return flow_tell(ctx, flow, EV_COST_RECORDED, &body);
 }
 
-static enum rc tell_all(struct cx *cx, struct flow *flow, const struct js *judges)
+static enum rc tell_all(struct context *ctx, struct flow *flow, const struct js *judges)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < js_count(judges); i++) {
-        rc = tell_judge(cx, flow, js_at(judges, i));
+        rc = tell_judge(ctx, flow, js_at(judges, i));
         if (rc == RC_OK)
-            rc = tell_cost(cx, flow, js_at(judges, i));
+            rc = tell_cost(ctx, flow, js_at(judges, i));
     }
     return rc;
 }
@@ -110,14 +110,14 @@ static const struct retry_rule *final_finding(const struct js *findings, const c
     return NULL;
 }
 
-enum rc result_stop_for(struct cx *cx, struct flow *flow, const struct retry_rule *rule,
+enum rc result_stop_for(struct context *ctx, struct flow *flow, const struct retry_rule *rule,
                         const char *text)
 {
     struct ending ending = {
-        .event = RUN_EV_FAIL, .code = rule->code, .message = arena_strdup(cx->arena, text)};
-    enum rc rc = flow_end(cx, flow, &ending);
+        .event = RUN_EV_FAIL, .code = rule->code, .message = arena_strdup(ctx->arena, text)};
+    enum rc rc = flow_end(ctx, flow, &ending);
     if (rc == RC_OK && rule->action == RETRY_QUARANTINE)
-        rc = quarantine_begin(cx, &flow->task.repository_id, ending.message);
+        rc = quarantine_begin(ctx, &flow->task.repository_id, ending.message);
     return rc;
 }
 
@@ -144,33 +144,33 @@ static struct objections weigh(const struct js *judges)
     return found;
 }
 
-static enum rc reject_patch(struct cx *cx, struct flow *flow, const struct js *result)
+static enum rc reject_patch(struct context *ctx, struct flow *flow, const struct js *result)
 {
     struct objections found = weigh(js_get(result, "judges"));
-    enum rc rc = patches_set_status(cx->db, &flow->run.patch_id, "rejected", cx->err);
+    enum rc rc = patches_set_status(ctx->db, &flow->run.patch_id, "rejected", ctx->err);
     if (rc != RC_OK)
         return rc;
     struct repair repair = {
         .reason = "judge_failed",
         .summary = found.text,
-        .feedback_sha256 = arena_strdup(cx->arena, js_get_str(result, "feedbackSha256", NULL)),
+        .feedback_sha256 = arena_strdup(ctx->arena, js_get_str(result, "feedbackSha256", NULL)),
     };
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "patchId", flow->run.patch_id.text);
     jw_kstr(&body.jw, "reason", repair.summary);
-    rc = flow_tell(cx, flow, EV_PATCH_REJECTED, &body);
+    rc = flow_tell(ctx, flow, EV_PATCH_REJECTED, &body);
     if (rc != RC_OK)
         return rc;
-    return found.final != NULL ? result_stop_for(cx, flow, found.final, found.text)
-                               : result_repair(cx, flow, &repair);
+    return found.final != NULL ? result_stop_for(ctx, flow, found.final, found.text)
+                               : result_repair(ctx, flow, &repair);
 }
 
 /* ---- doubt ---- */
 
-static enum rc flag_patch(struct cx *cx, struct flow *flow, enum verdict verdict)
+static enum rc flag_patch(struct context *ctx, struct flow *flow, enum verdict verdict)
 {
-    enum rc rc = patches_set_status(cx->db, &flow->run.patch_id, "flagged", cx->err);
+    enum rc rc = patches_set_status(ctx->db, &flow->run.patch_id, "flagged", ctx->err);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;
@@ -178,19 +178,19 @@ static enum rc flag_patch(struct cx *cx, struct flow *flow, enum verdict verdict
     jw_kstr(&body.jw, "patchId", flow->run.patch_id.text);
     jw_kint(&body.jw, "attemptNo", flow->run.attempt);
     jw_kstr(&body.jw, "reason", verdict_name(verdict));
-    rc = flow_tell(cx, flow, EV_PATCH_POLICY_FLAGGED, &body);
-    return rc == RC_OK ? pipeline_next(cx, flow) : rc;
+    rc = flow_tell(ctx, flow, EV_PATCH_POLICY_FLAGGED, &body);
+    return rc == RC_OK ? pipeline_next(ctx, flow) : rc;
 }
 
-enum rc result_of_judge(struct cx *cx, struct flow *flow, const struct js *result)
+enum rc result_of_judge(struct context *ctx, struct flow *flow, const struct js *result)
 {
-    enum rc rc = tell_all(cx, flow, js_get(result, "judges"));
+    enum rc rc = tell_all(ctx, flow, js_get(result, "judges"));
     if (rc != RC_OK)
         return rc;
     enum verdict verdict = verdict_of(result);
     if (verdict == VERDICT_FAIL)
-        return reject_patch(cx, flow, result);
+        return reject_patch(ctx, flow, result);
     flow->doubts = str_of(
-        arena_printf(cx->arena, "{\"judges\":%s}", js_text(js_get(result, "judges"), cx->arena)));
-    return verdict == VERDICT_PASS ? pipeline_next(cx, flow) : flag_patch(cx, flow, verdict);
+        arena_printf(ctx->arena, "{\"judges\":%s}", js_text(js_get(result, "judges"), ctx->arena)));
+    return verdict == VERDICT_PASS ? pipeline_next(ctx, flow) : flag_patch(ctx, flow, verdict);
 }

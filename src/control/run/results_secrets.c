@@ -11,7 +11,7 @@
 
 enum { SECRETS_TOLD_MAX = 20 };
 
-static enum rc tell_secret(struct cx *cx, struct flow *flow, const struct js *secret)
+static enum rc tell_secret(struct context *ctx, struct flow *flow, const struct js *secret)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -19,38 +19,38 @@ static enum rc tell_secret(struct cx *cx, struct flow *flow, const struct js *se
     jw_kstr(&body.jw, "rule", js_get_str(secret, "rule", "secret"));
     jw_kstr(&body.jw, "path", js_get_str(secret, "path", ""));
     jw_kint(&body.jw, "line", js_get_int(secret, "line", 0));
-    return flow_tell(cx, flow, EV_SECRET_DETECTED, &body);
+    return flow_tell(ctx, flow, EV_SECRET_DETECTED, &body);
 }
 
-static enum rc tell_flagged(struct cx *cx, struct flow *flow, size_t count)
+static enum rc tell_flagged(struct context *ctx, struct flow *flow, size_t count)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kint(&body.jw, "attemptNo", flow->run.attempt);
     jw_kstr(&body.jw, "reason", "secret_detected");
     jw_kint(&body.jw, "findingsCount", (int64_t)count);
-    return flow_tell(cx, flow, EV_PATCH_POLICY_FLAGGED, &body);
+    return flow_tell(ctx, flow, EV_PATCH_POLICY_FLAGGED, &body);
 }
 
-enum rc result_of_secrets(struct cx *cx, struct flow *flow, const struct js *secrets)
+enum rc result_of_secrets(struct context *ctx, struct flow *flow, const struct js *secrets)
 {
     size_t count = js_count(secrets);
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < count && i < SECRETS_TOLD_MAX; i++)
-        rc = tell_secret(cx, flow, js_at(secrets, i));
+        rc = tell_secret(ctx, flow, js_at(secrets, i));
     if (rc == RC_OK)
-        rc = tell_flagged(cx, flow, count);
+        rc = tell_flagged(ctx, flow, count);
     if (rc != RC_OK)
         return rc;
     const struct js *first = js_at(secrets, 0);
-    const char *more = count > 1 ? arena_printf(cx->arena, ", and %zu more", count - 1) : "";
-    const char *where = far_has_pull(flow) ? "the pull request that the agent opened shows it"
-                                           : "only its worker holds it";
+    const char *more = count > 1 ? arena_printf(ctx->arena, ", and %zu more", count - 1) : "";
+    const char *where = remote_has_pull(flow) ? "the pull request that the agent opened shows it"
+                                              : "only its worker holds it";
     const char *text = arena_printf(
-        cx->arena, "The patch holds a secret (%s in %s, line %lld%s); %s",
+        ctx->arena, "The patch holds a secret (%s in %s, line %lld%s); %s",
         js_get_str(first, "rule", "secret"), js_get_str(first, "path", "?"),
         (long long)js_get_int(first, "line", 0), more, where);
     const struct retry_rule *rule = retry_rule_find(RETRY_OF_RESULT, "secret_detected");
     assert(rule != NULL);
-    return result_stop_for(cx, flow, rule, text);
+    return result_stop_for(ctx, flow, rule, text);
 }

@@ -6,12 +6,12 @@
 #include "control/run/pipeline.h"
 #include "control/run/stop.h"
 
-MUST_USE enum rc run_job_claim(struct cx *cx, const struct job_row *job, void **ret_run);
-MUST_USE enum rc run_job_claimed(struct cx *cx, const struct job_row *job, void *run);
+MUST_USE enum rc run_job_claim(struct context *ctx, const struct job_row *job, void **ret_run);
+MUST_USE enum rc run_job_claimed(struct context *ctx, const struct job_row *job, void *run);
 void run_job_left(void *run);
-MUST_USE enum rc run_job_stops(struct cx *cx, const struct job_row *job, bool *ret_stop);
-MUST_USE enum rc run_job_check_result(struct cx *cx, const struct job_row *job, struct str result,
-                                      void **ret_checked);
+MUST_USE enum rc run_job_stops(struct context *ctx, const struct job_row *job, bool *ret_stop);
+MUST_USE enum rc run_job_check_result(struct context *ctx, const struct job_row *job,
+                                      struct str result, void **ret_checked);
 void run_job_checked_free(void *checked);
-MUST_USE enum rc run_job_completed(struct cx *cx, const struct job_row *job, void *checked);
+MUST_USE enum rc run_job_completed(struct context *ctx, const struct job_row *job, void *checked);
 #endif

@@ -14,39 +14,40 @@ static const char definition[] =
     "\"compensateFailed\":true,"
     "\"compensation\":{\"queue\":\"drover.unpublish\",\"type\":\"unpublish\"}}]";
 
-static enum rc open_saga(struct cx *cx, const struct flow *flow, const struct job_row *publish,
-                         struct saga_flow *ret_saga)
+static enum rc open_saga(struct context *ctx, const struct flow *flow,
+                         const struct job_row *publish, struct saga_flow *ret_saga)
 {
     ret_saga->row = (struct saga_row){
-        .id = cx_id(cx),
+        .id = context_id(ctx),
         .name = "publish",
-        .workspace_id = cx->workspace_id,
+        .workspace_id = ctx->workspace_id,
         .run_id = flow->run.id,
         .life = {SAGA_RUNNING, SAGA_STEP, 0},
         .job_id = publish->id,
         .definition = str_of(definition),
         .error_code = flow->run.error_code,
         .error_message = flow->run.error_message,
-        .created_us = cx->now_us,
-        .updated_us = cx->now_us,
+        .created_us = ctx->now_us,
+        .updated_us = ctx->now_us,
     };
-    return saga_flow_plan(cx, ret_saga);
+    return saga_flow_plan(ctx, ret_saga);
 }
 
 /* At once, also when a lost worker may still be pushing: the compensation moves the run's fence at
    the origin (forge/fence.h), and pushes after that are refused. */
-static enum rc insert_job(struct cx *cx, const struct job_row *unpublish, struct saga_flow *saga)
+static enum rc insert_job(struct context *ctx, const struct job_row *unpublish,
+                          struct saga_flow *saga)
 {
     struct job_row job = *unpublish;
     job.saga_id = saga->row.id;
-    job.headers = saga_flow_headers(cx, saga);
-    cx_ready(cx, job.queue);
+    job.headers = saga_flow_headers(ctx, saga);
+    context_ready(ctx, job.queue);
     saga->row.job_id = job.id;
-    return jobs_insert(cx->db, &job, cx->err);
+    return jobs_insert(ctx->db, &job, ctx->err);
 }
 
 /* The step that failed, and the compensation that has begun. */
-static enum rc write_history(struct cx *cx, const struct saga_flow *saga,
+static enum rc write_history(struct context *ctx, const struct saga_flow *saga,
                              const struct job_row *publish)
 {
     struct saga_step_row failed = {
@@ -59,43 +60,43 @@ static enum rc write_history(struct cx *cx, const struct saga_flow *saga,
         .error_code = saga->row.error_code,
         .error_message = saga->row.error_message,
         .started_us = publish->created_us,
-        .ended_us = cx->now_us,
+        .ended_us = ctx->now_us,
     };
-    enum rc rc = saga_steps_insert(cx->db, &failed, cx->err);
-    return rc == RC_OK ? saga_flow_record(cx, saga, 2) : rc;
+    enum rc rc = saga_steps_insert(ctx->db, &failed, ctx->err);
+    return rc == RC_OK ? saga_flow_record(ctx, saga, 2) : rc;
 }
 
-enum rc saga_undo_publish(struct cx *cx, struct flow *flow, const struct id *job_id)
+enum rc saga_undo_publish(struct context *ctx, struct flow *flow, const struct id *job_id)
 {
     assert(!id_is_none(job_id)); /* A run that publishes is moved by this job. */
     struct job_row publish, unpublish;
-    enum rc rc = jobs_get(cx->db, job_id, cx->arena, &publish, cx->err);
+    enum rc rc = jobs_get(ctx->db, job_id, ctx->arena, &publish, ctx->err);
     if (rc != RC_OK || publish.life.epoch == 0)
         return rc;
     /* First, since it writes nothing: the run ends, whether what it pushed can be taken back or
        not. */
-    if (assignment_make(cx, flow, "unpublish", &unpublish) != RC_OK) {
+    if (assignment_make(ctx, flow, "unpublish", &unpublish) != RC_OK) {
         LOG(LOG_ERROR, "no job can be made to take back what a run has pushed; delete its branch",
             LOG_STR("runId", flow->run.id.text), LOG_STR("branch", flow->run.branch),
-            LOG_STR("code", cx->err->code), LOG_STR("error", cx->err->text));
-        err_clear(cx->err);
+            LOG_STR("code", ctx->err->code), LOG_STR("error", ctx->err->text));
+        err_clear(ctx->err);
         return RC_OK;
     }
     CLEANUP(saga_flow_release) struct saga_flow saga = {0};
     struct saga_move move;
-    rc = open_saga(cx, flow, &publish, &saga);
+    rc = open_saga(ctx, flow, &publish, &saga);
     if (rc == RC_OK)
-        rc = saga_flow_tell(cx, &saga, EV_SAGA_STARTED, NULL);
+        rc = saga_flow_tell(ctx, &saga, EV_SAGA_STARTED, NULL);
     if (rc == RC_OK)
         rc = saga_step(&saga.row.life, &saga.plan, SAGA_EV_STEP_FAILED, &move);
     if (rc != RC_OK)
         return rc;
     saga.row.life = move.next;
-    rc = insert_job(cx, &unpublish, &saga);
+    rc = insert_job(ctx, &unpublish, &saga);
     if (rc == RC_OK)
-        rc = sagas_insert(cx->db, &saga.row, cx->err);
+        rc = sagas_insert(ctx->db, &saga.row, ctx->err);
     if (rc == RC_OK)
-        rc = write_history(cx, &saga, &publish);
+        rc = write_history(ctx, &saga, &publish);
     struct saga_error error = {saga.row.error_code, saga.row.error_message};
-    return rc == RC_OK ? saga_flow_tell(cx, &saga, EV_SAGA_COMPENSATING, &error) : rc;
+    return rc == RC_OK ? saga_flow_tell(ctx, &saga, EV_SAGA_COMPENSATING, &error) : rc;
 }

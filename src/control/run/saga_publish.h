@@ -13,5 +13,5 @@
 
 /* The run ends without a pull request; job_id is that of its publish step.  Nothing is done when
    the job was never leased: then no worker can have read the run's fence. */
-MUST_USE enum rc saga_undo_publish(struct cx *cx, struct flow *flow, const struct id *job_id);
+MUST_USE enum rc saga_undo_publish(struct context *ctx, struct flow *flow, const struct id *job_id);
 #endif

@@ -2,7 +2,7 @@
  * stop.c - see stop.h.
  */
 #include "control/run/stop.h"
-#include "control/commit/ahead.h"
+#include "control/commit/read_ahead.h"
 #include "control/queue/settle.h"
 #include "control/run/ending.h"
 #include "control/run/pull_limits.h"
@@ -33,7 +33,7 @@ static int64_t patience_ms(const struct flow *flow, const struct repo_config *co
     return finishes ? publish_ms : stop_ms;
 }
 
-static enum rc ask_worker(struct cx *cx, struct flow *flow)
+static enum rc ask_worker(struct context *ctx, struct flow *flow)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -41,37 +41,37 @@ static enum rc ask_worker(struct cx *cx, struct flow *flow)
     jw_kstr(&body.jw, "kind", flow->run.stop == RUN_STOP_CANCEL ? "cancel" : "timeout");
     jw_kstr(&body.jw, "requestedBy", flow->run.stop_by);
     jw_kstr(&body.jw, "reason", flow->run.stop_reason);
-    enum rc rc = flow_tell(cx, flow, EV_RUN_CANCEL_REQUESTED, &body);
+    enum rc rc = flow_tell(ctx, flow, EV_RUN_CANCEL_REQUESTED, &body);
     const struct repo_config *config;
     if (rc == RC_OK)
-        rc = flow_config(cx, flow, &config);
+        rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     struct timer_row timer = {
         .kind = TIMER_STOP_DEADLINE,
         .subject = flow->run.id,
-        .due_us = cx->now_us + patience_ms(flow, config) * US_PER_MS,
+        .due_us = ctx->now_us + patience_ms(flow, config) * US_PER_MS,
     };
-    cx_due(cx, timer.due_us);
-    return timers_set(cx->db, &timer, cx->err);
+    context_due(ctx, timer.due_us);
+    return timers_set(ctx->db, &timer, ctx->err);
 }
 
 /* The run's job, when it has one. */
-static enum rc load_job(struct cx *cx, const struct flow *flow, struct job_row *ret_job,
+static enum rc load_job(struct context *ctx, const struct flow *flow, struct job_row *ret_job,
                         bool *ret_has)
 {
     *ret_has = !id_is_none(&flow->run.job_id);
-    return *ret_has ? jobs_get(cx->db, &flow->run.job_id, cx->arena, ret_job, cx->err) : RC_OK;
+    return *ret_has ? jobs_get(ctx->db, &flow->run.job_id, ctx->arena, ret_job, ctx->err) : RC_OK;
 }
 
-static enum rc end_now(struct cx *cx, struct flow *flow, struct job_row *job)
+static enum rc end_now(struct context *ctx, struct flow *flow, struct job_row *job)
 {
     enum rc rc = RC_OK;
     if (job != NULL && !job_is_settled(job->life.state))
-        rc = settle_cancel(cx, job);
+        rc = settle_cancel(ctx, job);
     if (rc == RC_OK)
-        rc = flow_end_stopped(cx, flow);
-    return rc == RC_OK ? flow_save(cx, flow) : rc;
+        rc = flow_end_stopped(ctx, flow);
+    return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
 /* A person's request outranks a limit of the agent's, and so does the run's deadline where the run
@@ -81,12 +81,12 @@ static bool outranks(const struct stop_request *request, const struct run_row *r
     return pull_ending(run) && (request->kind == RUN_STOP_CANCEL || pull_is_cut_off(run));
 }
 
-enum rc stop_run(struct cx *cx, struct flow *flow, const struct stop_request *request,
+enum rc stop_run(struct context *ctx, struct flow *flow, const struct stop_request *request,
                  bool *ret_stopping)
 {
     struct job_row job;
     bool has_job;
-    enum rc rc = load_job(cx, flow, &job, &has_job);
+    enum rc rc = load_job(ctx, flow, &job, &has_job);
     if (rc != RC_OK)
         return rc;
     bool leased = has_job && job.life.state == JOB_LEASED;
@@ -97,70 +97,70 @@ enum rc stop_run(struct cx *cx, struct flow *flow, const struct stop_request *re
     flow->run.stop = request->kind;
     flow->run.stop_by = request->by;
     flow->run.stop_reason = request->reason;
-    flow->run.stop_us = cx->now_us;
+    flow->run.stop_us = ctx->now_us;
     if (!leased)
-        return end_now(cx, flow, has_job ? &job : NULL);
-    rc = ask_worker(cx, flow);
-    return rc == RC_OK ? flow_save(cx, flow) : rc;
+        return end_now(ctx, flow, has_job ? &job : NULL);
+    rc = ask_worker(ctx, flow);
+    return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
-enum rc stop_by_force(struct cx *cx, struct flow *flow)
+enum rc stop_by_force(struct context *ctx, struct flow *flow)
 {
     if (flow->run.stop == RUN_STOP_NONE)
         return RC_OK;
     struct job_row job;
     bool has_job;
-    enum rc rc = load_job(cx, flow, &job, &has_job);
-    return rc == RC_OK ? end_now(cx, flow, has_job ? &job : NULL) : rc;
+    enum rc rc = load_job(ctx, flow, &job, &has_job);
+    return rc == RC_OK ? end_now(ctx, flow, has_job ? &job : NULL) : rc;
 }
 
-enum rc stop_failed(struct cx *cx, const struct id *run_id, const struct failure *why)
+enum rc stop_failed(struct context *ctx, const struct id *run_id, const struct failure *why)
 {
     CLEANUP(flow_release) struct flow flow = {0};
     struct job_row job;
     bool has_job = false;
-    enum rc rc = flow_load(cx, run_id, &flow);
+    enum rc rc = flow_load(ctx, run_id, &flow);
     if (rc != RC_OK || run_is_terminal(flow.run.status))
         return rc;
-    rc = load_job(cx, &flow, &job, &has_job);
+    rc = load_job(ctx, &flow, &job, &has_job);
     if (rc == RC_OK && has_job && !job_is_settled(job.life.state))
-        rc = settle_cancel(cx, &job);
+        rc = settle_cancel(ctx, &job);
     if (rc != RC_OK)
         return rc;
     struct ending ending = {
         .event = RUN_EV_FAIL,
         .code = "control_error",
-        .message = arena_printf(cx->arena, "The run cannot go on: %s", failure_text(cx, why)),
+        .message = arena_printf(ctx->arena, "The run cannot go on: %s", failure_text(ctx, why)),
     };
     rc = id_is_none(&flow.run.pull_request_id)
-             ? flow_end(cx, &flow, &ending)
-             : flow_end_published(cx, &flow, ending.code, ending.message);
-    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+             ? flow_end(ctx, &flow, &ending)
+             : flow_end_published(ctx, &flow, ending.code, ending.message);
+    return rc == RC_OK ? flow_save(ctx, &flow) : rc;
 }
 
 /* ---- the command ------------------------------------------------------------------------ */
 
-static enum rc apply_cancel(struct cx *cx, struct command *command)
+static enum rc apply_cancel(struct context *ctx, struct command *command)
 {
     struct cmd_cancel *cmd = (struct cmd_cancel *)command;
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = flow_load_latest(cx, &cmd->task_id, &flow);
+    enum rc rc = flow_load_latest(ctx, &cmd->task_id, &flow);
     if (rc != RC_OK)
         return rc;
     if (run_is_terminal(flow.run.status))
-        return err_set(cx->err, RC_CONFLICT, "TASK_FINISHED",
+        return err_set(ctx->err, RC_CONFLICT, "TASK_FINISHED",
                        "task %s is %s already and cannot be cancelled", cmd->task_id.text,
                        task_status_name(flow.task.status));
     struct stop_request request = {
-        .kind = RUN_STOP_CANCEL, .by = cx->actor.id, .reason = cmd->reason};
-    rc = stop_run(cx, &flow, &request, &cmd->stopping);
+        .kind = RUN_STOP_CANCEL, .by = ctx->actor.id, .reason = cmd->reason};
+    rc = stop_run(ctx, &flow, &request, &cmd->stopping);
     cmd->status = flow.task.status;
     return rc;
 }
 
-static void cancel_names(const struct command *command, struct ahead *ahead)
+static void cancel_names(const struct command *command, struct read_ahead *read_ahead)
 {
-    ahead_task(ahead, &((const struct cmd_cancel *)command)->task_id);
+    read_ahead_task(read_ahead, &((const struct cmd_cancel *)command)->task_id);
 }
 
 static const struct command_ops cancel_ops = {
@@ -171,23 +171,23 @@ struct cmd_cancel *cmd_cancel_new(void)
     return command_new(&cancel_ops, sizeof(struct cmd_cancel));
 }
 
-enum rc flow_end_stopped(struct cx *cx, struct flow *flow)
+enum rc flow_end_stopped(struct context *ctx, struct flow *flow)
 {
     assert(flow->run.stop != RUN_STOP_NONE);
     const struct ending *limit = pull_ending(&flow->run);
     if (limit != NULL)
-        return pull_is_cut_off(&flow->run) ? pull_collect(cx, flow) : flow_end(cx, flow, limit);
+        return pull_is_cut_off(&flow->run) ? pull_collect(ctx, flow) : flow_end(ctx, flow, limit);
     bool cancel = flow->run.stop == RUN_STOP_CANCEL;
     const char *by = flow->run.stop_by != NULL ? flow->run.stop_by : "drover";
     const char *why = flow->run.stop_reason;
     if (!cancel && !id_is_none(&flow->run.pull_request_id))
-        return flow_end_published(cx, flow, "run_timed_out", why);
+        return flow_end_published(ctx, flow, "run_timed_out", why);
     struct ending ending = {
         .event = cancel ? RUN_EV_CANCEL : RUN_EV_TIME_OUT,
         .code = cancel ? "cancelled" : "run_timed_out",
         .message = !cancel       ? why
-                   : why != NULL ? arena_printf(cx->arena, "Cancelled by %s: %s", by, why)
-                                 : arena_printf(cx->arena, "Cancelled by %s", by),
+                   : why != NULL ? arena_printf(ctx->arena, "Cancelled by %s: %s", by, why)
+                                 : arena_printf(ctx->arena, "Cancelled by %s", by),
     };
-    return flow_end(cx, flow, &ending);
+    return flow_end(ctx, flow, &ending);
 }

@@ -18,16 +18,17 @@ struct stop_request {
     const char *reason; /* or NULL */
 };
 /* *ret_stopping: a worker was asked; else the run has ended.  Saves the flow. */
-MUST_USE enum rc stop_run(struct cx *cx, struct flow *flow, const struct stop_request *request,
-                          bool *ret_stopping);
+MUST_USE enum rc stop_run(struct context *ctx, struct flow *flow,
+                          const struct stop_request *request, bool *ret_stopping);
 /* The worker did not stop in time: ends the run and takes the job away from it. */
-MUST_USE enum rc stop_by_force(struct cx *cx, struct flow *flow);
+MUST_USE enum rc stop_by_force(struct context *ctx, struct flow *flow);
 /* The run cannot be continued: fails it with control_error and cancels its job, also when a worker
    has it.  Does nothing when the run has ended. */
-MUST_USE enum rc stop_failed(struct cx *cx, const struct id *run_id, const struct failure *why);
+MUST_USE enum rc stop_failed(struct context *ctx, const struct id *run_id,
+                             const struct failure *why);
 /* Does a stop request of the run apply to a worker of this step? */
 bool stop_reaches_step(const struct run_row *run, const char *step);
 /* Ends the run by its stop request (cancelled or timed_out), or collects what an agent elsewhere
    has done when the request came from a limit on turns or cost. */
-MUST_USE enum rc flow_end_stopped(struct cx *cx, struct flow *flow);
+MUST_USE enum rc flow_end_stopped(struct context *ctx, struct flow *flow);
 #endif

@@ -32,18 +32,19 @@ static void raise(int64_t *column, int64_t before, int64_t sum)
 
 /* What the run had used when the assignment was made.  Only this member is parsed: workers report
    their sums often, and the rest of an assignment is long. */
-static enum rc read_used(struct cx *cx, struct str payload, struct js **ret_used)
+static enum rc read_used(struct context *ctx, struct str payload, struct js **ret_used)
 {
     struct str used = js_peek(payload, "used");
-    if (used.len > 0 && js_parse(used.at, used.len, ret_used, cx->err) != RC_OK)
-        return err_wrap(cx->err, RC_CORRUPT, "what the assignment says of earlier use");
+    if (used.len > 0 && js_parse(used.at, used.len, ret_used, ctx->err) != RC_OK)
+        return err_wrap(ctx->err, RC_CORRUPT, "what the assignment says of earlier use");
     return RC_OK;
 }
 
-enum rc usage_take(struct cx *cx, struct run_row *run, struct str payload, const struct js *sums)
+enum rc usage_take(struct context *ctx, struct run_row *run, struct str payload,
+                   const struct js *sums)
 {
     CLEANUP(js_freep) struct js *used = NULL;
-    enum rc rc = read_used(cx, payload, &used);
+    enum rc rc = read_used(ctx, payload, &used);
     if (rc != RC_OK)
         return rc;
     raise(&run->turns, js_get_int(used, "turns", 0), js_get_int(sums, "turns", 0));
@@ -56,7 +57,7 @@ enum rc usage_take(struct cx *cx, struct run_row *run, struct str payload, const
               (int64_t)llround(usd * 1e6));
     const char *model = js_get_str(sums, "model", NULL);
     if (!text_empty(model) && !text_same(model, run->model))
-        run->model = arena_strndup(cx->arena, model,
+        run->model = arena_strndup(ctx->arena, model,
                                    prose_fit(model, strlen(model), MODEL_BYTES_MAX));
     return RC_OK;
 }
@@ -67,10 +68,10 @@ bool usage_shows_work(const struct js *sums)
     return js_get_int(sums, "turns", 0) > 0 && js_get_int(sums, "outputTokens", 0) > 0;
 }
 
-enum rc usage_take_back(struct cx *cx, struct run_row *run, struct str payload)
+enum rc usage_take_back(struct context *ctx, struct run_row *run, struct str payload)
 {
     CLEANUP(js_freep) struct js *used = NULL;
-    enum rc rc = read_used(cx, payload, &used);
+    enum rc rc = read_used(ctx, payload, &used);
     if (rc != RC_OK)
         return rc;
     run->turns = js_get_int(used, "turns", 0);

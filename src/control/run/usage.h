@@ -13,11 +13,11 @@
 /* Writes the member `used` of an assignment. */
 void usage_write(struct jw *jw, const struct run_row *run);
 /* Takes the sums of the attempt that was assigned by this payload. */
-MUST_USE enum rc usage_take(struct cx *cx, struct run_row *run, struct str payload,
+MUST_USE enum rc usage_take(struct context *ctx, struct run_row *run, struct str payload,
                             const struct js *sums);
 /* Do these sums contain a completed model turn?  NULL does not. */
 bool usage_shows_work(const struct js *sums);
 /* Back to what the run had used before the attempt: it continues under another assignment and
    reports its sums there again. */
-MUST_USE enum rc usage_take_back(struct cx *cx, struct run_row *run, struct str payload);
+MUST_USE enum rc usage_take_back(struct context *ctx, struct run_row *run, struct str payload);
 #endif

@@ -31,7 +31,7 @@
 
 /* ---- jobs ------------------------------------------------------------------------------- */
 
-static enum rc expire_lease(struct cx *cx, struct job_row *job)
+static enum rc expire_lease(struct context *ctx, struct job_row *job)
 {
     const char *worker = job->worker;
     struct settlement settlement = {
@@ -39,142 +39,142 @@ static enum rc expire_lease(struct cx *cx, struct job_row *job)
         .code = "worker_lost",
         .message = "The worker's lease ran out or its process ended",
     };
-    enum rc rc = settle(cx, job, &settlement);
-    return rc == RC_OK ? pipeline_lost(cx, job, worker) : rc;
+    enum rc rc = settle(ctx, job, &settlement);
+    return rc == RC_OK ? pipeline_lost(ctx, job, worker) : rc;
 }
 
-static enum rc outlive(struct cx *cx, struct job_row *job)
+static enum rc outlive(struct context *ctx, struct job_row *job)
 {
     struct settlement settlement = {
         .event = JOB_EV_TTL, .code = "expired", .message = "Not taken within its time to live"};
-    return settle(cx, job, &settlement);
+    return settle(ctx, job, &settlement);
 }
 
 /* Reads the row again: handling an earlier one may have moved it. */
-static enum rc try_job(struct cx *cx, void *subject, const struct failure *why)
+static enum rc try_job(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
     struct job_row job;
-    enum rc rc = jobs_get(cx->db, subject, cx->arena, &job, cx->err);
+    enum rc rc = jobs_get(ctx->db, subject, ctx->arena, &job, ctx->err);
     if (rc != RC_OK || job_is_settled(job.life.state))
         return rc;
     if (job.life.state == JOB_LEASED)
-        return job.life.due_us <= cx->now_us ? expire_lease(cx, &job) : RC_OK;
-    if (job.life.expires_us > 0 && job.life.expires_us <= cx->now_us)
-        return outlive(cx, &job);
-    bool due = job.life.state == JOB_SCHEDULED && job.life.due_us <= cx->now_us;
-    return due ? settle_due(cx, &job) : RC_OK;
+        return job.life.due_us <= ctx->now_us ? expire_lease(ctx, &job) : RC_OK;
+    if (job.life.expires_us > 0 && job.life.expires_us <= ctx->now_us)
+        return outlive(ctx, &job);
+    bool due = job.life.state == JOB_SCHEDULED && job.life.due_us <= ctx->now_us;
+    return due ? settle_due(ctx, &job) : RC_OK;
 }
 
 /* Does the job move its run on? */
-static enum rc is_mover(struct cx *cx, const struct job_row *job, bool *ret_mover)
+static enum rc is_mover(struct context *ctx, const struct job_row *job, bool *ret_mover)
 {
     struct run_row run;
     *ret_mover = false;
     if (id_is_none(&job->run_id))
         return RC_OK;
-    enum rc rc = runs_get(cx->db, &job->run_id, cx->arena, &run, cx->err);
+    enum rc rc = runs_get(ctx->db, &job->run_id, ctx->arena, &run, ctx->err);
     *ret_mover = rc == RC_OK && !run_is_terminal(run.status) && id_same(&run.job_id, &job->id);
     return rc;
 }
 
 /* A job that moves no run becomes a dead letter, where it can be seen and replayed. */
-static enum rc bury_job(struct cx *cx, struct job_row *job, const struct failure *why)
+static enum rc bury_job(struct context *ctx, struct job_row *job, const struct failure *why)
 {
     if (job->life.state != JOB_LEASED)
-        return err_set(cx->err, why->rc, why->err.code, "%s", why->err.text);
+        return err_set(ctx->err, why->rc, why->err.code, "%s", why->err.text);
     struct settlement settlement = {
         .event = JOB_EV_FAIL,
         .epoch = job->life.epoch,
         .owner = job->life.owner,
         .code = "control_error",
-        .message = failure_text(cx, why),
+        .message = failure_text(ctx, why),
     };
-    return settle(cx, job, &settlement);
+    return settle(ctx, job, &settlement);
 }
 
-static enum rc fail_job(struct cx *cx, void *subject, const struct failure *why)
+static enum rc fail_job(struct context *ctx, void *subject, const struct failure *why)
 {
     struct job_row job;
     bool mover;
-    enum rc rc = jobs_get(cx->db, subject, cx->arena, &job, cx->err);
+    enum rc rc = jobs_get(ctx->db, subject, ctx->arena, &job, ctx->err);
     if (rc == RC_OK)
-        rc = is_mover(cx, &job, &mover);
+        rc = is_mover(ctx, &job, &mover);
     if (rc != RC_OK)
         return rc;
-    return mover ? stop_failed(cx, &job.run_id, why) : bury_job(cx, &job, why);
+    return mover ? stop_failed(ctx, &job.run_id, why) : bury_job(ctx, &job, why);
 }
 
-static enum rc put_off_job(struct cx *cx, void *subject, const struct failure *why)
+static enum rc put_off_job(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
-    return jobs_put_off(cx->db, subject, cx->now_us + PUT_OFF_US, cx->err);
+    return jobs_put_off(ctx->db, subject, ctx->now_us + PUT_OFF_US, ctx->err);
 }
 
 /* Its row is damaged: it stays as it is, is logged in every round, and the others continue. */
-static enum rc leave(struct cx *cx, void *subject, const struct failure *why)
+static enum rc leave(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)subject;
     (void)why;
-    cx->round->left_due = true;
+    ctx->round->left_due = true;
     return RC_OK;
 }
 
-static enum rc handle_job(struct cx *cx, struct id *job_id)
+static enum rc handle_job(struct context *ctx, struct id *job_id)
 {
     static isolate_try *const tries[] = {try_job, fail_job, put_off_job, leave, NULL};
     const struct isolated one = {"job", job_id->text, job_id, tries};
-    return isolate(cx, &one);
+    return isolate(ctx, &one);
 }
 
 /* ---- timers ----------------------------------------------------------------------------- */
 
-static enum rc run_deadline(struct cx *cx, const struct id *run_id)
+static enum rc run_deadline(struct context *ctx, const struct id *run_id)
 {
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = flow_load(cx, run_id, &flow);
+    enum rc rc = flow_load(ctx, run_id, &flow);
     if (rc != RC_OK || run_is_terminal(flow.run.status))
         return rc;
     /* Its clock was stopped or set anew while this command waited for the lock of the run. */
     bool still = flow.run.deadline_us == 0 || flow.run.status == RUN_AWAITING_APPROVAL;
-    if (still || flow.run.deadline_us > cx->now_us)
+    if (still || flow.run.deadline_us > ctx->now_us)
         return RC_OK;
     struct stop_request request = {.kind = RUN_STOP_TIMEOUT,
                                    .by = "drover",
                                    .reason = "The run passed its time limit (timeouts.runMs)"};
     bool stopping;
-    return stop_run(cx, &flow, &request, &stopping);
+    return stop_run(ctx, &flow, &request, &stopping);
 }
 
-static enum rc queue_deadline(struct cx *cx, const struct id *run_id)
+static enum rc queue_deadline(struct context *ctx, const struct id *run_id)
 {
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = flow_load(cx, run_id, &flow);
+    enum rc rc = flow_load(ctx, run_id, &flow);
     if (rc != RC_OK || flow.run.status != RUN_QUEUED)
         return rc;
     struct ending ending = {
         .event = RUN_EV_TIME_OUT,
         .code = "queue_timed_out",
-        .message = arena_printf(cx->arena, "Waited too long to start (timeouts.queueMs)%s%s",
+        .message = arena_printf(ctx->arena, "Waited too long to start (timeouts.queueMs)%s%s",
                                 flow.run.deferred_reason != NULL ? ": " : "",
                                 flow.run.deferred_reason != NULL ? flow.run.deferred_reason : ""),
     };
-    rc = flow_end(cx, &flow, &ending);
-    return rc == RC_OK ? flow_save(cx, &flow) : rc;
+    rc = flow_end(ctx, &flow, &ending);
+    return rc == RC_OK ? flow_save(ctx, &flow) : rc;
 }
 
-static enum rc stop_deadline(struct cx *cx, const struct id *run_id)
+static enum rc stop_deadline(struct context *ctx, const struct id *run_id)
 {
     CLEANUP(flow_release) struct flow flow = {0};
-    enum rc rc = flow_load(cx, run_id, &flow);
+    enum rc rc = flow_load(ctx, run_id, &flow);
     if (rc != RC_OK || run_is_terminal(flow.run.status))
         return rc;
-    return stop_by_force(cx, &flow);
+    return stop_by_force(ctx, &flow);
 }
 
 static const struct timer_kind {
     const char *kind;
-    enum rc (*fire)(struct cx *cx, const struct id *subject);
+    enum rc (*fire)(struct context *ctx, const struct id *subject);
     bool ends_run; /* The subject is a run, whose time is over. */
 } timer_kinds[] = {
     {TIMER_RUN_DEADLINE, run_deadline, true},
@@ -200,39 +200,39 @@ static const struct timer_kind *kind_of(const struct timer_row *timer)
 
 /* A command that sets or clears a timer has locked its subject before, so the timer is locked last
    here, too.  One that was set anew is due later, and stays. */
-static enum rc try_timer(struct cx *cx, void *subject, const struct failure *why)
+static enum rc try_timer(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
     const struct timer_row *timer = subject;
     const struct timer_kind *kind = kind_of(timer);
-    enum rc rc = kind != NULL ? kind->fire(cx, &timer->subject) : RC_OK;
-    return rc == RC_OK ? timers_done(cx->db, timer, cx->err) : rc;
+    enum rc rc = kind != NULL ? kind->fire(ctx, &timer->subject) : RC_OK;
+    return rc == RC_OK ? timers_done(ctx->db, timer, ctx->err) : rc;
 }
 
-static enum rc fail_timer(struct cx *cx, void *subject, const struct failure *why)
+static enum rc fail_timer(struct context *ctx, void *subject, const struct failure *why)
 {
     const struct timer_row *timer = subject;
     const struct timer_kind *kind = kind_of(timer);
     if (kind == NULL || !kind->ends_run)
-        return err_set(cx->err, why->rc, why->err.code, "%s", why->err.text);
-    enum rc rc = stop_failed(cx, &timer->subject, why);
-    return rc == RC_OK ? timers_done(cx->db, timer, cx->err) : rc;
+        return err_set(ctx->err, why->rc, why->err.code, "%s", why->err.text);
+    enum rc rc = stop_failed(ctx, &timer->subject, why);
+    return rc == RC_OK ? timers_done(ctx->db, timer, ctx->err) : rc;
 }
 
-static enum rc put_off_timer(struct cx *cx, void *subject, const struct failure *why)
+static enum rc put_off_timer(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
     struct timer_row timer = *(const struct timer_row *)subject;
-    timer.due_us = cx->now_us + PUT_OFF_US;
-    return timers_set(cx->db, &timer, cx->err);
+    timer.due_us = ctx->now_us + PUT_OFF_US;
+    return timers_set(ctx->db, &timer, ctx->err);
 }
 
-static enum rc handle_timer(struct cx *cx, struct timer_row *timer)
+static enum rc handle_timer(struct context *ctx, struct timer_row *timer)
 {
     static isolate_try *const tries[] = {try_timer, fail_timer, put_off_timer, leave, NULL};
-    const char *id = arena_printf(cx->arena, "%s/%s", timer->kind, timer->subject.text);
+    const char *id = arena_printf(ctx->arena, "%s/%s", timer->kind, timer->subject.text);
     const struct isolated one = {"timer", id, timer, tries};
-    return isolate(cx, &one);
+    return isolate(ctx, &one);
 }
 
 /* ---- the commands ----------------------------------------------------------------------- */
@@ -254,48 +254,49 @@ enum rc due_next(struct db *db, int64_t *ret_next_us, struct err *err)
     return RC_OK;
 }
 
-static enum rc handle_jobs(struct cx *cx, const struct lease_proof *proof, size_t *ret_count)
+static enum rc handle_jobs(struct context *ctx, const struct lease_proof *proof, size_t *ret_count)
 {
     struct job_row *jobs;
-    struct due_ask ask = {proof, cx->now_us, DUE_BATCH_MAX};
-    enum rc rc = jobs_due(cx->db, &ask, cx->arena, &jobs, ret_count, cx->err);
+    struct due_ask ask = {proof, ctx->now_us, DUE_BATCH_MAX};
+    enum rc rc = jobs_due(ctx->db, &ask, ctx->arena, &jobs, ret_count, ctx->err);
     for (size_t i = 0; rc == RC_OK && i < *ret_count; i++)
-        rc = handle_job(cx, &jobs[i].id);
+        rc = handle_job(ctx, &jobs[i].id);
     return rc;
 }
 
-static enum rc handle_timers(struct cx *cx, const struct lease_proof *proof, size_t *ret_count)
+static enum rc handle_timers(struct context *ctx, const struct lease_proof *proof,
+                             size_t *ret_count)
 {
     struct timer_row *timers;
-    struct due_ask ask = {proof, cx->now_us, DUE_BATCH_MAX};
-    enum rc rc = timers_due(cx->db, &ask, cx->arena, &timers, ret_count, cx->err);
+    struct due_ask ask = {proof, ctx->now_us, DUE_BATCH_MAX};
+    enum rc rc = timers_due(ctx->db, &ask, ctx->arena, &timers, ret_count, ctx->err);
     for (size_t i = 0; rc == RC_OK && i < *ret_count; i++)
-        rc = handle_timer(cx, &timers[i]);
+        rc = handle_timer(ctx, &timers[i]);
     return rc;
 }
 
-static enum rc prune_keys(struct cx *cx, void *more, const struct failure *why)
+static enum rc prune_keys(struct context *ctx, void *more, const struct failure *why)
 {
     (void)more;
     (void)why;
-    return idempotency_prune(cx->db, cx->now_us, cx->err);
+    return idempotency_prune(ctx->db, ctx->now_us, ctx->err);
 }
 
-static enum rc prune_workers(struct cx *cx, void *more, const struct failure *why)
+static enum rc prune_workers(struct context *ctx, void *more, const struct failure *why)
 {
     (void)more;
     (void)why;
-    return workers_prune(cx->db, cx->now_us - WORKER_FORGET_AFTER_US, cx->err);
+    return workers_prune(ctx->db, ctx->now_us - WORKER_FORGET_AFTER_US, ctx->err);
 }
 
-static enum rc prune_requests(struct cx *cx, void *more, const struct failure *why)
+static enum rc prune_requests(struct context *ctx, void *more, const struct failure *why)
 {
     (void)more;
     (void)why;
-    return requests_prune(cx->db, cx->now_us - REQUEST_FORGET_MINUTES * US_PER_MINUTE, cx->err);
+    return requests_prune(ctx->db, ctx->now_us - REQUEST_FORGET_MINUTES * US_PER_MINUTE, ctx->err);
 }
 
-static enum rc prune(struct cx *cx, bool *ret_more)
+static enum rc prune(struct context *ctx, bool *ret_more)
 {
     static const struct {
         const char *what;
@@ -308,40 +309,40 @@ static enum rc prune(struct cx *cx, bool *ret_more)
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < COUNT_OF(parts); i++) {
         const struct isolated one = {"prune", parts[i].what, NULL, parts[i].tries};
-        rc = isolate(cx, &one);
+        rc = isolate(ctx, &one);
     }
-    return rc == RC_OK ? dead_letters_expire(cx, ret_more) : rc;
+    return rc == RC_OK ? dead_letters_expire(ctx, ret_more) : rc;
 }
 
 /* The server or its store was unreachable, and no worker could renew a lease or report. */
-static enum rc grant(struct cx *cx, int64_t grace_us)
+static enum rc grant(struct context *ctx, int64_t grace_us)
 {
-    enum rc rc = jobs_grant(cx->db, cx->now_us + grace_us, cx->err);
-    return rc == RC_OK ? pull_grant(cx, grace_us) : rc;
+    enum rc rc = jobs_grant(ctx->db, ctx->now_us + grace_us, ctx->err);
+    return rc == RC_OK ? pull_grant(ctx, grace_us) : rc;
 }
 
-static enum rc apply_due(struct cx *cx, struct command *command)
+static enum rc apply_due(struct context *ctx, struct command *command)
 {
     struct cmd_due *cmd = (struct cmd_due *)command;
     size_t jobs = 0, timers = 0, schedules = 0;
     cmd->more = false;
     struct lease_proof proof;
-    enum rc rc = leases_enter(cx->db, &cmd->turn, &proof, cx->err);
+    enum rc rc = leases_enter(ctx->db, &cmd->turn, &proof, ctx->err);
     if (rc == RC_OK && cmd->grace_us > 0)
-        rc = grant(cx, cmd->grace_us);
+        rc = grant(ctx, cmd->grace_us);
     if (rc == RC_OK)
-        rc = handle_jobs(cx, &proof, &jobs);
+        rc = handle_jobs(ctx, &proof, &jobs);
     if (rc == RC_OK)
-        rc = handle_timers(cx, &proof, &timers);
+        rc = handle_timers(ctx, &proof, &timers);
     if (rc == RC_OK)
-        rc = schedules_fire(cx, &proof, DUE_BATCH_MAX, &schedules);
+        rc = schedules_fire(ctx, &proof, DUE_BATCH_MAX, &schedules);
     if (rc == RC_OK && cmd->prune)
-        rc = prune(cx, &cmd->more);
+        rc = prune(ctx, &cmd->more);
     if (rc == RC_OK)
-        rc = due_next(cx->db, &cmd->next_due_us, cx->err);
+        rc = due_next(ctx->db, &cmd->next_due_us, ctx->err);
     cmd->more |= jobs == DUE_BATCH_MAX || timers == DUE_BATCH_MAX || schedules == DUE_BATCH_MAX;
-    if (cx->round->left_due && cmd->next_due_us <= cx->now_us)
-        cmd->next_due_us = cx->now_us + LEFT_AGAIN_US; /* Not at once again. */
+    if (ctx->round->left_due && cmd->next_due_us <= ctx->now_us)
+        cmd->next_due_us = ctx->now_us + LEFT_AGAIN_US; /* Not at once again. */
     return rc;
 }
 
@@ -353,48 +354,48 @@ struct cmd_due *cmd_due_new(void)
 }
 
 /* Reads the row again, now under its lock. */
-static enum rc try_reclaim(struct cx *cx, void *subject, const struct failure *why)
+static enum rc try_reclaim(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
     const struct job_row *seen = subject;
     struct job_row job;
-    enum rc rc = jobs_get(cx->db, &seen->id, cx->arena, &job, cx->err);
+    enum rc rc = jobs_get(ctx->db, &seen->id, ctx->arena, &job, ctx->err);
     if (rc != RC_OK || job.life.state != JOB_LEASED || job.life.epoch != seen->life.epoch)
         return rc;
-    return expire_lease(cx, &job);
+    return expire_lease(ctx, &job);
 }
 
-static enum rc fail_reclaim(struct cx *cx, void *subject, const struct failure *why)
+static enum rc fail_reclaim(struct context *ctx, void *subject, const struct failure *why)
 {
-    return fail_job(cx, &((struct job_row *)subject)->id, why);
+    return fail_job(ctx, &((struct job_row *)subject)->id, why);
 }
 
 /* The lease expires later, as any other. */
-static enum rc put_off_reclaim(struct cx *cx, void *subject, const struct failure *why)
+static enum rc put_off_reclaim(struct context *ctx, void *subject, const struct failure *why)
 {
-    return put_off_job(cx, &((struct job_row *)subject)->id, why);
+    return put_off_job(ctx, &((struct job_row *)subject)->id, why);
 }
 
-static enum rc reclaim_one(struct cx *cx, struct job_row *seen)
+static enum rc reclaim_one(struct context *ctx, struct job_row *seen)
 {
     static isolate_try *const tries[] = {try_reclaim, fail_reclaim, put_off_reclaim, leave, NULL};
     const struct isolated one = {"job", seen->id.text, seen, tries};
-    return isolate(cx, &one);
+    return isolate(ctx, &one);
 }
 
-static enum rc apply_reclaim(struct cx *cx, struct command *command)
+static enum rc apply_reclaim(struct context *ctx, struct command *command)
 {
     struct cmd_reclaim *cmd = (struct cmd_reclaim *)command;
     struct job_row *jobs;
     size_t count;
     struct principal earlier = principal_of_node(cmd->node);
-    enum rc rc = jobs_leased_to(cx->db, earlier.text, cx->arena, &jobs, &count, cx->err);
+    enum rc rc = jobs_leased_to(ctx->db, earlier.text, ctx->arena, &jobs, &count, ctx->err);
     for (size_t i = 0; rc == RC_OK && i < count; i++)
-        rc = reclaim_one(cx, &jobs[i]);
+        rc = reclaim_one(ctx, &jobs[i]);
     if (rc == RC_OK && cmd->grace_us > 0)
-        rc = grant(cx, cmd->grace_us);
+        rc = grant(ctx, cmd->grace_us);
     cmd->reclaimed = (int64_t)count;
-    cx->round->admit = true;
+    ctx->round->admit = true;
     return rc;
 }
 

@@ -16,7 +16,7 @@ struct notices {
     struct store *store;
     const char *node;
     struct notices_hooks hooks;
-    struct listener *listener;
+    struct notice_listener *listener;
     pthread_t speaker, hearer;
     bool speaks, hears; /* The threads run. */
 
@@ -138,7 +138,7 @@ static void *hearer_main(void *arg)
     const struct notices_hooks *hooks = &notices->hooks;
     while (!is_stopping(notices)) {
         struct wakeup wakeup = {0};
-        listener_wait(notices->listener, NET_MS, &wakeup);
+        notice_listener_wait(notices->listener, NET_MS, &wakeup);
         bool silence = !wakeup.channels[STORE_JOBS].woken && !wakeup.channels[STORE_EVENTS].woken;
         if (hear(notices, &wakeup, STORE_JOBS) || silence)
             hooks->jobs(hooks->ctx);
@@ -186,12 +186,12 @@ void notices_stop(struct notices *notices)
     pthread_cond_signal(&notices->news_came);
     pthread_mutex_unlock(&notices->lock);
     if (notices->hears) {
-        listener_wake(notices->listener);
+        notice_listener_wake(notices->listener);
         pthread_join(notices->hearer, NULL);
     }
     if (notices->speaks)
         pthread_join(notices->speaker, NULL);
-    listener_close(notices->listener);
+    notice_listener_close(notices->listener);
     pthread_cond_destroy(&notices->news_came);
     pthread_mutex_destroy(&notices->lock);
     mem_free(notices);

@@ -179,38 +179,38 @@ enum rc strays_judge(struct db *db, const char *repository, const struct forge_t
 
 /* ---- taking back ------------------------------------------------------------------------ */
 
-static enum rc find_publish(struct cx *cx, const struct id *run_id, struct id *ret_job_id)
+static enum rc find_publish(struct context *ctx, const struct id *run_id, struct id *ret_job_id)
 {
     struct job_filter filter = {.type = "publish", .state = -1, .run_id = *run_id, .limit = 1};
     struct job_row *rows = NULL;
     size_t count = 0;
-    enum rc rc = jobs_list(cx->db, &filter, cx->arena, &rows, &count, cx->err);
+    enum rc rc = jobs_list(ctx->db, &filter, ctx->arena, &rows, &count, ctx->err);
     if (rc == RC_OK && count == 0)
-        return err_set(cx->err, RC_NOT_FOUND, "NOT_FOUND", "run %s has no publish job",
+        return err_set(ctx->err, RC_NOT_FOUND, "NOT_FOUND", "run %s has no publish job",
                        run_id->text);
     if (rc == RC_OK)
         *ret_job_id = rows[0].id;
     return rc;
 }
 
-static enum rc apply_take_back(struct cx *cx, struct command *command)
+static enum rc apply_take_back(struct context *ctx, struct command *command)
 {
     struct cmd_take_back *cmd = (struct cmd_take_back *)command;
     CLEANUP(flow_release) struct flow flow = {0};
     bool undoing = false, stuck = false;
     struct id job_id;
     cmd->begun = false;
-    enum rc rc = flow_load(cx, &cmd->run_id, &flow);
+    enum rc rc = flow_load(ctx, &cmd->run_id, &flow);
     if (rc != RC_OK || !run_is_terminal(flow.run.status) || !id_is_none(&flow.run.pull_request_id))
         return rc;
-    rc = find_saga(cx->db, &cmd->run_id, cx->arena, &undoing, &stuck, cx->err);
+    rc = find_saga(ctx->db, &cmd->run_id, ctx->arena, &undoing, &stuck, ctx->err);
     if (rc != RC_OK || undoing || stuck)
         return rc;
-    rc = find_publish(cx, &cmd->run_id, &job_id);
+    rc = find_publish(ctx, &cmd->run_id, &job_id);
     if (rc == RC_OK)
-        rc = saga_undo_publish(cx, &flow, &job_id);
+        rc = saga_undo_publish(ctx, &flow, &job_id);
     if (rc == RC_OK)
-        rc = flow_save(cx, &flow);
+        rc = flow_save(ctx, &flow);
     cmd->begun = rc == RC_OK;
     return rc;
 }

@@ -2,43 +2,43 @@
  * tokens.c - see tokens.h.
  */
 #include "control/watch/tokens.h"
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 
-static enum rc check_room(struct cx *cx, const char *name)
+static enum rc check_room(struct context *ctx, const char *name)
 {
     struct token_row *rows;
     size_t count;
-    enum rc rc = tokens_live(cx->db, cx->now_us, cx->arena, &rows, &count, cx->err);
+    enum rc rc = tokens_live(ctx->db, ctx->now_us, ctx->arena, &rows, &count, ctx->err);
     if (rc != RC_OK)
         return rc;
     if (count >= TOKENS_LIVE_MAX)
-        return err_set(cx->err, RC_CONFLICT, "TOO_MANY_TOKENS",
+        return err_set(ctx->err, RC_CONFLICT, "TOO_MANY_TOKENS",
                        "there are %d tokens already; revoke some first", TOKENS_LIVE_MAX);
     for (size_t i = 0; i < count; i++) {
         if (text_same(rows[i].name, name))
-            return err_set(cx->err, RC_CONFLICT, "TOKEN_NAME_TAKEN",
+            return err_set(ctx->err, RC_CONFLICT, "TOKEN_NAME_TAKEN",
                            "token %s has the name %s already; revoke it first, or choose another",
                            rows[i].id.text, name);
     }
     return RC_OK;
 }
 
-static enum rc apply_create(struct cx *cx, struct command *command)
+static enum rc apply_create(struct context *ctx, struct command *command)
 {
     struct cmd_token_create *cmd = (struct cmd_token_create *)command;
-    enum rc rc = check_room(cx, cmd->name);
+    enum rc rc = check_room(ctx, cmd->name);
     if (rc != RC_OK)
         return rc;
     cmd->row = (struct token_row){
-        .id = cx_id(cx),
+        .id = context_id(ctx),
         .name = cmd->name,
         .role = cmd->role,
         .queues = cmd->queues,
         .sha256 = cmd->sha256,
-        .created_us = cx->now_us,
+        .created_us = ctx->now_us,
         .expires_us = cmd->expires_us,
     };
-    return tokens_insert(cx->db, &cmd->row, cx->err);
+    return tokens_insert(ctx->db, &cmd->row, ctx->err);
 }
 
 static const struct command_ops create_ops = {.name = "token_create", .apply = apply_create};
@@ -48,10 +48,10 @@ struct cmd_token_create *cmd_token_create_new(void)
     return command_new(&create_ops, sizeof(struct cmd_token_create));
 }
 
-static enum rc apply_revoke(struct cx *cx, struct command *command)
+static enum rc apply_revoke(struct context *ctx, struct command *command)
 {
     struct cmd_token_revoke *cmd = (struct cmd_token_revoke *)command;
-    return tokens_revoke(cx->db, &cmd->id, cx->now_us, cx->err);
+    return tokens_revoke(ctx->db, &cmd->id, ctx->now_us, ctx->err);
 }
 
 static const struct command_ops revoke_ops = {.name = "token_revoke", .apply = apply_revoke};
@@ -61,10 +61,10 @@ struct cmd_token_revoke *cmd_token_revoke_new(void)
     return command_new(&revoke_ops, sizeof(struct cmd_token_revoke));
 }
 
-static enum rc apply_used(struct cx *cx, struct command *command)
+static enum rc apply_used(struct context *ctx, struct command *command)
 {
     struct cmd_token_used *cmd = (struct cmd_token_used *)command;
-    return tokens_used(cx->db, &cmd->id, cmd->used_us, cx->err);
+    return tokens_used(ctx->db, &cmd->id, cmd->used_us, ctx->err);
 }
 
 static const struct command_ops used_ops = {.name = "token_used", .apply = apply_used};

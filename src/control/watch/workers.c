@@ -2,7 +2,7 @@
  * workers.c - see workers.h.
  */
 #include "control/watch/workers.h"
-#include "control/commit/cx.h"
+#include "control/commit/context.h"
 #include "control/commit/event_body.h"
 #include "core/event_types.h"
 #include <string.h>
@@ -35,22 +35,22 @@ static int64_t write_every_us(const struct worker_row *row)
     return row->lease_us < WORKER_SEEN_EVERY_US ? row->lease_us : WORKER_SEEN_EVERY_US;
 }
 
-static enum rc apply_seen(struct cx *cx, struct command *command)
+static enum rc apply_seen(struct context *ctx, struct command *command)
 {
     struct cmd_worker_seen *cmd = (struct cmd_worker_seen *)command;
     struct worker_row known;
     if (cmd->left)
-        return workers_remove(cx->db, cmd->worker.name, cx->err);
-    enum rc rc = workers_get(cx->db, cmd->worker.name, cx->now_us, cx->arena, &known, cx->err);
+        return workers_remove(ctx->db, cmd->worker.name, ctx->err);
+    enum rc rc = workers_get(ctx->db, cmd->worker.name, ctx->now_us, ctx->arena, &known, ctx->err);
     if (rc != RC_OK && rc != RC_NOT_FOUND)
         return rc;
     bool goes_on = rc == RC_OK && same_process(&known, &cmd->worker);
     if (goes_on && says_the_same(&known, &cmd->worker) &&
-        cx->now_us - known.last_seen_us < write_every_us(&known))
+        ctx->now_us - known.last_seen_us < write_every_us(&known))
         return RC_OK;
-    cmd->worker.started_us = goes_on ? known.started_us : cx->now_us;
-    cmd->worker.last_seen_us = cx->now_us;
-    return workers_put(cx->db, &cmd->worker, cx->err);
+    cmd->worker.started_us = goes_on ? known.started_us : ctx->now_us;
+    cmd->worker.last_seen_us = ctx->now_us;
+    return workers_put(ctx->db, &cmd->worker, ctx->err);
 }
 
 static const struct command_ops seen_ops = {.name = "worker_seen", .apply = apply_seen};
@@ -60,7 +60,7 @@ struct cmd_worker_seen *cmd_worker_seen_new(void)
     return command_new(&seen_ops, sizeof(struct cmd_worker_seen));
 }
 
-static enum rc apply_scaled(struct cx *cx, struct command *command)
+static enum rc apply_scaled(struct context *ctx, struct command *command)
 {
     struct cmd_workers_scaled *cmd = (struct cmd_workers_scaled *)command;
     CLEANUP(event_body_release) struct event_body body;
@@ -71,10 +71,10 @@ static enum rc apply_scaled(struct cx *cx, struct command *command)
     jw_kstr(&body.jw, "reason", cmd->reason);
     struct event event = {
         .type = EV_WORKERS_SCALED,
-        .subject = arena_printf(cx->arena, "worker/%s", cmd->worker),
+        .subject = arena_printf(ctx->arena, "worker/%s", cmd->worker),
         .data = event_body_close(&body),
     };
-    return cx_append(cx, &event, NULL);
+    return context_append(ctx, &event, NULL);
 }
 
 static const struct command_ops scaled_ops = {.name = "workers_scaled", .apply = apply_scaled};

@@ -41,19 +41,19 @@ static bool output_valid(const char *path)
     return true;
 }
 
-static void decode_outputs(struct decoder *decoder, struct form *form,
+static void decode_outputs(struct decoder *decoder, struct fields *fields,
                            struct verifier_config *verifier)
 {
-    config_strings(form, "outputs",
+    config_strings(fields, "outputs",
                    &(struct config_list){.to = verifier->outputs,
                                          .max = CONFIG_OUTPUTS_MAX,
                                          .each = {.min = 1, .max = CONFIG_OUTPUT_BYTES_MAX}});
-    for (size_t i = 0; form->rc == RC_OK && verifier->outputs[i]; i++) {
+    for (size_t i = 0; fields->rc == RC_OK && verifier->outputs[i]; i++) {
         if (output_valid(verifier->outputs[i]))
             continue;
-        form_fail(form, arena_printf(decoder->arena, "outputs[%zu]", i),
-                  "must be a path inside the checkout, such as build or target/release: "
-                  "relative, without . and .., not in .git");
+        fields_fail(fields, arena_printf(decoder->arena, "outputs[%zu]", i),
+                    "must be a path inside the checkout, such as build or target/release: "
+                    "relative, without . and .., not in .git");
     }
 }
 
@@ -61,18 +61,19 @@ enum rc config_decode_verifier(struct decoder *decoder, const struct js *object,
 {
     struct repo_config *config = &decoder->config;
     struct verifier_config verifier = {.timeout_ms = config->timeouts.verify_ms};
-    struct form form;
-    form_open(&form, object, path, decoder->err);
-    config_name(&form, "name", FORM_REQUIRED, &verifier.name);
+    struct fields fields;
+    fields_open(&fields, object, path, decoder->err);
+    config_name(&fields, "name", FIELD_REQUIRED, &verifier.name);
     if (verifier.name != NULL && verifier_known(config, verifier.name))
-        form_fail(&form, "name", "name %s is there twice", verifier.name);
-    form_string(&form, "command", FORM_REQUIRED,
-                &(struct form_text){.min = 1, .max = CONFIG_COMMAND_BYTES_MAX}, &verifier.command);
-    config_timeout(&form, &verifier.timeout_ms);
-    form_bool(&form, "parallel", FORM_OPTIONAL, &verifier.parallel);
-    form_bool(&form, "optional", FORM_OPTIONAL, &verifier.optional);
-    decode_outputs(decoder, &form, &verifier);
-    enum rc rc = form_close(&form);
+        fields_fail(&fields, "name", "name %s is there twice", verifier.name);
+    fields_string(&fields, "command", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = CONFIG_COMMAND_BYTES_MAX},
+                  &verifier.command);
+    config_timeout(&fields, &verifier.timeout_ms);
+    fields_bool(&fields, "parallel", FIELD_OPTIONAL, &verifier.parallel);
+    fields_bool(&fields, "optional", FIELD_OPTIONAL, &verifier.optional);
+    decode_outputs(decoder, &fields, &verifier);
+    enum rc rc = fields_close(&fields);
     if (rc == RC_OK)
         config->verify[config->verify_count++] = verifier;
     return rc;
@@ -88,21 +89,21 @@ static int64_t stricter(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static void decode_forbidden(struct decoder *decoder, struct form *form)
+static void decode_forbidden(struct decoder *decoder, struct fields *fields)
 {
     struct judge_rules *rules = &decoder->config.rules;
     size_t used = 0;
     while (rules->forbidden[used] != NULL)
         used++;
     const struct js *globs = NULL;
-    form_strings(form, "forbiddenPaths", FORM_OPTIONAL, JUDGE_GLOBS_MAX,
-                 &(struct form_text){.min = 1, .max = CONFIG_GLOB_BYTES_MAX}, &globs);
-    if (form->rc != RC_OK)
+    fields_strings(fields, "forbiddenPaths", FIELD_OPTIONAL, JUDGE_GLOBS_MAX,
+                   &(struct field_text){.min = 1, .max = CONFIG_GLOB_BYTES_MAX}, &globs);
+    if (fields->rc != RC_OK)
         return;
     if (used + js_count(globs) > JUDGE_GLOBS_MAX) {
-        form_fail(form, "forbiddenPaths",
-                  "forbiddenPaths of all judges together may have at most %d entries",
-                  JUDGE_GLOBS_MAX);
+        fields_fail(fields, "forbiddenPaths",
+                    "forbiddenPaths of all judges together may have at most %d entries",
+                    JUDGE_GLOBS_MAX);
         return;
     }
     for (size_t i = 0; i < js_count(globs); i++)
@@ -113,15 +114,15 @@ static enum rc decode_rules(struct decoder *decoder, const struct js *object, co
 {
     int64_t max_files = 0, max_lines = 0;
     struct judge_rules *rules = &decoder->config.rules;
-    struct form form;
-    form_open(&form, object, path, decoder->err);
-    form_int(&form, "maxFiles", FORM_OPTIONAL, &(struct form_range){1, PATCH_FILES_MAX},
-             &max_files);
-    form_int(&form, "maxLines", FORM_OPTIONAL, &(struct form_range){1, 10000000}, &max_lines);
-    decode_forbidden(decoder, &form);
+    struct fields fields;
+    fields_open(&fields, object, path, decoder->err);
+    fields_int(&fields, "maxFiles", FIELD_OPTIONAL, &(struct field_range){1, PATCH_FILES_MAX},
+               &max_files);
+    fields_int(&fields, "maxLines", FIELD_OPTIONAL, &(struct field_range){1, 10000000}, &max_lines);
+    decode_forbidden(decoder, &fields);
     rules->max_files = stricter(rules->max_files, max_files);
     rules->max_lines = stricter(rules->max_lines, max_lines);
-    return form_close(&form);
+    return fields_close(&fields);
 }
 
 static enum rc decode_model(struct decoder *decoder, const struct js *object, const char *path,
@@ -130,21 +131,21 @@ static enum rc decode_model(struct decoder *decoder, const struct js *object, co
     static const char *const apis[] = {
         [MODEL_OPENAI] = "openai", [MODEL_ANTHROPIC] = "anthropic", NULL};
     int api = 0;
-    struct form form;
-    form_open(&form, object, path, decoder->err);
-    form_choice(&form, "api", FORM_REQUIRED, apis, &api);
-    config_http_url(&form, "url", FORM_REQUIRED, &judge->model.url);
-    form_string(&form, "model", FORM_REQUIRED, &(struct form_text){.min = 1, .max = 200},
-                &judge->model.model);
-    config_variable(&form, "credential", &judge->model.credential);
-    form_string(&form, "prompt", FORM_OPTIONAL, &(struct form_text){.max = CONFIG_TEXT_BYTES_MAX},
-                &judge->model.prompt);
-    form_int(&form, "maxTokens", FORM_OPTIONAL, &(struct form_range){16, 1000000},
-             &judge->model.max_tokens);
+    struct fields fields;
+    fields_open(&fields, object, path, decoder->err);
+    fields_choice(&fields, "api", FIELD_REQUIRED, apis, &api);
+    config_http_url(&fields, "url", FIELD_REQUIRED, &judge->model.url);
+    fields_string(&fields, "model", FIELD_REQUIRED, &(struct field_text){.min = 1, .max = 200},
+                  &judge->model.model);
+    config_variable(&fields, "credential", &judge->model.credential);
+    fields_string(&fields, "prompt", FIELD_OPTIONAL,
+                  &(struct field_text){.max = CONFIG_TEXT_BYTES_MAX}, &judge->model.prompt);
+    fields_int(&fields, "maxTokens", FIELD_OPTIONAL, &(struct field_range){16, 1000000},
+               &judge->model.max_tokens);
     const struct js *prices = NULL;
-    form_object(&form, "prices", FORM_OPTIONAL, &prices);
+    fields_object(&fields, "prices", FIELD_OPTIONAL, &prices);
     judge->model.api = (enum model_api)api;
-    enum rc rc = form_close(&form);
+    enum rc rc = fields_close(&fields);
     if (rc != RC_OK)
         return rc;
     return config_prices(decoder, prices, arena_printf(decoder->arena, "%s.prices", path),
@@ -171,12 +172,12 @@ static bool judge_known(const struct repo_config *config, const char *name)
     return text_same(name, "rules");
 }
 
-static void check_kind(struct form *form, bool rules, bool command, bool model)
+static void check_kind(struct fields *fields, bool rules, bool command, bool model)
 {
     if (rules + command + model != 1)
-        form_fail(form, "rules", "a judge is one of rules, command and model");
-    else if (rules && js_count(form->object) > 1)
-        form_fail(form, "rules", "rules stands alone in its judge");
+        fields_fail(fields, "rules", "a judge is one of rules, command and model");
+    else if (rules && js_count(fields->object) > 1)
+        fields_fail(fields, "rules", "rules stands alone in its judge");
 }
 
 enum rc config_decode_judge(struct decoder *decoder, const struct js *object, const char *path)
@@ -185,19 +186,19 @@ enum rc config_decode_judge(struct decoder *decoder, const struct js *object, co
     const struct js *rules = NULL, *model = NULL;
     struct judge_config judge = {.timeout_ms = config->timeouts.judge_ms,
                                  .model = {.max_tokens = 2000}};
-    struct form form;
-    form_open(&form, object, path, decoder->err);
-    form_object(&form, "rules", FORM_OPTIONAL, &rules);
-    form_string(&form, "command", FORM_OPTIONAL,
-                &(struct form_text){.min = 1, .max = CONFIG_COMMAND_BYTES_MAX}, &judge.command);
-    form_object(&form, "model", FORM_OPTIONAL, &model);
-    check_kind(&form, rules != NULL, judge.command != NULL, model != NULL);
-    config_name(&form, "name", rules != NULL ? FORM_OPTIONAL : FORM_REQUIRED, &judge.name);
+    struct fields fields;
+    fields_open(&fields, object, path, decoder->err);
+    fields_object(&fields, "rules", FIELD_OPTIONAL, &rules);
+    fields_string(&fields, "command", FIELD_OPTIONAL,
+                  &(struct field_text){.min = 1, .max = CONFIG_COMMAND_BYTES_MAX}, &judge.command);
+    fields_object(&fields, "model", FIELD_OPTIONAL, &model);
+    check_kind(&fields, rules != NULL, judge.command != NULL, model != NULL);
+    config_name(&fields, "name", rules != NULL ? FIELD_OPTIONAL : FIELD_REQUIRED, &judge.name);
     if (judge.name != NULL && judge_known(config, judge.name))
-        form_fail(&form, "name", "name %s is there twice", judge.name);
-    config_timeout(&form, &judge.timeout_ms);
-    form_real(&form, "minScore", FORM_OPTIONAL, &(struct form_real){0, 1}, &judge.min_score);
-    enum rc rc = form_close(&form);
+        fields_fail(&fields, "name", "name %s is there twice", judge.name);
+    config_timeout(&fields, &judge.timeout_ms);
+    fields_real(&fields, "minScore", FIELD_OPTIONAL, &(struct field_real){0, 1}, &judge.min_score);
+    enum rc rc = fields_close(&fields);
     if (rc != RC_OK)
         return rc;
     if (rules != NULL) {
@@ -219,22 +220,22 @@ enum rc config_decode_policy(struct decoder *decoder, const struct js *object)
     static const char *const overrides[] = {"deny", "ask", NULL};
     struct repo_config *config = &decoder->config;
     int approval = (int)config->approval, override = config->policy.overridable;
-    struct form form;
-    form_open(&form, object, "policy", decoder->err);
-    form_choice(&form, "approval", FORM_OPTIONAL, approval_rule_names, &approval);
-    config_strings(&form, "forbiddenPaths",
+    struct fields fields;
+    fields_open(&fields, object, "policy", decoder->err);
+    fields_choice(&fields, "approval", FIELD_OPTIONAL, approval_rule_names, &approval);
+    config_strings(&fields, "forbiddenPaths",
                    &(struct config_list){.to = config->policy.forbidden,
                                          .max = JUDGE_GLOBS_MAX,
                                          .each = {.min = 1, .max = CONFIG_GLOB_BYTES_MAX}});
-    config_strings(&form, "denyTools",
+    config_strings(&fields, "denyTools",
                    &(struct config_list){.to = config->policy.tools_denied,
                                          .max = CONFIG_TOOLS_MAX,
                                          .each = {.min = 1, .max = 200}});
-    form_choice(&form, "override", FORM_OPTIONAL, overrides, &override);
-    form_bool(&form, "scanSecrets", FORM_OPTIONAL, &config->policy.scan_secrets);
-    form_int(&form, "reminderMs", FORM_OPTIONAL, &(struct form_range){0, config_timeout_range.max},
-             &config->policy.reminder_ms);
+    fields_choice(&fields, "override", FIELD_OPTIONAL, overrides, &override);
+    fields_bool(&fields, "scanSecrets", FIELD_OPTIONAL, &config->policy.scan_secrets);
+    fields_int(&fields, "reminderMs", FIELD_OPTIONAL,
+               &(struct field_range){0, config_timeout_range.max}, &config->policy.reminder_ms);
     config->approval = (enum approval_rule)approval;
     config->policy.overridable = override == 1;
-    return form_close(&form);
+    return fields_close(&fields);
 }

@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-const struct form_range config_timeout_range = {1, 30 * CONFIG_DAY_MS};
+const struct field_range config_timeout_range = {1, 30 * CONFIG_DAY_MS};
 
 enum rc config_decode_each(struct decoder *decoder, const struct js *array, const char *key,
                            decode_each_fn *decode)
@@ -19,37 +19,38 @@ enum rc config_decode_each(struct decoder *decoder, const struct js *array, cons
     return RC_OK;
 }
 
-void config_command(struct form *form, enum form_need need, const char **to)
+void config_command(struct fields *fields, enum field_need need, const char **to)
 {
     const struct js *command = NULL;
-    form_strings(form, "command", need, CONFIG_ARGS_MAX,
-                 &(struct form_text){.max = CONFIG_COMMAND_BYTES_MAX}, &command);
-    if (form->rc != RC_OK || command == NULL)
+    fields_strings(fields, "command", need, CONFIG_ARGS_MAX,
+                   &(struct field_text){.max = CONFIG_COMMAND_BYTES_MAX}, &command);
+    if (fields->rc != RC_OK || command == NULL)
         return;
     size_t count = js_count(command);
     if (count == 0 || text_empty(js_str(js_at(command, 0), ""))) {
-        form_fail(form, "command", "command must name a program to run");
+        fields_fail(fields, "command", "command must name a program to run");
         return;
     }
     for (size_t i = 0; i < count; i++)
         to[i] = js_str(js_at(command, i), "");
 }
 
-void config_strings(struct form *form, const char *key, const struct config_list *list)
+void config_strings(struct fields *fields, const char *key, const struct config_list *list)
 {
     const struct js *texts = NULL;
-    form_strings(form, key, FORM_OPTIONAL, list->max, &list->each, &texts);
-    for (size_t i = 0; form->rc == RC_OK && i < js_count(texts); i++)
+    fields_strings(fields, key, FIELD_OPTIONAL, list->max, &list->each, &texts);
+    for (size_t i = 0; fields->rc == RC_OK && i < js_count(texts); i++)
         list->to[i] = js_str(js_at(texts, i), "");
 }
 
-void config_name(struct form *form, const char *key, enum form_need need, const char **ret_name)
+void config_name(struct fields *fields, const char *key, enum field_need need,
+                 const char **ret_name)
 {
-    form_string(form, key, need, &(struct form_text){.min = 1, .max = CONFIG_NAME_BYTES_MAX},
-                ret_name);
-    const char *name = js_get_str(form->object, key, "");
+    fields_string(fields, key, need, &(struct field_text){.min = 1, .max = CONFIG_NAME_BYTES_MAX},
+                  ret_name);
+    const char *name = js_get_str(fields->object, key, "");
     if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")] != '\0')
-        form_fail(form, key, "%s may hold only lower-case letters, digits, - and _", key);
+        fields_fail(fields, key, "%s may hold only lower-case letters, digits, - and _", key);
 }
 
 bool config_variable_valid(const char *name)
@@ -63,17 +64,17 @@ bool config_variable_valid(const char *name)
     return true;
 }
 
-void config_variable(struct form *form, const char *key, const char **ret_name)
+void config_variable(struct fields *fields, const char *key, const char **ret_name)
 {
     const char *name = NULL;
-    form_string(form, key, FORM_OPTIONAL, &(struct form_text){.min = 1, .max = 200}, &name);
+    fields_string(fields, key, FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = 200}, &name);
     if (name == NULL)
         return;
     if (!config_variable_valid(name))
-        form_fail(form, key,
-                  "%s must be the name of an environment variable of the worker that holds the "
-                  "secret, not the secret itself",
-                  key);
+        fields_fail(fields, key,
+                    "%s must be the name of an environment variable of the worker that holds the "
+                    "secret, not the secret itself",
+                    key);
     else
         *ret_name = name;
 }
@@ -87,31 +88,34 @@ bool config_text_has_control(const char *text)
     return false;
 }
 
-void config_http_url(struct form *form, const char *key, enum form_need need, const char **ret_url)
+void config_http_url(struct fields *fields, const char *key, enum field_need need,
+                     const char **ret_url)
 {
     const char *url = NULL;
-    form_string(form, key, need, &(struct form_text){.min = 1, .max = CONFIG_URL_BYTES_MAX}, &url);
+    fields_string(fields, key, need, &(struct field_text){.min = 1, .max = CONFIG_URL_BYTES_MAX},
+                  &url);
     if (url == NULL)
         return;
     const char *scheme = strstr(url, "://");
     bool web = text_starts(url, "http://") || text_starts(url, "https://");
     if (!web || scheme[3] == '\0' || scheme[3] == '/' || config_text_has_control(url) ||
         strpbrk(url, "?#") != NULL)
-        form_fail(form, key, "%s must be an address like https://host/path, without a query", key);
+        fields_fail(fields, key, "%s must be an address like https://host/path, without a query",
+                    key);
     else if (memchr(scheme + 3, '@', strcspn(scheme + 3, "/?#")) != NULL)
-        form_fail(form, key, "%s must not hold a user or password: name a credential", key);
+        fields_fail(fields, key, "%s must not hold a user or password: name a credential", key);
     else
         *ret_url = url;
 }
 
-void config_timeout(struct form *form, int64_t *ret_ms)
+void config_timeout(struct fields *fields, int64_t *ret_ms)
 {
     int64_t seconds = 0, ms = 0;
-    form_int(form, "timeoutSeconds", FORM_OPTIONAL,
-             &(struct form_range){1, config_timeout_range.max / 1000}, &seconds);
-    form_int(form, "timeoutMs", FORM_OPTIONAL, &config_timeout_range, &ms);
+    fields_int(fields, "timeoutSeconds", FIELD_OPTIONAL,
+               &(struct field_range){1, config_timeout_range.max / 1000}, &seconds);
+    fields_int(fields, "timeoutMs", FIELD_OPTIONAL, &config_timeout_range, &ms);
     if (seconds > 0 && ms > 0)
-        form_fail(form, "timeoutMs", "timeoutMs cannot stand beside timeoutSeconds");
+        fields_fail(fields, "timeoutMs", "timeoutMs cannot stand beside timeoutSeconds");
     if (seconds > 0)
         *ret_ms = seconds * 1000;
     if (ms > 0)
@@ -122,14 +126,14 @@ void config_timeout(struct form *form, int64_t *ret_ms)
 enum rc config_prices(struct decoder *decoder, const struct js *object, const char *path,
                       struct price_config *prices)
 {
-    const struct form_real range = {.min = 0, .max = 1e6};
-    struct form form;
+    const struct field_real range = {.min = 0, .max = 1e6};
+    struct fields fields;
     if (object == NULL)
         return RC_OK;
-    form_open(&form, object, path, decoder->err);
-    form_real(&form, "inputPerMTok", FORM_REQUIRED, &range, &prices->input);
+    fields_open(&fields, object, path, decoder->err);
+    fields_real(&fields, "inputPerMTok", FIELD_REQUIRED, &range, &prices->input);
     prices->cached_input = prices->input;
-    form_real(&form, "cachedInputPerMTok", FORM_OPTIONAL, &range, &prices->cached_input);
-    form_real(&form, "outputPerMTok", FORM_REQUIRED, &range, &prices->output);
-    return form_close(&form);
+    fields_real(&fields, "cachedInputPerMTok", FIELD_OPTIONAL, &range, &prices->cached_input);
+    fields_real(&fields, "outputPerMTok", FIELD_REQUIRED, &range, &prices->output);
+    return fields_close(&fields);
 }

@@ -3,7 +3,7 @@
  */
 #ifndef CORE_CONFIG_CONFIG_DECODER_H
 #define CORE_CONFIG_CONFIG_DECODER_H
-#include "base/form.h"
+#include "base/fields.h"
 #include "core/config/repo_config.h"
 
 #define CONFIG_MINUTE_MS INT64_C(60000)
@@ -18,7 +18,7 @@ enum {
     CONFIG_URL_BYTES_MAX = 2000,
     CONFIG_RETRIES_MAX = 20,
 };
-extern const struct form_range config_timeout_range; /* Milliseconds. */
+extern const struct field_range config_timeout_range; /* Milliseconds. */
 
 /* What a document is decoded with. */
 struct decoder {
@@ -50,20 +50,22 @@ MUST_USE enum rc config_decode_each(struct decoder *decoder, const struct js *ar
 
 /* Fields that several sections have. */
 /* An argv; to has room for CONFIG_ARGS_MAX + 1. */
-void config_command(struct form *form, enum form_need need, const char **to);
+void config_command(struct fields *fields, enum field_need need, const char **to);
 /* Strings into a NULL-terminated list with room for max + 1. */
 struct config_list {
     const char **to;
     size_t max;
-    struct form_text each;
+    struct field_text each;
 };
-void config_strings(struct form *form, const char *key, const struct config_list *list);
+void config_strings(struct fields *fields, const char *key, const struct config_list *list);
 /* Lower-case letters, digits, - and _. */
-void config_name(struct form *form, const char *key, enum form_need need, const char **ret_name);
+void config_name(struct fields *fields, const char *key, enum field_need need,
+                 const char **ret_name);
 /* The name of an environment variable; not one of drover's own. */
-void config_variable(struct form *form, const char *key, const char **ret_name);
-void config_http_url(struct form *form, const char *key, enum form_need need, const char **ret_url);
-void config_timeout(struct form *form, int64_t *ret_ms); /* timeoutMs or timeoutSeconds */
+void config_variable(struct fields *fields, const char *key, const char **ret_name);
+void config_http_url(struct fields *fields, const char *key, enum field_need need,
+                     const char **ret_url);
+void config_timeout(struct fields *fields, int64_t *ret_ms); /* timeoutMs or timeoutSeconds */
 
 /* {inputPerMTok, outputPerMTok, cachedInputPerMTok}; object may be NULL. */
 MUST_USE enum rc config_prices(struct decoder *decoder, const struct js *object, const char *path,

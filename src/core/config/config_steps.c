@@ -13,17 +13,17 @@ enum rc config_decode_plan(struct decoder *decoder, const struct js *object)
 {
     struct repo_config *config = &decoder->config;
     int approval = (int)config->plan.approval;
-    struct form form;
-    form_open(&form, object, "plan", decoder->err);
-    form_choice(&form, "approval", FORM_OPTIONAL, approval_rule_names, &approval);
-    config_command(&form, FORM_OPTIONAL, config->plan.command);
-    config_timeout(&form, &config->plan.timeout_ms);
+    struct fields fields;
+    fields_open(&fields, object, "plan", decoder->err);
+    fields_choice(&fields, "approval", FIELD_OPTIONAL, approval_rule_names, &approval);
+    config_command(&fields, FIELD_OPTIONAL, config->plan.command);
+    config_timeout(&fields, &config->plan.timeout_ms);
     if (config->agent.compute != COMPUTE_PROCESS && config->plan.command[0] == NULL)
-        form_fail(&form, "command", "command is missing: compute %s has none to plan with",
-                  config->agent.compute == COMPUTE_REMOTE ? "remote" : "pull");
+        fields_fail(&fields, "command", "command is missing: compute %s has none to plan with",
+                    config->agent.compute == COMPUTE_REMOTE ? "remote" : "pull");
     config->plan.approval = (enum approval_rule)approval;
     config->plan.enabled = true;
-    return form_close(&form);
+    return fields_close(&fields);
 }
 
 static bool step_known(const struct blueprint *blueprint, const char *name)
@@ -35,27 +35,28 @@ static bool step_known(const struct blueprint *blueprint, const char *name)
     return false;
 }
 
-static void decode_step_name(struct form *form, const struct blueprint *blueprint,
+static void decode_step_name(struct fields *fields, const struct blueprint *blueprint,
                              struct custom_step *step)
 {
-    config_name(form, "name", FORM_REQUIRED, &step->name);
+    config_name(fields, "name", FIELD_REQUIRED, &step->name);
     if (step->name == NULL)
         return;
     if (step_name_reserved(step->name))
-        form_fail(form, "name", "name %s is that of a built-in step", step->name);
+        fields_fail(fields, "name", "name %s is that of a built-in step", step->name);
     else if (step_known(blueprint, step->name))
-        form_fail(form, "name", "name %s is there twice", step->name);
+        fields_fail(fields, "name", "name %s is there twice", step->name);
 }
 
-static void decode_step_config(struct decoder *decoder, struct form *form, struct custom_step *step)
+static void decode_step_config(struct decoder *decoder, struct fields *fields,
+                               struct custom_step *step)
 {
     const struct js *config = NULL;
-    form_object(form, "config", FORM_OPTIONAL, &config);
+    fields_object(fields, "config", FIELD_OPTIONAL, &config);
     if (config == NULL)
         return;
     step->config = str_of(js_text(config, decoder->arena));
     if (step->config.len > STEP_CONFIG_BYTES_MAX)
-        form_fail(form, "config", "config may have at most %d bytes", STEP_CONFIG_BYTES_MAX);
+        fields_fail(fields, "config", "config may have at most %d bytes", STEP_CONFIG_BYTES_MAX);
 }
 
 enum rc config_decode_step(struct decoder *decoder, const struct js *object, const char *path)
@@ -65,21 +66,21 @@ enum rc config_decode_step(struct decoder *decoder, const struct js *object, con
     struct blueprint *blueprint = &decoder->config.blueprint;
     struct custom_step step = {.timeout_ms = 5 * CONFIG_MINUTE_MS, .retries = STEP_RETRIES_DEFAULT};
     int phase = PHASE_PRE_AGENT;
-    struct form form;
-    form_open(&form, object, path, decoder->err);
-    decode_step_name(&form, blueprint, &step);
-    form_choice(&form, "phase", FORM_OPTIONAL, phases, &phase);
-    form_string(&form, "command", FORM_OPTIONAL,
-                &(struct form_text){.min = 1, .max = CONFIG_COMMAND_BYTES_MAX}, &step.command);
-    config_http_url(&form, "url", FORM_OPTIONAL, &step.url);
+    struct fields fields;
+    fields_open(&fields, object, path, decoder->err);
+    decode_step_name(&fields, blueprint, &step);
+    fields_choice(&fields, "phase", FIELD_OPTIONAL, phases, &phase);
+    fields_string(&fields, "command", FIELD_OPTIONAL,
+                  &(struct field_text){.min = 1, .max = CONFIG_COMMAND_BYTES_MAX}, &step.command);
+    config_http_url(&fields, "url", FIELD_OPTIONAL, &step.url);
     if ((step.command != NULL) == (step.url != NULL))
-        form_fail(&form, "command", "a step has either command or url");
-    config_timeout(&form, &step.timeout_ms);
-    form_int(&form, "retries", FORM_OPTIONAL, &(struct form_range){0, CONFIG_RETRIES_MAX},
-             &step.retries);
-    decode_step_config(decoder, &form, &step);
+        fields_fail(&fields, "command", "a step has either command or url");
+    config_timeout(&fields, &step.timeout_ms);
+    fields_int(&fields, "retries", FIELD_OPTIONAL, &(struct field_range){0, CONFIG_RETRIES_MAX},
+               &step.retries);
+    decode_step_config(decoder, &fields, &step);
     step.phase = (enum step_phase)phase;
-    enum rc rc = form_close(&form);
+    enum rc rc = fields_close(&fields);
     if (rc == RC_OK)
         blueprint->customs[blueprint->custom_count++] = step;
     return rc;

@@ -2,7 +2,7 @@
  * notify.c - see notify.h.
  */
 #include "core/config/notify.h"
-#include "base/form.h"
+#include "base/fields.h"
 #include "core/config/config_decoder.h"
 #include "core/event_types.h"
 #include <assert.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { URL_MAX = 2000, VARIABLE_MAX = 100, GLOB_MAX = 200, ARG_MAX_BYTES = 1000 };
-static const struct form_range timeout_range = {100, 60 * 1000};
+static const struct field_range timeout_range = {100, 60 * 1000};
 
 static const struct {
     const char *name;
@@ -95,97 +95,98 @@ static bool name_valid(const char *name)
     return true;
 }
 
-static void read_text(struct form *form, const char *key, size_t max, struct arena *arena,
+static void read_text(struct fields *fields, const char *key, size_t max, struct arena *arena,
                       const char **ret_text)
 {
     const char *text = NULL;
-    form_string(form, key, FORM_OPTIONAL, &(struct form_text){1, max}, &text);
+    fields_string(fields, key, FIELD_OPTIONAL, &(struct field_text){1, max}, &text);
     *ret_text = arena_strdup(arena, text);
 }
 
-static void read_variable(struct form *form, const char *key, struct arena *arena,
+static void read_variable(struct fields *fields, const char *key, struct arena *arena,
                           const char **ret_name)
 {
-    read_text(form, key, VARIABLE_MAX, arena, ret_name);
+    read_text(fields, key, VARIABLE_MAX, arena, ret_name);
     if (*ret_name && !config_variable_valid(*ret_name))
-        form_fail(form, key, "%s must be the name of an environment variable, not %.100s", key,
-                  *ret_name);
+        fields_fail(fields, key, "%s must be the name of an environment variable, not %.100s", key,
+                    *ret_name);
 }
 
 /* Fills a NULL-terminated list of `max` places. */
-static void read_list(struct form *form, const char *key, const struct form_text *each, size_t max,
-                      struct arena *arena, const char **ret_list)
+static void read_list(struct fields *fields, const char *key, const struct field_text *each,
+                      size_t max, struct arena *arena, const char **ret_list)
 {
     const struct js *array = NULL;
-    form_strings(form, key, FORM_OPTIONAL, max, each, &array);
+    fields_strings(fields, key, FIELD_OPTIONAL, max, each, &array);
     for (size_t i = 0; i < js_count(array) && i < max; i++)
         ret_list[i] = arena_strdup(arena, js_str(js_at(array, i), ""));
 }
 
-static void read_kinds(struct form *form, struct notify_channel *channel)
+static void read_kinds(struct fields *fields, struct notify_channel *channel)
 {
     const struct js *array = NULL;
-    form_strings(form, "on", FORM_REQUIRED, NOTIFY_KIND_COUNT, &(struct form_text){1, 20}, &array);
+    fields_strings(fields, "on", FIELD_REQUIRED, NOTIFY_KIND_COUNT, &(struct field_text){1, 20},
+                   &array);
     for (size_t i = 0; i < js_count(array); i++) {
         enum notify_kind kind = NOTIFY_TEST;
         const char *name = js_str(js_at(array, i), "");
         if (!notify_kind_parse(name, &kind) || kind == NOTIFY_TEST)
-            form_fail(form, "on",
-                      "on knows accepted, running, approval, reminder, completed, failed, "
-                      "cancelled and timed_out, not %.20s",
-                      name);
+            fields_fail(fields, "on",
+                        "on knows accepted, running, approval, reminder, completed, failed, "
+                        "cancelled and timed_out, not %.20s",
+                        name);
         channel->on[kind] = true;
     }
     if (array && js_count(array) == 0)
-        form_fail(form, "on", "on must name at least one thing to hear of");
+        fields_fail(fields, "on", "on must name at least one thing to hear of");
 }
 
 /* What only some types have. */
-static void check_type(struct form *form, const struct notify_channel *channel)
+static void check_type(struct fields *fields, const struct notify_channel *channel)
 {
     bool command = channel->type == NOTIFY_COMMAND;
     if (command && (channel->url || channel->url_env))
-        form_fail(form, "url", "a command has no url");
+        fields_fail(fields, "url", "a command has no url");
     else if (command && !channel->command[0])
-        form_fail(form, "command", "a channel of type command needs command: [PROGRAM, ...]");
+        fields_fail(fields, "command", "a channel of type command needs command: [PROGRAM, ...]");
     else if (!command && !channel->url == !channel->url_env)
-        form_fail(form, "url", "a channel of type %s needs either url or urlEnv",
-                  type_names[channel->type]);
+        fields_fail(fields, "url", "a channel of type %s needs either url or urlEnv",
+                    type_names[channel->type]);
     else if (!command && (channel->command[0] || channel->env[0]))
-        form_fail(form, "command", "only a channel of type command has command and env");
+        fields_fail(fields, "command", "only a channel of type command has command and env");
     else if (channel->secret_env && channel->type != NOTIFY_WEBHOOK)
-        form_fail(form, "secretEnv", "only a webhook is signed");
+        fields_fail(fields, "secretEnv", "only a webhook is signed");
     else if (channel->url && !text_starts(channel->url, "http://") &&
              !text_starts(channel->url, "https://"))
-        form_fail(form, "url", "url must start with http:// or https://");
+        fields_fail(fields, "url", "url must start with http:// or https://");
 }
 
 enum rc notify_channel_decode(const struct js *document, const char *path, struct arena *arena,
                               struct notify_channel *ret_channel, struct err *err)
 {
     struct notify_channel channel = {.timeout_ms = 10000};
-    struct form form;
+    struct fields fields;
     const char *name = NULL;
     int type = 0;
-    form_open(&form, document, path, err);
-    form_string(&form, "name", FORM_REQUIRED, &(struct form_text){1, NOTIFY_NAME_MAX}, &name);
+    fields_open(&fields, document, path, err);
+    fields_string(&fields, "name", FIELD_REQUIRED, &(struct field_text){1, NOTIFY_NAME_MAX}, &name);
     if (name && !name_valid(name))
-        form_fail(&form, "name", "name may hold letters, digits and ._- only");
-    read_kinds(&form, &channel);
-    read_list(&form, "repositories", &(struct form_text){1, GLOB_MAX}, NOTIFY_GLOBS_MAX, arena,
+        fields_fail(&fields, "name", "name may hold letters, digits and ._- only");
+    read_kinds(&fields, &channel);
+    read_list(&fields, "repositories", &(struct field_text){1, GLOB_MAX}, NOTIFY_GLOBS_MAX, arena,
               channel.repositories);
-    form_choice(&form, "type", FORM_REQUIRED, type_names, &type);
+    fields_choice(&fields, "type", FIELD_REQUIRED, type_names, &type);
     channel.type = (enum notify_type)type;
-    read_text(&form, "url", URL_MAX, arena, &channel.url);
-    read_variable(&form, "urlEnv", arena, &channel.url_env);
-    read_variable(&form, "secretEnv", arena, &channel.secret_env);
-    read_list(&form, "command", &(struct form_text){0, ARG_MAX_BYTES}, NOTIFY_ARGS_MAX, arena,
+    read_text(&fields, "url", URL_MAX, arena, &channel.url);
+    read_variable(&fields, "urlEnv", arena, &channel.url_env);
+    read_variable(&fields, "secretEnv", arena, &channel.secret_env);
+    read_list(&fields, "command", &(struct field_text){0, ARG_MAX_BYTES}, NOTIFY_ARGS_MAX, arena,
               channel.command);
-    read_list(&form, "env", &(struct form_text){1, VARIABLE_MAX}, NOTIFY_ENV_MAX, arena,
+    read_list(&fields, "env", &(struct field_text){1, VARIABLE_MAX}, NOTIFY_ENV_MAX, arena,
               channel.env);
-    form_int(&form, "timeoutMs", FORM_OPTIONAL, &timeout_range, &channel.timeout_ms);
-    check_type(&form, &channel);
-    enum rc rc = form_close(&form);
+    fields_int(&fields, "timeoutMs", FIELD_OPTIONAL, &timeout_range, &channel.timeout_ms);
+    check_type(&fields, &channel);
+    enum rc rc = fields_close(&fields);
     if (rc != RC_OK)
         return rc;
     channel.name = arena_strdup(arena, name);

@@ -69,10 +69,10 @@ static struct repo_config config_default(void)
 
 static enum rc decode_credentials(struct decoder *decoder, const struct js *object)
 {
-    struct form form;
-    form_open(&form, object, "credentials", decoder->err);
-    config_variable(&form, "forge", &decoder->config.forge_credential);
-    return form_close(&form);
+    struct fields fields;
+    fields_open(&fields, object, "credentials", decoder->err);
+    config_variable(&fields, "forge", &decoder->config.forge_credential);
+    return fields_close(&fields);
 }
 
 static enum rc decode_limits(struct decoder *decoder, const struct js *object)
@@ -83,90 +83,96 @@ static enum rc decode_limits(struct decoder *decoder, const struct js *object)
                                            NULL};
     double budget_usd = 0;
     int overlap = (int)decoder->config.limits.overlap;
-    struct form form;
-    form_open(&form, object, "limits", decoder->err);
-    form_int(&form, "maxActiveRuns", FORM_OPTIONAL, &(struct form_range){0, 10000},
-             &decoder->config.limits.max_active_runs);
-    form_int(&form, "maxTurns", FORM_OPTIONAL, &(struct form_range){1, 500},
-             &decoder->config.limits.max_turns);
-    form_real(&form, "maxBudgetUsd", FORM_OPTIONAL, &(struct form_real){0.01, 100}, &budget_usd);
-    form_int(&form, "maxPatchBytes", FORM_OPTIONAL, &(struct form_range){1, 100 * 1024 * 1024},
-             &decoder->config.limits.max_patch_bytes);
-    form_int(&form, "maxOpenApprovals", FORM_OPTIONAL, &(struct form_range){0, 10000},
-             &decoder->config.limits.max_open_approvals);
-    form_int(&form, "maxOpenPullRequests", FORM_OPTIONAL, &(struct form_range){0, 10000},
-             &decoder->config.limits.max_open_pull_requests);
-    form_int(&form, "maxRunEvents", FORM_OPTIONAL,
-             &(struct form_range){RUN_EVENTS_MIN, RUN_EVENTS_MAX},
-             &decoder->config.limits.max_run_events);
-    form_int(&form, "maxRunEventBytes", FORM_OPTIONAL,
-             &(struct form_range){RUN_EVENT_BYTES_MIN, RUN_EVENT_BYTES_MAX},
-             &decoder->config.limits.max_run_event_bytes);
-    form_choice(&form, "overlap", FORM_OPTIONAL, overlaps, &overlap);
+    struct fields fields;
+    fields_open(&fields, object, "limits", decoder->err);
+    fields_int(&fields, "maxActiveRuns", FIELD_OPTIONAL, &(struct field_range){0, 10000},
+               &decoder->config.limits.max_active_runs);
+    fields_int(&fields, "maxTurns", FIELD_OPTIONAL, &(struct field_range){1, 500},
+               &decoder->config.limits.max_turns);
+    fields_real(&fields, "maxBudgetUsd", FIELD_OPTIONAL, &(struct field_real){0.01, 100},
+                &budget_usd);
+    fields_int(&fields, "maxPatchBytes", FIELD_OPTIONAL,
+               &(struct field_range){1, 100 * 1024 * 1024},
+               &decoder->config.limits.max_patch_bytes);
+    fields_int(&fields, "maxOpenApprovals", FIELD_OPTIONAL, &(struct field_range){0, 10000},
+               &decoder->config.limits.max_open_approvals);
+    fields_int(&fields, "maxOpenPullRequests", FIELD_OPTIONAL, &(struct field_range){0, 10000},
+               &decoder->config.limits.max_open_pull_requests);
+    fields_int(&fields, "maxRunEvents", FIELD_OPTIONAL,
+               &(struct field_range){RUN_EVENTS_MIN, RUN_EVENTS_MAX},
+               &decoder->config.limits.max_run_events);
+    fields_int(&fields, "maxRunEventBytes", FIELD_OPTIONAL,
+               &(struct field_range){RUN_EVENT_BYTES_MIN, RUN_EVENT_BYTES_MAX},
+               &decoder->config.limits.max_run_event_bytes);
+    fields_choice(&fields, "overlap", FIELD_OPTIONAL, overlaps, &overlap);
     decoder->config.limits.overlap = (enum overlap_rule)overlap;
     decoder->config.limits.max_budget_microusd = (int64_t)llround(budget_usd * 1e6);
-    return form_close(&form);
+    return fields_close(&fields);
 }
 
 static enum rc decode_retries(struct decoder *decoder, const struct js *object)
 {
     int64_t *max = decoder->config.budget.max;
-    struct form form;
-    form_open(&form, object, "retries", decoder->err);
-    form_int(&form, "agentAttempts", FORM_OPTIONAL, &(struct form_range){1, CONFIG_RETRIES_MAX},
-             &max[BUDGET_AGENT]);
-    form_int(&form, "toolRetries", FORM_OPTIONAL, &(struct form_range){0, CONFIG_RETRIES_MAX},
-             &max[BUDGET_TOOL]);
-    form_int(&form, "verifierRetries", FORM_OPTIONAL, &(struct form_range){0, CONFIG_RETRIES_MAX},
-             &max[BUDGET_VERIFIER]);
-    form_int(&form, "prRetries", FORM_OPTIONAL, &(struct form_range){0, CONFIG_RETRIES_MAX},
-             &max[BUDGET_PR]);
-    return form_close(&form);
+    struct fields fields;
+    fields_open(&fields, object, "retries", decoder->err);
+    fields_int(&fields, "agentAttempts", FIELD_OPTIONAL,
+               &(struct field_range){1, CONFIG_RETRIES_MAX}, &max[BUDGET_AGENT]);
+    fields_int(&fields, "toolRetries", FIELD_OPTIONAL, &(struct field_range){0, CONFIG_RETRIES_MAX},
+               &max[BUDGET_TOOL]);
+    fields_int(&fields, "verifierRetries", FIELD_OPTIONAL,
+               &(struct field_range){0, CONFIG_RETRIES_MAX}, &max[BUDGET_VERIFIER]);
+    fields_int(&fields, "prRetries", FIELD_OPTIONAL, &(struct field_range){0, CONFIG_RETRIES_MAX},
+               &max[BUDGET_PR]);
+    return fields_close(&fields);
 }
 
 static enum rc decode_timeouts(struct decoder *decoder, const struct js *object)
 {
     struct repo_config *config = &decoder->config;
-    struct form form;
-    form_open(&form, object, "timeouts", decoder->err);
-    form_int(&form, "runMs", FORM_OPTIONAL, &config_timeout_range, &config->timeouts.run_ms);
-    form_int(&form, "queueMs", FORM_OPTIONAL, &(struct form_range){0, config_timeout_range.max},
-             &config->timeouts.queue_ms);
-    form_int(&form, "prepareMs", FORM_OPTIONAL, &config_timeout_range,
-             &config->timeouts.prepare_ms);
-    form_int(&form, "hydrateMs", FORM_OPTIONAL, &config_timeout_range,
-             &config->timeouts.hydrate_ms);
-    form_int(&form, "agentMs", FORM_OPTIONAL, &config_timeout_range, &config->timeouts.agent_ms);
-    form_int(&form, "idleMs", FORM_OPTIONAL, &config_timeout_range, &config->timeouts.idle_ms);
-    form_int(&form, "verifyMs", FORM_OPTIONAL, &config_timeout_range, &config->timeouts.verify_ms);
-    form_int(&form, "judgeMs", FORM_OPTIONAL, &config_timeout_range, &config->timeouts.judge_ms);
-    form_int(&form, "snapshotMs", FORM_OPTIONAL, &(struct form_range){0, config_timeout_range.max},
-             &config->timeouts.snapshot_ms);
-    form_int(&form, "publishMs", FORM_OPTIONAL, &config_timeout_range,
-             &config->timeouts.publish_ms);
-    form_int(&form, "approvalMs", FORM_OPTIONAL, &config_timeout_range,
-             &config->timeouts.approval_ms);
-    form_int(&form, "cancelMs", FORM_OPTIONAL, &config_timeout_range, &config->timeouts.cancel_ms);
-    return form_close(&form);
+    struct fields fields;
+    fields_open(&fields, object, "timeouts", decoder->err);
+    fields_int(&fields, "runMs", FIELD_OPTIONAL, &config_timeout_range, &config->timeouts.run_ms);
+    fields_int(&fields, "queueMs", FIELD_OPTIONAL,
+               &(struct field_range){0, config_timeout_range.max}, &config->timeouts.queue_ms);
+    fields_int(&fields, "prepareMs", FIELD_OPTIONAL, &config_timeout_range,
+               &config->timeouts.prepare_ms);
+    fields_int(&fields, "hydrateMs", FIELD_OPTIONAL, &config_timeout_range,
+               &config->timeouts.hydrate_ms);
+    fields_int(&fields, "agentMs", FIELD_OPTIONAL, &config_timeout_range,
+               &config->timeouts.agent_ms);
+    fields_int(&fields, "idleMs", FIELD_OPTIONAL, &config_timeout_range, &config->timeouts.idle_ms);
+    fields_int(&fields, "verifyMs", FIELD_OPTIONAL, &config_timeout_range,
+               &config->timeouts.verify_ms);
+    fields_int(&fields, "judgeMs", FIELD_OPTIONAL, &config_timeout_range,
+               &config->timeouts.judge_ms);
+    fields_int(&fields, "snapshotMs", FIELD_OPTIONAL,
+               &(struct field_range){0, config_timeout_range.max}, &config->timeouts.snapshot_ms);
+    fields_int(&fields, "publishMs", FIELD_OPTIONAL, &config_timeout_range,
+               &config->timeouts.publish_ms);
+    fields_int(&fields, "approvalMs", FIELD_OPTIONAL, &config_timeout_range,
+               &config->timeouts.approval_ms);
+    fields_int(&fields, "cancelMs", FIELD_OPTIONAL, &config_timeout_range,
+               &config->timeouts.cancel_ms);
+    return fields_close(&fields);
 }
 
 static enum rc decode_prompt(struct decoder *decoder, const struct js *object)
 {
     struct repo_config *config = &decoder->config;
-    struct form form;
-    form_open(&form, object, "prompt", decoder->err);
-    form_string(&form, "system", FORM_OPTIONAL, &(struct form_text){.max = CONFIG_TEXT_BYTES_MAX},
-                &config->prompt.system);
-    form_int(&form, "tokenBudget", FORM_OPTIONAL, &(struct form_range){1, 10000000},
-             &config->prompt.token_budget);
-    form_bool(&form, "memory", FORM_OPTIONAL, &config->prompt.memory);
+    struct fields fields;
+    fields_open(&fields, object, "prompt", decoder->err);
+    fields_string(&fields, "system", FIELD_OPTIONAL,
+                  &(struct field_text){.max = CONFIG_TEXT_BYTES_MAX}, &config->prompt.system);
+    fields_int(&fields, "tokenBudget", FIELD_OPTIONAL, &(struct field_range){1, 10000000},
+               &config->prompt.token_budget);
+    fields_bool(&fields, "memory", FIELD_OPTIONAL, &config->prompt.memory);
     if (js_get(object, "rules") != NULL)
         memset(config->prompt.rules, 0, sizeof(config->prompt.rules));
-    config_strings(&form, "rules",
+    config_strings(&fields, "rules",
                    &(struct config_list){.to = config->prompt.rules,
                                          .max = CONFIG_RULES_MAX,
                                          .each = {.min = 1, .max = RULES_PATH_BYTES_MAX}});
-    return form_close(&form);
+    return fields_close(&fields);
 }
 
 /* ---- names ---- */
@@ -271,17 +277,17 @@ struct sections {
     const struct js *credentials, *plan, *steps, *sequence;
 };
 
-static void decode_url(struct decoder *decoder, struct form *form, const char *url_given)
+static void decode_url(struct decoder *decoder, struct fields *fields, const char *url_given)
 {
     const char **url = &decoder->config.url;
-    form_string(form, "url", url_given == NULL ? FORM_REQUIRED : FORM_OPTIONAL,
-                &(struct form_text){.min = 1}, url);
+    fields_string(fields, "url", url_given == NULL ? FIELD_REQUIRED : FIELD_OPTIONAL,
+                  &(struct field_text){.min = 1}, url);
     if (*url == NULL)
         *url = url_given;
     if (*url != NULL && !url_valid(*url))
-        form_fail(form, "url",
-                  "url must be an absolute path, file:///path, https://host/path or ssh, "
-                  "without a password");
+        fields_fail(fields, "url",
+                    "url must be an absolute path, file:///path, https://host/path or ssh, "
+                    "without a password");
 }
 
 static enum rc decode_top(struct decoder *decoder, const struct js *document, const char *url_given,
@@ -290,29 +296,31 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
     static const char *const forges[] = {"local", NULL};
     struct repo_config *config = &decoder->config;
     int forge = 0;
-    struct form form;
-    form_open(&form, document, "", decoder->err);
-    decode_url(decoder, &form, url_given);
-    form_choice(&form, "forge", FORM_OPTIONAL, forges, &forge);
+    struct fields fields;
+    fields_open(&fields, document, "", decoder->err);
+    decode_url(decoder, &fields, url_given);
+    fields_choice(&fields, "forge", FIELD_OPTIONAL, forges, &forge);
     config->forge = forges[forge];
-    form_string(&form, "defaultBranch", FORM_OPTIONAL, &(struct form_text){.min = 1},
-                &config->default_branch);
+    fields_string(&fields, "defaultBranch", FIELD_OPTIONAL, &(struct field_text){.min = 1},
+                  &config->default_branch);
     if (!branch_name_valid(config->default_branch))
-        form_fail(&form, "defaultBranch", "defaultBranch is no name that git takes for a branch");
-    form_object(&form, "agent", FORM_REQUIRED, &sections->agent);
-    form_array(&form, "verify", FORM_OPTIONAL, CONFIG_VERIFIERS_MAX, &sections->verify);
-    form_array(&form, "judge", FORM_OPTIONAL, CONFIG_JUDGES_MAX, &sections->judge);
-    form_object(&form, "policy", FORM_OPTIONAL, &sections->policy);
-    form_object(&form, "limits", FORM_OPTIONAL, &sections->limits);
-    form_object(&form, "retries", FORM_OPTIONAL, &sections->retries);
-    form_object(&form, "timeouts", FORM_OPTIONAL, &sections->timeouts);
-    form_object(&form, "prompt", FORM_OPTIONAL, &sections->prompt);
-    form_object(&form, "credentials", FORM_OPTIONAL, &sections->credentials);
-    form_object(&form, "plan", FORM_OPTIONAL, &sections->plan);
-    form_array(&form, "steps", FORM_OPTIONAL, CUSTOM_STEPS_MAX, &sections->steps);
-    form_strings(&form, "sequence", FORM_OPTIONAL, BLUEPRINT_STEPS_MAX + 3,
-                 &(struct form_text){.min = 1, .max = CONFIG_NAME_BYTES_MAX}, &sections->sequence);
-    return form_close(&form);
+        fields_fail(&fields, "defaultBranch",
+                    "defaultBranch is no name that git takes for a branch");
+    fields_object(&fields, "agent", FIELD_REQUIRED, &sections->agent);
+    fields_array(&fields, "verify", FIELD_OPTIONAL, CONFIG_VERIFIERS_MAX, &sections->verify);
+    fields_array(&fields, "judge", FIELD_OPTIONAL, CONFIG_JUDGES_MAX, &sections->judge);
+    fields_object(&fields, "policy", FIELD_OPTIONAL, &sections->policy);
+    fields_object(&fields, "limits", FIELD_OPTIONAL, &sections->limits);
+    fields_object(&fields, "retries", FIELD_OPTIONAL, &sections->retries);
+    fields_object(&fields, "timeouts", FIELD_OPTIONAL, &sections->timeouts);
+    fields_object(&fields, "prompt", FIELD_OPTIONAL, &sections->prompt);
+    fields_object(&fields, "credentials", FIELD_OPTIONAL, &sections->credentials);
+    fields_object(&fields, "plan", FIELD_OPTIONAL, &sections->plan);
+    fields_array(&fields, "steps", FIELD_OPTIONAL, CUSTOM_STEPS_MAX, &sections->steps);
+    fields_strings(&fields, "sequence", FIELD_OPTIONAL, BLUEPRINT_STEPS_MAX + 3,
+                   &(struct field_text){.min = 1, .max = CONFIG_NAME_BYTES_MAX},
+                   &sections->sequence);
+    return fields_close(&fields);
 }
 
 static enum rc decode_sections(struct decoder *decoder, const struct sections *sections)

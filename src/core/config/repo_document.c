@@ -89,7 +89,7 @@ enum rc repo_document_check(const struct js *document, struct arena *arena,
     if (rc == RC_OK)
         return rc;
     faults_add(ret_faults, arena, meaning.field, meaning.text);
-    bool plain = text_ends(meaning.code, "_FIELD"); /* Of form.h: no more specific than ours. */
+    bool plain = text_ends(meaning.code, "_FIELD"); /* Of fields.h: no more specific than ours. */
     return err_field(err, rc, plain ? CODE : meaning.code, meaning.field, "%s", meaning.text);
 }
 

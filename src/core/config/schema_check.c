@@ -6,7 +6,7 @@
  * fits, those of the closest one are.
  */
 #include "base/jw.h"
-#include "base/spell.h"
+#include "base/suggest.h"
 #include "core/config/schema_parts.h"
 #include "core/text/pattern.h"
 #include <stdarg.h>
@@ -245,20 +245,20 @@ static bool fault_unknown(struct checker *checker, const struct spot *spot, cons
     const struct place place = {.parent = spot->place, .key = key};
     CLEANUP(buf_release) struct buf names;
     buf_init(&names, LIST_BYTES_MAX);
-    struct spell spell = spell_of(key);
+    struct suggest suggest = suggest_for(key);
     size_t at = 0;
     const char *name;
     const struct js *schema;
     const struct js *properties = js_get(spot->schema, "properties");
     while (properties != NULL && js_next(properties, &at, &name, &schema)) {
-        spell_offer(&spell, name);
+        suggest_offer(&suggest, name);
         buf_addf(&names, "%s%s", names.len > 0 ? ", " : "", name);
     }
     if (names.len == 0)
         return schema_fault(checker, &place, "is not known here; nothing is allowed");
-    if (spell.closest != NULL)
+    if (suggest.closest != NULL)
         return schema_fault(checker, &place, "is not known here; did you mean %s? allowed: %s",
-                            spell.closest, buf_text(&names));
+                            suggest.closest, buf_text(&names));
     return schema_fault(checker, &place, "is not known here; allowed: %s", buf_text(&names));
 }
 

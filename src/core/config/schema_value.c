@@ -2,7 +2,7 @@
  * schema_value.c - keywords that check one value: its type, size and content.
  */
 #include "base/jw.h"
-#include "base/spell.h"
+#include "base/suggest.h"
 #include "core/config/schema_parts.h"
 #include "core/text/pattern.h"
 #include <math.h>
@@ -188,7 +188,7 @@ static bool fault_choice(struct checker *checker, const struct spot *spot, const
     if (schema_mute(checker))
         return false;
     const char *text = js_str(spot->value, NULL);
-    struct spell spell = spell_of(text != NULL ? text : "");
+    struct suggest suggest = suggest_for(text != NULL ? text : "");
     CLEANUP(buf_release) struct buf allowed;
     CLEANUP(buf_release) struct buf shown;
     buf_init(&allowed, LIST_BYTES_MAX);
@@ -197,12 +197,12 @@ static bool fault_choice(struct checker *checker, const struct spot *spot, const
         const struct js *choice = js_at(choices, i);
         add_choice(&allowed, choice);
         if (text != NULL && js_type(choice) == JS_STRING)
-            spell_offer(&spell, js_str(choice, ""));
+            suggest_offer(&suggest, js_str(choice, ""));
     }
     add_value(&shown, spot->value);
-    if (spell.closest != NULL)
+    if (suggest.closest != NULL)
         return schema_fault(checker, spot->place, "%s is not known; allowed: %s (did you mean %s?)",
-                            buf_text(&shown), buf_text(&allowed), spell.closest);
+                            buf_text(&shown), buf_text(&allowed), suggest.closest);
     return schema_fault(checker, spot->place, "%s is not known; allowed: %s", buf_text(&shown),
                         buf_text(&allowed));
 }

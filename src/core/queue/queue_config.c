@@ -13,7 +13,7 @@
  */
 #include "core/queue/queue_config.h"
 #include "base/clock.h"
-#include "base/form.h"
+#include "base/fields.h"
 #include "base/str.h"
 #include "core/queue/job.h"
 #include <assert.h>
@@ -24,14 +24,14 @@ enum { NAME_BYTES_MAX = 100, URGENT_UP_TO = 50, NORMAL_UP_TO = 199 };
 
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
 
-static const struct form_range count_range = {0, 1000000000};
-static const struct form_range rate_range = {0, 1000000};
-static const struct form_range time_range = {0, 366 * DAY_MS};
-static const struct form_range lease_range = {100, DAY_MS / 2};
-static const struct form_range attempts_range = {1, JOB_ATTEMPTS_MAX};
-static const struct form_range batch_range = {0, 1000};
-static const struct form_range worker_range = {0, 10000};
-static const struct form_range positive_range = {1, 1000000000};
+static const struct field_range count_range = {0, 1000000000};
+static const struct field_range rate_range = {0, 1000000};
+static const struct field_range time_range = {0, 366 * DAY_MS};
+static const struct field_range lease_range = {100, DAY_MS / 2};
+static const struct field_range attempts_range = {1, JOB_ATTEMPTS_MAX};
+static const struct field_range batch_range = {0, 1000};
+static const struct field_range worker_range = {0, 10000};
+static const struct field_range positive_range = {1, 1000000000};
 
 static const char *const order_names[] = {"key", "none", "global", NULL};
 static const char *const action_names[] = {"warn", "buffer", "protect", NULL};
@@ -94,79 +94,80 @@ struct queue_config queue_config_default(const char *queue)
 }
 
 /* Microseconds inside, milliseconds outside. */
-static void form_ms(struct form *form, const char *key, const struct form_range *range,
-                    int64_t *value_us)
+static void fields_ms(struct fields *fields, const char *key, const struct field_range *range,
+                      int64_t *value_us)
 {
     int64_t ms = *value_us / US_PER_MS;
-    form_int(form, key, FORM_OPTIONAL, range, &ms);
+    fields_int(fields, key, FIELD_OPTIONAL, range, &ms);
     *value_us = ms * US_PER_MS;
 }
 
-static void form_count(struct form *form, const char *key, int64_t *value)
+static void fields_count(struct fields *fields, const char *key, int64_t *value)
 {
-    form_int(form, key, FORM_OPTIONAL, &count_range, value);
+    fields_int(fields, key, FIELD_OPTIONAL, &count_range, value);
 }
 
 /* ---- the parts ---- */
 
-typedef void part_fn(struct form *form, struct queue_config *config);
+typedef void part_fn(struct fields *fields, struct queue_config *config);
 
-static void decode_backoff(struct form *form, struct queue_config *config)
+static void decode_backoff(struct fields *fields, struct queue_config *config)
 {
-    form_ms(form, "baseMs", &time_range, &config->backoff.base_us);
-    form_ms(form, "maxMs", &time_range, &config->backoff.max_us);
-    form_ms(form, "jitterMs", &time_range, &config->backoff.jitter_us);
+    fields_ms(fields, "baseMs", &time_range, &config->backoff.base_us);
+    fields_ms(fields, "maxMs", &time_range, &config->backoff.max_us);
+    fields_ms(fields, "jitterMs", &time_range, &config->backoff.jitter_us);
 }
 
-static void decode_shed(struct form *form, struct queue_config *config)
+static void decode_shed(struct fields *fields, struct queue_config *config)
 {
-    form_count(form, "dropLowAt", &config->shed.drop_at);
-    form_count(form, "deferNormalAt", &config->shed.defer_at);
-    form_ms(form, "deferMs", &time_range, &config->shed.defer_us);
+    fields_count(fields, "dropLowAt", &config->shed.drop_at);
+    fields_count(fields, "deferNormalAt", &config->shed.defer_at);
+    fields_ms(fields, "deferMs", &time_range, &config->shed.defer_us);
 }
 
-static void decode_levels(struct form *form, struct queue_config *config)
+static void decode_levels(struct fields *fields, struct queue_config *config)
 {
-    form_count(form, "warningDepth", &config->levels.warning_depth);
-    form_count(form, "criticalDepth", &config->levels.critical_depth);
-    form_ms(form, "warningAgeMs", &time_range, &config->levels.warning_age_us);
-    form_ms(form, "criticalAgeMs", &time_range, &config->levels.critical_age_us);
+    fields_count(fields, "warningDepth", &config->levels.warning_depth);
+    fields_count(fields, "criticalDepth", &config->levels.critical_depth);
+    fields_ms(fields, "warningAgeMs", &time_range, &config->levels.warning_age_us);
+    fields_ms(fields, "criticalAgeMs", &time_range, &config->levels.critical_age_us);
 }
 
-static void decode_swarm(struct form *form, struct queue_config *config)
+static void decode_swarm(struct fields *fields, struct queue_config *config)
 {
     int action = (int)config->swarm.action;
-    form_count(form, "count", &config->swarm.count);
-    form_ms(form, "windowMs", &positive_range, &config->swarm.window_us);
-    form_choice(form, "action", FORM_OPTIONAL, action_names, &action);
-    form_int(form, "ratePerSecond", FORM_OPTIONAL, &(struct form_range){1, rate_range.max},
-             &config->swarm.rate);
-    form_ms(form, "retryAfterMs", &positive_range, &config->swarm.retry_us);
+    fields_count(fields, "count", &config->swarm.count);
+    fields_ms(fields, "windowMs", &positive_range, &config->swarm.window_us);
+    fields_choice(fields, "action", FIELD_OPTIONAL, action_names, &action);
+    fields_int(fields, "ratePerSecond", FIELD_OPTIONAL, &(struct field_range){1, rate_range.max},
+               &config->swarm.rate);
+    fields_ms(fields, "retryAfterMs", &positive_range, &config->swarm.retry_us);
     config->swarm.action = (enum swarm_action)action;
 }
 
-static void decode_batch(struct form *form, struct queue_config *config)
+static void decode_batch(struct fields *fields, struct queue_config *config)
 {
-    form_int(form, "max", FORM_OPTIONAL, &batch_range, &config->batch.max);
-    form_ms(form, "windowMs", &positive_range, &config->batch.window_us);
+    fields_int(fields, "max", FIELD_OPTIONAL, &batch_range, &config->batch.max);
+    fields_ms(fields, "windowMs", &positive_range, &config->batch.window_us);
 }
 
-static void decode_dead(struct form *form, struct queue_config *config)
+static void decode_dead(struct fields *fields, struct queue_config *config)
 {
-    form_ms(form, "retentionMs", &(struct form_range){0, 10 * time_range.max},
-            &config->dead.retention_us);
-    form_count(form, "alertAt", &config->dead.alert_at);
+    fields_ms(fields, "retentionMs", &(struct field_range){0, 10 * time_range.max},
+              &config->dead.retention_us);
+    fields_count(fields, "alertAt", &config->dead.alert_at);
 }
 
-static void decode_scale(struct form *form, struct queue_config *config)
+static void decode_scale(struct fields *fields, struct queue_config *config)
 {
-    form_int(form, "min", FORM_OPTIONAL, &worker_range, &config->scale.min);
-    form_int(form, "max", FORM_OPTIONAL, &worker_range, &config->scale.max);
-    form_int(form, "jobsPerWorker", FORM_OPTIONAL, &positive_range, &config->scale.jobs_per_worker);
-    form_ms(form, "upCooldownMs", &time_range, &config->scale.up_us);
-    form_ms(form, "downCooldownMs", &time_range, &config->scale.down_us);
+    fields_int(fields, "min", FIELD_OPTIONAL, &worker_range, &config->scale.min);
+    fields_int(fields, "max", FIELD_OPTIONAL, &worker_range, &config->scale.max);
+    fields_int(fields, "jobsPerWorker", FIELD_OPTIONAL, &positive_range,
+               &config->scale.jobs_per_worker);
+    fields_ms(fields, "upCooldownMs", &time_range, &config->scale.up_us);
+    fields_ms(fields, "downCooldownMs", &time_range, &config->scale.down_us);
     if (config->scale.min > config->scale.max)
-        form_fail(form, "min", "min must not be above max");
+        fields_fail(fields, "min", "min must not be above max");
 }
 
 static const struct part {
@@ -178,66 +179,68 @@ static const struct part {
     {"scale", decode_scale},
 };
 
-static enum rc decode_part(struct form *form, const struct part *part, struct queue_config *config)
+static enum rc decode_part(struct fields *fields, const struct part *part,
+                           struct queue_config *config)
 {
     const struct js *object = NULL;
-    form_object(form, part->key, FORM_OPTIONAL, &object);
-    if (form->rc != RC_OK || object == NULL)
-        return form->rc;
-    struct form inner;
-    form_open(&inner, object, part->key, form->err);
+    fields_object(fields, part->key, FIELD_OPTIONAL, &object);
+    if (fields->rc != RC_OK || object == NULL)
+        return fields->rc;
+    struct fields inner;
+    fields_open(&inner, object, part->key, fields->err);
     part->decode(&inner, config);
-    return form_close(&inner);
+    return fields_close(&inner);
 }
 
-static void decode_plain(struct form *form, struct queue_config *config)
+static void decode_plain(struct fields *fields, struct queue_config *config)
 {
     int order = (int)config->order;
-    form_ms(form, "leaseMs", &lease_range, &config->lease_us);
-    form_int(form, "maxAttempts", FORM_OPTIONAL, &attempts_range, &config->max_attempts);
-    form_ms(form, "ttlMs", &time_range, &config->ttl_us);
-    form_count(form, "maxLength", &config->max_length);
-    form_count(form, "concurrency", &config->concurrency);
-    form_int(form, "ratePerSecond", FORM_OPTIONAL, &rate_range, &config->rate);
-    form_ms(form, "dedupWindowMs", &time_range, &config->dedup_us);
-    form_choice(form, "ordering", FORM_OPTIONAL, order_names, &order);
+    fields_ms(fields, "leaseMs", &lease_range, &config->lease_us);
+    fields_int(fields, "maxAttempts", FIELD_OPTIONAL, &attempts_range, &config->max_attempts);
+    fields_ms(fields, "ttlMs", &time_range, &config->ttl_us);
+    fields_count(fields, "maxLength", &config->max_length);
+    fields_count(fields, "concurrency", &config->concurrency);
+    fields_int(fields, "ratePerSecond", FIELD_OPTIONAL, &rate_range, &config->rate);
+    fields_ms(fields, "dedupWindowMs", &time_range, &config->dedup_us);
+    fields_choice(fields, "ordering", FIELD_OPTIONAL, order_names, &order);
     config->order = (enum queue_order)order;
 }
 
 /* Jobs of a pipeline must be accepted, in its own order. */
-static void check_step_queue(struct form *form)
+static void check_step_queue(struct fields *fields)
 {
     static const char *const others[] = {"ttlMs", "maxLength", "dedupWindowMs", "ordering",
                                          "shed",  "swarm",     "batch"};
     for (size_t i = 0; i < COUNT_OF(others); i++)
-        if (js_get(form->object, others[i]) != NULL)
-            form_fail(form, others[i], "%s has no meaning for drover's own queues (%s*)", others[i],
-                      STEP_QUEUE_PREFIX);
+        if (js_get(fields->object, others[i]) != NULL)
+            fields_fail(fields, others[i], "%s has no meaning for drover's own queues (%s*)",
+                        others[i], STEP_QUEUE_PREFIX);
 }
 
 /* Batches are made by holding jobs back, which keeps no order. */
-static void check_together(struct form *form, const char *queue, const struct queue_config *config)
+static void check_together(struct fields *fields, const char *queue,
+                           const struct queue_config *config)
 {
     if (text_starts(queue, STEP_QUEUE_PREFIX))
-        check_step_queue(form);
+        check_step_queue(fields);
     if (config->batch.max > 0 && config->order == ORDER_GLOBAL)
-        form_fail(form, "batch", "a queue with global order cannot gather jobs into batches");
+        fields_fail(fields, "batch", "a queue with global order cannot gather jobs into batches");
 }
 
 enum rc queue_config_decode(const char *queue, const struct js *document,
                             struct queue_config *ret_config, struct err *err)
 {
     struct queue_config config = queue_config_default(queue);
-    struct form form;
-    form_open(&form, document, "", err);
-    decode_plain(&form, &config);
+    struct fields fields;
+    fields_open(&fields, document, "", err);
+    decode_plain(&fields, &config);
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
-        enum rc rc = decode_part(&form, &parts[i], &config);
+        enum rc rc = decode_part(&fields, &parts[i], &config);
         if (rc != RC_OK)
             return rc;
     }
-    check_together(&form, queue, &config);
-    enum rc rc = form_close(&form);
+    check_together(&fields, queue, &config);
+    enum rc rc = fields_close(&fields);
     if (rc == RC_OK)
         *ret_config = config;
     return rc;

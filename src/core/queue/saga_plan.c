@@ -2,24 +2,24 @@
  * saga_plan.c - see saga_plan.h.
  */
 #include "core/queue/saga_plan.h"
-#include "base/form.h"
+#include "base/fields.h"
 #include "base/str.h"
 #include "core/queue/job.h"
 #include "core/queue/queue_config.h"
 
 enum { NAME_MAX_BYTES = 100, TYPE_MAX_BYTES = 100 };
 
-static void read_call(struct form *form, struct saga_call *call)
+static void read_call(struct fields *fields, struct saga_call *call)
 {
-    form_string(form, "queue", FORM_REQUIRED, &(struct form_text){.min = 1, .max = NAME_MAX_BYTES},
-                &call->queue);
+    fields_string(fields, "queue", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = NAME_MAX_BYTES}, &call->queue);
     if (call->queue != NULL && !queue_name_valid(call->queue))
-        form_fail(form, "queue", "a queue's name has letters, digits, '.', '_' and '-'");
-    form_string(form, "type", FORM_REQUIRED, &(struct form_text){.min = 1, .max = TYPE_MAX_BYTES},
-                &call->type);
-    form_any(form, "payload", FORM_OPTIONAL, &call->payload);
-    form_int(form, "maxAttempts", FORM_OPTIONAL, &(struct form_range){1, JOB_ATTEMPTS_MAX},
-             &call->max_attempts);
+        fields_fail(fields, "queue", "a queue's name has letters, digits, '.', '_' and '-'");
+    fields_string(fields, "type", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = TYPE_MAX_BYTES}, &call->type);
+    fields_any(fields, "payload", FIELD_OPTIONAL, &call->payload);
+    fields_int(fields, "maxAttempts", FIELD_OPTIONAL, &(struct field_range){1, JOB_ATTEMPTS_MAX},
+               &call->max_attempts);
 }
 
 static enum rc read_compensation(const struct js *object, const char *path,
@@ -31,25 +31,25 @@ static enum rc read_compensation(const struct js *object, const char *path,
                              "a step with compensateFailed needs a compensation");
         return RC_OK;
     }
-    struct form form;
-    form_open(&form, object, path, err);
-    read_call(&form, &step->compensation);
+    struct fields fields;
+    fields_open(&fields, object, path, err);
+    read_call(&fields, &step->compensation);
     step->compensable = true;
-    return form_close(&form);
+    return fields_close(&fields);
 }
 
 static enum rc read_step(const struct js *object, const char *path, struct arena *arena,
                          struct saga_plan_step *step, struct err *err)
 {
-    struct form form;
+    struct fields fields;
     const struct js *compensation = NULL;
-    form_open(&form, object, path, err);
-    form_string(&form, "name", FORM_REQUIRED, &(struct form_text){.min = 1, .max = NAME_MAX_BYTES},
-                &step->name);
-    read_call(&form, &step->call);
-    form_bool(&form, "compensateFailed", FORM_OPTIONAL, &step->compensate_failed);
-    form_object(&form, "compensation", FORM_OPTIONAL, &compensation);
-    enum rc rc = form_close(&form);
+    fields_open(&fields, object, path, err);
+    fields_string(&fields, "name", FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = NAME_MAX_BYTES}, &step->name);
+    read_call(&fields, &step->call);
+    fields_bool(&fields, "compensateFailed", FIELD_OPTIONAL, &step->compensate_failed);
+    fields_object(&fields, "compensation", FIELD_OPTIONAL, &compensation);
+    enum rc rc = fields_close(&fields);
     if (rc != RC_OK)
         return rc;
     return read_compensation(compensation, arena_printf(arena, "%s.compensation", path), step, err);

@@ -32,7 +32,7 @@ bool task_is_terminal(enum task_status status);
 const char *task_status_name(enum task_status status);
 const char *risk_name(enum risk risk);
 const char *mode_name(enum mode mode);
-extern const char *const risk_names[]; /* NULL-terminated, for form_choice. */
+extern const char *const risk_names[]; /* NULL-terminated, for fields_choice. */
 extern const char *const mode_names[];
 MUST_USE bool task_status_parse(const char *name, enum task_status *ret_status);
 MUST_USE bool risk_parse(const char *name, enum risk *ret_risk);

@@ -93,11 +93,11 @@ static size_t match_url(const char *at)
 
 static size_t match_uuid(const char *at)
 {
-    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-    for (size_t i = 0; i < sizeof form - 1; i++)
-        if (form[i] == 'x' ? !is_hex(at[i]) : at[i] != '-')
+    static const char fields[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    for (size_t i = 0; i < sizeof fields - 1; i++)
+        if (fields[i] == 'x' ? !is_hex(at[i]) : at[i] != '-')
             return 0;
-    return ended(at, sizeof form - 1);
+    return ended(at, sizeof fields - 1);
 }
 
 /* With ":port" behind it, if it is there. */

@@ -24,7 +24,7 @@
 #include "work/job/progress.h"
 #include "work/job/step.h"
 #include "work/tree/collect.h"
-#include "work/tree/custody.h"
+#include "work/tree/snapshot_thread.h"
 
 enum { ATTEMPT_TOKEN_BYTES = 256 };
 
@@ -40,12 +40,12 @@ struct attempt {
     struct childenv env;
     struct progress progress;
     struct transcript transcript;
-    const char *limit;             /* One of adapter.h's CUT_*: why the agent is cut off, */
-    int64_t cut_us;                /* then, by clock_mono_us(): it may end by itself before. */
-    struct compute_session *child; /* compute_child.c */
-    struct remote *remote;         /* compute_remote.c */
-    struct custody *custody;       /* Of the tree that the agent works in; NULL: none. */
-    bool handed_out;               /* The tree was: the agent may have worked in it. */
+    const char *limit;                 /* One of adapter.h's CUT_*: why the agent is cut off, */
+    int64_t cut_us;                    /* then, by clock_mono_us(): it may end by itself before. */
+    struct compute_session *child;     /* compute_child.c */
+    struct remote *remote;             /* compute_remote.c */
+    struct snapshot_thread *snapshots; /* Of the tree that the agent works in; NULL: none. */
+    bool handed_out;                   /* The tree was: the agent may have worked in it. */
     struct compute_result ended;
     enum report record;       /* From the completion record. */
     const char *given_sha256; /* A patch as an agent elsewhere gave it, or NULL. */

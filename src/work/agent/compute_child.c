@@ -72,7 +72,7 @@ static enum rc start(struct attempt *attempt, struct err *err)
         return step_fail(step, rc, err,
                          (struct port_failure){.code = "agent_start_failed", .retryable = true});
     if (attempt->handed_out)
-        attempt->custody = custody_begin(step, attempt->base);
+        attempt->snapshots = snapshot_thread_begin(step, attempt->base);
     return RC_OK;
 }
 
@@ -83,7 +83,7 @@ static enum rc poll_child(struct attempt *attempt, int64_t until_us, bool *ret_e
         *ret_ended = false;
         return RC_OK;
     }
-    custody_end(&attempt->custody, &attempt->progress);
+    snapshot_thread_end(&attempt->snapshots, &attempt->progress);
     enum rc rc = compute_finish(attempt->child, &attempt->ended, err);
     if (rc != RC_OK)
         return step_fail(attempt->step, rc, err,
@@ -99,7 +99,7 @@ static void stop(struct attempt *attempt, enum compute_end why)
 
 static void release(struct attempt *attempt)
 {
-    custody_end(&attempt->custody, &attempt->progress);
+    snapshot_thread_end(&attempt->snapshots, &attempt->progress);
     compute_session_free(attempt->child);
     attempt->child = NULL;
 }

@@ -24,7 +24,7 @@
 #include "work/sandbox/gateway.h"
 #include "work/sandbox/guard.h"
 #include "work/sandbox/inside.h"
-#include "work/sandbox/tenant.h"
+#include "work/sandbox/run_user.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -186,10 +186,10 @@ static enum rc make_user_ends(const struct session *session, struct ends *ends, 
     const struct compute_spec *spec = session->spec;
     if (!has_walls(session) || !spec->sandbox->drops)
         return RC_OK;
-    uid_t user = tenant_of(spec->view.tenant);
+    uid_t user = run_user_of(spec->view.run_user);
     if (fchown(ends->out, user, (gid_t)user) != 0 || fchown(ends->err, user, (gid_t)user) != 0)
         return err_set(err, RC_IO, "IO_ERROR", "cannot hand a pipe over: %s", strerror(errno));
-    return tenant_passwd(user, variable(spec->env, "HOME", "/"), &ends->passwd, err);
+    return run_user_passwd(user, variable(spec->env, "HOME", "/"), &ends->passwd, err);
 }
 
 static enum rc make_ends(struct session *session, struct ends *ends, struct err *err)
@@ -622,7 +622,7 @@ void compute_grant(struct compute_spec *spec, const struct agent_config *agent, 
     spec->view.mounts = agent->mounts;
     spec->view.mount_count = agent->mount_count;
     spec->view.limits = &agent->resources;
-    spec->view.tenant = run_id;
+    spec->view.run_user = run_id;
     spec->egress = agent->egress;
 }
 

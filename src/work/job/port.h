@@ -83,7 +83,7 @@ struct port_worker {
     int slots, busy;
     int64_t lease_ms;
     enum port_presence presence;
-    int64_t unpublished_count, unpublished_bytes; /* Kept there for people: attic.h. */
+    int64_t unpublished_count, unpublished_bytes; /* Kept there for people: retention.h. */
 };
 
 struct port {

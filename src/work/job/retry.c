@@ -8,7 +8,7 @@
 
 struct retry retry_begin(const struct stop *stop)
 {
-    return (struct retry){.stop = stop, .begin_us = clock_mono_us(), .dice = dice_from_os()};
+    return (struct retry){.stop = stop, .begin_us = clock_mono_us(), .random = random_from_os()};
 }
 
 bool retry_may_help(enum rc rc)
@@ -16,14 +16,14 @@ bool retry_may_help(enum rc rc)
     return rc == RC_BUSY || rc == RC_UNREACHABLE || rc == RC_IO;
 }
 
-int64_t retry_pause_ms(int64_t failures, struct dice *dice)
+int64_t retry_pause_ms(int64_t failures, struct random *random)
 {
     static const struct backoff backoff = {
         .base_us = RETRY_PAUSE_MIN_MS * US_PER_MS,
         .max_us = RETRY_PAUSE_MAX_MS * US_PER_MS,
         .jitter_us = RETRY_JITTER_MS * US_PER_MS,
     };
-    return backoff_delay_us(&backoff, failures, dice_next(dice)) / US_PER_MS;
+    return backoff_delay_us(&backoff, failures, random_next(random)) / US_PER_MS;
 }
 
 bool retry_again(struct retry *retry, enum rc rc)
@@ -37,6 +37,6 @@ bool retry_again(struct retry *retry, enum rc rc)
         (void)poll(NULL, 0, RETRY_PAUSE_MIN_MS);
         return true;
     }
-    (void)stop_wait(retry->stop, retry_pause_ms(++retry->tries, &retry->dice));
+    (void)stop_wait(retry->stop, retry_pause_ms(++retry->tries, &retry->random));
     return true;
 }

@@ -11,7 +11,7 @@
  */
 #ifndef WORK_JOB_RETRY_H
 #define WORK_JOB_RETRY_H
-#include "base/dice.h"
+#include "base/random.h"
 #include "base/rc.h"
 #include "work/job/stop.h"
 #include <stdbool.h>
@@ -30,7 +30,7 @@ struct retry {
     int last_tries;
     int64_t tries;
     int64_t begin_us; /* By clock_mono_us. */
-    struct dice dice;
+    struct random random;
 };
 
 struct retry retry_begin(const struct stop *stop);
@@ -39,5 +39,5 @@ bool retry_may_help(enum rc rc);
 /* Waits and returns true when one more try is due. */
 bool retry_again(struct retry *retry, enum rc rc);
 /* How long to wait after so many failures in a row, from 1. */
-int64_t retry_pause_ms(int64_t failures, struct dice *dice);
+int64_t retry_pause_ms(int64_t failures, struct random *random);
 #endif

@@ -13,7 +13,7 @@
 #include "base/thread.h"
 #include "core/config/egress.h"
 #include "core/http/chunks.h"
-#include "net/door.h"
+#include "net/listener.h"
 #include "net/pump.h"
 #include <errno.h>
 #include <ifaddrs.h>
@@ -46,9 +46,9 @@ struct gateway {
     char **rules;    /* Copies. */
     int (*lookup)(const char *host, const char *port, const struct addrinfo *hints,
                   struct addrinfo **ret_found);
-    struct door door;
-    bool rest_told; /* It was logged that the door had to rest. */
-    int stop_fd;    /* Stays readable once gateway_stop is called. */
+    struct listener listener;
+    bool pause_logged; /* It was logged that the listener had to pause. */
+    int stop_fd;       /* Stays readable once gateway_stop is called. */
     pthread_t thread;
     char *socket_path;
     char refusals[REFUSALS_MAX][GATEWAY_TEXT_BYTES];
@@ -62,7 +62,7 @@ static void gateway_leave(struct gateway *gateway)
     (void)pthread_mutex_unlock(&gateway->lock);
     if (!last)
         return;
-    door_close(&gateway->door);
+    listener_close(&gateway->listener);
     fd_close(gateway->stop_fd);
     (void)pthread_mutex_destroy(&gateway->lock);
     for (char **rule = gateway->rules; *rule; rule++)
@@ -413,12 +413,12 @@ static void *visit_main(void *ctx)
 
 static void accept_one(struct gateway *gateway)
 {
-    int fd = door_accept(&gateway->door);
+    int fd = listener_accept(&gateway->listener);
     if (fd < 0) {
-        if (gateway->door.rest_us > 0 && !gateway->rest_told)
+        if (gateway->listener.paused_until_us > 0 && !gateway->pause_logged)
             LOG(LOG_WARN, "a connection of an agent has to wait",
                 LOG_STR("error", strerror(errno)));
-        gateway->rest_told |= gateway->door.rest_us > 0;
+        gateway->pause_logged |= gateway->listener.paused_until_us > 0;
         return;
     }
     struct visit *visit = mem_alloc(sizeof *visit);
@@ -447,7 +447,7 @@ static void *listen_main(void *ctx)
     struct pollfd looks[2] = {{.fd = gateway->stop_fd, .events = POLLIN}};
     while (looks[0].revents == 0) {
         int timeout_ms;
-        looks[1] = door_want(&gateway->door, &timeout_ms);
+        looks[1] = listener_want(&gateway->listener, &timeout_ms);
         if (poll(looks, COUNT_OF(looks), timeout_ms) < 0 && errno != EINTR)
             break;
         if (looks[0].revents == 0 && looks[1].revents)
@@ -475,12 +475,12 @@ enum rc gateway_start(const struct gateway_options *options, struct gateway **re
     gateway->owners = 1;
     gateway->rules = copy_of(options->rules);
     gateway->lookup = options->lookup ? options->lookup : getaddrinfo;
-    gateway->door.fd = -1;
+    gateway->listener.fd = -1;
     gateway->socket_path = mem_strdup(options->socket_path);
     gateway->stop_fd = eventfd(0, EFD_CLOEXEC);
     enum rc rc = gateway->stop_fd < 0
                      ? err_set(err, RC_IO, "IO_ERROR", "eventfd: %s", strerror(errno))
-                     : door_at_path(options->socket_path, &gateway->door, err);
+                     : listener_at_path(options->socket_path, &gateway->listener, err);
     const struct thread_spec spec = {
         .body = listen_main, .ctx = gateway, .stack_bytes = STACK_BYTES};
     if (rc == RC_OK)

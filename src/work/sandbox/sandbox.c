@@ -22,8 +22,8 @@
 #include "work/sandbox/bwrap.h"
 #include "work/sandbox/filter.h"
 #include "work/sandbox/inside.h"
+#include "work/sandbox/run_user.h"
 #include "work/sandbox/sandbox_files.h"
-#include "work/sandbox/tenant.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,7 +203,7 @@ static void add_sandbox(struct bwrap *bwrap, const struct sandbox *sandbox,
 
 static const char *user_text(const struct sandbox_view *view, struct arena *arena)
 {
-    return arena_printf(arena, "%u", (unsigned)tenant_of(view->tenant));
+    return arena_printf(arena, "%u", (unsigned)run_user_of(view->run_user));
 }
 
 static void add_inside(struct bwrap *bwrap, const struct sandbox *sandbox,
@@ -336,7 +336,7 @@ enum rc sandbox_hand_over(const struct sandbox *sandbox, const struct sandbox_vi
         const struct sandbox_bind *bind = &view->binds[i];
         if (!bind->writable || !path_is_inside(bind->path, sandbox->data_dir))
             continue;
-        enum rc rc = tenant_give(bind->path, tenant_of(view->tenant), err);
+        enum rc rc = run_user_give(bind->path, run_user_of(view->run_user), err);
         if (rc != RC_OK)
             return rc;
     }

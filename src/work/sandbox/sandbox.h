@@ -9,7 +9,7 @@
  * dies with drover.
  *
  * Where drover is root the command has a user of its own instead of a namespace of users
- * (tenant.h): of what is shown it reads only what other users may read.
+ * (run_user.h): of what is shown it reads only what other users may read.
  *
  * With limits the command starts through `drover inside` (inside.h), which sets them, and the
  * kernel refuses system calls that no agent needs (filter.h).  bubblewrap installs that filter, so
@@ -66,7 +66,7 @@ struct sandbox_view {
     const struct mount_config *mounts;            /* Of the configuration: sandbox_check them. */
     size_t mount_count;
     bool network;
-    const char *tenant;                   /* The run: with drops it decides the user. */
+    const char *run_user;                 /* The run: with drops it decides the user. */
     const struct resource_config *limits; /* NULL: none; only tests do without. */
     const char *proxy; /* A socket that a port inside leads to, HTTP_PROXY; or NULL. */
     int passwd_fd;     /* With drops: becomes /etc/passwd; 0: there is none. */

@@ -61,7 +61,7 @@ static enum rc watch(struct attempt *attempt, int64_t end_us, struct err *err)
             stopping = true;
             compute->stop(attempt, why);
         }
-        int64_t look_us = custody_tick(attempt->custody, &attempt->progress);
+        int64_t look_us = snapshot_thread_tick(attempt->snapshots, &attempt->progress);
         int64_t tick_us = progress_tick(&attempt->progress, clock_mono_us());
         tick_us = look_us < tick_us ? look_us : tick_us;
         if (attempt->limit && !stopping && attempt->cut_us < tick_us)
@@ -108,8 +108,8 @@ static void save_work(const struct attempt *attempt, enum rc rc)
     enum compute_end end = attempt->ended.end;
     bool good = rc == RC_OK && end == COMPUTE_ENDED;
     if (attempt->handed_out && !good && asked != STOP_LOST)
-        custody_last(attempt->step, asked == STOP_NONE ? by_end[end] : by_stop[asked],
-                     asked != STOP_SHUTDOWN);
+        snapshot_thread_last(attempt->step, asked == STOP_NONE ? by_end[end] : by_stop[asked],
+                             asked != STOP_SHUTDOWN);
 }
 
 enum rc step_agent(struct step *step, struct err *err)

@@ -10,13 +10,13 @@
 
 enum { ATTACHMENT_TEXT_MAX = 256 * 1024 };
 
-void hydration_add(struct hydration *hydration, const struct context_part *part)
+void hydration_add(struct hydration *hydration, const struct prompt_part *part)
 {
     if (hydration->count < HYDRATION_PARTS_MAX)
         hydration->parts[hydration->count++] = *part;
 }
 
-enum rc hydration_degrade(struct hydration *hydration, enum context_kind kind, enum rc rc,
+enum rc hydration_degrade(struct hydration *hydration, enum prompt_kind kind, enum rc rc,
                           const struct err *err)
 {
     if (rc == RC_TIMEOUT || rc == RC_CANCELLED || rc == RC_STALE)
@@ -24,7 +24,7 @@ enum rc hydration_degrade(struct hydration *hydration, enum context_kind kind, e
     hydration->degraded[kind] = true;
     LOG(LOG_WARN, "a source of a prompt cannot be had; going on without it",
         LOG_STR("runId", hydration->step->input.run_id.text),
-        LOG_STR("source", context_kind_name(kind)), LOG_STR("code", err->code),
+        LOG_STR("source", prompt_kind_name(kind)), LOG_STR("code", err->code),
         LOG_STR("error", err->text));
     return RC_OK;
 }
@@ -32,13 +32,13 @@ enum rc hydration_degrade(struct hydration *hydration, enum context_kind kind, e
 static const char *system_text(const struct step *step)
 {
     const char *own = step->input.config.prompt.system;
-    return own ? own : context_system_text;
+    return own ? own : prompt_system_text;
 }
 
 static void add_task(struct hydration *hydration)
 {
     const struct step_input *input = &hydration->step->input;
-    struct context_part task = {.kind = CONTEXT_TASK, .text = input->description};
+    struct prompt_part task = {.kind = PROMPT_TASK, .text = input->description};
     if (text_empty(input->description))
         task.text = "Resolve the issue above: make the change that it asks for.";
     hydration_add(hydration, &task);
@@ -51,14 +51,14 @@ static enum rc add_memory(struct hydration *hydration, struct err *err)
     const struct js *notes = js_get(hydration->step->input.payload, "memory");
     if (notes && js_type(notes) != JS_ARRAY) {
         enum rc rc = err_set(err, RC_CORRUPT, "MEMORY_UNREADABLE", "The memory cannot be read.");
-        return hydration_degrade(hydration, CONTEXT_MEMORY, rc, err);
+        return hydration_degrade(hydration, PROMPT_MEMORY, rc, err);
     }
     for (size_t i = 0; i < js_count(notes) && i < MEMORY_NOTES_MAX; i++) {
         const struct js *note = js_at(notes, i);
         const char *title = arena_printf(arena, "%s %.10s", js_get_str(note, "outcome", ""),
                                          js_get_str(note, "createdAt", ""));
         hydration_add(hydration,
-                      &(struct context_part){CONTEXT_MEMORY, title, js_get_str(note, "text", "")});
+                      &(struct prompt_part){PROMPT_MEMORY, title, js_get_str(note, "text", "")});
     }
     return RC_OK;
 }
@@ -89,8 +89,8 @@ static enum rc add_attachment(struct hydration *hydration, const struct attachme
     if (rc != RC_OK)
         return rc;
     bool text = bytes.len <= ATTACHMENT_TEXT_MAX && text_utf8_valid(buf_text(&bytes), bytes.len);
-    struct context_part part = {
-        .kind = CONTEXT_ATTACHMENT,
+    struct prompt_part part = {
+        .kind = PROMPT_ATTACHMENT,
         .title = attachment->name,
         .text = text ? arena_strdup(step->arena, buf_text(&bytes))
                      : "Not shown here; it is a file in the directory $DROVER_ATTACHMENTS.",
@@ -114,7 +114,7 @@ static enum rc gather(struct hydration *hydration, const char *base, struct err 
 {
     struct step *step = hydration->step;
     hydration_add(hydration,
-                  &(struct context_part){.kind = CONTEXT_SYSTEM, .text = system_text(step)});
+                  &(struct prompt_part){.kind = PROMPT_SYSTEM, .text = system_text(step)});
     add_task(hydration);
     enum rc rc = hydrate_rules(hydration, base, err);
     if (rc == RC_OK)
@@ -126,26 +126,26 @@ static enum rc gather(struct hydration *hydration, const char *base, struct err 
     return rc;
 }
 
-static void write_kinds(struct jw *jw, const char *key, const bool chosen[CONTEXT_KIND_COUNT])
+static void write_kinds(struct jw *jw, const char *key, const bool chosen[PROMPT_KIND_COUNT])
 {
     jw_key(jw, key);
     jw_begin(jw, '[');
-    for (int kind = 0; kind < CONTEXT_KIND_COUNT; kind++) {
+    for (int kind = 0; kind < PROMPT_KIND_COUNT; kind++) {
         if (chosen[kind])
-            jw_str(jw, context_kind_name((enum context_kind)kind));
+            jw_str(jw, prompt_kind_name((enum prompt_kind)kind));
     }
     jw_end(jw, ']');
 }
 
 static void write_result(const struct hydration *hydration, const char *sha256,
-                         const struct context_result *context)
+                         const struct prompt_result *context)
 {
     struct step *step = hydration->step;
     char version[PROMPT_VERSION_BYTES];
     struct jw jw = jw_to(step->result);
     jw_begin(&jw, '{');
     jw_kstr(&jw, "promptSha256", sha256);
-    jw_kstr(&jw, "promptVersion", context_version(version, system_text(step)));
+    jw_kstr(&jw, "promptVersion", prompt_template_version(version, system_text(step)));
     write_kinds(&jw, "sources", context->used);
     jw_kint(&jw, "tokenEstimate", context->token_estimate);
     jw_kbool(&jw, "truncated", context->truncated);
@@ -160,16 +160,16 @@ static enum rc assemble(const struct hydration *hydration, struct err *err)
     const struct step_input *input = &step->input;
     CLEANUP(buf_release) struct buf prompt;
     buf_init(&prompt, STEP_TEXT_ARTIFACT_MAX);
-    const struct context_input context = {
+    const struct prompt_input context = {
         .task_id = input->task_id.text,
         .repository = input->repository,
         .parts = hydration->parts,
         .part_count = hydration->count,
         .token_budget = input->config.prompt.token_budget,
     };
-    struct context_result assembled;
+    struct prompt_result assembled;
     const char *sha256 = NULL;
-    enum rc rc = context_assemble(&context, &prompt, &assembled, err);
+    enum rc rc = prompt_assemble(&context, &prompt, &assembled, err);
     if (rc == RC_OK)
         rc = step_put(step, "prompt", "prompt.md", buf_str(&prompt), &sha256, err);
     if (rc == RC_OK)

@@ -12,9 +12,9 @@
 enum { TRIES_MAX = 3 };
 
 /* False when a stop was requested meanwhile, or no time is left. */
-static bool wait_a_little(const struct step *step, int failures, struct dice *dice)
+static bool wait_a_little(const struct step *step, int failures, struct random *random)
 {
-    int64_t ms = retry_pause_ms(failures, dice);
+    int64_t ms = retry_pause_ms(failures, random);
     int64_t left_ms = step_left_ms(step);
     return ms < left_ms && !stop_wait(step->stop, ms);
 }
@@ -23,14 +23,14 @@ static enum rc ask_forge(struct step *step, struct issue *ret_issue, struct err 
 {
     const struct step_input *input = &step->input;
     const struct issue_ops *ops = NULL;
-    struct dice dice = dice_from_os();
+    struct random random = random_from_os();
     enum rc rc = issues_find(input->config.forge, &ops, err);
     if (rc != RC_OK)
         return rc;
     struct git git = step_git(step);
     for (int tries = 1;; tries++) {
         rc = ops->get(&git, input->config.url, input->issue_number, step->arena, ret_issue, err);
-        if (!retry_may_help(rc) || tries == TRIES_MAX || !wait_a_little(step, tries, &dice))
+        if (!retry_may_help(rc) || tries == TRIES_MAX || !wait_a_little(step, tries, &random))
             return rc;
     }
 }
@@ -40,10 +40,10 @@ static void add_issue(struct hydration *hydration, const struct issue *issue)
     struct arena *arena = hydration->step->arena;
     const char *title = arena_printf(arena, "#%" PRId64 " %s", issue->number, issue->title);
     const char *body = text_empty(issue->body) ? "(It has no text but its title.)" : issue->body;
-    hydration_add(hydration, &(struct context_part){CONTEXT_ISSUE, title, body});
+    hydration_add(hydration, &(struct prompt_part){PROMPT_ISSUE, title, body});
     for (int64_t i = 0; i < issue->comment_count; i++)
-        hydration_add(hydration, &(struct context_part){CONTEXT_COMMENT, issue->comments[i].author,
-                                                        issue->comments[i].body});
+        hydration_add(hydration, &(struct prompt_part){PROMPT_COMMENT, issue->comments[i].author,
+                                                       issue->comments[i].body});
 }
 
 enum rc hydrate_issue(struct hydration *hydration, struct err *err)
@@ -59,7 +59,7 @@ enum rc hydrate_issue(struct hydration *hydration, struct err *err)
         return RC_OK;
     }
     if (!text_empty(input->description))
-        return hydration_degrade(hydration, CONTEXT_ISSUE, rc, err);
+        return hydration_degrade(hydration, PROMPT_ISSUE, rc, err);
     if (rc == RC_TIMEOUT || rc == RC_CANCELLED)
         return rc;
     const struct port_failure failure = {.code = "issue_unavailable",

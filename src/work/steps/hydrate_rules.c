@@ -31,8 +31,8 @@ static enum rc add_file(struct rules *rules, const char *path, const char *hash,
         return rc;
     rules->files++;
     hydration_add(rules->hydration,
-                  &(struct context_part){CONTEXT_RULES, arena_strdup(step->arena, path),
-                                         arena_strdup(step->arena, buf_text(&text))});
+                  &(struct prompt_part){PROMPT_RULES, arena_strdup(step->arena, path),
+                                        arena_strdup(step->arena, buf_text(&text))});
     return RC_OK;
 }
 
@@ -82,5 +82,5 @@ enum rc hydrate_rules(struct hydration *hydration, const char *base, struct err 
     enum rc rc = list(hydration->step, base, &listing, err);
     for (size_t i = 0; rc == RC_OK && named[i]; i++)
         rc = add_named(&rules, &listing, named[i], err);
-    return rc == RC_OK ? RC_OK : hydration_degrade(hydration, CONTEXT_RULES, rc, err);
+    return rc == RC_OK ? RC_OK : hydration_degrade(hydration, PROMPT_RULES, rc, err);
 }

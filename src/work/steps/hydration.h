@@ -6,8 +6,8 @@
  */
 #ifndef WORK_STEPS_HYDRATION_H
 #define WORK_STEPS_HYDRATION_H
-#include "core/run/context.h"
 #include "core/run/memory.h"
+#include "core/run/prompt.h"
 #include "forge/issues.h"
 #include "work/job/attachments.h"
 #include "work/job/step.h"
@@ -20,16 +20,16 @@ enum {
 
 struct hydration {
     struct step *step;
-    struct context_part parts[HYDRATION_PARTS_MAX];
+    struct prompt_part parts[HYDRATION_PARTS_MAX];
     size_t count;
-    bool degraded[CONTEXT_KIND_COUNT];
+    bool degraded[PROMPT_KIND_COUNT];
 };
 
 /* Texts must live as long as the step's arena. */
-void hydration_add(struct hydration *hydration, const struct context_part *part);
+void hydration_add(struct hydration *hydration, const struct prompt_part *part);
 /* Continues without this source, and reports that.  RC_OK, unless rc is a stop or a timeout of the
    step: then that. */
-MUST_USE enum rc hydration_degrade(struct hydration *hydration, enum context_kind kind, enum rc rc,
+MUST_USE enum rc hydration_degrade(struct hydration *hydration, enum prompt_kind kind, enum rc rc,
                                    const struct err *err);
 
 /* Rules files at the base commit, read from the mirror, never from the agent's tree. */

@@ -11,7 +11,7 @@
  *
  * The key goes into one header, and nowhere else.
  */
-#include "base/dice.h"
+#include "base/random.h"
 #include "core/agent/model_api.h"
 #include "core/queue/backoff.h"
 #include "core/run/judge_answer.h"
@@ -47,7 +47,7 @@ struct asking {
     const char *key; /* NULL: none is configured. */
     struct http_client *client;
     struct buf body, reply;
-    struct dice dice;
+    struct random random;
     bool diff_cut;
     const char *problem; /* The last, or NULL. */
 };
@@ -273,7 +273,7 @@ static enum rc ask(struct asking *asking, struct err *err)
         if (!may_help(rc) || failures == TRIES_MAX)
             return rc;
         if (wait_ms <= 0)
-            wait_ms = backoff_delay_us(&pauses, failures, dice_next(&asking->dice)) / US_PER_MS;
+            wait_ms = backoff_delay_us(&pauses, failures, random_next(&asking->random)) / US_PER_MS;
         if (!wait_for(asking, wait_ms))
             return rc;
         wish = stopped(asking, err);
@@ -366,7 +366,7 @@ enum rc judge_by_model(struct judging *judging, struct opinion *opinion, struct 
         .judging = judging,
         .opinion = opinion,
         .until_us = clock_mono_us() + opinion->judge->timeout_ms * US_PER_MS,
-        .dice = dice_from_os(),
+        .random = random_from_os(),
     };
     buf_init(&asking.body, BODY_BYTES_MAX);
     buf_init(&asking.reply, REPLY_BYTES_MAX);

@@ -5,7 +5,7 @@
  */
 #include "work/tree/collect.h"
 #include "base/fd.h"
-#include "work/tree/attic.h"
+#include "work/tree/retention.h"
 #include "work/tree/treegit.h"
 #include "work/tree/worktree.h"
 #include <string.h>
@@ -30,7 +30,7 @@ static enum rc hold(struct step *step, struct str diff, struct err *err)
     const char *dir = arena_printf(step->arena, "%s/held", step->site->work_dir);
     const char *path = arena_printf(step->arena, "%s/%s-%lld.diff", dir, step->input.run_id.text,
                                     (long long)step->input.attempt);
-    attic_note(step->site->work_dir, &step->input.run_id, step->input.repository);
+    retention_note(step->site->work_dir, &step->input.run_id, step->input.repository);
     enum rc rc = dir_make_durable(dir, 0700, err);
     return rc == RC_OK ? file_write_durable(path, diff.at, diff.len, 0600, err) : rc;
 }

@@ -2,7 +2,7 @@
  * publication.h - which snapshots the origin has, by asking the origin.
  *
  *     refs/drover/published/<run id>/<attempt>-<n>   the origin has what the snapshot of this name
- *                                                    holds: it may expire (attic.h)
+ *                                                    holds: it may expire (retention.h)
  *
  * The marks are in the snapshot repository (snapshot.h).  A snapshot is published when a snapshot
  * ref of the origin has its commit, or when the head of the run's pull request has its very tree;

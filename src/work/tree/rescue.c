@@ -7,8 +7,8 @@
 #include "core/event_types.h"
 #include "core/text/redact.h"
 #include "work/job/step_secrets.h"
-#include "work/tree/attic.h"
 #include "work/tree/publication.h"
+#include "work/tree/retention.h"
 #include "work/tree/sweep.h"
 #include "work/tree/worktree.h"
 #include <dirent.h>
@@ -134,8 +134,8 @@ static enum rc keep(struct step *step, const struct err *why, struct err *err)
     enum rc rc = dir_make_durable(kept, 0700, err);
     if (rc != RC_OK)
         return rc;
-    sweep_touch(tree); /* Its age, for lists: attic.h. */
-    attic_note(step->site->work_dir, &step->input.run_id, step->input.repository);
+    sweep_touch(tree); /* Its age, for lists: retention.h. */
+    retention_note(step->site->work_dir, &step->input.run_id, step->input.repository);
     for (int i = 1; i <= KEPT_TRIES_MAX; i++) {
         const char *path = i == 1 ? arena_printf(step->arena, "%s/%s", kept, run_id)
                                   : arena_printf(step->arena, "%s/%s.%d", kept, run_id, i);
@@ -180,7 +180,7 @@ enum rc rescue_or_keep(struct step *step, const char *reason, struct snapshot *r
     return save_or_keep(step, &(struct saving){.reason = reason, .whole = true}, ret_last, err);
 }
 
-/* ---- the broom ---- */
+/* ---- housekeeping ---- */
 
 bool rescue_stray(const struct step_site *site, const struct id *run_id, struct stop *stop)
 {

@@ -2,7 +2,7 @@
  * rescue.h - saves the work of an agent before its tree is deleted.
  *
  * A tree is saved when its work is in a stored patch (tree.mark is there) or in a snapshot.  One
- * that cannot be saved is moved to work_dir/kept/<run id>, until a person deletes it (attic.h).
+ * that cannot be saved is moved to work_dir/kept/<run id>, until a person deletes it (retention.h).
  */
 #ifndef WORK_TREE_RESCUE_H
 #define WORK_TREE_RESCUE_H
@@ -21,8 +21,8 @@ MUST_USE enum rc rescue_snapshot(struct step *step, const char *reason, struct s
 /* Pushes it to the origin if possible; a failure is only logged. */
 void rescue_publish(struct step *step, const struct snapshot *last);
 
-/* For the broom: the same for a run directory of which nothing else is known.  False: it must stay
-   as it is. */
+/* For housekeeping: the same for a run directory of which nothing else is known.  False: it must
+   stay as it is. */
 bool rescue_stray(const struct step_site *site, const struct id *run_id, struct stop *stop);
 
 /* How many kept trees there are below this work directory. */

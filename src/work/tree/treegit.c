@@ -313,7 +313,7 @@ static enum rc run(const struct treegit *treegit, const struct call *call, struc
         .argv = argv_of(treegit, call, &limits),
         .cwd = treegit->tree,
         .binds = {{step->mirror, false}, {treegit->tree, false}, {treegit->git_dir, true}},
-        .tenant = step->input.run_id.text,
+        .run_user = step->input.run_id.text,
         .limits = &limits,
         .copies = &copies,
         .status_fd = -1,

@@ -1,0 +1,26 @@
+/*
+ * entry.h - the checks before a task is accepted: policy, rate and cost, in the order of
+ * core/run/admission.h.  The same for a new task and for a finished one that is retried.
+ */
+#ifndef CONTROL_ADMIT_ACCEPTANCE_H
+#define CONTROL_ADMIT_ACCEPTANCE_H
+#include "control/commit/context.h"
+#include "core/run/admission.h"
+
+struct acceptance {         /* The request to check. */
+    const char *key_task;   /* The task that took the idempotency key with another body, or NULL */
+    const char *repository; /* Its name. */
+    bool onboarded;
+    enum mode mode;
+    enum risk risk;
+    enum approval_rule approval;
+    bool overridden;
+};
+/* As admission_submit; a refusal carries the time of the next useful retry. */
+MUST_USE enum rc acceptance_check(struct context *ctx, const struct acceptance *request);
+
+/* What the workspace has spent today, by core/agent/claims.h. */
+MUST_USE enum rc acceptance_spent(struct context *ctx, int64_t *ret_microusd);
+/* The start of the day (UTC) in which the time lies. */
+int64_t day_start_us(int64_t time_us);
+#endif

@@ -1,0 +1,97 @@
+/*
+ * context.h - what a command may use while it is applied: the open transaction, the time,
+ * random numbers, and the round, in which it notes what the batch should do next.
+ *
+ * Time and randomness are data: the same command with the same context on the same rows does the
+ * same.
+ */
+#ifndef CONTROL_COMMIT_CONTEXT_H
+#define CONTROL_COMMIT_CONTEXT_H
+#include "base/arena.h"
+#include "base/random.h"
+#include "base/rc.h"
+#include "control/commit/committer.h"
+#include "control/commit/hooks.h"
+#include "control/commit/queue_book.h"
+#include "control/commit/supply.h"
+#include "control/commit/swarms.h"
+#include "core/event.h"
+#include "store/db.h"
+
+enum { ROUND_QUEUES_MAX = 32, ROUND_LOADS_MAX = 16 };
+
+struct breaker_book;
+struct config_book;
+
+struct subscriber_list;
+struct known_notes;
+struct parked_list;
+
+/* The effects of one batch, for the work at its end and after its commit. */
+struct round {
+    bool told;      /* Events were appended. */
+    int64_t due_us; /* The earliest due time set; 0: none. */
+    bool admit;     /* Something changed that may let a queued run start. */
+    bool all_ready; /* Any queue may have work: more than fit below. */
+    bool brought;   /* Jobs became ready. */
+    struct ready {
+        const char *queue; /* Lives as long as the batch. */
+        int64_t jobs;
+    } ready[ROUND_QUEUES_MAX]; /* Queues that got work. */
+    size_t ready_count;
+    bool rules_changed; /* Of some queue. */
+    struct load {
+        const char *queue;
+        int64_t waiting;      /* Jobs, those of this batch included. */
+    } loads[ROUND_LOADS_MAX]; /* Queues whose length matters. */
+    size_t load_count;
+    int64_t shed;   /* Jobs that were dropped. */
+    bool left_due;  /* Something that is due could neither be handled nor be put off. */
+    int64_t leases; /* Jobs that leases of the batch may still take. */
+    struct supply supply;
+    struct swarm_notes swarms;                   /* Counted with the commit. */
+    struct breaker_book *breakers;               /* NULL until one is read. */
+    const struct subscriber_list *subscriptions; /* As publish.c read them; NULL: not yet. */
+    const struct known_notes *notes;             /* As memories.c read them last; NULL: not yet. */
+    const struct parked_list *parked_accounts;   /* As accounts.c read them; NULL: not yet. */
+};
+
+struct context {
+    struct db *db;
+    struct store *store; /* For contents of artifacts: artifact_stat, artifact_read. */
+    int64_t now_us;
+    struct random *random;
+    int64_t *last_id_us; /* The committer's: see context_id. */
+    struct arena *arena;
+    struct actor actor;
+    const char *traceparent;
+    struct id workspace_id;
+    const struct committer_limits *limits;
+    struct str defaults; /* JSON: see effective.h; or empty. */
+    const struct notify_channels *channels;
+    const struct queue_book *queues;
+    struct config_book *configs;
+    struct swarms *swarms;
+    const struct control_hooks *hooks;
+    struct round *round;
+    struct arena *batch_arena; /* Lives as long as the round. */
+    bool careful;              /* The second try: rows of loops are isolated (isolate.h). */
+    struct err *err;
+};
+
+/* Does the lease take jobs of one of the queues that got work? */
+bool round_serves(const struct round *round, const struct command *command);
+
+/* Ids of one committer grow strictly, also within a batch, where now_us is constant: rows in order
+   of id are in order of arrival. */
+struct id context_id(struct context *ctx);
+/* The rules of a queue; never NULL. */
+const struct queue_rules *context_queue(const struct context *ctx, const char *queue);
+/* The queue has one more job that can be claimed now. */
+void context_ready(struct context *ctx, const char *queue);
+/* Something will be due then. */
+void context_due(struct context *ctx, int64_t due_us);
+/* Fills id, workspace, actor, trace and, unless a later one is set, time; appends.  *ret_id may be
+   NULL. */
+MUST_USE enum rc context_append(struct context *ctx, struct event *event, struct id *ret_id);
+#endif

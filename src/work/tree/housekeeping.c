@@ -1,0 +1,97 @@
+/*
+ * housekeeping.c - see housekeeping.h.
+ */
+#include "work/tree/housekeeping.h"
+#include "base/log.h"
+#include "work/tree/rescue.h"
+#include "work/tree/sweep.h"
+
+enum {
+    UNUSED_HOURS = 24,
+    ROUND_EVERY_MS = 3600 * 1000,
+    LOOK_EVERY_MS = 2000,
+    COUNT_SHARE = 20, /* Counting takes at most one part in so many of the time. */
+};
+
+static bool take(void *ctx, const struct id *run_id)
+{
+    const struct housekeeping *housekeeping = ctx;
+    return housekeeping->take(housekeeping->ctx, run_id);
+}
+
+static bool save(void *ctx, const struct id *run_id)
+{
+    const struct housekeeping *housekeeping = ctx;
+    return rescue_stray(housekeeping->site, run_id, housekeeping->stop);
+}
+
+static void leave(void *ctx)
+{
+    const struct housekeeping *housekeeping = ctx;
+    housekeeping->leave(housekeeping->ctx);
+}
+
+static void clear_runs(const struct housekeeping *housekeeping)
+{
+    struct housekeeping self = *housekeeping;
+    const struct sweep sweep = {
+        .work_dir = housekeeping->site->work_dir,
+        .unused_us = UNUSED_HOURS * US_PER_HOUR,
+        .now_us = clock_now_us(&housekeeping->site->clock),
+        .save = save,
+        .take = take,
+        .leave = leave,
+        .ctx = &self,
+    };
+    int count = sweep_runs(&sweep);
+    if (count > 0)
+        LOG(LOG_INFO, "removed directories of runs that were done elsewhere",
+            LOG_INT("count", count));
+}
+
+static struct retention retention_of(const struct housekeeping *housekeeping)
+{
+    return (struct retention){.work_dir = housekeeping->site->work_dir,
+                              .cancel = &housekeeping->stop->reason};
+}
+
+void housekeeping_round(const struct housekeeping *housekeeping)
+{
+    clear_runs(housekeeping);
+    const struct retention retention = retention_of(housekeeping);
+    if (housekeeping->keep_days > 0)
+        retention_clear(&retention, clock_now_us(&housekeeping->site->clock) -
+                                        housekeeping->keep_days * US_PER_DAY);
+}
+
+static void count(const struct housekeeping *housekeeping, struct housekeeping_times *times)
+{
+    const struct retention retention = retention_of(housekeeping);
+    int64_t begin_us = clock_mono_us();
+    uint64_t signature = retention_signature(&retention);
+    if (!housekeeping->tell || signature == times->signature || begin_us < times->count_us)
+        return;
+    const struct retention_total total = retention_total(&retention);
+    housekeeping->tell(housekeeping->ctx, &total);
+    times->signature = signature;
+    times->count_us = begin_us + (clock_mono_us() - begin_us) * COUNT_SHARE;
+}
+
+int64_t housekeeping_turn_ms(const struct housekeeping *housekeeping,
+                             struct housekeeping_times *times)
+{
+    if (clock_mono_us() >= times->round_us) {
+        housekeeping_round(housekeeping);
+        times->round_us = clock_mono_us() + ROUND_EVERY_MS * US_PER_MS;
+    }
+    count(housekeeping, times);
+    return LOOK_EVERY_MS;
+}
+
+void housekeeping_warn_of_kept(const struct step_site *site)
+{
+    int kept = rescue_count_kept(site->work_dir);
+    if (kept > 0)
+        LOG(LOG_WARN, "trees with work that could not be saved wait in work/kept",
+            LOG_INT("count", kept), LOG_STR("workDir", site->work_dir));
+}
