@@ -135,7 +135,7 @@ static void print_overview(void)
                  "usage: drover COMMAND [OPTION...]\n\n");
     print_commands(NULL);
     (void)printf("\n"
-                 "drover help COMMAND tells more, and so does drover COMMAND --help.\n"
+                 "drover help COMMAND and drover COMMAND --help show more.\n"
                  "Where an ID is asked for, its first characters do, or the word latest.\n");
 }
 
@@ -206,7 +206,7 @@ static const char *advice(enum rc rc, const struct err *err)
     } by_code[] = {
         {"policy.execution_mode_not_allowed", "Choose another --mode, or a lower --risk."},
         {"AMBIGUOUS_ID", "Give more of the id."},
-        {"REQUEST_TIMED_OUT", "Does somebody work on it? See: drover subscription list"},
+        {"REQUEST_TIMED_OUT", "Does a consumer work on it? See: drover subscription list"},
         {"STORE_UNREACHABLE", "Start PostgreSQL or see to its address (--db), then try again."},
         {"ROLE_NOT_ALLOWED", "Use a token of that role: $DROVER_TOKEN or --token-file FILE."},
     };

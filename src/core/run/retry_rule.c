@@ -51,7 +51,7 @@ static const struct retry_rule rules[] = {
      .outside = true, .why = "the step could not be run or reached, or took too long"},
     {"step_timed_out", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,
      .why = "it had its time; as long again would be too long"},
-    {"cancelled", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT, .why = "somebody asked for it"},
+    {"cancelled", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT, .why = "a user asked for it"},
     {"agent_command_not_found", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,
      .why = "the configuration names a program that is not there"},
     {"sandbox_unavailable", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,
@@ -86,7 +86,7 @@ static const struct retry_rule rules[] = {
     {"secret_detected", RETRY_OF_STEP, RETRY_STOP, CLASS_SECURITY,
      .why = "blocked; a second try could leak it"},
     {"malicious_repository", RETRY_OF_STEP, RETRY_QUARANTINE, CLASS_SECURITY,
-     .why = "the repository attacks whoever works on it"},
+     .why = "the repository attacks its workers"},
 
     /* What a step has found. */
     {"verification_failed", RETRY_OF_RESULT, RETRY_REPAIR, CLASS_PERMANENT,
@@ -102,11 +102,11 @@ static const struct retry_rule rules[] = {
     {"forbidden_path", RETRY_OF_RESULT, RETRY_REPAIR, CLASS_PERMANENT,
      .why = "the agent can take it back; nothing of it is published"},
     {"secret_detected", RETRY_OF_RESULT, RETRY_STOP, CLASS_SECURITY,
-     .why = "blocked; it goes back to nobody"},
+     .why = "blocked; it is not returned to the agent"},
     {"policy_denied", RETRY_OF_RESULT, RETRY_STOP, CLASS_POLICY,
      .why = "a rule of people; they decide, or change it"},
     {"malicious_repository", RETRY_OF_RESULT, RETRY_QUARANTINE, CLASS_SECURITY,
-     .why = "the repository attacks whoever works on it"},
+     .why = "the repository attacks its workers"},
 };
 
 const struct retry_rule *retry_rules(size_t *ret_count)
