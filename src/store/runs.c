@@ -11,13 +11,14 @@
 #include <assert.h>
 
 /* Written at every step. */
-#define RUN_MAIN                                                                                  \
-    "id, task_id, workspace_id, repository_id, run_no, requested_by, task_type, budget_microusd," \
-    " events_left, event_bytes_left, status, attempt, branch, base_commit, prompt_sha256,"        \
-    " feedback_sha256, patch_sha256, patch_id,"                                                   \
-    " certificate_sha256, turns, tokens_in, tokens_out, cost_microusd, model, pull_request_id,"   \
-    " job_id, stop, stop_by, stop_reason, stop_us, deferred_reason, used_agent, used_tool,"       \
-    " used_verifier, used_pr, lost, rank, error_code, error_message, event_seq, last_event_id,"   \
+#define RUN_MAIN                                                                                \
+    "id, task_id, workspace_id, repository_id, run_no, requested_by, task_type, max_turns,"     \
+    " budget_microusd, events_left, event_bytes_left, status, attempt, branch, base_commit, "   \
+    "prompt_sha256,"                                                                            \
+    " feedback_sha256, patch_sha256, patch_id,"                                                 \
+    " certificate_sha256, turns, tokens_in, tokens_out, cost_microusd, model, pull_request_id," \
+    " job_id, stop, stop_by, stop_reason, stop_us, deferred_reason, used_agent, used_tool,"     \
+    " used_verifier, used_pr, lost, rank, error_code, error_message, event_seq, last_event_id," \
     " queued_us, started_us, ended_us, deadline_us, updated_us, step"
 /* Written when they change, which is seldom. */
 #define RUN_COLUMNS                                                                        \
@@ -36,8 +37,9 @@ static const struct sql sql_insert = {
     "run_insert",
     "INSERT INTO runs (" RUN_MAIN ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
     " $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29,"
-    " $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47)",
-    "ttttittiiititttttttiiiittttttitiiiiiittitiiiiit",
+    " $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47,"
+    " $48)",
+    "ttttittiiiititttttttiiiittttttitiiiiiittitiiiiit",
 };
 static const struct sql sql_save = {
     "run_save",
@@ -193,6 +195,7 @@ static enum rc run_decode(struct row_reader *reader, void *to, struct err *err)
     row->run_no = read_int(reader);
     row->requested_by = read_text(reader);
     row->task_type = read_text(reader);
+    row->max_turns = read_int(reader);
     row->budget_microusd = read_int(reader);
     row->events_left.events = read_int(reader);
     row->events_left.bytes = read_int(reader);
@@ -274,9 +277,9 @@ enum rc runs_insert(struct db *db, const struct run_row *row, struct err *err)
     return db_exec(db, &sql_insert,
                    P_LIST(P_ID(&row->id), P_ID(&row->task_id), P_ID(&row->workspace_id),
                           P_ID(&row->repository_id), P_INT(row->run_no), P_TEXT(row->requested_by),
-                          P_TEXT(row->task_type), P_INT(row->budget_microusd),
-                          P_INT(row->events_left.events), P_INT(row->events_left.bytes),
-                          RUN_CHANGEABLE(row)),
+                          P_TEXT(row->task_type), P_INT(row->max_turns),
+                          P_INT(row->budget_microusd), P_INT(row->events_left.events),
+                          P_INT(row->events_left.bytes), RUN_CHANGEABLE(row)),
                    NULL, err);
 }
 

@@ -41,7 +41,7 @@ struct run_row {
     int64_t rank;
     const char *requested_by;
     const char *task_type;
-    int64_t budget_microusd; /* It was admitted for so much; 0: no limit.  Never changed. */
+    int64_t max_turns, budget_microusd; /* core/run/task_limits.h; 0: no limit.  Never changed. */
     const char *error_code;
     const char *error_message;
     int64_t event_seq;               /* The last run_seq that was given out. */
