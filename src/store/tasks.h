@@ -20,8 +20,8 @@ struct task_row {
     const char *target_branch;
     struct str scope; /* JSON array of globs. */
     int64_t priority;
-    int64_t max_turns;           /* 0: none */
-    int64_t max_budget_microusd; /* 0: none */
+    int64_t max_turns;           /* As the task asked; 0: its run has that of its configuration. */
+    int64_t max_budget_microusd; /* The same. */
     struct str labels;           /* JSON array. */
     struct str channel;          /* JSON object. */
     struct str depends_on;       /* JSON array of task ids. */

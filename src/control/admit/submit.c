@@ -10,7 +10,6 @@
 #include "control/run/policies.h"
 #include "control/run/quarantine.h"
 #include "control/run/tasks.h"
-#include "core/agent/claims.h"
 #include "core/event_types.h"
 #include "store/repositories.h"
 
@@ -168,13 +167,6 @@ static enum rc fill_task(struct context *ctx, const struct cmd_submit *cmd,
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    int64_t turns = cmd->max_turns > 0 ? cmd->max_turns : config->limits.max_turns;
-    struct run_budget budget = {
-        .task = cmd->max_budget_microusd > 0 ? cmd->max_budget_microusd
-                                             : config->limits.max_budget_microusd,
-        .per_run = ctx->limits->cost_per_run_microusd,
-        .per_day = ctx->limits->cost_per_day_microusd,
-    };
     flow->task = (struct task_row){
         .id = context_id(ctx),
         .workspace_id = ctx->workspace_id,
@@ -188,8 +180,8 @@ static enum rc fill_task(struct context *ctx, const struct cmd_submit *cmd,
         .target_branch = cmd->target_branch ? cmd->target_branch : config->default_branch,
         .scope = json_or(cmd->scope, STR("[]")),
         .priority = cmd->priority,
-        .max_turns = turns,
-        .max_budget_microusd = claim_run_budget(&budget),
+        .max_turns = cmd->max_turns,
+        .max_budget_microusd = cmd->max_budget_microusd,
         .labels = json_or(cmd->labels, STR("[]")),
         .channel = json_or(cmd->channel, STR("{}")),
         .attachments = cmd->attachments,

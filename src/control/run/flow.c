@@ -5,6 +5,7 @@
 #include "control/commit/config_book.h"
 #include "control/run/notify.h"
 #include "core/event_types.h"
+#include "core/run/task_limits.h"
 #include "core/text/prose.h"
 #include "store/timers.h"
 #include <assert.h>
@@ -207,16 +208,23 @@ static int64_t capped(int64_t wanted, int64_t max)
 }
 
 /* As the task is configured, within the server's limits. */
-static enum rc budget_of_events(struct context *ctx, struct flow *flow,
-                                struct event_budget *ret_budget)
+static struct event_budget budget_of_events(const struct context *ctx,
+                                            const struct repo_config *config)
 {
-    const struct repo_config *config = NULL;
-    enum rc rc = flow_config(ctx, flow, &config);
-    if (rc == RC_OK)
-        *ret_budget = event_budget_new(
-            capped(config->limits.max_run_events, ctx->limits->max_run_events),
-            capped(config->limits.max_run_event_bytes, ctx->limits->max_run_event_bytes));
-    return rc;
+    return event_budget_new(
+        capped(config->limits.max_run_events, ctx->limits->max_run_events),
+        capped(config->limits.max_run_event_bytes, ctx->limits->max_run_event_bytes));
+}
+
+static struct task_limits limits_of(const struct context *ctx, const struct task_row *task,
+                                    const struct repo_config *config)
+{
+    const struct limit_sources sources = {
+        .task = {task->max_turns, task->max_budget_microusd},
+        .configured = {config->limits.max_turns, config->limits.max_budget_microusd},
+        .server = {ctx->limits->cost_per_run_microusd, ctx->limits->cost_per_day_microusd},
+    };
+    return task_limits_resolve(&sources);
 }
 
 enum { SLUG_BYTES = 41 };
@@ -227,10 +235,11 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
     char slug[SLUG_BYTES];
     text_slug(slug, sizeof(slug), task->description != NULL ? task->description : "issue");
     int64_t updated_us = event_time(ctx, flow); /* After the run before it. */
-    struct event_budget events;
-    enum rc rc = budget_of_events(ctx, flow, &events);
+    const struct repo_config *config;
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
+    struct task_limits limits = limits_of(ctx, task, config);
     flow->run = (struct run_row){
         .id = context_id(ctx),
         .task_id = task->id,
@@ -243,10 +252,11 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
         .rank = rank_of(ctx->now_us, task->priority),
         .requested_by = task->requested_by,
         .task_type = task->task_type,
-        .budget_microusd = task->max_budget_microusd,
+        .max_turns = limits.turns,
+        .budget_microusd = limits.cost_microusd,
         .queued_us = ctx->now_us,
         .updated_us = updated_us,
-        .events_left = events,
+        .events_left = budget_of_events(ctx, config),
     };
     flow->stored_run = flow->run;
     task->latest_run_id = flow->run.id;
