@@ -17,8 +17,9 @@
 
 enum { NAME_BYTES = 64 };
 
-/* To add one: its table in the file of its noun (as in cli/task.c), declared in cli/command.h, a
-   row here, and its words in share/completions/drover.bash and the man page in docs. */
+/* To add one: a row in the table of its noun (as in cli/task.c), and its words in
+   share/completions/drover.bash and the man page docs/drover.1.  A new noun is a file with its
+   table, which is declared in cli/command.h and has a row here. */
 static const struct {
     const char *title;
     const struct cli_command *commands;

@@ -168,7 +168,8 @@ documented() {
     mkdir -p docs share/completions src/store src/forge src/control src/work/job src/server \
         src/core/run
     # shellcheck disable=SC2016 # Backquotes of Markdown.
-    printf '%s\n' '| `--queues A,B` | `agent` |' '## Error codes' '| `A_CODE` | 409 | why | what |' \
+    printf '%s\n' '| `--queues A,B` | `agent` |' '## Error codes' \
+        '| `A_CODE` | 409 | why | what |' \
         '| `B_CODE` | 409 | why | what |' '| `OTHER` | 400 | why | what |' >docs/PROTOCOL.md
     # shellcheck disable=SC2016
     printf '%s\n' '## One command' '`f_known` in `api/e.c`' '## Other' '`f_else`' \
