@@ -17,6 +17,7 @@
 #include "control/run/progress.h"
 #include "control/run/tasks.h"
 #include "core/event_types.h"
+#include "core/queue/rank.h"
 #include <assert.h>
 #include <math.h>
 #include <sqlite3.h>

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "core/config/repo_config.h"
 #include "core/config/repo_document.h"
+#include "core/queue/rank.h"
 #include "store/capacity.h"
 #include "work/job/attachments.h"
 #include <math.h>

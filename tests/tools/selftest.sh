@@ -127,6 +127,10 @@ expect layers 'src/control/commit/c.c:1: room commit may not include control/que
 for room in commit queue; do
     mkdir -p src/control/$room && echo '#include "control/run/flow.h"' >src/control/$room/c.c
     expect layers "src/control/$room/c.c:1: room $room may not include control/run/flow.h"
+    mkdir -p src/control/$room && echo '#include "core/run/run.h"' >src/control/$room/c.c
+    expect layers "src/control/$room/c.c:1: src/control/$room may not include core/run/run.h"
+    mkdir -p src/control/$room && echo '#include "store/runs.h"' >src/control/$room/c.c
+    expect layers "src/control/$room/c.c:1: src/control/$room may not include store/runs.h"
 done
 mkdir -p src/control/odd && echo '#include "control/commit/lane.h"' >src/control/odd/o.c
 expect layers 'src/control/odd/o.c:1: room src/control/odd has no place'

@@ -11,6 +11,7 @@
 #include "control/run/quarantine.h"
 #include "control/run/tasks.h"
 #include "core/event_types.h"
+#include "core/queue/rank.h"
 #include "store/repositories.h"
 
 enum { SCOPE_TOLD_BYTES = 8 * 1024 }; /* A longer scope is in the task only, not in events. */

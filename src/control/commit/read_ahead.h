@@ -44,11 +44,20 @@ struct read_ahead {
     struct read_ahead_ids {
         struct id *ids;
         size_t count, room;
-    } jobs, tasks;
+    } jobs, owners; /* Of jobs: their ids mean something to the hook only. */
 };
 
 void read_ahead_job(struct read_ahead *read_ahead, const struct id *job_id);
-void read_ahead_task(struct read_ahead *read_ahead, const struct id *task_id);
-/* Looks up, locks and reads. */
-MUST_USE enum rc read_ahead_fetch(struct read_ahead *read_ahead, struct db *db, struct err *err);
+void read_ahead_owner(struct read_ahead *read_ahead, const struct id *owner_id);
+/* Looks up, locks and reads: the owners by the hook, then the jobs. */
+struct control_hooks;
+MUST_USE enum rc read_ahead_fetch(struct read_ahead *read_ahead, const struct control_hooks *hooks,
+                                  struct db *db, struct err *err);
+
+/* For the hook. */
+typedef enum rc read_ahead_fn(struct db *db, const struct id *id, struct err *err);
+void read_ahead_add(struct read_ahead_ids *ids, const struct id *id, struct arena *arena);
+/* Calls it in order of id, once for each. */
+MUST_USE enum rc read_ahead_each(struct read_ahead_ids *ids, struct db *db, read_ahead_fn *one,
+                                 struct err *err);
 #endif

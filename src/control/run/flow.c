@@ -5,6 +5,7 @@
 #include "control/commit/config_book.h"
 #include "control/run/notify.h"
 #include "core/event_types.h"
+#include "core/queue/rank.h"
 #include "core/run/task_limits.h"
 #include "core/text/prose.h"
 #include "store/timers.h"
