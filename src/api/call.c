@@ -50,6 +50,20 @@ void call_own(struct call *call, struct command *command)
     call->command = command;
 }
 
+static void on_gone(struct http_request *request)
+{
+    struct call *call = (struct call *)request;
+    committer_abandon(control_committer(call->api->control), call->command);
+}
+
+void call_wait(struct call *call)
+{
+    js_free(call->command->tree);
+    call->command->tree = NULL;
+    http_watch(&call->http, on_gone);
+    http_shed(&call->http);
+}
+
 enum rc call_commit(struct call *call, struct err *err)
 {
     struct command *command = call->command;

@@ -34,6 +34,9 @@ MUST_USE enum rc call_json_optional(struct call *call, struct js **ret_tree, str
    own end.  A build handler does this first; its command is posted when it returns RC_OK.  Once per
    call. */
 void call_own(struct call *call, struct command *command);
+/* For a build handler whose command may wait, at its end: the wait is ended when the client
+   disconnects.  Thousands may wait, so the request's memory and the command's tree are freed. */
+void call_wait(struct call *call);
 /* For a query that changes something too, on its pool thread: runs the call's command to its end. */
 MUST_USE enum rc call_commit(struct call *call, struct err *err);
 /* For commands whose body has no fields: {} or none at all. */

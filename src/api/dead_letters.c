@@ -156,11 +156,7 @@ enum rc api_dead_letter_get(struct call *call, struct db *db, struct err *err)
     shape_payload(&jw, &row.job, call->who.role);
     if (row.job.headers.len > 0)
         jw_kraw(&jw, "headers", row.job.headers);
-    jw_key(&jw, "attempts");
-    jw_begin(&jw, '[');
-    for (size_t i = 0; i < count; i++)
-        shape_attempt(&jw, &attempts[i]);
-    jw_end(&jw, ']');
+    shape_attempts(&jw, attempts, count);
     rc = shape_saga_of_job(&jw, db, &row.job, arena, err);
     jw_end(&jw, '}');
     return rc;

@@ -98,14 +98,9 @@ bool dispatch_privileged(void *ctx, const struct http_head *head)
 
 /* ---- Queries ---- */
 
-static struct call *call_of_work(struct pool_work *work)
-{
-    return (struct call *)((char *)work - offsetof(struct call, work));
-}
-
 static void run_query(struct pool_work *work, struct db *db)
 {
-    struct call *call = call_of_work(work);
+    struct call *call = (struct call *)((char *)work - offsetof(struct call, work));
     struct err err = {0};
     enum rc rc = RC_OK;
     if (!call->route->open)

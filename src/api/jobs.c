@@ -106,12 +106,6 @@ void api_job_enqueue_answer(struct call *call, struct command *command)
 
 /* ---- Lease ---- */
 
-static void on_waiter_gone(struct http_request *request)
-{
-    struct call *call = (struct call *)request;
-    committer_abandon(control_committer(call->api->control), call->command);
-}
-
 static void read_worker(struct fields *fields, const char **ret_worker)
 {
     fields_string(fields, "worker", FIELD_REQUIRED,
@@ -162,7 +156,7 @@ static enum rc read_lease(const struct js *tree, struct cmd_lease *cmd, struct e
     return fields_close(&fields);
 }
 
-/* Thousands may wait: each frees the memory that it does not need meanwhile. */
+/* Copies what it needs while it waits. */
 static void prepare_to_wait(struct call *call, struct cmd_lease *cmd)
 {
     struct arena *arena = &cmd->base.arena;
@@ -171,10 +165,7 @@ static void prepare_to_wait(struct call *call, struct cmd_lease *cmd)
         queues[i] = arena_strdup(arena, cmd->queues[i]);
     cmd->queues = queues;
     cmd->worker = arena_strdup(arena, cmd->worker);
-    js_free(cmd->base.tree);
-    cmd->base.tree = NULL;
-    http_watch(&call->http, on_waiter_gone);
-    http_shed(&call->http);
+    call_wait(call);
 }
 
 enum rc api_job_lease(struct call *call, struct err *err)

@@ -37,14 +37,6 @@ static enum rc wants_effective(struct call *call, bool *ret_wants, struct err *e
     return params_end(&params);
 }
 
-static enum rc write_effective(struct call *call, const struct repository_row *repository,
-                               struct jw *jw, struct err *err)
-{
-    const struct repo_layers layers = {.platform = call->api->defaults,
-                                       .repository = repository->config};
-    return repo_layers_write(&layers, &call->http.arena, jw, err);
-}
-
 enum rc api_repository_get(struct call *call, struct db *db, struct err *err)
 {
     struct workspace_row workspace;
@@ -62,10 +54,12 @@ enum rc api_repository_get(struct call *call, struct db *db, struct err *err)
         rc = err_set(err, RC_NOT_FOUND, "NOT_FOUND", "repository %s was removed", call->vars[0]);
     if (rc != RC_OK)
         return rc;
+    const struct repo_layers layers = {.platform = call->api->defaults,
+                                       .repository = repository.config};
     struct jw jw = call_answer(call, 200);
     shape_repository_open(&jw, &repository);
     if (effective)
-        rc = write_effective(call, &repository, &jw, err);
+        rc = repo_layers_write(&layers, arena, &jw, err);
     jw_end(&jw, '}');
     return rc;
 }

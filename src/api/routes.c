@@ -21,7 +21,9 @@
 #define OWN_TASK     .agent = AGENT_OWN_TASK
 
 /* To add one: a row here, its handler in the file of its noun (as in api/tasks.c), declared in
-   api/routes.h, and a section in docs/PROTOCOL.md.  A route without roles is the admin's alone. */
+   api/routes.h, and a section in docs/PROTOCOL.md.  A listing is written with api/listing.h; a
+   command's handler begins with call_own (api/call.h).  A route without roles is the admin's
+   alone. */
 static const struct route routes[] = {
     {HTTP_POST, OPERATE, "/v1/tasks", COMMAND(api_task_submit)},
     {HTTP_GET, VIEW, "/v1/tasks", QUERY(api_task_list)},

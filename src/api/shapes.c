@@ -396,7 +396,7 @@ void shape_taken(struct jw *jw, const char *id_key, const struct enqueue_answer 
     }
 }
 
-void shape_attempt(struct jw *jw, const struct attempt_row *attempt)
+static void write_attempt(struct jw *jw, const struct attempt_row *attempt)
 {
     jw_begin(jw, '{');
     jw_kint(jw, "attempt", attempt->attempt);
@@ -415,6 +415,15 @@ void shape_attempt(struct jw *jw, const struct attempt_row *attempt)
         jw_null(jw);
     }
     jw_end(jw, '}');
+}
+
+void shape_attempts(struct jw *jw, const struct attempt_row *attempts, size_t count)
+{
+    jw_key(jw, "attempts");
+    jw_begin(jw, '[');
+    for (size_t i = 0; i < count; i++)
+        write_attempt(jw, &attempts[i]);
+    jw_end(jw, ']');
 }
 
 void shape_queue_open(struct jw *jw, const struct queue_counts *counts)

@@ -137,11 +137,7 @@ enum rc api_job_get(struct call *call, struct db *db, struct err *err)
     if (job.headers.len > 0)
         jw_kraw(&jw, "headers", job.headers);
     jw_kraw(&jw, "result", job.result);
-    jw_key(&jw, "attempts");
-    jw_begin(&jw, '[');
-    for (size_t i = 0; i < count; i++)
-        shape_attempt(&jw, &attempts[i]);
-    jw_end(&jw, ']');
+    shape_attempts(&jw, attempts, count);
     jw_end(&jw, '}');
     return RC_OK;
 }

@@ -266,12 +266,6 @@ void api_publish_answer(struct call *call, struct command *command)
 
 /* ---- Requests ---- */
 
-static void on_asker_gone(struct http_request *request)
-{
-    struct call *call = (struct call *)request;
-    committer_abandon(control_committer(call->api->control), call->command);
-}
-
 static enum rc read_request(struct cmd_request *cmd, struct err *err)
 {
     const char *id = NULL;
@@ -291,17 +285,14 @@ static enum rc read_request(struct cmd_request *cmd, struct err *err)
     return fields_close(&fields);
 }
 
-/* Thousands may wait: each frees the memory that it does not need meanwhile. */
+/* Copies what it needs while it waits. */
 static void prepare_to_wait(struct call *call, struct cmd_request *cmd)
 {
     struct arena *arena = &cmd->base.arena;
     struct job_spec *job = &cmd->message.job;
     job->ordering_key = arena_strdup(arena, job->ordering_key);
     job->dependency = arena_strdup(arena, job->dependency);
-    js_free(cmd->base.tree);
-    cmd->base.tree = NULL;
-    http_watch(&call->http, on_asker_gone);
-    http_shed(&call->http);
+    call_wait(call);
 }
 
 enum rc api_request(struct call *call, struct err *err)

@@ -105,11 +105,6 @@ static void write_worker(struct jw *jw, const struct worker_row *worker)
     jw_end(jw, '}');
 }
 
-static bool is_state(const char *text)
-{
-    return text_same(text, "active") || text_same(text, "draining") || text_same(text, "lost");
-}
-
 enum rc api_worker_list(struct call *call, struct db *db, struct err *err)
 {
     struct listing list;
@@ -119,7 +114,8 @@ enum rc api_worker_list(struct call *call, struct db *db, struct err *err)
     struct worker_filter filter = {
         .now_us = clock_now_us(&clock), .after = list.after, .limit = list.query_limit};
     params_text(&list.params, "state", STATE_BYTES_MAX, &filter.state);
-    if (filter.state && !is_state(filter.state))
+    if (filter.state && !text_same(filter.state, "active") &&
+        !text_same(filter.state, "draining") && !text_same(filter.state, "lost"))
         params_fail(&list.params, "state", "state is active, draining or lost");
     enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
