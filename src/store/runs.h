@@ -99,8 +99,9 @@ MUST_USE enum rc runs_read_ahead(struct db *db, const struct id *id, struct err 
 MUST_USE enum rc runs_read_ahead_free(struct db *db, const struct id *id, struct err *err);
 /* Every column that a step may change, up to `step`. */
 MUST_USE enum rc runs_save(struct db *db, const struct run_row *row, struct err *err);
-/* The others, after `step`. */
+/* The others, after `step`; have they changed? */
 MUST_USE enum rc runs_save_more(struct db *db, const struct run_row *row, struct err *err);
+bool runs_changed_more(const struct run_row *now, const struct run_row *stored);
 /* Only turns, tokens, cost and model. */
 MUST_USE enum rc runs_save_usage(struct db *db, const struct run_row *row, struct err *err);
 /* Only session_begun_us. */

@@ -58,8 +58,9 @@ MUST_USE enum rc tasks_latest_run(struct db *db, const struct id *id, struct id 
                                   struct err *err);
 MUST_USE enum rc tasks_get(struct db *db, const struct id *id, struct arena *arena,
                            struct task_row *ret_row, struct err *err);
-/* Status, errors, latest run, run count, last event, times. */
+/* Status, errors, latest run, run count, last event, times; has one of them changed? */
 MUST_USE enum rc tasks_save(struct db *db, const struct task_row *row, struct err *err);
+bool tasks_changed(const struct task_row *now, const struct task_row *stored);
 /* A retry takes the configuration as it is now. */
 MUST_USE enum rc tasks_set_config(struct db *db, const struct task_row *row, struct err *err);
 MUST_USE enum rc tasks_list(struct db *db, const struct task_filter *filter, struct arena *arena,

@@ -97,36 +97,10 @@ enum rc flow_config(struct context *ctx, struct flow *flow, const struct repo_co
     return RC_OK;
 }
 
-/* Most steps move the run and leave its task as it is. */
-static bool task_changed(const struct task_row *now, const struct task_row *stored)
-{
-    return now->status != stored->status || now->error_code != stored->error_code ||
-           now->error_message != stored->error_message || now->run_count != stored->run_count ||
-           now->ended_us != stored->ended_us ||
-           !id_same(&now->latest_run_id, &stored->latest_run_id) ||
-           !id_same(&now->last_event_id, &stored->last_event_id);
-}
-
-/* Texts are compared by address: code that changes a text sets another pointer. */
-static bool run_changed_more(const struct run_row *now, const struct run_row *stored)
-{
-    return now->step_results.at != stored->step_results.at ||
-           now->session_id != stored->session_id ||
-           now->session_begun_us != stored->session_begun_us ||
-           now->session_over != stored->session_over || now->plan_sha256 != stored->plan_sha256 ||
-           now->account != stored->account || now->paths.at != stored->paths.at ||
-           now->warning_code != stored->warning_code ||
-           now->warning_message != stored->warning_message || now->partial != stored->partial ||
-           now->foreign_pr.at != stored->foreign_pr.at ||
-           now->prompt_version != stored->prompt_version || now->overridden != stored->overridden ||
-           now->deferred_detail != stored->deferred_detail ||
-           now->held_until_us != stored->held_until_us || now->quota_hits != stored->quota_hits;
-}
-
 static enum rc save_run(struct context *ctx, struct flow *flow)
 {
     enum rc rc = runs_save(ctx->db, &flow->run, ctx->err);
-    if (rc == RC_OK && run_changed_more(&flow->run, &flow->stored_run))
+    if (rc == RC_OK && runs_changed_more(&flow->run, &flow->stored_run))
         rc = runs_save_more(ctx->db, &flow->run, ctx->err);
     if (rc == RC_OK)
         flow->stored_run = flow->run;
@@ -138,8 +112,8 @@ enum rc flow_save(struct context *ctx, struct flow *flow)
     int64_t now_us = event_time(ctx, flow);
     flow->run.updated_us = now_us;
     enum rc rc = save_run(ctx, flow);
-    if (rc != RC_OK || !task_changed(&flow->task, &flow->stored))
-        return rc;
+    if (rc != RC_OK || !tasks_changed(&flow->task, &flow->stored))
+        return rc; /* Most steps move the run and leave its task as it is. */
     flow->task.updated_us = now_us;
     flow->stored = flow->task;
     return tasks_save(ctx->db, &flow->task, ctx->err);
