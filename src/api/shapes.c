@@ -85,10 +85,9 @@ void shape_task(struct jw *jw, const struct task_row *task, const struct task_ex
     task_request(jw, task);
     const struct run_row *runs = extras->runs;
     size_t count = extras->run_count;
-    const struct run_row *latest = count ? &runs[count - 1] : NULL;
-    if (latest)
-        run_limits(jw, latest);
-    task_waiting(jw, latest, extras->queue_position);
+    if (count)
+        run_limits(jw, &runs[count - 1]);
+    task_waiting(jw, count ? &runs[count - 1] : NULL, extras->queue_position);
     key_id(jw, "latestRunId", &task->latest_run_id);
     jw_key(jw, "runs");
     jw_begin(jw, '[');
