@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/js.h"
 #include "control/run/notify.h"
+#include "core/step_kind.h"
 
 static void key_id(struct jw *jw, const char *key, const struct id *id)
 {
@@ -367,7 +368,7 @@ static void write_notice(struct jw *jw, const struct js *notice, struct arena *a
 
 void shape_payload(struct jw *jw, const struct job_row *job, enum role role)
 {
-    if (role != ROLE_VIEWER || !text_same(job->queue, NOTIFY_QUEUE)) {
+    if (role != ROLE_VIEWER || !text_same(job->queue, step_row(STEP_NOTIFY)->queue)) {
         jw_kraw(jw, "payload", job->payload);
         return;
     }
