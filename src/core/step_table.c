@@ -7,8 +7,9 @@
  * work/job/step.h and written in a file like work/steps/clean.c; a rule for its failure code in
  * core/run/retry_rule.c and docs/STATES.md.  People meet it in docs/PROTOCOL.md, and where
  * `--queues` is described: docs/CONFIGURATION.md, server/cmd_worker.c and
- * share/completions/drover.bash.  Everything else follows from the row: queue, attempts, time
- * limit, breaker, slots, and its place in a run.
+ * share/completions/drover.bash.  One that runs an agent is also counted by store/queue_levels.c.
+ * Everything else follows from the row: queue, attempts, time limit, breaker, slots, and its place
+ * in a run.
  */
 #include "core/step_table.h"
 #include "core/judge_kind.h"

@@ -3,8 +3,8 @@
  * handlers in the server, a function in the worker.
  *
  * The test program is linked with --wrap (Makefile) for the three functions through which
- * production code reaches its tables: between step_add() and step_remove() they give the tables with
- * lint in them.  It stands behind verify and moves the run in the same state.
+ * production code reaches its tables: between step_add() and step_remove() they give the tables
+ * with lint in them.  It stands behind verify and moves the run in the same state.
  */
 #ifndef TESTS_UNIT_STEP_ADDED_H
 #define TESTS_UNIT_STEP_ADDED_H
