@@ -206,7 +206,7 @@ static enum rc make_ends(struct session *session, struct ends *ends, struct err 
     if (rc == RC_OK && has_walls(session))
         rc = make_pipe(&session->status_fd, &ends->status, err);
     if (rc == RC_OK)
-        rc = sandbox_filter(spec->sandbox, &spec->view, &ends->filter, err);
+        rc = sandbox_filter(spec->sandbox, &ends->filter, err);
     if (rc == RC_OK)
         rc = make_user_ends(session, ends, err);
     return rc;
