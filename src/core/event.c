@@ -191,21 +191,6 @@ bool severity_parse(const char *name, enum severity *ret_severity)
     return false;
 }
 
-const char *severity_name(enum severity severity)
-{
-    assert((unsigned)severity < COUNT_OF(severity_names));
-    return severity_names[severity];
-}
-
-bool event_type_known(const char *type)
-{
-    for (size_t i = 0; i < COUNT_OF(catalogue); i++) {
-        if (text_same(type, catalogue[i].type))
-            return true;
-    }
-    return false;
-}
-
 const char *event_type_at(size_t index)
 {
     return index < COUNT_OF(catalogue) ? catalogue[index].type : NULL;

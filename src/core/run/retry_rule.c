@@ -158,13 +158,6 @@ struct retry_decision retry_decide(const struct told_error *told)
     };
 }
 
-static const char *const action_names[RETRY_ACTION_COUNT] = {
-    [RETRY_AGAIN] = "retry",
-    [RETRY_REPAIR] = "repair",
-    [RETRY_STOP] = "stop",
-    [RETRY_QUARANTINE] = "quarantine",
-};
-
 const char *const error_class_names[] = {
     [CLASS_TRANSIENT] = "transient",
     [CLASS_PERMANENT] = "permanent",
@@ -172,9 +165,3 @@ const char *const error_class_names[] = {
     [CLASS_SECURITY] = "security",
     [CLASS_COUNT] = NULL,
 };
-
-const char *retry_action_name(enum retry_action action)
-{
-    assert((unsigned)action < RETRY_ACTION_COUNT);
-    return action_names[action];
-}

@@ -62,6 +62,5 @@ struct retry_decision {
 };
 struct retry_decision retry_decide(const struct told_error *told);
 
-const char *retry_action_name(enum retry_action action);
 extern const char *const error_class_names[]; /* In the order of the enum, NULL-terminated. */
 #endif
