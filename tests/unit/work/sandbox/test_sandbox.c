@@ -33,8 +33,8 @@ static void teardown(void)
 
 static const struct resource_config no_limits;
 
-/* Runs the command of the view as agents start, in the tree; gives its exit status and, in *ret_out,
-   its output. */
+/* Runs the command of the view as agents start, in the tree; gives its exit status and, in
+   *ret_out, its output. */
 static int run(const struct sandbox_view *wanted, const char **ret_out)
 {
     const struct sandbox *sandbox = &kit.site.sandbox;
