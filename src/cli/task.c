@@ -15,6 +15,7 @@
 #include "cli/show.h"
 #include "cli/table.h"
 #include "cli/watch.h"
+#include "core/queue/rank.h"
 #include "net/url.h"
 #include <errno.h>
 #include <fcntl.h>

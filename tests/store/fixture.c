@@ -3,6 +3,7 @@
  */
 #include "tests/store/fixture.h"
 #include "base/fd.h"
+#include "core/queue/rank.h"
 #include "core/run/task.h"
 #include "store/pq_lib.h"
 #include "store/workspaces.h"

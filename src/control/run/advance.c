@@ -58,10 +58,10 @@ static const struct ending *used_up(const struct flow *flow)
                                         "The run has used up its turns"};
     static const struct ending money = {RUN_EV_FAIL, "max_budget_exceeded",
                                         "The run has used up its cost budget"};
-    const struct task_row *task = &flow->task;
-    if (task->max_turns > 0 && flow->run.turns >= task->max_turns)
+    const struct run_row *run = &flow->run;
+    if (run->max_turns > 0 && run->turns >= run->max_turns)
         return &turns;
-    if (task->max_budget_microusd > 0 && flow->run.cost_microusd >= task->max_budget_microusd)
+    if (run->budget_microusd > 0 && run->cost_microusd >= run->budget_microusd)
         return &money;
     return NULL;
 }

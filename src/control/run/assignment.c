@@ -101,11 +101,11 @@ static void write_session(struct jw *jw, const struct flow *flow)
 
 static void write_limits(struct jw *jw, const struct flow *flow)
 {
-    const struct task_row *task = &flow->task;
-    if (task->max_turns > 0)
-        jw_kint(jw, "maxTurns", left_of(task->max_turns, flow->run.turns));
-    if (task->max_budget_microusd > 0) {
-        int64_t left = left_of(task->max_budget_microusd, flow->run.cost_microusd);
+    const struct run_row *run = &flow->run;
+    if (run->max_turns > 0)
+        jw_kint(jw, "maxTurns", left_of(run->max_turns, run->turns));
+    if (run->budget_microusd > 0) {
+        int64_t left = left_of(run->budget_microusd, run->cost_microusd);
         jw_kreal(jw, "maxBudgetUsd", (double)left / 1e6);
     }
 }
@@ -210,12 +210,6 @@ static enum rc write_pull_payload(struct context *ctx, const struct flow *flow,
     jw_kint(&jw, "idleMs", config->timeouts.idle_ms);
     write_limits(&jw, flow);
     usage_write(&jw, &flow->run);
-    if (flow->task.max_turns == 0 && config->limits.max_turns > 0)
-        jw_kint(&jw, "maxTurns", left_of(config->limits.max_turns, flow->run.turns));
-    if (flow->task.max_budget_microusd == 0 && config->limits.max_budget_microusd > 0) {
-        int64_t left = left_of(config->limits.max_budget_microusd, flow->run.cost_microusd);
-        jw_kreal(&jw, "maxBudgetUsd", (double)left / 1e6);
-    }
     jw_end(&jw, '}');
     if (buf.overflow)
         return err_set(ctx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",

@@ -5,6 +5,7 @@
 #include "control/commit/isolate.h"
 #include "control/queue/enqueue.h"
 #include "core/event_types.h"
+#include "core/queue/rank.h"
 #include "core/text/prose.h"
 #include "store/pull_requests.h"
 #include <string.h>

@@ -214,16 +214,14 @@ static enum rc check_verify(const struct claims *claims)
 static enum rc check_opinion(const struct claims *claims, size_t i, const struct js *opinion,
                              enum verdict *ret_verdict)
 {
-    static const char *const kinds[] = {
-        [JUDGE_RULES] = "rules", [JUDGE_COMMAND] = "command", [JUDGE_MODEL] = "model"};
     struct context *ctx = claims->ctx;
     const struct judge_config *judge = &claims->config->judges[i];
     const char *name = js_get_str(opinion, "name", "");
+    const char *kind = judge_kind_names[judge->kind];
     const char *field = arena_printf(ctx->arena, "judges[%zu]", i);
-    if (!text_same(name, judge->name) ||
-        !text_same(js_get_str(opinion, "kind", ""), kinds[judge->kind]))
+    if (!text_same(name, judge->name) || !text_same(js_get_str(opinion, "kind", ""), kind))
         return REFUSE(ctx, field, "%s is %.120s, and the configuration has %.120s (%s) there",
-                      field, name, judge->name, kinds[judge->kind]);
+                      field, name, judge->name, kind);
     if (!verdict_parse(js_get_str(opinion, "verdict", ""), ret_verdict))
         return REFUSE(ctx, field, "%s.verdict is not known", field);
     if (js_get_bool(opinion, "errored", false) && *ret_verdict != VERDICT_INCONCLUSIVE)

@@ -160,7 +160,7 @@ static enum rc apply_cancel(struct context *ctx, struct command *command)
 
 static void cancel_names(const struct command *command, struct read_ahead *read_ahead)
 {
-    read_ahead_task(read_ahead, &((const struct cmd_cancel *)command)->task_id);
+    read_ahead_owner(read_ahead, &((const struct cmd_cancel *)command)->task_id);
 }
 
 static const struct command_ops cancel_ops = {

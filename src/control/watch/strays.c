@@ -157,7 +157,7 @@ static enum rc judge(struct judging *judging, const struct forge_trace *trace)
     if (rc == RC_NOT_FOUND) {
         found(judging, trace, NULL, false,
               "no run of this database: of another server, or from after the backup that this one "
-              "was restored from; delete it if nobody needs it");
+              "was restored from; delete it if it is not needed");
         return RC_OK;
     }
     return rc == RC_OK && run_is_terminal(run.status) ? judge_ended(judging, trace, &run) : rc;

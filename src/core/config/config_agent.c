@@ -6,7 +6,6 @@
  */
 #include "core/config/config_decoder.h"
 #include "core/config/egress.h"
-#include <assert.h>
 #include <string.h>
 
 static const char *const adapters[] = {[ADAPTER_NONE] = "none",

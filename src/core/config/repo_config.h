@@ -90,7 +90,6 @@ struct verifier_config {
         *outputs[CONFIG_OUTPUTS_MAX + 1]; /* Paths that later checks find; NULL at the end. */
 };
 
-enum judge_kind { JUDGE_RULES, JUDGE_COMMAND, JUDGE_MODEL };
 enum model_api { MODEL_OPENAI, MODEL_ANTHROPIC };
 struct judge_config {
     enum judge_kind kind;

@@ -6,7 +6,6 @@
 #include "base/fields.h"
 #include "base/str.h"
 #include "core/queue/queue_config.h"
-#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 

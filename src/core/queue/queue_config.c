@@ -109,6 +109,13 @@ static void fields_count(struct fields *fields, const char *key, int64_t *value)
 
 /* ---- the parts ---- */
 
+/* To add one: a member of struct queue_config in core/queue/queue_config.h; here its key in the
+   list at the top, its default in queue_config_default(), a line in the decode and the write
+   function of its part (a new part: a row in `parts`), and its key in check_step_queue() if it has
+   no meaning for the queues of steps; and a row under PUT /v1/queues in docs/PROTOCOL.md.  Where it
+   applies: control/queue/enqueue.c and control/queue/intake.c (new jobs),
+   control/queue/queue_gate.c and control/queue/lease.c (leases), control/queue/settle.c (reports),
+   control/queue/levels.c (once a second). */
 typedef void part_fn(struct fields *fields, struct queue_config *config);
 
 static void decode_backoff(struct fields *fields, struct queue_config *config)

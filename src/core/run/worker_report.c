@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "core/event_types.h"
+#include "core/run/judge.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,7 +73,6 @@ static const char *const check_statuses[] = {"passed",    "failed",  "errored",
                                              "timed_out", "skipped", NULL};
 static const char *const judge_verdicts[] = {"pass", "fail", "needs_human_review", "inconclusive",
                                              NULL};
-static const char *const judge_kinds[] = {"rules", "command", "model", NULL};
 static const char *const custom_statuses[] = {"success", "failed", NULL};
 static const char *const artifact_kinds[] = {
     "prompt", "plan",        "patch",    "redacted_patch", "given_patch",  "agent_log",
@@ -210,7 +210,7 @@ static const struct field judge_usage_fields[] = {
 static const struct shape judge_usage_shape = SHAPE(judge_usage_fields);
 static const struct field opinion_fields[] = {
     {"name", KIND_TEXT, REQUIRED, .max = LINE_MAX_BYTES},
-    {"kind", KIND_CHOICE, REQUIRED, .choices = judge_kinds},
+    {"kind", KIND_CHOICE, REQUIRED, .choices = judge_kind_names},
     {"verdict", KIND_CHOICE, REQUIRED, .choices = judge_verdicts},
     {"errored", KIND_BOOL, .required = OPTIONAL},
     {"problem", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
@@ -285,7 +285,7 @@ static const struct field verification_fields[] = {
     {"command", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
 };
 static const struct field judge_started_fields[] = {
-    {"judgeType", KIND_CHOICE, OPTIONAL, .choices = judge_kinds},
+    {"judgeType", KIND_CHOICE, OPTIONAL, .choices = judge_kind_names},
     {"name", KIND_TEXT, REQUIRED, .max = LINE_MAX_BYTES},
 };
 static const struct field request_fields[] = {

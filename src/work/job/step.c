@@ -215,15 +215,6 @@ static enum rc read_refs(const struct js *payload, struct step_input *input, str
     return rc;
 }
 
-/* The task's own limit, or else the repository's. */
-static void read_limits(const struct js *payload, struct step_input *input)
-{
-    input->max_turns = js_get_int(payload, "maxTurns", input->config.limits.max_turns);
-    double given = js_num(js_get(payload, "maxBudgetUsd"), 0);
-    double of_repository = (double)input->config.limits.max_budget_microusd / 1e6;
-    input->max_budget_usd = given > 0 ? given : of_repository;
-}
-
 enum rc step_decode(const struct js *payload, struct arena *arena, struct step_input *ret_input,
                     struct err *err)
 {
@@ -243,6 +234,8 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
         .session_over = js_get_bool(payload, "sessionOver", false),
         .record = js_get(payload, "record"),
         .completed = text_same(js_get_str(payload, "outcome", ""), "completed"),
+        .max_turns = js_get_int(payload, "maxTurns", 0),
+        .max_budget_usd = js_num(js_get(payload, "maxBudgetUsd"), 0),
     };
     enum rc rc = read_id(payload, "taskId", &input.task_id, err);
     if (rc == RC_OK)
@@ -257,7 +250,6 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
         return rc;
     if (input.attempt < 1)
         input.attempt = 1; /* Before the first attempt the server counts 0. */
-    read_limits(payload, &input);
     if (!input.title)
         input.title = task_title(input.description, input.issue_number, arena);
     if (!input.target_branch)

@@ -49,8 +49,8 @@ struct step_input {
     const char *description;
     int64_t issue_number; /* 0: none */
     const char *scope[STEP_SCOPE_MAX + 1];
-    int64_t max_turns;     /* 0: none */
-    double max_budget_usd; /* 0: none */
+    int64_t max_turns;     /* Left of the run's; 0: no limit */
+    double max_budget_usd; /* The same. */
     const char *prompt_sha256, *feedback_sha256, *patch_sha256, *certificate_sha256;
     const char *plan_sha256;
     const char *step;          /* Its name in the blueprint. */
