@@ -49,8 +49,8 @@ enum {
 struct column {
     const char *name;
     enum column_kind kind;
-    size_t offset;
     unsigned groups;
+    size_t offset;
     const struct words *words; /* KIND_WORD */
 };
 
@@ -58,7 +58,7 @@ struct column {
 #define COLUMN(type, member, groups) COLUMN_AS(type, member, #member, groups)
 #define COLUMN_AS(type, member, name, groups)                                        \
     {                                                                                \
-        (name), KIND_OF(((type *)0)->member), offsetof(type, member), (groups), NULL \
+        (name), KIND_OF(((type *)0)->member), (groups), offsetof(type, member), NULL \
     }
 #define KIND_OF(member) \
     _Generic((member),             \
@@ -69,11 +69,10 @@ struct column {
         struct str: KIND_JSON)
 
 /* The comparison of pointers does not compile for a member of another enum. */
-#define COLUMN_WORD(type, member, name, set, groups)                                      \
-    {                                                                                     \
-        (name), KIND_WORD,                                                                \
-            offsetof(type, member) + 0 * sizeof((set##_type *)0 == &((type *)0)->member), \
-            (groups), &(set)                                                              \
+#define COLUMN_WORD(type, member, name, set, groups)                                             \
+    {                                                                                            \
+        (name), KIND_WORD, (groups),                                                             \
+            offsetof(type, member) + 0 * sizeof((set##_type *)0 == &((type *)0)->member), &(set) \
     }
 /* Defines the words of an enum: WORDS(role_words, enum role, role_name, role_parse). */
 #define WORDS(set, type, name_of, parse_as)             \
