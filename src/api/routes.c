@@ -71,6 +71,7 @@ static const struct route routes[] = {
     {HTTP_GET, VIEW, "/v1/memories", QUERY(api_memory_list)},
     {HTTP_DELETE, OPERATE, "/v1/memories/{id}", .kind = ROUTE_COMMAND, .build = api_memory_remove,
      .answer = call_removed},
+    {HTTP_GET, VIEW, "/v1/sinks", QUERY(api_sink_list)},
     {HTTP_GET, OPERATE, "/v1/notifications", QUERY(api_notification_list)},
     {HTTP_POST, OPERATE, "/v1/notifications/{name}/test", COMMAND(api_notification_test)},
     {HTTP_POST, OPERATE, "/v1/jobs", COMMAND(api_job_enqueue)},
