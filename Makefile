@@ -67,8 +67,11 @@ packages:
 $(BUILD)/drover: $(LIB_OBJ) $(MAIN_OBJ)
 	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) -lm
 
+# The tables of steps are reached through these: tests/unit/step_added.c adds one.
+STEP_TABLES := step_table step_handlers step_function
 $(BUILD)/tests: $(LIB_OBJ) $(TEST_OBJ)
-	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) $(CHECK_LDLIBS) -lm
+	$(call say,LD $@)$(CC) $(LD_FLAGS) $(STEP_TABLES:%=-Wl,--wrap=%) -o $@ $^ $(LIB_LDLIBS) \
+		$(CHECK_LDLIBS) -lm
 
 $(BUILD)/sim: $(LIB_OBJ) $(SIM_OBJ)
 	$(call say,LD $@)$(CC) $(LD_FLAGS) -Wl,--wrap=tx_commit -o $@ $^ $(LIB_LDLIBS) -lm

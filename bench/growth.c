@@ -17,6 +17,7 @@
 #include "control/run/progress.h"
 #include "control/run/tasks.h"
 #include "core/event_types.h"
+#include "core/queue/rank.h"
 #include <assert.h>
 #include <math.h>
 #include <sqlite3.h>
@@ -49,11 +50,11 @@ static const char *const old_rows[] = {
          " branch, turns, tokens_in, tokens_out, cost_microusd, stop, stop_us, used_agent,"
          " used_tool, used_verifier, used_pr, lost, rank, requested_by, task_type, event_seq,"
          " last_event_id, queued_us, started_us, ended_us, deadline_us, updated_us,"
-         " budget_microusd, events_left, event_bytes_left)"
+         " max_turns, budget_microusd, events_left, event_bytes_left)"
          " SELECT " ID("001") ", " ID(
              "000") ", " SPACE ", " REPO ", 1, 'completed', 1, 'drover/x',"
                     " 0, 0, 0, 0, 'none', 0, 1, 0, 0, 0, 0, i, 'bench', 'general', 1, " ID(
-                        "002") ", i, i, i, i, i, 0, 20000, 33554432 FROM n",
+                        "002") ", i, i, i, i, i, 0, 0, 20000, 33554432 FROM n",
     ROWS
     "INSERT INTO event_log (id, type, version, workspace_id, task_id, run_id, subject, time_us,"
     " run_seq, correlation_id, actor_type, actor_id, data) SELECT " ID(

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "bench/port.h"
 #include "control/queue/jobs.h"
-#include "core/run/task.h"
+#include "core/queue/rank.h"
 #include <assert.h>
 
 enum { LEASE_SECONDS = 60 };

@@ -2,6 +2,7 @@
  * accounts.c - provider accounts that were parked: listed, and resumed by hand.
  */
 #include "control/run/accounts.h"
+#include "api/listing.h"
 #include "api/routes.h"
 
 static void write_account(struct jw *jw, const struct account_row *row)
@@ -21,40 +22,26 @@ static void write_account(struct jw *jw, const struct account_row *row)
 
 enum rc api_account_list(struct call *call, struct db *db, struct err *err)
 {
-    struct params params;
+    struct listing list;
     struct account_row *rows = NULL;
-    size_t count = 0;
-    struct arena *arena = &call->http.arena;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
-    struct page page = call_page_by_name(call, &params);
-    rc = params_end(&params);
+    listing_open(&list, call, CURSOR_NAME, err);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
-        rc = accounts_list(db, page.after, page.limit + 1, arena, &rows, &count, err);
-    if (rc != RC_OK)
-        return rc;
-    size_t shown = page_rows(&page, count);
-    struct jw jw = call_list_begin(call);
-    for (size_t i = 0; i < shown; i++)
-        write_account(&jw, &rows[i]);
-    call_list_end(&jw, shown ? call_next_name(call, &page, count, rows[shown - 1].name) : NULL);
-    return RC_OK;
+        rc = accounts_list(db, list.after, list.query_limit, list.arena, &rows, &list.count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
+        write_account(&list.jw, &rows[i]);
+        list.last = rows[i].name;
+    }
+    return listing_end(&list, rc);
 }
 
-enum rc api_account_resume(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_account_resume(struct call *call, struct err *err)
 {
     struct cmd_account *cmd = cmd_account_resume_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
-    enum rc rc = call_no_params(call, err);
-    if (rc == RC_OK)
-        rc = call_reason(call, &cmd->base, &cmd->reason, err);
-    if (rc != RC_OK)
-        return rc;
+    call_own(call, &cmd->base);
     cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    enum rc rc = call_no_params(call, err);
+    return rc == RC_OK ? call_reason(call, &cmd->reason, err) : rc;
 }
 
 void api_account_resume_answer(struct call *call, struct command *command)

@@ -1,8 +1,7 @@
 /*
- * call.c - what handlers need of a request: ids, parameters, body, pages, answers.
+ * call.c - what handlers need of a request: ids, parameters, body, command, answers.
  */
 #include "api/call.h"
-#include "api/cursor.h"
 #include "base/fields.h"
 #include "base/log.h"
 #include <assert.h>
@@ -45,9 +44,34 @@ enum rc call_json(struct call *call, struct js **ret_tree, struct err *err)
     return call_json_optional(call, ret_tree, err);
 }
 
-void call_command_freep(struct command **command)
+void call_own(struct call *call, struct command *command)
 {
-    command_free(*command);
+    assert(call->command == NULL);
+    call->command = command;
+}
+
+static void on_gone(struct http_request *request)
+{
+    struct call *call = (struct call *)request;
+    committer_abandon(control_committer(call->api->control), call->command);
+}
+
+void call_wait(struct call *call)
+{
+    js_free(call->command->tree);
+    call->command->tree = NULL;
+    http_watch(&call->http, on_gone);
+    http_shed(&call->http);
+}
+
+enum rc call_commit(struct call *call, struct err *err)
+{
+    struct command *command = call->command;
+    command->actor = auth_actor(&call->who);
+    enum rc rc = committer_call(control_committer(call->api->control), command);
+    if (rc != RC_OK)
+        *err = command->err;
+    return rc;
 }
 
 enum rc call_no_fields(struct call *call, struct err *err)
@@ -61,9 +85,9 @@ enum rc call_no_fields(struct call *call, struct err *err)
     return fields_close(&fields);
 }
 
-enum rc call_reason(struct call *call, struct command *command, const char **ret_reason,
-                    struct err *err)
+enum rc call_reason(struct call *call, const char **ret_reason, struct err *err)
 {
+    struct command *command = call->command;
     enum rc rc = call_json_optional(call, &command->tree, err);
     if (rc != RC_OK || !command->tree)
         return rc;
@@ -113,64 +137,4 @@ void call_fail_status(struct call *call, int status, const char *code, const cha
 {
     http_answer_problem(&call->http,
                         &(struct problem){.status = status, .code = code, .detail = detail});
-}
-
-struct jw call_list_begin(struct call *call)
-{
-    struct jw jw = call_answer(call, 200);
-    jw_begin(&jw, '{');
-    jw_key(&jw, "items");
-    jw_begin(&jw, '[');
-    return jw;
-}
-
-void call_list_end(struct jw *jw, const char *cursor)
-{
-    jw_end(jw, ']');
-    jw_kstr(jw, "cursor", cursor);
-    jw_end(jw, '}');
-}
-
-struct page call_page(struct call *call, struct params *params)
-{
-    struct page page = {.limit = PAGE_LIMIT_DEFAULT, .scan = {.rows_max = SCAN_ROWS_MAX}};
-    params_int(params, "limit", &(struct param_range){1, PAGE_LIMIT_MAX}, &page.limit);
-    const char *cursor = NULL, *key = NULL;
-    params_text(params, "cursor", CURSOR_TEXT_MAX, &cursor);
-    if (cursor && (!cursor_decode(CURSOR_ID, cursor, &call->http.arena, &key) ||
-                   !id_parse(key, &page.before)))
-        params_fail(params, "cursor", "cursor is not one that this listing has given");
-    return page;
-}
-
-struct page call_page_by_name(struct call *call, struct params *params)
-{
-    struct page page = {.limit = PAGE_LIMIT_DEFAULT};
-    const char *cursor = NULL;
-    params_int(params, "limit", &(struct param_range){1, PAGE_LIMIT_MAX}, &page.limit);
-    params_text(params, "cursor", CURSOR_TEXT_MAX, &cursor);
-    if (cursor && !cursor_decode(CURSOR_NAME, cursor, &call->http.arena, &page.after))
-        params_fail(params, "cursor", "cursor is not one that this listing has given");
-    return page;
-}
-
-size_t page_rows(const struct page *page, size_t count)
-{
-    return count > (size_t)page->limit ? (size_t)page->limit : count;
-}
-
-const char *call_next_id(struct call *call, const struct page *page, size_t count,
-                         const struct id *last)
-{
-    if (count <= (size_t)page->limit)
-        last = id_is_none(&page->scan.end) ? NULL : &page->scan.end;
-    return last ? cursor_encode(CURSOR_ID, last->text, &call->http.arena) : NULL;
-}
-
-const char *call_next_name(struct call *call, const struct page *page, size_t count,
-                           const char *last)
-{
-    if (count <= (size_t)page->limit)
-        return NULL;
-    return cursor_encode(CURSOR_NAME, last, &call->http.arena);
 }

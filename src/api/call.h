@@ -5,8 +5,6 @@
 #define API_CALL_H
 #include "api/api.h"
 
-enum { PAGE_LIMIT_DEFAULT = 50, PAGE_LIMIT_MAX = 200 };
-
 struct stream;
 
 struct call {
@@ -15,7 +13,7 @@ struct call {
     const struct route *route;
     const char *vars[ROUTE_VARS_MAX]; /* Decoded, in the request's arena. */
     struct identity who;
-    struct command *command; /* Freed with the call. */
+    struct command *command; /* See call_own. */
     struct str errors;       /* JSON array for call_fail: all that is wrong with a document. */
     struct stream *stream;   /* sse.c's. */
     struct pool_work work;
@@ -32,13 +30,20 @@ MUST_USE enum rc call_json(struct call *call, struct js **ret_tree, struct err *
 /* *ret_tree stays NULL when there is no body. */
 MUST_USE enum rc call_json_optional(struct call *call, struct js **ret_tree, struct err *err);
 
-/* For CLEANUP while a command is being built: frees one that was not passed on. */
-void call_command_freep(struct command **command);
+/* From now on the call owns the command, and frees it when the call ends, whether the rest of its
+   input is good or bad.  A build handler does this first; the command is posted when it returns
+   RC_OK.  Once per call. */
+void call_own(struct call *call, struct command *command);
+/* For a build handler whose command may wait, at its end: the wait is ended when the client
+   disconnects.  Thousands may wait, so the request's memory and the command's tree are freed. */
+void call_wait(struct call *call);
+/* For a query that also changes something, on its pool thread: runs the call's command to its
+   end. */
+MUST_USE enum rc call_commit(struct call *call, struct err *err);
 /* For commands whose body has no fields: {} or none at all. */
 MUST_USE enum rc call_no_fields(struct call *call, struct err *err);
-/* {"reason": ...} or nothing; *ret_reason lives in command->tree. */
-MUST_USE enum rc call_reason(struct call *call, struct command *command, const char **ret_reason,
-                             struct err *err);
+/* {"reason": ...} or nothing; *ret_reason lives in the tree of the call's command. */
+MUST_USE enum rc call_reason(struct call *call, const char **ret_reason, struct err *err);
 
 /* Starts a JSON answer. */
 struct jw call_answer(struct call *call, int status);
@@ -47,26 +52,4 @@ void call_fail(struct call *call, enum rc rc, const struct err *err);
 /* What call_fail reports in addition to err. */
 void call_faults(struct call *call, const struct faults *faults);
 void call_fail_status(struct call *call, int status, const char *code, const char *detail);
-
-/* {"items": [ ... ], "cursor": ...} */
-struct jw call_list_begin(struct call *call);
-void call_list_end(struct jw *jw, const char *cursor); /* NULL: the last page. */
-
-/* ?limit= and ?cursor= of a listing by id, newest first, or by name. */
-struct page {
-    int64_t limit;
-    struct id before;
-    const char *after; /* The name; NULL: from the start. */
-    struct scan scan;  /* For the filter of a listing by id. */
-};
-struct page call_page(struct call *call, struct params *params);
-struct page call_page_by_name(struct call *call, struct params *params);
-/* The cursor after the last row that is shown (NULL: none), when the query found one row more than
-   the limit; else after the last row that the scan has read, when there are more to read. */
-const char *call_next_id(struct call *call, const struct page *page, size_t count,
-                         const struct id *last);
-const char *call_next_name(struct call *call, const struct page *page, size_t count,
-                           const char *last);
-/* How many of the rows are shown: the query reads one more than the limit. */
-size_t page_rows(const struct page *page, size_t count);
 #endif

@@ -5,6 +5,7 @@
  *   queue, type, reason, errorCode, pattern, since, until (of death), archived: true, false, all
  */
 #include "control/queue/dead_letters.h"
+#include "api/listing.h"
 #include "api/routes.h"
 #include "api/saga_shape.h"
 #include "api/shapes.h"
@@ -117,30 +118,21 @@ static void dead_open(struct jw *jw, const struct dead_row *row)
 
 enum rc api_dead_letter_list(struct call *call, struct db *db, struct err *err)
 {
-    struct params params;
-    struct dead_filter filter = {.archived = DEAD_OPEN};
+    struct listing list;
     struct dead_row *rows = NULL;
-    size_t count = 0;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
-    struct page page = call_page(call, &params);
-    filter.scan = &page.scan;
-    params_filter(&params, &filter);
-    rc = params_end(&params);
+    listing_open(&list, call, CURSOR_ID, err);
+    struct dead_filter filter = {.archived = DEAD_OPEN, .scan = &list.scan};
+    params_filter(&list.params, &filter);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
-        rc = dead_letters_list(db, &filter, &page.before, page.limit + 1, &call->http.arena, &rows,
-                               &count, err);
-    if (rc != RC_OK)
-        return rc;
-    struct jw jw = call_list_begin(call);
-    size_t shown = page_rows(&page, count);
-    for (size_t i = 0; i < shown; i++) {
-        dead_open(&jw, &rows[i]);
-        jw_end(&jw, '}');
+        rc = dead_letters_list(db, &filter, &list.before, list.query_limit, list.arena, &rows,
+                               &list.count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
+        dead_open(&list.jw, &rows[i]);
+        jw_end(&list.jw, '}');
+        list.last = rows[i].job.id.text;
     }
-    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].job.id : NULL));
-    return RC_OK;
+    return listing_end(&list, rc);
 }
 
 enum rc api_dead_letter_get(struct call *call, struct db *db, struct err *err)
@@ -164,11 +156,7 @@ enum rc api_dead_letter_get(struct call *call, struct db *db, struct err *err)
     shape_payload(&jw, &row.job, call->who.role);
     if (row.job.headers.len > 0)
         jw_kraw(&jw, "headers", row.job.headers);
-    jw_key(&jw, "attempts");
-    jw_begin(&jw, '[');
-    for (size_t i = 0; i < count; i++)
-        shape_attempt(&jw, &attempts[i]);
-    jw_end(&jw, ']');
+    shape_attempts(&jw, attempts, count);
     rc = shape_saga_of_job(&jw, db, &row.job, arena, err);
     jw_end(&jw, '}');
     return rc;
@@ -283,20 +271,13 @@ static enum rc read_choice(struct cmd_dead *cmd, enum extra extra, struct err *e
     return rc;
 }
 
-static enum rc build(struct call *call, struct cmd_dead *cmd, enum extra extra,
-                     struct command **ret_command, struct err *err)
+static enum rc build(struct call *call, struct cmd_dead *cmd, enum extra extra, struct err *err)
 {
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = call_json(call, &cmd->base.tree, err);
-    if (rc == RC_OK)
-        rc = read_choice(cmd, extra, err);
-    if (rc != RC_OK)
-        return rc;
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc == RC_OK ? read_choice(cmd, extra, err) : rc;
 }
 
 static void answer(struct call *call, const struct command *command, const char *done)
@@ -323,9 +304,9 @@ static void answer(struct call *call, const struct command *command, const char 
     jw_end(&jw, '}');
 }
 
-enum rc api_dead_letter_replay(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_dead_letter_replay(struct call *call, struct err *err)
 {
-    return build(call, cmd_replay_new(), EXTRA_PATCH, ret_command, err);
+    return build(call, cmd_replay_new(), EXTRA_PATCH, err);
 }
 
 void api_dead_letter_replay_answer(struct call *call, struct command *command)
@@ -333,9 +314,9 @@ void api_dead_letter_replay_answer(struct call *call, struct command *command)
     answer(call, command, "replayed");
 }
 
-enum rc api_dead_letter_archive(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_dead_letter_archive(struct call *call, struct err *err)
 {
-    return build(call, cmd_archive_new(), EXTRA_NONE, ret_command, err);
+    return build(call, cmd_archive_new(), EXTRA_NONE, err);
 }
 
 void api_dead_letter_archive_answer(struct call *call, struct command *command)
@@ -343,11 +324,11 @@ void api_dead_letter_archive_answer(struct call *call, struct command *command)
     answer(call, command, "archived");
 }
 
-enum rc api_dead_letter_purge(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_dead_letter_purge(struct call *call, struct err *err)
 {
     struct cmd_dead *cmd = cmd_purge_new();
     cmd->filter.archived = DEAD_BOTH;
-    return build(call, cmd, EXTRA_AGE, ret_command, err);
+    return build(call, cmd, EXTRA_AGE, err);
 }
 
 void api_dead_letter_purge_answer(struct call *call, struct command *command)

@@ -98,14 +98,9 @@ bool dispatch_privileged(void *ctx, const struct http_head *head)
 
 /* ---- Queries ---- */
 
-static struct call *call_of_work(struct pool_work *work)
-{
-    return (struct call *)((char *)work - offsetof(struct call, work));
-}
-
 static void run_query(struct pool_work *work, struct db *db)
 {
-    struct call *call = call_of_work(work);
+    struct call *call = (struct call *)((char *)work - offsetof(struct call, work));
     struct err err = {0};
     enum rc rc = RC_OK;
     if (!call->route->open)
@@ -151,10 +146,11 @@ static void on_command_done(struct command *command)
 
 static enum rc start_command(struct call *call, struct err *err)
 {
-    struct command *command = NULL;
-    enum rc rc = call->route->build(call, &command, err);
+    enum rc rc = call->route->build(call, err);
     if (rc != RC_OK)
         return rc;
+    struct command *command = call->command;
+    assert(command != NULL);
     const char *trace = http_header(&call->http, "traceparent");
     if (trace && strlen(trace) == TRACEPARENT_LEN)
         command->traceparent = arena_strdup(&command->arena, trace);
@@ -164,7 +160,6 @@ static enum rc start_command(struct call *call, struct err *err)
     command->owner = call;
     command->done = on_command_done;
     call->done.run = finish_command;
-    call->command = command;
     if (committer_post(control_committer(call->api->control), command) == RC_OK)
         return RC_OK;
     return err_set(err, RC_BUSY, "TOO_MANY_COMMANDS", "too many commands wait; try again");

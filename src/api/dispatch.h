@@ -5,6 +5,7 @@
  *          instant --> answered here
  *          query   --> pool thread reads the store, fills the answer --> loop sends it
  *          command --> built here, posted to the committer --> done() --> loop answers
+ *                      the call owns it from call_own on (call.h) to dispatch_finished
  *          stream  --> sse.c
  *
  * struct call (call.h) is one request in progress.  It starts with its struct http_request, and has

@@ -4,6 +4,7 @@
  * All of it runs on a pool thread: the forge answers from a disk or from another machine.
  */
 #include "control/run/issues.h"
+#include "api/listing.h"
 #include "api/repo_access.h"
 #include "api/routes.h"
 #include "base/clock.h"
@@ -97,10 +98,11 @@ enum rc api_issue_get(struct call *call, struct db *db, struct err *err)
     return rc;
 }
 
-static void read_filter(struct params *params, const struct page *page, struct issue_filter *filter)
+static void read_filter(struct listing *list, struct issue_filter *filter)
 {
-    filter->limit = (size_t)page->limit + 1;
-    if (page->after && !text_to_i64(page->after, &filter->before))
+    struct params *params = &list->params;
+    filter->limit = (size_t)list->query_limit;
+    if (list->after && !text_to_i64(list->after, &filter->before))
         params_fail(params, "cursor", "this cursor is of another listing");
     params_text(params, "state", 20, &filter->state);
     if (filter->state && !text_same(filter->state, states[0]) &&
@@ -112,36 +114,25 @@ enum rc api_issue_list(struct call *call, struct db *db, struct err *err)
 {
     CLEANUP(repo_access_release) struct repo_access repo_access = {0};
     const struct issue_ops *ops = NULL;
-    struct arena *arena = &call->http.arena;
-    struct params params;
+    struct listing list;
     struct issue_filter filter = {0};
     const char *name = NULL;
     struct issue *issues = NULL;
-    size_t count = 0;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
-    struct page page = call_page_by_name(call, &params);
-    params_text(&params, "repository", REPOSITORY_NAME_MAX, &name);
-    read_filter(&params, &page, &filter);
-    rc = params_end(&params);
+    listing_open(&list, call, CURSOR_NAME, err); /* The name is the issue's number. */
+    params_text(&list.params, "repository", REPOSITORY_NAME_MAX, &name);
+    read_filter(&list, &filter);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
         rc = open_issues(call, db, name, &repo_access, &ops, err);
     if (rc == RC_OK)
-        rc = ops->list(&repo_access.forge, repo_access.config->url, &filter, arena, &issues, &count,
-                       err);
-    if (rc != RC_OK)
-        return rc;
-    struct jw jw = call_list_begin(call);
-    size_t shown = page_rows(&page, count);
-    for (size_t i = 0; i < shown; i++) {
-        write_issue(&jw, repo_access.repository.name, &issues[i]);
-        jw_end(&jw, '}');
+        rc = ops->list(&repo_access.forge, repo_access.config->url, &filter, list.arena, &issues,
+                       &list.count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
+        write_issue(&list.jw, repo_access.repository.name, &issues[i]);
+        jw_end(&list.jw, '}');
+        list.last_number = issues[i].number;
     }
-    const char *last = shown ? arena_printf(arena, "%lld", (long long)issues[shown - 1].number)
-                             : NULL;
-    call_list_end(&jw, shown ? call_next_name(call, &page, count, last) : NULL);
-    return RC_OK;
+    return listing_end(&list, rc);
 }
 
 /* ---- Writing ---- */
@@ -151,7 +142,8 @@ static void tell(struct call *call, const struct repo_access *repo_access,
                  const struct issue *issue, const char *event)
 {
     struct cmd_issue_told *cmd = cmd_issue_told_new();
-    cmd->base.actor = auth_actor(&call->who);
+    struct err err = {0};
+    call_own(call, &cmd->base);
     cmd->event = event;
     cmd->repository_id = repo_access->repository.id;
     cmd->repository = repo_access->repository.name;
@@ -159,11 +151,10 @@ static void tell(struct call *call, const struct repo_access *repo_access,
     cmd->title = issue->title;
     cmd->labels = issue->labels;
     cmd->comment_count = issue->comment_count;
-    if (committer_call(control_committer(call->api->control), &cmd->base) != RC_OK)
+    if (call_commit(call, &err) != RC_OK)
         LOG(LOG_WARN, "an issue has no event: it could not be told",
             LOG_STR("repository", cmd->repository), LOG_INT("number", cmd->number),
-            LOG_STR("error", cmd->base.err.text));
-    command_free(&cmd->base);
+            LOG_STR("error", err.text));
 }
 
 static struct issue_words words_of(const struct call *call)

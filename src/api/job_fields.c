@@ -4,7 +4,8 @@
 #include "api/job_fields.h"
 #include "base/clock.h"
 #include "core/queue/breaker_config.h"
-#include "core/run/task.h"
+#include "core/queue/rank.h"
+#include "core/step_kind.h"
 
 enum { JOB_TYPE_MAX = 100, JOB_KEY_MAX = 200 };
 #define DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)

@@ -71,25 +71,21 @@ static enum rc read_job(const struct js *item, size_t index, struct arena *arena
     return fields_close(&fields);
 }
 
-enum rc api_job_enqueue(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_job_enqueue(struct call *call, struct err *err)
 {
     struct cmd_enqueue *cmd = cmd_enqueue_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     const struct js *items = NULL;
     enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
     if (rc != RC_OK)
         return rc;
     struct arena *arena = &cmd->base.arena;
     struct job_spec *jobs = arena_array(arena, js_count(items), sizeof *jobs);
-    for (size_t i = 0; rc == RC_OK && i < js_count(items); i++)
-        rc = read_job(js_at(items, i), i, arena, &jobs[i], err);
-    if (rc != RC_OK)
-        return rc;
     cmd->jobs = jobs;
     cmd->count = js_count(items);
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < js_count(items); i++)
+        rc = read_job(js_at(items, i), i, arena, &jobs[i], err);
+    return rc;
 }
 
 void api_job_enqueue_answer(struct call *call, struct command *command)
@@ -109,12 +105,6 @@ void api_job_enqueue_answer(struct call *call, struct command *command)
 }
 
 /* ---- Lease ---- */
-
-static void on_waiter_gone(struct http_request *request)
-{
-    struct call *call = (struct call *)request;
-    committer_abandon(control_committer(call->api->control), call->command);
-}
 
 static void read_worker(struct fields *fields, const char **ret_worker)
 {
@@ -166,7 +156,7 @@ static enum rc read_lease(const struct js *tree, struct cmd_lease *cmd, struct e
     return fields_close(&fields);
 }
 
-/* Thousands may wait: each frees the memory that it does not need meanwhile. */
+/* Copies what it needs while it waits. */
 static void prepare_to_wait(struct call *call, struct cmd_lease *cmd)
 {
     struct arena *arena = &cmd->base.arena;
@@ -175,16 +165,13 @@ static void prepare_to_wait(struct call *call, struct cmd_lease *cmd)
         queues[i] = arena_strdup(arena, cmd->queues[i]);
     cmd->queues = queues;
     cmd->worker = arena_strdup(arena, cmd->worker);
-    js_free(cmd->base.tree);
-    cmd->base.tree = NULL;
-    http_watch(&call->http, on_waiter_gone);
-    http_shed(&call->http);
+    call_wait(call);
 }
 
-enum rc api_job_lease(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_job_lease(struct call *call, struct err *err)
 {
     struct cmd_lease *cmd = cmd_lease_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = call_json(call, &cmd->base.tree, err);
@@ -198,8 +185,6 @@ enum rc api_job_lease(struct call *call, struct command **ret_command, struct er
         cmd->wait_us = 0;
     if (cmd->wait_us > 0)
         prepare_to_wait(call, cmd);
-    owned = NULL;
-    *ret_command = &cmd->base;
     return RC_OK;
 }
 
@@ -337,20 +322,14 @@ static enum rc read_heartbeat(const struct js *tree, struct cmd_heartbeat *cmd, 
     return rc;
 }
 
-enum rc api_job_heartbeat(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_job_heartbeat(struct call *call, struct err *err)
 {
     struct cmd_heartbeat *cmd = cmd_heartbeat_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = call_json(call, &cmd->base.tree, err);
-    if (rc == RC_OK)
-        rc = read_heartbeat(cmd->base.tree, cmd, err);
-    if (rc != RC_OK)
-        return rc;
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc == RC_OK ? read_heartbeat(cmd->base.tree, cmd, err) : rc;
 }
 
 void api_job_heartbeat_answer(struct call *call, struct command *command)
@@ -360,15 +339,17 @@ void api_job_heartbeat_answer(struct call *call, struct command *command)
     answer_told(call, "leases", &told, TELL_CANCEL);
 }
 
-enum rc api_job_progress(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_job_progress(struct call *call, struct err *err)
 {
     struct cmd_progress *cmd = cmd_progress_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     const struct js *items = NULL;
     enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
     if (rc != RC_OK)
         return rc;
     struct job_progress *jobs = arena_array(&cmd->base.arena, js_count(items), sizeof *jobs);
+    cmd->jobs = jobs;
+    cmd->count = js_count(items);
     for (size_t i = 0; rc == RC_OK && i < js_count(items); i++) {
         char path[PATH_BYTES];
         struct fields fields;
@@ -377,13 +358,7 @@ enum rc api_job_progress(struct call *call, struct command **ret_command, struct
         fields_array(&fields, "events", FIELD_REQUIRED, JOBS_PER_CALL_MAX, &jobs[i].events);
         rc = fields_close(&fields);
     }
-    if (rc != RC_OK)
-        return rc;
-    cmd->jobs = jobs;
-    cmd->count = js_count(items);
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc;
 }
 
 void api_job_progress_answer(struct call *call, struct command *command)
@@ -429,32 +404,28 @@ static enum rc read_done(const struct js *item, size_t index, struct arena *aren
     return rc == RC_OK && next ? read_next(next, path, arena, done, err) : rc;
 }
 
-enum rc api_job_complete(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_job_complete(struct call *call, struct err *err)
 {
     struct cmd_complete *cmd = cmd_complete_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     const struct js *items = NULL;
     enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
     if (rc != RC_OK)
         return rc;
     struct arena *arena = &cmd->base.arena;
     struct job_done *jobs = arena_array(arena, js_count(items), sizeof *jobs);
+    cmd->jobs = jobs;
+    cmd->count = js_count(items);
     size_t next_count = 0;
     for (size_t i = 0; rc == RC_OK && i < js_count(items); i++) {
         rc = read_done(js_at(items, i), i, arena, &jobs[i], err);
         next_count += jobs[i].next_count;
     }
     if (rc == RC_OK && next_count > JOBS_PER_CALL_MAX)
-        rc = err_field(err, RC_INVALID, "INVALID_FIELD", "jobs",
-                       "next may name at most %d jobs in one call, all together",
-                       JOBS_PER_CALL_MAX);
-    if (rc != RC_OK)
-        return rc;
-    cmd->jobs = jobs;
-    cmd->count = js_count(items);
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+        return err_field(err, RC_INVALID, "INVALID_FIELD", "jobs",
+                         "next may name at most %d jobs in one call, all together",
+                         JOBS_PER_CALL_MAX);
+    return rc;
 }
 
 /* The ref is the first member of what was done. */
@@ -512,24 +483,20 @@ static enum rc read_failure(const struct js *item, size_t index, struct job_fail
     return rc;
 }
 
-enum rc api_job_fail(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_job_fail(struct call *call, struct err *err)
 {
     struct cmd_fail *cmd = cmd_fail_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     const struct js *items = NULL;
     enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
     if (rc != RC_OK)
         return rc;
     struct job_failed *jobs = arena_array(&cmd->base.arena, js_count(items), sizeof *jobs);
-    for (size_t i = 0; rc == RC_OK && i < js_count(items); i++)
-        rc = read_failure(js_at(items, i), i, &jobs[i], err);
-    if (rc != RC_OK)
-        return rc;
     cmd->jobs = jobs;
     cmd->count = js_count(items);
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < js_count(items); i++)
+        rc = read_failure(js_at(items, i), i, &jobs[i], err);
+    return rc;
 }
 
 void api_job_fail_answer(struct call *call, struct command *command)
@@ -539,20 +506,14 @@ void api_job_fail_answer(struct call *call, struct command *command)
     answer_told(call, "jobs", &told, TELL_STATE);
 }
 
-enum rc api_job_release(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_job_release(struct call *call, struct err *err)
 {
     struct cmd_release *cmd = cmd_release_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     const struct js *items = NULL;
     enum rc rc = read_items(call, &cmd->base, "jobs", &items, err);
-    if (rc == RC_OK)
-        rc = read_refs(items, "jobs", &cmd->base.arena, &cmd->leases, err);
-    if (rc != RC_OK)
-        return rc;
     cmd->count = js_count(items);
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc == RC_OK ? read_refs(items, "jobs", &cmd->base.arena, &cmd->leases, err) : rc;
 }
 
 void api_job_release_answer(struct call *call, struct command *command)

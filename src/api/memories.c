@@ -2,6 +2,7 @@
  * memories.c - what finished runs left for later ones.
  */
 #include "control/run/memories.h"
+#include "api/listing.h"
 #include "api/routes.h"
 #include "store/memories.h"
 
@@ -28,38 +29,25 @@ static void write_memory(struct jw *jw, const struct memory_row *row)
 
 enum rc api_memory_list(struct call *call, struct db *db, struct err *err)
 {
-    struct params params;
+    struct listing list;
     struct memory_row *rows = NULL;
-    size_t count = 0;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
-    struct page page = call_page(call, &params);
-    struct memory_filter filter = {.before = page.before, .limit = page.limit + 1};
-    params_text(&params, "repository", REPOSITORY_NAME_MAX, &filter.repository);
-    rc = params_end(&params);
+    listing_open(&list, call, CURSOR_ID, err);
+    struct memory_filter filter = {.before = list.before, .limit = list.query_limit};
+    params_text(&list.params, "repository", REPOSITORY_NAME_MAX, &filter.repository);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
-        rc = memories_list(db, &filter, &call->http.arena, &rows, &count, err);
-    if (rc != RC_OK)
-        return rc;
-    struct jw jw = call_list_begin(call);
-    size_t shown = page_rows(&page, count);
-    for (size_t i = 0; i < shown; i++)
-        write_memory(&jw, &rows[i]);
-    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].id : NULL));
-    return RC_OK;
+        rc = memories_list(db, &filter, list.arena, &rows, &list.count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
+        write_memory(&list.jw, &rows[i]);
+        list.last = rows[i].id.text;
+    }
+    return listing_end(&list, rc);
 }
 
-enum rc api_memory_remove(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_memory_remove(struct call *call, struct err *err)
 {
     struct cmd_memory_remove *cmd = cmd_memory_remove_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     enum rc rc = call_no_params(call, err);
-    if (rc == RC_OK)
-        rc = call_id(call, 0, &cmd->memory_id, err);
-    if (rc != RC_OK)
-        return rc;
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc == RC_OK ? call_id(call, 0, &cmd->memory_id, err) : rc;
 }

@@ -2,6 +2,7 @@
  * queues.c - queues: their counts, and their rules.
  */
 #include "control/queue/queues.h"
+#include "api/listing.h"
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "control/commit/queue_book.h"
@@ -68,22 +69,20 @@ static enum rc read_all(struct call *call, struct db *db, struct merge *ret_merg
 
 enum rc api_queue_list(struct call *call, struct db *db, struct err *err)
 {
+    struct listing list;
     struct merge merge;
     struct queue_counts counts;
     const struct queue_row *row;
-    enum rc rc = call_no_params(call, err);
+    listing_open(&list, call, CURSOR_NONE, err);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
         rc = read_all(call, db, &merge, err);
-    if (rc != RC_OK)
-        return rc;
-    struct jw jw = call_list_begin(call);
-    while (next_queue(&merge, &counts, &row)) {
-        shape_queue_open(&jw, &counts);
-        write_rules(&jw, row);
-        jw_end(&jw, '}');
+    while (rc == RC_OK && next_queue(&merge, &counts, &row)) {
+        shape_queue_open(&list.jw, &counts);
+        write_rules(&list.jw, row);
+        jw_end(&list.jw, '}');
     }
-    call_list_end(&jw, NULL);
-    return RC_OK;
+    return listing_end(&list, rc);
 }
 
 /* A queue exists from its first job or its first rule on; before that it has the defaults. */
@@ -121,23 +120,23 @@ enum rc api_queue_get(struct call *call, struct db *db, struct err *err)
 
 /* ---- Changing ---- */
 
-static enum rc make(struct call *call, enum queue_change change, struct cmd_queue **ret_cmd,
-                    struct err *err)
+static struct cmd_queue *begin(struct call *call, enum queue_change change)
 {
-    enum rc rc = check_name(call, err);
-    if (rc != RC_OK)
-        return rc;
     struct cmd_queue *cmd = cmd_queue_new();
+    call_own(call, &cmd->base);
     cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
     cmd->change = change;
-    *ret_cmd = cmd;
-    return RC_OK;
+    return cmd;
 }
 
-static enum rc read_put(struct call *call, struct cmd_queue *cmd, struct err *err)
+enum rc api_queue_put(struct call *call, struct err *err)
 {
+    struct cmd_queue *cmd = begin(call, QUEUE_CONFIGURE);
     struct params params;
-    enum rc rc = call_params(call, &params, err);
+    struct queue_config checked;
+    enum rc rc = check_name(call, err);
+    if (rc == RC_OK)
+        rc = call_params(call, &params, err);
     if (rc != RC_OK)
         return rc;
     params_int(&params, "version", &(struct param_range){0, INT64_MAX}, &cmd->version);
@@ -145,26 +144,29 @@ static enum rc read_put(struct call *call, struct cmd_queue *cmd, struct err *er
     if (rc == RC_OK)
         rc = call_json(call, &cmd->base.tree, err);
     cmd->document = cmd->base.tree;
-    struct queue_config checked;
     return rc == RC_OK ? queue_config_decode(cmd->name, cmd->document, &checked, err) : rc;
 }
 
-enum rc api_queue_put(struct call *call, struct command **ret_command, struct err *err)
+static enum rc build_plain(struct call *call, enum queue_change change, struct err *err)
 {
-    struct cmd_queue *cmd = NULL;
-    enum rc rc = make(call, QUEUE_CONFIGURE, &cmd, err);
-    if (rc != RC_OK)
-        return rc;
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
-    rc = read_put(call, cmd, err);
-    if (rc != RC_OK)
-        return rc;
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    (void)begin(call, change);
+    enum rc rc = call_no_params(call, err);
+    if (rc == RC_OK)
+        rc = call_no_fields(call, err);
+    return rc == RC_OK ? check_name(call, err) : rc;
 }
 
-static void answer_version(struct call *call, const struct command *command)
+enum rc api_queue_pause(struct call *call, struct err *err)
+{
+    return build_plain(call, QUEUE_PAUSE, err);
+}
+
+enum rc api_queue_resume(struct call *call, struct err *err)
+{
+    return build_plain(call, QUEUE_RESUME, err);
+}
+
+void api_queue_answer(struct call *call, struct command *command)
 {
     const struct cmd_queue *cmd = (const struct cmd_queue *)command;
     struct jw jw = call_answer(call, 200);
@@ -172,43 +174,4 @@ static void answer_version(struct call *call, const struct command *command)
     jw_kstr(&jw, "name", cmd->name);
     jw_kint(&jw, "version", cmd->new_version);
     jw_end(&jw, '}');
-}
-
-void api_queue_put_answer(struct call *call, struct command *command)
-{
-    answer_version(call, command);
-}
-
-static enum rc make_plain(struct call *call, enum queue_change change, struct command **ret_command,
-                          struct err *err)
-{
-    struct cmd_queue *cmd = NULL;
-    enum rc rc = call_no_params(call, err);
-    if (rc == RC_OK)
-        rc = call_no_fields(call, err);
-    if (rc == RC_OK)
-        rc = make(call, change, &cmd, err);
-    if (rc == RC_OK)
-        *ret_command = &cmd->base;
-    return rc;
-}
-
-enum rc api_queue_pause(struct call *call, struct command **ret_command, struct err *err)
-{
-    return make_plain(call, QUEUE_PAUSE, ret_command, err);
-}
-
-void api_queue_pause_answer(struct call *call, struct command *command)
-{
-    answer_version(call, command);
-}
-
-enum rc api_queue_resume(struct call *call, struct command **ret_command, struct err *err)
-{
-    return make_plain(call, QUEUE_RESUME, ret_command, err);
-}
-
-void api_queue_resume_answer(struct call *call, struct command *command)
-{
-    answer_version(call, command);
 }

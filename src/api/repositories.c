@@ -2,6 +2,7 @@
  * repositories.c - the repositories that are onboarded.
  */
 #include "control/admit/repositories.h"
+#include "api/listing.h"
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "base/js_peek.h"
@@ -36,14 +37,6 @@ static enum rc wants_effective(struct call *call, bool *ret_wants, struct err *e
     return params_end(&params);
 }
 
-static enum rc write_effective(struct call *call, const struct repository_row *repository,
-                               struct jw *jw, struct err *err)
-{
-    const struct repo_layers layers = {.platform = call->api->defaults,
-                                       .repository = repository->config};
-    return repo_layers_write(&layers, &call->http.arena, jw, err);
-}
-
 enum rc api_repository_get(struct call *call, struct db *db, struct err *err)
 {
     struct workspace_row workspace;
@@ -61,39 +54,33 @@ enum rc api_repository_get(struct call *call, struct db *db, struct err *err)
         rc = err_set(err, RC_NOT_FOUND, "NOT_FOUND", "repository %s was removed", call->vars[0]);
     if (rc != RC_OK)
         return rc;
+    const struct repo_layers layers = {.platform = call->api->defaults,
+                                       .repository = repository.config};
     struct jw jw = call_answer(call, 200);
     shape_repository_open(&jw, &repository);
     if (effective)
-        rc = write_effective(call, &repository, &jw, err);
+        rc = repo_layers_write(&layers, arena, &jw, err);
     jw_end(&jw, '}');
     return rc;
 }
 
 enum rc api_repository_list(struct call *call, struct db *db, struct err *err)
 {
-    struct params params;
+    struct listing list;
     struct workspace_row workspace;
     struct repository_row *rows = NULL;
-    size_t count = 0;
-    struct arena *arena = &call->http.arena;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
-    struct page page = call_page_by_name(call, &params);
-    rc = params_end(&params);
+    listing_open(&list, call, CURSOR_NAME, err);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
-        rc = workspaces_by_name(db, WORKSPACE_DEFAULT, arena, &workspace, err);
+        rc = workspaces_by_name(db, WORKSPACE_DEFAULT, list.arena, &workspace, err);
     if (rc == RC_OK)
-        rc = repositories_list(db, &workspace.id, page.after, page.limit + 1, arena, &rows, &count,
-                               err);
-    if (rc != RC_OK)
-        return rc;
-    size_t shown = page_rows(&page, count);
-    struct jw jw = call_list_begin(call);
-    for (size_t i = 0; i < shown; i++)
-        shape_repository(&jw, &rows[i]);
-    call_list_end(&jw, shown ? call_next_name(call, &page, count, rows[shown - 1].name) : NULL);
-    return RC_OK;
+        rc = repositories_list(db, &workspace.id, list.after, list.query_limit, list.arena, &rows,
+                               &list.count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
+        shape_repository(&list.jw, &rows[i]);
+        list.last = rows[i].name;
+    }
+    return listing_end(&list, rc);
 }
 
 static bool is_yaml(const struct call *call)
@@ -133,10 +120,11 @@ static enum rc check_document(struct call *call, struct str document, struct err
     return rc;
 }
 
-enum rc api_repository_put(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_repository_put(struct call *call, struct err *err)
 {
     struct cmd_repository_put *cmd = cmd_repository_put_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
+    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = check_name(call, err);
@@ -144,14 +132,8 @@ enum rc api_repository_put(struct call *call, struct command **ret_command, stru
         rc = read_document(call, &cmd->base.tree, err);
     if (rc != RC_OK)
         return rc;
-    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
     cmd->config = str_of(js_text(cmd->base.tree, &cmd->base.arena));
-    rc = check_document(call, cmd->config, err);
-    if (rc != RC_OK)
-        return rc;
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return check_document(call, cmd->config, err);
 }
 
 void api_repository_put_answer(struct call *call, struct command *command)
@@ -166,58 +148,37 @@ void api_repository_put_answer(struct call *call, struct command *command)
     jw_end(&jw, '}');
 }
 
-enum rc api_repository_remove(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_repository_remove(struct call *call, struct err *err)
 {
-    enum rc rc = call_no_params(call, err);
-    if (rc == RC_OK)
-        rc = check_name(call, err);
-    if (rc != RC_OK)
-        return rc;
     struct cmd_repository_remove *cmd = cmd_repository_remove_new();
+    call_own(call, &cmd->base);
     cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
-    *ret_command = &cmd->base;
-    return RC_OK;
+    enum rc rc = call_no_params(call, err);
+    return rc == RC_OK ? check_name(call, err) : rc;
 }
 
-static enum rc build_quarantine(struct call *call, struct cmd_quarantine *cmd,
-                                struct command **ret_command, struct err *err)
+static enum rc build_quarantine(struct call *call, struct cmd_quarantine *cmd, struct err *err)
 {
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
+    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = check_name(call, err);
-    if (rc == RC_OK)
-        rc = call_reason(call, &cmd->base, &cmd->reason, err);
-    if (rc != RC_OK)
-        return rc;
-    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc == RC_OK ? call_reason(call, &cmd->reason, err) : rc;
 }
 
-static void answer_quarantine(struct call *call, const struct command *command)
+enum rc api_repository_quarantine(struct call *call, struct err *err)
+{
+    return build_quarantine(call, cmd_quarantine_new(), err);
+}
+
+enum rc api_repository_release(struct call *call, struct err *err)
+{
+    return build_quarantine(call, cmd_quarantine_release_new(), err);
+}
+
+void api_repository_answer(struct call *call, struct command *command)
 {
     struct jw jw = call_answer(call, 200);
     shape_repository(&jw, &((const struct cmd_quarantine *)command)->row);
-}
-
-enum rc api_repository_quarantine(struct call *call, struct command **ret_command, struct err *err)
-{
-    return build_quarantine(call, cmd_quarantine_new(), ret_command, err);
-}
-
-void api_repository_quarantine_answer(struct call *call, struct command *command)
-{
-    answer_quarantine(call, command);
-}
-
-enum rc api_repository_release(struct call *call, struct command **ret_command, struct err *err)
-{
-    return build_quarantine(call, cmd_quarantine_release_new(), ret_command, err);
-}
-
-void api_repository_release_answer(struct call *call, struct command *command)
-{
-    answer_quarantine(call, command);
 }

@@ -1,6 +1,7 @@
 /*
  * reviews.c - what people decide: approvals, and pull requests to merge or close.
  */
+#include "api/listing.h"
 #include "api/repo_access.h"
 #include "api/routes.h"
 #include "api/shapes.h"
@@ -31,28 +32,21 @@ static void read_status(struct params *params, const char *const *names, const c
 
 enum rc api_approval_list(struct call *call, struct db *db, struct err *err)
 {
-    struct params params;
+    struct listing list;
     struct approval_row *rows = NULL;
-    size_t count = 0;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
-    struct page page = call_page(call, &params);
+    listing_open(&list, call, CURSOR_ID, err);
     struct approval_filter filter = {
-        .before = page.before, .limit = page.limit + 1, .scan = &page.scan};
-    read_status(&params, approval_statuses, &filter.status);
-    params_id(&params, "runId", &filter.run_id);
-    rc = params_end(&params);
+        .before = list.before, .limit = list.query_limit, .scan = &list.scan};
+    read_status(&list.params, approval_statuses, &filter.status);
+    params_id(&list.params, "runId", &filter.run_id);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
-        rc = approvals_list(db, &filter, &call->http.arena, &rows, &count, err);
-    if (rc != RC_OK)
-        return rc;
-    struct jw jw = call_list_begin(call);
-    size_t shown = page_rows(&page, count);
-    for (size_t i = 0; i < shown; i++)
-        shape_approval(&jw, &rows[i]);
-    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].id : NULL));
-    return RC_OK;
+        rc = approvals_list(db, &filter, list.arena, &rows, &list.count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
+        shape_approval(&list.jw, &rows[i]);
+        list.last = rows[i].id.text;
+    }
+    return listing_end(&list, rc);
 }
 
 enum rc api_approval_get(struct call *call, struct db *db, struct err *err)
@@ -71,26 +65,30 @@ enum rc api_approval_get(struct call *call, struct db *db, struct err *err)
     return RC_OK;
 }
 
-static enum rc build_decision(struct call *call, bool approve, struct command **ret_command,
-                              struct err *err)
+static enum rc build_decision(struct call *call, bool approve, struct err *err)
 {
     struct cmd_decide *cmd = cmd_decide_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     cmd->approve = approve;
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = call_id(call, 0, &cmd->approval_id, err);
-    if (rc == RC_OK)
-        rc = call_reason(call, &cmd->base, &cmd->reason, err);
-    if (rc != RC_OK)
-        return rc;
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc == RC_OK ? call_reason(call, &cmd->reason, err) : rc;
 }
 
-static void answer_decision(struct call *call, const struct cmd_decide *cmd)
+enum rc api_approve(struct call *call, struct err *err)
 {
+    return build_decision(call, true, err);
+}
+
+enum rc api_reject(struct call *call, struct err *err)
+{
+    return build_decision(call, false, err);
+}
+
+void api_decision_answer(struct call *call, struct command *command)
+{
+    const struct cmd_decide *cmd = (const struct cmd_decide *)command;
     struct jw jw = call_answer(call, 200);
     jw_begin(&jw, '{');
     jw_kstr(&jw, "id", cmd->approval_id.text);
@@ -99,52 +97,25 @@ static void answer_decision(struct call *call, const struct cmd_decide *cmd)
     jw_end(&jw, '}');
 }
 
-enum rc api_approve(struct call *call, struct command **ret_command, struct err *err)
-{
-    return build_decision(call, true, ret_command, err);
-}
-
-void api_approve_answer(struct call *call, struct command *command)
-{
-    answer_decision(call, (const struct cmd_decide *)command);
-}
-
-enum rc api_reject(struct call *call, struct command **ret_command, struct err *err)
-{
-    return build_decision(call, false, ret_command, err);
-}
-
-void api_reject_answer(struct call *call, struct command *command)
-{
-    answer_decision(call, (const struct cmd_decide *)command);
-}
-
 /* ---- Pull requests ---- */
 
 enum rc api_pull_request_list(struct call *call, struct db *db, struct err *err)
 {
-    struct params params;
+    struct listing list;
     struct pull_request_row *rows = NULL;
-    size_t count = 0;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
-    struct page page = call_page(call, &params);
+    listing_open(&list, call, CURSOR_ID, err);
     struct pull_request_filter filter = {
-        .before = page.before, .limit = page.limit + 1, .scan = &page.scan};
-    params_text(&params, "repository", REPOSITORY_NAME_MAX, &filter.repository);
-    read_status(&params, pull_request_statuses, &filter.status);
-    rc = params_end(&params);
+        .before = list.before, .limit = list.query_limit, .scan = &list.scan};
+    params_text(&list.params, "repository", REPOSITORY_NAME_MAX, &filter.repository);
+    read_status(&list.params, pull_request_statuses, &filter.status);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
-        rc = pull_requests_list(db, &filter, &call->http.arena, &rows, &count, err);
-    if (rc != RC_OK)
-        return rc;
-    struct jw jw = call_list_begin(call);
-    size_t shown = page_rows(&page, count);
-    for (size_t i = 0; i < shown; i++)
-        shape_pull_request(&jw, &rows[i]);
-    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].id : NULL));
-    return RC_OK;
+        rc = pull_requests_list(db, &filter, list.arena, &rows, &list.count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
+        shape_pull_request(&list.jw, &rows[i]);
+        list.last = rows[i].id.text;
+    }
+    return listing_end(&list, rc);
 }
 
 static enum rc find_pull_request(struct call *call, struct db *db, struct pull_request_row *ret_row,
@@ -208,15 +179,6 @@ static enum rc merge_at_forge(struct call *call, struct db *db, const struct pul
     return forge_merge(&repo_access.forge, &merge, ret_commit, err);
 }
 
-static enum rc record(struct call *call, struct command *command, struct err *err)
-{
-    command->actor = auth_actor(&call->who);
-    enum rc rc = committer_call(control_committer(call->api->control), command);
-    if (rc != RC_OK)
-        *err = command->err;
-    return rc;
-}
-
 static enum rc find_open(struct call *call, struct db *db, struct pull_request_row *ret_row,
                          struct err *err)
 {
@@ -243,7 +205,7 @@ static enum rc answer_pull_request(struct call *call, struct db *db, const struc
 enum rc api_pull_request_merge(struct call *call, struct db *db, struct err *err)
 {
     struct cmd_merged *cmd = cmd_merged_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     struct pull_request_row row;
     char commit[GIT_HASH_BYTES];
     enum rc rc = call_no_fields(call, err);
@@ -255,7 +217,7 @@ enum rc api_pull_request_merge(struct call *call, struct db *db, struct err *err
         return rc;
     cmd->pull_request_id = row.id;
     cmd->merge_commit = commit;
-    rc = record(call, owned, err);
+    rc = call_commit(call, err);
     return rc == RC_OK ? answer_pull_request(call, db, &row.id, err) : rc;
 }
 
@@ -278,9 +240,9 @@ static enum rc close_at_forge(struct call *call, struct db *db, const struct pul
 enum rc api_pull_request_close(struct call *call, struct db *db, struct err *err)
 {
     struct cmd_closed *cmd = cmd_closed_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     struct pull_request_row row;
-    enum rc rc = call_reason(call, &cmd->base, &cmd->reason, err);
+    enum rc rc = call_reason(call, &cmd->reason, err);
     if (rc == RC_OK)
         rc = find_open(call, db, &row, err);
     if (rc == RC_OK)
@@ -288,6 +250,6 @@ enum rc api_pull_request_close(struct call *call, struct db *db, struct err *err
     if (rc != RC_OK)
         return rc;
     cmd->pull_request_id = row.id;
-    rc = record(call, owned, err);
+    rc = call_commit(call, err);
     return rc == RC_OK ? answer_pull_request(call, db, &row.id, err) : rc;
 }

@@ -5,9 +5,12 @@
 #include "api/sse.h"
 
 #define QUERY(handler) .kind = ROUTE_QUERY, .query = (handler)
-#define COMMAND(handler) \
-    .kind = ROUTE_COMMAND, .body = BODY_JSON, .build = (handler), .answer = handler##_answer
-#define STREAM(handler) .kind = ROUTE_STREAM, .stream = (handler)
+/* Answered by its own handler##_answer, or by one that several commands share. */
+#define COMMAND(handler) COMMAND_AS(handler, handler##_answer)
+#define COMMAND_AS(handler, writer) \
+    .kind = ROUTE_COMMAND, .body = BODY_JSON, .build = (handler), .answer = (writer)
+#define REMOVAL(handler) .kind = ROUTE_COMMAND, .build = (handler), .answer = call_removed
+#define STREAM(handler)  .kind = ROUTE_STREAM, .stream = (handler)
 /* The roles that may use it, beside the admin. */
 #define ADMIN        0
 #define VIEW         (ROLES(ROLE_VIEWER) | ROLES(ROLE_OPERATOR))
@@ -18,7 +21,9 @@
 #define OWN_TASK     .agent = AGENT_OWN_TASK
 
 /* To add one: a row here, its handler in the file of its noun (as in api/tasks.c), declared in
-   api/routes.h, and a section in docs/PROTOCOL.md.  A route without roles is the admin's alone. */
+   api/routes.h, and a section in docs/PROTOCOL.md.  A listing is written with api/listing.h; a
+   command's handler begins with call_own (api/call.h).  A route without roles is the admin's
+   alone. */
 static const struct route routes[] = {
     {HTTP_POST, OPERATE, "/v1/tasks", COMMAND(api_task_submit)},
     {HTTP_GET, VIEW, "/v1/tasks", QUERY(api_task_list)},
@@ -42,17 +47,19 @@ static const struct route routes[] = {
     {HTTP_GET, VIEW, "/v1/repositories/{name}", QUERY(api_repository_get)},
     {HTTP_PUT, ADMIN, "/v1/repositories/{name}", .kind = ROUTE_COMMAND, .body = BODY_CONFIG,
      .build = api_repository_put, .answer = api_repository_put_answer},
-    {HTTP_DELETE, ADMIN, "/v1/repositories/{name}", .kind = ROUTE_COMMAND,
-     .build = api_repository_remove, .answer = call_removed},
-    {HTTP_POST, OPERATE, "/v1/repositories/{name}/quarantine", COMMAND(api_repository_quarantine)},
-    {HTTP_POST, OPERATE, "/v1/repositories/{name}/release", COMMAND(api_repository_release)},
+    {HTTP_DELETE, ADMIN, "/v1/repositories/{name}", REMOVAL(api_repository_remove)},
+    {HTTP_POST, OPERATE, "/v1/repositories/{name}/quarantine",
+     COMMAND_AS(api_repository_quarantine, api_repository_answer)},
+    {HTTP_POST, OPERATE, "/v1/repositories/{name}/release",
+     COMMAND_AS(api_repository_release, api_repository_answer)},
     {HTTP_GET, WORK_OR_VIEW, "/v1/schemas", .kind = ROUTE_INSTANT, .instant = api_schema_list},
     {HTTP_GET, WORK_OR_VIEW, "/v1/schemas/{name}", .kind = ROUTE_INSTANT,
      .instant = api_schema_get},
     {HTTP_GET, VIEW, "/v1/approvals", QUERY(api_approval_list)},
     {HTTP_GET, VIEW, "/v1/approvals/{id}", QUERY(api_approval_get)},
-    {HTTP_POST, OPERATE, "/v1/approvals/{id}/approve", COMMAND(api_approve)},
-    {HTTP_POST, OPERATE, "/v1/approvals/{id}/reject", COMMAND(api_reject)},
+    {HTTP_POST, OPERATE, "/v1/approvals/{id}/approve",
+     COMMAND_AS(api_approve, api_decision_answer)},
+    {HTTP_POST, OPERATE, "/v1/approvals/{id}/reject", COMMAND_AS(api_reject, api_decision_answer)},
     {HTTP_GET, VIEW, "/v1/pull-requests", QUERY(api_pull_request_list)},
     {HTTP_GET, VIEW, "/v1/pull-requests/{id}", QUERY(api_pull_request_get)},
     {HTTP_POST, OPERATE, "/v1/pull-requests/{id}/merge", QUERY(api_pull_request_merge),
@@ -69,8 +76,7 @@ static const struct route routes[] = {
     {HTTP_POST, OPERATE, "/v1/issues/{number}/reopen", QUERY(api_issue_reopen), .body = BODY_JSON,
      .slow = true},
     {HTTP_GET, VIEW, "/v1/memories", QUERY(api_memory_list)},
-    {HTTP_DELETE, OPERATE, "/v1/memories/{id}", .kind = ROUTE_COMMAND, .build = api_memory_remove,
-     .answer = call_removed},
+    {HTTP_DELETE, OPERATE, "/v1/memories/{id}", REMOVAL(api_memory_remove)},
     {HTTP_GET, VIEW, "/v1/sinks", QUERY(api_sink_list)},
     {HTTP_GET, OPERATE, "/v1/notifications", QUERY(api_notification_list)},
     {HTTP_POST, OPERATE, "/v1/notifications/{name}/test", COMMAND(api_notification_test)},
@@ -92,35 +98,37 @@ static const struct route routes[] = {
     {HTTP_POST, OPERATE, "/v1/dead-letters/purge", COMMAND(api_dead_letter_purge)},
     {HTTP_GET, VIEW, "/v1/queues", QUERY(api_queue_list)},
     {HTTP_GET, VIEW, "/v1/queues/{name}", QUERY(api_queue_get)},
-    {HTTP_PUT, OPERATE, "/v1/queues/{name}", COMMAND(api_queue_put)},
-    {HTTP_POST, OPERATE, "/v1/queues/{name}/pause", COMMAND(api_queue_pause)},
-    {HTTP_POST, OPERATE, "/v1/queues/{name}/resume", COMMAND(api_queue_resume)},
+    {HTTP_PUT, OPERATE, "/v1/queues/{name}", COMMAND_AS(api_queue_put, api_queue_answer)},
+    {HTTP_POST, OPERATE, "/v1/queues/{name}/pause", COMMAND_AS(api_queue_pause, api_queue_answer)},
+    {HTTP_POST, OPERATE, "/v1/queues/{name}/resume",
+     COMMAND_AS(api_queue_resume, api_queue_answer)},
     {HTTP_POST, OPERATE, "/v1/sagas", COMMAND(api_saga_start)},
     {HTTP_GET, VIEW, "/v1/sagas", QUERY(api_saga_list)},
     {HTTP_GET, WORK_OR_VIEW, "/v1/sagas/{id}", QUERY(api_saga_get), .wide = true},
     {HTTP_POST, OPERATE, "/v1/sagas/{id}/cancel", COMMAND(api_saga_cancel)},
     {HTTP_GET, WORK_OR_VIEW, "/v1/breakers", QUERY(api_breaker_list)},
     {HTTP_GET, WORK_OR_VIEW, "/v1/breakers/{name}", QUERY(api_breaker_get)},
-    {HTTP_PUT, OPERATE, "/v1/breakers/{name}", COMMAND(api_breaker_put)},
+    {HTTP_PUT, OPERATE, "/v1/breakers/{name}", COMMAND_AS(api_breaker_put, api_breaker_answer)},
     {HTTP_POST, WORK, "/v1/breakers/{name}/acquire", COMMAND(api_breaker_acquire), .wide = true},
-    {HTTP_POST, WORK, "/v1/breakers/{name}/report", COMMAND(api_breaker_report), .wide = true},
-    {HTTP_POST, OPERATE, "/v1/breakers/{name}/reset", COMMAND(api_breaker_reset)},
-    {HTTP_POST, OPERATE, "/v1/breakers/{name}/trip", COMMAND(api_breaker_trip)},
+    {HTTP_POST, WORK, "/v1/breakers/{name}/report",
+     COMMAND_AS(api_breaker_report, api_breaker_answer), .wide = true},
+    {HTTP_POST, OPERATE, "/v1/breakers/{name}/reset",
+     COMMAND_AS(api_breaker_reset, api_breaker_answer)},
+    {HTTP_POST, OPERATE, "/v1/breakers/{name}/trip",
+     COMMAND_AS(api_breaker_trip, api_breaker_answer)},
     {HTTP_GET, VIEW, "/v1/accounts", QUERY(api_account_list)},
     {HTTP_POST, OPERATE, "/v1/accounts/{name}/resume", COMMAND(api_account_resume)},
     {HTTP_GET, VIEW, "/v1/subscriptions", QUERY(api_subscription_list)},
     {HTTP_GET, VIEW, "/v1/subscriptions/{name}", QUERY(api_subscription_get)},
     {HTTP_PUT, OPERATE, "/v1/subscriptions/{name}", COMMAND(api_subscription_put)},
-    {HTTP_DELETE, OPERATE, "/v1/subscriptions/{name}", .kind = ROUTE_COMMAND,
-     .build = api_subscription_remove, .answer = call_removed},
+    {HTTP_DELETE, OPERATE, "/v1/subscriptions/{name}", REMOVAL(api_subscription_remove)},
     {HTTP_POST, OPERATE, "/v1/topics/{topic}/publish", COMMAND(api_publish)},
     {HTTP_POST, OPERATE, "/v1/topics/{topic}/request", COMMAND(api_request)},
     {HTTP_POST, WORK, "/v1/replies/{id}", COMMAND(api_reply), .wide = true},
     {HTTP_GET, VIEW, "/v1/schedules", QUERY(api_schedule_list)},
     {HTTP_GET, VIEW, "/v1/schedules/{name}", QUERY(api_schedule_get)},
     {HTTP_PUT, OPERATE, "/v1/schedules/{name}", COMMAND(api_schedule_put)},
-    {HTTP_DELETE, OPERATE, "/v1/schedules/{name}", .kind = ROUTE_COMMAND,
-     .build = api_schedule_remove, .answer = call_removed},
+    {HTTP_DELETE, OPERATE, "/v1/schedules/{name}", REMOVAL(api_schedule_remove)},
     {HTTP_POST, OPERATE, "/v1/schedules/{name}/run", COMMAND(api_schedule_run)},
     {HTTP_GET, VIEW, "/v1/workers", QUERY(api_worker_list)},
     {HTTP_POST, WORK, "/v1/workers", COMMAND(api_worker_announce), .wide = true},

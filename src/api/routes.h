@@ -8,14 +8,12 @@
 
 const struct route *routes_all(size_t *ret_count);
 
-#define API_QUERY(name) enum rc name(struct call *call, struct db *db, struct err *err)
-#define API_COMMAND(name)                                                           \
-    enum rc name(struct call *call, struct command **ret_command, struct err *err); \
-    void name##_answer(struct call *call, struct command *command)
-
-/* Answered by call_removed. */
-#define API_REMOVAL(name) \
-    enum rc name(struct call *call, struct command **ret_command, struct err *err)
+#define API_QUERY(name)  enum rc name(struct call *call, struct db *db, struct err *err)
+#define API_BUILD(name)  enum rc name(struct call *call, struct err *err)
+#define API_ANSWER(name) void name(struct call *call, struct command *command)
+#define API_COMMAND(name) \
+    API_BUILD(name);      \
+    API_ANSWER(name##_answer)
 
 /* tasks.c */
 API_COMMAND(api_task_submit);
@@ -44,9 +42,10 @@ API_QUERY(api_artifact_put);
 API_QUERY(api_repository_list);
 API_QUERY(api_repository_get);
 API_COMMAND(api_repository_put);
-API_REMOVAL(api_repository_remove);
-API_COMMAND(api_repository_quarantine);
-API_COMMAND(api_repository_release);
+API_BUILD(api_repository_remove);
+API_BUILD(api_repository_quarantine);
+API_BUILD(api_repository_release);
+API_ANSWER(api_repository_answer);
 
 /* accounts.c */
 API_QUERY(api_account_list);
@@ -55,17 +54,19 @@ API_COMMAND(api_account_resume);
 /* breakers.c */
 API_QUERY(api_breaker_list);
 API_QUERY(api_breaker_get);
-API_COMMAND(api_breaker_put);
 API_COMMAND(api_breaker_acquire);
-API_COMMAND(api_breaker_report);
-API_COMMAND(api_breaker_reset);
-API_COMMAND(api_breaker_trip);
+API_BUILD(api_breaker_put);
+API_BUILD(api_breaker_report);
+API_BUILD(api_breaker_reset);
+API_BUILD(api_breaker_trip);
+API_ANSWER(api_breaker_answer);
 
 /* reviews.c: what people decide */
 API_QUERY(api_approval_list);
 API_QUERY(api_approval_get);
-API_COMMAND(api_approve);
-API_COMMAND(api_reject);
+API_BUILD(api_approve);
+API_BUILD(api_reject);
+API_ANSWER(api_decision_answer);
 API_QUERY(api_pull_request_list);
 API_QUERY(api_pull_request_get);
 API_QUERY(api_pull_request_merge);
@@ -81,7 +82,7 @@ API_QUERY(api_issue_reopen);
 
 /* memories.c */
 API_QUERY(api_memory_list);
-API_REMOVAL(api_memory_remove);
+API_BUILD(api_memory_remove);
 
 /* notify.c */
 API_QUERY(api_sink_list);
@@ -101,9 +102,10 @@ API_QUERY(api_job_run_token);
 /* queues.c */
 API_QUERY(api_queue_list);
 API_QUERY(api_queue_get);
-API_COMMAND(api_queue_put);
-API_COMMAND(api_queue_pause);
-API_COMMAND(api_queue_resume);
+API_BUILD(api_queue_put);
+API_BUILD(api_queue_pause);
+API_BUILD(api_queue_resume);
+API_ANSWER(api_queue_answer);
 
 /* dead_letters.c */
 API_QUERY(api_dead_letter_list);
@@ -118,11 +120,12 @@ API_COMMAND(api_saga_start);
 API_COMMAND(api_saga_cancel);
 API_QUERY(api_saga_list);
 API_QUERY(api_saga_get);
+
 /* topics.c: subscriptions, messages, requests and replies */
 API_QUERY(api_subscription_list);
 API_QUERY(api_subscription_get);
 API_COMMAND(api_subscription_put);
-API_REMOVAL(api_subscription_remove);
+API_BUILD(api_subscription_remove);
 API_COMMAND(api_publish);
 API_COMMAND(api_request);
 API_COMMAND(api_reply);
@@ -131,7 +134,7 @@ API_COMMAND(api_reply);
 API_QUERY(api_schedule_list);
 API_QUERY(api_schedule_get);
 API_COMMAND(api_schedule_put);
-API_REMOVAL(api_schedule_remove);
+API_BUILD(api_schedule_remove);
 API_COMMAND(api_schedule_run);
 
 /* workers.c */

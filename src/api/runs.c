@@ -1,13 +1,12 @@
 /*
  * runs.c - queries about runs and events.
  */
-#include "api/cursor.h"
+#include "api/listing.h"
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "core/event.h"
 #include "core/run/timeline.h"
 #include "store/events.h"
-#include <inttypes.h>
 
 enum { REPOSITORY_NAME_MAX = 200, EVENT_TYPE_MAX = 100, TIMELINE_EVENTS_MAX = 20000 };
 
@@ -89,66 +88,52 @@ enum rc api_run_get(struct call *call, struct db *db, struct err *err)
     return rc;
 }
 
-static enum rc run_filter(struct call *call, struct run_filter *filter, struct page *page,
-                          struct err *err)
+static void read_filter(struct params *params, struct run_filter *filter)
 {
-    struct params params;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
     const char *status = NULL;
     enum run_status parsed = RUN_QUEUED;
-    *page = call_page(call, &params);
-    *filter = (struct run_filter){
-        .status = -1, .before = page->before, .limit = page->limit + 1, .scan = &page->scan};
-    params_text(&params, "repository", REPOSITORY_NAME_MAX, &filter->repository);
-    params_id(&params, "taskId", &filter->task_id);
-    params_text(&params, "status", 40, &status);
+    params_text(params, "repository", REPOSITORY_NAME_MAX, &filter->repository);
+    params_id(params, "taskId", &filter->task_id);
+    params_text(params, "status", 40, &status);
     if (status && !run_status_parse(status, &parsed))
-        params_fail(&params, "status", "%.40s is not a status of a run", status);
+        params_fail(params, "status", "%.40s is not a status of a run", status);
     if (status)
         filter->status = (int)parsed;
-    return params_end(&params);
 }
 
 enum rc api_run_list(struct call *call, struct db *db, struct err *err)
 {
-    struct run_filter filter;
-    struct page page;
-    struct run_row *runs = NULL;
-    size_t count = 0;
-    enum rc rc = run_filter(call, &filter, &page, err);
+    struct listing list;
+    struct run_row *rows = NULL;
+    listing_open(&list, call, CURSOR_ID, err);
+    struct run_filter filter = {
+        .status = -1, .before = list.before, .limit = list.query_limit, .scan = &list.scan};
+    read_filter(&list.params, &filter);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
-        rc = runs_list(db, &filter, &call->http.arena, &runs, &count, err);
-    if (rc != RC_OK)
-        return rc;
-    struct jw jw = call_list_begin(call);
-    size_t shown = page_rows(&page, count);
-    for (size_t i = 0; rc == RC_OK && i < shown; i++) {
-        rc = write_run_open(call, db, &runs[i], &jw, err);
-        jw_end(&jw, '}');
+        rc = runs_list(db, &filter, list.arena, &rows, &list.count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
+        rc = write_run_open(call, db, &rows[i], &list.jw, err);
+        jw_end(&list.jw, '}');
+        list.last = rows[i].id.text;
     }
-    call_list_end(&jw, call_next_id(call, &page, count, shown ? &runs[shown - 1].id : NULL));
-    return rc;
+    return listing_end(&list, rc);
 }
 
 enum rc api_run_artifacts(struct call *call, struct db *db, struct err *err)
 {
+    struct listing list;
     struct run_row run;
-    struct artifact_row *artifacts = NULL;
-    size_t count = 0;
-    enum rc rc = call_no_params(call, err);
+    struct artifact_row *rows = NULL;
+    listing_open(&list, call, CURSOR_NONE, err);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
         rc = find_run(call, db, &run, err);
     if (rc == RC_OK)
-        rc = artifacts_of_run(db, &run.id, &call->http.arena, &artifacts, &count, err);
-    if (rc != RC_OK)
-        return rc;
-    struct jw jw = call_list_begin(call);
-    for (size_t i = 0; i < count; i++)
-        shape_artifact(&jw, &artifacts[i]);
-    call_list_end(&jw, NULL);
-    return RC_OK;
+        rc = artifacts_of_run(db, &run.id, list.arena, &rows, &list.count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++)
+        shape_artifact(&list.jw, &rows[i]);
+    return listing_end(&list, rc);
 }
 
 enum rc api_run_timeline(struct call *call, struct db *db, struct err *err)
@@ -175,81 +160,55 @@ enum rc api_run_timeline(struct call *call, struct db *db, struct err *err)
 
 /* ---- Events ---- */
 
-/* ?limit= and ?cursor= of a listing by place in the log, oldest first. */
-static int64_t event_page(struct call *call, struct params *params, int64_t *ret_after)
-{
-    int64_t limit = PAGE_LIMIT_DEFAULT;
-    const char *cursor = NULL, *key = NULL;
-    params_int(params, "limit", &(struct param_range){1, PAGE_LIMIT_MAX}, &limit);
-    params_text(params, "cursor", CURSOR_TEXT_MAX, &cursor);
-    if (cursor && (!cursor_decode(CURSOR_SEQ, cursor, &call->http.arena, &key) ||
-                   !text_to_i64(key, ret_after) || *ret_after < 0))
-        params_fail(params, "cursor", "cursor is not one that this listing has given");
-    return limit;
-}
-
-static void event_filters(struct params *params, struct event_filter *filter)
+static void read_event_filter(struct params *params, struct event_filter *filter)
 {
     params_text(params, "type", EVENT_TYPE_MAX, &filter->type_pattern);
     params_time(params, "since", &filter->since_us);
     params_time(params, "until", &filter->until_us);
 }
 
-static enum rc list_events(struct call *call, struct db *db, const struct event_filter *wanted,
+/* Reads and writes the page of a listing that has begun. */
+static enum rc list_events(struct listing *list, struct db *db, struct event_filter *filter,
                            struct err *err)
 {
     struct event *events = NULL;
-    size_t count = 0;
-    struct page page = {.limit = wanted->limit};
-    struct event_filter filter = *wanted;
-    page.scan.rows_max = SCAN_ROWS_MAX;
-    filter.limit++;
-    filter.scan = &page.scan;
-    enum rc rc = events_list(db, &filter, &call->http.arena, &events, &count, err);
-    if (rc != RC_OK)
-        return rc;
-    size_t shown = page_rows(&page, count);
-    struct jw jw = call_list_begin(call);
-    for (size_t i = 0; i < shown; i++)
-        event_write(&jw, &events[i]);
-    int64_t next = count > shown ? events[shown - 1].seq : page.scan.end_seq;
-    const char *key = arena_printf(&call->http.arena, "%" PRId64, next);
-    call_list_end(&jw, next > 0 ? cursor_encode(CURSOR_SEQ, key, &call->http.arena) : NULL);
-    return RC_OK;
+    filter->after_seq = list->after_seq;
+    filter->limit = list->query_limit;
+    filter->scan = &list->scan;
+    enum rc rc = events_list(db, filter, list->arena, &events, &list->count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(list, i); i++) {
+        event_write(&list->jw, &events[i]);
+        list->last_number = events[i].seq;
+    }
+    return listing_end(list, rc);
 }
 
 enum rc api_run_events(struct call *call, struct db *db, struct err *err)
 {
-    struct params params;
-    struct run_row run;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
+    struct listing list;
     struct event_filter filter = {.with_task = true};
-    filter.limit = event_page(call, &params, &filter.after_seq);
-    event_filters(&params, &filter);
-    rc = params_end(&params);
+    struct run_row run;
+    listing_open(&list, call, CURSOR_SEQ, err);
+    read_event_filter(&list.params, &filter);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
         rc = find_run(call, db, &run, err);
     if (rc != RC_OK)
         return rc;
     filter.run_id = run.id;
-    return list_events(call, db, &filter, err);
+    return list_events(&list, db, &filter, err);
 }
 
 enum rc api_event_list(struct call *call, struct db *db, struct err *err)
 {
-    struct params params;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
+    struct listing list;
     struct event_filter filter = {0};
-    filter.limit = event_page(call, &params, &filter.after_seq);
-    event_filters(&params, &filter);
-    params_id(&params, "runId", &filter.run_id);
-    params_id(&params, "taskId", &filter.task_id);
+    listing_open(&list, call, CURSOR_SEQ, err);
+    read_event_filter(&list.params, &filter);
+    params_id(&list.params, "runId", &filter.run_id);
+    params_id(&list.params, "taskId", &filter.task_id);
     if (!id_is_none(&filter.run_id) && !id_is_none(&filter.task_id))
-        params_fail(&params, "taskId", "give runId or taskId, not both");
-    rc = params_end(&params);
-    return rc == RC_OK ? list_events(call, db, &filter, err) : rc;
+        params_fail(&list.params, "taskId", "give runId or taskId, not both");
+    enum rc rc = listing_begin(&list);
+    return rc == RC_OK ? list_events(&list, db, &filter, err) : rc;
 }

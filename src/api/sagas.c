@@ -2,10 +2,12 @@
  * sagas.c - sagas over HTTP: start, list, show, cancel.
  */
 #include "control/messaging/sagas.h"
+#include "api/listing.h"
 #include "api/routes.h"
 #include "api/saga_shape.h"
 #include "base/fields.h"
 #include "core/queue/queue_config.h"
+#include "core/step_kind.h"
 
 enum { DEDUP_KEY_MAX = 200, STATUS_MAX = 40 };
 
@@ -53,20 +55,14 @@ static enum rc read_start(const struct js *tree, struct cmd_saga_start *cmd, str
     return RC_OK;
 }
 
-enum rc api_saga_start(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_saga_start(struct call *call, struct err *err)
 {
     struct cmd_saga_start *cmd = cmd_saga_start_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = call_json(call, &cmd->base.tree, err);
-    if (rc == RC_OK)
-        rc = read_start(cmd->base.tree, cmd, err);
-    if (rc != RC_OK)
-        return rc;
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc == RC_OK ? read_start(cmd->base.tree, cmd, err) : rc;
 }
 
 void api_saga_start_answer(struct call *call, struct command *command)
@@ -82,20 +78,14 @@ void api_saga_start_answer(struct call *call, struct command *command)
 
 /* ---- Cancel ---- */
 
-enum rc api_saga_cancel(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_saga_cancel(struct call *call, struct err *err)
 {
     struct cmd_saga_cancel *cmd = cmd_saga_cancel_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = call_id(call, 0, &cmd->saga_id, err);
-    if (rc == RC_OK)
-        rc = call_reason(call, &cmd->base, &cmd->reason, err);
-    if (rc != RC_OK)
-        return rc;
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc == RC_OK ? call_reason(call, &cmd->reason, err) : rc;
 }
 
 void api_saga_cancel_answer(struct call *call, struct command *command)
@@ -110,47 +100,36 @@ void api_saga_cancel_answer(struct call *call, struct command *command)
 
 /* ---- Queries ---- */
 
-static enum rc read_filter(struct call *call, struct saga_filter *filter, struct page *page,
-                           struct err *err)
+static void read_filter(struct params *params, struct saga_filter *filter)
 {
-    struct params params;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
     const char *status = NULL;
     enum saga_status parsed = SAGA_RUNNING;
-    *page = call_page(call, &params);
-    *filter = (struct saga_filter){
-        .status = -1, .before = page->before, .limit = page->limit + 1, .scan = &page->scan};
-    params_text(&params, "name", SAGA_NAME_MAX, &filter->name);
-    params_id(&params, "runId", &filter->run_id);
-    params_text(&params, "status", STATUS_MAX, &status);
+    params_text(params, "name", SAGA_NAME_MAX, &filter->name);
+    params_id(params, "runId", &filter->run_id);
+    params_text(params, "status", STATUS_MAX, &status);
     if (status && !saga_status_parse(status, &parsed))
-        params_fail(&params, "status", "%.40s is not a status of a saga", status);
+        params_fail(params, "status", "%.40s is not a status of a saga", status);
     if (status)
         filter->status = (int)parsed;
-    return params_end(&params);
 }
 
 enum rc api_saga_list(struct call *call, struct db *db, struct err *err)
 {
-    struct saga_filter filter;
-    struct page page;
+    struct listing list;
     struct saga_row *rows = NULL;
-    size_t count = 0;
-    enum rc rc = read_filter(call, &filter, &page, err);
+    listing_open(&list, call, CURSOR_ID, err);
+    struct saga_filter filter = {
+        .status = -1, .before = list.before, .limit = list.query_limit, .scan = &list.scan};
+    read_filter(&list.params, &filter);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
-        rc = sagas_list(db, &filter, &call->http.arena, &rows, &count, err);
-    if (rc != RC_OK)
-        return rc;
-    struct jw jw = call_list_begin(call);
-    size_t shown = page_rows(&page, count);
-    for (size_t i = 0; i < shown; i++) {
-        shape_saga_open(&jw, &rows[i]);
-        jw_end(&jw, '}');
+        rc = sagas_list(db, &filter, list.arena, &rows, &list.count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
+        shape_saga_open(&list.jw, &rows[i]);
+        jw_end(&list.jw, '}');
+        list.last = rows[i].id.text;
     }
-    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].id : NULL));
-    return RC_OK;
+    return listing_end(&list, rc);
 }
 
 enum rc api_saga_get(struct call *call, struct db *db, struct err *err)

@@ -3,6 +3,7 @@
  */
 #include "control/messaging/schedules.h"
 #include "api/job_fields.h"
+#include "api/listing.h"
 #include "api/routes.h"
 #include "base/clock.h"
 #include "base/fields.h"
@@ -71,23 +72,17 @@ static enum rc read_schedule(struct call *call, struct cmd_schedule_put *cmd, st
     return rc == RC_OK ? read_job(job, cmd, err) : rc;
 }
 
-enum rc api_schedule_put(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_schedule_put(struct call *call, struct err *err)
 {
     struct cmd_schedule_put *cmd = cmd_schedule_put_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
+    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = check_name(call, err);
     if (rc == RC_OK)
         rc = call_json(call, &cmd->base.tree, err);
-    if (rc == RC_OK)
-        rc = read_schedule(call, cmd, err);
-    if (rc != RC_OK)
-        return rc;
-    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc == RC_OK ? read_schedule(call, cmd, err) : rc;
 }
 
 void api_schedule_put_answer(struct call *call, struct command *command)
@@ -97,32 +92,24 @@ void api_schedule_put_answer(struct call *call, struct command *command)
     write_schedule(&jw, &cmd->row);
 }
 
-enum rc api_schedule_remove(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_schedule_remove(struct call *call, struct err *err)
 {
-    enum rc rc = call_no_params(call, err);
-    if (rc == RC_OK)
-        rc = check_name(call, err);
-    if (rc != RC_OK)
-        return rc;
     struct cmd_schedule_remove *cmd = cmd_schedule_remove_new();
+    call_own(call, &cmd->base);
     cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
-    *ret_command = &cmd->base;
-    return RC_OK;
+    enum rc rc = call_no_params(call, err);
+    return rc == RC_OK ? check_name(call, err) : rc;
 }
 
-enum rc api_schedule_run(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_schedule_run(struct call *call, struct err *err)
 {
+    struct cmd_schedule_run *cmd = cmd_schedule_run_new();
+    call_own(call, &cmd->base);
+    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = check_name(call, err);
-    if (rc == RC_OK)
-        rc = call_no_fields(call, err);
-    if (rc != RC_OK)
-        return rc;
-    struct cmd_schedule_run *cmd = cmd_schedule_run_new();
-    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc == RC_OK ? call_no_fields(call, err) : rc;
 }
 
 void api_schedule_run_answer(struct call *call, struct command *command)
@@ -152,22 +139,15 @@ enum rc api_schedule_get(struct call *call, struct db *db, struct err *err)
 
 enum rc api_schedule_list(struct call *call, struct db *db, struct err *err)
 {
-    struct params params;
+    struct listing list;
     struct schedule_row *rows = NULL;
-    size_t count = 0;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
-    struct page page = call_page_by_name(call, &params);
-    rc = params_end(&params);
+    listing_open(&list, call, CURSOR_NAME, err);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
-        rc = schedules_list(db, page.after, page.limit + 1, &call->http.arena, &rows, &count, err);
-    if (rc != RC_OK)
-        return rc;
-    size_t shown = page_rows(&page, count);
-    struct jw jw = call_list_begin(call);
-    for (size_t i = 0; i < shown; i++)
-        write_schedule(&jw, &rows[i]);
-    call_list_end(&jw, shown ? call_next_name(call, &page, count, rows[shown - 1].name) : NULL);
-    return RC_OK;
+        rc = schedules_list(db, list.after, list.query_limit, list.arena, &rows, &list.count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
+        write_schedule(&list.jw, &rows[i]);
+        list.last = rows[i].name;
+    }
+    return listing_end(&list, rc);
 }

@@ -1,26 +1,26 @@
 /*
  * schemas.c - the JSON Schemas of what drover is given: for editors, and for people.
  */
+#include "api/listing.h"
 #include "api/routes.h"
 #include "core/config/repo_document.h"
 #include "core/config/schema_text.h"
 
 void api_schema_list(struct call *call)
 {
+    struct listing list;
     struct err err = {0};
-    enum rc rc = call_no_params(call, &err);
-    if (rc != RC_OK) {
+    listing_open(&list, call, CURSOR_NONE, &err);
+    enum rc rc = listing_begin(&list);
+    for (const struct schema_text *each = schema_texts; rc == RC_OK && each->name; each++) {
+        jw_begin(&list.jw, '{');
+        jw_kstr(&list.jw, "name", each->name);
+        jw_kstr(&list.jw, "url", arena_printf(list.arena, "/v1/schemas/%s", each->name));
+        jw_end(&list.jw, '}');
+    }
+    rc = listing_end(&list, rc);
+    if (rc != RC_OK)
         call_fail(call, rc, &err);
-        return;
-    }
-    struct jw jw = call_list_begin(call);
-    for (const struct schema_text *each = schema_texts; each->name; each++) {
-        jw_begin(&jw, '{');
-        jw_kstr(&jw, "name", each->name);
-        jw_kstr(&jw, "url", arena_printf(&call->http.arena, "/v1/schemas/%s", each->name));
-        jw_end(&jw, '}');
-    }
-    call_list_end(&jw, NULL);
 }
 
 void api_schema_get(struct call *call)

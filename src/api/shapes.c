@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/js.h"
 #include "control/run/notify.h"
+#include "core/step_kind.h"
 
 static void key_id(struct jw *jw, const char *key, const struct id *id)
 {
@@ -53,9 +54,14 @@ static void task_request(struct jw *jw, const struct task_row *task)
     key_json(jw, "channel", task->channel, STR("{}"));
     key_json(jw, "dependsOn", task->depends_on, STR("[]"));
     key_json(jw, "attachments", task->attachments, STR("[]"));
-    key_int_or_null(jw, "maxTurns", task->max_turns);
-    key_usd_or_null(jw, "maxBudgetUsd", task->max_budget_microusd);
     jw_kstr(jw, "requestedBy", task->requested_by);
+}
+
+/* The run's limits in force (core/run/task_limits.h), not those that the task asked for. */
+static void run_limits(struct jw *jw, const struct run_row *run)
+{
+    key_int_or_null(jw, "maxTurns", run->max_turns);
+    key_usd_or_null(jw, "maxBudgetUsd", run->budget_microusd);
 }
 
 /* Why its latest run has not started yet. */
@@ -80,6 +86,8 @@ void shape_task(struct jw *jw, const struct task_row *task, const struct task_ex
     task_request(jw, task);
     const struct run_row *runs = extras->runs;
     size_t count = extras->run_count;
+    if (count)
+        run_limits(jw, &runs[count - 1]);
     task_waiting(jw, count ? &runs[count - 1] : NULL, extras->queue_position);
     key_id(jw, "latestRunId", &task->latest_run_id);
     jw_key(jw, "runs");
@@ -165,6 +173,7 @@ void shape_run_open(struct jw *jw, const struct run_row *run, const struct run_e
     jw_kstr(jw, "certificateSha256", run->certificate_sha256);
     run_course(jw, run);
     run_spending(jw, run);
+    run_limits(jw, run);
     jw_key(jw, "pullRequest");
     if (extras->pull_request)
         shape_pull_request(jw, extras->pull_request);
@@ -359,7 +368,7 @@ static void write_notice(struct jw *jw, const struct js *notice, struct arena *a
 
 void shape_payload(struct jw *jw, const struct job_row *job, enum role role)
 {
-    if (role != ROLE_VIEWER || !text_same(job->queue, NOTIFY_QUEUE)) {
+    if (role != ROLE_VIEWER || !text_same(job->queue, step_row(STEP_NOTIFY)->queue)) {
         jw_kraw(jw, "payload", job->payload);
         return;
     }
@@ -387,7 +396,7 @@ void shape_taken(struct jw *jw, const char *id_key, const struct enqueue_answer 
     }
 }
 
-void shape_attempt(struct jw *jw, const struct attempt_row *attempt)
+static void write_attempt(struct jw *jw, const struct attempt_row *attempt)
 {
     jw_begin(jw, '{');
     jw_kint(jw, "attempt", attempt->attempt);
@@ -406,6 +415,15 @@ void shape_attempt(struct jw *jw, const struct attempt_row *attempt)
         jw_null(jw);
     }
     jw_end(jw, '}');
+}
+
+void shape_attempts(struct jw *jw, const struct attempt_row *attempts, size_t count)
+{
+    jw_key(jw, "attempts");
+    jw_begin(jw, '[');
+    for (size_t i = 0; i < count; i++)
+        write_attempt(jw, &attempts[i]);
+    jw_end(jw, ']');
 }
 
 void shape_queue_open(struct jw *jw, const struct queue_counts *counts)

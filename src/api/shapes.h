@@ -46,7 +46,8 @@ void shape_job_open(struct jw *jw, const struct job_row *job);
 void shape_payload(struct jw *jw, const struct job_row *job, enum role role);
 /* The result of an enqueue: members of an open object. */
 void shape_taken(struct jw *jw, const char *id_key, const struct enqueue_answer *answer);
-void shape_attempt(struct jw *jw, const struct attempt_row *attempt);
+/* "attempts": a member of an open object. */
+void shape_attempts(struct jw *jw, const struct attempt_row *attempts, size_t count);
 /* Leaves the object open. */
 void shape_queue_open(struct jw *jw, const struct queue_counts *counts);
 #endif

@@ -2,15 +2,10 @@
  * sinks.c - the places outside that events are copied to: how far each of them has come.
  */
 #include "control/watch/sinks.h"
+#include "api/listing.h"
 #include "api/routes.h"
 #include "base/clock.h"
 #include <string.h>
-
-struct shown {
-    const struct sink_config *config;
-    struct sink_view view;
-    const struct sink_dead_letter *refused; /* The last one; NULL: none. */
-};
 
 static void write_dead_letter(struct jw *jw, const struct sink_dead_letter *letter)
 {
@@ -29,60 +24,49 @@ static void write_dead_letter(struct jw *jw, const struct sink_dead_letter *lett
     jw_end(jw, '}');
 }
 
-static void write_sink(struct jw *jw, const struct shown *sink)
+static enum rc write_sink(struct listing *list, struct db *db, const struct sink_config *config,
+                          struct err *err)
 {
-    const struct sink_view *view = &sink->view;
-    jw_begin(jw, '{');
-    jw_kstr(jw, "name", sink->config->name);
-    jw_kstr(jw, "type", sink->config->ops->type);
-    jw_kstr(jw, "state", sink_state_name(view->state));
-    jw_kint(jw, "cursor", view->row.cursor_seq);
-    jw_kint(jw, "lag", view->lag);
-    jw_kreal(jw, "lagSeconds", (double)(view->lag_us / US_PER_MS) / 1000.0);
-    jw_kstr(jw, "lastError", view->row.last_error);
-    jw_kint(jw, "deadLetters", view->row.dead_letters);
-    write_dead_letter(jw, sink->refused);
-    jw_ktime(jw, "updatedAt", view->row.updated_us);
-    jw_end(jw, '}');
-}
-
-static enum rc look(struct call *call, struct db *db, struct shown *sink, struct err *err)
-{
-    struct arena *arena = &call->http.arena;
-    struct clock clock = control_clock(call->api->control);
-    enum rc rc = sink_look(db, sink->config->name, clock_now_us(&clock), arena, &sink->view, err);
-    if (rc != RC_OK || sink->view.row.dead_letters == 0)
+    struct sink_view view;
+    struct sink_dead_letter letter;
+    struct clock clock = control_clock(list->call->api->control);
+    enum rc rc = sink_look(db, config->name, clock_now_us(&clock), list->arena, &view, err);
+    bool refused = rc == RC_OK && view.row.dead_letters > 0;
+    if (refused)
+        rc = sinks_last_dead_letter(db, config->name, list->arena, &letter, err);
+    if (rc != RC_OK)
         return rc;
-    struct sink_dead_letter *letter = arena_array(arena, 1, sizeof *letter);
-    sink->refused = letter;
-    return sinks_last_dead_letter(db, sink->config->name, arena, letter, err);
+    struct jw *jw = &list->jw;
+    jw_begin(jw, '{');
+    jw_kstr(jw, "name", config->name);
+    jw_kstr(jw, "type", config->ops->type);
+    jw_kstr(jw, "state", sink_state_name(view.state));
+    jw_kint(jw, "cursor", view.row.cursor_seq);
+    jw_kint(jw, "lag", view.lag);
+    jw_kreal(jw, "lagSeconds", (double)(view.lag_us / US_PER_MS) / 1000.0);
+    jw_kstr(jw, "lastError", view.row.last_error);
+    jw_kint(jw, "deadLetters", view.row.dead_letters);
+    write_dead_letter(jw, refused ? &letter : NULL);
+    jw_ktime(jw, "updatedAt", view.row.updated_us);
+    jw_end(jw, '}');
+    return RC_OK;
 }
 
 /* By name, as in the configuration of this node. */
 enum rc api_sink_list(struct call *call, struct db *db, struct err *err)
 {
     const struct sink_configs *configs = &call->api->sinks;
-    struct shown sinks[SINKS_MAX] = {0};
-    struct params params;
-    size_t count = 0;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
-    struct page page = call_page_by_name(call, &params);
-    rc = params_end(&params);
-    for (size_t i = 0; rc == RC_OK && i < configs->count; i++) {
-        if (page.after == NULL || strcmp(configs->items[i].name, page.after) > 0)
-            sinks[count++].config = &configs->items[i];
+    struct listing list;
+    size_t from = 0;
+    listing_open(&list, call, CURSOR_NAME, err);
+    enum rc rc = listing_begin(&list);
+    while (rc == RC_OK && list.after != NULL && from < configs->count &&
+           strcmp(configs->items[from].name, list.after) <= 0)
+        from++;
+    list.count = configs->count - from;
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
+        list.last = configs->items[from + i].name;
+        rc = write_sink(&list, db, &configs->items[from + i], err);
     }
-    size_t shown = page_rows(&page, count);
-    for (size_t i = 0; rc == RC_OK && i < shown; i++)
-        rc = look(call, db, &sinks[i], err);
-    if (rc != RC_OK)
-        return rc;
-    struct jw jw = call_list_begin(call);
-    for (size_t i = 0; i < shown; i++)
-        write_sink(&jw, &sinks[i]);
-    const char *last = shown > 0 ? sinks[shown - 1].config->name : NULL;
-    call_list_end(&jw, last != NULL ? call_next_name(call, &page, count, last) : NULL);
-    return RC_OK;
+    return listing_end(&list, rc);
 }

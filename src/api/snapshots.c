@@ -5,6 +5,7 @@
  *     agent.snapshot.published    it is in the origin too
  *     agent.snapshot.failed       a tree could not be saved and is kept
  */
+#include "api/listing.h"
 #include "api/routes.h"
 #include "base/js.h"
 #include "core/event.h"
@@ -139,11 +140,13 @@ static void write_item(struct call *call, struct jw *jw, const struct item *item
 
 enum rc api_run_snapshots(struct call *call, struct db *db, struct err *err)
 {
+    struct listing list;
     struct id id;
     struct run_row run;
     struct items *items = arena_alloc(&call->http.arena, sizeof *items);
     const char *url = NULL;
-    enum rc rc = call_no_params(call, err);
+    listing_open(&list, call, CURSOR_NONE, err);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
         rc = call_id(call, 0, &id, err);
     if (rc == RC_OK)
@@ -152,11 +155,7 @@ enum rc api_run_snapshots(struct call *call, struct db *db, struct err *err)
         rc = load_items(call, db, &run.id, items, err);
     if (rc == RC_OK)
         rc = load_url(call, db, &run, &url, err);
-    if (rc != RC_OK)
-        return rc;
-    struct jw jw = call_list_begin(call);
-    for (size_t i = 0; i < items->count; i++)
-        write_item(call, &jw, &items->rows[i], url, run.status == RUN_COMPLETED);
-    call_list_end(&jw, NULL);
-    return RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < items->count; i++)
+        write_item(call, &list.jw, &items->rows[i], url, run.status == RUN_COMPLETED);
+    return listing_end(&list, rc);
 }

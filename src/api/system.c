@@ -2,6 +2,7 @@
  * system.c - the server about itself: health, version, metrics, doctor; jobs as they are.
  */
 #include "api/doctor_forge.h"
+#include "api/listing.h"
 #include "api/metrics.h"
 #include "api/origins.h"
 #include "api/routes.h"
@@ -136,55 +137,40 @@ enum rc api_job_get(struct call *call, struct db *db, struct err *err)
     if (job.headers.len > 0)
         jw_kraw(&jw, "headers", job.headers);
     jw_kraw(&jw, "result", job.result);
-    jw_key(&jw, "attempts");
-    jw_begin(&jw, '[');
-    for (size_t i = 0; i < count; i++)
-        shape_attempt(&jw, &attempts[i]);
-    jw_end(&jw, ']');
+    shape_attempts(&jw, attempts, count);
     jw_end(&jw, '}');
     return RC_OK;
 }
 
-static enum rc job_filter(struct call *call, struct job_filter *filter, struct page *page,
-                          struct err *err)
+static void read_filter(struct params *params, struct job_filter *filter)
 {
-    struct params params;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
     const char *state = NULL;
     enum job_state parsed = JOB_SCHEDULED;
-    *page = call_page(call, &params);
-    *filter = (struct job_filter){
-        .state = -1, .before = page->before, .limit = page->limit + 1, .scan = &page->scan};
-    params_text(&params, "queue", QUEUE_NAME_MAX, &filter->queue);
-    params_text(&params, "type", JOB_TYPE_MAX, &filter->type);
-    params_id(&params, "runId", &filter->run_id);
-    params_text(&params, "state", STATE_MAX, &state);
+    params_text(params, "queue", QUEUE_NAME_MAX, &filter->queue);
+    params_text(params, "type", JOB_TYPE_MAX, &filter->type);
+    params_id(params, "runId", &filter->run_id);
+    params_text(params, "state", STATE_MAX, &state);
     if (state && !job_state_parse(state, &parsed))
-        params_fail(&params, "state", "%.40s is not a state of a job", state);
+        params_fail(params, "state", "%.40s is not a state of a job", state);
     if (state)
         filter->state = (int)parsed;
-    return params_end(&params);
 }
 
 enum rc api_job_list(struct call *call, struct db *db, struct err *err)
 {
-    struct job_filter filter;
-    struct page page;
-    struct job_row *jobs = NULL;
-    size_t count = 0;
-    enum rc rc = job_filter(call, &filter, &page, err);
+    struct listing list;
+    struct job_row *rows = NULL;
+    listing_open(&list, call, CURSOR_ID, err);
+    struct job_filter filter = {
+        .state = -1, .before = list.before, .limit = list.query_limit, .scan = &list.scan};
+    read_filter(&list.params, &filter);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
-        rc = jobs_list(db, &filter, &call->http.arena, &jobs, &count, err);
-    if (rc != RC_OK)
-        return rc;
-    struct jw jw = call_list_begin(call);
-    size_t shown = page_rows(&page, count);
-    for (size_t i = 0; i < shown; i++) {
-        shape_job_open(&jw, &jobs[i]);
-        jw_end(&jw, '}');
+        rc = jobs_list(db, &filter, list.arena, &rows, &list.count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
+        shape_job_open(&list.jw, &rows[i]);
+        jw_end(&list.jw, '}');
+        list.last = rows[i].id.text;
     }
-    call_list_end(&jw, call_next_id(call, &page, count, shown ? &jobs[shown - 1].id : NULL));
-    return RC_OK;
+    return listing_end(&list, rc);
 }

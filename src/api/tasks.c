@@ -2,12 +2,14 @@
  * tasks.c - POST /v1/tasks, and later commands and queries about a task.
  */
 #include "control/run/tasks.h"
+#include "api/listing.h"
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "base/fields.h"
 #include "base/hash.h"
 #include "core/config/repo_config.h"
 #include "core/config/repo_document.h"
+#include "core/queue/rank.h"
 #include "store/capacity.h"
 #include "work/job/attachments.h"
 #include <math.h>
@@ -227,23 +229,17 @@ static enum rc read_key(struct call *call, struct cmd_submit *cmd, struct err *e
     return RC_OK;
 }
 
-enum rc api_task_submit(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_task_submit(struct call *call, struct err *err)
 {
     struct cmd_submit *cmd = cmd_submit_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
+    cmd->may_override = call->who.role == ROLE_ADMIN;
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = read_key(call, cmd, err);
     if (rc == RC_OK)
         rc = call_json(call, &cmd->base.tree, err);
-    if (rc == RC_OK)
-        rc = read_submit(call, cmd, err);
-    if (rc != RC_OK)
-        return rc;
-    cmd->may_override = call->who.role == ROLE_ADMIN;
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc == RC_OK ? read_submit(call, cmd, err) : rc;
 }
 
 void api_task_submit_answer(struct call *call, struct command *command)
@@ -261,20 +257,14 @@ void api_task_submit_answer(struct call *call, struct command *command)
 
 /* ---- Cancel, retry ---- */
 
-enum rc api_task_cancel(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_task_cancel(struct call *call, struct err *err)
 {
     struct cmd_cancel *cmd = cmd_cancel_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = call_id(call, 0, &cmd->task_id, err);
-    if (rc == RC_OK)
-        rc = call_reason(call, &cmd->base, &cmd->reason, err);
-    if (rc != RC_OK)
-        return rc;
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc == RC_OK ? call_reason(call, &cmd->reason, err) : rc;
 }
 
 void api_task_cancel_answer(struct call *call, struct command *command)
@@ -288,20 +278,14 @@ void api_task_cancel_answer(struct call *call, struct command *command)
     jw_end(&jw, '}');
 }
 
-enum rc api_task_retry(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_task_retry(struct call *call, struct err *err)
 {
     struct cmd_retry *cmd = cmd_retry_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = call_id(call, 0, &cmd->task_id, err);
-    if (rc == RC_OK)
-        rc = call_no_fields(call, err);
-    if (rc != RC_OK)
-        return rc;
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc == RC_OK ? call_no_fields(call, err) : rc;
 }
 
 void api_task_retry_answer(struct call *call, struct command *command)
@@ -389,47 +373,36 @@ enum rc api_task_config(struct call *call, struct db *db, struct err *err)
     return rc;
 }
 
-static enum rc task_filter(struct call *call, struct task_filter *filter, struct page *page,
-                           struct err *err)
+static void read_filter(struct params *params, struct task_filter *filter)
 {
-    struct params params;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
     const char *status = NULL;
     enum task_status parsed = TASK_SUBMITTED;
-    *page = call_page(call, &params);
-    *filter = (struct task_filter){
-        .status = -1, .before = page->before, .limit = page->limit + 1, .scan = &page->scan};
-    params_text(&params, "repository", REPOSITORY_NAME_MAX, &filter->repository);
-    params_text(&params, "requestedBy", 200, &filter->requested_by);
-    params_text(&params, "status", 40, &status);
+    params_text(params, "repository", REPOSITORY_NAME_MAX, &filter->repository);
+    params_text(params, "requestedBy", 200, &filter->requested_by);
+    params_text(params, "status", 40, &status);
     if (status && !task_status_parse(status, &parsed))
-        params_fail(&params, "status", "%.40s is not a status of a task", status);
+        params_fail(params, "status", "%.40s is not a status of a task", status);
     if (status)
         filter->status = (int)parsed;
-    return params_end(&params);
 }
 
 enum rc api_task_list(struct call *call, struct db *db, struct err *err)
 {
-    struct task_filter filter;
-    struct page page;
-    struct task_row *tasks = NULL;
-    size_t count = 0;
-    enum rc rc = task_filter(call, &filter, &page, err);
+    struct listing list;
+    struct task_row *rows = NULL;
+    listing_open(&list, call, CURSOR_ID, err);
+    struct task_filter filter = {
+        .status = -1, .before = list.before, .limit = list.query_limit, .scan = &list.scan};
+    read_filter(&list.params, &filter);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
-        rc = tasks_list(db, &filter, &call->http.arena, &tasks, &count, err);
-    if (rc != RC_OK)
-        return rc;
-    struct jw jw = call_list_begin(call);
-    size_t shown = page_rows(&page, count);
-    for (size_t i = 0; rc == RC_OK && i < shown; i++) {
+        rc = tasks_list(db, &filter, list.arena, &rows, &list.count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
         struct task_extras extras;
-        rc = read_runs(call, db, &tasks[i], &extras, err);
+        rc = read_runs(call, db, &rows[i], &extras, err);
         if (rc == RC_OK)
-            shape_task(&jw, &tasks[i], &extras);
+            shape_task(&list.jw, &rows[i], &extras);
+        list.last = rows[i].id.text;
     }
-    call_list_end(&jw, call_next_id(call, &page, count, shown ? &tasks[shown - 1].id : NULL));
-    return rc;
+    return listing_end(&list, rc);
 }

@@ -5,6 +5,7 @@
  * answers.
  */
 #include "control/watch/tokens.h"
+#include "api/listing.h"
 #include "api/routes.h"
 #include "base/fields.h"
 #include "base/log.h"
@@ -73,16 +74,11 @@ static enum rc read_token(struct call *call, struct cmd_token_create *cmd, struc
     return fields_close(&fields);
 }
 
-static enum rc run_command(struct call *call, struct command *command, struct db *db,
-                           struct err *err)
+/* This server knows the change when it answers. */
+static enum rc commit_and_refresh(struct call *call, struct db *db, struct err *err)
 {
-    command->actor = auth_actor(&call->who);
-    enum rc rc = committer_call(control_committer(call->api->control), command);
-    if (rc != RC_OK) {
-        *err = command->err;
-        return rc;
-    }
-    return auth_refresh(call->api->auth, db, err);
+    enum rc rc = call_commit(call, err);
+    return rc == RC_OK ? auth_refresh(call->api->auth, db, err) : rc;
 }
 
 static void write_queues(struct jw *jw, const char *queues)
@@ -117,7 +113,7 @@ static void write_token(struct jw *jw, const struct token_row *token, const char
 enum rc api_token_create(struct call *call, struct db *db, struct err *err)
 {
     struct cmd_token_create *cmd = cmd_token_create_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     char secret[AUTH_TOKEN_BYTES];
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
@@ -128,7 +124,7 @@ enum rc api_token_create(struct call *call, struct db *db, struct err *err)
         return rc;
     auth_make_token(secret);
     sha256_hex(secret, strlen(secret), cmd->sha256);
-    rc = run_command(call, owned, db, err);
+    rc = commit_and_refresh(call, db, err);
     if (rc == RC_OK) {
         LOG(LOG_INFO, "made a token", LOG_STR("id", cmd->row.id.text), LOG_STR("name", cmd->name),
             LOG_STR("role", role_name(cmd->role)), LOG_STR("by", call->who.name));
@@ -142,12 +138,12 @@ enum rc api_token_create(struct call *call, struct db *db, struct err *err)
 enum rc api_token_revoke(struct call *call, struct db *db, struct err *err)
 {
     struct cmd_token_revoke *cmd = cmd_token_revoke_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = call_id(call, 0, &cmd->id, err);
     if (rc == RC_OK)
-        rc = run_command(call, owned, db, err);
+        rc = commit_and_refresh(call, db, err);
     if (rc != RC_OK)
         return rc;
     LOG(LOG_INFO, "revoked a token", LOG_STR("id", cmd->id.text), LOG_STR("by", call->who.name));
@@ -157,22 +153,15 @@ enum rc api_token_revoke(struct call *call, struct db *db, struct err *err)
 
 enum rc api_token_list(struct call *call, struct db *db, struct err *err)
 {
+    struct listing list;
     struct token_row *rows = NULL;
-    size_t count = 0;
-    struct params params;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
-    struct page page = call_page(call, &params);
-    rc = params_end(&params);
+    listing_open(&list, call, CURSOR_ID, err);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
-        rc = tokens_list(db, &page.before, page.limit + 1, &call->http.arena, &rows, &count, err);
-    if (rc != RC_OK)
-        return rc;
-    size_t shown = page_rows(&page, count);
-    struct jw jw = call_list_begin(call);
-    for (size_t i = 0; i < shown; i++)
-        write_token(&jw, &rows[i], NULL);
-    call_list_end(&jw, call_next_id(call, &page, count, shown ? &rows[shown - 1].id : NULL));
-    return RC_OK;
+        rc = tokens_list(db, &list.before, list.query_limit, list.arena, &rows, &list.count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
+        write_token(&list.jw, &rows[i], NULL);
+        list.last = rows[i].id.text;
+    }
+    return listing_end(&list, rc);
 }

@@ -5,6 +5,7 @@
  * disconnects, the wait is ended.  The request itself stays, and may be repeated under its id.
  */
 #include "api/job_fields.h"
+#include "api/listing.h"
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "base/clock.h"
@@ -12,6 +13,7 @@
 #include "control/messaging/requests.h"
 #include "control/messaging/subscriptions.h"
 #include "core/queue/topic.h"
+#include "core/step_kind.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -61,24 +63,17 @@ static enum rc read_subscription(struct cmd_subscription_put *cmd, struct err *e
     return fields_close(&fields);
 }
 
-enum rc api_subscription_put(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_subscription_put(struct call *call, struct err *err)
 {
     struct cmd_subscription_put *cmd = cmd_subscription_put_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
+    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = check_name(call, err);
     if (rc == RC_OK)
         rc = call_json(call, &cmd->base.tree, err);
-    if (rc != RC_OK)
-        return rc;
-    cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
-    rc = read_subscription(cmd, err);
-    if (rc != RC_OK)
-        return rc;
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc == RC_OK ? read_subscription(cmd, err) : rc;
 }
 
 void api_subscription_put_answer(struct call *call, struct command *command)
@@ -88,17 +83,13 @@ void api_subscription_put_answer(struct call *call, struct command *command)
     write_subscription(&jw, &cmd->row);
 }
 
-enum rc api_subscription_remove(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_subscription_remove(struct call *call, struct err *err)
 {
-    enum rc rc = call_no_params(call, err);
-    if (rc == RC_OK)
-        rc = check_name(call, err);
-    if (rc != RC_OK)
-        return rc;
     struct cmd_subscription_remove *cmd = cmd_subscription_remove_new();
+    call_own(call, &cmd->base);
     cmd->name = arena_strdup(&cmd->base.arena, call->vars[0]);
-    *ret_command = &cmd->base;
-    return RC_OK;
+    enum rc rc = call_no_params(call, err);
+    return rc == RC_OK ? check_name(call, err) : rc;
 }
 
 enum rc api_subscription_get(struct call *call, struct db *db, struct err *err)
@@ -118,25 +109,18 @@ enum rc api_subscription_get(struct call *call, struct db *db, struct err *err)
 
 enum rc api_subscription_list(struct call *call, struct db *db, struct err *err)
 {
-    struct params params;
+    struct listing list;
     struct subscription_row *rows = NULL;
-    size_t count = 0;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
-    struct page page = call_page_by_name(call, &params);
-    rc = params_end(&params);
+    listing_open(&list, call, CURSOR_NAME, err);
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
-        rc = subscriptions_list(db, page.after, page.limit + 1, &call->http.arena, &rows, &count,
+        rc = subscriptions_list(db, list.after, list.query_limit, list.arena, &rows, &list.count,
                                 err);
-    if (rc != RC_OK)
-        return rc;
-    size_t shown = page_rows(&page, count);
-    struct jw jw = call_list_begin(call);
-    for (size_t i = 0; i < shown; i++)
-        write_subscription(&jw, &rows[i]);
-    call_list_end(&jw, shown ? call_next_name(call, &page, count, rows[shown - 1].name) : NULL);
-    return RC_OK;
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
+        write_subscription(&list.jw, &rows[i]);
+        list.last = rows[i].name;
+    }
+    return listing_end(&list, rc);
 }
 
 /* ---- Messages ---- */
@@ -230,23 +214,19 @@ static bool has_many(const struct command *command)
     return js_get(command->tree, "messages") != NULL;
 }
 
-enum rc api_publish(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_publish(struct call *call, struct err *err)
 {
     struct cmd_publish *cmd = cmd_publish_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
+    cmd->dispatch.topic = arena_strdup(&cmd->base.arena, call->vars[0]);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = check_topic(call, err);
     if (rc == RC_OK)
         rc = call_json(call, &cmd->base.tree, err);
-    if (rc == RC_OK)
-        rc = has_many(&cmd->base) ? read_messages(cmd, err) : read_one_message(cmd, err);
     if (rc != RC_OK)
         return rc;
-    cmd->dispatch.topic = arena_strdup(&cmd->base.arena, call->vars[0]);
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return has_many(&cmd->base) ? read_messages(cmd, err) : read_one_message(cmd, err);
 }
 
 static void write_published(struct jw *jw, const char *topic, const struct published *published)
@@ -287,12 +267,6 @@ void api_publish_answer(struct call *call, struct command *command)
 
 /* ---- Requests ---- */
 
-static void on_asker_gone(struct http_request *request)
-{
-    struct call *call = (struct call *)request;
-    committer_abandon(control_committer(call->api->control), call->command);
-}
-
 static enum rc read_request(struct cmd_request *cmd, struct err *err)
 {
     const char *id = NULL;
@@ -312,23 +286,21 @@ static enum rc read_request(struct cmd_request *cmd, struct err *err)
     return fields_close(&fields);
 }
 
-/* Thousands may wait: each frees the memory that it does not need meanwhile. */
+/* Copies what it needs while it waits. */
 static void prepare_to_wait(struct call *call, struct cmd_request *cmd)
 {
     struct arena *arena = &cmd->base.arena;
     struct job_spec *job = &cmd->message.job;
     job->ordering_key = arena_strdup(arena, job->ordering_key);
     job->dependency = arena_strdup(arena, job->dependency);
-    js_free(cmd->base.tree);
-    cmd->base.tree = NULL;
-    http_watch(&call->http, on_asker_gone);
-    http_shed(&call->http);
+    call_wait(call);
 }
 
-enum rc api_request(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_request(struct call *call, struct err *err)
 {
     struct cmd_request *cmd = cmd_request_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
+    cmd->topic = arena_strdup(&cmd->base.arena, call->vars[0]);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = check_topic(call, err);
@@ -336,13 +308,9 @@ enum rc api_request(struct call *call, struct command **ret_command, struct err 
         rc = call_json(call, &cmd->base.tree, err);
     if (rc == RC_OK)
         rc = read_request(cmd, err);
-    if (rc != RC_OK)
-        return rc;
-    cmd->topic = arena_strdup(&cmd->base.arena, call->vars[0]);
-    prepare_to_wait(call, cmd);
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    if (rc == RC_OK)
+        prepare_to_wait(call, cmd);
+    return rc;
 }
 
 /* The reply is {"payload": ...} or {"error": ...}: its members are copied into the answer. */
@@ -416,22 +384,16 @@ static enum rc read_reply(struct cmd_reply *cmd, struct err *err)
     return rc;
 }
 
-enum rc api_reply(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_reply(struct call *call, struct err *err)
 {
     struct cmd_reply *cmd = cmd_reply_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = call_id(call, 0, &cmd->id, err);
     if (rc == RC_OK)
         rc = call_json(call, &cmd->base.tree, err);
-    if (rc == RC_OK)
-        rc = read_reply(cmd, err);
-    if (rc != RC_OK)
-        return rc;
-    owned = NULL;
-    *ret_command = &cmd->base;
-    return RC_OK;
+    return rc == RC_OK ? read_reply(cmd, err) : rc;
 }
 
 void api_reply_answer(struct call *call, struct command *command)

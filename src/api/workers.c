@@ -6,6 +6,7 @@
  * state soon has it again.  The answer holds the length of leases.
  */
 #include "control/watch/workers.h"
+#include "api/listing.h"
 #include "api/routes.h"
 #include "base/fields.h"
 
@@ -55,10 +56,10 @@ static enum rc read_worker(const struct js *tree, struct cmd_worker_seen *cmd, s
     return fields_close(&fields);
 }
 
-enum rc api_worker_announce(struct call *call, struct command **ret_command, struct err *err)
+enum rc api_worker_announce(struct call *call, struct err *err)
 {
     struct cmd_worker_seen *cmd = cmd_worker_seen_new();
-    CLEANUP(call_command_freep) struct command *owned = &cmd->base;
+    call_own(call, &cmd->base);
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = call_json(call, &cmd->base.tree, err);
@@ -72,8 +73,6 @@ enum rc api_worker_announce(struct call *call, struct command **ret_command, str
                          "%s is the name of this server's own worker; choose another (--name)",
                          cmd->worker.name);
     cmd->worker.lease_us = call->api->lease_ms * US_PER_MS;
-    owned = NULL;
-    *ret_command = &cmd->base;
     return RC_OK;
 }
 
@@ -106,36 +105,24 @@ static void write_worker(struct jw *jw, const struct worker_row *worker)
     jw_end(jw, '}');
 }
 
-static bool is_state(const char *text)
-{
-    return text_same(text, "active") || text_same(text, "draining") || text_same(text, "lost");
-}
-
 enum rc api_worker_list(struct call *call, struct db *db, struct err *err)
 {
+    struct listing list;
     struct clock clock = control_clock(call->api->control);
-    struct worker_filter filter = {.now_us = clock_now_us(&clock)};
     struct worker_row *rows = NULL;
-    size_t count = 0;
-    struct params params;
-    enum rc rc = call_params(call, &params, err);
-    if (rc != RC_OK)
-        return rc;
-    struct page page = call_page_by_name(call, &params);
-    params_text(&params, "state", STATE_BYTES_MAX, &filter.state);
-    if (filter.state && !is_state(filter.state))
-        params_fail(&params, "state", "state is active, draining or lost");
-    rc = params_end(&params);
-    filter.after = page.after;
-    filter.limit = page.limit + 1;
+    listing_open(&list, call, CURSOR_NAME, err);
+    struct worker_filter filter = {
+        .now_us = clock_now_us(&clock), .after = list.after, .limit = list.query_limit};
+    params_text(&list.params, "state", STATE_BYTES_MAX, &filter.state);
+    if (filter.state && !text_same(filter.state, "active") &&
+        !text_same(filter.state, "draining") && !text_same(filter.state, "lost"))
+        params_fail(&list.params, "state", "state is active, draining or lost");
+    enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
-        rc = workers_list(db, &filter, &call->http.arena, &rows, &count, err);
-    if (rc != RC_OK)
-        return rc;
-    size_t shown = page_rows(&page, count);
-    struct jw jw = call_list_begin(call);
-    for (size_t i = 0; i < shown; i++)
-        write_worker(&jw, &rows[i]);
-    call_list_end(&jw, shown ? call_next_name(call, &page, count, rows[shown - 1].name) : NULL);
-    return RC_OK;
+        rc = workers_list(db, &filter, list.arena, &rows, &list.count, err);
+    for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
+        write_worker(&list.jw, &rows[i]);
+        list.last = rows[i].name;
+    }
+    return listing_end(&list, rc);
 }

@@ -88,7 +88,7 @@ enum rc cli_artifact_write(struct cli *cli, const char *sha256, int fd, struct e
         return rc != RC_OK ? rc : download.rc;
     if (!text_same(digest, sha256))
         return err_set(err, RC_CORRUPT, "ARTIFACT_CORRUPT",
-                       "what came has the sha256 %s: it is not the artifact", digest);
+                       "the received bytes have the sha256 %s: they are not the artifact", digest);
     return RC_OK;
 }
 

@@ -17,8 +17,9 @@
 
 enum { NAME_BYTES = 64 };
 
-/* To add one: its table in the file of its noun (as in cli/task.c), declared in cli/command.h, a
-   row here, and its words in share/completions/drover.bash and the man page in docs. */
+/* To add one: a row in the table of its noun (as in cli/task.c), and its words in
+   share/completions/drover.bash and the man page docs/drover.1.  A new noun is a file with its
+   table, which is declared in cli/command.h and has a row here. */
 static const struct {
     const char *title;
     const struct cli_command *commands;
@@ -136,7 +137,7 @@ static void print_overview(void)
                  "usage: drover COMMAND [OPTION...]\n\n");
     print_commands(NULL);
     (void)printf("\n"
-                 "drover help COMMAND tells more, and so does drover COMMAND --help.\n"
+                 "drover help COMMAND and drover COMMAND --help show more.\n"
                  "Where an ID is asked for, its first characters do, or the word latest.\n");
 }
 
@@ -207,7 +208,7 @@ static const char *advice(enum rc rc, const struct err *err)
     } by_code[] = {
         {"policy.execution_mode_not_allowed", "Choose another --mode, or a lower --risk."},
         {"AMBIGUOUS_ID", "Give more of the id."},
-        {"REQUEST_TIMED_OUT", "Does somebody work on it? See: drover subscription list"},
+        {"REQUEST_TIMED_OUT", "Does a consumer work on it? See: drover subscription list"},
         {"STORE_UNREACHABLE", "Start PostgreSQL or see to its address (--db), then try again."},
         {"ROLE_NOT_ALLOWED", "Use a token of that role: $DROVER_TOKEN or --token-file FILE."},
     };

@@ -7,7 +7,7 @@
 #include "cli/input.h"
 #include "cli/show.h"
 #include "core/queue/job.h"
-#include "core/run/task.h"
+#include "core/queue/rank.h"
 #include <stdio.h>
 
 enum { BODY_BYTES_MAX = 1024 * 1024 };

@@ -27,7 +27,7 @@ static void channels_table(struct cli *cli, const struct cli_listing *listing)
         {"NAME", false, false},
         {"TYPE", false, false},
         {"REPOSITORIES", false, false},
-        {"HEARS OF", false, true},
+        {"EVENTS", false, true},
     };
     struct table table;
     table_init(&table, &cli->term, columns, COUNT_OF(columns), &cli->arena);

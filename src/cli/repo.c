@@ -315,7 +315,7 @@ static const struct arg_option check_options[] = {
     {0},
 };
 static const struct arg_option reason_options[] = {
-    {"reason", "TEXT", "why; it is told to whoever submits", ARG_TEXT, 0, 0, NULL},
+    {"reason", "TEXT", "why; shown to users who submit a task", ARG_TEXT, 0, 0, NULL},
     {0},
 };
 static const struct arg_option list_options[] = {

@@ -14,6 +14,7 @@
 #include "cli/show.h"
 #include "cli/table.h"
 #include "cli/watch.h"
+#include "core/queue/rank.h"
 #include "net/url.h"
 #include <stdio.h>
 #include <string.h>

@@ -58,7 +58,7 @@ static void print_deliveries(struct cli *cli, const struct js *published)
     const struct js *deliveries = js_get(published, "deliveries");
     struct table table;
     if (js_count(deliveries) == 0) {
-        (void)printf("Nobody has subscribed to %s: the message went nowhere.\n",
+        (void)printf("No subscription matches %s: the message was not delivered.\n",
                      js_get_str(published, "topic", "it"));
         return;
     }

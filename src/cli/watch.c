@@ -238,7 +238,7 @@ static int tell_outcome(struct cli *cli, const char *run_id)
 
 static int tell_interrupted(struct cli *cli, const char *run_id)
 {
-    (void)printf("\nStopped watching; the run goes on.\n");
+    (void)printf("\nStopped watching; the run continues.\n");
     show_next(cli, "Watch again", "drover watch %s", run_id);
     show_next(cli, "Cancel it", "drover cancel %s", run_id);
     return CLI_INTERRUPTED;

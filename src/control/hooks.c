@@ -7,6 +7,7 @@
 #include "control/queue/job_hooks.h"
 #include "control/run/notify.h"
 #include "control/run/run_jobs.h"
+#include "core/run/retry_rule.h"
 
 static enum rc job_settled(struct context *ctx, const struct job_row *job)
 {
@@ -18,6 +19,8 @@ static const struct job_hooks job_hooks = {
     .claim = run_job_claim,
     .claimed = run_job_claimed,
     .left = run_job_left,
+    .read_ahead = run_job_read_ahead,
+    .retry = retry_of_step,
     .stops = run_job_stops,
     .broken = stop_failed,
     .check_result = run_job_check_result,
@@ -38,5 +41,6 @@ static enum rc admit(struct context *ctx, void *state)
 const struct control_hooks control_hooks = {
     .admit = admit,
     .admit_state_bytes = sizeof(struct admit_walk),
+    .read_owners = run_jobs_read_owners,
     .jobs = &job_hooks,
 };

@@ -1,8 +1,9 @@
 /*
  * event_types.h - the catalogue of facts, one name each.
  *
- * To add one: its name here, its severity in core/event.c, and its data in the catalogue of
- * docs/PROTOCOL.md.
+ * To add one: its name here, its severity in core/event.c, its line in core/run/timeline.c, and its
+ * data in the catalogue of docs/PROTOCOL.md.  One that workers report has its fields in
+ * core/run/worker_report.c as well.
  */
 #ifndef CORE_EVENT_TYPES_H
 #define CORE_EVENT_TYPES_H

@@ -251,7 +251,7 @@ static enum rc look_for_merges(struct examiner *examiner)
                 note(examiner, j,
                      arena_printf(examiner->origin.arena,
                                   "it was merged as %.12s, to which %.100s does not lead; merge "
-                                  "that commit again, unless somebody took it back on purpose",
+                                  "that commit again, unless it was removed on purpose",
                                   known->merge_commit, branch));
         }
     }

@@ -51,8 +51,8 @@ struct route {
 
     void (*instant)(struct call *call);
     enum rc (*query)(struct call *call, struct db *db, struct err *err);
-    /* Makes the command on the loop; answer writes its result, on the loop too. */
-    enum rc (*build)(struct call *call, struct command **ret_command, struct err *err);
+    /* Makes the command that the call then owns; answer writes its result.  Both on the loop. */
+    enum rc (*build)(struct call *call, struct err *err);
     void (*answer)(struct call *call, struct command *command);
     enum rc (*stream)(struct call *call, struct err *err);
 };

@@ -89,7 +89,7 @@ static void print_job(const struct consumer_news *news)
         [STEP_COMPLETED] = "done",
         [STEP_FAILED] = "failed",
         [STEP_RELEASED] = "given back",
-        [STEP_DISCARDED] = "lost: somebody else has it now",
+        [STEP_DISCARDED] = "lost: another consumer has it now",
     };
     char took[TIME_TEXT_BYTES];
     const struct step_report *report = news->report;

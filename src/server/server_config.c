@@ -494,7 +494,7 @@ enum rc server_options_check(const struct server_options *options, struct err *e
                          "workers must be between 0 and %d, min not above max", SERVER_WORKERS_MAX);
     if (workers->min == 0 && workers->max > 0)
         return err_field(err, RC_INVALID, "INVALID_FIELD", "workers.min",
-                         "workers.min must be at least 1, or workers 0: somebody has to be there "
+                         "workers.min must be at least 1, or workers 0: one worker has to run "
                          "to see that more are needed");
     if (options->db && !store_url_known(options->db))
         return err_field(err, RC_INVALID, "INVALID_FIELD", "db",

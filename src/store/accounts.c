@@ -3,10 +3,23 @@
  */
 #include "store/accounts.h"
 #include "store/query.h"
+#include "store/shapes.h"
 
-#define ACCOUNT_COLUMNS                                                                   \
-    "id, workspace_id, name, parked_until_us, reason, parked_us, hits, probe_us, probes," \
-    " probe_run_id, updated_us"
+enum { ACCOUNT_STATE = COLUMN_GROUP(0) }; /* accounts_save */
+static const struct column account_columns[] = {
+    COLUMN(struct account_row, id, COLUMN_KEY),
+    COLUMN(struct account_row, workspace_id, 0),
+    COLUMN(struct account_row, name, 0),
+    COLUMN(struct account_row, parked_until_us, ACCOUNT_STATE),
+    COLUMN(struct account_row, reason, ACCOUNT_STATE),
+    COLUMN(struct account_row, parked_us, ACCOUNT_STATE),
+    COLUMN(struct account_row, hits, ACCOUNT_STATE),
+    COLUMN(struct account_row, probe_us, ACCOUNT_STATE),
+    COLUMN(struct account_row, probes, ACCOUNT_STATE),
+    COLUMN(struct account_row, probe_run_id, ACCOUNT_STATE),
+    COLUMN(struct account_row, updated_us, ACCOUNT_STATE),
+};
+const struct shape account_shape = SHAPE("account", struct account_row, account_columns);
 
 static const struct sql sql_make = {
     "account_make",
@@ -17,50 +30,30 @@ static const struct sql sql_make = {
 };
 static const struct sql sql_by_name = {
     "account_by_name",
-    "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE workspace_id = $1 AND name = $2 {for_update}",
+    "SELECT {columns} FROM accounts WHERE workspace_id = $1 AND name = $2 {for_update}",
     "tt",
 };
 static const struct sql sql_get = {
     "account_get",
-    "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE id = $1 {for_update}",
+    "SELECT {columns} FROM accounts WHERE id = $1 {for_update}",
     "t",
 };
-static const struct sql sql_save = {
+static const struct row_sql sql_save = {
     "account_save",
-    "UPDATE accounts SET parked_until_us = $2, reason = $3, parked_us = $4, hits = $5,"
-    " probe_us = $6, probes = $7, probe_run_id = $8, updated_us = $9 WHERE id = $1",
-    "titiiiiti",
+    "UPDATE accounts SET {set} WHERE {key}",
+    &account_shape,
+    COLUMN_KEY | ACCOUNT_STATE,
 };
 static const struct sql sql_list = {
     "account_list",
-    "SELECT " ACCOUNT_COLUMNS " FROM accounts WHERE name > $1 ORDER BY name LIMIT $2",
+    "SELECT {columns} FROM accounts WHERE name > $1 ORDER BY name LIMIT $2",
     "ti",
 };
 static const struct sql sql_parked = {
     "account_parked",
-    "SELECT " ACCOUNT_COLUMNS
-    " FROM accounts WHERE parked_until_us > $1 ORDER BY parked_until_us LIMIT $2",
+    "SELECT {columns} FROM accounts WHERE parked_until_us > $1 ORDER BY parked_until_us LIMIT $2",
     "ii",
 };
-
-static enum rc account_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    (void)err;
-    struct account_row *row = to;
-    row->id = read_id(reader);
-    row->workspace_id = read_id(reader);
-    row->name = read_text(reader);
-    row->parked_until_us = read_int(reader);
-    row->reason = read_text(reader);
-    row->parked_us = read_int(reader);
-    row->hits = read_int(reader);
-    row->probe_us = read_int(reader);
-    row->probes = read_int(reader);
-    row->probe_run_id = read_id(reader);
-    row->updated_us = read_int(reader);
-    return RC_OK;
-}
-static const struct shape account_shape = {"account", sizeof(struct account_row), account_decode};
 
 enum rc accounts_take(struct db *db, const struct account_key *key, struct arena *arena,
                       struct account_row *ret_row, struct err *err)
@@ -89,11 +82,7 @@ enum rc accounts_get(struct db *db, const struct id *id, struct arena *arena,
 
 enum rc accounts_save(struct db *db, const struct account_row *row, struct err *err)
 {
-    return exec_one(db, &sql_save,
-                    P_LIST(P_ID(&row->id), P_INT(row->parked_until_us), P_TEXT(row->reason),
-                           P_INT(row->parked_us), P_INT(row->hits), P_INT(row->probe_us),
-                           P_INT(row->probes), P_ID(&row->probe_run_id), P_INT(row->updated_us)),
-                    account_shape.noun, err);
+    return row_exec_one(db, &sql_save, row, err);
 }
 
 enum rc accounts_list(struct db *db, const char *after_name, int64_t limit, struct arena *arena,

@@ -478,8 +478,8 @@ static enum rc artifact_decode(struct row_reader *reader, void *to, struct err *
     row->created_us = read_int(reader);
     return RC_OK;
 }
-static const struct shape artifact_shape = {"artifact", sizeof(struct artifact_row),
-                                            artifact_decode};
+static const struct shape artifact_shape = SHAPE_OF_RESULT("artifact", struct artifact_row,
+                                                           artifact_decode);
 
 enum rc artifacts_link(struct db *db, const struct artifact_row *row, struct err *err)
 {

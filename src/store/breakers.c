@@ -5,21 +5,41 @@
 #include "base/js.h"
 #include "base/jw.h"
 #include "store/query.h"
+#include "store/shapes.h"
 
 enum { TIMES_BYTES_MAX = BREAKER_FAILURES_MAX * 24 };
 
-#define BREAKER_COLUMNS                                                                 \
-    "name, config, state, failures, lent, successes, changed_us, open_until_us, trips," \
-    " last_error, updated_us"
+WORDS(breaker_state_words, enum breaker_state, breaker_state_name, breaker_state_parse);
+
+/* A row as it is stored: times as JSON. */
+struct stored {
+    struct breaker_row row;
+    struct str failures, lent;
+};
+enum { BREAKER_ALL = COLUMN_GROUP(0) }; /* breakers_save */
+static const struct column stored_columns[] = {
+    COLUMN_AS(struct stored, row.name, "name", COLUMN_KEY),
+    COLUMN_AS(struct stored, row.config, "config", BREAKER_ALL),
+    COLUMN_WORD(struct stored, row.life.state, "state", breaker_state_words, BREAKER_ALL),
+    COLUMN(struct stored, failures, BREAKER_ALL),
+    COLUMN(struct stored, lent, BREAKER_ALL),
+    COLUMN_AS(struct stored, row.life.successes, "successes", BREAKER_ALL),
+    COLUMN_AS(struct stored, row.life.changed_us, "changed_us", BREAKER_ALL),
+    COLUMN_AS(struct stored, row.life.open_until_us, "open_until_us", BREAKER_ALL),
+    COLUMN_AS(struct stored, row.life.trips, "trips", BREAKER_ALL),
+    COLUMN_AS(struct stored, row.last_error, "last_error", BREAKER_ALL),
+    COLUMN_AS(struct stored, row.updated_us, "updated_us", BREAKER_ALL),
+};
+const struct shape breaker_stored_shape = SHAPE("breaker", struct stored, stored_columns);
 
 static const struct sql sql_get = {
     "breaker_get",
-    "SELECT " BREAKER_COLUMNS " FROM breakers WHERE name = $1",
+    "SELECT {columns} FROM breakers WHERE name = $1",
     "t",
 };
 static const struct sql sql_lock = {
     "breaker_lock",
-    "SELECT " BREAKER_COLUMNS " FROM breakers WHERE name = $1 {for_update}",
+    "SELECT {columns} FROM breakers WHERE name = $1 {for_update}",
     "t",
 };
 static const struct sql sql_make = {
@@ -29,24 +49,21 @@ static const struct sql sql_make = {
     " ON CONFLICT (name) DO NOTHING",
     "ti",
 };
-static const struct sql sql_save = {
+static const struct row_sql sql_save = {
     "breaker_save",
-    "UPDATE breakers SET config = $2, state = $3, failures = $4, lent = $5, successes = $6,"
-    " changed_us = $7, open_until_us = $8, trips = $9, last_error = $10, updated_us = $11"
-    " WHERE name = $1",
-    "tjtjjiiiiti",
+    "UPDATE breakers SET {set} WHERE {key}",
+    &breaker_stored_shape,
+    COLUMN_KEY | BREAKER_ALL,
 };
 static const struct sql sql_list = {
     "breaker_list",
-    "SELECT " BREAKER_COLUMNS " FROM breakers WHERE name > $1 ORDER BY name LIMIT $2",
+    "SELECT {columns} FROM breakers WHERE name > $1 ORDER BY name LIMIT $2",
     "ti",
 };
 
-static enum rc read_times(struct row_reader *reader, struct breaker_times *ret_times,
-                          struct err *err)
+static enum rc parse_times(struct str text, struct breaker_times *ret_times, struct err *err)
 {
     CLEANUP(js_freep) struct js *tree = NULL;
-    struct str text = read_bytes(reader);
     if (js_parse(text.at, text.len, &tree, err) != RC_OK || js_count(tree) > BREAKER_FAILURES_MAX)
         return row_corrupt("breaker", err);
     for (size_t i = 0; i < js_count(tree); i++)
@@ -56,23 +73,22 @@ static enum rc read_times(struct row_reader *reader, struct breaker_times *ret_t
 
 static enum rc breaker_decode(struct row_reader *reader, void *to, struct err *err)
 {
-    struct breaker_row *row = to;
-    row->name = read_text(reader);
-    row->config = read_bytes(reader);
-    if (!breaker_state_parse(read_word(reader), &row->life.state))
-        return row_corrupt("breaker", err);
-    enum rc rc = read_times(reader, &row->life.failures, err);
+    struct stored stored = {0};
+    enum rc rc = columns_read(&breaker_stored_shape, reader, &stored, err);
     if (rc == RC_OK)
-        rc = read_times(reader, &row->life.lent, err);
-    row->life.successes = read_int(reader);
-    row->life.changed_us = read_int(reader);
-    row->life.open_until_us = read_int(reader);
-    row->life.trips = read_int(reader);
-    row->last_error = read_text(reader);
-    row->updated_us = read_int(reader);
+        rc = parse_times(stored.failures, &stored.row.life.failures, err);
+    if (rc == RC_OK)
+        rc = parse_times(stored.lent, &stored.row.life.lent, err);
+    if (rc == RC_OK)
+        *(struct breaker_row *)to = stored.row;
     return rc;
 }
-static const struct shape breaker_shape = {"breaker", sizeof(struct breaker_row), breaker_decode};
+static const struct shape breaker_shape = {
+    .noun = "breaker",
+    .bytes = sizeof(struct breaker_row),
+    .decode = breaker_decode,
+    .base = &breaker_stored_shape,
+};
 
 enum rc breakers_get(struct db *db, const char *name, struct arena *arena,
                      struct breaker_row *ret_row, struct err *err)
@@ -100,19 +116,13 @@ static void write_times(struct buf *to, const struct breaker_times *times)
 
 enum rc breakers_save(struct db *db, const struct breaker_row *row, struct err *err)
 {
-    const struct breaker *life = &row->life;
     CLEANUP(buf_release) struct buf failures, lent;
     buf_init(&failures, TIMES_BYTES_MAX);
     buf_init(&lent, TIMES_BYTES_MAX);
-    write_times(&failures, &life->failures);
-    write_times(&lent, &life->lent);
-    return exec_one(db, &sql_save,
-                    P_LIST(P_TEXT(row->name), P_JSON(row->config),
-                           P_TEXT(breaker_state_name(life->state)), P_JSON(buf_str(&failures)),
-                           P_JSON(buf_str(&lent)), P_INT(life->successes), P_INT(life->changed_us),
-                           P_INT(life->open_until_us), P_INT(life->trips), P_TEXT(row->last_error),
-                           P_INT(row->updated_us)),
-                    breaker_shape.noun, err);
+    write_times(&failures, &row->life.failures);
+    write_times(&lent, &row->life.lent);
+    const struct stored stored = {*row, buf_str(&failures), buf_str(&lent)};
+    return row_exec_one(db, &sql_save, &stored, err);
 }
 
 enum rc breakers_list(struct db *db, const char *after_name, int64_t limit, struct arena *arena,

@@ -60,7 +60,8 @@ static enum rc working_decode(struct row_reader *reader, void *to, struct err *e
     row->has_pull_request = !text_empty(read_text(reader));
     return RC_OK;
 }
-static const struct shape working_shape = {"run", sizeof(struct working_row), working_decode};
+static const struct shape working_shape = SHAPE_OF_RESULT("run", struct working_row,
+                                                          working_decode);
 
 enum rc capacity_working(struct db *db, const struct id *repository_id, struct arena *arena,
                          struct working_row **ret_rows, size_t *ret_count, struct err *err)

@@ -1,8 +1,8 @@
 /*
  * db.c - connections over the engine port: statement cache, parameters, rows, transactions.
  *
- * The cache is an open hash table keyed by the address of the struct sql; statements are static
- * and few, so it never fills and nothing is evicted.
+ * The cache is an open hash table keyed by the address of the statement (struct sql or row_sql);
+ * statements are static and few, so it never fills and nothing is evicted.
  *
  * A transaction in which a statement failed is broken: every later statement and the commit are
  * refused until it is aborted.  (SQLite itself rolls back on some errors; later statements would
@@ -12,14 +12,25 @@
 #include "base/buf.h"
 #include "base/fault.h"
 #include "base/mem.h"
+#include "store/columns.h"
 #include "store/engine.h"
 #include <assert.h>
 #include <string.h>
 
 enum { STATEMENTS_MAX = 256, SQL_BYTES_MAX = 32 * 1024 };
 
+/* What is prepared: a struct sql, or a row_sql (without types: they are those of its columns). */
+struct source {
+    const void *key;
+    struct sql sql;
+    const struct shape *shape; /* or NULL */
+    unsigned group;
+};
+
 struct statement {
-    const struct sql *sql; /* NULL: the slot is free. */
+    const void *key; /* NULL: the slot is free. */
+    struct sql sql;  /* As the engine knows it. */
+    char *types;     /* Of a row_sql; else NULL. */
     struct engine_stmt *handle;
     bool running; /* Rows are being read from it ... */
     bool ended;   /* ... and the last one has been. */
@@ -57,9 +68,12 @@ void db_close(struct db *db)
     if (db == NULL)
         return;
     assert(!db->in_tx && db->open_rows == 0);
-    for (size_t i = 0; i < STATEMENTS_MAX; i++)
-        if (db->statements[i].sql != NULL)
+    for (size_t i = 0; i < STATEMENTS_MAX; i++) {
+        if (db->statements[i].key != NULL) {
             db->ops->finalize(db->statements[i].handle);
+            mem_free(db->statements[i].types);
+        }
+    }
     db->ops->disconnect(db->conn);
     mem_free(db);
 }
@@ -83,16 +97,19 @@ static const char *word_text(const struct db *db, const char *name, size_t len)
     return word->text;
 }
 
-/* {name} -> the engine's words.  Braces round anything else ('{}') are left alone. */
-static void dialect_expand(const struct db *db, const char *text, struct buf *to)
+/* {name} -> columns, or the engine's words.  Braces round anything else ('{}') are left alone. */
+static void dialect_expand(const struct db *db, const struct source *source, struct buf *to)
 {
+    const char *text = source->sql.text;
     while (*text != '\0') {
         size_t plain = strcspn(text, "{");
         buf_add(to, text, plain);
         text += plain;
         size_t len = *text == '{' ? strspn(text + 1, "abcdefghijklmnopqrstuvwxyz_") : 0;
         if (len > 0 && text[len + 1] == '}') {
-            buf_adds(to, word_text(db, text + 1, len));
+            if (source->shape == NULL ||
+                !columns_expand(source->shape, source->group, (struct str){text + 1, len}, to))
+                buf_adds(to, word_text(db, text + 1, len));
             text += len + 2;
         } else if (*text == '{') {
             buf_addc(to, *text++);
@@ -101,30 +118,39 @@ static void dialect_expand(const struct db *db, const char *text, struct buf *to
     assert(!to->overflow);
 }
 
-static enum rc statement_prepare(struct db *db, struct statement *slot, const struct sql *sql,
+static enum rc statement_prepare(struct db *db, struct statement *slot, const struct source *source,
                                  struct err *err)
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, SQL_BYTES_MAX);
-    dialect_expand(db, sql->text, &text);
-    enum rc rc = db->ops->prepare(db->conn, sql, buf_text(&text), &slot->handle, err);
-    if (rc != RC_OK)
+    dialect_expand(db, source, &text);
+    slot->sql = source->sql;
+    if (source->sql.types == NULL) {
+        char types[COLUMNS_MAX + 1];
+        columns_types(source->shape, source->group, types);
+        slot->sql.types = slot->types = mem_strdup(types);
+    }
+    enum rc rc = db->ops->prepare(db->conn, &slot->sql, buf_text(&text), &slot->handle, err);
+    if (rc != RC_OK) {
+        mem_free(slot->types);
+        slot->types = NULL;
         return rc;
-    slot->sql = sql;
+    }
+    slot->key = source->key;
     db->statement_count++;
     assert(db->statement_count < STATEMENTS_MAX);
     return RC_OK;
 }
 
-static enum rc statement_get(struct db *db, const struct sql *sql, struct statement **ret_statement,
-                             struct err *err)
+static enum rc statement_get(struct db *db, const struct source *source,
+                             struct statement **ret_statement, struct err *err)
 {
-    size_t at = ((uintptr_t)sql / sizeof *sql) % STATEMENTS_MAX;
-    while (db->statements[at].sql != NULL && db->statements[at].sql != sql)
+    size_t at = ((uintptr_t)source->key / sizeof(struct sql)) % STATEMENTS_MAX;
+    while (db->statements[at].key != NULL && db->statements[at].key != source->key)
         at = (at + 1) % STATEMENTS_MAX;
     struct statement *slot = &db->statements[at];
-    if (slot->sql == NULL) {
-        enum rc rc = statement_prepare(db, slot, sql, err);
+    if (slot->key == NULL) {
+        enum rc rc = statement_prepare(db, slot, source, err);
         if (rc != RC_OK)
             return rc;
     }
@@ -147,19 +173,19 @@ static enum rc db_outcome(struct db *db, enum rc rc)
     return rc;
 }
 
-static enum rc broken(const struct sql *sql, struct err *err)
+static enum rc broken(const struct source *source, struct err *err)
 {
     return err_set(err, RC_IO, "STORE_ERROR", "%s: an earlier statement of the transaction failed",
-                   sql->name);
+                   source->sql.name);
 }
 
-static enum rc db_start(struct db *db, const struct sql *sql, const struct param *params,
+static enum rc db_start(struct db *db, const struct source *source, const struct param *params,
                         enum engine_hold hold, struct statement **ret_statement, struct err *err)
 {
     if (db->broken)
-        return broken(sql, err);
+        return broken(source, err);
     struct statement *statement;
-    enum rc rc = statement_get(db, sql, &statement, err);
+    enum rc rc = statement_get(db, source, &statement, err);
     if (rc != RC_OK)
         return db_outcome(db, rc);
     assert(!statement->running);
@@ -177,23 +203,23 @@ static bool can_defer(const struct db *db)
     return db->in_tx && db->ops->defer != NULL;
 }
 
-static enum rc exec_later(struct db *db, const struct sql *sql, const struct param *params,
+static enum rc exec_later(struct db *db, const struct source *source, const struct param *params,
                           const char *noun, struct err *err)
 {
     if (db->broken)
-        return broken(sql, err);
+        return broken(source, err);
     struct statement *statement;
-    enum rc rc = statement_get(db, sql, &statement, err);
+    enum rc rc = statement_get(db, source, &statement, err);
     if (rc == RC_OK)
         rc = db->ops->defer(statement->handle, params, noun, err);
     return db_outcome(db, rc);
 }
 
-static enum rc exec_now(struct db *db, const struct sql *sql, const struct param *params,
+static enum rc exec_now(struct db *db, const struct source *source, const struct param *params,
                         int64_t *ret_changed, struct err *err)
 {
     struct statement *statement;
-    enum rc rc = db_start(db, sql, params, ENGINE_BORROW, &statement, err);
+    enum rc rc = db_start(db, source, params, ENGINE_BORROW, &statement, err);
     if (rc != RC_OK)
         return rc;
     rc = db->ops->step(statement->handle, err);
@@ -204,23 +230,21 @@ static enum rc exec_now(struct db *db, const struct sql *sql, const struct param
     return rc == RC_NOT_FOUND ? RC_OK : db_outcome(db, rc);
 }
 
-enum rc db_exec(struct db *db, const struct sql *sql, const struct param *params, size_t count,
-                int64_t *ret_changed, struct err *err)
+static enum rc exec_any(struct db *db, const struct source *source, const struct param *params,
+                        int64_t *ret_changed, struct err *err)
 {
-    params_check(sql, params, count);
     if (ret_changed == NULL && can_defer(db))
-        return exec_later(db, sql, params, NULL, err);
-    return exec_now(db, sql, params, ret_changed, err);
+        return exec_later(db, source, params, NULL, err);
+    return exec_now(db, source, params, ret_changed, err);
 }
 
-enum rc exec_one(struct db *db, const struct sql *sql, const struct param *params, size_t count,
-                 const char *noun, struct err *err)
+static enum rc exec_exactly_one(struct db *db, const struct source *source,
+                                const struct param *params, const char *noun, struct err *err)
 {
-    params_check(sql, params, count);
     if (can_defer(db))
-        return exec_later(db, sql, params, noun, err);
+        return exec_later(db, source, params, noun, err);
     int64_t changed;
-    enum rc rc = exec_now(db, sql, params, &changed, err);
+    enum rc rc = exec_now(db, source, params, &changed, err);
     if (rc != RC_OK)
         return rc;
     assert(changed <= 1);
@@ -228,24 +252,74 @@ enum rc exec_one(struct db *db, const struct sql *sql, const struct param *param
                         : err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no such %s", noun);
 }
 
-enum rc db_read_ahead(struct db *db, const struct sql *sql, const struct id *id, struct err *err)
+static struct source source_of(const struct sql *sql, const struct shape *shape)
+{
+    return (struct source){.key = sql, .sql = *sql, .shape = shape};
+}
+
+static struct source source_of_row(const struct row_sql *sql)
+{
+    return (struct source){.key = sql,
+                           .sql = {.name = sql->name, .text = sql->text},
+                           .shape = sql->shape,
+                           .group = sql->group};
+}
+
+enum rc db_exec(struct db *db, const struct sql *sql, const struct param *params, size_t count,
+                int64_t *ret_changed, struct err *err)
+{
+    params_check(sql, params, count);
+    const struct source source = source_of(sql, NULL);
+    return exec_any(db, &source, params, ret_changed, err);
+}
+
+enum rc exec_one(struct db *db, const struct sql *sql, const struct param *params, size_t count,
+                 const char *noun, struct err *err)
+{
+    params_check(sql, params, count);
+    const struct source source = source_of(sql, NULL);
+    return exec_exactly_one(db, &source, params, noun, err);
+}
+
+enum rc row_exec(struct db *db, const struct row_sql *sql, const void *row, int64_t *ret_changed,
+                 struct err *err)
+{
+    struct param params[COLUMNS_MAX];
+    columns_bind(sql->shape, sql->group, row, params);
+    const struct source source = source_of_row(sql);
+    return exec_any(db, &source, params, ret_changed, err);
+}
+
+enum rc row_exec_one(struct db *db, const struct row_sql *sql, const void *row, struct err *err)
+{
+    struct param params[COLUMNS_MAX];
+    columns_bind(sql->shape, sql->group, row, params);
+    const struct source source = source_of_row(sql);
+    return exec_exactly_one(db, &source, params, sql->shape->noun, err);
+}
+
+enum rc db_read_ahead(struct db *db, const struct sql *sql, const struct shape *shape,
+                      const struct id *id, struct err *err)
 {
     if (db->ops->read_ahead == NULL || db->broken)
         return RC_OK; /* Broken: the later db_query reports it. */
     assert(db->in_tx);
+    const struct source source = source_of(sql, shape);
     struct statement *statement;
-    enum rc rc = statement_get(db, sql, &statement, err);
+    enum rc rc = statement_get(db, &source, &statement, err);
     if (rc == RC_OK)
         rc = db->ops->read_ahead(statement->handle, &P_ID(id), err);
     return db_outcome(db, rc);
 }
 
-enum rc db_query(struct db *db, const struct sql *sql, const struct param *params, size_t count,
-                 struct rows *ret_rows, struct err *err)
+enum rc db_query_as(struct db *db, const struct sql *sql, const struct shape *shape,
+                    const struct param *params, size_t count, struct rows *ret_rows,
+                    struct err *err)
 {
     params_check(sql, params, count);
+    const struct source source = source_of(sql, shape);
     struct statement *statement;
-    enum rc rc = db_start(db, sql, params, ENGINE_COPY, &statement, err);
+    enum rc rc = db_start(db, &source, params, ENGINE_COPY, &statement, err);
     if (rc != RC_OK)
         return rc;
     statement->running = true;
@@ -253,6 +327,12 @@ enum rc db_query(struct db *db, const struct sql *sql, const struct param *param
     db->open_rows++;
     *ret_rows = (struct rows){.db = db, .statement = statement};
     return RC_OK;
+}
+
+enum rc db_query(struct db *db, const struct sql *sql, const struct param *params, size_t count,
+                 struct rows *ret_rows, struct err *err)
+{
+    return db_query_as(db, sql, NULL, params, count, ret_rows, err);
 }
 
 static struct engine_stmt *rows_handle(struct rows *rows)
@@ -424,7 +504,8 @@ enum rc db_script(struct db *db, const char *name, const char *text, struct err 
 {
     CLEANUP(buf_release) struct buf expanded;
     buf_init(&expanded, SQL_BYTES_MAX);
-    dialect_expand(db, text, &expanded);
+    const struct source source = {.sql = {.name = name, .text = text}};
+    dialect_expand(db, &source, &expanded);
     return db_outcome(db, db->ops->script(db->conn, name, buf_text(&expanded), err));
 }
 

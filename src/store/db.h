@@ -4,7 +4,8 @@
  *
  * A statement is a static const struct sql: its text is the same for every engine but for words
  * in braces, {for_update} and {skip_locked}; $1, $2 ... are its parameters, each with a declared
- * type.  Statements are prepared once per connection and cached by address.
+ * type.  Statements are prepared once per connection and cached by address.  {columns} and other
+ * words stand for the columns of a shape (columns.h), which is always the same one for a statement.
  * A connection belongs to one thread at a time.
  */
 #ifndef STORE_DB_H
@@ -18,6 +19,7 @@
 #include <stdint.h>
 
 struct db; /* A connection. */
+struct shape;
 
 struct sql {
     const char *name; /* For errors and metrics: "job_claim". */
@@ -46,6 +48,14 @@ static inline struct param param_json(struct str json)
 #define P_LIST(...) \
     ((const struct param[]){__VA_ARGS__}), COUNT_OF(((const struct param[]){__VA_ARGS__}))
 
+/* A statement that writes a group of a row's columns, which are its parameters. */
+struct row_sql {
+    const char *name;
+    const char *text;
+    const struct shape *shape;
+    unsigned group;
+};
+
 struct rows { /* A result being read; at most one per statement and connection at a time. */
     struct db *db;
     void *statement;
@@ -62,16 +72,25 @@ MUST_USE enum rc db_exec(struct db *db, const struct sql *sql, const struct para
    none.  Where it was only sent, that is a failure of the transaction, RC_IO (code ROW_MISSING). */
 MUST_USE enum rc exec_one(struct db *db, const struct sql *sql, const struct param *params,
                           size_t count, const char *noun, struct err *err);
+/* The same for a statement whose parameters are columns of `row`. */
+MUST_USE enum rc row_exec(struct db *db, const struct row_sql *sql, const void *row,
+                          int64_t *ret_changed, struct err *err);
+MUST_USE enum rc row_exec_one(struct db *db, const struct row_sql *sql, const void *row,
+                              struct err *err);
 MUST_USE enum rc db_query(struct db *db, const struct sql *sql, const struct param *params,
                           size_t count, struct rows *ret_rows, struct err *err);
+/* The same for a text with {columns} of the shape; without such words it may be any. */
+MUST_USE enum rc db_query_as(struct db *db, const struct sql *sql, const struct shape *shape,
+                             const struct param *params, size_t count, struct rows *ret_rows,
+                             struct err *err);
 /*
  * Reading ahead, in a transaction on an engine behind a network: the statement, whose only
  * parameter is an id, is sent now, and a later db_query of the same statement and id gets its rows.
  * Rows are locked in the order of these calls.  What a write has named is queried again.
  * Elsewhere this does nothing.
  */
-MUST_USE enum rc db_read_ahead(struct db *db, const struct sql *sql, const struct id *id,
-                               struct err *err);
+MUST_USE enum rc db_read_ahead(struct db *db, const struct sql *sql, const struct shape *shape,
+                               const struct id *id, struct err *err);
 /* RC_OK: on a row.  RC_NOT_FOUND: past the last one. */
 MUST_USE enum rc rows_next(struct rows *rows, struct err *err);
 void rows_end(struct rows *rows); /* For CLEANUP; safe on a zeroed one and twice. */

@@ -7,7 +7,8 @@
  * choosing another one.
  */
 #include "store/dead_letters.h"
-#include "store/job_shape.h"
+#include "store/query.h"
+#include "store/shapes.h"
 
 /* The compensation at which a saga is stuck: it waits for a replay. */
 #define DEAD_STUCK                                              \
@@ -33,16 +34,15 @@
 static const struct list_sql sql_list = {
     {
         "dead_letter_list",
-        "SELECT " JOB_COLUMNS_WITH("NULL", "NULL", "NULL") DEAD_EXTRAS
-        " FROM jobs"
-        " WHERE " DEAD " AND id < $11 AND id >= $12 ORDER BY id DESC LIMIT $13",
+        "SELECT {small}" DEAD_EXTRAS " FROM jobs WHERE " DEAD
+        " AND id < $11 AND id >= $12 ORDER BY id DESC LIMIT $13",
         DEAD_TYPES "tti",
     },
     LIST_WALK("dead_letter_list", "jobs", "state = 'dead_letter' AND " LIST_WALK_ALL),
 };
 static const struct sql sql_get = {
     "dead_letter_get",
-    "SELECT " JOB_COLUMNS DEAD_EXTRAS " FROM jobs WHERE id = $1 AND state = 'dead_letter'",
+    "SELECT {columns}" DEAD_EXTRAS " FROM jobs WHERE id = $1 AND state = 'dead_letter'",
     "t",
 };
 static const struct sql sql_count = {
@@ -108,13 +108,18 @@ static int64_t until_of(const struct dead_filter *filter)
 static enum rc dead_decode(struct row_reader *reader, void *to, struct err *err)
 {
     struct dead_row *row = to;
-    enum rc rc = job_shape.decode(reader, &row->job, err);
+    enum rc rc = columns_read(&job_shape, reader, &row->job, err);
     row->attempts = read_int(reader);
     row->first_us = read_int(reader);
     row->last_us = read_int(reader);
     return rc;
 }
-static const struct shape dead_shape = {"dead letter", sizeof(struct dead_row), dead_decode};
+static const struct shape dead_shape = {
+    .noun = "dead letter",
+    .bytes = sizeof(struct dead_row),
+    .decode = dead_decode,
+    .base = &job_shape,
+};
 
 static enum rc id_decode(struct row_reader *reader, void *to, struct err *err)
 {
@@ -122,7 +127,7 @@ static enum rc id_decode(struct row_reader *reader, void *to, struct err *err)
     *(struct id *)to = read_id(reader);
     return RC_OK;
 }
-static const struct shape id_shape = {"dead letter", sizeof(struct id), id_decode};
+static const struct shape id_shape = SHAPE_OF_RESULT("dead letter", struct id, id_decode);
 
 static enum rc name_decode(struct row_reader *reader, void *to, struct err *err)
 {
@@ -130,7 +135,7 @@ static enum rc name_decode(struct row_reader *reader, void *to, struct err *err)
     *(const char **)to = read_text(reader);
     return RC_OK;
 }
-static const struct shape name_shape = {"queue", sizeof(const char *), name_decode};
+static const struct shape name_shape = SHAPE_OF_RESULT("queue", const char *, name_decode);
 
 static enum rc group_decode(struct row_reader *reader, void *to, struct err *err)
 {
@@ -146,7 +151,7 @@ static enum rc group_decode(struct row_reader *reader, void *to, struct err *err
     group->example = read_id(reader);
     return RC_OK;
 }
-static const struct shape group_shape = {"group", sizeof(struct dead_group), group_decode};
+static const struct shape group_shape = SHAPE_OF_RESULT("group", struct dead_group, group_decode);
 
 /* Archived or not is a condition, too: those that are may be many. */
 enum rc dead_letters_list(struct db *db, const struct dead_filter *filter, const struct id *before,

@@ -9,24 +9,42 @@
  */
 #include "store/events.h"
 #include "store/query.h"
+#include "store/shapes.h"
 #include <assert.h>
 
 enum { PAGE_ROWS = 500, TYPE_COLUMN = 2 };
 
-#define EVENT_COLUMNS                                                                          \
-    "id, type, version, workspace_id, task_id, run_id, attempt_id, subject, time_us, run_seq," \
-    " correlation_id, causation_id, actor_type, actor_id, traceparent, data"
+static const struct column event_columns[] = {
+    COLUMN(struct event, seq, COLUMN_KEY),
+    COLUMN(struct event, id, COLUMN_NEW),
+    COLUMN(struct event, type, COLUMN_NEW),
+    COLUMN(struct event, version, COLUMN_NEW),
+    COLUMN(struct event, workspace_id, COLUMN_NEW),
+    COLUMN(struct event, task_id, COLUMN_NEW),
+    COLUMN(struct event, run_id, COLUMN_NEW),
+    COLUMN(struct event, attempt_id, COLUMN_NEW),
+    COLUMN(struct event, subject, COLUMN_NEW),
+    COLUMN(struct event, time_us, COLUMN_NEW),
+    COLUMN(struct event, run_seq, COLUMN_NEW),
+    COLUMN(struct event, correlation_id, COLUMN_NEW),
+    COLUMN(struct event, causation_id, COLUMN_NEW),
+    COLUMN_AS(struct event, actor.type, "actor_type", COLUMN_NEW),
+    COLUMN_AS(struct event, actor.id, "actor_id", COLUMN_NEW),
+    COLUMN(struct event, traceparent, COLUMN_NEW),
+    COLUMN(struct event, data, COLUMN_NEW),
+};
+const struct shape event_shape = SHAPE("event", struct event, event_columns);
 
-static const struct sql sql_append = {
+static const struct row_sql sql_append = {
     "event_append",
-    "INSERT INTO event_log (" EVENT_COLUMNS ")"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
-    "ttitttttiitttttj",
+    "INSERT INTO event_log {values}",
+    &event_shape,
+    COLUMN_NEW,
 };
 
 /* $1 after, $2 the last place, $3 since, $4 until, $5 the subject of the list, $6 rows. */
-#define EVENT_LIST(where)                                                       \
-    "SELECT seq, " EVENT_COLUMNS " FROM event_log WHERE seq > $1 AND seq <= $2" \
+#define EVENT_LIST(where)                                          \
+    "SELECT {columns} FROM event_log WHERE seq > $1 AND seq <= $2" \
     " AND time_us >= $3 AND time_us < $4" where " ORDER BY seq LIMIT $6"
 #define TASK_OF_RUN " AND task_id = (SELECT task_id FROM runs WHERE id = $5)"
 
@@ -77,37 +95,9 @@ static const struct sql sql_last_seq = {
     "",
 };
 
-static void event_decode(struct row_reader *reader, struct event *event)
-{
-    event->seq = read_int(reader);
-    event->id = read_id(reader);
-    event->type = read_text(reader);
-    event->version = read_int(reader);
-    event->workspace_id = read_id(reader);
-    event->task_id = read_id(reader);
-    event->run_id = read_id(reader);
-    event->attempt_id = read_id(reader);
-    event->subject = read_text(reader);
-    event->time_us = read_int(reader);
-    event->run_seq = read_int(reader);
-    event->correlation_id = read_id(reader);
-    event->causation_id = read_id(reader);
-    event->actor.type = read_text(reader);
-    event->actor.id = read_text(reader);
-    event->traceparent = read_text(reader);
-    event->data = read_bytes(reader);
-}
-
 enum rc events_append(struct db *db, const struct event *event, struct err *err)
 {
-    return db_exec(db, &sql_append,
-                   P_LIST(P_ID(&event->id), P_TEXT(event->type), P_INT(event->version),
-                          P_ID(&event->workspace_id), P_ID(&event->task_id), P_ID(&event->run_id),
-                          P_ID(&event->attempt_id), P_TEXT(event->subject), P_INT(event->time_us),
-                          P_INT(event->run_seq), P_ID(&event->correlation_id),
-                          P_ID(&event->causation_id), P_TEXT(event->actor.type),
-                          P_TEXT(event->actor.id), P_TEXT(event->traceparent), P_JSON(event->data)),
-                   NULL, err);
+    return row_exec(db, &sql_append, event, NULL, err);
 }
 
 static const struct sql *list_fields(const struct event_filter *filter)
@@ -181,11 +171,11 @@ static enum rc page_read(struct db *db, const struct event_filter *filter, struc
     const struct id *subject = id_is_none(&filter->run_id) ? &filter->task_id : &filter->run_id;
     int64_t rows_max = filter->type_pattern == NULL ? filter->limit : PAGE_ROWS;
     CLEANUP(rows_end) struct rows rows = {0};
-    enum rc rc = db_query(db, list_fields(filter),
-                          P_LIST(P_INT(span->after_seq), P_INT(span->last_seq),
-                                 P_INT(span->since_us), P_INT(span->until_us), P_ID(subject),
-                                 P_INT(rows_max)),
-                          &rows, err);
+    enum rc rc = db_query_as(db, list_fields(filter), &event_shape,
+                             P_LIST(P_INT(span->after_seq), P_INT(span->last_seq),
+                                    P_INT(span->since_us), P_INT(span->until_us), P_ID(subject),
+                                    P_INT(rows_max)),
+                             &rows, err);
     if (rc != RC_OK)
         return rc;
     int64_t seen = 0;
@@ -196,7 +186,10 @@ static enum rc page_read(struct db *db, const struct event_filter *filter, struc
             !event_type_match(filter->type_pattern, row_text(&rows, TYPE_COLUMN)))
             continue;
         struct event *event = row_list_add(list, sizeof *event, arena);
-        event_decode(&(struct row_reader){.rows = &rows, .arena = arena}, event);
+        rc = columns_read(&event_shape, &(struct row_reader){.rows = &rows, .arena = arena}, event,
+                          err);
+        if (rc != RC_OK)
+            return rc;
     }
     if (rc != RC_OK && rc != RC_NOT_FOUND)
         return rc;

@@ -13,19 +13,80 @@
  * A job is alive at expires_us itself and expired after it, as core/queue/job.c has it.
  */
 #include "store/jobs.h"
-#include "store/job_shape.h"
+#include "store/query.h"
+#include "store/shapes.h"
 #include <assert.h>
 
-static const struct sql sql_insert = {
+WORDS(job_state_words, enum job_state, job_state_name, job_state_parse);
+
+/* What is not known is none. */
+static bool dead_reason_read(const char *name, enum dead_reason *ret_reason)
+{
+    *ret_reason = dead_reason_parse(name);
+    return true;
+}
+WORDS(dead_reason_words, enum dead_reason, dead_reason_name, dead_reason_read);
+
+enum {
+    JOB_LIFE = COLUMN_GROUP(0),  /* jobs_save */
+    JOB_BATCH = COLUMN_GROUP(1), /* jobs_grow */
+};
+static const struct column job_columns[] = {
+    COLUMN(struct job_row, seq, COLUMN_KEY),
+    COLUMN(struct job_row, id, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct job_row, queue, COLUMN_NEW),
+    COLUMN(struct job_row, type, COLUMN_NEW),
+    COLUMN(struct job_row, workspace_id, COLUMN_NEW),
+    COLUMN(struct job_row, run_id, COLUMN_NEW),
+    COLUMN(struct job_row, payload, COLUMN_NEW | JOB_BATCH | COLUMN_LARGE),
+    COLUMN(struct job_row, result, JOB_LIFE | COLUMN_LARGE),
+    COLUMN(struct job_row, priority, COLUMN_NEW),
+    COLUMN(struct job_row, rank, COLUMN_NEW),
+    COLUMN(struct job_row, ordering_key, COLUMN_NEW),
+    COLUMN(struct job_row, dedup_key, COLUMN_NEW | JOB_BATCH),
+    COLUMN_WORD(struct job_row, life.state, "state", job_state_words, COLUMN_NEW | JOB_LIFE),
+    COLUMN_AS(struct job_row, life.epoch, "epoch", COLUMN_NEW | JOB_LIFE),
+    COLUMN_AS(struct job_row, life.due_us, "due_us", COLUMN_NEW | JOB_LIFE | JOB_BATCH),
+    COLUMN_AS(struct job_row, life.expires_us, "expires_us", COLUMN_NEW | JOB_LIFE),
+    COLUMN_AS(struct job_row, life.attempt, "attempt", COLUMN_NEW | JOB_LIFE),
+    COLUMN_AS(struct job_row, life.attempt_max, "attempt_max", COLUMN_NEW | JOB_LIFE),
+    COLUMN_AS(struct job_row, life.lost, "lost", COLUMN_NEW | JOB_LIFE),
+    COLUMN_WORD(struct job_row, life.dead_reason, "dead_reason", dead_reason_words,
+                COLUMN_NEW | JOB_LIFE),
+    COLUMN(struct job_row, worker, COLUMN_NEW | JOB_LIFE),
+    COLUMN(struct job_row, leased_us, COLUMN_NEW | JOB_LIFE),
+    COLUMN(struct job_row, error_code, COLUMN_NEW | JOB_LIFE),
+    COLUMN(struct job_row, error_message, COLUMN_NEW | JOB_LIFE),
+    COLUMN(struct job_row, created_us, COLUMN_NEW),
+    COLUMN(struct job_row, updated_us, COLUMN_NEW | JOB_LIFE),
+    COLUMN(struct job_row, headers, COLUMN_NEW | JOB_BATCH | COLUMN_LARGE),
+    COLUMN(struct job_row, dependency, COLUMN_NEW),
+    COLUMN(struct job_row, saga_id, COLUMN_NEW),
+    COLUMN(struct job_row, error_pattern, JOB_LIFE),
+    COLUMN(struct job_row, archived_us, JOB_LIFE),
+    COLUMN_AS(struct job_row, life.owner, "lease_owner", COLUMN_NEW | JOB_LIFE),
+};
+const struct shape job_shape = SHAPE("job", struct job_row, job_columns);
+
+static const struct column attempt_columns[] = {
+    COLUMN(struct attempt_row, job_id, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct attempt_row, attempt, COLUMN_NEW),
+    COLUMN(struct attempt_row, epoch, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct attempt_row, worker, COLUMN_NEW),
+    COLUMN(struct attempt_row, started_us, COLUMN_NEW),
+    COLUMN(struct attempt_row, ended_us, COLUMN_NEW),
+    COLUMN(struct attempt_row, outcome, COLUMN_NEW),
+    COLUMN(struct attempt_row, error_code, COLUMN_NEW),
+    COLUMN(struct attempt_row, error_message, COLUMN_NEW),
+};
+const struct shape attempt_shape = SHAPE("attempt", struct attempt_row, attempt_columns);
+
+static const struct row_sql sql_insert = {
     "job_insert",
-    "INSERT INTO jobs (id, queue, type, workspace_id, run_id, payload, priority, rank,"
-    " ordering_key, dedup_key, state, epoch, due_us, expires_us, attempt, attempt_max, lost,"
-    " dead_reason, worker, leased_us, error_code, error_message, created_us, updated_us,"
-    " headers, dependency, saga_id, lease_owner)"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,"
-    " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28)"
+    "INSERT INTO jobs {values}"
     " ON CONFLICT (queue, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING",
-    "tttttjiitttiiiiiittittiijttt",
+    &job_shape,
+    COLUMN_NEW,
 };
 static const struct sql sql_by_dedup = {
     "job_by_dedup",
@@ -37,15 +98,15 @@ static const struct sql sql_dedup_release = {
     "UPDATE jobs SET dedup_key = NULL WHERE id = $1",
     "t",
 };
-static const struct sql sql_grow = {
+static const struct row_sql sql_grow = {
     "job_grow",
-    "UPDATE jobs SET payload = $3, headers = $4, dedup_key = $5, due_us = $6"
-    " WHERE seq = $1 AND id = $2",
-    "itjjti",
+    "UPDATE jobs SET {set} WHERE {key}",
+    &job_shape,
+    COLUMN_KEY | JOB_BATCH,
 };
 static const struct sql sql_get = {
     "job_get",
-    "SELECT " JOB_COLUMNS " FROM jobs WHERE id = $1 {for_update}",
+    "SELECT {columns} FROM jobs WHERE id = $1 {for_update}",
     "t",
 };
 static const struct sql sql_owner = {
@@ -54,20 +115,18 @@ static const struct sql sql_owner = {
     " WHERE id = $1",
     "t",
 };
-static const struct sql sql_save = {
+static const struct row_sql sql_save = {
     "job_save",
-    "UPDATE jobs SET state = $3, epoch = $4, due_us = $5, expires_us = $6, attempt = $7,"
-    " attempt_max = $8, lost = $9, dead_reason = $10, worker = $11, leased_us = $12,"
-    " result = $13, error_code = $14, error_message = $15, updated_us = $16,"
-    " error_pattern = $17, archived_us = $18, lease_owner = $19 WHERE seq = $1 AND id = $2",
-    "ittiiiiiittijttitit",
+    "UPDATE jobs SET {set} WHERE {key}",
+    &job_shape,
+    COLUMN_KEY | JOB_LIFE,
 };
 
 /* A claim is a locking read and an UPDATE by key for each row: less work than one statement with
    RETURNING, and the rows are read in order. */
 static const struct sql sql_claimable = {
     "job_claimable",
-    "SELECT " JOB_COLUMNS " FROM jobs WHERE state = 'queued' AND queue = $1"
+    "SELECT {columns} FROM jobs WHERE state = 'queued' AND queue = $1"
     " AND (expires_us = 0 OR expires_us >= $2) ORDER BY rank, seq LIMIT $3 {skip_locked}",
     "tii",
 };
@@ -105,7 +164,7 @@ static const struct sql sql_due = {
     "                        ORDER BY due_us LIMIT $2) AS b"
     " UNION SELECT seq FROM (SELECT seq FROM jobs WHERE " EXPIRING " AND expires_us < $1"
     "                        ORDER BY expires_us LIMIT $2) AS c)"
-    " SELECT " JOB_COLUMNS " FROM jobs WHERE seq IN (SELECT seq FROM d)"
+    " SELECT {columns} FROM jobs WHERE seq IN (SELECT seq FROM d)"
     " ORDER BY due_us, seq LIMIT $2",
     "ii",
 };
@@ -119,7 +178,7 @@ static const struct sql sql_next_due = {
 };
 static const struct sql sql_leased_to = {
     "job_leased_to",
-    "SELECT " JOB_COLUMNS " FROM jobs WHERE state = 'leased' AND lease_owner = $1"
+    "SELECT {columns} FROM jobs WHERE state = 'leased' AND lease_owner = $1"
     " ORDER BY due_us, seq",
     "t",
 };
@@ -138,15 +197,15 @@ static const struct sql sql_put_off = {
 };
 
 /* The leading condition chooses the index; the others apply in every form. */
-#define JOB_LIST(name, lead, walk)                                                        \
-    {                                                                                     \
-        {name,                                                                            \
-         "SELECT " JOB_COLUMNS " FROM jobs WHERE " lead " AND ($1 IS NULL OR queue = $1)" \
-         " AND ($2 IS NULL OR type = $2) AND ($3 IS NULL OR state = $3)"                  \
-         " AND ($4 IS NULL OR run_id = $4) AND id < $5 AND id >= $6"                      \
-         " ORDER BY id DESC LIMIT $7",                                                    \
-         "tttttti"},                                                                      \
-            LIST_WALK(name, "jobs", walk),                                                \
+#define JOB_LIST(name, lead, walk)                                                  \
+    {                                                                               \
+        {name,                                                                      \
+         "SELECT {columns} FROM jobs WHERE " lead " AND ($1 IS NULL OR queue = $1)" \
+         " AND ($2 IS NULL OR type = $2) AND ($3 IS NULL OR state = $3)"            \
+         " AND ($4 IS NULL OR run_id = $4) AND id < $5 AND id >= $6"                \
+         " ORDER BY id DESC LIMIT $7",                                              \
+         "tttttti"},                                                                \
+            LIST_WALK(name, "jobs", walk),                                          \
     }
 #define JOB_DEAD "state = 'dead_letter'"
 static const struct list_sql sql_list = JOB_LIST("job_list", "1 = 1", LIST_WALK_ALL);
@@ -172,17 +231,16 @@ static const struct sql sql_count = {
     "",
 };
 
-static const struct sql sql_attempt_insert = {
+static const struct row_sql sql_attempt_insert = {
     "attempt_insert",
-    "INSERT INTO job_attempts (job_id, attempt, epoch, worker, started_us, ended_us, outcome,"
-    " error_code, error_message) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-    "tiitiittt",
+    "INSERT INTO job_attempts {values}",
+    &attempt_shape,
+    COLUMN_NEW,
 };
 /* The attempt that succeeded stands in the job itself, which changes no more. */
 static const struct sql sql_attempt_list = {
     "attempt_list",
-    "SELECT job_id, attempt, epoch, worker, started_us, ended_us, outcome, error_code,"
-    " error_message FROM job_attempts WHERE job_id = $1"
+    "SELECT {columns} FROM job_attempts WHERE job_id = $1"
     " UNION ALL SELECT id, attempt, epoch, worker, leased_us, updated_us, 'succeeded', NULL, NULL"
     " FROM jobs WHERE id = $1 AND state = 'succeeded' ORDER BY 3",
     "t",
@@ -217,62 +275,10 @@ static const struct sql sql_key_drop = {
     "tt",
 };
 
-static enum rc job_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    struct job_row *row = to;
-    row->seq = read_int(reader);
-    row->id = read_id(reader);
-    row->queue = read_text(reader);
-    row->type = read_text(reader);
-    row->workspace_id = read_id(reader);
-    row->run_id = read_id(reader);
-    row->payload = read_bytes(reader);
-    row->result = read_bytes(reader);
-    row->priority = read_int(reader);
-    row->rank = read_int(reader);
-    row->ordering_key = read_text(reader);
-    row->dedup_key = read_text(reader);
-    if (!job_state_parse(read_word(reader), &row->life.state))
-        return row_corrupt("job", err);
-    row->life.epoch = read_int(reader);
-    row->life.due_us = read_int(reader);
-    row->life.expires_us = read_int(reader);
-    row->life.attempt = read_int(reader);
-    row->life.attempt_max = read_int(reader);
-    row->life.lost = read_int(reader);
-    row->life.dead_reason = dead_reason_parse(read_word(reader));
-    row->worker = read_text(reader);
-    row->leased_us = read_int(reader);
-    row->error_code = read_text(reader);
-    row->error_message = read_text(reader);
-    row->created_us = read_int(reader);
-    row->updated_us = read_int(reader);
-    row->headers = read_bytes(reader);
-    row->dependency = read_text(reader);
-    row->saga_id = read_id(reader);
-    row->error_pattern = read_text(reader);
-    row->archived_us = read_int(reader);
-    row->life.owner = read_text(reader);
-    return RC_OK;
-}
-const struct shape job_shape = {"job", sizeof(struct job_row), job_decode};
-
 enum rc jobs_insert(struct db *db, const struct job_row *row, struct err *err)
 {
-    const struct job_life *life = &row->life;
     int64_t inserted = 1;
-    enum rc rc = db_exec(
-        db, &sql_insert,
-        P_LIST(P_ID(&row->id), P_TEXT(row->queue), P_TEXT(row->type), P_ID(&row->workspace_id),
-               P_ID(&row->run_id), P_JSON(row->payload), P_INT(row->priority), P_INT(row->rank),
-               P_TEXT(row->ordering_key), P_TEXT(row->dedup_key),
-               P_TEXT(job_state_name(life->state)), P_INT(life->epoch), P_INT(life->due_us),
-               P_INT(life->expires_us), P_INT(life->attempt), P_INT(life->attempt_max),
-               P_INT(life->lost), P_TEXT(dead_reason_name(life->dead_reason)), P_TEXT(row->worker),
-               P_INT(row->leased_us), P_TEXT(row->error_code), P_TEXT(row->error_message),
-               P_INT(row->created_us), P_INT(row->updated_us), P_JSON(row->headers),
-               P_TEXT(row->dependency), P_ID(&row->saga_id), P_TEXT(life->owner)),
-        row->dedup_key != NULL ? &inserted : NULL, err);
+    enum rc rc = row_exec(db, &sql_insert, row, row->dedup_key != NULL ? &inserted : NULL, err);
     if (rc == RC_OK && inserted == 0)
         return err_set(err, RC_CONFLICT, "DUPLICATE_JOB",
                        "queue %s has a job with the dedup key %s already", row->queue,
@@ -303,10 +309,7 @@ enum rc jobs_dedup_release(struct db *db, const struct id *id, struct err *err)
 
 enum rc jobs_grow(struct db *db, const struct job_row *row, struct err *err)
 {
-    return exec_one(db, &sql_grow,
-                    P_LIST(P_INT(row->seq), P_ID(&row->id), P_JSON(row->payload),
-                           P_JSON(row->headers), P_TEXT(row->dedup_key), P_INT(row->life.due_us)),
-                    job_shape.noun, err);
+    return row_exec_one(db, &sql_grow, row, err);
 }
 
 enum rc jobs_get(struct db *db, const struct id *id, struct arena *arena, struct job_row *ret_row,
@@ -317,12 +320,12 @@ enum rc jobs_get(struct db *db, const struct id *id, struct arena *arena, struct
 
 enum rc jobs_read_ahead(struct db *db, const struct id *id, struct err *err)
 {
-    return db_read_ahead(db, &sql_get, id, err);
+    return db_read_ahead(db, &sql_get, &job_shape, id, err);
 }
 
 enum rc jobs_owner_read_ahead(struct db *db, const struct id *id, struct err *err)
 {
-    return db_read_ahead(db, &sql_owner, id, err);
+    return db_read_ahead(db, &sql_owner, NULL, id, err);
 }
 
 enum rc jobs_owner(struct db *db, const struct id *id, struct job_owner *ret_owner, struct err *err)
@@ -338,17 +341,7 @@ enum rc jobs_owner(struct db *db, const struct id *id, struct job_owner *ret_own
 
 enum rc jobs_save(struct db *db, const struct job_row *row, struct err *err)
 {
-    const struct job_life *life = &row->life;
-    return exec_one(db, &sql_save,
-                    P_LIST(P_INT(row->seq), P_ID(&row->id), P_TEXT(job_state_name(life->state)),
-                           P_INT(life->epoch), P_INT(life->due_us), P_INT(life->expires_us),
-                           P_INT(life->attempt), P_INT(life->attempt_max), P_INT(life->lost),
-                           P_TEXT(dead_reason_name(life->dead_reason)), P_TEXT(row->worker),
-                           P_INT(row->leased_us), P_JSON(row->result), P_TEXT(row->error_code),
-                           P_TEXT(row->error_message), P_INT(row->updated_us),
-                           P_TEXT(row->error_pattern), P_INT(row->archived_us),
-                           P_TEXT(life->owner)),
-                    job_shape.noun, err);
+    return row_exec_one(db, &sql_save, row, err);
 }
 
 enum rc jobs_claimable(struct db *db, const char *queue, int64_t now_us, int64_t limit,
@@ -487,31 +480,9 @@ enum rc jobs_list(struct db *db, const struct job_filter *filter, struct arena *
     return query_list(db, &ask, &job_shape, arena, ret_rows, ret_count, err);
 }
 
-static enum rc attempt_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    (void)err;
-    struct attempt_row *row = to;
-    row->job_id = read_id(reader);
-    row->attempt = read_int(reader);
-    row->epoch = read_int(reader);
-    row->worker = read_text(reader);
-    row->started_us = read_int(reader);
-    row->ended_us = read_int(reader);
-    row->outcome = read_text(reader);
-    row->error_code = read_text(reader);
-    row->error_message = read_text(reader);
-    return RC_OK;
-}
-static const struct shape attempt_shape = {"attempt", sizeof(struct attempt_row), attempt_decode};
-
 enum rc attempts_insert(struct db *db, const struct attempt_row *row, struct err *err)
 {
-    return db_exec(db, &sql_attempt_insert,
-                   P_LIST(P_ID(&row->job_id), P_INT(row->attempt), P_INT(row->epoch),
-                          P_TEXT(row->worker), P_INT(row->started_us), P_INT(row->ended_us),
-                          P_TEXT(row->outcome), P_TEXT(row->error_code),
-                          P_TEXT(row->error_message)),
-                   NULL, err);
+    return row_exec(db, &sql_attempt_insert, row, NULL, err);
 }
 
 enum rc attempts_list(struct db *db, const struct id *job_id, struct arena *arena,

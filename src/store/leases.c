@@ -88,7 +88,7 @@ static enum rc lease_decode(struct row_reader *reader, void *to, struct err *err
     row->now_us = read_int(reader);
     return RC_OK;
 }
-static const struct shape lease_shape = {"lease", sizeof(struct lease_row), lease_decode};
+static const struct shape lease_shape = SHAPE_OF_RESULT("lease", struct lease_row, lease_decode);
 
 static enum rc stale(const struct lease_fence *fence, struct err *err)
 {

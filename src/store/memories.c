@@ -3,23 +3,37 @@
  */
 #include "store/memories.h"
 #include "store/query.h"
+#include "store/shapes.h"
 
-#define MEMORY_SELECT                                                                          \
-    "SELECT id, workspace_id, repository_id,"                                                  \
-    " (SELECT name FROM repositories r WHERE r.id = memories.repository_id), task_id, run_id," \
-    " outcome, error_code, summary, paths, pull_request, head_commit, turns, cost_microusd,"   \
-    " created_us FROM memories"
+#define REPOSITORY_NAME "(SELECT name FROM repositories r WHERE r.id = memories.repository_id)"
+static const struct column memory_columns[] = {
+    COLUMN(struct memory_row, id, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct memory_row, workspace_id, COLUMN_NEW),
+    COLUMN(struct memory_row, repository_id, COLUMN_NEW),
+    COLUMN_AS(struct memory_row, repository, REPOSITORY_NAME, COLUMN_COMPUTED),
+    COLUMN(struct memory_row, task_id, COLUMN_NEW),
+    COLUMN(struct memory_row, run_id, COLUMN_NEW),
+    COLUMN(struct memory_row, outcome, COLUMN_NEW),
+    COLUMN(struct memory_row, error_code, COLUMN_NEW),
+    COLUMN(struct memory_row, summary, COLUMN_NEW),
+    COLUMN(struct memory_row, paths, COLUMN_NEW),
+    COLUMN(struct memory_row, pull_request, COLUMN_NEW),
+    COLUMN(struct memory_row, head_commit, COLUMN_NEW),
+    COLUMN(struct memory_row, turns, COLUMN_NEW),
+    COLUMN(struct memory_row, cost_microusd, COLUMN_NEW),
+    COLUMN(struct memory_row, created_us, COLUMN_NEW),
+};
+const struct shape memory_shape = SHAPE("memory", struct memory_row, memory_columns);
 
-static const struct sql sql_insert = {
+static const struct row_sql sql_insert = {
     "memory_insert",
-    "INSERT INTO memories (id, workspace_id, repository_id, task_id, run_id, outcome, error_code,"
-    " summary, paths, pull_request, head_commit, turns, cost_microusd, created_us)"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
-    "ttttttttjttiii",
+    "INSERT INTO memories {values}",
+    &memory_shape,
+    COLUMN_NEW,
 };
 static const struct sql sql_get = {
     "memory_get",
-    MEMORY_SELECT " WHERE id = $1",
+    "SELECT {columns} FROM memories WHERE id = $1",
     "t",
 };
 static const struct sql sql_remove = {
@@ -29,53 +43,25 @@ static const struct sql sql_remove = {
 };
 static const struct sql sql_list = {
     "memory_list",
-    MEMORY_SELECT " WHERE id < $1 ORDER BY id DESC LIMIT $2",
+    "SELECT {columns} FROM memories WHERE id < $1 ORDER BY id DESC LIMIT $2",
     "ti",
 };
 static const struct sql sql_list_repository = {
     "memory_list_repository",
-    MEMORY_SELECT " WHERE repository_id = (SELECT min(id) FROM repositories WHERE name = $1)"
-                  " AND id < $2 ORDER BY id DESC LIMIT $3",
+    "SELECT {columns} FROM memories WHERE repository_id = (SELECT min(id) FROM repositories WHERE "
+    "name = $1)"
+    " AND id < $2 ORDER BY id DESC LIMIT $3",
     "tti",
 };
 static const struct sql sql_of_repository = {
     "memory_of_repository",
-    MEMORY_SELECT " WHERE repository_id = $1 ORDER BY id DESC LIMIT $2",
+    "SELECT {columns} FROM memories WHERE repository_id = $1 ORDER BY id DESC LIMIT $2",
     "ti",
 };
 
-static enum rc memory_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    (void)err;
-    struct memory_row *row = to;
-    row->id = read_id(reader);
-    row->workspace_id = read_id(reader);
-    row->repository_id = read_id(reader);
-    row->repository = read_text(reader);
-    row->task_id = read_id(reader);
-    row->run_id = read_id(reader);
-    row->outcome = read_text(reader);
-    row->error_code = read_text(reader);
-    row->summary = read_text(reader);
-    row->paths = read_bytes(reader);
-    row->pull_request = read_text(reader);
-    row->head_commit = read_text(reader);
-    row->turns = read_int(reader);
-    row->cost_microusd = read_int(reader);
-    row->created_us = read_int(reader);
-    return RC_OK;
-}
-static const struct shape memory_shape = {"memory", sizeof(struct memory_row), memory_decode};
-
 enum rc memories_insert(struct db *db, const struct memory_row *row, struct err *err)
 {
-    return db_exec(db, &sql_insert,
-                   P_LIST(P_ID(&row->id), P_ID(&row->workspace_id), P_ID(&row->repository_id),
-                          P_ID(&row->task_id), P_ID(&row->run_id), P_TEXT(row->outcome),
-                          P_TEXT(row->error_code), P_TEXT(row->summary), P_JSON(row->paths),
-                          P_TEXT(row->pull_request), P_TEXT(row->head_commit), P_INT(row->turns),
-                          P_INT(row->cost_microusd), P_INT(row->created_us)),
-                   NULL, err);
+    return row_exec(db, &sql_insert, row, NULL, err);
 }
 
 enum rc memories_get(struct db *db, const struct id *id, struct arena *arena,

@@ -114,6 +114,7 @@ static const char *const initial[] = {
     " tokens_in {int} NOT NULL,"
     " tokens_out {int} NOT NULL,"
     " cost_microusd {int} NOT NULL,"
+    " max_turns {int} NOT NULL,"       /* 0: none */
     " budget_microusd {int} NOT NULL," /* 0: none */
     " model {text},"
     " pull_request_id {text},"

@@ -3,16 +3,29 @@
  */
 #include "store/patches.h"
 #include "store/query.h"
+#include "store/shapes.h"
 
-#define PATCH_COLUMNS                                                                            \
-    "id, run_id, attempt_no, sha256, base_commit, tree_hash, files, lines_added, lines_deleted," \
-    " summary, status, created_us"
+static const struct column patch_columns[] = {
+    COLUMN(struct patch_row, id, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct patch_row, run_id, COLUMN_NEW),
+    COLUMN(struct patch_row, attempt_no, COLUMN_NEW),
+    COLUMN(struct patch_row, sha256, COLUMN_NEW),
+    COLUMN(struct patch_row, base_commit, COLUMN_NEW),
+    COLUMN(struct patch_row, tree_hash, COLUMN_NEW),
+    COLUMN(struct patch_row, files, COLUMN_NEW),
+    COLUMN(struct patch_row, lines_added, COLUMN_NEW),
+    COLUMN(struct patch_row, lines_deleted, COLUMN_NEW),
+    COLUMN(struct patch_row, summary, COLUMN_NEW),
+    COLUMN(struct patch_row, status, COLUMN_NEW),
+    COLUMN(struct patch_row, created_us, COLUMN_NEW),
+};
+const struct shape patch_shape = SHAPE("patch", struct patch_row, patch_columns);
 
-static const struct sql sql_insert = {
+static const struct row_sql sql_insert = {
     "patch_insert",
-    "INSERT INTO patches (" PATCH_COLUMNS ")"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-    "ttitttiiitti",
+    "INSERT INTO patches {values}",
+    &patch_shape,
+    COLUMN_NEW,
 };
 static const struct sql sql_set_status = {
     "patch_set_status",
@@ -26,43 +39,18 @@ static const struct sql sql_is_flagged = {
 };
 static const struct sql sql_get = {
     "patch_get",
-    "SELECT " PATCH_COLUMNS " FROM patches WHERE id = $1",
+    "SELECT {columns} FROM patches WHERE id = $1",
     "t",
 };
 static const struct sql sql_of_run = {
     "patch_of_run",
-    "SELECT " PATCH_COLUMNS " FROM patches WHERE run_id = $1 ORDER BY id",
+    "SELECT {columns} FROM patches WHERE run_id = $1 ORDER BY id",
     "t",
 };
 
-static enum rc patch_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    (void)err;
-    struct patch_row *row = to;
-    row->id = read_id(reader);
-    row->run_id = read_id(reader);
-    row->attempt_no = read_int(reader);
-    row->sha256 = read_text(reader);
-    row->base_commit = read_text(reader);
-    row->tree_hash = read_text(reader);
-    row->files = read_int(reader);
-    row->lines_added = read_int(reader);
-    row->lines_deleted = read_int(reader);
-    row->summary = read_text(reader);
-    row->status = read_text(reader);
-    row->created_us = read_int(reader);
-    return RC_OK;
-}
-static const struct shape patch_shape = {"patch", sizeof(struct patch_row), patch_decode};
-
 enum rc patches_insert(struct db *db, const struct patch_row *row, struct err *err)
 {
-    return db_exec(db, &sql_insert,
-                   P_LIST(P_ID(&row->id), P_ID(&row->run_id), P_INT(row->attempt_no),
-                          P_TEXT(row->sha256), P_TEXT(row->base_commit), P_TEXT(row->tree_hash),
-                          P_INT(row->files), P_INT(row->lines_added), P_INT(row->lines_deleted),
-                          P_TEXT(row->summary), P_TEXT(row->status), P_INT(row->created_us)),
-                   NULL, err);
+    return row_exec(db, &sql_insert, row, NULL, err);
 }
 
 enum rc patches_set_status(struct db *db, const struct id *id, const char *status, struct err *err)

@@ -3,25 +3,41 @@
  */
 #include "store/pull_requests.h"
 #include "store/query.h"
+#include "store/shapes.h"
 
-#define PULL_REQUEST_SELECT                                                                 \
-    "SELECT id, number, repository_id,"                                                     \
-    " (SELECT name FROM repositories r WHERE r.id = pull_requests.repository_id), task_id," \
-    " run_id, branch, target_branch, url, title, status, draft, head_commit, merge_commit," \
-    " created_us, updated_us, merged_us FROM pull_requests"
+enum { PULL_REQUEST_STATE = COLUMN_GROUP(0) }; /* pull_requests_save */
+#define REPOSITORY_NAME "(SELECT name FROM repositories r WHERE r.id = pull_requests.repository_id)"
+static const struct column pull_request_columns[] = {
+    COLUMN(struct pull_request_row, id, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct pull_request_row, number, COLUMN_NEW),
+    COLUMN(struct pull_request_row, repository_id, COLUMN_NEW),
+    COLUMN_AS(struct pull_request_row, repository, REPOSITORY_NAME, COLUMN_COMPUTED),
+    COLUMN(struct pull_request_row, task_id, COLUMN_NEW),
+    COLUMN(struct pull_request_row, run_id, COLUMN_NEW),
+    COLUMN(struct pull_request_row, branch, COLUMN_NEW),
+    COLUMN(struct pull_request_row, target_branch, COLUMN_NEW),
+    COLUMN(struct pull_request_row, url, COLUMN_NEW),
+    COLUMN(struct pull_request_row, title, COLUMN_NEW),
+    COLUMN(struct pull_request_row, status, COLUMN_NEW | PULL_REQUEST_STATE),
+    COLUMN(struct pull_request_row, draft, COLUMN_NEW | PULL_REQUEST_STATE),
+    COLUMN(struct pull_request_row, head_commit, COLUMN_NEW),
+    COLUMN(struct pull_request_row, merge_commit, COLUMN_NEW | PULL_REQUEST_STATE),
+    COLUMN(struct pull_request_row, created_us, COLUMN_NEW),
+    COLUMN(struct pull_request_row, updated_us, COLUMN_NEW | PULL_REQUEST_STATE),
+    COLUMN(struct pull_request_row, merged_us, COLUMN_NEW | PULL_REQUEST_STATE),
+};
+const struct shape pull_request_shape = SHAPE("pull request", struct pull_request_row,
+                                              pull_request_columns);
 
-static const struct sql sql_insert = {
+static const struct row_sql sql_insert = {
     "pull_request_insert",
-    "INSERT INTO pull_requests (id, number, repository_id, task_id, run_id, branch,"
-    " target_branch, url, title, status, draft, head_commit, merge_commit, created_us,"
-    " updated_us, merged_us)"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
-    " ON CONFLICT DO NOTHING",
-    "tittttttttittiii",
+    "INSERT INTO pull_requests {values} ON CONFLICT DO NOTHING",
+    &pull_request_shape,
+    COLUMN_NEW,
 };
 static const struct sql sql_get = {
     "pull_request_get",
-    PULL_REQUEST_SELECT " WHERE id = $1 {for_update}",
+    "SELECT {columns} FROM pull_requests WHERE id = $1 {for_update}",
     "t",
 };
 static const struct sql sql_run_of = {
@@ -31,31 +47,32 @@ static const struct sql sql_run_of = {
 };
 static const struct sql sql_of_run = {
     "pull_request_of_run",
-    PULL_REQUEST_SELECT " WHERE run_id = $1 {for_update}",
+    "SELECT {columns} FROM pull_requests WHERE run_id = $1 {for_update}",
     "t",
 };
 static const struct sql sql_open_at = {
     "pull_request_open_at",
-    PULL_REQUEST_SELECT " WHERE url = $1 AND status = 'open'",
+    "SELECT {columns} FROM pull_requests WHERE url = $1 AND status = 'open'",
     "t",
 };
-static const struct sql sql_save = {
+static const struct row_sql sql_save = {
     "pull_request_save",
-    "UPDATE pull_requests SET status = $2, draft = $3, merge_commit = $4, updated_us = $5,"
-    " merged_us = $6 WHERE id = $1",
-    "ttitii",
+    "UPDATE pull_requests SET {set} WHERE {key}",
+    &pull_request_shape,
+    COLUMN_KEY | PULL_REQUEST_STATE,
 };
 
 /* The leading condition chooses the index; the others apply in every form. */
 #define IN_REPOSITORY "repository_id = (SELECT min(id) FROM repositories WHERE name = $1)"
-#define PULL_REQUEST_LIST(name, lead, walk)                                              \
-    {                                                                                    \
-        {name,                                                                           \
-         PULL_REQUEST_SELECT " WHERE " lead " AND ($1 IS NULL OR " IN_REPOSITORY ")"     \
-                             " AND ($2 IS NULL OR status = $2) AND id < $3 AND id >= $4" \
-                             " ORDER BY id DESC LIMIT $5",                               \
-         "tttti"},                                                                       \
-            LIST_WALK(name, "pull_requests", walk),                                      \
+#define PULL_REQUEST_LIST(name, lead, walk)                                                     \
+    {                                                                                           \
+        {name,                                                                                  \
+         "SELECT {columns} FROM pull_requests WHERE " lead " AND ($1 IS NULL OR " IN_REPOSITORY \
+         ")"                                                                                    \
+         " AND ($2 IS NULL OR status = $2) AND id < $3 AND id >= $4"                            \
+         " ORDER BY id DESC LIMIT $5",                                                          \
+         "tttti"},                                                                              \
+            LIST_WALK(name, "pull_requests", walk),                                             \
     }
 static const struct list_sql sql_list = PULL_REQUEST_LIST("pull_request_list", "1 = 1",
                                                           LIST_WALK_ALL);
@@ -64,43 +81,10 @@ static const struct list_sql sql_list_status = PULL_REQUEST_LIST("pull_request_l
 static const struct list_sql sql_list_repository = PULL_REQUEST_LIST("pull_request_list_repository",
                                                                      IN_REPOSITORY, IN_REPOSITORY);
 
-static enum rc pull_request_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    (void)err;
-    struct pull_request_row *row = to;
-    row->id = read_id(reader);
-    row->number = read_int(reader);
-    row->repository_id = read_id(reader);
-    row->repository = read_text(reader);
-    row->task_id = read_id(reader);
-    row->run_id = read_id(reader);
-    row->branch = read_text(reader);
-    row->target_branch = read_text(reader);
-    row->url = read_text(reader);
-    row->title = read_text(reader);
-    row->status = read_text(reader);
-    row->draft = read_int(reader) != 0;
-    row->head_commit = read_text(reader);
-    row->merge_commit = read_text(reader);
-    row->created_us = read_int(reader);
-    row->updated_us = read_int(reader);
-    row->merged_us = read_int(reader);
-    return RC_OK;
-}
-static const struct shape pull_request_shape = {"pull request", sizeof(struct pull_request_row),
-                                                pull_request_decode};
-
 enum rc pull_requests_insert(struct db *db, const struct pull_request_row *row, struct err *err)
 {
     int64_t changed;
-    enum rc rc = db_exec(db, &sql_insert,
-                         P_LIST(P_ID(&row->id), P_INT(row->number), P_ID(&row->repository_id),
-                                P_ID(&row->task_id), P_ID(&row->run_id), P_TEXT(row->branch),
-                                P_TEXT(row->target_branch), P_TEXT(row->url), P_TEXT(row->title),
-                                P_TEXT(row->status), P_INT(row->draft), P_TEXT(row->head_commit),
-                                P_TEXT(row->merge_commit), P_INT(row->created_us),
-                                P_INT(row->updated_us), P_INT(row->merged_us)),
-                         &changed, err);
+    enum rc rc = row_exec(db, &sql_insert, row, &changed, err);
     if (rc == RC_OK && changed == 0)
         return err_set(err, RC_CONFLICT, "PULL_REQUEST_EXISTS",
                        "the run has a pull request already, or another run has this one");
@@ -135,11 +119,7 @@ enum rc pull_requests_open_at(struct db *db, const char *url, struct arena *aren
 
 enum rc pull_requests_save(struct db *db, const struct pull_request_row *row, struct err *err)
 {
-    return exec_one(db, &sql_save,
-                    P_LIST(P_ID(&row->id), P_TEXT(row->status), P_INT(row->draft),
-                           P_TEXT(row->merge_commit), P_INT(row->updated_us),
-                           P_INT(row->merged_us)),
-                    pull_request_shape.noun, err);
+    return row_exec_one(db, &sql_save, row, err);
 }
 
 static const struct list_sql *list_fields(const struct pull_request_filter *filter)

@@ -44,18 +44,27 @@ static enum rc not_found(const char *noun, struct err *err)
     return err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no such %s", noun);
 }
 
-static enum rc query_first(struct db *db, const struct sql *sql, const struct param *params,
-                           size_t count, struct rows *rows, struct err *err)
+static enum rc query_first(struct db *db, const struct sql *sql, const struct shape *shape,
+                           const struct param *params, size_t count, struct rows *rows,
+                           struct err *err)
 {
-    enum rc rc = db_query(db, sql, params, count, rows, err);
+    enum rc rc = db_query_as(db, sql, shape, params, count, rows, err);
     return rc == RC_OK ? rows_next(rows, err) : rc;
+}
+
+static enum rc decode(const struct shape *shape, struct rows *rows, struct arena *arena, void *to,
+                      struct err *err)
+{
+    struct row_reader reader = {.rows = rows, .arena = arena};
+    return shape->decode != NULL ? shape->decode(&reader, to, err)
+                                 : columns_read(shape, &reader, to, err);
 }
 
 enum rc query_one(struct db *db, const struct sql *sql, const struct param *params, size_t count,
                   const struct shape *shape, struct arena *arena, void *ret_row, struct err *err)
 {
     CLEANUP(rows_end) struct rows rows = {0};
-    enum rc rc = query_first(db, sql, params, count, &rows, err);
+    enum rc rc = query_first(db, sql, shape, params, count, &rows, err);
     if (rc == RC_NOT_FOUND)
         return not_found(shape->noun, err);
     if (rc != RC_OK)
@@ -66,7 +75,7 @@ enum rc query_one(struct db *db, const struct sql *sql, const struct param *para
     } row;
     assert(shape->bytes <= sizeof row);
     memset(&row, 0, shape->bytes);
-    rc = shape->decode(&(struct row_reader){.rows = &rows, .arena = arena}, &row, err);
+    rc = decode(shape, &rows, arena, &row, err);
     if (rc == RC_OK)
         memcpy(ret_row, &row, shape->bytes);
     return rc;
@@ -92,13 +101,13 @@ enum rc query_all(struct db *db, const struct sql *sql, const struct param *para
                   struct err *err)
 {
     CLEANUP(rows_end) struct rows rows = {0};
-    enum rc rc = db_query(db, sql, params, count, &rows, err);
+    enum rc rc = db_query_as(db, sql, shape, params, count, &rows, err);
     if (rc != RC_OK)
         return rc;
     struct row_list list = {0};
     while ((rc = rows_next(&rows, err)) == RC_OK) {
         void *row = row_list_add(&list, shape->bytes, arena);
-        rc = shape->decode(&(struct row_reader){.rows = &rows, .arena = arena}, row, err);
+        rc = decode(shape, &rows, arena, row, err);
         if (rc != RC_OK)
             return rc;
     }
@@ -145,7 +154,7 @@ enum rc query_int(struct db *db, const struct sql *sql, const struct param *para
                   int64_t *ret_value, struct err *err)
 {
     CLEANUP(rows_end) struct rows rows = {0};
-    enum rc rc = query_first(db, sql, params, count, &rows, err);
+    enum rc rc = query_first(db, sql, NULL, params, count, &rows, err);
     if (rc != RC_OK)
         return rc;
     if (row_is_null(&rows, 0))
@@ -158,7 +167,7 @@ enum rc query_id(struct db *db, const struct sql *sql, const struct param *param
                  struct id *ret_id, struct err *err)
 {
     CLEANUP(rows_end) struct rows rows = {0};
-    enum rc rc = query_first(db, sql, params, count, &rows, err);
+    enum rc rc = query_first(db, sql, NULL, params, count, &rows, err);
     if (rc == RC_OK)
         *ret_id = row_id(&rows, 0);
     return rc;

@@ -2,11 +2,12 @@
  * query.h - one row or all rows of a statement as structs, and a reader that walks the columns
  * of a row from left to right.
  *
- * Each aggregate has one constant with its columns and one decode function that takes them in
- * the same order.
+ * A row of a table is read by the table of its columns (columns.h); other results have a decode
+ * function that takes their columns in the order of the statement.
  */
 #ifndef STORE_QUERY_H
 #define STORE_QUERY_H
+#include "store/columns.h"
 #include "store/db.h"
 #include "store/scan.h"
 
@@ -23,13 +24,6 @@ struct str read_bytes(struct row_reader *reader);
 const char *read_word(struct row_reader *reader); /* Not copied, never NULL: to be parsed. */
 /* For a stored word that core cannot parse. */
 enum rc row_corrupt(const char *noun, struct err *err);
-
-struct shape {
-    const char *noun; /* "run": for "there is no such run". */
-    size_t bytes;     /* Of the struct. */
-    /* Fills a zeroed struct. */
-    enum rc (*decode)(struct row_reader *reader, void *to, struct err *err);
-};
 
 /* RC_NOT_FOUND (code NOT_FOUND) without a row; *ret_row is untouched then. */
 MUST_USE enum rc query_one(struct db *db, const struct sql *sql, const struct param *params,

@@ -3,18 +3,31 @@
  */
 #include "store/queue_levels.h"
 #include "store/query.h"
+#include "store/shapes.h"
 #include <string.h>
 
-#define LEVEL_COLUMNS "name, config, paused, level, level_us, dead_alert, desired, desired_us"
+WORDS(level_words, enum level, level_name, level_parse);
+
+static const struct column level_columns[] = {
+    COLUMN_AS(struct queue_level_row, queue, "name", COLUMN_KEY),
+    COLUMN(struct queue_level_row, config, 0),
+    COLUMN(struct queue_level_row, paused, 0),
+    COLUMN_WORD(struct queue_level_row, level, "level", level_words, 0),
+    COLUMN(struct queue_level_row, level_us, 0),
+    COLUMN(struct queue_level_row, dead_alert, 0),
+    COLUMN(struct queue_level_row, desired, 0),
+    COLUMN(struct queue_level_row, desired_us, 0),
+};
+const struct shape queue_level_shape = SHAPE("queue", struct queue_level_row, level_columns);
 
 static const struct sql sql_get = {
     "queue_level_get",
-    "SELECT " LEVEL_COLUMNS " FROM queues WHERE name = $1 {for_update}",
+    "SELECT {columns} FROM queues WHERE name = $1 {for_update}",
     "t",
 };
 static const struct sql sql_list = {
     "queue_level_list",
-    "SELECT " LEVEL_COLUMNS " FROM queues ORDER BY name LIMIT $1",
+    "SELECT {columns} FROM queues ORDER BY name LIMIT $1",
     "i",
 };
 static const struct sql sql_save = {
@@ -88,28 +101,13 @@ static const struct sql sql_agents_count = {
     "i",
 };
 
-static enum rc level_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    struct queue_level_row *row = to;
-    row->queue = read_text(reader);
-    row->config = read_bytes(reader);
-    row->paused = read_int(reader) != 0;
-    bool known = level_parse(read_word(reader), &row->level);
-    row->level_us = read_int(reader);
-    row->dead_alert = read_int(reader) != 0;
-    row->desired = read_int(reader);
-    row->desired_us = read_int(reader);
-    return known ? RC_OK : row_corrupt("queue", err);
-}
-static const struct shape level_shape = {"queue", sizeof(struct queue_level_row), level_decode};
-
 static enum rc name_decode(struct row_reader *reader, void *to, struct err *err)
 {
     (void)err;
     ((struct queue_count *)to)->queue = read_text(reader);
     return RC_OK;
 }
-static const struct shape name_shape = {"queue", sizeof(struct queue_count), name_decode};
+static const struct shape name_shape = SHAPE_OF_RESULT("queue", struct queue_count, name_decode);
 
 static enum rc count_decode(struct row_reader *reader, void *to, struct err *err)
 {
@@ -119,7 +117,7 @@ static enum rc count_decode(struct row_reader *reader, void *to, struct err *err
     row->count = read_int(reader);
     return RC_OK;
 }
-static const struct shape count_shape = {"queue", sizeof(struct queue_count), count_decode};
+static const struct shape count_shape = SHAPE_OF_RESULT("queue", struct queue_count, count_decode);
 
 static enum rc depth_decode(struct row_reader *reader, void *to, struct err *err)
 {
@@ -129,12 +127,13 @@ static enum rc depth_decode(struct row_reader *reader, void *to, struct err *err
     depth->oldest_us = read_int(reader);
     return RC_OK;
 }
-static const struct shape depth_shape = {"queue", sizeof(struct queue_depth), depth_decode};
+static const struct shape depth_shape = SHAPE_OF_RESULT("queue", struct queue_depth, depth_decode);
 
 enum rc queue_levels_get(struct db *db, const char *queue, struct arena *arena,
                          struct queue_level_row *ret_row, struct err *err)
 {
-    enum rc rc = query_one(db, &sql_get, P_LIST(P_TEXT(queue)), &level_shape, arena, ret_row, err);
+    enum rc rc = query_one(db, &sql_get, P_LIST(P_TEXT(queue)), &queue_level_shape, arena, ret_row,
+                           err);
     if (rc != RC_NOT_FOUND)
         return rc;
     err_clear(err);
@@ -145,7 +144,7 @@ enum rc queue_levels_get(struct db *db, const char *queue, struct arena *arena,
 enum rc queue_levels_list(struct db *db, struct arena *arena, struct queue_level_row **ret_rows,
                           size_t *ret_count, struct err *err)
 {
-    return query_all(db, &sql_list, P_LIST(P_LIMIT(QUEUE_LEVELS_MAX)), &level_shape, arena,
+    return query_all(db, &sql_list, P_LIST(P_LIMIT(QUEUE_LEVELS_MAX)), &queue_level_shape, arena,
                      ret_rows, ret_count, err);
 }
 

@@ -3,13 +3,19 @@
  */
 #include "store/queues.h"
 #include "store/query.h"
+#include "store/shapes.h"
 
-#define QUEUE_SELECT \
-    "SELECT name, config, paused, level, level_us, desired, version, updated_us FROM queues"
+static const struct column queue_columns[] = {
+    COLUMN(struct queue_row, name, COLUMN_KEY), COLUMN(struct queue_row, config, 0),
+    COLUMN(struct queue_row, paused, 0),        COLUMN(struct queue_row, level, 0),
+    COLUMN(struct queue_row, level_us, 0),      COLUMN(struct queue_row, desired, 0),
+    COLUMN(struct queue_row, version, 0),       COLUMN(struct queue_row, updated_us, 0),
+};
+const struct shape queue_shape = SHAPE("queue", struct queue_row, queue_columns);
 
 static const struct sql sql_get = {
     "queue_get",
-    QUEUE_SELECT " WHERE name = $1 {for_update}",
+    "SELECT {columns} FROM queues WHERE name = $1 {for_update}",
     "t",
 };
 static const struct sql sql_put = {
@@ -23,12 +29,12 @@ static const struct sql sql_put = {
 };
 static const struct sql sql_list = {
     "queue_list",
-    QUEUE_SELECT " ORDER BY name LIMIT $1",
+    "SELECT {columns} FROM queues ORDER BY name LIMIT $1",
     "i",
 };
 static const struct sql sql_list_rules = {
     "queue_list_rules",
-    QUEUE_SELECT " WHERE version > 0 ORDER BY name LIMIT $1",
+    "SELECT {columns} FROM queues WHERE version > 0 ORDER BY name LIMIT $1",
     "i",
 };
 static const struct sql sql_flow = {
@@ -59,22 +65,6 @@ static const struct sql sql_leased = {
     "SELECT count(*) FROM jobs WHERE state = 'leased' AND queue = $1",
     "t",
 };
-
-static enum rc queue_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    (void)err;
-    struct queue_row *row = to;
-    row->name = read_text(reader);
-    row->config = read_bytes(reader);
-    row->paused = read_int(reader) != 0;
-    row->level = read_text(reader);
-    row->level_us = read_int(reader);
-    row->desired = read_int(reader);
-    row->version = read_int(reader);
-    row->updated_us = read_int(reader);
-    return RC_OK;
-}
-static const struct shape queue_shape = {"queue", sizeof(struct queue_row), queue_decode};
 
 enum rc queues_get(struct db *db, const char *name, struct arena *arena, struct queue_row *ret_row,
                    struct err *err)

@@ -3,10 +3,23 @@
  */
 #include "store/repositories.h"
 #include "store/query.h"
+#include "store/shapes.h"
 
-#define REPOSITORY_SELECT                                                              \
-    "SELECT id, workspace_id, name, config, version, removed, created_us, updated_us," \
-    " quarantined_us, quarantine_reason FROM repositories"
+enum { QUARANTINE = COLUMN_GROUP(0) }; /* repositories_save_quarantine */
+static const struct column repository_columns[] = {
+    COLUMN(struct repository_row, id, COLUMN_KEY),
+    COLUMN(struct repository_row, workspace_id, 0),
+    COLUMN(struct repository_row, name, 0),
+    COLUMN(struct repository_row, config, 0),
+    COLUMN(struct repository_row, version, 0),
+    COLUMN(struct repository_row, removed, 0),
+    COLUMN(struct repository_row, created_us, 0),
+    COLUMN(struct repository_row, updated_us, QUARANTINE),
+    COLUMN(struct repository_row, quarantined_us, QUARANTINE),
+    COLUMN(struct repository_row, quarantine_reason, QUARANTINE),
+};
+const struct shape repository_shape = SHAPE("repository", struct repository_row,
+                                            repository_columns);
 
 /* An existing one keeps its id and created_us. */
 static const struct sql sql_put = {
@@ -20,12 +33,12 @@ static const struct sql sql_put = {
 };
 static const struct sql sql_by_name = {
     "repository_by_name",
-    REPOSITORY_SELECT " WHERE workspace_id = $1 AND name = $2",
+    "SELECT {columns} FROM repositories WHERE workspace_id = $1 AND name = $2",
     "tt",
 };
 static const struct sql sql_get = {
     "repository_get",
-    REPOSITORY_SELECT " WHERE id = $1",
+    "SELECT {columns} FROM repositories WHERE id = $1",
     "t",
 };
 static const struct sql sql_remove = {
@@ -33,37 +46,18 @@ static const struct sql sql_remove = {
     "UPDATE repositories SET removed = 1, version = version + 1, updated_us = $2 WHERE id = $1",
     "ti",
 };
-static const struct sql sql_save_quarantine = {
+static const struct row_sql sql_save_quarantine = {
     "repository_save_quarantine",
-    "UPDATE repositories SET quarantined_us = $2, quarantine_reason = $3, updated_us = $4"
-    " WHERE id = $1",
-    "titi",
+    "UPDATE repositories SET {set} WHERE {key}",
+    &repository_shape,
+    COLUMN_KEY | QUARANTINE,
 };
 static const struct sql sql_list = {
     "repository_list",
-    REPOSITORY_SELECT " WHERE workspace_id = $1 AND name > $2 AND removed = 0"
-                      " ORDER BY name LIMIT $3",
+    "SELECT {columns} FROM repositories WHERE workspace_id = $1 AND name > $2 AND removed = 0"
+    " ORDER BY name LIMIT $3",
     "tti",
 };
-
-static enum rc repository_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    (void)err;
-    struct repository_row *row = to;
-    row->id = read_id(reader);
-    row->workspace_id = read_id(reader);
-    row->name = read_text(reader);
-    row->config = read_bytes(reader);
-    row->version = read_int(reader);
-    row->removed = read_int(reader) != 0;
-    row->created_us = read_int(reader);
-    row->updated_us = read_int(reader);
-    row->quarantined_us = read_int(reader);
-    row->quarantine_reason = read_text(reader);
-    return RC_OK;
-}
-static const struct shape repository_shape = {"repository", sizeof(struct repository_row),
-                                              repository_decode};
 
 enum rc repositories_put(struct db *db, const struct repository_row *row, struct err *err)
 {
@@ -89,10 +83,7 @@ enum rc repositories_get(struct db *db, const struct id *id, struct arena *arena
 enum rc repositories_save_quarantine(struct db *db, const struct repository_row *row,
                                      struct err *err)
 {
-    return exec_one(db, &sql_save_quarantine,
-                    P_LIST(P_ID(&row->id), P_INT(row->quarantined_us),
-                           P_TEXT(row->quarantine_reason), P_INT(row->updated_us)),
-                    repository_shape.noun, err);
+    return row_exec_one(db, &sql_save_quarantine, row, err);
 }
 
 enum rc repositories_remove(struct db *db, const struct id *id, int64_t now_us, struct err *err)

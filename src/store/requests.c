@@ -3,23 +3,37 @@
  */
 #include "store/requests.h"
 #include "store/query.h"
+#include "store/shapes.h"
 
-static const struct sql sql_insert = {
+enum { REQUEST_STATE = COLUMN_GROUP(0) }; /* requests_save */
+static const struct column request_columns[] = {
+    COLUMN(struct request_row, id, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct request_row, topic, COLUMN_NEW),
+    COLUMN(struct request_row, state, COLUMN_NEW | REQUEST_STATE),
+    COLUMN(struct request_row, deadline_us, COLUMN_NEW),
+    COLUMN(struct request_row, reply, REQUEST_STATE),
+    COLUMN(struct request_row, replied_by, REQUEST_STATE),
+    COLUMN(struct request_row, created_us, COLUMN_NEW),
+    COLUMN(struct request_row, updated_us, COLUMN_NEW | REQUEST_STATE),
+};
+const struct shape request_shape = SHAPE("request", struct request_row, request_columns);
+
+static const struct row_sql sql_insert = {
     "request_insert",
-    "INSERT INTO requests (id, topic, state, deadline_us, created_us, updated_us)"
-    " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING",
-    "tttiii",
+    "INSERT INTO requests {values} ON CONFLICT (id) DO NOTHING",
+    &request_shape,
+    COLUMN_NEW,
 };
 static const struct sql sql_get = {
     "request_get",
-    "SELECT id, topic, state, deadline_us, reply, replied_by, created_us, updated_us"
-    " FROM requests WHERE id = $1 {for_update}",
+    "SELECT {columns} FROM requests WHERE id = $1 {for_update}",
     "t",
 };
-static const struct sql sql_save = {
+static const struct row_sql sql_save = {
     "request_save",
-    "UPDATE requests SET state = $2, reply = $3, replied_by = $4, updated_us = $5 WHERE id = $1",
-    "ttjti",
+    "UPDATE requests SET {set} WHERE {key}",
+    &request_shape,
+    COLUMN_KEY | REQUEST_STATE,
 };
 static const struct sql sql_prune = {
     "request_prune",
@@ -27,30 +41,10 @@ static const struct sql sql_prune = {
     "i",
 };
 
-static enum rc request_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    (void)err;
-    struct request_row *row = to;
-    row->id = read_id(reader);
-    row->topic = read_text(reader);
-    row->state = read_text(reader);
-    row->deadline_us = read_int(reader);
-    row->reply = read_bytes(reader);
-    row->replied_by = read_text(reader);
-    row->created_us = read_int(reader);
-    row->updated_us = read_int(reader);
-    return RC_OK;
-}
-static const struct shape request_shape = {"request", sizeof(struct request_row), request_decode};
-
 enum rc requests_insert(struct db *db, const struct request_row *row, struct err *err)
 {
     int64_t changed = 0;
-    enum rc rc = db_exec(db, &sql_insert,
-                         P_LIST(P_ID(&row->id), P_TEXT(row->topic), P_TEXT(row->state),
-                                P_INT(row->deadline_us), P_INT(row->created_us),
-                                P_INT(row->updated_us)),
-                         &changed, err);
+    enum rc rc = row_exec(db, &sql_insert, row, &changed, err);
     if (rc == RC_OK && changed == 0)
         return err_set(err, RC_CONFLICT, "CONFLICT", "there is a request %s already", row->id.text);
     return rc;
@@ -64,10 +58,7 @@ enum rc requests_get(struct db *db, const struct id *id, struct arena *arena,
 
 enum rc requests_save(struct db *db, const struct request_row *row, struct err *err)
 {
-    return exec_one(db, &sql_save,
-                    P_LIST(P_ID(&row->id), P_TEXT(row->state), P_JSON(row->reply),
-                           P_TEXT(row->replied_by), P_INT(row->updated_us)),
-                    request_shape.noun, err);
+    return row_exec_one(db, &sql_save, row, err);
 }
 
 enum rc requests_prune(struct db *db, int64_t before_us, struct err *err)

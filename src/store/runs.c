@@ -8,23 +8,109 @@
 #include "store/runs.h"
 #include "base/str.h"
 #include "store/query.h"
+#include "store/shapes.h"
 #include <assert.h>
 
-/* Written at every step. */
-#define RUN_MAIN                                                                                  \
-    "id, task_id, workspace_id, repository_id, run_no, requested_by, task_type, budget_microusd," \
-    " events_left, event_bytes_left, status, attempt, branch, base_commit, prompt_sha256,"        \
-    " feedback_sha256, patch_sha256, patch_id,"                                                   \
-    " certificate_sha256, turns, tokens_in, tokens_out, cost_microusd, model, pull_request_id,"   \
-    " job_id, stop, stop_by, stop_reason, stop_us, deferred_reason, used_agent, used_tool,"       \
-    " used_verifier, used_pr, lost, rank, error_code, error_message, event_seq, last_event_id,"   \
-    " queued_us, started_us, ended_us, deadline_us, updated_us, step"
-/* Written when they change, which is seldom. */
-#define RUN_COLUMNS                                                                        \
-    RUN_MAIN                                                                               \
-    ", step_results, session_id, session_begun_us, session_over, plan_sha256,"             \
-    " account, paths, warning_code, warning_message, partial, foreign_pr, prompt_version," \
-    " overridden, deferred_detail, held_until_us, quota_hits"
+WORDS(run_status_words, enum run_status, run_status_name, run_status_parse);
+
+static const char *const stop_names[] = {
+    [RUN_STOP_NONE] = "none",
+    [RUN_STOP_CANCEL] = "cancel",
+    [RUN_STOP_TIMEOUT] = "timeout",
+};
+
+static const char *stop_name(enum run_stop stop)
+{
+    return stop_names[stop];
+}
+
+static bool stop_parse(const char *name, enum run_stop *ret_stop)
+{
+    for (size_t i = 0; i < COUNT_OF(stop_names); i++) {
+        if (text_same(stop_names[i], name)) {
+            *ret_stop = (enum run_stop)i;
+            return true;
+        }
+    }
+    return false;
+}
+WORDS(run_stop_words, enum run_stop, stop_name, stop_parse);
+
+/* RUN_STEP is written at every step, RUN_MORE when one of them has changed, which is seldom. */
+enum {
+    RUN_STEP = COLUMN_GROUP(0),   /* runs_save */
+    RUN_MORE = COLUMN_GROUP(1),   /* runs_save_more */
+    RUN_USAGE = COLUMN_GROUP(2),  /* runs_save_usage */
+    RUN_EVENTS = COLUMN_GROUP(3), /* runs_touch */
+    RUN_BEGUN = COLUMN_GROUP(4),  /* runs_save_begun */
+};
+static const struct column run_columns[] = {
+    COLUMN(struct run_row, id, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct run_row, task_id, COLUMN_NEW),
+    COLUMN(struct run_row, workspace_id, COLUMN_NEW),
+    COLUMN(struct run_row, repository_id, COLUMN_NEW),
+    COLUMN(struct run_row, run_no, COLUMN_NEW),
+    COLUMN(struct run_row, requested_by, COLUMN_NEW),
+    COLUMN(struct run_row, task_type, COLUMN_NEW),
+    COLUMN(struct run_row, max_turns, COLUMN_NEW),
+    COLUMN(struct run_row, budget_microusd, COLUMN_NEW),
+    COLUMN_AS(struct run_row, events_left.events, "events_left", COLUMN_NEW | RUN_EVENTS),
+    COLUMN_AS(struct run_row, events_left.bytes, "event_bytes_left", COLUMN_NEW | RUN_EVENTS),
+    COLUMN_WORD(struct run_row, status, "status", run_status_words, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, attempt, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, branch, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, base_commit, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, prompt_sha256, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, feedback_sha256, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, patch_sha256, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, patch_id, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, certificate_sha256, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, turns, COLUMN_NEW | RUN_STEP | RUN_USAGE),
+    COLUMN(struct run_row, tokens_in, COLUMN_NEW | RUN_STEP | RUN_USAGE),
+    COLUMN(struct run_row, tokens_out, COLUMN_NEW | RUN_STEP | RUN_USAGE),
+    COLUMN(struct run_row, cost_microusd, COLUMN_NEW | RUN_STEP | RUN_USAGE),
+    COLUMN(struct run_row, model, COLUMN_NEW | RUN_STEP | RUN_USAGE),
+    COLUMN(struct run_row, pull_request_id, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, job_id, COLUMN_NEW | RUN_STEP),
+    COLUMN_WORD(struct run_row, stop, "stop", run_stop_words, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, stop_by, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, stop_reason, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, stop_us, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, deferred_reason, COLUMN_NEW | RUN_STEP),
+    COLUMN_AS(struct run_row, used[BUDGET_AGENT], "used_agent", COLUMN_NEW | RUN_STEP),
+    COLUMN_AS(struct run_row, used[BUDGET_TOOL], "used_tool", COLUMN_NEW | RUN_STEP),
+    COLUMN_AS(struct run_row, used[BUDGET_VERIFIER], "used_verifier", COLUMN_NEW | RUN_STEP),
+    COLUMN_AS(struct run_row, used[BUDGET_PR], "used_pr", COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, lost, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, rank, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, error_code, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, error_message, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, event_seq, COLUMN_NEW | RUN_STEP | RUN_EVENTS),
+    COLUMN(struct run_row, last_event_id, COLUMN_NEW | RUN_STEP | RUN_EVENTS),
+    COLUMN(struct run_row, queued_us, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, started_us, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, ended_us, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, deadline_us, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, updated_us, COLUMN_NEW | RUN_STEP | RUN_EVENTS),
+    COLUMN(struct run_row, step, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, step_results, RUN_MORE),
+    COLUMN(struct run_row, session_id, RUN_MORE),
+    COLUMN(struct run_row, session_begun_us, RUN_MORE | RUN_BEGUN),
+    COLUMN(struct run_row, session_over, RUN_MORE),
+    COLUMN(struct run_row, plan_sha256, RUN_MORE),
+    COLUMN(struct run_row, account, RUN_MORE),
+    COLUMN(struct run_row, paths, RUN_MORE),
+    COLUMN(struct run_row, warning_code, RUN_MORE),
+    COLUMN(struct run_row, warning_message, RUN_MORE),
+    COLUMN(struct run_row, partial, RUN_MORE),
+    COLUMN(struct run_row, foreign_pr, RUN_MORE),
+    COLUMN(struct run_row, prompt_version, RUN_MORE),
+    COLUMN(struct run_row, overridden, RUN_MORE),
+    COLUMN(struct run_row, deferred_detail, RUN_MORE),
+    COLUMN(struct run_row, held_until_us, RUN_MORE),
+    COLUMN(struct run_row, quota_hits, RUN_MORE),
+};
+const struct shape run_shape = SHAPE("run", struct run_row, run_columns);
 _Static_assert(BUDGET_KIND_COUNT == 4, "a new budget is a new column used_...");
 
 /* Neither queued nor terminal: run_is_active. */
@@ -32,59 +118,50 @@ _Static_assert(BUDGET_KIND_COUNT == 4, "a new budget is a new column used_...");
     "status IN ('preparing', 'context_loading', 'planning', 'running', 'verifying', 'judging'," \
     " 'awaiting_approval', 'creating_pr')"
 
-static const struct sql sql_insert = {
+static const struct row_sql sql_insert = {
     "run_insert",
-    "INSERT INTO runs (" RUN_MAIN ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
-    " $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29,"
-    " $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47)",
-    "ttttittiiititttttttiiiittttttitiiiiiittitiiiiit",
+    "INSERT INTO runs {values}",
+    &run_shape,
+    COLUMN_NEW,
 };
-static const struct sql sql_save = {
+static const struct row_sql sql_save = {
     "run_save",
-    "UPDATE runs SET status = $2, attempt = $3, branch = $4, base_commit = $5,"
-    " prompt_sha256 = $6, feedback_sha256 = $7, patch_sha256 = $8, patch_id = $9,"
-    " certificate_sha256 = $10, turns = $11, tokens_in = $12, tokens_out = $13,"
-    " cost_microusd = $14, model = $15, pull_request_id = $16, job_id = $17, stop = $18,"
-    " stop_by = $19, stop_reason = $20, stop_us = $21, deferred_reason = $22, used_agent = $23,"
-    " used_tool = $24, used_verifier = $25, used_pr = $26, lost = $27, rank = $28,"
-    " error_code = $29, error_message = $30, event_seq = $31, last_event_id = $32,"
-    " queued_us = $33, started_us = $34, ended_us = $35, deadline_us = $36, updated_us = $37,"
-    " step = $38 WHERE id = $1",
-    "ttitttttttiiiittttttitiiiiiittitiiiiit",
+    "UPDATE runs SET {set} WHERE {key}",
+    &run_shape,
+    COLUMN_KEY | RUN_STEP,
 };
-static const struct sql sql_save_more = {
+static const struct row_sql sql_save_more = {
     "run_save_more",
-    "UPDATE runs SET step_results = $2, session_id = $3, plan_sha256 = $4, account = $5,"
-    " paths = $6, warning_code = $7, warning_message = $8, partial = $9, foreign_pr = $10,"
-    " prompt_version = $11, overridden = $12, session_begun_us = $13, session_over = $14,"
-    " deferred_detail = $15, held_until_us = $16, quota_hits = $17 WHERE id = $1",
-    "tjtttjttijttiitii",
+    "UPDATE runs SET {set} WHERE {key}",
+    &run_shape,
+    COLUMN_KEY | RUN_MORE,
 };
-static const struct sql sql_save_begun = {
+static const struct row_sql sql_save_begun = {
     "run_save_begun",
-    "UPDATE runs SET session_begun_us = $2 WHERE id = $1",
-    "ti",
+    "UPDATE runs SET {set} WHERE {key}",
+    &run_shape,
+    COLUMN_KEY | RUN_BEGUN,
 };
-static const struct sql sql_save_usage = {
+static const struct row_sql sql_save_usage = {
     "run_save_usage",
-    "UPDATE runs SET turns = $2, tokens_in = $3, tokens_out = $4, cost_microusd = $5, model = $6"
-    " WHERE id = $1",
-    "tiiiit",
+    "UPDATE runs SET {set} WHERE {key}",
+    &run_shape,
+    COLUMN_KEY | RUN_USAGE,
 };
-static const struct sql sql_touch = {
+static const struct row_sql sql_touch = {
     "run_touch",
-    "UPDATE runs SET event_seq = $2, last_event_id = $3, updated_us = $4, events_left = $5,"
-    " event_bytes_left = $6 WHERE id = $1",
-    "titiii",
+    "UPDATE runs SET {set} WHERE {key}",
+    &run_shape,
+    COLUMN_KEY | RUN_EVENTS,
 };
 static const struct sql sql_get = {
     "run_get",
-    "SELECT " RUN_COLUMNS " FROM runs WHERE id = $1 {for_update}",
+    "SELECT {columns} FROM runs WHERE id = $1 {for_update}",
     "t",
 };
 static const struct sql sql_get_free = {
     "run_get_free",
-    "SELECT " RUN_COLUMNS " FROM runs WHERE id = $1 {skip_locked}",
+    "SELECT {columns} FROM runs WHERE id = $1 {skip_locked}",
     "t",
 };
 static const struct sql sql_status_of = {
@@ -94,21 +171,21 @@ static const struct sql sql_status_of = {
 };
 static const struct sql sql_of_task = {
     "run_of_task",
-    "SELECT " RUN_COLUMNS " FROM runs WHERE task_id = $1 ORDER BY run_no",
+    "SELECT {columns} FROM runs WHERE task_id = $1 ORDER BY run_no",
     "t",
 };
 
 /* The leading condition chooses the index; the others apply in every form. */
 #define IN_REPOSITORY(n) "repository_id = (SELECT min(id) FROM repositories WHERE name = " n ")"
-#define RUN_LIST(name, lead, walk)                                                          \
-    {                                                                                       \
-        {name,                                                                              \
-         "SELECT " RUN_COLUMNS " FROM runs WHERE " lead " AND ($1 IS NULL OR task_id = $1)" \
-         " AND ($2 IS NULL OR " IN_REPOSITORY(                                              \
-             "$2") ") AND ($3 IS NULL OR status = $3)"                                      \
-                   " AND id < $4 AND id >= $5 ORDER BY id DESC LIMIT $6",                   \
-         "ttttti"},                                                                         \
-            LIST_WALK(name, "runs", walk),                                                  \
+#define RUN_LIST(name, lead, walk)                                                    \
+    {                                                                                 \
+        {name,                                                                        \
+         "SELECT {columns} FROM runs WHERE " lead " AND ($1 IS NULL OR task_id = $1)" \
+         " AND ($2 IS NULL OR " IN_REPOSITORY(                                        \
+             "$2") ") AND ($3 IS NULL OR status = $3)"                                \
+                   " AND id < $4 AND id >= $5 ORDER BY id DESC LIMIT $6",             \
+         "ttttti"},                                                                   \
+            LIST_WALK(name, "runs", walk),                                            \
     }
 static const struct list_sql sql_list = RUN_LIST("run_list", "1 = 1", LIST_WALK_ALL);
 static const struct list_sql sql_list_task = RUN_LIST("run_list_task", "task_id = $1",
@@ -140,14 +217,14 @@ static const struct sql sql_queued_repositories = {
 };
 static const struct sql sql_next_queued = {
     "run_next_queued",
-    "SELECT " RUN_COLUMNS " FROM runs WHERE status = 'queued'"
+    "SELECT {columns} FROM runs WHERE status = 'queued'"
     " AND workspace_id = (SELECT workspace_id FROM repositories WHERE id = $1)"
     " AND repository_id = $1 AND (rank, id) > ($2, $3) ORDER BY rank, id LIMIT 1",
     "tit",
 };
 static const struct sql sql_next_queued_but = {
     "run_next_queued_but",
-    "SELECT " RUN_COLUMNS " FROM runs WHERE status = 'queued'"
+    "SELECT {columns} FROM runs WHERE status = 'queued'"
     " AND workspace_id = (SELECT workspace_id FROM repositories WHERE id = $1)"
     " AND repository_id = $1 AND (rank, id) > ($2, $3)"
     " AND (deferred_reason IS NULL OR deferred_reason <> $4 OR account IS NULL OR account <> $5)"
@@ -156,7 +233,7 @@ static const struct sql sql_next_queued_but = {
 };
 static const struct sql sql_queued_unexplained = {
     "run_queued_unexplained",
-    "SELECT " RUN_COLUMNS " FROM runs WHERE status = 'queued' AND deferred_reason IS NULL"
+    "SELECT {columns} FROM runs WHERE status = 'queued' AND deferred_reason IS NULL"
     " AND workspace_id = $1 ORDER BY rank, id LIMIT $2",
     "ti",
 };
@@ -166,160 +243,39 @@ static const struct sql sql_count = {
     "",
 };
 
-static const char *const stop_names[] = {
-    [RUN_STOP_NONE] = "none",
-    [RUN_STOP_CANCEL] = "cancel",
-    [RUN_STOP_TIMEOUT] = "timeout",
-};
-
-static bool stop_parse(const char *name, enum run_stop *ret_stop)
-{
-    for (size_t i = 0; i < COUNT_OF(stop_names); i++) {
-        if (text_same(stop_names[i], name)) {
-            *ret_stop = (enum run_stop)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static enum rc run_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    struct run_row *row = to;
-    row->id = read_id(reader);
-    row->task_id = read_id(reader);
-    row->workspace_id = read_id(reader);
-    row->repository_id = read_id(reader);
-    row->run_no = read_int(reader);
-    row->requested_by = read_text(reader);
-    row->task_type = read_text(reader);
-    row->budget_microusd = read_int(reader);
-    row->events_left.events = read_int(reader);
-    row->events_left.bytes = read_int(reader);
-    if (!run_status_parse(read_word(reader), &row->status))
-        return row_corrupt("run", err);
-    row->attempt = read_int(reader);
-    row->branch = read_text(reader);
-    row->base_commit = read_text(reader);
-    row->prompt_sha256 = read_text(reader);
-    row->feedback_sha256 = read_text(reader);
-    row->patch_sha256 = read_text(reader);
-    row->patch_id = read_id(reader);
-    row->certificate_sha256 = read_text(reader);
-    row->turns = read_int(reader);
-    row->tokens_in = read_int(reader);
-    row->tokens_out = read_int(reader);
-    row->cost_microusd = read_int(reader);
-    row->model = read_text(reader);
-    row->pull_request_id = read_id(reader);
-    row->job_id = read_id(reader);
-    if (!stop_parse(read_word(reader), &row->stop))
-        return row_corrupt("run", err);
-    row->stop_by = read_text(reader);
-    row->stop_reason = read_text(reader);
-    row->stop_us = read_int(reader);
-    row->deferred_reason = read_text(reader);
-    for (size_t i = 0; i < BUDGET_KIND_COUNT; i++)
-        row->used[i] = read_int(reader);
-    row->lost = read_int(reader);
-    row->rank = read_int(reader);
-    row->error_code = read_text(reader);
-    row->error_message = read_text(reader);
-    row->event_seq = read_int(reader);
-    row->last_event_id = read_id(reader);
-    row->queued_us = read_int(reader);
-    row->started_us = read_int(reader);
-    row->ended_us = read_int(reader);
-    row->deadline_us = read_int(reader);
-    row->updated_us = read_int(reader);
-    row->step = read_text(reader);
-    row->step_results = read_bytes(reader);
-    row->session_id = read_text(reader);
-    row->session_begun_us = read_int(reader);
-    row->session_over = read_int(reader) != 0;
-    row->plan_sha256 = read_text(reader);
-    row->account = read_text(reader);
-    row->paths = read_bytes(reader);
-    row->warning_code = read_text(reader);
-    row->warning_message = read_text(reader);
-    row->partial = read_int(reader) != 0;
-    row->foreign_pr = read_bytes(reader);
-    row->prompt_version = read_text(reader);
-    row->overridden = read_text(reader);
-    row->deferred_detail = read_text(reader);
-    row->held_until_us = read_int(reader);
-    row->quota_hits = read_int(reader);
-    return RC_OK;
-}
-static const struct shape run_shape = {"run", sizeof(struct run_row), run_decode};
-
-/* The columns from status on, in the order of RUN_COLUMNS: what runs_save may change. */
-#define RUN_CHANGEABLE(row)                                                                       \
-    P_TEXT(run_status_name((row)->status)), P_INT((row)->attempt), P_TEXT((row)->branch),         \
-        P_TEXT((row)->base_commit), P_TEXT((row)->prompt_sha256), P_TEXT((row)->feedback_sha256), \
-        P_TEXT((row)->patch_sha256), P_ID(&(row)->patch_id), P_TEXT((row)->certificate_sha256),   \
-        P_INT((row)->turns), P_INT((row)->tokens_in), P_INT((row)->tokens_out),                   \
-        P_INT((row)->cost_microusd), P_TEXT((row)->model), P_ID(&(row)->pull_request_id),         \
-        P_ID(&(row)->job_id), P_TEXT(stop_names[(row)->stop]), P_TEXT((row)->stop_by),            \
-        P_TEXT((row)->stop_reason), P_INT((row)->stop_us), P_TEXT((row)->deferred_reason),        \
-        P_INT((row)->used[BUDGET_AGENT]), P_INT((row)->used[BUDGET_TOOL]),                        \
-        P_INT((row)->used[BUDGET_VERIFIER]), P_INT((row)->used[BUDGET_PR]), P_INT((row)->lost),   \
-        P_INT((row)->rank), P_TEXT((row)->error_code), P_TEXT((row)->error_message),              \
-        P_INT((row)->event_seq), P_ID(&(row)->last_event_id), P_INT((row)->queued_us),            \
-        P_INT((row)->started_us), P_INT((row)->ended_us), P_INT((row)->deadline_us),              \
-        P_INT((row)->updated_us), P_TEXT((row)->step)
-
 enum rc runs_insert(struct db *db, const struct run_row *row, struct err *err)
 {
-    return db_exec(db, &sql_insert,
-                   P_LIST(P_ID(&row->id), P_ID(&row->task_id), P_ID(&row->workspace_id),
-                          P_ID(&row->repository_id), P_INT(row->run_no), P_TEXT(row->requested_by),
-                          P_TEXT(row->task_type), P_INT(row->budget_microusd),
-                          P_INT(row->events_left.events), P_INT(row->events_left.bytes),
-                          RUN_CHANGEABLE(row)),
-                   NULL, err);
+    return row_exec(db, &sql_insert, row, NULL, err);
 }
 
 enum rc runs_save(struct db *db, const struct run_row *row, struct err *err)
 {
-    return exec_one(db, &sql_save, P_LIST(P_ID(&row->id), RUN_CHANGEABLE(row)), run_shape.noun,
-                    err);
+    return row_exec_one(db, &sql_save, row, err);
 }
 
 enum rc runs_save_more(struct db *db, const struct run_row *row, struct err *err)
 {
-    return exec_one(
-        db, &sql_save_more,
-        P_LIST(P_ID(&row->id), P_JSON(row->step_results), P_TEXT(row->session_id),
-               P_TEXT(row->plan_sha256), P_TEXT(row->account), P_JSON(row->paths),
-               P_TEXT(row->warning_code), P_TEXT(row->warning_message), P_INT(row->partial),
-               P_JSON(row->foreign_pr), P_TEXT(row->prompt_version), P_TEXT(row->overridden),
-               P_INT(row->session_begun_us), P_INT(row->session_over), P_TEXT(row->deferred_detail),
-               P_INT(row->held_until_us), P_INT(row->quota_hits)),
-        run_shape.noun, err);
+    return row_exec_one(db, &sql_save_more, row, err);
+}
+
+bool runs_changed_more(const struct run_row *now, const struct run_row *stored)
+{
+    return columns_changed(&run_shape, RUN_MORE, now, stored);
 }
 
 enum rc runs_save_begun(struct db *db, const struct run_row *row, struct err *err)
 {
-    return exec_one(db, &sql_save_begun, P_LIST(P_ID(&row->id), P_INT(row->session_begun_us)),
-                    run_shape.noun, err);
+    return row_exec_one(db, &sql_save_begun, row, err);
 }
 
 enum rc runs_save_usage(struct db *db, const struct run_row *row, struct err *err)
 {
-    return exec_one(db, &sql_save_usage,
-                    P_LIST(P_ID(&row->id), P_INT(row->turns), P_INT(row->tokens_in),
-                           P_INT(row->tokens_out), P_INT(row->cost_microusd), P_TEXT(row->model)),
-                    run_shape.noun, err);
+    return row_exec_one(db, &sql_save_usage, row, err);
 }
 
 enum rc runs_touch(struct db *db, const struct run_row *row, struct err *err)
 {
-    return exec_one(db, &sql_touch,
-                    P_LIST(P_ID(&row->id), P_INT(row->event_seq), P_ID(&row->last_event_id),
-                           P_INT(row->updated_us), P_INT(row->events_left.events),
-                           P_INT(row->events_left.bytes)),
-                    run_shape.noun, err);
+    return row_exec_one(db, &sql_touch, row, err);
 }
 
 enum rc runs_get(struct db *db, const struct id *id, struct arena *arena, struct run_row *ret_row,
@@ -339,7 +295,7 @@ static enum rc status_decode(struct row_reader *reader, void *to, struct err *er
     bool known = run_status_parse(read_word(reader), to);
     return known ? RC_OK : row_corrupt("run", err);
 }
-static const struct shape status_shape = {"run", sizeof(enum run_status), status_decode};
+static const struct shape status_shape = SHAPE_OF_RESULT("run", enum run_status, status_decode);
 
 enum rc runs_status_of(struct db *db, const struct id *id, struct arena *arena,
                        enum run_status *ret_status, struct err *err)
@@ -349,12 +305,12 @@ enum rc runs_status_of(struct db *db, const struct id *id, struct arena *arena,
 
 enum rc runs_read_ahead(struct db *db, const struct id *id, struct err *err)
 {
-    return db_read_ahead(db, &sql_get, id, err);
+    return db_read_ahead(db, &sql_get, &run_shape, id, err);
 }
 
 enum rc runs_read_ahead_free(struct db *db, const struct id *id, struct err *err)
 {
-    return db_read_ahead(db, &sql_get_free, id, err);
+    return db_read_ahead(db, &sql_get_free, &run_shape, id, err);
 }
 
 enum rc runs_of_task(struct db *db, const struct id *task_id, struct arena *arena,
@@ -400,7 +356,7 @@ static enum rc active_decode(struct row_reader *reader, void *to, struct err *er
     row->asking = read_int(reader);
     return RC_OK;
 }
-static const struct shape active_shape = {"run", sizeof(struct active_row), active_decode};
+static const struct shape active_shape = SHAPE_OF_RESULT("run", struct active_row, active_decode);
 
 enum rc runs_active(struct db *db, struct arena *arena, struct active_row **ret_rows,
                     size_t *ret_count, struct err *err)
@@ -414,7 +370,7 @@ static enum rc id_decode(struct row_reader *reader, void *to, struct err *err)
     *(struct id *)to = read_id(reader);
     return RC_OK;
 }
-static const struct shape id_shape = {"repository", sizeof(struct id), id_decode};
+static const struct shape id_shape = SHAPE_OF_RESULT("repository", struct id, id_decode);
 
 enum rc runs_queued_repositories(struct db *db, const struct id *workspace_id, struct arena *arena,
                                  struct id **ret_ids, size_t *ret_count, struct err *err)

@@ -41,7 +41,7 @@ struct run_row {
     int64_t rank;
     const char *requested_by;
     const char *task_type;
-    int64_t budget_microusd; /* It was admitted for so much; 0: no limit.  Never changed. */
+    int64_t max_turns, budget_microusd; /* core/run/task_limits.h; 0: no limit.  Never changed. */
     const char *error_code;
     const char *error_message;
     int64_t event_seq;               /* The last run_seq that was given out. */
@@ -99,8 +99,9 @@ MUST_USE enum rc runs_read_ahead(struct db *db, const struct id *id, struct err 
 MUST_USE enum rc runs_read_ahead_free(struct db *db, const struct id *id, struct err *err);
 /* Every column that a step may change, up to `step`. */
 MUST_USE enum rc runs_save(struct db *db, const struct run_row *row, struct err *err);
-/* The others, after `step`. */
+/* The others, after `step`; have they changed? */
 MUST_USE enum rc runs_save_more(struct db *db, const struct run_row *row, struct err *err);
+bool runs_changed_more(const struct run_row *now, const struct run_row *stored);
 /* Only turns, tokens, cost and model. */
 MUST_USE enum rc runs_save_usage(struct db *db, const struct run_row *row, struct err *err);
 /* Only session_begun_us. */

@@ -3,48 +3,84 @@
  */
 #include "store/sagas.h"
 #include "store/query.h"
+#include "store/shapes.h"
 
-#define SAGA_COLUMNS                                                                          \
-    "id, name, dedup_key, workspace_id, run_id, status, phase, position, job_id, definition," \
-    " error_code, error_message, created_us, updated_us, ended_us"
-#define STEP_COLUMNS                                                                         \
-    "saga_id, no, position, phase, name, job_id, status, result, error_code, error_message," \
-    " started_us, ended_us"
+WORDS(saga_status_words, enum saga_status, saga_status_name, saga_status_parse);
+WORDS(saga_phase_words, enum saga_phase, saga_phase_name, saga_phase_parse);
 
-static const struct sql sql_insert = {
+enum {
+    SAGA_STATE = COLUMN_GROUP(0), /* sagas_save */
+    STEP_STATE = COLUMN_GROUP(1), /* saga_steps_save */
+};
+static const struct column saga_columns[] = {
+    COLUMN(struct saga_row, id, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct saga_row, name, COLUMN_NEW),
+    COLUMN(struct saga_row, dedup_key, COLUMN_NEW),
+    COLUMN(struct saga_row, workspace_id, COLUMN_NEW),
+    COLUMN(struct saga_row, run_id, COLUMN_NEW),
+    COLUMN_WORD(struct saga_row, life.status, "status", saga_status_words, COLUMN_NEW | SAGA_STATE),
+    COLUMN_WORD(struct saga_row, life.phase, "phase", saga_phase_words, COLUMN_NEW | SAGA_STATE),
+    COLUMN_AS(struct saga_row, life.position, "position", COLUMN_NEW | SAGA_STATE),
+    COLUMN(struct saga_row, job_id, COLUMN_NEW | SAGA_STATE),
+    COLUMN(struct saga_row, definition, COLUMN_NEW),
+    COLUMN(struct saga_row, error_code, COLUMN_NEW | SAGA_STATE),
+    COLUMN(struct saga_row, error_message, COLUMN_NEW | SAGA_STATE),
+    COLUMN(struct saga_row, created_us, COLUMN_NEW),
+    COLUMN(struct saga_row, updated_us, COLUMN_NEW | SAGA_STATE),
+    COLUMN(struct saga_row, ended_us, COLUMN_NEW | SAGA_STATE),
+};
+const struct shape saga_shape = SHAPE("saga", struct saga_row, saga_columns);
+
+static const struct column saga_step_columns[] = {
+    COLUMN(struct saga_step_row, saga_id, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct saga_step_row, no, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct saga_step_row, position, COLUMN_NEW),
+    COLUMN_WORD(struct saga_step_row, phase, "phase", saga_phase_words, COLUMN_NEW),
+    COLUMN(struct saga_step_row, name, COLUMN_NEW),
+    COLUMN(struct saga_step_row, job_id, COLUMN_NEW),
+    COLUMN(struct saga_step_row, status, COLUMN_NEW | STEP_STATE),
+    COLUMN(struct saga_step_row, result, COLUMN_NEW | STEP_STATE),
+    COLUMN(struct saga_step_row, error_code, COLUMN_NEW | STEP_STATE),
+    COLUMN(struct saga_step_row, error_message, COLUMN_NEW | STEP_STATE),
+    COLUMN(struct saga_step_row, started_us, COLUMN_NEW),
+    COLUMN(struct saga_step_row, ended_us, COLUMN_NEW | STEP_STATE),
+};
+const struct shape saga_step_shape = SHAPE("saga step", struct saga_step_row, saga_step_columns);
+
+static const struct row_sql sql_insert = {
     "saga_insert",
-    "INSERT INTO sagas (" SAGA_COLUMNS ")"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+    "INSERT INTO sagas {values}"
     " ON CONFLICT (name, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING",
-    "tttttttitjttiii",
+    &saga_shape,
+    COLUMN_NEW,
 };
 static const struct sql sql_get = {
     "saga_get",
-    "SELECT " SAGA_COLUMNS " FROM sagas WHERE id = $1 {for_update}",
+    "SELECT {columns} FROM sagas WHERE id = $1 {for_update}",
     "t",
 };
 static const struct sql sql_peek = {
     "saga_peek",
-    "SELECT " SAGA_COLUMNS " FROM sagas WHERE id = $1",
+    "SELECT {columns} FROM sagas WHERE id = $1",
     "t",
 };
 static const struct sql sql_by_dedup = {
     "saga_by_dedup",
-    "SELECT " SAGA_COLUMNS " FROM sagas WHERE name = $1 AND dedup_key = $2",
+    "SELECT {columns} FROM sagas WHERE name = $1 AND dedup_key = $2",
     "tt",
 };
-static const struct sql sql_save = {
+static const struct row_sql sql_save = {
     "saga_save",
-    "UPDATE sagas SET status = $2, phase = $3, position = $4, job_id = $5, error_code = $6,"
-    " error_message = $7, updated_us = $8, ended_us = $9 WHERE id = $1",
-    "tttitttii",
+    "UPDATE sagas SET {set} WHERE {key}",
+    &saga_shape,
+    COLUMN_KEY | SAGA_STATE,
 };
 
 /* The leading condition chooses the index; the others apply in every form. */
 #define SAGA_LIST(name, lead, walk)                                       \
     {                                                                     \
         {name,                                                            \
-         "SELECT " SAGA_COLUMNS " FROM sagas WHERE " lead                 \
+         "SELECT {columns} FROM sagas WHERE " lead                        \
          " AND ($1 IS NULL OR name = $1) AND ($2 IS NULL OR status = $2)" \
          " AND ($3 IS NULL OR run_id = $3) AND id < $4 AND id >= $5"      \
          " ORDER BY id DESC LIMIT $6",                                    \
@@ -58,59 +94,28 @@ static const struct list_sql sql_list_status = SAGA_LIST("saga_list_status", "st
 static const struct list_sql sql_list_run = SAGA_LIST("saga_list_run", "run_id = $3",
                                                       "run_id = $1");
 
-static const struct sql sql_step_insert = {
+static const struct row_sql sql_step_insert = {
     "saga_step_insert",
-    "INSERT INTO saga_steps (" STEP_COLUMNS ")"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-    "tiittttjttii",
+    "INSERT INTO saga_steps {values}",
+    &saga_step_shape,
+    COLUMN_NEW,
 };
-static const struct sql sql_step_save = {
+static const struct row_sql sql_step_save = {
     "saga_step_save",
-    "UPDATE saga_steps SET status = $3, result = $4, error_code = $5, error_message = $6,"
-    " ended_us = $7 WHERE saga_id = $1 AND no = $2",
-    "titjtti",
+    "UPDATE saga_steps SET {set} WHERE {key}",
+    &saga_step_shape,
+    COLUMN_KEY | STEP_STATE,
 };
 static const struct sql sql_step_list = {
     "saga_step_list",
-    "SELECT " STEP_COLUMNS " FROM saga_steps WHERE saga_id = $1 ORDER BY no",
+    "SELECT {columns} FROM saga_steps WHERE saga_id = $1 ORDER BY no",
     "t",
 };
-
-static enum rc saga_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    struct saga_row *row = to;
-    row->id = read_id(reader);
-    row->name = read_text(reader);
-    row->dedup_key = read_text(reader);
-    row->workspace_id = read_id(reader);
-    row->run_id = read_id(reader);
-    if (!saga_status_parse(read_word(reader), &row->life.status) ||
-        !saga_phase_parse(read_word(reader), &row->life.phase))
-        return row_corrupt("saga", err);
-    row->life.position = read_int(reader);
-    row->job_id = read_id(reader);
-    row->definition = read_bytes(reader);
-    row->error_code = read_text(reader);
-    row->error_message = read_text(reader);
-    row->created_us = read_int(reader);
-    row->updated_us = read_int(reader);
-    row->ended_us = read_int(reader);
-    return RC_OK;
-}
-static const struct shape saga_shape = {"saga", sizeof(struct saga_row), saga_decode};
 
 enum rc sagas_insert(struct db *db, const struct saga_row *row, struct err *err)
 {
     int64_t inserted = 1;
-    enum rc rc = db_exec(
-        db, &sql_insert,
-        P_LIST(P_ID(&row->id), P_TEXT(row->name), P_TEXT(row->dedup_key), P_ID(&row->workspace_id),
-               P_ID(&row->run_id), P_TEXT(saga_status_name(row->life.status)),
-               P_TEXT(saga_phase_name(row->life.phase)), P_INT(row->life.position),
-               P_ID(&row->job_id), P_JSON(row->definition), P_TEXT(row->error_code),
-               P_TEXT(row->error_message), P_INT(row->created_us), P_INT(row->updated_us),
-               P_INT(row->ended_us)),
-        row->dedup_key != NULL ? &inserted : NULL, err);
+    enum rc rc = row_exec(db, &sql_insert, row, row->dedup_key != NULL ? &inserted : NULL, err);
     if (rc == RC_OK && inserted == 0)
         return err_set(err, RC_CONFLICT, "DUPLICATE_SAGA",
                        "there is a saga %.100s with the dedup key %.200s already", row->name,
@@ -139,12 +144,7 @@ enum rc sagas_by_dedup(struct db *db, const char *name, const char *dedup_key, s
 
 enum rc sagas_save(struct db *db, const struct saga_row *row, struct err *err)
 {
-    return exec_one(db, &sql_save,
-                    P_LIST(P_ID(&row->id), P_TEXT(saga_status_name(row->life.status)),
-                           P_TEXT(saga_phase_name(row->life.phase)), P_INT(row->life.position),
-                           P_ID(&row->job_id), P_TEXT(row->error_code), P_TEXT(row->error_message),
-                           P_INT(row->updated_us), P_INT(row->ended_us)),
-                    saga_shape.noun, err);
+    return row_exec_one(db, &sql_save, row, err);
 }
 
 enum rc sagas_list(struct db *db, const struct saga_filter *filter, struct arena *arena,
@@ -170,49 +170,19 @@ enum rc sagas_list(struct db *db, const struct saga_filter *filter, struct arena
     return query_list(db, &ask, &saga_shape, arena, ret_rows, ret_count, err);
 }
 
-static enum rc step_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    struct saga_step_row *row = to;
-    row->saga_id = read_id(reader);
-    row->no = read_int(reader);
-    row->position = read_int(reader);
-    if (!saga_phase_parse(read_word(reader), &row->phase))
-        return row_corrupt("saga step", err);
-    row->name = read_text(reader);
-    row->job_id = read_id(reader);
-    row->status = read_text(reader);
-    row->result = read_bytes(reader);
-    row->error_code = read_text(reader);
-    row->error_message = read_text(reader);
-    row->started_us = read_int(reader);
-    row->ended_us = read_int(reader);
-    return RC_OK;
-}
-static const struct shape step_shape = {"saga step", sizeof(struct saga_step_row), step_decode};
-
 enum rc saga_steps_insert(struct db *db, const struct saga_step_row *row, struct err *err)
 {
-    return db_exec(db, &sql_step_insert,
-                   P_LIST(P_ID(&row->saga_id), P_INT(row->no), P_INT(row->position),
-                          P_TEXT(saga_phase_name(row->phase)), P_TEXT(row->name),
-                          P_ID(&row->job_id), P_TEXT(row->status), P_JSON(row->result),
-                          P_TEXT(row->error_code), P_TEXT(row->error_message),
-                          P_INT(row->started_us), P_INT(row->ended_us)),
-                   NULL, err);
+    return row_exec(db, &sql_step_insert, row, NULL, err);
 }
 
 enum rc saga_steps_save(struct db *db, const struct saga_step_row *row, struct err *err)
 {
-    return exec_one(db, &sql_step_save,
-                    P_LIST(P_ID(&row->saga_id), P_INT(row->no), P_TEXT(row->status),
-                           P_JSON(row->result), P_TEXT(row->error_code), P_TEXT(row->error_message),
-                           P_INT(row->ended_us)),
-                    step_shape.noun, err);
+    return row_exec_one(db, &sql_step_save, row, err);
 }
 
 enum rc saga_steps_list(struct db *db, const struct id *saga_id, struct arena *arena,
                         struct saga_step_row **ret_rows, size_t *ret_count, struct err *err)
 {
-    return query_all(db, &sql_step_list, P_LIST(P_ID(saga_id)), &step_shape, arena, ret_rows,
+    return query_all(db, &sql_step_list, P_LIST(P_ID(saga_id)), &saga_step_shape, arena, ret_rows,
                      ret_count, err);
 }

@@ -3,30 +3,40 @@
  */
 #include "store/schedules.h"
 #include "store/query.h"
+#include "store/shapes.h"
 #include <assert.h>
 
-#define SCHEDULE_SELECT                                                                      \
-    "SELECT name, cron, job, enabled, next_us, last_us, last_job_id, created_us, updated_us" \
-    " FROM schedules"
+enum { SCHEDULE_TIMES = COLUMN_GROUP(0) }; /* schedules_save */
+static const struct column schedule_columns[] = {
+    COLUMN(struct schedule_row, name, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct schedule_row, cron, COLUMN_NEW),
+    COLUMN(struct schedule_row, job, COLUMN_NEW),
+    COLUMN(struct schedule_row, enabled, COLUMN_NEW),
+    COLUMN(struct schedule_row, next_us, COLUMN_NEW | SCHEDULE_TIMES),
+    COLUMN(struct schedule_row, last_us, COLUMN_NEW | COLUMN_ONCE | SCHEDULE_TIMES),
+    COLUMN(struct schedule_row, last_job_id, SCHEDULE_TIMES),
+    COLUMN(struct schedule_row, created_us, COLUMN_NEW | COLUMN_ONCE),
+    COLUMN(struct schedule_row, updated_us, COLUMN_NEW),
+};
+const struct shape schedule_shape = SHAPE("schedule", struct schedule_row, schedule_columns);
 
-static const struct sql sql_put = {
+static const struct row_sql sql_put = {
     "schedule_put",
-    "INSERT INTO schedules"
-    " (name, cron, job, enabled, next_us, last_us, created_us, updated_us)"
-    " VALUES ($1, $2, $3, $4, $5, 0, $6, $7)"
-    " ON CONFLICT (name) DO UPDATE SET cron = excluded.cron, job = excluded.job,"
-    " enabled = excluded.enabled, next_us = excluded.next_us, updated_us = excluded.updated_us",
-    "ttjiiii",
+    "INSERT INTO schedules {values}"
+    " ON CONFLICT (name) DO UPDATE SET {replaced}",
+    &schedule_shape,
+    COLUMN_NEW,
 };
 static const struct sql sql_get = {
     "schedule_get",
-    SCHEDULE_SELECT " WHERE name = $1 {for_update}",
+    "SELECT {columns} FROM schedules WHERE name = $1 {for_update}",
     "t",
 };
-static const struct sql sql_save = {
+static const struct row_sql sql_save = {
     "schedule_save",
-    "UPDATE schedules SET next_us = $2, last_us = $3, last_job_id = $4 WHERE name = $1",
-    "tiit",
+    "UPDATE schedules SET {set} WHERE {key}",
+    &schedule_shape,
+    COLUMN_KEY | SCHEDULE_TIMES,
 };
 static const struct sql sql_remove = {
     "schedule_remove",
@@ -35,7 +45,7 @@ static const struct sql sql_remove = {
 };
 static const struct sql sql_list = {
     "schedule_list",
-    SCHEDULE_SELECT " WHERE name > $1 ORDER BY name LIMIT $2",
+    "SELECT {columns} FROM schedules WHERE name > $1 ORDER BY name LIMIT $2",
     "ti",
 };
 static const struct sql sql_count = {
@@ -45,8 +55,8 @@ static const struct sql sql_count = {
 };
 static const struct sql sql_due = {
     "schedule_due",
-    SCHEDULE_SELECT " WHERE enabled = 1 AND next_us > 0 AND next_us <= $1"
-                    " ORDER BY next_us, name LIMIT $2 {for_update}",
+    "SELECT {columns} FROM schedules WHERE enabled = 1 AND next_us > 0 AND next_us <= $1"
+    " ORDER BY next_us, name LIMIT $2 {for_update}",
     "ii",
 };
 static const struct sql sql_next_due = {
@@ -55,31 +65,9 @@ static const struct sql sql_next_due = {
     "",
 };
 
-static enum rc schedule_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    (void)err;
-    struct schedule_row *row = to;
-    row->name = read_text(reader);
-    row->cron = read_text(reader);
-    row->job = read_bytes(reader);
-    row->enabled = read_int(reader) != 0;
-    row->next_us = read_int(reader);
-    row->last_us = read_int(reader);
-    row->last_job_id = read_id(reader);
-    row->created_us = read_int(reader);
-    row->updated_us = read_int(reader);
-    return RC_OK;
-}
-static const struct shape schedule_shape = {"schedule", sizeof(struct schedule_row),
-                                            schedule_decode};
-
 enum rc schedules_put(struct db *db, const struct schedule_row *row, struct err *err)
 {
-    return db_exec(db, &sql_put,
-                   P_LIST(P_TEXT(row->name), P_TEXT(row->cron), P_JSON(row->job),
-                          P_INT(row->enabled), P_INT(row->next_us), P_INT(row->created_us),
-                          P_INT(row->updated_us)),
-                   NULL, err);
+    return row_exec(db, &sql_put, row, NULL, err);
 }
 
 enum rc schedules_get(struct db *db, const char *name, struct arena *arena,
@@ -90,10 +78,7 @@ enum rc schedules_get(struct db *db, const char *name, struct arena *arena,
 
 enum rc schedules_save(struct db *db, const struct schedule_row *row, struct err *err)
 {
-    return exec_one(db, &sql_save,
-                    P_LIST(P_TEXT(row->name), P_INT(row->next_us), P_INT(row->last_us),
-                           P_ID(&row->last_job_id)),
-                    schedule_shape.noun, err);
+    return row_exec_one(db, &sql_save, row, err);
 }
 
 enum rc schedules_remove(struct db *db, const char *name, struct err *err)

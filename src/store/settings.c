@@ -3,6 +3,7 @@
  */
 #include "store/settings.h"
 #include "store/query.h"
+#include "store/shapes.h"
 
 static const struct sql sql_get = {
     "setting_get",
@@ -28,7 +29,7 @@ static enum rc value_decode(struct row_reader *reader, void *to, struct err *err
     *(const char **)to = read_text(reader);
     return RC_OK;
 }
-static const struct shape value_shape = {"setting", sizeof(const char *), value_decode};
+static const struct shape value_shape = SHAPE_OF_RESULT("setting", const char *, value_decode);
 
 enum rc settings_get(struct db *db, const char *key, struct arena *arena, const char **ret_value,
                      struct err *err)

@@ -18,6 +18,7 @@ struct sink_row {
 };
 
 struct sink_dead_letter {
+    const char *sink;
     int64_t seq;
     struct id event_id;
     const char *event_type;
@@ -31,16 +32,14 @@ MUST_USE enum rc sinks_make(struct db *db, const struct lease_proof *proof,
 MUST_USE enum rc sinks_get(struct db *db, const char *name, struct arena *arena,
                            struct sink_row *ret_row, struct err *err);
 
-/* The same change may be saved twice. */
-struct sink_change {
-    const char *name;
-    int64_t cursor_seq; /* The cursor only moves forward: RC_CONFLICT (code CURSOR_BEHIND). */
-    const char *last_error;
-    const struct sink_dead_letter *refused; /* The event at the cursor; NULL: none was. */
-    int64_t now_us;
-};
+/*
+ * Cursor, error and time of change; refused: the event at the cursor, or NULL.  The same may be
+ * saved twice.  RC_CONFLICT (code CURSOR_BEHIND): the cursor is further already; it only moves
+ * forward.
+ */
 MUST_USE enum rc sinks_save(struct db *db, const struct lease_proof *proof,
-                            const struct sink_change *change, struct err *err);
+                            const struct sink_row *row, const struct sink_dead_letter *refused,
+                            struct err *err);
 /* RC_NOT_FOUND: it has none. */
 MUST_USE enum rc sinks_last_dead_letter(struct db *db, const char *name, struct arena *arena,
                                         struct sink_dead_letter *ret_letter, struct err *err);

@@ -3,20 +3,28 @@
  */
 #include "store/subscriptions.h"
 #include "store/query.h"
+#include "store/shapes.h"
 
-#define SUBSCRIPTION_SELECT "SELECT name, pattern, queue, created_us, updated_us FROM subscriptions"
+static const struct column subscription_columns[] = {
+    COLUMN(struct subscription_row, name, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct subscription_row, pattern, COLUMN_NEW),
+    COLUMN(struct subscription_row, queue, COLUMN_NEW),
+    COLUMN(struct subscription_row, created_us, COLUMN_NEW | COLUMN_ONCE),
+    COLUMN(struct subscription_row, updated_us, COLUMN_NEW),
+};
+const struct shape subscription_shape = SHAPE("subscription", struct subscription_row,
+                                              subscription_columns);
 
-static const struct sql sql_put = {
+static const struct row_sql sql_put = {
     "subscription_put",
-    "INSERT INTO subscriptions (name, pattern, queue, created_us, updated_us)"
-    " VALUES ($1, $2, $3, $4, $5)"
-    " ON CONFLICT (name) DO UPDATE SET pattern = excluded.pattern, queue = excluded.queue,"
-    " updated_us = excluded.updated_us",
-    "tttii",
+    "INSERT INTO subscriptions {values}"
+    " ON CONFLICT (name) DO UPDATE SET {replaced}",
+    &subscription_shape,
+    COLUMN_NEW,
 };
 static const struct sql sql_get = {
     "subscription_get",
-    SUBSCRIPTION_SELECT " WHERE name = $1",
+    "SELECT {columns} FROM subscriptions WHERE name = $1",
     "t",
 };
 static const struct sql sql_remove = {
@@ -26,7 +34,7 @@ static const struct sql sql_remove = {
 };
 static const struct sql sql_list = {
     "subscription_list",
-    SUBSCRIPTION_SELECT " WHERE name > $1 ORDER BY name LIMIT $2",
+    "SELECT {columns} FROM subscriptions WHERE name > $1 ORDER BY name LIMIT $2",
     "ti",
 };
 static const struct sql sql_count = {
@@ -35,26 +43,9 @@ static const struct sql sql_count = {
     "",
 };
 
-static enum rc subscription_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    (void)err;
-    struct subscription_row *row = to;
-    row->name = read_text(reader);
-    row->pattern = read_text(reader);
-    row->queue = read_text(reader);
-    row->created_us = read_int(reader);
-    row->updated_us = read_int(reader);
-    return RC_OK;
-}
-static const struct shape subscription_shape = {"subscription", sizeof(struct subscription_row),
-                                                subscription_decode};
-
 enum rc subscriptions_put(struct db *db, const struct subscription_row *row, struct err *err)
 {
-    return db_exec(db, &sql_put,
-                   P_LIST(P_TEXT(row->name), P_TEXT(row->pattern), P_TEXT(row->queue),
-                          P_INT(row->created_us), P_INT(row->updated_us)),
-                   NULL, err);
+    return row_exec(db, &sql_put, row, NULL, err);
 }
 
 enum rc subscriptions_get(struct db *db, const char *name, struct arena *arena,

@@ -3,25 +3,68 @@
  */
 #include "store/tasks.h"
 #include "store/query.h"
+#include "store/shapes.h"
 
-#define TASK_SELECT                                                                     \
-    "SELECT id, workspace_id, repository_id,"                                           \
-    " (SELECT name FROM repositories r WHERE r.id = tasks.repository_id), description," \
-    " issue_number, task_type, risk, mode, target_branch, scope, priority, max_turns,"  \
-    " max_budget_microusd, labels, channel, depends_on, config, requested_by, status,"  \
-    " error_code, error_message, latest_run_id, run_count, last_event_id, created_us,"  \
-    " updated_us, ended_us, attachments, overrides FROM tasks"
+WORDS(risk_words, enum risk, risk_name, risk_parse);
+WORDS(mode_words, enum mode, mode_name, mode_parse);
+WORDS(task_status_words, enum task_status, task_status_name, task_status_parse);
 
-static const struct sql sql_insert = {
+enum {
+    TASK_STATE = COLUMN_GROUP(0),  /* tasks_save */
+    TASK_CONFIG = COLUMN_GROUP(1), /* tasks_set_config */
+};
+#define REPOSITORY_NAME "(SELECT name FROM repositories r WHERE r.id = tasks.repository_id)"
+static const struct column task_columns[] = {
+    COLUMN(struct task_row, id, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct task_row, workspace_id, COLUMN_NEW),
+    COLUMN(struct task_row, repository_id, COLUMN_NEW),
+    COLUMN_AS(struct task_row, repository, REPOSITORY_NAME, COLUMN_COMPUTED),
+    COLUMN(struct task_row, description, COLUMN_NEW),
+    COLUMN(struct task_row, issue_number, COLUMN_NEW),
+    COLUMN(struct task_row, task_type, COLUMN_NEW),
+    COLUMN_WORD(struct task_row, risk, "risk", risk_words, COLUMN_NEW),
+    COLUMN_WORD(struct task_row, mode, "mode", mode_words, COLUMN_NEW),
+    COLUMN(struct task_row, target_branch, COLUMN_NEW),
+    COLUMN(struct task_row, scope, COLUMN_NEW),
+    COLUMN(struct task_row, priority, COLUMN_NEW),
+    COLUMN(struct task_row, max_turns, COLUMN_NEW),
+    COLUMN(struct task_row, max_budget_microusd, COLUMN_NEW),
+    COLUMN(struct task_row, labels, COLUMN_NEW),
+    COLUMN(struct task_row, channel, COLUMN_NEW),
+    COLUMN(struct task_row, depends_on, COLUMN_NEW),
+    COLUMN(struct task_row, config, COLUMN_NEW | TASK_CONFIG),
+    COLUMN(struct task_row, requested_by, COLUMN_NEW),
+    COLUMN_WORD(struct task_row, status, "status", task_status_words, COLUMN_NEW | TASK_STATE),
+    COLUMN(struct task_row, error_code, COLUMN_NEW | TASK_STATE),
+    COLUMN(struct task_row, error_message, COLUMN_NEW | TASK_STATE),
+    COLUMN(struct task_row, latest_run_id, COLUMN_NEW | TASK_STATE),
+    COLUMN(struct task_row, run_count, COLUMN_NEW | TASK_STATE),
+    COLUMN(struct task_row, last_event_id, COLUMN_NEW | TASK_STATE),
+    COLUMN(struct task_row, created_us, COLUMN_NEW),
+    COLUMN(struct task_row, updated_us, COLUMN_NEW | TASK_STATE),
+    COLUMN(struct task_row, ended_us, COLUMN_NEW | TASK_STATE),
+    COLUMN(struct task_row, attachments, COLUMN_NEW),
+    COLUMN(struct task_row, overrides, COLUMN_NEW),
+};
+const struct shape task_shape = SHAPE("task", struct task_row, task_columns);
+
+static const struct row_sql sql_insert = {
     "task_insert",
-    "INSERT INTO tasks (id, workspace_id, repository_id, description, issue_number, task_type,"
-    " risk, mode, target_branch, scope, priority, max_turns, max_budget_microusd, labels,"
-    " channel, depends_on, config, requested_by, status, error_code, error_message,"
-    " latest_run_id, run_count, last_event_id, created_us, updated_us, ended_us, attachments,"
-    " overrides)"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,"
-    " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)",
-    "ttttittttjiiijjjjtttttitiiijj",
+    "INSERT INTO tasks {values}",
+    &task_shape,
+    COLUMN_NEW,
+};
+static const struct row_sql sql_save = {
+    "task_save",
+    "UPDATE tasks SET {set} WHERE {key}",
+    &task_shape,
+    COLUMN_KEY | TASK_STATE,
+};
+static const struct row_sql sql_set_config = {
+    "task_set_config",
+    "UPDATE tasks SET {set} WHERE {key}",
+    &task_shape,
+    COLUMN_KEY | TASK_CONFIG,
 };
 static const struct sql sql_insert_dependency = {
     "task_insert_dependency",
@@ -31,7 +74,7 @@ static const struct sql sql_insert_dependency = {
 };
 static const struct sql sql_get = {
     "task_get",
-    TASK_SELECT " WHERE id = $1 {for_update}",
+    "SELECT {columns} FROM tasks WHERE id = $1 {for_update}",
     "t",
 };
 static const struct sql sql_latest_run = {
@@ -39,24 +82,18 @@ static const struct sql sql_latest_run = {
     "SELECT latest_run_id FROM tasks WHERE id = $1",
     "t",
 };
-static const struct sql sql_save = {
-    "task_save",
-    "UPDATE tasks SET status = $2, error_code = $3, error_message = $4, latest_run_id = $5,"
-    " run_count = $6, last_event_id = $7, updated_us = $8, ended_us = $9 WHERE id = $1",
-    "tttttitii",
-};
 
 /* The leading condition chooses the index; the others apply in every form. */
 #define IN_REPOSITORY "repository_id = (SELECT min(id) FROM repositories WHERE name = $1)"
-#define TASK_LIST(name, lead, walk)                                          \
-    {                                                                        \
-        {name,                                                               \
-         TASK_SELECT " WHERE " lead " AND ($1 IS NULL OR " IN_REPOSITORY ")" \
-                     " AND ($2 IS NULL OR status = $2)"                      \
-                     " AND ($3 IS NULL OR requested_by = $3)"                \
-                     " AND id < $4 AND id >= $5 ORDER BY id DESC LIMIT $6",  \
-         "ttttti"},                                                          \
-            LIST_WALK(name, "tasks", walk),                                  \
+#define TASK_LIST(name, lead, walk)                                                         \
+    {                                                                                       \
+        {name,                                                                              \
+         "SELECT {columns} FROM tasks WHERE " lead " AND ($1 IS NULL OR " IN_REPOSITORY ")" \
+         " AND ($2 IS NULL OR status = $2)"                                                 \
+         " AND ($3 IS NULL OR requested_by = $3)"                                           \
+         " AND id < $4 AND id >= $5 ORDER BY id DESC LIMIT $6",                             \
+         "ttttti"},                                                                         \
+            LIST_WALK(name, "tasks", walk),                                                 \
     }
 static const struct list_sql sql_list = TASK_LIST("task_list", "1 = 1", LIST_WALK_ALL);
 static const struct list_sql sql_list_repository = TASK_LIST("task_list_repository", IN_REPOSITORY,
@@ -100,67 +137,10 @@ static const struct sql sql_idempotency_prune = {
     "i",
 };
 
-static enum rc task_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    struct task_row *row = to;
-    row->id = read_id(reader);
-    row->workspace_id = read_id(reader);
-    row->repository_id = read_id(reader);
-    row->repository = read_text(reader);
-    row->description = read_text(reader);
-    row->issue_number = read_int(reader);
-    row->task_type = read_text(reader);
-    if (!risk_parse(read_word(reader), &row->risk) || !mode_parse(read_word(reader), &row->mode))
-        return row_corrupt("task", err);
-    row->target_branch = read_text(reader);
-    row->scope = read_bytes(reader);
-    row->priority = read_int(reader);
-    row->max_turns = read_int(reader);
-    row->max_budget_microusd = read_int(reader);
-    row->labels = read_bytes(reader);
-    row->channel = read_bytes(reader);
-    row->depends_on = read_bytes(reader);
-    row->config = read_bytes(reader);
-    row->requested_by = read_text(reader);
-    if (!task_status_parse(read_word(reader), &row->status))
-        return row_corrupt("task", err);
-    row->error_code = read_text(reader);
-    row->error_message = read_text(reader);
-    row->latest_run_id = read_id(reader);
-    row->run_count = read_int(reader);
-    row->last_event_id = read_id(reader);
-    row->created_us = read_int(reader);
-    row->updated_us = read_int(reader);
-    row->ended_us = read_int(reader);
-    row->attachments = read_bytes(reader);
-    row->overrides = read_bytes(reader);
-    return RC_OK;
-}
-static const struct shape task_shape = {"task", sizeof(struct task_row), task_decode};
-
-static const struct sql sql_set_config = {
-    .name = "task_set_config",
-    .text = "UPDATE tasks SET config = $2 WHERE id = $1",
-    .types = "tj",
-};
-
 enum rc tasks_insert(struct db *db, const struct task_row *row, const struct id *depends_on,
                      size_t depends_count, struct err *err)
 {
-    enum rc rc = db_exec(
-        db, &sql_insert,
-        P_LIST(P_ID(&row->id), P_ID(&row->workspace_id), P_ID(&row->repository_id),
-               P_TEXT(row->description), P_INT(row->issue_number), P_TEXT(row->task_type),
-               P_TEXT(risk_name(row->risk)), P_TEXT(mode_name(row->mode)),
-               P_TEXT(row->target_branch), P_JSON(row->scope), P_INT(row->priority),
-               P_INT(row->max_turns), P_INT(row->max_budget_microusd), P_JSON(row->labels),
-               P_JSON(row->channel), P_JSON(row->depends_on), P_JSON(row->config),
-               P_TEXT(row->requested_by), P_TEXT(task_status_name(row->status)),
-               P_TEXT(row->error_code), P_TEXT(row->error_message), P_ID(&row->latest_run_id),
-               P_INT(row->run_count), P_ID(&row->last_event_id), P_INT(row->created_us),
-               P_INT(row->updated_us), P_INT(row->ended_us), P_JSON(row->attachments),
-               P_JSON(row->overrides)),
-        NULL, err);
+    enum rc rc = row_exec(db, &sql_insert, row, NULL, err);
     for (size_t i = 0; rc == RC_OK && i < depends_count; i++)
         rc = db_exec(db, &sql_insert_dependency, P_LIST(P_ID(&row->id), P_ID(&depends_on[i])), NULL,
                      err);
@@ -169,12 +149,12 @@ enum rc tasks_insert(struct db *db, const struct task_row *row, const struct id 
 
 enum rc tasks_read_ahead(struct db *db, const struct id *id, struct err *err)
 {
-    return db_read_ahead(db, &sql_get, id, err);
+    return db_read_ahead(db, &sql_get, &task_shape, id, err);
 }
 
 enum rc tasks_latest_run_read_ahead(struct db *db, const struct id *id, struct err *err)
 {
-    return db_read_ahead(db, &sql_latest_run, id, err);
+    return db_read_ahead(db, &sql_latest_run, NULL, id, err);
 }
 
 enum rc tasks_latest_run(struct db *db, const struct id *id, struct id *ret_run_id, struct err *err)
@@ -196,18 +176,17 @@ enum rc tasks_get(struct db *db, const struct id *id, struct arena *arena, struc
 
 enum rc tasks_save(struct db *db, const struct task_row *row, struct err *err)
 {
-    return exec_one(db, &sql_save,
-                    P_LIST(P_ID(&row->id), P_TEXT(task_status_name(row->status)),
-                           P_TEXT(row->error_code), P_TEXT(row->error_message),
-                           P_ID(&row->latest_run_id), P_INT(row->run_count),
-                           P_ID(&row->last_event_id), P_INT(row->updated_us), P_INT(row->ended_us)),
-                    task_shape.noun, err);
+    return row_exec_one(db, &sql_save, row, err);
+}
+
+bool tasks_changed(const struct task_row *now, const struct task_row *stored)
+{
+    return columns_changed(&task_shape, TASK_STATE, now, stored);
 }
 
 enum rc tasks_set_config(struct db *db, const struct task_row *row, struct err *err)
 {
-    return exec_one(db, &sql_set_config, P_LIST(P_ID(&row->id), P_JSON(row->config)),
-                    task_shape.noun, err);
+    return row_exec_one(db, &sql_set_config, row, err);
 }
 
 enum rc tasks_list(struct db *db, const struct task_filter *filter, struct arena *arena,
@@ -270,8 +249,8 @@ static enum rc idempotency_decode(struct row_reader *reader, void *to, struct er
     row->expires_us = read_int(reader);
     return RC_OK;
 }
-static const struct shape idempotency_shape = {"idempotency key", sizeof(struct idempotency_row),
-                                               idempotency_decode};
+static const struct shape idempotency_shape = SHAPE_OF_RESULT(
+    "idempotency key", struct idempotency_row, idempotency_decode);
 
 enum rc idempotency_get(struct db *db, const struct id *workspace_id, const char *key,
                         int64_t now_us, struct arena *arena, struct idempotency_row *ret_row,

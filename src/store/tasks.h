@@ -20,8 +20,8 @@ struct task_row {
     const char *target_branch;
     struct str scope; /* JSON array of globs. */
     int64_t priority;
-    int64_t max_turns;           /* 0: none */
-    int64_t max_budget_microusd; /* 0: none */
+    int64_t max_turns;           /* As the task asked; 0: its run has that of its configuration. */
+    int64_t max_budget_microusd; /* The same. */
     struct str labels;           /* JSON array. */
     struct str channel;          /* JSON object. */
     struct str depends_on;       /* JSON array of task ids. */
@@ -58,8 +58,9 @@ MUST_USE enum rc tasks_latest_run(struct db *db, const struct id *id, struct id 
                                   struct err *err);
 MUST_USE enum rc tasks_get(struct db *db, const struct id *id, struct arena *arena,
                            struct task_row *ret_row, struct err *err);
-/* Status, errors, latest run, run count, last event, times. */
+/* Status, errors, latest run, run count, last event, times; has one of them changed? */
 MUST_USE enum rc tasks_save(struct db *db, const struct task_row *row, struct err *err);
+bool tasks_changed(const struct task_row *now, const struct task_row *stored);
 /* A retry takes the configuration as it is now. */
 MUST_USE enum rc tasks_set_config(struct db *db, const struct task_row *row, struct err *err);
 MUST_USE enum rc tasks_list(struct db *db, const struct task_filter *filter, struct arena *arena,

@@ -57,7 +57,7 @@ static enum rc timer_decode(struct row_reader *reader, void *to, struct err *err
     row->due_us = read_int(reader);
     return RC_OK;
 }
-static const struct shape timer_shape = {"timer", sizeof(struct timer_row), timer_decode};
+static const struct shape timer_shape = SHAPE_OF_RESULT("timer", struct timer_row, timer_decode);
 
 enum rc timers_set(struct db *db, const struct timer_row *row, struct err *err)
 {

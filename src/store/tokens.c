@@ -3,32 +3,43 @@
  */
 #include "store/tokens.h"
 #include "store/query.h"
+#include "store/shapes.h"
 
-#define TOKEN_SELECT                                                                          \
-    "SELECT id, name, role, queues, sha256, created_us, last_used_us, expires_us, revoked_us" \
-    " FROM tokens"
+WORDS(role_words, enum role, role_name, role_parse);
 
-static const struct sql sql_insert = {
+static const struct column token_columns[] = {
+    COLUMN(struct token_row, id, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct token_row, name, COLUMN_NEW),
+    COLUMN_WORD(struct token_row, role, "role", role_words, COLUMN_NEW),
+    COLUMN(struct token_row, queues, COLUMN_NEW),
+    COLUMN(struct token_row, sha256, COLUMN_NEW),
+    COLUMN(struct token_row, created_us, COLUMN_NEW),
+    COLUMN(struct token_row, last_used_us, COLUMN_NEW),
+    COLUMN(struct token_row, expires_us, COLUMN_NEW),
+    COLUMN(struct token_row, revoked_us, COLUMN_NEW),
+};
+const struct shape token_shape = SHAPE("token", struct token_row, token_columns);
+
+static const struct row_sql sql_insert = {
     "token_insert",
-    "INSERT INTO tokens"
-    " (id, name, role, queues, sha256, created_us, last_used_us, expires_us, revoked_us)"
-    " VALUES ($1, $2, $3, $4, $5, $6, 0, $7, 0)",
-    "tttttii",
+    "INSERT INTO tokens {values}",
+    &token_shape,
+    COLUMN_NEW,
 };
 static const struct sql sql_get = {
     "token_get",
-    TOKEN_SELECT " WHERE id = $1",
+    "SELECT {columns} FROM tokens WHERE id = $1",
     "t",
 };
 static const struct sql sql_live = {
     "token_live",
-    TOKEN_SELECT " WHERE revoked_us = 0 AND (expires_us = 0 OR expires_us > $1)"
-                 " ORDER BY id LIMIT $2",
+    "SELECT {columns} FROM tokens WHERE revoked_us = 0 AND (expires_us = 0 OR expires_us > $1)"
+    " ORDER BY id LIMIT $2",
     "ii",
 };
 static const struct sql sql_list = {
     "token_list",
-    TOKEN_SELECT " WHERE id < $1 ORDER BY id DESC LIMIT $2",
+    "SELECT {columns} FROM tokens WHERE id < $1 ORDER BY id DESC LIMIT $2",
     "ti",
 };
 static const struct sql sql_revoke = {
@@ -43,29 +54,9 @@ static const struct sql sql_used = {
     "ti",
 };
 
-static enum rc token_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    struct token_row *row = to;
-    row->id = read_id(reader);
-    row->name = read_text(reader);
-    bool known = role_parse(read_word(reader), &row->role);
-    row->queues = read_text(reader);
-    row->sha256 = read_text(reader);
-    row->created_us = read_int(reader);
-    row->last_used_us = read_int(reader);
-    row->expires_us = read_int(reader);
-    row->revoked_us = read_int(reader);
-    return known ? RC_OK : row_corrupt("token", err);
-}
-static const struct shape token_shape = {"token", sizeof(struct token_row), token_decode};
-
 enum rc tokens_insert(struct db *db, const struct token_row *row, struct err *err)
 {
-    return db_exec(db, &sql_insert,
-                   P_LIST(P_ID(&row->id), P_TEXT(row->name), P_TEXT(role_name(row->role)),
-                          P_TEXT(row->queues), P_TEXT(row->sha256), P_INT(row->created_us),
-                          P_INT(row->expires_us)),
-                   NULL, err);
+    return row_exec(db, &sql_insert, row, NULL, err);
 }
 
 enum rc tokens_get(struct db *db, const struct id *id, struct arena *arena,

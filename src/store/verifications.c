@@ -3,53 +3,42 @@
  */
 #include "store/verifications.h"
 #include "store/query.h"
+#include "store/shapes.h"
 
-#define VERIFICATION_COLUMNS                                                                    \
-    "id, run_id, patch_id, name, command, status, exit_code, category, summary, report_sha256," \
-    " duration_ms, created_us"
+WORDS(verify_status_words, enum verify_status, verify_status_name, verify_status_parse);
 
-static const struct sql sql_insert = {
+static const struct column verification_columns[] = {
+    COLUMN(struct verification_row, id, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct verification_row, run_id, COLUMN_NEW),
+    COLUMN(struct verification_row, patch_id, COLUMN_NEW),
+    COLUMN(struct verification_row, name, COLUMN_NEW),
+    COLUMN(struct verification_row, command, COLUMN_NEW),
+    COLUMN_WORD(struct verification_row, status, "status", verify_status_words, COLUMN_NEW),
+    COLUMN(struct verification_row, exit_code, COLUMN_NEW),
+    COLUMN(struct verification_row, category, COLUMN_NEW),
+    COLUMN(struct verification_row, summary, COLUMN_NEW),
+    COLUMN(struct verification_row, report_sha256, COLUMN_NEW),
+    COLUMN(struct verification_row, duration_ms, COLUMN_NEW),
+    COLUMN(struct verification_row, created_us, COLUMN_NEW),
+};
+const struct shape verification_shape = SHAPE("verification", struct verification_row,
+                                              verification_columns);
+
+static const struct row_sql sql_insert = {
     "verification_insert",
-    "INSERT INTO verifications (" VERIFICATION_COLUMNS ")"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-    "ttttttitttii",
+    "INSERT INTO verifications {values}",
+    &verification_shape,
+    COLUMN_NEW,
 };
 static const struct sql sql_of_run = {
     "verification_of_run",
-    "SELECT " VERIFICATION_COLUMNS " FROM verifications WHERE run_id = $1 ORDER BY id",
+    "SELECT {columns} FROM verifications WHERE run_id = $1 ORDER BY id",
     "t",
 };
 
-static enum rc verification_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    struct verification_row *row = to;
-    row->id = read_id(reader);
-    row->run_id = read_id(reader);
-    row->patch_id = read_id(reader);
-    row->name = read_text(reader);
-    row->command = read_text(reader);
-    if (!verify_status_parse(read_word(reader), &row->status))
-        return row_corrupt("verification", err);
-    row->exit_code = read_int(reader);
-    row->category = read_text(reader);
-    row->summary = read_text(reader);
-    row->report_sha256 = read_text(reader);
-    row->duration_ms = read_int(reader);
-    row->created_us = read_int(reader);
-    return RC_OK;
-}
-static const struct shape verification_shape = {"verification", sizeof(struct verification_row),
-                                                verification_decode};
-
 enum rc verifications_insert(struct db *db, const struct verification_row *row, struct err *err)
 {
-    return db_exec(db, &sql_insert,
-                   P_LIST(P_ID(&row->id), P_ID(&row->run_id), P_ID(&row->patch_id),
-                          P_TEXT(row->name), P_TEXT(row->command),
-                          P_TEXT(verify_status_name(row->status)), P_INT(row->exit_code),
-                          P_TEXT(row->category), P_TEXT(row->summary), P_TEXT(row->report_sha256),
-                          P_INT(row->duration_ms), P_INT(row->created_us)),
-                   NULL, err);
+    return row_exec(db, &sql_insert, row, NULL, err);
 }
 
 enum rc verifications_of_run(struct db *db, const struct id *run_id, struct arena *arena,

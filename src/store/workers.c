@@ -3,31 +3,41 @@
  */
 #include "store/workers.h"
 #include "store/query.h"
+#include "store/shapes.h"
 
 /* $1 is the present. */
 #define WORKER_STATE                                         \
     "CASE WHEN last_seen_us + 3 * lease_us < $1 THEN 'lost'" \
     " WHEN draining = 1 THEN 'draining' ELSE 'active' END"
-#define WORKER_SELECT                                                                       \
-    "SELECT name, host, version, queues, pid, slots, busy, draining, lease_us, started_us," \
-    " last_seen_us, unpublished_count, unpublished_bytes, " WORKER_STATE " FROM workers"
 
-static const struct sql sql_put = {
+static const struct column worker_columns[] = {
+    COLUMN(struct worker_row, name, COLUMN_KEY | COLUMN_NEW),
+    COLUMN(struct worker_row, host, COLUMN_NEW),
+    COLUMN(struct worker_row, version, COLUMN_NEW),
+    COLUMN(struct worker_row, queues, COLUMN_NEW),
+    COLUMN(struct worker_row, pid, COLUMN_NEW),
+    COLUMN(struct worker_row, slots, COLUMN_NEW),
+    COLUMN(struct worker_row, busy, COLUMN_NEW),
+    COLUMN(struct worker_row, draining, COLUMN_NEW),
+    COLUMN(struct worker_row, lease_us, COLUMN_NEW),
+    COLUMN(struct worker_row, started_us, COLUMN_NEW),
+    COLUMN(struct worker_row, last_seen_us, COLUMN_NEW),
+    COLUMN(struct worker_row, unpublished_count, COLUMN_NEW),
+    COLUMN(struct worker_row, unpublished_bytes, COLUMN_NEW),
+    COLUMN_AS(struct worker_row, state, WORKER_STATE, COLUMN_COMPUTED),
+};
+const struct shape worker_shape = SHAPE("worker", struct worker_row, worker_columns);
+
+static const struct row_sql sql_put = {
     "worker_put",
-    "INSERT INTO workers (name, host, version, queues, pid, slots, busy, draining, lease_us,"
-    " started_us, last_seen_us, unpublished_count, unpublished_bytes)"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
-    " ON CONFLICT (name) DO UPDATE SET host = excluded.host, version = excluded.version,"
-    " queues = excluded.queues, pid = excluded.pid, slots = excluded.slots, busy = excluded.busy,"
-    " draining = excluded.draining, lease_us = excluded.lease_us,"
-    " started_us = excluded.started_us, last_seen_us = excluded.last_seen_us,"
-    " unpublished_count = excluded.unpublished_count,"
-    " unpublished_bytes = excluded.unpublished_bytes",
-    "tttjiiiiiiiii",
+    "INSERT INTO workers {values}"
+    " ON CONFLICT (name) DO UPDATE SET {replaced}",
+    &worker_shape,
+    COLUMN_NEW,
 };
 static const struct sql sql_get = {
     "worker_get",
-    WORKER_SELECT " WHERE name = $2",
+    "SELECT {columns} FROM workers WHERE name = $2",
     "it",
 };
 static const struct sql sql_remove = {
@@ -42,48 +52,20 @@ static const struct sql sql_prune = {
 };
 static const struct sql sql_list = {
     "worker_list",
-    WORKER_SELECT " WHERE name > $2 AND ($3 IS NULL OR " WORKER_STATE " = $3)"
-                  " ORDER BY name LIMIT $4",
+    "SELECT {columns} FROM workers WHERE name > $2 AND ($3 IS NULL OR " WORKER_STATE " = $3)"
+    " ORDER BY name LIMIT $4",
     "itti",
 };
 
 static const struct sql sql_unpublished = {
     "worker_unpublished",
-    WORKER_SELECT " WHERE unpublished_count > 0 ORDER BY name LIMIT $2",
+    "SELECT {columns} FROM workers WHERE unpublished_count > 0 ORDER BY name LIMIT $2",
     "ii",
 };
 
-static enum rc worker_decode(struct row_reader *reader, void *to, struct err *err)
-{
-    (void)err;
-    struct worker_row *row = to;
-    row->name = read_text(reader);
-    row->host = read_text(reader);
-    row->version = read_text(reader);
-    row->queues = read_bytes(reader);
-    row->pid = read_int(reader);
-    row->slots = read_int(reader);
-    row->busy = read_int(reader);
-    row->draining = read_int(reader) != 0;
-    row->lease_us = read_int(reader);
-    row->started_us = read_int(reader);
-    row->last_seen_us = read_int(reader);
-    row->unpublished_count = read_int(reader);
-    row->unpublished_bytes = read_int(reader);
-    row->state = read_text(reader);
-    return RC_OK;
-}
-static const struct shape worker_shape = {"worker", sizeof(struct worker_row), worker_decode};
-
 enum rc workers_put(struct db *db, const struct worker_row *row, struct err *err)
 {
-    return db_exec(db, &sql_put,
-                   P_LIST(P_TEXT(row->name), P_TEXT(row->host), P_TEXT(row->version),
-                          P_JSON(row->queues), P_INT(row->pid), P_INT(row->slots), P_INT(row->busy),
-                          P_INT(row->draining), P_INT(row->lease_us), P_INT(row->started_us),
-                          P_INT(row->last_seen_us), P_INT(row->unpublished_count),
-                          P_INT(row->unpublished_bytes)),
-                   NULL, err);
+    return row_exec(db, &sql_put, row, NULL, err);
 }
 
 enum rc workers_get(struct db *db, const char *name, int64_t now_us, struct arena *arena,

@@ -37,8 +37,8 @@ static enum rc workspace_decode(struct row_reader *reader, void *to, struct err 
     row->created_us = read_int(reader);
     return RC_OK;
 }
-static const struct shape workspace_shape = {"workspace", sizeof(struct workspace_row),
-                                             workspace_decode};
+static const struct shape workspace_shape = SHAPE_OF_RESULT("workspace", struct workspace_row,
+                                                            workspace_decode);
 
 enum rc workspaces_insert(struct db *db, const struct workspace_row *row, struct err *err)
 {

@@ -135,7 +135,8 @@ describe('what rejects', () => {
         await server.openGate(mark);
         await server.untilTask(first.taskId, 'completed');
         const { deferredDetail } = await deferred(second, 'cost_budget_exceeded');
-        assert.match(deferredDetail, /1\.00 USD for today is used up; it goes on at \S+T00:00:00/);
+        assert.match(deferredDetail,
+            /1\.00 USD for today is used up; the run can start at \S+T00:00:00/);
 
         const unknown = { repository: 'acme/unknown', description: 'x', ...HIGH };
         const known = { repository: repo.name, description: 'x' };

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { launch, launchOnTerminal } from './lib/cli.mjs';
-import { fixes, makeOrigin, waits } from './lib/git.mjs';
+import { fixes, makeOrigin, says, waits } from './lib/git.mjs';
 import { assertProblem } from './lib/http.mjs';
 import { newMark } from './lib/procs.mjs';
 import { Server, makeDirectory, start } from './lib/server.mjs';
@@ -286,6 +286,37 @@ describe('the configuration that counts', { concurrency: 4 }, () => {
         assert.equal(after.config.limits.maxTurns, 22);
         assert.equal(after.config.agent.model, 'large', 'overrides belong to the task');
         await server.untilTask(taskId, 'completed');
+    });
+
+    it('a retry takes the limits of now, and keeps those that the task asked for', async () => {
+        const url = origin('acme/limits');
+        const turns = says({ type: 'turn' }).repeat(4);
+        const agent = { command: ['/bin/sh', '-c', turns + fixes] };
+        const configure = (limits) => server.configure('acme/limits', { url, agent, limits });
+        const limitsOf = async (path) => {
+            const { maxTurns, maxBudgetUsd } = await server.get(path);
+            return [maxTurns, maxBudgetUsd];
+        };
+        await configure({ maxTurns: 3, maxBudgetUsd: 1, maxActiveRuns: 2 });
+        const plain = await server.submit('acme/limits');
+        const asked = await server.submit('acme/limits', { maxTurns: 2 });
+        for (const [{ taskId, runId }, want] of [[plain, [3, 1]], [asked, [2, 1]]]) {
+            const { errorCode } = await server.untilTask(taskId, 'failed');
+            assert.equal(errorCode, 'max_turns_exceeded');
+            assert.deepEqual(await limitsOf(`/v1/tasks/${taskId}`), want);
+            assert.deepEqual(await limitsOf(`/v1/runs/${runId}`), want);
+        }
+        await configure({ maxTurns: 50, maxActiveRuns: 2 });
+        for (const [{ taskId, runId }, want, before, status] of [
+            [plain, [50, null], [3, 1], 'completed'], [asked, [2, null], [2, 1], 'failed']]) {
+            const retried = await server.post(`/v1/tasks/${taskId}/retry`);
+            assert.deepEqual(await limitsOf(`/v1/tasks/${taskId}`), want);
+            assert.deepEqual(await limitsOf(`/v1/runs/${retried.runId}`), want);
+            assert.deepEqual(await limitsOf(`/v1/runs/${runId}`), before, 'the earlier run');
+            await server.untilTask(taskId, status);
+        }
+        const { items } = await server.get('/v1/tasks?repository=acme%2Flimits');
+        assert.deepEqual(items.map((task) => task.maxTurns), [2, 50]);
     });
 
     it('a task may not override what runs, where it reaches or who is asked', async () => {

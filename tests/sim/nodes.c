@@ -30,7 +30,7 @@
 #include "control/queue/jobs.h"
 #include "control/watch/due.h"
 #include "control/watch/membership.h"
-#include "core/run/task.h"
+#include "core/queue/rank.h"
 #include "store/engine.h"
 #include "store/pq_lib.h"
 #include "store/query.h"

@@ -38,6 +38,8 @@ static const struct run_row *full_run(struct fixture *f, const struct task_row *
         .rank = -15,
         .requested_by = "alice",
         .task_type = "bugfix",
+        .max_turns = 22,
+        .budget_microusd = 23,
         .error_code = "E",
         .error_message = "message",
         .event_seq = 16,
@@ -58,6 +60,8 @@ static void assert_same_start(const struct run_row *a, const struct run_row *b)
     ck_assert_id_eq(a->workspace_id, b->workspace_id);
     ck_assert_id_eq(a->repository_id, b->repository_id);
     ck_assert_int_eq(a->run_no, b->run_no);
+    ck_assert_int_eq(a->max_turns, b->max_turns);
+    ck_assert_int_eq(a->budget_microusd, b->budget_microusd);
     ck_assert_pstr_eq(a->requested_by, b->requested_by);
     ck_assert_pstr_eq(a->task_type, b->task_type);
 }

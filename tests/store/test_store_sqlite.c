@@ -535,7 +535,7 @@ START_TEST(hot_statements_use_their_index)
         {"DELETE FROM job_attempts", "PRIMARY KEY (job_id=?)", false},
         {"FROM jobs WHERE run_id = $4", "INDEX jobs_run (run_id=? AND id>? AND id<?)", false},
         {"AND lease_owner = $1", "USING INDEX jobs_leased", true},
-        {"UPDATE jobs SET state = $3", "USING INTEGER PRIMARY KEY (rowid=?)", false},
+        {"UPDATE jobs SET result = $3", "USING INTEGER PRIMARY KEY (rowid=?)", false},
         {"WITH RECURSIVE", "INDEX runs_queued (workspace_id=?)", false},
         {"WITH RECURSIVE", "INDEX runs_queued (workspace_id=? AND repo", false},
         {"(rank, id) > ", "INDEX runs_queued (workspace_id=? AND repository_id=? AND", false},

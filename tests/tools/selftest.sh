@@ -127,6 +127,10 @@ expect layers 'src/control/commit/c.c:1: room commit may not include control/que
 for room in commit queue; do
     mkdir -p src/control/$room && echo '#include "control/run/flow.h"' >src/control/$room/c.c
     expect layers "src/control/$room/c.c:1: room $room may not include control/run/flow.h"
+    mkdir -p src/control/$room && echo '#include "core/run/run.h"' >src/control/$room/c.c
+    expect layers "src/control/$room/c.c:1: src/control/$room may not include core/run/run.h"
+    mkdir -p src/control/$room && echo '#include "store/runs.h"' >src/control/$room/c.c
+    expect layers "src/control/$room/c.c:1: src/control/$room may not include store/runs.h"
 done
 mkdir -p src/control/odd && echo '#include "control/commit/lane.h"' >src/control/odd/o.c
 expect layers 'src/control/odd/o.c:1: room src/control/odd has no place'
@@ -165,29 +169,56 @@ expect layers 'src/core/c.c:1: core has no state'
 
 # Codes in split texts, choices and tables; one that no answer carries is passed over.
 documented() {
-    mkdir -p docs share/completions src/store src/forge src/control src/work/job src/server \
+    mkdir -p docs share/completions src/store src/forge src/control src/server \
         src/core/run
     # shellcheck disable=SC2016 # Backquotes of Markdown.
-    printf '%s\n' '`A_CODE` `B_CODE` `OTHER`' '| `--queues A,B` | `agent` |' >docs/PROTOCOL.md
+    printf '%s\n' '| `--queues A,B` | `agent` |' '## Error codes' \
+        '| `A_CODE` | 409 | why | what |' \
+        '| `B_CODE` | 409 | why | what |' '| `OTHER` | 400 | why | what |' >docs/PROTOCOL.md
+    # shellcheck disable=SC2016
+    printf '%s\n' '## One command' '`f_known` in `api/e.c`' '## Other' '`f_else`' \
+        >docs/ARCHITECTURE.md
     cp docs/PROTOCOL.md docs/CONFIGURATION.md
     # shellcheck disable=SC2016
     echo '`step_failed`' >docs/STATES.md
-    echo '    {"agent", "drover.agent", 1},' >src/work/job/step.c
+    echo '        NAMED("agent"),' >src/core/step_table.c
     echo '     "only these steps: agent"' >src/server/cmd_worker.c
     echo '    --queues) agent' >share/completions/drover.bash
     echo '    {"step_failed", RETRY_OF_STEP},' >src/core/run/retry_rule.c
     printf '%s\n' 'err_set(e, RC_CONFLICT,' '  "A_CODE", x);' 'err_set(e, RC_IO, "LOCKED", "");' \
-        >src/api/e.c
+        'void f_known(void);' >src/api/e.c
     printf 'code = a ? "A_CODE" : "B_CODE";\n{400, "OTHER"},\n' >src/control/c.c
 }
 documented
 expect docs clean
 documented
 echo 'return err_set(err, RC_IO, "NEW", "");' >>src/store/s.c
-expect docs 'src/store/s.c: docs/PROTOCOL.md does not name the code NEW'
+expect docs 'src/store/s.c: docs/PROTOCOL.md has no row for the code NEW'
 documented
 echo 'x ? "A_CODE" : "C_CODE"' >>src/control/c.c
-expect docs 'src/control/c.c: docs/PROTOCOL.md does not name the code C_CODE'
+expect docs 'src/control/c.c: docs/PROTOCOL.md has no row for the code C_CODE'
+for line in 'struct refusal no = {"D_CODE", "x"};' '  fail(fields, "D_CODE", x);' \
+    'answer_later(call, wait, "D_CODE");' '#define THE_CODE "D_CODE"'; do
+    documented
+    echo "$line" >>src/control/c.c
+    expect docs 'src/control/c.c: docs/PROTOCOL.md has no row for the code D_CODE'
+done
+documented
+# shellcheck disable=SC2016
+echo '| `A_CODE` | 409 | why | again |' >>docs/PROTOCOL.md
+expect docs 'docs/PROTOCOL.md: there are two rows for the code A_CODE'
+documented
+# shellcheck disable=SC2016
+sed -i 's/^| `B_CODE`.*/| `B_CODE` | 409 | why | |/' docs/PROTOCOL.md
+expect docs 'docs/PROTOCOL.md: the row of B_CODE must have code, status, cause and what to do'
+documented
+# shellcheck disable=SC2016
+echo '`api/gone.c`' >>docs/STATES.md
+expect docs 'docs/STATES.md: there is no file api/gone.c'
+documented
+# shellcheck disable=SC2016
+sed -i 's/`f_known`/`f_gone`/' docs/ARCHITECTURE.md
+expect docs 'docs/ARCHITECTURE.md: no source has f_gone'
 documented
 # shellcheck disable=SC2016
 echo '`GONE_CODE`' >>docs/PROTOCOL.md
@@ -196,9 +227,9 @@ documented
 echo '    {"odd_end", RETRY_OF_STEP},' >>src/core/run/retry_rule.c
 expect docs 'src/core/run/retry_rule.c: docs/STATES.md does not name odd_end'
 documented
-echo '    {"polish", "drover.polish", 1},' >>src/work/job/step.c
+echo '        NAMED("polish"),' >>src/core/step_table.c
 expect docs 'docs/CONFIGURATION.md: the steps of --queues lack polish'
-for file in src/core/run/retry_rule.c src/work/job/step.c docs/PROTOCOL.md; do
+for file in src/core/run/retry_rule.c src/core/step_table.c docs/PROTOCOL.md; do
     documented
     mv "$file" "$file.old"
     expect docs "$file: nothing to compare"

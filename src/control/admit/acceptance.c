@@ -1,8 +1,8 @@
 /*
- * entry.c - see entry.h.
+ * acceptance.c - see acceptance.h.
  */
 #include "control/admit/acceptance.h"
-#include "core/agent/claims.h"
+#include "core/run/task_limits.h"
 #include "store/capacity.h"
 #include "store/tasks.h"
 
@@ -13,12 +13,12 @@ int64_t day_start_us(int64_t time_us)
 
 enum rc acceptance_spent(struct context *ctx, int64_t *ret_microusd)
 {
-    struct run_budget without = {.per_run = ctx->limits->cost_per_run_microusd,
-                                 .per_day = ctx->limits->cost_per_day_microusd};
+    const struct cost_limits server = {ctx->limits->cost_per_run_microusd,
+                                       ctx->limits->cost_per_day_microusd};
     struct spent_query query = {
         .workspace_id = ctx->workspace_id,
         .since_us = day_start_us(ctx->now_us),
-        .run_max_microusd = claim_run_budget(&without),
+        .run_max_microusd = cost_limit_per_run(&server),
     };
     return capacity_spent(ctx->db, &query, ret_microusd, ctx->err);
 }

@@ -151,9 +151,10 @@ static const char *tell_budget(const struct admission *admission)
 {
     char until[TIME_TEXT_BYTES];
     time_format(until, day_start_us(admission->ctx->now_us) + US_PER_DAY);
-    return arena_printf(admission->ctx->arena,
-                        "the workspace's budget of %.2f USD for today is used up; it goes on at %s",
-                        (double)admission->ctx->limits->cost_per_day_microusd / 1e6, until);
+    return arena_printf(
+        admission->ctx->arena,
+        "the workspace's budget of %.2f USD for today is used up; the run can start at %s",
+        (double)admission->ctx->limits->cost_per_day_microusd / 1e6, until);
 }
 
 /* All facts but those of the repository's load. */
@@ -189,7 +190,7 @@ static enum rc start(struct admission *admission, struct flow *flow,
     if (rc == RC_OK)
         rc = flow_tell(ctx, flow, EV_RUN_ACQUIRED, NULL);
     if (rc == RC_OK)
-        rc = assignment_enqueue(ctx, flow, "prepare");
+        rc = assignment_enqueue(ctx, flow, STEP_PREPARE);
     if (rc == RC_OK)
         rc = timers_clear(ctx->db, TIMER_QUEUE_DEADLINE, &flow->run.id, ctx->err);
     if (rc != RC_OK)

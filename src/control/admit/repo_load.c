@@ -132,7 +132,7 @@ static const char *tell_meeting(struct context *ctx, const struct repo_load_memb
 {
     return arena_printf(ctx->arena, "run %s %s %s, and this task %s%s", other->run_id.text,
                         other->waits ? "is in line before it and wants" : "is at work on",
-                        overlap->held != NULL ? overlap->held : "files that nobody has declared",
+                        overlap->held != NULL ? overlap->held : "files that it has not declared",
                         overlap->wanted != NULL ? "wants " : "declares no scope",
                         overlap->wanted != NULL ? overlap->wanted : "");
 }

@@ -95,7 +95,7 @@ static enum rc apply_retry(struct context *ctx, struct command *command)
 
 static void retry_names(const struct command *command, struct read_ahead *read_ahead)
 {
-    read_ahead_task(read_ahead, &((const struct cmd_retry *)command)->task_id);
+    read_ahead_owner(read_ahead, &((const struct cmd_retry *)command)->task_id);
 }
 
 static const struct command_ops retry_ops = {

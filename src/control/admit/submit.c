@@ -10,8 +10,8 @@
 #include "control/run/policies.h"
 #include "control/run/quarantine.h"
 #include "control/run/tasks.h"
-#include "core/agent/claims.h"
 #include "core/event_types.h"
+#include "core/queue/rank.h"
 #include "store/repositories.h"
 
 enum { SCOPE_TOLD_BYTES = 8 * 1024 }; /* A longer scope is in the task only, not in events. */
@@ -71,8 +71,8 @@ static enum rc find_repository(struct context *ctx, struct acceptance *request,
 static enum rc check_dependencies(struct context *ctx, const struct cmd_submit *cmd)
 {
     for (size_t i = 0; i < cmd->depends_count; i++) {
-        struct task_row task;
-        enum rc rc = tasks_get(ctx->db, &cmd->depends_on[i], ctx->arena, &task, ctx->err);
+        struct id run_id; /* Read without a lock. */
+        enum rc rc = tasks_latest_run(ctx->db, &cmd->depends_on[i], &run_id, ctx->err);
         if (rc == RC_NOT_FOUND)
             return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", "dependsOn",
                              "there is no task %s", cmd->depends_on[i].text);
@@ -168,13 +168,6 @@ static enum rc fill_task(struct context *ctx, const struct cmd_submit *cmd,
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    int64_t turns = cmd->max_turns > 0 ? cmd->max_turns : config->limits.max_turns;
-    struct run_budget budget = {
-        .task = cmd->max_budget_microusd > 0 ? cmd->max_budget_microusd
-                                             : config->limits.max_budget_microusd,
-        .per_run = ctx->limits->cost_per_run_microusd,
-        .per_day = ctx->limits->cost_per_day_microusd,
-    };
     flow->task = (struct task_row){
         .id = context_id(ctx),
         .workspace_id = ctx->workspace_id,
@@ -188,8 +181,8 @@ static enum rc fill_task(struct context *ctx, const struct cmd_submit *cmd,
         .target_branch = cmd->target_branch ? cmd->target_branch : config->default_branch,
         .scope = json_or(cmd->scope, STR("[]")),
         .priority = cmd->priority,
-        .max_turns = turns,
-        .max_budget_microusd = claim_run_budget(&budget),
+        .max_turns = cmd->max_turns,
+        .max_budget_microusd = cmd->max_budget_microusd,
         .labels = json_or(cmd->labels, STR("[]")),
         .channel = json_or(cmd->channel, STR("{}")),
         .attachments = cmd->attachments,

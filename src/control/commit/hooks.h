@@ -7,6 +7,8 @@
 #include <stddef.h>
 
 struct context;
+struct db;
+struct read_ahead;
 struct job_hooks;
 
 struct control_hooks {
@@ -14,6 +16,8 @@ struct control_hooks {
        the hook's own: zeroed at first, kept from round to round, and restored by a rollback. */
     enum rc (*admit)(struct context *ctx, void *state);
     size_t admit_state_bytes;
+    /* Before a batch is applied: locks and reads what owns its jobs, in the lock order. */
+    enum rc (*read_owners)(struct read_ahead *read_ahead, struct db *db, struct err *err);
     const struct job_hooks *jobs; /* queue/job_hooks.h */
 };
 #endif

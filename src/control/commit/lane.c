@@ -283,7 +283,7 @@ static enum rc read_batch_ahead(struct batch *batch, struct err *err)
     for (const struct command *c = batch->todo.first; c != NULL; c = c->next)
         if (c->ops->names != NULL)
             c->ops->names(c, &read_ahead);
-    return read_ahead_fetch(&read_ahead, lane->options.db, err);
+    return read_ahead_fetch(&read_ahead, lane->options.committer->hooks, lane->options.db, err);
 }
 
 /* New rules may allow jobs to be claimed that old ones held back. */

@@ -1,19 +1,37 @@
 /*
  * read_ahead.h - the rows that a batch will need, locked and read in one go.
  *
- * Lanes and nodes share no memory, only rows: a transaction that changes a row holds its lock until
- * the commit.  All transactions take their locks in one order, so that there are no deadlocks:
+ * Commands name what they start from, mostly jobs (command_ops.names).  Which runs and tasks these
+ * belong to never changes, so it is looked up first, without locks.  On a database behind a network
+ * that makes two round trips for the whole batch instead of several for each command; with one
+ * writer there is nothing to do.
  *
- *   workspace (admission only), then runs, then their tasks, then jobs, then breakers; within a
- *   kind by id; last what belongs to one of them: questions, pull requests, accounts, timers
+ * The lock order.  Lanes and nodes share rows, not memory: a transaction that changes a row holds
+ * its lock until the commit.  Transactions take their locks in this order:
  *
- * Commands name what they start from, mostly jobs.  Which runs and tasks these belong to never
- * changes, so it is looked up first, without locks.  On a database behind a network that makes two
- * round trips for the whole batch instead of several for each command; with one writer there is
- * nothing to do.
+ *   1. workspace   admission, which has a transaction of its own for that
+ *   2. runs        by id, for all commands of the batch
+ *   3. tasks       by id, the same
+ *   4. jobs        by id, the same
+ *   5. the rest    as each command comes to it, always after the run or job that it belongs to:
+ *                  ordering key, saga, breaker, account, approval, pull request, timer; and what
+ *                  belongs to neither: queue, schedule, request, lease of a node
  *
- * A claim locks in the reverse order: first the job, then its run.  It takes only rows that are not
- * locked and skips the rest (runs_get_free), so it never waits.
+ * Repositories are not locked, and queues only for their rate and their configuration.
+ *
+ * A command that starts from runs, tasks or jobs must name them; otherwise it locks them in 5.  A
+ * new kind of row that is locked belongs in 5, unless others are locked after it.
+ *
+ * Exceptions:
+ *   - A claim locks the job before its run.  It skips rows that are locked (runs_get_free), so it
+ *     never waits.
+ *   - `due` and `reclaim` find their jobs in the transaction, in order of time, and lock each
+ *     before its run.
+ *   - A new schedule or subscription locks the workspace in 5, so that their number stays limited.
+ *
+ * So deadlocks are rare, and not impossible: two batches may also meet in 5 in different orders.
+ * PostgreSQL aborts one of the two, and its lane runs the commands again one by one (lane.c).  The
+ * order saves that cost; nothing is wrong without it.
  */
 #ifndef CONTROL_COMMIT_READ_AHEAD_H
 #define CONTROL_COMMIT_READ_AHEAD_H
@@ -26,11 +44,20 @@ struct read_ahead {
     struct read_ahead_ids {
         struct id *ids;
         size_t count, room;
-    } jobs, tasks;
+    } jobs, owners; /* Of jobs: their ids mean something to the hook only. */
 };
 
 void read_ahead_job(struct read_ahead *read_ahead, const struct id *job_id);
-void read_ahead_task(struct read_ahead *read_ahead, const struct id *task_id);
-/* Looks up, locks and reads. */
-MUST_USE enum rc read_ahead_fetch(struct read_ahead *read_ahead, struct db *db, struct err *err);
+void read_ahead_owner(struct read_ahead *read_ahead, const struct id *owner_id);
+/* Looks up, locks and reads: the owners by the hook, then the jobs. */
+struct control_hooks;
+MUST_USE enum rc read_ahead_fetch(struct read_ahead *read_ahead, const struct control_hooks *hooks,
+                                  struct db *db, struct err *err);
+
+/* For the hook. */
+typedef enum rc read_ahead_fn(struct db *db, const struct id *id, struct err *err);
+void read_ahead_add(struct read_ahead_ids *ids, const struct id *id, struct arena *arena);
+/* Calls it in order of id, once for each. */
+MUST_USE enum rc read_ahead_each(struct read_ahead_ids *ids, struct db *db, read_ahead_fn *one,
+                                 struct err *err);
 #endif

@@ -2,7 +2,6 @@
  * supply.c - see supply.h.
  */
 #include "control/commit/supply.h"
-#include "store/runs.h"
 #include <string.h>
 
 static struct supply_queue *find(struct supply *supply, const char *name)
@@ -44,7 +43,7 @@ static enum rc fill(struct supply_queue *queue, struct db *db, const struct supp
     queue->dry = (int64_t)count < limit;
     for (size_t i = 0; rc == RC_OK && i < count; i++)
         if (!id_is_none(&rows[i].run_id))
-            rc = runs_read_ahead_free(db, &rows[i].run_id, err);
+            rc = wish->read_owner(db, &rows[i], err);
     return rc;
 }
 

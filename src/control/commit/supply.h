@@ -29,6 +29,8 @@ struct supply_wish {
     int64_t now_us;
     int64_t jobs;       /* This many now, */
     int64_t read_ahead; /* and this many that other leases of the batch may take. */
+    /* For each job with a run that is read: see job_hooks.h. */
+    enum rc (*read_owner)(struct db *db, const struct job_row *job, struct err *err);
 };
 /* The next job of the queue, to be claimed by the caller or passed over; *ret_job is NULL when
    there is none. */

@@ -41,7 +41,7 @@ static enum rc create(struct context *ctx, struct cmd_request *cmd)
     if (rc != RC_OK)
         return rc;
     if (published->count == 0)
-        return err_set(ctx->err, RC_NOT_FOUND, "NO_SUBSCRIBER", "nobody has subscribed to %s",
+        return err_set(ctx->err, RC_NOT_FOUND, "NO_SUBSCRIBER", "no subscription matches %s",
                        cmd->topic);
     rc = requests_insert(ctx->db, &row, ctx->err);
     if (rc == RC_CONFLICT) /* Another lane was faster: tried again, it is found. */

@@ -7,7 +7,7 @@
 #include "control/queue/enqueue.h"
 #include "control/queue/intake.h"
 #include "core/event_types.h"
-#include "core/run/task.h"
+#include "core/queue/rank.h"
 #include <assert.h>
 
 /* The results of earlier steps, together, in the headers of a job; larger ones are left out. */

@@ -9,7 +9,7 @@
 #include "control/queue/enqueue.h"
 #include "core/event_types.h"
 #include "core/queue/cron.h"
-#include "core/run/task.h"
+#include "core/queue/rank.h"
 #include "store/workspaces.h"
 #include <string.h>
 

@@ -128,16 +128,16 @@ static enum rc take_report(struct context *ctx, struct reporting *reporting, iso
     return isolate(ctx, &one);
 }
 
-static struct retry_decision decide(const struct job_row *job, const struct job_failed *failed)
+static struct retry_decision decide(const struct context *ctx, const struct job_row *job,
+                                    const struct job_failed *failed)
 {
-    struct told_error told = {
+    struct reported_error error = {
         .code = failed->code,
-        .own_step = !id_is_none(&job->run_id),
         .retryable = failed->retryable,
         .classed = failed->classed || failed->policy,
         .class = failed->policy ? CLASS_POLICY : failed->class,
     };
-    return retry_decide(&told);
+    return id_is_none(&job->run_id) ? retry_as_reported(&error) : ctx->hooks->jobs->retry(&error);
 }
 
 static enum rc fail_loaded(struct context *ctx, void *subject, const struct failure *why)
@@ -147,7 +147,7 @@ static enum rc fail_loaded(struct context *ctx, void *subject, const struct fail
     const struct job_failed *failed = reporting->what;
     struct job_row job = reporting->job;
     bool settled;
-    struct retry_decision decision = decide(&job, failed);
+    struct retry_decision decision = decide(ctx, &job, failed);
     struct settlement settlement = {
         .event = JOB_EV_FAIL,
         .epoch = failed->ref.epoch,

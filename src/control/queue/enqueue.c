@@ -9,7 +9,7 @@
 #include "control/queue/batching.h"
 #include "control/queue/intake.h"
 #include "core/event_types.h"
-#include "core/run/task.h"
+#include "core/queue/rank.h"
 
 /* A dedup key is free again after the queue's window, unless its job is not settled yet. */
 static bool is_forgotten(struct context *ctx, const struct dedup_row *row, const char *queue)

@@ -8,6 +8,7 @@
 #define CONTROL_QUEUE_JOB_HOOKS_H
 #include "control/commit/context.h"
 #include "control/commit/isolate.h"
+#include "core/queue/job_error.h"
 #include "store/jobs.h"
 
 struct job_failure {
@@ -23,6 +24,10 @@ struct job_hooks {
     enum rc (*claim)(struct context *ctx, const struct job_row *job, void **ret_run);
     enum rc (*claimed)(struct context *ctx, const struct job_row *job, void *run);
     void (*left)(void *run);
+    /* Sends the read of the run ahead, for claim(): see db_read_ahead. */
+    enum rc (*read_ahead)(struct db *db, const struct job_row *job, struct err *err);
+    /* Is a failed job tried again? */
+    struct retry_decision (*retry)(const struct reported_error *error);
     /* Should the worker stop? */
     enum rc (*stops)(struct context *ctx, const struct job_row *job, bool *ret_stop);
     /* The control plane failed, not a worker's step: the run ends with control_error. */

@@ -6,8 +6,8 @@
 #define CONTROL_QUEUE_JOBS_H
 #include "base/js.h"
 #include "control/commit/command.h"
+#include "core/queue/job_error.h"
 #include "core/queue/queue_config.h"
-#include "core/run/retry_rule.h"
 #include "store/jobs.h"
 
 enum {

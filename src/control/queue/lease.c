@@ -126,8 +126,10 @@ static int64_t wanted_by_others(const struct round *round, const char *queue)
 static enum rc claim_some(struct context *ctx, struct cmd_lease *cmd, const char *queue,
                           int64_t jobs)
 {
-    struct supply_wish wish = {
-        .queue = queue, .now_us = ctx->now_us, .read_ahead = wanted_by_others(ctx->round, queue)};
+    struct supply_wish wish = {.queue = queue,
+                               .now_us = ctx->now_us,
+                               .read_ahead = wanted_by_others(ctx->round, queue),
+                               .read_owner = ctx->hooks->jobs->read_ahead};
     int64_t until = (int64_t)cmd->job_count + jobs;
     enum rc rc = RC_OK;
     while (rc == RC_OK && (int64_t)cmd->job_count < until && cmd->held < LEASE_HELD_MAX) {

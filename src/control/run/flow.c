@@ -5,6 +5,8 @@
 #include "control/commit/config_book.h"
 #include "control/run/notify.h"
 #include "core/event_types.h"
+#include "core/queue/rank.h"
+#include "core/run/task_limits.h"
 #include "core/text/prose.h"
 #include "store/timers.h"
 #include <assert.h>
@@ -95,36 +97,10 @@ enum rc flow_config(struct context *ctx, struct flow *flow, const struct repo_co
     return RC_OK;
 }
 
-/* Most steps move the run and leave its task as it is. */
-static bool task_changed(const struct task_row *now, const struct task_row *stored)
-{
-    return now->status != stored->status || now->error_code != stored->error_code ||
-           now->error_message != stored->error_message || now->run_count != stored->run_count ||
-           now->ended_us != stored->ended_us ||
-           !id_same(&now->latest_run_id, &stored->latest_run_id) ||
-           !id_same(&now->last_event_id, &stored->last_event_id);
-}
-
-/* Texts are compared by address: code that changes a text sets another pointer. */
-static bool run_changed_more(const struct run_row *now, const struct run_row *stored)
-{
-    return now->step_results.at != stored->step_results.at ||
-           now->session_id != stored->session_id ||
-           now->session_begun_us != stored->session_begun_us ||
-           now->session_over != stored->session_over || now->plan_sha256 != stored->plan_sha256 ||
-           now->account != stored->account || now->paths.at != stored->paths.at ||
-           now->warning_code != stored->warning_code ||
-           now->warning_message != stored->warning_message || now->partial != stored->partial ||
-           now->foreign_pr.at != stored->foreign_pr.at ||
-           now->prompt_version != stored->prompt_version || now->overridden != stored->overridden ||
-           now->deferred_detail != stored->deferred_detail ||
-           now->held_until_us != stored->held_until_us || now->quota_hits != stored->quota_hits;
-}
-
 static enum rc save_run(struct context *ctx, struct flow *flow)
 {
     enum rc rc = runs_save(ctx->db, &flow->run, ctx->err);
-    if (rc == RC_OK && run_changed_more(&flow->run, &flow->stored_run))
+    if (rc == RC_OK && runs_changed_more(&flow->run, &flow->stored_run))
         rc = runs_save_more(ctx->db, &flow->run, ctx->err);
     if (rc == RC_OK)
         flow->stored_run = flow->run;
@@ -136,8 +112,8 @@ enum rc flow_save(struct context *ctx, struct flow *flow)
     int64_t now_us = event_time(ctx, flow);
     flow->run.updated_us = now_us;
     enum rc rc = save_run(ctx, flow);
-    if (rc != RC_OK || !task_changed(&flow->task, &flow->stored))
-        return rc;
+    if (rc != RC_OK || !tasks_changed(&flow->task, &flow->stored))
+        return rc; /* Most steps move the run and leave its task as it is. */
     flow->task.updated_us = now_us;
     flow->stored = flow->task;
     return tasks_save(ctx->db, &flow->task, ctx->err);
@@ -207,16 +183,23 @@ static int64_t capped(int64_t wanted, int64_t max)
 }
 
 /* As the task is configured, within the server's limits. */
-static enum rc budget_of_events(struct context *ctx, struct flow *flow,
-                                struct event_budget *ret_budget)
+static struct event_budget budget_of_events(const struct context *ctx,
+                                            const struct repo_config *config)
 {
-    const struct repo_config *config = NULL;
-    enum rc rc = flow_config(ctx, flow, &config);
-    if (rc == RC_OK)
-        *ret_budget = event_budget_new(
-            capped(config->limits.max_run_events, ctx->limits->max_run_events),
-            capped(config->limits.max_run_event_bytes, ctx->limits->max_run_event_bytes));
-    return rc;
+    return event_budget_new(
+        capped(config->limits.max_run_events, ctx->limits->max_run_events),
+        capped(config->limits.max_run_event_bytes, ctx->limits->max_run_event_bytes));
+}
+
+static struct task_limits limits_of(const struct context *ctx, const struct task_row *task,
+                                    const struct repo_config *config)
+{
+    const struct limit_sources sources = {
+        .task = {task->max_turns, task->max_budget_microusd},
+        .configured = {config->limits.max_turns, config->limits.max_budget_microusd},
+        .server = {ctx->limits->cost_per_run_microusd, ctx->limits->cost_per_day_microusd},
+    };
+    return task_limits_resolve(&sources);
 }
 
 enum { SLUG_BYTES = 41 };
@@ -227,10 +210,11 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
     char slug[SLUG_BYTES];
     text_slug(slug, sizeof(slug), task->description != NULL ? task->description : "issue");
     int64_t updated_us = event_time(ctx, flow); /* After the run before it. */
-    struct event_budget events;
-    enum rc rc = budget_of_events(ctx, flow, &events);
+    const struct repo_config *config;
+    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
+    struct task_limits limits = limits_of(ctx, task, config);
     flow->run = (struct run_row){
         .id = context_id(ctx),
         .task_id = task->id,
@@ -243,10 +227,11 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
         .rank = rank_of(ctx->now_us, task->priority),
         .requested_by = task->requested_by,
         .task_type = task->task_type,
-        .budget_microusd = task->max_budget_microusd,
+        .max_turns = limits.turns,
+        .budget_microusd = limits.cost_microusd,
         .queued_us = ctx->now_us,
         .updated_us = updated_us,
-        .events_left = events,
+        .events_left = budget_of_events(ctx, config),
     };
     flow->stored_run = flow->run;
     task->latest_run_id = flow->run.id;

@@ -154,7 +154,7 @@ enum rc question_expired(struct context *ctx, const struct id *approval_id)
     rc = flow_tell(ctx, &flow, EV_APPROVAL_EXPIRED, &body);
     struct ending ending = {.event = RUN_EV_TIME_OUT,
                             .code = "approval_expired",
-                            .message = "Nobody decided in time (timeouts.approvalMs)"};
+                            .message = "No person decided in time (timeouts.approvalMs)"};
     if (rc == RC_OK)
         rc = flow_end(ctx, &flow, &ending);
     return rc == RC_OK ? flow_save(ctx, &flow) : rc;

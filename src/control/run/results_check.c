@@ -31,7 +31,7 @@ static enum rc spend(struct context *ctx, struct flow *flow, enum budget_kind ki
     if (rc != RC_OK)
         return rc;
     struct budget budget = config->budget;
-    budget.cost_microusd_max = flow->task.max_budget_microusd;
+    budget.cost_microusd_max = flow->run.budget_microusd;
     struct spending before = spent_so_far(ctx, &flow->run), after;
     rc = budget_spend(&budget, &before, kind, &after, ctx->err);
     if (rc == RC_OK)
@@ -177,7 +177,7 @@ static enum rc verify_again(struct context *ctx, struct flow *flow, const struct
     enum rc rc = spend(ctx, flow, BUDGET_VERIFIER);
     if (rc == RC_LIMIT)
         return give_up(ctx, flow, repair);
-    return rc == RC_OK ? assignment_enqueue(ctx, flow, "verify") : rc;
+    return rc == RC_OK ? assignment_enqueue(ctx, flow, STEP_VERIFY) : rc;
 }
 
 enum rc result_of_verify(struct context *ctx, struct flow *flow, const struct js *result)

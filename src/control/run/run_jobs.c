@@ -1,8 +1,12 @@
 /*
- * run_jobs.c - see run_jobs.h.
+ * run_jobs.c - what a job of a run reads, and which rules apply to it.
  */
 #include "control/run/run_jobs.h"
+#include "control/commit/read_ahead.h"
 #include "control/run/pull_limits.h"
+#include "core/run/retry_rule.h"
+#include "store/runs.h"
+#include "store/tasks.h"
 
 enum rc run_job_claim(struct context *ctx, const struct job_row *job, void **ret_run)
 {
@@ -46,4 +50,45 @@ void run_job_checked_free(void *checked)
 enum rc run_job_completed(struct context *ctx, const struct job_row *job, void *checked)
 {
     return pipeline_completed(ctx, job, checked);
+}
+
+/* The runs of the jobs and of the tasks, and the tasks of the jobs' runs. */
+static enum rc find_owners(struct read_ahead *read_ahead, struct read_ahead_ids *runs,
+                           struct db *db, struct err *err)
+{
+    size_t task_count = read_ahead->owners.count;
+    struct job_owner owner;
+    struct id run_id;
+    enum rc rc = read_ahead_each(&read_ahead->jobs, db, jobs_owner_read_ahead, err);
+    if (rc == RC_OK)
+        rc = read_ahead_each(&read_ahead->owners, db, tasks_latest_run_read_ahead, err);
+    for (size_t i = 0; rc == RC_OK && i < read_ahead->jobs.count; i++) {
+        rc = jobs_owner(db, &read_ahead->jobs.ids[i], &owner, err);
+        if (rc == RC_OK) {
+            read_ahead_add(runs, &owner.run_id, read_ahead->arena);
+            read_ahead_add(&read_ahead->owners, &owner.task_id, read_ahead->arena);
+        }
+        rc = rc == RC_NOT_FOUND ? RC_OK : rc;
+    }
+    for (size_t i = 0; rc == RC_OK && i < task_count; i++) {
+        rc = tasks_latest_run(db, &read_ahead->owners.ids[i], &run_id, err);
+        if (rc == RC_OK)
+            read_ahead_add(runs, &run_id, read_ahead->arena);
+        rc = rc == RC_NOT_FOUND ? RC_OK : rc;
+    }
+    return rc;
+}
+
+enum rc run_jobs_read_owners(struct read_ahead *read_ahead, struct db *db, struct err *err)
+{
+    struct read_ahead_ids runs = {0};
+    enum rc rc = find_owners(read_ahead, &runs, db, err);
+    if (rc == RC_OK)
+        rc = read_ahead_each(&runs, db, runs_read_ahead, err);
+    return rc == RC_OK ? read_ahead_each(&read_ahead->owners, db, tasks_read_ahead, err) : rc;
+}
+
+enum rc run_job_read_ahead(struct db *db, const struct job_row *job, struct err *err)
+{
+    return runs_read_ahead_free(db, &job->run_id, err);
 }

@@ -3,12 +3,17 @@
  */
 #ifndef CONTROL_RUN_RUN_JOBS_H
 #define CONTROL_RUN_RUN_JOBS_H
+#include "control/commit/read_ahead.h"
 #include "control/run/pipeline.h"
 #include "control/run/stop.h"
 
 MUST_USE enum rc run_job_claim(struct context *ctx, const struct job_row *job, void **ret_run);
 MUST_USE enum rc run_job_claimed(struct context *ctx, const struct job_row *job, void *run);
 void run_job_left(void *run);
+MUST_USE enum rc run_job_read_ahead(struct db *db, const struct job_row *job, struct err *err);
+/* Runs and tasks of the jobs; the owners that a command names are tasks. */
+MUST_USE enum rc run_jobs_read_owners(struct read_ahead *read_ahead, struct db *db,
+                                      struct err *err);
 MUST_USE enum rc run_job_stops(struct context *ctx, const struct job_row *job, bool *ret_stop);
 MUST_USE enum rc run_job_check_result(struct context *ctx, const struct job_row *job,
                                       struct str result, void **ret_checked);

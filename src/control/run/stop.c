@@ -9,19 +9,14 @@
 #include "control/run/results.h"
 #include "control/run/tasks.h"
 #include "core/event_types.h"
+#include "core/step_kind.h"
 #include "store/timers.h"
 #include <assert.h>
-#include <string.h>
 
 bool stop_reaches_step(const struct run_row *run, const char *step)
 {
-    static const char *const finish[] = {"publish", "unpublish", "clean"};
-    if (run->stop == RUN_STOP_NONE)
-        return false;
-    for (size_t i = 0; i < COUNT_OF(finish); i++)
-        if (strcmp(step, finish[i]) == 0)
-            return false;
-    return true;
+    const struct step_row *row = step_find(step);
+    return run->stop != RUN_STOP_NONE && (row == NULL || !row->finishes);
 }
 
 /* How long the worker may take to end.  One that opens a pull request may finish: interrupted, it
@@ -160,7 +155,7 @@ static enum rc apply_cancel(struct context *ctx, struct command *command)
 
 static void cancel_names(const struct command *command, struct read_ahead *read_ahead)
 {
-    read_ahead_task(read_ahead, &((const struct cmd_cancel *)command)->task_id);
+    read_ahead_owner(read_ahead, &((const struct cmd_cancel *)command)->task_id);
 }
 
 static const struct command_ops cancel_ops = {

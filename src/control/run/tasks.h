@@ -21,8 +21,8 @@ struct cmd_submit {
     struct str overrides;              /* JSON: over the repository's configuration; or empty */
     struct str attachments;            /* JSON array of {name, sha256}, or empty */
     int64_t priority;
-    int64_t max_turns;           /* 0: the repository's */
-    int64_t max_budget_microusd; /* 0: the repository's */
+    int64_t max_turns;           /* 0: that of the configuration */
+    int64_t max_budget_microusd; /* The same. */
     const struct id *depends_on;
     size_t depends_count;
     const char *idempotency_key; /* or NULL */

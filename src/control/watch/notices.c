@@ -17,16 +17,16 @@ struct notices {
     const char *node;
     struct notices_hooks hooks;
     struct notice_listener *listener;
-    pthread_t speaker, hearer;
-    bool speaks, hears; /* The threads run. */
+    pthread_t sender, receiver;
+    bool sends, receives; /* The threads run. */
 
     pthread_mutex_t lock;
-    pthread_cond_t news_came;
+    pthread_cond_t news_ready;
     struct committed news; /* Of all commits since the last notice. */
     bool stopping;
 };
 
-/* ---- telling ---------------------------------------------------------------------------- */
+/* ---- sending ---------------------------------------------------------------------------- */
 
 static bool is_news(const struct committed *news)
 {
@@ -37,7 +37,7 @@ static bool take_news(struct notices *notices, struct committed *ret_news)
 {
     pthread_mutex_lock(&notices->lock);
     while (!is_news(&notices->news) && !notices->stopping)
-        pthread_cond_wait(&notices->news_came, &notices->lock);
+        pthread_cond_wait(&notices->news_ready, &notices->lock);
     *ret_news = notices->news;
     notices->news = (struct committed){0};
     bool go_on = !notices->stopping;
@@ -45,7 +45,7 @@ static bool take_news(struct notices *notices, struct committed *ret_news)
     return go_on;
 }
 
-static void speak(struct notices *notices, const struct committed *news)
+static void send_notice(struct notices *notices, const struct committed *news)
 {
     char payload[NOTICE_BYTES_MAX];
     struct err err = {0};
@@ -62,12 +62,12 @@ static void speak(struct notices *notices, const struct committed *news)
         LOG(LOG_WARN, "the other nodes cannot be told", LOG_STR("error", err.text));
 }
 
-static void *speaker_main(void *arg)
+static void *sender_main(void *arg)
 {
     struct notices *notices = arg;
     struct committed news;
     while (take_news(notices, &news))
-        speak(notices, &news);
+        send_notice(notices, &news);
     return NULL;
 }
 
@@ -81,11 +81,11 @@ void notices_tell(struct notices *notices, const struct committed *news)
     all->brought |= news->brought;
     if (news->due_us > 0 && (all->due_us == 0 || news->due_us < all->due_us))
         all->due_us = news->due_us;
-    pthread_cond_signal(&notices->news_came);
+    pthread_cond_signal(&notices->news_ready);
     pthread_mutex_unlock(&notices->lock);
 }
 
-/* ---- hearing ---------------------------------------------------------------------------- */
+/* ---- receiving -------------------------------------------------------------------------- */
 
 /* One payload; true when another node sent it. */
 static bool hear_one(struct notices *notices, struct str payload)
@@ -132,7 +132,7 @@ static bool is_stopping(struct notices *notices)
     return stopping;
 }
 
-static void *hearer_main(void *arg)
+static void *receiver_main(void *arg)
 {
     struct notices *notices = arg;
     const struct notices_hooks *hooks = &notices->hooks;
@@ -161,12 +161,12 @@ enum rc notices_start(struct store *store, const char *node, const struct notice
     notices->node = node;
     notices->hooks = *hooks;
     pthread_mutex_init(&notices->lock, NULL);
-    pthread_cond_init(&notices->news_came, NULL);
+    pthread_cond_init(&notices->news_ready, NULL);
     enum rc rc = store_listen(store, &notices->listener, err);
     if (rc == RC_OK) {
-        notices->speaks = pthread_create(&notices->speaker, NULL, speaker_main, notices) == 0;
-        notices->hears = pthread_create(&notices->hearer, NULL, hearer_main, notices) == 0;
-        if (!notices->speaks || !notices->hears)
+        notices->sends = pthread_create(&notices->sender, NULL, sender_main, notices) == 0;
+        notices->receives = pthread_create(&notices->receiver, NULL, receiver_main, notices) == 0;
+        if (!notices->sends || !notices->receives)
             rc = err_set(err, RC_IO, "THREAD_FAILED", "cannot start the threads for notices");
     }
     if (rc != RC_OK) {
@@ -183,16 +183,16 @@ void notices_stop(struct notices *notices)
         return;
     pthread_mutex_lock(&notices->lock);
     notices->stopping = true;
-    pthread_cond_signal(&notices->news_came);
+    pthread_cond_signal(&notices->news_ready);
     pthread_mutex_unlock(&notices->lock);
-    if (notices->hears) {
+    if (notices->receives) {
         notice_listener_wake(notices->listener);
-        pthread_join(notices->hearer, NULL);
+        pthread_join(notices->receiver, NULL);
     }
-    if (notices->speaks)
-        pthread_join(notices->speaker, NULL);
+    if (notices->sends)
+        pthread_join(notices->sender, NULL);
     notice_listener_close(notices->listener);
-    pthread_cond_destroy(&notices->news_came);
+    pthread_cond_destroy(&notices->news_ready);
     pthread_mutex_destroy(&notices->lock);
     mem_free(notices);
 }

@@ -101,19 +101,27 @@ static void log_store(const struct sink_relay *relay, enum rc rc, const struct e
             LOG_STR("sink", relay->options.config->name), LOG_STR("error", err->text));
 }
 
+struct change {
+    bool make; /* The sink is new. */
+    int64_t cursor_seq;
+    const char *error;
+    const struct sink_dead_letter *refused;
+};
+
 /* May be repeated when the store did not answer: it may have been committed. */
-static enum rc change_row(struct sink_relay *relay, const struct sink_change *change, bool make)
+static enum rc change_row(struct sink_relay *relay, const struct change *change)
 {
     struct cmd_sink *cmd = cmd_sink_new();
     cmd->turn = relay->turn;
-    cmd->make = make;
-    cmd->change = *change;
-    cmd->change.name = relay->options.config->name;
+    cmd->make = change->make;
+    cmd->row = (struct sink_row){.name = relay->options.config->name,
+                                 .cursor_seq = change->cursor_seq,
+                                 .last_error = change->error};
+    cmd->refused = change->refused;
     enum rc rc = relay->options.call(relay->options.ctx, &cmd->base);
     if (rc == RC_OK) {
         relay->stored_seq = change->cursor_seq;
-        text_copy(relay->error, sizeof relay->error,
-                  change->last_error != NULL ? change->last_error : "");
+        text_copy(relay->error, sizeof relay->error, change->error != NULL ? change->error : "");
     } else {
         log_store(relay, rc, &cmd->base.err);
     }
@@ -134,8 +142,9 @@ static enum rc make_row(struct sink_relay *relay, struct err *err)
         rc = settled_last(relay->db, &end, err);
         relay->cursor = end;
     }
-    return rc == RC_OK ? change_row(relay, &(struct sink_change){.cursor_seq = end.after_seq}, true)
-                       : rc;
+    return rc == RC_OK
+               ? change_row(relay, &(struct change){.make = true, .cursor_seq = end.after_seq})
+               : rc;
 }
 
 static enum rc load(struct sink_relay *relay)
@@ -172,7 +181,7 @@ static enum rc load(struct sink_relay *relay)
 static int64_t fail(struct sink_relay *relay, const struct err *why)
 {
     const struct sink_config *config = relay->options.config;
-    struct sink_change change = {.cursor_seq = relay->stored_seq, .last_error = why->text};
+    struct change change = {.cursor_seq = relay->stored_seq, .error = why->text};
     int64_t pause_us = backoff_delay_us(&pauses, ++relay->failures,
                                         random_next(&relay->options.random));
     if (why->retry_ms * US_PER_MS > pause_us)
@@ -183,7 +192,7 @@ static int64_t fail(struct sink_relay *relay, const struct err *why)
             LOG_STR("sink", config->name), LOG_STR("type", config->ops->type),
             LOG_STR("error", why->text));
     if (!text_same(why->text, relay->error))
-        (void)!change_row(relay, &change, false);
+        (void)!change_row(relay, &change);
     return pause_us;
 }
 
@@ -246,7 +255,7 @@ static enum rc move_cursor(struct sink_relay *relay)
     const struct batch *batch = relay->batch;
     const struct sink_outcome *outcome = &batch->outcome;
     const struct sink_record *next = &batch->records[outcome->published];
-    struct sink_change change = {.cursor_seq = relay->stored_seq};
+    struct change change = {.cursor_seq = relay->stored_seq};
     struct sink_dead_letter letter;
     if (outcome->verdict == SINK_PUBLISHED) {
         change.cursor_seq = batch->end_seq;
@@ -265,7 +274,7 @@ static enum rc move_cursor(struct sink_relay *relay)
     bool moves = change.cursor_seq != relay->stored_seq;
     if (!moves && (outcome->verdict == SINK_RETRY || relay->error[0] == '\0'))
         return RC_OK;
-    enum rc rc = change_row(relay, &change, false);
+    enum rc rc = change_row(relay, &change);
     if (rc == RC_OK && change.refused != NULL)
         LOG(LOG_ERROR, "a sink has refused an event for good: it is left out",
             LOG_STR("sink", relay->options.config->name), LOG_STR("id", letter.event_id.text),

@@ -10,17 +10,21 @@
 static enum rc apply_sink(struct context *ctx, struct command *command)
 {
     struct cmd_sink *cmd = (struct cmd_sink *)command;
-    struct sink_change change = cmd->change;
+    struct sink_row row = cmd->row;
+    struct sink_dead_letter letter = {0};
     struct lease_proof proof;
-    change.now_us = ctx->now_us;
+    row.created_us = row.updated_us = ctx->now_us;
+    if (cmd->refused != NULL) {
+        letter = *cmd->refused;
+        letter.sink = row.name;
+        letter.created_us = ctx->now_us;
+    }
     enum rc rc = leases_enter(ctx->db, &cmd->turn, &proof, ctx->err);
-    if (rc != RC_OK || !cmd->make)
-        return rc == RC_OK ? sinks_save(ctx->db, &proof, &change, ctx->err) : rc;
-    struct sink_row row = {.name = change.name,
-                           .cursor_seq = change.cursor_seq,
-                           .created_us = ctx->now_us,
-                           .updated_us = ctx->now_us};
-    return sinks_make(ctx->db, &proof, &row, ctx->err);
+    if (rc != RC_OK)
+        return rc;
+    if (cmd->make)
+        return sinks_make(ctx->db, &proof, &row, ctx->err);
+    return sinks_save(ctx->db, &proof, &row, cmd->refused != NULL ? &letter : NULL, ctx->err);
 }
 
 static const struct command_ops sink_command_ops = {.name = "sink", .apply = apply_sink};

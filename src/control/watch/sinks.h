@@ -10,9 +10,10 @@
 
 struct cmd_sink {
     struct command base;
-    struct lease_fence turn;   /* Of the node that posts it; none where the store is not shared. */
-    bool make;                 /* The sink is new: it starts at change.cursor_seq. */
-    struct sink_change change; /* now_us is set by the command.  Not copied. */
+    struct lease_fence turn; /* Of the node that posts it; none where the store is not shared. */
+    bool make;               /* The sink is new: it starts at the cursor. */
+    struct sink_row row;     /* Name, cursor and error.  Texts are not copied. */
+    const struct sink_dead_letter *refused; /* The event at the cursor; NULL: none.  Not copied. */
 };
 struct cmd_sink *cmd_sink_new(void);
 

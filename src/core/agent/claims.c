@@ -11,7 +11,6 @@ enum {
     REST_MINUTES_MAX = 240,
     PROBE_MINUTES = 15,
     PROBE_MINUTES_MAX = 120,
-    RUNS_PER_DAY_MIN = 4, /* So many runs at least have room in the budget of a day. */
 };
 
 /* Windows as the providers document them: Claude subscriptions 5 h and a week, Codex the same. */
@@ -60,11 +59,4 @@ int64_t claim_wait_until(const struct limit_wait *wait, int64_t now_us)
 int64_t claim_probe_us(int64_t probes)
 {
     return doubled(PROBE_MINUTES * US_PER_MINUTE, probes, PROBE_MINUTES_MAX * US_PER_MINUTE);
-}
-
-int64_t claim_run_budget(const struct run_budget *budget)
-{
-    if (budget->task > 0)
-        return budget->task;
-    return budget->per_run > 0 ? budget->per_run : budget->per_day / RUNS_PER_DAY_MIN;
 }

@@ -52,13 +52,4 @@ int64_t claim_wait_until(const struct limit_wait *wait, int64_t now_us);
 /* How long after the parking, or after the last probe, the next run may try a parked account:
    15 min, doubled with every probe, at most 2 h. */
 int64_t claim_probe_us(int64_t probes);
-
-/* What a run may cost.  0: no limit. */
-struct run_budget {
-    int64_t task;    /* maxBudgetUsd of task or repository. */
-    int64_t per_run; /* limits.costPerRunUsd */
-    int64_t per_day; /* limits.costPerDayUsd */
-};
-/* The task's, else the server's for a run, else a quarter of what a day may cost. */
-int64_t claim_run_budget(const struct run_budget *budget);
 #endif

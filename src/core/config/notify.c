@@ -12,6 +12,9 @@
 enum { URL_MAX = 2000, VARIABLE_MAX = 100, GLOB_MAX = 200, ARG_MAX_BYTES = 1000 };
 static const struct field_range timeout_range = {100, 60 * 1000};
 
+/* What can be notified of.  To add one: its kind in core/config/notify.h, a row here, its name in
+   the message of read_kinds(), its words in core/config/notify_text.c, and its name under "on" in
+   docs/CONFIGURATION.md. */
 static const struct {
     const char *name;
     const char *event; /* NULL: none */
@@ -27,6 +30,10 @@ static const struct {
     [NOTIFY_TEST] = {"test", NULL},
 };
 
+/* How a channel delivers.  To add one: its type in core/config/notify.h, its name here, its
+   settings in check_type(), its function in the table of step_notify() in work/steps/notify.c, and
+   its name under "type" in docs/CONFIGURATION.md.  A new setting is a member of struct
+   notify_channel, which notify_channel_decode() reads and notify_channel_write() writes. */
 static const char *const type_names[] = {
     [NOTIFY_WEBHOOK] = "webhook",
     [NOTIFY_SLACK] = "slack",

@@ -90,7 +90,6 @@ struct verifier_config {
         *outputs[CONFIG_OUTPUTS_MAX + 1]; /* Paths that later checks find; NULL at the end. */
 };
 
-enum judge_kind { JUDGE_RULES, JUDGE_COMMAND, JUDGE_MODEL };
 enum model_api { MODEL_OPENAI, MODEL_ANTHROPIC };
 struct judge_config {
     enum judge_kind kind;
@@ -175,6 +174,8 @@ struct repo_config {
 MUST_USE enum rc repo_config_decode(const struct js *document, const char *url_given,
                                     struct arena *arena, struct repo_config *ret_config,
                                     struct err *err);
+/* How long a job of this step may take. */
+int64_t repo_config_step_ms(const struct repo_config *config, const struct step_row *step);
 const char *adapter_name(enum adapter adapter);
 /* agent.account, or one account for all agents that speak through the same adapter. */
 const char *agent_account(const struct agent_config *agent, struct arena *arena);

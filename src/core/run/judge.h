@@ -12,6 +12,7 @@
  */
 #ifndef CORE_RUN_JUDGE_H
 #define CORE_RUN_JUDGE_H
+#include "core/judge_kind.h"
 #include "core/run/patch.h"
 #include <stdbool.h>
 

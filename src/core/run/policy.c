@@ -211,8 +211,9 @@ struct policy_decision policy_on_patch(const struct patch_question *question, st
     if (denied) {
         decision.reason = tell_forbidden(&found, arena);
         decision.allowed = "a patch that leaves the paths of policy.forbiddenPaths alone";
-        decision.override_by = question->overridable ? "whoever answers the approval, with a reason"
-                                                     : NULL;
+        decision.override_by = question->overridable
+                                   ? "the person who answers the approval, with a reason"
+                                   : NULL;
     }
     if (ret_paths != NULL) {
         memcpy(ret_paths, found.paths, found.count * sizeof(found.paths[0]));

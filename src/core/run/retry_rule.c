@@ -11,9 +11,9 @@ static const struct retry_rule rules[] = {
     /* A step that a worker could not finish. */
     {"repository_unreachable", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .outside = true,
      .why = "the forge could not be reached"},
-    {"issue_unavailable", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+    {"issue_unavailable", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .outside = true, .why = "the forge could not be reached; an issue that is not there is final"},
-    {"publish_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+    {"publish_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .outside = true, .why = "the forge did not take it; a branch in the way is permanent"},
     {"pull_request_exists", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT,
      .why = "opening one is idempotent: the next try answers with the one that is there"},
@@ -23,35 +23,35 @@ static const struct retry_rule rules[] = {
      .why = "what was to be delivered is still in the log"},
     {"worker_lost", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT,
      .why = "the lease ran out; another worker takes over, without an attempt counted"},
-    {"prepare_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+    {"prepare_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .why = "disk, git or the server on the worker's side"},
-    {"hydrate_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+    {"hydrate_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .why = "disk, git or the server on the worker's side"},
-    {"agent_start_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+    {"agent_start_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .why = "the machine could not start it"},
-    {"session_start_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+    {"session_start_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .outside = true, .why = "the remote side is away or throttles; a refusal is permanent"},
-    {"collect_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+    {"collect_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .outside = true, .why = "the forge could not be asked what the agent left"},
     {"credential_missing", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,
      .why = "the worker's environment lacks a variable that the configuration names"},
     {"credential_refused", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,
      .why = "the host of the repository wants another credential"},
-    {"verify_failed_to_run", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+    {"verify_failed_to_run", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .why = "says nothing about the patch"},
-    {"judge_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+    {"judge_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .why = "the judge could not work; says nothing about the patch"},
-    {"unpublish_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+    {"unpublish_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .outside = true, .why = "what was pushed must not stay behind; asking again is harmless"},
-    {"notification_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+    {"notification_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .outside = true, .why = "the receiver could not be reached, or could not take it"},
-    {"clean_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+    {"clean_failed", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .why = "a directory that is still in use"},
-    {"custom_step_unavailable", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_told = true,
+    {"custom_step_unavailable", RETRY_OF_STEP, RETRY_AGAIN, CLASS_TRANSIENT, .as_reported = true,
      .outside = true, .why = "the step could not be run or reached, or took too long"},
     {"step_timed_out", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,
      .why = "it had its time; as long again would be too long"},
-    {"cancelled", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT, .why = "somebody asked for it"},
+    {"cancelled", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT, .why = "a user asked for it"},
     {"agent_command_not_found", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,
      .why = "the configuration names a program that is not there"},
     {"sandbox_unavailable", RETRY_OF_STEP, RETRY_STOP, CLASS_PERMANENT,
@@ -86,7 +86,7 @@ static const struct retry_rule rules[] = {
     {"secret_detected", RETRY_OF_STEP, RETRY_STOP, CLASS_SECURITY,
      .why = "blocked; a second try could leak it"},
     {"malicious_repository", RETRY_OF_STEP, RETRY_QUARANTINE, CLASS_SECURITY,
-     .why = "the repository attacks whoever works on it"},
+     .why = "the repository attacks its workers"},
 
     /* What a step has found. */
     {"verification_failed", RETRY_OF_RESULT, RETRY_REPAIR, CLASS_PERMANENT,
@@ -102,11 +102,11 @@ static const struct retry_rule rules[] = {
     {"forbidden_path", RETRY_OF_RESULT, RETRY_REPAIR, CLASS_PERMANENT,
      .why = "the agent can take it back; nothing of it is published"},
     {"secret_detected", RETRY_OF_RESULT, RETRY_STOP, CLASS_SECURITY,
-     .why = "blocked; it goes back to nobody"},
+     .why = "blocked; it is not returned to the agent"},
     {"policy_denied", RETRY_OF_RESULT, RETRY_STOP, CLASS_POLICY,
      .why = "a rule of people; they decide, or change it"},
     {"malicious_repository", RETRY_OF_RESULT, RETRY_QUARANTINE, CLASS_SECURITY,
-     .why = "the repository attacks whoever works on it"},
+     .why = "the repository attacks its workers"},
 };
 
 const struct retry_rule *retry_rules(size_t *ret_count)
@@ -123,33 +123,17 @@ const struct retry_rule *retry_rule_find(enum retry_place place, const char *cod
     return NULL;
 }
 
-static bool is_guarded(enum error_class class)
+struct retry_decision retry_of_step(const struct reported_error *error)
 {
-    return class == CLASS_POLICY || class == CLASS_SECURITY;
-}
-
-/* As the worker reports, for codes without a rule. */
-static struct retry_decision decide_as_told(const struct told_error *told)
-{
-    bool policy = told->classed && is_guarded(told->class);
-    bool permanent = told->classed && told->class == CLASS_PERMANENT;
-    bool transient = told->classed && told->class == CLASS_TRANSIENT;
-    bool retryable = !policy && !permanent && (told->retryable || transient);
-    /* Of drover's own steps only what the table names is the fault of something outside. */
-    return (struct retry_decision){
-        .retryable = retryable, .policy = policy, .outside = retryable && !told->own_step};
-}
-
-struct retry_decision retry_decide(const struct told_error *told)
-{
-    const struct retry_rule *rule = told->own_step ? retry_rule_find(RETRY_OF_STEP, told->code)
-                                                   : NULL;
-    if (rule == NULL)
-        return decide_as_told(told);
-    struct retry_decision told_so = decide_as_told(told);
-    bool policy = is_guarded(rule->class) || told_so.policy;
+    struct retry_decision reported = retry_as_reported(error);
+    const struct retry_rule *rule = retry_rule_find(RETRY_OF_STEP, error->code);
+    if (rule == NULL) {
+        reported.outside = false; /* Only what the table names is the fault of something outside. */
+        return reported;
+    }
+    bool policy = error_class_is_guarded(rule->class) || reported.policy;
     bool retryable = !policy && rule->action == RETRY_AGAIN &&
-                     (!rule->as_told || told_so.retryable);
+                     (!rule->as_reported || reported.retryable);
     return (struct retry_decision){
         .retryable = retryable,
         .policy = policy,
@@ -163,14 +147,6 @@ static const char *const action_names[RETRY_ACTION_COUNT] = {
     [RETRY_REPAIR] = "repair",
     [RETRY_STOP] = "stop",
     [RETRY_QUARANTINE] = "quarantine",
-};
-
-const char *const error_class_names[] = {
-    [CLASS_TRANSIENT] = "transient",
-    [CLASS_PERMANENT] = "permanent",
-    [CLASS_POLICY] = "policy",
-    [CLASS_SECURITY] = "security",
-    [CLASS_COUNT] = NULL,
 };
 
 const char *retry_action_name(enum retry_action action)

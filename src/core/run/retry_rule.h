@@ -12,18 +12,10 @@
  */
 #ifndef CORE_RUN_RETRY_RULE_H
 #define CORE_RUN_RETRY_RULE_H
-#include <stdbool.h>
+#include "core/queue/job_error.h"
 #include <stddef.h>
 
 enum retry_action { RETRY_AGAIN, RETRY_REPAIR, RETRY_STOP, RETRY_QUARANTINE, RETRY_ACTION_COUNT };
-
-enum error_class {
-    CLASS_TRANSIENT, /* May well pass by itself. */
-    CLASS_PERMANENT,
-    CLASS_POLICY,
-    CLASS_SECURITY,
-    CLASS_COUNT
-};
 
 /* Where an error comes from: one and the same word may mean different things. */
 enum retry_place {
@@ -36,8 +28,8 @@ struct retry_rule {
     enum retry_place place;
     enum retry_action action;
     enum error_class class;
-    bool as_told; /* retry: only if the worker reports it as retryable. */
-    bool outside; /* Counts against what the step depends on. */
+    bool as_reported; /* retry: only if the worker reports it as retryable. */
+    bool outside;     /* Counts against what the step depends on. */
     const char *why;
 };
 
@@ -46,22 +38,9 @@ const struct retry_rule *retry_rule_find(enum retry_place place, const char *cod
 /* All of them, for docs and tests. */
 const struct retry_rule *retry_rules(size_t *ret_count);
 
-/* What a worker reports of a failed job. */
-struct told_error {
-    const char *code;
-    bool own_step;  /* Of drover's own pipeline: the table decides. */
-    bool retryable; /* As the worker reports. */
-    bool classed;   /* It named a class. */
-    enum error_class class;
-};
-struct retry_decision {
-    bool retryable;
-    bool policy;     /* Dead letter policy_blocked. */
-    bool outside;    /* Counts against the dependency. */
-    bool quarantine; /* The repository. */
-};
-struct retry_decision retry_decide(const struct told_error *told);
+/* For a step of drover's own pipeline: by the table, where it has the code, and by what the worker
+   reports. */
+struct retry_decision retry_of_step(const struct reported_error *error);
 
 const char *retry_action_name(enum retry_action action);
-extern const char *const error_class_names[]; /* In the order of the enum, NULL-terminated. */
 #endif

@@ -114,12 +114,6 @@ bool mode_parse(const char *name, enum mode *ret_mode)
     return found >= 0;
 }
 
-int64_t rank_of(int64_t first_due_us, int64_t priority)
-{
-    assert(priority >= 0 && priority <= PRIORITY_MAX);
-    return first_due_us + priority * 30 * US_PER_MINUTE;
-}
-
 bool attachment_name_valid(const char *name)
 {
     enum { NAME_MAX_BYTES = 200 };

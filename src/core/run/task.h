@@ -1,5 +1,5 @@
 /*
- * task.h - a task's words (mode, risk, priority) and its status, which is only
+ * task.h - a task's words (mode, risk) and its status, which is only
  * ever a projection of its latest run.
  */
 #ifndef CORE_RUN_TASK_H
@@ -46,12 +46,4 @@ const char *task_title(const char *description, int64_t issue_number, struct are
 /* Of a file that comes with a task: 1 to 200 bytes without a slash or control characters. */
 bool attachment_name_valid(const char *name);
 
-/* Priorities people use by name: 0 emergency ... 500 maintenance; any 0..1000 is fine. */
-enum { PRIORITY_NORMAL = 100, PRIORITY_MAX = 1000 };
-
-/*
- * Order of work: smaller goes first.  Ageing of one step of priority per 30 minutes of waiting
- * falls out of it: comparing ranks equals comparing effective priorities at any moment.
- */
-int64_t rank_of(int64_t first_due_us, int64_t priority);
 #endif

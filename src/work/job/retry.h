@@ -2,7 +2,8 @@
  * retry.h - retries of calls to a server that cannot answer now.
  *
  * A server that is unreachable or busy usually recovers, and the work that is done is worth waiting
- * for: such calls are retried for a day.  Other errors (RC_IO) are retried for a minute.
+ * for: such calls are retried for RETRY_AWAY_MS.  Other errors (RC_IO) are retried for
+ * RETRY_BROKEN_MS.  This is the only place that says how long.
  *
  *     struct retry retry = retry_begin(step->stop);
  *     do
@@ -18,8 +19,8 @@
 #include <stdint.h>
 
 enum {
-    RETRY_AWAY_MS = 24 * 3600 * 1000,
-    RETRY_BROKEN_MS = 60 * 1000,
+    RETRY_AWAY_MS = 24 * 3600 * 1000, /* A day. */
+    RETRY_BROKEN_MS = 60 * 1000,      /* A minute. */
     RETRY_PAUSE_MIN_MS = 50,
     RETRY_PAUSE_MAX_MS = 5000,
     RETRY_JITTER_MS = 200, /* So that not all workers of a server that was away call at once. */

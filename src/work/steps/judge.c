@@ -24,9 +24,6 @@ enum {
     OUTPUT_MAX = 64 * 1024,
 };
 
-static const char *const kind_names[] = {
-    [JUDGE_RULES] = "rules", [JUDGE_COMMAND] = "command", [JUDGE_MODEL] = "model"};
-
 int64_t judging_left_ms(const struct judging *judging, int64_t until_us)
 {
     return step_time_ms(judging->step, (until_us - clock_mono_us()) / US_PER_MS);
@@ -56,7 +53,7 @@ static void tell_start(struct step *step, const struct judge_config *judge)
     buf_init(&data, STEP_RESULT_MAX / 2);
     struct jw jw = jw_to(&data);
     jw_begin(&jw, '{');
-    jw_kstr(&jw, "judgeType", kind_names[judge->kind]);
+    jw_kstr(&jw, "judgeType", judge_kind_names[judge->kind]);
     step_write_text(&jw, "name", judge->name, NAME_MAX_BYTES);
     jw_end(&jw, '}');
     step_event(step, EV_JUDGE_STARTED, buf_str(&data));
@@ -83,7 +80,7 @@ static void write_judgement(struct jw *jw, const struct opinion *opinion)
 {
     const struct judgement *judgement = &opinion->judgement;
     step_write_text(jw, "name", opinion->judge->name, NAME_MAX_BYTES);
-    jw_kstr(jw, "kind", kind_names[opinion->judge->kind]);
+    jw_kstr(jw, "kind", judge_kind_names[opinion->judge->kind]);
     jw_kstr(jw, "verdict", verdict_name(judgement->verdict));
     if (judgement->errored)
         jw_kbool(jw, "errored", true);

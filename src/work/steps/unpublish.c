@@ -9,7 +9,7 @@
 static const char *const outcomes[] = {
     [BRANCH_ABSENT] = "absent",
     [BRANCH_DELETED] = "deleted",
-    [BRANCH_FOREIGN] = "kept: its last commit is somebody else's",
+    [BRANCH_FOREIGN] = "kept: its last commit is another author's",
 };
 
 enum rc step_unpublish(struct step *step, struct err *err)

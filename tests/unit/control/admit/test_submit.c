@@ -342,6 +342,29 @@ START_TEST(a_failed_task_is_retried_as_a_new_run_with_the_present_configuration)
 }
 END_TEST
 
+/* Another transaction holds the row of the dependency, as one does that moves its run. */
+START_TEST(a_submission_does_not_wait_for_the_row_of_a_dependency)
+{
+    lab_open(&lab, &(struct lab_options){.engine = LAB_POSTGRES});
+    lab_repository(&lab, "acme/many", NULL);
+    struct id run_id = lab_submit(&lab, "acme/many");
+    struct id depends_on[] = {lab_run(&lab, &run_id).task_id};
+    struct db *other = NULL;
+    struct task_row row;
+    ck_assert_int_eq(store_writer_open(lab.store, &other, NULL), RC_OK);
+    struct tx tx = {0};
+    ck_assert_int_eq(tx_begin(other, &tx, NULL), RC_OK);
+    ck_assert_int_eq(tasks_get(other, depends_on, &lab.arena, &row, NULL), RC_OK);
+    struct cmd_submit *cmd = command_for("acme/many");
+    cmd->depends_on = depends_on;
+    cmd->depends_count = 1;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    tx_abort(&tx);
+    store_writer_close(lab.store, other);
+    command_free(&cmd->base);
+}
+END_TEST
+
 Suite *submit_suite(void)
 {
     Suite *suite = suite_create("submit");
@@ -366,5 +389,10 @@ Suite *submit_suite(void)
     tcase_add_test(tc, a_task_fails_with_what_it_depends_on);
     tcase_add_test(tc, a_failed_task_is_retried_as_a_new_run_with_the_present_configuration);
     suite_add_tcase(suite, tc);
+    TCase *shared = tcase_create("shared");
+    tcase_add_checked_fixture(shared, NULL, teardown);
+    if (lab_engines() > LAB_POSTGRES)
+        tcase_add_test(shared, a_submission_does_not_wait_for_the_row_of_a_dependency);
+    suite_add_tcase(suite, shared);
     return suite;
 }

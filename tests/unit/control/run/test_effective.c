@@ -47,8 +47,11 @@ START_TEST(a_task_takes_defaults_repository_and_overrides)
     struct cmd_submit *cmd = command_for("acme/one", "{\"timeouts\":{\"agentMs\":777}}");
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
     struct task_row task = lab_task(&lab, &cmd->run_id);
-    ck_assert_int_eq(task.max_turns, 40);
-    ck_assert_int_eq(task.max_budget_microusd, 9000000);
+    struct run_row run = lab_run(&lab, &cmd->run_id);
+    ck_assert_int_eq(task.max_turns, 0); /* It asked for none. */
+    ck_assert_int_eq(task.max_budget_microusd, 0);
+    ck_assert_int_eq(run.max_turns, 40);
+    ck_assert_int_eq(run.budget_microusd, 9000000);
     ck_assert_int_eq(decoded(task.config)->timeouts.agent_ms, 777);
     ck_assert_str_eq(task.overrides.at, "{\"timeouts\":{\"agentMs\":777}}");
     command_free(&cmd->base);
@@ -62,6 +65,81 @@ START_TEST(a_later_change_does_not_touch_the_snapshot)
     struct id run = lab_submit(&lab, "acme/one");
     lab_repository(&lab, "acme/one", "\"limits\":{\"maxTurns\":41}");
     ck_assert_int_eq(decoded(lab_task(&lab, &run).config)->limits.max_turns, 40);
+}
+END_TEST
+
+/* Fails the run in its first step, and retries its task. */
+static struct id retried(const struct id *run_id)
+{
+    struct job_row job = lab_take(&lab, "prepare");
+    ck_assert_str_eq(job.run_id.text, run_id->text);
+    lab_fail(&lab, &job, "branch_not_found", false);
+    struct cmd_retry *cmd = cmd_retry_new();
+    cmd->task_id = lab_run(&lab, run_id).task_id;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    struct id next = cmd->run_id;
+    command_free(&cmd->base);
+    return next;
+}
+
+/* The run has these limits, and so has the payload of its first step. */
+static void expect_limits(const struct id *run_id, int64_t turns, double usd)
+{
+    struct run_row run = lab_run(&lab, run_id);
+    ck_assert_int_eq(run.max_turns, turns);
+    ck_assert_double_eq((double)run.budget_microusd / 1e6, usd);
+    struct job_row job = lab_take(&lab, "prepare");
+    ck_assert_str_eq(job.run_id.text, run_id->text);
+    struct js *payload = NULL;
+    ck_assert_int_eq(js_parse(job.payload.at, job.payload.len, &payload, NULL), RC_OK);
+    ck_assert_int_eq(js_get_int(payload, "maxTurns", 0), turns);
+    ck_assert_double_eq(js_num(js_get(payload, "maxBudgetUsd"), 0), usd);
+    js_free(payload);
+}
+
+#define LIMITS_3  "\"limits\":{\"maxTurns\":3,\"maxBudgetUsd\":0.5}"
+#define LIMITS_50 "\"limits\":{\"maxTurns\":50,\"maxBudgetUsd\":4}"
+
+START_TEST(a_retry_takes_the_limits_that_are_configured_now)
+{
+    open_with("");
+    lab_repository(&lab, "acme/one", LIMITS_3);
+    struct id run = lab_submit(&lab, "acme/one");
+    lab_repository(&lab, "acme/one", LIMITS_50);
+    struct id next = retried(&run);
+    expect_limits(&next, 50, 4);
+    ck_assert_int_eq(lab_run(&lab, &run).max_turns, 3);
+}
+END_TEST
+
+START_TEST(a_retry_keeps_the_limits_that_the_task_asked_for)
+{
+    open_with("");
+    lab_repository(&lab, "acme/one", LIMITS_3);
+    struct cmd_submit *cmd = command_for("acme/one", "");
+    cmd->max_turns = 7;
+    ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
+    lab_repository(&lab, "acme/one", LIMITS_50);
+    struct id next = retried(&cmd->run_id);
+    expect_limits(&next, 7, 4);
+    command_free(&cmd->base);
+}
+END_TEST
+
+/* A removed limit is gone, and the agent that leases its work is told the same. */
+START_TEST(a_retry_without_configured_limits_has_none)
+{
+    open_with("");
+    lab_far_repository(&lab, "acme/far", LIMITS_3);
+    struct id run = lab_submit(&lab, "acme/far");
+    lab_far_repository(&lab, "acme/far", NULL);
+    retried(&run);
+    lab_step(&lab, "prepare", RESULT_PREPARE);
+    lab_step(&lab, "hydrate", RESULT_HYDRATE);
+    struct job_row *jobs = NULL;
+    ck_assert_uint_eq(lab_lease(&lab, "far", "w", &jobs), 1);
+    ck_assert_ptr_null(strstr(str_dup(&lab.arena, jobs[0].payload), "maxTurns"));
+    ck_assert_ptr_null(strstr(str_dup(&lab.arena, jobs[0].payload), "maxBudgetUsd"));
 }
 END_TEST
 
@@ -127,6 +205,9 @@ Suite *effective_suite(void)
     tcase_add_checked_fixture(tcase, NULL, teardown);
     tcase_add_test(tcase, a_task_takes_defaults_repository_and_overrides);
     tcase_add_test(tcase, a_later_change_does_not_touch_the_snapshot);
+    tcase_add_test(tcase, a_retry_takes_the_limits_that_are_configured_now);
+    tcase_add_test(tcase, a_retry_keeps_the_limits_that_the_task_asked_for);
+    tcase_add_test(tcase, a_retry_without_configured_limits_has_none);
     tcase_add_test(tcase, limits_of_the_defaults_hold_runs_back);
     tcase_add_test(tcase, layers_that_do_not_go_together_refuse_the_task);
     tcase_add_test(tcase, layers_that_do_not_go_together_any_more_hold_up_nobody);

@@ -66,20 +66,6 @@ START_TEST(probes_come_less_often_every_time)
 }
 END_TEST
 
-START_TEST(a_run_has_its_own_budget_the_server_s_or_a_quarter_of_the_day)
-{
-    static const struct {
-        struct run_budget budget;
-        int64_t want;
-    } rows[] = {
-        {{0, 0, 0}, 0}, {{5, 0, 0}, 5},   {{5, 7, 100}, 5},
-        {{0, 7, 0}, 7}, {{0, 7, 100}, 7}, {{0, 0, 100}, 25},
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        ck_assert_int_eq(claim_run_budget(&rows[i].budget), rows[i].want);
-}
-END_TEST
-
 Suite *claims_suite(void)
 {
     Suite *suite = suite_create("claims");
@@ -87,7 +73,6 @@ Suite *claims_suite(void)
     tcase_add_test(tests, only_a_record_of_a_program_that_failed_reaches_the_account);
     tcase_add_test(tests, a_wait_ends_within_the_window);
     tcase_add_test(tests, probes_come_less_often_every_time);
-    tcase_add_test(tests, a_run_has_its_own_budget_the_server_s_or_a_quarter_of_the_day);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -4,8 +4,8 @@
 #include "base/rc.h"
 #include "core/run/judge.h"
 #include "core/run/retry_rule.h"
+#include "core/step_kind.h"
 #include "tests/unit/suites.h"
-#include "work/job/step.h"
 #include <string.h>
 
 START_TEST(nothing_of_policy_or_security_is_retried)
@@ -29,76 +29,51 @@ END_TEST
 
 START_TEST(every_built_in_step_has_a_rule_for_its_failure)
 {
-    for (const char *const *queue = step_queues(); *queue != NULL; queue++) {
-        const struct step_kind *kind = step_find(*queue + strlen("drover."));
-        ck_assert_ptr_nonnull(kind);
-        ck_assert_msg(retry_rule_find(RETRY_OF_STEP, kind->failure) != NULL, "%s", kind->failure);
+    const struct step_queues queues = step_queues();
+    for (const char *const *queue = queues.names; *queue != NULL; queue++) {
+        const struct step_row *row = step_find(*queue + strlen("drover."));
+        ck_assert_ptr_nonnull(row);
+        ck_assert_msg(retry_rule_find(RETRY_OF_STEP, row->failure) != NULL, "%s", row->failure);
     }
 }
 END_TEST
 
 static const struct {
     const char *what;
-    struct told_error told;
+    struct reported_error error;
     struct retry_decision want;
-} decisions[] = {
+} of_steps[] = {
     {"transient whatever the worker says",
-     {.code = "repository_unreachable", .own_step = true},
+     {.code = "repository_unreachable"},
      {.retryable = true, .outside = true}},
-    {"as told: yes",
-     {.code = "publish_failed", .own_step = true, .retryable = true},
+    {"as reported: yes",
+     {.code = "publish_failed", .retryable = true},
      {.retryable = true, .outside = true}},
-    {"as told: no", {.code = "publish_failed", .own_step = true}, {0}},
+    {"as reported: no", {.code = "publish_failed"}, {0}},
     {"the worker's own trouble is not the forge's",
-     {.code = "prepare_failed", .own_step = true, .retryable = true},
+     {.code = "prepare_failed", .retryable = true},
      {.retryable = true}},
-    {"permanent whatever the worker says",
-     {.code = "branch_not_found", .own_step = true, .retryable = true},
-     {0}},
+    {"permanent whatever the worker says", {.code = "branch_not_found", .retryable = true}, {0}},
     {"policy whatever the worker says",
-     {.code = "policy_denied", .own_step = true, .retryable = true},
+     {.code = "policy_denied", .retryable = true},
      {.policy = true}},
-    {"a secret",
-     {.code = "secret_detected", .own_step = true, .retryable = true},
-     {.policy = true}},
+    {"a secret", {.code = "secret_detected", .retryable = true}, {.policy = true}},
     {"a trap",
-     {.code = "malicious_repository", .own_step = true, .retryable = true},
+     {.code = "malicious_repository", .retryable = true},
      {.policy = true, .quarantine = true}},
     {"a class of policy over a rule of retry",
      {.code = "repository_unreachable",
-      .own_step = true,
       .retryable = true,
       .classed = true,
       .class = CLASS_SECURITY},
      {.policy = true}},
-    {"unknown code of a step",
-     {.code = "odd", .own_step = true, .retryable = true},
-     {.retryable = true}},
-    {"somebody else's job",
-     {.code = "vendor_down", .retryable = true},
-     {.retryable = true, .outside = true}},
-    {"somebody else's permanent failure", {.code = "vendor_down"}, {0}},
-    {"somebody else's code that is ours too",
-     {.code = "malicious_repository", .retryable = true},
-     {.retryable = true, .outside = true}},
-    {"transient by class",
-     {.code = "x", .classed = true, .class = CLASS_TRANSIENT},
-     {.retryable = true, .outside = true}},
-    {"permanent by class",
-     {.code = "x", .retryable = true, .classed = true, .class = CLASS_PERMANENT},
-     {0}},
-    {"policy by class",
-     {.code = "x", .retryable = true, .classed = true, .class = CLASS_POLICY},
-     {.policy = true}},
-    {"security by class",
-     {.code = "x", .retryable = true, .classed = true, .class = CLASS_SECURITY},
-     {.policy = true}},
+    {"unknown code of a step", {.code = "odd", .retryable = true}, {.retryable = true}},
 };
 
 START_TEST(a_failure_is_decided_by_the_table_then_by_the_word_of_the_worker)
 {
-    struct retry_decision got = retry_decide(&decisions[_i].told), want = decisions[_i].want;
-    const char *what = decisions[_i].what;
+    struct retry_decision got = retry_of_step(&of_steps[_i].error), want = of_steps[_i].want;
+    const char *what = of_steps[_i].what;
     ck_assert_msg(got.retryable == want.retryable, "%s: retryable", what);
     ck_assert_msg(got.policy == want.policy, "%s: policy", what);
     ck_assert_msg(got.outside == want.outside, "%s: outside", what);
@@ -124,7 +99,7 @@ Suite *retry_rule_suite(void)
     tcase_add_test(tc, nothing_of_policy_or_security_is_retried);
     tcase_add_test(tc, every_built_in_step_has_a_rule_for_its_failure);
     tcase_add_loop_test(tc, a_failure_is_decided_by_the_table_then_by_the_word_of_the_worker, 0,
-                        (int)COUNT_OF(decisions));
+                        (int)COUNT_OF(of_steps));
     tcase_add_test(tc, what_the_judge_finds_goes_back_to_the_agent);
     suite_add_tcase(suite, tc);
     return suite;

@@ -367,10 +367,6 @@ static const struct {
     {"while :; do echo x; sleep 0.1; done", "\"timeouts\":{\"agentMs\":%d}", "timed_out", "unknown",
      false},
     {"sleep 600", "\"timeouts\":{\"idleMs\":%d}", "idle_timed_out", "unknown", false},
-    {"while :; do echo '{\"type\":\"turn\"}'; done", "\"limits\":{\"maxTurns\":3}", "turn_limit",
-     "unknown", false},
-    {"while :; do echo '{\"type\":\"turn\",\"costUsd\":0.3}'; done",
-     "\"limits\":{\"maxBudgetUsd\":1}", "budget_limit", "unknown", false},
 };
 
 START_TEST(every_way_to_end_is_told_and_keeps_the_work)
@@ -387,6 +383,30 @@ START_TEST(every_way_to_end_is_told_and_keeps_the_work)
     ck_assert_str_eq(text_of(result, "outcome"), endings[_i].outcome);
     ck_assert_str_eq(text_of(result, "report"), endings[_i].report);
     ck_assert_int_eq(js_get_bool(result, "exited", false), endings[_i].exited);
+    ck_assert_ptr_nonnull(strstr(kit_artifact(&kit, text_of(result, "patch.sha256")), "+two"));
+}
+END_TEST
+
+static const struct {
+    const char *script, *payload, *outcome;
+} limited[] = {
+    {"while :; do echo '{\"type\":\"turn\"}'; done", "\"maxTurns\":3", "turn_limit"},
+    {"while :; do echo '{\"type\":\"turn\",\"costUsd\":0.3}'; done", "\"maxBudgetUsd\":1",
+     "budget_limit"},
+};
+
+/* The payload holds what is left of the run's limits; those of the configuration are not read. */
+START_TEST(a_limit_of_the_payload_ends_it_and_keeps_the_work)
+{
+    const char *script = arena_printf(&kit.arena, "echo two >file.txt\n%s", limited[_i].script);
+    const struct js *result = run(
+        &(struct trial){.script = script,
+                        .payload = limited[_i].payload,
+                        .config = "\"limits\":{\"maxTurns\":1,\"maxBudgetUsd\":0.01}"});
+    ck_assert_str_eq(text_of(result, "outcome"), limited[_i].outcome);
+    ck_assert_str_eq(text_of(result, "report"), "unknown");
+    ck_assert(!js_get_bool(result, "exited", false));
+    ck_assert_int_ge(js_get_int(result, "turns", 0), 4);
     ck_assert_ptr_nonnull(strstr(kit_artifact(&kit, text_of(result, "patch.sha256")), "+two"));
 }
 END_TEST
@@ -597,6 +617,8 @@ Suite *agent_step_suite(void)
     tcase_add_test(tests, a_tree_that_a_crash_left_half_done_is_made_anew);
     tcase_add_loop_test(tests, every_way_to_end_is_told_and_keeps_the_work, 0,
                         (int)COUNT_OF(endings));
+    tcase_add_loop_test(tests, a_limit_of_the_payload_ends_it_and_keeps_the_work, 0,
+                        (int)COUNT_OF(limited));
     tcase_add_test(tests, turns_stop_at_the_limit);
     tcase_add_test(tests, a_cancel_ends_the_agent_and_the_step);
     tcase_add_test(tests, a_command_that_is_not_there_fails_for_good);

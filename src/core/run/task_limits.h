@@ -1,0 +1,34 @@
+/*
+ * task_limits.h - the limits of a run on turns and cost.  Pure.
+ *
+ *   turns   the task's own, else the configuration's, else none
+ *   cost    the same, else the server's for a run, else a quarter of what a day may cost, else none
+ *
+ * They are resolved once for each run, when it is made (flow_new_run, for submit and retry), and
+ * stored with it.  Checks, payloads and answers use the stored values; a worker, those of its
+ * payload.
+ */
+#ifndef CORE_RUN_TASK_LIMITS_H
+#define CORE_RUN_TASK_LIMITS_H
+#include <stdint.h>
+
+struct task_limits { /* 0: none */
+    int64_t turns;
+    int64_t cost_microusd;
+};
+
+struct cost_limits {          /* Of the server; 0: none */
+    int64_t per_run_microusd; /* limits.costPerRunUsd */
+    int64_t per_day_microusd; /* limits.costPerDayUsd */
+};
+
+struct limit_sources {
+    struct task_limits task;       /* maxTurns and maxBudgetUsd of the task itself. */
+    struct task_limits configured; /* limits.maxTurns and .maxBudgetUsd of its configuration. */
+    struct cost_limits server;
+};
+
+struct task_limits task_limits_resolve(const struct limit_sources *sources);
+/* What a run may cost when neither its task nor its configuration has a limit. */
+int64_t cost_limit_per_run(const struct cost_limits *server);
+#endif
