@@ -476,13 +476,3 @@ enum rc dir_remove(const char *path, struct err *err)
         return io_error(err, "remove", path);
     return RC_OK;
 }
-
-enum rc dir_temp(const char *parent, const char *prefix, struct arena *arena, char **ret_path,
-                 struct err *err)
-{
-    char *path = arena_printf(arena, "%s/%s-XXXXXX", parent, prefix);
-    if (!mkdtemp(path))
-        return io_error(err, "make a temporary directory in", parent);
-    *ret_path = path;
-    return RC_OK;
-}

@@ -50,7 +50,4 @@ MUST_USE enum rc dir_sync(const char *path, struct err *err);
 MUST_USE enum rc dir_sync_file_system(const char *path, struct err *err);
 /* rm -rf that never follows links and never leaves its tree; absent is fine. */
 MUST_USE enum rc dir_remove(const char *path, struct err *err);
-/* Makes parent/prefix-XXXXXX. */
-MUST_USE enum rc dir_temp(const char *parent, const char *prefix, struct arena *arena,
-                          char **ret_path, struct err *err);
 #endif

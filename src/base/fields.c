@@ -10,19 +10,14 @@
 
 enum { TEXT_MAX_DEFAULT = 4096 };
 
-static void field_path(const struct fields *fields, const char *key, char to[ERR_FIELD_MAX])
-{
-    (void)snprintf(to, ERR_FIELD_MAX, "%s%s%s", fields->path, *fields->path && *key ? "." : "",
-                   key);
-}
-
 static void fail_as(struct fields *fields, const char *code, const char *key, const char *fmt,
                     va_list args)
 {
     if (fields->rc != RC_OK)
         return;
     char field[ERR_FIELD_MAX], text[ERR_TEXT_MAX];
-    field_path(fields, key, field);
+    const char *dot = *fields->path && *key ? "." : "";
+    (void)snprintf(field, sizeof field, "%s%s%s", fields->path, dot, key);
     (void)vsnprintf(text, sizeof text, fmt, args);
     fields->rc = err_field(fields->err, RC_INVALID, code, field, "%s", text);
 }

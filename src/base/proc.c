@@ -381,14 +381,6 @@ static bool collect(struct running *running, const struct proc_limits *limits,
     }
 }
 
-/* The child may have run for a moment without it: it cannot have taken much by then. */
-static void limit_data(const struct proc *proc, int64_t bytes)
-{
-    const struct rlimit wanted = {(rlim_t)bytes, (rlim_t)bytes};
-    if (bytes > 0)
-        (void)prlimit(proc->pid, RLIMIT_DATA, &wanted, NULL); /* Fails when it has ended. */
-}
-
 enum rc proc_run(const struct proc_spec *spec, struct str stdin_bytes, struct buf *out,
                  struct buf *err_out, const struct proc_limits *limits,
                  struct proc_result *ret_result, struct err *err)
@@ -406,7 +398,10 @@ enum rc proc_run(const struct proc_spec *spec, struct str stdin_bytes, struct bu
     enum rc rc = start(&running, spec, stdin_bytes, outputs, err);
     if (rc != RC_OK)
         return rc;
-    limit_data(&running.proc, limits->data_bytes);
+    if (limits->data_bytes > 0) { /* It ran for a moment without: it cannot have taken much. */
+        const struct rlimit wanted = {(rlim_t)limits->data_bytes, (rlim_t)limits->data_bytes};
+        (void)prlimit(running.proc.pid, RLIMIT_DATA, &wanted, NULL); /* Fails when it has ended. */
+    }
     /* A grandchild may hold the pipes open for ever: end the group, then read what is there. */
     bool ended = collect(&running, limits, &result);
     rc = stop(&running.proc, ended || result.exceeded ? 0 : GRACE_MS, &result.exit);

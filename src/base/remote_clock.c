@@ -90,15 +90,6 @@ int64_t remote_clock_now_us(struct remote_clock *remote)
     return remote_clock_at_us(remote, clock_boot_us());
 }
 
-int64_t remote_clock_error_us(struct remote_clock *remote)
-{
-    pthread_mutex_lock(&remote->lock);
-    int64_t width_us = remote->high_us - remote->low_us;
-    int64_t slack_us = drift_us(clock_boot_us() - remote->at_us);
-    pthread_mutex_unlock(&remote->lock);
-    return (width_us + 1) / 2 + slack_us;
-}
-
 static int64_t now_of(void *ctx)
 {
     return remote_clock_now_us(ctx);

@@ -44,6 +44,5 @@ int64_t remote_clock_learn(struct remote_clock *remote, const struct remote_answ
 /* Not before the first answer.  The form for a given local time is for tests. */
 int64_t remote_clock_now_us(struct remote_clock *remote);
 int64_t remote_clock_at_us(struct remote_clock *remote, int64_t boot_us);
-int64_t remote_clock_error_us(struct remote_clock *remote); /* Of the estimate, at most. */
-struct clock remote_clock(struct remote_clock *remote);     /* Lives as long as that. */
+struct clock remote_clock(struct remote_clock *remote); /* Lives as long as that. */
 #endif

@@ -7,7 +7,9 @@
 
 enum { WORD_BYTES_MAX = 64 };
 
-size_t edit_distance(const char *a, const char *b)
+/* How many letters must be changed, added, left out or swapped with their neighbour; of long words
+   the first 64 bytes count. */
+static size_t edit_distance(const char *a, const char *b)
 {
     size_t rows[3][WORD_BYTES_MAX + 1];
     size_t a_len = strnlen(a, WORD_BYTES_MAX), b_len = strnlen(b, WORD_BYTES_MAX);

@@ -12,10 +12,6 @@ struct suggest {
     size_t distance;     /* Only what is closer than this counts. */
 };
 
-/* How many letters must be changed, added, left out or swapped with their neighbour; of long words
-   the first 64 bytes count. */
-size_t edit_distance(const char *a, const char *b);
-
 struct suggest suggest_for(const char *word);
 void suggest_offer(struct suggest *suggest, const char *name);
 #endif

@@ -215,13 +215,6 @@ static enum rc open_container(struct reader *reader, const yaml_event_t *event)
     return RC_OK;
 }
 
-static void close_container(struct reader *reader)
-{
-    assert(reader->depth > 0);
-    struct js *node = reader->stack[--reader->depth].node;
-    attach(reader, node);
-}
-
 static enum rc take_event(struct reader *reader, const yaml_event_t *event)
 {
     if (++reader->events > EVENTS_MAX)
@@ -234,7 +227,9 @@ static enum rc take_event(struct reader *reader, const yaml_event_t *event)
         return open_container(reader, event);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
-        close_container(reader);
+        assert(reader->depth > 0);
+        reader->depth--;
+        attach(reader, reader->stack[reader->depth].node);
         return RC_OK;
     case YAML_ALIAS_EVENT:
         return refuse(reader, event->start_mark, "aliases are not supported");

@@ -79,7 +79,7 @@ static const struct arg_option help_options[] = {
 
 /* ---- finding ---- */
 
-const struct cli_command *cli_find(const char *name)
+static const struct cli_command *cli_find(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(families); i++) {
         for (const struct cli_command *each = families[i].commands; each->name != NULL; each++) {

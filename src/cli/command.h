@@ -99,8 +99,6 @@ int cli_fail(struct cli *cli, enum rc rc, const struct err *err);
 /* A wrong command line: prints it and the usage line; CLI_USAGE. */
 int cli_usage(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* For help and tests. */
-const struct cli_command *cli_find(const char *name);
 /* The name of a command that is spelled similarly, or NULL. */
 const char *cli_closest(const char *name);
 #endif

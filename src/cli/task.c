@@ -3,10 +3,11 @@
  */
 #include "core/run/task.h"
 #include "base/buf.h"
+#include "base/fd.h"
+#include "base/hash.h"
 #include "base/jw.h"
 #include "base/str.h"
 #include "cli/assign.h"
-#include "cli/attach.h"
 #include "cli/client.h"
 #include "cli/config.h"
 #include "cli/ids.h"
@@ -16,8 +17,12 @@
 #include "cli/watch.h"
 #include "core/queue/rank.h"
 #include "net/url.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { BODY_BYTES_MAX = 1024 * 1024, DESCRIPTION_BYTES_MAX = 256 * 1024, PATH_BYTES_MAX = 2048 };
 
@@ -79,6 +84,67 @@ static enum rc write_overrides(struct cli *cli, struct jw *jw, struct err *err)
     return rc;
 }
 
+enum { UPLOAD_TIMEOUT_MS = 10 * 60 * 1000 };
+
+static enum rc cannot_read(const char *path, struct err *err)
+{
+    return err_set(err, RC_MALFORMED, "CANNOT_READ", "cannot read %s: %s", path, strerror(errno));
+}
+
+/* The caller closes *ret_fd in any case. */
+static enum rc open_file(const char *path, int *ret_fd, struct err *err)
+{
+    struct stat status;
+    *ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*ret_fd < 0)
+        return cannot_read(path, err);
+    if (fstat(*ret_fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return err_set(err, RC_MALFORMED, "CANNOT_READ", "%s is no file", path);
+    return RC_OK;
+}
+
+static enum rc upload_file(struct cli *cli, const char *path, char sha256[SHA256_TEXT_BYTES],
+                           struct err *err)
+{
+    CLEANUP(fd_closep) int fd = -1;
+    CLEANUP(cli_answer_release) struct cli_answer answer = {0};
+    enum rc rc = open_file(path, &fd, err);
+    if (rc != RC_OK)
+        return rc;
+    struct http_file file = {.fd = fd};
+    if (sha256_file(fd, sha256, &file.bytes) != RC_OK)
+        return cannot_read(path, err);
+    const struct http_call call = {.method = "PUT",
+                                   .path = cli_path(cli, "/v1/artifacts/", sha256, ""),
+                                   .file = &file,
+                                   .timeout_ms = UPLOAD_TIMEOUT_MS};
+    return cli_call(cli, &call, &answer, err);
+}
+
+/* Uploads the files that --attach names, then names them by their content. */
+static enum rc write_attachments(struct cli *cli, struct jw *jw, struct err *err)
+{
+    size_t at = 0;
+    const char *path = args_next(&cli->args, "attach", &at);
+    if (path == NULL)
+        return RC_OK;
+    jw_key(jw, "attachments");
+    jw_begin(jw, '[');
+    for (; path != NULL; path = args_next(&cli->args, "attach", &at)) {
+        char sha256[SHA256_TEXT_BYTES];
+        const char *slash = strrchr(path, '/');
+        enum rc rc = upload_file(cli, path, sha256, err);
+        if (rc != RC_OK)
+            return rc;
+        jw_begin(jw, '{');
+        jw_kstr(jw, "name", slash != NULL ? slash + 1 : path);
+        jw_kstr(jw, "sha256", sha256);
+        jw_end(jw, '}');
+    }
+    jw_end(jw, ']');
+    return RC_OK;
+}
+
 static enum rc write_submission(struct cli *cli, const char *description, struct buf *body,
                                 struct err *err)
 {
@@ -102,7 +168,7 @@ static enum rc write_submission(struct cli *cli, const char *description, struct
     if (rc == RC_OK)
         rc = write_overrides(cli, &jw, err);
     if (rc == RC_OK)
-        rc = cli_attach(cli, &jw, err);
+        rc = write_attachments(cli, &jw, err);
     if (rc != RC_OK)
         return rc;
     if (args_has(args, "override-policy")) {
@@ -214,13 +280,6 @@ static int run_tasks(struct cli *cli)
                                  tasks_table});
 }
 
-static void show_attachments(struct cli *cli, const struct js *task)
-{
-    const struct js *list = js_get(task, "attachments");
-    for (size_t i = 0; i < js_count(list); i++)
-        show_member(cli, "Attached", js_at(list, i), "name");
-}
-
 static const char *ordinal(struct cli *cli, int64_t number)
 {
     static const char *const ends[] = {"th", "st", "nd", "rd"};
@@ -258,7 +317,9 @@ static void task_details(struct cli *cli, const struct id *id, const struct js *
     show_member(cli, "Max USD", task, "maxBudgetUsd");
     show_member(cli, "Scope", task, "scope");
     show_member(cli, "Labels", task, "labels");
-    show_attachments(cli, task);
+    const struct js *attached = js_get(task, "attachments");
+    for (size_t i = 0; i < js_count(attached); i++)
+        show_member(cli, "Attached", js_at(attached, i), "name");
     show_member(cli, "Depends on", task, "dependsOn");
     show_member(cli, "Requested by", task, "requestedBy");
     show_time(cli, "Submitted", task, "createdAt");

@@ -134,16 +134,10 @@ static const char *const severity_names[] = {
     [SEVERITY_ERROR] = "error",
 };
 
-static void write_schema(struct jw *jw, const struct event *event)
-{
-    char urn[DATASCHEMA_BYTES];
-    snprintf(urn, sizeof(urn), "urn:drover:schema:%s:%lld", event->type, (long long)event->version);
-    jw_kstr(jw, "dataschema", urn);
-}
-
 void event_write(struct jw *jw, const struct event *event)
 {
     assert(!text_empty(event->type));
+    char urn[DATASCHEMA_BYTES];
     jw_begin(jw, '{');
     jw_kstr(jw, "specversion", "1.0");
     jw_kstr(jw, "id", event->id.text);
@@ -152,7 +146,8 @@ void event_write(struct jw *jw, const struct event *event)
     jw_optstr(jw, "subject", event->subject);
     jw_ktime(jw, "time", event->time_us);
     jw_kstr(jw, "datacontenttype", "application/json");
-    write_schema(jw, event);
+    snprintf(urn, sizeof(urn), "urn:drover:schema:%s:%lld", event->type, (long long)event->version);
+    jw_kstr(jw, "dataschema", urn);
     jw_optstr(jw, "traceparent", event->traceparent);
     jw_optstr(jw, "workspaceid", event->workspace_id.text);
     jw_optstr(jw, "taskid", event->task_id.text);
@@ -187,21 +182,6 @@ bool severity_parse(const char *name, enum severity *ret_severity)
             *ret_severity = (enum severity)i;
             return true;
         }
-    }
-    return false;
-}
-
-const char *severity_name(enum severity severity)
-{
-    assert((unsigned)severity < COUNT_OF(severity_names));
-    return severity_names[severity];
-}
-
-bool event_type_known(const char *type)
-{
-    for (size_t i = 0; i < COUNT_OF(catalogue); i++) {
-        if (text_same(type, catalogue[i].type))
-            return true;
     }
     return false;
 }

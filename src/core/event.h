@@ -36,10 +36,7 @@ enum severity { SEVERITY_DEBUG, SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_ERROR 
 void event_write(struct jw *jw, const struct event *event);
 enum severity event_severity(const char *type);
 MUST_USE bool severity_parse(const char *name, enum severity *ret_severity);
-const char *severity_name(enum severity severity);
 
-/* A known type of the catalogue? */
-bool event_type_known(const char *type);
 /* The catalogue from 0 on; NULL behind its end. */
 const char *event_type_at(size_t index);
 /* "agent.run.*" one segment, "agent.>" the rest; or an exact name. */

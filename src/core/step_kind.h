@@ -68,20 +68,20 @@ enum step_dependency {
 struct report_shape;
 
 struct step_row {
-    enum step_kind kind;
-    const char *name;       /* Of the step, and the type of its jobs. */
-    const char *queue;      /* NULL: the repository names it, and no worker of drover serves it. */
-    enum run_status status; /* In which its job moves the run; RUN_QUEUED: it moves none. */
-    bool any_status;        /* It moves the run in every state. */
-    enum step_place place;
-    int64_t attempts; /* Of a job, unless its queue or the repository configures another number. */
-    unsigned time;    /* Of enum step_time; and */
-    int64_t time_ms;  /* so much more. */
+    const char *name;    /* Of the step, and the type of its jobs. */
+    const char *queue;   /* NULL: the repository names it, and no worker of drover serves it. */
     const char *failure; /* Code of a failure for which the step has no other. */
-    enum step_dependency dependency;
     const struct report_shape *result; /* NULL: its result is not checked. */
+    int64_t attempts; /* Of a job, unless its queue or the repository configures another number. */
+    int64_t time_ms;  /* Of its time limit, beside the parts in `time`. */
+    unsigned time;    /* Of enum step_time. */
+    enum step_kind kind;
+    enum run_status status; /* In which its job moves the run; RUN_QUEUED: it moves none. */
+    enum step_place place;
+    enum step_dependency dependency;
     enum step_class class;
     int preference;     /* A worker leases from the queue with the highest first. */
+    bool any_status;    /* It moves the run in every state. */
     bool finishes;      /* Short, and of no use half done: a stop request does not stop it. */
     bool works_in_tree; /* An agent edits the run's tree: without its worker that is made anew. */
     bool outlives_run;  /* It may run, and be replayed, after the run's end. */

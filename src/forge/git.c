@@ -310,16 +310,11 @@ enum rc git_borrow(const char *lender, const char *path, struct err *err)
     return rc;
 }
 
-static bool is_cancelled(const struct git *git)
-{
-    return git->cancel && *git->cancel != 0;
-}
-
 enum rc git_lock(const struct git *git, const char *path, int *ret_fd, struct err *err)
 {
     enum rc rc;
     while ((rc = file_lock(path, 0, ret_fd, err)) == RC_CONFLICT) {
-        if (is_cancelled(git))
+        if (git->cancel && *git->cancel != 0)
             return err_set(err, RC_CANCELLED, "CANCELLED", "stopped while waiting for a lock.");
         if (left_ms(git) == 0)
             return err_set(err, RC_TIMEOUT, "LOCK_TIMEOUT", "%.300s stayed locked too long.", path);

@@ -191,12 +191,6 @@ static char *next_line(char **at)
     return line;
 }
 
-static enum rc unreadable(int64_t number, struct err *err)
-{
-    return err_set(err, RC_CORRUPT, "ISSUE_UNREADABLE",
-                   "What the repository has as issue %" PRId64 " is no issue.", number);
-}
-
 static enum rc find_tip(const struct origin *origin, int64_t number, const char **ret_tip,
                         struct err *err)
 {
@@ -232,7 +226,8 @@ static enum rc read_chain(const struct origin *origin, int64_t number, struct ch
     for (const char *line; (line = next_line(&at));)
         read_line(line, origin->arena, &chain);
     if (!chain.opened || !chain.issue.title)
-        return unreadable(number, err);
+        return err_set(err, RC_CORRUPT, "ISSUE_UNREADABLE",
+                       "What the repository has as issue %" PRId64 " is no issue.", number);
     chain.issue.comment_count = chain.said;
     chain.bytes = out.len;
     *ret_chain = chain;

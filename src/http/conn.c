@@ -332,7 +332,8 @@ static void on_in(evutil_socket_t fd, short what, void *arg)
 
 /* ---- Sending ---- */
 
-void conn_discharge(struct conn *conn)
+/* Ends the count of the answer's unread bytes; they count only while it is being sent. */
+static void conn_discharge(struct conn *conn)
 {
     if (!conn->charged)
         return;

@@ -125,8 +125,6 @@ void conn_flush(struct conn *conn);
 void conn_flush_later(struct conn *conn);
 /* Closes the connection if the watched client has already disconnected. */
 void conn_look_for_end(struct conn *conn);
-/* Ends the count of the answer's unread bytes; they count only while it is being sent. */
-void conn_discharge(struct conn *conn);
 
 /* ---- request.c ---- */
 

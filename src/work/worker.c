@@ -24,7 +24,7 @@
 #include "work/job/step.h"
 #include "work/job_run.h"
 #include "work/orphans.h"
-#include "work/sandbox/sandbox_start.h"
+#include "work/sandbox/sandbox.h"
 #include "work/tree/housekeeping.h"
 #include "work/tree/sweep.h"
 #include <assert.h>

@@ -109,8 +109,8 @@ struct fixture fixture_open(int engine)
     struct fixture f = {
         .now_us = INT64_C(1700000000000000), .random = random_seeded(7), .engine = engine};
     const char *tmp = getenv("TMPDIR");
-    enum rc rc = dir_temp(tmp ? tmp : "/tmp", "drover-store", &f.arena, &f.dir, &f.err);
-    ck_assert_msg(rc == RC_OK, "%s", f.err.text);
+    f.dir = arena_printf(&f.arena, "%s/drover-store-XXXXXX", tmp ? tmp : "/tmp");
+    ck_assert_ptr_nonnull(mkdtemp(f.dir));
     if (engine == ENGINE_POSTGRES) {
         f.schema = postgres_schema(&f.arena);
         f.url = postgres_url_in(&f.arena, postgres_url(), f.schema);
@@ -120,7 +120,7 @@ struct fixture fixture_open(int engine)
     store_start(&f);
 
     struct workspace_row workspace;
-    rc = workspaces_by_name(f.db, "default", &f.arena, &workspace, &f.err);
+    enum rc rc = workspaces_by_name(f.db, "default", &f.arena, &workspace, &f.err);
     ck_assert_msg(rc == RC_OK, "%s", f.err.text);
     f.workspace_id = workspace.id;
     f.repository_id = fixture_id(&f);

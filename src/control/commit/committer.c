@@ -319,13 +319,6 @@ static void waiter_done(struct command *command)
     pthread_mutex_unlock(&waiter->lock);
 }
 
-static void refuse_all(struct command *const *commands, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        commands[i]->rc = err_set(&commands[i]->err, RC_BUSY, "SERVER_BUSY",
-                                  "the command queue is full; try again in a moment");
-}
-
 void committer_call_all(struct committer *committer, struct command *const *commands, size_t count)
 {
     struct waiter waiter = {
@@ -335,7 +328,9 @@ void committer_call_all(struct committer *committer, struct command *const *comm
         commands[i]->owner = &waiter;
     }
     if (post_all(committer, commands, count) != RC_OK) {
-        refuse_all(commands, count);
+        for (size_t i = 0; i < count; i++)
+            commands[i]->rc = err_set(&commands[i]->err, RC_BUSY, "SERVER_BUSY",
+                                      "the command queue is full; try again in a moment");
         return;
     }
     pthread_mutex_lock(&waiter.lock);

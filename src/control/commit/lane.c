@@ -430,12 +430,6 @@ static void fail_command(struct batch *batch, enum rc rc, const struct err *err)
     lane_answer(command, rc);
 }
 
-static void fail_all(struct batch *batch, enum rc rc, const struct err *err)
-{
-    while (batch->todo.first != NULL)
-        fail_command(batch, rc, err);
-}
-
 /* A transaction that conflicted with another one (a deadlock) is retried. */
 static enum rc try_often(struct batch *batch, struct err *err)
 {
@@ -514,7 +508,8 @@ void lane_run(struct lane *lane, struct lane_work *work, struct lane_outcome *re
         return;
     ret_outcome->retried++;
     if (rc == RC_UNREACHABLE) { /* A shared store: leases are applied once a second anyway. */
-        fail_all(&batch, rc, &err);
+        while (batch.todo.first != NULL)
+            fail_command(&batch, rc, &err);
         return;
     }
     ask_again(&batch, had_commands);

@@ -67,21 +67,6 @@ static int64_t count(struct swarm *swarm, const struct swarm_note *note)
     return seen;
 }
 
-/* One after the other, at the rate of the rules. */
-static int64_t hold_back(const struct swarm *swarm, const struct swarm_kind *kind)
-{
-    int64_t apart_us = US_PER_SECOND / kind->config->swarm.rate;
-    int64_t from_us = swarm->out_us > kind->now_us ? swarm->out_us : kind->now_us;
-    return from_us + apart_us;
-}
-
-/* It has begun when no event was appended for it within the last window. */
-static bool is_news(const struct swarm *swarm, const struct swarm_kind *kind)
-{
-    int64_t window_us = kind->config->swarm.window_us;
-    return swarm->told_us == 0 || kind->now_us - swarm->told_us > window_us;
-}
-
 /* As it is counted so far. */
 static struct swarm look_up(struct swarms *swarms, const struct swarm_kind *kind)
 {
@@ -102,14 +87,16 @@ struct swarm_sight swarms_see(struct swarms *swarms, const struct swarm_kind *ki
     struct swarm swarm = look_up(swarms, kind);
     struct swarm_note *note = note_of(notes, kind, arena);
     note->came++;
+    const struct queue_config *config = kind->config;
     struct swarm_sight sight = {.seen = count(&swarm, note)};
-    sight.on = sight.seen > kind->config->swarm.count;
-    if (sight.on) {
-        sight.news = is_news(&swarm, kind);
+    sight.on = sight.seen > config->swarm.count;
+    if (sight.on) { /* News when no event was appended for it within the last window. */
+        sight.news = swarm.told_us == 0 || kind->now_us - swarm.told_us > config->swarm.window_us;
         note->told_us = kind->now_us;
     }
-    if (sight.on && kind->config->swarm.action == SWARM_BUFFER) {
-        note->out_us = hold_back(&swarm, kind);
+    if (sight.on && config->swarm.action == SWARM_BUFFER) { /* One after the other, at the rate. */
+        int64_t from_us = swarm.out_us > kind->now_us ? swarm.out_us : kind->now_us;
+        note->out_us = from_us + US_PER_SECOND / config->swarm.rate;
         sight.delay_us = note->out_us - kind->now_us;
     }
     return sight;

@@ -15,11 +15,6 @@
 
 /* ---- firing ----------------------------------------------------------------------------- */
 
-static struct str copy_json(struct context *ctx, struct str json)
-{
-    return (struct str){arena_strndup(ctx->arena, json.at, json.len), json.len};
-}
-
 static const char *member(struct context *ctx, const struct js *job, const char *key)
 {
     return arena_strdup(ctx->arena, js_get_str(job, key, NULL));
@@ -55,7 +50,8 @@ static struct str write_headers(struct context *ctx, const struct schedule_row *
     event_body_open(&body);
     jw_kstr(&body.jw, "schedule", row->name);
     jw_ktime(&body.jw, "scheduledAt", time_us);
-    return copy_json(ctx, event_body_close(&body));
+    struct str json = event_body_close(&body);
+    return (struct str){arena_strndup(ctx->arena, json.at, json.len), json.len};
 }
 
 static enum rc tell(struct context *ctx, const struct schedule_row *row, const char *type,

@@ -5,27 +5,12 @@
 #include "control/commit/context.h"
 #include <string.h>
 
-static struct breaker_book *book_of(struct context *ctx)
-{
-    if (ctx->round->breakers == NULL)
-        ctx->round->breakers = arena_alloc(ctx->batch_arena, sizeof(struct breaker_book));
-    return ctx->round->breakers;
-}
-
 static struct breaker_entry *find(struct breaker_book *book, const char *name)
 {
     for (size_t i = 0; i < book->count; i++)
         if (strcmp(book->entries[i].row.name, name) == 0)
             return &book->entries[i];
     return NULL;
-}
-
-/* When there is no room for another one, it replaces the last. */
-static struct breaker_entry *add(struct breaker_book *book)
-{
-    if (book->count < BREAKER_BOOK_MAX)
-        book->count++;
-    return &book->entries[book->count - 1];
 }
 
 static enum rc decode(struct context *ctx, struct breaker_entry *entry)
@@ -62,15 +47,20 @@ static enum rc load(struct context *ctx, const char *name, bool take, struct bre
 static enum rc open_entry(struct context *ctx, const char *name, bool take,
                           struct breaker_entry **ret_entry)
 {
-    struct breaker_book *book = book_of(ctx);
+    if (ctx->round->breakers == NULL)
+        ctx->round->breakers = arena_alloc(ctx->batch_arena, sizeof(struct breaker_book));
+    struct breaker_book *book = ctx->round->breakers;
     struct breaker_entry *entry = find(book, name);
     if (entry == NULL || (take && !entry->taken)) {
         struct breaker_entry loaded;
         enum rc rc = load(ctx, name, take, &loaded);
         if (rc != RC_OK)
             return rc;
-        if (entry == NULL)
-            entry = add(book);
+        if (entry == NULL) { /* When there is no room for another one, it replaces the last. */
+            if (book->count < BREAKER_BOOK_MAX)
+                book->count++;
+            entry = &book->entries[book->count - 1];
+        }
         *entry = loaded;
     }
     *ret_entry = entry;

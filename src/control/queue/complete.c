@@ -14,11 +14,6 @@
 #include "control/queue/token_scope.h"
 #include <string.h>
 
-static void answer_lost(struct job_answer *answer, const struct job_row *job)
-{
-    *answer = (struct job_answer){.ok = false, .code = "LEASE_LOST", .state = job->life.state};
-}
-
 static enum rc load(struct context *ctx, const struct job_ref *ref, struct job_row *ret_job,
                     struct job_answer *answer, bool *ret_found)
 {
@@ -77,7 +72,7 @@ static enum rc report(struct context *ctx, struct job_row *job, const struct job
     }
     rc = settle(ctx, job, settlement);
     if (rc == RC_STALE || rc == RC_CONFLICT) {
-        answer_lost(answer, job);
+        *answer = (struct job_answer){.code = "LEASE_LOST", .state = job->life.state};
         return RC_OK;
     }
     *ret_settled = rc == RC_OK;

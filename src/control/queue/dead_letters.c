@@ -136,7 +136,8 @@ static const struct verb verb_purge = {EV_JOB_PURGED, false, purge};
 
 /* ---- telling ---------------------------------------------------------------------------- */
 
-void dead_filter_write(struct jw *jw, const struct dead_filter *filter)
+/* Members of an object: those of the filter that are set. */
+static void dead_filter_write(struct jw *jw, const struct dead_filter *filter)
 {
     jw_optstr(jw, "queue", filter->queue);
     jw_optstr(jw, "type", filter->type);

@@ -41,9 +41,6 @@ struct cmd_dead *cmd_replay_new(void);
 struct cmd_dead *cmd_archive_new(void);
 struct cmd_dead *cmd_purge_new(void);
 
-/* Members of an object: those of the filter that are set. */
-void dead_filter_write(struct jw *jw, const struct dead_filter *filter);
-
 /* Deletes those past their queue's retention, at most DEAD_PER_CALL_MAX; *ret_more: there may be
    more. */
 MUST_USE enum rc dead_letters_expire(struct context *ctx, bool *ret_more);

@@ -143,13 +143,6 @@ static enum rc claim_some(struct context *ctx, struct cmd_lease *cmd, const char
     return rc;
 }
 
-static void look_again_at(struct cmd_lease *cmd, int64_t look_us)
-{
-    int64_t *at = &cmd->base.look_us;
-    if (look_us > 0 && (*at == 0 || look_us < *at))
-        *at = look_us;
-}
-
 static enum rc claim_from(struct context *ctx, struct cmd_lease *cmd, const char *queue)
 {
     struct gate gate;
@@ -159,7 +152,8 @@ static enum rc claim_from(struct context *ctx, struct cmd_lease *cmd, const char
         rc = claim_some(ctx, cmd, queue, gate.granted);
     if (rc != RC_OK)
         return rc;
-    look_again_at(cmd, gate.look_us);
+    if (gate.look_us > 0 && (cmd->base.look_us == 0 || gate.look_us < cmd->base.look_us))
+        cmd->base.look_us = gate.look_us;
     return gate_close(ctx, &gate, (int64_t)(cmd->job_count - before));
 }
 

@@ -253,13 +253,14 @@ static const char *dependency_name(struct context *ctx, const struct flow *flow,
                                    const struct blueprint_step *step)
 {
     bool remote = config->agent.compute == COMPUTE_REMOTE;
+    const char *url = step->custom != NULL ? step->custom->url : NULL;
     switch (step_row(step->kind)->dependency) {
     case DEPENDS_ON_FORGE:
         return forge_name(ctx, flow, config);
     case DEPENDS_ON_AGENT:
         return remote ? service_name(ctx, "remote", config->agent.remote.url) : "";
     case DEPENDS_ON_URL:
-        return step->custom->url != NULL ? service_name(ctx, "step", step->custom->url) : "";
+        return url != NULL ? service_name(ctx, "step", url) : "";
     case DEPENDS_ON_CHANNEL: /* notify.c makes those jobs. */
     case DEPENDS_ON_NOTHING:
         break;

@@ -10,27 +10,23 @@
 #include <assert.h>
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 struct subscription {
     struct subscription *next;
     struct subscription_options options;
     char *patterns[BUS_PATTERNS_MAX];
     pthread_mutex_t lock;
-    pthread_cond_t arrived;
     struct envelope **ring;
     size_t first, count;
     size_t bytes;          /* Of the JSON of those in the ring. */
     int64_t dropped;       /* Since the last subscription_dropped(). */
     int64_t dropped_total; /* Under the bus lock as well as its own. */
-    bool closed;
 };
 
 struct bus {
     pthread_mutex_t lock;
     struct subscription *subscriptions;
     struct bus_stats stats;
-    bool closed;
 };
 
 /* ---- envelopes -------------------------------------------------------------------------- */
@@ -60,7 +56,7 @@ struct envelope *envelope_new(const struct event *event)
     return envelope;
 }
 
-void envelope_ref(struct envelope *envelope)
+static void envelope_ref(struct envelope *envelope)
 {
     __atomic_add_fetch(&envelope->refs, 1, __ATOMIC_RELAXED);
 }
@@ -94,7 +90,7 @@ static bool match_ids(const struct bus_filter *filter, const struct envelope *en
     return id_is_none(&filter->task_id) || same_task;
 }
 
-bool bus_filter_match(const struct bus_filter *filter, const struct envelope *envelope)
+static bool bus_filter_match(const struct bus_filter *filter, const struct envelope *envelope)
 {
     return envelope->severity >= filter->min_severity && match_ids(filter, envelope) &&
            match_type(filter, envelope->type);
@@ -162,7 +158,6 @@ static bool deliver(struct subscription *sub, struct envelope *envelope)
         *slot_at(sub, sub->count - 1) = envelope;
     }
     sub->dropped_total += sub->dropped - dropped_before;
-    pthread_cond_signal(&sub->arrived);
     pthread_mutex_unlock(&sub->lock);
     return was_empty;
 }
@@ -175,17 +170,6 @@ struct envelope *subscription_take(struct subscription *sub)
         envelope = pop(sub);
     pthread_mutex_unlock(&sub->lock);
     return envelope;
-}
-
-struct envelope *subscription_wait(struct subscription *sub, int timeout_ms)
-{
-    struct timespec until = clock_mono_after(timeout_ms * US_PER_MS);
-    pthread_mutex_lock(&sub->lock);
-    while (sub->count == 0 && !sub->closed)
-        if (pthread_cond_timedwait(&sub->arrived, &sub->lock, &until) != 0)
-            break;
-    pthread_mutex_unlock(&sub->lock);
-    return subscription_take(sub);
 }
 
 int64_t subscription_dropped(struct subscription *sub)
@@ -264,14 +248,8 @@ struct subscription *bus_subscribe(struct bus *bus, const struct subscription_op
         sub->options.filter.types[i] = sub->patterns[i];
     }
     sub->ring = mem_array(options->capacity, sizeof(*sub->ring));
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&sub->lock, NULL);
-    pthread_cond_init(&sub->arrived, &monotonic);
-    pthread_condattr_destroy(&monotonic);
     pthread_mutex_lock(&bus->lock);
-    sub->closed = bus->closed;
     sub->next = bus->subscriptions;
     bus->subscriptions = sub;
     bus->stats.subscribers++;
@@ -296,7 +274,6 @@ void bus_unsubscribe(struct bus *bus, struct subscription *sub)
         envelope_unref(envelope);
     for (size_t i = 0; i < BUS_PATTERNS_MAX; i++)
         mem_free(sub->patterns[i]);
-    pthread_cond_destroy(&sub->arrived);
     pthread_mutex_destroy(&sub->lock);
     mem_free(sub->ring);
     mem_free(sub);
@@ -305,12 +282,7 @@ void bus_unsubscribe(struct bus *bus, struct subscription *sub)
 void bus_close(struct bus *bus)
 {
     pthread_mutex_lock(&bus->lock);
-    bus->closed = true;
     for (struct subscription *sub = bus->subscriptions; sub != NULL; sub = sub->next) {
-        pthread_mutex_lock(&sub->lock);
-        sub->closed = true;
-        pthread_cond_broadcast(&sub->arrived);
-        pthread_mutex_unlock(&sub->lock);
         if (sub->options.wake != NULL)
             sub->options.wake(sub->options.ctx);
     }

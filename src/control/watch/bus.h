@@ -27,7 +27,6 @@ struct envelope {
 /* One reference, the caller's.  NULL: it would pass ENVELOPE_BYTES_MAX. */
 enum { ENVELOPE_BYTES_MAX = 1024 * 1024 };
 struct envelope *envelope_new(const struct event *event);
-void envelope_ref(struct envelope *envelope);
 void envelope_unref(struct envelope *envelope); /* NULL is fine. */
 
 enum { BUS_PATTERNS_MAX = 8 };
@@ -37,7 +36,6 @@ struct bus_filter {
     bool with_task; /* With both ids: events of the task without a run too. */
     enum severity min_severity;
 };
-bool bus_filter_match(const struct bus_filter *filter, const struct envelope *envelope);
 
 enum bus_overflow {
     BUS_DROP_OLDEST,
@@ -52,7 +50,7 @@ struct subscription_options {
     size_t bytes_max; /* Of the JSON in the channel, beside the newest; 0: no limit. */
     enum bus_overflow overflow;
     /* Called when something arrives in an empty channel, on the publisher's thread: must be quick
-       and must not call the bus.  NULL: use subscription_wait. */
+       and must not call the bus.  Or NULL. */
     void (*wake)(void *ctx);
     void *ctx;
 };
@@ -67,11 +65,9 @@ struct subscription *bus_subscribe(struct bus *bus, const struct subscription_op
 void bus_unsubscribe(struct bus *bus, struct subscription *subscription);
 /* The oldest, or NULL; the caller unrefs it. */
 struct envelope *subscription_take(struct subscription *subscription);
-/* Waits for one; NULL after timeout_ms or when the bus closes. */
-struct envelope *subscription_wait(struct subscription *subscription, int timeout_ms);
 /* How many were dropped since the last call. */
 int64_t subscription_dropped(struct subscription *subscription);
-/* Wakes every waiter for good: for shutdown. */
+/* Wakes every subscriber: for shutdown. */
 void bus_close(struct bus *bus);
 
 struct bus_stats {

@@ -43,13 +43,6 @@ static enum rc expire_lease(struct context *ctx, struct job_row *job)
     return rc == RC_OK ? pipeline_lost(ctx, job, worker) : rc;
 }
 
-static enum rc outlive(struct context *ctx, struct job_row *job)
-{
-    struct settlement settlement = {
-        .event = JOB_EV_TTL, .code = "expired", .message = "Not taken within its time to live"};
-    return settle(ctx, job, &settlement);
-}
-
 /* Reads the row again: handling an earlier one may have moved it. */
 static enum rc try_job(struct context *ctx, void *subject, const struct failure *why)
 {
@@ -61,7 +54,10 @@ static enum rc try_job(struct context *ctx, void *subject, const struct failure 
     if (job.life.state == JOB_LEASED)
         return job.life.due_us <= ctx->now_us ? expire_lease(ctx, &job) : RC_OK;
     if (job.life.expires_us > 0 && job.life.expires_us <= ctx->now_us)
-        return outlive(ctx, &job);
+        return settle(ctx, &job,
+                      &(struct settlement){.event = JOB_EV_TTL,
+                                           .code = "expired",
+                                           .message = "Not taken within its time to live"});
     bool due = job.life.state == JOB_SCHEDULED && job.life.due_us <= ctx->now_us;
     return due ? settle_due(ctx, &job) : RC_OK;
 }

@@ -57,19 +57,14 @@ struct membership {
 
 /* ---- the database's clock ---- */
 
-static void log_step(int64_t moved_us)
+static void learn(struct membership *membership, int64_t asked_us, int64_t time_us)
 {
+    struct remote_answer answer = {
+        .asked_us = asked_us, .came_us = clock_boot_us(), .time_us = time_us};
+    int64_t moved_us = remote_clock_learn(&membership->time, &answer);
     if (moved_us > REMOTE_STEP_US || moved_us < -REMOTE_STEP_US)
         LOG(LOG_WARN, "the database's clock was set: everything that is due moves by that much",
             LOG_INT("movedMs", moved_us / US_PER_MS));
-}
-
-static void learn(struct membership *membership, int64_t asked_us, int64_t time_us)
-{
-    log_step(
-        remote_clock_learn(&membership->time, &(struct remote_answer){.asked_us = asked_us,
-                                                                      .came_us = clock_boot_us(),
-                                                                      .time_us = time_us}));
 }
 
 /* Due times are compared with the database's clock; this node's clock is only used in logs. */

@@ -17,6 +17,8 @@
 #define PRUNE_US      US_PER_HOUR
 /* Woken so much later than requested: the process was stopped, or the machine suspended. */
 #define OVERSLEPT_US (3 * US_PER_SECOND)
+/* Later than this is logged: three times what it takes to take over from a frozen node. */
+#define LAG_WARN_US (18 * US_PER_SECOND)
 
 struct ticker {
     struct committer *committer;
@@ -36,10 +38,26 @@ struct ticker {
     bool stopping;
 };
 
-static void log_failure(const struct err *err)
+static int64_t lateness(int64_t oldest_us, int64_t now_us)
 {
-    LOG(LOG_ERROR, "timers cannot look at what is due", LOG_STR("code", err->code),
-        LOG_STR("error", err->text));
+    return oldest_us > 0 && oldest_us < now_us ? now_us - oldest_us : 0;
+}
+
+void timer_lag_note(struct timer_lag *lag, int64_t oldest_us, int64_t now_us, const char *holder)
+{
+    atomic_store(&lag->oldest_us, oldest_us);
+    int64_t late_us = lateness(oldest_us, now_us);
+    bool late = late_us > LAG_WARN_US;
+    if (late && !atomic_exchange(&lag->late, true))
+        LOG(LOG_WARN, "timers are late: leases, delayed jobs, deadlines or schedules wait",
+            LOG_INT("lagMs", late_us / US_PER_MS), LOG_STR("holder", holder));
+    if (!late && atomic_exchange(&lag->late, false))
+        LOG(LOG_INFO, "timers are in time again", LOG_INT("lagMs", late_us / US_PER_MS));
+}
+
+int64_t timer_lag_us(struct timer_lag *lag, int64_t now_us)
+{
+    return lateness(atomic_load(&lag->oldest_us), now_us);
 }
 
 /* The due time that is left after a look.  On a shared store the membership reads it itself. */
@@ -65,7 +83,8 @@ static bool look(struct ticker *ticker, bool prune)
     else if (rc == RC_STALE)
         membership_fenced(ticker->membership, &ticker->turn);
     else if (rc != RC_BUSY)
-        log_failure(&due->base.err);
+        LOG(LOG_ERROR, "timers cannot look at what is due", LOG_STR("code", due->base.err.code),
+            LOG_STR("error", due->base.err.text));
     if (rc != RC_BUSY && rc != RC_STALE) /* Those two extend no lease and are no outage. */
         ticker->away = rc != RC_OK;
     command_free(&due->base);
@@ -81,14 +100,6 @@ static bool holds_turn(struct ticker *ticker)
     bool held = membership_turn(ticker->membership, &ticker->turn, &gap);
     ticker->away |= gap;
     return held;
-}
-
-/* On a store that is not shared no worker could renew a lease while this process was stopped.
-   Where it is shared the membership detects the gap. */
-static void note_rest(struct ticker *ticker, int64_t late_us)
-{
-    if (ticker->membership == NULL && late_us > OVERSLEPT_US)
-        ticker->away = true;
 }
 
 /* Sleeps until the earliest due time, for net_us at most; false at the end. */
@@ -111,7 +122,10 @@ static bool wait_for_due(struct ticker *ticker)
     ticker->next_us = 0;
     bool go_on = !ticker->stopping;
     pthread_mutex_unlock(&ticker->lock);
-    note_rest(ticker, clock_boot_us() - wake_us);
+    /* On a store that is not shared no worker could renew a lease while this process was stopped.
+       Where it is shared the membership detects the gap. */
+    if (ticker->membership == NULL && clock_boot_us() - wake_us > OVERSLEPT_US)
+        ticker->away = true;
     return go_on;
 }
 

@@ -11,7 +11,20 @@
 #include "base/clock.h"
 #include "control/commit/committer.h"
 #include "control/watch/membership.h"
-#include "control/watch/timer_lag.h"
+#include <stdatomic.h>
+
+/* How late the oldest due time is that was not handled.  Zero as long as the timers keep up.  It
+   grows while no node runs them, while the node that does cannot commit, and while one row fails
+   again and again. */
+struct timer_lag {                 /* Zeroed: nothing is due. */
+    atomic_int_fast64_t oldest_us; /* The earliest due time that is known; 0: none. */
+    atomic_bool late;              /* It was logged. */
+};
+
+/* One measurement: the earliest due time (0: none) at now_us.  holder: the node that runs the
+   timers; "": not known. */
+void timer_lag_note(struct timer_lag *lag, int64_t oldest_us, int64_t now_us, const char *holder);
+int64_t timer_lag_us(struct timer_lag *lag, int64_t now_us);
 
 struct ticker; /* Owned by control. */
 

@@ -35,9 +35,6 @@ struct limit_claim {
 };
 enum claim_reach claim_reach(const struct limit_claim *claim);
 
-/* The longest window of the adapter's provider: a reset that lies further away is not believed. */
-int64_t claim_window_us(enum adapter adapter);
-
 /* When to try again after a limit. */
 struct limit_wait {
     bool told;       /* A reset was named: */

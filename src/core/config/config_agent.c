@@ -6,7 +6,6 @@
  */
 #include "core/config/config_decoder.h"
 #include "core/config/egress.h"
-#include <assert.h>
 #include <string.h>
 
 static const char *const adapters[] = {[ADAPTER_NONE] = "none",
@@ -15,17 +14,11 @@ static const char *const adapters[] = {[ADAPTER_NONE] = "none",
                                        [ADAPTER_CODEX] = "codex",
                                        NULL};
 
-const char *adapter_name(enum adapter adapter)
-{
-    assert((size_t)adapter + 1 < COUNT_OF(adapters));
-    return adapters[adapter];
-}
-
 const char *agent_account(const struct agent_config *agent, struct arena *arena)
 {
     if (agent->account != NULL)
         return agent->account;
-    return arena_printf(arena, "default:%s", adapter_name(agent->adapter));
+    return arena_printf(arena, "default:%s", adapters[agent->adapter]);
 }
 
 static void decode_env(struct decoder *decoder, struct fields *fields)

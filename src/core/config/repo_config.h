@@ -176,7 +176,6 @@ MUST_USE enum rc repo_config_decode(const struct js *document, const char *url_g
                                     struct err *err);
 /* How long a job of this step may take. */
 int64_t repo_config_step_ms(const struct repo_config *config, const struct step_row *step);
-const char *adapter_name(enum adapter adapter);
 /* agent.account, or one account for all agents that speak through the same adapter. */
 const char *agent_account(const struct agent_config *agent, struct arena *arena);
 /* acme/billing: letters, digits, . _ - and single slashes, at most 200 bytes. */

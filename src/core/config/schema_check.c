@@ -148,8 +148,9 @@ bool check_ref(struct checker *checker, const struct spot *spot, const struct js
 
 /* ---- members ---- */
 
-const struct js *schema_member(const struct checker *checker, const struct js *object,
-                               const char *key)
+/* Is the member given, by the checker's options? */
+static const struct js *schema_member(const struct checker *checker, const struct js *object,
+                                      const char *key)
 {
     const struct js *member = js_get(object, key);
     bool null = member != NULL && js_type(member) == JS_NULL;

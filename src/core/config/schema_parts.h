@@ -68,9 +68,6 @@ const struct js *schema_target(const struct js *root, const char *ref);
 bool schema_type_known(const char *name);
 /* By value: 1 and 1.0 are the same, and members have no order. */
 bool schema_same(const struct js *a, const struct js *b);
-/* Is the member given, by the checker's options? */
-const struct js *schema_member(const struct checker *checker, const struct js *object,
-                               const char *key);
 
 /* Is no text wanted?  Because only the result counts, or because the list is full: counts it. */
 bool schema_mute(struct checker *checker);

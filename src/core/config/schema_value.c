@@ -40,11 +40,6 @@ static const char *number_text(const struct js *value, char to[NUMBER_BYTES])
 
 /* ---- types ---- */
 
-static bool is_whole(double number)
-{
-    return floor(number) == number;
-}
-
 static const struct {
     const char *name, *shown;
 } types[] = {
@@ -71,9 +66,9 @@ static bool has_type(const struct js *value, const char *name)
         return strcmp(name, "boolean") == 0;
     case JS_INT:
         return strcmp(name, "integer") == 0 || strcmp(name, "number") == 0;
-    case JS_REAL:
+    case JS_REAL: /* 1.0 is an integer. */
         return strcmp(name, "number") == 0 ||
-               (strcmp(name, "integer") == 0 && is_whole(js_num(value, 0)));
+               (strcmp(name, "integer") == 0 && floor(js_num(value, 0)) == js_num(value, 0));
     case JS_STRING:
         return strcmp(name, "string") == 0;
     case JS_ARRAY:

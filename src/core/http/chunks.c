@@ -36,13 +36,6 @@ static enum rc line_byte(struct http_chunks *chunks, char c, bool *ret_end, stru
     return c == 0x7f ? malformed(err, "its lines hold a control character") : RC_OK;
 }
 
-static void size_ended(struct http_chunks *chunks)
-{
-    chunks->state = chunks->size > 0 ? CHUNKS_CONTENT : CHUNKS_TRAILER;
-    chunks->digits = 0;
-    chunks->padded = chunks->extension = false;
-}
-
 /* Behind the digits: spaces, which only a semicolon may follow, and what stands behind that. */
 static enum rc extension_byte(struct http_chunks *chunks, char c, struct err *err)
 {
@@ -65,7 +58,9 @@ static enum rc size_byte(struct http_chunks *chunks, char c, struct err *err)
     if (rc != RC_OK)
         return rc;
     if (end) {
-        size_ended(chunks);
+        chunks->state = chunks->size > 0 ? CHUNKS_CONTENT : CHUNKS_TRAILER;
+        chunks->digits = 0;
+        chunks->padded = chunks->extension = false;
         return RC_OK;
     }
     bool complete = chunks->digits > 0 && (!chunks->padded || chunks->extension);

@@ -21,12 +21,6 @@ bool http_frame_is_idle(const struct http_frame *frame)
     return frame->state == FRAME_HEAD && frame->gathered.len == 0 && frame->lead != LEAD_CR;
 }
 
-static void drop_head(struct http_frame *frame)
-{
-    buf_release(&frame->gathered);
-    buf_init(&frame->gathered, frame->limits->bytes_max + 1);
-}
-
 static void take(struct str *bytes, size_t len)
 {
     bytes->at += len;
@@ -156,8 +150,10 @@ enum http_frame_event http_frame_next(struct http_frame *frame, struct str *byte
                                       struct http_frame_out *out)
 {
     assert(frame->state != FRAME_BROKEN);
-    if (frame->state != FRAME_HEAD && frame->gathered.len > 0)
-        drop_head(frame);
+    if (frame->state != FRAME_HEAD && frame->gathered.len > 0) { /* The head was parsed. */
+        buf_release(&frame->gathered);
+        buf_init(&frame->gathered, frame->limits->bytes_max + 1);
+    }
     switch (frame->state) {
     case FRAME_HEAD:
         return next_of_head(frame, bytes, out);

@@ -57,13 +57,6 @@ int http_scan(struct http_scan *scan, struct str bytes, size_t *ret_length, stru
     return 0;
 }
 
-size_t http_head_length(struct str bytes)
-{
-    struct http_scan scan = {0};
-    size_t length = 0;
-    return http_scan(&scan, bytes, &length, NULL) == 0 ? length : 0;
-}
-
 /* Takes one line off the front, without its CRLF. */
 static bool take_line(struct str *rest, struct str *ret_line)
 {
@@ -104,7 +97,7 @@ static struct str trim(struct str text)
     return text;
 }
 
-bool http_name_same(struct str a, struct str b)
+static bool http_name_same(struct str a, struct str b)
 {
     return a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0;
 }

@@ -60,8 +60,6 @@ struct http_scan {
    HTTP status to refuse with. */
 MUST_USE int http_scan(struct http_scan *scan, struct str bytes, size_t *ret_length,
                        struct err *err);
-/* Where the head ends (behind its empty line), or 0 when the end is not there yet. */
-size_t http_head_length(struct str bytes);
 
 /*
  * head: exactly as long as http_scan returned.  0 and *ret_head, or the HTTP status to refuse with
@@ -81,7 +79,6 @@ struct http_head_field {
 bool http_head_next(struct str *fields, struct http_head_field *ret_field);
 /* In any case of letters: */
 bool http_name_is(struct str name, const char *wanted);
-bool http_name_same(struct str a, struct str b);
 /* Does the list "a, b" in value hold the word?  In any case of letters. */
 bool http_list_has(struct str value, struct str word);
 /* A character of a method or of a field's name. */

@@ -161,6 +161,18 @@ static bool is_outcome(enum breaker_event event)
     return event == BREAKER_EV_SUCCESS || event == BREAKER_EV_FAILURE;
 }
 
+/* Asserts the invariants. */
+static void breaker_check(const struct breaker *breaker)
+{
+    assert((unsigned)breaker->state < BREAKER_STATE_COUNT);
+    assert(breaker->failures.count <= BREAKER_FAILURES_MAX);
+    assert(breaker->lent.count <= BREAKER_FAILURES_MAX);
+    assert(breaker->successes >= 0 && breaker->trips >= 0);
+    assert(breaker->state == BREAKER_HALF_OPEN ||
+           (breaker->successes == 0 && breaker->lent.count == 0));
+    assert(breaker->state != BREAKER_OPEN || breaker->open_until_us > 0);
+}
+
 struct breaker_step breaker_step(const struct breaker *breaker, const struct breaker_rules *rules,
                                  const struct breaker_input *in)
 {
@@ -175,17 +187,6 @@ struct breaker_step breaker_step(const struct breaker *breaker, const struct bre
     return step;
 }
 
-void breaker_check(const struct breaker *breaker)
-{
-    assert((unsigned)breaker->state < BREAKER_STATE_COUNT);
-    assert(breaker->failures.count <= BREAKER_FAILURES_MAX);
-    assert(breaker->lent.count <= BREAKER_FAILURES_MAX);
-    assert(breaker->successes >= 0 && breaker->trips >= 0);
-    assert(breaker->state == BREAKER_HALF_OPEN ||
-           (breaker->successes == 0 && breaker->lent.count == 0));
-    assert(breaker->state != BREAKER_OPEN || breaker->open_until_us > 0);
-}
-
 /* ---- names ---- */
 
 static const char *const state_names[BREAKER_STATE_COUNT] = {
@@ -193,22 +194,11 @@ static const char *const state_names[BREAKER_STATE_COUNT] = {
     [BREAKER_OPEN] = "open",
     [BREAKER_HALF_OPEN] = "half_open",
 };
-static const char *const event_names[BREAKER_EV_COUNT] = {
-    [BREAKER_EV_ASK] = "ask",         [BREAKER_EV_SUCCESS] = "success",
-    [BREAKER_EV_FAILURE] = "failure", [BREAKER_EV_RESET] = "reset",
-    [BREAKER_EV_TRIP] = "trip",
-};
 
 const char *breaker_state_name(enum breaker_state state)
 {
     assert((unsigned)state < BREAKER_STATE_COUNT);
     return state_names[state];
-}
-
-const char *breaker_event_name(enum breaker_event event)
-{
-    assert((unsigned)event < BREAKER_EV_COUNT);
-    return event_names[event];
 }
 
 bool breaker_state_parse(const char *name, enum breaker_state *ret_state)

@@ -77,8 +77,6 @@ struct breaker_step {
 struct breaker_step breaker_step(const struct breaker *breaker, const struct breaker_rules *rules,
                                  const struct breaker_input *in);
 
-void breaker_check(const struct breaker *breaker); /* Asserts the invariants. */
 const char *breaker_state_name(enum breaker_state state);
-const char *breaker_event_name(enum breaker_event event);
 bool breaker_state_parse(const char *name, enum breaker_state *ret_state);
 #endif

@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "core/queue/queue_config.h"
 #include "core/step_kind.h"
-#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -19,11 +18,6 @@ static const struct field_range successes_range = {1, 1000};
 static const struct field_range time_range = {1, DAY_MS};
 
 static const char *const fallback_names[] = {"queue", "alternative", "default", NULL};
-
-struct breaker_config breaker_config_default(void)
-{
-    return (struct breaker_config){.rules = breaker_rules_default()};
-}
 
 static void fields_ms(struct fields *fields, const char *key, int64_t *value_us)
 {
@@ -63,7 +57,7 @@ static void check_fallback(struct fields *fields, const struct breaker_config *c
 enum rc breaker_config_decode(const struct js *document, struct arena *arena,
                               struct breaker_config *ret_config, struct err *err)
 {
-    struct breaker_config config = breaker_config_default();
+    struct breaker_config config = {.rules = breaker_rules_default()};
     int fallback = FALLBACK_QUEUE;
     const char *queue = NULL;
     const struct js *result = NULL;
@@ -94,17 +88,11 @@ void breaker_config_write(struct jw *jw, const struct breaker_config *config)
     jw_kint(jw, "openMs", rules->open_us / US_PER_MS);
     jw_kint(jw, "successes", rules->successes);
     jw_kint(jw, "probes", rules->probes);
-    jw_kstr(jw, "fallback", breaker_fallback_name(config->fallback));
+    jw_kstr(jw, "fallback", fallback_names[config->fallback]);
     jw_optstr(jw, "alternativeQueue", config->alternative_queue);
     if (config->default_result.len > 0)
         jw_kraw(jw, "defaultResult", config->default_result);
     jw_end(jw, '}');
-}
-
-const char *breaker_fallback_name(enum breaker_fallback fallback)
-{
-    assert((unsigned)fallback <= FALLBACK_DEFAULT);
-    return fallback_names[fallback];
 }
 
 bool breaker_name_valid(const char *name)

@@ -31,13 +31,11 @@ struct breaker_config {
     struct str default_result;     /* JSON object, or empty; FALLBACK_DEFAULT */
 };
 
-struct breaker_config breaker_config_default(void);
 /* The document over the defaults. */
 MUST_USE enum rc breaker_config_decode(const struct js *document, struct arena *arena,
                                        struct breaker_config *ret_config, struct err *err);
 /* All of it, as a document that breaker_config_decode takes. */
 void breaker_config_write(struct jw *jw, const struct breaker_config *config);
-const char *breaker_fallback_name(enum breaker_fallback fallback);
 /* 1 to BREAKER_NAME_MAX bytes: letters, digits and BREAKER_NAME_SIGNS. */
 bool breaker_name_valid(const char *name);
 #endif

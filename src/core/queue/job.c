@@ -59,7 +59,8 @@ static const struct move moves[JOB_STATE_COUNT][JOB_EV_COUNT] = {
     [JOB_DEAD_LETTER][JOB_EV_REPLAY] = {true, false, JOB_QUEUED},
 };
 
-void job_check(const struct job_life *job)
+/* Asserts the invariants. */
+static void job_check(const struct job_life *job)
 {
     assert((unsigned)job->state < JOB_STATE_COUNT);
     assert((unsigned)job->dead_reason < DEAD_REASON_COUNT);

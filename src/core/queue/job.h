@@ -94,8 +94,7 @@ bool job_lease_is(const struct job_life *job, int64_t epoch, const char *owner);
 /* The same, and it has not ended. */
 bool job_leased_to(const struct job_life *job, int64_t epoch, const char *owner);
 
-void job_check(const struct job_life *job); /* Asserts the invariants. */
-bool job_is_settled(enum job_state state);  /* succeeded, dead_letter, cancelled */
+bool job_is_settled(enum job_state state); /* succeeded, dead_letter, cancelled */
 const char *job_state_name(enum job_state state);
 const char *job_event_name(enum job_event event);
 const char *dead_reason_name(enum dead_reason reason); /* "" for none. */

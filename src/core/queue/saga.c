@@ -46,7 +46,8 @@ static const char *const event_names[SAGA_EV_COUNT] = {
 static const char *const phase_names[SAGA_PHASE_COUNT] = {
     [SAGA_STEP] = "step", [SAGA_COMPENSATION] = "compensation"};
 
-void saga_check(const struct saga *saga, const struct saga_plan *plan)
+/* Asserts the invariants. */
+static void saga_check(const struct saga *saga, const struct saga_plan *plan)
 {
     assert((unsigned)saga->status < SAGA_STATUS_COUNT);
     assert((unsigned)saga->phase < SAGA_PHASE_COUNT);

@@ -58,8 +58,7 @@ MUST_USE enum rc saga_step(const struct saga *saga, const struct saga_plan *plan
 /* The end of a job in this phase, as an event. */
 enum saga_event saga_event_of(enum saga_phase phase, bool succeeded);
 
-void saga_check(const struct saga *saga, const struct saga_plan *plan); /* Asserts. */
-bool saga_is_finished(enum saga_status status);                         /* completed, compensated */
+bool saga_is_finished(enum saga_status status); /* completed, compensated */
 const char *saga_status_name(enum saga_status status);
 const char *saga_event_name(enum saga_event event);
 const char *saga_phase_name(enum saga_phase phase);

@@ -64,49 +64,38 @@ static enum rc check_cost(const struct submit_facts *facts, struct err *err)
 /* ---- the table -------------------------------------------------------------------------- */
 
 static const struct check {
-    const char *name;
     const char *reason;
     enum rc (*submit)(const struct submit_facts *facts, struct err *err); /* Rejects. */
     enum reach reach;                                                     /* Of a deferral. */
     const char *noun, *state; /* USED of MAX noun WHAT are state; NULL: WHAT is the whole text. */
 } checks[ADMISSION_CHECK_COUNT] = {
-    [CHECK_IDEMPOTENCY] = {"idempotency", "IDEMPOTENCY_KEY_REUSED", .submit = check_key},
-    [CHECK_ONBOARDED] = {"onboarding", "REPO_NOT_ONBOARDED", .submit = check_onboarded},
-    [CHECK_POLICY] = {"policy", "policy.execution_mode_not_allowed", .submit = check_policy},
-    [CHECK_RATE] = {"rate", "rate_limit_exceeded", .submit = check_rate},
-    [CHECK_COST] = {"cost", "cost_budget_exceeded", .submit = check_cost},
+    [CHECK_IDEMPOTENCY] = {"IDEMPOTENCY_KEY_REUSED", .submit = check_key},
+    [CHECK_ONBOARDED] = {"REPO_NOT_ONBOARDED", .submit = check_onboarded},
+    [CHECK_POLICY] = {"policy.execution_mode_not_allowed", .submit = check_policy},
+    [CHECK_RATE] = {"rate_limit_exceeded", .submit = check_rate},
+    [CHECK_COST] = {"cost_budget_exceeded", .submit = check_cost},
 
-    [CHECK_DEPENDENCY] = {"dependency", "dependency_pending", .reach = REACH_RUN},
-    [CHECK_USER] = {"user", "user_concurrency_limit", NULL, REACH_RUN, "runs of", "active"},
-    [CHECK_REPOSITORY] = {"repository", "repository_concurrency_limit", NULL, REACH_REPOSITORY,
-                          "runs of", "active"},
-    [CHECK_TASK_TYPE] = {"task type", "task_type_concurrency_limit", NULL, REACH_RUN,
-                         "runs of type", "active"},
-    [CHECK_WORKSPACE] = {"workspace", "workspace_concurrency_limit", NULL, REACH_EVERYONE,
-                         "runs of", "active"},
-    [CHECK_SANDBOX] = {"sandbox pool", "sandbox_pool_limit", NULL, REACH_EVERYONE, "sandboxes of",
-                       "in use"},
-    [CHECK_SYSTEM] = {"system", "system_concurrency_limit", NULL, REACH_EVERYONE, "runs of",
-                      "active"},
-    [CHECK_QUOTA] = {"provider quota", "provider_quota_parked", .reach = REACH_RUN},
-    [CHECK_REPORTED_QUOTA] = {"reported quota", "agent_quota_reported", .reach = REACH_RUN},
-    [CHECK_COST_TODAY] = {"cost today", "cost_budget_exceeded", .reach = REACH_EVERYONE},
-    [CHECK_OPEN_APPROVALS] = {"open approvals", "open_approvals_limit", NULL, REACH_REPOSITORY,
-                              "questions of", "unanswered"},
-    [CHECK_COMING_APPROVALS] = {"coming approvals", "open_approvals_limit", NULL, REACH_RUN,
-                                "questions of", "unanswered or about to be asked"},
-    [CHECK_OPEN_PULL_REQUESTS] = {"open pull requests", "open_pull_requests_limit", NULL,
-                                  REACH_REPOSITORY, "pull requests of", "open"},
-    [CHECK_COMING_PULL_REQUESTS] = {"coming pull requests", "open_pull_requests_limit", NULL,
-                                    REACH_RUN, "pull requests of", "open or being made"},
-    [CHECK_OVERLAP] = {"overlap", "overlaps_active_run", .reach = REACH_RUN},
+    [CHECK_DEPENDENCY] = {"dependency_pending", .reach = REACH_RUN},
+    [CHECK_USER] = {"user_concurrency_limit", NULL, REACH_RUN, "runs of", "active"},
+    [CHECK_REPOSITORY] = {"repository_concurrency_limit", NULL, REACH_REPOSITORY, "runs of",
+                          "active"},
+    [CHECK_TASK_TYPE] = {"task_type_concurrency_limit", NULL, REACH_RUN, "runs of type", "active"},
+    [CHECK_WORKSPACE] = {"workspace_concurrency_limit", NULL, REACH_EVERYONE, "runs of", "active"},
+    [CHECK_SANDBOX] = {"sandbox_pool_limit", NULL, REACH_EVERYONE, "sandboxes of", "in use"},
+    [CHECK_SYSTEM] = {"system_concurrency_limit", NULL, REACH_EVERYONE, "runs of", "active"},
+    [CHECK_QUOTA] = {"provider_quota_parked", .reach = REACH_RUN},
+    [CHECK_REPORTED_QUOTA] = {"agent_quota_reported", .reach = REACH_RUN},
+    [CHECK_COST_TODAY] = {"cost_budget_exceeded", .reach = REACH_EVERYONE},
+    [CHECK_OPEN_APPROVALS] = {"open_approvals_limit", NULL, REACH_REPOSITORY, "questions of",
+                              "unanswered"},
+    [CHECK_COMING_APPROVALS] = {"open_approvals_limit", NULL, REACH_RUN, "questions of",
+                                "unanswered or about to be asked"},
+    [CHECK_OPEN_PULL_REQUESTS] = {"open_pull_requests_limit", NULL, REACH_REPOSITORY,
+                                  "pull requests of", "open"},
+    [CHECK_COMING_PULL_REQUESTS] = {"open_pull_requests_limit", NULL, REACH_RUN, "pull requests of",
+                                    "open or being made"},
+    [CHECK_OVERLAP] = {"overlaps_active_run", .reach = REACH_RUN},
 };
-
-const char *admission_name(enum admission_check check)
-{
-    assert((unsigned)check < ADMISSION_CHECK_COUNT);
-    return checks[check].name;
-}
 
 const char *admission_reason(enum admission_check check)
 {

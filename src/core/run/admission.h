@@ -45,7 +45,6 @@ enum admission_check {
 /* Which runs a failed check holds back: this one, those of its repository, or of the workspace. */
 enum reach { REACH_RUN, REACH_REPOSITORY, REACH_EVERYONE };
 
-const char *admission_name(enum admission_check check);   /* "repository" */
 const char *admission_reason(enum admission_check check); /* "repository_concurrency_limit" */
 enum reach admission_reach(enum admission_check check);   /* Of a check at the start. */
 

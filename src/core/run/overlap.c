@@ -231,12 +231,6 @@ static bool may_meet(const char *one, const char *other, int64_t *left)
     return automata_meet(&a, &b, left);
 }
 
-bool globs_overlap(const char *one, const char *other)
-{
-    int64_t left = PAIRS_MAX;
-    return may_meet(one, other, &left);
-}
-
 /* ---- sets of files ---------------------------------------------------------------------- */
 
 static bool is_anything(const struct file_set *set)

@@ -21,9 +21,8 @@ struct overlap { /* Which two overlap, for messages to people; NULL stands for a
     const char *held;
 };
 
-/* Can one path match both patterns (base/str.h, glob_covers)? */
-bool globs_overlap(const char *one, const char *other);
-/* *ret_overlap is written when they do. */
+/* Can one path be in both?  Globs as of glob_covers (base/str.h).  *ret_overlap is written when
+   they do. */
 bool file_sets_overlap(const struct file_set *wanted, const struct file_set *held,
                        struct overlap *ret_overlap);
 #endif

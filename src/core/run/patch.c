@@ -386,13 +386,6 @@ static bool read_blobs(struct str text, struct patch_binary *binary)
     return true;
 }
 
-static void add_binary(struct reader *reader, const struct change *change, const char *path)
-{
-    struct patch_binary binary = {.path = path};
-    if (change->in_binary && read_blobs(change->blobs, &binary))
-        reader->stats.binaries[reader->stats.binary_count++] = binary;
-}
-
 /* Counts the change once its names are known to agree. */
 static enum rc settle(struct reader *reader, const struct change *change)
 {
@@ -408,7 +401,9 @@ static enum rc settle(struct reader *reader, const struct change *change)
         (change->new_side.path != NULL && !text_same(change->new_side.path, new_path)))
         return broken(reader, "names that contradict each other");
     add_path(reader, new_path);
-    add_binary(reader, change, new_path);
+    struct patch_binary binary = {.path = new_path};
+    if (change->in_binary && read_blobs(change->blobs, &binary))
+        reader->stats.binaries[reader->stats.binary_count++] = binary;
     if (change->renamed)
         reader->stats.renamed_from[reader->stats.renamed_from_count++] = old_path;
     return RC_OK;

@@ -31,12 +31,6 @@ const char *const approval_rule_names[] = {
     [APPROVAL_RULE_COUNT] = NULL,
 };
 
-static const char *const verdict_names[] = {
-    [POLICY_ALLOW] = "allow",
-    [POLICY_ASK] = "ask",
-    [POLICY_DENY] = "deny",
-};
-
 static const char *const decision_names[] = {
     [POLICY_ALLOW] = "allowed",
     [POLICY_ASK] = "asked",
@@ -49,12 +43,6 @@ enum policy_verdict policy_decide(enum mode mode, enum risk risk, enum approval_
     assert((unsigned)risk < RISK_COUNT);
     assert((unsigned)rule < APPROVAL_RULE_COUNT);
     return ruled[rule][table[mode][risk]];
-}
-
-const char *policy_verdict_name(enum policy_verdict verdict)
-{
-    assert((unsigned)verdict <= POLICY_DENY);
-    return verdict_names[verdict];
 }
 
 const char *policy_deny_code(void)

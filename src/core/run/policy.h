@@ -23,7 +23,6 @@ extern const char *const approval_rule_names[]; /* NULL-terminated: auto always 
 
 /* always asks where the table allows; never allows where it asks; a denial stands. */
 enum policy_verdict policy_decide(enum mode mode, enum risk risk, enum approval_rule rule);
-const char *policy_verdict_name(enum policy_verdict verdict);
 const char *policy_deny_code(void); /* policy.execution_mode_not_allowed */
 
 struct policy_decision {

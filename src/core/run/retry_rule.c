@@ -4,7 +4,6 @@
 #include "core/run/retry_rule.h"
 #include "base/rc.h"
 #include "base/str.h"
-#include <assert.h>
 
 /* place, code, action, class, and why; flags only where they are set. */
 static const struct retry_rule rules[] = {
@@ -140,17 +139,4 @@ struct retry_decision retry_of_step(const struct reported_error *error)
         .outside = retryable && rule->outside,
         .quarantine = rule->action == RETRY_QUARANTINE,
     };
-}
-
-static const char *const action_names[RETRY_ACTION_COUNT] = {
-    [RETRY_AGAIN] = "retry",
-    [RETRY_REPAIR] = "repair",
-    [RETRY_STOP] = "stop",
-    [RETRY_QUARANTINE] = "quarantine",
-};
-
-const char *retry_action_name(enum retry_action action)
-{
-    assert((unsigned)action < RETRY_ACTION_COUNT);
-    return action_names[action];
 }

@@ -41,6 +41,4 @@ const struct retry_rule *retry_rules(size_t *ret_count);
 /* For a step of drover's own pipeline: by the table, where it has the code, and by what the worker
    reports. */
 struct retry_decision retry_of_step(const struct reported_error *error);
-
-const char *retry_action_name(enum retry_action action);
 #endif

@@ -306,7 +306,8 @@ double cost_bounded(double usd)
     return usd > 0 ? (usd < cost_max ? usd : cost_max) : 0;
 }
 
-double transcript_price(const struct transcript *transcript, struct tokens tokens)
+/* What these tokens cost by the prices of the configuration; 0 without prices. */
+static double transcript_price(const struct transcript *transcript, struct tokens tokens)
 {
     const struct price_config *prices = &transcript->limits.prices;
     int64_t plain = tokens.input > tokens.cached_input ? tokens.input - tokens.cached_input : 0;

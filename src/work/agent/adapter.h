@@ -124,8 +124,6 @@ void transcript_session(struct transcript *transcript, const char *id, const cha
 bool transcript_tokens(struct transcript *transcript, const char *message_id, struct tokens tokens);
 /* One turn more; the cost is added. */
 void transcript_turn(struct transcript *transcript, double cost_usd);
-/* What these tokens cost by the prices of the configuration; 0 without prices. */
-double transcript_price(const struct transcript *transcript, struct tokens tokens);
 /* The sums have changed: reports them and compares them with the limits. */
 void transcript_sums(struct transcript *transcript);
 int64_t tokens_bounded(int64_t tokens);

@@ -26,11 +26,6 @@
 
 /* ---- items that are tool calls ---- */
 
-static const char *error_of(const struct js *item)
-{
-    return js_str(js_path(item, "error.message"), NULL);
-}
-
 /* "update src/a.c, add src/b.c" */
 static void summarize_changes(const struct js *changes, struct buf *text)
 {
@@ -92,7 +87,8 @@ static void on_call(struct transcript *transcript, const struct call *call, cons
     if (!ended || transcript->stop)
         return;
     event.status = end_of(item);
-    event.error = event.status == TOOL_COMPLETED ? NULL : error_of(item);
+    if (event.status != TOOL_COMPLETED)
+        event.error = js_str(js_path(item, "error.message"), NULL);
     transcript_tool(transcript, &event);
 }
 

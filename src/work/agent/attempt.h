@@ -69,8 +69,6 @@ MUST_USE enum rc attempt_run(struct attempt *attempt, struct err *err);
 MUST_USE enum rc attempt_take_log(struct attempt *attempt, struct err *err);
 /* The completion record overrides what the agent printed before; then log and patch. */
 MUST_USE enum rc attempt_take_output(struct attempt *attempt, struct err *err);
-/* A completion record: {"status": "success" | "error", "summary", "error"}. */
-void attempt_take_record(struct attempt *attempt, const struct js *record);
 /* How it ended and what it used, as members of an object that is open. */
 void attempt_write_end(const struct attempt *attempt, struct jw *jw);
 void attempt_write_result(struct attempt *attempt);

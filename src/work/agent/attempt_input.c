@@ -12,12 +12,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *socket_of(const struct step *step)
-{
-    const char *path = step->site->server_socket;
-    return path && file_exists(path) ? path : NULL;
-}
-
 static const struct compute_ops *compute_of(const struct step *step)
 {
     static const struct compute_ops *const kinds[] = {
@@ -31,6 +25,7 @@ static const struct compute_ops *compute_of(const struct step *step)
 void attempt_init(struct attempt *attempt, struct step *step)
 {
     const struct agent_config *agent = &step->input.config.agent;
+    const char *socket = step->site->server_socket;
     const char *log_name = arena_printf(step->arena, "agent-%" PRId64 ".log", step->input.attempt);
     *attempt = (struct attempt){
         .step = step,
@@ -43,7 +38,7 @@ void attempt_init(struct attempt *attempt, struct step *step)
         .plan_path = worktree_path(step, "io/plan.md"),
         .record_path = worktree_path(step, "io/result.json"),
         .log_path = worktree_path(step, log_name),
-        .socket = socket_of(step),
+        .socket = socket && file_exists(socket) ? socket : NULL,
         .ended = {.exit_code = -1},
         .record = REPORT_UNKNOWN,
     };

@@ -12,7 +12,8 @@
 
 enum { RECORD_BYTES_MAX = 64 * 1024 };
 
-void attempt_take_record(struct attempt *attempt, const struct js *record)
+/* A completion record: {"status": "success" | "error", "summary", "error"}. */
+static void attempt_take_record(struct attempt *attempt, const struct js *record)
 {
     const char *status = js_get_str(record, "status", "");
     if (text_same(status, "success"))

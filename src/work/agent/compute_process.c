@@ -206,7 +206,7 @@ static enum rc make_ends(struct session *session, struct ends *ends, struct err 
     if (rc == RC_OK && has_walls(session))
         rc = make_pipe(&session->status_fd, &ends->status, err);
     if (rc == RC_OK)
-        rc = sandbox_filter(spec->sandbox, &spec->view, &ends->filter, err);
+        rc = sandbox_filter(spec->sandbox, &ends->filter, err);
     if (rc == RC_OK)
         rc = make_user_ends(session, ends, err);
     return rc;
@@ -481,13 +481,6 @@ static void end_over_limit(struct session *session, const char *limit, const cha
     kill_all(session);
 }
 
-static void check_guard(struct session *session, int64_t now)
-{
-    session->guard_us = session->killed ? INT64_MAX : guard_tick(&session->guard, now);
-    if (session->guard.limit && !session->killed)
-        end_over_limit(session, session->guard.limit, session->guard.text);
-}
-
 static void tell_refusals(struct session *session)
 {
     const struct compute_reader *reader = &session->spec->reader;
@@ -503,7 +496,9 @@ static void check_clocks(struct session *session)
 {
     const struct compute_spec *spec = session->spec;
     int64_t now = clock_mono_us();
-    check_guard(session, now);
+    session->guard_us = session->killed ? INT64_MAX : guard_tick(&session->guard, now);
+    if (session->guard.limit && !session->killed)
+        end_over_limit(session, session->guard.limit, session->guard.text);
     tell_refusals(session);
     if (spec->stop && stop_asked(spec->stop) != STOP_NONE)
         begin_stop(session, COMPUTE_STOPPED);

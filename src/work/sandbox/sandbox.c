@@ -17,6 +17,7 @@
  */
 #include "work/sandbox/sandbox.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/proc.h"
 #include "base/str.h"
 #include "work/sandbox/bwrap.h"
@@ -108,13 +109,6 @@ static void add_mounts(struct bwrap *bwrap, const struct sandbox_view *view)
         bwrap_show(bwrap, view->mounts[i].path, view->mounts[i].writable);
 }
 
-/* Mounts that hold one are refused; it may still lie in a system directory. */
-static void add_hidden(struct bwrap *bwrap, const struct sandbox *sandbox)
-{
-    for (size_t i = 0; sandbox->hidden && sandbox->hidden[i]; i++)
-        bwrap_hide(bwrap, sandbox->hidden[i]);
-}
-
 static void add_data(struct bwrap *bwrap, const struct sandbox *sandbox,
                      const struct sandbox_view *view)
 {
@@ -128,7 +122,7 @@ static void add_data(struct bwrap *bwrap, const struct sandbox *sandbox,
 static void add_helpers(struct bwrap *bwrap, const struct sandbox *sandbox,
                         const struct sandbox_view *view)
 {
-    if (view->limits && sandbox->program[0])
+    if (sandbox->program[0])
         bwrap_add3(bwrap, "--ro-bind", sandbox->program, program_inside);
     if (view->proxy)
         bwrap_add3(bwrap, "--ro-bind", view->proxy, proxy_inside);
@@ -166,7 +160,7 @@ static void add_fresh(struct bwrap *bwrap, const struct sandbox_view *view)
 {
     static const char *const sealed[] = {"/proc/sys", "/proc/sysrq-trigger", "/proc/fs",
                                          "/proc/irq", "/proc/bus"};
-    int64_t memory = view->limits ? view->limits->memory_bytes : 0;
+    int64_t memory = view->limits->memory_bytes;
     int64_t tmp = memory > 0 && memory < tmp_bytes_max ? memory : tmp_bytes_max;
     int64_t small = tmp < small_bytes_max ? tmp : small_bytes_max;
     bwrap_add2(bwrap, "--dev", "/dev");
@@ -190,7 +184,9 @@ static void add_sandbox(struct bwrap *bwrap, const struct sandbox *sandbox,
     add_helpers(bwrap, sandbox, view);
     add_mounts(bwrap, view);
     add_named_files(bwrap, sandbox, view);
-    add_hidden(bwrap, sandbox);
+    /* Mounts that hold a hidden path are refused; it may still lie in a system directory. */
+    for (size_t i = 0; sandbox->hidden && sandbox->hidden[i]; i++)
+        bwrap_hide(bwrap, sandbox->hidden[i]);
     add_data(bwrap, sandbox, view);
     bwrap_add2(bwrap, "--remount-ro", "/");
     bwrap_add_number(bwrap, "--seccomp", view->filter_fd);
@@ -201,11 +197,6 @@ static void add_sandbox(struct bwrap *bwrap, const struct sandbox *sandbox,
 
 /* --- drover inside --- */
 
-static const char *user_text(const struct sandbox_view *view, struct arena *arena)
-{
-    return arena_printf(arena, "%u", (unsigned)run_user_of(view->run_user));
-}
-
 static void add_inside(struct bwrap *bwrap, const struct sandbox *sandbox,
                        const struct sandbox_view *view)
 {
@@ -213,7 +204,7 @@ static void add_inside(struct bwrap *bwrap, const struct sandbox *sandbox,
     const struct resource_config *limits = view->limits;
     bwrap_add2(bwrap, walls ? program_inside : sandbox->program, INSIDE_COMMAND);
     if (bwrap->drops)
-        bwrap_add2(bwrap, "--user", user_text(view, bwrap->arena));
+        bwrap_add_number(bwrap, "--user", run_user_of(view->run_user));
     if (!walls)
         bwrap_add(bwrap, "--tie");
     else if (view->proxy)
@@ -230,20 +221,6 @@ static void add_inside(struct bwrap *bwrap, const struct sandbox *sandbox,
     bwrap_add(bwrap, "--");
 }
 
-static void add_setpriv(struct bwrap *bwrap, const struct sandbox *sandbox,
-                        const struct sandbox_view *view)
-{
-    static const char *const tie[] = {"setpriv", "--pdeathsig", "KILL", "--", NULL};
-    static const char *const drop[] = {"setpriv", "--clear-groups", "--inh-caps=-all", NULL};
-    if (bwrap->drops) {
-        bwrap_add_list(bwrap, drop);
-        bwrap_add2(bwrap, "--reuid", user_text(view, bwrap->arena));
-        bwrap_add3(bwrap, "--regid", user_text(view, bwrap->arena), "--");
-    } else if (sandbox->kind == SANDBOX_NONE && sandbox->setpriv) {
-        bwrap_add_list(bwrap, tie);
-    }
-}
-
 const char **sandbox_argv(const struct sandbox *sandbox, const struct sandbox_view *view,
                           struct arena *arena)
 {
@@ -257,10 +234,8 @@ const char **sandbox_argv(const struct sandbox *sandbox, const struct sandbox_vi
     }
     if (walls)
         add_sandbox(&bwrap, sandbox, view);
-    if (view->limits && sandbox->program[0])
+    if (sandbox->program[0])
         add_inside(&bwrap, sandbox, view);
-    else
-        add_setpriv(&bwrap, sandbox, view);
     bwrap_add_list(&bwrap, view->argv);
     return bwrap.items;
 }
@@ -343,10 +318,9 @@ enum rc sandbox_hand_over(const struct sandbox *sandbox, const struct sandbox_vi
     return RC_OK;
 }
 
-enum rc sandbox_filter(const struct sandbox *sandbox, const struct sandbox_view *view, int *ret_fd,
-                       struct err *err)
+enum rc sandbox_filter(const struct sandbox *sandbox, int *ret_fd, struct err *err)
 {
-    if (sandbox->kind != SANDBOX_BUBBLEWRAP || !sandbox->filter || !view->limits)
+    if (sandbox->kind != SANDBOX_BUBBLEWRAP || !sandbox->filter)
         return RC_OK;
     return filter_open(ret_fd, err);
 }
@@ -371,7 +345,7 @@ static bool works(const struct sandbox *sandbox, struct err *ret_why)
     static const char *const nothing[] = {"true", NULL};
     struct sandbox_view view = {.argv = nothing, .cwd = "/", .limits = &none, .status_fd = -1};
     CLEANUP(fd_closep) int filter_fd = -1;
-    enum rc rc = sandbox_filter(sandbox, &view, &filter_fd, ret_why);
+    enum rc rc = sandbox_filter(sandbox, &filter_fd, ret_why);
     if (rc != RC_OK)
         return false;
     view.filter_fd = filter_fd;
@@ -392,12 +366,6 @@ static bool works(const struct sandbox *sandbox, struct err *ret_why)
     return false;
 }
 
-static void find_program(struct sandbox *sandbox)
-{
-    ssize_t len = readlink("/proc/self/exe", sandbox->program, sizeof sandbox->program - 1);
-    sandbox->program[len > 0 ? len : 0] = '\0';
-}
-
 void sandbox_probe(struct sandbox *sandbox, const struct sandbox_options *options,
                    struct err *ret_why)
 {
@@ -405,17 +373,12 @@ void sandbox_probe(struct sandbox *sandbox, const struct sandbox_options *option
     /* From the best to the worst. */
     static const struct {
         enum sandbox_kind kind;
-        bool drops, filter, program, setpriv;
+        bool drops, filter, program;
     } ways[] = {
-        {SANDBOX_BUBBLEWRAP, true, true, true, false},
-        {SANDBOX_BUBBLEWRAP, true, false, true, false},
-        {SANDBOX_BUBBLEWRAP, false, true, true, false},
-        {SANDBOX_BUBBLEWRAP, false, false, true, false},
-        {SANDBOX_BUBBLEWRAP, false, false, false, false},
-        {SANDBOX_NONE, false, true, true, true},
-        {SANDBOX_NONE, false, false, true, true},
-        {SANDBOX_NONE, false, false, false, true},
-        {SANDBOX_NONE, false, false, false, false},
+        {SANDBOX_BUBBLEWRAP, true, true, true},    {SANDBOX_BUBBLEWRAP, true, false, true},
+        {SANDBOX_BUBBLEWRAP, false, true, true},   {SANDBOX_BUBBLEWRAP, false, false, true},
+        {SANDBOX_BUBBLEWRAP, false, false, false}, {SANDBOX_NONE, false, true, true},
+        {SANDBOX_NONE, false, false, true},        {SANDBOX_NONE, false, false, false},
     };
     const enum sandbox_kind wanted = options->none ? SANDBOX_NONE : SANDBOX_BUBBLEWRAP;
     struct err why = {0};
@@ -426,11 +389,12 @@ void sandbox_probe(struct sandbox *sandbox, const struct sandbox_options *option
         *sandbox = (struct sandbox){.kind = ways[i].kind,
                                     .drops = ways[i].drops,
                                     .filter = ways[i].filter,
-                                    .setpriv = ways[i].setpriv,
                                     .data_dir = options->data_dir,
                                     .hidden = options->hidden};
-        if (ways[i].program)
-            find_program(sandbox);
+        if (ways[i].program) {
+            ssize_t len = readlink("/proc/self/exe", sandbox->program, sizeof sandbox->program - 1);
+            sandbox->program[len > 0 ? len : 0] = '\0';
+        }
         struct err now = {0};
         found = works(sandbox, &now);
         if (!found && why.text[0] == '\0')
@@ -443,4 +407,30 @@ void sandbox_probe(struct sandbox *sandbox, const struct sandbox_options *option
     }
     if (ret_why)
         *ret_why = why;
+}
+
+enum rc sandbox_start(struct sandbox *sandbox, const struct sandbox_options *options, bool required,
+                      struct err *err)
+{
+    struct err why = {0};
+    sandbox_probe(sandbox, options, &why);
+    enum rc rc = sandbox_ready(sandbox, err);
+    if (rc != RC_OK && required)
+        return rc;
+    if (rc != RC_OK) {
+        LOG(LOG_ERROR, "there is no sandbox: every agent, check and command of a step will fail",
+            LOG_STR("error", err ? err->text : ""));
+        err_clear(err);
+    } else if (sandbox->kind == SANDBOX_NONE) {
+        LOG(LOG_WARN, "sandbox: none: agents and checks run WITHOUT a sandbox and can read and "
+                      "write all that drover can, tokens and database included");
+    } else if (geteuid() == 0 && !sandbox->drops) {
+        LOG(LOG_WARN,
+            "drover is root and cannot start agents under users of their own: limits of processes "
+            "do not hold",
+            LOG_STR("error", why.text));
+    } else if (!sandbox->filter) {
+        LOG(LOG_WARN, "no system calls are refused to agents", LOG_STR("error", why.text));
+    }
+    return RC_OK;
 }

@@ -11,9 +11,9 @@
  * Where drover is root the command has a user of its own instead of a namespace of users
  * (run_user.h): of what is shown it reads only what other users may read.
  *
- * With limits the command starts through `drover inside` (inside.h), which sets them, and the
- * kernel refuses system calls that no agent needs (filter.h).  bubblewrap installs that filter, so
- * that no process inside is without it, not even the first one.
+ * The command starts through `drover inside` (inside.h), which sets its limits, and the kernel
+ * refuses system calls that no agent needs (filter.h).  bubblewrap installs that filter, so that no
+ * process inside is without it, not even the first one.
  *
  * Fail closed: where bubblewrap does not work, nothing is started (SANDBOX_UNAVAILABLE), unless the
  * configuration says `sandbox: none`.  Then the command is confined by nothing; it still has a
@@ -36,7 +36,6 @@ enum { SANDBOX_BINDS_MAX = 12, SANDBOX_WHY_BYTES = 200, SANDBOX_KEPT_MAX = BWRAP
 /* What this machine supports; probed once, read-only afterwards. */
 struct sandbox {
     enum sandbox_kind kind;
-    bool setpriv;              /* Without bubblewrap: setpriv can tie a child's life to ours. */
     bool drops;                /* Commands run under users of their own. */
     bool filter;               /* System calls can be refused. */
     char program[PATH_MAX];    /* This one, as `drover inside`; "": it cannot be started again. */
@@ -67,10 +66,10 @@ struct sandbox_view {
     size_t mount_count;
     bool network;
     const char *run_user;                 /* The run: with drops it decides the user. */
-    const struct resource_config *limits; /* NULL: none; only tests do without. */
+    const struct resource_config *limits; /* 0 in it: no such limit. */
     const char *proxy; /* A socket that a port inside leads to, HTTP_PROXY; or NULL. */
     int passwd_fd;     /* With drops: becomes /etc/passwd; 0: there is none. */
-    int filter_fd;     /* Of filter.h, with bubblewrap and limits only; 0: there is none. */
+    int filter_fd;     /* Of sandbox_filter; 0: there is none. */
     int status_fd;     /* bubblewrap reports the end of the command here; -1: not wanted. */
     struct bwrap_copies *copies; /* Filled by sandbox_argv(); NULL: system files are mounted. */
 };
@@ -78,6 +77,10 @@ struct sandbox_view {
 /* Finds out what works here; *ret_why says why the best kind does not work, or is empty. */
 void sandbox_probe(struct sandbox *sandbox, const struct sandbox_options *options,
                    struct err *ret_why);
+/* Probes for a worker that starts, and logs what its sandbox does not do.
+   required: SANDBOX_UNAVAILABLE is an error; else it is logged, and each command fails with it. */
+MUST_USE enum rc sandbox_start(struct sandbox *sandbox, const struct sandbox_options *options,
+                               bool required, struct err *err);
 const char *sandbox_name(const struct sandbox *sandbox); /* "bubblewrap", "none", "unavailable" */
 /* RC_DENIED, SANDBOX_UNAVAILABLE: nothing may be started, and what to do about it. */
 MUST_USE enum rc sandbox_ready(const struct sandbox *sandbox, struct err *err);
@@ -94,8 +97,7 @@ MUST_USE enum rc sandbox_check(const struct sandbox *sandbox, const struct sandb
 MUST_USE enum rc sandbox_hand_over(const struct sandbox *sandbox, const struct sandbox_view *view,
                                    struct err *err);
 /* Opens what becomes view->filter_fd where there has to be one; else *ret_fd stays as it is. */
-MUST_USE enum rc sandbox_filter(const struct sandbox *sandbox, const struct sandbox_view *view,
-                                int *ret_fd, struct err *err);
+MUST_USE enum rc sandbox_filter(const struct sandbox *sandbox, int *ret_fd, struct err *err);
 /* The argv that runs view->argv in the sandbox; one that fails where there is none. */
 const char **sandbox_argv(const struct sandbox *sandbox, const struct sandbox_view *view,
                           struct arena *arena);

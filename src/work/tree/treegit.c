@@ -274,7 +274,7 @@ static enum rc run_limited(const struct treegit *treegit, const struct call *cal
     buf_init(&words, WORDS_MAX);
     guard_init(&guard, view->limits, clock_mono_us());
     guard.dirs[guard.dir_count++] = treegit->git_dir;
-    enum rc rc = sandbox_filter(sandbox, view, &filter_fd, err);
+    enum rc rc = sandbox_filter(sandbox, &filter_fd, err);
     if (rc != RC_OK)
         return rc;
     view->filter_fd = filter_fd;

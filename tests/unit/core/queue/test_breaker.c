@@ -79,9 +79,9 @@ START_TEST(every_state_answers_every_event)
     char got[3] = {letters[step.next.state]};
     if (in.event == BREAKER_EV_ASK)
         got[1] = step.allowed ? '+' : '-';
-    ck_assert_msg(strcmp(got, table[_i].want) == 0, "%s x %s %s: got %s, want %s",
-                  breaker_state_name(breaker.state), breaker_event_name(in.event),
-                  table[_i].variant, got, table[_i].want);
+    ck_assert_msg(strcmp(got, table[_i].want) == 0, "%s x %d %s: got %s, want %s",
+                  breaker_state_name(breaker.state), (int)in.event, table[_i].variant, got,
+                  table[_i].want);
     ck_assert_int_eq(step.changed, table[_i].changed);
     if (!step.changed)
         ck_assert_mem_eq(&step.next, &breaker, sizeof(breaker));
@@ -103,9 +103,8 @@ START_TEST(the_table_has_every_pair)
         seen[table[i].state][table[i].event] = true;
     for (int state = 0; state < BREAKER_STATE_COUNT; state++)
         for (int event = 0; event < BREAKER_EV_COUNT; event++)
-            ck_assert_msg(seen[state][event], "%s x %s",
-                          breaker_state_name((enum breaker_state)state),
-                          breaker_event_name((enum breaker_event)event));
+            ck_assert_msg(seen[state][event], "%s x %d",
+                          breaker_state_name((enum breaker_state)state), event);
 }
 END_TEST
 

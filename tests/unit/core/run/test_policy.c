@@ -21,9 +21,9 @@ START_TEST(every_cell_of_the_table)
             for (int risk = 0; risk < RISK_COUNT; risk++) {
                 enum policy_verdict got = policy_decide((enum mode)mode, (enum risk)risk,
                                                         (enum approval_rule)rule);
-                ck_assert_msg(letters[got] == want[rule][mode][risk], "%s %s %s gives %s",
+                ck_assert_msg(letters[got] == want[rule][mode][risk], "%s %s %s gives %c",
                               approval_rule_names[rule], mode_name((enum mode)mode),
-                              risk_name((enum risk)risk), policy_verdict_name(got));
+                              risk_name((enum risk)risk), letters[got]);
             }
         }
     }
@@ -32,9 +32,6 @@ END_TEST
 
 START_TEST(names_are_the_documented_ones)
 {
-    ck_assert_str_eq(policy_verdict_name(POLICY_ALLOW), "allow");
-    ck_assert_str_eq(policy_verdict_name(POLICY_ASK), "ask");
-    ck_assert_str_eq(policy_verdict_name(POLICY_DENY), "deny");
     ck_assert_str_eq(policy_deny_code(), "policy.execution_mode_not_allowed");
     ck_assert_ptr_null(approval_rule_names[APPROVAL_RULE_COUNT]);
 }

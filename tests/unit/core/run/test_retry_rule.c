@@ -17,7 +17,7 @@ START_TEST(nothing_of_policy_or_security_is_retried)
         bool guarded = rules[i].class == CLASS_POLICY || rules[i].class == CLASS_SECURITY;
         if (guarded)
             ck_assert_msg(rules[i].action == RETRY_STOP || rules[i].action == RETRY_QUARANTINE,
-                          "%s: %s", rules[i].code, retry_action_name(rules[i].action));
+                          "%s: %d", rules[i].code, (int)rules[i].action);
         if (rules[i].action == RETRY_AGAIN)
             ck_assert_int_eq(rules[i].class, CLASS_TRANSIENT);
         ck_assert_msg(!rules[i].outside || rules[i].action == RETRY_AGAIN, "%s", rules[i].code);

@@ -89,10 +89,8 @@ static bool nobody_is_left(void)
 /* Behind the walls, and without any. */
 static void choose_sandbox(int index)
 {
-    if (index == 1) {
+    if (index == 1)
         kit.site.sandbox.kind = SANDBOX_NONE;
-        kit.site.sandbox.setpriv = true;
-    }
 }
 
 static const struct {
