@@ -49,5 +49,6 @@ struct api {
     const char *data_dir;
     struct str defaults; /* The layer under every repository's document; or empty. */
     struct notify_channels channels;
+    struct sink_configs sinks;
 };
 #endif

@@ -82,7 +82,7 @@ static enum rc ask_forge(struct examination *examination, const struct repositor
         known[i] = known_of(&rows[i], clock_now_us(&clock));
     struct forge_examined examined = {0};
     examination->check.looked_at += (int64_t)count;
-    rc = forge->examine(&repo_access.git, repo_access.config->url, known, count, arena, &examined,
+    rc = forge->examine(&repo_access.forge, repo_access.config->url, known, count, arena, &examined,
                         err);
     if (rc == RC_OK)
         take_findings(examination, repository, rows, count, &examined);

@@ -91,8 +91,8 @@ enum rc api_issue_get(struct call *call, struct db *db, struct err *err)
     if (rc == RC_OK)
         rc = open_issues(call, db, name, &repo_access, &ops, err);
     if (rc == RC_OK)
-        rc = ops->get(&repo_access.git, repo_access.config->url, number, &call->http.arena, &issue,
-                      err);
+        rc = ops->get(&repo_access.forge, repo_access.config->url, number, &call->http.arena,
+                      &issue, err);
     if (rc == RC_OK)
         answer_issue(call, 200, &repo_access, &issue);
     return rc;
@@ -125,7 +125,7 @@ enum rc api_issue_list(struct call *call, struct db *db, struct err *err)
     if (rc == RC_OK)
         rc = open_issues(call, db, name, &repo_access, &ops, err);
     if (rc == RC_OK)
-        rc = ops->list(&repo_access.git, repo_access.config->url, &filter, list.arena, &issues,
+        rc = ops->list(&repo_access.forge, repo_access.config->url, &filter, list.arena, &issues,
                        &list.count, err);
     for (size_t i = 0; rc == RC_OK && listing_shows(&list, i); i++) {
         write_issue(&list.jw, repo_access.repository.name, &issues[i]);
@@ -195,7 +195,7 @@ enum rc api_issue_new(struct call *call, struct db *db, struct err *err)
         return rc;
     if (labels)
         words.labels = str_of(js_text(labels, &call->http.arena));
-    rc = ops->open(&repo_access.git, repo_access.config->url, &words, &call->http.arena, &issue,
+    rc = ops->open(&repo_access.forge, repo_access.config->url, &words, &call->http.arena, &issue,
                    err);
     if (rc != RC_OK)
         return rc;
@@ -237,7 +237,7 @@ static enum rc say(struct call *call, struct db *db, struct saying *saying, stru
     if (rc == RC_OK)
         rc = open_issues(call, db, name, &repo_access, &ops, err);
     if (rc == RC_OK)
-        rc = ops->change(&repo_access.git, repo_access.config->url, number, &saying->words,
+        rc = ops->change(&repo_access.forge, repo_access.config->url, number, &saying->words,
                          &call->http.arena, &issue, err);
     if (rc != RC_OK)
         return rc;

@@ -14,6 +14,7 @@
 #include "api/sse.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "control/watch/sinks.h"
 #include "http/spool.h"
 #include "store/breakers.h"
 #include "store/events.h"
@@ -268,6 +269,33 @@ static enum rc write_store(struct db *db, struct arena *arena, struct buf *to, s
     return RC_OK;
 }
 
+static enum rc write_sinks(struct api *api, struct db *db, struct arena *arena, struct buf *to,
+                           struct err *err)
+{
+    static const char lag[] = "drover_sink_lag", seconds[] = "drover_sink_lag_seconds";
+    static const char refused[] = "drover_sink_dead_letters_total";
+    const struct sink_configs *sinks = &api->sinks;
+    struct sink_view views[SINKS_MAX];
+    struct clock clock = control_clock(api->control);
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < sinks->count; i++)
+        rc = sink_look(db, sinks->items[i].name, clock_now_us(&clock), arena, &views[i], err);
+    if (rc != RC_OK || sinks->count == 0)
+        return rc;
+    family(to, lag, "gauge", "Places in the log that a sink is behind its end.");
+    for (size_t i = 0; i < sinks->count; i++)
+        sample(to, lag, &(struct label){"sink", sinks->items[i].name}, 1, views[i].lag);
+    family(to, seconds, "gauge", "Age of the first event that a sink has not got.");
+    for (size_t i = 0; i < sinks->count; i++)
+        sample(to, seconds, &(struct label){"sink", sinks->items[i].name}, 1,
+               views[i].lag_us / US_PER_SECOND);
+    family(to, refused, "counter", "Events that a sink has refused for good.");
+    for (size_t i = 0; i < sinks->count; i++)
+        sample(to, refused, &(struct label){"sink", sinks->items[i].name}, 1,
+               views[i].row.dead_letters);
+    return RC_OK;
+}
+
 static void write_spool(const struct spool *spool, struct buf *to)
 {
     struct spool_stats stats;
@@ -300,6 +328,8 @@ enum rc metrics_write(struct api *api, struct db *db, struct arena *arena, struc
     struct label version = {"version", DROVER_VERSION};
     sample(to, "drover_build_info", &version, 1, 1);
     enum rc rc = write_store(db, arena, to, err);
+    if (rc == RC_OK)
+        rc = write_sinks(api, db, arena, to, err);
     if (rc != RC_OK && rc != RC_UNREACHABLE)
         return rc;
     /* Metrics matter most in an outage: those that need no store are still written. */

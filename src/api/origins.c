@@ -23,15 +23,17 @@ static enum rc survey_one(struct api *api, const struct repository_row *row, str
     CLEANUP(js_freep) struct js *document = NULL;
     struct repo_config *config = arena_alloc(arena, sizeof *config);
     const struct repo_layers layers = {.platform = api->defaults, .repository = row->config};
-    const struct git git = {.home = arena_printf(arena, "%s/work/git", api->data_dir),
-                            .cancel = &api->stopping,
-                            .deadline_us = clock_mono_us() + ORIGIN_SECONDS_MAX * US_PER_SECOND};
+    CLEANUP(forge_call_release)
+    struct forge_call call = {
+        .git = {.home = arena_printf(arena, "%s/work/git", api->data_dir),
+                .cancel = &api->stopping,
+                .deadline_us = clock_mono_us() + ORIGIN_SECONDS_MAX * US_PER_SECOND}};
     enum rc rc = repo_layers_decode(&layers, arena, &document, config, err);
     const struct forge_ops *forge = rc == RC_OK ? forge_find(config->forge) : NULL;
     if (!forge || !forge->survey)
         return rc;
-    rc = git_home_make(git.home, err);
-    return rc == RC_OK ? forge->survey(&git, config->url, arena, ret_traces, err) : rc;
+    rc = git_home_make(call.git.home, err);
+    return rc == RC_OK ? forge->survey(&call, config->url, arena, ret_traces, err) : rc;
 }
 
 static enum rc examine_one(struct api *api, struct db *db, const struct repository_row *row,

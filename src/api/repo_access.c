@@ -11,6 +11,7 @@ enum { FORGE_SECONDS_MAX = 60 };
 
 void repo_access_release(struct repo_access *repo_access)
 {
+    forge_call_release(&repo_access->forge);
     js_free(repo_access->document);
 }
 
@@ -24,11 +25,11 @@ static enum rc sit_down(struct call *call, struct repo_access *repo_access, stru
                                     err);
     if (rc != RC_OK)
         return rc;
-    repo_access->git = (struct git){.home = arena_printf(arena, "%s/work/git", call->api->data_dir),
-                                    .cancel = &call->api->stopping,
-                                    .deadline_us = clock_mono_us() +
-                                                   FORGE_SECONDS_MAX * US_PER_SECOND};
-    return git_home_make(repo_access->git.home, err);
+    repo_access->forge.git = (struct git){
+        .home = arena_printf(arena, "%s/work/git", call->api->data_dir),
+        .cancel = &call->api->stopping,
+        .deadline_us = clock_mono_us() + FORGE_SECONDS_MAX * US_PER_SECOND};
+    return git_home_make(repo_access->forge.git.home, err);
 }
 
 enum rc repo_access_open(struct call *call, struct db *db, const char *name,

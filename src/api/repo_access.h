@@ -8,14 +8,14 @@
 #define API_REPO_ACCESS_H
 #include "api/call.h"
 #include "core/config/repo_config.h"
-#include "forge/git.h"
+#include "forge/forge_call.h"
 #include "store/repositories.h"
 
 struct repo_access {
     struct repository_row repository;
     struct repo_config *config;
-    struct git git;      /* Ends with the server, or after a minute. */
-    struct js *document; /* What config points into. */
+    struct forge_call forge; /* Ends with the server, or after a minute. */
+    struct js *document;     /* What config points into. */
 };
 void repo_access_release(struct repo_access *repo_access); /* For CLEANUP; start from {0}. */
 

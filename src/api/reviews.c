@@ -176,7 +176,7 @@ static enum rc merge_at_forge(struct call *call, struct db *db, const struct pul
         .target_branch = row->target_branch,
         .message = arena_printf(&call->http.arena, "Merge pull request #%lld: %s",
                                 (long long)row->number, row->title ? row->title : row->branch)};
-    return forge_merge(&repo_access.git, &merge, ret_commit, err);
+    return forge_merge(&repo_access.forge, &merge, ret_commit, err);
 }
 
 static enum rc find_open(struct call *call, struct db *db, struct pull_request_row *ret_row,
@@ -234,7 +234,7 @@ static enum rc close_at_forge(struct call *call, struct db *db, const struct pul
                                           .run_id = row->run_id.text,
                                           .branch = row->branch,
                                           .target_branch = row->target_branch};
-    return forge_close(&repo_access.git, &closing, err);
+    return forge_close(&repo_access.forge, &closing, err);
 }
 
 enum rc api_pull_request_close(struct call *call, struct db *db, struct err *err)

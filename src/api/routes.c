@@ -77,6 +77,7 @@ static const struct route routes[] = {
      .slow = true},
     {HTTP_GET, VIEW, "/v1/memories", QUERY(api_memory_list)},
     {HTTP_DELETE, OPERATE, "/v1/memories/{id}", REMOVAL(api_memory_remove)},
+    {HTTP_GET, VIEW, "/v1/sinks", QUERY(api_sink_list)},
     {HTTP_GET, OPERATE, "/v1/notifications", QUERY(api_notification_list)},
     {HTTP_POST, OPERATE, "/v1/notifications/{name}/test", COMMAND(api_notification_test)},
     {HTTP_POST, OPERATE, "/v1/jobs", COMMAND(api_job_enqueue)},

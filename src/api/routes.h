@@ -85,6 +85,7 @@ API_QUERY(api_memory_list);
 API_BUILD(api_memory_remove);
 
 /* notify.c */
+API_QUERY(api_sink_list);
 API_QUERY(api_notification_list);
 API_COMMAND(api_notification_test);
 

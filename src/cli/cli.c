@@ -40,6 +40,7 @@ static const struct {
     {NULL, cli_artifact_commands},
     {NULL, cli_snapshot_commands},
     {"Events and queues", cli_events_commands},
+    {NULL, cli_sink_commands},
     {NULL, cli_queue_commands},
     {NULL, cli_enqueue_commands},
     {NULL, cli_consume_commands},

@@ -11,6 +11,7 @@
 #include "control/watch/due.h"
 #include "control/watch/membership.h"
 #include "control/watch/notices.h"
+#include "control/watch/sink_relay.h"
 #include "control/watch/tail.h"
 #include "control/watch/ticker.h"
 #include "store/settings.h"
@@ -31,6 +32,9 @@ struct control {
     struct tail *tail;
     struct ticker *ticker;
     struct notices *notices;
+    struct sink_configs sinks;
+    char *sink_leases[SINKS_MAX];
+    struct sink_relays *relays;
     struct membership *membership; /* NULL: the store is not shared. */
     struct timer_lag lag;
     void (*lost)(void *ctx, const struct err *why);
@@ -76,11 +80,18 @@ static enum rc load_identity(struct control *control, const struct control_optio
 
 /* ---- start and stop --------------------------------------------------------------------- */
 
+/* Of the log. */
+static void wake_readers(struct control *control)
+{
+    tail_wake(control->tail);
+    sink_relays_wake(control->relays);
+}
+
 static void on_committed(void *ctx, const struct committed *news)
 {
     struct control *control = ctx;
     if (news->told && control->tail != NULL)
-        tail_wake(control->tail);
+        wake_readers(control);
     if (news->due_us > 0 && control->ticker != NULL)
         ticker_hint(control->ticker, news->due_us);
     if (news->brought && control->ticker != NULL) /* To check the levels if they still wait. */
@@ -95,7 +106,7 @@ static void on_jobs(void *ctx)
 
 static void on_events(void *ctx)
 {
-    tail_wake(((struct control *)ctx)->tail);
+    wake_readers(ctx);
 }
 
 static void on_due(void *ctx, int64_t due_us)
@@ -157,14 +168,21 @@ static enum rc join(struct control *control, const struct control_options *optio
         .due = on_lag,
         .lost = on_lost,
         .ctx = control,
+        .lease_count = control->sinks.count,
     };
+    for (size_t i = 0; i < control->sinks.count; i++) {
+        char lease[LEASE_NAME_BYTES];
+        snprintf(lease, sizeof(lease), LEASE_SINK_PREFIX "%s", control->sinks.items[i].name);
+        control->sink_leases[i] = mem_strdup(lease);
+        membership.leases[i] = control->sink_leases[i];
+    }
     enum rc rc = membership_join(&membership, &control->membership, err);
     if (rc == RC_OK)
         control->clock = membership_clock(control->membership);
     return rc;
 }
 
-/* The tail and the ticker are started before the first command, which may wake them. */
+/* The tail, the ticker and the relays are made before the first command, which may wake them. */
 static enum rc start_parts(struct control *control, const struct control_options *options,
                            struct err *err)
 {
@@ -194,6 +212,13 @@ static enum rc start_parts(struct control *control, const struct control_options
                                                    .clock = control->clock,
                                                    .lease_us = control->lease_us},
                           &control->ticker, err);
+    control->relays = sink_relays_new(
+        &(struct sink_relays_options){.configs = &control->sinks,
+                                      .store = control->store,
+                                      .committer = control->committer,
+                                      .membership = control->membership,
+                                      .leases = (const char *const *)control->sink_leases,
+                                      .random = &committer.random});
     struct notices_hooks hooks = {
         .jobs = on_jobs, .events = on_events, .due = on_due, .ctx = control};
     if (rc == RC_OK)
@@ -204,6 +229,8 @@ static enum rc start_parts(struct control *control, const struct control_options
         rc = reclaim_leases(control, err);
     if (rc == RC_OK && control->membership != NULL)
         rc = membership_start(control->membership, err);
+    if (rc == RC_OK)
+        rc = sink_relays_start(control->relays, err);
     return rc;
 }
 
@@ -215,6 +242,7 @@ enum rc control_start(const struct control_options *options, struct control **re
     control->clock = options->clock;
     control->lost = options->lost;
     control->lost_ctx = options->lost_ctx;
+    control->sinks = options->sinks;
     control->lease_us = options->lease_us > 0 ? options->lease_us
                                               : JOB_LEASE_MS_DEFAULT * US_PER_MS;
     enum rc rc = load_identity(control, options, err);
@@ -236,6 +264,7 @@ void control_stop(struct control *control)
         return;
     if (control->bus != NULL)
         bus_close(control->bus);
+    sink_relays_stop(control->relays); /* Each saves how far it has come. */
     /* The lane first: it wakes the others.  A ticker that posts once more gets RC_BUSY. */
     if (control->committer != NULL)
         committer_stop(control->committer);
@@ -243,9 +272,12 @@ void control_stop(struct control *control)
     ticker_stop(control->ticker);
     membership_stop(control->membership);
     tail_stop(control->tail);
+    sink_relays_free(control->relays);
     committer_free(control->committer);
     bus_free(control->bus);
     membership_free(control->membership);
+    for (size_t i = 0; i < COUNT_OF(control->sink_leases); i++)
+        mem_free(control->sink_leases[i]);
     mem_free(control->node);
     mem_free(control->secret);
     mem_free(control);

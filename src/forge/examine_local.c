@@ -274,10 +274,11 @@ static enum rc read_issues(struct examiner *examiner, const char **ret_broken)
     return rc == RC_IO ? RC_OK : rc;
 }
 
-enum rc examine_local(const struct git *git, const char *url, const struct forge_known *known,
+enum rc examine_local(struct forge_call *call, const char *url, const struct forge_known *known,
                       size_t count, struct arena *arena, struct forge_examined *ret,
                       struct err *err)
 {
+    const struct git *git = &call->git;
     struct examiner examiner = {
         .origin = {.git = git, .arena = arena},
         .known = known,

@@ -14,8 +14,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* To add one: its struct forge_ops as in forge/local.c, declared in forge/forge.h, a row here, and
-   its name in core/config/repo_config.c, schemas/repository.json and docs/CONFIGURATION.md. */
+/* To add one: its struct forge_ops as in forge/local.c (its API by forge/forge_call.h), declared in
+   forge/forge.h, a row here, and its name in core/config/repo_config.c, schemas/repository.json and
+   docs/CONFIGURATION.md. */
 static const struct forge_ops *const forges[] = {&forge_local};
 
 const struct forge_ops *forge_find(const char *name)
@@ -33,17 +34,17 @@ static enum rc unknown(const char *name, struct err *err)
                    name ? name : "(none)");
 }
 
-enum rc forge_merge(const struct git *git, const struct forge_merge *merge,
+enum rc forge_merge(struct forge_call *call, const struct forge_merge *merge,
                     char ret_commit[GIT_HASH_BYTES], struct err *err)
 {
     const struct forge_ops *ops = forge_find(merge->forge);
-    return ops ? ops->merge(git, merge, ret_commit, err) : unknown(merge->forge, err);
+    return ops ? ops->merge(call, merge, ret_commit, err) : unknown(merge->forge, err);
 }
 
-enum rc forge_close(const struct git *git, const struct forge_closing *closing, struct err *err)
+enum rc forge_close(struct forge_call *call, const struct forge_closing *closing, struct err *err)
 {
     const struct forge_ops *ops = forge_find(closing->forge);
-    return ops ? ops->close(git, closing, err) : unknown(closing->forge, err);
+    return ops ? ops->close(call, closing, err) : unknown(closing->forge, err);
 }
 
 /* The tree of base + patch, in the scratch repository's index and object store. */

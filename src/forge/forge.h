@@ -17,6 +17,7 @@
 #include "base/rc.h"
 #include "base/str.h"
 #include "forge/fence.h"
+#include "forge/forge_call.h"
 #include "forge/git.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -142,28 +143,30 @@ struct forge_examined {
 struct issue_ops;
 struct forge_ops {
     const char *name;
-    enum rc (*look)(const struct git *git, const struct forge_question *question,
+    /* Its origin takes refs of unpublished work beside the branches (work/tree/snapshot.h). */
+    bool takes_snapshots;
+    enum rc (*look)(struct forge_call *call, const struct forge_question *question,
                     struct arena *arena, struct forge_found *ret_found, struct err *err);
     /* A branch that shows the very files of the change already, as an agent may have pushed them,
        is taken as it is.  RC_CONFLICT: the patch does not apply, or the branch has other commits
        that drover did not push. */
-    enum rc (*open_pull)(const struct git *git, const struct forge_change *change,
+    enum rc (*open_pull)(struct forge_call *call, const struct forge_change *change,
                          struct arena *arena, struct forge_pull *ret_pull, struct err *err);
     /* Deletes the run's branch unless its last commit is not the run's, and closes a pull request
        that the run has opened.  From then on an earlier holder of the run can publish nothing,
        whether or not there was something to withdraw. */
-    enum rc (*withdraw)(const struct git *git, const struct forge_withdrawal *withdrawal,
+    enum rc (*withdraw)(struct forge_call *call, const struct forge_withdrawal *withdrawal,
                         struct forge_withdrawn *ret_withdrawn, struct err *err);
-    enum rc (*merge)(const struct git *git, const struct forge_merge *merge,
+    enum rc (*merge)(struct forge_call *call, const struct forge_merge *merge,
                      char ret_commit[GIT_HASH_BYTES], struct err *err);
     /* Without merging it; the branch stays.  One that is gone, or closed already, is RC_OK. */
-    enum rc (*close)(const struct git *git, const struct forge_closing *closing, struct err *err);
+    enum rc (*close)(struct forge_call *call, const struct forge_closing *closing, struct err *err);
     /* All branches that are named as drover names them, and all pull requests that are not closed,
        by any author.  In the arena. */
-    enum rc (*survey)(const struct git *git, const char *url, struct arena *arena,
+    enum rc (*survey)(struct forge_call *call, const char *url, struct arena *arena,
                       struct forge_traces *ret_traces, struct err *err);
     /* Compares what the forge has with what the database has.  NULL: it cannot. */
-    enum rc (*examine)(const struct git *git, const char *url, const struct forge_known *known,
+    enum rc (*examine)(struct forge_call *call, const char *url, const struct forge_known *known,
                        size_t count, struct arena *arena, struct forge_examined *ret,
                        struct err *err);
     /* The address of a pull request, without credentials. */
@@ -175,10 +178,10 @@ extern const struct forge_ops forge_local;
 const struct forge_ops *forge_find(const char *name); /* NULL: there is no such forge. */
 
 /* Merges a pull request; RC_CONFLICT: err has the reason.  Merged already is RC_OK. */
-MUST_USE enum rc forge_merge(const struct git *git, const struct forge_merge *merge,
+MUST_USE enum rc forge_merge(struct forge_call *call, const struct forge_merge *merge,
                              char ret_commit[GIT_HASH_BYTES], struct err *err);
 
-MUST_USE enum rc forge_close(const struct git *git, const struct forge_closing *closing,
+MUST_USE enum rc forge_close(struct forge_call *call, const struct forge_closing *closing,
                              struct err *err);
 
 /* For forges: the commit of a change in change->scratch, and its push to the origin. */

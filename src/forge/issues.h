@@ -3,7 +3,7 @@
  */
 #ifndef FORGE_ISSUES_H
 #define FORGE_ISSUES_H
-#include "forge/git.h"
+#include "forge/forge_call.h"
 
 enum {
     ISSUE_TITLE_MAX = 300,
@@ -54,17 +54,17 @@ struct issue_filter {
  * All texts live in the arena, or are those of the caller's words.
  */
 struct issue_ops {
-    enum rc (*get)(const struct git *git, const char *url, int64_t number, struct arena *arena,
+    enum rc (*get)(struct forge_call *call, const char *url, int64_t number, struct arena *arena,
                    struct issue *ret_issue, struct err *err);
-    enum rc (*open)(const struct git *git, const char *url, const struct issue_words *words,
+    enum rc (*open)(struct forge_call *call, const char *url, const struct issue_words *words,
                     struct arena *arena, struct issue *ret_issue, struct err *err);
     /* RC_CONFLICT: there are ISSUE_COMMENTS_MAX already (TOO_MANY_COMMENTS), it has as much text
        as can be read back (ISSUE_FULL), or is what it should become (ISSUE_OPEN, ISSUE_CLOSED). */
-    enum rc (*change)(const struct git *git, const char *url, int64_t number,
+    enum rc (*change)(struct forge_call *call, const char *url, int64_t number,
                       const struct issue_words *words, struct arena *arena, struct issue *ret_issue,
                       struct err *err);
     /* The newest first. */
-    enum rc (*list)(const struct git *git, const char *url, const struct issue_filter *filter,
+    enum rc (*list)(struct forge_call *call, const char *url, const struct issue_filter *filter,
                     struct arena *arena, struct issue **ret_issues, size_t *ret_count,
                     struct err *err);
 };

@@ -234,9 +234,10 @@ static enum rc read_chain(const struct origin *origin, int64_t number, struct ch
     return RC_OK;
 }
 
-static enum rc local_get(const struct git *git, const char *url, int64_t number,
+static enum rc local_get(struct forge_call *call, const char *url, int64_t number,
                          struct arena *arena, struct issue *ret_issue, struct err *err)
 {
+    const struct git *git = &call->git;
     struct origin origin = {.git = git, .arena = arena};
     struct chain chain;
     enum rc rc = origin_open(&origin, url, err);
@@ -262,10 +263,11 @@ static bool read_listed(char *line, struct arena *arena, struct issue *issue)
     return read_head_line(blank + 1, arena, issue);
 }
 
-static enum rc local_list(const struct git *git, const char *url, const struct issue_filter *filter,
-                          struct arena *arena, struct issue **ret_issues, size_t *ret_count,
-                          struct err *err)
+static enum rc local_list(struct forge_call *call, const char *url,
+                          const struct issue_filter *filter, struct arena *arena,
+                          struct issue **ret_issues, size_t *ret_count, struct err *err)
 {
+    const struct git *git = &call->git;
     struct origin origin = {.git = git, .arena = arena};
     CLEANUP(buf_release) struct buf out;
     buf_init(&out, ORIGIN_REFS_BYTES_MAX);
@@ -339,9 +341,10 @@ static enum rc take_number(const struct origin *origin, const char *commit, int6
     return rc == RC_OK ? RC_OK : err_wrap(err, rc, "cannot take a number for the issue");
 }
 
-static enum rc local_open(const struct git *git, const char *url, const struct issue_words *words,
+static enum rc local_open(struct forge_call *call, const char *url, const struct issue_words *words,
                           struct arena *arena, struct issue *ret_issue, struct err *err)
 {
+    const struct git *git = &call->git;
     struct origin origin = {.git = git, .arena = arena};
     CLEANUP(fd_closep) int lock = -1;
     struct issue issue = {
@@ -387,10 +390,11 @@ static enum rc take_in(struct issue *issue, const struct issue_words *words, str
     return RC_OK;
 }
 
-static enum rc local_change(const struct git *git, const char *url, int64_t number,
+static enum rc local_change(struct forge_call *call, const char *url, int64_t number,
                             const struct issue_words *words, struct arena *arena,
                             struct issue *ret_issue, struct err *err)
 {
+    const struct git *git = &call->git;
     struct origin origin = {.git = git, .arena = arena};
     CLEANUP(fd_closep) int lock = -1;
     struct chain chain;

@@ -207,9 +207,10 @@ static enum rc publish_once(struct publishing *publishing, struct err *err)
     return rc == RC_OK ? find_or_create(publishing, err) : rc;
 }
 
-static enum rc local_open_pull(const struct git *git, const struct forge_change *change,
+static enum rc local_open_pull(struct forge_call *call, const struct forge_change *change,
                                struct arena *arena, struct forge_pull *ret_pull, struct err *err)
 {
+    const struct git *git = &call->git;
     struct publishing publishing = {.origin = {.git = git, .arena = arena}, .change = change};
     enum rc rc = origin_open(&publishing.origin, change->url, err);
     if (rc == RC_OK)
@@ -279,9 +280,10 @@ static enum rc find_foreign(const struct origin *origin, const char *head, int64
     return rc;
 }
 
-static enum rc local_look(const struct git *git, const struct forge_question *question,
+static enum rc local_look(struct forge_call *call, const struct forge_question *question,
                           struct arena *arena, struct forge_found *ret_found, struct err *err)
 {
+    const struct git *git = &call->git;
     struct origin origin = {.git = git, .arena = arena};
     struct forge_found found = {.pull_number = 0};
     const char *head = NULL;
@@ -369,9 +371,10 @@ static enum rc withdraw_once(struct withdrawing *withdrawing, struct err *err)
     return write_withdrawal(withdrawing, err);
 }
 
-static enum rc local_withdraw(const struct git *git, const struct forge_withdrawal *withdrawal,
+static enum rc local_withdraw(struct forge_call *call, const struct forge_withdrawal *withdrawal,
                               struct forge_withdrawn *ret_withdrawn, struct err *err)
 {
+    const struct git *git = &call->git;
     CLEANUP(arena_release) struct arena arena = {0};
     CLEANUP(fd_closep) int lock = -1;
     struct withdrawing withdrawing = {.origin = {.git = git, .arena = &arena},
@@ -603,9 +606,10 @@ static enum rc try_merge(const struct origin *origin, struct merging *merging,
     return origin_sync(origin, err); /* The earlier try may have been killed before it. */
 }
 
-static enum rc local_merge(const struct git *git, const struct forge_merge *merge,
+static enum rc local_merge(struct forge_call *call, const struct forge_merge *merge,
                            char ret_commit[GIT_HASH_BYTES], struct err *err)
 {
+    const struct git *git = &call->git;
     assert(merge->number > 0);
     CLEANUP(arena_release) struct arena arena = {0};
     struct origin origin = {.git = git, .arena = &arena};
@@ -693,9 +697,10 @@ static enum rc try_close(const struct origin *origin, struct closing *closing, s
     return write_closing(origin, closing, err);
 }
 
-static enum rc local_close(const struct git *git, const struct forge_closing *request,
+static enum rc local_close(struct forge_call *call, const struct forge_closing *request,
                            struct err *err)
 {
+    const struct git *git = &call->git;
     assert(request->number > 0);
     CLEANUP(arena_release) struct arena arena = {0};
     struct origin origin = {.git = git, .arena = &arena};
@@ -720,6 +725,7 @@ static enum rc local_close(const struct git *git, const struct forge_closing *re
 
 const struct forge_ops forge_local = {
     .name = "local",
+    .takes_snapshots = true,
     .look = local_look,
     .open_pull = local_open_pull,
     .withdraw = local_withdraw,

@@ -96,9 +96,10 @@ static size_t count_lines(struct str lines)
     return count;
 }
 
-enum rc survey_local(const struct git *git, const char *url, struct arena *arena,
+enum rc survey_local(struct forge_call *call, const char *url, struct arena *arena,
                      struct forge_traces *ret_traces, struct err *err)
 {
+    const struct git *git = &call->git;
     struct origin origin = {.git = git, .arena = arena};
     CLEANUP(buf_release) struct buf out;
     buf_init(&out, ORIGIN_REFS_BYTES_MAX);

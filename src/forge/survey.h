@@ -7,6 +7,6 @@
 #include "forge/forge.h"
 
 /* As forge_ops has it. */
-MUST_USE enum rc survey_local(const struct git *git, const char *url, struct arena *arena,
+MUST_USE enum rc survey_local(struct forge_call *call, const char *url, struct arena *arena,
                               struct forge_traces *ret_traces, struct err *err);
 #endif

@@ -23,6 +23,7 @@
  *     lease:  {leaseMs: 15000, heartbeatMs: 5000}
  *     defaults: {agent: {adapter: claude}, limits: {maxTurns: 100}}   # under every repository's
  *     notifications: [...]          # core/config/notify.h
+ *     sinks: [...]                  # sink/sink.h
  *
  * Unknown fields are refused by name.
  */
@@ -34,6 +35,7 @@
 #include "base/rc.h"
 #include "control/commit/committer.h"
 #include "http/caps.h"
+#include "sink/sink.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -71,6 +73,7 @@ struct server_options {
     int64_t keep_days;   /* Of published snapshots here; work/tree/retention.h. */
     struct str defaults; /* JSON: a repository's document without a url; or empty. */
     struct notify_channels channels;
+    struct sink_configs sinks;
 };
 
 struct server_options server_options_default(void);

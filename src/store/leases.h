@@ -14,8 +14,9 @@
  * A lock of a session is held as long as its connection is open, and the connection of a process
  * that is stopped (SIGSTOP, a frozen machine) stays open: hence deadlines instead of locks.
  *
- * Two kinds: "timers" is held by the node that runs them; "node/NAME" by the one server that goes
- * by this name.  Shared stores only, but for leases_enter, which is free elsewhere.
+ * Three kinds: "timers" is held by the node that runs them; "node/NAME" by the one server that goes
+ * by this name; "sink/NAME" by the node that publishes to this sink.  Shared stores only, but for
+ * leases_enter, which is free elsewhere.
  */
 #ifndef STORE_LEASES_H
 #define STORE_LEASES_H
@@ -23,6 +24,7 @@
 
 #define LEASE_TIMERS      "timers"
 #define LEASE_NODE_PREFIX "node/"
+#define LEASE_SINK_PREFIX "sink/"
 enum { LEASE_NAME_BYTES = 96, SESSION_BYTES = 33 };
 
 struct lease_fence {

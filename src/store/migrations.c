@@ -575,9 +575,30 @@ static const char *const leases[] = {
     NULL,
 };
 
+static const char *const sinks[] = {
+    "CREATE TABLE sinks ("
+    " name {text} NOT NULL PRIMARY KEY,"
+    " cursor_seq {int} NOT NULL," /* Events up to here are published, refused or not wanted. */
+    " last_error {text},"         /* NULL: the last batch was published. */
+    " created_us {int} NOT NULL,"
+    " updated_us {int} NOT NULL) {keyed_table}",
+
+    /* Events that a sink has refused for good. */
+    "CREATE TABLE sink_dead_letters ("
+    " sink {text} NOT NULL REFERENCES sinks (name),"
+    " seq {int} NOT NULL,"
+    " event_id {text} NOT NULL,"
+    " event_type {text} NOT NULL,"
+    " error_code {text} NOT NULL,"
+    " error_message {text} NOT NULL,"
+    " created_us {int} NOT NULL,"
+    " PRIMARY KEY (sink, seq)) {keyed_table}",
+    NULL,
+};
+
 const struct migration migrations[] = {
     {1, "initial", initial},   {2, "queues", queues}, {3, "topics", topics},
     {4, "breakers", breakers}, {5, "sagas", sagas},   {6, "pipeline", pipeline},
-    {7, "leases", leases},
+    {7, "leases", leases},     {8, "sinks", sinks},
 };
 const size_t migration_count = COUNT_OF(migrations);

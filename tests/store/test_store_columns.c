@@ -14,6 +14,7 @@
 #include "store/sagas.h"
 #include "store/schedules.h"
 #include "store/shapes.h"
+#include "store/sinks.h"
 #include "store/subscriptions.h"
 #include "store/tokens.h"
 #include "store/verifications.h"
@@ -279,6 +280,16 @@ static enum rc write_account(struct db *db, const void *row, struct err *err)
     return accounts_take(db, &key, &arena, &unused, err);
 }
 
+static enum rc write_sinks_make(struct db *db, const void *row, struct err *err)
+{
+    return sinks_make(db, &(struct lease_proof){db}, row, err);
+}
+
+static enum rc write_sinks_save(struct db *db, const void *row, struct err *err)
+{
+    return sinks_save(db, &(struct lease_proof){db}, row, NULL, err);
+}
+
 enum { SAVES_MAX = 3 };
 static const struct aggregate {
     const char *table;
@@ -366,6 +377,7 @@ static const struct aggregate {
      NULL,
      NULL,
      NULL},
+    {"sinks", &sink_shape, "name", write_sinks_make, {write_sinks_save}, NULL, NULL, NULL},
     {"subscriptions",
      &subscription_shape,
      "name",
@@ -656,7 +668,8 @@ static bool is_known(const char *name)
         if (is_named(name, aggregates[i].table, aggregates[i].shape))
             return true;
     return is_named(name, "queues", &queue_shape) || is_named(name, "queues", &queue_level_shape) ||
-           is_named(name, "breakers", &breaker_stored_shape);
+           is_named(name, "breakers", &breaker_stored_shape) ||
+           is_named(name, "sink_dead_letters", &sink_dead_letter_shape);
 }
 
 static void check_stored(const char *const *names, size_t count, const char *table,
@@ -687,6 +700,7 @@ START_TEST(tables_of_columns_are_those_of_the_schema)
     check_stored(names, count, "queues", &queue_shape);
     check_stored(names, count, "queues", &queue_level_shape);
     check_stored(names, count, "breakers", &breaker_stored_shape);
+    check_stored(names, count, "sink_dead_letters", &sink_dead_letter_shape);
 }
 END_TEST
 

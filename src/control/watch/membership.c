@@ -25,6 +25,13 @@ enum {
 /* The store was not reached for so long: it was unreachable, or this process was stopped. */
 #define GAP_US (3 * US_PER_SECOND)
 
+/* A lease that one node at a time has.  The first one is that of the timers. */
+struct turn {
+    const char *lease;
+    int64_t epoch; /* 0: not this node's. */
+};
+enum { TURN_TIMERS = 0 };
+
 struct membership {
     struct membership_options options;
     char *node;
@@ -43,7 +50,8 @@ struct membership {
     bool stopping;
     bool lost; /* The name. */
     bool gap;
-    int64_t turn_epoch; /* 0: not this node's. */
+    struct turn turns[1 + MEMBERSHIP_LEASES_MAX];
+    size_t turn_count;
     struct membership_view view;
 };
 
@@ -189,7 +197,8 @@ static void lose_name(struct membership *membership, const struct err *why)
 {
     pthread_mutex_lock(&membership->lock);
     membership->lost = true;
-    membership->turn_epoch = 0;
+    for (size_t i = 0; i < membership->turn_count; i++)
+        membership->turns[i].epoch = 0;
     pthread_mutex_unlock(&membership->lock);
     membership->options.lost(membership->options.ctx, why);
 }
@@ -215,28 +224,32 @@ static enum rc renew_name(struct membership *membership, struct err *err)
     return rc;
 }
 
-static void set_turn(struct membership *membership, int64_t epoch)
-{
-    pthread_mutex_lock(&membership->lock);
-    membership->turn_epoch = epoch;
-    pthread_mutex_unlock(&membership->lock);
-}
-
 /* RC_STALE: it was lost. */
-static enum rc renew_turn(struct membership *membership, int64_t epoch, struct err *err)
+static enum rc renew_turn(struct membership *membership, const struct lease_fence *held,
+                          struct err *err)
 {
     int64_t ignored_us;
-    enum rc rc = leases_renew(membership->db, &(struct lease_fence){LEASE_TIMERS, epoch},
-                              MEMBERSHIP_TIMERS_MS * US_PER_MS, &ignored_us, err);
+    enum rc rc = leases_renew(membership->db, held, MEMBERSHIP_TIMERS_MS * US_PER_MS, &ignored_us,
+                              err);
     if (rc == RC_STALE)
-        membership_fenced(membership, &(struct lease_fence){LEASE_TIMERS, epoch});
+        membership_fenced(membership, held);
     return rc;
 }
 
-static enum rc try_turn(struct membership *membership, struct err *err)
+static void log_turn(const struct turn *turn, const char *before, int64_t epoch)
+{
+    if (text_same(turn->lease, LEASE_TIMERS))
+        LOG(LOG_INFO, "this node runs the timers now", LOG_STR("before", before),
+            LOG_INT("epoch", epoch));
+    else
+        LOG(LOG_INFO, "this node holds a lease now", LOG_STR("lease", turn->lease),
+            LOG_STR("before", before), LOG_INT("epoch", epoch));
+}
+
+static enum rc try_turn(struct membership *membership, struct turn *turn, struct err *err)
 {
     struct lease_claim claim = {
-        .name = LEASE_TIMERS,
+        .name = turn->lease,
         .holder = membership->node,
         .session = membership->session,
         .place = "",
@@ -249,9 +262,10 @@ static enum rc try_turn(struct membership *membership, struct err *err)
     int64_t epoch;
     enum rc rc = leases_claim(membership->db, &claim, &arena, &epoch, &before, err);
     if (rc == RC_OK) {
-        LOG(LOG_INFO, "this node runs the timers now", LOG_STR("before", before.holder),
-            LOG_INT("epoch", epoch));
-        set_turn(membership, epoch);
+        log_turn(turn, before.holder, epoch);
+        pthread_mutex_lock(&membership->lock);
+        turn->epoch = epoch;
+        pthread_mutex_unlock(&membership->lock);
     }
     arena_release(&arena);
     return rc == RC_CONFLICT ? RC_OK : rc;
@@ -267,7 +281,8 @@ static enum rc see_turn(struct membership *membership, struct err *err)
         struct membership_view *view = &membership->view;
         text_copy(view->holder, sizeof(view->holder), row.holder);
         view->since_us = row.since_us;
-        view->here = membership->turn_epoch != 0 && membership->turn_epoch == row.epoch;
+        int64_t epoch = membership->turns[TURN_TIMERS].epoch;
+        view->here = epoch != 0 && epoch == row.epoch;
         if (!view->here && row.deadline_us > row.now_us)
             membership->gap = false; /* Another node ran meanwhile. */
     }
@@ -276,14 +291,17 @@ static enum rc see_turn(struct membership *membership, struct err *err)
     return rc;
 }
 
-static enum rc keep_turn(struct membership *membership, struct err *err)
+static enum rc keep_turns(struct membership *membership, struct err *err)
 {
-    pthread_mutex_lock(&membership->lock);
-    int64_t epoch = membership->turn_epoch;
-    pthread_mutex_unlock(&membership->lock);
-    enum rc rc = epoch != 0 ? renew_turn(membership, epoch, err) : RC_STALE;
-    if (rc == RC_STALE)
-        rc = try_turn(membership, err);
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < membership->turn_count; i++) {
+        struct turn *turn = &membership->turns[i];
+        struct lease_fence held;
+        rc = membership_holds(membership, turn->lease, &held) ? renew_turn(membership, &held, err)
+                                                              : RC_STALE;
+        if (rc == RC_STALE)
+            rc = try_turn(membership, turn, err);
+    }
     return rc == RC_OK ? see_turn(membership, err) : rc;
 }
 
@@ -345,7 +363,7 @@ void membership_round(struct membership *membership)
     if (rc == RC_OK)
         note_reached(membership);
     if (rc == RC_OK)
-        rc = keep_turn(membership, &err);
+        rc = keep_turns(membership, &err);
     if (rc == RC_OK)
         rc = end_overdue(membership, &err);
     if (rc == RC_OK)
@@ -388,6 +406,11 @@ static struct membership *membership_new(const struct membership_options *option
     unsigned char random[(SESSION_BYTES - 1) / 2];
     secret_bytes(random, sizeof(random));
     hex_encode(membership->session, random, sizeof(random));
+    assert(options->lease_count <= MEMBERSHIP_LEASES_MAX);
+    membership->turns[TURN_TIMERS].lease = LEASE_TIMERS;
+    for (size_t i = 0; i < options->lease_count; i++)
+        membership->turns[1 + i].lease = options->leases[i];
+    membership->turn_count = 1 + options->lease_count;
     remote_clock_init(&membership->time);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -436,10 +459,13 @@ void membership_stop(struct membership *membership)
     pthread_join(membership->thread, NULL);
     membership->running = false;
     struct err ignored = {0};
-    if (membership->turn_epoch != 0)
-        (void)!leases_release(
-            membership->db, &(struct lease_fence){LEASE_TIMERS, membership->turn_epoch}, &ignored);
-    membership->turn_epoch = 0;
+    for (size_t i = 0; i < membership->turn_count; i++) {
+        struct turn *turn = &membership->turns[i];
+        if (turn->epoch != 0)
+            (void)!leases_release(membership->db, &(struct lease_fence){turn->lease, turn->epoch},
+                                  &ignored);
+        turn->epoch = 0;
+    }
 }
 
 /* The name is released last, through the store's own connection: all others are closed by then. */
@@ -468,29 +494,54 @@ struct clock membership_clock(struct membership *membership)
     return remote_clock(&membership->time);
 }
 
-bool membership_turn(struct membership *membership, struct lease_fence *ret_turn, bool *ret_gap)
+static struct turn *find_turn(struct membership *membership, const char *lease)
+{
+    size_t i = 0;
+    while (!text_same(membership->turns[i].lease, lease)) {
+        i++;
+        assert(i < membership->turn_count);
+    }
+    return &membership->turns[i];
+}
+
+bool membership_holds(struct membership *membership, const char *lease,
+                      struct lease_fence *ret_turn)
 {
     pthread_mutex_lock(&membership->lock);
-    int64_t epoch = membership->turn_epoch;
-    if (epoch != 0) {
+    const struct turn *turn = find_turn(membership, lease);
+    *ret_turn = (struct lease_fence){turn->lease, turn->epoch};
+    pthread_mutex_unlock(&membership->lock);
+    return ret_turn->epoch != 0;
+}
+
+bool membership_turn(struct membership *membership, struct lease_fence *ret_turn, bool *ret_gap)
+{
+    bool held = membership_holds(membership, LEASE_TIMERS, ret_turn);
+    pthread_mutex_lock(&membership->lock);
+    if (held) {
         *ret_gap = membership->gap;
         membership->gap = false;
     }
     pthread_mutex_unlock(&membership->lock);
-    *ret_turn = (struct lease_fence){LEASE_TIMERS, epoch};
-    return epoch != 0;
+    return held;
 }
 
-void membership_fenced(struct membership *membership, const struct lease_fence *turn)
+void membership_fenced(struct membership *membership, const struct lease_fence *fence)
 {
     pthread_mutex_lock(&membership->lock);
-    bool ours = membership->turn_epoch == turn->epoch;
+    struct turn *turn = find_turn(membership, fence->name);
+    bool ours = turn->epoch == fence->epoch;
     if (ours)
-        membership->turn_epoch = 0;
+        turn->epoch = 0;
     pthread_mutex_unlock(&membership->lock);
-    if (ours)
+    if (!ours)
+        return;
+    if (text_same(fence->name, LEASE_TIMERS))
         LOG(LOG_WARN, "lost the timers: another node has taken them over",
-            LOG_INT("epoch", turn->epoch));
+            LOG_INT("epoch", fence->epoch));
+    else
+        LOG(LOG_WARN, "lost a lease: another node has taken it over", LOG_STR("lease", fence->name),
+            LOG_INT("epoch", fence->epoch));
 }
 
 void membership_look(struct membership *membership, struct membership_view *ret_view)

@@ -1,11 +1,12 @@
 /*
- * membership.h - this node among the others on a shared store: its name, its turn at the timers,
- * and the database's clock.
+ * membership.h - this node among the others on a shared store: its name, its turns (at the timers,
+ * at each sink), and the database's clock.
  *
  * A thread of its own does this once a second, on a connection of its own:
  *
  *   renew the claim of this node's name       its answer carries the database's time
  *   take the timers, or renew them            a lease of MEMBERSHIP_TIMERS_MS
+ *   take each sink, or renew it               the same
  *   end the sessions of nodes that are overdue
  *   measure how late the oldest due time is
  *
@@ -14,7 +15,7 @@
  *    has passed, or both have held the same lock of the same data directory (place).  The
  *    connections of the previous server have ended before this one does anything.
  * 2. A server that has lost its name cannot write (store_enroll), and ends.
- * 3. A node that is frozen loses the timers after MEMBERSHIP_TIMERS_MS, and its connections, with
+ * 3. A node that is frozen loses its turns after MEMBERSHIP_TIMERS_MS, and its connections, with
  *    all row locks that they hold, after MEMBERSHIP_CLAIM_MS.
  *
  * A frozen node that wakes up without having lost its name continues: its connections are opened
@@ -30,6 +31,7 @@
 #include <stdint.h>
 
 enum {
+    MEMBERSHIP_LEASES_MAX = 16,
     MEMBERSHIP_EVERY_MS = 1000,
     MEMBERSHIP_TIMERS_MS = 5 * 1000, /* A few rounds may fail or be late. */
     MEMBERSHIP_CLAIM_MS = 15 * 1000,
@@ -43,6 +45,8 @@ struct membership_options {
     const char *place;                         /* See struct lease_claim; or NULL. */
     struct clock clock;                        /* The machine's, to compare with the database's. */
     int64_t lease_us;                          /* What leases of jobs usually last. */
+    const char *leases[MEMBERSHIP_LEASES_MAX]; /* Turns that it tries to get, beside the timers; */
+    size_t lease_count;                        /* names outlive the membership. */
     void (*due)(void *ctx, int64_t oldest_us); /* The oldest due time; 0: none. */
     void (*lost)(void *ctx, const struct err *why); /* Once: another server has the name. */
     void *ctx; /* Of both, which are called on the membership's thread. */
@@ -54,7 +58,7 @@ MUST_USE enum rc membership_join(const struct membership_options *options,
 MUST_USE enum rc membership_start(struct membership *membership, struct err *err);
 /* What the thread does once a second, for the simulator and tests: instead of starting it. */
 void membership_round(struct membership *membership);
-/* Ends the thread and releases the timers, so that another node can take them at once. */
+/* Ends the thread and releases the turns, so that another node can take them at once. */
 void membership_stop(struct membership *membership);
 void membership_free(struct membership *membership); /* Releases the name, too; NULL is fine. */
 
@@ -63,8 +67,11 @@ struct clock membership_clock(struct membership *membership); /* The database's.
 /* Is it this node's turn to run the timers?  *ret_gap: it began after a time in which no worker
    could renew a lease; true once for each gap. */
 bool membership_turn(struct membership *membership, struct lease_fence *ret_turn, bool *ret_gap);
+/* Is it this node's turn at one of options.leases? */
+bool membership_holds(struct membership *membership, const char *lease,
+                      struct lease_fence *ret_turn);
 /* A command found that the turn was lost. */
-void membership_fenced(struct membership *membership, const struct lease_fence *turn);
+void membership_fenced(struct membership *membership, const struct lease_fence *fence);
 
 struct membership_view {
     char holder[LEASE_NAME_BYTES]; /* Of the timers; "": not known. */

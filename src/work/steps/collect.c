@@ -48,9 +48,9 @@ static enum rc look(struct attempt *attempt, struct err *err)
     struct step *step = attempt->step;
     const struct step_input *input = &step->input;
     const struct forge_ops *forge = forge_find(input->config.forge);
-    struct git git = step_git(step);
+    CLEANUP(forge_call_release) struct forge_call call = {.git = step_git(step)};
     struct forge_question question = {.url = input->config.url, .branch = input->branch};
-    enum rc rc = forge ? forge->look(&git, &question, step->arena, &attempt->found, err)
+    enum rc rc = forge ? forge->look(&call, &question, step->arena, &attempt->found, err)
                        : err_set(err, RC_INVALID, "UNKNOWN_FORGE", "There is no forge %.50s.",
                                  input->config.forge);
     if (rc == RC_OK || rc == RC_CANCELLED)

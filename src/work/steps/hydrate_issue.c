@@ -27,9 +27,9 @@ static enum rc ask_forge(struct step *step, struct issue *ret_issue, struct err 
     enum rc rc = issues_find(input->config.forge, &ops, err);
     if (rc != RC_OK)
         return rc;
-    struct git git = step_git(step);
+    CLEANUP(forge_call_release) struct forge_call call = {.git = step_git(step)};
     for (int tries = 1;; tries++) {
-        rc = ops->get(&git, input->config.url, input->issue_number, step->arena, ret_issue, err);
+        rc = ops->get(&call, input->config.url, input->issue_number, step->arena, ret_issue, err);
         if (!retry_may_help(rc) || tries == TRIES_MAX || !wait_a_little(step, tries, &random))
             return rc;
     }

@@ -136,9 +136,9 @@ static enum rc open_pull(struct step *step, struct forge_pull *ret_pull, struct 
     if (rc != RC_OK)
         return rc;
     change.patch = buf_str(&patch);
-    struct git git = step_git(step);
+    CLEANUP(forge_call_release) struct forge_call call = {.git = step_git(step)};
     tell_request(step);
-    rc = forge_find(input->config.forge)->open_pull(&git, &change, step->arena, ret_pull, err);
+    rc = forge_find(input->config.forge)->open_pull(&call, &change, step->arena, ret_pull, err);
     worktree_drop(step, change.scratch);
     return rc == RC_OK ? RC_OK : fail_publish(step, rc, err);
 }

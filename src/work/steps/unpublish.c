@@ -27,9 +27,9 @@ enum rc step_unpublish(struct step *step, struct err *err)
         .branch = input->branch,
         .holder = step_holder(step),
     };
-    struct git git = step_git(step);
+    CLEANUP(forge_call_release) struct forge_call call = {.git = step_git(step)};
     struct forge_withdrawn withdrawn = {.branch = BRANCH_ABSENT};
-    enum rc rc = forge->withdraw(&git, &withdrawal, &withdrawn, err);
+    enum rc rc = forge->withdraw(&call, &withdrawal, &withdrawn, err);
     if (rc != RC_OK)
         return rc;
     struct jw jw = jw_to(step->result);

@@ -9,6 +9,7 @@
  */
 #include "work/tree/snapshot.h"
 #include "base/fd.h"
+#include "forge/forge.h"
 #include "forge/origin.h"
 #include "forge/pack.h"
 #include "work/tree/collect.h"
@@ -368,7 +369,8 @@ enum rc snapshot_push(struct step *step, const struct snapshot *snapshot, const 
 {
     *ret_new = false;
     *ret_ref = NULL;
-    if (!text_same(step->input.config.forge, "local") || snapshot->ref[0] == '\0')
+    const struct forge_ops *forge = forge_find(step->input.config.forge);
+    if (forge == NULL || !forge->takes_snapshots || snapshot->ref[0] == '\0')
         return RC_OK;
     bool may_show = false;
     enum rc rc = may_push(step, snapshot, &may_show, err);

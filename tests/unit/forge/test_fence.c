@@ -56,8 +56,9 @@ static struct forge_pull open_pull(const struct forge_change *change)
     struct git git = {0};
     struct forge_pull pull;
     struct err err = {0};
-    ck_assert_msg(forge_local.open_pull(&git, change, &kit.arena, &pull, &err) == RC_OK, "%s",
-                  err.text);
+    ck_assert_msg(forge_local.open_pull(&(struct forge_call){.git = git}, change, &kit.arena, &pull,
+                                        &err) == RC_OK,
+                  "%s", err.text);
     return pull;
 }
 
@@ -77,7 +78,7 @@ static enum rc withdraw(const char *run, enum rc *lease, struct forge_withdrawn 
     struct err err = {0};
     struct forge_withdrawal withdrawal = withdrawal_of(run);
     withdrawal.holder.ctx = lease;
-    return forge_local.withdraw(&git, &withdrawal, ret_withdrawn, &err);
+    return forge_local.withdraw(&(struct forge_call){.git = git}, &withdrawal, ret_withdrawn, &err);
 }
 
 /* A worker that freezes after the server has confirmed its lease, and wakes when others have acted:
@@ -127,7 +128,8 @@ static enum rc publish_frozen(struct frozen *frozen, struct forge_pull *ret_pull
     struct forge_change change = own_change("run-a");
     change.holder.may_go_on = freeze;
     change.holder.ctx = frozen;
-    return forge_local.open_pull(&git, &change, &kit.arena, ret_pull, &err);
+    return forge_local.open_pull(&(struct forge_call){.git = git}, &change, &kit.arena, ret_pull,
+                                 &err);
 }
 
 #define FENCE_ONLY "refs/drover/fence/run-a refs/heads/main"
@@ -189,13 +191,16 @@ START_TEST(a_late_publisher_is_taken_back_and_a_late_withdrawal_takes_nothing)
     struct forge_withdrawal withdrawal = withdrawal_of("run-a");
     withdrawal.holder.may_go_on = freeze;
     withdrawal.holder.ctx = &frozen;
-    ck_assert_msg(forge_local.withdraw(&git, &withdrawal, &withdrawn, &err) == RC_OK, "%s",
-                  err.text);
+    ck_assert_msg(forge_local.withdraw(&(struct forge_call){.git = git}, &withdrawal, &withdrawn,
+                                       &err) == RC_OK,
+                  "%s", err.text);
     ck_assert_int_eq(withdrawn.pull_number, 1);
     expect_refs("refs/drover/closed/1 " FENCE_ONLY);
     kit_sh(&kit, "git --git-dir=origin.git update-ref -d refs/drover/closed/1");
     frozen = (struct frozen){.at = 1, .meanwhile = others_publish, .then = RC_STALE};
-    ck_assert_int_eq(forge_local.withdraw(&git, &withdrawal, &withdrawn, &err), RC_STALE);
+    ck_assert_int_eq(
+        forge_local.withdraw(&(struct forge_call){.git = git}, &withdrawal, &withdrawn, &err),
+        RC_STALE);
     expect_refs(PUBLISHED);
 }
 END_TEST
@@ -238,7 +243,7 @@ START_TEST(every_act_moves_the_fence_and_says_who_acted)
     ck_assert(text_starts(again, "publish by worker a\n"));
     ck_assert_str_ne(first, again);
     const struct forge_closing closing = closing_of(1);
-    ck_assert_int_eq(forge_close(&git, &closing, &err), RC_OK);
+    ck_assert_int_eq(forge_close(&(struct forge_call){.git = git}, &closing, &err), RC_OK);
     ck_assert(text_starts(kit_sh(&kit, "%s", show), "close by the server\n"));
     others_withdraw();
     ck_assert(text_starts(kit_sh(&kit, "%s", show), "withdraw by worker b\n"));
@@ -258,7 +263,9 @@ START_TEST(a_lock_that_nobody_gives_back_stops_no_publisher)
     struct forge_withdrawn withdrawn;
     struct git hasty = {.deadline_us = clock_mono_us() + 300 * US_PER_MS};
     struct forge_withdrawal withdrawal = withdrawal_of("run-a");
-    ck_assert_int_eq(forge_local.withdraw(&hasty, &withdrawal, &withdrawn, &err), RC_TIMEOUT);
+    ck_assert_int_eq(
+        forge_local.withdraw(&(struct forge_call){.git = hasty}, &withdrawal, &withdrawn, &err),
+        RC_TIMEOUT);
 }
 END_TEST
 

@@ -41,8 +41,9 @@ static struct forge_pull open_pull(const struct forge_change *change)
     struct git git = {0};
     struct forge_pull pull;
     struct err err = {0};
-    ck_assert_msg(forge_local.open_pull(&git, change, &kit.arena, &pull, &err) == RC_OK, "%s",
-                  err.text);
+    ck_assert_msg(forge_local.open_pull(&(struct forge_call){.git = git}, change, &kit.arena, &pull,
+                                        &err) == RC_OK,
+                  "%s", err.text);
     return pull;
 }
 
@@ -108,8 +109,8 @@ static void *publisher_main(void *ctx)
 {
     struct publisher *publisher = ctx;
     struct git git = {.deadline_us = clock_mono_us() + 60 * US_PER_SECOND};
-    publisher->rc = forge_local.open_pull(&git, &publisher->change, &publisher->arena,
-                                          &publisher->pull, &publisher->err);
+    publisher->rc = forge_local.open_pull(&(struct forge_call){.git = git}, &publisher->change,
+                                          &publisher->arena, &publisher->pull, &publisher->err);
     return NULL;
 }
 
@@ -162,7 +163,9 @@ START_TEST(a_tree_that_was_not_verified_is_not_published)
     struct forge_pull pull;
     struct err err = {0};
     change.tree = kit_sh(&kit, "git --git-dir=origin.git rev-parse main^{tree}");
-    ck_assert_int_eq(forge_local.open_pull(&git, &change, &kit.arena, &pull, &err), RC_CONFLICT);
+    ck_assert_int_eq(
+        forge_local.open_pull(&(struct forge_call){.git = git}, &change, &kit.arena, &pull, &err),
+        RC_CONFLICT);
     ck_assert_str_eq(err.code, "TREE_NOT_VERIFIED");
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref --format='%%(refname)'"),
                      "refs/heads/main");
@@ -181,7 +184,9 @@ START_TEST(a_lost_lease_pushes_nothing)
     struct git git = {0};
     struct forge_pull pull;
     struct err err = {0};
-    ck_assert_int_eq(forge_local.open_pull(&git, &change, &kit.arena, &pull, &err), RC_STALE);
+    ck_assert_int_eq(
+        forge_local.open_pull(&(struct forge_call){.git = git}, &change, &kit.arena, &pull, &err),
+        RC_STALE);
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref --format='%%(refname)'"),
                      "refs/heads/main");
 }
@@ -195,7 +200,9 @@ START_TEST(work_of_others_on_the_branch_is_not_overwritten)
     struct git git = {0};
     struct forge_pull pull;
     struct err err = {0};
-    ck_assert_int_eq(forge_local.open_pull(&git, &change, &kit.arena, &pull, &err), RC_CONFLICT);
+    ck_assert_int_eq(
+        forge_local.open_pull(&(struct forge_call){.git = git}, &change, &kit.arena, &pull, &err),
+        RC_CONFLICT);
 }
 END_TEST
 
@@ -232,7 +239,7 @@ static enum rc withdraw(const char *run, enum rc *lease, struct forge_withdrawn 
     struct err err = {0};
     struct forge_withdrawal withdrawal = withdrawal_of(run);
     withdrawal.holder.ctx = lease;
-    return forge_local.withdraw(&git, &withdrawal, ret_withdrawn, &err);
+    return forge_local.withdraw(&(struct forge_call){.git = git}, &withdrawal, ret_withdrawn, &err);
 }
 
 /* With a body that names the run, as the publish step writes it. */
@@ -259,7 +266,9 @@ static void push_only(const char *run)
     struct git git = {0};
     struct forge_pull pull;
     struct err err = {0};
-    ck_assert_int_ne(forge_local.open_pull(&git, &change, &kit.arena, &pull, &err), RC_OK);
+    ck_assert_int_ne(
+        forge_local.open_pull(&(struct forge_call){.git = git}, &change, &kit.arena, &pull, &err),
+        RC_OK);
     kit_sh(&kit, "git --git-dir=origin.git update-ref -d refs/pull");
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show drover/%s:file.txt", run), "two");
 }
@@ -272,8 +281,9 @@ static struct forge_found look(const char *branch)
     struct forge_question question = {.url = kit.origin, .branch = branch};
     struct forge_found found;
     struct err err = {0};
-    ck_assert_msg(forge_local.look(&git, &question, &kit.arena, &found, &err) == RC_OK, "%s",
-                  err.text);
+    ck_assert_msg(forge_local.look(&(struct forge_call){.git = git}, &question, &kit.arena, &found,
+                                   &err) == RC_OK,
+                  "%s", err.text);
     return found;
 }
 
@@ -327,7 +337,9 @@ START_TEST(a_branch_that_shows_the_same_files_is_taken_as_it_is)
     struct forge_change other = change_of("run-b");
     struct git git = {0};
     struct err err = {0};
-    ck_assert_int_eq(forge_local.open_pull(&git, &other, &kit.arena, &pull, &err), RC_CONFLICT);
+    ck_assert_int_eq(
+        forge_local.open_pull(&(struct forge_call){.git = git}, &other, &kit.arena, &pull, &err),
+        RC_CONFLICT);
 }
 END_TEST
 
@@ -386,8 +398,9 @@ START_TEST(a_patch_that_does_not_fit_is_refused)
     struct git git = {0};
     struct forge_pull pull;
     struct err err = {0};
-    ck_assert_int_eq(forge_local.open_pull(&git, &change, &kit.arena, &pull, &err),
-                     bad_patches[_i].rc);
+    ck_assert_int_eq(
+        forge_local.open_pull(&(struct forge_call){.git = git}, &change, &kit.arena, &pull, &err),
+        bad_patches[_i].rc);
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref --format='%%(refname)'"),
                      "refs/heads/main");
 }
@@ -408,7 +421,7 @@ static enum rc merge(int64_t number, const char *head, char to[GIT_HASH_BYTES], 
         .target_branch = "main",
         .message = "Merge it\n",
     };
-    return forge_merge(&git, &request, to, err);
+    return forge_merge(&(struct forge_call){.git = git}, &request, to, err);
 }
 
 START_TEST(a_pull_request_is_merged_once)
@@ -450,7 +463,7 @@ START_TEST(what_cannot_be_merged_is_named)
     ck_assert_int_eq(merge(1, base, commit, &err), RC_CONFLICT);
     ck_assert_str_eq(err.code, "HEAD_MOVED");
     const struct forge_merge elsewhere = {.forge = "nowhere", .url = kit.origin, .number = 1};
-    ck_assert_int_eq(forge_merge(&(struct git){0}, &elsewhere, commit, &err), RC_INVALID);
+    ck_assert_int_eq(forge_merge(&(struct forge_call){0}, &elsewhere, commit, &err), RC_INVALID);
 }
 END_TEST
 
@@ -464,7 +477,7 @@ START_TEST(a_pull_request_of_another_run_is_neither_merged_nor_closed)
     ck_assert_int_eq(merge(pull.number, pull.head, commit, &err), RC_CONFLICT);
     ck_assert_str_eq(err.code, "PULL_REQUEST_NOT_OWN");
     struct forge_closing closing = closing_of(pull.number);
-    ck_assert_int_eq(forge_close(&git, &closing, &err), RC_CONFLICT);
+    ck_assert_int_eq(forge_close(&(struct forge_call){.git = git}, &closing, &err), RC_CONFLICT);
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse main"), base);
 }
 END_TEST
@@ -487,10 +500,12 @@ START_TEST(files_that_were_not_verified_are_not_merged)
         .target_branch = "main",
         .message = "Merge it\n",
     };
-    ck_assert_int_eq(forge_merge(&git, &request, commit, &err), RC_CONFLICT);
+    ck_assert_int_eq(forge_merge(&(struct forge_call){.git = git}, &request, commit, &err),
+                     RC_CONFLICT);
     ck_assert_str_eq(err.code, "HEAD_NOT_VERIFIED");
     request.expected_tree = kit_sh(&kit, "git --git-dir=origin.git rev-parse drover/run-a^{tree}");
-    ck_assert_msg(forge_merge(&git, &request, commit, &err) == RC_OK, "%s", err.text);
+    ck_assert_msg(forge_merge(&(struct forge_call){.git = git}, &request, commit, &err) == RC_OK,
+                  "%s", err.text);
 }
 END_TEST
 
@@ -502,16 +517,17 @@ START_TEST(a_pull_request_that_was_closed_is_not_merged)
     char commit[GIT_HASH_BYTES];
     struct err err = {0};
     struct forge_closing closing = closing_of(pull.number);
-    ck_assert_msg(forge_close(&git, &closing, &err) == RC_OK, "%s", err.text);
-    ck_assert_int_eq(forge_close(&git, &closing, &err), RC_OK);
+    ck_assert_msg(forge_close(&(struct forge_call){.git = git}, &closing, &err) == RC_OK, "%s",
+                  err.text);
+    ck_assert_int_eq(forge_close(&(struct forge_call){.git = git}, &closing, &err), RC_OK);
     ck_assert_int_eq(merge(pull.number, pull.head, commit, &err), RC_CONFLICT);
     ck_assert_str_eq(err.code, "PULL_REQUEST_NOT_OPEN");
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse main"), base);
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse drover/run-a"), pull.head);
     closing.number = 7;
-    ck_assert_int_eq(forge_close(&git, &closing, &err), RC_OK);
+    ck_assert_int_eq(forge_close(&(struct forge_call){.git = git}, &closing, &err), RC_OK);
     closing.forge = "nowhere";
-    ck_assert_int_eq(forge_close(&git, &closing, &err), RC_INVALID);
+    ck_assert_int_eq(forge_close(&(struct forge_call){.git = git}, &closing, &err), RC_INVALID);
     change = change_of("run-b");
     ck_assert_int_eq(open_pull(&change).number, 2);
 }
@@ -527,7 +543,7 @@ START_TEST(a_pull_request_that_was_merged_is_not_closed)
     struct forge_closing closing = closing_of(pull.number);
     closing.target_branch = "main";
     ck_assert_int_eq(merge(pull.number, pull.head, commit, &err), RC_OK);
-    ck_assert_int_eq(forge_close(&git, &closing, &err), RC_CONFLICT);
+    ck_assert_int_eq(forge_close(&(struct forge_call){.git = git}, &closing, &err), RC_CONFLICT);
     ck_assert_str_eq(err.code, "PULL_REQUEST_MERGED");
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref refs/drover/closed"), "");
 }
@@ -563,7 +579,7 @@ START_TEST(what_the_origin_has_lost_is_named)
     struct forge_pull pull = open_pull(&change);
     struct issue issue;
     ck_assert_int_eq(merge(1, pull.head, commit, &err), RC_OK);
-    ck_assert_int_eq(issues_local.open(&git, kit.origin,
+    ck_assert_int_eq(issues_local.open(&(struct forge_call){.git = git}, kit.origin,
                                        &(struct issue_words){.title = "one",
                                                              .body = "",
                                                              .author = "somebody",
@@ -577,8 +593,8 @@ START_TEST(what_the_origin_has_lost_is_named)
                                       .merged_lately = true,
                                       .target_branch = "main"};
     struct forge_examined found = {0};
-    ck_assert_msg(forge_local.examine(&git, kit.origin, &known, 1, &kit.arena, &found, &err) ==
-                      RC_OK,
+    ck_assert_msg(forge_local.examine(&(struct forge_call){.git = git}, kit.origin, &known, 1,
+                                      &kit.arena, &found, &err) == RC_OK,
                   "%s", err.text);
     const char *wrong = found.wrong[0] ? found.wrong[0] : "", *broken = found.broken;
     ck_assert_msg(!found.wrong[0] == !examined[_i].wrong, "%s", wrong);
@@ -623,7 +639,9 @@ START_TEST(an_address_elsewhere_is_not_local)
     struct git git = {0};
     struct forge_pull pull;
     struct err err = {0};
-    ck_assert_int_eq(forge_local.open_pull(&git, &change, &kit.arena, &pull, &err), RC_INVALID);
+    ck_assert_int_eq(
+        forge_local.open_pull(&(struct forge_call){.git = git}, &change, &kit.arena, &pull, &err),
+        RC_INVALID);
 }
 END_TEST
 

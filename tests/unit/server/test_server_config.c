@@ -41,12 +41,24 @@ START_TEST(a_file_says_all_there_is_to_say)
         "         perRun: {connections: 1, streams: 2, requests: 3, bytes: 70000},\n"
         "         perToken: {streams: 4}}\n"
         "lease: {leaseMs: 7000, heartbeatMs: 800}\n"
-        "notifications: [{name: ops, on: [failed], type: slack, urlEnv: CHAT}]\n";
+        "notifications: [{name: ops, on: [failed], type: slack, urlEnv: CHAT}]\n"
+        "sinks: [{name: runs, type: file, path: /srv/runs.ndjson, types: [agent.run.*], from: "
+        "end,\n"
+        "         rotateBytes: 65536, keep: 3},\n"
+        "        {name: all, type: file, path: /srv/all.ndjson}]\n";
     struct server_options options = server_options_default();
     struct err err = {0};
     enum rc rc = server_config_parse(STR(text), &arena, &options, &err);
     ck_assert_msg(rc == RC_OK, "%s", err.text);
     ck_assert_int_eq(server_options_check(&options, &err), RC_OK);
+    ck_assert_uint_eq(options.sinks.count, 2); /* In order of name. */
+    ck_assert_str_eq(options.sinks.items[0].name, "all");
+    ck_assert(!options.sinks.items[0].from_end);
+    ck_assert(sink_wants(&options.sinks.items[0], "agent.task.accepted"));
+    ck_assert_str_eq(options.sinks.items[1].name, "runs");
+    ck_assert(options.sinks.items[1].from_end);
+    ck_assert(sink_wants(&options.sinks.items[1], "agent.run.started"));
+    ck_assert(!sink_wants(&options.sinks.items[1], "agent.task.accepted"));
     ck_assert_str_eq(options.listen, "[::1]:0");
     ck_assert(options.allow_remote);
     ck_assert_str_eq(options.data_dir, "/srv/d");
@@ -210,6 +222,22 @@ static const struct {
     {"lease: {frob: 1}", RC_INVALID, "lease.frob"},
     {"notifications: {}", RC_INVALID, "notifications"},
     {"notifications: [{name: a, on: [failed], type: slack}]", RC_INVALID, "notifications[0].url"},
+    {"sinks: {}", RC_INVALID, "sinks"},
+    {"sinks: [{type: file, path: /x}]", RC_INVALID, "sinks[0].name"},
+    {"sinks: [{name: a/b, type: file, path: /x}]", RC_INVALID, "sinks[0].name"},
+    {"sinks: [{name: a, type: pigeon, path: /x}]", RC_INVALID, "sinks[0].type"},
+    {"sinks: [{name: a, type: file}]", RC_INVALID, "sinks[0].path"},
+    {"sinks: [{name: a, type: file, path: x}]", RC_INVALID, "sinks[0].path"},
+    {"sinks: [{name: a, type: file, path: /x, from: now}]", RC_INVALID, "sinks[0].from"},
+    {"sinks: [{name: a, type: file, path: /x, types: agent}]", RC_INVALID, "sinks[0].types"},
+    {"sinks: [{name: a, type: file, path: /x, rotateBytes: 1}]", RC_INVALID,
+     "sinks[0].rotateBytes"},
+    {"sinks: [{name: a, type: file, path: /x, keep: 0}]", RC_INVALID, "sinks[0].keep"},
+    {"sinks: [{name: a, type: file, path: /x, frob: 1}]", RC_INVALID, "sinks[0].frob"},
+    {"sinks: [{name: a, type: file, path: /x}, {name: a, type: file, path: /y}]", RC_INVALID,
+     "sinks[1]"},
+    {"sinks: [{name: a, type: file, path: /x}, {name: b, type: file, path: /x}]", RC_INVALID,
+     "sinks[1]"},
 };
 
 START_TEST(mistakes_are_named_and_change_nothing)

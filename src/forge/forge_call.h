@@ -1,0 +1,25 @@
+/*
+ * forge_call.h - what a call of a forge may use: git for its refs, HTTP for its API, both with one
+ * credential, one cancel flag and one deadline.
+ */
+#ifndef FORGE_FORGE_CALL_H
+#define FORGE_FORGE_CALL_H
+#include "forge/git.h"
+#include "net/http_client.h"
+
+/* One thread uses it.  Zeroed is fine, as for struct git. */
+struct forge_call {
+    struct git git;           /* With credential, cancel flag and deadline. */
+    struct http_client *http; /* Made by the first forge_http; NULL until then. */
+};
+void forge_call_release(struct forge_call *call); /* For CLEANUP, too. */
+
+/*
+ * One request to the API of a forge, at the same base_url throughout a call, whose connection is
+ * kept.  The credential is sent as bearer token, to that server alone.  The answer is that of
+ * http_client_call; RC_TIMEOUT when the deadline has passed, RC_CANCELLED.
+ */
+MUST_USE enum rc forge_http(struct forge_call *call, const char *base_url,
+                            const struct http_call *request, struct buf *body,
+                            struct http_reply *ret_reply, struct err *err);
+#endif

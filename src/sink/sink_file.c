@@ -1,0 +1,280 @@
+/*
+ * sink_file.c - the sink that is a file: one CloudEvent as JSON per line (NDJSON).
+ *
+ *     {name: audit-file, type: file, path: /var/log/drover/events.ndjson,
+ *      rotateBytes: 104857600, keep: 8}
+ *
+ * Invariants
+ * 1. Lines are whole: what a crash has left of a line is cut off when the file is opened, and what
+ *    a failed write has left of a batch is cut off before anything else is written.
+ * 2. A batch counts as published after its fsync.  When an fsync fails, its pages may be lost
+ *    though a later fsync succeeds: the batch is cut off and written again.
+ * 3. One process writes to the file at a time (flock), as long as all of them are drover.
+ *
+ * The path is looked at before each batch: a file that was renamed or removed by others (logrotate)
+ * is opened anew.  With rotateBytes a file that would grow beyond that is renamed to PATH.1, the
+ * older ones to PATH.2 ... PATH.<keep>, and the oldest one is replaced.
+ */
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "sink/sink.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    PATH_BYTES_MAX = 1024,
+    ROTATE_BYTES_MIN = 4096,
+    KEEP_DEFAULT = 8,
+    KEEP_MAX = 1000,
+    CHUNK_BYTES = 64 * 1024,
+};
+#define ROTATE_BYTES_MAX (INT64_C(1) << 50)
+
+struct settings {
+    const char *path;
+    int64_t rotate_bytes; /* 0: it grows without a limit. */
+    int64_t keep;         /* Older files that stay. */
+};
+
+struct file {
+    const struct settings *settings;
+    int fd; /* -1: to be opened by the next batch. */
+    struct buf lines;
+};
+
+/* ---- configuration ---- */
+
+static const void *file_decode(struct fields *fields, struct arena *arena)
+{
+    struct settings *settings = arena_array(arena, 1, sizeof *settings);
+    const char *path = NULL;
+    *settings = (struct settings){.keep = KEEP_DEFAULT};
+    fields_string(fields, "path", FIELD_REQUIRED, &(struct field_text){1, PATH_BYTES_MAX}, &path);
+    if (path != NULL && path[0] != '/')
+        fields_fail(fields, "path", "path must be absolute, not %.100s", path);
+    fields_int(fields, "rotateBytes", FIELD_OPTIONAL,
+               &(struct field_range){ROTATE_BYTES_MIN, ROTATE_BYTES_MAX}, &settings->rotate_bytes);
+    fields_int(fields, "keep", FIELD_OPTIONAL, &(struct field_range){1, KEEP_MAX}, &settings->keep);
+    settings->path = arena_strdup(arena, path);
+    return settings;
+}
+
+static bool file_same(const void *settings, const void *other)
+{
+    return text_same(((const struct settings *)settings)->path,
+                     ((const struct settings *)other)->path);
+}
+
+/* ---- opening ---- */
+
+static enum rc failed(const char *what, const char *path, struct err *err)
+{
+    return err_set(err, RC_IO, "IO_ERROR", "cannot %s %.300s: %s", what, path, strerror(errno));
+}
+
+/* Where the last whole line ends.  *ret_first: the first byte behind it, if there is one. */
+static enum rc find_end(int fd, off_t size, off_t *ret_end, char *ret_first, const char *path,
+                        struct err *err)
+{
+    char chunk[CHUNK_BYTES];
+    off_t from = size;
+    while (from > 0) {
+        size_t len = from < CHUNK_BYTES ? (size_t)from : CHUNK_BYTES;
+        ssize_t got = pread(fd, chunk, len, from - (off_t)len);
+        if (got != (ssize_t)len) {
+            errno = got < 0 ? errno : EIO;
+            return failed("read", path, err);
+        }
+        const char *newline = memrchr(chunk, '\n', len);
+        if (newline != NULL) {
+            *ret_end = from - (off_t)len + (newline + 1 - chunk);
+            if (newline + 1 < chunk + len)
+                *ret_first = newline[1];
+            return RC_OK;
+        }
+        *ret_first = chunk[0];
+        from -= (off_t)len;
+    }
+    *ret_end = 0;
+    return RC_OK;
+}
+
+/* Cuts off a line that was not finished: an event that is published again, or zeros that a crash
+   of the machine has left.  Anything else is not drover's to cut. */
+static enum rc mend(int fd, off_t size, const char *path, struct err *err)
+{
+    off_t end = 0;
+    char first = '\n';
+    enum rc rc = find_end(fd, size, &end, &first, path, err);
+    if (rc != RC_OK || end == size)
+        return rc;
+    if (first != '{' && first != '\0')
+        return err_set(err, RC_CONFLICT, "IO_ERROR",
+                       "the last line of %.300s is not an event: give the sink a file of its own",
+                       path);
+    if (ftruncate(fd, end) != 0 || fsync(fd) != 0)
+        return failed("cut the unfinished last line off", path, err);
+    return RC_OK;
+}
+
+/* The names in the directory of path, so that a file that was made or renamed stays so. */
+static enum rc sync_names(const char *path, struct err *err)
+{
+    char dir[PATH_BYTES_MAX + 1];
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(dir, sizeof dir, "%.*s", slash > path ? (int)(slash - path) : 1, path);
+    return dir_sync(dir, err);
+}
+
+static enum rc open_file(const char *path, int *ret_fd, struct err *err)
+{
+    struct stat status;
+    /* O_NONBLOCK: to open a FIFO would wait for its reader. */
+    CLEANUP(fd_closep)
+    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
+    if (fd < 0 || fstat(fd, &status) != 0)
+        return failed("open", path, err);
+    if (!S_ISREG(status.st_mode))
+        return err_set(err, RC_IO, "IO_ERROR", "%.300s is not a regular file", path);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK
+                   ? err_set(err, RC_CONFLICT, "LOCKED", "another process writes to %.300s", path)
+                   : failed("lock", path, err);
+    /* Its size may have changed until the lock was taken. */
+    if (fstat(fd, &status) != 0)
+        return failed("open", path, err);
+    enum rc rc = mend(fd, status.st_size, path, err);
+    if (rc == RC_OK && status.st_size == 0) /* Made just now, perhaps by rotate(). */
+        rc = sync_names(path, err);
+    if (rc == RC_OK)
+        *ret_fd = fd_take(&fd);
+    return rc;
+}
+
+static enum rc file_open(const void *settings, void **ret_sink, struct err *err)
+{
+    int fd;
+    enum rc rc = open_file(((const struct settings *)settings)->path, &fd, err);
+    if (rc != RC_OK)
+        return rc;
+    struct file *file = mem_alloc(sizeof *file);
+    file->settings = settings;
+    file->fd = fd;
+    buf_init(&file->lines, SINK_BATCH_BYTES + SINK_BATCH_RECORDS);
+    *ret_sink = file;
+    return RC_OK;
+}
+
+static void file_close(void *sink)
+{
+    struct file *file = sink;
+    fd_close(file->fd);
+    buf_release(&file->lines);
+    mem_free(file);
+}
+
+/* ---- rotation ---- */
+
+/* "PATH.number"; 0: the path itself. */
+static void number_path(const struct settings *settings, int64_t number, char to[PATH_MAX])
+{
+    if (number == 0)
+        (void)snprintf(to, PATH_MAX, "%s", settings->path);
+    else
+        (void)snprintf(to, PATH_MAX, "%s.%lld", settings->path, (long long)number);
+}
+
+/* After a crash between two renames a number is missing; nothing else is. */
+static enum rc rotate(struct file *file, struct err *err)
+{
+    const struct settings *settings = file->settings;
+    for (int64_t number = settings->keep - 1; number >= 0; number--) {
+        char from[PATH_MAX], to[PATH_MAX];
+        number_path(settings, number, from);
+        number_path(settings, number + 1, to);
+        if (rename(from, to) != 0 && errno != ENOENT)
+            return failed("rename", from, err);
+    }
+    fd_close(fd_take(&file->fd));
+    return open_file(settings->path, &file->fd, err);
+}
+
+/* ---- publishing ---- */
+
+/* Is the open file still the one at the path? */
+static bool in_place(const struct file *file)
+{
+    struct stat own, there;
+    return file->fd >= 0 && fstat(file->fd, &own) == 0 && stat(file->settings->path, &there) == 0 &&
+           own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+}
+
+static enum rc prepare(struct file *file, off_t *ret_size, struct err *err)
+{
+    const struct settings *settings = file->settings;
+    enum rc rc = RC_OK;
+    if (!in_place(file)) {
+        fd_close(fd_take(&file->fd));
+        rc = open_file(settings->path, &file->fd, err);
+    }
+    if (rc != RC_OK)
+        return rc;
+    *ret_size = lseek(file->fd, 0, SEEK_END);
+    if (*ret_size < 0)
+        return failed("read the size of", settings->path, err);
+    if (settings->rotate_bytes == 0 || *ret_size == 0 ||
+        *ret_size + (off_t)file->lines.len <= settings->rotate_bytes)
+        return RC_OK;
+    *ret_size = 0;
+    return rotate(file, err);
+}
+
+static enum rc append(struct file *file, struct err *err)
+{
+    off_t size = 0;
+    enum rc rc = prepare(file, &size, err);
+    if (rc != RC_OK)
+        return rc;
+    rc = fd_write_all(file->fd, file->lines.data, file->lines.len, err);
+    if (rc == RC_OK && fsync(file->fd) == 0)
+        return RC_OK;
+    rc = rc == RC_OK ? failed("sync", file->settings->path, err)
+                     : err_wrap(err, rc, file->settings->path);
+    /* If this fails, too, opening it again cuts off the part of a line that was written. */
+    if (ftruncate(file->fd, size) != 0 || fsync(file->fd) != 0)
+        fd_close(fd_take(&file->fd));
+    return rc;
+}
+
+static struct sink_outcome file_publish(void *sink, const struct sink_record *records, size_t count)
+{
+    struct file *file = sink;
+    struct sink_outcome outcome = {.verdict = SINK_PUBLISHED, .published = count};
+    buf_clear(&file->lines);
+    for (size_t i = 0; i < count; i++) {
+        buf_add(&file->lines, records[i].json.at, records[i].json.len);
+        buf_addc(&file->lines, '\n');
+    }
+    if (append(file, &outcome.why) != RC_OK) {
+        outcome.verdict = SINK_RETRY;
+        outcome.published = 0;
+    }
+    return outcome;
+}
+
+const struct sink_ops sink_file = {
+    .type = "file",
+    .decode = file_decode,
+    .same = file_same,
+    .open = file_open,
+    .publish = file_publish,
+    .close = file_close,
+};
