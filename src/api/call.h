@@ -30,14 +30,15 @@ MUST_USE enum rc call_json(struct call *call, struct js **ret_tree, struct err *
 /* *ret_tree stays NULL when there is no body. */
 MUST_USE enum rc call_json_optional(struct call *call, struct js **ret_tree, struct err *err);
 
-/* The call owns the command from now on, whether its input turns out good or bad: it frees it at its
-   own end.  A build handler does this first; its command is posted when it returns RC_OK.  Once per
-   call. */
+/* From now on the call owns the command, and frees it when the call ends, whether the rest of its
+   input is good or bad.  A build handler does this first; the command is posted when it returns
+   RC_OK.  Once per call. */
 void call_own(struct call *call, struct command *command);
 /* For a build handler whose command may wait, at its end: the wait is ended when the client
    disconnects.  Thousands may wait, so the request's memory and the command's tree are freed. */
 void call_wait(struct call *call);
-/* For a query that changes something too, on its pool thread: runs the call's command to its end. */
+/* For a query that also changes something, on its pool thread: runs the call's command to its
+   end. */
 MUST_USE enum rc call_commit(struct call *call, struct err *err);
 /* For commands whose body has no fields: {} or none at all. */
 MUST_USE enum rc call_no_fields(struct call *call, struct err *err);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "core/queue/breaker_config.h"
 #include "core/queue/rank.h"
+#include "core/step_kind.h"
 
 enum { JOB_TYPE_MAX = 100, JOB_KEY_MAX = 200 };
 #define DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)

@@ -7,6 +7,7 @@
 #include "api/saga_shape.h"
 #include "base/fields.h"
 #include "core/queue/queue_config.h"
+#include "core/step_kind.h"
 
 enum { DEDUP_KEY_MAX = 200, STATUS_MAX = 40 };
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/js.h"
 #include "control/run/notify.h"
+#include "core/step_kind.h"
 
 static void key_id(struct jw *jw, const char *key, const struct id *id)
 {
@@ -85,10 +86,9 @@ void shape_task(struct jw *jw, const struct task_row *task, const struct task_ex
     task_request(jw, task);
     const struct run_row *runs = extras->runs;
     size_t count = extras->run_count;
-    const struct run_row *latest = count ? &runs[count - 1] : NULL;
-    if (latest)
-        run_limits(jw, latest);
-    task_waiting(jw, latest, extras->queue_position);
+    if (count)
+        run_limits(jw, &runs[count - 1]);
+    task_waiting(jw, count ? &runs[count - 1] : NULL, extras->queue_position);
     key_id(jw, "latestRunId", &task->latest_run_id);
     jw_key(jw, "runs");
     jw_begin(jw, '[');
@@ -368,7 +368,7 @@ static void write_notice(struct jw *jw, const struct js *notice, struct arena *a
 
 void shape_payload(struct jw *jw, const struct job_row *job, enum role role)
 {
-    if (role != ROLE_VIEWER || !text_same(job->queue, NOTIFY_QUEUE)) {
+    if (role != ROLE_VIEWER || !text_same(job->queue, step_row(STEP_NOTIFY)->queue)) {
         jw_kraw(jw, "payload", job->payload);
         return;
     }

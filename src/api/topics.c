@@ -13,6 +13,7 @@
 #include "control/messaging/requests.h"
 #include "control/messaging/subscriptions.h"
 #include "core/queue/topic.h"
+#include "core/step_kind.h"
 #include <stdio.h>
 #include <string.h>
 

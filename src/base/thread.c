@@ -6,6 +6,10 @@
 #include <signal.h>
 #include <string.h>
 
+/* Raised by the thread itself: a handler (of a sanitizer, say) runs only when they are not blocked,
+   and without one they end the process either way. */
+static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
+
 enum rc thread_start(const struct thread_spec *spec, pthread_t *ret_thread, struct err *err)
 {
     assert(ret_thread || spec->detached);
@@ -18,6 +22,8 @@ enum rc thread_start(const struct thread_spec *spec, pthread_t *ret_thread, stru
     if (spec->detached)
         (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     (void)sigfillset(&all);
+    for (size_t i = 0; i < COUNT_OF(faults); i++)
+        (void)sigdelset(&all, faults[i]);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* It starts with our mask. */
     int failed = pthread_create(&thread, &attributes, spec->body, spec->ctx);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -1,5 +1,5 @@
 /*
- * thread.h - threads that leave all signals to the main one.
+ * thread.h - threads that leave all signals to the main one, except their own faults.
  */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H

@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "cli/client.h"
 #include "cli/table.h"
+#include "core/step_kind.h"
 #include "net/url.h"
 #include <stdio.h>
 
@@ -23,8 +24,8 @@ static const char *queues_text(const struct js *queues, struct arena *arena)
         return "all";
     for (size_t i = 0; i < js_count(queues); i++) {
         const char *name = js_str(js_at(queues, i), "");
-        if (text_starts(name, "drover."))
-            name += sizeof "drover." - 1;
+        if (text_starts(name, STEP_QUEUE_PREFIX))
+            name += sizeof STEP_QUEUE_PREFIX - 1;
         text = arena_printf(arena, "%s%s%s", text, i > 0 ? "," : "", name);
     }
     return text;

@@ -37,7 +37,6 @@
 
 enum {
     SLOTS_DEFAULT = 4,
-    QUEUES_MAX = 16,
     HIDDEN_MAX = 2,
     LOCK_WAIT_MS = 2000,
     STOP_SECONDS_MAX = 9, /* As `drover serve`: then the leases expire. */
@@ -47,7 +46,6 @@ struct remote {
     struct cli *cli;
     const char *url, *token;
     const char *data_dir;
-    const char *queues[QUEUES_MAX + 1];
     const char *hidden[HIDDEN_MAX + 1]; /* From agents; NULL-terminated. */
     struct worker_options options;
     struct port_http *port;
@@ -62,13 +60,23 @@ struct remote {
 /* "agent" or "drover.agent", among the steps that this program can run. */
 static const char *find_queue(struct str name)
 {
-    const char *const *known = step_queues();
-    for (size_t i = 0; known[i]; i++) {
-        const char *step = strchr(known[i], '.') + 1;
-        if (str_is(name, known[i]) || str_is(name, step))
-            return known[i];
+    const struct step_queues known = step_queues();
+    for (size_t i = 0; known.names[i]; i++) {
+        const char *step = known.names[i] + strlen(STEP_QUEUE_PREFIX);
+        if (str_is(name, known.names[i]) || str_is(name, step))
+            return known.names[i];
     }
     return NULL;
+}
+
+static const char *queue_names(struct arena *arena)
+{
+    const struct step_queues known = step_queues();
+    const char *text = "";
+    for (size_t i = 0; known.names[i]; i++)
+        text = arena_printf(arena, "%s%s%s", text, i > 0 ? ", " : "",
+                            known.names[i] + strlen(STEP_QUEUE_PREFIX));
+    return text;
 }
 
 static enum rc read_queues(struct remote *remote, const char *list, struct err *err)
@@ -77,14 +85,12 @@ static enum rc read_queues(struct remote *remote, const char *list, struct err *
     for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         struct str name = {at, strcspn(at, ",")};
         const char *queue = find_queue(name);
-        if (!queue || count == QUEUES_MAX)
+        if (!queue || count == STEP_ROWS_MAX)
             return err_set(err, RC_MALFORMED, "INVALID_QUEUE",
-                           "there is no queue %.*s for workers: they are prepare, hydrate, agent, "
-                           "verify, judge, publish, unpublish and clean",
-                           (int)name.len, name.at);
-        remote->queues[count++] = queue;
+                           "there is no queue %.*s for workers: they are %s", (int)name.len,
+                           name.at, queue_names(&remote->cli->arena));
+        remote->options.queues.names[count++] = queue;
     }
-    remote->options.queues = remote->queues;
     return RC_OK;
 }
 
@@ -105,12 +111,11 @@ static void choose_hidden(struct remote *remote)
 static enum rc read_slots(struct remote *remote, struct err *err)
 {
     const char *text = args_text(&remote->cli->args, "slots", NULL);
-    const char *const *queues = remote->options.queues;
     int plain = 0;
     enum rc rc = text ? slots_parse(text, &plain, &remote->options.slots, err) : RC_OK;
     if (rc == RC_OK)
         slots_fill(&remote->options.slots, plain > 0 ? plain : SLOTS_DEFAULT,
-                   queues ? queues : step_queues());
+                   remote->options.queues.names);
     return rc == RC_INVALID ? RC_MALFORMED : rc;
 }
 
@@ -134,7 +139,11 @@ static enum rc read_options(struct remote *remote, struct err *err)
         return err_set(err, RC_MALFORMED, "INVALID_NAME",
                        "a worker's name has letters, digits, '.', '_' and '-', at most %d",
                        WORKER_NAME_MAX);
-    enum rc rc = queues ? read_queues(remote, queues, err) : RC_OK;
+    enum rc rc = RC_OK;
+    if (queues)
+        rc = read_queues(remote, queues, err);
+    else
+        remote->options.queues = step_queues();
     if (rc == RC_OK)
         rc = read_slots(remote, err);
     if (rc == RC_OK && data)

@@ -357,7 +357,8 @@ static enum rc start_worker(struct server *server, struct err *err)
     struct slots slots = {.of = {[CLASS_AGENT] = (int)workers->max,
                                  [CLASS_CHECK] = (int)workers->check,
                                  [CLASS_SHORT] = (int)workers->short_steps}};
-    slots_fill(&slots, 0, step_queues());
+    struct step_queues queues = step_queues();
+    slots_fill(&slots, 0, queues.names);
     slots.of[CLASS_AGENT] = (int)workers->min;
     struct worker_options options = {
         .port = &server->port.port,

@@ -74,7 +74,7 @@ static enum rc parse_times(struct str text, struct breaker_times *ret_times, str
 static enum rc breaker_decode(struct row_reader *reader, void *to, struct err *err)
 {
     struct stored stored = {0};
-    enum rc rc = columns_read(&breaker_stored_shape, reader, &stored, err);
+    enum rc rc = read_columns(&breaker_stored_shape, reader, &stored, err);
     if (rc == RC_OK)
         rc = parse_times(stored.failures, &stored.row.life.failures, err);
     if (rc == RC_OK)

@@ -2,11 +2,8 @@
  * columns.c - see columns.h.
  */
 #include "store/columns.h"
-#include "store/query.h"
 #include <assert.h>
 #include <string.h>
-
-/* ---- statements ---- */
 
 enum part { PART_NAME, PART_NUMBER, PART_SET, PART_KEY, PART_REPLACED };
 
@@ -95,72 +92,6 @@ void columns_types(const struct shape *shape, unsigned group, char to[COLUMNS_MA
         to[count++] = types[shape->columns[i].kind];
     }
     to[count] = '\0';
-}
-
-/* ---- rows ---- */
-
-static struct param param_of(const struct column *column, const void *at)
-{
-    switch (column->kind) {
-    case KIND_ID:
-        return P_ID((const struct id *)at);
-    case KIND_TEXT:
-        return P_TEXT(*(const char *const *)at);
-    case KIND_INT:
-        return P_INT(*(const int64_t *)at);
-    case KIND_BOOL:
-        return P_INT(*(const bool *)at);
-    case KIND_JSON:
-        return P_JSON(*(const struct str *)at);
-    case KIND_WORD:
-        break;
-    }
-    return P_TEXT(column->words->name(at));
-}
-
-size_t columns_bind(const struct shape *shape, unsigned group, const void *row,
-                    struct param to[COLUMNS_MAX])
-{
-    size_t count = 0;
-    for (size_t i = 0; i < shape->count; i++) {
-        const struct column *column = &shape->columns[i];
-        if ((column->groups & group) == 0)
-            continue;
-        assert(count < COLUMNS_MAX);
-        to[count++] = param_of(column, (const char *)row + column->offset);
-    }
-    return count;
-}
-
-enum rc columns_read(const struct shape *shape, struct row_reader *reader, void *to,
-                     struct err *err)
-{
-    for (size_t i = 0; i < shape->count; i++) {
-        const struct column *column = &shape->columns[i];
-        void *at = (char *)to + column->offset;
-        switch (column->kind) {
-        case KIND_ID:
-            *(struct id *)at = read_id(reader);
-            break;
-        case KIND_TEXT:
-            *(const char **)at = read_text(reader);
-            break;
-        case KIND_INT:
-            *(int64_t *)at = read_int(reader);
-            break;
-        case KIND_BOOL:
-            *(bool *)at = read_int(reader) != 0;
-            break;
-        case KIND_JSON:
-            *(struct str *)at = read_bytes(reader);
-            break;
-        case KIND_WORD:
-            if (!column->words->parse(read_word(reader), at))
-                return row_corrupt(shape->noun, err);
-            break;
-        }
-    }
-    return RC_OK;
 }
 
 static bool same(const struct column *column, const void *a, const void *b)

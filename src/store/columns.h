@@ -7,7 +7,7 @@
  * src/store/runs.c, for example), and a migration in src/store/migrations.c.  The suite
  * tests/store/test_store_columns.c compares every table with the schema.
  *
- * Words in the text of a statement that has a shape (db.h expands them when it prepares it):
+ * Words in the text of a statement with a shape, expanded when a connection prepares it (db.c):
  *
  *   {columns}  a, b, c                        all columns, in the order in which they are read
  *   {small}    a, NULL, c                     the same without the large ones
@@ -16,12 +16,17 @@
  *   {key}      a = $1                         the key, joined by AND
  *   {replaced} b = excluded.b                 for ON CONFLICT: without key and COLUMN_ONCE
  *
- * Parameters of a statement that writes are the columns of its group in the order of the table.
+ * Parameters of a struct row_sql (db.h) are the columns of its group in the order of the table.
  */
 #ifndef STORE_COLUMNS_H
 #define STORE_COLUMNS_H
 #include "base/buf.h"
-#include "store/db.h"
+#include "base/id.h"
+#include "base/rc.h"
+#include "base/str.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum column_kind { KIND_ID, KIND_TEXT, KIND_INT, KIND_BOOL, KIND_JSON, KIND_WORD };
 
@@ -91,7 +96,7 @@ struct shape {
     size_t bytes;     /* Of the struct. */
     const struct column *columns;
     size_t count;
-    /* Fills a zeroed struct; NULL: as columns_read does. */
+    /* Fills a zeroed struct; NULL: all columns, as read_columns does. */
     enum rc (*decode)(struct row_reader *reader, void *to, struct err *err);
     const struct shape *base; /* Its columns are meant by {columns}; NULL: its own. */
 };
@@ -109,13 +114,8 @@ enum { COLUMNS_MAX = 64 }; /* Of one group: parameters of a statement. */
 
 /* Appends what a word stands for; false: it is none of the words above. */
 bool columns_expand(const struct shape *shape, unsigned group, struct str word, struct buf *to);
-/* Parameters of the group, their number and their types (struct sql). */
-size_t columns_bind(const struct shape *shape, unsigned group, const void *row,
-                    struct param to[COLUMNS_MAX]);
+/* Types of the parameters: see struct sql. */
 void columns_types(const struct shape *shape, unsigned group, char to[COLUMNS_MAX + 1]);
-/* All columns into a zeroed struct.  RC_CORRUPT: a word that is not known. */
-MUST_USE enum rc columns_read(const struct shape *shape, struct row_reader *reader, void *to,
-                              struct err *err);
 /* Has a column of the group changed?  Texts are compared by address: code that changes a text sets
    another pointer. */
 bool columns_changed(const struct shape *shape, unsigned group, const void *now,

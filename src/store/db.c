@@ -281,11 +281,42 @@ enum rc exec_one(struct db *db, const struct sql *sql, const struct param *param
     return exec_exactly_one(db, &source, params, noun, err);
 }
 
+static struct param param_of(const struct column *column, const void *at)
+{
+    switch (column->kind) {
+    case KIND_ID:
+        return P_ID((const struct id *)at);
+    case KIND_TEXT:
+        return P_TEXT(*(const char *const *)at);
+    case KIND_INT:
+        return P_INT(*(const int64_t *)at);
+    case KIND_BOOL:
+        return P_INT(*(const bool *)at);
+    case KIND_JSON:
+        return P_JSON(*(const struct str *)at);
+    case KIND_WORD:
+        break;
+    }
+    return P_TEXT(column->words->name(at));
+}
+
+static void bind_row(const struct row_sql *sql, const void *row, struct param to[COLUMNS_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sql->shape->count; i++) {
+        const struct column *column = &sql->shape->columns[i];
+        if ((column->groups & sql->group) == 0)
+            continue;
+        assert(count < COLUMNS_MAX);
+        to[count++] = param_of(column, (const char *)row + column->offset);
+    }
+}
+
 enum rc row_exec(struct db *db, const struct row_sql *sql, const void *row, int64_t *ret_changed,
                  struct err *err)
 {
     struct param params[COLUMNS_MAX];
-    columns_bind(sql->shape, sql->group, row, params);
+    bind_row(sql, row, params);
     const struct source source = source_of_row(sql);
     return exec_any(db, &source, params, ret_changed, err);
 }
@@ -293,7 +324,7 @@ enum rc row_exec(struct db *db, const struct row_sql *sql, const void *row, int6
 enum rc row_exec_one(struct db *db, const struct row_sql *sql, const void *row, struct err *err)
 {
     struct param params[COLUMNS_MAX];
-    columns_bind(sql->shape, sql->group, row, params);
+    bind_row(sql, row, params);
     const struct source source = source_of_row(sql);
     return exec_exactly_one(db, &source, params, sql->shape->noun, err);
 }

@@ -108,7 +108,7 @@ static int64_t until_of(const struct dead_filter *filter)
 static enum rc dead_decode(struct row_reader *reader, void *to, struct err *err)
 {
     struct dead_row *row = to;
-    enum rc rc = columns_read(&job_shape, reader, &row->job, err);
+    enum rc rc = read_columns(&job_shape, reader, &row->job, err);
     row->attempts = read_int(reader);
     row->first_us = read_int(reader);
     row->last_us = read_int(reader);

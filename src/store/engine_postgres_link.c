@@ -38,11 +38,14 @@ static const struct {
    them no longer than PostgreSQL needs to detect that (on a unix socket the tcp_ settings are
    ignored).
    Neither limit holds for one that is frozen while it sends or receives:
-   control/watch/membership.h ends its sessions. jit: compiling pays for reports, not for
-   statements that touch a few rows. */
+   control/watch/membership.h ends its sessions.  A limit that the address sets by itself (options)
+   is kept: a machine that is very slow may need longer ones.
+   jit: compiling pays for reports, not for statements that touch a few rows. */
 static const char session[] = "SET client_encoding = 'UTF8'; SET client_min_messages = 'error';"
-                              " SET statement_timeout = '30s'; SET lock_timeout = '10s';"
-                              " SET idle_in_transaction_session_timeout = '8s';"
+                              " SELECT set_config(name, given, false)"
+                              " FROM (VALUES ('statement_timeout', '30s'), ('lock_timeout', '10s'),"
+                              " ('idle_in_transaction_session_timeout', '8s')) AS t (name, given)"
+                              " JOIN pg_settings USING (name) WHERE source <> 'client';"
                               " SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;"
                               " SET tcp_keepalives_count = 3; SET tcp_user_timeout = '20s';"
                               " SET jit = off";

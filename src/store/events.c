@@ -186,7 +186,7 @@ static enum rc page_read(struct db *db, const struct event_filter *filter, struc
             !event_type_match(filter->type_pattern, row_text(&rows, TYPE_COLUMN)))
             continue;
         struct event *event = row_list_add(list, sizeof *event, arena);
-        rc = columns_read(&event_shape, &(struct row_reader){.rows = &rows, .arena = arena}, event,
+        rc = read_columns(&event_shape, &(struct row_reader){.rows = &rows, .arena = arena}, event,
                           err);
         if (rc != RC_OK)
             return rc;

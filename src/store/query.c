@@ -39,6 +39,37 @@ enum rc row_corrupt(const char *noun, struct err *err)
                    noun);
 }
 
+enum rc read_columns(const struct shape *shape, struct row_reader *reader, void *to,
+                     struct err *err)
+{
+    for (size_t i = 0; i < shape->count; i++) {
+        const struct column *column = &shape->columns[i];
+        void *at = (char *)to + column->offset;
+        switch (column->kind) {
+        case KIND_ID:
+            *(struct id *)at = read_id(reader);
+            break;
+        case KIND_TEXT:
+            *(const char **)at = read_text(reader);
+            break;
+        case KIND_INT:
+            *(int64_t *)at = read_int(reader);
+            break;
+        case KIND_BOOL:
+            *(bool *)at = read_int(reader) != 0;
+            break;
+        case KIND_JSON:
+            *(struct str *)at = read_bytes(reader);
+            break;
+        case KIND_WORD:
+            if (!column->words->parse(read_word(reader), at))
+                return row_corrupt(shape->noun, err);
+            break;
+        }
+    }
+    return RC_OK;
+}
+
 static enum rc not_found(const char *noun, struct err *err)
 {
     return err_set(err, RC_NOT_FOUND, "NOT_FOUND", "there is no such %s", noun);
@@ -57,7 +88,7 @@ static enum rc decode(const struct shape *shape, struct rows *rows, struct arena
 {
     struct row_reader reader = {.rows = rows, .arena = arena};
     return shape->decode != NULL ? shape->decode(&reader, to, err)
-                                 : columns_read(shape, &reader, to, err);
+                                 : read_columns(shape, &reader, to, err);
 }
 
 enum rc query_one(struct db *db, const struct sql *sql, const struct param *params, size_t count,

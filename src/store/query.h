@@ -24,6 +24,9 @@ struct str read_bytes(struct row_reader *reader);
 const char *read_word(struct row_reader *reader); /* Not copied, never NULL: to be parsed. */
 /* For a stored word that core cannot parse. */
 enum rc row_corrupt(const char *noun, struct err *err);
+/* All columns of the shape, into a zeroed struct.  RC_CORRUPT: a word that is not known. */
+MUST_USE enum rc read_columns(const struct shape *shape, struct row_reader *reader, void *to,
+                              struct err *err);
 
 /* RC_NOT_FOUND (code NOT_FOUND) without a row; *ret_row is untouched then. */
 MUST_USE enum rc query_one(struct db *db, const struct sql *sql, const struct param *params,

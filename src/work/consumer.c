@@ -17,6 +17,7 @@
 #include "base/random.h"
 #include "base/str.h"
 #include "base/thread.h"
+#include "core/step_kind.h"
 #include "work/job/retry.h"
 #include "work/job/stop.h"
 #include "work/steps/outcome.h"
@@ -538,7 +539,7 @@ static void gather(struct consumer *consumer, struct beats *beats)
             continue;
         beats->held[beats->count] = held;
         beats->leases[beats->count++] = ref_of(held);
-        if (held->state == HELD_RUNNING && text_same(held->job.type, "pull"))
+        if (held->state == HELD_RUNNING && step_is(held->job.type, STEP_PULL))
             beats->agents[beats->agent_count++] = ref_of(held);
     }
 }

@@ -15,7 +15,8 @@ enum { AFTER_DEADLINE_MS = 30000 };
 
 struct work {
     const struct job_run *job_run;
-    const struct step_kind *kind; /* NULL: not known (yet). */
+    const struct step_row *row; /* NULL: not known (yet). */
+    step_run_fn *run;
     struct step step;
     struct buf result;
     struct js *payload;
@@ -28,9 +29,9 @@ static void work_release(struct work *work)
     js_free(work->payload);
 }
 
-static int64_t deadline_of(const struct step *step, const struct step_kind *kind)
+static int64_t deadline_of(const struct step *step, const struct step_row *row)
 {
-    int64_t ms = kind->timeout_ms(&step->input.config);
+    int64_t ms = repo_config_step_ms(&step->input.config, row);
     if (step->input.run_deadline_us > 0) {
         int64_t now_us = clock_now_us(&step->site->clock);
         int64_t left_ms = (step->input.run_deadline_us - now_us) / US_PER_MS;
@@ -44,14 +45,15 @@ static int64_t deadline_of(const struct step *step, const struct step_kind *kind
 static enum rc decode(struct work *work, struct err *err)
 {
     const struct port_job *job = work->job_run->job;
-    work->kind = step_find(job->type);
-    if (!work->kind)
+    work->row = step_find(job->type);
+    work->run = work->row ? step_function(work->row->kind) : NULL;
+    if (!work->run)
         return err_set(err, RC_INVALID, "UNKNOWN_STEP", "There is no step called %.100s.",
                        job->type);
     enum rc rc = js_parse(job->payload.at, job->payload.len, &work->payload, err);
-    if (rc == RC_OK && work->kind->bare) {
+    if (rc == RC_OK && work->row->bare) {
         work->step.input.payload = work->payload;
-        work->step.deadline_us = deadline_of(&work->step, work->kind);
+        work->step.deadline_us = deadline_of(&work->step, work->row);
         return RC_OK;
     }
     if (rc == RC_OK)
@@ -59,7 +61,7 @@ static enum rc decode(struct work *work, struct err *err)
     if (rc != RC_OK)
         return rc;
     step_place(&work->step);
-    work->step.deadline_us = deadline_of(&work->step, work->kind);
+    work->step.deadline_us = deadline_of(&work->step, work->row);
     return RC_OK;
 }
 
@@ -70,10 +72,10 @@ static enum rc perform(struct work *work, struct err *err)
     enum rc rc = decode(work, err);
     if (rc != RC_OK)
         return step_fail(step, rc, err, (struct port_failure){.code = "payload_invalid"});
-    if (!job_run->may_begin(job_run->ctx, step, work->kind))
+    if (!job_run->may_begin(job_run->ctx, step, work->row))
         return err_set(err, RC_CANCELLED, "CANCELLED", "stopped before it began");
-    rc = work->kind->run(step, err);
-    if (rc == RC_IO && !work->kind->bare && text_same(err->code, "GIT_FAILED") &&
+    rc = work->run(step, err);
+    if (rc == RC_IO && !work->row->bare && text_same(err->code, "GIT_FAILED") &&
         !text_same(step->failure.code, "repository_unreachable"))
         mirror_examine(step);
     if (rc != RC_OK) /* It goes into events. */
@@ -95,8 +97,8 @@ static struct port_failure failure_of(const struct work *work, enum rc rc, const
         return (struct port_failure){.code = "step_timed_out", .message = err->text};
     if (work->step.failure.code)
         return work->step.failure;
-    assert(work->kind); /* Without one the payload was refused, with a code. */
-    return (struct port_failure){.code = work->kind->failure,
+    assert(work->row); /* Without one the payload was refused, with a code. */
+    return (struct port_failure){.code = work->row->failure,
                                  .message = err->text[0] ? err->text : rc_name(rc),
                                  .retryable = retry_may_help(rc)};
 }

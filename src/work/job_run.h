@@ -18,7 +18,7 @@ struct job_run {
     struct stop *stop;           /* Of this job. */
     const struct stop *shutdown; /* Of the worker: then reports are retried only briefly. */
     /* Called when the payload is decoded; false: a stop was requested before it could begin. */
-    bool (*may_begin)(void *ctx, const struct step *step, const struct step_kind *kind);
+    bool (*may_begin)(void *ctx, const struct step *step, const struct step_row *row);
     /* NULL, or called when the step is done: the job that is wanted next, or NULL. */
     struct port_next *(*next)(void *ctx);
     void *ctx;

@@ -36,7 +36,6 @@
 #include <unistd.h>
 
 enum {
-    QUEUES_MAX = 16,
     NAME_BYTES = 128,
     LEASE_WAIT_MS = 20000,
     PAUSE_MIN_MS = 50, /* After a lease call that returned at once without a job. */
@@ -61,7 +60,7 @@ struct slot {
     bool running; /* Works in the directory of run_id. */
     struct port_ref lease;
     struct id run_id;
-    const struct step_kind *kind;
+    const struct step_row *row;
     int64_t deadline_us;
 };
 
@@ -85,7 +84,7 @@ struct worker {
     struct retention_total unpublished;
     int slots_alive;
     int wanted[STEP_CLASS_COUNT]; /* Slots numbered beyond it end with their job. */
-    const char *queues[STEP_CLASS_COUNT][QUEUES_MAX + 1]; /* Those of the options, by class. */
+    const char *queues[STEP_CLASS_COUNT][STEP_ROWS_MAX + 1]; /* Those of the options, by class. */
     int slot_count;
     struct slot slots[]; /* slot_count of them, class after class. */
 };
@@ -138,7 +137,7 @@ static void slot_take(struct slot *slot, const struct port_job *job)
     slot->running = false;
     slot->lease = (struct port_ref){.id = job->id, .epoch = job->epoch};
     slot->run_id = (struct id){0};
-    slot->kind = NULL;
+    slot->row = NULL;
     slot->deadline_us = INT64_MAX;
     if (worker->stopping)
         ask_slot(slot, STOP_SHUTDOWN);
@@ -168,16 +167,16 @@ static struct slot *slot_before(struct slot *slot)
 }
 
 /* Waits until no other slot works for this run; false when asked to stop first. */
-static bool slot_enter_run(void *ctx, const struct step *step, const struct step_kind *kind)
+static bool slot_enter_run(void *ctx, const struct step *step, const struct step_row *row)
 {
     struct slot *slot = ctx;
     struct worker *worker = slot->worker;
     lock(worker);
     slot->run_id = step->input.run_id;
-    slot->kind = kind;
+    slot->row = row;
     slot->deadline_us = step->deadline_us;
     struct slot *other;
-    bool of_run = !kind->bare;
+    bool of_run = !row->bare;
     while (of_run && ((other = slot_before(slot)) || id_same(&worker->swept, &slot->run_id)) &&
            stop_asked(&slot->stop) == STOP_NONE) {
         /* The same job again: the other slot's lease is lost, also if it has not been notified. */
@@ -529,9 +528,8 @@ static void *housekeeping_main(void *ctx)
 static void split_queues(struct worker *worker)
 {
     size_t counts[STEP_CLASS_COUNT] = {0};
-    for (const char *const *queue = worker->options.queues; *queue; queue++) {
+    for (const char *const *queue = worker->options.queues.names; *queue; queue++) {
         enum step_class class = step_class_of(*queue);
-        assert(counts[class] < QUEUES_MAX);
         worker->queues[class][counts[class]++] = *queue;
     }
 }
@@ -574,7 +572,7 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
         worker->options.server_socket = mem_strdup(options->server_socket);
     worker->options.work_dir = NULL; /* dirs.work, without links. */
     worker->options.hidden = NULL;   /* dirs.hidden */
-    if (!options->queues)
+    if (!options->queues.names[0])
         worker->options.queues = step_queues();
     split_queues(worker);
     worker->shutdown.event_fd = -1;
@@ -694,7 +692,7 @@ void worker_cancel_run(struct worker *worker, const struct id *run_id)
     lock(worker);
     for (int i = 0; i < worker->slot_count; i++) {
         struct slot *slot = &worker->slots[i];
-        bool stoppable = slot->kind && !slot->kind->ends;
+        bool stoppable = slot->row && !slot->row->finishes;
         if (slot->busy && stoppable && id_same(&slot->run_id, run_id))
             ask_slot(slot, STOP_CANCEL);
     }
@@ -706,7 +704,7 @@ struct port_worker worker_presence(const struct worker_options *options)
     return (struct port_worker){
         .name = options->name,
         .host = site_host(),
-        .queues = options->queues ? options->queues : step_queues(),
+        .queues = options->queues.names,
         .pid = getpid(),
         .slots = options->slots.of[slots_main(&options->slots)],
         .lease_ms = options->lease_ms,

@@ -24,7 +24,7 @@ struct worker_options {
     const char *name;          /* "node-1"; slots are "node-1/0", "node-1/1", ... */
     struct slots slots;        /* By slots_fill(); 0 in a class: none. */
     int agents_max;            /* For worker_resize, 1..256; 0: as many as slots for agents. */
-    const char *const *queues; /* NULL-terminated, of step_queues(); static.  NULL: all of them. */
+    struct step_queues queues; /* Some of step_queues(); empty: all of them. */
     const char *work_dir;      /* DATA/work: mirrors, worktrees; made when missing. */
     const char *server_url;    /* What agents see as DROVER_URL. */
     const char *server_socket; /* Its unix socket, DROVER_SOCKET of agents; or NULL. */
@@ -42,7 +42,8 @@ MUST_USE enum rc worker_start(const struct worker_options *options, struct worke
                               struct err *err);
 /* A hint from the server's events: the run's step should stop now, not at the next heartbeat. */
 void worker_cancel_run(struct worker *worker, const struct id *run_id);
-/* The worker as it is announced to the server: the texts live as long as the options. */
+/* The worker as it is announced to the server: queues and texts live as long as the options, whose
+   queues are not empty. */
 struct port_worker worker_presence(const struct worker_options *options);
 /* How many slots there are, and how many are busy. */
 struct worker_load {

@@ -329,6 +329,25 @@ static void await_put(struct fixture *f, struct db *db, const char *key)
     ck_assert_msg(rc == RC_OK, "%s", f->err.text);
 }
 
+/* The fixture's address sets the first one. */
+START_TEST(a_session_has_limits_unless_the_address_sets_them)
+{
+    static const struct {
+        struct sql sql;
+        int64_t ms;
+    } limits[] = {
+#define LIMIT_OF(name) {name, "SELECT setting::bigint FROM pg_settings WHERE name = '" name "'", ""}
+        {LIMIT_OF("idle_in_transaction_session_timeout"), 600 * 1000},
+        {LIMIT_OF("statement_timeout"), 30 * 1000},
+        {LIMIT_OF("lock_timeout"), 10 * 1000},
+#undef LIMIT_OF
+    };
+    POSTGRES(f);
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        ck_assert_int_eq(query_number(&f, f.db, &limits[i].sql), limits[i].ms);
+}
+END_TEST
+
 START_TEST(an_idle_connection_that_was_ended_is_opened_again_unseen)
 {
     POSTGRES(f);
@@ -539,6 +558,7 @@ static void add_server_tests(Suite *suite)
     tcase_add_test(tc, text_that_is_none_is_refused_and_json_keeps_its_bytes);
     tcase_add_test(tc, a_deadlock_is_busy_for_one_of_them);
     tcase_add_test(tc, claims_skip_what_another_writer_holds);
+    tcase_add_test(tc, a_session_has_limits_unless_the_address_sets_them);
     tcase_add_test(tc, an_idle_connection_that_was_ended_is_opened_again_unseen);
     tcase_add_test(tc, a_connection_lost_in_a_transaction_ends_it);
     tcase_add_loop_test(tc, a_commit_whose_answer_was_lost_is_asked_for, 0, 5);

@@ -169,7 +169,7 @@ expect layers 'src/core/c.c:1: core has no state'
 
 # Codes in split texts, choices and tables; one that no answer carries is passed over.
 documented() {
-    mkdir -p docs share/completions src/store src/forge src/control src/work/job src/server \
+    mkdir -p docs share/completions src/store src/forge src/control src/server \
         src/core/run
     # shellcheck disable=SC2016 # Backquotes of Markdown.
     printf '%s\n' '| `--queues A,B` | `agent` |' '## Error codes' \
@@ -181,7 +181,7 @@ documented() {
     cp docs/PROTOCOL.md docs/CONFIGURATION.md
     # shellcheck disable=SC2016
     echo '`step_failed`' >docs/STATES.md
-    echo '    {"agent", "drover.agent", 1},' >src/work/job/step.c
+    echo '        NAMED("agent"),' >src/core/step_table.c
     echo '     "only these steps: agent"' >src/server/cmd_worker.c
     echo '    --queues) agent' >share/completions/drover.bash
     echo '    {"step_failed", RETRY_OF_STEP},' >src/core/run/retry_rule.c
@@ -227,9 +227,9 @@ documented
 echo '    {"odd_end", RETRY_OF_STEP},' >>src/core/run/retry_rule.c
 expect docs 'src/core/run/retry_rule.c: docs/STATES.md does not name odd_end'
 documented
-echo '    {"polish", "drover.polish", 1},' >>src/work/job/step.c
+echo '        NAMED("polish"),' >>src/core/step_table.c
 expect docs 'docs/CONFIGURATION.md: the steps of --queues lack polish'
-for file in src/core/run/retry_rule.c src/work/job/step.c docs/PROTOCOL.md; do
+for file in src/core/run/retry_rule.c src/core/step_table.c docs/PROTOCOL.md; do
     documented
     mv "$file" "$file.old"
     expect docs "$file: nothing to compare"

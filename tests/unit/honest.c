@@ -3,6 +3,7 @@
  */
 #include "tests/unit/honest.h"
 #include "base/jw.h"
+#include "core/report_shape.h"
 #include "core/run/worker_report.h"
 #include "store/artifacts.h"
 #include <inttypes.h>

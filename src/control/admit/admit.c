@@ -190,7 +190,7 @@ static enum rc start(struct admission *admission, struct flow *flow,
     if (rc == RC_OK)
         rc = flow_tell(ctx, flow, EV_RUN_ACQUIRED, NULL);
     if (rc == RC_OK)
-        rc = assignment_enqueue(ctx, flow, "prepare");
+        rc = assignment_enqueue(ctx, flow, STEP_PREPARE);
     if (rc == RC_OK)
         rc = timers_clear(ctx->db, TIMER_QUEUE_DEADLINE, &flow->run.id, ctx->err);
     if (rc != RC_OK)

@@ -4,6 +4,7 @@
 #include "control/commit/queue_book.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "core/step_table.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +14,11 @@
 void queue_book_init(struct queue_book *book)
 {
     *book = (struct queue_book){.plain = {.config = queue_config_default("")}};
-    for (size_t i = 0; i < STEP_QUEUES; i++)
-        book->steps[i].config = queue_config_default(step_queue(i));
+    size_t count;
+    const struct step_row *rows = step_table(&count);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].queue != NULL)
+            book->steps[rows[i].kind].config = queue_config_default(rows[i].queue);
 }
 
 void queue_book_release(struct queue_book *book)
@@ -90,8 +94,8 @@ const struct queue_rules *queue_book_find(const struct queue_book *book, const c
         found = bsearch(queue, book->rules, book->count, sizeof(*book->rules), by_name);
     if (found != NULL)
         return found;
-    for (size_t i = 0; text_starts(queue, STEP_QUEUE_PREFIX) && i < STEP_QUEUES; i++)
-        if (strcmp(queue, step_queue(i)) == 0)
-            return &book->steps[i];
-    return &book->plain;
+    const struct step_row *step = NULL;
+    if (text_starts(queue, STEP_QUEUE_PREFIX))
+        step = step_find_queue(queue);
+    return step != NULL ? &book->steps[step->kind] : &book->plain;
 }

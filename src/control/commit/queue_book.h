@@ -9,6 +9,7 @@
 #define CONTROL_COMMIT_QUEUE_BOOK_H
 #include "base/arena.h"
 #include "core/queue/queue_config.h"
+#include "core/step_kind.h"
 #include "store/queues.h"
 
 struct queue_rules {
@@ -21,9 +22,9 @@ struct queue_book {
     struct arena arena;
     struct queue_rules *rules; /* By name. */
     size_t count;
-    struct queue_rules plain, steps[STEP_QUEUES]; /* Of queues that are not listed. */
-    bool known;                                   /* Read at least once. */
-    int64_t news;                                 /* Of the node, when it was read. */
+    struct queue_rules plain, steps[STEP_ROWS_MAX]; /* Of queues that are not listed; by kind. */
+    bool known;                                     /* Read at least once. */
+    int64_t news;                                   /* Of the node, when it was read. */
     int64_t read_us;
     int64_t versions; /* The sum of all versions: differs when any rule changed. */
 };

@@ -13,6 +13,7 @@
 #include "control/queue/job_hooks.h"
 #include "control/queue/jobs.h"
 #include "core/event_types.h"
+#include "core/step_kind.h"
 #include <assert.h>
 #include <string.h>
 
@@ -70,12 +71,14 @@ static enum rc check_replay(struct context *ctx, struct work *work,
 {
     bool step = !id_is_none(&work->job.run_id);
     bool patched = work->cmd->patch != NULL;
+    const struct step_row *row = step_find(work->job.type);
+    bool outlives_run = row != NULL && row->outlives_run;
     enum rc rc = ctx->hooks->jobs->may_replay(ctx, &work->job);
     if (rc != RC_OK && rc != RC_CONFLICT)
         return rc;
     if (rc == RC_CONFLICT)
         *ret_refusal = &saga_moved_on;
-    else if (step && id_is_none(&work->job.saga_id) && strcmp(work->job.type, "clean") != 0)
+    else if (step && id_is_none(&work->job.saga_id) && !outlives_run)
         *ret_refusal = &run_ended;
     else if (step && patched)
         *ret_refusal = &step_patch;

@@ -15,13 +15,6 @@
 #include "store/patches.h"
 #include <assert.h>
 
-static const enum run_status states[BUILTIN_COUNT] = {
-    [BUILTIN_PREPARE] = RUN_PREPARING,   [BUILTIN_HYDRATE] = RUN_CONTEXT_LOADING,
-    [BUILTIN_PLAN] = RUN_PLANNING,       [BUILTIN_AGENT] = RUN_RUNNING,
-    [BUILTIN_VERIFY] = RUN_VERIFYING,    [BUILTIN_JUDGE] = RUN_JUDGING,
-    [BUILTIN_PUBLISH] = RUN_CREATING_PR,
-};
-
 /* The event that leads out of a state, and its usual reason. */
 static const struct {
     enum run_event event;
@@ -76,7 +69,7 @@ static void count_attempt(struct flow *flow)
 }
 
 /* The agent begins with this step: its work, or its plan. */
-static enum rc begin_agent(struct context *ctx, struct flow *flow, enum builtin step)
+static enum rc begin_agent(struct context *ctx, struct flow *flow, enum step_kind step)
 {
     const struct ending *ending = used_up(flow);
     if (ending != NULL)
@@ -92,25 +85,25 @@ static enum rc begin_agent(struct context *ctx, struct flow *flow, enum builtin 
         flow->run.account = account;
     bool held;
     rc = accounts_hold(ctx, flow, &held);
-    return rc == RC_OK && !held ? assignment_enqueue(ctx, flow, builtin_name(step)) : rc;
+    return rc == RC_OK && !held ? assignment_enqueue(ctx, flow, step) : rc;
 }
 
 enum rc pipeline_start_agent(struct context *ctx, struct flow *flow)
 {
     count_attempt(flow);
-    return begin_agent(ctx, flow, BUILTIN_AGENT);
+    return begin_agent(ctx, flow, STEP_AGENT);
 }
 
 enum rc pipeline_enter(struct context *ctx, struct flow *flow, const struct blueprint_step *step)
 {
-    enum rc rc = RC_OK;
-    if (step->builtin != BUILTIN_NONE)
-        rc = pipeline_walk(ctx, flow, states[step->builtin], NULL);
-    if (rc == RC_OK && step->builtin == BUILTIN_AGENT)
+    if (step->custom != NULL)
+        return assignment_enqueue_custom(ctx, flow, step->custom);
+    enum rc rc = pipeline_walk(ctx, flow, step_row(step->kind)->status, NULL);
+    if (rc == RC_OK && step->kind == STEP_AGENT)
         return pipeline_start_agent(ctx, flow);
-    if (rc == RC_OK && step->builtin == BUILTIN_PLAN)
-        return begin_agent(ctx, flow, BUILTIN_PLAN);
-    return rc == RC_OK ? assignment_enqueue(ctx, flow, step->name) : rc;
+    if (rc == RC_OK && step->kind == STEP_PLAN)
+        return begin_agent(ctx, flow, STEP_PLAN);
+    return rc == RC_OK ? assignment_enqueue(ctx, flow, step->kind) : rc;
 }
 
 enum rc pipeline_resume(struct context *ctx, struct flow *flow)
@@ -119,12 +112,8 @@ enum rc pipeline_resume(struct context *ctx, struct flow *flow)
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    bool plan = blueprint_has(&config->blueprint, BUILTIN_PLAN) && flow->run.plan_sha256 == NULL;
-    struct blueprint_step step;
-    bool found = blueprint_find(&config->blueprint,
-                                builtin_name(plan ? BUILTIN_PLAN : BUILTIN_AGENT), &step);
-    assert(found);
-    (void)found;
+    bool plan = blueprint_has(&config->blueprint, STEP_PLAN) && flow->run.plan_sha256 == NULL;
+    struct blueprint_step step = {.kind = plan ? STEP_PLAN : STEP_AGENT};
     return pipeline_enter(ctx, flow, &step);
 }
 
@@ -174,7 +163,7 @@ enum rc pipeline_next(struct context *ctx, struct flow *flow)
     struct blueprint_step step;
     bool more = blueprint_after(&config->blueprint, flow->run.step, &step);
     bool published = flow->run.status == RUN_CREATING_PR;
-    if (!published && (!more || step.builtin == BUILTIN_PUBLISH))
+    if (!published && (!more || step.kind == STEP_PUBLISH))
         return conclude(ctx, flow);
     if (more)
         return pipeline_enter(ctx, flow, &step);
@@ -191,13 +180,13 @@ enum rc pipeline_accept(struct context *ctx, struct flow *flow)
     if (remote_has_pull(flow))
         return remote_take_pull(ctx, flow);
     bool approved = flow->run.status == RUN_AWAITING_APPROVAL;
-    if (flow->task.mode == MODE_PATCH_ONLY || !blueprint_has(&config->blueprint, BUILTIN_PUBLISH)) {
+    if (flow->task.mode == MODE_PATCH_ONLY || !blueprint_has(&config->blueprint, STEP_PUBLISH)) {
         struct ending ending = {.event = approved ? RUN_EV_APPROVE_KEEP : RUN_EV_KEEP_PATCH,
                                 .message = "The patch is kept as an artifact"};
         return flow_end(ctx, flow, &ending);
     }
     rc = pipeline_walk(ctx, flow, RUN_CREATING_PR, NULL);
-    return rc == RC_OK ? assignment_enqueue(ctx, flow, builtin_name(BUILTIN_PUBLISH)) : rc;
+    return rc == RC_OK ? assignment_enqueue(ctx, flow, STEP_PUBLISH) : rc;
 }
 
 enum rc pipeline_plan_approved(struct context *ctx, struct flow *flow)

@@ -12,10 +12,9 @@
 /* A session that the remote service refuses costs nothing but time. */
 enum { REMOTE_TRIES_MIN = 5 };
 
-/* What kind of job a step is: its own name, "custom" for one of the repository's, or "pull" for an
-   agent that leases its work itself. */
+/* A job as its step, the repository and the queue decide. */
 struct shape {
-    const char *type;
+    const struct step_row *row; /* STEP_PULL for an agent that leases its work itself. */
     const char *queue;
     int64_t attempt_max;
 };
@@ -37,7 +36,7 @@ static void shape_agent(struct context *ctx, struct flow *flow, const struct rep
                         struct shape *shape)
 {
     if (config->agent.compute == COMPUTE_PULL) {
-        shape->type = "pull";
+        shape->row = step_row(STEP_PULL);
         shape->queue = config->agent.queue;
         shape->attempt_max = context_queue(ctx, shape->queue)->config.max_attempts;
     } else if (config->agent.compute == COMPUTE_REMOTE) {
@@ -50,18 +49,16 @@ static void shape_agent(struct context *ctx, struct flow *flow, const struct rep
 /* The repository configures the attempts of a publish and of its own steps, the queue those of all
    others. */
 static struct shape find_shape(struct context *ctx, struct flow *flow,
-                               const struct repo_config *config, const char *step)
+                               const struct repo_config *config, const struct blueprint_step *step)
 {
-    struct blueprint_step found;
-    bool custom = blueprint_find(&config->blueprint, step, &found) && found.custom != NULL;
-    struct shape shape = {.type = custom ? "custom" : step};
-    shape.queue = arena_printf(ctx->arena, STEP_QUEUE_PREFIX "%s", shape.type);
+    struct shape shape = {.row = step_row(step->kind)};
+    shape.queue = shape.row->queue;
     shape.attempt_max = context_queue(ctx, shape.queue)->config.max_attempts;
-    if (custom)
-        shape.attempt_max = 1 + found.custom->retries;
-    else if (strcmp(step, "publish") == 0)
+    if (step->custom != NULL)
+        shape.attempt_max = 1 + step->custom->retries;
+    else if (step->kind == STEP_PUBLISH)
         shape.attempt_max = 1 + config->budget.max[BUDGET_PR];
-    else if (strcmp(step, "agent") == 0)
+    else if (step->kind == STEP_AGENT)
         shape_agent(ctx, flow, config, &shape);
     return shape;
 }
@@ -141,7 +138,7 @@ static void write_snapshot(struct jw *jw, const struct flow *flow)
 }
 
 static enum rc write_payload(struct context *ctx, const struct flow *flow,
-                             const struct repo_config *config, const char *step,
+                             const struct repo_config *config, const struct blueprint_step *step,
                              struct str *ret_payload)
 {
     CLEANUP(buf_release) struct buf buf;
@@ -152,14 +149,14 @@ static enum rc write_payload(struct context *ctx, const struct flow *flow,
     write_run(&jw, flow);
     write_limits(&jw, flow);
     usage_write(&jw, &flow->run);
-    jw_kstr(&jw, "step", step);
+    jw_kstr(&jw, "step", step->name);
     if (flow->record.len > 0)
         jw_kraw(&jw, "record", flow->record);
     if (flow->run.step_results.len > 0)
         jw_kraw(&jw, "previousStepResults", flow->run.step_results);
     write_snapshot(&jw, flow);
     enum rc rc = RC_OK;
-    if (strcmp(step, "hydrate") == 0 && config->prompt.memory)
+    if (step->kind == STEP_HYDRATE && config->prompt.memory)
         rc = memories_write(ctx, flow, &jw);
     jw_end(&jw, '}');
     if (rc != RC_OK)
@@ -244,15 +241,6 @@ static const char *forge_name(struct context *ctx, const struct flow *flow,
     return arena_printf(ctx->arena, "forge:local/%s", flow->task.repository);
 }
 
-static bool needs_forge(const char *step)
-{
-    static const char *const steps[] = {"prepare", "publish", "unpublish", "collect"};
-    for (size_t i = 0; i < COUNT_OF(steps); i++)
-        if (strcmp(steps[i], step) == 0)
-            return true;
-    return false;
-}
-
 static const char *service_name(struct context *ctx, const char *kind, const char *url)
 {
     struct str host = host_of(url);
@@ -261,21 +249,27 @@ static const char *service_name(struct context *ctx, const char *kind, const cha
 
 /* The external service that the step depends on: the name of its breaker, or "". */
 static const char *dependency_name(struct context *ctx, const struct flow *flow,
-                                   const struct repo_config *config, const char *step)
+                                   const struct repo_config *config,
+                                   const struct blueprint_step *step)
 {
-    struct blueprint_step found;
-    if (needs_forge(step))
+    bool remote = config->agent.compute == COMPUTE_REMOTE;
+    const char *url = step->custom != NULL ? step->custom->url : NULL;
+    switch (step_row(step->kind)->dependency) {
+    case DEPENDS_ON_FORGE:
         return forge_name(ctx, flow, config);
-    if (config->agent.compute == COMPUTE_REMOTE && strcmp(step, "agent") == 0)
-        return service_name(ctx, "remote", config->agent.remote.url);
-    if (blueprint_find(&config->blueprint, step, &found) && found.custom != NULL &&
-        found.custom->url != NULL)
-        return service_name(ctx, "step", found.custom->url);
+    case DEPENDS_ON_AGENT:
+        return remote ? service_name(ctx, "remote", config->agent.remote.url) : "";
+    case DEPENDS_ON_URL:
+        return url != NULL ? service_name(ctx, "step", url) : "";
+    case DEPENDS_ON_CHANNEL: /* notify.c makes those jobs. */
+    case DEPENDS_ON_NOTHING:
+        break;
+    }
     return "";
 }
 
-enum rc assignment_make(struct context *ctx, struct flow *flow, const char *step,
-                        struct job_row *ret_job)
+static enum rc make(struct context *ctx, struct flow *flow, const struct blueprint_step *step,
+                    struct job_row *ret_job)
 {
     const struct repo_config *config;
     enum rc rc = flow_config(ctx, flow, &config);
@@ -286,7 +280,7 @@ enum rc assignment_make(struct context *ctx, struct flow *flow, const char *step
     struct job_row job = {
         .id = context_id(ctx),
         .queue = shape.queue,
-        .type = shape.type,
+        .type = shape.row->name,
         .workspace_id = ctx->workspace_id,
         .run_id = flow->run.id,
         .priority = flow->task.priority,
@@ -296,23 +290,43 @@ enum rc assignment_make(struct context *ctx, struct flow *flow, const char *step
         .created_us = ctx->now_us,
         .updated_us = ctx->now_us,
     };
-    rc = strcmp(shape.type, "pull") == 0 ? write_pull_payload(ctx, flow, config, &job.payload)
-                                         : write_payload(ctx, flow, config, step, &job.payload);
+    rc = shape.row->kind == STEP_PULL ? write_pull_payload(ctx, flow, config, &job.payload)
+                                      : write_payload(ctx, flow, config, step, &job.payload);
     if (rc == RC_OK)
         *ret_job = job;
     return rc;
 }
 
-enum rc assignment_enqueue(struct context *ctx, struct flow *flow, const char *step)
+static enum rc enqueue(struct context *ctx, struct flow *flow, const struct blueprint_step *step)
 {
     struct job_row job = {0};
-    enum rc rc = assignment_make(ctx, flow, step, &job);
+    enum rc rc = make(ctx, flow, step, &job);
     if (rc == RC_OK)
         rc = jobs_insert(ctx->db, &job, ctx->err);
     if (rc != RC_OK)
         return rc;
     flow->run.job_id = job.id;
-    flow->run.step = step;
+    flow->run.step = step->name;
     context_ready(ctx, job.queue);
     return RC_OK;
+}
+
+enum rc assignment_make(struct context *ctx, struct flow *flow, enum step_kind kind,
+                        struct job_row *ret_job)
+{
+    const struct blueprint_step step = {.name = step_row(kind)->name, .kind = kind};
+    return make(ctx, flow, &step, ret_job);
+}
+
+enum rc assignment_enqueue(struct context *ctx, struct flow *flow, enum step_kind kind)
+{
+    const struct blueprint_step step = {.name = step_row(kind)->name, .kind = kind};
+    return enqueue(ctx, flow, &step);
+}
+
+enum rc assignment_enqueue_custom(struct context *ctx, struct flow *flow,
+                                  const struct custom_step *custom)
+{
+    const struct blueprint_step step = {custom->name, STEP_CUSTOM, custom};
+    return enqueue(ctx, flow, &step);
 }

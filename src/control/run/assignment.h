@@ -29,9 +29,12 @@ enum {
 /* RC_TOO_LARGE, TASK_TOO_LARGE: no job could hold the task.  Writes nothing. */
 MUST_USE enum rc assignment_check(struct context *ctx, const struct flow *flow);
 
-/* Writes nothing. */
-MUST_USE enum rc assignment_make(struct context *ctx, struct flow *flow, const char *step,
+/* A job of a built-in step.  Writes nothing. */
+MUST_USE enum rc assignment_make(struct context *ctx, struct flow *flow, enum step_kind kind,
                                  struct job_row *ret_job);
-/* A job of the run for this step of its blueprint (prepare, scan, ...), which becomes its mover. */
-MUST_USE enum rc assignment_enqueue(struct context *ctx, struct flow *flow, const char *step);
+/* The same, stored: it becomes the run's mover. */
+MUST_USE enum rc assignment_enqueue(struct context *ctx, struct flow *flow, enum step_kind kind);
+/* The same for one of the repository's own steps. */
+MUST_USE enum rc assignment_enqueue_custom(struct context *ctx, struct flow *flow,
+                                           const struct custom_step *custom);
 #endif

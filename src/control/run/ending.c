@@ -16,7 +16,7 @@
 static enum rc enqueue_clean(struct context *ctx, struct flow *flow)
 {
     struct job_row job = {0};
-    enum rc rc = assignment_make(ctx, flow, "clean", &job);
+    enum rc rc = assignment_make(ctx, flow, STEP_CLEAN, &job);
     if (rc != RC_OK) {
         LOG(LOG_ERROR, "no job can be made to clean up after a run; drover prune removes its files",
             LOG_STR("runId", flow->run.id.text), LOG_STR("code", ctx->err->code),

@@ -6,6 +6,7 @@
 #include "control/queue/enqueue.h"
 #include "core/event_types.h"
 #include "core/queue/rank.h"
+#include "core/step_kind.h"
 #include "core/text/prose.h"
 #include "store/pull_requests.h"
 #include <string.h>
@@ -95,9 +96,10 @@ static enum rc make_job(struct context *ctx, const struct delivery *delivery, st
     jw_end(&jw, '}');
     if (payload.overflow)
         return err_set(ctx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE", "a notification passes 2 MB");
+    const struct step_row *step = step_row(STEP_NOTIFY);
     const struct job_spec spec = {
-        .queue = NOTIFY_QUEUE,
-        .type = "notify",
+        .queue = step->queue,
+        .type = step->name,
         .payload = {arena_strndup(ctx->arena, payload.data, payload.len), payload.len},
         .priority = PRIORITY_NORMAL,
         .dedup_key = delivery->dedup_key,
@@ -180,7 +182,8 @@ static void write_outcome(struct event_body *body, const struct job_row *job,
 enum rc notify_job_settled(struct context *ctx, const struct job_row *job)
 {
     bool dead = job->life.state == JOB_DEAD_LETTER;
-    if (strcmp(job->queue, NOTIFY_QUEUE) != 0 || (!dead && job->life.state != JOB_SUCCEEDED))
+    if (!text_same(job->queue, step_row(STEP_NOTIFY)->queue) ||
+        (!dead && job->life.state != JOB_SUCCEEDED))
         return RC_OK;
     CLEANUP(js_freep) struct js *payload = NULL;
     CLEANUP(event_body_release) struct event_body body;

@@ -10,8 +10,6 @@
 #include "control/run/flow.h"
 #include "core/config/notify.h"
 
-#define NOTIFY_QUEUE "drover.notify"
-
 /* After every event of a run or task that was appended. */
 MUST_USE enum rc notify_told(struct context *ctx, const struct flow *flow,
                              const struct event *event);

@@ -8,7 +8,6 @@
 #include "control/run/ending.h"
 #include "control/run/pull_limits.h"
 #include "control/run/quarantine.h"
-#include "control/run/result_facts.h"
 #include "control/run/results.h"
 #include "control/run/stop.h"
 #include "control/run/usage.h"
@@ -31,15 +30,10 @@ static enum rc load_mover(struct context *ctx, const struct job_row *job, struct
     return rc;
 }
 
-static bool is_custom(const struct job_row *job)
-{
-    return strcmp(job->type, "custom") == 0;
-}
-
 static void write_step(struct event_body *body, const struct flow *flow, const struct job_row *job)
 {
     event_body_open(body);
-    jw_kstr(&body->jw, "step", is_custom(job) ? flow->run.step : job->type);
+    jw_kstr(&body->jw, "step", step_is(job->type, STEP_CUSTOM) ? flow->run.step : job->type);
     jw_kstr(&body->jw, "jobId", job->id.text);
 }
 
@@ -53,31 +47,6 @@ enum rc pipeline_started(struct context *ctx, const struct job_row *job, struct 
     jw_kint(&body.jw, "try", job->life.attempt + 1);
     enum rc rc = flow_tell(ctx, flow, EV_STEP_STARTED, &body);
     return rc == RC_OK ? flow_save_told(ctx, flow) : rc;
-}
-
-static const struct step {
-    const char *type;
-    enum run_status status; /* The state in which the step's job moves the run. */
-    enum rc (*done)(struct context *ctx, struct flow *flow, const struct js *result);
-} steps[] = {
-    {"prepare", RUN_PREPARING, result_of_prepare},
-    {"hydrate", RUN_CONTEXT_LOADING, result_of_hydrate},
-    {"plan", RUN_PLANNING, result_of_plan},
-    {"agent", RUN_RUNNING, result_of_agent},
-    {"pull", RUN_RUNNING, result_of_pull},
-    {"collect", RUN_RUNNING, result_of_collect},
-    {"verify", RUN_VERIFYING, result_of_verify},
-    {"judge", RUN_JUDGING, result_of_judge},
-    {"publish", RUN_CREATING_PR, result_of_publish},
-    {"custom", RUN_STATUS_COUNT, result_of_custom}, /* In any. */
-};
-
-static const struct step *find_step(const char *type)
-{
-    for (size_t i = 0; i < COUNT_OF(steps); i++)
-        if (strcmp(steps[i].type, type) == 0)
-            return &steps[i];
-    return NULL;
 }
 
 void step_result_release(struct step_result *result)
@@ -101,7 +70,9 @@ enum rc pipeline_check_result(struct context *ctx, const struct job_row *job, st
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
     ret_result->moves = true;
-    return result_check_facts(ctx, &ret_result->flow, job->type, ret_result->tree);
+    const struct step_row *step = step_find(job->type);
+    return result_check_facts(ctx, &ret_result->flow, step_handlers(step->kind)->facts,
+                              ret_result->tree);
 }
 
 enum rc pipeline_refused(struct context *ctx, const struct job_row *job, const struct err *why)
@@ -128,8 +99,9 @@ enum rc pipeline_completed(struct context *ctx, const struct job_row *job,
     if (!result->moves)
         return RC_OK;
     struct flow *flow = &result->flow;
-    const struct step *step = find_step(job->type);
-    if (step == NULL || (step->status != flow->run.status && !is_custom(job)))
+    const struct step_row *step = step_find(job->type);
+    result_done_fn *done = step != NULL ? step_handlers(step->kind)->done : NULL;
+    if (done == NULL || (step->status != flow->run.status && !step->any_status))
         return err_set(ctx->err, RC_CORRUPT, "STEP_OUT_OF_PLACE",
                        "step %s of run %s while it is %s", job->type, flow->run.id.text,
                        run_status_name(flow->run.status));
@@ -140,15 +112,15 @@ enum rc pipeline_completed(struct context *ctx, const struct job_row *job,
         rc = result_link_artifacts(ctx, flow, result->tree);
     /* A poison run is one that loses every worker; a completed step shows that this one is not.
        Only prepare, which makes the tree anew, shows nothing yet. */
-    if (strcmp(job->type, "prepare") != 0)
+    if (step->kind != STEP_PREPARE)
         flow->run.lost = 0;
     if (rc == RC_OK && pull_is_cut_off(&flow->run)) /* It was done in time after all. */
         rc = pull_go_on(ctx, flow);
     /* After a stop request a result is not judged any more; a pull request is still recorded. */
-    if (rc == RC_OK && flow->run.stop != RUN_STOP_NONE && strcmp(job->type, "publish") != 0)
+    if (rc == RC_OK && flow->run.stop != RUN_STOP_NONE && !step->finishes)
         rc = flow_end_stopped(ctx, flow);
     else if (rc == RC_OK)
-        rc = step->done(ctx, flow, result->tree);
+        rc = done(ctx, flow, result->tree);
     return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
@@ -230,11 +202,6 @@ static enum rc tell_lost(struct context *ctx, struct flow *flow, const struct jo
     return rc;
 }
 
-static bool works_in_tree(const struct job_row *job)
-{
-    return strcmp(job->type, "agent") == 0 || strcmp(job->type, "plan") == 0;
-}
-
 /* The tree that the agent worked in is not to be trusted: prepare builds it anew from the base
    commit and the latest patch. */
 static enum rc prepare_again(struct context *ctx, struct flow *flow, struct job_row *job)
@@ -242,7 +209,7 @@ static enum rc prepare_again(struct context *ctx, struct flow *flow, struct job_
     enum rc rc = settle_cancel(ctx, job);
     if (rc == RC_OK)
         rc = flow_move(ctx, flow, RUN_EV_LOSE, "The agent's worker is gone; its tree is made anew");
-    return rc == RC_OK ? assignment_enqueue(ctx, flow, "prepare") : rc;
+    return rc == RC_OK ? assignment_enqueue(ctx, flow, STEP_PREPARE) : rc;
 }
 
 /* A remote session continues without its worker: another one polls it.  The job is made anew, since
@@ -252,19 +219,20 @@ static enum rc follow_again(struct context *ctx, struct flow *flow, struct job_r
     enum rc rc = usage_take_back(ctx, &flow->run, job->payload);
     if (rc == RC_OK)
         rc = settle_cancel(ctx, job);
-    return rc == RC_OK ? assignment_enqueue(ctx, flow, job->type) : rc;
+    return rc == RC_OK ? assignment_enqueue(ctx, flow, STEP_AGENT) : rc;
 }
 
 /* No worker works on the step any more.  Most steps are simply leased by the next worker. */
 static enum rc take_up_again(struct context *ctx, struct flow *flow, struct job_row *job)
 {
     const struct repo_config *config;
-    if (!works_in_tree(job))
+    const struct step_row *step = step_find(job->type);
+    if (step == NULL || !step->works_in_tree)
         return RC_OK;
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    bool remote = config->agent.compute == COMPUTE_REMOTE && strcmp(job->type, "agent") == 0;
+    bool remote = config->agent.compute == COMPUTE_REMOTE && step->kind == STEP_AGENT;
     return remote ? follow_again(ctx, flow, job) : prepare_again(ctx, flow, job);
 }
 

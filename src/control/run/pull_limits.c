@@ -5,9 +5,9 @@
 #include "control/run/assignment.h"
 #include "control/run/ending.h"
 #include "control/run/stop.h"
+#include "core/step_kind.h"
 #include "store/timers.h"
 #include <math.h>
-#include <string.h>
 
 enum pull_limit { PULL_TIME, PULL_IDLE, PULL_TURNS, PULL_BUDGET };
 
@@ -33,7 +33,7 @@ static const struct {
 
 static bool is_pull(const struct job_row *job)
 {
-    return strcmp(job->type, "pull") == 0 && !id_is_none(&job->run_id);
+    return step_is(job->type, STEP_PULL) && !id_is_none(&job->run_id);
 }
 
 /* -1: the stop request, if any, does not come from a limit. */
@@ -164,5 +164,5 @@ enum rc pull_collect(struct context *ctx, struct flow *flow)
 {
     flow->record = str_of(limits[limit_of(&flow->run)].record);
     enum rc rc = pull_go_on(ctx, flow);
-    return rc == RC_OK ? assignment_enqueue(ctx, flow, "collect") : rc;
+    return rc == RC_OK ? assignment_enqueue(ctx, flow, STEP_COLLECT) : rc;
 }

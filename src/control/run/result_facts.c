@@ -11,14 +11,6 @@
 #include "store/pull_requests.h"
 #include <string.h>
 
-/* A report that is being checked. */
-struct claims {
-    struct context *ctx;
-    struct flow *flow;
-    const struct repo_config *config;
-    const struct js *result;
-};
-
 #define REFUSE(ctx, field, ...) \
     err_field((ctx)->err, RC_INVALID, "RESULT_REFUSED", (field), __VA_ARGS__)
 
@@ -36,7 +28,7 @@ static enum rc stat_artifact(struct context *ctx, const char *field, const char 
                   field, sha256);
 }
 
-static enum rc check_list(const struct claims *claims)
+static enum rc check_list(const struct result_claims *claims)
 {
     struct context *ctx = claims->ctx;
     const struct js *artifacts = js_get(claims->result, "artifacts");
@@ -61,7 +53,7 @@ struct named {
     const char *kinds[2];
 };
 
-static enum rc check_named(const struct claims *claims, const struct named *named,
+static enum rc check_named(const struct result_claims *claims, const struct named *named,
                            int64_t *ret_bytes)
 {
     struct context *ctx = claims->ctx;
@@ -83,7 +75,7 @@ static enum rc check_named(const struct claims *claims, const struct named *name
 }
 
 /* The same for a member that may be absent. */
-static enum rc check_member(const struct claims *claims, const char *field, const char *kind)
+static enum rc check_member(const struct result_claims *claims, const char *field, const char *kind)
 {
     const char *sha256 = js_str(js_path(claims->result, field), NULL);
     if (text_empty(sha256))
@@ -94,7 +86,7 @@ static enum rc check_member(const struct claims *claims, const char *field, cons
 
 /* ---- prepare, hydrate, plan ---- */
 
-static enum rc check_prepare(const struct claims *claims)
+enum rc facts_of_prepare(const struct result_claims *claims)
 {
     const char *base = js_get_str(claims->result, "baseCommit", "");
     const char *known = claims->flow->run.base_commit;
@@ -104,12 +96,12 @@ static enum rc check_prepare(const struct claims *claims)
                   known);
 }
 
-static enum rc check_hydrate(const struct claims *claims)
+enum rc facts_of_hydrate(const struct result_claims *claims)
 {
     return check_member(claims, "promptSha256", "prompt");
 }
 
-static enum rc check_plan(const struct claims *claims)
+enum rc facts_of_plan(const struct result_claims *claims)
 {
     bool cut_short = strcmp(js_get_str(claims->result, "outcome", ""), "ended") != 0 ||
                      strcmp(js_get_str(claims->result, "report", ""), "error") == 0;
@@ -120,7 +112,7 @@ static enum rc check_plan(const struct claims *claims)
 
 /* ---- agent, collect ---- */
 
-static enum rc check_patch(const struct claims *claims, bool is_final)
+static enum rc check_patch(const struct result_claims *claims, bool is_final)
 {
     struct context *ctx = claims->ctx;
     const struct js *patch = js_get(claims->result, "patch");
@@ -153,7 +145,7 @@ static enum rc check_patch(const struct claims *claims, bool is_final)
     return RC_OK;
 }
 
-static enum rc check_agent(const struct claims *claims)
+enum rc facts_of_agent(const struct result_claims *claims)
 {
     bool remote = claims->config->agent.compute == COMPUTE_REMOTE;
     if (js_type(js_get(claims->result, "pullRequest")) != JS_NULL)
@@ -163,7 +155,7 @@ static enum rc check_agent(const struct claims *claims)
     return rc == RC_OK ? check_member(claims, "patchSha256", "given_patch") : rc;
 }
 
-static enum rc check_collect(const struct claims *claims)
+enum rc facts_of_collect(const struct result_claims *claims)
 {
     const struct js *pull = js_get(claims->result, "pullRequest");
     enum rc rc = check_patch(claims, true);
@@ -174,7 +166,7 @@ static enum rc check_collect(const struct claims *claims)
 
 /* ---- verify ---- */
 
-static enum rc check_reports(const struct claims *claims, const char *list, const char *kind)
+static enum rc check_reports(const struct result_claims *claims, const char *list, const char *kind)
 {
     struct context *ctx = claims->ctx;
     const struct js *items = js_get(claims->result, list);
@@ -190,7 +182,7 @@ static enum rc check_reports(const struct claims *claims, const char *list, cons
 }
 
 /* What goes back to the agent when its patch did not pass. */
-static enum rc check_feedback(const struct claims *claims, bool needed)
+static enum rc check_feedback(const struct result_claims *claims, bool needed)
 {
     if (needed && js_get_str(claims->result, "feedbackSha256", NULL) == NULL)
         return REFUSE(claims->ctx, "feedbackSha256",
@@ -198,7 +190,7 @@ static enum rc check_feedback(const struct claims *claims, bool needed)
     return check_member(claims, "feedbackSha256", "feedback");
 }
 
-static enum rc check_verify(const struct claims *claims)
+enum rc facts_of_verify(const struct result_claims *claims)
 {
     const char *verdict = js_get_str(claims->result, "verdict", "");
     enum rc rc = check_member(claims, "certificateSha256", "certificate");
@@ -211,7 +203,7 @@ static enum rc check_verify(const struct claims *claims)
 
 /* ---- judge ---- */
 
-static enum rc check_opinion(const struct claims *claims, size_t i, const struct js *opinion,
+static enum rc check_opinion(const struct result_claims *claims, size_t i, const struct js *opinion,
                              enum verdict *ret_verdict)
 {
     struct context *ctx = claims->ctx;
@@ -234,7 +226,7 @@ static enum rc check_opinion(const struct claims *claims, size_t i, const struct
     return RC_OK;
 }
 
-static enum rc check_judge(const struct claims *claims)
+enum rc facts_of_judge(const struct result_claims *claims)
 {
     struct context *ctx = claims->ctx;
     const struct js *judges = js_get(claims->result, "judges");
@@ -316,7 +308,7 @@ enum rc result_check_pull(struct context *ctx, struct flow *flow, const struct j
     return check_unowned(ctx, flow, url, field);
 }
 
-static enum rc check_publish(const struct claims *claims)
+enum rc facts_of_publish(const struct result_claims *claims)
 {
     bool draft = claims->flow->task.mode != MODE_AUTONOMOUS_PR;
     if (js_get_bool(claims->result, "draft", draft) != draft)
@@ -325,35 +317,16 @@ static enum rc check_publish(const struct claims *claims)
     return result_check_pull(claims->ctx, claims->flow, claims->result, "");
 }
 
-static enum rc check_custom(const struct claims *claims)
-{
-    (void)claims;
-    return RC_OK; /* The step is the repository's own: its result is trusted. */
-}
+/* ---- all of them ---- */
 
-/* ---- the table ---- */
-
-static const struct {
-    const char *step;
-    enum rc (*check)(const struct claims *claims);
-} checks[] = {
-    {"prepare", check_prepare}, {"hydrate", check_hydrate}, {"plan", check_plan},
-    {"agent", check_agent},     {"collect", check_collect}, {"verify", check_verify},
-    {"judge", check_judge},     {"publish", check_publish}, {"custom", check_custom},
-    {"pull", check_custom},
-};
-
-enum rc result_check_facts(struct context *ctx, struct flow *flow, const char *step,
+enum rc result_check_facts(struct context *ctx, struct flow *flow, result_facts_fn *facts,
                            const struct js *result)
 {
-    struct claims claims = {.ctx = ctx, .flow = flow, .result = result};
+    struct result_claims claims = {.ctx = ctx, .flow = flow, .result = result};
     enum rc rc = flow_config(ctx, flow, &claims.config);
     if (rc == RC_OK)
         rc = check_list(&claims);
-    for (size_t i = 0; rc == RC_OK && i < COUNT_OF(checks); i++)
-        if (strcmp(checks[i].step, step) == 0)
-            return checks[i].check(&claims);
-    return rc;
+    return rc == RC_OK && facts != NULL ? facts(&claims) : rc;
 }
 
 /* ---- events ---- */

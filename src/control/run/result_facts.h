@@ -14,7 +14,7 @@
  * | judge           | the configured judges in order; the verdict follows from theirs          |
  * | publish         | the run's branch; the address that the forge gives the number; no other   |
  * |                 | run has that pull request open; draft according to the task's mode        |
- * | unpublish       | the shape alone                                                          |
+ * | others          | the shape alone; a repository's own step is trusted                      |
  *
  * What a worker is trusted with instead is listed in docs/OPERATIONS.md.
  */
@@ -22,9 +22,21 @@
 #define CONTROL_RUN_RESULT_FACTS_H
 #include "control/run/flow.h"
 
-/* The shape was checked before (core/run/worker_report.h).  RC_INVALID RESULT_REFUSED: ctx->err
-   names the member and what it should have been.  Nothing is written. */
-MUST_USE enum rc result_check_facts(struct context *ctx, struct flow *flow, const char *step,
+/* A result that is being checked. */
+struct result_claims {
+    struct context *ctx;
+    struct flow *flow;
+    const struct repo_config *config;
+    const struct js *result;
+};
+/* RC_INVALID RESULT_REFUSED: ctx->err names the member and what it should have been.  Nothing is
+   written.  The shape was checked before (core/run/worker_report.h). */
+typedef enum rc result_facts_fn(const struct result_claims *claims);
+result_facts_fn facts_of_prepare, facts_of_hydrate, facts_of_plan, facts_of_agent, facts_of_collect,
+    facts_of_verify, facts_of_judge, facts_of_publish;
+
+/* The artifacts of the result, then the facts of its step; NULL: it has none. */
+MUST_USE enum rc result_check_facts(struct context *ctx, struct flow *flow, result_facts_fn *facts,
                                     const struct js *result);
 /* The same of a pull request: {number, url, branch, headCommit, draft}; prefix names its place in
    the result, "" or "pullRequest.". */

@@ -1,6 +1,6 @@
 /*
- * results.c - prepare, hydrate, agent and publish; results_*.c have the others, results_remote.c
- * what is different for agents that work elsewhere.
+ * results.c - prepare, hydrate, agent and publish, and the table of all steps' handlers;
+ * results_*.c have the others, results_remote.c what is different for agents that work elsewhere.
  */
 #include "control/run/results.h"
 #include "control/run/accounts.h"
@@ -15,6 +15,7 @@
 #include "store/artifacts.h"
 #include "store/patches.h"
 #include "store/pull_requests.h"
+#include <assert.h>
 #include <string.h>
 
 enum { TOOL_RETRIES_MAX = 1000000 };
@@ -393,4 +394,26 @@ enum rc result_of_publish(struct context *ctx, struct flow *flow, const struct j
     if (rc != RC_OK)
         return rc;
     return flow->run.stop == RUN_STOP_NONE ? pipeline_next(ctx, flow) : flow_end_stopped(ctx, flow);
+}
+
+/* ---- the table ---- */
+
+/* core/step_table.c says how a step is added. */
+static const struct step_handlers handlers[STEP_KIND_COUNT] = {
+    [STEP_PREPARE] = {result_of_prepare, facts_of_prepare},
+    [STEP_HYDRATE] = {result_of_hydrate, facts_of_hydrate},
+    [STEP_PLAN] = {result_of_plan, facts_of_plan},
+    [STEP_CUSTOM] = {result_of_custom, NULL}, /* The repository's own: its result is trusted. */
+    [STEP_AGENT] = {result_of_agent, facts_of_agent},
+    [STEP_PULL] = {result_of_pull, NULL}, /* What it leaves is checked by collect. */
+    [STEP_COLLECT] = {result_of_collect, facts_of_collect},
+    [STEP_VERIFY] = {result_of_verify, facts_of_verify},
+    [STEP_JUDGE] = {result_of_judge, facts_of_judge},
+    [STEP_PUBLISH] = {result_of_publish, facts_of_publish},
+};
+
+const struct step_handlers *step_handlers(enum step_kind kind)
+{
+    assert((unsigned)kind < STEP_KIND_COUNT);
+    return &handlers[kind];
 }

@@ -4,22 +4,25 @@
 #ifndef CONTROL_RUN_RESULTS_H
 #define CONTROL_RUN_RESULTS_H
 #include "control/run/ending.h"
+#include "control/run/result_facts.h"
+#include "core/step_kind.h"
 
 MUST_USE enum rc result_link_artifacts(struct context *ctx, struct flow *flow,
                                        const struct js *result);
 
-MUST_USE enum rc result_of_prepare(struct context *ctx, struct flow *flow, const struct js *result);
-MUST_USE enum rc result_of_hydrate(struct context *ctx, struct flow *flow, const struct js *result);
-MUST_USE enum rc result_of_plan(struct context *ctx, struct flow *flow, const struct js *result);
-MUST_USE enum rc result_of_custom(struct context *ctx, struct flow *flow, const struct js *result);
-MUST_USE enum rc result_of_agent(struct context *ctx, struct flow *flow, const struct js *result);
-/* An agent that leased its work itself is done. */
-MUST_USE enum rc result_of_pull(struct context *ctx, struct flow *flow, const struct js *result);
-/* A worker has collected what an agent elsewhere has left. */
-MUST_USE enum rc result_of_collect(struct context *ctx, struct flow *flow, const struct js *result);
-MUST_USE enum rc result_of_verify(struct context *ctx, struct flow *flow, const struct js *result);
-MUST_USE enum rc result_of_judge(struct context *ctx, struct flow *flow, const struct js *result);
-MUST_USE enum rc result_of_publish(struct context *ctx, struct flow *flow, const struct js *result);
+/* In the transaction that settles the job, after it was settled; the run is in the step's state. */
+typedef enum rc result_done_fn(struct context *ctx, struct flow *flow, const struct js *result);
+result_done_fn result_of_prepare, result_of_hydrate, result_of_plan, result_of_custom,
+    result_of_agent, result_of_verify, result_of_judge, result_of_publish;
+result_done_fn result_of_pull;    /* An agent that leased its work itself is done. */
+result_done_fn result_of_collect; /* A worker has collected what an agent elsewhere has left. */
+
+/* The server's code for a step. */
+struct step_handlers {
+    result_done_fn *done;   /* NULL: the step does not move a run. */
+    result_facts_fn *facts; /* NULL: the shape of the result is all that is checked. */
+};
+const struct step_handlers *step_handlers(enum step_kind kind);
 
 /* Adds up what an agent has used.  *ret_over: the agent was cut short, and the run moved here. */
 MUST_USE enum rc result_agent_over(struct context *ctx, struct flow *flow, const struct js *result,

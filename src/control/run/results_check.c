@@ -177,7 +177,7 @@ static enum rc verify_again(struct context *ctx, struct flow *flow, const struct
     enum rc rc = spend(ctx, flow, BUDGET_VERIFIER);
     if (rc == RC_LIMIT)
         return give_up(ctx, flow, repair);
-    return rc == RC_OK ? assignment_enqueue(ctx, flow, "verify") : rc;
+    return rc == RC_OK ? assignment_enqueue(ctx, flow, STEP_VERIFY) : rc;
 }
 
 enum rc result_of_verify(struct context *ctx, struct flow *flow, const struct js *result)

@@ -21,7 +21,7 @@
 enum rc remote_collect(struct context *ctx, struct flow *flow, const struct js *record)
 {
     flow->record = str_of(js_text(record, ctx->arena));
-    return assignment_enqueue(ctx, flow, "collect");
+    return assignment_enqueue(ctx, flow, STEP_COLLECT);
 }
 
 enum rc result_of_pull(struct context *ctx, struct flow *flow, const struct js *result)
@@ -32,7 +32,7 @@ enum rc result_of_pull(struct context *ctx, struct flow *flow, const struct js *
 
 enum rc result_of_collect(struct context *ctx, struct flow *flow, const struct js *result)
 {
-    flow->run.step = builtin_name(BUILTIN_AGENT); /* Collecting is a part of it. */
+    flow->run.step = step_row(STEP_AGENT)->name; /* Collecting is a part of it. */
     return result_infer(ctx, flow, result);
 }
 
@@ -74,7 +74,7 @@ enum rc remote_take_pull(struct context *ctx, struct flow *flow)
         rc = remote_walk_to_publishing(ctx, flow);
     if (rc == RC_OK && !id_is_none(&flow->run.patch_id))
         rc = patches_set_status(ctx->db, &flow->run.patch_id, "published", ctx->err);
-    flow->run.step = builtin_name(BUILTIN_PUBLISH);
+    flow->run.step = step_row(STEP_PUBLISH)->name;
     return rc == RC_OK ? pipeline_next(ctx, flow) : rc;
 }
 

@@ -9,22 +9,27 @@
 #include <assert.h>
 
 /* A publish that fails may have pushed: so a failed step is compensated, too. */
-static const char definition[] =
-    "[{\"name\":\"publish\",\"queue\":\"drover.publish\",\"type\":\"publish\","
-    "\"compensateFailed\":true,"
-    "\"compensation\":{\"queue\":\"drover.unpublish\",\"type\":\"unpublish\"}}]";
+static const char *definition(struct context *ctx)
+{
+    const struct step_row *publish = step_row(STEP_PUBLISH), *undo = step_row(STEP_UNPUBLISH);
+    return arena_printf(ctx->arena,
+                        "[{\"name\":\"%s\",\"queue\":\"%s\",\"type\":\"%s\","
+                        "\"compensateFailed\":true,"
+                        "\"compensation\":{\"queue\":\"%s\",\"type\":\"%s\"}}]",
+                        publish->name, publish->queue, publish->name, undo->queue, undo->name);
+}
 
 static enum rc open_saga(struct context *ctx, const struct flow *flow,
                          const struct job_row *publish, struct saga_flow *ret_saga)
 {
     ret_saga->row = (struct saga_row){
         .id = context_id(ctx),
-        .name = "publish",
+        .name = step_row(STEP_PUBLISH)->name,
         .workspace_id = ctx->workspace_id,
         .run_id = flow->run.id,
         .life = {SAGA_RUNNING, SAGA_STEP, 0},
         .job_id = publish->id,
-        .definition = str_of(definition),
+        .definition = str_of(definition(ctx)),
         .error_code = flow->run.error_code,
         .error_message = flow->run.error_message,
         .created_us = ctx->now_us,
@@ -75,7 +80,7 @@ enum rc saga_undo_publish(struct context *ctx, struct flow *flow, const struct i
         return rc;
     /* First, since it writes nothing: the run ends, whether what it pushed can be taken back or
        not. */
-    if (assignment_make(ctx, flow, "unpublish", &unpublish) != RC_OK) {
+    if (assignment_make(ctx, flow, STEP_UNPUBLISH, &unpublish) != RC_OK) {
         LOG(LOG_ERROR, "no job can be made to take back what a run has pushed; delete its branch",
             LOG_STR("runId", flow->run.id.text), LOG_STR("branch", flow->run.branch),
             LOG_STR("code", ctx->err->code), LOG_STR("error", ctx->err->text));

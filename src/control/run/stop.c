@@ -9,19 +9,14 @@
 #include "control/run/results.h"
 #include "control/run/tasks.h"
 #include "core/event_types.h"
+#include "core/step_kind.h"
 #include "store/timers.h"
 #include <assert.h>
-#include <string.h>
 
 bool stop_reaches_step(const struct run_row *run, const char *step)
 {
-    static const char *const finish[] = {"publish", "unpublish", "clean"};
-    if (run->stop == RUN_STOP_NONE)
-        return false;
-    for (size_t i = 0; i < COUNT_OF(finish); i++)
-        if (strcmp(step, finish[i]) == 0)
-            return false;
-    return true;
+    const struct step_row *row = step_find(step);
+    return run->stop != RUN_STOP_NONE && (row == NULL || !row->finishes);
 }
 
 /* How long the worker may take to end.  One that opens a pull request may finish: interrupted, it

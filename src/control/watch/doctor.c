@@ -7,6 +7,7 @@
 #include "base/js.h"
 #include "control/commit/isolate.h"
 #include "core/event_types.h"
+#include "core/step_kind.h"
 #include "store/approvals.h"
 #include "store/events.h"
 #include "store/jobs.h"
@@ -102,8 +103,9 @@ static enum rc count_jobs(struct doctor *doctor, const struct run_row *run, size
     *ret_count = 0;
     *ret_mover = false;
     for (size_t i = 0; i < count; i++) {
-        if (job_is_settled(rows[i].life.state) || strcmp(rows[i].type, "clean") == 0 ||
-            !id_is_none(&rows[i].saga_id))
+        const struct step_row *step = step_find(rows[i].type);
+        bool apart = step != NULL && step->outlives_run;
+        if (job_is_settled(rows[i].life.state) || apart || !id_is_none(&rows[i].saga_id))
             continue;
         ++*ret_count;
         *ret_mover |= id_same(&rows[i].id, &run->job_id);

@@ -4,6 +4,7 @@
 #include "control/watch/strays.h"
 #include "control/run/flow.h"
 #include "control/run/saga_publish.h"
+#include "core/step_kind.h"
 #include "store/pull_requests.h"
 #include "store/runs.h"
 #include "store/sagas.h"
@@ -181,7 +182,8 @@ enum rc strays_judge(struct db *db, const char *repository, const struct forge_t
 
 static enum rc find_publish(struct context *ctx, const struct id *run_id, struct id *ret_job_id)
 {
-    struct job_filter filter = {.type = "publish", .state = -1, .run_id = *run_id, .limit = 1};
+    struct job_filter filter = {
+        .type = step_row(STEP_PUBLISH)->name, .state = -1, .run_id = *run_id, .limit = 1};
     struct job_row *rows = NULL;
     size_t count = 0;
     enum rc rc = jobs_list(ctx->db, &filter, ctx->arena, &rows, &count, ctx->err);

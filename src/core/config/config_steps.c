@@ -4,6 +4,8 @@
  *   plan:     {approval, command, timeoutMs}
  *   steps:    [{name, phase, command | url, timeoutMs, retries, config}]
  *   sequence: [prepare, hydrate, scan, plan, agent, verify, judge, publish]
+ *
+ * and the time limit that a configuration gives each step.
  */
 #include "core/config/config_decoder.h"
 
@@ -98,10 +100,46 @@ enum rc config_decode_sequence(struct decoder *decoder, const struct js *sequenc
     enum rc rc = blueprint_arrange(&config->blueprint, &wish, decoder->err);
     if (rc != RC_OK)
         return rc;
-    bool planned = blueprint_has(&config->blueprint, BUILTIN_PLAN);
+    bool planned = blueprint_has(&config->blueprint, STEP_PLAN);
     if (config->plan.enabled && !planned)
         return err_field(decoder->err, RC_INVALID, "INVALID_STEP_SEQUENCE", "sequence",
                          "plan is configured and stands nowhere in the sequence");
     config->plan.enabled = planned;
     return RC_OK;
+}
+
+/* Each of the repository's own steps has its own limit within the longest of them. */
+static int64_t longest_custom_ms(const struct blueprint *blueprint)
+{
+    int64_t longest = 0;
+    for (size_t i = 0; i < blueprint->custom_count; i++) {
+        int64_t ms = blueprint->customs[i].timeout_ms;
+        longest = ms > longest ? ms : longest;
+    }
+    return longest;
+}
+
+int64_t repo_config_step_ms(const struct repo_config *config, const struct step_row *step)
+{
+    int64_t checks_ms = 0, judges_ms = 0, total = step->time_ms;
+    for (size_t i = 0; i < config->verify_count; i++)
+        checks_ms += config->verify[i].timeout_ms;
+    for (size_t i = 0; i < config->judge_count; i++)
+        judges_ms += config->judges[i].timeout_ms;
+    const struct {
+        unsigned part;
+        int64_t ms;
+    } parts[] = {
+        {TIME_PREPARE, config->timeouts.prepare_ms},
+        {TIME_HYDRATE, config->timeouts.hydrate_ms},
+        {TIME_PLAN, config->plan.timeout_ms},
+        {TIME_AGENT, config->timeouts.agent_ms},
+        {TIME_CHECKS, checks_ms},
+        {TIME_JUDGES, judges_ms},
+        {TIME_PUBLISH, config->timeouts.publish_ms},
+        {TIME_CUSTOM, longest_custom_ms(&config->blueprint)},
+    };
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        total += (step->time & parts[i].part) != 0 ? parts[i].ms : 0;
+    return total;
 }

@@ -174,6 +174,8 @@ struct repo_config {
 MUST_USE enum rc repo_config_decode(const struct js *document, const char *url_given,
                                     struct arena *arena, struct repo_config *ret_config,
                                     struct err *err);
+/* How long a job of this step may take. */
+int64_t repo_config_step_ms(const struct repo_config *config, const struct step_row *step);
 /* agent.account, or one account for all agents that speak through the same adapter. */
 const char *agent_account(const struct agent_config *agent, struct arena *arena);
 /* acme/billing: letters, digits, . _ - and single slashes, at most 200 bytes. */

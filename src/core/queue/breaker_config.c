@@ -6,6 +6,7 @@
 #include "base/fields.h"
 #include "base/str.h"
 #include "core/queue/queue_config.h"
+#include "core/step_kind.h"
 #include <ctype.h>
 #include <string.h>
 

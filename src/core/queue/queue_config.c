@@ -16,7 +16,7 @@
 #include "base/fields.h"
 #include "base/str.h"
 #include "core/queue/job.h"
-#include <assert.h>
+#include "core/step_kind.h"
 #include <ctype.h>
 #include <string.h>
 
@@ -41,32 +41,10 @@ static const struct backoff step_waits = {
 static const struct backoff plain_waits = {
     .base_us = 2 * US_PER_SECOND, .max_us = 300 * US_PER_SECOND, .jitter_us = 5 * US_PER_SECOND};
 
-/* Infrastructure faults are tried again: an agent, which costs money, less often than the rest,
-   tidying up more patiently.  How often a pull request is tried is set by the repository. */
-static const struct {
-    const char *queue;
-    int64_t attempts;
-} steps[STEP_QUEUES] = {
-    {STEP_QUEUE_PREFIX "prepare", 3},   {STEP_QUEUE_PREFIX "hydrate", 3},
-    {STEP_QUEUE_PREFIX "agent", 2},     {STEP_QUEUE_PREFIX "verify", 3},
-    {STEP_QUEUE_PREFIX "judge", 3},     {STEP_QUEUE_PREFIX "publish", 5},
-    {STEP_QUEUE_PREFIX "unpublish", 5}, {STEP_QUEUE_PREFIX "clean", 5},
-    {STEP_QUEUE_PREFIX "plan", 2},      {STEP_QUEUE_PREFIX "custom", 3},
-    {STEP_QUEUE_PREFIX "collect", 4},   {STEP_QUEUE_PREFIX "notify", 8},
-};
-
-const char *step_queue(size_t index)
-{
-    assert(index < STEP_QUEUES);
-    return steps[index].queue;
-}
-
 static int64_t attempts_default(const char *queue)
 {
-    for (size_t i = 0; i < STEP_QUEUES; i++)
-        if (text_same(queue, steps[i].queue))
-            return steps[i].attempts;
-    return JOB_ATTEMPTS_DEFAULT;
+    const struct step_row *step = step_find_queue(queue);
+    return step != NULL ? step->attempts : JOB_ATTEMPTS_DEFAULT;
 }
 
 struct queue_config queue_config_default(const char *queue)

@@ -13,11 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Queues of drover's own steps; clients may not enqueue there. */
-#define STEP_QUEUE_PREFIX "drover."
-enum { STEP_QUEUES = 12 };
-const char *step_queue(size_t index); /* The name of each. */
-
 enum queue_order {
     ORDER_KEY,   /* Jobs with the same key one after the other; those without, in any order. */
     ORDER_NONE,  /* Keys are refused. */

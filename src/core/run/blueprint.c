@@ -6,45 +6,25 @@
  * exactly once.
  */
 #include "core/run/blueprint.h"
+#include "core/step_table.h"
 #include <assert.h>
+#include <stdio.h>
 
-static const char *const builtin_names[BUILTIN_COUNT] = {
-    [BUILTIN_PREPARE] = "prepare", [BUILTIN_HYDRATE] = "hydrate", [BUILTIN_PLAN] = "plan",
-    [BUILTIN_AGENT] = "agent",     [BUILTIN_VERIFY] = "verify",   [BUILTIN_JUDGE] = "judge",
-    [BUILTIN_PUBLISH] = "publish",
-};
-
-/* What a run cannot do without. */
-static const bool required[BUILTIN_COUNT] = {
-    [BUILTIN_PREPARE] = true,
-    [BUILTIN_HYDRATE] = true,
-    [BUILTIN_AGENT] = true,
-};
-
-const char *builtin_name(enum builtin builtin)
+/* A built-in step that may stand in a sequence, or NULL. */
+static const struct step_row *builtin_find(const char *name)
 {
-    assert((unsigned)builtin < BUILTIN_COUNT);
-    return builtin_names[builtin];
-}
-
-static enum builtin builtin_find(const char *name)
-{
-    for (size_t i = 0; i < BUILTIN_COUNT; i++) {
-        if (text_same(builtin_names[i], name))
-            return (enum builtin)i;
-    }
-    return BUILTIN_NONE;
+    const struct step_row *row = step_find(name);
+    return row != NULL && row->place != PLACE_NONE ? row : NULL;
 }
 
 bool step_name_reserved(const char *name)
 {
-    static const char *const others[] = {"admission", "approve", "finalize", "collect", "pull",
-                                         "unpublish", "clean",   "custom",   "notify"};
+    static const char *const others[] = {"admission", "approve", "finalize"};
     for (size_t i = 0; i < COUNT_OF(others); i++) {
         if (text_same(others[i], name))
             return true;
     }
-    return builtin_find(name) != BUILTIN_NONE;
+    return step_find(name) != NULL;
 }
 
 /* ---- arranging ---- */
@@ -52,36 +32,57 @@ bool step_name_reserved(const char *name)
 struct arranger {
     struct blueprint *blueprint;
     bool used[CUSTOM_STEPS_MAX];
-    int last; /* The built-in step that was placed last; -1: none */
+    const struct step_row *steps, *end; /* The table of steps. */
+    const struct step_row *last;        /* The built-in step that was placed last, or NULL. */
     struct err *err;
 };
 
 #define REFUSE(err, ...) \
     err_field(err, RC_INVALID, "INVALID_STEP_SEQUENCE", "sequence", __VA_ARGS__)
 
-static void place(struct blueprint *blueprint, enum builtin builtin, size_t custom)
+static void place(struct blueprint *blueprint, enum step_kind kind, size_t custom)
 {
     assert(blueprint->count < BLUEPRINT_STEPS_MAX);
-    blueprint->places[blueprint->count++] = (struct blueprint_place){builtin, custom};
+    blueprint->places[blueprint->count++] = (struct blueprint_place){kind, custom};
 }
 
-static enum rc place_builtin(struct arranger *arranger, enum builtin builtin)
+/* The first required step from here up to (not including) the end, or NULL. */
+static const struct step_row *required_from(const struct step_row *from, const struct step_row *end)
 {
-    assert((unsigned)builtin < BUILTIN_COUNT);
-    assert(arranger->last >= -1 && arranger->last < BUILTIN_COUNT);
-    const char *name = builtin_names[builtin];
-    if ((int)builtin == arranger->last)
-        return REFUSE(arranger->err, "step %s is there twice", name);
-    if ((int)builtin < arranger->last)
-        return REFUSE(arranger->err, "step %s must stand before %s", name,
-                      builtin_name((enum builtin)arranger->last));
-    for (int i = arranger->last + 1; i < (int)builtin; i++) {
-        if (required[i])
-            return REFUSE(arranger->err, "step %s must stand before %s", builtin_names[i], name);
-    }
-    arranger->last = (int)builtin;
-    place(arranger->blueprint, builtin, 0);
+    while (from < end && from->place != PLACE_REQUIRED)
+        from++;
+    return from < end ? from : NULL;
+}
+
+static const struct step_row *after_last(const struct arranger *arranger)
+{
+    return arranger->last != NULL ? arranger->last + 1 : arranger->steps;
+}
+
+static enum rc place_builtin(struct arranger *arranger, const struct step_row *row)
+{
+    const struct step_row *last = arranger->last;
+    if (row == last)
+        return REFUSE(arranger->err, "step %s is there twice", row->name);
+    if (last != NULL && row < last)
+        return REFUSE(arranger->err, "step %s must stand before %s", row->name, last->name);
+    const struct step_row *missing = required_from(after_last(arranger), row);
+    if (missing != NULL)
+        return REFUSE(arranger->err, "step %s must stand before %s", missing->name, row->name);
+    arranger->last = row;
+    place(arranger->blueprint, row->kind, 0);
     return RC_OK;
+}
+
+/* "prepare, hydrate, plan, agent, verify, judge, publish" */
+static void list_builtins(const struct arranger *arranger, char *text, size_t bytes)
+{
+    size_t len = 0;
+    text[0] = '\0';
+    for (const struct step_row *row = arranger->steps; row < arranger->end && len < bytes; row++)
+        if (row->place != PLACE_NONE)
+            len += (size_t)snprintf(text + len, bytes - len, "%s%s", len > 0 ? ", " : "",
+                                    row->name);
 }
 
 static enum rc place_custom(struct arranger *arranger, const char *name)
@@ -92,16 +93,16 @@ static enum rc place_custom(struct arranger *arranger, const char *name)
             continue;
         if (arranger->used[i])
             return REFUSE(arranger->err, "step %s is there twice", name);
-        if (arranger->last < BUILTIN_PREPARE)
+        if (arranger->last == NULL)
             return REFUSE(arranger->err, "step %s must stand after prepare", name);
         arranger->used[i] = true;
-        place(blueprint, BUILTIN_NONE, i);
+        place(blueprint, STEP_CUSTOM, i);
         return RC_OK;
     }
-    return REFUSE(arranger->err,
-                  "step %s is neither built in (prepare, hydrate, plan, agent, verify, judge, "
-                  "publish) nor one of steps",
-                  name);
+    char builtins[200];
+    list_builtins(arranger, builtins, sizeof builtins);
+    return REFUSE(arranger->err, "step %s is neither built in (%s) nor one of steps", name,
+                  builtins);
 }
 
 /* Steps that are always there: they may be named, at their places. */
@@ -116,7 +117,8 @@ static enum rc check_fixed(const struct arranger *arranger, const char *const *s
         return sequence[at + 1] == NULL ? RC_OK
                                         : REFUSE(arranger->err, "step finalize must be the last");
     if (text_same(name, "approve"))
-        return arranger->last >= BUILTIN_AGENT && arranger->last < BUILTIN_PUBLISH
+        return arranger->last != NULL && arranger->last >= step_row(STEP_AGENT) &&
+                       arranger->last < step_row(STEP_PUBLISH)
                    ? RC_OK
                    : REFUSE(arranger->err,
                             "step approve must stand after the agent and before publish");
@@ -126,10 +128,9 @@ static enum rc check_fixed(const struct arranger *arranger, const char *const *s
 
 static enum rc check_complete(const struct arranger *arranger)
 {
-    for (int i = arranger->last + 1; i < BUILTIN_COUNT; i++) {
-        if (required[i])
-            return REFUSE(arranger->err, "step %s is missing", builtin_names[i]);
-    }
+    const struct step_row *missing = required_from(after_last(arranger), arranger->end);
+    if (missing != NULL)
+        return REFUSE(arranger->err, "step %s is missing", missing->name);
     for (size_t i = 0; i < arranger->blueprint->custom_count; i++) {
         if (!arranger->used[i])
             return REFUSE(arranger->err, "step %s of steps stands nowhere in the sequence",
@@ -148,9 +149,9 @@ static enum rc arrange_as_told(struct arranger *arranger, const char *const *seq
             continue;
         if (arranger->blueprint->count == BLUEPRINT_STEPS_MAX)
             return REFUSE(arranger->err, "a sequence has at most %d steps", BLUEPRINT_STEPS_MAX);
-        enum builtin builtin = builtin_find(sequence[i]);
-        rc = builtin != BUILTIN_NONE ? place_builtin(arranger, builtin)
-                                     : place_custom(arranger, sequence[i]);
+        const struct step_row *builtin = builtin_find(sequence[i]);
+        rc = builtin != NULL ? place_builtin(arranger, builtin)
+                             : place_custom(arranger, sequence[i]);
     }
     return rc == RC_OK ? check_complete(arranger) : rc;
 }
@@ -159,33 +160,36 @@ static void place_phase(struct blueprint *blueprint, enum step_phase phase)
 {
     for (size_t i = 0; i < blueprint->custom_count; i++) {
         if (blueprint->customs[i].phase == phase)
-            place(blueprint, BUILTIN_NONE, i);
+            place(blueprint, STEP_CUSTOM, i);
     }
 }
 
-static void arrange_default(struct blueprint *blueprint, bool plan)
+static void arrange_default(const struct arranger *arranger, bool plan)
 {
-    place(blueprint, BUILTIN_PREPARE, 0);
-    place(blueprint, BUILTIN_HYDRATE, 0);
-    place_phase(blueprint, PHASE_PRE_AGENT);
-    if (plan)
-        place(blueprint, BUILTIN_PLAN, 0);
-    place(blueprint, BUILTIN_AGENT, 0);
-    place_phase(blueprint, PHASE_POST_AGENT);
-    place(blueprint, BUILTIN_VERIFY, 0);
-    place(blueprint, BUILTIN_JUDGE, 0);
-    place(blueprint, BUILTIN_PUBLISH, 0);
+    struct blueprint *blueprint = arranger->blueprint;
+    for (const struct step_row *row = arranger->steps; row < arranger->end; row++) {
+        if (row->kind == STEP_PLAN)
+            place_phase(blueprint, PHASE_PRE_AGENT);
+        if (row->place != PLACE_NONE && (row->kind != STEP_PLAN || plan))
+            place(blueprint, row->kind, 0);
+        if (row->kind == STEP_AGENT)
+            place_phase(blueprint, PHASE_POST_AGENT);
+    }
 }
-_Static_assert(BUILTIN_COUNT + CUSTOM_STEPS_MAX <= BLUEPRINT_STEPS_MAX, "the default one fits");
+_Static_assert((int)STEP_KIND_COUNT + (int)CUSTOM_STEPS_MAX <= (int)BLUEPRINT_STEPS_MAX,
+               "the default one fits");
 
 enum rc blueprint_arrange(struct blueprint *blueprint, const struct blueprint_wish *wish,
                           struct err *err)
 {
-    struct arranger arranger = {.blueprint = blueprint, .last = -1, .err = err};
+    struct arranger arranger = {.blueprint = blueprint, .err = err};
+    size_t count;
+    arranger.steps = step_table(&count);
+    arranger.end = arranger.steps + count;
     blueprint->count = 0;
     if (wish->sequence != NULL)
         return arrange_as_told(&arranger, wish->sequence);
-    arrange_default(blueprint, wish->plan);
+    arrange_default(&arranger, wish->plan);
     return RC_OK;
 }
 
@@ -194,10 +198,10 @@ enum rc blueprint_arrange(struct blueprint *blueprint, const struct blueprint_wi
 static struct blueprint_step step_at(const struct blueprint *blueprint, size_t index)
 {
     const struct blueprint_place *found = &blueprint->places[index];
-    if (found->builtin != BUILTIN_NONE)
-        return (struct blueprint_step){builtin_names[found->builtin], found->builtin, NULL};
+    if (found->kind != STEP_CUSTOM)
+        return (struct blueprint_step){step_row(found->kind)->name, found->kind, NULL};
     const struct custom_step *custom = &blueprint->customs[found->custom];
-    return (struct blueprint_step){custom->name, BUILTIN_NONE, custom};
+    return (struct blueprint_step){custom->name, STEP_CUSTOM, custom};
 }
 
 static bool index_of(const struct blueprint *blueprint, const char *name, size_t *ret_index)
@@ -236,10 +240,10 @@ bool blueprint_after(const struct blueprint *blueprint, const char *name,
     return true;
 }
 
-bool blueprint_has(const struct blueprint *blueprint, enum builtin builtin)
+bool blueprint_has(const struct blueprint *blueprint, enum step_kind kind)
 {
     for (size_t i = 0; i < blueprint->count; i++) {
-        if (blueprint->places[i].builtin == builtin)
+        if (blueprint->places[i].kind == kind)
             return true;
     }
     return false;

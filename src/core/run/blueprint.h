@@ -14,24 +14,12 @@
 #define CORE_RUN_BLUEPRINT_H
 #include "base/rc.h"
 #include "base/str.h"
+#include "core/step_kind.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { BLUEPRINT_STEPS_MAX = 32, CUSTOM_STEPS_MAX = 16 };
-
-/* In the order in which they must stand. */
-enum builtin {
-    BUILTIN_PREPARE,
-    BUILTIN_HYDRATE,
-    BUILTIN_PLAN,
-    BUILTIN_AGENT,
-    BUILTIN_VERIFY,
-    BUILTIN_JUDGE,
-    BUILTIN_PUBLISH,
-    BUILTIN_COUNT,
-    BUILTIN_NONE = BUILTIN_COUNT /* A custom step. */
-};
 
 enum step_phase { PHASE_PRE_AGENT, PHASE_POST_AGENT };
 
@@ -48,16 +36,16 @@ struct custom_step {
 
 struct blueprint_step {
     const char *name;
-    enum builtin builtin;             /* BUILTIN_NONE: custom */
-    const struct custom_step *custom; /* or NULL */
+    enum step_kind kind;
+    const struct custom_step *custom; /* STEP_CUSTOM; else NULL */
 };
 
 struct blueprint {
     struct custom_step customs[CUSTOM_STEPS_MAX];
     size_t custom_count;
-    struct blueprint_place { /* One step: built in, or one of customs. */
-        enum builtin builtin;
-        size_t custom;
+    struct blueprint_place {
+        enum step_kind kind;
+        size_t custom; /* STEP_CUSTOM: which of customs. */
     } places[BLUEPRINT_STEPS_MAX];
     size_t count;
 };
@@ -76,9 +64,8 @@ bool blueprint_after(const struct blueprint *blueprint, const char *name,
                      struct blueprint_step *ret_step);
 bool blueprint_find(const struct blueprint *blueprint, const char *name,
                     struct blueprint_step *ret_step);
-bool blueprint_has(const struct blueprint *blueprint, enum builtin builtin);
+bool blueprint_has(const struct blueprint *blueprint, enum step_kind kind);
 
-const char *builtin_name(enum builtin builtin);
 /* Names that no custom step may have. */
 bool step_name_reserved(const char *name);
 #endif

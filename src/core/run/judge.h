@@ -12,6 +12,7 @@
  */
 #ifndef CORE_RUN_JUDGE_H
 #define CORE_RUN_JUDGE_H
+#include "core/judge_kind.h"
 #include "core/run/patch.h"
 #include <stdbool.h>
 
@@ -26,9 +27,6 @@ enum verdict {
 };
 const char *verdict_name(enum verdict verdict);
 MUST_USE bool verdict_parse(const char *name, enum verdict *ret_verdict);
-
-enum judge_kind { JUDGE_RULES, JUDGE_COMMAND, JUDGE_MODEL };
-extern const char *const judge_kind_names[]; /* By kind; NULL at the end. */
 
 struct judge_rules {
     int64_t max_files;                          /* 0: none */

@@ -9,24 +9,8 @@
 #ifndef CORE_RUN_RUN_H
 #define CORE_RUN_RUN_H
 #include "base/rc.h"
+#include "core/run_status.h"
 #include <stdbool.h>
-
-enum run_status {
-    RUN_QUEUED,
-    RUN_PREPARING,
-    RUN_CONTEXT_LOADING,
-    RUN_PLANNING,
-    RUN_RUNNING,
-    RUN_VERIFYING,
-    RUN_JUDGING,
-    RUN_AWAITING_APPROVAL,
-    RUN_CREATING_PR,
-    RUN_COMPLETED,
-    RUN_FAILED,
-    RUN_CANCELLED,
-    RUN_TIMED_OUT,
-    RUN_STATUS_COUNT
-};
 
 enum run_event {
     RUN_EV_ADMIT,        /* queued -> preparing */

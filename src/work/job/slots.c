@@ -3,7 +3,6 @@
  */
 #include "work/job/slots.h"
 #include "base/str.h"
-#include "work/job/step.h"
 #include <assert.h>
 #include <string.h>
 

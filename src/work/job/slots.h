@@ -1,10 +1,10 @@
 /*
  * slots.h - how many steps of each class a worker runs at the same time.
  *
- *     class   steps                                                            default
- *     agent   agent, plan                                                      what is asked for: N
- *     check   verify, judge, custom                                            N / 2, at least 1
- *     short   prepare, hydrate, collect, publish, unpublish, notify, clean     N / 2, at least 2
+ *     class   steps (each has its class in core/step_table.c)   default
+ *     agent   those that run an agent                           what is asked for: N
+ *     check   those that run commands or judges of a repository N / 2, at least 1
+ *     short   all others                                        N / 2, at least 2
  *
  * Classes are bulkheads: a step waits only behind steps of its own class.  A worker that is limited
  * to some queues has slots for the classes of those queues only, and a plain number is then for the
@@ -13,8 +13,8 @@
 #ifndef WORK_JOB_SLOTS_H
 #define WORK_JOB_SLOTS_H
 #include "base/rc.h"
+#include "core/step_kind.h"
 
-enum step_class { CLASS_AGENT, CLASS_CHECK, CLASS_SHORT, STEP_CLASS_COUNT };
 enum { CLASS_SLOTS_MAX = 256, ALL_SLOTS_MAX = STEP_CLASS_COUNT * CLASS_SLOTS_MAX };
 
 const char *class_name(enum step_class class); /* "agent" */

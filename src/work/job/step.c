@@ -1,5 +1,5 @@
 /*
- * step.c - the table of steps, what a payload means, and the tools that all steps use.
+ * step.c - the functions of the steps, what a payload means, and the tools that all steps use.
  */
 #include "work/job/step.h"
 #include "base/hash.h"
@@ -13,131 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPARE_MS = 5 * 60 * 1000, CLEAN_MS = 10 * 60 * 1000, NOTIFY_MS = 2 * 60 * 1000 };
-
-static int64_t prepare_ms(const struct repo_config *config)
-{
-    return config->timeouts.prepare_ms;
-}
-
-static int64_t hydrate_ms(const struct repo_config *config)
-{
-    /* It may have to fetch the mirror first. */
-    return config->timeouts.hydrate_ms + config->timeouts.prepare_ms;
-}
-
-/* The agent's own clock is agent_ms; round it the tree is made and the patch is taken. */
-static int64_t agent_ms(const struct repo_config *config)
-{
-    return config->timeouts.prepare_ms + config->timeouts.agent_ms + SPARE_MS;
-}
-
-static int64_t collect_ms(const struct repo_config *config)
-{
-    return config->timeouts.prepare_ms + SPARE_MS;
-}
-
-static int64_t plan_ms(const struct repo_config *config)
-{
-    return config->timeouts.prepare_ms + config->plan.timeout_ms + SPARE_MS;
-}
-
-/* The longest of them: each step has its own timeout within this. */
-static int64_t custom_ms(const struct repo_config *config)
-{
-    int64_t longest = 0;
-    for (size_t i = 0; i < config->blueprint.custom_count; i++) {
-        int64_t ms = config->blueprint.customs[i].timeout_ms;
-        longest = ms > longest ? ms : longest;
-    }
-    return config->timeouts.prepare_ms + longest + SPARE_MS;
-}
-
-static int64_t verify_ms(const struct repo_config *config)
-{
-    int64_t total = config->timeouts.prepare_ms + SPARE_MS;
-    for (size_t i = 0; i < config->verify_count; i++)
-        total += config->verify[i].timeout_ms;
-    return total;
-}
-
-static int64_t judge_ms(const struct repo_config *config)
-{
-    int64_t total = config->timeouts.prepare_ms + SPARE_MS;
-    for (size_t i = 0; i < config->judge_count; i++)
-        total += config->judges[i].timeout_ms;
-    return total;
-}
-
-static int64_t publish_ms(const struct repo_config *config)
-{
-    return config->timeouts.publish_ms;
-}
-
-static int64_t clean_ms(const struct repo_config *config)
-{
-    (void)config;
-    return CLEAN_MS;
-}
-
-static int64_t notify_ms(const struct repo_config *config)
-{
-    (void)config;
-    return NOTIFY_MS;
-}
-
-static const struct step_kind kinds[] = {
-    {"notify", "drover.notify", "notification_failed", step_notify, notify_ms, false, true,
-     CLASS_SHORT},
-    {"publish", "drover.publish", "publish_failed", step_publish, publish_ms, true, false,
-     CLASS_SHORT},
-    {"judge", "drover.judge", "judge_failed", step_judge, judge_ms, false, false, CLASS_CHECK},
-    {"verify", "drover.verify", "verify_failed_to_run", step_verify, verify_ms, false, false,
-     CLASS_CHECK},
-    {"collect", "drover.collect", "collect_failed", step_collect, collect_ms, false, false,
-     CLASS_SHORT},
-    {"agent", "drover.agent", "agent_start_failed", step_agent, agent_ms, false, false,
-     CLASS_AGENT},
-    {"custom", "drover.custom", "custom_step_unavailable", step_custom, custom_ms, false, false,
-     CLASS_CHECK},
-    {"plan", "drover.plan", "agent_start_failed", step_plan, plan_ms, false, false, CLASS_AGENT},
-    {"hydrate", "drover.hydrate", "hydrate_failed", step_hydrate, hydrate_ms, false, false,
-     CLASS_SHORT},
-    {"prepare", "drover.prepare", "prepare_failed", step_prepare, prepare_ms, false, false,
-     CLASS_SHORT},
-    {"unpublish", "drover.unpublish", "unpublish_failed", step_unpublish, publish_ms, true, false,
-     CLASS_SHORT},
-    {"clean", "drover.clean", "clean_failed", step_clean, clean_ms, true, false, CLASS_SHORT},
+/* core/step_table.c says how a step is added. */
+static step_run_fn *const functions[STEP_KIND_COUNT] = {
+    [STEP_PREPARE] = step_prepare,     [STEP_HYDRATE] = step_hydrate, [STEP_PLAN] = step_plan,
+    [STEP_CUSTOM] = step_custom,       [STEP_AGENT] = step_agent,     [STEP_COLLECT] = step_collect,
+    [STEP_VERIFY] = step_verify,       [STEP_JUDGE] = step_judge,     [STEP_PUBLISH] = step_publish,
+    [STEP_UNPUBLISH] = step_unpublish, [STEP_CLEAN] = step_clean,     [STEP_NOTIFY] = step_notify,
 };
 
-static const char *const queues[] = {
-    "drover.notify",    "drover.publish", "drover.judge", "drover.verify",  "drover.collect",
-    "drover.agent",     "drover.custom",  "drover.plan",  "drover.hydrate", "drover.prepare",
-    "drover.unpublish", "drover.clean",   NULL,
-};
-_Static_assert(COUNT_OF(queues) == COUNT_OF(kinds) + 1, "a queue for every step");
-
-const struct step_kind *step_find(const char *name)
+step_run_fn *step_function(enum step_kind kind)
 {
-    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
-        if (text_same(kinds[i].name, name))
-            return &kinds[i];
-    }
-    return NULL;
-}
-
-const char *const *step_queues(void)
-{
-    return queues;
-}
-
-enum step_class step_class_of(const char *queue)
-{
-    size_t at = 0;
-    while (at < COUNT_OF(kinds) && !text_same(kinds[at].queue, queue))
-        at++;
-    assert(at < COUNT_OF(kinds));
-    return kinds[at].class;
+    assert((unsigned)kind < STEP_KIND_COUNT);
+    return functions[kind];
 }
 
 /* --- payload --- */

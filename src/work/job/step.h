@@ -21,6 +21,7 @@
 #include "base/js.h"
 #include "base/jw.h"
 #include "core/config/repo_config.h"
+#include "core/step_kind.h"
 #include "forge/forge.h"
 #include "forge/git.h"
 #include "work/job/port.h"
@@ -102,20 +103,10 @@ struct step {
     struct secrets *secrets;     /* step_secrets.h; NULL: not made yet. */
 };
 
-struct step_kind {
-    const char *name; /* Job type; the queue is drover.<name>. */
-    const char *queue;
-    const char *failure; /* Code of a failure for which the step has no other. */
-    enum rc (*run)(struct step *step, struct err *err);
-    int64_t (*timeout_ms)(const struct repo_config *config);
-    bool ends; /* Short, and of no use half done: a hint to cancel does not stop it. */
-    bool bare; /* Of no run: of its input only the payload is there. */
-    enum step_class class;
-};
-const struct step_kind *step_find(const char *name); /* NULL: there is no such step. */
-/* NULL-terminated; what is nearest to the end of a run comes first. */
-const char *const *step_queues(void);
-enum step_class step_class_of(const char *queue); /* One of step_queues(). */
+/* What the worker does for a step: one of the functions at the end.  NULL: workers of drover do not
+   execute it. */
+typedef enum rc step_run_fn(struct step *step, struct err *err);
+step_run_fn *step_function(enum step_kind kind);
 
 /* RC_INVALID: the payload does not hold what every step needs.  The tree must outlive the step. */
 MUST_USE enum rc step_decode(const struct js *payload, struct arena *arena,

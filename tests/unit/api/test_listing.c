@@ -169,7 +169,6 @@ START_TEST(bad_parameters_are_refused_before_the_answer_begins)
         open_listing(&list, bad[i].kind, bad[i].query);
         enum rc rc = listing_begin(&list);
         ck_assert_int_eq(rc, RC_MALFORMED);
-
         ck_assert_str_eq(err.code, bad[i].code);
         ck_assert_int_eq(listing_end(&list, rc), RC_MALFORMED);
         ck_assert_uint_eq(call.http.answer.body.len, 0);

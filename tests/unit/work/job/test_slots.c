@@ -49,16 +49,17 @@ START_TEST(every_class_that_is_served_has_a_slot)
 {
     static const char *const checks[] = {"drover.judge", "drover.verify", NULL};
     static const char *const last[] = {"drover.notify", NULL};
+    const struct step_queues all = step_queues();
     const struct {
         const char *const *queues;
         int plain, given[STEP_CLASS_COUNT], of[STEP_CLASS_COUNT];
         enum step_class main;
     } rows[] = {
-        {step_queues(), 1, {0}, {1, 1, 2}, CLASS_AGENT},
-        {step_queues(), 4, {0}, {4, 2, 2}, CLASS_AGENT},
-        {step_queues(), 8, {0}, {8, 4, 4}, CLASS_AGENT},
-        {step_queues(), 0, {6, 0, 0}, {6, 3, 3}, CLASS_AGENT},
-        {step_queues(), 4, {0, 9, 1}, {4, 9, 1}, CLASS_AGENT},
+        {all.names, 1, {0}, {1, 1, 2}, CLASS_AGENT},
+        {all.names, 4, {0}, {4, 2, 2}, CLASS_AGENT},
+        {all.names, 8, {0}, {8, 4, 4}, CLASS_AGENT},
+        {all.names, 0, {6, 0, 0}, {6, 3, 3}, CLASS_AGENT},
+        {all.names, 4, {0, 9, 1}, {4, 9, 1}, CLASS_AGENT},
         {checks, 8, {0}, {0, 8, 0}, CLASS_CHECK},
         {checks, 8, {5, 3, 5}, {0, 3, 0}, CLASS_CHECK},
         {last, 1, {0}, {0, 0, 1}, CLASS_SHORT},
