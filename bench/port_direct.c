@@ -3,7 +3,9 @@
  */
 #include "base/mem.h"
 #include "bench/port.h"
-#include "control/queue/jobs.h"
+#include "control/queue/complete.h"
+#include "control/queue/enqueue.h"
+#include "control/queue/lease.h"
 #include "core/queue/rank.h"
 #include <assert.h>
 

@@ -4,7 +4,8 @@
 #include "bench/runs.h"
 #include "base/mem.h"
 #include "control/admit/repositories.h"
-#include "control/queue/jobs.h"
+#include "control/queue/complete.h"
+#include "control/queue/lease.h"
 #include "control/run/tasks.h"
 #include "tests/unit/honest.h"
 #include <assert.h>

@@ -24,7 +24,7 @@ static void interval_days_counts_both_ends(void)
         {"over new year", {{2026, 12, 31}, {2027, 1, 1}}, 2},
         {"ends before it begins", {{2026, 5, 22}, {2026, 5, 21}}, 0},
     };
-    for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+    for (unsigned i = 0; i < sizeof table / sizeof table[0]; i++)
         check(table[i].what, table[i].want, interval_days(table[i].interval));
 }
 

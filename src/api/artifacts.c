@@ -5,6 +5,7 @@
 #include "api/routes.h"
 #include "base/hash.h"
 #include "core/queue/queue_config.h"
+#include "core/run/secrets_patch.h"
 #include "store/jobs.h"
 #include "store/runs.h"
 #include "store/tasks.h"

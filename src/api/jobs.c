@@ -4,13 +4,15 @@
  * A lease may wait for work.  Its client is watched meanwhile: when it disconnects, the wait is
  * ended, and jobs that were leased at the same moment are released.
  */
-#include "control/queue/jobs.h"
 #include "api/job_fields.h"
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "base/clock.h"
 #include "base/fields.h"
 #include "base/log.h"
+#include "control/queue/complete.h"
+#include "control/queue/enqueue.h"
+#include "control/queue/lease.h"
 #include "control/run/progress.h"
 #include <stdio.h>
 

@@ -20,8 +20,10 @@
  */
 #include "tests/sim/jobs_model.h"
 #include "base/mem.h"
+#include "control/queue/complete.h"
 #include "control/queue/dead_letters.h"
-#include "control/queue/jobs.h"
+#include "control/queue/enqueue.h"
+#include "control/queue/lease.h"
 #include "control/watch/doctor.h"
 #include "tests/sim/jobs_queue.h"
 #include "tests/sim/jobs_requests.h"

@@ -3,7 +3,7 @@
  */
 #include "tests/sim/jobs_people.h"
 #include "control/queue/dead_letters.h"
-#include "control/queue/jobs.h"
+#include "control/queue/enqueue.h"
 #include "control/queue/queues.h"
 #include "tests/sim/jobs_queue.h"
 #include "tests/sim/jobs_requests.h"

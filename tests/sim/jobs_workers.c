@@ -8,7 +8,8 @@
  * for.  `life` counts a consumer's lives, so that what was meant for an earlier one is ignored.
  */
 #include "control/commit/principal.h"
-#include "control/queue/jobs.h"
+#include "control/queue/complete.h"
+#include "control/queue/lease.h"
 #include "tests/sim/jobs_people.h"
 #include <stdio.h>
 #include <string.h>

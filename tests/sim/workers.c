@@ -8,7 +8,8 @@
  */
 #include "base/clock.h"
 #include "control/commit/principal.h"
-#include "control/queue/jobs.h"
+#include "control/queue/complete.h"
+#include "control/queue/lease.h"
 #include "tests/sim/model.h"
 #include "tests/sim/people.h"
 #include "tests/unit/honest.h"

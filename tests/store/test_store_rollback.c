@@ -6,6 +6,8 @@
 #include "control/commit/context.h"
 #include "control/messaging/requests.h"
 #include "control/messaging/subscriptions.h"
+#include "control/queue/enqueue.h"
+#include "control/queue/lease.h"
 #include "control/queue/queues.h"
 #include "control/watch/due.h"
 #include "core/event_types.h"

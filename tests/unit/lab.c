@@ -5,6 +5,8 @@
 #include "base/fd.h"
 #include "control/admit/repositories.h"
 #include "control/hooks.h"
+#include "control/queue/complete.h"
+#include "control/queue/lease.h"
 #include "control/queue/queues.h"
 #include "control/run/progress.h"
 #include "control/watch/doctor.h"

@@ -4,12 +4,12 @@
  * A report is idempotent: one whose answer was lost on the way may be sent again with the same
  * epoch.  A stale one, or one about another principal's lease (LEASE_LOST), changes nothing.
  */
+#include "control/queue/complete.h"
 #include "control/commit/context.h"
 #include "control/commit/isolate.h"
 #include "control/commit/read_ahead.h"
 #include "control/queue/enqueue.h"
 #include "control/queue/job_hooks.h"
-#include "control/queue/jobs.h"
 #include "control/queue/settle.h"
 #include "control/queue/token_scope.h"
 #include <string.h>

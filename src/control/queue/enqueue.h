@@ -1,11 +1,20 @@
 /*
- * enqueue.h - enqueues jobs inside the current command: for calls of producers, schedules, topics
- * and sagas.
+ * enqueue.h - enqueues jobs: the command of producers, and the same inside another command, for
+ * schedules, topics and sagas.
  */
 #ifndef CONTROL_QUEUE_ENQUEUE_H
 #define CONTROL_QUEUE_ENQUEUE_H
-#include "control/commit/context.h"
 #include "control/queue/jobs.h"
+
+struct context;
+
+struct cmd_enqueue {
+    struct command base;
+    const struct job_spec *jobs;
+    size_t count;
+    struct enqueue_answer *answers;
+};
+struct cmd_enqueue *cmd_enqueue_new(void);
 
 /* Members that the spec leaves open (0, NULL) are taken from the queue's rules. */
 MUST_USE enum rc enqueue_one(struct context *ctx, const struct job_spec *spec,

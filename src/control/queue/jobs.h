@@ -1,12 +1,12 @@
 /*
- * jobs.h - commands of the job protocol: enqueue, lease, heartbeat, complete, fail, release.  Every
- * one takes many.  (Progress is of runs: run/progress.h.)
+ * jobs.h - what the commands of the job protocol are made of: limits, new jobs, leases, answers.
+ * The commands: enqueue.h, lease.h (lease, heartbeat), complete.h (complete, fail, release).
+ * Progress is of runs: run/progress.h.
  */
 #ifndef CONTROL_QUEUE_JOBS_H
 #define CONTROL_QUEUE_JOBS_H
 #include "base/js.h"
 #include "control/commit/command.h"
-#include "core/queue/job_error.h"
 #include "core/queue/queue_config.h"
 #include "store/jobs.h"
 
@@ -42,28 +42,8 @@ struct enqueue_answer {
     const char *code; /* SHED or SWARM, */
     int64_t retry_us; /* worth another try after this time. */
 };
-struct cmd_enqueue {
-    struct command base;
-    const struct job_spec *jobs;
-    size_t count;
-    struct enqueue_answer *answers;
-};
-struct cmd_enqueue *cmd_enqueue_new(void);
 
-struct cmd_lease {
-    struct command base;
-    const char *const *queues; /* NULL-terminated */
-    const char *worker;
-    int64_t max;
-    int64_t wait_us;      /* 0: answer at once */
-    int64_t lease_us;     /* 0: each queue's */
-    struct job_row *jobs; /* The answer. */
-    size_t job_count;
-    size_t held; /* Jobs that breakers kept from it. */
-};
-struct cmd_lease *cmd_lease_new(void);
-
-struct job_ref {
+struct job_ref { /* A lease, as its holder names it. */
     struct id id;
     int64_t epoch;
 };
@@ -75,52 +55,4 @@ struct job_answer {
     const char *field,
         *message; /* RESULT_REFUSED, CONTROL_ERROR: which member, and why; else NULL. */
 };
-struct cmd_heartbeat {
-    struct command base;
-    const char *worker;
-    const struct job_ref *leases;
-    size_t count;
-    int64_t extend_us;
-    struct job_answer *answers;
-};
-struct cmd_heartbeat *cmd_heartbeat_new(void);
-
-struct job_done {
-    struct job_ref ref;
-    struct str result;           /* JSON object, or empty */
-    const struct job_spec *next; /* Made in the same commit, if the report counts; or NULL */
-    size_t next_count;
-    struct enqueue_answer *made; /* The answer: next_count of them, or NULL */
-};
-struct cmd_complete {
-    struct command base;
-    struct job_done *jobs;
-    size_t count;
-    struct job_answer *answers;
-};
-struct cmd_complete *cmd_complete_new(void);
-
-struct job_failed {
-    struct job_ref ref;
-    const char *code, *message;
-    bool retryable;
-    bool policy;  /* Of the policy or security class. */
-    bool classed; /* It was given a class: */
-    enum error_class class;
-};
-struct cmd_fail {
-    struct command base;
-    const struct job_failed *jobs;
-    size_t count;
-    struct job_answer *answers;
-};
-struct cmd_fail *cmd_fail_new(void);
-
-struct cmd_release { /* A worker gives jobs back in good order. */
-    struct command base;
-    const struct job_ref *leases;
-    size_t count;
-    struct job_answer *answers;
-};
-struct cmd_release *cmd_release_new(void);
 #endif

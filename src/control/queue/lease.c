@@ -8,7 +8,6 @@
 #include "control/commit/read_ahead.h"
 #include "control/queue/breakers.h"
 #include "control/queue/job_hooks.h"
-#include "control/queue/jobs.h"
 #include "control/queue/queue_gate.h"
 #include "control/queue/settle.h"
 #include "control/queue/token_scope.h"

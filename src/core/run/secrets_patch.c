@@ -4,9 +4,9 @@
  *
  * What a diff holds of a binary file is packed and cannot be scanned: the file itself is read.
  */
+#include "core/run/secrets_patch.h"
 #include "core/run/patch.h"
 #include "core/text/redact.h"
-#include "core/text/secrets.h"
 #include <stdlib.h>
 #include <string.h>
 

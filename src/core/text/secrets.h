@@ -24,7 +24,6 @@ enum {
     SECRETS_VALUES_MAX = 128,
     SECRETS_VALUE_MIN = 8,    /* Shorter ones cannot be distinguished from words. */
     SECRETS_VALUE_MAX = 4096, /* Of one line of a value. */
-    SECRETS_HITS_MAX = 20,    /* Reported for one patch. */
 };
 
 /* What to search for.  Made once, then only read: threads may share it. */
@@ -67,30 +66,4 @@ struct secret_scan {
 struct secret_scan secrets_scan(const struct secrets *secrets, struct str line,
                                 enum key_state *key);
 bool secrets_next(struct secret_scan *scan, struct secret *ret_secret);
-
-struct secret_hit {
-    const char *rule;
-    const char *path; /* Redacted, as the text is. */
-    int64_t line;     /* In the new file, from 1; 0: in its name. */
-    const char *text; /* What stands round it. */
-};
-struct secret_hits {
-    struct secret_hit at[SECRETS_HITS_MAX];
-    size_t count;
-    bool more;
-};
-/* In names and added lines of a git diff, and in what stands outside of its files.  What a removed
-   line holds too is not new, and is skipped: moving a line, or taking a secret out, must be
-   possible. */
-void secrets_in_patch(const struct secrets *secrets, struct str diff, struct arena *arena,
-                      struct secret_hits *ret_hits);
-
-/* A binary file that a patch adds or changes.  As in a patch, what it held before is not new. */
-struct secret_blob {
-    const char *path;
-    struct str now, before;
-};
-/* Adds what it finds. */
-void secrets_in_blob(const struct secrets *secrets, const struct secret_blob *blob,
-                     struct arena *arena, struct secret_hits *hits);
 #endif

@@ -8,7 +8,7 @@
 #ifndef WORK_TREE_PATCH_SCAN_H
 #define WORK_TREE_PATCH_SCAN_H
 #include "core/run/patch.h"
-#include "core/text/secrets.h"
+#include "core/run/secrets_patch.h"
 #include "work/tree/treegit.h"
 
 enum {

@@ -2,6 +2,8 @@
  * Group commit, parked leases and refusals, round by round without a thread.
  */
 #include "control/commit/context.h"
+#include "control/queue/enqueue.h"
+#include "control/queue/lease.h"
 #include "store/settings.h"
 #include "tests/unit/lab.h"
 #include <check.h>
@@ -223,7 +225,7 @@ END_TEST
 
 enum { CALLERS = 4, CALLS = 50 };
 
-static void *enqueue_many(void *arg)
+static void *enqueue_in_thread(void *arg)
 {
     struct lab *shared = arg;
     for (int i = 0; i < CALLS; i++) {
@@ -242,7 +244,7 @@ START_TEST(callers_on_many_threads_all_get_their_answer)
     ck_assert_int_eq(committer_start(lab.committer, &err), RC_OK);
     pthread_t threads[CALLERS];
     for (int i = 0; i < CALLERS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, enqueue_many, &lab), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, enqueue_in_thread, &lab), 0);
     for (int i = 0; i < CALLERS; i++) {
         void *failure;
         pthread_join(threads[i], &failure);

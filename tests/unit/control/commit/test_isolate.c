@@ -8,6 +8,8 @@
 #include "control/admit/repositories.h"
 #include "control/commit/isolate.h"
 #include "control/messaging/schedules.h"
+#include "control/queue/complete.h"
+#include "control/queue/lease.h"
 #include "control/run/flow.h"
 #include "control/watch/doctor.h"
 #include "control/watch/due.h"

@@ -2,7 +2,7 @@
  * test_parked.c - the register of leases that wait.
  */
 #include "control/commit/parked.h"
-#include "control/queue/jobs.h"
+#include "control/queue/lease.h"
 #include "tests/unit/suites.h"
 #include <check.h>
 

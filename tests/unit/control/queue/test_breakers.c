@@ -4,6 +4,8 @@
  */
 #include "control/admit/repositories.h"
 #include "control/queue/breakers.h"
+#include "control/queue/enqueue.h"
+#include "control/queue/lease.h"
 #include "core/event_types.h"
 #include "tests/unit/lab.h"
 #include <check.h>

@@ -2,6 +2,7 @@
  * test_dead_letters.c - replay, archive, purge and retention of dead letters.
  */
 #include "control/queue/dead_letters.h"
+#include "control/queue/enqueue.h"
 #include "control/queue/queues.h"
 #include "control/watch/due.h"
 #include "core/event_types.h"

@@ -1,6 +1,7 @@
 /*
  * test_levels.c - a look at the queues, and what is told of them.
  */
+#include "control/queue/enqueue.h"
 #include "control/queue/levels.h"
 #include "control/queue/queues.h"
 #include "core/event_types.h"

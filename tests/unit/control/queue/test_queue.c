@@ -1,6 +1,9 @@
 /*
  * Plain jobs: order, keys, duplicates, delays, time to live, attempts, losses.
  */
+#include "control/queue/complete.h"
+#include "control/queue/enqueue.h"
+#include "control/queue/lease.h"
 #include "control/run/progress.h"
 #include "tests/unit/lab.h"
 #include <check.h>

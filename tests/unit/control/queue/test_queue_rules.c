@@ -2,6 +2,8 @@
  * The rules of a queue at work: pause, concurrency, rate, order, length, shedding, swarms, batches,
  * and how long a dedup key is remembered.
  */
+#include "control/queue/enqueue.h"
+#include "control/queue/lease.h"
 #include "control/queue/queues.h"
 #include "store/queues.h"
 #include "tests/unit/lab.h"

@@ -3,6 +3,7 @@
  * and its money by the server, and what it has done by then is not lost.
  */
 #include "control/admit/repositories.h"
+#include "control/queue/lease.h"
 #include "control/run/tasks.h"
 #include "control/watch/due.h"
 #include "tests/unit/lab.h"

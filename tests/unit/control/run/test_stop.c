@@ -1,6 +1,8 @@
 /*
  * Cancelling and time running out, in every state a run can be in.
  */
+#include "control/queue/complete.h"
+#include "control/queue/lease.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
 #include "tests/unit/lab.h"

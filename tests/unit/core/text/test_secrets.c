@@ -4,8 +4,8 @@
  * Tokens are put together from pieces, so that no scanner takes this file for a leak.
  */
 #include "base/buf.h"
+#include "core/run/secrets_patch.h"
 #include "core/text/redact.h"
-#include "core/text/secrets.h"
 #include "tests/unit/suites.h"
 #include <string.h>
 
