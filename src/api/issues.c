@@ -138,10 +138,10 @@ enum rc api_issue_list(struct call *call, struct db *db, struct err *err)
 /* ---- Writing ---- */
 
 /* The forge has it already: after an error now the client would create it twice. */
-static void tell(struct call *call, const struct repo_access *repo_access,
-                 const struct issue *issue, const char *event)
+static void post_event(struct call *call, const struct repo_access *repo_access,
+                       const struct issue *issue, const char *event)
 {
-    struct cmd_issue_told *cmd = cmd_issue_told_new();
+    struct cmd_issue_event *cmd = cmd_issue_event_new();
     struct err err = {0};
     call_own(call, &cmd->base);
     cmd->event = event;
@@ -152,7 +152,7 @@ static void tell(struct call *call, const struct repo_access *repo_access,
     cmd->labels = issue->labels;
     cmd->comment_count = issue->comment_count;
     if (call_commit(call, &err) != RC_OK)
-        LOG(LOG_WARN, "an issue has no event: it could not be told",
+        LOG(LOG_WARN, "the event of an issue could not be appended",
             LOG_STR("repository", cmd->repository), LOG_INT("number", cmd->number),
             LOG_STR("error", err.text));
 }
@@ -199,7 +199,7 @@ enum rc api_issue_new(struct call *call, struct db *db, struct err *err)
                    err);
     if (rc != RC_OK)
         return rc;
-    tell(call, &repo_access, &issue, EV_ISSUE_CREATED);
+    post_event(call, &repo_access, &issue, EV_ISSUE_CREATED);
     answer_issue(call, 201, &repo_access, &issue);
     return RC_OK;
 }
@@ -241,7 +241,7 @@ static enum rc say(struct call *call, struct db *db, struct saying *saying, stru
                          &call->http.arena, &issue, err);
     if (rc != RC_OK)
         return rc;
-    tell(call, &repo_access, &issue, saying->event);
+    post_event(call, &repo_access, &issue, saying->event);
     answer_issue(call, saying->status, &repo_access, &issue);
     return RC_OK;
 }

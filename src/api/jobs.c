@@ -248,9 +248,9 @@ void api_job_lease_answer(struct call *call, struct command *command)
 /* ---- Calls about leased jobs ---- */
 
 /* What each kind of call answers in addition to id and ok. */
-enum telling { TELL_CANCEL = 1, TELL_STATE = 2 };
+enum report_members { WITH_CANCEL = 1, WITH_STATE = 2 };
 
-struct told {
+struct report_answers {
     const struct job_ref *refs; /* The first; the next is stride bytes further. */
     size_t stride;
     const struct job_answer *answers;
@@ -259,29 +259,29 @@ struct told {
     void (*more)(struct jw *jw, const struct job_ref *ref);
 };
 
-static void answer_told(struct call *call, const char *key, const struct told *told,
-                        unsigned telling)
+static void answer_reports(struct call *call, const char *key, const struct report_answers *report,
+                           unsigned members)
 {
     struct jw jw = call_answer(call, 200);
     jw_begin(&jw, '{');
     jw_key(&jw, key);
     jw_begin(&jw, '[');
-    for (size_t i = 0; i < told->count; i++) {
-        const struct job_ref *ref = (const struct job_ref *)((const char *)told->refs +
-                                                             i * told->stride);
-        const struct job_answer *answer = &told->answers[i];
+    for (size_t i = 0; i < report->count; i++) {
+        const struct job_ref *ref = (const struct job_ref *)((const char *)report->refs +
+                                                             i * report->stride);
+        const struct job_answer *answer = &report->answers[i];
         jw_begin(&jw, '{');
         jw_kstr(&jw, "id", ref->id.text);
         jw_kbool(&jw, "ok", answer->ok);
-        if (telling & TELL_CANCEL)
+        if (members & WITH_CANCEL)
             jw_kbool(&jw, "cancel", answer->cancel);
         jw_optstr(&jw, "code", answer->code);
         jw_optstr(&jw, "field", answer->field);
         jw_optstr(&jw, "message", answer->message);
-        if (telling & TELL_STATE)
+        if (members & WITH_STATE)
             jw_kstr(&jw, "state", answer->ok ? job_state_name(answer->state) : NULL);
-        if (told->more)
-            told->more(&jw, ref);
+        if (report->more)
+            report->more(&jw, ref);
         jw_end(&jw, '}');
     }
     jw_end(&jw, ']');
@@ -337,8 +337,9 @@ enum rc api_job_heartbeat(struct call *call, struct err *err)
 void api_job_heartbeat_answer(struct call *call, struct command *command)
 {
     const struct cmd_heartbeat *cmd = (const struct cmd_heartbeat *)command;
-    struct told told = {cmd->leases, sizeof *cmd->leases, cmd->answers, cmd->count, NULL};
-    answer_told(call, "leases", &told, TELL_CANCEL);
+    struct report_answers report = {cmd->leases, sizeof *cmd->leases, cmd->answers, cmd->count,
+                                    NULL};
+    answer_reports(call, "leases", &report, WITH_CANCEL);
 }
 
 enum rc api_job_progress(struct call *call, struct err *err)
@@ -366,8 +367,9 @@ enum rc api_job_progress(struct call *call, struct err *err)
 void api_job_progress_answer(struct call *call, struct command *command)
 {
     const struct cmd_progress *cmd = (const struct cmd_progress *)command;
-    struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count, NULL};
-    answer_told(call, "jobs", &told, TELL_CANCEL);
+    struct report_answers report = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count,
+                                    NULL};
+    answer_reports(call, "jobs", &report, WITH_CANCEL);
 }
 
 static enum rc read_next(const struct js *items, const char *path, struct arena *arena,
@@ -431,7 +433,7 @@ enum rc api_job_complete(struct call *call, struct err *err)
 }
 
 /* The ref is the first member of what was done. */
-static void tell_next(struct jw *jw, const struct job_ref *ref)
+static void write_next(struct jw *jw, const struct job_ref *ref)
 {
     const struct job_done *done = (const struct job_done *)ref;
     if (!done->made)
@@ -449,8 +451,9 @@ static void tell_next(struct jw *jw, const struct job_ref *ref)
 void api_job_complete_answer(struct call *call, struct command *command)
 {
     const struct cmd_complete *cmd = (const struct cmd_complete *)command;
-    struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count, tell_next};
-    answer_told(call, "jobs", &told, 0);
+    struct report_answers report = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count,
+                                    write_next};
+    answer_reports(call, "jobs", &report, 0);
 }
 
 static enum rc read_failure(const struct js *item, size_t index, struct job_failed *job,
@@ -504,8 +507,9 @@ enum rc api_job_fail(struct call *call, struct err *err)
 void api_job_fail_answer(struct call *call, struct command *command)
 {
     const struct cmd_fail *cmd = (const struct cmd_fail *)command;
-    struct told told = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count, NULL};
-    answer_told(call, "jobs", &told, TELL_STATE);
+    struct report_answers report = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count,
+                                    NULL};
+    answer_reports(call, "jobs", &report, WITH_STATE);
 }
 
 enum rc api_job_release(struct call *call, struct err *err)
@@ -521,8 +525,9 @@ enum rc api_job_release(struct call *call, struct err *err)
 void api_job_release_answer(struct call *call, struct command *command)
 {
     const struct cmd_release *cmd = (const struct cmd_release *)command;
-    struct told told = {cmd->leases, sizeof *cmd->leases, cmd->answers, cmd->count, NULL};
-    answer_told(call, "jobs", &told, 0);
+    struct report_answers report = {cmd->leases, sizeof *cmd->leases, cmd->answers, cmd->count,
+                                    NULL};
+    answer_reports(call, "jobs", &report, 0);
 }
 
 /* Only the holder of the lease of a run's job may have the token of its agent. */

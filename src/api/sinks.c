@@ -43,7 +43,7 @@ static enum rc write_sink(struct listing *list, struct db *db, const struct sink
     jw_kstr(jw, "state", sink_state_name(view.state));
     jw_kint(jw, "cursor", view.row.cursor_seq);
     jw_kint(jw, "lag", view.lag);
-    jw_kreal(jw, "lagSeconds", (double)(view.lag_us / US_PER_MS) / 1000.0);
+    jw_kreal(jw, "lagSeconds", (double)view.lag_us / (double)US_PER_SECOND);
     jw_kstr(jw, "lastError", view.row.last_error);
     jw_kint(jw, "deadLetters", view.row.dead_letters);
     write_dead_letter(jw, refused ? &letter : NULL);

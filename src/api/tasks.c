@@ -64,18 +64,18 @@ static enum rc read_overrides(struct call *call, const struct js *overrides, str
     if (!overrides)
         return RC_OK;
     struct arena *arena = &call->http.arena;
-    struct faults faults = {0}, told = {0};
+    struct faults faults = {0}, shown = {0};
     enum rc rc = repo_overrides_check(overrides, arena, &faults, err);
     cmd->overrides = json_of(overrides, &cmd->base.arena);
     if (rc != RC_INVALID)
         return rc;
     for (size_t i = 0; i < faults.count; i++)
-        faults_add(&told, arena,
+        faults_add(&shown, arena,
                    arena_printf(arena, "overrides%s%s", *faults.items[i].path ? "." : "",
                                 faults.items[i].path),
                    faults.items[i].message);
-    call_faults(call, &told);
-    return faults_err(&told, "INVALID_FIELD", err);
+    call_faults(call, &shown);
+    return faults_err(&shown, "INVALID_FIELD", err);
 }
 
 static enum rc read_depends_on(const struct js *ids, struct cmd_submit *cmd, struct err *err)

@@ -48,7 +48,7 @@ static void write_job(struct cli *cli, const struct js *payload, struct buf *bod
     jw_end(&jw, '}');
 }
 
-static void tell_job(struct cli *cli, const struct js *job)
+static void print_job(struct cli *cli, const struct js *job)
 {
     static const struct {
         const char *key, *text;
@@ -84,7 +84,7 @@ static int run_enqueue(struct cli *cli)
     if (cli->json)
         cli_print_json(&answer);
     else
-        tell_job(cli, js_at(js_get(answer.tree, "jobs"), 0));
+        print_job(cli, js_at(js_get(answer.tree, "jobs"), 0));
     return CLI_DONE;
 }
 

@@ -77,7 +77,7 @@ static bool take_event(void *ctx, const struct sse_event *sse)
     return fflush(stdout) == 0; /* The reader has closed stdout: stop. */
 }
 
-static void tell_broken(void *ctx, const struct err *why)
+static void print_broken(void *ctx, const struct err *why)
 {
     (void)ctx;
     (void)fprintf(stderr, "drover: %s; trying again\n", why->text);
@@ -94,7 +94,7 @@ static int follow(struct cli *cli, const char *path)
         .path = path,
         .stop = cli_catch_interrupt(),
         .on_event = take_event,
-        .on_broken = tell_broken,
+        .on_broken = print_broken,
         .ctx = &follower,
     };
     rc = sse_follow(cli->client, &how, &err);

@@ -66,7 +66,7 @@ static void show_place(const struct cli_source *source, const struct fault *faul
     (void)fprintf(stderr, "\n       | %*s^\n", (int)columns_before(text, fault->column - 1), "");
 }
 
-static void tell_one(const struct cli_source *source, const struct fault *fault, bool terminal)
+static void print_one(const struct cli_source *source, const struct fault *fault, bool terminal)
 {
     print_safe(source->name);
     if (fault->line > 0)
@@ -99,15 +99,15 @@ static void sort(struct faults *faults)
     }
 }
 
-static int tell_all(struct cli *cli, const struct cli_source *source, struct faults *faults,
-                    enum rc rc)
+static int print_all(struct cli *cli, const struct cli_source *source, struct faults *faults,
+                     enum rc rc)
 {
     bool terminal = isatty(STDERR_FILENO) == 1;
     cli->failure = rc;
     (void)fflush(stdout);
     sort(faults);
     for (size_t i = 0; i < faults->count; i++)
-        tell_one(source, &faults->items[i], terminal);
+        print_one(source, &faults->items[i], terminal);
     size_t total = faults->count + faults->left_out;
     (void)fputs("drover: ", stderr);
     print_safe(source->name);
@@ -118,10 +118,10 @@ static int tell_all(struct cli *cli, const struct cli_source *source, struct fau
     return cli_exit_of(rc);
 }
 
-int cli_tell_faults(struct cli *cli, const struct cli_source *source, struct faults *faults)
+int cli_print_faults(struct cli *cli, const struct cli_source *source, struct faults *faults)
 {
     faults_locate(faults, buf_str(&source->text));
-    return tell_all(cli, source, faults, RC_INVALID);
+    return print_all(cli, source, faults, RC_INVALID);
 }
 
 bool cli_source_read(struct cli *cli, const char *path, struct cli_source *source, int *ret_exit)
@@ -142,7 +142,7 @@ bool cli_source_read(struct cli *cli, const char *path, struct cli_source *sourc
         rc = err_set(&err, RC_MALFORMED, "INVALID_CONFIG", "%s: a mapping is expected, not %s",
                      path, js_type_name(js_type(source->tree)));
     else if (faults_of_syntax(&faults, &cli->arena, &err)) {
-        *ret_exit = tell_all(cli, source, &faults, rc);
+        *ret_exit = print_all(cli, source, &faults, rc);
         return false;
     }
     *ret_exit = cli_fail(cli, rc, &err);

@@ -26,5 +26,5 @@ MUST_USE bool cli_source_read(struct cli *cli, const char *path, struct cli_sour
                               int *ret_exit);
 
 /* Finds the lines and prints all to stderr; returns the exit status. */
-int cli_tell_faults(struct cli *cli, const struct cli_source *source, struct faults *faults);
+int cli_print_faults(struct cli *cli, const struct cli_source *source, struct faults *faults);
 #endif

@@ -77,7 +77,7 @@ static enum rc await_job(struct cli *cli, const char *job_id, struct cli_answer 
     }
 }
 
-static int tell_outcome(struct cli *cli, const char *name, const struct js *job)
+static int print_outcome(struct cli *cli, const char *name, const struct js *job)
 {
     const char *state = js_get_str(job, "state", "?");
     const char *message = js_get_str(job, "errorMessage", NULL);
@@ -106,7 +106,7 @@ static int run_test(struct cli *cli)
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
     if (!cli->json)
-        return tell_outcome(cli, name, job.tree);
+        return print_outcome(cli, name, job.tree);
     cli_print_json(&job);
     return text_same(js_get_str(job.tree, "state", ""), "succeeded") ? CLI_DONE : CLI_FAILED;
 }

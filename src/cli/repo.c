@@ -84,7 +84,7 @@ static int put_document(struct cli *cli, const char *name, const struct cli_sour
     if (rc == RC_INVALID)
         read_errors(cli, buf_str(&answer.body), &faults);
     if (faults.count > 0 && source->tree != NULL)
-        return cli_tell_faults(cli, source, &faults);
+        return cli_print_faults(cli, source, &faults);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
     if (cli->json)
@@ -100,7 +100,7 @@ static bool check_source(struct cli *cli, const struct cli_source *source, int *
     enum rc rc = repo_layer_check(source->tree, &cli->arena, &faults, &err);
     if (rc == RC_OK)
         return true;
-    *ret_exit = faults.count > 0 ? cli_tell_faults(cli, source, &faults) : cli_fail(cli, rc, &err);
+    *ret_exit = faults.count > 0 ? cli_print_faults(cli, source, &faults) : cli_fail(cli, rc, &err);
     return false;
 }
 
@@ -195,7 +195,7 @@ static int run_check(struct cli *cli)
         return status;
     enum rc rc = check_whole(cli, &source, &faults, &err);
     if (faults.count > 0)
-        return cli_tell_faults(cli, &source, &faults);
+        return cli_print_faults(cli, &source, &faults);
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
     (void)printf("%s is a good configuration.\n", source.name);

@@ -186,7 +186,7 @@ static enum rc write_submission(struct cli *cli, const char *description, struct
 }
 
 /* Prints an answer {taskId, runId, status}. */
-static int tell_submitted(struct cli *cli, const struct cli_answer *answer)
+static int print_submitted(struct cli *cli, const struct cli_answer *answer)
 {
     const char *task_id = js_get_str(answer->tree, "taskId", "?");
     const char *run_id = js_get_str(answer->tree, "runId", "?");
@@ -234,7 +234,7 @@ static int run_submit(struct cli *cli)
     const struct http_call call = {
         .method = "POST", .path = "/v1/tasks", .headers = headers, .body = buf_str(&body)};
     rc = cli_call(cli, &call, &answer, &err);
-    return rc == RC_OK ? tell_submitted(cli, &answer) : cli_fail(cli, rc, &err);
+    return rc == RC_OK ? print_submitted(cli, &answer) : cli_fail(cli, rc, &err);
 }
 
 /* ---- tasks, task ---- */
@@ -398,7 +398,7 @@ static int run_retry(struct cli *cli)
     if (cli->json && args_has(&cli->args, "watch"))
         return cli_usage(cli, "--json and --watch do not go together");
     enum rc rc = task_post(cli, "/retry", &task, &answer, &err);
-    return rc == RC_OK ? tell_submitted(cli, &answer) : cli_fail(cli, rc, &err);
+    return rc == RC_OK ? print_submitted(cli, &answer) : cli_fail(cli, rc, &err);
 }
 
 /* ---- the table ---- */

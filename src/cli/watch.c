@@ -94,7 +94,7 @@ static void spinner_draw(struct watch *watch)
 }
 
 /* Prints how to decide, once no decision has followed: past events include their decision. */
-static void tell_approval(struct watch *watch)
+static void print_approval(struct watch *watch)
 {
     const char *id = watch->approval.text;
     if (id_is_none(&watch->approval) || clock_mono_us() - watch->asked_us < ANSWER_DELAY_US)
@@ -109,7 +109,7 @@ static void tell_approval(struct watch *watch)
 static void on_tick(void *ctx)
 {
     struct watch *watch = ctx;
-    tell_approval(watch);
+    print_approval(watch);
     spinner_draw(watch);
 }
 
@@ -159,7 +159,7 @@ static void note_approval(struct watch *watch, const struct js *tree)
     watch->asked_us = clock_mono_us();
 }
 
-static void tell_event(struct watch *watch, const struct js *tree)
+static void print_event(struct watch *watch, const struct js *tree)
 {
     const char *data = js_text(js_get(tree, "data"), &watch->arena);
     struct event event = {
@@ -184,14 +184,14 @@ static bool take_event(void *ctx, const struct sse_event *sse)
     arena_reset(&watch->arena);
     if (js_parse(sse->data, strlen(sse->data), &tree, NULL) != RC_OK)
         return true; /* Not an event of drover: nothing to print. */
-    tell_event(watch, tree);
+    print_event(watch, tree);
     note_approval(watch, tree);
     watch->ended = is_end(js_get_str(tree, "type", "")) &&
                    text_same(js_get_str(tree, "runid", ""), watch->run_id);
     return !watch->ended && !ferror(stdout); /* The reader has closed stdout: stop. */
 }
 
-static void tell_broken(void *ctx, const struct err *why)
+static void print_broken(void *ctx, const struct err *why)
 {
     struct watch *watch = ctx;
     spinner_clear(watch);
@@ -201,7 +201,7 @@ static void tell_broken(void *ctx, const struct err *why)
 
 /* ---- the end ---- */
 
-static void tell_pull(struct cli *cli, const struct js *run)
+static void print_pull(struct cli *cli, const struct js *run)
 {
     const struct js *pull = js_get(run, "pullRequest");
     if (js_type(pull) != JS_OBJECT)
@@ -216,7 +216,7 @@ static void tell_pull(struct cli *cli, const struct js *run)
 }
 
 /* The outcome as the run's row has it, and what to do next. */
-static int tell_outcome(struct cli *cli, const char *run_id)
+static int print_outcome(struct cli *cli, const char *run_id)
 {
     struct err err = {0};
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
@@ -229,14 +229,14 @@ static int tell_outcome(struct cli *cli, const char *run_id)
     show_status(cli, answer.tree);
     show_error(cli, answer.tree);
     show_line(cli, "Task", task_id, TONE_PLAIN);
-    tell_pull(cli, answer.tree);
+    print_pull(cli, answer.tree);
     show_next(cli, completed ? "Its diff" : "Its output", "drover artifacts %s", run_id);
     if (!completed)
         show_next(cli, "Once more", "drover retry %s --watch", shell_quote(task_id, &cli->arena));
     return completed ? CLI_DONE : CLI_FAILED;
 }
 
-static int tell_interrupted(struct cli *cli, const char *run_id)
+static int print_interrupted(struct cli *cli, const char *run_id)
 {
     (void)printf("\nStopped watching; the run continues.\n");
     show_next(cli, "Watch again", "drover watch %s", run_id);
@@ -257,16 +257,16 @@ int cli_watch_run(struct cli *cli, const char *run_id)
         .stop = cli_catch_interrupt(),
         .on_event = take_event,
         .on_tick = on_tick,
-        .on_broken = tell_broken,
+        .on_broken = print_broken,
         .ctx = &watch,
     };
     rc = sse_follow(cli->client, &follow, &err);
     spinner_clear(&watch);
     arena_release(&watch.arena);
     if (rc == RC_CANCELLED)
-        return tell_interrupted(cli, run_id);
+        return print_interrupted(cli, run_id);
     if (rc == RC_OK)
-        return tell_outcome(cli, run_id);
+        return print_outcome(cli, run_id);
     int status = cli_fail(cli, rc, &err);
     (void)fprintf(stderr, "The run may go on all the same: drover watch %s\n", run_id);
     return status;

@@ -90,13 +90,13 @@ static void wake_readers(struct control *control)
 static void on_committed(void *ctx, const struct committed *news)
 {
     struct control *control = ctx;
-    if (news->told && control->tail != NULL)
+    if (news->appended && control->tail != NULL)
         wake_readers(control);
     if (news->due_us > 0 && control->ticker != NULL)
         ticker_hint(control->ticker, news->due_us);
     if (news->brought && control->ticker != NULL) /* To check the levels if they still wait. */
         ticker_hint(control->ticker, clock_now_us(&control->clock) + LEVELS_EVERY_US);
-    notices_tell(control->notices, news);
+    notices_send(control->notices, news);
 }
 
 static void on_jobs(void *ctx)

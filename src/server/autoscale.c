@@ -37,7 +37,7 @@ static enum rc resize(struct api *api, int64_t slots, struct err *err)
     return rc;
 }
 
-static void tell(struct autoscale *autoscale, int64_t from, int64_t to)
+static void log_change(struct autoscale *autoscale, int64_t from, int64_t to)
 {
     const char *reason = to > from ? "backlog" : "idle";
     LOG(LOG_INFO,
@@ -50,7 +50,7 @@ static void tell(struct autoscale *autoscale, int64_t from, int64_t to)
     cmd->reason = reason;
     enum rc rc = committer_call(control_committer(autoscale->api->control), &cmd->base);
     if (rc != RC_OK && rc != RC_BUSY)
-        LOG(LOG_WARN, "cannot tell of the change of slots", LOG_STR("code", cmd->base.err.code),
+        LOG(LOG_WARN, "cannot report the change of slots", LOG_STR("code", cmd->base.err.code),
             LOG_STR("error", cmd->base.err.text));
     command_free(&cmd->base);
 }
@@ -76,7 +76,7 @@ static void decide(struct autoscale *autoscale, struct db *db)
     if (rc != RC_OK)
         LOG(LOG_WARN, "cannot start another slot", LOG_STR("error", err.text));
     if (changed)
-        tell(autoscale, before, next.desired);
+        log_change(autoscale, before, next.desired);
 }
 
 /* On a pool thread. */

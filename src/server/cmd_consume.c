@@ -202,7 +202,7 @@ static int wait_signal(struct consume *consume, int64_t ms)
         if (signal != 0)
             return signal;
         if (consume->tty && !consume->quiet)
-            consumer_tell_counts(consume->consumer);
+            consumer_report_counts(consume->consumer);
     }
 }
 
@@ -219,7 +219,7 @@ static bool wait_ended(struct consume *consume)
 }
 
 /* The signal that began the stop, or USR1 when the consumer ended by itself. */
-static int work_until_told(struct consume *consume)
+static int work_until_stopped(struct consume *consume)
 {
     int first = 0;
     while (first == 0)
@@ -243,7 +243,7 @@ static enum rc consume_jobs(struct consume *consume, int *ret_signal, struct err
     enum rc rc = consumer_start(&consume->options, &consume->consumer, err);
     if (rc != RC_OK)
         return rc;
-    *ret_signal = work_until_told(consume);
+    *ret_signal = work_until_stopped(consume);
     rc = consumer_join(consume->consumer, &counts, err);
     wipe_counts(consume);
     if (!consume->quiet) {
@@ -259,7 +259,7 @@ static int run_consume(struct cli *cli)
     struct port_http_options where = {0};
     int signal = 0;
     struct consume consume = {.cli = cli, .tty = isatty(STDERR_FILENO) == 1};
-    consume.options.tell = on_news;
+    consume.options.notify = on_news;
     consume.options.ended = on_ended;
     consume.options.ctx = &consume;
     int status = read_options(&consume);
@@ -289,7 +289,7 @@ static const struct arg_option consume_options[] = {
     {"drain", NULL, "end when there is nothing more to do just now", ARG_FLAG, 0, 0, NULL},
     {"timeout", "SECONDS", "end a command that takes longer; its job is tried again", ARG_REAL, 0,
      0, NULL},
-    {"grace", "SECONDS", "for commands that run when it is told to stop (default 30)", ARG_REAL, 0,
+    {"grace", "SECONDS", "for commands that run when it is stopped (default 30)", ARG_REAL, 0,
      0, NULL},
     {"name", "NAME", "how the server calls it (default: HOST-PID)", ARG_TEXT, 0, 0, NULL},
     {"quiet", NULL, "say nothing of jobs", ARG_FLAG, 0, 0, NULL},

@@ -185,7 +185,7 @@ static enum rc lock_data(struct remote *remote, struct err *err)
 }
 
 /* RC_CANCELLED: stopped before the server answered. */
-static enum rc say_hello(struct remote *remote, struct port_terms *terms, struct err *err)
+static enum rc announce(struct remote *remote, struct port_terms *terms, struct err *err)
 {
     const struct port_worker self = worker_presence(&remote->options);
     struct random random = random_from_os();
@@ -235,7 +235,7 @@ static enum rc start(struct remote *remote, struct err *err)
     if (rc == RC_OK)
         rc = port_http_new(&options, &remote->port, err);
     if (rc == RC_OK)
-        rc = say_hello(remote, &terms, err);
+        rc = announce(remote, &terms, err);
     if (rc != RC_OK)
         return rc;
     remote->options.port = port_http_port(remote->port);
@@ -257,7 +257,7 @@ static void *drain(void *ctx)
     return NULL;
 }
 
-static void work_until_told(struct remote *remote)
+static void work_until_stopped(struct remote *remote)
 {
     pthread_t drainer;
     const struct slots *slots = &remote->options.slots;
@@ -291,7 +291,7 @@ static int run_worker(struct cli *cli)
     remote.signals = cli_signals_block();
     rc = start(&remote, &err);
     if (rc == RC_OK) {
-        work_until_told(&remote);
+        work_until_stopped(&remote);
         LOG(LOG_INFO, "stopped");
     }
     relay_stop(remote.relay);

@@ -28,7 +28,7 @@ static void command_freep(struct command **command)
 }
 
 /* On the worker's behalf. */
-static void speak_as(struct port *port, struct command *command, const char *worker)
+static void set_actor(struct port *port, struct command *command, const char *worker)
 {
     command->actor = (struct actor){.type = "worker", .id = worker};
     command->principal = local(port)->principal.text;
@@ -36,7 +36,7 @@ static void speak_as(struct port *port, struct command *command, const char *wor
 
 static enum rc call(struct port *port, struct command *command, const char *worker, struct err *err)
 {
-    speak_as(port, command, worker);
+    set_actor(port, command, worker);
     enum rc rc = committer_call(control_committer(local(port)->control), command);
     if (rc != RC_OK && err)
         *err = command->err;
@@ -63,7 +63,7 @@ static const char *node_of(struct port *port)
 static struct cmd_lease *lease_of(struct port *port, const struct port_lease_request *request)
 {
     struct cmd_lease *cmd = cmd_lease_new();
-    speak_as(port, &cmd->base, request->worker);
+    set_actor(port, &cmd->base, request->worker);
     cmd->queues = request->queues;
     cmd->worker = request->worker;
     cmd->max = request->max;
@@ -158,7 +158,7 @@ static enum rc call_with_next(struct port *port, struct command *complete, struc
 {
     struct cmd_lease *lease = lease_of(port, &next->request);
     CLEANUP(command_freep) struct command *owned = &lease->base;
-    speak_as(port, complete, node_of(port));
+    set_actor(port, complete, node_of(port));
     struct command *const both[] = {complete, owned};
     committer_call_all(control_committer(local(port)->control), both, COUNT_OF(both));
     struct port_job *job = owned->rc == RC_OK && lease->job_count > 0 ? leased(lease, next->arena)
@@ -247,8 +247,8 @@ static enum rc local_breaker_ask(struct port *port, const char *name,
     return rc;
 }
 
-static enum rc local_breaker_tell(struct port *port, const char *name,
-                                  const struct port_outcome *outcome, struct err *err)
+static enum rc local_breaker_report(struct port *port, const char *name,
+                                    const struct port_outcome *outcome, struct err *err)
 {
     struct cmd_breaker *cmd = cmd_breaker_report_new();
     CLEANUP(command_freep) struct command *owned = &cmd->base;
@@ -309,7 +309,7 @@ static const struct port_ops local_ops = {
     .artifact_get = local_artifact_get,
     .run_token = local_run_token,
     .breaker_ask = local_breaker_ask,
-    .breaker_tell = local_breaker_tell,
+    .breaker_report = local_breaker_report,
     .announce = local_announce,
     .interrupt = local_interrupt,
 };

@@ -367,7 +367,7 @@ static enum rc decode(const struct js *document, struct arena *arena,
 }
 
 /* Nothing but comments and blank lines? */
-static bool says_nothing(struct str text)
+static bool is_blank(struct str text)
 {
     bool comment = false;
     for (size_t i = 0; i < text.len; i++) {
@@ -385,7 +385,7 @@ static bool says_nothing(struct str text)
 enum rc server_config_parse(struct str yaml, struct arena *arena, struct server_options *options,
                             struct err *err)
 {
-    if (says_nothing(yaml))
+    if (is_blank(yaml))
         return RC_OK;
     CLEANUP(js_freep) struct js *document = NULL;
     struct server_options changed = *options;

@@ -107,7 +107,7 @@ struct engine_ops {
     /* Notes the notices received since; opens a lost connection again, unless it was tried a
        moment ago.  Notices sent meanwhile are lost with it: then every channel is noted.  Returns
        the socket to wait on, or -1 without a connection. */
-    int (*hear)(struct engine_listener *listener, struct wakeup *wakeup);
+    int (*receive)(struct engine_listener *listener, struct wakeup *wakeup);
 };
 
 extern const struct engine_ops engine_sqlite;

@@ -183,5 +183,5 @@ const struct engine_ops engine_postgres = {
     .enroll = pg_enroll,
     .listen = pg_listen,
     .unlisten = pg_unlisten,
-    .hear = pg_hear,
+    .receive = pg_receive,
 };

@@ -56,5 +56,5 @@ void pg_enroll(struct engine_site *site, struct engine_conn *writer,
 /* engine_postgres_listen.c */
 enum rc pg_listen(struct engine_site *site, struct engine_listener **ret_listener, struct err *err);
 void pg_unlisten(struct engine_listener *listener);
-int pg_hear(struct engine_listener *listener, struct wakeup *wakeup);
+int pg_receive(struct engine_listener *listener, struct wakeup *wakeup);
 #endif

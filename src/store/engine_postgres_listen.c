@@ -97,7 +97,7 @@ static void note(struct engine_listener *listener, const PGnotify *notice, struc
                  notice->extra);
 }
 
-int pg_hear(struct engine_listener *listener, struct wakeup *wakeup)
+int pg_receive(struct engine_listener *listener, struct wakeup *wakeup)
 {
     struct pg_link *link = &listener->link;
     struct err ignored;

@@ -104,7 +104,7 @@ static int look(struct notice_listener *listener, struct wakeup *wakeup)
     uint64_t calls;
     if (read(listener->wake_fd, &calls, sizeof calls) == sizeof calls)
         wakeup->called = true;
-    return listener->wire == NULL ? -1 : listener->ops->hear(listener->wire, wakeup);
+    return listener->wire == NULL ? -1 : listener->ops->receive(listener->wire, wakeup);
 }
 
 void notice_listener_wait(struct notice_listener *listener, int timeout_ms,

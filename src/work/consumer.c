@@ -64,11 +64,11 @@ struct consumer {
     struct stop shutdown; /* Once requested, reports get only a few more tries. */
     pthread_t leaser, heart;
     bool leaser_started, heart_started;
-    pthread_mutex_t telling; /* One piece of news at a time; taken before the lock. */
-    pthread_mutex_t lock;    /* Guards what follows. */
-    pthread_cond_t changed;  /* By the monotonic clock. */
-    bool stopping;           /* No more jobs. */
-    bool leased_out;         /* The leaser has ended. */
+    pthread_mutex_t notify_lock; /* One piece of news at a time; taken before the lock. */
+    pthread_mutex_t lock;        /* Guards what follows. */
+    pthread_cond_t changed;      /* By the monotonic clock. */
+    bool stopping;               /* No more jobs. */
+    bool leased_out;             /* The leaser has ended. */
     bool heart_stops;
     int slots_alive;
     int64_t taken; /* Jobs that count: not those given back. */
@@ -105,14 +105,14 @@ static void wait_change(struct consumer *consumer, int64_t ms)
     (void)pthread_cond_timedwait(&consumer->changed, &consumer->lock, &until);
 }
 
-static void tell(struct consumer *consumer, struct consumer_news news)
+static void notify(struct consumer *consumer, struct consumer_news news)
 {
-    (void)pthread_mutex_lock(&consumer->telling);
+    (void)pthread_mutex_lock(&consumer->notify_lock);
     lock(consumer);
     news.counts = consumer->counts;
     unlock(consumer);
-    consumer->options.tell(consumer->options.ctx, &news);
-    (void)pthread_mutex_unlock(&consumer->telling);
+    consumer->options.notify(consumer->options.ctx, &news);
+    (void)pthread_mutex_unlock(&consumer->notify_lock);
 }
 
 /* The first reason counts. */
@@ -285,10 +285,10 @@ static void send_reply(struct slot *slot, struct held *held, struct str out)
         rc = port_http_reply(slot->consumer->options.port, reply_to, payload, &err);
     while (retry_again(&retry, rc));
     if (rc != RC_OK) /* Too late, or no requester waits: the work is done all the same. */
-        tell(slot->consumer,
-             (struct consumer_news){.text = arena_printf(&held->arena,
-                                                         "the reply to %s was not taken: %s",
-                                                         held->job.id.text, err.text)});
+        notify(slot->consumer,
+               (struct consumer_news){.text = arena_printf(&held->arena,
+                                                           "the reply to %s was not taken: %s",
+                                                           held->job.id.text, err.text)});
 }
 
 static enum rc send_report(struct consumer *consumer, const struct held *held,
@@ -314,10 +314,10 @@ static void report(struct consumer *consumer, struct held *held, struct step_rep
         return;
     *said = (struct step_report){.kind = STEP_DISCARDED};
     if (rc != RC_STALE)
-        tell(consumer,
-             (struct consumer_news){.text = arena_printf(&held->arena,
-                                                         "what became of %s could not be told: %s",
-                                                         held->job.id.text, err.text)});
+        notify(consumer,
+               (struct consumer_news){
+                   .text = arena_printf(&held->arena, "the end of %s could not be reported: %s",
+                                        held->job.id.text, err.text)});
 }
 
 /* ---- a slot ---- */
@@ -340,8 +340,9 @@ static void run_job(struct slot *slot, struct held *held)
     lock(consumer);
     leave(consumer, held, said.kind);
     unlock(consumer);
-    tell(consumer, (struct consumer_news){
-                       .job = &held->job, .report = &said, .took_us = clock_mono_us() - begin_us});
+    notify(consumer, (struct consumer_news){.job = &held->job,
+                                            .report = &said,
+                                            .took_us = clock_mono_us() - begin_us});
     lock(consumer);
     let_go(consumer, held);
     unlock(consumer);
@@ -445,7 +446,7 @@ static bool bear_failure(struct consumer *consumer, struct patience *patience, e
         return false;
     }
     if (++patience->failures == 1)
-        tell(consumer, (struct consumer_news){.text = err->text});
+        notify(consumer, (struct consumer_news){.text = err->text});
     pause_ms(consumer, retry_pause_ms(patience->failures, &patience->random));
     return true;
 }
@@ -468,7 +469,7 @@ static bool lease_some(struct consumer *consumer, int64_t wanted, struct patienc
     if (rc != RC_OK)
         return bear_failure(consumer, patience, rc, &err);
     if (patience->failures > 0)
-        tell(consumer, (struct consumer_news){.text = "the server answers again"});
+        notify(consumer, (struct consumer_news){.text = "the server answers again"});
     patience->failures = 0;
     if (count == 0)
         return !drained(consumer);
@@ -545,7 +546,7 @@ static void gather(struct consumer *consumer, struct beats *beats)
 }
 
 /* Under the lock. */
-static void hear_one(struct consumer *consumer, struct held *held, const struct port_beat *beat)
+static void receive_one(struct consumer *consumer, struct held *held, const struct port_beat *beat)
 {
     if (held->state == HELD_RUNNING && !beat->ok) {
         stop_ask(&held->slot->stop, STOP_LOST);
@@ -558,13 +559,13 @@ static void hear_one(struct consumer *consumer, struct held *held, const struct 
 }
 
 /* Under the lock.  A place may hold another job by now. */
-static void hear(struct consumer *consumer, const struct beats *beats)
+static void receive(struct consumer *consumer, const struct beats *beats)
 {
     for (size_t i = 0; i < beats->count; i++) {
         struct held *held = beats->held[i];
         const struct port_ref *lease = &beats->leases[i];
         if (id_same(&held->job.id, &lease->id) && held->job.epoch == lease->epoch)
-            hear_one(consumer, held, &beats->answers[i]);
+            receive_one(consumer, held, &beats->answers[i]);
     }
 }
 
@@ -610,7 +611,7 @@ static void beat(struct consumer *consumer, struct beats *beats)
     lock(consumer);
     if (rc != RC_OK) /* Only an answer of the server ends a lease. */
         return;
-    hear(consumer, beats);
+    receive(consumer, beats);
     unlock(consumer);
     show_life(consumer, beats);
     announce(consumer, presence, busy);
@@ -650,9 +651,9 @@ void consumer_wind_down(struct consumer *consumer)
     consumer->port->ops->interrupt(consumer->port);
 }
 
-void consumer_tell_counts(struct consumer *consumer)
+void consumer_report_counts(struct consumer *consumer)
 {
-    tell(consumer, (struct consumer_news){0});
+    notify(consumer, (struct consumer_news){0});
 }
 
 void consumer_kill(struct consumer *consumer)
@@ -675,7 +676,7 @@ static enum rc make(struct consumer *consumer, struct err *err)
     (void)pthread_cond_init(&consumer->changed, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     (void)pthread_mutex_init(&consumer->lock, NULL);
-    (void)pthread_mutex_init(&consumer->telling, NULL);
+    (void)pthread_mutex_init(&consumer->notify_lock, NULL);
     consumer->shutdown.event_fd = -1;
     for (int i = 0; i < consumer->options.slots; i++) {
         struct slot *slot = &consumer->slots[i];
@@ -745,7 +746,7 @@ static void consumer_free(struct consumer *consumer)
     stop_release(&consumer->shutdown);
     (void)pthread_cond_destroy(&consumer->changed);
     (void)pthread_mutex_destroy(&consumer->lock);
-    (void)pthread_mutex_destroy(&consumer->telling);
+    (void)pthread_mutex_destroy(&consumer->notify_lock);
     mem_free(consumer);
 }
 

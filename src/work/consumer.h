@@ -45,7 +45,7 @@ struct consumer_options {
     int64_t count;      /* Ends after so many jobs; 0: no limit. */
     bool drain;         /* Ends when no job can be leased and none is held. */
     /* Called by any thread, one at a time. */
-    void (*tell)(void *ctx, const struct consumer_news *news);
+    void (*notify)(void *ctx, const struct consumer_news *news);
     void (*ended)(void *ctx); /* All is done: now join. */
     void *ctx;
 };
@@ -57,8 +57,8 @@ MUST_USE enum rc consumer_start(const struct consumer_options *options,
 void consumer_wind_down(struct consumer *consumer);
 /* Ends the commands too, and releases their jobs. */
 void consumer_kill(struct consumer *consumer);
-/* Calls `tell` with the counts alone, for a caller that displays them continuously. */
-void consumer_tell_counts(struct consumer *consumer);
+/* Calls `notify` with the counts alone, for a caller that displays them continuously. */
+void consumer_report_counts(struct consumer *consumer);
 /* Waits for the end and frees it.  Not RC_OK: it could not continue. */
 MUST_USE enum rc consumer_join(struct consumer *consumer, struct consumer_counts *ret_counts,
                                struct err *err);

@@ -76,7 +76,7 @@ struct worker {
     bool heart_started;
     bool deaf; /* The last heartbeat got no answer; logged once. */
     bool idle; /* The last lease call got no answer; logged once. */
-    bool draining_told;
+    bool draining_logged;
     pthread_t heart;
     pthread_t housekeeping;
     bool housekeeping_started;
@@ -372,7 +372,7 @@ static void gather_leases(struct worker *worker, struct beats *beats)
 }
 
 /* Under the lock.  A slot may have moved on to another job meanwhile. */
-static void hear_answers(const struct beats *beats)
+static void apply_answers(const struct beats *beats)
 {
     for (size_t i = 0; i < beats->count; i++) {
         struct slot *slot = beats->slots[i];
@@ -387,7 +387,7 @@ static void hear_answers(const struct beats *beats)
     }
 }
 
-static void log_hearing(struct worker *worker, enum rc rc, const struct err *err)
+static void log_heartbeat(struct worker *worker, enum rc rc, const struct err *err)
 {
     if (rc != RC_OK && !worker->deaf)
         LOG(LOG_WARN, "heartbeats get no answer", LOG_STR("worker", worker->options.name),
@@ -410,7 +410,7 @@ static enum rc renew(struct worker *worker, struct beats *beats, struct err *err
     lock(worker);
     /* Only an answer of the server ends a lease: without one the work continues. */
     if (rc == RC_OK)
-        hear_answers(beats);
+        apply_answers(beats);
     return rc;
 }
 
@@ -424,7 +424,7 @@ static void beat(struct worker *worker, struct beats *beats)
     unlock(worker);
     if (rc == RC_OK)
         rc = announce(worker, presence, load, &err);
-    log_hearing(worker, rc, &err);
+    log_heartbeat(worker, rc, &err);
     lock(worker);
 }
 
@@ -453,9 +453,9 @@ static void *heart_main(void *ctx)
     int64_t next_beat_us = 0; /* The first one announces the worker. */
     lock(worker);
     while (!worker->heart_stops) {
-        bool news = worker->stopping && !worker->draining_told;
+        bool news = worker->stopping && !worker->draining_logged;
         if (news || clock_mono_us() >= next_beat_us) {
-            worker->draining_told = worker->stopping;
+            worker->draining_logged = worker->stopping;
             beat(worker, beats);
             next_beat_us = clock_mono_us() + every_us;
         }
@@ -495,7 +495,7 @@ static void housekeeping_leave(void *ctx)
     unlock(worker);
 }
 
-static void housekeeping_tell(void *ctx, const struct retention_total *unpublished)
+static void housekeeping_report(void *ctx, const struct retention_total *unpublished)
 {
     struct worker *worker = ctx;
     __atomic_store_n(&worker->unpublished.count, unpublished->count, __ATOMIC_RELAXED);
@@ -511,7 +511,7 @@ static void *housekeeping_main(void *ctx)
         .keep_days = worker->options.keep_days,
         .take = housekeeping_take,
         .leave = housekeeping_leave,
-        .tell = housekeeping_tell,
+        .report = housekeeping_report,
         .ctx = worker,
     };
     struct housekeeping_times times = {0};

@@ -275,7 +275,7 @@ static const struct port_ops ops = {
     .artifact_get = port_get,
     .run_token = port_token,
     .breaker_ask = port_breaker_ask,
-    .breaker_tell = port_breaker_tell,
+    .breaker_report = port_breaker_tell,
     .announce = port_announce,
     .interrupt = port_interrupt,
 };

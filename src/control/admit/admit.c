@@ -147,7 +147,7 @@ static void count_active(const struct admission *admission, const struct run_row
     }
 }
 
-static const char *tell_budget(const struct admission *admission)
+static const char *describe_budget(const struct admission *admission)
 {
     char until[TIME_TEXT_BYTES];
     time_format(until, day_start_us(admission->ctx->now_us) + US_PER_DAY);
@@ -175,7 +175,7 @@ static struct start_facts facts_for(const struct admission *admission, const str
     facts.of[CHECK_SANDBOX] = (struct start_fact){0, limits->sandboxes, "this server"};
     facts.of[CHECK_SYSTEM] = (struct start_fact){0, limits->max_active_runs, "this server"};
     if (admission->cost_used_up)
-        facts.of[CHECK_COST_TODAY] = (struct start_fact){1, 1, tell_budget(admission)};
+        facts.of[CHECK_COST_TODAY] = (struct start_fact){1, 1, describe_budget(admission)};
     count_active(admission, run, &facts);
     return facts;
 }
@@ -188,7 +188,7 @@ static enum rc start(struct admission *admission, struct flow *flow,
     struct context *ctx = admission->ctx;
     enum rc rc = flow_move(ctx, flow, RUN_EV_ADMIT, "Admitted: a slot is free");
     if (rc == RC_OK)
-        rc = flow_tell(ctx, flow, EV_RUN_ACQUIRED, NULL);
+        rc = flow_emit(ctx, flow, EV_RUN_ACQUIRED, NULL);
     if (rc == RC_OK)
         rc = assignment_enqueue(ctx, flow, STEP_PREPARE);
     if (rc == RC_OK)
@@ -226,7 +226,7 @@ static enum rc defer(struct context *ctx, struct flow *flow, enum admission_chec
     jw_kstr(&body.jw, "detail", detail);
     if (check == CHECK_QUOTA || check == CHECK_REPORTED_QUOTA)
         jw_kstr(&body.jw, "account", flow->run.account);
-    enum rc rc = told ? RC_OK : flow_tell_task(ctx, flow, EV_TASK_DEFERRED, &body);
+    enum rc rc = told ? RC_OK : flow_emit_task(ctx, flow, EV_TASK_DEFERRED, &body);
     return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
@@ -241,7 +241,7 @@ static enum rc warn_of_overlap(struct context *ctx, struct flow *flow,
     jw_kstr(&body.jw, "wanted", meeting->overlap.wanted);
     jw_kstr(&body.jw, "held", meeting->overlap.held);
     jw_kstr(&body.jw, "detail", meeting->detail);
-    return flow_tell_task(ctx, flow, EV_TASK_OVERLAP, &body);
+    return flow_emit_task(ctx, flow, EV_TASK_OVERLAP, &body);
 }
 
 static enum rc fail_dependency(struct context *ctx, struct flow *flow, const struct id *broken)

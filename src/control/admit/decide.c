@@ -44,7 +44,7 @@ static enum rc check_reason(struct context *ctx, const struct approval_row *row,
                      "approval %s overrides a policy: say why (reason)", row->id.text);
 }
 
-static enum rc tell_override(struct context *ctx, struct flow *flow, const struct approval_row *row)
+static enum rc emit_override(struct context *ctx, struct flow *flow, const struct approval_row *row)
 {
     bool approved = strcmp(row->status, "approved") == 0;
     CLEANUP(event_body_release) struct event_body body;
@@ -55,7 +55,7 @@ static enum rc tell_override(struct context *ctx, struct flow *flow, const struc
     jw_kstr(&body.jw, "resourceId", flow->run.patch_id.text);
     jw_kstr(&body.jw, "actor", row->decided_by);
     jw_kstr(&body.jw, "reason", row->reason);
-    return flow_tell(ctx, flow,
+    return flow_emit(ctx, flow,
                      approved ? EV_POLICY_OVERRIDE_APPROVED : EV_POLICY_OVERRIDE_REJECTED, &body);
 }
 
@@ -77,8 +77,8 @@ static enum rc close_approval(struct context *ctx, struct flow *flow, struct app
     jw_kstr(&body.jw, "kind", row->kind);
     jw_kstr(&body.jw, "actor", row->decided_by);
     jw_optstr(&body.jw, "reason", row->reason);
-    rc = flow_tell(ctx, flow, cmd->approve ? EV_APPROVAL_APPROVED : EV_APPROVAL_REJECTED, &body);
-    return rc == RC_OK && is_override(row) ? tell_override(ctx, flow, row) : rc;
+    rc = flow_emit(ctx, flow, cmd->approve ? EV_APPROVAL_APPROVED : EV_APPROVAL_REJECTED, &body);
+    return rc == RC_OK && is_override(row) ? emit_override(ctx, flow, row) : rc;
 }
 
 /* The run with the denied patch continues from where it was stopped. */
@@ -170,7 +170,7 @@ static enum rc end_pull_request(struct context *ctx, struct flow *flow,
     if (rc != RC_OK)
         return rc;
     ctx->round->admit = true; /* A cap on open pull requests may have held others back. */
-    rc = flow_tell(ctx, flow, event, body);
+    rc = flow_emit(ctx, flow, event, body);
     return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 

@@ -127,8 +127,8 @@ static void count_reviews(const struct repo_load *load, const struct repo_load_m
             load->repository};
 }
 
-static const char *tell_meeting(struct context *ctx, const struct repo_load_member *other,
-                                const struct overlap *overlap)
+static const char *describe_overlap(struct context *ctx, const struct repo_load_member *other,
+                                    const struct overlap *overlap)
 {
     return arena_printf(ctx->arena, "run %s %s %s, and this task %s%s", other->run_id.text,
                         other->waits ? "is in line before it and wants" : "is at work on",
@@ -145,7 +145,8 @@ static bool find_meeting(struct context *ctx, const struct repo_load *load,
         struct overlap overlap;
         if (!file_sets_overlap(&self->files, &other->files, &overlap))
             continue;
-        *ret_meeting = (struct meeting){other->run_id, overlap, tell_meeting(ctx, other, &overlap)};
+        *ret_meeting = (struct meeting){other->run_id, overlap,
+                                        describe_overlap(ctx, other, &overlap)};
         return true;
     }
     return false;

@@ -6,7 +6,7 @@
 #include "core/event_types.h"
 #include "store/repositories.h"
 
-static enum rc tell_repository(struct context *ctx, const char *type,
+static enum rc emit_repository(struct context *ctx, const char *type,
                                const struct repository_row *row)
 {
     CLEANUP(event_body_release) struct event_body body;
@@ -51,7 +51,7 @@ static enum rc apply_put(struct context *ctx, struct command *command)
     cmd->id = row.id;
     cmd->version = row.version;
     ctx->round->admit = true; /* Limits may have changed. */
-    return tell_repository(ctx, EV_REPOSITORY_CONFIGURED, &row);
+    return emit_repository(ctx, EV_REPOSITORY_CONFIGURED, &row);
 }
 
 static const struct command_ops put_ops = {.name = "repository_put", .apply = apply_put};
@@ -94,7 +94,7 @@ static enum rc apply_remove(struct context *ctx, struct command *command)
         rc = refuse_busy(ctx, cmd->name);
     if (rc == RC_OK)
         rc = repositories_remove(ctx->db, &row.id, ctx->now_us, ctx->err);
-    return rc == RC_OK ? tell_repository(ctx, EV_REPOSITORY_REMOVED, &row) : rc;
+    return rc == RC_OK ? emit_repository(ctx, EV_REPOSITORY_REMOVED, &row) : rc;
 }
 
 static const struct command_ops remove_ops = {.name = "repository_remove", .apply = apply_remove};

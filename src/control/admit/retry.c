@@ -60,7 +60,7 @@ static enum rc insert_next_run(struct context *ctx, struct flow *flow)
     if (rc == RC_OK)
         rc = runs_insert(ctx->db, &flow->run, ctx->err);
     if (rc == RC_OK)
-        rc = flow_tell_queued(ctx, flow);
+        rc = flow_emit_queued(ctx, flow);
     return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 

@@ -95,7 +95,7 @@ static enum rc explain_denial(struct context *ctx, struct cmd_submit *cmd,
     };
     struct policy_decision decision = policy_on_mode(&question, ctx->arena);
     cmd->base.explained = policies_text(&decision, ctx->arena);
-    return policies_tell_refused(ctx, task_id, &decision);
+    return policies_emit_refused(ctx, task_id, &decision);
 }
 
 /* A denial is recorded as an event: who requested what, and why it was denied. */
@@ -210,7 +210,7 @@ static void write_depends_on(struct context *ctx, const struct cmd_submit *cmd,
     task->depends_on = (struct str){arena_strndup(ctx->arena, buf.data, buf.len), buf.len};
 }
 
-static enum rc tell_submitted(struct context *ctx, struct flow *flow)
+static enum rc emit_submitted(struct context *ctx, struct flow *flow)
 {
     const struct task_row *task = &flow->task;
     CLEANUP(event_body_release) struct event_body body;
@@ -226,13 +226,13 @@ static enum rc tell_submitted(struct context *ctx, struct flow *flow)
     jw_kstr(&body.jw, "requestedBy", task->requested_by);
     if (task->scope.len <= SCOPE_TOLD_BYTES)
         jw_kraw(&body.jw, "scope", task->scope);
-    enum rc rc = flow_tell_task(ctx, flow, EV_TASK_SUBMITTED, &body);
+    enum rc rc = flow_emit_task(ctx, flow, EV_TASK_SUBMITTED, &body);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body accepted;
     event_body_open(&accepted);
     jw_kstr(&accepted.jw, "taskId", task->id.text);
-    return flow_tell_task(ctx, flow, EV_TASK_ACCEPTED, &accepted);
+    return flow_emit_task(ctx, flow, EV_TASK_ACCEPTED, &accepted);
 }
 
 static enum rc write_rows(struct context *ctx, struct cmd_submit *cmd,
@@ -241,9 +241,9 @@ static enum rc write_rows(struct context *ctx, struct cmd_submit *cmd,
     bool denied = policy_decide(request->mode, request->risk, request->approval) == POLICY_DENY;
     enum rc rc = flow_new_run(ctx, flow, 1);
     if (rc == RC_OK)
-        rc = tell_submitted(ctx, flow);
+        rc = emit_submitted(ctx, flow);
     if (rc == RC_OK)
-        rc = flow_tell_queued(ctx, flow);
+        rc = flow_emit_queued(ctx, flow);
     if (rc == RC_OK && denied)
         rc = policies_override_mode(ctx, flow, cmd->override_reason);
     /* Last: the rows store the id and the number of their last event. */

@@ -376,7 +376,7 @@ void committer_want_admission(struct committer *committer)
 
 void committer_want_look(struct committer *committer)
 {
-    parked_tell(committer->parked);
+    parked_note_work(committer->parked);
     if (parked_count(committer->parked) > 0)
         wake(committer, &committer->want_look);
 }

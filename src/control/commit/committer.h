@@ -40,7 +40,7 @@ struct committer_limits {
 
 /* What a commit left for the tail, parked leases and the ticker. */
 struct committed {
-    bool told;      /* It appended events. */
+    bool appended;  /* It appended events. */
     bool brought;   /* It made jobs that can be claimed. */
     int64_t due_us; /* The earliest due time set; 0: none. */
 };

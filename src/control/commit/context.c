@@ -62,7 +62,7 @@ enum rc context_append(struct context *ctx, struct event *event, struct id *ret_
     enum rc rc = events_append(ctx->db, event, ctx->err);
     if (rc != RC_OK)
         return rc;
-    ctx->round->told = true;
+    ctx->round->appended = true;
     if (ret_id != NULL)
         *ret_id = event->id;
     return RC_OK;

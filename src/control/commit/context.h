@@ -29,7 +29,7 @@ struct parked_list;
 
 /* The effects of one batch, for the work at its end and after its commit. */
 struct round {
-    bool told;      /* Events were appended. */
+    bool appended;  /* Events were appended. */
     int64_t due_us; /* The earliest due time set; 0: none. */
     bool admit;     /* Something changed that may let a queued run start. */
     bool all_ready; /* Any queue may have work: more than fit below. */

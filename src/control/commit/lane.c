@@ -335,7 +335,7 @@ static void park(struct batch *batch)
 }
 
 /* The effects of the commit on other lanes and on later batches. */
-static void tell_others(struct batch *batch, bool brought)
+static void publish_effects(struct batch *batch, bool brought)
 {
     struct lane *lane = batch->lane;
     struct lane_outcome *outcome = batch->outcome;
@@ -345,7 +345,7 @@ static void tell_others(struct batch *batch, bool brought)
         outcome->look = true;
     }
     if (brought && !lane->options.alone)
-        parked_tell(lane->options.parked);
+        parked_note_work(lane->options.parked);
     outcome->look |= batch->single && has_ready(&batch->round);
     outcome->admit |= batch->round.admit && (batch->single || !lane->options.alone);
     batch->owes_look = false;
@@ -360,7 +360,7 @@ static void after_commit(struct batch *batch, bool wrote, bool brought)
     keep_all(&batch->served);
     keep_all(&batch->idle);
     park(batch);
-    tell_others(batch, brought);
+    publish_effects(batch, brought);
     outcome->batches++;
     outcome->commands += (int64_t)batch->done.count;
     outcome->shed += batch->round.shed;
@@ -370,7 +370,7 @@ static void after_commit(struct batch *batch, bool wrote, bool brought)
     answer_all(&batch->served);
     const struct committer_options *options = lane->options.committer;
     struct committed news = {
-        .told = batch->round.told, .brought = brought, .due_us = batch->round.due_us};
+        .appended = batch->round.appended, .brought = brought, .due_us = batch->round.due_us};
     if ((wrote || news.due_us > 0) && options->committed != NULL)
         options->committed(options->ctx, &news);
 }

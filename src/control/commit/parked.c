@@ -40,7 +40,7 @@ int64_t parked_news(struct parked *parked)
     return news;
 }
 
-void parked_tell(struct parked *parked)
+void parked_note_work(struct parked *parked)
 {
     pthread_mutex_lock(&parked->lock);
     parked->news++;

@@ -20,7 +20,7 @@ void parked_free(struct parked *parked); /* No lease may be parked. */
 
 /* The count of commits that made jobs ready; to be read before a lease queries. */
 int64_t parked_news(struct parked *parked);
-void parked_tell(struct parked *parked);
+void parked_note_work(struct parked *parked);
 
 /* Parks leases that queried at count `news`; those that have to query again stay in the list. */
 void parked_add(struct parked *parked, struct command_list *from, int64_t news);

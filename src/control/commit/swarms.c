@@ -33,7 +33,7 @@ struct swarm_note {
     const char *queue, *type;
     int64_t window_us, now_us;
     int64_t came;
-    int64_t told_us, out_us; /* As in struct swarm; 0: as it was. */
+    int64_t reported_us, out_us; /* As in struct swarm; 0: as it was. */
     struct swarm_note *next;
 };
 
@@ -60,8 +60,8 @@ static struct swarm_note *note_of(struct swarm_notes *notes, const struct swarm_
 static int64_t count(struct swarm *swarm, const struct swarm_note *note)
 {
     int64_t seen = swarm_add(swarm, note->window_us, note->now_us, note->came);
-    if (note->told_us > 0)
-        swarm->told_us = note->told_us;
+    if (note->reported_us > 0)
+        swarm->reported_us = note->reported_us;
     if (note->out_us > swarm->out_us)
         swarm->out_us = note->out_us;
     return seen;
@@ -91,8 +91,9 @@ struct swarm_sight swarms_see(struct swarms *swarms, const struct swarm_kind *ki
     struct swarm_sight sight = {.seen = count(&swarm, note)};
     sight.on = sight.seen > config->swarm.count;
     if (sight.on) { /* News when no event was appended for it within the last window. */
-        sight.news = swarm.told_us == 0 || kind->now_us - swarm.told_us > config->swarm.window_us;
-        note->told_us = kind->now_us;
+        sight.news = swarm.reported_us == 0 ||
+                     kind->now_us - swarm.reported_us > config->swarm.window_us;
+        note->reported_us = kind->now_us;
     }
     if (sight.on && config->swarm.action == SWARM_BUFFER) { /* One after the other, at the rate. */
         int64_t from_us = swarm.out_us > kind->now_us ? swarm.out_us : kind->now_us;

@@ -120,7 +120,7 @@ struct cmd_request *cmd_request_new(void)
 
 /* ---- the reply -------------------------------------------------------------------------- */
 
-static enum rc tell_dropped(struct context *ctx, const struct request_row *row, const char *reason)
+static enum rc emit_dropped(struct context *ctx, const struct request_row *row, const char *reason)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -139,7 +139,7 @@ static enum rc tell_dropped(struct context *ctx, const struct request_row *row, 
 static enum rc drop_second(struct context *ctx, struct command *command,
                            const struct request_row *row)
 {
-    enum rc rc = tell_dropped(ctx, row, "second");
+    enum rc rc = emit_dropped(ctx, row, "second");
     if (rc == RC_OK)
         command->refused = err_set(ctx->err, RC_CONFLICT, "REPLY_TAKEN",
                                    "request %s has its reply already", row->id.text);
@@ -150,7 +150,7 @@ static enum rc drop_late(struct context *ctx, struct command *command, struct re
 {
     enum rc rc = strcmp(row->state, REQUEST_WAITING) == 0 ? expire(ctx, row) : RC_OK;
     if (rc == RC_OK)
-        rc = tell_dropped(ctx, row, "late");
+        rc = emit_dropped(ctx, row, "late");
     if (rc == RC_OK)
         command->refused = err_set(ctx->err, RC_CONFLICT, "REPLY_LATE",
                                    "the deadline of request %s has passed", row->id.text);

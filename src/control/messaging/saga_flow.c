@@ -90,7 +90,7 @@ static const char *const status_events[SAGA_STATUS_COUNT] = {
     [SAGA_STUCK] = EV_SAGA_STUCK,
 };
 
-enum rc saga_flow_tell(struct context *ctx, const struct saga_flow *flow, const char *type,
+enum rc saga_flow_emit(struct context *ctx, const struct saga_flow *flow, const char *type,
                        const struct saga_error *error)
 {
     const struct saga_row *row = &flow->row;
@@ -180,7 +180,7 @@ enum rc saga_flow_start(struct context *ctx, struct saga_flow *flow)
         return err_wrap(ctx->err, RC_BUSY, "another call brings it just now");
     if (rc == RC_OK)
         rc = saga_flow_record(ctx, flow, 1);
-    return rc == RC_OK ? saga_flow_tell(ctx, flow, status_events[flow->row.life.status], NULL) : rc;
+    return rc == RC_OK ? saga_flow_emit(ctx, flow, status_events[flow->row.life.status], NULL) : rc;
 }
 
 enum rc saga_flow_move(struct context *ctx, struct saga_flow *flow, enum saga_event event,
@@ -203,6 +203,6 @@ enum rc saga_flow_move(struct context *ctx, struct saga_flow *flow, enum saga_ev
     if (rc == RC_OK)
         rc = sagas_save(ctx->db, row, ctx->err);
     if (rc == RC_OK && row->life.status != before)
-        rc = saga_flow_tell(ctx, flow, status_events[row->life.status], error);
+        rc = saga_flow_emit(ctx, flow, status_events[row->life.status], error);
     return rc;
 }

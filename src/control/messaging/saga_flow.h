@@ -43,6 +43,6 @@ struct str saga_flow_headers(struct context *ctx, const struct saga_flow *flow);
 /* The job row.job_id of row.life goes into the history, as running. */
 MUST_USE enum rc saga_flow_record(struct context *ctx, const struct saga_flow *flow, int64_t no);
 /* error may be NULL. */
-MUST_USE enum rc saga_flow_tell(struct context *ctx, const struct saga_flow *flow, const char *type,
+MUST_USE enum rc saga_flow_emit(struct context *ctx, const struct saga_flow *flow, const char *type,
                                 const struct saga_error *error);
 #endif

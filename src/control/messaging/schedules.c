@@ -54,7 +54,7 @@ static struct str write_headers(struct context *ctx, const struct schedule_row *
     return (struct str){arena_strndup(ctx->arena, json.at, json.len), json.len};
 }
 
-static enum rc tell(struct context *ctx, const struct schedule_row *row, const char *type,
+static enum rc emit(struct context *ctx, const struct schedule_row *row, const char *type,
                     struct event_body *body)
 {
     struct event event = {
@@ -66,7 +66,7 @@ static enum rc tell(struct context *ctx, const struct schedule_row *row, const c
     return context_append(ctx, &event, NULL);
 }
 
-static enum rc tell_fired(struct context *ctx, const struct schedule_row *row,
+static enum rc emit_fired(struct context *ctx, const struct schedule_row *row,
                           const struct job_spec *spec, bool by_hand)
 {
     CLEANUP(event_body_release) struct event_body body;
@@ -77,10 +77,10 @@ static enum rc tell_fired(struct context *ctx, const struct schedule_row *row,
     jw_kstr(&body.jw, "queue", spec->queue);
     jw_kstr(&body.jw, "jobType", spec->type);
     jw_kbool(&body.jw, "manual", by_hand);
-    return tell(ctx, row, EV_SCHEDULE_FIRED, &body);
+    return emit(ctx, row, EV_SCHEDULE_FIRED, &body);
 }
 
-static enum rc tell_refused(struct context *ctx, const struct schedule_row *row, int64_t time_us,
+static enum rc emit_refused(struct context *ctx, const struct schedule_row *row, int64_t time_us,
                             const struct err *why)
 {
     CLEANUP(event_body_release) struct event_body body;
@@ -89,7 +89,7 @@ static enum rc tell_refused(struct context *ctx, const struct schedule_row *row,
     jw_ktime(&body.jw, "scheduledAt", time_us);
     jw_kstr(&body.jw, "errorCode", why->code);
     jw_kstr(&body.jw, "errorMessage", why->text);
-    return tell(ctx, row, EV_SCHEDULE_REFUSED, &body);
+    return emit(ctx, row, EV_SCHEDULE_REFUSED, &body);
 }
 
 static enum rc enqueue_firing(struct context *ctx, struct schedule_row *row, int64_t time_us,
@@ -110,7 +110,7 @@ static enum rc enqueue_firing(struct context *ctx, struct schedule_row *row, int
                        "queue %s is overloaded and takes no jobs of this priority now", spec.queue);
     row->last_us = time_us;
     row->last_job_id = answer.id;
-    return answer.duplicate ? RC_OK : tell_fired(ctx, row, &spec, dedup_key == NULL);
+    return answer.duplicate ? RC_OK : emit_fired(ctx, row, &spec, dedup_key == NULL);
 }
 
 static bool is_refusal(enum rc rc)
@@ -134,7 +134,7 @@ static enum rc try_fire(struct context *ctx, void *subject, const struct failure
     const char *key = arena_printf(ctx->arena, "cron:%s:%s", row.name, time_format(text, time_us));
     enum rc rc = enqueue_firing(ctx, &row, time_us, key);
     if (is_refusal(rc))
-        rc = tell_refused(ctx, &row, time_us, ctx->err);
+        rc = emit_refused(ctx, &row, time_us, ctx->err);
     row.next_us = next_time(row.cron, ctx->now_us);
     return rc == RC_OK ? schedules_save(ctx->db, &row, ctx->err) : rc;
 }
@@ -143,7 +143,7 @@ static enum rc try_fire(struct context *ctx, void *subject, const struct failure
 static enum rc refuse_firing(struct context *ctx, void *subject, const struct failure *why)
 {
     struct schedule_row row = *(const struct schedule_row *)subject;
-    enum rc rc = tell_refused(ctx, &row, row.next_us, &why->err);
+    enum rc rc = emit_refused(ctx, &row, row.next_us, &why->err);
     row.next_us = next_time(row.cron, ctx->now_us);
     return rc == RC_OK ? schedules_save(ctx->db, &row, ctx->err) : rc;
 }

@@ -26,7 +26,7 @@ struct happening { /* An event that may change a breaker. */
     bool lend;
 };
 
-static enum rc tell_change(struct context *ctx, const struct breaker_row *row,
+static enum rc emit_change(struct context *ctx, const struct breaker_row *row,
                            const struct breaker *before, const struct happening *happening)
 {
     CLEANUP(event_body_release) struct event_body body;
@@ -71,7 +71,7 @@ static enum rc save_step(struct context *ctx, struct breaker_entry *entry,
     }
     enum rc rc = breakers_save(ctx->db, row, ctx->err);
     if (rc == RC_OK && (row->life.state != before.state || row->life.trips != before.trips))
-        rc = tell_change(ctx, row, &before, happening);
+        rc = emit_change(ctx, row, &before, happening);
     return rc == RC_OK ? release_held(ctx, row, &before) : rc;
 }
 

@@ -152,7 +152,7 @@ static void dead_filter_write(struct jw *jw, const struct dead_filter *filter)
         jw_kbool(jw, "archived", filter->archived == DEAD_ARCHIVED);
 }
 
-struct telling {
+struct dead_event {
     const char *event;
     const struct id *ids;
     size_t named; /* How many of them are named. */
@@ -161,43 +161,44 @@ struct telling {
     const char *detail;               /* A member that is true, or NULL. */
 };
 
-static enum rc tell(struct context *ctx, const struct telling *telling)
+static enum rc emit(struct context *ctx, const struct dead_event *dead_event)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
-    jw_kint(&body.jw, "count", (int64_t)telling->count);
+    jw_kint(&body.jw, "count", (int64_t)dead_event->count);
     jw_key(&body.jw, "jobIds");
     jw_begin(&body.jw, '[');
-    for (size_t i = 0; i < telling->named; i++)
-        jw_str(&body.jw, telling->ids[i].text);
+    for (size_t i = 0; i < dead_event->named; i++)
+        jw_str(&body.jw, dead_event->ids[i].text);
     jw_end(&body.jw, ']');
-    if (telling->filter != NULL) {
+    if (dead_event->filter != NULL) {
         jw_key(&body.jw, "filter");
         jw_begin(&body.jw, '{');
-        dead_filter_write(&body.jw, telling->filter);
+        dead_filter_write(&body.jw, dead_event->filter);
         jw_end(&body.jw, '}');
     }
-    if (telling->detail != NULL)
-        jw_kbool(&body.jw, telling->detail, true);
-    bool one = telling->count == 1;
+    if (dead_event->detail != NULL)
+        jw_kbool(&body.jw, dead_event->detail, true);
+    bool one = dead_event->count == 1;
     struct event event = {
-        .type = telling->event,
-        .subject = one ? arena_printf(ctx->arena, "job/%s", telling->ids[0].text) : "dead-letters",
+        .type = dead_event->event,
+        .subject = one ? arena_printf(ctx->arena, "job/%s", dead_event->ids[0].text)
+                       : "dead-letters",
         .data = event_body_close(&body),
     };
     if (one)
-        event.correlation_id = telling->ids[0];
+        event.correlation_id = dead_event->ids[0];
     return context_append(ctx, &event, NULL);
 }
 
-static enum rc tell_all(struct context *ctx, const struct cmd_dead *cmd, const struct verb *verb,
+static enum rc emit_all(struct context *ctx, const struct cmd_dead *cmd, const struct verb *verb,
                         const struct id *ids, size_t count)
 {
     enum rc rc = RC_OK;
     for (size_t at = 0; rc == RC_OK && at < count;) {
         size_t left = count - at;
         size_t named = left < DEAD_IDS_PER_EVENT ? left : DEAD_IDS_PER_EVENT;
-        struct telling telling = {
+        struct dead_event dead_event = {
             .event = verb->event,
             .ids = ids + at,
             .named = named,
@@ -205,8 +206,8 @@ static enum rc tell_all(struct context *ctx, const struct cmd_dead *cmd, const s
             .filter = cmd->ids == NULL ? &cmd->filter : NULL,
             .detail = cmd->patch != NULL ? "transformed" : NULL,
         };
-        rc = tell(ctx, &telling);
-        at += telling.count;
+        rc = emit(ctx, &dead_event);
+        at += dead_event.count;
     }
     return rc;
 }
@@ -282,7 +283,7 @@ static enum rc apply(struct context *ctx, struct cmd_dead *cmd, const struct ver
             ids[done++] = cmd->answers[i].id;
     }
     cmd->done = (int64_t)done;
-    return cmd->dry_run ? RC_OK : tell_all(ctx, cmd, verb, ids, done);
+    return cmd->dry_run ? RC_OK : emit_all(ctx, cmd, verb, ids, done);
 }
 
 static void name_jobs(const struct command *command, struct read_ahead *read_ahead)
@@ -354,7 +355,7 @@ static enum rc expire_queue(struct context *ctx, void *subject, const struct fai
         rc = dead_letters_delete(ctx->db, &ids[i], ctx->err);
     if (rc != RC_OK || *ret_count == 0)
         return rc;
-    struct telling telling = {
+    struct dead_event dead_event = {
         .event = EV_JOB_PURGED,
         .ids = ids,
         .named = *ret_count < DEAD_IDS_PER_EVENT ? *ret_count : DEAD_IDS_PER_EVENT,
@@ -362,7 +363,7 @@ static enum rc expire_queue(struct context *ctx, void *subject, const struct fai
         .filter = filter,
         .detail = "retention",
     };
-    return tell(ctx, &telling);
+    return emit(ctx, &dead_event);
 }
 
 /* They stay until the next time. */

@@ -89,7 +89,7 @@ enum rc enqueue_insert(struct context *ctx, struct job_row *row)
     return RC_OK;
 }
 
-static enum rc tell_swarm(struct context *ctx, const struct job_spec *spec, int64_t seen)
+static enum rc emit_swarm(struct context *ctx, const struct job_spec *spec, int64_t seen)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -110,7 +110,7 @@ static enum rc take(struct context *ctx, const struct job_spec *spec,
                     const struct intake_verdict *verdict, struct enqueue_answer *ret_answer)
 {
     *ret_answer = (struct enqueue_answer){.deferred = verdict->deferred};
-    enum rc rc = verdict->swarm > 0 ? tell_swarm(ctx, spec, verdict->swarm) : RC_OK;
+    enum rc rc = verdict->swarm > 0 ? emit_swarm(ctx, spec, verdict->swarm) : RC_OK;
     if (rc == RC_OK)
         rc = find_duplicate(ctx, spec, ret_answer);
     if (rc != RC_OK || ret_answer->duplicate)

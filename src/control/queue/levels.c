@@ -172,7 +172,7 @@ enum rc levels_look(struct db *db, int64_t now_us, struct cmd_levels *cmd, bool 
 
 /* ---- the command ------------------------------------------------------------------------ */
 
-static enum rc tell(struct context *ctx, const char *type, const char *queue,
+static enum rc emit(struct context *ctx, const char *type, const char *queue,
                     struct event_body *body)
 {
     struct event event = {
@@ -183,7 +183,7 @@ static enum rc tell(struct context *ctx, const char *type, const char *queue,
     return context_append(ctx, &event, NULL);
 }
 
-static enum rc tell_level(struct context *ctx, const struct level_change *change)
+static enum rc emit_level(struct context *ctx, const struct level_change *change)
 {
     const struct queue_level_row *before = &change->before, *after = &change->after;
     CLEANUP(event_body_release) struct event_body body;
@@ -196,17 +196,17 @@ static enum rc tell_level(struct context *ctx, const struct level_change *change
     jw_kint(&body.jw, "leased", change->leased);
     jw_kint(&body.jw, "desiredWorkers", after->desired);
     bool raised = after->level > before->level;
-    return tell(ctx, raised ? EV_QUEUE_LEVEL_RAISED : EV_QUEUE_LEVEL_LOWERED, after->queue, &body);
+    return emit(ctx, raised ? EV_QUEUE_LEVEL_RAISED : EV_QUEUE_LEVEL_LOWERED, after->queue, &body);
 }
 
-static enum rc tell_dead_letters(struct context *ctx, const struct level_change *change)
+static enum rc emit_dead_letters(struct context *ctx, const struct level_change *change)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "queue", change->after.queue);
     jw_kint(&body.jw, "count", change->dead);
     jw_kint(&body.jw, "threshold", change->dead_alert_at);
-    return tell(ctx, EV_DEAD_LETTERS_ALERT, change->after.queue, &body);
+    return emit(ctx, EV_DEAD_LETTERS_ALERT, change->after.queue, &body);
 }
 
 /* A row that another transaction has changed since the look is left to the next one. */
@@ -221,9 +221,9 @@ static enum rc try_change(struct context *ctx, void *subject, const struct failu
         return rc;
     rc = queue_levels_save(ctx->db, after, ctx->now_us, ctx->err);
     if (rc == RC_OK && after->level != before->level)
-        rc = tell_level(ctx, change);
+        rc = emit_level(ctx, change);
     if (rc == RC_OK && after->dead_alert && !before->dead_alert)
-        rc = tell_dead_letters(ctx, change);
+        rc = emit_dead_letters(ctx, change);
     return rc;
 }
 
@@ -316,8 +316,8 @@ static void log_sight(struct levels *levels, enum rc rc, const struct err *err)
     levels->blind = blind;
 }
 
-static enum rc look_and_tell(struct levels *levels, const struct lease_fence *turn, bool *ret_busy,
-                             struct err *err)
+static enum rc check_and_emit(struct levels *levels, const struct lease_fence *turn, bool *ret_busy,
+                              struct err *err)
 {
     if (levels->db == NULL) {
         enum rc opened = store_reader_open(levels->store, &levels->db, err);
@@ -347,7 +347,7 @@ int64_t levels_watch(struct levels *levels, const struct lease_fence *turn)
     levels->looked_us = now_us;
     struct err err = {0};
     bool busy = false;
-    enum rc rc = look_and_tell(levels, turn, &busy, &err);
+    enum rc rc = check_and_emit(levels, turn, &busy, &err);
     log_sight(levels, rc, &err);
     bool rest = rc == RC_OK && !busy;
     if (rest)

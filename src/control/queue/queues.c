@@ -72,7 +72,7 @@ static const char *const event_types[] = {
     [QUEUE_RESUME] = EV_QUEUE_RESUMED,
 };
 
-static enum rc tell(struct context *ctx, const struct cmd_queue *cmd, const struct queue_row *row)
+static enum rc emit(struct context *ctx, const struct cmd_queue *cmd, const struct queue_row *row)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -108,7 +108,7 @@ static enum rc apply_queue(struct context *ctx, struct command *command)
     row.updated_us = ctx->now_us;
     rc = queues_put(ctx->db, &row, ctx->err);
     if (rc == RC_OK)
-        rc = tell(ctx, cmd, &row);
+        rc = emit(ctx, cmd, &row);
     cmd->new_version = row.version + 1;
     ctx->round->rules_changed = true;
     ctx->round->brought = true; /* Leases on other nodes are applied again as well. */

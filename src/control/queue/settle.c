@@ -75,7 +75,7 @@ static const char *pattern_of(struct context *ctx, const struct job_row *job)
     return text == NULL ? NULL : error_pattern(text, ctx->arena);
 }
 
-static enum rc tell_dead(struct context *ctx, const struct job_row *job)
+static enum rc emit_dead(struct context *ctx, const struct job_row *job)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -102,7 +102,7 @@ static enum rc after_settling(struct context *ctx, const struct job_row *job, bo
         return RC_OK;
     enum rc rc = RC_OK;
     if (job->life.state == JOB_DEAD_LETTER)
-        rc = tell_dead(ctx, job);
+        rc = emit_dead(ctx, job);
     if (rc == RC_OK && job->ordering_key != NULL && was_head)
         rc = leave_key(ctx, job);
     return rc == RC_OK ? ctx->hooks->jobs->settled(ctx, job) : rc;

@@ -116,7 +116,7 @@ struct waiting {
 
 /* ---- parking ---------------------------------------------------------------------------- */
 
-static enum rc tell(struct context *ctx, const char *type, const struct account_row *row,
+static enum rc emit(struct context *ctx, const char *type, const struct account_row *row,
                     const char *reason)
 {
     CLEANUP(event_body_release) struct event_body body;
@@ -145,7 +145,7 @@ static int64_t wait_until(const struct context *ctx, const struct js *quota, int
                           enum adapter adapter)
 {
     struct limit_wait wait = {.hits = hits, .adapter = adapter};
-    wait.told = time_parse(js_get_str(quota, "resetsAt", ""), &wait.told_us);
+    wait.told = time_parse(js_get_str(quota, "resetsAt", ""), &wait.reported_us);
     return claim_wait_until(&wait, ctx->now_us);
 }
 
@@ -200,7 +200,7 @@ static enum rc park(struct context *ctx, const struct flow *flow, const struct a
     const char *said = js_get_str(quota, "message", "a usage limit was met");
     row.reason = arena_strndup(ctx->arena, said, prose_fit(said, strlen(said), REASON_MAX));
     rc = save(ctx, &row);
-    return rc == RC_OK ? tell(ctx, EV_ACCOUNT_PARKED, &row, row.reason) : rc;
+    return rc == RC_OK ? emit(ctx, EV_ACCOUNT_PARKED, &row, row.reason) : rc;
 }
 
 /* Back to the queue.  The run's time limit starts anew with the next start. */
@@ -223,7 +223,7 @@ static enum rc queue_again(struct context *ctx, struct flow *flow, const struct 
     jw_kstr(&body.jw, "reason", flow->run.deferred_reason);
     jw_kstr(&body.jw, "detail", waiting->detail);
     jw_kstr(&body.jw, "account", waiting->account);
-    return flow_tell_task(ctx, flow, EV_TASK_DEFERRED, &body);
+    return flow_emit_task(ctx, flow, EV_TASK_DEFERRED, &body);
 }
 
 static enum rc queue_parked(struct context *ctx, struct flow *flow, const char *account)
@@ -285,7 +285,7 @@ enum rc accounts_defer(struct context *ctx, struct flow *flow, const struct js *
 
 /* ---- probing ---------------------------------------------------------------------------- */
 
-static enum rc tell_probe(struct context *ctx, const struct account_row *row)
+static enum rc emit_probe(struct context *ctx, const struct account_row *row)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -317,7 +317,7 @@ enum rc accounts_probe(struct context *ctx, const struct flow *flow, bool *ret_t
     row.probe_us = ctx->now_us + claim_probe_us(row.probes);
     row.probe_run_id = flow->run.id;
     rc = save(ctx, &row);
-    return rc == RC_OK ? tell_probe(ctx, &row) : rc;
+    return rc == RC_OK ? emit_probe(ctx, &row) : rc;
 }
 
 enum rc accounts_hold(struct context *ctx, struct flow *flow, bool *ret_held)
@@ -345,7 +345,7 @@ static enum rc resume(struct context *ctx, struct account_row *row, const char *
     row->probe_run_id = (struct id){0};
     enum rc rc = save(ctx, row);
     ctx->round->admit = true;
-    return rc == RC_OK ? tell(ctx, EV_ACCOUNT_RESUMED, row, reason) : rc;
+    return rc == RC_OK ? emit(ctx, EV_ACCOUNT_RESUMED, row, reason) : rc;
 }
 
 enum rc accounts_reset(struct context *ctx, const struct id *account_id)

@@ -69,15 +69,15 @@ static void write_ending(struct event_body *body, const struct flow *flow)
         jw_kstr(&body->jw, "pullRequestId", flow->run.pull_request_id.text);
 }
 
-static enum rc tell_ending(struct context *ctx, struct flow *flow)
+static enum rc emit_ending(struct context *ctx, struct flow *flow)
 {
     assert(terminal_events[flow->run.status].run != NULL);
     CLEANUP(event_body_release) struct event_body of_run, of_task;
     write_ending(&of_run, flow);
     write_ending(&of_task, flow);
-    enum rc rc = flow_tell(ctx, flow, terminal_events[flow->run.status].run, &of_run);
+    enum rc rc = flow_emit(ctx, flow, terminal_events[flow->run.status].run, &of_run);
     if (rc == RC_OK)
-        rc = flow_tell_task(ctx, flow, terminal_events[flow->run.status].task, &of_task);
+        rc = flow_emit_task(ctx, flow, terminal_events[flow->run.status].task, &of_task);
     return rc;
 }
 
@@ -96,7 +96,7 @@ enum rc flow_end(struct context *ctx, struct flow *flow, const struct ending *en
     if (worked)
         rc = memories_record(ctx, flow);
     if (rc == RC_OK)
-        rc = tell_ending(ctx, flow);
+        rc = emit_ending(ctx, flow);
     if (rc == RC_OK)
         rc = timers_clear_subject(ctx->db, &flow->run.id, ctx->err);
     if (rc == RC_OK && before == RUN_AWAITING_APPROVAL)

@@ -60,7 +60,7 @@ enum rc flow_load_free(struct context *ctx, const struct id *run_id, struct flow
     return load_run(ctx, run_id, runs_get_free, ret_flow);
 }
 
-enum rc flow_save_told(struct context *ctx, struct flow *flow)
+enum rc flow_save_events(struct context *ctx, struct flow *flow)
 {
     flow->run.updated_us = event_time(ctx, flow);
     return runs_touch(ctx->db, &flow->run, ctx->err);
@@ -69,7 +69,7 @@ enum rc flow_save_told(struct context *ctx, struct flow *flow)
 enum rc flow_save_used(struct context *ctx, struct flow *flow)
 {
     enum rc rc = runs_save_usage(ctx->db, &flow->run, ctx->err);
-    return rc == RC_OK ? flow_save_told(ctx, flow) : rc;
+    return rc == RC_OK ? flow_save_events(ctx, flow) : rc;
 }
 
 enum rc flow_load_latest(struct context *ctx, const struct id *task_id, struct flow *ret_flow)
@@ -119,7 +119,7 @@ enum rc flow_save(struct context *ctx, struct flow *flow)
     return tasks_save(ctx->db, &flow->task, ctx->err);
 }
 
-enum rc flow_tell_data(struct context *ctx, struct flow *flow, const char *type, struct str data)
+enum rc flow_emit_data(struct context *ctx, struct flow *flow, const char *type, struct str data)
 {
     struct event event = {
         .type = type,
@@ -136,15 +136,15 @@ enum rc flow_tell_data(struct context *ctx, struct flow *flow, const char *type,
     if (rc != RC_OK)
         return rc;
     flow->run.event_seq++;
-    return notify_told(ctx, flow, &event);
+    return notify_event(ctx, flow, &event);
 }
 
-enum rc flow_tell(struct context *ctx, struct flow *flow, const char *type, struct event_body *body)
+enum rc flow_emit(struct context *ctx, struct flow *flow, const char *type, struct event_body *body)
 {
-    return flow_tell_data(ctx, flow, type, body != NULL ? event_body_close(body) : STR("{}"));
+    return flow_emit_data(ctx, flow, type, body != NULL ? event_body_close(body) : STR("{}"));
 }
 
-enum rc flow_tell_task(struct context *ctx, struct flow *flow, const char *type,
+enum rc flow_emit_task(struct context *ctx, struct flow *flow, const char *type,
                        struct event_body *body)
 {
     bool has_run = !id_is_none(&flow->run.last_event_id);
@@ -158,7 +158,7 @@ enum rc flow_tell_task(struct context *ctx, struct flow *flow, const char *type,
         .data = body != NULL ? event_body_close(body) : STR("{}"),
     };
     enum rc rc = context_append(ctx, &event, &flow->task.last_event_id);
-    return rc == RC_OK ? notify_told(ctx, flow, &event) : rc;
+    return rc == RC_OK ? notify_event(ctx, flow, &event) : rc;
 }
 
 /* How long it may wait for its turn, each time it has to. */
@@ -239,7 +239,7 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
     return limit_wait(ctx, flow);
 }
 
-enum rc flow_tell_queued(struct context *ctx, struct flow *flow)
+enum rc flow_emit_queued(struct context *ctx, struct flow *flow)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -248,7 +248,7 @@ enum rc flow_tell_queued(struct context *ctx, struct flow *flow)
     jw_kint(&body.jw, "priority", flow->task.priority);
     /* The run's chain of causes starts at the task. */
     flow->run.last_event_id = flow->task.last_event_id;
-    return flow_tell(ctx, flow, EV_RUN_QUEUED, &body);
+    return flow_emit(ctx, flow, EV_RUN_QUEUED, &body);
 }
 
 static void project(struct context *ctx, struct flow *flow)
@@ -282,5 +282,5 @@ enum rc flow_move(struct context *ctx, struct flow *flow, enum run_event event, 
     jw_kstr(&body.jw, "fromStatus", run_status_name(from));
     jw_kstr(&body.jw, "toStatus", run_status_name(to));
     jw_kstr(&body.jw, "reason", reason);
-    return flow_tell(ctx, flow, EV_RUN_STATUS_CHANGED, &body);
+    return flow_emit(ctx, flow, EV_RUN_STATUS_CHANGED, &body);
 }

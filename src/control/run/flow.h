@@ -36,12 +36,12 @@ struct flow {
 
 /* Loads run and task into the command's arena. */
 MUST_USE enum rc flow_load(struct context *ctx, const struct id *run_id, struct flow *ret_flow);
-/* Only the run, and of its task the id: enough to append events, saved with flow_save_told. */
+/* Only the run, and of its task the id: enough to append events, saved with flow_save_events. */
 MUST_USE enum rc flow_load_run(struct context *ctx, const struct id *run_id, struct flow *ret_flow);
 /* The same, unless another transaction has locked it: RC_NOT_FOUND. */
 MUST_USE enum rc flow_load_free(struct context *ctx, const struct id *run_id,
                                 struct flow *ret_flow);
-MUST_USE enum rc flow_save_told(struct context *ctx, struct flow *flow);
+MUST_USE enum rc flow_save_events(struct context *ctx, struct flow *flow);
 /* The same with what the run has used. */
 MUST_USE enum rc flow_save_used(struct context *ctx, struct flow *flow);
 /* The same as flow_load for the latest run of a task. */
@@ -54,17 +54,17 @@ MUST_USE enum rc flow_config(struct context *ctx, struct flow *flow,
 MUST_USE enum rc flow_save(struct context *ctx, struct flow *flow);
 
 /* Appends an event of the run (with the next run_seq) or of its task.  body may be NULL: {}. */
-MUST_USE enum rc flow_tell(struct context *ctx, struct flow *flow, const char *type,
+MUST_USE enum rc flow_emit(struct context *ctx, struct flow *flow, const char *type,
                            struct event_body *body);
-MUST_USE enum rc flow_tell_data(struct context *ctx, struct flow *flow, const char *type,
+MUST_USE enum rc flow_emit_data(struct context *ctx, struct flow *flow, const char *type,
                                 struct str data);
-MUST_USE enum rc flow_tell_task(struct context *ctx, struct flow *flow, const char *type,
+MUST_USE enum rc flow_emit_task(struct context *ctx, struct flow *flow, const char *type,
                                 struct event_body *body);
 
 /* Fills flow->run as run number run_no of flow->task, queued; the caller inserts it. */
 MUST_USE enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no);
 /* agent.run.queued, the first event of a run. */
-MUST_USE enum rc flow_tell_queued(struct context *ctx, struct flow *flow);
+MUST_USE enum rc flow_emit_queued(struct context *ctx, struct flow *flow);
 
 /* RC_CONFLICT when core refuses; else status, projection and agent.run.status.changed. */
 MUST_USE enum rc flow_move(struct context *ctx, struct flow *flow, enum run_event event,

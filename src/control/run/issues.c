@@ -5,9 +5,9 @@
 #include "control/run/flow.h"
 #include "core/event_types.h"
 
-static enum rc apply_told(struct context *ctx, struct command *command)
+static enum rc apply_issue_event(struct context *ctx, struct command *command)
 {
-    const struct cmd_issue_told *cmd = (const struct cmd_issue_told *)command;
+    const struct cmd_issue_event *cmd = (const struct cmd_issue_event *)command;
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "repositoryId", cmd->repository_id.text);
@@ -28,9 +28,9 @@ static enum rc apply_told(struct context *ctx, struct command *command)
     return context_append(ctx, &event, NULL);
 }
 
-static const struct command_ops told_ops = {.name = "issue_told", .apply = apply_told};
+static const struct command_ops told_ops = {.name = "issue_told", .apply = apply_issue_event};
 
-struct cmd_issue_told *cmd_issue_told_new(void)
+struct cmd_issue_event *cmd_issue_event_new(void)
 {
-    return command_new(&told_ops, sizeof(struct cmd_issue_told));
+    return command_new(&told_ops, sizeof(struct cmd_issue_event));
 }

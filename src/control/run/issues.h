@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "control/commit/command.h"
 
-struct cmd_issue_told {
+struct cmd_issue_event {
     struct command base;
     const char *event; /* EV_ISSUE_... */
     struct id repository_id;
@@ -19,5 +19,5 @@ struct cmd_issue_told {
     struct str labels;     /* A JSON array. */
     int64_t comment_count; /* With this one. */
 };
-struct cmd_issue_told *cmd_issue_told_new(void);
+struct cmd_issue_event *cmd_issue_event_new(void);
 #endif

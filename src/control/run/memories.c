@@ -120,14 +120,14 @@ static const char *write_summary(struct context *ctx, const struct flow *flow,
     return keep_text(ctx, &text);
 }
 
-static enum rc tell(struct context *ctx, struct flow *flow, const struct memory_row *row)
+static enum rc emit(struct context *ctx, struct flow *flow, const struct memory_row *row)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "memoryId", row->id.text);
     jw_kstr(&body.jw, "runId", row->run_id.text);
     jw_kstr(&body.jw, "outcome", row->outcome);
-    return flow_tell(ctx, flow, EV_MEMORY_RECORDED, &body);
+    return flow_emit(ctx, flow, EV_MEMORY_RECORDED, &body);
 }
 
 enum rc memories_record(struct context *ctx, struct flow *flow)
@@ -156,7 +156,7 @@ enum rc memories_record(struct context *ctx, struct flow *flow)
         row.pull_request = arena_printf(ctx->arena, "%lld", (long long)deeds.pull.number);
     rc = memories_insert(ctx->db, &row, ctx->err);
     ctx->round->notes = NULL;
-    return rc == RC_OK ? tell(ctx, flow, &row) : rc;
+    return rc == RC_OK ? emit(ctx, flow, &row) : rc;
 }
 
 /* ---- what a new run is told ------------------------------------------------------------- */

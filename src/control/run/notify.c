@@ -129,7 +129,7 @@ static enum rc leave_out(struct context *ctx, void *subject, const struct failur
     return RC_OK;
 }
 
-enum rc notify_told(struct context *ctx, const struct flow *flow, const struct event *event)
+enum rc notify_event(struct context *ctx, const struct flow *flow, const struct event *event)
 {
     static isolate_try *const tries[] = {try_delivery, leave_out, NULL};
     enum notify_kind kind;

@@ -11,8 +11,8 @@
 #include "core/config/notify.h"
 
 /* After every event of a run or task that was appended. */
-MUST_USE enum rc notify_told(struct context *ctx, const struct flow *flow,
-                             const struct event *event);
+MUST_USE enum rc notify_event(struct context *ctx, const struct flow *flow,
+                              const struct event *event);
 /* After a job was settled: agent.notification.sent, or failed when it is given up. */
 MUST_USE enum rc notify_job_settled(struct context *ctx, const struct job_row *job);
 

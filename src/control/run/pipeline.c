@@ -45,8 +45,8 @@ enum rc pipeline_started(struct context *ctx, const struct job_row *job, struct 
     write_step(&body, flow, job);
     jw_kstr(&body.jw, "worker", job->worker);
     jw_kint(&body.jw, "try", job->life.attempt + 1);
-    enum rc rc = flow_tell(ctx, flow, EV_STEP_STARTED, &body);
-    return rc == RC_OK ? flow_save_told(ctx, flow) : rc;
+    enum rc rc = flow_emit(ctx, flow, EV_STEP_STARTED, &body);
+    return rc == RC_OK ? flow_save_events(ctx, flow) : rc;
 }
 
 void step_result_release(struct step_result *result)
@@ -89,8 +89,8 @@ enum rc pipeline_refused(struct context *ctx, const struct job_row *job, const s
     jw_kstr(&body.jw, "worker", job->worker);
     jw_kstr(&body.jw, "field", why->field);
     jw_kstr(&body.jw, "reason", why->text);
-    rc = flow_tell(ctx, &flow, EV_RESULT_REFUSED, &body);
-    return rc == RC_OK ? flow_save_told(ctx, &flow) : rc;
+    rc = flow_emit(ctx, &flow, EV_RESULT_REFUSED, &body);
+    return rc == RC_OK ? flow_save_events(ctx, &flow) : rc;
 }
 
 enum rc pipeline_completed(struct context *ctx, const struct job_row *job,
@@ -107,7 +107,7 @@ enum rc pipeline_completed(struct context *ctx, const struct job_row *job,
                        run_status_name(flow->run.status));
     CLEANUP(event_body_release) struct event_body body;
     write_step(&body, flow, job);
-    enum rc rc = flow_tell(ctx, flow, EV_STEP_COMPLETED, &body);
+    enum rc rc = flow_emit(ctx, flow, EV_STEP_COMPLETED, &body);
     if (rc == RC_OK)
         rc = result_link_artifacts(ctx, flow, result->tree);
     /* A poison run is one that loses every worker; a completed step shows that this one is not.
@@ -124,7 +124,7 @@ enum rc pipeline_completed(struct context *ctx, const struct job_row *job,
     return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
-static enum rc tell_failed(struct context *ctx, struct flow *flow, const struct job_row *job,
+static enum rc emit_failed(struct context *ctx, struct flow *flow, const struct job_row *job,
                            const struct job_failure *failure)
 {
     CLEANUP(event_body_release) struct event_body body;
@@ -133,7 +133,7 @@ static enum rc tell_failed(struct context *ctx, struct flow *flow, const struct 
     jw_kstr(&body.jw, "errorMessage", failure->message);
     if (!job_is_settled(job->life.state))
         jw_kint(&body.jw, "retryInMs", (job->life.due_us - ctx->now_us) / US_PER_MS);
-    return flow_tell(ctx, flow, EV_STEP_FAILED, &body);
+    return flow_emit(ctx, flow, EV_STEP_FAILED, &body);
 }
 
 /* A step that used up its time.  Before the agent starts that is a failed hydration, later the run
@@ -168,7 +168,7 @@ enum rc pipeline_failed(struct context *ctx, const struct job_row *job,
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
     bool again = !job_is_settled(job->life.state);
-    rc = tell_failed(ctx, &flow, job, failure);
+    rc = emit_failed(ctx, &flow, job, failure);
     if (rc == RC_OK && flow.run.stop != RUN_STOP_NONE) {
         struct job_row copy = *job;
         if (again)
@@ -188,7 +188,7 @@ enum rc pipeline_failed(struct context *ctx, const struct job_row *job,
 
 /* ---- a lost worker ---------------------------------------------------------------------- */
 
-static enum rc tell_lost(struct context *ctx, struct flow *flow, const struct job_row *job,
+static enum rc emit_lost(struct context *ctx, struct flow *flow, const struct job_row *job,
                          const char *worker)
 {
     CLEANUP(event_body_release) struct event_body missed, recovered;
@@ -196,9 +196,9 @@ static enum rc tell_lost(struct context *ctx, struct flow *flow, const struct jo
     jw_kstr(&missed.jw, "worker", worker);
     write_step(&recovered, flow, job);
     jw_kint(&recovered.jw, "lost", flow->run.lost);
-    enum rc rc = flow_tell(ctx, flow, EV_RUN_HEARTBEAT_MISSED, &missed);
+    enum rc rc = flow_emit(ctx, flow, EV_RUN_HEARTBEAT_MISSED, &missed);
     if (rc == RC_OK && flow->run.stop == RUN_STOP_NONE && !job_is_settled(job->life.state))
-        rc = flow_tell(ctx, flow, EV_RUN_RECOVERED, &recovered);
+        rc = flow_emit(ctx, flow, EV_RUN_RECOVERED, &recovered);
     return rc;
 }
 
@@ -243,7 +243,7 @@ enum rc pipeline_lost(struct context *ctx, struct job_row *job, const char *work
     if (rc != RC_OK)
         return rc == RC_NOT_FOUND ? RC_OK : rc;
     flow.run.lost++;
-    rc = tell_lost(ctx, &flow, job, worker);
+    rc = emit_lost(ctx, &flow, job, worker);
     if (rc != RC_OK)
         return rc;
     bool settled = job_is_settled(job->life.state);

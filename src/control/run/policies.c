@@ -24,17 +24,17 @@ struct str policies_text(const struct policy_decision *decision, struct arena *a
     return (struct str){str_dup(arena, buf_str(&buf)), buf.len};
 }
 
-enum rc policies_tell(struct context *ctx, struct flow *flow,
+enum rc policies_emit(struct context *ctx, struct flow *flow,
                       const struct policy_decision *decision)
 {
     struct str data = policies_text(decision, ctx->arena);
-    enum rc rc = flow_tell_data(ctx, flow, EV_POLICY_EVALUATED, data);
+    enum rc rc = flow_emit_data(ctx, flow, EV_POLICY_EVALUATED, data);
     if (rc == RC_OK && decision->verdict == POLICY_DENY)
-        rc = flow_tell_data(ctx, flow, EV_POLICY_DENIED, data);
+        rc = flow_emit_data(ctx, flow, EV_POLICY_DENIED, data);
     return rc;
 }
 
-enum rc policies_tell_refused(struct context *ctx, const struct id *task_id,
+enum rc policies_emit_refused(struct context *ctx, const struct id *task_id,
                               const struct policy_decision *decision)
 {
     static const char *const types[] = {EV_POLICY_EVALUATED, EV_POLICY_DENIED};
@@ -64,7 +64,7 @@ enum rc policies_override_mode(struct context *ctx, struct flow *flow, const cha
     jw_kstr(&body.jw, "resourceId", flow->task.id.text);
     jw_kstr(&body.jw, "actor", ctx->actor.id);
     jw_kstr(&body.jw, "reason", reason);
-    return flow_tell(ctx, flow, EV_POLICY_OVERRIDE_APPROVED, &body);
+    return flow_emit(ctx, flow, EV_POLICY_OVERRIDE_APPROVED, &body);
 }
 
 /* ---- publishing ------------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ enum rc policies_on_publish(struct context *ctx, struct flow *flow,
     };
     struct policy_decision decision = policy_on_mode(&question, ctx->arena);
     *ret_verdict = decision.verdict;
-    return policies_tell(ctx, flow, &decision);
+    return policies_emit(ctx, flow, &decision);
 }
 
 /* ---- forbidden paths -------------------------------------------------------------------- */
@@ -138,7 +138,7 @@ static enum rc ask_override(struct context *ctx, struct flow *flow,
         .summary = decision->reason,
         .detail = detail,
     };
-    enum rc rc = flow_tell_data(ctx, flow, EV_POLICY_OVERRIDE_REQUESTED, detail);
+    enum rc rc = flow_emit_data(ctx, flow, EV_POLICY_OVERRIDE_REQUESTED, detail);
     return rc == RC_OK ? ask_person(ctx, flow, &question) : rc;
 }
 
@@ -156,7 +156,7 @@ static enum rc deny(struct context *ctx, struct flow *flow, const struct policy_
 static enum rc flag_patch(struct context *ctx, struct flow *flow,
                           const struct policy_decision *decision)
 {
-    enum rc rc = policies_tell(ctx, flow, decision);
+    enum rc rc = policies_emit(ctx, flow, decision);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;
@@ -165,7 +165,7 @@ static enum rc flag_patch(struct context *ctx, struct flow *flow,
     jw_kstr(&body.jw, "policyId", decision->policy_id);
     jw_kstr(&body.jw, "reasonCode", decision->reason_code);
     jw_kstr(&body.jw, "reason", decision->reason);
-    return flow_tell(ctx, flow, EV_PATCH_POLICY_FLAGGED, &body);
+    return flow_emit(ctx, flow, EV_PATCH_POLICY_FLAGGED, &body);
 }
 
 enum rc policies_on_patch(struct context *ctx, struct flow *flow, int64_t forbidden_count,

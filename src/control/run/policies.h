@@ -14,10 +14,10 @@
 /* The decision as a JSON object. */
 struct str policies_text(const struct policy_decision *decision, struct arena *arena);
 /* Of the run. */
-MUST_USE enum rc policies_tell(struct context *ctx, struct flow *flow,
+MUST_USE enum rc policies_emit(struct context *ctx, struct flow *flow,
                                const struct policy_decision *decision);
 /* Of a task that is refused, and so has no row. */
-MUST_USE enum rc policies_tell_refused(struct context *ctx, const struct id *task_id,
+MUST_USE enum rc policies_emit_refused(struct context *ctx, const struct id *task_id,
                                        const struct policy_decision *decision);
 /* An admin submits a task that policy denies; the run keeps it in `overridden`. */
 MUST_USE enum rc policies_override_mode(struct context *ctx, struct flow *flow, const char *reason);

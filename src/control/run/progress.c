@@ -57,17 +57,17 @@ static enum rc check_events(struct context *ctx, const struct job_row *job, cons
 }
 
 /* Stored once in the life of a run: from here on diagnostic events are dropped. */
-static enum rc tell_truncated(struct context *ctx, struct flow *flow)
+static enum rc emit_truncated(struct context *ctx, struct flow *flow)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "runId", flow->run.id.text);
     jw_kint(&body.jw, "events", flow->run.event_seq);
-    return flow_tell(ctx, flow, EV_EVENTS_TRUNCATED, &body);
+    return flow_emit(ctx, flow, EV_EVENTS_TRUNCATED, &body);
 }
 
 /* *ret_dropped: some did not fit into the run's budget of events. */
-static enum rc tell_progress(struct context *ctx, struct flow *flow,
+static enum rc emit_progress(struct context *ctx, struct flow *flow,
                              const struct job_progress *progress, const struct str *data,
                              bool *ret_dropped)
 {
@@ -79,9 +79,9 @@ static enum rc tell_progress(struct context *ctx, struct flow *flow,
             &flow->run.events_left, report_event_kind(type), (int64_t)data[i].len);
         *ret_dropped |= !verdict.store;
         if (verdict.notice)
-            rc = tell_truncated(ctx, flow);
+            rc = emit_truncated(ctx, flow);
         if (rc == RC_OK && verdict.store)
-            rc = flow_tell_data(ctx, flow, type, data[i]);
+            rc = flow_emit_data(ctx, flow, type, data[i]);
     }
     return rc;
 }
@@ -142,7 +142,7 @@ static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd,
     rc = check_events(ctx, &job, progress->events);
     bool dropped = false;
     if (rc == RC_OK)
-        rc = tell_progress(ctx, &flow, progress, data, &dropped);
+        rc = emit_progress(ctx, &flow, progress, data, &dropped);
     if (dropped)
         answer->code = "EVENT_BUDGET";
     const struct js *sums = last_sums(progress->events);
@@ -153,10 +153,10 @@ static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd,
     if (rc == RC_OK)
         rc = note_session(ctx, &flow, &job, progress->events);
     if (rc == RC_OK)
-        rc = sums != NULL ? flow_save_used(ctx, &flow) : flow_save_told(ctx, &flow);
+        rc = sums != NULL ? flow_save_used(ctx, &flow) : flow_save_events(ctx, &flow);
     if (rc != RC_OK || answer->cancel)
         return rc;
-    return pull_heard(ctx, &job, sums, &answer->cancel);
+    return pull_reported(ctx, &job, sums, &answer->cancel);
 }
 
 static enum rc apply_progress(struct context *ctx, struct command *command)

@@ -133,8 +133,8 @@ static int passed(const struct js *payload, const struct js *sums)
     return max_usd > 0 && isfinite(usd) && usd > max_usd ? PULL_BUDGET : -1;
 }
 
-enum rc pull_heard(struct context *ctx, const struct job_row *job, const struct js *sums,
-                   bool *ret_stop)
+enum rc pull_reported(struct context *ctx, const struct job_row *job, const struct js *sums,
+                      bool *ret_stop)
 {
     CLEANUP(js_freep) struct js *payload = NULL;
     *ret_stop = false;

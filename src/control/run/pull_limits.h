@@ -26,8 +26,8 @@
 MUST_USE enum rc pull_begun(struct context *ctx, const struct job_row *job);
 /* It has reported: the idle clock begins anew.  sums: what it has used, or NULL.  *ret_stop: its
    usage is past a limit, it is to stop. */
-MUST_USE enum rc pull_heard(struct context *ctx, const struct job_row *job, const struct js *sums,
-                            bool *ret_stop);
+MUST_USE enum rc pull_reported(struct context *ctx, const struct job_row *job,
+                               const struct js *sums, bool *ret_stop);
 /* No server ran, so that no agent could report: idle clocks are extended. */
 MUST_USE enum rc pull_grant(struct context *ctx, int64_t grace_us);
 

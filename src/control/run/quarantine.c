@@ -12,7 +12,7 @@ enum { SWEEP_RUNS_MAX = 100 };
 /* Runs that could not be ended are tried again then. */
 #define SWEEP_FAILED_US US_PER_MINUTE
 
-static enum rc tell(struct context *ctx, const char *type, const struct repository_row *row,
+static enum rc emit(struct context *ctx, const char *type, const struct repository_row *row,
                     const char *reason)
 {
     CLEANUP(event_body_release) struct event_body body;
@@ -46,7 +46,7 @@ static enum rc begin(struct context *ctx, struct repository_row *row, const char
     row->updated_us = ctx->now_us;
     enum rc rc = repositories_save_quarantine(ctx->db, row, ctx->err);
     if (rc == RC_OK)
-        rc = tell(ctx, EV_REPOSITORY_QUARANTINED, row, reason);
+        rc = emit(ctx, EV_REPOSITORY_QUARANTINED, row, reason);
     ctx->round->admit = true;
     return rc == RC_OK ? set_sweep(ctx, &row->id, ctx->now_us) : rc;
 }
@@ -185,7 +185,7 @@ static enum rc apply_release(struct context *ctx, struct command *command)
     rc = repositories_save_quarantine(ctx->db, &cmd->row, ctx->err);
     if (rc == RC_OK)
         rc = timers_clear(ctx->db, TIMER_QUARANTINE, &cmd->row.id, ctx->err);
-    return rc == RC_OK ? tell(ctx, EV_REPOSITORY_RELEASED, &cmd->row, cmd->reason) : rc;
+    return rc == RC_OK ? emit(ctx, EV_REPOSITORY_RELEASED, &cmd->row, cmd->reason) : rc;
 }
 
 static const struct command_ops quarantine_ops = {.name = "quarantine", .apply = apply_quarantine};

@@ -85,7 +85,7 @@ static enum rc insert_question(struct context *ctx, struct flow *flow,
     return rc;
 }
 
-static enum rc tell_asked(struct context *ctx, struct flow *flow, const struct approval_row *row)
+static enum rc emit_asked(struct context *ctx, struct flow *flow, const struct approval_row *row)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -97,7 +97,7 @@ static enum rc tell_asked(struct context *ctx, struct flow *flow, const struct a
     if (row->detail.len > 0)
         jw_kraw(&body.jw, "detail", row->detail);
     jw_ktime(&body.jw, "expiresAt", row->expires_us);
-    return flow_tell(ctx, flow, EV_APPROVAL_REQUESTED, &body);
+    return flow_emit(ctx, flow, EV_APPROVAL_REQUESTED, &body);
 }
 
 enum rc ask_person(struct context *ctx, struct flow *flow, const struct question *question)
@@ -113,7 +113,7 @@ enum rc ask_person(struct context *ctx, struct flow *flow, const struct question
         return rc;
     flow->run.job_id = (struct id){0};
     ctx->round->admit = true; /* Its sandbox is free. */
-    return tell_asked(ctx, flow, &row);
+    return emit_asked(ctx, flow, &row);
 }
 
 /* ---- the timers ------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ enum rc question_expired(struct context *ctx, const struct id *approval_id)
     event_body_open(&body);
     jw_kstr(&body.jw, "approvalId", row.id.text);
     jw_kstr(&body.jw, "kind", row.kind);
-    rc = flow_tell(ctx, &flow, EV_APPROVAL_EXPIRED, &body);
+    rc = flow_emit(ctx, &flow, EV_APPROVAL_EXPIRED, &body);
     struct ending ending = {.event = RUN_EV_TIME_OUT,
                             .code = "approval_expired",
                             .message = "No person decided in time (timeouts.approvalMs)"};
@@ -189,6 +189,6 @@ enum rc question_remind(struct context *ctx, const struct id *approval_id)
     jw_optstr(&body.jw, "summary", row.summary);
     jw_kint(&body.jw, "waitingMs", (ctx->now_us - row.requested_us) / US_PER_MS);
     jw_ktime(&body.jw, "expiresAt", row.expires_us);
-    rc = flow_tell(ctx, &flow, EV_APPROVAL_REMINDED, &body);
-    return rc == RC_OK ? flow_save_told(ctx, &flow) : rc;
+    rc = flow_emit(ctx, &flow, EV_APPROVAL_REMINDED, &body);
+    return rc == RC_OK ? flow_save_events(ctx, &flow) : rc;
 }

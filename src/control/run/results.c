@@ -49,7 +49,7 @@ static const char *keep(struct context *ctx, const struct js *result, const char
 
 /* ---- prepare and hydrate ---------------------------------------------------------------- */
 
-static enum rc tell_started(struct context *ctx, struct flow *flow)
+static enum rc emit_started(struct context *ctx, struct flow *flow)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -59,7 +59,7 @@ static enum rc tell_started(struct context *ctx, struct flow *flow)
     jw_kstr(&body.jw, "repositoryId", flow->task.repository_id.text);
     jw_kstr(&body.jw, "baseCommit", flow->run.base_commit);
     jw_kstr(&body.jw, "branch", flow->run.branch);
-    return flow_tell(ctx, flow, EV_RUN_STARTED, &body);
+    return flow_emit(ctx, flow, EV_RUN_STARTED, &body);
 }
 
 enum rc result_of_prepare(struct context *ctx, struct flow *flow, const struct js *result)
@@ -68,7 +68,7 @@ enum rc result_of_prepare(struct context *ctx, struct flow *flow, const struct j
     if (flow->run.base_commit == NULL) {
         flow->run.base_commit = keep(ctx, result, "baseCommit");
         flow->run.started_us = ctx->now_us;
-        rc = tell_started(ctx, flow);
+        rc = emit_started(ctx, flow);
     }
     if (rc != RC_OK)
         return rc;
@@ -90,7 +90,7 @@ enum rc result_of_hydrate(struct context *ctx, struct flow *flow, const struct j
     const struct js *degraded = js_get(result, "degraded");
     jw_kraw(&body.jw, "degraded",
             degraded != NULL ? str_of(js_text(degraded, ctx->arena)) : STR("[]"));
-    enum rc rc = flow_tell(ctx, flow, EV_CONTEXT_LOADED, &body);
+    enum rc rc = flow_emit(ctx, flow, EV_CONTEXT_LOADED, &body);
     return rc == RC_OK ? pipeline_next(ctx, flow) : rc;
 }
 
@@ -145,10 +145,10 @@ static enum rc supersede_patch(struct context *ctx, struct flow *flow)
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "patchId", flow->run.patch_id.text);
-    return flow_tell(ctx, flow, EV_PATCH_SUPERSEDED, &body);
+    return flow_emit(ctx, flow, EV_PATCH_SUPERSEDED, &body);
 }
 
-static enum rc tell_patch(struct context *ctx, struct flow *flow, const struct patch_row *patch,
+static enum rc emit_patch(struct context *ctx, struct flow *flow, const struct patch_row *patch,
                           const struct js *result)
 {
     const struct js *told = js_get(result, "patch");
@@ -173,7 +173,7 @@ static enum rc tell_patch(struct context *ctx, struct flow *flow, const struct p
         jw_kint(&body.jw, "nestedRepositoryCount", js_get_int(result, "nestedRepositoryCount", 0));
         jw_kraw(&body.jw, "nestedRepositories", str_of(js_text(nested, ctx->arena)));
     }
-    return flow_tell(ctx, flow, EV_PATCH_CREATED, &body);
+    return flow_emit(ctx, flow, EV_PATCH_CREATED, &body);
 }
 
 static enum rc record_patch(struct context *ctx, struct flow *flow, const struct js *result)
@@ -202,7 +202,7 @@ static enum rc record_patch(struct context *ctx, struct flow *flow, const struct
     flow->run.patch_sha256 = row.sha256;
     const struct js *paths = js_get(patch, "paths");
     flow->run.paths = str_of(paths != NULL ? js_text(paths, ctx->arena) : NULL);
-    return tell_patch(ctx, flow, &row, result);
+    return emit_patch(ctx, flow, &row, result);
 }
 
 static enum rc fail_agent(struct context *ctx, struct flow *flow, const struct inference *inference,
@@ -383,7 +383,7 @@ enum rc result_record_pull(struct context *ctx, struct flow *flow, const struct 
     jw_kstr(&body.jw, "headCommit", row.head_commit);
     jw_kbool(&body.jw, "draft", row.draft);
     jw_kbool(&body.jw, "foreign", remote_has_pull(flow));
-    return flow_tell(ctx, flow, EV_PR_CREATED, &body);
+    return flow_emit(ctx, flow, EV_PR_CREATED, &body);
 }
 
 enum rc result_of_publish(struct context *ctx, struct flow *flow, const struct js *result)

@@ -72,7 +72,7 @@ enum rc result_repair(struct context *ctx, struct flow *flow, const struct repai
     jw_kint(&body.jw, "attempt", flow->run.attempt);
     jw_kstr(&body.jw, "summary", repair->summary);
     jw_kstr(&body.jw, "feedbackArtifactId", repair->feedback_sha256);
-    rc = flow_tell(ctx, flow, EV_RUN_RETRY_WITH_FEEDBACK, &body);
+    rc = flow_emit(ctx, flow, EV_RUN_RETRY_WITH_FEEDBACK, &body);
     if (rc == RC_OK)
         rc = flow_move(ctx, flow, RUN_EV_REPAIR, "The failure goes back to the agent");
     return rc == RC_OK ? pipeline_start_agent(ctx, flow) : rc;
@@ -125,7 +125,7 @@ static enum rc record_check(struct context *ctx, struct flow *flow, const struct
     jw_optstr(&body.jw, "reportArtifactId", row.report_sha256);
     jw_kint(&body.jw, "durationMs", row.duration_ms);
     jw_kstr(&body.jw, "summary", row.summary);
-    return flow_tell(ctx, flow, verify_events[status], &body);
+    return flow_emit(ctx, flow, verify_events[status], &body);
 }
 
 struct tally { /* Of the checks that are not optional. */
@@ -167,7 +167,7 @@ static enum rc accept_verified(struct context *ctx, struct flow *flow, const cha
     jw_kstr(&body.jw, "patchId", flow->run.patch_id.text);
     jw_kstr(&body.jw, "verdict", verdict);
     jw_kstr(&body.jw, "certificateArtifactId", flow->run.certificate_sha256);
-    rc = flow_tell(ctx, flow, EV_PATCH_VERIFIED, &body);
+    rc = flow_emit(ctx, flow, EV_PATCH_VERIFIED, &body);
     return rc == RC_OK ? pipeline_next(ctx, flow) : rc;
 }
 

@@ -68,14 +68,14 @@ enum rc result_of_custom(struct context *ctx, struct flow *flow, const struct js
 
 /* ---- plan ------------------------------------------------------------------------------- */
 
-static enum rc tell_plan(struct context *ctx, struct flow *flow, const char *summary)
+static enum rc emit_plan(struct context *ctx, struct flow *flow, const char *summary)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "runId", flow->run.id.text);
     jw_kstr(&body.jw, "planArtifactId", flow->run.plan_sha256);
     jw_optstr(&body.jw, "summary", summary);
-    return flow_tell(ctx, flow, EV_PLAN_CREATED, &body);
+    return flow_emit(ctx, flow, EV_PLAN_CREATED, &body);
 }
 
 static enum rc fail_plan(struct context *ctx, struct flow *flow, const struct js *result)
@@ -102,7 +102,7 @@ enum rc result_of_plan(struct context *ctx, struct flow *flow, const struct js *
         return fail_plan(ctx, flow, result);
     const char *summary = js_get_str(result, "summary", NULL);
     flow->run.plan_sha256 = arena_strdup(ctx->arena, js_get_str(result, "planSha256", NULL));
-    rc = tell_plan(ctx, flow, summary);
+    rc = emit_plan(ctx, flow, summary);
     if (rc != RC_OK)
         return rc;
     if (policy_decide(flow->task.mode, flow->task.risk, config->plan.approval) != POLICY_ASK)

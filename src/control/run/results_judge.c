@@ -37,7 +37,7 @@ static const char *event_of(const struct js *judge)
     return verdict_of(judge) == VERDICT_INCONCLUSIVE ? EV_JUDGE_INCONCLUSIVE : EV_JUDGE_COMPLETED;
 }
 
-static enum rc tell_judge(struct context *ctx, struct flow *flow, const struct js *judge)
+static enum rc emit_judge(struct context *ctx, struct flow *flow, const struct js *judge)
 {
     const struct js *findings = js_get(judge, "findings");
     const struct js *score = js_get(judge, "score");
@@ -57,11 +57,11 @@ static enum rc tell_judge(struct context *ctx, struct flow *flow, const struct j
     jw_optstr(&body.jw, "reportArtifactId", js_get_str(judge, "reportSha256", NULL));
     if (js_count(findings) > 0)
         jw_kraw(&body.jw, "findings", str_of(js_text(findings, ctx->arena)));
-    return flow_tell(ctx, flow, event_of(judge), &body);
+    return flow_emit(ctx, flow, event_of(judge), &body);
 }
 
 /* The cost of a judge is added to the run's; its tokens are not: the run counts the agent's. */
-static enum rc tell_cost(struct context *ctx, struct flow *flow, const struct js *judge)
+static enum rc emit_cost(struct context *ctx, struct flow *flow, const struct js *judge)
 {
     const struct js *usage = js_get(judge, "usage");
     if (js_type(usage) != JS_OBJECT)
@@ -79,16 +79,16 @@ static enum rc tell_cost(struct context *ctx, struct flow *flow, const struct js
     jw_kint(&body.jw, "outputTokens", js_get_int(usage, "outputTokens", 0));
     if (known)
         jw_kreal(&body.jw, "costUsd", usd);
-    return flow_tell(ctx, flow, EV_COST_RECORDED, &body);
+    return flow_emit(ctx, flow, EV_COST_RECORDED, &body);
 }
 
-static enum rc tell_all(struct context *ctx, struct flow *flow, const struct js *judges)
+static enum rc emit_all(struct context *ctx, struct flow *flow, const struct js *judges)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < js_count(judges); i++) {
-        rc = tell_judge(ctx, flow, js_at(judges, i));
+        rc = emit_judge(ctx, flow, js_at(judges, i));
         if (rc == RC_OK)
-            rc = tell_cost(ctx, flow, js_at(judges, i));
+            rc = emit_cost(ctx, flow, js_at(judges, i));
     }
     return rc;
 }
@@ -159,7 +159,7 @@ static enum rc reject_patch(struct context *ctx, struct flow *flow, const struct
     event_body_open(&body);
     jw_kstr(&body.jw, "patchId", flow->run.patch_id.text);
     jw_kstr(&body.jw, "reason", repair.summary);
-    rc = flow_tell(ctx, flow, EV_PATCH_REJECTED, &body);
+    rc = flow_emit(ctx, flow, EV_PATCH_REJECTED, &body);
     if (rc != RC_OK)
         return rc;
     return found.final != NULL ? result_stop_for(ctx, flow, found.final, found.text)
@@ -178,13 +178,13 @@ static enum rc flag_patch(struct context *ctx, struct flow *flow, enum verdict v
     jw_kstr(&body.jw, "patchId", flow->run.patch_id.text);
     jw_kint(&body.jw, "attemptNo", flow->run.attempt);
     jw_kstr(&body.jw, "reason", verdict_name(verdict));
-    rc = flow_tell(ctx, flow, EV_PATCH_POLICY_FLAGGED, &body);
+    rc = flow_emit(ctx, flow, EV_PATCH_POLICY_FLAGGED, &body);
     return rc == RC_OK ? pipeline_next(ctx, flow) : rc;
 }
 
 enum rc result_of_judge(struct context *ctx, struct flow *flow, const struct js *result)
 {
-    enum rc rc = tell_all(ctx, flow, js_get(result, "judges"));
+    enum rc rc = emit_all(ctx, flow, js_get(result, "judges"));
     if (rc != RC_OK)
         return rc;
     enum verdict verdict = verdict_of(result);

@@ -11,7 +11,7 @@
 
 enum { SECRETS_TOLD_MAX = 20 };
 
-static enum rc tell_secret(struct context *ctx, struct flow *flow, const struct js *secret)
+static enum rc emit_secret(struct context *ctx, struct flow *flow, const struct js *secret)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
@@ -19,17 +19,17 @@ static enum rc tell_secret(struct context *ctx, struct flow *flow, const struct 
     jw_kstr(&body.jw, "rule", js_get_str(secret, "rule", "secret"));
     jw_kstr(&body.jw, "path", js_get_str(secret, "path", ""));
     jw_kint(&body.jw, "line", js_get_int(secret, "line", 0));
-    return flow_tell(ctx, flow, EV_SECRET_DETECTED, &body);
+    return flow_emit(ctx, flow, EV_SECRET_DETECTED, &body);
 }
 
-static enum rc tell_flagged(struct context *ctx, struct flow *flow, size_t count)
+static enum rc emit_flagged(struct context *ctx, struct flow *flow, size_t count)
 {
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kint(&body.jw, "attemptNo", flow->run.attempt);
     jw_kstr(&body.jw, "reason", "secret_detected");
     jw_kint(&body.jw, "findingsCount", (int64_t)count);
-    return flow_tell(ctx, flow, EV_PATCH_POLICY_FLAGGED, &body);
+    return flow_emit(ctx, flow, EV_PATCH_POLICY_FLAGGED, &body);
 }
 
 enum rc result_of_secrets(struct context *ctx, struct flow *flow, const struct js *secrets)
@@ -37,9 +37,9 @@ enum rc result_of_secrets(struct context *ctx, struct flow *flow, const struct j
     size_t count = js_count(secrets);
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < count && i < SECRETS_TOLD_MAX; i++)
-        rc = tell_secret(ctx, flow, js_at(secrets, i));
+        rc = emit_secret(ctx, flow, js_at(secrets, i));
     if (rc == RC_OK)
-        rc = tell_flagged(ctx, flow, count);
+        rc = emit_flagged(ctx, flow, count);
     if (rc != RC_OK)
         return rc;
     const struct js *first = js_at(secrets, 0);

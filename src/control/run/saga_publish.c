@@ -91,7 +91,7 @@ enum rc saga_undo_publish(struct context *ctx, struct flow *flow, const struct i
     struct saga_move move;
     rc = open_saga(ctx, flow, &publish, &saga);
     if (rc == RC_OK)
-        rc = saga_flow_tell(ctx, &saga, EV_SAGA_STARTED, NULL);
+        rc = saga_flow_emit(ctx, &saga, EV_SAGA_STARTED, NULL);
     if (rc == RC_OK)
         rc = saga_step(&saga.row.life, &saga.plan, SAGA_EV_STEP_FAILED, &move);
     if (rc != RC_OK)
@@ -103,5 +103,5 @@ enum rc saga_undo_publish(struct context *ctx, struct flow *flow, const struct i
     if (rc == RC_OK)
         rc = write_history(ctx, &saga, &publish);
     struct saga_error error = {saga.row.error_code, saga.row.error_message};
-    return rc == RC_OK ? saga_flow_tell(ctx, &saga, EV_SAGA_COMPENSATING, &error) : rc;
+    return rc == RC_OK ? saga_flow_emit(ctx, &saga, EV_SAGA_COMPENSATING, &error) : rc;
 }

@@ -36,7 +36,7 @@ static enum rc ask_worker(struct context *ctx, struct flow *flow)
     jw_kstr(&body.jw, "kind", flow->run.stop == RUN_STOP_CANCEL ? "cancel" : "timeout");
     jw_kstr(&body.jw, "requestedBy", flow->run.stop_by);
     jw_kstr(&body.jw, "reason", flow->run.stop_reason);
-    enum rc rc = flow_tell(ctx, flow, EV_RUN_CANCEL_REQUESTED, &body);
+    enum rc rc = flow_emit(ctx, flow, EV_RUN_CANCEL_REQUESTED, &body);
     const struct repo_config *config;
     if (rc == RC_OK)
         rc = flow_config(ctx, flow, &config);

@@ -30,7 +30,7 @@ struct notices {
 
 static bool is_news(const struct committed *news)
 {
-    return news->told || news->brought || news->due_us > 0;
+    return news->appended || news->brought || news->due_us > 0;
 }
 
 static bool take_news(struct notices *notices, struct committed *ret_news)
@@ -50,7 +50,7 @@ static void send_notice(struct notices *notices, const struct committed *news)
     char payload[NOTICE_BYTES_MAX];
     struct err err = {0};
     enum rc rc = RC_OK;
-    if (news->told)
+    if (news->appended)
         rc = store_notify(notices->store, STORE_EVENTS, notices->node, &err);
     if (news->due_us > 0)
         (void)snprintf(payload, sizeof(payload), "%s:%lld", notices->node, (long long)news->due_us);
@@ -71,13 +71,13 @@ static void *sender_main(void *arg)
     return NULL;
 }
 
-void notices_tell(struct notices *notices, const struct committed *news)
+void notices_send(struct notices *notices, const struct committed *news)
 {
     if (notices == NULL || !is_news(news))
         return;
     pthread_mutex_lock(&notices->lock);
     struct committed *all = &notices->news;
-    all->told |= news->told;
+    all->appended |= news->appended;
     all->brought |= news->brought;
     if (news->due_us > 0 && (all->due_us == 0 || news->due_us < all->due_us))
         all->due_us = news->due_us;
@@ -88,7 +88,7 @@ void notices_tell(struct notices *notices, const struct committed *news)
 /* ---- receiving -------------------------------------------------------------------------- */
 
 /* One payload; true when another node sent it. */
-static bool hear_one(struct notices *notices, struct str payload)
+static bool receive_one(struct notices *notices, struct str payload)
 {
     size_t len = strlen(notices->node);
     bool own = payload.len >= len && memcmp(payload.at, notices->node, len) == 0 &&
@@ -108,7 +108,8 @@ static bool hear_one(struct notices *notices, struct str payload)
     return true;
 }
 
-static bool hear(struct notices *notices, const struct wakeup *wakeup, enum store_channel channel)
+static bool receive(struct notices *notices, const struct wakeup *wakeup,
+                    enum store_channel channel)
 {
     if (!wakeup->channels[channel].woken)
         return false;
@@ -118,7 +119,7 @@ static bool hear(struct notices *notices, const struct wakeup *wakeup, enum stor
     const char *at = wakeup->channels[channel].payloads;
     while (*at != '\0') {
         size_t len = strcspn(at, ",");
-        others |= hear_one(notices, (struct str){at, len});
+        others |= receive_one(notices, (struct str){at, len});
         at += len + (at[len] == ',');
     }
     return others;
@@ -140,9 +141,9 @@ static void *receiver_main(void *arg)
         struct wakeup wakeup = {0};
         notice_listener_wait(notices->listener, NET_MS, &wakeup);
         bool silence = !wakeup.channels[STORE_JOBS].woken && !wakeup.channels[STORE_EVENTS].woken;
-        if (hear(notices, &wakeup, STORE_JOBS) || silence)
+        if (receive(notices, &wakeup, STORE_JOBS) || silence)
             hooks->jobs(hooks->ctx);
-        if (hear(notices, &wakeup, STORE_EVENTS) || silence)
+        if (receive(notices, &wakeup, STORE_EVENTS) || silence)
             hooks->events(hooks->ctx);
     }
     return NULL;

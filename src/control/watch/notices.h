@@ -28,5 +28,5 @@ MUST_USE enum rc notices_start(struct store *store, const char *node,
                                const struct notices_hooks *hooks, struct notices **ret_notices,
                                struct err *err);
 void notices_stop(struct notices *notices); /* NULL is fine, here and below. */
-void notices_tell(struct notices *notices, const struct committed *news);
+void notices_send(struct notices *notices, const struct committed *news);
 #endif

@@ -211,7 +211,6 @@ static void recover(struct sink_relay *relay)
 static void fill(struct sink_relay *relay, struct event *events, size_t count)
 {
     struct batch *batch = relay->batch;
-    size_t ends[SINK_BATCH_RECORDS], begin = 0;
     buf_clear(&relay->json);
     for (size_t i = 0; i < count && !batch->too_large; i++) {
         if (sink_wants(relay->options.config, events[i].type)) {
@@ -225,14 +224,16 @@ static void fill(struct sink_relay *relay, struct event *events, size_t count)
                 if (!batch->too_large)
                     break;
             }
-            ends[batch->count] = relay->json.len;
-            batch->records[batch->count++].event = &events[i];
+            struct sink_record *record = &batch->records[batch->count++];
+            record->event = &events[i];
+            record->json.len = relay->json.len - len;
         }
         batch->end_seq = events[i].seq;
     }
+    const char *at = relay->json.data;
     for (size_t i = 0; i < batch->count; i++) { /* Not before: the buffer moves as it grows. */
-        batch->records[i].json = (struct str){relay->json.data + begin, ends[i] - begin};
-        begin = ends[i];
+        batch->records[i].json.at = at;
+        at += batch->records[i].json.len;
     }
 }
 

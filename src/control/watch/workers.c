@@ -20,7 +20,7 @@ static bool same_process(const struct worker_row *a, const struct worker_row *b)
     return a->pid == b->pid && text_same(a->host, b->host);
 }
 
-static bool says_the_same(const struct worker_row *a, const struct worker_row *b)
+static bool same_report(const struct worker_row *a, const struct worker_row *b)
 {
     return same_process(a, b) && text_same(a->version, b->version) &&
            str_same(a->queues, b->queues) && a->slots == b->slots && a->busy == b->busy &&
@@ -45,7 +45,7 @@ static enum rc apply_seen(struct context *ctx, struct command *command)
     if (rc != RC_OK && rc != RC_NOT_FOUND)
         return rc;
     bool goes_on = rc == RC_OK && same_process(&known, &cmd->worker);
-    if (goes_on && says_the_same(&known, &cmd->worker) &&
+    if (goes_on && same_report(&known, &cmd->worker) &&
         ctx->now_us - known.last_seen_us < write_every_us(&known))
         return RC_OK;
     cmd->worker.started_us = goes_on ? known.started_us : ctx->now_us;

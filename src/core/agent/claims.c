@@ -47,9 +47,9 @@ int64_t claim_wait_until(const struct limit_wait *wait, int64_t now_us)
     int64_t longest_us = REST_MINUTES_MAX * US_PER_MINUTE;
     if (!wait->told)
         return now_us + doubled(REST_MINUTES * US_PER_MINUTE, wait->hits - 1, longest_us);
-    if (wait->told_us <= now_us) /* It passed while the agent's work was put away. */
+    if (wait->reported_us <= now_us) /* It passed while the agent's work was put away. */
         return now_us + doubled(US_PER_SECOND, wait->hits - 1, longest_us);
-    return wait->told_us < latest_us ? wait->told_us : latest_us;
+    return wait->reported_us < latest_us ? wait->reported_us : latest_us;
 }
 
 int64_t claim_probe_us(int64_t probes)

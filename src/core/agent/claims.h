@@ -37,9 +37,9 @@ enum claim_reach claim_reach(const struct limit_claim *claim);
 
 /* When to try again after a limit. */
 struct limit_wait {
-    bool told;       /* A reset was named: */
-    int64_t told_us; /* this one. */
-    int64_t hits;    /* Limits met in a row, from 1. */
+    bool told;           /* A reset was named: */
+    int64_t reported_us; /* this one. */
+    int64_t hits;        /* Limits met in a row, from 1. */
     enum adapter adapter;
 };
 /* The reset, within the window; without one, or when it has passed, a rest that doubles with every

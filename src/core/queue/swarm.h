@@ -18,8 +18,8 @@ struct swarm {     /* All zero: no job arrived. */
     int64_t slice; /* The newest: time / length of a slice. */
     int64_t slice_us;
     int64_t counts[SWARM_SLICES];
-    int64_t told_us; /* The caller's: when the swarm was last reported; 0: never. */
-    int64_t out_us;  /* The caller's: when the last one that was held back goes out. */
+    int64_t reported_us; /* The caller's: when the swarm was last reported; 0: never. */
+    int64_t out_us;      /* The caller's: when the last one that was held back goes out. */
 };
 
 /* n more arrived: how many within the window, these included.  A window of another length than

@@ -139,7 +139,7 @@ static enum rc check_complete(const struct arranger *arranger)
     return RC_OK;
 }
 
-static enum rc arrange_as_told(struct arranger *arranger, const char *const *sequence)
+static enum rc arrange_sequence(struct arranger *arranger, const char *const *sequence)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && sequence[i] != NULL; i++) {
@@ -188,7 +188,7 @@ enum rc blueprint_arrange(struct blueprint *blueprint, const struct blueprint_wi
     arranger.end = arranger.steps + count;
     blueprint->count = 0;
     if (wish->sequence != NULL)
-        return arrange_as_told(&arranger, wish->sequence);
+        return arrange_sequence(&arranger, wish->sequence);
     arrange_default(&arranger, wish->plan);
     return RC_OK;
 }

@@ -173,7 +173,7 @@ static struct str path_details(const struct forbidden_paths *found, struct arena
     return details_end(&buf, &jw, arena);
 }
 
-static const char *tell_forbidden(const struct forbidden_paths *found, struct arena *arena)
+static const char *describe_forbidden(const struct forbidden_paths *found, struct arena *arena)
 {
     if (found->count == 0)
         return "the patch changes a path that policy.forbiddenPaths forbids";
@@ -197,7 +197,7 @@ struct policy_decision policy_on_patch(const struct patch_question *question, st
         .details = path_details(&found, arena),
     };
     if (denied) {
-        decision.reason = tell_forbidden(&found, arena);
+        decision.reason = describe_forbidden(&found, arena);
         decision.allowed = "a patch that leaves the paths of policy.forbiddenPaths alone";
         decision.override_by = question->overridable
                                    ? "the person who answers the approval, with a reason"

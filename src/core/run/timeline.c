@@ -31,10 +31,10 @@ static const char pull_request[] = "PR";
 static const char outcome[] = "Outcome";
 
 /* How the line of one type is written. */
-struct telling {
+struct description {
     const char *type;
     const char *group; /* NULL: the current one. */
-    char *(*tell)(const struct telling *how, const struct js *data, struct arena *arena);
+    char *(*describe)(const struct description *how, const struct js *data, struct arena *arena);
     const char *words; /* What happened; `tell` adds to it. */
     bool bad;
     bool chatter; /* May be left out of a long timeline. */
@@ -74,21 +74,24 @@ static char *phrase(const struct js *data, const char *key, const char *word, st
     return *value == '\0' ? arena_strdup(arena, "") : arena_printf(arena, " %s %s", word, value);
 }
 
-static char *tell_plain(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_plain(const struct description *how, const struct js *data,
+                            struct arena *arena)
 {
     return arena_printf(arena, "%s%s", how->words, detail_of(data, arena));
 }
 
 /* What is waited for has a sentence of its own. */
-static char *tell_waiting(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_waiting(const struct description *how, const struct js *data,
+                              struct arena *arena)
 {
     const char *detail = member(data, "detail");
     return *detail != '\0' ? arena_printf(arena, "%s: %s", how->words, detail)
-                           : tell_plain(how, data, arena);
+                           : describe_plain(how, data, arena);
 }
 
 /* About a queue, a breaker and their like: which one. */
-static char *tell_named(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_named(const struct description *how, const struct js *data,
+                            struct arena *arena)
 {
     static const char *const names[] = {"account",    "channel", "queue",  "schedule",
                                         "repository", "name",    "worker", NULL};
@@ -97,30 +100,35 @@ static char *tell_named(const struct telling *how, const struct js *data, struct
                         detail_of(data, arena));
 }
 
-static char *tell_issue(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_issue(const struct description *how, const struct js *data,
+                            struct arena *arena)
 {
     return arena_printf(arena, "issue #%lld %s: %s", (long long)js_get_int(data, "number", 0),
                         how->words, member(data, "title"));
 }
 
-static char *tell_count(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_count(const struct description *how, const struct js *data,
+                            struct arena *arena)
 {
     return arena_printf(arena, "%s: %lld", how->words, (long long)js_get_int(data, "count", 0));
 }
 
-static char *tell_level(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_level(const struct description *how, const struct js *data,
+                            struct arena *arena)
 {
     return arena_printf(arena, "%s of queue %s: from %s to %s", how->words, member(data, "queue"),
                         member(data, "from"), member(data, "to"));
 }
 
-static char *tell_by_worker(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_by_worker(const struct description *how, const struct js *data,
+                                struct arena *arena)
 {
     return arena_printf(arena, "%s%s%s", how->words, phrase(data, "worker", "by worker", arena),
                         phrase(data, "step", "in step", arena));
 }
 
-static char *tell_started(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_started(const struct description *how, const struct js *data,
+                              struct arena *arena)
 {
     const char *commit = member(data, "baseCommit");
     return arena_printf(arena, "run %lld %s%s%.*s%s", (long long)js_get_int(data, "runNo", 1),
@@ -128,7 +136,8 @@ static char *tell_started(const struct telling *how, const struct js *data, stru
                         phrase(data, "branch", "on branch", arena));
 }
 
-static char *tell_recovered(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_recovered(const struct description *how, const struct js *data,
+                                struct arena *arena)
 {
     int64_t lost = js_get_int(data, "lost", 0);
     const char *count = lost <= 0 ? ""
@@ -136,7 +145,8 @@ static char *tell_recovered(const struct telling *how, const struct js *data, st
     return arena_printf(arena, "%s%s%s", how->words, phrase(data, "step", "at step", arena), count);
 }
 
-static char *tell_context(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_context(const struct description *how, const struct js *data,
+                              struct arena *arena)
 {
     CLEANUP(buf_release) struct buf list;
     buf_init(&list, LIST_BYTES_MAX);
@@ -148,20 +158,23 @@ static char *tell_context(const struct telling *how, const struct js *data, stru
                         js_get_bool(data, "truncated", false) ? ", truncated" : "");
 }
 
-static char *tell_snapshot(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_snapshot(const struct description *how, const struct js *data,
+                               struct arena *arena)
 {
     return arena_printf(arena, "%s %.*s: %s", how->words, COMMIT_SHORT, member(data, "commit"),
                         member(data, "ref"));
 }
 
-static char *tell_kept(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_kept(const struct description *how, const struct js *data,
+                           struct arena *arena)
 {
     return arena_printf(arena, "%s%s%s", how->words,
                         phrase(data, "keptAt", "and is kept at", arena),
                         phrase(data, "worker", "by worker", arena));
 }
 
-static char *tell_turn(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_turn(const struct description *how, const struct js *data,
+                           struct arena *arena)
 {
     return arena_printf(
         arena, "%s %lld: %lld tokens in, %lld out, %.4f USD", how->words,
@@ -169,19 +182,22 @@ static char *tell_turn(const struct telling *how, const struct js *data, struct 
         (long long)js_get_int(data, "outputTokens", 0), js_num(js_get(data, "costUsd"), 0));
 }
 
-static char *tell_tool(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_tool(const struct description *how, const struct js *data,
+                           struct arena *arena)
 {
     return arena_printf(arena, "%s%s%s", js_get_str(data, "name", "tool"), how->words,
                         detail_of(data, arena));
 }
 
-static char *tell_message(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_message(const struct description *how, const struct js *data,
+                              struct arena *arena)
 {
     const char *text = member(data, "text");
     return arena_strdup(arena, *text != '\0' ? text : how->words);
 }
 
-static char *tell_patch(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_patch(const struct description *how, const struct js *data,
+                            struct arena *arena)
 {
     int64_t files = js_get_int(data, "filesChanged", 0);
     return arena_printf(arena, "%s %lld: %lld %s changed, +%lld -%lld%s", how->words,
@@ -200,7 +216,8 @@ static char *duration_of(const struct js *data, const char *key, struct arena *a
     return arena_strdup(arena, text);
 }
 
-static char *tell_check(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_check(const struct description *how, const struct js *data,
+                            struct arena *arena)
 {
     const char *took = duration_of(data, "durationMs", arena);
     int64_t exit_code = js_get_int(data, "exitCode", 0);
@@ -214,7 +231,8 @@ static char *tell_check(const struct telling *how, const struct js *data, struct
                         how->bad ? detail_of(data, arena) : "", facts);
 }
 
-static char *tell_feedback(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_feedback(const struct description *how, const struct js *data,
+                               struct arena *arena)
 {
     return arena_printf(arena, "%s (attempt %lld)%s", how->words,
                         (long long)js_get_int(data, "attempt", 1), detail_of(data, arena));
@@ -227,20 +245,23 @@ static const char *judge_name(const struct js *data, struct arena *arena)
     return *name == '\0' || text_same(name, "rules") ? "" : arena_printf(arena, " %s", name);
 }
 
-static char *tell_doubt(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_doubt(const struct description *how, const struct js *data,
+                            struct arena *arena)
 {
     const char *problem = member(data, "problem");
     return arena_printf(arena, "judge%s %s%s%s", judge_name(data, arena), how->words,
                         *problem != '\0' ? ": " : "", problem);
 }
 
-static char *tell_secret(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_secret(const struct description *how, const struct js *data,
+                             struct arena *arena)
 {
     return arena_printf(arena, "%s (%s) in %s, line %lld", how->words, member(data, "rule"),
                         member(data, "path"), (long long)js_get_int(data, "line", 0));
 }
 
-static char *tell_judge(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_judge(const struct description *how, const struct js *data,
+                            struct arena *arena)
 {
     int64_t count = js_get_int(data, "findingsCount", 0);
     double score = js_num(js_get(data, "score"), -1);
@@ -256,13 +277,15 @@ static char *tell_judge(const struct telling *how, const struct js *data, struct
                         count == 1 ? "finding" : "findings", *text != '\0' ? ": " : "", text);
 }
 
-static char *tell_approval(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_approval(const struct description *how, const struct js *data,
+                               struct arena *arena)
 {
     return arena_printf(arena, "%s%s%s", how->words, phrase(data, "actor", "by", arena),
                         detail_of(data, arena));
 }
 
-static char *tell_pull(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_pull(const struct description *how, const struct js *data,
+                           struct arena *arena)
 {
     const char *url = member(data, "url");
     return arena_printf(arena, "%spull request #%lld %s%s%s",
@@ -271,14 +294,16 @@ static char *tell_pull(const struct telling *how, const struct js *data, struct 
                         *url != '\0' ? ": " : phrase(data, "branch", "from", arena), url);
 }
 
-static char *tell_step(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_step(const struct description *how, const struct js *data,
+                           struct arena *arena)
 {
     const char *wait = duration_of(data, "retryInMs", arena);
     return arena_printf(arena, "step %s %s%s%s%s", js_get_str(data, "step", "?"), how->words,
                         detail_of(data, arena), *wait != '\0' ? "; next try in " : "", wait);
 }
 
-static char *tell_dead(const struct telling *how, const struct js *data, struct arena *arena)
+static char *describe_dead(const struct description *how, const struct js *data,
+                           struct arena *arena)
 {
     return arena_printf(arena, "job %s %s%s", js_get_str(data, "jobId", "?"), how->words,
                         detail_of(data, arena));
@@ -286,122 +311,124 @@ static char *tell_dead(const struct telling *how, const struct js *data, struct 
 
 /* ---- the table ---- */
 
-static const struct telling tellings[] = {
-    {EV_TASK_SUBMITTED, planning, tell_plain, "task submitted", false, false},
-    {EV_TASK_ACCEPTED, planning, tell_plain, "task accepted", false, false},
-    {EV_TASK_REJECTED, outcome, tell_plain, "task rejected", true, false},
-    {EV_TASK_DEFERRED, planning, tell_waiting, "task deferred", false, false},
-    {EV_TASK_OVERLAP, planning, tell_waiting, "others work on the same files", true, false},
+static const struct description tellings[] = {
+    {EV_TASK_SUBMITTED, planning, describe_plain, "task submitted", false, false},
+    {EV_TASK_ACCEPTED, planning, describe_plain, "task accepted", false, false},
+    {EV_TASK_REJECTED, outcome, describe_plain, "task rejected", true, false},
+    {EV_TASK_DEFERRED, planning, describe_waiting, "task deferred", false, false},
+    {EV_TASK_OVERLAP, planning, describe_waiting, "others work on the same files", true, false},
     {EV_TASK_COMPLETED, outcome, NULL, NULL, false,
      false}, /* The line of the run's end covers these. */
     {EV_TASK_FAILED, outcome, NULL, NULL, true, false},
     {EV_TASK_CANCELLED, outcome, NULL, NULL, true, false},
     {EV_TASK_TIMED_OUT, outcome, NULL, NULL, true, false},
-    {EV_RUN_QUEUED, planning, tell_plain, "run queued", false, false},
-    {EV_RUN_ACQUIRED, planning, tell_by_worker, "run acquired", false, false},
-    {EV_RUN_STARTED, planning, tell_started, "started", false, false},
+    {EV_RUN_QUEUED, planning, describe_plain, "run queued", false, false},
+    {EV_RUN_ACQUIRED, planning, describe_by_worker, "run acquired", false, false},
+    {EV_RUN_STARTED, planning, describe_started, "started", false, false},
     {EV_RUN_STATUS_CHANGED, NULL, NULL, NULL, false, false},
-    {EV_RUN_HEARTBEAT_MISSED, NULL, tell_by_worker, "heartbeat missed", true, false},
-    {EV_RUN_RECOVERED, NULL, tell_recovered, "resumed", false, false},
-    {EV_RUN_CANCEL_REQUESTED, NULL, tell_approval, "cancellation requested", false, false},
-    {EV_RUN_RETRY_WITH_FEEDBACK, NULL, tell_feedback, "feedback to the agent", false, false},
-    {EV_RUN_COMPLETED, outcome, tell_plain, "run completed", false, false},
-    {EV_RUN_FAILED, outcome, tell_plain, "run failed", true, false},
-    {EV_RUN_CANCELLED, outcome, tell_plain, "run cancelled", true, false},
-    {EV_RUN_TIMED_OUT, outcome, tell_plain, "run timed out", true, false},
+    {EV_RUN_HEARTBEAT_MISSED, NULL, describe_by_worker, "heartbeat missed", true, false},
+    {EV_RUN_RECOVERED, NULL, describe_recovered, "resumed", false, false},
+    {EV_RUN_CANCEL_REQUESTED, NULL, describe_approval, "cancellation requested", false, false},
+    {EV_RUN_RETRY_WITH_FEEDBACK, NULL, describe_feedback, "feedback to the agent", false, false},
+    {EV_RUN_COMPLETED, outcome, describe_plain, "run completed", false, false},
+    {EV_RUN_FAILED, outcome, describe_plain, "run failed", true, false},
+    {EV_RUN_CANCELLED, outcome, describe_plain, "run cancelled", true, false},
+    {EV_RUN_TIMED_OUT, outcome, describe_plain, "run timed out", true, false},
     {EV_STEP_STARTED, NULL, NULL, NULL, false, false},
     {EV_STEP_COMPLETED, NULL, NULL, NULL, false, false},
-    {EV_STEP_FAILED, NULL, tell_step, "failed", true, false},
-    {EV_RESULT_REFUSED, NULL, tell_step, "reported what was refused", true, false},
-    {EV_CONTEXT_LOADED, planning, tell_context, "context loaded", false, false},
-    {EV_SESSION_STARTED, editing, tell_plain, "session started", false, false},
-    {EV_SESSION_LOST, editing, tell_plain, "session lost", true, false},
-    {EV_MODEL_TURN_COMPLETED, editing, tell_turn, "turn", false, true},
+    {EV_STEP_FAILED, NULL, describe_step, "failed", true, false},
+    {EV_RESULT_REFUSED, NULL, describe_step, "reported what was refused", true, false},
+    {EV_CONTEXT_LOADED, planning, describe_context, "context loaded", false, false},
+    {EV_SESSION_STARTED, editing, describe_plain, "session started", false, false},
+    {EV_SESSION_LOST, editing, describe_plain, "session lost", true, false},
+    {EV_MODEL_TURN_COMPLETED, editing, describe_turn, "turn", false, true},
     {EV_TOOL_CALL_STARTED, editing, NULL, NULL, false, true},
-    {EV_TOOL_CALL_COMPLETED, editing, tell_tool, "", false, true},
-    {EV_TOOL_CALL_FAILED, editing, tell_tool, " failed", true, true},
-    {EV_TOOL_CALL_DENIED, editing, tell_tool, " denied", true, false},
-    {EV_TOOL_CALL_TIMED_OUT, editing, tell_tool, " timed out", true, true},
-    {EV_PLAN_CREATED, planning, tell_plain, "plan made", false, false},
-    {EV_PLAN_UPDATED, NULL, tell_plain, "plan changed", false, false},
-    {EV_AGENT_MESSAGE, editing, tell_message, "step recorded", false, true},
-    {EV_PATCH_CREATED, editing, tell_patch, "patch", false, false},
+    {EV_TOOL_CALL_COMPLETED, editing, describe_tool, "", false, true},
+    {EV_TOOL_CALL_FAILED, editing, describe_tool, " failed", true, true},
+    {EV_TOOL_CALL_DENIED, editing, describe_tool, " denied", true, false},
+    {EV_TOOL_CALL_TIMED_OUT, editing, describe_tool, " timed out", true, true},
+    {EV_PLAN_CREATED, planning, describe_plain, "plan made", false, false},
+    {EV_PLAN_UPDATED, NULL, describe_plain, "plan changed", false, false},
+    {EV_AGENT_MESSAGE, editing, describe_message, "step recorded", false, true},
+    {EV_PATCH_CREATED, editing, describe_patch, "patch", false, false},
     {EV_PATCH_SUPERSEDED, NULL, NULL, NULL, false, false},
     {EV_PATCH_VERIFIED, NULL, NULL, NULL, false, false},
     {EV_PATCH_REJECTED, NULL, NULL, NULL, true, false},
     {EV_PATCH_PUBLISHED, NULL, NULL, NULL, false, false},
-    {EV_SNAPSHOT_TAKEN, editing, tell_snapshot, "snapshot", false, true},
-    {EV_SNAPSHOT_PUBLISHED, NULL, tell_snapshot, "snapshot in the origin", false, false},
-    {EV_SNAPSHOT_FAILED, NULL, tell_kept, "unpublished work could not be saved", true, false},
+    {EV_SNAPSHOT_TAKEN, editing, describe_snapshot, "snapshot", false, true},
+    {EV_SNAPSHOT_PUBLISHED, NULL, describe_snapshot, "snapshot in the origin", false, false},
+    {EV_SNAPSHOT_FAILED, NULL, describe_kept, "unpublished work could not be saved", true, false},
     {EV_VERIFICATION_STARTED, verification, NULL, NULL, false, false},
-    {EV_VERIFICATION_PASSED, verification, tell_check, "passed", false, false},
-    {EV_VERIFICATION_FAILED, verification, tell_check, "failed", true, false},
-    {EV_VERIFICATION_ERRORED, verification, tell_check, "could not be run", true, false},
-    {EV_VERIFICATION_TIMED_OUT, verification, tell_check, "timed out", true, false},
-    {EV_VERIFICATION_SKIPPED, verification, tell_check, "skipped", false, false},
+    {EV_VERIFICATION_PASSED, verification, describe_check, "passed", false, false},
+    {EV_VERIFICATION_FAILED, verification, describe_check, "failed", true, false},
+    {EV_VERIFICATION_ERRORED, verification, describe_check, "could not be run", true, false},
+    {EV_VERIFICATION_TIMED_OUT, verification, describe_check, "timed out", true, false},
+    {EV_VERIFICATION_SKIPPED, verification, describe_check, "skipped", false, false},
     {EV_JUDGE_STARTED, judging, NULL, NULL, false, false},
-    {EV_JUDGE_COMPLETED, judging, tell_judge, "judge", false, false},
-    {EV_JUDGE_FAILED, judging, tell_doubt, "could not work", true, false},
-    {EV_JUDGE_INCONCLUSIVE, judging, tell_doubt, "could not tell", true, false},
-    {EV_SECRET_DETECTED, editing, tell_secret, "secret in the patch", true, false},
-    {EV_PATCH_POLICY_FLAGGED, NULL, tell_approval, "patch flagged", true, false},
-    {EV_APPROVAL_REQUESTED, approval, tell_approval, "approval requested", false, false},
-    {EV_APPROVAL_REMINDED, approval, tell_plain, "reminded of it", false, false},
-    {EV_APPROVAL_APPROVED, approval, tell_approval, "approved", false, false},
-    {EV_APPROVAL_REJECTED, approval, tell_approval, "rejected", true, false},
-    {EV_APPROVAL_EXPIRED, approval, tell_approval, "approval expired", true, false},
+    {EV_JUDGE_COMPLETED, judging, describe_judge, "judge", false, false},
+    {EV_JUDGE_FAILED, judging, describe_doubt, "could not work", true, false},
+    {EV_JUDGE_INCONCLUSIVE, judging, describe_doubt, "could not tell", true, false},
+    {EV_SECRET_DETECTED, editing, describe_secret, "secret in the patch", true, false},
+    {EV_PATCH_POLICY_FLAGGED, NULL, describe_approval, "patch flagged", true, false},
+    {EV_APPROVAL_REQUESTED, approval, describe_approval, "approval requested", false, false},
+    {EV_APPROVAL_REMINDED, approval, describe_plain, "reminded of it", false, false},
+    {EV_APPROVAL_APPROVED, approval, describe_approval, "approved", false, false},
+    {EV_APPROVAL_REJECTED, approval, describe_approval, "rejected", true, false},
+    {EV_APPROVAL_EXPIRED, approval, describe_approval, "approval expired", true, false},
     {EV_PR_CREATION_REQUESTED, pull_request, NULL, NULL, false, false},
-    {EV_PR_CREATED, pull_request, tell_pull, "opened", false, false},
-    {EV_PR_CREATION_FAILED, pull_request, tell_plain, "pull request failed", true, false},
-    {EV_PR_MERGED, pull_request, tell_pull, "merged", false, false},
-    {EV_PR_CLOSED, pull_request, tell_pull, "closed", false, false},
+    {EV_PR_CREATED, pull_request, describe_pull, "opened", false, false},
+    {EV_PR_CREATION_FAILED, pull_request, describe_plain, "pull request failed", true, false},
+    {EV_PR_MERGED, pull_request, describe_pull, "merged", false, false},
+    {EV_PR_CLOSED, pull_request, describe_pull, "closed", false, false},
     {EV_POLICY_EVALUATED, NULL, NULL, NULL, false, false}, /* Its consequences have lines. */
-    {EV_POLICY_DENIED, planning, tell_plain, "policy denied it", true, false},
-    {EV_POLICY_OVERRIDE_REQUESTED, approval, tell_plain, "policy may be overridden", true, false},
-    {EV_POLICY_OVERRIDE_APPROVED, approval, tell_approval, "policy overridden", false, false},
-    {EV_POLICY_OVERRIDE_REJECTED, approval, tell_approval, "policy not overridden", true, false},
+    {EV_POLICY_DENIED, planning, describe_plain, "policy denied it", true, false},
+    {EV_POLICY_OVERRIDE_REQUESTED, approval, describe_plain, "policy may be overridden", true,
+     false},
+    {EV_POLICY_OVERRIDE_APPROVED, approval, describe_approval, "policy overridden", false, false},
+    {EV_POLICY_OVERRIDE_REJECTED, approval, describe_approval, "policy not overridden", true,
+     false},
     {EV_MEMORY_RECORDED, NULL, NULL, NULL, false, false},
     {EV_NOTIFICATION_SENT, NULL, NULL, NULL, false, false},
-    {EV_NOTIFICATION_FAILED, NULL, tell_named, "no notification through", true, false},
-    {EV_SAGA_STARTED, NULL, tell_named, "saga started:", false, false},
-    {EV_SAGA_COMPENSATING, NULL, tell_named, "undoing", true, false},
-    {EV_SAGA_COMPLETED, NULL, tell_named, "saga completed:", false, false},
-    {EV_SAGA_COMPENSATED, NULL, tell_named, "undone:", true, false},
-    {EV_SAGA_STUCK, NULL, tell_named, "cannot be undone:", true, false},
-    {EV_EVENTS_TRUNCATED, editing, tell_plain, "more events are not stored", true, false},
+    {EV_NOTIFICATION_FAILED, NULL, describe_named, "no notification through", true, false},
+    {EV_SAGA_STARTED, NULL, describe_named, "saga started:", false, false},
+    {EV_SAGA_COMPENSATING, NULL, describe_named, "undoing", true, false},
+    {EV_SAGA_COMPLETED, NULL, describe_named, "saga completed:", false, false},
+    {EV_SAGA_COMPENSATED, NULL, describe_named, "undone:", true, false},
+    {EV_SAGA_STUCK, NULL, describe_named, "cannot be undone:", true, false},
+    {EV_EVENTS_TRUNCATED, editing, describe_plain, "more events are not stored", true, false},
     {EV_COST_RECORDED, NULL, NULL, NULL, false, false},
-    {EV_JOB_DEAD_LETTERED, NULL, tell_dead, "became a dead letter", true, false},
-    {EV_JOB_REPLAYED, NULL, tell_count, "dead letters replayed", false, false},
-    {EV_JOB_ARCHIVED, NULL, tell_count, "dead letters archived", false, false},
-    {EV_JOB_PURGED, NULL, tell_count, "dead letters purged", true, false},
-    {EV_DEAD_LETTERS_ALERT, NULL, tell_named, "too many dead letters in queue", true, false},
-    {EV_QUEUE_CONFIGURED, NULL, tell_named, "configured queue", false, false},
-    {EV_QUEUE_PAUSED, NULL, tell_named, "paused queue", true, false},
-    {EV_QUEUE_RESUMED, NULL, tell_named, "resumed queue", false, false},
-    {EV_QUEUE_LEVEL_RAISED, NULL, tell_level, "load", true, false},
-    {EV_QUEUE_LEVEL_LOWERED, NULL, tell_level, "load", false, false},
-    {EV_QUEUE_SWARM_DETECTED, NULL, tell_named, "a swarm of jobs in queue", true, false},
-    {EV_WORKERS_SCALED, NULL, tell_named, "new number of slots for worker", false, false},
-    {EV_BREAKER_OPENED, NULL, tell_named, "opened breaker", true, false},
-    {EV_BREAKER_HALF_OPENED, NULL, tell_named, "trying breaker", false, false},
-    {EV_BREAKER_CLOSED, NULL, tell_named, "closed breaker", false, false},
-    {EV_ACCOUNT_PARKED, NULL, tell_named, "parked account", true, false},
-    {EV_ACCOUNT_PROBED, NULL, tell_named, "trying parked account", false, false},
-    {EV_ACCOUNT_RESUMED, NULL, tell_named, "resumed account", false, false},
-    {EV_REPLY_DROPPED, NULL, tell_plain, "a reply was dropped", true, false},
-    {EV_SCHEDULE_FIRED, NULL, tell_named, "it is time for schedule", false, false},
-    {EV_SCHEDULE_REFUSED, NULL, tell_named, "no job made for schedule", true, false},
-    {EV_ISSUE_CREATED, NULL, tell_issue, "created", false, false},
-    {EV_ISSUE_COMMENTED, NULL, tell_issue, "commented", false, false},
-    {EV_ISSUE_CLOSED, NULL, tell_issue, "closed", false, false},
-    {EV_ISSUE_REOPENED, NULL, tell_issue, "reopened", false, false},
-    {EV_REPOSITORY_QUARANTINED, NULL, tell_named, "quarantined repository", true, false},
-    {EV_REPOSITORY_RELEASED, NULL, tell_named, "released repository", false, false},
+    {EV_JOB_DEAD_LETTERED, NULL, describe_dead, "became a dead letter", true, false},
+    {EV_JOB_REPLAYED, NULL, describe_count, "dead letters replayed", false, false},
+    {EV_JOB_ARCHIVED, NULL, describe_count, "dead letters archived", false, false},
+    {EV_JOB_PURGED, NULL, describe_count, "dead letters purged", true, false},
+    {EV_DEAD_LETTERS_ALERT, NULL, describe_named, "too many dead letters in queue", true, false},
+    {EV_QUEUE_CONFIGURED, NULL, describe_named, "configured queue", false, false},
+    {EV_QUEUE_PAUSED, NULL, describe_named, "paused queue", true, false},
+    {EV_QUEUE_RESUMED, NULL, describe_named, "resumed queue", false, false},
+    {EV_QUEUE_LEVEL_RAISED, NULL, describe_level, "load", true, false},
+    {EV_QUEUE_LEVEL_LOWERED, NULL, describe_level, "load", false, false},
+    {EV_QUEUE_SWARM_DETECTED, NULL, describe_named, "a swarm of jobs in queue", true, false},
+    {EV_WORKERS_SCALED, NULL, describe_named, "new number of slots for worker", false, false},
+    {EV_BREAKER_OPENED, NULL, describe_named, "opened breaker", true, false},
+    {EV_BREAKER_HALF_OPENED, NULL, describe_named, "trying breaker", false, false},
+    {EV_BREAKER_CLOSED, NULL, describe_named, "closed breaker", false, false},
+    {EV_ACCOUNT_PARKED, NULL, describe_named, "parked account", true, false},
+    {EV_ACCOUNT_PROBED, NULL, describe_named, "trying parked account", false, false},
+    {EV_ACCOUNT_RESUMED, NULL, describe_named, "resumed account", false, false},
+    {EV_REPLY_DROPPED, NULL, describe_plain, "a reply was dropped", true, false},
+    {EV_SCHEDULE_FIRED, NULL, describe_named, "it is time for schedule", false, false},
+    {EV_SCHEDULE_REFUSED, NULL, describe_named, "no job made for schedule", true, false},
+    {EV_ISSUE_CREATED, NULL, describe_issue, "created", false, false},
+    {EV_ISSUE_COMMENTED, NULL, describe_issue, "commented", false, false},
+    {EV_ISSUE_CLOSED, NULL, describe_issue, "closed", false, false},
+    {EV_ISSUE_REOPENED, NULL, describe_issue, "reopened", false, false},
+    {EV_REPOSITORY_QUARANTINED, NULL, describe_named, "quarantined repository", true, false},
+    {EV_REPOSITORY_RELEASED, NULL, describe_named, "released repository", false, false},
     {EV_REPOSITORY_CONFIGURED, NULL, NULL, NULL, false, false},
     {EV_REPOSITORY_REMOVED, NULL, NULL, NULL, false, false},
 };
 
-static const struct telling *telling_of(const char *type)
+static const struct description *description_of(const char *type)
 {
     for (size_t i = 0; i < COUNT_OF(tellings); i++) {
         if (text_same(tellings[i].type, type))
@@ -412,18 +439,18 @@ static const struct telling *telling_of(const char *type)
 
 /* ---- the story ---- */
 
-static bool is_bad(const struct telling *how, const struct js *data)
+static bool is_bad(const struct description *how, const struct js *data)
 {
-    if (how->tell == tell_judge)
+    if (how->describe == describe_judge)
         return !text_same(js_get_str(data, "verdict", ""), "pass");
     return how->bad;
 }
 
 /* Fills line and returns whether there is one. */
-static bool tell(const struct event *event, const struct telling *how, struct arena *arena,
-                 struct timeline_line *line)
+static bool describe(const struct event *event, const struct description *how, struct arena *arena,
+                     struct timeline_line *line)
 {
-    if (how != NULL && how->tell == NULL)
+    if (how != NULL && how->describe == NULL)
         return false;
     *line = (struct timeline_line){.time_us = event->time_us};
     line->type = how != NULL ? how->type : arena_strdup(arena, event->type);
@@ -435,7 +462,7 @@ static bool tell(const struct event *event, const struct telling *how, struct ar
     CLEANUP(js_freep) struct js *data = NULL;
     if (js_parse(bytes.at, bytes.len, &data, NULL) != RC_OK || js_type(data) != JS_OBJECT)
         return true;
-    line->text = prose_line(arena, how->tell(how, data, arena), TEXT_BYTES_MAX);
+    line->text = prose_line(arena, how->describe(how, data, arena), TEXT_BYTES_MAX);
     line->bad = is_bad(how, data);
     return true;
 }
@@ -472,13 +499,13 @@ void timeline_build(const struct event *events, size_t count, struct arena *aren
     struct opening opening = {.name = NULL};
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct telling *how = telling_of(events[i].type);
+        const struct description *how = description_of(events[i].type);
         const char *group = how != NULL ? how->group : NULL;
         if (opening.name == NULL || (group != NULL && !text_same(group, opening.name)))
             opening = (struct opening){group, events[i].time_us};
         bool chatter = how != NULL && how->chatter;
         struct timeline_line line;
-        if (!tell(&events[i], how, arena, &line))
+        if (!describe(&events[i], how, arena, &line))
             continue;
         if (used >= (size_t)TIMELINE_LINES_MAX - (chatter ? LINES_RESERVED : 0)) {
             timeline.truncated = true;
@@ -524,11 +551,11 @@ void timeline_write(struct jw *jw, const struct timeline *timeline)
 const char *timeline_text(const struct event *event, struct arena *arena)
 {
     struct timeline_line line;
-    return tell(event, telling_of(event->type), arena, &line) ? line.text : NULL;
+    return describe(event, description_of(event->type), arena, &line) ? line.text : NULL;
 }
 
 const char *timeline_group_of(const char *type)
 {
-    const struct telling *how = telling_of(type);
+    const struct description *how = description_of(type);
     return how != NULL ? how->group : NULL;
 }

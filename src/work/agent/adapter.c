@@ -106,7 +106,7 @@ static const char *hash_arguments(const struct js *arguments, char to[SHA256_TEX
     return to;
 }
 
-static void tell_tool(struct transcript *transcript, const struct tool_event *event)
+static void record_tool(struct transcript *transcript, const struct tool_event *event)
 {
     char hash[SHA256_TEXT_BYTES + 8];
     CLEANUP(buf_release) struct buf data;
@@ -153,7 +153,7 @@ static void deny_call(struct transcript *transcript, const struct tool_event *ev
     struct tool_event denied = *event;
     denied.status = TOOL_DENIED;
     denied.error = buf_text(&why);
-    tell_tool(transcript, &denied);
+    record_tool(transcript, &denied);
     buf_clear(&why);
     buf_addf(&why, "The agent called %s, which policy.denyTools forbids.", event->name);
     transcript_copy(transcript->error, sizeof transcript->error, buf_text(&why));
@@ -208,7 +208,7 @@ static void begin_call(struct transcript *transcript, const struct tool_event *e
         deny_call(transcript, event, rule);
         return;
     }
-    tell_tool(transcript, event);
+    record_tool(transcript, event);
     transcript_sums(transcript);
 }
 
@@ -220,7 +220,7 @@ static void end_call(struct transcript *transcript, const struct tool_event *eve
     if (rule)
         deny_call(transcript, event, rule);
     else
-        tell_tool(transcript, event);
+        record_tool(transcript, event);
     if (began)
         note_end(transcript, event);
 }
@@ -378,7 +378,7 @@ void transcript_failed(struct transcript *transcript, const char *error)
 {
     transcript->report = REPORT_ERROR;
     transcript_copy(transcript->error, sizeof transcript->error, error);
-    if (transcript->quota.rejected || quota_said(error))
+    if (transcript->quota.rejected || quota_mentioned(error))
         transcript_quota(transcript, error);
 }
 

@@ -53,7 +53,7 @@ static const char *summary_of(const struct js *input)
 }
 
 /* "[x] done\n[>] under way\n[ ] to do\n" */
-static void tell_todos(struct transcript *transcript, const struct js *todos)
+static void record_todos(struct transcript *transcript, const struct js *todos)
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, ADAPTER_TEXT_MAX * 4);
@@ -78,7 +78,7 @@ static void on_tool_use(struct transcript *transcript, const struct js *block)
                                                      .summary = summary_of(input),
                                                      .arguments = input});
     if (text_same(name, "TodoWrite"))
-        tell_todos(transcript, js_get(input, "todos"));
+        record_todos(transcript, js_get(input, "todos"));
     else if (text_same(name, "ExitPlanMode"))
         transcript_plan(transcript, js_get_str(input, "plan", NULL), NULL);
 }
@@ -208,7 +208,7 @@ static void take_sums(struct transcript *transcript, const struct js *object)
     progress_turn(transcript->progress, usage);
 }
 
-static void tell_denials(struct transcript *transcript, const struct js *denials)
+static void record_denials(struct transcript *transcript, const struct js *denials)
 {
     for (size_t i = 0; i < js_count(denials) && i < ADAPTER_CALLS_MAX; i++) {
         const struct js *denial = js_at(denials, i);
@@ -257,7 +257,7 @@ static void on_result(struct transcript *transcript, const struct js *object)
     bool good = text_same(js_get_str(object, "subtype", ""), "success") &&
                 !js_get_bool(object, "is_error", false);
     take_sums(transcript, object);
-    tell_denials(transcript, js_get(object, "permission_denials"));
+    record_denials(transcript, js_get(object, "permission_denials"));
     if (!good) {
         on_error_result(transcript, object);
     } else if (quota_notice(text)) {

@@ -94,7 +94,7 @@ static void on_call(struct transcript *transcript, const struct call *call, cons
 
 /* ---- other items ---- */
 
-static void tell_todos(struct transcript *transcript, const struct js *items)
+static void record_todos(struct transcript *transcript, const struct js *items)
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, ADAPTER_TEXT_MAX * 4);
@@ -123,7 +123,7 @@ static void on_item(struct transcript *transcript, const struct js *item, bool e
     if (read_call(type, item, &text, &call))
         on_call(transcript, &call, item, ended);
     else if (text_same(type, "todo_list"))
-        tell_todos(transcript, js_get(item, "items"));
+        record_todos(transcript, js_get(item, "items"));
     else if (text_same(type, "plan") && ended)
         transcript_plan(transcript, js_get_str(item, "text", NULL), NULL);
     else if (words && ended)
@@ -151,7 +151,7 @@ static void on_turn_completed(struct transcript *transcript, const struct js *ob
 /* The program has no code for a usage limit: its own error events have it in their text. */
 static void on_error(struct transcript *transcript, const char *message)
 {
-    transcript->quota.rejected |= quota_said(message);
+    transcript->quota.rejected |= quota_mentioned(message);
     transcript_failed(transcript, message);
 }
 

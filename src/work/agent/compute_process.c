@@ -62,7 +62,7 @@ struct session {
     bool line_skipped;        /* It has become too long. */
     bool stopping;            /* TERM was sent. */
     bool killed;
-    bool truncated_told; /* In the log. */
+    bool truncation_logged; /* In the log. */
     bool log_failed;
     int64_t begin_us, output_us, kill_us, guard_us;
     char tail[TAIL_BYTES]; /* The last of stderr, for a sandbox that failed. */
@@ -284,7 +284,7 @@ static enum rc start(struct session *session, struct err *err)
 /* --- output --- */
 
 /* A line of our own among those of the command. */
-static void tell_log(struct session *session, const char *text)
+static void report_log(struct session *session, const char *text)
 {
     char line[400];
     int len = snprintf(line, sizeof line, "\n[%s]\n", text);
@@ -307,9 +307,9 @@ static void log_bytes(struct session *session, const char *bytes, size_t len)
         return;
     }
     result->log_bytes += (int64_t)len;
-    if (result->log_truncated && !session->truncated_told) {
-        session->truncated_told = true;
-        tell_log(session, "output truncated here");
+    if (result->log_truncated && !session->truncation_logged) {
+        session->truncation_logged = true;
+        report_log(session, "output truncated here");
     }
 }
 
@@ -476,17 +476,17 @@ static void end_over_limit(struct session *session, const char *limit, const cha
     begin_stop(session, COMPUTE_OVER_LIMIT);
     if (session->result.end == COMPUTE_OVER_LIMIT)
         session->result.limit = limit;
-    tell_log(session, text);
+    report_log(session, text);
     session->kill_us = clock_mono_us();
     kill_all(session);
 }
 
-static void tell_refusals(struct session *session)
+static void report_refusals(struct session *session)
 {
     const struct compute_reader *reader = &session->spec->reader;
     char text[GATEWAY_TEXT_BYTES];
     while (gateway_next_refusal(session->gateway, text)) {
-        tell_log(session, text);
+        report_log(session, text);
         if (reader->note)
             reader->note(reader->ctx, text);
     }
@@ -499,7 +499,7 @@ static void check_clocks(struct session *session)
     session->guard_us = session->killed ? INT64_MAX : guard_tick(&session->guard, now);
     if (session->guard.limit && !session->killed)
         end_over_limit(session, session->guard.limit, session->guard.text);
-    tell_refusals(session);
+    report_refusals(session);
     if (spec->stop && stop_asked(spec->stop) != STOP_NONE)
         begin_stop(session, COMPUTE_STOPPED);
     else if (spec->wall_ms > 0 && now >= session->begin_us + spec->wall_ms * US_PER_MS)
@@ -600,7 +600,7 @@ static enum rc finish(struct session *session, struct err *err)
     }
     if (session->line.len > 0 || session->line_skipped)
         line_end(session);
-    tell_refusals(session);
+    report_refusals(session);
     note_exit(session, exit);
     session->result.duration_us = clock_mono_us() - session->begin_us;
     if (!has_run(session, exit) && session->result.end == COMPUTE_ENDED && exit.signal == 0)

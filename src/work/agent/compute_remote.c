@@ -62,7 +62,7 @@ static void release(struct attempt *attempt)
 
 /* --- events --- */
 
-static void tell(struct step *step, const char *type, const char *reason)
+static void report(struct step *step, const char *type, const char *reason)
 {
     CLEANUP(buf_release) struct buf data;
     buf_init(&data, STEP_RESULT_MAX / 2);
@@ -82,7 +82,7 @@ static void lose(struct attempt *attempt, const char *reason, const char *text)
     struct remote *remote = attempt->remote;
     remote->over = true;
     transcript_copy(attempt->transcript.error, sizeof attempt->transcript.error, text);
-    tell(attempt->step, EV_SESSION_LOST, reason);
+    report(attempt->step, EV_SESSION_LOST, reason);
     if (remote_end(remote->link, NULL) != RC_OK)
         LOG(LOG_WARN, "a lost session could not be stopped",
             LOG_STR("runId", attempt->step->input.run_id.text),
@@ -228,7 +228,7 @@ static enum rc begin(struct attempt *attempt, struct err *err)
                      "The remote agent did not acknowledge the task.");
         return fail_start(step, rc, err);
     }
-    tell(step, EV_SESSION_STARTED, NULL);
+    report(step, EV_SESSION_STARTED, NULL);
     return RC_OK;
 }
 
@@ -243,7 +243,7 @@ static enum rc begin_unless_begun(struct attempt *attempt, struct err *err)
         return begin(attempt, err);
     if (rc != RC_OK)
         return fail_start(step, rc, err);
-    tell(step, EV_SESSION_STARTED, NULL);
+    report(step, EV_SESSION_STARTED, NULL);
     take_answer(attempt, &answer);
     return RC_OK;
 }

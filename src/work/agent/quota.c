@@ -64,7 +64,7 @@ static bool is_retrying(const char *text)
     return strstr(text, "retrying") || text_starts(text, "reconnecting");
 }
 
-bool quota_said(const char *text)
+bool quota_mentioned(const char *text)
 {
     char low[QUOTA_TEXT_MAX];
     lower_case(low, text);
@@ -84,7 +84,7 @@ bool quota_notice(const char *text)
                                          "5-hour limit reached", "Weekly limit reached"};
     for (size_t i = 0; i < COUNT_OF(starts); i++) {
         if (text_starts(text, starts[i]))
-            return quota_said(text);
+            return quota_mentioned(text);
     }
     return false;
 }

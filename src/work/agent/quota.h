@@ -20,7 +20,7 @@ enum { QUOTA_TEXT_MAX = 2000 }; /* The rest is not read. */
 
 /* Does this error mean that the account is used up?  For errors only: an agent may well write about
    limits in its answer. */
-bool quota_said(const char *text);
+bool quota_mentioned(const char *text);
 /* Does the text begin as the notice that stands in place of an answer? */
 bool quota_notice(const char *text);
 /* When the limit is lifted, by the text; 0 when it has no time, or no plausible one. */

@@ -126,8 +126,8 @@ struct port_ops {
     /* Circuit breakers, by name.  A caller that was allowed reports the result. */
     enum rc (*breaker_ask)(struct port *port, const char *name, struct port_verdict *ret_verdict,
                            struct err *err);
-    enum rc (*breaker_tell)(struct port *port, const char *name, const struct port_outcome *outcome,
-                            struct err *err);
+    enum rc (*breaker_report)(struct port *port, const char *name,
+                              const struct port_outcome *outcome, struct err *err);
     /* Sent at the start and with every heartbeat; nothing depends on it. */
     enum rc (*announce)(struct port *port, const struct port_worker *worker, struct err *err);
     /* Makes waiting lease calls return without jobs: for shutdown. */

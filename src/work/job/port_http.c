@@ -115,45 +115,45 @@ static enum rc request(struct port *port, const struct http_call *call, struct b
 }
 
 /* A request and its answer, both JSON. */
-struct talk {
+struct exchange {
     struct buf body;
     struct buf answer;
     struct jw jw; /* Writes the request. */
     struct js *tree;
 };
 
-static void talk_release(struct talk *talk)
+static void exchange_release(struct exchange *exchange)
 {
-    buf_release(&talk->body);
-    buf_release(&talk->answer);
-    js_free(talk->tree);
+    buf_release(&exchange->body);
+    buf_release(&exchange->answer);
+    js_free(exchange->tree);
 }
 
 /* Opens the request's object. */
-static void talk_open(struct talk *talk)
+static void exchange_open(struct exchange *exchange)
 {
-    *talk = (struct talk){0};
-    buf_init(&talk->body, BODY_BYTES_MAX);
-    buf_init(&talk->answer, ANSWER_BYTES_MAX);
-    talk->jw = jw_to(&talk->body);
-    jw_begin(&talk->jw, '{');
+    *exchange = (struct exchange){0};
+    buf_init(&exchange->body, BODY_BYTES_MAX);
+    buf_init(&exchange->answer, ANSWER_BYTES_MAX);
+    exchange->jw = jw_to(&exchange->body);
+    jw_begin(&exchange->jw, '{');
 }
 
 /* Closes the object and sends it. */
-static enum rc talk_ask(struct talk *talk, struct port *port, const struct http_call *how,
-                        struct err *err)
+static enum rc exchange_send(struct exchange *exchange, struct port *port,
+                             const struct http_call *how, struct err *err)
 {
-    jw_end(&talk->jw, '}');
-    if (talk->body.overflow)
+    jw_end(&exchange->jw, '}');
+    if (exchange->body.overflow)
         return err_set(err, RC_TOO_LARGE, "CALL_TOO_LARGE", "%s: more than %d bytes", how->path,
                        BODY_BYTES_MAX);
     struct http_call call = *how;
     call.method = "POST";
-    call.body = buf_str(&talk->body);
-    enum rc rc = request(port, &call, &talk->answer, err);
+    call.body = buf_str(&exchange->body);
+    enum rc rc = request(port, &call, &exchange->answer, err);
     if (rc != RC_OK)
         return rc;
-    if (js_parse(talk->answer.data, talk->answer.len, &talk->tree, NULL) != RC_OK)
+    if (js_parse(exchange->answer.data, exchange->answer.len, &exchange->tree, NULL) != RC_OK)
         return err_set(err, RC_IO, "ODD_ANSWER", "%s does not answer with JSON: is it a drover?",
                        http_of(port)->url);
     return RC_OK;
@@ -205,24 +205,24 @@ static enum rc http_lease(struct port *port, const struct port_lease_request *le
                           struct arena *arena, struct port_job **ret_jobs, size_t *ret_count,
                           struct err *err)
 {
-    CLEANUP(talk_release) struct talk talk;
-    talk_open(&talk);
-    write_texts(&talk.jw, "queues", lease->queues);
-    jw_kstr(&talk.jw, "worker", lease->worker);
-    jw_kint(&talk.jw, "max", lease->max);
-    jw_kint(&talk.jw, "waitMs", lease->wait_ms);
-    jw_kint(&talk.jw, "leaseMs", lease->lease_ms);
+    CLEANUP(exchange_release) struct exchange exchange;
+    exchange_open(&exchange);
+    write_texts(&exchange.jw, "queues", lease->queues);
+    jw_kstr(&exchange.jw, "worker", lease->worker);
+    jw_kint(&exchange.jw, "max", lease->max);
+    jw_kint(&exchange.jw, "waitMs", lease->wait_ms);
+    jw_kint(&exchange.jw, "leaseMs", lease->lease_ms);
     const struct http_call how = {.path = "/v1/jobs/lease",
                                   .timeout_ms = lease->wait_ms + WAIT_SPARE_MS,
                                   .stop = &http_of(port)->interrupted};
-    enum rc rc = talk_ask(&talk, port, &how, err);
+    enum rc rc = exchange_send(&exchange, port, &how, err);
     if (rc == RC_CANCELLED) { /* The server gives back what it would have handed out. */
         *ret_count = 0;
         return RC_OK;
     }
     if (rc != RC_OK)
         return rc;
-    const struct js *items = js_get(talk.tree, "jobs");
+    const struct js *items = js_get(exchange.tree, "jobs");
     size_t count = js_count(items);
     struct port_job *jobs = arena_array(arena, count, sizeof *jobs);
     for (size_t i = 0; i < count; i++) {
@@ -238,23 +238,23 @@ static enum rc http_heartbeat(struct port *port, const char *worker, const struc
                               size_t count, int64_t extend_ms, struct port_beat *ret_beats,
                               struct err *err)
 {
-    CLEANUP(talk_release) struct talk talk;
-    talk_open(&talk);
-    jw_kstr(&talk.jw, "worker", worker);
-    jw_kint(&talk.jw, "extendMs", extend_ms);
-    jw_key(&talk.jw, "leases");
-    jw_begin(&talk.jw, '[');
+    CLEANUP(exchange_release) struct exchange exchange;
+    exchange_open(&exchange);
+    jw_kstr(&exchange.jw, "worker", worker);
+    jw_kint(&exchange.jw, "extendMs", extend_ms);
+    jw_key(&exchange.jw, "leases");
+    jw_begin(&exchange.jw, '[');
     for (size_t i = 0; i < count; i++) {
-        jw_begin(&talk.jw, '{');
-        write_ref(&talk.jw, &leases[i]);
-        jw_end(&talk.jw, '}');
+        jw_begin(&exchange.jw, '{');
+        write_ref(&exchange.jw, &leases[i]);
+        jw_end(&exchange.jw, '}');
     }
-    jw_end(&talk.jw, ']');
+    jw_end(&exchange.jw, ']');
     const struct http_call how = {.path = "/v1/jobs/heartbeat", .timeout_ms = BEAT_MS};
-    enum rc rc = talk_ask(&talk, port, &how, err);
+    enum rc rc = exchange_send(&exchange, port, &how, err);
     if (rc != RC_OK)
         return rc;
-    const struct js *items = js_get(talk.tree, "leases");
+    const struct js *items = js_get(exchange.tree, "leases");
     if (js_count(items) != count)
         return odd_answer(port, err);
     for (size_t i = 0; i < count; i++) {
@@ -270,24 +270,24 @@ static enum rc http_heartbeat(struct port *port, const char *worker, const struc
 /* --- calls for one job --- */
 
 /* {"jobs": [{"id", "epoch", ... */
-static void open_word(struct talk *talk, const struct port_ref *lease)
+static void open_word(struct exchange *exchange, const struct port_ref *lease)
 {
-    talk_open(talk);
-    jw_key(&talk->jw, "jobs");
-    jw_begin(&talk->jw, '[');
-    jw_begin(&talk->jw, '{');
-    write_ref(&talk->jw, lease);
+    exchange_open(exchange);
+    jw_key(&exchange->jw, "jobs");
+    jw_begin(&exchange->jw, '[');
+    jw_begin(&exchange->jw, '{');
+    write_ref(&exchange->jw, lease);
 }
 
-static enum rc say_word(struct talk *talk, struct port *port, const struct http_call *how,
-                        struct err *err)
+static enum rc send_report(struct exchange *exchange, struct port *port,
+                           const struct http_call *how, struct err *err)
 {
-    jw_end(&talk->jw, '}');
-    jw_end(&talk->jw, ']');
-    enum rc rc = talk_ask(talk, port, how, err);
+    jw_end(&exchange->jw, '}');
+    jw_end(&exchange->jw, ']');
+    enum rc rc = exchange_send(exchange, port, how, err);
     if (rc != RC_OK)
         return rc;
-    const struct js *answer = js_at(js_get(talk->tree, "jobs"), 0);
+    const struct js *answer = js_at(js_get(exchange->tree, "jobs"), 0);
     if (js_type(js_get(answer, "ok")) != JS_BOOL)
         return odd_answer(port, err);
     if (js_get_bool(answer, "ok", false))
@@ -302,82 +302,82 @@ static enum rc say_word(struct talk *talk, struct port *port, const struct http_
 static enum rc http_progress(struct port *port, const struct port_ref *lease, struct str events,
                              bool *ret_cancel, struct err *err)
 {
-    CLEANUP(talk_release) struct talk talk;
-    open_word(&talk, lease);
-    jw_kraw(&talk.jw, "events", events);
+    CLEANUP(exchange_release) struct exchange exchange;
+    open_word(&exchange, lease);
+    jw_kraw(&exchange.jw, "events", events);
     const struct http_call how = {.path = "/v1/jobs/progress", .timeout_ms = BEAT_MS};
-    enum rc rc = say_word(&talk, port, &how, err);
+    enum rc rc = send_report(&exchange, port, &how, err);
     if (rc == RC_OK)
-        *ret_cancel = js_get_bool(js_at(js_get(talk.tree, "jobs"), 0), "cancel", false);
+        *ret_cancel = js_get_bool(js_at(js_get(exchange.tree, "jobs"), 0), "cancel", false);
     return rc;
 }
 
 static enum rc http_show_life(struct port *port, const struct port_ref *leases, size_t count,
                               struct err *err)
 {
-    CLEANUP(talk_release) struct talk talk;
-    talk_open(&talk);
-    jw_key(&talk.jw, "jobs");
-    jw_begin(&talk.jw, '[');
+    CLEANUP(exchange_release) struct exchange exchange;
+    exchange_open(&exchange);
+    jw_key(&exchange.jw, "jobs");
+    jw_begin(&exchange.jw, '[');
     for (size_t i = 0; i < count; i++) {
-        jw_begin(&talk.jw, '{');
-        write_ref(&talk.jw, &leases[i]);
-        jw_kraw(&talk.jw, "events", STR("[]"));
-        jw_end(&talk.jw, '}');
+        jw_begin(&exchange.jw, '{');
+        write_ref(&exchange.jw, &leases[i]);
+        jw_kraw(&exchange.jw, "events", STR("[]"));
+        jw_end(&exchange.jw, '}');
     }
-    jw_end(&talk.jw, ']');
+    jw_end(&exchange.jw, ']');
     const struct http_call how = {.path = "/v1/jobs/progress", .timeout_ms = BEAT_MS};
-    return talk_ask(&talk, port, &how, err);
+    return exchange_send(&exchange, port, &how, err);
 }
 
 static enum rc http_complete(struct port *port, const struct port_ref *lease, struct str result,
                              struct port_next *next, struct err *err)
 {
     (void)next; /* Requested by a call of its own. */
-    CLEANUP(talk_release) struct talk talk;
-    open_word(&talk, lease);
+    CLEANUP(exchange_release) struct exchange exchange;
+    open_word(&exchange, lease);
     if (result.len > 0)
-        jw_kraw(&talk.jw, "result", result);
+        jw_kraw(&exchange.jw, "result", result);
     const struct http_call how = {.path = "/v1/jobs/complete", .timeout_ms = CALL_MS};
-    return say_word(&talk, port, &how, err);
+    return send_report(&exchange, port, &how, err);
 }
 
 static enum rc http_fail(struct port *port, const struct port_ref *lease,
                          const struct port_failure *failure, struct err *err)
 {
-    CLEANUP(talk_release) struct talk talk;
-    open_word(&talk, lease);
-    jw_key(&talk.jw, "error");
-    jw_begin(&talk.jw, '{');
-    jw_kstr(&talk.jw, "code", failure->code);
-    jw_kstr(&talk.jw, "message", failure->message ? failure->message : "");
-    jw_kbool(&talk.jw, "retryable", failure->retryable);
-    jw_kbool(&talk.jw, "policy", failure->policy);
-    jw_end(&talk.jw, '}');
+    CLEANUP(exchange_release) struct exchange exchange;
+    open_word(&exchange, lease);
+    jw_key(&exchange.jw, "error");
+    jw_begin(&exchange.jw, '{');
+    jw_kstr(&exchange.jw, "code", failure->code);
+    jw_kstr(&exchange.jw, "message", failure->message ? failure->message : "");
+    jw_kbool(&exchange.jw, "retryable", failure->retryable);
+    jw_kbool(&exchange.jw, "policy", failure->policy);
+    jw_end(&exchange.jw, '}');
     const struct http_call how = {.path = "/v1/jobs/fail", .timeout_ms = CALL_MS};
-    return say_word(&talk, port, &how, err);
+    return send_report(&exchange, port, &how, err);
 }
 
 static enum rc http_release(struct port *port, const struct port_ref *lease, struct err *err)
 {
-    CLEANUP(talk_release) struct talk talk;
-    open_word(&talk, lease);
+    CLEANUP(exchange_release) struct exchange exchange;
+    open_word(&exchange, lease);
     const struct http_call how = {.path = "/v1/jobs/release", .timeout_ms = CALL_MS};
-    return say_word(&talk, port, &how, err);
+    return send_report(&exchange, port, &how, err);
 }
 
 static enum rc http_run_token(struct port *port, const struct port_ref *lease,
                               const struct id *run_id, char *to, size_t to_bytes, struct err *err)
 {
     (void)run_id; /* The server knows which run the lease is for. */
-    CLEANUP(talk_release) struct talk talk;
-    talk_open(&talk);
-    write_ref(&talk.jw, lease);
+    CLEANUP(exchange_release) struct exchange exchange;
+    exchange_open(&exchange);
+    write_ref(&exchange.jw, lease);
     const struct http_call how = {.path = "/v1/jobs/run-token", .timeout_ms = CALL_MS};
-    enum rc rc = talk_ask(&talk, port, &how, err);
+    enum rc rc = exchange_send(&exchange, port, &how, err);
     if (rc != RC_OK)
         return rc;
-    const char *token = js_get_str(talk.tree, "token", "");
+    const char *token = js_get_str(exchange.tree, "token", "");
     if (token[0] == '\0' || strlen(token) >= to_bytes)
         return odd_answer(port, err);
     text_copy(to, to_bytes, token);
@@ -386,8 +386,8 @@ static enum rc http_run_token(struct port *port, const struct port_ref *lease,
 
 /* --- breakers --- */
 
-static enum rc talk_breaker(struct talk *talk, struct port *port, const char *name,
-                            const char *verb, struct err *err)
+static enum rc exchange_breaker(struct exchange *exchange, struct port *port, const char *name,
+                                const char *verb, struct err *err)
 {
     CLEANUP(buf_release) struct buf path;
     buf_init(&path, BREAKER_PATH_BYTES);
@@ -397,31 +397,31 @@ static enum rc talk_breaker(struct talk *talk, struct port *port, const char *na
     if (path.overflow)
         return err_set(err, RC_MALFORMED, "INVALID_NAME", "the breaker's name is too long");
     const struct http_call how = {.path = buf_text(&path), .timeout_ms = BEAT_MS};
-    return talk_ask(talk, port, &how, err);
+    return exchange_send(exchange, port, &how, err);
 }
 
 static enum rc http_breaker_ask(struct port *port, const char *name,
                                 struct port_verdict *ret_verdict, struct err *err)
 {
-    CLEANUP(talk_release) struct talk talk;
-    talk_open(&talk);
-    enum rc rc = talk_breaker(&talk, port, name, "acquire", err);
+    CLEANUP(exchange_release) struct exchange exchange;
+    exchange_open(&exchange);
+    enum rc rc = exchange_breaker(&exchange, port, name, "acquire", err);
     if (rc == RC_OK)
         *ret_verdict = (struct port_verdict){
-            .allowed = js_get_bool(talk.tree, "allowed", true),
-            .retry_ms = js_get_int(talk.tree, "retryAfterMs", 0),
+            .allowed = js_get_bool(exchange.tree, "allowed", true),
+            .retry_ms = js_get_int(exchange.tree, "retryAfterMs", 0),
         };
     return rc;
 }
 
-static enum rc http_breaker_tell(struct port *port, const char *name,
-                                 const struct port_outcome *outcome, struct err *err)
+static enum rc http_breaker_report(struct port *port, const char *name,
+                                   const struct port_outcome *outcome, struct err *err)
 {
-    CLEANUP(talk_release) struct talk talk;
-    talk_open(&talk);
-    jw_kbool(&talk.jw, "ok", outcome->ok);
-    jw_optstr(&talk.jw, "error", outcome->error);
-    return talk_breaker(&talk, port, name, "report", err);
+    CLEANUP(exchange_release) struct exchange exchange;
+    exchange_open(&exchange);
+    jw_kbool(&exchange.jw, "ok", outcome->ok);
+    jw_optstr(&exchange.jw, "error", outcome->error);
+    return exchange_breaker(&exchange, port, name, "report", err);
 }
 
 /* --- artifacts --- */
@@ -493,24 +493,24 @@ enum rc port_http_hello(struct port_http *http, const struct port_worker *worker
 {
     static const char *const presences[] = {
         [PORT_ACTIVE] = "active", [PORT_DRAINING] = "draining", [PORT_LEFT] = "left"};
-    CLEANUP(talk_release) struct talk talk;
-    talk_open(&talk);
-    jw_kstr(&talk.jw, "name", worker->name);
-    jw_kstr(&talk.jw, "host", worker->host);
-    jw_kint(&talk.jw, "pid", worker->pid);
-    jw_kstr(&talk.jw, "version", DROVER_VERSION);
-    jw_kint(&talk.jw, "slots", worker->slots);
-    jw_kint(&talk.jw, "busy", worker->busy);
-    write_texts(&talk.jw, "queues", worker->queues);
-    jw_kstr(&talk.jw, "state", presences[worker->presence]);
-    jw_kint(&talk.jw, "unpublishedCount", worker->unpublished_count);
-    jw_kint(&talk.jw, "unpublishedBytes", worker->unpublished_bytes);
+    CLEANUP(exchange_release) struct exchange exchange;
+    exchange_open(&exchange);
+    jw_kstr(&exchange.jw, "name", worker->name);
+    jw_kstr(&exchange.jw, "host", worker->host);
+    jw_kint(&exchange.jw, "pid", worker->pid);
+    jw_kstr(&exchange.jw, "version", DROVER_VERSION);
+    jw_kint(&exchange.jw, "slots", worker->slots);
+    jw_kint(&exchange.jw, "busy", worker->busy);
+    write_texts(&exchange.jw, "queues", worker->queues);
+    jw_kstr(&exchange.jw, "state", presences[worker->presence]);
+    jw_kint(&exchange.jw, "unpublishedCount", worker->unpublished_count);
+    jw_kint(&exchange.jw, "unpublishedBytes", worker->unpublished_bytes);
     const struct http_call how = {.path = "/v1/workers", .timeout_ms = BEAT_MS};
-    enum rc rc = talk_ask(&talk, &http->port, &how, err);
+    enum rc rc = exchange_send(&exchange, &http->port, &how, err);
     if (rc != RC_OK)
         return rc;
-    struct port_terms terms = {.lease_ms = js_get_int(talk.tree, "leaseMs", 0),
-                               .heartbeat_ms = js_get_int(talk.tree, "heartbeatMs", 0)};
+    struct port_terms terms = {.lease_ms = js_get_int(exchange.tree, "leaseMs", 0),
+                               .heartbeat_ms = js_get_int(exchange.tree, "heartbeatMs", 0)};
     if (terms.heartbeat_ms <= 0 || terms.lease_ms <= terms.heartbeat_ms)
         return odd_answer(&http->port, err);
     *ret_terms = terms;
@@ -533,21 +533,21 @@ static void http_interrupt(struct port *port)
 enum rc port_http_reply(struct port_http *http, const char *reply_to, struct str payload,
                         struct err *err)
 {
-    CLEANUP(talk_release) struct talk talk;
+    CLEANUP(exchange_release) struct exchange exchange;
     CLEANUP(buf_release) struct buf path;
     buf_init(&path, PATH_BYTES * 2);
     buf_adds(&path, "/v1/replies/");
     url_add_escaped(&path, reply_to);
     if (path.overflow)
         return err_set(err, RC_MALFORMED, "INVALID_ID", "replyTo is too long");
-    talk_open(&talk);
-    jw_kraw(&talk.jw, "payload", payload);
-    jw_end(&talk.jw, '}');
+    exchange_open(&exchange);
+    jw_kraw(&exchange.jw, "payload", payload);
+    jw_end(&exchange.jw, '}');
     const struct http_call call = {.method = "POST",
                                    .path = buf_text(&path),
-                                   .body = buf_str(&talk.body),
+                                   .body = buf_str(&exchange.body),
                                    .timeout_ms = CALL_MS};
-    return request(&http->port, &call, &talk.answer, err);
+    return request(&http->port, &call, &exchange.answer, err);
 }
 
 /* --- create and free --- */
@@ -565,7 +565,7 @@ static const struct port_ops http_ops = {
     .artifact_get = http_artifact_get,
     .run_token = http_run_token,
     .breaker_ask = http_breaker_ask,
-    .breaker_tell = http_breaker_tell,
+    .breaker_report = http_breaker_report,
     .announce = http_announce,
     .interrupt = http_interrupt,
 };

@@ -7,8 +7,8 @@
 
 enum { LAST_TRIES = 5 };
 
-static enum rc say(const struct report_route *route, const struct step_report *report,
-                   struct err *err)
+static enum rc deliver(const struct report_route *route, const struct step_report *report,
+                       struct err *err)
 {
     struct port *port = route->port;
     switch (report->kind) {
@@ -29,7 +29,7 @@ static enum rc send_once(const struct report_route *route, const struct step_rep
 {
     enum rc rc = fault_point("step.report", err);
     if (rc == RC_OK)
-        rc = say(route, report, err);
+        rc = deliver(route, report, err);
     return rc == RC_OK ? fault_point("step.reported", err) : rc;
 }
 

@@ -47,7 +47,7 @@ static enum rc read_input(struct judging *judging, struct err *err)
 
 /* --- one judge --- */
 
-static void tell_start(struct step *step, const struct judge_config *judge)
+static void report_start(struct step *step, const struct judge_config *judge)
 {
     CLEANUP(buf_release) struct buf data;
     buf_init(&data, STEP_RESULT_MAX / 2);
@@ -124,12 +124,12 @@ static void keep_clean(struct step *step, struct opinion *opinion)
     opinion->output = redact_dup(secrets, opinion->output, step->arena);
 }
 
-static enum rc hear(struct judging *judging, struct opinion *opinion, struct err *err)
+static enum rc read_opinion(struct judging *judging, struct opinion *opinion, struct err *err)
 {
     struct step *step = judging->step;
     const struct judge_config *judge = opinion->judge;
     opinion->judgement.name = judge->name;
-    tell_start(step, judge);
+    report_start(step, judge);
     enum rc rc = RC_OK;
     switch (judge->kind) {
     case JUDGE_RULES:
@@ -211,7 +211,7 @@ static void write_result(struct step *step, const struct panel *panel, const str
     jw_end(&jw, '}');
 }
 
-static enum rc tell(struct step *step, struct panel *panel, struct err *err)
+static enum rc report(struct step *step, struct panel *panel, struct err *err)
 {
     if (judge_verdict(panel->judgements, panel->count) == VERDICT_FAIL) {
         const char *text = judge_feedback(panel->judgements, panel->count, step->arena);
@@ -247,10 +247,10 @@ enum rc step_judge(struct step *step, struct err *err)
     for (size_t i = 0; rc == RC_OK && i < config->judge_count; i++) {
         panel.opinions[i].judge = &config->judges[i];
         panel.judgements[i] = &panel.opinions[i].judgement;
-        rc = hear(&judging, &panel.opinions[i], err);
+        rc = read_opinion(&judging, &panel.opinions[i], err);
     }
     if (rc == RC_OK)
-        rc = tell(step, &panel, err);
+        rc = report(step, &panel, err);
     worktree_drop(step, judging.dir);
     buf_release(&judging.diff);
     buf_release(&judging.certificate);

@@ -199,12 +199,12 @@ static bool is_hosts_fault(enum rc rc)
 }
 
 /* A breaker call that fails must not stop a judge. */
-static void tell_breaker(struct asking *asking, enum rc rc)
+static void report_to_breaker(struct asking *asking, enum rc rc)
 {
     struct port *port = asking->judging->step->site->port;
     bool ok = !is_hosts_fault(rc);
     const struct port_outcome outcome = {.ok = ok, .error = ok ? NULL : asking->problem};
-    (void)port->ops->breaker_tell(port, asking->breaker, &outcome, NULL);
+    (void)port->ops->breaker_report(port, asking->breaker, &outcome, NULL);
 }
 
 static bool breaker_allows(struct asking *asking, int64_t *ret_wait_ms)
@@ -240,7 +240,7 @@ static enum rc try_once(struct asking *asking, int64_t *ret_wait_ms, struct err 
         asking->problem = problem_of(asking, err);
         *ret_wait_ms = err->retry_ms;
     }
-    tell_breaker(asking, rc);
+    report_to_breaker(asking, rc);
     return rc;
 }
 

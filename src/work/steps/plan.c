@@ -62,7 +62,7 @@ static enum rc keep_plan(struct attempt *attempt, struct err *err)
 }
 
 /* Cut short, it has no plan to show: the server decides as it does for an attempt. */
-static enum rc tell_cut_short(struct attempt *attempt)
+static enum rc report_cut_short(struct attempt *attempt)
 {
     struct jw jw = jw_to(attempt->step->result);
     jw_begin(&jw, '{');
@@ -86,5 +86,5 @@ enum rc step_plan(struct step *step, struct err *err)
         return rc;
     bool done = attempt.ended.end == COMPUTE_ENDED && !attempt.limit &&
                 attempt.record != REPORT_ERROR;
-    return done ? keep_plan(&attempt, err) : tell_cut_short(&attempt);
+    return done ? keep_plan(&attempt, err) : report_cut_short(&attempt);
 }

@@ -74,7 +74,7 @@ static enum rc make_body(struct step *step, const char **ret_body, const char **
     return RC_OK;
 }
 
-static void tell_request(struct step *step)
+static void report_request(struct step *step)
 {
     CLEANUP(buf_release) struct buf data;
     buf_init(&data, STEP_RESULT_MAX / 2);
@@ -137,7 +137,7 @@ static enum rc open_pull(struct step *step, struct forge_pull *ret_pull, struct 
         return rc;
     change.patch = buf_str(&patch);
     CLEANUP(forge_call_release) struct forge_call call = {.git = step_git(step)};
-    tell_request(step);
+    report_request(step);
     rc = forge_find(input->config.forge)->open_pull(&call, &change, step->arena, ret_pull, err);
     worktree_drop(step, change.scratch);
     return rc == RC_OK ? RC_OK : fail_publish(step, rc, err);

@@ -188,8 +188,8 @@ static void write_result(struct step *step, const struct verification *verificat
     jw_end(&jw, '}');
 }
 
-enum rc verification_tell(struct step *step, const struct verification *verification,
-                          struct err *err)
+enum rc verification_report(struct step *step, const struct verification *verification,
+                            struct err *err)
 {
     struct told told = {0};
     enum rc rc = put_certificate(step, verification, &told.certificate, err);

@@ -43,6 +43,6 @@ struct verification {
 const char *verification_verdict(const struct verification *verification);
 
 /* Stores the certificate, and the feedback when something failed; writes the result. */
-MUST_USE enum rc verification_tell(struct step *step, const struct verification *verification,
-                                   struct err *err);
+MUST_USE enum rc verification_report(struct step *step, const struct verification *verification,
+                                     struct err *err);
 #endif

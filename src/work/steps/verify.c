@@ -215,7 +215,7 @@ static enum rc carry_outputs(struct trial *trial, struct err *err)
 
 /* --- one check --- */
 
-static void tell_start(struct step *step, const struct check *check)
+static void report_start(struct step *step, const struct check *check)
 {
     CLEANUP(buf_release) struct buf data;
     buf_init(&data, STEP_RESULT_MAX / 2);
@@ -309,7 +309,7 @@ static void note_errored(struct step *step, struct check *check, const struct er
 static void run_trial(struct trial *trial)
 {
     struct step *step = trial->bench->step;
-    tell_start(step, trial->check);
+    report_start(step, trial->check);
     const char *const argv[] = {"/bin/sh", "-c", trial->verifier->command, NULL};
     struct compute_spec spec = {
         .sandbox = &step->site->sandbox,
@@ -493,7 +493,7 @@ enum rc step_verify(struct step *step, struct err *err)
     buf_init(&bench->patch, (size_t)step->input.config.limits.max_patch_bytes);
     enum rc rc = run_checks(bench, err);
     if (rc == RC_OK)
-        rc = verification_tell(step, &bench->found, err);
+        rc = verification_report(step, &bench->found, err);
     worktree_drop(step, bench->dir); /* The next try makes its own. */
     buf_release(&bench->patch);
     return rc;

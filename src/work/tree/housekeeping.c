@@ -69,10 +69,10 @@ static void count(const struct housekeeping *housekeeping, struct housekeeping_t
     const struct retention retention = retention_of(housekeeping);
     int64_t begin_us = clock_mono_us();
     uint64_t signature = retention_signature(&retention);
-    if (!housekeeping->tell || signature == times->signature || begin_us < times->count_us)
+    if (!housekeeping->report || signature == times->signature || begin_us < times->count_us)
         return;
     const struct retention_total total = retention_total(&retention);
-    housekeeping->tell(housekeeping->ctx, &total);
+    housekeeping->report(housekeeping->ctx, &total);
     times->signature = signature;
     times->count_us = begin_us + (clock_mono_us() - begin_us) * COUNT_SHARE;
 }

@@ -19,7 +19,7 @@ struct housekeeping {
     bool (*take)(void *ctx, const struct id *run_id);
     void (*leave)(void *ctx);
     /* What is unpublished has changed; may be NULL. */
-    void (*tell)(void *ctx, const struct retention_total *unpublished);
+    void (*report)(void *ctx, const struct retention_total *unpublished);
     void *ctx;
 };
 

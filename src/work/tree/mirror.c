@@ -92,7 +92,7 @@ void mirror_drop_locks(const struct step *step, const char *git_dir)
 
 /* git fsck also reports objects that were made badly, as old tools did: "error in commit ...".
    Such a repository is whole. */
-static bool tells_of_damage(const char *words)
+static bool reports_damage(const char *words)
 {
     return text_starts(words, "error: ") || strstr(words, "\nerror: ") != NULL;
 }
@@ -110,7 +110,7 @@ static enum rc find_damage(struct step *step, bool *ret_damaged, struct err *err
     enum rc rc = git_ask(&git, &fsck, &status, err);
     if (rc != RC_OK && rc != RC_IO && rc != RC_TIMEOUT)
         return rc;
-    *ret_damaged = rc != RC_OK || (status != 0 && tells_of_damage(buf_text(&words)));
+    *ret_damaged = rc != RC_OK || (status != 0 && reports_damage(buf_text(&words)));
     return RC_OK;
 }
 

@@ -25,7 +25,7 @@ enum {
 
 /* ---- a snapshot ---- */
 
-static void tell(struct step *step, const struct snapshot *snapshot, const char *reason)
+static void report(struct step *step, const struct snapshot *snapshot, const char *reason)
 {
     CLEANUP(buf_release) struct buf data;
     buf_init(&data, DATA_BYTES_MAX);
@@ -68,7 +68,7 @@ static enum rc save(struct step *step, const struct saving *saving, struct snaps
     if (rc == RC_OK)
         rc = snapshot_take(&treegit, ret_last, &news, err);
     if (news.fresh || (rc == RC_OK && saving->again && ret_last->ref[0]))
-        tell(step, ret_last, saving->reason);
+        report(step, ret_last, saving->reason);
     if (rc == RC_OK && saving->whole)
         rc = check_whole(news.nested, err);
     treegit_close(&treegit);
@@ -108,7 +108,7 @@ void rescue_publish(struct step *step, const struct snapshot *last)
 
 /* ---- a tree that cannot be saved ---- */
 
-static void tell_kept(struct step *step, const struct err *why)
+static void report_kept(struct step *step, const struct err *why)
 {
     LOG(LOG_ERROR, "an agent's work could not be saved: its tree is kept",
         LOG_STR("runId", step->input.run_id.text), LOG_STR("path", step->kept_tree),
@@ -146,7 +146,7 @@ static enum rc keep(struct step *step, const struct err *why, struct err *err)
         step->kept_tree = path;
         rc = dir_sync_file_system(kept,
                                   err); /* Nothing of it is synced, and nothing else has it. */
-        tell_kept(step, why);
+        report_kept(step, why);
         return rc;
     }
     return err_set(err, RC_IO, "IO_ERROR", "cannot move %.300s to %.300s: %s", tree, kept,

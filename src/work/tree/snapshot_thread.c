@@ -145,8 +145,8 @@ static void drop_news(struct snapshot_thread *snapshots, const struct snapshot *
     (void)pthread_mutex_unlock(&snapshots->lock);
 }
 
-static void tell(struct snapshot_thread *snapshots, struct progress *progress,
-                 const struct snapshot *snapshot)
+static void report(struct snapshot_thread *snapshots, struct progress *progress,
+                   const struct snapshot *snapshot)
 {
     CLEANUP(buf_release) struct buf data;
     buf_init(&data, DATA_BYTES_MAX);
@@ -166,7 +166,7 @@ int64_t snapshot_thread_tick(struct snapshot_thread *snapshots, struct progress 
         (void)progress_tick(progress, clock_mono_us());
         if (progress->count > 0)
             break;
-        tell(snapshots, progress, &snapshot);
+        report(snapshots, progress, &snapshot);
     }
     int64_t look_ms = snapshots->every_ms < LOOK_MS ? snapshots->every_ms : LOOK_MS;
     return clock_mono_us() + look_ms * US_PER_MS;
@@ -183,7 +183,7 @@ void snapshot_thread_end(struct snapshot_thread **snapshots, struct progress *pr
     struct snapshot snapshot;
     progress_flush(progress); /* Makes room. */
     while (next_news(ended, &snapshot))
-        tell(ended, progress, &snapshot);
+        report(ended, progress, &snapshot);
     worktree_drop(&ended->step, worktree_path(&ended->step, GIT_DIR));
     snapshot_thread_free(ended);
 }

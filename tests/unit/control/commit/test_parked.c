@@ -83,7 +83,7 @@ END_TEST
 START_TEST(who_looked_before_the_last_news_has_to_look_again)
 {
     int64_t news = parked_news(parked);
-    parked_tell(parked);
+    parked_note_work(parked);
     struct command_list list;
     command_list_init(&list);
     command_list_push(&list, &leases[0]->base);

@@ -77,7 +77,7 @@ START_TEST(a_task_becomes_a_pull_request)
 }
 END_TEST
 
-static void tell_progress(const struct job_row *job)
+static void emit_progress(const struct job_row *job)
 {
     (void)lab_progress(&lab, job,
                        "[{\"type\":\"agent.step.recorded\",\"data\":{\"text\":\"on\"}}]");
@@ -89,9 +89,9 @@ START_TEST(a_clock_that_is_behind_does_not_turn_a_history_round)
     struct id run_id = lab_submit(&lab, "acme/billing");
     walk_to("agent");
     struct job_row job = lab_take(&lab, "agent");
-    tell_progress(&job);
+    emit_progress(&job);
     lab.now_us -= 3 * US_PER_SECOND;
-    tell_progress(&job);
+    emit_progress(&job);
     lab_finish(&lab, &job, RESULT_AGENT);
     lab_step(&lab, "verify", RESULT_VERIFIED);
     lab.now_us -= 3 * US_PER_SECOND;

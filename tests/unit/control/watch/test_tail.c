@@ -19,7 +19,7 @@ static struct control *control;
 static atomic_bool stopping;
 
 /* Every change of a queue leaves one event. */
-static void *tell(void *arg)
+static void *emit(void *arg)
 {
     (void)arg;
     for (int i = 0; !stopping; i++) {
@@ -56,12 +56,12 @@ static void listen_once(void)
     struct subscription_options options = {
         .name = "test", .capacity = 1000, .overflow = BUS_DROP_OLDEST, .wake = post, .ctx = &woken};
     struct subscription *subscription = bus_subscribe(control_bus(control), &options);
-    int64_t told = control_tail_seq(control), seq;
+    int64_t appended = control_tail_seq(control), seq;
     do {
         seq = take_seq(subscription, &woken);
-    } while (seq <= told);
-    ck_assert_msg(seq == told + 1, "%lld was told, the next that came was %lld", (long long)told,
-                  (long long)seq);
+    } while (seq <= appended);
+    ck_assert_msg(seq == appended + 1, "%lld was told, the next that came was %lld",
+                  (long long)appended, (long long)seq);
     bus_unsubscribe(control_bus(control), subscription);
 }
 
@@ -77,7 +77,7 @@ START_TEST(whoever_subscribes_and_then_asks_misses_nothing)
         .store = store, .clock = clock_real(), .random = random_seeded(7)};
     ck_assert_msg(control_start(&made, &control, &err) == RC_OK, "%s", err.text);
     pthread_t teller;
-    ck_assert_int_eq(pthread_create(&teller, NULL, tell, NULL), 0);
+    ck_assert_int_eq(pthread_create(&teller, NULL, emit, NULL), 0);
     for (int i = 0; i < ROUNDS; i++)
         listen_once();
     stopping = true;

@@ -49,7 +49,7 @@ START_TEST(a_wait_ends_within_the_window)
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct limit_wait wait = {.told = rows[i].told,
-                                  .told_us = now + rows[i].in_us,
+                                  .reported_us = now + rows[i].in_us,
                                   .hits = rows[i].hits,
                                   .adapter = rows[i].adapter};
         ck_assert_msg(claim_wait_until(&wait, now) - now == rows[i].wait_us, "row %zu", i);

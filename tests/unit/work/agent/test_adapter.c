@@ -26,7 +26,7 @@ static void teardown(void)
     kit_close(&kit);
 }
 
-static void say(const char *line)
+static void report(const char *line)
 {
     transcript_line(&transcript, str_of(line));
 }
@@ -64,7 +64,7 @@ static const struct {
 
 START_TEST(known_lines_become_events_and_others_do_not)
 {
-    say(lines[_i].line);
+    report(lines[_i].line);
     progress_flush(&progress);
     if (lines[_i].event) {
         char *want = arena_printf(&kit.arena, "[%s]", lines[_i].event);
@@ -77,10 +77,11 @@ END_TEST
 
 START_TEST(turns_add_up)
 {
-    say("{\"type\":\"turn\",\"inputTokens\":10,\"outputTokens\":5,\"costUsd\":0.25,\"model\":"
-        "\"a\"}");
-    say("{\"type\":\"turn\",\"inputTokens\":1,\"outputTokens\":2,\"costUsd\":1,\"model\":\"b\"}");
-    say("{\"type\":\"turn\",\"inputTokens\":-5,\"outputTokens\":\"x\",\"costUsd\":-3}");
+    report("{\"type\":\"turn\",\"inputTokens\":10,\"outputTokens\":5,\"costUsd\":0.25,\"model\":"
+           "\"a\"}");
+    report(
+        "{\"type\":\"turn\",\"inputTokens\":1,\"outputTokens\":2,\"costUsd\":1,\"model\":\"b\"}");
+    report("{\"type\":\"turn\",\"inputTokens\":-5,\"outputTokens\":\"x\",\"costUsd\":-3}");
     ck_assert_int_eq(transcript.usage.turns, 3);
     ck_assert_int_eq(transcript.usage.input_tokens, 11);
     ck_assert_int_eq(transcript.usage.output_tokens, 7);
@@ -94,14 +95,14 @@ END_TEST
 
 START_TEST(the_last_result_counts)
 {
-    say("{\"type\":\"result\",\"status\":\"error\",\"error\":\"broken\"}");
+    report("{\"type\":\"result\",\"status\":\"error\",\"error\":\"broken\"}");
     ck_assert_int_eq(transcript.report, REPORT_ERROR);
     ck_assert_str_eq(transcript.error, "broken");
-    say("{\"type\":\"result\",\"status\":\"success\",\"summary\":\"done\"}");
+    report("{\"type\":\"result\",\"status\":\"success\",\"summary\":\"done\"}");
     ck_assert_int_eq(transcript.report, REPORT_SUCCESS);
     ck_assert_str_eq(transcript.summary, "done");
     ck_assert_str_eq(transcript.error, "");
-    say("{\"type\":\"result\",\"status\":\"perhaps\"}");
+    report("{\"type\":\"result\",\"status\":\"perhaps\"}");
     ck_assert_int_eq(transcript.report, REPORT_SUCCESS);
 }
 END_TEST
@@ -109,8 +110,8 @@ END_TEST
 START_TEST(adapter_none_hears_nothing)
 {
     transcript_init(&transcript, ADAPTER_NONE, &progress);
-    say("{\"type\":\"result\",\"status\":\"success\"}");
-    say("{\"type\":\"turn\"}");
+    report("{\"type\":\"result\",\"status\":\"success\"}");
+    report("{\"type\":\"turn\"}");
     ck_assert_int_eq(transcript.report, REPORT_UNKNOWN);
     ck_assert_int_eq(transcript.usage.turns, 0);
 }
@@ -124,7 +125,7 @@ START_TEST(long_texts_are_cut_at_whole_characters)
     for (int i = 0; i < 5000; i++)
         buf_adds(&line, i % 2 ? "\xc3\xa4" : "\\n");
     buf_adds(&line, "\"}");
-    say(buf_text(&line));
+    report(buf_text(&line));
     progress_flush(&progress); /* The port checks that it is JSON. */
     ck_assert_int_eq(kit.port.progress_calls, 1);
     ck_assert_uint_lt(kit.port.events.len, 5000);
@@ -134,7 +135,7 @@ END_TEST
 START_TEST(a_flood_is_sent_in_bounded_batches_and_counted)
 {
     for (int i = 0; i < 5000; i++)
-        say("{\"type\":\"message\",\"text\":\"spam\"}");
+        report("{\"type\":\"message\",\"text\":\"spam\"}");
     (void)progress_tick(&progress, clock_mono_us());
     ck_assert_int_eq(kit.port.progress_calls, 1);
     struct js *tree = NULL;
@@ -144,7 +145,7 @@ START_TEST(a_flood_is_sent_in_bounded_batches_and_counted)
     ck_assert_str_eq(js_str(js_path(last, "data.text"), ""),
                      "4902 more events came too fast to be told.");
     js_free(tree);
-    say("{\"type\":\"message\",\"text\":\"spam\"}");
+    report("{\"type\":\"message\",\"text\":\"spam\"}");
     (void)progress_tick(&progress, clock_mono_us());
     ck_assert_int_eq(kit.port.progress_calls, 1); /* Too soon. */
     (void)progress_tick(&progress, clock_mono_us() + PROGRESS_EVERY_MS * US_PER_MS);
@@ -160,7 +161,7 @@ START_TEST(large_events_fill_a_batch_by_bytes)
     text[sizeof text - 1] = '\0';
     const char *line = arena_printf(&kit.arena, "{\"type\":\"message\",\"text\":\"%s\"}", text);
     for (int i = 0; i < 50; i++)
-        say(line);
+        report(line);
     progress_flush(&progress);
     ck_assert_uint_le(kit.port.events.len, PROGRESS_BYTES_MAX + 2);
     ck_assert_ptr_nonnull(strstr(buf_text(&kit.port.events), "more events"));
@@ -171,8 +172,8 @@ START_TEST(a_busy_server_gets_the_same_events_later)
 {
     kit.port.refuse = RC_BUSY;
     kit.port.refuse_times = 2;
-    say("{\"type\":\"message\",\"text\":\"once\"}");
-    say("{\"type\":\"turn\"}");
+    report("{\"type\":\"message\",\"text\":\"once\"}");
+    report("{\"type\":\"turn\"}");
     for (int i = 0; i < 3; i++)
         (void)progress_tick(&progress, clock_mono_us() + i * PROGRESS_RETRY_MS * US_PER_MS);
     ck_assert_int_eq(kit.port.progress_calls, 1);
@@ -191,7 +192,7 @@ START_TEST(the_server_may_stop_the_agent_through_its_events)
         kit.port.refuse = RC_STALE;
         kit.port.refuse_times = 1;
     }
-    say("{\"type\":\"message\",\"text\":\"x\"}");
+    report("{\"type\":\"message\",\"text\":\"x\"}");
     progress_flush(&progress);
     ck_assert_int_eq(stop_asked(&kit.stop), _i == 0 ? STOP_CANCEL : STOP_LOST);
 }

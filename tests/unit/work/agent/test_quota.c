@@ -70,7 +70,7 @@ static const struct {
 START_TEST(a_limit_is_recognised_with_its_reset)
 {
     char text[TIME_TEXT_BYTES] = "";
-    ck_assert_msg(quota_said(limits[_i].text), "%s", limits[_i].text);
+    ck_assert_msg(quota_mentioned(limits[_i].text), "%s", limits[_i].text);
     int64_t at_us = quota_reset(limits[_i].text, now_us), want_us = 0;
     if (limits[_i].until)
         ck_assert(time_parse(limits[_i].until, &want_us));
@@ -90,7 +90,7 @@ static const char *const others[] = {
 
 START_TEST(other_errors_are_none)
 {
-    ck_assert_msg(!quota_said(others[_i]), "%s", others[_i]);
+    ck_assert_msg(!quota_mentioned(others[_i]), "%s", others[_i]);
 }
 END_TEST
 

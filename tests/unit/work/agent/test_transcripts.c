@@ -39,7 +39,7 @@ static void teardown(void)
     kit_close(&kit);
 }
 
-static void say(const char *line)
+static void report(const char *line)
 {
     transcript_line(&transcript, str_of(line));
 }
@@ -57,7 +57,7 @@ static void play(const char *name)
 {
     char *text = load(name), *rest = text;
     for (char *line; (line = strsep(&rest, "\n")) != NULL;)
-        say(line);
+        report(line);
 }
 
 /* What the server has heard; events of one kind or all of them. */
@@ -299,14 +299,14 @@ START_TEST(an_id_that_is_used_again_hides_no_call)
 {
     begin(ADAPTER_NDJSON);
     transcript.limits.tools_denied = denied_edit;
-    say("{\"type\":\"tool\",\"name\":\"read\",\"status\":\"started\",\"toolCallId\":\"1\"}");
-    say("{\"type\":\"tool\",\"name\":\"read\",\"status\":\"started\",\"toolCallId\":\"1\"}");
+    report("{\"type\":\"tool\",\"name\":\"read\",\"status\":\"started\",\"toolCallId\":\"1\"}");
+    report("{\"type\":\"tool\",\"name\":\"read\",\"status\":\"started\",\"toolCallId\":\"1\"}");
     ck_assert_int_eq(transcript.calls, 1);
-    say("{\"type\":\"tool\",\"status\":\"completed\",\"toolCallId\":\"1\"}");
-    say("{\"type\":\"tool\",\"name\":\"read\",\"status\":\"started\",\"toolCallId\":\"1\"}");
+    report("{\"type\":\"tool\",\"status\":\"completed\",\"toolCallId\":\"1\"}");
+    report("{\"type\":\"tool\",\"name\":\"read\",\"status\":\"started\",\"toolCallId\":\"1\"}");
     ck_assert_int_eq(transcript.calls, 2);
     ck_assert_ptr_null(transcript.stop);
-    say("{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"started\",\"toolCallId\":\"1\"}");
+    report("{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"started\",\"toolCallId\":\"1\"}");
     ck_assert_pstr_eq(transcript.stop, "tool_denied");
 }
 END_TEST
@@ -315,9 +315,9 @@ START_TEST(a_call_that_is_told_only_at_its_end_is_denied_too)
 {
     begin(ADAPTER_NDJSON);
     transcript.limits.tools_denied = denied_edit;
-    say("{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"denied\"}"); /* By the agent. */
+    report("{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"denied\"}"); /* By the agent. */
     ck_assert_ptr_null(transcript.stop);
-    say("{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"completed\"}");
+    report("{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"completed\"}");
     ck_assert_pstr_eq(transcript.stop, "tool_denied");
 }
 END_TEST
@@ -382,15 +382,15 @@ static void call_of(const char *command, const char *end)
 {
     static int number;
     number++;
-    say(arena_printf(
+    report(arena_printf(
         &kit.arena,
         "{\"type\":\"assistant\",\"message\":{\"id\":\"m%d\",\"content\":[{\"type\":"
         "\"tool_use\",\"id\":\"t%d\",\"name\":\"Bash\",\"input\":{\"command\":\"%s\"}}]}}",
         number, number, command));
-    say(arena_printf(&kit.arena,
-                     "{\"type\":\"user\",\"message\":{\"content\":[{\"type\":\"tool_result\","
-                     "\"tool_use_id\":\"t%d\",\"is_error\":%s,\"content\":\"x\"}]}}",
-                     number, end));
+    report(arena_printf(&kit.arena,
+                        "{\"type\":\"user\",\"message\":{\"content\":[{\"type\":\"tool_result\","
+                        "\"tool_use_id\":\"t%d\",\"is_error\":%s,\"content\":\"x\"}]}}",
+                        number, end));
 }
 
 START_TEST(the_same_failing_call_over_and_over_stops_the_agent)
@@ -455,7 +455,7 @@ START_TEST(odd_lines_do_no_harm)
 {
     begin(all_adapters[_i]);
     for (size_t i = 0; i < COUNT_OF(odd_lines); i++)
-        say(odd_lines[i]);
+        report(odd_lines[i]);
     ck_assert_int_eq(transcript.usage.input_tokens, 0);
     ck_assert_int_eq(transcript.usage.output_tokens, 0);
     ck_assert_ptr_null(transcript.stop);
@@ -496,11 +496,11 @@ START_TEST(many_calls_and_messages_stay_bounded)
 {
     begin(ADAPTER_CLAUDE);
     for (int i = 0; i < 1000; i++) {
-        say(arena_printf(&kit.arena,
-                         "{\"type\":\"assistant\",\"message\":{\"id\":\"m%d\",\"content\":["
-                         "{\"type\":\"tool_use\",\"id\":\"t%d\",\"name\":\"Bash\"}],"
-                         "\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}",
-                         i, i));
+        report(arena_printf(&kit.arena,
+                            "{\"type\":\"assistant\",\"message\":{\"id\":\"m%d\",\"content\":["
+                            "{\"type\":\"tool_use\",\"id\":\"t%d\",\"name\":\"Bash\"}],"
+                            "\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}",
+                            i, i));
     }
     ck_assert_int_eq(transcript.usage.turns, 1000);
     ck_assert_int_eq(transcript.usage.input_tokens, 1000);

@@ -304,7 +304,7 @@ static bool take_run(void *ctx, const struct id *run_id)
 
 static struct retention_total told;
 
-static void tell(void *ctx, const struct retention_total *unpublished)
+static void report(void *ctx, const struct retention_total *unpublished)
 {
     (void)ctx;
     told = *unpublished;
@@ -322,7 +322,7 @@ START_TEST(a_round_of_the_broom_keeps_as_long_as_it_is_told)
     kit_sh(&kit, "mkdir %s/held; touch %s", kit.work_dir, held);
     kit.site.clock = (struct clock){.now_us = in_31_days};
     struct housekeeping housekeeping = {
-        .site = &kit.site, .stop = &kit.stop, .take = take_run, .tell = tell};
+        .site = &kit.site, .stop = &kit.stop, .take = take_run, .report = report};
     housekeeping_round(&housekeeping); /* For ever. */
     housekeeping.keep_days = 32;
     housekeeping_round(&housekeeping);
