@@ -74,10 +74,10 @@ packages:
 $(BUILD)/drover: $(LIB_OBJ) $(MAIN_OBJ)
 	$(call say,LD $@)$(CC) $(LD_FLAGS) -o $@ $^ $(LIB_LDLIBS) -lm
 
-# The tables of steps are reached through these: tests/unit/step_added.c adds one.
-STEP_TABLES := step_table step_handlers step_function
+# The tables of steps, to which tests/unit/step_added.c adds one; and check's own, see main.c.
+TEST_WRAPS := step_table step_handlers step_function _mark_point
 $(BUILD)/tests: $(LIB_OBJ) $(TEST_OBJ)
-	$(call say,LD $@)$(CC) $(LD_FLAGS) $(STEP_TABLES:%=-Wl,--wrap=%) -o $@ $^ $(LIB_LDLIBS) \
+	$(call say,LD $@)$(CC) $(LD_FLAGS) $(TEST_WRAPS:%=-Wl,--wrap=%) -o $@ $^ $(LIB_LDLIBS) \
 		$(CHECK_LDLIBS) -lm
 
 $(BUILD)/sim: $(LIB_OBJ) $(SIM_OBJ)

@@ -10,6 +10,7 @@
  */
 #include "tests/unit/suites.h"
 #include "work/sandbox/inside.h"
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,20 @@ static const struct entry *entry_find(const char *name)
             return &entries[i];
     }
     return NULL;
+}
+
+/* In front of check's (ld --wrap): it writes the place of every assertion that holds to a file, so
+   that a test that dies is reported as "after this point".  A test with a million of them writes the
+   first thousand, and of the others one in a thousand: the words stay true. */
+void __real__mark_point(const char *file, int line);
+void __wrap__mark_point(const char *file, int line);
+void __wrap__mark_point(const char *file, int line)
+{
+    enum { POINTS = 1000 };
+    static atomic_uint count;
+    unsigned number = atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
+    if (number < POINTS || number % POINTS == 0)
+        __real__mark_point(file, line);
 }
 
 int main(int argc, char **argv)
