@@ -45,8 +45,9 @@ static void add_escaped(struct buf *buf, unsigned char c)
     if (c < sizeof names && names[c]) {
         const char pair[] = {'\\', names[c]};
         buf_add(buf, pair, sizeof pair);
-    } else {
-        buf_addf(buf, "\\u%04x", c);
+    } else { /* Below 0x20, and a text may be full of them: without printf. */
+        const char code[] = {'\\', 'u', '0', '0', (char)('0' + c / 16), "0123456789abcdef"[c % 16]};
+        buf_add(buf, code, sizeof code);
     }
 }
 

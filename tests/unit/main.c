@@ -36,9 +36,9 @@ static const struct entry *entry_find(const char *name)
     return NULL;
 }
 
-/* In front of check's (ld --wrap): it writes the place of every assertion that holds to a file, so
-   that a test that dies is reported as "after this point".  A test with a million of them writes the
-   first thousand, and of the others one in a thousand: the words stay true. */
+/* In front of check's (ld --wrap), which writes the place of every assertion that holds to a file:
+   a test that dies is reported as "after this point".  A test with a million assertions writes the
+   first thousand, and of the others one in a thousand: the report stays true. */
 void __real__mark_point(const char *file, int line);
 void __wrap__mark_point(const char *file, int line);
 void __wrap__mark_point(const char *file, int line)
