@@ -1,6 +1,3 @@
-/*
- * client.c - see client.h.
- */
 #include "bench/client.h"
 #include "base/fd.h"
 #include "base/mem.h"
@@ -169,8 +166,8 @@ static size_t answer_parse(struct str in, struct client_answer *ret_answer)
     size_t head = (size_t)(behind - in.at) + strlen(end);
     const char *length = memmem(in.at, head, length_name, strlen(length_name));
     size_t body = 0;
-    for (const char *at = length ? length + strlen(length_name) : end; *at >= '0' && *at <= '9';
-         at++)
+    for (const char *at = length != NULL ? length + strlen(length_name) : end;
+         *at >= '0' && *at <= '9'; at++)
         body = body * 10 + (size_t)(*at - '0');
     if (in.len < head + body)
         return 0;

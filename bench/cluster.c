@@ -1,6 +1,3 @@
-/*
- * cluster.c - see cluster.h.
- */
 #include "bench/cluster.h"
 #include "base/proc.h"
 #include "base/str.h"

@@ -1,6 +1,3 @@
-/*
- * plant.c - see plant.h.
- */
 #include "bench/plant.h"
 #include <assert.h>
 #include <time.h>

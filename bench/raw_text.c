@@ -1,6 +1,3 @@
-/*
- * raw_text.c - see raw_text.h.
- */
 #include "bench/raw_text.h"
 
 #define WORKSPACE  "'00000000-0000-7000-8000-000000000001'"

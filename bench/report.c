@@ -1,6 +1,3 @@
-/*
- * report.c - see report.h.
- */
 #include "bench/report.h"
 #include "base/fd.h"
 #include "base/jw.h"

@@ -1,6 +1,3 @@
-/*
- * runs.c - see runs.h.
- */
 #include "bench/runs.h"
 #include "base/mem.h"
 #include "control/admit/repositories.h"

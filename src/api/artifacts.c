@@ -130,7 +130,7 @@ enum rc api_artifact_put(struct call *call, struct db *db, struct err *err)
     struct id job_id = {0};
     enum rc rc = read_put(call, &job_id, err);
     bool for_job = !id_is_none(&job_id);
-    if (rc == RC_OK && !for_job && auth_bound_to(&call->who))
+    if (rc == RC_OK && !for_job && auth_bound_to(&call->who) != NULL)
         return err_set(err, RC_DENIED, "QUEUE_NOT_ALLOWED",
                        "a token that is bound to queues stores for a job only: say ?jobId=");
     if (rc == RC_OK && for_job)

@@ -75,7 +75,7 @@ static enum rc read_token(const char *path, struct buf *into, struct err *err)
     }
     if (rc != RC_OK)
         return rc;
-    while (into->len && strchr(" \t\r\n", into->data[into->len - 1]))
+    while (into->len && strchr(" \t\r\n", into->data[into->len - 1]) != NULL)
         buf_cut(into, into->len - 1);
     if (into->len < TOKEN_BYTES_MIN || strlen(buf_text(into)) != into->len)
         return err_set(err, RC_CORRUPT, "ADMIN_TOKEN",
@@ -97,7 +97,7 @@ enum rc auth_open(const char *data_dir, struct control *control, struct auth **r
         return rc;
     struct auth *auth = mem_alloc(sizeof *auth);
     auth->control = control;
-    auth->clock = control ? control_clock(control) : clock_real();
+    auth->clock = control != NULL ? control_clock(control) : clock_real();
     (void)pthread_mutex_init(&auth->lock, NULL);
     sha256_hex(token.data, token.len, auth->admin_sha256);
     explicit_bzero(token.data, token.len);
@@ -107,7 +107,7 @@ enum rc auth_open(const char *data_dir, struct control *control, struct auth **r
 
 void auth_free(struct auth *auth)
 {
-    if (!auth)
+    if (auth == NULL)
         return;
     (void)pthread_mutex_destroy(&auth->lock);
     mem_free(auth);
@@ -159,9 +159,9 @@ static struct known_token know(const struct auth *auth, const struct token_row *
                                 .noted_us = row->last_used_us};
     text_copy(token.sha256, sizeof token.sha256, row->sha256);
     text_copy(token.name, sizeof token.name, row->name);
-    text_copy(token.queues, sizeof token.queues, row->queues ? row->queues : "");
+    text_copy(token.queues, sizeof token.queues, row->queues != NULL ? row->queues : "");
     const struct known_token *before = find_by_id(auth, &row->id);
-    if (before) {
+    if (before != NULL) {
         token.used_us = before->used_us;
         token.noted_us = before->noted_us;
     }
@@ -188,7 +188,7 @@ enum rc auth_refresh(struct auth *auth, struct db *db, struct err *err)
         memcpy(auth->tokens, fresh, count * sizeof *fresh);
     auth->token_count = count;
     (void)pthread_mutex_unlock(&auth->lock);
-    if (lost && auth->on_lost)
+    if (lost && auth->on_lost != NULL)
         auth->on_lost(auth->on_lost_ctx);
     return RC_OK;
 }
@@ -200,7 +200,7 @@ bool auth_alive(struct auth *auth, const struct identity *identity)
     int64_t now_us = clock_now_us(&auth->clock);
     (void)pthread_mutex_lock(&auth->lock);
     const struct known_token *token = find_by_id(auth, &identity->token_id);
-    bool alive = token && (token->expires_us == 0 || token->expires_us > now_us);
+    bool alive = token != NULL && (token->expires_us == 0 || token->expires_us > now_us);
     (void)pthread_mutex_unlock(&auth->lock);
     return alive;
 }
@@ -215,7 +215,7 @@ static void find_token(struct auth *auth, const char *sha256, struct identity *i
         if (secret_same(sha256, auth->tokens[i].sha256))
             found = &auth->tokens[i];
     }
-    if (found && (found->expires_us == 0 || found->expires_us > now_us)) {
+    if (found != NULL && (found->expires_us == 0 || found->expires_us > now_us)) {
         found->used_us = now_us;
         note_use(auth, found);
         identity->role = found->role;
@@ -268,7 +268,7 @@ enum rc auth_check(struct auth *auth, struct str authorization, struct identity 
     } else {
         find_token(auth, given, &identity);
     }
-    if (identity.role == ROLE_NOBODY && auth->control && token.len < sizeof text) {
+    if (identity.role == ROLE_NOBODY && auth->control != NULL && token.len < sizeof text) {
         memcpy(text, token.at, token.len);
         text[token.len] = '\0';
         if (control_run_token_check(auth->control, text, &identity.run_id))

@@ -78,7 +78,7 @@ enum rc call_no_fields(struct call *call, struct err *err)
 {
     CLEANUP(js_freep) struct js *tree = NULL;
     enum rc rc = call_json_optional(call, &tree, err);
-    if (rc != RC_OK || !tree)
+    if (rc != RC_OK || tree == NULL)
         return rc;
     struct fields fields;
     fields_open(&fields, tree, "", err);
@@ -89,7 +89,7 @@ enum rc call_reason(struct call *call, const char **ret_reason, struct err *err)
 {
     struct command *command = call->command;
     enum rc rc = call_json_optional(call, &command->tree, err);
-    if (rc != RC_OK || !command->tree)
+    if (rc != RC_OK || command->tree == NULL)
         return rc;
     struct fields fields;
     fields_open(&fields, command->tree, "", err);
@@ -118,7 +118,7 @@ void call_fail(struct call *call, enum rc rc, const struct err *err)
     problem.errors = call->errors;
     if (rc == RC_IO || rc == RC_CORRUPT)
         LOG(LOG_ERROR, "request failed", LOG_STR("requestId", call->http.id),
-            LOG_STR("route", call->route ? call->route->pattern : ""),
+            LOG_STR("route", call->route != NULL ? call->route->pattern : ""),
             LOG_STR("code", problem.code), LOG_STR("error", problem.detail));
     http_answer_problem(&call->http, &problem);
 }

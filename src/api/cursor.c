@@ -39,7 +39,7 @@ bool cursor_decode(enum cursor_kind kind, const char *text, struct arena *arena,
     int held = 0;
     for (; *text; text++) {
         const char *place = strchr(alphabet, *text);
-        if (!place)
+        if (place == NULL)
             return false;
         bits = bits << 6 | (uint32_t)(place - alphabet);
         held += 6;

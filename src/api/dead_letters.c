@@ -42,9 +42,9 @@ static void params_filter(struct params *params, struct dead_filter *ret_filter)
     params_time(params, "since", &ret_filter->since_us);
     params_time(params, "until", &ret_filter->until_us);
     params_text(params, "archived", REASON_MAX, &archived);
-    if (ret_filter->reason && dead_reason_parse(ret_filter->reason) == DEAD_NONE)
+    if (ret_filter->reason != NULL && dead_reason_parse(ret_filter->reason) == DEAD_NONE)
         params_fail(params, "reason", "%.40s is not a reason of a dead letter", ret_filter->reason);
-    if (archived && !archived_parse(archived, &ret_filter->archived))
+    if (archived != NULL && !archived_parse(archived, &ret_filter->archived))
         params_fail(params, "archived", "archived must be true, false or all");
 }
 
@@ -53,7 +53,7 @@ static void fields_time(struct fields *fields, const char *key, int64_t *ret_us)
     const char *text = NULL;
     fields_string(fields, key, FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = REASON_MAX},
                   &text);
-    if (text && !time_parse(text, ret_us))
+    if (text != NULL && !time_parse(text, ret_us))
         fields_fail(fields, key, "%s must be a time like 2026-01-31T12:00:00Z", key);
 }
 
@@ -64,7 +64,7 @@ static void fields_archived(struct fields *fields, enum dead_archived *ret_archi
     fields_any(fields, "archived", FIELD_OPTIONAL, &value);
     if (js_type(value) == JS_BOOL)
         *ret_archived = js_bool(value, false) ? DEAD_ARCHIVED : DEAD_OPEN;
-    else if (value && !archived_parse(js_str(value, NULL), ret_archived))
+    else if (value != NULL && !archived_parse(js_str(value, NULL), ret_archived))
         fields_fail(fields, "archived", "archived must be true, false or \"all\"");
 }
 
@@ -82,7 +82,7 @@ static enum rc read_filter(const struct js *object, struct dead_filter *ret_filt
     fields_time(&fields, "since", &ret_filter->since_us);
     fields_time(&fields, "until", &ret_filter->until_us);
     fields_archived(&fields, &ret_filter->archived);
-    if (ret_filter->reason && dead_reason_parse(ret_filter->reason) == DEAD_NONE)
+    if (ret_filter->reason != NULL && dead_reason_parse(ret_filter->reason) == DEAD_NONE)
         fields_fail(&fields, "reason", "%.40s is not a reason of a dead letter",
                     ret_filter->reason);
     return fields_close(&fields);
@@ -214,7 +214,7 @@ static void read_ids(struct fields *fields, struct cmd_dead *cmd)
     const struct js *texts = NULL;
     fields_strings(fields, "ids", FIELD_OPTIONAL, DEAD_PER_CALL_MAX,
                    &(struct field_text){.min = 1, .max = ID_TEXT_BYTES}, &texts);
-    if (!texts)
+    if (texts == NULL)
         return;
     if (js_count(texts) == 0)
         fields_fail(fields, "ids", "ids must not be empty");
@@ -237,7 +237,7 @@ static void read_age(struct fields *fields, struct cmd_dead *cmd, bool *ret_give
     fields_int(fields, "olderThanMs", FIELD_OPTIONAL, &(struct field_range){0, OLDER_MS_MAX},
                &older_ms);
     *ret_given = older_ms >= 0;
-    if (*ret_given && cmd->ids)
+    if (*ret_given && cmd->ids != NULL)
         fields_fail(fields, "olderThanMs", "give ids or olderThanMs, not both");
     if (*ret_given)
         cmd->filter.until_us = clock_now_us(&clock) - older_ms * US_PER_MS;
@@ -256,15 +256,15 @@ static enum rc read_choice(struct cmd_dead *cmd, enum extra extra, struct err *e
         fields_any(&fields, "patch", FIELD_OPTIONAL, &cmd->patch);
     if (extra == EXTRA_AGE)
         read_age(&fields, cmd, &aged);
-    if (cmd->ids && filter)
+    if (cmd->ids != NULL && filter != NULL)
         fields_fail(&fields, "filter", "give ids or filter, not both");
-    if (!cmd->ids && !filter && !aged)
+    if (cmd->ids == NULL && filter == NULL && !aged)
         fields_fail(&fields, "ids",
                     extra == EXTRA_AGE ? "give ids, filter or olderThanMs; the filter {} means all"
                                        : "give ids or filter; the filter {} means all");
     enum rc rc = fields_close(&fields);
     int64_t aged_us = cmd->filter.until_us;
-    if (rc == RC_OK && filter)
+    if (rc == RC_OK && filter != NULL)
         rc = read_filter(filter, &cmd->filter, err);
     if (aged_us > 0 && aged_us < cmd->filter.until_us)
         cmd->filter.until_us = aged_us;

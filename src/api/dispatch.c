@@ -1,6 +1,3 @@
-/*
- * dispatch.c - see dispatch.h.
- */
 #include "api/dispatch.h"
 #include "api/metrics.h"
 #include "api/routes.h"
@@ -54,9 +51,9 @@ enum rc dispatch_gate(void *ctx, const struct http_head *head, struct http_body_
     match_route(head->method, head->path, &match);
     struct identity who = {0};
     enum rc rc = auth_check(api->auth, head->authorization, &who, err);
-    if (rc == RC_OK && match.route)
+    if (rc == RC_OK && match.route != NULL)
         rc = auth_route(&who, match.route, err);
-    bool takes_body = match.route && match.route->body != BODY_IGNORED;
+    bool takes_body = match.route != NULL && match.route->body != BODY_IGNORED;
     if (rc == RC_OK && !takes_body)
         rc = no_large_body(&match, err);
     if (rc != RC_OK || who.role == ROLE_AGENT) {
@@ -90,7 +87,7 @@ bool dispatch_privileged(void *ctx, const struct http_head *head)
     struct identity who = {0};
     struct err err = {0};
     match_route(head->method, head->path, &match);
-    if (match.route && match.route->open)
+    if (match.route != NULL && match.route->open)
         return true;
     return auth_check(api->auth, head->authorization, &who, &err) == RC_OK &&
            (who.role == ROLE_ADMIN || who.role == ROLE_WORKER);
@@ -152,7 +149,7 @@ static enum rc start_command(struct call *call, struct err *err)
     struct command *command = call->command;
     assert(command != NULL);
     const char *trace = http_header(&call->http, "traceparent");
-    if (trace && strlen(trace) == TRACEPARENT_LEN)
+    if (trace != NULL && strlen(trace) == TRACEPARENT_LEN)
         command->traceparent = arena_strdup(&command->arena, trace);
     command->actor = auth_actor(&call->who);
     command->bound_to = auth_bound_to(&call->who);
@@ -177,7 +174,8 @@ static bool body_type_fits(struct call *call)
 {
     const char *type = http_header(&call->http, "Content-Type");
     enum route_body body = call->route->body;
-    if (!type || http_body(&call->http).len == 0 || body == BODY_IGNORED || body == BODY_BYTES)
+    if (type == NULL || http_body(&call->http).len == 0 || body == BODY_IGNORED ||
+        body == BODY_BYTES)
         return true;
     if (type_is(type, "application/json"))
         return true;
@@ -188,7 +186,7 @@ static bool body_type_fits(struct call *call)
 
 static bool decode_vars(struct call *call, const struct route_match *match)
 {
-    for (int i = 0; i < ROUTE_VARS_MAX && match->vars[i].at; i++) {
+    for (int i = 0; i < ROUTE_VARS_MAX && match->vars[i].at != NULL; i++) {
         if (!url_decode(match->vars[i], false, &call->http.arena, &call->vars[i]))
             return false;
     }
@@ -200,7 +198,7 @@ static bool find_route(struct call *call)
 {
     struct route_match match;
     match_route(call->http.method, str_of(call->http.path), &match);
-    if (match.route) {
+    if (match.route != NULL) {
         call->route = match.route;
         if (decode_vars(call, &match))
             return true;
@@ -335,7 +333,7 @@ void dispatch_handle(void *ctx, struct http_request *request)
 static bool lost_its_token(const struct http_request *request)
 {
     const struct call *call = (const struct call *)request;
-    return !call->stream && !auth_alive(call->api->auth, &call->who);
+    return call->stream == NULL && !auth_alive(call->api->auth, &call->who);
 }
 
 static void end_lost(struct loop_call *posted)
@@ -343,7 +341,7 @@ static void end_lost(struct loop_call *posted)
     struct api *api = (struct api *)((char *)posted - offsetof(struct api, tokens_lost));
     atomic_store(&api->tokens_lost_posted, false);
     sse_end_lost(api->sse);
-    if (api->http)
+    if (api->http != NULL)
         http_close_watched(api->http, lost_its_token);
 }
 
@@ -362,12 +360,12 @@ void dispatch_finished(void *ctx, struct http_request *request)
     struct call *call = (struct call *)request;
     size_t count;
     const struct route *first = routes_all(&count);
-    size_t route = call->route ? (size_t)(call->route - first) : count;
+    size_t route = call->route != NULL ? (size_t)(call->route - first) : count;
     metrics_count(api->metrics, route, request->answer.status);
     if (log_enabled(LOG_DEBUG))
         LOG(LOG_DEBUG, "request", LOG_STR("requestId", request->id),
             LOG_STR("method", http_method_name(request->method)),
-            LOG_STR("route", call->route ? call->route->pattern : ""),
+            LOG_STR("route", call->route != NULL ? call->route->pattern : ""),
             LOG_INT("status", request->answer.status),
             LOG_INT("durationMs", (clock_mono_us() - request->started_us) / US_PER_MS));
     command_free(call->command);

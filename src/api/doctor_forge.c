@@ -51,12 +51,12 @@ static void take_findings(struct examination *examination, const struct reposito
 {
     struct arena *arena = &examination->call->http.arena;
     for (size_t i = 0; i < count; i++) {
-        if (examined->wrong[i])
+        if (examined->wrong[i] != NULL)
             found(examination,
                   arena_printf(arena, "pull request %" PRId64 " of %s (run %s): %s", rows[i].number,
                                repository->name, rows[i].run_id.text, examined->wrong[i]));
     }
-    if (examined->broken)
+    if (examined->broken != NULL)
         found(examination,
               arena_printf(arena,
                            "repository %s: git says of its pull requests and issues: %s; git fsck "
@@ -74,7 +74,7 @@ static enum rc ask_forge(struct examination *examination, const struct repositor
     if (rc != RC_OK)
         return rc;
     const struct forge_ops *forge = forge_find(repo_access.config->forge);
-    if (!forge || !forge->examine)
+    if (forge == NULL || forge->examine == NULL)
         return RC_OK;
     struct clock clock = control_clock(examination->call->api->control);
     struct forge_known *known = arena_array(arena, count + 1, sizeof *known);

@@ -21,7 +21,7 @@ static enum rc open_issues(struct call *call, struct db *db, const char *name,
                            struct repo_access *repo_access, const struct issue_ops **ret_ops,
                            struct err *err)
 {
-    if (!name)
+    if (name == NULL)
         return err_field(err, RC_INVALID, "MISSING_FIELD", "repository",
                          "repository is missing: say whose issues are meant");
     enum rc rc = repo_access_open(call, db, name, repo_access, err);
@@ -52,7 +52,7 @@ static void answer_issue(struct call *call, int status, const struct repo_access
     jw_kstr(&jw, "body", issue->body);
     jw_key(&jw, "comments");
     jw_begin(&jw, '[');
-    for (int64_t i = 0; issue->comments && i < issue->comment_count; i++) {
+    for (int64_t i = 0; issue->comments != NULL && i < issue->comment_count; i++) {
         jw_begin(&jw, '{');
         jw_kstr(&jw, "author", issue->comments[i].author);
         jw_kstr(&jw, "body", issue->comments[i].body);
@@ -102,10 +102,10 @@ static void read_filter(struct listing *list, struct issue_filter *filter)
 {
     struct params *params = &list->params;
     filter->limit = (size_t)list->query_limit;
-    if (list->after && !text_to_i64(list->after, &filter->before))
+    if (list->after != NULL && !text_to_i64(list->after, &filter->before))
         params_fail(params, "cursor", "this cursor is of another listing");
     params_text(params, "state", 20, &filter->state);
-    if (filter->state && !text_same(filter->state, states[0]) &&
+    if (filter->state != NULL && !text_same(filter->state, states[0]) &&
         !text_same(filter->state, states[1]))
         params_fail(params, "state", "%.20s is no state of an issue", filter->state);
 }
@@ -193,7 +193,7 @@ enum rc api_issue_new(struct call *call, struct db *db, struct err *err)
         rc = open_issues(call, db, name, &repo_access, &ops, err);
     if (rc != RC_OK)
         return rc;
-    if (labels)
+    if (labels != NULL)
         words.labels = str_of(js_text(labels, &call->http.arena));
     rc = ops->open(&repo_access.forge, repo_access.config->url, &words, &call->http.arena, &issue,
                    err);
@@ -230,7 +230,7 @@ static enum rc say(struct call *call, struct db *db, struct saying *saying, stru
     fields_open(&fields, tree, "", err);
     fields_string(&fields, "repository", FIELD_REQUIRED,
                   &(struct field_text){1, REPOSITORY_NAME_MAX}, &name);
-    if (!saying->words.state)
+    if (saying->words.state == NULL)
         fields_string(&fields, "body", FIELD_REQUIRED, &(struct field_text){1, ISSUE_BODY_MAX},
                       &saying->words.body);
     rc = fields_close(&fields);

@@ -1,6 +1,3 @@
-/*
- * job_fields.c - see job_fields.h.
- */
 #include "api/job_fields.h"
 #include "base/clock.h"
 #include "core/queue/breaker_config.h"
@@ -29,7 +26,7 @@ static void read_payload(struct fields *fields, struct arena *arena, struct job_
 {
     const struct js *payload = NULL;
     fields_any(fields, "payload", FIELD_OPTIONAL, &payload);
-    spec->payload = payload ? str_of(js_text(payload, arena)) : STR("null");
+    spec->payload = payload != NULL ? str_of(js_text(payload, arena)) : STR("null");
     if (spec->payload.len > JOB_PAYLOAD_MAX)
         fields_fail(fields, "payload", "payload must have at most %d bytes", JOB_PAYLOAD_MAX);
 }
@@ -42,7 +39,7 @@ void fields_job_body(struct fields *fields, struct arena *arena, struct job_spec
     fields_string(fields, "dedupKey", FIELD_OPTIONAL, &key, &ret_spec->dedup_key);
     fields_string(fields, "dependency", FIELD_OPTIONAL,
                   &(struct field_text){.min = 1, .max = BREAKER_NAME_MAX}, &ret_spec->dependency);
-    if (ret_spec->dependency && !breaker_name_valid(ret_spec->dependency))
+    if (ret_spec->dependency != NULL && !breaker_name_valid(ret_spec->dependency))
         fields_fail(fields, "dependency", "dependency must name a breaker: letters, digits and %s",
                     BREAKER_NAME_SIGNS);
     read_limits(fields, ret_spec);
@@ -55,8 +52,8 @@ void fields_job(struct fields *fields, struct arena *arena, struct job_spec *ret
     fields_string(fields, "type", FIELD_REQUIRED,
                   &(struct field_text){.min = 1, .max = JOB_TYPE_MAX}, &ret_spec->type);
     fields_job_body(fields, arena, ret_spec);
-    if (ret_spec->queue && !queue_name_valid(ret_spec->queue))
+    if (ret_spec->queue != NULL && !queue_name_valid(ret_spec->queue))
         fields_fail(fields, "queue", "a queue's name has letters, digits, '.', '_' and '-'");
-    else if (ret_spec->queue && text_starts(ret_spec->queue, STEP_QUEUE_PREFIX))
+    else if (ret_spec->queue != NULL && text_starts(ret_spec->queue, STEP_QUEUE_PREFIX))
         fields_fail(fields, "queue", "queues named %s* are drover's own", STEP_QUEUE_PREFIX);
 }

@@ -40,7 +40,7 @@ static void fields_job_ref(struct fields *fields, struct job_ref *ret_ref)
     const char *id = NULL;
     fields_string(fields, "id", FIELD_REQUIRED,
                   &(struct field_text){.min = 1, .max = ID_TEXT_BYTES}, &id);
-    if (id && !id_parse(id, &ret_ref->id))
+    if (id != NULL && !id_parse(id, &ret_ref->id))
         fields_fail(fields, "id", "id must be a UUID");
     fields_int(fields, "epoch", FIELD_REQUIRED, &(struct field_range){0, EPOCH_MAX},
                &ret_ref->epoch);
@@ -134,7 +134,7 @@ static void read_queues(struct fields *fields, struct cmd_lease *cmd)
 static enum rc check_queues(const struct call *call, const struct cmd_lease *cmd, struct err *err)
 {
     enum rc rc = RC_OK;
-    for (size_t i = 0; rc == RC_OK && cmd->queues[i]; i++)
+    for (size_t i = 0; rc == RC_OK && cmd->queues[i] != NULL; i++)
         rc = queue_allowed(auth_bound_to(&call->who), cmd->queues[i], err);
     return rc;
 }
@@ -163,7 +163,7 @@ static void prepare_to_wait(struct call *call, struct cmd_lease *cmd)
 {
     struct arena *arena = &cmd->base.arena;
     const char **queues = arena_array(arena, LEASE_QUEUES_MAX + 1, sizeof *queues);
-    for (size_t i = 0; cmd->queues[i]; i++)
+    for (size_t i = 0; cmd->queues[i] != NULL; i++)
         queues[i] = arena_strdup(arena, cmd->queues[i]);
     cmd->queues = queues;
     cmd->worker = arena_strdup(arena, cmd->worker);
@@ -280,7 +280,7 @@ static void answer_reports(struct call *call, const char *key, const struct repo
         jw_optstr(&jw, "message", answer->message);
         if (members & WITH_STATE)
             jw_kstr(&jw, "state", answer->ok ? job_state_name(answer->state) : NULL);
-        if (report->more)
+        if (report->more != NULL)
             report->more(&jw, ref);
         jw_end(&jw, '}');
     }
@@ -400,12 +400,12 @@ static enum rc read_done(const struct js *item, size_t index, struct arena *aren
     fields_job_ref(&fields, &done->ref);
     fields_object(&fields, "result", FIELD_OPTIONAL, &result);
     fields_array(&fields, "next", FIELD_OPTIONAL, JOBS_PER_CALL_MAX, &next);
-    if (result)
+    if (result != NULL)
         done->result = str_of(js_text(result, arena));
     if (done->result.len > JOB_RESULT_MAX)
         fields_fail(&fields, "result", "result must have at most %d bytes", JOB_RESULT_MAX);
     enum rc rc = fields_close(&fields);
-    return rc == RC_OK && next ? read_next(next, path, arena, done, err) : rc;
+    return rc == RC_OK && next != NULL ? read_next(next, path, arena, done, err) : rc;
 }
 
 enum rc api_job_complete(struct call *call, struct err *err)
@@ -436,7 +436,7 @@ enum rc api_job_complete(struct call *call, struct err *err)
 static void write_next(struct jw *jw, const struct job_ref *ref)
 {
     const struct job_done *done = (const struct job_done *)ref;
-    if (!done->made)
+    if (done->made == NULL)
         return;
     jw_key(jw, "next");
     jw_begin(jw, '[');

@@ -33,7 +33,7 @@ void listing_open(struct listing *list, struct call *call, enum cursor_kind kind
     const char *cursor = NULL;
     params_int(&list->params, "limit", &(struct param_range){1, PAGE_LIMIT_MAX}, &limit);
     params_text(&list->params, "cursor", CURSOR_TEXT_MAX, &cursor);
-    if (cursor && !read_cursor(list, cursor))
+    if (cursor != NULL && !read_cursor(list, cursor))
         params_fail(&list->params, "cursor", "cursor is not one that this listing has given");
     list->query_limit = limit + 1;
 }
@@ -60,7 +60,7 @@ bool listing_shows(const struct listing *list, size_t i)
 static const char *next_key(const struct listing *list)
 {
     bool more = (int64_t)list->count >= list->query_limit;
-    if (more && list->last)
+    if (more && list->last != NULL)
         return list->last;
     if (!more && !id_is_none(&list->scan.end))
         return list->scan.end.text;
@@ -74,7 +74,7 @@ enum rc listing_end(struct listing *list, enum rc rc)
         return rc;
     const char *key = next_key(list);
     jw_end(&list->jw, ']');
-    jw_kstr(&list->jw, "cursor", key ? cursor_encode(list->kind, key, list->arena) : NULL);
+    jw_kstr(&list->jw, "cursor", key != NULL ? cursor_encode(list->kind, key, list->arena) : NULL);
     jw_end(&list->jw, '}');
     return RC_OK;
 }

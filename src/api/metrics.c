@@ -48,7 +48,7 @@ struct metrics *metrics_new(size_t route_count)
 
 void metrics_free(struct metrics *metrics)
 {
-    if (!metrics)
+    if (metrics == NULL)
         return;
     mem_free(metrics->requests);
     mem_free(metrics);
@@ -148,7 +148,8 @@ static void write_slots(struct api *api, struct buf *to)
 {
     static const char slots[] = "drover_worker_slots", busy[] = "drover_worker_slots_busy";
     pthread_mutex_lock(&api->worker_lock);
-    struct worker_load load = api->worker ? worker_load(api->worker) : (struct worker_load){0};
+    struct worker_load load = api->worker != NULL ? worker_load(api->worker)
+                                                  : (struct worker_load){0};
     pthread_mutex_unlock(&api->worker_lock);
     family(to, slots, "gauge", "Slots of the workers in this process, by class of steps.");
     for (int i = 0; i < STEP_CLASS_COUNT; i++)
@@ -211,13 +212,13 @@ static void write_levels(const struct queue_counts *queues, size_t count,
     for (size_t q = 0; q < count; q++) {
         struct label label = {"queue", queues[q].queue};
         const struct queue_level_row *row = queue_levels_find(levels, level_count, label.value);
-        sample(to, level_of, &label, 1, row ? (int64_t)row->level : 0);
+        sample(to, level_of, &label, 1, row != NULL ? (int64_t)row->level : 0);
     }
     family(to, desired, "gauge", "Workers that a queue deserves: for scalers outside.");
     for (size_t q = 0; q < count; q++) {
         struct label label = {"queue", queues[q].queue};
         const struct queue_level_row *row = queue_levels_find(levels, level_count, label.value);
-        sample(to, desired, &label, 1, row ? row->desired : 0);
+        sample(to, desired, &label, 1, row != NULL ? row->desired : 0);
     }
 }
 
@@ -312,7 +313,7 @@ static void write_process(struct buf *to)
 {
     long long pages = 0;
     FILE *file = fopen("/proc/self/statm", "re");
-    if (file) {
+    if (file != NULL) {
         if (fscanf(file, "%*d %lld", &pages) != 1)
             pages = 0;
         (void)fclose(file);

@@ -12,7 +12,7 @@ enum rc api_notification_list(struct call *call, struct db *db, struct err *err)
     struct listing list;
     int64_t from = 0; /* The cursor counts: they stay in the order of the configuration. */
     listing_open(&list, call, CURSOR_NAME, err);
-    if (list.after && (!text_to_i64(list.after, &from) || from < 0))
+    if (list.after != NULL && (!text_to_i64(list.after, &from) || from < 0))
         params_fail(&list.params, "cursor", "this cursor is of another listing");
     enum rc rc = listing_begin(&list);
     list.count = (size_t)from < channels->count ? channels->count - (size_t)from : 0;

@@ -1,6 +1,3 @@
-/*
- * origins.c - see origins.h.
- */
 #include "api/origins.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -30,7 +27,7 @@ static enum rc survey_one(struct api *api, const struct repository_row *row, str
                 .deadline_us = clock_mono_us() + ORIGIN_SECONDS_MAX * US_PER_SECOND}};
     enum rc rc = repo_layers_decode(&layers, arena, &document, config, err);
     const struct forge_ops *forge = rc == RC_OK ? forge_find(config->forge) : NULL;
-    if (!forge || !forge->survey)
+    if (forge == NULL || forge->survey == NULL)
         return rc;
     rc = git_home_make(call.git.home, err);
     return rc == RC_OK ? forge->survey(&call, config->url, arena, ret_traces, err) : rc;
@@ -84,7 +81,7 @@ struct doctor_check origins_check(const struct origins_report *report, struct ar
         .title = "Every branch and pull request of drover's at an origin is known",
         .looked_at = strays->looked_at,
         .bad = strays->bad,
-        .first = first
+        .first = first != NULL
                      ? arena_printf(arena, "%s %s: %s", first->repository, first->ref, first->what)
                      : NULL,
     };
@@ -202,7 +199,7 @@ struct reconciler *reconciler_start(struct api *api)
 
 void reconciler_free(struct reconciler *reconciler)
 {
-    if (!reconciler)
+    if (reconciler == NULL)
         return;
     loop_event_free(reconciler->tick);
     mem_free(reconciler);

@@ -46,10 +46,10 @@ static void queue_put(struct queue *queue, struct pool_work *work)
 static struct pool_work *queue_take(struct queue *queue)
 {
     struct pool_work *work = queue->first;
-    if (!work)
+    if (work == NULL)
         return NULL;
     queue->first = work->next;
-    if (!queue->first)
+    if (queue->first == NULL)
         queue->last = &queue->first;
     return work;
 }
@@ -64,7 +64,7 @@ static bool may_run(const struct pool *pool, enum pool_class class)
 static struct pool_work *take_allowed(struct pool *pool)
 {
     struct pool_work *work = queue_take(&pool->queues[POOL_QUICK]);
-    for (int i = 0; !work && i < 2; i++) {
+    for (int i = 0; work == NULL && i < 2; i++) {
         enum pool_class class = pool->next;
         pool->next = class == POOL_SLOW ? POOL_STREAM : POOL_SLOW;
         if (may_run(pool, class))
@@ -78,7 +78,7 @@ static struct pool_work *next_work(struct pool *pool)
 {
     for (;;) {
         struct pool_work *work = take_allowed(pool);
-        if (work) {
+        if (work != NULL) {
             pool->waiting--;
             return work;
         }
@@ -94,7 +94,7 @@ static void *thread_main(void *arg)
     struct pool *pool = thread->pool;
     pthread_mutex_lock(&pool->lock);
     struct pool_work *work;
-    while ((work = next_work(pool))) {
+    while ((work = next_work(pool)) != NULL) {
         enum pool_class class = work->class;
         pool->running[class]++;
         pthread_mutex_unlock(&pool->lock);
@@ -147,7 +147,7 @@ enum rc pool_new(const struct pool_options *options, struct pool **ret_pool, str
 
 enum rc pool_post(struct pool *pool, struct pool_work *work)
 {
-    assert(work->run);
+    assert(work->run != NULL);
     pthread_mutex_lock(&pool->lock);
     bool room = pool->waiting < pool->queue_max && !pool->closing;
     if (room) {
@@ -161,7 +161,7 @@ enum rc pool_post(struct pool *pool, struct pool_work *work)
 
 void pool_free(struct pool *pool)
 {
-    if (!pool)
+    if (pool == NULL)
         return;
     pthread_mutex_lock(&pool->lock);
     pool->closing = true;
@@ -171,7 +171,7 @@ void pool_free(struct pool *pool)
         struct pool_thread *thread = &pool->threads[i];
         if (thread->started)
             pthread_join(thread->thread, NULL);
-        if (thread->db)
+        if (thread->db != NULL)
             store_reader_close(pool->store, thread->db);
     }
     assert(pool->waiting == 0);

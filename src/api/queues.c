@@ -23,7 +23,7 @@ static enum rc check_name(const struct call *call, struct err *err)
 static void write_rules(struct jw *jw, const struct queue_row *row)
 {
     jw_kbool(jw, "paused", row->paused);
-    jw_kstr(jw, "level", row->level ? row->level : "normal");
+    jw_kstr(jw, "level", row->level != NULL ? row->level : "normal");
     jw_ktime(jw, "levelSince", row->level_us);
     jw_kint(jw, "desiredWorkers", row->desired);
     jw_kint(jw, "version", row->version);

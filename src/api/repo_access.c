@@ -1,6 +1,3 @@
-/*
- * repo_access.c - see repo_access.h.
- */
 #include "api/repo_access.h"
 #include "api/call.h"
 #include "base/clock.h"

@@ -32,7 +32,7 @@ static enum rc wants_effective(struct call *call, bool *ret_wants, struct err *e
         return rc;
     params_text(&params, "effective", 5, &text);
     *ret_wants = text_same(text, "true");
-    if (text && !*ret_wants && !text_same(text, "false"))
+    if (text != NULL && !*ret_wants && !text_same(text, "false"))
         params_fail(&params, "effective", "effective must be true or false");
     return params_end(&params);
 }
@@ -86,7 +86,7 @@ enum rc api_repository_list(struct call *call, struct db *db, struct err *err)
 static bool is_yaml(const struct call *call)
 {
     const char *type = http_header(&call->http, "Content-Type");
-    return type && strcasestr(type, "yaml");
+    return type != NULL && strcasestr(type, "yaml") != NULL;
 }
 
 static enum rc read_document(struct call *call, struct js **ret_tree, struct err *err)

@@ -19,9 +19,9 @@ static const char *const pull_request_statuses[] = {"open", "merged", "closed", 
 static void read_status(struct params *params, const char *const *names, const char **ret_status)
 {
     params_text(params, "status", STATUS_MAX, ret_status);
-    if (!*ret_status)
+    if (*ret_status == NULL)
         return;
-    for (size_t i = 0; names[i]; i++) {
+    for (size_t i = 0; names[i] != NULL; i++) {
         if (text_same(names[i], *ret_status))
             return;
     }
@@ -175,7 +175,8 @@ static enum rc merge_at_forge(struct call *call, struct db *db, const struct pul
         .expected_tree = tree,
         .target_branch = row->target_branch,
         .message = arena_printf(&call->http.arena, "Merge pull request #%lld: %s",
-                                (long long)row->number, row->title ? row->title : row->branch)};
+                                (long long)row->number,
+                                row->title != NULL ? row->title : row->branch)};
     return forge_merge(&repo_access.forge, &merge, ret_commit, err);
 }
 

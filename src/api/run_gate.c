@@ -1,6 +1,3 @@
-/*
- * run_gate.c - see run_gate.h.
- */
 #include "api/run_gate.h"
 #include "core/http/head.h"
 #include <string.h>
@@ -52,7 +49,7 @@ bool run_gate_admit(struct str head, struct buf *to)
     }
     for (struct str rest = head; rest.len > 0;) {
         const char *end = memmem(rest.at, rest.len, "\r\n", 2);
-        size_t len = end ? (size_t)(end - rest.at) + 2 : rest.len;
+        size_t len = end != NULL ? (size_t)(end - rest.at) + 2 : rest.len;
         struct str line = {rest.at, len};
         if (len == 2)
             buf_adds(to, "Connection: close\r\n");

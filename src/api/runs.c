@@ -95,9 +95,9 @@ static void read_filter(struct params *params, struct run_filter *filter)
     params_text(params, "repository", REPOSITORY_NAME_MAX, &filter->repository);
     params_id(params, "taskId", &filter->task_id);
     params_text(params, "status", 40, &status);
-    if (status && !run_status_parse(status, &parsed))
+    if (status != NULL && !run_status_parse(status, &parsed))
         params_fail(params, "status", "%.40s is not a status of a run", status);
-    if (status)
+    if (status != NULL)
         filter->status = (int)parsed;
 }
 

@@ -1,6 +1,3 @@
-/*
- * saga_shape.c - see saga_shape.h.
- */
 #include "api/saga_shape.h"
 
 void shape_saga_open(struct jw *jw, const struct saga_row *saga)

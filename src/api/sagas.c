@@ -107,9 +107,9 @@ static void read_filter(struct params *params, struct saga_filter *filter)
     params_text(params, "name", SAGA_NAME_MAX, &filter->name);
     params_id(params, "runId", &filter->run_id);
     params_text(params, "status", STATUS_MAX, &status);
-    if (status && !saga_status_parse(status, &parsed))
+    if (status != NULL && !saga_status_parse(status, &parsed))
         params_fail(params, "status", "%.40s is not a status of a saga", status);
-    if (status)
+    if (status != NULL)
         filter->status = (int)parsed;
 }
 

@@ -49,7 +49,7 @@ static enum rc read_job(const struct js *tree, struct cmd_schedule_put *cmd, str
     struct job_spec spec = {0};
     fields_open(&fields, tree, "job", err);
     fields_job(&fields, &cmd->base.arena, &spec);
-    if (spec.dedup_key)
+    if (spec.dedup_key != NULL)
         fields_fail(&fields, "dedupKey",
                     "a schedule gives each of its jobs a dedup key of its own");
     cmd->job = str_of(js_text(tree, &cmd->base.arena));

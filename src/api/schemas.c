@@ -12,7 +12,7 @@ void api_schema_list(struct call *call)
     struct err err = {0};
     listing_open(&list, call, CURSOR_NONE, &err);
     enum rc rc = listing_begin(&list);
-    for (const struct schema_text *each = schema_texts; rc == RC_OK && each->name; each++) {
+    for (const struct schema_text *each = schema_texts; rc == RC_OK && each->name != NULL; each++) {
         jw_begin(&list.jw, '{');
         jw_kstr(&list.jw, "name", each->name);
         jw_kstr(&list.jw, "url", arena_printf(list.arena, "/v1/schemas/%s", each->name));

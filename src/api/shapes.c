@@ -67,8 +67,8 @@ static void run_limits(struct jw *jw, const struct run_row *run)
 /* Why its latest run has not started yet. */
 static void task_waiting(struct jw *jw, const struct run_row *latest, int64_t position)
 {
-    bool waits = latest && latest->status == RUN_QUEUED;
-    bool deferred = waits && latest->deferred_reason;
+    bool waits = latest != NULL && latest->status == RUN_QUEUED;
+    bool deferred = waits && latest->deferred_reason != NULL;
     jw_kstr(jw, "deferredReason", deferred ? latest->deferred_reason : NULL);
     jw_kstr(jw, "deferredDetail", deferred ? latest->deferred_detail : NULL);
     if (position)
@@ -175,14 +175,14 @@ void shape_run_open(struct jw *jw, const struct run_row *run, const struct run_e
     run_spending(jw, run);
     run_limits(jw, run);
     jw_key(jw, "pullRequest");
-    if (extras->pull_request)
+    if (extras->pull_request != NULL)
         shape_pull_request(jw, extras->pull_request);
     else
         jw_null(jw);
     jw_kstr(jw, "stopping", run_is_terminal(run->status) ? NULL : stop_name(run->stop));
     jw_kstr(jw, "stopReason", run->stop_reason);
     jw_kstr(jw, "deferredReason", run->deferred_reason);
-    jw_kstr(jw, "deferredDetail", run->deferred_reason ? run->deferred_detail : NULL);
+    jw_kstr(jw, "deferredDetail", run->deferred_reason != NULL ? run->deferred_detail : NULL);
     jw_kstr(jw, "requestedBy", run->requested_by);
     jw_kstr(jw, "errorCode", run->error_code);
     jw_kstr(jw, "errorMessage", run->error_message);
@@ -362,7 +362,7 @@ static void write_notice(struct jw *jw, const struct js *notice, struct arena *a
     jw_kstr(jw, "type", js_get_str(channel, "type", NULL));
     jw_end(jw, '}');
     const struct js *event = js_get(notice, "event");
-    jw_kraw(jw, "event", event ? str_of(js_text(event, arena)) : (struct str){0});
+    jw_kraw(jw, "event", event != NULL ? str_of(js_text(event, arena)) : (struct str){0});
     jw_end(jw, '}');
 }
 
@@ -406,7 +406,7 @@ static void write_attempt(struct jw *jw, const struct attempt_row *attempt)
     jw_ktime(jw, "endedAt", attempt->ended_us);
     jw_kstr(jw, "outcome", attempt->outcome);
     jw_key(jw, "error");
-    if (attempt->error_code) {
+    if (attempt->error_code != NULL) {
         jw_begin(jw, '{');
         jw_kstr(jw, "code", attempt->error_code);
         jw_kstr(jw, "message", attempt->error_message);

@@ -48,18 +48,18 @@ static void take_event(struct items *items, const struct event *event, struct ar
     if (js_parse(event->data.at, event->data.len, &data, NULL) != RC_OK)
         return;
     const char *ref = copy(arena, data, "ref");
-    struct item *item = ref ? find(items, ref) : NULL;
+    struct item *item = ref != NULL ? find(items, ref) : NULL;
     if (strcmp(event->type, EV_SNAPSHOT_PUBLISHED) == 0) {
-        if (item)
+        if (item != NULL)
             item->origin_ref = copy(arena, data, "originRef");
         return;
     }
-    if (item) /* Reported twice: a worker was lost in between. */
+    if (item != NULL) /* Reported twice: a worker was lost in between. */
         return;
     if (items->count == SNAPSHOTS_MAX) {
         items->count /= 2;
         memmove(items->rows, items->rows + SNAPSHOTS_MAX - items->count,
-                items->count * sizeof(*items->rows));
+                items->count * sizeof *items->rows);
     }
     items->rows[items->count++] = (struct item){
         .ref = ref,
@@ -117,7 +117,7 @@ static void write_item(struct call *call, struct jw *jw, const struct item *item
     jw_begin(jw, '{');
     jw_kstr(jw, "ref", item->ref);
     jw_optstr(jw, "commit", item->commit);
-    if (item->ref) {
+    if (item->ref != NULL) {
         jw_kint(jw, "files", item->files);
         jw_kint(jw, "attempt", item->attempt);
         jw_optstr(jw, "reason", item->reason);
@@ -129,9 +129,9 @@ static void write_item(struct call *call, struct jw *jw, const struct item *item
     jw_optstr(jw, "mirror", item->mirror);
     jw_optstr(jw, "keptAt", item->kept_at);
     jw_optstr(jw, "error", item->error);
-    const char *from = item->origin_ref ? url : item->mirror;
-    const char *ref = item->origin_ref ? item->origin_ref : item->ref;
-    if (ref && from && (item->origin_ref || !superseded))
+    const char *from = item->origin_ref != NULL ? url : item->mirror;
+    const char *ref = item->origin_ref != NULL ? item->origin_ref : item->ref;
+    if (ref != NULL && from != NULL && (item->origin_ref != NULL || !superseded))
         jw_kstr(jw, "fetch",
                 arena_printf(arena, "git fetch %s %s", shell_quote(from, arena),
                              shell_quote(ref, arena)));

@@ -102,7 +102,7 @@ static void free_if_alone(struct stream *stream)
 
 static void unsubscribe(struct stream *stream)
 {
-    if (stream->subscription)
+    if (stream->subscription != NULL)
         bus_unsubscribe(control_bus(stream->sse->api->control), stream->subscription);
     stream->subscription = NULL;
 }
@@ -271,7 +271,7 @@ static enum taken take_live(struct stream *stream, struct buf *text)
 {
     for (int i = 0; i < TURN_EVENTS && text->len < stream->sse->window; i++) {
         struct envelope *envelope = subscription_take(stream->subscription);
-        if (!envelope)
+        if (envelope == NULL)
             return TAKEN_ALL;
         bool lost = subscription_dropped(stream->subscription) > 0;
         bool news = !lost && envelope->seq > stream->last_seq;
@@ -334,7 +334,7 @@ static void resume(struct stream *stream)
 {
     if (stream->state != STREAM_PAUSED || is_slow(stream))
         return;
-    stream->state = stream->subscription ? STREAM_LIVE : STREAM_READING;
+    stream->state = stream->subscription != NULL ? STREAM_LIVE : STREAM_READING;
     go_on(stream);
 }
 
@@ -421,7 +421,7 @@ static void finish_reading(struct stream *stream)
     }
     /* At the end of the log it subscribes and reads once more: an event that is committed between
        the two is in both. */
-    if (!page->full && stream->subscription)
+    if (!page->full && stream->subscription != NULL)
         stream->state = STREAM_LIVE;
     else if (!page->full && !is_slow(stream))
         stream->subscription = subscribe(stream);
@@ -447,7 +447,7 @@ static void read_place(struct call *call, struct params *params, int64_t *ret_se
 {
     params_int(params, "lastEventId", &(struct param_range){0, INT64_MAX}, ret_seq);
     const char *header = http_header(&call->http, "Last-Event-ID");
-    if (header && *header && (!text_to_i64(header, ret_seq) || *ret_seq < 0))
+    if (header != NULL && *header && (!text_to_i64(header, ret_seq) || *ret_seq < 0))
         params_fail(params, "Last-Event-ID", "Last-Event-ID must be an id that a stream has sent");
 }
 
@@ -458,7 +458,7 @@ static struct stream *stream_new(struct call *call, const struct wish *wish, int
     stream->call = call;
     stream->sse = sse;
     stream->wish = *wish;
-    if (wish->type_pattern)
+    if (wish->type_pattern != NULL)
         stream->wish.type_pattern = mem_strdup(wish->type_pattern);
     stream->last_seq = after_seq;
     stream->page.done.run = on_page;
@@ -509,7 +509,7 @@ static void read_severity(struct params *params, enum severity *ret_severity)
 {
     const char *name = NULL;
     params_text(params, "severity", SEVERITY_MAX, &name);
-    if (name && !severity_parse(name, ret_severity))
+    if (name != NULL && !severity_parse(name, ret_severity))
         params_fail(params, "severity", "%.16s is not a severity", name);
 }
 
@@ -548,7 +548,7 @@ static void on_tick(void *arg)
     struct clock clock = control_clock(sse->api->control);
     int64_t now_us = clock_now_us(&clock);
     struct stream *stream, *next;
-    for (stream = LIST_FIRST(&sse->streams); stream; stream = next) {
+    for (stream = LIST_FIRST(&sse->streams); stream != NULL; stream = next) {
         next = LIST_NEXT(stream, all);
         struct http_request *request = &stream->call->http;
         int64_t expires_us = stream->call->who.expires_us;
@@ -567,7 +567,7 @@ static void on_tick(void *arg)
 void sse_end_lost(struct sse *sse)
 {
     struct stream *stream, *next;
-    for (stream = LIST_FIRST(&sse->streams); stream; stream = next) {
+    for (stream = LIST_FIRST(&sse->streams); stream != NULL; stream = next) {
         next = LIST_NEXT(stream, all);
         if (!auth_alive(sse->api->auth, &stream->call->who) && stream->state != STREAM_OPENING)
             end_stream(stream, LOST_COMMENT);
@@ -592,7 +592,7 @@ void sse_close(struct sse *sse)
 {
     sse->closed = true;
     struct stream *stream, *next;
-    for (stream = LIST_FIRST(&sse->streams); stream; stream = next) {
+    for (stream = LIST_FIRST(&sse->streams); stream != NULL; stream = next) {
         next = LIST_NEXT(stream, all);
         if (stream->state != STREAM_OPENING)
             end_stream(stream, ": the server is stopping\n\n");
@@ -601,7 +601,7 @@ void sse_close(struct sse *sse)
 
 void sse_free(struct sse *sse)
 {
-    if (!sse)
+    if (sse == NULL)
         return;
     assert(LIST_EMPTY(&sse->streams));
     loop_event_free(sse->tick);

@@ -150,9 +150,9 @@ static void read_filter(struct params *params, struct job_filter *filter)
     params_text(params, "type", JOB_TYPE_MAX, &filter->type);
     params_id(params, "runId", &filter->run_id);
     params_text(params, "state", STATE_MAX, &state);
-    if (state && !job_state_parse(state, &parsed))
+    if (state != NULL && !job_state_parse(state, &parsed))
         params_fail(params, "state", "%.40s is not a state of a job", state);
-    if (state)
+    if (state != NULL)
         filter->state = (int)parsed;
 }
 

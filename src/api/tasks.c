@@ -37,12 +37,12 @@ static const double budget_usd_min = 0.01, budget_usd_max = 100.0;
 
 static struct str json_of(const struct js *value, struct arena *arena)
 {
-    return value ? str_of(js_text(value, arena)) : (struct str){0};
+    return value != NULL ? str_of(js_text(value, arena)) : (struct str){0};
 }
 
 static enum rc read_channel(const struct js *channel, struct cmd_submit *cmd, struct err *err)
 {
-    if (!channel)
+    if (channel == NULL)
         return RC_OK;
     struct fields fields;
     const char *source = NULL;
@@ -61,7 +61,7 @@ static enum rc read_channel(const struct js *channel, struct cmd_submit *cmd, st
 static enum rc read_overrides(struct call *call, const struct js *overrides, struct cmd_submit *cmd,
                               struct err *err)
 {
-    if (!overrides)
+    if (overrides == NULL)
         return RC_OK;
     struct arena *arena = &call->http.arena;
     struct faults faults = {0}, shown = {0};
@@ -104,11 +104,11 @@ static enum rc read_attachment(const struct js *array, size_t index, struct err 
                   &name);
     fields_string(&fields, "sha256", FIELD_REQUIRED, &(struct field_text){.min = 64, .max = 64},
                   &sha256);
-    if (name && !attachment_name_valid(name))
+    if (name != NULL && !attachment_name_valid(name))
         fields_fail(&fields, "name", "name must be that of a file, without a directory");
-    if (sha256 && !sha256_text_valid(sha256))
+    if (sha256 != NULL && !sha256_text_valid(sha256))
         fields_fail(&fields, "sha256", "sha256 must have 64 lower-case hex digits");
-    for (size_t i = 0; name && i < index; i++) {
+    for (size_t i = 0; name != NULL && i < index; i++) {
         if (text_same(js_get_str(js_at(array, i), "name", NULL), name))
             fields_fail(&fields, "name", "two attachments are called %.100s", name);
     }
@@ -147,14 +147,14 @@ static void read_words(struct fields *fields, struct cmd_submit *cmd)
                   &(struct field_text){.min = 1, .max = TASK_TYPE_MAX}, &cmd->task_type);
     fields_string(fields, "targetBranch", FIELD_OPTIONAL,
                   &(struct field_text){.min = 1, .max = BRANCH_MAX}, &cmd->target_branch);
-    if (cmd->target_branch && !branch_name_valid(cmd->target_branch))
+    if (cmd->target_branch != NULL && !branch_name_valid(cmd->target_branch))
         fields_fail(fields, "targetBranch",
                     "targetBranch is not a name that git takes for a branch");
 }
 
 static enum rc read_override(const struct js *override, struct cmd_submit *cmd, struct err *err)
 {
-    if (!override)
+    if (override == NULL)
         return RC_OK;
     struct fields fields;
     fields_open(&fields, override, "override", err);
@@ -189,7 +189,7 @@ static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err
                    &(struct field_text){.min = 1, .max = ID_TEXT_BYTES}, &depends_on);
     fields_array(&fields, "attachments", FIELD_OPTIONAL, ATTACHMENTS_MAX, &attachments);
     fields_object(&fields, "override", FIELD_OPTIONAL, &override);
-    if (!cmd->description && !cmd->issue_number)
+    if (cmd->description == NULL && !cmd->issue_number)
         fields_fail(&fields, "description", "give a description, an issueNumber, or both");
     enum rc rc = fields_close(&fields);
     if (rc == RC_OK)
@@ -210,7 +210,7 @@ static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err
 static enum rc read_key(struct call *call, struct cmd_submit *cmd, struct err *err)
 {
     const char *key = http_header(&call->http, "Idempotency-Key");
-    if (!key)
+    if (key == NULL)
         return RC_OK;
     size_t len = strlen(key);
     for (size_t i = 0; i < len; i++) {
@@ -317,7 +317,7 @@ static enum rc read_runs(struct call *call, struct db *db, const struct task_row
 static enum rc find_position(struct db *db, struct task_extras *extras, struct err *err)
 {
     const struct run_row *latest = extras->run_count ? &extras->runs[extras->run_count - 1] : NULL;
-    if (!latest || latest->status != RUN_QUEUED)
+    if (latest == NULL || latest->status != RUN_QUEUED)
         return RC_OK;
     struct queue_place place = {
         .workspace_id = latest->workspace_id, .rank = latest->rank, .run_id = latest->id};
@@ -380,9 +380,9 @@ static void read_filter(struct params *params, struct task_filter *filter)
     params_text(params, "repository", REPOSITORY_NAME_MAX, &filter->repository);
     params_text(params, "requestedBy", 200, &filter->requested_by);
     params_text(params, "status", 40, &status);
-    if (status && !task_status_parse(status, &parsed))
+    if (status != NULL && !task_status_parse(status, &parsed))
         params_fail(params, "status", "%.40s is not a status of a task", status);
-    if (status)
+    if (status != NULL)
         filter->status = (int)parsed;
 }
 

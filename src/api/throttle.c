@@ -1,6 +1,3 @@
-/*
- * throttle.c - see throttle.h.
- */
 #include "api/throttle.h"
 #include "api/api.h"
 #include "api/routes.h"
@@ -20,7 +17,7 @@ static const struct route *route_named(const char *name)
     size_t count = 0;
     const struct route *routes = routes_all(&count);
     const char *space = strchr(name, ' ');
-    for (size_t i = 0; space && i < count; i++) {
+    for (size_t i = 0; space != NULL && i < count; i++) {
         struct str method = {name, (size_t)(space - name)};
         if (str_is(method, http_method_name(routes[i].method)) &&
             text_same(routes[i].pattern, space + 1))
@@ -34,10 +31,10 @@ static void read_route(struct fields *fields, struct rate_rule *rule)
     const char *name = NULL;
     fields_string(fields, "route", FIELD_REQUIRED,
                   &(struct field_text){.min = 1, .max = ROUTE_BYTES_MAX}, &name);
-    if (!name || text_same(name, "*"))
+    if (name == NULL || text_same(name, "*"))
         return;
     rule->route = route_named(name);
-    if (!rule->route)
+    if (rule->route == NULL)
         fields_fail(fields, "route",
                     "%s is not a route: write it like \"POST /v1/tasks\", or \"*\"", name);
 }
@@ -56,7 +53,7 @@ static void read_actor(struct fields *fields, struct arena *arena, struct rate_r
     enum role role;
     fields_string(fields, "actor", FIELD_OPTIONAL,
                   &(struct field_text){.min = 1, .max = ACTOR_BYTES_MAX}, &actor);
-    if (!actor)
+    if (actor == NULL)
         return;
     if (text_starts(actor, TOKEN_ACTOR) && actor[strlen(TOKEN_ACTOR)])
         rule->token = arena_strdup(arena, actor + strlen(TOKEN_ACTOR));
@@ -147,7 +144,7 @@ static struct bucket *bucket_of(struct throttle *throttle, uint64_t key, int64_t
             place->used_us = now_us;
             return &place->bucket;
         }
-        if (!stalest || place->used_us < stalest->used_us)
+        if (stalest == NULL || place->used_us < stalest->used_us)
             stalest = place;
     }
     *stalest = (struct place){.key = key, .used_us = now_us};
@@ -157,11 +154,11 @@ static struct bucket *bucket_of(struct throttle *throttle, uint64_t key, int64_t
 static bool fits(const struct rate_rule *rule, const struct identity *who,
                  const struct route *route)
 {
-    if (rule->route && rule->route != route)
+    if (rule->route != NULL && rule->route != route)
         return false;
     if (rule->role >= 0 && rule->role != (int)who->role)
         return false;
-    return !rule->token || (who->role != ROLE_AGENT && text_same(rule->token, who->name));
+    return rule->token == NULL || (who->role != ROLE_AGENT && text_same(rule->token, who->name));
 }
 
 int64_t throttle_wait_us(struct throttle *throttle, const struct identity *who,

@@ -34,15 +34,15 @@ static void read_queues(struct fields *fields, struct cmd_token_create *cmd)
         const char *name = js_str(js_at(names, i), "");
         if (!queue_name_valid(name))
             fields_fail(fields, "queues", "queues[%zu] is not a queue's name", i);
-        text = text ? arena_printf(&cmd->base.arena, "%s %s", text, name)
-                    : arena_strdup(&cmd->base.arena, name);
+        text = text != NULL ? arena_printf(&cmd->base.arena, "%s %s", text, name)
+                            : arena_strdup(&cmd->base.arena, name);
     }
-    if (text && strlen(text) > TOKEN_QUEUES_BYTES_MAX)
+    if (text != NULL && strlen(text) > TOKEN_QUEUES_BYTES_MAX)
         fields_fail(fields, "queues", "the queues of a token have at most %d bytes in all",
                     TOKEN_QUEUES_BYTES_MAX);
-    if (names && !text)
+    if (names != NULL && text == NULL)
         fields_fail(fields, "queues", "queues must not be empty");
-    if (text && cmd->role != ROLE_WORKER)
+    if (text != NULL && cmd->role != ROLE_WORKER)
         fields_fail(fields, "queues", "only a token of role worker can be bound to queues");
     cmd->queues = text;
 }
@@ -59,13 +59,13 @@ static enum rc read_token(struct call *call, struct cmd_token_create *cmd, struc
     fields_choice(&fields, "role", FIELD_REQUIRED, role_token_names, &role);
     fields_string(&fields, "expiresAt", FIELD_OPTIONAL,
                   &(struct field_text){.min = 1, .max = TIME_TEXT_BYTES}, &expires);
-    if (cmd->name && !name_valid(cmd->name))
+    if (cmd->name != NULL && !name_valid(cmd->name))
         fields_fail(&fields, "name", "a token's name has letters, digits, '.', '_', '@' and '-'");
     else if (text_same(cmd->name, AUTH_ADMIN_NAME))
         fields_fail(&fields, "name", "%s is the name of the token in admin.token", AUTH_ADMIN_NAME);
-    if (expires && !time_parse(expires, &cmd->expires_us))
+    if (expires != NULL && !time_parse(expires, &cmd->expires_us))
         fields_fail(&fields, "expiresAt", "expiresAt must be a time like 2030-01-31T00:00:00Z");
-    else if (expires && cmd->expires_us <= clock_now_us(&clock))
+    else if (expires != NULL && cmd->expires_us <= clock_now_us(&clock))
         fields_fail(&fields, "expiresAt", "expiresAt is in the past");
     bool known = role_parse(role_token_names[role], &cmd->role);
     assert(known);
@@ -83,7 +83,7 @@ static enum rc commit_and_refresh(struct call *call, struct db *db, struct err *
 
 static void write_queues(struct jw *jw, const char *queues)
 {
-    if (!queues)
+    if (queues == NULL)
         return;
     jw_key(jw, "queues");
     jw_begin(jw, '[');

@@ -54,7 +54,7 @@ static enum rc read_subscription(struct cmd_subscription_put *cmd, struct err *e
     cmd->queue = arena_printf(&cmd->base.arena, SUBSCRIPTION_QUEUE_PREFIX "%s", cmd->name);
     fields_string(&fields, "queue", FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = 100},
                   &cmd->queue);
-    if (cmd->pattern && !topic_pattern_valid(cmd->pattern))
+    if (cmd->pattern != NULL && !topic_pattern_valid(cmd->pattern))
         fields_fail(&fields, "pattern", TOPIC_PATTERN_RULE);
     if (!queue_name_valid(cmd->queue))
         fields_fail(&fields, "queue", "a queue's name has letters, digits, '.', '_' and '-'");
@@ -276,11 +276,11 @@ static enum rc read_request(struct cmd_request *cmd, struct err *err)
     read_message(&fields, &cmd->base.arena, &cmd->message);
     fields_string(&fields, "requestId", FIELD_OPTIONAL,
                   &(struct field_text){.min = 1, .max = ID_TEXT_BYTES}, &id);
-    if (id && !id_parse(id, &cmd->id))
+    if (id != NULL && !id_parse(id, &cmd->id))
         fields_fail(&fields, "requestId", "requestId must be a UUID");
     fields_int(&fields, "timeoutMs", FIELD_OPTIONAL,
                &(struct field_range){1, REQUEST_TIMEOUT_MS_MAX}, &timeout_ms);
-    if (cmd->message.job.dedup_key)
+    if (cmd->message.job.dedup_key != NULL)
         fields_fail(&fields, "dedupKey", "requests are told apart by requestId, not by dedupKey");
     cmd->timeout_us = timeout_ms * US_PER_MS;
     return fields_close(&fields);
@@ -372,15 +372,18 @@ static enum rc read_reply(struct cmd_reply *cmd, struct err *err)
     fields_open(&fields, cmd->base.tree, "", err);
     fields_any(&fields, "payload", FIELD_OPTIONAL, &payload);
     fields_object(&fields, "error", FIELD_OPTIONAL, &error);
-    if (payload && error)
+    if (payload != NULL && error != NULL)
         fields_fail(&fields, "error", "a reply has a payload or an error, not both");
-    const char *text = error || payload ? js_text(error ? error : payload, arena) : "null";
+    const char *text = error != NULL || payload != NULL
+                           ? js_text(error != NULL ? error : payload, arena)
+                           : "null";
     if (strlen(text) > JOB_PAYLOAD_MAX)
         fields_fail(&fields, "payload", "payload must have at most %d bytes", JOB_PAYLOAD_MAX);
     enum rc rc = fields_close(&fields);
-    if (rc == RC_OK && error)
+    if (rc == RC_OK && error != NULL)
         rc = check_error(error, err);
-    cmd->reply = str_of(arena_printf(arena, "{\"%s\":%s}", error ? "error" : "payload", text));
+    cmd->reply = str_of(
+        arena_printf(arena, "{\"%s\":%s}", error != NULL ? "error" : "payload", text));
     return rc;
 }
 

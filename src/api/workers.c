@@ -47,11 +47,11 @@ static enum rc read_worker(const struct js *tree, struct cmd_worker_seen *cmd, s
                &worker->unpublished_count);
     fields_int(&fields, "unpublishedBytes", FIELD_OPTIONAL, &(struct field_range){0, INT64_MAX / 2},
                &worker->unpublished_bytes);
-    if (worker->name && !worker_name_valid(worker->name))
+    if (worker->name != NULL && !worker_name_valid(worker->name))
         fields_fail(&fields, "name", "a worker's name has letters, digits, '.', '_' and '-'");
     worker->draining = presence == PRESENCE_DRAINING;
     cmd->left = presence == PRESENCE_LEFT;
-    if (queues)
+    if (queues != NULL)
         worker->queues = str_of(js_text(queues, &cmd->base.arena));
     return fields_close(&fields);
 }
@@ -114,7 +114,7 @@ enum rc api_worker_list(struct call *call, struct db *db, struct err *err)
     struct worker_filter filter = {
         .now_us = clock_now_us(&clock), .after = list.after, .limit = list.query_limit};
     params_text(&list.params, "state", STATE_BYTES_MAX, &filter.state);
-    if (filter.state && !text_same(filter.state, "active") &&
+    if (filter.state != NULL && !text_same(filter.state, "active") &&
         !text_same(filter.state, "draining") && !text_same(filter.state, "lost"))
         params_fail(&list.params, "state", "state is active, draining or lost");
     enum rc rc = listing_begin(&list);

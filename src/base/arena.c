@@ -36,12 +36,12 @@ static struct arena_chunk *chunk_new(size_t room)
 static struct arena_chunk *chunk_for(struct arena *arena, size_t bytes)
 {
     struct arena_chunk *current = arena->chunk;
-    if (current && current->room - current->used >= bytes)
+    if (current != NULL && current->room - current->used >= bytes)
         return current;
-    size_t room = current ? current->room * 2 : CHUNK_MIN;
+    size_t room = current != NULL ? current->room * 2 : CHUNK_MIN;
     if (room > CHUNK_MAX)
         room = CHUNK_MAX;
-    if (current && bytes > room) {
+    if (current != NULL && bytes > room) {
         struct arena_chunk *own = chunk_new(bytes);
         own->next = current->next;
         current->next = own;
@@ -81,7 +81,7 @@ char *arena_strndup(struct arena *arena, const char *text, size_t len)
 
 char *arena_strdup(struct arena *arena, const char *text)
 {
-    return text ? arena_strndup(arena, text, strlen(text)) : NULL;
+    return text != NULL ? arena_strndup(arena, text, strlen(text)) : NULL;
 }
 
 char *arena_printf(struct arena *arena, const char *fmt, ...)
@@ -100,7 +100,7 @@ char *arena_printf(struct arena *arena, const char *fmt, ...)
 
 static void free_list(struct arena_chunk *chunk)
 {
-    while (chunk) {
+    while (chunk != NULL) {
         struct arena_chunk *next = chunk->next;
         mem_free(chunk);
         chunk = next;
@@ -110,11 +110,11 @@ static void free_list(struct arena_chunk *chunk)
 void arena_reset(struct arena *arena)
 {
     struct arena_chunk *kept = arena->chunk;
-    if (kept && kept->room > CHUNK_MAX) {
+    if (kept != NULL && kept->room > CHUNK_MAX) {
         arena_release(arena);
         return;
     }
-    if (kept) {
+    if (kept != NULL) {
         free_list(kept->next);
         kept->next = NULL;
         kept->used = 0;
@@ -124,7 +124,7 @@ void arena_reset(struct arena *arena)
 
 void arena_release(struct arena *arena)
 {
-    if (!arena)
+    if (arena == NULL)
         return;
     free_list(arena->chunk);
     arena->chunk = NULL;

@@ -1,6 +1,3 @@
-/*
- * boot.c - see boot.h.
- */
 #include "base/boot.h"
 #include "base/fd.h"
 #include "base/str.h"

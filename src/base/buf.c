@@ -52,7 +52,7 @@ void buf_add(struct buf *buf, const void *bytes, size_t len)
 
 void buf_adds(struct buf *buf, const char *text)
 {
-    if (text)
+    if (text != NULL)
         buf_add(buf, text, strlen(text));
 }
 
@@ -66,7 +66,7 @@ void buf_addf(struct buf *buf, const char *fmt, ...)
     va_list args, again;
     va_start(args, fmt);
     va_copy(again, args);
-    size_t left = buf->data ? buf->room - buf->len : 0; /* Never reaches past max_bytes. */
+    size_t left = buf->data != NULL ? buf->room - buf->len : 0; /* Never reaches past max_bytes. */
     int wanted = vsnprintf(left ? buf->data + buf->len : NULL, left, fmt, args);
     va_end(args);
     assert(wanted >= 0);
@@ -83,7 +83,7 @@ void buf_clear(struct buf *buf)
 {
     buf->len = 0;
     buf->overflow = false;
-    if (buf->data)
+    if (buf->data != NULL)
         buf->data[0] = '\0';
 }
 
@@ -91,7 +91,7 @@ void buf_cut(struct buf *buf, size_t len)
 {
     assert(len <= buf->len);
     buf->len = len;
-    if (buf->data)
+    if (buf->data != NULL)
         buf->data[len] = '\0';
 }
 
@@ -111,12 +111,12 @@ struct str buf_str(const struct buf *buf)
 
 const char *buf_text(const struct buf *buf)
 {
-    return buf->data ? buf->data : "";
+    return buf->data != NULL ? buf->data : "";
 }
 
 void buf_release(struct buf *buf)
 {
-    if (!buf)
+    if (buf == NULL)
         return;
     mem_free(buf->data);
     *buf = (struct buf){.max_bytes = buf->max_bytes};

@@ -142,7 +142,7 @@ char *time_format(char to[TIME_TEXT_BYTES], int64_t time_us)
 /* Reads exactly width digits with a value within min and max; NULL input stays NULL. */
 static const char *take_digits(const char *at, int width, const int64_t range[2], int64_t *ret)
 {
-    if (!at)
+    if (at == NULL)
         return NULL;
     int64_t value = 0;
     for (int i = 0; i < width; i++) {
@@ -158,14 +158,14 @@ static const char *take_digits(const char *at, int width, const int64_t range[2]
 
 static const char *take_char(const char *at, char c)
 {
-    return at && *at == c ? at + 1 : NULL;
+    return at != NULL && *at == c ? at + 1 : NULL;
 }
 
 /* Digits past the microsecond are read and dropped. */
 static const char *take_fraction(const char *at, int64_t *ret_us)
 {
     *ret_us = 0;
-    if (!at || *at != '.')
+    if (at == NULL || *at != '.')
         return at;
     at++;
     if (*at < '0' || *at > '9')
@@ -179,7 +179,7 @@ static const char *take_fraction(const char *at, int64_t *ret_us)
 static const char *take_offset(const char *at, int64_t *ret_us)
 {
     *ret_us = 0;
-    if (!at)
+    if (at == NULL)
         return NULL;
     if (*at == 'Z' || *at == 'z')
         return at + 1;
@@ -196,7 +196,7 @@ static const char *take_offset(const char *at, int64_t *ret_us)
 
 bool time_parse(const char *text, int64_t *ret_us)
 {
-    if (!text)
+    if (text == NULL)
         return false;
     struct date date = {0};
     int64_t hour = 0, minute = 0, second = 0, fraction_us = 0, offset_us = 0;
@@ -205,7 +205,7 @@ bool time_parse(const char *text, int64_t *ret_us)
     at = take_digits(at, 2, (int64_t[]){1, 12}, &date.month);
     at = take_char(at, '-');
     at = take_digits(at, 2, (int64_t[]){1, 31}, &date.day);
-    if (!at || (*at != 'T' && *at != 't') || date.day > days_in_month(date.year, date.month))
+    if (at == NULL || (*at != 'T' && *at != 't') || date.day > days_in_month(date.year, date.month))
         return false;
     at = take_digits(at + 1, 2, (int64_t[]){0, 23}, &hour);
     at = take_char(at, ':');
@@ -214,7 +214,7 @@ bool time_parse(const char *text, int64_t *ret_us)
     at = take_digits(at, 2, (int64_t[]){0, 60}, &second); /* 60: a leap second. */
     at = take_fraction(at, &fraction_us);
     at = take_offset(at, &offset_us);
-    if (!at || *at != '\0')
+    if (at == NULL || *at != '\0')
         return false;
     *ret_us = days_of_date(date) * US_PER_DAY + hour * US_PER_HOUR + minute * US_PER_MINUTE +
               second * US_PER_SECOND + fraction_us - offset_us;

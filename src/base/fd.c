@@ -151,7 +151,7 @@ static enum rc sync_parent(const char *path, struct err *err)
     while (len > 1 && path[len - 1] == '/')
         len--;
     const char *slash = memrchr(path, '/', len);
-    if (slash)
+    if (slash != NULL)
         (void)snprintf(parent, sizeof parent, "%.*s", slash > path ? (int)(slash - path) : 1, path);
     return dir_sync(parent, err);
 }
@@ -258,7 +258,7 @@ static enum rc make_all(const char *path, const struct making *making, struct er
     memcpy(part, path, len + 1);
     enum rc rc = make_one(part, making, err);
     char *slash;
-    while (rc == RC_NOT_FOUND && (slash = strrchr(part, '/')) && slash > part) {
+    while (rc == RC_NOT_FOUND && (slash = strrchr(part, '/')) != NULL && slash > part) {
         *slash = '\0';
         rc = make_one(part, making, err);
     }
@@ -267,7 +267,7 @@ static enum rc make_all(const char *path, const struct making *making, struct er
         end += strlen(part + end);
         rc = make_one(part, making, err);
     }
-    if (rc == RC_OK && err)
+    if (rc == RC_OK && err != NULL)
         err_clear(err); /* Of what was missing at first. */
     return rc == RC_NOT_FOUND ? RC_IO : rc;
 }
@@ -288,7 +288,7 @@ enum rc dir_make_durable(const char *path, unsigned mode, struct err *err)
     return err_set(err, RC_IO, "IO_ERROR", "%s", why.text);
 }
 
-/* --- dir_remove --- */
+/* ---- dir_remove ---- */
 
 /* Beyond this many passes over the top another process fills the tree as fast as we empty it. */
 enum { PASSES_MAX = 100000 };
@@ -303,7 +303,7 @@ struct remover {
 static void closedirp(DIR **dir)
 {
     int before = errno;
-    if (*dir)
+    if (*dir != NULL)
         (void)closedir(*dir);
     errno = before;
 }
@@ -319,7 +319,7 @@ static const struct dirent *next_entry(DIR *dir)
     const struct dirent *entry;
     do
         entry = readdir(dir); // cppcheck-suppress readdirCalled
-    while (entry && is_dot(entry->d_name));
+    while (entry != NULL && is_dot(entry->d_name));
     return entry;
 }
 
@@ -396,12 +396,12 @@ static enum rc remove_dir(struct remover *remover, int parent_fd, const char *na
         return errno == ENOENT ? RC_OK
                                : io_error(remover->err, "enter a directory of", remover->path);
     CLEANUP(closedirp) DIR *dir = fdopendir(fd);
-    if (!dir) {
+    if (dir == NULL) {
         fd_close(fd);
         return io_error(remover->err, "list a directory of", remover->path);
     }
     const struct dirent *entry;
-    while ((entry = next_entry(dir))) {
+    while ((entry = next_entry(dir)) != NULL) {
         enum rc rc = remove_entry(remover, fd, entry, depth);
         if (rc != RC_OK)
             return rc;
@@ -416,7 +416,7 @@ static enum rc empty_top_once(struct remover *remover, DIR *top, bool *ret_empty
     bool empty = true;
     const struct dirent *entry;
     rewinddir(top);
-    while ((entry = next_entry(top))) {
+    while ((entry = next_entry(top)) != NULL) {
         empty = false;
         enum rc rc = remove_entry(remover, remover->top_fd, entry, 1);
         if (rc != RC_OK)
@@ -432,7 +432,7 @@ static enum rc empty_top(const char *path, struct err *err)
     if (fd < 0)
         return errno == ENOENT ? RC_OK : io_error(err, "enter", path);
     CLEANUP(closedirp) DIR *top = fdopendir(fd);
-    if (!top) {
+    if (top == NULL) {
         fd_close(fd);
         return io_error(err, "list", path);
     }
@@ -457,7 +457,7 @@ static bool removable(const char *path, char to[PATH_MAX])
     memcpy(to, path, len);
     to[len] = '\0';
     const char *slash = strrchr(to, '/');
-    return !is_dot(slash ? slash + 1 : to);
+    return !is_dot(slash != NULL ? slash + 1 : to);
 }
 
 enum rc dir_remove(const char *path, struct err *err)

@@ -69,7 +69,7 @@ static const struct js *ask_typed(struct fields *fields, const char *key, enum f
                                   enum js_type type)
 {
     const struct js *value = ask(fields, key, need);
-    if (!value || js_type(value) == type)
+    if (value == NULL || js_type(value) == type)
         return value;
     fields_fail(fields, key, "%s must be %s, not %s", key, js_type_name(type),
                 js_type_name(js_type(value)));
@@ -79,8 +79,8 @@ static const struct js *ask_typed(struct fields *fields, const char *key, enum f
 static bool text_fits(struct fields *fields, const char *key, const struct field_text *limits,
                       const char *text)
 {
-    size_t min = limits ? limits->min : 0;
-    size_t max = limits && limits->max ? limits->max : TEXT_MAX_DEFAULT;
+    size_t min = limits != NULL ? limits->min : 0;
+    size_t max = limits != NULL && limits->max ? limits->max : TEXT_MAX_DEFAULT;
     size_t len = strlen(text);
     if (len >= min && len <= max)
         return true;
@@ -97,7 +97,7 @@ void fields_string(struct fields *fields, const char *key, enum field_need need,
                    const struct field_text *limits, const char **ret_text)
 {
     const struct js *value = ask_typed(fields, key, need, JS_STRING);
-    if (value && text_fits(fields, key, limits, js_str(value, "")))
+    if (value != NULL && text_fits(fields, key, limits, js_str(value, "")))
         *ret_text = js_str(value, "");
 }
 
@@ -105,10 +105,10 @@ void fields_int(struct fields *fields, const char *key, enum field_need need,
                 const struct field_range *limits, int64_t *ret_value)
 {
     const struct js *value = ask_typed(fields, key, need, JS_INT);
-    if (!value)
+    if (value == NULL)
         return;
     int64_t number = js_int(value, 0);
-    if (limits && (number < limits->min || number > limits->max))
+    if (limits != NULL && (number < limits->min || number > limits->max))
         fields_fail(fields, key, "%s must be between %" PRId64 " and %" PRId64 ", not %" PRId64,
                     key, limits->min, limits->max, number);
     else
@@ -119,13 +119,13 @@ void fields_real(struct fields *fields, const char *key, enum field_need need,
                  const struct field_real *limits, double *ret_value)
 {
     const struct js *value = ask(fields, key, need);
-    if (!value)
+    if (value == NULL)
         return;
     enum js_type type = js_type(value);
     double number = js_num(value, 0);
     if (type != JS_REAL && type != JS_INT)
         fields_fail(fields, key, "%s must be a number, not %s", key, js_type_name(type));
-    else if (limits && !(number >= limits->min && number <= limits->max))
+    else if (limits != NULL && !(number >= limits->min && number <= limits->max))
         fields_fail(fields, key, "%s must be between %g and %g, not %g", key, limits->min,
                     limits->max, number);
     else
@@ -135,7 +135,7 @@ void fields_real(struct fields *fields, const char *key, enum field_need need,
 void fields_bool(struct fields *fields, const char *key, enum field_need need, bool *ret_value)
 {
     const struct js *value = ask_typed(fields, key, need, JS_BOOL);
-    if (value)
+    if (value != NULL)
         *ret_value = js_bool(value, false);
 }
 
@@ -150,11 +150,11 @@ void fields_choice(struct fields *fields, const char *key, enum field_need need,
                    const char *const *names, int *ret_index)
 {
     const struct js *value = ask_typed(fields, key, need, JS_STRING);
-    if (!value)
+    if (value == NULL)
         return;
     const char *text = js_str(value, "");
     int count = 0;
-    for (; names[count]; count++) {
+    for (; names[count] != NULL; count++) {
         if (strcmp(names[count], text) == 0) {
             *ret_index = count;
             return;
@@ -170,7 +170,7 @@ void fields_object(struct fields *fields, const char *key, enum field_need need,
                    const struct js **ret_object)
 {
     const struct js *value = ask_typed(fields, key, need, JS_OBJECT);
-    if (value)
+    if (value != NULL)
         *ret_object = value;
 }
 
@@ -178,7 +178,7 @@ static const struct js *ask_array(struct fields *fields, const char *key, enum f
                                   size_t count_max)
 {
     const struct js *value = ask_typed(fields, key, need, JS_ARRAY);
-    if (!value || js_count(value) <= count_max)
+    if (value == NULL || js_count(value) <= count_max)
         return value;
     fields_fail(fields, key, "%s must have at most %zu entries, not %zu", key, count_max,
                 js_count(value));
@@ -189,7 +189,7 @@ void fields_array(struct fields *fields, const char *key, enum field_need need, 
                   const struct js **ret_array)
 {
     const struct js *value = ask_array(fields, key, need, count_max);
-    if (value)
+    if (value != NULL)
         *ret_array = value;
 }
 
@@ -197,7 +197,7 @@ void fields_strings(struct fields *fields, const char *key, enum field_need need
                     const struct field_text *each, const struct js **ret_array)
 {
     const struct js *array = ask_array(fields, key, need, count_max);
-    if (!array)
+    if (array == NULL)
         return;
     for (size_t i = 0; i < js_count(array); i++) {
         char entry[ERR_FIELD_MAX];
@@ -217,7 +217,7 @@ void fields_any(struct fields *fields, const char *key, enum field_need need,
                 const struct js **ret_value)
 {
     const struct js *value = ask(fields, key, need);
-    if (value)
+    if (value != NULL)
         *ret_value = value;
 }
 

@@ -23,7 +23,7 @@ struct sha256 *sha256_begin(void)
 {
     struct sha256 *sha = mem_alloc(sizeof *sha);
     sha->context = EVP_MD_CTX_new();
-    assert(sha->context);
+    assert(sha->context != NULL);
     int ok = EVP_DigestInit_ex(sha->context, EVP_sha256(), NULL);
     assert(ok == 1);
     return sha;
@@ -46,7 +46,7 @@ void sha256_end(struct sha256 *sha, char to[SHA256_TEXT_BYTES])
 
 void sha256_discard(struct sha256 *sha)
 {
-    if (!sha)
+    if (sha == NULL)
         return;
     EVP_MD_CTX_free(sha->context);
     mem_free(sha);
@@ -81,7 +81,7 @@ enum rc sha256_file(int fd, char ret_sha256[SHA256_TEXT_BYTES], int64_t *ret_byt
 
 bool sha256_text_valid(const char *text)
 {
-    return text && strspn(text, "0123456789abcdef") == SHA256_TEXT_BYTES - 1 &&
+    return text != NULL && strspn(text, "0123456789abcdef") == SHA256_TEXT_BYTES - 1 &&
            text[SHA256_TEXT_BYTES - 1] == '\0';
 }
 
@@ -91,13 +91,13 @@ void hmac_sha256_hex(struct hmac_key key, const void *bytes, size_t len, char to
     unsigned char digest[SHA256_BYTES];
     const unsigned char *done = HMAC(EVP_sha256(), key.bytes, (int)key.len, bytes, len, digest,
                                      NULL);
-    assert(done);
+    assert(done != NULL);
     hex_encode(to, digest, sizeof digest);
 }
 
 bool secret_same(const char *a, const char *b)
 {
-    if (!a || !b)
+    if (a == NULL || b == NULL)
         return false;
     size_t len = strlen(a);
     return len == strlen(b) && CRYPTO_memcmp(a, b, len) == 0;

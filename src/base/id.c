@@ -45,7 +45,7 @@ static char hex_digit(char c)
 
 bool id_parse(const char *text, struct id *ret_id)
 {
-    if (!text)
+    if (text == NULL)
         return false;
     struct id id = {{0}};
     for (size_t i = 0; i < ID_TEXT_BYTES - 1; i++) {

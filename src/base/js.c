@@ -87,7 +87,7 @@ static enum rc parse(const char *bytes, size_t len, size_t flags, struct js **re
                        JS_DEPTH_MAX);
     json_error_t problem;
     json_t *tree = json_loadb(bytes, len, flags | JSON_DECODE_ANY, &problem);
-    if (!tree)
+    if (tree == NULL)
         return err_set(err, RC_MALFORMED, "INVALID_JSON", "line %d, column %d: %s", problem.line,
                        problem.column, problem.text);
     *ret_tree = made(tree);
@@ -116,7 +116,7 @@ void js_freep(struct js **tree)
 
 enum js_type js_type(const struct js *value)
 {
-    if (!value)
+    if (value == NULL)
         return JS_NULL;
     switch (json_typeof(in(value))) {
     case JSON_OBJECT:
@@ -182,7 +182,7 @@ bool js_next(const struct js *object, size_t *position, const char **ret_key,
     json_t *value = (json_t *)in(object); /* Iterating changes nothing. */
     void *at = *position ? json_object_iter_next(value, (void *)(uintptr_t)*position)
                          : json_object_iter(value);
-    if (!at)
+    if (at == NULL)
         return false;
     *position = (size_t)(uintptr_t)at;
     *ret_key = json_object_iter_key(at);
@@ -193,7 +193,7 @@ bool js_next(const struct js *object, size_t *position, const char **ret_key,
 const char *js_str(const struct js *value, const char *fallback)
 {
     const char *text = json_string_value(in(value));
-    return text ? text : fallback;
+    return text != NULL ? text : fallback;
 }
 
 int64_t js_int(const struct js *value, int64_t fallback)
@@ -334,7 +334,7 @@ struct js *js_new_object(void)
 
 bool js_put(struct js *object, const char *key, struct js *value)
 {
-    if (js_get(object, key)) {
+    if (js_get(object, key) != NULL) {
         js_free(value);
         return false;
     }

@@ -1,6 +1,3 @@
-/*
- * js_peek.c - see js_peek.h.
- */
 #include "base/js_peek.h"
 
 static const char *skip_space(const char *at, const char *end)

@@ -92,7 +92,7 @@ void jw_key(struct jw *jw, const char *key)
 
 void jw_str(struct jw *jw, const char *text)
 {
-    if (text)
+    if (text != NULL)
         jw_strn(jw, text, strlen(text));
     else
         jw_null(jw);
@@ -101,7 +101,7 @@ void jw_str(struct jw *jw, const char *text)
 void jw_strn(struct jw *jw, const char *text, size_t len)
 {
     separate(jw);
-    add_quoted(jw->buf, text ? text : "", text ? len : 0);
+    add_quoted(jw->buf, text != NULL ? text : "", text != NULL ? len : 0);
 }
 
 void jw_int(struct jw *jw, int64_t value)

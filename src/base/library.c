@@ -1,6 +1,3 @@
-/*
- * library.c - see library.h.
- */
 #include "base/library.h"
 #include <dlfcn.h>
 #include <string.h>

@@ -83,10 +83,10 @@ static void json_line(struct buf *line, enum log_level level, const char *messag
     jw_kstr(&jw, "level", names[level]);
     jw_key(&jw, "msg");
     jw_strn(&jw, message, cut_len(message));
-    for (; fields->key; fields++) {
+    for (; fields->key != NULL; fields++) {
         size_t before = line->len;
         jw_key(&jw, fields->key);
-        if (fields->text)
+        if (fields->text != NULL)
             jw_strn(&jw, fields->text, cut_len(fields->text));
         else
             jw_int(&jw, fields->number);
@@ -118,11 +118,11 @@ static void add_printable(struct buf *line, const char *text, size_t len)
 static void add_human_field(struct buf *line, const struct log_field *field)
 {
     buf_addf(line, "  %.64s=", field->key);
-    if (!field->text) {
+    if (field->text == NULL) {
         buf_addf(line, "%" PRId64, field->number);
         return;
     }
-    bool quoted = *field->text == '\0' || strpbrk(field->text, " \t\n\"=");
+    bool quoted = *field->text == '\0' || strpbrk(field->text, " \t\n\"=") != NULL;
     buf_adds(line, quoted ? "\"" : "");
     add_printable(line, field->text, cut_len(field->text));
     buf_adds(line, quoted ? "\"" : "");
@@ -145,12 +145,12 @@ static void human_line(struct buf *line, const struct log_options *options, enum
     time_t now = time(NULL);
     struct tm local;
     char clock_text[16] = "";
-    if (localtime_r(&now, &local))
+    if (localtime_r(&now, &local) != NULL)
         (void)strftime(clock_text, sizeof clock_text, "%H:%M:%S", &local);
     buf_addf(line, "%s %s%s%s ", clock_text, colour ? colours[level] : "", labels[level],
              colour ? "\033[0m" : "");
     add_printable(line, message, cut_len(message));
-    for (; fields->key; fields++) {
+    for (; fields->key != NULL; fields++) {
         size_t before = line->len;
         add_human_field(line, fields);
         if (line->len > LINE_MAX_BYTES - TAIL_MAX) {

@@ -25,7 +25,7 @@ struct log_field {
 /* A function, so that the text may be an array or NULL, and is evaluated once. */
 static inline struct log_field log_str(const char *key, const char *text)
 {
-    return (struct log_field){.key = key, .text = text ? text : ""};
+    return (struct log_field){.key = key, .text = text != NULL ? text : ""};
 }
 #define LOG_STR(k, v) log_str((k), (v))
 #define LOG_INT(k, v) ((struct log_field){.key = (k), .number = (int64_t)(v)})

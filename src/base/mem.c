@@ -21,7 +21,7 @@ void *mem_array(size_t count, size_t each)
     if (__builtin_mul_overflow(count, each, &bytes))
         die();
     void *block = calloc(1, bytes ? bytes : 1); /* Zero bytes have a pointer of their own too. */
-    if (!block)
+    if (block == NULL)
         die();
     return block;
 }
@@ -34,7 +34,7 @@ void *mem_alloc(size_t bytes)
 void *mem_grow(void *old, size_t bytes)
 {
     void *block = realloc(old, bytes ? bytes : 1);
-    if (!block)
+    if (block == NULL)
         die();
     return block;
 }

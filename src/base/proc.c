@@ -32,7 +32,7 @@ enum {
     DRAIN_MAX = 1 << 20,  /* Read from a pipe after the end: pipes hold no more by default. */
 };
 
-/* --- spawn --- */
+/* ---- spawn ---- */
 
 /* What a spawn needs to set up and give back. */
 struct launch {
@@ -90,13 +90,13 @@ static int set_actions(struct launch *launch, const struct proc_spec *spec)
         failed = set_stdio(launch, 1, spec->stdout_fd);
     if (!failed)
         failed = set_stdio(launch, 2, spec->stderr_fd);
-    for (const int *fd = spec->keep_fds; !failed && fd && *fd >= 0; fd++) {
+    for (const int *fd = spec->keep_fds; !failed && fd != NULL && *fd >= 0; fd++) {
         assert(*fd > 2);
         failed = posix_spawn_file_actions_adddup2(actions, *fd, *fd);
     }
-    if (!failed && !spec->keep_fds)
+    if (!failed && spec->keep_fds == NULL)
         failed = posix_spawn_file_actions_addclosefrom_np(actions, 3);
-    if (!failed && spec->cwd)
+    if (!failed && spec->cwd != NULL)
         failed = posix_spawn_file_actions_addchdir_np(actions, spec->cwd);
     return failed;
 }
@@ -110,9 +110,9 @@ static int launch_start(struct launch *launch, const struct proc_spec *spec, pid
         return failed;
     const char *path = getenv("PATH");
     char path_entry[4096];
-    (void)snprintf(path_entry, sizeof path_entry, "PATH=%s", path ? path : "/usr/bin:/bin");
+    (void)snprintf(path_entry, sizeof path_entry, "PATH=%s", path != NULL ? path : "/usr/bin:/bin");
     const char *const bare[] = {path_entry, NULL};
-    const char *const *env = spec->env ? spec->env : bare;
+    const char *const *env = spec->env != NULL ? spec->env : bare;
     /* exec takes non-const pointers for historical reasons and changes nothing. */
     return posix_spawnp(ret_pid, spec->argv[0], &launch->actions, &launch->attributes,
                         (char *const *)(uintptr_t)spec->argv, (char *const *)(uintptr_t)env);
@@ -120,7 +120,7 @@ static int launch_start(struct launch *launch, const struct proc_spec *spec, pid
 
 enum rc proc_spawn(const struct proc_spec *spec, struct proc *ret_proc, struct err *err)
 {
-    assert(spec->argv && spec->argv[0]);
+    assert(spec->argv != NULL && spec->argv[0] != NULL);
     CLEANUP(launch_release) struct launch launch = {.moved = {-1, -1, -1}};
     (void)posix_spawn_file_actions_init(&launch.actions); /* Both always succeed in glibc. */
     (void)posix_spawnattr_init(&launch.attributes);
@@ -129,8 +129,9 @@ enum rc proc_spawn(const struct proc_spec *spec, struct proc *ret_proc, struct e
     if (failed) {
         bool absent = failed == ENOENT || failed == ENOTDIR;
         return err_set(err, absent ? RC_NOT_FOUND : RC_IO, absent ? "NO_PROGRAM" : "SPAWN_FAILED",
-                       "cannot start %.200s%s%.200s: %s", spec->argv[0], spec->cwd ? " in " : "",
-                       spec->cwd ? spec->cwd : "", strerror(failed));
+                       "cannot start %.200s%s%.200s: %s", spec->argv[0],
+                       spec->cwd != NULL ? " in " : "", spec->cwd != NULL ? spec->cwd : "",
+                       strerror(failed));
     }
     proc.pid_fd = (int)syscall(SYS_pidfd_open, proc.pid, 0);
     if (proc.pid_fd < 0) {
@@ -144,7 +145,7 @@ enum rc proc_spawn(const struct proc_spec *spec, struct proc *ret_proc, struct e
     return RC_OK;
 }
 
-/* --- wait and stop --- */
+/* ---- wait and stop ---- */
 
 static int64_t deadline_of(int timeout_ms)
 {
@@ -246,11 +247,11 @@ void proc_stop(struct proc *proc, int grace_ms)
 
 void proc_release(struct proc *proc)
 {
-    if (proc)
+    if (proc != NULL)
         proc_stop(proc, 0);
 }
 
-/* --- run --- */
+/* ---- run ---- */
 
 struct stream {
     int fd; /* -1 when there is none or it has ended. */
@@ -332,10 +333,10 @@ static enum rc start(struct running *running, const struct proc_spec *spec, stru
     enum rc rc = RC_OK;
     if (input.len > 0)
         rc = make_stdin(input, &in_fd, err);
-    if (rc == RC_OK && outputs[0])
+    if (rc == RC_OK && outputs[0] != NULL)
         rc = make_stream(outputs[0], &running->streams[0], &out_fd, err);
-    bool shared = outputs[0] && outputs[0] == outputs[1]; /* One pipe keeps the order. */
-    if (rc == RC_OK && outputs[1] && !shared)
+    bool shared = outputs[0] != NULL && outputs[0] == outputs[1]; /* One pipe keeps the order. */
+    if (rc == RC_OK && outputs[1] != NULL && !shared)
         rc = make_stream(outputs[1], &running->streams[1], &err_fd, err);
     if (rc != RC_OK)
         return rc;
@@ -348,7 +349,7 @@ static enum rc start(struct running *running, const struct proc_spec *spec, stru
 
 static bool is_cancelled(const struct proc_limits *limits)
 {
-    return limits->cancel && *limits->cancel != 0;
+    return limits->cancel != NULL && *limits->cancel != 0;
 }
 
 /* Collects until the child has ended (true), or until the result has a reason to stop it. */
@@ -360,10 +361,12 @@ static bool collect(struct running *running, const struct proc_limits *limits,
         int wait_ms = ms_until(deadline_us);
         result->cancelled = is_cancelled(limits);
         result->timed_out = !result->cancelled && wait_ms == 0;
-        result->exceeded = limits->exceeds && limits->exceeds(limits->exceeds_ctx, &running->proc);
+        result->exceeded = limits->exceeds != NULL &&
+                           limits->exceeds(limits->exceeds_ctx, &running->proc);
         if (result->cancelled || result->timed_out || result->exceeded)
             return false;
-        if ((limits->cancel || limits->exceeds) && (wait_ms < 0 || wait_ms > LOOK_MS))
+        if ((limits->cancel != NULL || limits->exceeds != NULL) &&
+            (wait_ms < 0 || wait_ms > LOOK_MS))
             wait_ms = LOOK_MS;
         struct pollfd looks[] = {
             {.fd = running->proc.pid_fd, .events = POLLIN},
@@ -386,7 +389,7 @@ enum rc proc_run(const struct proc_spec *spec, struct str stdin_bytes, struct bu
                  struct proc_result *ret_result, struct err *err)
 {
     struct proc_limits none = {.timeout_ms = -1};
-    if (!limits)
+    if (limits == NULL)
         limits = &none;
     struct proc_result result = {.exit = {.code = -1}, .cancelled = is_cancelled(limits)};
     if (result.cancelled) {

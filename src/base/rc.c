@@ -49,7 +49,7 @@ static void fill(struct err *err, const char *code, const char *field, const cha
 
 enum rc err_set(struct err *err, enum rc rc, const char *code, const char *fmt, ...)
 {
-    if (!err)
+    if (err == NULL)
         return rc;
     va_list args;
     va_start(args, fmt);
@@ -61,7 +61,7 @@ enum rc err_set(struct err *err, enum rc rc, const char *code, const char *fmt, 
 enum rc err_field(struct err *err, enum rc rc, const char *code, const char *field, const char *fmt,
                   ...)
 {
-    if (!err)
+    if (err == NULL)
         return rc;
     va_list args;
     va_start(args, fmt);
@@ -72,7 +72,7 @@ enum rc err_field(struct err *err, enum rc rc, const char *code, const char *fie
 
 enum rc err_wrap(struct err *err, enum rc rc, const char *what)
 {
-    if (!err)
+    if (err == NULL)
         return rc;
     char wrapped[ERR_TEXT_MAX * 2];
     (void)snprintf(wrapped, sizeof wrapped, "%.200s: %s", what, err->text);
@@ -82,6 +82,6 @@ enum rc err_wrap(struct err *err, enum rc rc, const char *what)
 
 void err_clear(struct err *err)
 {
-    if (err)
+    if (err != NULL)
         memset(err, 0, sizeof *err);
 }

@@ -1,6 +1,3 @@
-/*
- * remote_clock.c - see remote_clock.h.
- */
 #include "base/remote_clock.h"
 #include <assert.h>
 

@@ -9,7 +9,7 @@
 
 struct str str_of(const char *text)
 {
-    return text ? (struct str){text, strlen(text)} : (struct str){"", 0};
+    return text != NULL ? (struct str){text, strlen(text)} : (struct str){"", 0};
 }
 
 bool str_same(struct str a, struct str b)
@@ -41,22 +41,22 @@ bool str_take_line(struct str *rest, struct str *ret_line)
 
 bool text_same(const char *a, const char *b)
 {
-    return a && b ? strcmp(a, b) == 0 : a == b;
+    return a != NULL && b != NULL ? strcmp(a, b) == 0 : a == b;
 }
 
 bool text_empty(const char *text)
 {
-    return !text || *text == '\0';
+    return text == NULL || *text == '\0';
 }
 
 bool text_starts(const char *text, const char *prefix)
 {
-    return text && strncmp(text, prefix, strlen(prefix)) == 0;
+    return text != NULL && strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
 bool text_ends(const char *text, const char *suffix)
 {
-    if (!text)
+    if (text == NULL)
         return false;
     size_t len = strlen(text), tail = strlen(suffix);
     return len >= tail && strcmp(text + len - tail, suffix) == 0;
@@ -69,11 +69,11 @@ char *shell_quote(const char *text, struct arena *arena)
     if (!text_empty(text) && text[strspn(text, plain)] == '\0')
         return arena_strdup(arena, text);
     size_t len = 2;
-    for (const char *at = text; at && *at; at++)
+    for (const char *at = text; at != NULL && *at; at++)
         len += *at == '\'' ? 4 : 1; /* '\'' */
     char *quoted = arena_alloc(arena, len + 1), *to = quoted;
     *to++ = '\'';
-    for (const char *at = text; at && *at; at++) {
+    for (const char *at = text; at != NULL && *at; at++) {
         if (*at == '\'') {
             memcpy(to, "'\\''", 4);
             to += 4;
@@ -89,7 +89,7 @@ char *shell_quote(const char *text, struct arena *arena)
 void text_copy(char *to, size_t to_bytes, const char *from)
 {
     assert(to_bytes > 0);
-    size_t len = from ? strnlen(from, to_bytes - 1) : 0;
+    size_t len = from != NULL ? strnlen(from, to_bytes - 1) : 0;
     if (len)
         memmove(to, from, len);
     to[len] = '\0';
@@ -102,7 +102,7 @@ static bool is_digit(char c)
 
 bool text_to_i64(const char *text, int64_t *ret_value)
 {
-    if (!text)
+    if (text == NULL)
         return false;
     bool negative = *text == '-';
     const char *at = negative ? text + 1 : text;
@@ -151,7 +151,7 @@ static bool looks_decimal(const char *at)
 
 bool text_to_double(const char *text, double *ret_value)
 {
-    if (!text || !looks_decimal(text))
+    if (text == NULL || !looks_decimal(text))
         return false;
     double value = strtod(text, NULL);
     if (!isfinite(value))
@@ -251,7 +251,7 @@ static bool match_one(const char **pattern, const char **path)
     uint32_t c = take_char(&s);
     bool matched = false;
     const char *behind = *p == '[' ? match_class(p + 1, c, &matched) : NULL;
-    if (behind) {
+    if (behind != NULL) {
         p = behind;
         matched = matched && c != '/';
     } else if (*p == '?') {
@@ -279,14 +279,14 @@ struct retry {
 /* Lets the star take one more character, or for "**" + '/' one more component. */
 static bool retry_next(struct retry *retry, bool cross)
 {
-    if (!retry->pattern || *retry->path == '\0' || (!cross && *retry->path == '/'))
+    if (retry->pattern == NULL || *retry->path == '\0' || (!cross && *retry->path == '/'))
         return false;
     if (!retry->whole) {
         (void)take_char(&retry->path);
         return true;
     }
     const char *slash = strchr(retry->path, '/');
-    if (!slash)
+    if (slash == NULL)
         return false;
     retry->path = slash + 1;
     return true;
@@ -357,7 +357,7 @@ void text_slug(char *to, size_t to_bytes, const char *from)
     assert(to_bytes > 0);
     size_t len = 0;
     bool dash = false;
-    for (; from && *from != '\0'; from++) {
+    for (; from != NULL && *from != '\0'; from++) {
         char c = *from >= 'A' && *from <= 'Z' ? (char)(*from - 'A' + 'a') : *from;
         if ((c < 'a' || c > 'z') && !is_digit(c)) {
             dash = len > 0;

@@ -1,6 +1,3 @@
-/*
- * thread.c - see thread.h.
- */
 #include "base/thread.h"
 #include <assert.h>
 #include <signal.h>
@@ -12,7 +9,7 @@ static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
 
 enum rc thread_start(const struct thread_spec *spec, pthread_t *ret_thread, struct err *err)
 {
-    assert(ret_thread || spec->detached);
+    assert(ret_thread != NULL || spec->detached);
     pthread_attr_t attributes;
     pthread_t thread;
     sigset_t all, before;
@@ -30,7 +27,7 @@ enum rc thread_start(const struct thread_spec *spec, pthread_t *ret_thread, stru
     (void)pthread_attr_destroy(&attributes);
     if (failed)
         return err_set(err, RC_IO, "IO_ERROR", "cannot start a thread: %s", strerror(failed));
-    if (ret_thread)
+    if (ret_thread != NULL)
         *ret_thread = thread;
     return RC_OK;
 }

@@ -52,7 +52,7 @@ static enum rc refuse_syntax(struct reader *reader, struct str input)
 {
     const yaml_parser_t *parser = &reader->parser;
     assert(parser->error != YAML_MEMORY_ERROR);
-    const char *why = parser->problem ? parser->problem : "not valid YAML";
+    const char *why = parser->problem != NULL ? parser->problem : "not valid YAML";
     if (parser->error != YAML_READER_ERROR)
         return refuse(reader, parser->problem_mark, why);
     yaml_mark_t mark = {0};
@@ -68,7 +68,7 @@ static enum rc refuse_syntax(struct reader *reader, struct str input)
 
 static bool one_of(const char *text, const char *const *names)
 {
-    for (; *names; names++) {
+    for (; *names != NULL; names++) {
         if (strcmp(text, *names) == 0)
             return true;
     }
@@ -146,7 +146,7 @@ static struct js *plain_value(const char *text, size_t len)
 static void attach(struct reader *reader, struct js *value)
 {
     struct level *top = reader->depth ? &reader->stack[reader->depth - 1] : NULL;
-    if (!top) {
+    if (top == NULL) {
         reader->root = value;
     } else if (js_type(top->node) == JS_ARRAY) {
         js_push(top->node, value);
@@ -163,13 +163,13 @@ static bool waits_for_key(const struct reader *reader)
     if (reader->depth == 0)
         return false;
     const struct level *top = &reader->stack[reader->depth - 1];
-    return js_type(top->node) == JS_OBJECT && !top->key;
+    return js_type(top->node) == JS_OBJECT && top->key == NULL;
 }
 
 static enum rc take_key(struct reader *reader, const char *text, yaml_mark_t at)
 {
     struct level *top = &reader->stack[reader->depth - 1];
-    if (js_get(top->node, text))
+    if (js_get(top->node, text) != NULL)
         return refuse(reader, at, "the key is there twice");
     top->key = mem_strdup(text);
     return RC_OK;
@@ -179,9 +179,9 @@ static enum rc take_scalar(struct reader *reader, const yaml_event_t *event)
 {
     const char *text = (const char *)event->data.scalar.value;
     size_t len = event->data.scalar.length;
-    if (event->data.scalar.anchor)
+    if (event->data.scalar.anchor != NULL)
         return refuse(reader, event->start_mark, "anchors are not supported");
-    if (event->data.scalar.tag)
+    if (event->data.scalar.tag != NULL)
         return refuse(reader, event->start_mark, "tags are not supported");
     if (!text_utf8_valid(text, len))
         return refuse(reader, event->start_mark, "the text holds a NUL or is not UTF-8");
@@ -189,7 +189,7 @@ static enum rc take_scalar(struct reader *reader, const yaml_event_t *event)
         return take_key(reader, text, event->start_mark);
     bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     struct js *value = plain ? plain_value(text, len) : js_new_string(text, len);
-    if (!value)
+    if (value == NULL)
         return refuse(reader, event->start_mark, "the number is out of range");
     attach(reader, value);
     return RC_OK;
@@ -202,9 +202,9 @@ static enum rc open_container(struct reader *reader, const yaml_event_t *event)
                                         : event->data.sequence_start.anchor;
     const yaml_char_t *tag = mapping ? event->data.mapping_start.tag
                                      : event->data.sequence_start.tag;
-    if (anchor)
+    if (anchor != NULL)
         return refuse(reader, event->start_mark, "anchors are not supported");
-    if (tag)
+    if (tag != NULL)
         return refuse(reader, event->start_mark, "tags are not supported");
     if (waits_for_key(reader))
         return refuse(reader, event->start_mark, "a key must be a plain value");
@@ -260,7 +260,7 @@ static enum rc take_all(struct reader *reader, struct str input)
         if (rc != RC_OK)
             return rc;
         if (type == YAML_STREAM_END_EVENT)
-            return reader->root ? RC_OK : refuse(reader, mark, "the document is empty");
+            return reader->root != NULL ? RC_OK : refuse(reader, mark, "the document is empty");
     }
 }
 
@@ -271,7 +271,7 @@ static enum rc take_all(struct reader *reader, struct str input)
 static bool parsed_as_json(struct str input, struct js **ret_tree)
 {
     size_t i = 0;
-    while (i < input.len && strchr(" \t\r\n", input.at[i]) && input.at[i] != '\0')
+    while (i < input.len && strchr(" \t\r\n", input.at[i]) != NULL && input.at[i] != '\0')
         i++;
     if (i == input.len || (input.at[i] != '{' && input.at[i] != '['))
         return false;

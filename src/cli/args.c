@@ -1,6 +1,3 @@
-/*
- * args.c - see args.h.
- */
 #include "cli/args.h"
 #include "base/buf.h"
 #include "base/str.h"
@@ -99,7 +96,7 @@ enum rc args_parse(struct args *args, size_t argc, char *const *argv, struct are
                    struct err *err)
 {
     bool words_only = false;
-    args->words = arena_array(arena, argc + 1, sizeof(*args->words));
+    args->words = arena_array(arena, argc + 1, sizeof *args->words);
     for (size_t i = 0; i < argc; i++) {
         const char *text = argv[i];
         if (words_only || text[0] != '-' || text[1] == '\0') {
@@ -126,7 +123,7 @@ const char *args_next(const struct args *args, const char *name, size_t *positio
     while (*position < args->given_count) {
         size_t i = (*position)++;
         if (text_same(args->given[i].option->name, name))
-            return args->given[i].text ? args->given[i].text : "";
+            return args->given[i].text != NULL ? args->given[i].text : "";
     }
     return NULL;
 }

@@ -94,7 +94,7 @@ static const struct cli_command *cli_find(const char *name)
 static bool is_family(const char *word)
 {
     char prefix[NAME_BYTES];
-    (void)snprintf(prefix, sizeof(prefix), "%s ", word);
+    (void)snprintf(prefix, sizeof prefix, "%s ", word);
     for (size_t i = 0; i < COUNT_OF(families); i++) {
         for (const struct cli_command *each = families[i].commands; each->name != NULL; each++) {
             if (text_starts(each->name, prefix))
@@ -119,7 +119,7 @@ const char *cli_closest(const char *name)
 static void print_commands(const char *family)
 {
     char prefix[NAME_BYTES];
-    (void)snprintf(prefix, sizeof(prefix), "%s ", family != NULL ? family : "");
+    (void)snprintf(prefix, sizeof prefix, "%s ", family != NULL ? family : "");
     for (size_t i = 0; i < COUNT_OF(families); i++) {
         if (family == NULL && families[i].title != NULL)
             (void)printf("%s%s:\n", i > 0 ? "\n" : "", families[i].title);
@@ -145,7 +145,7 @@ static void print_options(const struct arg_option *options)
 {
     for (; options != NULL && options->name != NULL; options++) {
         char left[NAME_BYTES];
-        (void)snprintf(left, sizeof(left), "--%s%s%s", options->name,
+        (void)snprintf(left, sizeof left, "--%s%s%s", options->name,
                        options->value != NULL ? " " : "",
                        options->value != NULL ? options->value : "");
         (void)printf("  %-22s %s\n", left, options->help);
@@ -232,7 +232,7 @@ static void print_safe(const char *line, size_t len)
     char text[ERR_TEXT_MAX];
     CLEANUP(buf_release) struct buf safe;
     buf_init(&safe, (size_t)ERR_TEXT_MAX * 4);
-    (void)snprintf(text, sizeof(text), "%.*s", (int)len, line);
+    (void)snprintf(text, sizeof text, "%.*s", (int)len, line);
     term_clean(&safe, text);
     (void)fputs(buf_text(&safe), stderr);
 }
@@ -343,7 +343,7 @@ static int family_only(const char *family, const char *second)
     }
     if (second != NULL && second[0] != '-') {
         char name[NAME_BYTES];
-        (void)snprintf(name, sizeof(name), "%s %s", family, second);
+        (void)snprintf(name, sizeof name, "%s %s", family, second);
         return unknown_command(name);
     }
     (void)fprintf(stderr, "drover: %s what?\n", family);
@@ -366,7 +366,7 @@ static int find_and_run(struct cli *cli, size_t argc, char **argv)
     if (is_family(argv[0])) {
         const char *second = argc > 1 ? argv[1] : NULL;
         char name[NAME_BYTES];
-        (void)snprintf(name, sizeof(name), "%s %s", argv[0], second != NULL ? second : "");
+        (void)snprintf(name, sizeof name, "%s %s", argv[0], second != NULL ? second : "");
         cli->command = cli_find(name);
         used = 2;
         if (cli->command == NULL && (second == NULL || second[0] == '-')) {

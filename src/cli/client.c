@@ -1,6 +1,3 @@
-/*
- * client.c - see client.h.
- */
 #include "cli/client.h"
 #include "base/fd.h"
 #include "base/jw.h"
@@ -140,7 +137,7 @@ const char *cli_own_name(struct arena *arena)
     if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
         text_copy(host, sizeof host, "worker");
     for (char *c = host; *c; c++) {
-        if (!isalnum((unsigned char)*c) && !strchr(".-", *c))
+        if (!isalnum((unsigned char)*c) && strchr(".-", *c) == NULL)
             *c = '-';
     }
     return arena_printf(arena, "%s-%d", host, (int)getpid());
@@ -231,7 +228,7 @@ static enum rc read_page(struct cli *cli, struct cli_pager *pager, struct cli_an
 {
     char limit[24];
     int64_t wanted = pager->left < CLI_PAGE_ITEMS ? pager->left : CLI_PAGE_ITEMS;
-    (void)snprintf(limit, sizeof(limit), "%lld", (long long)wanted);
+    (void)snprintf(limit, sizeof limit, "%lld", (long long)wanted);
     CLEANUP(buf_release) struct buf path;
     buf_init(&path, PATH_BYTES_MAX);
     buf_adds(&path, pager->path);
@@ -275,9 +272,9 @@ enum rc cli_list(struct cli *cli, const char *path, struct cli_listing *listing,
     int64_t limit = args_int(&cli->args, "limit", CLI_LIMIT_DEFAULT);
     struct cli_pager pager = {.path = path, .left = limit};
     listing->items = arena_array(&cli->arena, (size_t)limit + CLI_PAGE_ITEMS,
-                                 sizeof(*listing->items));
+                                 sizeof *listing->items);
     size_t pages_max = (size_t)limit + 1; /* Each but the last has an item. */
-    listing->pages = arena_array(&cli->arena, pages_max, sizeof(*listing->pages));
+    listing->pages = arena_array(&cli->arena, pages_max, sizeof *listing->pages);
     while (!pager.ended && pager.left > 0 && listing->page_count < pages_max) {
         struct cli_answer *page = &listing->pages[listing->page_count];
         enum rc rc = cli_pager_next(cli, &pager, page, err);

@@ -1,6 +1,3 @@
-/*
- * config.c - see config.h.
- */
 #include "cli/config.h"
 #include "base/buf.h"
 #include "cli/table.h"

@@ -1,6 +1,3 @@
-/*
- * faults.c - see faults.h.
- */
 #include "cli/faults.h"
 #include "base/js.h"
 #include "base/str.h"

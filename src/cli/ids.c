@@ -1,6 +1,3 @@
-/*
- * ids.c - see ids.h.
- */
 #include "cli/ids.h"
 #include "base/str.h"
 #include "cli/client.h"

@@ -1,6 +1,3 @@
-/*
- * input.c - see input.h.
- */
 #include "cli/input.h"
 #include "base/fd.h"
 #include "base/str.h"

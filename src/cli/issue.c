@@ -20,7 +20,7 @@ enum { PATH_BYTES_MAX = 1024, BODY_BYTES_MAX = 1024 * 1024, FORGE_TIMEOUT_MS = 1
 static enum rc read_text(struct cli *cli, size_t first, struct buf *into, struct err *err)
 {
     const char *word = args_word(&cli->args, first);
-    if (text_same(word, "-") && !args_word(&cli->args, first + 1))
+    if (text_same(word, "-") && args_word(&cli->args, first + 1) == NULL)
         return cli_read_stdin(into, err);
     for (size_t i = first; (word = args_word(&cli->args, i)) != NULL; i++) {
         if (i > first)

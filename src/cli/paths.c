@@ -1,6 +1,3 @@
-/*
- * paths.c - see paths.h.
- */
 #include "cli/paths.h"
 #include "base/str.h"
 #include <pwd.h>

@@ -9,7 +9,7 @@
 static int run_schema(struct cli *cli)
 {
     const char *name = args_word(&cli->args, 0);
-    for (const struct schema_text *each = schema_texts; name == NULL && each->name; each++)
+    for (const struct schema_text *each = schema_texts; name == NULL && each->name != NULL; each++)
         (void)printf("%s\n", each->name);
     if (name == NULL)
         return CLI_DONE;

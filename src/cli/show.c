@@ -1,6 +1,3 @@
-/*
- * show.c - see show.h.
- */
 #include "cli/show.h"
 #include "base/clock.h"
 #include "base/str.h"

@@ -1,6 +1,3 @@
-/*
- * signals.c - see signals.h.
- */
 #include "cli/signals.h"
 #include "base/clock.h"
 #include <errno.h>

@@ -10,7 +10,7 @@
 static const char *place_of(struct cli *cli, const struct js *item)
 {
     const char *worker = js_get_str(item, "worker", "?");
-    if (!js_get_str(item, "ref", NULL))
+    if (js_get_str(item, "ref", NULL) == NULL)
         return arena_printf(&cli->arena, "kept on %s", worker);
     if (js_get_bool(item, "published", false))
         return "origin";
@@ -36,19 +36,20 @@ static void snapshots_table(struct cli *cli, const struct id *id, const struct j
         const struct js *item = js_at(items, i);
         const char *ref = js_get_str(item, "ref", NULL);
         table_cell(&table, term_clock(js_get_str(item, "takenAt", ""), &cli->arena), TONE_DIM);
-        table_cell(&table, js_get_str(item, "reason", ref ? "" : "not saved"), TONE_PLAIN);
+        table_cell(&table, js_get_str(item, "reason", ref != NULL ? "" : "not saved"), TONE_PLAIN);
         table_cell(&table,
-                   ref ? arena_printf(&cli->arena, "%lld", (long long)js_get_int(item, "files", 0))
+                   ref != NULL
+                       ? arena_printf(&cli->arena, "%lld", (long long)js_get_int(item, "files", 0))
                        : "",
                    TONE_PLAIN);
-        table_cell(&table, place_of(cli, item), ref ? TONE_PLAIN : TONE_RED);
+        table_cell(&table, place_of(cli, item), ref != NULL ? TONE_PLAIN : TONE_RED);
         table_cell(&table, arena_printf(&cli->arena, "%.12s", js_get_str(item, "commit", "")),
                    TONE_PLAIN);
-        table_cell(&table, ref ? ref : js_get_str(item, "keptAt", ""), TONE_PLAIN);
+        table_cell(&table, ref != NULL ? ref : js_get_str(item, "keptAt", ""), TONE_PLAIN);
         fetch = js_get_str(item, "fetch", fetch);
     }
     table_print(&table, stdout);
-    if (fetch)
+    if (fetch != NULL)
         show_next(cli, "Get the last one", "%s && git checkout FETCH_HEAD", fetch);
 }
 

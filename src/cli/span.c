@@ -1,6 +1,3 @@
-/*
- * span.c - see span.h.
- */
 #include "cli/span.h"
 #include "base/clock.h"
 #include "base/str.h"

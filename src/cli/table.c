@@ -1,6 +1,3 @@
-/*
- * table.c - see table.h.
- */
 #include "cli/table.h"
 #include <assert.h>
 
@@ -22,7 +19,7 @@ void table_init(struct table *table, const struct term *term, const struct table
 void table_cell(struct table *table, const char *text, enum tone tone)
 {
     if (table->last == NULL || table->filled == table->column_count) {
-        struct table_row *row = arena_alloc(table->arena, sizeof(*row));
+        struct table_row *row = arena_alloc(table->arena, sizeof *row);
         if (table->last != NULL)
             table->last->next = row;
         else
@@ -40,7 +37,7 @@ static void measure(const struct table *table, size_t widths[TABLE_COLUMNS_MAX])
     for (size_t i = 0; i < table->column_count; i++) {
         widths[i] = term_columns(table->columns[i].title);
         for (const struct table_row *row = table->first; row != NULL; row = row->next) {
-            size_t width = row->cells[i].text ? term_columns(row->cells[i].text) : 0;
+            size_t width = row->cells[i].text != NULL ? term_columns(row->cells[i].text) : 0;
             if (width > widths[i])
                 widths[i] = width;
         }
@@ -71,7 +68,7 @@ static void pad(struct buf *line, size_t columns)
 static void add_cell(const struct table *table, struct buf *line, size_t column,
                      const struct table_cell *cell, size_t width)
 {
-    const char *text = cell->text ? cell->text : "";
+    const char *text = cell->text != NULL ? cell->text : "";
     size_t shown = term_columns(text);
     size_t blanks = shown < width ? width - shown : 0;
     if (column > 0)

@@ -230,7 +230,8 @@ static int run_submit(struct cli *cli)
     if (rc != RC_OK)
         return cli_fail(cli, rc, &err);
     const char *key = args_text(&cli->args, "key", NULL);
-    const struct http_field headers[] = {{key ? "Idempotency-Key" : NULL, key}, {NULL, NULL}};
+    const struct http_field headers[] = {{key != NULL ? "Idempotency-Key" : NULL, key},
+                                         {NULL, NULL}};
     const struct http_call call = {
         .method = "POST", .path = "/v1/tasks", .headers = headers, .body = buf_str(&body)};
     rc = cli_call(cli, &call, &answer, &err);
@@ -330,7 +331,7 @@ static void task_details(struct cli *cli, const struct id *id, const struct js *
         const struct js *run = js_at(runs, i);
         const char *status = js_get_str(run, "status", "?");
         char label[24];
-        (void)snprintf(label, sizeof(label), "Run %lld", (long long)js_get_int(run, "runNo", 0));
+        (void)snprintf(label, sizeof label, "Run %lld", (long long)js_get_int(run, "runNo", 0));
         show_line(cli, label,
                   arena_printf(&cli->arena, "%s  %s", js_get_str(run, "id", "?"), status),
                   term_status_tone(status));

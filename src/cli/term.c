@@ -1,6 +1,3 @@
-/*
- * term.c - see term.h.
- */
 #include "cli/term.h"
 #include "base/clock.h"
 #include "base/str.h"

@@ -28,7 +28,8 @@ static void write_queues(struct jw *jw, const char *list)
         return;
     jw_key(jw, "queues");
     jw_begin(jw, '[');
-    for (const char *at = list; at != NULL; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+    for (const char *at = list; at != NULL;
+         at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : NULL)
         jw_strn(jw, at, strcspn(at, ","));
     jw_end(jw, ']');
 }
@@ -94,13 +95,13 @@ static enum rc create(struct cli *cli, const struct http_call *call, const char 
 {
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
     CLEANUP(fd_closep) int out_fd = -1;
-    enum rc rc = out ? open_out(out, &out_fd, err) : RC_OK;
+    enum rc rc = out != NULL ? open_out(out, &out_fd, err) : RC_OK;
     if (rc != RC_OK)
         return rc;
     rc = cli_call(cli, call, &answer, err);
     if (rc == RC_OK)
         rc = keep_answer(cli, &answer, out_fd, err);
-    if (rc != RC_OK && out)
+    if (rc != RC_OK && out != NULL)
         (void)unlink(out);
     return rc;
 }

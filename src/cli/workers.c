@@ -67,7 +67,7 @@ static int run_workers(struct cli *cli)
     buf_init(&path, ERR_TEXT_MAX);
     buf_adds(&path, "/v1/workers");
     const char *state = args_text(&cli->args, "state", NULL);
-    if (state)
+    if (state != NULL)
         url_add_query(&path, "state", state);
     enum rc rc = cli_list(cli, buf_text(&path), &listing, &err);
     if (rc != RC_OK)

@@ -1,6 +1,3 @@
-/*
- * control.c - see control.h.
- */
 #include "control/control.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -41,7 +38,7 @@ struct control {
     void *lost_ctx;
 };
 
-/* ---- first start ------------------------------------------------------------------------ */
+/* ---- first start ---- */
 
 /* A setting that the first node makes at the first start, and that stays. */
 static enum rc get_or_make(struct db *db, const char *key, const char *made, char **ret_value,
@@ -64,9 +61,9 @@ static enum rc load_identity(struct control *control, const struct control_optio
     struct db *db = store_writer(control->store);
     unsigned char random[SECRET_BYTES];
     char hex[2 * SECRET_BYTES + 1], node[16];
-    secret_bytes(random, sizeof(random));
-    hex_encode(hex, random, sizeof(random));
-    snprintf(node, sizeof(node), "node-%.6s", hex + SECRET_BYTES);
+    secret_bytes(random, sizeof random);
+    hex_encode(hex, random, sizeof random);
+    snprintf(node, sizeof node, "node-%.6s", hex + SECRET_BYTES);
     CLEANUP(tx_abort) struct tx tx = {0};
     enum rc rc = tx_begin(db, &tx, err);
     if (rc == RC_OK)
@@ -78,7 +75,7 @@ static enum rc load_identity(struct control *control, const struct control_optio
     return rc == RC_OK ? tx_commit(&tx, err) : rc;
 }
 
-/* ---- start and stop --------------------------------------------------------------------- */
+/* ---- start and stop ---- */
 
 /* Of the log. */
 static void wake_readers(struct control *control)
@@ -172,7 +169,7 @@ static enum rc join(struct control *control, const struct control_options *optio
     };
     for (size_t i = 0; i < control->sinks.count; i++) {
         char lease[LEASE_NAME_BYTES];
-        snprintf(lease, sizeof(lease), LEASE_SINK_PREFIX "%s", control->sinks.items[i].name);
+        snprintf(lease, sizeof lease, LEASE_SINK_PREFIX "%s", control->sinks.items[i].name);
         control->sink_leases[i] = mem_strdup(lease);
         membership.leases[i] = control->sink_leases[i];
     }
@@ -237,7 +234,7 @@ static enum rc start_parts(struct control *control, const struct control_options
 enum rc control_start(const struct control_options *options, struct control **ret_control,
                       struct err *err)
 {
-    struct control *control = mem_alloc(sizeof(*control));
+    struct control *control = mem_alloc(sizeof *control);
     control->store = options->store;
     control->clock = options->clock;
     control->lost = options->lost;
@@ -314,11 +311,11 @@ void control_timers(struct control *control, struct timers_state *ret_state)
     if (control->membership != NULL) {
         struct membership_view view;
         membership_look(control->membership, &view);
-        text_copy(state.holder, sizeof(state.holder), view.holder);
+        text_copy(state.holder, sizeof state.holder, view.holder);
         state.here = view.here;
         state.since_us = view.since_us;
     } else {
-        text_copy(state.holder, sizeof(state.holder), control->node);
+        text_copy(state.holder, sizeof state.holder, control->node);
     }
     state.lag_us = timer_lag_us(&control->lag, clock_now_us(&control->clock));
     *ret_state = state;
@@ -329,7 +326,7 @@ int64_t control_tail_seq(struct control *control)
     return tail_seq(control->tail);
 }
 
-/* ---- run tokens ------------------------------------------------------------------------- */
+/* ---- run tokens ---- */
 
 void control_run_token(const struct control *control, const struct id *run_id,
                        char to[RUN_TOKEN_BYTES])
@@ -346,7 +343,7 @@ bool control_run_token_check(const struct control *control, const char *token, s
     if (!text_starts(token, RUN_TOKEN_PREFIX) || strlen(token) <= prefix + id_len)
         return false;
     char text[ID_TEXT_BYTES];
-    text_copy(text, sizeof(text), token + prefix);
+    text_copy(text, sizeof text, token + prefix);
     struct id run_id;
     if (!id_parse(text, &run_id))
         return false;

@@ -1,6 +1,3 @@
-/*
- * hooks.c - see hooks.h.
- */
 #include "control/hooks.h"
 #include "control/admit/admit.h"
 #include "control/messaging/sagas.h"

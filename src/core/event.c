@@ -146,7 +146,7 @@ void event_write(struct jw *jw, const struct event *event)
     jw_optstr(jw, "subject", event->subject);
     jw_ktime(jw, "time", event->time_us);
     jw_kstr(jw, "datacontenttype", "application/json");
-    snprintf(urn, sizeof(urn), "urn:drover:schema:%s:%lld", event->type, (long long)event->version);
+    snprintf(urn, sizeof urn, "urn:drover:schema:%s:%lld", event->type, (long long)event->version);
     jw_kstr(jw, "dataschema", urn);
     jw_optstr(jw, "traceparent", event->traceparent);
     jw_optstr(jw, "workspaceid", event->workspace_id.text);

@@ -1,6 +1,3 @@
-/*
- * report_shape.c - see report_shape.h.
- */
 #include "core/report_shape.h"
 #include "base/hash.h"
 #include <math.h>

@@ -32,7 +32,7 @@ struct examiner {
 
 static void note(struct examiner *examiner, size_t i, const char *text)
 {
-    if (!examiner->wrong[i])
+    if (examiner->wrong[i] == NULL)
         examiner->wrong[i] = text;
 }
 
@@ -54,7 +54,7 @@ static const char *head_of(struct examiner *examiner, const char *refs, int64_t 
     const char *line = arena_printf(examiner->origin.arena, "\nrefs/pull/%" PRId64 "/head ",
                                     number);
     const char *found = strstr(refs, line);
-    if (!found)
+    if (found == NULL)
         return NULL;
     found += strlen(line);
     return arena_strndup(examiner->origin.arena, found, strcspn(found, "\n"));
@@ -65,7 +65,7 @@ static void compare_head(struct examiner *examiner, size_t i, const char *refs)
     const struct forge_known *known = &examiner->known[i];
     struct arena *arena = examiner->origin.arena;
     const char *head = head_of(examiner, refs, known->number);
-    if (!head)
+    if (head == NULL)
         note(examiner, i,
              arena_printf(arena,
                           "refs/pull/%" PRId64 "/head is missing or broken; if git cat-file -t %s "
@@ -147,7 +147,7 @@ static enum rc read_all(struct examiner *examiner, struct str hashes)
     struct git_call read = {
         .git_dir = examiner->origin.dir, .args = GIT_ARGS("cat-file", "--batch"), .input = hashes};
     enum rc rc = git_run(examiner->origin.git, &ask, examiner->err);
-    if (rc == RC_OK && strstr(buf_text(&kinds), " missing"))
+    if (rc == RC_OK && strstr(buf_text(&kinds), " missing") != NULL)
         return RC_IO;
     return rc == RC_OK ? git_run(examiner->origin.git, &read, examiner->err) : rc;
 }
@@ -208,13 +208,13 @@ static enum rc find_lost(struct examiner *examiner, const char *branch, struct b
     const char *tip = NULL;
     for (size_t i = 0; i < examiner->count; i++) {
         const struct forge_known *known = &examiner->known[i];
-        if (!examiner->wrong[i] && text_same(known->target_branch, branch) &&
+        if (examiner->wrong[i] == NULL && text_same(known->target_branch, branch) &&
             known->merged_lately && git_hash_valid(known->merge_commit))
             buf_addf(&commits, "%s\n", known->merge_commit);
     }
     const char *ref = arena_printf(examiner->origin.arena, "refs/heads/%s", branch);
     enum rc rc = commits.len > 0 ? origin_ref(&examiner->origin, ref, &tip, examiner->err) : RC_OK;
-    if (rc != RC_OK || !tip)
+    if (rc != RC_OK || tip == NULL)
         return rc;
     buf_addf(&commits, "^%s\n", tip);
     struct git_call walk = {.git_dir = examiner->origin.dir,
@@ -241,13 +241,13 @@ static enum rc look_for_merges(struct examiner *examiner)
         CLEANUP(buf_release) struct buf lost;
         const char *branch = examiner->known[i].target_branch;
         buf_init(&lost, COMMITS_BYTES_MAX);
-        if (!branch || !is_first_of_branch(examiner, i))
+        if (branch == NULL || !is_first_of_branch(examiner, i))
             continue;
         rc = find_lost(examiner, branch, &lost);
         for (size_t j = i; rc == RC_OK && lost.len > 0 && j < examiner->count; j++) {
             const struct forge_known *known = &examiner->known[j];
-            if (text_same(known->target_branch, branch) && known->merge_commit &&
-                strstr(buf_text(&lost), known->merge_commit))
+            if (text_same(known->target_branch, branch) && known->merge_commit != NULL &&
+                strstr(buf_text(&lost), known->merge_commit) != NULL)
                 note(examiner, j,
                      arena_printf(examiner->origin.arena,
                                   "it was merged as %.12s, to which %.100s does not lead; merge "

@@ -1,6 +1,3 @@
-/*
- * fence.c - see fence.h.
- */
 #include "forge/fence.h"
 #include "base/random.h"
 #include <inttypes.h>

@@ -31,20 +31,20 @@ const struct forge_ops *forge_find(const char *name)
 static enum rc unknown(const char *name, struct err *err)
 {
     return err_set(err, RC_INVALID, "UNKNOWN_FORGE", "There is no forge called %.100s.",
-                   name ? name : "(none)");
+                   name != NULL ? name : "(none)");
 }
 
 enum rc forge_merge(struct forge_call *call, const struct forge_merge *merge,
                     char ret_commit[GIT_HASH_BYTES], struct err *err)
 {
     const struct forge_ops *ops = forge_find(merge->forge);
-    return ops ? ops->merge(call, merge, ret_commit, err) : unknown(merge->forge, err);
+    return ops != NULL ? ops->merge(call, merge, ret_commit, err) : unknown(merge->forge, err);
 }
 
 enum rc forge_close(struct forge_call *call, const struct forge_closing *closing, struct err *err)
 {
     const struct forge_ops *ops = forge_find(closing->forge);
-    return ops ? ops->close(call, closing, err) : unknown(closing->forge, err);
+    return ops != NULL ? ops->close(call, closing, err) : unknown(closing->forge, err);
 }
 
 /* The tree of base + patch, in the scratch repository's index and object store. */
@@ -67,7 +67,7 @@ static enum rc make_tree(const struct git *git, const struct forge_change *chang
         return rc;
     struct git_call write = {.git_dir = change->scratch, .args = GIT_ARGS("write-tree")};
     rc = git_line(git, &write, arena, ret_tree, err);
-    if (rc == RC_OK && change->tree && !text_same(change->tree, *ret_tree))
+    if (rc == RC_OK && change->tree != NULL && !text_same(change->tree, *ret_tree))
         rc = err_set(err, RC_CONFLICT, "TREE_NOT_VERIFIED",
                      "The patch makes tree %.64s, but the certificate is for tree %.64s.",
                      *ret_tree, change->tree);

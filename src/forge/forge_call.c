@@ -1,6 +1,3 @@
-/*
- * forge_call.c - see forge_call.h.
- */
 #include "forge/forge_call.h"
 #include "base/clock.h"
 

@@ -90,7 +90,7 @@ static void list_add(struct list *list, const char *item)
 static size_t count_of(const char *const *items)
 {
     size_t count = 0;
-    while (items && items[count])
+    while (items != NULL && items[count] != NULL)
         count++;
     return count;
 }
@@ -104,7 +104,7 @@ static void add_setting(struct list *env, struct arena *arena, size_t index, con
 
 bool git_over_http(const char *url)
 {
-    return url && (text_starts(url, "https://") || text_starts(url, "http://"));
+    return url != NULL && (text_starts(url, "https://") || text_starts(url, "http://"));
 }
 
 /* The user of the address is used; without one, forges accept any user. */
@@ -121,10 +121,10 @@ static void add_credential(struct list *env, struct arena *arena, size_t *count,
     size_t len = strcspn(host, "/?#");
     const char *at = memrchr(host, '@', len);
     const char *scheme = arena_strndup(arena, url, (size_t)(host - url));
-    const char *rest = at ? at + 1 : host;
+    const char *rest = at != NULL ? at + 1 : host;
     const char *name = arena_strndup(arena, rest, len - (size_t)(rest - host));
     add_setting(env, arena, (*count)++, arena_printf(arena, "credential.%s%s.helper", scheme, name),
-                at ? answer : answer_with_user);
+                at != NULL ? answer : answer_with_user);
     token = arena_strndup(arena, token, strcspn(token, "\r\n"));
     list_add(env, arena_printf(arena, "DROVER_GIT_TOKEN=%s", token));
 }
@@ -134,10 +134,12 @@ const char **git_env(const struct git *git, const struct git_call *call, struct 
     size_t max = 32 + 2 * COUNT_OF(settings) + count_of(call->env);
     struct list env = {.items = arena_array(arena, max, sizeof(char *)), .max = max};
     const char *path = getenv("PATH");
-    list_add(&env, arena_printf(arena, "PATH=%s", path ? path : "/usr/local/bin:/usr/bin:/bin"));
-    list_add(&env, arena_printf(arena, "HOME=%s", git->home ? git->home : "/nonexistent"));
-    list_add(&env, git->home ? arena_printf(arena, "GIT_CONFIG_GLOBAL=%s/gitconfig", git->home)
-                             : "GIT_CONFIG_GLOBAL=/dev/null");
+    list_add(&env,
+             arena_printf(arena, "PATH=%s", path != NULL ? path : "/usr/local/bin:/usr/bin:/bin"));
+    list_add(&env, arena_printf(arena, "HOME=%s", git->home != NULL ? git->home : "/nonexistent"));
+    list_add(&env, git->home != NULL
+                       ? arena_printf(arena, "GIT_CONFIG_GLOBAL=%s/gitconfig", git->home)
+                       : "GIT_CONFIG_GLOBAL=/dev/null");
     list_add(&env, "GIT_CONFIG_NOSYSTEM=1");
     list_add(&env, "GIT_ATTR_NOSYSTEM=1");
     list_add(&env, "GIT_TERMINAL_PROMPT=0");
@@ -153,12 +155,12 @@ const char **git_env(const struct git *git, const struct git_call *call, struct 
         add_setting(&env, arena, count++, "fetch.fsckObjects", "false");
     if (call->durable)
         add_setting(&env, arena, count++, "core.fsync", "all");
-    if (call->origin)
+    if (call->origin != NULL)
         add_setting(&env, arena, count++, "remote.origin.url", call->origin);
     if (!text_empty(git->credential) && git_over_http(call->origin))
         add_credential(&env, arena, &count, git->credential, call->origin);
     list_add(&env, arena_printf(arena, "GIT_CONFIG_COUNT=%zu", count));
-    for (size_t i = 0; call->env && call->env[i]; i++)
+    for (size_t i = 0; call->env != NULL && call->env[i] != NULL; i++)
         list_add(&env, call->env[i]);
     return env.items;
 }
@@ -167,9 +169,9 @@ static const char **argv_of(const struct git_call *call, struct arena *arena)
 {
     struct list argv = {.items = arena_array(arena, ARGS_MAX, sizeof(char *)), .max = ARGS_MAX};
     list_add(&argv, "git");
-    if (call->git_dir)
+    if (call->git_dir != NULL)
         list_add(&argv, arena_printf(arena, "--git-dir=%s", call->git_dir));
-    for (size_t i = 0; call->args[i]; i++)
+    for (size_t i = 0; call->args[i] != NULL; i++)
         list_add(&argv, call->args[i]);
     return argv.items;
 }
@@ -177,11 +179,11 @@ static const char **argv_of(const struct git_call *call, struct arena *arena)
 void git_redact(char *text)
 {
     char *at = text;
-    while ((at = strstr(at, "://"))) {
+    while ((at = strstr(at, "://")) != NULL) {
         at += 3;
         size_t len = strcspn(at, "/'\"<> \t\r\n");
         char *sign = memrchr(at, '@', len);
-        if (!sign)
+        if (sign == NULL)
             continue;
         /* "***" may be longer than what it hides, so the room it has is filled instead. */
         memset(at, '*', (size_t)(sign - at));
@@ -210,7 +212,7 @@ static bool is_unauthorized(const char *words)
                                         "could not read Password", "returned error: 401",
                                         "returned error: 403"};
     for (size_t i = 0; i < COUNT_OF(signs); i++) {
-        if (strstr(words, signs[i]))
+        if (strstr(words, signs[i]) != NULL)
             return true;
     }
     return false;
@@ -220,7 +222,7 @@ static bool is_unauthorized(const char *words)
 static enum rc refused(const struct git_call *call, struct buf *words, struct err *err)
 {
     const char *command = call->args[0];
-    while (words->len > 0 && strchr("\r\n\t ", words->data[words->len - 1]))
+    while (words->len > 0 && strchr("\r\n\t ", words->data[words->len - 1]) != NULL)
         buf_cut(words, words->len - 1);
     if (words->len == 0)
         return err_set(err, RC_IO, "GIT_FAILED", "git %s failed without a word.", command);
@@ -251,13 +253,13 @@ enum rc git_ask(const struct git *git, const struct git_call *call, int *ret_sta
     enum rc rc = proc_run(&spec, call->input, call->out, &words, &limits, &result, err);
     if (rc != RC_OK)
         return rc;
-    if (call->words)
+    if (call->words != NULL)
         buf_add(call->words, words.data, words.len);
     if (result.cancelled)
         return err_set(err, RC_CANCELLED, "CANCELLED", "git %s was stopped.", command);
     if (result.timed_out)
         return err_set(err, RC_TIMEOUT, "GIT_TIMEOUT", "git %s took too long.", command);
-    if (call->out && call->out->overflow)
+    if (call->out != NULL && call->out->overflow)
         return err_set(err, RC_TOO_LARGE, "GIT_OUTPUT", "git %s answered with more than %zu bytes.",
                        command, call->out->max_bytes);
     if (result.exit.code != 0 && result.exit.code != 1)
@@ -314,7 +316,7 @@ enum rc git_lock(const struct git *git, const char *path, int *ret_fd, struct er
 {
     enum rc rc;
     while ((rc = file_lock(path, 0, ret_fd, err)) == RC_CONFLICT) {
-        if (git->cancel && *git->cancel != 0)
+        if (git->cancel != NULL && *git->cancel != 0)
             return err_set(err, RC_CANCELLED, "CANCELLED", "stopped while waiting for a lock.");
         if (left_ms(git) == 0)
             return err_set(err, RC_TIMEOUT, "LOCK_TIMEOUT", "%.300s stayed locked too long.", path);
@@ -325,7 +327,7 @@ enum rc git_lock(const struct git *git, const char *path, int *ret_fd, struct er
 
 bool git_hash_valid(const char *text)
 {
-    if (!text)
+    if (text == NULL)
         return false;
     size_t len = strspn(text, "0123456789abcdef");
     return text[len] == '\0' && (len == 40 || len == 64);

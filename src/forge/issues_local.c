@@ -45,9 +45,9 @@ struct chain {
 enum rc issues_find(const char *forge, const struct issue_ops **ret_ops, struct err *err)
 {
     const struct forge_ops *found = forge_find(forge);
-    if (!found || !found->issues)
+    if (found == NULL || found->issues == NULL)
         return err_set(err, RC_INVALID, "NO_ISSUES", "The forge %.50s has no issues.",
-                       forge ? forge : "(none)");
+                       forge != NULL ? forge : "(none)");
     *ret_ops = found->issues;
     return RC_OK;
 }
@@ -57,7 +57,7 @@ static const char *ref_of(const struct origin *origin, int64_t number)
     return arena_printf(origin->arena, ISSUES_PREFIX "%" PRId64, number);
 }
 
-/* --- writing --- */
+/* ---- writing ---- */
 
 static void write_head(struct jw *jw, const struct issue *issue)
 {
@@ -74,9 +74,9 @@ static void write_head(struct jw *jw, const struct issue *issue)
 
 static const char *event_of(const struct issue_words *words)
 {
-    if (words->title)
+    if (words->title != NULL)
         return "opened";
-    if (words->state)
+    if (words->state != NULL)
         return text_same(words->state, "closed") ? "closed" : "reopened";
     return "commented";
 }
@@ -106,12 +106,12 @@ static enum rc make_commit(const struct origin *origin, const struct issue *issu
     write_message(&message, issue, words);
     if (message.overflow)
         return err_set(err, RC_TOO_LARGE, "TOO_LARGE", "The text is too large for an issue.");
-    size_t bytes_max = words->state ? CHAIN_BYTES_MAX : CHAIN_COMMENTS_MAX;
-    if (chain && chain->bytes + message.len + COMMIT_LINES_BYTES > bytes_max)
+    size_t bytes_max = words->state != NULL ? CHAIN_BYTES_MAX : CHAIN_COMMENTS_MAX;
+    if (chain != NULL && chain->bytes + message.len + COMMIT_LINES_BYTES > bytes_max)
         return err_set(err, RC_CONFLICT, "ISSUE_FULL",
                        "Issue %" PRId64 " has as much text as an issue can have; open another one.",
                        issue->number);
-    const struct origin_note note = {.parent = chain ? chain->tip : NULL,
+    const struct origin_note note = {.parent = chain != NULL ? chain->tip : NULL,
                                      .message = buf_text(&message),
                                      .time_us = words->time_us};
     return origin_commit(origin, &note, ret_hash, err);
@@ -124,12 +124,12 @@ static enum rc move_ref(const struct origin *origin, const char *ref, const char
     return origin_move_ref(origin, &(struct origin_move){.ref = ref, .to = to, .seen = seen}, err);
 }
 
-/* --- reading --- */
+/* ---- reading ---- */
 
 static bool read_head(const struct js *head, struct arena *arena, struct issue *issue)
 {
     const char *title = js_get_str(head, "title", NULL);
-    if (!title)
+    if (title == NULL)
         return false;
     const struct js *labels = js_get(head, "labels");
     issue->title = arena_strdup(arena, title);
@@ -172,7 +172,7 @@ static void read_line(const char *line, struct arena *arena, struct chain *chain
     CLEANUP(js_freep) struct js *tree = NULL;
     if (line[0] != '{' || js_parse(line, strlen(line), &tree, NULL) != RC_OK)
         return;
-    if (js_get(tree, "event"))
+    if (js_get(tree, "event") != NULL)
         read_event(tree, arena, chain);
     else
         (void)read_head(tree, arena, &chain->issue); /* The last one stays. */
@@ -182,12 +182,12 @@ static void read_line(const char *line, struct arena *arena, struct chain *chain
 static char *next_line(char **at)
 {
     char *line = *at;
-    if (!line || !*line)
+    if (line == NULL || !*line)
         return NULL;
     char *end = strchr(line, '\n');
-    if (end)
+    if (end != NULL)
         *end = '\0';
-    *at = end ? end + 1 : NULL;
+    *at = end != NULL ? end + 1 : NULL;
     return line;
 }
 
@@ -196,7 +196,7 @@ static enum rc find_tip(const struct origin *origin, int64_t number, const char 
 {
     const char *tip = NULL;
     enum rc rc = origin_ref(origin, ref_of(origin, number), &tip, err);
-    if (rc == RC_OK && !tip)
+    if (rc == RC_OK && tip == NULL)
         return err_set(err, RC_NOT_FOUND, "ISSUE_NOT_FOUND",
                        "The repository has no issue %" PRId64 ".", number);
     if (rc == RC_OK)
@@ -223,9 +223,9 @@ static enum rc read_chain(const struct origin *origin, int64_t number, struct ch
     if (rc != RC_OK)
         return rc;
     char *at = out.data;
-    for (const char *line; (line = next_line(&at));)
+    for (const char *line; (line = next_line(&at)) != NULL;)
         read_line(line, origin->arena, &chain);
-    if (!chain.opened || !chain.issue.title)
+    if (!chain.opened || chain.issue.title == NULL)
         return err_set(err, RC_CORRUPT, "ISSUE_UNREADABLE",
                        "What the repository has as issue %" PRId64 " is no issue.", number);
     chain.issue.comment_count = chain.said;
@@ -248,13 +248,13 @@ static enum rc local_get(struct forge_call *call, const char *url, int64_t numbe
     return rc;
 }
 
-/* --- list --- */
+/* ---- list ---- */
 
 /* "refs/drover/issues/<N> <head>" */
 static bool read_listed(char *line, struct arena *arena, struct issue *issue)
 {
     char *blank = strchr(line, ' ');
-    if (!text_starts(line, ISSUES_PREFIX) || !blank)
+    if (!text_starts(line, ISSUES_PREFIX) || blank == NULL)
         return false;
     *blank = '\0';
     if (!text_to_i64(line + strlen(ISSUES_PREFIX), &issue->number) || issue->number < 1)
@@ -286,11 +286,11 @@ static enum rc local_list(struct forge_call *call, const char *url,
     if (rc != RC_OK)
         return rc;
     char *at = out.data;
-    for (char *line; count < limit && (line = next_line(&at));) {
+    for (char *line; count < limit && (line = next_line(&at)) != NULL;) {
         struct issue issue = {0};
         if (read_listed(line, arena, &issue) &&
             (filter->before == 0 || issue.number < filter->before) &&
-            (!filter->state || text_same(filter->state, issue.state)))
+            (filter->state == NULL || text_same(filter->state, issue.state)))
             issues[count++] = issue;
     }
     *ret_issues = issues;
@@ -298,7 +298,7 @@ static enum rc local_list(struct forge_call *call, const char *url,
     return RC_OK;
 }
 
-/* --- open and change --- */
+/* ---- open and change ---- */
 
 static enum rc highest(const struct origin *origin, int64_t *ret_number, struct err *err)
 {
@@ -312,7 +312,7 @@ static enum rc highest(const struct origin *origin, int64_t *ret_number, struct 
         return rc;
     int64_t number = 0, found = 0;
     char *at = out.data;
-    for (const char *line; (line = next_line(&at));) {
+    for (const char *line; (line = next_line(&at)) != NULL;) {
         if (text_to_i64(line + strlen(ISSUES_PREFIX), &found) && found > number &&
             found <= ORIGIN_NUMBER_MAX)
             number = found;
@@ -373,11 +373,11 @@ static enum rc local_open(struct forge_call *call, const char *url, const struct
 static enum rc take_in(struct issue *issue, const struct issue_words *words, struct err *err)
 {
     issue->updated_us = words->time_us;
-    if (words->state && text_same(words->state, issue->state))
+    if (words->state != NULL && text_same(words->state, issue->state))
         return err_set(err, RC_CONFLICT,
                        text_same(issue->state, "closed") ? "ISSUE_CLOSED" : "ISSUE_OPEN",
                        "Issue %" PRId64 " is %s already.", issue->number, issue->state);
-    if (words->state) {
+    if (words->state != NULL) {
         issue->state = words->state;
         return RC_OK;
     }

@@ -58,7 +58,7 @@ static enum rc tree_of(const struct origin *origin, const char *commit, const ch
     return origin_ref(origin, arena_printf(origin->arena, "%s^{tree}", commit), ret_tree, err);
 }
 
-/* --- open --- */
+/* ---- open ---- */
 
 struct publishing {
     struct origin origin;
@@ -89,11 +89,11 @@ static enum rc take_branch(struct publishing *publishing, const char *branch, st
     if (rc == RC_OK)
         rc = tree_of(&scratch, publishing->head, &tree, err);
     /* A head that was taken from the origin is not in the scratch repository. */
-    if (rc == RC_OK && !tree)
+    if (rc == RC_OK && tree == NULL)
         rc = tree_of(origin, publishing->head, &tree, err);
     if (rc != RC_OK)
         return rc;
-    if (!tree || !text_same(tree, tree_there))
+    if (tree == NULL || !text_same(tree, tree_there))
         return err_set(err, RC_CONFLICT, "BRANCH_TAKEN",
                        "The branch %.200s of the origin is at %.12s, which is not this change.",
                        change->branch, branch);
@@ -234,7 +234,7 @@ static enum rc local_open_pull(struct forge_call *call, const struct forge_chang
     return RC_OK;
 }
 
-/* --- look --- */
+/* ---- look ---- */
 
 /* Has drover opened it, for any run? */
 static enum rc is_ours(const struct origin *origin, int64_t number, bool *ret_ours, struct err *err)
@@ -266,16 +266,16 @@ static enum rc find_foreign(const struct origin *origin, const char *head, int64
     enum rc rc = git_run(origin->git, &list, err);
     char *line = out.data;
     *ret_number = 0;
-    while (rc == RC_OK && line && *line && *ret_number == 0) {
+    while (rc == RC_OK && line != NULL && *line && *ret_number == 0) {
         bool ours = false;
         char *end = strchr(line, '\n');
-        if (end)
+        if (end != NULL)
             *end = '\0';
         int64_t number = pull_number_of(line);
         if (number > 0)
             rc = is_ours(origin, number, &ours, err);
         *ret_number = ours ? 0 : number;
-        line = end ? end + 1 : NULL;
+        line = end != NULL ? end + 1 : NULL;
     }
     return rc;
 }
@@ -291,13 +291,13 @@ static enum rc local_look(struct forge_call *call, const struct forge_question *
     if (rc == RC_OK)
         rc = origin_ref(&origin, arena_printf(arena, "refs/heads/%s^{commit}", question->branch),
                         &head, err);
-    if (rc == RC_OK && head)
+    if (rc == RC_OK && head != NULL)
         rc = find_foreign(&origin, head, &found.pull_number, err);
-    if (rc == RC_OK && head) /* It is reported, and its git may have synced nothing. */
+    if (rc == RC_OK && head != NULL) /* It is reported, and its git may have synced nothing. */
         rc = origin_sync(&origin, err);
     if (rc != RC_OK)
         return rc;
-    if (head)
+    if (head != NULL)
         text_copy(found.head, sizeof found.head, head);
     if (found.pull_number > 0)
         found.pull_url = url_of(question->url, found.pull_number, arena);
@@ -305,7 +305,7 @@ static enum rc local_look(struct forge_call *call, const struct forge_question *
     return RC_OK;
 }
 
-/* --- withdraw --- */
+/* ---- withdraw ---- */
 
 /* Every commit that drover makes for a run names it in its last lines (work/steps/publish.c). */
 static enum rc is_of_run(const struct origin *origin, const char *ref, const char *run_id,
@@ -403,7 +403,7 @@ static enum rc local_withdraw(struct forge_call *call, const struct forge_withdr
     return RC_OK;
 }
 
-/* --- ownership --- */
+/* ---- ownership ---- */
 
 struct ownership {
     int64_t number;
@@ -422,20 +422,20 @@ static enum rc check_owned(const struct origin *origin, const struct ownership *
         origin,
         arena_printf(origin->arena, "refs/drover/pulls/%s/%" PRId64, owner->run_id, owner->number),
         &own, err);
-    if (rc != RC_OK || own)
+    if (rc != RC_OK || own != NULL)
         return rc;
     rc = is_ours(origin, owner->number, &ours, err);
     if (rc == RC_OK && !ours)
         rc = origin_ref(origin, arena_printf(origin->arena, "refs/heads/%s", owner->branch),
                         &branch, err);
-    if (rc != RC_OK || (!ours && (!branch || text_same(branch, owner->head))))
+    if (rc != RC_OK || (!ours && (branch == NULL || text_same(branch, owner->head))))
         return rc;
     return err_set(err, RC_CONFLICT, "PULL_REQUEST_NOT_OWN",
                    "Pull request %" PRId64 " is not that of run %.40s: %s.", owner->number,
                    owner->run_id, ours ? "another run opened it" : "it shows another branch");
 }
 
-/* --- merge --- */
+/* ---- merge ---- */
 
 /* A branch that is checked out in the worktree of its repository would seem changed by a merge. */
 static enum rc check_not_checked_out(const struct origin *origin, const char *target,
@@ -552,7 +552,7 @@ static enum rc check_shows(const struct origin *origin, const struct forge_merge
                            const char *head, struct err *err)
 {
     const char *tree = NULL;
-    if (!merge->expected_tree)
+    if (merge->expected_tree == NULL)
         return RC_OK;
     enum rc rc = tree_of(origin, head, &tree, err);
     if (rc != RC_OK || text_same(tree, merge->expected_tree))
@@ -560,7 +560,7 @@ static enum rc check_shows(const struct origin *origin, const struct forge_merge
     return err_set(err, RC_CONFLICT, "HEAD_NOT_VERIFIED",
                    "Pull request %" PRId64
                    " shows the tree %.12s, and the run's patch makes %.12s.",
-                   merge->number, tree ? tree : "(none)", merge->expected_tree);
+                   merge->number, tree != NULL ? tree : "(none)", merge->expected_tree);
 }
 
 static enum rc check_mergeable(const struct origin *origin, const struct merging *merging,
@@ -574,7 +574,7 @@ static enum rc check_mergeable(const struct origin *origin, const struct merging
     if (!head[0])
         return err_set(err, RC_NOT_FOUND, "PULL_REQUEST_NOT_FOUND",
                        "The repository has no pull request %" PRId64 ".", merge->number);
-    if (merge->expected_head && !text_same(head, merge->expected_head))
+    if (merge->expected_head != NULL && !text_same(head, merge->expected_head))
         return err_set(err, RC_CONFLICT, "HEAD_MOVED",
                        "Pull request %" PRId64 " now stands at %.12s, not at %.12s.", merge->number,
                        head, merge->expected_head);
@@ -637,7 +637,7 @@ static enum rc local_merge(struct forge_call *call, const struct forge_merge *me
     return rc;
 }
 
-/* --- close --- */
+/* ---- close ---- */
 
 struct closing {
     const struct forge_closing *closing;
@@ -709,7 +709,7 @@ static enum rc local_close(struct forge_call *call, const struct forge_closing *
         .refs = {[AT_FENCE] = fence_ref(request->run_id, &arena),
                  [AT_PULL] = pull_ref(&arena, request->number),
                  [AT_CLOSED] = pull_closed_ref(&arena, request->number),
-                 [AT_TARGET] = request->target_branch
+                 [AT_TARGET] = request->target_branch != NULL
                                    ? arena_printf(&arena, "refs/heads/%s", request->target_branch)
                                    : NULL},
     };

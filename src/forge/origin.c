@@ -1,6 +1,3 @@
-/*
- * origin.c - see origin.h.
- */
 #include "forge/origin.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -67,9 +64,9 @@ enum rc origin_refs(const struct origin *origin, const char *const refs[ORIGIN_R
     for (size_t i = 0; i < ORIGIN_REFS_READ; i++) {
         struct str rest = buf_str(&out), line;
         ret_hashes[i][0] = '\0';
-        while (refs[i] && str_take_line(&rest, &line)) {
+        while (refs[i] != NULL && str_take_line(&rest, &line)) {
             const char *blank = memchr(line.at, ' ', line.len);
-            size_t len = blank ? (size_t)(blank - line.at) : line.len;
+            size_t len = blank != NULL ? (size_t)(blank - line.at) : line.len;
             if (len < line.len && len < GIT_HASH_BYTES &&
                 str_is((struct str){line.at + len + 1, line.len - len - 1}, refs[i]))
                 text_copy(ret_hashes[i], len + 1, line.at);
@@ -124,13 +121,14 @@ enum rc origin_take_objects(const struct origin *origin, const char *from, const
 enum rc origin_move_ref(const struct origin *origin, const struct origin_move *move,
                         struct err *err)
 {
-    const char *seen = move->seen ? move->seen : "";
+    const char *seen = move->seen != NULL ? move->seen : "";
     struct git_call update = {.git_dir = origin->dir,
-                              .args = move->to ? GIT_ARGS("update-ref", move->ref, move->to, seen)
-                                               : GIT_ARGS("update-ref", "-d", move->ref, seen),
+                              .args = move->to != NULL
+                                          ? GIT_ARGS("update-ref", move->ref, move->to, seen)
+                                          : GIT_ARGS("update-ref", "-d", move->ref, seen),
                               .durable = true};
     origin_drop_stale_locks(origin, move->ref);
-    enum rc rc = move->to ? origin_sync(origin, err) : RC_OK;
+    enum rc rc = move->to != NULL ? origin_sync(origin, err) : RC_OK;
     if (rc == RC_OK)
         rc = git_run(origin->git, &update, err);
     return rc == RC_OK ? origin_sync(origin, err) : rc;
@@ -157,7 +155,7 @@ enum rc origin_commit(const struct origin *origin, const struct origin_note *not
         arena_printf(origin->arena, "GIT_COMMITTER_DATE=@%" PRId64 " +0000", seconds),
         NULL,
     };
-    const char *parent = note->parent ? "-p" : NULL;
+    const char *parent = note->parent != NULL ? "-p" : NULL;
     struct git_call commit = {
         .git_dir = origin->dir,
         .args = GIT_ARGS("commit-tree", tree, "-F", "-", parent, note->parent),

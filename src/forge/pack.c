@@ -58,7 +58,8 @@ static enum rc refuse(enum rc rc, const char *what, struct err *err)
     if (rc != RC_IO)
         return rc;
     /* git's message when RLIMIT_DATA stops it. */
-    bool memory = strstr(err->text, "ut of memory") || strstr(err->text, "annot allocate memory");
+    bool memory = strstr(err->text, "ut of memory") != NULL ||
+                  strstr(err->text, "annot allocate memory") != NULL;
     return memory ? err_set(err, RC_TOO_LARGE, "PACK_TOO_LARGE",
                             "The pack unpacks to more than a git process may allocate.")
                   : not_sound(err, what);
@@ -116,7 +117,7 @@ static enum rc check_sizes(const struct git *git, const struct pack *pack, struc
     bool first = true;
     while (str_take_line(&rest, &line)) {
         const char *blank = memchr(line.at, ' ', line.len);
-        if (!blank || (first && strncmp(line.at, "tree ", 5) != 0))
+        if (blank == NULL || (first && strncmp(line.at, "tree ", 5) != 0))
             return not_sound(err, "its tip is no tree");
         first = false;
         int64_t size = strtoll(blank + 1, NULL, 10);

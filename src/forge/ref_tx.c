@@ -1,6 +1,3 @@
-/*
- * ref_tx.c - see ref_tx.h.
- */
 #include "forge/ref_tx.h"
 #include "base/fd.h"
 #include "forge/origin.h"
@@ -34,7 +31,7 @@ static void drop_stale_locks(const struct ref_tx *tx, const char *git_dir)
     while (str_take_line(&rest, &line)) {
         const char *text = arena_strndup(&arena, line.at, line.len);
         const char *ref = strchr(text, ' ');
-        if (ref)
+        if (ref != NULL)
             origin_drop_stale_locks(&origin, arena_strndup(&arena, ref + 1, strcspn(ref + 1, " ")));
     }
 }

@@ -1,6 +1,3 @@
-/*
- * standing.c - see standing.h.
- */
 #include "forge/standing.h"
 #include "forge/fence.h"
 #include "forge/origin.h"
@@ -38,7 +35,7 @@ int64_t pull_number_of(const char *ref)
     } else if (text_starts(ref, RUNS)) {
         at = strrchr(ref, '/') + 1;
     }
-    if (!at || end <= at || (size_t)(end - at) >= sizeof digits)
+    if (at == NULL || end <= at || (size_t)(end - at) >= sizeof digits)
         return 0;
     int64_t number = 0;
     text_copy(digits, (size_t)(end - at) + 1, at);
@@ -86,7 +83,7 @@ static void each_ref(struct look *look, struct arena *arena, struct str lines,
     while (str_take_line(&lines, &line)) {
         char *hash = str_dup(arena, line);
         char *blank = strchr(hash, ' ');
-        if (!blank)
+        if (blank == NULL)
             continue;
         *blank = '\0';
         note(look, hash, blank + 1);

@@ -76,7 +76,7 @@ static void add_line(struct survey *survey, struct str line)
     char *hash = str_dup(survey->arena, line), *rest = hash;
     (void)strsep(&rest, " ");
     char *ref = strsep(&rest, " ");
-    if (!ref)
+    if (ref == NULL)
         return;
     struct forge_trace trace = {.ref = ref, .head = hash, .named = text_empty(rest) ? NULL : rest};
     if (!text_starts(ref, BRANCHES)) {

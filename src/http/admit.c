@@ -90,7 +90,7 @@ static struct conn *oldest_idle(struct holder *holder, const struct http_listene
     TAILQ_FOREACH(seat, &holder->seats, link)
     {
         struct conn *conn = conn_of_seat(seat);
-        if (conn != except && (!listener || conn->listener == listener) && can_go(conn))
+        if (conn != except && (listener == NULL || conn->listener == listener) && can_go(conn))
             return conn;
     }
     return NULL;
@@ -107,7 +107,7 @@ static struct conn *find_victim(struct http_listener *listener, enum caps_kind k
         if (holder->key.kind != kind || holder->used[CAPS_CONNECTIONS] <= most)
             continue;
         struct conn *oldest = oldest_idle(holder, listener, except);
-        if (!oldest)
+        if (oldest == NULL)
             continue;
         victim = oldest;
         most = holder->used[CAPS_CONNECTIONS];
@@ -118,7 +118,7 @@ static struct conn *find_victim(struct http_listener *listener, enum caps_kind k
 static struct conn *victim_for(struct conn *newcomer)
 {
     struct conn *victim = find_victim(newcomer->listener, CAPS_SOURCE, newcomer);
-    return victim ? victim : find_victim(newcomer->listener, CAPS_RUN, newcomer);
+    return victim != NULL ? victim : find_victim(newcomer->listener, CAPS_RUN, newcomer);
 }
 
 static void refuse_full(struct conn *conn)
@@ -137,7 +137,7 @@ void admit_newborn(struct conn *conn)
     if (listener->open <= listener->open_max)
         return;
     struct conn *victim = victim_for(conn);
-    if (victim) {
+    if (victim != NULL) {
         atomic_fetch_add(&conn->http->evicted_connections, 1);
         conn_close(victim);
     } else if (listener->open <= listener->open_max + listener->reserve) {
@@ -153,7 +153,7 @@ void admit_head_bytes(struct conn *conn)
     if (conn->http->head_bytes <= HEADS_BYTES_MAX)
         return;
     struct conn *victim = victim_for(conn);
-    if (victim) {
+    if (victim != NULL) {
         atomic_fetch_add(&conn->http->evicted_connections, 1);
         conn_refuse(victim, 0, NULL);
     } else {
@@ -172,7 +172,7 @@ enum rc admit_claim(struct conn *conn, const struct caps_key *key, struct err *e
         int64_t max = caps_max(holder, CAPS_CONNECTIONS);
         if (max > 0 && holder->used[CAPS_CONNECTIONS] >= max)
             idle = oldest_idle(holder, NULL, conn);
-        if (idle) {
+        if (idle != NULL) {
             seat_leave(&idle->seat);
             atomic_fetch_add(&conn->http->evicted_connections, 1);
             conn_refuse(idle, 0, NULL);
@@ -199,14 +199,14 @@ bool admit_head(struct conn *conn, const struct http_head *head, bool whole)
 {
     const struct http_options *options = &conn->http->options;
     bool full = conn->reserved && conn->listener->open > conn->listener->open_max;
-    if (full && !(options->privileged && options->privileged(options->ctx, head))) {
+    if (full && !(options->privileged != NULL && options->privileged(options->ctx, head))) {
         refuse_full(conn);
         return false;
     }
     /* A request that has arrived completely is counted where it is handled. */
     struct caps_key key = {0};
     struct err err = {0};
-    if (whole || !options->claim || !options->claim(options->ctx, head, &key))
+    if (whole || options->claim == NULL || !options->claim(options->ctx, head, &key))
         return true;
     enum rc rc = admit_claim(conn, &key, &err);
     if (rc != RC_OK)
@@ -219,7 +219,7 @@ bool admit_head(struct conn *conn, const struct http_head *head, bool whole)
 static void set_enabled(struct http_listener *listener, bool enabled)
 {
     listener->paused = !enabled;
-    if (!listener->ev)
+    if (listener->ev == NULL)
         return;
     (void)(enabled ? evconnlistener_enable(listener->ev) : evconnlistener_disable(listener->ev));
 }
@@ -231,7 +231,7 @@ void admit_accepted(struct http_listener *listener)
     if (++listener->accepted < listener->accepted_max)
         return;
     set_enabled(listener, false);
-    if (listener->resume)
+    if (listener->resume != NULL)
         loop_pace(listener->resume, HTTP_ACCEPT_PAUSE_MS);
     else
         http_work_soon(listener->http);
@@ -240,7 +240,7 @@ void admit_accepted(struct http_listener *listener)
 void admit_resume(struct http_listener *listener)
 {
     listener->accepted = 0;
-    if (listener->resume)
+    if (listener->resume != NULL)
         loop_pace(listener->resume, 0);
     if (listener->paused)
         set_enabled(listener, true);

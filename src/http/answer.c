@@ -38,7 +38,7 @@ void http_answer_header(struct http_request *request, const char *name, const ch
 {
     struct http_answer *answer = &request->answer;
     assert(answer->header_count < HTTP_ANSWER_HEADERS_MAX);
-    assert(!strpbrk(value, "\r\n"));
+    assert(strpbrk(value, "\r\n") == NULL);
     answer->headers[answer->header_count].name = name;
     answer->headers[answer->header_count].value = value;
     answer->header_count++;
@@ -71,7 +71,7 @@ const char *http_date(struct http *http)
         return http->date;
     time_t seconds = (time_t)now_s;
     struct tm tm;
-    if (!gmtime_r(&seconds, &tm) ||
+    if (gmtime_r(&seconds, &tm) == NULL ||
         strftime(http->date, sizeof http->date, "%a, %d %b %Y %H:%M:%S GMT", &tm) == 0)
         http->date[0] = '\0';
     http->date_s = now_s;
@@ -90,7 +90,7 @@ static void write_head(struct http_request *request, struct buf *to)
     const struct http_answer *answer = &request->answer;
     struct http *http = request->http;
     buf_addf(to, "HTTP/1.1 %d %s\r\n", answer->status, problem_title(answer->status));
-    if (answer->content_type)
+    if (answer->content_type != NULL)
         buf_addf(to, "Content-Type: %s\r\n", answer->content_type);
     buf_addf(to, "X-Request-Id: %s\r\nDate: %s\r\n", request->id, http_date(http));
     for (size_t i = 0; i < answer->header_count; i++)
@@ -171,7 +171,7 @@ static void write_answer(struct http_request *request)
 static bool charge_answer(struct conn *conn, int64_t bytes)
 {
     struct holder *holder = conn->seat.holder;
-    if (!holder || bytes == 0 || conn->charged)
+    if (holder == NULL || bytes == 0 || conn->charged != NULL)
         return true;
     if (!caps_take(holder, CAPS_BYTES, bytes))
         return false;
@@ -186,7 +186,7 @@ static void bound_answer(struct http_request *request)
 {
     bool reads = request->method == HTTP_GET || request->method == HTTP_HEAD;
     int64_t bytes = request->method == HTTP_HEAD ? 0 : (int64_t)request->answer.body.len;
-    if (!request->conn || charge_answer(request->conn, bytes) || !reads)
+    if (request->conn == NULL || charge_answer(request->conn, bytes) || !reads)
         return;
     http_answer_problem(request, &(struct problem){.status = problem_status(RC_LIMIT),
                                                    .code = "TOO_MANY_BYTES",
@@ -204,14 +204,14 @@ void http_finish(struct http_request *request)
                                                                  "for less with ?limit="});
     bound_answer(request);
     struct conn *conn = request->conn;
-    if (conn) {
+    if (conn != NULL) {
         if (conn->phase == CONN_HELD)
             write_answer(request);
         let_go(request);
     }
     /* First, so that it is no longer counted when the next request follows at once. */
     request_free(request);
-    if (conn)
+    if (conn != NULL)
         conn_flush(conn);
 }
 
@@ -232,7 +232,7 @@ void http_finish_later(struct http_request *request)
 
 static bool writes(const struct http_request *request)
 {
-    return request->conn && request->conn->phase == CONN_HELD;
+    return request->conn != NULL && request->conn->phase == CONN_HELD;
 }
 
 void http_stream_begin(struct http_request *request,
@@ -277,13 +277,13 @@ void http_stream_write(struct http_request *request, struct str bytes)
 
 size_t http_stream_backlog(const struct http_request *request)
 {
-    return request->conn ? evbuffer_get_length(request->conn->output) : 0;
+    return request->conn != NULL ? evbuffer_get_length(request->conn->output) : 0;
 }
 
 void http_stream_end(struct http_request *request)
 {
     struct conn *conn = request->conn;
-    if (conn) {
+    if (conn != NULL) {
         if (writes(request) && request->is_1_1 && has_body(request))
             put(conn->output, STR("0\r\n\r\n"));
         let_go(request);

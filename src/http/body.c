@@ -1,6 +1,3 @@
-/*
- * body.c - see body.h.
- */
 #include "http/body.h"
 #include "http/conn.h"
 #include "http/spool.h"
@@ -8,7 +5,7 @@
 enum rc http_body_begin(struct http_request *request, const struct http_head *head,
                         const struct http_body_plan *plan, struct err *err)
 {
-    if (!plan->spool || !request->http->options.spool) {
+    if (!plan->spool || request->http->options.spool == NULL) {
         buf_init(&request->body, (size_t)plan->bytes_max);
         return RC_OK;
     }
@@ -22,11 +19,11 @@ enum rc http_body_add(struct http_request *request, struct str content, int64_t 
                       struct err *err)
 {
     struct spool_file *file = request->spooled;
-    int64_t had = file ? spool_file_bytes(file) : (int64_t)request->body.len;
+    int64_t had = file != NULL ? spool_file_bytes(file) : (int64_t)request->body.len;
     if (had + (int64_t)content.len > bytes_max)
         return err_set(err, RC_TOO_LARGE, "BODY_TOO_LARGE", "at most %lld bytes are taken here",
                        (long long)bytes_max);
-    if (file)
+    if (file != NULL)
         return spool_add(file, content.at, content.len, err);
     buf_add(&request->body, content.at, content.len);
     return RC_OK;
@@ -35,7 +32,7 @@ enum rc http_body_add(struct http_request *request, struct str content, int64_t 
 enum rc http_body_end(struct http_request *request, struct err *err)
 {
     struct spool_file *file = request->spooled;
-    if (!file)
+    if (file == NULL)
         return RC_OK;
     if (spool_file_bytes(file) > 0)
         return spool_end(file, err);

@@ -29,7 +29,7 @@ struct caps *caps_new(const struct caps_limits *limits)
 
 void caps_free(struct caps *caps)
 {
-    if (!caps)
+    if (caps == NULL)
         return;
     assert(TAILQ_EMPTY(&caps->holders));
     mem_free(caps);
@@ -72,7 +72,7 @@ void caps_ref(struct holder *holder)
 
 void caps_unref(struct holder *holder)
 {
-    if (!holder || --holder->refs > 0)
+    if (holder == NULL || --holder->refs > 0)
         return;
     for (int use = 0; use < CAPS_USE_COUNT; use++)
         assert(holder->used[use] == 0);
@@ -126,7 +126,7 @@ void caps_give(struct holder *holder, enum caps_use use, int64_t amount)
 
 bool seat_take(struct seat *seat, struct holder *holder)
 {
-    assert(!seat->holder);
+    assert(seat->holder == NULL);
     if (!caps_take(holder, CAPS_CONNECTIONS, 1))
         return false;
     caps_ref(holder);
@@ -138,7 +138,7 @@ bool seat_take(struct seat *seat, struct holder *holder)
 void seat_leave(struct seat *seat)
 {
     struct holder *holder = seat->holder;
-    if (!holder)
+    if (holder == NULL)
         return;
     TAILQ_REMOVE(&holder->seats, seat, link);
     seat->holder = NULL;

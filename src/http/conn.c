@@ -66,9 +66,9 @@ void conn_refuse(struct conn *conn, int status, const struct err *err)
         conn->http->answering--;
     conn->phase = CONN_REFUSED;
     conn->refuse_status = status;
-    if (conn->incoming)
+    if (conn->incoming != NULL)
         conn->refuse_head_only = conn->incoming->method == HTTP_HEAD;
-    if (err) {
+    if (err != NULL) {
         conn->refuse_err = mem_alloc(sizeof *conn->refuse_err);
         *conn->refuse_err = *err;
     }
@@ -80,7 +80,7 @@ static void send_refusal(struct conn *conn)
 {
     struct http *http = conn->http;
     struct id made = id_new(clock_now_us(&http->options.clock), &http->random);
-    const char *id = conn->incoming ? conn->incoming->id : made.text;
+    const char *id = conn->incoming != NULL ? conn->incoming->id : made.text;
     CLEANUP(buf_release) struct buf body;
     CLEANUP(buf_release) struct buf all;
     buf_init(&body, REFUSAL_BYTES_MAX);
@@ -107,8 +107,8 @@ static void send_refusal(struct conn *conn)
 
 static void close_refused(struct conn *conn)
 {
-    bool clean = !conn->request && evbuffer_get_length(conn->output) == 0;
-    if (conn->refuse_status && conn->refuse_err && clean) {
+    bool clean = conn->request == NULL && evbuffer_get_length(conn->output) == 0;
+    if (conn->refuse_status && conn->refuse_err != NULL && clean) {
         send_refusal(conn);
         conn->parts = true;
     }
@@ -263,7 +263,7 @@ static void feed_socket(struct conn *conn)
     struct str bytes = {0};
     size_t bytes_max = conn->phase == CONN_BODY ? BODY_READ_BYTES : HEAD_READ_BYTES;
     bytes.at = read_once(conn, bytes_max, &bytes.len);
-    if (!bytes.at)
+    if (bytes.at == NULL)
         return;
     feed(conn, &bytes);
     if (bytes.len > 0 && conn->phase != CONN_REFUSED)
@@ -324,7 +324,7 @@ static void on_in(evutil_socket_t fd, short what, void *arg)
         conn->peer_done = true;
     if (conn->phase == CONN_HELD && conn->streams)
         drop_input(conn);
-    else if (conn->phase == CONN_HELD && conn->request->on_gone)
+    else if (conn->phase == CONN_HELD && conn->request->on_gone != NULL)
         conn_look_for_end(conn);
     else
         conn_run(conn);
@@ -335,7 +335,7 @@ static void on_in(evutil_socket_t fd, short what, void *arg)
 /* Ends the count of the answer's unread bytes; they count only while it is being sent. */
 static void conn_discharge(struct conn *conn)
 {
-    if (!conn->charged)
+    if (conn->charged == NULL)
         return;
     caps_give(conn->charged, CAPS_BYTES, conn->charged_bytes);
     caps_unref(conn->charged);
@@ -362,7 +362,7 @@ static void on_flushed(struct conn *conn)
     (void)event_del(&conn->out);
     if (conn->phase == CONN_SENDING)
         on_sent(conn);
-    else if (conn->streams && request && request->on_drained)
+    else if (conn->streams && request != NULL && request->on_drained != NULL)
         request->on_drained(request);
 }
 
@@ -408,7 +408,7 @@ void conn_new(struct http_listener *listener, int fd)
     conn->born_us = conn->moved_us = clock_mono_us();
     conn->fd = fd;
     conn->output = evbuffer_new();
-    assert(conn->output);
+    assert(conn->output != NULL);
     evbuffer_set_flags(conn->output, EVBUFFER_FLAG_DRAINS_TO_FD); /* Files by sendfile. */
     http_frame_init(&conn->frame, &http->options.head);
     buf_init(&conn->pending, BODY_READ_BYTES);
@@ -445,17 +445,17 @@ void conn_close(struct conn *conn)
     http->head_bytes -= (int64_t)conn->frame.gathered.len;
     http_frame_release(&conn->frame);
     buf_release(&conn->pending);
-    if (conn->incoming)
+    if (conn->incoming != NULL)
         conn->incoming->conn = NULL;
     request_drop(conn->incoming);
     evbuffer_free(conn->output);
     fd_close(conn->fd);
     mem_free(conn->refuse_err);
     mem_free(conn);
-    if (!request)
+    if (request == NULL)
         return;
     request->conn = NULL;
-    if (request->on_gone)
+    if (request->on_gone != NULL)
         request->on_gone(request);
 }
 
@@ -481,13 +481,13 @@ void conn_on_work(evutil_socket_t fd, short what, void *arg)
     struct conn *conn, *last = TAILQ_LAST(&http->work_list, conn_queue);
     bool more = last != NULL;
     http->working = true;
-    while (more && (conn = TAILQ_FIRST(&http->work_list))) {
+    while (more && (conn = TAILQ_FIRST(&http->work_list)) != NULL) {
         more = conn != last;
         take_off_work_list(conn);
         work_on(conn);
     }
     for (int i = 0; i < HTTP_LISTENER_COUNT; i++) {
-        if (!http->listeners[i].resume)
+        if (http->listeners[i].resume == NULL)
             admit_resume(&http->listeners[i]);
     }
     http->working = false;
@@ -498,7 +498,8 @@ void conn_on_work(evutil_socket_t fd, short what, void *arg)
 static bool body_stalls(const struct conn *conn, int64_t now_us)
 {
     int64_t stall_us = conn->http->options.stall_ms * US_PER_MS;
-    if (conn->phase != CONN_BODY || !conn->incoming->spooled || now_us - conn->moved_us < stall_us)
+    if (conn->phase != CONN_BODY || conn->incoming->spooled == NULL ||
+        now_us - conn->moved_us < stall_us)
         return false;
     char byte; /* After a pause of the loop, bytes may wait in the socket. */
     return recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;

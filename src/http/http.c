@@ -45,7 +45,7 @@ static void on_sweep(void *arg)
     struct http *http = arg;
     for (int i = 0; i < HTTP_LISTENER_COUNT; i++) {
         struct http_listener *listener = &http->listeners[i];
-        if (listener->ev && !listener->paused)
+        if (listener->ev != NULL && !listener->paused)
             evconnlistener_enable(listener->ev);
     }
     conn_sweep(http);
@@ -76,7 +76,7 @@ static enum rc bind_to(struct http_listener *to, const struct sockaddr *address,
     unsigned flags = LEV_OPT_REUSEABLE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE;
     struct evconnlistener *listener = evconnlistener_new_bind(
         loop_base(to->http->options.loop), on_accept, to, flags, backlog, address, (int)len);
-    if (!listener)
+    if (listener == NULL)
         return err_set(err, errno == EADDRINUSE ? RC_CONFLICT : RC_IO, "LISTEN",
                        "cannot listen on %s: %s", name, strerror(errno));
     evconnlistener_set_error_cb(listener, on_accept_error);
@@ -119,7 +119,7 @@ static enum rc listen_on_socket(struct http *http, struct err *err)
 {
     const char *path = http->options.socket_path;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (!path)
+    if (path == NULL)
         return RC_OK;
     if (strlen(path) >= sizeof address.sun_path)
         return err_set(err, RC_TOO_LARGE, "LISTEN", "the path %s is too long for a socket", path);
@@ -137,11 +137,11 @@ static void stop_listening(struct http *http)
 {
     for (int i = 0; i < HTTP_LISTENER_COUNT; i++) {
         struct http_listener *listener = &http->listeners[i];
-        if (listener->ev)
+        if (listener->ev != NULL)
             evconnlistener_free(listener->ev);
         listener->ev = NULL;
     }
-    if (http->options.socket_path)
+    if (http->options.socket_path != NULL)
         (void)unlink(http->options.socket_path);
 }
 
@@ -172,7 +172,7 @@ enum rc http_new(const struct http_options *options, struct http **ret_http, str
     TAILQ_INIT(&http->work_list);
     LIST_INIT(&http->partings);
     http->work = event_new(loop_base(options->loop), -1, 0, conn_on_work, http);
-    assert(http->work);
+    assert(http->work != NULL);
     http->sweep = loop_every(options->loop, HTTP_SWEEP_IDLE_MS, on_sweep, http);
     for (int i = 0; i < HTTP_LISTENER_COUNT; i++)
         listener_init(http, &http->listeners[i]);
@@ -189,11 +189,11 @@ enum rc http_new(const struct http_options *options, struct http **ret_http, str
 
 void http_free(struct http *http)
 {
-    if (!http)
+    if (http == NULL)
         return;
     stop_listening(http);
     struct conn *conn;
-    while ((conn = LIST_FIRST(&http->conns)))
+    while ((conn = LIST_FIRST(&http->conns)) != NULL)
         conn_close(conn);
     for (int i = 0; i < HTTP_LISTENER_COUNT; i++)
         loop_event_free(http->listeners[i].resume);
@@ -217,7 +217,7 @@ void http_drain(struct http *http)
     http->draining = true;
     stop_listening(http);
     struct conn *conn, *next;
-    for (conn = LIST_FIRST(&http->conns); conn; conn = next) {
+    for (conn = LIST_FIRST(&http->conns); conn != NULL; conn = next) {
         next = LIST_NEXT(conn, all);
         if (conn->phase == CONN_HEAD && !conn->first_byte_us)
             conn_close(conn);

@@ -36,7 +36,7 @@ static bool run_mail(struct loop *loop)
     loop->last = &loop->first;
     pthread_mutex_unlock(&loop->lock);
     bool any = call != NULL;
-    while (call) {
+    while (call != NULL) {
         struct loop_call *next = call->next; /* run() may free the call, or post it again. */
         call->run(call);
         call = next;
@@ -64,9 +64,9 @@ enum rc loop_new(struct loop **ret_loop, struct err *err)
     loop->last = &loop->first;
     pthread_mutex_init(&loop->lock, NULL);
     loop->base = event_base_new();
-    if (loop->base)
+    if (loop->base != NULL)
         loop->mail = event_new(loop->base, -1, EV_PERSIST, on_mail, loop);
-    if (!loop->mail) {
+    if (loop->mail == NULL) {
         loop_free(loop);
         return err_set(err, RC_IO, "EVENT_LOOP", "cannot make an event loop");
     }
@@ -76,12 +76,12 @@ enum rc loop_new(struct loop **ret_loop, struct err *err)
 
 void loop_free(struct loop *loop)
 {
-    if (!loop)
+    if (loop == NULL)
         return;
-    assert(!loop->first);
-    if (loop->mail)
+    assert(loop->first == NULL);
+    if (loop->mail != NULL)
         event_free(loop->mail);
-    if (loop->base)
+    if (loop->base != NULL)
         event_base_free(loop->base);
     pthread_mutex_destroy(&loop->lock);
     mem_free(loop);
@@ -99,7 +99,7 @@ void loop_stop(struct loop *loop)
 
 void loop_post(struct loop *loop, struct loop_call *call)
 {
-    assert(call->run);
+    assert(call->run != NULL);
     call->next = NULL;
     pthread_mutex_lock(&loop->lock);
     bool was_empty = loop->first == NULL;
@@ -127,7 +127,7 @@ struct event *loop_every(struct loop *loop, int interval_ms, void (*fn)(void *ct
     struct ticker *ticker = mem_alloc(sizeof *ticker);
     *ticker = (struct ticker){.fn = fn, .ctx = ctx};
     struct event *event = event_new(loop->base, -1, EV_PERSIST, on_tick, ticker);
-    assert(event);
+    assert(event != NULL);
     loop_pace(event, interval_ms);
     return event;
 }
@@ -148,14 +148,14 @@ struct event *loop_on_signal(struct loop *loop, int signal, void (*fn)(void *ctx
     struct ticker *ticker = mem_alloc(sizeof *ticker);
     *ticker = (struct ticker){.fn = fn, .ctx = ctx};
     struct event *event = event_new(loop->base, signal, EV_SIGNAL | EV_PERSIST, on_tick, ticker);
-    int rc = event ? event_add(event, NULL) : -1;
+    int rc = event != NULL ? event_add(event, NULL) : -1;
     assert(rc == 0);
     return event;
 }
 
 void loop_event_free(struct event *event)
 {
-    if (!event)
+    if (event == NULL)
         return;
     mem_free(event_get_callback_arg(event));
     event_free(event);

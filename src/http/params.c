@@ -53,8 +53,8 @@ bool url_decode(struct str text, bool plus_is_space, struct arena *arena, const 
 static struct str take_until(struct str *rest, char separator)
 {
     const char *end = rest->len ? memchr(rest->at, separator, rest->len) : NULL;
-    struct str part = {rest->at, end ? (size_t)(end - rest->at) : rest->len};
-    size_t used = part.len + (end ? 1 : 0);
+    struct str part = {rest->at, end != NULL ? (size_t)(end - rest->at) : rest->len};
+    size_t used = part.len + (end != NULL ? 1 : 0);
     rest->at += used;
     rest->len -= used;
     return part;
@@ -86,7 +86,7 @@ enum rc params_parse(struct str text, struct arena *arena, struct params *ret_pa
             !url_decode(value, true, arena, &param.value))
             return err_set(err, RC_MALFORMED, "MALFORMED_QUERY",
                            "the query is not percent-encoded UTF-8");
-        if (find(&params, param.name))
+        if (find(&params, param.name) != NULL)
             return err_field(err, RC_MALFORMED, "REPEATED_PARAMETER", param.name,
                              "%.100s may be given once only", param.name);
         params.items[params.count++] = param;
@@ -117,7 +117,7 @@ void params_fail(struct params *params, const char *name, const char *fmt, ...)
 static const char *ask(struct params *params, const char *name)
 {
     struct param_text *param = find(params, name);
-    if (!param || params->rc != RC_OK)
+    if (param == NULL || params->rc != RC_OK)
         return NULL;
     param->asked = true;
     return param->value;
@@ -126,7 +126,7 @@ static const char *ask(struct params *params, const char *name)
 void params_text(struct params *params, const char *name, size_t max, const char **ret_text)
 {
     const char *value = ask(params, name);
-    if (!value)
+    if (value == NULL)
         return;
     if (*value == '\0' || strlen(value) > max)
         params_fail(params, name, "%s must have 1 to %zu bytes", name, max);
@@ -138,7 +138,7 @@ void params_int(struct params *params, const char *name, const struct param_rang
                 int64_t *ret_value)
 {
     const char *value = ask(params, name);
-    if (!value)
+    if (value == NULL)
         return;
     int64_t number = 0;
     if (!text_to_i64(value, &number) || number < range->min || number > range->max)
@@ -151,14 +151,14 @@ void params_int(struct params *params, const char *name, const struct param_rang
 void params_id(struct params *params, const char *name, struct id *ret_id)
 {
     const char *value = ask(params, name);
-    if (value && !id_parse(value, ret_id))
+    if (value != NULL && !id_parse(value, ret_id))
         params_fail(params, name, "%s must be a UUID", name);
 }
 
 void params_time(struct params *params, const char *name, int64_t *ret_us)
 {
     const char *value = ask(params, name);
-    if (value && !time_parse(value, ret_us))
+    if (value != NULL && !time_parse(value, ret_us))
         params_fail(params, name, "%s must be a time like 2026-01-31T12:00:00Z", name);
 }
 

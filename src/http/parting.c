@@ -1,6 +1,3 @@
-/*
- * parting.c - see parting.h.
- */
 #include "http/parting.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -39,7 +36,7 @@ static void parting_free(struct parting *parting)
 void parting_end_all(struct http *http)
 {
     struct parting *parting;
-    while ((parting = LIST_FIRST(&http->partings)))
+    while ((parting = LIST_FIRST(&http->partings)) != NULL)
         parting_free(parting);
 }
 

@@ -96,15 +96,15 @@ int64_t problem_retry_seconds(const struct problem *problem)
 
 struct problem problem_of(enum rc rc, const struct err *err)
 {
-    bool said = err && err->code[0];
+    bool said = err != NULL && err->code[0];
     /* An unreachable store is temporary: a client that retries is served. */
     bool store_away = rc == RC_UNREACHABLE && said &&
                       (text_starts(err->code, "STORE_") || text_same(err->code, "COMMIT_UNKNOWN"));
     return (struct problem){.status = problem_status(store_away ? RC_BUSY : rc),
                             .code = said ? err->code : problem_code(rc),
-                            .detail = err && err->text[0] ? err->text : rc_name(rc),
-                            .field = err ? err->field : NULL,
-                            .retry_after_ms = err ? err->retry_ms : 0};
+                            .detail = err != NULL && err->text[0] ? err->text : rc_name(rc),
+                            .field = err != NULL ? err->field : NULL,
+                            .retry_after_ms = err != NULL ? err->retry_ms : 0};
 }
 
 void problem_write(struct jw *jw, const struct problem *problem)

@@ -14,7 +14,7 @@
 
 static bool request_id_sane(const char *text)
 {
-    size_t len = text ? strlen(text) : 0;
+    size_t len = text != NULL ? strlen(text) : 0;
     return len > 0 && len < HTTP_REQUEST_ID_BYTES &&
            strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len;
 }
@@ -43,7 +43,7 @@ struct http_request *request_new(struct conn *conn, const struct http_head *head
     request->is_1_1 = head->is_1_1;
     request->closes = head->closes;
     request->path = str_dup(&request->arena, head->path);
-    if (head->query.at)
+    if (head->query.at != NULL)
         request->query = str_of(str_dup(&request->arena, head->query));
     request->fields = copy_fields(head->fields, &request->arena);
     http_answer_reset(request);
@@ -58,7 +58,7 @@ struct http_request *request_new(struct conn *conn, const struct http_head *head
 
 void request_drop(struct http_request *request)
 {
-    if (!request)
+    if (request == NULL)
         return;
     http_answer_reset(request);
     http_shed(request);
@@ -84,9 +84,9 @@ void request_hand_over(struct conn *conn)
 void request_free(struct http_request *request)
 {
     struct http *http = request->http;
-    assert(!request->conn);
+    assert(request->conn == NULL);
     http->options.finished(http->options.ctx, request);
-    if (request->holder) {
+    if (request->holder != NULL) {
         caps_give(request->holder, request->held_as, 1);
         caps_unref(request->holder);
     }
@@ -96,7 +96,7 @@ void request_free(struct http_request *request)
 
 const char *http_header(const struct http_request *request, const char *name)
 {
-    if (!request->conn || !request->fields)
+    if (request->conn == NULL || request->fields == NULL)
         return NULL;
     for (const char *at = request->fields; *at;) {
         const char *value = at + strlen(at) + 1;
@@ -109,17 +109,19 @@ const char *http_header(const struct http_request *request, const char *name)
 
 bool http_on_socket(const struct http_request *request)
 {
-    return request->conn && request->conn->listener == &request->http->listeners[HTTP_SOCKET];
+    return request->conn != NULL &&
+           request->conn->listener == &request->http->listeners[HTTP_SOCKET];
 }
 
 struct str http_body(struct http_request *request)
 {
-    return request->spooled ? spool_file_content(request->spooled) : buf_str(&request->body);
+    return request->spooled != NULL ? spool_file_content(request->spooled)
+                                    : buf_str(&request->body);
 }
 
 int http_body_fd(const struct http_request *request)
 {
-    return request->spooled ? spool_file_fd(request->spooled) : -1;
+    return request->spooled != NULL ? spool_file_fd(request->spooled) : -1;
 }
 
 void http_shed(struct http_request *request)
@@ -152,8 +154,8 @@ static enum rc too_many(const struct holder *holder, enum caps_use use, struct e
 enum rc http_charge(struct http_request *request, const struct caps_key *key, enum caps_use use,
                     struct err *err)
 {
-    assert(request->conn && !request->holder);
-    enum rc rc = key ? admit_claim(request->conn, key, err) : RC_OK;
+    assert(request->conn != NULL && request->holder == NULL);
+    enum rc rc = key != NULL ? admit_claim(request->conn, key, err) : RC_OK;
     if (rc != RC_OK) {
         request->conn->last = true; /* Not kept: it exceeds the limit. */
         return rc;
@@ -161,7 +163,7 @@ enum rc http_charge(struct http_request *request, const struct caps_key *key, en
     struct holder *holder = request->conn->seat.holder;
     if (!caps_take(holder, use, 1)) {
         rc = too_many(holder, use, err);
-        if (err)
+        if (err != NULL)
             err->retry_ms = CAPS_RETRY_MS;
         return rc;
     }
@@ -178,7 +180,7 @@ void http_close_watched(struct http *http, bool (*unwanted)(const struct http_re
     struct conn *conn;
     LIST_FOREACH(conn, &http->conns, all)
     {
-        if (conn->request && conn->request->on_gone && unwanted(conn->request))
+        if (conn->request != NULL && conn->request->on_gone != NULL && unwanted(conn->request))
             conn_refuse(conn, 0, NULL);
     }
 }
@@ -186,11 +188,11 @@ void http_close_watched(struct http *http, bool (*unwanted)(const struct http_re
 void http_watch(struct http_request *request, void (*on_gone)(struct http_request *request))
 {
     request->on_gone = on_gone;
-    if (request->conn)
+    if (request->conn != NULL)
         conn_look_for_end(request->conn);
 }
 
 bool http_gone(const struct http_request *request)
 {
-    return !request->conn;
+    return request->conn == NULL;
 }

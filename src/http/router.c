@@ -13,7 +13,7 @@ static bool take_segment(struct str *rest, struct str *ret_segment)
         return false;
     const char *start = rest->at + 1;
     const char *end = memchr(start, '/', rest->len - 1);
-    size_t len = end ? (size_t)(end - start) : rest->len - 1;
+    size_t len = end != NULL ? (size_t)(end - start) : rest->len - 1;
     *ret_segment = (struct str){start, len};
     rest->at += len + 1;
     rest->len -= len + 1;

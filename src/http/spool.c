@@ -59,7 +59,7 @@ enum rc spool_new(const char *dir, int64_t bytes_max, struct spool **ret_spool, 
 
 void spool_free(struct spool *spool)
 {
-    if (!spool)
+    if (spool == NULL)
         return;
     assert(LIST_EMPTY(&spool->files));
     mem_free(spool->dir);
@@ -205,7 +205,7 @@ static enum rc write_all(struct spool_file *file, const char *bytes, size_t len,
 
 enum rc spool_add(struct spool_file *file, const void *bytes, size_t len, struct err *err)
 {
-    assert(!file->map);
+    assert(file->map == NULL);
     int64_t missing = file->written + (int64_t)len - file->reserved;
     enum rc rc = missing > 0 ? reserve(file, missing, err) : RC_OK;
     return rc == RC_OK ? write_all(file, bytes, len, err) : rc;
@@ -213,7 +213,7 @@ enum rc spool_add(struct spool_file *file, const void *bytes, size_t len, struct
 
 enum rc spool_end(struct spool_file *file, struct err *err)
 {
-    assert(file->written > 0 && !file->map);
+    assert(file->written > 0 && file->map == NULL);
     void *map = mmap(NULL, (size_t)file->written, PROT_READ, MAP_SHARED, file->fd, 0);
     if (map == MAP_FAILED)
         return fail_errno("map", file->spool, err);
@@ -228,7 +228,7 @@ int64_t spool_file_bytes(const struct spool_file *file)
 
 struct str spool_file_content(const struct spool_file *file)
 {
-    assert(file->map);
+    assert(file->map != NULL);
     return (struct str){file->map, (size_t)file->written};
 }
 
@@ -239,9 +239,9 @@ int spool_file_fd(const struct spool_file *file)
 
 void spool_file_free(struct spool_file *file)
 {
-    if (!file)
+    if (file == NULL)
         return;
-    if (file->map)
+    if (file->map != NULL)
         (void)munmap(file->map, (size_t)file->written);
     fd_close(file->fd);
     LIST_REMOVE(file, all);

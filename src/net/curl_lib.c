@@ -1,6 +1,3 @@
-/*
- * curl_lib.c - see curl_lib.h.
- */
 #include "net/curl_lib.h"
 #include "base/library.h"
 #include <stdbool.h>

@@ -71,7 +71,7 @@ enum rc http_client_new(const struct http_client_options *options, struct http_c
     CURL *easy = curl->easy_init();
     if (easy == NULL)
         return err_set(err, RC_IO, "HTTP_CLIENT", "libcurl cannot start");
-    struct http_client *client = mem_alloc(sizeof(*client));
+    struct http_client *client = mem_alloc(sizeof *client);
     client->easy = easy;
     (void)url_format(client->url, &url);
     client->loopback = url_is_loopback(&url);
@@ -79,7 +79,7 @@ enum rc http_client_new(const struct http_client_options *options, struct http_c
     client->connect_timeout_ms = options->connect_timeout_ms > 0 ? options->connect_timeout_ms
                                                                  : CONNECT_TIMEOUT_MS;
     if (token != NULL) {
-        size_t room = strlen(token) + sizeof("Authorization: Bearer ");
+        size_t room = strlen(token) + sizeof "Authorization: Bearer ";
         client->authorization = mem_alloc(room);
         (void)snprintf(client->authorization, room, "Authorization: Bearer %s", token);
     }
@@ -200,7 +200,7 @@ static enum rc transport_failed(const struct http_client *client, CURLcode code,
                        client->url);
     const char *why = client->curl_error[0] ? client->curl_error : curl->easy_strerror(code);
     if (code == CURLE_COULDNT_CONNECT && os_errno != 0)
-        why = strerror_r((int)os_errno, room, sizeof(room));
+        why = strerror_r((int)os_errno, room, sizeof room);
     return err_set(err, RC_UNREACHABLE, "SERVER_UNREACHABLE", "cannot reach %s: %s", client->url,
                    why);
 }
@@ -331,7 +331,7 @@ enum rc http_client_call(struct http_client *client, const struct http_call *cal
     char *type = NULL;
     curl->easy_getinfo(client->easy, CURLINFO_CONTENT_TYPE, &type);
     ret_answer->status = status;
-    text_copy(ret_answer->content_type, sizeof(ret_answer->content_type), type ? type : "");
+    text_copy(ret_answer->content_type, sizeof ret_answer->content_type, type != NULL ? type : "");
     return RC_OK;
 }
 
@@ -425,8 +425,8 @@ enum rc http_problem_decode(int status, struct str body, struct err *err)
     if (js_parse(body.at, body.len, &problem, NULL) != RC_OK)
         problem = NULL;
     char code[16], said[64]; /* For servers other than drover. */
-    (void)snprintf(code, sizeof(code), "HTTP_%d", status);
-    (void)snprintf(said, sizeof(said), "the server answered with status %d", status);
+    (void)snprintf(code, sizeof code, "HTTP_%d", status);
+    (void)snprintf(said, sizeof said, "the server answered with status %d", status);
     const char *text = js_get_str(problem, "detail", js_get_str(problem, "title", ""));
     return err_field(err, rc, js_get_str(problem, "code", code), js_get_str(problem, "field", ""),
                      "%s", text_empty(text) ? said : text);

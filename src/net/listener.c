@@ -1,6 +1,3 @@
-/*
- * listener.c - see listener.h.
- */
 #include "net/listener.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -26,7 +23,7 @@ static bool address_of(const char *path, struct sockaddr_un *ret_address, int *r
     const size_t room = sizeof ret_address->sun_path;
     const char *slash = strrchr(path, '/');
     *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    if (!slash || strlen(path) < room) {
+    if (slash == NULL || strlen(path) < room) {
         text_copy(ret_address->sun_path, room, path);
         return strlen(path) < room;
     }

@@ -1,6 +1,3 @@
-/*
- * pump.c - see pump.h.
- */
 #include "net/pump.h"
 #include <errno.h>
 #include <sys/socket.h>
@@ -14,7 +11,7 @@ static bool flow_read(struct pump_flow *flow, int from)
     flow->at = 0;
     flow->len = (size_t)got;
     flow->ended = got == 0;
-    if (got > 0 && flow->sieve)
+    if (got > 0 && flow->sieve != NULL)
         return flow->sieve(flow->sieve_ctx, (struct str){flow->bytes, (size_t)got}, &flow->len);
     return true;
 }

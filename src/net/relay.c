@@ -44,7 +44,7 @@ struct relay {
     size_t pair_count;
 };
 
-/* --- pairs --- */
+/* ---- pairs ---- */
 
 static void pair_free(struct pair *pair)
 {
@@ -66,7 +66,7 @@ static int dial_address(const struct sockaddr *address, socklen_t len)
 /* A socket that connects to the target, or -1. */
 static int dial(const struct relay_options *options)
 {
-    if (options->target_path) {
+    if (options->target_path != NULL) {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
         text_copy(address.sun_path, sizeof address.sun_path, options->target_path);
         return dial_address((const struct sockaddr *)&address, sizeof address);
@@ -98,7 +98,7 @@ static void accept_one(struct relay *relay)
     struct pair *pair = mem_alloc(sizeof *pair);
     pair->pump.ends[0] = agent;
     pair->pump.ends[1] = -1;
-    if (relay->options.admit)
+    if (relay->options.admit != NULL)
         pair->head_until_us = clock_mono_us() + HEAD_MS * US_PER_MS;
     else if (!begin_dial(relay, pair)) {
         pair_free(pair);
@@ -138,7 +138,7 @@ static bool read_head(const struct relay *relay, struct pair *pair, short seen)
         return errno == EAGAIN || errno == EINTR;
     flow->len += (size_t)got;
     const char *end = memmem(flow->bytes, flow->len, "\r\n\r\n", 4);
-    if (end)
+    if (end != NULL)
         return pass_head(relay, pair, (size_t)(end - flow->bytes) + 4);
     return got > 0 && flow->len < HEAD_BYTES_MAX;
 }
@@ -180,7 +180,7 @@ static bool pair_serve(const struct relay *relay, struct pair *pair, const struc
     return seen[1].revents ? has_connected(pair) : true;
 }
 
-/* --- the loop --- */
+/* ---- the loop ---- */
 
 static void serve_pairs(struct relay *relay, const struct pollfd *seen)
 {
@@ -221,7 +221,7 @@ static void *relay_main(void *ctx)
     }
 }
 
-/* --- start and stop --- */
+/* ---- start and stop ---- */
 
 static void relay_free(struct relay *relay)
 {
@@ -237,7 +237,7 @@ static void relay_free(struct relay *relay)
 
 static char *copy_of(const char *text)
 {
-    return text ? mem_strdup(text) : NULL;
+    return text != NULL ? mem_strdup(text) : NULL;
 }
 
 static enum rc start_listening(struct relay *relay, struct err *err)
@@ -245,7 +245,7 @@ static enum rc start_listening(struct relay *relay, struct err *err)
     const struct relay_options *options = &relay->options;
     if (relay->wake < 0)
         return err_set(err, RC_IO, "IO_ERROR", "eventfd: %s", strerror(errno));
-    if (!options->socket_path)
+    if (options->socket_path == NULL)
         return listener_at_port(options->listen_port, &relay->listener, err);
     /* A longer path could be bound, but clients connect by the whole path. */
     if (strlen(options->socket_path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
@@ -277,12 +277,12 @@ enum rc relay_start(const struct relay_options *options, struct relay **ret_rela
 
 void relay_stop(struct relay *relay)
 {
-    if (!relay)
+    if (relay == NULL)
         return;
     const uint64_t one = 1;
     (void)!write(relay->wake, &one, sizeof one);
     (void)pthread_join(relay->thread, NULL);
-    if (relay->options.socket_path)
+    if (relay->options.socket_path != NULL)
         (void)unlink(relay->options.socket_path);
     relay_free(relay);
 }

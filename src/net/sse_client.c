@@ -1,6 +1,3 @@
-/*
- * sse_client.c - see sse_client.h.
- */
 #include "net/sse_client.h"
 #include "base/clock.h"
 #include <assert.h>
@@ -63,14 +60,14 @@ static void take_field(struct sse_parser *parser, struct str name, const char *v
 {
     int64_t number = 0;
     if (str_is(name, "event")) {
-        text_copy(parser->type, sizeof(parser->type), value);
+        text_copy(parser->type, sizeof parser->type, value);
     } else if (str_is(name, "data")) {
         if (parser->has_data)
             buf_addc(&parser->data, '\n');
         buf_adds(&parser->data, value);
         parser->has_data = true;
     } else if (str_is(name, "id")) {
-        text_copy(parser->id, sizeof(parser->id), value);
+        text_copy(parser->id, sizeof parser->id, value);
         parser->has_id = true;
     } else if (str_is(name, "retry") && text_to_i64(value, &number) && number > 0) {
         parser->retry_ms = number;
@@ -136,7 +133,7 @@ static bool take_event(void *ctx, const struct sse_event *event)
     if (event->has_id && !is_new(event->id, session->last_id))
         return true;
     if (event->has_id)
-        text_copy(session->last_id, sizeof(session->last_id), event->id);
+        text_copy(session->last_id, sizeof session->last_id, event->id);
     session->progress = true;
     session->enough = !session->follow->on_event(session->follow->ctx, event);
     return !session->enough;
@@ -243,7 +240,7 @@ enum rc sse_follow(struct http_client *client, const struct sse_follow *follow, 
     struct session session = {.follow = follow};
     struct err why = {0}; /* The caller may pass no err, on_broken needs one. */
     if (follow->last_id != NULL)
-        text_copy(session.last_id, sizeof(session.last_id), follow->last_id);
+        text_copy(session.last_id, sizeof session.last_id, follow->last_id);
     sse_parser_init(&session.parser, take_event, &session);
     enum rc rc = session_run(&session, client, &why);
     sse_parser_release(&session.parser);

@@ -35,7 +35,7 @@ static const char *take_host(const char *at, struct url *url)
     bool bracketed = *at == '[';
     at += bracketed;
     size_t len = strspn(at, bracketed ? "0123456789abcdefABCDEF:." : unreserved);
-    if (len == 0 || len >= sizeof(url->host) || (bracketed && at[len] != ']'))
+    if (len == 0 || len >= sizeof url->host || (bracketed && at[len] != ']'))
         return NULL;
     for (size_t i = 0; i < len; i++)
         url->host[i] = (char)tolower((unsigned char)at[i]);
@@ -51,7 +51,7 @@ static const char *take_port(const char *at, struct url *url)
     size_t digits = strspn(++at, "0123456789");
     int64_t port = 0;
     char text[8] = "";
-    if (digits == 0 || digits >= sizeof(text))
+    if (digits == 0 || digits >= sizeof text)
         return NULL;
     memcpy(text, at, digits);
     if (!text_to_i64(text, &port) || port < 1 || port > PORT_MAX)
@@ -71,7 +71,7 @@ static bool take_prefix(const char *at, struct url *url)
     }
     while (len > 0 && at[len - 1] == '/')
         len--;
-    if (len >= sizeof(url->prefix))
+    if (len >= sizeof url->prefix)
         return false;
     memcpy(url->prefix, at, len);
     url->prefix[len] = '\0';

@@ -1,6 +1,3 @@
-/*
- * autoscale.c - see autoscale.h.
- */
 #include "server/autoscale.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -32,7 +29,7 @@ static bool load_of(struct api *api, struct class_load *ret_load)
 static enum rc resize(struct api *api, int64_t slots, struct err *err)
 {
     pthread_mutex_lock(&api->worker_lock);
-    enum rc rc = api->worker ? worker_resize(api->worker, (int)slots, err) : RC_OK;
+    enum rc rc = api->worker != NULL ? worker_resize(api->worker, (int)slots, err) : RC_OK;
     pthread_mutex_unlock(&api->worker_lock);
     return rc;
 }
@@ -123,7 +120,7 @@ struct autoscale *autoscale_start(const struct autoscale_options *options)
 
 void autoscale_free(struct autoscale *autoscale)
 {
-    if (!autoscale)
+    if (autoscale == NULL)
         return;
     loop_event_free(autoscale->tick);
     mem_free(autoscale);

@@ -62,7 +62,7 @@ static enum rc find_places(struct prune *prune, struct err *err)
     if (rc != RC_OK)
         return rc;
     add_place(prune, arena_printf(&cli->arena, "%s/work", data));
-    if (!flag)
+    if (flag == NULL)
         add_place(prune, arena_printf(&cli->arena, "%s/worker/work", data));
     if (prune->place_count == 0)
         return err_set(err, RC_NOT_FOUND, "NO_WORK_DIRECTORY",
@@ -79,7 +79,7 @@ static bool is_chosen(const struct prune *prune, const struct retention_item *it
     for (size_t i = 0; i < args->word_count && !named; i++)
         named = text_same(args->words[i], item->run_id.text);
     return named && item->put_us <= prune->before_us &&
-           (!prune->repository || text_same(prune->repository, item->repository));
+           (prune->repository == NULL || text_same(prune->repository, item->repository));
 }
 
 /* Calls visit for all that was chosen. */
@@ -90,7 +90,7 @@ static void each_item(struct prune *prune,
 {
     for (size_t i = 0; i < prune->place_count; i++) {
         const struct place *place = &prune->places[i];
-        for (const struct retention_item *item = place->items; item; item = item->next) {
+        for (const struct retention_item *item = place->items; item != NULL; item = item->next) {
             if (is_chosen(prune, item))
                 visit(prune, place, item, ctx);
         }
@@ -115,7 +115,7 @@ static void add_row(struct prune *prune, const struct place *place,
     struct arena *arena = &prune->cli->arena;
     table_cell(table, retention_kind_name(item->kind), TONE_PLAIN);
     table_cell(table, item->run_id.text, TONE_PLAIN);
-    table_cell(table, item->repository ? item->repository : "-", TONE_PLAIN);
+    table_cell(table, item->repository != NULL ? item->repository : "-", TONE_PLAIN);
     table_cell(table, place->worker, TONE_PLAIN);
     table_cell(table, term_ago(arena, prune->now_us, item->put_us), TONE_DIM);
     table_cell(table, term_bytes(arena, item->bytes), TONE_PLAIN);

@@ -61,7 +61,7 @@ struct remote {
 static const char *find_queue(struct str name)
 {
     const struct step_queues known = step_queues();
-    for (size_t i = 0; known.names[i]; i++) {
+    for (size_t i = 0; known.names[i] != NULL; i++) {
         const char *step = known.names[i] + strlen(STEP_QUEUE_PREFIX);
         if (str_is(name, known.names[i]) || str_is(name, step))
             return known.names[i];
@@ -73,7 +73,7 @@ static const char *queue_names(struct arena *arena)
 {
     const struct step_queues known = step_queues();
     const char *text = "";
-    for (size_t i = 0; known.names[i]; i++)
+    for (size_t i = 0; known.names[i] != NULL; i++)
         text = arena_printf(arena, "%s%s%s", text, i > 0 ? ", " : "",
                             known.names[i] + strlen(STEP_QUEUE_PREFIX));
     return text;
@@ -82,10 +82,11 @@ static const char *queue_names(struct arena *arena)
 static enum rc read_queues(struct remote *remote, const char *list, struct err *err)
 {
     size_t count = 0;
-    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+    for (const char *at = list; at != NULL;
+         at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : NULL) {
         struct str name = {at, strcspn(at, ",")};
         const char *queue = find_queue(name);
-        if (!queue || count == STEP_ROWS_MAX)
+        if (queue == NULL || count == STEP_ROWS_MAX)
             return err_set(err, RC_MALFORMED, "INVALID_QUEUE",
                            "there is no queue %.*s for workers: they are %s", (int)name.len,
                            name.at, queue_names(&remote->cli->arena));
@@ -100,7 +101,7 @@ static void choose_hidden(struct remote *remote)
     size_t count = 0;
     const char *token_file = args_text(&remote->cli->args, "token-file", NULL);
     const char *server_data = NULL;
-    if (token_file)
+    if (token_file != NULL)
         remote->hidden[count++] = token_file;
     if (cli_data_dir(NULL, &remote->cli->arena, &server_data, NULL) == RC_OK)
         remote->hidden[count++] = server_data;
@@ -112,7 +113,7 @@ static enum rc read_slots(struct remote *remote, struct err *err)
 {
     const char *text = args_text(&remote->cli->args, "slots", NULL);
     int plain = 0;
-    enum rc rc = text ? slots_parse(text, &plain, &remote->options.slots, err) : RC_OK;
+    enum rc rc = text != NULL ? slots_parse(text, &plain, &remote->options.slots, err) : RC_OK;
     if (rc == RC_OK)
         slots_fill(&remote->options.slots, plain > 0 ? plain : SLOTS_DEFAULT,
                    remote->options.queues.names);
@@ -140,13 +141,13 @@ static enum rc read_options(struct remote *remote, struct err *err)
                        "a worker's name has letters, digits, '.', '_' and '-', at most %d",
                        WORKER_NAME_MAX);
     enum rc rc = RC_OK;
-    if (queues)
+    if (queues != NULL)
         rc = read_queues(remote, queues, err);
     else
         remote->options.queues = step_queues();
     if (rc == RC_OK)
         rc = read_slots(remote, err);
-    if (rc == RC_OK && data)
+    if (rc == RC_OK && data != NULL)
         remote->data_dir = data;
     else if (rc == RC_OK && (rc = cli_data_dir(NULL, &cli->arena, &data, err)) == RC_OK)
         remote->data_dir = arena_printf(&cli->arena, "%s/worker", data);
@@ -162,7 +163,7 @@ static void start_log(const struct args *args)
     bool known = log_level_parse(args_text(args, "log-level", "info"), &level);
     assert(known); /* The table lists them all. */
     (void)known;
-    log_start(level, !format                     ? LOG_FORMAT_AUTO
+    log_start(level, format == NULL              ? LOG_FORMAT_AUTO
                      : text_same(format, "json") ? LOG_FORMAT_JSON
                                                  : LOG_FORMAT_HUMAN);
 }
@@ -210,7 +211,7 @@ static void start_relay(struct remote *remote)
     enum rc rc = url_parse(remote->url, &url, &err);
     if (rc == RC_OK && (url.tls || url.prefix[0] != '\0'))
         rc = err_set(&err, RC_INVALID, "NOT_PLAIN", "only http://HOST:PORT can be passed on");
-    if (rc == RC_OK && !realpath(remote->data_dir, real))
+    if (rc == RC_OK && realpath(remote->data_dir, real) == NULL)
         rc = err_set(&err, RC_IO, "IO_ERROR", "%.300s: %s", remote->data_dir, strerror(errno));
     if (rc == RC_OK) {
         const struct relay_options options = {

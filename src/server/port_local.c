@@ -38,7 +38,7 @@ static enum rc call(struct port *port, struct command *command, const char *work
 {
     set_actor(port, command, worker);
     enum rc rc = committer_call(control_committer(local(port)->control), command);
-    if (rc != RC_OK && err)
+    if (rc != RC_OK && err != NULL)
         *err = command->err;
     return rc;
 }
@@ -48,9 +48,9 @@ static enum rc answered(enum rc rc, const struct job_answer *answer, struct err 
 {
     if (rc != RC_OK || answer->ok)
         return rc;
-    if (answer->message)
+    if (answer->message != NULL)
         return err_set(err, RC_INVALID, answer->code, "%s", answer->message);
-    return err_set(err, RC_STALE, answer->code ? answer->code : "LEASE_LOST",
+    return err_set(err, RC_STALE, answer->code != NULL ? answer->code : "LEASE_LOST",
                    "the lease of this job was lost");
 }
 
@@ -165,9 +165,10 @@ static enum rc call_with_next(struct port *port, struct command *complete, struc
                                                                       : NULL;
     if (complete->rc == RC_OK)
         next->job = job;
-    else if (job) /* The report is retried, and no heartbeat would renew this lease meanwhile. */
+    else if (job !=
+             NULL) /* The report is retried, and no heartbeat would renew this lease meanwhile. */
         (void)local_release(port, &(struct port_ref){job->id, job->epoch}, NULL);
-    if (complete->rc != RC_OK && err)
+    if (complete->rc != RC_OK && err != NULL)
         *err = complete->err;
     return complete->rc;
 }
@@ -180,8 +181,8 @@ static enum rc local_complete(struct port *port, const struct port_ref *lease, s
     struct job_done job = {.ref = {.id = lease->id, .epoch = lease->epoch}, .result = result};
     cmd->jobs = &job;
     cmd->count = 1;
-    enum rc rc = next ? call_with_next(port, owned, next, err)
-                      : call(port, owned, node_of(port), err);
+    enum rc rc = next != NULL ? call_with_next(port, owned, next, err)
+                              : call(port, owned, node_of(port), err);
     return answered(rc, cmd->answers, err);
 }
 
@@ -264,7 +265,7 @@ static struct str queues_json(const char *const *queues, struct arena *arena)
     buf_init(&text, QUEUES_BYTES_MAX);
     struct jw jw = jw_to(&text);
     jw_begin(&jw, '[');
-    for (size_t i = 0; queues[i]; i++)
+    for (size_t i = 0; queues[i] != NULL; i++)
         jw_str(&jw, queues[i]);
     jw_end(&jw, ']');
     return str_of(arena_strdup(arena, buf_text(&text)));

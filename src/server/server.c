@@ -147,7 +147,7 @@ static enum rc open_store(struct server *server, struct err *err)
         .url = server->options->db,
         .artifact_dir = arena_printf(&server->arena, "%s/artifacts", dir),
     };
-    if (!options.url)
+    if (options.url == NULL)
         options.url = arena_printf(&server->arena, "sqlite:%s/drover.db", dir);
     return store_open(&options, &server->store, err);
 }
@@ -272,7 +272,7 @@ static void write_url(struct server *server, const struct listen_address *addres
 static const char *choose_socket_path(struct server *server)
 {
     char real[PATH_MAX];
-    if (!realpath(server->options->data_dir, real))
+    if (realpath(server->options->data_dir, real) == NULL)
         return NULL;
     const char *path = arena_printf(&server->arena, "%s/drover.sock", real);
     if (strlen(path) < sizeof((struct sockaddr_un *)0)->sun_path)
@@ -339,9 +339,9 @@ static const char *const *hidden_files(struct server *server)
     const char **hidden = arena_array(arena, HIDDEN_MAX + 1, sizeof *hidden);
     const char *db = server->options->db;
     size_t count = 0;
-    if (server->options->config)
+    if (server->options->config != NULL)
         hidden[count++] = server->options->config;
-    if (db && text_starts(db, sqlite)) {
+    if (db != NULL && text_starts(db, sqlite)) {
         const char *path = db + strlen(sqlite);
         hidden[count++] = path;
         hidden[count++] = arena_printf(arena, "%s-wal", path);
@@ -429,9 +429,9 @@ static void pass_cancels_on(struct loop_call *call)
     struct api *api = &server->api;
     atomic_store(&server->cancel_posted, false);
     struct envelope *envelope;
-    while (server->cancels && (envelope = subscription_take(server->cancels))) {
+    while (server->cancels != NULL && (envelope = subscription_take(server->cancels)) != NULL) {
         pthread_mutex_lock(&api->worker_lock);
-        if (api->worker && !id_is_none(&envelope->run_id))
+        if (api->worker != NULL && !id_is_none(&envelope->run_id))
             worker_cancel_run(api->worker, &envelope->run_id);
         pthread_mutex_unlock(&api->worker_lock);
         envelope_unref(envelope);
@@ -505,7 +505,7 @@ static void on_drain_tick(void *arg)
 static void on_stop_signal(void *arg)
 {
     struct server *server = arg;
-    if (server->drain) { /* The second signal cuts the wait short. */
+    if (server->drain != NULL) { /* The second signal cuts the wait short. */
         loop_stop(server->loop);
         return;
     }
@@ -523,7 +523,7 @@ static void on_stop_signal(void *arg)
 static void stop_lost(struct loop_call *call)
 {
     struct server *server = (struct server *)((char *)call - offsetof(struct server, lost_call));
-    if (server->serving && !server->drain)
+    if (server->serving && server->drain == NULL)
         on_stop_signal(server);
 }
 
@@ -544,19 +544,19 @@ static void server_stop(struct server *server)
         pthread_join(server->stopper, NULL);
     else
         (void)stop_workers(server);
-    if (server->info_path)
+    if (server->info_path != NULL)
         (void)unlink(server->info_path);
-    if (server->cancels) {
+    if (server->cancels != NULL) {
         bus_unsubscribe(control_bus(server->control), server->cancels);
         server->cancels = NULL;
     }
     pool_free(api->pool);
-    if (server->control) {
+    if (server->control != NULL) {
         committer_stop(control_committer(server->control));
         loop_drain(server->loop); /* Commands that answers post now are refused. */
         control_stop(server->control);
     }
-    if (server->loop)
+    if (server->loop != NULL)
         loop_drain(server->loop);
     autoscale_free(server->autoscale);
     reconciler_free(server->reconciler);

@@ -97,14 +97,14 @@ static void read_path(struct fields *fields, const char *key, struct arena *aren
     const char *text = NULL;
     fields_string(fields, key, FIELD_OPTIONAL,
                   &(struct field_text){.min = 1, .max = PATH_BYTES_MAX}, &text);
-    if (text)
+    if (text != NULL)
         *ret = arena_strdup(arena, text);
 }
 
 static enum rc read_log(const struct js *log, struct server_options *options, struct err *err)
 {
     static const char *const formats[] = {"auto", "json", "human", NULL};
-    if (!log)
+    if (log == NULL)
         return RC_OK;
     struct fields fields;
     const char *level = NULL;
@@ -113,7 +113,7 @@ static enum rc read_log(const struct js *log, struct server_options *options, st
     fields_string(&fields, "level", FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = 16},
                   &level);
     fields_choice(&fields, "format", FIELD_OPTIONAL, formats, &format);
-    if (level && !log_level_parse(level, &options->log_level))
+    if (level != NULL && !log_level_parse(level, &options->log_level))
         fields_fail(&fields, "level", "level must be debug, info, warn, error or fatal, not %s",
                     level);
     options->log_format = (enum log_format)format;
@@ -129,7 +129,7 @@ static void read_task_types(struct fields *fields, struct arena *arena,
     fields_object(fields, "taskTypes", FIELD_OPTIONAL, &types);
     if (js_count(types) > TASK_TYPES_MAX)
         fields_fail(fields, "taskTypes", "taskTypes must have at most %d members", TASK_TYPES_MAX);
-    if (!types || fields->rc != RC_OK)
+    if (types == NULL || fields->rc != RC_OK)
         return;
     struct task_type_limit *rows = arena_array(arena, js_count(types), sizeof *rows);
     limits->task_type_count = 0;
@@ -186,7 +186,7 @@ static void read_quotas(struct fields *fields, struct server_options *options)
 /* {connections: 32, streams: 16, requests: 16, bytes: 4194304} */
 static enum rc read_caps(const struct js *caps, const char *path, int64_t *max, struct err *err)
 {
-    if (!caps)
+    if (caps == NULL)
         return RC_OK;
     const struct field_range count = {1, CONNECTIONS_MAX};
     struct fields fields;
@@ -224,7 +224,7 @@ static void read_held(struct fields *fields, struct server_options *options,
 static enum rc read_limits(const struct js *limits, struct arena *arena,
                            struct server_options *options, struct err *err)
 {
-    if (!limits)
+    if (limits == NULL)
         return RC_OK;
     struct fields fields;
     const struct js *rates = NULL;
@@ -247,7 +247,7 @@ static enum rc read_limits(const struct js *limits, struct arena *arena,
         rc = read_caps(held.per_run, "limits.perRun", options->caps.max[CAPS_RUN], err);
     if (rc == RC_OK)
         rc = read_caps(held.per_token, "limits.perToken", options->caps.max[CAPS_TOKEN], err);
-    if (rc != RC_OK || !rates)
+    if (rc != RC_OK || rates == NULL)
         return rc;
     struct rate_rule *rules = NULL;
     rc = rate_rules_decode(rates, "limits.rates", arena, &rules, &options->rate_count, err);
@@ -257,7 +257,7 @@ static enum rc read_limits(const struct js *limits, struct arena *arena,
 
 static enum rc read_lease(const struct js *lease, struct server_options *options, struct err *err)
 {
-    if (!lease)
+    if (lease == NULL)
         return RC_OK;
     const struct field_range range = {JOB_LEASE_MS_MIN, JOB_LEASE_MS_MAX};
     struct fields fields;
@@ -339,7 +339,7 @@ static enum rc decode(const struct js *document, struct arena *arena,
     read_path(&fields, "data", arena, &options->data_dir);
     read_path(&fields, "db", arena, &options->db);
     fields_any(&fields, "workers", FIELD_OPTIONAL, &workers);
-    if (workers && js_type(workers) != JS_OBJECT)
+    if (workers != NULL && js_type(workers) != JS_OBJECT)
         read_worker_count(&fields, &options->workers);
     read_sandbox(&fields, options);
     fields_object(&fields, "log", FIELD_OPTIONAL, &log);
@@ -359,7 +359,7 @@ static enum rc decode(const struct js *document, struct arena *arena,
         rc = read_lease(lease, options, err);
     if (rc == RC_OK)
         rc = read_defaults(defaults, arena, options, err);
-    if (rc == RC_OK && channels)
+    if (rc == RC_OK && channels != NULL)
         rc = notify_channels_decode(channels, "notifications", arena, &options->channels, err);
     if (rc == RC_OK && sinks != NULL)
         rc = sink_configs_decode(sinks, "sinks", arena, &options->sinks, err);
@@ -433,7 +433,7 @@ enum rc listen_parse(const char *text, struct listen_address *ret_address, struc
     struct listen_address address = {0};
     const char *colon = strrchr(text, ':');
     int64_t port = 0;
-    if (!colon || !text_to_i64(colon + 1, &port) || port < 0 || port > PORT_MAX)
+    if (colon == NULL || !text_to_i64(colon + 1, &port) || port < 0 || port > PORT_MAX)
         return err_field(err, RC_INVALID, "INVALID_FIELD", "listen",
                          "listen must be host:port, not %s", text);
     struct str host = {text, (size_t)(colon - text)};
@@ -442,7 +442,7 @@ enum rc listen_parse(const char *text, struct listen_address *ret_address, struc
         host = (struct str){host.at + 1, host.len - 2};
     if (host.len == 0)
         host = STR("127.0.0.1");
-    if (host.len >= sizeof address.host || (!brackets && memchr(host.at, ':', host.len)))
+    if (host.len >= sizeof address.host || (!brackets && memchr(host.at, ':', host.len) != NULL))
         return err_field(err, RC_INVALID, "INVALID_FIELD", "listen",
                          "listen must be host:port with an IPv6 address in brackets, not %s", text);
     memcpy(address.host, host.at, host.len);
@@ -456,12 +456,12 @@ enum rc workers_parse(const char *text, struct server_workers *workers, struct e
 {
     char first[sizeof "256"];
     const char *dash = strchr(text, '-');
-    size_t len = dash ? (size_t)(dash - text) : strlen(text);
+    size_t len = dash != NULL ? (size_t)(dash - text) : strlen(text);
     int64_t min = -1, max = -1;
     if (len < sizeof first) {
         memcpy(first, text, len);
         first[len] = '\0';
-        if (!text_to_i64(first, &min) || !text_to_i64(dash ? dash + 1 : first, &max))
+        if (!text_to_i64(first, &min) || !text_to_i64(dash != NULL ? dash + 1 : first, &max))
             min = -1;
     }
     if (min < 0 || max < min || max > SERVER_WORKERS_MAX)
@@ -496,7 +496,7 @@ enum rc server_options_check(const struct server_options *options, struct err *e
         return err_field(err, RC_INVALID, "INVALID_FIELD", "workers.min",
                          "workers.min must be at least 1, or workers 0: one worker has to run "
                          "to see that more are needed");
-    if (options->db && !store_url_known(options->db))
+    if (options->db != NULL && !store_url_known(options->db))
         return err_field(err, RC_INVALID, "INVALID_FIELD", "db",
                          "db must be sqlite:PATH or postgres://...");
     return RC_OK;

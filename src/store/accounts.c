@@ -1,6 +1,3 @@
-/*
- * accounts.c - see accounts.h.
- */
 #include "store/accounts.h"
 #include "store/query.h"
 #include "store/shapes.h"

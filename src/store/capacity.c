@@ -1,6 +1,3 @@
-/*
- * capacity.c - see capacity.h.
- */
 #include "store/capacity.h"
 #include "base/str.h"
 #include "store/query.h"

@@ -1,6 +1,3 @@
-/*
- * columns.c - see columns.h.
- */
 #include "store/columns.h"
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,3 @@
-/*
- * engine_postgres_args.c - see engine_postgres_args.h.
- */
 #include "store/engine_postgres_args.h"
 #include <assert.h>
 #include <endian.h>

@@ -1,6 +1,3 @@
-/*
- * engine_postgres_link.c - see engine_postgres_link.h.
- */
 #include "store/engine_postgres_link.h"
 #include "base/clock.h"
 #include "base/str.h"

@@ -1,6 +1,3 @@
-/*
- * engine_postgres_read_ahead.c - see engine_postgres_read_ahead.h.
- */
 #include "store/engine_postgres_read_ahead.h"
 #include "base/mem.h"
 #include "store/pq_lib.h"

@@ -1,6 +1,3 @@
-/*
- * memories.c - see memories.h.
- */
 #include "store/memories.h"
 #include "store/query.h"
 #include "store/shapes.h"

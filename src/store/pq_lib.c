@@ -1,6 +1,3 @@
-/*
- * pq_lib.c - see pq_lib.h.
- */
 #include "store/pq_lib.h"
 #include "base/library.h"
 #include <stdbool.h>

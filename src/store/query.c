@@ -165,9 +165,9 @@ enum rc query_list(struct db *db, const struct list_ask *ask, const struct shape
     struct param *floor = &ask->params[ask->count - 2];
     struct id end = {0};
     *floor = P_TEXT("");
-    if (ask->scan)
+    if (ask->scan != NULL)
         ask->scan->end = end;
-    if (ask->scan && ask->filtered) {
+    if (ask->scan != NULL && ask->filtered) {
         assert(ask->scan->rows_max > 0);
         enum rc rc = find_window(db, ask, &end, err);
         if (rc != RC_OK && rc != RC_NOT_FOUND)
@@ -176,7 +176,7 @@ enum rc query_list(struct db *db, const struct list_ask *ask, const struct shape
     }
     enum rc rc = query_all(db, &ask->sql->list, ask->params, ask->count, shape, arena, ret_rows,
                            ret_count, err);
-    if (rc == RC_OK && ask->scan)
+    if (rc == RC_OK && ask->scan != NULL)
         ask->scan->end = end;
     return rc;
 }

@@ -1,6 +1,3 @@
-/*
- * queue_levels.c - see queue_levels.h.
- */
 #include "store/queue_levels.h"
 #include "store/query.h"
 #include "store/shapes.h"

@@ -1,6 +1,3 @@
-/*
- * requests.c - see requests.h.
- */
 #include "store/requests.h"
 #include "store/query.h"
 #include "store/shapes.h"

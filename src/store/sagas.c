@@ -1,6 +1,3 @@
-/*
- * sagas.c - see sagas.h.
- */
 #include "store/sagas.h"
 #include "store/query.h"
 #include "store/shapes.h"

@@ -1,6 +1,3 @@
-/*
- * schedules.c - see schedules.h.
- */
 #include "store/schedules.h"
 #include "store/query.h"
 #include "store/shapes.h"

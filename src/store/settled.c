@@ -1,6 +1,3 @@
-/*
- * settled.c - see settled.h.
- */
 #include "store/settled.h"
 #include "store/query.h"
 #include <assert.h>

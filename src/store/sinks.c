@@ -1,6 +1,3 @@
-/*
- * sinks.c - see sinks.h.
- */
 #include "store/sinks.h"
 #include "store/query.h"
 #include "store/shapes.h"

@@ -1,6 +1,3 @@
-/*
- * subscriptions.c - see subscriptions.h.
- */
 #include "store/subscriptions.h"
 #include "store/query.h"
 #include "store/shapes.h"

@@ -1,6 +1,3 @@
-/*
- * wal_room.c - see wal_room.h.
- */
 #include "store/wal_room.h"
 #include "base/fd.h"
 #include <fcntl.h>

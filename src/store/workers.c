@@ -89,7 +89,8 @@ enum rc workers_list(struct db *db, const struct worker_filter *filter, struct a
                      struct worker_row **ret_rows, size_t *ret_count, struct err *err)
 {
     return query_all(db, &sql_list,
-                     P_LIST(P_INT(filter->now_us), P_TEXT(filter->after ? filter->after : ""),
+                     P_LIST(P_INT(filter->now_us),
+                            P_TEXT(filter->after != NULL ? filter->after : ""),
                             P_TEXT(filter->state), P_LIMIT(filter->limit)),
                      &worker_shape, arena, ret_rows, ret_count, err);
 }

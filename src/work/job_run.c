@@ -46,8 +46,8 @@ static enum rc decode(struct work *work, struct err *err)
 {
     const struct port_job *job = work->job_run->job;
     work->row = step_find(job->type);
-    work->run = work->row ? step_function(work->row->kind) : NULL;
-    if (!work->run)
+    work->run = work->row != NULL ? step_function(work->row->kind) : NULL;
+    if (work->run == NULL)
         return err_set(err, RC_INVALID, "UNKNOWN_STEP", "There is no step called %.100s.",
                        job->type);
     enum rc rc = js_parse(job->payload.at, job->payload.len, &work->payload, err);
@@ -81,7 +81,7 @@ static enum rc perform(struct work *work, struct err *err)
     if (rc != RC_OK) /* It goes into events. */
         text_copy(err->text, sizeof err->text,
                   redact_dup(step_secrets(step), err->text, step->arena));
-    if (rc != RC_OK && !step->failure.code && sandbox_is_unavailable(err))
+    if (rc != RC_OK && step->failure.code == NULL && sandbox_is_unavailable(err))
         return step_fail(step, rc, err, (struct port_failure){0});
     if (rc == RC_OK && step->result->overflow) {
         rc = err_set(err, RC_TOO_LARGE, "RESULT_TOO_LARGE", "The result is larger than %d bytes.",
@@ -95,9 +95,9 @@ static struct port_failure failure_of(const struct work *work, enum rc rc, const
 {
     if (rc == RC_TIMEOUT)
         return (struct port_failure){.code = "step_timed_out", .message = err->text};
-    if (work->step.failure.code)
+    if (work->step.failure.code != NULL)
         return work->step.failure;
-    assert(work->row); /* Without one the payload was refused, with a code. */
+    assert(work->row != NULL); /* Without one the payload was refused, with a code. */
     return (struct port_failure){.code = work->row->failure,
                                  .message = err->text[0] ? err->text : rc_name(rc),
                                  .retryable = retry_may_help(rc)};
@@ -166,7 +166,7 @@ static void send_report(const struct work *work, const struct step_report *repor
         .port = job_run->site->port,
         .lease = work->step.lease,
         .shutdown = job_run->shutdown,
-        .next = job_run->next ? job_run->next(job_run->ctx) : NULL,
+        .next = job_run->next != NULL ? job_run->next(job_run->ctx) : NULL,
     };
     struct err err = {0};
     enum rc rc = report_send(&route, report, &err);

@@ -1,6 +1,3 @@
-/*
- * orphans.c - see orphans.h.
- */
 #include "work/orphans.h"
 #include "base/buf.h"
 #include "base/clock.h"

@@ -89,7 +89,7 @@ struct worker {
     struct slot slots[]; /* slot_count of them, class after class. */
 };
 
-/* --- waiting --- */
+/* ---- waiting ---- */
 
 static void lock(struct worker *worker)
 {
@@ -126,7 +126,7 @@ static void ask_slot(struct slot *slot, enum stop_reason reason)
     (void)pthread_cond_broadcast(&slot->worker->changed);
 }
 
-/* --- taking and leaving --- */
+/* ---- taking and leaving ---- */
 
 static void slot_take(struct slot *slot, const struct port_job *job)
 {
@@ -177,10 +177,11 @@ static bool slot_enter_run(void *ctx, const struct step *step, const struct step
     slot->deadline_us = step->deadline_us;
     struct slot *other;
     bool of_run = !row->bare;
-    while (of_run && ((other = slot_before(slot)) || id_same(&worker->swept, &slot->run_id)) &&
+    while (of_run &&
+           ((other = slot_before(slot)) != NULL || id_same(&worker->swept, &slot->run_id)) &&
            stop_asked(&slot->stop) == STOP_NONE) {
         /* The same job again: the other slot's lease is lost, also if it has not been notified. */
-        if (other && id_same(&other->lease.id, &slot->lease.id))
+        if (other != NULL && id_same(&other->lease.id, &slot->lease.id))
             ask_slot(other, STOP_LOST);
         wait_change(worker, clock_mono_us() + US_PER_SECOND);
     }
@@ -193,7 +194,7 @@ static bool slot_enter_run(void *ctx, const struct step *step, const struct step
     return free_to_go;
 }
 
-/* --- the slot --- */
+/* ---- the slot ---- */
 
 /* With a server that does not answer. */
 struct patience {
@@ -305,11 +306,11 @@ static void *slot_main(void *ctx)
     struct slot *slot = ctx;
     struct patience patience = {.random = random_from_os()};
     struct port_job *job = NULL;
-    while (job || slot_goes_on(slot)) {
+    while (job != NULL || slot_goes_on(slot)) {
         slot->next.job = NULL;
-        if (!job)
+        if (job == NULL)
             job = lease_one(slot, &patience);
-        if (job)
+        if (job != NULL)
             run_job(slot, job);
         job = slot->next.job;
         arena_reset(&slot->arenas[slot->turn]);
@@ -320,7 +321,7 @@ static void *slot_main(void *ctx)
     return NULL;
 }
 
-/* --- the heart --- */
+/* ---- the heart ---- */
 
 /* Under the lock.  Those that end after their job count until then. */
 static struct worker_load count_slots(struct worker *worker)
@@ -470,7 +471,7 @@ static void *heart_main(void *ctx)
     return NULL;
 }
 
-/* --- housekeeping --- */
+/* ---- housekeeping ---- */
 
 static bool housekeeping_take(void *ctx, const struct id *run_id)
 {
@@ -522,13 +523,13 @@ static void *housekeeping_main(void *ctx)
     return NULL;
 }
 
-/* --- start and stop --- */
+/* ---- start and stop ---- */
 
 /* The queues of the options, each to its class. */
 static void split_queues(struct worker *worker)
 {
     size_t counts[STEP_CLASS_COUNT] = {0};
-    for (const char *const *queue = worker->options.queues.names; *queue; queue++) {
+    for (const char *const *queue = worker->options.queues.names; *queue != NULL; queue++) {
         enum step_class class = step_class_of(*queue);
         worker->queues[class][counts[class]++] = *queue;
     }
@@ -567,12 +568,12 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
 {
     worker->options = *options;
     worker->options.name = mem_strdup(options->name);
-    worker->options.server_url = mem_strdup(options->server_url ? options->server_url : "");
-    if (options->server_socket)
+    worker->options.server_url = mem_strdup(options->server_url != NULL ? options->server_url : "");
+    if (options->server_socket != NULL)
         worker->options.server_socket = mem_strdup(options->server_socket);
     worker->options.work_dir = NULL; /* dirs.work, without links. */
     worker->options.hidden = NULL;   /* dirs.hidden */
-    if (!options->queues.names[0])
+    if (options->queues.names[0] == NULL)
         worker->options.queues = step_queues();
     split_queues(worker);
     worker->shutdown.event_fd = -1;
@@ -692,7 +693,7 @@ void worker_cancel_run(struct worker *worker, const struct id *run_id)
     lock(worker);
     for (int i = 0; i < worker->slot_count; i++) {
         struct slot *slot = &worker->slots[i];
-        bool stoppable = slot->row && !slot->row->finishes;
+        bool stoppable = slot->row != NULL && !slot->row->finishes;
         if (slot->busy && stoppable && id_same(&slot->run_id, run_id))
             ask_slot(slot, STOP_CANCEL);
     }
@@ -767,7 +768,7 @@ static void end_slots(struct worker *worker)
 
 void worker_stop(struct worker *worker)
 {
-    if (!worker)
+    if (worker == NULL)
         return;
     if (worker->shutdown.event_fd >= 0)
         stop_ask(&worker->shutdown, STOP_SHUTDOWN);

@@ -1,6 +1,3 @@
-/*
- * database.c - see database.h.
- */
 #include "tests/sim/database.h"
 #include "base/mem.h"
 #include "base/random.h"
@@ -30,7 +27,7 @@ static void run(const struct database *database, const char *verb, const char *m
         fprintf(stderr, "%s\n", err.text);
         exit(1);
     }
-    snprintf(text, sizeof(text), "SET lock_timeout = '5s'; %s SCHEMA %s %s", verb, database->schema,
+    snprintf(text, sizeof text, "SET lock_timeout = '5s'; %s SCHEMA %s %s", verb, database->schema,
              more);
     PGconn *pg = pq->connectdb(database->postgres);
     pq->setNoticeReceiver(pg, keep_silent, NULL);
@@ -45,17 +42,17 @@ static void run(const struct database *database, const char *verb, const char *m
 
 struct database *database_open(const char *postgres)
 {
-    struct database *database = mem_alloc(sizeof(*database));
+    struct database *database = mem_alloc(sizeof *database);
     database->postgres = postgres;
-    snprintf(database->url, sizeof(database->url), "sqlite::memory:");
+    snprintf(database->url, sizeof database->url, "sqlite::memory:");
     if (postgres == NULL)
         return database;
     unsigned char random[8];
     char name[2 * sizeof random + 1];
     secret_bytes(random, sizeof random);
     hex_encode(name, random, sizeof random);
-    snprintf(database->schema, sizeof(database->schema), "sim_%s", name);
-    snprintf(database->url, sizeof(database->url), "%s%coptions=-csearch_path%%3D%s", postgres,
+    snprintf(database->schema, sizeof database->schema, "sim_%s", name);
+    snprintf(database->url, sizeof database->url, "%s%coptions=-csearch_path%%3D%s", postgres,
              strchr(postgres, '?') == NULL ? '?' : '&', database->schema);
     run(database, "CREATE", "");
     return database;

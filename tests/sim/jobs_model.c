@@ -43,7 +43,7 @@ struct jobs_model {
     struct jobs_stats stats;
 };
 
-/* ---- what to say when it is broken ------------------------------------------------------- */
+/* ---- what to say when it is broken ---- */
 
 static void print_trace(const struct job_fact *job, const struct queue_fact *queue)
 {
@@ -74,7 +74,7 @@ static void must(const struct jobs_model *model, const struct job_fact *job, boo
         broken(model, job, otherwise);
 }
 
-/* ---- writes ----------------------------------------------------------------------------- */
+/* ---- writes ---- */
 
 static struct queue_fact *queue_of(struct jobs_model *model, const char *name, size_t *ret_index)
 {
@@ -302,7 +302,7 @@ static void look(struct jobs_model *model)
     }
 }
 
-/* ---- answers ---------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static void check_enqueued(struct jobs_model *model, const struct cmd_enqueue *cmd)
 {
@@ -457,7 +457,7 @@ static void on_answered(void *who, const struct command *command)
     }
 }
 
-/* ---- timers ----------------------------------------------------------------------------- */
+/* ---- timers ---- */
 
 void jobs_model_check_timers(struct jobs_model *model)
 {
@@ -493,7 +493,7 @@ static void lose_commits(bool lose)
     witness_refuse(lose ? INT64_MAX : 0);
 }
 
-/* ---- the end ---------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 /* The whole history is there, one entry for every attempt, as clients read it. */
 static void check_history(struct jobs_model *model, const struct job_fact *job,
@@ -614,7 +614,7 @@ const struct jobs_stats *jobs_model_stats(const struct jobs_model *model)
 
 struct jobs_model *jobs_model_new(struct world *world, const char *const *queues)
 {
-    struct jobs_model *model = mem_alloc(sizeof(*model));
+    struct jobs_model *model = mem_alloc(sizeof *model);
     model->world = world;
     model->jobs.each = sizeof(struct job_fact);
     for (; queues[model->queue_count] != NULL; model->queue_count++)

@@ -55,7 +55,7 @@ static void ignore(struct world *world, void *who, int64_t what, struct command 
         world_broken(world, "%s: %s", command->ops->name, command->err.text);
 }
 
-/* ---- rules ------------------------------------------------------------------------------ */
+/* ---- rules ---- */
 
 static struct cmd_queue *change_of(const struct kind *kind, enum queue_change change)
 {
@@ -96,18 +96,18 @@ static void run_queues(struct world *world, void *who, int64_t what)
     world_send(world, &change_of(kind, pause ? QUEUE_PAUSE : QUEUE_RESUME)->base, ignore, NULL, 0);
     if (world_chance(world, 100)) {
         char more[64];
-        snprintf(more, sizeof(more), ",\"ratePerSecond\":%d", (int)world_between(world, 5, 60));
+        snprintf(more, sizeof more, ",\"ratePerSecond\":%d", (int)world_between(world, 5, 60));
         configure(world, kind_named("keyed"), more);
-        snprintf(more, sizeof(more), ",\"maxLength\":%d", (int)world_between(world, 10, 90));
+        snprintf(more, sizeof more, ",\"maxLength\":%d", (int)world_between(world, 10, 90));
         configure(world, kind_named("plain"), world_chance(world, 500) ? more : "");
-        snprintf(more, sizeof(more), ",\"concurrency\":%d", (int)world_between(world, 1, 6));
+        snprintf(more, sizeof more, ",\"concurrency\":%d", (int)world_between(world, 1, 6));
         configure(world, kind_named("loose"), more);
     }
     world_after(world, world_between(world, US_PER_SECOND / 2, 4 * US_PER_SECOND), run_queues, NULL,
                 0);
 }
 
-/* ---- dead letters ----------------------------------------------------------------------- */
+/* ---- dead letters ---- */
 
 static struct cmd_dead *draw_verb(struct world *world)
 {
@@ -130,7 +130,7 @@ static void pick_dead(struct world *world, struct cmd_dead *cmd)
     if (dead_letters_list(store_writer(world->store), &filter, &(struct id){0}, 20, arena, &rows,
                           &count, &err) != RC_OK)
         world_broken(world, "the dead letters cannot be read: %s", err.text);
-    struct id *ids = arena_array(arena, count + 1, sizeof(*ids));
+    struct id *ids = arena_array(arena, count + 1, sizeof *ids);
     for (size_t i = 0; i < count; i++)
         if (world_chance(world, 500))
             ids[cmd->id_count++] = rows[i].job.id;
@@ -152,7 +152,7 @@ static void undertake(struct world *world, void *who, int64_t what)
     world_after(world, world_between(world, 0, 6 * US_PER_SECOND), undertake, NULL, 0);
 }
 
-/* ---- calm ------------------------------------------------------------------------------- */
+/* ---- calm ---- */
 
 static void resume_all(struct world *world, void *who, int64_t what)
 {
@@ -169,7 +169,7 @@ void senders_calm(struct world *world)
     world_after(world, 21 * US_PER_SECOND, resume_all, NULL, 0);
 }
 
-/* ---- jobs ------------------------------------------------------------------------------- */
+/* ---- jobs ---- */
 
 static int64_t draw_count(struct world *world, const struct kind *kind)
 {
@@ -205,7 +205,7 @@ static void draw_spec(struct world *world, const struct kind *kind, struct arena
 static struct cmd_enqueue *enqueue_like(const struct job_spec *specs, size_t count)
 {
     struct cmd_enqueue *cmd = cmd_enqueue_new();
-    struct job_spec *mine = arena_array(&cmd->base.arena, count, sizeof(*mine));
+    struct job_spec *mine = arena_array(&cmd->base.arena, count, sizeof *mine);
     for (size_t i = 0; i < count; i++) {
         mine[i] = specs[i];
         mine[i].ordering_key = arena_strdup(&cmd->base.arena, specs[i].ordering_key);
@@ -225,7 +225,7 @@ static void send_jobs(struct world *world, void *who, int64_t what)
     struct arena arena = {0};
     const struct kind *kind = &kinds[world_between(world, 0, COUNT_OF(kinds) - 1)];
     size_t count = (size_t)draw_count(world, kind);
-    struct job_spec *specs = arena_array(&arena, count, sizeof(*specs));
+    struct job_spec *specs = arena_array(&arena, count, sizeof *specs);
     for (size_t i = 0; i < count; i++)
         draw_spec(world, kind, &arena, &specs[i]);
     world_send(world, &enqueue_like(specs, count)->base, ignore, NULL, 0);

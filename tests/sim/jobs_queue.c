@@ -49,15 +49,15 @@ int64_t queue_waiting(const struct queue_fact *queue)
     return queue->count[JOB_QUEUED] + queue->count[JOB_SCHEDULED] + queue->count[JOB_BLOCKED];
 }
 
-/* ---- ordering keys ---------------------------------------------------------------------- */
+/* ---- ordering keys ---- */
 
 static struct line *line_of(struct queue_fact *queue, const char *key)
 {
     for (struct line *line = queue->lines; line != NULL; line = line->next)
         if (strcmp(line->key, key) == 0)
             return line;
-    struct line *line = mem_alloc(sizeof(*line));
-    text_copy(line->key, sizeof(line->key), key);
+    struct line *line = mem_alloc(sizeof *line);
+    text_copy(line->key, sizeof line->key, key);
     line->next = queue->lines;
     queue->lines = line;
     return line;
@@ -67,7 +67,7 @@ static void line_enter(struct line *line, int64_t seq, bool blocked)
 {
     if (line->count == line->room) {
         line->room = line->room > 0 ? 2 * line->room : 16;
-        line->members = mem_grow(line->members, line->room * sizeof(*line->members));
+        line->members = mem_grow(line->members, line->room * sizeof *line->members);
     }
     size_t i = line->count++;
     for (; i > 0 && line->members[i - 1].seq > seq; i--)
@@ -89,7 +89,7 @@ static void line_leave(struct line *line, int64_t seq)
     struct member *member = line_find(line, seq);
     assert(member != NULL);
     size_t after = (size_t)(&line->members[line->count] - member) - 1;
-    memmove(member, member + 1, after * sizeof(*member));
+    memmove(member, member + 1, after * sizeof *member);
     line->count--;
     line->touched = true;
 }
@@ -136,7 +136,7 @@ static const char *line_moved(struct line *line, struct job_fact *job, enum job_
     return late ? "succeeded after a younger one of its key" : NULL;
 }
 
-/* ---- who is next ------------------------------------------------------------------------ */
+/* ---- who is next ---- */
 
 static bool is_before(const struct ready *a, const struct ready *b)
 {
@@ -154,7 +154,7 @@ static void ready_push(struct queue_fact *queue, struct ready ready)
 {
     if (queue->ready_count == queue->ready_room) {
         queue->ready_room = queue->ready_room > 0 ? 2 * queue->ready_room : 64;
-        queue->ready = mem_grow(queue->ready, queue->ready_room * sizeof(*queue->ready));
+        queue->ready = mem_grow(queue->ready, queue->ready_room * sizeof *queue->ready);
     }
     size_t i = queue->ready_count++;
     queue->ready[i] = ready;
@@ -203,7 +203,7 @@ static bool is_next(struct queue_fact *queue, const struct job_fact *job, int64_
     return next || unknown;
 }
 
-/* ---- rules ------------------------------------------------------------------------------ */
+/* ---- rules ---- */
 
 static const char *rate_take(struct queue_fact *queue, int64_t now_us)
 {
@@ -248,7 +248,7 @@ static const char *has_room(const struct queue_fact *queue, int64_t priority)
     return NULL;
 }
 
-/* ---- dedup keys ------------------------------------------------------------------------- */
+/* ---- dedup keys ---- */
 
 /* "d-17": 17.  Batches that are open have keys of another kind: -1. */
 static int64_t dedup_number(const char *key)
@@ -276,7 +276,7 @@ static const char *dedup_enter(struct queue_fact *queue, const struct job_fact *
     return forgotten ? NULL : "came a second time with the same dedup key";
 }
 
-/* ---- what happens ----------------------------------------------------------------------- */
+/* ---- what happens ---- */
 
 static void make_ready(struct queue_fact *queue, const struct sighting *seen)
 {

@@ -21,7 +21,7 @@ static bool calm;
 static int64_t replies; /* Each has a number of its own. */
 static struct ask_stats stats;
 
-/* ---- what holds ------------------------------------------------------------------------- */
+/* ---- what holds ---- */
 
 static struct request_row row_of(struct world *world, const struct id *id, struct arena *arena)
 {
@@ -88,7 +88,7 @@ void askers_check(struct world *world, const struct command *command)
     arena_release(&arena);
 }
 
-/* ---- who replies ------------------------------------------------------------------------ */
+/* ---- who replies ---- */
 
 static void on_replied(struct world *world, void *who, int64_t what, struct command *command)
 {
@@ -109,7 +109,7 @@ static void reply(struct world *world, void *who, int64_t life)
     world_send(world, &cmd->base, on_replied, NULL, 0);
 }
 
-/* ---- who asks --------------------------------------------------------------------------- */
+/* ---- who asks ---- */
 
 static void ask(struct world *world, void *who, int64_t life);
 
@@ -162,7 +162,7 @@ static void ask(struct world *world, void *who, int64_t life)
     world_after(world, 10 * US_PER_SECOND, give_up, asker, life);
 }
 
-/* ---- begin and end ---------------------------------------------------------------------- */
+/* ---- begin and end ---- */
 
 static void begin(struct world *world, void *who, int64_t what)
 {

@@ -56,12 +56,12 @@ static void go_idle(struct world *world, struct consumer *consumer)
                 consumer->life);
 }
 
-/* ---- reporting -------------------------------------------------------------------------- */
+/* ---- reporting ---- */
 
 static struct command *completion(const struct consumer *consumer)
 {
     struct cmd_complete *cmd = cmd_complete_new();
-    struct job_done *jobs = arena_array(&cmd->base.arena, HELD_MAX, sizeof(*jobs));
+    struct job_done *jobs = arena_array(&cmd->base.arena, HELD_MAX, sizeof *jobs);
     for (size_t i = 0; i < consumer->count; i++)
         if (consumer->held[i].fate == FATE_DONE)
             jobs[cmd->count++] = (struct job_done){.ref = consumer->held[i].ref,
@@ -73,7 +73,7 @@ static struct command *completion(const struct consumer *consumer)
 static struct command *failure(const struct consumer *consumer)
 {
     struct cmd_fail *cmd = cmd_fail_new();
-    struct job_failed *jobs = arena_array(&cmd->base.arena, HELD_MAX, sizeof(*jobs));
+    struct job_failed *jobs = arena_array(&cmd->base.arena, HELD_MAX, sizeof *jobs);
     for (size_t i = 0; i < consumer->count; i++) {
         enum fate fate = consumer->held[i].fate;
         if (fate == FATE_DONE || fate == FATE_RELEASE)
@@ -91,7 +91,7 @@ static struct command *failure(const struct consumer *consumer)
 static struct command *release(const struct consumer *consumer)
 {
     struct cmd_release *cmd = cmd_release_new();
-    struct job_ref *jobs = arena_array(&cmd->base.arena, HELD_MAX, sizeof(*jobs));
+    struct job_ref *jobs = arena_array(&cmd->base.arena, HELD_MAX, sizeof *jobs);
     for (size_t i = 0; i < consumer->count; i++)
         if (consumer->held[i].fate == FATE_RELEASE)
             jobs[cmd->count++] = consumer->held[i].ref;
@@ -150,7 +150,7 @@ static void report(struct world *world, void *who, int64_t life)
     world_after(world, GIVE_UP_US, report, consumer, life);
 }
 
-/* ---- ghosts ----------------------------------------------------------------------------- */
+/* ---- ghosts ---- */
 
 /* The last leases that their owners may report long after, whatever has happened since. */
 static struct job_ref ghosts[GHOSTS];
@@ -159,7 +159,7 @@ static int64_t ghost_count;
 static void haunt(struct world *world, void *who, int64_t ghost)
 {
     struct cmd_complete *cmd = cmd_complete_new();
-    struct job_done *done = arena_alloc(&cmd->base.arena, sizeof(*done));
+    struct job_done *done = arena_alloc(&cmd->base.arena, sizeof *done);
     *done = (struct job_done){.ref = ghosts[ghost], .result = STR("{}")};
     cmd->jobs = done;
     cmd->count = 1;
@@ -173,7 +173,7 @@ static void leave_ghost(struct world *world, struct consumer *consumer, const st
     world_after(world, world_between(world, 0, 40 * US_PER_SECOND), haunt, consumer, ghost);
 }
 
-/* ---- thieves ---------------------------------------------------------------------------- */
+/* ---- thieves ---- */
 
 /* Leases whose id and epoch a consumer with another principal has learned.  It tries to renew and
    to end them while their owner works: nothing of it may be taken. */
@@ -183,7 +183,7 @@ static int64_t theft_count;
 static struct command *theft_heartbeat(const struct consumer *thief, const struct job_ref *ref)
 {
     struct cmd_heartbeat *cmd = cmd_heartbeat_new();
-    struct job_ref *copy = arena_alloc(&cmd->base.arena, sizeof(*copy));
+    struct job_ref *copy = arena_alloc(&cmd->base.arena, sizeof *copy);
     *copy = *ref;
     cmd->worker = thief->name;
     cmd->leases = copy;
@@ -221,7 +221,7 @@ static void tell_thief(struct world *world, const struct consumer *owner, const 
     world_after(world, world_between(world, 0, US_PER_SECOND), steal, thief, theft);
 }
 
-/* ---- working ---------------------------------------------------------------------------- */
+/* ---- working ---- */
 
 /* One in five fails; four in five of these for a while only. */
 static enum fate draw_fate(struct world *world)
@@ -261,7 +261,7 @@ static void on_beat(struct world *world, void *who, int64_t life, struct command
 static void beat(struct world *world, struct consumer *consumer)
 {
     struct cmd_heartbeat *cmd = cmd_heartbeat_new();
-    struct job_ref *refs = arena_array(&cmd->base.arena, consumer->count, sizeof(*refs));
+    struct job_ref *refs = arena_array(&cmd->base.arena, consumer->count, sizeof *refs);
     for (size_t i = 0; i < consumer->count; i++)
         refs[i] = consumer->held[i].ref;
     cmd->worker = consumer->name;
@@ -343,7 +343,7 @@ static void look_for_jobs(struct world *world, void *who, int64_t life)
         return;
     consumer->life++;
     struct cmd_lease *lease = cmd_lease_new();
-    const char **queues = arena_array(&lease->base.arena, LEASE_QUEUES_MAX, sizeof(*queues));
+    const char **queues = arena_array(&lease->base.arena, LEASE_QUEUES_MAX, sizeof *queues);
     int64_t all = 0, count = 0;
     while (sim_queues[all] != NULL)
         all++;
@@ -364,7 +364,7 @@ static void look_for_jobs(struct world *world, void *who, int64_t life)
     world_after(world, 10 * US_PER_SECOND, revive, consumer, consumer->life);
 }
 
-/* ---- lives ------------------------------------------------------------------------------ */
+/* ---- lives ---- */
 
 static void die_with_the_server(struct world *world)
 {
@@ -378,7 +378,7 @@ void consumers_start(struct world *world)
     ghost_count = theft_count = 0;
     for (size_t i = 0; i < CONSUMERS; i++) {
         consumers[i] = (struct consumer){0};
-        snprintf(consumers[i].name, sizeof(consumers[i].name), "%s/%zu",
+        snprintf(consumers[i].name, sizeof consumers[i].name, "%s/%zu",
                  i < CONSUMERS_INSIDE ? SIM_NODE : "far", i);
         if (i < CONSUMERS_INSIDE)
             consumers[i].principal = principal_of_node(SIM_NODE);

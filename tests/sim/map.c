@@ -1,6 +1,3 @@
-/*
- * map.c - see map.h.
- */
 #include "tests/sim/map.h"
 #include "base/mem.h"
 #include <stdint.h>

@@ -58,7 +58,7 @@ struct model {
     struct account_fact accounts[SIM_ACCOUNTS];
 };
 
-/* ---- answers ---------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static void check_leases(struct model *model, const struct cmd_lease *lease)
 {
@@ -110,7 +110,7 @@ static void model_answered(struct model *model, const struct command *command)
     }
 }
 
-/* ---- the log ---------------------------------------------------------------------------- */
+/* ---- the log ---- */
 
 static bool is_legal(enum run_status from, enum run_status to)
 {
@@ -262,7 +262,7 @@ static void take_event(struct model *model, const struct event *event)
     model->stats.pull_requests += strcmp(event->type, EV_PR_CREATED) == 0;
 }
 
-/* ---- the rows --------------------------------------------------------------------------- */
+/* ---- the rows ---- */
 
 static size_t count_movers(struct model *model, const struct run_row *row, struct arena *arena,
                            bool *ret_named)
@@ -401,7 +401,7 @@ static void on_commit(void *who)
 
 struct model *model_new(struct world *world)
 {
-    struct model *model = mem_alloc(sizeof(*model));
+    struct model *model = mem_alloc(sizeof *model);
     model->world = world;
     model->runs.each = sizeof(struct run_fact);
     model->jobs.each = sizeof(struct job_fact);

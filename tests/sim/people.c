@@ -32,7 +32,7 @@ static const char *const blueprints[] = {
 static void onboard(struct world *world, size_t i)
 {
     struct cmd_repository_put *put = cmd_repository_put_new();
-    snprintf(names[i], sizeof(names[i]), SIM_REPOSITORY_NAME, i);
+    snprintf(names[i], sizeof names[i], SIM_REPOSITORY_NAME, i);
     put->name = names[i];
     put->config = str_of(arena_printf(
         &put->base.arena,
@@ -46,7 +46,7 @@ static void onboard(struct world *world, size_t i)
     world_send(world, &put->base, on_onboarded, NULL, 0);
 }
 
-/* ---- tasks ------------------------------------------------------------------------------ */
+/* ---- tasks ---- */
 
 static void cancel(struct world *world, const struct id *task_id);
 static void retry(struct world *world, const struct id *task_id);
@@ -116,7 +116,7 @@ static void retry(struct world *world, const struct id *task_id)
     world_send(world, &cmd->base, ignore, NULL, 0);
 }
 
-/* ---- the person who decides ------------------------------------------------------------- */
+/* ---- the person who decides ---- */
 
 static void decide(struct world *world, void *who, int64_t what)
 {

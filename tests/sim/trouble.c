@@ -1,6 +1,3 @@
-/*
- * trouble.c - see trouble.h.
- */
 #include "tests/sim/trouble.h"
 #include "tests/store/store_fault.h"
 

@@ -47,7 +47,7 @@ static struct sighting *add(enum sighting_kind kind)
 {
     if (book.count == book.room) {
         book.room = book.room > 0 ? 2 * book.room : 256;
-        book.list = mem_grow(book.list, book.room * sizeof(*book.list));
+        book.list = mem_grow(book.list, book.room * sizeof *book.list);
     }
     struct sighting *sighting = &book.list[book.count++];
     *sighting = (struct sighting){.kind = kind};
@@ -149,7 +149,7 @@ void witness_install(void)
     "queue, ordering_key, state, epoch, due_us, expires_us, attempt, attempt_max, lost," \
     " dead_reason, lease_owner"
 
-/* ---- SQLite ----------------------------------------------------------------------------- */
+/* ---- SQLite ---- */
 
 #define SEE_JOB(kind, row) " BEGIN SELECT see_job(" kind ", " JOB_VALUES(row) "); END;"
 #define SEE_RULES          " BEGIN SELECT see_rules(new.name, new.config, new.paused); END;"
@@ -167,7 +167,7 @@ static const char *const sqlite_triggers[] = {
     NULL,
 };
 
-/* ---- PostgreSQL ------------------------------------------------------------------------- */
+/* ---- PostgreSQL ---- */
 
 #define TRIGGER(name, function, body)                                                           \
     "CREATE FUNCTION " function "() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN " body         \
@@ -246,7 +246,7 @@ static void read_notes(void)
     book.news = false;
 }
 
-/* ---- both ------------------------------------------------------------------------------- */
+/* ---- both ---- */
 
 void witness_watch(struct db *db)
 {

@@ -69,7 +69,7 @@ static void go_idle(struct world *world, struct sim_worker *worker)
     world_after(world, world_between(world, 0, US_PER_SECOND), look_for_work, worker, worker->life);
 }
 
-/* ---- reporting -------------------------------------------------------------------------- */
+/* ---- reporting ---- */
 
 static void report(struct world *world, void *who, int64_t life);
 
@@ -84,7 +84,7 @@ static void on_reported(struct world *world, void *who, int64_t life, struct com
 static struct command *completion(struct sim_worker *worker)
 {
     struct cmd_complete *cmd = cmd_complete_new();
-    struct job_done *done = arena_alloc(&cmd->base.arena, sizeof(*done));
+    struct job_done *done = arena_alloc(&cmd->base.arena, sizeof *done);
     /* It may arrive when the worker has another job, and another arena, already. */
     const char *result = arena_strdup(&cmd->base.arena, worker->verdict);
     *done = (struct job_done){.ref = worker->job, .result = str_of(result)};
@@ -96,7 +96,7 @@ static struct command *completion(struct sim_worker *worker)
 static struct command *failure(struct sim_worker *worker)
 {
     struct cmd_fail *cmd = cmd_fail_new();
-    struct job_failed *failed = arena_alloc(&cmd->base.arena, sizeof(*failed));
+    struct job_failed *failed = arena_alloc(&cmd->base.arena, sizeof *failed);
     *failed = (struct job_failed){.ref = worker->job,
                                   .code = worker->cancelled ? "cancelled" : "sim_failure",
                                   .message = "as fate would have it",
@@ -121,7 +121,7 @@ static void report(struct world *world, void *who, int64_t life)
     world_after(world, GIVE_UP_US, report, worker, life);
 }
 
-/* ---- working ---------------------------------------------------------------------------- */
+/* ---- working ---- */
 
 static const char quota_met[] = "the account is used up";
 
@@ -177,7 +177,7 @@ static const char *tell_quota(struct world *world, struct sim_worker *worker)
     if (world_chance(world, 50))
         left_us = world_between(world, 20 * US_PER_MINUTE, 90 * US_PER_MINUTE);
     const char *how = world_chance(world, 700) ? "\"record\":true,\"ended\":true," : "";
-    snprintf(worker->quota, sizeof(worker->quota),
+    snprintf(worker->quota, sizeof worker->quota,
              "{\"planSha256\":\"\",\"outcome\":\"quota\",\"report\":\"unknown\",\"exited\":true,"
              "\"exitCode\":1,\"quota\":{%s\"resetsAt\":\"%s\"}}",
              how, time_format(resets, world_server_now(world) + left_us));
@@ -226,7 +226,7 @@ static void work_on(struct world *world, void *who, int64_t life)
         return;
     }
     struct cmd_heartbeat *beat = cmd_heartbeat_new();
-    struct job_ref *ref = arena_alloc(&beat->base.arena, sizeof(*ref));
+    struct job_ref *ref = arena_alloc(&beat->base.arena, sizeof *ref);
     *ref = worker->job;
     beat->worker = worker->name;
     beat->leases = ref;
@@ -255,7 +255,7 @@ static void on_leased(struct world *world, void *who, int64_t life, struct comma
     }
     worker->life++;
     worker->job = (struct job_ref){lease->jobs[0].id, lease->jobs[0].life.epoch};
-    snprintf(worker->step, sizeof(worker->step), "%s", lease->jobs[0].type);
+    snprintf(worker->step, sizeof worker->step, "%s", lease->jobs[0].type);
     arena_release(&worker->arena);
     worker->leased = (struct job_row){
         .type = worker->step,
@@ -289,7 +289,7 @@ static void look_for_work(struct world *world, void *who, int64_t life)
     world_after(world, 30 * US_PER_SECOND, revive, worker, worker->life);
 }
 
-/* ---- lives ------------------------------------------------------------------------------ */
+/* ---- lives ---- */
 
 static void die_with_the_server(struct world *world)
 {
@@ -305,10 +305,10 @@ void workers_start(struct world *world)
         arena_release(&worker->arena);
         *worker = (struct sim_worker){0};
         if (i < WORKERS_INSIDE) {
-            snprintf(worker->name, sizeof(worker->name), SIM_NODE "/%zu", i);
+            snprintf(worker->name, sizeof worker->name, SIM_NODE "/%zu", i);
             worker->principal = principal_of_node(SIM_NODE);
         } else {
-            snprintf(worker->name, sizeof(worker->name), "far-%zu/0", i);
+            snprintf(worker->name, sizeof worker->name, "far-%zu/0", i);
             snprintf(worker->principal.text, PRINCIPAL_BYTES, "token-%zu", i);
         }
         go_idle(world, &workers[i]);

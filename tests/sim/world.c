@@ -1,6 +1,3 @@
-/*
- * world.c - see world.h.
- */
 #include "tests/sim/world.h"
 #include "base/fd.h"
 #include "base/mem.h"
@@ -64,7 +61,7 @@ int64_t world_between(struct world *world, int64_t low, int64_t high)
     return low + (int64_t)random_below(&world->random, (uint64_t)(high - low + 1));
 }
 
-/* ---- the agenda ------------------------------------------------------------------------- */
+/* ---- the agenda ---- */
 
 static bool is_before(const struct appointment *a, const struct appointment *b)
 {
@@ -122,7 +119,7 @@ bool world_step(struct world *world)
     return true;
 }
 
-/* ---- messages --------------------------------------------------------------------------- */
+/* ---- messages ---- */
 
 static int64_t latency_us(struct world *world)
 {
@@ -228,7 +225,7 @@ static void deliver_request(struct world *world, void *who, int64_t what)
 void world_send(struct world *world, struct command *command, answered *on_answer, void *who,
                 int64_t what)
 {
-    struct parcel *parcel = mem_alloc(sizeof(*parcel));
+    struct parcel *parcel = mem_alloc(sizeof *parcel);
     *parcel = (struct parcel){
         .world = world, .command = command, .on_answer = on_answer, .who = who, .what = what};
     if (world_chance(world, world->faults.lose_request)) {
@@ -240,7 +237,7 @@ void world_send(struct world *world, struct command *command, answered *on_answe
     world_after(world, latency_us(world), deliver_request, parcel, 0);
 }
 
-/* ---- the server ------------------------------------------------------------------------- */
+/* ---- the server ---- */
 
 static int64_t server_clock(void *ctx)
 {
@@ -275,7 +272,7 @@ static void ignore_answer(struct world *world, void *who, int64_t what, struct c
 /* Straight to the committer: the server's own commands are not messages. */
 static void post_own(struct world *world, struct command *command)
 {
-    struct parcel *parcel = mem_alloc(sizeof(*parcel));
+    struct parcel *parcel = mem_alloc(sizeof *parcel);
     *parcel = (struct parcel){.world = world, .command = command, .on_answer = ignore_answer};
     deliver_request(world, parcel, 0);
 }
@@ -383,7 +380,7 @@ void world_open(struct world *world, uint64_t seed, const char *postgres)
     size_t from = postgres != NULL ? KINDS_WITHOUT_TROUBLE : 0;
     world->faults = kinds[from + seed % (COUNT_OF(kinds) - from)];
     const char *tmp = getenv("TMPDIR");
-    snprintf(world->dir, sizeof(world->dir), "%s/drover-sim-XXXXXX", tmp ? tmp : "/tmp");
+    snprintf(world->dir, sizeof world->dir, "%s/drover-sim-XXXXXX", tmp != NULL ? tmp : "/tmp");
     if (mkdtemp(world->dir) == NULL)
         world_broken(world, "there is no place for artifacts");
     world->database = database_open(postgres);

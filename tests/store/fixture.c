@@ -109,7 +109,7 @@ struct fixture fixture_open(int engine)
     struct fixture f = {
         .now_us = INT64_C(1700000000000000), .random = random_seeded(7), .engine = engine};
     const char *tmp = getenv("TMPDIR");
-    f.dir = arena_printf(&f.arena, "%s/drover-store-XXXXXX", tmp ? tmp : "/tmp");
+    f.dir = arena_printf(&f.arena, "%s/drover-store-XXXXXX", tmp != NULL ? tmp : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(f.dir));
     if (engine == ENGINE_POSTGRES) {
         f.schema = postgres_schema(&f.arena);

@@ -1,6 +1,3 @@
-/*
- * proxy.c - see proxy.h.
- */
 #include "tests/store/proxy.h"
 #include "base/fd.h"
 #include "base/mem.h"

@@ -1,6 +1,3 @@
-/*
- * store_fault.c - see store_fault.h.
- */
 #include "tests/store/store_fault.h"
 #include "store/engine.h"
 #include <assert.h>
@@ -90,9 +87,9 @@ void store_fault_set(struct db *db, enum store_fault fault)
     bool full = now == FAULT_FULL || fault == FAULT_FULL;
     now = fault;
     if (db_is_shared(db))
-        snprintf(text, sizeof(text), "SET drover.fault = '%d'", (int)fault);
+        snprintf(text, sizeof text, "SET drover.fault = '%d'", (int)fault);
     else /* At least what there is; 0 pages would leave it as it was. */
-        snprintf(text, sizeof(text), "PRAGMA max_page_count = %d",
+        snprintf(text, sizeof text, "PRAGMA max_page_count = %d",
                  fault == FAULT_FULL ? 1 : 1073741823);
     if (full || db_is_shared(db))
         script(db, text);

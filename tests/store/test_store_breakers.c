@@ -28,7 +28,7 @@ START_TEST(a_breaker_is_made_when_it_is_taken_and_read_back_as_it_was_saved)
     must(breakers_take(f.db, "vendor", 99, &f.arena, &got, &f.err));
     ck_assert_str_eq(got.name, "vendor");
     ck_assert_bytes_eq(got.config, "{\"openMs\":50}");
-    ck_assert_mem_eq(&got.life, &row.life, sizeof(row.life));
+    ck_assert_mem_eq(&got.life, &row.life, sizeof row.life);
     ck_assert_str_eq(got.last_error, "refused: no");
     ck_assert_int_eq(got.updated_us, 17);
 }

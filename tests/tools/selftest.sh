@@ -1,6 +1,6 @@
 #!/bin/sh
-# selftest.sh - shows that tools/tidy, tools/layers and tools/docs catch what they say they catch,
-# and that tools/test does not go on without its suites.
+# selftest.sh - shows that tools/tidy, tools/pointers, tools/layers and tools/docs catch what they
+# say they catch, and that tools/test does not go on without its suites.
 #
 # A small clean tree must pass; then one violation at a time is planted in it and must be named.
 set -u
@@ -45,7 +45,7 @@ size_t b_len(int i)
     free( on a later line. */
 }
 END
-    echo '#include "base/a.h"' >src/main.c
+    printf '/* The program. */\n#include "base/a.h"\n' >src/main.c
 }
 
 # expect TOOL "WHAT" - runs the tool over the planted tree and looks for the words.
@@ -94,7 +94,25 @@ repeat 801 '
 expect tidy 'src/core/c.c:801: file of more than 800 lines'
 { repeat 101 x; echo; } >src/core/c.c
 expect tidy 'src/core/c.c:1: line of 101 columns'
-{ repeat 100 ä; echo; } >src/core/c.c
+{ printf '/* '; repeat 94 ä; echo ' */'; } >src/core/c.c
+expect tidy clean
+echo 'int f(char *a) { return (int)sizeof(*a); }' >>src/core/b.c
+expect tidy 'src/core/b.c:10: sizeof with brackets'
+echo 'int f(struct b *a) { return (int)(sizeof(a->b) + sizeof(struct b)); }' >>src/core/b.c
+expect tidy 'src/core/b.c:10: sizeof with brackets'
+echo 'int f(char *a) { return (int)(sizeof *a + sizeof(char *) + sizeof(size_t)); }' >>src/core/b.c
+expect tidy clean
+echo '/* ------ words ------ */' >>src/core/b.c
+expect tidy 'src/core/b.c:10: ruler'
+echo '/* ---- words ------------ */' >>src/core/b.c
+expect tidy 'src/core/b.c:10: ruler'
+echo '/* ---- words ---- */' >>src/core/b.c
+expect tidy clean
+echo 'int a;' >src/core/c.c
+expect tidy 'src/core/c.c:1: opens with neither'
+printf '/*\n * c.c - see c.h.\n */\n#include "core/c.h"\n' >src/core/c.c
+expect tidy 'src/core/c.c:3: opens with a comment that says nothing'
+printf '/*\n * c.c - see c.h.\n *\n * Sorted.\n */\n#include "core/c.h"\n' >src/core/c.c
 expect tidy clean
 echo '/* TO''DO: later */' >src/core/c.c
 expect tidy 'src/core/c.c:1: unfinished work'
@@ -102,6 +120,24 @@ printf '\tint a;\n' >src/core/c.c
 expect tidy 'src/core/c.c:1: tab'
 echo 'int a; ' >src/core/c.c
 expect tidy 'src/core/c.c:1: blank at the end'
+
+expect pointers clean
+while read -r code; do
+    printf '#include <stdbool.h>\nint f(char *p, bool q)\n{ %s return q; }\n' "$code" >src/core/c.c
+    expect pointers 'src/core/c.c:3: pointer as a condition'
+done <<'CODE'
+q = !p;
+q = p && q;
+q = q || p;
+if (p) return 1;
+while (p) p = 0;
+do p = 0; while (p);
+for (; p; p = 0) ;
+q = p ? 1 : q;
+q = p;
+CODE
+echo 'int f(char *p, int q) { return !q && p != (char *)0 && *p ? 1 : 0; }' >src/core/c.c
+expect pointers clean
 
 compile
 expect layers clean

@@ -19,7 +19,7 @@ const char *forge_kit_open(struct kit *kit)
 enum rc forge_kit_may_go_on(void *ctx, struct err *err)
 {
     const enum rc *rc = ctx;
-    return rc && *rc != RC_OK ? err_set(err, *rc, "TEST", "not any more") : RC_OK;
+    return rc != NULL && *rc != RC_OK ? err_set(err, *rc, "TEST", "not any more") : RC_OK;
 }
 
 struct forge_change forge_kit_change(struct kit *kit, const char *base, const char *run)

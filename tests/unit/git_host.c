@@ -1,6 +1,3 @@
-/*
- * git_host.c - see git_host.h.
- */
 #include "tests/unit/git_host.h"
 #include "base/proc.h"
 #include <check.h>
@@ -104,7 +101,8 @@ static bool handle(void *ctx, const char *request, int fd)
         run_backend(host, request, fd, &arena);
         return true;
     }
-    atomic_fetch_add(strstr(request, "Authorization:") ? &host->strangers : &host->turned_away, 1);
+    atomic_fetch_add(
+        strstr(request, "Authorization:") != NULL ? &host->strangers : &host->turned_away, 1);
     tiny_send(fd, "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"git\"\r\n"
                   "Content-Length: 0\r\n\r\n");
     return true;

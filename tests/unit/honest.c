@@ -1,6 +1,3 @@
-/*
- * honest.c - see honest.h.
- */
 #include "tests/unit/honest.h"
 #include "base/jw.h"
 #include "core/report_shape.h"

@@ -1,6 +1,3 @@
-/*
- * http_box.c - see http_box.h.
- */
 #include "tests/unit/http_box.h"
 #include "base/fd.h"
 #include "http/http.h"
@@ -101,9 +98,10 @@ static void echo(struct http_request *request)
         box.echoed_at_seen = box.echoed;
     request->answer.content_type = "text/plain";
     buf_addf(&request->answer.body, "%s %s [%.*s] ", http_method_name(request->method),
-             request->path, (int)request->query.len, request->query.at ? request->query.at : "");
+             request->path, (int)request->query.len,
+             request->query.at != NULL ? request->query.at : "");
     buf_adds(&request->answer.body, http_body_fd(request) >= 0 ? "(file) " : "");
-    buf_add(&request->answer.body, body.at ? body.at : "", body.len);
+    buf_add(&request->answer.body, body.at != NULL ? body.at : "", body.len);
     http_answer_header(request, "X-Test", "yes");
     http_finish(request);
 }
@@ -245,9 +243,10 @@ void box_hear(int fd, struct buf *into, const char *until)
 {
     char bytes[4096];
     ssize_t got;
-    while (!(until && strstr(buf_text(into), until)) && (got = read(fd, bytes, sizeof bytes)) > 0)
+    while (!(until != NULL && strstr(buf_text(into), until) != NULL) &&
+           (got = read(fd, bytes, sizeof bytes)) > 0)
         buf_add(into, bytes, (size_t)got);
-    if (until)
+    if (until != NULL)
         ck_assert_msg(strstr(buf_text(into), until) != NULL, "no %s in: %s", until, buf_text(into));
 }
 

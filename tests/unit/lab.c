@@ -1,6 +1,3 @@
-/*
- * lab.c - see lab.h.
- */
 #include "tests/unit/lab.h"
 #include "base/fd.h"
 #include "control/admit/repositories.h"
@@ -44,7 +41,7 @@ void lab_open(struct lab *lab, const struct lab_options *options)
         options = &none;
     *lab = (struct lab){.now_us = INT64_C(1800000000) * US_PER_SECOND};
     const char *tmp = getenv("TMPDIR"); /* tools/test removes it, also after a test that failed. */
-    snprintf(lab->dir, sizeof(lab->dir), "%s/drover-lab-XXXXXX", tmp ? tmp : "/tmp");
+    snprintf(lab->dir, sizeof lab->dir, "%s/drover-lab-XXXXXX", tmp != NULL ? tmp : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(lab->dir));
     struct err err = {0};
     struct store_options store = {.artifact_dir = lab->dir};
@@ -129,9 +126,10 @@ static void put_repository(struct lab *lab, const char *name, const char *agent,
     struct cmd_repository_put *put = cmd_repository_put_new();
     bool checked = more_json != NULL && strstr(more_json, "\"verify\"") != NULL;
     put->name = name;
-    put->config = str_of(
-        arena_printf(&lab->arena, "{\"url\":\"/srv/git/x.git\",\"agent\":%s%s%s%s}", agent,
-                     checked ? "" : LAB_VERIFY, more_json ? "," : "", more_json ? more_json : ""));
+    put->config = str_of(arena_printf(&lab->arena,
+                                      "{\"url\":\"/srv/git/x.git\",\"agent\":%s%s%s%s}", agent,
+                                      checked ? "" : LAB_VERIFY, more_json != NULL ? "," : "",
+                                      more_json != NULL ? more_json : ""));
     ck_assert_msg(lab_call(lab, &put->base) == RC_OK, "%s", put->base.err.text);
     command_free(&put->base);
 }
@@ -174,7 +172,7 @@ struct id lab_submit(struct lab *lab, const char *repository)
 size_t lab_lease(struct lab *lab, const char *queue, const char *worker, struct job_row **ret_jobs)
 {
     struct cmd_lease *lease = cmd_lease_new();
-    const char **queues = arena_array(&lease->base.arena, 2, sizeof(*queues));
+    const char **queues = arena_array(&lease->base.arena, 2, sizeof *queues);
     queues[0] = queue;
     lease->queues = queues;
     lease->worker = worker;

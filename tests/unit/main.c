@@ -25,7 +25,7 @@ static const struct entry entries[] = {
 #include "suites.inc"
 #undef SUITE
 };
-enum { ENTRY_COUNT = sizeof(entries) / sizeof(entries[0]) };
+enum { ENTRY_COUNT = sizeof entries / sizeof entries[0] };
 
 static const struct entry *entry_find(const char *name)
 {

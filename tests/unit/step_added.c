@@ -1,6 +1,3 @@
-/*
- * step_added.c - see step_added.h.
- */
 #include "tests/unit/step_added.h"
 #include "control/run/pipeline.h"
 #include "control/run/results.h"

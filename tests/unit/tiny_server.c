@@ -1,6 +1,3 @@
-/*
- * tiny_server.c - see tiny_server.h.
- */
 #include "tests/unit/tiny_server.h"
 #include "base/mem.h"
 #include <arpa/inet.h>
@@ -90,16 +87,16 @@ static void *accept_all(void *arg)
 
 struct tiny_server *tiny_server_start(tiny_handler *handler, void *ctx)
 {
-    struct tiny_server *server = mem_alloc(sizeof(*server));
+    struct tiny_server *server = mem_alloc(sizeof *server);
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(at);
+    socklen_t len = sizeof at;
     server->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool listening = bind(server->fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
+    bool listening = bind(server->fd, (struct sockaddr *)&at, sizeof at) == 0 &&
                      listen(server->fd, 16) == 0 &&
                      getsockname(server->fd, (struct sockaddr *)&at, &len) == 0;
     assert(listening);
     (void)listening;
-    (void)snprintf(server->url, sizeof(server->url), "http://127.0.0.1:%d", ntohs(at.sin_port));
+    (void)snprintf(server->url, sizeof server->url, "http://127.0.0.1:%d", ntohs(at.sin_port));
     server->handler = handler;
     server->ctx = ctx;
     int failed = pthread_create(&server->thread, NULL, accept_all, server);
@@ -157,7 +154,7 @@ void tiny_send(int fd, const char *text)
 void tiny_answer(int fd, const char *status, const char *type, const char *body)
 {
     char head[256];
-    (void)snprintf(head, sizeof(head),
+    (void)snprintf(head, sizeof head,
                    "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n", status, type,
                    strlen(body));
     tiny_send(fd, head);

@@ -42,13 +42,13 @@ static void wait_ms(struct kit_port *kit, int64_t ms)
     pthread_cond_timedwait(&kit->changed, &kit->lock, &until);
 }
 
-/* --- the port --- */
+/* ---- the port ---- */
 
 /* Under the lock: the first job of these queues, job_count without one. */
 static size_t find_job(const struct kit_port *kit, const char *const *queues)
 {
     for (size_t at = 0; at < kit->job_count; at++)
-        for (const char *const *queue = queues; !kit->jobs[at].leased && *queue; queue++)
+        for (const char *const *queue = queues; !kit->jobs[at].leased && *queue != NULL; queue++)
             if (text_same(kit->jobs[at].queue, *queue))
                 return at;
     return kit->job_count;
@@ -280,7 +280,7 @@ static const struct port_ops ops = {
     .interrupt = port_interrupt,
 };
 
-/* --- the kit --- */
+/* ---- the kit ---- */
 
 const char *kit_sh(struct kit *kit, const char *fmt, ...)
 {
@@ -361,7 +361,7 @@ void kit_open(struct kit *kit)
 {
     *kit = (struct kit){.port = {.port = {.ops = &ops}, .epoch = 1}};
     const char *tmp = getenv("TMPDIR");
-    char *dir = arena_printf(&kit->arena, "%s/kit-XXXXXX", tmp ? tmp : "/tmp");
+    char *dir = arena_printf(&kit->arena, "%s/kit-XXXXXX", tmp != NULL ? tmp : "/tmp");
     char real[PATH_MAX];
     struct err err = {0};
     ck_assert_ptr_nonnull(mkdtemp(dir));
@@ -409,7 +409,7 @@ void kit_close(struct kit *kit)
     arena_release(&kit->arena);
 }
 
-/* --- steps --- */
+/* ---- steps ---- */
 
 char *kit_payload(struct kit *kit, const struct kit_task *task)
 {
@@ -420,9 +420,10 @@ char *kit_payload(struct kit *kit, const struct kit_task *task)
         "\"targetBranch\":\"%s\",\"branch\":\"drover/%s/1-fix\","
         "\"taskCreatedAt\":\"2026-07-03T12:00:00Z\"%s%s}",
         kit->task_id.text, kit->run_id.text, task->attempt ? task->attempt : 1, kit->origin,
-        task->agent ? task->agent : "\"command\":[\"true\"]", task->config ? "," : "",
-        task->config ? task->config : "", task->target_branch ? task->target_branch : "main",
-        kit->task_id.text, task->payload ? "," : "", task->payload ? task->payload : "");
+        task->agent != NULL ? task->agent : "\"command\":[\"true\"]",
+        task->config != NULL ? "," : "", task->config != NULL ? task->config : "",
+        task->target_branch != NULL ? task->target_branch : "main", kit->task_id.text,
+        task->payload != NULL ? "," : "", task->payload != NULL ? task->payload : "");
 }
 
 struct step kit_step(struct kit *kit, const struct kit_task *task)
@@ -471,12 +472,12 @@ const char *kit_artifact(struct kit *kit, const char *sha256)
 {
     CLEANUP(buf_release) struct buf bytes;
     buf_init(&bytes, 128 * 1024 * 1024);
-    if (!sha256 || port_get(&kit->port.port, sha256, &bytes, NULL) != RC_OK)
+    if (sha256 == NULL || port_get(&kit->port.port, sha256, &bytes, NULL) != RC_OK)
         return NULL;
     return arena_strndup(&kit->arena, buf_text(&bytes), bytes.len);
 }
 
-/* --- workers --- */
+/* ---- workers ---- */
 
 struct id kit_enqueue(struct kit *kit, const char *type, const char *payload)
 {
@@ -490,7 +491,7 @@ struct id kit_enqueue(struct kit *kit, const char *type, const char *payload)
     text_copy(port->jobs[at].type, sizeof port->jobs[at].type, type);
     /* A type that is no step comes from a queue of one. */
     text_copy(port->jobs[at].queue, sizeof port->jobs[at].queue,
-              step_find(type) ? step_find(type)->queue : "drover.prepare");
+              step_find(type) != NULL ? step_find(type)->queue : "drover.prepare");
     port->jobs[at].payload = mem_strdup(payload);
     let_go(port);
     return id;

@@ -1,6 +1,3 @@
-/*
- * acceptance.c - see acceptance.h.
- */
 #include "control/admit/acceptance.h"
 #include "core/run/task_limits.h"
 #include "store/capacity.h"

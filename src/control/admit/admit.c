@@ -65,7 +65,7 @@ struct admission {
     bool full;         /* Nothing more can start in this round. */
 };
 
-/* ---- counting --------------------------------------------------------------------------- */
+/* ---- counting ---- */
 
 static enum rc load_active(struct admission *admission)
 {
@@ -180,7 +180,7 @@ static struct start_facts facts_for(const struct admission *admission, const str
     return facts;
 }
 
-/* ---- one run ---------------------------------------------------------------------------- */
+/* ---- one run ---- */
 
 static enum rc start(struct admission *admission, struct flow *flow,
                      const struct repo_config *config)
@@ -392,7 +392,7 @@ static enum rc look_at(struct admission *admission, struct line *line, const str
     return rc;
 }
 
-/* ---- the merge of the lines ------------------------------------------------------------- */
+/* ---- the merge of the lines ---- */
 
 static enum rc read_head(struct context *ctx, void *subject, const struct failure *why)
 {
@@ -504,7 +504,7 @@ static enum rc merge_lines(struct admission *admission)
     return rc;
 }
 
-/* ---- the walk behind the merge ----------------------------------------------------------- */
+/* ---- the walk behind the merge ---- */
 
 /* Behind the place where the last round stopped, if the merge has not come so far itself. */
 static enum rc jump(struct context *ctx, struct line *line, const struct run_place *place)

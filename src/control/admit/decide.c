@@ -145,7 +145,7 @@ struct cmd_decide *cmd_decide_new(void)
     return command_new(&decide_ops, sizeof(struct cmd_decide));
 }
 
-/* ---- the end of a pull request ---------------------------------------------------------- */
+/* ---- the end of a pull request ---- */
 
 static enum rc load_pull_request(struct context *ctx, const struct id *id,
                                  struct pull_request_row *ret_row, struct flow *ret_flow)

@@ -1,6 +1,3 @@
-/*
- * repo_load.c - see repo_load.h.
- */
 #include "control/admit/repo_load.h"
 #include "base/log.h"
 #include "control/run/names.h"
@@ -31,7 +28,7 @@ void repo_load_open(struct repo_load *load, const struct repository_row *reposit
     };
 }
 
-/* ---- members ---------------------------------------------------------------------------- */
+/* ---- members ---- */
 
 static enum rc read_files(struct context *ctx, struct str scope, struct str paths,
                           struct file_set *ret)
@@ -60,7 +57,7 @@ static void add_member(struct repo_load *load, struct repo_load_member *member)
 static enum rc load_member(struct context *ctx, struct repo_load *load,
                            const struct working_row *row)
 {
-    struct repo_load_member *member = arena_alloc(ctx->arena, sizeof(*member));
+    struct repo_load_member *member = arena_alloc(ctx->arena, sizeof *member);
     member->run_id = row->run_id;
     member->asking = row->status == RUN_AWAITING_APPROVAL;
     member->will_ask = row->status != RUN_CREATING_PR &&
@@ -102,7 +99,7 @@ static enum rc read_rows(struct context *ctx, struct repo_load *load)
     return rc;
 }
 
-/* ---- what it means for one that would like to join --------------------------------------- */
+/* ---- what it means for one that would like to join ---- */
 
 static void count_reviews(const struct repo_load *load, const struct repo_load_member *self,
                           struct start_facts *facts)
@@ -163,7 +160,7 @@ enum rc repo_load_check(struct context *ctx, struct repo_load *load, struct flow
         rc = read_rows(ctx, load);
     if (rc != RC_OK)
         return rc;
-    struct repo_load_member *self = arena_alloc(ctx->arena, sizeof(*self));
+    struct repo_load_member *self = arena_alloc(ctx->arena, sizeof *self);
     self->run_id = flow->run.id;
     self->will_ask = policy_decide(flow->task.mode, flow->task.risk, config->approval) ==
                      POLICY_ASK;

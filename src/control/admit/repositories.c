@@ -1,6 +1,3 @@
-/*
- * repositories.c - see repositories.h.
- */
 #include "control/admit/repositories.h"
 #include "control/run/assignment.h"
 #include "core/event_types.h"

@@ -17,7 +17,7 @@
 enum { SCOPE_TOLD_BYTES = 8 * 1024 }; /* A longer scope is in the task only, not in events. */
 #define IDEMPOTENCY_TTL_US (24 * US_PER_HOUR)
 
-/* ---- the idempotency key ---------------------------------------------------------------- */
+/* ---- the idempotency key ---- */
 
 /* cmd->repeated when the key is stored with this body. */
 static enum rc look_up_key(struct context *ctx, struct cmd_submit *cmd, struct acceptance *request)
@@ -57,7 +57,7 @@ static enum rc keep_key(struct context *ctx, const struct cmd_submit *cmd)
     return idempotency_put(ctx->db, &row, ctx->now_us, ctx->err);
 }
 
-/* ---- admission -------------------------------------------------------------------------- */
+/* ---- admission ---- */
 
 static enum rc find_repository(struct context *ctx, struct acceptance *request,
                                struct repository_row *ret_row)
@@ -154,7 +154,7 @@ static enum rc check_entry(struct context *ctx, struct cmd_submit *cmd, struct a
     return acceptance_check(ctx, request);
 }
 
-/* ---- the rows --------------------------------------------------------------------------- */
+/* ---- the rows ---- */
 
 static struct str json_or(struct str given, struct str otherwise)
 {
@@ -178,7 +178,7 @@ static enum rc fill_task(struct context *ctx, const struct cmd_submit *cmd,
         .task_type = cmd->task_type != NULL ? cmd->task_type : "general",
         .risk = cmd->risk,
         .mode = cmd->mode,
-        .target_branch = cmd->target_branch ? cmd->target_branch : config->default_branch,
+        .target_branch = cmd->target_branch != NULL ? cmd->target_branch : config->default_branch,
         .scope = json_or(cmd->scope, STR("[]")),
         .priority = cmd->priority,
         .max_turns = cmd->max_turns,
@@ -297,7 +297,7 @@ static const struct command_ops submit_ops = {.name = "submit", .apply = apply_s
 
 struct cmd_submit *cmd_submit_new(void)
 {
-    struct cmd_submit *cmd = command_new(&submit_ops, sizeof(*cmd));
+    struct cmd_submit *cmd = command_new(&submit_ops, sizeof *cmd);
     cmd->risk = RISK_MEDIUM;
     cmd->mode = MODE_SUPERVISED_PR;
     cmd->priority = PRIORITY_NORMAL;

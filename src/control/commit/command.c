@@ -1,6 +1,3 @@
-/*
- * command.c - see command.h.
- */
 #include "control/commit/command.h"
 #include "base/mem.h"
 #include <assert.h>

@@ -1,6 +1,3 @@
-/*
- * command_list.c - see command_list.h.
- */
 #include "control/commit/command_list.h"
 
 void command_list_init(struct command_list *list)

@@ -42,7 +42,7 @@ struct committer {
     struct committer_stats stats;
 };
 
-/* ---- making and ending ------------------------------------------------------------------ */
+/* ---- making and ending ---- */
 
 static enum rc find_workspace(struct store *store, struct id *ret_id, struct err *err)
 {
@@ -92,11 +92,11 @@ enum rc committer_new(const struct committer_options *options, struct committer 
     enum rc rc = find_workspace(options->store, &workspace_id, err);
     if (rc != RC_OK)
         return rc;
-    struct committer *committer = mem_alloc(sizeof(*committer));
+    struct committer *committer = mem_alloc(sizeof *committer);
     committer->options = *options;
     committer->parked = parked_new();
     committer->swarms = swarms_new();
-    committer->threads = mem_array(options->lanes, sizeof(*committer->threads));
+    committer->threads = mem_array(options->lanes, sizeof *committer->threads);
     command_list_init(&committer->queue);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -132,7 +132,7 @@ void committer_free(struct committer *committer)
     mem_free(committer);
 }
 
-/* ---- rounds ----------------------------------------------------------------------------- */
+/* ---- rounds ---- */
 
 /* Answers parked leases that expired or have no client; those that are to be applied again are
    queued. */
@@ -207,7 +207,7 @@ bool committer_round(struct committer *committer)
     return lane_round(&committer->threads[0]);
 }
 
-/* ---- threads ---------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 /* Under the lock. */
 static bool has_work(const struct committer *committer)
@@ -280,7 +280,7 @@ void committer_stop(struct committer *committer)
     assert(parked_count(committer->parked) == 0);
 }
 
-/* ---- callers ---------------------------------------------------------------------------- */
+/* ---- callers ---- */
 
 /* All or none. */
 static enum rc post_all(struct committer *committer, struct command *const *commands, size_t count)

@@ -1,6 +1,3 @@
-/*
- * config_book.c - see config_book.h.
- */
 #include "control/commit/config_book.h"
 #include "base/mem.h"
 #include <assert.h>

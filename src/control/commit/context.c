@@ -1,6 +1,3 @@
-/*
- * context.c - see context.h.
- */
 #include "control/commit/context.h"
 #include "store/events.h"
 #include <string.h>

@@ -1,6 +1,3 @@
-/*
- * event_body.c - see event_body.h.
- */
 #include "control/commit/event_body.h"
 #include <assert.h>
 

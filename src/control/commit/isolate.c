@@ -1,6 +1,3 @@
-/*
- * isolate.c - see isolate.h.
- */
 #include "control/commit/isolate.h"
 #include "base/log.h"
 #include "store/db.h"

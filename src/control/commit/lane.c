@@ -56,7 +56,7 @@ struct batch {
 
 struct lane *lane_new(const struct lane_options *options)
 {
-    struct lane *lane = mem_alloc(sizeof(*lane));
+    struct lane *lane = mem_alloc(sizeof *lane);
     lane->options = *options;
     lane->admit_state = mem_alloc(options->committer->hooks->admit_state_bytes);
     lane->admit_state_before = mem_alloc(options->committer->hooks->admit_state_bytes);
@@ -103,7 +103,7 @@ static void answer_all(struct command_list *list)
         lane_answer(command, command->rc);
 }
 
-/* ---- one command ------------------------------------------------------------------------ */
+/* ---- one command ---- */
 
 static bool is_engine_error(enum rc rc)
 {
@@ -170,7 +170,7 @@ static int64_t appetite(const struct command *command)
     return command->ops->appetite != NULL ? command->ops->appetite(command) : 0;
 }
 
-/* ---- leases that wait ------------------------------------------------------------------- */
+/* ---- leases that wait ---- */
 
 static bool has_ready(const struct round *round)
 {
@@ -240,7 +240,7 @@ static enum rc serve_waiting(struct batch *batch, struct err *err)
     return rc;
 }
 
-/* ---- one transaction -------------------------------------------------------------------- */
+/* ---- one transaction ---- */
 
 static enum rc admit(struct batch *batch, struct err *err)
 {
@@ -418,7 +418,7 @@ static enum rc try_batch(struct batch *batch, struct err *err)
     return rc;
 }
 
-/* ---- when it fails ---------------------------------------------------------------------- */
+/* ---- when it fails ---- */
 
 static void fail_command(struct batch *batch, enum rc rc, const struct err *err)
 {

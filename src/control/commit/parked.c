@@ -1,6 +1,3 @@
-/*
- * parked.c - see parked.h.
- */
 #include "control/commit/parked.h"
 #include "base/mem.h"
 #include <assert.h>
@@ -17,7 +14,7 @@ struct parked {
 
 struct parked *parked_new(void)
 {
-    struct parked *parked = mem_alloc(sizeof(*parked));
+    struct parked *parked = mem_alloc(sizeof *parked);
     pthread_mutex_init(&parked->lock, NULL);
     command_list_init(&parked->list);
     return parked;
@@ -62,7 +59,8 @@ static void join(struct parked *parked, struct command_list *from, int64_t news,
 {
     pthread_mutex_lock(&parked->lock);
     if (parked->news == news) {
-        for (const struct command *command = from->first; command; command = command->next) {
+        for (const struct command *command = from->first; command != NULL;
+             command = command->next) {
             /* It can be answered from here: see command.h. */
             assert(command->before == NULL && command->wait_until_us > 0);
             note_end(parked, command);
@@ -161,7 +159,7 @@ void parked_look(struct parked *parked)
 void parked_look_at(struct parked *parked, int64_t look_us)
 {
     pthread_mutex_lock(&parked->lock);
-    for (struct command *command = parked->list.first; command; command = command->next) {
+    for (struct command *command = parked->list.first; command != NULL; command = command->next) {
         if (command->look_us == 0 || command->look_us > look_us)
             command->look_us = look_us;
         note_end(parked, command);

@@ -1,6 +1,3 @@
-/*
- * principal.c - see principal.h.
- */
 #include "control/commit/principal.h"
 #include <assert.h>
 #include <stdio.h>
@@ -35,7 +32,7 @@ struct principal principal_of_node(const char *node)
 
 bool worker_may_renew(const char *worker, const char *taken_by)
 {
-    if (!worker || !taken_by)
+    if (worker == NULL || taken_by == NULL)
         return false;
     size_t len = strlen(worker);
     return strncmp(worker, taken_by, len) == 0 && (taken_by[len] == '\0' || taken_by[len] == '/');

@@ -1,6 +1,3 @@
-/*
- * queue_book.c - see queue_book.h.
- */
 #include "control/commit/queue_book.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -50,7 +47,7 @@ static enum rc read_all(struct queue_book *book, struct db *db, struct err *err)
         arena_release(&arena);
         return rc;
     }
-    struct queue_rules *rules = arena_array(&arena, count, sizeof(*rules));
+    struct queue_rules *rules = arena_array(&arena, count, sizeof *rules);
     book->versions = 0;
     for (size_t i = 0; i < count; i++) {
         rules[i] = queue_rules_of(&rows[i]);
@@ -91,7 +88,7 @@ const struct queue_rules *queue_book_find(const struct queue_book *book, const c
 {
     const struct queue_rules *found = NULL;
     if (book->count > 0)
-        found = bsearch(queue, book->rules, book->count, sizeof(*book->rules), by_name);
+        found = bsearch(queue, book->rules, book->count, sizeof *book->rules, by_name);
     if (found != NULL)
         return found;
     const struct step_row *step = NULL;

@@ -1,6 +1,3 @@
-/*
- * read_ahead.c - see read_ahead.h.
- */
 #include "control/commit/read_ahead.h"
 #include "control/commit/hooks.h"
 #include "store/jobs.h"
@@ -13,9 +10,9 @@ void read_ahead_add(struct read_ahead_ids *to, const struct id *id, struct arena
         return;
     if (to->count == to->room) {
         size_t room = to->room == 0 ? 64 : 2 * to->room;
-        struct id *ids = arena_array(arena, room, sizeof(*ids));
+        struct id *ids = arena_array(arena, room, sizeof *ids);
         if (to->count > 0)
-            memcpy(ids, to->ids, to->count * sizeof(*ids));
+            memcpy(ids, to->ids, to->count * sizeof *ids);
         to->ids = ids;
         to->room = room;
     }
@@ -41,7 +38,7 @@ enum rc read_ahead_each(struct read_ahead_ids *of, struct db *db, read_ahead_fn 
                         struct err *err)
 {
     if (of->count > 1)
-        qsort(of->ids, of->count, sizeof(*of->ids), by_text);
+        qsort(of->ids, of->count, sizeof *of->ids, by_text);
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < of->count; i++)
         if (i == 0 || by_text(&of->ids[i - 1], &of->ids[i]) != 0)

@@ -1,6 +1,3 @@
-/*
- * supply.c - see supply.h.
- */
 #include "control/commit/supply.h"
 #include <string.h>
 
@@ -82,8 +79,7 @@ void supply_forget(struct supply *supply, const struct job_row *job)
     for (size_t i = queue == NULL ? 0 : queue->next; queue != NULL && i < queue->count; i++) {
         if (!id_same(&queue->rows[i].id, &job->id))
             continue;
-        memmove(&queue->rows[i], &queue->rows[i + 1],
-                (queue->count - i - 1) * sizeof(*queue->rows));
+        memmove(&queue->rows[i], &queue->rows[i + 1], (queue->count - i - 1) * sizeof *queue->rows);
         queue->count--;
         return;
     }

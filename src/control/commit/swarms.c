@@ -1,6 +1,3 @@
-/*
- * swarms.c - see swarms.h.
- */
 #include "control/commit/swarms.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -15,7 +12,7 @@ struct swarms {
 
 struct swarms *swarms_new(void)
 {
-    struct swarms *swarms = mem_alloc(sizeof(*swarms));
+    struct swarms *swarms = mem_alloc(sizeof *swarms);
     pthread_mutex_init(&swarms->lock, NULL);
     return swarms;
 }
@@ -109,7 +106,7 @@ void swarms_count(struct swarms *swarms, const struct swarm_notes *notes)
         return;
     pthread_mutex_lock(&swarms->lock);
     if (swarms->book == NULL)
-        swarms->book = mem_alloc(sizeof(*swarms->book));
+        swarms->book = mem_alloc(sizeof *swarms->book);
     for (const struct swarm_note *note = notes->first; note != NULL; note = note->next)
         (void)count(swarm_of(swarms->book, note->queue, note->type, note->now_us), note);
     pthread_mutex_unlock(&swarms->lock);

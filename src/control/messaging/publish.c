@@ -38,7 +38,7 @@ bool header_reserved(const char *name)
 static enum rc load_subscriptions(struct context *ctx, const struct subscriber_list **ret_list)
 {
     if (ctx->round->subscriptions == NULL) {
-        struct subscriber_list *list = arena_alloc(ctx->batch_arena, sizeof(*list));
+        struct subscriber_list *list = arena_alloc(ctx->batch_arena, sizeof *list);
         enum rc rc = subscriptions_list(ctx->db, NULL, SUBSCRIPTIONS_MAX, ctx->batch_arena,
                                         &list->rows, &list->count, ctx->err);
         if (rc != RC_OK)
@@ -104,8 +104,8 @@ static enum rc deliver(struct context *ctx, const struct dispatch *dispatch,
                        const struct found *found, struct published *answers)
 {
     size_t jobs = dispatch->count * found->count, at = 0;
-    struct job_spec *specs = arena_array(ctx->arena, jobs, sizeof(*specs));
-    struct enqueue_answer *taken = arena_array(ctx->arena, jobs, sizeof(*taken));
+    struct job_spec *specs = arena_array(ctx->arena, jobs, sizeof *specs);
+    struct enqueue_answer *taken = arena_array(ctx->arena, jobs, sizeof *taken);
     for (size_t i = 0; i < dispatch->count; i++) {
         struct id id = context_id(ctx);
         struct message message = dispatch->messages[i];
@@ -140,7 +140,7 @@ enum rc publish(struct context *ctx, const struct dispatch *dispatch,
                        "most %d are made at once; send fewer messages in a call",
                        dispatch->count * found.count, dispatch->count, found.count,
                        JOBS_PER_CALL_MAX);
-    struct published *answers = arena_array(ctx->arena, dispatch->count, sizeof(*answers));
+    struct published *answers = arena_array(ctx->arena, dispatch->count, sizeof *answers);
     rc = deliver(ctx, dispatch, &found, answers);
     if (rc == RC_OK)
         *ret_published = answers;

@@ -16,7 +16,7 @@ static void name_reply(char to[REPLY_NAME_BYTES], const struct id *id)
     (void)snprintf(to, REPLY_NAME_BYTES, "reply/%s", id->text);
 }
 
-/* ---- the question ----------------------------------------------------------------------- */
+/* ---- the question ---- */
 
 static enum rc create(struct context *ctx, struct cmd_request *cmd)
 {
@@ -118,7 +118,7 @@ struct cmd_request *cmd_request_new(void)
     return command_new(&request_ops, sizeof(struct cmd_request));
 }
 
-/* ---- the reply -------------------------------------------------------------------------- */
+/* ---- the reply ---- */
 
 static enum rc emit_dropped(struct context *ctx, const struct request_row *row, const char *reason)
 {

@@ -1,6 +1,3 @@
-/*
- * saga_flow.c - see saga_flow.h.
- */
 #include "control/messaging/saga_flow.h"
 #include "base/jw.h"
 #include "control/commit/event_body.h"
@@ -39,7 +36,7 @@ enum rc saga_flow_load(struct context *ctx, const struct id *saga_id, struct sag
     return rc;
 }
 
-/* ---- what a job is told ----------------------------------------------------------------- */
+/* ---- what a job is told ---- */
 
 static size_t result_bytes(const struct saga_flow *flow)
 {
@@ -82,7 +79,7 @@ struct str saga_flow_headers(struct context *ctx, const struct saga_flow *flow)
     return (struct str){arena_strndup(ctx->arena, buf.data, buf.len), buf.len};
 }
 
-/* ---- the log ---------------------------------------------------------------------------- */
+/* ---- the log ---- */
 
 static const char *const status_events[SAGA_STATUS_COUNT] = {
     [SAGA_RUNNING] = EV_SAGA_STARTED,     [SAGA_COMPENSATING] = EV_SAGA_COMPENSATING,
@@ -115,7 +112,7 @@ enum rc saga_flow_emit(struct context *ctx, const struct saga_flow *flow, const 
     return context_append(ctx, &event, NULL);
 }
 
-/* ---- moving ----------------------------------------------------------------------------- */
+/* ---- moving ---- */
 
 static enum rc make_job(struct context *ctx, struct saga_flow *flow)
 {

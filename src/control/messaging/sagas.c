@@ -1,12 +1,9 @@
-/*
- * sagas.c - see sagas.h.
- */
 #include "control/messaging/sagas.h"
 #include "control/messaging/saga_flow.h"
 #include "control/queue/settle.h"
 #include <assert.h>
 
-/* ---- the end of a job ------------------------------------------------------------------- */
+/* ---- the end of a job ---- */
 
 static struct saga_error error_of(const struct job_row *job)
 {
@@ -89,7 +86,7 @@ enum rc saga_allows_replay(struct context *ctx, const struct job_row *job)
                    saga.id.text, saga_status_name(saga.life.status), job->id.text);
 }
 
-/* ---- start ------------------------------------------------------------------------------ */
+/* ---- start ---- */
 
 static enum rc find_duplicate(struct context *ctx, struct cmd_saga_start *cmd)
 {
@@ -138,7 +135,7 @@ struct cmd_saga_start *cmd_saga_start_new(void)
     return command_new(&start_ops, sizeof(struct cmd_saga_start));
 }
 
-/* ---- cancel ----------------------------------------------------------------------------- */
+/* ---- cancel ---- */
 
 /* Job and saga, locked in this order: RC_BUSY when the saga moved on since it was seen. */
 static enum rc load_with_job(struct context *ctx, const struct saga_row *seen,

@@ -1,6 +1,3 @@
-/*
- * schedules.c - see schedules.h.
- */
 #include "control/messaging/schedules.h"
 #include "base/clock.h"
 #include "base/js.h"
@@ -13,7 +10,7 @@
 #include "store/workspaces.h"
 #include <string.h>
 
-/* ---- firing ----------------------------------------------------------------------------- */
+/* ---- firing ---- */
 
 static const char *member(struct context *ctx, const struct js *job, const char *key)
 {
@@ -169,7 +166,7 @@ enum rc schedules_fire(struct context *ctx, const struct lease_proof *proof, int
     return rc;
 }
 
-/* ---- the commands ----------------------------------------------------------------------- */
+/* ---- the commands ---- */
 
 /* One at a time, so that the limit holds on many nodes too. */
 static enum rc check_room(struct context *ctx)

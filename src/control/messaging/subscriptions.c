@@ -1,6 +1,3 @@
-/*
- * subscriptions.c - see subscriptions.h.
- */
 #include "control/messaging/subscriptions.h"
 #include "control/commit/context.h"
 #include "store/workspaces.h"

@@ -1,6 +1,3 @@
-/*
- * batching.c - see batching.h.
- */
 #include "control/queue/batching.h"
 #include "control/queue/enqueue.h"
 

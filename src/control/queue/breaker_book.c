@@ -1,6 +1,3 @@
-/*
- * breaker_book.c - see breaker_book.h.
- */
 #include "control/queue/breaker_book.h"
 #include "control/commit/context.h"
 #include <string.h>

@@ -1,6 +1,3 @@
-/*
- * breakers.c - see breakers.h.
- */
 #include "control/queue/breakers.h"
 #include "control/commit/event_body.h"
 #include "control/queue/breaker_book.h"
@@ -10,7 +7,7 @@
 
 enum { ERROR_BYTES_MAX = 500, HOLD_JITTER_MS = 1000 };
 
-/* ---- one step --------------------------------------------------------------------------- */
+/* ---- one step ---- */
 
 static const char *const state_events[BREAKER_STATE_COUNT] = {
     [BREAKER_CLOSED] = EV_BREAKER_CLOSED,
@@ -152,7 +149,7 @@ enum rc breaker_report(struct context *ctx, const char *name, const struct break
     return happen(ctx, name, &outcome, &step, &entry);
 }
 
-/* ---- jobs ------------------------------------------------------------------------------- */
+/* ---- jobs ---- */
 
 /* Jobs that wait for a probe to end become due one by one, not all at the same time. */
 static enum rc put_off(struct context *ctx, struct job_row *job, const struct breaker_step *step)
@@ -244,7 +241,7 @@ enum rc breaker_job_settled(struct context *ctx, const struct job_row *job,
     return breaker_report(ctx, job->dependency, &report);
 }
 
-/* ---- commands --------------------------------------------------------------------------- */
+/* ---- commands ---- */
 
 static enum rc apply_acquire(struct context *ctx, struct command *command)
 {

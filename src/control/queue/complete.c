@@ -80,7 +80,7 @@ static enum rc report(struct context *ctx, struct job_row *job, const struct job
     return rc;
 }
 
-/* ---- one report among many --------------------------------------------------------------- */
+/* ---- one report among many ---- */
 
 struct reporting {
     const struct command *command;
@@ -217,7 +217,7 @@ static enum rc make_next(struct context *ctx, struct job_done *done)
 {
     if (done->next_count == 0)
         return RC_OK;
-    done->made = arena_array(ctx->arena, done->next_count, sizeof(*done->made));
+    done->made = arena_array(ctx->arena, done->next_count, sizeof *done->made);
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < done->next_count; i++) {
         struct job_spec spec = done->next[i];
@@ -309,13 +309,13 @@ static enum rc release_one(struct context *ctx, const struct command *command,
     return rc == RC_OK && found ? take_report(ctx, &reporting, release_loaded) : rc;
 }
 
-/* ---- the commands ----------------------------------------------------------------------- */
+/* ---- the commands ---- */
 
 static enum rc apply_complete(struct context *ctx, struct command *command)
 {
     struct cmd_complete *cmd = (struct cmd_complete *)command;
     struct token_scope_refs refs = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->count};
-    cmd->answers = arena_array(ctx->arena, cmd->count, sizeof(*cmd->answers));
+    cmd->answers = arena_array(ctx->arena, cmd->count, sizeof *cmd->answers);
     enum rc rc = token_scope_check(ctx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = token_scope_check_specs(ctx, command, cmd->jobs[i].next, cmd->jobs[i].next_count);
@@ -328,7 +328,7 @@ static enum rc apply_fail(struct context *ctx, struct command *command)
 {
     struct cmd_fail *cmd = (struct cmd_fail *)command;
     struct token_scope_refs refs = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->count};
-    cmd->answers = arena_array(ctx->arena, cmd->count, sizeof(*cmd->answers));
+    cmd->answers = arena_array(ctx->arena, cmd->count, sizeof *cmd->answers);
     enum rc rc = token_scope_check(ctx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = fail_one(ctx, command, &cmd->jobs[i], &cmd->answers[i]);
@@ -339,7 +339,7 @@ static enum rc apply_release(struct context *ctx, struct command *command)
 {
     struct cmd_release *cmd = (struct cmd_release *)command;
     struct token_scope_refs refs = {cmd->leases, sizeof *cmd->leases, cmd->count};
-    cmd->answers = arena_array(ctx->arena, cmd->count, sizeof(*cmd->answers));
+    cmd->answers = arena_array(ctx->arena, cmd->count, sizeof *cmd->answers);
     enum rc rc = token_scope_check(ctx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = release_one(ctx, command, &cmd->leases[i], &cmd->answers[i]);

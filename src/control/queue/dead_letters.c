@@ -50,7 +50,7 @@ struct verb {
     enum rc (*act)(struct context *ctx, struct work *work, const struct refusal **ret_refusal);
 };
 
-/* ---- replay ----------------------------------------------------------------------------- */
+/* ---- replay ---- */
 
 static enum rc patch_payload(struct context *ctx, struct work *work,
                              const struct refusal **ret_refusal)
@@ -114,7 +114,7 @@ static enum rc replay(struct context *ctx, struct work *work, const struct refus
 
 static const struct verb verb_replay = {EV_JOB_REPLAYED, true, replay};
 
-/* ---- archive and purge ------------------------------------------------------------------ */
+/* ---- archive and purge ---- */
 
 static enum rc archive(struct context *ctx, struct work *work, const struct refusal **ret_refusal)
 {
@@ -134,7 +134,7 @@ static enum rc purge(struct context *ctx, struct work *work, const struct refusa
 
 static const struct verb verb_purge = {EV_JOB_PURGED, false, purge};
 
-/* ---- telling ---------------------------------------------------------------------------- */
+/* ---- telling ---- */
 
 /* Members of an object: those of the filter that are set. */
 static void dead_filter_write(struct jw *jw, const struct dead_filter *filter)
@@ -212,7 +212,7 @@ static enum rc emit_all(struct context *ctx, const struct cmd_dead *cmd, const s
     return rc;
 }
 
-/* ---- the commands ----------------------------------------------------------------------- */
+/* ---- the commands ---- */
 
 /* Another call may have been faster: checked under its lock. */
 static enum rc handle(struct context *ctx, const struct verb *verb, struct work *work,
@@ -240,8 +240,8 @@ static enum rc choose(struct context *ctx, struct cmd_dead *cmd, struct id **ret
 {
     if (cmd->ids != NULL) {
         assert(cmd->id_count <= DEAD_PER_CALL_MAX);
-        *ret_ids = arena_array(ctx->arena, cmd->id_count, sizeof(**ret_ids));
-        memcpy(*ret_ids, cmd->ids, cmd->id_count * sizeof(**ret_ids));
+        *ret_ids = arena_array(ctx->arena, cmd->id_count, sizeof **ret_ids);
+        memcpy(*ret_ids, cmd->ids, cmd->id_count * sizeof **ret_ids);
         *ret_count = cmd->id_count;
         return RC_OK;
     }
@@ -265,7 +265,7 @@ static enum rc apply(struct context *ctx, struct cmd_dead *cmd, const struct ver
     if (rc != RC_OK)
         return rc;
     CLEANUP(work_release) struct work work = {.cmd = cmd};
-    cmd->answers = arena_array(ctx->arena, count, sizeof(*cmd->answers));
+    cmd->answers = arena_array(ctx->arena, count, sizeof *cmd->answers);
     cmd->answer_count = count;
     for (size_t i = 0; i < count; i++) {
         const struct refusal *refusal;
@@ -334,7 +334,7 @@ struct cmd_dead *cmd_purge_new(void)
     return command_new(&purge_ops, sizeof(struct cmd_dead));
 }
 
-/* ---- retention -------------------------------------------------------------------------- */
+/* ---- retention ---- */
 
 struct expiry { /* Of one queue. */
     struct dead_filter filter;

@@ -155,7 +155,7 @@ static enum rc refuse_all(struct context *ctx, const struct job_spec *specs, siz
 enum rc enqueue_many(struct context *ctx, const struct job_spec *specs, size_t count,
                      struct enqueue_answer *answers)
 {
-    struct intake_verdict *verdicts = arena_array(ctx->arena, count, sizeof(*verdicts));
+    struct intake_verdict *verdicts = arena_array(ctx->arena, count, sizeof *verdicts);
     enum rc rc = RC_OK;
     for (size_t i = 0; rc == RC_OK && i < count; i++)
         rc = intake_decide(ctx, &specs[i], &verdicts[i]);
@@ -173,7 +173,7 @@ enum rc enqueue_many(struct context *ctx, const struct job_spec *specs, size_t c
 static enum rc apply_enqueue(struct context *ctx, struct command *command)
 {
     struct cmd_enqueue *cmd = (struct cmd_enqueue *)command;
-    cmd->answers = arena_array(ctx->arena, cmd->count, sizeof(*cmd->answers));
+    cmd->answers = arena_array(ctx->arena, cmd->count, sizeof *cmd->answers);
     return enqueue_many(ctx, cmd->jobs, cmd->count, cmd->answers);
 }
 

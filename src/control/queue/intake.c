@@ -1,6 +1,3 @@
-/*
- * intake.c - see intake.h.
- */
 #include "control/queue/intake.h"
 #include "control/commit/swarms.h"
 #include "core/queue/intake.h"

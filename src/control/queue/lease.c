@@ -17,7 +17,7 @@
 /* A job that cannot be handed out is retried after this time. */
 #define HOLD_FAILED_US US_PER_MINUTE
 
-/* ---- lease ------------------------------------------------------------------------------ */
+/* ---- lease ---- */
 
 struct claiming {
     struct cmd_lease *cmd;
@@ -32,7 +32,7 @@ static enum rc claim(struct context *ctx, struct cmd_lease *cmd, const struct jo
                      void *run)
 {
     if (cmd->job_count == 0) /* Only now: leases that wait by the thousand should be small. */
-        cmd->jobs = arena_array(ctx->arena, (size_t)cmd->max, sizeof(*cmd->jobs));
+        cmd->jobs = arena_array(ctx->arena, (size_t)cmd->max, sizeof *cmd->jobs);
     struct job_row *mine = &cmd->jobs[cmd->job_count++];
     *mine = job_row_copy(job, ctx->arena);
     int64_t lease_us = cmd->lease_us > 0 ? cmd->lease_us
@@ -208,7 +208,7 @@ struct cmd_lease *cmd_lease_new(void)
     return command_new(&lease_ops, sizeof(struct cmd_lease));
 }
 
-/* ---- heartbeat ------------------------------------------------------------- */
+/* ---- heartbeat ---- */
 
 enum rc lease_load(struct context *ctx, const struct command *command, const struct job_ref *ref,
                    struct job_row *ret_job, struct job_answer *ret_answer)
@@ -279,7 +279,7 @@ static enum rc apply_heartbeat(struct context *ctx, struct command *command)
 {
     struct cmd_heartbeat *cmd = (struct cmd_heartbeat *)command;
     struct token_scope_refs refs = {cmd->leases, sizeof *cmd->leases, cmd->count};
-    cmd->answers = arena_array(ctx->arena, cmd->count, sizeof(*cmd->answers));
+    cmd->answers = arena_array(ctx->arena, cmd->count, sizeof *cmd->answers);
     enum rc rc = token_scope_check(ctx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)
         rc = beat_one(ctx, cmd, i);

@@ -1,6 +1,3 @@
-/*
- * levels.c - see levels.h.
- */
 #include "control/queue/levels.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -12,7 +9,7 @@
 #include "core/queue/scale.h"
 #include <string.h>
 
-/* ---- the look --------------------------------------------------------------------------- */
+/* ---- the look ---- */
 
 enum { WAITING, LEASED, DEAD, KINDS };
 
@@ -155,7 +152,7 @@ enum rc levels_look(struct db *db, int64_t now_us, struct cmd_levels *cmd, bool 
     for (int kind = 0; kind < KINDS; kind++)
         most += sight.with[kind].count;
     cmd->count = 0;
-    cmd->changes = arena_array(arena, most, sizeof(*cmd->changes));
+    cmd->changes = arena_array(arena, most, sizeof *cmd->changes);
     for (size_t i = 0; rc == RC_OK && i < sight.row_count; i++)
         rc = examine(&sight, &sight.rows[i], err);
     for (int kind = 0; kind < KINDS; kind++) {
@@ -170,7 +167,7 @@ enum rc levels_look(struct db *db, int64_t now_us, struct cmd_levels *cmd, bool 
     return rc;
 }
 
-/* ---- the command ------------------------------------------------------------------------ */
+/* ---- the command ---- */
 
 static enum rc emit(struct context *ctx, const char *type, const char *queue,
                     struct event_body *body)
@@ -257,7 +254,7 @@ struct cmd_levels *cmd_levels_new(void)
     return command_new(&levels_ops, sizeof(struct cmd_levels));
 }
 
-/* ---- watching --------------------------------------------------------------------------- */
+/* ---- watching ---- */
 
 struct levels {
     struct committer *committer;
@@ -270,7 +267,7 @@ struct levels {
 
 struct levels *levels_new(struct committer *committer, struct store *store, struct clock clock)
 {
-    struct levels *levels = mem_alloc(sizeof(*levels));
+    struct levels *levels = mem_alloc(sizeof *levels);
     levels->committer = committer;
     levels->store = store;
     levels->clock = clock;

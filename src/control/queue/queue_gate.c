@@ -1,6 +1,3 @@
-/*
- * queue_gate.c - see queue_gate.h.
- */
 #include "control/queue/queue_gate.h"
 
 enum { BURSTS_PER_SECOND = 10 };

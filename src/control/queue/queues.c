@@ -1,6 +1,3 @@
-/*
- * queues.c - see queues.h.
- */
 #include "control/queue/queues.h"
 #include "control/commit/context.h"
 #include "control/commit/event_body.h"
@@ -119,7 +116,7 @@ static const struct command_ops queue_ops = {.name = "queue", .apply = apply_que
 
 struct cmd_queue *cmd_queue_new(void)
 {
-    struct cmd_queue *cmd = command_new(&queue_ops, sizeof(*cmd));
+    struct cmd_queue *cmd = command_new(&queue_ops, sizeof *cmd);
     cmd->version = -1;
     return cmd;
 }

@@ -1,6 +1,3 @@
-/*
- * settle.c - see settle.h.
- */
 #include "control/queue/settle.h"
 #include "control/commit/event_body.h"
 #include "control/queue/breakers.h"

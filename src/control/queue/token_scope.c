@@ -1,6 +1,3 @@
-/*
- * token_scope.c - see token_scope.h.
- */
 #include "control/queue/token_scope.h"
 
 static enum rc check_one(struct context *ctx, const struct command *command,
@@ -19,7 +16,7 @@ enum rc token_scope_check(struct context *ctx, const struct command *command,
                           const struct token_scope_refs *refs)
 {
     enum rc rc = RC_OK;
-    for (size_t i = 0; command->bound_to && rc == RC_OK && i < refs->count; i++) {
+    for (size_t i = 0; command->bound_to != NULL && rc == RC_OK && i < refs->count; i++) {
         const char *at = (const char *)refs->refs + i * refs->stride;
         rc = check_one(ctx, command, (const struct job_ref *)at);
     }

@@ -1,6 +1,3 @@
-/*
- * accounts.c - see accounts.h.
- */
 #include "control/run/accounts.h"
 #include "core/agent/claims.h"
 #include "core/event_types.h"
@@ -19,7 +16,7 @@ struct parked_list {
     size_t count;
 };
 
-/* ---- asking ----------------------------------------------------------------------------- */
+/* ---- asking ---- */
 
 static enum rc load_parked(struct context *ctx)
 {
@@ -114,7 +111,7 @@ struct waiting {
     const char *detail, *account;
 };
 
-/* ---- parking ---------------------------------------------------------------------------- */
+/* ---- parking ---- */
 
 static enum rc emit(struct context *ctx, const char *type, const struct account_row *row,
                     const char *reason)
@@ -283,7 +280,7 @@ enum rc accounts_defer(struct context *ctx, struct flow *flow, const struct js *
     return rc == RC_OK ? queue_parked(ctx, flow, agent_account(&config->agent, ctx->arena)) : rc;
 }
 
-/* ---- probing ---------------------------------------------------------------------------- */
+/* ---- probing ---- */
 
 static enum rc emit_probe(struct context *ctx, const struct account_row *row)
 {
@@ -337,7 +334,7 @@ enum rc accounts_hold(struct context *ctx, struct flow *flow, bool *ret_held)
     return *ret_held ? queue_parked(ctx, flow, flow->run.account) : rc;
 }
 
-/* ---- in use again ----------------------------------------------------------------------- */
+/* ---- in use again ---- */
 
 static enum rc resume(struct context *ctx, struct account_row *row, const char *reason)
 {

@@ -1,6 +1,3 @@
-/*
- * assignment.c - see assignment.h.
- */
 #include "control/run/assignment.h"
 #include "control/queue/jobs.h"
 #include "control/run/memories.h"

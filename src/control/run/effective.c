@@ -1,6 +1,3 @@
-/*
- * effective.c - see effective.h.
- */
 #include "control/run/effective.h"
 
 enum rc effective_config(struct context *ctx, const struct repository_row *repository,

@@ -1,6 +1,3 @@
-/*
- * ending.c - see ending.h.
- */
 #include "control/run/ending.h"
 #include "base/log.h"
 #include "control/run/assignment.h"
@@ -89,7 +86,8 @@ enum rc flow_end(struct context *ctx, struct flow *flow, const struct ending *en
     if (rc != RC_OK)
         return rc;
     flow->run.error_code = flow->task.error_code = ending->code;
-    flow->run.error_message = flow->task.error_message = ending->code ? ending->message : NULL;
+    flow->run.error_message = flow->task.error_message = ending->code != NULL ? ending->message
+                                                                              : NULL;
     flow->run.job_id = (struct id){0};
     /* A run that was sent back to the queue has worked, too. */
     bool worked = before != RUN_QUEUED || flow->run.base_commit != NULL;

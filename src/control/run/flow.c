@@ -1,6 +1,3 @@
-/*
- * flow.c - see flow.h.
- */
 #include "control/run/flow.h"
 #include "control/commit/config_book.h"
 #include "control/run/notify.h"
@@ -208,7 +205,7 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
 {
     struct task_row *task = &flow->task;
     char slug[SLUG_BYTES];
-    text_slug(slug, sizeof(slug), task->description != NULL ? task->description : "issue");
+    text_slug(slug, sizeof slug, task->description != NULL ? task->description : "issue");
     int64_t updated_us = event_time(ctx, flow); /* After the run before it. */
     const struct repo_config *config;
     enum rc rc = flow_config(ctx, flow, &config);

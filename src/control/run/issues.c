@@ -1,6 +1,3 @@
-/*
- * issues.c - see issues.h.
- */
 #include "control/run/issues.h"
 #include "control/run/flow.h"
 #include "core/event_types.h"

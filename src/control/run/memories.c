@@ -1,6 +1,3 @@
-/*
- * memories.c - see memories.h.
- */
 #include "control/run/memories.h"
 #include "control/run/names.h"
 #include "core/event_types.h"
@@ -29,7 +26,7 @@ static const char *keep_text(struct context *ctx, struct buf *text)
     return arena_strdup(ctx->arena, buf_text(text));
 }
 
-/* ---- the record ------------------------------------------------------------------------- */
+/* ---- the record ---- */
 
 /* What the store has of a run beside its row. */
 struct deeds {
@@ -159,7 +156,7 @@ enum rc memories_record(struct context *ctx, struct flow *flow)
     return rc == RC_OK ? emit(ctx, flow, &row) : rc;
 }
 
-/* ---- what a new run is told ------------------------------------------------------------- */
+/* ---- what a new run is told ---- */
 
 /* At most max of them. */
 static enum rc read_some(struct context *ctx, struct str json, size_t max, struct names *ret)
@@ -244,7 +241,7 @@ static enum rc load_notes(struct context *ctx, const struct id *repository_id,
                                         &known->count, ctx->err);
     if (rc != RC_OK)
         return rc;
-    known->notes = arena_array(whole.arena, known->count + 1, sizeof(*known->notes));
+    known->notes = arena_array(whole.arena, known->count + 1, sizeof *known->notes);
     rc = make_notes(&whole, rows, known->count, known->notes);
     if (rc == RC_OK)
         *ret_known = ctx->round->notes = known;
@@ -265,8 +262,8 @@ static enum rc choose(struct context *ctx, const struct flow *flow, struct memor
     const struct memory_topic topic = {
         .description = task->description, .scope = scope.at, .scope_count = scope.count};
     /* Choosing puts them into another order. */
-    struct memory_note *notes = arena_array(ctx->arena, known->count + 1, sizeof(*notes));
-    memcpy(notes, known->notes, known->count * sizeof(*notes));
+    struct memory_note *notes = arena_array(ctx->arena, known->count + 1, sizeof *notes);
+    memcpy(notes, known->notes, known->count * sizeof *notes);
     *ret_notes = notes;
     *ret_count = memory_choose(&topic, notes, known->count, ctx->arena);
     return RC_OK;
@@ -287,7 +284,7 @@ enum rc memories_write(struct context *ctx, const struct flow *flow, struct jw *
     return rc;
 }
 
-/* ---- remove ----------------------------------------------------------------------------- */
+/* ---- remove ---- */
 
 static enum rc apply_remove(struct context *ctx, struct command *command)
 {

@@ -1,6 +1,3 @@
-/*
- * names.c - see names.h.
- */
 #include "control/run/names.h"
 #include "base/js.h"
 
@@ -15,7 +12,7 @@ enum rc names_read(struct context *ctx, struct str json, const char *member, str
     if (array != NULL && js_type(array) != JS_ARRAY)
         return err_set(ctx->err, RC_CORRUPT, "CORRUPT", "%s is no list", what);
     struct names names = {.count = js_count(array)};
-    names.at = arena_array(ctx->arena, names.count, sizeof(*names.at));
+    names.at = arena_array(ctx->arena, names.count, sizeof *names.at);
     for (size_t i = 0; i < names.count; i++)
         names.at[i] = arena_strdup(ctx->arena, js_str(js_at(array, i), ""));
     *ret = names;

@@ -1,6 +1,3 @@
-/*
- * notify.c - see notify.h.
- */
 #include "control/run/notify.h"
 #include "control/commit/isolate.h"
 #include "control/queue/enqueue.h"
@@ -13,7 +10,7 @@
 
 enum { PAYLOAD_BYTES_MAX = 2 * 1024 * 1024 };
 
-/* ---- the payload ------------------------------------------------------------------------ */
+/* ---- the payload ---- */
 
 static enum rc write_pull_request(struct context *ctx, struct jw *jw, const struct run_row *run)
 {
@@ -160,7 +157,7 @@ enum rc notify_event(struct context *ctx, const struct flow *flow, const struct 
     return rc;
 }
 
-/* ---- what became of it ------------------------------------------------------------------ */
+/* ---- what became of it ---- */
 
 static void write_outcome(struct event_body *body, const struct job_row *job,
                           const struct js *payload)
@@ -206,7 +203,7 @@ enum rc notify_job_settled(struct context *ctx, const struct job_row *job)
     return context_append(ctx, &event, NULL);
 }
 
-/* ---- a test ----------------------------------------------------------------------------- */
+/* ---- a test ---- */
 
 static enum rc apply_test(struct context *ctx, struct command *command)
 {

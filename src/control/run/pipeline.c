@@ -186,7 +186,7 @@ enum rc pipeline_failed(struct context *ctx, const struct job_row *job,
     return rc;
 }
 
-/* ---- a lost worker ---------------------------------------------------------------------- */
+/* ---- a lost worker ---- */
 
 static enum rc emit_lost(struct context *ctx, struct flow *flow, const struct job_row *job,
                          const char *worker)

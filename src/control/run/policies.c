@@ -1,6 +1,3 @@
-/*
- * policies.c - see policies.h.
- */
 #include "control/run/policies.h"
 #include "control/run/ending.h"
 #include "control/run/names.h"
@@ -11,7 +8,7 @@
 
 enum { DECISION_BYTES_MAX = 256 * 1024, OVERRIDES_MAX = 20 };
 
-/* ---- telling ---------------------------------------------------------------------------- */
+/* ---- telling ---- */
 
 struct str policies_text(const struct policy_decision *decision, struct arena *arena)
 {
@@ -67,7 +64,7 @@ enum rc policies_override_mode(struct context *ctx, struct flow *flow, const cha
     return flow_emit(ctx, flow, EV_POLICY_OVERRIDE_APPROVED, &body);
 }
 
-/* ---- publishing ------------------------------------------------------------------------- */
+/* ---- publishing ---- */
 
 enum rc policies_on_publish(struct context *ctx, struct flow *flow,
                             enum policy_verdict *ret_verdict)
@@ -89,7 +86,7 @@ enum rc policies_on_publish(struct context *ctx, struct flow *flow,
     return policies_emit(ctx, flow, &decision);
 }
 
-/* ---- forbidden paths -------------------------------------------------------------------- */
+/* ---- forbidden paths ---- */
 
 static bool names_have(const struct names *names, const char *name)
 {

@@ -163,7 +163,7 @@ static enum rc apply_progress(struct context *ctx, struct command *command)
 {
     struct cmd_progress *cmd = (struct cmd_progress *)command;
     struct token_scope_refs refs = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->count};
-    cmd->answers = arena_array(ctx->arena, cmd->count, sizeof(*cmd->answers));
+    cmd->answers = arena_array(ctx->arena, cmd->count, sizeof *cmd->answers);
     struct str **data = arena_array(ctx->arena, cmd->count, sizeof *data);
     enum rc rc = token_scope_check(ctx, command, &refs);
     for (size_t i = 0; rc == RC_OK && i < cmd->count; i++)

@@ -1,6 +1,3 @@
-/*
- * pull_limits.c - see pull_limits.h.
- */
 #include "control/run/pull_limits.h"
 #include "control/run/assignment.h"
 #include "control/run/ending.h"
@@ -57,7 +54,7 @@ bool pull_is_cut_off(const struct run_row *run)
     return limit >= 0 && limits[limit].record != NULL;
 }
 
-/* ---- clocks ----------------------------------------------------------------------------- */
+/* ---- clocks ---- */
 
 /* ms is from the payload, so that it is what the agent has received.  0: there is no such clock. */
 static enum rc set_clock(struct context *ctx, const struct job_row *job, const char *kind,
@@ -93,7 +90,7 @@ enum rc pull_grant(struct context *ctx, int64_t grace_us)
     return timers_put_off(ctx->db, TIMER_PULL_IDLE, ctx->now_us + grace_us, ctx->err);
 }
 
-/* ---- stopping it ------------------------------------------------------------------------ */
+/* ---- stopping it ---- */
 
 static enum rc ask_to_stop(struct context *ctx, const struct id *run_id, enum pull_limit limit)
 {
@@ -149,7 +146,7 @@ enum rc pull_reported(struct context *ctx, const struct job_row *job, const stru
     return ask_to_stop(ctx, &job->run_id, (enum pull_limit)limit);
 }
 
-/* ---- what follows ----------------------------------------------------------------------- */
+/* ---- what follows ---- */
 
 enum rc pull_go_on(struct context *ctx, struct flow *flow)
 {

@@ -1,6 +1,3 @@
-/*
- * quarantine.c - see quarantine.h.
- */
 #include "control/run/quarantine.h"
 #include "control/commit/isolate.h"
 #include "control/queue/settle.h"
@@ -149,7 +146,7 @@ enum rc quarantine_sweep(struct context *ctx, const struct id *repository_id)
     return set_sweep(ctx, repository_id, ctx->now_us + pause_us);
 }
 
-/* ---- the commands ----------------------------------------------------------------------- */
+/* ---- the commands ---- */
 
 static enum rc find(struct context *ctx, const char *name, struct repository_row *ret_row)
 {

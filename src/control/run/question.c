@@ -21,7 +21,7 @@ static bool is_about_plan(const char *kind)
     return strcmp(kind, "plan") == 0;
 }
 
-/* ---- asking ----------------------------------------------------------------------------- */
+/* ---- asking ---- */
 
 /* The agent's summary of its patch, where the question has none. */
 static enum rc find_summary(struct context *ctx, struct flow *flow, const struct question *question,
@@ -116,7 +116,7 @@ enum rc ask_person(struct context *ctx, struct flow *flow, const struct question
     return emit_asked(ctx, flow, &row);
 }
 
-/* ---- the timers ------------------------------------------------------------------------- */
+/* ---- the timers ---- */
 
 /* RC_OK and *ret_pending false when it was answered meanwhile. */
 static enum rc load_pending(struct context *ctx, const struct id *approval_id,

@@ -1,6 +1,3 @@
-/*
- * result_certificate.c - see result_certificate.h.
- */
 #include "control/run/result_certificate.h"
 #include "core/run/feedback.h"
 #include "store/artifacts.h"

@@ -20,7 +20,7 @@
 
 enum { TOOL_RETRIES_MAX = 1000000 };
 
-/* ---- artifacts -------------------------------------------------------------------------- */
+/* ---- artifacts ---- */
 
 enum rc result_link_artifacts(struct context *ctx, struct flow *flow, const struct js *result)
 {
@@ -47,7 +47,7 @@ static const char *keep(struct context *ctx, const struct js *result, const char
     return arena_strdup(ctx->arena, js_get_str(result, key, NULL));
 }
 
-/* ---- prepare and hydrate ---------------------------------------------------------------- */
+/* ---- prepare and hydrate ---- */
 
 static enum rc emit_started(struct context *ctx, struct flow *flow)
 {
@@ -94,7 +94,7 @@ enum rc result_of_hydrate(struct context *ctx, struct flow *flow, const struct j
     return rc == RC_OK ? pipeline_next(ctx, flow) : rc;
 }
 
-/* ---- agent ------------------------------------------------------------------------------ */
+/* ---- agent ---- */
 
 static enum report parse_report(const struct js *result)
 {
@@ -343,7 +343,7 @@ enum rc result_of_agent(struct context *ctx, struct flow *flow, const struct js 
                : result_infer(ctx, flow, result);
 }
 
-/* ---- publish ---------------------------------------------------------------------------- */
+/* ---- publish ---- */
 
 enum rc result_record_pull(struct context *ctx, struct flow *flow, const struct js *result)
 {

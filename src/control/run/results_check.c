@@ -11,7 +11,7 @@
 #include "store/verifications.h"
 #include <string.h>
 
-/* ---- repair ----------------------------------------------------------------------------- */
+/* ---- repair ---- */
 
 static struct spending spent_so_far(struct context *ctx, const struct run_row *run)
 {
@@ -19,7 +19,7 @@ static struct spending spent_so_far(struct context *ctx, const struct run_row *r
         .cost_microusd = run->cost_microusd,
         .wall_us = run->started_us > 0 ? ctx->now_us - run->started_us : 0,
     };
-    memcpy(spending.used, run->used, sizeof(spending.used));
+    memcpy(spending.used, run->used, sizeof spending.used);
     return spending;
 }
 
@@ -35,7 +35,7 @@ static enum rc spend(struct context *ctx, struct flow *flow, enum budget_kind ki
     struct spending before = spent_so_far(ctx, &flow->run), after;
     rc = budget_spend(&budget, &before, kind, &after, ctx->err);
     if (rc == RC_OK)
-        memcpy(flow->run.used, after.used, sizeof(flow->run.used));
+        memcpy(flow->run.used, after.used, sizeof flow->run.used);
     return rc;
 }
 
@@ -78,7 +78,7 @@ enum rc result_repair(struct context *ctx, struct flow *flow, const struct repai
     return rc == RC_OK ? pipeline_start_agent(ctx, flow) : rc;
 }
 
-/* ---- verify ----------------------------------------------------------------------------- */
+/* ---- verify ---- */
 
 static const char *const verify_events[VERIFY_STATUS_COUNT] = {
     [VERIFY_PASSED] = EV_VERIFICATION_PASSED,   [VERIFY_FAILED] = EV_VERIFICATION_FAILED,

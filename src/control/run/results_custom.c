@@ -9,7 +9,7 @@
 #include "core/run/policy.h"
 #include <string.h>
 
-/* ---- custom steps ----------------------------------------------------------------------- */
+/* ---- custom steps ---- */
 
 enum { RESULTS_KEPT = 5, RESULTS_BYTES_MAX = 128 * 1024 };
 
@@ -66,7 +66,7 @@ enum rc result_of_custom(struct context *ctx, struct flow *flow, const struct js
     return flow_end(ctx, flow, &ending);
 }
 
-/* ---- plan ------------------------------------------------------------------------------- */
+/* ---- plan ---- */
 
 static enum rc emit_plan(struct context *ctx, struct flow *flow, const char *summary)
 {

@@ -1,6 +1,3 @@
-/*
- * saga_publish.c - see saga_publish.h.
- */
 #include "control/run/saga_publish.h"
 #include "base/log.h"
 #include "control/messaging/saga_flow.h"

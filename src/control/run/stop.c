@@ -1,6 +1,3 @@
-/*
- * stop.c - see stop.h.
- */
 #include "control/run/stop.h"
 #include "control/commit/read_ahead.h"
 #include "control/queue/settle.h"
@@ -73,7 +70,7 @@ static enum rc end_now(struct context *ctx, struct flow *flow, struct job_row *j
    would continue with what the agent has done. */
 static bool outranks(const struct stop_request *request, const struct run_row *run)
 {
-    return pull_ending(run) && (request->kind == RUN_STOP_CANCEL || pull_is_cut_off(run));
+    return pull_ending(run) != NULL && (request->kind == RUN_STOP_CANCEL || pull_is_cut_off(run));
 }
 
 enum rc stop_run(struct context *ctx, struct flow *flow, const struct stop_request *request,
@@ -133,7 +130,7 @@ enum rc stop_failed(struct context *ctx, const struct id *run_id, const struct f
     return rc == RC_OK ? flow_save(ctx, &flow) : rc;
 }
 
-/* ---- the command ------------------------------------------------------------------------ */
+/* ---- the command ---- */
 
 static enum rc apply_cancel(struct context *ctx, struct command *command)
 {

@@ -1,6 +1,3 @@
-/*
- * usage.c - see usage.h.
- */
 #include "control/run/usage.h"
 #include "base/js_peek.h"
 #include "core/text/prose.h"

@@ -29,7 +29,7 @@ struct bus {
     struct bus_stats stats;
 };
 
-/* ---- envelopes -------------------------------------------------------------------------- */
+/* ---- envelopes ---- */
 
 struct envelope *envelope_new(const struct event *event)
 {
@@ -41,7 +41,7 @@ struct envelope *envelope_new(const struct event *event)
         return NULL;
     size_t type_len = strlen(event->type);
     /* One block: the struct, the JSON, the type. */
-    struct envelope *envelope = mem_alloc(sizeof(*envelope) + buf.len + 1 + type_len + 1);
+    struct envelope *envelope = mem_alloc(sizeof *envelope + buf.len + 1 + type_len + 1);
     char *json = (char *)(envelope + 1);
     char *type = json + buf.len + 1;
     memcpy(json, buf.data, buf.len);
@@ -67,7 +67,7 @@ void envelope_unref(struct envelope *envelope)
         mem_free(envelope);
 }
 
-/* ---- filters ---------------------------------------------------------------------------- */
+/* ---- filters ---- */
 
 static bool match_type(const struct bus_filter *filter, const char *type)
 {
@@ -96,7 +96,7 @@ static bool bus_filter_match(const struct bus_filter *filter, const struct envel
            match_type(filter, envelope->type);
 }
 
-/* ---- channels --------------------------------------------------------------------------- */
+/* ---- channels ---- */
 
 static struct envelope **slot_at(struct subscription *sub, size_t place)
 {
@@ -181,11 +181,11 @@ int64_t subscription_dropped(struct subscription *sub)
     return dropped;
 }
 
-/* ---- the bus ---------------------------------------------------------------------------- */
+/* ---- the bus ---- */
 
 struct bus *bus_new(void)
 {
-    struct bus *bus = mem_alloc(sizeof(*bus));
+    struct bus *bus = mem_alloc(sizeof *bus);
     pthread_mutex_init(&bus->lock, NULL);
     return bus;
 }
@@ -241,13 +241,13 @@ void bus_publish(struct bus *bus, struct envelope *envelope)
 struct subscription *bus_subscribe(struct bus *bus, const struct subscription_options *options)
 {
     assert(options->capacity > 0);
-    struct subscription *sub = mem_alloc(sizeof(*sub));
+    struct subscription *sub = mem_alloc(sizeof *sub);
     sub->options = *options;
     for (size_t i = 0; i < BUS_PATTERNS_MAX && options->filter.types[i] != NULL; i++) {
         sub->patterns[i] = mem_strdup(options->filter.types[i]);
         sub->options.filter.types[i] = sub->patterns[i];
     }
-    sub->ring = mem_array(options->capacity, sizeof(*sub->ring));
+    sub->ring = mem_array(options->capacity, sizeof *sub->ring);
     pthread_mutex_init(&sub->lock, NULL);
     pthread_mutex_lock(&bus->lock);
     sub->next = bus->subscriptions;

@@ -81,7 +81,7 @@ static enum rc note_read(struct doctor *doctor, enum rc rc, const char *what)
     return RC_OK;
 }
 
-/* ---- one run ---------------------------------------------------------------------------- */
+/* ---- one run ---- */
 
 static enum rc count_pending(struct doctor *doctor, const struct run_row *run, size_t *ret_count)
 {
@@ -163,7 +163,7 @@ static enum rc examine_log(struct doctor *doctor, const struct run_row *run)
                 continue;
             CLEANUP(js_freep) struct js *data = NULL;
             if (js_parse(events[i].data.at, events[i].data.len, &data, NULL) == RC_OK)
-                text_copy(status, sizeof(status), js_get_str(data, "toStatus", ""));
+                text_copy(status, sizeof status, js_get_str(data, "toStatus", ""));
         }
     } while (count == DOCTOR_EVENTS_PAGE);
     looked(doctor, CHECK_SEQUENCE);
@@ -199,7 +199,7 @@ static enum rc examine_run(struct doctor *doctor, const struct run_row *run)
     return rc;
 }
 
-/* ---- all runs --------------------------------------------------------------------------- */
+/* ---- all runs ---- */
 
 static enum rc examine_status(struct doctor *doctor, enum run_status status, int64_t runs_max)
 {
@@ -249,7 +249,7 @@ static enum rc examine_slots(struct doctor *doctor)
     return RC_OK;
 }
 
-/* ---- sagas ------------------------------------------------------------------------------ */
+/* ---- sagas ---- */
 
 /* A stuck saga waits for a person, who may have replayed its dead letter, or deleted it. */
 static enum rc examine_saga(struct doctor *doctor, const struct saga_row *saga)
@@ -294,7 +294,7 @@ enum rc doctor_examine(struct db *db, struct arena *arena, struct doctor_report 
 {
     struct doctor doctor = {.db = db, .arena = arena, .err = err};
     doctor.checks = arena_array(arena, CHECK_COUNT, sizeof(struct doctor_check));
-    memcpy(doctor.checks, blank, sizeof(blank));
+    memcpy(doctor.checks, blank, sizeof blank);
     /* One snapshot for all checks: workers and lanes write meanwhile. */
     CLEANUP(tx_abort) struct tx tx = {0};
     enum rc rc = tx_begin(db, &tx, err);

@@ -29,7 +29,7 @@
 /* and one that could not even be put off after this. */
 #define LEFT_AGAIN_US US_PER_SECOND
 
-/* ---- jobs ------------------------------------------------------------------------------- */
+/* ---- jobs ---- */
 
 static enum rc expire_lease(struct context *ctx, struct job_row *job)
 {
@@ -123,7 +123,7 @@ static enum rc handle_job(struct context *ctx, struct id *job_id)
     return isolate(ctx, &one);
 }
 
-/* ---- timers ----------------------------------------------------------------------------- */
+/* ---- timers ---- */
 
 static enum rc run_deadline(struct context *ctx, const struct id *run_id)
 {
@@ -231,7 +231,7 @@ static enum rc handle_timer(struct context *ctx, struct timer_row *timer)
     return isolate(ctx, &one);
 }
 
-/* ---- the commands ----------------------------------------------------------------------- */
+/* ---- the commands ---- */
 
 enum rc due_next(struct db *db, int64_t *ret_next_us, struct err *err)
 {

@@ -1,6 +1,3 @@
-/*
- * membership.c - see membership.h.
- */
 #include "control/watch/membership.h"
 #include "base/arena.h"
 #include "base/hash.h"
@@ -279,7 +276,7 @@ static enum rc see_turn(struct membership *membership, struct err *err)
     pthread_mutex_lock(&membership->lock);
     if (rc == RC_OK) {
         struct membership_view *view = &membership->view;
-        text_copy(view->holder, sizeof(view->holder), row.holder);
+        text_copy(view->holder, sizeof view->holder, row.holder);
         view->since_us = row.since_us;
         int64_t epoch = membership->turns[TURN_TIMERS].epoch;
         view->here = epoch != 0 && epoch == row.epoch;
@@ -397,15 +394,15 @@ static void *membership_main(void *arg)
 
 static struct membership *membership_new(const struct membership_options *options)
 {
-    struct membership *membership = mem_alloc(sizeof(*membership));
+    struct membership *membership = mem_alloc(sizeof *membership);
     membership->options = *options;
     membership->node = mem_strdup(options->node);
-    int len = snprintf(membership->claim, sizeof(membership->claim), LEASE_NODE_PREFIX "%s",
+    int len = snprintf(membership->claim, sizeof membership->claim, LEASE_NODE_PREFIX "%s",
                        options->node);
-    assert(len > 0 && (size_t)len < sizeof(membership->claim));
+    assert(len > 0 && (size_t)len < sizeof membership->claim);
     unsigned char random[(SESSION_BYTES - 1) / 2];
-    secret_bytes(random, sizeof(random));
-    hex_encode(membership->session, random, sizeof(random));
+    secret_bytes(random, sizeof random);
+    hex_encode(membership->session, random, sizeof random);
     assert(options->lease_count <= MEMBERSHIP_LEASES_MAX);
     membership->turns[TURN_TIMERS].lease = LEASE_TIMERS;
     for (size_t i = 0; i < options->lease_count; i++)

@@ -26,7 +26,7 @@ struct notices {
     bool stopping;
 };
 
-/* ---- sending ---------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 static bool is_news(const struct committed *news)
 {
@@ -53,9 +53,9 @@ static void send_notice(struct notices *notices, const struct committed *news)
     if (news->appended)
         rc = store_notify(notices->store, STORE_EVENTS, notices->node, &err);
     if (news->due_us > 0)
-        (void)snprintf(payload, sizeof(payload), "%s:%lld", notices->node, (long long)news->due_us);
+        (void)snprintf(payload, sizeof payload, "%s:%lld", notices->node, (long long)news->due_us);
     else
-        (void)snprintf(payload, sizeof(payload), "%s", notices->node);
+        (void)snprintf(payload, sizeof payload, "%s", notices->node);
     if (rc == RC_OK && (news->brought || news->due_us > 0))
         rc = store_notify(notices->store, STORE_JOBS, payload, &err);
     if (rc != RC_OK && rc != RC_UNREACHABLE)
@@ -85,7 +85,7 @@ void notices_send(struct notices *notices, const struct committed *news)
     pthread_mutex_unlock(&notices->lock);
 }
 
-/* ---- receiving -------------------------------------------------------------------------- */
+/* ---- receiving ---- */
 
 /* One payload; true when another node sent it. */
 static bool receive_one(struct notices *notices, struct str payload)
@@ -99,7 +99,7 @@ static bool receive_one(struct notices *notices, struct str payload)
     if (own || colon == NULL)
         return !own;
     size_t digits = payload.len - (size_t)(colon + 1 - payload.at);
-    if (digits < sizeof(number)) {
+    if (digits < sizeof number) {
         memcpy(number, colon + 1, digits);
         number[digits] = '\0';
         if (text_to_i64(number, &due_us))
@@ -149,7 +149,7 @@ static void *receiver_main(void *arg)
     return NULL;
 }
 
-/* ---- start and stop --------------------------------------------------------------------- */
+/* ---- start and stop ---- */
 
 enum rc notices_start(struct store *store, const char *node, const struct notices_hooks *hooks,
                       struct notices **ret_notices, struct err *err)
@@ -157,7 +157,7 @@ enum rc notices_start(struct store *store, const char *node, const struct notice
     *ret_notices = NULL;
     if (!store_is_shared(store))
         return RC_OK;
-    struct notices *notices = mem_alloc(sizeof(*notices));
+    struct notices *notices = mem_alloc(sizeof *notices);
     notices->store = store;
     notices->node = node;
     notices->hooks = *hooks;

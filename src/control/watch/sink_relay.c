@@ -1,6 +1,3 @@
-/*
- * sink_relay.c - see sink_relay.h.
- */
 #include "control/watch/sink_relay.h"
 #include "base/buf.h"
 #include "base/log.h"

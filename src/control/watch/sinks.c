@@ -1,6 +1,3 @@
-/*
- * sinks.c - see sinks.h.
- */
 #include "control/watch/sinks.h"
 #include "base/str.h"
 #include "control/commit/context.h"

@@ -1,6 +1,3 @@
-/*
- * strays.c - see strays.h.
- */
 #include "control/watch/strays.h"
 #include "control/run/flow.h"
 #include "control/run/saga_publish.h"
@@ -40,14 +37,14 @@ static void found(struct judging *judging, const struct forge_trace *trace,
     struct strays *strays = judging->strays;
     strays->bad++;
     struct stray *stray = place_for(strays, stale);
-    if (!stray)
+    if (stray == NULL)
         return;
     *stray = (struct stray){.stale = stale};
     stray->repository = arena_strdup(judging->arena, judging->repository);
     stray->ref = arena_strdup(judging->arena, trace->ref);
     stray->head = arena_strdup(judging->arena, trace->head);
     stray->what = arena_strdup(judging->arena, what);
-    if (run)
+    if (run != NULL)
         stray->run_id = run->id;
 }
 
@@ -58,8 +55,8 @@ static enum rc run_of_branch(struct judging *judging, const char *branch, struct
     struct run_row *runs = NULL;
     size_t count = 0;
     const char *at = strchr(branch, '/');
-    const char *end = at ? strchr(at + 1, '/') : NULL;
-    if (!end ||
+    const char *end = at != NULL ? strchr(at + 1, '/') : NULL;
+    if (end == NULL ||
         !id_parse(arena_strndup(&judging->scratch, at + 1, (size_t)(end - at - 1)), &task_id))
         return RC_NOT_FOUND;
     enum rc rc = runs_of_task(judging->db, &task_id, &judging->scratch, &runs, &count,
@@ -77,9 +74,9 @@ static enum rc run_of(struct judging *judging, const struct forge_trace *trace,
                       struct run_row *ret_run)
 {
     struct id id;
-    if (trace->branch)
+    if (trace->branch != NULL)
         return run_of_branch(judging, trace->branch, ret_run);
-    const char *text = trace->run_id ? trace->run_id : trace->named;
+    const char *text = trace->run_id != NULL ? trace->run_id : trace->named;
     if (!id_parse(text, &id))
         return RC_NOT_FOUND;
     return runs_get(judging->db, &id, &judging->scratch, ret_run, judging->err);
@@ -128,7 +125,7 @@ static enum rc judge_ended(struct judging *judging, const struct forge_trace *tr
     struct pull_request_row pull;
     enum rc rc = pull_requests_of_run(judging->db, &run->id, &judging->scratch, &pull,
                                       judging->err);
-    if (rc == RC_OK && (trace->branch || pull.number == trace->number))
+    if (rc == RC_OK && (trace->branch != NULL || pull.number == trace->number))
         return RC_OK;
     if (rc == RC_OK) {
         found(judging, trace, run, false,
@@ -138,12 +135,12 @@ static enum rc judge_ended(struct judging *judging, const struct forge_trace *tr
         return RC_OK;
     }
     bool undoing = false, stuck = false;
-    bool own = trace->run_id || text_same(trace->named, run->id.text);
+    bool own = trace->run_id != NULL || text_same(trace->named, run->id.text);
     if (rc == RC_NOT_FOUND)
         rc = find_saga(judging->db, &run->id, &judging->scratch, &undoing, &stuck, judging->err);
-    if (rc != RC_OK || undoing || (!own && trace->branch))
+    if (rc != RC_OK || undoing || (!own && trace->branch != NULL))
         return rc; /* A branch that an agent or a person pushed is theirs. */
-    bool stale = own && !stuck && (trace->branch || trace->run_id);
+    bool stale = own && !stuck && (trace->branch != NULL || trace->run_id != NULL);
     found(judging, trace, run, stale, describe(judging, run, stale, stuck));
     return RC_OK;
 }
@@ -151,7 +148,7 @@ static enum rc judge_ended(struct judging *judging, const struct forge_trace *tr
 static enum rc judge(struct judging *judging, const struct forge_trace *trace)
 {
     struct run_row run;
-    if (!trace->branch && !trace->run_id && !trace->named)
+    if (trace->branch == NULL && trace->run_id == NULL && trace->named == NULL)
         return RC_OK;
     judging->strays->looked_at++;
     enum rc rc = run_of(judging, trace, &run);
@@ -178,7 +175,7 @@ enum rc strays_judge(struct db *db, const char *repository, const struct forge_t
     return rc;
 }
 
-/* ---- taking back ------------------------------------------------------------------------ */
+/* ---- taking back ---- */
 
 static enum rc find_publish(struct context *ctx, const struct id *run_id, struct id *ret_job_id)
 {

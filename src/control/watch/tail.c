@@ -1,6 +1,3 @@
-/*
- * tail.c - see tail.h.
- */
 #include "control/watch/tail.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -146,7 +143,7 @@ enum rc tail_start(struct store *store, struct bus *bus, struct tail **ret_tail,
     enum rc rc = store_reader_open(store, &db, err);
     if (rc != RC_OK)
         return rc;
-    struct tail *tail = mem_alloc(sizeof(*tail));
+    struct tail *tail = mem_alloc(sizeof *tail);
     tail->store = store;
     tail->db = db;
     tail->bus = bus;

@@ -1,6 +1,3 @@
-/*
- * ticker.c - see ticker.h.
- */
 #include "control/watch/ticker.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -153,7 +150,7 @@ static void *ticker_main(void *arg)
 enum rc ticker_start(const struct ticker_options *options, struct ticker **ret_ticker,
                      struct err *err)
 {
-    struct ticker *ticker = mem_alloc(sizeof(*ticker));
+    struct ticker *ticker = mem_alloc(sizeof *ticker);
     ticker->committer = options->committer;
     ticker->store = options->store;
     ticker->levels = levels_new(options->committer, options->store, options->clock);

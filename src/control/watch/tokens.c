@@ -1,6 +1,3 @@
-/*
- * tokens.c - see tokens.h.
- */
 #include "control/watch/tokens.h"
 #include "control/commit/context.h"
 

@@ -1,6 +1,3 @@
-/*
- * workers.c - see workers.h.
- */
 #include "control/watch/workers.h"
 #include "control/commit/context.h"
 #include "control/commit/event_body.h"

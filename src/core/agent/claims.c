@@ -1,6 +1,3 @@
-/*
- * claims.c - see claims.h.
- */
 #include "core/agent/claims.h"
 #include "base/clock.h"
 #include <assert.h>

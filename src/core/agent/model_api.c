@@ -1,6 +1,3 @@
-/*
- * model_api.c - see model_api.h.
- */
 #include "core/agent/model_api.h"
 #include "base/jw.h"
 #include "core/text/prose.h"

@@ -48,7 +48,7 @@ static void decode_outputs(struct decoder *decoder, struct fields *fields,
                    &(struct config_list){.to = verifier->outputs,
                                          .max = CONFIG_OUTPUTS_MAX,
                                          .each = {.min = 1, .max = CONFIG_OUTPUT_BYTES_MAX}});
-    for (size_t i = 0; fields->rc == RC_OK && verifier->outputs[i]; i++) {
+    for (size_t i = 0; fields->rc == RC_OK && verifier->outputs[i] != NULL; i++) {
         if (output_valid(verifier->outputs[i]))
             continue;
         fields_fail(fields, arena_printf(decoder->arena, "outputs[%zu]", i),

@@ -45,7 +45,7 @@ static bool is_address(struct str host)
 static bool read_bracketed(struct str text, struct place *ret, size_t *ret_end)
 {
     const char *end = memchr(text.at, ']', text.len);
-    if (!end || end == text.at + 1)
+    if (end == NULL || end == text.at + 1)
         return false;
     ret->host = (struct str){text.at + 1, (size_t)(end - text.at) - 1};
     ret->literal = true;
@@ -91,7 +91,7 @@ static bool read_place(struct str text, struct place *ret)
     return true;
 }
 
-/* --- rules --- */
+/* ---- rules ---- */
 
 struct rule {
     struct place place;
@@ -144,7 +144,7 @@ static enum egress_reach rule_reach(const struct rule *rule, struct str host, in
 enum egress_reach egress_allows(const char *const *rules, const char *host, int port)
 {
     enum egress_reach reach = EGRESS_NOWHERE;
-    for (size_t i = 0; rules && rules[i]; i++) {
+    for (size_t i = 0; rules != NULL && rules[i] != NULL; i++) {
         struct rule rule;
         if (!read_rule(rules[i], &rule))
             continue;
@@ -154,7 +154,7 @@ enum egress_reach egress_allows(const char *const *rules, const char *host, int 
     return reach;
 }
 
-/* --- addresses --- */
+/* ---- addresses ---- */
 
 /* The first that fits decides; what fits none is public. */
 static const struct range {
@@ -207,7 +207,7 @@ static enum egress_reach needs6(const unsigned char *address)
     if (memcmp(address, zeros, sizeof zeros) == 0)
         return address[15] == 1 ? EGRESS_LOCAL : EGRESS_NEVER;
     const unsigned char *inner = inner4(address);
-    if (inner)
+    if (inner != NULL)
         return needs4(inner);
     if (address[0] == 0xff)
         return EGRESS_NEVER;
@@ -230,13 +230,14 @@ enum egress_reach egress_needs_on(const struct egress_net *own, size_t own_count
     const unsigned char *inner = len == 16 ? inner4(address) : NULL;
     for (size_t i = 0; i < own_count && needs < EGRESS_PRIVATE; i++) {
         bool same = own[i].len == len && same_bits(address, own[i].bytes, own[i].bits);
-        if (same || (inner && own[i].len == 4 && same_bits(inner, own[i].bytes, own[i].bits)))
+        if (same ||
+            (inner != NULL && own[i].len == 4 && same_bits(inner, own[i].bytes, own[i].bits)))
             needs = EGRESS_PRIVATE;
     }
     return needs;
 }
 
-/* --- requests --- */
+/* ---- requests ---- */
 
 static enum rc bad_request(struct err *err, const char *why)
 {

@@ -1,6 +1,3 @@
-/*
- * faults.c - see faults.h.
- */
 #include "core/config/faults.h"
 #include "base/str.h"
 #include "base/yaml_places.h"

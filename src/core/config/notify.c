@@ -1,6 +1,3 @@
-/*
- * notify.c - see notify.h.
- */
 #include "core/config/notify.h"
 #include "base/fields.h"
 #include "core/config/config_decoder.h"
@@ -61,7 +58,7 @@ bool notify_kind_parse(const char *name, enum notify_kind *ret_kind)
 bool notify_kind_of(const char *event_type, enum notify_kind *ret_kind)
 {
     for (int kind = 0; kind < NOTIFY_KIND_COUNT; kind++) {
-        if (kinds[kind].event && strcmp(kinds[kind].event, event_type) == 0) {
+        if (kinds[kind].event != NULL && strcmp(kinds[kind].event, event_type) == 0) {
             *ret_kind = (enum notify_kind)kind;
             return true;
         }
@@ -84,19 +81,19 @@ bool notify_channel_wants(const struct notify_channel *channel, enum notify_kind
 {
     if (!channel->on[kind])
         return false;
-    for (size_t i = 0; channel->repositories[i]; i++) {
+    for (size_t i = 0; channel->repositories[i] != NULL; i++) {
         if (glob_match(channel->repositories[i], repository))
             return true;
     }
     return channel->repositories[0] == NULL;
 }
 
-/* ---- the document ----------------------------------------------------------------------- */
+/* ---- the document ---- */
 
 static bool name_valid(const char *name)
 {
     for (const char *at = name; *at; at++) {
-        if (!isalnum((unsigned char)*at) && !strchr("._-", *at))
+        if (!isalnum((unsigned char)*at) && strchr("._-", *at) == NULL)
             return false;
     }
     return true;
@@ -114,7 +111,7 @@ static void read_variable(struct fields *fields, const char *key, struct arena *
                           const char **ret_name)
 {
     read_text(fields, key, VARIABLE_MAX, arena, ret_name);
-    if (*ret_name && !config_variable_valid(*ret_name))
+    if (*ret_name != NULL && !config_variable_valid(*ret_name))
         fields_fail(fields, key, "%s must be the name of an environment variable, not %.100s", key,
                     *ret_name);
 }
@@ -144,7 +141,7 @@ static void read_kinds(struct fields *fields, struct notify_channel *channel)
                         name);
         channel->on[kind] = true;
     }
-    if (array && js_count(array) == 0)
+    if (array != NULL && js_count(array) == 0)
         fields_fail(fields, "on", "on must name at least one thing to hear of");
 }
 
@@ -152,18 +149,18 @@ static void read_kinds(struct fields *fields, struct notify_channel *channel)
 static void check_type(struct fields *fields, const struct notify_channel *channel)
 {
     bool command = channel->type == NOTIFY_COMMAND;
-    if (command && (channel->url || channel->url_env))
+    if (command && (channel->url != NULL || channel->url_env != NULL))
         fields_fail(fields, "url", "a command has no url");
-    else if (command && !channel->command[0])
+    else if (command && channel->command[0] == NULL)
         fields_fail(fields, "command", "a channel of type command needs command: [PROGRAM, ...]");
-    else if (!command && !channel->url == !channel->url_env)
+    else if (!command && (channel->url == NULL) == (channel->url_env == NULL))
         fields_fail(fields, "url", "a channel of type %s needs either url or urlEnv",
                     type_names[channel->type]);
-    else if (!command && (channel->command[0] || channel->env[0]))
+    else if (!command && (channel->command[0] != NULL || channel->env[0] != NULL))
         fields_fail(fields, "command", "only a channel of type command has command and env");
-    else if (channel->secret_env && channel->type != NOTIFY_WEBHOOK)
+    else if (channel->secret_env != NULL && channel->type != NOTIFY_WEBHOOK)
         fields_fail(fields, "secretEnv", "only a webhook is signed");
-    else if (channel->url && !text_starts(channel->url, "http://") &&
+    else if (channel->url != NULL && !text_starts(channel->url, "http://") &&
              !text_starts(channel->url, "https://"))
         fields_fail(fields, "url", "url must start with http:// or https://");
 }
@@ -177,7 +174,7 @@ enum rc notify_channel_decode(const struct js *document, const char *path, struc
     int type = 0;
     fields_open(&fields, document, path, err);
     fields_string(&fields, "name", FIELD_REQUIRED, &(struct field_text){1, NOTIFY_NAME_MAX}, &name);
-    if (name && !name_valid(name))
+    if (name != NULL && !name_valid(name))
         fields_fail(&fields, "name", "name may hold letters, digits and ._- only");
     read_kinds(&fields, &channel);
     read_list(&fields, "repositories", &(struct field_text){1, GLOB_MAX}, NOTIFY_GLOBS_MAX, arena,
@@ -206,14 +203,14 @@ enum rc notify_channels_decode(const struct js *array, const char *path, struct 
 {
     size_t count = js_count(array);
     assert(count <= NOTIFY_CHANNELS_MAX); /* The form that read it has checked that. */
-    struct notify_channel *items = arena_array(arena, count + 1, sizeof(*items));
+    struct notify_channel *items = arena_array(arena, count + 1, sizeof *items);
     for (size_t i = 0; i < count; i++) {
         const char *where = arena_printf(arena, "%s[%zu]", path, i);
         enum rc rc = notify_channel_decode(js_at(array, i), where, arena, &items[i], err);
         if (rc != RC_OK)
             return rc;
         const struct notify_channels before = {items, i};
-        if (notify_channel_find(&before, items[i].name))
+        if (notify_channel_find(&before, items[i].name) != NULL)
             return err_field(err, RC_INVALID, "INVALID_FIELD", where,
                              "there are two channels called %s", items[i].name);
     }
@@ -223,11 +220,11 @@ enum rc notify_channels_decode(const struct js *array, const char *path, struct 
 
 static void write_list(struct jw *jw, const char *key, const char *const *list)
 {
-    if (!list[0])
+    if (list[0] == NULL)
         return;
     jw_key(jw, key);
     jw_begin(jw, '[');
-    for (size_t i = 0; list[i]; i++)
+    for (size_t i = 0; list[i] != NULL; i++)
         jw_str(jw, list[i]);
     jw_end(jw, ']');
 }

@@ -167,7 +167,7 @@ static enum rc decode_prompt(struct decoder *decoder, const struct js *object)
                &config->prompt.token_budget);
     fields_bool(&fields, "memory", FIELD_OPTIONAL, &config->prompt.memory);
     if (js_get(object, "rules") != NULL)
-        memset(config->prompt.rules, 0, sizeof(config->prompt.rules));
+        memset(config->prompt.rules, 0, sizeof config->prompt.rules);
     config_strings(&fields, "rules",
                    &(struct config_list){.to = config->prompt.rules,
                                          .max = CONFIG_RULES_MAX,
@@ -242,7 +242,7 @@ bool repo_name_valid(const char *name)
 static bool branch_part_valid(struct str part)
 {
     static const char lock[] = ".lock";
-    size_t lock_len = sizeof(lock) - 1;
+    size_t lock_len = sizeof lock - 1;
     if (part.len == 0 || part.at[0] == '.')
         return false;
     return part.len < lock_len || memcmp(part.at + part.len - lock_len, lock, lock_len) != 0;

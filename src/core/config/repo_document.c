@@ -1,6 +1,3 @@
-/*
- * repo_document.c - see repo_document.h.
- */
 #include "core/config/repo_document.h"
 #include "base/merge_patch.h"
 #include "core/config/schema.h"

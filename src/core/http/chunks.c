@@ -1,6 +1,3 @@
-/*
- * chunks.c - see chunks.h.
- */
 #include "core/http/chunks.h"
 #include "core/http/head.h"
 

@@ -1,6 +1,3 @@
-/*
- * frame.c - see frame.h.
- */
 #include "core/http/frame.h"
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,3 @@
-/*
- * head.c - see head.h.
- */
 #include "core/http/head.h"
 #include <assert.h>
 #include <string.h>
@@ -41,7 +38,7 @@ int http_scan(struct http_scan *scan, struct str bytes, size_t *ret_length, stru
     const char *feed;
     *ret_length = 0;
     while (scan->at < bytes.len &&
-           (feed = memchr(bytes.at + scan->at, '\n', bytes.len - scan->at))) {
+           (feed = memchr(bytes.at + scan->at, '\n', bytes.len - scan->at)) != NULL) {
         size_t end = (size_t)(feed - bytes.at);
         if (end == scan->line || bytes.at[end - 1] != '\r')
             return refuse(err, 400, "MALFORMED_REQUEST",
@@ -61,7 +58,7 @@ int http_scan(struct http_scan *scan, struct str bytes, size_t *ret_length, stru
 static bool take_line(struct str *rest, struct str *ret_line)
 {
     const char *end = memmem(rest->at, rest->len, "\r\n", 2);
-    if (!end)
+    if (end == NULL)
         return false;
     *ret_line = (struct str){rest->at, (size_t)(end - rest->at)};
     rest->at += ret_line->len + 2;
@@ -74,7 +71,7 @@ static bool take_line(struct str *rest, struct str *ret_line)
 bool http_is_token(unsigned char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c && strchr("!#$%&'*+-.^_`|~", c));
+           (c && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
 static bool is_token(struct str text)
@@ -111,9 +108,9 @@ bool http_name_is(struct str name, const char *wanted)
 static struct str take_item(struct str *list)
 {
     const char *comma = memchr(list->at, ',', list->len);
-    size_t len = comma ? (size_t)(comma - list->at) : list->len;
+    size_t len = comma != NULL ? (size_t)(comma - list->at) : list->len;
     struct str item = trim((struct str){list->at, len});
-    size_t used = comma ? len + 1 : len;
+    size_t used = comma != NULL ? len + 1 : len;
     *list = (struct str){list->at + used, list->len - used};
     return item;
 }
@@ -134,7 +131,7 @@ bool http_head_next(struct str *fields, struct http_head_field *ret_field)
     if (fields->len == 0 || !take_line(fields, &line))
         return false;
     const char *colon = memchr(line.at, ':', line.len);
-    assert(colon); /* The head was parsed. */
+    assert(colon != NULL); /* The head was parsed. */
     size_t name_len = (size_t)(colon - line.at);
     *ret_field = (struct http_head_field){
         .line = {start, line.len + 2},
@@ -151,7 +148,7 @@ static int parse_request_line(struct str line, const struct http_head_limits *li
 {
     const char *first = memchr(line.at, ' ', line.len);
     const char *last = memrchr(line.at, ' ', line.len);
-    if (!first || first == last)
+    if (first == NULL || first == last)
         return refuse(err, 400, "MALFORMED_REQUEST",
                       "the request line must be: method, target, version");
     struct str version = {last + 1, line.len - (size_t)(last + 1 - line.at)};
@@ -188,7 +185,7 @@ static void split_query(struct str text, struct http_head *head)
 {
     const char *mark = text.len ? memchr(text.at, '?', text.len) : NULL;
     head->path = text;
-    if (!mark)
+    if (mark == NULL)
         return;
     head->path.len = (size_t)(mark - text.at);
     head->query = (struct str){mark + 1, text.len - head->path.len - 1};
@@ -275,7 +272,7 @@ static int parse_host(struct str value, struct http_head *head, struct err *err)
     for (size_t i = 0; i < value.len; i++) {
         unsigned char c = (unsigned char)value.at[i];
         bool letter = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!letter && !strchr("-._~!$&'()*+;=%:[]", c))
+        if (!letter && strchr("-._~!$&'()*+;=%:[]", c) == NULL)
             return refuse(err, 400, "MALFORMED_HEADER", "Host must be a name and perhaps a port");
     }
     head->host = value;

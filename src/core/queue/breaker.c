@@ -39,7 +39,7 @@ struct breaker_rules breaker_rules_default(void)
 static void forget_first(struct breaker_times *times, size_t count)
 {
     times->count -= count;
-    memmove(times->at_us, times->at_us + count, times->count * sizeof(times->at_us[0]));
+    memmove(times->at_us, times->at_us + count, times->count * sizeof times->at_us[0]);
 }
 
 static void forget_before(struct breaker_times *times, int64_t time_us)

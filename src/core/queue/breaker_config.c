@@ -1,6 +1,3 @@
-/*
- * breaker_config.c - see breaker_config.h.
- */
 #include "core/queue/breaker_config.h"
 #include "base/clock.h"
 #include "base/fields.h"

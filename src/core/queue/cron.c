@@ -1,6 +1,3 @@
-/*
- * cron.c - see cron.h.
- */
 #include "core/queue/cron.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -38,7 +35,7 @@ static const struct {
     {"@annually", "0 0 1 1 *"},
 };
 
-/* ---- reading ---------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static enum rc refuse(const struct field *field, struct str part, struct err *err)
 {
@@ -122,7 +119,7 @@ static enum rc read_field(const struct field *field, struct str text, uint64_t *
     uint64_t bits = 0;
     for (struct str rest = text;;) {
         const char *comma = memchr(rest.at, ',', rest.len);
-        struct str part = {rest.at, comma ? (size_t)(comma - rest.at) : rest.len};
+        struct str part = {rest.at, comma != NULL ? (size_t)(comma - rest.at) : rest.len};
         if (!read_part(field, part, &bits))
             return refuse(field, text, err);
         if (comma == NULL)
@@ -186,7 +183,7 @@ enum rc cron_parse(const char *text, struct cron *ret_cron, struct err *err)
     return RC_OK;
 }
 
-/* ---- the next time ---------------------------------------------------------------------- */
+/* ---- the next time ---- */
 
 /* Month and day of a day since 1970, which may not be before it: the years are made to begin in
    March, so that a leap day is the last of them. */

@@ -1,6 +1,3 @@
-/*
- * level.c - see level.h.
- */
 #include "core/queue/level.h"
 #include "base/rc.h"
 #include <assert.h>

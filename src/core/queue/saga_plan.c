@@ -1,6 +1,3 @@
-/*
- * saga_plan.c - see saga_plan.h.
- */
 #include "core/queue/saga_plan.h"
 #include "base/fields.h"
 #include "base/str.h"
@@ -70,7 +67,7 @@ enum rc saga_plan_decode(const struct js *steps, struct arena *arena, struct sag
     if (js_type(steps) != JS_ARRAY || count == 0 || count > SAGA_STEPS_MAX)
         return err_field(err, RC_INVALID, "INVALID_FIELD", "steps",
                          "steps must be a list of 1 to %d steps", SAGA_STEPS_MAX);
-    struct saga_plan_step *decoded = arena_array(arena, count, sizeof(*decoded));
+    struct saga_plan_step *decoded = arena_array(arena, count, sizeof *decoded);
     for (size_t i = 0; i < count; i++) {
         const char *path = arena_printf(arena, "steps[%zu]", i);
         enum rc rc = read_step(js_at(steps, i), path, arena, &decoded[i], err);

@@ -1,6 +1,3 @@
-/*
- * scale.c - see scale.h.
- */
 #include "core/queue/scale.h"
 #include <assert.h>
 

@@ -1,6 +1,3 @@
-/*
- * swarm.c - see swarm.h.
- */
 #include "core/queue/swarm.h"
 #include "base/str.h"
 #include <assert.h>
@@ -13,7 +10,7 @@ static void swarm_move(struct swarm *swarm, int64_t slice)
     if (slice <= swarm->slice && slice > swarm->slice - SWARM_SLICES)
         return;
     if (slice < swarm->slice || slice - swarm->slice >= SWARM_SLICES)
-        memset(swarm->counts, 0, sizeof(swarm->counts));
+        memset(swarm->counts, 0, sizeof swarm->counts);
     else
         for (int64_t i = swarm->slice + 1; i <= slice; i++)
             swarm->counts[i % SWARM_SLICES] = 0;
@@ -61,8 +58,8 @@ struct swarm *swarm_of(struct swarm_book *book, const char *queue, const char *t
     if (entry == NULL) {
         entry = book->count < SWARM_BOOK_MAX ? &book->entries[book->count++] : stalest;
         entry->swarm = (struct swarm){0};
-        text_copy(entry->queue, sizeof(entry->queue), queue);
-        text_copy(entry->type, sizeof(entry->type), type);
+        text_copy(entry->queue, sizeof entry->queue, queue);
+        text_copy(entry->type, sizeof entry->type, type);
     }
     entry->used_us = now_us;
     return &entry->swarm;

@@ -1,6 +1,3 @@
-/*
- * topic.c - see topic.h.
- */
 #include "core/queue/topic.h"
 #include "base/str.h"
 #include <ctype.h>
@@ -12,8 +9,8 @@ static bool next_token(const char **rest, struct str *ret_token)
     if (*rest == NULL)
         return false;
     const char *dot = strchr(*rest, '.');
-    *ret_token = (struct str){*rest, dot ? (size_t)(dot - *rest) : strlen(*rest)};
-    *rest = dot ? dot + 1 : NULL;
+    *ret_token = (struct str){*rest, dot != NULL ? (size_t)(dot - *rest) : strlen(*rest)};
+    *rest = dot != NULL ? dot + 1 : NULL;
     return true;
 }
 

@@ -1,6 +1,3 @@
-/*
- * admission.c - see admission.h.
- */
 #include "core/run/admission.h"
 #include <assert.h>
 
@@ -9,7 +6,7 @@ static bool used_up(int64_t count, int64_t max)
     return max > 0 && count >= max;
 }
 
-/* ---- what rejects ----------------------------------------------------------------------- */
+/* ---- what rejects ---- */
 
 static enum rc check_key(const struct submit_facts *facts, struct err *err)
 {
@@ -61,7 +58,7 @@ static enum rc check_cost(const struct submit_facts *facts, struct err *err)
                    (double)facts->spent_microusd / 1e6, (double)facts->budget_microusd_max / 1e6);
 }
 
-/* ---- the table -------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 static const struct check {
     const char *reason;

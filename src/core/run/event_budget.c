@@ -1,6 +1,3 @@
-/*
- * event_budget.c - see event_budget.h.
- */
 #include "core/run/event_budget.h"
 #include <assert.h>
 

@@ -377,8 +377,8 @@ static struct lines read_log(struct str log, struct arena *arena)
     size_t count = 1;
     for (size_t i = 0; i < log.len; i++)
         count += log.at[i] == '\n';
-    struct lines lines = {.at = arena_array(arena, count, sizeof(*lines.at)),
-                          .is_error = arena_array(arena, count, sizeof(*lines.is_error))};
+    struct lines lines = {.at = arena_array(arena, count, sizeof *lines.at),
+                          .is_error = arena_array(arena, count, sizeof *lines.is_error)};
     char *to = arena_alloc(arena, log.len + 1);
     struct str line;
     while (str_take_line(&log, &line)) {

@@ -1,6 +1,3 @@
-/*
- * judge_answer.c - see judge_answer.h.
- */
 #include "core/run/judge_answer.h"
 #include "base/js.h"
 #include "core/text/prose.h"

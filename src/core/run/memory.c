@@ -90,7 +90,7 @@ static int64_t common(const struct words *words, const char *text)
     char word[WORD_BYTES];
     while (found < WORDS_COUNTED_MAX && next_word(&text, word)) {
         if (words->count > 0 &&
-            bsearch(word, words->items, words->count, WORD_BYTES, compare_words))
+            bsearch(word, words->items, words->count, WORD_BYTES, compare_words) != NULL)
             found++;
     }
     return found;
@@ -136,7 +136,7 @@ size_t memory_choose(const struct memory_topic *topic, struct memory_note *notes
     struct words words = words_of(topic->description, arena);
     for (size_t i = 0; i < count; i++)
         notes[i].score = score_of(topic, &words, &notes[i]);
-    qsort(notes, count, sizeof(*notes), compare_notes);
+    qsort(notes, count, sizeof *notes, compare_notes);
     size_t told = 0, bytes = 0;
     while (told < count && told < MEMORY_NOTES_MAX) {
         bytes += strlen(notes[told].summary);

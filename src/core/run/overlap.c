@@ -39,7 +39,7 @@ struct automaton {
     size_t count;
 };
 
-/* ---- sets of characters ----------------------------------------------------------------- */
+/* ---- sets of characters ---- */
 
 static void set_add(struct charset *set, unsigned char c)
 {
@@ -73,7 +73,7 @@ static bool sets_meet(const struct charset *a, const struct charset *b)
            (a->beyond && b->beyond);
 }
 
-/* ---- from pattern to automaton ---------------------------------------------------------- */
+/* ---- from pattern to automaton ---- */
 
 /* Takes one character off the front; all beyond ASCII are 128. */
 static unsigned char take(const char **at)
@@ -173,7 +173,7 @@ static bool automaton_make(const char *pattern, struct automaton *automaton)
     return fits && (!glob_is_plain(pattern) || add_inside(automaton, text_ends(pattern, "/")));
 }
 
-/* ---- the walk --------------------------------------------------------------------------- */
+/* ---- the walk ---- */
 
 /* Places of `b` that can be reached while `a` stands at place i; a ring, for i to i + SPAN_MAX. */
 struct front {
@@ -206,7 +206,7 @@ static void walk_from(const struct automaton *a, const struct automaton *b, stru
 static bool automata_meet(const struct automaton *a, const struct automaton *b, int64_t *left)
 {
     struct front front;
-    memset(&front, 0, sizeof(front));
+    memset(&front, 0, sizeof front);
     front.at[0][0] = true;
     for (size_t i = 0; i <= a->count; i++) {
         bool *row = row_of(&front, i);
@@ -217,7 +217,7 @@ static bool automata_meet(const struct automaton *a, const struct automaton *b, 
                 return true;
             walk_from(a, b, &front, i, j);
         }
-        memset(row, 0, sizeof(front.at[0])); /* It becomes the row of i + SPAN_MAX + 1. */
+        memset(row, 0, sizeof front.at[0]); /* It becomes the row of i + SPAN_MAX + 1. */
     }
     return false;
 }
@@ -231,7 +231,7 @@ static bool may_meet(const char *one, const char *other, int64_t *left)
     return automata_meet(&a, &b, left);
 }
 
-/* ---- sets of files ---------------------------------------------------------------------- */
+/* ---- sets of files ---- */
 
 static bool is_anything(const struct file_set *set)
 {

@@ -79,7 +79,7 @@ static char unescape(struct str *text)
     static const char bytes[] = "\a\b\t\n\v\f\r\"\\";
     if (text->len == 0)
         return 0;
-    const char *letter = memchr(letters, text->at[0], sizeof(letters) - 1);
+    const char *letter = memchr(letters, text->at[0], sizeof letters - 1);
     if (letter != NULL) {
         *text = str_from(*text, 1);
         return bytes[letter - letters];
@@ -372,7 +372,7 @@ static bool read_blobs(struct str text, struct patch_binary *binary)
     char *const to[] = {binary->was, binary->now};
     for (size_t side = 0; side < COUNT_OF(to); side++) {
         size_t len = 0;
-        while (len < text.len && strchr("0123456789abcdef", text.at[len]) && text.at[len])
+        while (len < text.len && strchr("0123456789abcdef", text.at[len]) != NULL && text.at[len])
             len++;
         if (len != 40 && len != 64)
             return false;
@@ -442,10 +442,10 @@ enum rc patch_read(struct str diff, struct arena *arena, struct patch_stats *ret
                        PATCH_FILES_MAX);
     while (reader.slot_count < 2 * count)
         reader.slot_count *= 2;
-    reader.slots = arena_array(arena, reader.slot_count, sizeof(*reader.slots));
-    reader.stats.paths = arena_array(arena, count + 1, sizeof(*reader.stats.paths));
-    reader.stats.renamed_from = arena_array(arena, count + 1, sizeof(*reader.stats.renamed_from));
-    reader.stats.binaries = arena_array(arena, binaries, sizeof(*reader.stats.binaries));
+    reader.slots = arena_array(arena, reader.slot_count, sizeof *reader.slots);
+    reader.stats.paths = arena_array(arena, count + 1, sizeof *reader.stats.paths);
+    reader.stats.renamed_from = arena_array(arena, count + 1, sizeof *reader.stats.renamed_from);
+    reader.stats.binaries = arena_array(arena, binaries, sizeof *reader.stats.binaries);
     struct str line;
     while (next_line(&reader, &line)) {
         if (!str_starts(line, file_head))

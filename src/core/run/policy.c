@@ -50,7 +50,7 @@ const char *policy_deny_code(void)
     return "policy.execution_mode_not_allowed";
 }
 
-/* ---- decisions, explained --------------------------------------------------------------- */
+/* ---- decisions, explained ---- */
 
 void policy_write(struct jw *jw, const struct policy_decision *decision)
 {
@@ -127,7 +127,7 @@ struct policy_decision policy_on_mode(const struct mode_question *question, stru
     };
 }
 
-/* ---- forbidden paths -------------------------------------------------------------------- */
+/* ---- forbidden paths ---- */
 
 const char *policy_forbids(const char *const *forbidden, const char *path)
 {
@@ -204,13 +204,13 @@ struct policy_decision policy_on_patch(const struct patch_question *question, st
                                    : NULL;
     }
     if (ret_paths != NULL) {
-        memcpy(ret_paths, found.paths, found.count * sizeof(found.paths[0]));
+        memcpy(ret_paths, found.paths, found.count * sizeof found.paths[0]);
         *ret_count = found.count;
     }
     return decision;
 }
 
-/* ---- lists of policies ------------------------------------------------------------------ */
+/* ---- lists of policies ---- */
 
 bool policy_list_has(const char *list, const char *policy_id)
 {

@@ -1,6 +1,3 @@
-/*
- * retry_rule.c - see retry_rule.h.
- */
 #include "core/run/retry_rule.h"
 #include "base/rc.h"
 #include "base/str.h"

@@ -51,7 +51,8 @@ static bool was_there(struct patch_scan *scan, struct str value)
     while (scan->looks <= LOOKS_MAX && scan->looked_bytes <= LOOKED_BYTES_MAX &&
            str_take_line(&diff, &line)) {
         scan->looked_bytes += line.len + 1;
-        if (line.len > 0 && line.at[0] == '-' && memmem(line.at, line.len, value.at, value.len))
+        if (line.len > 0 && line.at[0] == '-' &&
+            memmem(line.at, line.len, value.at, value.len) != NULL)
             return true;
     }
     return false;
@@ -176,7 +177,8 @@ void secrets_in_blob(const struct secrets *secrets, const struct secret_blob *bl
         bool told = false;
         hit.line++;
         while (secrets_next(&scan, &secret)) {
-            bool old = memmem(blob->before.at, blob->before.len, line.at + secret.at, secret.len);
+            bool old = memmem(blob->before.at, blob->before.len, line.at + secret.at, secret.len) !=
+                       NULL;
             hit.rule = secret.rule;
             if (!old && !told && hits->count < SECRETS_HITS_MAX)
                 hits->at[hits->count++] = hit;

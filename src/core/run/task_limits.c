@@ -1,6 +1,3 @@
-/*
- * task_limits.c - see task_limits.h.
- */
 #include "core/run/task_limits.h"
 
 enum { RUNS_PER_DAY_MIN = 4 }; /* So many runs at least have room in the budget of a day. */

@@ -494,8 +494,8 @@ void timeline_build(const struct event *events, size_t count, struct arena *aren
                     struct timeline *ret_timeline)
 {
     size_t max = count < TIMELINE_LINES_MAX ? count : TIMELINE_LINES_MAX;
-    struct timeline timeline = {.groups = arena_array(arena, max + 1, sizeof(*timeline.groups))};
-    struct timeline_line *lines = arena_array(arena, max + 1, sizeof(*lines));
+    struct timeline timeline = {.groups = arena_array(arena, max + 1, sizeof *timeline.groups)};
+    struct timeline_line *lines = arena_array(arena, max + 1, sizeof *lines);
     struct opening opening = {.name = NULL};
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {

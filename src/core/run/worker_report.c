@@ -1,6 +1,3 @@
-/*
- * worker_report.c - see worker_report.h.
- */
 #include "core/run/worker_report.h"
 #include "core/event_types.h"
 #include "core/judge_kind.h"

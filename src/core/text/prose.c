@@ -29,7 +29,7 @@ static bool is_blank(char c)
 char *prose_line(struct arena *arena, const char *text, size_t max)
 {
     static const char dots[] = "...";
-    assert(max > sizeof(dots));
+    assert(max > sizeof dots);
     size_t len = strlen(text);
     size_t room = len < max ? len : max + 1; /* One more byte shows that it must be cut. */
     char *line = arena_alloc(arena, room + 1);
@@ -43,9 +43,9 @@ char *prose_line(struct arena *arena, const char *text, size_t max)
     while (used > 0 && line[used - 1] == ' ')
         used--;
     if (used > max) {
-        used = prose_fit(line, used, max - (sizeof(dots) - 1));
-        memcpy(line + used, dots, sizeof(dots) - 1);
-        used += sizeof(dots) - 1;
+        used = prose_fit(line, used, max - (sizeof dots - 1));
+        memcpy(line + used, dots, sizeof dots - 1);
+        used += sizeof dots - 1;
     }
     line[used] = '\0';
     return line;

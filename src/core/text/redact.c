@@ -1,6 +1,3 @@
-/*
- * redact.c - see redact.h.
- */
 #include "core/text/redact.h"
 #include <assert.h>
 #include <string.h>

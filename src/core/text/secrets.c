@@ -352,8 +352,8 @@ static size_t key_head(struct str text)
 /* What may stand between the head and the body: nothing, or "Proc-Type: 4,ENCRYPTED". */
 static bool is_key_header(struct str line)
 {
-    return line.len < KEY_HEAD_MAX &&
-           (run_of(line, DOTTED, line.len) < KEY_NEXT_MIN || memchr(line.at, ':', line.len));
+    return line.len < KEY_HEAD_MAX && (run_of(line, DOTTED, line.len) < KEY_NEXT_MIN ||
+                                       memchr(line.at, ':', line.len) != NULL);
 }
 
 /* The next run of base64 in a line of a block. */

@@ -1,6 +1,3 @@
-/*
- * secrets_encoded.c - see secrets_encoded.h.
- */
 #include "core/text/secrets_encoded.h"
 #include <string.h>
 

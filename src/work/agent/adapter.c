@@ -34,7 +34,7 @@ void transcript_init(struct transcript *transcript, enum adapter adapter, struct
 
 void transcript_line(struct transcript *transcript, struct str line)
 {
-    if (transcript->ops->line && !transcript->stop)
+    if (transcript->ops->line != NULL && transcript->stop == NULL)
         transcript->ops->line(transcript, line);
 }
 
@@ -56,7 +56,7 @@ struct js *transcript_parse(struct str line)
 
 static void stop_agent(struct transcript *transcript, const char *why)
 {
-    if (!transcript->stop)
+    if (transcript->stop == NULL)
         transcript->stop = why;
 }
 
@@ -137,7 +137,7 @@ static bool matches(const char *rule, const char *name)
 static const char *denying_rule(const struct transcript *transcript, const char *name)
 {
     const char *const *rules = transcript->limits.tools_denied;
-    for (; rules && *rules; rules++) {
+    for (; rules != NULL && *rules != NULL; rules++) {
         if (matches(*rules, name))
             return *rules;
     }
@@ -166,7 +166,7 @@ static void note_same(struct transcript *transcript, const struct tool_event *ev
 {
     char arguments[SHA256_TEXT_BYTES + 8], both[sizeof arguments + ADAPTER_ID_MAX];
     char hash[SHA256_TEXT_BYTES] = "";
-    if (hash_arguments(event->arguments, arguments)) {
+    if (hash_arguments(event->arguments, arguments) != NULL) {
         int len = snprintf(both, sizeof both, "%s %.*s", arguments, ADAPTER_ID_MAX - 2,
                            event->name);
         sha256_hex(both, (size_t)len, hash);
@@ -204,7 +204,7 @@ static void begin_call(struct transcript *transcript, const struct tool_event *e
     note_same(transcript, event);
     transcript->calls++;
     const char *rule = denying_rule(transcript, event->name);
-    if (rule) {
+    if (rule != NULL) {
         deny_call(transcript, event, rule);
         return;
     }
@@ -217,7 +217,7 @@ static void end_call(struct transcript *transcript, const struct tool_event *eve
 {
     bool made = event->status != TOOL_DENIED;
     const char *rule = made && !began ? denying_rule(transcript, event->name) : NULL;
-    if (rule)
+    if (rule != NULL)
         deny_call(transcript, event, rule);
     else
         record_tool(transcript, event);
@@ -231,7 +231,7 @@ void transcript_tool(struct transcript *transcript, const struct tool_event *eve
     struct tool_event named = *event;
     size_t at = open_at(transcript, event->id);
     bool is_open = at < ADAPTER_CALLS_MAX;
-    if (!named.name)
+    if (named.name == NULL)
         named.name = is_open ? transcript->open[at].name : "tool";
     if (named.status != TOOL_STARTED) {
         end_call(transcript, &named, is_open);
@@ -327,13 +327,13 @@ bool transcript_tokens(struct transcript *transcript, const char *message_id, st
 {
     struct tokens none = {0}, *had = &none;
     bool fresh = true;
-    for (size_t i = 0; message_id && i < ADAPTER_MESSAGES_MAX; i++) {
+    for (size_t i = 0; message_id != NULL && i < ADAPTER_MESSAGES_MAX; i++) {
         if (text_same(transcript->messages[i].id, message_id)) {
             had = &transcript->messages[i].tokens;
             fresh = false;
         }
     }
-    if (fresh && message_id) {
+    if (fresh && message_id != NULL) {
         size_t at = transcript->message_next;
         transcript_copy(transcript->messages[at].id, ADAPTER_ID_MAX, message_id);
         transcript->message_next = (at + 1) % ADAPTER_MESSAGES_MAX;

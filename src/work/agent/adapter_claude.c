@@ -87,7 +87,7 @@ static const char *first_text(const struct js *content)
 {
     for (size_t i = 0; i < js_count(content); i++) {
         const char *text = js_get_str(js_at(content, i), "text", NULL);
-        if (text)
+        if (text != NULL)
             return text;
     }
     return "";
@@ -137,7 +137,7 @@ static void on_assistant(struct transcript *transcript, const struct js *object)
         return;
     }
     count_message(transcript, message, of_main);
-    for (size_t i = 0; i < js_count(content) && !transcript->stop; i++) {
+    for (size_t i = 0; i < js_count(content) && transcript->stop == NULL; i++) {
         const struct js *block = js_at(content, i);
         const char *type = js_get_str(block, "type", "");
         if (text_same(type, "tool_use"))
@@ -154,7 +154,7 @@ static void on_tool_result(struct transcript *transcript, const struct js *block
     bool failed = js_get_bool(block, "is_error", false);
     const struct js *content = js_get(block, "content");
     const char *error = js_str(content, NULL);
-    if (failed && !error)
+    if (failed && error == NULL)
         error = first_text(content);
     transcript_tool(transcript,
                     &(struct tool_event){.status = failed ? TOOL_FAILED : TOOL_COMPLETED,
@@ -247,7 +247,7 @@ static void on_error_result(struct transcript *transcript, const struct js *obje
     }
     transcript->quota.rejected |= js_get_int(object, "api_error_status", 0) == TOO_MANY_REQUESTS;
     transcript_failed(transcript, text);
-    if (!transcript->stop)
+    if (transcript->stop == NULL)
         transcript->stop = stop;
 }
 

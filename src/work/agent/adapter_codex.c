@@ -84,7 +84,7 @@ static void on_call(struct transcript *transcript, const struct call *call, cons
     };
     /* Some items are reported only when they are done. */
     transcript_tool(transcript, &event);
-    if (!ended || transcript->stop)
+    if (!ended || transcript->stop != NULL)
         return;
     event.status = end_of(item);
     if (event.status != TOOL_COMPLETED)

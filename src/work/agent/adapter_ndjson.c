@@ -44,7 +44,7 @@ static void on_turn(struct transcript *transcript, const struct js *object)
         .output = js_get_int(object, "outputTokens", 0),
     };
     const char *model = js_get_str(object, "model", NULL);
-    if (model)
+    if (model != NULL)
         transcript_copy(transcript->usage.model, sizeof transcript->usage.model, model);
     double before = transcript->usage.cost_usd;
     (void)transcript_tokens(transcript, NULL, tokens);
@@ -60,7 +60,7 @@ static void on_quota(struct transcript *transcript, const struct js *object)
     const char *at = js_get_str(object, "resetsAt", NULL);
     int64_t in_ms = js_get_int(object, "resetsInMs", 0);
     static const int64_t wait_ms_max = INT64_C(32) * 24 * 3600 * 1000;
-    if (at && time_parse(at, &resets_us))
+    if (at != NULL && time_parse(at, &resets_us))
         transcript->quota.resets_us = resets_us > now_us ? resets_us : 0;
     else if (in_ms > 0 && in_ms <= wait_ms_max)
         transcript->quota.resets_us = now_us + in_ms * US_PER_MS;

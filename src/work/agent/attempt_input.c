@@ -38,7 +38,7 @@ void attempt_init(struct attempt *attempt, struct step *step)
         .plan_path = worktree_path(step, "io/plan.md"),
         .record_path = worktree_path(step, "io/result.json"),
         .log_path = worktree_path(step, log_name),
-        .socket = socket && file_exists(socket) ? socket : NULL,
+        .socket = socket != NULL && file_exists(socket) ? socket : NULL,
         .ended = {.exit_code = -1},
         .record = REPORT_UNKNOWN,
     };
@@ -61,7 +61,7 @@ void attempt_init(struct attempt *attempt, struct step *step)
 
 void attempt_release(struct attempt *attempt)
 {
-    if (attempt->compute)
+    if (attempt->compute != NULL)
         attempt->compute->release(attempt);
     progress_release(&attempt->progress);
     explicit_bzero(attempt->token, sizeof attempt->token);
@@ -79,7 +79,7 @@ static enum rc write_artifact(struct step *step, const char *sha256, const char 
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, STEP_TEXT_ARTIFACT_MAX + sizeof plan_wanted);
-    enum rc rc = sha256 ? step_get(step, sha256, &text, err) : RC_OK;
+    enum rc rc = sha256 != NULL ? step_get(step, sha256, &text, err) : RC_OK;
     if (rc == RC_OK)
         buf_adds(&text, end);
     return rc == RC_OK ? file_write_new(path, buf_text(&text), text.len, 0600, err) : rc;
@@ -109,7 +109,7 @@ static enum rc make_io(struct attempt *attempt, struct err *err)
                             attempt->planning ? plan_wanted : "", err);
     if (rc == RC_OK && input->attempt > 1)
         rc = write_artifact(step, input->feedback_sha256, attempt->feedback_path, "", err);
-    if (rc == RC_OK && input->plan_sha256)
+    if (rc == RC_OK && input->plan_sha256 != NULL)
         rc = write_artifact(step, input->plan_sha256, attempt->plan_path, "", err);
     if (rc == RC_OK)
         rc = attachments_place(step, worktree_path(step, "io/attachments"), err);
@@ -138,7 +138,7 @@ static void make_env(struct attempt *attempt)
     childenv_set(env, arena, "DROVER_PROMPT", attempt->prompt_path);
     if (step->input.attempt > 1)
         childenv_set(env, arena, "DROVER_FEEDBACK", attempt->feedback_path);
-    if (attempt->planning || step->input.plan_sha256)
+    if (attempt->planning || step->input.plan_sha256 != NULL)
         childenv_set(env, arena, "DROVER_PLAN", attempt->plan_path);
     childenv_set(env, arena, "DROVER_PHASE", attempt->planning ? "plan" : "work");
     if (js_count(js_get(step->input.payload, "attachments")) > 0)
@@ -146,9 +146,10 @@ static void make_env(struct attempt *attempt)
     childenv_set(env, arena, "DROVER_RESULT", attempt->record_path);
     childenv_set(env, arena, "DROVER_ATTEMPT",
                  arena_printf(arena, "%" PRId64, step->input.attempt));
-    childenv_set(env, arena, "DROVER_URL", step->site->server_url ? step->site->server_url : "");
+    childenv_set(env, arena, "DROVER_URL",
+                 step->site->server_url != NULL ? step->site->server_url : "");
     childenv_set(env, arena, "DROVER_TOKEN", attempt->token);
-    if (attempt->socket)
+    if (attempt->socket != NULL)
         childenv_set(env, arena, "DROVER_SOCKET", attempt->socket);
 }
 

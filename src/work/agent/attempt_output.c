@@ -67,7 +67,7 @@ enum rc attempt_take_output(struct attempt *attempt, struct err *err)
     if (rc == RC_OK)
         rc = collect_patch(step, attempt->base, &attempt->patch, err);
     /* With secrets or a nested repository in it the tree shows what is stored nowhere. */
-    bool stored = !attempt->patch.scan.secrets && text_empty(attempt->patch.nested);
+    bool stored = attempt->patch.scan.secrets == NULL && text_empty(attempt->patch.nested);
     if (rc == RC_OK && stored)
         rc = worktree_mark(step, attempt->base, attempt->patch.sha256, err);
     return rc;

@@ -33,7 +33,7 @@ static const char *outcome_name(const struct attempt *attempt)
     case COMPUTE_STOPPED:
         break;
     }
-    return attempt->limit ? attempt->limit : "ended";
+    return attempt->limit != NULL ? attempt->limit : "ended";
 }
 
 static const char *report_name(const struct attempt *attempt)
@@ -109,7 +109,7 @@ static void write_nested(struct jw *jw, const char *nested)
 static void write_patch(struct jw *jw, const struct collected *patch, const char *const *forbidden)
 {
     jw_key(jw, "patch");
-    if (!patch->sha256) {
+    if (patch->sha256 == NULL) {
         jw_null(jw);
         return;
     }
@@ -150,7 +150,7 @@ static const char *place_name(const struct attempt *attempt)
 {
     if (attempt->compute == &compute_child)
         return sandbox_name(&attempt->step->site->sandbox);
-    return attempt->compute ? attempt->compute->name : "pull";
+    return attempt->compute != NULL ? attempt->compute->name : "pull";
 }
 
 /* Texts of the agent may have hidden secrets by JSON escapes. */
@@ -231,7 +231,7 @@ void attempt_write_result(struct attempt *attempt)
         jw_kint(&jw, "nestedRepositoryCount", attempt->patch.nested_count);
         write_nested(&jw, clean(attempt, attempt->patch.nested));
     }
-    if (attempt->patch.scan.secrets)
+    if (attempt->patch.scan.secrets != NULL)
         write_secrets(&jw, attempt->patch.scan.secrets);
     jw_end(&jw, '}');
 }

@@ -86,7 +86,7 @@ static void session_release(struct session *session)
     buf_release(&session->line);
 }
 
-/* --- looking the program up --- */
+/* ---- looking the program up ---- */
 
 static bool is_program(const char *path)
 {
@@ -97,7 +97,7 @@ static bool is_program(const char *path)
 static const char *variable(const char *const *env, const char *name, const char *otherwise)
 {
     size_t len = strlen(name);
-    for (size_t i = 0; env && env[i]; i++) {
+    for (size_t i = 0; env != NULL && env[i] != NULL; i++) {
         if (strncmp(env[i], name, len) == 0 && env[i][len] == '=')
             return env[i] + len + 1;
     }
@@ -110,7 +110,7 @@ static enum rc find_program(const struct compute_spec *spec, char ret_path[PATH_
 {
     const char *program = spec->view.argv[0];
     char path[PATH_MAX];
-    if (strchr(program, '/')) {
+    if (strchr(program, '/') != NULL) {
         bool whole = program[0] == '/';
         (void)snprintf(path, sizeof path, "%s%s%s", whole ? "" : spec->view.cwd, whole ? "" : "/",
                        program);
@@ -125,7 +125,7 @@ static enum rc find_program(const struct compute_spec *spec, char ret_path[PATH_
                            program);
     } else {
         const char *dirs = variable(spec->env, "PATH", "/usr/local/bin:/usr/bin:/bin");
-        for (const char *at = dirs; at && *at;) {
+        for (const char *at = dirs; at != NULL && *at;) {
             size_t len = strcspn(at, ":");
             (void)snprintf(path, sizeof path, "%.*s/%s", (int)len, at, program);
             if (is_program(path)) {
@@ -136,10 +136,10 @@ static enum rc find_program(const struct compute_spec *spec, char ret_path[PATH_
         }
     }
     return err_set(err, RC_NOT_FOUND, "NO_PROGRAM", "There is no program %.200s%s.", program,
-                   strchr(program, '/') ? "" : " in PATH");
+                   strchr(program, '/') != NULL ? "" : " in PATH");
 }
 
-/* --- start --- */
+/* ---- start ---- */
 
 static enum rc make_pipe(int *ret_ours, int *ret_theirs, struct err *err)
 {
@@ -197,7 +197,7 @@ static enum rc make_ends(struct session *session, struct ends *ends, struct err 
     const struct compute_spec *spec = session->spec;
     enum rc rc = open_file(spec->log_path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
                            &session->log_fd, err);
-    if (rc == RC_OK && spec->stdin_path)
+    if (rc == RC_OK && spec->stdin_path != NULL)
         rc = open_file(spec->stdin_path, O_RDONLY | O_NOFOLLOW, &ends->in, err);
     if (rc == RC_OK)
         rc = make_pipe(&session->out_fd, &ends->out, err);
@@ -218,7 +218,8 @@ static enum rc start_gateway(struct session *session, struct arena *arena, const
 {
     const struct compute_spec *spec = session->spec;
     *ret_path = NULL;
-    if (!spec->egress || !spec->egress[0] || spec->view.network || !has_walls(session))
+    if (spec->egress == NULL || spec->egress[0] == NULL || spec->view.network ||
+        !has_walls(session))
         return RC_OK;
     const char *path = arena_printf(arena, "%s.proxy", spec->log_path);
     enum rc rc = gateway_start(
@@ -234,7 +235,7 @@ static void start_guard(struct session *session)
     const struct sandbox_view *view = &session->spec->view;
     struct guard *guard = &session->guard;
     guard_init(guard, view->limits, session->begin_us);
-    for (size_t i = 0; i < SANDBOX_BINDS_MAX && view->binds[i].path; i++) {
+    for (size_t i = 0; i < SANDBOX_BINDS_MAX && view->binds[i].path != NULL; i++) {
         if (view->binds[i].writable && guard->dir_count < GUARD_DIRS_MAX)
             guard->dirs[guard->dir_count++] = view->binds[i].path;
     }
@@ -281,7 +282,7 @@ static enum rc start(struct session *session, struct err *err)
     return rc;
 }
 
-/* --- output --- */
+/* ---- output ---- */
 
 /* A line of our own among those of the command. */
 static void report_log(struct session *session, const char *text)
@@ -320,7 +321,7 @@ static void line_end(struct session *session)
     const struct compute_reader *reader = &session->spec->reader;
     if (session->line_skipped)
         session->result.lines_skipped++;
-    else if (reader->line && !reader->line(reader->ctx, buf_str(&session->line)))
+    else if (reader->line != NULL && !reader->line(reader->ctx, buf_str(&session->line)))
         begin_stop(session, COMPUTE_CUT_OFF);
     session->line_skipped = false;
     buf_clear(&session->line);
@@ -330,12 +331,12 @@ static void split_lines(struct session *session, const char *bytes, size_t len)
 {
     while (len > 0) {
         const char *end = memchr(bytes, '\n', len);
-        size_t part = end ? (size_t)(end - bytes) : len;
+        size_t part = end != NULL ? (size_t)(end - bytes) : len;
         if (session->line.len + part > COMPUTE_LINE_MAX)
             session->line_skipped = true;
         if (!session->line_skipped)
             buf_add(&session->line, bytes, part);
-        if (!end)
+        if (end == NULL)
             return;
         line_end(session);
         bytes += part + 1;
@@ -388,7 +389,7 @@ static bool take_output(struct session *session, int *fd)
     return true;
 }
 
-/* --- what bwrap reports --- */
+/* ---- what bwrap reports ---- */
 
 static void note_inner(struct session *session, int64_t pid)
 {
@@ -411,14 +412,14 @@ static void take_status(struct session *session)
     const char *begin = buf_text(&session->status);
     const char *end = strchr(begin, '\n');
     struct js *tree = NULL;
-    if (session->inner_fd >= 0 || !end)
+    if (session->inner_fd >= 0 || end == NULL)
         return;
     if (js_parse(begin, (size_t)(end - begin), &tree, NULL) == RC_OK)
         note_inner(session, js_get_int(tree, "child-pid", 0));
     js_free(tree);
 }
 
-/* --- stopping --- */
+/* ---- stopping ---- */
 
 static bool inner_alive(const struct session *session)
 {
@@ -447,7 +448,7 @@ static void kill_all(struct session *session)
     proc_kill_group(&session->proc, SIGKILL);
 }
 
-/* --- the loop --- */
+/* ---- the loop ---- */
 
 static int64_t earlier(int64_t a, int64_t b)
 {
@@ -487,7 +488,7 @@ static void report_refusals(struct session *session)
     char text[GATEWAY_TEXT_BYTES];
     while (gateway_next_refusal(session->gateway, text)) {
         report_log(session, text);
-        if (reader->note)
+        if (reader->note != NULL)
             reader->note(reader->ctx, text);
     }
 }
@@ -497,10 +498,10 @@ static void check_clocks(struct session *session)
     const struct compute_spec *spec = session->spec;
     int64_t now = clock_mono_us();
     session->guard_us = session->killed ? INT64_MAX : guard_tick(&session->guard, now);
-    if (session->guard.limit && !session->killed)
+    if (session->guard.limit != NULL && !session->killed)
         end_over_limit(session, session->guard.limit, session->guard.text);
     report_refusals(session);
-    if (spec->stop && stop_asked(spec->stop) != STOP_NONE)
+    if (spec->stop != NULL && stop_asked(spec->stop) != STOP_NONE)
         begin_stop(session, COMPUTE_STOPPED);
     else if (spec->wall_ms > 0 && now >= session->begin_us + spec->wall_ms * US_PER_MS)
         begin_stop(session, COMPUTE_TIMED_OUT);
@@ -535,7 +536,7 @@ static bool turn(struct session *session, int64_t until_us)
         {.fd = session->err_fd, .events = POLLIN},
         {.fd = session->status_fd, .events = POLLIN},
         /* Once requested it would stay readable. */
-        {.fd = stop && !session->stopping ? stop->event_fd : -1, .events = POLLIN},
+        {.fd = stop != NULL && !session->stopping ? stop->event_fd : -1, .events = POLLIN},
     };
     int64_t wake_us = earlier(next_us(session), until_us);
     if (poll(looks, COUNT_OF(looks), wait_ms(wake_us)) <= 0)
@@ -572,10 +573,10 @@ static void note_exit(struct session *session, struct proc_exit exit)
 /* Or did bubblewrap, or the last step into it, fail? */
 static bool has_run(const struct session *session, struct proc_exit exit)
 {
-    if (has_walls(session) && !strstr(buf_text(&session->status), "exit-code"))
+    if (has_walls(session) && strstr(buf_text(&session->status), "exit-code") == NULL)
         return false;
     return exit.code != INSIDE_FAILED ||
-           !memmem(session->tail, session->tail_len, INSIDE_SAYS, strlen(INSIDE_SAYS));
+           memmem(session->tail, session->tail_len, INSIDE_SAYS, strlen(INSIDE_SAYS)) == NULL;
 }
 
 static enum rc finish(struct session *session, struct err *err)
@@ -609,7 +610,7 @@ static enum rc finish(struct session *session, struct err *err)
     return RC_OK;
 }
 
-/* --- the whole --- */
+/* ---- the whole ---- */
 
 void compute_grant(struct compute_spec *spec, const struct agent_config *agent, const char *run_id)
 {
@@ -641,7 +642,7 @@ enum rc compute_begin(const struct compute_spec *spec, struct compute_session **
     whole->spec = *spec;
     text_copy(whole->program, sizeof whole->program, program);
     whole->spec.view.program = whole->program;
-    if (!whole->spec.view.limits)
+    if (whole->spec.view.limits == NULL)
         whole->spec.view.limits = &usual;
     whole->session = (struct session){
         .spec = &whole->spec,
@@ -690,7 +691,7 @@ enum rc compute_finish(struct compute_session *session, struct compute_result *r
 
 void compute_session_free(struct compute_session *session)
 {
-    if (!session)
+    if (session == NULL)
         return;
     session_release(&session->session);
     mem_free(session);

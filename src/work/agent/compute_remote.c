@@ -39,7 +39,7 @@ struct remote {
 static enum rc ready(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
-    if (!step->input.session_id || !step->input.base_commit) {
+    if (step->input.session_id == NULL || step->input.base_commit == NULL) {
         enum rc rc = err_set(err, RC_INVALID, "INVALID_FIELD",
                              "The payload has no sessionId or no baseCommit.");
         return step_fail(step, rc, err, (struct port_failure){.code = "payload_invalid"});
@@ -53,14 +53,14 @@ static enum rc ready(struct attempt *attempt, struct err *err)
 static void release(struct attempt *attempt)
 {
     struct remote *remote = attempt->remote;
-    if (!remote)
+    if (remote == NULL)
         return;
     remote_link_free(remote->link);
     remote_answer_release(&remote->last);
     attempt->remote = NULL;
 }
 
-/* --- events --- */
+/* ---- events ---- */
 
 static void report(struct step *step, const char *type, const char *reason)
 {
@@ -75,7 +75,7 @@ static void report(struct step *step, const char *type, const char *reason)
     step_event(step, type, buf_str(&data));
 }
 
-/* --- what it answers --- */
+/* ---- what it answers ---- */
 
 static void lose(struct attempt *attempt, const char *reason, const char *text)
 {
@@ -199,7 +199,7 @@ static void plan_next(struct attempt *attempt)
     attempt->remote->next_us = clock_mono_us() + poll_ms * US_PER_MS;
 }
 
-/* --- start --- */
+/* ---- start ---- */
 
 static enum rc fail_start(struct step *step, enum rc rc, const struct err *err)
 {
@@ -261,7 +261,7 @@ static enum rc start(struct attempt *attempt, struct err *err)
     return rc;
 }
 
-/* --- poll and stop --- */
+/* ---- poll and stop ---- */
 
 static bool leaves_it_alone(const struct step *step)
 {
@@ -317,7 +317,7 @@ static void stop(struct attempt *attempt, enum compute_end why)
     attempt->remote->stopping = why;
 }
 
-/* --- collect --- */
+/* ---- collect ---- */
 
 /* Secrets in it end here; steps/collect.c checks whether it is a patch. */
 static enum rc collect(struct attempt *attempt, struct err *err)

@@ -1,6 +1,3 @@
-/*
- * quota.c - see quota.h.
- */
 #include "work/agent/quota.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -51,8 +48,8 @@ static bool hit_limit(const char *text)
     enum { WORDS_BETWEEN_MAX = 24 };
     for (size_t i = 0; i < COUNT_OF(verbs); i++) {
         const char *at = strstr(text, verbs[i]);
-        const char *noun = at ? strstr(at + strlen(verbs[i]), "limit") : NULL;
-        if (noun && noun - at < (ptrdiff_t)(strlen(verbs[i]) + WORDS_BETWEEN_MAX))
+        const char *noun = at != NULL ? strstr(at + strlen(verbs[i]), "limit") : NULL;
+        if (noun != NULL && noun - at < (ptrdiff_t)(strlen(verbs[i]) + WORDS_BETWEEN_MAX))
             return true;
     }
     return false;
@@ -61,7 +58,7 @@ static bool hit_limit(const char *text)
 /* Messages about a request that the agent itself retries. */
 static bool is_retrying(const char *text)
 {
-    return strstr(text, "retrying") || text_starts(text, "reconnecting");
+    return strstr(text, "retrying") != NULL || text_starts(text, "reconnecting");
 }
 
 bool quota_mentioned(const char *text)
@@ -71,7 +68,7 @@ bool quota_mentioned(const char *text)
     if (is_retrying(low))
         return false;
     for (size_t i = 0; i < COUNT_OF(phrases); i++) {
-        if (strstr(low, phrases[i]))
+        if (strstr(low, phrases[i]) != NULL)
             return true;
     }
     return hit_limit(low);
@@ -108,7 +105,7 @@ static int64_t number_after(const char *text, const char *key)
 {
     enum { DIGITS_MAX = 15 };
     const char *at = strstr(text, key);
-    if (!at)
+    if (at == NULL)
         return -1;
     at += strlen(key);
     at += strspn(at, "\\\": ");
@@ -194,7 +191,7 @@ static int64_t reset_by_duration(const char *text, int64_t now_us)
     static const char *const leads[] = {"try again in ", "retry in ", "resets in ", "reset in "};
     for (size_t i = 0; i < COUNT_OF(leads); i++) {
         const char *at = strstr(text, leads[i]);
-        int64_t wait_us = at ? read_duration(at + strlen(leads[i])) : 0;
+        int64_t wait_us = at != NULL ? read_duration(at + strlen(leads[i])) : 0;
         if (wait_us > 0)
             return now_us + wait_us;
     }
@@ -291,7 +288,7 @@ static int64_t read_moment(const char *at, int64_t now_us)
     struct reading reading = {.at = at};
     bool utc = strstr(at, "utc") != NULL;
     time_t now = (time_t)(now_us / US_PER_SECOND);
-    if (!(utc ? gmtime_r(&now, &reading.tm) : localtime_r(&now, &reading.tm)))
+    if ((utc ? gmtime_r(&now, &reading.tm) : localtime_r(&now, &reading.tm)) == NULL)
         return 0;
     reading.tm.tm_sec = 0;
     read_day(&reading);
@@ -314,7 +311,7 @@ static int64_t reset_by_clock(const char *text, int64_t now_us)
                                         "resets at ",    "resets ",    "resuming at "};
     for (size_t i = 0; i < COUNT_OF(leads); i++) {
         const char *at = strstr(text, leads[i]);
-        int64_t at_us = at ? read_moment(at + strlen(leads[i]), now_us) : 0;
+        int64_t at_us = at != NULL ? read_moment(at + strlen(leads[i]), now_us) : 0;
         if (at_us > 0)
             return at_us;
     }

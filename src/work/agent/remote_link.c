@@ -1,6 +1,3 @@
-/*
- * remote_link.c - see remote_link.h.
- */
 #include "work/agent/remote_link.h"
 #include "base/mem.h"
 #include "net/http_client.h"
@@ -27,8 +24,8 @@ void remote_answer_release(struct remote_answer *answer)
 static enum rc read_credential(struct step *step, const char **ret_token, struct err *err)
 {
     const char *name = step->input.config.agent.remote.credential;
-    *ret_token = name ? getenv(name) : NULL;
-    if (!name || !text_empty(*ret_token))
+    *ret_token = name != NULL ? getenv(name) : NULL;
+    if (name == NULL || !text_empty(*ret_token))
         return RC_OK;
     enum rc rc = err_set(err, RC_NOT_FOUND, "CREDENTIAL_MISSING",
                          "The worker's environment has no %.100s, which agent.remote.credential "
@@ -63,7 +60,7 @@ enum rc remote_link_open(struct step *step, struct remote_link **ret_link, struc
 
 void remote_link_free(struct remote_link *link)
 {
-    if (!link)
+    if (link == NULL)
         return;
     http_client_free(link->client);
     buf_release(&link->answer);
@@ -75,7 +72,7 @@ void remote_link_freep(struct remote_link **link)
     remote_link_free(*link);
 }
 
-/* --- calls --- */
+/* ---- calls ---- */
 
 static enum remote_status parse_status(const struct js *tree)
 {
@@ -129,7 +126,7 @@ static void open_body(struct jw *jw, const struct step *step, const char *type)
 static enum rc add_artifact(struct jw *jw, const char *key, const char *sha256, struct step *step,
                             struct err *err)
 {
-    if (!sha256) {
+    if (sha256 == NULL) {
         jw_kstr(jw, key, NULL);
         return RC_OK;
     }

@@ -1,6 +1,3 @@
-/*
- * attachments.c - see attachments.h.
- */
 #include "work/job/attachments.h"
 #include "base/fd.h"
 #include "base/hash.h"

@@ -23,8 +23,8 @@ void childenv_set(struct childenv *env, struct arena *arena, const char *name, c
 static void pass(struct childenv *env, struct arena *arena, const char *name, const char *fallback)
 {
     const char *value = getenv(name);
-    if (value || fallback)
-        childenv_set(env, arena, name, value ? value : fallback);
+    if (value != NULL || fallback != NULL)
+        childenv_set(env, arena, name, value != NULL ? value : fallback);
 }
 
 void childenv_init_bare(struct childenv *env, const struct step *step, const char *home)
@@ -41,7 +41,7 @@ void childenv_init_bare(struct childenv *env, const struct step *step, const cha
     childenv_set(env, arena, "SHELL", "/bin/sh");
     childenv_set(env, arena, "TMPDIR", "/tmp");
     childenv_set(env, arena, "HOME", home);
-    if (input->config.agent.model)
+    if (input->config.agent.model != NULL)
         childenv_set(env, arena, "DROVER_MODEL", input->config.agent.model);
     childenv_set(env, arena, "DROVER_TASK_ID", input->task_id.text);
     childenv_set(env, arena, "DROVER_RUN_ID", input->run_id.text);
@@ -50,7 +50,7 @@ void childenv_init_bare(struct childenv *env, const struct step *step, const cha
 void childenv_init(struct childenv *env, const struct step *step, const char *home)
 {
     childenv_init_bare(env, step, home);
-    for (size_t i = 0; step->input.config.agent.env[i]; i++)
+    for (size_t i = 0; step->input.config.agent.env[i] != NULL; i++)
         pass(env, step->arena, step->input.config.agent.env[i], NULL);
     childenv_set(env, step->arena, "HOME", home);
 }

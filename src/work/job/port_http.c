@@ -55,7 +55,7 @@ static struct port_http *http_of(struct port *port)
     return (struct port_http *)((char *)port - offsetof(struct port_http, port));
 }
 
-/* --- connections --- */
+/* ---- connections ---- */
 
 static enum rc take_client(struct port_http *http, struct http_client **ret_client, struct err *err)
 {
@@ -64,7 +64,7 @@ static enum rc take_client(struct port_http *http, struct http_client **ret_clie
     if (http->idle_count > 0)
         client = http->idle[--http->idle_count];
     (void)pthread_mutex_unlock(&http->lock);
-    if (!client) {
+    if (client == NULL) {
         const struct http_client_options options = {.url = http->url, .token = http->token};
         enum rc rc = http_client_new(&options, &client, err);
         if (rc != RC_OK)
@@ -85,7 +85,7 @@ static void give_client(struct port_http *http, struct http_client *client)
     http_client_free(client);
 }
 
-/* --- requests --- */
+/* ---- requests ---- */
 
 /* What the outcome of a request means for a worker. */
 static enum rc meaning(enum rc rc, const struct err *err)
@@ -109,7 +109,7 @@ static enum rc request(struct port *port, const struct http_call *call, struct b
         rc = http_client_call(client, call, answer, &reply, &own);
         give_client(http, client);
     }
-    if (rc != RC_OK && err)
+    if (rc != RC_OK && err != NULL)
         *err = own;
     return meaning(rc, &own);
 }
@@ -175,12 +175,12 @@ static void write_texts(struct jw *jw, const char *key, const char *const *texts
 {
     jw_key(jw, key);
     jw_begin(jw, '[');
-    for (size_t i = 0; texts[i]; i++)
+    for (size_t i = 0; texts[i] != NULL; i++)
         jw_str(jw, texts[i]);
     jw_end(jw, ']');
 }
 
-/* --- leases --- */
+/* ---- leases ---- */
 
 static bool read_job(const struct js *item, struct arena *arena, struct port_job *ret_job)
 {
@@ -189,8 +189,8 @@ static bool read_job(const struct js *item, struct arena *arena, struct port_job
     struct port_job job = {
         .queue = arena_strdup(arena, js_get_str(item, "queue", "")),
         .type = arena_strdup(arena, js_get_str(item, "type", "")),
-        .payload = str_of(payload ? js_text(payload, arena) : "null"),
-        .headers = str_of(headers ? js_text(headers, arena) : NULL),
+        .payload = str_of(payload != NULL ? js_text(payload, arena) : "null"),
+        .headers = str_of(headers != NULL ? js_text(headers, arena) : NULL),
         .attempt = js_get_int(item, "attempt", 0),
         .epoch = js_get_int(item, "epoch", -1),
     };
@@ -267,7 +267,7 @@ static enum rc http_heartbeat(struct port *port, const char *worker, const struc
     return RC_OK;
 }
 
-/* --- calls for one job --- */
+/* ---- calls for one job ---- */
 
 /* {"jobs": [{"id", "epoch", ... */
 static void open_word(struct exchange *exchange, const struct port_ref *lease)
@@ -350,7 +350,7 @@ static enum rc http_fail(struct port *port, const struct port_ref *lease,
     jw_key(&exchange.jw, "error");
     jw_begin(&exchange.jw, '{');
     jw_kstr(&exchange.jw, "code", failure->code);
-    jw_kstr(&exchange.jw, "message", failure->message ? failure->message : "");
+    jw_kstr(&exchange.jw, "message", failure->message != NULL ? failure->message : "");
     jw_kbool(&exchange.jw, "retryable", failure->retryable);
     jw_kbool(&exchange.jw, "policy", failure->policy);
     jw_end(&exchange.jw, '}');
@@ -384,7 +384,7 @@ static enum rc http_run_token(struct port *port, const struct port_ref *lease,
     return RC_OK;
 }
 
-/* --- breakers --- */
+/* ---- breakers ---- */
 
 static enum rc exchange_breaker(struct exchange *exchange, struct port *port, const char *name,
                                 const char *verb, struct err *err)
@@ -424,7 +424,7 @@ static enum rc http_breaker_report(struct port *port, const char *name,
     return exchange_breaker(&exchange, port, name, "report", err);
 }
 
-/* --- artifacts --- */
+/* ---- artifacts ---- */
 
 static enum rc put_artifact(struct port *port, const char *sha256, const struct http_call *what,
                             struct err *err)
@@ -486,7 +486,7 @@ static enum rc http_artifact_get(struct port *port, const char *sha256, struct b
     return err_set(err, RC_IO, "HASH_MISMATCH", "artifact %.12s did not come whole", sha256);
 }
 
-/* --- presence --- */
+/* ---- presence ---- */
 
 enum rc port_http_hello(struct port_http *http, const struct port_worker *worker,
                         struct port_terms *ret_terms, struct err *err)
@@ -528,7 +528,7 @@ static void http_interrupt(struct port *port)
     atomic_store(&http_of(port)->interrupted, 1);
 }
 
-/* --- replies --- */
+/* ---- replies ---- */
 
 enum rc port_http_reply(struct port_http *http, const char *reply_to, struct str payload,
                         struct err *err)
@@ -550,7 +550,7 @@ enum rc port_http_reply(struct port_http *http, const char *reply_to, struct str
     return request(&http->port, &call, &exchange.answer, err);
 }
 
-/* --- create and free --- */
+/* ---- create and free ---- */
 
 static const struct port_ops http_ops = {
     .lease = http_lease,
@@ -581,7 +581,7 @@ enum rc port_http_new(const struct port_http_options *options, struct port_http 
     struct port_http *http = mem_alloc(sizeof *http);
     http->port.ops = &http_ops;
     text_copy(http->url, sizeof http->url, http_client_url(first));
-    if (options->token)
+    if (options->token != NULL)
         http->token = mem_strdup(options->token);
     (void)pthread_mutex_init(&http->lock, NULL);
     give_client(http, first);
@@ -591,12 +591,12 @@ enum rc port_http_new(const struct port_http_options *options, struct port_http 
 
 void port_http_free(struct port_http *http)
 {
-    if (!http)
+    if (http == NULL)
         return;
     for (size_t i = 0; i < http->idle_count; i++)
         http_client_free(http->idle[i]);
     (void)pthread_mutex_destroy(&http->lock);
-    if (http->token)
+    if (http->token != NULL)
         explicit_bzero(http->token, strlen(http->token));
     mem_free(http->token);
     mem_free(http);

@@ -1,6 +1,3 @@
-/*
- * site.c - see site.h.
- */
 #include "work/job/site.h"
 #include "base/arena.h"
 #include "base/fd.h"
@@ -24,7 +21,7 @@ enum rc site_dirs_make(const char *work_dir, const char *const *hidden, struct s
     enum rc rc = dir_make_durable(work_dir, 0700, err);
     if (rc != RC_OK)
         return rc;
-    if (!realpath(work_dir, real))
+    if (realpath(work_dir, real) == NULL)
         return err_set(err, RC_IO, "IO_ERROR", "cannot find %.300s: %s", work_dir, strerror(errno));
     CLEANUP(arena_release) struct arena arena = {0};
     rc = git_home_make(arena_printf(&arena, "%s/git", real), err);
@@ -34,7 +31,7 @@ enum rc site_dirs_make(const char *work_dir, const char *const *hidden, struct s
         return rc;
     ret_dirs->work = mem_strdup(real);
     char *slash = strrchr(real, '/');
-    if (slash && slash != real)
+    if (slash != NULL && slash != real)
         *slash = '\0'; /* Directly below the root there is no data directory to hide. */
     ret_dirs->data = mem_strdup(real);
     ret_dirs->hidden = hidden_list(ret_dirs->data, hidden);

@@ -1,6 +1,3 @@
-/*
- * slots.c - see slots.h.
- */
 #include "work/job/slots.h"
 #include "base/str.h"
 #include <assert.h>
@@ -54,12 +51,13 @@ enum rc slots_parse(const char *text, int *ret_plain, struct slots *ret_slots, s
     struct slots slots = {0};
     int plain = 0;
     bool good = true;
-    if (!strchr(text, '='))
+    if (strchr(text, '=') == NULL)
         good = read_count(str_of(text), &plain);
-    for (const char *at = strchr(text, '=') ? text : NULL; at && good;) {
+    for (const char *at = strchr(text, '=') != NULL ? text : NULL; at != NULL && good;) {
         const char *comma = strchr(at, ',');
-        good = read_class((struct str){at, comma ? (size_t)(comma - at) : strlen(at)}, &slots);
-        at = comma ? comma + 1 : NULL;
+        good = read_class((struct str){at, comma != NULL ? (size_t)(comma - at) : strlen(at)},
+                          &slots);
+        at = comma != NULL ? comma + 1 : NULL;
     }
     if (!good)
         return err_field(err, RC_INVALID, "INVALID_FIELD", "slots",
@@ -73,7 +71,7 @@ enum rc slots_parse(const char *text, int *ret_plain, struct slots *ret_slots, s
 
 static bool serves(const char *const *queues, enum step_class class)
 {
-    for (; *queues; queues++)
+    for (; *queues != NULL; queues++)
         if (step_class_of(*queues) == class)
             return true;
     return false;

@@ -27,7 +27,7 @@ step_run_fn *step_function(enum step_kind kind)
     return functions[kind];
 }
 
-/* --- payload --- */
+/* ---- payload ---- */
 
 static enum rc wrong(struct err *err, const char *field, const char *what)
 {
@@ -45,14 +45,15 @@ static enum rc read_sha(const struct js *payload, const char *key, const char **
                         struct err *err)
 {
     *ret = js_get_str(payload, key, NULL);
-    return !*ret || sha256_text_valid(*ret) ? RC_OK : wrong(err, key, "is not a sha256");
+    return *ret == NULL || sha256_text_valid(*ret) ? RC_OK : wrong(err, key, "is not a sha256");
 }
 
 static enum rc read_branch(const struct js *payload, const char *key, const char **ret,
                            struct err *err)
 {
     *ret = js_get_str(payload, key, NULL);
-    return !*ret || branch_name_valid(*ret) ? RC_OK : wrong(err, key, "is no name for a branch");
+    return *ret == NULL || branch_name_valid(*ret) ? RC_OK
+                                                   : wrong(err, key, "is no name for a branch");
 }
 
 static enum rc read_scope(const struct js *payload, struct step_input *input, struct err *err)
@@ -63,7 +64,7 @@ static enum rc read_scope(const struct js *payload, struct step_input *input, st
         return wrong(err, "scope", "has too many entries");
     for (size_t i = 0; i < count; i++) {
         input->scope[i] = js_str(js_at(scope, i), NULL);
-        if (!input->scope[i])
+        if (input->scope[i] == NULL)
             return wrong(err, "scope", "holds something that is no text");
     }
     return RC_OK;
@@ -72,7 +73,7 @@ static enum rc read_scope(const struct js *payload, struct step_input *input, st
 static enum rc read_time(const struct js *payload, const char *key, int64_t *ret, struct err *err)
 {
     const char *text = js_get_str(payload, key, NULL);
-    return !text || time_parse(text, ret) ? RC_OK : wrong(err, key, "is no time");
+    return text == NULL || time_parse(text, ret) ? RC_OK : wrong(err, key, "is no time");
 }
 
 static enum rc read_refs(const struct js *payload, struct step_input *input, struct err *err)
@@ -97,7 +98,7 @@ static enum rc read_refs(const struct js *payload, struct step_input *input, str
     if (rc == RC_OK)
         rc = read_time(payload, "sessionBegunAt", &input->session_begun_us, err);
     input->base_commit = js_get_str(payload, "baseCommit", NULL);
-    if (rc == RC_OK && input->base_commit && !git_hash_valid(input->base_commit))
+    if (rc == RC_OK && input->base_commit != NULL && !git_hash_valid(input->base_commit))
         rc = wrong(err, "baseCommit", "is not the hash of a commit");
     return rc;
 }
@@ -137,11 +138,11 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
         return rc;
     if (input.attempt < 1)
         input.attempt = 1; /* Before the first attempt the server counts 0. */
-    if (!input.title)
+    if (input.title == NULL)
         input.title = task_title(input.description, input.issue_number, arena);
-    if (!input.target_branch)
+    if (input.target_branch == NULL)
         input.target_branch = input.config.default_branch;
-    if (!input.branch)
+    if (input.branch == NULL)
         input.branch = arena_printf(arena, "drover/%s/%lld", input.task_id.text,
                                     (long long)input.run_no);
     *ret_input = input;
@@ -158,7 +159,7 @@ void step_place(struct step *step)
     step->mirror = arena_printf(step->arena, "%s/mirrors/%s.git", work_dir, hash);
 }
 
-/* --- failure --- */
+/* ---- failure ---- */
 
 enum rc step_fail(struct step *step, enum rc rc, const struct err *err, struct port_failure failure)
 {
@@ -167,21 +168,21 @@ enum rc step_fail(struct step *step, enum rc rc, const struct err *err, struct p
         failure.code = "sandbox_unavailable";
         failure.retryable = false;
     }
-    if (!failure.message) /* It may quote git, and git may quote the agent's tree. */
+    if (failure.message == NULL) /* It may quote git, and git may quote the agent's tree. */
         failure.message = prose_line(
             step->arena, redact_dup(step_secrets(step), err->text, step->arena), STEP_MESSAGE_MAX);
     step->failure = failure;
     return rc;
 }
 
-/* --- time and lease --- */
+/* ---- time and lease ---- */
 
 struct git step_git(const struct step *step)
 {
     const char *credential = step->input.config.forge_credential;
     return (struct git){
         .home = arena_printf(step->arena, "%s/git", step->site->work_dir),
-        .credential = credential ? getenv(credential) : NULL,
+        .credential = credential != NULL ? getenv(credential) : NULL,
         .cancel = &step->stop->reason,
         .deadline_us = step->deadline_us,
     };
@@ -272,7 +273,7 @@ void step_last_word(struct step *step, const char *type, struct str data)
     (void)send_event(step, type, data, &cancel);
 }
 
-/* --- artifacts --- */
+/* ---- artifacts ---- */
 
 static const char *note_artifact(struct step *step, const struct step_artifact *artifact)
 {
@@ -330,7 +331,7 @@ enum rc step_get(struct step *step, const char *sha256, struct buf *into, struct
     return rc;
 }
 
-/* --- results --- */
+/* ---- results ---- */
 
 void step_write_artifacts(struct step *step, struct jw *jw)
 {
@@ -350,7 +351,7 @@ void step_write_artifacts(struct step *step, struct jw *jw)
 
 void step_write_text(struct jw *jw, const char *key, const char *text, size_t max)
 {
-    if (!text) {
+    if (text == NULL) {
         jw_kstr(jw, key, NULL);
         return;
     }

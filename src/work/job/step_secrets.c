@@ -8,7 +8,7 @@
 
 static void add_variable(struct secrets *secrets, const char *name)
 {
-    if (name)
+    if (name != NULL)
         secrets_add(secrets, "env", getenv(name));
 }
 
@@ -16,19 +16,19 @@ static void add_variable(struct secrets *secrets, const char *name)
    tokens in both places.  What is sent is not percent-encoded. */
 static void add_address(struct secrets *secrets, const char *url, struct arena *arena)
 {
-    const char *begin = url ? strstr(url, "://") : NULL;
-    if (!begin)
+    const char *begin = url != NULL ? strstr(url, "://") : NULL;
+    if (begin == NULL)
         return;
     begin += 3;
     const char *end = memrchr(begin, '@', strcspn(begin, "/?#"));
-    if (!end)
+    if (end == NULL)
         return;
     const char *colon = memchr(begin, ':', (size_t)(end - begin));
-    if (colon)
+    if (colon != NULL)
         begin = colon + 1;
     struct str secret = {begin, (size_t)(end - begin)};
     secrets_add(secrets, "url-password", str_dup(arena, secret));
-    if (memchr(secret.at, '%', secret.len))
+    if (memchr(secret.at, '%', secret.len) != NULL)
         secrets_add(secrets, "url-password", percent_decoded(secret, arena));
 }
 
@@ -37,7 +37,7 @@ void repo_secrets(const struct repo_config *config, struct arena *arena, struct 
     secrets_init(secrets);
     add_address(secrets, config->url, arena);
     add_address(secrets, config->agent.remote.url, arena);
-    for (size_t i = 0; config->agent.env[i]; i++)
+    for (size_t i = 0; config->agent.env[i] != NULL; i++)
         add_variable(secrets, config->agent.env[i]);
     add_variable(secrets, config->forge_credential);
     add_variable(secrets, config->agent.remote.credential);
@@ -47,7 +47,7 @@ void repo_secrets(const struct repo_config *config, struct arena *arena, struct 
 
 struct secrets *step_secrets(struct step *step)
 {
-    if (!step->secrets) {
+    if (step->secrets == NULL) {
         struct secrets *secrets = arena_alloc(step->arena, sizeof *secrets);
         repo_secrets(&step->input.config, step->arena, secrets);
         step->secrets = secrets;

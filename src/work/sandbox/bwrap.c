@@ -1,6 +1,3 @@
-/*
- * bwrap.c - see bwrap.h.
- */
 #include "work/sandbox/bwrap.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -50,7 +47,7 @@ void bwrap_add(struct bwrap *bwrap, const char *item)
 
 void bwrap_add_list(struct bwrap *bwrap, const char *const *items)
 {
-    for (size_t i = 0; items[i]; i++)
+    for (size_t i = 0; items[i] != NULL; i++)
         bwrap_add(bwrap, items[i]);
 }
 
@@ -72,7 +69,7 @@ void bwrap_add_number(struct bwrap *bwrap, const char *option, int64_t number)
         bwrap_add2(bwrap, option, arena_printf(bwrap->arena, "%" PRId64, number));
 }
 
-/* --- places --- */
+/* ---- places ---- */
 
 static void note_place(struct bwrap *bwrap, const char *path, enum place_kind kind)
 {
@@ -91,7 +88,7 @@ static const struct bwrap_place *place_of(const struct bwrap *bwrap, const char 
     for (size_t i = 0; i < bwrap->place_count; i++) {
         const struct bwrap_place *place = &bwrap->places[i];
         if (path_is_inside(path, place->path) &&
-            (!deepest || strlen(place->path) >= strlen(deepest->path)))
+            (deepest == NULL || strlen(place->path) >= strlen(deepest->path)))
             deepest = place;
     }
     return deepest;
@@ -100,16 +97,16 @@ static const struct bwrap_place *place_of(const struct bwrap *bwrap, const char 
 bool bwrap_visible(const struct bwrap *bwrap, const char *path)
 {
     const struct bwrap_place *place = place_of(bwrap, path);
-    return place && place->kind == PLACE_SHOWN;
+    return place != NULL && place->kind == PLACE_SHOWN;
 }
 
 /* bubblewrap itself makes the directories above a place for its own user alone. */
 static void make_way(struct bwrap *bwrap, const char *path)
 {
-    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         const char *above = arena_strndup(bwrap->arena, path, (size_t)(slash - path));
         const struct bwrap_place *place = place_of(bwrap, above);
-        if (place && (place->kind == PLACE_SHOWN || strcmp(place->path, above) == 0))
+        if (place != NULL && (place->kind == PLACE_SHOWN || strcmp(place->path, above) == 0))
             continue;
         bwrap_add2(bwrap, "--perms", "0755");
         bwrap_add2(bwrap, "--dir", above);
@@ -117,7 +114,7 @@ static void make_way(struct bwrap *bwrap, const char *path)
     }
 }
 
-/* --- what is shown --- */
+/* ---- what is shown ---- */
 
 void bwrap_fresh(struct bwrap *bwrap, const char *path, const char *perms, int64_t bytes)
 {
@@ -140,7 +137,7 @@ static bool copy_file(struct bwrap *bwrap, const char *path)
 {
     struct bwrap_copies *copies = bwrap->copies;
     struct stat status;
-    if (!copies || copies->count == BWRAP_COPIES_MAX)
+    if (copies == NULL || copies->count == BWRAP_COPIES_MAX)
         return false;
     CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
@@ -166,14 +163,14 @@ void bwrap_show_public(struct bwrap *bwrap, const char *path)
 {
     char real[PATH_MAX];
     struct stat status;
-    if (stat(path, &status) != 0 || !realpath(path, real))
+    if (stat(path, &status) != 0 || realpath(path, real) == NULL)
         return;
     mode_t needed = S_ISDIR(status.st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
     bool plain = S_ISDIR(status.st_mode) || S_ISREG(status.st_mode);
     if (!plain || (status.st_mode & needed) != needed || bwrap_visible(bwrap, path))
         return;
     const char *target = link_target(path, bwrap->arena);
-    if (!target || !bwrap_visible(bwrap, real)) {
+    if (target == NULL || !bwrap_visible(bwrap, real)) {
         if (!S_ISREG(status.st_mode) || !copy_file(bwrap, path))
             bwrap_show(bwrap, path, false);
         return;
@@ -186,7 +183,7 @@ void bwrap_show_public(struct bwrap *bwrap, const char *path)
 /* The first directory above the path that other users may not pass, or NULL. */
 static const char *closed_above(const char *path, struct arena *arena)
 {
-    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         struct stat status;
         const char *above = arena_strndup(arena, path, (size_t)(slash - path));
         if (lstat(above, &status) == 0 && S_ISDIR(status.st_mode) && !(status.st_mode & S_IXOTH))
@@ -200,7 +197,7 @@ void bwrap_open_way(struct bwrap *bwrap, const char *path)
     if (!bwrap->drops || !bwrap_visible(bwrap, path))
         return;
     const char *closed = closed_above(path, bwrap->arena);
-    if (closed && bwrap_visible(bwrap, closed))
+    if (closed != NULL && bwrap_visible(bwrap, closed))
         bwrap_fresh(bwrap, closed, "0755", cover_bytes_max);
 }
 

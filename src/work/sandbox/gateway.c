@@ -65,14 +65,14 @@ static void gateway_leave(struct gateway *gateway)
     listener_close(&gateway->listener);
     fd_close(gateway->stop_fd);
     (void)pthread_mutex_destroy(&gateway->lock);
-    for (char **rule = gateway->rules; *rule; rule++)
+    for (char **rule = gateway->rules; *rule != NULL; rule++)
         mem_free(*rule);
     mem_free(gateway->rules);
     mem_free(gateway->socket_path);
     mem_free(gateway);
 }
 
-/* --- refusals --- */
+/* ---- refusals ---- */
 
 static void note_refusal(struct gateway *gateway, const struct egress_request *request,
                          const char *why)
@@ -90,7 +90,7 @@ static void note_refusal(struct gateway *gateway, const struct egress_request *r
 
 bool gateway_next_refusal(struct gateway *gateway, char to[GATEWAY_TEXT_BYTES])
 {
-    if (!gateway)
+    if (gateway == NULL)
         return false;
     (void)pthread_mutex_lock(&gateway->lock);
     bool more = gateway->told < gateway->refusal_count;
@@ -100,7 +100,7 @@ bool gateway_next_refusal(struct gateway *gateway, char to[GATEWAY_TEXT_BYTES])
     return more;
 }
 
-/* --- one connection --- */
+/* ---- one connection ---- */
 
 struct visit {
     struct gateway *gateway;
@@ -171,10 +171,10 @@ static void answer(const struct visit *visit, const char *status, const char *te
 static bool net_of(const struct sockaddr *address, struct egress_net *ret)
 {
     struct egress_net net = {.len = 0};
-    if (address && address->sa_family == AF_INET) {
+    if (address != NULL && address->sa_family == AF_INET) {
         net.len = 4;
         memcpy(net.bytes, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
-    } else if (address && address->sa_family == AF_INET6) {
+    } else if (address != NULL && address->sa_family == AF_INET6) {
         net.len = 16;
         memcpy(net.bytes, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, 16);
     }
@@ -190,7 +190,8 @@ static size_t own_addresses(struct egress_net own[OWN_ADDRESSES_MAX])
     size_t count = 0;
     if (getifaddrs(&all) != 0)
         return 0;
-    for (const struct ifaddrs *at = all; at && count < OWN_ADDRESSES_MAX; at = at->ifa_next) {
+    for (const struct ifaddrs *at = all; at != NULL && count < OWN_ADDRESSES_MAX;
+         at = at->ifa_next) {
         struct egress_net mask;
         if (!net_of(at->ifa_addr, &own[count]))
             continue;
@@ -247,7 +248,7 @@ static int dial(const struct visit *visit, enum egress_reach reach, bool *ret_cl
     struct egress_net own[OWN_ADDRESSES_MAX];
     size_t own_count = own_addresses(own);
     int fd = -1, tried = 0;
-    for (const struct addrinfo *at = found; at && fd < 0 && tried < ADDRESSES_MAX;
+    for (const struct addrinfo *at = found; at != NULL && fd < 0 && tried < ADDRESSES_MAX;
          at = at->ai_next) {
         if (address_needs(at->ai_addr, own, own_count) > reach)
             continue;
@@ -290,7 +291,7 @@ static void rewrite_head(const struct visit *visit, struct buf *to)
     bool rooted = request->path.len > 0 && request->path.at[0] == '/';
     buf_add(to, request->head.verb.at, request->head.verb.len);
     buf_adds(to, rooted ? " " : " /");
-    buf_add(to, request->path.at ? request->path.at : "", request->path.len);
+    buf_add(to, request->path.at != NULL ? request->path.at : "", request->path.len);
     /* The host that was allowed, not the agent's Host field. */
     bool six = strchr(request->host, ':') != NULL;
     buf_addf(to, " HTTP/1.1\r\nHost: %s%s%s:%d\r\n", six ? "[" : "", request->host, six ? "]" : "",
@@ -409,7 +410,7 @@ static void *visit_main(void *ctx)
     return NULL;
 }
 
-/* --- listening --- */
+/* ---- listening ---- */
 
 static void accept_one(struct gateway *gateway)
 {
@@ -459,7 +460,7 @@ static void *listen_main(void *ctx)
 static char **copy_of(const char *const *rules)
 {
     size_t count = 0;
-    while (rules[count])
+    while (rules[count] != NULL)
         count++;
     char **copy = mem_array(count + 1, sizeof *copy);
     for (size_t i = 0; i < count; i++)
@@ -474,7 +475,7 @@ enum rc gateway_start(const struct gateway_options *options, struct gateway **re
     (void)pthread_mutex_init(&gateway->lock, NULL);
     gateway->owners = 1;
     gateway->rules = copy_of(options->rules);
-    gateway->lookup = options->lookup ? options->lookup : getaddrinfo;
+    gateway->lookup = options->lookup != NULL ? options->lookup : getaddrinfo;
     gateway->listener.fd = -1;
     gateway->socket_path = mem_strdup(options->socket_path);
     gateway->stop_fd = eventfd(0, EFD_CLOEXEC);
@@ -495,7 +496,7 @@ enum rc gateway_start(const struct gateway_options *options, struct gateway **re
 
 void gateway_stop(struct gateway *gateway)
 {
-    if (!gateway)
+    if (gateway == NULL)
         return;
     const uint64_t one = 1;
     (void)!write(gateway->stop_fd, &one, sizeof one);

@@ -72,7 +72,7 @@ static void pass(struct guard *guard, const char *limit, int64_t used, int64_t a
                    limit, used, allowed);
 }
 
-/* --- disk --- */
+/* ---- disk ---- */
 
 static void enter(struct guard *guard, int parent_fd, const char *name)
 {
@@ -86,7 +86,7 @@ static void enter(struct guard *guard, int parent_fd, const char *name)
     if (fd < 0 && errno == EACCES && fchmodat(parent_fd, name, S_IRWXU, AT_SYMLINK_NOFOLLOW) == 0)
         fd = openat(parent_fd, name, flags); /* Files could be hidden in unreadable directories. */
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    if (dir)
+    if (dir != NULL)
         guard->walk.open[guard->walk.depth++] = dir;
     else
         fd_close(fd);
@@ -99,7 +99,7 @@ static void visit(struct guard *guard)
     // cppcheck-suppress readdirCalled
     const struct dirent *entry = readdir(dir); /* The stream is not shared. */
     struct stat status;
-    if (!entry) {
+    if (entry == NULL) {
         (void)closedir(dir);
         guard->walk.depth--;
         return;
@@ -137,7 +137,7 @@ static int64_t look_at_disk(struct guard *guard, int64_t now_us)
     return end_us + pause_us;
 }
 
-/* --- memory and processes --- */
+/* ---- memory and processes ---- */
 
 struct family {
     pid_t pids[PIDS_MAX];
@@ -169,7 +169,7 @@ static const char *read_proc(pid_t pid, const char *name, char text[FILE_BYTES])
 static int64_t number_of(const char *text, const char *name)
 {
     const char *at = strstr(text, name);
-    return at ? strtoll(at + strlen(name), NULL, 10) : 0;
+    return at != NULL ? strtoll(at + strlen(name), NULL, 10) : 0;
 }
 
 static void add_children(struct family *family, pid_t pid)
@@ -179,7 +179,7 @@ static void add_children(struct family *family, pid_t pid)
     DIR *tasks = opendir(path);
     const struct dirent *task;
     // cppcheck-suppress readdirCalled
-    while (tasks && (task = readdir(tasks))) {
+    while (tasks != NULL && (task = readdir(tasks)) != NULL) {
         if (task->d_name[0] == '.')
             continue;
         family->threads++;
@@ -189,7 +189,7 @@ static void add_children(struct family *family, pid_t pid)
         for (long child; (child = strtol(at, &end, 10)) > 0 && family->count < PIDS_MAX; at = end)
             family->pids[family->count++] = (pid_t)child;
     }
-    if (tasks)
+    if (tasks != NULL)
         (void)closedir(tasks);
 }
 
@@ -216,7 +216,7 @@ static void add_nameless(struct family *family, pid_t pid, dev_t disk)
     DIR *files = opendir(path);
     const struct dirent *entry;
     // cppcheck-suppress readdirCalled
-    while (files && (entry = readdir(files))) {
+    while (files != NULL && (entry = readdir(files)) != NULL) {
         struct stat file;
         if (entry->d_name[0] == '.' || fstatat(dirfd(files), entry->d_name, &file, 0) != 0)
             continue;
@@ -225,7 +225,7 @@ static void add_nameless(struct family *family, pid_t pid, dev_t disk)
         int64_t bytes = (int64_t)file.st_blocks * BLOCK_BYTES;
         *(file.st_dev == disk ? &family->deleted_bytes : &family->nameless_bytes) += bytes;
     }
-    if (files)
+    if (files != NULL)
         (void)closedir(files);
 }
 
@@ -297,11 +297,11 @@ static int64_t look_at_processes(struct guard *guard, int64_t now_us)
 
 int64_t guard_tick(struct guard *guard, int64_t now_us)
 {
-    if (!guard->limit && now_us >= guard->processes_us)
+    if (guard->limit == NULL && now_us >= guard->processes_us)
         guard->processes_us = look_at_processes(guard, now_us);
-    if (!guard->limit && now_us >= guard->disk_us)
+    if (guard->limit == NULL && now_us >= guard->disk_us)
         guard->disk_us = look_at_disk(guard, clock_mono_us());
-    if (guard->limit)
+    if (guard->limit != NULL)
         return INT64_MAX;
     return guard->processes_us < guard->disk_us ? guard->processes_us : guard->disk_us;
 }

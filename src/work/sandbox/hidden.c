@@ -1,6 +1,3 @@
-/*
- * hidden.c - see hidden.h.
- */
 #include "work/sandbox/hidden.h"
 #include "base/fd.h"
 #include "base/mem.h"
@@ -17,13 +14,13 @@ enum { ABOVE_MAX = 64 }; /* Directories above data_dir that are checked. */
 static char *real_of(const char *path)
 {
     char real[PATH_MAX], dir[PATH_MAX], whole[PATH_MAX];
-    if (realpath(path, real))
+    if (realpath(path, real) != NULL)
         return mem_strdup(real);
     const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    int len = snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path) + 1 : 1,
-                       slash ? path : ".");
-    if (len < 0 || (size_t)len >= sizeof dir || name[0] == '\0' || !realpath(dir, real))
+    const char *name = slash != NULL ? slash + 1 : path;
+    int len = snprintf(dir, sizeof dir, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 1,
+                       slash != NULL ? path : ".");
+    if (len < 0 || (size_t)len >= sizeof dir || name[0] == '\0' || realpath(dir, real) == NULL)
         return NULL;
     len = snprintf(whole, sizeof whole, "%s/%s", real[1] ? real : "", name);
     return len > 0 && (size_t)len < sizeof whole ? mem_strdup(whole) : NULL;
@@ -45,19 +42,19 @@ static bool is_data_dir(const char *dir)
 char **hidden_list(const char *data_dir, const char *const *given)
 {
     size_t count = 0, kept = 0;
-    while (given && given[count])
+    while (given != NULL && given[count] != NULL)
         count++;
     char **list = mem_array(count + ABOVE_MAX + 1, sizeof *list);
     for (size_t i = 0; i < count; i++) {
         char *real = real_of(given[i]);
-        if (real)
+        if (real != NULL)
             list[kept++] = real;
     }
     char above[PATH_MAX];
     text_copy(above, sizeof above, data_dir);
     for (int i = 0; i < ABOVE_MAX; i++) {
         char *slash = strrchr(above, '/');
-        if (!slash || slash == above)
+        if (slash == NULL || slash == above)
             break;
         *slash = '\0';
         if (is_data_dir(above))
@@ -68,7 +65,7 @@ char **hidden_list(const char *data_dir, const char *const *given)
 
 void hidden_free(char **list)
 {
-    for (size_t i = 0; list && list[i]; i++)
+    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
         mem_free(list[i]);
     mem_free(list);
 }

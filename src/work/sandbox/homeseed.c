@@ -35,7 +35,7 @@ struct level {
 
 static void level_close(struct level *level)
 {
-    if (level->from)
+    if (level->from != NULL)
         (void)closedir(level->from);
     fd_close(level->to_fd);
 }
@@ -103,7 +103,7 @@ static enum rc open_level(struct copier *copier, int from_parent, int to_parent,
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int fd = openat(from_parent, name, flags);
     struct level level = {.from = fd >= 0 ? fdopendir(fd) : NULL, .to_fd = -1};
-    if (!level.from) {
+    if (level.from == NULL) {
         enum rc rc = failed(copier, name);
         fd_close(fd);
         return rc;
@@ -152,7 +152,7 @@ static enum rc copy_all(struct copier *copier, struct level first)
     while (rc == RC_OK && depth > 0) {
         // cppcheck-suppress readdirCalled
         const struct dirent *entry = readdir(levels[depth - 1].from); /* Not shared. */
-        if (entry)
+        if (entry != NULL)
             rc = copy_entry(copier, levels, &depth, entry->d_name);
         else
             level_close(&levels[--depth]);
@@ -169,11 +169,11 @@ static enum rc copy_seed(const char *seed, const char *to, struct err *err)
     int from = open(seed, flags);
     struct level first = {.from = from >= 0 ? fdopendir(from) : NULL,
                           .to_fd = open(to, flags | O_NOFOLLOW)};
-    if (first.from && first.to_fd >= 0)
+    if (first.from != NULL && first.to_fd >= 0)
         return copy_all(&copier, first);
     enum rc rc = err_set(err, RC_INVALID, "HOME_NOT_FOUND", "agent.home %.200s: %s", seed,
                          strerror(errno));
-    if (!first.from)
+    if (first.from == NULL)
         fd_close(from);
     level_close(&first);
     return rc;
@@ -182,10 +182,10 @@ static enum rc copy_seed(const char *seed, const char *to, struct err *err)
 static enum rc check_seed(const char *seed, const struct sandbox *sandbox, struct err *err)
 {
     char real[PATH_MAX];
-    if (!realpath(seed, real))
+    if (realpath(seed, real) == NULL)
         return err_set(err, RC_INVALID, "HOME_NOT_FOUND", "agent.home %.200s: %s", seed,
                        strerror(errno));
-    if (sandbox_hides(sandbox, real))
+    if (sandbox_hides(sandbox, real) != NULL)
         return err_set(err, RC_INVALID, "HOME_REFUSED",
                        "agent.home %.200s holds drover's data, tokens or configuration, or is "
                        "among them.",
@@ -216,12 +216,12 @@ enum rc homeseed_make(const char *home, const char *seed, const struct sandbox *
     const char *mark = arena_printf(&arena, "%s.boot", home);
     if (file_exists(home) && is_of_this_boot(mark))
         return RC_OK;
-    enum rc rc = seed ? check_seed(seed, sandbox, err) : RC_OK;
+    enum rc rc = seed != NULL ? check_seed(seed, sandbox, err) : RC_OK;
     if (rc == RC_OK)
         rc = dir_remove(home, err);
     if (rc == RC_OK)
         rc = write_mark(mark, err);
-    if (rc == RC_OK && !seed)
+    if (rc == RC_OK && seed == NULL)
         return dir_make(home, 0700, err);
     if (rc == RC_OK)
         rc = dir_remove(part, err);

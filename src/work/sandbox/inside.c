@@ -44,7 +44,7 @@ static bool failed(const char *what)
     return false;
 }
 
-/* --- options --- */
+/* ---- options ---- */
 
 static int64_t *number_of(struct inside *inside, const char *option)
 {
@@ -66,24 +66,24 @@ static int64_t *number_of(struct inside *inside, const char *option)
 /* argv: the arguments after "inside". */
 static bool read_options(struct inside *inside, char **argv)
 {
-    for (; *argv && strcmp(*argv, "--") != 0; argv++) {
+    for (; *argv != NULL && strcmp(*argv, "--") != 0; argv++) {
         int64_t *number = number_of(inside, *argv);
         if (strcmp(*argv, "--tie") == 0)
             inside->tie = true;
         else if (strcmp(*argv, "--filter") == 0)
             inside->filter = true;
-        else if (strcmp(*argv, "--proxy") == 0 && argv[1])
+        else if (strcmp(*argv, "--proxy") == 0 && argv[1] != NULL)
             inside->proxy = *++argv;
-        else if (strcmp(*argv, "--gate") == 0 && argv[1])
+        else if (strcmp(*argv, "--gate") == 0 && argv[1] != NULL)
             inside->gate = *++argv;
-        else if (!number || !argv[1] || !text_to_i64(*++argv, number))
+        else if (number == NULL || argv[1] == NULL || !text_to_i64(*++argv, number))
             return false;
     }
     inside->command = argv + 1;
-    return inside->gate || (*argv && argv[1]);
+    return inside->gate != NULL || (*argv != NULL && argv[1] != NULL);
 }
 
-/* --- the steps --- */
+/* ---- the steps ---- */
 
 /* No privilege is needed to raise this; without it the kernel may kill the server. */
 static void offer_to_oom_killer(void)
@@ -201,7 +201,7 @@ static void name_the_proxy(void)
 static bool go_inside(const struct inside *inside)
 {
     offer_to_oom_killer();
-    if (inside->proxy) {
+    if (inside->proxy != NULL) {
         if (!start_gate(inside))
             return false;
         name_the_proxy();
@@ -230,7 +230,7 @@ int inside_main(int argc, char **argv)
         (void)failed("options");
         return INSIDE_FAILED;
     }
-    if (inside.gate)
+    if (inside.gate != NULL)
         return be_the_gate(&inside);
     if (!go_inside(&inside))
         return INSIDE_FAILED;

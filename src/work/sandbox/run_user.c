@@ -1,6 +1,3 @@
-/*
- * run_user.c - see run_user.h.
- */
 #include "work/sandbox/run_user.h"
 #include "base/buf.h"
 #include "base/fd.h"
@@ -16,14 +13,14 @@ uid_t run_user_of(const char *name)
 {
     /* FNV-1a: two runs at work at the same time should hardly ever share a user. */
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (const char *at = name ? name : ""; *at; at++)
+    for (const char *at = name != NULL ? name : ""; *at; at++)
         hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
     return (uid_t)(RUN_USER_FIRST + hash % RUN_USER_COUNT);
 }
 
 static void ftsp_close(FTS **walk)
 {
-    if (*walk)
+    if (*walk != NULL)
         (void)fts_close(*walk);
 }
 
@@ -31,7 +28,7 @@ static enum rc give_all(FTS *walk, uid_t user, const char *path, struct err *err
 {
     const FTSENT *entry;
     errno = 0;
-    while ((entry = fts_read(walk))) {
+    while ((entry = fts_read(walk)) != NULL) {
         bool before = entry->fts_info == FTS_D;
         bool failed = entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR ||
                       entry->fts_info == FTS_NS;
@@ -57,7 +54,7 @@ enum rc run_user_give(const char *path, uid_t user, struct err *err)
         return RC_OK;
     char *const tops[] = {(char *)(uintptr_t)path, NULL}; /* Not const for historical reasons. */
     CLEANUP(ftsp_close) FTS *walk = fts_open(tops, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
-    if (!walk)
+    if (walk == NULL)
         return err_set(err, RC_IO, "IO_ERROR", "cannot list %.300s: %s", path, strerror(errno));
     return give_all(walk, user, path, err);
 }

@@ -41,7 +41,7 @@ static const char proxy_inside[] = "/run/drover.proxy", program_inside[] = "/run
 
 static const char unavailable[] = "SANDBOX_UNAVAILABLE";
 
-/* --- what is shown --- */
+/* ---- what is shown ---- */
 
 /* Places that the sandbox fills itself: nothing of the machine is shown there. */
 static bool is_reserved(const char *path)
@@ -58,7 +58,7 @@ const char *sandbox_hides(const struct sandbox *sandbox, const char *path)
 {
     if (path_is_inside(path, sandbox->data_dir) || path_is_inside(sandbox->data_dir, path))
         return sandbox->data_dir;
-    for (size_t i = 0; sandbox->hidden && sandbox->hidden[i]; i++) {
+    for (size_t i = 0; sandbox->hidden != NULL && sandbox->hidden[i] != NULL; i++) {
         const char *hidden = sandbox->hidden[i];
         if (path_is_inside(path, hidden) || path_is_inside(hidden, path))
             return hidden;
@@ -71,12 +71,12 @@ static bool is_nameable(const struct sandbox *sandbox, const char *path)
 {
     char real[PATH_MAX];
     struct stat status;
-    if (path[0] != '/' || strstr(path, "/../") || !realpath(path, real))
+    if (path[0] != '/' || strstr(path, "/../") != NULL || realpath(path, real) == NULL)
         return false;
     if (stat(real, &status) != 0 || !S_ISREG(status.st_mode))
         return false;
-    if (is_reserved(path) || is_reserved(real) || sandbox_hides(sandbox, real) ||
-        sandbox_hides(sandbox, path))
+    if (is_reserved(path) || is_reserved(real) || sandbox_hides(sandbox, real) != NULL ||
+        sandbox_hides(sandbox, path) != NULL)
         return false;
     return (status.st_mode & (S_IROTH | S_IXUSR)) != 0;
 }
@@ -95,9 +95,9 @@ static void add_named_files(struct bwrap *bwrap, const struct sandbox *sandbox,
                             const struct sandbox_view *view)
 {
     enum { NAMED_MAX = 16 };
-    if (view->program)
+    if (view->program != NULL)
         add_named_file(bwrap, sandbox, view->program);
-    for (size_t i = 0; view->argv[i] && i < NAMED_MAX; i++)
+    for (size_t i = 0; view->argv[i] != NULL && i < NAMED_MAX; i++)
         add_named_file(bwrap, sandbox, view->argv[i]);
 }
 
@@ -114,7 +114,7 @@ static void add_data(struct bwrap *bwrap, const struct sandbox *sandbox,
 {
     bwrap_open_way(bwrap, sandbox->data_dir);
     bwrap_fresh(bwrap, sandbox->data_dir, "0755", small_bytes_max);
-    for (size_t i = 0; i < SANDBOX_BINDS_MAX && view->binds[i].path; i++)
+    for (size_t i = 0; i < SANDBOX_BINDS_MAX && view->binds[i].path != NULL; i++)
         bwrap_show(bwrap, view->binds[i].path, view->binds[i].writable);
     bwrap_add2(bwrap, "--remount-ro", sandbox->data_dir);
 }
@@ -124,7 +124,7 @@ static void add_helpers(struct bwrap *bwrap, const struct sandbox *sandbox,
 {
     if (sandbox->program[0])
         bwrap_add3(bwrap, "--ro-bind", sandbox->program, program_inside);
-    if (view->proxy)
+    if (view->proxy != NULL)
         bwrap_add3(bwrap, "--ro-bind", view->proxy, proxy_inside);
     if (view->passwd_fd > 0) {
         bwrap_add2(bwrap, "--perms", "0644");
@@ -133,7 +133,7 @@ static void add_helpers(struct bwrap *bwrap, const struct sandbox *sandbox,
     }
 }
 
-/* --- bubblewrap --- */
+/* ---- bubblewrap ---- */
 
 static void add_namespaces(struct bwrap *bwrap, const struct sandbox_view *view)
 {
@@ -185,7 +185,7 @@ static void add_sandbox(struct bwrap *bwrap, const struct sandbox *sandbox,
     add_mounts(bwrap, view);
     add_named_files(bwrap, sandbox, view);
     /* Mounts that hold a hidden path are refused; it may still lie in a system directory. */
-    for (size_t i = 0; sandbox->hidden && sandbox->hidden[i]; i++)
+    for (size_t i = 0; sandbox->hidden != NULL && sandbox->hidden[i] != NULL; i++)
         bwrap_hide(bwrap, sandbox->hidden[i]);
     add_data(bwrap, sandbox, view);
     bwrap_add2(bwrap, "--remount-ro", "/");
@@ -195,7 +195,7 @@ static void add_sandbox(struct bwrap *bwrap, const struct sandbox *sandbox,
     bwrap_add3(bwrap, "--chdir", view->cwd, "--");
 }
 
-/* --- drover inside --- */
+/* ---- drover inside ---- */
 
 static void add_inside(struct bwrap *bwrap, const struct sandbox *sandbox,
                        const struct sandbox_view *view)
@@ -207,7 +207,7 @@ static void add_inside(struct bwrap *bwrap, const struct sandbox *sandbox,
         bwrap_add_number(bwrap, "--user", run_user_of(view->run_user));
     if (!walls)
         bwrap_add(bwrap, "--tie");
-    else if (view->proxy)
+    else if (view->proxy != NULL)
         bwrap_add2(bwrap, "--proxy", proxy_inside);
     assert(!walls || !sandbox->filter || view->filter_fd > 0);
     if (!walls && sandbox->filter)
@@ -248,12 +248,12 @@ void sandbox_kept(const struct sandbox_view *view, int ret_kept[SANDBOX_KEPT_MAX
         if (own[i] > 0)
             ret_kept[count++] = own[i];
     }
-    for (size_t i = 0; view->copies && i < view->copies->count; i++)
+    for (size_t i = 0; view->copies != NULL && i < view->copies->count; i++)
         ret_kept[count++] = view->copies->fds[i];
     ret_kept[count] = -1;
 }
 
-/* --- before the start --- */
+/* ---- before the start ---- */
 
 enum rc sandbox_ready(const struct sandbox *sandbox, struct err *err)
 {
@@ -276,13 +276,13 @@ bool sandbox_is_unavailable(const struct err *err)
 static enum rc check_mount(const struct sandbox *sandbox, const char *path, struct err *err)
 {
     char real[PATH_MAX];
-    if (path[0] != '/' || !realpath(path, real))
+    if (path[0] != '/' || realpath(path, real) == NULL)
         return err_set(err, RC_INVALID, "MOUNT_NOT_FOUND", "The mount %.200s is not there.", path);
     if (strcmp(real, path) != 0)
         return err_set(err, RC_INVALID, "MOUNT_REFUSED",
                        "The mount %.200s must be named without links and dots: %.200s.", path,
                        real);
-    if (real[1] == '\0' || is_reserved(real) || sandbox_hides(sandbox, real))
+    if (real[1] == '\0' || is_reserved(real) || sandbox_hides(sandbox, real) != NULL)
         return err_set(err, RC_INVALID, "MOUNT_REFUSED",
                        "The mount %.200s would show what must stay hidden from agents: /proc, "
                        "/dev, /sys, drover's data, its tokens or its configuration.",
@@ -307,7 +307,7 @@ enum rc sandbox_hand_over(const struct sandbox *sandbox, const struct sandbox_vi
     enum rc ready = sandbox_ready(sandbox, err);
     if (ready != RC_OK || sandbox->kind != SANDBOX_BUBBLEWRAP || !sandbox->drops)
         return ready;
-    for (size_t i = 0; i < SANDBOX_BINDS_MAX && view->binds[i].path; i++) {
+    for (size_t i = 0; i < SANDBOX_BINDS_MAX && view->binds[i].path != NULL; i++) {
         const struct sandbox_bind *bind = &view->binds[i];
         if (!bind->writable || !path_is_inside(bind->path, sandbox->data_dir))
             continue;
@@ -333,7 +333,7 @@ const char *sandbox_name(const struct sandbox *sandbox)
     return names[sandbox->kind];
 }
 
-/* --- what works --- */
+/* ---- what works ---- */
 
 /* As agents and drover's own git start. */
 static bool works(const struct sandbox *sandbox, struct err *ret_why)
@@ -405,7 +405,7 @@ void sandbox_probe(struct sandbox *sandbox, const struct sandbox_options *option
         text_copy(sandbox->why, sizeof sandbox->why, why.text);
         sandbox->why[strcspn(sandbox->why, "\r\n")] = '\0';
     }
-    if (ret_why)
+    if (ret_why != NULL)
         *ret_why = why;
 }
 
@@ -419,7 +419,7 @@ enum rc sandbox_start(struct sandbox *sandbox, const struct sandbox_options *opt
         return rc;
     if (rc != RC_OK) {
         LOG(LOG_ERROR, "there is no sandbox: every agent, check and command of a step will fail",
-            LOG_STR("error", err ? err->text : ""));
+            LOG_STR("error", err != NULL ? err->text : ""));
         err_clear(err);
     } else if (sandbox->kind == SANDBOX_NONE) {
         LOG(LOG_WARN, "sandbox: none: agents and checks run WITHOUT a sandbox and can read and "

@@ -1,6 +1,3 @@
-/*
- * sandbox_files.c - see sandbox_files.h.
- */
 #include "work/sandbox/sandbox_files.h"
 #include "base/rc.h"
 #include "base/str.h"
@@ -86,11 +83,11 @@ static void show_etc(struct bwrap *bwrap)
     DIR *dir = opendir("/etc");
     const struct dirent *entry;
     // cppcheck-suppress readdirCalled
-    while (dir && (entry = readdir(dir))) { /* The stream is not shared. */
+    while (dir != NULL && (entry = readdir(dir)) != NULL) { /* The stream is not shared. */
         if (is_listed(entry->d_name))
             bwrap_show_public(bwrap, arena_printf(bwrap->arena, "/etc/%s", entry->d_name));
     }
-    if (dir)
+    if (dir != NULL)
         (void)closedir(dir);
     for (size_t i = 0; i < COUNT_OF(private_dirs); i++)
         bwrap_hide(bwrap, private_dirs[i]);

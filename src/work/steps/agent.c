@@ -28,7 +28,7 @@ static int64_t wall_ms(const struct step *step)
 void attempt_check_limits(struct attempt *attempt)
 {
     const struct transcript *transcript = &attempt->transcript;
-    if (attempt->limit || !transcript->stop)
+    if (attempt->limit != NULL || transcript->stop == NULL)
         return;
     bool may_end = text_same(transcript->stop, CUT_QUOTA) && transcript->quota.rejected;
     attempt->limit = transcript->stop;
@@ -37,7 +37,7 @@ void attempt_check_limits(struct attempt *attempt)
 
 bool attempt_is_cut(const struct attempt *attempt)
 {
-    return attempt->limit && clock_mono_us() >= attempt->cut_us;
+    return attempt->limit != NULL && clock_mono_us() >= attempt->cut_us;
 }
 
 /* COMPUTE_ENDED: it may continue. */
@@ -64,7 +64,7 @@ static enum rc watch(struct attempt *attempt, int64_t end_us, struct err *err)
         int64_t look_us = snapshot_thread_tick(attempt->snapshots, &attempt->progress);
         int64_t tick_us = progress_tick(&attempt->progress, clock_mono_us());
         tick_us = look_us < tick_us ? look_us : tick_us;
-        if (attempt->limit && !stopping && attempt->cut_us < tick_us)
+        if (attempt->limit != NULL && !stopping && attempt->cut_us < tick_us)
             tick_us = attempt->cut_us;
         int64_t until_us = stopping || tick_us < end_us ? tick_us : end_us;
         rc = compute->poll(attempt, until_us, &ended, err);
@@ -116,7 +116,7 @@ enum rc step_agent(struct step *step, struct err *err)
 {
     CLEANUP(attempt_release) struct attempt attempt;
     attempt_init(&attempt, step);
-    if (!attempt.compute) {
+    if (attempt.compute == NULL) {
         enum rc rc = err_set(err, RC_INVALID, "INVALID_FIELD",
                              "An agent of this repository leases its work itself.");
         return step_fail(step, rc, err, (struct port_failure){.code = "payload_invalid"});

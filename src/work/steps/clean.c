@@ -36,7 +36,7 @@ static enum rc save_work(struct step *step, struct snapshot *ret_last, struct er
 static enum rc find_published(struct step *step, bool *ret_published, struct err *err)
 {
     enum rc rc = publication_has_pull(step, ret_published, err);
-    if (rc != RC_OK || *ret_published || !step->input.patch_sha256)
+    if (rc != RC_OK || *ret_published || step->input.patch_sha256 == NULL)
         return rc;
     CLEANUP(buf_release) struct buf patch;
     buf_init(&patch, (size_t)step->input.config.limits.max_patch_bytes);
@@ -70,7 +70,8 @@ static void settle_snapshots(struct step *step, const struct snapshot *last)
 static enum rc stop_session(struct step *step, struct err *err)
 {
     const struct step_input *input = &step->input;
-    if (input->config.agent.compute != COMPUTE_REMOTE || !input->session_id || input->session_over)
+    if (input->config.agent.compute != COMPUTE_REMOTE || input->session_id == NULL ||
+        input->session_over)
         return RC_OK;
     enum rc rc = remote_stop_session(step, err);
     return rc == RC_TIMEOUT ? RC_UNREACHABLE : rc; /* The remote agent timed out, not the step. */

@@ -35,7 +35,7 @@ static void take_record(struct attempt *attempt, const struct js *record)
     transcript_copy(transcript->summary, sizeof transcript->summary,
                     js_get_str(record, "summary", ""));
     transcript_copy(transcript->error, sizeof transcript->error, js_get_str(record, "error", ""));
-    if (given && sha256_text_valid(given))
+    if (given != NULL && sha256_text_valid(given))
         attempt->given_sha256 = given;
     if (text_same(outcome, "turn_limit") || text_same(outcome, "budget_limit")) {
         attempt->limit = outcome;
@@ -50,9 +50,9 @@ static enum rc look(struct attempt *attempt, struct err *err)
     const struct forge_ops *forge = forge_find(input->config.forge);
     CLEANUP(forge_call_release) struct forge_call call = {.git = step_git(step)};
     struct forge_question question = {.url = input->config.url, .branch = input->branch};
-    enum rc rc = forge ? forge->look(&call, &question, step->arena, &attempt->found, err)
-                       : err_set(err, RC_INVALID, "UNKNOWN_FORGE", "There is no forge %.50s.",
-                                 input->config.forge);
+    enum rc rc = forge != NULL ? forge->look(&call, &question, step->arena, &attempt->found, err)
+                               : err_set(err, RC_INVALID, "UNKNOWN_FORGE",
+                                         "There is no forge %.50s.", input->config.forge);
     if (rc == RC_OK || rc == RC_CANCELLED)
         return rc;
     return step_fail(step, rc == RC_TIMEOUT ? RC_UNREACHABLE : rc, err,
@@ -103,9 +103,9 @@ static enum rc take_given(struct attempt *attempt, struct err *err)
 static enum rc take_patch(struct attempt *attempt, struct err *err)
 {
     bool pushed = attempt->found.head[0] != '\0';
-    if (pushed && (attempt->found.pull_number > 0 || !attempt->given_sha256))
+    if (pushed && (attempt->found.pull_number > 0 || attempt->given_sha256 == NULL))
         return take_branch(attempt, err);
-    return attempt->given_sha256 ? take_given(attempt, err) : RC_OK;
+    return attempt->given_sha256 != NULL ? take_given(attempt, err) : RC_OK;
 }
 
 enum rc step_collect(struct step *step, struct err *err)

@@ -49,12 +49,12 @@ static void custom_release(struct custom *custom)
     js_free(custom->answer);
 }
 
-/* --- its input --- */
+/* ---- its input ---- */
 
 static void write_previous(struct jw *jw, const struct js *previous)
 {
     jw_key(jw, "previousStepResults");
-    if (previous) {
+    if (previous != NULL) {
         js_write(jw, previous);
         return;
     }
@@ -99,7 +99,7 @@ static enum rc try_again(struct custom *custom, enum rc rc, struct err *err)
                      (struct port_failure){.code = "custom_step_unavailable", .retryable = true});
 }
 
-/* --- its answer --- */
+/* ---- its answer ---- */
 
 static enum rc take_answer(struct custom *custom, struct str text, struct err *err)
 {
@@ -119,9 +119,9 @@ static enum rc take_answer(struct custom *custom, struct str text, struct err *e
 static void write_metadata(struct jw *jw, const struct js *metadata, struct arena *arena)
 {
     const char *text = js_type(metadata) == JS_OBJECT ? js_text(metadata, arena) : NULL;
-    if (text && strlen(text) <= METADATA_BYTES_MAX)
+    if (text != NULL && strlen(text) <= METADATA_BYTES_MAX)
         jw_kraw(jw, "metadata", str_of(text));
-    else if (metadata)
+    else if (metadata != NULL)
         jw_kbool(jw, "metadataDropped", true);
 }
 
@@ -130,7 +130,7 @@ static void write_result(struct custom *custom, const char *status, const char *
     struct jw jw = jw_to(custom->step->result);
     jw_begin(&jw, '{');
     jw_kstr(&jw, "status", status);
-    if (error)
+    if (error != NULL)
         step_write_text(&jw, "error", error, ERROR_MAX);
     write_metadata(&jw, js_get(custom->answer, "metadata"), custom->step->arena);
     step_write_artifacts(custom->step, &jw);
@@ -146,7 +146,7 @@ static enum rc settle_answer(struct custom *custom, struct str text, struct err 
     return rc;
 }
 
-/* --- a command --- */
+/* ---- a command ---- */
 
 static enum rc make_tree(struct custom *custom, struct err *err)
 {
@@ -157,7 +157,7 @@ static enum rc make_tree(struct custom *custom, struct err *err)
     enum rc rc = worktree_mirror(step, err);
     if (rc == RC_OK)
         rc = worktree_base(step, &base, err);
-    if (rc == RC_OK && step->input.patch_sha256)
+    if (rc == RC_OK && step->input.patch_sha256 != NULL)
         rc = step_get(step, step->input.patch_sha256, &patch, err);
     if (rc != RC_OK)
         return rc;
@@ -185,7 +185,7 @@ static void settle_status(struct custom *custom, const struct compute_result *en
     struct arena *arena = custom->step->arena;
     if (ended->exited && ended->exit_code == 0)
         write_result(custom, "success", NULL);
-    else if (ended->limit)
+    else if (ended->limit != NULL)
         write_result(custom, "failed",
                      arena_printf(arena, "its command passed its %s", ended->limit));
     else if (ended->exited)
@@ -263,7 +263,7 @@ static enum rc run_command(struct custom *custom, struct err *err)
     return rc == RC_OK ? settle_command(custom, &ended, err) : rc;
 }
 
-/* --- a service --- */
+/* ---- a service ---- */
 
 /* Errors of the network and of the server may pass; a request that it refused would be refused
    again. */
@@ -295,7 +295,7 @@ static enum rc call_service(struct custom *custom, struct err *err)
     return step_fail(step, rc, err, (struct port_failure){.code = "custom_step_refused"});
 }
 
-/* --- the step --- */
+/* ---- the step ---- */
 
 static void place(struct custom *custom)
 {
@@ -313,7 +313,8 @@ static void place(struct custom *custom)
 enum rc step_custom(struct step *step, struct err *err)
 {
     struct blueprint_step found;
-    if (!blueprint_find(&step->input.config.blueprint, step->input.step, &found) || !found.custom) {
+    if (!blueprint_find(&step->input.config.blueprint, step->input.step, &found) ||
+        found.custom == NULL) {
         enum rc rc = err_set(err, RC_INVALID, "INVALID_FIELD",
                              "The configuration has no step %.100s.", step->input.step);
         return step_fail(step, rc, err, (struct port_failure){.code = "payload_invalid"});
@@ -324,7 +325,7 @@ enum rc step_custom(struct step *step, struct err *err)
     enum rc rc = write_input(&custom, err);
     if (rc != RC_OK)
         return rc;
-    if (found.custom->url)
+    if (found.custom->url != NULL)
         return call_service(&custom, err);
     rc = run_command(&custom, err);
     worktree_drop(step, custom.dir);

@@ -32,7 +32,7 @@ enum rc hydration_degrade(struct hydration *hydration, enum prompt_kind kind, en
 static const char *system_text(const struct step *step)
 {
     const char *own = step->input.config.prompt.system;
-    return own ? own : prompt_system_text;
+    return own != NULL ? own : prompt_system_text;
 }
 
 static void add_task(struct hydration *hydration)
@@ -49,7 +49,7 @@ static enum rc add_memory(struct hydration *hydration, struct err *err)
 {
     struct arena *arena = hydration->step->arena;
     const struct js *notes = js_get(hydration->step->input.payload, "memory");
-    if (notes && js_type(notes) != JS_ARRAY) {
+    if (notes != NULL && js_type(notes) != JS_ARRAY) {
         enum rc rc = err_set(err, RC_CORRUPT, "MEMORY_UNREADABLE", "The memory cannot be read.");
         return hydration_degrade(hydration, PROMPT_MEMORY, rc, err);
     }

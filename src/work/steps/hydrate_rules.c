@@ -40,13 +40,13 @@ static enum rc add_file(struct rules *rules, const char *path, const char *hash,
 static enum rc add_entry(struct rules *rules, const char *entry, const char *named, struct err *err)
 {
     const char *tab = strchr(entry, '\t');
-    if (!tab || !text_starts(entry, "100") || rules->files >= HYDRATION_RULES_MAX ||
+    if (tab == NULL || !text_starts(entry, "100") || rules->files >= HYDRATION_RULES_MAX ||
         !path_is_inside(tab + 1, named))
         return RC_OK;
     struct arena *arena = rules->hydration->step->arena;
     const char *head = arena_strndup(arena, entry, (size_t)(tab - entry));
     const char *hash = strrchr(head, ' ');
-    return hash ? add_file(rules, tab + 1, hash + 1, err) : RC_OK;
+    return hash != NULL ? add_file(rules, tab + 1, hash + 1, err) : RC_OK;
 }
 
 static enum rc add_named(struct rules *rules, const struct buf *listing, const char *named,
@@ -63,7 +63,7 @@ static enum rc list(const struct step *step, const char *base, struct buf *listi
 {
     const char *args[CONFIG_RULES_MAX + 8] = {"ls-tree", "-r", "-z", "--full-tree", base, "--"};
     size_t count = 6;
-    for (size_t i = 0; step->input.config.prompt.rules[i]; i++)
+    for (size_t i = 0; step->input.config.prompt.rules[i] != NULL; i++)
         args[count++] = step->input.config.prompt.rules[i];
     struct git git = step_git(step);
     struct git_call call = {.git_dir = step->mirror, .args = args, .out = listing};
@@ -75,12 +75,12 @@ enum rc hydrate_rules(struct hydration *hydration, const char *base, struct err 
 {
     struct rules rules = {.hydration = hydration};
     const char *const *named = hydration->step->input.config.prompt.rules;
-    if (!named[0])
+    if (named[0] == NULL)
         return RC_OK;
     CLEANUP(buf_release) struct buf listing;
     buf_init(&listing, LISTING_BYTES);
     enum rc rc = list(hydration->step, base, &listing, err);
-    for (size_t i = 0; rc == RC_OK && named[i]; i++)
+    for (size_t i = 0; rc == RC_OK && named[i] != NULL; i++)
         rc = add_named(&rules, &listing, named[i], err);
     return rc == RC_OK ? RC_OK : hydration_degrade(hydration, PROMPT_RULES, rc, err);
 }

@@ -29,23 +29,23 @@ int64_t judging_left_ms(const struct judging *judging, int64_t until_us)
     return step_time_ms(judging->step, (until_us - clock_mono_us()) / US_PER_MS);
 }
 
-/* --- their input --- */
+/* ---- their input ---- */
 
 static enum rc read_input(struct judging *judging, struct err *err)
 {
     struct step *step = judging->step;
     const struct step_input *input = &step->input;
     enum rc rc = RC_OK;
-    if (input->patch_sha256)
+    if (input->patch_sha256 != NULL)
         rc = step_get(step, input->patch_sha256, &judging->diff, err);
     if (rc == RC_OK)
         rc = patch_read(buf_str(&judging->diff), step->arena, &judging->stats, err);
-    if (rc == RC_OK && input->certificate_sha256)
+    if (rc == RC_OK && input->certificate_sha256 != NULL)
         rc = step_get(step, input->certificate_sha256, &judging->certificate, err);
     return rc;
 }
 
-/* --- one judge --- */
+/* ---- one judge ---- */
 
 static void report_start(struct step *step, const struct judge_config *judge)
 {
@@ -84,7 +84,7 @@ static void write_judgement(struct jw *jw, const struct opinion *opinion)
     jw_kstr(jw, "verdict", verdict_name(judgement->verdict));
     if (judgement->errored)
         jw_kbool(jw, "errored", true);
-    if (judgement->problem)
+    if (judgement->problem != NULL)
         step_write_text(jw, "problem", judgement->problem, PROBLEM_MAX);
     if (judgement->scored)
         jw_kreal(jw, "score", judgement->score);
@@ -103,7 +103,7 @@ static enum rc put_report(struct step *step, struct opinion *opinion, struct err
     jw_begin(&jw, '{');
     write_judgement(&jw, opinion);
     write_findings(&jw, judgement, JUDGE_TEXT_MAX * 6, JUDGE_FINDINGS_MAX);
-    if (opinion->output)
+    if (opinion->output != NULL)
         step_write_text(&jw, "output", opinion->output, OUTPUT_MAX);
     jw_end(&jw, '}');
     const char *name = arena_printf(step->arena, "judge-%s.json", opinion->judge->name);
@@ -150,7 +150,7 @@ static enum rc read_opinion(struct judging *judging, struct opinion *opinion, st
     return put_report(step, opinion, err);
 }
 
-/* --- the result --- */
+/* ---- the result ---- */
 
 /* How much room findings get; tried in order until the result fits. */
 static const struct detail {
@@ -167,7 +167,7 @@ static const struct detail {
 
 static void write_usage(struct jw *jw, const struct opinion *opinion)
 {
-    if (!opinion->model)
+    if (opinion->model == NULL)
         return;
     jw_key(jw, "usage");
     jw_begin(jw, '{');

@@ -39,7 +39,7 @@ struct hearing {
     struct compute_result ended;
 };
 
-/* --- before --- */
+/* ---- before ---- */
 
 static void write_input(struct hearing *hearing, struct buf *text)
 {
@@ -56,7 +56,7 @@ static void write_input(struct hearing *hearing, struct buf *text)
         jw_kint(&jw, "issueNumber", input->issue_number);
     jw_key(&jw, "scope");
     jw_begin(&jw, '[');
-    for (size_t i = 0; input->scope[i]; i++)
+    for (size_t i = 0; input->scope[i] != NULL; i++)
         jw_str(&jw, input->scope[i]);
     jw_end(&jw, ']');
     jw_end(&jw, '}');
@@ -110,7 +110,7 @@ static enum rc make_place(struct hearing *hearing, struct err *err)
     return worktree_checkout(step, &checkout, err);
 }
 
-/* --- during --- */
+/* ---- during ---- */
 
 static bool on_line(void *ctx, struct str line)
 {
@@ -152,7 +152,7 @@ static enum rc run_judge(struct hearing *hearing, struct err *err)
     return compute_run(&spec, &hearing->ended, err);
 }
 
-/* --- after --- */
+/* ---- after ---- */
 
 /* Its answer: in the file, or on stdout.  RC_NOT_FOUND: it gave none. */
 static enum rc read_answer(struct hearing *hearing, struct err *err)
@@ -195,7 +195,7 @@ static void take_end(struct hearing *hearing)
         judgement_doubt(judgement, true, "It did not end within its time.");
         return;
     }
-    if (ended->limit) {
+    if (ended->limit != NULL) {
         judgement_doubt(judgement, true,
                         arena_printf(arena, "It was stopped by its %s.", ended->limit));
         return;

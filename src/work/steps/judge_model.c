@@ -59,7 +59,7 @@ static void asking_release(struct asking *asking)
     buf_release(&asking->reply);
 }
 
-/* --- the prompt --- */
+/* ---- the prompt ---- */
 
 static const char system_text[] =
     "You review a patch that a coding agent made for a task. You decide whether it may be "
@@ -80,7 +80,7 @@ static const char system_text[] =
 
 static void add_block(struct buf *text, const char *what, const char *mark, struct str data)
 {
-    bool ended = data.at && data.len > 0 && data.at[data.len - 1] == '\n';
+    bool ended = data.at != NULL && data.len > 0 && data.at[data.len - 1] == '\n';
     buf_addf(text, "BEGIN %s %s\n", what, mark);
     buf_add(text, data.at, data.len);
     buf_addf(text, "%sEND %s %s\n\n", ended ? "" : "\n", what, mark);
@@ -105,18 +105,18 @@ static void add_verification(struct buf *text, const struct judging *judging)
 
 static void add_scope(struct buf *text, const struct step_input *input)
 {
-    if (!input->scope[0])
+    if (input->scope[0] == NULL)
         return;
     buf_adds(text, "The task may change only:");
-    for (size_t i = 0; input->scope[i]; i++)
+    for (size_t i = 0; input->scope[i] != NULL; i++)
         buf_addf(text, " %s", input->scope[i]);
     buf_adds(text, "\n\n");
 }
 
 static struct str cut(const char *text, size_t max)
 {
-    size_t len = text ? strlen(text) : 0;
-    return (struct str){text, prose_fit(text ? text : "", len, max)};
+    size_t len = text != NULL ? strlen(text) : 0;
+    return (struct str){text, prose_fit(text != NULL ? text : "", len, max)};
 }
 
 static void write_prompt(struct asking *asking, struct buf *text)
@@ -159,7 +159,7 @@ static void write_body(struct asking *asking)
     assert(!asking->body.overflow);
 }
 
-/* --- the call --- */
+/* ---- the call ---- */
 
 static enum rc stopped(const struct asking *asking, struct err *err)
 {
@@ -175,7 +175,7 @@ static enum rc call_model(struct asking *asking, struct err *err)
     bool openai = judge->model.api == MODEL_OPENAI;
     const struct http_field headers[] = {
         {"anthropic-version", MODEL_ANTHROPIC_VERSION},
-        {asking->key ? "x-api-key" : NULL, asking->key}, /* NULL ends the list. */
+        {asking->key != NULL ? "x-api-key" : NULL, asking->key}, /* NULL ends the list. */
         {NULL, NULL},
     };
     const struct http_call call = {
@@ -221,8 +221,8 @@ static const char *problem_of(struct asking *asking, const struct err *err)
 {
     struct arena *arena = asking->judging->step->arena;
     const char *said = model_api_error(buf_str(&asking->reply), arena);
-    const char *text = said ? arena_printf(arena, "%s: %s", err->code, said)
-                            : arena_strdup(arena, err->text);
+    const char *text = said != NULL ? arena_printf(arena, "%s: %s", err->code, said)
+                                    : arena_strdup(arena, err->text);
     return prose_line(arena, text, BREAKER_ERROR_MAX);
 }
 
@@ -282,7 +282,7 @@ static enum rc ask(struct asking *asking, struct err *err)
     }
 }
 
-/* --- the answer --- */
+/* ---- the answer ---- */
 
 static double cost_of(const struct model_answer *answer, const struct price_config *prices)
 {
@@ -306,7 +306,7 @@ static void take_reply(struct asking *asking)
         return;
     }
     opinion->output = answer.text;
-    opinion->model = answer.model ? answer.model : judge->model.model;
+    opinion->model = answer.model != NULL ? answer.model : judge->model.model;
     opinion->input_tokens = answer.input_tokens;
     opinion->output_tokens = answer.output_tokens;
     opinion->cost_usd = answer.cost_usd > 0 ? answer.cost_usd
@@ -333,7 +333,7 @@ static void mind_the_cut(const struct asking *asking)
                                          "beginning."});
 }
 
-/* --- the whole --- */
+/* ---- the whole ---- */
 
 static enum rc open_client(struct asking *asking, struct err *err)
 {
@@ -346,7 +346,7 @@ static enum rc open_client(struct asking *asking, struct err *err)
     bool usual = url.port == (url.tls ? 443 : 80);
     asking->breaker = usual ? arena_printf(arena, "model:%s", url.host)
                             : arena_printf(arena, "model:%s:%d", url.host, url.port);
-    if (judge->model.credential) {
+    if (judge->model.credential != NULL) {
         asking->key = getenv(judge->model.credential);
         if (text_empty(asking->key))
             return err_set(err, RC_NOT_FOUND, "NO_CREDENTIAL",

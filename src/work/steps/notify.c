@@ -71,13 +71,13 @@ static enum rc read_notice(struct notice *notice, struct err *err)
    so the part after the host is a secret, without the slash that would make it a file path. */
 static void add_secret(struct notice *notice, const char *name)
 {
-    const char *value = name ? getenv(name) : NULL;
-    if (!value)
+    const char *value = name != NULL ? getenv(name) : NULL;
+    if (value == NULL)
         return;
     secrets_add(&notice->secrets, "env", value);
     const char *host = strstr(value, "://");
-    const char *path = host ? strpbrk(host + 3, "/?") : NULL;
-    if (path)
+    const char *path = host != NULL ? strpbrk(host + 3, "/?") : NULL;
+    if (path != NULL)
         secrets_add(&notice->secrets, "env", path + 1);
 }
 
@@ -87,7 +87,7 @@ static void find_secrets(struct notice *notice)
     secrets_init(&notice->secrets);
     add_secret(notice, channel->url_env);
     add_secret(notice, channel->secret_env);
-    for (size_t i = 0; channel->env[i]; i++)
+    for (size_t i = 0; channel->env[i] != NULL; i++)
         add_secret(notice, channel->env[i]);
 }
 
@@ -97,7 +97,7 @@ static void hide_secrets(struct notice *notice, struct err *err)
     struct arena *arena = notice->step->arena;
     const char **message = &notice->step->failure.message;
     text_copy(err->text, sizeof err->text, redact_dup(&notice->secrets, err->text, arena));
-    if (*message)
+    if (*message != NULL)
         *message = redact_dup(&notice->secrets, *message, arena);
 }
 
@@ -127,12 +127,12 @@ static enum rc find_target(struct notice *notice, struct target *ret_target, str
     const struct notify_channel *channel = &notice->channel;
     struct arena *arena = notice->step->arena;
     const char *url = channel->url;
-    enum rc rc = url ? RC_OK : variable(notice, channel->url_env, &url, err);
+    enum rc rc = url != NULL ? RC_OK : variable(notice, channel->url_env, &url, err);
     if (rc != RC_OK)
         return rc;
-    assert(url);
+    assert(url != NULL);
     const char *host = strstr(url, "://");
-    size_t len = host ? (size_t)(host - url) + 3 + strcspn(host + 3, "/?#") : strlen(url);
+    size_t len = host != NULL ? (size_t)(host - url) + 3 + strcspn(host + 3, "/?#") : strlen(url);
     const char *rest = arena_strndup(arena, url + len, strcspn(url + len, "#"));
     ret_target->server = arena_strndup(arena, url, len);
     ret_target->path = rest[0] == '/' ? rest : arena_printf(arena, "/%s", rest);
@@ -183,11 +183,11 @@ static enum rc send_webhook(struct notice *notice, struct err *err)
     char signature[SIGNATURE_BYTES] = "";
     const char *secret = NULL;
     struct str body = str_of(notice->event);
-    if (notice->channel.secret_env) {
+    if (notice->channel.secret_env != NULL) {
         enum rc rc = variable(notice, notice->channel.secret_env, &secret, err);
         if (rc != RC_OK)
             return rc;
-        assert(secret);
+        assert(secret != NULL);
         text_copy(signature, sizeof signature, "sha256=");
         hmac_sha256_hex((struct hmac_key){secret, strlen(secret)}, body.at, body.len,
                         signature + strlen("sha256="));
@@ -196,7 +196,7 @@ static enum rc send_webhook(struct notice *notice, struct err *err)
         {"Content-Type", "application/cloudevents+json; charset=utf-8"},
         {"X-Drover-Event", notice->event_type},
         {"X-Drover-Delivery", notice->event_id},
-        {secret ? "X-Drover-Signature" : NULL, signature},
+        {secret != NULL ? "X-Drover-Signature" : NULL, signature},
         {NULL, NULL},
     };
     return post(notice, headers, body, err);
@@ -226,11 +226,11 @@ static const char **make_env(struct notice *notice)
     const char **env = arena_array(arena, ENV_MAX, sizeof *env);
     size_t count = 0;
     for (size_t i = 0; i < COUNT_OF(always); i++) {
-        if (getenv(always[i]))
+        if (getenv(always[i]) != NULL)
             env[count++] = arena_printf(arena, "%s=%s", always[i], getenv(always[i]));
     }
-    for (size_t i = 0; notice->channel.env[i]; i++) {
-        if (getenv(notice->channel.env[i]))
+    for (size_t i = 0; notice->channel.env[i] != NULL; i++) {
+        if (getenv(notice->channel.env[i]) != NULL)
             env[count++] = arena_printf(arena, "%s=%s", notice->channel.env[i],
                                         getenv(notice->channel.env[i]));
     }

@@ -1,6 +1,3 @@
-/*
- * outcome.c - see outcome.h.
- */
 #include "work/steps/outcome.h"
 #include "base/js.h"
 #include "base/jw.h"

@@ -48,7 +48,7 @@ static enum rc fail_large(const struct copier *copier, const char *what)
 
 static enum rc may_go_on(const struct copier *copier)
 {
-    if (copier->room->cancel && atomic_load(copier->room->cancel))
+    if (copier->room->cancel != NULL && atomic_load(copier->room->cancel))
         return err_set(copier->err, RC_CANCELLED, "CANCELLED", "stopped while copying outputs");
     if (clock_mono_us() >= copier->room->deadline_us)
         return err_set(copier->err, RC_TIMEOUT, "TIMEOUT", "out of time while copying outputs");
@@ -61,7 +61,7 @@ static enum rc skip(struct copier *copier)
     return RC_OK;
 }
 
-/* --- files and links --- */
+/* ---- files and links ---- */
 
 static enum rc copy_bytes(struct copier *copier, int from, int to)
 {
@@ -125,11 +125,11 @@ static enum rc copy_link(struct copier *copier, const struct spot *spot, const s
     return RC_OK;
 }
 
-/* --- directories --- */
+/* ---- directories ---- */
 
 static void closedirp(DIR **dir)
 {
-    if (*dir)
+    if (*dir != NULL)
         (void)closedir(*dir);
 }
 
@@ -154,7 +154,7 @@ static enum rc copy_entries(struct copier *copier, DIR *from, int to, int depth)
 {
     const struct dirent *entry;
     errno = 0;
-    while ((entry = readdir(from))) { // cppcheck-suppress readdirCalled
+    while ((entry = readdir(from)) != NULL) { // cppcheck-suppress readdirCalled
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
             continue;
@@ -182,7 +182,7 @@ static enum rc copy_dir(struct copier *copier, const struct spot *spot, int dept
     if (rc != RC_OK || to < 0)
         return rc == RC_OK ? skip(copier) : rc;
     CLEANUP(closedirp) DIR *list = fdopendir(from);
-    if (!list)
+    if (list == NULL)
         return fail(copier, "list");
     from = -1; /* The list closes it. */
     rc = copy_entries(copier, list, to, depth);
@@ -210,7 +210,7 @@ static enum rc copy_entry(struct copier *copier, const struct spot *spot, int de
     return S_ISLNK(status.st_mode) ? copy_link(copier, spot, &status) : skip(copier);
 }
 
-/* --- the way to the output --- */
+/* ---- the way to the output ---- */
 
 /* One directory further down on both sides.  RC_NOT_FOUND: not in the source.  RC_CONFLICT: the
    destination has a file or a link there. */
@@ -270,11 +270,11 @@ enum rc outputs_copy(const struct outputs_copy *copy, struct outputs_room *room,
     return rc;
 }
 
-/* --- times --- */
+/* ---- times ---- */
 
 static void fts_closep(FTS **walk)
 {
-    if (*walk)
+    if (*walk != NULL)
         (void)fts_close(*walk);
 }
 
@@ -285,10 +285,10 @@ enum rc outputs_date_tree(const char *tree, int64_t time_us, struct err *err)
     const struct timespec times[] = {when, when};
     char *const tops[] = {(char *)(uintptr_t)tree, NULL}; /* Not const for historical reasons. */
     CLEANUP(fts_closep) FTS *walk = fts_open(tops, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
-    if (!walk)
+    if (walk == NULL)
         return err_set(err, RC_IO, "IO_ERROR", "cannot list %.300s: %s", tree, strerror(errno));
     FTSENT *entry;
-    while ((entry = fts_read(walk))) {
+    while ((entry = fts_read(walk)) != NULL) {
         if (entry->fts_level == 1 && strcmp(entry->fts_name, ".git") == 0)
             (void)fts_set(walk, entry, FTS_SKIP);
         else if (entry->fts_info != FTS_D &&

@@ -21,7 +21,7 @@ static void use_plan_config(struct repo_config *config)
     config->agent.compute = COMPUTE_PROCESS;
     config->timeouts.agent_ms = config->plan.timeout_ms;
     if (config->plan.command[0] != NULL)
-        memcpy(config->agent.command, config->plan.command, sizeof(config->agent.command));
+        memcpy(config->agent.command, config->plan.command, sizeof config->agent.command);
 }
 
 static enum rc read_plan(struct attempt *attempt, struct buf *plan, struct err *err)
@@ -84,7 +84,7 @@ enum rc step_plan(struct step *step, struct err *err)
         rc = attempt_take_log(&attempt, err);
     if (rc != RC_OK)
         return rc;
-    bool done = attempt.ended.end == COMPUTE_ENDED && !attempt.limit &&
+    bool done = attempt.ended.end == COMPUTE_ENDED && attempt.limit == NULL &&
                 attempt.record != REPORT_ERROR;
     return done ? keep_plan(&attempt, err) : report_cut_short(&attempt);
 }

@@ -36,7 +36,7 @@ static enum rc add_certificate(struct step *step, struct buf *body, const char *
                                struct err *err)
 {
     const char *sha256 = step->input.certificate_sha256;
-    if (!sha256)
+    if (sha256 == NULL)
         return RC_OK;
     CLEANUP(buf_release) struct buf text;
     CLEANUP(js_freep) struct js *certificate = NULL;
@@ -47,7 +47,7 @@ static enum rc add_certificate(struct step *step, struct buf *body, const char *
     if (rc != RC_OK)
         return rc;
     const char *tree = js_get_str(certificate, "treeHash", NULL);
-    *ret_tree = tree ? arena_strdup(step->arena, tree) : NULL;
+    *ret_tree = tree != NULL ? arena_strdup(step->arena, tree) : NULL;
     add_checks(body, certificate);
     buf_addf(body, "Certificate: %s\n\n", sha256);
     return RC_OK;
@@ -61,7 +61,7 @@ static enum rc make_body(struct step *step, const char **ret_body, const char **
     CLEANUP(buf_release) struct buf body;
     buf_init(&body, BODY_BYTES);
     /* A description of one line is the title already. */
-    if (input->description && strchr(input->description, '\n')) {
+    if (input->description != NULL && strchr(input->description, '\n') != NULL) {
         size_t fit = prose_fit(input->description, strlen(input->description), BODY_BYTES / 2);
         buf_add(&body, input->description, fit);
         buf_adds(&body, "\n\n");
@@ -95,10 +95,10 @@ static enum rc fail_publish(struct step *step, enum rc rc, const struct err *err
 
 static enum rc check_input(const struct step_input *input, struct err *err)
 {
-    if (!forge_find(input->config.forge))
+    if (forge_find(input->config.forge) == NULL)
         return err_set(err, RC_INVALID, "UNKNOWN_FORGE", "There is no forge called %.50s.",
                        input->config.forge);
-    if (!input->base_commit || !input->patch_sha256)
+    if (input->base_commit == NULL || input->patch_sha256 == NULL)
         return err_set(err, RC_INVALID, "NOTHING_TO_PUBLISH",
                        "There is no patch, or no commit that it belongs to.");
     return RC_OK;

@@ -16,7 +16,7 @@ enum rc step_unpublish(struct step *step, struct err *err)
 {
     const struct step_input *input = &step->input;
     const struct forge_ops *forge = forge_find(input->config.forge);
-    if (!forge) {
+    if (forge == NULL) {
         enum rc rc = err_set(err, RC_INVALID, "UNKNOWN_FORGE", "There is no forge called %.50s.",
                              input->config.forge);
         return step_fail(step, rc, err, (struct port_failure){.code = "unpublish_failed"});

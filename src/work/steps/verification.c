@@ -33,7 +33,7 @@ const char *verification_verdict(const struct verification *verification)
     return verify_verdict(outcomes, verification->count);
 }
 
-/* --- certificate --- */
+/* ---- certificate ---- */
 
 static void write_carried(struct jw *jw, const struct check *check)
 {
@@ -106,7 +106,7 @@ static enum rc put_certificate(struct step *step, const struct verification *ver
     return step_put(step, "certificate", "certificate.json", buf_str(&text), ret_sha256, err);
 }
 
-/* --- feedback --- */
+/* ---- feedback ---- */
 
 static void add_failure(struct buf *text, const struct check *check)
 {
@@ -115,7 +115,7 @@ static void add_failure(struct buf *text, const struct check *check)
     buf_addf(text, "Command: `%s`\n", check->command);
     if (check->status == VERIFY_TIMED_OUT)
         buf_addf(text, "It did not end within %.1f seconds.\n", (double)check->duration_ms / 1000);
-    if (check->summary)
+    if (check->summary != NULL)
         buf_addf(text, "\n```\n%s\n```\n", check->summary);
 }
 
@@ -134,7 +134,7 @@ static enum rc put_feedback(struct step *step, const struct verification *verifi
     return step_put(step, "feedback", "verify-feedback.md", buf_str(&text), ret_sha256, err);
 }
 
-/* --- result --- */
+/* ---- result ---- */
 
 /* How much room texts get; tried in order until the result fits. */
 static const struct detail {

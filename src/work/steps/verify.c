@@ -78,7 +78,7 @@ struct trial {
     struct err err;
 };
 
-/* --- the checkout --- */
+/* ---- the checkout ---- */
 
 static enum rc fill(struct bench *bench, const char *tree, const char *home, struct err *err)
 {
@@ -97,7 +97,7 @@ static enum rc make_tree(struct bench *bench, struct err *err)
     enum rc rc = worktree_mirror(step, err);
     if (rc == RC_OK)
         rc = worktree_base(step, &bench->found.base, err);
-    if (rc == RC_OK && step->input.patch_sha256)
+    if (rc == RC_OK && step->input.patch_sha256 != NULL)
         rc = step_get(step, step->input.patch_sha256, &bench->patch, err);
     if (rc == RC_OK)
         rc = dir_remove(bench->dir, err);
@@ -136,7 +136,7 @@ static void note_no_apply(struct bench *bench, const struct err *err)
         };
 }
 
-/* --- outputs --- */
+/* ---- outputs ---- */
 
 static struct outputs_room room_of(const struct step *step)
 {
@@ -166,7 +166,7 @@ static enum rc store_outputs(struct trial *trial, struct err *err)
     const char *dir = arena_printf(bench->step->arena, "%s/outputs-%zu", bench->dir,
                                    (size_t)(trial->check - bench->found.checks));
     enum rc rc = dir_make(dir, 0700, err);
-    for (size_t i = 0; rc == RC_OK && trial->verifier->outputs[i]; i++) {
+    for (size_t i = 0; rc == RC_OK && trial->verifier->outputs[i] != NULL; i++) {
         struct outputs_count count = {0};
         const struct outputs_copy copy = {
             .from = trial->tree, .to = dir, .path = trial->verifier->outputs[i]};
@@ -213,7 +213,7 @@ static enum rc carry_outputs(struct trial *trial, struct err *err)
     return rc;
 }
 
-/* --- one check --- */
+/* ---- one check ---- */
 
 static void report_start(struct step *step, const struct check *check)
 {
@@ -289,7 +289,7 @@ static enum rc settle_ended(struct trial *trial, struct err *err)
     enum rc rc = check->status == VERIFY_PASSED ? RC_OK : describe(bench, check, trial->log, err);
     if (rc != RC_OK)
         return rc;
-    if (ended->limit)
+    if (ended->limit != NULL)
         note_limit(bench->step, check, ended->limit);
     const char *name = arena_printf(bench->step->arena, "%s.log", check->name);
     rc = step_put_file(bench->step, "report", name, trial->log, &check->report, err);
@@ -347,7 +347,7 @@ static enum rc settle_outputs(struct trial *trial, struct err *err)
 {
     struct check *check = trial->check;
     struct arena *arena = trial->bench->step->arena;
-    if (check->status != VERIFY_PASSED || !trial->verifier->outputs[0])
+    if (check->status != VERIFY_PASSED || trial->verifier->outputs[0] == NULL)
         return RC_OK;
     enum rc rc = store_outputs(trial, err);
     if (rc != RC_TOO_LARGE && rc != RC_IO)
@@ -370,7 +370,7 @@ static void drop_trial(const struct trial *trial)
     worktree_drop(trial->bench->step, trial->home);
 }
 
-/* --- many checks at once --- */
+/* ---- many checks at once ---- */
 
 struct round {
     struct trial *trials;
@@ -463,7 +463,7 @@ static size_t group_size(const struct verifier_config *verifiers, size_t count)
     return size > 0 ? size : 1;
 }
 
-/* --- the step --- */
+/* ---- the step ---- */
 
 static enum rc run_checks(struct bench *bench, struct err *err)
 {

@@ -1,6 +1,3 @@
-/*
- * agent_tree.c - see agent_tree.h.
- */
 #include "work/tree/agent_tree.h"
 #include "work/tree/rescue.h"
 #include "work/tree/worktree.h"
@@ -10,7 +7,7 @@ enum rc agent_tree_make(struct step *step, const char *base, struct err *err)
     CLEANUP(buf_release) struct buf patch;
     buf_init(&patch, (size_t)step->input.config.limits.max_patch_bytes);
     const char *sha256 = step->input.patch_sha256;
-    enum rc rc = sha256 ? step_get(step, sha256, &patch, err) : RC_OK;
+    enum rc rc = sha256 != NULL ? step_get(step, sha256, &patch, err) : RC_OK;
     if (rc == RC_OK)
         rc = rescue_tree(step, err);
     if (rc != RC_OK)

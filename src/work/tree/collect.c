@@ -68,7 +68,7 @@ static enum rc store_diff(struct step *step, const struct treegit *treegit, cons
         rc = patch_scan(step, treegit, buf_str(diff), &collected->stats, &collected->scan, err);
     if (rc != RC_OK)
         return rc;
-    if (collected->scan.secrets)
+    if (collected->scan.secrets != NULL)
         return store_redacted(step, buf_str(diff), err);
     const char *name = arena_printf(step->arena, "attempt-%lld.diff",
                                     (long long)step->input.attempt);
@@ -105,7 +105,7 @@ static enum rc diff_commits(struct step *step, const char *base, const char *hea
 {
     const char *args[COUNT_OF(diff_options) + 4] = {"diff"};
     size_t count = 1;
-    for (size_t i = 0; diff_options[i]; i++)
+    for (size_t i = 0; diff_options[i] != NULL; i++)
         args[count++] = diff_options[i];
     args[count++] = base;
     args[count++] = head;
@@ -130,7 +130,7 @@ enum rc collect_may_show(struct step *step, const char *base, const char *head, 
         rc = patch_read(buf_str(&diff), step->arena, &stats, err);
     if (rc == RC_OK)
         rc = patch_scan(step, NULL, buf_str(&diff), &stats, &scan, err);
-    *ret_may = rc == RC_OK && !scan.secrets;
+    *ret_may = rc == RC_OK && scan.secrets == NULL;
     return rc == RC_TOO_LARGE ? RC_OK : rc;
 }
 
@@ -177,7 +177,7 @@ enum rc collect_given(struct step *step, const char *base, struct str patch, str
     const char *name = arena_printf(step->arena, "attempt-%lld.given.diff",
                                     (long long)step->input.attempt);
     enum rc rc = RC_OK;
-    if (collected.scan.secrets) {
+    if (collected.scan.secrets != NULL) {
         rc = store_redacted(step, patch, err);
     } else if (patch_scan_packed(patch)) { /* What is packed shows only in a tree. */
         rc = worktree_mirror(step, err);

@@ -1,6 +1,3 @@
-/*
- * housekeeping.c - see housekeeping.h.
- */
 #include "work/tree/housekeeping.h"
 #include "base/log.h"
 #include "work/tree/rescue.h"
@@ -69,7 +66,7 @@ static void count(const struct housekeeping *housekeeping, struct housekeeping_t
     const struct retention retention = retention_of(housekeeping);
     int64_t begin_us = clock_mono_us();
     uint64_t signature = retention_signature(&retention);
-    if (!housekeeping->report || signature == times->signature || begin_us < times->count_us)
+    if (housekeeping->report == NULL || signature == times->signature || begin_us < times->count_us)
         return;
     const struct retention_total total = retention_total(&retention);
     housekeeping->report(housekeeping->ctx, &total);

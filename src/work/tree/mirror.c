@@ -1,6 +1,3 @@
-/*
- * mirror.c - see mirror.h.
- */
 #include "work/tree/mirror.h"
 #include "base/boot.h"
 #include "base/fd.h"
@@ -72,11 +69,11 @@ static void drop_locks_in(const struct step *step, const char *path)
 {
     DIR *dir = opendir(path);
     const struct dirent *entry;
-    while (dir && (entry = readdir(dir))) {
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
         if (text_ends(entry->d_name, ".lock"))
             (void)unlink(arena_printf(step->arena, "%s/%s", path, entry->d_name));
     }
-    if (dir)
+    if (dir != NULL)
         (void)closedir(dir);
 }
 
@@ -129,18 +126,18 @@ static struct damaged list_damaged(const struct step *step, const char *keep)
     const char *prefix = arena_printf(step->arena, "%s" DAMAGED, name);
     DIR *dir = opendir(arena_printf(step->arena, "%s/mirrors", step->site->work_dir));
     const struct dirent *entry;
-    while (dir && (entry = readdir(dir))) {
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
         int64_t number = 0;
         if (!text_starts(entry->d_name, prefix) ||
             !text_to_i64(entry->d_name + strlen(prefix), &number))
             continue;
         found.last = number > found.last ? number : found.last;
-        if (keep && strstr(keep, entry->d_name))
+        if (keep != NULL && strstr(keep, entry->d_name) != NULL)
             continue;
         found.count++;
         found.first = found.first == 0 || number < found.first ? number : found.first;
     }
-    if (dir)
+    if (dir != NULL)
         (void)closedir(dir);
     return found;
 }

@@ -54,8 +54,8 @@ static enum rc read_blob(const struct blobs *blobs, const char *oid, struct buf 
     *ret_whole = true;
     if (is_none(oid))
         return RC_OK;
-    enum rc rc = blobs->treegit ? treegit_blob(blobs->treegit, oid, into, err)
-                                : git_run(&git, &call, err);
+    enum rc rc = blobs->treegit != NULL ? treegit_blob(blobs->treegit, oid, into, err)
+                                        : git_run(&git, &call, err);
     *ret_whole = !into->overflow;
     return rc == RC_TOO_LARGE ? RC_OK : rc;
 }
@@ -133,7 +133,7 @@ enum rc patch_scan(struct step *step, const struct treegit *treegit, struct str 
     struct patch_scan scan = {.secrets = patch_scan_lines(step, diff)};
     struct blobs *blobs = arena_alloc(step->arena, sizeof *blobs);
     *blobs = (struct blobs){.step = step, .treegit = treegit, .secrets = wanted(step)};
-    if (scan.secrets) /* They are reported together. */
+    if (scan.secrets != NULL) /* They are reported together. */
         blobs->hits = *scan.secrets;
     enum rc rc = stats->binary_count > 0 ? scan_blobs(blobs, stats, &scan, err) : RC_OK;
     if (rc != RC_OK)
@@ -149,7 +149,7 @@ enum rc patch_scan(struct step *step, const struct treegit *treegit, struct str 
 static struct str take_line(struct str *text)
 {
     const char *end = memchr(text->at, '\n', text->len);
-    struct str line = {text->at, end ? (size_t)(end - text->at) + 1 : text->len};
+    struct str line = {text->at, end != NULL ? (size_t)(end - text->at) + 1 : text->len};
     *text = (struct str){text->at + line.len, text->len - line.len};
     return line;
 }

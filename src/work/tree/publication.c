@@ -1,6 +1,3 @@
-/*
- * publication.c - see publication.h.
- */
 #include "work/tree/publication.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -83,7 +80,7 @@ enum rc publication_confirm(struct step *step, const struct snapshot *snapshot,
     if (rc != RC_OK)
         return rc;
     const char *wanted = arena_printf(step->arena, "%s\t%s\n", snapshot->commit, origin_ref);
-    if (!strstr(buf_text(&out), wanted))
+    if (strstr(buf_text(&out), wanted) == NULL)
         return err_set(err, RC_NOT_FOUND, "NOT_FOUND", "the origin does not show %.200s",
                        origin_ref);
     return mark(step, step->input.run_id.text, snapshot->commit, err);
@@ -121,7 +118,7 @@ static enum rc add_open(void *ctx, const char *line, struct err *err)
         return RC_OK;
     const char *mark_line = arena_printf(review->step->arena, "\n%s %s\n",
                                          found.ref + strlen(SNAPSHOT_REFS), found.commit);
-    if (!strstr(review->marked, mark_line))
+    if (strstr(review->marked, mark_line) == NULL)
         review->open[review->open_count++] = found;
     return RC_OK;
 }
@@ -191,7 +188,7 @@ static enum rc compare(void *ctx, const char *line, struct err *err)
         const struct snapshot *open = &review->open[i];
         bool same = same_run(open, ref, SNAPSHOT_REFS) && text_same(open->commit, commit);
         if (same_run(open, ref, "refs/drover/pulls/")) {
-            tree = tree ? tree : tree_of(step, commit);
+            tree = tree != NULL ? tree : tree_of(step, commit);
             same = text_same(tree, open->tree);
         }
         if (!same)

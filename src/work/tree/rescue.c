@@ -1,6 +1,3 @@
-/*
- * rescue.c - see rescue.h.
- */
 #include "work/tree/rescue.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -87,7 +84,7 @@ void rescue_publish(struct step *step, const struct snapshot *last)
     bool fresh = false;
     struct err err = {0};
     enum rc rc = snapshot_push(step, last, &ref, &fresh, &err);
-    if (rc == RC_OK && ref)
+    if (rc == RC_OK && ref != NULL)
         rc = publication_confirm(step, last, ref, &err);
     if (rc != RC_OK)
         LOG(LOG_WARN, "a snapshot stays on this machine: the origin does not have it",
@@ -200,7 +197,7 @@ bool rescue_stray(const struct step_site *site, const struct id *run_id, struct 
     enum rc rc = worktree_read_work(&step, &work, &err);
     step.input.repository = work.repository;
     step.mirror = arena_printf(&arena, "%s/mirrors/%s", site->work_dir,
-                               work.mirror ? work.mirror : "-");
+                               work.mirror != NULL ? work.mirror : "-");
     struct snapshot last;
     rc = rc == RC_OK ? rescue_or_keep(&step, "swept", &last, &err) : keep(&step, &err, &err);
     if (rc != RC_OK)

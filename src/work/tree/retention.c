@@ -116,7 +116,7 @@ void retention_note(const char *work_dir, const struct id *run_id, const char *r
 {
     CLEANUP(arena_release) struct arena arena = {0};
     const char *path = aside_path(work_dir, run_id, &arena);
-    if (repository && !file_exists(path))
+    if (repository != NULL && !file_exists(path))
         write_note(arena_printf(&arena, "%s/aside", work_dir), path, repository);
 }
 
@@ -129,7 +129,7 @@ void retention_note_worker(const char *work_dir, const char *name)
 const char *retention_worker(const struct retention *retention, struct arena *arena)
 {
     const char *name = read_note(arena_printf(arena, "%s/worker", retention->work_dir), arena);
-    return name ? name : "-";
+    return name != NULL ? name : "-";
 }
 
 /* ---- files and trees ---- */
@@ -155,7 +155,7 @@ static bool is_ours(const char *name, struct id *ret_run_id)
 
 static void fts_closep(FTS **walk)
 {
-    if (*walk)
+    if (*walk != NULL)
         (void)fts_close(*walk);
 }
 
@@ -166,7 +166,7 @@ static int64_t size_of(const char *path)
     CLEANUP(fts_closep) FTS *walk = fts_open(tops, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
     int64_t bytes = 0, entries = 0;
     const FTSENT *entry;
-    while (walk && entries < WALK_ENTRIES_MAX && (entry = fts_read(walk))) {
+    while (walk != NULL && entries < WALK_ENTRIES_MAX && (entry = fts_read(walk)) != NULL) {
         bool counts = entry->fts_info != FTS_DP && entry->fts_info != FTS_NS;
         entries++;
         bytes += counts ? (int64_t)entry->fts_statp->st_blocks * BLOCK_BYTES : 0;
@@ -287,7 +287,7 @@ static enum rc find_marks(const struct retention *retention, const char *reposit
         struct mark *mark = &ret->at[i];
         const struct mark *twin = bsearch(mark, published.at, published.count, sizeof *mark,
                                           compare_marks);
-        mark->published = twin && text_same(twin->commit, mark->commit);
+        mark->published = twin != NULL && text_same(twin->commit, mark->commit);
     }
     return rc;
 }
@@ -321,16 +321,17 @@ static void list_run(struct lister *lister, const char *path, const struct mark_
         const struct mark *mark = &marks->at[i];
         if (!id_same(&mark->run_id, &marks->at[first].run_id))
             break;
-        repository = repository ? repository : mark->repository; /* The same for all of a run. */
+        repository = repository != NULL ? repository
+                                        : mark->repository; /* The same for all of a run. */
         if (mark->published != published)
             continue;
         count++;
-        newest = !newest || mark->put_us >= newest->put_us ? mark : newest;
+        newest = newest == NULL || mark->put_us >= newest->put_us ? mark : newest;
         buf_addf(&orders, "delete %s %s\n", mark->ref, mark->commit);
         if (published)
             buf_addf(&orders, "delete " PUBLISHED_REFS "%s\n", mark->ref + strlen(SNAPSHOT_REFS));
     }
-    if (!newest || withhold(lister, &newest->run_id))
+    if (newest == NULL || withhold(lister, &newest->run_id))
         return;
     add_item(
         lister,
@@ -338,7 +339,7 @@ static void list_run(struct lister *lister, const char *path, const struct mark_
             .kind = RETENTION_SNAPSHOTS,
             .run_id = newest->run_id,
             .path = path,
-            .repository = repository ? arena_strdup(lister->arena, repository) : NULL,
+            .repository = repository != NULL ? arena_strdup(lister->arena, repository) : NULL,
             .put_us = newest->put_us,
             .bytes = lister->measure ? size_of_commit(lister->retention, path, newest->commit) : 0,
             .count = count,
@@ -388,7 +389,7 @@ static struct retention_item *list_all(const struct retention *retention, struct
     each_entry(&lister, "held", list_file);
     each_entry(&lister, "kept", list_file);
     each_entry(&lister, "mirrors", list_repository);
-    if (ret_withheld)
+    if (ret_withheld != NULL)
         *ret_withheld = lister.withheld;
     return lister.first;
 }
@@ -413,7 +414,7 @@ void retention_clear(const struct retention *retention, int64_t before_us)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     const struct retention_item *item = list_all(retention, &arena, false, NULL);
-    for (; item; item = item->next) {
+    for (; item != NULL; item = item->next) {
         struct err err = {0};
         if (!item->published || item->put_us >= before_us)
             continue;
@@ -431,7 +432,7 @@ struct retention_total retention_total(const struct retention *retention)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     struct retention_total total = {0};
-    for (const struct retention_item *item = retention_list(retention, &arena, NULL); item;
+    for (const struct retention_item *item = retention_list(retention, &arena, NULL); item != NULL;
          item = item->next) {
         total.count += !item->published;
         total.bytes += item->published ? 0 : item->bytes;
@@ -461,12 +462,12 @@ uint64_t retention_signature(const struct retention *retention)
     const char *mirrors = arena_printf(&arena, "%s/mirrors", retention->work_dir);
     DIR *dir = opendir(mirrors);
     const struct dirent *entry;
-    while (dir && (entry = readdir(dir))) {
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
         for (size_t i = 0; i < COUNT_OF(parts) && text_ends(entry->d_name, SNAPSHOT_SUFFIX); i++)
             add_time(&signature,
                      arena_printf(&arena, "%s/%s/%s", mirrors, entry->d_name, parts[i]));
     }
-    if (dir)
+    if (dir != NULL)
         (void)closedir(dir);
     return signature;
 }

@@ -1,6 +1,3 @@
-/*
- * small_file.c - see small_file.h.
- */
 #include "work/tree/small_file.h"
 #include "base/fd.h"
 #include <fcntl.h>

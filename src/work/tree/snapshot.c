@@ -176,8 +176,8 @@ static enum rc make_commit(struct step *step, const char *git_dir, const char *p
     const char *message = arena_printf(
         step->arena, "Snapshot %" PRId64 " of attempt %" PRId64 "\n\nDrover-Run: %s\n%s%s",
         snapshot->number, snapshot->attempt, step->input.run_id.text,
-        step->input.repository ? SNAPSHOT_REPOSITORY_KEY ": " : "",
-        step->input.repository ? step->input.repository : "");
+        step->input.repository != NULL ? SNAPSHOT_REPOSITORY_KEY ": " : "",
+        step->input.repository != NULL ? step->input.repository : "");
     const char *commit = NULL;
     struct git_call make = {
         .git_dir = git_dir,

@@ -157,7 +157,7 @@ static void report(struct snapshot_thread *snapshots, struct progress *progress,
 
 int64_t snapshot_thread_tick(struct snapshot_thread *snapshots, struct progress *progress)
 {
-    if (!snapshots)
+    if (snapshots == NULL)
         return INT64_MAX;
     struct snapshot snapshot;
     while (next_news(snapshots, &snapshot)) {
@@ -175,7 +175,7 @@ int64_t snapshot_thread_tick(struct snapshot_thread *snapshots, struct progress 
 void snapshot_thread_end(struct snapshot_thread **snapshots, struct progress *progress)
 {
     struct snapshot_thread *ended = *snapshots;
-    if (!ended)
+    if (ended == NULL)
         return;
     *snapshots = NULL;
     stop_ask(&ended->stop, STOP_CANCEL);

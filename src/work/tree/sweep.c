@@ -1,6 +1,3 @@
-/*
- * sweep.c - see sweep.h.
- */
 #include "work/tree/sweep.h"
 #include "base/arena.h"
 #include "base/clock.h"

@@ -44,7 +44,7 @@ static const int64_t memory_min = INT64_C(128) << 20, memory_usual = INT64_C(2) 
                      cpu_seconds_min = 120, processes_min = 64, open_files_min = 256,
                      disk_bytes_usual = INT64_C(10) << 30, file_bytes_usual = INT64_C(64) << 20;
 
-/* --- the script --- */
+/* ---- the script ---- */
 
 /* The git that runs here has one thread: the stack of every other one would count as memory. */
 static const char script[] =
@@ -135,7 +135,7 @@ static const char script[] =
     "blob) exec git cat-file blob \"$1\" ;;\n"
     "esac\n";
 
-/* --- one sandbox --- */
+/* ---- one sandbox ---- */
 
 static int64_t at_least(int64_t limit, int64_t least)
 {
@@ -182,7 +182,7 @@ static const char **argv_of(const struct treegit *treegit, const struct call *ca
     };
     memcpy(argv, head, sizeof head);
     size_t count = COUNT_OF(head);
-    for (size_t i = 0; call->args && call->args[i]; i++) {
+    for (size_t i = 0; call->args != NULL && call->args[i] != NULL; i++) {
         assert(count < ARGS_MAX - 1);
         argv[count++] = call->args[i];
     }
@@ -193,7 +193,7 @@ static const char **argv_of(const struct treegit *treegit, const struct call *ca
 static const char *words_of(const struct treegit *treegit, struct buf *words)
 {
     struct step *step = treegit->step;
-    while (words->len > 0 && strchr("\r\n\t ", words->data[words->len - 1]))
+    while (words->len > 0 && strchr("\r\n\t ", words->data[words->len - 1]) != NULL)
         buf_cut(words, words->len - 1);
     if (words->len == 0)
         return "it said nothing";
@@ -229,11 +229,11 @@ static enum rc settle(const struct treegit *treegit, const struct call *call,
                        treegit->file_bytes_max >> 20, text);
     if (result->exit.code == EXIT_UNREADABLE)
         return err_set(err, RC_IO, "TREE_UNREADABLE", "The tree cannot be read: %s", text);
-    if (ended_by(result, SIGXFSZ) || strstr(text, "File too large"))
+    if (ended_by(result, SIGXFSZ) || strstr(text, "File too large") != NULL)
         return too_much(call->verb, "disk_limit", err);
     if (ended_by(result, SIGXCPU) || ended_by(result, SIGKILL))
         return too_much(call->verb, "cpu_limit or memory_limit", err);
-    if (strstr(text, "ut of memory") || strstr(text, "annot allocate memory"))
+    if (strstr(text, "ut of memory") != NULL || strstr(text, "annot allocate memory") != NULL)
         return too_much(call->verb, "memory_limit", err);
     return err_set(err, RC_IO, "GIT_FAILED", "git (%s) failed in the agent's tree: %s", call->verb,
                    text);
@@ -324,7 +324,7 @@ static enum rc run(const struct treegit *treegit, const struct call *call, struc
     return rc == RC_OK ? run_limited(treegit, call, &view, err) : rc;
 }
 
-/* --- our git directory --- */
+/* ---- our git directory ---- */
 
 struct treegit treegit_at(struct step *step, const char *name, const char *base)
 {
@@ -374,18 +374,18 @@ enum rc treegit_open(const struct treegit *treegit, const struct treegit_source 
 {
     const struct call call = {.verb = "open", .args = GIT_ARGS(source->tree)};
     enum rc rc = make_dir(treegit, err);
-    if (rc == RC_OK && source->ref)
+    if (rc == RC_OK && source->ref != NULL)
         rc = copy_source(treegit, source, err);
     return rc == RC_OK ? run(treegit, &call, err) : rc;
 }
 
 void treegit_close(const struct treegit *treegit)
 {
-    if (treegit->git_dir)
+    if (treegit->git_dir != NULL)
         worktree_drop(treegit->step, treegit->git_dir);
 }
 
-/* --- verbs --- */
+/* ---- verbs ---- */
 
 /* Takes one line off the text. */
 static const char *next_line(struct arena *arena, struct str *text)

@@ -31,12 +31,12 @@ void worktree_drop(const struct step *step, const char *path)
             LOG_STR("runId", step->input.run_id.text), LOG_STR("error", err.text));
 }
 
-/* --- mirror --- */
+/* ---- mirror ---- */
 
 static enum rc mirror_holds(struct step *step, const char *commit, bool *ret_holds, struct err *err)
 {
-    *ret_holds = commit && commit == step->held_commit;
-    if (*ret_holds || !commit || !file_exists(step->mirror) || mirror_is_suspect(step))
+    *ret_holds = commit != NULL && commit == step->held_commit;
+    if (*ret_holds || commit == NULL || !file_exists(step->mirror) || mirror_is_suspect(step))
         return RC_OK;
     struct git git = step_git(step);
     const char *object = arena_printf(step->arena, "%s^{commit}", commit);
@@ -75,7 +75,7 @@ static enum rc fetch_target(struct step *step, struct err *err)
         .origin = step->input.config.url,
         .durable = true,
     };
-    enum rc rc = target ? git_run(&git, &call, &why) : RC_IO;
+    enum rc rc = target != NULL ? git_run(&git, &call, &why) : RC_IO;
     if (rc == RC_CANCELLED || rc == RC_TIMEOUT)
         *err = why;
     if (rc != RC_OK)
@@ -91,7 +91,7 @@ static enum rc fail_fetch(struct step *step, enum rc rc, struct err *err)
 {
     const char *name = step->input.config.forge_credential;
     const char *words = redact_dup(step_secrets(step), err->text, step->arena);
-    if (rc == RC_UNAUTHORIZED && name)
+    if (rc == RC_UNAUTHORIZED && name != NULL)
         (void)err_set(err, rc, "GIT_UNAUTHORIZED",
                       "The repository does not accept the credential in %.100s. Give the worker's "
                       "environment one that may read and push, and retry. %s",
@@ -114,7 +114,7 @@ static enum rc fail_fetch(struct step *step, enum rc rc, struct err *err)
 static enum rc check_credential(struct step *step, struct err *err)
 {
     const char *name = step->input.config.forge_credential;
-    if (!name || !git_over_http(step->input.config.url) || !text_empty(getenv(name)))
+    if (name == NULL || !git_over_http(step->input.config.url) || !text_empty(getenv(name)))
         return RC_OK;
     enum rc rc = err_set(err, RC_NOT_FOUND, "CREDENTIAL_MISSING",
                          "The worker's environment has no %.100s, which credentials.forge names. "
@@ -203,13 +203,13 @@ enum rc worktree_mirror(struct step *step, struct err *err)
     return rc == RC_OK && !holds ? worktree_fetch(step, err) : rc;
 }
 
-/* --- base --- */
+/* ---- base ---- */
 
 enum rc worktree_base(struct step *step, const char **ret_commit, struct err *err)
 {
     struct git git = step_git(step);
     const struct step_input *input = &step->input;
-    if (input->base_commit) {
+    if (input->base_commit != NULL) {
         bool holds = false;
         enum rc rc = mirror_holds(step, input->base_commit, &holds, err);
         if (rc != RC_OK)
@@ -234,14 +234,14 @@ enum rc worktree_base(struct step *step, const char **ret_commit, struct err *er
     return step_fail(step, rc, err, (struct port_failure){.code = "branch_not_found"});
 }
 
-/* --- checkouts --- */
+/* ---- checkouts ---- */
 
 static enum rc clone(struct step *step, const struct checkout *checkout, struct err *err)
 {
     struct git git = step_git(step);
     /* Only a checkout to work in needs a reflog. */
-    const char *history = checkout->branch ? "--config=core.logAllRefUpdates=true"
-                                           : "--config=core.logAllRefUpdates=false";
+    const char *history = checkout->branch != NULL ? "--config=core.logAllRefUpdates=true"
+                                                   : "--config=core.logAllRefUpdates=false";
     struct git_call call = {.args = GIT_ARGS("clone", "--quiet", "--shared", "--no-checkout",
                                              "--template=", "--config=user.name=drover",
                                              "--config=user.email=drover@localhost",
@@ -256,7 +256,7 @@ static enum rc clone(struct step *step, const struct checkout *checkout, struct 
     struct git_call branch = {
         .dir = checkout->dir,
         .args = GIT_ARGS("checkout", "--quiet", "-B", checkout->branch, checkout->base, "--")};
-    return git_run(&git, checkout->branch ? &branch : &detach, err);
+    return git_run(&git, checkout->branch != NULL ? &branch : &detach, err);
 }
 
 enum rc worktree_checkout(struct step *step, const struct checkout *checkout, struct err *err)
@@ -277,21 +277,22 @@ enum rc worktree_checkout(struct step *step, const struct checkout *checkout, st
     return rc == RC_IO ? RC_CONFLICT : rc;
 }
 
-/* --- the agent's tree --- */
+/* ---- the agent's tree ---- */
 
 /* The files of a tree are never synced: there may be many, and all can be made anew.  So the mark
    names the boot in which they were written, and is not trusted in another one. */
 static const char *mark_text(struct step *step, const char *base, const char *patch_sha256)
 {
-    return arena_printf(step->arena, "%s %s %s\n", base, patch_sha256 ? patch_sha256 : "-",
+    return arena_printf(step->arena, "%s %s %s\n", base, patch_sha256 != NULL ? patch_sha256 : "-",
                         boot_id());
 }
 
 static enum rc write_work(struct step *step, const char *base, struct err *err)
 {
     const char *slash = strrchr(step->mirror, '/');
-    const char *text = arena_printf(step->arena, "%s %s %s\n", base, slash ? slash + 1 : "-",
-                                    step->input.repository ? step->input.repository : "");
+    const char *text = arena_printf(step->arena, "%s %s %s\n", base,
+                                    slash != NULL ? slash + 1 : "-",
+                                    step->input.repository != NULL ? step->input.repository : "");
     return file_write_durable(worktree_path(step, "tree.work"), text, strlen(text), 0600, err);
 }
 
@@ -342,7 +343,7 @@ enum rc worktree_read_work(const struct step *step, struct work_mark *ret, struc
     const char *base = next_word(&words, step->arena);
     const char *mirror = next_word(&words, step->arena);
     const char *repository = next_word(&words, step->arena);
-    if (!git_hash_valid(base) || mirror[0] == '\0' || strchr(mirror, '/'))
+    if (!git_hash_valid(base) || mirror[0] == '\0' || strchr(mirror, '/') != NULL)
         return err_set(err, RC_IO, "IO_ERROR", "tree.work does not say what the tree began with");
     *ret = (struct work_mark){
         .base = base, .mirror = mirror, .repository = repository[0] ? repository : NULL};

@@ -40,7 +40,7 @@ static const char *page_of_names(const char *query)
     open_listing(&list, CURSOR_NAME, query);
     enum rc rc = listing_begin(&list);
     size_t from = 0;
-    while (list.after && from < ROWS && strcmp(names[from], list.after) <= 0)
+    while (list.after != NULL && from < ROWS && strcmp(names[from], list.after) <= 0)
         from++;
     list.count = ROWS - from;
     if ((int64_t)list.count > list.query_limit)

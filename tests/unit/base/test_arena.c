@@ -28,7 +28,7 @@ START_TEST(blocks_are_zeroed_aligned_and_apart)
         ck_assert_ptr_nonnull(block);
         ck_assert_uint_eq((uintptr_t)block % 16, 0);
         ck_assert(all_zero(block, bytes));
-        ck_assert_ptr_ne(block, last_end ? last_end - 1 : NULL);
+        ck_assert_ptr_ne(block, last_end != NULL ? last_end - 1 : NULL);
         memset(block, 0xff, bytes);
         last_end = block + bytes;
     }

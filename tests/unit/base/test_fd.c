@@ -16,7 +16,7 @@ static char *base; /* A fresh directory for each test. */
 static void set_up(void)
 {
     const char *parent = getenv("TMPDIR");
-    base = arena_printf(&arena, "%s/fd-test-XXXXXX", parent ? parent : "/tmp");
+    base = arena_printf(&arena, "%s/fd-test-XXXXXX", parent != NULL ? parent : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(base));
     ck_assert_int_eq(chmod(base, 0777), 0);
 }

@@ -77,7 +77,7 @@ static const struct {
 static bool answer(void *ctx, const char *request, int fd)
 {
     (void)ctx;
-    (void)snprintf(last_request, sizeof(last_request), "%s", request);
+    (void)snprintf(last_request, sizeof last_request, "%s", request);
     if (strstr(request, "\r\nAuthorization: Bearer good\r\n") == NULL) {
         tiny_answer(fd, "401 No", "application/problem+json",
                     "{\"code\":\"UNAUTHORIZED\",\"detail\":\"who are you?\"}");

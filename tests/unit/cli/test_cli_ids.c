@@ -28,12 +28,12 @@ static const char *const tasks[] = {TASK_C, TASK_B, TASK_A};
 static void send_runs(int fd)
 {
     char text[2048];
-    size_t len = (size_t)snprintf(text, sizeof(text), "{\"items\":[");
+    size_t len = (size_t)snprintf(text, sizeof text, "{\"items\":[");
     for (size_t i = 0; i < COUNT_OF(run_pairs); i++)
-        len += (size_t)snprintf(text + len, sizeof(text) - len,
+        len += (size_t)snprintf(text + len, sizeof text - len,
                                 "%s{\"id\":\"%s\",\"taskId\":\"%s\"}", i > 0 ? "," : "",
                                 run_pairs[i][0], run_pairs[i][1]);
-    (void)snprintf(text + len, sizeof(text) - len, "],\"cursor\":null}");
+    (void)snprintf(text + len, sizeof text - len, "],\"cursor\":null}");
     tiny_answer(fd, "200 OK", "application/json", text);
 }
 
@@ -44,8 +44,8 @@ static void send_tasks(const char *request, int fd)
     size_t index = cursor != NULL ? (size_t)(cursor[7] - '0') : 0;
     char text[256], next[16] = "null";
     if (index + 1 < COUNT_OF(tasks))
-        (void)snprintf(next, sizeof(next), "\"%zu\"", index + 1);
-    (void)snprintf(text, sizeof(text), "{\"items\":[{\"id\":\"%s\"}],\"cursor\":%s}", tasks[index],
+        (void)snprintf(next, sizeof next, "\"%zu\"", index + 1);
+    (void)snprintf(text, sizeof text, "{\"items\":[{\"id\":\"%s\"}],\"cursor\":%s}", tasks[index],
                    next);
     tiny_answer(fd, "200 OK", "application/json", text);
 }
@@ -54,10 +54,10 @@ static bool send_document(const char *request, int fd)
 {
     char text[512];
     for (size_t i = 0; i < COUNT_OF(run_pairs); i++) {
-        (void)snprintf(text, sizeof(text), "GET /v1/runs/%s ", run_pairs[i][0]);
+        (void)snprintf(text, sizeof text, "GET /v1/runs/%s ", run_pairs[i][0]);
         if (!text_starts(request, text))
             continue;
-        (void)snprintf(text, sizeof(text), "{\"id\":\"%s\",\"taskId\":\"%s\"}", run_pairs[i][0],
+        (void)snprintf(text, sizeof text, "{\"id\":\"%s\",\"taskId\":\"%s\"}", run_pairs[i][0],
                        run_pairs[i][1]);
         tiny_answer(fd, "200 OK", "application/json", text);
         return true;
@@ -68,10 +68,10 @@ static bool send_document(const char *request, int fd)
         {TASK_C, "[{\"id\":\"" RUN_C1 "\",\"runNo\":1}]"},
     };
     for (size_t i = 0; i < COUNT_OF(documents); i++) {
-        (void)snprintf(text, sizeof(text), "GET /v1/tasks/%s ", documents[i][0]);
+        (void)snprintf(text, sizeof text, "GET /v1/tasks/%s ", documents[i][0]);
         if (!text_starts(request, text))
             continue;
-        (void)snprintf(text, sizeof(text), "{\"id\":\"%s\",\"runs\":%s}", documents[i][0],
+        (void)snprintf(text, sizeof text, "{\"id\":\"%s\",\"runs\":%s}", documents[i][0],
                        documents[i][1]);
         tiny_answer(fd, "200 OK", "application/json", text);
         return true;
@@ -182,7 +182,7 @@ START_TEST(candidates_are_listed_once_and_bounded)
     struct id id = {""};
     for (int i = 0; i < ID_CANDIDATES_MAX + 3; i++) {
         char text[ID_TEXT_BYTES];
-        (void)snprintf(text, sizeof(text), "019a0000-0000-7000-8000-%012d", i);
+        (void)snprintf(text, sizeof text, "019a0000-0000-7000-8000-%012d", i);
         struct id each = id_of(text);
         id_search_add(&search, &each);
         if (i == 0)

@@ -125,7 +125,7 @@ START_TEST(a_table_is_aligned_by_columns_not_by_bytes)
 {
     char text[512];
     const struct term term = {.columns = SIZE_MAX};
-    print_table(&term, text, sizeof(text));
+    print_table(&term, text, sizeof text);
     ck_assert_str_eq(text, "ID       N  TEXT\n"
                            "é1       7  short\n"
                            "日本  1234  a long description\n");
@@ -136,7 +136,7 @@ START_TEST(the_flexible_column_gives_way_on_a_narrow_terminal)
 {
     char text[512];
     const struct term term = {.tty = true, .columns = 22};
-    print_table(&term, text, sizeof(text));
+    print_table(&term, text, sizeof text);
     ck_assert_str_eq(text, "ID       N  TEXT\n"
                            "é1       7  short\n"
                            "日本  1234  a long de…\n");
@@ -147,7 +147,7 @@ START_TEST(colours_do_not_count_as_width)
 {
     char text[512];
     const struct term term = {.tty = true, .color = true, .columns = 80};
-    print_table(&term, text, sizeof(text));
+    print_table(&term, text, sizeof text);
     ck_assert_ptr_nonnull(strstr(text, "é1       \033[31m7\033[0m  short\n"));
 }
 END_TEST

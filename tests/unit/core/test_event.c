@@ -24,7 +24,7 @@ static const char *const everything =
 static struct id numbered(char last)
 {
     char text[] = "01890000-0000-7000-8000-000000000000";
-    text[sizeof(text) - 2] = last;
+    text[sizeof text - 2] = last;
     return id_of(text);
 }
 

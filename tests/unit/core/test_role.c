@@ -20,7 +20,7 @@ START_TEST(roles_of_tokens_read_back_and_others_do_not)
         if (known)
             ck_assert_str_eq(role_name(role), table[i].name);
     }
-    for (size_t i = 0; role_token_names[i]; i++) {
+    for (size_t i = 0; role_token_names[i] != NULL; i++) {
         enum role role;
         ck_assert(role_parse(role_token_names[i], &role));
     }

@@ -221,7 +221,7 @@ static const struct {
      RC_CONFLICT},
 };
 
-/* ---- branches that are taken back -------------------------------------------------------- */
+/* ---- branches that are taken back ---- */
 
 static struct forge_withdrawal withdrawal_of(const char *run)
 {
@@ -273,7 +273,7 @@ static void push_only(const char *run)
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show drover/%s:file.txt", run), "two");
 }
 
-/* --- looking --- */
+/* ---- looking ---- */
 
 static struct forge_found look(const char *branch)
 {
@@ -406,7 +406,7 @@ START_TEST(a_patch_that_does_not_fit_is_refused)
 }
 END_TEST
 
-/* --- merge --- */
+/* ---- merge ---- */
 
 static enum rc merge(int64_t number, const char *head, char to[GIT_HASH_BYTES], struct err *err)
 {
@@ -596,11 +596,13 @@ START_TEST(what_the_origin_has_lost_is_named)
     ck_assert_msg(forge_local.examine(&(struct forge_call){.git = git}, kit.origin, &known, 1,
                                       &kit.arena, &found, &err) == RC_OK,
                   "%s", err.text);
-    const char *wrong = found.wrong[0] ? found.wrong[0] : "", *broken = found.broken;
-    ck_assert_msg(!found.wrong[0] == !examined[_i].wrong, "%s", wrong);
-    ck_assert_msg(!examined[_i].wrong || strstr(wrong, examined[_i].wrong), "%s", wrong);
-    ck_assert_msg(!broken == !examined[_i].broken, "%s", broken ? broken : "-");
-    ck_assert_msg(!broken || strstr(broken, examined[_i].broken), "%s", broken);
+    const char *wrong = found.wrong[0] != NULL ? found.wrong[0] : "", *broken = found.broken;
+    ck_assert_msg((found.wrong[0] == NULL) == (examined[_i].wrong == NULL), "%s", wrong);
+    ck_assert_msg(examined[_i].wrong == NULL || strstr(wrong, examined[_i].wrong) != NULL, "%s",
+                  wrong);
+    ck_assert_msg((broken == NULL) == (examined[_i].broken == NULL), "%s",
+                  broken != NULL ? broken : "-");
+    ck_assert_msg(broken == NULL || strstr(broken, examined[_i].broken) != NULL, "%s", broken);
 }
 END_TEST
 

@@ -214,10 +214,10 @@ static void add_object(struct buf *into, const char *file, const char *base_or_n
     while ((unsigned char)pack.data[head] & MORE)
         head++;
     head++;
-    if (base_or_none)
+    if (base_or_none != NULL)
         pack.data[PACK_HEAD] = (char)((pack.data[PACK_HEAD] & ~TYPE_BITS) | REF_DELTA);
     buf_add(into, pack.data + PACK_HEAD, head - PACK_HEAD);
-    if (base_or_none)
+    if (base_or_none != NULL)
         add_hex(into, base_or_none);
     buf_add(into, pack.data + head, pack.len - head - PACK_TAIL);
 }

@@ -69,8 +69,9 @@ START_TEST(every_route_has_what_its_kind_needs)
         ck_assert_msg((route->instant != NULL) == (route->kind == ROUTE_INSTANT), "%s",
                       route->pattern);
         ck_assert_msg((route->query != NULL) == (route->kind == ROUTE_QUERY), "%s", route->pattern);
-        ck_assert_msg((route->build && route->answer) == (route->kind == ROUTE_COMMAND), "%s",
-                      route->pattern);
+        ck_assert_msg((route->build != NULL && route->answer != NULL) ==
+                          (route->kind == ROUTE_COMMAND),
+                      "%s", route->pattern);
         ck_assert_msg((route->stream != NULL) == (route->kind == ROUTE_STREAM), "%s",
                       route->pattern);
     }

@@ -87,7 +87,7 @@ START_TEST(what_was_added_is_read_and_has_no_name)
     ck_assert(str_is(content, "hello world"));
     DIR *entries = opendir(dir);
     int count = 0;
-    while (readdir(entries))
+    while (readdir(entries) != NULL)
         count++;
     closedir(entries);
     ck_assert_int_eq(count, 2); /* . and .. */

@@ -30,7 +30,7 @@ static void close_all(void)
 static bool echo(void *ctx, const char *request, int fd)
 {
     (void)ctx;
-    (void)snprintf(last_request, sizeof(last_request), "%s", request);
+    (void)snprintf(last_request, sizeof last_request, "%s", request);
     tiny_answer(fd, "200 OK", "application/json", "{\"ok\":true}");
     return true;
 }
@@ -89,7 +89,7 @@ static bool refuse(void *ctx, const char *request, int fd)
     (void)ctx;
     long status = strtol(strchr(request, '/') + 1, NULL, 10);
     char line[64];
-    (void)snprintf(line, sizeof(line), "%ld Refused", status);
+    (void)snprintf(line, sizeof line, "%ld Refused", status);
     if (strstr(request, "plain") != NULL)
         tiny_answer(fd, line, "text/html", "<h1>no</h1>");
     else
@@ -117,16 +117,16 @@ START_TEST(a_refusal_becomes_rc_and_err)
         char path[64];
         struct err err = {0};
         struct http_reply answer = {.status = -1};
-        (void)snprintf(path, sizeof(path), "/%d", table[i].status);
+        (void)snprintf(path, sizeof path, "/%d", table[i].status);
         struct http_call call = {.method = "GET", .path = path};
         ck_assert_int_eq(http_client_call(client, &call, &body, &answer, &err), table[i].rc);
         ck_assert_str_eq(err.code, "SOME_CODE");
         ck_assert_str_eq(err.text, "because of that");
         ck_assert_str_eq(err.field, "agent.command");
         ck_assert_int_eq(answer.status, -1);
-        (void)snprintf(path, sizeof(path), "/%d/plain", table[i].status);
+        (void)snprintf(path, sizeof path, "/%d/plain", table[i].status);
         ck_assert_int_eq(http_client_call(client, &call, &body, &answer, &err), table[i].rc);
-        (void)snprintf(path, sizeof(path), "HTTP_%d", table[i].status);
+        (void)snprintf(path, sizeof path, "HTTP_%d", table[i].status);
         ck_assert_str_eq(err.code, path);
     }
     close_all();
@@ -186,7 +186,7 @@ START_TEST(a_server_that_is_not_there_is_unreachable)
 {
     open_with(echo, NULL);
     char url[64];
-    (void)snprintf(url, sizeof(url), "%s", tiny_server_url(server));
+    (void)snprintf(url, sizeof url, "%s", tiny_server_url(server));
     close_all();
     const struct http_client_options options = {.url = url};
     ck_assert_int_eq(http_client_new(&options, &client, NULL), RC_OK);

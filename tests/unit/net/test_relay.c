@@ -123,8 +123,9 @@ START_TEST(a_gate_lets_run_tokens_pass_and_one_request_to_a_connection)
         (void)snprintf(request, sizeof request,
                        "GET / HTTP/1.1\r\nHost: x\r\nauthorization: %s\r\n\r\n", refused[i]);
         const char *said = first_of(at, request);
-        ck_assert_msg(strstr(said, "403 Forbidden") && strstr(said, "SOCKET_FOR_RUNS"), "%s: %s",
-                      refused[i], said);
+        ck_assert_msg(strstr(said, "403 Forbidden") != NULL &&
+                          strstr(said, "SOCKET_FOR_RUNS") != NULL,
+                      "%s: %s", refused[i], said);
     }
     const char *twice = first_of(at, "GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer drun_1\r\n"
                                      "Authorization: Bearer drv_2\r\n\r\n");
@@ -138,7 +139,7 @@ END_TEST
 static struct relay *start_at_port(int *ret_port)
 {
     struct relay *inside = NULL;
-    for (int port = 20000 + getpid() % 20000; !inside && port < 60000; port++) {
+    for (int port = 20000 + getpid() % 20000; inside == NULL && port < 60000; port++) {
         const struct relay_options options = {.listen_port = port, .target_path = path};
         if (relay_start(&options, &inside, &err) == RC_OK)
             *ret_port = port;

@@ -105,7 +105,7 @@ static bool two_at_a_time(void *ctx, const char *request, int fd)
     long last = field == NULL ? 0 : strtol(field + strlen("\r\nLast-Event-ID:"), NULL, 10);
     char text[256];
     tiny_send(fd, STREAM_HEAD);
-    (void)snprintf(text, sizeof(text),
+    (void)snprintf(text, sizeof text,
                    "id: %ld\ndata: old\n\nid: %ld\ndata: x\n\nid: %ld\ndata: x\n\nid: 99\ndata: ha",
                    last, last + 1, last + 2);
     tiny_send(fd, text);

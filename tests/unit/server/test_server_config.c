@@ -118,7 +118,8 @@ START_TEST(defaults_are_a_repository_without_a_url)
         struct server_options options = server_options_default();
         struct err err = {0};
         enum rc rc = server_config_parse(str_of(rows[i].yaml), &arena, &options, &err);
-        ck_assert_msg(rc == (rows[i].field ? RC_INVALID : RC_OK), "%s: %s", rows[i].yaml, err.text);
+        ck_assert_msg(rc == (rows[i].field != NULL ? RC_INVALID : RC_OK), "%s: %s", rows[i].yaml,
+                      err.text);
         if (rc == RC_OK)
             ck_assert(str_is(options.defaults, rows[i].json));
         else

@@ -41,7 +41,7 @@ static struct cmd_submit *new_submit(struct wish wish)
     if (wish.priority != 0)
         cmd->priority = wish.priority;
     if (wish.after != NULL) {
-        struct id *task_id = arena_array(&cmd->base.arena, 1, sizeof(*task_id));
+        struct id *task_id = arena_array(&cmd->base.arena, 1, sizeof *task_id);
         *task_id = lab_run(&lab, wish.after).task_id;
         cmd->depends_on = task_id;
         cmd->depends_count = 1;

@@ -280,7 +280,7 @@ END_TEST
 static struct cmd_submit *dependent_on(const struct id *run_id)
 {
     struct cmd_submit *cmd = command_for("acme/many");
-    struct id *ids = arena_alloc(&cmd->base.arena, sizeof(*ids));
+    struct id *ids = arena_alloc(&cmd->base.arena, sizeof *ids);
     *ids = lab_run(&lab, run_id).task_id;
     cmd->depends_on = ids;
     cmd->depends_count = 1;

@@ -221,7 +221,7 @@ START_TEST(a_full_queue_says_busy)
 }
 END_TEST
 
-/* ---- with the thread -------------------------------------------------------------------- */
+/* ---- with the thread ---- */
 
 enum { CALLERS = 4, CALLS = 50 };
 

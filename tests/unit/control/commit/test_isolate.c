@@ -49,7 +49,7 @@ static void teardown(void)
     lab_close(&lab);
 }
 
-/* ---- bad ones --------------------------------------------------------------------------- */
+/* ---- bad ones ---- */
 
 static const struct sql sql_config = {"test_config", "UPDATE tasks SET config = $2 WHERE id = $1",
                                       "tj"};
@@ -95,7 +95,7 @@ static void make_huge(const struct id *run_id)
 
 static void (*const make_bad[])(const struct id *run_id) = {make_unreadable, make_huge};
 
-/* ---- the others ------------------------------------------------------------------------- */
+/* ---- the others ---- */
 
 static bool started(const struct id *run_id)
 {
@@ -134,7 +134,7 @@ static void look_at_due(void)
     command_free(&due->base);
 }
 
-/* ---- admission -------------------------------------------------------------------------- */
+/* ---- admission ---- */
 
 /* _i: engine and kind of badness. */
 #define ENGINE ((int)((size_t)_i / COUNT_OF(make_bad)))
@@ -177,7 +177,7 @@ START_TEST(a_run_ends_beside_one_that_cannot_start)
 }
 END_TEST
 
-/* ---- sizes -------------------------------------------------------------------------------- */
+/* ---- sizes ---- */
 
 enum { CONTROL_CHARACTERS = 65000 };
 
@@ -259,7 +259,7 @@ START_TEST(a_task_as_large_as_may_be_comes_to_its_end)
 }
 END_TEST
 
-/* ---- what is due ------------------------------------------------------------------------- */
+/* ---- what is due ---- */
 
 START_TEST(a_lost_job_that_cannot_be_made_anew_fails_its_run_alone)
 {
@@ -367,7 +367,7 @@ START_TEST(a_schedule_that_cannot_fire_is_told_of_and_the_others_fire)
 }
 END_TEST
 
-/* ---- what workers report ------------------------------------------------------------------ */
+/* ---- what workers report ---- */
 
 static struct job_row *lease_all(const char *queue, size_t want)
 {
@@ -505,7 +505,7 @@ START_TEST(a_lease_that_cannot_be_renewed_leaves_the_others_alone)
 }
 END_TEST
 
-/* ---- those that only read ------------------------------------------------------------------ */
+/* ---- those that only read ---- */
 
 START_TEST(what_one_run_works_on_cannot_fail_another)
 {
@@ -542,7 +542,7 @@ START_TEST(the_doctor_tells_what_it_cannot_read_and_examines_the_rest)
 }
 END_TEST
 
-/* ---- the engine fails ---------------------------------------------------------------------- */
+/* ---- the engine fails ---- */
 
 /* Nobody is failed for a full disk. */
 START_TEST(a_full_disk_ends_the_round_and_fails_no_run)
@@ -571,7 +571,7 @@ START_TEST(a_full_disk_ends_the_round_and_fails_no_run)
 }
 END_TEST
 
-/* ---- which errors are about one ---------------------------------------------------------- */
+/* ---- which errors are about one ---- */
 
 static const struct {
     enum rc rc;

@@ -33,7 +33,7 @@ static void subscribe(const char *name, const char *pattern, const char *queue)
 
 static const struct message *messages(size_t count)
 {
-    struct message *all = arena_array(&lab.arena, count, sizeof(*all));
+    struct message *all = arena_array(&lab.arena, count, sizeof *all);
     for (size_t i = 0; i < count; i++)
         all[i].job = (struct job_spec){.payload = str_of(arena_printf(&lab.arena, "%zu", i)),
                                        .priority = 100};

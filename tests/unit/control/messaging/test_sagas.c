@@ -176,7 +176,7 @@ START_TEST(a_step_is_told_what_earlier_ones_found)
     done("do.order", "{\"order\":7}");
     struct job_row job = job_of(&id);
     char want[256];
-    snprintf(want, sizeof(want),
+    snprintf(want, sizeof want,
              "{\"sagaId\":\"%s\",\"saga\":\"purchase\",\"step\":\"track\",\"phase\":\"step\","
              "\"results\":{\"budget\":{\"reserved\":90},\"order\":{\"order\":7}}}",
              id.text);
@@ -225,7 +225,7 @@ static void each_done(const char *prefix, const char *names)
 {
     char queue[64], name[32];
     for (int used; sscanf(names, "%31s%n", name, &used) == 1; names += used) {
-        snprintf(queue, sizeof(queue), "%s.%s", prefix, name);
+        snprintf(queue, sizeof queue, "%s.%s", prefix, name);
         done(queue, "{}");
     }
 }
@@ -235,7 +235,7 @@ START_TEST(what_succeeded_is_undone_in_reverse)
     char queue[64];
     struct id id = start(purchase, NULL);
     each_done("do", failures[_i].good);
-    snprintf(queue, sizeof(queue), "do.%s", failures[_i].bad);
+    snprintf(queue, sizeof queue, "do.%s", failures[_i].bad);
     fails(queue);
     each_done("undo", failures[_i].undone);
     expect(&id, SAGA_COMPENSATED);
@@ -389,7 +389,7 @@ START_TEST(a_worker_that_is_lost_loses_no_step)
 }
 END_TEST
 
-/* ---- publish ---------------------------------------------------------------------------- */
+/* ---- publish ---- */
 
 static struct id walk_to_publish(void)
 {

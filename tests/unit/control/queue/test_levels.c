@@ -24,7 +24,7 @@ static void teardown(void)
 static void put(const char *queue, size_t count)
 {
     struct cmd_enqueue *cmd = cmd_enqueue_new();
-    struct job_spec *jobs = arena_array(&cmd->base.arena, count, sizeof(*jobs));
+    struct job_spec *jobs = arena_array(&cmd->base.arena, count, sizeof *jobs);
     for (size_t i = 0; i < count; i++)
         jobs[i] = (struct job_spec){
             .queue = queue, .type = "t", .payload = STR("1"), .priority = 100, .max_attempts = 1};

@@ -228,8 +228,8 @@ START_TEST(a_dead_letter_with_an_ugly_message_keeps_the_log_readable)
     put(&one);
     struct job_row job = take_one();
     char ugly[4001];
-    memset(ugly, 1, sizeof(ugly) - 1);
-    ugly[sizeof(ugly) - 1] = '\0';
+    memset(ugly, 1, sizeof ugly - 1);
+    ugly[sizeof ugly - 1] = '\0';
     struct cmd_fail *fail = cmd_fail_new();
     struct job_failed failed = {.ref = {job.id, job.life.epoch}, .code = "x", .message = ugly};
     fail->jobs = &failed;

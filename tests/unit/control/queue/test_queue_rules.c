@@ -57,7 +57,7 @@ static enum rc put_many(const struct job_spec *jobs, size_t count, struct enqueu
     cmd->count = count;
     enum rc rc = lab_call(&lab, &cmd->base);
     if (rc == RC_OK)
-        memcpy(answers, cmd->answers, count * sizeof(*answers));
+        memcpy(answers, cmd->answers, count * sizeof *answers);
     command_free(&cmd->base);
     return rc;
 }

@@ -268,7 +268,7 @@ START_TEST(an_agents_end_decides_the_runs)
 }
 END_TEST
 
-/* ---- a person --------------------------------------------------------------------------- */
+/* ---- a person ---- */
 
 static struct id submit_risky(void)
 {
@@ -370,7 +370,7 @@ START_TEST(patch_only_opens_no_pull_request)
 }
 END_TEST
 
-/* ---- failures and losses ---------------------------------------------------------------- */
+/* ---- failures and losses ---- */
 
 START_TEST(a_retryable_failure_is_tried_again_after_a_wait)
 {

@@ -73,7 +73,7 @@ static size_t timers_left(const struct approval_row *row)
     return count;
 }
 
-/* ---- reminders -------------------------------------------------------------------------- */
+/* ---- reminders ---- */
 
 static struct id ask_about_patch(void)
 {
@@ -138,7 +138,7 @@ START_TEST(a_question_says_what_it_is_about)
 }
 END_TEST
 
-/* ---- plans ------------------------------------------------------------------------------ */
+/* ---- plans ---- */
 
 START_TEST(an_approved_plan_goes_to_the_agent_and_the_clock_stood_still)
 {
@@ -161,7 +161,7 @@ START_TEST(an_approved_plan_goes_to_the_agent_and_the_clock_stood_still)
 }
 END_TEST
 
-/* ---- forbidden paths -------------------------------------------------------------------- */
+/* ---- forbidden paths ---- */
 
 static void guarded(const char *override)
 {
@@ -229,7 +229,7 @@ START_TEST(a_person_overrides_with_a_reason_and_is_not_asked_the_same_again)
 }
 END_TEST
 
-/* ---- a pull request that the agent opened itself ---------------------------------------- */
+/* ---- a pull request that the agent opened itself ---- */
 
 /* What the person says, what happens after that, and how the run ends. */
 static const struct {
@@ -269,7 +269,7 @@ START_TEST(a_pull_request_of_the_agent_is_recorded_before_anybody_is_asked)
     expect(&run_id, answers[_i].end);
     struct run_row run = lab_run(&lab, &run_id);
     ck_assert(text_same(run.error_code, answers[_i].code));
-    ck_assert_str_eq(run.warning_code ? run.warning_code : "",
+    ck_assert_str_eq(run.warning_code != NULL ? run.warning_code : "",
                      answers[_i].in_time ? "" : "run_timed_out");
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_PR_CREATED), 1);
 }

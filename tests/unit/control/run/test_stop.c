@@ -235,7 +235,7 @@ START_TEST(the_cleaning_after_a_cancel_is_not_asked_to_stop)
 }
 END_TEST
 
-/* ---- time ------------------------------------------------------------------------------- */
+/* ---- time ---- */
 
 START_TEST(a_run_past_its_deadline_times_out)
 {

@@ -70,7 +70,7 @@ START_TEST(whoever_subscribes_and_then_asks_misses_nothing)
     struct err err = {0};
     char dir[] = "/tmp/tail-XXXXXX", url[64];
     ck_assert_ptr_nonnull(mkdtemp(dir));
-    snprintf(url, sizeof(url), "sqlite:%s/drover.db", dir);
+    snprintf(url, sizeof url, "sqlite:%s/drover.db", dir);
     struct store_options options = {.url = url, .artifact_dir = dir};
     ck_assert_msg(store_open(&options, &store, &err) == RC_OK, "%s", err.text);
     struct control_options made = {

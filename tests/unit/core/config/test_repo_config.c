@@ -487,7 +487,7 @@ END_TEST
 START_TEST(names_are_limited_to_200_bytes)
 {
     char name[202];
-    memset(name, 'a', sizeof(name));
+    memset(name, 'a', sizeof name);
     name[200] = '\0';
     ck_assert(repo_name_valid(name) && branch_name_valid(name));
     name[200] = 'a';

@@ -116,7 +116,7 @@ END_TEST
 static const struct js *resolve(const struct js *root, const struct js *schema)
 {
     const char *ref = js_get_str(schema, "$ref", NULL);
-    return ref ? js_get(js_get(root, "$defs"), ref + strlen("#/$defs/")) : schema;
+    return ref != NULL ? js_get(js_get(root, "$defs"), ref + strlen("#/$defs/")) : schema;
 }
 
 /* The base document with one value at a path of objects. */

@@ -268,7 +268,7 @@ static void mutate(struct random *random, struct buf *to)
         buf_add(&rest, to->data + at + drop, to->len - at - drop);
         buf_cut(to, at);
         buf_adds(to, random_below(random, 2) ? insert : "");
-        buf_add(to, rest.data ? rest.data : "", rest.len);
+        buf_add(to, rest.data != NULL ? rest.data : "", rest.len);
     }
 }
 

@@ -84,7 +84,7 @@ START_TEST(every_state_answers_every_event)
                   table[_i].want);
     ck_assert_int_eq(step.changed, table[_i].changed);
     if (!step.changed)
-        ck_assert_mem_eq(&step.next, &breaker, sizeof(breaker));
+        ck_assert_mem_eq(&step.next, &breaker, sizeof breaker);
     bool denied = in.event == BREAKER_EV_ASK && !step.allowed;
     ck_assert_int_eq(denied, step.until_us > now_us);
     if (step.next.state == BREAKER_CLOSED && table[_i].state != BREAKER_CLOSED)
@@ -235,7 +235,7 @@ START_TEST(a_document_is_taken_or_refused_by_its_field)
         breaker_config_write(&jw, &config);
         ck_assert_int_eq(js_parse(buf_text(&text), text.len, &again, &err), RC_OK);
         ck_assert_int_eq(breaker_config_decode(again, &arena, &same, &err), RC_OK);
-        ck_assert_mem_eq(&same.rules, &config.rules, sizeof(same.rules));
+        ck_assert_mem_eq(&same.rules, &config.rules, sizeof same.rules);
         ck_assert_int_eq(same.fallback, config.fallback);
         ck_assert(str_same(same.default_result, config.default_result));
     }
@@ -252,7 +252,7 @@ START_TEST(names_of_breakers)
     ck_assert(!breaker_name_valid("a b"));
     ck_assert(!breaker_name_valid("a\nb"));
     char longest[BREAKER_NAME_MAX + 2];
-    memset(longest, 'x', sizeof(longest));
+    memset(longest, 'x', sizeof longest);
     longest[BREAKER_NAME_MAX + 1] = '\0';
     ck_assert(!breaker_name_valid(longest));
     longest[BREAKER_NAME_MAX] = '\0';

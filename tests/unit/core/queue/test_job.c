@@ -95,7 +95,7 @@ START_TEST(a_lease_of_another_owner_is_lost_for_every_fenced_event)
             in.owner = others[i];
             enum rc rc = job_step(&job, &in, &next);
             ck_assert_msg((rc == RC_STALE) == (fenced[event] == 'y'), "%s by %s gives %d",
-                          job_event_name(in.event), others[i] ? others[i] : "nobody", rc);
+                          job_event_name(in.event), others[i] != NULL ? others[i] : "nobody", rc);
             if (rc == RC_STALE)
                 ck_assert_int_eq(next.epoch, -7);
         }
@@ -316,7 +316,7 @@ START_TEST(renewing_moves_the_end_of_the_lease_only)
     ck_assert_int_eq(job_step(&job, &in, &next), RC_OK);
     ck_assert_int_eq(next.due_us, now_us + 500);
     next.due_us = job.due_us;
-    ck_assert_mem_eq(&next, &job, sizeof(job));
+    ck_assert_mem_eq(&next, &job, sizeof job);
 }
 END_TEST
 

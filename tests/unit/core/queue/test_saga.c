@@ -116,7 +116,7 @@ START_TEST(compensations_run_in_reverse_for_what_succeeded_and_has_one)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char story[32];
-        walk(cases[i].kinds, cases[i].fails_at, cases[i].cancel, story, sizeof(story));
+        walk(cases[i].kinds, cases[i].fails_at, cases[i].cancel, story, sizeof story);
         ck_assert_msg(strcmp(story, cases[i].want) == 0, "%s failing at %d: %s, not %s",
                       cases[i].kinds, cases[i].fails_at, story, cases[i].want);
     }
@@ -156,7 +156,7 @@ START_TEST(names_go_there_and_back)
 }
 END_TEST
 
-/* ---- plans ------------------------------------------------------------------------------ */
+/* ---- plans ---- */
 
 static struct arena arena;
 

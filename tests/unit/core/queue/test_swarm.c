@@ -67,7 +67,7 @@ START_TEST(a_full_book_forgets_the_kind_that_was_quiet_for_longest)
     static struct swarm_book book;
     for (int64_t i = 0; i < SWARM_BOOK_MAX; i++) {
         char type[16];
-        snprintf(type, sizeof(type), "t%d", (int)i);
+        snprintf(type, sizeof type, "t%d", (int)i);
         swarm_add(swarm_of(&book, "q", type, T0 + i), 8000, T0 + i, 1);
     }
     int64_t now_us = T0 + SWARM_BOOK_MAX;

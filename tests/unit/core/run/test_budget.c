@@ -32,7 +32,7 @@ START_TEST(each_kind_can_be_spent_up_to_its_maximum_and_no_further)
         ck_assert_int_eq(budget_spend(&budget, &spending, (enum budget_kind)kind, &spending, &err),
                          RC_LIMIT);
         ck_assert_str_eq(err.code, "retry_budget_exhausted");
-        ck_assert_mem_eq(&before, &spending, sizeof(before));
+        ck_assert_mem_eq(&before, &spending, sizeof before);
         for (int other = 0; other < BUDGET_KIND_COUNT; other++)
             ck_assert_int_eq(spending.used[other], other == kind ? budget.max[kind] : 0);
     }

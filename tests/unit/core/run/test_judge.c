@@ -113,8 +113,8 @@ START_TEST(rules_find_what_breaks_them)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     const char *paths[PATHS_MAX], *renamed[PATHS_MAX];
-    memcpy(paths, cases[_i].paths, sizeof(paths));
-    memcpy(renamed, cases[_i].renamed_from, sizeof(renamed));
+    memcpy(paths, cases[_i].paths, sizeof paths);
+    memcpy(renamed, cases[_i].renamed_from, sizeof renamed);
     struct patch_stats patch = {
         .paths = paths,
         .files = count_of(cases[_i].paths),
@@ -126,7 +126,7 @@ START_TEST(rules_find_what_breaks_them)
     struct judgement got;
     judge_patch(&cases[_i].rules, cases[_i].scope, &patch, &arena, &got);
     char described[500];
-    describe(&got, described, sizeof(described));
+    describe(&got, described, sizeof described);
     ck_assert_msg(strcmp(described, cases[_i].rules_broken) == 0, "%s: got %s", cases[_i].what,
                   described);
     bool pass = got.verdict == VERDICT_PASS;

@@ -39,7 +39,7 @@ START_TEST(same_paths_come_first_then_common_words_then_the_newest)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     struct memory_note mine[COUNT_OF(notes)];
-    memcpy(mine, notes, sizeof(notes));
+    memcpy(mine, notes, sizeof notes);
     const struct memory_topic topic = {rows[_i].description, rows[_i].scope,
                                        rows[_i].scope != NULL};
     ck_assert_uint_eq(memory_choose(&topic, mine, COUNT_OF(mine), &arena), COUNT_OF(mine));
@@ -54,7 +54,7 @@ START_TEST(few_are_told_and_not_at_length)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     static char text[MEMORY_SUMMARY_MAX + 1];
-    memset(text, 'x', sizeof(text) - 1);
+    memset(text, 'x', sizeof text - 1);
     struct memory_note many[20] = {0};
     for (size_t i = 0; i < COUNT_OF(many); i++)
         many[i] = (struct memory_note){.summary = "short", .created_us = (int64_t)i};

@@ -101,7 +101,7 @@ START_TEST(the_answer_is_what_trying_every_path_gives)
             size_t len = 1 + (size_t)random_below(&random, 4), used = 0;
             for (size_t k = 0; k < len; k++) {
                 const char *part = parts[random_below(&random, COUNT_OF(parts))];
-                text_copy(globs[g] + used, sizeof(globs[g]) - used, part);
+                text_copy(globs[g] + used, sizeof globs[g] - used, part);
                 used += strlen(part);
             }
         }
@@ -118,7 +118,7 @@ START_TEST(hostile_globs_are_an_overlap_and_cost_little)
         one[i] = "a*"[i % 2];
         other[i] = "*b"[i % 2];
     }
-    memset(longest, 'x', sizeof(longest) - 1);
+    memset(longest, 'x', sizeof longest - 1);
     const char *ones[100], *others[100];
     for (size_t i = 0; i < 100; i++) {
         ones[i] = one;

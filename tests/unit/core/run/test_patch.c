@@ -111,9 +111,9 @@ START_TEST(a_diff_tells_its_paths_and_lines)
     enum rc rc = patch_read(str_of(diffs[_i].diff), &arena, &stats, &err);
     ck_assert_msg(rc == RC_OK, "%s: %s", diffs[_i].what, err.text);
     char joined[500];
-    join(joined, sizeof(joined), stats.paths, stats.files);
+    join(joined, sizeof joined, stats.paths, stats.files);
     ck_assert_str_eq(joined, diffs[_i].paths);
-    join(joined, sizeof(joined), stats.renamed_from, stats.renamed_from_count);
+    join(joined, sizeof joined, stats.renamed_from, stats.renamed_from_count);
     ck_assert_str_eq(joined, diffs[_i].renamed_from);
     ck_assert_int_eq(stats.lines_added, diffs[_i].added);
     ck_assert_int_eq(stats.lines_deleted, diffs[_i].deleted);
@@ -261,7 +261,7 @@ START_TEST(damaged_diffs_are_read_or_refused_but_never_misread)
         size_t len = strlen(diff);
         for (uint64_t i = random_below(&random, 4); len > 0 && i > 0; i--) {
             static const char bytes[] = "\n\n+- \\\"@ab/0179,\x80";
-            diff[random_below(&random, len)] = bytes[random_below(&random, sizeof(bytes))];
+            diff[random_below(&random, len)] = bytes[random_below(&random, sizeof bytes)];
         }
         struct str cut = {diff, len > 0 ? (size_t)random_below(&random, len + 1) : 0};
         struct patch_stats stats = {.files = 99};

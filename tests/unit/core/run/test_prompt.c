@@ -82,8 +82,8 @@ START_TEST(over_the_budget_comments_go_then_memory_attachments_and_rules)
     char texts[PARTS][370];
     struct prompt_part parts[PARTS];
     for (size_t i = 0; i < PARTS; i++) {
-        memset(texts[i], letters[i], sizeof(texts[i]) - 1);
-        texts[i][sizeof(texts[i]) - 1] = '\0';
+        memset(texts[i], letters[i], sizeof texts[i] - 1);
+        texts[i][sizeof texts[i] - 1] = '\0';
         parts[i] = (struct prompt_part){kinds[i], NULL, texts[i]};
     }
     struct prompt_input input = input_of(parts, PARTS);
@@ -134,8 +134,8 @@ END_TEST
 START_TEST(a_task_that_does_not_fit_is_refused_untouched)
 {
     char text[500];
-    memset(text, 'x', sizeof(text) - 1);
-    text[sizeof(text) - 1] = '\0';
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
     const struct prompt_part parts[] = {{PROMPT_TASK, NULL, text},
                                         {PROMPT_RULES, "AGENTS.md", text}};
     struct prompt_input input = input_of(parts, COUNT_OF(parts));
@@ -154,8 +154,8 @@ END_TEST
 START_TEST(the_buffer_is_a_budget_too)
 {
     char text[500];
-    memset(text, 'x', sizeof(text) - 1);
-    text[sizeof(text) - 1] = '\0';
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
     const struct prompt_part parts[] = {{PROMPT_TASK, NULL, text},
                                         {PROMPT_RULES, "AGENTS.md", text}};
     struct prompt_input input = input_of(parts, COUNT_OF(parts));

@@ -297,7 +297,7 @@ START_TEST(a_talkative_run_still_shows_its_end)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     enum { COUNT = 3 * TIMELINE_LINES_MAX };
-    struct event *events = arena_array(&arena, COUNT, sizeof(*events));
+    struct event *events = arena_array(&arena, COUNT, sizeof *events);
     for (size_t i = 0; i < COUNT; i++)
         events[i] = event_of(EV_AGENT_MESSAGE, "{\"text\":\"bla\"}", (int64_t)i);
     events[COUNT - 2] = event_of(EV_VERIFICATION_FAILED, "{}", COUNT);
@@ -358,9 +358,9 @@ START_TEST(a_story_outlives_its_events)
     struct event events[] = {event_of(type, "{}", 1), event_of(EV_AGENT_MESSAGE, data, 2)};
     struct timeline timeline;
     timeline_build(events, COUNT_OF(events), &arena, &timeline);
-    memset(type, 'x', sizeof(type) - 1);
-    memset(data, 'x', sizeof(data) - 1);
-    memset(events, 0, sizeof(events));
+    memset(type, 'x', sizeof type - 1);
+    memset(data, 'x', sizeof data - 1);
+    memset(events, 0, sizeof events);
     ck_assert_str_eq(timeline.groups[0].lines[0].type, "com.example.thing");
     ck_assert_str_eq(timeline.groups[0].lines[0].text, "com.example.thing");
     ck_assert_str_eq(timeline.groups[1].lines[0].text, "hello");

@@ -66,7 +66,7 @@ START_TEST(known_lines_become_events_and_others_do_not)
 {
     report(lines[_i].line);
     progress_flush(&progress);
-    if (lines[_i].event) {
+    if (lines[_i].event != NULL) {
         char *want = arena_printf(&kit.arena, "[%s]", lines[_i].event);
         ck_assert_str_eq(buf_text(&kit.port.events), want);
     } else {

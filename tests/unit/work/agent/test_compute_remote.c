@@ -36,20 +36,20 @@ static bool respond(void *ctx, const char *request, int fd)
 {
     (void)ctx;
     struct reply reply = {NULL, "{}"};
-    if (strstr(request, "\"type\":\"task\"")) {
+    if (strstr(request, "\"type\":\"task\"") != NULL) {
         far.starts++;
         reply = far.start;
-    } else if (strstr(request, "\"type\":\"stop\"")) {
+    } else if (strstr(request, "\"type\":\"stop\"") != NULL) {
         far.stops++;
     } else {
         int at = far.asks++;
-        while (at > 0 && (at >= POLLS_MAX || !far.polls[at].body))
+        while (at > 0 && (at >= POLLS_MAX || far.polls[at].body == NULL))
             at--;
         reply = far.polls[at];
         if (far.cancels)
             stop_ask(&kit.stop, far.reason);
     }
-    tiny_answer(fd, reply.status ? reply.status : "200 OK", "application/json", reply.body);
+    tiny_answer(fd, reply.status != NULL ? reply.status : "200 OK", "application/json", reply.body);
     return true;
 }
 
@@ -93,7 +93,7 @@ static const struct js *run(struct step *step)
 {
     struct err err = {0};
     ck_assert_msg(step_agent(step, &err) == RC_OK, "%s %s", err.text,
-                  step->failure.code ? step->failure.code : "");
+                  step->failure.code != NULL ? step->failure.code : "");
     return kit_result(&kit);
 }
 
@@ -224,7 +224,7 @@ START_TEST(it_is_never_started_twice)
     const struct js *result = run(&step);
     ck_assert_int_eq(far.starts, takeovers[_i].starts);
     ck_assert_str_eq(text_of(result, "report"), takeovers[_i].report);
-    if (takeovers[_i].event)
+    if (takeovers[_i].event != NULL)
         ck_assert(kit_saw_event(&kit, takeovers[_i].event));
 }
 END_TEST

@@ -72,7 +72,7 @@ START_TEST(a_limit_is_recognised_with_its_reset)
     char text[TIME_TEXT_BYTES] = "";
     ck_assert_msg(quota_mentioned(limits[_i].text), "%s", limits[_i].text);
     int64_t at_us = quota_reset(limits[_i].text, now_us), want_us = 0;
-    if (limits[_i].until)
+    if (limits[_i].until != NULL)
         ck_assert(time_parse(limits[_i].until, &want_us));
     ck_assert_msg(at_us == want_us, "%s: %s", limits[_i].text, time_format(text, at_us));
 }

@@ -174,8 +174,9 @@ static bool find_own_address(void)
     struct ifaddrs *all = NULL;
     bool found = false;
     ck_assert_int_eq(getifaddrs(&all), 0);
-    for (const struct ifaddrs *at = all; at && !found; at = at->ifa_next) {
-        if (!at->ifa_addr || at->ifa_addr->sa_family != AF_INET || (at->ifa_flags & IFF_LOOPBACK))
+    for (const struct ifaddrs *at = all; at != NULL && !found; at = at->ifa_next) {
+        if (at->ifa_addr == NULL || at->ifa_addr->sa_family != AF_INET ||
+            (at->ifa_flags & IFF_LOOPBACK))
             continue;
         const struct sockaddr_in *in = (const void *)at->ifa_addr;
         found = inet_ntop(AF_INET, &in->sin_addr, here, sizeof here) != NULL;

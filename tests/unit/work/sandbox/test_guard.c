@@ -42,7 +42,7 @@ static void begin(const struct resource_config *limits)
 /* So many looks, without the pauses between them. */
 static const char *look(int times)
 {
-    for (int i = 0; i < times && !guard.limit; i++) {
+    for (int i = 0; i < times && guard.limit == NULL; i++) {
         guard.processes_us = 0;
         guard.disk_us = guard.limits.disk_bytes > 0 ? 0 : INT64_MAX;
         (void)guard_tick(&guard, clock_mono_us());

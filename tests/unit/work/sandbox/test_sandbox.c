@@ -61,7 +61,7 @@ static int run(const struct sandbox_view *wanted, const char **ret_out)
     struct proc_result result;
     struct proc_limits limits = {.timeout_ms = 20000};
     ck_assert_int_eq(proc_run(&spec, (struct str){0}, &out, &out, &limits, &result, &err), RC_OK);
-    if (ret_out)
+    if (ret_out != NULL)
         *ret_out = arena_strdup(&kit.arena, buf_text(&out));
     return result.exit.code;
 }
@@ -226,7 +226,7 @@ END_TEST
 START_TEST(what_is_hidden_stays_hidden_in_a_system_directory)
 {
     char place[] = "/opt/drover-kit-XXXXXX";
-    if (geteuid() != 0 || !mkdtemp(place))
+    if (geteuid() != 0 || mkdtemp(place) == NULL)
         return;
     kit_sh(&kit,
            "chmod 755 %s; mkdir %s/data; echo secret >%s/data/x; echo secret >%s/token; "
@@ -281,7 +281,7 @@ START_TEST(secrets_are_not_in_argv)
                                       .status_fd = -1};
     const char **full = sandbox_argv(&kit.site.sandbox, &view, &kit.arena);
     size_t count = 0;
-    for (; full[count]; count++)
+    for (; full[count] != NULL; count++)
         ck_assert_str_ne(full[count], "--setenv");
     ck_assert_str_eq(full[count - 2], "agent");
     ck_assert_str_eq(full[count - 1], "--fast");
@@ -320,7 +320,7 @@ START_TEST(a_way_that_is_closed_to_strangers_is_opened_for_what_is_shown)
 {
     /* Outside of /tmp, which is covered anyway. */
     char closed[] = "/var/lib/drover-kit-XXXXXX";
-    if (geteuid() != 0 || !mkdtemp(closed))
+    if (geteuid() != 0 || mkdtemp(closed) == NULL)
         return;
     const char *tools = arena_printf(&kit.arena, "%s/tools", closed);
     kit_sh(&kit, "mkdir %s && echo shown >%s/file && chmod 644 %s/file && echo hidden >%s/other",

@@ -47,7 +47,7 @@ struct trial {
 
 static struct step step_of(const struct trial *trial)
 {
-    if (trial->script) {
+    if (trial->script != NULL) {
         const char *path = arena_printf(&kit.arena, "%s/agent.sh", kit.dir);
         const char *text = arena_printf(&kit.arena, "#!/bin/sh\n%s\n", trial->script);
         ck_assert_int_eq(file_write_durable(path, text, strlen(text), 0755, NULL), RC_OK);
@@ -55,11 +55,13 @@ static struct step step_of(const struct trial *trial)
     }
     struct kit_task task = {
         .agent = arena_printf(&kit.arena, "\"command\":[\"./agent.sh\"],\"adapter\":\"ndjson\"%s%s",
-                              trial->agent ? "," : "", trial->agent ? trial->agent : ""),
+                              trial->agent != NULL ? "," : "",
+                              trial->agent != NULL ? trial->agent : ""),
         .config = trial->config,
         .payload = arena_printf(&kit.arena, "\"baseCommit\":\"%s\",\"promptSha256\":\"%s\"%s%s",
-                                head(), kit_put(&kit, "Do it well."), trial->payload ? "," : "",
-                                trial->payload ? trial->payload : ""),
+                                head(), kit_put(&kit, "Do it well."),
+                                trial->payload != NULL ? "," : "",
+                                trial->payload != NULL ? trial->payload : ""),
         .attempt = trial->attempt,
     };
     return kit_step(&kit, &task);
@@ -70,7 +72,7 @@ static const struct js *run(const struct trial *trial)
     struct step step = step_of(trial);
     struct err err = {0};
     ck_assert_msg(step_agent(&step, &err) == RC_OK, "%s %s", err.text,
-                  step.failure.code ? step.failure.code : "");
+                  step.failure.code != NULL ? step.failure.code : "");
     return kit_result(&kit);
 }
 
@@ -89,7 +91,7 @@ static const char *log_of(const struct js *result)
     return NULL;
 }
 
-/* --- what it gets --- */
+/* ---- what it gets ---- */
 
 START_TEST(an_agent_works_and_its_changes_become_the_patch)
 {
@@ -342,7 +344,7 @@ START_TEST(a_tree_that_a_crash_left_half_done_is_made_anew)
 }
 END_TEST
 
-/* --- how it ends --- */
+/* ---- how it ends ---- */
 
 static const struct {
     const char *script, *config;
@@ -374,9 +376,10 @@ START_TEST(every_way_to_end_is_told_and_keeps_the_work)
     const char *script = arena_printf(&kit.arena, "echo two >file.txt\n%s", endings[_i].script);
     const struct js *result = NULL;
     /* A slow machine may pass the limit before the agent begins: then it gets a longer one. */
-    for (int limit_ms = 300; !text_of(result, "patch.sha256") && limit_ms < 60000; limit_ms *= 4) {
+    for (int limit_ms = 300; text_of(result, "patch.sha256") == NULL && limit_ms < 60000;
+         limit_ms *= 4) {
         const char *config = endings[_i].config; /* %d: the limit. */
-        if (config)
+        if (config != NULL)
             config = arena_printf(&kit.arena, config, limit_ms);
         result = run(&(struct trial){.script = script, .config = config});
     }
@@ -469,7 +472,7 @@ START_TEST(a_patch_that_is_too_large_fails_for_good)
 }
 END_TEST
 
-/* --- what it cannot do --- */
+/* ---- what it cannot do ---- */
 
 /* Each plants something in its tree that would touch $PWNED if git ran it outside. */
 static const char *const plants[] = {

@@ -41,7 +41,7 @@ static const char *in_run(const char *name)
     return arena_printf(&kit.arena, "%s/runs/%s/%s", kit.work_dir, kit.run_id.text, name);
 }
 
-/* --- payload --- */
+/* ---- payload ---- */
 
 static const struct {
     const char *payload, *field;
@@ -83,7 +83,7 @@ START_TEST(long_texts_fit_into_a_result)
 }
 END_TEST
 
-/* --- time --- */
+/* ---- time ---- */
 
 START_TEST(nothing_has_more_time_than_its_step_and_none_has_no_limit)
 {
@@ -113,7 +113,7 @@ START_TEST(only_a_notification_belongs_to_no_run)
 }
 END_TEST
 
-/* --- prepare --- */
+/* ---- prepare ---- */
 
 static enum rc prepare(const struct kit_task *task, struct step *ret_step, struct err *err)
 {
@@ -211,14 +211,14 @@ START_TEST(prepare_fetches_with_the_credential_or_says_what_to_do)
     struct err err = {0};
     git_host_start(&host, &kit);
     ck_assert_int_eq(unsetenv("FORGE_TOKEN"), 0);
-    if (credentials[_i].value)
+    if (credentials[_i].value != NULL)
         ck_assert_int_eq(setenv("FORGE_TOKEN", credentials[_i].value, 1), 0);
     struct step step = kit_step(&kit, &(struct kit_task){.config = credentials[_i].config});
     step.input.config.url = git_host_url(&host, "origin.git"); /* People must use TLS. */
     step_place(&step);
     enum rc rc = step_prepare(&step, &err);
     git_host_stop(&host);
-    if (!credentials[_i].code) {
+    if (credentials[_i].code == NULL) {
         ck_assert_msg(rc == RC_OK, "%s", err.text);
         ck_assert_str_eq(kit_sh(&kit, "grep -rl %s %s || true", GIT_HOST_TOKEN, kit.work_dir), "");
         return;
@@ -226,7 +226,8 @@ START_TEST(prepare_fetches_with_the_credential_or_says_what_to_do)
     ck_assert_int_ne(rc, RC_OK);
     ck_assert_str_eq(step.failure.code, credentials[_i].code);
     ck_assert(!step.failure.retryable);
-    ck_assert_msg(strstr(step.failure.message, credentials[_i].says), "%s", step.failure.message);
+    ck_assert_msg(strstr(step.failure.message, credentials[_i].says) != NULL, "%s",
+                  step.failure.message);
     ck_assert_ptr_null(strstr(step.failure.message, "t0ken"));
     ck_assert_int_le(host.strangers, 1); /* Nobody who was refused asks again. */
 }
@@ -355,7 +356,7 @@ START_TEST(a_tree_of_another_boot_is_made_anew)
 }
 END_TEST
 
-/* --- hydrate --- */
+/* ---- hydrate ---- */
 
 START_TEST(hydrate_puts_task_and_rules_into_the_prompt)
 {
@@ -439,7 +440,7 @@ START_TEST(attachments_become_files_and_only_safe_names_do)
 }
 END_TEST
 
-/* --- judge --- */
+/* ---- judge ---- */
 
 START_TEST(the_judge_passes_what_the_rules_allow)
 {
@@ -505,7 +506,7 @@ START_TEST(many_findings_fit_into_a_result)
 }
 END_TEST
 
-/* --- publish --- */
+/* ---- publish ---- */
 
 static struct step publish_step(void)
 {
@@ -574,7 +575,7 @@ START_TEST(publish_needs_a_patch)
 }
 END_TEST
 
-/* --- clean --- */
+/* ---- clean ---- */
 
 START_TEST(clean_removes_the_run_and_keeps_the_mirror)
 {

@@ -41,10 +41,11 @@ static const char *head(void)
 
 static struct step step_of(const char *verify, const char *patch)
 {
-    const char *payload = patch ? arena_printf(&kit.arena,
-                                               "\"baseCommit\":\"%s\",\"patchSha256\":\"%s\"",
-                                               head(), kit_put(&kit, patch))
-                                : arena_printf(&kit.arena, "\"baseCommit\":\"%s\"", head());
+    const char *payload = patch != NULL
+                              ? arena_printf(&kit.arena,
+                                             "\"baseCommit\":\"%s\",\"patchSha256\":\"%s\"", head(),
+                                             kit_put(&kit, patch))
+                              : arena_printf(&kit.arena, "\"baseCommit\":\"%s\"", head());
     return kit_step(&kit, &(struct kit_task){.payload = payload, .config = verify});
 }
 

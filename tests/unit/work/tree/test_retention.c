@@ -87,8 +87,8 @@ START_TEST(held_patches_and_kept_trees_stay_until_they_are_removed)
     ck_assert(file_exists(held) && file_exists(kept));
     int count = 0;
     int64_t minute_ago_us = clock_now_us(&kit.site.clock) - 60 * US_PER_SECOND;
-    for (const struct retention_item *item = retention_list(&retention, &kit.arena, NULL); item;
-         item = item->next) {
+    for (const struct retention_item *item = retention_list(&retention, &kit.arena, NULL);
+         item != NULL; item = item->next) {
         ck_assert_str_eq(item->run_id.text, kit.run_id.text);
         ck_assert_str_eq(item->repository, "acme/noted");
         ck_assert(!item->published);
@@ -205,7 +205,7 @@ START_TEST(what_a_run_with_a_directory_left_is_neither_listed_nor_removed)
     ck_assert_int_eq(withheld, 0);
     kit_sh(&kit, "mkdir %s", step.run_dir); /* The run was claimed again. */
     int count = 0;
-    for (const struct retention_item *item = first; item; item = item->next, count++)
+    for (const struct retention_item *item = first; item != NULL; item = item->next, count++)
         ck_assert_int_eq(retention_remove(&retention, item, &err), RC_CONFLICT);
     ck_assert_int_eq(count, 3);
     ck_assert(file_exists(held) && file_exists(kept));
@@ -239,10 +239,10 @@ START_TEST(each_run_has_its_own_repository)
     }
     leave();
     size_t count = 0;
-    for (const struct retention_item *item = retention_list(&retention, &kit.arena, NULL); item;
-         item = item->next, count++) {
+    for (const struct retention_item *item = retention_list(&retention, &kit.arena, NULL);
+         item != NULL; item = item->next, count++) {
         for (size_t i = 0; i < COUNT_OF(runs); i++) {
-            if (id_same(&item->run_id, &runs[i]) && names[i])
+            if (id_same(&item->run_id, &runs[i]) && names[i] != NULL)
                 ck_assert_str_eq(item->repository, names[i]);
             else if (id_same(&item->run_id, &runs[i]))
                 ck_assert_ptr_null(item->repository);

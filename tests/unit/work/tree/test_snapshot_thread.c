@@ -30,7 +30,8 @@ static struct step another_step(const struct kit_task *task)
 {
     struct kit_task full = *task;
     full.payload = arena_printf(&kit.arena, "\"baseCommit\":\"%s\"%s%s", base,
-                                task->payload ? "," : "", task->payload ? task->payload : "");
+                                task->payload != NULL ? "," : "",
+                                task->payload != NULL ? task->payload : "");
     return kit_step(&kit, &full);
 }
 
@@ -234,8 +235,8 @@ START_TEST(a_gitlink_of_the_base_stays_while_its_directory_does)
     CLEANUP(buf_release) struct buf diff;
     struct treegit_patch patch;
     ck_assert_msg(patch_into(&diff, &patch) == RC_OK, "%s", err.text);
-    if (links[_i].shows)
-        ck_assert_msg(strstr(buf_text(&diff), links[_i].shows), "%s", buf_text(&diff));
+    if (links[_i].shows != NULL)
+        ck_assert_msg(strstr(buf_text(&diff), links[_i].shows) != NULL, "%s", buf_text(&diff));
     else
         ck_assert_str_eq(buf_text(&diff), "");
 }
@@ -256,7 +257,7 @@ static void commit_odd_links(void)
 static size_t count_in(const char *text, const char *what)
 {
     size_t count = 0;
-    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at += strlen(what))
         count++;
     return count;
 }
