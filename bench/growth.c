@@ -13,10 +13,10 @@
 #include "bench/plant.h"
 #include "bench/report.h"
 #include "control/admit/repositories.h"
+#include "control/admit/submit.h"
 #include "control/queue/enqueue.h"
 #include "control/queue/lease.h"
 #include "control/run/progress.h"
-#include "control/run/tasks.h"
 #include "core/event_types.h"
 #include "core/queue/rank.h"
 #include <assert.h>

@@ -1,9 +1,9 @@
 #include "bench/runs.h"
 #include "base/mem.h"
 #include "control/admit/repositories.h"
+#include "control/admit/submit.h"
 #include "control/queue/complete.h"
 #include "control/queue/lease.h"
-#include "control/run/tasks.h"
 #include "tests/unit/honest.h"
 #include <assert.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "api/repo_access.h"
 #include "api/routes.h"
 #include "api/shapes.h"
-#include "control/run/tasks.h"
+#include "control/admit/decide.h"
 #include "forge/forge.h"
 #include "store/patches.h"
 #include "store/runs.h"

@@ -1,12 +1,14 @@
 /*
  * tasks.c - POST /v1/tasks, and later commands and queries about a task.
  */
-#include "control/run/tasks.h"
 #include "api/listing.h"
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "base/fields.h"
 #include "base/hash.h"
+#include "control/admit/retry.h"
+#include "control/admit/submit.h"
+#include "control/run/stop.h"
 #include "core/config/repo_config.h"
 #include "core/config/repo_document.h"
 #include "core/queue/rank.h"

@@ -2,8 +2,11 @@
  * people.c - those who want something of the server.
  */
 #include "tests/sim/people.h"
+#include "control/admit/decide.h"
 #include "control/admit/repositories.h"
-#include "control/run/tasks.h"
+#include "control/admit/retry.h"
+#include "control/admit/submit.h"
+#include "control/run/stop.h"
 #include "store/approvals.h"
 #include "tests/sim/model.h"
 #include <stdio.h>

@@ -6,7 +6,6 @@
 #define TESTS_UNIT_LAB_H
 #include "control/commit/committer.h"
 #include "control/queue/jobs.h"
-#include "control/run/tasks.h"
 #include "store/events.h"
 #include "store/runs.h"
 #include "store/store.h"

@@ -1,10 +1,10 @@
 /*
  * decide.c - a person approves or rejects; and the forge has merged or closed a pull request.
  */
+#include "control/admit/decide.h"
 #include "control/run/ending.h"
 #include "control/run/flow.h"
 #include "control/run/pipeline.h"
-#include "control/run/tasks.h"
 #include "core/event_types.h"
 #include "core/run/policy.h"
 #include "store/approvals.h"

@@ -1,13 +1,13 @@
 /*
  * retry.c - a finished task again, as run N+1; the earlier runs stay as they are.
  */
+#include "control/admit/retry.h"
 #include "control/admit/acceptance.h"
 #include "control/commit/read_ahead.h"
 #include "control/run/assignment.h"
 #include "control/run/effective.h"
 #include "control/run/flow.h"
 #include "control/run/quarantine.h"
-#include "control/run/tasks.h"
 #include "store/repositories.h"
 
 /* People retry after they fixed the configuration: the current one becomes the snapshot. */

@@ -3,13 +3,13 @@
  *
  * Submission locks no row that others share, so that submissions never wait for each other.
  */
+#include "control/admit/submit.h"
 #include "control/admit/acceptance.h"
 #include "control/run/assignment.h"
 #include "control/run/effective.h"
 #include "control/run/flow.h"
 #include "control/run/policies.h"
 #include "control/run/quarantine.h"
-#include "control/run/tasks.h"
 #include "core/event_types.h"
 #include "core/queue/rank.h"
 #include "store/repositories.h"

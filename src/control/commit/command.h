@@ -33,8 +33,8 @@ struct context; /* What a command may use while it is applied: control/commit/co
 struct read_ahead;
 
 /* To add one: a struct that starts with struct command, declared in the header of its noun (as in
-   control/run/tasks.h); its ops and its constructor (as in control/admit/retry.c), with `names` if
-   it starts from runs, tasks or jobs; and a route that builds it, in api/routes.c. */
+   control/admit/retry.h); its ops and its constructor (as in control/admit/retry.c), with `names`
+   if it starts from runs, tasks or jobs; and a route that builds it, in api/routes.c. */
 struct command_ops {
     const char *name;
     /* Load, decide, save.  All checks come before the first write.  May run again after a

@@ -4,7 +4,6 @@
 #include "control/run/ending.h"
 #include "control/run/pull_limits.h"
 #include "control/run/results.h"
-#include "control/run/tasks.h"
 #include "core/event_types.h"
 #include "core/step_kind.h"
 #include "store/timers.h"

@@ -31,4 +31,13 @@ bool stop_reaches_step(const struct run_row *run, const char *step);
 /* Ends the run by its stop request (cancelled or timed_out), or collects what an agent elsewhere
    has done when the request came from a limit on turns or cost. */
 MUST_USE enum rc flow_end_stopped(struct context *ctx, struct flow *flow);
+
+struct cmd_cancel {
+    struct command base;
+    struct id task_id;
+    const char *reason;      /* or NULL */
+    enum task_status status; /* The answer: cancelled, or still running while a worker stops. */
+    bool stopping;           /* A worker was asked to stop. */
+};
+struct cmd_cancel *cmd_cancel_new(void);
 #endif

@@ -2,6 +2,9 @@
  * test_admit.c - the gates before a start, one by one: who is held back, why, and what lets it go.
  */
 #include "base/clock.h"
+#include "control/admit/decide.h"
+#include "control/admit/retry.h"
+#include "control/admit/submit.h"
 #include "core/event_types.h"
 #include "store/capacity.h"
 #include "tests/unit/lab.h"

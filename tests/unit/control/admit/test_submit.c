@@ -1,6 +1,8 @@
 /*
  * What comes in, what starts, and in which order.
  */
+#include "control/admit/retry.h"
+#include "control/admit/submit.h"
 #include "core/event_types.h"
 #include "tests/unit/lab.h"
 #include <check.h>

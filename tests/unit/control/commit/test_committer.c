@@ -1,6 +1,7 @@
 /*
  * Group commit, parked leases and refusals, round by round without a thread.
  */
+#include "control/admit/submit.h"
 #include "control/commit/context.h"
 #include "control/queue/enqueue.h"
 #include "control/queue/lease.h"

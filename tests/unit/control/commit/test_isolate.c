@@ -6,6 +6,7 @@
  * be read, or more text than a job can hold, as a row of an earlier version may have it.
  */
 #include "control/admit/repositories.h"
+#include "control/admit/submit.h"
 #include "control/commit/isolate.h"
 #include "control/messaging/schedules.h"
 #include "control/queue/complete.h"

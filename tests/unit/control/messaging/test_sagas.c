@@ -4,6 +4,7 @@
  */
 #include "control/messaging/sagas.h"
 #include "control/queue/dead_letters.h"
+#include "control/run/stop.h"
 #include "core/event_types.h"
 #include "store/sagas.h"
 #include "tests/unit/lab.h"

@@ -4,6 +4,7 @@
  */
 #include "control/admit/repositories.h"
 #include "control/run/accounts.h"
+#include "control/run/stop.h"
 #include "core/event_types.h"
 #include "core/run/admission.h"
 #include "tests/unit/honest.h"

@@ -2,6 +2,8 @@
  * test_effective.c - what a task takes as its configuration, and what counts as it stands now.
  */
 #include "control/admit/repositories.h"
+#include "control/admit/retry.h"
+#include "control/admit/submit.h"
 #include "core/config/repo_config.h"
 #include "tests/unit/lab.h"
 #include "tests/unit/suites.h"

@@ -1,6 +1,8 @@
 /*
  * A run from queued to its end, step by step, through the production committer on a real store.
  */
+#include "control/admit/decide.h"
+#include "control/admit/submit.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
 #include "store/pull_requests.h"

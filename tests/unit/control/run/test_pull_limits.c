@@ -4,7 +4,6 @@
  */
 #include "control/admit/repositories.h"
 #include "control/queue/lease.h"
-#include "control/run/tasks.h"
 #include "control/watch/due.h"
 #include "tests/unit/lab.h"
 #include <check.h>

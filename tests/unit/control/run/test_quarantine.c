@@ -1,6 +1,8 @@
 /*
  * test_quarantine.c - errors by the rules in the pipeline, and repositories that are put aside.
  */
+#include "control/admit/retry.h"
+#include "control/admit/submit.h"
 #include "control/run/quarantine.h"
 #include "core/event_types.h"
 #include "tests/unit/lab.h"

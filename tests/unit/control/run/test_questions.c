@@ -2,6 +2,7 @@
  * test_questions.c - what people are asked, how they are reminded, and what their answer does.
  */
 #include "base/clock.h"
+#include "control/admit/decide.h"
 #include "control/run/question.h"
 #include "core/event_types.h"
 #include "store/approvals.h"

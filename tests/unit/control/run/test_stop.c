@@ -1,8 +1,10 @@
 /*
  * Cancelling and time running out, in every state a run can be in.
  */
+#include "control/admit/decide.h"
 #include "control/queue/complete.h"
 #include "control/queue/lease.h"
+#include "control/run/stop.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
 #include "tests/unit/lab.h"

@@ -1,8 +1,8 @@
 /*
- * tasks.h - commands about tasks: submit, cancel, retry; and about what waits for a person.
+ * submit.h - a new task is checked, stored and queued.
  */
-#ifndef CONTROL_RUN_TASKS_H
-#define CONTROL_RUN_TASKS_H
+#ifndef CONTROL_ADMIT_SUBMIT_H
+#define CONTROL_ADMIT_SUBMIT_H
 #include "control/commit/command.h"
 #include "core/run/task.h"
 
@@ -34,44 +34,4 @@ struct cmd_submit {
     bool repeated;             /* The key was used before: the first answer again. */
 };
 struct cmd_submit *cmd_submit_new(void);
-
-struct cmd_cancel {
-    struct command base;
-    struct id task_id;
-    const char *reason;      /* or NULL */
-    enum task_status status; /* The answer: cancelled, or still running while a worker stops. */
-    bool stopping;           /* A worker was asked to stop. */
-};
-struct cmd_cancel *cmd_cancel_new(void);
-
-struct cmd_retry {
-    struct command base;
-    struct id task_id;
-    struct id run_id; /* The answer. */
-    int64_t run_no;
-};
-struct cmd_retry *cmd_retry_new(void);
-
-struct cmd_decide { /* approve or reject */
-    struct command base;
-    struct id approval_id;
-    bool approve;
-    const char *reason; /* or NULL */
-    struct id run_id;   /* The answer. */
-};
-struct cmd_decide *cmd_decide_new(void);
-
-struct cmd_merged { /* The forge has merged a pull request: record it. */
-    struct command base;
-    struct id pull_request_id;
-    const char *merge_commit;
-};
-struct cmd_merged *cmd_merged_new(void);
-
-struct cmd_closed { /* The forge has closed a pull request: record it. */
-    struct command base;
-    struct id pull_request_id;
-    const char *reason; /* or NULL */
-};
-struct cmd_closed *cmd_closed_new(void);
 #endif
