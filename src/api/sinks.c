@@ -40,6 +40,7 @@ static enum rc write_sink(struct listing *list, struct db *db, const struct sink
     jw_begin(jw, '{');
     jw_kstr(jw, "name", config->name);
     jw_kstr(jw, "type", config->ops->type);
+    jw_kstr(jw, "target", config->ops->target(config->settings));
     jw_kstr(jw, "state", sink_state_name(view.state));
     jw_kint(jw, "cursor", view.row.cursor_seq);
     jw_kint(jw, "lag", view.lag);

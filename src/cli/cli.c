@@ -17,9 +17,10 @@
 
 enum { NAME_BYTES = 64 };
 
-/* To add one: a row in the table of its noun (as in cli/task.c), and its words in
-   share/completions/drover.bash and the man page docs/drover.1.  A new noun is a file with its
-   table, which is declared in cli/command.h and has a row here. */
+/* To add one: a row in the table of its noun (as in cli/task.c), and its words in the man page
+   docs/drover.1.  share/completions/drover.bash asks `drover help` for commands and options; only
+   an option with a fixed set of values has a line there.  A new noun is a file with its table,
+   which is declared in cli/command.h and has a row here. */
 static const struct {
     const char *title;
     const struct cli_command *commands;

@@ -15,9 +15,9 @@ static const char *number(struct cli *cli, const struct js *item, const char *ke
 static void sinks_table(struct cli *cli, const struct cli_listing *listing)
 {
     static const struct table_column columns[] = {
-        {"SINK", false, false}, {"TYPE", false, false},      {"STATE", false, false},
-        {"LAG", true, false},   {"BEHIND", true, false},     {"CURSOR", true, false},
-        {"DEAD", true, false},  {"LAST ERROR", false, true},
+        {"SINK", false, false},  {"TYPE", false, false}, {"TARGET", false, true},
+        {"STATE", false, false}, {"LAG", true, false},   {"BEHIND", true, false},
+        {"CURSOR", true, false}, {"DEAD", true, false},  {"LAST ERROR", false, true},
     };
     struct table table;
     table_init(&table, &cli->term, columns, COUNT_OF(columns), &cli->arena);
@@ -28,9 +28,11 @@ static void sinks_table(struct cli *cli, const struct cli_listing *listing)
         char behind[TIME_TEXT_BYTES];
         table_cell(&table, js_get_str(item, "name", ""), TONE_BOLD);
         table_cell(&table, js_get_str(item, "type", ""), TONE_PLAIN);
+        table_cell(&table, js_get_str(item, "target", ""), TONE_PLAIN);
         table_cell(&table, state, text_same(state, "retrying") ? TONE_RED : TONE_PLAIN);
         table_cell(&table, number(cli, item, "lag"), TONE_PLAIN);
-        table_cell(&table, duration_format(behind, (int64_t)(seconds * 1e6)), TONE_DIM);
+        table_cell(&table, seconds > 0 ? duration_format(behind, (int64_t)(seconds * 1e6)) : "-",
+                   TONE_DIM);
         table_cell(&table, number(cli, item, "cursor"), TONE_DIM);
         table_cell(&table, number(cli, item, "deadLetters"), TONE_PLAIN);
         table_cell(&table, js_get_str(item, "lastError", ""), TONE_PLAIN);
@@ -46,7 +48,7 @@ static int run_list(struct cli *cli)
 }
 
 static const struct arg_option list_options[] = {
-    CLI_LIMIT_OPTION,
+    {"limit", "N", "at most so many, by name (default 50)", ARG_INT, 1, CLI_LIMIT_MAX, NULL},
     {0},
 };
 

@@ -51,6 +51,8 @@ struct sink_ops {
     const char *type;
     /* Reads the members of a configuration that only this kind has; texts go into the arena. */
     const void *(*decode)(struct fields *fields, struct arena *arena);
+    /* Where it writes, for people; without secrets. */
+    const char *(*target)(const void *settings);
     /* Is what the other one writes the same place? */
     bool (*same)(const void *settings, const void *other);
     /* settings outlive the sink.  A failure is retried like one of publish. */

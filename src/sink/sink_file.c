@@ -67,10 +67,14 @@ static const void *file_decode(struct fields *fields, struct arena *arena)
     return settings;
 }
 
+static const char *file_target(const void *settings)
+{
+    return ((const struct settings *)settings)->path;
+}
+
 static bool file_same(const void *settings, const void *other)
 {
-    return text_same(((const struct settings *)settings)->path,
-                     ((const struct settings *)other)->path);
+    return text_same(file_target(settings), file_target(other));
 }
 
 /* ---- opening ---- */
@@ -80,9 +84,8 @@ static enum rc failed(const char *what, const char *path, struct err *err)
     return err_set(err, RC_IO, "IO_ERROR", "cannot %s %.300s: %s", what, path, strerror(errno));
 }
 
-/* Where the last whole line ends.  *ret_first: the first byte behind it, if there is one. */
-static enum rc find_end(int fd, off_t size, off_t *ret_end, char *ret_first, const char *path,
-                        struct err *err)
+/* Where the last whole line ends. */
+static enum rc find_end(int fd, off_t size, off_t *ret_end, const char *path, struct err *err)
 {
     char chunk[CHUNK_BYTES];
     off_t from = size;
@@ -96,11 +99,8 @@ static enum rc find_end(int fd, off_t size, off_t *ret_end, char *ret_first, con
         const char *newline = memrchr(chunk, '\n', len);
         if (newline != NULL) {
             *ret_end = from - (off_t)len + (newline + 1 - chunk);
-            if (newline + 1 < chunk + len)
-                *ret_first = newline[1];
             return RC_OK;
         }
-        *ret_first = chunk[0];
         from -= (off_t)len;
     }
     *ret_end = 0;
@@ -111,12 +111,16 @@ static enum rc find_end(int fd, off_t size, off_t *ret_end, char *ret_first, con
    of the machine has left.  Anything else is not drover's to cut. */
 static enum rc mend(int fd, off_t size, const char *path, struct err *err)
 {
+    static const char event_begin[] = "{\"specversion\":\"1.0\",\"id\":\"";
+    char found[sizeof event_begin - 1];
     off_t end = 0;
-    char first = '\n';
-    enum rc rc = find_end(fd, size, &end, &first, path, err);
+    enum rc rc = find_end(fd, size, &end, path, err);
     if (rc != RC_OK || end == size)
         return rc;
-    if (first != '{' && first != '\0')
+    ssize_t len = pread(fd, found, sizeof found, end);
+    if (len < 0)
+        return failed("read", path, err);
+    if (len > 0 && found[0] != '\0' && memcmp(found, event_begin, (size_t)len) != 0)
         return err_set(err, RC_CONFLICT, "IO_ERROR",
                        "the last line of %.300s is not an event: give the sink a file of its own",
                        path);
@@ -162,7 +166,7 @@ static enum rc open_file(const char *path, int *ret_fd, struct err *err)
 static enum rc file_open(const void *settings, void **ret_sink, struct err *err)
 {
     int fd;
-    enum rc rc = open_file(((const struct settings *)settings)->path, &fd, err);
+    enum rc rc = open_file(file_target(settings), &fd, err);
     if (rc != RC_OK)
         return rc;
     struct file *file = mem_alloc(sizeof *file);
@@ -273,6 +277,7 @@ static struct sink_outcome file_publish(void *sink, const struct sink_record *re
 const struct sink_ops sink_file = {
     .type = "file",
     .decode = file_decode,
+    .target = file_target,
     .same = file_same,
     .open = file_open,
     .publish = file_publish,

@@ -10,6 +10,13 @@ struct ending {
     const char *code;     /* NULL when completed. */
     const char *message;
 };
+/* For agents that drover runs and for those that lease their work. */
+#define MESSAGE_MAX_TURNS                                                               \
+    "The agent passed its limit of turns; before a retry raise limits.maxTurns of the " \
+    "repository, or submit the task with a higher --max-turns"
+#define MESSAGE_MAX_BUDGET                                                               \
+    "The agent passed its cost budget; before a retry raise limits.maxBudgetUsd of the " \
+    "repository, or submit the task with a higher --max-budget"
 /* Moves to the terminal state, writes both rows' errors, records a memory, appends the events of
    run and task, drops timers and open approvals, undoes a publish without a pull request, enqueues
    the cleanup, requests admission.  The caller settles the job and saves. */

@@ -21,10 +21,10 @@ static const struct {
                     "The agent gave no sign of life for too long"},
                    NULL},
     [PULL_TURNS] = {"limits.maxTurns",
-                    {RUN_EV_FAIL, "max_turns_exceeded", "The agent passed its limit of turns"},
+                    {RUN_EV_FAIL, "max_turns_exceeded", MESSAGE_MAX_TURNS},
                     "{\"outcome\":\"turn_limit\",\"report\":\"unknown\"}"},
     [PULL_BUDGET] = {"limits.maxBudgetUsd",
-                     {RUN_EV_FAIL, "max_budget_exceeded", "The agent passed its cost budget"},
+                     {RUN_EV_FAIL, "max_budget_exceeded", MESSAGE_MAX_BUDGET},
                      "{\"outcome\":\"budget_limit\",\"report\":\"unknown\"}"},
 };
 

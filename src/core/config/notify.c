@@ -10,8 +10,9 @@ enum { URL_MAX = 2000, VARIABLE_MAX = 100, GLOB_MAX = 200, ARG_MAX_BYTES = 1000 
 static const struct field_range timeout_range = {100, 60 * 1000};
 
 /* What can be notified of.  To add one: its kind in core/config/notify.h, a row here, its name in
-   the message of read_kinds(), its words in core/config/notify_text.c, and its name under "on" in
-   docs/CONFIGURATION.md. */
+   the message of read_kinds(), its words and its tone (asks, went_wrong) in
+   core/config/notify_text.c, its name under "on" in docs/CONFIGURATION.md, and its event under
+   "Notifications" in docs/PROTOCOL.md. */
 static const struct {
     const char *name;
     const char *event; /* NULL: none */
@@ -29,7 +30,8 @@ static const struct {
 
 /* How a channel delivers.  To add one: its type in core/config/notify.h, its name here, its
    settings in check_type(), its function in the table of step_notify() in work/steps/notify.c, and
-   its name under "type" in docs/CONFIGURATION.md.  A new setting is a member of struct
+   its name under "type" in docs/CONFIGURATION.md, and how it calls under "Notifications" in
+   docs/PROTOCOL.md.  A new setting is a member of struct
    notify_channel, which notify_channel_decode() reads and notify_channel_write() writes. */
 static const char *const type_names[] = {
     [NOTIFY_WEBHOOK] = "webhook",

@@ -89,12 +89,13 @@ static char *describe_waiting(const struct description *how, const struct js *da
                            : describe_plain(how, data, arena);
 }
 
-/* About a queue, a breaker and their like: which one. */
+/* About a queue, a breaker and their like: which one.  The job of a schedule names its queue, too:
+   the schedule comes first. */
 static char *describe_named(const struct description *how, const struct js *data,
                             struct arena *arena)
 {
-    static const char *const names[] = {"account",    "channel", "queue",  "schedule",
-                                        "repository", "name",    "worker", NULL};
+    static const char *const names[] = {"account",    "channel", "schedule", "queue",
+                                        "repository", "name",    "worker",   NULL};
     const char *name = first_member(data, names);
     return arena_printf(arena, "%s%s%s%s", how->words, *name != '\0' ? " " : "", name,
                         detail_of(data, arena));
@@ -177,7 +178,7 @@ static char *describe_turn(const struct description *how, const struct js *data,
                            struct arena *arena)
 {
     return arena_printf(
-        arena, "%s %lld: %lld tokens in, %lld out, %.4f USD", how->words,
+        arena, "%s %lld: %lld tokens in, %lld out, %.4f USD so far", how->words,
         (long long)js_get_int(data, "turns", 0), (long long)js_get_int(data, "inputTokens", 0),
         (long long)js_get_int(data, "outputTokens", 0), js_num(js_get(data, "costUsd"), 0));
 }
@@ -416,7 +417,7 @@ static const struct description tellings[] = {
     {EV_ACCOUNT_PROBED, NULL, describe_named, "trying parked account", false, false},
     {EV_ACCOUNT_RESUMED, NULL, describe_named, "resumed account", false, false},
     {EV_REPLY_DROPPED, NULL, describe_plain, "a reply was dropped", true, false},
-    {EV_SCHEDULE_FIRED, NULL, describe_named, "it is time for schedule", false, false},
+    {EV_SCHEDULE_FIRED, NULL, describe_named, "fired schedule", false, false},
     {EV_SCHEDULE_REFUSED, NULL, describe_named, "no job made for schedule", true, false},
     {EV_ISSUE_CREATED, NULL, describe_issue, "created", false, false},
     {EV_ISSUE_COMMENTED, NULL, describe_issue, "commented", false, false},

@@ -119,6 +119,8 @@ START_TEST(events_are_lines_in_the_order_of_the_batches)
 }
 END_TEST
 
+#define EVENT_BEGIN "{\"specversion\":\"1.0\",\"id\":\""
+
 START_TEST(what_a_crash_left_of_a_line_is_cut_off)
 {
     static const struct {
@@ -126,11 +128,14 @@ START_TEST(what_a_crash_left_of_a_line_is_cut_off)
         size_t len;
         const char *after;
     } table[] = {
-        {"{\"n\":1}\n{\"n\":2", 14, "{\"n\":1}\n"}, /* The middle of a line, */
-        {"{\"n\":1}\n", 8, "{\"n\":1}\n"},          /* no line, */
-        {"{\"n\"", 4, ""},                          /* the only line, */
-        {"{\"n\":1}\n\0\0\0", 11, "{\"n\":1}\n"},   /* blocks that were never written. */
+#define CRASHED(text) text, sizeof(text) - 1
+        {CRASHED("{\"n\":1}\n" EVENT_BEGIN "0190"), "{\"n\":1}\n"}, /* The middle of a line, */
+        {CRASHED("{\"n\":1}\n{\"spec"), "{\"n\":1}\n"},             /* of its first word, */
+        {CRASHED("{\"n\":1}\n"), "{\"n\":1}\n"},                    /* no line, */
+        {CRASHED("{"), ""},                                         /* the only line, */
+        {CRASHED("{\"n\":1}\n\0\0\0"), "{\"n\":1}\n"}, /* blocks that were never written. */
         {"", 0, ""},
+#undef CRASHED
     };
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         struct place place = place_make("");
@@ -148,7 +153,7 @@ START_TEST(an_unfinished_line_may_be_longer_than_what_is_read_at_once)
     enum { LONG = 200 * 1000 };
     char *text = arena_array(&place.arena, LONG, 1);
     memset(text, 'x', LONG);
-    memcpy(text, "{}\n{", 4);
+    memcpy(text, "{}\n" EVENT_BEGIN, sizeof("{}\n" EVENT_BEGIN) - 1);
     put(&place, place.path, text, LONG);
     ck_assert_msg(open_sink(&place) == RC_OK, "%s", place.err.text);
     assert_file(&place, place.path, "{}\n");
@@ -156,14 +161,19 @@ START_TEST(an_unfinished_line_may_be_longer_than_what_is_read_at_once)
 }
 END_TEST
 
+/* The second is the configuration of another program. */
 START_TEST(a_file_of_others_is_not_cut)
 {
-    struct place place = place_make("");
-    put(&place, place.path, "{}\nnotes", 8);
-    ck_assert_int_eq(open_sink(&place), RC_CONFLICT);
-    ck_assert_ptr_nonnull(strstr(place.err.text, "not an event"));
-    assert_file(&place, place.path, "{}\nnotes");
-    place_end(&place);
+    static const char *const texts[] = {"{}\nnotes", "{\"mine\": \"settings\"}",
+                                        "{}\n{\"specimen\""};
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        struct place place = place_make("");
+        put(&place, place.path, texts[i], strlen(texts[i]));
+        ck_assert_int_eq(open_sink(&place), RC_CONFLICT);
+        ck_assert_ptr_nonnull(strstr(place.err.text, "not an event"));
+        assert_file(&place, place.path, texts[i]);
+        place_end(&place);
+    }
 }
 END_TEST
 
