@@ -153,7 +153,8 @@ START_TEST(an_unfinished_line_may_be_longer_than_what_is_read_at_once)
     enum { LONG = 200 * 1000 };
     char *text = arena_array(&place.arena, LONG, 1);
     memset(text, 'x', LONG);
-    memcpy(text, "{}\n" EVENT_BEGIN, sizeof("{}\n" EVENT_BEGIN) - 1);
+    static const char begin[] = "{}\n" EVENT_BEGIN;
+    memcpy(text, begin, sizeof begin - 1);
     put(&place, place.path, text, LONG);
     ck_assert_msg(open_sink(&place) == RC_OK, "%s", place.err.text);
     assert_file(&place, place.path, "{}\n");
