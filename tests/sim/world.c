@@ -309,6 +309,10 @@ static void jump_clock(struct world *world)
                            : world_between(world, 0, 120 * US_PER_SECOND);
 }
 
+/* The ticker requests admission every five seconds at least; commits that make room request it
+   themselves, and a request that they forgot must not be covered up. */
+enum { TICKS_PER_ADMISSION = 10 };
+
 /* Every virtual half second: the ticker, and what fate has in store. */
 static void tick(struct world *world, void *who, int64_t what)
 {
@@ -323,7 +327,7 @@ static void tick(struct world *world, void *who, int64_t what)
     struct cmd_due *due = cmd_due_new();
     due->turn = world->turn;
     post_own(world, &due->base);
-    if (world->admits)
+    if (world->admits && world->ticks++ % TICKS_PER_ADMISSION == 0)
         committer_want_admission(world->committer);
     world_after(world, US_PER_SECOND / 2, tick, NULL, 0);
 }

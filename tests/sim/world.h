@@ -62,6 +62,7 @@ struct world {
     int64_t quiet_us;              /* Monotonic: the last trouble, crash or jump of the clock. */
     bool draining;                 /* Waits end at once. */
     bool admits;                   /* There are runs to admit. */
+    int64_t ticks;
     struct lease_fence turn;       /* To run the timers, on a shared store. */
     bool crashing;                 /* Answers of this moment go nowhere. */
     bool round_pending;
