@@ -23,6 +23,7 @@
 #include "server/port_local.h"
 #include "store/artifacts.h"
 #include "work/job/step.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
@@ -138,6 +139,64 @@ static enum rc lock_data(struct server *server, struct err *err)
                    "another drover server already uses %s: stop it first, or give this one a data "
                    "directory of its own (--data)",
                    dir);
+}
+
+/* The configuration, which may hold a password, and a database outside of the data directory. */
+static const char *const *hidden_files(struct server *server)
+{
+    enum { HIDDEN_MAX = 4 };
+    static const char sqlite[] = "sqlite:";
+    struct arena *arena = &server->arena;
+    const char **hidden = arena_array(arena, HIDDEN_MAX + 1, sizeof *hidden);
+    const char *db = server->options->db;
+    size_t count = 0;
+    if (server->options->config != NULL)
+        hidden[count++] = server->options->config;
+    if (db != NULL && text_starts(db, sqlite)) {
+        const char *path = db + strlen(sqlite);
+        hidden[count++] = path;
+        hidden[count++] = arena_printf(arena, "%s-wal", path);
+        hidden[count++] = arena_printf(arena, "%s-shm", path);
+    }
+    return hidden;
+}
+
+/* The path with its directory resolved: the file itself need not be there. */
+static bool resolve(const char *path, char to[PATH_MAX])
+{
+    char dir[PATH_MAX], real[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t len = slash == NULL ? 0 : (size_t)(slash - path);
+    if (len >= sizeof dir)
+        return false;
+    (void)snprintf(dir, sizeof dir, "%.*s", len > 0 ? (int)len : 1, slash == NULL ? "." : path);
+    const char *name = slash == NULL ? path : slash + 1;
+    return realpath(dir, real) != NULL && snprintf(to, PATH_MAX, "%s/%s", real, name) < PATH_MAX;
+}
+
+/* A sink must not write to drover's own files. */
+static enum rc check_sinks(struct server *server, struct err *err)
+{
+    const struct sink_configs *sinks = &server->options->sinks;
+    const char *const *own = hidden_files(server);
+    char data[PATH_MAX], path[PATH_MAX], file[PATH_MAX];
+    if (realpath(server->options->data_dir, data) == NULL)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot find %.300s: %s", server->options->data_dir,
+                       strerror(errno));
+    for (size_t i = 0; i < sinks->count; i++) {
+        const struct sink_config *sink = &sinks->items[i];
+        if (!sink->ops->target_is_path || !resolve(sink->ops->target(sink->settings), path))
+            continue; /* A directory that is not there is reported when the sink opens its file. */
+        bool taken = path_is_inside(path, data);
+        for (size_t j = 0; own[j] != NULL; j++)
+            taken = taken || (resolve(own[j], file) && strcmp(path, file) == 0);
+        if (taken)
+            return err_field(err, RC_INVALID, "INVALID_FIELD", "sinks",
+                             "the sink %s would write to drover's own files: choose a path outside "
+                             "of the data directory %.300s",
+                             sink->name, data);
+    }
+    return RC_OK;
 }
 
 static enum rc open_store(struct server *server, struct err *err)
@@ -328,26 +387,6 @@ static enum rc start_http(struct server *server, struct err *err)
     if (rc == RC_OK)
         write_url(server, &address);
     return rc;
-}
-
-/* The configuration, which may hold a password, and a database outside of the data directory. */
-static const char *const *hidden_files(struct server *server)
-{
-    enum { HIDDEN_MAX = 4 };
-    static const char sqlite[] = "sqlite:";
-    struct arena *arena = &server->arena;
-    const char **hidden = arena_array(arena, HIDDEN_MAX + 1, sizeof *hidden);
-    const char *db = server->options->db;
-    size_t count = 0;
-    if (server->options->config != NULL)
-        hidden[count++] = server->options->config;
-    if (db != NULL && text_starts(db, sqlite)) {
-        const char *path = db + strlen(sqlite);
-        hidden[count++] = path;
-        hidden[count++] = arena_printf(arena, "%s-wal", path);
-        hidden[count++] = arena_printf(arena, "%s-shm", path);
-    }
-    return hidden;
 }
 
 static enum rc start_worker(struct server *server, struct err *err)
@@ -583,6 +622,8 @@ static enum rc server_start(struct server *server, struct err *err)
     enum rc rc = server_options_check(server->options, err);
     if (rc == RC_OK)
         rc = lock_data(server, err);
+    if (rc == RC_OK)
+        rc = check_sinks(server, err);
     if (rc == RC_OK)
         rc = api_backup_clear(server->options->data_dir, err);
     if (rc == RC_OK)

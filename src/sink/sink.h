@@ -49,11 +49,12 @@ struct sink_outcome {
    server can stop. */
 struct sink_ops {
     const char *type;
+    bool target_is_path; /* It writes a file of this machine. */
     /* Reads the members of a configuration that only this kind has; texts go into the arena. */
     const void *(*decode)(struct fields *fields, struct arena *arena);
     /* Where it writes, for people; without secrets. */
     const char *(*target)(const void *settings);
-    /* Is what the other one writes the same place? */
+    /* Would they write to the same place? */
     bool (*same)(const void *settings, const void *other);
     /* settings outlive the sink.  A failure is retried like one of publish. */
     enum rc (*open)(const void *settings, void **ret_sink, struct err *err);

@@ -72,9 +72,21 @@ static const char *file_target(const void *settings)
     return ((const struct settings *)settings)->path;
 }
 
+/* Is it one of the names that rotation gives to older files? */
+static bool is_rotated_name(const struct settings *settings, const char *path)
+{
+    size_t len = strlen(settings->path);
+    int64_t number;
+    return settings->rotate_bytes > 0 && strncmp(path, settings->path, len) == 0 &&
+           path[len] == '.' && text_to_i64(path + len + 1, &number) && number >= 1 &&
+           number <= settings->keep;
+}
+
 static bool file_same(const void *settings, const void *other)
 {
-    return text_same(file_target(settings), file_target(other));
+    const char *path = file_target(settings), *other_path = file_target(other);
+    return text_same(path, other_path) || is_rotated_name(settings, other_path) ||
+           is_rotated_name(other, path);
 }
 
 /* ---- opening ---- */
@@ -107,12 +119,27 @@ static enum rc find_end(int fd, off_t size, off_t *ret_end, const char *path, st
     return RC_OK;
 }
 
+static enum rc only_zeros(int fd, off_t from, bool *ret_zeros, const char *path, struct err *err)
+{
+    char chunk[CHUNK_BYTES];
+    ssize_t len;
+    while ((len = pread(fd, chunk, sizeof chunk, from)) > 0) {
+        for (ssize_t i = 0; i < len; i++)
+            if (chunk[i] != '\0')
+                return RC_OK; /* *ret_zeros stays false. */
+        from += len;
+    }
+    *ret_zeros = len == 0;
+    return len == 0 ? RC_OK : failed("read", path, err);
+}
+
 /* Cuts off a line that was not finished: an event that is published again, or zeros that a crash
    of the machine has left.  Anything else is not drover's to cut. */
 static enum rc mend(int fd, off_t size, const char *path, struct err *err)
 {
     static const char event_begin[] = "{\"specversion\":\"1.0\",\"id\":\"";
     char found[sizeof event_begin - 1];
+    bool zeros = false;
     off_t end = 0;
     enum rc rc = find_end(fd, size, &end, path, err);
     if (rc != RC_OK || end == size)
@@ -120,7 +147,11 @@ static enum rc mend(int fd, off_t size, const char *path, struct err *err)
     ssize_t len = pread(fd, found, sizeof found, end);
     if (len < 0)
         return failed("read", path, err);
-    if (len > 0 && found[0] != '\0' && memcmp(found, event_begin, (size_t)len) != 0)
+    if (len > 0 && found[0] == '\0')
+        rc = only_zeros(fd, end, &zeros, path, err);
+    if (rc != RC_OK)
+        return rc;
+    if (!zeros && memcmp(found, event_begin, (size_t)len) != 0)
         return err_set(err, RC_CONFLICT, "IO_ERROR",
                        "the last line of %.300s is not an event: give the sink a file of its own",
                        path);
@@ -196,14 +227,21 @@ static void number_path(const struct settings *settings, int64_t number, char to
         (void)snprintf(to, PATH_MAX, "%s.%lld", settings->path, (long long)number);
 }
 
-/* After a crash between two renames a number is missing; nothing else is. */
+/* Moves the files up to the first free number, so that a rotation that fails in the middle and is
+   tried again deletes nothing.  When all numbers are taken the oldest file is replaced. */
 static enum rc rotate(struct file *file, struct err *err)
 {
     const struct settings *settings = file->settings;
-    for (int64_t number = settings->keep - 1; number >= 0; number--) {
-        char from[PATH_MAX], to[PATH_MAX];
-        number_path(settings, number, from);
-        number_path(settings, number + 1, to);
+    char from[PATH_MAX], to[PATH_MAX];
+    int64_t number = 1;
+    for (; number < settings->keep; number++) {
+        number_path(settings, number, to);
+        if (access(to, F_OK) != 0 && errno == ENOENT)
+            break;
+    }
+    for (; number >= 1; number--) {
+        number_path(settings, number - 1, from);
+        number_path(settings, number, to);
         if (rename(from, to) != 0 && errno != ENOENT)
             return failed("rename", from, err);
     }
@@ -276,6 +314,7 @@ static struct sink_outcome file_publish(void *sink, const struct sink_record *re
 
 const struct sink_ops sink_file = {
     .type = "file",
+    .target_is_path = true,
     .decode = file_decode,
     .target = file_target,
     .same = file_same,

@@ -114,7 +114,6 @@ static const char *const initial[] = {
     " tokens_in {int} NOT NULL,"
     " tokens_out {int} NOT NULL,"
     " cost_microusd {int} NOT NULL,"
-    " max_turns {int} NOT NULL,"       /* 0: none */
     " budget_microusd {int} NOT NULL," /* 0: none */
     " model {text},"
     " pull_request_id {text},"
@@ -596,9 +595,14 @@ static const char *const sinks[] = {
     NULL,
 };
 
+static const char *const run_limits[] = {
+    "ALTER TABLE runs ADD COLUMN max_turns {int} NOT NULL DEFAULT 0", /* 0: none */
+    NULL,
+};
+
 const struct migration migrations[] = {
     {1, "initial", initial},   {2, "queues", queues}, {3, "topics", topics},
     {4, "breakers", breakers}, {5, "sagas", sagas},   {6, "pipeline", pipeline},
-    {7, "leases", leases},     {8, "sinks", sinks},
+    {7, "leases", leases},     {8, "sinks", sinks},   {9, "run_limits", run_limits},
 };
 const size_t migration_count = COUNT_OF(migrations);

@@ -1,7 +1,8 @@
 // sinks.test.mjs - events are copied to a file: each one, in order, also when the server is killed,
 // the path cannot be written, or several nodes share the database.
 import assert from 'node:assert/strict';
-import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync,
+    symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { callDrover } from './lib/cli.mjs';
@@ -86,7 +87,7 @@ describe('a sink of events', { concurrency: 3 }, () => {
         assert.match(text, /^drover_sink_lag\{sink="audit"\} 0$/m);
         const table = await callDrover(server, ['sinks']);
         assert.equal(table.status, 0, table.stderr);
-        assert.match(table.stdout, /^audit +file +running +0 /m);
+        assert.match(table.stdout, /^audit +file +\S+events\.ndjson +running +0 /m);
         const { stdout } = await callDrover(server, ['sinks', '--json']);
         assert.deepEqual(JSON.parse(stdout).items[0], await statusOf(server));
         const { token } = await server.post('/v1/tokens', { name: 'eyes', role: 'viewer' });
@@ -176,6 +177,16 @@ describe('a sink of events', { concurrency: 3 }, () => {
         assert.deepEqual(ids(linesOf(path)), ids((await logOf(server)).slice(-1)));
     });
 
+    withServers('cannot be a file of drover\'s own', async (make) => {
+        const link = join(makeDirectory(), 'link');
+        const server = make(config(sink(join(link, 'drover.db'))));
+        await server.start();
+        await server.stop();
+        symlinkSync(server.data, link);
+        await assert.rejects(server.start(), /drover's own files.*outside of the data directory/s);
+        server.ending = true; // As it should.
+    });
+
     withServers('that another program rotates continues in a new file', async (make) => {
         const path = join(makeDirectory(), 'events.ndjson');
         const server = make(config(sink(path), 0));
@@ -204,7 +215,9 @@ describe('a sink of events', { concurrency: 3 }, () => {
             await nodes[0].untilCleaned(runId);
             await untilCaughtUp(nodes[0]);
             assert.deepEqual(both(), await logOf(nodes[0]));
-            assert.deepEqual(await statusOf(nodes[0]), await statusOf(nodes[1]));
+            const status = await statusOf(nodes[1]);
+            assert.equal(status.target, paths[1]);
+            assert.deepEqual(await statusOf(nodes[0]), { ...status, target: paths[0] });
             const driver = paths.findIndex((path) => linesOf(path).length > 0);
             assert.equal(linesOf(paths[1 - driver]).length, 0, 'both nodes drive it');
             await nodes[driver].crash();

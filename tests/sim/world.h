@@ -63,8 +63,8 @@ struct world {
     bool draining;                 /* Waits end at once. */
     bool admits;                   /* There are runs to admit. */
     int64_t ticks;
-    struct lease_fence turn;       /* To run the timers, on a shared store. */
-    bool crashing;                 /* Answers of this moment go nowhere. */
+    struct lease_fence turn; /* To run the timers, on a shared store. */
+    bool crashing;           /* Answers of this moment go nowhere. */
     bool round_pending;
     /* The agenda: a heap by (time, order of arrival). */
     struct appointment *agenda;

@@ -233,6 +233,9 @@ static const struct {
     {"sinks: [{name: a, type: file, path: /x, types: agent}]", RC_INVALID, "sinks[0].types"},
     {"sinks: [{name: a, type: file, path: /x, rotateBytes: 1}]", RC_INVALID,
      "sinks[0].rotateBytes"},
+    {"sinks: [{name: a, type: file, path: /x, rotateBytes: 4096, keep: 3},"
+     " {name: b, type: file, path: /x.3}]",
+     RC_INVALID, "sinks[1]"},
     {"sinks: [{name: a, type: file, path: /x, keep: 0}]", RC_INVALID, "sinks[0].keep"},
     {"sinks: [{name: a, type: file, path: /x, frob: 1}]", RC_INVALID, "sinks[0].frob"},
     {"sinks: [{name: a, type: file, path: /x}, {name: a, type: file, path: /y}]", RC_INVALID,

@@ -178,6 +178,20 @@ START_TEST(a_file_of_others_is_not_cut)
 }
 END_TEST
 
+/* As a page of a database may end. */
+START_TEST(zeros_before_something_else_are_not_cut)
+{
+    static const char page[] = "x\n\0\0 cells";
+    struct place place = place_make("");
+    struct stat status;
+    put(&place, place.path, page, sizeof page - 1);
+    ck_assert_int_eq(open_sink(&place), RC_CONFLICT);
+    ck_assert_int_eq(stat(place.path, &status), 0);
+    ck_assert_int_eq(status.st_size, sizeof page - 1);
+    place_end(&place);
+}
+END_TEST
+
 START_TEST(on_a_full_disk_no_part_of_a_batch_stays)
 {
     struct place place = place_make("");
@@ -315,6 +329,7 @@ Suite *sink_file_suite(void)
     tcase_add_test(tc, what_a_crash_left_of_a_line_is_cut_off);
     tcase_add_test(tc, an_unfinished_line_may_be_longer_than_what_is_read_at_once);
     tcase_add_test(tc, a_file_of_others_is_not_cut);
+    tcase_add_test(tc, zeros_before_something_else_are_not_cut);
     tcase_add_test(tc, on_a_full_disk_no_part_of_a_batch_stays);
     tcase_add_test(tc, a_batch_whose_sync_failed_is_written_again);
     tcase_add_test(tc, a_path_that_cannot_be_opened_is_an_error_with_its_reason);
