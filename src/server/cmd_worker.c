@@ -17,6 +17,7 @@
 #include "cli/paths.h"
 #include "cli/signals.h"
 #include "control/watch/workers.h"
+#include "core/step_table.h"
 #include "net/relay.h"
 #include "net/url.h"
 #include "server/server_config.h"
@@ -69,13 +70,15 @@ static const char *find_queue(struct str name)
     return NULL;
 }
 
+/* In the order of a run. */
 static const char *queue_names(struct arena *arena)
 {
-    const struct step_queues known = step_queues();
+    size_t count;
+    const struct step_row *rows = step_table(&count);
     const char *text = "";
-    for (size_t i = 0; known.names[i] != NULL; i++)
-        text = arena_printf(arena, "%s%s%s", text, i > 0 ? ", " : "",
-                            known.names[i] + strlen(STEP_QUEUE_PREFIX));
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].queue != NULL)
+            text = arena_printf(arena, "%s%s%s", text, *text != '\0' ? ", " : "", rows[i].name);
     return text;
 }
 
