@@ -309,8 +309,9 @@ static void jump_clock(struct world *world)
                            : world_between(world, 0, 120 * US_PER_SECOND);
 }
 
-/* The ticker requests admission every five seconds at least; commits that make room request it
-   themselves, and a request that they forgot must not be covered up. */
+/* The ticker's longest pause, five seconds.  It also requests admission when a timer is due, which
+   is left out here.  Commits that make room request it themselves, and one that forgets to should
+   not be covered up. */
 enum { TICKS_PER_ADMISSION = 10 };
 
 /* Every virtual half second: the ticker, and what fate has in store. */
