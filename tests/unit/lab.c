@@ -187,6 +187,7 @@ size_t lab_lease(struct lab *lab, const char *queue, const char *worker, struct 
         (*ret_jobs)[i] = lease->jobs[i];
         (*ret_jobs)[i].type = arena_strdup(&lab->arena, lease->jobs[i].type);
         (*ret_jobs)[i].queue = arena_strdup(&lab->arena, lease->jobs[i].queue);
+        (*ret_jobs)[i].dependency = arena_strdup(&lab->arena, lease->jobs[i].dependency);
         (*ret_jobs)[i].payload = str_of(str_dup(&lab->arena, lease->jobs[i].payload));
     }
     command_free(&lease->base);
