@@ -50,7 +50,7 @@ struct runs {
     struct actor_slot submitters[RUNS_AT_ONCE_MAX], workers[RUNS_AT_ONCE_MAX];
     int64_t total, at_once, sent, finished, busy, commands;
     double end;
-    int64_t pull_number;  /* The last one. */
+    int64_t pr_number;    /* The last one. */
     struct job_ref *jobs; /* runs_moves: those that are leased, ... */
     const char **results; /* ... and what is reported of them, in the arena. */
     struct arena arena;
@@ -113,7 +113,7 @@ static const struct step *find_step(const char *type)
 static const char *make_result(struct runs *runs, const struct job_row *job, struct arena *arena)
 {
     const struct step *step = find_step(job->type);
-    const char *sketch = arena_printf(arena, step->sketch, (long long)++runs->pull_number);
+    const char *sketch = arena_printf(arena, step->sketch, (long long)++runs->pr_number);
     return honest_result(runs->plant.store, job, sketch, arena);
 }
 
@@ -297,7 +297,7 @@ void runs_moves(struct runs *runs, const struct runs_wish *wish, struct figure *
 struct runs *runs_open(const struct plant_setup *setup)
 {
     struct runs *runs = mem_alloc(sizeof *runs);
-    runs->pull_number = 1;
+    runs->pr_number = 1;
     plant_open(&runs->plant, setup);
     struct cmd_repository_put *put = cmd_repository_put_new();
     put->name = REPOSITORY;

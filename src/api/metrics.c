@@ -192,7 +192,7 @@ static void write_control(struct api *api, struct buf *to)
     single(to, "drover_committer_parked", "gauge", "Leases that wait for work.", stats.parked);
     struct bus_stats bus;
     bus_stats(control_bus(api->control), &bus);
-    single(to, "drover_bus_published_total", "counter", "Events published.", bus.published);
+    single(to, "drover_bus_published_total", "counter", "Events published.", bus.posted);
     single(to, "drover_bus_delivered_total", "counter", "Events put into channels.", bus.delivered);
     single(to, "drover_bus_dropped_total", "counter",
            "Events that did not fit into a channel (streams read them in the log).", bus.dropped);

@@ -122,7 +122,7 @@ static const struct route routes[] = {
     {HTTP_GET, VIEW, "/v1/subscriptions/{name}", QUERY(api_subscription_get)},
     {HTTP_PUT, OPERATE, "/v1/subscriptions/{name}", COMMAND(api_subscription_put)},
     {HTTP_DELETE, OPERATE, "/v1/subscriptions/{name}", REMOVAL(api_subscription_remove)},
-    {HTTP_POST, OPERATE, "/v1/topics/{topic}/publish", COMMAND(api_publish)},
+    {HTTP_POST, OPERATE, "/v1/topics/{topic}/publish", COMMAND(api_topic_send)},
     {HTTP_POST, OPERATE, "/v1/topics/{topic}/request", COMMAND(api_request)},
     {HTTP_POST, WORK, "/v1/replies/{id}", COMMAND(api_reply), .wide = true},
     {HTTP_GET, VIEW, "/v1/schedules", QUERY(api_schedule_list)},

@@ -126,7 +126,7 @@ API_QUERY(api_subscription_list);
 API_QUERY(api_subscription_get);
 API_COMMAND(api_subscription_put);
 API_BUILD(api_subscription_remove);
-API_COMMAND(api_publish);
+API_COMMAND(api_topic_send);
 API_COMMAND(api_request);
 API_COMMAND(api_reply);
 

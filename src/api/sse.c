@@ -2,7 +2,7 @@
  * sse.c - see sse.h for the states.
  *
  * A stream lives on the loop.  Two parts of it may be used by other threads: its page (a pool
- * thread reads the log into it) and its wake (the bus's publisher has posted it to the mailbox).  A
+ * thread reads the log into it) and its wake (the bus's sender has posted it to the mailbox).  A
  * stream whose client is gone is freed when both have returned.
  *
  * Memory: a stream holds at most one and a half windows of output and one event, however slow its
@@ -249,7 +249,7 @@ static enum rc ask_for_page(struct stream *stream)
 
 /* ---- From the bus ---- */
 
-/* Any thread: the publisher's, mostly. */
+/* Any thread: the sender's, mostly. */
 static void post_wake(void *arg)
 {
     struct stream *stream = arg;

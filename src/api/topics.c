@@ -172,7 +172,7 @@ static void read_message(struct fields *fields, struct arena *arena, struct mess
     read_headers(fields, arena, message);
 }
 
-static enum rc read_messages(struct cmd_publish *cmd, struct err *err)
+static enum rc read_messages(struct cmd_topic_send *cmd, struct err *err)
 {
     struct arena *arena = &cmd->base.arena;
     const struct js *items = NULL;
@@ -197,7 +197,7 @@ static enum rc read_messages(struct cmd_publish *cmd, struct err *err)
     return rc;
 }
 
-static enum rc read_one_message(struct cmd_publish *cmd, struct err *err)
+static enum rc read_one_message(struct cmd_topic_send *cmd, struct err *err)
 {
     struct arena *arena = &cmd->base.arena;
     struct message *message = arena_alloc(arena, sizeof *message);
@@ -214,9 +214,9 @@ static bool has_many(const struct command *command)
     return js_get(command->tree, "messages") != NULL;
 }
 
-enum rc api_publish(struct call *call, struct err *err)
+enum rc api_topic_send(struct call *call, struct err *err)
 {
-    struct cmd_publish *cmd = cmd_publish_new();
+    struct cmd_topic_send *cmd = cmd_topic_send_new();
     call_own(call, &cmd->base);
     cmd->dispatch.topic = arena_strdup(&cmd->base.arena, call->vars[0]);
     enum rc rc = call_no_params(call, err);
@@ -229,15 +229,15 @@ enum rc api_publish(struct call *call, struct err *err)
     return has_many(&cmd->base) ? read_messages(cmd, err) : read_one_message(cmd, err);
 }
 
-static void write_published(struct jw *jw, const char *topic, const struct published *published)
+static void write_sent(struct jw *jw, const char *topic, const struct topic_sent *sent)
 {
     jw_begin(jw, '{');
-    jw_kstr(jw, "id", published->id.text);
+    jw_kstr(jw, "id", sent->id.text);
     jw_kstr(jw, "topic", topic);
     jw_key(jw, "deliveries");
     jw_begin(jw, '[');
-    for (size_t i = 0; i < published->count; i++) {
-        const struct delivery *delivery = &published->deliveries[i];
+    for (size_t i = 0; i < sent->count; i++) {
+        const struct delivery *delivery = &sent->deliveries[i];
         jw_begin(jw, '{');
         jw_kstr(jw, "subscription", delivery->subscription);
         jw_kstr(jw, "queue", delivery->queue);
@@ -248,19 +248,19 @@ static void write_published(struct jw *jw, const char *topic, const struct publi
     jw_end(jw, '}');
 }
 
-void api_publish_answer(struct call *call, struct command *command)
+void api_topic_send_answer(struct call *call, struct command *command)
 {
-    const struct cmd_publish *cmd = (const struct cmd_publish *)command;
+    const struct cmd_topic_send *cmd = (const struct cmd_topic_send *)command;
     struct jw jw = call_answer(call, 201);
     if (!has_many(command)) {
-        write_published(&jw, cmd->dispatch.topic, &cmd->answers[0]);
+        write_sent(&jw, cmd->dispatch.topic, &cmd->answers[0]);
         return;
     }
     jw_begin(&jw, '{');
     jw_key(&jw, "messages");
     jw_begin(&jw, '[');
     for (size_t i = 0; i < cmd->dispatch.count; i++)
-        write_published(&jw, cmd->dispatch.topic, &cmd->answers[i]);
+        write_sent(&jw, cmd->dispatch.topic, &cmd->answers[i]);
     jw_end(&jw, ']');
     jw_end(&jw, '}');
 }

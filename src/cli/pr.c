@@ -58,15 +58,15 @@ static int run_prs(struct cli *cli)
 /* ---- pr merge, pr close ---- */
 
 /* By number, where several repositories may have one, or by the start of the id. */
-static bool is_meant(const struct js *pull, const struct id_search *search, const void *ctx)
+static bool is_meant(const struct js *pr, const struct id_search *search, const void *ctx)
 {
     const int64_t *number = ctx;
     if (*number > 0)
-        return js_get_int(pull, "number", 0) == *number;
-    return text_starts(js_get_str(pull, "id", ""), search->word);
+        return js_get_int(pr, "number", 0) == *number;
+    return text_starts(js_get_str(pr, "id", ""), search->word);
 }
 
-static enum rc resolve_pull(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
+static enum rc resolve_pr(struct cli *cli, const char *word, struct id *ret_id, struct err *err)
 {
     int64_t number = 0;
     const char *digits = word[0] == '#' ? word + 1 : word;
@@ -92,7 +92,7 @@ static int end(struct cli *cli, const char *action, struct str body, const char 
     struct err err = {0};
     struct id id;
     CLEANUP(cli_answer_release) struct cli_answer answer = {0};
-    enum rc rc = resolve_pull(cli, args_word(&cli->args, 0), &id, &err);
+    enum rc rc = resolve_pr(cli, args_word(&cli->args, 0), &id, &err);
     if (rc == RC_OK) {
         const struct http_call call = {
             .method = "POST",

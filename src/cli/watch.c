@@ -201,17 +201,17 @@ static void print_broken(void *ctx, const struct err *why)
 
 /* ---- the end ---- */
 
-static void print_pull(struct cli *cli, const struct js *run)
+static void print_pr(struct cli *cli, const struct js *run)
 {
-    const struct js *pull = js_get(run, "pullRequest");
-    if (js_type(pull) != JS_OBJECT)
+    const struct js *pr = js_get(run, "pullRequest");
+    if (js_type(pr) != JS_OBJECT)
         return;
-    int64_t number = js_get_int(pull, "number", 0);
+    int64_t number = js_get_int(pr, "number", 0);
     show_line(cli, "Pull request",
-              arena_printf(&cli->arena, "#%lld %s", (long long)number, js_get_str(pull, "url", "")),
+              arena_printf(&cli->arena, "#%lld %s", (long long)number, js_get_str(pr, "url", "")),
               TONE_BOLD);
     show_next(cli, "Merge it", "drover pr merge %lld --repo %s", (long long)number,
-              shell_quote(js_get_str(pull, "repository", js_get_str(run, "repository", "NAME")),
+              shell_quote(js_get_str(pr, "repository", js_get_str(run, "repository", "NAME")),
                           &cli->arena));
 }
 
@@ -229,7 +229,7 @@ static int print_outcome(struct cli *cli, const char *run_id)
     show_status(cli, answer.tree);
     show_error(cli, answer.tree);
     show_line(cli, "Task", task_id, TONE_PLAIN);
-    print_pull(cli, answer.tree);
+    print_pr(cli, answer.tree);
     show_next(cli, completed ? "Its diff" : "Its output", "drover artifacts %s", run_id);
     if (!completed)
         show_next(cli, "Once more", "drover retry %s --watch", shell_quote(task_id, &cli->arena));

@@ -50,7 +50,7 @@ struct forge_change {
     bool draft;
 };
 
-struct forge_pull {
+struct forge_pr {
     int64_t number;
     char head[GIT_HASH_BYTES];
     const char *url; /* In the arena. */
@@ -73,7 +73,7 @@ enum forge_branch {
 
 struct forge_withdrawn {
     enum forge_branch branch;
-    int64_t pull_number; /* Of a pull request that was opened and never recorded; 0: none. */
+    int64_t pr_number; /* Of a pull request that was opened and never recorded; 0: none. */
 };
 
 /* Which branch is looked up. */
@@ -86,9 +86,9 @@ struct forge_question {
    foreign ones are reported. */
 struct forge_found {
     char head[GIT_HASH_BYTES]; /* Of the branch; "": there is none. */
-    int64_t pull_number;       /* Of a pull request from it that drover did not open; 0: none. */
-    const char *pull_url;      /* In the arena; NULL without one. */
-    bool pull_draft;
+    int64_t pr_number;         /* Of a pull request from it that drover did not open; 0: none. */
+    const char *pr_url;        /* In the arena; NULL without one. */
+    bool pr_draft;
 };
 
 struct forge_merge {
@@ -150,8 +150,8 @@ struct forge_ops {
     /* A branch that shows the very files of the change already, as an agent may have pushed them,
        is taken as it is.  RC_CONFLICT: the patch does not apply, or the branch has other commits
        that drover did not push. */
-    enum rc (*open_pull)(struct forge_call *call, const struct forge_change *change,
-                         struct arena *arena, struct forge_pull *ret_pull, struct err *err);
+    enum rc (*open_pr)(struct forge_call *call, const struct forge_change *change,
+                       struct arena *arena, struct forge_pr *ret_pr, struct err *err);
     /* Deletes the run's branch unless its last commit is not the run's, and closes a pull request
        that the run has opened.  From then on an earlier holder of the run can publish nothing,
        whether or not there was something to withdraw. */
@@ -170,7 +170,7 @@ struct forge_ops {
                        size_t count, struct arena *arena, struct forge_examined *ret,
                        struct err *err);
     /* The address of a pull request, without credentials. */
-    const char *(*pull_url)(const char *url, int64_t number, struct arena *arena);
+    const char *(*pr_url)(const char *url, int64_t number, struct arena *arena);
     const struct issue_ops *issues; /* forge/issues.h; NULL: it has none. */
 };
 extern const struct forge_ops forge_local;

@@ -32,7 +32,7 @@
 enum { LOCK_MS = 2000, PUBLISH_TRIES_MAX = 4 };
 
 /* One publisher at a time, as a rule: *ret_lock stays -1 when it is held for too long. */
-static enum rc lock_pulls(const struct origin *origin, int *ret_lock, struct err *err)
+static enum rc lock_prs(const struct origin *origin, int *ret_lock, struct err *err)
 {
     struct git hasty = *origin->git;
     struct origin asking = {.git = &hasty, .dir = origin->dir, .arena = origin->arena};
@@ -139,8 +139,8 @@ static enum rc bring_branch(struct publishing *publishing, struct err *err)
 }
 
 /* All refs of the pull request, old and new. */
-static enum rc write_pull(const struct publishing *publishing, const struct standing *standing,
-                          int64_t number, struct err *err)
+static enum rc write_pr(const struct publishing *publishing, const struct standing *standing,
+                        int64_t number, struct err *err)
 {
     const struct origin *origin = &publishing->origin;
     const struct forge_change *change = publishing->change;
@@ -150,9 +150,9 @@ static enum rc write_pull(const struct publishing *publishing, const struct stan
     ref_tx_move(&tx, fence_ref(change->run_id, origin->arena), fence_move(&publishing->fence));
     ref_tx_move(&tx, arena_printf(origin->arena, "refs/heads/%s", change->branch),
                 (struct ref_move){head, head});
-    ref_tx_move(&tx, pull_run_ref(origin->arena, change->run_id, number),
+    ref_tx_move(&tx, pr_run_ref(origin->arena, change->run_id, number),
                 (struct ref_move){standing->run_head, head});
-    ref_tx_move(&tx, pull_ref(origin->arena, number), (struct ref_move){standing->pull_head, head});
+    ref_tx_move(&tx, pr_ref(origin->arena, number), (struct ref_move){standing->pr_head, head});
     return ref_tx_commit(&tx, origin->git, origin->dir, err);
 }
 
@@ -175,7 +175,7 @@ static enum rc try_number(struct publishing *publishing, int64_t *tried, struct 
     int64_t highest = now.highest > *tried ? now.highest : *tried;
     *tried = now.number > 0 ? now.number : highest + 1;
     rc = fault_point("publish.refs", err);
-    return rc == RC_OK ? write_pull(publishing, &now, *tried, err) : rc;
+    return rc == RC_OK ? write_pr(publishing, &now, *tried, err) : rc;
 }
 
 /* A number that another process takes meanwhile, or that a killed git left locked, is skipped. */
@@ -183,7 +183,7 @@ static enum rc find_or_create(struct publishing *publishing, struct err *err)
 {
     CLEANUP(fd_closep) int lock = -1;
     int64_t tried = 0;
-    enum rc rc = lock_pulls(&publishing->origin, &lock, err);
+    enum rc rc = lock_prs(&publishing->origin, &lock, err);
     if (rc != RC_OK)
         return rc;
     int tries = 0;
@@ -207,8 +207,8 @@ static enum rc publish_once(struct publishing *publishing, struct err *err)
     return rc == RC_OK ? find_or_create(publishing, err) : rc;
 }
 
-static enum rc local_open_pull(struct forge_call *call, const struct forge_change *change,
-                               struct arena *arena, struct forge_pull *ret_pull, struct err *err)
+static enum rc local_open_pr(struct forge_call *call, const struct forge_change *change,
+                             struct arena *arena, struct forge_pr *ret_pr, struct err *err)
 {
     const struct git *git = &call->git;
     struct publishing publishing = {.origin = {.git = git, .arena = arena}, .change = change};
@@ -227,10 +227,10 @@ static enum rc local_open_pull(struct forge_call *call, const struct forge_chang
         rc = fault_point("publish.numbered", err);
     if (rc != RC_OK)
         return rc;
-    struct forge_pull pull = {.number = publishing.number,
-                              .url = url_of(change->url, publishing.number, arena)};
-    text_copy(pull.head, sizeof pull.head, publishing.head);
-    *ret_pull = pull;
+    struct forge_pr pr = {.number = publishing.number,
+                          .url = url_of(change->url, publishing.number, arena)};
+    text_copy(pr.head, sizeof pr.head, publishing.head);
+    *ret_pr = pr;
     return RC_OK;
 }
 
@@ -271,7 +271,7 @@ static enum rc find_foreign(const struct origin *origin, const char *head, int64
         char *end = strchr(line, '\n');
         if (end != NULL)
             *end = '\0';
-        int64_t number = pull_number_of(line);
+        int64_t number = pr_number_of(line);
         if (number > 0)
             rc = is_ours(origin, number, &ours, err);
         *ret_number = ours ? 0 : number;
@@ -285,22 +285,22 @@ static enum rc local_look(struct forge_call *call, const struct forge_question *
 {
     const struct git *git = &call->git;
     struct origin origin = {.git = git, .arena = arena};
-    struct forge_found found = {.pull_number = 0};
+    struct forge_found found = {.pr_number = 0};
     const char *head = NULL;
     enum rc rc = origin_open(&origin, question->url, err);
     if (rc == RC_OK)
         rc = origin_ref(&origin, arena_printf(arena, "refs/heads/%s^{commit}", question->branch),
                         &head, err);
     if (rc == RC_OK && head != NULL)
-        rc = find_foreign(&origin, head, &found.pull_number, err);
+        rc = find_foreign(&origin, head, &found.pr_number, err);
     if (rc == RC_OK && head != NULL) /* It is reported, and its git may have synced nothing. */
         rc = origin_sync(&origin, err);
     if (rc != RC_OK)
         return rc;
     if (head != NULL)
         text_copy(found.head, sizeof found.head, head);
-    if (found.pull_number > 0)
-        found.pull_url = url_of(question->url, found.pull_number, arena);
+    if (found.pr_number > 0)
+        found.pr_url = url_of(question->url, found.pr_number, arena);
     *ret_found = found;
     return RC_OK;
 }
@@ -340,12 +340,11 @@ static enum rc write_withdrawal(const struct withdrawing *withdrawing, struct er
     ref_tx_move(&tx, arena_printf(origin->arena, "refs/heads/%s", withdrawal->branch),
                 (struct ref_move){now->branch, left});
     if (now->number > 0) { /* The mark keeps the number taken, and the commits at hand. */
-        const char *shown = now->pull_head[0] ? now->pull_head : now->run_head;
-        ref_tx_move(&tx, pull_closed_ref(origin->arena, now->number),
+        const char *shown = now->pr_head[0] ? now->pr_head : now->run_head;
+        ref_tx_move(&tx, pr_closed_ref(origin->arena, now->number),
                     (struct ref_move){now->closed, now->closed[0] ? now->closed : shown});
-        ref_tx_move(&tx, pull_ref(origin->arena, now->number),
-                    (struct ref_move){now->pull_head, ""});
-        ref_tx_move(&tx, pull_run_ref(origin->arena, withdrawal->run_id, now->number),
+        ref_tx_move(&tx, pr_ref(origin->arena, now->number), (struct ref_move){now->pr_head, ""});
+        ref_tx_move(&tx, pr_run_ref(origin->arena, withdrawal->run_id, now->number),
                     (struct ref_move){now->run_head, ""});
     }
     return ref_tx_commit(&tx, origin->git, origin->dir, err);
@@ -382,7 +381,7 @@ static enum rc local_withdraw(struct forge_call *call, const struct forge_withdr
     const struct fence_text text = {.act = "withdraw", .holder = withdrawal->holder.name};
     enum rc rc = origin_open(&withdrawing.origin, withdrawal->url, err);
     if (rc == RC_OK)
-        rc = lock_pulls(&withdrawing.origin, &lock, err);
+        rc = lock_prs(&withdrawing.origin, &lock, err);
     if (rc == RC_OK)
         rc = fence_make(git, withdrawing.origin.dir, &text, &withdrawing.fence, err);
     if (rc != RC_OK)
@@ -398,7 +397,7 @@ static enum rc local_withdraw(struct forge_call *call, const struct forge_withdr
         .branch = !there            ? BRANCH_ABSENT
                   : withdrawing.own ? BRANCH_DELETED
                                     : BRANCH_FOREIGN,
-        .pull_number = withdrawing.standing.number,
+        .pr_number = withdrawing.standing.number,
     };
     return RC_OK;
 }
@@ -616,8 +615,8 @@ static enum rc local_merge(struct forge_call *call, const struct forge_merge *me
     struct merging merging = {
         .merge = merge,
         .refs = {[AT_FENCE] = fence_ref(merge->run_id, &arena),
-                 [AT_PULL] = pull_ref(&arena, merge->number),
-                 [AT_CLOSED] = pull_closed_ref(&arena, merge->number),
+                 [AT_PULL] = pr_ref(&arena, merge->number),
+                 [AT_CLOSED] = pr_closed_ref(&arena, merge->number),
                  [AT_TARGET] = arena_printf(&arena, "refs/heads/%s", merge->target_branch)},
     };
     const char *commit = NULL;
@@ -707,8 +706,8 @@ static enum rc local_close(struct forge_call *call, const struct forge_closing *
     struct closing closing = {
         .closing = request,
         .refs = {[AT_FENCE] = fence_ref(request->run_id, &arena),
-                 [AT_PULL] = pull_ref(&arena, request->number),
-                 [AT_CLOSED] = pull_closed_ref(&arena, request->number),
+                 [AT_PULL] = pr_ref(&arena, request->number),
+                 [AT_CLOSED] = pr_closed_ref(&arena, request->number),
                  [AT_TARGET] = request->target_branch != NULL
                                    ? arena_printf(&arena, "refs/heads/%s", request->target_branch)
                                    : NULL},
@@ -727,12 +726,12 @@ const struct forge_ops forge_local = {
     .name = "local",
     .takes_snapshots = true,
     .look = local_look,
-    .open_pull = local_open_pull,
+    .open_pr = local_open_pr,
     .withdraw = local_withdraw,
     .merge = local_merge,
     .close = local_close,
     .survey = survey_local,
     .examine = examine_local,
-    .pull_url = url_of,
+    .pr_url = url_of,
     .issues = &issues_local,
 };

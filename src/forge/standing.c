@@ -8,22 +8,22 @@
 #define RUNS   "refs/drover/pulls/"
 #define CLOSED "refs/drover/closed/"
 
-const char *pull_ref(struct arena *arena, int64_t number)
+const char *pr_ref(struct arena *arena, int64_t number)
 {
     return arena_printf(arena, PULLS "%" PRId64 "/head", number);
 }
 
-const char *pull_run_ref(struct arena *arena, const char *run_id, int64_t number)
+const char *pr_run_ref(struct arena *arena, const char *run_id, int64_t number)
 {
     return arena_printf(arena, RUNS "%s/%" PRId64, run_id, number);
 }
 
-const char *pull_closed_ref(struct arena *arena, int64_t number)
+const char *pr_closed_ref(struct arena *arena, int64_t number)
 {
     return arena_printf(arena, CLOSED "%" PRId64, number);
 }
 
-int64_t pull_number_of(const char *ref)
+int64_t pr_number_of(const char *ref)
 {
     char digits[24];
     const char *at = NULL, *end = ref + strlen(ref);
@@ -55,8 +55,8 @@ static void note_own(struct look *look, const char *hash, const char *ref)
         text_copy(standing->fence, sizeof standing->fence, hash);
     else if (text_same(ref, look->branch))
         text_copy(standing->branch, sizeof standing->branch, hash);
-    else if (text_starts(ref, look->runs) && pull_number_of(ref) > standing->number) {
-        standing->number = pull_number_of(ref);
+    else if (text_starts(ref, look->runs) && pr_number_of(ref) > standing->number) {
+        standing->number = pr_number_of(ref);
         text_copy(standing->run_head, sizeof standing->run_head, hash);
     }
 }
@@ -64,13 +64,13 @@ static void note_own(struct look *look, const char *hash, const char *ref)
 static void note_number(struct look *look, const char *hash, const char *ref)
 {
     struct standing *standing = look->standing;
-    int64_t number = pull_number_of(ref);
+    int64_t number = pr_number_of(ref);
     if (number > standing->highest)
         standing->highest = number;
     if (number == 0 || number != standing->number)
         return;
     if (text_starts(ref, PULLS))
-        text_copy(standing->pull_head, sizeof standing->pull_head, hash);
+        text_copy(standing->pr_head, sizeof standing->pr_head, hash);
     else if (text_starts(ref, CLOSED))
         text_copy(standing->closed, sizeof standing->closed, hash);
 }

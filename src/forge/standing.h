@@ -8,18 +8,18 @@
 
 struct standing_query {
     const char *run_id, *branch;
-    bool numbers; /* Reads all pull requests: fills pull_head, closed and highest. */
+    bool numbers; /* Reads all pull requests: fills pr_head, closed and highest. */
 };
 
 /* Hashes; "": there is none. */
 struct standing {
     char fence[GIT_HASH_BYTES];
     char branch[GIT_HASH_BYTES];
-    char run_head[GIT_HASH_BYTES];  /* refs/drover/pulls/<run id>/<number> */
-    char pull_head[GIT_HASH_BYTES]; /* refs/pull/<number>/head */
-    char closed[GIT_HASH_BYTES];    /* refs/drover/closed/<number> */
-    int64_t number;                 /* Of the run's pull request; 0: it has none. */
-    int64_t highest;                /* The highest number that was ever taken. */
+    char run_head[GIT_HASH_BYTES]; /* refs/drover/pulls/<run id>/<number> */
+    char pr_head[GIT_HASH_BYTES];  /* refs/pull/<number>/head */
+    char closed[GIT_HASH_BYTES];   /* refs/drover/closed/<number> */
+    int64_t number;                /* Of the run's pull request; 0: it has none. */
+    int64_t highest;               /* The highest number that was ever taken. */
 };
 
 MUST_USE enum rc standing_read(const struct origin *origin, const struct standing_query *query,
@@ -27,8 +27,8 @@ MUST_USE enum rc standing_read(const struct origin *origin, const struct standin
 
 /* The number in "refs/pull/<N>/head", "refs/drover/closed/<N>" or "refs/drover/pulls/<run>/<N>";
    0 for any other ref. */
-int64_t pull_number_of(const char *ref);
-const char *pull_ref(struct arena *arena, int64_t number);
-const char *pull_run_ref(struct arena *arena, const char *run_id, int64_t number);
-const char *pull_closed_ref(struct arena *arena, int64_t number);
+int64_t pr_number_of(const char *ref);
+const char *pr_ref(struct arena *arena, int64_t number);
+const char *pr_run_ref(struct arena *arena, const char *run_id, int64_t number);
+const char *pr_closed_ref(struct arena *arena, int64_t number);
 #endif

@@ -49,10 +49,10 @@ static void add_number(struct numbers *numbers, int64_t number)
     numbers->sorted = false;
 }
 
-static void add_pull(struct survey *survey, struct forge_trace *trace)
+static void add_pr(struct survey *survey, struct forge_trace *trace)
 {
     bool of_run = text_starts(trace->ref, RUNS);
-    trace->number = pull_number_of(trace->ref);
+    trace->number = pr_number_of(trace->ref);
     if (trace->number == 0)
         return;
     if (text_starts(trace->ref, CLOSED)) {
@@ -80,7 +80,7 @@ static void add_line(struct survey *survey, struct str line)
         return;
     struct forge_trace trace = {.ref = ref, .head = hash, .named = text_empty(rest) ? NULL : rest};
     if (!text_starts(ref, BRANCHES)) {
-        add_pull(survey, &trace);
+        add_pr(survey, &trace);
         return;
     }
     trace.branch = ref + strlen(BRANCHES);

@@ -1,13 +1,13 @@
 /*
  * sink.h - a place outside that events are copied to, behind one interface.
  *
- *   settled log ── control/watch/sink_relay.h ── publish(records in order) ──► the sink
+ *   settled log ── control/watch/sink_relay.h ── deliver(records in order) ──► the sink
  *                     cursor in the store  ◄── outcome ──┘
  *
  * Invariants
- * 1. Records reach a sink in the order of the log, and one call of publish at a time.
- * 2. A record counts as published when the receiver keeps it through a crash of its own.
- * 3. After a crash of drover, records behind the stored cursor are published again: a sink may
+ * 1. Records reach a sink in the order of the log, and one call of deliver at a time.
+ * 2. A record counts as delivered when the receiver keeps it through a crash of its own.
+ * 3. After a crash of drover, records behind the stored cursor are delivered again: a sink may
  *    repeat records, and never leaves one out.  event->id removes the repeated ones.
  * 4. A sink knows nothing of cursors, retries and other sinks: those are the relay's.
  */
@@ -35,13 +35,13 @@ struct sink_record {
 };
 
 enum sink_verdict {
-    SINK_PUBLISHED, /* All of them. */
-    SINK_RETRY,     /* The first `published` of them; the next one may succeed later. */
-    SINK_REFUSED,   /* The first `published` of them; the next one never will. */
+    SINK_DELIVERED, /* All of them. */
+    SINK_RETRY,     /* The first `delivered` of them; the next one may succeed later. */
+    SINK_REFUSED,   /* The first `delivered` of them; the next one never will. */
 };
 struct sink_outcome {
     enum sink_verdict verdict;
-    size_t published; /* With SINK_RETRY and SINK_REFUSED: fewer than all. */
+    size_t delivered; /* With SINK_RETRY and SINK_REFUSED: fewer than all. */
     struct err why;   /* With SINK_RETRY and SINK_REFUSED; retry_ms where the receiver said it. */
 };
 
@@ -56,10 +56,10 @@ struct sink_ops {
     const char *(*target)(const void *settings);
     /* Would they write to the same place? */
     bool (*same)(const void *settings, const void *other);
-    /* settings outlive the sink.  A failure is retried like one of publish. */
+    /* settings outlive the sink.  A failure is retried like one of deliver. */
     enum rc (*open)(const void *settings, void **ret_sink, struct err *err);
     /* 1 to SINK_BATCH_RECORDS records; what it returns is durable. */
-    struct sink_outcome (*publish)(void *sink, const struct sink_record *records, size_t count);
+    struct sink_outcome (*deliver)(void *sink, const struct sink_record *records, size_t count);
     void (*close)(void *sink);
 };
 extern const struct sink_ops sink_file;

@@ -7,7 +7,7 @@
  * Invariants
  * 1. Lines are whole: what a crash has left of a line is cut off when the file is opened, and what
  *    a failed write has left of a batch is cut off before anything else is written.
- * 2. A batch counts as published after its fsync.  When an fsync fails, its pages may be lost
+ * 2. A batch counts as delivered after its fsync.  When an fsync fails, its pages may be lost
  *    though a later fsync succeeds: the batch is cut off and written again.
  * 3. One process writes to the file at a time (flock), as long as all of them are drover.
  *
@@ -133,7 +133,7 @@ static enum rc only_zeros(int fd, off_t from, bool *ret_zeros, const char *path,
     return len == 0 ? RC_OK : failed("read", path, err);
 }
 
-/* Cuts off a line that was not finished: an event that is published again, or zeros that a crash
+/* Cuts off a line that was not finished: an event that is delivered again, or zeros that a crash
    of the machine has left.  Anything else is not drover's to cut. */
 static enum rc mend(int fd, off_t size, const char *path, struct err *err)
 {
@@ -296,10 +296,10 @@ static enum rc append(struct file *file, struct err *err)
     return rc;
 }
 
-static struct sink_outcome file_publish(void *sink, const struct sink_record *records, size_t count)
+static struct sink_outcome file_deliver(void *sink, const struct sink_record *records, size_t count)
 {
     struct file *file = sink;
-    struct sink_outcome outcome = {.verdict = SINK_PUBLISHED, .published = count};
+    struct sink_outcome outcome = {.verdict = SINK_DELIVERED, .delivered = count};
     buf_clear(&file->lines);
     for (size_t i = 0; i < count; i++) {
         buf_add(&file->lines, records[i].json.at, records[i].json.len);
@@ -307,7 +307,7 @@ static struct sink_outcome file_publish(void *sink, const struct sink_record *re
     }
     if (append(file, &outcome.why) != RC_OK) {
         outcome.verdict = SINK_RETRY;
-        outcome.published = 0;
+        outcome.delivered = 0;
     }
     return outcome;
 }
@@ -319,6 +319,6 @@ const struct sink_ops sink_file = {
     .target = file_target,
     .same = file_same,
     .open = file_open,
-    .publish = file_publish,
+    .deliver = file_deliver,
     .close = file_close,
 };

@@ -89,14 +89,14 @@ int64_t honest_number(const char *run_id, struct arena *arena)
     return 2 + (int64_t)strtoul(first, NULL, 16);
 }
 
-static void write_pull(const struct honest *honest, struct jw *jw, const struct js *pull)
+static void write_pr(const struct honest *honest, struct jw *jw, const struct js *pr)
 {
     static const char *const but[] = {"number", "url", "branch", "draft", NULL};
-    int64_t number = js_get_int(pull, "number", 1);
+    int64_t number = js_get_int(pr, "number", 1);
     if (number == 1)
         number = honest_number(js_get_str(honest->payload, "runId", ""), honest->arena);
     const char *url = js_str(js_path(honest->payload, "config.url"), "");
-    copy_members(honest, jw, pull, but);
+    copy_members(honest, jw, pr, but);
     jw_kint(jw, "number", number);
     jw_kstr(jw, "url", arena_printf(honest->arena, "%s#refs/pull/%" PRId64 "/head", url, number));
     jw_kstr(jw, "branch", js_get_str(honest->payload, "branch", ""));
@@ -115,7 +115,7 @@ static void copy_value(const struct honest *honest, struct jw *jw, const char *k
         copy_patch(honest, jw, value);
     } else if (type == JS_OBJECT && text_same(key, "pullRequest")) {
         jw_begin(jw, '{');
-        write_pull(honest, jw, value);
+        write_pr(honest, jw, value);
         jw_end(jw, '}');
     } else if (type == JS_OBJECT) {
         jw_begin(jw, '{');
@@ -237,7 +237,7 @@ const char *honest_result(struct store *store, const struct job_row *job, const 
     if (strcmp(job->type, "verify") == 0 && js_get(tree, "checks") != NULL)
         write_verify(&honest, &jw, tree);
     else if (strcmp(job->type, "publish") == 0)
-        write_pull(&honest, &jw, tree);
+        write_pr(&honest, &jw, tree);
     else
         copy_members(&honest, &jw, tree, NULL);
     jw_end(&jw, '}');

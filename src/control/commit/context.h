@@ -51,7 +51,7 @@ struct round {
     struct supply supply;
     struct swarm_notes swarms;                   /* Counted with the commit. */
     struct breaker_book *breakers;               /* NULL until one is read. */
-    const struct subscriber_list *subscriptions; /* As publish.c read them; NULL: not yet. */
+    const struct subscriber_list *subscriptions; /* As topic_send.c read them; NULL: not yet. */
     const struct known_notes *notes;             /* As memories.c read them last; NULL: not yet. */
     const struct parked_list *parked_accounts;   /* As accounts.c read them; NULL: not yet. */
 };

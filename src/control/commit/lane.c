@@ -6,7 +6,7 @@
  *   its owner.  done() is called exactly once, after the transaction that carries it has ended.
  * - Only the lane touches its batch and its connection.
  * - A rolled-back transaction leaves no trace in memory.  Commands are undone (command.h).  What a
- *   batch notes is in its round, which each transaction begins anew, and is published (swarms,
+ *   batch notes is in its round, which each transaction begins anew, and is shared (swarms,
  *   rules_news, the register's count of news) after the commit only.  The state of admission is
  *   restored.  The books of queues and configurations hold what was committed before the
  *   transaction.  Two things are not restored, with intent: the random numbers and last_id_us, so
@@ -335,7 +335,7 @@ static void park(struct batch *batch)
 }
 
 /* The effects of the commit on other lanes and on later batches. */
-static void publish_effects(struct batch *batch, bool brought)
+static void share_effects(struct batch *batch, bool brought)
 {
     struct lane *lane = batch->lane;
     struct lane_outcome *outcome = batch->outcome;
@@ -360,7 +360,7 @@ static void after_commit(struct batch *batch, bool wrote, bool brought)
     keep_all(&batch->served);
     keep_all(&batch->idle);
     park(batch);
-    publish_effects(batch, brought);
+    share_effects(batch, brought);
     outcome->batches++;
     outcome->commands += (int64_t)batch->done.count;
     outcome->shed += batch->round.shed;

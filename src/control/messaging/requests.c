@@ -36,11 +36,11 @@ static enum rc create(struct context *ctx, struct cmd_request *cmd)
         .reply_to = arena_printf(ctx->arena, REPLY_PATH "%s", cmd->id.text),
         .deadline_us = row.deadline_us,
     };
-    struct published *published;
-    enum rc rc = publish(ctx, &dispatch, &published);
+    struct topic_sent *sent;
+    enum rc rc = topic_send(ctx, &dispatch, &sent);
     if (rc != RC_OK)
         return rc;
-    if (published->count == 0)
+    if (sent->count == 0)
         return err_set(ctx->err, RC_NOT_FOUND, "NO_SUBSCRIBER", "no subscription matches %s",
                        cmd->topic);
     rc = requests_insert(ctx->db, &row, ctx->err);

@@ -10,7 +10,7 @@
  */
 #ifndef CONTROL_MESSAGING_REQUESTS_H
 #define CONTROL_MESSAGING_REQUESTS_H
-#include "control/messaging/publish.h"
+#include "control/messaging/topic_send.h"
 #include "store/requests.h"
 
 enum {

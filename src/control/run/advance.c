@@ -177,8 +177,8 @@ enum rc pipeline_accept(struct context *ctx, struct flow *flow)
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    if (remote_has_pull(flow))
-        return remote_take_pull(ctx, flow);
+    if (remote_has_pr(flow))
+        return remote_take_pr(ctx, flow);
     bool approved = flow->run.status == RUN_AWAITING_APPROVAL;
     if (flow->task.mode == MODE_PATCH_ONLY || !blueprint_has(&config->blueprint, STEP_PUBLISH)) {
         struct ending ending = {.event = approved ? RUN_EV_APPROVE_KEEP : RUN_EV_KEEP_PATCH,
@@ -201,5 +201,5 @@ enum rc pipeline_warn_published(struct context *ctx, struct flow *flow, const ch
     assert(!id_is_none(&flow->run.pull_request_id));
     flow_warn(flow, code, message);
     return flow->run.status == RUN_CREATING_PR ? pipeline_next(ctx, flow)
-                                               : remote_take_pull(ctx, flow);
+                                               : remote_take_pr(ctx, flow);
 }

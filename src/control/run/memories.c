@@ -34,7 +34,7 @@ struct deeds {
     size_t patch_count;
     struct verification_row *checks;
     size_t check_count;
-    struct pull_request_row pull; /* number 0: none */
+    struct pull_request_row pr; /* number 0: none */
 };
 
 static enum rc load_deeds(struct context *ctx, const struct flow *flow, struct deeds *ret_deeds)
@@ -49,7 +49,7 @@ static enum rc load_deeds(struct context *ctx, const struct flow *flow, struct d
         rc = verifications_of_run(ctx->db, &run->id, ctx->arena, &deeds.checks, &deeds.check_count,
                                   ctx->err);
     if (rc == RC_OK && !id_is_none(&run->pull_request_id))
-        rc = pull_requests_get(ctx->db, &run->pull_request_id, ctx->arena, &deeds.pull, ctx->err);
+        rc = pull_requests_get(ctx->db, &run->pull_request_id, ctx->arena, &deeds.pr, ctx->err);
     if (rc == RC_OK)
         *ret_deeds = deeds;
     return rc;
@@ -69,8 +69,8 @@ static void add_outcome(struct context *ctx, struct buf *to, const struct run_ro
         buf_addf(to, " (%s)", run->error_code);
     if (run->attempt > 1)
         buf_addf(to, " after %lld attempts", (long long)run->attempt);
-    if (deeds->pull.number > 0)
-        buf_addf(to, ", pull request #%lld", (long long)deeds->pull.number);
+    if (deeds->pr.number > 0)
+        buf_addf(to, ", pull request #%lld", (long long)deeds->pr.number);
     buf_addc(to, '\n');
     if (!text_empty(run->error_message))
         add_line(ctx, to, "Error", run->error_message, TEXT_MAX);
@@ -144,13 +144,13 @@ enum rc memories_record(struct context *ctx, struct flow *flow)
         .error_code = run->error_code,
         .summary = write_summary(ctx, flow, &deeds),
         .paths = run->paths,
-        .head_commit = deeds.pull.head_commit,
+        .head_commit = deeds.pr.head_commit,
         .turns = run->turns,
         .cost_microusd = run->cost_microusd,
         .created_us = ctx->now_us,
     };
-    if (deeds.pull.number > 0)
-        row.pull_request = arena_printf(ctx->arena, "%lld", (long long)deeds.pull.number);
+    if (deeds.pr.number > 0)
+        row.pull_request = arena_printf(ctx->arena, "%lld", (long long)deeds.pr.number);
     rc = memories_insert(ctx->db, &row, ctx->err);
     ctx->round->notes = NULL;
     return rc == RC_OK ? emit(ctx, flow, &row) : rc;

@@ -16,15 +16,15 @@ static enum rc write_pull_request(struct context *ctx, struct jw *jw, const stru
 {
     if (id_is_none(&run->pull_request_id))
         return RC_OK;
-    struct pull_request_row pull;
-    enum rc rc = pull_requests_get(ctx->db, &run->pull_request_id, ctx->arena, &pull, ctx->err);
+    struct pull_request_row pr;
+    enum rc rc = pull_requests_get(ctx->db, &run->pull_request_id, ctx->arena, &pr, ctx->err);
     if (rc != RC_OK)
         return rc;
     jw_key(jw, "pullRequest");
     jw_begin(jw, '{');
-    jw_kint(jw, "number", pull.number);
-    jw_kstr(jw, "url", pull.url);
-    jw_kbool(jw, "draft", pull.draft);
+    jw_kint(jw, "number", pr.number);
+    jw_kstr(jw, "url", pr.url);
+    jw_kbool(jw, "draft", pr.draft);
     jw_end(jw, '}');
     return RC_OK;
 }

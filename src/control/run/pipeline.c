@@ -115,7 +115,7 @@ enum rc pipeline_completed(struct context *ctx, const struct job_row *job,
     if (step->kind != STEP_PREPARE)
         flow->run.lost = 0;
     if (rc == RC_OK && pull_is_cut_off(&flow->run)) /* It was done in time after all. */
-        rc = pull_go_on(ctx, flow);
+        rc = pull_continue(ctx, flow);
     /* After a stop request a result is not judged any more; a pull request is still recorded. */
     if (rc == RC_OK && flow->run.stop != RUN_STOP_NONE && !step->finishes)
         rc = flow_end_stopped(ctx, flow);

@@ -148,7 +148,7 @@ enum rc pull_reported(struct context *ctx, const struct job_row *job, const stru
 
 /* ---- what follows ---- */
 
-enum rc pull_go_on(struct context *ctx, struct flow *flow)
+enum rc pull_continue(struct context *ctx, struct flow *flow)
 {
     struct run_row *run = &flow->run;
     run->stop = RUN_STOP_NONE;
@@ -160,6 +160,6 @@ enum rc pull_go_on(struct context *ctx, struct flow *flow)
 enum rc pull_collect(struct context *ctx, struct flow *flow)
 {
     flow->record = str_of(limits[limit_of(&flow->run)].record);
-    enum rc rc = pull_go_on(ctx, flow);
+    enum rc rc = pull_continue(ctx, flow);
     return rc == RC_OK ? assignment_enqueue(ctx, flow, STEP_COLLECT) : rc;
 }

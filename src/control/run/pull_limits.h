@@ -41,7 +41,7 @@ const struct ending *pull_ending(const struct run_row *run);
 bool pull_is_cut_off(const struct run_row *run);
 /* The stop request is withdrawn: the agent completed after all, and the run continues with its
    result. */
-MUST_USE enum rc pull_go_on(struct context *ctx, struct flow *flow);
+MUST_USE enum rc pull_continue(struct context *ctx, struct flow *flow);
 /* The run continues with what a worker collects of the agent's work. */
 MUST_USE enum rc pull_collect(struct context *ctx, struct flow *flow);
 #endif

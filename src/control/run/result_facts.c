@@ -157,11 +157,11 @@ enum rc facts_of_agent(const struct result_claims *claims)
 
 enum rc facts_of_collect(const struct result_claims *claims)
 {
-    const struct js *pull = js_get(claims->result, "pullRequest");
+    const struct js *pr = js_get(claims->result, "pullRequest");
     enum rc rc = check_patch(claims, true);
-    if (rc != RC_OK || js_type(pull) == JS_NULL)
+    if (rc != RC_OK || js_type(pr) == JS_NULL)
         return rc;
-    return result_check_pull(claims->ctx, claims->flow, pull, "pullRequest.");
+    return result_check_pr(claims->ctx, claims->flow, pr, "pullRequest.");
 }
 
 /* ---- verify ---- */
@@ -251,8 +251,7 @@ enum rc facts_of_judge(const struct result_claims *claims)
 
 /* ---- pull requests ---- */
 
-enum rc result_pull_url(struct context *ctx, struct flow *flow, int64_t number,
-                        const char **ret_url)
+enum rc result_pr_url(struct context *ctx, struct flow *flow, int64_t number, const char **ret_url)
 {
     const struct repo_config *config;
     enum rc rc = flow_config(ctx, flow, &config);
@@ -261,7 +260,7 @@ enum rc result_pull_url(struct context *ctx, struct flow *flow, int64_t number,
     const struct forge_ops *forge = forge_find(config->forge);
     if (forge == NULL)
         return REFUSE(ctx, "url", "there is no forge called %.50s", config->forge);
-    *ret_url = forge->pull_url(config->url, number, ctx->arena);
+    *ret_url = forge->pr_url(config->url, number, ctx->arena);
     return RC_OK;
 }
 
@@ -284,11 +283,11 @@ static enum rc check_unowned(struct context *ctx, const struct flow *flow, const
                   (long long)other.number, other.run_id.text);
 }
 
-enum rc result_check_pull(struct context *ctx, struct flow *flow, const struct js *pull,
-                          const char *prefix)
+enum rc result_check_pr(struct context *ctx, struct flow *flow, const struct js *pr,
+                        const char *prefix)
 {
-    const char *url = NULL, *branch = js_get_str(pull, "branch", "");
-    int64_t number = js_get_int(pull, "number", 0);
+    const char *url = NULL, *branch = js_get_str(pr, "branch", "");
+    int64_t number = js_get_int(pr, "number", 0);
     const char *field = arena_printf(ctx->arena, "%snumber", prefix);
     if (number < 1)
         return REFUSE(ctx, field, "%s must be 1 or more", field);
@@ -297,10 +296,10 @@ enum rc result_check_pull(struct context *ctx, struct flow *flow, const struct j
         return REFUSE(ctx, field, "%s is %.200s, and the run's branch is %.200s", field, branch,
                       flow->run.branch);
     }
-    enum rc rc = result_pull_url(ctx, flow, number, &url);
+    enum rc rc = result_pr_url(ctx, flow, number, &url);
     if (rc != RC_OK)
         return rc;
-    if (!text_same(js_get_str(pull, "url", url), url)) {
+    if (!text_same(js_get_str(pr, "url", url), url)) {
         field = arena_printf(ctx->arena, "%surl", prefix);
         return REFUSE(ctx, field, "%s is not the address of pull request %lld, which is %.300s",
                       field, (long long)number, url);
@@ -314,7 +313,7 @@ enum rc facts_of_publish(const struct result_claims *claims)
     if (js_get_bool(claims->result, "draft", draft) != draft)
         return REFUSE(claims->ctx, "draft", "draft must be %s in this execution mode",
                       draft ? "true" : "false");
-    return result_check_pull(claims->ctx, claims->flow, claims->result, "");
+    return result_check_pr(claims->ctx, claims->flow, claims->result, "");
 }
 
 /* ---- all of them ---- */

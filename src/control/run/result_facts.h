@@ -40,11 +40,11 @@ MUST_USE enum rc result_check_facts(struct context *ctx, struct flow *flow, resu
                                     const struct js *result);
 /* The same of a pull request: {number, url, branch, headCommit, draft}; prefix names its place in
    the result, "" or "pullRequest.". */
-MUST_USE enum rc result_check_pull(struct context *ctx, struct flow *flow, const struct js *pull,
-                                   const char *prefix);
+MUST_USE enum rc result_check_pr(struct context *ctx, struct flow *flow, const struct js *pr,
+                                 const char *prefix);
 /* The address that the run's forge gives its pull request of this number. */
-MUST_USE enum rc result_pull_url(struct context *ctx, struct flow *flow, int64_t number,
-                                 const char **ret_url);
+MUST_USE enum rc result_pr_url(struct context *ctx, struct flow *flow, int64_t number,
+                               const char **ret_url);
 
 /* An event that a worker reports of a run: refs are those of the run, the worker is the one that
    holds the lease.  RC_INVALID INVALID_FIELD. */

@@ -272,22 +272,22 @@ static enum rc go_on_with(struct context *ctx, struct flow *flow, const struct j
                                &stopped);
     if (rc != RC_OK || stopped)
         return rc;
-    return has_patch ? pipeline_next(ctx, flow) : remote_take_pull(ctx, flow);
+    return has_patch ? pipeline_next(ctx, flow) : remote_take_pr(ctx, flow);
 }
 
 enum rc result_infer(struct context *ctx, struct flow *flow, const struct js *result)
 {
-    const struct js *pull = js_get(result, "pullRequest");
+    const struct js *pr = js_get(result, "pullRequest");
     const struct js *secrets = js_get(result, "secrets");
     const struct ending *stop = agent_stop(result);
     /* The worker has weighed completion record, adapter and exit code already. */
     struct session_facts facts = {
         .completion = parse_report(result),
-        .pr_exists = js_type(pull) == JS_OBJECT,
+        .pr_exists = js_type(pr) == JS_OBJECT,
         .has_commits = js_type(js_get(result, "patch")) == JS_OBJECT,
     };
     if (facts.pr_exists) {
-        enum rc rc = remote_note_pull(ctx, flow, pull);
+        enum rc rc = remote_note_pr(ctx, flow, pr);
         if (rc != RC_OK)
             return rc;
     }
@@ -345,10 +345,10 @@ enum rc result_of_agent(struct context *ctx, struct flow *flow, const struct js 
 
 /* ---- publish ---- */
 
-enum rc result_record_pull(struct context *ctx, struct flow *flow, const struct js *result)
+enum rc result_record_pr(struct context *ctx, struct flow *flow, const struct js *result)
 {
     const char *url = NULL;
-    enum rc rc = result_pull_url(ctx, flow, js_get_int(result, "number", 0), &url);
+    enum rc rc = result_pr_url(ctx, flow, js_get_int(result, "number", 0), &url);
     if (rc != RC_OK)
         return rc;
     struct pull_request_row row = {
@@ -382,13 +382,13 @@ enum rc result_record_pull(struct context *ctx, struct flow *flow, const struct 
     jw_kstr(&body.jw, "branch", row.branch);
     jw_kstr(&body.jw, "headCommit", row.head_commit);
     jw_kbool(&body.jw, "draft", row.draft);
-    jw_kbool(&body.jw, "foreign", remote_has_pull(flow));
+    jw_kbool(&body.jw, "foreign", remote_has_pr(flow));
     return flow_emit(ctx, flow, EV_PR_CREATED, &body);
 }
 
 enum rc result_of_publish(struct context *ctx, struct flow *flow, const struct js *result)
 {
-    enum rc rc = result_record_pull(ctx, flow, result);
+    enum rc rc = result_record_pr(ctx, flow, result);
     if (rc == RC_OK)
         rc = patches_set_status(ctx->db, &flow->run.patch_id, "published", ctx->err);
     if (rc != RC_OK)

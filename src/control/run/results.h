@@ -48,7 +48,7 @@ MUST_USE enum rc result_repair(struct context *ctx, struct flow *flow, const str
 MUST_USE enum rc result_infer(struct context *ctx, struct flow *flow, const struct js *result);
 /* Records {number, headCommit, draft} as the run's pull request.  result_check_facts has accepted
    it. */
-MUST_USE enum rc result_record_pull(struct context *ctx, struct flow *flow, const struct js *pull);
+MUST_USE enum rc result_record_pr(struct context *ctx, struct flow *flow, const struct js *pr);
 
 /* ---- agents elsewhere (results_remote.c) ---- */
 
@@ -56,16 +56,16 @@ MUST_USE enum rc result_record_pull(struct context *ctx, struct flow *flow, cons
 MUST_USE enum rc remote_collect(struct context *ctx, struct flow *flow, const struct js *record);
 /* The agent opened a pull request itself: that one is the run's, there is no second.  It is
    recorded at once. */
-MUST_USE enum rc remote_note_pull(struct context *ctx, struct flow *flow, const struct js *pull);
-bool remote_has_pull(const struct flow *flow);
+MUST_USE enum rc remote_note_pr(struct context *ctx, struct flow *flow, const struct js *pr);
+bool remote_has_pr(const struct flow *flow);
 /* From any state with a patch to the one in which a pull request is opened (creating_pr). */
 MUST_USE enum rc remote_walk_to_publishing(struct context *ctx, struct flow *flow);
 /* Completes a run whose pull request is open, with a warning: what is published stays so. */
 MUST_USE enum rc flow_end_published(struct context *ctx, struct flow *flow, const char *code,
                                     const char *message);
 /* Ends the publishing with it, from any state before. */
-MUST_USE enum rc remote_take_pull(struct context *ctx, struct flow *flow);
+MUST_USE enum rc remote_take_pr(struct context *ctx, struct flow *flow);
 /* The patch did not pass, but its pull request is there: completed, with a warning. */
-MUST_USE enum rc remote_keep_pull(struct context *ctx, struct flow *flow,
-                                  const struct repair *repair);
+MUST_USE enum rc remote_keep_pr(struct context *ctx, struct flow *flow,
+                                const struct repair *repair);
 #endif

@@ -41,9 +41,9 @@ static enum rc spend(struct context *ctx, struct flow *flow, enum budget_kind ki
 
 static enum rc give_up(struct context *ctx, struct flow *flow, const struct repair *repair)
 {
-    if (remote_has_pull(flow)) {
+    if (remote_has_pr(flow)) {
         err_clear(ctx->err);
-        return remote_keep_pull(ctx, flow, repair);
+        return remote_keep_pr(ctx, flow, repair);
     }
     struct ending ending = {
         .event = RUN_EV_FAIL,
@@ -57,8 +57,8 @@ static enum rc give_up(struct context *ctx, struct flow *flow, const struct repa
 
 enum rc result_repair(struct context *ctx, struct flow *flow, const struct repair *repair)
 {
-    if (remote_has_pull(flow))
-        return remote_keep_pull(ctx, flow, repair);
+    if (remote_has_pr(flow))
+        return remote_keep_pr(ctx, flow, repair);
     enum rc rc = spend(ctx, flow, BUDGET_AGENT);
     if (rc == RC_LIMIT)
         return give_up(ctx, flow, repair);

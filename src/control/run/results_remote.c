@@ -36,16 +36,16 @@ enum rc result_of_collect(struct context *ctx, struct flow *flow, const struct j
     return result_infer(ctx, flow, result);
 }
 
-bool remote_has_pull(const struct flow *flow)
+bool remote_has_pr(const struct flow *flow)
 {
     return flow->run.foreign_pr.len > 0;
 }
 
-enum rc remote_note_pull(struct context *ctx, struct flow *flow, const struct js *pull)
+enum rc remote_note_pr(struct context *ctx, struct flow *flow, const struct js *pr)
 {
-    flow->run.foreign_pr = str_of(js_text(pull, ctx->arena));
+    flow->run.foreign_pr = str_of(js_text(pr, ctx->arena));
     bool known = !id_is_none(&flow->run.pull_request_id);
-    return known ? RC_OK : result_record_pull(ctx, flow, pull);
+    return known ? RC_OK : result_record_pr(ctx, flow, pr);
 }
 
 enum rc remote_walk_to_publishing(struct context *ctx, struct flow *flow)
@@ -57,17 +57,17 @@ enum rc remote_walk_to_publishing(struct context *ctx, struct flow *flow)
    was found. */
 static enum rc record_if_new(struct context *ctx, struct flow *flow)
 {
-    CLEANUP(js_freep) struct js *pull = NULL;
+    CLEANUP(js_freep) struct js *pr = NULL;
     struct str stored = flow->run.foreign_pr;
     if (!id_is_none(&flow->run.pull_request_id))
         return RC_OK;
-    enum rc rc = js_parse(stored.at, stored.len, &pull, ctx->err);
+    enum rc rc = js_parse(stored.at, stored.len, &pr, ctx->err);
     if (rc != RC_OK)
         return err_wrap(ctx->err, RC_CORRUPT, "the pull request that the agent opened");
-    return result_record_pull(ctx, flow, pull);
+    return result_record_pr(ctx, flow, pr);
 }
 
-enum rc remote_take_pull(struct context *ctx, struct flow *flow)
+enum rc remote_take_pr(struct context *ctx, struct flow *flow)
 {
     enum rc rc = record_if_new(ctx, flow);
     if (rc == RC_OK)
@@ -91,7 +91,7 @@ static struct inference failed_after(const struct repair *repair)
     };
 }
 
-enum rc remote_keep_pull(struct context *ctx, struct flow *flow, const struct repair *repair)
+enum rc remote_keep_pr(struct context *ctx, struct flow *flow, const struct repair *repair)
 {
     struct run_row *run = &flow->run;
     if (run->warning_code == NULL) {
@@ -101,7 +101,7 @@ enum rc remote_keep_pull(struct context *ctx, struct flow *flow, const struct re
     }
     run->warning_message = arena_printf(ctx->arena, "%s %s: %s", run->warning_message,
                                         repair->reason, repair->summary);
-    return remote_take_pull(ctx, flow);
+    return remote_take_pr(ctx, flow);
 }
 
 enum rc flow_end_published(struct context *ctx, struct flow *flow, const char *code,

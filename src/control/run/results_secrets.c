@@ -44,8 +44,8 @@ enum rc result_of_secrets(struct context *ctx, struct flow *flow, const struct j
         return rc;
     const struct js *first = js_at(secrets, 0);
     const char *more = count > 1 ? arena_printf(ctx->arena, ", and %zu more", count - 1) : "";
-    const char *where = remote_has_pull(flow) ? "the pull request that the agent opened shows it"
-                                              : "only its worker holds it";
+    const char *where = remote_has_pr(flow) ? "the pull request that the agent opened shows it"
+                                            : "only its worker holds it";
     const char *text = arena_printf(
         ctx->arena, "The patch holds a secret (%s in %s, line %lld%s); %s",
         js_get_str(first, "rule", "secret"), js_get_str(first, "path", "?"),

@@ -223,10 +223,10 @@ bool bus_wants(struct bus *bus, const struct event *event)
     return wanted;
 }
 
-void bus_publish(struct bus *bus, struct envelope *envelope)
+void bus_post(struct bus *bus, struct envelope *envelope)
 {
     pthread_mutex_lock(&bus->lock);
-    bus->stats.published++;
+    bus->stats.posted++;
     for (struct subscription *sub = bus->subscriptions; sub != NULL; sub = sub->next) {
         if (!bus_filter_match(&sub->options.filter, envelope))
             continue;

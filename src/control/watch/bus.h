@@ -1,7 +1,7 @@
 /*
  * bus.h - delivers events in memory, from the log's tail to subscribers.
  *
- * Publishing never blocks the publisher on a slow subscriber: every subscription has a bounded
+ * Posting never blocks the sender on a slow subscriber: every subscription has a bounded
  * channel, and what does not fit is dropped by its rule and counted.  The log stays the truth:
  * a subscriber that lost something reads it there.
  * An envelope is immutable and shared by all its subscribers; hence the reference count.
@@ -49,7 +49,7 @@ struct subscription_options {
     size_t capacity;
     size_t bytes_max; /* Of the JSON in the channel, beside the newest; 0: no limit. */
     enum bus_overflow overflow;
-    /* Called when something arrives in an empty channel, on the publisher's thread: must be quick
+    /* Called when something arrives in an empty channel, on the sender's thread: must be quick
        and must not call the bus.  Or NULL. */
     void (*wake)(void *ctx);
     void *ctx;
@@ -60,7 +60,7 @@ void bus_free(struct bus *bus);    /* No subscriber may be left. */
 bool bus_is_idle(struct bus *bus); /* There is no subscriber. */
 /* Does the filter of a subscription match?  Else the envelope need not be made. */
 bool bus_wants(struct bus *bus, const struct event *event);
-void bus_publish(struct bus *bus, struct envelope *envelope);
+void bus_post(struct bus *bus, struct envelope *envelope);
 struct subscription *bus_subscribe(struct bus *bus, const struct subscription_options *options);
 void bus_unsubscribe(struct bus *bus, struct subscription *subscription);
 /* The oldest, or NULL; the caller unrefs it. */
@@ -71,7 +71,7 @@ int64_t subscription_dropped(struct subscription *subscription);
 void bus_close(struct bus *bus);
 
 struct bus_stats {
-    int64_t published, delivered, dropped, subscribers;
+    int64_t posted, delivered, dropped, subscribers;
 };
 void bus_stats(struct bus *bus, struct bus_stats *ret_stats);
 #endif

@@ -24,7 +24,7 @@ static const struct backoff pauses = {
 struct batch {
     struct sink_record records[SINK_BATCH_RECORDS];
     size_t count;
-    int64_t end_seq; /* Where the cursor stands when all records are published. */
+    int64_t end_seq; /* Where the cursor stands when all records are delivered. */
     bool more;       /* Events were read that do not fit, or may follow. */
     bool too_large;  /* The only record is an event that does not fit alone. */
     struct sink_outcome outcome;
@@ -234,7 +234,7 @@ static void fill(struct sink_relay *relay, struct event *events, size_t count)
     }
 }
 
-static void publish(struct sink_relay *relay)
+static void deliver(struct sink_relay *relay)
 {
     struct batch *batch = relay->batch;
     struct sink_outcome *outcome = &batch->outcome;
@@ -243,19 +243,19 @@ static void publish(struct sink_relay *relay)
         (void)!err_set(&outcome->why, RC_TOO_LARGE, "EVENT_TOO_LARGE",
                        "the event has more than %d bytes as JSON", SINK_BATCH_BYTES);
     } else if (batch->count > 0) {
-        *outcome = relay->options.config->ops->publish(relay->sink, batch->records, batch->count);
+        *outcome = relay->options.config->ops->deliver(relay->sink, batch->records, batch->count);
     }
-    assert(outcome->verdict == SINK_PUBLISHED || outcome->published < batch->count);
+    assert(outcome->verdict == SINK_DELIVERED || outcome->delivered < batch->count);
 }
 
 static enum rc move_cursor(struct sink_relay *relay)
 {
     const struct batch *batch = relay->batch;
     const struct sink_outcome *outcome = &batch->outcome;
-    const struct sink_record *next = &batch->records[outcome->published];
+    const struct sink_record *next = &batch->records[outcome->delivered];
     struct change change = {.cursor_seq = relay->stored_seq};
     struct sink_dead_letter letter;
-    if (outcome->verdict == SINK_PUBLISHED) {
+    if (outcome->verdict == SINK_DELIVERED) {
         change.cursor_seq = batch->end_seq;
     } else if (outcome->verdict == SINK_REFUSED) {
         const struct event *event = next->event;
@@ -266,7 +266,7 @@ static enum rc move_cursor(struct sink_relay *relay)
                                            .code = outcome->why.code,
                                            .message = outcome->why.text};
         change.refused = &letter;
-    } else if (outcome->published > 0) {
+    } else if (outcome->delivered > 0) {
         change.cursor_seq = next[-1].event->seq;
     }
     bool moves = change.cursor_seq != relay->stored_seq;
@@ -284,13 +284,13 @@ static enum rc move_cursor(struct sink_relay *relay)
 static int64_t finish(struct sink_relay *relay)
 {
     enum rc rc = move_cursor(relay);
-    if (rc != RC_OK) /* The batch is not published again, unless the turn was lost. */
+    if (rc != RC_OK) /* The batch is not delivered again, unless the turn was lost. */
         return rc == RC_BUSY ? GAP_US : STORE_US;
     const struct batch batch = *relay->batch;
     relay->batch = NULL;
-    if (batch.outcome.verdict != SINK_RETRY || batch.outcome.published > 0)
+    if (batch.outcome.verdict != SINK_RETRY || batch.outcome.delivered > 0)
         recover(relay);
-    if (batch.outcome.verdict != SINK_PUBLISHED || relay->cursor.after_seq != relay->stored_seq)
+    if (batch.outcome.verdict != SINK_DELIVERED || relay->cursor.after_seq != relay->stored_seq)
         relay->cursor = (struct settled){.after_seq = relay->stored_seq};
     if (batch.outcome.verdict == SINK_RETRY)
         return fail(relay, &batch.outcome.why);
@@ -315,7 +315,7 @@ static int64_t relay_batch(struct sink_relay *relay)
     relay->batch->end_seq = relay->cursor.after_seq;
     relay->batch->more = count == SINK_BATCH_RECORDS;
     fill(relay, events, count);
-    publish(relay);
+    deliver(relay);
     return finish(relay);
 }
 

@@ -1,19 +1,19 @@
 /*
  * sink_relay.h - copies the settled log to the sinks: one relay and one thread for each of them.
  *
- *   cursor of the sink (store) ──► settled_read ──► publish ──► the outcome moves the cursor
+ *   cursor of the sink (store) ──► settled_read ──► deliver ──► the outcome moves the cursor
  *
- *             SINK_PUBLISHED   behind the batch
- *             SINK_RETRY       behind what was published; again after a pause that grows
+ *             SINK_DELIVERED   behind the batch
+ *             SINK_RETRY       behind what was delivered; again after a pause that grows
  *             SINK_REFUSED     behind the refused event, which becomes a dead letter of the sink
  *
  * Invariants
  * 1. The cursor moves after the records before it are durable at the sink, never before: after a
- *    crash at most one batch is published again.
+ *    crash at most one batch is delivered again.
  * 2. A sink that fails delays only itself.
  * 3. On a shared store a sink is driven by the node that holds its lease (sink/NAME): the relay
  *    looks before each batch, and the command that moves the cursor enters the lease.  A node that
- *    lost it closes the sink; what it published without moving the cursor is published again.
+ *    lost it closes the sink; what it delivered without moving the cursor is delivered again.
  */
 #ifndef CONTROL_WATCH_SINK_RELAY_H
 #define CONTROL_WATCH_SINK_RELAY_H
@@ -41,7 +41,7 @@ struct sink_relay_options {
 struct sink_relay; /* Owned by its maker. */
 struct sink_relay *sink_relay_new(const struct sink_relay_options *options);
 void sink_relay_free(struct sink_relay *relay);
-/* Publishes one batch at most.  How long until the next round: 0 when there is more to publish. */
+/* Delivers one batch at most.  How long until the next round: 0 when there is more to deliver. */
 int64_t sink_relay_round(struct sink_relay *relay);
 
 /* ---- all sinks of a node ---- */

@@ -122,16 +122,15 @@ static const char *describe(struct judging *judging, const struct run_row *run, 
 static enum rc judge_ended(struct judging *judging, const struct forge_trace *trace,
                            const struct run_row *run)
 {
-    struct pull_request_row pull;
-    enum rc rc = pull_requests_of_run(judging->db, &run->id, &judging->scratch, &pull,
-                                      judging->err);
-    if (rc == RC_OK && (trace->branch != NULL || pull.number == trace->number))
+    struct pull_request_row pr;
+    enum rc rc = pull_requests_of_run(judging->db, &run->id, &judging->scratch, &pr, judging->err);
+    if (rc == RC_OK && (trace->branch != NULL || pr.number == trace->number))
         return RC_OK;
     if (rc == RC_OK) {
         found(judging, trace, run, false,
               arena_printf(&judging->scratch,
                            "run %s has pull request %" PRId64 ", not this one: delete the ref",
-                           run->id.text, pull.number));
+                           run->id.text, pr.number));
         return RC_OK;
     }
     bool undoing = false, stuck = false;

@@ -53,7 +53,7 @@ static bool pass_over(struct tail *tail)
     return true;
 }
 
-static void publish(struct bus *bus, const struct event *event)
+static void post(struct bus *bus, const struct event *event)
 {
     if (!bus_wants(bus, event))
         return;
@@ -64,7 +64,7 @@ static void publish(struct bus *bus, const struct event *event)
             LOG_INT("seq", event->seq));
         return;
     }
-    bus_publish(bus, envelope);
+    bus_post(bus, envelope);
     envelope_unref(envelope);
 }
 
@@ -80,7 +80,7 @@ static bool read_page(struct tail *tail)
         LOG(LOG_ERROR, "the tail cannot read the log", LOG_STR("error", err.text));
     for (size_t i = 0; rc == RC_OK && i < count; i++) {
         raise_seq(tail, events[i].seq); /* First: see tail_seq. */
-        publish(tail->bus, &events[i]);
+        post(tail->bus, &events[i]);
     }
     arena_release(&arena);
     return rc == RC_OK && count == TAIL_PAGE;

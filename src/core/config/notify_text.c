@@ -45,17 +45,17 @@ static bool is_link(const char *url)
            strpbrk(url, "<>| \t\r\n") == NULL;
 }
 
-static void add_pull_request(struct buf *to, const struct js *pull)
+static void add_pull_request(struct buf *to, const struct js *pr)
 {
-    long long number = js_get_int(pull, "number", 0);
-    const char *url = js_get_str(pull, "url", "");
+    long long number = js_get_int(pr, "number", 0);
+    const char *url = js_get_str(pr, "url", "");
     if (number == 0)
         return;
     if (is_link(url))
         buf_addf(to, " <%s|Pull request #%lld>", url, number);
     else
         buf_addf(to, " Pull request #%lld", number);
-    buf_adds(to, js_get_bool(pull, "draft", false) ? " (draft)." : ".");
+    buf_adds(to, js_get_bool(pr, "draft", false) ? " (draft)." : ".");
 }
 
 static void add_reason(struct buf *to, const struct js *facts)

@@ -285,8 +285,7 @@ static char *describe_approval(const struct description *how, const struct js *d
                         detail_of(data, arena));
 }
 
-static char *describe_pull(const struct description *how, const struct js *data,
-                           struct arena *arena)
+static char *describe_pr(const struct description *how, const struct js *data, struct arena *arena)
 {
     const char *url = member(data, "url");
     return arena_printf(arena, "%spull request #%lld %s%s%s",
@@ -377,10 +376,10 @@ static const struct description tellings[] = {
     {EV_APPROVAL_REJECTED, approval, describe_approval, "rejected", true, false},
     {EV_APPROVAL_EXPIRED, approval, describe_approval, "approval expired", true, false},
     {EV_PR_CREATION_REQUESTED, pull_request, NULL, NULL, false, false},
-    {EV_PR_CREATED, pull_request, describe_pull, "opened", false, false},
+    {EV_PR_CREATED, pull_request, describe_pr, "opened", false, false},
     {EV_PR_CREATION_FAILED, pull_request, describe_plain, "pull request failed", true, false},
-    {EV_PR_MERGED, pull_request, describe_pull, "merged", false, false},
-    {EV_PR_CLOSED, pull_request, describe_pull, "closed", false, false},
+    {EV_PR_MERGED, pull_request, describe_pr, "merged", false, false},
+    {EV_PR_CLOSED, pull_request, describe_pr, "closed", false, false},
     {EV_POLICY_EVALUATED, NULL, NULL, NULL, false, false}, /* Its consequences have lines. */
     {EV_POLICY_DENIED, planning, describe_plain, "policy denied it", true, false},
     {EV_POLICY_OVERRIDE_REQUESTED, approval, describe_plain, "policy may be overridden", true,

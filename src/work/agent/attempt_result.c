@@ -132,17 +132,17 @@ static void write_found(struct jw *jw, const struct attempt *attempt)
     jw_kbool(jw, "branchPushed", found->head[0] != '\0');
     jw_kint(jw, "commits", attempt->commits);
     jw_key(jw, "pullRequest");
-    if (found->pull_number == 0) {
+    if (found->pr_number == 0) {
         jw_null(jw);
         return;
     }
     jw_begin(jw, '{');
-    jw_kint(jw, "number", found->pull_number);
-    if (strlen(found->pull_url) <= URL_MAX) /* The server knows it too. */
-        jw_kstr(jw, "url", found->pull_url);
+    jw_kint(jw, "number", found->pr_number);
+    if (strlen(found->pr_url) <= URL_MAX) /* The server knows it too. */
+        jw_kstr(jw, "url", found->pr_url);
     jw_kstr(jw, "branch", attempt->step->input.branch);
     jw_kstr(jw, "headCommit", found->head);
-    jw_kbool(jw, "draft", found->pull_draft);
+    jw_kbool(jw, "draft", found->pr_draft);
     jw_end(jw, '}');
 }
 

@@ -35,7 +35,7 @@ static enum rc save_work(struct step *step, struct snapshot *ret_last, struct er
 /* A run without a pull request (patch_only) has its patch at the server. */
 static enum rc find_published(struct step *step, bool *ret_published, struct err *err)
 {
-    enum rc rc = publication_has_pull(step, ret_published, err);
+    enum rc rc = publication_has_pr(step, ret_published, err);
     if (rc != RC_OK || *ret_published || step->input.patch_sha256 == NULL)
         return rc;
     CLEANUP(buf_release) struct buf patch;

@@ -103,7 +103,7 @@ static enum rc take_given(struct attempt *attempt, struct err *err)
 static enum rc take_patch(struct attempt *attempt, struct err *err)
 {
     bool pushed = attempt->found.head[0] != '\0';
-    if (pushed && (attempt->found.pull_number > 0 || attempt->given_sha256 == NULL))
+    if (pushed && (attempt->found.pr_number > 0 || attempt->given_sha256 == NULL))
         return take_branch(attempt, err);
     return attempt->given_sha256 != NULL ? take_given(attempt, err) : RC_OK;
 }

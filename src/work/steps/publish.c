@@ -104,7 +104,7 @@ static enum rc check_input(const struct step_input *input, struct err *err)
     return RC_OK;
 }
 
-static enum rc open_pull(struct step *step, struct forge_pull *ret_pull, struct err *err)
+static enum rc open_pr(struct step *step, struct forge_pr *ret_pr, struct err *err)
 {
     const struct step_input *input = &step->input;
     enum rc rc = check_input(input, err);
@@ -138,22 +138,22 @@ static enum rc open_pull(struct step *step, struct forge_pull *ret_pull, struct 
     change.patch = buf_str(&patch);
     CLEANUP(forge_call_release) struct forge_call call = {.git = step_git(step)};
     report_request(step);
-    rc = forge_find(input->config.forge)->open_pull(&call, &change, step->arena, ret_pull, err);
+    rc = forge_find(input->config.forge)->open_pr(&call, &change, step->arena, ret_pr, err);
     worktree_drop(step, change.scratch);
     return rc == RC_OK ? RC_OK : fail_publish(step, rc, err);
 }
 
 enum rc step_publish(struct step *step, struct err *err)
 {
-    struct forge_pull pull = {0};
-    enum rc rc = open_pull(step, &pull, err);
+    struct forge_pr pr = {0};
+    enum rc rc = open_pr(step, &pr, err);
     if (rc != RC_OK)
         return rc;
     struct jw jw = jw_to(step->result);
     jw_begin(&jw, '{');
-    jw_kint(&jw, "number", pull.number);
-    jw_kstr(&jw, "url", pull.url);
-    jw_kstr(&jw, "headCommit", pull.head);
+    jw_kint(&jw, "number", pr.number);
+    jw_kstr(&jw, "url", pr.url);
+    jw_kstr(&jw, "headCommit", pr.head);
     jw_kstr(&jw, "branch", step->input.branch);
     jw_kbool(&jw, "draft", step->input.draft);
     jw_end(&jw, '}');

@@ -36,8 +36,8 @@ enum rc step_unpublish(struct step *step, struct err *err)
     jw_begin(&jw, '{');
     jw_kstr(&jw, "branch", input->branch);
     jw_kstr(&jw, "outcome", outcomes[withdrawn.branch]);
-    if (withdrawn.pull_number > 0)
-        jw_kint(&jw, "closedPullRequest", withdrawn.pull_number);
+    if (withdrawn.pr_number > 0)
+        jw_kint(&jw, "closedPullRequest", withdrawn.pr_number);
     jw_end(&jw, '}');
     return RC_OK;
 }

@@ -86,7 +86,7 @@ enum rc publication_confirm(struct step *step, const struct snapshot *snapshot,
     return mark(step, step->input.run_id.text, snapshot->commit, err);
 }
 
-enum rc publication_has_pull(struct step *step, bool *ret_has, struct err *err)
+enum rc publication_has_pr(struct step *step, bool *ret_has, struct err *err)
 {
     CLEANUP(buf_release) struct buf out;
     buf_init(&out, LIST_BYTES_MAX);

@@ -17,7 +17,7 @@
 MUST_USE enum rc publication_confirm(struct step *step, const struct snapshot *snapshot,
                                      const char *origin_ref, struct err *err);
 /* Has the run a pull request at the origin? */
-MUST_USE enum rc publication_has_pull(struct step *step, bool *ret_has, struct err *err);
+MUST_USE enum rc publication_has_pr(struct step *step, bool *ret_has, struct err *err);
 /* Asks about all snapshots of the snapshot repository that are not marked, at most once an hour. */
 MUST_USE enum rc publication_review(struct step *step, struct err *err);
 #endif

@@ -51,15 +51,15 @@ static struct forge_closing closing_of(int64_t number)
                                   .branch = "drover/run-a"};
 }
 
-static struct forge_pull open_pull(const struct forge_change *change)
+static struct forge_pr open_pr(const struct forge_change *change)
 {
     struct git git = {0};
-    struct forge_pull pull;
+    struct forge_pr pr;
     struct err err = {0};
-    ck_assert_msg(forge_local.open_pull(&(struct forge_call){.git = git}, change, &kit.arena, &pull,
-                                        &err) == RC_OK,
+    ck_assert_msg(forge_local.open_pr(&(struct forge_call){.git = git}, change, &kit.arena, &pr,
+                                      &err) == RC_OK,
                   "%s", err.text);
-    return pull;
+    return pr;
 }
 
 static struct forge_withdrawal withdrawal_of(const char *run)
@@ -111,7 +111,7 @@ static void others_publish(void)
     struct forge_change change = own_change("run-a");
     change.holder.name = "worker b";
     change.scratch = arena_printf(&kit.arena, "%s/other.git", kit.dir);
-    ck_assert_int_eq(open_pull(&change).number, 1);
+    ck_assert_int_eq(open_pr(&change).number, 1);
 }
 
 static void others_publish_and_merge(void)
@@ -121,15 +121,14 @@ static void others_publish_and_merge(void)
                  "git --git-dir=origin.git update-ref -d refs/heads/drover/run-a");
 }
 
-static enum rc publish_frozen(struct frozen *frozen, struct forge_pull *ret_pull)
+static enum rc publish_frozen(struct frozen *frozen, struct forge_pr *ret_pr)
 {
     struct git git = {0};
     struct err err = {0};
     struct forge_change change = own_change("run-a");
     change.holder.may_go_on = freeze;
     change.holder.ctx = frozen;
-    return forge_local.open_pull(&(struct forge_call){.git = git}, &change, &kit.arena, ret_pull,
-                                 &err);
+    return forge_local.open_pr(&(struct forge_call){.git = git}, &change, &kit.arena, ret_pr, &err);
 }
 
 #define FENCE_ONLY "refs/drover/fence/run-a refs/heads/main"
@@ -156,8 +155,8 @@ static const struct {
 START_TEST(a_publisher_that_comes_too_late_changes_nothing)
 {
     struct frozen frozen = {.at = late[_i].at, .meanwhile = late[_i].meanwhile, .then = RC_STALE};
-    struct forge_pull pull;
-    ck_assert_int_eq(publish_frozen(&frozen, &pull), RC_STALE);
+    struct forge_pr pr;
+    ck_assert_int_eq(publish_frozen(&frozen, &pr), RC_STALE);
     ck_assert_int_gt(frozen.asked, frozen.at);
     expect_refs(late[_i].refs);
 }
@@ -167,9 +166,9 @@ END_TEST
 START_TEST(a_holder_goes_on_after_an_earlier_one_has_acted)
 {
     struct frozen frozen = {.at = _i, .meanwhile = others_publish, .then = RC_OK};
-    struct forge_pull pull;
-    ck_assert_int_eq(publish_frozen(&frozen, &pull), RC_OK);
-    ck_assert_int_eq(pull.number, 1);
+    struct forge_pr pr;
+    ck_assert_int_eq(publish_frozen(&frozen, &pr), RC_OK);
+    ck_assert_int_eq(pr.number, 1);
     expect_refs(PUBLISHED);
 }
 END_TEST
@@ -194,7 +193,7 @@ START_TEST(a_late_publisher_is_taken_back_and_a_late_withdrawal_takes_nothing)
     ck_assert_msg(forge_local.withdraw(&(struct forge_call){.git = git}, &withdrawal, &withdrawn,
                                        &err) == RC_OK,
                   "%s", err.text);
-    ck_assert_int_eq(withdrawn.pull_number, 1);
+    ck_assert_int_eq(withdrawn.pr_number, 1);
     expect_refs("refs/drover/closed/1 " FENCE_ONLY);
     kit_sh(&kit, "git --git-dir=origin.git update-ref -d refs/drover/closed/1");
     frozen = (struct frozen){.at = 1, .meanwhile = others_publish, .then = RC_STALE};
@@ -235,10 +234,10 @@ START_TEST(every_act_moves_the_fence_and_says_who_acted)
     struct forge_change change = own_change("run-a");
     struct git git = {0};
     struct err err = {0};
-    open_pull(&change);
+    open_pr(&change);
     const char *first = kit_sh(&kit, "%s", show);
     ck_assert(text_starts(first, "publish by worker a\n"));
-    open_pull(&change);
+    open_pr(&change);
     const char *again = kit_sh(&kit, "%s", show);
     ck_assert(text_starts(again, "publish by worker a\n"));
     ck_assert_str_ne(first, again);
@@ -258,7 +257,7 @@ START_TEST(a_lock_that_nobody_gives_back_stops_no_publisher)
     const char *path = arena_printf(&kit.arena, "%s/drover-pulls.lock", kit.origin);
     ck_assert_int_eq(git_lock(&(struct git){0}, path, &lock, &err), RC_OK);
     struct forge_change change = change_of("run-a");
-    ck_assert_int_eq(open_pull(&change).number, 1);
+    ck_assert_int_eq(open_pr(&change).number, 1);
     /* Its own time still counts. */
     struct forge_withdrawn withdrawn;
     struct git hasty = {.deadline_us = clock_mono_us() + 300 * US_PER_MS};

@@ -36,22 +36,22 @@ static struct forge_closing closing_of(int64_t number)
                                   .branch = "drover/run-a"};
 }
 
-static struct forge_pull open_pull(const struct forge_change *change)
+static struct forge_pr open_pr(const struct forge_change *change)
 {
     struct git git = {0};
-    struct forge_pull pull;
+    struct forge_pr pr;
     struct err err = {0};
-    ck_assert_msg(forge_local.open_pull(&(struct forge_call){.git = git}, change, &kit.arena, &pull,
-                                        &err) == RC_OK,
+    ck_assert_msg(forge_local.open_pr(&(struct forge_call){.git = git}, change, &kit.arena, &pr,
+                                      &err) == RC_OK,
                   "%s", err.text);
-    return pull;
+    return pr;
 }
 
 START_TEST(publishing_twice_gives_the_same_commit_and_number)
 {
     struct forge_change change = change_of("run-a");
-    struct forge_pull first = open_pull(&change);
-    struct forge_pull again = open_pull(&change);
+    struct forge_pr first = open_pr(&change);
+    struct forge_pr again = open_pr(&change);
     ck_assert_str_eq(first.head, again.head);
     ck_assert_int_eq(first.number, 1);
     ck_assert_int_eq(again.number, 1);
@@ -69,20 +69,20 @@ START_TEST(numbers_go_on_after_the_highest)
 {
     kit_sh(&kit, "git --git-dir=origin.git update-ref refs/pull/41/head %s", base);
     struct forge_change change = change_of("run-a");
-    ck_assert_int_eq(open_pull(&change).number, 42);
+    ck_assert_int_eq(open_pr(&change).number, 42);
     change = change_of("run-b");
-    ck_assert_int_eq(open_pull(&change).number, 43);
+    ck_assert_int_eq(open_pr(&change).number, 43);
 }
 END_TEST
 
 START_TEST(a_try_that_stopped_between_the_refs_is_finished)
 {
     struct forge_change change = change_of("run-a");
-    struct forge_pull first = open_pull(&change);
+    struct forge_pr first = open_pr(&change);
     kit_sh(&kit, "git --git-dir=origin.git update-ref -d refs/pull/1/head");
     struct forge_change other = change_of("run-b");
-    ck_assert_int_eq(open_pull(&other).number, 2);
-    ck_assert_int_eq(open_pull(&change).number, 1);
+    ck_assert_int_eq(open_pr(&other).number, 2);
+    ck_assert_int_eq(open_pr(&change).number, 1);
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse refs/pull/1/head"),
                      first.head);
 }
@@ -92,7 +92,7 @@ START_TEST(a_number_that_a_dead_git_left_locked_is_passed_over)
 {
     kit_sh(&kit, "mkdir -p origin.git/refs/pull/1; touch origin.git/refs/pull/1/head.lock");
     struct forge_change change = change_of("run-a");
-    ck_assert_int_eq(open_pull(&change).number, 2);
+    ck_assert_int_eq(open_pr(&change).number, 2);
 }
 END_TEST
 
@@ -100,7 +100,7 @@ struct publisher {
     pthread_t thread;
     struct forge_change change;
     struct arena arena;
-    struct forge_pull pull;
+    struct forge_pr pr;
     enum rc rc;
     struct err err;
 };
@@ -109,8 +109,8 @@ static void *publisher_main(void *ctx)
 {
     struct publisher *publisher = ctx;
     struct git git = {.deadline_us = clock_mono_us() + 60 * US_PER_SECOND};
-    publisher->rc = forge_local.open_pull(&(struct forge_call){.git = git}, &publisher->change,
-                                          &publisher->arena, &publisher->pull, &publisher->err);
+    publisher->rc = forge_local.open_pr(&(struct forge_call){.git = git}, &publisher->change,
+                                        &publisher->arena, &publisher->pr, &publisher->err);
     return NULL;
 }
 
@@ -131,11 +131,11 @@ START_TEST(publishers_at_the_same_time_agree)
         pthread_join(publishers[i].thread, NULL);
         arena_release(&publishers[i].arena);
         ck_assert_msg(publishers[i].rc == RC_OK, "%s", publishers[i].err.text);
-        sum += publishers[i].pull.number;
+        sum += publishers[i].pr.number;
     }
     for (int i = 0; i < RUNS; i++) {
-        ck_assert_int_eq(publishers[i].pull.number, publishers[i + RUNS].pull.number);
-        ck_assert_str_eq(publishers[i].pull.head, publishers[i + RUNS].pull.head);
+        ck_assert_int_eq(publishers[i].pr.number, publishers[i + RUNS].pr.number);
+        ck_assert_str_eq(publishers[i].pr.head, publishers[i + RUNS].pr.head);
     }
     ck_assert_int_eq(sum, 2 * (1 + 2 + 3));
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref refs/pull | wc -l"), "3");
@@ -149,9 +149,9 @@ START_TEST(a_binary_file_is_published_whole)
                                     "printf 'a\\000b\\377' >bin.dat && git add -A && "
                                     "git diff --cached --binary --full-index && echo");
     change.patch = str_of(arena_printf(&kit.arena, "%s\n\n", diff));
-    struct forge_pull pull = open_pull(&change);
+    struct forge_pr pr = open_pr(&change);
     ck_assert_str_eq(
-        kit_sh(&kit, "git --git-dir=origin.git show %s:bin.dat | od -An -tx1", pull.head),
+        kit_sh(&kit, "git --git-dir=origin.git show %s:bin.dat | od -An -tx1", pr.head),
         " 61 00 62 ff");
 }
 END_TEST
@@ -160,19 +160,19 @@ START_TEST(a_tree_that_was_not_verified_is_not_published)
 {
     struct forge_change change = change_of("run-a");
     struct git git = {0};
-    struct forge_pull pull;
+    struct forge_pr pr;
     struct err err = {0};
     change.tree = kit_sh(&kit, "git --git-dir=origin.git rev-parse main^{tree}");
     ck_assert_int_eq(
-        forge_local.open_pull(&(struct forge_call){.git = git}, &change, &kit.arena, &pull, &err),
+        forge_local.open_pr(&(struct forge_call){.git = git}, &change, &kit.arena, &pr, &err),
         RC_CONFLICT);
     ck_assert_str_eq(err.code, "TREE_NOT_VERIFIED");
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref --format='%%(refname)'"),
                      "refs/heads/main");
     change.tree = NULL;
-    pull = open_pull(&change);
-    change.tree = kit_sh(&kit, "git --git-dir=origin.git rev-parse %s^{tree}", pull.head);
-    ck_assert_str_eq(open_pull(&change).head, pull.head);
+    pr = open_pr(&change);
+    change.tree = kit_sh(&kit, "git --git-dir=origin.git rev-parse %s^{tree}", pr.head);
+    ck_assert_str_eq(open_pr(&change).head, pr.head);
 }
 END_TEST
 
@@ -182,10 +182,10 @@ START_TEST(a_lost_lease_pushes_nothing)
     enum rc lost = RC_STALE;
     change.holder.ctx = &lost;
     struct git git = {0};
-    struct forge_pull pull;
+    struct forge_pr pr;
     struct err err = {0};
     ck_assert_int_eq(
-        forge_local.open_pull(&(struct forge_call){.git = git}, &change, &kit.arena, &pull, &err),
+        forge_local.open_pr(&(struct forge_call){.git = git}, &change, &kit.arena, &pr, &err),
         RC_STALE);
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref --format='%%(refname)'"),
                      "refs/heads/main");
@@ -198,10 +198,10 @@ START_TEST(work_of_others_on_the_branch_is_not_overwritten)
     kit_commit(&kit, "echo other >other.txt");
     kit_sh(&kit, "git --git-dir=origin.git branch drover/run-a main");
     struct git git = {0};
-    struct forge_pull pull;
+    struct forge_pr pr;
     struct err err = {0};
     ck_assert_int_eq(
-        forge_local.open_pull(&(struct forge_call){.git = git}, &change, &kit.arena, &pull, &err),
+        forge_local.open_pr(&(struct forge_call){.git = git}, &change, &kit.arena, &pr, &err),
         RC_CONFLICT);
 }
 END_TEST
@@ -264,10 +264,10 @@ static void push_only(const char *run)
     kit_sh(&kit, "git --git-dir=origin.git update-ref refs/pull %s", base);
     struct forge_change change = own_change(run);
     struct git git = {0};
-    struct forge_pull pull;
+    struct forge_pr pr;
     struct err err = {0};
     ck_assert_int_ne(
-        forge_local.open_pull(&(struct forge_call){.git = git}, &change, &kit.arena, &pull, &err),
+        forge_local.open_pr(&(struct forge_call){.git = git}, &change, &kit.arena, &pr, &err),
         RC_OK);
     kit_sh(&kit, "git --git-dir=origin.git update-ref -d refs/pull");
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show drover/%s:file.txt", run), "two");
@@ -301,28 +301,28 @@ START_TEST(a_branch_and_a_foreign_pull_request_are_found)
 {
     struct forge_found found = look("drover/run-a");
     ck_assert_str_eq(found.head, "");
-    ck_assert_int_eq(found.pull_number, 0);
+    ck_assert_int_eq(found.pr_number, 0);
     const char *head = push_to("drover/run-a", "two");
     found = look("drover/run-a");
     ck_assert_str_eq(found.head, head);
-    ck_assert_int_eq(found.pull_number, 0);
+    ck_assert_int_eq(found.pr_number, 0);
     kit_sh(&kit, "git --git-dir=origin.git update-ref refs/pull/7/head %s", head);
     found = look("drover/run-a");
-    ck_assert_int_eq(found.pull_number, 7);
-    ck_assert_ptr_nonnull(strstr(found.pull_url, "#refs/pull/7/head"));
+    ck_assert_int_eq(found.pr_number, 7);
+    ck_assert_ptr_nonnull(strstr(found.pr_url, "#refs/pull/7/head"));
 }
 END_TEST
 
 START_TEST(a_pull_request_of_drovers_own_is_not_foreign)
 {
     struct forge_change change = change_of("run-a");
-    struct forge_pull pull = open_pull(&change);
+    struct forge_pr pr = open_pr(&change);
     struct forge_found found = look("drover/run-a");
-    ck_assert_str_eq(found.head, pull.head);
-    ck_assert_int_eq(found.pull_number, 0);
+    ck_assert_str_eq(found.head, pr.head);
+    ck_assert_int_eq(found.pr_number, 0);
     /* Nor can another run's agent claim it by pushing the same commit. */
-    kit_sh(&kit, "git --git-dir=origin.git update-ref refs/heads/drover/run-b %s", pull.head);
-    ck_assert_int_eq(look("drover/run-b").pull_number, 0);
+    kit_sh(&kit, "git --git-dir=origin.git update-ref refs/heads/drover/run-b %s", pr.head);
+    ck_assert_int_eq(look("drover/run-b").pr_number, 0);
 }
 END_TEST
 
@@ -330,15 +330,15 @@ START_TEST(a_branch_that_shows_the_same_files_is_taken_as_it_is)
 {
     const char *head = push_to("drover/run-a", "two");
     struct forge_change change = change_of("run-a");
-    struct forge_pull pull = open_pull(&change);
-    ck_assert_str_eq(pull.head, head);
+    struct forge_pr pr = open_pr(&change);
+    ck_assert_str_eq(pr.head, head);
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse refs/pull/1/head"), head);
     push_to("drover/run-b", "three");
     struct forge_change other = change_of("run-b");
     struct git git = {0};
     struct err err = {0};
     ck_assert_int_eq(
-        forge_local.open_pull(&(struct forge_call){.git = git}, &other, &kit.arena, &pull, &err),
+        forge_local.open_pr(&(struct forge_call){.git = git}, &other, &kit.arena, &pr, &err),
         RC_CONFLICT);
 }
 END_TEST
@@ -352,7 +352,7 @@ START_TEST(a_branch_without_a_pull_request_is_taken_back)
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show drover/run-a:file.txt"), "two");
     ck_assert_int_eq(withdraw("run-a", NULL, &withdrawn), RC_OK);
     ck_assert_int_eq(withdrawn.branch, BRANCH_DELETED);
-    ck_assert_int_eq(withdrawn.pull_number, 0);
+    ck_assert_int_eq(withdrawn.pr_number, 0);
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git branch --list 'drover/*' | wc -l"),
                      "0");
     ck_assert_int_eq(withdraw("run-a", NULL, &withdrawn), RC_OK);
@@ -365,16 +365,16 @@ START_TEST(a_pull_request_that_was_not_recorded_is_taken_back)
 {
     struct forge_withdrawn withdrawn;
     struct forge_change change = own_change("run-a");
-    struct forge_pull pull = open_pull(&change);
+    struct forge_pr pr = open_pr(&change);
     ck_assert_int_eq(withdraw("run-a", NULL, &withdrawn), RC_OK);
     ck_assert_int_eq(withdrawn.branch, BRANCH_DELETED);
-    ck_assert_int_eq(withdrawn.pull_number, 1);
+    ck_assert_int_eq(withdrawn.pr_number, 1);
     expect_refs("refs/drover/closed/1 refs/drover/fence/run-a refs/heads/main");
     /* What it showed is still at hand, and its number is not given again. */
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse refs/drover/closed/1"),
-                     pull.head);
+                     pr.head);
     change = change_of("run-b");
-    ck_assert_int_eq(open_pull(&change).number, 2);
+    ck_assert_int_eq(open_pr(&change).number, 2);
 }
 END_TEST
 
@@ -396,10 +396,10 @@ START_TEST(a_patch_that_does_not_fit_is_refused)
     struct forge_change change = change_of("run-a");
     change.patch = str_of(bad_patches[_i].patch);
     struct git git = {0};
-    struct forge_pull pull;
+    struct forge_pr pr;
     struct err err = {0};
     ck_assert_int_eq(
-        forge_local.open_pull(&(struct forge_call){.git = git}, &change, &kit.arena, &pull, &err),
+        forge_local.open_pr(&(struct forge_call){.git = git}, &change, &kit.arena, &pr, &err),
         bad_patches[_i].rc);
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref --format='%%(refname)'"),
                      "refs/heads/main");
@@ -427,15 +427,15 @@ static enum rc merge(int64_t number, const char *head, char to[GIT_HASH_BYTES], 
 START_TEST(a_pull_request_is_merged_once)
 {
     struct forge_change change = change_of("run-a");
-    struct forge_pull pull = open_pull(&change);
+    struct forge_pr pr = open_pr(&change);
     kit_commit(&kit, "echo other >other.txt");
     char commit[GIT_HASH_BYTES], again[GIT_HASH_BYTES];
     struct err err = {0};
-    ck_assert_msg(merge(1, pull.head, commit, &err) == RC_OK, "%s", err.text);
+    ck_assert_msg(merge(1, pr.head, commit, &err) == RC_OK, "%s", err.text);
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse main"), commit);
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show main:file.txt"), "two");
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git show main:other.txt"), "other");
-    ck_assert_int_eq(merge(1, pull.head, again, &err), RC_OK);
+    ck_assert_int_eq(merge(1, pr.head, again, &err), RC_OK);
     ck_assert_str_eq(commit, again);
 }
 END_TEST
@@ -443,11 +443,11 @@ END_TEST
 START_TEST(a_conflict_is_told_and_changes_nothing)
 {
     struct forge_change change = change_of("run-a");
-    struct forge_pull pull = open_pull(&change);
+    struct forge_pr pr = open_pr(&change);
     const char *tip = kit_commit(&kit, "echo three >file.txt");
     char commit[GIT_HASH_BYTES];
     struct err err = {0};
-    ck_assert_int_eq(merge(1, pull.head, commit, &err), RC_CONFLICT);
+    ck_assert_int_eq(merge(1, pr.head, commit, &err), RC_CONFLICT);
     ck_assert_ptr_nonnull(strstr(err.text, "file.txt"));
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse main"), tip);
 }
@@ -456,10 +456,10 @@ END_TEST
 START_TEST(what_cannot_be_merged_is_named)
 {
     struct forge_change change = change_of("run-a");
-    struct forge_pull pull = open_pull(&change);
+    struct forge_pr pr = open_pr(&change);
     char commit[GIT_HASH_BYTES];
     struct err err = {0};
-    ck_assert_int_eq(merge(7, pull.head, commit, &err), RC_NOT_FOUND);
+    ck_assert_int_eq(merge(7, pr.head, commit, &err), RC_NOT_FOUND);
     ck_assert_int_eq(merge(1, base, commit, &err), RC_CONFLICT);
     ck_assert_str_eq(err.code, "HEAD_MOVED");
     const struct forge_merge elsewhere = {.forge = "nowhere", .url = kit.origin, .number = 1};
@@ -470,13 +470,13 @@ END_TEST
 START_TEST(a_pull_request_of_another_run_is_neither_merged_nor_closed)
 {
     struct forge_change change = change_of("run-b");
-    struct forge_pull pull = open_pull(&change);
+    struct forge_pr pr = open_pr(&change);
     struct git git = {0};
     char commit[GIT_HASH_BYTES];
     struct err err = {0};
-    ck_assert_int_eq(merge(pull.number, pull.head, commit, &err), RC_CONFLICT);
+    ck_assert_int_eq(merge(pr.number, pr.head, commit, &err), RC_CONFLICT);
     ck_assert_str_eq(err.code, "PULL_REQUEST_NOT_OWN");
-    struct forge_closing closing = closing_of(pull.number);
+    struct forge_closing closing = closing_of(pr.number);
     ck_assert_int_eq(forge_close(&(struct forge_call){.git = git}, &closing, &err), RC_CONFLICT);
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse main"), base);
 }
@@ -485,17 +485,17 @@ END_TEST
 START_TEST(files_that_were_not_verified_are_not_merged)
 {
     struct forge_change change = change_of("run-a");
-    struct forge_pull pull = open_pull(&change);
+    struct forge_pr pr = open_pr(&change);
     struct git git = {0};
     char commit[GIT_HASH_BYTES];
     struct err err = {0};
     struct forge_merge request = {
         .forge = "local",
         .url = kit.origin,
-        .number = pull.number,
+        .number = pr.number,
         .run_id = "run-a",
         .branch = "drover/run-a",
-        .expected_head = pull.head,
+        .expected_head = pr.head,
         .expected_tree = "1111111111111111111111111111111111111111",
         .target_branch = "main",
         .message = "Merge it\n",
@@ -512,37 +512,37 @@ END_TEST
 START_TEST(a_pull_request_that_was_closed_is_not_merged)
 {
     struct forge_change change = change_of("run-a");
-    struct forge_pull pull = open_pull(&change);
+    struct forge_pr pr = open_pr(&change);
     struct git git = {0};
     char commit[GIT_HASH_BYTES];
     struct err err = {0};
-    struct forge_closing closing = closing_of(pull.number);
+    struct forge_closing closing = closing_of(pr.number);
     ck_assert_msg(forge_close(&(struct forge_call){.git = git}, &closing, &err) == RC_OK, "%s",
                   err.text);
     ck_assert_int_eq(forge_close(&(struct forge_call){.git = git}, &closing, &err), RC_OK);
-    ck_assert_int_eq(merge(pull.number, pull.head, commit, &err), RC_CONFLICT);
+    ck_assert_int_eq(merge(pr.number, pr.head, commit, &err), RC_CONFLICT);
     ck_assert_str_eq(err.code, "PULL_REQUEST_NOT_OPEN");
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse main"), base);
-    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse drover/run-a"), pull.head);
+    ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git rev-parse drover/run-a"), pr.head);
     closing.number = 7;
     ck_assert_int_eq(forge_close(&(struct forge_call){.git = git}, &closing, &err), RC_OK);
     closing.forge = "nowhere";
     ck_assert_int_eq(forge_close(&(struct forge_call){.git = git}, &closing, &err), RC_INVALID);
     change = change_of("run-b");
-    ck_assert_int_eq(open_pull(&change).number, 2);
+    ck_assert_int_eq(open_pr(&change).number, 2);
 }
 END_TEST
 
 START_TEST(a_pull_request_that_was_merged_is_not_closed)
 {
     struct forge_change change = change_of("run-a");
-    struct forge_pull pull = open_pull(&change);
+    struct forge_pr pr = open_pr(&change);
     struct git git = {0};
     char commit[GIT_HASH_BYTES];
     struct err err = {0};
-    struct forge_closing closing = closing_of(pull.number);
+    struct forge_closing closing = closing_of(pr.number);
     closing.target_branch = "main";
-    ck_assert_int_eq(merge(pull.number, pull.head, commit, &err), RC_OK);
+    ck_assert_int_eq(merge(pr.number, pr.head, commit, &err), RC_OK);
     ck_assert_int_eq(forge_close(&(struct forge_call){.git = git}, &closing, &err), RC_CONFLICT);
     ck_assert_str_eq(err.code, "PULL_REQUEST_MERGED");
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref refs/drover/closed"), "");
@@ -576,9 +576,9 @@ START_TEST(what_the_origin_has_lost_is_named)
     struct err err = {0};
     char commit[GIT_HASH_BYTES];
     struct forge_change change = change_of("run-a");
-    struct forge_pull pull = open_pull(&change);
+    struct forge_pr pr = open_pr(&change);
     struct issue issue;
-    ck_assert_int_eq(merge(1, pull.head, commit, &err), RC_OK);
+    ck_assert_int_eq(merge(1, pr.head, commit, &err), RC_OK);
     ck_assert_int_eq(issues_local.open(&(struct forge_call){.git = git}, kit.origin,
                                        &(struct issue_words){.title = "one",
                                                              .body = "",
@@ -588,7 +588,7 @@ START_TEST(what_the_origin_has_lost_is_named)
                      RC_OK);
     kit_sh(&kit, "cd origin.git && { %s; }", examined[_i].damage);
     const struct forge_known known = {.number = 1,
-                                      .head = pull.head,
+                                      .head = pr.head,
                                       .merge_commit = commit,
                                       .merged_lately = true,
                                       .target_branch = "main"};
@@ -610,14 +610,14 @@ END_TEST
 START_TEST(locks_of_a_git_that_lost_power_do_not_stop_a_merge)
 {
     struct forge_change change = change_of("run-a");
-    struct forge_pull pull = open_pull(&change);
+    struct forge_pr pr = open_pr(&change);
     char commit[GIT_HASH_BYTES];
     struct err err = {0};
     kit_sh(&kit, "cd origin.git && touch -d '2 minutes ago' refs/heads/main.lock HEAD.lock");
-    ck_assert_msg(merge(1, pull.head, commit, &err) == RC_OK, "%s", err.text);
+    ck_assert_msg(merge(1, pr.head, commit, &err) == RC_OK, "%s", err.text);
     kit_sh(&kit, "cd origin.git && git update-ref refs/heads/main main^1 && "
                  "touch refs/heads/main.lock");
-    ck_assert_int_ne(merge(1, pull.head, commit, &err), RC_OK);
+    ck_assert_int_ne(merge(1, pr.head, commit, &err), RC_OK);
 }
 END_TEST
 
@@ -626,10 +626,10 @@ START_TEST(a_branch_that_is_checked_out_is_left_alone)
     kit_sh(&kit, "git clone -q origin.git w");
     kit.origin = arena_printf(&kit.arena, "%s/w", kit.dir);
     struct forge_change change = change_of("run-a");
-    struct forge_pull pull = open_pull(&change);
+    struct forge_pr pr = open_pr(&change);
     char commit[GIT_HASH_BYTES];
     struct err err = {0};
-    ck_assert_int_eq(merge(pull.number, pull.head, commit, &err), RC_CONFLICT);
+    ck_assert_int_eq(merge(pr.number, pr.head, commit, &err), RC_CONFLICT);
     ck_assert_str_eq(err.code, "BRANCH_CHECKED_OUT");
 }
 END_TEST
@@ -639,10 +639,10 @@ START_TEST(an_address_elsewhere_is_not_local)
     struct forge_change change = change_of("run-a");
     change.url = "https://example.org/x.git";
     struct git git = {0};
-    struct forge_pull pull;
+    struct forge_pr pr;
     struct err err = {0};
     ck_assert_int_eq(
-        forge_local.open_pull(&(struct forge_call){.git = git}, &change, &kit.arena, &pull, &err),
+        forge_local.open_pr(&(struct forge_call){.git = git}, &change, &kit.arena, &pr, &err),
         RC_INVALID);
 }
 END_TEST

@@ -71,24 +71,24 @@ static void place_end(struct place *place)
     arena_release(&place->arena);
 }
 
-static struct sink_outcome publish(struct place *place, const char *a, const char *b)
+static struct sink_outcome deliver(struct place *place, const char *a, const char *b)
 {
     struct sink_record records[] = {{.json = str_of(a)}, {.json = str_of(b)}};
-    return sink_file.publish(place->sink, records, 2);
+    return sink_file.deliver(place->sink, records, 2);
 }
 
 static void must_publish(struct place *place, const char *a, const char *b)
 {
-    struct sink_outcome outcome = publish(place, a, b);
-    ck_assert_msg(outcome.verdict == SINK_PUBLISHED, "%s", outcome.why.text);
-    ck_assert_uint_eq(outcome.published, 2);
+    struct sink_outcome outcome = deliver(place, a, b);
+    ck_assert_msg(outcome.verdict == SINK_DELIVERED, "%s", outcome.why.text);
+    ck_assert_uint_eq(outcome.delivered, 2);
 }
 
 static void must_retry(struct place *place, const char *a, const char *b, const char *why)
 {
-    struct sink_outcome outcome = publish(place, a, b);
+    struct sink_outcome outcome = deliver(place, a, b);
     ck_assert_int_eq(outcome.verdict, SINK_RETRY);
-    ck_assert_uint_eq(outcome.published, 0);
+    ck_assert_uint_eq(outcome.delivered, 0);
     ck_assert_msg(strstr(outcome.why.text, why) != NULL, "%s", outcome.why.text);
 }
 

@@ -40,9 +40,9 @@ static const struct message *messages(size_t count)
     return all;
 }
 
-static struct cmd_publish *publication(const char *topic, size_t count)
+static struct cmd_topic_send *publication(const char *topic, size_t count)
 {
-    struct cmd_publish *cmd = cmd_publish_new();
+    struct cmd_topic_send *cmd = cmd_topic_send_new();
     cmd->dispatch = (struct dispatch){.topic = topic, .messages = messages(count), .count = count};
     return cmd;
 }
@@ -102,7 +102,7 @@ START_TEST(every_subscription_that_matches_gets_a_copy)
     subscribe("one", "ticket.*", "q1");
     subscribe("two", "ticket.>", "q2");
     subscribe("other", "invoice.*", "q3");
-    struct cmd_publish *cmd = publication("ticket.created", 3);
+    struct cmd_topic_send *cmd = publication("ticket.created", 3);
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
     ck_assert_uint_eq(cmd->answers[2].count, 2);
     ck_assert_str_eq(cmd->answers[2].deliveries[0].subscription, "one");
@@ -115,7 +115,7 @@ END_TEST
 
 START_TEST(a_subscription_of_the_same_batch_counts_from_its_place_on)
 {
-    struct cmd_publish *before = publication("t", 1), *after = publication("t", 1);
+    struct cmd_topic_send *before = publication("t", 1), *after = publication("t", 1);
     struct cmd_subscription_put *put = cmd_subscription_put_new();
     put->name = "s";
     put->pattern = "t";
@@ -136,7 +136,7 @@ START_TEST(too_many_jobs_at_once_are_refused_with_their_number)
 {
     subscribe("one", "t", "q1");
     subscribe("two", "t", "q2");
-    struct cmd_publish *cmd = publication("t", 501);
+    struct cmd_topic_send *cmd = publication("t", 501);
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_TOO_LARGE);
     ck_assert_ptr_nonnull(strstr(cmd->base.err.text, "1002 jobs"));
     command_free(&cmd->base);
@@ -153,7 +153,7 @@ START_TEST(a_full_queue_refuses_a_message_for_all_subscriptions)
     subscribe("one", "t", "q1");
     subscribe("two", "t", "q2");
     lab_queue(&lab, "q2", "{\"maxLength\":2}");
-    struct cmd_publish *cmd = publication("t", 2);
+    struct cmd_topic_send *cmd = publication("t", 2);
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
     command_free(&cmd->base);
     cmd = publication("t", 1);
@@ -171,7 +171,7 @@ START_TEST(messages_keep_their_headers_and_are_not_gathered)
 {
     subscribe("s", "t", "q");
     lab_queue(&lab, "q", "{\"batch\":{\"max\":10,\"windowMs\":1000}}");
-    struct cmd_publish *cmd = publication("t", 3);
+    struct cmd_topic_send *cmd = publication("t", 3);
     ck_assert_int_eq(lab_call(&lab, &cmd->base), RC_OK);
     command_free(&cmd->base);
     ck_assert_uint_eq(waiting_in("q"), 3);

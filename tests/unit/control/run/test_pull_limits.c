@@ -201,13 +201,13 @@ static void cut_off(int i)
     ck_assert(lab_fail(&lab, &job, "cancelled", false).ok);
 }
 
-static void collect(int i, const char *pull)
+static void collect(int i, const char *pr)
 {
     struct job_row job = lab_take(&lab, "collect");
     ck_assert_ptr_nonnull(strstr(str_dup(&lab.arena, job.payload), cuts[i].outcome));
     lab_finish(&lab, &job,
                arena_printf(&lab.arena, "{\"outcome\":\"%s\",\"report\":\"unknown\"%s}",
-                            cuts[i].outcome, pull));
+                            cuts[i].outcome, pr));
 }
 
 START_TEST(past_its_turns_or_money_it_is_cut_off)

@@ -257,9 +257,9 @@ START_TEST(a_pull_request_of_the_agent_is_recorded_before_anybody_is_asked)
              "\"forbiddenPaths\":1},\"pullRequest\":{\"number\":3,\"url\":\"u\","
              "\"headCommit\":\"1111111111111111111111111111111111111111\"}}");
     expect(&run_id, RUN_AWAITING_APPROVAL);
-    struct pull_request_row pull;
-    ck_assert_int_eq(pull_requests_of_run(lab.db, &run_id, &lab.arena, &pull, NULL), RC_OK);
-    ck_assert_int_eq(pull.number, 3);
+    struct pull_request_row pr;
+    ck_assert_int_eq(pull_requests_of_run(lab.db, &run_id, &lab.arena, &pr, NULL), RC_OK);
+    ck_assert_int_eq(pr.number, 3);
     struct approval_row question = open_question(&run_id);
     ck_assert_int_eq(decide(&question, answers[_i].approve, "as it is"), RC_OK);
     if (answers[_i].approve && answers[_i].in_time) {

@@ -45,15 +45,15 @@ static struct sink_outcome probe_publish(void *sink, const struct sink_record *r
                                          size_t count)
 {
     ck_assert_ptr_eq(sink, &probe);
-    struct sink_outcome outcome = {.verdict = SINK_PUBLISHED, .published = count};
+    struct sink_outcome outcome = {.verdict = SINK_DELIVERED, .delivered = count};
     probe.publishes++;
     if (count > probe.accepts) {
-        outcome.published = probe.accepts;
+        outcome.delivered = probe.accepts;
         outcome.verdict = probe.refuses ? SINK_REFUSED : SINK_RETRY;
         (void)!err_set(&outcome.why, RC_IO, "DOWN", "%s", broken);
         outcome.why.retry_ms = probe.retry_ms;
     }
-    for (size_t i = 0; i < outcome.published; i++) {
+    for (size_t i = 0; i < outcome.delivered; i++) {
         ck_assert_uint_lt(probe.seen_count, SEEN_MAX);
         ck_assert_int_eq(records[i].json.at[0], (int)'{');
         ck_assert_ptr_nonnull(memmem(records[i].json.at, records[i].json.len,
@@ -69,7 +69,7 @@ static void probe_close(void *sink)
 }
 
 static const struct sink_ops probe_ops = {
-    .type = "probe", .open = probe_open, .publish = probe_publish, .close = probe_close};
+    .type = "probe", .open = probe_open, .deliver = probe_publish, .close = probe_close};
 
 static int64_t probe_now(void *ctx)
 {

@@ -168,7 +168,7 @@ static void open_pull_of(const char *commit)
     kit_sh(&kit,
            "git --git-dir=%s push -q origin.git %s:refs/heads/drover/x && "
            "head=$(git --git-dir=origin.git -c user.name=a -c user.email=a@b commit-tree "
-           "%s^{tree} -p main -m pull) && "
+           "%s^{tree} -p main -m pr) && "
            "git --git-dir=origin.git update-ref refs/drover/pulls/%s/1 $head && "
            "git --git-dir=origin.git update-ref refs/heads/drover/x $head",
            mirror_snapshots(&step), commit, commit, kit.run_id.text);
@@ -186,7 +186,7 @@ START_TEST(a_review_finds_what_was_published_elsewhere)
     clear_after(31);
     ck_assert_str_eq(refs(), "1-3");
     bool has_pull = false;
-    ck_assert_msg(publication_has_pull(&step, &has_pull, &err) == RC_OK, "%s", err.text);
+    ck_assert_msg(publication_has_pr(&step, &has_pull, &err) == RC_OK, "%s", err.text);
     ck_assert(has_pull);
 }
 END_TEST

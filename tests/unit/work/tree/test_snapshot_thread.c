@@ -497,14 +497,14 @@ START_TEST(clean_drops_snapshots_of_published_work_only)
     ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);
     ck_assert_str_ne(in_repository("for-each-ref refs/drover"),
                      ""); /* The origin has no pull request. */
-    const char *pull = arena_printf(&kit.arena, "refs/drover/pulls/%s/1", kit.run_id.text);
-    kit_sh(&kit, "git --git-dir=origin.git update-ref %s main", pull);
+    const char *pr = arena_printf(&kit.arena, "refs/drover/pulls/%s/1", kit.run_id.text);
+    kit_sh(&kit, "git --git-dir=origin.git update-ref %s main", pr);
     step = another_step(&(struct kit_task){.payload = "\"outcome\":\"completed\""});
     ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);
     ck_assert_str_eq(in_repository("for-each-ref refs/drover"), "");
     ck_assert_str_eq(kit_sh(&kit, "git --git-dir=origin.git for-each-ref --format='%%(refname)' "
                                   "refs/drover"),
-                     pull);
+                     pr);
     in_repository(arena_printf(&kit.arena, "update-ref %s %s", last.ref, last.commit));
     step = another_step(&(struct kit_task){.payload = "\"outcome\":\"failed\""});
     ck_assert_msg(step_clean(&step, &err) == RC_OK, "%s", err.text);

@@ -1,10 +1,10 @@
 /*
- * publish.c - see publish.h.
+ * topic_send.c - finds the subscriptions of a topic and enqueues a job for each.
  *
  * Subscriptions are read once for all messages of a batch, inside its transaction: those that were
  * acknowledged before a message was sent, on any node, are included.
  */
-#include "control/messaging/publish.h"
+#include "control/messaging/topic_send.h"
 #include "base/clock.h"
 #include "base/jw.h"
 #include "control/queue/enqueue.h"
@@ -101,7 +101,7 @@ static struct job_spec spec_for(struct context *ctx, const struct message *messa
 
 /* To the subscriptions that match, all messages or none. */
 static enum rc deliver(struct context *ctx, const struct dispatch *dispatch,
-                       const struct found *found, struct published *answers)
+                       const struct found *found, struct topic_sent *answers)
 {
     size_t jobs = dispatch->count * found->count, at = 0;
     struct job_spec *specs = arena_array(ctx->arena, jobs, sizeof *specs);
@@ -112,7 +112,7 @@ static enum rc deliver(struct context *ctx, const struct dispatch *dispatch,
         message.job.type = dispatch->topic;
         if (found->count > 0)
             message.job.headers = write_headers(ctx, dispatch, &message, &id);
-        answers[i] = (struct published){.id = id, .count = found->count};
+        answers[i] = (struct topic_sent){.id = id, .count = found->count};
         for (size_t j = 0; j < found->count; j++)
             specs[at++] = spec_for(ctx, &message, &found->deliveries[j]);
     }
@@ -127,8 +127,8 @@ static enum rc deliver(struct context *ctx, const struct dispatch *dispatch,
     return rc;
 }
 
-enum rc publish(struct context *ctx, const struct dispatch *dispatch,
-                struct published **ret_published)
+enum rc topic_send(struct context *ctx, const struct dispatch *dispatch,
+                   struct topic_sent **ret_sent)
 {
     struct found found;
     enum rc rc = find_deliveries(ctx, dispatch->topic, &found);
@@ -140,22 +140,22 @@ enum rc publish(struct context *ctx, const struct dispatch *dispatch,
                        "most %d are made at once; send fewer messages in a call",
                        dispatch->count * found.count, dispatch->count, found.count,
                        JOBS_PER_CALL_MAX);
-    struct published *answers = arena_array(ctx->arena, dispatch->count, sizeof *answers);
+    struct topic_sent *answers = arena_array(ctx->arena, dispatch->count, sizeof *answers);
     rc = deliver(ctx, dispatch, &found, answers);
     if (rc == RC_OK)
-        *ret_published = answers;
+        *ret_sent = answers;
     return rc;
 }
 
-static enum rc apply_publish(struct context *ctx, struct command *command)
+static enum rc apply_send(struct context *ctx, struct command *command)
 {
-    struct cmd_publish *cmd = (struct cmd_publish *)command;
-    return publish(ctx, &cmd->dispatch, &cmd->answers);
+    struct cmd_topic_send *cmd = (struct cmd_topic_send *)command;
+    return topic_send(ctx, &cmd->dispatch, &cmd->answers);
 }
 
-static const struct command_ops publish_ops = {.name = "publish", .apply = apply_publish};
+static const struct command_ops send_ops = {.name = "publish", .apply = apply_send};
 
-struct cmd_publish *cmd_publish_new(void)
+struct cmd_topic_send *cmd_topic_send_new(void)
 {
-    return command_new(&publish_ops, sizeof(struct cmd_publish));
+    return command_new(&send_ops, sizeof(struct cmd_topic_send));
 }

@@ -1,6 +1,6 @@
 /*
- * publish.h - messages go to topics: a job of its own for every subscription that matches, in that
- * subscription's queue, all in one commit or none.
+ * topic_send.h - sends messages to topics: a job of its own for every subscription that matches,
+ * in that subscription's queue, all in one commit or none.
  *
  * The job is the message: its type is the topic, and what belongs to the message but not to its
  * payload is in its headers:
@@ -9,8 +9,8 @@
  *     correlationId, replyTo, deadline       requests (requests.h)
  *     ...                                    headers of the sender
  */
-#ifndef CONTROL_MESSAGING_PUBLISH_H
-#define CONTROL_MESSAGING_PUBLISH_H
+#ifndef CONTROL_MESSAGING_TOPIC_SEND_H
+#define CONTROL_MESSAGING_TOPIC_SEND_H
 #include "control/commit/context.h"
 #include "control/queue/jobs.h"
 #include "store/subscriptions.h"
@@ -29,7 +29,7 @@ struct delivery {
     const char *subscription, *queue;
     struct enqueue_answer job;
 };
-struct published {
+struct topic_sent {
     struct id id; /* Of the message. */
     struct delivery *deliveries;
     size_t count;
@@ -46,15 +46,15 @@ struct dispatch { /* Messages on their way to a topic. */
     const char *reply_to; /* With request_id. */
     int64_t deadline_us;  /* With request_id. */
 };
-/* Inside a command.  *ret_published: the deliveries of each message.  RC_TOO_LARGE beyond
+/* Inside a command.  *ret_sent: the deliveries of each message.  RC_TOO_LARGE beyond
    JOBS_PER_CALL_MAX jobs, RC_LIMIT when a queue is full or all of them would be dropped. */
-MUST_USE enum rc publish(struct context *ctx, const struct dispatch *dispatch,
-                         struct published **ret_published);
+MUST_USE enum rc topic_send(struct context *ctx, const struct dispatch *dispatch,
+                            struct topic_sent **ret_sent);
 
-struct cmd_publish {
+struct cmd_topic_send {
     struct command base;
     struct dispatch dispatch;
-    struct published *answers; /* One for each message. */
+    struct topic_sent *answers; /* One for each message. */
 };
-struct cmd_publish *cmd_publish_new(void);
+struct cmd_topic_send *cmd_topic_send_new(void);
 #endif
