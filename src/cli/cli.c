@@ -36,6 +36,7 @@ static const struct {
     {"Repositories", cli_repo_commands},
     {NULL, cli_schema_commands},
     {"Tasks", cli_task_commands},
+    {NULL, cli_compare_commands},
     {"Runs", cli_run_commands},
     {NULL, cli_watch_commands},
     {NULL, cli_artifact_commands},

@@ -62,6 +62,7 @@ extern const struct cli_command cli_token_commands[];
 extern const struct cli_command cli_repo_commands[];
 extern const struct cli_command cli_schema_commands[];
 extern const struct cli_command cli_task_commands[];
+extern const struct cli_command cli_compare_commands[];
 extern const struct cli_command cli_run_commands[];
 extern const struct cli_command cli_watch_commands[];
 extern const struct cli_command cli_events_commands[];

@@ -40,6 +40,7 @@ static const char *const initial[] = {
     " id {text} NOT NULL PRIMARY KEY,"
     " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
     " repository_id {text} NOT NULL REFERENCES repositories (id),"
+    " parent_id {text} REFERENCES tasks (id),"
     " description {text},"
     " issue_number {int} NOT NULL,"
     " task_type {text},"
@@ -69,11 +70,16 @@ static const char *const initial[] = {
     " updated_us {int} NOT NULL,"
     " ended_us {int} NOT NULL,"
     " attachments {json},"
-    " overrides {json}) {plain_table}",
+    " overrides {json},"
+    " best_of {int} NOT NULL," /* 0: none */
+    " chosen_id {text},"
+    " candidate_no {int} NOT NULL," /* 0: not a candidate */
+    " candidate {text}) {plain_table}",
     "CREATE INDEX tasks_repository ON tasks (repository_id, id)",
     "CREATE INDEX tasks_status ON tasks (status, id)",
     "CREATE INDEX tasks_requested ON tasks (requested_by, id)",
     "CREATE INDEX tasks_rate ON tasks (requested_by, created_us)",
+    "CREATE INDEX tasks_parent ON tasks (parent_id, id) WHERE parent_id IS NOT NULL",
 
     "CREATE TABLE task_dependencies ("
     " task_id {text} NOT NULL REFERENCES tasks (id),"
@@ -159,6 +165,7 @@ static const char *const initial[] = {
     " deferred_detail {text},"
     " held_until_us {int} NOT NULL DEFAULT 0,"
     " quota_hits {int} NOT NULL DEFAULT 0,"
+    " judge_score_milli {int} NOT NULL DEFAULT -1," /* -1: none */
     " UNIQUE (task_id, run_no)) {plain_table}",
     "CREATE INDEX runs_repository ON runs (repository_id, id)",
     "CREATE INDEX runs_status ON runs (status, id)",

@@ -63,6 +63,7 @@ struct run_row {
     const char *deferred_detail; /* With deferred_reason: a sentence for people. */
     int64_t held_until_us;       /* queued: its agent reported a usage limit until then; or 0. */
     int64_t quota_hits;          /* Usage limits in a row. */
+    int64_t judge_score_milli;   /* The lowest score of its judges, 0 to 1000; -1: none. */
     bool session_over;           /* Known to have ended. */
     bool partial;                /* The work of its agent is not all there. */
 };

@@ -18,6 +18,7 @@ static const struct column task_columns[] = {
     COLUMN(struct task_row, id, COLUMN_KEY | COLUMN_NEW),
     COLUMN(struct task_row, workspace_id, COLUMN_NEW),
     COLUMN(struct task_row, repository_id, COLUMN_NEW),
+    COLUMN(struct task_row, parent_id, COLUMN_NEW),
     COLUMN_AS(struct task_row, repository, REPOSITORY_NAME, COLUMN_COMPUTED),
     COLUMN(struct task_row, description, COLUMN_NEW),
     COLUMN(struct task_row, issue_number, COLUMN_NEW),
@@ -45,6 +46,10 @@ static const struct column task_columns[] = {
     COLUMN(struct task_row, ended_us, COLUMN_NEW | TASK_STATE),
     COLUMN(struct task_row, attachments, COLUMN_NEW),
     COLUMN(struct task_row, overrides, COLUMN_NEW),
+    COLUMN(struct task_row, best_of, COLUMN_NEW),
+    COLUMN(struct task_row, chosen_id, COLUMN_NEW | TASK_STATE),
+    COLUMN(struct task_row, candidate_no, COLUMN_NEW),
+    COLUMN(struct task_row, candidate, COLUMN_NEW),
 };
 const struct shape task_shape = SHAPE("task", struct task_row, task_columns);
 

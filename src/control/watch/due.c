@@ -12,6 +12,7 @@
 #include "control/queue/dead_letters.h"
 #include "control/queue/settle.h"
 #include "control/run/accounts.h"
+#include "control/run/candidates.h"
 #include "control/run/ending.h"
 #include "control/run/flow.h"
 #include "control/run/pipeline.h"
@@ -183,6 +184,7 @@ static const struct timer_kind {
     {TIMER_QUARANTINE, quarantine_sweep, false},
     {TIMER_ACCOUNT_RESET, accounts_reset, false},
     {TIMER_RUN_HELD, accounts_release, false},
+    {TIMER_CANDIDATE_GRACE, candidates_grace_over, false},
 };
 
 /* NULL: written by a version that has more kinds. */
