@@ -96,6 +96,15 @@ describe('best of', () => {
         assert.equal(task.errorCode, 'no_candidate_passed');
         assert.match(task.errorMessage, /1 fails failed \(agent_error\), 2 wrong failed/);
         assert.deepEqual(branches(repo.origin), []);
+        // Retried under other checks, its candidates work again.
+        await server.configure(repo.name, { ...repo.document,
+            verify: [{ name: 'unit', command: 'grep -qx 43 answer.txt' }] });
+        const { runId } = await server.post(`/v1/tasks/${taskId}/retry`);
+        await server.untilTask(taskId, 'completed');
+        assert.equal((await server.run(runId)).runNo, 2);
+        const items = await compared(server, taskId);
+        assert.deepEqual(items.map(({ candidate, status }) => [candidate, status]),
+            [['wrong', 'completed'], ['fails', 'failed']]);
     });
 
     it('waits with a reason that people can read, and is cancelled with its candidates', async () => {

@@ -225,8 +225,7 @@ enum rc candidates_gate(struct context *ctx, struct flow *flow, enum candidates_
 
 bool candidates_patch_waits(const struct flow *flow)
 {
-    return flow->task.best_of > 0 && !id_is_none(&flow->task.chosen_id) && flow->run.attempt == 1 &&
-           flow->run.status < RUN_VERIFYING;
+    return flow->task.best_of > 0 && flow->run.attempt == 1 && flow->run.status < RUN_VERIFYING;
 }
 
 /* ---- the grace ---- */
