@@ -42,7 +42,7 @@ describe('best of', () => {
         const events = await assertDoneOnce(server, { ...submitted, repo });
         assertInOrder(typesOf(events), ['agent.candidate.chosen', 'agent.patch.created',
             'agent.verification.passed', 'agent.pr.created']);
-        assert.ok(!typesOf(events).includes('agent.model.turn.completed'), 'it ran an agent itself');
+        assert.ok(!typesOf(events).includes('agent.model.turn.completed'), 'it ran an agent');
         const [chosen] = dataOf(events, 'agent.candidate.chosen');
         assert.deepEqual(chosen.ranking.map(({ candidate, behind }) => [candidate, behind]),
             [['small', undefined], ['large', 'smaller patch'], ['fails', 'usable']]);
@@ -107,7 +107,7 @@ describe('best of', () => {
             [['wrong', 'completed'], ['fails', 'failed']]);
     });
 
-    it('waits with a reason that people can read, and is cancelled with its candidates', async () => {
+    it('waits with a reason, and is cancelled with its candidates', async () => {
         const mark = newMark();
         const repo = await repository(server, 'acme/wait', { slow: waits(mark), fails });
         const { taskId } = await server.submit(repo.name, { bestOf: 2 });

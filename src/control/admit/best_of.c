@@ -41,8 +41,8 @@ enum rc best_of_check(struct context *ctx, const struct cmd_submit *cmd,
 }
 
 /* NULL: the repository's own agent. */
-static const struct candidate_config *pick(const struct cmd_submit *cmd,
-                                           const struct repo_config *config, size_t index)
+static const struct candidate_config *candidate_at(const struct cmd_submit *cmd,
+                                                   const struct repo_config *config, size_t index)
 {
     if (cmd->candidate_count > 0)
         return find(config, cmd->candidates[index]);
@@ -50,8 +50,8 @@ static const struct candidate_config *pick(const struct cmd_submit *cmd,
                                        : NULL;
 }
 
-/* The overrides of the task, with the candidate's layer in place of their agent.  A merge of the two
-   would lose the nulls of the layer. */
+/* The overrides of the task, with the candidate's layer in place of their agent.  A merge of the
+   two would lose the nulls of the layer. */
 static enum rc make_overrides(struct context *ctx, const struct flow *parent,
                               const struct candidate_config *candidate, struct str *ret_overrides)
 {
@@ -118,6 +118,6 @@ enum rc best_of_submit(struct context *ctx, const struct cmd_submit *cmd,
     const struct repo_config *config;
     enum rc rc = flow_config(ctx, parent, &config);
     for (size_t i = 0; rc == RC_OK && i < (size_t)parent->task.best_of; i++)
-        rc = submit_one(ctx, cmd, repository, parent, i, pick(cmd, config, i));
+        rc = submit_one(ctx, cmd, repository, parent, i, candidate_at(cmd, config, i));
     return rc;
 }

@@ -176,8 +176,8 @@ static const char *describe_wait(struct context *ctx, const struct contest *cont
     return arena_printf(ctx->arena, "%zu of %zu candidates have ended", ended, contest->count);
 }
 
-/* With the first usable one the others have a while left.  Admission looks after every end of a run,
-   and the detail of the wait changes with every candidate that ends: so it begins once. */
+/* With the first usable one the others have a while left.  Admission looks after every end of a
+   run, and the detail of the wait changes with every candidate that ends: so it begins once. */
 static enum rc begin_grace(struct context *ctx, struct flow *flow, const struct contest *contest,
                            const char *detail)
 {

@@ -5,8 +5,8 @@
  *     its run is        ├── candidate 2   prepared, verified and judged like any task
  *     queued and waits  └── candidate 3
  *     (candidates_running)
- *            │ all have ended                     the first usable one gives the others
- *            v                                    timeouts.candidateGraceMs, then they are cancelled
+ *            │ all have ended               after the first usable one the others have
+ *            v                              timeouts.candidateGraceMs left, then they are cancelled
  *     the best patch by core/run/candidates.h becomes that of the run, which is admitted,
  *     verifies and judges it once more for a certificate of its own, and publishes it
  *
