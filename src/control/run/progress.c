@@ -173,7 +173,7 @@ static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd,
         rc = sums != NULL ? flow_save_used(ctx, &flow) : flow_save_events(ctx, &flow);
     if (rc != RC_OK || answer->cancel)
         return rc;
-    return pull_reported(ctx, &job, sums, &answer->cancel);
+    return pull_reported(ctx, &flow.run, &job, sums, &answer->cancel);
 }
 
 static enum rc apply_progress(struct context *ctx, struct command *command)

@@ -17,8 +17,9 @@ enum rc run_job_claim(struct context *ctx, const struct job_row *job, void **ret
 
 enum rc run_job_claimed(struct context *ctx, const struct job_row *job, void *run)
 {
-    enum rc rc = pipeline_started(ctx, job, run);
-    return rc == RC_OK ? pull_begun(ctx, job) : rc;
+    struct flow *flow = run;
+    enum rc rc = pipeline_started(ctx, job, flow);
+    return rc == RC_OK ? pull_begun(ctx, &flow->run, job) : rc;
 }
 
 void run_job_left(void *run)
