@@ -236,6 +236,7 @@ static const struct step_row table[] = {
         .result = RESULT(plan_fields),
         .class = CLASS_AGENT,
         .preference = 50,
+        .runs_agent = true,
         .works_in_tree = true,
     },
     {
@@ -264,6 +265,7 @@ static const struct step_row table[] = {
         .result = RESULT(agent_fields),
         .class = CLASS_AGENT,
         .preference = 70,
+        .runs_agent = true,
         .works_in_tree = true,
     },
     {
@@ -271,6 +273,7 @@ static const struct step_row table[] = {
         .name = "pull",
         .status = RUN_RUNNING,
         .result = RESULT(pull_fields),
+        .runs_agent = true,
     },
     {
         .kind = STEP_COLLECT,

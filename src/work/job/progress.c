@@ -123,11 +123,11 @@ static bool send_batch(struct progress *progress)
     CLEANUP(buf_release) struct buf call;
     buf_init(&call, PROGRESS_BYTES_MAX + 2);
     buf_addf(&call, "[%s]", buf_text(&batch));
-    bool cancel = false;
+    struct port_beat beat = {0};
     struct err err = {0};
     struct port *port = progress->port;
-    enum rc rc = port->ops->progress(port, &progress->lease, buf_str(&call), &cancel, &err);
-    return settle(progress, rc, cancel, &err);
+    enum rc rc = port->ops->progress(port, &progress->lease, buf_str(&call), &beat, &err);
+    return settle(progress, rc, beat.cancel, &err);
 }
 
 static void forget(struct progress *progress)
