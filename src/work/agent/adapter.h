@@ -39,6 +39,7 @@ enum {
 #define CUT_TOOL_DENIED  "tool_denied"
 #define CUT_TOOL_RETRIES "tool_retries"
 #define CUT_QUOTA        "quota"
+#define CUT_UNREADABLE   "output_unreadable"
 
 /* What the agent may use up and call; 0 and NULL: no limit. */
 struct transcript_limits {
@@ -120,6 +121,8 @@ extern const struct adapter_ops adapter_ndjson, adapter_claude, adapter_codex;
 void transcript_init(struct transcript *transcript, enum adapter adapter,
                      struct progress *progress);
 void transcript_release(struct transcript *transcript);
+/* Does the agent with this command (NULL-terminated) read a conversation on its stdin? */
+bool transcript_converses(const struct transcript *transcript, const char *const *command);
 void transcript_line(struct transcript *transcript, struct str line);
 
 /* ---- for adapters ---- */

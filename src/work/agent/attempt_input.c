@@ -39,12 +39,15 @@ void attempt_init(struct attempt *attempt, struct step *step)
         .record_path = worktree_path(step, "io/result.json"),
         .log_path = worktree_path(step, log_name),
         .socket = socket != NULL && file_exists(socket) ? socket : NULL,
+        .said_seq = js_get_int(step->input.payload, "messageSeq", 0),
+        .delivered_seq = js_get_int(step->input.payload, "messageSeq", 0),
         .ended = {.exit_code = -1},
         .record = REPORT_UNKNOWN,
     };
     progress_init(&attempt->progress, step->site->port, &step->lease, step->stop);
-    /* Events of a remote agent have the form of ndjson. */
+    attempt->progress.steer = step->steer;
     attempt->progress.secrets = step_secrets(step);
+    /* Events of a remote agent have the form of ndjson. */
     transcript_init(&attempt->transcript,
                     agent->compute == COMPUTE_REMOTE ? ADAPTER_NDJSON : agent->adapter,
                     &attempt->progress);

@@ -292,11 +292,8 @@ static enum rc start(struct session *session, struct err *err)
 static void feed(struct session *session)
 {
     struct buf *bytes = session->spec->input.bytes;
-    if (session->in_fd < 0) {
-        if (bytes != NULL)
-            buf_clear(bytes);
+    if (session->in_fd < 0)
         return;
-    }
     ssize_t put = bytes->len > 0 ? write(session->in_fd, bytes->data, bytes->len) : 0;
     if (put > 0)
         buf_drop(bytes, (size_t)put);
@@ -564,6 +561,7 @@ static bool turn(struct session *session, int64_t until_us)
         /* Once requested it would stay readable. */
         {.fd = stop != NULL && runs ? stop->event_fd : -1, .events = POLLIN},
         {.fd = session->in_fd, .events = fed ? 0 : POLLOUT},
+        {.fd = session->spec->wake_fd > 0 ? session->spec->wake_fd : -1, .events = POLLIN},
     };
     int64_t wake_us = earlier(next_us(session), until_us);
     if (poll(looks, COUNT_OF(looks), wait_ms(wake_us)) <= 0)

@@ -265,6 +265,8 @@ void step_event(struct step *step, const char *type, struct str data)
         stop_ask(step->stop, STOP_LOST);
     else if (rc == RC_OK && beat.cancel)
         stop_ask(step->stop, STOP_CANCEL);
+    if (rc == RC_OK)
+        steer_note(step->steer, &beat);
 }
 
 void step_last_word(struct step *step, const char *type, struct str data)
