@@ -43,8 +43,8 @@ struct prompt_result {
     bool used[PROMPT_KIND_COUNT];
 };
 
-/* The system text: the repository's own instructions, or drover's where own is NULL; and always what
-   drover and the agent have agreed on. */
+/* The system text: the repository's own instructions, or drover's where own is NULL; then always
+   what drover and the agent have agreed on. */
 const char *prompt_system(const char *own, struct arena *arena);
 /* Changes whenever the same parts would make another prompt. */
 enum { PROMPT_TEMPLATE_VERSION = 1 };

@@ -11,8 +11,9 @@
  * The parts are what such a program consists of, and no more: never a home directory, and nothing
  * that only lies beside it.
  *
- *     below node_modules            the package; all of node_modules unless it is that of a global
- *                                   installation (lib/node_modules), since packages are shared there
+ *     below node_modules            the package; all of node_modules, where packages share what
+ *                                   they need, unless it is that of a global installation
+ *                                   (lib/node_modules)
  *     a virtual environment         bin, lib and pyvenv.cfg of it
  *     a link into an installation   the directory of the file: below share, libexec, opt or
  *                                   versions

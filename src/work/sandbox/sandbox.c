@@ -232,8 +232,8 @@ static void add_sandbox(struct bwrap *bwrap, const struct sandbox *sandbox,
 
 /* ---- drover inside ---- */
 
-/* Programs reach the sandbox's own loopback without the proxy, unless a rule leads out by that name:
-   then they must ask the proxy. */
+/* Programs reach the sandbox's own loopback without the proxy, unless a rule leads out by that
+   name: then they must ask the proxy. */
 static void add_proxy(struct bwrap *bwrap, const char *const *egress)
 {
     static const char *const loopback[] = {"localhost", "127.0.0.1", "::1"};
