@@ -71,6 +71,8 @@ MUST_USE enum rc attempt_make_input(struct attempt *attempt, struct err *err);
 /* It was to resume its session and ended at once: once more, with the whole prompt. */
 bool attempt_lost_session(const struct attempt *attempt);
 void attempt_begin_anew(struct attempt *attempt);
+/* After it has run, however it ended: a login that it has refreshed goes back to its account. */
+void attempt_save_login(const struct attempt *attempt);
 /* Sets limit once the agent has exceeded one. */
 void attempt_check_limits(struct attempt *attempt);
 /* limit is set, and cut_us has passed. */

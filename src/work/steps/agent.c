@@ -87,7 +87,11 @@ static enum rc run_agent(struct attempt *attempt, struct err *err)
 enum rc attempt_run(struct attempt *attempt, struct err *err)
 {
     enum rc rc = attempt->compute->ready(attempt, err);
-    return rc == RC_OK ? run_agent(attempt, err) : rc;
+    if (rc != RC_OK)
+        return rc;
+    rc = run_agent(attempt, err);
+    attempt_save_login(attempt);
+    return rc;
 }
 
 /* The work of an agent in our tree is saved when it failed or was stopped.  When the lease is lost
