@@ -69,6 +69,7 @@ struct run_row {
     struct id question_id;       /* Its agent's open question, or none. */
     int64_t message_seq;         /* The last message to its agent; 0: none was sent. */
     bool session_over;           /* Known to have ended. */
+    const char *agent_session;   /* That a local agent reported last: it may resume it. */
     bool partial;                /* The work of its agent is not all there. */
 };
 
@@ -109,7 +110,7 @@ MUST_USE enum rc runs_save_more(struct db *db, const struct run_row *row, struct
 bool runs_changed_more(const struct run_row *now, const struct run_row *stored);
 /* Only turns, tokens, cost and model. */
 MUST_USE enum rc runs_save_usage(struct db *db, const struct run_row *row, struct err *err);
-/* Only session_begun_us. */
+/* Only session_begun_us and agent_session. */
 MUST_USE enum rc runs_save_begun(struct db *db, const struct run_row *row, struct err *err);
 /* Only its place in the log (event_seq, last_event_id), events_left and updated_us. */
 MUST_USE enum rc runs_touch(struct db *db, const struct run_row *row, struct err *err);

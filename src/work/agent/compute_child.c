@@ -102,7 +102,7 @@ static enum rc start(struct attempt *attempt, struct err *err)
         return rc;
     struct compute_spec spec = {
         .sandbox = &step->site->sandbox,
-        .view = {.argv = config->agent.command,
+        .view = {.argv = attempt->argv,
                  .cwd = attempt->tree,
                  .binds = {{step->mirror, false},
                            {attempt->tree, true},

@@ -40,7 +40,6 @@ struct compute_input {
 struct compute_spec {
     const struct sandbox *sandbox;
     struct sandbox_view view;      /* Descriptors are filled in, and limits if there are none. */
-    const char *const *egress;     /* With no network: hosts that can be reached still, or NULL. */
     const char *const *env;        /* NULL-terminated */
     const char *stdin_path;        /* or NULL */
     struct compute_input input;    /* In its place. */
