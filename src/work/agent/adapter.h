@@ -92,8 +92,9 @@ struct transcript {
     /* The provider was overloaded or the connection to it was lost, after the program's own
        retries: the agent itself has not failed. */
     bool overloaded;
-    struct buf input; /* Bytes for the agent's stdin that are not written yet. */
-    bool input_over;  /* stdin is closed once `input` is empty. */
+    struct buf input;  /* Bytes for the agent's stdin that are not written yet. */
+    bool input_over;   /* stdin is closed once `input` is empty. */
+    bool session_lost; /* The agent says that it cannot resume the session. */
 };
 
 /* What an agent is told when it is spoken to on its stdin. */

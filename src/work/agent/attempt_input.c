@@ -82,7 +82,8 @@ void attempt_release(struct attempt *attempt)
 bool attempt_lost_session(const struct attempt *attempt)
 {
     const struct transcript *transcript = &attempt->transcript;
-    return attempt->session != NULL && attempt->ended.exited && attempt->ended.exit_code != 0 &&
+    bool failed = attempt->ended.exited && attempt->ended.exit_code != 0;
+    return attempt->session != NULL && (failed || transcript->session_lost) &&
            attempt->limit == NULL && !transcript->overloaded && transcript->usage.turns == 0 &&
            transcript->calls == 0;
 }

@@ -71,7 +71,7 @@ static enum rc begin_conversation(struct attempt *attempt, struct err *err)
     struct step *step = attempt->step;
     struct transcript *transcript = &attempt->transcript;
     const struct agent_config *agent = &step->input.config.agent;
-    attempt->converses = transcript_converses(transcript, agent->command);
+    attempt->converses = transcript_converses(transcript, attempt->argv);
     if (!attempt->converses)
         return RC_OK;
     CLEANUP(buf_release) struct buf prompt;
@@ -79,7 +79,7 @@ static enum rc begin_conversation(struct attempt *attempt, struct err *err)
     enum rc rc = file_read(attempt->prompt_path, &prompt, err);
     const struct conversation conversation = {
         .prompt = buf_text(&prompt),
-        .session_id = js_get_str(step->input.payload, "session", NULL),
+        .session_id = attempt->session,
         .cwd = attempt->tree,
         .model = agent->model,
     };
