@@ -110,6 +110,11 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, deferred_detail, RUN_MORE),
     COLUMN(struct run_row, held_until_us, RUN_MORE),
     COLUMN(struct run_row, quota_hits, RUN_MORE),
+    COLUMN(struct run_row, paused_us, RUN_MORE),
+    COLUMN(struct run_row, paused_by, RUN_MORE),
+    COLUMN(struct run_row, still_us, RUN_MORE),
+    COLUMN(struct run_row, question_id, RUN_MORE),
+    COLUMN(struct run_row, message_seq, RUN_MORE),
 };
 const struct shape run_shape = SHAPE("run", struct run_row, run_columns);
 _Static_assert(BUDGET_KIND_COUNT == 4, "a new budget is a new column used_...");
