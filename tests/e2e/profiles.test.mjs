@@ -18,8 +18,8 @@ const LOGIN = '.claude/.credentials.json';
 const tokens = (n, expiresAt) => ({ claudeAiOauth: { accessToken: `sk-ant-oat01-access-${n}`,
     refreshToken: `sk-ant-ort01-refresh-${n}`, expiresAt, scopes: ['user:inference'] } });
 
-// In the place of Claude Code: needs a file of its package, the interpreter and the prompt, and says
-// on stderr what it was given.  The task's text decides what it does.
+// In the place of Claude Code: needs a file of its package, the interpreter and the prompt, and
+// prints on stderr what it was given.  The task's text decides what it does.
 const STAND_IN = `#!/usr/bin/env node
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -106,8 +106,8 @@ describe('an agent by its profile', { concurrency: 4 }, () => {
         assert.equal(run.account, 'default:claude');
         assert.equal(run.agentSession, '5d1c0f7e-1111-4a55-8f00-000000000001');
         const text = await log(runId);
-        assert.equal(line(text, 'ARGS'), '-p --output-format stream-json --input-format stream-json '
-            + '--verbose --include-partial-messages --dangerously-skip-permissions');
+        assert.equal(line(text, 'ARGS'), '-p --output-format stream-json --input-format '
+            + 'stream-json --verbose --include-partial-messages --dangerously-skip-permissions');
         assert.ok(line(text, 'TOLD').includes('Make the answer right.'), text);
     });
 
@@ -133,7 +133,7 @@ describe('an agent by its profile', { concurrency: 4 }, () => {
         assert.ok(!told.includes('Please fail at first.'), told);
     });
 
-    it('takes the login of the server\'s user along, and gives back what it refreshed', async () => {
+    it('takes the login of the user along, and gives back what it refreshed', async () => {
         const repo = await use('acme/login');
         writeLogin(home, JSON.stringify(tokens(1, 1000), null, 2));
         writeFileSync(join(home, 'private'), 'not for agents');
@@ -228,8 +228,9 @@ describe('the command line about profiles', { concurrency: 4 }, () => {
     it('lists them', async () => {
         const { code, out } = await call(['agents', 'profiles']);
         assert.equal(code, 0);
-        for (const name of ['claude', 'codex', 'gemini', 'copilot', 'cursor-agent', 'opencode', 'goose',
-            'amp', 'aider', 'acp', 'ndjson']) assert.match(out, new RegExp(`^${name} `, 'm'));
+        for (const name of ['claude', 'codex', 'gemini', 'copilot', 'cursor-agent', 'opencode',
+            'goose', 'amp', 'aider', 'acp', 'ndjson'])
+            assert.match(out, new RegExp(`^${name} `, 'm'));
         const { items } = JSON.parse((await call(['agents', 'profiles', '--json'])).out);
         const codex = items.find(({ name }) => name === 'codex');
         assert.deepEqual(codex.resume, ['resume', '{session}']);
@@ -261,7 +262,7 @@ describe('the command line about profiles', { concurrency: 4 }, () => {
         assert.equal(checks.find(({ name }) => name === 'login').detail, '$ANTHROPIC_API_KEY');
     });
 
-    it('suggests a profile for one that is misspelled, and warns of a model without effect', async () => {
+    it('suggests a profile for a misspelled one, and warns of an unused model', async () => {
         const missing = await call(['agents', 'check', 'cluade']);
         assert.equal(missing.code, 3);
         assert.match(missing.err, /did you mean claude/);
