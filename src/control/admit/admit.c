@@ -29,6 +29,7 @@
 #include "control/run/ending.h"
 #include "control/run/flow.h"
 #include "control/run/quarantine.h"
+#include "control/run/run_tree.h"
 #include "control/run/stop.h"
 #include "core/event_types.h"
 #include "core/run/admission.h"
@@ -196,6 +197,9 @@ static enum rc start(struct admission *admission, struct flow *flow,
     if (rc != RC_OK)
         return rc;
     flow->run.deadline_us = ctx->now_us + config->timeouts.run_ms * US_PER_MS;
+    rc = run_tree_deadline(ctx, &flow->run, &flow->run.deadline_us);
+    if (rc != RC_OK)
+        return rc;
     struct timer_row timer = {
         .kind = TIMER_RUN_DEADLINE, .subject = flow->run.id, .due_us = flow->run.deadline_us};
     rc = timers_set(ctx->db, &timer, ctx->err);

@@ -28,8 +28,8 @@ MUST_USE enum rc stop_failed(struct context *ctx, const struct id *run_id,
                              const struct failure *why);
 /* Does a stop request of the run apply to a worker of this step? */
 bool stop_reaches_step(const struct run_row *run, const char *step);
-/* Ends the run by its stop request (cancelled or timed_out), or collects what an agent elsewhere
-   has done when the request came from a limit on turns or cost. */
+/* Ends the run by its stop request (cancelled, timed_out, or failed for a budget), or collects what
+   an agent elsewhere has done when the request came from a limit on turns or cost. */
 MUST_USE enum rc flow_end_stopped(struct context *ctx, struct flow *flow);
 
 struct cmd_cancel {
