@@ -72,6 +72,7 @@ struct run_row {
     int64_t held_until_us;       /* queued: its agent reported a usage limit until then; or 0. */
     int64_t quota_hits;          /* Usage limits in a row. */
     bool session_over;           /* Known to have ended. */
+    const char *agent_session;   /* That a local agent reported last: it may resume it. */
     bool partial;                /* The work of its agent is not all there. */
 };
 
@@ -117,7 +118,7 @@ MUST_USE enum rc runs_set_root(struct db *db, const struct id *id, struct err *e
 /* All runs of a budget tree, at most so many, as budget_tree_link wants them; without locks. */
 MUST_USE enum rc runs_tree(struct db *db, const struct id *root_run_id, int64_t limit,
                            struct arena *arena, struct budget_tree *ret_tree, struct err *err);
-/* Only session_begun_us. */
+/* Only session_begun_us and agent_session. */
 MUST_USE enum rc runs_save_begun(struct db *db, const struct run_row *row, struct err *err);
 /* Only its place in the log (event_seq, last_event_id), events_left and updated_us. */
 MUST_USE enum rc runs_touch(struct db *db, const struct run_row *row, struct err *err);

@@ -87,7 +87,11 @@ static enum rc run_agent(struct attempt *attempt, struct err *err)
 enum rc attempt_run(struct attempt *attempt, struct err *err)
 {
     enum rc rc = attempt->compute->ready(attempt, err);
-    return rc == RC_OK ? run_agent(attempt, err) : rc;
+    if (rc != RC_OK)
+        return rc;
+    rc = run_agent(attempt, err);
+    attempt_save_login(attempt);
+    return rc;
 }
 
 /* The work of an agent in our tree is saved when it failed or was stopped.  When the lease is lost
@@ -122,6 +126,10 @@ enum rc step_agent(struct step *step, struct err *err)
         return step_fail(step, rc, err, (struct port_failure){.code = "payload_invalid"});
     }
     enum rc rc = attempt_run(&attempt, err);
+    if (rc == RC_OK && attempt_lost_session(&attempt)) {
+        attempt_begin_anew(&attempt);
+        rc = attempt_run(&attempt, err);
+    }
     if (rc == RC_OK)
         rc = attempt.compute->collect(&attempt, err);
     save_work(&attempt, rc);
