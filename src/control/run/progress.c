@@ -10,6 +10,7 @@
 #include "control/run/messages.h"
 #include "control/run/pull_limits.h"
 #include "control/run/result_facts.h"
+#include "control/run/run_tree.h"
 #include "control/run/stop.h"
 #include "control/run/usage.h"
 #include "core/config/profile.h"
@@ -194,6 +195,8 @@ static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd,
         rc = note_agent_session(ctx, &flow.run, &job, progress->events);
     if (rc == RC_OK)
         rc = sums != NULL ? flow_save_used(ctx, &flow) : flow_save_events(ctx, &flow);
+    if (rc == RC_OK && sums != NULL)
+        rc = run_tree_spent(ctx, &flow.run);
     if (rc != RC_OK || answer->cancel)
         return rc;
     return pull_reported(ctx, &flow.run, &job, sums, &answer->cancel);
