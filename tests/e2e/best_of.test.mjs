@@ -89,6 +89,23 @@ describe('best of', () => {
             [['small', 'completed'], ['slow', 'cancelled']]);
     });
 
+    it('stops one that uses up the budget of all, and publishes the good one', async () => {
+        const mark = newMark();
+        const spends = `${waits(mark)}while :; do ${turn(0.02)} sleep 0.05; done`;
+        const repo = await repository(server, 'acme/spends', { spends, small, fails });
+        const { taskId } = await server.submit(repo.name, { bestOf: 3, maxBudgetUsd: 0.2 });
+        await until('the good one to end', async () => (await compared(server, taskId))
+            .some(({ candidate, status }) => candidate === 'small' && status === 'completed'));
+        await server.openGate(mark);
+        const task = await server.untilTask(taskId, 'completed');
+        const items = await compared(server, taskId);
+        assert.deepEqual(items.map(({ candidate, errorCode }) => [candidate, errorCode]),
+            [['small', null], ['spends', 'max_budget_exceeded'], ['fails', 'agent_error']]);
+        const sum = items.reduce((all, { costUsd }) => all + costUsd, 0);
+        assert.ok(Math.abs(task.spent.costUsd - sum) < 1e-6, `${task.spent.costUsd} ${sum}`);
+        assert.ok(sum > 0.2 && sum < 0.5, `${sum}`);
+    });
+
     it('fails with every reason when no candidate passes', async () => {
         const repo = await repository(server, 'acme/none', { fails, wrong });
         const { taskId } = await server.submit(repo.name, { bestOf: 2 });

@@ -8,6 +8,7 @@
 #include "control/admit/best_of.h"
 #include "base/jw.h"
 #include "control/run/effective.h"
+#include "control/run/subtasks.h"
 
 static const struct candidate_config *find(const struct repo_config *config, const char *name)
 {
@@ -106,7 +107,9 @@ static enum rc submit_one(struct context *ctx, const struct cmd_submit *cmd,
     task->candidate_no = (int64_t)index + 1;
     task->candidate = candidate != NULL ? candidate->name : NULL;
     task->last_event_id = (struct id){0};
-    enum rc rc = make_overrides(ctx, parent, candidate, &task->overrides);
+    enum rc rc = subtasks_check(ctx, &parent->run, NULL, &flow.lineage);
+    if (rc == RC_OK)
+        rc = make_overrides(ctx, parent, candidate, &task->overrides);
     if (rc == RC_OK)
         rc = effective_config(ctx, repository, task->overrides, &task->config);
     return rc == RC_OK ? submit_insert(ctx, cmd, &flow) : rc;
@@ -119,5 +122,5 @@ enum rc best_of_submit(struct context *ctx, const struct cmd_submit *cmd,
     enum rc rc = flow_config(ctx, parent, &config);
     for (size_t i = 0; rc == RC_OK && i < (size_t)parent->task.best_of; i++)
         rc = submit_one(ctx, cmd, repository, parent, i, candidate_at(cmd, config, i));
-    return rc;
+    return rc == RC_OK ? subtasks_join(ctx, &parent->run) : rc;
 }

@@ -134,7 +134,7 @@ static enum rc choose(struct context *ctx, struct flow *flow, const struct conte
     if (rc == RC_OK)
         rc = adopt(ctx, flow, &contest->rows[best]);
     if (rc == RC_OK)
-        rc = timers_clear_subject(ctx->db, &flow->task.id, ctx->err);
+        rc = timers_clear(ctx->db, TIMER_CANDIDATE_GRACE, &flow->task.id, ctx->err);
     return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
@@ -162,7 +162,7 @@ static enum rc fail(struct context *ctx, struct flow *flow, const struct contest
     struct ending ending = {.event = RUN_EV_FAIL,
                             .code = "no_candidate_passed",
                             .message = describe_failures(ctx, contest)};
-    enum rc rc = timers_clear_subject(ctx->db, &flow->task.id, ctx->err);
+    enum rc rc = timers_clear(ctx->db, TIMER_CANDIDATE_GRACE, &flow->task.id, ctx->err);
     if (rc == RC_OK)
         rc = flow_end(ctx, flow, &ending);
     return rc == RC_OK ? flow_save(ctx, flow) : rc;
