@@ -100,7 +100,7 @@ describe('best of', () => {
         const task = await server.untilTask(taskId, 'completed');
         const items = await compared(server, taskId);
         assert.deepEqual(items.map(({ candidate, errorCode }) => [candidate, errorCode]),
-            [['small', null], ['spends', 'max_budget_exceeded'], ['fails', 'agent_error']]);
+            [['small', null], ['fails', 'agent_error'], ['spends', 'max_budget_exceeded']]);
         const sum = items.reduce((all, { costUsd }) => all + costUsd, 0);
         assert.ok(Math.abs(task.spent.costUsd - sum) < 1e-6, `${task.spent.costUsd} ${sum}`);
         assert.ok(sum > 0.2 && sum < 0.5, `${sum}`);
