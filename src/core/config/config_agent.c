@@ -12,6 +12,14 @@ static const char *const adapters[] = {[ADAPTER_NONE] = "none",
                                        [ADAPTER_NDJSON] = "ndjson",
                                        [ADAPTER_CLAUDE] = "claude",
                                        [ADAPTER_CODEX] = "codex",
+                                       [ADAPTER_GEMINI] = "gemini",
+                                       [ADAPTER_COPILOT] = "copilot",
+                                       [ADAPTER_CURSOR] = "cursor",
+                                       [ADAPTER_OPENCODE] = "opencode",
+                                       [ADAPTER_GOOSE] = "goose",
+                                       [ADAPTER_AMP] = "amp",
+                                       [ADAPTER_TEXT] = "text",
+                                       [ADAPTER_ACP] = NULL,
                                        NULL};
 
 const char *agent_account(const struct agent_config *agent, struct arena *arena)

@@ -29,7 +29,23 @@ enum {
     CONFIG_TOOLS_MAX = 64,
 };
 enum compute { COMPUTE_PROCESS, COMPUTE_REMOTE, COMPUTE_PULL };
-enum adapter { ADAPTER_NONE, ADAPTER_NDJSON, ADAPTER_CLAUDE, ADAPTER_CODEX };
+/* How the output of an agent is read.  To add one: its name in config_agent.c and in
+   schemas/repository.json, its row in core/agent/claims.c, its ops in work/agent/adapter.c. */
+enum adapter {
+    ADAPTER_NONE,
+    ADAPTER_NDJSON,
+    ADAPTER_CLAUDE,
+    ADAPTER_CODEX,
+    ADAPTER_GEMINI,
+    ADAPTER_COPILOT,
+    ADAPTER_CURSOR,
+    ADAPTER_OPENCODE,
+    ADAPTER_GOOSE,
+    ADAPTER_AMP,
+    ADAPTER_TEXT,
+    ADAPTER_ACP, /* Not accepted in a configuration while it has no ops. */
+    ADAPTER_COUNT,
+};
 /* The prompt's file is always there; by default it comes on stdin too. */
 enum prompt_way { PROMPT_STDIN, PROMPT_FILE };
 /* Two runs that mean to change the same files. */
