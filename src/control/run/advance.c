@@ -74,17 +74,8 @@ static enum rc begin_agent(struct context *ctx, struct flow *flow, enum step_kin
     const struct ending *ending = used_up(flow);
     if (ending != NULL)
         return flow_end(ctx, flow, ending);
-    const struct repo_config *config;
-    enum rc rc = flow_config(ctx, flow, &config);
-    if (rc != RC_OK)
-        return rc;
-    if (flow->run.model == NULL)
-        flow->run.model = config->agent.model; /* Until the agent reports another. */
-    const char *account = agent_account(&config->agent, ctx->arena);
-    if (!text_same(flow->run.account, account))
-        flow->run.account = account;
     bool held;
-    rc = accounts_hold(ctx, flow, &held);
+    enum rc rc = accounts_enter(ctx, flow, &held);
     return rc == RC_OK && !held ? assignment_enqueue(ctx, flow, step) : rc;
 }
 

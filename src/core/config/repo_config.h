@@ -27,6 +27,8 @@ enum {
     CONFIG_HOSTS_MAX = 64,
     CONFIG_RULES_MAX = 32,
     CONFIG_TOOLS_MAX = 64,
+    CONFIG_ACCOUNTS_MAX = 16,
+    CONFIG_FALLBACKS_MAX = 4,
 };
 enum compute { COMPUTE_PROCESS, COMPUTE_REMOTE, COMPUTE_PULL };
 /* How the output of an agent is read.  To add one: its name in config_agent.c and in
@@ -81,7 +83,8 @@ struct agent_config {
     const char *env[CONFIG_ENV_MAX + 1]; /* Names let through, NULL-terminated. */
     const char *model;                   /* $DROVER_MODEL, or NULL. */
     const char *account;                 /* The provider account it uses up, or NULL. */
-    struct price_config prices;          /* For adapters that get tokens and no cost. */
+    const char *accounts[CONFIG_ACCOUNTS_MAX + 1]; /* Or one of these. */
+    struct price_config prices;                    /* For adapters that get tokens and no cost. */
     struct mount_config mounts[CONFIG_MOUNTS_MAX];
     size_t mount_count;
     const char *home; /* Seeds $HOME: a directory that is copied into it, or NULL. */
@@ -130,6 +133,8 @@ struct repo_config {
     const char *default_branch;
     const char *forge_credential; /* `credentials: {forge: NAME}`, or NULL */
     struct agent_config agent;
+    struct agent_config fallback[CONFIG_FALLBACKS_MAX]; /* When no account of it is free. */
+    size_t fallback_count;
     struct verifier_config verify[CONFIG_VERIFIERS_MAX];
     size_t verify_count;
     struct judge_rules rules; /* All `judge: [{rules}]` entries, merged: the strictest wins. */
@@ -194,6 +199,10 @@ MUST_USE enum rc repo_config_decode(const struct js *document, const char *url_g
 int64_t repo_config_step_ms(const struct repo_config *config, const struct step_row *step);
 /* agent.account, or one account for all agents that speak through the same adapter. */
 const char *agent_account(const struct agent_config *agent, struct arena *arena);
+/* What it is called in runs and events: its adapter. */
+const char *agent_name(const struct agent_config *agent);
+/* agent, or agent.fallback[fallback - 1]. */
+const struct agent_config *repo_config_agent(const struct repo_config *config, int64_t fallback);
 /* acme/billing: letters, digits, . _ - and single slashes, at most 200 bytes. */
 bool repo_name_valid(const char *name);
 /* A branch name that git takes and that cannot be mistaken for an option. */

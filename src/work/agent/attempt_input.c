@@ -3,14 +3,19 @@
  */
 #include "base/fd.h"
 #include "work/agent/attempt.h"
+#include "work/job/account_env.h"
 #include "work/job/attachments.h"
 #include "work/job/retry.h"
 #include "work/job/step_secrets.h"
 #include "work/sandbox/homeseed.h"
 #include "work/tree/agent_tree.h"
 #include "work/tree/worktree.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { OWNER_BYTES_MAX = 200 };
 
 static const struct compute_ops *compute_of(const struct step *step)
 {
@@ -86,11 +91,39 @@ static enum rc write_artifact(struct step *step, const char *sha256, const char 
     return rc == RC_OK ? file_write_new(path, buf_text(&text), text.len, 0600, err) : rc;
 }
 
+/* Login and sessions in a home are those of the account that it was made for. */
+static bool home_is_ours(const char *mark, const char *owner)
+{
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, OWNER_BYTES_MAX);
+    return file_read(mark, &text, NULL) == RC_OK ? text_same(buf_text(&text), owner)
+                                                 : text_empty(owner);
+}
+
+static enum rc mark_home(const char *mark, const char *owner, struct err *err)
+{
+    if (!text_empty(owner))
+        return file_write_durable(mark, owner, strlen(owner), 0600, err);
+    if (unlink(mark) != 0 && errno != ENOENT)
+        return err_set(err, RC_IO, "IO_ERROR", "cannot remove %.300s: %s", mark, strerror(errno));
+    return RC_OK;
+}
+
 static enum rc make_home(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
-    const char *seed = step->input.config.agent.home;
-    enum rc rc = homeseed_make(attempt->home, seed, &step->site->sandbox, err);
+    const struct step_input *input = &step->input;
+    const char *mark = arena_printf(step->arena, "%s.account", attempt->home);
+    const char *owner = input->account.name == NULL
+                            ? ""
+                            : arena_printf(step->arena, "%s %s", input->account.name,
+                                           input->account_since);
+    bool ours = home_is_ours(mark, owner);
+    enum rc rc = ours ? RC_OK : dir_remove(attempt->home, err);
+    if (rc == RC_OK)
+        rc = homeseed_make(attempt->home, input->config.agent.home, &step->site->sandbox, err);
+    if (rc == RC_OK && !ours)
+        rc = mark_home(mark, owner, err);
     if (rc == RC_INVALID)
         return step_fail(step, rc, err, (struct port_failure){.code = "agent_home_refused"});
     return rc;
@@ -130,12 +163,15 @@ static enum rc get_token(struct attempt *attempt, struct err *err)
     return rc;
 }
 
-static void make_env(struct attempt *attempt)
+static enum rc make_env(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
     struct arena *arena = step->arena;
     struct childenv *env = &attempt->env;
     childenv_init(env, step, attempt->home);
+    enum rc rc = account_env_set(&step->input.account, arena, env, err);
+    if (rc != RC_OK)
+        return step_fail(step, rc, err, (struct port_failure){.code = "account_incomplete"});
     childenv_set(env, arena, "DROVER_PROMPT", attempt->prompt_path);
     if (step->input.attempt > 1)
         childenv_set(env, arena, "DROVER_FEEDBACK", attempt->feedback_path);
@@ -152,6 +188,7 @@ static void make_env(struct attempt *attempt)
     childenv_set(env, arena, "DROVER_TOKEN", attempt->token);
     if (attempt->socket != NULL)
         childenv_set(env, arena, "DROVER_SOCKET", attempt->socket);
+    return RC_OK;
 }
 
 enum rc attempt_make_input(struct attempt *attempt, struct err *err)
@@ -168,7 +205,7 @@ enum rc attempt_make_input(struct attempt *attempt, struct err *err)
         rc = get_token(attempt, err);
     if (rc == RC_OK) {
         secrets_add(step_secrets(step), "drover-token", attempt->token);
-        make_env(attempt);
+        rc = make_env(attempt, err);
     }
     return rc;
 }

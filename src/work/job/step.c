@@ -103,6 +103,26 @@ static enum rc read_refs(const struct js *payload, struct step_input *input, str
     return rc;
 }
 
+/* The agent that the run got: a fallback, and what its account brings. */
+static enum rc read_account(const struct js *payload, struct step_input *input, struct err *err)
+{
+    struct agent_config *agent = &input->config.agent;
+    int64_t fallback = js_get_int(payload, "fallback", 0);
+    const struct js *object = js_get(payload, "account");
+    if (fallback > 0)
+        *agent = *repo_config_agent(&input->config, fallback);
+    enum rc rc = object != NULL ? account_config_read(object, &input->account, err) : RC_OK;
+    if (rc != RC_OK || object == NULL)
+        return rc;
+    input->account_since = js_get_str(payload, "accountSince", "");
+    agent->account = input->account.name;
+    if (input->account.home != NULL)
+        agent->home = input->account.home;
+    if (input->account.model != NULL)
+        agent->model = input->account.model;
+    return RC_OK;
+}
+
 enum rc step_decode(const struct js *payload, struct arena *arena, struct step_input *ret_input,
                     struct err *err)
 {
@@ -130,6 +150,8 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
         rc = read_id(payload, "runId", &input.run_id, err);
     if (rc == RC_OK)
         rc = repo_config_decode(js_get(payload, "config"), NULL, arena, &input.config, err);
+    if (rc == RC_OK)
+        rc = read_account(payload, &input, err);
     if (rc == RC_OK)
         rc = read_refs(payload, &input, err);
     if (rc == RC_OK)

@@ -63,12 +63,12 @@ int64_t __real_bucket_take(const struct bucket_rule *rule, struct bucket *bucket
                            int64_t want);
 int64_t __wrap_bucket_take(const struct bucket_rule *rule, struct bucket *bucket, int64_t now_us,
                            int64_t want);
-enum rc __real_accounts_parked_list(struct db *db, int64_t now_us, int64_t limit,
-                                    struct arena *arena, struct account_row **ret_rows,
-                                    size_t *ret_count, struct err *err);
-enum rc __wrap_accounts_parked_list(struct db *db, int64_t now_us, int64_t limit,
-                                    struct arena *arena, struct account_row **ret_rows,
-                                    size_t *ret_count, struct err *err);
+enum rc __real_accounts_state_list(struct db *db, int64_t now_us, int64_t limit,
+                                   struct arena *arena, struct account_row **ret_rows,
+                                   size_t *ret_count, struct err *err);
+enum rc __wrap_accounts_state_list(struct db *db, int64_t now_us, int64_t limit,
+                                   struct arena *arena, struct account_row **ret_rows,
+                                   size_t *ret_count, struct err *err);
 enum rc __real_jobs_due(struct db *db, const struct due_ask *ask, struct arena *arena,
                         struct job_row **ret_rows, size_t *ret_count, struct err *err);
 enum rc __wrap_jobs_due(struct db *db, const struct due_ask *ask, struct arena *arena,
@@ -204,11 +204,11 @@ int64_t __wrap_bucket_take(const struct bucket_rule *rule, struct bucket *bucket
     return breaks("rate") ? want : __real_bucket_take(rule, bucket, now_us, want);
 }
 
-enum rc __wrap_accounts_parked_list(struct db *db, int64_t now_us, int64_t limit,
-                                    struct arena *arena, struct account_row **ret_rows,
-                                    size_t *ret_count, struct err *err)
+enum rc __wrap_accounts_state_list(struct db *db, int64_t now_us, int64_t limit,
+                                   struct arena *arena, struct account_row **ret_rows,
+                                   size_t *ret_count, struct err *err)
 {
-    enum rc rc = __real_accounts_parked_list(db, now_us, limit, arena, ret_rows, ret_count, err);
+    enum rc rc = __real_accounts_state_list(db, now_us, limit, arena, ret_rows, ret_count, err);
     if (breaks("parked"))
         *ret_count = 0;
     return rc;
