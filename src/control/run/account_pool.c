@@ -2,6 +2,7 @@
 #include "base/hash.h"
 #include "control/run/account_view.h"
 #include "control/run/accounts.h"
+#include "core/config/profile.h"
 #include "core/event_types.h"
 #include <string.h>
 
@@ -84,9 +85,15 @@ static void add(struct gathering *gathering, const char *name, size_t list, bool
 
 static void add_agent(struct gathering *gathering, const struct agent_config *agent, size_t list)
 {
+    const struct account_configs *accounts = gathering->ctx->accounts;
+    size_t before = gathering->offer->count;
     for (size_t i = 0; agent->accounts[i] != NULL; i++)
         add(gathering, agent->accounts[i], list, false); /* A misspelt one must not be used. */
-    if (agent->accounts[0] == NULL)
+    bool any = agent->accounts[0] == NULL && agent->account == NULL && agent->profile != NULL;
+    for (size_t i = 0; any && i < accounts->count; i++)
+        if (text_same(accounts->items[i].provider, agent->profile->name))
+            add(gathering, accounts->items[i].name, list, true);
+    if (gathering->offer->count == before)
         add(gathering, agent_account(agent, gathering->ctx->arena), list, true);
 }
 
@@ -217,7 +224,9 @@ static enum rc note(struct context *ctx, struct flow *flow,
     run->pool = NULL;
     if (!text_same(run->agent, agent_name(agent)))
         run->agent = agent_name(agent);
-    const char *model = account != NULL && account->model != NULL ? account->model : agent->model;
+    const char *model = agent->model_told ? agent->model : NULL;
+    if (account != NULL && account->model != NULL)
+        model = account->model;
     if (!same || run->model == NULL) /* Until the agent reports another. */
         run->model = model;
     bool is_chosen = account != NULL || run->fallback != before.fallback;

@@ -2,7 +2,7 @@
  * config_accounts.c - the provider accounts of a repository's agent, and what it falls back on.
  *
  *   agent: {account: NAME} or {accounts: [NAME, ...]}
- *   agent: {fallback: [{command, adapter, model, account, accounts, prices}, ...]}
+ *   agent: {fallback: [{use, command, adapter, model, account, accounts, prices}, ...]}
  *
  * A fallback is the same agent (sandbox, mounts, environment, limits) with another program, model
  * or account.
@@ -28,30 +28,76 @@ void config_accounts(struct fields *fields, struct agent_config *agent, struct a
         fields_fail(fields, "accounts", "accounts is for compute process only");
 }
 
-enum rc config_decode_fallback(struct decoder *decoder, const struct js *object, const char *path)
+/* Without what makes it this agent and no other. */
+static void strip(struct agent_config *agent, const struct js *section)
 {
-    struct agent_config *agent = &decoder->config.fallback[decoder->config.fallback_count];
-    const struct js *prices = NULL;
-    struct fields fields;
-    *agent = decoder->config.agent;
+    size_t own = js_count(js_get(section, "env"));
+    memset(&agent->env[own], 0, sizeof agent->env - own * sizeof *agent->env);
+    memset(agent->egress, 0, sizeof agent->egress);
     memset(agent->command, 0, sizeof agent->command);
+    memset(agent->resume, 0, sizeof agent->resume);
     memset(agent->accounts, 0, sizeof agent->accounts);
+    agent->profile = NULL;
     agent->adapter = ADAPTER_NONE;
+    agent->prompt = PROMPT_STDIN;
     agent->model = agent->account = agent->home = NULL;
     agent->prices = (struct price_config){0};
+}
+
+static bool has_host(const struct agent_config *agent, const char *host)
+{
+    for (size_t i = 0; agent->egress[i] != NULL; i++)
+        if (text_same(agent->egress[i], host))
+            return true;
+    return false;
+}
+
+/* Hosts that the repository lists itself are for its build as well; those of the other profile are
+   not. */
+static void add_hosts(struct fields *fields, struct agent_config *agent, const struct js *section)
+{
+    const struct js *hosts = js_get(section, "egress");
+    size_t count = 0;
+    while (agent->egress[count] != NULL)
+        count++;
+    for (size_t i = 0; !agent->network && i < js_count(hosts); i++) {
+        const char *host = js_str(js_at(hosts, i), "");
+        if (has_host(agent, host))
+            continue;
+        if (count == CONFIG_HOSTS_MAX) {
+            fields_fail(fields, "use", "use: its hosts and those of agent.egress are more than %d",
+                        CONFIG_HOSTS_MAX);
+            return;
+        }
+        agent->egress[count++] = host;
+    }
+}
+
+enum rc config_decode_fallback(struct decoder *decoder, const struct js *object, const char *path)
+{
+    struct agent_config *agent = &decoder->config.agent;
+    const struct agent_config first = *agent;
+    const struct js *prices = NULL;
+    struct fields fields;
+    strip(agent, decoder->agent);
     fields_open(&fields, object, path, decoder->err);
-    config_command(&fields, FIELD_REQUIRED, agent->command);
+    config_use_profile(decoder, &fields);
+    config_command(&fields, FIELD_OPTIONAL, agent->command);
     config_adapter(&fields, agent);
-    fields_string(&fields, "model", FIELD_OPTIONAL, &(struct field_text){.min = 1, .max = 200},
-                  &agent->model);
+    config_model(decoder, &fields);
     config_accounts(&fields, agent, decoder->arena);
     fields_object(&fields, "prices", FIELD_OPTIONAL, &prices);
+    config_take_profile(decoder, &fields);
+    add_hosts(&fields, agent, decoder->agent);
+    if (agent->command[0] == NULL)
+        fields_fail(&fields, "use", "use is missing: a fallback names a profile or has a command");
     enum rc rc = fields_close(&fields);
     if (rc == RC_OK)
         rc = config_prices(decoder, prices, arena_printf(decoder->arena, "%s.prices", path),
                            &agent->prices);
     if (rc == RC_OK)
-        decoder->config.fallback_count++;
+        decoder->config.fallback[decoder->config.fallback_count++] = *agent;
+    *agent = first;
     return rc;
 }
 

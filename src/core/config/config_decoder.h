@@ -14,6 +14,7 @@ enum {
     CONFIG_COMMAND_BYTES_MAX = 16 * 1024,
     CONFIG_TEXT_BYTES_MAX = 256 * 1024,
     CONFIG_NAME_BYTES_MAX = 64,
+    CONFIG_ENV_BYTES_MAX = 4096,
     CONFIG_GLOB_BYTES_MAX = 500,
     CONFIG_URL_BYTES_MAX = 2000,
     CONFIG_RETRIES_MAX = 20,
@@ -25,6 +26,8 @@ struct decoder {
     struct arena *arena;
     struct err *err;
     struct repo_config config;
+    const struct js *agent; /* The section. */
+    const char *model;      /* In place of agent.model, or NULL. */
 };
 
 typedef enum rc decode_fn(struct decoder *decoder, const struct js *object);
@@ -51,6 +54,13 @@ MUST_USE enum rc config_decode_sequence(struct decoder *decoder, const struct js
 MUST_USE enum rc config_decode_each(struct decoder *decoder, const struct js *array,
                                     const char *key, decode_each_fn *decode);
 
+/* `agent.use`, and what the profile has for adapter and prompt: before other fields of agent. */
+void config_use_profile(struct decoder *decoder, struct fields *fields);
+/* What else the profile has and the repository does not give: after them. */
+void config_take_profile(struct decoder *decoder, struct fields *fields);
+/* Puts agent.model into a command: WORD_MODEL of profile.h.  true: the word is in it. */
+bool config_put_model(struct decoder *decoder, struct fields *fields, const char **command);
+
 /* Fields that several sections have. */
 /* An argv; to has room for CONFIG_ARGS_MAX + 1. */
 void config_command(struct fields *fields, enum field_need need, const char **to);
@@ -64,6 +74,7 @@ void config_strings(struct fields *fields, const char *key, const struct config_
 /* account and accounts; after compute. */
 void config_accounts(struct fields *fields, struct agent_config *agent, struct arena *arena);
 void config_adapter(struct fields *fields, struct agent_config *agent);
+void config_model(struct decoder *decoder, struct fields *fields);
 /* Lower-case letters, digits, - and _. */
 bool config_name_valid(const char *name);
 void config_name(struct fields *fields, const char *key, enum field_need need,

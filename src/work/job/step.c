@@ -103,23 +103,27 @@ static enum rc read_refs(const struct js *payload, struct step_input *input, str
     return rc;
 }
 
-/* The agent that the run got: a fallback, and what its account brings. */
-static enum rc read_account(const struct js *payload, struct step_input *input, struct err *err)
+/* The configuration with the agent that the run got: a fallback, and what its account brings. */
+static enum rc read_config(const struct js *payload, struct arena *arena, struct step_input *input,
+                           struct err *err)
 {
     struct agent_config *agent = &input->config.agent;
     int64_t fallback = js_get_int(payload, "fallback", 0);
     const struct js *object = js_get(payload, "account");
+    enum rc rc = object != NULL ? account_config_read(object, &input->account, err) : RC_OK;
+    if (rc == RC_OK)
+        rc = repo_config_decode_for(js_get(payload, "config"), input->account.model, arena,
+                                    &input->config, err);
+    if (rc != RC_OK)
+        return rc;
     if (fallback > 0)
         *agent = *repo_config_agent(&input->config, fallback);
-    enum rc rc = object != NULL ? account_config_read(object, &input->account, err) : RC_OK;
-    if (rc != RC_OK || object == NULL)
-        return rc;
+    if (object == NULL)
+        return RC_OK;
     input->account_since = js_get_str(payload, "accountSince", "");
     agent->account = input->account.name;
     if (input->account.home != NULL)
         agent->home = input->account.home;
-    if (input->account.model != NULL)
-        agent->model = input->account.model;
     return RC_OK;
 }
 
@@ -149,9 +153,7 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
     if (rc == RC_OK)
         rc = read_id(payload, "runId", &input.run_id, err);
     if (rc == RC_OK)
-        rc = repo_config_decode(js_get(payload, "config"), NULL, arena, &input.config, err);
-    if (rc == RC_OK)
-        rc = read_account(payload, &input, err);
+        rc = read_config(payload, arena, &input, err);
     if (rc == RC_OK)
         rc = read_refs(payload, &input, err);
     if (rc == RC_OK)
