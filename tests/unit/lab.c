@@ -64,6 +64,7 @@ void lab_open(struct lab *lab, const struct lab_options *options)
         .lanes = 1,
         .limits = options->limits,
         .defaults = options->defaults,
+        .accounts = options->accounts,
     };
     ck_assert_msg(committer_new(&committer, &lab->committer, &err) == RC_OK, "%s", err.text);
 }

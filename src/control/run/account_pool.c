@@ -225,7 +225,8 @@ static enum rc note(struct context *ctx, struct flow *flow,
     if (!text_same(run->agent, agent_name(agent)))
         run->agent = agent_name(agent);
     const char *model = agent->model_told ? agent->model : NULL;
-    if (account != NULL && account->model != NULL)
+    bool told = agent->model_told || agent->profile != NULL;
+    if (account != NULL && account->model != NULL && told)
         model = account->model;
     if (!same || run->model == NULL) /* Until the agent reports another. */
         run->model = model;

@@ -1,5 +1,6 @@
 #include "core/config/account_config.h"
 #include "core/config/config_decoder.h"
+#include "core/config/profile.h"
 #include "core/text/secrets.h"
 #include <string.h>
 
@@ -121,6 +122,18 @@ static void decode_home(struct fields *fields, struct account_config *account)
         fields_fail(fields, "home", "home must be an absolute path, without ..");
 }
 
+static void decode_provider(struct fields *fields, struct account_config *account)
+{
+    config_name(fields, "provider", FIELD_REQUIRED, &account->provider);
+    if (account->provider == NULL || agent_profile_find(account->provider) != NULL)
+        return;
+    const char *closest = agent_profile_closest(account->provider);
+    fields_fail(fields, "provider",
+                "provider: there is no profile \"%.64s\"%s%s%s; see drover agents profiles",
+                account->provider, closest != NULL ? " (did you mean " : "",
+                closest != NULL ? closest : "", closest != NULL ? "?)" : "");
+}
+
 static enum rc decode_one(const struct js *object, const char *path, struct arena *arena,
                           struct account_config *ret_account, struct err *err)
 {
@@ -128,7 +141,7 @@ static enum rc decode_one(const struct js *object, const char *path, struct aren
     struct fields fields;
     fields_open(&fields, object, path, err);
     config_name(&fields, "name", FIELD_REQUIRED, &account.name);
-    config_name(&fields, "provider", FIELD_REQUIRED, &account.provider);
+    decode_provider(&fields, &account);
     decode_home(&fields, &account);
     decode_env(&fields, arena, account.env);
     fields_string(&fields, "model", FIELD_OPTIONAL,
@@ -207,6 +220,7 @@ void account_config_write(struct jw *jw, const struct account_config *account)
 {
     jw_begin(jw, '{');
     jw_kstr(jw, "name", account->name);
+    jw_kstr(jw, "provider", account->provider);
     jw_optstr(jw, "home", account->home);
     jw_optstr(jw, "model", account->model);
     jw_key(jw, "env");
@@ -222,6 +236,7 @@ enum rc account_config_read(const struct js *object, struct account_config *ret_
 {
     struct account_config account = {
         .name = js_get_str(object, "name", NULL),
+        .provider = js_get_str(object, "provider", ""),
         .home = js_get_str(object, "home", NULL),
         .model = js_get_str(object, "model", NULL),
     };

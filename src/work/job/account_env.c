@@ -1,5 +1,6 @@
 #include "work/job/account_env.h"
 #include "base/fd.h"
+#include "core/config/profile.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,9 +44,23 @@ void account_secrets(const struct account_config *account, struct arena *arena,
     }
 }
 
+/* A credential of drover's own user must not pay for what the account was chosen for. */
+static void unset_others(const struct account_config *account, struct childenv *env)
+{
+    const struct agent_profile *profile = agent_profile_find(account->provider);
+    bool has_login = account->home != NULL || account->env[0] != NULL;
+    if (!has_login || profile == NULL || profile->credentials == NULL)
+        return;
+    for (size_t i = 0; profile->credentials[i] != NULL; i++)
+        childenv_unset(env, profile->credentials[i]);
+}
+
 enum rc account_env_set(const struct account_config *account, struct arena *arena,
                         struct childenv *env, struct err *err)
 {
+    if (account->name == NULL)
+        return RC_OK;
+    unset_others(account, env);
     for (size_t i = 0; account->env[i] != NULL; i++) {
         struct account_variable variable = account_variable_of(account->env[i], arena);
         const char *value = value_of(&variable, arena);

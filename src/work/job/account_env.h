@@ -10,8 +10,8 @@
 /* Values that this worker looked up: variables and the first lines of files. */
 void account_secrets(const struct account_config *account, struct arena *arena,
                      struct secrets *secrets);
-/* RC_INVALID, ACCOUNT_INCOMPLETE: this worker lacks one of them; the text names it, and its value
-   is in no text. */
+/* Its variables, and no other credential of its provider.  RC_INVALID, ACCOUNT_INCOMPLETE: this
+   worker lacks one of them; the text names it, and its value is in no text. */
 MUST_USE enum rc account_env_set(const struct account_config *account, struct arena *arena,
                                  struct childenv *env, struct err *err);
 #endif

@@ -18,4 +18,5 @@ void childenv_init(struct childenv *env, const struct step *step, const char *ho
 /* The same without those of agent.env: for commands that are not the agent. */
 void childenv_init_bare(struct childenv *env, const struct step *step, const char *home);
 void childenv_set(struct childenv *env, struct arena *arena, const char *name, const char *value);
+void childenv_unset(struct childenv *env, const char *name);
 #endif

@@ -11,8 +11,8 @@
 static const struct account_window half = {"five_hour", 0.5, false, IN(5), 0, 0, "allowed"};
 static const struct account_window most = {"five_hour", 0.9, false, IN(5), 0, 0, "allowed"};
 static const struct account_window over = {"seven_day", 1, false, IN(7), 0, 0, "allowed"};
-static const struct account_window warned = {"five_hour", 0.1, true,      IN(5), 0,
-                                             0,           "allowed_warning"};
+static const struct account_window warned = {"five_hour",      0.1, true, IN(5), 0, 0,
+                                             "allowed_warning"};
 static const struct account_window expired = {"five_hour", 1, true, NOW, 0, 0, "rejected"};
 
 #define KNOWN(label) .name = (label), .known = true, .price = 1

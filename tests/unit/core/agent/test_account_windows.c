@@ -81,7 +81,8 @@ START_TEST(the_fullest_is_found_among_those_that_count)
 {
     struct account_windows windows = {0};
     ck_assert_ptr_null(account_windows_fullest(&windows, 0));
-    struct account_window all[] = {window("a", 0.5, 50), window("b", 0.9, 10), window("c", 0.7, 50)};
+    struct account_window all[] = {window("a", 0.5, 50), window("b", 0.9, 10),
+                                   window("c", 0.7, 50)};
     for (size_t i = 0; i < COUNT_OF(all); i++)
         ck_assert(account_windows_take(&windows, &all[i]));
     ck_assert_str_eq(account_windows_fullest(&windows, 5)->name, "b");

@@ -60,6 +60,7 @@ static const struct {
 } refused[] = {
     {"[{provider: claude}]", "accounts[0].name", "name"},
     {"[{name: a}]", "accounts[0].provider", "provider"},
+    {"[{name: a, provider: cluade}]", "accounts[0].provider", "did you mean claude"},
     {"[{name: A, provider: claude}]", "accounts[0].name", "lower-case"},
     {"[{name: a, provider: claude, home: relative}]", "accounts[0].home", "absolute"},
     {"[{name: a, provider: claude, home: /a/../b}]", "accounts[0].home", "absolute"},
@@ -68,20 +69,21 @@ static const struct {
     {"[{name: a, provider: claude, price: -1}]", "accounts[0].price", "price"},
     {"[{name: a, provider: claude, colour: red}]", "accounts[0].colour", "colour"},
     {"[{name: a, provider: claude}, {name: a, provider: codex}]", "accounts[1].name", "too"},
-    {"[{name: a, provider: c, home: /h}, {name: b, provider: c, home: /h}]", "accounts[1].home",
-     "too"},
-    {"[{name: a, provider: c, env: ['1X=2']}]", "accounts[0].env[0]", "name of an environment"},
-    {"[{name: a, provider: c, env: [HOME=/x]}]", "accounts[0].env[0]", "sets these itself"},
-    {"[{name: a, provider: c, env: [DROVER_URL=x]}]", "accounts[0].env[0]", "sets these itself"},
-    {"[{name: a, provider: c, env: ['X=$1']}]", "accounts[0].env[0]", "after $"},
-    {"[{name: a, provider: c, env: ['X=@here']}]", "accounts[0].env[0]", "after @"},
-    {"[{name: a, provider: c, env: [OPENAI_API_KEY=hunter2hunter2]}]", "accounts[0].env[0]",
+    {"[{name: a, provider: codex, home: /h}, {name: b, provider: codex, home: /h}]",
+     "accounts[1].home", "too"},
+    {"[{name: a, provider: codex, env: ['1X=2']}]", "accounts[0].env[0]", "name of an environment"},
+    {"[{name: a, provider: codex, env: [HOME=/x]}]", "accounts[0].env[0]", "sets these itself"},
+    {"[{name: a, provider: codex, env: [DROVER_URL=x]}]", "accounts[0].env[0]",
+     "sets these itself"},
+    {"[{name: a, provider: codex, env: ['X=$1']}]", "accounts[0].env[0]", "after $"},
+    {"[{name: a, provider: codex, env: ['X=@here']}]", "accounts[0].env[0]", "after @"},
+    {"[{name: a, provider: codex, env: [OPENAI_API_KEY=hunter2hunter2]}]", "accounts[0].env[0]",
      "looks like a secret"},
-    {"[{name: a, provider: c, env: [oauth_token=hunter2hunter2]}]", "accounts[0].env[0]",
+    {"[{name: a, provider: codex, env: [oauth_token=hunter2hunter2]}]", "accounts[0].env[0]",
      "looks like a secret"},
-    {"[{name: a, provider: c, env: [X=ghp_hunter2hunter2hunter2hunter2hunter2hunte]}]",
+    {"[{name: a, provider: codex, env: [X=ghp_hunter2hunter2hunter2hunter2hunter2hunte]}]",
      "accounts[0].env[0]", "looks like a secret"},
-    {"[{name: a, provider: c, env: [\"X=a\\nb\"]}]", "accounts[0].env[0]", "control"},
+    {"[{name: a, provider: codex, env: [\"X=a\\nb\"]}]", "accounts[0].env[0]", "control"},
 };
 
 START_TEST(what_is_wrong_is_refused_by_its_place_without_its_value)
@@ -112,9 +114,9 @@ START_TEST(a_worker_reads_what_the_server_wrote)
 {
     struct account_configs accounts;
     struct err err = {0};
-    ck_assert_int_eq(decode("[{name: a, provider: c, home: /h, env: [X=y, Z], model: m}]",
-                            &accounts, &err),
-                     RC_OK);
+    ck_assert_int_eq(
+        decode("[{name: a, provider: codex, home: /h, env: [X=y, Z], model: m}]", &accounts, &err),
+        RC_OK);
     CLEANUP(buf_release) struct buf text;
     CLEANUP(js_freep) struct js *tree = NULL;
     struct account_config got;
