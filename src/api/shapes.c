@@ -139,6 +139,7 @@ static void run_course(struct jw *jw, const struct run_row *run)
 {
     jw_kstr(jw, "step", run->step);
     jw_kstr(jw, "sessionId", run->session_id);
+    jw_kstr(jw, "agentSession", run->agent_session);
     jw_kstr(jw, "promptVersion", run->prompt_version);
     jw_kstr(jw, "planArtifactId", run->plan_sha256);
     jw_kstr(jw, "account", run->account);

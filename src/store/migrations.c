@@ -147,6 +147,7 @@ static const char *const initial[] = {
     " session_id {text},"
     " session_begun_us {int} NOT NULL DEFAULT 0,"
     " session_over {int} NOT NULL DEFAULT 0,"
+    " agent_session {text},"
     " plan_sha256 {text},"
     " account {text},"
     " paths {json},"

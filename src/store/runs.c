@@ -97,6 +97,7 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, session_id, RUN_MORE),
     COLUMN(struct run_row, session_begun_us, RUN_MORE | RUN_BEGUN),
     COLUMN(struct run_row, session_over, RUN_MORE),
+    COLUMN(struct run_row, agent_session, RUN_MORE | RUN_BEGUN),
     COLUMN(struct run_row, plan_sha256, RUN_MORE),
     COLUMN(struct run_row, account, RUN_MORE),
     COLUMN(struct run_row, account_us, RUN_MORE),

@@ -70,6 +70,7 @@ struct run_row {
     int64_t held_until_us;       /* queued: its agent reported a usage limit until then; or 0. */
     int64_t quota_hits;          /* Usage limits in a row. */
     bool session_over;           /* Known to have ended. */
+    const char *agent_session;   /* That a local agent reported last: it may resume it. */
     bool partial;                /* The work of its agent is not all there. */
 };
 
@@ -110,7 +111,7 @@ MUST_USE enum rc runs_save_more(struct db *db, const struct run_row *row, struct
 bool runs_changed_more(const struct run_row *now, const struct run_row *stored);
 /* Only turns, tokens, cost and model. */
 MUST_USE enum rc runs_save_usage(struct db *db, const struct run_row *row, struct err *err);
-/* Only session_begun_us. */
+/* Only session_begun_us and agent_session. */
 MUST_USE enum rc runs_save_begun(struct db *db, const struct run_row *row, struct err *err);
 /* Only its place in the log (event_seq, last_event_id), events_left and updated_us. */
 MUST_USE enum rc runs_touch(struct db *db, const struct run_row *row, struct err *err);

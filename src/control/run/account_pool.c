@@ -221,6 +221,8 @@ static enum rc note(struct context *ctx, struct flow *flow,
     if (!text_same(run->account, candidate->name))
         run->account = candidate->name;
     run->account_us = since_us;
+    if (!same)
+        run->agent_session = NULL; /* It is in the home of the other one. */
     run->pool = NULL;
     if (!text_same(run->agent, agent_name(agent)))
         run->agent = agent_name(agent);

@@ -120,6 +120,7 @@ static void write_run(struct jw *jw, const struct flow *flow)
     jw_kstr(jw, "certificateSha256", run->certificate_sha256);
     jw_optstr(jw, "planSha256", run->plan_sha256);
     write_session(jw, flow);
+    jw_optstr(jw, "session", run->agent_session);
     jw_ktime(jw, "runDeadline", run->deadline_us);
     if (run_is_terminal(run->status))
         jw_kstr(jw, "outcome", run_status_name(run->status));

@@ -11,6 +11,10 @@
  *     run_dir/io      prompt.md, feedback.md, and what the agent writes to result.json; made anew
  *     run_dir/home    $HOME, kept from attempt to attempt
  *
+ * Where the home was kept and the agent can, it resumes the session that it reported in an earlier
+ * attempt, and gets io/resume.md instead of the whole prompt.  A session that it cannot resume any
+ * more costs nothing: the attempt begins anew.
+ *
  * After the agent has run, everything in those three is hostile: links, FIFOs and planted
  * configuration included.
  */
@@ -33,8 +37,13 @@ struct attempt {
     const struct compute_ops *compute; /* NULL: the agent leased its work itself. */
     const char *base;                  /* The commit that the patch is made against. */
     const char *tree, *io, *home;
-    const char *prompt_path, *feedback_path, *plan_path, *record_path, *log_path;
-    bool planning;      /* A plan is wanted, no work. */
+    const char *task_path;   /* The whole prompt. */
+    const char *prompt_path; /* What the agent is told first: that, or io/resume.md. */
+    const char *feedback_path, *plan_path, *record_path, *log_path;
+    bool planning;                         /* A plan is wanted, no work. */
+    bool anew;                             /* No session is resumed. */
+    const char *session;                   /* That is resumed, or NULL. */
+    const char *argv[CONFIG_ARGS_MAX + 1]; /* Of a local agent. */
     const char *socket; /* The server's, for an agent without a network; NULL: there is none. */
     char token[ATTEMPT_TOKEN_BYTES];
     struct childenv env;
@@ -59,6 +68,9 @@ void attempt_release(struct attempt *attempt);
 
 /* Mirror, base commit, worktree, io directory, the run's token, the environment. */
 MUST_USE enum rc attempt_make_input(struct attempt *attempt, struct err *err);
+/* It was to resume its session and ended at once: once more, with the whole prompt. */
+bool attempt_lost_session(const struct attempt *attempt);
+void attempt_begin_anew(struct attempt *attempt);
 /* Sets limit once the agent has exceeded one. */
 void attempt_check_limits(struct attempt *attempt);
 /* limit is set, and cut_us has passed. */

@@ -2,6 +2,9 @@
  * attempt_input.c - what a local agent is given: tree, prompt, feedback, token, environment.
  */
 #include "base/fd.h"
+#include "core/config/profile.h"
+#include "core/event_types.h"
+#include "core/run/prompt.h"
 #include "work/agent/attempt.h"
 #include "work/job/account_env.h"
 #include "work/job/attachments.h"
@@ -10,12 +13,10 @@
 #include "work/sandbox/homeseed.h"
 #include "work/tree/agent_tree.h"
 #include "work/tree/worktree.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { OWNER_BYTES_MAX = 200 };
+enum { RESUME_BYTES_MAX = 4096 };
 
 static const struct compute_ops *compute_of(const struct step *step)
 {
@@ -38,6 +39,7 @@ void attempt_init(struct attempt *attempt, struct step *step)
         .tree = worktree_path(step, "tree"),
         .io = worktree_path(step, "io"),
         .home = worktree_path(step, "home"),
+        .task_path = worktree_path(step, "io/prompt.md"),
         .prompt_path = worktree_path(step, "io/prompt.md"),
         .feedback_path = worktree_path(step, "io/feedback.md"),
         .plan_path = worktree_path(step, "io/plan.md"),
@@ -73,6 +75,31 @@ void attempt_release(struct attempt *attempt)
     explicit_bzero(attempt->token, sizeof attempt->token);
 }
 
+bool attempt_lost_session(const struct attempt *attempt)
+{
+    const struct transcript *transcript = &attempt->transcript;
+    return attempt->session != NULL && attempt->ended.exited && attempt->ended.exit_code != 0 &&
+           attempt->limit == NULL && !transcript->overloaded && transcript->usage.turns == 0 &&
+           transcript->calls == 0;
+}
+
+void attempt_begin_anew(struct attempt *attempt)
+{
+    struct step *step = attempt->step;
+    CLEANUP(buf_release) struct buf data;
+    buf_init(&data, 2000);
+    struct jw jw = jw_to(&data);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "sessionId", attempt->session);
+    jw_kint(&jw, "attempt", step->input.attempt);
+    jw_kstr(&jw, "reason", "not_found");
+    jw_end(&jw, '}');
+    step_event(step, EV_SESSION_LOST, buf_str(&data));
+    attempt_release(attempt);
+    attempt_init(attempt, step);
+    attempt->anew = true;
+}
+
 static const char plan_wanted[] =
     "\n## What to do now\n\n"
     "Do not change any file yet. Write a plan for the task above: what you will change and where, "
@@ -91,42 +118,44 @@ static enum rc write_artifact(struct step *step, const char *sha256, const char 
     return rc == RC_OK ? file_write_new(path, buf_text(&text), text.len, 0600, err) : rc;
 }
 
-/* Login and sessions in a home are those of the account that it was made for. */
-static bool home_is_ours(const char *mark, const char *owner)
+/* Can a session be resumed: by arguments, or in the agent's own protocol? */
+static bool can_resume(const struct agent_config *agent)
 {
-    CLEANUP(buf_release) struct buf text;
-    buf_init(&text, OWNER_BYTES_MAX);
-    return file_read(mark, &text, NULL) == RC_OK ? text_same(buf_text(&text), owner)
-                                                 : text_empty(owner);
-}
-
-static enum rc mark_home(const char *mark, const char *owner, struct err *err)
-{
-    if (!text_empty(owner))
-        return file_write_durable(mark, owner, strlen(owner), 0600, err);
-    if (unlink(mark) != 0 && errno != ENOENT)
-        return err_set(err, RC_IO, "IO_ERROR", "cannot remove %.300s: %s", mark, strerror(errno));
-    return RC_OK;
+    return agent->resume[0] != NULL || agent->adapter == ADAPTER_ACP;
 }
 
 static enum rc make_home(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
-    const struct step_input *input = &step->input;
-    const char *mark = arena_printf(step->arena, "%s.account", attempt->home);
-    const char *owner = input->account.name == NULL
-                            ? ""
-                            : arena_printf(step->arena, "%s %s", input->account.name,
-                                           input->account_since);
-    bool ours = home_is_ours(mark, owner);
-    enum rc rc = ours ? RC_OK : dir_remove(attempt->home, err);
-    if (rc == RC_OK)
-        rc = homeseed_make(attempt->home, input->config.agent.home, &step->site->sandbox, err);
-    if (rc == RC_OK && !ours)
-        rc = mark_home(mark, owner, err);
+    const struct agent_config *agent = &step->input.config.agent;
+    const struct account_config *account = &step->input.account;
+    bool kept = false;
+    /* Login and sessions in it are those of the account that it was made for. */
+    const char *owner = account->name == NULL ? NULL
+                                              : arena_printf(step->arena, "%s %s", account->name,
+                                                             step->input.account_since);
+    const struct homeseed homeseed = {attempt->home, agent->home, owner, &step->site->sandbox};
+    enum rc rc = homeseed_make(&homeseed, &kept, err);
     if (rc == RC_INVALID)
         return step_fail(step, rc, err, (struct port_failure){.code = "agent_home_refused"});
+    if (kept && !attempt->planning && !attempt->anew && can_resume(agent))
+        attempt->session = step->input.agent_session;
     return rc;
+}
+
+static enum rc write_resume(struct attempt *attempt, struct err *err)
+{
+    struct step *step = attempt->step;
+    CLEANUP(buf_release) struct buf feedback, text;
+    buf_init(&feedback, STEP_TEXT_ARTIFACT_MAX);
+    buf_init(&text, STEP_TEXT_ARTIFACT_MAX + RESUME_BYTES_MAX);
+    const char *sha256 = step->input.attempt > 1 ? step->input.feedback_sha256 : NULL;
+    enum rc rc = sha256 != NULL ? step_get(step, sha256, &feedback, err) : RC_OK;
+    if (rc != RC_OK)
+        return rc;
+    prompt_resume(buf_text(&feedback), &text);
+    attempt->prompt_path = worktree_path(step, "io/resume.md");
+    return file_write_new(attempt->prompt_path, buf_text(&text), text.len, 0600, err);
 }
 
 static enum rc make_io(struct attempt *attempt, struct err *err)
@@ -139,12 +168,14 @@ static enum rc make_io(struct attempt *attempt, struct err *err)
     if (rc == RC_OK)
         rc = make_home(attempt, err);
     if (rc == RC_OK)
-        rc = write_artifact(step, input->prompt_sha256, attempt->prompt_path,
+        rc = write_artifact(step, input->prompt_sha256, attempt->task_path,
                             attempt->planning ? plan_wanted : "", err);
     if (rc == RC_OK && input->attempt > 1)
         rc = write_artifact(step, input->feedback_sha256, attempt->feedback_path, "", err);
     if (rc == RC_OK && input->plan_sha256 != NULL)
         rc = write_artifact(step, input->plan_sha256, attempt->plan_path, "", err);
+    if (rc == RC_OK && attempt->session != NULL)
+        rc = write_resume(attempt, err);
     if (rc == RC_OK)
         rc = attachments_place(step, worktree_path(step, "io/attachments"), err);
     return rc;
@@ -172,7 +203,7 @@ static enum rc make_env(struct attempt *attempt, struct err *err)
     enum rc rc = account_env_set(&step->input.account, arena, env, err);
     if (rc != RC_OK)
         return step_fail(step, rc, err, (struct port_failure){.code = "account_incomplete"});
-    childenv_set(env, arena, "DROVER_PROMPT", attempt->prompt_path);
+    childenv_set(env, arena, "DROVER_PROMPT", attempt->task_path);
     if (step->input.attempt > 1)
         childenv_set(env, arena, "DROVER_FEEDBACK", attempt->feedback_path);
     if (attempt->planning || step->input.plan_sha256 != NULL)
@@ -191,6 +222,20 @@ static enum rc make_env(struct attempt *attempt, struct err *err)
     return RC_OK;
 }
 
+static void make_argv(struct attempt *attempt)
+{
+    const struct agent_config *agent = &attempt->step->input.config.agent;
+    struct arena *arena = attempt->step->arena;
+    bool resumes = attempt->session != NULL && agent->resume[0] != NULL;
+    const char *const *words = resumes ? agent->resume : agent->command;
+    for (size_t i = 0; words[i] != NULL; i++) {
+        attempt->argv[i] = agent_word_put(words[i], WORD_PROMPT_FILE, attempt->prompt_path, arena);
+        if (resumes)
+            attempt->argv[i] = agent_word_put(attempt->argv[i], WORD_SESSION, attempt->session,
+                                              arena);
+    }
+}
+
 enum rc attempt_make_input(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
@@ -206,6 +251,7 @@ enum rc attempt_make_input(struct attempt *attempt, struct err *err)
     if (rc == RC_OK) {
         secrets_add(step_secrets(step), "drover-token", attempt->token);
         rc = make_env(attempt, err);
+        make_argv(attempt);
     }
     return rc;
 }

@@ -39,7 +39,7 @@ static enum rc start(struct attempt *attempt, struct err *err)
     const struct repo_config *config = &step->input.config;
     struct compute_spec spec = {
         .sandbox = &step->site->sandbox,
-        .view = {.argv = config->agent.command,
+        .view = {.argv = attempt->argv,
                  .cwd = attempt->tree,
                  .binds = {{step->mirror, false},
                            {attempt->tree, true},

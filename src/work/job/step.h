@@ -63,7 +63,8 @@ struct step_input {
     int64_t session_begun_us;  /* Wall clock: known to have begun; 0: not known. */
     bool session_resumed;      /* Another worker had it before, under another job. */
     bool session_over;
-    const struct js *record; /* collect: the agent's own report; or NULL */
+    const char *agent_session; /* Of a local agent: what it reported last; or NULL. */
+    const struct js *record;   /* collect: the agent's own report; or NULL */
     bool draft;
     bool completed;          /* clean: the run's work is published. */
     int64_t run_deadline_us; /* Wall clock; 0: none */

@@ -122,6 +122,10 @@ enum rc step_agent(struct step *step, struct err *err)
         return step_fail(step, rc, err, (struct port_failure){.code = "payload_invalid"});
     }
     enum rc rc = attempt_run(&attempt, err);
+    if (rc == RC_OK && attempt_lost_session(&attempt)) {
+        attempt_begin_anew(&attempt);
+        rc = attempt_run(&attempt, err);
+    }
     if (rc == RC_OK)
         rc = attempt.compute->collect(&attempt, err);
     save_work(&attempt, rc);

@@ -134,6 +134,12 @@ static void report_window(const struct job_row *job, const char *status, double 
                                     used, status, time_format(at, lab.now_us + US_PER_HOUR)));
 }
 
+static void begin_session(const struct job_row *job)
+{
+    (void)lab_progress(&lab, job,
+                       "[{\"type\":\"agent.session.started\",\"data\":{\"sessionId\":\"s1\"}}]");
+}
+
 /* ---- one run in a home ---- */
 
 START_TEST(each_home_has_one_run_and_the_third_waits_for_the_first_to_end)
@@ -196,11 +202,13 @@ START_TEST(a_repair_continues_with_its_account)
     int64_t since_us = lab_run(&lab, &run_id).account_us;
     ck_assert_int_gt(since_us, 0);
     lab_pass_ms(&lab, 5000);
+    begin_session(&job);
     lab_finish(&lab, &job, RESULT_AGENT);
     lab_step(&lab, "verify", RESULT_UNVERIFIED);
     job = lab_take(&lab, "agent");
     ck_assert_ptr_nonnull(strstr(job.payload.at, "\"account\":{\"name\":\"one\""));
     ck_assert_int_eq(lab_run(&lab, &run_id).account_us, since_us); /* The same home. */
+    ck_assert_ptr_nonnull(strstr(job.payload.at, "\"session\":\"s1\""));
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_ACCOUNT_CHOSEN), 1);
 }
 END_TEST
@@ -439,12 +447,15 @@ START_TEST(the_next_attempt_and_the_next_run_go_elsewhere_before_a_limit_is_met)
     ck_assert_uint_eq(account("two").windows.len, 0); /* Never one that an agent names. */
     ck_assert_int_eq(account("one").parked_until_us, 0);
     /* The agent that works is left alone; its next attempt is not. */
+    begin_session(&job);
+    ck_assert_str_eq(lab_run(&lab, &run_id).agent_session, "s1");
     lab_finish(&lab, &job, RESULT_AGENT);
     ck_assert_str_eq(lab_run(&lab, &run_id).account, "one");
     lab_step(&lab, "verify", RESULT_UNVERIFIED);
     ck_assert_str_eq(lab_run(&lab, &run_id).account, "two");
     job = lab_take(&lab, "agent");
     ck_assert_ptr_nonnull(strstr(job.payload.at, "\"account\":{\"name\":\"two\""));
+    ck_assert_ptr_null(strstr(job.payload.at, "\"session\":")); /* It is in the other home. */
     /* It is a hint: where there is no other, a run uses the account all the same. */
     struct id next = lab_submit(&lab, "acme/homes");
     check_has(&next, "one");
