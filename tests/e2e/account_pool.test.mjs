@@ -52,7 +52,8 @@ mkdir ${shared}/in-$ACCOUNT || echo "$ACCOUNT $DROVER_RUN_ID" >>${shared}/clashe
 if mv ${shared}/limit-$ACCOUNT ${shared}/met-$ACCOUNT 2>/dev/null; then
     at=$(cat ${shared}/met-$ACCOUNT)
     rmdir ${shared}/in-$ACCOUNT
-    printf '{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":%s}}\\n' $at
+    info='"rate_limit_info":{"status":"rejected","resetsAt":'$at'}'
+    printf '{"type":"rate_limit_event",%s}\\n' "$info"
     ${says({ type: 'result', subtype: 'success', is_error: true, api_error_status: 429,
         result: 'API Error: 429', num_turns: 1, total_cost_usd: 0.25 })}exit 1
 fi
@@ -162,7 +163,7 @@ describe('a pool of accounts', { concurrency: 1 }, () => {
         await server.post('/v1/accounts/one/resume');
     });
 
-    it('refuses an account that lacks its login here, by the name of what is missing', async () => {
+    it('refuses an account that lacks its login, by the name of what is missing', async () => {
         const repo = await repository('acme/broken', newMark(), { accounts: ['broken'] });
         const { task } = await server.finish(repo.name, 'failed');
         assert.equal(task.errorCode, 'account_incomplete');
@@ -170,7 +171,8 @@ describe('a pool of accounts', { concurrency: 1 }, () => {
     });
 
     it('is shown, parked and resumed on the command line', async () => {
-        const park = await callDrover(server, ['accounts', 'park', 'two', '--until', '2h', '--json']);
+        const park = await callDrover(server,
+            ['accounts', 'park', 'two', '--until', '2h', '--json']);
         assert.equal(JSON.parse(park.stdout).status, 'parked');
         const { stdout } = await callDrover(server, ['accounts']);
         assert.match(stdout, /^ACCOUNT +PROVIDER +STATUS +RUNS +USED +LEFT +RESET +TODAY +TOTAL/);
