@@ -244,6 +244,12 @@ static int64_t server_clock(void *ctx)
     return world_server_now(ctx);
 }
 
+static const struct account_config homes[] = {
+    {.name = "account-3", .provider = "claude", .home = "/srv/3", .max_runs = 1, .price = 1},
+    {.name = "account-4", .provider = "claude", .home = "/srv/4", .max_runs = 1, .price = 1},
+};
+const struct account_configs sim_accounts = {homes, COUNT_OF(homes)};
+
 static void start_server(struct world *world)
 {
     struct committer_options options = {
@@ -255,6 +261,7 @@ static void start_server(struct world *world)
         .batch_max = 64,
         .lanes = 1,
         .limits = {.max_active_runs = SIM_SYSTEM_MAX},
+        .accounts = sim_accounts,
     };
     struct err err = {0};
     if (committer_new(&options, &world->committer, &err) != RC_OK)
