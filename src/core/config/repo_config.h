@@ -168,6 +168,7 @@ struct repo_config {
         int64_t max_active_runs; /* 0: none */
         int64_t max_turns;       /* 0: none given */
         int64_t max_budget_microusd;
+        int64_t max_tokens;         /* Input and output; 0: none given */
         int64_t max_patch_bytes;    /* default 10 MB */
         int64_t max_open_approvals; /* 0: none */
         int64_t max_open_pull_requests;

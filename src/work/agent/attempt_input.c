@@ -11,9 +11,11 @@
 #include "work/job/retry.h"
 #include "work/job/step_secrets.h"
 #include "work/sandbox/homeseed.h"
+#include "work/sandbox/logins.h"
 #include "work/tree/agent_tree.h"
 #include "work/tree/worktree.h"
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { RESUME_BYTES_MAX = 4096 };
@@ -46,12 +48,15 @@ void attempt_init(struct attempt *attempt, struct step *step)
         .record_path = worktree_path(step, "io/result.json"),
         .log_path = worktree_path(step, log_name),
         .socket = socket != NULL && file_exists(socket) ? socket : NULL,
+        .said_seq = js_get_int(step->input.payload, "messageSeq", 0),
+        .delivered_seq = js_get_int(step->input.payload, "messageSeq", 0),
         .ended = {.exit_code = -1},
         .record = REPORT_UNKNOWN,
     };
     progress_init(&attempt->progress, step->site->port, &step->lease, step->stop);
-    /* Events of a remote agent have the form of ndjson. */
+    attempt->progress.steer = step->steer;
     attempt->progress.secrets = step_secrets(step);
+    /* Events of a remote agent have the form of ndjson. */
     transcript_init(&attempt->transcript,
                     agent->compute == COMPUTE_REMOTE ? ADAPTER_NDJSON : agent->adapter,
                     &attempt->progress);
@@ -78,7 +83,8 @@ void attempt_release(struct attempt *attempt)
 bool attempt_lost_session(const struct attempt *attempt)
 {
     const struct transcript *transcript = &attempt->transcript;
-    return attempt->session != NULL && attempt->ended.exited && attempt->ended.exit_code != 0 &&
+    bool failed = attempt->ended.exited && attempt->ended.exit_code != 0;
+    return attempt->session != NULL && (failed || transcript->session_lost) &&
            attempt->limit == NULL && !transcript->overloaded && transcript->usage.turns == 0 &&
            transcript->calls == 0;
 }
@@ -124,6 +130,40 @@ static bool can_resume(const struct agent_config *agent)
     return agent->resume[0] != NULL || agent->adapter == ADAPTER_ACP;
 }
 
+/* false: the agent logs in with no file that drover knows of. */
+static bool logins_of(const struct attempt *attempt, struct logins *ret)
+{
+    const struct agent_config *agent = &attempt->step->input.config.agent;
+    const char *account = agent->home != NULL ? agent->home : getenv("HOME");
+    if (agent->profile == NULL || agent->profile->logins == NULL || text_empty(account))
+        return false;
+    *ret = (struct logins){attempt->home, account, agent->profile->logins};
+    return true;
+}
+
+void attempt_save_login(const struct attempt *attempt)
+{
+    const struct step *step = attempt->step;
+    struct logins logins;
+    if (step->input.config.agent.home_write_back && logins_of(attempt, &logins))
+        logins_give_back(&logins, step->input.run_id.text);
+}
+
+static enum rc place_login(struct attempt *attempt, struct err *err)
+{
+    struct step *step = attempt->step;
+    struct logins logins;
+    enum rc rc = RC_OK;
+    if (!logins_of(attempt, &logins))
+        return RC_OK;
+    if (logins_taken(&logins))
+        attempt_save_login(attempt); /* Its worker may have been killed before it could. */
+    else
+        rc = logins_take(&logins, step->input.config.agent.home == NULL, err);
+    logins_secrets(&logins, step->arena, step_secrets(step));
+    return rc;
+}
+
 static enum rc make_home(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
@@ -138,6 +178,8 @@ static enum rc make_home(struct attempt *attempt, struct err *err)
     enum rc rc = homeseed_make(&homeseed, &kept, err);
     if (rc == RC_INVALID)
         return step_fail(step, rc, err, (struct port_failure){.code = "agent_home_refused"});
+    if (rc == RC_OK)
+        rc = place_login(attempt, err);
     if (kept && !attempt->planning && !attempt->anew && can_resume(agent))
         attempt->session = step->input.agent_session;
     return rc;

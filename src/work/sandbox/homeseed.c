@@ -9,6 +9,7 @@
 #include "base/boot.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "work/sandbox/logins.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -231,6 +232,8 @@ enum rc homeseed_make(const struct homeseed *homeseed, bool *ret_kept, struct er
     enum rc rc = seed != NULL ? check_seed(seed, homeseed->sandbox, err) : RC_OK;
     if (rc == RC_OK)
         rc = dir_remove(home, err);
+    if (rc == RC_OK)
+        rc = logins_forget(home, err);
     if (rc == RC_OK)
         rc = make_part(part, seed, err);
     if (rc == RC_OK)

@@ -26,6 +26,7 @@ static void setup(void)
     kit_open(&kit);
     const char *path = arena_printf(&kit.arena, "%s/bin:%s", kit.dir, getenv("PATH"));
     ck_assert_int_eq(setenv("PATH", path, 1), 0);
+    ck_assert_int_eq(setenv("HOME", kit.dir, 1), 0); /* A login of this machine is not ours. */
     install("codex", "echo \"args: $*\"; cat; echo; cat $DROVER_PROMPT; echo; ls $HOME; "
                      "touch $HOME/seen\n"
                      "case \"$*\" in *gone*) exit 1;; esac");
@@ -165,6 +166,48 @@ START_TEST(values_of_the_configuration_and_of_the_profile_are_in_the_environment
 }
 END_TEST
 
+#define LOGIN(n)                                                                     \
+    "{\"OPENAI_API_KEY\":null,\"tokens\":{\"id_token\":\"i" n "\",\"access_token\":" \
+    "\"access-token-" n "\",\"refresh_token\":\"r" n "\",\"account_id\":\"me\"},"    \
+    "\"last_refresh\":\"" n "\"}"
+
+static const char *login_after(const char *agent)
+{
+    kit_sh(&kit,
+           "mkdir -p account/.codex; echo '%s' >account/.codex/auth.json; "
+           "echo mine >account/private",
+           LOGIN("1"));
+    install("codex",
+            "cat $HOME/.codex/auth.json; ls $HOME; cat >$HOME/.codex/auth.json <<'END'\n" LOGIN(
+                "2") "\nEND");
+    ck_assert_int_eq(setenv("HOME", arena_printf(&kit.arena, "%s/account", kit.dir), 1), 0);
+    const char *log = run(&(struct trial){.agent = agent});
+    ck_assert_ptr_nonnull(strstr(log, "\"access_token\":\"[redacted:login]\""));
+    bool all = strstr(log, "private") != NULL; /* With agent.home. */
+    ck_assert_int_eq(all, strstr(agent, "\"home\"") != NULL);
+    return kit_sh(&kit, "cat account/.codex/auth.json");
+}
+
+START_TEST(a_login_of_drovers_user_is_taken_and_comes_back_refreshed)
+{
+    ck_assert_str_eq(login_after("\"use\":\"codex\""), LOGIN("2"));
+}
+END_TEST
+
+START_TEST(a_login_of_an_account_comes_back_refreshed)
+{
+    const char *agent = arena_printf(&kit.arena, "\"use\":\"codex\",\"home\":\"%s/account\"",
+                                     kit.dir);
+    ck_assert_str_eq(login_after(agent), LOGIN("2"));
+}
+END_TEST
+
+START_TEST(no_login_comes_back_where_that_is_turned_off)
+{
+    ck_assert_str_eq(login_after("\"use\":\"codex\",\"homeWriteBack\":\"none\""), LOGIN("1"));
+}
+END_TEST
+
 Suite *session_step_suite(void)
 {
     Suite *suite = suite_create("session_step");
@@ -180,6 +223,9 @@ Suite *session_step_suite(void)
     tcase_add_test(tests, a_command_of_the_repository_is_not_resumed);
     tcase_add_test(tests, a_prompt_by_file_is_named_in_the_command);
     tcase_add_test(tests, values_of_the_configuration_and_of_the_profile_are_in_the_environment);
+    tcase_add_test(tests, a_login_of_drovers_user_is_taken_and_comes_back_refreshed);
+    tcase_add_test(tests, a_login_of_an_account_comes_back_refreshed);
+    tcase_add_test(tests, no_login_comes_back_where_that_is_turned_off);
     suite_add_tcase(suite, tests);
     return suite;
 }
