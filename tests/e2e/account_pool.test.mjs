@@ -25,6 +25,8 @@ function makeAccounts() {
         mkdirSync(join(base, name));
         writeFileSync(join(base, name, 'login'), name);
     }
+    mkdirSync(join(base, 'own/.codex'), { recursive: true }); // Of the server's own user.
+    writeFileSync(join(base, 'own/.codex/auth.json'), '{}');
     writeFileSync(join(base, 'token'), `${SECOND_SECRET}\nand more\n`);
     return `workers: 6
 accounts:
@@ -85,7 +87,8 @@ const leaveHomes = () => {
 describe('a pool of accounts', { concurrency: 1 }, () => {
     before(async () => {
         server = new Server({ config: makeAccounts(),
-            env: { TOKEN_ONE: FIRST_SECRET, ANTHROPIC_API_KEY: 'of-the-server-itself' } });
+            env: { TOKEN_ONE: FIRST_SECRET, HOME: join(base, 'own'),
+                ANTHROPIC_API_KEY: 'of-the-server-itself', OPENAI_API_KEY: 'of-it-too' } });
         await server.start();
     });
     after(() => server.discard());
@@ -151,11 +154,13 @@ describe('a pool of accounts', { concurrency: 1 }, () => {
     it('falls back on another agent and says so', async () => {
         await server.post('/v1/accounts/one/park',
             { until: new Date(Date.now() + 3600e3).toISOString(), reason: 'for people' });
-        const spare = `[ "$ACCOUNT" = spare ] && [ "$DROVER_MODEL" = spare-1 ] || exit 9\n`;
-        const repo = await repository('acme/falls', newMark(), { accounts: ['one'],
-            fallback: [{ command: ['/bin/sh', '-c', spare + fixes], account: 'spare' }] });
+        // Nor does it get the login or the key of the server's own user.
+        const spare = `[ "$ACCOUNT" = spare ] && [ "$DROVER_MODEL" = spare-1 ] || exit 9
+            [ ! -e "$HOME/.codex/auth.json" ] && [ -z "$OPENAI_API_KEY" ] || exit 8\n`;
+        const repo = await repository('acme/falls', newMark(), { accounts: ['one'], fallback: [
+            { use: 'codex', command: ['/bin/sh', '-c', spare + fixes], account: 'spare' }] });
         const { run } = await server.finish(repo.name, 'completed');
-        assert.deepEqual([run.account, run.agent, run.fallback], ['spare', 'none', 1]);
+        assert.deepEqual([run.account, run.agent, run.fallback], ['spare', 'codex', 1]);
         assert.deepEqual((await chosen(run.id)).map((choice) => [choice.account, choice.fallback]),
             [['spare', 1]]);
         const row = await account('one');

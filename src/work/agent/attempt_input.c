@@ -133,11 +133,17 @@ static bool can_resume(const struct agent_config *agent)
 /* false: the agent logs in with no file that drover knows of. */
 static bool logins_of(const struct attempt *attempt, struct logins *ret)
 {
-    const struct agent_config *agent = &attempt->step->input.config.agent;
-    const char *account = agent->home != NULL ? agent->home : getenv("HOME");
-    if (agent->profile == NULL || agent->profile->logins == NULL || text_empty(account))
+    const struct step_input *input = &attempt->step->input;
+    const struct agent_config *agent = &input->config.agent;
+    const struct agent_profile *profile = agent->profile;
+    if (profile == NULL && input->account.name != NULL)
+        profile = agent_profile_find(input->account.provider);
+    /* The login of drover's own user is not that of an account with variables. */
+    bool own = input->account.env[0] == NULL;
+    const char *account = agent->home != NULL ? agent->home : own ? getenv("HOME") : NULL;
+    if (profile == NULL || profile->logins == NULL || text_empty(account))
         return false;
-    *ret = (struct logins){attempt->home, account, agent->profile->logins};
+    *ret = (struct logins){attempt->home, account, profile->logins};
     return true;
 }
 
