@@ -52,7 +52,9 @@ API_ANSWER(api_repository_answer);
 
 /* accounts.c */
 API_QUERY(api_account_list);
-API_COMMAND(api_account_resume);
+API_BUILD(api_account_park);
+API_BUILD(api_account_resume);
+API_ANSWER(api_account_answer);
 
 /* breakers.c */
 API_QUERY(api_breaker_list);

@@ -110,6 +110,14 @@ static char *describe_chosen(const struct description *how, const struct js *dat
                         js_count(js_get(data, "ranking")), how->words);
 }
 
+static char *describe_usage(const struct description *how, const struct js *data,
+                            struct arena *arena)
+{
+    return arena_printf(arena, "%s: window %s is used to %.0f %%%s", how->words,
+                        member(data, "window"), 100 * js_num(js_get(data, "utilization"), 0),
+                        phrase(data, "status", "and", arena));
+}
+
 static char *describe_issue(const struct description *how, const struct js *data,
                             struct arena *arena)
 {
@@ -430,9 +438,11 @@ static const struct description tellings[] = {
     {EV_BREAKER_OPENED, NULL, describe_named, "opened breaker", true, false},
     {EV_BREAKER_HALF_OPENED, NULL, describe_named, "trying breaker", false, false},
     {EV_BREAKER_CLOSED, NULL, describe_named, "closed breaker", false, false},
+    {EV_ACCOUNT_CHOSEN, NULL, describe_named, "uses account", false, false},
     {EV_ACCOUNT_PARKED, NULL, describe_named, "parked account", true, false},
     {EV_ACCOUNT_PROBED, NULL, describe_named, "trying parked account", false, false},
     {EV_ACCOUNT_RESUMED, NULL, describe_named, "resumed account", false, false},
+    {EV_ACCOUNT_USAGE, NULL, describe_usage, "account", false, false},
     {EV_REPLY_DROPPED, NULL, describe_plain, "a reply was dropped", true, false},
     {EV_SCHEDULE_FIRED, NULL, describe_named, "fired schedule", false, false},
     {EV_SCHEDULE_REFUSED, NULL, describe_named, "no job made for schedule", true, false},

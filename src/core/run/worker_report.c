@@ -85,6 +85,13 @@ static const struct report_field session_fields[] = {
     {"attempt", KIND_COUNT, OPTIONAL, .max = COUNT_MAX},
     {"reason", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
 };
+static const struct report_field usage_fields[] = {
+    {"account", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES}, /* What it says; not believed. */
+    {"window", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
+    {"utilization", KIND_NUMBER, OPTIONAL, .max = MONEY_MAX},
+    {"resetsAt", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
+    {"status", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
+};
 static const struct report_field delivered_fields[] = {
     {"seq", KIND_COUNT, REQUIRED, .max = COUNT_MAX},
     {"attempt", KIND_COUNT, OPTIONAL, .max = COUNT_MAX},
@@ -128,6 +135,7 @@ static const struct event_shape {
     {EV_PLAN_UPDATED, REPORT_SHAPE(told_plan_fields)},
     {EV_SESSION_STARTED, REPORT_SHAPE(session_fields)},
     {EV_SESSION_LOST, REPORT_SHAPE(session_fields)},
+    {EV_ACCOUNT_USAGE, REPORT_SHAPE(usage_fields)},
     {EV_MESSAGE_DELIVERED, REPORT_SHAPE(delivered_fields)},
     {EV_SNAPSHOT_TAKEN, REPORT_SHAPE(snapshot_taken_fields)},
     {EV_SNAPSHOT_PUBLISHED, REPORT_SHAPE(snapshot_published_fields)},
