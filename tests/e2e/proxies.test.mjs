@@ -146,10 +146,18 @@ async function sendInPieces(wire, bytes, roll) {
 
 // Sends all of them behind each other, and reads the answers.  True: the connection ends.
 async function converse(wire, client, other, batch) {
-    await sendInPieces(wire, batch.map(({ bytes }) => bytes).join(''), client.roll);
+    const bytes = batch.map((asked) => asked.bytes).join('');
+    if (batch[0].whole) wire.send(bytes);
+    else await sendInPieces(wire, bytes, client.roll);
     while (batch.length > 0) {
         const asked = batch.shift();
         const answer = await wire.answer({ headOnly: asked.method === 'HEAD' });
+        // nginx closes behind its answer to TRACE.  Where this client still writes by then, the
+        // write fails and the answer is lost.  In one write each must be answered.
+        if (!answer && asked.own && wire.cut && !asked.whole) {
+            batch.unshift({ ...asked, whole: true });
+            return true;
+        }
         // A proxy may close on bad framing without a word, and with bytes unread.
         assert.ok(answer || !asked.own, `no answer to ${asked.id} (${asked.kind})`);
         if (answer) client.check(asked, answer, other);

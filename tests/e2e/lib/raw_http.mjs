@@ -14,7 +14,11 @@ export class RawClient {
             : { host: new URL(target).hostname, port: Number(new URL(target).port) };
         this.socket = net.connect({ ...at, allowHalfOpen: true });
         this.socket.setNoDelay(true);
-        this.socket.on('error', () => this.#end());
+        this.socket.on('error', (err) => {
+            // Node drops what it has not read yet when a write fails.
+            this.cut = err.syscall === 'write';
+            this.#end();
+        });
         this.socket.on('end', () => this.#end());
         this.socket.on('close', () => this.#end());
         this.socket.on('data', (part) => {
