@@ -62,8 +62,11 @@ static enum rc watch(struct attempt *attempt, int64_t end_us, struct err *err)
             compute->stop(attempt, why);
         }
         int64_t look_us = snapshot_thread_tick(attempt->snapshots, &attempt->progress);
+        int64_t rollout_us = rollout_look(&attempt->rollout);
+        attempt_check_limits(attempt);
         int64_t tick_us = progress_tick(&attempt->progress, clock_mono_us());
         tick_us = look_us < tick_us ? look_us : tick_us;
+        tick_us = rollout_us < tick_us ? rollout_us : tick_us;
         if (attempt->limit != NULL && !stopping && attempt->cut_us < tick_us)
             tick_us = attempt->cut_us;
         int64_t until_us = stopping || tick_us < end_us ? tick_us : end_us;
@@ -78,6 +81,8 @@ static enum rc run_agent(struct attempt *attempt, struct err *err)
     enum rc rc = attempt->compute->start(attempt, err);
     if (rc == RC_OK)
         rc = watch(attempt, end_us, err);
+    rollout_finish(&attempt->rollout);
+    attempt_check_limits(attempt);
     progress_flush(&attempt->progress);
     if (rc == RC_OK && attempt->ended.end == COMPUTE_STOPPED)
         return err_set(err, RC_CANCELLED, "CANCELLED", "The agent was stopped.");
