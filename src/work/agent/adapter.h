@@ -49,6 +49,7 @@ enum {
 #define CUT_TOOL_RETRIES "tool_retries"
 #define CUT_QUOTA        "quota"
 #define CUT_LOGIN        "login_failed"
+#define CUT_UNREADABLE   "output_unreadable"
 
 /* What the agent may use up and call; 0 and NULL: no limit. */
 struct transcript_limits {
@@ -116,6 +117,7 @@ struct transcript {
     int64_t login_failures;            /* Retries in a row that the provider refused a login. */
     struct buf input;                  /* Bytes for the agent's stdin that are not written yet. */
     bool input_over;                   /* stdin is closed once `input` is empty. */
+    bool session_lost;                 /* The agent says that it cannot resume the session. */
 };
 
 /* What an agent is told when it is spoken to on its stdin. */
