@@ -25,6 +25,7 @@
 #include "forge/forge.h"
 #include "work/agent/adapter.h"
 #include "work/agent/compute.h"
+#include "work/agent/rollout.h"
 #include "work/job/childenv.h"
 #include "work/job/progress.h"
 #include "work/job/step.h"
@@ -58,6 +59,7 @@ struct attempt {
     int64_t delivered_seq;             /* and of the last that it has. */
     int64_t ask_us;                    /* Messages are not asked for before. */
     bool asked_last;                   /* They were, before its stdin is closed. */
+    struct rollout rollout;            /* What Codex notes of its requests. */
     const char *limit;                 /* One of adapter.h's CUT_*: why the agent is cut off, */
     int64_t cut_us;                    /* then, by clock_mono_us(): it may end by itself before. */
     struct compute_session *child;     /* compute_child.c */
