@@ -24,8 +24,8 @@ struct checkout {
 /* RC_NOT_FOUND: this is no checkout, with git's own words where it refuses one. */
 MUST_USE enum rc checkout_find(struct arena *arena, struct checkout *ret_checkout, struct err *err);
 
-/* One git in the directory (NULL: here).  *ret_status is its exit status; its message is in err when
-   that is not 0.  RC_NOT_FOUND: there is no git. */
+/* One git in the directory (NULL: here).  *ret_status is its exit status; when that is not 0 its
+   message is in err.  RC_NOT_FOUND: there is no git. */
 struct checkout_call {
     const char *dir;
     const char *const *args; /* Without "git"; NULL-terminated. */
