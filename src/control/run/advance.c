@@ -78,7 +78,7 @@ static enum rc begin_agent(struct context *ctx, struct flow *flow, enum step_kin
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    if (flow->run.model == NULL)
+    if (flow->run.model == NULL && config->agent.model_told)
         flow->run.model = config->agent.model; /* Until the agent reports another. */
     const char *account = agent_account(&config->agent, ctx->arena);
     if (!text_same(flow->run.account, account))

@@ -63,6 +63,7 @@ void attempt_release(struct attempt *attempt)
 {
     if (attempt->compute != NULL)
         attempt->compute->release(attempt);
+    transcript_release(&attempt->transcript);
     progress_release(&attempt->progress);
     explicit_bzero(attempt->token, sizeof attempt->token);
 }

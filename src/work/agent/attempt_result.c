@@ -33,7 +33,9 @@ static const char *outcome_name(const struct attempt *attempt)
     case COMPUTE_STOPPED:
         break;
     }
-    return attempt->limit != NULL ? attempt->limit : "ended";
+    if (attempt->limit != NULL)
+        return attempt->limit;
+    return attempt->transcript.overloaded ? "overloaded" : "ended";
 }
 
 static const char *report_name(const struct attempt *attempt)

@@ -52,7 +52,7 @@ struct session {
     const struct compute_spec *spec;
     struct proc proc;
     int out_fd, err_fd, status_fd, log_fd;
-    struct gateway *gateway; /* To the hosts of spec->egress, or NULL. */
+    struct gateway *gateway; /* To the hosts of view.egress, or NULL. */
     struct guard guard;
     int inner_fd;             /* pidfd of the sandbox's init, -1: unknown. */
     pid_t inner_pid;          /* Leads the command's process group. */
@@ -88,12 +88,6 @@ static void session_release(struct session *session)
 
 /* ---- looking the program up ---- */
 
-static bool is_program(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
-}
-
 static const char *variable(const char *const *env, const char *name, const char *otherwise)
 {
     size_t len = strlen(name);
@@ -105,38 +99,19 @@ static const char *variable(const char *const *env, const char *name, const char
 }
 
 /* Before the start, so that a missing program can be distinguished from one that failed. */
-static enum rc find_program(const struct compute_spec *spec, char ret_path[PATH_MAX],
-                            struct err *err)
+static enum rc find_program(const struct compute_spec *spec, struct arena *arena,
+                            struct program *ret_program, struct err *err)
 {
-    const char *program = spec->view.argv[0];
-    char path[PATH_MAX];
-    if (strchr(program, '/') != NULL) {
-        bool whole = program[0] == '/';
-        (void)snprintf(path, sizeof path, "%s%s%s", whole ? "" : spec->view.cwd, whole ? "" : "/",
-                       program);
-        if (is_program(path)) {
-            text_copy(ret_path, PATH_MAX, path);
-            return RC_OK;
-        }
-        if (file_exists(path))
-            return err_set(err, RC_NOT_FOUND, "NO_PROGRAM",
-                           "%.200s cannot be started: it is no file that may be executed "
-                           "(chmod +x).",
-                           program);
-    } else {
-        const char *dirs = variable(spec->env, "PATH", "/usr/local/bin:/usr/bin:/bin");
-        for (const char *at = dirs; at != NULL && *at;) {
-            size_t len = strcspn(at, ":");
-            (void)snprintf(path, sizeof path, "%.*s/%s", (int)len, at, program);
-            if (is_program(path)) {
-                text_copy(ret_path, PATH_MAX, path);
-                return RC_OK;
-            }
-            at += len + (at[len] == ':');
-        }
-    }
-    return err_set(err, RC_NOT_FOUND, "NO_PROGRAM", "There is no program %.200s%s.", program,
-                   strchr(program, '/') != NULL ? "" : " in PATH");
+    const char *search = variable(spec->env, "PATH", "/usr/local/bin:/usr/bin:/bin");
+    const struct program_query query = {spec->view.argv[0], spec->view.cwd, search};
+    struct program program;
+    enum rc rc = program_find(&query, arena, &program, err);
+    /* One that the agent may have changed is shown with the directory that it lies in. */
+    if (rc == RC_OK && !sandbox_view_has(&spec->view, program.path))
+        rc = program_examine(&program, search, arena, err);
+    if (rc == RC_OK)
+        *ret_program = program;
+    return rc;
 }
 
 /* ---- start ---- */
@@ -218,13 +193,12 @@ static enum rc start_gateway(struct session *session, struct arena *arena, const
 {
     const struct compute_spec *spec = session->spec;
     *ret_path = NULL;
-    if (spec->egress == NULL || spec->egress[0] == NULL || spec->view.network ||
-        !has_walls(session))
+    const char *const *egress = spec->view.egress;
+    if (egress == NULL || egress[0] == NULL || spec->view.network || !has_walls(session))
         return RC_OK;
     const char *path = arena_printf(arena, "%s.proxy", spec->log_path);
-    enum rc rc = gateway_start(
-        &(struct gateway_options){.rules = spec->egress, .socket_path = path}, &session->gateway,
-        err);
+    enum rc rc = gateway_start(&(struct gateway_options){.rules = egress, .socket_path = path},
+                               &session->gateway, err);
     if (rc == RC_OK)
         *ret_path = path;
     return rc;
@@ -619,29 +593,33 @@ void compute_grant(struct compute_spec *spec, const struct agent_config *agent, 
     spec->view.mount_count = agent->mount_count;
     spec->view.limits = &agent->resources;
     spec->view.run_user = run_id;
-    spec->egress = agent->egress;
+    spec->view.egress = agent->egress;
 }
 
 struct compute_session {
     struct compute_spec spec;
-    char program[PATH_MAX]; /* Of spec.view. */
+    struct program program; /* Of spec.view. */
+    struct arena arena;     /* Of the program. */
     struct session session;
 };
 
 enum rc compute_begin(const struct compute_spec *spec, struct compute_session **ret_session,
                       struct err *err)
 {
-    char program[PATH_MAX];
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct program program;
     enum rc rc = sandbox_ready(spec->sandbox, err);
     if (rc == RC_OK)
-        rc = find_program(spec, program, err);
+        rc = find_program(spec, &arena, &program, err);
     if (rc != RC_OK)
         return rc;
     static const struct resource_config usual = {.processes = 512, .disk_bytes = INT64_C(10) << 30};
     struct compute_session *whole = mem_alloc(sizeof *whole);
     whole->spec = *spec;
-    text_copy(whole->program, sizeof whole->program, program);
-    whole->spec.view.program = whole->program;
+    whole->arena = arena;
+    arena = (struct arena){0};
+    whole->program = program;
+    whole->spec.view.program = &whole->program;
     if (whole->spec.view.limits == NULL)
         whole->spec.view.limits = &usual;
     whole->session = (struct session){
@@ -694,6 +672,7 @@ void compute_session_free(struct compute_session *session)
     if (session == NULL)
         return;
     session_release(&session->session);
+    arena_release(&session->arena);
     mem_free(session);
 }
 

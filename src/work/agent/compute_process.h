@@ -32,7 +32,6 @@ struct compute_reader {
 struct compute_spec {
     const struct sandbox *sandbox;
     struct sandbox_view view;      /* Descriptors are filled in, and limits if there are none. */
-    const char *const *egress;     /* With no network: hosts that can be reached still, or NULL. */
     const char *const *env;        /* NULL-terminated */
     const char *stdin_path;        /* or NULL */
     const char *log_path;          /* stdout and stderr; made anew */

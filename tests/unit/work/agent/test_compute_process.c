@@ -369,7 +369,7 @@ START_TEST(nobody_inside_is_without_the_filter)
         return;
     if (_i == 1) /* As where drover is not root: the command has its user. */
         kit.site.sandbox.drops = false;
-    spec.egress = egress;
+    spec.view.egress = egress;
     struct compute_result result = run(&spec);
     const char *said = kit_sh(&kit, "cat %s", log_path);
     ck_assert_msg(result.exited && result.exit_code == 0, "%s", said);
