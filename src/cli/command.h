@@ -85,6 +85,7 @@ extern const struct cli_command cli_schedule_commands[];
 extern const struct cli_command cli_doctor_commands[];
 extern const struct cli_command cli_prune_commands[];
 extern const struct cli_command cli_backup_commands[];
+extern const struct cli_command cli_init_commands[];
 extern const struct cli_command cli_help_commands[];
 
 /* Reads `defaults` of a server's configuration file: the layer under all repositories' documents.

@@ -11,8 +11,8 @@
  *      the user that drover runs as.  git does it, as for any push: filters that the repository
  *      configures run then, so no other user's.
  *   3. Otherwise the move is refused (RC_CONFLICT, BRANCH_CHECKED_OUT) with what to do.
- *   4. Files first, then the ref: git that was killed in between leaves the files of the new commit,
- *      and the next try only moves the ref.
+ *   4. Files first, then the ref: a git that is killed in between leaves the files of the new
+ *      commit, and the next try only moves the ref.
  * A worktree whose directory is gone shows nothing.
  */
 #ifndef FORGE_CHECKED_OUT_H

@@ -24,6 +24,7 @@
 #include "forge/forge.h"
 #include "forge/issues.h"
 #include "forge/origin.h"
+#include "forge/origin_access.h"
 #include "forge/standing.h"
 #include "forge/survey.h"
 #include <assert.h>
@@ -226,8 +227,10 @@ static enum rc local_open_pr(struct forge_call *call, const struct forge_change 
     while (rc != RC_OK && publishing.again && ++tries < PUBLISH_TRIES_MAX);
     if (rc == RC_OK)
         rc = fault_point("publish.numbered", err);
-    if (rc != RC_OK)
-        return rc;
+    if (rc != RC_OK) {
+        (void)!origin_explain(git, change->url, rc, err);
+        return rc; /* To be tried again: it can be mended while the run waits. */
+    }
     struct forge_pr pr = {.number = publishing.number,
                           .url = url_of(change->url, publishing.number, arena)};
     text_copy(pr.head, sizeof pr.head, publishing.head);
@@ -656,7 +659,8 @@ static enum rc local_merge(struct forge_call *call, const struct forge_merge *me
         rc = try_merge(&origin, &merging, &commit, err);
     while (rc == RC_IO && ++tries < ORIGIN_TRIES_MAX);
     if (rc == RC_IO)
-        return err_wrap(err, rc, "cannot move the target branch");
+        return origin_explain(git, merge->url, err_wrap(err, rc, "cannot move the target branch"),
+                              err);
     if (rc == RC_OK)
         text_copy(ret_commit, GIT_HASH_BYTES, commit);
     return rc;
