@@ -5,9 +5,17 @@
 //     wire          the format that it speaks to its model
 //     model         the model that it is told to use
 //     prices        of that model, USD for a million tokens, as its vendor lists them
-//     home(at)      files of its home: {path: text}; at: the Model (model_server.mjs)
+//     asides        false: its requests beside the work are in nothing that it prints
+//     printed       names of tools, where it prints others than it offers to the model
+//     home(at)      files of its home: {path: text}; at: the Model (model_server.mjs).  A second
+//                   argument `true`: as a subscriber has it, without a key
 //     agent(at)     the agent section of a repository's configuration, without home
-//     shell(words)  the turn that runs a command;  edit(): one that makes the answer right
+//     words(more)   its command line, as drover's profile has it; more: {session}
+//     opening(text) what is written to its input first; its input ends there unless `closes` is
+//                   given: the type of the line with which it has ended its work
+//     shell(words)  the turn that runs a command
+//     edit()        the turn that makes the answer right
+//     change(file, line, by)   turns that put another line into a file, with the tool for it
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -38,9 +46,10 @@ export function programOf(name) {
 const KEY = 'sk-test-0123456789abcdef';
 const EDIT = 'echo 42 >answer.txt';
 
-const CLAUDE_ENV = (at) => ({
+const claudeEnv = (at, subscriber) => ({
     ANTHROPIC_BASE_URL: at.url,
-    ANTHROPIC_API_KEY: `sk-ant-${KEY}`,
+    ...(subscriber ? { CLAUDE_CODE_OAUTH_TOKEN: `sk-ant-oat01-${KEY}` }
+        : { ANTHROPIC_API_KEY: `sk-ant-${KEY}` }),
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
 });
 
@@ -48,22 +57,36 @@ const claude = {
     wire: 'anthropic',
     model: 'claude-sonnet-4-5',
     prices: { input: 3, cached: 0.3, cacheWrite: 3.75, output: 15 },
-    home: (at) => ({ '.claude/settings.json': JSON.stringify({ env: CLAUDE_ENV(at) }) }),
+    home: (at, subscriber) =>
+        ({ '.claude/settings.json': JSON.stringify({ env: claudeEnv(at, subscriber) }) }),
     agent: () => ({
         command: [join(modulesOf('claude'), '@anthropic-ai/claude-code/bin/claude.exe'), '-p',
             '--output-format', 'stream-json', '--verbose', '--dangerously-skip-permissions',
             '--model', claude.model],
         adapter: 'claude',
     }),
+    words: ({ session } = {}) => [programOf('claude'), '-p', '--output-format', 'stream-json',
+        '--input-format', 'stream-json', '--verbose', '--include-partial-messages',
+        '--dangerously-skip-permissions', ...(session ? ['--resume', session] : []),
+        '--model', claude.model],
+    opening: (text) => `${JSON.stringify({ type: 'user',
+        message: { role: 'user', content: [{ type: 'text', text }] } })}\n`,
+    closes: 'result',
     shell: (command, more = {}) =>
         calls(call('Bash', { command, description: 'Run a command' }), more),
     edit: () => claude.shell(EDIT),
+    // Only what has been read may be written.
+    change: (path, line, by) => [
+        ({ directory }) => calls(call('Read', { file_path: join(directory, path) })),
+        ({ directory }) => calls(call('Edit',
+            { file_path: join(directory, path), old_string: line, new_string: by })),
+    ],
 };
 
 const codex = {
     wire: 'responses',
     model: 'gpt-5.5',
-    prices: { input: 1.25, cached: 0.125, output: 10 },
+    prices: { input: 5, cached: 0.5, output: 30 },
     home: (at) => ({ '.codex/config.toml': `model = "${codex.model}"
 model_provider = "scripted"
 check_for_update_on_startup = false
@@ -74,6 +97,8 @@ name = "Scripted"
 base_url = "${at.url}/v1"
 wire_api = "responses"
 experimental_bearer_token = "${KEY}"
+request_max_retries = 1
+stream_max_retries = 2
 ` }),
     agent: () => ({
         command: [join(modulesOf('codex'), '@openai/codex-linux-x64/vendor',
@@ -81,12 +106,20 @@ experimental_bearer_token = "${KEY}"
             '--dangerously-bypass-approvals-and-sandbox', '-'],
         adapter: 'codex',
     }),
+    words: ({ session } = {}) => [programOf('codex'), 'exec', '--json',
+        '--dangerously-bypass-approvals-and-sandbox', '--skip-git-repo-check',
+        ...(session ? ['resume', session] : []), '--model', codex.model, '-'],
+    opening: (text) => text,
+    printed: { exec_command: 'command_execution', apply_patch: 'file_change' },
     shell: (command, more = {}) => calls(call('exec_command', { cmd: command }), more),
     edit: () => codex.shell(EDIT),
+    change: (path, line, by) => [calls(call('apply_patch',
+        `*** Begin Patch\n*** Update File: ${path}\n@@\n-${line}\n+${by}\n*** End Patch\n`))],
 };
 
 const opencode = {
     wire: 'chat',
+    asides: false,
     model: 'scripted/large',
     prices: { input: 2, cached: 0.2, output: 8 },
     home: (at) => ({ '.config/opencode/opencode.json': JSON.stringify({
@@ -105,8 +138,16 @@ const opencode = {
             'json'],
         adapter: 'none',
     }),
+    words: ({ session } = {}) => [programOf('opencode'), 'run', '--format', 'json', '--auto',
+        ...(session ? ['--session', session] : []), '--model', opencode.model],
+    opening: (text) => text,
     shell: (command, more = {}) => calls(call('bash', { command, description: 'Run' }), more),
     edit: () => opencode.shell(EDIT),
+    change: (path, line, by) => [
+        ({ directory }) => calls(call('read', { filePath: join(directory, path) })),
+        ({ directory }) => calls(call('edit',
+            { filePath: join(directory, path), oldString: line, newString: by })),
+    ],
 };
 
 const gemini = {
@@ -127,9 +168,18 @@ const gemini = {
         adapter: 'none',
         mounts: [{ path: modulesOf('gemini') }],
     }),
+    words: ({ session } = {}) => [programOf('gemini'), '--output-format', 'stream-json',
+        '--approval-mode', 'yolo', '--skip-trust', ...(session ? ['--resume', session] : []),
+        '--model', gemini.model],
+    opening: (text) => text,
     shell: (command, more = {}) =>
         calls(call('run_shell_command', { command, description: 'Run' }), more),
     edit: () => gemini.shell(EDIT),
+    change: (path, line, by) => [
+        calls(call('read_file', { file_path: path })),
+        calls(call('replace', { file_path: path, old_string: line, new_string: by,
+            instruction: `Put ${by} in the place of ${line}.` })),
+    ],
 };
 
 export const AGENTS = { claude, codex, opencode, gemini };

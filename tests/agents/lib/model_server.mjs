@@ -4,7 +4,7 @@
 // requests beside its work, such as for a title of the session, get a short text of their own.
 // Each request is checked against what its vendor documents; `problems` has what was wrong with
 // any of them, also requests beyond the script and to addresses that no format has.  `requests`
-// keeps all that came, and `spent` what the answers cost in tokens, by model.
+// keeps all that came, and `answers` the tokens of what was answered.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -18,6 +18,21 @@ import * as responses from './wire_responses.mjs';
 
 const FORMATS = [anthropic, responses, chat, gemini];
 const SIDE_TURN = { text: 'Answer', usage: { input: 200, cached: 0, cacheWrite: 0, output: 8 } };
+
+const KINDS = ['input', 'cached', 'cacheWrite', 'output'];
+
+// What answers have used up, of each kind of tokens.
+export function tokensOf(answers) {
+    const sum = Object.fromEntries(KINDS.map((kind) => [kind, 0]));
+    for (const { usage } of answers) for (const kind of KINDS) sum[kind] += usage[kind];
+    return sum;
+}
+
+// And in money.  prices: USD for a million tokens; a kind that has none costs as much as `input`.
+export function costOf(answers, prices) {
+    const sum = tokensOf(answers);
+    return KINDS.reduce((usd, kind) => usd + (sum[kind] * (prices[kind] ?? prices.input)) / 1e6, 0);
+}
 
 // Ids as vendors have them: a prefix and something that is never the same.
 class Ids {
@@ -46,7 +61,7 @@ export class Model {
         this.served = 0; // How often it was given.
         this.requests = [];
         this.problems = [];
-        this.spent = new Map();
+        this.answers = []; // {model, usage, side, calls: names of tools}
         this.ids = new Ids();
     }
 
@@ -96,30 +111,6 @@ export class Model {
         return within(PATIENCE_MS, `request ${number} of the agent`, wait());
     }
 
-    // prices: USD for a million tokens, {input, cached, cacheWrite, output}, of all models or by
-    // model.
-    cost(prices) {
-        let usd = 0;
-        for (const [model, spent] of this.spent) {
-            const price = prices[model] ?? prices;
-            for (const kind of ['input', 'cached', 'cacheWrite', 'output'])
-                usd += (spent[kind] * (price[kind] ?? price.input)) / 1e6;
-        }
-        return usd;
-    }
-
-    get tokens() {
-        const sum = { input: 0, cached: 0, cacheWrite: 0, output: 0 };
-        for (const spent of this.spent.values())
-            for (const kind of Object.keys(sum)) sum[kind] += spent[kind];
-        return sum;
-    }
-
-    #book(model, usage) {
-        const sum = this.spent.get(model) ?? { input: 0, cached: 0, cacheWrite: 0, output: 0 };
-        for (const kind of Object.keys(sum)) sum[kind] += usage[kind] ?? 0;
-        this.spent.set(model, sum);
-    }
 
     async #handle(req, res) {
         const parts = [];
@@ -165,7 +156,8 @@ export class Model {
         if (turn.drop) return cut(res);
         if (turn.error) return this.#fail(format, turn, res);
         const usage = usageOf(turn, this.main.length);
-        this.#book(request.model, usage);
+        this.answers.push({ model: request.model, usage, side: request.side,
+            calls: (turn.calls ?? []).map((each) => each.name) });
         format.answer(res, turn, { request, usage, ids: this.ids });
     }
 
