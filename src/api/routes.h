@@ -99,6 +99,9 @@ API_COMMAND(api_job_fail);
 API_COMMAND(api_job_release);
 API_QUERY(api_job_run_token);
 
+/* steering.c: people and the agent of a run */
+API_COMMAND(api_job_messages);
+
 /* queues.c */
 API_QUERY(api_queue_list);
 API_QUERY(api_queue_get);

@@ -115,6 +115,7 @@
 #define EV_MEMORY_RECORDED           "agent.memory.recorded"
 #define EV_NOTIFICATION_SENT         "agent.notification.sent"
 #define EV_NOTIFICATION_FAILED       "agent.notification.failed"
+#define EV_MESSAGE_DELIVERED         "agent.message.delivered"
 #define EV_ISSUE_CREATED             "agent.issue.created"
 #define EV_ISSUE_COMMENTED           "agent.issue.commented"
 #define EV_ISSUE_CLOSED              "agent.issue.closed"

@@ -167,6 +167,11 @@ static const char *const initial[] = {
     " deferred_detail {text},"
     " held_until_us {int} NOT NULL DEFAULT 0,"
     " quota_hits {int} NOT NULL DEFAULT 0,"
+    " paused_us {int} NOT NULL DEFAULT 0," /* 0: not paused */
+    " paused_by {text},"
+    " still_us {int} NOT NULL DEFAULT 0," /* Its clocks stand still since then; 0: they run. */
+    " question_id {text},"
+    " message_seq {int} NOT NULL DEFAULT 0,"
     " UNIQUE (task_id, run_no)) {plain_table}",
     "CREATE INDEX runs_repository ON runs (repository_id, id)",
     "CREATE INDEX runs_status ON runs (status, id)",
@@ -378,6 +383,17 @@ static const char *const initial[] = {
     " reminded {int} NOT NULL) {plain_table}",
     "CREATE INDEX approvals_status ON approvals (status, id)",
     "CREATE INDEX approvals_run ON approvals (run_id, id)",
+
+    /* What people say to the agent of a run. */
+    "CREATE TABLE run_messages ("
+    " run_id {text} NOT NULL REFERENCES runs (id),"
+    " seq {int} NOT NULL,"
+    " author {text} NOT NULL,"
+    " text {text} NOT NULL,"
+    " created_us {int} NOT NULL,"
+    " delivered_us {int} NOT NULL," /* 0: unread */
+    " job_id {text},"
+    " PRIMARY KEY (run_id, seq)) {keyed_table}",
 
     "CREATE TABLE tokens ("
     " id {text} NOT NULL PRIMARY KEY,"

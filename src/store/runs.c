@@ -114,6 +114,11 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, deferred_detail, RUN_MORE),
     COLUMN(struct run_row, held_until_us, RUN_MORE),
     COLUMN(struct run_row, quota_hits, RUN_MORE),
+    COLUMN(struct run_row, paused_us, RUN_MORE),
+    COLUMN(struct run_row, paused_by, RUN_MORE),
+    COLUMN(struct run_row, still_us, RUN_MORE),
+    COLUMN(struct run_row, question_id, RUN_MORE),
+    COLUMN(struct run_row, message_seq, RUN_MORE),
 };
 const struct shape run_shape = SHAPE("run", struct run_row, run_columns);
 _Static_assert(BUDGET_KIND_COUNT == 4, "a new budget is a new column used_...");
@@ -177,7 +182,7 @@ static const struct sql sql_set_root = {
 static const struct sql sql_tree = {
     "run_tree",
     "SELECT id, task_id, parent_run_id, status, stop, cost_microusd, tokens_in + tokens_out,"
-    " budget_microusd, max_tokens, deadline_us FROM runs WHERE root_run_id = $1"
+    " budget_microusd, max_tokens, deadline_us, still_us FROM runs WHERE root_run_id = $1"
     " ORDER BY id LIMIT $2",
     "ti",
 };
@@ -328,6 +333,7 @@ static enum rc node_decode(struct row_reader *reader, void *to, struct err *err)
     node->limit[MEASURE_COST] = read_int(reader);
     node->limit[MEASURE_TOKENS] = read_int(reader);
     node->deadline_us = read_int(reader);
+    node->still = read_int(reader) > 0;
     return RC_OK;
 }
 static const struct shape node_shape = SHAPE_OF_RESULT("run", struct budget_node, node_decode);

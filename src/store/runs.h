@@ -71,6 +71,11 @@ struct run_row {
     const char *deferred_detail; /* With deferred_reason: a sentence for people. */
     int64_t held_until_us;       /* queued: its agent reported a usage limit until then; or 0. */
     int64_t quota_hits;          /* Usage limits in a row. */
+    int64_t paused_us;           /* A person has paused it then; 0: it is not paused. */
+    const char *paused_by;       /* Who; or NULL */
+    int64_t still_us;            /* Since when its clocks stand still; 0: they run. */
+    struct id question_id;       /* Its agent's open question, or none. */
+    int64_t message_seq;         /* The last message to its agent; 0: none was sent. */
     bool session_over;           /* Known to have ended. */
     const char *agent_session;   /* That a local agent reported last: it may resume it. */
     bool partial;                /* The work of its agent is not all there. */

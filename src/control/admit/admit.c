@@ -194,16 +194,11 @@ static enum rc start(struct admission *admission, struct flow *flow,
         rc = assignment_enqueue(ctx, flow, STEP_PREPARE);
     if (rc == RC_OK)
         rc = timers_clear(ctx->db, TIMER_QUEUE_DEADLINE, &flow->run.id, ctx->err);
-    if (rc != RC_OK)
-        return rc;
-    flow->run.deadline_us = ctx->now_us + config->timeouts.run_ms * US_PER_MS;
-    rc = run_tree_deadline(ctx, &flow->run, &flow->run.deadline_us);
-    if (rc != RC_OK)
-        return rc;
-    struct timer_row timer = {
-        .kind = TIMER_RUN_DEADLINE, .subject = flow->run.id, .due_us = flow->run.deadline_us};
-    rc = timers_set(ctx->db, &timer, ctx->err);
-    context_due(ctx, timer.due_us);
+    int64_t left_us = config->timeouts.run_ms * US_PER_MS;
+    if (rc == RC_OK)
+        rc = run_tree_time(ctx, &flow->run, &left_us);
+    if (rc == RC_OK)
+        rc = run_clock_start(ctx, &flow->run, left_us);
     if (rc == RC_OK)
         rc = flow_save(ctx, flow);
     if (rc == RC_OK)

@@ -6,11 +6,11 @@
  * the run passes through its state with the next move.
  */
 #include "control/run/accounts.h"
+#include "control/run/approval.h"
 #include "control/run/assignment.h"
 #include "control/run/ending.h"
 #include "control/run/pipeline.h"
 #include "control/run/policies.h"
-#include "control/run/question.h"
 #include "control/run/results.h"
 #include "control/run/run_tree.h"
 #include "store/patches.h"
@@ -148,11 +148,11 @@ static enum rc conclude(struct context *ctx, struct flow *flow)
     }
     if (verdict != POLICY_ASK && !flagged)
         return pipeline_accept(ctx, flow);
-    struct question question = {.kind = "patch",
-                                .reason = flagged ? "The judges leave it to a person"
-                                                  : "Policy asks for a person's approval",
-                                .detail = flow->doubts};
-    return ask_person(ctx, flow, &question);
+    struct approval_request request = {.kind = "patch",
+                                       .reason = flagged ? "The judges leave it to a person"
+                                                         : "Policy asks for a person's approval",
+                                       .detail = flow->doubts};
+    return approval_ask(ctx, flow, &request);
 }
 
 enum rc pipeline_next(struct context *ctx, struct flow *flow)

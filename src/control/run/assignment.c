@@ -126,7 +126,8 @@ static void write_run(struct jw *jw, const struct flow *flow)
     jw_optstr(jw, "planSha256", run->plan_sha256);
     write_session(jw, flow);
     jw_optstr(jw, "session", run->agent_session);
-    jw_ktime(jw, "runDeadline", run->deadline_us);
+    /* A deadline that moves on is not told: the server stops the run. */
+    jw_ktime(jw, "runDeadline", run->still_us > 0 ? 0 : run->deadline_us);
     if (run_is_terminal(run->status))
         jw_kstr(jw, "outcome", run_status_name(run->status));
 }

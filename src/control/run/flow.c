@@ -5,7 +5,6 @@
 #include "core/queue/rank.h"
 #include "core/run/task_limits.h"
 #include "core/text/prose.h"
-#include "store/timers.h"
 #include <assert.h>
 #include <string.h>
 
@@ -165,13 +164,8 @@ static enum rc limit_wait(struct context *ctx, struct flow *flow)
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK || config->timeouts.queue_ms == 0)
         return rc;
-    struct timer_row timer = {
-        .kind = TIMER_QUEUE_DEADLINE,
-        .subject = flow->run.id,
-        .due_us = ctx->now_us + config->timeouts.queue_ms * US_PER_MS,
-    };
-    context_due(ctx, timer.due_us);
-    return timers_set(ctx->db, &timer, ctx->err);
+    return run_clock_set(ctx, &flow->run, TIMER_QUEUE_DEADLINE,
+                         config->timeouts.queue_ms * US_PER_MS);
 }
 
 static int64_t capped(int64_t wanted, int64_t max)
@@ -276,7 +270,9 @@ enum rc flow_move(struct context *ctx, struct flow *flow, enum run_event event, 
     if (to != RUN_QUEUED)
         flow->run.deferred_reason = NULL;
     project(ctx, flow);
-    rc = to == RUN_QUEUED ? limit_wait(ctx, flow) : RC_OK;
+    rc = run_clock_settle(ctx, &flow->run);
+    if (rc == RC_OK && to == RUN_QUEUED)
+        rc = limit_wait(ctx, flow);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;

@@ -11,14 +11,13 @@
 #define CONTROL_RUN_FLOW_H
 #include "control/commit/context.h"
 #include "control/commit/event_body.h"
+#include "control/run/run_clock.h"
 #include "core/config/repo_config.h"
 #include "core/run/task_limits.h"
 #include "store/jobs.h"
 #include "store/runs.h"
 #include "store/tasks.h"
 
-#define TIMER_RUN_DEADLINE      "run_deadline"
-#define TIMER_QUEUE_DEADLINE    "queue_deadline"
 #define TIMER_STOP_DEADLINE     "stop_deadline"
 #define TIMER_APPROVAL_EXPIRY   "approval_expiry"
 #define TIMER_APPROVAL_REMINDER "approval_reminder"

@@ -7,6 +7,7 @@
 #include "control/queue/lease.h"
 #include "control/queue/token_scope.h"
 #include "control/run/accounts.h"
+#include "control/run/messages.h"
 #include "control/run/pull_limits.h"
 #include "control/run/result_facts.h"
 #include "control/run/run_tree.h"
@@ -15,6 +16,7 @@
 #include "core/config/profile.h"
 #include "core/event_types.h"
 #include "core/run/worker_report.h"
+#include "core/step_kind.h"
 #include <string.h>
 
 enum { PROGRESS_EVENTS_MAX = 200, PROGRESS_DATA_MAX = 16 * 1024 };
@@ -147,6 +149,19 @@ static enum rc note_session(struct context *ctx, struct flow *flow, const struct
     return RC_OK;
 }
 
+/* Messages that the agent has are not read again. */
+static enum rc note_delivered(struct context *ctx, const struct job_row *job,
+                              const struct js *events)
+{
+    int64_t seq = 0;
+    for (size_t i = 0; i < js_count(events); i++) {
+        const struct js *event = js_at(events, i);
+        if (strcmp(js_get_str(event, "type", ""), EV_MESSAGE_DELIVERED) == 0)
+            seq = js_get_int(js_get(event, "data"), "seq", 0);
+    }
+    return seq > 0 && step_runs_agent(job->type) ? messages_reached(ctx, job, seq) : RC_OK;
+}
+
 static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd, size_t i,
                             const struct str *data)
 {
@@ -160,7 +175,7 @@ static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd,
     rc = flow_load_run(ctx, &job.run_id, &flow);
     if (rc != RC_OK)
         return rc;
-    answer->cancel = stop_reaches_step(&flow.run, job.type);
+    stop_orders(&flow.run, job.type, answer);
     rc = check_events(ctx, &job, progress->events);
     bool dropped = false;
     if (rc == RC_OK)
@@ -175,6 +190,8 @@ static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd,
     if (rc == RC_OK)
         rc = note_session(ctx, &flow, &job, progress->events);
     if (rc == RC_OK)
+        rc = note_delivered(ctx, &job, progress->events);
+    if (rc == RC_OK)
         rc = note_agent_session(ctx, &flow.run, &job, progress->events);
     if (rc == RC_OK)
         rc = sums != NULL ? flow_save_used(ctx, &flow) : flow_save_events(ctx, &flow);
@@ -182,7 +199,7 @@ static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd,
         rc = run_tree_spent(ctx, &flow.run);
     if (rc != RC_OK || answer->cancel)
         return rc;
-    return pull_reported(ctx, &job, sums, &answer->cancel);
+    return pull_reported(ctx, &flow.run, &job, sums, &answer->cancel);
 }
 
 static enum rc apply_progress(struct context *ctx, struct command *command)

@@ -17,8 +17,9 @@ enum rc run_job_claim(struct context *ctx, const struct job_row *job, void **ret
 
 enum rc run_job_claimed(struct context *ctx, const struct job_row *job, void *run)
 {
-    enum rc rc = pipeline_started(ctx, job, run);
-    return rc == RC_OK ? pull_begun(ctx, job) : rc;
+    struct flow *flow = run;
+    enum rc rc = pipeline_started(ctx, job, flow);
+    return rc == RC_OK ? pull_begun(ctx, &flow->run, job) : rc;
 }
 
 void run_job_left(void *run)
@@ -26,11 +27,12 @@ void run_job_left(void *run)
     flow_release(run);
 }
 
-enum rc run_job_stops(struct context *ctx, const struct job_row *job, bool *ret_stop)
+enum rc run_job_orders(struct context *ctx, const struct job_row *job, struct job_answer *answer)
 {
     struct run_row run;
     enum rc rc = runs_get(ctx->db, &job->run_id, ctx->arena, &run, ctx->err);
-    *ret_stop = rc == RC_OK && stop_reaches_step(&run, job->type);
+    if (rc == RC_OK)
+        stop_orders(&run, job->type, answer);
     return rc;
 }
 

@@ -1,5 +1,4 @@
 #include "control/run/run_tree.h"
-#include "store/timers.h"
 
 static bool has_tree(const struct run_row *run)
 {
@@ -18,6 +17,7 @@ static struct budget_node node_of(const struct run_row *run)
                  [MEASURE_TOKENS] = run->tokens_in + run->tokens_out},
         .limit = {[MEASURE_COST] = run->budget_microusd, [MEASURE_TOKENS] = run->max_tokens},
         .deadline_us = run->deadline_us,
+        .still = run->still_us > 0,
     };
 }
 
@@ -99,10 +99,7 @@ enum rc run_tree_begin(struct context *ctx, struct flow *flow, const struct endi
 /* Those to stop are rows of other commands, too: due.c locks them in their order. */
 static enum rc stop_soon(struct context *ctx, const struct budget_node *root)
 {
-    struct timer_row timer = {
-        .kind = TIMER_SUBTASKS_BUDGET, .subject = root->task_id, .due_us = ctx->now_us};
-    context_due(ctx, timer.due_us);
-    return timers_set(ctx->db, &timer, ctx->err);
+    return timer_start(ctx, TIMER_SUBTASKS_BUDGET, &root->task_id, ctx->now_us);
 }
 
 enum rc run_tree_spent(struct context *ctx, const struct run_row *run)
@@ -119,15 +116,15 @@ enum rc run_tree_spent(struct context *ctx, const struct run_row *run)
     return rc;
 }
 
-enum rc run_tree_deadline(struct context *ctx, const struct run_row *run, int64_t *deadline_us)
+enum rc run_tree_time(struct context *ctx, const struct run_row *run, int64_t *left_us)
 {
     struct budget_tree tree;
     int at;
     if (id_is_none(&run->parent_run_id))
         return RC_OK;
     enum rc rc = run_tree_load(ctx, run, &tree, &at);
-    int64_t latest_us = rc == RC_OK ? budget_tree_deadline(&tree, at, ctx->now_us) : 0;
-    if (latest_us > 0 && latest_us < *deadline_us)
-        *deadline_us = latest_us;
+    int64_t deadline_us = rc == RC_OK ? budget_tree_deadline(&tree, at, ctx->now_us) : 0;
+    if (deadline_us > 0 && deadline_us - ctx->now_us < *left_us)
+        *left_us = deadline_us > ctx->now_us ? deadline_us - ctx->now_us : 0;
     return rc;
 }

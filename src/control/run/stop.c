@@ -9,10 +9,27 @@
 #include "store/timers.h"
 #include <assert.h>
 
-bool stop_reaches_step(const struct run_row *run, const char *step)
+static bool stop_reaches_step(const struct run_row *run, const char *step)
 {
     const struct step_row *row = step_find(step);
     return run->stop != RUN_STOP_NONE && (row == NULL || !row->finishes);
+}
+
+/* Checks and judges of a paused run end as usual: the step after them waits. */
+static enum job_hold hold_of(const struct run_row *run)
+{
+    if (run->paused_us > 0)
+        return JOB_HOLD_PAUSED;
+    return id_is_none(&run->question_id) ? JOB_HOLD_NONE : JOB_HOLD_ASKING;
+}
+
+void stop_orders(const struct run_row *run, const char *step, struct job_answer *answer)
+{
+    answer->cancel = stop_reaches_step(run, step);
+    if (answer->cancel || !step_runs_agent(step))
+        return;
+    answer->hold = hold_of(run);
+    answer->message_seq = run->message_seq;
 }
 
 /* How long the worker may take to end.  One that opens a pull request may finish: interrupted, it

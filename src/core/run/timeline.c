@@ -197,6 +197,13 @@ static char *describe_message(const struct description *how, const struct js *da
     return arena_strdup(arena, *text != '\0' ? text : how->words);
 }
 
+static char *describe_delivered(const struct description *how, const struct js *data,
+                                struct arena *arena)
+{
+    return arena_printf(arena, "%s message %lld", how->words,
+                        (long long)js_get_int(data, "seq", 0));
+}
+
 static char *describe_patch(const struct description *how, const struct js *data,
                             struct arena *arena)
 {
@@ -350,6 +357,7 @@ static const struct description tellings[] = {
     {EV_PLAN_CREATED, planning, describe_plain, "plan made", false, false},
     {EV_PLAN_UPDATED, NULL, describe_plain, "plan changed", false, false},
     {EV_AGENT_MESSAGE, editing, describe_message, "step recorded", false, true},
+    {EV_MESSAGE_DELIVERED, editing, describe_delivered, "the agent has", false, false},
     {EV_PATCH_CREATED, editing, describe_patch, "patch", false, false},
     {EV_PATCH_SUPERSEDED, NULL, NULL, NULL, false, false},
     {EV_PATCH_VERIFIED, NULL, NULL, NULL, false, false},

@@ -85,6 +85,10 @@ static const struct report_field session_fields[] = {
     {"attempt", KIND_COUNT, OPTIONAL, .max = COUNT_MAX},
     {"reason", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
 };
+static const struct report_field delivered_fields[] = {
+    {"seq", KIND_COUNT, REQUIRED, .max = COUNT_MAX},
+    {"attempt", KIND_COUNT, OPTIONAL, .max = COUNT_MAX},
+};
 static const struct report_field snapshot_taken_fields[] = {
     {"ref", KIND_REF, .required = REQUIRED},
     {"commit", KIND_COMMIT, .required = REQUIRED},
@@ -124,6 +128,7 @@ static const struct event_shape {
     {EV_PLAN_UPDATED, REPORT_SHAPE(told_plan_fields)},
     {EV_SESSION_STARTED, REPORT_SHAPE(session_fields)},
     {EV_SESSION_LOST, REPORT_SHAPE(session_fields)},
+    {EV_MESSAGE_DELIVERED, REPORT_SHAPE(delivered_fields)},
     {EV_SNAPSHOT_TAKEN, REPORT_SHAPE(snapshot_taken_fields)},
     {EV_SNAPSHOT_PUBLISHED, REPORT_SHAPE(snapshot_published_fields)},
     {EV_SNAPSHOT_FAILED, REPORT_SHAPE(snapshot_failed_fields)},
@@ -170,8 +175,9 @@ enum event_kind report_event_kind(const char *type)
 {
     /* Read again from the log, or few. */
     static const char *const milestones[] = {
-        EV_VERIFICATION_STARTED, EV_JUDGE_STARTED,  EV_PR_CREATION_REQUESTED, EV_SESSION_STARTED,
-        EV_SESSION_LOST,         EV_SNAPSHOT_TAKEN, EV_SNAPSHOT_PUBLISHED,    EV_SNAPSHOT_FAILED,
+        EV_VERIFICATION_STARTED, EV_JUDGE_STARTED,   EV_PR_CREATION_REQUESTED,
+        EV_SESSION_STARTED,      EV_SESSION_LOST,    EV_SNAPSHOT_TAKEN,
+        EV_SNAPSHOT_PUBLISHED,   EV_SNAPSHOT_FAILED, EV_MESSAGE_DELIVERED,
     };
     for (size_t i = 0; i < COUNT_OF(milestones); i++)
         if (strcmp(milestones[i], type) == 0)

@@ -41,6 +41,12 @@ void transcript_release(struct transcript *transcript)
     buf_release(&transcript->input);
 }
 
+bool transcript_converses(const struct transcript *transcript, const char *const *command)
+{
+    (void)command;
+    return transcript->ops->begin != NULL;
+}
+
 void transcript_line(struct transcript *transcript, struct str line)
 {
     if (transcript->ops->line != NULL && transcript->stop == NULL)

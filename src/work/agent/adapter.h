@@ -39,6 +39,7 @@ enum {
 #define CUT_TOOL_DENIED  "tool_denied"
 #define CUT_TOOL_RETRIES "tool_retries"
 #define CUT_QUOTA        "quota"
+#define CUT_UNREADABLE   "output_unreadable"
 
 /* What the agent may use up and call; 0 and NULL: no limit. */
 struct transcript_limits {
@@ -91,8 +92,9 @@ struct transcript {
     /* The provider was overloaded or the connection to it was lost, after the program's own
        retries: the agent itself has not failed. */
     bool overloaded;
-    struct buf input; /* Bytes for the agent's stdin that are not written yet. */
-    bool input_over;  /* stdin is closed once `input` is empty. */
+    struct buf input;  /* Bytes for the agent's stdin that are not written yet. */
+    bool input_over;   /* stdin is closed once `input` is empty. */
+    bool session_lost; /* The agent says that it cannot resume the session. */
 };
 
 /* What an agent is told when it is spoken to on its stdin. */
@@ -120,6 +122,8 @@ extern const struct adapter_ops adapter_ndjson, adapter_claude, adapter_codex;
 void transcript_init(struct transcript *transcript, enum adapter adapter,
                      struct progress *progress);
 void transcript_release(struct transcript *transcript);
+/* Does the agent with this command (NULL-terminated) read a conversation on its stdin? */
+bool transcript_converses(const struct transcript *transcript, const char *const *command);
 void transcript_line(struct transcript *transcript, struct str line);
 
 /* ---- for adapters ---- */

@@ -3,6 +3,7 @@
  *
  *     attempt_input.c    what a local agent is given: tree, prompt, feedback, token, environment
  *     compute_*.c        the agent itself
+ *     attempt_steer.c    what people want of it while it works: pauses, messages
  *     attempt_output.c   what a local agent left: completion record, log, patch
  *     steps/collect.c    what an agent elsewhere left: branch, pull request, patch
  *     attempt_result.c   the result of the step
@@ -49,6 +50,14 @@ struct attempt {
     struct childenv env;
     struct progress progress;
     struct transcript transcript;
+    bool converses;                    /* It is spoken to on its stdin. */
+    enum port_hold hold;               /* As it was passed on to the agent. */
+    int64_t end_us;                    /* When its time is up, by clock_mono_us; while held: was. */
+    int64_t held_us;                   /* Held since. */
+    int64_t said_seq;                  /* Of the last message that was written for the agent, */
+    int64_t delivered_seq;             /* and of the last that it has. */
+    int64_t ask_us;                    /* Messages are not asked for before. */
+    bool asked_last;                   /* They were, before its stdin is closed. */
     const char *limit;                 /* One of adapter.h's CUT_*: why the agent is cut off, */
     int64_t cut_us;                    /* then, by clock_mono_us(): it may end by itself before. */
     struct compute_session *child;     /* compute_child.c */
@@ -77,6 +86,8 @@ void attempt_save_login(const struct attempt *attempt);
 void attempt_check_limits(struct attempt *attempt);
 /* limit is set, and cut_us has passed. */
 bool attempt_is_cut(const struct attempt *attempt);
+/* Passes on what people want of the agent by now; returns when to look again. */
+int64_t attempt_steer(struct attempt *attempt);
 /* Makes ready, runs the agent to its end. */
 MUST_USE enum rc attempt_run(struct attempt *attempt, struct err *err);
 /* The completion record, and the log as an artifact. */

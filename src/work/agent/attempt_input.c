@@ -47,12 +47,15 @@ void attempt_init(struct attempt *attempt, struct step *step)
         .record_path = worktree_path(step, "io/result.json"),
         .log_path = worktree_path(step, log_name),
         .socket = socket != NULL && file_exists(socket) ? socket : NULL,
+        .said_seq = js_get_int(step->input.payload, "messageSeq", 0),
+        .delivered_seq = js_get_int(step->input.payload, "messageSeq", 0),
         .ended = {.exit_code = -1},
         .record = REPORT_UNKNOWN,
     };
     progress_init(&attempt->progress, step->site->port, &step->lease, step->stop);
-    /* Events of a remote agent have the form of ndjson. */
+    attempt->progress.steer = step->steer;
     attempt->progress.secrets = step_secrets(step);
+    /* Events of a remote agent have the form of ndjson. */
     transcript_init(&attempt->transcript,
                     agent->compute == COMPUTE_REMOTE ? ADAPTER_NDJSON : agent->adapter,
                     &attempt->progress);
@@ -79,7 +82,8 @@ void attempt_release(struct attempt *attempt)
 bool attempt_lost_session(const struct attempt *attempt)
 {
     const struct transcript *transcript = &attempt->transcript;
-    return attempt->session != NULL && attempt->ended.exited && attempt->ended.exit_code != 0 &&
+    bool failed = attempt->ended.exited && attempt->ended.exit_code != 0;
+    return attempt->session != NULL && (failed || transcript->session_lost) &&
            attempt->limit == NULL && !transcript->overloaded && transcript->usage.turns == 0 &&
            transcript->calls == 0;
 }

@@ -245,7 +245,8 @@ struct forge_holder step_holder(struct step *step)
     };
 }
 
-static enum rc send_event(struct step *step, const char *type, struct str data, bool *ret_cancel)
+static enum rc send_event(struct step *step, const char *type, struct str data,
+                          struct port_beat *ret_beat)
 {
     CLEANUP(buf_release) struct buf events;
     buf_init(&events, STEP_RESULT_MAX);
@@ -257,24 +258,25 @@ static enum rc send_event(struct step *step, const char *type, struct str data, 
     jw_end(&jw, '}');
     jw_end(&jw, ']');
     struct port *port = step->site->port;
-    *ret_cancel = false;
-    return port->ops->progress(port, &step->lease, buf_str(&events), ret_cancel, NULL);
+    return port->ops->progress(port, &step->lease, buf_str(&events), ret_beat, NULL);
 }
 
 void step_event(struct step *step, const char *type, struct str data)
 {
-    bool cancel;
-    enum rc rc = send_event(step, type, data, &cancel);
+    struct port_beat beat = {0};
+    enum rc rc = send_event(step, type, data, &beat);
     if (rc == RC_STALE)
         stop_ask(step->stop, STOP_LOST);
-    else if (rc == RC_OK && cancel)
+    else if (rc == RC_OK && beat.cancel)
         stop_ask(step->stop, STOP_CANCEL);
+    if (rc == RC_OK)
+        steer_note(step->steer, &beat);
 }
 
 void step_last_word(struct step *step, const char *type, struct str data)
 {
-    bool cancel;
-    (void)send_event(step, type, data, &cancel);
+    struct port_beat beat = {0};
+    (void)send_event(step, type, data, &beat);
 }
 
 /* ---- artifacts ---- */

@@ -26,6 +26,7 @@
 #include "forge/git.h"
 #include "work/job/port.h"
 #include "work/job/slots.h"
+#include "work/job/steer.h"
 #include "work/job/stop.h"
 #include "work/sandbox/sandbox.h"
 
@@ -92,6 +93,7 @@ struct step {
     struct port_ref lease;
     struct arena *arena;
     struct stop *stop;
+    struct steer *steer; /* NULL: it cannot be steered. */
     int64_t deadline_us; /* By clock_mono_us. */
     const char *run_dir;
     const char *mirror;
