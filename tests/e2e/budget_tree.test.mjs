@@ -137,6 +137,36 @@ describe('a task and its sub-tasks', { concurrency: 4 }, () => {
     });
 });
 
+describe('an agent of a repository that says nothing of limits', { concurrency: 2 }, () => {
+    let server;
+    before(async () => (server = await start({ args: ['--workers', '2'] })));
+    after(() => server.discard());
+
+    it('has 100 turns', async () => {
+        const turns = says({ type: 'turn', inputTokens: 1, outputTokens: 1 });
+        const repo = await server.repository('acme/turns',
+            `i=0; while [ $i -lt 150 ]; do i=$((i + 1))\n${turns}done\n${fixes}`);
+        const { run } = await server.finish(repo.name, 'failed');
+        assert.equal(run.errorCode, 'max_turns_exceeded');
+        assert.equal(run.maxTurns, 100);
+        assert.equal(run.turns, 101);
+        const without = { ...repo.document, limits: { maxTurns: 0 } };
+        await server.configure(repo.name, without);
+        const free = await server.finish(repo.name, 'completed');
+        assert.equal(free.run.maxTurns, null);
+        assert.equal(free.run.turns, 150);
+    });
+
+    it('has the tokens that its task asks for', async () => {
+        const mark = newMark();
+        const repo = await server.repository('acme/tokens', turn(0) + turn(0) + spends(0, mark));
+        const { run } = await server.finish(repo.name, 'failed', { maxTokens: 300 });
+        assert.equal(run.errorCode, 'max_tokens_exceeded');
+        assert.equal(run.inputTokens + run.outputTokens, 330);
+        await untilGone(mark);
+    });
+});
+
 withServer('a budget that is passed stops what shares it, also after kill -9',
     { args: ['--workers', '4'] }, async (server) => {
         const all = await family(server, 'killed');

@@ -5,7 +5,7 @@ static bool has_tree(const struct run_row *run)
     return !id_is_none(&run->root_run_id);
 }
 
-static struct budget_node node_of(const struct run_row *run)
+static struct budget_node node_of(const struct context *ctx, const struct run_row *run)
 {
     return (struct budget_node){
         .run_id = run->id,
@@ -16,6 +16,7 @@ static struct budget_node node_of(const struct run_row *run)
         .used = {[MEASURE_COST] = run->cost_microusd,
                  [MEASURE_TOKENS] = run->tokens_in + run->tokens_out},
         .limit = {[MEASURE_COST] = run->budget_microusd, [MEASURE_TOKENS] = run->max_tokens},
+        .work_us = run_work_us(run, ctx->now_us),
         .deadline_us = run->deadline_us,
         .still = run->still_us > 0,
     };
@@ -27,13 +28,13 @@ static enum rc load_nodes(struct context *ctx, const struct run_row *run,
     struct run_row root;
     if (!has_tree(run)) {
         *ret_tree = (struct budget_tree){arena_alloc(ctx->arena, sizeof(struct budget_node)), 1};
-        ret_tree->nodes[0] = node_of(run);
+        ret_tree->nodes[0] = node_of(ctx, run);
         return RC_OK;
     }
     enum rc rc = runs_get(ctx->db, &run->root_run_id, ctx->arena, &root, ctx->err); /* Its lock. */
-    return rc == RC_OK ? runs_tree(ctx->db, &run->root_run_id, SUBTASK_RUNS_MAX, ctx->arena,
-                                   ret_tree, ctx->err)
-                       : rc;
+    return rc == RC_OK
+               ? runs_tree(ctx->db, &run->root_run_id, ctx->now_us, ctx->arena, ret_tree, ctx->err)
+               : rc;
 }
 
 enum rc run_tree_load(struct context *ctx, const struct run_row *run, struct budget_tree *ret_tree,
@@ -47,7 +48,7 @@ enum rc run_tree_load(struct context *ctx, const struct run_row *run, struct bud
     if (at == BUDGET_TREE_NONE)
         return err_set(ctx->err, RC_CORRUPT, "BUDGET_TREE", "run %s is not in its tree",
                        run->id.text);
-    tree.nodes[at] = node_of(run);
+    tree.nodes[at] = node_of(ctx, run);
     rc = budget_tree_link(&tree, ctx->err);
     if (rc != RC_OK)
         return rc;
@@ -60,7 +61,7 @@ enum rc run_tree_read(struct context *ctx, const struct id *root_run_id,
                       struct budget_tree *ret_tree)
 {
     struct budget_tree tree;
-    enum rc rc = runs_tree(ctx->db, root_run_id, SUBTASK_RUNS_MAX, ctx->arena, &tree, ctx->err);
+    enum rc rc = runs_tree(ctx->db, root_run_id, ctx->now_us, ctx->arena, &tree, ctx->err);
     if (rc == RC_OK)
         rc = budget_tree_link(&tree, ctx->err);
     if (rc == RC_OK)

@@ -161,7 +161,7 @@ struct repo_config {
     } plan;
     struct {
         int64_t max_active_runs; /* 0: none */
-        int64_t max_turns;       /* 0: none given */
+        int64_t max_turns;       /* 100; 0: none */
         int64_t max_budget_microusd;
         int64_t max_tokens;         /* Input and output; 0: none given */
         int64_t max_patch_bytes;    /* default 10 MB */
@@ -171,10 +171,10 @@ struct repo_config {
         int64_t max_run_event_bytes;
         enum overlap_rule overlap;
     } limits;
-    struct budget budget; /* `retries: {agentAttempts, toolRetries, verifierRetries, prRetries}` */
-    struct {              /* `timeouts: {...Ms}`; every one in milliseconds */
-        int64_t run_ms;   /* 8 h */
-        int64_t queue_ms; /* 0: none */
+    struct budget budget;    /* `retries: {agentAttempts, ..., wallClockMs}`; wall clock: run_ms */
+    struct {                 /* `timeouts: {...Ms}`; every one in milliseconds */
+        int64_t run_ms;      /* 8 h */
+        int64_t queue_ms;    /* 0: none */
         int64_t prepare_ms;  /* 5 min */
         int64_t hydrate_ms;  /* 2 min */
         int64_t agent_ms;    /* 1 h */

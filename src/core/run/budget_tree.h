@@ -37,7 +37,8 @@ struct budget_node {
     bool still;                   /* A person is waited for: its clocks stand still. */
     int64_t used[MEASURE_COUNT];  /* Micro-USD; input and output tokens. */
     int64_t limit[MEASURE_COUNT]; /* 0: none */
-    int64_t work_us;              /* Time at work. */
+    int64_t work_us;              /* Time at work, until now. */
+    int64_t work_since_us;        /* It is at work since then; 0: it is not. */
     int64_t deadline_us;          /* 0: none */
 
     /* By budget_tree_link. */

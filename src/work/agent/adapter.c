@@ -385,6 +385,9 @@ void transcript_sums(struct transcript *transcript)
         stop_agent(transcript, CUT_TURN_LIMIT);
     if (limits->max_budget_usd > 0 && transcript->usage.cost_usd > limits->max_budget_usd)
         stop_agent(transcript, CUT_BUDGET_LIMIT);
+    int64_t tokens = transcript->usage.input_tokens + transcript->usage.output_tokens;
+    if (limits->max_tokens > 0 && tokens > limits->max_tokens)
+        stop_agent(transcript, CUT_TOKEN_LIMIT);
 }
 
 /* ---- errors ---- */
