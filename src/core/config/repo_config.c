@@ -4,6 +4,7 @@
  *   url, forge, defaultBranch
  *   credentials: {forge}
  *   agent:       config_agent.c
+ *   candidates:  config_candidates.c
  *   verify, judge, policy: config_checks.c
  *   plan, steps, sequence: config_steps.c
  *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxTokens, maxPatchBytes,
@@ -34,7 +35,7 @@ static struct budget retries_default(void)
     return budget;
 }
 
-static struct repo_config config_default(void)
+struct repo_config config_default(void)
 {
     return (struct repo_config){
         .forge = "local",
@@ -71,6 +72,7 @@ static struct repo_config config_default(void)
                 .approval_ms = CONFIG_DAY_MS,
                 .cancel_ms = CONFIG_MINUTE_MS / 2,
                 .snapshot_ms = CONFIG_MINUTE_MS,
+                .candidate_grace_ms = 15 * CONFIG_MINUTE_MS,
             },
         .prompt = {.token_budget = 100000,
                    .rules = {"AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".cursor/rules"},
@@ -173,6 +175,8 @@ static enum rc decode_timeouts(struct decoder *decoder, const struct js *object)
                &config->timeouts.approval_ms);
     fields_int(&fields, "cancelMs", FIELD_OPTIONAL, &config_timeout_range,
                &config->timeouts.cancel_ms);
+    fields_int(&fields, "candidateGraceMs", FIELD_OPTIONAL, &config_timeout_range,
+               &config->timeouts.candidate_grace_ms);
     config->budget.wall_us_max = config->timeouts.run_ms * US_PER_MS;
     return fields_close(&fields);
 }
@@ -295,7 +299,7 @@ bool branch_name_valid(const char *name)
 /* The sections of the document, not decoded yet. */
 struct sections {
     const struct js *agent, *verify, *judge, *policy, *limits, *retries, *timeouts, *prompt;
-    const struct js *credentials, *plan, *steps, *sequence;
+    const struct js *credentials, *plan, *steps, *sequence, *candidates;
 };
 
 static void decode_url(struct decoder *decoder, struct fields *fields, const char *url_given)
@@ -328,6 +332,7 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
         fields_fail(&fields, "defaultBranch",
                     "defaultBranch is no name that git takes for a branch");
     fields_object(&fields, "agent", FIELD_REQUIRED, &sections->agent);
+    fields_array(&fields, "candidates", FIELD_OPTIONAL, CANDIDATES_MAX, &sections->candidates);
     fields_array(&fields, "verify", FIELD_OPTIONAL, CONFIG_VERIFIERS_MAX, &sections->verify);
     fields_array(&fields, "judge", FIELD_OPTIONAL, CONFIG_JUDGES_MAX, &sections->judge);
     fields_object(&fields, "policy", FIELD_OPTIONAL, &sections->policy);
@@ -364,6 +369,7 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
         {sections->verify, "verify", config_decode_verifier},
         {sections->judge, "judge", config_decode_judge},
         {sections->steps, "steps", config_decode_step},
+        {sections->candidates, "candidates", config_decode_candidate},
     };
     for (size_t i = 0; i < COUNT_OF(objects); i++) {
         enum rc rc = RC_OK;
@@ -384,7 +390,8 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
 enum rc repo_config_decode(const struct js *document, const char *url_given, struct arena *arena,
                            struct repo_config *ret_config, struct err *err)
 {
-    struct decoder decoder = {.arena = arena, .err = err, .config = config_default()};
+    struct decoder decoder = {
+        .arena = arena, .err = err, .document = document, .config = config_default()};
     struct sections sections = {.agent = NULL};
     enum rc rc = decode_top(&decoder, document, url_given, &sections);
     if (rc == RC_OK)
