@@ -146,6 +146,8 @@ static void run_spending(struct jw *jw, const struct run_row *run)
         jw_kint(jw, budget_kind_name((enum budget_kind)kind), run->used[kind]);
     jw_end(jw, '}');
     jw_kint(jw, "workersLost", run->lost);
+    struct clock clock = clock_real();
+    jw_kint(jw, "workSeconds", run_work_us(run, clock_now_us(&clock)) / US_PER_SECOND);
 }
 
 /* Its position in its blueprint, and its results so far. */

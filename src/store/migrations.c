@@ -154,6 +154,8 @@ static const char *const initial[] = {
     " deadline_us {int} NOT NULL,"
     " updated_us {int} NOT NULL,"
     " step {text},"
+    " work_us {int} NOT NULL DEFAULT 0,"
+    " work_since_us {int} NOT NULL DEFAULT 0,"
     " step_results {json},"
     " session_id {text},"
     " session_begun_us {int} NOT NULL DEFAULT 0,"

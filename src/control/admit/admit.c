@@ -197,11 +197,11 @@ static enum rc start(struct admission *admission, struct flow *flow,
         rc = assignment_enqueue(ctx, flow, STEP_PREPARE);
     if (rc == RC_OK)
         rc = timers_clear(ctx->db, TIMER_QUEUE_DEADLINE, &flow->run.id, ctx->err);
-    int64_t deadline_us = ctx->now_us + config->timeouts.run_ms * US_PER_MS;
+    int64_t left_us = config->timeouts.run_ms * US_PER_MS;
     if (rc == RC_OK)
-        rc = run_tree_deadline(ctx, &flow->run, &deadline_us);
+        rc = run_tree_time(ctx, &flow->run, &left_us);
     if (rc == RC_OK)
-        rc = run_clock_start(ctx, &flow->run, deadline_us - ctx->now_us);
+        rc = run_clock_start(ctx, &flow->run, left_us);
     if (rc == RC_OK)
         rc = flow_save(ctx, flow);
     if (rc == RC_OK)

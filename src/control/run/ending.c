@@ -46,10 +46,7 @@ static enum rc close_approvals(struct context *ctx, struct flow *flow)
 /* They are rows of other commands, too: due.c locks them in their order. */
 static enum rc end_subtasks(struct context *ctx, const struct flow *flow)
 {
-    struct timer_row timer = {
-        .kind = TIMER_SUBTASKS_END, .subject = flow->task.id, .due_us = ctx->now_us};
-    context_due(ctx, timer.due_us);
-    return timers_set(ctx->db, &timer, ctx->err);
+    return timer_start(ctx, TIMER_SUBTASKS_END, &flow->task.id, ctx->now_us);
 }
 
 static const struct {

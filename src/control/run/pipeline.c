@@ -234,7 +234,7 @@ static enum rc prepare_again(struct context *ctx, struct flow *flow, struct job_
    the state of the session is in its payload; and the session reports all its sums again. */
 static enum rc follow_again(struct context *ctx, struct flow *flow, struct job_row *job)
 {
-    enum rc rc = usage_take_back(ctx, &flow->run, job->payload);
+    enum rc rc = usage_continue(ctx, flow, job->payload);
     if (rc == RC_OK)
         rc = settle_cancel(ctx, job);
     return rc == RC_OK ? assignment_enqueue(ctx, flow, STEP_AGENT) : rc;

@@ -114,6 +114,7 @@ static const struct {
      {RUN_EV_TIME_OUT, "agent_idle_timed_out", "The agent gave no sign of life for too long"}},
     {"turn_limit", {RUN_EV_FAIL, "max_turns_exceeded", MESSAGE_MAX_TURNS}},
     {"budget_limit", {RUN_EV_FAIL, "max_budget_exceeded", MESSAGE_MAX_BUDGET}},
+    {"token_limit", {RUN_EV_FAIL, "max_tokens_exceeded", MESSAGE_MAX_TOKENS}},
     {"disk_limit",
      {RUN_EV_FAIL, "agent_disk_limit", "The agent wrote more than agent.resources.diskBytes"}},
     {"memory_limit",
@@ -324,12 +325,13 @@ enum rc result_agent_over(struct context *ctx, struct flow *flow, const struct j
     return rc == RC_OK && stop != NULL ? stop_agent(ctx, flow, stop, result) : rc;
 }
 
-/* An agent elsewhere that was cut off by turns or budget may have finished before: a look at the
-   forge decides. */
+/* An agent elsewhere that was cut off by turns, cost or tokens may have finished before: a look at
+   the forge decides. */
 static bool may_have_finished(const struct ending *stop)
 {
     return stop == NULL || strcmp(stop->code, "max_turns_exceeded") == 0 ||
-           strcmp(stop->code, "max_budget_exceeded") == 0;
+           strcmp(stop->code, "max_budget_exceeded") == 0 ||
+           strcmp(stop->code, "max_tokens_exceeded") == 0;
 }
 
 enum rc result_of_agent(struct context *ctx, struct flow *flow, const struct js *result)

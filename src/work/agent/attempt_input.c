@@ -65,6 +65,7 @@ void attempt_init(struct attempt *attempt, struct step *step)
     attempt->transcript.limits = (struct transcript_limits){
         .max_turns = step->input.max_turns,
         .max_budget_usd = step->input.max_budget_usd,
+        .max_tokens = step->input.max_tokens,
         .tools_denied = step->input.config.policy.tools_denied,
         .bound_retries = true,
         .tool_retries = step->input.config.budget.max[BUDGET_TOOL],
