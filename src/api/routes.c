@@ -46,6 +46,7 @@ static const struct route routes[] = {
      .slow = true},
     {HTTP_GET, VIEW, "/v1/repositories", QUERY(api_repository_list)},
     {HTTP_GET, VIEW, "/v1/repositories/{name}", QUERY(api_repository_get)},
+    {HTTP_GET, VIEW, "/v1/repositories/{name}/origin", QUERY(api_repository_origin), .slow = true},
     {HTTP_PUT, ADMIN, "/v1/repositories/{name}", .kind = ROUTE_COMMAND, .body = BODY_CONFIG,
      .build = api_repository_put, .answer = api_repository_put_answer},
     {HTTP_DELETE, ADMIN, "/v1/repositories/{name}", REMOVAL(api_repository_remove)},

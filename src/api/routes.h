@@ -44,6 +44,7 @@ API_QUERY(api_artifact_put);
 /* repositories.c */
 API_QUERY(api_repository_list);
 API_QUERY(api_repository_get);
+API_QUERY(api_repository_origin);
 API_COMMAND(api_repository_put);
 API_BUILD(api_repository_remove);
 API_BUILD(api_repository_quarantine);

@@ -20,7 +20,7 @@ static const char *const adapters[] = {[ADAPTER_NONE] = "none",
                                        [ADAPTER_GOOSE] = "goose",
                                        [ADAPTER_AMP] = "amp",
                                        [ADAPTER_TEXT] = "text",
-                                       [ADAPTER_ACP] = NULL,
+                                       [ADAPTER_ACP] = "acp",
                                        NULL};
 
 const char *adapter_name(enum adapter adapter)

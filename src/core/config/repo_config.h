@@ -48,7 +48,7 @@ enum adapter {
     ADAPTER_GOOSE,
     ADAPTER_AMP,
     ADAPTER_TEXT,
-    ADAPTER_ACP, /* Not accepted in a configuration while it has no ops. */
+    ADAPTER_ACP,
     ADAPTER_COUNT,
 };
 /* The prompt's file is always there; by default it comes on stdin too. */
