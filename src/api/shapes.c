@@ -157,6 +157,8 @@ static void run_course(struct jw *jw, const struct run_row *run)
     jw_kstr(jw, "promptVersion", run->prompt_version);
     jw_kstr(jw, "planArtifactId", run->plan_sha256);
     jw_kstr(jw, "account", run->account);
+    jw_kstr(jw, "agent", run->agent);
+    jw_kint(jw, "fallback", run->fallback);
     jw_kraw(jw, "paths", run->paths.len > 0 ? run->paths : STR("[]"));
     jw_kraw(jw, "stepResults", run->step_results.len > 0 ? run->step_results : STR("[]"));
     jw_kbool(jw, "partial", run->partial);

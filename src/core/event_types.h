@@ -104,6 +104,7 @@
 #define EV_JUDGE_INCONCLUSIVE        "agent.judge.inconclusive"
 #define EV_SESSION_STARTED           "agent.session.started"
 #define EV_SESSION_LOST              "agent.session.lost"
+#define EV_ACCOUNT_CHOSEN            "agent.account.chosen"
 #define EV_ACCOUNT_PARKED            "agent.account.parked"
 #define EV_ACCOUNT_PROBED            "agent.account.probed"
 #define EV_ACCOUNT_RESUMED           "agent.account.resumed"

@@ -171,6 +171,12 @@ static const char *const initial[] = {
     " deferred_detail {text},"
     " held_until_us {int} NOT NULL DEFAULT 0,"
     " quota_hits {int} NOT NULL DEFAULT 0,"
+    " account_us {int} NOT NULL DEFAULT 0,"
+    " agent {text},"
+    " fallback {int} NOT NULL DEFAULT 0,"
+    " pool {text},"
+    " tried_accounts {text},"
+    " booked_microusd {int} NOT NULL DEFAULT 0,"
     " paused_us {int} NOT NULL DEFAULT 0," /* 0: not paused */
     " paused_by {text},"
     " still_us {int} NOT NULL DEFAULT 0," /* Its clocks stand still since then; 0: they run. */
@@ -566,6 +572,12 @@ static const char *const pipeline[] = {
     " probe_us {int} NOT NULL,"
     " probes {int} NOT NULL,"
     " probe_run_id {text},"
+    " windows {json}," /* core/agent/account_windows.h */
+    " used_us {int} NOT NULL,"
+    " used_run_id {text},"
+    " day_us {int} NOT NULL,"
+    " day_microusd {int} NOT NULL,"
+    " total_microusd {int} NOT NULL,"
     " updated_us {int} NOT NULL,"
     " PRIMARY KEY (workspace_id, name)) {keyed_table}",
 

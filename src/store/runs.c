@@ -104,6 +104,12 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, agent_session, RUN_MORE | RUN_BEGUN),
     COLUMN(struct run_row, plan_sha256, RUN_MORE),
     COLUMN(struct run_row, account, RUN_MORE),
+    COLUMN(struct run_row, account_us, RUN_MORE),
+    COLUMN(struct run_row, agent, RUN_MORE),
+    COLUMN(struct run_row, fallback, RUN_MORE),
+    COLUMN(struct run_row, pool, RUN_MORE),
+    COLUMN(struct run_row, tried_accounts, RUN_MORE),
+    COLUMN(struct run_row, booked_microusd, RUN_MORE),
     COLUMN(struct run_row, paths, RUN_MORE),
     COLUMN(struct run_row, warning_code, RUN_MORE),
     COLUMN(struct run_row, warning_message, RUN_MORE),
@@ -250,9 +256,8 @@ static const struct sql sql_next_queued_but = {
     "SELECT {columns} FROM runs WHERE status = 'queued'"
     " AND workspace_id = (SELECT workspace_id FROM repositories WHERE id = $1)"
     " AND repository_id = $1 AND (rank, id) > ($2, $3)"
-    " AND (deferred_reason IS NULL OR deferred_reason <> $4 OR account IS NULL OR account <> $5)"
-    " ORDER BY rank, id LIMIT 1",
-    "tittt",
+    " AND (pool IS NULL OR pool <> $4) ORDER BY rank, id LIMIT 1",
+    "titt",
 };
 static const struct sql sql_queued_unexplained = {
     "run_queued_unexplained",
@@ -450,13 +455,13 @@ enum rc runs_next_queued(struct db *db, const struct id *repository_id,
 }
 
 enum rc runs_next_queued_but(struct db *db, const struct id *repository_id,
-                             const struct run_place *after, const struct run_left *left,
-                             struct arena *arena, struct run_row *ret_row, struct err *err)
+                             const struct run_place *after, const char *pool, struct arena *arena,
+                             struct run_row *ret_row, struct err *err)
 {
-    return query_one(db, &sql_next_queued_but,
-                     P_LIST(P_ID(repository_id), P_INT(after->rank), P_ID(&after->id),
-                            P_TEXT(left->reason), P_TEXT(left->account)),
-                     &run_shape, arena, ret_row, err);
+    return query_one(
+        db, &sql_next_queued_but,
+        P_LIST(P_ID(repository_id), P_INT(after->rank), P_ID(&after->id), P_TEXT(pool)), &run_shape,
+        arena, ret_row, err);
 }
 
 enum rc runs_queued_unexplained(struct db *db, const struct id *workspace_id, int64_t limit,

@@ -72,21 +72,13 @@ static void count_attempt(struct flow *flow)
 static enum rc begin_agent(struct context *ctx, struct flow *flow, enum step_kind step)
 {
     const struct ending *ending;
-    const struct repo_config *config;
     enum rc rc = find_used_up(ctx, flow, &ending);
     if (rc == RC_OK && ending != NULL)
         return flow_end(ctx, flow, ending);
-    if (rc == RC_OK)
-        rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    if (flow->run.model == NULL && config->agent.model_told)
-        flow->run.model = config->agent.model; /* Until the agent reports another. */
-    const char *account = agent_account(&config->agent, ctx->arena);
-    if (!text_same(flow->run.account, account))
-        flow->run.account = account;
     bool held;
-    rc = accounts_hold(ctx, flow, &held);
+    rc = accounts_enter(ctx, flow, &held);
     return rc == RC_OK && !held ? assignment_enqueue(ctx, flow, step) : rc;
 }
 

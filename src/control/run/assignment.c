@@ -1,5 +1,6 @@
 #include "control/run/assignment.h"
 #include "control/queue/jobs.h"
+#include "control/run/account_pool.h"
 #include "control/run/memories.h"
 #include "control/run/usage.h"
 #include "core/queue/breaker_config.h"
@@ -142,6 +143,19 @@ static void write_snapshot(struct jw *jw, const struct flow *flow)
         jw_kraw(jw, "attachments", flow->task.attachments);
 }
 
+/* What the agent works with, where that is more than the configuration has. */
+static void write_account(struct jw *jw, const struct context *ctx, const struct run_row *run)
+{
+    const struct account_config *account = pool_account(ctx, run);
+    if (run->fallback > 0)
+        jw_kint(jw, "fallback", run->fallback);
+    if (account == NULL)
+        return;
+    jw_key(jw, "account");
+    account_config_write(jw, account);
+    jw_ktime(jw, "accountSince", run->account_us);
+}
+
 static enum rc write_payload(struct context *ctx, const struct flow *flow,
                              const struct repo_config *config, const struct blueprint_step *step,
                              struct str *ret_payload)
@@ -155,6 +169,8 @@ static enum rc write_payload(struct context *ctx, const struct flow *flow,
     write_limits(&jw, flow);
     usage_write(&jw, &flow->run);
     jw_kstr(&jw, "step", step->name);
+    if (step->kind == STEP_AGENT || step->kind == STEP_PLAN)
+        write_account(&jw, ctx, &flow->run);
     if (flow->record.len > 0)
         jw_kraw(&jw, "record", flow->record);
     if (flow->run.step_results.len > 0)

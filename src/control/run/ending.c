@@ -1,5 +1,6 @@
 #include "control/run/ending.h"
 #include "base/log.h"
+#include "control/run/account_pool.h"
 #include "control/run/assignment.h"
 #include "control/run/memories.h"
 #include "control/run/saga_publish.h"
@@ -106,6 +107,8 @@ enum rc flow_end(struct context *ctx, struct flow *flow, const struct ending *en
         rc = emit_ending(ctx, flow);
     if (rc == RC_OK)
         rc = timers_clear_subject(ctx->db, &flow->run.id, ctx->err);
+    if (rc == RC_OK)
+        rc = pool_book(ctx, &flow->run);
     if (rc == RC_OK && before == RUN_AWAITING_APPROVAL)
         rc = close_approvals(ctx, flow);
     if (rc == RC_OK && before == RUN_CREATING_PR && id_is_none(&flow->run.pull_request_id))

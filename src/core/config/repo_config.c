@@ -369,16 +369,30 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
     return config_decode_sequence(decoder, sections->sequence);
 }
 
+static enum rc decode(struct decoder *decoder, const struct js *document, const char *url_given,
+                      struct repo_config *ret_config)
+{
+    struct sections sections = {.agent = NULL};
+    decoder->document = document;
+    decoder->config = config_default();
+    enum rc rc = decode_top(decoder, document, url_given, &sections);
+    if (rc == RC_OK)
+        rc = decode_sections(decoder, &sections);
+    if (rc == RC_OK)
+        *ret_config = decoder->config;
+    return rc;
+}
+
 enum rc repo_config_decode(const struct js *document, const char *url_given, struct arena *arena,
                            struct repo_config *ret_config, struct err *err)
 {
-    struct decoder decoder = {
-        .arena = arena, .err = err, .document = document, .config = config_default()};
-    struct sections sections = {.agent = NULL};
-    enum rc rc = decode_top(&decoder, document, url_given, &sections);
-    if (rc == RC_OK)
-        rc = decode_sections(&decoder, &sections);
-    if (rc == RC_OK)
-        *ret_config = decoder.config;
-    return rc;
+    struct decoder decoder = {.arena = arena, .err = err};
+    return decode(&decoder, document, url_given, ret_config);
+}
+
+enum rc repo_config_decode_for(const struct js *document, const char *model, struct arena *arena,
+                               struct repo_config *ret_config, struct err *err)
+{
+    struct decoder decoder = {.arena = arena, .err = err, .model = model};
+    return decode(&decoder, document, NULL, ret_config);
 }

@@ -447,6 +447,7 @@ static const struct description tellings[] = {
     {EV_BREAKER_OPENED, NULL, describe_named, "opened breaker", true, false},
     {EV_BREAKER_HALF_OPENED, NULL, describe_named, "trying breaker", false, false},
     {EV_BREAKER_CLOSED, NULL, describe_named, "closed breaker", false, false},
+    {EV_ACCOUNT_CHOSEN, NULL, describe_named, "uses account", false, false},
     {EV_ACCOUNT_PARKED, NULL, describe_named, "parked account", true, false},
     {EV_ACCOUNT_PROBED, NULL, describe_named, "trying parked account", false, false},
     {EV_ACCOUNT_RESUMED, NULL, describe_named, "resumed account", false, false},

@@ -22,7 +22,7 @@ static const struct adapter_ops *const adapters[] = {
     [ADAPTER_GEMINI] = &adapter_gemini, [ADAPTER_COPILOT] = &adapter_copilot,
     [ADAPTER_CURSOR] = &adapter_cursor, [ADAPTER_OPENCODE] = &adapter_opencode,
     [ADAPTER_GOOSE] = &adapter_goose,   [ADAPTER_AMP] = &adapter_amp,
-    [ADAPTER_TEXT] = &adapter_text,     [ADAPTER_ACP] = NULL,
+    [ADAPTER_TEXT] = &adapter_text,     [ADAPTER_ACP] = &adapter_acp,
 };
 
 void transcript_init(struct transcript *transcript, enum adapter adapter, struct progress *progress)
@@ -38,6 +38,7 @@ void transcript_init(struct transcript *transcript, enum adapter adapter, struct
 void transcript_release(struct transcript *transcript)
 {
     buf_release(&transcript->input);
+    acp_free(transcript->acp);
 }
 
 /* "--flag=value", or "--flag" and "value" after it. */

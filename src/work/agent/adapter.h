@@ -117,6 +117,7 @@ struct transcript {
     int64_t login_failures;            /* Retries in a row that the provider refused a login. */
     struct buf input;                  /* Bytes for the agent's stdin that are not written yet. */
     bool input_over;                   /* stdin is closed once `input` is empty. */
+    struct acp *acp;                   /* Of adapter_acp.c, or NULL. */
     bool session_lost;                 /* The agent says that it cannot resume the session. */
 };
 
@@ -143,7 +144,10 @@ struct adapter_ops {
     void (*interrupt)(struct transcript *transcript);
 };
 extern const struct adapter_ops adapter_ndjson, adapter_claude, adapter_codex, adapter_gemini,
-    adapter_copilot, adapter_cursor, adapter_opencode, adapter_goose, adapter_amp, adapter_text;
+    adapter_copilot, adapter_cursor, adapter_opencode, adapter_goose, adapter_amp, adapter_text,
+    adapter_acp;
+struct acp;
+void acp_free(struct acp *acp); /* adapter_acp.c */
 
 /* Without limits; set them after it. */
 void transcript_init(struct transcript *transcript, enum adapter adapter,

@@ -55,7 +55,8 @@ enum stage { STAGE_RUNS, STAGE_ASKED, STAGE_INTERRUPTED, STAGE_TERMINATED, STAGE
 struct session {
     const struct compute_spec *spec;
     struct proc proc;
-    int in_fd; /* Of a live stdin, -1: none, or closed. */
+    int in_fd;     /* Of a live stdin, -1: none, or closed. */
+    bool said_all; /* It was closed, since all is said: the command is to end by itself. */
     int out_fd, err_fd, status_fd;
     struct gateway *gateway; /* To the hosts of view.egress, or NULL. */
     struct guard guard;
@@ -272,7 +273,9 @@ static void feed(struct session *session)
     if (put > 0)
         buf_drop(bytes, (size_t)put);
     bool broken = put < 0 && errno != EAGAIN && errno != EINTR;
-    if (broken || (bytes->len == 0 && *session->spec->input.over))
+    bool over = !broken && bytes->len == 0 && *session->spec->input.over;
+    session->said_all = over && session->spec->linger_ms > 0;
+    if (broken || over)
         fd_closep(&session->in_fd);
 }
 
@@ -458,6 +461,8 @@ static int64_t next_us(const struct session *session)
         return next;
     if (spec->idle_ms > 0)
         next = earlier(next, session->output_us + spec->idle_ms * US_PER_MS);
+    if (session->said_all)
+        next = earlier(next, session->output_us + spec->linger_ms * US_PER_MS);
     return earlier(next, session->wall_us);
 }
 
@@ -493,11 +498,14 @@ static void check_clocks(struct session *session)
         end_over_limit(session, session->guard.limit, session->guard.text);
     report_refusals(session);
     bool free = session->hold == COMPUTE_FREE;
+    int64_t idle_ms = (now - session->output_us) / US_PER_MS;
     if (spec->stop != NULL && stop_asked(spec->stop) != STOP_NONE)
         begin_stop(session, COMPUTE_STOPPED);
     else if (free && now >= session->wall_us)
         begin_stop(session, COMPUTE_TIMED_OUT);
-    else if (free && spec->idle_ms > 0 && now >= session->output_us + spec->idle_ms * US_PER_MS)
+    else if (free && session->said_all && idle_ms >= spec->linger_ms)
+        begin_stop(session, COMPUTE_ENDED); /* Some do not end with their stdin. */
+    else if (free && spec->idle_ms > 0 && idle_ms >= spec->idle_ms)
         begin_stop(session, COMPUTE_IDLE_TIMED_OUT);
     session->freeze_us = freeze_tick(&session->freeze, freeze_scope(session), now);
     if (session->stage != STAGE_RUNS && now >= session->stage_us)

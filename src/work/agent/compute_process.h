@@ -49,6 +49,8 @@ struct compute_spec {
     int64_t wall_ms;               /* 0: none */
     int64_t idle_ms;               /* Without output; 0: none */
     int64_t interrupt_ms;          /* Before TERM, see above; 0: TERM is the first signal. */
+    int64_t linger_ms;             /* Without output after the end of `input`: then it is stopped,
+                                      and has ended all the same; 0: none */
     const struct stop *stop;       /* NULL: no stop can be requested. */
     int wake_fd;                   /* compute_turn returns when it is readable; 0: none. */
     struct compute_reader reader;

@@ -69,6 +69,8 @@ static enum rc watch(struct attempt *attempt, struct err *err)
             compute->stop(attempt, why);
         }
         until_us = earlier(until_us, snapshot_thread_tick(attempt->snapshots, &attempt->progress));
+        until_us = earlier(until_us, rollout_look(&attempt->rollout));
+        attempt_check_limits(attempt);
         until_us = earlier(until_us, progress_tick(&attempt->progress, clock_mono_us()));
         until_us = earlier(until_us, rollout_look(&attempt->rollout));
         attempt_check_limits(attempt);

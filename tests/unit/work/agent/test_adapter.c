@@ -59,7 +59,8 @@ static const struct {
     {"[1,2]", NULL},
     {"plain words", NULL},
     {"", NULL},
-    {"{\"type\":\"message\",\"text\":\"bad utf-8 \xff\"}", NULL},
+    {"{\"type\":\"message\",\"text\":\"bad utf-8 \xff\"}",
+     "{\"type\":\"agent.step.recorded\",\"data\":{\"text\":\"bad utf-8 \xef\xbf\xbd\"}}"},
 };
 
 START_TEST(known_lines_become_events_and_others_do_not)
