@@ -175,6 +175,17 @@ describe('a pool of accounts', { concurrency: 1 }, () => {
         assert.match(task.errorMessage, /NOT_THERE is not set/);
     });
 
+    it('is refused to a repository by a name that nobody configured', async () => {
+        const agent = { command: ['x'], accounts: ['one', 'tow'], fallback: [
+            { use: 'codex', accounts: ['spaer'] }] };
+        const res = await server.call('PUT', '/v1/repositories/acme%2Ftypo',
+            { body: { url: '/srv/git/x.git', agent } });
+        assert.equal(res.status, 422);
+        assert.deepEqual(res.json.errors.map(({ path }) => path),
+            ['agent.accounts[1]', 'agent.fallback[0].accounts[0]']);
+        assert.match(res.json.detail, /account tow is not in the server's configuration/);
+    });
+
     it('is shown, parked and resumed on the command line', async () => {
         const park = await callDrover(server,
             ['accounts', 'park', 'two', '--until', '2h', '--json']);
