@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { assertHistory } from './lib/cloudevents.mjs';
 import { callDrover } from './lib/cli.mjs';
-import { fixes, says, waits } from './lib/git.mjs';
+import { on } from './lib/database.mjs';
+import { done, fixes, says, waits } from './lib/git.mjs';
 import { assertNowhere } from './lib/nowhere.mjs';
 import { newMark } from './lib/procs.mjs';
 import { Server, makeDirectory } from './lib/server.mjs';
@@ -16,7 +17,7 @@ const FIRST_SECRET = 'first-secret-of-account-one', SECOND_SECRET = 'second-secr
 const RESET_SECONDS = 6;
 const base = makeDirectory();
 const shared = join(base, 'shared'); // What agents of all runs write to: who is in which home.
-let server;
+let server, config;
 
 function makeAccounts() {
     mkdirSync(shared);
@@ -86,7 +87,8 @@ const leaveHomes = () => {
 
 describe('a pool of accounts', { concurrency: 1 }, () => {
     before(async () => {
-        server = new Server({ config: makeAccounts(),
+        config = makeAccounts();
+        server = new Server({ config,
             env: { TOKEN_ONE: FIRST_SECRET, HOME: join(base, 'own'),
                 ANTHROPIC_API_KEY: 'of-the-server-itself', OPENAI_API_KEY: 'of-it-too' } });
         await server.start();
@@ -149,6 +151,25 @@ describe('a pool of accounts', { concurrency: 1 }, () => {
             (await server.run(runId)).account));
         assert.deepEqual(new Set(used), new Set(['one', 'two']));
         assert.ok(!existsSync(join(shared, 'kept')), 'a home of another run');
+    });
+
+    on('postgres', it)('gives them one home each across two nodes, in every attempt', async () => {
+        const other = new Server({ config, env: server.env, db: server.db });
+        await other.start();
+        const repairs = `mkdir ${shared}/in-$ACCOUNT || echo "$ACCOUNT" >>${shared}/clashes
+            if [ $DROVER_ATTEMPT = 1 ]; then echo 40 >answer.txt; else echo 42 >answer.txt; fi
+            rmdir ${shared}/in-$ACCOUNT\n`;
+        const repo = await repository('acme/nodes', newMark(),
+            { command: ['/bin/sh', '-c', repairs + done()] });
+        const tasks = [];
+        for (let i = 0; i < 12; i++)
+            tasks.push(await (i % 2 ? server : other).submit(repo.name));
+        for (const { taskId, runId } of tasks) {
+            await server.untilTask(taskId, 'completed');
+            assert.equal((await server.run(runId)).attempt, 2);
+        }
+        assert.ok(!existsSync(join(shared, 'clashes')), 'two runs in one home');
+        await other.discard();
     });
 
     it('falls back on another agent and says so', async () => {
