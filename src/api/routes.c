@@ -29,6 +29,7 @@ static const struct route routes[] = {
     {HTTP_GET, VIEW, "/v1/tasks", QUERY(api_task_list)},
     {HTTP_GET, VIEW, "/v1/tasks/{id}", QUERY(api_task_get), OWN_TASK},
     {HTTP_GET, VIEW, "/v1/tasks/{id}/config", QUERY(api_task_config)},
+    {HTTP_GET, VIEW, "/v1/tasks/{id}/candidates", QUERY(api_task_candidates)},
     {HTTP_POST, OPERATE, "/v1/tasks/{id}/cancel", COMMAND(api_task_cancel)},
     {HTTP_POST, OPERATE, "/v1/tasks/{id}/retry", COMMAND(api_task_retry)},
     {HTTP_GET, VIEW, "/v1/runs", QUERY(api_run_list)},

@@ -21,6 +21,9 @@ API_COMMAND(api_task_cancel);
 API_COMMAND(api_task_retry);
 API_QUERY(api_task_list);
 API_QUERY(api_task_get);
+
+/* candidates.c */
+API_QUERY(api_task_candidates);
 API_QUERY(api_task_config);
 
 /* runs.c */

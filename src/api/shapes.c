@@ -56,6 +56,13 @@ static void task_request(struct jw *jw, const struct task_row *task)
     key_json(jw, "dependsOn", task->depends_on, STR("[]"));
     key_json(jw, "attachments", task->attachments, STR("[]"));
     jw_kstr(jw, "requestedBy", task->requested_by);
+    key_int_or_null(jw, "bestOf", task->best_of);
+    if (task->best_of > 0)
+        key_id(jw, "chosenTaskId", &task->chosen_id);
+    if (task->candidate_no > 0) {
+        jw_kint(jw, "candidateNo", task->candidate_no);
+        jw_kstr(jw, "candidate", task->candidate);
+    }
 }
 
 /* The run's limits in force (core/run/task_limits.h), not those that the task asked for. */

@@ -38,6 +38,7 @@ static const struct {
     {NULL, cli_agents_commands},
     {NULL, cli_agents_check_commands},
     {"Tasks", cli_task_commands},
+    {NULL, cli_compare_commands},
     {"Runs", cli_run_commands},
     {NULL, cli_watch_commands},
     {NULL, cli_artifact_commands},

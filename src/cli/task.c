@@ -172,6 +172,8 @@ static enum rc write_submission(struct cli *cli, const char *description, struct
     jw_optstr(&jw, "targetBranch", args_text(args, "target-branch", NULL));
     write_int(cli, &jw, "priority", "priority");
     write_int(cli, &jw, "max-turns", "maxTurns");
+    write_int(cli, &jw, "best-of", "bestOf");
+    cli_write_list(cli, &jw, "candidate", "candidates");
     if (args_has(args, "max-budget"))
         jw_kreal(&jw, "maxBudgetUsd", args_real(args, "max-budget", 0));
     write_int(cli, &jw, "max-tokens", "maxTokens");
@@ -459,6 +461,9 @@ static const struct arg_option submit_options[] = {
      mode_names},
     {"risk", "RISK", "low, medium (default) or high", ARG_CHOICE, 0, 0, risk_names},
     {"priority", "N", "0 (first) to 1000, default 100", ARG_INT, 0, PRIORITY_MAX, NULL},
+    {"best-of", "N", "let so many candidates work on it; the best patch is published", ARG_INT, 2,
+     8, NULL},
+    {"candidate", "NAME", "a candidate of the repository; once for each", ARG_TEXT, 0, 0, NULL},
     {"max-turns", "N", "stop the agent after so many turns", ARG_INT, 1, INT32_MAX, NULL},
     {"max-budget", "USD", "stop the agent at this cost", ARG_REAL, 0, 0, NULL},
     {"max-tokens", "N", "stop the agent after so many tokens, input and output", ARG_INT, 1,

@@ -109,6 +109,7 @@
 #define EV_ACCOUNT_PROBED            "agent.account.probed"
 #define EV_ACCOUNT_RESUMED           "agent.account.resumed"
 #define EV_ACCOUNT_USAGE             "agent.account.usage"
+#define EV_CANDIDATE_CHOSEN          "agent.candidate.chosen"
 #define EV_TASK_OVERLAP              "agent.task.overlap"
 #define EV_SNAPSHOT_TAKEN            "agent.snapshot.taken"
 #define EV_SNAPSHOT_PUBLISHED        "agent.snapshot.published"

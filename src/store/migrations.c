@@ -71,7 +71,11 @@ static const char *const initial[] = {
     " updated_us {int} NOT NULL,"
     " ended_us {int} NOT NULL,"
     " attachments {json},"
-    " overrides {json}) {plain_table}",
+    " overrides {json},"
+    " best_of {int} NOT NULL," /* 0: none */
+    " chosen_id {text},"
+    " candidate_no {int} NOT NULL," /* 0: not a candidate */
+    " candidate {text}) {plain_table}",
     "CREATE INDEX tasks_repository ON tasks (repository_id, id)",
     "CREATE INDEX tasks_status ON tasks (status, id)",
     "CREATE INDEX tasks_requested ON tasks (requested_by, id)",
@@ -178,6 +182,7 @@ static const char *const initial[] = {
     " still_us {int} NOT NULL DEFAULT 0," /* Its clocks stand still since then; 0: they run. */
     " question_id {text},"
     " message_seq {int} NOT NULL DEFAULT 0,"
+    " judge_score_milli {int} NOT NULL DEFAULT -1," /* -1: none */
     " UNIQUE (task_id, run_no)) {plain_table}",
     "CREATE INDEX runs_repository ON runs (repository_id, id)",
     "CREATE INDEX runs_status ON runs (status, id)",

@@ -119,6 +119,7 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, overridden, RUN_MORE),
     COLUMN(struct run_row, deferred_detail, RUN_MORE),
     COLUMN(struct run_row, held_until_us, RUN_MORE),
+    COLUMN(struct run_row, judge_score_milli, RUN_MORE),
     COLUMN(struct run_row, quota_hits, RUN_MORE),
     COLUMN(struct run_row, paused_us, RUN_MORE),
     COLUMN(struct run_row, paused_by, RUN_MORE),

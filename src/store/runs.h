@@ -82,6 +82,7 @@ struct run_row {
     int64_t still_us;            /* Since when its clocks stand still; 0: they run. */
     struct id question_id;       /* Its agent's open question, or none. */
     int64_t message_seq;         /* The last message to its agent; 0: none was sent. */
+    int64_t judge_score_milli;   /* The lowest score of its judges, 0 to 1000; -1: none. */
     bool session_over;           /* Known to have ended. */
     const char *agent_session;   /* That a local agent reported last: it may resume it. */
     bool partial;                /* The work of its agent is not all there. */

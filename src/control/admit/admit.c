@@ -27,6 +27,7 @@
 #include "control/run/account_view.h"
 #include "control/run/accounts.h"
 #include "control/run/assignment.h"
+#include "control/run/candidates.h"
 #include "control/run/effective.h"
 #include "control/run/ending.h"
 #include "control/run/flow.h"
@@ -287,9 +288,24 @@ static void account_fact(struct context *ctx, const struct flow *flow,
     pool_note_empty(ctx, offer);
 }
 
+/* Other tasks that the run waits for. */
+struct waits {
+    bool dependency;
+    const char *candidates; /* What its candidates do, or NULL. */
+};
+
+static void note_waits(const struct waits *waits, struct start_facts *facts)
+{
+    if (waits->dependency)
+        facts->of[CHECK_DEPENDENCY] = (struct start_fact){
+            1, 1, "a task that it depends on has not completed"};
+    if (waits->candidates != NULL)
+        facts->of[CHECK_CANDIDATES] = (struct start_fact){1, 1, waits->candidates};
+}
+
 /* Evaluates every check; starts the run, or leaves it with the reason why it waits. */
 static enum rc decide(struct admission *admission, struct flow *flow, struct line *line,
-                      bool depends, enum admission_check *ret_check)
+                      const struct waits *waits, enum admission_check *ret_check)
 {
     struct context *ctx = admission->ctx;
     const struct repo_config *config;
@@ -300,9 +316,7 @@ static enum rc decide(struct admission *admission, struct flow *flow, struct lin
     if (rc != RC_OK)
         return rc;
     struct start_facts facts = facts_for(admission, flow, line);
-    if (depends)
-        facts.of[CHECK_DEPENDENCY] = (struct start_fact){
-            1, 1, "a task that it depends on has not completed"};
+    note_waits(waits, &facts);
     rc = pool_ask(ctx, flow, &offer);
     if (rc != RC_OK)
         return rc;
@@ -355,7 +369,12 @@ static enum rc try_run(struct context *ctx, void *subject, const struct failure 
         return quarantine_end_run(ctx, &flow, &line->repository);
     if (!id_is_none(&dependencies.broken))
         return fail_dependency(ctx, &flow, &dependencies.broken);
-    return decide(look->admission, &flow, line, dependencies.pending > 0, &look->check);
+    struct waits waits = {.dependency = dependencies.pending > 0};
+    enum candidates_gate gate;
+    rc = candidates_gate(ctx, &flow, &gate, &waits.candidates);
+    if (rc != RC_OK || gate == CANDIDATES_FAILED)
+        return rc;
+    return decide(look->admission, &flow, line, &waits, &look->check);
 }
 
 static void forget_look(struct look *look)

@@ -8,6 +8,7 @@
 #include "control/run/accounts.h"
 #include "control/run/approval.h"
 #include "control/run/assignment.h"
+#include "control/run/candidates.h"
 #include "control/run/ending.h"
 #include "control/run/pipeline.h"
 #include "control/run/policies.h"
@@ -105,6 +106,8 @@ enum rc pipeline_resume(struct context *ctx, struct flow *flow)
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
+    if (candidates_patch_waits(flow))
+        return pipeline_next(ctx, flow);
     bool plan = blueprint_has(&config->blueprint, STEP_PLAN) && flow->run.plan_sha256 == NULL;
     struct blueprint_step step = {.kind = plan ? STEP_PLAN : STEP_AGENT};
     return pipeline_enter(ctx, flow, &step);
@@ -154,7 +157,14 @@ enum rc pipeline_next(struct context *ctx, struct flow *flow)
     if (rc != RC_OK)
         return rc;
     struct blueprint_step step;
-    bool more = blueprint_after(&config->blueprint, flow->run.step, &step);
+    const char *done = flow->run.step;
+    if (candidates_patch_waits(flow)) { /* A candidate's agent has done the work of this run's. */
+        done = step_row(STEP_AGENT)->name;
+        rc = pipeline_walk(ctx, flow, RUN_RUNNING, "The patch of a candidate was chosen");
+        if (rc != RC_OK)
+            return rc;
+    }
+    bool more = blueprint_after(&config->blueprint, done, &step);
     bool published = flow->run.status == RUN_CREATING_PR;
     if (!published && (!more || step.kind == STEP_PUBLISH))
         return conclude(ctx, flow);

@@ -65,8 +65,9 @@ static enum rc emit_started(struct context *ctx, struct flow *flow)
 enum rc result_of_prepare(struct context *ctx, struct flow *flow, const struct js *result)
 {
     enum rc rc = RC_OK;
-    if (flow->run.base_commit == NULL) {
+    if (flow->run.base_commit == NULL) /* Else it is that of a candidate, or of an earlier try. */
         flow->run.base_commit = keep(ctx, result, "baseCommit");
+    if (flow->run.started_us == 0) {
         flow->run.started_us = ctx->now_us;
         rc = emit_started(ctx, flow);
     }

@@ -139,7 +139,9 @@ static enum rc stop_one(struct context *ctx, void *subject, const struct failure
         return rc;
     node->status = flow.run.status;
     node->stopping = flow.run.stop != RUN_STOP_NONE;
-    if (!budget_tree_stops(&sweep->tree, sweep->at, &bound))
+    /* Candidates do the work of its first attempt: it calls no model itself. */
+    bool of_candidates = flow.task.best_of > 0 && flow.run.attempt <= 1;
+    if (of_candidates || !budget_tree_stops(&sweep->tree, sweep->at, &bound))
         return RC_OK;
     struct stop_request request = {
         .kind = RUN_STOP_BUDGET,

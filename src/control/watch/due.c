@@ -13,6 +13,7 @@
 #include "control/queue/settle.h"
 #include "control/run/accounts.h"
 #include "control/run/approval.h"
+#include "control/run/candidates.h"
 #include "control/run/ending.h"
 #include "control/run/flow.h"
 #include "control/run/pipeline.h"
@@ -189,6 +190,7 @@ static const struct timer_kind {
     {TIMER_RUN_HELD, accounts_release, false},
     {TIMER_SUBTASKS_END, subtasks_end, false},
     {TIMER_SUBTASKS_BUDGET, subtasks_budget, false},
+    {TIMER_CANDIDATE_GRACE, candidates_grace_over, false},
 };
 
 /* NULL: written by a version that has more kinds. */

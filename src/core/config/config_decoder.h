@@ -25,6 +25,7 @@ extern const struct field_range config_timeout_range; /* Milliseconds. */
 struct decoder {
     struct arena *arena;
     struct err *err;
+    const struct js *document; /* The whole of it. */
     struct repo_config config;
     const struct js *agent; /* The section. */
     const char *model;      /* In place of agent.model, or NULL. */
@@ -32,6 +33,8 @@ struct decoder {
 
 typedef enum rc decode_fn(struct decoder *decoder, const struct js *object);
 typedef enum rc decode_each_fn(struct decoder *decoder, const struct js *object, const char *path);
+
+struct repo_config config_default(void);
 
 /* Sections. */
 MUST_USE enum rc config_decode_agent(struct decoder *decoder, const struct js *object);
@@ -47,6 +50,9 @@ MUST_USE enum rc config_decode_policy(struct decoder *decoder, const struct js *
 MUST_USE enum rc config_decode_plan(struct decoder *decoder, const struct js *object);
 MUST_USE enum rc config_decode_step(struct decoder *decoder, const struct js *object,
                                     const char *path);
+/* After the agent. */
+MUST_USE enum rc config_decode_candidate(struct decoder *decoder, const struct js *object,
+                                         const char *path);
 /* After plan and steps; sequence may be NULL. */
 MUST_USE enum rc config_decode_sequence(struct decoder *decoder, const struct js *sequence);
 

@@ -4,6 +4,7 @@
  *   url, forge, defaultBranch
  *   credentials: {forge}
  *   agent:       config_agent.c
+ *   candidates:  config_candidates.c
  *   verify, judge, policy: config_checks.c
  *   plan, steps, sequence: config_steps.c
  *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxTokens, maxPatchBytes,
@@ -23,7 +24,7 @@
 enum { NAME_BYTES_MAX = 200, BRANCH_BYTES_MAX = 200, RULES_PATH_BYTES_MAX = 500 };
 enum { TOKENS_MAX = 1000000000 };
 
-static struct repo_config config_default(void)
+struct repo_config config_default(void)
 {
     return (struct repo_config){
         .forge = "local",
@@ -59,6 +60,7 @@ static struct repo_config config_default(void)
                 .approval_ms = CONFIG_DAY_MS,
                 .cancel_ms = CONFIG_MINUTE_MS / 2,
                 .snapshot_ms = CONFIG_MINUTE_MS,
+                .candidate_grace_ms = 15 * CONFIG_MINUTE_MS,
             },
         .prompt = {.token_budget = 100000,
                    .rules = {"AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".cursor/rules"},
@@ -156,6 +158,8 @@ static enum rc decode_timeouts(struct decoder *decoder, const struct js *object)
                &config->timeouts.approval_ms);
     fields_int(&fields, "cancelMs", FIELD_OPTIONAL, &config_timeout_range,
                &config->timeouts.cancel_ms);
+    fields_int(&fields, "candidateGraceMs", FIELD_OPTIONAL, &config_timeout_range,
+               &config->timeouts.candidate_grace_ms);
     return fields_close(&fields);
 }
 
@@ -277,7 +281,7 @@ bool branch_name_valid(const char *name)
 /* The sections of the document, not decoded yet. */
 struct sections {
     const struct js *agent, *verify, *judge, *policy, *limits, *retries, *timeouts, *prompt;
-    const struct js *credentials, *plan, *steps, *sequence;
+    const struct js *credentials, *plan, *steps, *sequence, *candidates;
 };
 
 static void decode_url(struct decoder *decoder, struct fields *fields, const char *url_given)
@@ -310,6 +314,7 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
         fields_fail(&fields, "defaultBranch",
                     "defaultBranch is no name that git takes for a branch");
     fields_object(&fields, "agent", FIELD_REQUIRED, &sections->agent);
+    fields_array(&fields, "candidates", FIELD_OPTIONAL, CANDIDATES_MAX, &sections->candidates);
     fields_array(&fields, "verify", FIELD_OPTIONAL, CONFIG_VERIFIERS_MAX, &sections->verify);
     fields_array(&fields, "judge", FIELD_OPTIONAL, CONFIG_JUDGES_MAX, &sections->judge);
     fields_object(&fields, "policy", FIELD_OPTIONAL, &sections->policy);
@@ -346,6 +351,7 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
         {sections->verify, "verify", config_decode_verifier},
         {sections->judge, "judge", config_decode_judge},
         {sections->steps, "steps", config_decode_step},
+        {sections->candidates, "candidates", config_decode_candidate},
     };
     for (size_t i = 0; i < COUNT_OF(objects); i++) {
         enum rc rc = RC_OK;
@@ -367,6 +373,7 @@ static enum rc decode(struct decoder *decoder, const struct js *document, const 
                       struct repo_config *ret_config)
 {
     struct sections sections = {.agent = NULL};
+    decoder->document = document;
     decoder->config = config_default();
     enum rc rc = decode_top(decoder, document, url_given, &sections);
     if (rc == RC_OK)

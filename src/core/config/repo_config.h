@@ -3,13 +3,15 @@
  *
  * The document is kept as JSON bytes; this is its meaning.  Every unknown field is refused
  * by name.  Strings live in the tree that was decoded, or in the arena.  Each section is
- * decoded by a file of its own: config_agent.c, config_checks.c, config_steps.c.
+ * decoded by a file of its own: config_agent.c, config_candidates.c, config_checks.c,
+ * config_steps.c.
  */
 #ifndef CORE_CONFIG_REPO_CONFIG_H
 #define CORE_CONFIG_REPO_CONFIG_H
 #include "base/js.h"
 #include "core/run/blueprint.h"
 #include "core/run/budget.h"
+#include "core/run/candidates.h"
 #include "core/run/event_budget.h"
 #include "core/run/judge.h"
 #include "core/run/policy.h"
@@ -118,6 +120,12 @@ struct verifier_config {
         *outputs[CONFIG_OUTPUTS_MAX + 1]; /* Paths that later checks find; NULL at the end. */
 };
 
+/* An agent that may work on a task beside others: best of N. */
+struct candidate_config {
+    const char *name;
+    const struct js *agent; /* A layer over the repository's own: candidate_layer. */
+};
+
 enum model_api { MODEL_OPENAI, MODEL_ANTHROPIC };
 struct judge_config {
     enum judge_kind kind;
@@ -144,6 +152,8 @@ struct repo_config {
     struct agent_config agent;
     struct agent_config fallback[CONFIG_FALLBACKS_MAX]; /* When no account of it is free. */
     size_t fallback_count;
+    struct candidate_config candidates[CANDIDATES_MAX];
+    size_t candidate_count;
     struct verifier_config verify[CONFIG_VERIFIERS_MAX];
     size_t verify_count;
     struct judge_rules rules; /* All `judge: [{rules}]` entries, merged: the strictest wins. */
@@ -180,16 +190,17 @@ struct repo_config {
     struct {              /* `timeouts: {...Ms}`; every one in milliseconds */
         int64_t run_ms;   /* 8 h */
         int64_t queue_ms; /* 0: none */
-        int64_t prepare_ms;  /* 5 min */
-        int64_t hydrate_ms;  /* 2 min */
-        int64_t agent_ms;    /* 1 h */
-        int64_t idle_ms;     /* 15 min */
-        int64_t verify_ms;   /* 10 min, for a verifier that names none */
-        int64_t judge_ms;    /* 5 min, for a judge that names none */
-        int64_t publish_ms;  /* 5 min */
-        int64_t approval_ms; /* 24 h */
-        int64_t cancel_ms;   /* 30 s: how long a worker may take to stop */
-        int64_t snapshot_ms; /* 1 min between two snapshots of the agent's tree; 0: none */
+        int64_t prepare_ms;         /* 5 min */
+        int64_t hydrate_ms;         /* 2 min */
+        int64_t agent_ms;           /* 1 h */
+        int64_t idle_ms;            /* 15 min */
+        int64_t verify_ms;          /* 10 min, for a verifier that names none */
+        int64_t judge_ms;           /* 5 min, for a judge that names none */
+        int64_t publish_ms;         /* 5 min */
+        int64_t approval_ms;        /* 24 h */
+        int64_t cancel_ms;          /* 30 s: how long a worker may take to stop */
+        int64_t snapshot_ms;        /* 1 min between two snapshots of the agent's tree; 0: none */
+        int64_t candidate_grace_ms; /* 15 min for other candidates after the first usable one */
     } timeouts;
     struct {
         const char *system;   /* Put in front of the prompt, or NULL. */
@@ -219,6 +230,8 @@ const char *agent_account(const struct agent_config *agent, struct arena *arena)
 const char *agent_name(const struct agent_config *agent);
 /* agent, or agent.fallback[fallback - 1]. */
 const struct agent_config *repo_config_agent(const struct repo_config *config, int64_t fallback);
+/* The layer {"agent": ...} that makes the repository's agent that of a candidate. */
+struct str candidate_layer(const struct js *document, const struct js *agent, struct arena *arena);
 /* acme/billing: letters, digits, . _ - and single slashes, at most 200 bytes. */
 bool repo_name_valid(const char *name);
 /* A branch name that git takes and that cannot be mistaken for an option. */

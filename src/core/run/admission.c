@@ -73,6 +73,7 @@ static const struct check {
     [CHECK_COST] = {"cost_budget_exceeded", .submit = check_cost},
 
     [CHECK_DEPENDENCY] = {"dependency_pending", .reach = REACH_RUN},
+    [CHECK_CANDIDATES] = {"candidates_running", .reach = REACH_RUN},
     [CHECK_USER] = {"user_concurrency_limit", NULL, REACH_RUN, "runs of", "active"},
     [CHECK_REPOSITORY] = {"repository_concurrency_limit", NULL, REACH_REPOSITORY, "runs of",
                           "active"},

@@ -23,6 +23,7 @@ enum admission_check {
     CHECK_COST,
     /* At the start. */
     CHECK_DEPENDENCY,
+    CHECK_CANDIDATES,
     CHECK_USER,
     CHECK_REPOSITORY,
     CHECK_TASK_TYPE,

@@ -109,6 +109,15 @@ static char *describe_usage(const struct description *how, const struct js *data
                         phrase(data, "status", "and", arena));
 }
 
+static char *describe_chosen(const struct description *how, const struct js *data,
+                             struct arena *arena)
+{
+    const char *name = member(data, "candidate");
+    return arena_printf(arena, "candidate %lld%s%s of %zu %s",
+                        (long long)js_get_int(data, "number", 0), *name != '\0' ? " " : "", name,
+                        js_count(js_get(data, "ranking")), how->words);
+}
+
 static char *describe_issue(const struct description *how, const struct js *data,
                             struct arena *arena)
 {
@@ -332,6 +341,7 @@ static const struct description tellings[] = {
     {EV_TASK_REJECTED, outcome, describe_plain, "task rejected", true, false},
     {EV_TASK_DEFERRED, planning, describe_waiting, "task deferred", false, false},
     {EV_TASK_OVERLAP, planning, describe_waiting, "others work on the same files", true, false},
+    {EV_CANDIDATE_CHOSEN, judging, describe_chosen, "was chosen", false, false},
     {EV_TASK_COMPLETED, outcome, NULL, NULL, false,
      false}, /* The line of the run's end covers these. */
     {EV_TASK_FAILED, outcome, NULL, NULL, true, false},
