@@ -60,6 +60,11 @@ if mv ${shared}/limit-$ACCOUNT ${shared}/met-$ACCOUNT 2>/dev/null; then
     ${says({ type: 'result', subtype: 'success', is_error: true, api_error_status: 429,
         result: 'API Error: 429', num_turns: 1, total_cost_usd: 0.25 })}exit 1
 fi
+if [ -e ${shared}/warn-$ACCOUNT ]; then
+    info='"status":"allowed_warning","rateLimitType":"five_hour","utilization":0.91'
+    info="$info,\\"resetsAt\\":$(($(date +%s) + 3600))"
+    printf '{"type":"rate_limit_event","rate_limit_info":{%s}}\\n' "$info"
+fi
 echo "$CLAUDE_CODE_OAUTH_TOKEN"
 ${waits(mark)}rmdir ${shared}/in-$ACCOUNT
 ${fixes}`;
@@ -170,6 +175,31 @@ describe('a pool of accounts', { concurrency: 1 }, () => {
         }
         assert.ok(!existsSync(join(shared, 'clashes')), 'two runs in one home');
         await other.discard();
+    });
+
+    it('goes elsewhere before a limit is met, where the program says so', async () => {
+        const mark = newMark();
+        const repo = await repository('acme/warned', mark);
+        for (const name of ['one', 'two']) writeFileSync(join(shared, `warn-${name}`), '');
+        const first = await server.submit(repo.name);
+        await server.letThrough(mark, first.taskId);
+        const { account: near } = await server.run(first.runId);
+        const far = near === 'one' ? 'two' : 'one';
+        const row = await account(near);
+        assert.deepEqual([row.status, row.used, row.windows[0].window, row.windows[0].status],
+            ['in_use', 0.91, 'five_hour', 'allowed_warning']);
+        assert.equal(row.resetsAt, row.windows[0].resetsAt);
+        assert.match((await callDrover(server, ['accounts'])).stdout,
+            new RegExp(`^${near} .* five_hour 91% +9% `, 'm'));
+        // Then the other one as well: where none is better, runs go on.
+        for (const wanted of [far, null]) {
+            const next = await server.submit(repo.name);
+            await server.letThrough(mark, next.taskId);
+            const [choice] = await chosen(next.runId);
+            if (wanted) assert.deepEqual([choice.account, choice.standing], [wanted, 'free']);
+            else assert.equal(choice.standing, 'near_limit');
+        }
+        for (const name of ['one', 'two']) rmSync(join(shared, `warn-${name}`));
     });
 
     it('falls back on another agent and says so', async () => {

@@ -83,7 +83,7 @@ describe('a task and its sub-tasks', { concurrency: 4 }, () => {
         for (const { taskId } of [all.parent, all.first, all.second])
             assert.equal((await server.untilTask(taskId, 'cancelled')).errorCode, 'cancelled');
         const { errorMessage } = await server.task(all.first.taskId);
-        assert.match(errorMessage, new RegExp(`its parent task ${all.parent.taskId} was cancelled`));
+        assert.match(errorMessage, new RegExp(`parent task ${all.parent.taskId} was cancelled`));
         await untilGone(all.mark);
     });
 

@@ -317,13 +317,16 @@ static enum rc decide(struct admission *admission, struct flow *flow, struct lin
         return rc;
     struct start_facts facts = facts_for(admission, flow, line);
     note_waits(waits, &facts);
-    rc = pool_ask(ctx, flow, &offer);
+    /* The account of its agent matters where its agent is to work. */
+    bool works = !candidates_work(flow);
+    rc = works ? pool_ask(ctx, flow, &offer) : RC_OK;
     if (rc != RC_OK)
         return rc;
-    account_fact(ctx, flow, &offer, &facts, &waiting);
+    if (works)
+        account_fact(ctx, flow, &offer, &facts, &waiting);
     if (admission_start(&facts) == ADMISSION_PASSED)
         rc = repo_load_check(ctx, &line->load, flow, &view, &facts);
-    if (rc == RC_OK && admission_start(&facts) == ADMISSION_PASSED) {
+    if (rc == RC_OK && works && admission_start(&facts) == ADMISSION_PASSED) {
         rc = pool_take(ctx, flow, &offer);
         account_fact(ctx, flow, &offer, &facts, &waiting);
     }

@@ -223,6 +223,11 @@ enum rc candidates_gate(struct context *ctx, struct flow *flow, enum candidates_
     return begin_grace(ctx, flow, &contest, *ret_detail);
 }
 
+bool candidates_work(const struct flow *flow)
+{
+    return flow->task.best_of > 0 && flow->run.attempt <= 1;
+}
+
 bool candidates_patch_waits(const struct flow *flow)
 {
     return flow->task.best_of > 0 && flow->run.attempt == 1 && flow->run.status < RUN_VERIFYING;

@@ -125,6 +125,8 @@ static const struct {
     {"tool_denied", {RUN_EV_FAIL, "policy.tool_denied", "The agent called a denied tool"}},
     {"tool_retries",
      {RUN_EV_FAIL, "retry_budget_exhausted", "The agent made the same failing call over and over"}},
+    {"login_failed",
+     {RUN_EV_FAIL, "agent_login_failed", "The provider refused the agent's login; log in again"}},
     {"output_unreadable",
      {RUN_EV_FAIL, "agent_output_unreadable",
       "The agent printed a record of more than 16 MiB, which cannot be checked"}},
@@ -253,9 +255,10 @@ static enum rc stop_agent(struct context *ctx, struct flow *flow, const struct e
 {
     struct ending ending = *stop;
     const char *said = js_get_str(result, "error", NULL);
-    bool of_tool = strcmp(stop->code, "policy.tool_denied") == 0 ||
-                   strcmp(stop->code, "retry_budget_exhausted") == 0;
-    if (of_tool && !text_empty(said))
+    bool told = strcmp(stop->code, "policy.tool_denied") == 0 ||
+                strcmp(stop->code, "retry_budget_exhausted") == 0 ||
+                strcmp(stop->code, "agent_login_failed") == 0;
+    if (told && !text_empty(said))
         ending.message = arena_strdup(ctx->arena, said);
     return flow_end(ctx, flow, &ending);
 }

@@ -94,7 +94,7 @@ struct agent_config {
     bool model_told;                         /* The model also reaches the agent in another way. */
     const char *account;                     /* The provider account it uses up, or NULL. */
     const char *accounts[CONFIG_ACCOUNTS_MAX + 1]; /* Or one of these. */
-    struct price_config prices;              /* For adapters that get tokens and no cost. */
+    struct price_config prices;                    /* For adapters that get tokens and no cost. */
     struct mount_config mounts[CONFIG_MOUNTS_MAX];
     size_t mount_count;
     const char *home;     /* Seeds $HOME: a directory that is copied into it, or NULL. */

@@ -25,6 +25,7 @@
 #include "forge/forge.h"
 #include "work/agent/adapter.h"
 #include "work/agent/compute.h"
+#include "work/agent/rollout.h"
 #include "work/job/childenv.h"
 #include "work/job/progress.h"
 #include "work/job/step.h"
@@ -50,6 +51,7 @@ struct attempt {
     struct childenv env;
     struct progress progress;
     struct transcript transcript;
+    struct rollout rollout;            /* What Codex notes of its requests. */
     bool converses;                    /* It is spoken to on its stdin. */
     enum port_hold hold;               /* As it was passed on to the agent. */
     int64_t end_us;                    /* When its time is up, by clock_mono_us; while held: was. */

@@ -61,6 +61,7 @@ void attempt_init(struct attempt *attempt, struct step *step)
                     agent->compute == COMPUTE_REMOTE ? ADAPTER_NDJSON : agent->adapter,
                     &attempt->progress);
     attempt->transcript.clock = step->site->clock;
+    rollout_init(&attempt->rollout, &attempt->transcript, &attempt->env, attempt->home);
     attempt->transcript.limits = (struct transcript_limits){
         .max_turns = step->input.max_turns,
         .max_budget_usd = step->input.max_budget_usd,
@@ -75,6 +76,7 @@ void attempt_release(struct attempt *attempt)
 {
     if (attempt->compute != NULL)
         attempt->compute->release(attempt);
+    rollout_release(&attempt->rollout);
     transcript_release(&attempt->transcript);
     progress_release(&attempt->progress);
     explicit_bzero(attempt->token, sizeof attempt->token);
