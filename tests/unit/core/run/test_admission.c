@@ -110,6 +110,7 @@ static const struct {
     {"rate_limit_exceeded", 0},
     {"cost_budget_exceeded", 0},
     {"dependency_pending", REACH_RUN},
+    {"candidates_running", REACH_RUN},
     {"user_concurrency_limit", REACH_RUN},
     {"repository_concurrency_limit", REACH_REPOSITORY},
     {"task_type_concurrency_limit", REACH_RUN},
