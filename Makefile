@@ -85,8 +85,9 @@ $(BUILD)/sim: $(LIB_OBJ) $(SIM_OBJ)
 
 # The simulator with an invariant broken on purpose: see tests/sim/caught.sh.
 BREAKS := job_step admission_start jobs_insert events_append attempts_insert job_keys_enter \
-          job_keys_leave queues_leased queues_waiting bucket_take accounts_parked_list \
-          tx_commit command_undo jobs_due leases_claim leases_enter
+          job_keys_leave queues_leased queues_waiting bucket_take accounts_state_list \
+          accounts_runs_but account_view_runs tx_commit command_undo jobs_due leases_claim \
+          leases_enter
 $(BUILD)/sim-broken: $(LIB_OBJ) $(SIM_OBJ) $(call obj,tests/sim/broken/broken.c)
 	$(call say,LD $@)$(CC) $(LD_FLAGS) $(BREAKS:%=-Wl,--wrap=%) -o $@ $^ $(LIB_LDLIBS) -lm
 

@@ -248,7 +248,7 @@ void api_job_lease_answer(struct call *call, struct command *command)
 /* ---- Calls about leased jobs ---- */
 
 /* What each kind of call answers in addition to id and ok. */
-enum report_members { WITH_CANCEL = 1, WITH_STATE = 2 };
+enum report_members { WITH_ORDERS = 1, WITH_STATE = 2 };
 
 struct report_answers {
     const struct job_ref *refs; /* The first; the next is stride bytes further. */
@@ -258,6 +258,17 @@ struct report_answers {
     /* NULL, or: adds members to the answer for this job. */
     void (*more)(struct jw *jw, const struct job_ref *ref);
 };
+
+/* Jobs that run no agent are neither held nor spoken to. */
+static void write_orders(struct jw *jw, const struct job_answer *answer)
+{
+    static const char *const holds[] = {
+        [JOB_HOLD_NONE] = NULL, [JOB_HOLD_PAUSED] = "paused", [JOB_HOLD_ASKING] = "asking"};
+    jw_kbool(jw, "cancel", answer->cancel);
+    jw_optstr(jw, "hold", holds[answer->hold]);
+    if (answer->message_seq > 0)
+        jw_kint(jw, "messageSeq", answer->message_seq);
+}
 
 static void answer_reports(struct call *call, const char *key, const struct report_answers *report,
                            unsigned members)
@@ -273,8 +284,8 @@ static void answer_reports(struct call *call, const char *key, const struct repo
         jw_begin(&jw, '{');
         jw_kstr(&jw, "id", ref->id.text);
         jw_kbool(&jw, "ok", answer->ok);
-        if (members & WITH_CANCEL)
-            jw_kbool(&jw, "cancel", answer->cancel);
+        if (members & WITH_ORDERS)
+            write_orders(&jw, answer);
         jw_optstr(&jw, "code", answer->code);
         jw_optstr(&jw, "field", answer->field);
         jw_optstr(&jw, "message", answer->message);
@@ -339,7 +350,7 @@ void api_job_heartbeat_answer(struct call *call, struct command *command)
     const struct cmd_heartbeat *cmd = (const struct cmd_heartbeat *)command;
     struct report_answers report = {cmd->leases, sizeof *cmd->leases, cmd->answers, cmd->count,
                                     NULL};
-    answer_reports(call, "leases", &report, WITH_CANCEL);
+    answer_reports(call, "leases", &report, WITH_ORDERS);
 }
 
 enum rc api_job_progress(struct call *call, struct err *err)
@@ -369,7 +380,7 @@ void api_job_progress_answer(struct call *call, struct command *command)
     const struct cmd_progress *cmd = (const struct cmd_progress *)command;
     struct report_answers report = {&cmd->jobs->ref, sizeof *cmd->jobs, cmd->answers, cmd->count,
                                     NULL};
-    answer_reports(call, "jobs", &report, WITH_CANCEL);
+    answer_reports(call, "jobs", &report, WITH_ORDERS);
 }
 
 static enum rc read_next(const struct js *items, const char *path, struct arena *arena,

@@ -18,17 +18,18 @@
 #define WORK         (ROLES(ROLE_WORKER) | ROLES(ROLE_OPERATOR))
 #define WORK_OR_VIEW (WORK | ROLES(ROLE_VIEWER))
 #define OWN_RUN      .agent = AGENT_OWN_RUN
-#define OWN_TASK     .agent = AGENT_OWN_TASK
+#define OWN_TASK     .agent = AGENT_OWN_TASK /* Or a sub-task of it. */
 
 /* To add one: a row here, its handler in the file of its noun (as in api/tasks.c), declared in
    api/routes.h, and a section in docs/PROTOCOL.md.  A listing is written with api/listing.h; a
    command's handler begins with call_own (api/call.h).  A route without roles is the admin's
    alone. */
 static const struct route routes[] = {
-    {HTTP_POST, OPERATE, "/v1/tasks", COMMAND(api_task_submit)},
+    {HTTP_POST, OPERATE, "/v1/tasks", COMMAND(api_task_submit), .agent = AGENT_SUBTASKS},
     {HTTP_GET, VIEW, "/v1/tasks", QUERY(api_task_list)},
     {HTTP_GET, VIEW, "/v1/tasks/{id}", QUERY(api_task_get), OWN_TASK},
     {HTTP_GET, VIEW, "/v1/tasks/{id}/config", QUERY(api_task_config)},
+    {HTTP_GET, VIEW, "/v1/tasks/{id}/candidates", QUERY(api_task_candidates)},
     {HTTP_POST, OPERATE, "/v1/tasks/{id}/cancel", COMMAND(api_task_cancel)},
     {HTTP_POST, OPERATE, "/v1/tasks/{id}/retry", COMMAND(api_task_retry)},
     {HTTP_GET, VIEW, "/v1/runs", QUERY(api_run_list)},
@@ -89,6 +90,8 @@ static const struct route routes[] = {
     {HTTP_POST, WORK, "/v1/jobs/fail", COMMAND(api_job_fail)},
     {HTTP_POST, WORK, "/v1/jobs/release", COMMAND(api_job_release)},
     {HTTP_POST, WORK, "/v1/jobs/run-token", QUERY(api_job_run_token), .body = BODY_JSON},
+    {HTTP_GET, WORK, "/v1/jobs/{id}/messages", .kind = ROUTE_COMMAND, .build = api_job_messages,
+     .answer = api_job_messages_answer},
     {HTTP_GET, VIEW, "/v1/jobs", QUERY(api_job_list)},
     {HTTP_GET, VIEW, "/v1/jobs/{id}", QUERY(api_job_get)},
     {HTTP_GET, VIEW, "/v1/dead-letters", QUERY(api_dead_letter_list)},
@@ -118,7 +121,10 @@ static const struct route routes[] = {
     {HTTP_POST, OPERATE, "/v1/breakers/{name}/trip",
      COMMAND_AS(api_breaker_trip, api_breaker_answer)},
     {HTTP_GET, VIEW, "/v1/accounts", QUERY(api_account_list)},
-    {HTTP_POST, OPERATE, "/v1/accounts/{name}/resume", COMMAND(api_account_resume)},
+    {HTTP_POST, OPERATE, "/v1/accounts/{name}/park",
+     COMMAND_AS(api_account_park, api_account_answer)},
+    {HTTP_POST, OPERATE, "/v1/accounts/{name}/resume",
+     COMMAND_AS(api_account_resume, api_account_answer)},
     {HTTP_GET, VIEW, "/v1/subscriptions", QUERY(api_subscription_list)},
     {HTTP_GET, VIEW, "/v1/subscriptions/{name}", QUERY(api_subscription_get)},
     {HTTP_PUT, OPERATE, "/v1/subscriptions/{name}", COMMAND(api_subscription_put)},

@@ -21,6 +21,9 @@ API_COMMAND(api_task_cancel);
 API_COMMAND(api_task_retry);
 API_QUERY(api_task_list);
 API_QUERY(api_task_get);
+
+/* candidates.c */
+API_QUERY(api_task_candidates);
 API_QUERY(api_task_config);
 
 /* runs.c */
@@ -50,7 +53,9 @@ API_ANSWER(api_repository_answer);
 
 /* accounts.c */
 API_QUERY(api_account_list);
-API_COMMAND(api_account_resume);
+API_BUILD(api_account_park);
+API_BUILD(api_account_resume);
+API_ANSWER(api_account_answer);
 
 /* breakers.c */
 API_QUERY(api_breaker_list);
@@ -99,6 +104,9 @@ API_COMMAND(api_job_complete);
 API_COMMAND(api_job_fail);
 API_COMMAND(api_job_release);
 API_QUERY(api_job_run_token);
+
+/* steering.c: people and the agent of a run */
+API_COMMAND(api_job_messages);
 
 /* queues.c */
 API_QUERY(api_queue_list);

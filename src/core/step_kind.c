@@ -41,6 +41,12 @@ bool step_is(const char *name, enum step_kind kind)
     return text_same(step_row(kind)->name, name);
 }
 
+bool step_runs_agent(const char *name)
+{
+    const struct step_row *row = step_find(name);
+    return row != NULL && row->runs_agent;
+}
+
 enum step_class step_class_of(const char *queue)
 {
     const struct step_row *row = step_find_queue(queue);

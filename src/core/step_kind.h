@@ -83,6 +83,7 @@ struct step_row {
     int preference;     /* A worker leases from the queue with the highest first. */
     bool any_status;    /* It moves the run in every state. */
     bool finishes;      /* Short, and of no use half done: a stop request does not stop it. */
+    bool runs_agent;    /* Its job is an agent's attempt, or its plan: people may steer it. */
     bool works_in_tree; /* An agent edits the run's tree: without its worker that is made anew. */
     bool outlives_run;  /* It may run, and be replayed, after the run's end. */
     bool bare;          /* It belongs to no run: of its input only the payload is there. */
@@ -93,6 +94,7 @@ const struct step_row *step_row(enum step_kind kind);
 const struct step_row *step_find(const char *name);
 const struct step_row *step_find_queue(const char *queue);
 bool step_is(const char *name, enum step_kind kind);
+bool step_runs_agent(const char *name);
 enum step_class step_class_of(const char *queue); /* One of step_queues(). */
 
 /* The queues that workers serve, in their order of preference. */

@@ -19,19 +19,11 @@ enum { CHECKS_MAX = 64, JUDGES_MAX = 32 };
 
 /* ---- results ---- */
 
-static const char *const outcomes[] = {"ended",
-                                       "timed_out",
-                                       "idle_timed_out",
-                                       "turn_limit",
-                                       "budget_limit",
-                                       "disk_limit",
-                                       "memory_limit",
-                                       "process_limit",
-                                       "cpu_limit",
-                                       "tool_denied",
-                                       "tool_retries",
-                                       "quota",
-                                       NULL};
+static const char *const outcomes[] = {
+    "ended",        "timed_out",   "idle_timed_out",    "turn_limit",
+    "budget_limit", "disk_limit",  "memory_limit",      "process_limit",
+    "cpu_limit",    "tool_denied", "tool_retries",      "quota",
+    "login_failed", "overloaded",  "output_unreadable", NULL};
 static const char *const reports[] = {"success", "error", "unknown", NULL};
 static const char *const check_verdicts[] = {"verified", "failed", "unverifiable", NULL};
 static const char *const check_statuses[] = {"passed",    "failed",  "errored",
@@ -236,6 +228,7 @@ static const struct step_row table[] = {
         .result = RESULT(plan_fields),
         .class = CLASS_AGENT,
         .preference = 50,
+        .runs_agent = true,
         .works_in_tree = true,
     },
     {
@@ -264,6 +257,7 @@ static const struct step_row table[] = {
         .result = RESULT(agent_fields),
         .class = CLASS_AGENT,
         .preference = 70,
+        .runs_agent = true,
         .works_in_tree = true,
     },
     {
@@ -271,6 +265,7 @@ static const struct step_row table[] = {
         .name = "pull",
         .status = RUN_RUNNING,
         .result = RESULT(pull_fields),
+        .runs_agent = true,
     },
     {
         .kind = STEP_COLLECT,

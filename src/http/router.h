@@ -31,8 +31,9 @@ enum route_body {
     BODY_CONFIG, /* JSON or YAML. */
     BODY_BYTES   /* Anything, up to the size of an artifact. */
 };
-/* What the token of a run's agent may reach: routes whose first variable is its own. */
-enum route_agent { AGENT_NEVER, AGENT_OWN_RUN, AGENT_OWN_TASK };
+/* What the token of a run's agent may reach: routes whose first variable is its own run, or its own
+   task or a sub-task of it; and those by which it makes sub-tasks, which check for themselves. */
+enum route_agent { AGENT_NEVER, AGENT_OWN_RUN, AGENT_OWN_TASK, AGENT_SUBTASKS };
 
 /* A bit per role that may use a route. */
 #define ROLES(role) (1U << (role))

@@ -10,6 +10,7 @@
 #include "control/queue/breakers.h"
 #include "control/queue/complete.h"
 #include "control/queue/lease.h"
+#include "control/run/messages.h"
 #include "control/run/progress.h"
 #include "control/watch/workers.h"
 #include "store/artifacts.h"
@@ -102,6 +103,19 @@ static enum rc local_lease(struct port *port, const struct port_lease_request *r
     return RC_OK;
 }
 
+static struct port_beat beat_of(const struct job_answer *answer)
+{
+    static const enum port_hold holds[] = {
+        [JOB_HOLD_NONE] = PORT_HOLD_NONE,
+        [JOB_HOLD_PAUSED] = PORT_HOLD_PAUSED,
+        [JOB_HOLD_ASKING] = PORT_HOLD_ASKING,
+    };
+    return (struct port_beat){.ok = answer->ok,
+                              .cancel = answer->cancel,
+                              .hold = holds[answer->hold],
+                              .message_seq = answer->message_seq};
+}
+
 static enum rc local_heartbeat(struct port *port, const char *worker, const struct port_ref *leases,
                                size_t count, int64_t extend_ms, struct port_beat *ret_beats,
                                struct err *err)
@@ -117,13 +131,12 @@ static enum rc local_heartbeat(struct port *port, const char *worker, const stru
     cmd->extend_us = extend_ms * US_PER_MS;
     enum rc rc = call(port, owned, worker, err);
     for (size_t i = 0; rc == RC_OK && i < count; i++)
-        ret_beats[i] = (struct port_beat){.ok = cmd->answers[i].ok,
-                                          .cancel = cmd->answers[i].cancel};
+        ret_beats[i] = beat_of(&cmd->answers[i]);
     return rc;
 }
 
 static enum rc local_progress(struct port *port, const struct port_ref *lease, struct str events,
-                              bool *ret_cancel, struct err *err)
+                              struct port_beat *ret_beat, struct err *err)
 {
     struct cmd_progress *cmd = cmd_progress_new();
     CLEANUP(command_freep) struct command *owned = &cmd->base;
@@ -137,8 +150,28 @@ static enum rc local_progress(struct port *port, const struct port_ref *lease, s
     rc = call(port, owned, node_of(port), err);
     rc = answered(rc, cmd->answers, err);
     if (rc == RC_OK)
-        *ret_cancel = cmd->answers[0].cancel;
+        *ret_beat = beat_of(&cmd->answers[0]);
     return rc;
+}
+
+static enum rc local_messages(struct port *port, const struct port_ref *lease, int64_t after_seq,
+                              struct arena *arena, struct port_message **ret_messages,
+                              size_t *ret_count, struct err *err)
+{
+    struct cmd_messages_read *cmd = cmd_messages_read_new();
+    CLEANUP(command_freep) struct command *owned = &cmd->base;
+    cmd->ref = (struct job_ref){.id = lease->id, .epoch = lease->epoch};
+    cmd->after_seq = after_seq;
+    enum rc rc = call(port, owned, node_of(port), err);
+    if (rc != RC_OK)
+        return rc;
+    struct port_message *messages = arena_array(arena, cmd->count, sizeof *messages);
+    for (size_t i = 0; i < cmd->count; i++)
+        messages[i] = (struct port_message){cmd->messages[i].seq,
+                                            arena_strdup(arena, cmd->messages[i].text)};
+    *ret_messages = messages;
+    *ret_count = cmd->count;
+    return RC_OK;
 }
 
 static enum rc local_release(struct port *port, const struct port_ref *lease, struct err *err)
@@ -302,6 +335,7 @@ static const struct port_ops local_ops = {
     .lease = local_lease,
     .heartbeat = local_heartbeat,
     .progress = local_progress,
+    .messages = local_messages,
     .complete = local_complete,
     .fail = local_fail,
     .release = local_release,

@@ -40,6 +40,7 @@ static const char *const initial[] = {
     " id {text} NOT NULL PRIMARY KEY,"
     " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
     " repository_id {text} NOT NULL REFERENCES repositories (id),"
+    " parent_id {text} REFERENCES tasks (id),"
     " description {text},"
     " issue_number {int} NOT NULL,"
     " task_type {text},"
@@ -51,6 +52,7 @@ static const char *const initial[] = {
     " priority {int} NOT NULL,"
     " max_turns {int} NOT NULL,"
     " max_budget_microusd {int} NOT NULL,"
+    " max_tokens {int} NOT NULL,"
     " labels {json},"
     " channel {json},"
     " depends_on {json},"
@@ -69,11 +71,16 @@ static const char *const initial[] = {
     " updated_us {int} NOT NULL,"
     " ended_us {int} NOT NULL,"
     " attachments {json},"
-    " overrides {json}) {plain_table}",
+    " overrides {json},"
+    " best_of {int} NOT NULL," /* 0: none */
+    " chosen_id {text},"
+    " candidate_no {int} NOT NULL," /* 0: not a candidate */
+    " candidate {text}) {plain_table}",
     "CREATE INDEX tasks_repository ON tasks (repository_id, id)",
     "CREATE INDEX tasks_status ON tasks (status, id)",
     "CREATE INDEX tasks_requested ON tasks (requested_by, id)",
     "CREATE INDEX tasks_rate ON tasks (requested_by, created_us)",
+    "CREATE INDEX tasks_parent ON tasks (parent_id, id) WHERE parent_id IS NOT NULL",
 
     "CREATE TABLE task_dependencies ("
     " task_id {text} NOT NULL REFERENCES tasks (id),"
@@ -97,6 +104,8 @@ static const char *const initial[] = {
     " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
     " repository_id {text} NOT NULL REFERENCES repositories (id),"
     " run_no {int} NOT NULL,"
+    " parent_run_id {text}," /* core/run/budget_tree.h */
+    " root_run_id {text},"
     " status {text} NOT NULL CHECK (status = 'queued' OR status = 'preparing'"
     "  OR status = 'context_loading' OR status = 'planning' OR status = 'running'"
     "  OR status = 'verifying' OR status = 'judging' OR status = 'awaiting_approval'"
@@ -115,10 +124,12 @@ static const char *const initial[] = {
     " tokens_out {int} NOT NULL,"
     " cost_microusd {int} NOT NULL,"
     " budget_microusd {int} NOT NULL," /* 0: none */
+    " max_tokens {int} NOT NULL,"
     " model {text},"
     " pull_request_id {text},"
     " job_id {text},"
-    " stop {text} NOT NULL CHECK (stop = 'none' OR stop = 'cancel' OR stop = 'timeout'),"
+    " stop {text} NOT NULL CHECK (stop = 'none' OR stop = 'cancel' OR stop = 'timeout'"
+    "  OR stop = 'budget'),"
     " stop_by {text},"
     " stop_reason {text},"
     " stop_us {int} NOT NULL,"
@@ -147,6 +158,7 @@ static const char *const initial[] = {
     " session_id {text},"
     " session_begun_us {int} NOT NULL DEFAULT 0,"
     " session_over {int} NOT NULL DEFAULT 0,"
+    " agent_session {text},"
     " plan_sha256 {text},"
     " account {text},"
     " paths {json},"
@@ -159,6 +171,18 @@ static const char *const initial[] = {
     " deferred_detail {text},"
     " held_until_us {int} NOT NULL DEFAULT 0,"
     " quota_hits {int} NOT NULL DEFAULT 0,"
+    " account_us {int} NOT NULL DEFAULT 0,"
+    " agent {text},"
+    " fallback {int} NOT NULL DEFAULT 0,"
+    " pool {text},"
+    " tried_accounts {text},"
+    " booked_microusd {int} NOT NULL DEFAULT 0,"
+    " paused_us {int} NOT NULL DEFAULT 0," /* 0: not paused */
+    " paused_by {text},"
+    " still_us {int} NOT NULL DEFAULT 0," /* Its clocks stand still since then; 0: they run. */
+    " question_id {text},"
+    " message_seq {int} NOT NULL DEFAULT 0,"
+    " judge_score_milli {int} NOT NULL DEFAULT -1," /* -1: none */
     " UNIQUE (task_id, run_no)) {plain_table}",
     "CREATE INDEX runs_repository ON runs (repository_id, id)",
     "CREATE INDEX runs_status ON runs (status, id)",
@@ -170,6 +194,7 @@ static const char *const initial[] = {
     /* What a workspace spends: read without the table. */
     "CREATE INDEX runs_spent ON runs (workspace_id, ended_us, cost_microusd, budget_microusd)"
     " WHERE cost_microusd > 0",
+    "CREATE INDEX runs_root ON runs (root_run_id, id) WHERE root_run_id IS NOT NULL",
 
     "CREATE TABLE jobs ("
     " seq {seq_key},"
@@ -370,6 +395,17 @@ static const char *const initial[] = {
     "CREATE INDEX approvals_status ON approvals (status, id)",
     "CREATE INDEX approvals_run ON approvals (run_id, id)",
 
+    /* What people say to the agent of a run. */
+    "CREATE TABLE run_messages ("
+    " run_id {text} NOT NULL REFERENCES runs (id),"
+    " seq {int} NOT NULL,"
+    " author {text} NOT NULL,"
+    " text {text} NOT NULL,"
+    " created_us {int} NOT NULL,"
+    " delivered_us {int} NOT NULL," /* 0: unread */
+    " job_id {text},"
+    " PRIMARY KEY (run_id, seq)) {keyed_table}",
+
     "CREATE TABLE tokens ("
     " id {text} NOT NULL PRIMARY KEY,"
     " name {text} NOT NULL,"
@@ -536,6 +572,12 @@ static const char *const pipeline[] = {
     " probe_us {int} NOT NULL,"
     " probes {int} NOT NULL,"
     " probe_run_id {text},"
+    " windows {json}," /* core/agent/account_windows.h */
+    " used_us {int} NOT NULL,"
+    " used_run_id {text},"
+    " day_us {int} NOT NULL,"
+    " day_microusd {int} NOT NULL,"
+    " total_microusd {int} NOT NULL,"
     " updated_us {int} NOT NULL,"
     " PRIMARY KEY (workspace_id, name)) {keyed_table}",
 

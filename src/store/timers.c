@@ -26,6 +26,12 @@ static const struct sql sql_clear_subject = {
     "DELETE FROM timers WHERE subject = $1",
     "t",
 };
+static const struct sql sql_move = {
+    "timer_move",
+    "UPDATE timers SET due_us = due_us + $3 WHERE subject = $1 AND kind = $2"
+    " AND due_us >= $4 AND due_us < $5",
+    "ttiii",
+};
 static const struct sql sql_put_off = {
     "timer_put_off",
     "UPDATE timers SET due_us = $2 WHERE kind = $1 AND due_us < $2",
@@ -79,6 +85,32 @@ enum rc timers_done(struct db *db, const struct timer_row *row, struct err *err)
 enum rc timers_clear_subject(struct db *db, const struct id *subject, struct err *err)
 {
     return db_exec(db, &sql_clear_subject, P_LIST(P_ID(subject)), NULL, err);
+}
+
+/* What was left may be less than nothing: the timer was due and had not fired yet. */
+static const int64_t still_from_us = TIMER_STILL_US / 2;
+
+bool timer_stands(const struct timer_row *timer)
+{
+    return timer->due_us >= still_from_us;
+}
+
+enum rc timers_stand(struct db *db, const char *kind, const struct id *subject, int64_t now_us,
+                     struct err *err)
+{
+    return db_exec(db, &sql_move,
+                   P_LIST(P_ID(subject), P_TEXT(kind), P_INT(TIMER_STILL_US - now_us),
+                          P_INT(INT64_MIN), P_INT(still_from_us)),
+                   NULL, err);
+}
+
+enum rc timers_go(struct db *db, const char *kind, const struct id *subject, int64_t now_us,
+                  struct err *err)
+{
+    return db_exec(db, &sql_move,
+                   P_LIST(P_ID(subject), P_TEXT(kind), P_INT(now_us - TIMER_STILL_US),
+                          P_INT(still_from_us), P_INT(INT64_MAX)),
+                   NULL, err);
 }
 
 enum rc timers_put_off(struct db *db, const char *kind, int64_t until_us, struct err *err)

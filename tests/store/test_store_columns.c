@@ -7,6 +7,7 @@
 #include "store/engine.h"
 #include "store/events.h"
 #include "store/memories.h"
+#include "store/messages.h"
 #include "store/patches.h"
 #include "store/pull_requests.h"
 #include "store/query.h"
@@ -264,6 +265,7 @@ WRITE(requests_insert, struct request_row)
 WRITE(requests_save, struct request_row)
 WRITE(subscriptions_put, struct subscription_row)
 WRITE(memories_insert, struct memory_row)
+WRITE(messages_insert, struct message_row)
 WRITE(patches_insert, struct patch_row)
 WRITE(verifications_insert, struct verification_row)
 WRITE(events_append, struct event)
@@ -327,6 +329,7 @@ static const struct aggregate {
      "failed",
      NULL},
     {"memories", &memory_shape, "id", write_memories_insert, {NULL}, NULL, NULL, NULL},
+    {"run_messages", &message_shape, "run_id", write_messages_insert, {NULL}, NULL, NULL, NULL},
     {"patches", &patch_shape, "id", write_patches_insert, {NULL}, "status", "created", NULL},
     {"pull_requests",
      &pull_request_shape,
@@ -474,11 +477,10 @@ static void point(struct fixture *f, const struct world *world, const struct agg
     const struct {
         const char *column;
         const struct id *id;
-    } targets[] = {{"workspace_id", &f->workspace_id},
-                   {"repository_id", &f->repository_id},
-                   {"task_id", &world->task.id},
-                   {"run_id", &world->run.id},
-                   {"saga_id", is_run ? NULL : &world->saga.id}};
+    } targets[] = {
+        {"workspace_id", &f->workspace_id}, {"repository_id", &f->repository_id},
+        {"task_id", &world->task.id},       {"parent_id", &world->task.id},
+        {"run_id", &world->run.id},         {"saga_id", is_run ? NULL : &world->saga.id}};
     for (size_t i = 0; i < COUNT_OF(targets); i++) {
         struct id *at = member(aggregate, targets[i].column, row);
         if (at != NULL && targets[i].id != NULL)

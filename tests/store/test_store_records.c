@@ -159,6 +159,48 @@ START_TEST(a_timer_is_one_per_kind_and_subject)
 }
 END_TEST
 
+static int64_t due_of(struct fixture *fixture, const struct id *subject)
+{
+    struct fixture f = *fixture;
+    struct timer_row *rows;
+    size_t count;
+    must(timers_of(f.db, subject, &fixture->arena, &rows, &count, &f.err));
+    ck_assert_uint_eq(count, 1);
+    return rows[0].due_us;
+}
+
+START_TEST(a_timer_that_stands_still_keeps_what_was_left)
+{
+    FIXTURE(f);
+    struct id a = fixture_id(&f), b = fixture_id(&f);
+    struct timer_row timers[] = {{"run_deadline", a, 500}, {"run_deadline", b, 100}};
+    for (size_t i = 0; i < COUNT_OF(timers); i++)
+        must(timers_set(f.db, &timers[i], &f.err));
+    must(timers_go(f.db, "run_deadline", &a, 200, &f.err)); /* It goes already. */
+    ck_assert_int_eq(due_of(&f, &a), 500);
+    for (int twice = 0; twice < 2; twice++) {
+        must(timers_stand(f.db, "run_deadline", &a, 200 + 50 * twice, &f.err));
+        must(timers_stand(f.db, "queue_deadline", &a, 200, &f.err));
+        must(timers_stand(f.db, "run_deadline", &b, 200, &f.err)); /* Due, and has not fired. */
+    }
+    struct timer_row *rows;
+    size_t count;
+    must(timers_due(f.db, DUE_BY(INT64_C(1) << 55, 10), &f.arena, &rows, &count, &f.err));
+    ck_assert_uint_eq(count, 0);
+    must(timers_put_off(f.db, "run_deadline", 900, &f.err));
+    must(timers_of(f.db, &b, &f.arena, &rows, &count, &f.err));
+    ck_assert(timer_stands(&rows[0]));
+    for (int twice = 0; twice < 2; twice++) {
+        must(timers_go(f.db, "run_deadline", &a, 1000 + 50 * twice, &f.err));
+        must(timers_go(f.db, "run_deadline", &b, 1000, &f.err));
+    }
+    ck_assert_int_eq(due_of(&f, &a), 1300);
+    ck_assert_int_eq(due_of(&f, &b), 900);
+    must(timers_of(f.db, &b, &f.arena, &rows, &count, &f.err));
+    ck_assert(!timer_stands(&rows[0]));
+}
+END_TEST
+
 START_TEST(timers_of_one_kind_are_put_off_and_never_brought_forward)
 {
     FIXTURE(f);
@@ -457,6 +499,7 @@ Suite *store_records_suite(void)
     case_add(tc, putting_a_repository_again_keeps_its_id);
     case_add(tc, repositories_are_listed_by_name_without_removed_ones);
     case_add(tc, a_timer_is_one_per_kind_and_subject);
+    case_add(tc, a_timer_that_stands_still_keeps_what_was_left);
     case_add(tc, timers_of_one_kind_are_put_off_and_never_brought_forward);
     case_add(tc, patches_of_a_run_are_in_order);
     case_add(tc, verifications_of_a_run_are_in_order);

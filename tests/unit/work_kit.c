@@ -83,6 +83,15 @@ static enum rc port_lease(struct port *port, const struct port_lease_request *re
     return RC_OK;
 }
 
+/* Under the lock. */
+static struct port_beat beat_of(const struct kit_port *kit)
+{
+    return (struct port_beat){.ok = !kit->lost,
+                              .cancel = kit->cancel,
+                              .hold = kit->hold,
+                              .message_seq = (int64_t)kit->message_count};
+}
+
 static enum rc port_heartbeat(struct port *port, const char *worker, const struct port_ref *leases,
                               size_t count, int64_t extend_ms, struct port_beat *ret_beats,
                               struct err *err)
@@ -93,8 +102,26 @@ static enum rc port_heartbeat(struct port *port, const char *worker, const struc
     hold(kit);
     kit->beats++;
     for (size_t i = 0; i < count; i++)
-        ret_beats[i] = (struct port_beat){.ok = !kit->lost, .cancel = kit->cancel};
+        ret_beats[i] = beat_of(kit);
     let_go(kit);
+    return RC_OK;
+}
+
+static enum rc port_messages(struct port *port, const struct port_ref *lease, int64_t after_seq,
+                             struct arena *arena, struct port_message **ret_messages,
+                             size_t *ret_count, struct err *err)
+{
+    (void)lease, (void)err;
+    struct kit_port *kit = kit_of(port);
+    hold(kit);
+    size_t count = 0;
+    struct port_message *messages = arena_array(arena, KIT_MESSAGES_MAX, sizeof *messages);
+    for (size_t i = (size_t)after_seq; i < kit->message_count; i++)
+        messages[count++] = (struct port_message){(int64_t)i + 1,
+                                                  arena_strdup(arena, kit->messages[i])};
+    let_go(kit);
+    *ret_messages = messages;
+    *ret_count = count;
     return RC_OK;
 }
 
@@ -108,7 +135,7 @@ static enum rc answer(struct kit_port *kit, struct err *err)
 }
 
 static enum rc port_progress(struct port *port, const struct port_ref *lease, struct str events,
-                             bool *ret_cancel, struct err *err)
+                             struct port_beat *ret_beat, struct err *err)
 {
     (void)lease;
     struct kit_port *kit = kit_of(port);
@@ -121,7 +148,7 @@ static enum rc port_progress(struct port *port, const struct port_ref *lease, st
     if (rc == RC_OK) {
         kit->progress_calls++;
         buf_add(&kit->events, events.at, events.len);
-        *ret_cancel = kit->cancel;
+        *ret_beat = beat_of(kit);
     }
     let_go(kit);
     return rc;
@@ -267,6 +294,7 @@ static const struct port_ops ops = {
     .lease = port_lease,
     .heartbeat = port_heartbeat,
     .progress = port_progress,
+    .messages = port_messages,
     .complete = port_complete,
     .fail = port_fail,
     .release = port_release,

@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-enum { KIT_ARTIFACTS_MAX = 64, KIT_JOBS_MAX = 32, KIT_REPORTS_MAX = 32 };
+enum { KIT_ARTIFACTS_MAX = 64, KIT_JOBS_MAX = 32, KIT_REPORTS_MAX = 32, KIT_MESSAGES_MAX = 16 };
 
 enum kit_report_kind { KIT_COMPLETED, KIT_FAILED, KIT_RELEASED };
 struct kit_report {
@@ -53,8 +53,11 @@ struct kit_port {
     int breaker_asked, breaker_ok, breaker_failed;
     bool breaker_open;
     bool lost, cancel; /* What heartbeats answer. */
-    enum rc refuse;    /* What complete, fail, release and progress answer... */
-    int refuse_times;  /* ...this often. */
+    enum port_hold hold;
+    const char *messages[KIT_MESSAGES_MAX]; /* To the agent. */
+    size_t message_count;
+    enum rc refuse;   /* What complete, fail, release and progress answer... */
+    int refuse_times; /* ...this often. */
     int64_t epoch;
     bool interrupted;
 };

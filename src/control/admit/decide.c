@@ -90,16 +90,8 @@ static enum rc go_on_overridden(struct context *ctx, struct flow *flow)
     return rc == RC_OK ? pipeline_next(ctx, flow) : rc;
 }
 
-/* The run's deadline is extended by the time that it waited for the answer. */
 static enum rc go_on(struct context *ctx, struct flow *flow, const struct approval_row *row)
 {
-    flow->run.deadline_us += ctx->now_us - row->requested_us;
-    struct timer_row timer = {
-        .kind = TIMER_RUN_DEADLINE, .subject = flow->run.id, .due_us = flow->run.deadline_us};
-    context_due(ctx, timer.due_us);
-    enum rc rc = timers_set(ctx->db, &timer, ctx->err);
-    if (rc != RC_OK)
-        return rc;
     ctx->round->admit = true; /* One question fewer is open. */
     if (strcmp(row->kind, "plan") == 0)
         return pipeline_plan_approved(ctx, flow);

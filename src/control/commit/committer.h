@@ -15,6 +15,7 @@
 #include "base/rc.h"
 #include "control/commit/command.h"
 #include "control/commit/hooks.h"
+#include "core/config/account_config.h"
 #include "core/config/notify.h"
 #include "store/store.h"
 
@@ -31,6 +32,8 @@ struct committer_limits {
     int64_t cost_per_run_microusd; /* Of a run without maxBudgetUsd; see core/run/task_limits.h. */
     int64_t max_run_events;        /* No repository gives its runs more: core/run/event_budget.h */
     int64_t max_run_event_bytes;
+    int64_t subtask_depth; /* core/run/budget_tree.h; 0: there are no sub-tasks. */
+    int64_t subtasks_per_task, subtasks_per_tree;
     const struct task_type_limit { /* Outlive the committer. */
         const char *name;
         int64_t max;
@@ -54,6 +57,7 @@ struct committer_options {
     struct committer_limits limits;
     struct str defaults; /* The server's layer under every repository's document; or empty. */
     struct notify_channels channels; /* Not owned. */
+    struct account_configs accounts; /* Not owned. */
     const struct control_hooks *hooks;
     size_t lanes; /* At least one; more only on a store with concurrent writers. */
     /* Called on the lane after each commit that wrote or set a due time.  Must not block. */

@@ -8,6 +8,7 @@
 #define CONTROL_QUEUE_JOB_HOOKS_H
 #include "control/commit/context.h"
 #include "control/commit/isolate.h"
+#include "control/queue/jobs.h"
 #include "core/queue/job_error.h"
 #include "store/jobs.h"
 
@@ -28,8 +29,8 @@ struct job_hooks {
     enum rc (*read_ahead)(struct db *db, const struct job_row *job, struct err *err);
     /* Is a failed job tried again? */
     struct retry_decision (*retry)(const struct reported_error *error);
-    /* Should the worker stop? */
-    enum rc (*stops)(struct context *ctx, const struct job_row *job, bool *ret_stop);
+    /* What its worker is to do: sets cancel, hold and message_seq. */
+    enum rc (*orders)(struct context *ctx, const struct job_row *job, struct job_answer *answer);
     /* The control plane failed, not a worker's step: the run ends with control_error. */
     enum rc (*broken)(struct context *ctx, const struct id *run_id, const struct failure *why);
 

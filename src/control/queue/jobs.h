@@ -47,10 +47,14 @@ struct job_ref { /* A lease, as its holder names it. */
     struct id id;
     int64_t epoch;
 };
+/* What stands still meanwhile: PAUSED the work itself, ASKING only its time limits. */
+enum job_hold { JOB_HOLD_NONE, JOB_HOLD_PAUSED, JOB_HOLD_ASKING };
 struct job_answer {
     bool ok;
-    bool cancel;      /* The work should stop. */
-    const char *code; /* NULL, LEASE_LOST, NOT_FOUND, RESULT_REFUSED, ... */
+    bool cancel; /* The work should stop. */
+    enum job_hold hold;
+    int64_t message_seq; /* The newest message for it; 0: none. */
+    const char *code;    /* NULL, LEASE_LOST, NOT_FOUND, RESULT_REFUSED, ... */
     enum job_state state;
     const char *field,
         *message; /* RESULT_REFUSED, CONTROL_ERROR: which member, and why; else NULL. */

@@ -246,7 +246,7 @@ static enum rc try_beat(struct context *ctx, void *subject, const struct failure
     if (rc != RC_OK || !answer->ok)
         return rc;
     if (!id_is_none(&job.run_id))
-        rc = ctx->hooks->jobs->stops(ctx, &job, &answer->cancel);
+        rc = ctx->hooks->jobs->orders(ctx, &job, answer);
     if (rc != RC_OK)
         return rc;
     struct job_input input = {.event = JOB_EV_RENEW,

@@ -6,12 +6,14 @@
  * the run passes through its state with the next move.
  */
 #include "control/run/accounts.h"
+#include "control/run/approval.h"
 #include "control/run/assignment.h"
+#include "control/run/candidates.h"
 #include "control/run/ending.h"
 #include "control/run/pipeline.h"
 #include "control/run/policies.h"
-#include "control/run/question.h"
 #include "control/run/results.h"
+#include "control/run/run_tree.h"
 #include "store/patches.h"
 #include <assert.h>
 
@@ -44,19 +46,17 @@ enum rc pipeline_walk(struct context *ctx, struct flow *flow, enum run_status st
     return rc;
 }
 
-/* A limit of which nothing is left; NULL: there is none. */
-static const struct ending *used_up(const struct flow *flow)
+/* *ret_ending: a limit of which nothing is left; NULL: there is none. */
+static enum rc find_used_up(struct context *ctx, struct flow *flow,
+                            const struct ending **ret_ending)
 {
     static const struct ending turns = {RUN_EV_FAIL, "max_turns_exceeded",
                                         "The run has used up its turns"};
-    static const struct ending money = {RUN_EV_FAIL, "max_budget_exceeded",
-                                        "The run has used up its cost budget"};
     const struct run_row *run = &flow->run;
-    if (run->max_turns > 0 && run->turns >= run->max_turns)
-        return &turns;
-    if (run->budget_microusd > 0 && run->cost_microusd >= run->budget_microusd)
-        return &money;
-    return NULL;
+    if (run->max_turns == 0 || run->turns < run->max_turns)
+        return run_tree_begin(ctx, flow, ret_ending);
+    *ret_ending = &turns;
+    return RC_OK;
 }
 
 /* Attempt 1, or the same attempt again when a worker was lost in it. */
@@ -71,20 +71,14 @@ static void count_attempt(struct flow *flow)
 /* The agent begins with this step: its work, or its plan. */
 static enum rc begin_agent(struct context *ctx, struct flow *flow, enum step_kind step)
 {
-    const struct ending *ending = used_up(flow);
-    if (ending != NULL)
+    const struct ending *ending;
+    enum rc rc = find_used_up(ctx, flow, &ending);
+    if (rc == RC_OK && ending != NULL)
         return flow_end(ctx, flow, ending);
-    const struct repo_config *config;
-    enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    if (flow->run.model == NULL && config->agent.model_told)
-        flow->run.model = config->agent.model; /* Until the agent reports another. */
-    const char *account = agent_account(&config->agent, ctx->arena);
-    if (!text_same(flow->run.account, account))
-        flow->run.account = account;
     bool held;
-    rc = accounts_hold(ctx, flow, &held);
+    rc = accounts_enter(ctx, flow, &held);
     return rc == RC_OK && !held ? assignment_enqueue(ctx, flow, step) : rc;
 }
 
@@ -112,6 +106,8 @@ enum rc pipeline_resume(struct context *ctx, struct flow *flow)
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
+    if (candidates_patch_waits(flow))
+        return pipeline_next(ctx, flow);
     bool plan = blueprint_has(&config->blueprint, STEP_PLAN) && flow->run.plan_sha256 == NULL;
     struct blueprint_step step = {.kind = plan ? STEP_PLAN : STEP_AGENT};
     return pipeline_enter(ctx, flow, &step);
@@ -147,11 +143,11 @@ static enum rc conclude(struct context *ctx, struct flow *flow)
     }
     if (verdict != POLICY_ASK && !flagged)
         return pipeline_accept(ctx, flow);
-    struct question question = {.kind = "patch",
-                                .reason = flagged ? "The judges leave it to a person"
-                                                  : "Policy asks for a person's approval",
-                                .detail = flow->doubts};
-    return ask_person(ctx, flow, &question);
+    struct approval_request request = {.kind = "patch",
+                                       .reason = flagged ? "The judges leave it to a person"
+                                                         : "Policy asks for a person's approval",
+                                       .detail = flow->doubts};
+    return approval_ask(ctx, flow, &request);
 }
 
 enum rc pipeline_next(struct context *ctx, struct flow *flow)
@@ -161,7 +157,14 @@ enum rc pipeline_next(struct context *ctx, struct flow *flow)
     if (rc != RC_OK)
         return rc;
     struct blueprint_step step;
-    bool more = blueprint_after(&config->blueprint, flow->run.step, &step);
+    const char *done = flow->run.step;
+    if (candidates_patch_waits(flow)) { /* A candidate's agent has done the work of this run's. */
+        done = step_row(STEP_AGENT)->name;
+        rc = pipeline_walk(ctx, flow, RUN_RUNNING, "The patch of a candidate was chosen");
+        if (rc != RC_OK)
+            return rc;
+    }
+    bool more = blueprint_after(&config->blueprint, done, &step);
     bool published = flow->run.status == RUN_CREATING_PR;
     if (!published && (!more || step.kind == STEP_PUBLISH))
         return conclude(ctx, flow);

@@ -1,5 +1,6 @@
 #include "control/run/assignment.h"
 #include "control/queue/jobs.h"
+#include "control/run/account_pool.h"
 #include "control/run/memories.h"
 #include "control/run/usage.h"
 #include "core/queue/breaker_config.h"
@@ -93,15 +94,21 @@ static void write_session(struct jw *jw, const struct flow *flow)
     jw_kbool(jw, "sessionOver", run->session_over);
 }
 
+/* flow->left is set for the attempts of an agent: less may be left of its ancestors' budgets. */
 static void write_limits(struct jw *jw, const struct flow *flow)
 {
     const struct run_row *run = &flow->run;
     if (run->max_turns > 0)
         jw_kint(jw, "maxTurns", left_of(run->max_turns, run->turns));
-    if (run->budget_microusd > 0) {
-        int64_t left = left_of(run->budget_microusd, run->cost_microusd);
-        jw_kreal(jw, "maxBudgetUsd", (double)left / 1e6);
-    }
+    if (flow->left.cost_microusd > 0)
+        jw_kreal(jw, "maxBudgetUsd", (double)flow->left.cost_microusd / 1e6);
+    else if (run->budget_microusd > 0)
+        jw_kreal(jw, "maxBudgetUsd",
+                 (double)left_of(run->budget_microusd, run->cost_microusd) / 1e6);
+    if (flow->left.tokens > 0)
+        jw_kint(jw, "maxTokens", flow->left.tokens);
+    else if (run->max_tokens > 0)
+        jw_kint(jw, "maxTokens", left_of(run->max_tokens, run->tokens_in + run->tokens_out));
 }
 
 static void write_run(struct jw *jw, const struct flow *flow)
@@ -119,7 +126,9 @@ static void write_run(struct jw *jw, const struct flow *flow)
     jw_kstr(jw, "certificateSha256", run->certificate_sha256);
     jw_optstr(jw, "planSha256", run->plan_sha256);
     write_session(jw, flow);
-    jw_ktime(jw, "runDeadline", run->deadline_us);
+    jw_optstr(jw, "session", run->agent_session);
+    /* A deadline that moves on is not told: the server stops the run. */
+    jw_ktime(jw, "runDeadline", run->still_us > 0 ? 0 : run->deadline_us);
     if (run_is_terminal(run->status))
         jw_kstr(jw, "outcome", run_status_name(run->status));
 }
@@ -132,6 +141,19 @@ static void write_snapshot(struct jw *jw, const struct flow *flow)
     jw_kraw(jw, "config", flow->task.config);
     if (flow->task.attachments.len > 0)
         jw_kraw(jw, "attachments", flow->task.attachments);
+}
+
+/* What the agent works with, where that is more than the configuration has. */
+static void write_account(struct jw *jw, const struct context *ctx, const struct run_row *run)
+{
+    const struct account_config *account = pool_account(ctx, run);
+    if (run->fallback > 0)
+        jw_kint(jw, "fallback", run->fallback);
+    if (account == NULL)
+        return;
+    jw_key(jw, "account");
+    account_config_write(jw, account);
+    jw_ktime(jw, "accountSince", run->account_us);
 }
 
 static enum rc write_payload(struct context *ctx, const struct flow *flow,
@@ -147,6 +169,8 @@ static enum rc write_payload(struct context *ctx, const struct flow *flow,
     write_limits(&jw, flow);
     usage_write(&jw, &flow->run);
     jw_kstr(&jw, "step", step->name);
+    if (step->kind == STEP_AGENT || step->kind == STEP_PLAN)
+        write_account(&jw, ctx, &flow->run);
     if (flow->record.len > 0)
         jw_kraw(&jw, "record", flow->record);
     if (flow->run.step_results.len > 0)

@@ -5,7 +5,6 @@
 #include "core/queue/rank.h"
 #include "core/run/task_limits.h"
 #include "core/text/prose.h"
-#include "store/timers.h"
 #include <assert.h>
 #include <string.h>
 
@@ -165,13 +164,8 @@ static enum rc limit_wait(struct context *ctx, struct flow *flow)
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK || config->timeouts.queue_ms == 0)
         return rc;
-    struct timer_row timer = {
-        .kind = TIMER_QUEUE_DEADLINE,
-        .subject = flow->run.id,
-        .due_us = ctx->now_us + config->timeouts.queue_ms * US_PER_MS,
-    };
-    context_due(ctx, timer.due_us);
-    return timers_set(ctx->db, &timer, ctx->err);
+    return run_clock_set(ctx, &flow->run, TIMER_QUEUE_DEADLINE,
+                         config->timeouts.queue_ms * US_PER_MS);
 }
 
 static int64_t capped(int64_t wanted, int64_t max)
@@ -189,12 +183,15 @@ static struct event_budget budget_of_events(const struct context *ctx,
 }
 
 static struct task_limits limits_of(const struct context *ctx, const struct task_row *task,
-                                    const struct repo_config *config)
+                                    const struct repo_config *config,
+                                    const struct task_limits *left)
 {
     const struct limit_sources sources = {
-        .task = {task->max_turns, task->max_budget_microusd},
-        .configured = {config->limits.max_turns, config->limits.max_budget_microusd},
+        .task = {task->max_turns, task->max_budget_microusd, task->max_tokens},
+        .configured = {config->limits.max_turns, config->limits.max_budget_microusd,
+                       config->limits.max_tokens},
         .server = {ctx->limits->cost_per_run_microusd, ctx->limits->cost_per_day_microusd},
+        .left = *left,
     };
     return task_limits_resolve(&sources);
 }
@@ -211,13 +208,15 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    struct task_limits limits = limits_of(ctx, task, config);
+    struct task_limits limits = limits_of(ctx, task, config, &flow->lineage.left);
     flow->run = (struct run_row){
         .id = context_id(ctx),
         .task_id = task->id,
         .workspace_id = task->workspace_id,
         .repository_id = task->repository_id,
         .run_no = run_no,
+        .parent_run_id = flow->lineage.parent_run_id,
+        .root_run_id = flow->lineage.root_run_id,
         .status = RUN_QUEUED,
         .branch = arena_printf(ctx->arena, "drover/%s/%lld-%s", task->id.text, (long long)run_no,
                                slug),
@@ -226,6 +225,8 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
         .task_type = task->task_type,
         .max_turns = limits.turns,
         .budget_microusd = limits.cost_microusd,
+        .max_tokens = limits.tokens,
+        .judge_score_milli = -1,
         .queued_us = ctx->now_us,
         .updated_us = updated_us,
         .events_left = budget_of_events(ctx, config),
@@ -270,7 +271,9 @@ enum rc flow_move(struct context *ctx, struct flow *flow, enum run_event event, 
     if (to != RUN_QUEUED)
         flow->run.deferred_reason = NULL;
     project(ctx, flow);
-    rc = to == RUN_QUEUED ? limit_wait(ctx, flow) : RC_OK;
+    rc = run_clock_settle(ctx, &flow->run);
+    if (rc == RC_OK && to == RUN_QUEUED)
+        rc = limit_wait(ctx, flow);
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;

@@ -54,8 +54,9 @@ MUST_USE enum rc pipeline_walk(struct context *ctx, struct flow *flow, enum run_
                                const char *reason);
 /* With the prompt that is there: to the agent, or to its plan if that is still to be made. */
 MUST_USE enum rc pipeline_resume(struct context *ctx, struct flow *flow);
-/* The next attempt of a running run: its agent starts, unless the run has used up its turns or its
-   money (it ends) or the agent's account is parked (it is queued again). */
+/* The next attempt of a running run: its agent starts, unless the run has used up its turns, its
+   money or its tokens, or an ancestor has (it ends), or the agent's account is parked (it is queued
+   again). */
 MUST_USE enum rc pipeline_start_agent(struct context *ctx, struct flow *flow);
 /* Publishes, or keeps the patch: judged good, or approved. */
 MUST_USE enum rc pipeline_accept(struct context *ctx, struct flow *flow);

@@ -1,7 +1,7 @@
 #include "control/run/policies.h"
+#include "control/run/approval.h"
 #include "control/run/ending.h"
 #include "control/run/names.h"
-#include "control/run/question.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
 #include <string.h>
@@ -129,14 +129,14 @@ static enum rc ask_override(struct context *ctx, struct flow *flow,
                             const struct policy_decision *decision)
 {
     struct str detail = policies_text(decision, ctx->arena);
-    struct question question = {
+    struct approval_request request = {
         .kind = "override",
         .reason = "Policy denies the patch; a person may override it",
         .summary = decision->reason,
         .detail = detail,
     };
     enum rc rc = flow_emit_data(ctx, flow, EV_POLICY_OVERRIDE_REQUESTED, detail);
-    return rc == RC_OK ? ask_person(ctx, flow, &question) : rc;
+    return rc == RC_OK ? approval_ask(ctx, flow, &request) : rc;
 }
 
 static enum rc deny(struct context *ctx, struct flow *flow, const struct policy_decision *decision)

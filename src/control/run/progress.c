@@ -7,12 +7,16 @@
 #include "control/queue/lease.h"
 #include "control/queue/token_scope.h"
 #include "control/run/accounts.h"
+#include "control/run/messages.h"
 #include "control/run/pull_limits.h"
 #include "control/run/result_facts.h"
+#include "control/run/run_tree.h"
 #include "control/run/stop.h"
 #include "control/run/usage.h"
+#include "core/config/profile.h"
 #include "core/event_types.h"
 #include "core/run/worker_report.h"
+#include "core/step_kind.h"
 #include <string.h>
 
 enum { PROGRESS_EVENTS_MAX = 200, PROGRESS_DATA_MAX = 16 * 1024 };
@@ -109,6 +113,26 @@ static enum rc session_begun(struct context *ctx, struct run_row *run, const str
     return rc;
 }
 
+/* The session of a local agent: its next attempt may resume it.  One of a plan ends with the
+   plan. */
+static enum rc note_agent_session(struct context *ctx, struct run_row *run,
+                                  const struct job_row *job, const struct js *events)
+{
+    const char *session = run->agent_session;
+    if (run->session_id != NULL || !text_same(job->type, step_row(STEP_AGENT)->name))
+        return RC_OK;
+    for (size_t i = 0; i < js_count(events); i++) {
+        const struct js *event = js_at(events, i);
+        const char *id = js_get_str(js_get(event, "data"), "sessionId", NULL);
+        if (text_same(js_get_str(event, "type", ""), EV_SESSION_STARTED) && agent_session_valid(id))
+            session = id;
+    }
+    if (text_same(session, run->agent_session))
+        return RC_OK;
+    run->agent_session = arena_strdup(ctx->arena, session);
+    return runs_save_begun(ctx->db, run, ctx->err);
+}
+
 /* A remote session that is known to have begun is never started again. */
 static enum rc note_session(struct context *ctx, struct flow *flow, const struct job_row *job,
                             const struct js *events)
@@ -125,6 +149,19 @@ static enum rc note_session(struct context *ctx, struct flow *flow, const struct
     return RC_OK;
 }
 
+/* Messages that the agent has are not read again. */
+static enum rc note_delivered(struct context *ctx, const struct job_row *job,
+                              const struct js *events)
+{
+    int64_t seq = 0;
+    for (size_t i = 0; i < js_count(events); i++) {
+        const struct js *event = js_at(events, i);
+        if (strcmp(js_get_str(event, "type", ""), EV_MESSAGE_DELIVERED) == 0)
+            seq = js_get_int(js_get(event, "data"), "seq", 0);
+    }
+    return seq > 0 && step_runs_agent(job->type) ? messages_reached(ctx, job, seq) : RC_OK;
+}
+
 static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd, size_t i,
                             const struct str *data)
 {
@@ -138,7 +175,7 @@ static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd,
     rc = flow_load_run(ctx, &job.run_id, &flow);
     if (rc != RC_OK)
         return rc;
-    answer->cancel = stop_reaches_step(&flow.run, job.type);
+    stop_orders(&flow.run, job.type, answer);
     rc = check_events(ctx, &job, progress->events);
     bool dropped = false;
     if (rc == RC_OK)
@@ -151,12 +188,20 @@ static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd,
     if (rc == RC_OK && usage_shows_work(sums))
         rc = accounts_proved(ctx, &flow.run);
     if (rc == RC_OK)
+        rc = accounts_usage(ctx, &flow.run, progress->events);
+    if (rc == RC_OK)
         rc = note_session(ctx, &flow, &job, progress->events);
     if (rc == RC_OK)
+        rc = note_delivered(ctx, &job, progress->events);
+    if (rc == RC_OK)
+        rc = note_agent_session(ctx, &flow.run, &job, progress->events);
+    if (rc == RC_OK)
         rc = sums != NULL ? flow_save_used(ctx, &flow) : flow_save_events(ctx, &flow);
+    if (rc == RC_OK && sums != NULL)
+        rc = run_tree_spent(ctx, &flow.run);
     if (rc != RC_OK || answer->cancel)
         return rc;
-    return pull_reported(ctx, &job, sums, &answer->cancel);
+    return pull_reported(ctx, &flow.run, &job, sums, &answer->cancel);
 }
 
 static enum rc apply_progress(struct context *ctx, struct command *command)

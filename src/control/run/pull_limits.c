@@ -57,15 +57,10 @@ bool pull_is_cut_off(const struct run_row *run)
 /* ---- clocks ---- */
 
 /* ms is from the payload, so that it is what the agent has received.  0: there is no such clock. */
-static enum rc set_clock(struct context *ctx, const struct job_row *job, const char *kind,
+static enum rc set_clock(struct context *ctx, const struct run_row *run, const char *kind,
                          int64_t ms)
 {
-    struct timer_row timer = {
-        .kind = kind, .subject = job->run_id, .due_us = ctx->now_us + ms * US_PER_MS};
-    if (ms <= 0)
-        return RC_OK;
-    context_due(ctx, timer.due_us);
-    return timers_set(ctx->db, &timer, ctx->err);
+    return ms > 0 ? run_clock_set(ctx, run, kind, ms * US_PER_MS) : RC_OK;
 }
 
 static enum rc read_payload(struct context *ctx, const struct job_row *job, struct js **ret_payload)
@@ -74,14 +69,14 @@ static enum rc read_payload(struct context *ctx, const struct job_row *job, stru
     return rc == RC_OK ? RC_OK : err_wrap(ctx->err, RC_CORRUPT, "the assignment");
 }
 
-enum rc pull_begun(struct context *ctx, const struct job_row *job)
+enum rc pull_begun(struct context *ctx, const struct run_row *run, const struct job_row *job)
 {
     CLEANUP(js_freep) struct js *payload = NULL;
     enum rc rc = is_pull(job) ? read_payload(ctx, job, &payload) : RC_OK;
     if (rc != RC_OK || payload == NULL)
         return rc;
-    rc = set_clock(ctx, job, TIMER_PULL_DEADLINE, js_get_int(payload, "timeoutMs", 0));
-    return rc == RC_OK ? set_clock(ctx, job, TIMER_PULL_IDLE, js_get_int(payload, "idleMs", 0))
+    rc = set_clock(ctx, run, TIMER_PULL_DEADLINE, js_get_int(payload, "timeoutMs", 0));
+    return rc == RC_OK ? set_clock(ctx, run, TIMER_PULL_IDLE, js_get_int(payload, "idleMs", 0))
                        : rc;
 }
 
@@ -99,6 +94,9 @@ static enum rc ask_to_stop(struct context *ctx, const struct id *run_id, enum pu
     if (rc != RC_OK || run_is_terminal(flow.run.status) || flow.run.stop != RUN_STOP_NONE ||
         id_is_none(&flow.run.job_id))
         return rc;
+    bool of_time = limit == PULL_TIME || limit == PULL_IDLE;
+    if (of_time && flow.run.still_us > 0)
+        return RC_OK; /* Stopped while this command waited for the lock of the run. */
     struct job_row job;
     rc = jobs_get(ctx->db, &flow.run.job_id, ctx->arena, &job, ctx->err);
     if (rc != RC_OK || !is_pull(&job) || job.life.state != JOB_LEASED)
@@ -130,15 +128,15 @@ static int passed(const struct js *payload, const struct js *sums)
     return max_usd > 0 && isfinite(usd) && usd > max_usd ? PULL_BUDGET : -1;
 }
 
-enum rc pull_reported(struct context *ctx, const struct job_row *job, const struct js *sums,
-                      bool *ret_stop)
+enum rc pull_reported(struct context *ctx, const struct run_row *run, const struct job_row *job,
+                      const struct js *sums, bool *ret_stop)
 {
     CLEANUP(js_freep) struct js *payload = NULL;
     *ret_stop = false;
     enum rc rc = is_pull(job) ? read_payload(ctx, job, &payload) : RC_OK;
     if (rc != RC_OK || payload == NULL)
         return rc;
-    rc = set_clock(ctx, job, TIMER_PULL_IDLE, js_get_int(payload, "idleMs", 0));
+    rc = set_clock(ctx, run, TIMER_PULL_IDLE, js_get_int(payload, "idleMs", 0));
     int limit = sums != NULL ? passed(payload, sums) : -1;
     if (rc != RC_OK || limit < 0)
         return rc;

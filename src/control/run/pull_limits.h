@@ -19,15 +19,13 @@
 #include "control/run/ending.h"
 #include "control/run/flow.h"
 
-#define TIMER_PULL_DEADLINE "pull_deadline"
-#define TIMER_PULL_IDLE     "pull_idle"
-
 /* It has leased its work: both clocks begin.  Jobs of other types have none. */
-MUST_USE enum rc pull_begun(struct context *ctx, const struct job_row *job);
+MUST_USE enum rc pull_begun(struct context *ctx, const struct run_row *run,
+                            const struct job_row *job);
 /* It has reported: the idle clock begins anew.  sums: what it has used, or NULL.  *ret_stop: its
    usage is past a limit, it is to stop. */
-MUST_USE enum rc pull_reported(struct context *ctx, const struct job_row *job,
-                               const struct js *sums, bool *ret_stop);
+MUST_USE enum rc pull_reported(struct context *ctx, const struct run_row *run,
+                               const struct job_row *job, const struct js *sums, bool *ret_stop);
 /* No server ran, so that no agent could report: idle clocks are extended. */
 MUST_USE enum rc pull_grant(struct context *ctx, int64_t grace_us);
 

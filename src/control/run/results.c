@@ -65,8 +65,9 @@ static enum rc emit_started(struct context *ctx, struct flow *flow)
 enum rc result_of_prepare(struct context *ctx, struct flow *flow, const struct js *result)
 {
     enum rc rc = RC_OK;
-    if (flow->run.base_commit == NULL) {
+    if (flow->run.base_commit == NULL) /* Else it is that of a candidate, or of an earlier try. */
         flow->run.base_commit = keep(ctx, result, "baseCommit");
+    if (flow->run.started_us == 0) {
         flow->run.started_us = ctx->now_us;
         rc = emit_started(ctx, flow);
     }
@@ -124,6 +125,11 @@ static const struct {
     {"tool_denied", {RUN_EV_FAIL, "policy.tool_denied", "The agent called a denied tool"}},
     {"tool_retries",
      {RUN_EV_FAIL, "retry_budget_exhausted", "The agent made the same failing call over and over"}},
+    {"login_failed",
+     {RUN_EV_FAIL, "agent_login_failed", "The provider refused the agent's login; log in again"}},
+    {"output_unreadable",
+     {RUN_EV_FAIL, "agent_output_unreadable",
+      "The agent printed a record of more than 16 MiB, which cannot be checked"}},
 };
 
 static const struct ending *agent_stop(const struct js *result)
@@ -210,8 +216,8 @@ static enum rc fail_agent(struct context *ctx, struct flow *flow, const struct i
 {
     const char *said = js_get_str(result, "error", NULL);
     const char *message = inference->message;
-    if (!text_empty(said))
-        message = arena_printf(ctx->arena, "%s: %s", message, said);
+    if (!text_empty(said)) /* In the place of the full stop. */
+        message = arena_printf(ctx->arena, "%.*s: %s", (int)strcspn(message, "."), message, said);
     if (js_get_bool(result, "branchPushed", false))
         message = arena_printf(ctx->arena, "%s What it pushed stays on branch %s.", message,
                                flow->run.branch);
@@ -249,9 +255,10 @@ static enum rc stop_agent(struct context *ctx, struct flow *flow, const struct e
 {
     struct ending ending = *stop;
     const char *said = js_get_str(result, "error", NULL);
-    bool of_tool = strcmp(stop->code, "policy.tool_denied") == 0 ||
-                   strcmp(stop->code, "retry_budget_exhausted") == 0;
-    if (of_tool && !text_empty(said))
+    bool told = strcmp(stop->code, "policy.tool_denied") == 0 ||
+                strcmp(stop->code, "retry_budget_exhausted") == 0 ||
+                strcmp(stop->code, "agent_login_failed") == 0;
+    if (told && !text_empty(said))
         ending.message = arena_strdup(ctx->arena, said);
     return flow_end(ctx, flow, &ending);
 }

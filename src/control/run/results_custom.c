@@ -1,9 +1,9 @@
 /*
  * results_custom.c - the repository's own steps, and the plan.
  */
+#include "control/run/approval.h"
 #include "control/run/ending.h"
 #include "control/run/pipeline.h"
-#include "control/run/question.h"
 #include "control/run/results.h"
 #include "core/event_types.h"
 #include "core/run/policy.h"
@@ -107,7 +107,7 @@ enum rc result_of_plan(struct context *ctx, struct flow *flow, const struct js *
         return rc;
     if (policy_decide(flow->task.mode, flow->task.risk, config->plan.approval) != POLICY_ASK)
         return pipeline_next(ctx, flow);
-    struct question question = {
+    struct approval_request request = {
         .kind = "plan", .reason = "The plan waits for a person's approval", .summary = summary};
-    return ask_person(ctx, flow, &question);
+    return approval_ask(ctx, flow, &request);
 }

@@ -14,7 +14,8 @@ MUST_USE enum rc run_job_read_ahead(struct db *db, const struct job_row *job, st
 /* Runs and tasks of the jobs; the owners that a command names are tasks. */
 MUST_USE enum rc run_jobs_read_owners(struct read_ahead *read_ahead, struct db *db,
                                       struct err *err);
-MUST_USE enum rc run_job_stops(struct context *ctx, const struct job_row *job, bool *ret_stop);
+MUST_USE enum rc run_job_orders(struct context *ctx, const struct job_row *job,
+                                struct job_answer *answer);
 MUST_USE enum rc run_job_check_result(struct context *ctx, const struct job_row *job,
                                       struct str result, void **ret_checked);
 void run_job_checked_free(void *checked);

@@ -10,6 +10,7 @@
 #ifndef CONTROL_RUN_STOP_H
 #define CONTROL_RUN_STOP_H
 #include "control/commit/isolate.h"
+#include "control/queue/jobs.h"
 #include "control/run/flow.h"
 
 struct stop_request {
@@ -26,10 +27,11 @@ MUST_USE enum rc stop_by_force(struct context *ctx, struct flow *flow);
    has it.  Does nothing when the run has ended. */
 MUST_USE enum rc stop_failed(struct context *ctx, const struct id *run_id,
                              const struct failure *why);
-/* Does a stop request of the run apply to a worker of this step? */
-bool stop_reaches_step(const struct run_row *run, const char *step);
-/* Ends the run by its stop request (cancelled or timed_out), or collects what an agent elsewhere
-   has done when the request came from a limit on turns or cost. */
+/* What a worker of this step is to do: sets cancel, hold and message_seq.  A request to stop
+   outranks a hold. */
+void stop_orders(const struct run_row *run, const char *step, struct job_answer *answer);
+/* Ends the run by its stop request (cancelled, timed_out, or failed for a budget), or collects what
+   an agent elsewhere has done when the request came from a limit on turns or cost. */
 MUST_USE enum rc flow_end_stopped(struct context *ctx, struct flow *flow);
 
 struct cmd_cancel {

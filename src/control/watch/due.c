@@ -12,14 +12,16 @@
 #include "control/queue/dead_letters.h"
 #include "control/queue/settle.h"
 #include "control/run/accounts.h"
+#include "control/run/approval.h"
+#include "control/run/candidates.h"
 #include "control/run/ending.h"
 #include "control/run/flow.h"
 #include "control/run/pipeline.h"
 #include "control/run/pull_limits.h"
 #include "control/run/quarantine.h"
-#include "control/run/question.h"
 #include "control/run/results.h"
 #include "control/run/stop.h"
+#include "control/run/subtasks.h"
 #include "control/watch/workers.h"
 #include "store/timers.h"
 #include <string.h>
@@ -132,12 +134,15 @@ static enum rc run_deadline(struct context *ctx, const struct id *run_id)
     if (rc != RC_OK || run_is_terminal(flow.run.status))
         return rc;
     /* Its clock was stopped or set anew while this command waited for the lock of the run. */
-    bool still = flow.run.deadline_us == 0 || flow.run.status == RUN_AWAITING_APPROVAL;
+    bool still = flow.run.deadline_us == 0 || flow.run.still_us > 0;
     if (still || flow.run.deadline_us > ctx->now_us)
         return RC_OK;
     struct stop_request request = {.kind = RUN_STOP_TIMEOUT,
                                    .by = "drover",
-                                   .reason = "The run passed its time limit (timeouts.runMs)"};
+                                   .reason = id_is_none(&flow.run.parent_run_id)
+                                                 ? "The run passed its time limit (timeouts.runMs)"
+                                                 : "The run passed its time limit (timeouts.runMs, "
+                                                   "or that of its parent task)"};
     bool stopping;
     return stop_run(ctx, &flow, &request, &stopping);
 }
@@ -146,7 +151,7 @@ static enum rc queue_deadline(struct context *ctx, const struct id *run_id)
 {
     CLEANUP(flow_release) struct flow flow = {0};
     enum rc rc = flow_load(ctx, run_id, &flow);
-    if (rc != RC_OK || flow.run.status != RUN_QUEUED)
+    if (rc != RC_OK || flow.run.status != RUN_QUEUED || flow.run.still_us > 0)
         return rc;
     struct ending ending = {
         .event = RUN_EV_TIME_OUT,
@@ -178,11 +183,14 @@ static const struct timer_kind {
     {TIMER_STOP_DEADLINE, stop_deadline, true},
     {TIMER_PULL_DEADLINE, pull_deadline, true},
     {TIMER_PULL_IDLE, pull_idle, true},
-    {TIMER_APPROVAL_EXPIRY, question_expired, false},
-    {TIMER_APPROVAL_REMINDER, question_remind, false},
+    {TIMER_APPROVAL_EXPIRY, approval_expired, false},
+    {TIMER_APPROVAL_REMINDER, approval_remind, false},
     {TIMER_QUARANTINE, quarantine_sweep, false},
     {TIMER_ACCOUNT_RESET, accounts_reset, false},
     {TIMER_RUN_HELD, accounts_release, false},
+    {TIMER_SUBTASKS_END, subtasks_end, false},
+    {TIMER_SUBTASKS_BUDGET, subtasks_budget, false},
+    {TIMER_CANDIDATE_GRACE, candidates_grace_over, false},
 };
 
 /* NULL: written by a version that has more kinds. */

@@ -4,10 +4,11 @@
  *   url, forge, defaultBranch
  *   credentials: {forge}
  *   agent:       config_agent.c
+ *   candidates:  config_candidates.c
  *   verify, judge, policy: config_checks.c
  *   plan, steps, sequence: config_steps.c
- *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxPatchBytes, maxOpenApprovals,
- *                 maxOpenPullRequests, maxRunEvents, maxRunEventBytes, overlap}
+ *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxTokens, maxPatchBytes,
+ *                 maxOpenApprovals, maxOpenPullRequests, maxRunEvents, maxRunEventBytes, overlap}
  *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries}
  *   timeouts:    {runMs, queueMs, prepareMs, ...}
  *   prompt:      {system, tokenBudget, rules, memory}
@@ -21,8 +22,9 @@
 #include <string.h>
 
 enum { NAME_BYTES_MAX = 200, BRANCH_BYTES_MAX = 200, RULES_PATH_BYTES_MAX = 500 };
+enum { TOKENS_MAX = 1000000000 };
 
-static struct repo_config config_default(void)
+struct repo_config config_default(void)
 {
     return (struct repo_config){
         .forge = "local",
@@ -58,6 +60,7 @@ static struct repo_config config_default(void)
                 .approval_ms = CONFIG_DAY_MS,
                 .cancel_ms = CONFIG_MINUTE_MS / 2,
                 .snapshot_ms = CONFIG_MINUTE_MS,
+                .candidate_grace_ms = 15 * CONFIG_MINUTE_MS,
             },
         .prompt = {.token_budget = 100000,
                    .rules = {"AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".cursor/rules"},
@@ -91,6 +94,8 @@ static enum rc decode_limits(struct decoder *decoder, const struct js *object)
                &decoder->config.limits.max_turns);
     fields_real(&fields, "maxBudgetUsd", FIELD_OPTIONAL, &(struct field_real){0.01, 100},
                 &budget_usd);
+    fields_int(&fields, "maxTokens", FIELD_OPTIONAL, &(struct field_range){1, TOKENS_MAX},
+               &decoder->config.limits.max_tokens);
     fields_int(&fields, "maxPatchBytes", FIELD_OPTIONAL,
                &(struct field_range){1, 100 * 1024 * 1024},
                &decoder->config.limits.max_patch_bytes);
@@ -153,6 +158,8 @@ static enum rc decode_timeouts(struct decoder *decoder, const struct js *object)
                &config->timeouts.approval_ms);
     fields_int(&fields, "cancelMs", FIELD_OPTIONAL, &config_timeout_range,
                &config->timeouts.cancel_ms);
+    fields_int(&fields, "candidateGraceMs", FIELD_OPTIONAL, &config_timeout_range,
+               &config->timeouts.candidate_grace_ms);
     return fields_close(&fields);
 }
 
@@ -274,7 +281,7 @@ bool branch_name_valid(const char *name)
 /* The sections of the document, not decoded yet. */
 struct sections {
     const struct js *agent, *verify, *judge, *policy, *limits, *retries, *timeouts, *prompt;
-    const struct js *credentials, *plan, *steps, *sequence;
+    const struct js *credentials, *plan, *steps, *sequence, *candidates;
 };
 
 static void decode_url(struct decoder *decoder, struct fields *fields, const char *url_given)
@@ -307,6 +314,7 @@ static enum rc decode_top(struct decoder *decoder, const struct js *document, co
         fields_fail(&fields, "defaultBranch",
                     "defaultBranch is no name that git takes for a branch");
     fields_object(&fields, "agent", FIELD_REQUIRED, &sections->agent);
+    fields_array(&fields, "candidates", FIELD_OPTIONAL, CANDIDATES_MAX, &sections->candidates);
     fields_array(&fields, "verify", FIELD_OPTIONAL, CONFIG_VERIFIERS_MAX, &sections->verify);
     fields_array(&fields, "judge", FIELD_OPTIONAL, CONFIG_JUDGES_MAX, &sections->judge);
     fields_object(&fields, "policy", FIELD_OPTIONAL, &sections->policy);
@@ -343,6 +351,7 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
         {sections->verify, "verify", config_decode_verifier},
         {sections->judge, "judge", config_decode_judge},
         {sections->steps, "steps", config_decode_step},
+        {sections->candidates, "candidates", config_decode_candidate},
     };
     for (size_t i = 0; i < COUNT_OF(objects); i++) {
         enum rc rc = RC_OK;
@@ -360,15 +369,30 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
     return config_decode_sequence(decoder, sections->sequence);
 }
 
+static enum rc decode(struct decoder *decoder, const struct js *document, const char *url_given,
+                      struct repo_config *ret_config)
+{
+    struct sections sections = {.agent = NULL};
+    decoder->document = document;
+    decoder->config = config_default();
+    enum rc rc = decode_top(decoder, document, url_given, &sections);
+    if (rc == RC_OK)
+        rc = decode_sections(decoder, &sections);
+    if (rc == RC_OK)
+        *ret_config = decoder->config;
+    return rc;
+}
+
 enum rc repo_config_decode(const struct js *document, const char *url_given, struct arena *arena,
                            struct repo_config *ret_config, struct err *err)
 {
-    struct decoder decoder = {.arena = arena, .err = err, .config = config_default()};
-    struct sections sections = {.agent = NULL};
-    enum rc rc = decode_top(&decoder, document, url_given, &sections);
-    if (rc == RC_OK)
-        rc = decode_sections(&decoder, &sections);
-    if (rc == RC_OK)
-        *ret_config = decoder.config;
-    return rc;
+    struct decoder decoder = {.arena = arena, .err = err};
+    return decode(&decoder, document, url_given, ret_config);
+}
+
+enum rc repo_config_decode_for(const struct js *document, const char *model, struct arena *arena,
+                               struct repo_config *ret_config, struct err *err)
+{
+    struct decoder decoder = {.arena = arena, .err = err, .model = model};
+    return decode(&decoder, document, NULL, ret_config);
 }

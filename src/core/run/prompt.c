@@ -55,6 +55,21 @@ const char *prompt_system(const char *own, struct arena *arena)
     return arena_printf(arena, "%.*s\n\n%s", (int)len, own, contract);
 }
 
+void prompt_resume(const char *feedback, struct buf *into)
+{
+    buf_adds(into, "The task goes on, in this session and in the same working tree. The tree shows "
+                   "what was saved of your work: look at it before you change more.\n\n");
+    if (text_empty(feedback))
+        buf_adds(into, "You were interrupted before you had ended: go on from where you were.\n");
+    else
+        buf_addf(into,
+                 "Your last attempt was not accepted. What follows is the feedback, which is also "
+                 "in the file that $DROVER_FEEDBACK names. If you have begun to work on it, go on "
+                 "from where you were.\n\n%s\n",
+                 feedback);
+    buf_adds(into, "\nWhat you were told of the task and of $DROVER_RESULT still holds.\n");
+}
+
 static const struct {
     const char *name;
     const char *heading;

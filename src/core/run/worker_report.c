@@ -47,6 +47,15 @@ static const struct report_field tool_fields[] = {
     {"toolCallId", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
     {"argumentsHash", KIND_LINE, OPTIONAL, .max = LINE_MAX_BYTES},
     {"error", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
+    {"exitCode", KIND_INT, .required = OPTIONAL},
+};
+static const char *const account_statuses[] = {"allowed", "allowed_warning", "rejected", NULL};
+static const struct report_field account_fields[] = {
+    {"account", KIND_LINE, OPTIONAL, .max = LINE_MAX_BYTES}, /* What it says; not believed. */
+    {"window", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
+    {"utilization", KIND_NUMBER, OPTIONAL, .max = 1},
+    {"resetsAt", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
+    {"status", KIND_CHOICE, OPTIONAL, .choices = account_statuses},
 };
 static const struct report_field turn_fields[] = {
     {"turns", KIND_COUNT, OPTIONAL, .max = COUNT_MAX},
@@ -85,6 +94,10 @@ static const struct report_field session_fields[] = {
     {"attempt", KIND_COUNT, OPTIONAL, .max = COUNT_MAX},
     {"reason", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
 };
+static const struct report_field delivered_fields[] = {
+    {"seq", KIND_COUNT, REQUIRED, .max = COUNT_MAX},
+    {"attempt", KIND_COUNT, OPTIONAL, .max = COUNT_MAX},
+};
 static const struct report_field snapshot_taken_fields[] = {
     {"ref", KIND_REF, .required = REQUIRED},
     {"commit", KIND_COMMIT, .required = REQUIRED},
@@ -122,8 +135,10 @@ static const struct event_shape {
     {EV_COST_RECORDED, REPORT_SHAPE(cost_fields)},
     {EV_PLAN_CREATED, REPORT_SHAPE(told_plan_fields)},
     {EV_PLAN_UPDATED, REPORT_SHAPE(told_plan_fields)},
+    {EV_ACCOUNT_USAGE, REPORT_SHAPE(account_fields)},
     {EV_SESSION_STARTED, REPORT_SHAPE(session_fields)},
     {EV_SESSION_LOST, REPORT_SHAPE(session_fields)},
+    {EV_MESSAGE_DELIVERED, REPORT_SHAPE(delivered_fields)},
     {EV_SNAPSHOT_TAKEN, REPORT_SHAPE(snapshot_taken_fields)},
     {EV_SNAPSHOT_PUBLISHED, REPORT_SHAPE(snapshot_published_fields)},
     {EV_SNAPSHOT_FAILED, REPORT_SHAPE(snapshot_failed_fields)},
@@ -170,8 +185,9 @@ enum event_kind report_event_kind(const char *type)
 {
     /* Read again from the log, or few. */
     static const char *const milestones[] = {
-        EV_VERIFICATION_STARTED, EV_JUDGE_STARTED,  EV_PR_CREATION_REQUESTED, EV_SESSION_STARTED,
-        EV_SESSION_LOST,         EV_SNAPSHOT_TAKEN, EV_SNAPSHOT_PUBLISHED,    EV_SNAPSHOT_FAILED,
+        EV_VERIFICATION_STARTED, EV_JUDGE_STARTED,   EV_PR_CREATION_REQUESTED,
+        EV_SESSION_STARTED,      EV_SESSION_LOST,    EV_SNAPSHOT_TAKEN,
+        EV_SNAPSHOT_PUBLISHED,   EV_SNAPSHOT_FAILED, EV_MESSAGE_DELIVERED,
     };
     for (size_t i = 0; i < COUNT_OF(milestones); i++)
         if (strcmp(milestones[i], type) == 0)

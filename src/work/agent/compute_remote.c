@@ -118,11 +118,7 @@ static void take_events(struct attempt *attempt, const struct js *answer)
     const struct js *events = js_get(answer, "events");
     size_t count = js_count(events);
     for (size_t i = 0; i < count && i < EVENTS_MAX; i++) {
-        struct str line = str_of(js_text(js_at(events, i), &arena));
-        if (line.len > COMPUTE_LINE_MAX)
-            attempt->ended.lines_skipped++;
-        else
-            transcript_line(&attempt->transcript, line);
+        transcript_line(&attempt->transcript, str_of(js_text(js_at(events, i), &arena)));
         arena_reset(&arena);
     }
 }
@@ -171,7 +167,7 @@ static void take_answer(struct attempt *attempt, struct remote_answer *answer)
     if (answer->status == REMOTE_ACCEPTED)
         lose(attempt, "began_anew", "The remote side lost the session and began it anew.");
     else if (answer->status == REMOTE_RUNNING)
-        transcript_sums(&attempt->transcript);
+        transcript_check(&attempt->transcript);
     else
         take_end(attempt, answer); /* What it used is used: it is not cut off any more. */
     attempt_check_limits(attempt);

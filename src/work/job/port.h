@@ -51,9 +51,23 @@ struct port_ref {
     struct id id;
     int64_t epoch;
 };
+/* While a run is held its agent's time limits stand still: idle and wall clock. */
+enum port_hold {
+    PORT_HOLD_NONE,
+    PORT_HOLD_PAUSED, /* A person has paused the run: the agent's process is to stop, not to end. */
+    PORT_HOLD_ASKING, /* The agent's question is open: it may work on. */
+};
 struct port_beat {
     bool ok;     /* false: lost. */
-    bool cancel; /* The server wants this job stopped. */
+    bool cancel; /* The server wants this job stopped; it is not held then. */
+    /* Of the steps that run an agent: */
+    enum port_hold hold;
+    int64_t message_seq; /* The newest message of people to the run's agent; 0: none. */
+};
+/* What a person says to the agent. */
+struct port_message {
+    int64_t seq; /* From 1 in each run, growing. */
+    const char *text;
 };
 struct port_failure {
     const char *code;    /* prepare_failed, agent_start_failed, cancelled, ... */
@@ -99,7 +113,13 @@ struct port_ops {
                          struct err *err);
     /* events: a JSON array of {"type": ..., "data": {...}}, at most 64 KB. */
     enum rc (*progress)(struct port *port, const struct port_ref *lease, struct str events,
-                        bool *ret_cancel, struct err *err);
+                        struct port_beat *ret_beat, struct err *err);
+    /* Messages to the agent that no agent has read yet, after this seq, in order.  The assignment
+       has those that were there before it, and with messageSeq the seq to begin with.  What the
+       agent has got is reported with the event agent.message.delivered. */
+    enum rc (*messages)(struct port *port, const struct port_ref *lease, int64_t after_seq,
+                        struct arena *arena, struct port_message **ret_messages, size_t *ret_count,
+                        struct err *err);
     /* Reports that many jobs are being worked on, without events; the state of each lease is
        reported by the heartbeat.  NULL: this port is for workers, whose steps report for
        themselves. */

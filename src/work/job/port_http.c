@@ -4,6 +4,7 @@
  *     lease        POST /v1/jobs/lease        waits at the server
  *     heartbeat    POST /v1/jobs/heartbeat    and so on: one route for each call
  *     breakers     POST /v1/breakers/{name}/acquire, .../report
+ *     messages     GET /v1/jobs/{id}/messages
  *     announce     POST /v1/workers
  *     reply        POST /v1/replies/{id}
  *     artifacts    PUT, GET /v1/artifacts/{sha256}
@@ -22,6 +23,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -234,6 +236,19 @@ static enum rc http_lease(struct port *port, const struct port_lease_request *le
     return RC_OK;
 }
 
+static struct port_beat read_beat(const struct js *item)
+{
+    const char *hold = js_get_str(item, "hold", "");
+    struct port_beat beat = {.ok = js_get_bool(item, "ok", false),
+                             .cancel = js_get_bool(item, "cancel", false),
+                             .message_seq = js_get_int(item, "messageSeq", 0)};
+    if (text_same(hold, "paused"))
+        beat.hold = PORT_HOLD_PAUSED;
+    else if (text_same(hold, "asking"))
+        beat.hold = PORT_HOLD_ASKING;
+    return beat;
+}
+
 static enum rc http_heartbeat(struct port *port, const char *worker, const struct port_ref *leases,
                               size_t count, int64_t extend_ms, struct port_beat *ret_beats,
                               struct err *err)
@@ -261,8 +276,7 @@ static enum rc http_heartbeat(struct port *port, const char *worker, const struc
         const struct js *item = js_at(items, i);
         if (!text_same(js_get_str(item, "id", ""), leases[i].id.text))
             return odd_answer(port, err);
-        ret_beats[i] = (struct port_beat){.ok = js_get_bool(item, "ok", false),
-                                          .cancel = js_get_bool(item, "cancel", false)};
+        ret_beats[i] = read_beat(item);
     }
     return RC_OK;
 }
@@ -300,7 +314,7 @@ static enum rc send_report(struct exchange *exchange, struct port *port,
 }
 
 static enum rc http_progress(struct port *port, const struct port_ref *lease, struct str events,
-                             bool *ret_cancel, struct err *err)
+                             struct port_beat *ret_beat, struct err *err)
 {
     CLEANUP(exchange_release) struct exchange exchange;
     open_word(&exchange, lease);
@@ -308,7 +322,48 @@ static enum rc http_progress(struct port *port, const struct port_ref *lease, st
     const struct http_call how = {.path = "/v1/jobs/progress", .timeout_ms = BEAT_MS};
     enum rc rc = send_report(&exchange, port, &how, err);
     if (rc == RC_OK)
-        *ret_cancel = js_get_bool(js_at(js_get(exchange.tree, "jobs"), 0), "cancel", false);
+        *ret_beat = read_beat(js_at(js_get(exchange.tree, "jobs"), 0));
+    return rc;
+}
+
+static enum rc read_messages(struct port *port, const struct js *items, struct arena *arena,
+                             struct port_message **ret_messages, struct err *err)
+{
+    size_t count = js_count(items);
+    struct port_message *messages = arena_array(arena, count, sizeof *messages);
+    for (size_t i = 0; i < count; i++) {
+        const char *text = js_get_str(js_at(items, i), "text", NULL);
+        messages[i] = (struct port_message){js_get_int(js_at(items, i), "seq", 0),
+                                            arena_strdup(arena, text)};
+        if (text == NULL || messages[i].seq <= 0)
+            return odd_answer(port, err);
+    }
+    *ret_messages = messages;
+    return RC_OK;
+}
+
+static enum rc http_messages(struct port *port, const struct port_ref *lease, int64_t after_seq,
+                             struct arena *arena, struct port_message **ret_messages,
+                             size_t *ret_count, struct err *err)
+{
+    CLEANUP(buf_release) struct buf answer;
+    CLEANUP(js_freep) struct js *tree = NULL;
+    char path[PATH_BYTES];
+    buf_init(&answer, ANSWER_BYTES_MAX);
+    (void)snprintf(path, sizeof path, "/v1/jobs/%s/messages?epoch=%" PRId64 "&after=%" PRId64,
+                   lease->id.text, lease->epoch, after_seq);
+    const struct http_call call = {.method = "GET", .path = path, .timeout_ms = BEAT_MS};
+    enum rc rc = request(port, &call, &answer, err);
+    if (rc != RC_OK)
+        return rc;
+    const struct js *items = js_parse(answer.data, answer.len, &tree, NULL) == RC_OK
+                                 ? js_get(tree, "messages")
+                                 : NULL;
+    if (js_type(items) != JS_ARRAY)
+        return odd_answer(port, err);
+    rc = read_messages(port, items, arena, ret_messages, err);
+    if (rc == RC_OK)
+        *ret_count = js_count(items);
     return rc;
 }
 
@@ -556,6 +611,7 @@ static const struct port_ops http_ops = {
     .lease = http_lease,
     .heartbeat = http_heartbeat,
     .progress = http_progress,
+    .messages = http_messages,
     .show_life = http_show_life,
     .complete = http_complete,
     .fail = http_fail,

@@ -3,6 +3,7 @@
  */
 #include "work/job/step.h"
 #include "base/hash.h"
+#include "core/config/profile.h"
 #include "core/run/task.h"
 #include "core/text/prose.h"
 #include "core/text/redact.h"
@@ -103,6 +104,30 @@ static enum rc read_refs(const struct js *payload, struct step_input *input, str
     return rc;
 }
 
+/* The configuration with the agent that the run got: a fallback, and what its account brings. */
+static enum rc read_config(const struct js *payload, struct arena *arena, struct step_input *input,
+                           struct err *err)
+{
+    struct agent_config *agent = &input->config.agent;
+    int64_t fallback = js_get_int(payload, "fallback", 0);
+    const struct js *object = js_get(payload, "account");
+    enum rc rc = object != NULL ? account_config_read(object, &input->account, err) : RC_OK;
+    if (rc == RC_OK)
+        rc = repo_config_decode_for(js_get(payload, "config"), input->account.model, arena,
+                                    &input->config, err);
+    if (rc != RC_OK)
+        return rc;
+    if (fallback > 0)
+        *agent = *repo_config_agent(&input->config, fallback);
+    if (object == NULL)
+        return RC_OK;
+    input->account_since = js_get_str(payload, "accountSince", "");
+    agent->account = input->account.name;
+    if (input->account.home != NULL)
+        agent->home = input->account.home;
+    return RC_OK;
+}
+
 enum rc step_decode(const struct js *payload, struct arena *arena, struct step_input *ret_input,
                     struct err *err)
 {
@@ -120,6 +145,7 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
         .session_id = js_get_str(payload, "sessionId", NULL),
         .session_resumed = js_get_bool(payload, "sessionResumed", false),
         .session_over = js_get_bool(payload, "sessionOver", false),
+        .agent_session = js_get_str(payload, "session", NULL),
         .record = js_get(payload, "record"),
         .completed = text_same(js_get_str(payload, "outcome", ""), "completed"),
         .max_turns = js_get_int(payload, "maxTurns", 0),
@@ -129,13 +155,15 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
     if (rc == RC_OK)
         rc = read_id(payload, "runId", &input.run_id, err);
     if (rc == RC_OK)
-        rc = repo_config_decode(js_get(payload, "config"), NULL, arena, &input.config, err);
+        rc = read_config(payload, arena, &input, err);
     if (rc == RC_OK)
         rc = read_refs(payload, &input, err);
     if (rc == RC_OK)
         rc = read_scope(payload, &input, err);
     if (rc != RC_OK)
         return rc;
+    if (!agent_session_valid(input.agent_session))
+        input.agent_session = NULL;
     if (input.attempt < 1)
         input.attempt = 1; /* Before the first attempt the server counts 0. */
     if (input.title == NULL)
@@ -241,7 +269,8 @@ struct forge_holder step_holder(struct step *step)
     };
 }
 
-static enum rc send_event(struct step *step, const char *type, struct str data, bool *ret_cancel)
+static enum rc send_event(struct step *step, const char *type, struct str data,
+                          struct port_beat *ret_beat)
 {
     CLEANUP(buf_release) struct buf events;
     buf_init(&events, STEP_RESULT_MAX);
@@ -253,24 +282,25 @@ static enum rc send_event(struct step *step, const char *type, struct str data, 
     jw_end(&jw, '}');
     jw_end(&jw, ']');
     struct port *port = step->site->port;
-    *ret_cancel = false;
-    return port->ops->progress(port, &step->lease, buf_str(&events), ret_cancel, NULL);
+    return port->ops->progress(port, &step->lease, buf_str(&events), ret_beat, NULL);
 }
 
 void step_event(struct step *step, const char *type, struct str data)
 {
-    bool cancel;
-    enum rc rc = send_event(step, type, data, &cancel);
+    struct port_beat beat = {0};
+    enum rc rc = send_event(step, type, data, &beat);
     if (rc == RC_STALE)
         stop_ask(step->stop, STOP_LOST);
-    else if (rc == RC_OK && cancel)
+    else if (rc == RC_OK && beat.cancel)
         stop_ask(step->stop, STOP_CANCEL);
+    if (rc == RC_OK)
+        steer_note(step->steer, &beat);
 }
 
 void step_last_word(struct step *step, const char *type, struct str data)
 {
-    bool cancel;
-    (void)send_event(step, type, data, &cancel);
+    struct port_beat beat = {0};
+    (void)send_event(step, type, data, &beat);
 }
 
 /* ---- artifacts ---- */

@@ -20,12 +20,14 @@
 #include "base/id.h"
 #include "base/js.h"
 #include "base/jw.h"
+#include "core/config/account_config.h"
 #include "core/config/repo_config.h"
 #include "core/step_kind.h"
 #include "forge/forge.h"
 #include "forge/git.h"
 #include "work/job/port.h"
 #include "work/job/slots.h"
+#include "work/job/steer.h"
 #include "work/job/stop.h"
 #include "work/sandbox/sandbox.h"
 
@@ -44,7 +46,9 @@ struct step_input {
     int64_t run_no;
     int64_t attempt; /* Of the agent, from 1. */
     const char *repository;
-    struct repo_config config;
+    struct repo_config config;     /* agent: the one that the run got, with its account's. */
+    struct account_config account; /* Of the provider, as configured; without a name: none. */
+    const char *account_since;     /* Changes when the agent's home must be made anew. */
     const char *target_branch, *branch, *base_commit;
     const char *title; /* Of the pull request. */
     const char *description;
@@ -60,7 +64,8 @@ struct step_input {
     int64_t session_begun_us;  /* Wall clock: known to have begun; 0: not known. */
     bool session_resumed;      /* Another worker had it before, under another job. */
     bool session_over;
-    const struct js *record; /* collect: the agent's own report; or NULL */
+    const char *agent_session; /* Of a local agent: what it reported last; or NULL. */
+    const struct js *record;   /* collect: the agent's own report; or NULL */
     bool draft;
     bool completed;          /* clean: the run's work is published. */
     int64_t run_deadline_us; /* Wall clock; 0: none */
@@ -91,6 +96,7 @@ struct step {
     struct port_ref lease;
     struct arena *arena;
     struct stop *stop;
+    struct steer *steer; /* NULL: it cannot be steered. */
     int64_t deadline_us; /* By clock_mono_us. */
     const char *run_dir;
     const char *mirror;

@@ -305,6 +305,46 @@ START_TEST(a_released_agent_starts_from_a_fresh_tree)
 }
 END_TEST
 
+/* ---- what a worker is told ---- */
+
+static const struct {
+    const char *step;
+    enum run_stop stop;
+    bool paused, asks;
+    bool cancel; /* Wanted. */
+    enum job_hold hold;
+    int64_t message_seq;
+} orders[] = {
+    {"agent", RUN_STOP_NONE, false, false, false, JOB_HOLD_NONE, 3},
+    {"agent", RUN_STOP_NONE, true, false, false, JOB_HOLD_PAUSED, 3},
+    {"agent", RUN_STOP_NONE, false, true, false, JOB_HOLD_ASKING, 3},
+    {"agent", RUN_STOP_NONE, true, true, false, JOB_HOLD_PAUSED, 3},
+    {"agent", RUN_STOP_CANCEL, true, true, true, JOB_HOLD_NONE, 0},
+    {"agent", RUN_STOP_TIMEOUT, true, false, true, JOB_HOLD_NONE, 0},
+    {"plan", RUN_STOP_NONE, true, false, false, JOB_HOLD_PAUSED, 3},
+    {"pull", RUN_STOP_NONE, false, true, false, JOB_HOLD_ASKING, 3},
+    /* Nothing else is held, nor spoken to. */
+    {"verify", RUN_STOP_NONE, true, true, false, JOB_HOLD_NONE, 0},
+    {"verify", RUN_STOP_CANCEL, true, false, true, JOB_HOLD_NONE, 0},
+    {"publish", RUN_STOP_CANCEL, true, false, false, JOB_HOLD_NONE, 0},
+    {"clean", RUN_STOP_NONE, true, false, false, JOB_HOLD_NONE, 0},
+};
+
+START_TEST(a_stop_outranks_a_hold_and_only_agents_are_held)
+{
+    struct run_row run = {.stop = orders[_i].stop, .message_seq = 3};
+    struct job_answer answer = {.ok = true};
+    if (orders[_i].paused)
+        run.paused_us = 17;
+    if (orders[_i].asks)
+        run.question_id = id_of("01890000-0000-7000-8000-000000000001");
+    stop_orders(&run, orders[_i].step, &answer);
+    ck_assert_int_eq(answer.cancel, orders[_i].cancel);
+    ck_assert_int_eq(answer.hold, orders[_i].hold);
+    ck_assert_int_eq(answer.message_seq, orders[_i].message_seq);
+}
+END_TEST
+
 Suite *stop_suite(void)
 {
     Suite *suite = suite_create("stop");
@@ -328,6 +368,8 @@ Suite *stop_suite(void)
     tcase_add_test(tc, an_unanswered_question_expires);
     tcase_add_test(tc, a_queued_run_is_cancelled_at_once);
     tcase_add_test(tc, a_released_agent_starts_from_a_fresh_tree);
+    tcase_add_loop_test(tc, a_stop_outranks_a_hold_and_only_agents_are_held, 0,
+                        (int)COUNT_OF(orders));
     suite_add_tcase(suite, tc);
     return suite;
 }

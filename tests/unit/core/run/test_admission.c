@@ -116,6 +116,7 @@ static const struct {
     {"workspace_concurrency_limit", REACH_EVERYONE},
     {"sandbox_pool_limit", REACH_EVERYONE},
     {"system_concurrency_limit", REACH_EVERYONE},
+    {"no_account_free", REACH_RUN},
     {"provider_quota_parked", REACH_RUN},
     {"agent_quota_reported", REACH_RUN},
     {"cost_budget_exceeded", REACH_EVERYONE},

@@ -228,6 +228,20 @@ START_TEST(every_system_text_names_feedback_and_result)
 }
 END_TEST
 
+START_TEST(who_resumes_is_given_the_feedback_and_not_the_task)
+{
+    CLEANUP(buf_release) struct buf with, without;
+    buf_init(&with, 4096);
+    buf_init(&without, 4096);
+    prompt_resume("unit: expected 42", &with);
+    prompt_resume("", &without);
+    ck_assert_ptr_nonnull(strstr(buf_text(&with), "not accepted"));
+    ck_assert_ptr_nonnull(strstr(buf_text(&with), "\n\nunit: expected 42\n"));
+    ck_assert_ptr_null(strstr(buf_text(&without), "not accepted"));
+    ck_assert_ptr_nonnull(strstr(buf_text(&without), "interrupted"));
+}
+END_TEST
+
 Suite *prompt_suite(void)
 {
     Suite *suite = suite_create("prompt");
@@ -237,6 +251,7 @@ Suite *prompt_suite(void)
                         (int)COUNT_OF(budgets));
     tcase_add_test(tc, the_version_follows_the_system_text);
     tcase_add_test(tc, every_system_text_names_feedback_and_result);
+    tcase_add_test(tc, who_resumes_is_given_the_feedback_and_not_the_task);
     tcase_add_test(tc, there_must_be_something_to_do);
     tcase_add_test(tc, a_task_that_does_not_fit_is_refused_untouched);
     tcase_add_test(tc, the_buffer_is_a_budget_too);

@@ -164,12 +164,17 @@ START_TEST(one_heartbeat_renews_all_leases)
     const struct port_ref leases[] = {lease, {.id = {JOB_ID}, .epoch = 8}};
     struct port_beat beats[2] = {0};
     open_with(respond);
-    says("200 OK", "{\"leases\":[{\"id\":\"" JOB_ID "\",\"ok\":true,\"cancel\":true},"
+    says("200 OK", "{\"leases\":[{\"id\":\"" JOB_ID "\",\"ok\":true,\"cancel\":true,"
+                   "\"hold\":\"paused\",\"messageSeq\":3},"
                    "{\"id\":\"" JOB_ID "\",\"ok\":false,\"code\":\"LEASE_LOST\"}]}");
     ck_assert_int_eq(port->ops->heartbeat(port, "w", leases, 2, 15000, beats, &err), RC_OK);
     ck_asked("{\"id\":\"" JOB_ID "\",\"epoch\":7},{\"id\":\"" JOB_ID "\",\"epoch\":8}");
     ck_assert(beats[0].ok && beats[0].cancel);
+    ck_assert_int_eq(beats[0].hold, PORT_HOLD_PAUSED);
+    ck_assert_int_eq(beats[0].message_seq, 3);
     ck_assert(!beats[1].ok);
+    ck_assert_int_eq(beats[1].hold, PORT_HOLD_NONE);
+    ck_assert_int_eq(beats[1].message_seq, 0);
     /* An answer about something else is no answer. */
     says("200 OK", "{\"leases\":[]}");
     ck_assert_int_eq(port->ops->heartbeat(port, "w", leases, 2, 15000, beats, &err), RC_IO);
@@ -219,7 +224,7 @@ START_TEST(an_outcome_means_the_same_for_every_report)
 {
     const struct port_failure failure = {
         .code = "x", .message = "say \"why\"", .retryable = true, .policy = false};
-    bool cancel;
+    struct port_beat beat;
     open_with(respond);
     for (size_t i = 0; i < COUNT_OF(reports); i++) {
         says(reports[i].status, reports[i].answer);
@@ -230,9 +235,73 @@ START_TEST(an_outcome_means_the_same_for_every_report)
         ck_asked("\"error\":{\"code\":\"x\",\"message\":\"say \\\"why\\\"\",\"retryable\":true,");
         ck_assert_int_eq(port->ops->release(port, &lease, &err), want);
         ck_asked("POST /v1/jobs/release ");
-        ck_assert_int_eq(port->ops->progress(port, &lease, STR("[]"), &cancel, &err), want);
+        ck_assert_int_eq(port->ops->progress(port, &lease, STR("[]"), &beat, &err), want);
         ck_asked("\"events\":[]");
     }
+    close_all();
+}
+END_TEST
+
+START_TEST(progress_answers_as_a_heartbeat_does)
+{
+    struct port_beat beat = {0};
+    open_with(respond);
+    says("200 OK", "{\"jobs\":[{\"id\":\"" JOB_ID "\",\"ok\":true,\"cancel\":false,"
+                   "\"hold\":\"asking\",\"messageSeq\":12}]}");
+    ck_assert_int_eq(port->ops->progress(port, &lease, STR("[]"), &beat, &err), RC_OK);
+    ck_assert(beat.ok && !beat.cancel);
+    ck_assert_int_eq(beat.hold, PORT_HOLD_ASKING);
+    ck_assert_int_eq(beat.message_seq, 12);
+    close_all();
+}
+END_TEST
+
+START_TEST(messages_are_read_in_order)
+{
+    struct arena arena = {0};
+    struct port_message *messages = NULL;
+    size_t count = 0;
+    open_with(respond);
+    says("200 OK", "{\"messages\":[{\"seq\":4,\"text\":\"one\"},{\"seq\":6,\"text\":\"\"}]}");
+    ck_assert_int_eq(port->ops->messages(port, &lease, 3, &arena, &messages, &count, &err), RC_OK);
+    ck_asked("GET /v1/jobs/" JOB_ID "/messages?epoch=7&after=3 ");
+    ck_assert_uint_eq(count, 2);
+    ck_assert_int_eq(messages[0].seq, 4);
+    ck_assert_str_eq(messages[0].text, "one");
+    ck_assert_int_eq(messages[1].seq, 6);
+    ck_assert_str_eq(messages[1].text, "");
+    arena_release(&arena);
+    close_all();
+}
+END_TEST
+
+/* What the server answers to a reader of messages, and what that means. */
+static const struct {
+    const char *status, *answer;
+    enum rc rc;
+} refusals[] = {
+    {"409 Conflict", "{\"code\":\"LEASE_LOST\"}", RC_STALE},
+    {"503 Service Unavailable", "{\"code\":\"BUSY\"}", RC_BUSY},
+    {"200 OK", "{}", RC_IO},
+    {"200 OK", "{\"messages\":[{\"seq\":0,\"text\":\"x\"}]}", RC_IO},
+    {"200 OK", "{\"messages\":[{\"seq\":1}]}", RC_IO},
+    {"200 OK", "no JSON", RC_IO},
+};
+
+START_TEST(messages_that_cannot_be_read_are_none)
+{
+    struct arena arena = {0};
+    struct port_message *messages = NULL;
+    size_t count = 99;
+    open_with(respond);
+    for (size_t i = 0; i < COUNT_OF(refusals); i++) {
+        says(refusals[i].status, refusals[i].answer);
+        ck_assert_int_eq(port->ops->messages(port, &lease, 0, &arena, &messages, &count, &err),
+                         refusals[i].rc);
+        ck_assert_ptr_null(messages);
+        ck_assert_uint_eq(count, 99);
+    }
+    arena_release(&arena);
     close_all();
 }
 END_TEST
@@ -330,6 +399,9 @@ Suite *port_http_suite(void)
     tcase_add_test(tests, one_heartbeat_renews_all_leases);
     tcase_add_test(tests, one_call_shows_the_life_of_all_jobs);
     tcase_add_test(tests, an_outcome_means_the_same_for_every_report);
+    tcase_add_test(tests, progress_answers_as_a_heartbeat_does);
+    tcase_add_test(tests, messages_are_read_in_order);
+    tcase_add_test(tests, messages_that_cannot_be_read_are_none);
     tcase_add_test(tests, a_server_that_is_not_there_is_unreachable);
     tcase_add_test(tests, artifacts_go_by_their_hash);
     tcase_add_test(tests, a_run_token_is_asked_with_the_lease);

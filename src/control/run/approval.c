@@ -1,5 +1,5 @@
 /*
- * question.c - a question to a person, and the run that waits for the answer.
+ * approval.c - what a person has to approve, and the run that waits for it.
  *
  *   pending --> approved | rejected   a person (decide.c)
  *      |  +---> expired               timeouts.approvalMs: the run times out
@@ -8,7 +8,7 @@
  *
  * The run's clock stands still meanwhile, and its sandbox is free for other runs.
  */
-#include "control/run/question.h"
+#include "control/run/approval.h"
 #include "control/run/ending.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
@@ -24,12 +24,11 @@ static bool is_about_plan(const char *kind)
 /* ---- asking ---- */
 
 /* The agent's summary of its patch, where the question has none. */
-static enum rc find_summary(struct context *ctx, struct flow *flow, const struct question *question,
-                            const char **ret_summary)
+static enum rc find_summary(struct context *ctx, struct flow *flow,
+                            const struct approval_request *request, const char **ret_summary)
 {
-    *ret_summary = question->summary;
-    if (question->summary != NULL || is_about_plan(question->kind) ||
-        id_is_none(&flow->run.patch_id))
+    *ret_summary = request->summary;
+    if (request->summary != NULL || is_about_plan(request->kind) || id_is_none(&flow->run.patch_id))
         return RC_OK;
     struct patch_row patch;
     enum rc rc = patches_get(ctx->db, &flow->run.patch_id, ctx->arena, &patch, ctx->err);
@@ -38,22 +37,8 @@ static enum rc find_summary(struct context *ctx, struct flow *flow, const struct
     return rc;
 }
 
-static enum rc set_timer(struct context *ctx, const char *kind, const struct id *subject,
-                         int64_t due_us)
-{
-    struct timer_row timer = {.kind = kind, .subject = *subject, .due_us = due_us};
-    context_due(ctx, due_us);
-    return timers_set(ctx->db, &timer, ctx->err);
-}
-
-/* The end of the reminder period that contains now_us. */
-static int64_t next_reminder_us(const struct approval_row *row, int64_t now_us, int64_t period_us)
-{
-    return row->requested_us + ((now_us - row->requested_us) / period_us + 1) * period_us;
-}
-
-static enum rc insert_question(struct context *ctx, struct flow *flow,
-                               const struct question *question, struct approval_row *ret_row)
+static enum rc insert_approval(struct context *ctx, struct flow *flow,
+                               const struct approval_request *request, struct approval_row *ret_row)
 {
     const struct repo_config *config;
     enum rc rc = flow_config(ctx, flow, &config);
@@ -63,24 +48,24 @@ static enum rc insert_question(struct context *ctx, struct flow *flow,
         .id = context_id(ctx),
         .task_id = flow->task.id,
         .run_id = flow->run.id,
-        .kind = question->kind,
+        .kind = request->kind,
         .status = "pending",
         .requested_us = ctx->now_us,
         .expires_us = ctx->now_us + config->timeouts.approval_ms * US_PER_MS,
-        .question = question->reason,
-        .detail = question->detail,
-        .artifact_sha256 = is_about_plan(question->kind) ? flow->run.plan_sha256
-                                                         : flow->run.patch_sha256,
+        .question = request->reason,
+        .detail = request->detail,
+        .artifact_sha256 = is_about_plan(request->kind) ? flow->run.plan_sha256
+                                                        : flow->run.patch_sha256,
     };
-    rc = find_summary(ctx, flow, question, &row.summary);
+    rc = find_summary(ctx, flow, request, &row.summary);
     if (rc == RC_OK)
         rc = approvals_insert(ctx->db, &row, ctx->err);
     if (rc == RC_OK)
-        rc = set_timer(ctx, TIMER_APPROVAL_EXPIRY, &row.id, row.expires_us);
+        rc = timer_start(ctx, TIMER_APPROVAL_EXPIRY, &row.id, row.expires_us);
     int64_t period_us = config->policy.reminder_ms * US_PER_MS;
     if (rc == RC_OK && period_us > 0)
-        rc = set_timer(ctx, TIMER_APPROVAL_REMINDER, &row.id,
-                       next_reminder_us(&row, ctx->now_us, period_us));
+        rc = timer_start(ctx, TIMER_APPROVAL_REMINDER, &row.id,
+                         reminder_due_us(ctx, row.requested_us, period_us));
     *ret_row = row;
     return rc;
 }
@@ -100,15 +85,13 @@ static enum rc emit_asked(struct context *ctx, struct flow *flow, const struct a
     return flow_emit(ctx, flow, EV_APPROVAL_REQUESTED, &body);
 }
 
-enum rc ask_person(struct context *ctx, struct flow *flow, const struct question *question)
+enum rc approval_ask(struct context *ctx, struct flow *flow, const struct approval_request *request)
 {
     struct approval_row row;
-    bool plan = is_about_plan(question->kind);
-    enum rc rc = insert_question(ctx, flow, question, &row);
-    if (rc == RC_OK) /* The run's clock stands still until the answer: see decide.c. */
-        rc = timers_clear(ctx->db, TIMER_RUN_DEADLINE, &flow->run.id, ctx->err);
+    bool plan = is_about_plan(request->kind);
+    enum rc rc = insert_approval(ctx, flow, request, &row);
     if (rc == RC_OK)
-        rc = flow_move(ctx, flow, plan ? RUN_EV_ASK_PLAN : RUN_EV_ASK, question->reason);
+        rc = flow_move(ctx, flow, plan ? RUN_EV_ASK_PLAN : RUN_EV_ASK, request->reason);
     if (rc != RC_OK)
         return rc;
     flow->run.job_id = (struct id){0};
@@ -132,7 +115,7 @@ static enum rc load_pending(struct context *ctx, const struct id *approval_id,
     return rc;
 }
 
-enum rc question_expired(struct context *ctx, const struct id *approval_id)
+enum rc approval_expired(struct context *ctx, const struct id *approval_id)
 {
     struct approval_row row;
     bool pending;
@@ -162,7 +145,7 @@ enum rc question_expired(struct context *ctx, const struct id *approval_id)
 
 /* One for each period: the timer is set anew in the transaction that appends the reminder, and
    periods that passed while no server ran are skipped. */
-enum rc question_remind(struct context *ctx, const struct id *approval_id)
+enum rc approval_remind(struct context *ctx, const struct id *approval_id)
 {
     struct approval_row row;
     bool pending;
@@ -177,8 +160,9 @@ enum rc question_remind(struct context *ctx, const struct id *approval_id)
     row.reminded++;
     rc = approvals_save(ctx->db, &row, ctx->err);
     if (rc == RC_OK)
-        rc = set_timer(ctx, TIMER_APPROVAL_REMINDER, &row.id,
-                       next_reminder_us(&row, ctx->now_us, config->policy.reminder_ms * US_PER_MS));
+        rc = timer_start(
+            ctx, TIMER_APPROVAL_REMINDER, &row.id,
+            reminder_due_us(ctx, row.requested_us, config->policy.reminder_ms * US_PER_MS));
     if (rc != RC_OK)
         return rc;
     CLEANUP(event_body_release) struct event_body body;

@@ -1,9 +1,9 @@
 /*
- * test_questions.c - what people are asked, how they are reminded, and what their answer does.
+ * test_approvals.c - what people are asked, how they are reminded, and what their answer does.
  */
 #include "base/clock.h"
 #include "control/admit/decide.h"
-#include "control/run/question.h"
+#include "control/run/approval.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
 #include "store/pull_requests.h"
@@ -276,9 +276,9 @@ START_TEST(a_pull_request_of_the_agent_is_recorded_before_anybody_is_asked)
 }
 END_TEST
 
-Suite *questions_suite(void)
+Suite *approvals_suite(void)
 {
-    Suite *suite = suite_create("questions");
+    Suite *suite = suite_create("approvals");
     TCase *tc = tcase_create("questions");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_person_is_reminded_once_a_period_until_the_answer);

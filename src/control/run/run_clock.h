@@ -1,0 +1,43 @@
+/*
+ * run_clock.h - the clocks of a run: how long it may take, wait for its turn, and, of an agent that
+ * leases its work, how long the agent may work and be silent.
+ *
+ *   run_deadline, queue_deadline, pull_deadline, pull_idle     timers with the run as their subject
+ *
+ * Invariants:
+ *   1. They stand still exactly while a person is waited for: an approval (awaiting_approval), the
+ *      answer to the agent's question (question_id), the end of a pause (paused_us).
+ *   2. still_us is the time at which they stopped; 0: they run.
+ *   3. deadline_us does not count the time in which they stood still.
+ *
+ * Other timers go on meanwhile: those of the approval and of the question themselves, and the one
+ * that ends a run whose worker does not stop.
+ */
+#ifndef CONTROL_RUN_RUN_CLOCK_H
+#define CONTROL_RUN_RUN_CLOCK_H
+#include "control/commit/context.h"
+#include "store/runs.h"
+
+#define TIMER_RUN_DEADLINE   "run_deadline"
+#define TIMER_QUEUE_DEADLINE "queue_deadline"
+#define TIMER_PULL_DEADLINE  "pull_deadline"
+#define TIMER_PULL_IDLE      "pull_idle"
+
+/* Is a person waited for? */
+bool run_is_held(const struct run_row *run);
+
+/* Stops or starts the clocks as run_is_held requires; to be called after every change of it.  A job
+   that no worker has gets the new deadline. */
+MUST_USE enum rc run_clock_settle(struct context *ctx, struct run_row *run);
+/* Sets one of them.  It stands still if the others do. */
+MUST_USE enum rc run_clock_set(struct context *ctx, const struct run_row *run, const char *kind,
+                               int64_t left_us);
+/* The run starts: deadline_us and its timer. */
+MUST_USE enum rc run_clock_start(struct context *ctx, struct run_row *run, int64_t left_us);
+
+/* Any timer, of any subject. */
+MUST_USE enum rc timer_start(struct context *ctx, const char *kind, const struct id *subject,
+                             int64_t due_us);
+/* The end of the reminder period that contains now. */
+int64_t reminder_due_us(const struct context *ctx, int64_t since_us, int64_t period_us);
+#endif
