@@ -32,7 +32,12 @@ enum route_body {
     BODY_BYTES   /* Anything, up to the size of an artifact. */
 };
 /* What the token of a run's agent may reach: routes whose first variable is its own. */
-enum route_agent { AGENT_NEVER, AGENT_OWN_RUN, AGENT_OWN_TASK };
+enum route_agent {
+    AGENT_NEVER,
+    AGENT_OWN_RUN,
+    AGENT_OWN_TASK,
+    AGENT_OWN_QUESTION /* Its command checks whose it is. */
+};
 
 /* A bit per role that may use a route. */
 #define ROLES(role) (1U << (role))

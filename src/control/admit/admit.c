@@ -293,6 +293,9 @@ static enum rc decide(struct admission *admission, struct flow *flow, struct lin
     if (rc != RC_OK)
         return rc;
     struct start_facts facts = facts_for(admission, flow, line);
+    if (flow->run.paused_us > 0)
+        facts.of[CHECK_PAUSED] = (struct start_fact){
+            1, 1, arena_printf(ctx->arena, "%s has paused the run", flow->run.paused_by)};
     if (depends)
         facts.of[CHECK_DEPENDENCY] = (struct start_fact){
             1, 1, "a task that it depends on has not completed"};

@@ -11,6 +11,7 @@
 #include "control/run/ending.h"
 #include "control/run/pipeline.h"
 #include "control/run/policies.h"
+#include "control/run/questions.h"
 #include "control/run/results.h"
 #include "store/patches.h"
 #include <assert.h>
@@ -44,8 +45,7 @@ enum rc pipeline_walk(struct context *ctx, struct flow *flow, enum run_status st
     return rc;
 }
 
-/* A limit of which nothing is left; NULL: there is none. */
-static const struct ending *used_up(const struct flow *flow)
+const struct ending *pipeline_used_up(const struct flow *flow)
 {
     static const struct ending turns = {RUN_EV_FAIL, "max_turns_exceeded",
                                         "The run has used up its turns"};
@@ -71,9 +71,11 @@ static void count_attempt(struct flow *flow)
 /* The agent begins with this step: its work, or its plan. */
 static enum rc begin_agent(struct context *ctx, struct flow *flow, enum step_kind step)
 {
-    const struct ending *ending = used_up(flow);
+    const struct ending *ending = pipeline_used_up(flow);
     if (ending != NULL)
         return flow_end(ctx, flow, ending);
+    if (question_is_open(flow))
+        return question_await(ctx, flow);
     const struct repo_config *config;
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
@@ -129,8 +131,11 @@ static enum rc patch_flagged(struct context *ctx, const struct flow *flow, bool 
 /* Everything before publishing is done: a person must approve where policy requires it. */
 static enum rc conclude(struct context *ctx, struct flow *flow)
 {
+    bool recalled = false;
     enum rc rc = pipeline_walk(ctx, flow, RUN_JUDGING, NULL);
-    if (rc != RC_OK)
+    if (rc == RC_OK)
+        rc = pipeline_recall_for_messages(ctx, flow, &recalled);
+    if (rc != RC_OK || recalled)
         return rc;
     bool flagged;
     enum policy_verdict verdict;
