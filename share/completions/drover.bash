@@ -39,7 +39,7 @@ _drover_value() {
         compopt -o filenames; _drover_reply "$2" -f ;;
     --output | --out | --token-file | --file | --defaults | --attach)
         compopt -o filenames; _drover_reply "$2" -f ;;
-    --data) compopt -o filenames; _drover_reply "$2" -d ;;
+    --data | --home) compopt -o filenames; _drover_reply "$2" -d ;;
     --mode) _drover_reply "$2" -W 'patch_only supervised_pr autonomous_pr' ;;
     --archived) _drover_reply "$2" -W 'true false all' ;;
     --risk) _drover_reply "$2" -W 'low medium high' ;;
@@ -92,6 +92,8 @@ _drover_word() {
         _drover_reply "$2" -W latest ;;
     backup | 'repo check') compopt -o filenames; _drover_reply "$2" -f ;;
     schema) _drover_reply "$2" -W "$(drover schema 2>/dev/null)" ;;
+    'agents check')
+        _drover_reply "$2" -W "$(drover agents profiles 2>/dev/null | awk '/^[a-z]/ { print $1 }')" ;;
     help) _drover_reply "$2" -W "$(_drover_commands | cut -d' ' -f1 | uniq)" ;;
     esac
 }

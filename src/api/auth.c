@@ -10,6 +10,7 @@
 #include "control/control.h"
 #include "control/watch/tokens.h"
 #include "store/runs.h"
+#include "store/tasks.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -310,8 +311,8 @@ enum rc auth_route(const struct identity *identity, const struct route *route, s
         if (route->agent != AGENT_NEVER)
             return RC_OK;
         return err_set(err, RC_DENIED, "ROLE_NOT_ALLOWED",
-                       "an agent's token is good for reading about its own run, and for its "
-                       "questions, only");
+                       "an agent's token is good for reading about its own run, for its "
+                       "questions and its sub-tasks only");
     }
     char needed[128];
     return err_set(err, RC_DENIED, "ROLE_NOT_ALLOWED",
@@ -325,12 +326,23 @@ enum rc auth_agent_command(const struct identity *identity, const struct route *
                            const char *subject, struct err *err)
 {
     struct id asked = {0};
-    if (identity->role != ROLE_AGENT || route->agent == AGENT_OWN_QUESTION)
+    if (identity->role != ROLE_AGENT || route->agent == AGENT_CHECKED)
         return RC_OK;
     if (route->agent == AGENT_OWN_RUN && id_parse(subject, &asked) &&
         id_same(&asked, &identity->run_id))
         return RC_OK;
     return err_set(err, RC_DENIED, "NOT_YOUR_RUN", "an agent's token is good for its own run only");
+}
+
+static enum rc is_subtask(const struct id *asked, const struct id *parent_id, struct db *db,
+                          struct arena *arena, bool *ret_is, struct err *err)
+{
+    struct task_row task;
+    if (id_is_none(asked))
+        return RC_OK;
+    enum rc rc = tasks_get(db, asked, arena, &task, err);
+    *ret_is = rc == RC_OK && id_same(&task.parent_id, parent_id);
+    return rc == RC_NOT_FOUND ? RC_OK : rc;
 }
 
 enum rc auth_agent(const struct identity *identity, const struct route *route, const char *subject,
@@ -345,12 +357,15 @@ enum rc auth_agent(const struct identity *identity, const struct route *route, c
                        "the run that this token was given for has ended");
     if (rc != RC_OK)
         return rc;
-    const struct id *own = route->agent == AGENT_OWN_TASK ? &run.task_id : &run.id;
     struct id asked = {0};
-    if (!id_parse(subject, &asked) || !id_same(&asked, own))
-        return err_set(err, RC_DENIED, "NOT_YOUR_RUN",
-                       "an agent's token is good for reading about its own run only");
-    return RC_OK;
+    bool own = id_parse(subject, &asked) &&
+               id_same(&asked, route->agent == AGENT_OWN_TASK ? &run.task_id : &run.id);
+    if (!own && route->agent == AGENT_OWN_TASK)
+        rc = is_subtask(&asked, &run.task_id, db, arena, &own, err);
+    if (rc != RC_OK || own)
+        return rc;
+    return err_set(err, RC_DENIED, "NOT_YOUR_RUN",
+                   "an agent's token is good for reading about its own run only");
 }
 
 void auth_caps_key(const struct identity *identity, struct caps_key *ret_key)

@@ -3,8 +3,8 @@
  *
  *   admin.token   DATA/admin.token (0600), made at the first start: everything
  *   tokens        made with `drover token create`, with a role (core/role.h)
- *   run tokens    of a run (control.h), given to its agent: reads about that run and asks questions
- *                 in it only, and only until the run has ended
+ *   run tokens    of a run (control.h), given to its agent: reads about that run and its task's
+ *                 sub-tasks, makes sub-tasks, asks questions, and only until the run has ended
  *
  * Tokens are compared as hashes, in constant time.  Those of the store are cached in memory and
  * read again by auth_refresh: at once where one is made or revoked, several times a second on the
@@ -68,8 +68,8 @@ MUST_USE enum rc auth_refresh(struct auth *auth, struct db *db, struct err *err)
 /* May an identity use this route at all?  RC_DENIED. */
 MUST_USE enum rc auth_route(const struct identity *identity, const struct route *route,
                             struct err *err);
-/* An agent's token is valid for its own run and task only (RC_DENIED), and only until the run ends
-   (RC_UNAUTHORIZED). */
+/* An agent's token is valid for its own run, task and sub-tasks only (RC_DENIED), and only until
+   the run ends (RC_UNAUTHORIZED). */
 MUST_USE enum rc auth_agent(const struct identity *identity, const struct route *route,
                             const char *subject, struct db *db, struct arena *arena,
                             struct err *err);

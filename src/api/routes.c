@@ -18,15 +18,14 @@
 #define WORK         (ROLES(ROLE_WORKER) | ROLES(ROLE_OPERATOR))
 #define WORK_OR_VIEW (WORK | ROLES(ROLE_VIEWER))
 #define OWN_RUN      .agent = AGENT_OWN_RUN
-#define OWN_TASK     .agent = AGENT_OWN_TASK
-#define OWN_QUESTION .agent = AGENT_OWN_QUESTION
+#define OWN_TASK     .agent = AGENT_OWN_TASK /* Or a sub-task of it. */
 
 /* To add one: a row here, its handler in the file of its noun (as in api/tasks.c), declared in
    api/routes.h, and a section in docs/PROTOCOL.md.  A listing is written with api/listing.h; a
    command's handler begins with call_own (api/call.h).  A route without roles is the admin's
    alone. */
 static const struct route routes[] = {
-    {HTTP_POST, OPERATE, "/v1/tasks", COMMAND(api_task_submit)},
+    {HTTP_POST, OPERATE, "/v1/tasks", COMMAND(api_task_submit), .agent = AGENT_CHECKED},
     {HTTP_GET, VIEW, "/v1/tasks", QUERY(api_task_list)},
     {HTTP_GET, VIEW, "/v1/tasks/{id}", QUERY(api_task_get), OWN_TASK},
     {HTTP_GET, VIEW, "/v1/tasks/{id}/config", QUERY(api_task_config)},
@@ -46,7 +45,7 @@ static const struct route routes[] = {
     {HTTP_POST, ADMIN, "/v1/runs/{id}/questions", COMMAND(api_run_ask), OWN_RUN},
     {HTTP_GET, VIEW, "/v1/questions", QUERY(api_question_list)},
     {HTTP_GET, VIEW, "/v1/questions/{id}", .kind = ROUTE_COMMAND, .build = api_question_get,
-     .answer = api_question_get_answer, OWN_QUESTION},
+     .answer = api_question_get_answer, .agent = AGENT_CHECKED},
     {HTTP_POST, OPERATE, "/v1/questions/{id}/answer", COMMAND(api_question_answer)},
     {HTTP_GET, VIEW, "/v1/events", QUERY(api_event_list)},
     {HTTP_GET, VIEW, "/v1/events/stream", STREAM(api_event_stream)},

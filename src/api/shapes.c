@@ -42,6 +42,7 @@ static void key_json(struct jw *jw, const char *key, struct str json, struct str
 static void task_request(struct jw *jw, const struct task_row *task)
 {
     jw_kstr(jw, "repository", task->repository);
+    key_id(jw, "parentTaskId", &task->parent_id);
     jw_kstr(jw, "description", task->description);
     key_int_or_null(jw, "issueNumber", task->issue_number);
     jw_kstr(jw, "taskType", task->task_type);
@@ -62,6 +63,7 @@ static void run_limits(struct jw *jw, const struct run_row *run)
 {
     key_int_or_null(jw, "maxTurns", run->max_turns);
     key_usd_or_null(jw, "maxBudgetUsd", run->budget_microusd);
+    key_int_or_null(jw, "maxTokens", run->max_tokens);
 }
 
 /* Why its latest run has not started yet. */
@@ -74,6 +76,23 @@ static void task_waiting(struct jw *jw, const struct run_row *latest, int64_t po
     if (position)
         jw_kint(jw, "queuePosition", position);
     jw_ktime(jw, "waitingSince", waits ? latest->queued_us : 0);
+}
+
+/* Its sub-tasks, and what it has used together with them. */
+static void task_tree(struct jw *jw, const struct task_extras *extras)
+{
+    const struct budget_node *node = extras->tree;
+    if (!extras->alone)
+        return;
+    jw_kint(jw, "children", extras->child_count);
+    if (node == NULL)
+        return;
+    jw_key(jw, "spent");
+    jw_begin(jw, '{');
+    key_usd(jw, "costUsd", node->total[MEASURE_COST]);
+    jw_kint(jw, "tokens", node->total[MEASURE_TOKENS]);
+    jw_kint(jw, "workSeconds", node->total_work_us / US_PER_SECOND);
+    jw_end(jw, '}');
 }
 
 void shape_task(struct jw *jw, const struct task_row *task, const struct task_extras *extras)
@@ -89,6 +108,7 @@ void shape_task(struct jw *jw, const struct task_row *task, const struct task_ex
     if (count)
         run_limits(jw, &runs[count - 1]);
     task_waiting(jw, count ? &runs[count - 1] : NULL, extras->queue_position);
+    task_tree(jw, extras);
     key_id(jw, "latestRunId", &task->latest_run_id);
     jw_key(jw, "runs");
     jw_begin(jw, '[');
@@ -104,19 +124,6 @@ void shape_task(struct jw *jw, const struct task_row *task, const struct task_ex
     jw_ktime(jw, "updatedAt", task->updated_us);
     jw_ktime(jw, "endedAt", task->ended_us);
     jw_end(jw, '}');
-}
-
-static const char *stop_name(enum run_stop stop)
-{
-    switch (stop) {
-    case RUN_STOP_NONE:
-        return NULL;
-    case RUN_STOP_CANCEL:
-        return "cancel";
-    case RUN_STOP_TIMEOUT:
-        return "timeout";
-    }
-    return NULL;
 }
 
 static void run_spending(struct jw *jw, const struct run_row *run)
@@ -139,6 +146,7 @@ static void run_course(struct jw *jw, const struct run_row *run)
 {
     jw_kstr(jw, "step", run->step);
     jw_kstr(jw, "sessionId", run->session_id);
+    jw_kstr(jw, "agentSession", run->agent_session);
     jw_kstr(jw, "promptVersion", run->prompt_version);
     jw_kstr(jw, "planArtifactId", run->plan_sha256);
     jw_kstr(jw, "account", run->account);
@@ -190,7 +198,8 @@ void shape_run_open(struct jw *jw, const struct run_row *run, const struct run_e
     else
         jw_null(jw);
     run_steering(jw, run);
-    jw_kstr(jw, "stopping", run_is_terminal(run->status) ? NULL : stop_name(run->stop));
+    bool stopping = !run_is_terminal(run->status) && run->stop != RUN_STOP_NONE;
+    jw_kstr(jw, "stopping", stopping ? run_stop_name(run->stop) : NULL);
     jw_kstr(jw, "stopReason", run->stop_reason);
     jw_kstr(jw, "deferredReason", run->deferred_reason);
     jw_kstr(jw, "deferredDetail", run->deferred_reason != NULL ? run->deferred_detail : NULL);

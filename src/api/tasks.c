@@ -30,7 +30,8 @@ enum {
     CHANNEL_SOURCE_MAX = 100,
     CHANNEL_BYTES_MAX = 16 * 1024,
     OVERRIDE_REASON_MAX = 1000,
-    TURNS_MAX = 500
+    TURNS_MAX = 500,
+    TOKENS_MAX = 1000000000
 };
 #define ISSUE_NUMBER_MAX ((int64_t)1 << 53)
 static const double budget_usd_min = 0.01, budget_usd_max = 100.0;
@@ -136,6 +137,9 @@ static void read_limits(struct fields *fields, struct cmd_submit *cmd)
     fields_real(fields, "maxBudgetUsd", FIELD_OPTIONAL,
                 &(struct field_real){budget_usd_min, budget_usd_max}, &usd);
     cmd->max_budget_microusd = llround(usd * 1e6);
+    fields_int(fields, "maxTokens", FIELD_OPTIONAL, &(struct field_range){1, TOKENS_MAX},
+               &cmd->max_tokens);
+    cmd->priority_given = js_get(cmd->base.tree, "priority") != NULL;
 }
 
 static void read_words(struct fields *fields, struct cmd_submit *cmd)
@@ -145,6 +149,8 @@ static void read_words(struct fields *fields, struct cmd_submit *cmd)
     fields_choice(fields, "executionMode", FIELD_OPTIONAL, mode_names, &mode);
     cmd->risk = (enum risk)risk;
     cmd->mode = (enum mode)mode;
+    cmd->risk_given = js_get(cmd->base.tree, "riskLevel") != NULL;
+    cmd->mode_given = js_get(cmd->base.tree, "executionMode") != NULL;
     fields_string(fields, "taskType", FIELD_OPTIONAL,
                   &(struct field_text){.min = 1, .max = TASK_TYPE_MAX}, &cmd->task_type);
     fields_string(fields, "targetBranch", FIELD_OPTIONAL,
@@ -166,6 +172,19 @@ static enum rc read_override(const struct js *override, struct cmd_submit *cmd, 
     return fields_close(&fields);
 }
 
+/* A sub-task may leave out its repository: it is the parent's then. */
+static void read_place(struct fields *fields, struct cmd_submit *cmd)
+{
+    const char *parent = NULL;
+    fields_string(fields, "parentTaskId", FIELD_OPTIONAL,
+                  &(struct field_text){.min = 1, .max = ID_TEXT_BYTES}, &parent);
+    if (parent != NULL && !id_parse(parent, &cmd->parent_id))
+        fields_fail(fields, "parentTaskId", "parentTaskId is not an id (a UUID)");
+    bool is_part = parent != NULL || !id_is_none(&cmd->agent_run_id);
+    fields_string(fields, "repository", is_part ? FIELD_OPTIONAL : FIELD_REQUIRED,
+                  &(struct field_text){.min = 1, .max = REPOSITORY_NAME_MAX}, &cmd->repository);
+}
+
 static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err *err)
 {
     struct fields fields;
@@ -173,8 +192,7 @@ static enum rc read_submit(struct call *call, struct cmd_submit *cmd, struct err
     const struct js *scope = NULL, *labels = NULL, *channel = NULL, *depends_on = NULL;
     const struct js *attachments = NULL, *override = NULL;
     fields_open(&fields, cmd->base.tree, "", err);
-    fields_string(&fields, "repository", FIELD_REQUIRED,
-                  &(struct field_text){.min = 1, .max = REPOSITORY_NAME_MAX}, &cmd->repository);
+    read_place(&fields, cmd);
     fields_string(&fields, "description", FIELD_OPTIONAL,
                   &(struct field_text){.min = 1, .max = TASK_DESCRIPTION_MAX}, &cmd->description);
     fields_int(&fields, "issueNumber", FIELD_OPTIONAL, &(struct field_range){1, ISSUE_NUMBER_MAX},
@@ -227,7 +245,11 @@ static enum rc read_key(struct call *call, struct cmd_submit *cmd, struct err *e
     char *sha256 = arena_alloc(&cmd->base.arena, SHA256_TEXT_BYTES);
     sha256_hex(body.at, body.len, sha256);
     cmd->body_sha256 = sha256;
-    cmd->idempotency_key = arena_strdup(&cmd->base.arena, key);
+    /* The keys of an agent are its own: it must not get the tasks of others by theirs. */
+    cmd->idempotency_key = id_is_none(&cmd->agent_run_id)
+                               ? arena_strdup(&cmd->base.arena, key)
+                               : arena_printf(&cmd->base.arena, "run/%s/%s", cmd->agent_run_id.text,
+                                              key);
     return RC_OK;
 }
 
@@ -236,6 +258,7 @@ enum rc api_task_submit(struct call *call, struct err *err)
     struct cmd_submit *cmd = cmd_submit_new();
     call_own(call, &cmd->base);
     cmd->may_override = call->who.role == ROLE_ADMIN;
+    cmd->agent_run_id = call->who.run_id; /* none: not an agent */
     enum rc rc = call_no_params(call, err);
     if (rc == RC_OK)
         rc = read_key(call, cmd, err);
@@ -304,6 +327,25 @@ void api_task_retry_answer(struct call *call, struct command *command)
 
 /* ---- Queries ---- */
 
+/* What it and its sub-tasks have used: only for one task, since the tree must be read. */
+static enum rc read_tree(struct call *call, struct db *db, const struct task_row *task,
+                         struct task_extras *extras, struct err *err)
+{
+    const struct run_row *latest = extras->run_count ? &extras->runs[extras->run_count - 1] : NULL;
+    extras->alone = true;
+    enum rc rc = tasks_count_children(db, &task->id, &extras->child_count, err);
+    if (rc != RC_OK || latest == NULL || id_is_none(&latest->root_run_id))
+        return rc;
+    struct budget_tree tree;
+    rc = runs_tree(db, &latest->root_run_id, SUBTASK_RUNS_MAX, &call->http.arena, &tree, err);
+    if (rc == RC_OK)
+        rc = budget_tree_link(&tree, err);
+    int at = rc == RC_OK ? budget_tree_find(&tree, &latest->id) : BUDGET_TREE_NONE;
+    if (at != BUDGET_TREE_NONE)
+        extras->tree = &tree.nodes[at];
+    return rc;
+}
+
 static enum rc read_runs(struct call *call, struct db *db, const struct task_row *task,
                          struct task_extras *ret_extras, struct err *err)
 {
@@ -344,6 +386,8 @@ enum rc api_task_get(struct call *call, struct db *db, struct err *err)
         rc = read_runs(call, db, &task, &extras, err);
     if (rc == RC_OK)
         rc = find_position(db, &extras, err);
+    if (rc == RC_OK)
+        rc = read_tree(call, db, &task, &extras, err);
     if (rc != RC_OK)
         return rc;
     struct jw jw = call_answer(call, 200);
@@ -381,6 +425,7 @@ static void read_filter(struct params *params, struct task_filter *filter)
     enum task_status parsed = TASK_SUBMITTED;
     params_text(params, "repository", REPOSITORY_NAME_MAX, &filter->repository);
     params_text(params, "requestedBy", 200, &filter->requested_by);
+    params_id(params, "parent", &filter->parent_id);
     params_text(params, "status", 40, &status);
     if (status != NULL && !task_status_parse(status, &parsed))
         params_fail(params, "status", "%.40s is not a status of a task", status);

@@ -35,6 +35,8 @@ static const struct {
     {NULL, cli_backup_commands},
     {"Repositories", cli_repo_commands},
     {NULL, cli_schema_commands},
+    {NULL, cli_agents_commands},
+    {NULL, cli_agents_check_commands},
     {"Tasks", cli_task_commands},
     {"Runs", cli_run_commands},
     {NULL, cli_watch_commands},

@@ -61,6 +61,8 @@ extern const struct cli_command cli_workers_commands[];
 extern const struct cli_command cli_token_commands[];
 extern const struct cli_command cli_repo_commands[];
 extern const struct cli_command cli_schema_commands[];
+extern const struct cli_command cli_agents_commands[];
+extern const struct cli_command cli_agents_check_commands[];
 extern const struct cli_command cli_task_commands[];
 extern const struct cli_command cli_run_commands[];
 extern const struct cli_command cli_watch_commands[];

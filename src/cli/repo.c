@@ -169,6 +169,19 @@ static int run_set(struct cli *cli)
     return status;
 }
 
+/* A good configuration may still not do what it seems to. */
+static void warn_of_model(struct cli *cli, const struct repo_layers *layers)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    struct repo_config *config = arena_alloc(&cli->arena, sizeof *config);
+    struct err err = {0};
+    if (repo_layers_decode(layers, &cli->arena, &tree, config, &err) != RC_OK)
+        return;
+    if (config->agent.model != NULL && !config->agent.model_told)
+        (void)printf("warning: agent.model has no effect beyond $DROVER_MODEL: no word of "
+                     "agent.command has {model}.\n");
+}
+
 /* As the server would: with --url, and over the defaults of --defaults. */
 static enum rc check_whole(struct cli *cli, const struct cli_source *source,
                            struct faults *ret_faults, struct err *err)
@@ -182,7 +195,11 @@ static enum rc check_whole(struct cli *cli, const struct cli_source *source,
     enum rc rc = defaults != NULL ? cli_read_defaults(defaults, &cli->arena, &platform, err)
                                   : RC_OK;
     const struct repo_layers layers = {.platform = platform, .repository = buf_str(&text)};
-    return rc == RC_OK ? repo_layers_check(&layers, &cli->arena, ret_faults, err) : rc;
+    if (rc == RC_OK)
+        rc = repo_layers_check(&layers, &cli->arena, ret_faults, err);
+    if (rc == RC_OK)
+        warn_of_model(cli, &layers);
+    return rc;
 }
 
 static int run_check(struct cli *cli)

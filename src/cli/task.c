@@ -45,6 +45,18 @@ static void write_int(struct cli *cli, struct jw *jw, const char *option, const 
         jw_kint(jw, key, args_int(&cli->args, option, 0));
 }
 
+static enum rc write_parent(struct cli *cli, struct jw *jw, struct err *err)
+{
+    const char *word = args_text(&cli->args, "parent", NULL);
+    struct id id;
+    if (word == NULL)
+        return RC_OK;
+    enum rc rc = cli_resolve_task(cli, word, &id, err);
+    if (rc == RC_OK)
+        jw_kstr(jw, "parentTaskId", id.text);
+    return rc;
+}
+
 static enum rc write_dependencies(struct cli *cli, struct jw *jw, struct err *err)
 {
     size_t at = 0;
@@ -151,7 +163,7 @@ static enum rc write_submission(struct cli *cli, const char *description, struct
     const struct args *args = &cli->args;
     struct jw jw = jw_to(body);
     jw_begin(&jw, '{');
-    jw_kstr(&jw, "repository", args_text(args, "repo", NULL));
+    jw_optstr(&jw, "repository", args_text(args, "repo", NULL));
     jw_optstr(&jw, "description", description);
     write_int(cli, &jw, "issue", "issueNumber");
     jw_optstr(&jw, "taskType", args_text(args, "type", NULL));
@@ -162,9 +174,12 @@ static enum rc write_submission(struct cli *cli, const char *description, struct
     write_int(cli, &jw, "max-turns", "maxTurns");
     if (args_has(args, "max-budget"))
         jw_kreal(&jw, "maxBudgetUsd", args_real(args, "max-budget", 0));
+    write_int(cli, &jw, "max-tokens", "maxTokens");
     cli_write_list(cli, &jw, "scope", "scope");
     cli_write_list(cli, &jw, "label", "labels");
-    enum rc rc = write_dependencies(cli, &jw, err);
+    enum rc rc = write_parent(cli, &jw, err);
+    if (rc == RC_OK)
+        rc = write_dependencies(cli, &jw, err);
     if (rc == RC_OK)
         rc = write_overrides(cli, &jw, err);
     if (rc == RC_OK)
@@ -214,7 +229,7 @@ static int run_submit(struct cli *cli)
     buf_init(&typed, DESCRIPTION_BYTES_MAX);
     buf_init(&body, BODY_BYTES_MAX);
     const char *description = args_joined(&cli->args, &cli->arena);
-    if (!args_has(&cli->args, "repo"))
+    if (!args_has(&cli->args, "repo") && !args_has(&cli->args, "parent"))
         return cli_usage(cli, "--repo NAME is missing");
     if (cli->json && args_has(&cli->args, "watch"))
         return cli_usage(cli, "--json and --watch do not go together");
@@ -268,9 +283,17 @@ static void tasks_table(struct cli *cli, const struct cli_listing *listing)
 
 static int run_tasks(struct cli *cli)
 {
+    struct err err = {0};
+    struct id parent;
     CLEANUP(buf_release) struct buf path;
     buf_init(&path, PATH_BYTES_MAX);
     buf_adds(&path, "/v1/tasks");
+    if (args_has(&cli->args, "parent")) {
+        enum rc rc = cli_resolve_task(cli, args_text(&cli->args, "parent", ""), &parent, &err);
+        if (rc != RC_OK)
+            return cli_fail(cli, rc, &err);
+        url_add_query(&path, "parent", parent.text);
+    }
     if (args_has(&cli->args, "repo"))
         url_add_query(&path, "repository", args_text(&cli->args, "repo", ""));
     if (args_has(&cli->args, "status"))
@@ -301,6 +324,22 @@ static void show_waiting(struct cli *cli, const struct js *task)
     show_time(cli, "Waiting since", task, "waitingSince");
 }
 
+/* "3; with them 1.25 USD and 40000 tokens were used" */
+static void show_subtasks(struct cli *cli, const struct js *task)
+{
+    int64_t children = js_get_int(task, "children", 0);
+    const struct js *spent = js_get(task, "spent");
+    if (children == 0)
+        return;
+    const char *used = spent == NULL
+                           ? ""
+                           : arena_printf(&cli->arena, "; with them %.2f USD and %lld tokens",
+                                          js_num(js_get(spent, "costUsd"), 0),
+                                          (long long)js_get_int(spent, "tokens", 0));
+    show_line(cli, "Sub-tasks", arena_printf(&cli->arena, "%lld%s", (long long)children, used),
+              TONE_PLAIN);
+}
+
 static void task_details(struct cli *cli, const struct id *id, const struct js *task)
 {
     show_line(cli, "Task", id->text, TONE_BOLD);
@@ -308,6 +347,8 @@ static void task_details(struct cli *cli, const struct id *id, const struct js *
     show_error(cli, task);
     show_waiting(cli, task);
     show_member(cli, "Repository", task, "repository");
+    show_member(cli, "Parent", task, "parentTaskId");
+    show_subtasks(cli, task);
     show_member(cli, "Branch", task, "targetBranch");
     show_member(cli, "Issue", task, "issueNumber");
     show_member(cli, "Mode", task, "executionMode");
@@ -316,6 +357,7 @@ static void task_details(struct cli *cli, const struct id *id, const struct js *
     show_member(cli, "Type", task, "taskType");
     show_member(cli, "Max turns", task, "maxTurns");
     show_member(cli, "Max USD", task, "maxBudgetUsd");
+    show_member(cli, "Max tokens", task, "maxTokens");
     show_member(cli, "Scope", task, "scope");
     show_member(cli, "Labels", task, "labels");
     const struct js *attached = js_get(task, "attachments");
@@ -419,6 +461,10 @@ static const struct arg_option submit_options[] = {
     {"priority", "N", "0 (first) to 1000, default 100", ARG_INT, 0, PRIORITY_MAX, NULL},
     {"max-turns", "N", "stop the agent after so many turns", ARG_INT, 1, INT32_MAX, NULL},
     {"max-budget", "USD", "stop the agent at this cost", ARG_REAL, 0, 0, NULL},
+    {"max-tokens", "N", "stop the agent after so many tokens, input and output", ARG_INT, 1,
+     INT32_MAX, NULL},
+    {"parent", "TASK", "make it a sub-task, within what is left of that task's budget", ARG_TEXT, 0,
+     0, NULL},
     {"key", "KEY", "idempotency key: the same key gives the same task", ARG_TEXT, 0, 0, NULL},
     {"target-branch", "NAME", "the branch to change (default: the repository's)", ARG_TEXT, 0, 0,
      NULL},
@@ -435,6 +481,7 @@ static const struct arg_option submit_options[] = {
     {0},
 };
 static const struct arg_option tasks_options[] = {
+    {"parent", "TASK", "only sub-tasks of this task", ARG_TEXT, 0, 0, NULL},
     {"repo", "NAME", "only of this repository", ARG_TEXT, 0, 0, NULL},
     {"status", "STATUS", "only with this status", ARG_CHOICE, 0, 0, status_names},
     CLI_LIMIT_OPTION,
@@ -457,7 +504,8 @@ const struct cli_command cli_task_commands[] = {
     {"submit", "submit a task", "--repo NAME [OPTION...] TEXT   (TEXT -: from standard input)",
      submit_options, "drover submit --repo acme/billing --watch \"fix the rounding of VAT\"",
      "drover repo list", 0, SIZE_MAX, CLI_REMOTE | CLI_JSON, run_submit},
-    {"tasks", "list tasks", "[--repo NAME] [--status STATUS] [--limit N] [--watch] [--json]",
+    {"tasks", "list tasks",
+     "[--repo NAME] [--status STATUS] [--parent TASK] [--limit N] [--watch] [--json]",
      tasks_options, "drover tasks --status failed", NULL, 0, 0, CLI_REMOTE | CLI_JSON | CLI_REFRESH,
      run_tasks},
     {"task", "show a task", "ID [--config] [--json]", task_options, "drover task latest",

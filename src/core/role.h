@@ -4,7 +4,7 @@
  *     viewer     reads everything but tokens
  *     operator   reads, submits, cancels, retries, decides; uses queues
  *     worker     the job protocol and artifacts: what runs steps
- *     agent      reads about its own run; never stored, made for one run
+ *     agent      reads about its own run, makes sub-tasks; never stored, made for one run
  *     admin      everything
  *
  * The table of routes lists the roles that each accepts (api/routes.c).

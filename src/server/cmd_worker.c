@@ -24,6 +24,7 @@
 #include "work/job/port_http.h"
 #include "work/job/retry.h"
 #include "work/job/step.h"
+#include "work/presence.h"
 #include "work/worker.h"
 #include <assert.h>
 #include <errno.h>

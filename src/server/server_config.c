@@ -8,6 +8,7 @@
 #include "base/yaml_places.h"
 #include "control/queue/jobs.h"
 #include "core/config/repo_document.h"
+#include "core/run/budget_tree.h"
 #include "core/run/event_budget.h"
 #include "store/artifacts.h"
 #include "store/store.h"
@@ -49,6 +50,7 @@ static const double cost_usd_max = 1e9;
 
 struct server_options server_options_default(void)
 {
+    const struct subtask_limits subtasks = subtask_limits_default();
     return (struct server_options){
         .listen = DEFAULT_LISTEN,
         .data_dir = DEFAULT_DATA,
@@ -56,7 +58,10 @@ struct server_options server_options_default(void)
         .log_level = LOG_INFO,
         .log_format = LOG_FORMAT_AUTO,
         .limits = {.max_run_events = 5 * RUN_EVENTS_DEFAULT,
-                   .max_run_event_bytes = 8 * RUN_EVENT_BYTES_DEFAULT},
+                   .max_run_event_bytes = 8 * RUN_EVENT_BYTES_DEFAULT,
+                   .subtask_depth = subtasks.depth,
+                   .subtasks_per_task = subtasks.per_task,
+                   .subtasks_per_tree = subtasks.per_tree},
         .event_bytes = {.per_second = 1024 * 1024, .burst = 8 * 1024 * 1024},
         .spool_bytes_max = SPOOL_BYTES_DEFAULT,
         .body_bytes_max = 1024 * 1024,
@@ -162,6 +167,12 @@ static void read_run_limits(struct fields *fields, struct arena *arena,
     fields_real(fields, "costPerRunUsd", FIELD_OPTIONAL, &(struct field_real){0, cost_usd_max},
                 &usd);
     limits->cost_per_run_microusd = llround(usd * 1e6);
+    fields_int(fields, "subtaskDepth", FIELD_OPTIONAL, &(struct field_range){0, SUBTASK_DEPTH_MAX},
+               &limits->subtask_depth);
+    fields_int(fields, "subtasksPerTask", FIELD_OPTIONAL,
+               &(struct field_range){1, SUBTASKS_PER_TASK_MAX}, &limits->subtasks_per_task);
+    fields_int(fields, "subtasksPerTree", FIELD_OPTIONAL,
+               &(struct field_range){2, SUBTASK_RUNS_MAX}, &limits->subtasks_per_tree);
     read_task_types(fields, arena, limits);
 }
 

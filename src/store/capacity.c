@@ -18,7 +18,7 @@ static const struct sql sql_spent = {
 /* The active ones are few, those of a repository may be many: the index is that of the status. */
 static const struct sql sql_working = {
     "capacity_working",
-    "SELECT r.id, r.status, t.mode, t.risk, t.scope, r.paths, r.pull_request_id"
+    "SELECT r.id, r.root_run_id, r.status, t.mode, t.risk, t.scope, r.paths, r.pull_request_id"
     " FROM runs r JOIN tasks t ON t.id = r.task_id WHERE r.repository_id || '' = $1 AND r.status IN"
     " ('preparing', 'context_loading', 'planning', 'running', 'verifying', 'judging',"
     " 'awaiting_approval', 'creating_pr') ORDER BY r.id",
@@ -49,6 +49,7 @@ static enum rc working_decode(struct row_reader *reader, void *to, struct err *e
 {
     struct working_row *row = to;
     row->run_id = read_id(reader);
+    row->root_run_id = read_id(reader);
     if (!run_status_parse(read_word(reader), &row->status) ||
         !mode_parse(read_word(reader), &row->mode) || !risk_parse(read_word(reader), &row->risk))
         return row_corrupt("run", err);

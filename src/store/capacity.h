@@ -21,6 +21,7 @@ MUST_USE enum rc capacity_spent(struct db *db, const struct spent_query *query,
 /* An active run of a repository. */
 struct working_row {
     struct id run_id;
+    struct id root_run_id; /* Of its budget tree, or none. */
     enum run_status status;
     enum mode mode;
     enum risk risk;

@@ -111,8 +111,8 @@ static const struct sql sql_get = {
 };
 static const struct sql sql_owner = {
     "job_owner",
-    "SELECT run_id, (SELECT task_id FROM runs WHERE runs.id = jobs.run_id) FROM jobs"
-    " WHERE id = $1",
+    "SELECT jobs.run_id, runs.task_id, runs.root_run_id FROM jobs"
+    " LEFT JOIN runs ON runs.id = jobs.run_id WHERE jobs.id = $1",
     "t",
 };
 static const struct row_sql sql_save = {
@@ -335,7 +335,7 @@ enum rc jobs_owner(struct db *db, const struct id *id, struct job_owner *ret_own
     if (rc == RC_OK)
         rc = rows_next(&rows, err);
     if (rc == RC_OK)
-        *ret_owner = (struct job_owner){row_id(&rows, 0), row_id(&rows, 1)};
+        *ret_owner = (struct job_owner){row_id(&rows, 0), row_id(&rows, 1), row_id(&rows, 2)};
     return rc;
 }
 

@@ -70,6 +70,7 @@ MUST_USE enum rc jobs_read_ahead(struct db *db, const struct id *id, struct err 
 MUST_USE enum rc jobs_owner_read_ahead(struct db *db, const struct id *id, struct err *err);
 struct job_owner {
     struct id run_id, task_id; /* none: not a step of a run */
+    struct id root_run_id;     /* Of the run's budget tree, or none. */
 };
 /* Locks nothing: it never changes. */
 MUST_USE enum rc jobs_owner(struct db *db, const struct id *id, struct job_owner *ret_owner,

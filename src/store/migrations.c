@@ -40,6 +40,7 @@ static const char *const initial[] = {
     " id {text} NOT NULL PRIMARY KEY,"
     " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
     " repository_id {text} NOT NULL REFERENCES repositories (id),"
+    " parent_id {text} REFERENCES tasks (id),"
     " description {text},"
     " issue_number {int} NOT NULL,"
     " task_type {text},"
@@ -51,6 +52,7 @@ static const char *const initial[] = {
     " priority {int} NOT NULL,"
     " max_turns {int} NOT NULL,"
     " max_budget_microusd {int} NOT NULL,"
+    " max_tokens {int} NOT NULL,"
     " labels {json},"
     " channel {json},"
     " depends_on {json},"
@@ -74,6 +76,7 @@ static const char *const initial[] = {
     "CREATE INDEX tasks_status ON tasks (status, id)",
     "CREATE INDEX tasks_requested ON tasks (requested_by, id)",
     "CREATE INDEX tasks_rate ON tasks (requested_by, created_us)",
+    "CREATE INDEX tasks_parent ON tasks (parent_id, id) WHERE parent_id IS NOT NULL",
 
     "CREATE TABLE task_dependencies ("
     " task_id {text} NOT NULL REFERENCES tasks (id),"
@@ -97,6 +100,8 @@ static const char *const initial[] = {
     " workspace_id {text} NOT NULL REFERENCES workspaces (id),"
     " repository_id {text} NOT NULL REFERENCES repositories (id),"
     " run_no {int} NOT NULL,"
+    " parent_run_id {text}," /* core/run/budget_tree.h */
+    " root_run_id {text},"
     " status {text} NOT NULL CHECK (status = 'queued' OR status = 'preparing'"
     "  OR status = 'context_loading' OR status = 'planning' OR status = 'running'"
     "  OR status = 'verifying' OR status = 'judging' OR status = 'awaiting_approval'"
@@ -115,10 +120,12 @@ static const char *const initial[] = {
     " tokens_out {int} NOT NULL,"
     " cost_microusd {int} NOT NULL,"
     " budget_microusd {int} NOT NULL," /* 0: none */
+    " max_tokens {int} NOT NULL,"
     " model {text},"
     " pull_request_id {text},"
     " job_id {text},"
-    " stop {text} NOT NULL CHECK (stop = 'none' OR stop = 'cancel' OR stop = 'timeout'),"
+    " stop {text} NOT NULL CHECK (stop = 'none' OR stop = 'cancel' OR stop = 'timeout'"
+    "  OR stop = 'budget'),"
     " stop_by {text},"
     " stop_reason {text},"
     " stop_us {int} NOT NULL,"
@@ -147,6 +154,7 @@ static const char *const initial[] = {
     " session_id {text},"
     " session_begun_us {int} NOT NULL DEFAULT 0,"
     " session_over {int} NOT NULL DEFAULT 0,"
+    " agent_session {text},"
     " plan_sha256 {text},"
     " account {text},"
     " paths {json},"
@@ -176,6 +184,7 @@ static const char *const initial[] = {
     /* What a workspace spends: read without the table. */
     "CREATE INDEX runs_spent ON runs (workspace_id, ended_us, cost_microusd, budget_microusd)"
     " WHERE cost_microusd > 0",
+    "CREATE INDEX runs_root ON runs (root_run_id, id) WHERE root_run_id IS NOT NULL",
 
     "CREATE TABLE jobs ("
     " seq {seq_key},"

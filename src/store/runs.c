@@ -17,9 +17,10 @@ static const char *const stop_names[] = {
     [RUN_STOP_NONE] = "none",
     [RUN_STOP_CANCEL] = "cancel",
     [RUN_STOP_TIMEOUT] = "timeout",
+    [RUN_STOP_BUDGET] = "budget",
 };
 
-static const char *stop_name(enum run_stop stop)
+const char *run_stop_name(enum run_stop stop)
 {
     return stop_names[stop];
 }
@@ -34,7 +35,7 @@ static bool stop_parse(const char *name, enum run_stop *ret_stop)
     }
     return false;
 }
-WORDS(run_stop_words, enum run_stop, stop_name, stop_parse);
+WORDS(run_stop_words, enum run_stop, run_stop_name, stop_parse);
 
 /* RUN_STEP is written at every step, RUN_MORE when one of them has changed, which is seldom. */
 enum {
@@ -50,10 +51,13 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, workspace_id, COLUMN_NEW),
     COLUMN(struct run_row, repository_id, COLUMN_NEW),
     COLUMN(struct run_row, run_no, COLUMN_NEW),
+    COLUMN(struct run_row, parent_run_id, COLUMN_NEW),
+    COLUMN(struct run_row, root_run_id, COLUMN_NEW),
     COLUMN(struct run_row, requested_by, COLUMN_NEW),
     COLUMN(struct run_row, task_type, COLUMN_NEW),
     COLUMN(struct run_row, max_turns, COLUMN_NEW),
     COLUMN(struct run_row, budget_microusd, COLUMN_NEW),
+    COLUMN(struct run_row, max_tokens, COLUMN_NEW),
     COLUMN_AS(struct run_row, events_left.events, "events_left", COLUMN_NEW | RUN_EVENTS),
     COLUMN_AS(struct run_row, events_left.bytes, "event_bytes_left", COLUMN_NEW | RUN_EVENTS),
     COLUMN_WORD(struct run_row, status, "status", run_status_words, COLUMN_NEW | RUN_STEP),
@@ -97,6 +101,7 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, session_id, RUN_MORE),
     COLUMN(struct run_row, session_begun_us, RUN_MORE | RUN_BEGUN),
     COLUMN(struct run_row, session_over, RUN_MORE),
+    COLUMN(struct run_row, agent_session, RUN_MORE | RUN_BEGUN),
     COLUMN(struct run_row, plan_sha256, RUN_MORE),
     COLUMN(struct run_row, account, RUN_MORE),
     COLUMN(struct run_row, paths, RUN_MORE),
@@ -169,6 +174,18 @@ static const struct sql sql_get_free = {
     "run_get_free",
     "SELECT {columns} FROM runs WHERE id = $1 {skip_locked}",
     "t",
+};
+static const struct sql sql_set_root = {
+    "run_set_root",
+    "UPDATE runs SET root_run_id = id WHERE id = $1",
+    "t",
+};
+static const struct sql sql_tree = {
+    "run_tree",
+    "SELECT id, task_id, parent_run_id, status, stop, cost_microusd, tokens_in + tokens_out,"
+    " budget_microusd, max_tokens, deadline_us FROM runs WHERE root_run_id = $1"
+    " ORDER BY id LIMIT $2",
+    "ti",
 };
 static const struct sql sql_status_of = {
     "run_status_of",
@@ -294,6 +311,43 @@ enum rc runs_get_free(struct db *db, const struct id *id, struct arena *arena,
                       struct run_row *ret_row, struct err *err)
 {
     return query_one(db, &sql_get_free, P_LIST(P_ID(id)), &run_shape, arena, ret_row, err);
+}
+
+enum rc runs_set_root(struct db *db, const struct id *id, struct err *err)
+{
+    return db_exec(db, &sql_set_root, P_LIST(P_ID(id)), NULL, err);
+}
+
+static enum rc node_decode(struct row_reader *reader, void *to, struct err *err)
+{
+    struct budget_node *node = to;
+    enum run_stop stop;
+    node->run_id = read_id(reader);
+    node->task_id = read_id(reader);
+    node->parent_run_id = read_id(reader);
+    if (!run_status_parse(read_word(reader), &node->status) ||
+        !stop_parse(read_word(reader), &stop))
+        return row_corrupt("run", err);
+    node->stopping = stop != RUN_STOP_NONE;
+    node->used[MEASURE_COST] = read_int(reader);
+    node->used[MEASURE_TOKENS] = read_int(reader);
+    node->limit[MEASURE_COST] = read_int(reader);
+    node->limit[MEASURE_TOKENS] = read_int(reader);
+    node->deadline_us = read_int(reader);
+    return RC_OK;
+}
+static const struct shape node_shape = SHAPE_OF_RESULT("run", struct budget_node, node_decode);
+
+enum rc runs_tree(struct db *db, const struct id *root_run_id, int64_t limit, struct arena *arena,
+                  struct budget_tree *ret_tree, struct err *err)
+{
+    struct budget_node *nodes;
+    size_t count;
+    enum rc rc = query_all(db, &sql_tree, P_LIST(P_ID(root_run_id), P_LIMIT(limit)), &node_shape,
+                           arena, &nodes, &count, err);
+    if (rc == RC_OK)
+        *ret_tree = (struct budget_tree){nodes, (int)count};
+    return rc;
 }
 
 static enum rc status_decode(struct row_reader *reader, void *to, struct err *err)

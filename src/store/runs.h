@@ -5,12 +5,16 @@
 #ifndef STORE_RUNS_H
 #define STORE_RUNS_H
 #include "core/run/budget.h"
+#include "core/run/budget_tree.h"
 #include "core/run/event_budget.h"
 #include "core/run/run.h"
 #include "store/db.h"
 #include "store/scan.h"
 
-enum run_stop { RUN_STOP_NONE, RUN_STOP_CANCEL, RUN_STOP_TIMEOUT };
+/* RUN_STOP_BUDGET: stop_by is the limit that was passed, stop_reason says whose it is. */
+enum run_stop { RUN_STOP_NONE, RUN_STOP_CANCEL, RUN_STOP_TIMEOUT, RUN_STOP_BUDGET };
+
+const char *run_stop_name(enum run_stop stop); /* "cancel" */
 
 struct run_row {
     struct id id;
@@ -18,6 +22,9 @@ struct run_row {
     struct id workspace_id;
     struct id repository_id;
     int64_t run_no;
+    /* Its place in a budget tree (core/run/budget_tree.h).  The run of the parent task, or none;
+       the run at the root, or none: neither a parent nor a sub-task. */
+    struct id parent_run_id, root_run_id;
     enum run_status status;
     int64_t attempt; /* Of the agent, from 1; 0 before the first. */
     const char *branch;
@@ -41,7 +48,8 @@ struct run_row {
     int64_t rank;
     const char *requested_by;
     const char *task_type;
-    int64_t max_turns, budget_microusd; /* core/run/task_limits.h; 0: no limit.  Never changed. */
+    /* core/run/task_limits.h; 0: no limit.  Never changed. */
+    int64_t max_turns, budget_microusd, max_tokens;
     const char *error_code;
     const char *error_message;
     int64_t event_seq;               /* The last run_seq that was given out. */
@@ -70,6 +78,7 @@ struct run_row {
     int64_t question_count;      /* How many its agents have asked. */
     int64_t message_seq;         /* The last message to its agent; 0: none was sent. */
     bool session_over;           /* Known to have ended. */
+    const char *agent_session;   /* That a local agent reported last: it may resume it. */
     bool partial;                /* The work of its agent is not all there. */
 };
 
@@ -110,7 +119,12 @@ MUST_USE enum rc runs_save_more(struct db *db, const struct run_row *row, struct
 bool runs_changed_more(const struct run_row *now, const struct run_row *stored);
 /* Only turns, tokens, cost and model. */
 MUST_USE enum rc runs_save_usage(struct db *db, const struct run_row *row, struct err *err);
-/* Only session_begun_us. */
+/* It gets its first sub-task: it is the root of a tree now. */
+MUST_USE enum rc runs_set_root(struct db *db, const struct id *id, struct err *err);
+/* All runs of a budget tree, at most so many, as budget_tree_link wants them; without locks. */
+MUST_USE enum rc runs_tree(struct db *db, const struct id *root_run_id, int64_t limit,
+                           struct arena *arena, struct budget_tree *ret_tree, struct err *err);
+/* Only session_begun_us and agent_session. */
 MUST_USE enum rc runs_save_begun(struct db *db, const struct run_row *row, struct err *err);
 /* Only its place in the log (event_seq, last_event_id), events_left and updated_us. */
 MUST_USE enum rc runs_touch(struct db *db, const struct run_row *row, struct err *err);

@@ -18,6 +18,7 @@ static const struct column task_columns[] = {
     COLUMN(struct task_row, id, COLUMN_KEY | COLUMN_NEW),
     COLUMN(struct task_row, workspace_id, COLUMN_NEW),
     COLUMN(struct task_row, repository_id, COLUMN_NEW),
+    COLUMN(struct task_row, parent_id, COLUMN_NEW),
     COLUMN_AS(struct task_row, repository, REPOSITORY_NAME, COLUMN_COMPUTED),
     COLUMN(struct task_row, description, COLUMN_NEW),
     COLUMN(struct task_row, issue_number, COLUMN_NEW),
@@ -29,6 +30,7 @@ static const struct column task_columns[] = {
     COLUMN(struct task_row, priority, COLUMN_NEW),
     COLUMN(struct task_row, max_turns, COLUMN_NEW),
     COLUMN(struct task_row, max_budget_microusd, COLUMN_NEW),
+    COLUMN(struct task_row, max_tokens, COLUMN_NEW),
     COLUMN(struct task_row, labels, COLUMN_NEW),
     COLUMN(struct task_row, channel, COLUMN_NEW),
     COLUMN(struct task_row, depends_on, COLUMN_NEW),
@@ -77,9 +79,10 @@ static const struct sql sql_get = {
     "SELECT {columns} FROM tasks WHERE id = $1 {for_update}",
     "t",
 };
-static const struct sql sql_latest_run = {
-    "task_latest_run",
-    "SELECT latest_run_id FROM tasks WHERE id = $1",
+static const struct sql sql_runs = {
+    "task_runs",
+    "SELECT latest_run_id, (SELECT root_run_id FROM runs WHERE runs.id = tasks.latest_run_id)"
+    " FROM tasks WHERE id = $1",
     "t",
 };
 
@@ -91,8 +94,9 @@ static const struct sql sql_latest_run = {
          "SELECT {columns} FROM tasks WHERE " lead " AND ($1 IS NULL OR " IN_REPOSITORY ")" \
          " AND ($2 IS NULL OR status = $2)"                                                 \
          " AND ($3 IS NULL OR requested_by = $3)"                                           \
-         " AND id < $4 AND id >= $5 ORDER BY id DESC LIMIT $6",                             \
-         "ttttti"},                                                                         \
+         " AND ($4 IS NULL OR parent_id = $4)"                                              \
+         " AND id < $5 AND id >= $6 ORDER BY id DESC LIMIT $7",                             \
+         "tttttti"},                                                                        \
             LIST_WALK(name, "tasks", walk),                                                 \
     }
 static const struct list_sql sql_list = TASK_LIST("task_list", "1 = 1", LIST_WALK_ALL);
@@ -102,6 +106,20 @@ static const struct list_sql sql_list_requested = TASK_LIST(
     "task_list_requested", "requested_by = $3", "requested_by = $1");
 static const struct list_sql sql_list_status = TASK_LIST("task_list_status", "status = $2",
                                                          "status = $1");
+static const struct list_sql sql_list_parent = TASK_LIST("task_list_parent", "parent_id = $4",
+                                                         "parent_id = $1");
+
+static const struct sql sql_count_children = {
+    "task_count_children",
+    "SELECT count(*) FROM tasks WHERE parent_id = $1",
+    "t",
+};
+static const struct sql sql_unfinished_children = {
+    "task_unfinished_children",
+    "SELECT id FROM tasks WHERE parent_id = $1 AND status NOT IN"
+    " ('completed', 'failed', 'cancelled', 'timed_out') ORDER BY id LIMIT $2",
+    "ti",
+};
 
 static const struct sql sql_count_since = {
     "task_count_since",
@@ -152,19 +170,19 @@ enum rc tasks_read_ahead(struct db *db, const struct id *id, struct err *err)
     return db_read_ahead(db, &sql_get, &task_shape, id, err);
 }
 
-enum rc tasks_latest_run_read_ahead(struct db *db, const struct id *id, struct err *err)
+enum rc tasks_runs_read_ahead(struct db *db, const struct id *id, struct err *err)
 {
-    return db_read_ahead(db, &sql_latest_run, NULL, id, err);
+    return db_read_ahead(db, &sql_runs, NULL, id, err);
 }
 
-enum rc tasks_latest_run(struct db *db, const struct id *id, struct id *ret_run_id, struct err *err)
+enum rc tasks_runs(struct db *db, const struct id *id, struct task_runs *ret_runs, struct err *err)
 {
     CLEANUP(rows_end) struct rows rows = {0};
-    enum rc rc = db_query(db, &sql_latest_run, P_LIST(P_ID(id)), &rows, err);
+    enum rc rc = db_query(db, &sql_runs, P_LIST(P_ID(id)), &rows, err);
     if (rc == RC_OK)
         rc = rows_next(&rows, err);
     if (rc == RC_OK)
-        *ret_run_id = row_id(&rows, 0);
+        *ret_runs = (struct task_runs){row_id(&rows, 0), row_id(&rows, 1)};
     return rc;
 }
 
@@ -197,13 +215,17 @@ enum rc tasks_list(struct db *db, const struct task_filter *filter, struct arena
     struct param params[] = {P_TEXT(filter->repository),
                              P_TEXT(status),
                              P_TEXT(filter->requested_by),
+                             P_ID(&filter->parent_id),
                              P_TEXT(cursor_or_end(&filter->before)),
                              P_TEXT(NULL),
                              P_LIMIT(filter->limit)};
     int conditions = (filter->repository != NULL) + (status != NULL) +
-                     (filter->requested_by != NULL);
+                     (filter->requested_by != NULL) + !id_is_none(&filter->parent_id);
     struct list_ask ask = {&sql_list, params, COUNT_OF(params), NULL, filter->scan, conditions > 1};
-    if (filter->repository != NULL) {
+    if (!id_is_none(&filter->parent_id)) {
+        ask.sql = &sql_list_parent;
+        ask.lead = filter->parent_id.text;
+    } else if (filter->repository != NULL) {
         ask.sql = &sql_list_repository;
         ask.lead = filter->repository;
     } else if (filter->requested_by != NULL) {
@@ -214,6 +236,28 @@ enum rc tasks_list(struct db *db, const struct task_filter *filter, struct arena
         ask.lead = status;
     }
     return query_list(db, &ask, &task_shape, arena, ret_rows, ret_count, err);
+}
+
+enum rc tasks_count_children(struct db *db, const struct id *parent_id, int64_t *ret_count,
+                             struct err *err)
+{
+    return query_int(db, &sql_count_children, P_LIST(P_ID(parent_id)), ret_count, err);
+}
+
+static enum rc id_decode(struct row_reader *reader, void *to, struct err *err)
+{
+    (void)err;
+    *(struct id *)to = read_id(reader);
+    return RC_OK;
+}
+static const struct shape id_shape = SHAPE_OF_RESULT("task", struct id, id_decode);
+
+enum rc tasks_unfinished_children(struct db *db, const struct id *parent_id, int64_t limit,
+                                  struct arena *arena, struct id **ret_ids, size_t *ret_count,
+                                  struct err *err)
+{
+    return query_all(db, &sql_unfinished_children, P_LIST(P_ID(parent_id), P_LIMIT(limit)),
+                     &id_shape, arena, ret_ids, ret_count, err);
 }
 
 enum rc tasks_count_since(struct db *db, const char *requested_by, int64_t since_us,

@@ -11,6 +11,7 @@ struct task_row {
     struct id id;
     struct id workspace_id;
     struct id repository_id;
+    struct id parent_id;    /* The task that it is a sub-task of, or none. */
     const char *repository; /* Its name, joined on reading. */
     const char *description;
     int64_t issue_number; /* 0: none */
@@ -22,6 +23,7 @@ struct task_row {
     int64_t priority;
     int64_t max_turns;           /* As the task asked; 0: its run has that of its configuration. */
     int64_t max_budget_microusd; /* The same. */
+    int64_t max_tokens;          /* The same. */
     struct str labels;           /* JSON array. */
     struct str channel;          /* JSON object. */
     struct str depends_on;       /* JSON array of task ids. */
@@ -42,6 +44,7 @@ struct task_filter { /* NULL, none or -1: any */
     const char *repository;
     int status; /* enum task_status or -1 */
     const char *requested_by;
+    struct id parent_id;
     struct id before; /* Newest first; only ids smaller than this (the cursor). */
     int64_t limit;
     struct scan *scan; /* scan.h, or NULL: the whole table */
@@ -50,12 +53,16 @@ struct task_filter { /* NULL, none or -1: any */
 /* Also writes one row per dependency. */
 MUST_USE enum rc tasks_insert(struct db *db, const struct task_row *row,
                               const struct id *depends_on, size_t depends_count, struct err *err);
-/* For tasks_get, and for tasks_latest_run: see db_read_ahead. */
+/* For tasks_get, and for tasks_runs: see db_read_ahead. */
 MUST_USE enum rc tasks_read_ahead(struct db *db, const struct id *id, struct err *err);
-MUST_USE enum rc tasks_latest_run_read_ahead(struct db *db, const struct id *id, struct err *err);
+MUST_USE enum rc tasks_runs_read_ahead(struct db *db, const struct id *id, struct err *err);
 /* Without a lock. */
-MUST_USE enum rc tasks_latest_run(struct db *db, const struct id *id, struct id *ret_run_id,
-                                  struct err *err);
+struct task_runs {
+    struct id latest_run_id;
+    struct id root_run_id; /* Of the budget tree of its latest run, or none. */
+};
+MUST_USE enum rc tasks_runs(struct db *db, const struct id *id, struct task_runs *ret_runs,
+                            struct err *err);
 MUST_USE enum rc tasks_get(struct db *db, const struct id *id, struct arena *arena,
                            struct task_row *ret_row, struct err *err);
 /* Status, errors, latest run, run count, last event, times; has one of them changed? */
@@ -65,6 +72,12 @@ bool tasks_changed(const struct task_row *now, const struct task_row *stored);
 MUST_USE enum rc tasks_set_config(struct db *db, const struct task_row *row, struct err *err);
 MUST_USE enum rc tasks_list(struct db *db, const struct task_filter *filter, struct arena *arena,
                             struct task_row **ret_rows, size_t *ret_count, struct err *err);
+MUST_USE enum rc tasks_count_children(struct db *db, const struct id *parent_id, int64_t *ret_count,
+                                      struct err *err);
+/* Its sub-tasks that have not finished, at most so many; without locks. */
+MUST_USE enum rc tasks_unfinished_children(struct db *db, const struct id *parent_id, int64_t limit,
+                                           struct arena *arena, struct id **ret_ids,
+                                           size_t *ret_count, struct err *err);
 /* By this actor since then: for the rate limit. */
 MUST_USE enum rc tasks_count_since(struct db *db, const char *requested_by, int64_t since_us,
                                    int64_t *ret_count, struct err *err);

@@ -188,6 +188,7 @@ void job_run_execute(const struct job_run *job_run)
                  .lease = {.id = job_run->job->id, .epoch = job_run->job->epoch},
                  .arena = job_run->arena,
                  .stop = job_run->stop,
+                 .steer = job_run->steer,
                  .deadline_us = INT64_MAX},
         .begin_us = clock_mono_us(),
     };

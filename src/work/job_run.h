@@ -16,6 +16,7 @@ struct job_run {
     const struct port_job *job;
     struct arena *arena;
     struct stop *stop;           /* Of this job. */
+    struct steer *steer;         /* The same; NULL: it cannot be steered. */
     const struct stop *shutdown; /* Of the worker: then reports are retried only briefly. */
     /* Called when the payload is decoded; false: a stop was requested before it could begin. */
     bool (*may_begin)(void *ctx, const struct step *step, const struct step_row *row);

@@ -24,6 +24,7 @@
 #include "work/job/step.h"
 #include "work/job_run.h"
 #include "work/orphans.h"
+#include "work/presence.h"
 #include "work/sandbox/sandbox.h"
 #include "work/tree/housekeeping.h"
 #include "work/tree/sweep.h"
@@ -33,7 +34,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum {
     NAME_BYTES = 128,
@@ -51,6 +51,7 @@ struct slot {
     bool started; /* The thread is to be joined. */
     char name[NAME_BYTES];
     struct stop stop;
+    struct steer steer;
     struct arena arenas[2]; /* Of the job at hand and of the next. */
     int turn;               /* Which of them is in use. */
     struct port_next next;
@@ -74,8 +75,9 @@ struct worker {
     bool stopping;
     bool heart_stops;
     bool heart_started;
-    bool deaf; /* The last heartbeat got no answer; logged once. */
-    bool idle; /* The last lease call got no answer; logged once. */
+    bool beat_now; /* The server has news for a step. */
+    bool deaf;     /* The last heartbeat got no answer; logged once. */
+    bool idle;     /* The last lease call got no answer; logged once. */
     bool draining_logged;
     pthread_t heart;
     pthread_t housekeeping;
@@ -133,6 +135,7 @@ static void slot_take(struct slot *slot, const struct port_job *job)
     struct worker *worker = slot->worker;
     lock(worker);
     stop_reset(&slot->stop);
+    steer_reset(&slot->steer);
     slot->busy = true;
     slot->running = false;
     slot->lease = (struct port_ref){.id = job->id, .epoch = job->epoch};
@@ -239,14 +242,6 @@ static struct port_next *slot_next(void *ctx)
     return goes_on ? &slot->next : NULL;
 }
 
-static bool is_stopping(struct worker *worker)
-{
-    lock(worker);
-    bool stopping = worker->stopping;
-    unlock(worker);
-    return stopping;
-}
-
 static void run_job(struct slot *slot, const struct port_job *job)
 {
     slot->next = (struct port_next){.request = lease_request(slot),
@@ -256,6 +251,7 @@ static void run_job(struct slot *slot, const struct port_job *job)
         .job = job,
         .arena = &slot->arenas[slot->turn],
         .stop = &slot->stop,
+        .steer = &slot->steer,
         .shutdown = &slot->worker->shutdown,
         .may_begin = slot_enter_run,
         .next = slot_next,
@@ -385,6 +381,7 @@ static void apply_answers(const struct beats *beats)
             ask_slot(slot, STOP_LOST);
         else if (beats->answers[i].cancel)
             ask_slot(slot, STOP_CANCEL);
+        steer_note(&slot->steer, &beats->answers[i]);
     }
 }
 
@@ -438,10 +435,11 @@ static int64_t check_deadlines(struct worker *worker)
         struct slot *slot = &worker->slots[i];
         if (!slot->busy || stop_asked(&slot->stop) != STOP_NONE)
             continue;
-        if (now_us >= slot->deadline_us)
+        int64_t deadline_us = steer_extend(&slot->steer, &slot->deadline_us, now_us);
+        if (now_us >= deadline_us)
             ask_slot(slot, STOP_TIMEOUT);
-        else if (slot->deadline_us < next_us)
-            next_us = slot->deadline_us;
+        else if (deadline_us < next_us)
+            next_us = deadline_us;
     }
     return next_us;
 }
@@ -454,8 +452,9 @@ static void *heart_main(void *ctx)
     int64_t next_beat_us = 0; /* The first one announces the worker. */
     lock(worker);
     while (!worker->heart_stops) {
-        bool news = worker->stopping && !worker->draining_logged;
+        bool news = (worker->stopping && !worker->draining_logged) || worker->beat_now;
         if (news || clock_mono_us() >= next_beat_us) {
+            worker->beat_now = false;
             worker->draining_logged = worker->stopping;
             beat(worker, beats);
             next_beat_us = clock_mono_us() + every_us;
@@ -518,7 +517,7 @@ static void *housekeeping_main(void *ctx)
     struct housekeeping_times times = {0};
     retention_note_worker(worker->dirs.work, worker->options.name);
     housekeeping_warn_of_kept(&worker->site);
-    while (!is_stopping(worker))
+    while (stop_asked(&worker->shutdown) == STOP_NONE)
         pause_ms(worker, housekeeping_turn_ms(&housekeeping, &times));
     return NULL;
 }
@@ -548,7 +547,8 @@ static void lay_out_slots(struct worker *worker)
             worker->slots[at] = (struct slot){.worker = worker,
                                               .class = (enum step_class) class,
                                               .number = i,
-                                              .stop.event_fd = -1};
+                                              .stop.event_fd = -1,
+                                              .steer.event_fd = -1};
     }
     assert(at == worker->slot_count);
 }
@@ -584,6 +584,8 @@ static enum rc make_worker(const struct worker_options *options, struct worker *
         struct slot *slot = &worker->slots[i];
         (void)snprintf(slot->name, sizeof slot->name, "%.100s/%d", options->name, i);
         rc = stop_init(&slot->stop, err);
+        if (rc == RC_OK)
+            rc = steer_init(&slot->steer, err);
     }
     if (rc == RC_OK)
         rc = site_dirs_make(options->work_dir, options->hidden, &worker->dirs, err);
@@ -700,16 +702,14 @@ void worker_cancel_run(struct worker *worker, const struct id *run_id)
     unlock(worker);
 }
 
-struct port_worker worker_presence(const struct worker_options *options)
+void worker_steer_run(struct worker *worker, const struct id *run_id)
 {
-    return (struct port_worker){
-        .name = options->name,
-        .host = site_host(),
-        .queues = options->queues.names,
-        .pid = getpid(),
-        .slots = options->slots.of[slots_main(&options->slots)],
-        .lease_ms = options->lease_ms,
-    };
+    lock(worker);
+    for (int i = 0; i < worker->slot_count; i++)
+        worker->beat_now |= worker->slots[i].running && id_same(&worker->slots[i].run_id, run_id);
+    if (worker->beat_now)
+        (void)pthread_cond_broadcast(&worker->changed);
+    unlock(worker);
 }
 
 struct worker_load worker_load(struct worker *worker)
@@ -777,6 +777,7 @@ void worker_stop(struct worker *worker)
         if (worker->slots[i].started)
             (void)pthread_join(worker->slots[i].thread, NULL);
         stop_release(&worker->slots[i].stop);
+        steer_release(&worker->slots[i].steer);
     }
     if (worker->housekeeping_started)
         (void)pthread_join(worker->housekeeping, NULL);

@@ -39,7 +39,9 @@ function transcribed(name, adapter, transcriptName, more = {}) {
     return server.repository(name, '', {
         files: { ...FILES, 'transcript.jsonl': transcript(transcriptName) },
         ...config,
-        agent: { command: command(agent), adapter, ...config.agentMore },
+        // A model that no word of the command has is not that of the run.
+        agent: { command: [...command(agent), ...(config.agentMore?.model ? ['-', '{model}'] : [])],
+            adapter, ...config.agentMore },
         agentMore: undefined,
     });
 }

@@ -124,7 +124,9 @@ describe('hydration', { concurrency: 4 }, () => {
         assert.ok(!text.includes('Rule of AGENTS'), 'only the rules that the repository names');
         assert.equal(runs[0].promptVersion, runs[1].promptVersion);
         assert.notEqual(runs[0].promptVersion, runs[2].promptVersion);
-        assert.ok(!(await promptOf(runs[2].id)).includes('You are a software engineer'));
+        const own = await promptOf(runs[2].id);
+        assert.ok(!own.includes('You are a software engineer'));
+        assertOrder(own, ['Be brief.', '$DROVER_FEEDBACK', '$DROVER_RESULT']);
     });
 
     it('Prompt exceeds token budget: the oldest comments go first', async () => {

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "control/hooks.h"
 #include "control/watch/due.h"
+#include "core/run/budget_tree.h"
 #include "tests/sim/database.h"
 #include "tests/sim/trouble.h"
 #include <stdarg.h>
@@ -246,6 +247,7 @@ static int64_t server_clock(void *ctx)
 
 static void start_server(struct world *world)
 {
+    const struct subtask_limits subtasks = subtask_limits_default();
     struct committer_options options = {
         .hooks = &control_hooks,
         .store = world->store,
@@ -254,7 +256,10 @@ static void start_server(struct world *world)
         .queue_max = 100000,
         .batch_max = 64,
         .lanes = 1,
-        .limits = {.max_active_runs = SIM_SYSTEM_MAX},
+        .limits = {.max_active_runs = SIM_SYSTEM_MAX,
+                   .subtask_depth = subtasks.depth,
+                   .subtasks_per_task = subtasks.per_task,
+                   .subtasks_per_tree = subtasks.per_tree},
     };
     struct err err = {0};
     if (committer_new(&options, &world->committer, &err) != RC_OK)

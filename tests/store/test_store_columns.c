@@ -488,11 +488,10 @@ static void point(struct fixture *f, const struct world *world, const struct agg
     const struct {
         const char *column;
         const struct id *id;
-    } targets[] = {{"workspace_id", &f->workspace_id},
-                   {"repository_id", &f->repository_id},
-                   {"task_id", &world->task.id},
-                   {"run_id", &world->run.id},
-                   {"saga_id", is_run ? NULL : &world->saga.id}};
+    } targets[] = {
+        {"workspace_id", &f->workspace_id}, {"repository_id", &f->repository_id},
+        {"task_id", &world->task.id},       {"parent_id", &world->task.id},
+        {"run_id", &world->run.id},         {"saga_id", is_run ? NULL : &world->saga.id}};
     for (size_t i = 0; i < COUNT_OF(targets); i++) {
         struct id *at = member(aggregate, targets[i].column, row);
         if (at != NULL && targets[i].id != NULL)

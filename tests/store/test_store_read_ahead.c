@@ -16,12 +16,13 @@ START_TEST(what_was_asked_ahead_is_found)
     job.run_id = run.id;
     must(jobs_insert(f.db, &job, &f.err));
     struct job_owner owner;
-    struct id latest, nobody = fixture_id(&f);
+    struct task_runs runs;
+    struct id nobody = fixture_id(&f);
     struct tx tx;
     must(tx_begin(f.db, &tx, &f.err));
     must(jobs_owner_read_ahead(f.db, &job.id, &f.err));
     must(jobs_owner_read_ahead(f.db, &nobody, &f.err));
-    must(tasks_latest_run_read_ahead(f.db, &task.id, &f.err));
+    must(tasks_runs_read_ahead(f.db, &task.id, &f.err));
     must(runs_read_ahead(f.db, &run.id, &f.err));
     must(tasks_read_ahead(f.db, &task.id, &f.err));
     must(jobs_read_ahead(f.db, &job.id, &f.err));
@@ -30,8 +31,8 @@ START_TEST(what_was_asked_ahead_is_found)
     ck_assert_id_eq(owner.run_id, run.id);
     ck_assert_id_eq(owner.task_id, task.id);
     must_be(RC_NOT_FOUND, jobs_owner(f.db, &nobody, &owner, &f.err));
-    must(tasks_latest_run(f.db, &task.id, &latest, &f.err));
-    ck_assert_id_eq(latest, task.latest_run_id);
+    must(tasks_runs(f.db, &task.id, &runs, &f.err));
+    ck_assert_id_eq(runs.latest_run_id, task.latest_run_id);
     must(runs_get(f.db, &run.id, &f.arena, &same_run, &f.err));
     ck_assert_id_eq(same_run.task_id, task.id);
     must(tasks_get(f.db, &task.id, &f.arena, &same_task, &f.err));

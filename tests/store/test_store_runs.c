@@ -415,6 +415,35 @@ START_TEST(unexplained_are_queued_without_a_reason)
 }
 END_TEST
 
+START_TEST(a_budget_tree_is_read_by_its_root)
+{
+    FIXTURE(f);
+    struct task_row task = fixture_task(&f);
+    struct run_row root = fixture_run(&f, &task), alone = fixture_run(&f, &task);
+    struct run_row child = *full_run(&f, &task);
+    child.parent_run_id = child.root_run_id = root.id;
+    child.max_tokens = 30;
+    must(runs_insert(f.db, &child, &f.err));
+    must(runs_set_root(f.db, &root.id, &f.err));
+    struct budget_tree tree;
+    must(runs_tree(f.db, &root.id, 10, &f.arena, &tree, &f.err));
+    ck_assert_int_eq(tree.count, 2);
+    must(budget_tree_link(&tree, &f.err));
+    const struct budget_node *node = &tree.nodes[budget_tree_find(&tree, &child.id)];
+    ck_assert_id_eq(node->task_id, task.id);
+    ck_assert_id_eq(node->parent_run_id, root.id);
+    ck_assert_int_eq(node->status, RUN_AWAITING_APPROVAL);
+    ck_assert(node->stopping);
+    ck_assert_int_eq(node->used[MEASURE_COST], 8);
+    ck_assert_int_eq(node->used[MEASURE_TOKENS], 6 + 7);
+    ck_assert_int_eq(node->limit[MEASURE_COST], 23);
+    ck_assert_int_eq(node->limit[MEASURE_TOKENS], 30);
+    ck_assert_int_eq(node->deadline_us, 20);
+    must(runs_tree(f.db, &alone.id, 10, &f.arena, &tree, &f.err));
+    ck_assert_int_eq(tree.count, 0);
+}
+END_TEST
+
 Suite *store_runs_suite(void)
 {
     Suite *suite = suite_create("store_runs");
@@ -431,6 +460,7 @@ Suite *store_runs_suite(void)
     case_add(tc, repositories_with_queued_runs_are_named_once);
     case_add(tc, the_next_queued_run_follows_rank_then_id);
     case_add(tc, unexplained_are_queued_without_a_reason);
+    case_add(tc, a_budget_tree_is_read_by_its_root);
     suite_add_tcase(suite, tc);
     return suite;
 }

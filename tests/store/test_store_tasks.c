@@ -280,6 +280,39 @@ START_TEST(an_idempotency_key_answers_until_it_expires)
 }
 END_TEST
 
+START_TEST(sub_tasks_are_found_by_their_parent)
+{
+    FIXTURE(f);
+    struct task_row parent = fixture_task(&f), other = fixture_task(&f), task = other;
+    struct id open = fixture_id(&f), done = fixture_id(&f);
+    task.parent_id = parent.id;
+    task.id = open;
+    must(tasks_insert(f.db, &task, NULL, 0, &f.err));
+    task.id = done;
+    task.status = TASK_FAILED;
+    must(tasks_insert(f.db, &task, NULL, 0, &f.err));
+    int64_t count;
+    must(tasks_count_children(f.db, &parent.id, &count, &f.err));
+    ck_assert_int_eq(count, 2);
+    must(tasks_count_children(f.db, &other.id, &count, &f.err));
+    ck_assert_int_eq(count, 0);
+    struct id *ids;
+    size_t found;
+    must(tasks_unfinished_children(f.db, &parent.id, 10, &f.arena, &ids, &found, &f.err));
+    ck_assert_uint_eq(found, 1);
+    ck_assert_id_eq(ids[0], open);
+    struct task_filter filter = {.status = -1, .parent_id = parent.id, .limit = 10};
+    struct task_row *rows;
+    must(tasks_list(f.db, &filter, &f.arena, &rows, &found, &f.err));
+    ck_assert_uint_eq(found, 2);
+    ck_assert_id_eq(rows[0].id, done);
+    ck_assert_id_eq(rows[1].parent_id, parent.id);
+    filter.status = TASK_FAILED;
+    must(tasks_list(f.db, &filter, &f.arena, &rows, &found, &f.err));
+    ck_assert_uint_eq(found, 1);
+}
+END_TEST
+
 Suite *store_tasks_suite(void)
 {
     Suite *suite = suite_create("store_tasks");
@@ -292,6 +325,7 @@ Suite *store_tasks_suite(void)
     case_add(tc, tasks_of_an_actor_are_counted_since_a_moment);
     case_add(tc, dependencies_are_pending_until_they_complete);
     case_add(tc, an_idempotency_key_answers_until_it_expires);
+    case_add(tc, sub_tasks_are_found_by_their_parent);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -36,6 +36,14 @@ static const char *store_url(struct lab *lab, int engine)
     return postgres_url_in(&lab->arena, postgres_url(), lab->schema);
 }
 
+static void let_subtasks(struct committer_limits *limits)
+{
+    const struct subtask_limits subtasks = subtask_limits_default();
+    limits->subtask_depth = subtasks.depth;
+    limits->subtasks_per_task = subtasks.per_task;
+    limits->subtasks_per_tree = subtasks.per_tree;
+}
+
 void lab_open(struct lab *lab, const struct lab_options *options)
 {
     static const struct lab_options none = {0};
@@ -65,6 +73,8 @@ void lab_open(struct lab *lab, const struct lab_options *options)
         .limits = options->limits,
         .defaults = options->defaults,
     };
+    if (options->limits.subtask_depth == 0)
+        let_subtasks(&committer.limits);
     ck_assert_msg(committer_new(&committer, &lab->committer, &err) == RC_OK, "%s", err.text);
 }
 

@@ -21,11 +21,11 @@ enum rc acceptance_spent(struct context *ctx, int64_t *ret_microusd)
 }
 
 /* Counts only what has a limit. */
-static enum rc count_use(struct context *ctx, struct submit_facts *facts)
+static enum rc count_use(struct context *ctx, const char *requested_by, struct submit_facts *facts)
 {
     enum rc rc = RC_OK;
     if (facts->rate_per_hour_max > 0)
-        rc = tasks_count_since(ctx->db, ctx->actor.id, ctx->now_us - US_PER_HOUR,
+        rc = tasks_count_since(ctx->db, requested_by, ctx->now_us - US_PER_HOUR,
                                &facts->submitted_last_hour, ctx->err);
     if (rc == RC_OK && facts->budget_microusd_max > 0)
         rc = acceptance_spent(ctx, &facts->spent_microusd);
@@ -45,7 +45,7 @@ enum rc acceptance_check(struct context *ctx, const struct acceptance *request)
         .rate_per_hour_max = ctx->limits->tasks_per_hour_user,
         .budget_microusd_max = ctx->limits->cost_per_day_microusd,
     };
-    enum rc rc = facts.onboarded ? count_use(ctx, &facts) : RC_OK;
+    enum rc rc = facts.onboarded ? count_use(ctx, request->requested_by, &facts) : RC_OK;
     if (rc != RC_OK)
         return rc;
     rc = admission_submit(&facts, ctx->err);

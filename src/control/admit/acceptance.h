@@ -1,5 +1,5 @@
 /*
- * entry.h - the checks before a task is accepted: policy, rate and cost, in the order of
+ * acceptance.h - the checks before a task is accepted: policy, rate and cost, in the order of
  * core/run/admission.h.  The same for a new task and for a finished one that is retried.
  */
 #ifndef CONTROL_ADMIT_ACCEPTANCE_H
@@ -7,8 +7,9 @@
 #include "control/commit/context.h"
 #include "core/run/admission.h"
 
-struct acceptance {         /* The request to check. */
-    const char *key_task;   /* The task that took the idempotency key with another body, or NULL */
+struct acceptance {       /* The request to check. */
+    const char *key_task; /* The task that took the idempotency key with another body, or NULL */
+    const char *requested_by;
     const char *repository; /* Its name. */
     bool onboarded;
     enum mode mode;

@@ -29,6 +29,7 @@
 #include "control/run/ending.h"
 #include "control/run/flow.h"
 #include "control/run/quarantine.h"
+#include "control/run/run_tree.h"
 #include "control/run/stop.h"
 #include "core/event_types.h"
 #include "core/run/admission.h"
@@ -193,8 +194,11 @@ static enum rc start(struct admission *admission, struct flow *flow,
         rc = assignment_enqueue(ctx, flow, STEP_PREPARE);
     if (rc == RC_OK)
         rc = timers_clear(ctx->db, TIMER_QUEUE_DEADLINE, &flow->run.id, ctx->err);
+    int64_t deadline_us = ctx->now_us + config->timeouts.run_ms * US_PER_MS;
     if (rc == RC_OK)
-        rc = run_clock_start(ctx, &flow->run, config->timeouts.run_ms * US_PER_MS);
+        rc = run_tree_deadline(ctx, &flow->run, &deadline_us);
+    if (rc == RC_OK)
+        rc = run_clock_start(ctx, &flow->run, deadline_us - ctx->now_us);
     if (rc == RC_OK)
         rc = flow_save(ctx, flow);
     if (rc == RC_OK)

@@ -5,6 +5,7 @@
 
 struct repo_load_member {
     struct id run_id;
+    struct id root_run_id; /* Of its budget tree, or none. */
     struct file_set files;
     bool asking;   /* Waits for a person. */
     bool will_ask; /* By the current policy. */
@@ -59,6 +60,7 @@ static enum rc load_member(struct context *ctx, struct repo_load *load,
 {
     struct repo_load_member *member = arena_alloc(ctx->arena, sizeof *member);
     member->run_id = row->run_id;
+    member->root_run_id = row->root_run_id;
     member->asking = row->status == RUN_AWAITING_APPROVAL;
     member->will_ask = row->status != RUN_CREATING_PR &&
                        policy_decide(row->mode, row->risk, load->limits.approval) == POLICY_ASK;
@@ -134,13 +136,24 @@ static const char *describe_overlap(struct context *ctx, const struct repo_load_
                         overlap->wanted != NULL ? overlap->wanted : "");
 }
 
+/* A sub-task may change what its parent and its siblings change: they have divided the work.  Nor
+   does it wait behind one that waits for them, since its parent may wait for it. */
+static bool is_passed_over(const struct repo_load_member *self,
+                           const struct repo_load_member *other)
+{
+    if (id_is_none(&self->root_run_id))
+        return false;
+    return other->waits || id_same(&self->root_run_id, &other->root_run_id);
+}
+
 /* The first run whose files overlap. */
 static bool find_meeting(struct context *ctx, const struct repo_load *load,
                          const struct repo_load_member *self, struct meeting *ret_meeting)
 {
     for (const struct repo_load_member *other = load->first; other != NULL; other = other->next) {
         struct overlap overlap;
-        if (!file_sets_overlap(&self->files, &other->files, &overlap))
+        if (is_passed_over(self, other) ||
+            !file_sets_overlap(&self->files, &other->files, &overlap))
             continue;
         *ret_meeting = (struct meeting){other->run_id, overlap,
                                         describe_overlap(ctx, other, &overlap)};
@@ -162,6 +175,7 @@ enum rc repo_load_check(struct context *ctx, struct repo_load *load, struct flow
         return rc;
     struct repo_load_member *self = arena_alloc(ctx->arena, sizeof *self);
     self->run_id = flow->run.id;
+    self->root_run_id = flow->run.root_run_id;
     self->will_ask = policy_decide(flow->task.mode, flow->task.risk, config->approval) ==
                      POLICY_ASK;
     self->will_publish = flow->task.mode != MODE_PATCH_ONLY;

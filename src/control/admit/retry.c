@@ -8,6 +8,7 @@
 #include "control/run/effective.h"
 #include "control/run/flow.h"
 #include "control/run/quarantine.h"
+#include "control/run/subtasks.h"
 #include "store/repositories.h"
 
 /* People retry after they fixed the configuration: the current one becomes the snapshot. */
@@ -36,6 +37,7 @@ static enum rc check_entry(struct context *ctx, struct flow *flow)
     if (rc != RC_OK)
         return rc;
     struct acceptance request = {
+        .requested_by = ctx->actor.id,
         .repository = flow->task.repository,
         .onboarded = true,
         .mode = flow->task.mode,
@@ -44,6 +46,15 @@ static enum rc check_entry(struct context *ctx, struct flow *flow)
         .overridden = policy_list_has(flow->run.overridden, POLICY_EXECUTION_MODE),
     };
     return acceptance_check(ctx, &request);
+}
+
+/* A sub-task is retried below the parent's latest run, within what is left of its budget. */
+static enum rc find_parent(struct context *ctx, struct flow *flow, struct flow *parent)
+{
+    if (id_is_none(&flow->task.parent_id))
+        return RC_OK;
+    enum rc rc = flow_load_latest(ctx, &flow->task.parent_id, parent);
+    return rc == RC_OK ? subtasks_check(ctx, &parent->run, &flow->task.id, &flow->lineage) : rc;
 }
 
 static enum rc insert_next_run(struct context *ctx, struct flow *flow)
@@ -68,6 +79,7 @@ static enum rc apply_retry(struct context *ctx, struct command *command)
 {
     struct cmd_retry *cmd = (struct cmd_retry *)command;
     CLEANUP(flow_release) struct flow flow = {0};
+    CLEANUP(flow_release) struct flow parent = {0};
     enum rc rc = flow_load_latest(ctx, &cmd->task_id, &flow);
     if (rc != RC_OK)
         return rc;
@@ -84,7 +96,11 @@ static enum rc apply_retry(struct context *ctx, struct command *command)
     if (rc == RC_OK)
         rc = check_entry(ctx, &flow);
     if (rc == RC_OK)
+        rc = find_parent(ctx, &flow, &parent);
+    if (rc == RC_OK)
         rc = insert_next_run(ctx, &flow);
+    if (rc == RC_OK && !id_is_none(&parent.run.id))
+        rc = subtasks_join(ctx, &parent.run);
     if (rc != RC_OK)
         return rc;
     cmd->run_id = flow.run.id;

@@ -1,18 +1,26 @@
 /*
  * submit.c - submits a task: checks it, records it with its first run, and leaves it to admission.
  *
- * Submission locks no row that others share, so that submissions never wait for each other.
+ * Submission locks no row that others share, so that submissions never wait for each other: but for
+ * sub-tasks, which lock the run of their parent.
+ *
+ * An agent may submit sub-tasks of its own task.  It is hostile: what it asks for is never more
+ * than its parent was given (check_agent), and what it is refused leaves no event, so that it
+ * cannot fill the log.
  */
 #include "control/admit/submit.h"
 #include "control/admit/acceptance.h"
+#include "control/commit/read_ahead.h"
 #include "control/run/assignment.h"
 #include "control/run/effective.h"
 #include "control/run/flow.h"
 #include "control/run/policies.h"
 #include "control/run/quarantine.h"
+#include "control/run/subtasks.h"
 #include "core/event_types.h"
 #include "core/queue/rank.h"
 #include "store/repositories.h"
+#include <string.h>
 
 enum { SCOPE_TOLD_BYTES = 8 * 1024 }; /* A longer scope is in the task only, not in events. */
 #define IDEMPOTENCY_TTL_US (24 * US_PER_HOUR)
@@ -57,6 +65,100 @@ static enum rc keep_key(struct context *ctx, const struct cmd_submit *cmd)
     return idempotency_put(ctx->db, &row, ctx->now_us, ctx->err);
 }
 
+/* ---- the parent ---- */
+
+static bool is_of_agent(const struct cmd_submit *cmd)
+{
+    return !id_is_none(&cmd->agent_run_id);
+}
+
+/* The task of the agent's own run, whatever it names; else the one that is named. */
+static enum rc find_parent(struct context *ctx, const struct cmd_submit *cmd, struct flow *parent)
+{
+    if (is_of_agent(cmd)) {
+        enum rc rc = flow_load(ctx, &cmd->agent_run_id, parent);
+        if (rc == RC_NOT_FOUND || (rc == RC_OK && run_is_terminal(parent->run.status)))
+            return err_set(ctx->err, RC_UNAUTHORIZED, "TOKEN_EXPIRED",
+                           "the run that this token was given for has ended");
+        return rc;
+    }
+    if (id_is_none(&cmd->parent_id))
+        return RC_OK;
+    enum rc rc = flow_load_latest(ctx, &cmd->parent_id, parent);
+    if (rc == RC_NOT_FOUND)
+        return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", "parentTaskId",
+                         "there is no task %s", cmd->parent_id.text);
+    if (rc == RC_OK && run_is_terminal(parent->run.status))
+        return err_field(ctx->err, RC_CONFLICT, "PARENT_FINISHED", "parentTaskId",
+                         "task %s is %s already and takes no more sub-tasks", cmd->parent_id.text,
+                         task_status_name(parent->task.status));
+    return rc;
+}
+
+/* What a sub-task does not say it takes from its parent. */
+static void inherit(struct cmd_submit *cmd, const struct task_row *parent)
+{
+    if (cmd->repository == NULL)
+        cmd->repository = parent->repository;
+    if (cmd->task_type == NULL)
+        cmd->task_type = parent->task_type;
+    if (!cmd->risk_given)
+        cmd->risk = parent->risk;
+    if (!cmd->mode_given)
+        cmd->mode = parent->mode;
+    if (!cmd->priority_given)
+        cmd->priority = parent->priority;
+    if (!text_same(cmd->repository, parent->repository))
+        return;
+    if (cmd->target_branch == NULL)
+        cmd->target_branch = parent->target_branch;
+    if (cmd->scope.len == 0)
+        cmd->scope = parent->scope;
+    if (is_of_agent(cmd))
+        cmd->overrides = parent->overrides;
+}
+
+static bool has_scope(const struct task_row *task)
+{
+    return task->scope.len > strlen("[]");
+}
+
+/* The member by which an agent asks for more than its parent was given; NULL: none. */
+static const char *exceeded(const struct cmd_submit *cmd, const struct task_row *parent,
+                            int64_t max_turns)
+{
+    if (max_turns > 0 && cmd->max_turns > max_turns)
+        return "maxTurns";
+    if (cmd->repository != NULL && !text_same(cmd->repository, parent->repository))
+        return "repository";
+    if (cmd->target_branch != NULL && !text_same(cmd->target_branch, parent->target_branch))
+        return "targetBranch";
+    if (cmd->task_type != NULL && !text_same(cmd->task_type, parent->task_type))
+        return "taskType";
+    if (cmd->risk_given && cmd->risk < parent->risk)
+        return "riskLevel";
+    if (cmd->mode_given && cmd->mode > parent->mode)
+        return "executionMode";
+    if (cmd->priority_given && cmd->priority < parent->priority)
+        return "priority";
+    if (cmd->scope.len > 0 && has_scope(parent))
+        return "scope";
+    return cmd->overrides.len > 0 ? "overrides" : NULL;
+}
+
+static enum rc check_agent(struct context *ctx, const struct cmd_submit *cmd,
+                           const struct flow *parent)
+{
+    const char *field = exceeded(cmd, &parent->task, parent->run.max_turns);
+    if (field == NULL)
+        return RC_OK;
+    return err_field(ctx->err, RC_INVALID, "SUBTASK_NOT_ALLOWED", field,
+                     "an agent's sub-task has the repository, targetBranch, taskType, scope and "
+                     "overrides of its parent, and no more in executionMode, riskLevel, "
+                     "priority and maxTurns; leave out %s",
+                     field);
+}
+
 /* ---- admission ---- */
 
 static enum rc find_repository(struct context *ctx, struct acceptance *request,
@@ -71,8 +173,8 @@ static enum rc find_repository(struct context *ctx, struct acceptance *request,
 static enum rc check_dependencies(struct context *ctx, const struct cmd_submit *cmd)
 {
     for (size_t i = 0; i < cmd->depends_count; i++) {
-        struct id run_id; /* Read without a lock. */
-        enum rc rc = tasks_latest_run(ctx->db, &cmd->depends_on[i], &run_id, ctx->err);
+        struct task_runs runs; /* Read without a lock. */
+        enum rc rc = tasks_runs(ctx->db, &cmd->depends_on[i], &runs, ctx->err);
         if (rc == RC_NOT_FOUND)
             return err_field(ctx->err, RC_INVALID, "INVALID_FIELD", "dependsOn",
                              "there is no task %s", cmd->depends_on[i].text);
@@ -133,7 +235,8 @@ static enum rc record_rejection(struct context *ctx, struct cmd_submit *cmd,
 
 /* All checks, in the order of core/run/admission.h. */
 static enum rc check_entry(struct context *ctx, struct cmd_submit *cmd, struct acceptance *request,
-                           struct flow *flow, struct repository_row *repository)
+                           const struct flow *parent, struct flow *flow,
+                           struct repository_row *repository)
 {
     const struct repo_config *config;
     enum rc rc = find_repository(ctx, request, repository);
@@ -151,7 +254,10 @@ static enum rc check_entry(struct context *ctx, struct cmd_submit *cmd, struct a
     if (rc != RC_OK)
         return rc;
     request->approval = config->approval;
-    return acceptance_check(ctx, request);
+    rc = acceptance_check(ctx, request);
+    if (rc == RC_OK && !id_is_none(&parent->run.id))
+        rc = subtasks_check(ctx, &parent->run, NULL, &flow->lineage);
+    return rc;
 }
 
 /* ---- the rows ---- */
@@ -162,6 +268,7 @@ static struct str json_or(struct str given, struct str otherwise)
 }
 
 static enum rc fill_task(struct context *ctx, const struct cmd_submit *cmd,
+                         const struct acceptance *request, const struct flow *parent,
                          const struct repository_row *repository, struct flow *flow)
 {
     const struct repo_config *config;
@@ -172,6 +279,7 @@ static enum rc fill_task(struct context *ctx, const struct cmd_submit *cmd,
         .id = context_id(ctx),
         .workspace_id = ctx->workspace_id,
         .repository_id = repository->id,
+        .parent_id = parent->task.id,
         .repository = repository->name,
         .description = cmd->description,
         .issue_number = cmd->issue_number,
@@ -183,13 +291,14 @@ static enum rc fill_task(struct context *ctx, const struct cmd_submit *cmd,
         .priority = cmd->priority,
         .max_turns = cmd->max_turns,
         .max_budget_microusd = cmd->max_budget_microusd,
+        .max_tokens = cmd->max_tokens,
         .labels = json_or(cmd->labels, STR("[]")),
         .channel = json_or(cmd->channel, STR("{}")),
         .attachments = cmd->attachments,
         .depends_on = STR("[]"),
         .config = flow->task.config,
         .overrides = cmd->overrides,
-        .requested_by = ctx->actor.id,
+        .requested_by = request->requested_by,
         .run_count = 1,
         .created_us = ctx->now_us,
         .updated_us = ctx->now_us,
@@ -218,6 +327,7 @@ static enum rc emit_submitted(struct context *ctx, struct flow *flow)
     jw_kstr(&body.jw, "taskId", task->id.text);
     jw_kstr(&body.jw, "repositoryId", task->repository_id.text);
     jw_kstr(&body.jw, "repository", task->repository);
+    jw_optstr(&body.jw, "parentTaskId", id_or_null(&task->parent_id));
     jw_kstr(&body.jw, "taskType", task->task_type);
     jw_kstr(&body.jw, "riskLevel", risk_name(task->risk));
     jw_kstr(&body.jw, "executionMode", mode_name(task->mode));
@@ -256,35 +366,37 @@ static enum rc write_rows(struct context *ctx, struct cmd_submit *cmd,
     return rc;
 }
 
-static enum rc apply_submit(struct context *ctx, struct command *command)
+/* Loads the parent, if there is one, and takes from it what the command leaves out. */
+static enum rc adopt(struct context *ctx, struct cmd_submit *cmd, struct flow *parent)
 {
-    struct cmd_submit *cmd = (struct cmd_submit *)command;
-    struct repository_row repository;
+    enum rc rc = find_parent(ctx, cmd, parent);
+    if (rc == RC_OK && is_of_agent(cmd))
+        rc = check_agent(ctx, cmd, parent);
+    if (rc == RC_OK && !id_is_none(&parent->task.id))
+        inherit(cmd, &parent->task);
+    return rc;
+}
+
+static enum rc accept(struct context *ctx, struct cmd_submit *cmd, struct acceptance *request,
+                      struct flow *parent)
+{
     CLEANUP(flow_release) struct flow flow = {0};
-    struct acceptance request = {
-        .repository = cmd->repository,
-        .mode = cmd->mode,
-        .risk = cmd->risk,
-        .overridden = cmd->override_reason != NULL && cmd->may_override,
-    };
-    command->explained = (struct str){0};
-    enum rc rc = look_up_key(ctx, cmd, &request);
-    if (rc != RC_OK || cmd->repeated)
-        return rc;
-    rc = check_entry(ctx, cmd, &request, &flow, &repository);
-    if (rc == RC_DENIED) {
-        command->refused = rc;
-        return record_rejection(ctx, cmd, &request);
+    struct repository_row repository;
+    enum rc rc = check_entry(ctx, cmd, request, parent, &flow, &repository);
+    if (rc == RC_DENIED && !is_of_agent(cmd)) {
+        cmd->base.refused = rc;
+        return record_rejection(ctx, cmd, request);
     }
-    if (rc != RC_OK)
-        return rc;
-    rc = fill_task(ctx, cmd, &repository, &flow);
+    if (rc == RC_OK)
+        rc = fill_task(ctx, cmd, request, parent, &repository, &flow);
     if (rc != RC_OK)
         return rc;
     write_depends_on(ctx, cmd, &flow.task);
     rc = assignment_check(ctx, &flow);
     if (rc == RC_OK)
-        rc = write_rows(ctx, cmd, &request, &flow);
+        rc = write_rows(ctx, cmd, request, &flow);
+    if (rc == RC_OK && !id_is_none(&parent->run.id))
+        rc = subtasks_join(ctx, &parent->run);
     if (rc != RC_OK)
         return rc;
     cmd->task_id = flow.task.id;
@@ -293,7 +405,36 @@ static enum rc apply_submit(struct context *ctx, struct command *command)
     return keep_key(ctx, cmd);
 }
 
-static const struct command_ops submit_ops = {.name = "submit", .apply = apply_submit};
+static enum rc apply_submit(struct context *ctx, struct command *command)
+{
+    struct cmd_submit *cmd = (struct cmd_submit *)command;
+    CLEANUP(flow_release) struct flow parent = {0};
+    struct acceptance request = {
+        .overridden = cmd->override_reason != NULL && cmd->may_override,
+    };
+    command->explained = (struct str){0};
+    enum rc rc = look_up_key(ctx, cmd, &request);
+    if (rc == RC_OK && !cmd->repeated)
+        rc = adopt(ctx, cmd, &parent);
+    if (rc != RC_OK || cmd->repeated)
+        return rc;
+    /* What an agent submits counts for the person who submitted its task. */
+    request.requested_by = is_of_agent(cmd) ? parent.task.requested_by : ctx->actor.id;
+    request.repository = cmd->repository;
+    request.mode = cmd->mode;
+    request.risk = cmd->risk;
+    return accept(ctx, cmd, &request, &parent);
+}
+
+static void submit_names(const struct command *command, struct read_ahead *read_ahead)
+{
+    const struct cmd_submit *cmd = (const struct cmd_submit *)command;
+    if (!id_is_none(&cmd->parent_id) && !is_of_agent(cmd))
+        read_ahead_owner(read_ahead, &cmd->parent_id);
+}
+
+static const struct command_ops submit_ops = {
+    .name = "submit", .apply = apply_submit, .names = submit_names};
 
 struct cmd_submit *cmd_submit_new(void)
 {

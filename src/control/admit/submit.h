@@ -10,19 +10,23 @@ enum { TASK_DEPENDS_MAX = 100, TASK_DESCRIPTION_MAX = 64 * 1024 };
 
 struct cmd_submit {
     struct command base;
-    const char *repository;
+    struct id parent_id;     /* The task that it is a part of, or none. */
+    struct id agent_run_id;  /* The run whose agent submits it, as a part of its task; or none. */
+    const char *repository;  /* NULL: the parent's */
     const char *description; /* or NULL */
     int64_t issue_number;    /* 0: none.  At least one of the two. */
     const char *task_type;   /* "general" by default */
     enum risk risk;
     enum mode mode;
-    const char *target_branch;         /* NULL: the repository's default */
-    struct str scope, labels, channel; /* JSON, or empty */
-    struct str overrides;              /* JSON: over the repository's configuration; or empty */
-    struct str attachments;            /* JSON array of {name, sha256}, or empty */
+    bool risk_given, mode_given, priority_given; /* Else a sub-task takes its parent's. */
+    const char *target_branch;                   /* NULL: the repository's default */
+    struct str scope, labels, channel;           /* JSON, or empty */
+    struct str overrides;   /* JSON: over the repository's configuration; or empty */
+    struct str attachments; /* JSON array of {name, sha256}, or empty */
     int64_t priority;
     int64_t max_turns;           /* 0: that of the configuration */
     int64_t max_budget_microusd; /* The same. */
+    int64_t max_tokens;          /* The same. */
     const struct id *depends_on;
     size_t depends_count;
     const char *idempotency_key; /* or NULL */

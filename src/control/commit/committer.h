@@ -31,6 +31,8 @@ struct committer_limits {
     int64_t cost_per_run_microusd; /* Of a run without maxBudgetUsd; see core/run/task_limits.h. */
     int64_t max_run_events;        /* No repository gives its runs more: core/run/event_budget.h */
     int64_t max_run_event_bytes;
+    int64_t subtask_depth; /* core/run/budget_tree.h; 0: there are no sub-tasks. */
+    int64_t subtasks_per_task, subtasks_per_tree;
     const struct task_type_limit { /* Outlive the committer. */
         const char *name;
         int64_t max;

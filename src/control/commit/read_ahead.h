@@ -10,7 +10,9 @@
  * its lock until the commit.  Transactions take their locks in this order:
  *
  *   1. workspace   admission, which has a transaction of its own for that
- *   2. runs        by id, for all commands of the batch
+ *   2. runs        by id, for all commands of the batch: those that they start from, and of each
+ *                  the root of its budget tree, so that those that share a budget report one after
+ *                  the other (a run becomes a root with its first sub-task, and stays one)
  *   3. tasks       by id, the same
  *   4. jobs        by id, the same
  *   5. the rest    as each command comes to it, always after the run or job that it belongs to:

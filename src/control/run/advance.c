@@ -13,6 +13,7 @@
 #include "control/run/policies.h"
 #include "control/run/questions.h"
 #include "control/run/results.h"
+#include "control/run/run_tree.h"
 #include "store/patches.h"
 #include <assert.h>
 
@@ -45,18 +46,15 @@ enum rc pipeline_walk(struct context *ctx, struct flow *flow, enum run_status st
     return rc;
 }
 
-const struct ending *pipeline_used_up(const struct flow *flow)
+enum rc pipeline_used_up(struct context *ctx, struct flow *flow, const struct ending **ret_ending)
 {
     static const struct ending turns = {RUN_EV_FAIL, "max_turns_exceeded",
                                         "The run has used up its turns"};
-    static const struct ending money = {RUN_EV_FAIL, "max_budget_exceeded",
-                                        "The run has used up its cost budget"};
     const struct run_row *run = &flow->run;
-    if (run->max_turns > 0 && run->turns >= run->max_turns)
-        return &turns;
-    if (run->budget_microusd > 0 && run->cost_microusd >= run->budget_microusd)
-        return &money;
-    return NULL;
+    if (run->max_turns == 0 || run->turns < run->max_turns)
+        return run_tree_begin(ctx, flow, ret_ending);
+    *ret_ending = &turns;
+    return RC_OK;
 }
 
 /* Attempt 1, or the same attempt again when a worker was lost in it. */
@@ -71,16 +69,18 @@ static void count_attempt(struct flow *flow)
 /* The agent begins with this step: its work, or its plan. */
 static enum rc begin_agent(struct context *ctx, struct flow *flow, enum step_kind step)
 {
-    const struct ending *ending = pipeline_used_up(flow);
-    if (ending != NULL)
-        return flow_end(ctx, flow, ending);
-    if (question_is_open(flow))
-        return question_await(ctx, flow);
+    const struct ending *ending;
     const struct repo_config *config;
-    enum rc rc = flow_config(ctx, flow, &config);
+    enum rc rc = pipeline_used_up(ctx, flow, &ending);
+    if (rc == RC_OK && ending != NULL)
+        return flow_end(ctx, flow, ending);
+    if (rc == RC_OK && question_is_open(flow))
+        return question_await(ctx, flow);
+    if (rc == RC_OK)
+        rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    if (flow->run.model == NULL)
+    if (flow->run.model == NULL && config->agent.model_told)
         flow->run.model = config->agent.model; /* Until the agent reports another. */
     const char *account = agent_account(&config->agent, ctx->arena);
     if (!text_same(flow->run.account, account))

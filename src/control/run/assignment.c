@@ -95,15 +95,21 @@ static void write_session(struct jw *jw, const struct flow *flow)
     jw_kbool(jw, "sessionOver", run->session_over);
 }
 
+/* flow->left is set for the attempts of an agent: less may be left of its ancestors' budgets. */
 static void write_limits(struct jw *jw, const struct flow *flow)
 {
     const struct run_row *run = &flow->run;
     if (run->max_turns > 0)
         jw_kint(jw, "maxTurns", left_of(run->max_turns, run->turns));
-    if (run->budget_microusd > 0) {
-        int64_t left = left_of(run->budget_microusd, run->cost_microusd);
-        jw_kreal(jw, "maxBudgetUsd", (double)left / 1e6);
-    }
+    if (flow->left.cost_microusd > 0)
+        jw_kreal(jw, "maxBudgetUsd", (double)flow->left.cost_microusd / 1e6);
+    else if (run->budget_microusd > 0)
+        jw_kreal(jw, "maxBudgetUsd",
+                 (double)left_of(run->budget_microusd, run->cost_microusd) / 1e6);
+    if (flow->left.tokens > 0)
+        jw_kint(jw, "maxTokens", flow->left.tokens);
+    else if (run->max_tokens > 0)
+        jw_kint(jw, "maxTokens", left_of(run->max_tokens, run->tokens_in + run->tokens_out));
 }
 
 static void write_run(struct jw *jw, const struct flow *flow)
@@ -121,6 +127,7 @@ static void write_run(struct jw *jw, const struct flow *flow)
     jw_kstr(jw, "certificateSha256", run->certificate_sha256);
     jw_optstr(jw, "planSha256", run->plan_sha256);
     write_session(jw, flow);
+    jw_optstr(jw, "session", run->agent_session);
     /* A deadline that moves on is not told: the server stops the run. */
     jw_ktime(jw, "runDeadline", run->still_us > 0 ? 0 : run->deadline_us);
     if (run_is_terminal(run->status))

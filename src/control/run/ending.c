@@ -43,6 +43,15 @@ static enum rc close_approvals(struct context *ctx, struct flow *flow)
     return rc;
 }
 
+/* They are rows of other commands, too: due.c locks them in their order. */
+static enum rc end_subtasks(struct context *ctx, const struct flow *flow)
+{
+    struct timer_row timer = {
+        .kind = TIMER_SUBTASKS_END, .subject = flow->task.id, .due_us = ctx->now_us};
+    context_due(ctx, timer.due_us);
+    return timers_set(ctx->db, &timer, ctx->err);
+}
+
 static const struct {
     const char *run, *task;
 } terminal_events[RUN_STATUS_COUNT] = {
@@ -108,6 +117,8 @@ enum rc flow_end(struct context *ctx, struct flow *flow, const struct ending *en
         rc = saga_undo_publish(ctx, flow, &mover);
     if (rc == RC_OK && worked)
         rc = enqueue_clean(ctx, flow);
+    if (rc == RC_OK && flow->run.status != RUN_COMPLETED && !id_is_none(&flow->run.root_run_id))
+        rc = end_subtasks(ctx, flow);
     ctx->round->admit = true;
     return rc;
 }

@@ -183,12 +183,15 @@ static struct event_budget budget_of_events(const struct context *ctx,
 }
 
 static struct task_limits limits_of(const struct context *ctx, const struct task_row *task,
-                                    const struct repo_config *config)
+                                    const struct repo_config *config,
+                                    const struct task_limits *left)
 {
     const struct limit_sources sources = {
-        .task = {task->max_turns, task->max_budget_microusd},
-        .configured = {config->limits.max_turns, config->limits.max_budget_microusd},
+        .task = {task->max_turns, task->max_budget_microusd, task->max_tokens},
+        .configured = {config->limits.max_turns, config->limits.max_budget_microusd,
+                       config->limits.max_tokens},
         .server = {ctx->limits->cost_per_run_microusd, ctx->limits->cost_per_day_microusd},
+        .left = *left,
     };
     return task_limits_resolve(&sources);
 }
@@ -205,13 +208,15 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    struct task_limits limits = limits_of(ctx, task, config);
+    struct task_limits limits = limits_of(ctx, task, config, &flow->lineage.left);
     flow->run = (struct run_row){
         .id = context_id(ctx),
         .task_id = task->id,
         .workspace_id = task->workspace_id,
         .repository_id = task->repository_id,
         .run_no = run_no,
+        .parent_run_id = flow->lineage.parent_run_id,
+        .root_run_id = flow->lineage.root_run_id,
         .status = RUN_QUEUED,
         .branch = arena_printf(ctx->arena, "drover/%s/%lld-%s", task->id.text, (long long)run_no,
                                slug),
@@ -220,6 +225,7 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
         .task_type = task->task_type,
         .max_turns = limits.turns,
         .budget_microusd = limits.cost_microusd,
+        .max_tokens = limits.tokens,
         .queued_us = ctx->now_us,
         .updated_us = updated_us,
         .events_left = budget_of_events(ctx, config),

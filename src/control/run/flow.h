@@ -13,6 +13,7 @@
 #include "control/commit/event_body.h"
 #include "control/run/run_clock.h"
 #include "core/config/repo_config.h"
+#include "core/run/task_limits.h"
 #include "store/jobs.h"
 #include "store/runs.h"
 #include "store/tasks.h"
@@ -20,16 +21,27 @@
 #define TIMER_STOP_DEADLINE     "stop_deadline"
 #define TIMER_APPROVAL_EXPIRY   "approval_expiry"
 #define TIMER_APPROVAL_REMINDER "approval_reminder"
+/* Of a task, whose sub-tasks are to end with it, or whose budget is used up: subtasks.h. */
+#define TIMER_SUBTASKS_END    "subtasks_end"
+#define TIMER_SUBTASKS_BUDGET "subtasks_budget"
+
+/* Where the run of a sub-task belongs: see subtasks.h. */
+struct lineage {
+    struct id parent_run_id, root_run_id;
+    struct task_limits left; /* By its ancestors; 0: no limit. */
+};
 
 struct flow {
     struct task_row task;
     struct task_row stored; /* The task as the store has it. */
     struct run_row run;
     struct run_row stored_run;
-    bool session_resumed;  /* The next agent job resumes a session that may have begun. */
-    struct str doubts;     /* JSON object, for the next question: what judges said; or empty. */
-    struct str record;     /* JSON, for the next job: what an agent elsewhere said; or empty. */
-    struct str assignment; /* Of the job that moves it, while that reports; or empty. */
+    bool session_resumed;    /* The next agent job resumes a session that may have begun. */
+    struct str doubts;       /* JSON object, for the next question: what judges said; or empty. */
+    struct str record;       /* JSON, for the next job: what an agent elsewhere said; or empty. */
+    struct lineage lineage;  /* For flow_new_run. */
+    struct task_limits left; /* For the next attempt of the agent: what its budget tree leaves. */
+    struct str assignment;   /* Of the job that moves it, while that reports; or empty. */
     struct known_config *known; /* The configuration snapshot; NULL until flow_config. */
 };
 

@@ -11,6 +11,7 @@
 #include "control/run/quarantine.h"
 #include "control/run/questions.h"
 #include "control/run/results.h"
+#include "control/run/run_tree.h"
 #include "control/run/stop.h"
 #include "control/run/usage.h"
 #include "core/event_types.h"
@@ -102,6 +103,24 @@ enum rc pipeline_refused(struct context *ctx, const struct job_row *job, const s
     return rc == RC_OK ? flow_save_events(ctx, &flow) : rc;
 }
 
+/* After a stop request a result is not judged any more; what it has cost is booked. */
+static enum rc end_stopped(struct context *ctx, struct flow *flow, const struct step_row *step,
+                           const struct js *result)
+{
+    bool spends = step->kind == STEP_AGENT || step->kind == STEP_PLAN || step->kind == STEP_PULL;
+    enum rc rc = spends ? usage_take(ctx, &flow->run, flow->assignment, result) : RC_OK;
+    return rc == RC_OK ? flow_end_stopped(ctx, flow) : rc;
+}
+
+static enum rc save_spent(struct context *ctx, struct flow *flow)
+{
+    const struct run_row *now = &flow->run, *before = &flow->stored_run;
+    bool spent = now->cost_microusd != before->cost_microusd ||
+                 now->tokens_in != before->tokens_in || now->tokens_out != before->tokens_out;
+    enum rc rc = flow_save(ctx, flow);
+    return rc == RC_OK && spent ? run_tree_spent(ctx, now) : rc;
+}
+
 enum rc pipeline_completed(struct context *ctx, const struct job_row *job,
                            struct step_result *result)
 {
@@ -125,12 +144,11 @@ enum rc pipeline_completed(struct context *ctx, const struct job_row *job,
         flow->run.lost = 0;
     if (rc == RC_OK && pull_is_cut_off(&flow->run)) /* It was done in time after all. */
         rc = pull_continue(ctx, flow);
-    /* After a stop request a result is not judged any more; a pull request is still recorded. */
     if (rc == RC_OK && flow->run.stop != RUN_STOP_NONE && !step->finishes)
-        rc = flow_end_stopped(ctx, flow);
+        rc = end_stopped(ctx, flow, step, result->tree);
     else if (rc == RC_OK)
         rc = done(ctx, flow, result->tree);
-    return rc == RC_OK ? flow_save(ctx, flow) : rc;
+    return rc == RC_OK ? save_spent(ctx, flow) : rc;
 }
 
 static enum rc emit_failed(struct context *ctx, struct flow *flow, const struct job_row *job,

@@ -56,11 +56,13 @@ MUST_USE enum rc pipeline_walk(struct context *ctx, struct flow *flow, enum run_
                                const char *reason);
 /* With the prompt that is there: to the agent, or to its plan if that is still to be made. */
 MUST_USE enum rc pipeline_resume(struct context *ctx, struct flow *flow);
-/* A limit of which nothing is left for the agent: how the run would end; NULL: there is none. */
-const struct ending *pipeline_used_up(const struct flow *flow);
-/* The next attempt of a running run: its agent starts, unless the run has used up its turns or its
-   money (it ends), the agent's question is open (it waits for the answer) or the agent's account is
-   parked (it is queued again). */
+/* *ret_ending: of a limit nothing is left for the agent, and the run would end so; NULL: it may
+   start. */
+MUST_USE enum rc pipeline_used_up(struct context *ctx, struct flow *flow,
+                                  const struct ending **ret_ending);
+/* The next attempt of a running run: its agent starts, unless the run has used up its turns, its
+   money or its tokens, or an ancestor has (it ends), the agent's question is open (it waits for the
+   answer), or the agent's account is parked (it is queued again). */
 MUST_USE enum rc pipeline_start_agent(struct context *ctx, struct flow *flow);
 /* Publishes, or keeps the patch: judged good, or approved. */
 MUST_USE enum rc pipeline_accept(struct context *ctx, struct flow *flow);

@@ -10,8 +10,10 @@
 #include "control/run/messages.h"
 #include "control/run/pull_limits.h"
 #include "control/run/result_facts.h"
+#include "control/run/run_tree.h"
 #include "control/run/stop.h"
 #include "control/run/usage.h"
+#include "core/config/profile.h"
 #include "core/event_types.h"
 #include "core/run/worker_report.h"
 #include "core/step_kind.h"
@@ -111,6 +113,26 @@ static enum rc session_begun(struct context *ctx, struct run_row *run, const str
     return rc;
 }
 
+/* The session of a local agent: its next attempt may resume it.  One of a plan ends with the
+   plan. */
+static enum rc note_agent_session(struct context *ctx, struct run_row *run,
+                                  const struct job_row *job, const struct js *events)
+{
+    const char *session = run->agent_session;
+    if (run->session_id != NULL || !text_same(job->type, step_row(STEP_AGENT)->name))
+        return RC_OK;
+    for (size_t i = 0; i < js_count(events); i++) {
+        const struct js *event = js_at(events, i);
+        const char *id = js_get_str(js_get(event, "data"), "sessionId", NULL);
+        if (text_same(js_get_str(event, "type", ""), EV_SESSION_STARTED) && agent_session_valid(id))
+            session = id;
+    }
+    if (text_same(session, run->agent_session))
+        return RC_OK;
+    run->agent_session = arena_strdup(ctx->arena, session);
+    return runs_save_begun(ctx->db, run, ctx->err);
+}
+
 /* A remote session that is known to have begun is never started again. */
 static enum rc note_session(struct context *ctx, struct flow *flow, const struct job_row *job,
                             const struct js *events)
@@ -170,7 +192,11 @@ static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd,
     if (rc == RC_OK)
         rc = note_delivered(ctx, &job, progress->events);
     if (rc == RC_OK)
+        rc = note_agent_session(ctx, &flow.run, &job, progress->events);
+    if (rc == RC_OK)
         rc = sums != NULL ? flow_save_used(ctx, &flow) : flow_save_events(ctx, &flow);
+    if (rc == RC_OK && sums != NULL)
+        rc = run_tree_spent(ctx, &flow.run);
     if (rc != RC_OK || answer->cancel)
         return rc;
     return pull_reported(ctx, &flow.run, &job, sums, &answer->cancel);

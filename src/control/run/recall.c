@@ -28,10 +28,13 @@ enum rc pipeline_recall_for_messages(struct context *ctx, struct flow *flow, boo
 {
     static const struct recall recall = {"message", "People have sent messages to the agent"};
     *ret_recalled = false;
+    const struct ending *ending = NULL;
+    bool wait = false;
     /* A pull request that the agent has opened is not changed behind its back. */
-    if (pipeline_used_up(flow) != NULL || remote_has_pr(flow))
-        return RC_OK;
-    enum rc rc = messages_wait(ctx, flow, ret_recalled);
+    enum rc rc = remote_has_pr(flow) ? RC_OK : messages_wait(ctx, flow, &wait);
+    if (rc == RC_OK && wait)
+        rc = pipeline_used_up(ctx, flow, &ending);
+    *ret_recalled = wait && ending == NULL;
     return rc == RC_OK && *ret_recalled ? pipeline_recall(ctx, flow, &recall) : rc;
 }
 

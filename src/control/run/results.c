@@ -125,6 +125,9 @@ static const struct {
     {"tool_denied", {RUN_EV_FAIL, "policy.tool_denied", "The agent called a denied tool"}},
     {"tool_retries",
      {RUN_EV_FAIL, "retry_budget_exhausted", "The agent made the same failing call over and over"}},
+    {"output_unreadable",
+     {RUN_EV_FAIL, "agent_output_unreadable",
+      "The agent printed a record of more than 16 MiB, which cannot be checked"}},
 };
 
 static const struct ending *agent_stop(const struct js *result)
@@ -211,8 +214,8 @@ static enum rc fail_agent(struct context *ctx, struct flow *flow, const struct i
 {
     const char *said = js_get_str(result, "error", NULL);
     const char *message = inference->message;
-    if (!text_empty(said))
-        message = arena_printf(ctx->arena, "%s: %s", message, said);
+    if (!text_empty(said)) /* In the place of the full stop. */
+        message = arena_printf(ctx->arena, "%.*s: %s", (int)strcspn(message, "."), message, said);
     if (js_get_bool(result, "branchPushed", false))
         message = arena_printf(ctx->arena, "%s What it pushed stays on branch %s.", message,
                                flow->run.branch);

@@ -57,28 +57,32 @@ enum rc run_job_completed(struct context *ctx, const struct job_row *job, void *
     return pipeline_completed(ctx, job, checked);
 }
 
-/* The runs of the jobs and of the tasks, and the tasks of the jobs' runs. */
+/* The runs of the jobs and of the tasks, the roots of their budget trees, and the tasks of the runs
+   of the jobs. */
 static enum rc find_owners(struct read_ahead *read_ahead, struct read_ahead_ids *runs,
                            struct db *db, struct err *err)
 {
     size_t task_count = read_ahead->owners.count;
     struct job_owner owner;
-    struct id run_id;
+    struct task_runs of_task;
     enum rc rc = read_ahead_each(&read_ahead->jobs, db, jobs_owner_read_ahead, err);
     if (rc == RC_OK)
-        rc = read_ahead_each(&read_ahead->owners, db, tasks_latest_run_read_ahead, err);
+        rc = read_ahead_each(&read_ahead->owners, db, tasks_runs_read_ahead, err);
     for (size_t i = 0; rc == RC_OK && i < read_ahead->jobs.count; i++) {
         rc = jobs_owner(db, &read_ahead->jobs.ids[i], &owner, err);
         if (rc == RC_OK) {
             read_ahead_add(runs, &owner.run_id, read_ahead->arena);
+            read_ahead_add(runs, &owner.root_run_id, read_ahead->arena);
             read_ahead_add(&read_ahead->owners, &owner.task_id, read_ahead->arena);
         }
         rc = rc == RC_NOT_FOUND ? RC_OK : rc;
     }
     for (size_t i = 0; rc == RC_OK && i < task_count; i++) {
-        rc = tasks_latest_run(db, &read_ahead->owners.ids[i], &run_id, err);
-        if (rc == RC_OK)
-            read_ahead_add(runs, &run_id, read_ahead->arena);
+        rc = tasks_runs(db, &read_ahead->owners.ids[i], &of_task, err);
+        if (rc == RC_OK) {
+            read_ahead_add(runs, &of_task.latest_run_id, read_ahead->arena);
+            read_ahead_add(runs, &of_task.root_run_id, read_ahead->arena);
+        }
         rc = rc == RC_NOT_FOUND ? RC_OK : rc;
     }
     return rc;

@@ -46,7 +46,7 @@ static enum rc ask_worker(struct context *ctx, struct flow *flow)
     CLEANUP(event_body_release) struct event_body body;
     event_body_open(&body);
     jw_kstr(&body.jw, "runId", flow->run.id.text);
-    jw_kstr(&body.jw, "kind", flow->run.stop == RUN_STOP_CANCEL ? "cancel" : "timeout");
+    jw_kstr(&body.jw, "kind", run_stop_name(flow->run.stop));
     jw_kstr(&body.jw, "requestedBy", flow->run.stop_by);
     jw_kstr(&body.jw, "reason", flow->run.stop_reason);
     enum rc rc = flow_emit(ctx, flow, EV_RUN_CANCEL_REQUESTED, &body);
@@ -179,12 +179,33 @@ struct cmd_cancel *cmd_cancel_new(void)
     return command_new(&cancel_ops, sizeof(struct cmd_cancel));
 }
 
+/* The codes of the limits that stop a run; a run keeps the name of the limit. */
+static const char *code_of_limit(const char *limit)
+{
+    for (int i = 0; i < MEASURE_COUNT; i++)
+        if (text_same(limit, budget_measure_limit((enum budget_measure)i)))
+            return budget_measure_code((enum budget_measure)i);
+    return "cost_budget_exceeded";
+}
+
+static enum rc end_for_budget(struct context *ctx, struct flow *flow)
+{
+    struct ending ending = {.event = RUN_EV_FAIL,
+                            .code = code_of_limit(flow->run.stop_by),
+                            .message = flow->run.stop_reason};
+    if (!id_is_none(&flow->run.pull_request_id))
+        return flow_end_published(ctx, flow, ending.code, ending.message);
+    return flow_end(ctx, flow, &ending);
+}
+
 enum rc flow_end_stopped(struct context *ctx, struct flow *flow)
 {
     assert(flow->run.stop != RUN_STOP_NONE);
     const struct ending *limit = pull_ending(&flow->run);
     if (limit != NULL)
         return pull_is_cut_off(&flow->run) ? pull_collect(ctx, flow) : flow_end(ctx, flow, limit);
+    if (flow->run.stop == RUN_STOP_BUDGET)
+        return end_for_budget(ctx, flow);
     bool cancel = flow->run.stop == RUN_STOP_CANCEL;
     const char *by = flow->run.stop_by != NULL ? flow->run.stop_by : "drover";
     const char *why = flow->run.stop_reason;

@@ -30,8 +30,8 @@ MUST_USE enum rc stop_failed(struct context *ctx, const struct id *run_id,
 /* What a worker of this step is to do: sets cancel, hold and message_seq.  A request to stop
    outranks a hold. */
 void stop_orders(const struct run_row *run, const char *step, struct job_answer *answer);
-/* Ends the run by its stop request (cancelled or timed_out), or collects what an agent elsewhere
-   has done when the request came from a limit on turns or cost. */
+/* Ends the run by its stop request (cancelled, timed_out, or failed for a budget), or collects what
+   an agent elsewhere has done when the request came from a limit on turns or cost. */
 MUST_USE enum rc flow_end_stopped(struct context *ctx, struct flow *flow);
 
 struct cmd_cancel {

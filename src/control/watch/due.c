@@ -21,6 +21,7 @@
 #include "control/run/quarantine.h"
 #include "control/run/results.h"
 #include "control/run/stop.h"
+#include "control/run/subtasks.h"
 #include "control/watch/workers.h"
 #include "store/timers.h"
 #include <string.h>
@@ -138,7 +139,10 @@ static enum rc run_deadline(struct context *ctx, const struct id *run_id)
         return RC_OK;
     struct stop_request request = {.kind = RUN_STOP_TIMEOUT,
                                    .by = "drover",
-                                   .reason = "The run passed its time limit (timeouts.runMs)"};
+                                   .reason = id_is_none(&flow.run.parent_run_id)
+                                                 ? "The run passed its time limit (timeouts.runMs)"
+                                                 : "The run passed its time limit (timeouts.runMs, "
+                                                   "or that of its parent task)"};
     bool stopping;
     return stop_run(ctx, &flow, &request, &stopping);
 }
@@ -186,6 +190,8 @@ static const struct timer_kind {
     {TIMER_QUARANTINE, quarantine_sweep, false},
     {TIMER_ACCOUNT_RESET, accounts_reset, false},
     {TIMER_RUN_HELD, accounts_release, false},
+    {TIMER_SUBTASKS_END, subtasks_end, false},
+    {TIMER_SUBTASKS_BUDGET, subtasks_budget, false},
 };
 
 /* NULL: written by a version that has more kinds. */

@@ -10,15 +10,18 @@ enum {
     PROBE_MINUTES_MAX = 120,
 };
 
-/* Windows as the providers document them: Claude subscriptions 5 h and a week, Codex the same. */
+/* Windows as the providers document them: Claude subscriptions 5 h and a week, Codex the same;
+   Gemini a day; Copilot and Cursor a month.  The others speak for accounts of any provider. */
 static const struct {
     bool knows_records;
     int64_t window_us;
 } adapters[] = {
-    [ADAPTER_NONE] = {false, 6 * US_PER_HOUR},
-    [ADAPTER_NDJSON] = {false, 6 * US_PER_HOUR},
-    [ADAPTER_CLAUDE] = {true, 7 * US_PER_DAY},
-    [ADAPTER_CODEX] = {true, 7 * US_PER_DAY},
+    [ADAPTER_NONE] = {false, 6 * US_PER_HOUR},  [ADAPTER_NDJSON] = {false, 6 * US_PER_HOUR},
+    [ADAPTER_CLAUDE] = {true, 7 * US_PER_DAY},  [ADAPTER_CODEX] = {true, 7 * US_PER_DAY},
+    [ADAPTER_GEMINI] = {true, US_PER_DAY},      [ADAPTER_COPILOT] = {true, 31 * US_PER_DAY},
+    [ADAPTER_CURSOR] = {true, 31 * US_PER_DAY}, [ADAPTER_OPENCODE] = {true, 7 * US_PER_DAY},
+    [ADAPTER_GOOSE] = {true, 7 * US_PER_DAY},   [ADAPTER_AMP] = {true, US_PER_DAY},
+    [ADAPTER_TEXT] = {false, 6 * US_PER_HOUR},  [ADAPTER_ACP] = {false, 6 * US_PER_HOUR},
 };
 
 static int64_t doubled(int64_t first_us, int64_t times, int64_t longest_us)

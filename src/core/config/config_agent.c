@@ -1,41 +1,63 @@
 /*
  * config_agent.c - the section `agent` of a repository's configuration.
  *
- *   agent: {compute, command, adapter, prompt, model, account, prices, network, egress, env,
- *           mounts, home, resources, remote, queue}
+ *   agent: {use, compute, command, adapter, prompt, model, account, prices, network, egress, env,
+ *           mounts, home, homeWriteBack, resources, remote, queue}
  */
 #include "core/config/config_decoder.h"
 #include "core/config/egress.h"
+#include "core/config/profile.h"
 #include <string.h>
 
 static const char *const adapters[] = {[ADAPTER_NONE] = "none",
                                        [ADAPTER_NDJSON] = "ndjson",
                                        [ADAPTER_CLAUDE] = "claude",
                                        [ADAPTER_CODEX] = "codex",
+                                       [ADAPTER_GEMINI] = "gemini",
+                                       [ADAPTER_COPILOT] = "copilot",
+                                       [ADAPTER_CURSOR] = "cursor",
+                                       [ADAPTER_OPENCODE] = "opencode",
+                                       [ADAPTER_GOOSE] = "goose",
+                                       [ADAPTER_AMP] = "amp",
+                                       [ADAPTER_TEXT] = "text",
+                                       [ADAPTER_ACP] = NULL,
                                        NULL};
+
+const char *adapter_name(enum adapter adapter)
+{
+    return adapters[adapter];
+}
 
 const char *agent_account(const struct agent_config *agent, struct arena *arena)
 {
     if (agent->account != NULL)
         return agent->account;
-    return arena_printf(arena, "default:%s", adapters[agent->adapter]);
+    return arena_printf(arena, "default:%s", adapter_name(agent->adapter));
+}
+
+/* NAME, or NAME=value. */
+static bool env_entry_valid(const char *entry, struct arena *arena)
+{
+    return config_variable_valid(arena_strndup(arena, entry, strcspn(entry, "="))) &&
+           !config_text_has_control(entry);
 }
 
 static void decode_env(struct decoder *decoder, struct fields *fields)
 {
-    const struct js *names = NULL;
+    const struct js *entries = NULL;
     fields_strings(fields, "env", FIELD_OPTIONAL, CONFIG_ENV_MAX,
-                   &(struct field_text){.min = 1, .max = 200}, &names);
-    for (size_t i = 0; fields->rc == RC_OK && i < js_count(names); i++) {
-        const char *name = js_str(js_at(names, i), "");
+                   &(struct field_text){.min = 1, .max = CONFIG_ENV_BYTES_MAX}, &entries);
+    for (size_t i = 0; fields->rc == RC_OK && i < js_count(entries); i++) {
+        const char *entry = js_str(js_at(entries, i), "");
         const char *key = arena_printf(decoder->arena, "env[%zu]", i);
-        if (!config_variable_valid(name))
-            fields_fail(fields, key, "%s must be the name of an environment variable", key);
-        else if (text_starts(name, "DROVER_"))
+        if (!env_entry_valid(entry, decoder->arena))
+            fields_fail(fields, key,
+                        "%s must be the name of an environment variable, or NAME=value", key);
+        else if (text_starts(entry, "DROVER_"))
             fields_fail(fields, key, "%s must not start with DROVER_: drover sets these itself",
                         key);
         else
-            decoder->config.agent.env[i] = name;
+            decoder->config.agent.env[i] = entry;
     }
 }
 
@@ -119,9 +141,16 @@ static enum rc decode_remote(struct decoder *decoder, const struct js *object)
 static void check_compute(struct fields *fields, const struct agent_config *agent)
 {
     bool process = agent->compute == COMPUTE_PROCESS;
+    if (!process && agent->profile != NULL)
+        fields_fail(fields, "use", "use is for compute process only");
     bool has_remote = js_get(fields->object, "remote") != NULL;
-    if (process && agent->command[0] == NULL)
-        fields_fail(fields, "command", "command is missing: compute process runs it");
+    if (process && agent->command[0] == NULL && agent->profile != NULL)
+        fields_fail(fields, "command", "command is missing: profile %s has none of its own",
+                    agent->profile->name);
+    else if (process && agent->command[0] == NULL)
+        fields_fail(fields, "command",
+                    "command is missing: compute process runs it, or use names "
+                    "a profile");
     if (!process && agent->command[0] != NULL)
         fields_fail(fields, "command", "command is for compute process only");
     if (agent->compute == COMPUTE_REMOTE && !has_remote)
@@ -146,12 +175,21 @@ static void decode_choices(struct fields *fields, struct agent_config *agent)
     agent->prompt = (enum prompt_way)prompt;
 }
 
+static void decode_write_back(struct fields *fields, struct agent_config *agent)
+{
+    static const char *const names[] = {"none", "credentials", NULL};
+    int write_back = 1;
+    fields_choice(fields, "homeWriteBack", FIELD_OPTIONAL, names, &write_back);
+    agent->home_write_back = write_back == 1;
+}
+
 enum rc config_decode_agent(struct decoder *decoder, const struct js *object)
 {
     struct agent_config *agent = &decoder->config.agent;
     const struct js *mounts = NULL, *resources = NULL, *remote = NULL, *prices = NULL;
     struct fields fields;
     fields_open(&fields, object, "agent", decoder->err);
+    config_use_profile(decoder, &fields);
     decode_choices(&fields, agent);
     config_command(&fields, FIELD_OPTIONAL, agent->command);
     fields_bool(&fields, "network", FIELD_OPTIONAL, &agent->network);
@@ -165,9 +203,11 @@ enum rc config_decode_agent(struct decoder *decoder, const struct js *object)
     fields_string(&fields, "home", FIELD_OPTIONAL, &(struct field_text){.min = 1}, &agent->home);
     if (agent->home != NULL && !path_valid(agent->home))
         fields_fail(&fields, "home", "home must be an absolute path, without ..");
+    decode_write_back(&fields, agent);
     fields_object(&fields, "resources", FIELD_OPTIONAL, &resources);
     fields_object(&fields, "remote", FIELD_OPTIONAL, &remote);
     config_name(&fields, "queue", FIELD_OPTIONAL, &agent->queue);
+    config_take_profile(decoder, &fields);
     check_compute(&fields, agent);
     enum rc rc = fields_close(&fields);
     if (rc == RC_OK)

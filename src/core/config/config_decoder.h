@@ -14,6 +14,7 @@ enum {
     CONFIG_COMMAND_BYTES_MAX = 16 * 1024,
     CONFIG_TEXT_BYTES_MAX = 256 * 1024,
     CONFIG_NAME_BYTES_MAX = 64,
+    CONFIG_ENV_BYTES_MAX = 4096,
     CONFIG_GLOB_BYTES_MAX = 500,
     CONFIG_URL_BYTES_MAX = 2000,
     CONFIG_RETRIES_MAX = 20,
@@ -47,6 +48,13 @@ MUST_USE enum rc config_decode_sequence(struct decoder *decoder, const struct js
 /* Decodes every element of an array; paths are "key[0]", ... */
 MUST_USE enum rc config_decode_each(struct decoder *decoder, const struct js *array,
                                     const char *key, decode_each_fn *decode);
+
+/* `agent.use`, and what the profile has for adapter and prompt: before other fields of agent. */
+void config_use_profile(struct decoder *decoder, struct fields *fields);
+/* What else the profile has and the repository does not give: after them. */
+void config_take_profile(struct decoder *decoder, struct fields *fields);
+/* Puts agent.model into a command: WORD_MODEL of profile.h.  true: the word is in it. */
+bool config_put_model(struct decoder *decoder, struct fields *fields, const char **command);
 
 /* Fields that several sections have. */
 /* An argv; to has room for CONFIG_ARGS_MAX + 1. */

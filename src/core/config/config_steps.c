@@ -19,6 +19,7 @@ enum rc config_decode_plan(struct decoder *decoder, const struct js *object)
     fields_open(&fields, object, "plan", decoder->err);
     fields_choice(&fields, "approval", FIELD_OPTIONAL, approval_rule_names, &approval);
     config_command(&fields, FIELD_OPTIONAL, config->plan.command);
+    (void)config_put_model(decoder, &fields, config->plan.command);
     config_timeout(&fields, &config->plan.timeout_ms);
     if (config->agent.compute != COMPUTE_PROCESS && config->plan.command[0] == NULL)
         fields_fail(&fields, "command", "command is missing: compute %s has none to plan with",

@@ -154,6 +154,16 @@ enum egress_reach egress_allows(const char *const *rules, const char *host, int 
     return reach;
 }
 
+bool egress_names(const char *const *rules, const char *host)
+{
+    for (size_t i = 0; rules != NULL && rules[i] != NULL; i++) {
+        struct rule rule;
+        if (read_rule(rules[i], &rule) && !rule.below && same_name(rule.place.host, str_of(host)))
+            return true;
+    }
+    return false;
+}
+
 /* ---- addresses ---- */
 
 /* The first that fits decides; what fits none is public. */

@@ -36,6 +36,9 @@ bool egress_rule_valid(const char *rule);
 /* What the rules (NULL-terminated) allow for this host and port. */
 enum egress_reach egress_allows(const char *const *rules, const char *host, int port);
 
+/* Does a rule (NULL-terminated) name this host, at any port?  Stars do not count. */
+bool egress_names(const char *const *rules, const char *host);
+
 /* What an address (4 or 16 bytes, in network order) needs; reachable when not beyond the reach. */
 enum egress_reach egress_needs(const unsigned char *address, size_t len);
 

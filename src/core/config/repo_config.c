@@ -6,8 +6,8 @@
  *   agent:       config_agent.c
  *   verify, judge, policy: config_checks.c
  *   plan, steps, sequence: config_steps.c
- *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxPatchBytes, maxOpenApprovals,
- *                 maxOpenPullRequests, maxRunEvents, maxRunEventBytes, overlap}
+ *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxTokens, maxPatchBytes,
+ *                 maxOpenApprovals, maxOpenPullRequests, maxRunEvents, maxRunEventBytes, overlap}
  *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries}
  *   timeouts:    {runMs, queueMs, prepareMs, ...}
  *   prompt:      {system, tokenBudget, rules, memory}
@@ -21,6 +21,7 @@
 #include <string.h>
 
 enum { NAME_BYTES_MAX = 200, BRANCH_BYTES_MAX = 200, RULES_PATH_BYTES_MAX = 500 };
+enum { TOKENS_MAX = 1000000000 };
 
 static struct repo_config config_default(void)
 {
@@ -92,6 +93,8 @@ static enum rc decode_limits(struct decoder *decoder, const struct js *object)
                &decoder->config.limits.max_turns);
     fields_real(&fields, "maxBudgetUsd", FIELD_OPTIONAL, &(struct field_real){0.01, 100},
                 &budget_usd);
+    fields_int(&fields, "maxTokens", FIELD_OPTIONAL, &(struct field_range){1, TOKENS_MAX},
+               &decoder->config.limits.max_tokens);
     fields_int(&fields, "maxPatchBytes", FIELD_OPTIONAL,
                &(struct field_range){1, 100 * 1024 * 1024},
                &decoder->config.limits.max_patch_bytes);

@@ -23,13 +23,30 @@ enum {
     CONFIG_JUDGES_MAX = 16,
     CONFIG_ARGS_MAX = 64,
     CONFIG_ENV_MAX = 64,
+    CONFIG_ENV_ALL_MAX = CONFIG_ENV_MAX + 16, /* With those of the profile. */
     CONFIG_MOUNTS_MAX = 16,
     CONFIG_HOSTS_MAX = 64,
     CONFIG_RULES_MAX = 32,
     CONFIG_TOOLS_MAX = 64,
 };
 enum compute { COMPUTE_PROCESS, COMPUTE_REMOTE, COMPUTE_PULL };
-enum adapter { ADAPTER_NONE, ADAPTER_NDJSON, ADAPTER_CLAUDE, ADAPTER_CODEX };
+/* How the output of an agent is read.  To add one: its name in config_agent.c and in
+   schemas/repository.json, its row in core/agent/claims.c, its ops in work/agent/adapter.c. */
+enum adapter {
+    ADAPTER_NONE,
+    ADAPTER_NDJSON,
+    ADAPTER_CLAUDE,
+    ADAPTER_CODEX,
+    ADAPTER_GEMINI,
+    ADAPTER_COPILOT,
+    ADAPTER_CURSOR,
+    ADAPTER_OPENCODE,
+    ADAPTER_GOOSE,
+    ADAPTER_AMP,
+    ADAPTER_TEXT,
+    ADAPTER_ACP, /* Not accepted in a configuration while it has no ops. */
+    ADAPTER_COUNT,
+};
 /* The prompt's file is always there; by default it comes on stdin too. */
 enum prompt_way { PROMPT_STDIN, PROMPT_FILE };
 /* Two runs that mean to change the same files. */
@@ -54,21 +71,29 @@ struct price_config {
     double input, cached_input, output;
 };
 
+struct agent_profile; /* profile.h */
+
 struct agent_config {
+    const struct agent_profile *profile; /* `use`; NULL: none.  What follows has its values. */
     enum compute compute;
-    const char *command[CONFIG_ARGS_MAX + 1]; /* NULL-terminated argv; empty unless process. */
+    /* NULL-terminated argv; empty unless process.  WORD_PROMPT_FILE of profile.h may be in it. */
+    const char *command[CONFIG_ARGS_MAX + 1];
+    /* The same to resume the agent's session, with WORD_SESSION; empty: arguments cannot. */
+    const char *resume[CONFIG_ARGS_MAX + 1];
     enum adapter adapter;
     enum prompt_way prompt;
     bool network;
     const char
-        *egress[CONFIG_HOSTS_MAX + 1];   /* host or host:port or *.host; with network: false. */
-    const char *env[CONFIG_ENV_MAX + 1]; /* Names let through, NULL-terminated. */
-    const char *model;                   /* $DROVER_MODEL, or NULL. */
-    const char *account;                 /* The provider account it uses up, or NULL. */
-    struct price_config prices;          /* For adapters that get tokens and no cost. */
+        *egress[CONFIG_HOSTS_MAX + 1];       /* host or host:port or *.host; with network: false. */
+    const char *env[CONFIG_ENV_ALL_MAX + 1]; /* NAME, let through, or NAME=value. */
+    const char *model;                       /* $DROVER_MODEL, or NULL. */
+    bool model_told;                         /* The model also reaches the agent in another way. */
+    const char *account;                     /* The provider account it uses up, or NULL. */
+    struct price_config prices;              /* For adapters that get tokens and no cost. */
     struct mount_config mounts[CONFIG_MOUNTS_MAX];
     size_t mount_count;
-    const char *home; /* Seeds $HOME: a directory that is copied into it, or NULL. */
+    const char *home;     /* Seeds $HOME: a directory that is copied into it, or NULL. */
+    bool home_write_back; /* A login of the profile that was refreshed is copied back. */
     struct resource_config resources;
     struct {
         const char *url;        /* Invoke, poll and stop go here. */
@@ -138,6 +163,7 @@ struct repo_config {
         int64_t max_active_runs; /* 0: none */
         int64_t max_turns;       /* 0: none given */
         int64_t max_budget_microusd;
+        int64_t max_tokens;         /* Input and output; 0: none given */
         int64_t max_patch_bytes;    /* default 10 MB */
         int64_t max_open_approvals; /* 0: none */
         int64_t max_open_pull_requests;
@@ -177,6 +203,7 @@ MUST_USE enum rc repo_config_decode(const struct js *document, const char *url_g
                                     struct err *err);
 /* How long a job of this step may take. */
 int64_t repo_config_step_ms(const struct repo_config *config, const struct step_row *step);
+const char *adapter_name(enum adapter adapter);
 /* agent.account, or one account for all agents that speak through the same adapter. */
 const char *agent_account(const struct agent_config *agent, struct arena *arena);
 /* acme/billing: letters, digits, . _ - and single slashes, at most 200 bytes. */

@@ -1,11 +1,17 @@
 #include "core/config/repo_document.h"
 #include "base/merge_patch.h"
+#include "core/config/profile.h"
 #include "core/config/schema.h"
 #include "core/config/schema_text.h"
 #include <assert.h>
 #include <string.h>
 
-enum { LAYERS_MAX = 4, PATH_BYTES_MAX = 1024, FILLED_BYTES_MAX = 8 * 1024 * 1024 };
+enum {
+    LAYERS_MAX = 5,
+    PATH_BYTES_MAX = 1024,
+    FILLED_BYTES_MAX = 8 * 1024 * 1024,
+    PROFILE_BYTES_MAX = 2 * 1024 * 1024
+};
 #define CODE "INVALID_CONFIGURATION"
 
 struct str schema_text_of(const char *name)
@@ -43,6 +49,10 @@ enum rc repo_layer_check(const struct js *layer, struct arena *arena, struct fau
 static struct str filler_for(const struct js *layer)
 {
     const char *compute = js_str(js_path(layer, "agent.compute"), "process");
+    const struct agent_profile *profile = agent_profile_find(
+        js_str(js_path(layer, "agent.use"), ""));
+    if (profile != NULL && profile->command != NULL)
+        return STR("{\"url\":\"/\",\"agent\":{}}");
     if (text_same(compute, "remote"))
         return STR("{\"url\":\"/\",\"agent\":{\"remote\":{\"url\":\"http://localhost/\"}}}");
     if (text_same(compute, "pull"))
@@ -157,7 +167,8 @@ enum rc repo_layers_check(const struct repo_layers *layers, struct arena *arena,
 struct views {
     const struct js *at[LAYERS_MAX];
 };
-static const char *const layer_names[LAYERS_MAX] = {"task", "repository", "platform", "snapshot"};
+static const char *const layer_names[LAYERS_MAX] = {"task", "repository", "platform", "snapshot",
+                                                    "profile"};
 
 static const char *origin_of(const struct views *views)
 {
@@ -210,11 +221,11 @@ static void free_views(struct js *(*trees)[LAYERS_MAX])
         js_free((*trees)[i]);
 }
 
-static enum rc write_layer_origins(const struct repo_layers *layers, const struct js *effective,
-                                   struct jw *jw, struct err *err)
+static enum rc write_layer_origins(const struct repo_layers *layers, struct str profile,
+                                   const struct js *effective, struct jw *jw, struct err *err)
 {
     const struct str texts[LAYERS_MAX] = {layers->task, layers->repository, layers->platform,
-                                          layers->snapshot};
+                                          layers->snapshot, profile};
     CLEANUP(free_views) struct js *trees[LAYERS_MAX] = {NULL};
     struct views views = {0};
     for (size_t i = 0; i < LAYERS_MAX; i++) {
@@ -241,18 +252,89 @@ enum rc repo_document_fill(const struct js *document, struct jw *jw, struct err 
     return rc;
 }
 
+static void write_list(struct jw *jw, const char *key, const char *const *items)
+{
+    jw_key(jw, key);
+    jw_begin(jw, '[');
+    for (size_t i = 0; items[i] != NULL; i++)
+        jw_str(jw, items[i]);
+    jw_end(jw, ']');
+}
+
+/* What the document gets from its profile, as one more layer below all others; empty: nothing. */
+static struct str profile_layer(const struct js *document, struct arena *arena)
+{
+    struct repo_config *config = arena_alloc(arena, sizeof *config);
+    struct err ignored = {0};
+    if (js_path(document, "agent.use") == NULL ||
+        repo_config_decode(document, "/", arena, config, &ignored) != RC_OK ||
+        config->agent.profile == NULL)
+        return (struct str){0};
+    const struct agent_config *agent = &config->agent;
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, PROFILE_BYTES_MAX);
+    struct jw jw = jw_to(&text);
+    jw_begin(&jw, '{');
+    jw_key(&jw, "agent");
+    jw_begin(&jw, '{');
+    write_list(&jw, "command", agent->command);
+    jw_kstr(&jw, "adapter", adapter_name(agent->adapter));
+    jw_kstr(&jw, "prompt", agent->prompt == PROMPT_FILE ? "file" : "stdin");
+    write_list(&jw, "egress", agent->egress);
+    write_list(&jw, "env", agent->env);
+    jw_end(&jw, '}');
+    jw_end(&jw, '}');
+    return (struct str){arena_strndup(arena, buf_text(&text), text.len), text.len};
+}
+
+/* The document over its profile; entries of env add up. */
+static enum rc add_profile(struct str profile, const struct js *document, struct arena *arena,
+                           struct str *ret_text, struct err *err)
+{
+    CLEANUP(js_freep) struct js *layer = NULL;
+    CLEANUP(js_freep) struct js *env = NULL;
+    enum rc rc = js_parse(profile.at, profile.len, &layer, err);
+    if (rc == RC_OK)
+        rc = merge_patch(profile, document, arena, ret_text, err);
+    if (rc != RC_OK)
+        return rc;
+    const char *all = js_text(js_path(layer, "agent.env"), arena);
+    struct str patch = str_of(arena_printf(arena, "{\"agent\":{\"env\":%s}}", all));
+    rc = js_parse(patch.at, patch.len, &env, err);
+    return rc == RC_OK ? merge_patch(*ret_text, env, arena, ret_text, err) : rc;
+}
+
+/* With the values of its profile; *ret_profile: its layer. */
+static enum rc document_of(struct str merged, struct arena *arena, struct str *ret_profile,
+                           struct js **ret_document, struct err *err)
+{
+    CLEANUP(js_freep) struct js *document = NULL;
+    struct str text;
+    enum rc rc = js_parse(merged.at, merged.len, &document, err);
+    if (rc != RC_OK)
+        return rc;
+    *ret_profile = profile_layer(document, arena);
+    if (ret_profile->len == 0) {
+        *ret_document = document;
+        document = NULL;
+        return RC_OK;
+    }
+    rc = add_profile(*ret_profile, document, arena, &text, err);
+    return rc == RC_OK ? js_parse(text.at, text.len, ret_document, err) : rc;
+}
+
 enum rc repo_layers_write(const struct repo_layers *layers, struct arena *arena, struct jw *jw,
                           struct err *err)
 {
     CLEANUP(js_freep) struct js *document = NULL;
     CLEANUP(js_freep) struct js *effective = NULL;
     CLEANUP(buf_release) struct buf filled;
-    struct str merged;
+    struct str merged, profile = {0};
     buf_init(&filled, FILLED_BYTES_MAX);
     struct jw into = jw_to(&filled);
     enum rc rc = repo_layers_merge(layers, arena, &merged, err);
     if (rc == RC_OK)
-        rc = js_parse(merged.at, merged.len, &document, err);
+        rc = document_of(merged, arena, &profile, &document, err);
     if (rc == RC_OK)
         rc = repo_document_fill(document, &into, err);
     if (rc == RC_OK)
@@ -260,5 +342,5 @@ enum rc repo_layers_write(const struct repo_layers *layers, struct arena *arena,
     if (rc != RC_OK)
         return rc;
     jw_kraw(jw, "effective", buf_str(&filled));
-    return write_layer_origins(layers, effective, jw, err);
+    return write_layer_origins(layers, profile, effective, jw, err);
 }

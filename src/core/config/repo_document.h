@@ -2,7 +2,8 @@
  * repo_document.h - a repository's configuration before it is decoded: checked by its schema,
  * merged from layers, and shown with its defaults.
  *
- *     defaults of the program  <  platform (the server's `defaults`)  <  repository  <  task
+ *     defaults of the program  <  profile (agent.use)  <  platform (the server's `defaults`)
+ *         <  repository  <  task
  *
  * The later layer wins: objects merge, every other value replaces the lower one, and null
  * removes what a lower layer has set.  Pure.

@@ -9,12 +9,12 @@
  *   End of the output:
  *   make: *** [Makefile:4: test] Error 1    as much of the end as fits
  *
- * The log is cleaned first: terminal escapes and control characters go, a progress line keeps
- * what it showed last, bytes that are not UTF-8 become '?'.
+ * The log is cleaned first (core/text/terminal.h).
  */
 #include "core/run/feedback.h"
 #include "base/buf.h"
 #include "core/text/prose.h"
+#include "core/text/terminal.h"
 #include <assert.h>
 #include <ctype.h>
 #include <string.h>
@@ -27,7 +27,6 @@ enum {
     ERROR_BYTES_MAX = 2400,
     LINES_BEFORE = 1,
     LINES_AFTER = 3,
-    ESCAPE_BYTES_MAX = 128,
     EXIT_NOT_EXECUTABLE = 126,
     EXIT_NOT_FOUND = 127,
     EXIT_KILLED = 128 + 9, /* As a shell reports a command that it ran. */
@@ -207,58 +206,7 @@ const char *failure_category_name(enum failure_category category)
     return category_names[category];
 }
 
-/* ---- cleaning ---- */
-
-/* Bytes of the terminal escape at the start, which is ESC; at least 1. */
-static size_t escape_bytes(struct str text)
-{
-    size_t max = text.len < ESCAPE_BYTES_MAX ? text.len : ESCAPE_BYTES_MAX;
-    if (max < 2)
-        return max;
-    if (text.at[1] == '[') { /* CSI: parameters, then one final byte. */
-        for (size_t i = 2; i < max; i++) {
-            if (text.at[i] >= 0x40 && text.at[i] <= 0x7e)
-                return i + 1;
-        }
-        return 2;
-    }
-    if (text.at[1] == ']') { /* OSC: up to BEL or ESC \. */
-        for (size_t i = 2; i < max; i++) {
-            if (text.at[i] == '\a')
-                return i + 1;
-            if (text.at[i] == '\033' && i + 1 < max && text.at[i + 1] == '\\')
-                return i + 2;
-        }
-    }
-    return 2;
-}
-
-/* Copies the line as a terminal would show it in the end; returns the end of the copy. */
-static char *clean_line(char *to, struct str line)
-{
-    char *start = to;
-    bool returned = false; /* The next character overwrites the line. */
-    while (line.len > 0) {
-        size_t bytes = 1;
-        unsigned char c = (unsigned char)line.at[0];
-        if (c == '\033') {
-            bytes = escape_bytes(line);
-        } else if (c == '\r') {
-            returned = true;
-        } else if (c == '\t' || (c >= ' ' && c != 0x7f)) {
-            to = returned ? start : to;
-            returned = false;
-            bytes = utf8_len(line.at, line.len);
-            if (bytes == 0)
-                *to++ = '?';
-            else
-                to = (char *)memcpy(to, line.at, bytes) + bytes;
-            bytes += bytes == 0;
-        }
-        line = (struct str){line.at + bytes, line.len - bytes};
-    }
-    return to;
-}
+/* ---- lines ---- */
 
 /* The log as cleaned lines, and which of them report an error. */
 struct lines {
@@ -382,7 +330,7 @@ static struct lines read_log(struct str log, struct arena *arena)
     char *to = arena_alloc(arena, log.len + 1);
     struct str line;
     while (str_take_line(&log, &line)) {
-        char *end = clean_line(to, line);
+        char *end = terminal_line(to, line);
         lines.at[lines.count] = (struct str){to, (size_t)(end - to)};
         lines.is_error[lines.count] = is_error_line(lines.at[lines.count]);
         lines.count++;
@@ -425,7 +373,7 @@ static enum failure_category category_of_log(struct str log)
     while (str_take_line(&log, &line)) {
         char shown[SCAN_BYTES_MAX];
         line.len = line.len < SCAN_BYTES_MAX ? line.len : SCAN_BYTES_MAX;
-        char *end = clean_line(shown, line);
+        char *end = terminal_line(shown, line);
         enum failure_category told = category_of_line((struct str){shown, (size_t)(end - shown)});
         if (weight_of(told) < weight_of(found))
             found = told;

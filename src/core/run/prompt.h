@@ -7,6 +7,7 @@
  */
 #ifndef CORE_RUN_PROMPT_H
 #define CORE_RUN_PROMPT_H
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/id.h"
 #include "base/rc.h"
@@ -42,8 +43,12 @@ struct prompt_result {
     bool used[PROMPT_KIND_COUNT];
 };
 
-/* The system text where the repository configures no other. */
-extern const char prompt_system_text[];
+/* The system text: the repository's own instructions, or drover's where own is NULL; then always
+   what drover and the agent have agreed on. */
+const char *prompt_system(const char *own, struct arena *arena);
+/* What an agent is told that resumes its session: the feedback on its last attempt, or NULL where
+   it was interrupted in its first. */
+void prompt_resume(const char *feedback, struct buf *into);
 /* Changes whenever the same parts would make another prompt. */
 enum { PROMPT_TEMPLATE_VERSION = 1 };
 enum { PROMPT_VERSION_BYTES = 32 };

@@ -1,8 +1,11 @@
 /*
- * task_limits.h - the limits of a run on turns and cost.  Pure.
+ * task_limits.h - the limits of a run on turns, cost and tokens.  Pure.
  *
- *   turns   the task's own, else the configuration's, else none
- *   cost    the same, else the server's for a run, else a quarter of what a day may cost, else none
+ *   turns    the task's own, else the configuration's, else none
+ *   cost     the same, else the server's for a run, else a quarter of a day's, else none
+ *   tokens   input and output together: the task's own, else the configuration's, else none
+ *
+ * Cost and tokens of a sub-task are at most what is left of every ancestor (budget_tree.h).
  *
  * They are resolved once for each run, when it is made (flow_new_run, for submit and retry), and
  * stored with it.  Checks, payloads and answers use the stored values; a worker, those of its
@@ -15,6 +18,7 @@
 struct task_limits { /* 0: none */
     int64_t turns;
     int64_t cost_microusd;
+    int64_t tokens;
 };
 
 struct cost_limits {          /* Of the server; 0: none */
@@ -23,9 +27,10 @@ struct cost_limits {          /* Of the server; 0: none */
 };
 
 struct limit_sources {
-    struct task_limits task;       /* maxTurns and maxBudgetUsd of the task itself. */
-    struct task_limits configured; /* limits.maxTurns and .maxBudgetUsd of its configuration. */
+    struct task_limits task;       /* maxTurns, maxBudgetUsd, maxTokens of the task itself. */
+    struct task_limits configured; /* The same of `limits` of its configuration. */
     struct cost_limits server;
+    struct task_limits left; /* Of its ancestors, without turns. */
 };
 
 struct task_limits task_limits_resolve(const struct limit_sources *sources);

@@ -18,18 +18,33 @@ enum { SUMMARY_MAX = 300, ERROR_MAX = 300, MESSAGE_MAX = 4000, PLAN_MAX = 4000, 
 static const struct adapter_ops adapter_none = {.line = NULL};
 
 static const struct adapter_ops *const adapters[] = {
-    [ADAPTER_NONE] = &adapter_none,
-    [ADAPTER_NDJSON] = &adapter_ndjson,
-    [ADAPTER_CLAUDE] = &adapter_claude,
-    [ADAPTER_CODEX] = &adapter_codex,
+    [ADAPTER_NONE] = &adapter_none,     [ADAPTER_NDJSON] = &adapter_ndjson,
+    [ADAPTER_CLAUDE] = &adapter_claude, [ADAPTER_CODEX] = &adapter_codex,
+    [ADAPTER_GEMINI] = &adapter_none,   [ADAPTER_COPILOT] = &adapter_none,
+    [ADAPTER_CURSOR] = &adapter_none,   [ADAPTER_OPENCODE] = &adapter_none,
+    [ADAPTER_GOOSE] = &adapter_none,    [ADAPTER_AMP] = &adapter_none,
+    [ADAPTER_TEXT] = &adapter_none,     [ADAPTER_ACP] = NULL,
 };
 
 void transcript_init(struct transcript *transcript, enum adapter adapter, struct progress *progress)
 {
+    assert((size_t)adapter < COUNT_OF(adapters) && adapters[adapter] != NULL);
     *transcript = (struct transcript){.ops = adapters[adapter],
                                       .progress = progress,
                                       .clock = clock_real(),
                                       .report = REPORT_UNKNOWN};
+    buf_init(&transcript->input, ADAPTER_INPUT_MAX);
+}
+
+void transcript_release(struct transcript *transcript)
+{
+    buf_release(&transcript->input);
+}
+
+bool transcript_converses(const struct transcript *transcript, const char *const *command)
+{
+    (void)command;
+    return transcript->ops->begin != NULL;
 }
 
 void transcript_line(struct transcript *transcript, struct str line)

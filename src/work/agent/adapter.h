@@ -16,6 +16,7 @@
  */
 #ifndef WORK_AGENT_ADAPTER_H
 #define WORK_AGENT_ADAPTER_H
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/js.h"
 #include "base/str.h"
@@ -29,6 +30,7 @@ enum {
     ADAPTER_ID_MAX = 80,
     ADAPTER_CALLS_MAX = 64,    /* Tool calls under way that are remembered. */
     ADAPTER_MESSAGES_MAX = 32, /* Messages of which parts may still come. */
+    ADAPTER_INPUT_MAX = 4 * 1024 * 1024,
 };
 
 /* Why an agent is stopped; also the outcome of the attempt. */
@@ -37,6 +39,7 @@ enum {
 #define CUT_TOOL_DENIED  "tool_denied"
 #define CUT_TOOL_RETRIES "tool_retries"
 #define CUT_QUOTA        "quota"
+#define CUT_UNREADABLE   "output_unreadable"
 
 /* What the agent may use up and call; 0 and NULL: no limit. */
 struct transcript_limits {
@@ -86,17 +89,41 @@ struct transcript {
     } messages[ADAPTER_MESSAGES_MAX]; /* A ring. */
     size_t message_next;
     char plan_hash[65]; /* Of the plan that was reported last; "": none yet. */
+    /* The provider was overloaded or the connection to it was lost, after the program's own
+       retries: the agent itself has not failed. */
+    bool overloaded;
+    struct buf input;  /* Bytes for the agent's stdin that are not written yet. */
+    bool input_over;   /* stdin is closed once `input` is empty. */
+    bool session_lost; /* The agent says that it cannot resume the session. */
 };
 
+/* What an agent is told when it is spoken to on its stdin. */
+struct conversation {
+    const char *prompt;
+    const char *session_id; /* To resume, or NULL. */
+    const char *cwd;        /* As the agent sees it. */
+    const char *model;      /* Or NULL. */
+};
+
+/* Functions other than `line` append to transcript->input; each may be NULL. */
 struct adapter_ops {
     void (*line)(struct transcript *transcript, struct str line); /* NULL: lines are not parsed. */
     bool turn_is_whole; /* A turn is the whole work on a prompt: tool calls are counted too. */
+    /* Begins the conversation on the agent's stdin; NULL: the prompt is a file on stdin. */
+    void (*begin)(struct transcript *transcript, const struct conversation *conversation);
+    /* One message of a person, for the agent's next turn; NULL: waits for the next attempt. */
+    void (*say)(struct transcript *transcript, const char *text);
+    /* Asks the agent to end in its own protocol, before any signal; NULL: no such request. */
+    void (*interrupt)(struct transcript *transcript);
 };
 extern const struct adapter_ops adapter_ndjson, adapter_claude, adapter_codex;
 
 /* Without limits; set them after it. */
 void transcript_init(struct transcript *transcript, enum adapter adapter,
                      struct progress *progress);
+void transcript_release(struct transcript *transcript);
+/* Does the agent with this command (NULL-terminated) read a conversation on its stdin? */
+bool transcript_converses(const struct transcript *transcript, const char *const *command);
 void transcript_line(struct transcript *transcript, struct str line);
 
 /* ---- for adapters ---- */

@@ -2,15 +2,22 @@
  * attempt_input.c - what a local agent is given: tree, prompt, feedback, token, environment.
  */
 #include "base/fd.h"
+#include "core/config/profile.h"
+#include "core/event_types.h"
+#include "core/run/prompt.h"
 #include "work/agent/attempt.h"
 #include "work/job/attachments.h"
 #include "work/job/retry.h"
 #include "work/job/step_secrets.h"
 #include "work/sandbox/homeseed.h"
+#include "work/sandbox/logins.h"
 #include "work/tree/agent_tree.h"
 #include "work/tree/worktree.h"
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { RESUME_BYTES_MAX = 4096 };
 
 static const struct compute_ops *compute_of(const struct step *step)
 {
@@ -33,18 +40,22 @@ void attempt_init(struct attempt *attempt, struct step *step)
         .tree = worktree_path(step, "tree"),
         .io = worktree_path(step, "io"),
         .home = worktree_path(step, "home"),
+        .task_path = worktree_path(step, "io/prompt.md"),
         .prompt_path = worktree_path(step, "io/prompt.md"),
         .feedback_path = worktree_path(step, "io/feedback.md"),
         .plan_path = worktree_path(step, "io/plan.md"),
         .record_path = worktree_path(step, "io/result.json"),
         .log_path = worktree_path(step, log_name),
         .socket = socket != NULL && file_exists(socket) ? socket : NULL,
+        .said_seq = js_get_int(step->input.payload, "messageSeq", 0),
+        .delivered_seq = js_get_int(step->input.payload, "messageSeq", 0),
         .ended = {.exit_code = -1},
         .record = REPORT_UNKNOWN,
     };
     progress_init(&attempt->progress, step->site->port, &step->lease, step->stop);
-    /* Events of a remote agent have the form of ndjson. */
+    attempt->progress.steer = step->steer;
     attempt->progress.secrets = step_secrets(step);
+    /* Events of a remote agent have the form of ndjson. */
     transcript_init(&attempt->transcript,
                     agent->compute == COMPUTE_REMOTE ? ADAPTER_NDJSON : agent->adapter,
                     &attempt->progress);
@@ -63,8 +74,35 @@ void attempt_release(struct attempt *attempt)
 {
     if (attempt->compute != NULL)
         attempt->compute->release(attempt);
+    transcript_release(&attempt->transcript);
     progress_release(&attempt->progress);
     explicit_bzero(attempt->token, sizeof attempt->token);
+}
+
+bool attempt_lost_session(const struct attempt *attempt)
+{
+    const struct transcript *transcript = &attempt->transcript;
+    bool failed = attempt->ended.exited && attempt->ended.exit_code != 0;
+    return attempt->session != NULL && (failed || transcript->session_lost) &&
+           attempt->limit == NULL && !transcript->overloaded && transcript->usage.turns == 0 &&
+           transcript->calls == 0;
+}
+
+void attempt_begin_anew(struct attempt *attempt)
+{
+    struct step *step = attempt->step;
+    CLEANUP(buf_release) struct buf data;
+    buf_init(&data, 2000);
+    struct jw jw = jw_to(&data);
+    jw_begin(&jw, '{');
+    jw_kstr(&jw, "sessionId", attempt->session);
+    jw_kint(&jw, "attempt", step->input.attempt);
+    jw_kstr(&jw, "reason", "not_found");
+    jw_end(&jw, '}');
+    step_event(step, EV_SESSION_LOST, buf_str(&data));
+    attempt_release(attempt);
+    attempt_init(attempt, step);
+    attempt->anew = true;
 }
 
 static const char plan_wanted[] =
@@ -85,14 +123,75 @@ static enum rc write_artifact(struct step *step, const char *sha256, const char 
     return rc == RC_OK ? file_write_new(path, buf_text(&text), text.len, 0600, err) : rc;
 }
 
+/* Can a session be resumed: by arguments, or in the agent's own protocol? */
+static bool can_resume(const struct agent_config *agent)
+{
+    return agent->resume[0] != NULL || agent->adapter == ADAPTER_ACP;
+}
+
+/* false: the agent logs in with no file that drover knows of. */
+static bool logins_of(const struct attempt *attempt, struct logins *ret)
+{
+    const struct agent_config *agent = &attempt->step->input.config.agent;
+    const char *account = agent->home != NULL ? agent->home : getenv("HOME");
+    if (agent->profile == NULL || agent->profile->logins == NULL || text_empty(account))
+        return false;
+    *ret = (struct logins){attempt->home, account, agent->profile->logins};
+    return true;
+}
+
+void attempt_save_login(const struct attempt *attempt)
+{
+    const struct step *step = attempt->step;
+    struct logins logins;
+    if (step->input.config.agent.home_write_back && logins_of(attempt, &logins))
+        logins_give_back(&logins, step->input.run_id.text);
+}
+
+static enum rc place_login(struct attempt *attempt, struct err *err)
+{
+    struct step *step = attempt->step;
+    struct logins logins;
+    enum rc rc = RC_OK;
+    if (!logins_of(attempt, &logins))
+        return RC_OK;
+    if (logins_taken(&logins))
+        attempt_save_login(attempt); /* Its worker may have been killed before it could. */
+    else
+        rc = logins_take(&logins, step->input.config.agent.home == NULL, err);
+    logins_secrets(&logins, step->arena, step_secrets(step));
+    return rc;
+}
+
 static enum rc make_home(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
-    const char *seed = step->input.config.agent.home;
-    enum rc rc = homeseed_make(attempt->home, seed, &step->site->sandbox, err);
+    const struct agent_config *agent = &step->input.config.agent;
+    bool kept = false;
+    const struct homeseed homeseed = {attempt->home, agent->home, &step->site->sandbox};
+    enum rc rc = homeseed_make(&homeseed, &kept, err);
     if (rc == RC_INVALID)
         return step_fail(step, rc, err, (struct port_failure){.code = "agent_home_refused"});
+    if (rc == RC_OK)
+        rc = place_login(attempt, err);
+    if (kept && !attempt->planning && !attempt->anew && can_resume(agent))
+        attempt->session = step->input.agent_session;
     return rc;
+}
+
+static enum rc write_resume(struct attempt *attempt, struct err *err)
+{
+    struct step *step = attempt->step;
+    CLEANUP(buf_release) struct buf feedback, text;
+    buf_init(&feedback, STEP_TEXT_ARTIFACT_MAX);
+    buf_init(&text, STEP_TEXT_ARTIFACT_MAX + RESUME_BYTES_MAX);
+    const char *sha256 = step->input.attempt > 1 ? step->input.feedback_sha256 : NULL;
+    enum rc rc = sha256 != NULL ? step_get(step, sha256, &feedback, err) : RC_OK;
+    if (rc != RC_OK)
+        return rc;
+    prompt_resume(buf_text(&feedback), &text);
+    attempt->prompt_path = worktree_path(step, "io/resume.md");
+    return file_write_new(attempt->prompt_path, buf_text(&text), text.len, 0600, err);
 }
 
 static enum rc make_io(struct attempt *attempt, struct err *err)
@@ -105,12 +204,14 @@ static enum rc make_io(struct attempt *attempt, struct err *err)
     if (rc == RC_OK)
         rc = make_home(attempt, err);
     if (rc == RC_OK)
-        rc = write_artifact(step, input->prompt_sha256, attempt->prompt_path,
+        rc = write_artifact(step, input->prompt_sha256, attempt->task_path,
                             attempt->planning ? plan_wanted : "", err);
     if (rc == RC_OK && input->attempt > 1)
         rc = write_artifact(step, input->feedback_sha256, attempt->feedback_path, "", err);
     if (rc == RC_OK && input->plan_sha256 != NULL)
         rc = write_artifact(step, input->plan_sha256, attempt->plan_path, "", err);
+    if (rc == RC_OK && attempt->session != NULL)
+        rc = write_resume(attempt, err);
     if (rc == RC_OK)
         rc = attachments_place(step, worktree_path(step, "io/attachments"), err);
     return rc;
@@ -135,7 +236,7 @@ static void make_env(struct attempt *attempt)
     struct arena *arena = step->arena;
     struct childenv *env = &attempt->env;
     childenv_init(env, step, attempt->home);
-    childenv_set(env, arena, "DROVER_PROMPT", attempt->prompt_path);
+    childenv_set(env, arena, "DROVER_PROMPT", attempt->task_path);
     if (step->input.attempt > 1)
         childenv_set(env, arena, "DROVER_FEEDBACK", attempt->feedback_path);
     if (attempt->planning || step->input.plan_sha256 != NULL)
@@ -153,6 +254,20 @@ static void make_env(struct attempt *attempt)
         childenv_set(env, arena, "DROVER_SOCKET", attempt->socket);
 }
 
+static void make_argv(struct attempt *attempt)
+{
+    const struct agent_config *agent = &attempt->step->input.config.agent;
+    struct arena *arena = attempt->step->arena;
+    bool resumes = attempt->session != NULL && agent->resume[0] != NULL;
+    const char *const *words = resumes ? agent->resume : agent->command;
+    for (size_t i = 0; words[i] != NULL; i++) {
+        attempt->argv[i] = agent_word_put(words[i], WORD_PROMPT_FILE, attempt->prompt_path, arena);
+        if (resumes)
+            attempt->argv[i] = agent_word_put(attempt->argv[i], WORD_SESSION, attempt->session,
+                                              arena);
+    }
+}
+
 enum rc attempt_make_input(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
@@ -168,6 +283,7 @@ enum rc attempt_make_input(struct attempt *attempt, struct err *err)
     if (rc == RC_OK) {
         secrets_add(step_secrets(step), "drover-token", attempt->token);
         make_env(attempt);
+        make_argv(attempt);
     }
     return rc;
 }

@@ -5,13 +5,16 @@
 #include "core/text/redact.h"
 #include "work/agent/attempt.h"
 #include "work/job/step_secrets.h"
+#include <signal.h>
 #include <string.h>
 
 enum {
     PATHS_MAX = 50,
     PATHS_BYTES_MAX = 5 * 1024, /* Where the list of paths ends in the result. */
     SUMMARY_MAX = 1500,
+    SUMMARY_LESS_MAX = 500, /* Beside the last words of an agent that failed. */
     ERROR_MAX = 800,
+    LAST_WORDS_MAX = 1300,
     URL_MAX = 800,
     SECRETS_BYTES_MAX = 4 * 1024,
     SECRET_TEXT_MAX = 300,
@@ -33,7 +36,9 @@ static const char *outcome_name(const struct attempt *attempt)
     case COMPUTE_STOPPED:
         break;
     }
-    return attempt->limit != NULL ? attempt->limit : "ended";
+    if (attempt->limit != NULL)
+        return attempt->limit;
+    return attempt->transcript.overloaded ? "overloaded" : "ended";
 }
 
 static const char *report_name(const struct attempt *attempt)
@@ -193,6 +198,32 @@ static void write_secrets(struct jw *jw, const struct secret_hits *hits)
     jw_end(jw, ']');
 }
 
+/* It failed by itself and has not said why. */
+static bool failed_silently(const struct attempt *attempt)
+{
+    return text_same(outcome_name(attempt), "ended") && attempt->compute == &compute_child &&
+           !text_same(report_name(attempt), "success") && attempt->transcript.error[0] == '\0';
+}
+
+static void write_last_words(struct jw *jw, const struct attempt *attempt)
+{
+    const struct compute_result *ended = &attempt->ended;
+    const char *signal = ended->signal > 0 ? sigabbrev_np(ended->signal) : NULL;
+    CLEANUP(buf_release) struct buf text;
+    buf_init(&text, STEP_RESULT_MAX);
+    if (signal != NULL)
+        buf_addf(&text, "killed by SIG%s", signal);
+    else if (ended->signal > 0)
+        buf_addf(&text, "killed by signal %d", ended->signal);
+    else
+        buf_addf(&text, "exit code %d", ended->exit_code);
+    if (ended->last_words[0] != '\0')
+        buf_addf(&text, "; its last words:\n%s", clean(attempt, ended->last_words));
+    else
+        buf_adds(&text, ", and no message");
+    step_write_text(jw, "error", buf_text(&text), LAST_WORDS_MAX);
+}
+
 void attempt_write_end(const struct attempt *attempt, struct jw *jw)
 {
     const struct compute_result *ended = &attempt->ended;
@@ -202,7 +233,10 @@ void attempt_write_end(const struct attempt *attempt, struct jw *jw)
     jw_kbool(jw, "exited", ended->exited);
     jw_kint(jw, "exitCode", ended->exit_code);
     jw_kint(jw, "signal", ended->signal);
-    step_write_text(jw, "error", clean(attempt, attempt->transcript.error), ERROR_MAX);
+    if (failed_silently(attempt))
+        write_last_words(jw, attempt);
+    else
+        step_write_text(jw, "error", clean(attempt, attempt->transcript.error), ERROR_MAX);
     jw_kint(jw, "toolRetries", attempt->transcript.retries);
     jw_kint(jw, "turns", usage->turns);
     jw_kint(jw, "inputTokens", usage->input_tokens);
@@ -220,7 +254,8 @@ void attempt_write_result(struct attempt *attempt)
     struct jw jw = jw_to(attempt->step->result);
     jw_begin(&jw, '{');
     attempt_write_end(attempt, &jw);
-    step_write_text(&jw, "summary", clean(attempt, attempt->transcript.summary), SUMMARY_MAX);
+    step_write_text(&jw, "summary", clean(attempt, attempt->transcript.summary),
+                    failed_silently(attempt) ? SUMMARY_LESS_MAX : SUMMARY_MAX);
     step_write_artifacts(attempt->step, &jw);
     if (attempt->compute != &compute_child) {
         jw_optstr(&jw, "patchSha256", attempt->given_sha256);

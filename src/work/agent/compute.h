@@ -20,6 +20,7 @@
 #define WORK_AGENT_COMPUTE_H
 #include "base/rc.h"
 #include "work/agent/compute_process.h"
+#include "work/job/port.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -39,6 +40,8 @@ struct compute_ops {
     /* Requests that the agent ends; poll reports when it has, which is soon.  A second request is
        fine, the first reason counts. */
     void (*stop)(struct attempt *attempt, enum compute_end why);
+    /* Pauses the agent, or lets it go on; NULL: it cannot be, only its clocks stand still. */
+    void (*hold)(struct attempt *attempt, enum port_hold hold);
     /* Its own report, its log and its patch. */
     enum rc (*collect)(struct attempt *attempt, struct err *err);
     /* After a failure at any point too; what still runs is ended. */

@@ -1,6 +1,7 @@
 /*
  * compute_child.c - an agent as a sandboxed command of this worker.
  */
+#include "base/fd.h"
 #include "base/log.h"
 #include "core/event_types.h"
 #include "work/agent/attempt.h"
@@ -8,7 +9,10 @@
 #include "work/job/step_secrets.h"
 #include "work/tree/worktree.h"
 
-enum { LOG_BYTES_MAX = 63 * 1024 * 1024 }; /* With our own lines it still fits an artifact. */
+enum {
+    LOG_BYTES_MAX = 63 * 1024 * 1024, /* With our own lines it still fits an artifact. */
+    INTERRUPT_MS = 3000,              /* For an agent to say what it has spent. */
+};
 
 static bool on_line(void *ctx, struct str line)
 {
@@ -16,6 +20,34 @@ static bool on_line(void *ctx, struct str line)
     transcript_line(&attempt->transcript, line);
     attempt_check_limits(attempt);
     return !attempt_is_cut(attempt);
+}
+
+/* What begins like a record of the agent and cannot be read may be a call that policy denies. */
+static bool on_too_long(void *ctx, struct str beginning)
+{
+    struct attempt *attempt = ctx;
+    enum adapter adapter = attempt->step->input.config.agent.adapter;
+    bool is_record = beginning.len > 0 && beginning.at[0] == '{';
+    if (!is_record || adapter == ADAPTER_NONE || adapter == ADAPTER_TEXT)
+        return true;
+    struct transcript *transcript = &attempt->transcript;
+    if (transcript->stop == NULL) {
+        transcript->stop = CUT_UNREADABLE;
+        transcript_copy(transcript->error, sizeof transcript->error,
+                        "The agent printed a record of more than 16 MiB, which cannot be checked.");
+    }
+    attempt_check_limits(attempt);
+    return false;
+}
+
+static bool on_interrupt(void *ctx)
+{
+    struct attempt *attempt = ctx;
+    struct transcript *transcript = &attempt->transcript;
+    if (!attempt->converses || transcript->ops->interrupt == NULL)
+        return false;
+    transcript->ops->interrupt(transcript);
+    return true;
 }
 
 /* Of the sandbox: a connection that it refused. */
@@ -33,13 +65,44 @@ static void on_note(void *ctx, const char *text)
         LOG_STR("runId", attempt->step->input.run_id.text), LOG_STR("host", text));
 }
 
+/* Speaks to an agent that listens; the others read their prompt from a file. */
+static enum rc begin_conversation(struct attempt *attempt, struct err *err)
+{
+    struct step *step = attempt->step;
+    struct transcript *transcript = &attempt->transcript;
+    const struct agent_config *agent = &step->input.config.agent;
+    attempt->converses = transcript_converses(transcript, attempt->argv);
+    if (!attempt->converses)
+        return RC_OK;
+    CLEANUP(buf_release) struct buf prompt;
+    buf_init(&prompt, ADAPTER_INPUT_MAX);
+    enum rc rc = file_read(attempt->prompt_path, &prompt, err);
+    const struct conversation conversation = {
+        .prompt = buf_text(&prompt),
+        .session_id = attempt->session,
+        .cwd = attempt->tree,
+        .model = agent->model,
+    };
+    if (rc == RC_OK)
+        transcript->ops->begin(transcript, &conversation);
+    if (rc == RC_OK && transcript->stop == NULL && !transcript->input.overflow)
+        return RC_OK;
+    if (rc == RC_OK || rc == RC_TOO_LARGE)
+        rc = err_set(err, RC_TOO_LARGE, "PROMPT_TOO_LARGE",
+                     "The prompt is too long for the stdin of an agent.");
+    return step_fail(step, rc, err, (struct port_failure){.code = "prompt_too_large"});
+}
+
 static enum rc start(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
     const struct repo_config *config = &step->input.config;
+    enum rc rc = begin_conversation(attempt, err);
+    if (rc != RC_OK)
+        return rc;
     struct compute_spec spec = {
         .sandbox = &step->site->sandbox,
-        .view = {.argv = config->agent.command,
+        .view = {.argv = attempt->argv,
                  .cwd = attempt->tree,
                  .binds = {{step->mirror, false},
                            {attempt->tree, true},
@@ -52,11 +115,19 @@ static enum rc start(struct attempt *attempt, struct err *err)
         .secrets = step_secrets(step),
         .log_bytes_max = LOG_BYTES_MAX,
         .idle_ms = config->timeouts.idle_ms,
+        .interrupt_ms = INTERRUPT_MS,
         .stop = step->stop,
-        .reader = {.ctx = attempt, .line = on_line, .note = on_note},
+        .wake_fd = step->steer != NULL ? step->steer->event_fd : 0,
+        .reader = {.ctx = attempt,
+                   .line = on_line,
+                   .too_long = on_too_long,
+                   .note = on_note,
+                   .interrupt = on_interrupt},
     };
     compute_grant(&spec, &config->agent, step->input.run_id.text);
-    enum rc rc = RC_OK;
+    if (attempt->converses)
+        spec.input = (struct compute_input){&attempt->transcript.input,
+                                            &attempt->transcript.input_over};
     if (attempt->planning)
         worktree_lend(step);
     else
@@ -97,6 +168,16 @@ static void stop(struct attempt *attempt, enum compute_end why)
     compute_stop(attempt->child, why);
 }
 
+static void hold(struct attempt *attempt, enum port_hold hold)
+{
+    static const enum compute_hold holds[] = {
+        [PORT_HOLD_NONE] = COMPUTE_FREE,
+        [PORT_HOLD_PAUSED] = COMPUTE_PAUSED,
+        [PORT_HOLD_ASKING] = COMPUTE_WAITS,
+    };
+    compute_hold(attempt->child, holds[hold]);
+}
+
 static void release(struct attempt *attempt)
 {
     snapshot_thread_end(&attempt->snapshots, &attempt->progress);
@@ -110,6 +191,7 @@ const struct compute_ops compute_child = {
     .start = start,
     .poll = poll_child,
     .stop = stop,
+    .hold = hold,
     .collect = attempt_take_output,
     .release = release,
 };

@@ -4,7 +4,7 @@
  *     drover ── bwrap (outer) ── init of the pid namespace (inner) ── command ── ...
  *
  * The outer one is our child; its exit status is the command's.  The inner one leads the session of
- * the command, so TERM goes to its group; it ignores the signal itself, being an init.  KILL of the
+ * the command, so signals go to its group; it ignores them itself, being an init.  KILL of the
  * outer one ends the inner one too, and with it the kernel ends the whole namespace, daemons with
  * sessions of their own included.  The inner pidfd is readable when that is done.
  *
@@ -12,6 +12,8 @@
  * command was executed at all.  Without the second report the sandbox itself has failed.
  *
  * Without a sandbox the command is our child, and its process group is all that can be reached.
+ *
+ * Writing to a command that has closed its stdin must not end us: main.c ignores SIGPIPE.
  */
 #include "work/agent/compute_process.h"
 #include "base/clock.h"
@@ -20,7 +22,7 @@
 #include "base/mem.h"
 #include "base/proc.h"
 #include "base/str.h"
-#include "core/text/redact.h"
+#include "work/sandbox/freeze.h"
 #include "work/sandbox/gateway.h"
 #include "work/sandbox/guard.h"
 #include "work/sandbox/inside.h"
@@ -28,7 +30,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <linux/close_range.h>
 #include <poll.h>
@@ -45,28 +46,30 @@ enum {
     DRAIN_CHUNKS_MAX = 64, /* After the end: more than the largest pipe holds. */
     STATUS_BYTES_MAX = 8192,
     GONE_WAIT_MS = 5000, /* For the kernel to end what was killed. */
-    TAIL_BYTES = 400,
+    FAILURE_BYTES_MAX = 400,
 };
+
+/* How far its end has come: compute_process.h. */
+enum stage { STAGE_RUNS, STAGE_ASKED, STAGE_INTERRUPTED, STAGE_TERMINATED, STAGE_KILLED };
 
 struct session {
     const struct compute_spec *spec;
     struct proc proc;
-    int out_fd, err_fd, status_fd, log_fd;
-    struct gateway *gateway; /* To the hosts of spec->egress, or NULL. */
+    int in_fd; /* Of a live stdin, -1: none, or closed. */
+    int out_fd, err_fd, status_fd;
+    struct gateway *gateway; /* To the hosts of view.egress, or NULL. */
     struct guard guard;
-    int inner_fd;             /* pidfd of the sandbox's init, -1: unknown. */
-    pid_t inner_pid;          /* Leads the command's process group. */
-    struct buf status;        /* What bwrap reported. */
-    struct redactor out, err; /* Between the streams and all that is made of them. */
-    struct buf line;          /* The line being gathered. */
-    bool line_skipped;        /* It has become too long. */
-    bool stopping;            /* TERM was sent. */
-    bool killed;
-    bool truncation_logged; /* In the log. */
-    bool log_failed;
-    int64_t begin_us, output_us, kill_us, guard_us;
-    char tail[TAIL_BYTES]; /* The last of stderr, for a sandbox that failed. */
-    size_t tail_len;
+    int inner_fd;      /* pidfd of the sandbox's init, -1: unknown. */
+    pid_t inner_pid;   /* Leads the command's process group. */
+    struct buf status; /* What bwrap reported. */
+    struct output output;
+    enum stage stage;
+    int64_t stage_us; /* When the next stage begins; of KILLED: when it began. */
+    enum compute_hold hold;
+    int64_t hold_us; /* Held since. */
+    struct freeze freeze;
+    int64_t begin_us, output_us, guard_us, freeze_us;
+    int64_t wall_us; /* When wall_ms ends, INT64_MAX: never. */
     struct compute_result result;
 };
 
@@ -75,24 +78,16 @@ static void session_release(struct session *session)
     proc_release(&session->proc);
     gateway_stop(session->gateway);
     guard_release(&session->guard);
+    fd_close(session->in_fd);
     fd_close(session->out_fd);
     fd_close(session->err_fd);
     fd_close(session->status_fd);
-    fd_close(session->log_fd);
     fd_close(session->inner_fd);
     buf_release(&session->status);
-    redact_release(&session->out);
-    redact_release(&session->err);
-    buf_release(&session->line);
+    output_release(&session->output);
 }
 
 /* ---- looking the program up ---- */
-
-static bool is_program(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
-}
 
 static const char *variable(const char *const *env, const char *name, const char *otherwise)
 {
@@ -105,55 +100,37 @@ static const char *variable(const char *const *env, const char *name, const char
 }
 
 /* Before the start, so that a missing program can be distinguished from one that failed. */
-static enum rc find_program(const struct compute_spec *spec, char ret_path[PATH_MAX],
-                            struct err *err)
+static enum rc find_program(const struct compute_spec *spec, struct arena *arena,
+                            struct program *ret_program, struct err *err)
 {
-    const char *program = spec->view.argv[0];
-    char path[PATH_MAX];
-    if (strchr(program, '/') != NULL) {
-        bool whole = program[0] == '/';
-        (void)snprintf(path, sizeof path, "%s%s%s", whole ? "" : spec->view.cwd, whole ? "" : "/",
-                       program);
-        if (is_program(path)) {
-            text_copy(ret_path, PATH_MAX, path);
-            return RC_OK;
-        }
-        if (file_exists(path))
-            return err_set(err, RC_NOT_FOUND, "NO_PROGRAM",
-                           "%.200s cannot be started: it is no file that may be executed "
-                           "(chmod +x).",
-                           program);
-    } else {
-        const char *dirs = variable(spec->env, "PATH", "/usr/local/bin:/usr/bin:/bin");
-        for (const char *at = dirs; at != NULL && *at;) {
-            size_t len = strcspn(at, ":");
-            (void)snprintf(path, sizeof path, "%.*s/%s", (int)len, at, program);
-            if (is_program(path)) {
-                text_copy(ret_path, PATH_MAX, path);
-                return RC_OK;
-            }
-            at += len + (at[len] == ':');
-        }
-    }
-    return err_set(err, RC_NOT_FOUND, "NO_PROGRAM", "There is no program %.200s%s.", program,
-                   strchr(program, '/') != NULL ? "" : " in PATH");
+    const char *search = variable(spec->env, "PATH", "/usr/local/bin:/usr/bin:/bin");
+    const struct program_query query = {spec->view.argv[0], spec->view.cwd, search};
+    struct program program;
+    enum rc rc = program_find(&query, arena, &program, err);
+    /* One that the agent may have changed is shown with the directory that it lies in. */
+    if (rc == RC_OK && !sandbox_view_has(&spec->view, program.path))
+        rc = program_examine(&program, search, arena, err);
+    if (rc == RC_OK)
+        *ret_program = program;
+    return rc;
 }
 
 /* ---- start ---- */
 
-static enum rc make_pipe(int *ret_ours, int *ret_theirs, struct err *err)
+/* ours: which of the two ends, 0 reads and 1 writes. */
+static enum rc make_pipe(int ours, int *ret_ours, int *ret_theirs, struct err *err)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return err_set(err, RC_IO, "IO_ERROR", "cannot make a pipe: %s", strerror(errno));
-    *ret_ours = ends[0];
-    *ret_theirs = ends[1];
-    return fd_set_nonblocking(ends[0], err);
+    *ret_ours = ends[ours];
+    *ret_theirs = ends[1 - ours];
+    return fd_set_nonblocking(ends[ours], err);
 }
 
-static enum rc open_file(const char *path, int flags, int *ret_fd, struct err *err)
+static enum rc open_stdin(const char *path, int *ret_fd, struct err *err)
 {
-    int fd = open(path, flags | O_CLOEXEC | O_NOCTTY, 0600);
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return err_set(err, RC_IO, "IO_ERROR", "cannot open %.300s: %s", path, strerror(errno));
     *ret_fd = fd;
@@ -180,14 +157,15 @@ static bool has_walls(const struct session *session)
     return session->spec->sandbox->kind == SANDBOX_BUBBLEWRAP;
 }
 
-/* With a user of its own the command must own its output: many programs open /dev/stdout. */
+/* With a user of its own the command must own its pipes: many programs open /dev/stdout. */
 static enum rc make_user_ends(const struct session *session, struct ends *ends, struct err *err)
 {
     const struct compute_spec *spec = session->spec;
     if (!has_walls(session) || !spec->sandbox->drops)
         return RC_OK;
     uid_t user = run_user_of(spec->view.run_user);
-    if (fchown(ends->out, user, (gid_t)user) != 0 || fchown(ends->err, user, (gid_t)user) != 0)
+    if (fchown(ends->out, user, (gid_t)user) != 0 || fchown(ends->err, user, (gid_t)user) != 0 ||
+        (session->in_fd >= 0 && fchown(ends->in, user, (gid_t)user) != 0))
         return err_set(err, RC_IO, "IO_ERROR", "cannot hand a pipe over: %s", strerror(errno));
     return run_user_passwd(user, variable(spec->env, "HOME", "/"), &ends->passwd, err);
 }
@@ -195,16 +173,17 @@ static enum rc make_user_ends(const struct session *session, struct ends *ends, 
 static enum rc make_ends(struct session *session, struct ends *ends, struct err *err)
 {
     const struct compute_spec *spec = session->spec;
-    enum rc rc = open_file(spec->log_path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
-                           &session->log_fd, err);
-    if (rc == RC_OK && spec->stdin_path != NULL)
-        rc = open_file(spec->stdin_path, O_RDONLY | O_NOFOLLOW, &ends->in, err);
+    enum rc rc = output_open(&session->output, spec->log_path, spec->log_bytes_max, err);
+    if (rc == RC_OK && spec->input.bytes != NULL)
+        rc = make_pipe(1, &session->in_fd, &ends->in, err);
+    else if (rc == RC_OK && spec->stdin_path != NULL)
+        rc = open_stdin(spec->stdin_path, &ends->in, err);
     if (rc == RC_OK)
-        rc = make_pipe(&session->out_fd, &ends->out, err);
+        rc = make_pipe(0, &session->out_fd, &ends->out, err);
     if (rc == RC_OK)
-        rc = make_pipe(&session->err_fd, &ends->err, err);
+        rc = make_pipe(0, &session->err_fd, &ends->err, err);
     if (rc == RC_OK && has_walls(session))
-        rc = make_pipe(&session->status_fd, &ends->status, err);
+        rc = make_pipe(0, &session->status_fd, &ends->status, err);
     if (rc == RC_OK)
         rc = sandbox_filter(spec->sandbox, &ends->filter, err);
     if (rc == RC_OK)
@@ -218,13 +197,12 @@ static enum rc start_gateway(struct session *session, struct arena *arena, const
 {
     const struct compute_spec *spec = session->spec;
     *ret_path = NULL;
-    if (spec->egress == NULL || spec->egress[0] == NULL || spec->view.network ||
-        !has_walls(session))
+    const char *const *egress = spec->view.egress;
+    if (egress == NULL || egress[0] == NULL || spec->view.network || !has_walls(session))
         return RC_OK;
     const char *path = arena_printf(arena, "%s.proxy", spec->log_path);
-    enum rc rc = gateway_start(
-        &(struct gateway_options){.rules = spec->egress, .socket_path = path}, &session->gateway,
-        err);
+    enum rc rc = gateway_start(&(struct gateway_options){.rules = egress, .socket_path = path},
+                               &session->gateway, err);
     if (rc == RC_OK)
         *ret_path = path;
     return rc;
@@ -282,94 +260,23 @@ static enum rc start(struct session *session, struct err *err)
     return rc;
 }
 
-/* ---- output ---- */
+/* ---- input and output ---- */
 
-/* A line of our own among those of the command. */
-static void report_log(struct session *session, const char *text)
+/* Writes what fits; closes stdin when all is written, or when the command has closed it. */
+static void feed(struct session *session)
 {
-    char line[400];
-    int len = snprintf(line, sizeof line, "\n[%s]\n", text);
-    if (!session->log_failed && fd_write_all(session->log_fd, line, (size_t)len, NULL) == RC_OK)
-        session->result.log_bytes += len;
-}
-
-static void log_bytes(struct session *session, const char *bytes, size_t len)
-{
-    struct compute_result *result = &session->result;
-    int64_t room = session->spec->log_bytes_max - result->log_bytes;
-    if ((int64_t)len > room) {
-        result->log_truncated = true;
-        len = room > 0 ? (size_t)room : 0;
-    }
-    if (session->log_failed)
+    struct buf *bytes = session->spec->input.bytes;
+    if (session->in_fd < 0)
         return;
-    if (fd_write_all(session->log_fd, bytes, len, NULL) != RC_OK) {
-        session->log_failed = result->log_truncated = true; /* The disk is full: no more log. */
-        return;
-    }
-    result->log_bytes += (int64_t)len;
-    if (result->log_truncated && !session->truncation_logged) {
-        session->truncation_logged = true;
-        report_log(session, "output truncated here");
-    }
+    ssize_t put = bytes->len > 0 ? write(session->in_fd, bytes->data, bytes->len) : 0;
+    if (put > 0)
+        buf_drop(bytes, (size_t)put);
+    bool broken = put < 0 && errno != EAGAIN && errno != EINTR;
+    if (broken || (bytes->len == 0 && *session->spec->input.over))
+        fd_closep(&session->in_fd);
 }
 
 static void begin_stop(struct session *session, enum compute_end why);
-
-static void line_end(struct session *session)
-{
-    const struct compute_reader *reader = &session->spec->reader;
-    if (session->line_skipped)
-        session->result.lines_skipped++;
-    else if (reader->line != NULL && !reader->line(reader->ctx, buf_str(&session->line)))
-        begin_stop(session, COMPUTE_CUT_OFF);
-    session->line_skipped = false;
-    buf_clear(&session->line);
-}
-
-static void split_lines(struct session *session, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        const char *end = memchr(bytes, '\n', len);
-        size_t part = end != NULL ? (size_t)(end - bytes) : len;
-        if (session->line.len + part > COMPUTE_LINE_MAX)
-            session->line_skipped = true;
-        if (!session->line_skipped)
-            buf_add(&session->line, bytes, part);
-        if (end == NULL)
-            return;
-        line_end(session);
-        bytes += part + 1;
-        len -= part + 1;
-    }
-}
-
-static void keep_tail(struct session *session, const char *bytes, size_t len)
-{
-    if (len > sizeof session->tail) {
-        bytes += len - sizeof session->tail;
-        len = sizeof session->tail;
-    }
-    size_t keep = sizeof session->tail - len;
-    if (session->tail_len > keep) {
-        memmove(session->tail, session->tail + session->tail_len - keep, keep);
-        session->tail_len = keep;
-    }
-    memcpy(session->tail + session->tail_len, bytes, len);
-    session->tail_len += len;
-}
-
-static void take_out(void *ctx, const char *bytes, size_t len)
-{
-    log_bytes(ctx, bytes, len);
-    split_lines(ctx, bytes, len);
-}
-
-static void take_err(void *ctx, const char *bytes, size_t len)
-{
-    log_bytes(ctx, bytes, len);
-    keep_tail(ctx, bytes, len);
-}
 
 /* One read from a stream; false when there was nothing more. */
 static bool take_output(struct session *session, int *fd)
@@ -385,7 +292,10 @@ static bool take_output(struct session *session, int *fd)
         return false;
     }
     session->output_us = clock_mono_us();
-    redact_add(fd == &session->out_fd ? &session->out : &session->err, chunk, (size_t)got);
+    output_add(&session->output, fd == &session->out_fd ? STREAM_OUT : STREAM_ERR, chunk,
+               (size_t)got);
+    if (session->output.refused)
+        begin_stop(session, COMPUTE_CUT_OFF);
     return true;
 }
 
@@ -419,6 +329,38 @@ static void take_status(struct session *session)
     js_free(tree);
 }
 
+/* ---- holding ---- */
+
+static struct freeze_scope freeze_scope(const struct session *session)
+{
+    return (struct freeze_scope){.top = session->guard.top, .top_too = !has_walls(session)};
+}
+
+/* The clocks continue where they stood. */
+static void shift_clocks(struct session *session, int64_t now_us)
+{
+    int64_t idle_us = session->hold_us - session->output_us;
+    session->output_us = now_us - (idle_us > 0 ? idle_us : 0);
+    if (session->wall_us != INT64_MAX)
+        session->wall_us += now_us - session->hold_us;
+}
+
+static void set_hold(struct session *session, enum compute_hold hold)
+{
+    int64_t now_us = clock_mono_us();
+    if (hold == session->hold || session->stage != STAGE_RUNS)
+        return;
+    if (session->hold == COMPUTE_FREE)
+        session->hold_us = now_us;
+    else if (hold == COMPUTE_FREE)
+        shift_clocks(session, now_us);
+    if (hold == COMPUTE_PAUSED)
+        freeze_begin(&session->freeze, now_us);
+    else
+        freeze_end(&session->freeze, freeze_scope(session));
+    session->hold = hold;
+}
+
 /* ---- stopping ---- */
 
 static bool inner_alive(const struct session *session)
@@ -427,25 +369,73 @@ static bool inner_alive(const struct session *session)
     return session->inner_fd >= 0 && poll(&look, 1, 0) == 0;
 }
 
-static void begin_stop(struct session *session, enum compute_end why)
+static void signal_group(const struct session *session, int signal)
 {
-    if (session->stopping)
-        return;
-    session->stopping = true;
-    session->result.end = why;
-    session->kill_us = clock_mono_us() + COMPUTE_GRACE_MS * US_PER_MS;
     if (inner_alive(session))
-        (void)kill(-session->inner_pid, SIGTERM);
+        (void)kill(-session->inner_pid, signal);
     else
-        proc_kill_group(&session->proc, SIGTERM);
+        proc_kill_group(&session->proc, signal);
+}
+
+static void enter_stage(struct session *session, enum stage stage, int64_t last_ms)
+{
+    session->stage = stage;
+    session->stage_us = clock_mono_us() + last_ms * US_PER_MS;
+}
+
+static void interrupt(struct session *session, int64_t last_ms)
+{
+    signal_group(session, SIGINT);
+    enter_stage(session, STAGE_INTERRUPTED, last_ms);
+}
+
+static void terminate(struct session *session)
+{
+    fd_closep(&session->in_fd);
+    signal_group(session, SIGTERM);
+    enter_stage(session, STAGE_TERMINATED, COMPUTE_GRACE_MS);
 }
 
 static void kill_all(struct session *session)
 {
-    session->killed = true;
+    enter_stage(session, STAGE_KILLED, 0);
     if (session->inner_fd >= 0)
         (void)syscall(SYS_pidfd_send_signal, session->inner_fd, SIGKILL, NULL, 0);
     proc_kill_group(&session->proc, SIGKILL);
+}
+
+static void begin_stop(struct session *session, enum compute_end why)
+{
+    const struct compute_reader *reader = &session->spec->reader;
+    int64_t interrupt_ms = session->spec->interrupt_ms;
+    if (session->stage != STAGE_RUNS)
+        return;
+    set_hold(session, COMPUTE_FREE); /* What is stopped takes no signal. */
+    session->result.end = why;
+    if (interrupt_ms == 0)
+        terminate(session);
+    else if (reader->interrupt != NULL && reader->interrupt(reader->ctx))
+        enter_stage(session, STAGE_ASKED, interrupt_ms / 2);
+    else
+        interrupt(session, interrupt_ms);
+}
+
+static void next_stage(struct session *session)
+{
+    switch (session->stage) {
+    case STAGE_ASKED:
+        interrupt(session, session->spec->interrupt_ms / 2);
+        break;
+    case STAGE_INTERRUPTED:
+        terminate(session);
+        break;
+    case STAGE_TERMINATED:
+        kill_all(session);
+        break;
+    case STAGE_RUNS:
+    case STAGE_KILLED:
+        break;
+    }
 }
 
 /* ---- the loop ---- */
@@ -459,26 +449,26 @@ static int64_t earlier(int64_t a, int64_t b)
 static int64_t next_us(const struct session *session)
 {
     const struct compute_spec *spec = session->spec;
-    int64_t next = session->guard_us;
-    if (session->killed)
-        return earlier(next, session->kill_us + GONE_WAIT_MS * US_PER_MS);
-    if (session->stopping)
-        return earlier(next, session->kill_us);
-    if (spec->wall_ms > 0)
-        next = earlier(next, session->begin_us + spec->wall_ms * US_PER_MS);
+    int64_t next = earlier(session->guard_us, session->freeze_us);
+    if (session->stage == STAGE_KILLED)
+        return earlier(next, session->stage_us + GONE_WAIT_MS * US_PER_MS);
+    if (session->stage != STAGE_RUNS)
+        return earlier(next, session->stage_us);
+    if (session->hold != COMPUTE_FREE)
+        return next;
     if (spec->idle_ms > 0)
         next = earlier(next, session->output_us + spec->idle_ms * US_PER_MS);
-    return next;
+    return earlier(next, session->wall_us);
 }
 
-/* A command over a limit gets KILL without TERM: during the grace it would use even more. */
+/* A command over a limit gets KILL without any warning: during the grace it would use even more. */
 static void end_over_limit(struct session *session, const char *limit, const char *text)
 {
-    begin_stop(session, COMPUTE_OVER_LIMIT);
-    if (session->result.end == COMPUTE_OVER_LIMIT)
+    if (session->stage == STAGE_RUNS) {
+        session->result.end = COMPUTE_OVER_LIMIT;
         session->result.limit = limit;
-    report_log(session, text);
-    session->kill_us = clock_mono_us();
+    }
+    output_note(&session->output, text);
     kill_all(session);
 }
 
@@ -487,7 +477,7 @@ static void report_refusals(struct session *session)
     const struct compute_reader *reader = &session->spec->reader;
     char text[GATEWAY_TEXT_BYTES];
     while (gateway_next_refusal(session->gateway, text)) {
-        report_log(session, text);
+        output_note(&session->output, text);
         if (reader->note != NULL)
             reader->note(reader->ctx, text);
     }
@@ -497,18 +487,21 @@ static void check_clocks(struct session *session)
 {
     const struct compute_spec *spec = session->spec;
     int64_t now = clock_mono_us();
-    session->guard_us = session->killed ? INT64_MAX : guard_tick(&session->guard, now);
-    if (session->guard.limit != NULL && !session->killed)
+    bool killed = session->stage == STAGE_KILLED;
+    session->guard_us = killed ? INT64_MAX : guard_tick(&session->guard, now);
+    if (session->guard.limit != NULL && !killed)
         end_over_limit(session, session->guard.limit, session->guard.text);
     report_refusals(session);
+    bool free = session->hold == COMPUTE_FREE;
     if (spec->stop != NULL && stop_asked(spec->stop) != STOP_NONE)
         begin_stop(session, COMPUTE_STOPPED);
-    else if (spec->wall_ms > 0 && now >= session->begin_us + spec->wall_ms * US_PER_MS)
+    else if (free && now >= session->wall_us)
         begin_stop(session, COMPUTE_TIMED_OUT);
-    else if (spec->idle_ms > 0 && now >= session->output_us + spec->idle_ms * US_PER_MS)
+    else if (free && spec->idle_ms > 0 && now >= session->output_us + spec->idle_ms * US_PER_MS)
         begin_stop(session, COMPUTE_IDLE_TIMED_OUT);
-    if (session->stopping && !session->killed && now >= session->kill_us)
-        kill_all(session);
+    session->freeze_us = freeze_tick(&session->freeze, freeze_scope(session), now);
+    if (session->stage != STAGE_RUNS && now >= session->stage_us)
+        next_stage(session);
 }
 
 static int wait_ms(int64_t until_us)
@@ -522,7 +515,8 @@ static int wait_ms(int64_t until_us)
 /* A killed child that does not end hangs in the kernel: waiting does not help. */
 static bool given_up(const struct session *session)
 {
-    return session->killed && clock_mono_us() >= session->kill_us + GONE_WAIT_MS * US_PER_MS;
+    return session->stage == STAGE_KILLED &&
+           clock_mono_us() >= session->stage_us + GONE_WAIT_MS * US_PER_MS;
 }
 
 /* One turn of the loop, at most until until_us; false once the child has ended. */
@@ -530,13 +524,18 @@ static bool turn(struct session *session, int64_t until_us)
 {
     const struct stop *stop = session->spec->stop;
     check_clocks(session);
+    feed(session);
+    bool runs = session->stage == STAGE_RUNS;
+    bool fed = session->in_fd < 0 || session->spec->input.bytes->len == 0;
     struct pollfd looks[] = {
         {.fd = session->proc.pid_fd, .events = POLLIN},
         {.fd = session->out_fd, .events = POLLIN},
         {.fd = session->err_fd, .events = POLLIN},
         {.fd = session->status_fd, .events = POLLIN},
         /* Once requested it would stay readable. */
-        {.fd = stop != NULL && !session->stopping ? stop->event_fd : -1, .events = POLLIN},
+        {.fd = stop != NULL && runs ? stop->event_fd : -1, .events = POLLIN},
+        {.fd = session->in_fd, .events = fed ? 0 : POLLOUT},
+        {.fd = session->spec->wake_fd > 0 ? session->spec->wake_fd : -1, .events = POLLIN},
     };
     int64_t wake_us = earlier(next_us(session), until_us);
     if (poll(looks, COUNT_OF(looks), wait_ms(wake_us)) <= 0)
@@ -547,6 +546,8 @@ static bool turn(struct session *session, int64_t until_us)
         (void)take_output(session, &session->err_fd);
     if (looks[3].revents)
         take_status(session);
+    if (looks[5].revents & (POLLERR | POLLNVAL))
+        fd_closep(&session->in_fd);
     return !looks[0].revents && !given_up(session);
 }
 
@@ -575,13 +576,24 @@ static bool has_run(const struct session *session, struct proc_exit exit)
 {
     if (has_walls(session) && strstr(buf_text(&session->status), "exit-code") == NULL)
         return false;
-    return exit.code != INSIDE_FAILED ||
-           memmem(session->tail, session->tail_len, INSIDE_SAYS, strlen(INSIDE_SAYS)) == NULL;
+    return exit.code != INSIDE_FAILED || !output_ended_with(&session->output, INSIDE_SAYS);
+}
+
+static void note_output(struct session *session)
+{
+    struct compute_result *result = &session->result;
+    const struct output *output = &session->output;
+    CLEANUP(arena_release) struct arena arena = {0};
+    result->log_bytes = output->log_bytes;
+    result->log_truncated = output->log_truncated;
+    result->lines_skipped = output->lines_skipped;
+    text_copy(result->last_words, sizeof result->last_words,
+              output_last_words(output, &arena, sizeof result->last_words - 1));
 }
 
 static enum rc finish(struct session *session, struct err *err)
 {
-    if (session->stopping && !session->killed)
+    if (session->stage != STAGE_RUNS && session->stage != STAGE_KILLED)
         kill_all(session); /* What outlived the command itself. */
     struct proc_exit exit = {.code = -1};
     if (proc_wait(&session->proc, 0, &exit) != RC_OK) /* Killed, and it hangs in the kernel. */
@@ -591,22 +603,22 @@ static enum rc finish(struct session *session, struct err *err)
         return err_set(err, RC_IO, "IO_ERROR", "the sandbox does not end");
     drain(session, &session->out_fd);
     drain(session, &session->err_fd);
-    redact_end(&session->out);
-    redact_end(&session->err);
+    output_end(&session->output);
+    if (session->output.refused)
+        begin_stop(session, COMPUTE_CUT_OFF);
     while (session->status_fd >= 0 && session->status.len < STATUS_BYTES_MAX) {
         size_t before = session->status.len;
         take_status(session);
         if (session->status.len == before)
             break;
     }
-    if (session->line.len > 0 || session->line_skipped)
-        line_end(session);
     report_refusals(session);
     note_exit(session, exit);
+    note_output(session);
     session->result.duration_us = clock_mono_us() - session->begin_us;
     if (!has_run(session, exit) && session->result.end == COMPUTE_ENDED && exit.signal == 0)
         return err_set(err, RC_IO, "SANDBOX_FAILED", "The command could not be started: %.*s",
-                       (int)session->tail_len, session->tail);
+                       FAILURE_BYTES_MAX, session->result.last_words);
     return RC_OK;
 }
 
@@ -619,48 +631,53 @@ void compute_grant(struct compute_spec *spec, const struct agent_config *agent, 
     spec->view.mount_count = agent->mount_count;
     spec->view.limits = &agent->resources;
     spec->view.run_user = run_id;
-    spec->egress = agent->egress;
+    spec->view.egress = agent->egress;
 }
 
 struct compute_session {
     struct compute_spec spec;
-    char program[PATH_MAX]; /* Of spec.view. */
+    struct program program; /* Of spec.view. */
+    struct arena arena;     /* Of the program. */
     struct session session;
 };
 
 enum rc compute_begin(const struct compute_spec *spec, struct compute_session **ret_session,
                       struct err *err)
 {
-    char program[PATH_MAX];
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct program program;
     enum rc rc = sandbox_ready(spec->sandbox, err);
     if (rc == RC_OK)
-        rc = find_program(spec, program, err);
+        rc = find_program(spec, &arena, &program, err);
     if (rc != RC_OK)
         return rc;
     static const struct resource_config usual = {.processes = 512, .disk_bytes = INT64_C(10) << 30};
     struct compute_session *whole = mem_alloc(sizeof *whole);
     whole->spec = *spec;
-    text_copy(whole->program, sizeof whole->program, program);
-    whole->spec.view.program = whole->program;
+    whole->arena = arena;
+    arena = (struct arena){0};
+    whole->program = program;
+    whole->spec.view.program = &whole->program;
     if (whole->spec.view.limits == NULL)
         whole->spec.view.limits = &usual;
     whole->session = (struct session){
         .spec = &whole->spec,
         .proc = {.pid_fd = -1},
+        .in_fd = -1,
         .out_fd = -1,
         .err_fd = -1,
         .status_fd = -1,
-        .log_fd = -1,
         .inner_fd = -1,
         .guard_us = INT64_MAX,
+        .freeze_us = INT64_MAX,
         .result = {.exit_code = -1},
     };
     struct session *session = &whole->session;
     buf_init(&session->status, STATUS_BYTES_MAX);
-    buf_init(&session->line, COMPUTE_LINE_MAX);
-    redact_init(&session->out, spec->secrets, (struct redact_sink){take_out, session});
-    redact_init(&session->err, spec->secrets, (struct redact_sink){take_err, session});
+    output_init(&session->output, &whole->spec.reader, spec->secrets);
     session->begin_us = session->output_us = clock_mono_us();
+    session->wall_us = spec->wall_ms > 0 ? session->begin_us + spec->wall_ms * US_PER_MS
+                                         : INT64_MAX;
     rc = start(session, err);
     if (rc == RC_OK)
         *ret_session = whole;
@@ -680,6 +697,16 @@ void compute_stop(struct compute_session *session, enum compute_end why)
     begin_stop(&session->session, why);
 }
 
+void compute_hold(struct compute_session *session, enum compute_hold hold)
+{
+    set_hold(&session->session, hold);
+}
+
+bool compute_is_paused(const struct compute_session *session)
+{
+    return freeze_holds(&session->session.freeze);
+}
+
 enum rc compute_finish(struct compute_session *session, struct compute_result *ret_result,
                        struct err *err)
 {
@@ -694,6 +721,7 @@ void compute_session_free(struct compute_session *session)
     if (session == NULL)
         return;
     session_release(&session->session);
+    arena_release(&session->arena);
     mem_free(session);
 }
 

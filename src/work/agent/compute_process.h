@@ -1,11 +1,18 @@
 /*
  * compute_process.h - runs one command in the sandbox and watches it until it ends.
  *
- * Its output is streamed to a log file and, line by line, to a reader.  It is stopped when it takes
- * too long, prints nothing for too long, the reader returns false, or a stop is requested: TERM,
- * two seconds of grace, then KILL, to everything that it started.  One that uses more memory, disk
- * or processes than it may is killed at once.  When compute_run returns, nothing of it is left
- * (without a sandbox: its process group has been killed).
+ * Its output is streamed to a log file and, line by line, to a reader (compute_output.h).  Its
+ * stdin is a file, or bytes that the caller adds while it runs.  It is stopped when it takes too
+ * long, prints nothing for too long, the reader returns false, or a stop is requested:
+ *
+ *     runs --> asked --> interrupted --> terminated --> killed
+ *              by its    SIGINT          SIGTERM        SIGKILL, to everything that it started
+ *              protocol
+ *
+ * The first two only with interrupt_ms, and the first only if the reader has such a request.  What
+ * it prints meanwhile is still read.  One that uses more memory, disk or processes than it may is
+ * killed at once.  When compute_run returns, nothing of it is left (without a sandbox: its process
+ * group has been killed).
  */
 #ifndef WORK_AGENT_COMPUTE_PROCESS_H
 #define WORK_AGENT_COMPUTE_PROCESS_H
@@ -13,34 +20,37 @@
 #include "base/rc.h"
 #include "base/str.h"
 #include "core/text/secrets.h"
+#include "work/agent/compute_output.h"
 #include "work/job/stop.h"
 #include "work/sandbox/sandbox.h"
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { COMPUTE_LINE_MAX = 256 * 1024, COMPUTE_GRACE_MS = 2000 };
+enum {
+    COMPUTE_GRACE_MS = 2000, /* Between TERM and KILL. */
+    COMPUTE_WORDS_BYTES = 1000,
+};
 
-/* All may be NULL. */
-struct compute_reader {
-    void *ctx;
-    /* One line of stdout without its end; false ends the command.  Longer lines are skipped. */
-    bool (*line)(void *ctx, struct str line);
-    /* Something about the command that a person should know: a connection that was refused. */
-    void (*note)(void *ctx, const char *text);
+/* stdin that is filled while the command runs; its owner adds to `bytes`. */
+struct compute_input {
+    struct buf *bytes; /* Not written yet; NULL: stdin_path. */
+    const bool *over;  /* stdin is closed once there are no bytes. */
 };
 
 struct compute_spec {
     const struct sandbox *sandbox;
     struct sandbox_view view;      /* Descriptors are filled in, and limits if there are none. */
-    const char *const *egress;     /* With no network: hosts that can be reached still, or NULL. */
     const char *const *env;        /* NULL-terminated */
     const char *stdin_path;        /* or NULL */
+    struct compute_input input;    /* In its place. */
     const char *log_path;          /* stdout and stderr; made anew */
     const struct secrets *secrets; /* Kept out of log and lines; NULL: there are none. */
     int64_t log_bytes_max;         /* What is beyond is dropped, and the log says so. */
     int64_t wall_ms;               /* 0: none */
     int64_t idle_ms;               /* Without output; 0: none */
+    int64_t interrupt_ms;          /* Before TERM, see above; 0: TERM is the first signal. */
     const struct stop *stop;       /* NULL: no stop can be requested. */
+    int wake_fd;                   /* compute_turn returns when it is readable; 0: none. */
     struct compute_reader reader;
 };
 
@@ -66,7 +76,8 @@ struct compute_result {
     int64_t duration_us;
     int64_t log_bytes;
     bool log_truncated;
-    int64_t lines_skipped; /* Longer than COMPUTE_LINE_MAX. */
+    int64_t lines_skipped;                /* Longer than OUTPUT_LINE_MAX. */
+    char last_words[COMPUTE_WORDS_BYTES]; /* The last lines of stderr, or of plain stdout. */
 };
 
 /* RC_OK however the command ended.  RC_NOT_FOUND: there is no such program.  RC_INVALID: a mount
@@ -85,6 +96,16 @@ MUST_USE enum rc compute_begin(const struct compute_spec *spec,
 bool compute_turn(struct compute_session *session, int64_t until_us);
 /* Begins its end; the first reason counts. */
 void compute_stop(struct compute_session *session, enum compute_end why);
+/* Holds it, or lets it go on; one that is being stopped is not held.  While it is held, neither
+   wall_ms nor idle_ms counts. */
+enum compute_hold {
+    COMPUTE_FREE,
+    COMPUTE_WAITS,  /* For an answer: it runs, only the clocks stand still. */
+    COMPUTE_PAUSED, /* All its processes are stopped. */
+};
+void compute_hold(struct compute_session *session, enum compute_hold hold);
+/* All its processes have been stopped. */
+bool compute_is_paused(const struct compute_session *session);
 MUST_USE enum rc compute_finish(struct compute_session *session, struct compute_result *ret_result,
                                 struct err *err);
 void compute_session_free(struct compute_session *session); /* Kills what still runs. */

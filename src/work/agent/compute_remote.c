@@ -118,11 +118,7 @@ static void take_events(struct attempt *attempt, const struct js *answer)
     const struct js *events = js_get(answer, "events");
     size_t count = js_count(events);
     for (size_t i = 0; i < count && i < EVENTS_MAX; i++) {
-        struct str line = str_of(js_text(js_at(events, i), &arena));
-        if (line.len > COMPUTE_LINE_MAX)
-            attempt->ended.lines_skipped++;
-        else
-            transcript_line(&attempt->transcript, line);
+        transcript_line(&attempt->transcript, str_of(js_text(js_at(events, i), &arena)));
         arena_reset(&arena);
     }
 }

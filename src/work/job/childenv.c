@@ -47,10 +47,20 @@ void childenv_init_bare(struct childenv *env, const struct step *step, const cha
     childenv_set(env, arena, "DROVER_RUN_ID", input->run_id.text);
 }
 
+/* NAME, passed on, or NAME=value. */
+static void add_entry(struct childenv *env, struct arena *arena, const char *entry)
+{
+    const char *equals = strchr(entry, '=');
+    if (equals == NULL)
+        pass(env, arena, entry, NULL);
+    else
+        childenv_set(env, arena, arena_strndup(arena, entry, (size_t)(equals - entry)), equals + 1);
+}
+
 void childenv_init(struct childenv *env, const struct step *step, const char *home)
 {
     childenv_init_bare(env, step, home);
     for (size_t i = 0; step->input.config.agent.env[i] != NULL; i++)
-        pass(env, step->arena, step->input.config.agent.env[i], NULL);
+        add_entry(env, step->arena, step->input.config.agent.env[i]);
     childenv_set(env, step->arena, "HOME", home);
 }

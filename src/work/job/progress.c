@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "core/event_types.h"
 #include "core/text/redact.h"
+#include "work/job/retry.h"
+#include <poll.h>
 
 /* Kept free for the turn and for the note about what was dropped. */
 enum { RESERVE_BYTES = 2048 };
@@ -33,14 +35,14 @@ static void append(struct buf *events, const char *type, struct str data)
     jw_end(&jw, '}');
 }
 
-void progress_add(struct progress *progress, const char *type, struct str data)
+bool progress_add(struct progress *progress, const char *type, struct str data)
 {
     enum { FRAME_BYTES = 128, OWN_EVENTS = 2 };
     size_t room = PROGRESS_BYTES_MAX - RESERVE_BYTES;
     if (progress->count >= PROGRESS_EVENTS_MAX - OWN_EVENTS ||
         progress->events.len + data.len + FRAME_BYTES > room) {
         progress->dropped++;
-        return;
+        return false;
     }
     CLEANUP(buf_release) struct buf clean;
     buf_init(&clean, PROGRESS_BYTES_MAX);
@@ -51,9 +53,10 @@ void progress_add(struct progress *progress, const char *type, struct str data)
         buf_cut(&progress->events, before);
         progress->events.overflow = false;
         progress->dropped++;
-        return;
+        return false;
     }
     progress->count++;
+    return true;
 }
 
 void progress_turn(struct progress *progress, const struct usage *usage)
@@ -127,6 +130,8 @@ static bool send_batch(struct progress *progress)
     struct err err = {0};
     struct port *port = progress->port;
     enum rc rc = port->ops->progress(port, &progress->lease, buf_str(&call), &beat, &err);
+    if (rc == RC_OK)
+        steer_note(progress->steer, &beat);
     return settle(progress, rc, beat.cancel, &err);
 }
 
@@ -151,6 +156,17 @@ void progress_flush(struct progress *progress)
         forget(progress);
     int64_t pause_ms = sent ? PROGRESS_EVERY_MS : PROGRESS_RETRY_MS;
     progress->next_us = clock_mono_us() + pause_ms * US_PER_MS;
+}
+
+void progress_finish(struct progress *progress)
+{
+    enum { TRIES = 5 };
+    struct random random = random_from_os();
+    for (int64_t i = 1; i <= TRIES && waits(progress); i++) {
+        progress_flush(progress);
+        if (waits(progress) && i < TRIES)
+            (void)poll(NULL, 0, (int)retry_pause_ms(i, &random));
+    }
 }
 
 int64_t progress_tick(struct progress *progress, int64_t now_us)

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/rc.h"
 #include "work/job/port.h"
+#include "work/job/steer.h"
 #include "work/job/stop.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,6 +36,7 @@ struct progress {
     struct port_ref lease;
     const struct secrets *secrets; /* Kept out of all events; NULL: there are none. */
     struct stop *stop;             /* Requested when the server answers cancel or lost. */
+    struct steer *steer;           /* Gets what the server answers; or NULL. */
     struct buf events;             /* JSON objects with commas between. */
     int64_t count, dropped;
     struct usage turn; /* Not sent yet when turn_waits. */
@@ -45,12 +47,14 @@ struct progress {
 void progress_init(struct progress *progress, struct port *port, const struct port_ref *lease,
                    struct stop *stop);
 void progress_release(struct progress *progress);
-/* data: a JSON object. */
-void progress_add(struct progress *progress, const char *type, struct str data);
+/* data: a JSON object.  False: there is no room, it was dropped. */
+bool progress_add(struct progress *progress, const char *type, struct str data);
 void progress_turn(struct progress *progress, const struct usage *usage);
 /* Sends what waits when it is time; returns the time of the next tick, INT64_MAX when none is
    due. */
 int64_t progress_tick(struct progress *progress, int64_t now_us);
 /* Sends what waits, now. */
 void progress_flush(struct progress *progress);
+/* The same at the end of the work, with a few more tries: what is not sent then is lost. */
+void progress_finish(struct progress *progress);
 #endif

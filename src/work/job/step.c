@@ -3,6 +3,7 @@
  */
 #include "work/job/step.h"
 #include "base/hash.h"
+#include "core/config/profile.h"
 #include "core/run/task.h"
 #include "core/text/prose.h"
 #include "core/text/redact.h"
@@ -120,6 +121,7 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
         .session_id = js_get_str(payload, "sessionId", NULL),
         .session_resumed = js_get_bool(payload, "sessionResumed", false),
         .session_over = js_get_bool(payload, "sessionOver", false),
+        .agent_session = js_get_str(payload, "session", NULL),
         .record = js_get(payload, "record"),
         .completed = text_same(js_get_str(payload, "outcome", ""), "completed"),
         .max_turns = js_get_int(payload, "maxTurns", 0),
@@ -136,6 +138,8 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
         rc = read_scope(payload, &input, err);
     if (rc != RC_OK)
         return rc;
+    if (!agent_session_valid(input.agent_session))
+        input.agent_session = NULL;
     if (input.attempt < 1)
         input.attempt = 1; /* Before the first attempt the server counts 0. */
     if (input.title == NULL)
@@ -265,6 +269,8 @@ void step_event(struct step *step, const char *type, struct str data)
         stop_ask(step->stop, STOP_LOST);
     else if (rc == RC_OK && beat.cancel)
         stop_ask(step->stop, STOP_CANCEL);
+    if (rc == RC_OK)
+        steer_note(step->steer, &beat);
 }
 
 void step_last_word(struct step *step, const char *type, struct str data)

@@ -26,6 +26,7 @@
 #include "forge/git.h"
 #include "work/job/port.h"
 #include "work/job/slots.h"
+#include "work/job/steer.h"
 #include "work/job/stop.h"
 #include "work/sandbox/sandbox.h"
 
@@ -60,7 +61,8 @@ struct step_input {
     int64_t session_begun_us;  /* Wall clock: known to have begun; 0: not known. */
     bool session_resumed;      /* Another worker had it before, under another job. */
     bool session_over;
-    const struct js *record; /* collect: the agent's own report; or NULL */
+    const char *agent_session; /* Of a local agent: what it reported last; or NULL. */
+    const struct js *record;   /* collect: the agent's own report; or NULL */
     bool draft;
     bool completed;          /* clean: the run's work is published. */
     int64_t run_deadline_us; /* Wall clock; 0: none */
@@ -91,6 +93,7 @@ struct step {
     struct port_ref lease;
     struct arena *arena;
     struct stop *stop;
+    struct steer *steer; /* NULL: it cannot be steered. */
     int64_t deadline_us; /* By clock_mono_us. */
     const char *run_dir;
     const char *mirror;

@@ -12,6 +12,22 @@ static void add_variable(struct secrets *secrets, const char *name)
         secrets_add(secrets, "env", getenv(name));
 }
 
+/* A value in the configuration is meant to be read by people, unless its name says otherwise. */
+static void add_entry(struct secrets *secrets, const char *entry, struct arena *arena)
+{
+    static const char *const ends[] = {"KEY", "TOKEN", "SECRET", "PASSWORD"};
+    const char *equals = strchr(entry, '=');
+    if (equals == NULL) {
+        add_variable(secrets, entry);
+        return;
+    }
+    const char *name = arena_strndup(arena, entry, (size_t)(equals - entry));
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        if (text_ends(name, ends[i]))
+            secrets_add(secrets, "env", equals + 1);
+    }
+}
+
 /* The password in https://user:password@host, or the user where there is no password: forges accept
    tokens in both places.  What is sent is not percent-encoded. */
 static void add_address(struct secrets *secrets, const char *url, struct arena *arena)
@@ -38,7 +54,7 @@ void repo_secrets(const struct repo_config *config, struct arena *arena, struct 
     add_address(secrets, config->url, arena);
     add_address(secrets, config->agent.remote.url, arena);
     for (size_t i = 0; config->agent.env[i] != NULL; i++)
-        add_variable(secrets, config->agent.env[i]);
+        add_entry(secrets, config->agent.env[i], arena);
     add_variable(secrets, config->forge_credential);
     add_variable(secrets, config->agent.remote.credential);
     for (size_t i = 0; i < config->judge_count; i++)

@@ -152,6 +152,15 @@ static bool copy_file(struct bwrap *bwrap, const char *path)
     return true;
 }
 
+void bwrap_link(struct bwrap *bwrap, const char *path, const char *target)
+{
+    if (bwrap_visible(bwrap, path))
+        return;
+    make_way(bwrap, path);
+    bwrap_add3(bwrap, "--symlink", target, path);
+    note_place(bwrap, path, PLACE_SHOWN);
+}
+
 static const char *link_target(const char *path, struct arena *arena)
 {
     char target[PATH_MAX];
@@ -175,9 +184,7 @@ void bwrap_show_public(struct bwrap *bwrap, const char *path)
             bwrap_show(bwrap, path, false);
         return;
     }
-    make_way(bwrap, path);
-    bwrap_add3(bwrap, "--symlink", target, path);
-    note_place(bwrap, path, PLACE_SHOWN);
+    bwrap_link(bwrap, path, target);
 }
 
 /* The first directory above the path that other users may not pass, or NULL. */

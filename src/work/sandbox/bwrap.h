@@ -51,6 +51,8 @@ void bwrap_show(struct bwrap *bwrap, const char *path, bool writable);
    a small file is copied where that is possible.
    Nothing when other users may not read it, or it is not there. */
 void bwrap_show_public(struct bwrap *bwrap, const char *path);
+/* A link at the path; nothing where something is shown there. */
+void bwrap_link(struct bwrap *bwrap, const char *path, const char *target);
 /* Before something is shown: with drops, a visible directory above it that other users may not
    pass is covered by an empty one. */
 void bwrap_open_way(struct bwrap *bwrap, const char *path);

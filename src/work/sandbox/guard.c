@@ -1,9 +1,8 @@
 /*
  * guard.c - see guard.h.
  *
- * A process that leaves its parent in the sandbox is adopted by its init, so all of them are found
- * from there on down.  Pages that processes share since a fork would be counted for each of them;
- * before a command is killed for that, the exact shares are read from the kernel, which is slower.
+ * Pages that processes share since a fork would be counted for each of them; before a command is
+ * killed for that, the exact shares are read from the kernel, which is slower.
  *
  * A file that was deleted while it is open has no name that a walk could find, and memory in a
  * file of memfd_create is in no process: both are found among the open files.
@@ -13,6 +12,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "work/sandbox/proc_tree.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,9 +29,7 @@ enum {
     SLICE_ENTRIES = 4000, /* Of a walk, at one go. */
     ENTRY_BYTES = 1024,   /* What an empty file costs: names and inodes run out too. */
     BLOCK_BYTES = 512,    /* Of st_blocks. */
-    PIDS_MAX = 8192,
-    SEEN_MAX = 4096,        /* Twice as many as are stored. */
-    FILE_BYTES = 64 * 1024, /* The children of a process with very many. */
+    SEEN_MAX = 4096,      /* Twice as many as are stored. */
 };
 
 void guard_init(struct guard *guard, const struct resource_config *limits, int64_t now_us)
@@ -140,8 +138,7 @@ static int64_t look_at_disk(struct guard *guard, int64_t now_us)
 /* ---- memory and processes ---- */
 
 struct family {
-    pid_t pids[PIDS_MAX];
-    size_t count;
+    struct proc_tree tree;
     int64_t memory_bytes, threads;
     int64_t nameless_bytes; /* Of open files that are neither on disk nor have a name. */
     int64_t deleted_bytes;
@@ -152,45 +149,11 @@ struct family {
     size_t seen_count;
 };
 
-static const char *read_proc(pid_t pid, const char *name, char text[FILE_BYTES])
-{
-    char path[64];
-    size_t len = 0;
-    (void)snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = 0;
-    while (fd >= 0 && (got = read(fd, text + len, FILE_BYTES - 1 - len)) > 0)
-        len += (size_t)got; /* The kernel gives a page at a time. */
-    text[len] = '\0';
-    return text;
-}
-
 /* The number of a line "Name:   123 kB"; 0 when there is none. */
 static int64_t number_of(const char *text, const char *name)
 {
     const char *at = strstr(text, name);
     return at != NULL ? strtoll(at + strlen(name), NULL, 10) : 0;
-}
-
-static void add_children(struct family *family, pid_t pid)
-{
-    char path[64], name[64], text[FILE_BYTES];
-    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *tasks = opendir(path);
-    const struct dirent *task;
-    // cppcheck-suppress readdirCalled
-    while (tasks != NULL && (task = readdir(tasks)) != NULL) {
-        if (task->d_name[0] == '.')
-            continue;
-        family->threads++;
-        (void)snprintf(name, sizeof name, "task/%.20s/children", task->d_name);
-        const char *at = read_proc(pid, name, text);
-        char *end;
-        for (long child; (child = strtol(at, &end, 10)) > 0 && family->count < PIDS_MAX; at = end)
-            family->pids[family->count++] = (pid_t)child;
-    }
-    if (tasks != NULL)
-        (void)closedir(tasks);
 }
 
 /* false: it was seen before, or the table is full. */
@@ -232,20 +195,22 @@ static void add_nameless(struct family *family, pid_t pid, dev_t disk)
 /* All processes below the top, the top included. */
 static void find_family(struct family *family, pid_t top, const struct guard *guard)
 {
-    char text[FILE_BYTES];
+    char text[PROC_FILE_BYTES];
     struct stat disk = {0};
     int64_t threads_max = guard->limits.processes;
     if (guard->dir_count > 0)
         (void)stat(guard->dirs[0], &disk);
-    family->count = 1;
-    family->pids[0] = top;
-    for (size_t i = 0; i < family->count; i++) {
-        const char *status = read_proc(family->pids[i], "status", text);
+    struct proc_tree *tree = &family->tree;
+    tree->count = 1;
+    tree->at[0].pid = top;
+    for (size_t i = 0; i < tree->count; i++) {
+        pid_t pid = tree->at[i].pid;
+        const char *status = proc_tree_read(pid, "status", text);
         int64_t kilobytes = number_of(status, "RssAnon:") + number_of(status, "RssShmem:") +
                             number_of(status, "VmSwap:");
         family->memory_bytes += kilobytes * 1024;
-        add_nameless(family, family->pids[i], disk.st_dev);
-        add_children(family, family->pids[i]);
+        add_nameless(family, pid, disk.st_dev);
+        family->threads += proc_tree_add_children(tree, pid);
         if (threads_max > 0 && family->threads > threads_max)
             return; /* Enough is known, and there may be very many. */
     }
@@ -255,13 +220,14 @@ static void find_family(struct family *family, pid_t top, const struct guard *gu
 static int64_t exact_memory(const struct family *family)
 {
     int64_t kilobytes = 0;
-    char text[FILE_BYTES];
-    for (size_t i = 0; i < family->count; i++) {
-        const char *rollup = read_proc(family->pids[i], "smaps_rollup", text);
+    char text[PROC_FILE_BYTES];
+    for (size_t i = 0; i < family->tree.count; i++) {
+        pid_t pid = family->tree.at[i].pid;
+        const char *rollup = proc_tree_read(pid, "smaps_rollup", text);
         int64_t anon = number_of(rollup, "Pss_Anon:") + number_of(rollup, "Pss_Shmem:") +
                        number_of(rollup, "SwapPss:");
         if (rollup[0] == '\0') {
-            const char *status = read_proc(family->pids[i], "status", text);
+            const char *status = proc_tree_read(pid, "status", text);
             anon = number_of(status, "RssAnon:") + number_of(status, "RssShmem:");
         }
         kilobytes += anon;

@@ -9,6 +9,7 @@
 #include "base/boot.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "work/sandbox/logins.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MARK_BYTES_MAX = 64 };
+enum { MARK_BYTES_MAX = PATH_MAX + 64 };
 
 struct copier {
     const char *seed; /* For messages. */
@@ -194,41 +195,48 @@ static enum rc check_seed(const char *seed, const struct sandbox *sandbox, struc
 }
 
 /* Its files are not synced: one that was made in another boot may be torn. */
-static bool is_of_this_boot(const char *mark)
+static bool is_current(const char *mark, const char *wanted)
 {
     CLEANUP(buf_release) struct buf text;
     buf_init(&text, MARK_BYTES_MAX);
-    return file_read(mark, &text, NULL) == RC_OK && boot_is_this(buf_text(&text));
+    return boot_id()[0] != '\0' && file_read(mark, &text, NULL) == RC_OK &&
+           strcmp(buf_text(&text), wanted) == 0;
 }
 
-static enum rc write_mark(const char *mark, struct err *err)
+static enum rc write_mark(const char *mark, const char *text, struct err *err)
 {
     if (unlink(mark) != 0 && errno != ENOENT)
         return err_set(err, RC_IO, "IO_ERROR", "cannot remove %.300s: %s", mark, strerror(errno));
-    return file_write_new(mark, boot_id(), strlen(boot_id()), 0600, err);
+    return file_write_new(mark, text, strlen(text), 0600, err);
 }
 
-enum rc homeseed_make(const char *home, const char *seed, const struct sandbox *sandbox,
-                      struct err *err)
+static enum rc make_part(const char *part, const char *seed, struct err *err)
+{
+    enum rc rc = dir_remove(part, err);
+    if (rc == RC_OK)
+        rc = dir_make(part, 0700, err);
+    return rc == RC_OK && seed != NULL ? copy_seed(seed, part, err) : rc;
+}
+
+enum rc homeseed_make(const struct homeseed *homeseed, bool *ret_kept, struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
+    const char *home = homeseed->home, *seed = homeseed->seed;
     const char *part = arena_printf(&arena, "%s.part", home);
     const char *mark = arena_printf(&arena, "%s.boot", home);
-    if (file_exists(home) && is_of_this_boot(mark))
+    const char *wanted = arena_printf(&arena, "%s %s", boot_id(), seed != NULL ? seed : "-");
+    *ret_kept = file_exists(home) && is_current(mark, wanted);
+    if (*ret_kept)
         return RC_OK;
-    enum rc rc = seed != NULL ? check_seed(seed, sandbox, err) : RC_OK;
+    enum rc rc = seed != NULL ? check_seed(seed, homeseed->sandbox, err) : RC_OK;
     if (rc == RC_OK)
         rc = dir_remove(home, err);
     if (rc == RC_OK)
-        rc = write_mark(mark, err);
-    if (rc == RC_OK && seed == NULL)
-        return dir_make(home, 0700, err);
+        rc = logins_forget(home, err);
     if (rc == RC_OK)
-        rc = dir_remove(part, err);
+        rc = make_part(part, seed, err);
     if (rc == RC_OK)
-        rc = dir_make(part, 0700, err);
-    if (rc == RC_OK)
-        rc = copy_seed(seed, part, err);
+        rc = write_mark(mark, wanted, err);
     if (rc == RC_OK && rename(part, home) != 0)
         rc = err_set(err, RC_IO, "IO_ERROR", "cannot rename %.300s: %s", part, strerror(errno));
     return rc;

@@ -27,7 +27,7 @@
 
 struct inside {
     int64_t user; /* 0: stay */
-    const char *proxy, *gate;
+    const char *proxy, *direct, *gate;
     bool tie, filter;
     int64_t nproc, cpu, fsize, nofile; /* 0: as it is */
     char **command;
@@ -74,6 +74,8 @@ static bool read_options(struct inside *inside, char **argv)
             inside->filter = true;
         else if (strcmp(*argv, "--proxy") == 0 && argv[1] != NULL)
             inside->proxy = *++argv;
+        else if (strcmp(*argv, "--direct") == 0 && argv[1] != NULL)
+            inside->direct = *++argv;
         else if (strcmp(*argv, "--gate") == 0 && argv[1] != NULL)
             inside->gate = *++argv;
         else if (number == NULL || argv[1] == NULL || !text_to_i64(*++argv, number))
@@ -186,15 +188,26 @@ static bool start_gate(const struct inside *inside)
     return got == 1;
 }
 
-static void name_the_proxy(void)
+/* With every name of the loopback in agent.egress there is none left. */
+static void name_the_direct(const char *hosts)
+{
+    static const char *const names[] = {"NO_PROXY", "no_proxy"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (hosts != NULL)
+            (void)setenv(names[i], hosts, 1);
+        else
+            (void)unsetenv(names[i]);
+    }
+}
+
+static void name_the_proxy(const char *direct)
 {
     static const char *const names[] = {"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"};
     char url[64];
     (void)snprintf(url, sizeof url, "http://127.0.0.1:%d", INSIDE_PROXY_PORT);
     for (size_t i = 0; i < COUNT_OF(names); i++)
         (void)setenv(names[i], url, 1);
-    (void)setenv("NO_PROXY", "localhost,127.0.0.1,::1", 1);
-    (void)setenv("no_proxy", "localhost,127.0.0.1,::1", 1);
+    name_the_direct(direct);
     (void)setenv("NODE_USE_ENV_PROXY", "1", 1); /* Node reads the others only then. */
 }
 
@@ -204,7 +217,7 @@ static bool go_inside(const struct inside *inside)
     if (inside->proxy != NULL) {
         if (!start_gate(inside))
             return false;
-        name_the_proxy();
+        name_the_proxy(inside->direct);
     }
     if (inside->user != 0 && !become_user(inside->user))
         return false;

@@ -5,6 +5,8 @@
  *
  *     --user N         become this user, without groups or capabilities
  *     --proxy PATH     a port of the loopback that leads to this socket; HTTP_PROXY and the like
+ *     --direct HOSTS   with --proxy: hosts, comma-separated, that are not to be reached by it:
+ *                      NO_PROXY; the sandbox's own loopback
  *     --gate PATH      be that port, and no command
  *     --nproc N        limits as of setrlimit
  *     --cpu SECONDS

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/str.h"
+#include "core/config/egress.h"
 #include "work/sandbox/bwrap.h"
 #include "work/sandbox/filter.h"
 #include "work/sandbox/inside.h"
@@ -81,6 +82,40 @@ static bool is_nameable(const struct sandbox *sandbox, const char *path)
     return (status.st_mode & (S_IROTH | S_IXUSR)) != 0;
 }
 
+/* Neither / nor a directory that homes lie in, nor one of these. */
+static bool is_home(const char *path)
+{
+    const char *home = getenv("HOME");
+    const char *slash = strrchr(path, '/');
+    return path_is_inside("/home/x", path) || path_is_inside("/root", path) ||
+           (text_starts(path, "/home/") && slash == path + strlen("/home")) ||
+           (home != NULL && home[0] == '/' && path_is_inside(home, path));
+}
+
+static bool is_showable(const struct sandbox *sandbox, const char *path)
+{
+    return !is_reserved(path) && sandbox_hides(sandbox, path) == NULL && !is_home(path);
+}
+
+/* What its program consists of, wherever it is installed. */
+static void add_program(struct bwrap *bwrap, const struct sandbox *sandbox,
+                        const struct program *program)
+{
+    for (size_t i = 0; program->parts[i] != NULL; i++) {
+        const char *part = program->parts[i];
+        if (!is_showable(sandbox, part))
+            continue;
+        bwrap_open_way(bwrap, part);
+        if (!bwrap_visible(bwrap, part))
+            bwrap_show(bwrap, part, false);
+    }
+    for (size_t i = 0; i < PROGRAM_LINKS_MAX && program->links[i].path != NULL; i++) {
+        const struct program_link *link = &program->links[i];
+        if (!is_reserved(link->path) && sandbox_hides(sandbox, link->path) == NULL)
+            bwrap_link(bwrap, link->path, link->real);
+    }
+}
+
 static void add_named_file(struct bwrap *bwrap, const struct sandbox *sandbox, const char *path)
 {
     if (!is_nameable(sandbox, path))
@@ -96,7 +131,7 @@ static void add_named_files(struct bwrap *bwrap, const struct sandbox *sandbox,
 {
     enum { NAMED_MAX = 16 };
     if (view->program != NULL)
-        add_named_file(bwrap, sandbox, view->program);
+        add_program(bwrap, sandbox, view->program);
     for (size_t i = 0; view->argv[i] != NULL && i < NAMED_MAX; i++)
         add_named_file(bwrap, sandbox, view->argv[i]);
 }
@@ -197,6 +232,22 @@ static void add_sandbox(struct bwrap *bwrap, const struct sandbox *sandbox,
 
 /* ---- drover inside ---- */
 
+/* Programs reach the sandbox's own loopback without the proxy, unless a rule leads out by that
+   name: then they must ask the proxy. */
+static void add_proxy(struct bwrap *bwrap, const char *const *egress)
+{
+    static const char *const loopback[] = {"localhost", "127.0.0.1", "::1"};
+    const char *direct = NULL;
+    for (size_t i = 0; i < COUNT_OF(loopback); i++) {
+        if (!egress_names(egress, loopback[i]))
+            direct = direct == NULL ? loopback[i]
+                                    : arena_printf(bwrap->arena, "%s,%s", direct, loopback[i]);
+    }
+    bwrap_add2(bwrap, "--proxy", proxy_inside);
+    if (direct != NULL)
+        bwrap_add2(bwrap, "--direct", direct);
+}
+
 static void add_inside(struct bwrap *bwrap, const struct sandbox *sandbox,
                        const struct sandbox_view *view)
 {
@@ -208,7 +259,7 @@ static void add_inside(struct bwrap *bwrap, const struct sandbox *sandbox,
     if (!walls)
         bwrap_add(bwrap, "--tie");
     else if (view->proxy != NULL)
-        bwrap_add2(bwrap, "--proxy", proxy_inside);
+        add_proxy(bwrap, view->egress);
     assert(!walls || !sandbox->filter || view->filter_fd > 0);
     if (!walls && sandbox->filter)
         bwrap_add(bwrap, "--filter");
@@ -290,6 +341,61 @@ static enum rc check_mount(const struct sandbox *sandbox, const char *path, stru
     return RC_OK;
 }
 
+bool sandbox_view_has(const struct sandbox_view *view, const char *path)
+{
+    for (size_t i = 0; i < SANDBOX_BINDS_MAX && view->binds[i].path != NULL; i++) {
+        if (path_is_inside(path, view->binds[i].path))
+            return true;
+    }
+    for (size_t i = 0; i < view->mount_count; i++) {
+        if (path_is_inside(path, view->mounts[i].path))
+            return true;
+    }
+    return false;
+}
+
+/* The first on the way from a part to its file that other users may not pass or read, or NULL. */
+static const char *closed_to_others(const char *from, const char *file, struct arena *arena)
+{
+    for (const char *at = file + strlen(from);; at++) {
+        at += strcspn(at, "/");
+        const char *path = *at ? arena_strndup(arena, file, (size_t)(at - file)) : file;
+        const mode_t needed = *at ? S_IXOTH : S_IROTH | S_IXOTH;
+        struct stat status;
+        if (stat(path, &status) != 0 || (status.st_mode & needed) != needed)
+            return path;
+        if (*at == '\0')
+            return NULL;
+    }
+}
+
+static enum rc check_program(const struct sandbox *sandbox, const struct sandbox_view *view,
+                             struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    char real[PATH_MAX];
+    const struct program *program = view->program;
+    if (program == NULL || program->parts[0] == NULL || realpath(program->path, real) == NULL ||
+        sandbox_view_has(view, real))
+        return RC_OK;
+    const char *part = program_part_of(program, real);
+    if (part == NULL || !is_showable(sandbox, part))
+        return err_set(err, RC_NOT_FOUND, "NO_PROGRAM",
+                       "%.200s cannot be shown to agents: it would show %.200s, which holds "
+                       "drover's data, its tokens or a home directory. Install it elsewhere, or "
+                       "name what it needs in agent.mounts.",
+                       program->path, part != NULL ? part : real);
+    const char *closed = sandbox->drops ? closed_to_others(part, real, &arena) : NULL;
+    if (closed != NULL)
+        return err_set(
+            err, RC_NOT_FOUND, "NO_PROGRAM",
+            "%.200s cannot be started: agents have a user of their own, and other users "
+            "may not read or execute %.200s. Allow it (chmod -R o+rX %.200s), or install "
+            "the program elsewhere, such as below /usr/local.",
+            program->path, closed, closed);
+    return RC_OK;
+}
+
 enum rc sandbox_check(const struct sandbox *sandbox, const struct sandbox_view *view,
                       struct err *err)
 {
@@ -298,7 +404,7 @@ enum rc sandbox_check(const struct sandbox *sandbox, const struct sandbox_view *
         if (rc != RC_OK)
             return rc;
     }
-    return RC_OK;
+    return sandbox->kind == SANDBOX_BUBBLEWRAP ? check_program(sandbox, view, err) : RC_OK;
 }
 
 enum rc sandbox_hand_over(const struct sandbox *sandbox, const struct sandbox_view *view,

@@ -25,6 +25,7 @@
 #include "base/rc.h"
 #include "core/config/repo_config.h"
 #include "work/sandbox/bwrap.h"
+#include "work/sandbox/program.h"
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,8 +59,8 @@ struct sandbox_bind {
 };
 
 struct sandbox_view {
-    const char *const *argv; /* The command, NULL-terminated. */
-    const char *program;     /* Where argv[0] is, absolute; NULL: as argv says. */
+    const char *const *argv;       /* The command, NULL-terminated. */
+    const struct program *program; /* What argv[0] is; NULL: as argv says. */
     const char *cwd;
     struct sandbox_bind binds[SANDBOX_BINDS_MAX]; /* Up to the first without a path. */
     const struct mount_config *mounts;            /* Of the configuration: sandbox_check them. */
@@ -67,10 +68,11 @@ struct sandbox_view {
     bool network;
     const char *run_user;                 /* The run: with drops it decides the user. */
     const struct resource_config *limits; /* 0 in it: no such limit. */
-    const char *proxy; /* A socket that a port inside leads to, HTTP_PROXY; or NULL. */
-    int passwd_fd;     /* With drops: becomes /etc/passwd; 0: there is none. */
-    int filter_fd;     /* Of sandbox_filter; 0: there is none. */
-    int status_fd;     /* bubblewrap reports the end of the command here; -1: not wanted. */
+    const char *proxy;         /* A socket that a port inside leads to, HTTP_PROXY; or NULL. */
+    const char *const *egress; /* With no network: hosts that can be reached still, or NULL. */
+    int passwd_fd;             /* With drops: becomes /etc/passwd; 0: there is none. */
+    int filter_fd;             /* Of sandbox_filter; 0: there is none. */
+    int status_fd;             /* bubblewrap reports the end of the command here; -1: not wanted. */
     struct bwrap_copies *copies; /* Filled by sandbox_argv(); NULL: system files are mounted. */
 };
 
@@ -89,7 +91,10 @@ bool sandbox_is_unavailable(const struct err *err);
 /* The hidden path that lies in this one or holds it, or NULL.  path: without links. */
 const char *sandbox_hides(const struct sandbox *sandbox, const char *path);
 
-/* RC_INVALID: a mount does not exist, is no plain path, or would show what must stay hidden. */
+/* Does the view show the path by a bind or a mount? */
+bool sandbox_view_has(const struct sandbox_view *view, const char *path);
+/* RC_INVALID: a mount does not exist, is no plain path, or would show what must stay hidden.
+   RC_NOT_FOUND: the same of the program, or the command's user may not execute it. */
 MUST_USE enum rc sandbox_check(const struct sandbox *sandbox, const struct sandbox_view *view,
                                struct err *err);
 /* Before the start: sandbox_ready, and with drops what the view may write of drover's data goes to

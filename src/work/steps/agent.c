@@ -41,32 +41,39 @@ bool attempt_is_cut(const struct attempt *attempt)
 }
 
 /* COMPUTE_ENDED: it may continue. */
-static enum compute_end reason_to_end(const struct attempt *attempt, int64_t end_us)
+static enum compute_end reason_to_end(const struct attempt *attempt)
 {
     if (stop_asked(attempt->step->stop) != STOP_NONE)
         return COMPUTE_STOPPED;
     if (attempt_is_cut(attempt))
         return COMPUTE_CUT_OFF;
-    return clock_mono_us() >= end_us ? COMPUTE_TIMED_OUT : COMPUTE_ENDED;
+    bool held = attempt->hold != PORT_HOLD_NONE;
+    return !held && clock_mono_us() >= attempt->end_us ? COMPUTE_TIMED_OUT : COMPUTE_ENDED;
 }
 
-static enum rc watch(struct attempt *attempt, int64_t end_us, struct err *err)
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static enum rc watch(struct attempt *attempt, struct err *err)
 {
     const struct compute_ops *compute = attempt->compute;
     bool stopping = false, ended = false;
     enum rc rc = RC_OK;
     while (rc == RC_OK && !ended) {
-        enum compute_end why = reason_to_end(attempt, end_us);
+        int64_t until_us = attempt_steer(attempt);
+        enum compute_end why = reason_to_end(attempt);
         if (why != COMPUTE_ENDED && !stopping) {
             stopping = true;
             compute->stop(attempt, why);
         }
-        int64_t look_us = snapshot_thread_tick(attempt->snapshots, &attempt->progress);
-        int64_t tick_us = progress_tick(&attempt->progress, clock_mono_us());
-        tick_us = look_us < tick_us ? look_us : tick_us;
-        if (attempt->limit != NULL && !stopping && attempt->cut_us < tick_us)
-            tick_us = attempt->cut_us;
-        int64_t until_us = stopping || tick_us < end_us ? tick_us : end_us;
+        until_us = earlier(until_us, snapshot_thread_tick(attempt->snapshots, &attempt->progress));
+        until_us = earlier(until_us, progress_tick(&attempt->progress, clock_mono_us()));
+        if (attempt->limit != NULL && !stopping)
+            until_us = earlier(until_us, attempt->cut_us);
+        if (!stopping && attempt->hold == PORT_HOLD_NONE)
+            until_us = earlier(until_us, attempt->end_us);
         rc = compute->poll(attempt, until_us, &ended, err);
     }
     return rc;
@@ -74,11 +81,12 @@ static enum rc watch(struct attempt *attempt, int64_t end_us, struct err *err)
 
 static enum rc run_agent(struct attempt *attempt, struct err *err)
 {
-    int64_t end_us = clock_mono_us() + wall_ms(attempt->step) * US_PER_MS;
+    attempt->end_us = clock_mono_us() + wall_ms(attempt->step) * US_PER_MS;
     enum rc rc = attempt->compute->start(attempt, err);
     if (rc == RC_OK)
-        rc = watch(attempt, end_us, err);
-    progress_flush(&attempt->progress);
+        rc = watch(attempt, err);
+    /* A result has the sums too; one that was stopped has no result. */
+    progress_finish(&attempt->progress);
     if (rc == RC_OK && attempt->ended.end == COMPUTE_STOPPED)
         return err_set(err, RC_CANCELLED, "CANCELLED", "The agent was stopped.");
     return rc;
@@ -87,7 +95,11 @@ static enum rc run_agent(struct attempt *attempt, struct err *err)
 enum rc attempt_run(struct attempt *attempt, struct err *err)
 {
     enum rc rc = attempt->compute->ready(attempt, err);
-    return rc == RC_OK ? run_agent(attempt, err) : rc;
+    if (rc != RC_OK)
+        return rc;
+    rc = run_agent(attempt, err);
+    attempt_save_login(attempt);
+    return rc;
 }
 
 /* The work of an agent in our tree is saved when it failed or was stopped.  When the lease is lost
@@ -122,6 +134,10 @@ enum rc step_agent(struct step *step, struct err *err)
         return step_fail(step, rc, err, (struct port_failure){.code = "payload_invalid"});
     }
     enum rc rc = attempt_run(&attempt, err);
+    if (rc == RC_OK && attempt_lost_session(&attempt)) {
+        attempt_begin_anew(&attempt);
+        rc = attempt_run(&attempt, err);
+    }
     if (rc == RC_OK)
         rc = attempt.compute->collect(&attempt, err);
     save_work(&attempt, rc);

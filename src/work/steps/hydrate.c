@@ -31,8 +31,7 @@ enum rc hydration_degrade(struct hydration *hydration, enum prompt_kind kind, en
 
 static const char *system_text(const struct step *step)
 {
-    const char *own = step->input.config.prompt.system;
-    return own != NULL ? own : prompt_system_text;
+    return prompt_system(step->input.config.prompt.system, step->arena);
 }
 
 static void add_task(struct hydration *hydration)

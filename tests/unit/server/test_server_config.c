@@ -106,7 +106,7 @@ START_TEST(defaults_are_a_repository_without_a_url)
         {"defaults: {}", "", NULL},
         {"defaults: {limits: {maxTurns: 5}}", "{\"limits\":{\"maxTurns\":5}}", NULL},
         {"defaults: {agent: {compute: remote}}", "{\"agent\":{\"compute\":\"remote\"}}", NULL},
-        {"defaults: {agent: {compute: pr, queue: q}}",
+        {"defaults: {agent: {compute: pull, queue: q}}",
          "{\"agent\":{\"compute\":\"pull\",\"queue\":\"q\"}}", NULL},
         {"defaults: []", NULL, "defaults"},
         {"defaults: {url: /x}", NULL, "defaults.url"},

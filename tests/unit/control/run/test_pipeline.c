@@ -1,6 +1,7 @@
 /*
  * A run from queued to its end, step by step, through the production committer on a real store.
  */
+#include "base/js_peek.h"
 #include "control/admit/decide.h"
 #include "control/admit/submit.h"
 #include "core/event_types.h"
@@ -125,6 +126,46 @@ START_TEST(a_failed_check_goes_back_to_the_agent)
     lab_step(&lab, "verify", RESULT_VERIFIED);
     expect(&run_id, RUN_JUDGING);
     ck_assert_int_eq(lab_count_events(&lab, &run_id, EV_RUN_RETRY_WITH_FEEDBACK), 1);
+}
+END_TEST
+
+static void report_session(const struct job_row *job, const char *id)
+{
+    (void)lab_progress(&lab, job,
+                       arena_printf(&lab.arena,
+                                    "[{\"type\":\"agent.session.started\","
+                                    "\"data\":{\"sessionId\":\"%s\"}}]",
+                                    id));
+}
+
+START_TEST(the_next_attempt_is_given_the_session_that_the_agent_reported)
+{
+    struct id run_id = lab_submit(&lab, "acme/billing");
+    walk_to("agent");
+    struct job_row job = lab_take(&lab, "agent");
+    ck_assert_uint_eq(js_peek(job.payload, "session").len, 0);
+    report_session(&job, "ses-1");
+    report_session(&job, "ses-2");
+    report_session(&job, "--no-word-of-a-command");
+    ck_assert_str_eq(lab_run(&lab, &run_id).agent_session, "ses-2");
+    lab_finish(&lab, &job, RESULT_AGENT);
+    lab_step(&lab, "verify", RESULT_UNVERIFIED);
+    job = lab_take(&lab, "agent");
+    ck_assert(str_is(js_peek(job.payload, "session"), "\"ses-2\""));
+    lab_finish(&lab, &job, RESULT_AGENT);
+    ck_assert_str_eq(lab_run(&lab, &run_id).agent_session, "ses-2");
+}
+END_TEST
+
+START_TEST(a_session_of_the_plan_is_not_resumed)
+{
+    lab_repository(&lab, "acme/planned", "\"plan\":{\"approval\":\"never\"}");
+    struct id run_id = lab_submit(&lab, "acme/planned");
+    lab_step(&lab, "prepare", RESULT_PREPARE);
+    lab_step(&lab, "hydrate", RESULT_HYDRATE);
+    struct job_row job = lab_take(&lab, "plan");
+    report_session(&job, "ses-1");
+    ck_assert_ptr_null(lab_run(&lab, &run_id).agent_session);
 }
 END_TEST
 
@@ -460,6 +501,8 @@ Suite *pipeline_suite(void)
     tcase_add_test(tc, a_task_becomes_a_pull_request);
     tcase_add_test(tc, a_clock_that_is_behind_does_not_turn_a_history_round);
     tcase_add_test(tc, a_failed_check_goes_back_to_the_agent);
+    tcase_add_test(tc, the_next_attempt_is_given_the_session_that_the_agent_reported);
+    tcase_add_test(tc, a_session_of_the_plan_is_not_resumed);
     tcase_add_test(tc, a_used_up_budget_ends_the_run);
     tcase_add_test(tc, money_that_is_spent_ends_the_run_instead_of_a_repair);
     tcase_add_test(tc, a_judge_that_refuses_sends_the_patch_back);

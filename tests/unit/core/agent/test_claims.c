@@ -8,7 +8,7 @@ START_TEST(only_a_record_of_a_program_that_failed_reaches_the_account)
 {
     for (int bits = 0; bits < 8; bits++) {
         for (int compute = COMPUTE_PROCESS; compute <= COMPUTE_PULL; compute++) {
-            for (int adapter = ADAPTER_NONE; adapter <= ADAPTER_CODEX; adapter++) {
+            for (int adapter = ADAPTER_NONE; adapter < ADAPTER_COUNT; adapter++) {
                 struct limit_claim claim = {
                     .compute = (enum compute)compute,
                     .adapter = (enum adapter)adapter,
@@ -17,7 +17,7 @@ START_TEST(only_a_record_of_a_program_that_failed_reaches_the_account)
                     .failed = bits & 4,
                 };
                 bool evidence = bits == 7 && compute == COMPUTE_PROCESS &&
-                                (adapter == ADAPTER_CLAUDE || adapter == ADAPTER_CODEX);
+                                adapter >= ADAPTER_CLAUDE && adapter <= ADAPTER_AMP;
                 ck_assert_int_eq(claim_reach(&claim), evidence ? CLAIM_ACCOUNT : CLAIM_OWN_RUN);
             }
         }

@@ -217,10 +217,26 @@ START_TEST(the_fields_are_what_follows_the_first_line)
 }
 END_TEST
 
+START_TEST(a_host_is_named_at_any_port_and_by_no_star)
+{
+    static const char *const here[] = {"127.0.0.1:8080", "LocalHost", "[::1]:1", "*.example.com",
+                                       NULL};
+    static const struct {
+        const char *host;
+        bool named;
+    } hosts[] = {{"127.0.0.1", true},  {"localhost", true},      {"::1", true},
+                 {"127.0.0.2", false}, {"a.example.com", false}, {"example.com", false}};
+    for (size_t i = 0; i < COUNT_OF(hosts); i++)
+        ck_assert_msg(egress_names(here, hosts[i].host) == hosts[i].named, "%s", hosts[i].host);
+    ck_assert(!egress_names(NULL, "localhost"));
+}
+END_TEST
+
 Suite *egress_suite(void)
 {
     Suite *suite = suite_create("egress");
     TCase *tests = tcase_create("rules and requests");
+    tcase_add_test(tests, a_host_is_named_at_any_port_and_by_no_star);
     tcase_add_loop_test(tests, a_rule_is_valid_or_not, 0, (int)COUNT_OF(rules));
     tcase_add_loop_test(tests, only_listed_hosts_are_reached, 0, (int)COUNT_OF(asked));
     tcase_add_test(tests, without_rules_nothing_is_reached);

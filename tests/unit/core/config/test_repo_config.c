@@ -267,7 +267,7 @@ static const struct {
      "boolean"},
     {"{" OK_URL "agent: {command: [a], env: [1A]}}", "agent.env[0]", "INVALID_FIELD",
      "environment"},
-    {"{" OK_URL "agent: {command: [a], env: [A, 'B=1']}}", "agent.env[1]", "INVALID_FIELD",
+    {"{" OK_URL "agent: {command: [a], env: [A, 'B-=1']}}", "agent.env[1]", "INVALID_FIELD",
      "environment"},
     {"{" OK_URL "agent: {command: [a], env: ['']}}", "agent.env[0]", "INVALID_FIELD", "empty"},
     {"{" OK_URL "agent: {command: [a], env: [DROVER_TOKEN]}}", "agent.env[0]", "INVALID_FIELD",

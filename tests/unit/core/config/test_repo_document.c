@@ -211,8 +211,9 @@ static const struct {
     {"verfy", "[]", "verfy: is not known here; did you mean verify? allowed: "},
     {"agent", "[]", "agent: must be an object, not an array"},
     {"agent.adapter", "'cluade'",
-     "agent.adapter: \"cluade\" is not known; allowed: none, ndjson, claude, codex (did you mean "
-     "claude?)"},
+     "agent.adapter: \"cluade\" is not known; allowed: none, ndjson, claude, codex, gemini, "
+     "copilot, "
+     "cursor, opencode, goose, amp, text (did you mean claude?)"},
     {"agent.command", "[]", "agent.command: must not be empty"},
     {"agent.command", "'true'", "agent.command: must be an array, not a string"},
     {"agent.command", "['a',1]", "agent.command[1]: must be a string, not an integer"},

@@ -203,11 +203,42 @@ END_TEST
 START_TEST(the_version_follows_the_system_text)
 {
     char one[PROMPT_VERSION_BYTES], same[PROMPT_VERSION_BYTES], other[PROMPT_VERSION_BYTES];
-    (void)prompt_template_version(one, prompt_system_text);
-    ck_assert_str_eq(prompt_template_version(same, prompt_system_text), one);
-    ck_assert_str_ne(prompt_template_version(other, "Be brief."), one);
+    CLEANUP(arena_release) struct arena arena = {0};
+    (void)prompt_template_version(one, prompt_system(NULL, &arena));
+    ck_assert_str_eq(prompt_template_version(same, prompt_system(NULL, &arena)), one);
+    ck_assert_str_ne(prompt_template_version(other, prompt_system("Be brief.", &arena)), one);
     ck_assert(text_starts(one, "1-"));
     ck_assert_uint_eq(strlen(one), 14);
+}
+END_TEST
+
+/* Instructions of the repository once replaced this too, and agents read no feedback. */
+START_TEST(every_system_text_names_feedback_and_result)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    static const char *const own[] = {NULL, "", "Be brief.", "Be brief.\n\n"};
+    for (size_t i = 0; i < COUNT_OF(own); i++) {
+        const char *text = prompt_system(own[i], &arena);
+        ck_assert_ptr_nonnull(strstr(text, "$DROVER_FEEDBACK"));
+        ck_assert_ptr_nonnull(strstr(text, "$DROVER_RESULT"));
+        bool ours = strstr(text, "You are a software engineer.") != NULL;
+        ck_assert_int_eq(ours, own[i] == NULL);
+    }
+    ck_assert(text_starts(prompt_system("Be brief.\n\n", &arena), "Be brief.\n\n- When "));
+}
+END_TEST
+
+START_TEST(who_resumes_is_given_the_feedback_and_not_the_task)
+{
+    CLEANUP(buf_release) struct buf with, without;
+    buf_init(&with, 4096);
+    buf_init(&without, 4096);
+    prompt_resume("unit: expected 42", &with);
+    prompt_resume("", &without);
+    ck_assert_ptr_nonnull(strstr(buf_text(&with), "not accepted"));
+    ck_assert_ptr_nonnull(strstr(buf_text(&with), "\n\nunit: expected 42\n"));
+    ck_assert_ptr_null(strstr(buf_text(&without), "not accepted"));
+    ck_assert_ptr_nonnull(strstr(buf_text(&without), "interrupted"));
 }
 END_TEST
 
@@ -219,6 +250,8 @@ Suite *prompt_suite(void)
     tcase_add_loop_test(tc, over_the_budget_comments_go_then_memory_attachments_and_rules, 0,
                         (int)COUNT_OF(budgets));
     tcase_add_test(tc, the_version_follows_the_system_text);
+    tcase_add_test(tc, every_system_text_names_feedback_and_result);
+    tcase_add_test(tc, who_resumes_is_given_the_feedback_and_not_the_task);
     tcase_add_test(tc, there_must_be_something_to_do);
     tcase_add_test(tc, a_task_that_does_not_fit_is_refused_untouched);
     tcase_add_test(tc, the_buffer_is_a_budget_too);

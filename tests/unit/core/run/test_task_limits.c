@@ -1,24 +1,30 @@
 /*
- * test_task_limits.c - which limit on turns and cost counts.
+ * test_task_limits.c - which limit on turns, cost and tokens counts.
  */
 #include "base/str.h"
 #include "core/run/task_limits.h"
 #include "tests/unit/suites.h"
 
 static const struct {
-    struct limit_sources sources; /* {turns, cost}, {turns, cost}, {per run, per day} */
+    struct limit_sources sources; /* Task, configuration, {per run, per day}, left of ancestors. */
     struct task_limits want;
 } rows[] = {
-    {{{0, 0}, {0, 0}, {0, 0}}, {0, 0}},
-    {{{7, 5}, {0, 0}, {0, 0}}, {7, 5}},
-    {{{0, 0}, {3, 2}, {0, 0}}, {3, 2}},
-    {{{7, 5}, {3, 2}, {9, 100}}, {7, 5}}, /* A task may ask for more, */
-    {{{2, 1}, {3, 2}, {9, 100}}, {2, 1}}, /* or for less. */
-    {{{7, 0}, {3, 2}, {9, 100}}, {7, 2}}, /* Each value by itself. */
-    {{{0, 5}, {3, 2}, {9, 100}}, {3, 5}},
-    {{{0, 0}, {3, 0}, {9, 100}}, {3, 9}},
-    {{{0, 0}, {0, 0}, {9, 0}}, {0, 9}}, /* The server limits no turns. */
-    {{{0, 0}, {0, 0}, {0, 100}}, {0, 25}},
+    {{{0, 0, 0}, {0, 0, 0}, {0, 0}, {0, 0, 0}}, {0, 0, 0}},
+    {{{7, 5, 8}, {0, 0, 0}, {0, 0}, {0, 0, 0}}, {7, 5, 8}},
+    {{{0, 0, 0}, {3, 2, 6}, {0, 0}, {0, 0, 0}}, {3, 2, 6}},
+    {{{7, 5, 8}, {3, 2, 6}, {9, 100}, {0, 0, 0}}, {7, 5, 8}}, /* A task may ask for more, */
+    {{{2, 1, 4}, {3, 2, 6}, {9, 100}, {0, 0, 0}}, {2, 1, 4}}, /* or for less. */
+    {{{7, 0, 0}, {3, 2, 6}, {9, 100}, {0, 0, 0}}, {7, 2, 6}}, /* Each value by itself. */
+    {{{0, 5, 0}, {3, 2, 6}, {9, 100}, {0, 0, 0}}, {3, 5, 6}},
+    {{{0, 0, 8}, {3, 2, 6}, {9, 100}, {0, 0, 0}}, {3, 2, 8}},
+    {{{0, 0, 0}, {3, 0, 0}, {9, 100}, {0, 0, 0}}, {3, 9, 0}},
+    {{{0, 0, 0}, {0, 0, 0}, {9, 0}, {0, 0, 0}}, {0, 9, 0}}, /* The server limits only cost. */
+    {{{0, 0, 0}, {0, 0, 0}, {0, 100}, {0, 0, 0}}, {0, 25, 0}},
+    /* What ancestors have left bounds cost and tokens, and is the limit where there is none. */
+    {{{7, 5, 8}, {0, 0, 0}, {0, 0}, {0, 4, 3}}, {7, 4, 3}},
+    {{{7, 5, 8}, {0, 0, 0}, {0, 0}, {0, 6, 9}}, {7, 5, 8}},
+    {{{0, 0, 0}, {0, 0, 0}, {0, 0}, {0, 4, 3}}, {0, 4, 3}},
+    {{{0, 0, 0}, {0, 0, 0}, {9, 0}, {0, 4, 0}}, {0, 4, 0}},
 };
 
 START_TEST(the_task_s_then_the_configuration_s_then_the_server_s)
@@ -26,6 +32,7 @@ START_TEST(the_task_s_then_the_configuration_s_then_the_server_s)
     struct task_limits got = task_limits_resolve(&rows[_i].sources);
     ck_assert_int_eq(got.turns, rows[_i].want.turns);
     ck_assert_int_eq(got.cost_microusd, rows[_i].want.cost_microusd);
+    ck_assert_int_eq(got.tokens, rows[_i].want.tokens);
 }
 END_TEST
 

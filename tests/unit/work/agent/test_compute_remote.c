@@ -136,9 +136,9 @@ START_TEST(what_it_tells_is_heard_and_not_kept)
     size_t before = kit.arena.used_bytes;
     const struct js *result = run(&step);
     ck_assert_uint_lt(kit.arena.used_bytes - before, EVENTS * TEXT);
-    ck_assert_int_eq(js_get_int(result, "linesSkipped", -1), RUNNING);
+    ck_assert_int_eq(js_get_int(result, "linesSkipped", -1), 0);
     ck_assert(kit_saw_event(&kit, "heard 0"));
-    ck_assert(!kit_saw_event(&kit, "\"00000000"));
+    ck_assert(kit_saw_event(&kit, "\"00000000")); /* Of a long text, the beginning. */
 }
 END_TEST
 

@@ -476,9 +476,9 @@ START_TEST(a_huge_line_makes_small_events)
          "\"}}"},
     };
     CLEANUP(buf_release) struct buf line;
-    buf_init(&line, COMPUTE_LINE_MAX);
+    buf_init(&line, OUTPUT_LINE_MAX);
     buf_adds(&line, frames[_i][0]);
-    while (line.len + strlen(frames[_i][1]) + 4 < COMPUTE_LINE_MAX)
+    while (line.len + strlen(frames[_i][1]) + 4 < OUTPUT_LINE_MAX)
         buf_adds(&line, "\xc3\xa4");
     buf_adds(&line, frames[_i][1]);
     ck_assert(!line.overflow);

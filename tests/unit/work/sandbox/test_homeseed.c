@@ -37,10 +37,13 @@ static void teardown(void)
     ck_assert_int_eq(dir_remove(dir, NULL), RC_OK);
 }
 
+static bool kept;
+
 static enum rc make(const char *seed)
 {
     const struct sandbox sandbox = {.data_dir = at("data")};
-    return homeseed_make(at("data/work/home"), seed, &sandbox, &err);
+    const struct homeseed homeseed = {at("data/work/home"), seed, &sandbox};
+    return homeseed_make(&homeseed, &kept, &err);
 }
 
 START_TEST(a_copy_of_another_boot_is_made_anew)
@@ -79,8 +82,21 @@ END_TEST
 START_TEST(a_home_that_is_there_stays_as_it_is)
 {
     ck_assert_int_eq(make(NULL), RC_OK);
+    ck_assert(!kept);
+    ck_assert_int_eq(dir_make(at("data/work/home/own"), 0700, NULL), RC_OK);
+    ck_assert_int_eq(make(NULL), RC_OK);
+    ck_assert(kept && file_exists(at("data/work/home/own")));
+}
+END_TEST
+
+/* Another account, or another agent: what the first one left would not fit. */
+START_TEST(a_home_of_another_seed_is_made_anew)
+{
+    ck_assert_int_eq(make(NULL), RC_OK);
+    ck_assert_int_eq(dir_make(at("data/work/home/own"), 0700, NULL), RC_OK);
     ck_assert_int_eq(make(at("seed")), RC_OK);
-    ck_assert(!file_exists(at("data/work/home/a")));
+    ck_assert(!kept && file_exists(at("data/work/home/a")));
+    ck_assert(!file_exists(at("data/work/home/own")));
 }
 END_TEST
 
@@ -124,6 +140,7 @@ Suite *homeseed_suite(void)
     tcase_add_test(tests, files_and_links_come_along_and_nothing_else);
     tcase_add_test(tests, a_copy_of_another_boot_is_made_anew);
     tcase_add_test(tests, a_home_that_is_there_stays_as_it_is);
+    tcase_add_test(tests, a_home_of_another_seed_is_made_anew);
     tcase_add_test(tests, what_a_crash_left_half_done_is_made_anew);
     tcase_add_test(tests, the_data_directory_and_what_is_round_it_are_refused);
     tcase_add_test(tests, what_is_too_deep_is_refused);

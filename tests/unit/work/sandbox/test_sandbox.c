@@ -218,8 +218,111 @@ START_TEST(a_program_that_was_found_in_a_home_directory_is_shown)
            "mkdir -p bin; printf '#!/bin/sh\necho it runs\n' >bin/own; chmod 755 . bin bin/own; "
            "echo x >bin/other");
     const char *const argv[] = {"/bin/sh", "-c", "$0/own; ls $0", in_kit("bin"), NULL};
-    const struct sandbox_view view = {.argv = argv, .program = in_kit("bin/own")};
+    const struct program program = {.path = in_kit("bin/own"), .parts = {in_kit("bin/own")}};
+    const struct sandbox_view view = {.argv = argv, .program = &program};
     ck_assert_str_eq(says(&view), "it runs\nown\n");
+}
+END_TEST
+
+static struct program examined(const char *name)
+{
+    struct program program;
+    struct err err = {0};
+    const char *search = arena_printf(&kit.arena, "%s/bin:%s", kit.dir, getenv("PATH"));
+    const struct program_query query = {.name = name, .cwd = "/", .path = search};
+    ck_assert_msg(program_find(&query, &kit.arena, &program, &err) == RC_OK, "%s", err.text);
+    ck_assert_msg(program_examine(&program, search, &kit.arena, &err) == RC_OK, "%s", err.text);
+    return program;
+}
+
+/* As npm install -g leaves it: a link to a script, which reads a file of its package. */
+static void install(const char *mode)
+{
+    kit_sh(&kit,
+           "mkdir -p bin lib/node_modules/@acme/tool/bin lib/node_modules/other; "
+           "cd lib/node_modules; echo mine >@acme/tool/data; echo other >other/data; "
+           "printf '#!/usr/bin/env sh\ncat \"$(dirname \"$(realpath \"$0\")\")/../data\"\n' "
+           ">@acme/tool/bin/cli; chmod %s @acme/tool/bin/cli; chmod -R go+rX @acme other; "
+           "ln -s ../lib/node_modules/@acme/tool/bin/cli ../../bin/tool; "
+           "chmod 700 ../..", /* As /root is. */
+           mode);
+}
+
+START_TEST(a_package_of_npm_starts_by_its_link_and_shows_no_other)
+{
+    install("755");
+    struct program program = examined("tool");
+    const char *const argv[] = {"/bin/sh", "-c",
+                                "$0/bin/tool; ls $0 $0/lib/node_modules; readlink $0/bin/tool",
+                                kit.dir, NULL};
+    const struct sandbox_view view = {.argv = argv, .program = &program};
+    struct err err = {0};
+    ck_assert_int_eq(sandbox_check(&kit.site.sandbox, &view, &err), RC_OK);
+    const char *want = arena_printf(&kit.arena,
+                                    "mine\n%s:\nbin\ndata\nlib\n\n%s/lib/node_modules:\n@acme\n"
+                                    "%s/lib/node_modules/@acme/tool/bin/cli\n",
+                                    kit.dir, kit.dir, kit.dir);
+    ck_assert_str_eq(says(&view), want);
+}
+END_TEST
+
+START_TEST(a_program_that_the_agents_user_may_not_execute_is_named)
+{
+    if (!kit.site.sandbox.drops)
+        return;
+    install("700");
+    kit_sh(&kit, "chmod go-rwx lib/node_modules/@acme/tool/bin");
+    struct program program = examined("tool");
+    const char *const argv[] = {"tool", NULL};
+    const struct sandbox_view view = {.argv = argv, .program = &program};
+    struct err err = {0};
+    ck_assert_int_eq(sandbox_check(&kit.site.sandbox, &view, &err), RC_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(err.text, "@acme/tool/bin. Allow it (chmod -R o+rX"));
+    ck_assert_ptr_nonnull(strstr(err.text, "install the program elsewhere"));
+}
+END_TEST
+
+START_TEST(a_program_among_drovers_data_is_refused)
+{
+    kit_sh(&kit, "mkdir bin data/tool; cp /bin/true data/tool/x; ln -s ../data/tool/x bin/tool");
+    struct program program = examined("tool");
+    const char *const argv[] = {"tool", NULL};
+    const struct sandbox_view view = {.argv = argv, .program = &program};
+    struct err err = {0};
+    ck_assert_int_eq(sandbox_check(&kit.site.sandbox, &view, &err), RC_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(err.text, "Install it elsewhere"));
+    const char *const look[] = {"/bin/sh", "-c", "ls $0/data/tool", kit.dir, NULL};
+    const struct sandbox_view shown = {.argv = look, .program = &program};
+    ck_assert_ptr_nonnull(strstr(says(&shown), "No such file"));
+}
+END_TEST
+
+START_TEST(only_loopback_that_no_rule_names_is_left_to_the_sandbox)
+{
+    static const struct {
+        const char *rules[4];
+        const char *direct; /* NULL: no such option. */
+    } rows[] = {
+        {{"api.example.com"}, "localhost,127.0.0.1,::1"},
+        {{"127.0.0.1:8080"}, "localhost,::1"},
+        {{"localhost:1", "127.0.0.1", "[::1]:1"}, NULL},
+    };
+    const char *const argv[] = {"agent", NULL};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct sandbox_view view = {.argv = argv,
+                                    .cwd = "/",
+                                    .limits = &no_limits,
+                                    .status_fd = -1,
+                                    .filter_fd = 9,
+                                    .proxy = "/x/proxy",
+                                    .egress = rows[i].rules};
+        const char **full = sandbox_argv(&kit.site.sandbox, &view, &kit.arena), *direct = NULL;
+        for (size_t at = 0; full[at] != NULL; at++) {
+            if (strcmp(full[at], "--direct") == 0)
+                direct = full[at + 1];
+        }
+        ck_assert_pstr_eq(direct, rows[i].direct);
+    }
 }
 END_TEST
 
@@ -395,6 +498,10 @@ Suite *sandbox_suite(void)
     tcase_add_test(tests, a_script_in_tmp_that_the_command_names_is_there);
     tcase_add_test(tests, a_file_that_the_command_names_is_shown_unless_it_is_a_secret);
     tcase_add_test(tests, a_program_that_was_found_in_a_home_directory_is_shown);
+    tcase_add_test(tests, a_package_of_npm_starts_by_its_link_and_shows_no_other);
+    tcase_add_test(tests, a_program_that_the_agents_user_may_not_execute_is_named);
+    tcase_add_test(tests, a_program_among_drovers_data_is_refused);
+    tcase_add_test(tests, only_loopback_that_no_rule_names_is_left_to_the_sandbox);
     tcase_add_test(tests, what_is_hidden_stays_hidden_in_a_system_directory);
     tcase_add_test(tests, data_directories_above_and_given_files_are_hidden);
     tcase_add_test(tests, secrets_are_not_in_argv);
