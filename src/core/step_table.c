@@ -101,6 +101,7 @@ static const struct report_shape pull_request_shape = REPORT_SHAPE(pull_request_
         {"outputTokens", KIND_COUNT, OPTIONAL, .max = COUNT_MAX},                                  \
         {"costUsd", KIND_NUMBER, OPTIONAL, .max = MONEY_MAX},                                      \
         {"model", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},                                     \
+        {"question", KIND_OBJECT, .required = OPTIONAL}, /* core/run/question_spec.h */            \
     {                                                                                              \
         "quota", KIND_OBJECT, .required = OPTIONAL                                                 \
     }
@@ -123,6 +124,7 @@ static const struct report_field pull_fields[] = {
     {"status", KIND_TEXT, REQUIRED, .max = LINE_MAX_BYTES},
     {"summary", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
     {"error", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
+    {"question", KIND_OBJECT, .required = OPTIONAL},
 };
 
 static const struct report_field check_fields[] = {

@@ -127,6 +127,7 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, paused_by, RUN_MORE),
     COLUMN(struct run_row, still_us, RUN_MORE),
     COLUMN(struct run_row, question_id, RUN_MORE),
+    COLUMN(struct run_row, question_count, RUN_MORE),
     COLUMN(struct run_row, message_seq, RUN_MORE),
 };
 const struct shape run_shape = SHAPE("run", struct run_row, run_columns);

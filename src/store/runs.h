@@ -84,6 +84,7 @@ struct run_row {
     const char *paused_by;       /* Who; or NULL */
     int64_t still_us;            /* Since when its clocks stand still; 0: they run. */
     struct id question_id;       /* Its agent's open question, or none. */
+    int64_t question_count;      /* How many its agents have asked. */
     int64_t message_seq;         /* The last message to its agent; 0: none was sent. */
     int64_t judge_score_milli;   /* The lowest score of its judges, 0 to 1000; -1: none. */
     bool session_over;           /* Known to have ended. */

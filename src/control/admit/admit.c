@@ -294,8 +294,12 @@ struct waits {
     const char *candidates; /* What its candidates do, or NULL. */
 };
 
-static void note_waits(const struct waits *waits, struct start_facts *facts)
+static void note_waits(struct context *ctx, const struct run_row *run, const struct waits *waits,
+                       struct start_facts *facts)
 {
+    if (run->paused_us > 0)
+        facts->of[CHECK_PAUSED] = (struct start_fact){
+            1, 1, arena_printf(ctx->arena, "%s has paused the run", run->paused_by)};
     if (waits->dependency)
         facts->of[CHECK_DEPENDENCY] = (struct start_fact){
             1, 1, "a task that it depends on has not completed"};
@@ -316,7 +320,7 @@ static enum rc decide(struct admission *admission, struct flow *flow, struct lin
     if (rc != RC_OK)
         return rc;
     struct start_facts facts = facts_for(admission, flow, line);
-    note_waits(waits, &facts);
+    note_waits(ctx, &flow->run, waits, &facts);
     /* The account of its agent matters where its agent is to work. */
     bool works = !candidates_work(flow);
     rc = works ? pool_ask(ctx, flow, &offer) : RC_OK;

@@ -2,6 +2,8 @@
 #include "control/queue/jobs.h"
 #include "control/run/account_pool.h"
 #include "control/run/memories.h"
+#include "control/run/messages.h"
+#include "control/run/questions.h"
 #include "control/run/usage.h"
 #include "core/queue/breaker_config.h"
 #include "forge/git.h"
@@ -157,6 +159,13 @@ static void write_account(struct jw *jw, const struct context *ctx, const struct
     jw_ktime(jw, "accountSince", run->account_us);
 }
 
+/* What people have said to the agent: messages, and answers to its questions. */
+static enum rc write_said(struct context *ctx, const struct flow *flow, struct jw *jw)
+{
+    enum rc rc = messages_write(ctx, flow, jw);
+    return rc == RC_OK ? questions_write(ctx, flow, jw) : rc;
+}
+
 static enum rc write_payload(struct context *ctx, const struct flow *flow,
                              const struct repo_config *config, const struct blueprint_step *step,
                              struct str *ret_payload)
@@ -180,6 +189,8 @@ static enum rc write_payload(struct context *ctx, const struct flow *flow,
     enum rc rc = RC_OK;
     if (step->kind == STEP_HYDRATE && config->prompt.memory)
         rc = memories_write(ctx, flow, &jw);
+    if (step_row(step->kind)->runs_agent)
+        rc = write_said(ctx, flow, &jw);
     jw_end(&jw, '}');
     if (rc != RC_OK)
         return rc;
@@ -229,7 +240,10 @@ static enum rc write_pull_payload(struct context *ctx, const struct flow *flow,
     jw_kint(&jw, "idleMs", config->timeouts.idle_ms);
     write_limits(&jw, flow);
     usage_write(&jw, flow);
+    enum rc rc = write_said(ctx, flow, &jw);
     jw_end(&jw, '}');
+    if (rc != RC_OK)
+        return rc;
     if (buf.overflow)
         return err_set(ctx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",
                        "a job of run %s would pass %d bytes", flow->run.id.text, PAYLOAD_BYTES_MAX);

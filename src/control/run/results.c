@@ -7,6 +7,7 @@
 #include "control/run/ending.h"
 #include "control/run/pipeline.h"
 #include "control/run/policies.h"
+#include "control/run/questions.h"
 #include "control/run/result_facts.h"
 #include "control/run/stop.h"
 #include "control/run/usage.h"
@@ -278,9 +279,19 @@ static enum rc go_on_with(struct context *ctx, struct flow *flow, const struct j
     if (rc == RC_OK && has_patch)
         rc = policies_on_patch(ctx, flow, js_get_int(js_get(result, "patch"), "forbiddenPaths", 0),
                                &stopped);
+    if (rc == RC_OK && has_patch && !stopped)
+        rc = pipeline_recall_for_messages(ctx, flow, &stopped);
     if (rc != RC_OK || stopped)
         return rc;
     return has_patch ? pipeline_next(ctx, flow) : remote_take_pr(ctx, flow);
+}
+
+/* What it has done so far is kept. */
+static enum rc await_answer(struct context *ctx, struct flow *flow, const struct js *result,
+                            bool has_patch)
+{
+    enum rc rc = has_patch ? record_patch(ctx, flow, result) : RC_OK;
+    return rc == RC_OK ? pipeline_recall_for_answer(ctx, flow) : rc;
 }
 
 enum rc result_infer(struct context *ctx, struct flow *flow, const struct js *result)
@@ -301,6 +312,8 @@ enum rc result_infer(struct context *ctx, struct flow *flow, const struct js *re
     }
     if (js_count(secrets) > 0)
         return result_of_secrets(ctx, flow, secrets);
+    if (stop == NULL && !facts.pr_exists && question_is_open(flow))
+        return await_answer(ctx, flow, result, facts.has_commits);
     /* Out of turns or money with its pull request open, it has done what it was to do. */
     if (stop != NULL && facts.pr_exists)
         facts.completion = REPORT_SUCCESS;
@@ -345,6 +358,10 @@ enum rc result_of_agent(struct context *ctx, struct flow *flow, const struct js 
     flow->run.session_over |= remote;
     rc = take_usage(ctx, flow, result, &deferred);
     if (rc != RC_OK || deferred)
+        return rc;
+    if (agent_stop(result) == NULL)
+        rc = question_of_record(ctx, flow, js_get(result, "question"));
+    if (rc != RC_OK)
         return rc;
     bool held = js_count(js_get(result, "secrets")) > 0; /* There is nothing to collect. */
     return remote && !held && may_have_finished(agent_stop(result))

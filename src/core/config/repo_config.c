@@ -70,6 +70,7 @@ struct repo_config config_default(void)
                 .judge_ms = 5 * CONFIG_MINUTE_MS,
                 .publish_ms = 5 * CONFIG_MINUTE_MS,
                 .approval_ms = CONFIG_DAY_MS,
+                .question_ms = CONFIG_DAY_MS,
                 .cancel_ms = CONFIG_MINUTE_MS / 2,
                 .snapshot_ms = CONFIG_MINUTE_MS,
                 .candidate_grace_ms = 15 * CONFIG_MINUTE_MS,
@@ -173,6 +174,8 @@ static enum rc decode_timeouts(struct decoder *decoder, const struct js *object)
                &config->timeouts.publish_ms);
     fields_int(&fields, "approvalMs", FIELD_OPTIONAL, &config_timeout_range,
                &config->timeouts.approval_ms);
+    fields_int(&fields, "questionMs", FIELD_OPTIONAL, &config_timeout_range,
+               &config->timeouts.question_ms);
     fields_int(&fields, "cancelMs", FIELD_OPTIONAL, &config_timeout_range,
                &config->timeouts.cancel_ms);
     fields_int(&fields, "candidateGraceMs", FIELD_OPTIONAL, &config_timeout_range,

@@ -198,6 +198,7 @@ struct repo_config {
         int64_t judge_ms;    /* 5 min, for a judge that names none */
         int64_t publish_ms;  /* 5 min */
         int64_t approval_ms; /* 24 h */
+        int64_t question_ms; /* 24 h: at most, of a question that an agent asks */
         int64_t cancel_ms;   /* 30 s: how long a worker may take to stop */
         int64_t snapshot_ms; /* 1 min between two snapshots of the agent's tree; 0: none */
         int64_t candidate_grace_ms; /* 15 min for other candidates after the first usable one */

@@ -109,6 +109,7 @@ static const struct {
     {"policy.execution_mode_not_allowed", 0},
     {"rate_limit_exceeded", 0},
     {"cost_budget_exceeded", 0},
+    {"paused", REACH_RUN},
     {"dependency_pending", REACH_RUN},
     {"candidates_running", REACH_RUN},
     {"user_concurrency_limit", REACH_RUN},
