@@ -62,7 +62,8 @@ LD_FLAGS += -Wl,-z,relro,-z,now,--as-needed -pthread
 # Nothing refers to the runtime of UBSan then: the shared one would be loaded all the same.
 LD_FLAGS += $(if $(TRAP),$(if $(findstring clang,$(CC)),,-static-libubsan))
 
-.PHONY: all help run demo quick test test-long test-agents check bench bench-peers install clean
+.PHONY: all help run demo quick test test-long test-agents check bench bench-peers install deb
+.PHONY: clean
 .PHONY: faults unit sim test-build packages FORCE
 .DELETE_ON_ERROR:
 
@@ -191,6 +192,11 @@ install: all
 	install -D -m 644 share/completions/drover.bash \
 	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/drover
 
+deb:
+	@tools/packages deb
+	@$(MAKE) --no-print-directory -s $(BUILD)/drover
+	@BUILD=$(BUILD) tools/deb
+
 clean:
 	rm -rf $(BUILD)
 
@@ -207,6 +213,7 @@ help:
 	@echo 'make sim        the simulator; ARGS="[jobs|nodes] --seed N"; more in tests/sim/main.c'
 	@echo 'make bench      benchmarks; make bench-peers: beside its peers, which it fetches'
 	@echo 'make install    into $$(DESTDIR)$$(PREFIX), by default /usr/local'
+	@echo 'make deb        a Debian package with a systemd unit: $(BUILD)/drover_$(VERSION)_ARCH.deb'
 	@echo 'make clean      remove $(BUILD)/'
 	@echo
 	@echo 'Variables: BUILD=$(BUILD) CC=$(CC) SAN=address,undefined PREFIX=$(PREFIX) DESTDIR='

@@ -159,7 +159,8 @@ static enum rc write_attachments(struct cli *cli, struct jw *jw, struct err *err
 }
 
 struct submission {
-    const char *repository, *description;
+    const char *repository; /* NULL: that of its parent. */
+    const char *description;
 };
 
 static enum rc write_submission(struct cli *cli, const struct submission *submission,
@@ -261,10 +262,10 @@ static int run_submit(struct cli *cli)
     submission.description = read_description(cli, &typed, &status);
     if (submission.description == NULL)
         return status;
-    /* A sub-task is for the repository of its parent unless another one is named. */
-    bool of_parent = args_has(&cli->args, "parent") && !args_has(&cli->args, "repo");
-    submission.repository = of_parent ? NULL : cli_repo(cli, &status);
-    if (submission.repository == NULL && !of_parent)
+    /* A sub-task has the repository of its parent. */
+    bool inherits = args_has(&cli->args, "parent") && !args_has(&cli->args, "repo");
+    submission.repository = inherits ? NULL : cli_repo(cli, &status);
+    if (submission.repository == NULL && !inherits)
         return status;
     enum rc rc = write_submission(cli, &submission, &body, &err);
     if (rc != RC_OK)

@@ -48,11 +48,16 @@ enum claim_reach claim_reach(const struct limit_claim *claim)
     return evidence ? CLAIM_ACCOUNT : CLAIM_OWN_RUN;
 }
 
+int64_t claim_longest_us(enum adapter adapter)
+{
+    assert((size_t)adapter < sizeof adapters / sizeof *adapters);
+    return adapters[adapter].window_us;
+}
+
 int64_t claim_wait_until(const struct limit_wait *wait, int64_t now_us)
 {
-    assert((size_t)wait->adapter < sizeof adapters / sizeof *adapters);
     /* A reset that lies further away than the longest window of the provider is not believed. */
-    int64_t latest_us = now_us + adapters[wait->adapter].window_us;
+    int64_t latest_us = now_us + claim_longest_us(wait->adapter);
     int64_t longest_us = REST_MINUTES_MAX * US_PER_MINUTE;
     if (!wait->told)
         return now_us + doubled(REST_MINUTES * US_PER_MINUTE, wait->hits - 1, longest_us);

@@ -38,6 +38,8 @@ struct limit_claim {
     bool failed;    /* with an exit code other than 0. */
 };
 enum claim_reach claim_reach(const struct limit_claim *claim);
+/* The longest window of the provider: no reset beyond it is believed. */
+int64_t claim_longest_us(enum adapter adapter);
 
 /* When to try again after a limit. */
 struct limit_wait {

@@ -68,6 +68,8 @@ struct attempt {
     bool handed_out;                   /* The tree was: the agent may have worked in it. */
     struct compute_result ended;
     enum report record;       /* From the completion record. */
+    const char *question;     /* The same: JSON as of core/run/question_spec.h; NULL: it asks
+                                 nothing. */
     const char *given_sha256; /* A patch as an agent elsewhere gave it, or NULL. */
     struct forge_found found; /* Of an agent elsewhere. */
     int64_t commits;          /* On its branch. */
