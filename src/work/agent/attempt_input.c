@@ -5,7 +5,6 @@
 #include "core/config/profile.h"
 #include "core/event_types.h"
 #include "core/run/prompt.h"
-#include "core/run/said.h"
 #include "work/agent/attempt.h"
 #include "work/job/attachments.h"
 #include "work/job/retry.h"
@@ -114,28 +113,16 @@ static const char plan_wanted[] =
     "in which order, how it will be checked, and what could go wrong. Write it as Markdown to the "
     "file named by the environment variable DROVER_PLAN, then stop.\n";
 
-/* The feedback and the plan, where there are such. */
+/* The prompt; and the feedback and the plan, where there are such. */
 static enum rc write_artifact(struct step *step, const char *sha256, const char *path,
-                              struct err *err)
+                              const char *end, struct err *err)
 {
     CLEANUP(buf_release) struct buf text;
-    buf_init(&text, STEP_TEXT_ARTIFACT_MAX);
+    buf_init(&text, STEP_TEXT_ARTIFACT_MAX + sizeof plan_wanted);
     enum rc rc = sha256 != NULL ? step_get(step, sha256, &text, err) : RC_OK;
+    if (rc == RC_OK)
+        buf_adds(&text, end);
     return rc == RC_OK ? file_write_new(path, buf_text(&text), text.len, 0600, err) : rc;
-}
-
-static enum rc write_task(struct attempt *attempt, struct err *err)
-{
-    struct step *step = attempt->step;
-    CLEANUP(buf_release) struct buf text;
-    buf_init(&text, STEP_TEXT_ARTIFACT_MAX + SAID_BYTES_MAX + sizeof plan_wanted);
-    const char *sha256 = step->input.prompt_sha256;
-    enum rc rc = sha256 != NULL ? step_get(step, sha256, &text, err) : RC_OK;
-    if (rc != RC_OK)
-        return rc;
-    said_write(step->input.payload, &text);
-    buf_adds(&text, attempt->planning ? plan_wanted : "");
-    return file_write_new(attempt->task_path, buf_text(&text), text.len, 0600, err);
 }
 
 /* Can a session be resumed: by arguments, or in the agent's own protocol? */
@@ -199,13 +186,12 @@ static enum rc write_resume(struct attempt *attempt, struct err *err)
     struct step *step = attempt->step;
     CLEANUP(buf_release) struct buf feedback, text;
     buf_init(&feedback, STEP_TEXT_ARTIFACT_MAX);
-    buf_init(&text, STEP_TEXT_ARTIFACT_MAX + RESUME_BYTES_MAX + SAID_BYTES_MAX);
+    buf_init(&text, STEP_TEXT_ARTIFACT_MAX + RESUME_BYTES_MAX);
     const char *sha256 = step->input.attempt > 1 ? step->input.feedback_sha256 : NULL;
     enum rc rc = sha256 != NULL ? step_get(step, sha256, &feedback, err) : RC_OK;
     if (rc != RC_OK)
         return rc;
     prompt_resume(buf_text(&feedback), &text);
-    said_write(step->input.payload, &text);
     attempt->prompt_path = worktree_path(step, "io/resume.md");
     return file_write_new(attempt->prompt_path, buf_text(&text), text.len, 0600, err);
 }
@@ -220,11 +206,12 @@ static enum rc make_io(struct attempt *attempt, struct err *err)
     if (rc == RC_OK)
         rc = make_home(attempt, err);
     if (rc == RC_OK)
-        rc = write_task(attempt, err);
+        rc = write_artifact(step, input->prompt_sha256, attempt->task_path,
+                            attempt->planning ? plan_wanted : "", err);
     if (rc == RC_OK && input->attempt > 1)
-        rc = write_artifact(step, input->feedback_sha256, attempt->feedback_path, err);
+        rc = write_artifact(step, input->feedback_sha256, attempt->feedback_path, "", err);
     if (rc == RC_OK && input->plan_sha256 != NULL)
-        rc = write_artifact(step, input->plan_sha256, attempt->plan_path, err);
+        rc = write_artifact(step, input->plan_sha256, attempt->plan_path, "", err);
     if (rc == RC_OK && attempt->session != NULL)
         rc = write_resume(attempt, err);
     if (rc == RC_OK)
