@@ -67,7 +67,7 @@ unpublish clean notify" ;;
         esac
         ;;
     --server | --listen | --db | --workers | --name | --slots | --expires | --limit | --issue | \
-        --priority | --max | --max-* | --key | --target-branch | --scope | --label | --type | \
+        --priority | --best-of | --candidate | --max | --max-* | --key | --target-branch | --scope | --label | --type | \
         --title | --wait-ms | \
         --since | --url | --until | --error-code | --pattern | --patch | --older-than | \
         --every | --lease | --count | --timeout | --grace | --dedup | --delay | --ttl | \
@@ -88,7 +88,7 @@ _drover_word() {
         _drover_reply "$2" -W "$(_drover_queues)" ;;
     'dlq show' | 'dlq replay' | 'dlq archive' | 'dlq purge')
         _drover_reply "$2" -W latest ;;
-    task | cancel | retry | run | timeline | watch | artifacts | approval | approve | reject)
+    task | compare | cancel | retry | run | timeline | watch | artifacts | approval | approve | reject)
         _drover_reply "$2" -W latest ;;
     backup | 'repo check') compopt -o filenames; _drover_reply "$2" -f ;;
     schema) _drover_reply "$2" -W "$(drover schema 2>/dev/null)" ;;

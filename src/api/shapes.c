@@ -56,6 +56,13 @@ static void task_request(struct jw *jw, const struct task_row *task)
     key_json(jw, "dependsOn", task->depends_on, STR("[]"));
     key_json(jw, "attachments", task->attachments, STR("[]"));
     jw_kstr(jw, "requestedBy", task->requested_by);
+    key_int_or_null(jw, "bestOf", task->best_of);
+    if (task->best_of > 0)
+        key_id(jw, "chosenTaskId", &task->chosen_id);
+    if (task->candidate_no > 0) {
+        jw_kint(jw, "candidateNo", task->candidate_no);
+        jw_kstr(jw, "candidate", task->candidate);
+    }
 }
 
 /* The run's limits in force (core/run/task_limits.h), not those that the task asked for. */
@@ -139,6 +146,8 @@ static void run_spending(struct jw *jw, const struct run_row *run)
         jw_kint(jw, budget_kind_name((enum budget_kind)kind), run->used[kind]);
     jw_end(jw, '}');
     jw_kint(jw, "workersLost", run->lost);
+    struct clock clock = clock_real();
+    jw_kint(jw, "workSeconds", run_work_us(run, clock_now_us(&clock)) / US_PER_SECOND);
 }
 
 /* Its position in its blueprint, and its results so far. */
@@ -150,6 +159,8 @@ static void run_course(struct jw *jw, const struct run_row *run)
     jw_kstr(jw, "promptVersion", run->prompt_version);
     jw_kstr(jw, "planArtifactId", run->plan_sha256);
     jw_kstr(jw, "account", run->account);
+    jw_kstr(jw, "agent", run->agent);
+    jw_kint(jw, "fallback", run->fallback);
     jw_kraw(jw, "paths", run->paths.len > 0 ? run->paths : STR("[]"));
     jw_kraw(jw, "stepResults", run->step_results.len > 0 ? run->step_results : STR("[]"));
     jw_kbool(jw, "partial", run->partial);
@@ -163,6 +174,16 @@ static void run_course(struct jw *jw, const struct run_row *run)
     jw_kstr(jw, "code", run->warning_code);
     jw_kstr(jw, "message", run->warning_message);
     jw_end(jw, '}');
+}
+
+/* What people do with it while it works. */
+static void run_steering(struct jw *jw, const struct run_row *run)
+{
+    jw_kbool(jw, "paused", run->paused_us > 0);
+    jw_ktime(jw, "pausedAt", run->paused_us);
+    jw_kstr(jw, "pausedBy", run->paused_by);
+    key_id(jw, "questionId", &run->question_id);
+    jw_kint(jw, "messages", run->message_seq);
 }
 
 void shape_run_open(struct jw *jw, const struct run_row *run, const struct run_extras *extras)
@@ -187,6 +208,7 @@ void shape_run_open(struct jw *jw, const struct run_row *run, const struct run_e
         shape_pull_request(jw, extras->pull_request);
     else
         jw_null(jw);
+    run_steering(jw, run);
     bool stopping = !run_is_terminal(run->status) && run->stop != RUN_STOP_NONE;
     jw_kstr(jw, "stopping", stopping ? run_stop_name(run->stop) : NULL);
     jw_kstr(jw, "stopReason", run->stop_reason);

@@ -71,7 +71,11 @@ static const char *const initial[] = {
     " updated_us {int} NOT NULL,"
     " ended_us {int} NOT NULL,"
     " attachments {json},"
-    " overrides {json}) {plain_table}",
+    " overrides {json},"
+    " best_of {int} NOT NULL," /* 0: none */
+    " chosen_id {text},"
+    " candidate_no {int} NOT NULL," /* 0: not a candidate */
+    " candidate {text}) {plain_table}",
     "CREATE INDEX tasks_repository ON tasks (repository_id, id)",
     "CREATE INDEX tasks_status ON tasks (status, id)",
     "CREATE INDEX tasks_requested ON tasks (requested_by, id)",
@@ -150,6 +154,8 @@ static const char *const initial[] = {
     " deadline_us {int} NOT NULL,"
     " updated_us {int} NOT NULL,"
     " step {text},"
+    " work_us {int} NOT NULL DEFAULT 0,"
+    " work_since_us {int} NOT NULL DEFAULT 0,"
     " step_results {json},"
     " session_id {text},"
     " session_begun_us {int} NOT NULL DEFAULT 0,"
@@ -167,11 +173,19 @@ static const char *const initial[] = {
     " deferred_detail {text},"
     " held_until_us {int} NOT NULL DEFAULT 0,"
     " quota_hits {int} NOT NULL DEFAULT 0,"
+    " account_us {int} NOT NULL DEFAULT 0,"
+    " agent {text},"
+    " fallback {int} NOT NULL DEFAULT 0,"
+    " pool {text},"
+    " tried_accounts {text},"
+    " booked_microusd {int} NOT NULL DEFAULT 0,"
     " paused_us {int} NOT NULL DEFAULT 0," /* 0: not paused */
     " paused_by {text},"
     " still_us {int} NOT NULL DEFAULT 0," /* Its clocks stand still since then; 0: they run. */
     " question_id {text},"
+    " question_count {int} NOT NULL DEFAULT 0,"
     " message_seq {int} NOT NULL DEFAULT 0,"
+    " judge_score_milli {int} NOT NULL DEFAULT -1," /* -1: none */
     " UNIQUE (task_id, run_no)) {plain_table}",
     "CREATE INDEX runs_repository ON runs (repository_id, id)",
     "CREATE INDEX runs_status ON runs (status, id)",
@@ -384,6 +398,28 @@ static const char *const initial[] = {
     "CREATE INDEX approvals_status ON approvals (status, id)",
     "CREATE INDEX approvals_run ON approvals (run_id, id)",
 
+    /* What agents ask people. */
+    "CREATE TABLE questions ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " task_id {text} NOT NULL REFERENCES tasks (id),"
+    " run_id {text} NOT NULL REFERENCES runs (id),"
+    " asked_by {text} NOT NULL,"
+    " text {text} NOT NULL,"
+    " options {json},"
+    " default_answer {text},"
+    " status {text} NOT NULL"
+    "  CHECK (status = 'pending' OR status = 'answered' OR status = 'expired'"
+    "  OR status = 'cancelled'),"
+    " answer {text},"
+    " answered_by {text},"
+    " attempt {int} NOT NULL,"
+    " requested_us {int} NOT NULL,"
+    " expires_us {int} NOT NULL,"
+    " answered_us {int} NOT NULL,"
+    " reminded {int} NOT NULL) {plain_table}",
+    "CREATE INDEX questions_status ON questions (status, id)",
+    "CREATE INDEX questions_run ON questions (run_id, id)",
+
     /* What people say to the agent of a run. */
     "CREATE TABLE run_messages ("
     " run_id {text} NOT NULL REFERENCES runs (id),"
@@ -561,6 +597,12 @@ static const char *const pipeline[] = {
     " probe_us {int} NOT NULL,"
     " probes {int} NOT NULL,"
     " probe_run_id {text},"
+    " windows {json}," /* core/agent/account_windows.h */
+    " used_us {int} NOT NULL,"
+    " used_run_id {text},"
+    " day_us {int} NOT NULL,"
+    " day_microusd {int} NOT NULL,"
+    " total_microusd {int} NOT NULL,"
     " updated_us {int} NOT NULL,"
     " PRIMARY KEY (workspace_id, name)) {keyed_table}",
 

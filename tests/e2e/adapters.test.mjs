@@ -331,7 +331,7 @@ describe('an account that is used up', { concurrency: 4 }, () => {
         assertProblem(await server.call('POST', `/v1/accounts/${account}/resume`, { token }), 403);
         const cli = (...words) => execFileSync(BIN, [...words, '--data', server.data],
             { encoding: 'utf8' });
-        assert.match(cli('accounts'), /held +parked +1 .*hit your usage limit/);
+        assert.match(cli('accounts'), /held +parked +0 .* 1 +You've hit your usage limit/);
         assert.match(cli('accounts', 'resume', account, '--reason', 'paid'), /in_use/);
         await server.untilTask(one.taskId, 'completed');
         await server.untilTask(two.taskId, 'completed');

@@ -8,9 +8,11 @@
 #include "control/run/accounts.h"
 #include "control/run/approval.h"
 #include "control/run/assignment.h"
+#include "control/run/candidates.h"
 #include "control/run/ending.h"
 #include "control/run/pipeline.h"
 #include "control/run/policies.h"
+#include "control/run/questions.h"
 #include "control/run/results.h"
 #include "control/run/run_tree.h"
 #include "store/patches.h"
@@ -45,9 +47,7 @@ enum rc pipeline_walk(struct context *ctx, struct flow *flow, enum run_status st
     return rc;
 }
 
-/* *ret_ending: a limit of which nothing is left; NULL: there is none. */
-static enum rc find_used_up(struct context *ctx, struct flow *flow,
-                            const struct ending **ret_ending)
+enum rc pipeline_used_up(struct context *ctx, struct flow *flow, const struct ending **ret_ending)
 {
     static const struct ending turns = {RUN_EV_FAIL, "max_turns_exceeded",
                                         "The run has used up its turns"};
@@ -71,21 +71,15 @@ static void count_attempt(struct flow *flow)
 static enum rc begin_agent(struct context *ctx, struct flow *flow, enum step_kind step)
 {
     const struct ending *ending;
-    const struct repo_config *config;
-    enum rc rc = find_used_up(ctx, flow, &ending);
+    enum rc rc = pipeline_used_up(ctx, flow, &ending);
     if (rc == RC_OK && ending != NULL)
         return flow_end(ctx, flow, ending);
-    if (rc == RC_OK)
-        rc = flow_config(ctx, flow, &config);
+    if (rc == RC_OK && question_is_open(flow))
+        return question_await(ctx, flow);
     if (rc != RC_OK)
         return rc;
-    if (flow->run.model == NULL && config->agent.model_told)
-        flow->run.model = config->agent.model; /* Until the agent reports another. */
-    const char *account = agent_account(&config->agent, ctx->arena);
-    if (!text_same(flow->run.account, account))
-        flow->run.account = account;
     bool held;
-    rc = accounts_hold(ctx, flow, &held);
+    rc = accounts_enter(ctx, flow, &held);
     return rc == RC_OK && !held ? assignment_enqueue(ctx, flow, step) : rc;
 }
 
@@ -113,6 +107,8 @@ enum rc pipeline_resume(struct context *ctx, struct flow *flow)
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
+    if (candidates_patch_waits(flow))
+        return pipeline_next(ctx, flow);
     bool plan = blueprint_has(&config->blueprint, STEP_PLAN) && flow->run.plan_sha256 == NULL;
     struct blueprint_step step = {.kind = plan ? STEP_PLAN : STEP_AGENT};
     return pipeline_enter(ctx, flow, &step);
@@ -130,8 +126,11 @@ static enum rc patch_flagged(struct context *ctx, const struct flow *flow, bool 
 /* Everything before publishing is done: a person must approve where policy requires it. */
 static enum rc conclude(struct context *ctx, struct flow *flow)
 {
+    bool recalled = false;
     enum rc rc = pipeline_walk(ctx, flow, RUN_JUDGING, NULL);
-    if (rc != RC_OK)
+    if (rc == RC_OK)
+        rc = pipeline_recall_for_messages(ctx, flow, &recalled);
+    if (rc != RC_OK || recalled)
         return rc;
     bool flagged;
     enum policy_verdict verdict;
@@ -162,7 +161,14 @@ enum rc pipeline_next(struct context *ctx, struct flow *flow)
     if (rc != RC_OK)
         return rc;
     struct blueprint_step step;
-    bool more = blueprint_after(&config->blueprint, flow->run.step, &step);
+    const char *done = flow->run.step;
+    if (candidates_patch_waits(flow)) { /* A candidate's agent has done the work of this run's. */
+        done = step_row(STEP_AGENT)->name;
+        rc = pipeline_walk(ctx, flow, RUN_RUNNING, "The patch of a candidate was chosen");
+        if (rc != RC_OK)
+            return rc;
+    }
+    bool more = blueprint_after(&config->blueprint, done, &step);
     bool published = flow->run.status == RUN_CREATING_PR;
     if (!published && (!more || step.kind == STEP_PUBLISH))
         return conclude(ctx, flow);

@@ -226,6 +226,7 @@ enum rc flow_new_run(struct context *ctx, struct flow *flow, int64_t run_no)
         .max_turns = limits.turns,
         .budget_microusd = limits.cost_microusd,
         .max_tokens = limits.tokens,
+        .judge_score_milli = -1,
         .queued_us = ctx->now_us,
         .updated_us = updated_us,
         .events_left = budget_of_events(ctx, config),

@@ -7,6 +7,7 @@
 #include "control/run/ending.h"
 #include "control/run/pipeline.h"
 #include "control/run/policies.h"
+#include "control/run/questions.h"
 #include "control/run/result_facts.h"
 #include "control/run/stop.h"
 #include "control/run/usage.h"
@@ -65,8 +66,9 @@ static enum rc emit_started(struct context *ctx, struct flow *flow)
 enum rc result_of_prepare(struct context *ctx, struct flow *flow, const struct js *result)
 {
     enum rc rc = RC_OK;
-    if (flow->run.base_commit == NULL) {
+    if (flow->run.base_commit == NULL) /* Else it is that of a candidate, or of an earlier try. */
         flow->run.base_commit = keep(ctx, result, "baseCommit");
+    if (flow->run.started_us == 0) {
         flow->run.started_us = ctx->now_us;
         rc = emit_started(ctx, flow);
     }
@@ -113,6 +115,7 @@ static const struct {
      {RUN_EV_TIME_OUT, "agent_idle_timed_out", "The agent gave no sign of life for too long"}},
     {"turn_limit", {RUN_EV_FAIL, "max_turns_exceeded", MESSAGE_MAX_TURNS}},
     {"budget_limit", {RUN_EV_FAIL, "max_budget_exceeded", MESSAGE_MAX_BUDGET}},
+    {"token_limit", {RUN_EV_FAIL, "max_tokens_exceeded", MESSAGE_MAX_TOKENS}},
     {"disk_limit",
      {RUN_EV_FAIL, "agent_disk_limit", "The agent wrote more than agent.resources.diskBytes"}},
     {"memory_limit",
@@ -124,11 +127,11 @@ static const struct {
     {"tool_denied", {RUN_EV_FAIL, "policy.tool_denied", "The agent called a denied tool"}},
     {"tool_retries",
      {RUN_EV_FAIL, "retry_budget_exhausted", "The agent made the same failing call over and over"}},
+    {"login_failed",
+     {RUN_EV_FAIL, "agent_login_failed", "The provider refused the agent's login; log in again"}},
     {"output_unreadable",
      {RUN_EV_FAIL, "agent_output_unreadable",
       "The agent printed a record of more than 16 MiB, which cannot be checked"}},
-    {"login_failed",
-     {RUN_EV_FAIL, "agent_login_failed", "The provider refused the agent's login; log in again"}},
 };
 
 static const struct ending *agent_stop(const struct js *result)
@@ -276,9 +279,19 @@ static enum rc go_on_with(struct context *ctx, struct flow *flow, const struct j
     if (rc == RC_OK && has_patch)
         rc = policies_on_patch(ctx, flow, js_get_int(js_get(result, "patch"), "forbiddenPaths", 0),
                                &stopped);
+    if (rc == RC_OK && has_patch && !stopped)
+        rc = pipeline_recall_for_messages(ctx, flow, &stopped);
     if (rc != RC_OK || stopped)
         return rc;
     return has_patch ? pipeline_next(ctx, flow) : remote_take_pr(ctx, flow);
+}
+
+/* What it has done so far is kept. */
+static enum rc await_answer(struct context *ctx, struct flow *flow, const struct js *result,
+                            bool has_patch)
+{
+    enum rc rc = has_patch ? record_patch(ctx, flow, result) : RC_OK;
+    return rc == RC_OK ? pipeline_recall_for_answer(ctx, flow) : rc;
 }
 
 enum rc result_infer(struct context *ctx, struct flow *flow, const struct js *result)
@@ -299,6 +312,8 @@ enum rc result_infer(struct context *ctx, struct flow *flow, const struct js *re
     }
     if (js_count(secrets) > 0)
         return result_of_secrets(ctx, flow, secrets);
+    if (stop == NULL && !facts.pr_exists && question_is_open(flow))
+        return await_answer(ctx, flow, result, facts.has_commits);
     /* Out of turns or money with its pull request open, it has done what it was to do. */
     if (stop != NULL && facts.pr_exists)
         facts.completion = REPORT_SUCCESS;
@@ -323,12 +338,13 @@ enum rc result_agent_over(struct context *ctx, struct flow *flow, const struct j
     return rc == RC_OK && stop != NULL ? stop_agent(ctx, flow, stop, result) : rc;
 }
 
-/* An agent elsewhere that was cut off by turns or budget may have finished before: a look at the
-   forge decides. */
+/* An agent elsewhere that was cut off by turns, cost or tokens may have finished before: a look at
+   the forge decides. */
 static bool may_have_finished(const struct ending *stop)
 {
     return stop == NULL || strcmp(stop->code, "max_turns_exceeded") == 0 ||
-           strcmp(stop->code, "max_budget_exceeded") == 0;
+           strcmp(stop->code, "max_budget_exceeded") == 0 ||
+           strcmp(stop->code, "max_tokens_exceeded") == 0;
 }
 
 enum rc result_of_agent(struct context *ctx, struct flow *flow, const struct js *result)
@@ -342,6 +358,10 @@ enum rc result_of_agent(struct context *ctx, struct flow *flow, const struct js 
     flow->run.session_over |= remote;
     rc = take_usage(ctx, flow, result, &deferred);
     if (rc != RC_OK || deferred)
+        return rc;
+    if (agent_stop(result) == NULL)
+        rc = question_of_record(ctx, flow, js_get(result, "question"));
+    if (rc != RC_OK)
         return rc;
     bool held = js_count(js_get(result, "secrets")) > 0; /* There is nothing to collect. */
     return remote && !held && may_have_finished(agent_stop(result))

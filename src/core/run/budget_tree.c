@@ -214,8 +214,8 @@ int64_t budget_tree_deadline(const struct budget_tree *tree, int at, int64_t now
     while ((at = tree->nodes[at].parent) != BUDGET_TREE_NONE) {
         const struct budget_node *node = &tree->nodes[at];
         int64_t due_us = node->deadline_us;
-        bool stands = run_is_terminal(node->status) || node->status == RUN_AWAITING_APPROVAL;
-        bool counts = due_us > 0 && (due_us > now_us || !stands);
+        bool runs = !node->still && !run_is_terminal(node->status);
+        bool counts = due_us > 0 && (due_us > now_us || runs);
         if (counts && (earliest_us == 0 || due_us < earliest_us))
             earliest_us = due_us;
     }

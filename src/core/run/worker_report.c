@@ -51,7 +51,7 @@ static const struct report_field tool_fields[] = {
 };
 static const char *const account_statuses[] = {"allowed", "allowed_warning", "rejected", NULL};
 static const struct report_field account_fields[] = {
-    {"account", KIND_LINE, OPTIONAL, .max = LINE_MAX_BYTES},
+    {"account", KIND_LINE, OPTIONAL, .max = LINE_MAX_BYTES}, /* What it says; not believed. */
     {"window", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},
     {"utilization", KIND_NUMBER, OPTIONAL, .max = 1},
     {"resetsAt", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},

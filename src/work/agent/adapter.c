@@ -301,6 +301,9 @@ void transcript_check(struct transcript *transcript)
         transcript_stop(transcript, CUT_TURN_LIMIT);
     if (limits->max_budget_usd > 0 && transcript->usage.cost_usd > limits->max_budget_usd)
         transcript_stop(transcript, CUT_BUDGET_LIMIT);
+    int64_t tokens = transcript->usage.input_tokens + transcript->usage.output_tokens;
+    if (limits->max_tokens > 0 && tokens > limits->max_tokens)
+        transcript_stop(transcript, CUT_TOKEN_LIMIT);
 }
 
 /* ---- the end ---- */

@@ -45,6 +45,7 @@ enum {
 /* Why an agent is stopped; also the outcome of the attempt. */
 #define CUT_TURN_LIMIT   "turn_limit"
 #define CUT_BUDGET_LIMIT "budget_limit"
+#define CUT_TOKEN_LIMIT  "token_limit"
 #define CUT_TOOL_DENIED  "tool_denied"
 #define CUT_TOOL_RETRIES "tool_retries"
 #define CUT_QUOTA        "quota"
@@ -55,6 +56,7 @@ enum {
 struct transcript_limits {
     int64_t max_turns;
     double max_budget_usd;
+    int64_t max_tokens;              /* Input and output. */
     const char *const *tools_denied; /* Names, or their start and a *; NULL-terminated. */
     bool bound_retries;              /* tool_retries counts. */
     int64_t tool_retries;            /* How often a failed call may be repeated unchanged. */

@@ -51,6 +51,7 @@ struct attempt {
     struct childenv env;
     struct progress progress;
     struct transcript transcript;
+    struct rollout rollout;            /* What Codex notes of its requests. */
     bool converses;                    /* It is spoken to on its stdin. */
     enum port_hold hold;               /* As it was passed on to the agent. */
     int64_t end_us;                    /* When its time is up, by clock_mono_us; while held: was. */
@@ -59,7 +60,6 @@ struct attempt {
     int64_t delivered_seq;             /* and of the last that it has. */
     int64_t ask_us;                    /* Messages are not asked for before. */
     bool asked_last;                   /* They were, before its stdin is closed. */
-    struct rollout rollout;            /* What Codex notes of its requests. */
     const char *limit;                 /* One of adapter.h's CUT_*: why the agent is cut off, */
     int64_t cut_us;                    /* then, by clock_mono_us(): it may end by itself before. */
     struct compute_session *child;     /* compute_child.c */
@@ -68,6 +68,8 @@ struct attempt {
     bool handed_out;                   /* The tree was: the agent may have worked in it. */
     struct compute_result ended;
     enum report record;       /* From the completion record. */
+    const char *question;     /* The same: JSON as of core/run/question_spec.h; NULL: it asks
+                                 nothing. */
     const char *given_sha256; /* A patch as an agent elsewhere gave it, or NULL. */
     struct forge_found found; /* Of an agent elsewhere. */
     int64_t commits;          /* On its branch. */

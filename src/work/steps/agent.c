@@ -72,6 +72,8 @@ static enum rc watch(struct attempt *attempt, struct err *err)
         until_us = earlier(until_us, rollout_look(&attempt->rollout));
         attempt_check_limits(attempt);
         until_us = earlier(until_us, progress_tick(&attempt->progress, clock_mono_us()));
+        until_us = earlier(until_us, rollout_look(&attempt->rollout));
+        attempt_check_limits(attempt);
         if (attempt->limit != NULL && !stopping)
             until_us = earlier(until_us, attempt->cut_us);
         if (!stopping && attempt->hold == PORT_HOLD_NONE)

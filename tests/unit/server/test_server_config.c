@@ -110,7 +110,8 @@ START_TEST(defaults_are_a_repository_without_a_url)
          "{\"agent\":{\"compute\":\"pull\",\"queue\":\"q\"}}", NULL},
         {"defaults: []", NULL, "defaults"},
         {"defaults: {url: /x}", NULL, "defaults.url"},
-        {"defaults: {limits: {maxTurns: 0}}", NULL, "defaults.limits.maxTurns"},
+        {"defaults: {limits: {maxTurns: 501}}", NULL, "defaults.limits.maxTurns"},
+        {"defaults: {limits: {maxTurns: 0}}", "{\"limits\":{\"maxTurns\":0}}", NULL},
         {"defaults: {agent: {egress: ['a b']}}", NULL, "defaults.agent.egress[0]"},
         {"defaults: {verify: [{name: a}]}", NULL, "defaults.verify[0].command"},
     };

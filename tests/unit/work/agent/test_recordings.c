@@ -6,66 +6,25 @@
  * 1.0.102, opencode 1.18.33, Gemini CLI 0.61.0; those whose names end in _documented are written
  * after the documentation or the source of the program, see the head of its adapter.
  */
-#include "base/fd.h"
-#include "tests/unit/work_kit.h"
-#include "work/agent/adapter.h"
+#include "tests/unit/transcript_kit.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct kit kit;
-static struct progress progress;
-static struct transcript transcript;
-static int64_t now_us;
-
-static int64_t fixed_now(void *ctx)
-{
-    return *(const int64_t *)ctx;
-}
+static struct transcript_kit lab;
 
 static void setup(void)
 {
     ck_assert_int_eq(setenv("TZ", "UTC0", 1), 0);
     tzset();
-    kit_open(&kit);
-    ck_assert(time_parse("2026-11-16T12:32:50Z", &now_us));
-    progress_init(&progress, &kit.port.port, &(struct port_ref){.epoch = 1}, &kit.stop);
+    transcript_kit_open(&lab, "2026-11-16T12:32:50Z");
 }
 
 static void teardown(void)
 {
-    transcript_release(&transcript);
-    progress_release(&progress);
-    kit_close(&kit);
+    transcript_kit_close(&lab);
     ck_assert_int_eq(unsetenv("TZ"), 0);
     tzset();
-}
-
-static void begin(enum adapter adapter)
-{
-    transcript_init(&transcript, adapter, &progress);
-    transcript.clock = (struct clock){fixed_now, &now_us};
-}
-
-/* Told to the server after every line: nothing is dropped as too fast. */
-static void play(const char *name)
-{
-    CLEANUP(buf_release) struct buf text;
-    buf_init(&text, 1024 * 1024);
-    const char *path = arena_printf(&kit.arena, "tests/fixtures/transcripts/%s", name);
-    ck_assert_msg(file_read(path, &text, NULL) == RC_OK, "%s", path);
-    struct str rest = buf_str(&text), line;
-    while (str_take_line(&rest, &line))
-        transcript_line(&transcript, line);
-}
-
-static struct js *heard(void)
-{
-    struct js *tree = NULL;
-    progress_flush(&progress);
-    if (kit.port.events.len > 0)
-        ck_assert_int_eq(js_parse(kit.port.events.data, kit.port.events.len, &tree, NULL), RC_OK);
-    return tree;
 }
 
 /* "Bash Read": the values of one member of the events of one type. */
@@ -83,7 +42,7 @@ static const char *members(const struct js *events, const char *type, const char
         else
             buf_adds(&text, js_get_str(data, key, "-"));
     }
-    return arena_strdup(&kit.arena, buf_text(&text));
+    return arena_strdup(&lab.kit.arena, buf_text(&text));
 }
 
 #define OPUS  "claude-opus-4-8"
@@ -252,26 +211,26 @@ START_TEST(a_recording_has_its_true_figures)
 {
     const struct recording *want = &recordings[_i];
     int64_t reset_us = 0;
-    begin(want->adapter);
-    play(want->name);
-    const struct usage *usage = &transcript.usage;
+    transcript_kit_begin(&lab, want->adapter);
+    transcript_kit_play(&lab, want->name);
+    const struct usage *usage = &lab.transcript.usage;
     ck_assert_int_eq(usage->turns, want->turns);
     ck_assert_int_eq(usage->input_tokens, want->input);
     ck_assert_int_eq(usage->cached_input_tokens, want->cached);
     ck_assert_int_eq(usage->output_tokens, want->output);
     ck_assert_double_eq_tol(usage->cost_usd, want->cost, 1e-9);
     ck_assert_str_eq(usage->model, want->model);
-    ck_assert_int_eq(transcript.report, want->report);
-    ck_assert_str_eq(transcript.summary, or_empty(want->summary));
-    ck_assert_msg(text_starts(transcript.error, or_empty(want->error)) &&
-                      text_empty(transcript.error) == text_empty(want->error),
-                  "%s", transcript.error);
-    ck_assert_pstr_eq(transcript.stop, want->stop);
-    ck_assert_int_eq(transcript.overloaded, want->overloaded);
-    ck_assert_int_eq(transcript.quota.rejected, want->record);
+    ck_assert_int_eq(lab.transcript.report, want->report);
+    ck_assert_str_eq(lab.transcript.summary, or_empty(want->summary));
+    ck_assert_msg(text_starts(lab.transcript.error, or_empty(want->error)) &&
+                      text_empty(lab.transcript.error) == text_empty(want->error),
+                  "%s", lab.transcript.error);
+    ck_assert_pstr_eq(lab.transcript.stop, want->stop);
+    ck_assert_int_eq(lab.transcript.overloaded, want->overloaded);
+    ck_assert_int_eq(lab.transcript.quota.rejected, want->record);
     ck_assert(want->reset == NULL || time_parse(want->reset, &reset_us));
-    ck_assert_int_eq(transcript.quota.resets_us, reset_us);
-    struct js *events = heard();
+    ck_assert_int_eq(lab.transcript.quota.resets_us, reset_us);
+    struct js *events = transcript_kit_heard(&lab);
     ck_assert_str_eq(members(events, "agent.tool.call.started", "name"), want->tools);
     ck_assert_str_eq(members(events, "agent.tool.call.failed", "exitCode"), or_empty(want->failed));
     js_free(events);
@@ -283,33 +242,29 @@ END_TEST
 /* The same session with parts of messages: the cost of every answer is known when it ends. */
 START_TEST(a_budget_stops_claude_while_it_works)
 {
-    begin(ADAPTER_CLAUDE);
-    transcript.limits.max_budget_usd = 0.02;
-    play("claude_partial.jsonl");
-    ck_assert_pstr_eq(transcript.stop, CUT_BUDGET_LIMIT);
+    transcript_kit_begin(&lab, ADAPTER_CLAUDE);
+    lab.transcript.limits.max_budget_usd = 0.02;
+    transcript_kit_play(&lab, "claude_partial.jsonl");
+    ck_assert_pstr_eq(lab.transcript.stop, CUT_BUDGET_LIMIT);
     /* The third request is too much by its input alone; the result then has the whole cost. */
-    ck_assert_int_eq(transcript.usage.turns, 3);
-    ck_assert_double_eq_tol(transcript.usage.cost_usd, 0.04895, 1e-9);
-    ck_assert_str_eq(transcript.summary, "");
-    ck_assert_int_eq(transcript.report, REPORT_UNKNOWN);
+    ck_assert_int_eq(lab.transcript.usage.turns, 3);
+    ck_assert_double_eq_tol(lab.transcript.usage.cost_usd, 0.04895, 1e-9);
+    ck_assert_str_eq(lab.transcript.summary, "");
+    ck_assert_int_eq(lab.transcript.report, REPORT_UNKNOWN);
 }
 END_TEST
 
 START_TEST(parts_of_a_message_have_the_true_output)
 {
-    begin(ADAPTER_CLAUDE);
-    CLEANUP(buf_release) struct buf text;
-    buf_init(&text, 1024 * 1024);
-    ck_assert_int_eq(file_read("tests/fixtures/transcripts/claude_partial.jsonl", &text, NULL),
-                     RC_OK);
-    struct str rest = buf_str(&text), line;
+    transcript_kit_begin(&lab, ADAPTER_CLAUDE);
+    struct str rest = str_of(transcript_kit_load(&lab, "claude_partial.jsonl")), line;
     while (str_take_line(&rest, &line)) {
         if (memmem(line.at, line.len, "\"type\":\"result\"", 15) == NULL)
-            transcript_line(&transcript, line);
+            transcript_line(&lab.transcript, line);
     }
     /* Without the title, which only the result counts: 7000 x 5, 2400 x 0.5, 260 x 25 USD. */
-    ck_assert_int_eq(transcript.usage.output_tokens, 260);
-    ck_assert_double_eq_tol(transcript.usage.cost_usd, 0.0427, 1e-9);
+    ck_assert_int_eq(lab.transcript.usage.output_tokens, 260);
+    ck_assert_double_eq_tol(lab.transcript.usage.cost_usd, 0.0427, 1e-9);
 }
 END_TEST
 
@@ -338,12 +293,11 @@ START_TEST(a_denied_tool_is_denied_by_any_of_its_names_and_before_its_input)
         {"opencode_ok.jsonl", ADAPTER_OPENCODE, deny_bash, CUT_TOOL_DENIED, 1},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        begin(rows[i].adapter);
-        transcript.limits.tools_denied = rows[i].denied;
-        play(rows[i].name);
-        ck_assert_msg(text_same(transcript.stop, rows[i].stop), "row %zu", i);
-        ck_assert_int_eq(transcript.calls, rows[i].calls);
-        transcript_release(&transcript);
+        transcript_kit_begin(&lab, rows[i].adapter);
+        lab.transcript.limits.tools_denied = rows[i].denied;
+        transcript_kit_play(&lab, rows[i].name);
+        ck_assert_msg(text_same(lab.transcript.stop, rows[i].stop), "row %zu", i);
+        ck_assert_int_eq(lab.transcript.calls, rows[i].calls);
     }
 }
 END_TEST
@@ -416,9 +370,9 @@ static const struct {
 
 START_TEST(a_recording_is_told)
 {
-    begin(told[_i].adapter);
-    play(told[_i].name);
-    struct js *events = heard();
+    transcript_kit_begin(&lab, told[_i].adapter);
+    transcript_kit_play(&lab, told[_i].name);
+    struct js *events = transcript_kit_heard(&lab);
     ck_assert_str_eq(members(events, told[_i].type, told[_i].key), told[_i].want);
     js_free(events);
 }
@@ -428,15 +382,15 @@ START_TEST(a_long_output_of_a_failed_command_is_told_by_its_last_lines)
 {
     CLEANUP(buf_release) struct buf line;
     buf_init(&line, 100000);
-    begin(ADAPTER_CODEX);
+    transcript_kit_begin(&lab, ADAPTER_CODEX);
     buf_adds(&line, "{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":"
                     "\"command_execution\",\"command\":\"make\",\"exit_code\":2,\"status\":"
                     "\"failed\",\"aggregated_output\":\"");
     for (int i = 0; i < 2000; i++)
         buf_addf(&line, "line %d\\n", i);
     buf_adds(&line, "make: *** [all] Error 2\\n\"}}");
-    transcript_line(&transcript, buf_str(&line));
-    struct js *events = heard();
+    transcript_line(&lab.transcript, buf_str(&line));
+    struct js *events = transcript_kit_heard(&lab);
     const char *error = members(events, "agent.tool.call.failed", "error");
     ck_assert(text_starts(error, "line 19"));
     ck_assert(text_ends(error, "line 1999\nmake: *** [all] Error 2\n"));
