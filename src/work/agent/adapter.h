@@ -261,6 +261,7 @@ void transcript_account(struct transcript *transcript, const struct account_usag
 struct provider_refusal {
     int64_t status; /* Of HTTP; 0: not known. */
     const char *text;
+    bool has_no_status; /* The format has none: a text about a limit is a record of one. */
 };
 void transcript_refused(struct transcript *transcript, const struct provider_refusal *refusal);
 

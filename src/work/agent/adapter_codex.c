@@ -166,7 +166,8 @@ static void on_error(struct transcript *transcript, const char *message)
     if (text_starts(message, "Reconnecting") || strstr(message, "; retrying ") != NULL)
         on_retry(transcript, message);
     else
-        transcript_refused(transcript, &(struct provider_refusal){.text = message});
+        transcript_refused(transcript,
+                           &(struct provider_refusal){.text = message, .has_no_status = true});
 }
 
 static void codex_line(struct transcript *transcript, struct str line)

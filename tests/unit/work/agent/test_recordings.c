@@ -475,6 +475,34 @@ START_TEST(a_recording_is_told)
 }
 END_TEST
 
+START_TEST(words_about_a_limit_are_no_record_where_the_format_has_a_status)
+{
+    static const struct {
+        enum adapter adapter;
+        const char *line;
+        bool record;
+    } rows[] = {
+        {ADAPTER_CLAUDE,
+         "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"result\":"
+         "\"Claude AI usage limit reached|1794835873\"}",
+         false},
+        {ADAPTER_CLAUDE,
+         "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,"
+         "\"api_error_status\":429,\"result\":\"API Error: 429\"}",
+         true},
+        {ADAPTER_OPENCODE,
+         "{\"type\":\"error\",\"error\":{\"data\":{\"message\":\"rate limit exceeded\"}}}", false},
+        {ADAPTER_CODEX, "{\"type\":\"error\",\"message\":\"You've hit your usage limit.\"}", true},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        transcript_kit_begin(&lab, rows[i].adapter);
+        transcript_line(&lab.transcript, str_of(rows[i].line));
+        ck_assert_pstr_eq(lab.transcript.stop, CUT_QUOTA);
+        ck_assert_msg(lab.transcript.quota.rejected == rows[i].record, "row %zu", i);
+    }
+}
+END_TEST
+
 START_TEST(a_long_output_of_a_failed_command_is_told_by_its_last_lines)
 {
     CLEANUP(buf_release) struct buf line;
@@ -508,6 +536,7 @@ Suite *recordings_suite(void)
     tcase_add_test(tests, parts_of_a_message_have_the_true_output);
     tcase_add_test(tests, a_denied_tool_is_denied_by_any_of_its_names_and_before_its_input);
     tcase_add_loop_test(tests, a_recording_is_told, 0, (int)COUNT_OF(told));
+    tcase_add_test(tests, words_about_a_limit_are_no_record_where_the_format_has_a_status);
     tcase_add_test(tests, a_long_output_of_a_failed_command_is_told_by_its_last_lines);
     suite_add_tcase(suite, tests);
     return suite;
