@@ -114,6 +114,10 @@ struct transcript {
         char mark; /* ' ', '>' or 'x' */
     } todos[ADAPTER_TODOS_MAX];
     size_t todo_count;
+    struct {
+        struct tokens tokens;
+        double usd;
+    } results;                         /* What results have said of the requests before each. */
     char plan_hash[65];                /* Of the plan that was reported last; "": none yet. */
     char retry_text[ADAPTER_NAME_MAX]; /* Of the last retry that was reported. */
     int64_t login_failures;            /* Retries in a row that the provider refused a login. */
@@ -219,6 +223,8 @@ void transcript_answers(struct transcript *transcript);
 /* A turn of a program that prints the tokens of a whole turn only: counts unless its requests are
    noted elsewhere, and are known before transcript_requests_over. */
 void transcript_whole_turn(struct transcript *transcript, const struct tokens *tokens);
+/* The first request was found: whole turns that were counted give way. */
+void transcript_requests_known(struct transcript *transcript);
 void transcript_requests_over(struct transcript *transcript);
 /* The sums have changed: reports them and compares them with the limits. */
 void transcript_sums(struct transcript *transcript);

@@ -92,6 +92,8 @@ void attempt_check_limits(struct attempt *attempt);
 bool attempt_is_cut(const struct attempt *attempt);
 /* Passes on what people want of the agent by now; returns when to look again. */
 int64_t attempt_steer(struct attempt *attempt);
+/* Messages that the agent has read, if it is not reported yet. */
+void attempt_report_delivered(struct attempt *attempt);
 /* Makes ready, runs the agent to its end. */
 MUST_USE enum rc attempt_run(struct attempt *attempt, struct err *err);
 /* The completion record, and the log as an artifact. */
