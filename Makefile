@@ -62,7 +62,8 @@ LD_FLAGS += -Wl,-z,relro,-z,now,--as-needed -pthread
 # Nothing refers to the runtime of UBSan then: the shared one would be loaded all the same.
 LD_FLAGS += $(if $(TRAP),$(if $(findstring clang,$(CC)),,-static-libubsan))
 
-.PHONY: all help run demo quick test test-long check bench bench-peers install deb clean
+.PHONY: all help run demo quick test test-long test-agents check bench bench-peers install deb
+.PHONY: clean
 .PHONY: faults unit sim test-build packages FORCE
 .DELETE_ON_ERROR:
 
@@ -166,6 +167,11 @@ test-long:
 	@tools/packages test-long
 	@BUILD=$(BUILD) tools/test --long
 
+test-agents:
+	@tools/packages test-agents
+	@$(MAKE) --no-print-directory -s $(BUILD)/drover
+	@BUILD=$(BUILD) tests/agents/run
+
 check:
 	@tools/packages check
 	@BUILD=$(BUILD) tools/check
@@ -201,6 +207,7 @@ help:
 	@echo 'make quick      unit and store tests and the main end-to-end tests, in two minutes'
 	@echo 'make test       unit, store and end-to-end tests, plain and with sanitizers'
 	@echo 'make test-long  the same with longer end-to-end tests, valgrind and ThreadSanitizer'
+	@echo 'make test-agents  real agents from npm against a scripted model; part of test-long'
 	@echo 'make check      formatting, layers, house limits, static analysis, a clang build'
 	@echo 'make unit       unit and store tests of the plain build; SUITE=arena for one suite'
 	@echo 'make sim        the simulator; ARGS="[jobs|nodes] --seed N"; more in tests/sim/main.c'

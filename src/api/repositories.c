@@ -164,12 +164,44 @@ static enum rc read_document(struct call *call, struct js **ret_tree, struct err
     return rc;
 }
 
+static void find_accounts(struct call *call, const struct agent_config *agent, const char *path,
+                          struct faults *faults)
+{
+    struct arena *arena = &call->http.arena;
+    for (size_t i = 0; agent->accounts[i] != NULL; i++)
+        if (account_configs_find(&call->api->accounts, agent->accounts[i]) == NULL)
+            faults_add(faults, arena, arena_printf(arena, "%s.accounts[%zu]", path, i),
+                       arena_printf(arena,
+                                    "account %s is not in the server's configuration; drover "
+                                    "accounts lists those that are",
+                                    agent->accounts[i]));
+}
+
+/* A run would wait for ever for an account that is misspelt. */
+static enum rc check_accounts(struct call *call, const struct repo_layers *layers,
+                              struct faults *faults, struct err *err)
+{
+    CLEANUP(js_freep) struct js *tree = NULL;
+    struct arena *arena = &call->http.arena;
+    struct repo_config *config = arena_alloc(arena, sizeof *config);
+    enum rc rc = repo_layers_decode(layers, arena, &tree, config, err);
+    if (rc != RC_OK)
+        return rc;
+    find_accounts(call, &config->agent, "agent", faults);
+    for (size_t i = 0; i < config->fallback_count; i++)
+        find_accounts(call, &config->fallback[i], arena_printf(arena, "agent.fallback[%zu]", i),
+                      faults);
+    return faults_err(faults, "INVALID_CONFIGURATION", err);
+}
+
 /* The document must be valid over the server's defaults: tasks get both merged. */
 static enum rc check_document(struct call *call, struct str document, struct err *err)
 {
     const struct repo_layers layers = {.platform = call->api->defaults, .repository = document};
     struct faults faults = {0};
     enum rc rc = repo_layers_check(&layers, &call->http.arena, &faults, err);
+    if (rc == RC_OK)
+        rc = check_accounts(call, &layers, &faults, err);
     if (rc != RC_INVALID)
         return rc;
     if (is_yaml(call))

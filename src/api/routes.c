@@ -25,7 +25,7 @@
    command's handler begins with call_own (api/call.h).  A route without roles is the admin's
    alone. */
 static const struct route routes[] = {
-    {HTTP_POST, OPERATE, "/v1/tasks", COMMAND(api_task_submit), .agent = AGENT_SUBTASKS},
+    {HTTP_POST, OPERATE, "/v1/tasks", COMMAND(api_task_submit), .agent = AGENT_CHECKED},
     {HTTP_GET, VIEW, "/v1/tasks", QUERY(api_task_list)},
     {HTTP_GET, VIEW, "/v1/tasks/{id}", QUERY(api_task_get), OWN_TASK},
     {HTTP_GET, VIEW, "/v1/tasks/{id}/config", QUERY(api_task_config)},
@@ -39,6 +39,15 @@ static const struct route routes[] = {
     {HTTP_GET, VIEW, "/v1/runs/{id}/artifacts", QUERY(api_run_artifacts), OWN_RUN},
     {HTTP_GET, VIEW, "/v1/runs/{id}/snapshots", QUERY(api_run_snapshots), OWN_RUN},
     {HTTP_GET, VIEW, "/v1/runs/{id}/stream", STREAM(api_run_stream), OWN_RUN},
+    {HTTP_POST, OPERATE, "/v1/runs/{id}/messages", COMMAND(api_run_say)},
+    {HTTP_GET, VIEW, "/v1/runs/{id}/messages", QUERY(api_run_messages), OWN_RUN},
+    {HTTP_POST, OPERATE, "/v1/runs/{id}/pause", COMMAND_AS(api_run_pause, api_run_pause_answer)},
+    {HTTP_POST, OPERATE, "/v1/runs/{id}/resume", COMMAND_AS(api_run_resume, api_run_pause_answer)},
+    {HTTP_POST, ADMIN, "/v1/runs/{id}/questions", COMMAND(api_run_ask), OWN_RUN},
+    {HTTP_GET, VIEW, "/v1/questions", QUERY(api_question_list)},
+    {HTTP_GET, VIEW, "/v1/questions/{id}", .kind = ROUTE_COMMAND, .build = api_question_get,
+     .answer = api_question_get_answer, .agent = AGENT_CHECKED},
+    {HTTP_POST, OPERATE, "/v1/questions/{id}/answer", COMMAND(api_question_answer)},
     {HTTP_GET, VIEW, "/v1/events", QUERY(api_event_list)},
     {HTTP_GET, VIEW, "/v1/events/stream", STREAM(api_event_stream)},
     {HTTP_GET, WORK_OR_VIEW, "/v1/artifacts/{sha256}", QUERY(api_artifact_get)},

@@ -107,6 +107,15 @@ API_QUERY(api_job_run_token);
 
 /* steering.c: people and the agent of a run */
 API_COMMAND(api_job_messages);
+API_COMMAND(api_run_say);
+API_QUERY(api_run_messages);
+API_BUILD(api_run_pause);
+API_BUILD(api_run_resume);
+API_ANSWER(api_run_pause_answer);
+API_COMMAND(api_run_ask);
+API_QUERY(api_question_list);
+API_COMMAND(api_question_get);
+API_COMMAND(api_question_answer);
 
 /* queues.c */
 API_QUERY(api_queue_list);

@@ -146,6 +146,8 @@ static void run_spending(struct jw *jw, const struct run_row *run)
         jw_kint(jw, budget_kind_name((enum budget_kind)kind), run->used[kind]);
     jw_end(jw, '}');
     jw_kint(jw, "workersLost", run->lost);
+    struct clock clock = clock_real();
+    jw_kint(jw, "workSeconds", run_work_us(run, clock_now_us(&clock)) / US_PER_SECOND);
 }
 
 /* Its position in its blueprint, and its results so far. */
@@ -174,6 +176,16 @@ static void run_course(struct jw *jw, const struct run_row *run)
     jw_end(jw, '}');
 }
 
+/* What people do with it while it works. */
+static void run_steering(struct jw *jw, const struct run_row *run)
+{
+    jw_kbool(jw, "paused", run->paused_us > 0);
+    jw_ktime(jw, "pausedAt", run->paused_us);
+    jw_kstr(jw, "pausedBy", run->paused_by);
+    key_id(jw, "questionId", &run->question_id);
+    jw_kint(jw, "messages", run->message_seq);
+}
+
 void shape_run_open(struct jw *jw, const struct run_row *run, const struct run_extras *extras)
 {
     jw_begin(jw, '{');
@@ -196,6 +208,7 @@ void shape_run_open(struct jw *jw, const struct run_row *run, const struct run_e
         shape_pull_request(jw, extras->pull_request);
     else
         jw_null(jw);
+    run_steering(jw, run);
     bool stopping = !run_is_terminal(run->status) && run->stop != RUN_STOP_NONE;
     jw_kstr(jw, "stopping", stopping ? run_stop_name(run->stop) : NULL);
     jw_kstr(jw, "stopReason", run->stop_reason);

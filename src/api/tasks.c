@@ -12,6 +12,7 @@
 #include "core/config/repo_config.h"
 #include "core/config/repo_document.h"
 #include "core/queue/rank.h"
+#include "core/run/task_limits.h"
 #include "store/capacity.h"
 #include "work/job/attachments.h"
 #include <math.h>
@@ -30,8 +31,6 @@ enum {
     CHANNEL_SOURCE_MAX = 100,
     CHANNEL_BYTES_MAX = 16 * 1024,
     OVERRIDE_REASON_MAX = 1000,
-    TURNS_MAX = 500,
-    TOKENS_MAX = 1000000000,
     CANDIDATE_NAME_MAX = 64
 };
 #define ISSUE_NUMBER_MAX ((int64_t)1 << 53)
@@ -358,12 +357,13 @@ static enum rc read_tree(struct call *call, struct db *db, const struct task_row
                          struct task_extras *extras, struct err *err)
 {
     const struct run_row *latest = extras->run_count ? &extras->runs[extras->run_count - 1] : NULL;
+    struct clock clock = clock_real();
     extras->alone = true;
     enum rc rc = tasks_count_children(db, &task->id, &extras->child_count, err);
     if (rc != RC_OK || latest == NULL || id_is_none(&latest->root_run_id))
         return rc;
     struct budget_tree tree;
-    rc = runs_tree(db, &latest->root_run_id, SUBTASK_RUNS_MAX, &call->http.arena, &tree, err);
+    rc = runs_tree(db, &latest->root_run_id, clock_now_us(&clock), &call->http.arena, &tree, err);
     if (rc == RC_OK)
         rc = budget_tree_link(&tree, err);
     int at = rc == RC_OK ? budget_tree_find(&tree, &latest->id) : BUDGET_TREE_NONE;

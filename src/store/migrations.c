@@ -154,6 +154,8 @@ static const char *const initial[] = {
     " deadline_us {int} NOT NULL,"
     " updated_us {int} NOT NULL,"
     " step {text},"
+    " work_us {int} NOT NULL DEFAULT 0,"
+    " work_since_us {int} NOT NULL DEFAULT 0,"
     " step_results {json},"
     " session_id {text},"
     " session_begun_us {int} NOT NULL DEFAULT 0,"
@@ -181,6 +183,7 @@ static const char *const initial[] = {
     " paused_by {text},"
     " still_us {int} NOT NULL DEFAULT 0," /* Its clocks stand still since then; 0: they run. */
     " question_id {text},"
+    " question_count {int} NOT NULL DEFAULT 0,"
     " message_seq {int} NOT NULL DEFAULT 0,"
     " judge_score_milli {int} NOT NULL DEFAULT -1," /* -1: none */
     " UNIQUE (task_id, run_no)) {plain_table}",
@@ -394,6 +397,28 @@ static const char *const initial[] = {
     " reminded {int} NOT NULL) {plain_table}",
     "CREATE INDEX approvals_status ON approvals (status, id)",
     "CREATE INDEX approvals_run ON approvals (run_id, id)",
+
+    /* What agents ask people. */
+    "CREATE TABLE questions ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " task_id {text} NOT NULL REFERENCES tasks (id),"
+    " run_id {text} NOT NULL REFERENCES runs (id),"
+    " asked_by {text} NOT NULL,"
+    " text {text} NOT NULL,"
+    " options {json},"
+    " default_answer {text},"
+    " status {text} NOT NULL"
+    "  CHECK (status = 'pending' OR status = 'answered' OR status = 'expired'"
+    "  OR status = 'cancelled'),"
+    " answer {text},"
+    " answered_by {text},"
+    " attempt {int} NOT NULL,"
+    " requested_us {int} NOT NULL,"
+    " expires_us {int} NOT NULL,"
+    " answered_us {int} NOT NULL,"
+    " reminded {int} NOT NULL) {plain_table}",
+    "CREATE INDEX questions_status ON questions (status, id)",
+    "CREATE INDEX questions_run ON questions (run_id, id)",
 
     /* What people say to the agent of a run. */
     "CREATE TABLE run_messages ("

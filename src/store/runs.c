@@ -97,6 +97,8 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, deadline_us, COLUMN_NEW | RUN_STEP),
     COLUMN(struct run_row, updated_us, COLUMN_NEW | RUN_STEP | RUN_EVENTS),
     COLUMN(struct run_row, step, COLUMN_NEW | RUN_STEP),
+    COLUMN(struct run_row, work_us, RUN_STEP),
+    COLUMN(struct run_row, work_since_us, RUN_STEP),
     COLUMN(struct run_row, step_results, RUN_MORE),
     COLUMN(struct run_row, session_id, RUN_MORE),
     COLUMN(struct run_row, session_begun_us, RUN_MORE | RUN_BEGUN),
@@ -125,6 +127,7 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, paused_by, RUN_MORE),
     COLUMN(struct run_row, still_us, RUN_MORE),
     COLUMN(struct run_row, question_id, RUN_MORE),
+    COLUMN(struct run_row, question_count, RUN_MORE),
     COLUMN(struct run_row, message_seq, RUN_MORE),
 };
 const struct shape run_shape = SHAPE("run", struct run_row, run_columns);
@@ -189,7 +192,8 @@ static const struct sql sql_set_root = {
 static const struct sql sql_tree = {
     "run_tree",
     "SELECT id, task_id, parent_run_id, status, stop, cost_microusd, tokens_in + tokens_out,"
-    " budget_microusd, max_tokens, deadline_us FROM runs WHERE root_run_id = $1"
+    " budget_microusd, max_tokens, deadline_us, still_us, work_us, work_since_us"
+    " FROM runs WHERE root_run_id = $1"
     " ORDER BY id LIMIT $2",
     "ti",
 };
@@ -339,17 +343,32 @@ static enum rc node_decode(struct row_reader *reader, void *to, struct err *err)
     node->limit[MEASURE_COST] = read_int(reader);
     node->limit[MEASURE_TOKENS] = read_int(reader);
     node->deadline_us = read_int(reader);
+    node->still = read_int(reader) > 0;
+    node->work_us = read_int(reader);
+    node->work_since_us = read_int(reader);
     return RC_OK;
 }
 static const struct shape node_shape = SHAPE_OF_RESULT("run", struct budget_node, node_decode);
 
-enum rc runs_tree(struct db *db, const struct id *root_run_id, int64_t limit, struct arena *arena,
+static int64_t worked(int64_t work_us, int64_t since_us, int64_t now_us)
+{
+    return since_us > 0 && now_us > since_us ? work_us + (now_us - since_us) : work_us;
+}
+
+int64_t run_work_us(const struct run_row *run, int64_t now_us)
+{
+    return worked(run->work_us, run->work_since_us, now_us);
+}
+
+enum rc runs_tree(struct db *db, const struct id *root_run_id, int64_t now_us, struct arena *arena,
                   struct budget_tree *ret_tree, struct err *err)
 {
     struct budget_node *nodes;
     size_t count;
-    enum rc rc = query_all(db, &sql_tree, P_LIST(P_ID(root_run_id), P_LIMIT(limit)), &node_shape,
-                           arena, &nodes, &count, err);
+    enum rc rc = query_all(db, &sql_tree, P_LIST(P_ID(root_run_id), P_LIMIT(SUBTASK_RUNS_MAX)),
+                           &node_shape, arena, &nodes, &count, err);
+    for (size_t i = 0; rc == RC_OK && i < count; i++)
+        nodes[i].work_us = worked(nodes[i].work_us, nodes[i].work_since_us, now_us);
     if (rc == RC_OK)
         *ret_tree = (struct budget_tree){nodes, (int)count};
     return rc;

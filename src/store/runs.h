@@ -57,6 +57,9 @@ struct run_row {
     struct id last_event_id;
     int64_t queued_us, started_us, ended_us, deadline_us, updated_us;
     const char *step; /* Of its blueprint: under way, or the last that was. */
+    /* Time at work: active, and no person is waited for.  The sum of what has ended, and the
+       beginning of what has not; 0: it is not at work.  run_clock.h */
+    int64_t work_us, work_since_us;
     /* From here on: runs_save_more. */
     struct str step_results;  /* JSON array: results of the last custom steps, or empty. */
     const char *session_id;   /* Of a remote agent, known before it is started. */
@@ -81,6 +84,7 @@ struct run_row {
     const char *paused_by;       /* Who; or NULL */
     int64_t still_us;            /* Since when its clocks stand still; 0: they run. */
     struct id question_id;       /* Its agent's open question, or none. */
+    int64_t question_count;      /* How many its agents have asked. */
     int64_t message_seq;         /* The last message to its agent; 0: none was sent. */
     int64_t judge_score_milli;   /* The lowest score of its judges, 0 to 1000; -1: none. */
     bool session_over;           /* Known to have ended. */
@@ -127,9 +131,12 @@ bool runs_changed_more(const struct run_row *now, const struct run_row *stored);
 MUST_USE enum rc runs_save_usage(struct db *db, const struct run_row *row, struct err *err);
 /* It gets its first sub-task: it is the root of a tree now. */
 MUST_USE enum rc runs_set_root(struct db *db, const struct id *id, struct err *err);
-/* All runs of a budget tree, at most so many, as budget_tree_link wants them; without locks. */
-MUST_USE enum rc runs_tree(struct db *db, const struct id *root_run_id, int64_t limit,
+/* All runs of a budget tree, SUBTASK_RUNS_MAX at most, as budget_tree_link wants them; without
+   locks. */
+MUST_USE enum rc runs_tree(struct db *db, const struct id *root_run_id, int64_t now_us,
                            struct arena *arena, struct budget_tree *ret_tree, struct err *err);
+/* What the run has worked until then. */
+int64_t run_work_us(const struct run_row *run, int64_t now_us);
 /* Only session_begun_us and agent_session. */
 MUST_USE enum rc runs_save_begun(struct db *db, const struct run_row *row, struct err *err);
 /* Only its place in the log (event_seq, last_event_id), events_left and updated_us. */

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { assertHistory } from './lib/cloudevents.mjs';
 import { callDrover } from './lib/cli.mjs';
-import { fixes, says, waits } from './lib/git.mjs';
+import { on } from './lib/database.mjs';
+import { done, fixes, says, waits } from './lib/git.mjs';
 import { assertNowhere } from './lib/nowhere.mjs';
 import { newMark } from './lib/procs.mjs';
 import { Server, makeDirectory } from './lib/server.mjs';
@@ -16,7 +17,7 @@ const FIRST_SECRET = 'first-secret-of-account-one', SECOND_SECRET = 'second-secr
 const RESET_SECONDS = 6;
 const base = makeDirectory();
 const shared = join(base, 'shared'); // What agents of all runs write to: who is in which home.
-let server;
+let server, config;
 
 function makeAccounts() {
     mkdirSync(shared);
@@ -59,6 +60,11 @@ if mv ${shared}/limit-$ACCOUNT ${shared}/met-$ACCOUNT 2>/dev/null; then
     ${says({ type: 'result', subtype: 'success', is_error: true, api_error_status: 429,
         result: 'API Error: 429', num_turns: 1, total_cost_usd: 0.25 })}exit 1
 fi
+if [ -e ${shared}/warn-$ACCOUNT ]; then
+    info='"status":"allowed_warning","rateLimitType":"five_hour","utilization":0.91'
+    info="$info,\\"resetsAt\\":$(($(date +%s) + 3600))"
+    printf '{"type":"rate_limit_event","rate_limit_info":{%s}}\\n' "$info"
+fi
 echo "$CLAUDE_CODE_OAUTH_TOKEN"
 ${waits(mark)}rmdir ${shared}/in-$ACCOUNT
 ${fixes}`;
@@ -86,7 +92,8 @@ const leaveHomes = () => {
 
 describe('a pool of accounts', { concurrency: 1 }, () => {
     before(async () => {
-        server = new Server({ config: makeAccounts(),
+        config = makeAccounts();
+        server = new Server({ config,
             env: { TOKEN_ONE: FIRST_SECRET, HOME: join(base, 'own'),
                 ANTHROPIC_API_KEY: 'of-the-server-itself', OPENAI_API_KEY: 'of-it-too' } });
         await server.start();
@@ -151,6 +158,50 @@ describe('a pool of accounts', { concurrency: 1 }, () => {
         assert.ok(!existsSync(join(shared, 'kept')), 'a home of another run');
     });
 
+    on('postgres', it)('gives them one home each across two nodes, in every attempt', async () => {
+        const other = new Server({ config, env: server.env, db: server.db });
+        await other.start();
+        const repairs = `mkdir ${shared}/in-$ACCOUNT || echo "$ACCOUNT" >>${shared}/clashes
+            if [ $DROVER_ATTEMPT = 1 ]; then echo 40 >answer.txt; else echo 42 >answer.txt; fi
+            rmdir ${shared}/in-$ACCOUNT\n`;
+        const repo = await repository('acme/nodes', newMark(),
+            { command: ['/bin/sh', '-c', repairs + done()] });
+        const tasks = [];
+        for (let i = 0; i < 12; i++)
+            tasks.push(await (i % 2 ? server : other).submit(repo.name));
+        for (const { taskId, runId } of tasks) {
+            await server.untilTask(taskId, 'completed');
+            assert.equal((await server.run(runId)).attempt, 2);
+        }
+        assert.ok(!existsSync(join(shared, 'clashes')), 'two runs in one home');
+        await other.discard();
+    });
+
+    it('goes elsewhere before a limit is met, where the program says so', async () => {
+        const mark = newMark();
+        const repo = await repository('acme/warned', mark);
+        for (const name of ['one', 'two']) writeFileSync(join(shared, `warn-${name}`), '');
+        const first = await server.submit(repo.name);
+        await server.letThrough(mark, first.taskId);
+        const { account: near } = await server.run(first.runId);
+        const far = near === 'one' ? 'two' : 'one';
+        const row = await account(near);
+        assert.deepEqual([row.status, row.used, row.windows[0].window, row.windows[0].status],
+            ['in_use', 0.91, 'five_hour', 'allowed_warning']);
+        assert.equal(row.resetsAt, row.windows[0].resetsAt);
+        assert.match((await callDrover(server, ['accounts'])).stdout,
+            new RegExp(`^${near} .* five_hour 91% +9% `, 'm'));
+        // Then the other one as well: where none is better, runs go on.
+        for (const wanted of [far, null]) {
+            const next = await server.submit(repo.name);
+            await server.letThrough(mark, next.taskId);
+            const [choice] = await chosen(next.runId);
+            if (wanted) assert.deepEqual([choice.account, choice.standing], [wanted, 'free']);
+            else assert.equal(choice.standing, 'near_limit');
+        }
+        for (const name of ['one', 'two']) rmSync(join(shared, `warn-${name}`));
+    });
+
     it('falls back on another agent and says so', async () => {
         await server.post('/v1/accounts/one/park',
             { until: new Date(Date.now() + 3600e3).toISOString(), reason: 'for people' });
@@ -173,6 +224,17 @@ describe('a pool of accounts', { concurrency: 1 }, () => {
         const { task } = await server.finish(repo.name, 'failed');
         assert.equal(task.errorCode, 'account_incomplete');
         assert.match(task.errorMessage, /NOT_THERE is not set/);
+    });
+
+    it('is refused to a repository by a name that nobody configured', async () => {
+        const agent = { command: ['x'], accounts: ['one', 'tow'], fallback: [
+            { use: 'codex', accounts: ['spaer'] }] };
+        const res = await server.call('PUT', '/v1/repositories/acme%2Ftypo',
+            { body: { url: '/srv/git/x.git', agent } });
+        assert.equal(res.status, 422);
+        assert.deepEqual(res.json.errors.map(({ path }) => path),
+            ['agent.accounts[1]', 'agent.fallback[0].accounts[0]']);
+        assert.match(res.json.detail, /account tow is not in the server's configuration/);
     });
 
     it('is shown, parked and resumed on the command line', async () => {

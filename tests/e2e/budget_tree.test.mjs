@@ -83,7 +83,8 @@ describe('a task and its sub-tasks', { concurrency: 4 }, () => {
         for (const { taskId } of [all.parent, all.first, all.second])
             assert.equal((await server.untilTask(taskId, 'cancelled')).errorCode, 'cancelled');
         const { errorMessage } = await server.task(all.first.taskId);
-        assert.match(errorMessage, new RegExp(`parent task ${all.parent.taskId} was cancelled`));
+        assert.match(errorMessage,
+            new RegExp(`its parent task ${all.parent.taskId} was cancelled`));
         await untilGone(all.mark);
     });
 
@@ -133,6 +134,36 @@ describe('a task and its sub-tasks', { concurrency: 4 }, () => {
         assert.equal(part.repository, repo.name);
         assert.equal(part.requestedBy, 'admin');
         assert.equal((await server.pullRequests(repo.name)).length, 2);
+    });
+});
+
+describe('an agent of a repository that says nothing of limits', { concurrency: 2 }, () => {
+    let server;
+    before(async () => (server = await start({ args: ['--workers', '2'] })));
+    after(() => server.discard());
+
+    it('has 100 turns', async () => {
+        const turns = says({ type: 'turn', inputTokens: 1, outputTokens: 1 });
+        const repo = await server.repository('acme/turns',
+            `i=0; while [ $i -lt 150 ]; do i=$((i + 1))\n${turns}done\n${fixes}`);
+        const { run } = await server.finish(repo.name, 'failed');
+        assert.equal(run.errorCode, 'max_turns_exceeded');
+        assert.equal(run.maxTurns, 100);
+        assert.equal(run.turns, 101);
+        const without = { ...repo.document, limits: { maxTurns: 0 } };
+        await server.configure(repo.name, without);
+        const free = await server.finish(repo.name, 'completed');
+        assert.equal(free.run.maxTurns, null);
+        assert.equal(free.run.turns, 150);
+    });
+
+    it('has the tokens that its task asks for', async () => {
+        const mark = newMark();
+        const repo = await server.repository('acme/tokens', turn(0) + turn(0) + spends(0, mark));
+        const { run } = await server.finish(repo.name, 'failed', { maxTokens: 300 });
+        assert.equal(run.errorCode, 'max_tokens_exceeded');
+        assert.equal(run.inputTokens + run.outputTokens, 330);
+        await untilGone(mark);
     });
 });
 

@@ -423,10 +423,13 @@ START_TEST(a_budget_tree_is_read_by_its_root)
     struct run_row child = *full_run(&f, &task);
     child.parent_run_id = child.root_run_id = root.id;
     child.max_tokens = 30;
+    child.work_us = 40;
+    child.work_since_us = 100;
     must(runs_insert(f.db, &child, &f.err));
+    must(runs_save(f.db, &child, &f.err));
     must(runs_set_root(f.db, &root.id, &f.err));
     struct budget_tree tree;
-    must(runs_tree(f.db, &root.id, 10, &f.arena, &tree, &f.err));
+    must(runs_tree(f.db, &root.id, 107, &f.arena, &tree, &f.err));
     ck_assert_int_eq(tree.count, 2);
     must(budget_tree_link(&tree, &f.err));
     const struct budget_node *node = &tree.nodes[budget_tree_find(&tree, &child.id)];
@@ -439,7 +442,10 @@ START_TEST(a_budget_tree_is_read_by_its_root)
     ck_assert_int_eq(node->limit[MEASURE_COST], 23);
     ck_assert_int_eq(node->limit[MEASURE_TOKENS], 30);
     ck_assert_int_eq(node->deadline_us, 20);
-    must(runs_tree(f.db, &alone.id, 10, &f.arena, &tree, &f.err));
+    ck_assert_int_eq(node->work_us, 47);
+    ck_assert_int_eq(run_work_us(&child, 107), 47);
+    ck_assert_int_eq(run_work_us(&child, 99), 40); /* A clock that was set back. */
+    must(runs_tree(f.db, &alone.id, 107, &f.arena, &tree, &f.err));
     ck_assert_int_eq(tree.count, 0);
 }
 END_TEST

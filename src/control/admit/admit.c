@@ -28,6 +28,7 @@
 #include "control/run/accounts.h"
 #include "control/run/assignment.h"
 #include "control/run/candidates.h"
+#include "control/run/day_budget.h"
 #include "control/run/effective.h"
 #include "control/run/ending.h"
 #include "control/run/flow.h"
@@ -89,7 +90,7 @@ static enum rc load_limits(struct admission *admission)
     if (rc == RC_OK && admission->workspace_max == 0)
         admission->workspace_max = ctx->limits->max_active_runs_workspace;
     if (rc == RC_OK && budget > 0)
-        rc = acceptance_spent(ctx, &spent);
+        rc = day_budget_spent(ctx, &spent);
     admission->cost_used_up = budget > 0 && spent >= budget;
     return rc;
 }
@@ -197,11 +198,11 @@ static enum rc start(struct admission *admission, struct flow *flow,
         rc = assignment_enqueue(ctx, flow, STEP_PREPARE);
     if (rc == RC_OK)
         rc = timers_clear(ctx->db, TIMER_QUEUE_DEADLINE, &flow->run.id, ctx->err);
-    int64_t deadline_us = ctx->now_us + config->timeouts.run_ms * US_PER_MS;
+    int64_t left_us = config->timeouts.run_ms * US_PER_MS;
     if (rc == RC_OK)
-        rc = run_tree_deadline(ctx, &flow->run, &deadline_us);
+        rc = run_tree_time(ctx, &flow->run, &left_us);
     if (rc == RC_OK)
-        rc = run_clock_start(ctx, &flow->run, deadline_us - ctx->now_us);
+        rc = run_clock_start(ctx, &flow->run, left_us);
     if (rc == RC_OK)
         rc = flow_save(ctx, flow);
     if (rc == RC_OK)
@@ -294,8 +295,12 @@ struct waits {
     const char *candidates; /* What its candidates do, or NULL. */
 };
 
-static void note_waits(const struct waits *waits, struct start_facts *facts)
+static void note_waits(struct context *ctx, const struct run_row *run, const struct waits *waits,
+                       struct start_facts *facts)
 {
+    if (run->paused_us > 0)
+        facts->of[CHECK_PAUSED] = (struct start_fact){
+            1, 1, arena_printf(ctx->arena, "%s has paused the run", run->paused_by)};
     if (waits->dependency)
         facts->of[CHECK_DEPENDENCY] = (struct start_fact){
             1, 1, "a task that it depends on has not completed"};
@@ -316,7 +321,7 @@ static enum rc decide(struct admission *admission, struct flow *flow, struct lin
     if (rc != RC_OK)
         return rc;
     struct start_facts facts = facts_for(admission, flow, line);
-    note_waits(waits, &facts);
+    note_waits(ctx, &flow->run, waits, &facts);
     /* The account of its agent matters where its agent is to work. */
     bool works = !candidates_work(flow);
     rc = works ? pool_ask(ctx, flow, &offer) : RC_OK;

@@ -45,9 +45,10 @@ struct round {
         int64_t waiting;      /* Jobs, those of this batch included. */
     } loads[ROUND_LOADS_MAX]; /* Queues whose length matters. */
     size_t load_count;
-    int64_t shed;   /* Jobs that were dropped. */
-    bool left_due;  /* Something that is due could neither be handled nor be put off. */
-    int64_t leases; /* Jobs that leases of the batch may still take. */
+    int64_t shed;         /* Jobs that were dropped. */
+    bool left_due;        /* Something that is due could neither be handled nor be put off. */
+    bool day_budget_read; /* As day_budget.c has done. */
+    int64_t leases;       /* Jobs that leases of the batch may still take. */
     struct supply supply;
     struct swarm_notes swarms;                   /* Counted with the commit. */
     struct breaker_book *breakers;               /* NULL until one is read. */

@@ -66,35 +66,53 @@ static enum rc fill(struct context *ctx, const struct flow *flow, struct account
                                              : RC_OK;
 }
 
-struct gathering {
-    struct context *ctx;
-    const struct flow *flow;
-    struct account_offer *offer;
-    enum rc rc;
+/* The names that a configuration leads to. */
+struct names {
+    struct {
+        const char *name;
+        size_t list;
+        bool known;
+    } items[ACCOUNT_CANDIDATES_MAX];
+    size_t count;
 };
 
-static void add(struct gathering *gathering, const char *name, size_t list, bool known)
+static void add(struct names *names, const char *name, size_t list, bool known)
 {
-    struct account_offer *offer = gathering->offer;
-    if (gathering->rc != RC_OK || offer->count == ACCOUNT_CANDIDATES_MAX)
+    if (names->count == ACCOUNT_CANDIDATES_MAX)
         return;
-    struct account_candidate *to = &offer->candidates[offer->count++];
-    *to = (struct account_candidate){.name = name, .list = list, .known = known};
-    gathering->rc = fill(gathering->ctx, gathering->flow, to);
+    names->items[names->count].name = name;
+    names->items[names->count].list = list;
+    names->items[names->count++].known = known;
 }
 
-static void add_agent(struct gathering *gathering, const struct agent_config *agent, size_t list)
+static void add_agent(struct context *ctx, const struct agent_config *agent, size_t list,
+                      struct names *names)
 {
-    const struct account_configs *accounts = gathering->ctx->accounts;
-    size_t before = gathering->offer->count;
+    const struct account_configs *accounts = ctx->accounts;
+    size_t before = names->count;
     for (size_t i = 0; agent->accounts[i] != NULL; i++)
-        add(gathering, agent->accounts[i], list, false); /* A misspelt one must not be used. */
+        add(names, agent->accounts[i], list, false); /* A misspelt one must not be used. */
     bool any = agent->accounts[0] == NULL && agent->account == NULL && agent->profile != NULL;
     for (size_t i = 0; any && i < accounts->count; i++)
         if (text_same(accounts->items[i].provider, agent->profile->name))
-            add(gathering, accounts->items[i].name, list, true);
-    if (gathering->offer->count == before)
-        add(gathering, agent_account(agent, gathering->ctx->arena), list, true);
+            add(names, accounts->items[i].name, list, true);
+    if (names->count == before)
+        add(names, agent_account(agent, ctx->arena), list, true);
+}
+
+static enum rc add_candidates(struct context *ctx, const struct flow *flow,
+                              const struct names *names, struct account_offer *offer)
+{
+    enum rc rc = RC_OK;
+    offer->candidates = arena_array(ctx->arena, names->count, sizeof *offer->candidates);
+    for (size_t i = 0; rc == RC_OK && i < names->count; i++) {
+        offer->candidates[i] = (struct account_candidate){.name = names->items[i].name,
+                                                          .list = names->items[i].list,
+                                                          .known = names->items[i].known};
+        rc = fill(ctx, flow, &offer->candidates[i]);
+    }
+    offer->count = names->count;
+    return rc;
 }
 
 /* The names, or what stands for them when they are many. */
@@ -119,13 +137,13 @@ enum rc pool_ask(struct context *ctx, struct flow *flow, struct account_offer *r
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    struct account_offer offer = {
-        .candidates = arena_array(ctx->arena, ACCOUNT_CANDIDATES_MAX, sizeof *offer.candidates)};
-    struct gathering gathering = {ctx, flow, &offer, RC_OK};
+    struct account_offer offer = {0};
+    struct names names = {.count = 0};
     for (size_t list = 0; list <= config->fallback_count; list++)
-        add_agent(&gathering, repo_config_agent(config, (int64_t)list), list);
-    if (gathering.rc != RC_OK)
-        return gathering.rc;
+        add_agent(ctx, repo_config_agent(config, (int64_t)list), list, &names);
+    rc = add_candidates(ctx, flow, &names, &offer);
+    if (rc != RC_OK)
+        return rc;
     offer.pool = pool_name(&offer, ctx->arena);
     offer.choice = account_choose(offer.candidates, offer.count, ctx->now_us);
     *ret_offer = offer;

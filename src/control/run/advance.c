@@ -9,9 +9,11 @@
 #include "control/run/approval.h"
 #include "control/run/assignment.h"
 #include "control/run/candidates.h"
+#include "control/run/day_budget.h"
 #include "control/run/ending.h"
 #include "control/run/pipeline.h"
 #include "control/run/policies.h"
+#include "control/run/questions.h"
 #include "control/run/results.h"
 #include "control/run/run_tree.h"
 #include "store/patches.h"
@@ -46,17 +48,16 @@ enum rc pipeline_walk(struct context *ctx, struct flow *flow, enum run_status st
     return rc;
 }
 
-/* *ret_ending: a limit of which nothing is left; NULL: there is none. */
-static enum rc find_used_up(struct context *ctx, struct flow *flow,
-                            const struct ending **ret_ending)
+enum rc pipeline_used_up(struct context *ctx, struct flow *flow, const struct ending **ret_ending)
 {
     static const struct ending turns = {RUN_EV_FAIL, "max_turns_exceeded",
                                         "The run has used up its turns"};
     const struct run_row *run = &flow->run;
-    if (run->max_turns == 0 || run->turns < run->max_turns)
-        return run_tree_begin(ctx, flow, ret_ending);
     *ret_ending = &turns;
-    return RC_OK;
+    if (run->max_turns > 0 && run->turns >= run->max_turns)
+        return RC_OK;
+    enum rc rc = run_tree_begin(ctx, flow, ret_ending);
+    return rc == RC_OK && *ret_ending == NULL ? day_budget_begin(ctx, ret_ending) : rc;
 }
 
 /* Attempt 1, or the same attempt again when a worker was lost in it. */
@@ -72,9 +73,11 @@ static void count_attempt(struct flow *flow)
 static enum rc begin_agent(struct context *ctx, struct flow *flow, enum step_kind step)
 {
     const struct ending *ending;
-    enum rc rc = find_used_up(ctx, flow, &ending);
+    enum rc rc = pipeline_used_up(ctx, flow, &ending);
     if (rc == RC_OK && ending != NULL)
         return flow_end(ctx, flow, ending);
+    if (rc == RC_OK && question_is_open(flow))
+        return question_await(ctx, flow);
     if (rc != RC_OK)
         return rc;
     bool held;
@@ -125,8 +128,11 @@ static enum rc patch_flagged(struct context *ctx, const struct flow *flow, bool 
 /* Everything before publishing is done: a person must approve where policy requires it. */
 static enum rc conclude(struct context *ctx, struct flow *flow)
 {
+    bool recalled = false;
     enum rc rc = pipeline_walk(ctx, flow, RUN_JUDGING, NULL);
-    if (rc != RC_OK)
+    if (rc == RC_OK)
+        rc = pipeline_recall_for_messages(ctx, flow, &recalled);
+    if (rc != RC_OK || recalled)
         return rc;
     bool flagged;
     enum policy_verdict verdict;

@@ -2,6 +2,8 @@
 #include "control/queue/jobs.h"
 #include "control/run/account_pool.h"
 #include "control/run/memories.h"
+#include "control/run/messages.h"
+#include "control/run/questions.h"
 #include "control/run/usage.h"
 #include "core/queue/breaker_config.h"
 #include "forge/git.h"
@@ -98,17 +100,18 @@ static void write_session(struct jw *jw, const struct flow *flow)
 static void write_limits(struct jw *jw, const struct flow *flow)
 {
     const struct run_row *run = &flow->run;
+    struct used used = usage_before(flow);
     if (run->max_turns > 0)
-        jw_kint(jw, "maxTurns", left_of(run->max_turns, run->turns));
-    if (flow->left.cost_microusd > 0)
-        jw_kreal(jw, "maxBudgetUsd", (double)flow->left.cost_microusd / 1e6);
-    else if (run->budget_microusd > 0)
-        jw_kreal(jw, "maxBudgetUsd",
-                 (double)left_of(run->budget_microusd, run->cost_microusd) / 1e6);
-    if (flow->left.tokens > 0)
-        jw_kint(jw, "maxTokens", flow->left.tokens);
-    else if (run->max_tokens > 0)
-        jw_kint(jw, "maxTokens", left_of(run->max_tokens, run->tokens_in + run->tokens_out));
+        jw_kint(jw, "maxTurns", left_of(run->max_turns, used.turns));
+    int64_t microusd = flow->left.cost_microusd, tokens = flow->left.tokens;
+    if (microusd == 0 && run->budget_microusd > 0)
+        microusd = left_of(run->budget_microusd, used.cost_microusd);
+    if (tokens == 0 && run->max_tokens > 0)
+        tokens = left_of(run->max_tokens, used.tokens_in + used.tokens_out);
+    if (microusd > 0)
+        jw_kreal(jw, "maxBudgetUsd", (double)microusd / 1e6);
+    if (tokens > 0)
+        jw_kint(jw, "maxTokens", tokens);
 }
 
 static void write_run(struct jw *jw, const struct flow *flow)
@@ -156,6 +159,13 @@ static void write_account(struct jw *jw, const struct context *ctx, const struct
     jw_ktime(jw, "accountSince", run->account_us);
 }
 
+/* What people have said to the agent: messages, and answers to its questions. */
+static enum rc write_said(struct context *ctx, const struct flow *flow, struct jw *jw)
+{
+    enum rc rc = messages_write(ctx, flow, jw);
+    return rc == RC_OK ? questions_write(ctx, flow, jw) : rc;
+}
+
 static enum rc write_payload(struct context *ctx, const struct flow *flow,
                              const struct repo_config *config, const struct blueprint_step *step,
                              struct str *ret_payload)
@@ -167,7 +177,7 @@ static enum rc write_payload(struct context *ctx, const struct flow *flow,
     write_task(&jw, flow, ctx->arena);
     write_run(&jw, flow);
     write_limits(&jw, flow);
-    usage_write(&jw, &flow->run);
+    usage_write(&jw, flow);
     jw_kstr(&jw, "step", step->name);
     if (step->kind == STEP_AGENT || step->kind == STEP_PLAN)
         write_account(&jw, ctx, &flow->run);
@@ -179,6 +189,8 @@ static enum rc write_payload(struct context *ctx, const struct flow *flow,
     enum rc rc = RC_OK;
     if (step->kind == STEP_HYDRATE && config->prompt.memory)
         rc = memories_write(ctx, flow, &jw);
+    if (step_row(step->kind)->runs_agent)
+        rc = write_said(ctx, flow, &jw);
     jw_end(&jw, '}');
     if (rc != RC_OK)
         return rc;
@@ -227,8 +239,11 @@ static enum rc write_pull_payload(struct context *ctx, const struct flow *flow,
     jw_kint(&jw, "timeoutMs", config->timeouts.agent_ms);
     jw_kint(&jw, "idleMs", config->timeouts.idle_ms);
     write_limits(&jw, flow);
-    usage_write(&jw, &flow->run);
+    usage_write(&jw, flow);
+    enum rc rc = write_said(ctx, flow, &jw);
     jw_end(&jw, '}');
+    if (rc != RC_OK)
+        return rc;
     if (buf.overflow)
         return err_set(ctx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",
                        "a job of run %s would pass %d bytes", flow->run.id.text, PAYLOAD_BYTES_MAX);

@@ -3,6 +3,7 @@
 #include "control/run/account_pool.h"
 #include "control/run/assignment.h"
 #include "control/run/memories.h"
+#include "control/run/questions.h"
 #include "control/run/saga_publish.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
@@ -46,10 +47,7 @@ static enum rc close_approvals(struct context *ctx, struct flow *flow)
 /* They are rows of other commands, too: due.c locks them in their order. */
 static enum rc end_subtasks(struct context *ctx, const struct flow *flow)
 {
-    struct timer_row timer = {
-        .kind = TIMER_SUBTASKS_END, .subject = flow->task.id, .due_us = ctx->now_us};
-    context_due(ctx, timer.due_us);
-    return timers_set(ctx->db, &timer, ctx->err);
+    return timer_start(ctx, TIMER_SUBTASKS_END, &flow->task.id, ctx->now_us);
 }
 
 static const struct {
@@ -99,10 +97,14 @@ enum rc flow_end(struct context *ctx, struct flow *flow, const struct ending *en
     flow->run.error_message = flow->task.error_message = ending->code != NULL ? ending->message
                                                                               : NULL;
     flow->run.job_id = (struct id){0};
+    flow->run.paused_us = 0;
+    flow->run.paused_by = NULL;
     /* A run that was sent back to the queue has worked, too. */
     bool worked = before != RUN_QUEUED || flow->run.base_commit != NULL;
     if (worked)
         rc = memories_record(ctx, flow);
+    if (rc == RC_OK)
+        rc = question_cancel(ctx, flow);
     if (rc == RC_OK)
         rc = emit_ending(ctx, flow);
     if (rc == RC_OK)

@@ -8,6 +8,14 @@
 static const char *const clocks[] = {TIMER_RUN_DEADLINE, TIMER_QUEUE_DEADLINE, TIMER_PULL_DEADLINE,
                                      TIMER_PULL_IDLE};
 
+bool run_clock_is(const char *timer_kind)
+{
+    for (size_t i = 0; i < COUNT_OF(clocks); i++)
+        if (strcmp(clocks[i], timer_kind) == 0)
+            return true;
+    return false;
+}
+
 bool run_is_held(const struct run_row *run)
 {
     if (run_is_terminal(run->status))
@@ -85,8 +93,18 @@ static enum rc go(struct context *ctx, struct run_row *run)
     return redate_job(ctx, run);
 }
 
+static void count_work(const struct context *ctx, struct run_row *run)
+{
+    bool works = run_is_active(run->status) && !run_is_held(run);
+    if (works == (run->work_since_us > 0))
+        return;
+    run->work_us = run_work_us(run, ctx->now_us);
+    run->work_since_us = works ? ctx->now_us : 0;
+}
+
 enum rc run_clock_settle(struct context *ctx, struct run_row *run)
 {
+    count_work(ctx, run);
     if (run_is_terminal(run->status)) {
         run->still_us = 0; /* Its timers are cleared. */
         return RC_OK;

@@ -10,6 +10,9 @@
  *   2. still_us is the time at which they stopped; 0: they run.
  *   3. deadline_us does not count the time in which they stood still.
  *
+ * Time at work (work_us) is counted in the same way: while the run is active, and no person is
+ * waited for.
+ *
  * Other timers go on meanwhile: those of the approval and of the question themselves, and the one
  * that ends a run whose worker does not stop.
  */
@@ -26,7 +29,8 @@
 /* Is a person waited for? */
 bool run_is_held(const struct run_row *run);
 
-/* Stops or starts the clocks as run_is_held requires; to be called after every change of it.  A job
+/* Stops or starts the clocks as run_is_held requires, and counts the time at work; to be called
+   after every change of it, and of the status.  A job
    that no worker has gets the new deadline. */
 MUST_USE enum rc run_clock_settle(struct context *ctx, struct run_row *run);
 /* Sets one of them.  It stands still if the others do. */
@@ -34,6 +38,8 @@ MUST_USE enum rc run_clock_set(struct context *ctx, const struct run_row *run, c
                                int64_t left_us);
 /* The run starts: deadline_us and its timer. */
 MUST_USE enum rc run_clock_start(struct context *ctx, struct run_row *run, int64_t left_us);
+
+bool run_clock_is(const char *timer_kind);
 
 /* Any timer, of any subject. */
 MUST_USE enum rc timer_start(struct context *ctx, const char *kind, const struct id *subject,

@@ -5,6 +5,7 @@
  * row is put off.  Left as it is it would be due at once, again and again.
  */
 #include "control/watch/due.h"
+#include "control/admit/answer.h"
 #include "control/commit/isolate.h"
 #include "control/commit/principal.h"
 #include "control/messaging/requests.h"
@@ -14,6 +15,8 @@
 #include "control/run/accounts.h"
 #include "control/run/approval.h"
 #include "control/run/candidates.h"
+#include "control/run/day_budget.h"
+#include "control/run/day_stop.h"
 #include "control/run/ending.h"
 #include "control/run/flow.h"
 #include "control/run/pipeline.h"
@@ -185,11 +188,14 @@ static const struct timer_kind {
     {TIMER_PULL_IDLE, pull_idle, true},
     {TIMER_APPROVAL_EXPIRY, approval_expired, false},
     {TIMER_APPROVAL_REMINDER, approval_remind, false},
+    {TIMER_QUESTION_EXPIRY, question_expired, false},
+    {TIMER_QUESTION_REMINDER, question_remind, false},
     {TIMER_QUARANTINE, quarantine_sweep, false},
     {TIMER_ACCOUNT_RESET, accounts_reset, false},
     {TIMER_RUN_HELD, accounts_release, false},
     {TIMER_SUBTASKS_END, subtasks_end, false},
     {TIMER_SUBTASKS_BUDGET, subtasks_budget, false},
+    {TIMER_DAY_BUDGET, day_stop, false},
     {TIMER_CANDIDATE_GRACE, candidates_grace_over, false},
 };
 

@@ -9,20 +9,31 @@
  *   plan, steps, sequence: config_steps.c
  *   limits:      {maxActiveRuns, maxTurns, maxBudgetUsd, maxTokens, maxPatchBytes,
  *                 maxOpenApprovals, maxOpenPullRequests, maxRunEvents, maxRunEventBytes, overlap}
- *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries}
+ *   retries:     {agentAttempts, toolRetries, verifierRetries, prRetries, wallClockMs}
  *   timeouts:    {runMs, queueMs, prepareMs, ...}
  *   prompt:      {system, tokenBudget, rules, memory}
  */
 #include "core/config/repo_config.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "core/config/config_decoder.h"
+#include "core/run/task_limits.h"
 #include <ctype.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 enum { NAME_BYTES_MAX = 200, BRANCH_BYTES_MAX = 200, RULES_PATH_BYTES_MAX = 500 };
-enum { TOKENS_MAX = 1000000000 };
+
+enum { RUN_MS_DEFAULT = 8 * CONFIG_HOUR_MS };
+
+/* What is tried again has as long as a run. */
+static struct budget retries_default(void)
+{
+    struct budget budget = budget_default();
+    budget.wall_us_max = RUN_MS_DEFAULT * US_PER_MS;
+    return budget;
+}
 
 struct repo_config config_default(void)
 {
@@ -42,13 +53,14 @@ struct repo_config config_default(void)
         .approval = APPROVAL_AUTO,
         .policy = {.scan_secrets = true, .reminder_ms = 30 * CONFIG_MINUTE_MS},
         .plan = {.approval = APPROVAL_AUTO, .timeout_ms = 15 * CONFIG_MINUTE_MS},
-        .limits = {.max_patch_bytes = INT64_C(10) * 1024 * 1024,
+        .limits = {.max_turns = TURNS_DEFAULT,
+                   .max_patch_bytes = INT64_C(10) * 1024 * 1024,
                    .max_run_events = RUN_EVENTS_DEFAULT,
                    .max_run_event_bytes = RUN_EVENT_BYTES_DEFAULT},
-        .budget = budget_default(),
+        .budget = retries_default(),
         .timeouts =
             {
-                .run_ms = 8 * CONFIG_HOUR_MS,
+                .run_ms = RUN_MS_DEFAULT,
                 .queue_ms = 0,
                 .prepare_ms = 5 * CONFIG_MINUTE_MS,
                 .hydrate_ms = 2 * CONFIG_MINUTE_MS,
@@ -58,6 +70,7 @@ struct repo_config config_default(void)
                 .judge_ms = 5 * CONFIG_MINUTE_MS,
                 .publish_ms = 5 * CONFIG_MINUTE_MS,
                 .approval_ms = CONFIG_DAY_MS,
+                .question_ms = CONFIG_DAY_MS,
                 .cancel_ms = CONFIG_MINUTE_MS / 2,
                 .snapshot_ms = CONFIG_MINUTE_MS,
                 .candidate_grace_ms = 15 * CONFIG_MINUTE_MS,
@@ -90,7 +103,7 @@ static enum rc decode_limits(struct decoder *decoder, const struct js *object)
     fields_open(&fields, object, "limits", decoder->err);
     fields_int(&fields, "maxActiveRuns", FIELD_OPTIONAL, &(struct field_range){0, 10000},
                &decoder->config.limits.max_active_runs);
-    fields_int(&fields, "maxTurns", FIELD_OPTIONAL, &(struct field_range){1, 500},
+    fields_int(&fields, "maxTurns", FIELD_OPTIONAL, &(struct field_range){0, TURNS_MAX},
                &decoder->config.limits.max_turns);
     fields_real(&fields, "maxBudgetUsd", FIELD_OPTIONAL, &(struct field_real){0.01, 100},
                 &budget_usd);
@@ -128,6 +141,11 @@ static enum rc decode_retries(struct decoder *decoder, const struct js *object)
                &(struct field_range){0, CONFIG_RETRIES_MAX}, &max[BUDGET_VERIFIER]);
     fields_int(&fields, "prRetries", FIELD_OPTIONAL, &(struct field_range){0, CONFIG_RETRIES_MAX},
                &max[BUDGET_PR]);
+    int64_t wall_ms = -1;
+    fields_int(&fields, "wallClockMs", FIELD_OPTIONAL,
+               &(struct field_range){0, config_timeout_range.max}, &wall_ms);
+    if (wall_ms >= 0)
+        decoder->config.budget.wall_us_max = wall_ms * US_PER_MS;
     return fields_close(&fields);
 }
 
@@ -156,10 +174,13 @@ static enum rc decode_timeouts(struct decoder *decoder, const struct js *object)
                &config->timeouts.publish_ms);
     fields_int(&fields, "approvalMs", FIELD_OPTIONAL, &config_timeout_range,
                &config->timeouts.approval_ms);
+    fields_int(&fields, "questionMs", FIELD_OPTIONAL, &config_timeout_range,
+               &config->timeouts.question_ms);
     fields_int(&fields, "cancelMs", FIELD_OPTIONAL, &config_timeout_range,
                &config->timeouts.cancel_ms);
     fields_int(&fields, "candidateGraceMs", FIELD_OPTIONAL, &config_timeout_range,
                &config->timeouts.candidate_grace_ms);
+    config->budget.wall_us_max = config->timeouts.run_ms * US_PER_MS;
     return fields_close(&fields);
 }
 
@@ -339,7 +360,7 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
     } objects[] = {
         {sections->agent, config_decode_agent},   {sections->credentials, decode_credentials},
         {sections->policy, config_decode_policy}, {sections->limits, decode_limits},
-        {sections->retries, decode_retries},      {sections->timeouts, decode_timeouts},
+        {sections->timeouts, decode_timeouts},    {sections->retries, decode_retries},
         {sections->prompt, decode_prompt},        {sections->plan, config_decode_plan},
     };
     const struct {

@@ -176,7 +176,7 @@ struct repo_config {
     } plan;
     struct {
         int64_t max_active_runs; /* 0: none */
-        int64_t max_turns;       /* 0: none given */
+        int64_t max_turns;       /* 100; 0: none */
         int64_t max_budget_microusd;
         int64_t max_tokens;         /* Input and output; 0: none given */
         int64_t max_patch_bytes;    /* default 10 MB */
@@ -186,20 +186,21 @@ struct repo_config {
         int64_t max_run_event_bytes;
         enum overlap_rule overlap;
     } limits;
-    struct budget budget; /* `retries: {agentAttempts, toolRetries, verifierRetries, prRetries}` */
-    struct {              /* `timeouts: {...Ms}`; every one in milliseconds */
-        int64_t run_ms;   /* 8 h */
-        int64_t queue_ms; /* 0: none */
-        int64_t prepare_ms;         /* 5 min */
-        int64_t hydrate_ms;         /* 2 min */
-        int64_t agent_ms;           /* 1 h */
-        int64_t idle_ms;            /* 15 min */
-        int64_t verify_ms;          /* 10 min, for a verifier that names none */
-        int64_t judge_ms;           /* 5 min, for a judge that names none */
-        int64_t publish_ms;         /* 5 min */
-        int64_t approval_ms;        /* 24 h */
-        int64_t cancel_ms;          /* 30 s: how long a worker may take to stop */
-        int64_t snapshot_ms;        /* 1 min between two snapshots of the agent's tree; 0: none */
+    struct budget budget;    /* `retries: {agentAttempts, ..., wallClockMs}`; wall clock: run_ms */
+    struct {                 /* `timeouts: {...Ms}`; every one in milliseconds */
+        int64_t run_ms;      /* 8 h */
+        int64_t queue_ms;    /* 0: none */
+        int64_t prepare_ms;  /* 5 min */
+        int64_t hydrate_ms;  /* 2 min */
+        int64_t agent_ms;    /* 1 h */
+        int64_t idle_ms;     /* 15 min */
+        int64_t verify_ms;   /* 10 min, for a verifier that names none */
+        int64_t judge_ms;    /* 5 min, for a judge that names none */
+        int64_t publish_ms;  /* 5 min */
+        int64_t approval_ms; /* 24 h */
+        int64_t question_ms; /* 24 h: at most, of a question that an agent asks */
+        int64_t cancel_ms;   /* 30 s: how long a worker may take to stop */
+        int64_t snapshot_ms; /* 1 min between two snapshots of the agent's tree; 0: none */
         int64_t candidate_grace_ms; /* 15 min for other candidates after the first usable one */
     } timeouts;
     struct {

@@ -72,6 +72,7 @@ static const struct check {
     [CHECK_RATE] = {"rate_limit_exceeded", .submit = check_rate},
     [CHECK_COST] = {"cost_budget_exceeded", .submit = check_cost},
 
+    [CHECK_PAUSED] = {"paused", .reach = REACH_RUN},
     [CHECK_DEPENDENCY] = {"dependency_pending", .reach = REACH_RUN},
     [CHECK_CANDIDATES] = {"candidates_running", .reach = REACH_RUN},
     [CHECK_USER] = {"user_concurrency_limit", NULL, REACH_RUN, "runs of", "active"},

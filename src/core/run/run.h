@@ -30,6 +30,9 @@ enum run_event {
     RUN_EV_APPROVE,      /* awaiting_approval -> creating_pr */
     RUN_EV_APPROVE_KEEP, /* awaiting_approval -> completed: patch_only under approval: always */
     RUN_EV_OVERRIDE,     /* awaiting_approval -> running: the denied patch continues */
+    RUN_EV_QUESTION,     /* planning, running -> awaiting_approval: the agent asks, and is gone */
+    RUN_EV_ANSWER,       /* awaiting_approval -> running: the agent starts with the answer */
+    RUN_EV_ANSWER_PLAN,  /* awaiting_approval -> planning: the same */
     RUN_EV_PUBLISHED,    /* creating_pr -> completed */
     RUN_EV_LOSE,         /* preparing, context_loading, planning, running -> preparing */
     RUN_EV_FAIL,         /* every non-terminal state -> failed */
@@ -43,6 +46,8 @@ MUST_USE enum rc run_step(enum run_status status, enum run_event event, enum run
 
 bool run_is_terminal(enum run_status status);
 /* Holds a slot: neither queued nor terminal. */
+/* Will it run an agent for sure?  Later steps only may, when they send a patch back to it. */
+bool run_may_call_model(enum run_status status);
 bool run_is_active(enum run_status status);
 
 const char *run_status_name(enum run_status status);

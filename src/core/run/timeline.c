@@ -223,6 +223,27 @@ static char *describe_message(const struct description *how, const struct js *da
     return arena_strdup(arena, *text != '\0' ? text : how->words);
 }
 
+static char *describe_said(const struct description *how, const struct js *data,
+                           struct arena *arena)
+{
+    return arena_printf(arena, "%s %s: %s", js_get_str(data, "author", "?"), how->words,
+                        member(data, "text"));
+}
+
+static char *describe_question(const struct description *how, const struct js *data,
+                               struct arena *arena)
+{
+    return arena_printf(arena, "%s: %s", how->words, member(data, "text"));
+}
+
+static char *describe_answer(const struct description *how, const struct js *data,
+                             struct arena *arena)
+{
+    const char *answer = member(data, "answer");
+    return arena_printf(arena, "%s%s%s%s", how->words, phrase(data, "actor", "by", arena),
+                        *answer != '\0' ? ": " : "", answer);
+}
+
 static char *describe_delivered(const struct description *how, const struct js *data,
                                 struct arena *arena)
 {
@@ -363,6 +384,8 @@ static const struct description tellings[] = {
     {EV_RUN_HEARTBEAT_MISSED, NULL, describe_by_worker, "heartbeat missed", true, false},
     {EV_RUN_RECOVERED, NULL, describe_recovered, "resumed", false, false},
     {EV_RUN_CANCEL_REQUESTED, NULL, describe_approval, "cancellation requested", false, false},
+    {EV_RUN_PAUSED, NULL, describe_approval, "paused", false, false},
+    {EV_RUN_RESUMED, NULL, describe_approval, "pause ended", false, false},
     {EV_RUN_RETRY_WITH_FEEDBACK, NULL, describe_feedback, "feedback to the agent", false, false},
     {EV_RUN_COMPLETED, outcome, describe_plain, "run completed", false, false},
     {EV_RUN_FAILED, outcome, describe_plain, "run failed", true, false},
@@ -384,7 +407,12 @@ static const struct description tellings[] = {
     {EV_PLAN_CREATED, planning, describe_plain, "plan made", false, false},
     {EV_PLAN_UPDATED, NULL, describe_plain, "plan changed", false, false},
     {EV_AGENT_MESSAGE, editing, describe_message, "step recorded", false, true},
+    {EV_MESSAGE_SENT, NULL, describe_said, "says", false, false},
     {EV_MESSAGE_DELIVERED, editing, describe_delivered, "the agent has", false, false},
+    {EV_QUESTION_ASKED, editing, describe_question, "the agent asks", false, false},
+    {EV_QUESTION_REMINDED, NULL, describe_question, "reminded of the question", false, false},
+    {EV_QUESTION_ANSWERED, NULL, describe_answer, "answered", false, false},
+    {EV_QUESTION_EXPIRED, NULL, describe_answer, "no answer in time", true, false},
     {EV_PATCH_CREATED, editing, describe_patch, "patch", false, false},
     {EV_PATCH_SUPERSEDED, NULL, NULL, NULL, false, false},
     {EV_PATCH_VERIFIED, NULL, NULL, NULL, false, false},

@@ -45,6 +45,7 @@ enum {
 /* Why an agent is stopped; also the outcome of the attempt. */
 #define CUT_TURN_LIMIT   "turn_limit"
 #define CUT_BUDGET_LIMIT "budget_limit"
+#define CUT_TOKEN_LIMIT  "token_limit"
 #define CUT_TOOL_DENIED  "tool_denied"
 #define CUT_TOOL_RETRIES "tool_retries"
 #define CUT_QUOTA        "quota"
@@ -55,6 +56,7 @@ enum {
 struct transcript_limits {
     int64_t max_turns;
     double max_budget_usd;
+    int64_t max_tokens;              /* Input and output. */
     const char *const *tools_denied; /* Names, or their start and a *; NULL-terminated. */
     bool bound_retries;              /* tool_retries counts. */
     int64_t tool_retries;            /* How often a failed call may be repeated unchanged. */
@@ -112,6 +114,10 @@ struct transcript {
         char mark; /* ' ', '>' or 'x' */
     } todos[ADAPTER_TODOS_MAX];
     size_t todo_count;
+    struct {
+        struct tokens tokens;
+        double usd;
+    } results;                         /* What results have said of the requests before each. */
     char plan_hash[65];                /* Of the plan that was reported last; "": none yet. */
     char retry_text[ADAPTER_NAME_MAX]; /* Of the last retry that was reported. */
     int64_t login_failures;            /* Retries in a row that the provider refused a login. */
@@ -217,6 +223,8 @@ void transcript_answers(struct transcript *transcript);
 /* A turn of a program that prints the tokens of a whole turn only: counts unless its requests are
    noted elsewhere, and are known before transcript_requests_over. */
 void transcript_whole_turn(struct transcript *transcript, const struct tokens *tokens);
+/* The first request was found: whole turns that were counted give way. */
+void transcript_requests_known(struct transcript *transcript);
 void transcript_requests_over(struct transcript *transcript);
 /* The sums have changed: reports them and compares them with the limits. */
 void transcript_sums(struct transcript *transcript);
@@ -253,6 +261,7 @@ void transcript_account(struct transcript *transcript, const struct account_usag
 struct provider_refusal {
     int64_t status; /* Of HTTP; 0: not known. */
     const char *text;
+    bool has_no_status; /* The format has none: a text about a limit is a record of one. */
 };
 void transcript_refused(struct transcript *transcript, const struct provider_refusal *refusal);
 

@@ -95,7 +95,8 @@ static void on_result(struct transcript *transcript, const struct js *object)
         transcript_failed(transcript, message);
         transcript_stop(transcript, CUT_TURN_LIMIT);
     } else {
-        transcript_refused(transcript, &(struct provider_refusal){.text = message});
+        transcript_refused(transcript,
+                           &(struct provider_refusal){.text = message, .has_no_status = true});
     }
     transcript_check(transcript);
 }

@@ -68,6 +68,8 @@ struct attempt {
     bool handed_out;                   /* The tree was: the agent may have worked in it. */
     struct compute_result ended;
     enum report record;       /* From the completion record. */
+    const char *question;     /* The same: JSON as of core/run/question_spec.h; NULL: it asks
+                                 nothing. */
     const char *given_sha256; /* A patch as an agent elsewhere gave it, or NULL. */
     struct forge_found found; /* Of an agent elsewhere. */
     int64_t commits;          /* On its branch. */
@@ -90,6 +92,8 @@ void attempt_check_limits(struct attempt *attempt);
 bool attempt_is_cut(const struct attempt *attempt);
 /* Passes on what people want of the agent by now; returns when to look again. */
 int64_t attempt_steer(struct attempt *attempt);
+/* Messages that the agent has read, if it is not reported yet. */
+void attempt_report_delivered(struct attempt *attempt);
 /* Makes ready, runs the agent to its end. */
 MUST_USE enum rc attempt_run(struct attempt *attempt, struct err *err);
 /* The completion record, and the log as an artifact. */

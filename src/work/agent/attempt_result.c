@@ -252,6 +252,8 @@ void attempt_write_end(const struct attempt *attempt, struct jw *jw)
     jw_kstr(jw, "sandbox", place_name(attempt));
     jw_kbool(jw, "logTruncated", ended->log_truncated);
     jw_kint(jw, "linesSkipped", ended->lines_skipped);
+    if (attempt->question != NULL)
+        jw_kraw(jw, "question", str_of(attempt->question));
     write_quota(jw, attempt);
 }
 
@@ -260,8 +262,9 @@ void attempt_write_result(struct attempt *attempt)
     struct jw jw = jw_to(attempt->step->result);
     jw_begin(&jw, '{');
     attempt_write_end(attempt, &jw);
-    step_write_text(&jw, "summary", clean(attempt, attempt->transcript.summary),
-                    failed_silently(attempt) ? SUMMARY_LESS_MAX : SUMMARY_MAX);
+    if (attempt->question == NULL) /* Which takes its room. */
+        step_write_text(&jw, "summary", clean(attempt, attempt->transcript.summary),
+                        failed_silently(attempt) ? SUMMARY_LESS_MAX : SUMMARY_MAX);
     step_write_artifacts(attempt->step, &jw);
     if (attempt->compute != &compute_child) {
         jw_optstr(&jw, "patchSha256", attempt->given_sha256);

@@ -150,6 +150,7 @@ enum rc step_decode(const struct js *payload, struct arena *arena, struct step_i
         .completed = text_same(js_get_str(payload, "outcome", ""), "completed"),
         .max_turns = js_get_int(payload, "maxTurns", 0),
         .max_budget_usd = js_num(js_get(payload, "maxBudgetUsd"), 0),
+        .max_tokens = js_get_int(payload, "maxTokens", 0),
     };
     enum rc rc = read_id(payload, "taskId", &input.task_id, err);
     if (rc == RC_OK)

@@ -56,6 +56,7 @@ struct step_input {
     const char *scope[STEP_SCOPE_MAX + 1];
     int64_t max_turns;     /* Left of the run's; 0: no limit */
     double max_budget_usd; /* The same. */
+    int64_t max_tokens;    /* The same: input and output. */
     const char *prompt_sha256, *feedback_sha256, *patch_sha256, *certificate_sha256;
     const char *plan_sha256;
     const char *step;          /* Its name in the blueprint. */

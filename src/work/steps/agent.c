@@ -89,6 +89,7 @@ static enum rc run_agent(struct attempt *attempt, struct err *err)
     enum rc rc = attempt->compute->start(attempt, err);
     if (rc == RC_OK)
         rc = watch(attempt, err);
+    attempt_report_delivered(attempt);
     rollout_finish(&attempt->rollout);
     attempt_check_limits(attempt);
     /* A result has the sums too; one that was stopped has no result. */

@@ -4,68 +4,31 @@
  *
  * tests/fixtures/transcripts has the recordings: Claude Code 2.1.197, Codex 0.166.0, Copilot CLI
  * 1.0.102, opencode 1.18.33, Gemini CLI 0.61.0; those whose names end in _documented are written
- * after the documentation or the source of the program, see the head of its adapter.
+ * after the documentation or the source of the program, see the head of its adapter.  Those of
+ * `make test-agents` are in real/, with their figures beside them.
  */
 #include "base/fd.h"
-#include "tests/unit/work_kit.h"
-#include "work/agent/adapter.h"
+#include "tests/unit/transcript_kit.h"
+#include "work/agent/rollout.h"
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct kit kit;
-static struct progress progress;
-static struct transcript transcript;
-static int64_t now_us;
-
-static int64_t fixed_now(void *ctx)
-{
-    return *(const int64_t *)ctx;
-}
+static struct transcript_kit lab;
 
 static void setup(void)
 {
     ck_assert_int_eq(setenv("TZ", "UTC0", 1), 0);
     tzset();
-    kit_open(&kit);
-    ck_assert(time_parse("2026-11-16T12:32:50Z", &now_us));
-    progress_init(&progress, &kit.port.port, &(struct port_ref){.epoch = 1}, &kit.stop);
+    transcript_kit_open(&lab, "2026-11-16T12:32:50Z");
 }
 
 static void teardown(void)
 {
-    transcript_release(&transcript);
-    progress_release(&progress);
-    kit_close(&kit);
+    transcript_kit_close(&lab);
     ck_assert_int_eq(unsetenv("TZ"), 0);
     tzset();
-}
-
-static void begin(enum adapter adapter)
-{
-    transcript_init(&transcript, adapter, &progress);
-    transcript.clock = (struct clock){fixed_now, &now_us};
-}
-
-/* Told to the server after every line: nothing is dropped as too fast. */
-static void play(const char *name)
-{
-    CLEANUP(buf_release) struct buf text;
-    buf_init(&text, 1024 * 1024);
-    const char *path = arena_printf(&kit.arena, "tests/fixtures/transcripts/%s", name);
-    ck_assert_msg(file_read(path, &text, NULL) == RC_OK, "%s", path);
-    struct str rest = buf_str(&text), line;
-    while (str_take_line(&rest, &line))
-        transcript_line(&transcript, line);
-}
-
-static struct js *heard(void)
-{
-    struct js *tree = NULL;
-    progress_flush(&progress);
-    if (kit.port.events.len > 0)
-        ck_assert_int_eq(js_parse(kit.port.events.data, kit.port.events.len, &tree, NULL), RC_OK);
-    return tree;
 }
 
 /* "Bash Read": the values of one member of the events of one type. */
@@ -83,7 +46,7 @@ static const char *members(const struct js *events, const char *type, const char
         else
             buf_adds(&text, js_get_str(data, key, "-"));
     }
-    return arena_strdup(&kit.arena, buf_text(&text));
+    return arena_strdup(&lab.kit.arena, buf_text(&text));
 }
 
 #define OPUS  "claude-opus-4-8"
@@ -252,29 +215,122 @@ START_TEST(a_recording_has_its_true_figures)
 {
     const struct recording *want = &recordings[_i];
     int64_t reset_us = 0;
-    begin(want->adapter);
-    play(want->name);
-    const struct usage *usage = &transcript.usage;
+    transcript_kit_begin(&lab, want->adapter);
+    transcript_kit_play(&lab, want->name);
+    const struct usage *usage = &lab.transcript.usage;
     ck_assert_int_eq(usage->turns, want->turns);
     ck_assert_int_eq(usage->input_tokens, want->input);
     ck_assert_int_eq(usage->cached_input_tokens, want->cached);
     ck_assert_int_eq(usage->output_tokens, want->output);
     ck_assert_double_eq_tol(usage->cost_usd, want->cost, 1e-9);
     ck_assert_str_eq(usage->model, want->model);
-    ck_assert_int_eq(transcript.report, want->report);
-    ck_assert_str_eq(transcript.summary, or_empty(want->summary));
-    ck_assert_msg(text_starts(transcript.error, or_empty(want->error)) &&
-                      text_empty(transcript.error) == text_empty(want->error),
-                  "%s", transcript.error);
-    ck_assert_pstr_eq(transcript.stop, want->stop);
-    ck_assert_int_eq(transcript.overloaded, want->overloaded);
-    ck_assert_int_eq(transcript.quota.rejected, want->record);
+    ck_assert_int_eq(lab.transcript.report, want->report);
+    ck_assert_str_eq(lab.transcript.summary, or_empty(want->summary));
+    ck_assert_msg(text_starts(lab.transcript.error, or_empty(want->error)) &&
+                      text_empty(lab.transcript.error) == text_empty(want->error),
+                  "%s", lab.transcript.error);
+    ck_assert_pstr_eq(lab.transcript.stop, want->stop);
+    ck_assert_int_eq(lab.transcript.overloaded, want->overloaded);
+    ck_assert_int_eq(lab.transcript.quota.rejected, want->record);
     ck_assert(want->reset == NULL || time_parse(want->reset, &reset_us));
-    ck_assert_int_eq(transcript.quota.resets_us, reset_us);
-    struct js *events = heard();
+    ck_assert_int_eq(lab.transcript.quota.resets_us, reset_us);
+    struct js *events = transcript_kit_heard(&lab);
     ck_assert_str_eq(members(events, "agent.tool.call.started", "name"), want->tools);
     ck_assert_str_eq(members(events, "agent.tool.call.failed", "exitCode"), or_empty(want->failed));
     js_free(events);
+}
+END_TEST
+
+/* ---- those of make test-agents ---- */
+
+/* When the process began whose lines were recorded: the session may be older. */
+static int64_t begun_of(const char *lines)
+{
+    struct str rest = str_of(lines), line;
+    int64_t begun_us = 0;
+    while (str_take_line(&rest, &line)) {
+        CLEANUP(js_freep) struct js *object = transcript_parse(line);
+        if (text_same(js_get_str(object, "type", ""), "turn_context"))
+            ck_assert(time_parse(js_get_str(object, "timestamp", ""), &begun_us));
+    }
+    return begun_us;
+}
+
+/* Codex notes its requests in a file: it is put where Codex has it. */
+static void place_rollout(struct rollout *rollout, const char *file, const char *session)
+{
+    struct arena *arena = &lab.kit.arena;
+    const char *day = arena_printf(arena, "%s/.codex/sessions/2026/11/17", rollout->home);
+    const char *path = arena_printf(arena, "%s/rollout-x-%s.jsonl", day, session);
+    const char *lines = transcript_kit_load(&lab,
+                                            arena_printf(arena, "real/%s.rollout.jsonl", file));
+    rollout->begun_us = begun_of(lines);
+    ck_assert_int_eq(dir_make(day, 0700, NULL), RC_OK);
+    ck_assert_int_eq(file_write_new(path, lines, strlen(lines), 0600, NULL), RC_OK);
+}
+
+static void play_real(const char *file, const char *session, bool has_rollout)
+{
+    struct childenv env = {.count = 0};
+    struct rollout rollout;
+    const char *home = arena_printf(&lab.kit.arena, "%s/%s", lab.kit.dir, file);
+    rollout_init(&rollout, &lab.transcript, &env, home);
+    if (has_rollout)
+        place_rollout(&rollout, file, session);
+    transcript_kit_play(&lab, arena_printf(&lab.kit.arena, "real/%s.jsonl", file));
+    rollout_finish(&rollout);
+    rollout_release(&rollout);
+}
+
+static void check_end(const char *end, const char *file)
+{
+    const struct transcript *transcript = &lab.transcript;
+    const char *stop = text_same(end, "quota")   ? CUT_QUOTA
+                       : text_same(end, "login") ? CUT_LOGIN
+                                                 : NULL;
+    if (text_same(end, "success"))
+        ck_assert_msg(transcript->report == REPORT_SUCCESS, "%s", file);
+    else
+        ck_assert_msg(transcript->report != REPORT_SUCCESS, "%s", file);
+    if (!text_same(end, "error"))
+        ck_assert_msg(text_same(transcript->stop, stop), "%s: %s", file, transcript->error);
+    ck_assert_msg(transcript->overloaded == text_same(end, "overloaded"), "%s", file);
+}
+
+START_TEST(what_the_real_programs_printed_last_has_its_true_figures)
+{
+    static const struct {
+        const char *name;
+        enum adapter adapter;
+    } adapters[] = {{"claude", ADAPTER_CLAUDE},
+                    {"codex", ADAPTER_CODEX},
+                    {"gemini", ADAPTER_GEMINI},
+                    {"opencode", ADAPTER_OPENCODE}};
+    struct str rest = str_of(transcript_kit_load(&lab, "real/figures.jsonl")), line;
+    while (str_take_line(&rest, &line)) {
+        CLEANUP(js_freep) struct js *want = transcript_parse(line);
+        const char *file = js_get_str(want, "file", "?"), *name = js_get_str(want, "adapter", "?");
+        enum adapter adapter = ADAPTER_NONE;
+        for (size_t i = 0; i < COUNT_OF(adapters); i++)
+            adapter = text_same(adapters[i].name, name) ? adapters[i].adapter : adapter;
+        ck_assert_msg(adapter != ADAPTER_NONE, "%s", name);
+        transcript_kit_begin(&lab, adapter);
+        play_real(file, js_get_str(want, "session", ""), adapter == ADAPTER_CODEX);
+        const struct usage *usage = &lab.transcript.usage;
+        ck_assert_msg(usage->turns == js_get_int(want, "turns", -1) &&
+                          usage->input_tokens == js_get_int(want, "inputTokens", -1) &&
+                          usage->cached_input_tokens == js_get_int(want, "cachedInputTokens", -1) &&
+                          usage->output_tokens == js_get_int(want, "outputTokens", -1),
+                      "%s: %lld turns, %lld, %lld, %lld", file, (long long)usage->turns,
+                      (long long)usage->input_tokens, (long long)usage->cached_input_tokens,
+                      (long long)usage->output_tokens);
+        ck_assert_msg(fabs(usage->cost_usd - js_num(js_get(want, "costUsd"), -1)) < 1e-6,
+                      "%s: %f USD", file, usage->cost_usd);
+        ck_assert_msg(lab.transcript.calls == (int64_t)js_count(js_get(want, "tools")), "%s", file);
+        ck_assert_msg(text_same(lab.transcript.session_id, js_get_str(want, "session", "")), "%s",
+                      file);
+        check_end(js_get_str(want, "end", ""), file);
+    }
 }
 END_TEST
 
@@ -283,33 +339,29 @@ END_TEST
 /* The same session with parts of messages: the cost of every answer is known when it ends. */
 START_TEST(a_budget_stops_claude_while_it_works)
 {
-    begin(ADAPTER_CLAUDE);
-    transcript.limits.max_budget_usd = 0.02;
-    play("claude_partial.jsonl");
-    ck_assert_pstr_eq(transcript.stop, CUT_BUDGET_LIMIT);
+    transcript_kit_begin(&lab, ADAPTER_CLAUDE);
+    lab.transcript.limits.max_budget_usd = 0.02;
+    transcript_kit_play(&lab, "claude_partial.jsonl");
+    ck_assert_pstr_eq(lab.transcript.stop, CUT_BUDGET_LIMIT);
     /* The third request is too much by its input alone; the result then has the whole cost. */
-    ck_assert_int_eq(transcript.usage.turns, 3);
-    ck_assert_double_eq_tol(transcript.usage.cost_usd, 0.04895, 1e-9);
-    ck_assert_str_eq(transcript.summary, "");
-    ck_assert_int_eq(transcript.report, REPORT_UNKNOWN);
+    ck_assert_int_eq(lab.transcript.usage.turns, 3);
+    ck_assert_double_eq_tol(lab.transcript.usage.cost_usd, 0.04895, 1e-9);
+    ck_assert_str_eq(lab.transcript.summary, "");
+    ck_assert_int_eq(lab.transcript.report, REPORT_UNKNOWN);
 }
 END_TEST
 
 START_TEST(parts_of_a_message_have_the_true_output)
 {
-    begin(ADAPTER_CLAUDE);
-    CLEANUP(buf_release) struct buf text;
-    buf_init(&text, 1024 * 1024);
-    ck_assert_int_eq(file_read("tests/fixtures/transcripts/claude_partial.jsonl", &text, NULL),
-                     RC_OK);
-    struct str rest = buf_str(&text), line;
+    transcript_kit_begin(&lab, ADAPTER_CLAUDE);
+    struct str rest = str_of(transcript_kit_load(&lab, "claude_partial.jsonl")), line;
     while (str_take_line(&rest, &line)) {
         if (memmem(line.at, line.len, "\"type\":\"result\"", 15) == NULL)
-            transcript_line(&transcript, line);
+            transcript_line(&lab.transcript, line);
     }
     /* Without the title, which only the result counts: 7000 x 5, 2400 x 0.5, 260 x 25 USD. */
-    ck_assert_int_eq(transcript.usage.output_tokens, 260);
-    ck_assert_double_eq_tol(transcript.usage.cost_usd, 0.0427, 1e-9);
+    ck_assert_int_eq(lab.transcript.usage.output_tokens, 260);
+    ck_assert_double_eq_tol(lab.transcript.usage.cost_usd, 0.0427, 1e-9);
 }
 END_TEST
 
@@ -338,12 +390,11 @@ START_TEST(a_denied_tool_is_denied_by_any_of_its_names_and_before_its_input)
         {"opencode_ok.jsonl", ADAPTER_OPENCODE, deny_bash, CUT_TOOL_DENIED, 1},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        begin(rows[i].adapter);
-        transcript.limits.tools_denied = rows[i].denied;
-        play(rows[i].name);
-        ck_assert_msg(text_same(transcript.stop, rows[i].stop), "row %zu", i);
-        ck_assert_int_eq(transcript.calls, rows[i].calls);
-        transcript_release(&transcript);
+        transcript_kit_begin(&lab, rows[i].adapter);
+        lab.transcript.limits.tools_denied = rows[i].denied;
+        transcript_kit_play(&lab, rows[i].name);
+        ck_assert_msg(text_same(lab.transcript.stop, rows[i].stop), "row %zu", i);
+        ck_assert_int_eq(lab.transcript.calls, rows[i].calls);
     }
 }
 END_TEST
@@ -416,11 +467,39 @@ static const struct {
 
 START_TEST(a_recording_is_told)
 {
-    begin(told[_i].adapter);
-    play(told[_i].name);
-    struct js *events = heard();
+    transcript_kit_begin(&lab, told[_i].adapter);
+    transcript_kit_play(&lab, told[_i].name);
+    struct js *events = transcript_kit_heard(&lab);
     ck_assert_str_eq(members(events, told[_i].type, told[_i].key), told[_i].want);
     js_free(events);
+}
+END_TEST
+
+START_TEST(words_about_a_limit_are_no_record_where_the_format_has_a_status)
+{
+    static const struct {
+        enum adapter adapter;
+        const char *line;
+        bool record;
+    } rows[] = {
+        {ADAPTER_CLAUDE,
+         "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"result\":"
+         "\"Claude AI usage limit reached|1794835873\"}",
+         false},
+        {ADAPTER_CLAUDE,
+         "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,"
+         "\"api_error_status\":429,\"result\":\"API Error: 429\"}",
+         true},
+        {ADAPTER_OPENCODE,
+         "{\"type\":\"error\",\"error\":{\"data\":{\"message\":\"rate limit exceeded\"}}}", false},
+        {ADAPTER_CODEX, "{\"type\":\"error\",\"message\":\"You've hit your usage limit.\"}", true},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        transcript_kit_begin(&lab, rows[i].adapter);
+        transcript_line(&lab.transcript, str_of(rows[i].line));
+        ck_assert_pstr_eq(lab.transcript.stop, CUT_QUOTA);
+        ck_assert_msg(lab.transcript.quota.rejected == rows[i].record, "row %zu", i);
+    }
 }
 END_TEST
 
@@ -428,15 +507,15 @@ START_TEST(a_long_output_of_a_failed_command_is_told_by_its_last_lines)
 {
     CLEANUP(buf_release) struct buf line;
     buf_init(&line, 100000);
-    begin(ADAPTER_CODEX);
+    transcript_kit_begin(&lab, ADAPTER_CODEX);
     buf_adds(&line, "{\"type\":\"item.completed\",\"item\":{\"id\":\"i\",\"type\":"
                     "\"command_execution\",\"command\":\"make\",\"exit_code\":2,\"status\":"
                     "\"failed\",\"aggregated_output\":\"");
     for (int i = 0; i < 2000; i++)
         buf_addf(&line, "line %d\\n", i);
     buf_adds(&line, "make: *** [all] Error 2\\n\"}}");
-    transcript_line(&transcript, buf_str(&line));
-    struct js *events = heard();
+    transcript_line(&lab.transcript, buf_str(&line));
+    struct js *events = transcript_kit_heard(&lab);
     const char *error = members(events, "agent.tool.call.failed", "error");
     ck_assert(text_starts(error, "line 19"));
     ck_assert(text_ends(error, "line 1999\nmake: *** [all] Error 2\n"));
@@ -452,10 +531,12 @@ Suite *recordings_suite(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 30);
     tcase_add_loop_test(tests, a_recording_has_its_true_figures, 0, (int)COUNT_OF(recordings));
+    tcase_add_test(tests, what_the_real_programs_printed_last_has_its_true_figures);
     tcase_add_test(tests, a_budget_stops_claude_while_it_works);
     tcase_add_test(tests, parts_of_a_message_have_the_true_output);
     tcase_add_test(tests, a_denied_tool_is_denied_by_any_of_its_names_and_before_its_input);
     tcase_add_loop_test(tests, a_recording_is_told, 0, (int)COUNT_OF(told));
+    tcase_add_test(tests, words_about_a_limit_are_no_record_where_the_format_has_a_status);
     tcase_add_test(tests, a_long_output_of_a_failed_command_is_told_by_its_last_lines);
     suite_add_tcase(suite, tests);
     return suite;

@@ -2,72 +2,43 @@
  * test_transcripts.c - whole transcripts in the formats of Claude Code, Codex and ndjson: the
  * events, sums and claims that come of them, and lines that are none.
  */
-#include "base/fd.h"
-#include "tests/unit/work_kit.h"
-#include "work/agent/adapter.h"
+#include "tests/unit/transcript_kit.h"
 #include "work/agent/compute_process.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct kit kit;
-static struct progress progress;
-static struct transcript transcript;
-static int64_t now_us;
-
-static int64_t fixed_now(void *ctx)
-{
-    return *(const int64_t *)ctx;
-}
+static struct transcript_kit lab;
 
 static void begin(enum adapter adapter)
 {
-    transcript_init(&transcript, adapter, &progress);
-    transcript.clock = (struct clock){fixed_now, &now_us};
+    transcript_kit_begin(&lab, adapter);
 }
 
 static void setup(void)
 {
-    kit_open(&kit);
-    ck_assert(time_parse("2026-07-03T12:00:00Z", &now_us));
-    progress_init(&progress, &kit.port.port, &(struct port_ref){.epoch = 1}, &kit.stop);
+    transcript_kit_open(&lab, "2026-07-03T12:00:00Z");
 }
 
 static void teardown(void)
 {
-    progress_release(&progress);
-    kit_close(&kit);
+    transcript_kit_close(&lab);
 }
 
 static void report(const char *line)
 {
-    transcript_line(&transcript, str_of(line));
-}
-
-static char *load(const char *name)
-{
-    CLEANUP(buf_release) struct buf text;
-    buf_init(&text, 1024 * 1024);
-    const char *path = arena_printf(&kit.arena, "tests/fixtures/transcripts/%s.jsonl", name);
-    ck_assert_msg(file_read(path, &text, NULL) == RC_OK, "%s", path);
-    return arena_strndup(&kit.arena, text.data, text.len);
+    transcript_line(&lab.transcript, str_of(line));
 }
 
 static void play(const char *name)
 {
-    char *text = load(name), *rest = text;
-    for (char *line; (line = strsep(&rest, "\n")) != NULL;)
-        report(line);
+    transcript_kit_play(&lab, arena_printf(&lab.kit.arena, "%s.jsonl", name));
 }
 
 /* What the server has heard; events of one kind or all of them. */
 static struct js *heard(void)
 {
-    struct js *tree = NULL;
-    progress_flush(&progress);
-    if (kit.port.events.len > 0)
-        ck_assert_int_eq(js_parse(kit.port.events.data, kit.port.events.len, &tree, NULL), RC_OK);
-    return tree;
+    return transcript_kit_heard(&lab);
 }
 
 /* The types without "agent.", one after the other. */
@@ -79,7 +50,7 @@ static const char *types_of(const struct js *events)
         const char *type = js_get_str(js_at(events, i), "type", "");
         buf_addf(&text, "%s%s", i > 0 ? " " : "", type + strlen("agent."));
     }
-    return arena_strdup(&kit.arena, buf_text(&text));
+    return arena_strdup(&lab.kit.arena, buf_text(&text));
 }
 
 static const struct js *event_of(const struct js *events, const char *type, size_t nth)
@@ -156,17 +127,17 @@ START_TEST(a_transcript_becomes_events_sums_and_a_claim)
     struct js *events = heard();
     ck_assert_str_eq(types_of(events), transcripts[_i].events);
     js_free(events);
-    const struct usage *usage = &transcript.usage;
+    const struct usage *usage = &lab.transcript.usage;
     ck_assert_int_eq(usage->turns, transcripts[_i].turns);
     ck_assert_int_eq(usage->input_tokens, transcripts[_i].input);
     ck_assert_int_eq(usage->cached_input_tokens, transcripts[_i].cached);
     ck_assert_int_eq(usage->output_tokens, transcripts[_i].output);
     ck_assert_double_eq_tol(usage->cost_usd, transcripts[_i].cost, 1e-9);
     ck_assert_str_eq(usage->model, transcripts[_i].model);
-    ck_assert_int_eq(transcript.report, transcripts[_i].report);
-    ck_assert_str_eq(transcript.summary, transcripts[_i].summary);
-    ck_assert_str_eq(transcript.error, transcripts[_i].error);
-    ck_assert_pstr_eq(transcript.stop, transcripts[_i].stop);
+    ck_assert_int_eq(lab.transcript.report, transcripts[_i].report);
+    ck_assert_str_eq(lab.transcript.summary, transcripts[_i].summary);
+    ck_assert_str_eq(lab.transcript.error, transcripts[_i].error);
+    ck_assert_pstr_eq(lab.transcript.stop, transcripts[_i].stop);
 }
 END_TEST
 
@@ -193,7 +164,7 @@ START_TEST(a_tool_call_is_told_by_name_summary_and_hash_and_not_by_content)
                      "[x] Read\n[x] Fix\n");
     ck_assert_str_eq(js_get_str(event_of(events, "session.started", 0), "model", ""),
                      "claude-sonnet-4-5");
-    ck_assert_ptr_null(strstr(buf_text(&kit.port.events), "hunter2"));
+    ck_assert_ptr_null(strstr(buf_text(&lab.kit.port.events), "hunter2"));
     js_free(events);
 }
 END_TEST
@@ -212,7 +183,7 @@ START_TEST(tools_of_codex_have_names)
     ck_assert_str_eq(js_get_str(event_of(events, "tool.call.started", 2), "summary", ""),
                      "update src/a.c, add src/b.c");
     ck_assert_str_eq(js_get_str(event_of(events, "tool.call.failed", 1), "error", ""), "not found");
-    ck_assert_ptr_null(strstr(buf_text(&kit.port.events), "hunter2"));
+    ck_assert_ptr_null(strstr(buf_text(&lab.kit.port.events), "hunter2"));
     js_free(events);
 }
 END_TEST
@@ -283,16 +254,16 @@ static const struct {
 START_TEST(limits_stop_the_agent_as_they_are_passed)
 {
     begin(held[_i].adapter);
-    transcript.limits = held[_i].limits;
+    lab.transcript.limits = held[_i].limits;
     play(held[_i].name);
-    ck_assert_pstr_eq(transcript.stop, held[_i].stop);
-    ck_assert_int_eq(transcript.usage.turns, held[_i].turns);
+    ck_assert_pstr_eq(lab.transcript.stop, held[_i].stop);
+    ck_assert_int_eq(lab.transcript.usage.turns, held[_i].turns);
     if (!text_same(held[_i].stop, "tool_denied"))
         return;
     struct js *events = heard();
     const struct js *denied = event_of(events, "tool.call.denied", 0);
     ck_assert(text_starts(js_get_str(denied, "error", ""), "policy.denyTools: "));
-    ck_assert_ptr_nonnull(strstr(transcript.error, js_get_str(denied, "name", "?")));
+    ck_assert_ptr_nonnull(strstr(lab.transcript.error, js_get_str(denied, "name", "?")));
     js_free(events);
 }
 END_TEST
@@ -300,36 +271,36 @@ END_TEST
 START_TEST(an_id_that_is_used_again_hides_no_call)
 {
     begin(ADAPTER_NDJSON);
-    transcript.limits.tools_denied = denied_edit;
+    lab.transcript.limits.tools_denied = denied_edit;
     report("{\"type\":\"tool\",\"name\":\"read\",\"status\":\"started\",\"toolCallId\":\"1\"}");
     report("{\"type\":\"tool\",\"name\":\"read\",\"status\":\"started\",\"toolCallId\":\"1\"}");
-    ck_assert_int_eq(transcript.calls, 1);
+    ck_assert_int_eq(lab.transcript.calls, 1);
     report("{\"type\":\"tool\",\"status\":\"completed\",\"toolCallId\":\"1\"}");
     report("{\"type\":\"tool\",\"name\":\"read\",\"status\":\"started\",\"toolCallId\":\"1\"}");
-    ck_assert_int_eq(transcript.calls, 2);
-    ck_assert_ptr_null(transcript.stop);
+    ck_assert_int_eq(lab.transcript.calls, 2);
+    ck_assert_ptr_null(lab.transcript.stop);
     report("{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"started\",\"toolCallId\":\"1\"}");
-    ck_assert_pstr_eq(transcript.stop, "tool_denied");
+    ck_assert_pstr_eq(lab.transcript.stop, "tool_denied");
 }
 END_TEST
 
 START_TEST(a_call_that_is_told_only_at_its_end_is_denied_too)
 {
     begin(ADAPTER_NDJSON);
-    transcript.limits.tools_denied = denied_edit;
+    lab.transcript.limits.tools_denied = denied_edit;
     report("{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"denied\"}"); /* By the agent. */
-    ck_assert_ptr_null(transcript.stop);
+    ck_assert_ptr_null(lab.transcript.stop);
     report("{\"type\":\"tool\",\"name\":\"edit\",\"status\":\"completed\"}");
-    ck_assert_pstr_eq(transcript.stop, "tool_denied");
+    ck_assert_pstr_eq(lab.transcript.stop, "tool_denied");
 }
 END_TEST
 
 START_TEST(what_claude_says_of_its_cost_outranks_prices)
 {
     begin(ADAPTER_CLAUDE);
-    transcript.limits.prices = (struct price_config){.input = 3, .output = 15};
+    lab.transcript.limits.prices = (struct price_config){.input = 3, .output = 15};
     play("claude_success");
-    ck_assert_double_eq_tol(transcript.usage.cost_usd, 0.0421, 1e-9);
+    ck_assert_double_eq_tol(lab.transcript.usage.cost_usd, 0.0421, 1e-9);
 }
 END_TEST
 
@@ -351,10 +322,10 @@ START_TEST(a_usage_limit_is_told_with_its_reset)
     ck_assert(time_parse(limits[_i].until, &want_us));
     begin(limits[_i].adapter);
     play(limits[_i].name);
-    ck_assert_pstr_eq(transcript.stop, "quota");
-    ck_assert_int_eq(transcript.quota.resets_us, want_us);
-    ck_assert_str_ne(transcript.quota.message, "");
-    ck_assert_int_eq(transcript.quota.rejected, limits[_i].is_record);
+    ck_assert_pstr_eq(lab.transcript.stop, "quota");
+    ck_assert_int_eq(lab.transcript.quota.resets_us, want_us);
+    ck_assert_str_ne(lab.transcript.quota.message, "");
+    ck_assert_int_eq(lab.transcript.quota.rejected, limits[_i].is_record);
 }
 END_TEST
 
@@ -375,15 +346,17 @@ enum { FRAMES = 3 };
 START_TEST(a_line_cut_anywhere_does_no_harm)
 {
     begin(all_adapters[_i]);
-    char *text = load(whole_names[_i]), *rest = text;
+    char *text = transcript_kit_load(&lab,
+                                     arena_printf(&lab.kit.arena, "%s.jsonl", whole_names[_i])),
+         *rest = text;
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
         size_t len = strlen(line);
         for (size_t cut = 0; cut + 1 < len; cut += 7)
-            transcript_line(&transcript, (struct str){line, cut});
+            transcript_line(&lab.transcript, (struct str){line, cut});
     }
-    ck_assert_int_eq(transcript.usage.turns, 0);
-    ck_assert_int_eq(transcript.report, REPORT_UNKNOWN);
-    ck_assert_ptr_null(transcript.stop);
+    ck_assert_int_eq(lab.transcript.usage.turns, 0);
+    ck_assert_int_eq(lab.transcript.report, REPORT_UNKNOWN);
+    ck_assert_ptr_null(lab.transcript.stop);
     ck_assert_ptr_null(heard());
 }
 END_TEST
@@ -393,11 +366,11 @@ static void call_of(const char *command, const char *end)
     static int number;
     number++;
     report(arena_printf(
-        &kit.arena,
+        &lab.kit.arena,
         "{\"type\":\"assistant\",\"message\":{\"id\":\"m%d\",\"content\":[{\"type\":"
         "\"tool_use\",\"id\":\"t%d\",\"name\":\"Bash\",\"input\":{\"command\":\"%s\"}}]}}",
         number, number, command));
-    report(arena_printf(&kit.arena,
+    report(arena_printf(&lab.kit.arena,
                         "{\"type\":\"user\",\"message\":{\"content\":[{\"type\":\"tool_result\","
                         "\"tool_use_id\":\"t%d\",\"is_error\":%s,\"content\":\"x\"}]}}",
                         number, end));
@@ -406,19 +379,19 @@ static void call_of(const char *command, const char *end)
 START_TEST(the_same_failing_call_over_and_over_stops_the_agent)
 {
     begin(ADAPTER_CLAUDE);
-    transcript.limits.bound_retries = true;
-    transcript.limits.tool_retries = 2;
+    lab.transcript.limits.bound_retries = true;
+    lab.transcript.limits.tool_retries = 2;
     call_of("make", "true");
     call_of("make", "true");
     call_of("cat x", "false"); /* Something else in between. */
     call_of("make", "true");
     call_of("make", "true");
     call_of("make", "true");
-    ck_assert_ptr_null(transcript.stop);
-    ck_assert_int_eq(transcript.retries, 3);
+    ck_assert_ptr_null(lab.transcript.stop);
+    ck_assert_int_eq(lab.transcript.retries, 3);
     call_of("make", "true");
-    ck_assert_str_eq(transcript.stop, CUT_TOOL_RETRIES);
-    ck_assert_ptr_nonnull(strstr(transcript.error, "Bash has failed 4 times"));
+    ck_assert_str_eq(lab.transcript.stop, CUT_TOOL_RETRIES);
+    ck_assert_ptr_nonnull(strstr(lab.transcript.error, "Bash has failed 4 times"));
 }
 END_TEST
 
@@ -431,9 +404,9 @@ START_TEST(garbage_does_no_harm)
         for (size_t i = 0; i < sizeof bytes; i++)
             bytes[i] = (unsigned char)random_below(&random, 256);
         bytes[0] = round % 2 ? '{' : bytes[0];
-        transcript_line(&transcript, (struct str){(const char *)bytes, sizeof bytes});
+        transcript_line(&lab.transcript, (struct str){(const char *)bytes, sizeof bytes});
     }
-    ck_assert_ptr_null(transcript.stop);
+    ck_assert_ptr_null(lab.transcript.stop);
     ck_assert_ptr_null(heard());
 }
 END_TEST
@@ -481,9 +454,9 @@ START_TEST(odd_lines_do_no_harm)
     begin(all_adapters[_i]);
     for (size_t i = 0; i < COUNT_OF(odd_lines); i++)
         report(odd_lines[i]);
-    ck_assert_int_eq(transcript.usage.input_tokens, 0);
-    ck_assert_int_eq(transcript.usage.output_tokens, 0);
-    ck_assert_ptr_null(transcript.stop);
+    ck_assert_int_eq(lab.transcript.usage.input_tokens, 0);
+    ck_assert_int_eq(lab.transcript.usage.output_tokens, 0);
+    ck_assert_ptr_null(lab.transcript.stop);
     js_free(heard()); /* What is told is JSON. */
 }
 END_TEST
@@ -508,11 +481,11 @@ START_TEST(a_huge_line_makes_small_events)
     buf_adds(&line, frames[_i][1]);
     ck_assert(!line.overflow);
     begin(all_adapters[_i]);
-    transcript_line(&transcript, buf_str(&line));
+    transcript_line(&lab.transcript, buf_str(&line));
     struct js *events = heard();
     const struct js *call = event_of(events, "tool.call.started", 0);
     ck_assert_uint_lt(strlen(js_get_str(call, "summary", "")), 400);
-    ck_assert_uint_lt(kit.port.events.len, 2000);
+    ck_assert_uint_lt(lab.kit.port.events.len, 2000);
     js_free(events);
 }
 END_TEST
@@ -521,15 +494,15 @@ START_TEST(many_calls_and_messages_stay_bounded)
 {
     begin(ADAPTER_CLAUDE);
     for (int i = 0; i < 1000; i++) {
-        report(arena_printf(&kit.arena,
+        report(arena_printf(&lab.kit.arena,
                             "{\"type\":\"assistant\",\"message\":{\"id\":\"m%d\",\"content\":["
                             "{\"type\":\"tool_use\",\"id\":\"t%d\",\"name\":\"Bash\"}],"
                             "\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}",
                             i, i));
     }
-    ck_assert_int_eq(transcript.usage.turns, 1000);
-    ck_assert_int_eq(transcript.usage.input_tokens, 1000);
-    ck_assert_int_eq(transcript.calls, 1000);
+    ck_assert_int_eq(lab.transcript.usage.turns, 1000);
+    ck_assert_int_eq(lab.transcript.usage.input_tokens, 1000);
+    ck_assert_int_eq(lab.transcript.calls, 1000);
 }
 END_TEST
 
