@@ -26,6 +26,7 @@ struct config_book;
 struct subscriber_list;
 struct known_notes;
 struct parked_list;
+struct past_list;
 
 /* The effects of one batch, for the work at its end and after its commit. */
 struct round {
@@ -54,6 +55,7 @@ struct round {
     struct breaker_book *breakers;               /* NULL until one is read. */
     const struct subscriber_list *subscriptions; /* As topic_send.c read them; NULL: not yet. */
     const struct known_notes *notes;             /* As memories.c read them last; NULL: not yet. */
+    const struct past_list *past_runs;           /* As forecasts.c read them; NULL: none yet. */
     const struct parked_list *parked_accounts;   /* As accounts.c read them; NULL: not yet. */
 };
 
