@@ -311,7 +311,8 @@ enum rc auth_route(const struct identity *identity, const struct route *route, s
         if (route->agent != AGENT_NEVER)
             return RC_OK;
         return err_set(err, RC_DENIED, "ROLE_NOT_ALLOWED",
-                       "an agent's token is good for reading about its own run only");
+                       "an agent's token is good for reading about its own run, for its "
+                       "questions and its sub-tasks only");
     }
     char needed[128];
     return err_set(err, RC_DENIED, "ROLE_NOT_ALLOWED",
@@ -319,6 +320,18 @@ enum rc auth_route(const struct identity *identity, const struct route *route, s
                    "drover token create --name NAME --role ROLE",
                    roles_text(route->roles, needed, sizeof needed), identity->name,
                    role_name(identity->role));
+}
+
+enum rc auth_agent_command(const struct identity *identity, const struct route *route,
+                           const char *subject, struct err *err)
+{
+    struct id asked = {0};
+    if (identity->role != ROLE_AGENT || route->agent == AGENT_CHECKED)
+        return RC_OK;
+    if (route->agent == AGENT_OWN_RUN && id_parse(subject, &asked) &&
+        id_same(&asked, &identity->run_id))
+        return RC_OK;
+    return err_set(err, RC_DENIED, "NOT_YOUR_RUN", "an agent's token is good for its own run only");
 }
 
 static enum rc is_subtask(const struct id *asked, const struct id *parent_id, struct db *db,

@@ -4,7 +4,7 @@
  *   admin.token   DATA/admin.token (0600), made at the first start: everything
  *   tokens        made with `drover token create`, with a role (core/role.h)
  *   run tokens    of a run (control.h), given to its agent: reads about that run and its task's
- *                 sub-tasks, makes sub-tasks, and only until the run has ended
+ *                 sub-tasks, makes sub-tasks, asks questions, and only until the run has ended
  *
  * Tokens are compared as hashes, in constant time.  Those of the store are cached in memory and
  * read again by auth_refresh: at once where one is made or revoked, several times a second on the
@@ -73,6 +73,10 @@ MUST_USE enum rc auth_route(const struct identity *identity, const struct route 
 MUST_USE enum rc auth_agent(const struct identity *identity, const struct route *route,
                             const char *subject, struct db *db, struct arena *arena,
                             struct err *err);
+
+/* The same for a command, which checks itself whether the run has ended. */
+MUST_USE enum rc auth_agent_command(const struct identity *identity, const struct route *route,
+                                    const char *subject, struct err *err);
 
 /* The queues that it is bound to, for queue_allowed; NULL: none.  Points into the identity. */
 const char *auth_bound_to(const struct identity *identity);

@@ -143,7 +143,9 @@ static void on_command_done(struct command *command)
 
 static enum rc start_command(struct call *call, struct err *err)
 {
-    enum rc rc = call->route->build(call, err);
+    enum rc rc = auth_agent_command(&call->who, call->route, call->vars[0], err);
+    if (rc == RC_OK)
+        rc = call->route->build(call, err);
     if (rc != RC_OK)
         return rc;
     struct command *command = call->command;

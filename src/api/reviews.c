@@ -10,23 +10,11 @@
 #include "store/patches.h"
 #include "store/runs.h"
 
-enum { REPOSITORY_NAME_MAX = 200, STATUS_MAX = 40 };
+enum { REPOSITORY_NAME_MAX = 200 };
 
 static const char *const approval_statuses[] = {"pending", "approved",  "rejected",
                                                 "expired", "cancelled", NULL};
 static const char *const pull_request_statuses[] = {"open", "merged", "closed", NULL};
-
-static void read_status(struct params *params, const char *const *names, const char **ret_status)
-{
-    params_text(params, "status", STATUS_MAX, ret_status);
-    if (*ret_status == NULL)
-        return;
-    for (size_t i = 0; names[i] != NULL; i++) {
-        if (text_same(names[i], *ret_status))
-            return;
-    }
-    params_fail(params, "status", "%.40s is not a status here", *ret_status);
-}
 
 /* ---- Approvals ---- */
 
@@ -37,7 +25,7 @@ enum rc api_approval_list(struct call *call, struct db *db, struct err *err)
     listing_open(&list, call, CURSOR_ID, err);
     struct approval_filter filter = {
         .before = list.before, .limit = list.query_limit, .scan = &list.scan};
-    read_status(&list.params, approval_statuses, &filter.status);
+    params_choice(&list.params, "status", approval_statuses, &filter.status);
     params_id(&list.params, "runId", &filter.run_id);
     enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
@@ -107,7 +95,7 @@ enum rc api_pull_request_list(struct call *call, struct db *db, struct err *err)
     struct pull_request_filter filter = {
         .before = list.before, .limit = list.query_limit, .scan = &list.scan};
     params_text(&list.params, "repository", REPOSITORY_NAME_MAX, &filter.repository);
-    read_status(&list.params, pull_request_statuses, &filter.status);
+    params_choice(&list.params, "status", pull_request_statuses, &filter.status);
     enum rc rc = listing_begin(&list);
     if (rc == RC_OK)
         rc = pull_requests_list(db, &filter, list.arena, &rows, &list.count, err);

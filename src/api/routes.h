@@ -44,6 +44,7 @@ API_QUERY(api_artifact_put);
 /* repositories.c */
 API_QUERY(api_repository_list);
 API_QUERY(api_repository_get);
+API_QUERY(api_repository_origin);
 API_COMMAND(api_repository_put);
 API_BUILD(api_repository_remove);
 API_BUILD(api_repository_quarantine);
@@ -52,7 +53,9 @@ API_ANSWER(api_repository_answer);
 
 /* accounts.c */
 API_QUERY(api_account_list);
-API_COMMAND(api_account_resume);
+API_BUILD(api_account_park);
+API_BUILD(api_account_resume);
+API_ANSWER(api_account_answer);
 
 /* breakers.c */
 API_QUERY(api_breaker_list);
@@ -104,6 +107,15 @@ API_QUERY(api_job_run_token);
 
 /* steering.c: people and the agent of a run */
 API_COMMAND(api_job_messages);
+API_COMMAND(api_run_say);
+API_QUERY(api_run_messages);
+API_BUILD(api_run_pause);
+API_BUILD(api_run_resume);
+API_ANSWER(api_run_pause_answer);
+API_COMMAND(api_run_ask);
+API_QUERY(api_question_list);
+API_COMMAND(api_question_get);
+API_COMMAND(api_question_answer);
 
 /* queues.c */
 API_QUERY(api_queue_list);

@@ -175,6 +175,8 @@ static void run_course(struct jw *jw, const struct run_row *run)
     jw_kstr(jw, "promptVersion", run->prompt_version);
     jw_kstr(jw, "planArtifactId", run->plan_sha256);
     jw_kstr(jw, "account", run->account);
+    jw_kstr(jw, "agent", run->agent);
+    jw_kint(jw, "fallback", run->fallback);
     jw_kraw(jw, "paths", run->paths.len > 0 ? run->paths : STR("[]"));
     jw_kraw(jw, "stepResults", run->step_results.len > 0 ? run->step_results : STR("[]"));
     jw_kbool(jw, "partial", run->partial);
@@ -188,6 +190,16 @@ static void run_course(struct jw *jw, const struct run_row *run)
     jw_kstr(jw, "code", run->warning_code);
     jw_kstr(jw, "message", run->warning_message);
     jw_end(jw, '}');
+}
+
+/* What people do with it while it works. */
+static void run_steering(struct jw *jw, const struct run_row *run)
+{
+    jw_kbool(jw, "paused", run->paused_us > 0);
+    jw_ktime(jw, "pausedAt", run->paused_us);
+    jw_kstr(jw, "pausedBy", run->paused_by);
+    key_id(jw, "questionId", &run->question_id);
+    jw_kint(jw, "messages", run->message_seq);
 }
 
 void shape_run_open(struct jw *jw, const struct run_row *run, const struct run_extras *extras)
@@ -213,6 +225,7 @@ void shape_run_open(struct jw *jw, const struct run_row *run, const struct run_e
         shape_pull_request(jw, extras->pull_request);
     else
         jw_null(jw);
+    run_steering(jw, run);
     bool stopping = !run_is_terminal(run->status) && run->stop != RUN_STOP_NONE;
     jw_kstr(jw, "stopping", stopping ? run_stop_name(run->stop) : NULL);
     jw_kstr(jw, "stopReason", run->stop_reason);

@@ -19,10 +19,23 @@ enum { CHECKS_MAX = 64, JUDGES_MAX = 32 };
 
 /* ---- results ---- */
 
-static const char *const outcomes[] = {
-    "ended",       "timed_out",    "idle_timed_out", "turn_limit",        "budget_limit",
-    "token_limit", "disk_limit",   "memory_limit",   "process_limit",     "cpu_limit",
-    "tool_denied", "tool_retries", "quota",          "output_unreadable", NULL};
+static const char *const outcomes[] = {"ended",
+                                       "timed_out",
+                                       "idle_timed_out",
+                                       "turn_limit",
+                                       "budget_limit",
+                                       "token_limit",
+                                       "disk_limit",
+                                       "memory_limit",
+                                       "process_limit",
+                                       "cpu_limit",
+                                       "tool_denied",
+                                       "tool_retries",
+                                       "quota",
+                                       "login_failed",
+                                       "overloaded",
+                                       "output_unreadable",
+                                       NULL};
 static const char *const reports[] = {"success", "error", "unknown", NULL};
 static const char *const check_verdicts[] = {"verified", "failed", "unverifiable", NULL};
 static const char *const check_statuses[] = {"passed",    "failed",  "errored",
@@ -88,6 +101,7 @@ static const struct report_shape pull_request_shape = REPORT_SHAPE(pull_request_
         {"outputTokens", KIND_COUNT, OPTIONAL, .max = COUNT_MAX},                                  \
         {"costUsd", KIND_NUMBER, OPTIONAL, .max = MONEY_MAX},                                      \
         {"model", KIND_TEXT, OPTIONAL, .max = LINE_MAX_BYTES},                                     \
+        {"question", KIND_OBJECT, .required = OPTIONAL}, /* core/run/question_spec.h */            \
     {                                                                                              \
         "quota", KIND_OBJECT, .required = OPTIONAL                                                 \
     }
@@ -110,6 +124,7 @@ static const struct report_field pull_fields[] = {
     {"status", KIND_TEXT, REQUIRED, .max = LINE_MAX_BYTES},
     {"summary", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
     {"error", KIND_TEXT, OPTIONAL, .max = TEXT_MAX},
+    {"question", KIND_OBJECT, .required = OPTIONAL},
 };
 
 static const struct report_field check_fields[] = {

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { CHOICE_MAX = 40 };
+
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -146,6 +148,22 @@ void params_int(struct params *params, const char *name, const struct param_rang
                     range->min, range->max);
     else
         *ret_value = number;
+}
+
+void params_choice(struct params *params, const char *name, const char *const *names,
+                   const char **ret_text)
+{
+    const char *text = NULL;
+    params_text(params, name, CHOICE_MAX, &text);
+    if (text == NULL)
+        return;
+    for (size_t i = 0; names[i] != NULL; i++) {
+        if (text_same(names[i], text)) {
+            *ret_text = names[i];
+            return;
+        }
+    }
+    params_fail(params, name, "%.40s is not a %s here", text, name);
 }
 
 void params_id(struct params *params, const char *name, struct id *ret_id)

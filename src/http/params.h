@@ -45,6 +45,9 @@ void params_begin(struct params *params, struct err *err);
 void params_text(struct params *params, const char *name, size_t max, const char **ret_text);
 void params_int(struct params *params, const char *name, const struct param_range *range,
                 int64_t *ret_value);
+/* One of the names (NULL-terminated list). */
+void params_choice(struct params *params, const char *name, const char *const *names,
+                   const char **ret_text);
 void params_id(struct params *params, const char *name, struct id *ret_id);
 void params_time(struct params *params, const char *name, int64_t *ret_us); /* RFC 3339 */
 /* Lets the caller add an error of its own at a parameter. */

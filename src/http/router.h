@@ -32,8 +32,9 @@ enum route_body {
     BODY_BYTES   /* Anything, up to the size of an artifact. */
 };
 /* What the token of a run's agent may reach: routes whose first variable is its own run, or its own
-   task or a sub-task of it; and those by which it makes sub-tasks, which check for themselves. */
-enum route_agent { AGENT_NEVER, AGENT_OWN_RUN, AGENT_OWN_TASK, AGENT_SUBTASKS };
+   task or a sub-task of it; and those that check for themselves: by which it makes sub-tasks, and
+   reads its questions. */
+enum route_agent { AGENT_NEVER, AGENT_OWN_RUN, AGENT_OWN_TASK, AGENT_CHECKED };
 
 /* A bit per role that may use a route. */
 #define ROLES(role) (1U << (role))

@@ -55,7 +55,7 @@ enum {
     TOKEN_TICK_MS = 400, /* A token revoked on another node stays valid for at most a second. */
     OTHER_FDS = 256,     /* Beside connections: store, pipes of children, artifacts. */
     RESERVED_CONNECTIONS = 64, /* For health, workers and admins. */
-    CANCEL_EVENTS = 1024,
+    ORDER_EVENTS = 1024,
     URL_BYTES = LISTEN_HOST_BYTES + 32
 };
 
@@ -75,9 +75,9 @@ struct server {
     const char *info_path;   /* server.json, once written. */
 
     /* Runs that are to stop, received from the bus. */
-    struct subscription *cancels;
-    struct loop_call cancel_call;
-    atomic_bool cancel_posted;
+    struct subscription *orders;
+    struct loop_call orders_call;
+    atomic_bool orders_posted;
 
     /* Another server has this node's name. */
     struct loop_call lost_call;
@@ -268,6 +268,7 @@ static enum rc start_control(struct server *server, struct err *err)
         .limits = server->options->limits,
         .defaults = server->options->defaults,
         .channels = server->options->channels,
+        .accounts = server->options->accounts,
         .sinks = server->options->sinks,
         .lease_us = server->options->lease_ms * US_PER_MS,
         .queue_max = COMMAND_QUEUE_MAX,
@@ -301,6 +302,7 @@ static enum rc start_api(struct server *server, struct err *err)
     api->data_dir = server->options->data_dir;
     api->defaults = server->options->defaults;
     api->channels = server->options->channels;
+    api->accounts = server->options->accounts;
     api->sinks = server->options->sinks;
     api->metrics = metrics_new(routes);
     api->sse = sse_new(api, &(struct sse_limits){.streams = server->options->caps.streams_max,
@@ -452,45 +454,59 @@ static enum rc write_info(struct server *server, struct err *err)
     return rc;
 }
 
-/* ---- Runs that are to stop ---- */
+/* ---- What workers are told ---- */
+
+#define STOP_EVENTS EV_RUN_CANCEL_REQUESTED, EV_RUN_CANCELLED, EV_RUN_FAILED, EV_RUN_TIMED_OUT
 
 /* On the bus's thread. */
-static void wake_cancels(void *arg)
+static void wake_orders(void *arg)
 {
     struct server *server = arg;
-    if (!atomic_exchange(&server->cancel_posted, true))
-        loop_post(server->loop, &server->cancel_call);
+    if (!atomic_exchange(&server->orders_posted, true))
+        loop_post(server->loop, &server->orders_call);
 }
 
-static void pass_cancels_on(struct loop_call *call)
+static void pass_on(struct worker *worker, const struct envelope *envelope)
 {
-    struct server *server = (struct server *)((char *)call - offsetof(struct server, cancel_call));
+    static const char *const stops[] = {STOP_EVENTS};
+    for (size_t i = 0; i < COUNT_OF(stops); i++) {
+        if (text_same(stops[i], envelope->type)) {
+            worker_cancel_run(worker, &envelope->run_id);
+            return;
+        }
+    }
+    worker_steer_run(worker, &envelope->run_id);
+}
+
+static void pass_orders_on(struct loop_call *call)
+{
+    struct server *server = (struct server *)((char *)call - offsetof(struct server, orders_call));
     struct api *api = &server->api;
-    atomic_store(&server->cancel_posted, false);
+    atomic_store(&server->orders_posted, false);
     struct envelope *envelope;
-    while (server->cancels != NULL && (envelope = subscription_take(server->cancels)) != NULL) {
+    while (server->orders != NULL && (envelope = subscription_take(server->orders)) != NULL) {
         pthread_mutex_lock(&api->worker_lock);
         if (api->worker != NULL && !id_is_none(&envelope->run_id))
-            worker_cancel_run(api->worker, &envelope->run_id);
+            pass_on(api->worker, envelope);
         pthread_mutex_unlock(&api->worker_lock);
         envelope_unref(envelope);
     }
 }
 
 /* A hint for speed: an event that is lost here is repeated by the next heartbeat. */
-static void listen_for_cancels(struct server *server)
+static void listen_for_orders(struct server *server)
 {
-    server->cancel_call.run = pass_cancels_on;
+    server->orders_call.run = pass_orders_on;
     struct subscription_options options = {
-        .name = "cancels",
-        .filter = {.types = {EV_RUN_CANCEL_REQUESTED, EV_RUN_CANCELLED, EV_RUN_FAILED,
-                             EV_RUN_TIMED_OUT}},
-        .capacity = CANCEL_EVENTS,
+        .name = "orders",
+        .filter = {.types = {STOP_EVENTS, EV_RUN_PAUSED, EV_RUN_RESUMED, EV_MESSAGE_SENT,
+                             "agent.question.*"}},
+        .capacity = ORDER_EVENTS,
         .overflow = BUS_DROP_OLDEST,
-        .wake = wake_cancels,
+        .wake = wake_orders,
         .ctx = server,
     };
-    server->cancels = bus_subscribe(control_bus(server->control), &options);
+    server->orders = bus_subscribe(control_bus(server->control), &options);
 }
 
 /* ---- Tokens ---- */
@@ -585,9 +601,9 @@ static void server_stop(struct server *server)
         (void)stop_workers(server);
     if (server->info_path != NULL)
         (void)unlink(server->info_path);
-    if (server->cancels != NULL) {
-        bus_unsubscribe(control_bus(server->control), server->cancels);
-        server->cancels = NULL;
+    if (server->orders != NULL) {
+        bus_unsubscribe(control_bus(server->control), server->orders);
+        server->orders = NULL;
     }
     pool_free(api->pool);
     if (server->control != NULL) {
@@ -649,7 +665,7 @@ static enum rc server_start(struct server *server, struct err *err)
         rc = write_info(server, err);
     if (rc != RC_OK)
         return rc;
-    listen_for_cancels(server);
+    listen_for_orders(server);
     server->reconciler = reconciler_start(&server->api);
     return RC_OK;
 }

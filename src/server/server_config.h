@@ -25,6 +25,7 @@
  *     defaults: {agent: {adapter: claude}, limits: {maxTurns: 100}}   # under every repository's
  *     notifications: [...]          # core/config/notify.h
  *     sinks: [...]                  # sink/sink.h
+ *     accounts: [...]               # core/config/account_config.h
  *
  * Unknown fields are refused by name.
  */
@@ -75,6 +76,7 @@ struct server_options {
     struct str defaults; /* JSON: a repository's document without a url; or empty. */
     struct notify_channels channels;
     struct sink_configs sinks;
+    struct account_configs accounts;
 };
 
 struct server_options server_options_default(void);

@@ -125,7 +125,7 @@ static const char *const initial[] = {
     " cost_microusd {int} NOT NULL,"
     " budget_microusd {int} NOT NULL," /* 0: none */
     " max_tokens {int} NOT NULL,"
-    " agent {text},"
+    " wanted_agent {text},"
     " forecast {json},"
     " model {text},"
     " pull_request_id {text},"
@@ -175,10 +175,17 @@ static const char *const initial[] = {
     " deferred_detail {text},"
     " held_until_us {int} NOT NULL DEFAULT 0,"
     " quota_hits {int} NOT NULL DEFAULT 0,"
+    " account_us {int} NOT NULL DEFAULT 0,"
+    " agent {text},"
+    " fallback {int} NOT NULL DEFAULT 0,"
+    " pool {text},"
+    " tried_accounts {text},"
+    " booked_microusd {int} NOT NULL DEFAULT 0,"
     " paused_us {int} NOT NULL DEFAULT 0," /* 0: not paused */
     " paused_by {text},"
     " still_us {int} NOT NULL DEFAULT 0," /* Its clocks stand still since then; 0: they run. */
     " question_id {text},"
+    " question_count {int} NOT NULL DEFAULT 0,"
     " message_seq {int} NOT NULL DEFAULT 0,"
     " judge_score_milli {int} NOT NULL DEFAULT -1," /* -1: none */
     " UNIQUE (task_id, run_no)) {plain_table}",
@@ -194,7 +201,7 @@ static const char *const initial[] = {
     " WHERE cost_microusd > 0",
     /* Forecasts: read without the table. */
     "CREATE INDEX runs_completed ON runs"
-    " (repository_id, id, task_type, agent, cost_microusd, turns, work_us)"
+    " (repository_id, id, task_type, wanted_agent, cost_microusd, turns, work_us)"
     " WHERE status = 'completed'",
     "CREATE INDEX runs_root ON runs (root_run_id, id) WHERE root_run_id IS NOT NULL",
 
@@ -397,6 +404,28 @@ static const char *const initial[] = {
     "CREATE INDEX approvals_status ON approvals (status, id)",
     "CREATE INDEX approvals_run ON approvals (run_id, id)",
 
+    /* What agents ask people. */
+    "CREATE TABLE questions ("
+    " id {text} NOT NULL PRIMARY KEY,"
+    " task_id {text} NOT NULL REFERENCES tasks (id),"
+    " run_id {text} NOT NULL REFERENCES runs (id),"
+    " asked_by {text} NOT NULL,"
+    " text {text} NOT NULL,"
+    " options {json},"
+    " default_answer {text},"
+    " status {text} NOT NULL"
+    "  CHECK (status = 'pending' OR status = 'answered' OR status = 'expired'"
+    "  OR status = 'cancelled'),"
+    " answer {text},"
+    " answered_by {text},"
+    " attempt {int} NOT NULL,"
+    " requested_us {int} NOT NULL,"
+    " expires_us {int} NOT NULL,"
+    " answered_us {int} NOT NULL,"
+    " reminded {int} NOT NULL) {plain_table}",
+    "CREATE INDEX questions_status ON questions (status, id)",
+    "CREATE INDEX questions_run ON questions (run_id, id)",
+
     /* What people say to the agent of a run. */
     "CREATE TABLE run_messages ("
     " run_id {text} NOT NULL REFERENCES runs (id),"
@@ -574,6 +603,12 @@ static const char *const pipeline[] = {
     " probe_us {int} NOT NULL,"
     " probes {int} NOT NULL,"
     " probe_run_id {text},"
+    " windows {json}," /* core/agent/account_windows.h */
+    " used_us {int} NOT NULL,"
+    " used_run_id {text},"
+    " day_us {int} NOT NULL,"
+    " day_microusd {int} NOT NULL,"
+    " total_microusd {int} NOT NULL,"
     " updated_us {int} NOT NULL,"
     " PRIMARY KEY (workspace_id, name)) {keyed_table}",
 

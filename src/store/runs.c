@@ -58,7 +58,7 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, max_turns, COLUMN_NEW),
     COLUMN(struct run_row, budget_microusd, COLUMN_NEW),
     COLUMN(struct run_row, max_tokens, COLUMN_NEW),
-    COLUMN(struct run_row, agent, COLUMN_NEW),
+    COLUMN(struct run_row, wanted_agent, COLUMN_NEW),
     COLUMN(struct run_row, forecast, COLUMN_NEW),
     COLUMN_AS(struct run_row, events_left.events, "events_left", COLUMN_NEW | RUN_EVENTS),
     COLUMN_AS(struct run_row, events_left.bytes, "event_bytes_left", COLUMN_NEW | RUN_EVENTS),
@@ -108,6 +108,12 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, agent_session, RUN_MORE | RUN_BEGUN),
     COLUMN(struct run_row, plan_sha256, RUN_MORE),
     COLUMN(struct run_row, account, RUN_MORE),
+    COLUMN(struct run_row, account_us, RUN_MORE),
+    COLUMN(struct run_row, agent, RUN_MORE),
+    COLUMN(struct run_row, fallback, RUN_MORE),
+    COLUMN(struct run_row, pool, RUN_MORE),
+    COLUMN(struct run_row, tried_accounts, RUN_MORE),
+    COLUMN(struct run_row, booked_microusd, RUN_MORE),
     COLUMN(struct run_row, paths, RUN_MORE),
     COLUMN(struct run_row, warning_code, RUN_MORE),
     COLUMN(struct run_row, warning_message, RUN_MORE),
@@ -123,6 +129,7 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, paused_by, RUN_MORE),
     COLUMN(struct run_row, still_us, RUN_MORE),
     COLUMN(struct run_row, question_id, RUN_MORE),
+    COLUMN(struct run_row, question_count, RUN_MORE),
     COLUMN(struct run_row, message_seq, RUN_MORE),
 };
 const struct shape run_shape = SHAPE("run", struct run_row, run_columns);
@@ -195,7 +202,7 @@ static const struct sql sql_tree = {
 /* From the index runs_completed alone. */
 static const struct sql sql_past = {
     "run_past",
-    "SELECT task_type, agent, cost_microusd, turns, work_us FROM runs"
+    "SELECT task_type, wanted_agent, cost_microusd, turns, work_us FROM runs"
     " WHERE repository_id = $1 AND status = 'completed' ORDER BY id DESC LIMIT $2",
     "ti",
 };
@@ -262,9 +269,8 @@ static const struct sql sql_next_queued_but = {
     "SELECT {columns} FROM runs WHERE status = 'queued'"
     " AND workspace_id = (SELECT workspace_id FROM repositories WHERE id = $1)"
     " AND repository_id = $1 AND (rank, id) > ($2, $3)"
-    " AND (deferred_reason IS NULL OR deferred_reason <> $4 OR account IS NULL OR account <> $5)"
-    " ORDER BY rank, id LIMIT 1",
-    "tittt",
+    " AND (pool IS NULL OR pool <> $4) ORDER BY rank, id LIMIT 1",
+    "titt",
 };
 static const struct sql sql_queued_unexplained = {
     "run_queued_unexplained",
@@ -497,13 +503,13 @@ enum rc runs_next_queued(struct db *db, const struct id *repository_id,
 }
 
 enum rc runs_next_queued_but(struct db *db, const struct id *repository_id,
-                             const struct run_place *after, const struct run_left *left,
-                             struct arena *arena, struct run_row *ret_row, struct err *err)
+                             const struct run_place *after, const char *pool, struct arena *arena,
+                             struct run_row *ret_row, struct err *err)
 {
-    return query_one(db, &sql_next_queued_but,
-                     P_LIST(P_ID(repository_id), P_INT(after->rank), P_ID(&after->id),
-                            P_TEXT(left->reason), P_TEXT(left->account)),
-                     &run_shape, arena, ret_row, err);
+    return query_one(
+        db, &sql_next_queued_but,
+        P_LIST(P_ID(repository_id), P_INT(after->rank), P_ID(&after->id), P_TEXT(pool)), &run_shape,
+        arena, ret_row, err);
 }
 
 enum rc runs_queued_unexplained(struct db *db, const struct id *workspace_id, int64_t limit,

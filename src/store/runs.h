@@ -51,8 +51,8 @@ struct run_row {
     const char *task_type;
     /* core/run/task_limits.h; 0: no limit.  Never changed. */
     int64_t max_turns, budget_microusd, max_tokens;
-    const char *agent;   /* Program and model, as configured: forecasts.h.  Never changed. */
-    struct str forecast; /* JSON object, core/run/forecast.h; or empty.  Never changed. */
+    const char *wanted_agent; /* Program and model, as configured: forecasts.h.  Never changed. */
+    struct str forecast;      /* JSON object, core/run/forecast.h; or empty.  Never changed. */
     const char *error_code;
     const char *error_message;
     int64_t event_seq;               /* The last run_seq that was given out. */
@@ -69,7 +69,13 @@ struct run_row {
     int64_t session_begun_us; /* Known to have begun then; 0: not known. */
     const char *plan_sha256;
     const char *account; /* Of the provider, that its agent uses up. */
-    struct str paths;    /* JSON array: files of the latest patch, or empty. */
+    int64_t account_us;  /* It got the account then; 0: one that is not configured. */
+    const char *agent;   /* Profile or adapter of the agent that it got; NULL: not chosen yet. */
+    int64_t fallback;    /* That is agent.fallback[fallback - 1]; 0: the agent itself. */
+    const char *pool;    /* queued: the accounts of which none is free; or NULL. */
+    const char *tried_accounts; /* Names, space between: its agent reported a limit of each. */
+    int64_t booked_microusd;    /* Of its cost: already in the rows of accounts. */
+    struct str paths;           /* JSON array: files of the latest patch, or empty. */
     const char *warning_code, *warning_message; /* It completed, with a warning. */
     struct str foreign_pr; /* JSON object: a pull request that the agent opened itself, or empty. */
     const char *prompt_version;
@@ -81,6 +87,7 @@ struct run_row {
     const char *paused_by;       /* Who; or NULL */
     int64_t still_us;            /* Since when its clocks stand still; 0: they run. */
     struct id question_id;       /* Its agent's open question, or none. */
+    int64_t question_count;      /* How many its agents have asked. */
     int64_t message_seq;         /* The last message to its agent; 0: none was sent. */
     int64_t judge_score_milli;   /* The lowest score of its judges, 0 to 1000; -1: none. */
     bool session_over;           /* Known to have ended. */
@@ -160,12 +167,9 @@ struct run_place {
 MUST_USE enum rc runs_next_queued(struct db *db, const struct id *repository_id,
                                   const struct run_place *after, struct arena *arena,
                                   struct run_row *ret_row, struct err *err); /* RC_NOT_FOUND */
-/* The same without those that were left for this reason and account. */
-struct run_left {
-    const char *reason, *account;
-};
+/* The same without those that wait for this pool of accounts. */
 MUST_USE enum rc runs_next_queued_but(struct db *db, const struct id *repository_id,
-                                      const struct run_place *after, const struct run_left *left,
+                                      const struct run_place *after, const char *pool,
                                       struct arena *arena, struct run_row *ret_row,
                                       struct err *err);
 /* Queued runs that have no reason yet, by rank. */

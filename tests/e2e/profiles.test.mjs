@@ -235,6 +235,7 @@ describe('the command line about profiles', { concurrency: 4 }, () => {
         const codex = items.find(({ name }) => name === 'codex');
         assert.deepEqual(codex.resume, ['resume', '{session}']);
         assert.deepEqual(codex.loginFiles, ['.codex/auth.json']);
+        assert.equal(codex.quotaWindowSeconds, 7 * 24 * 3600);
     });
 
     it('checks one: whole, then without a login, then without a program', async () => {

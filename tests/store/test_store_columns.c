@@ -11,6 +11,7 @@
 #include "store/patches.h"
 #include "store/pull_requests.h"
 #include "store/query.h"
+#include "store/questions.h"
 #include "store/requests.h"
 #include "store/sagas.h"
 #include "store/schedules.h"
@@ -251,6 +252,8 @@ WRITE(jobs_grow, struct job_row)
 WRITE(attempts_insert, struct attempt_row)
 WRITE(approvals_insert, struct approval_row)
 WRITE(approvals_save, struct approval_row)
+WRITE(questions_insert, struct question_row)
+WRITE(questions_save, struct question_row)
 WRITE(pull_requests_insert, struct pull_request_row)
 WRITE(pull_requests_save, struct pull_request_row)
 WRITE(sagas_insert, struct saga_row)
@@ -311,6 +314,14 @@ static const struct aggregate {
      "status",
      "pending",
      "approved"},
+    {"questions",
+     &question_shape,
+     "id",
+     write_questions_insert,
+     {write_questions_save},
+     "status",
+     "pending",
+     "answered"},
     {"event_log", &event_shape, "id", write_events_append, {NULL}, NULL, NULL, NULL},
     {"jobs",
      &job_shape,
@@ -501,7 +512,7 @@ static struct world world_make(struct fixture *fixture)
     return world;
 }
 
-enum { ROW_BYTES = 1024 };
+enum { ROW_BYTES = 2048 };
 
 /* Workers need the time as $1, for their state. */
 static void read_row(struct fixture *fixture, const struct aggregate *aggregate, void *row,

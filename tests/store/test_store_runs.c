@@ -423,7 +423,7 @@ START_TEST(past_runs_are_the_completed_ones_newest_first)
         struct run_row run = *full_run(&f, &task);
         run.run_no = i + 1;
         run.status = i == 2 ? RUN_FAILED : RUN_COMPLETED;
-        run.agent = i == 0 ? NULL : "claude:opus";
+        run.wanted_agent = i == 0 ? NULL : "claude:opus";
         run.turns = i;
         run.work_us = 10 * i;
         must(runs_insert(f.db, &run, &f.err));

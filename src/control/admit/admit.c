@@ -23,6 +23,8 @@
 #include "control/admit/acceptance.h"
 #include "control/admit/repo_load.h"
 #include "control/commit/isolate.h"
+#include "control/run/account_pool.h"
+#include "control/run/account_view.h"
 #include "control/run/accounts.h"
 #include "control/run/assignment.h"
 #include "control/run/candidates.h"
@@ -208,14 +210,30 @@ static enum rc start(struct admission *admission, struct flow *flow,
     return rc;
 }
 
+/* What a run waits for. */
+struct waiting {
+    const char *detail;
+    const char *pool, *account; /* If that is an account; else NULL. */
+};
+
+static bool is_about_accounts(enum admission_check check)
+{
+    return check == CHECK_ACCOUNT || check == CHECK_QUOTA || check == CHECK_REPORTED_QUOTA;
+}
+
 /* A new reason is appended as an event; a new detail of the same one is only stored. */
 static enum rc defer(struct context *ctx, struct flow *flow, enum admission_check check,
-                     const char *detail)
+                     const struct waiting *waiting)
 {
     const char *reason = admission_reason(check);
+    const char *detail = waiting->detail;
+    bool for_account = is_about_accounts(check);
+    bool same_pool = text_same(flow->run.pool, for_account ? waiting->pool : NULL);
+    if (!same_pool)
+        flow->run.pool = for_account ? waiting->pool : NULL;
     bool told = text_same(flow->run.deferred_reason, reason);
     if (told && text_same(flow->run.deferred_detail, detail))
-        return RC_OK;
+        return same_pool ? RC_OK : flow_save(ctx, flow);
     flow->run.deferred_reason = reason;
     flow->run.deferred_detail = detail;
     flow->task.status = task_status_of(flow->run.status, true);
@@ -225,8 +243,8 @@ static enum rc defer(struct context *ctx, struct flow *flow, enum admission_chec
     jw_kstr(&body.jw, "runId", flow->run.id.text);
     jw_kstr(&body.jw, "reason", reason);
     jw_kstr(&body.jw, "detail", detail);
-    if (check == CHECK_QUOTA || check == CHECK_REPORTED_QUOTA)
-        jw_kstr(&body.jw, "account", flow->run.account);
+    if (for_account)
+        jw_kstr(&body.jw, "account", waiting->account);
     enum rc rc = told ? RC_OK : flow_emit_task(ctx, flow, EV_TASK_DEFERRED, &body);
     return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
@@ -257,34 +275,18 @@ static enum rc fail_dependency(struct context *ctx, struct flow *flow, const str
     return rc == RC_OK ? flow_save(ctx, flow) : rc;
 }
 
-static void account_fact(struct context *ctx, const struct flow *flow, struct start_facts *facts)
+/* None of its accounts is free: that is what the run waits for, if for nothing before it. */
+static void account_fact(struct context *ctx, const struct flow *flow,
+                         const struct account_offer *offer, struct start_facts *facts,
+                         struct waiting *waiting)
 {
-    const char *detail = arena_printf(ctx->arena, QUOTA_DETAIL, flow->run.account);
-    facts->of[CHECK_QUOTA] = (struct start_fact){1, 1, detail};
-}
-
-static enum rc ask_account(struct context *ctx, struct flow *flow, struct start_facts *facts,
-                           bool *ret_probes)
-{
-    enum account_state state = ACCOUNT_OPEN;
-    enum rc rc = accounts_gate(ctx, flow, &state);
-    *ret_probes = state == ACCOUNT_PROBE;
-    if (rc == RC_OK && state == ACCOUNT_PARKED)
-        account_fact(ctx, flow, facts);
-    if (flow->run.held_until_us > ctx->now_us)
-        facts->of[CHECK_REPORTED_QUOTA] = (struct start_fact){
-            1, 1, accounts_held_detail(&flow->run, ctx->arena)};
-    return rc;
-}
-
-/* Nothing else holds the run back: it becomes the probe of its parked account, or waits. */
-static enum rc take_probe(struct context *ctx, struct flow *flow, struct start_facts *facts)
-{
-    bool taken;
-    enum rc rc = accounts_probe(ctx, flow, &taken);
-    if (rc == RC_OK && !taken)
-        account_fact(ctx, flow, facts);
-    return rc;
+    if (offer->choice.at != ACCOUNT_NONE)
+        return;
+    struct pool_refusal refusal = pool_refusal(ctx, flow, offer);
+    facts->of[refusal.check] = (struct start_fact){1, 1, refusal.detail};
+    waiting->pool = offer->pool;
+    waiting->account = refusal.account;
+    pool_note_empty(ctx, offer);
 }
 
 /* Other tasks that the run waits for. */
@@ -293,8 +295,12 @@ struct waits {
     const char *candidates; /* What its candidates do, or NULL. */
 };
 
-static void note_waits(const struct waits *waits, struct start_facts *facts)
+static void note_waits(struct context *ctx, const struct run_row *run, const struct waits *waits,
+                       struct start_facts *facts)
 {
+    if (run->paused_us > 0)
+        facts->of[CHECK_PAUSED] = (struct start_fact){
+            1, 1, arena_printf(ctx->arena, "%s has paused the run", run->paused_by)};
     if (waits->dependency)
         facts->of[CHECK_DEPENDENCY] = (struct start_fact){
             1, 1, "a task that it depends on has not completed"};
@@ -309,26 +315,35 @@ static enum rc decide(struct admission *admission, struct flow *flow, struct lin
     struct context *ctx = admission->ctx;
     const struct repo_config *config;
     struct repo_load_view view = {0};
-    bool probes;
+    struct account_offer offer;
+    struct waiting waiting = {0};
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
     struct start_facts facts = facts_for(admission, flow, line);
-    note_waits(waits, &facts);
-    rc = ask_account(ctx, flow, &facts, &probes);
+    note_waits(ctx, &flow->run, waits, &facts);
+    /* The account of its agent matters where its agent is to work. */
+    bool works = !candidates_work(flow);
+    rc = works ? pool_ask(ctx, flow, &offer) : RC_OK;
     if (rc != RC_OK)
         return rc;
+    if (works)
+        account_fact(ctx, flow, &offer, &facts, &waiting);
     if (admission_start(&facts) == ADMISSION_PASSED)
         rc = repo_load_check(ctx, &line->load, flow, &view, &facts);
-    if (rc == RC_OK && probes && admission_start(&facts) == ADMISSION_PASSED)
-        rc = take_probe(ctx, flow, &facts);
+    if (rc == RC_OK && works && admission_start(&facts) == ADMISSION_PASSED) {
+        rc = pool_take(ctx, flow, &offer);
+        account_fact(ctx, flow, &offer, &facts, &waiting);
+    }
     if (rc != RC_OK)
         return rc;
     enum admission_check check = admission_start(&facts);
     *ret_check = check;
     repo_load_join(&line->load, &view, check);
-    if (check != ADMISSION_PASSED)
-        return defer(ctx, flow, check, admission_detail(check, &facts, ctx->arena));
+    if (check != ADMISSION_PASSED) {
+        waiting.detail = admission_detail(check, &facts, ctx->arena);
+        return defer(ctx, flow, check, &waiting);
+    }
     if (view.warn)
         rc = warn_of_overlap(ctx, flow, &view.meeting);
     return rc == RC_OK ? start(admission, flow, config) : rc;
@@ -599,6 +614,7 @@ static enum rc explain_rest(struct admission *admission)
 enum rc admit_queued(struct context *ctx, struct admit_walk *walk)
 {
     struct admission admission = {.ctx = ctx};
+    account_view_forget(ctx); /* Commands of the batch may have ended runs. */
     enum rc rc = open_lines(&admission);
     if (rc != RC_OK || admission.line_count == 0)
         return rc;

@@ -15,6 +15,7 @@
 #include "base/rc.h"
 #include "control/commit/command.h"
 #include "control/commit/hooks.h"
+#include "core/config/account_config.h"
 #include "core/config/notify.h"
 #include "store/store.h"
 
@@ -57,6 +58,7 @@ struct committer_options {
     struct committer_limits limits;
     struct str defaults; /* The server's layer under every repository's document; or empty. */
     struct notify_channels channels; /* Not owned. */
+    struct account_configs accounts; /* Not owned. */
     const struct control_hooks *hooks;
     size_t lanes; /* At least one; more only on a store with concurrent writers. */
     /* Called on the lane after each commit that wrote or set a due time.  Must not block. */

@@ -25,8 +25,8 @@ struct config_book;
 
 struct subscriber_list;
 struct known_notes;
-struct parked_list;
 struct past_list;
+struct account_view;
 
 /* The effects of one batch, for the work at its end and after its commit. */
 struct round {
@@ -56,7 +56,7 @@ struct round {
     const struct subscriber_list *subscriptions; /* As topic_send.c read them; NULL: not yet. */
     const struct known_notes *notes;             /* As memories.c read them last; NULL: not yet. */
     const struct past_list *past_runs;           /* As forecasts.c read them; NULL: none yet. */
-    const struct parked_list *parked_accounts;   /* As accounts.c read them; NULL: not yet. */
+    struct account_view *accounts;               /* As account_view.c read them; NULL: not yet. */
 };
 
 struct context {
@@ -72,6 +72,7 @@ struct context {
     const struct committer_limits *limits;
     struct str defaults; /* JSON: see effective.h; or empty. */
     const struct notify_channels *channels;
+    const struct account_configs *accounts;
     const struct queue_book *queues;
     struct config_book *configs;
     struct swarms *swarms;

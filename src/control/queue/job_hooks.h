@@ -21,8 +21,9 @@ struct job_hooks {
     /* ---- jobs with a run_id ---- */
 
     /* Before the job is claimed.  RC_NOT_FOUND: another transaction has locked the run, and may
-       end it.  *ret_run lives in the arena until left(). */
-    enum rc (*claim)(struct context *ctx, const struct job_row *job, void **ret_run);
+       end it.  *ret_held: a person has paused it.  *ret_run lives in the arena until left(). */
+    enum rc (*claim)(struct context *ctx, const struct job_row *job, void **ret_run,
+                     bool *ret_held);
     enum rc (*claimed)(struct context *ctx, const struct job_row *job, void *run);
     void (*left)(void *run);
     /* Sends the read of the run ahead, for claim(): see db_read_ahead. */

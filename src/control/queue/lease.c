@@ -46,25 +46,39 @@ static enum rc claim(struct context *ctx, struct cmd_lease *cmd, const struct jo
     return rc == RC_OK && run != NULL ? ctx->hooks->jobs->claimed(ctx, mine, run) : rc;
 }
 
+static enum rc claim_if_allowed(struct context *ctx, struct cmd_lease *cmd,
+                                const struct job_row *job, void *run)
+{
+    bool allowed;
+    enum rc rc = breaker_gate(ctx, job, &allowed);
+    if (rc == RC_OK && allowed)
+        return claim(ctx, cmd, job, run);
+    cmd->held++;
+    return rc;
+}
+
+/* Its run is paused.  Out of the way of others until that ends: there may be many of them. */
+static enum rc hold(struct context *ctx, struct cmd_lease *cmd, const struct job_row *job)
+{
+    struct job_row mine = job_row_copy(job, ctx->arena);
+    cmd->held++;
+    return settle_hold(ctx, &mine, JOB_HELD_US);
+}
+
 /* A job whose run another transaction has locked is skipped: that one may end it. */
 static enum rc try_claim(struct context *ctx, void *subject, const struct failure *why)
 {
     (void)why;
     struct cmd_lease *cmd = ((struct claiming *)subject)->cmd;
     const struct job_row *job = ((struct claiming *)subject)->job;
-    bool allowed;
-    enum rc rc = breaker_gate(ctx, job, &allowed);
-    if (rc != RC_OK || !allowed) {
-        cmd->held++;
-        return rc;
-    }
     if (id_is_none(&job->run_id))
-        return claim(ctx, cmd, job, NULL);
+        return claim_if_allowed(ctx, cmd, job, NULL);
     void *run = NULL;
-    rc = ctx->hooks->jobs->claim(ctx, job, &run);
-    if (rc == RC_OK)
-        rc = claim(ctx, cmd, job, run);
-    else if (rc == RC_NOT_FOUND) {
+    bool held = false;
+    enum rc rc = ctx->hooks->jobs->claim(ctx, job, &run, &held);
+    if (rc == RC_OK) {
+        rc = held ? hold(ctx, cmd, job) : claim_if_allowed(ctx, cmd, job, run);
+    } else if (rc == RC_NOT_FOUND) {
         supply_pass(&ctx->round->supply, job->queue);
         rc = RC_OK;
     }

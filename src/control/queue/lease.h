@@ -16,7 +16,7 @@ struct cmd_lease {
     int64_t lease_us;     /* 0: each queue's */
     struct job_row *jobs; /* The answer. */
     size_t job_count;
-    size_t held; /* Jobs that breakers kept from it. */
+    size_t held; /* Jobs that breakers and pauses kept from it. */
 };
 struct cmd_lease *cmd_lease_new(void);
 

@@ -21,8 +21,8 @@ struct settlement {
 MUST_USE enum rc settle(struct context *ctx, struct job_row *job,
                         const struct settlement *settlement);
 MUST_USE enum rc settle_cancel(struct context *ctx, struct job_row *job);
-/* queued -> scheduled until then, without an attempt: what it depends on is not to be called. */
+/* queued -> scheduled until then, without an attempt: it is not to be handed out before. */
 MUST_USE enum rc settle_hold(struct context *ctx, struct job_row *job, int64_t until_us);
-/* A waiting job is due: scheduled -> queued. */
+/* A waiting job is due, or is not held any more: scheduled -> queued. */
 MUST_USE enum rc settle_due(struct context *ctx, struct job_row *job);
 #endif

@@ -13,6 +13,7 @@
 #include "control/run/ending.h"
 #include "control/run/pipeline.h"
 #include "control/run/policies.h"
+#include "control/run/questions.h"
 #include "control/run/results.h"
 #include "control/run/run_tree.h"
 #include "store/patches.h"
@@ -47,9 +48,7 @@ enum rc pipeline_walk(struct context *ctx, struct flow *flow, enum run_status st
     return rc;
 }
 
-/* *ret_ending: a limit of which nothing is left; NULL: there is none. */
-static enum rc find_used_up(struct context *ctx, struct flow *flow,
-                            const struct ending **ret_ending)
+enum rc pipeline_used_up(struct context *ctx, struct flow *flow, const struct ending **ret_ending)
 {
     static const struct ending turns = {RUN_EV_FAIL, "max_turns_exceeded",
                                         "The run has used up its turns"};
@@ -74,21 +73,15 @@ static void count_attempt(struct flow *flow)
 static enum rc begin_agent(struct context *ctx, struct flow *flow, enum step_kind step)
 {
     const struct ending *ending;
-    const struct repo_config *config;
-    enum rc rc = find_used_up(ctx, flow, &ending);
+    enum rc rc = pipeline_used_up(ctx, flow, &ending);
     if (rc == RC_OK && ending != NULL)
         return flow_end(ctx, flow, ending);
-    if (rc == RC_OK)
-        rc = flow_config(ctx, flow, &config);
+    if (rc == RC_OK && question_is_open(flow))
+        return question_await(ctx, flow);
     if (rc != RC_OK)
         return rc;
-    if (flow->run.model == NULL && config->agent.model_told)
-        flow->run.model = config->agent.model; /* Until the agent reports another. */
-    const char *account = agent_account(&config->agent, ctx->arena);
-    if (!text_same(flow->run.account, account))
-        flow->run.account = account;
     bool held;
-    rc = accounts_hold(ctx, flow, &held);
+    rc = accounts_enter(ctx, flow, &held);
     return rc == RC_OK && !held ? assignment_enqueue(ctx, flow, step) : rc;
 }
 
@@ -135,8 +128,11 @@ static enum rc patch_flagged(struct context *ctx, const struct flow *flow, bool 
 /* Everything before publishing is done: a person must approve where policy requires it. */
 static enum rc conclude(struct context *ctx, struct flow *flow)
 {
+    bool recalled = false;
     enum rc rc = pipeline_walk(ctx, flow, RUN_JUDGING, NULL);
-    if (rc != RC_OK)
+    if (rc == RC_OK)
+        rc = pipeline_recall_for_messages(ctx, flow, &recalled);
+    if (rc != RC_OK || recalled)
         return rc;
     bool flagged;
     enum policy_verdict verdict;

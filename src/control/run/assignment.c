@@ -1,6 +1,9 @@
 #include "control/run/assignment.h"
 #include "control/queue/jobs.h"
+#include "control/run/account_pool.h"
 #include "control/run/memories.h"
+#include "control/run/messages.h"
+#include "control/run/questions.h"
 #include "control/run/usage.h"
 #include "core/queue/breaker_config.h"
 #include "forge/git.h"
@@ -143,6 +146,26 @@ static void write_snapshot(struct jw *jw, const struct flow *flow)
         jw_kraw(jw, "attachments", flow->task.attachments);
 }
 
+/* What the agent works with, where that is more than the configuration has. */
+static void write_account(struct jw *jw, const struct context *ctx, const struct run_row *run)
+{
+    const struct account_config *account = pool_account(ctx, run);
+    if (run->fallback > 0)
+        jw_kint(jw, "fallback", run->fallback);
+    if (account == NULL)
+        return;
+    jw_key(jw, "account");
+    account_config_write(jw, account);
+    jw_ktime(jw, "accountSince", run->account_us);
+}
+
+/* What people have said to the agent: messages, and answers to its questions. */
+static enum rc write_said(struct context *ctx, const struct flow *flow, struct jw *jw)
+{
+    enum rc rc = messages_write(ctx, flow, jw);
+    return rc == RC_OK ? questions_write(ctx, flow, jw) : rc;
+}
+
 static enum rc write_payload(struct context *ctx, const struct flow *flow,
                              const struct repo_config *config, const struct blueprint_step *step,
                              struct str *ret_payload)
@@ -156,6 +179,8 @@ static enum rc write_payload(struct context *ctx, const struct flow *flow,
     write_limits(&jw, flow);
     usage_write(&jw, flow);
     jw_kstr(&jw, "step", step->name);
+    if (step->kind == STEP_AGENT || step->kind == STEP_PLAN)
+        write_account(&jw, ctx, &flow->run);
     if (flow->record.len > 0)
         jw_kraw(&jw, "record", flow->record);
     if (flow->run.step_results.len > 0)
@@ -164,6 +189,8 @@ static enum rc write_payload(struct context *ctx, const struct flow *flow,
     enum rc rc = RC_OK;
     if (step->kind == STEP_HYDRATE && config->prompt.memory)
         rc = memories_write(ctx, flow, &jw);
+    if (step_row(step->kind)->runs_agent)
+        rc = write_said(ctx, flow, &jw);
     jw_end(&jw, '}');
     if (rc != RC_OK)
         return rc;
@@ -213,7 +240,10 @@ static enum rc write_pull_payload(struct context *ctx, const struct flow *flow,
     jw_kint(&jw, "idleMs", config->timeouts.idle_ms);
     write_limits(&jw, flow);
     usage_write(&jw, flow);
+    enum rc rc = write_said(ctx, flow, &jw);
     jw_end(&jw, '}');
+    if (rc != RC_OK)
+        return rc;
     if (buf.overflow)
         return err_set(ctx->err, RC_TOO_LARGE, "PAYLOAD_TOO_LARGE",
                        "a job of run %s would pass %d bytes", flow->run.id.text, PAYLOAD_BYTES_MAX);

@@ -16,13 +16,15 @@
  *   128 KiB   results of custom steps (results_custom.c)
  *    64 KiB   the record of an agent elsewhere: a result of 10 KiB, its numbers written out in full
  *    48 KiB   notes of earlier runs: MEMORY_BYTES_MAX, all of it escaped
+ *   288 KiB   unread messages: MESSAGES_UNREAD_BYTES_MAX, all of it escaped, and their frames
+ *   160 KiB   answers to questions: ANSWERS_BYTES_MAX, the same
  *    16 KiB   ids, hashes, the branch, sums
  *
  * So no job of an accepted task can fail to be made for its size.
  */
 enum {
     TASK_BYTES_MAX = 1024 * 1024,
-    RUN_BYTES_MAX = 256 * 1024,
+    RUN_BYTES_MAX = 704 * 1024,
     CONFIG_BYTES_MAX = TASK_BYTES_MAX - 4 * 1024, /* With the smallest of tasks. */
 };
 

@@ -32,6 +32,9 @@ enum candidates_gate { CANDIDATES_PASS, CANDIDATES_HOLD, CANDIDATES_FAILED };
    and is saved. */
 MUST_USE enum rc candidates_gate(struct context *ctx, struct flow *flow,
                                  enum candidates_gate *ret_gate, const char **ret_detail);
+/* Do candidates do the work of the run's first attempt, or have they done it?  Then its own agent
+   works only if their patch must be repaired. */
+bool candidates_work(const struct flow *flow);
 /* Has the run a patch of a candidate that it has not begun to verify?  Later attempts, which repair
    it, are its own agent's. */
 bool candidates_patch_waits(const struct flow *flow);

@@ -1,7 +1,9 @@
 #include "control/run/ending.h"
 #include "base/log.h"
+#include "control/run/account_pool.h"
 #include "control/run/assignment.h"
 #include "control/run/memories.h"
+#include "control/run/questions.h"
 #include "control/run/saga_publish.h"
 #include "core/event_types.h"
 #include "store/approvals.h"
@@ -95,14 +97,20 @@ enum rc flow_end(struct context *ctx, struct flow *flow, const struct ending *en
     flow->run.error_message = flow->task.error_message = ending->code != NULL ? ending->message
                                                                               : NULL;
     flow->run.job_id = (struct id){0};
+    flow->run.paused_us = 0;
+    flow->run.paused_by = NULL;
     /* A run that was sent back to the queue has worked, too. */
     bool worked = before != RUN_QUEUED || flow->run.base_commit != NULL;
     if (worked)
         rc = memories_record(ctx, flow);
     if (rc == RC_OK)
+        rc = question_cancel(ctx, flow);
+    if (rc == RC_OK)
         rc = emit_ending(ctx, flow);
     if (rc == RC_OK)
         rc = timers_clear_subject(ctx->db, &flow->run.id, ctx->err);
+    if (rc == RC_OK)
+        rc = pool_book(ctx, &flow->run);
     if (rc == RC_OK && before == RUN_AWAITING_APPROVAL)
         rc = close_approvals(ctx, flow);
     if (rc == RC_OK && before == RUN_CREATING_PR && id_is_none(&flow->run.pull_request_id))

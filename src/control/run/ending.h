@@ -21,9 +21,9 @@ struct ending {
     "The agent passed its limit of tokens; before a retry raise limits.maxTokens of the " \
     "repository, or submit the task with a higher --max-tokens"
 /* Moves to the terminal state, writes both rows' errors, records a memory, appends the events of
-   run and task, drops timers and open approvals, undoes a publish without a pull request, enqueues
-   the cleanup, has sub-tasks ended unless it completed (subtasks.h), requests admission.  The
-   caller settles the job and saves. */
+   run and task, drops timers, open approvals and questions, undoes a publish without a pull
+   request, enqueues the cleanup, has sub-tasks ended unless it completed (subtasks.h), requests
+   admission.  The caller settles the job and saves. */
 MUST_USE enum rc flow_end(struct context *ctx, struct flow *flow, const struct ending *ending);
 
 /* The run may complete, with this warning; an earlier warning stays. */

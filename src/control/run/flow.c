@@ -201,8 +201,8 @@ static enum rc add_forecast(struct context *ctx, struct flow *flow,
                             const struct repo_config *config)
 {
     struct run_row *run = &flow->run;
-    run->agent = forecasts_agent(&config->agent, ctx->arena);
-    const struct past_run wanted = {.task_type = run->task_type, .agent = run->agent};
+    run->wanted_agent = forecasts_agent(&config->agent, ctx->arena);
+    const struct past_run wanted = {.task_type = run->task_type, .agent = run->wanted_agent};
     enum rc rc = forecasts_make(ctx, &run->repository_id, &wanted, &flow->forecast);
     if (rc == RC_OK)
         run->forecast = forecast_text(&flow->forecast, ctx->arena);

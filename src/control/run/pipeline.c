@@ -7,13 +7,16 @@
 #include "control/run/assignment.h"
 #include "control/run/day_budget.h"
 #include "control/run/ending.h"
+#include "control/run/messages.h"
 #include "control/run/pull_limits.h"
 #include "control/run/quarantine.h"
+#include "control/run/questions.h"
 #include "control/run/results.h"
 #include "control/run/run_tree.h"
 #include "control/run/stop.h"
 #include "control/run/usage.h"
 #include "core/event_types.h"
+#include "core/run/question_spec.h"
 #include "core/run/worker_report.h"
 #include <string.h>
 
@@ -48,6 +51,8 @@ enum rc pipeline_started(struct context *ctx, const struct job_row *job, struct 
     jw_kstr(&body.jw, "worker", job->worker);
     jw_kint(&body.jw, "try", job->life.attempt + 1);
     enum rc rc = flow_emit(ctx, flow, EV_STEP_STARTED, &body);
+    if (rc == RC_OK)
+        rc = messages_handed_over(ctx, flow, job);
     return rc == RC_OK ? flow_save_events(ctx, flow) : rc;
 }
 
@@ -66,6 +71,10 @@ enum rc pipeline_check_result(struct context *ctx, const struct job_row *job, st
     if (rc != RC_OK)
         return err_wrap(ctx->err, RC_INVALID, "the result");
     rc = report_check_result(job->type, ret_result->tree, ctx->err);
+    const struct js *question = js_get(ret_result->tree, "question");
+    struct question_spec spec;
+    if (rc == RC_OK && step_runs_agent(job->type) && js_type(question) != JS_NULL)
+        rc = question_spec_decode(question, "question", &spec, ctx->err);
     if (rc != RC_OK)
         return rc;
     rc = load_mover(ctx, job, &ret_result->flow);
@@ -182,6 +191,21 @@ static enum rc give_up(struct context *ctx, struct flow *flow, const struct endi
     return pipeline_warn_published(ctx, flow, ending->code, ending->message);
 }
 
+/* The agent that asked is gone: none starts before its question is closed. */
+static enum rc await_instead(struct context *ctx, struct flow *flow, struct job_row *job)
+{
+    enum rc rc = settle_cancel(ctx, job);
+    return rc == RC_OK ? pipeline_resume(ctx, flow) : rc;
+}
+
+static enum rc try_again(struct context *ctx, struct flow *flow, const struct job_row *job)
+{
+    struct job_row copy = *job;
+    enum rc rc = messages_lost(ctx, flow, job);
+    bool asks = step_runs_agent(job->type) && question_is_open(flow);
+    return rc == RC_OK && asks ? await_instead(ctx, flow, &copy) : rc;
+}
+
 enum rc pipeline_failed(struct context *ctx, const struct job_row *job,
                         const struct job_failure *failure)
 {
@@ -200,6 +224,8 @@ enum rc pipeline_failed(struct context *ctx, const struct job_row *job,
     } else if (rc == RC_OK && !again) {
         struct ending ending = ending_of(&flow, failure);
         rc = give_up(ctx, &flow, &ending);
+    } else if (rc == RC_OK) {
+        rc = try_again(ctx, &flow, job);
     }
     if (rc == RC_OK)
         rc = flow_save(ctx, &flow);
@@ -249,13 +275,19 @@ static enum rc take_up_again(struct context *ctx, struct flow *flow, struct job_
 {
     const struct repo_config *config;
     const struct step_row *step = step_find(job->type);
-    if (step == NULL || !step->works_in_tree)
+    if (step == NULL || !step->runs_agent)
         return RC_OK;
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc != RC_OK)
         return rc;
-    bool remote = config->agent.compute == COMPUTE_REMOTE && step->kind == STEP_AGENT;
-    return remote ? follow_again(ctx, flow, job) : prepare_again(ctx, flow, job);
+    if (config->agent.compute == COMPUTE_REMOTE && step->kind == STEP_AGENT)
+        return follow_again(ctx, flow, job);
+    rc = messages_lost(ctx, flow, job);
+    if (rc != RC_OK)
+        return rc;
+    if (step->works_in_tree)
+        return prepare_again(ctx, flow, job);
+    return question_is_open(flow) ? await_instead(ctx, flow, job) : RC_OK;
 }
 
 enum rc pipeline_lost(struct context *ctx, struct job_row *job, const char *worker)

@@ -15,6 +15,8 @@
 #include "control/queue/job_hooks.h"
 #include "control/run/flow.h"
 
+struct ending;
+
 /* A worker took the step of this run. */
 MUST_USE enum rc pipeline_started(struct context *ctx, const struct job_row *job,
                                   struct flow *flow);
@@ -54,9 +56,13 @@ MUST_USE enum rc pipeline_walk(struct context *ctx, struct flow *flow, enum run_
                                const char *reason);
 /* With the prompt that is there: to the agent, or to its plan if that is still to be made. */
 MUST_USE enum rc pipeline_resume(struct context *ctx, struct flow *flow);
+/* *ret_ending: of a limit nothing is left for the agent, and the run would end so; NULL: it may
+   start. */
+MUST_USE enum rc pipeline_used_up(struct context *ctx, struct flow *flow,
+                                  const struct ending **ret_ending);
 /* The next attempt of a running run: its agent starts, unless the run has used up its turns, its
-   money or its tokens, or an ancestor has (it ends), or the agent's account is parked (it is queued
-   again). */
+   money or its tokens, or an ancestor has (it ends), the agent's question is open (it waits for the
+   answer), or the agent's account is parked (it is queued again). */
 MUST_USE enum rc pipeline_start_agent(struct context *ctx, struct flow *flow);
 /* Publishes, or keeps the patch: judged good, or approved. */
 MUST_USE enum rc pipeline_accept(struct context *ctx, struct flow *flow);
@@ -65,4 +71,22 @@ MUST_USE enum rc pipeline_plan_approved(struct context *ctx, struct flow *flow);
    have opened it before the step: then the patch is not checked further. */
 MUST_USE enum rc pipeline_warn_published(struct context *ctx, struct flow *flow, const char *code,
                                          const char *message);
+
+/* ---- for what people have said (recall.c) ---- */
+
+/* The agent of a run that is running, verifying or judging starts again.  No retry is counted. */
+struct recall {
+    const char *reason;  /* message, question */
+    const char *summary; /* For people. */
+};
+MUST_USE enum rc pipeline_recall(struct context *ctx, struct flow *flow,
+                                 const struct recall *recall);
+/* If messages are unread, and the run may still use its agent.  *ret_recalled: the run has
+   moved. */
+MUST_USE enum rc pipeline_recall_for_messages(struct context *ctx, struct flow *flow,
+                                              bool *ret_recalled);
+/* An agent that ended has a question open: the run waits for the answer. */
+MUST_USE enum rc pipeline_recall_for_answer(struct context *ctx, struct flow *flow);
+/* The question that the run waited for is closed: the agent starts. */
+MUST_USE enum rc pipeline_answered(struct context *ctx, struct flow *flow);
 #endif

@@ -189,6 +189,8 @@ static enum rc progress_one(struct context *ctx, const struct cmd_progress *cmd,
     if (rc == RC_OK && usage_shows_work(sums))
         rc = accounts_proved(ctx, &flow.run);
     if (rc == RC_OK)
+        rc = accounts_usage(ctx, &flow.run, progress->events);
+    if (rc == RC_OK)
         rc = note_session(ctx, &flow, &job, progress->events);
     if (rc == RC_OK)
         rc = note_delivered(ctx, &job, progress->events);

@@ -104,7 +104,8 @@ enum rc facts_of_hydrate(const struct result_claims *claims)
 enum rc facts_of_plan(const struct result_claims *claims)
 {
     bool cut_short = strcmp(js_get_str(claims->result, "outcome", ""), "ended") != 0 ||
-                     strcmp(js_get_str(claims->result, "report", ""), "error") == 0;
+                     strcmp(js_get_str(claims->result, "report", ""), "error") == 0 ||
+                     js_type(js_get(claims->result, "question")) == JS_OBJECT;
     if (!cut_short && text_empty(js_get_str(claims->result, "planSha256", "")))
         return REFUSE(claims->ctx, "planSha256", "planSha256 is empty, and the agent did not fail");
     return check_member(claims, "planSha256", "plan");

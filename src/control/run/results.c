@@ -5,8 +5,10 @@
 #include "control/run/results.h"
 #include "control/run/accounts.h"
 #include "control/run/ending.h"
+#include "control/run/patch.h"
 #include "control/run/pipeline.h"
 #include "control/run/policies.h"
+#include "control/run/questions.h"
 #include "control/run/result_facts.h"
 #include "control/run/stop.h"
 #include "control/run/usage.h"
@@ -126,6 +128,8 @@ static const struct {
     {"tool_denied", {RUN_EV_FAIL, "policy.tool_denied", "The agent called a denied tool"}},
     {"tool_retries",
      {RUN_EV_FAIL, "retry_budget_exhausted", "The agent made the same failing call over and over"}},
+    {"login_failed",
+     {RUN_EV_FAIL, "agent_login_failed", "The provider refused the agent's login; log in again"}},
     {"output_unreadable",
      {RUN_EV_FAIL, "agent_output_unreadable",
       "The agent printed a record of more than 16 MiB, which cannot be checked"}},
@@ -138,47 +142,6 @@ static const struct ending *agent_stop(const struct js *result)
         if (strcmp(agent_stops[i].outcome, outcome) == 0)
             return &agent_stops[i].ending;
     return NULL;
-}
-
-static enum rc supersede_patch(struct context *ctx, struct flow *flow)
-{
-    if (id_is_none(&flow->run.patch_id))
-        return RC_OK;
-    enum rc rc = patches_set_status(ctx->db, &flow->run.patch_id, "superseded", ctx->err);
-    if (rc != RC_OK)
-        return rc;
-    CLEANUP(event_body_release) struct event_body body;
-    event_body_open(&body);
-    jw_kstr(&body.jw, "patchId", flow->run.patch_id.text);
-    return flow_emit(ctx, flow, EV_PATCH_SUPERSEDED, &body);
-}
-
-static enum rc emit_patch(struct context *ctx, struct flow *flow, const struct patch_row *patch,
-                          const struct js *result)
-{
-    const struct js *told = js_get(result, "patch");
-    const struct js *unscanned = js_get(told, "unscanned");
-    const struct js *nested = js_get(result, "nestedRepositories");
-    CLEANUP(event_body_release) struct event_body body;
-    event_body_open(&body);
-    jw_kstr(&body.jw, "patchId", patch->id.text);
-    jw_kstr(&body.jw, "runId", flow->run.id.text);
-    jw_kint(&body.jw, "attemptNo", patch->attempt_no);
-    jw_kint(&body.jw, "filesChanged", patch->files);
-    jw_kint(&body.jw, "linesAdded", patch->lines_added);
-    jw_kint(&body.jw, "linesDeleted", patch->lines_deleted);
-    jw_kstr(&body.jw, "diffArtifactId", patch->sha256);
-    jw_kstr(&body.jw, "treeHash", patch->tree_hash);
-    jw_kstr(&body.jw, "summary", patch->summary);
-    if (unscanned != NULL) {
-        jw_kint(&body.jw, "unscannedFiles", js_get_int(told, "unscannedFiles", 0));
-        jw_kraw(&body.jw, "unscanned", str_of(js_text(unscanned, ctx->arena)));
-    }
-    if (nested != NULL) {
-        jw_kint(&body.jw, "nestedRepositoryCount", js_get_int(result, "nestedRepositoryCount", 0));
-        jw_kraw(&body.jw, "nestedRepositories", str_of(js_text(nested, ctx->arena)));
-    }
-    return flow_emit(ctx, flow, EV_PATCH_CREATED, &body);
 }
 
 static enum rc record_patch(struct context *ctx, struct flow *flow, const struct js *result)
@@ -198,16 +161,9 @@ static enum rc record_patch(struct context *ctx, struct flow *flow, const struct
         .status = "created",
         .created_us = ctx->now_us,
     };
-    enum rc rc = supersede_patch(ctx, flow);
-    if (rc == RC_OK)
-        rc = patches_insert(ctx->db, &row, ctx->err);
-    if (rc != RC_OK)
-        return rc;
-    flow->run.patch_id = row.id;
-    flow->run.patch_sha256 = row.sha256;
     const struct js *paths = js_get(patch, "paths");
-    flow->run.paths = str_of(paths != NULL ? js_text(paths, ctx->arena) : NULL);
-    return emit_patch(ctx, flow, &row, result);
+    struct str paths_text = str_of(paths != NULL ? js_text(paths, ctx->arena) : NULL);
+    return patch_adopt(ctx, flow, &row, paths_text, result);
 }
 
 static enum rc fail_agent(struct context *ctx, struct flow *flow, const struct inference *inference,
@@ -254,9 +210,10 @@ static enum rc stop_agent(struct context *ctx, struct flow *flow, const struct e
 {
     struct ending ending = *stop;
     const char *said = js_get_str(result, "error", NULL);
-    bool of_tool = strcmp(stop->code, "policy.tool_denied") == 0 ||
-                   strcmp(stop->code, "retry_budget_exhausted") == 0;
-    if (of_tool && !text_empty(said))
+    bool told = strcmp(stop->code, "policy.tool_denied") == 0 ||
+                strcmp(stop->code, "retry_budget_exhausted") == 0 ||
+                strcmp(stop->code, "agent_login_failed") == 0;
+    if (told && !text_empty(said))
         ending.message = arena_strdup(ctx->arena, said);
     return flow_end(ctx, flow, &ending);
 }
@@ -275,9 +232,19 @@ static enum rc go_on_with(struct context *ctx, struct flow *flow, const struct j
     if (rc == RC_OK && has_patch)
         rc = policies_on_patch(ctx, flow, js_get_int(js_get(result, "patch"), "forbiddenPaths", 0),
                                &stopped);
+    if (rc == RC_OK && has_patch && !stopped)
+        rc = pipeline_recall_for_messages(ctx, flow, &stopped);
     if (rc != RC_OK || stopped)
         return rc;
     return has_patch ? pipeline_next(ctx, flow) : remote_take_pr(ctx, flow);
+}
+
+/* What it has done so far is kept. */
+static enum rc await_answer(struct context *ctx, struct flow *flow, const struct js *result,
+                            bool has_patch)
+{
+    enum rc rc = has_patch ? record_patch(ctx, flow, result) : RC_OK;
+    return rc == RC_OK ? pipeline_recall_for_answer(ctx, flow) : rc;
 }
 
 enum rc result_infer(struct context *ctx, struct flow *flow, const struct js *result)
@@ -298,6 +265,8 @@ enum rc result_infer(struct context *ctx, struct flow *flow, const struct js *re
     }
     if (js_count(secrets) > 0)
         return result_of_secrets(ctx, flow, secrets);
+    if (stop == NULL && !facts.pr_exists && question_is_open(flow))
+        return await_answer(ctx, flow, result, facts.has_commits);
     /* Out of turns or money with its pull request open, it has done what it was to do. */
     if (stop != NULL && facts.pr_exists)
         facts.completion = REPORT_SUCCESS;
@@ -342,6 +311,10 @@ enum rc result_of_agent(struct context *ctx, struct flow *flow, const struct js 
     flow->run.session_over |= remote;
     rc = take_usage(ctx, flow, result, &deferred);
     if (rc != RC_OK || deferred)
+        return rc;
+    if (agent_stop(result) == NULL)
+        rc = question_of_record(ctx, flow, js_get(result, "question"));
+    if (rc != RC_OK)
         return rc;
     bool held = js_count(js_get(result, "secrets")) > 0; /* There is nothing to collect. */
     return remote && !held && may_have_finished(agent_stop(result))

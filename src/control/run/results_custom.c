@@ -4,6 +4,7 @@
 #include "control/run/approval.h"
 #include "control/run/ending.h"
 #include "control/run/pipeline.h"
+#include "control/run/questions.h"
 #include "control/run/results.h"
 #include "core/event_types.h"
 #include "core/run/policy.h"
@@ -96,8 +97,12 @@ enum rc result_of_plan(struct context *ctx, struct flow *flow, const struct js *
     enum rc rc = flow_config(ctx, flow, &config);
     if (rc == RC_OK)
         rc = result_agent_over(ctx, flow, result, &over);
+    if (rc == RC_OK && !over)
+        rc = question_of_record(ctx, flow, js_get(result, "question"));
     if (rc != RC_OK || over)
         return rc;
+    if (question_is_open(flow))
+        return pipeline_recall_for_answer(ctx, flow);
     if (strcmp(js_get_str(result, "report", ""), "error") == 0)
         return fail_plan(ctx, flow, result);
     const char *summary = js_get_str(result, "summary", NULL);

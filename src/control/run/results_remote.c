@@ -11,6 +11,7 @@
 #include "control/run/assignment.h"
 #include "control/run/ending.h"
 #include "control/run/pipeline.h"
+#include "control/run/questions.h"
 #include "control/run/results.h"
 #include "control/run/usage.h"
 #include "core/agent/infer.h"
@@ -27,6 +28,8 @@ enum rc remote_collect(struct context *ctx, struct flow *flow, const struct js *
 enum rc result_of_pull(struct context *ctx, struct flow *flow, const struct js *result)
 {
     enum rc rc = usage_take(ctx, &flow->run, flow->assignment, result);
+    if (rc == RC_OK)
+        rc = question_of_record(ctx, flow, js_get(result, "question"));
     return rc == RC_OK ? remote_collect(ctx, flow, result) : rc;
 }
 

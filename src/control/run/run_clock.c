@@ -8,6 +8,14 @@
 static const char *const clocks[] = {TIMER_RUN_DEADLINE, TIMER_QUEUE_DEADLINE, TIMER_PULL_DEADLINE,
                                      TIMER_PULL_IDLE};
 
+bool run_clock_is(const char *timer_kind)
+{
+    for (size_t i = 0; i < COUNT_OF(clocks); i++)
+        if (strcmp(clocks[i], timer_kind) == 0)
+            return true;
+    return false;
+}
+
 bool run_is_held(const struct run_row *run)
 {
     if (run_is_terminal(run->status))

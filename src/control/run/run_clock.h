@@ -39,6 +39,8 @@ MUST_USE enum rc run_clock_set(struct context *ctx, const struct run_row *run, c
 /* The run starts: deadline_us and its timer. */
 MUST_USE enum rc run_clock_start(struct context *ctx, struct run_row *run, int64_t left_us);
 
+bool run_clock_is(const char *timer_kind);
+
 /* Any timer, of any subject. */
 MUST_USE enum rc timer_start(struct context *ctx, const char *kind, const struct id *subject,
                              int64_t due_us);

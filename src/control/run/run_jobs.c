@@ -8,11 +8,14 @@
 #include "store/runs.h"
 #include "store/tasks.h"
 
-enum rc run_job_claim(struct context *ctx, const struct job_row *job, void **ret_run)
+enum rc run_job_claim(struct context *ctx, const struct job_row *job, void **ret_run,
+                      bool *ret_held)
 {
     struct flow *flow = arena_alloc(ctx->arena, sizeof *flow);
     *ret_run = flow;
-    return flow_load_free(ctx, &job->run_id, flow);
+    enum rc rc = flow_load_free(ctx, &job->run_id, flow);
+    *ret_held = rc == RC_OK && flow->run.paused_us > 0 && id_same(&flow->run.job_id, &job->id);
+    return rc;
 }
 
 enum rc run_job_claimed(struct context *ctx, const struct job_row *job, void *run)

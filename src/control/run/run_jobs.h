@@ -7,7 +7,8 @@
 #include "control/run/pipeline.h"
 #include "control/run/stop.h"
 
-MUST_USE enum rc run_job_claim(struct context *ctx, const struct job_row *job, void **ret_run);
+MUST_USE enum rc run_job_claim(struct context *ctx, const struct job_row *job, void **ret_run,
+                               bool *ret_held);
 MUST_USE enum rc run_job_claimed(struct context *ctx, const struct job_row *job, void *run);
 void run_job_left(void *run);
 MUST_USE enum rc run_job_read_ahead(struct db *db, const struct job_row *job, struct err *err);

@@ -1,5 +1,6 @@
 #include "control/run/subtasks.h"
 #include "control/commit/isolate.h"
+#include "control/run/candidates.h"
 #include "control/run/run_tree.h"
 #include "control/run/stop.h"
 
@@ -133,9 +134,8 @@ static enum rc stop_one(struct context *ctx, void *subject, const struct failure
         return rc;
     node->status = flow.run.status;
     node->stopping = flow.run.stop != RUN_STOP_NONE;
-    /* Candidates do the work of its first attempt: it calls no model itself. */
-    bool of_candidates = flow.task.best_of > 0 && flow.run.attempt <= 1;
-    if (of_candidates || !budget_tree_stops(&sweep->tree, sweep->at, &bound))
+    if (candidates_work(&flow) || /* It calls no model itself. */
+        !budget_tree_stops(&sweep->tree, sweep->at, &bound))
         return RC_OK;
     struct stop_request request = {
         .kind = RUN_STOP_BUDGET,

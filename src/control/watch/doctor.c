@@ -6,11 +6,13 @@
 #include "control/watch/doctor.h"
 #include "base/js.h"
 #include "control/commit/isolate.h"
+#include "control/run/run_clock.h"
 #include "core/event_types.h"
 #include "core/step_kind.h"
 #include "store/approvals.h"
 #include "store/events.h"
 #include "store/jobs.h"
+#include "store/questions.h"
 #include "store/runs.h"
 #include "store/sagas.h"
 #include "store/tasks.h"
@@ -26,6 +28,7 @@ enum check {
     CHECK_SEQUENCE,
     CHECK_FOLD,
     CHECK_LEFTOVERS,
+    CHECK_HOLDS,
     CHECK_SLOTS,
     CHECK_SAGAS,
     CHECK_COUNT
@@ -41,6 +44,8 @@ static const struct doctor_check blank[CHECK_COUNT] = {
     [CHECK_FOLD] = {.name = "fold", .title = "The event log folds to the status of every run"},
     [CHECK_LEFTOVERS] = {.name = "leftovers",
                          .title = "Finished runs hold no timer, job or open question"},
+    [CHECK_HOLDS] = {.name = "holds",
+                     .title = "Clocks stand still exactly while a person is waited for"},
     [CHECK_SLOTS] = {.name = "slots", .title = "The active runs add up, counted two ways"},
     [CHECK_SAGAS] = {.name = "sagas", .title = "Every unfinished saga has a job that moves it on"},
 };
@@ -90,6 +95,20 @@ static enum rc count_pending(struct doctor *doctor, const struct run_row *run, s
     return approvals_list(doctor->db, &filter, &doctor->scratch, &rows, ret_count, doctor->err);
 }
 
+/* Open questions of its agent; *ret_own: those are the run's question_id, or none. */
+static enum rc count_questions(struct doctor *doctor, const struct run_row *run, size_t *ret_count,
+                               bool *ret_own)
+{
+    struct question_filter filter = {.status = "pending", .run_id = run->id, .limit = 10};
+    struct question_row *rows;
+    enum rc rc = questions_list(doctor->db, &filter, &doctor->scratch, &rows, ret_count,
+                                doctor->err);
+    size_t wanted = id_is_none(&run->question_id) ? 0 : 1;
+    *ret_own = rc == RC_OK && *ret_count == wanted &&
+               (wanted == 0 || id_same(&rows[0].id, &run->question_id));
+    return rc;
+}
+
 /* Jobs of the run that are not settled, except the cleanup and those of a saga. */
 static enum rc count_jobs(struct doctor *doctor, const struct run_row *run, size_t *ret_count,
                           bool *ret_mover)
@@ -113,31 +132,52 @@ static enum rc count_jobs(struct doctor *doctor, const struct run_row *run, size
     return RC_OK;
 }
 
+/* Of a run that is not finished. */
+static void examine_holds(struct doctor *doctor, const struct run_row *run,
+                          const struct timer_row *timers, size_t timer_count)
+{
+    looked(doctor, CHECK_HOLDS);
+    if ((run->still_us > 0) != run_is_held(run))
+        found(doctor, CHECK_HOLDS, run, "its clocks go, or stand still, without a reason");
+    for (size_t i = 0; i < timer_count; i++)
+        if (run_clock_is(timers[i].kind) && timer_stands(&timers[i]) != (run->still_us > 0))
+            found(doctor, CHECK_HOLDS, run,
+                  arena_printf(doctor->arena, "its clock %s differs from the others",
+                               timers[i].kind));
+}
+
 static enum rc examine_mover(struct doctor *doctor, const struct run_row *run)
 {
-    size_t jobs, questions, timer_count;
-    bool mover;
+    size_t jobs, approvals, questions, timer_count;
+    bool mover, own;
     struct timer_row *timers;
     enum rc rc = count_jobs(doctor, run, &jobs, &mover);
     if (rc == RC_OK)
-        rc = count_pending(doctor, run, &questions);
+        rc = count_pending(doctor, run, &approvals);
+    if (rc == RC_OK)
+        rc = count_questions(doctor, run, &questions, &own);
     if (rc == RC_OK)
         rc = timers_of(doctor->db, &run->id, &doctor->scratch, &timers, &timer_count, doctor->err);
     if (rc != RC_OK)
         return rc;
     if (run_is_terminal(run->status)) {
         looked(doctor, CHECK_LEFTOVERS);
-        if (jobs + questions + timer_count > 0)
+        if (jobs + approvals + questions + timer_count > 0)
             found(doctor, CHECK_LEFTOVERS, run, "still has a job, a question or a timer");
+        else if (run->paused_us > 0 || run->still_us > 0 || !own)
+            found(doctor, CHECK_LEFTOVERS, run, "is still paused, or waits for an answer");
         return RC_OK;
     }
+    examine_holds(doctor, run, timers, timer_count);
     looked(doctor, CHECK_MOVER);
     bool asks = run->status == RUN_AWAITING_APPROVAL;
     bool waits = run->status == RUN_QUEUED;
     if (jobs != (asks || waits ? 0u : 1u) || (jobs == 1 && !mover))
         found(doctor, CHECK_MOVER, run, "the number of open jobs is wrong");
-    else if (questions != (asks ? 1u : 0u))
-        found(doctor, CHECK_MOVER, run, "the number of open questions is wrong");
+    else if (!own)
+        found(doctor, CHECK_MOVER, run, "its open question is not the one that it knows of");
+    else if (asks ? approvals + questions != 1u : approvals != 0u)
+        found(doctor, CHECK_MOVER, run, "the number of open approvals and questions is wrong");
     return RC_OK;
 }
 

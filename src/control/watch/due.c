@@ -5,6 +5,7 @@
  * row is put off.  Left as it is it would be due at once, again and again.
  */
 #include "control/watch/due.h"
+#include "control/admit/answer.h"
 #include "control/commit/isolate.h"
 #include "control/commit/principal.h"
 #include "control/messaging/requests.h"
@@ -187,6 +188,8 @@ static const struct timer_kind {
     {TIMER_PULL_IDLE, pull_idle, true},
     {TIMER_APPROVAL_EXPIRY, approval_expired, false},
     {TIMER_APPROVAL_REMINDER, approval_remind, false},
+    {TIMER_QUESTION_EXPIRY, question_expired, false},
+    {TIMER_QUESTION_REMINDER, question_remind, false},
     {TIMER_QUARANTINE, quarantine_sweep, false},
     {TIMER_ACCOUNT_RESET, accounts_reset, false},
     {TIMER_RUN_HELD, accounts_release, false},

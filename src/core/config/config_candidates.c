@@ -20,6 +20,13 @@ static bool replaces(const struct js *agent)
            js_get(agent, "compute") != NULL;
 }
 
+/* account and accounts exclude each other. */
+static bool is_other_account(const struct js *agent, const char *key)
+{
+    return (text_same(key, "account") && js_get(agent, "accounts") != NULL) ||
+           (text_same(key, "accounts") && js_get(agent, "account") != NULL);
+}
+
 /* As a merge patch: null removes what the repository's agent has and the candidate's has not. */
 static void write_agent(struct jw *jw, const struct js *agent, const struct js *base)
 {
@@ -27,8 +34,9 @@ static void write_agent(struct jw *jw, const struct js *agent, const struct js *
     const char *key;
     const struct js *value;
     jw_begin(jw, '{');
-    while (replaces(agent) && js_next(base, &at, &key, &value)) {
-        if (js_get(agent, key) == NULL) {
+    while (js_next(base, &at, &key, &value)) {
+        bool gone = replaces(agent) || is_other_account(agent, key);
+        if (gone && js_get(agent, key) == NULL) {
             jw_key(jw, key);
             jw_null(jw);
         }

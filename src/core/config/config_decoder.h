@@ -27,6 +27,8 @@ struct decoder {
     struct err *err;
     const struct js *document; /* The whole of it. */
     struct repo_config config;
+    const struct js *agent; /* The section. */
+    const char *model;      /* In place of agent.model, or NULL. */
 };
 
 typedef enum rc decode_fn(struct decoder *decoder, const struct js *object);
@@ -36,6 +38,9 @@ struct repo_config config_default(void);
 
 /* Sections. */
 MUST_USE enum rc config_decode_agent(struct decoder *decoder, const struct js *object);
+/* An entry of agent.fallback; after the rest of agent. */
+MUST_USE enum rc config_decode_fallback(struct decoder *decoder, const struct js *object,
+                                        const char *path);
 MUST_USE enum rc config_decode_verifier(struct decoder *decoder, const struct js *object,
                                         const char *path);
 MUST_USE enum rc config_decode_judge(struct decoder *decoder, const struct js *object,
@@ -72,7 +77,12 @@ struct config_list {
     struct field_text each;
 };
 void config_strings(struct fields *fields, const char *key, const struct config_list *list);
+/* account and accounts; after compute. */
+void config_accounts(struct fields *fields, struct agent_config *agent, struct arena *arena);
+void config_adapter(struct fields *fields, struct agent_config *agent);
+void config_model(struct decoder *decoder, struct fields *fields);
 /* Lower-case letters, digits, - and _. */
+bool config_name_valid(const char *name);
 void config_name(struct fields *fields, const char *key, enum field_need need,
                  const char **ret_name);
 /* The name of an environment variable; not one of drover's own. */

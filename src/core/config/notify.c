@@ -16,16 +16,18 @@ static const struct field_range timeout_range = {100, 60 * 1000};
 static const struct {
     const char *name;
     const char *event; /* NULL: none */
+    const char *other; /* Another event of the same kind, or NULL. */
 } kinds[NOTIFY_KIND_COUNT] = {
-    [NOTIFY_ACCEPTED] = {"accepted", EV_TASK_ACCEPTED},
-    [NOTIFY_RUNNING] = {"running", EV_RUN_STARTED},
-    [NOTIFY_APPROVAL] = {"approval", EV_APPROVAL_REQUESTED},
-    [NOTIFY_REMINDER] = {"reminder", EV_APPROVAL_REMINDED},
-    [NOTIFY_COMPLETED] = {"completed", EV_TASK_COMPLETED},
-    [NOTIFY_FAILED] = {"failed", EV_TASK_FAILED},
-    [NOTIFY_CANCELLED] = {"cancelled", EV_TASK_CANCELLED},
-    [NOTIFY_TIMED_OUT] = {"timed_out", EV_TASK_TIMED_OUT},
-    [NOTIFY_TEST] = {"test", NULL},
+    [NOTIFY_ACCEPTED] = {"accepted", EV_TASK_ACCEPTED, NULL},
+    [NOTIFY_RUNNING] = {"running", EV_RUN_STARTED, NULL},
+    [NOTIFY_APPROVAL] = {"approval", EV_APPROVAL_REQUESTED, NULL},
+    [NOTIFY_REMINDER] = {"reminder", EV_APPROVAL_REMINDED, EV_QUESTION_REMINDED},
+    [NOTIFY_QUESTION] = {"question", EV_QUESTION_ASKED, NULL},
+    [NOTIFY_COMPLETED] = {"completed", EV_TASK_COMPLETED, NULL},
+    [NOTIFY_FAILED] = {"failed", EV_TASK_FAILED, NULL},
+    [NOTIFY_CANCELLED] = {"cancelled", EV_TASK_CANCELLED, NULL},
+    [NOTIFY_TIMED_OUT] = {"timed_out", EV_TASK_TIMED_OUT, NULL},
+    [NOTIFY_TEST] = {"test", NULL, NULL},
 };
 
 /* How a channel delivers.  To add one: its type in core/config/notify.h, its name here, its
@@ -60,7 +62,7 @@ bool notify_kind_parse(const char *name, enum notify_kind *ret_kind)
 bool notify_kind_of(const char *event_type, enum notify_kind *ret_kind)
 {
     for (int kind = 0; kind < NOTIFY_KIND_COUNT; kind++) {
-        if (kinds[kind].event != NULL && strcmp(kinds[kind].event, event_type) == 0) {
+        if (text_same(kinds[kind].event, event_type) || text_same(kinds[kind].other, event_type)) {
             *ret_kind = (enum notify_kind)kind;
             return true;
         }
@@ -138,8 +140,8 @@ static void read_kinds(struct fields *fields, struct notify_channel *channel)
         const char *name = js_str(js_at(array, i), "");
         if (!notify_kind_parse(name, &kind) || kind == NOTIFY_TEST)
             fields_fail(fields, "on",
-                        "on knows accepted, running, approval, reminder, completed, failed, "
-                        "cancelled and timed_out, not %.20s",
+                        "on knows accepted, running, approval, reminder, question, completed, "
+                        "failed, cancelled and timed_out, not %.20s",
                         name);
         channel->on[kind] = true;
     }

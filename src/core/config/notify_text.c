@@ -16,6 +16,7 @@ static const char *const says[NOTIFY_KIND_COUNT] = {
     [NOTIFY_RUNNING] = "An agent is at work on it.",
     [NOTIFY_APPROVAL] = "Waits for your approval.",
     [NOTIFY_REMINDER] = "Still waits for your approval.",
+    [NOTIFY_QUESTION] = "Its agent asks:",
     [NOTIFY_COMPLETED] = "Done.",
     [NOTIFY_FAILED] = "Failed.",
     [NOTIFY_CANCELLED] = "Cancelled.",
@@ -73,20 +74,37 @@ static void add_reason(struct buf *to, const struct js *facts)
     }
 }
 
+/* The agent's question, and what may be answered. */
+static void add_question(struct buf *to, const struct js *data)
+{
+    const struct js *options = js_get(data, "options");
+    buf_addc(to, ' ');
+    add_escaped(to, js_get_str(data, "text", ""), MESSAGE_MAX);
+    for (size_t i = 0; i < js_count(options); i++) {
+        buf_adds(to, i == 0 ? " (" : ", ");
+        add_escaped(to, js_str(js_at(options, i), ""), TITLE_MAX);
+    }
+    if (js_count(options) > 0)
+        buf_addc(to, ')');
+}
+
 /* What to do about it. */
 static void add_next(struct buf *to, enum notify_kind kind, const struct js *data)
 {
     const struct js *facts = js_get(data, "notification");
     const char *approval = js_get_str(data, "approvalId", "");
+    const char *question = js_get_str(data, "questionId", "");
     const char *run = js_get_str(facts, "runId", "");
     const char *task = js_get_str(facts, "taskId", "");
     const char *expires = js_get_str(data, "expiresAt", "");
-    bool asks = kind == NOTIFY_APPROVAL || kind == NOTIFY_REMINDER;
+    bool asks = kind == NOTIFY_APPROVAL || kind == NOTIFY_REMINDER || kind == NOTIFY_QUESTION;
     bool went_wrong = kind == NOTIFY_FAILED || kind == NOTIFY_TIMED_OUT;
     if (asks && expires[0])
         buf_addf(to, "\nUntil %s.", expires);
     if (asks && approval[0])
         buf_addf(to, "\n`drover approve %s` or `drover reject %s`", approval, approval);
+    else if (asks && question[0])
+        buf_addf(to, "\n`drover answer %s TEXT`", question);
     else if (went_wrong && run[0])
         buf_addf(to, "\n`drover timeline %s`", run);
     else if (task[0])
@@ -106,7 +124,11 @@ void notify_text(struct buf *to, enum notify_kind kind, const struct js *data)
     add_escaped(to, title, TITLE_MAX);
     if (to->len > 0)
         buf_addc(to, '\n');
-    buf_adds(to, says[kind]);
+    bool question = js_get_str(data, "questionId", "")[0] != '\0';
+    buf_adds(to, question && kind == NOTIFY_REMINDER ? "Its agent still waits for your answer:"
+                                                     : says[kind]);
+    if (question)
+        add_question(to, data);
     add_reason(to, facts);
     add_pull_request(to, js_get(facts, "pullRequest"));
     add_next(to, kind, data);

@@ -70,6 +70,7 @@ struct repo_config config_default(void)
                 .judge_ms = 5 * CONFIG_MINUTE_MS,
                 .publish_ms = 5 * CONFIG_MINUTE_MS,
                 .approval_ms = CONFIG_DAY_MS,
+                .question_ms = CONFIG_DAY_MS,
                 .cancel_ms = CONFIG_MINUTE_MS / 2,
                 .snapshot_ms = CONFIG_MINUTE_MS,
                 .candidate_grace_ms = 15 * CONFIG_MINUTE_MS,
@@ -173,6 +174,8 @@ static enum rc decode_timeouts(struct decoder *decoder, const struct js *object)
                &config->timeouts.publish_ms);
     fields_int(&fields, "approvalMs", FIELD_OPTIONAL, &config_timeout_range,
                &config->timeouts.approval_ms);
+    fields_int(&fields, "questionMs", FIELD_OPTIONAL, &config_timeout_range,
+               &config->timeouts.question_ms);
     fields_int(&fields, "cancelMs", FIELD_OPTIONAL, &config_timeout_range,
                &config->timeouts.cancel_ms);
     fields_int(&fields, "candidateGraceMs", FIELD_OPTIONAL, &config_timeout_range,
@@ -387,16 +390,30 @@ static enum rc decode_sections(struct decoder *decoder, const struct sections *s
     return config_decode_sequence(decoder, sections->sequence);
 }
 
+static enum rc decode(struct decoder *decoder, const struct js *document, const char *url_given,
+                      struct repo_config *ret_config)
+{
+    struct sections sections = {.agent = NULL};
+    decoder->document = document;
+    decoder->config = config_default();
+    enum rc rc = decode_top(decoder, document, url_given, &sections);
+    if (rc == RC_OK)
+        rc = decode_sections(decoder, &sections);
+    if (rc == RC_OK)
+        *ret_config = decoder->config;
+    return rc;
+}
+
 enum rc repo_config_decode(const struct js *document, const char *url_given, struct arena *arena,
                            struct repo_config *ret_config, struct err *err)
 {
-    struct decoder decoder = {
-        .arena = arena, .err = err, .document = document, .config = config_default()};
-    struct sections sections = {.agent = NULL};
-    enum rc rc = decode_top(&decoder, document, url_given, &sections);
-    if (rc == RC_OK)
-        rc = decode_sections(&decoder, &sections);
-    if (rc == RC_OK)
-        *ret_config = decoder.config;
-    return rc;
+    struct decoder decoder = {.arena = arena, .err = err};
+    return decode(&decoder, document, url_given, ret_config);
+}
+
+enum rc repo_config_decode_for(const struct js *document, const char *model, struct arena *arena,
+                               struct repo_config *ret_config, struct err *err)
+{
+    struct decoder decoder = {.arena = arena, .err = err, .model = model};
+    return decode(&decoder, document, NULL, ret_config);
 }

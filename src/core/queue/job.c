@@ -147,6 +147,9 @@ static void apply(struct job_life *next, const struct job_input *in)
 {
     switch (in->event) {
     case JOB_EV_DUE:
+        if (next->due_us > in->now_us)
+            next->due_us = in->now_us; /* Ahead of its time: it was held. */
+        break;
     case JOB_EV_CANCEL:
     case JOB_EV_COUNT:
         break;

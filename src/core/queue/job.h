@@ -41,7 +41,7 @@ enum job_event {
     JOB_EV_CANCEL,  /* anything not settled -> cancelled */
     JOB_EV_REPLAY,  /* dead_letter -> queued | blocked, attempts and losses from zero */
     JOB_EV_TTL,     /* scheduled, blocked, queued -> dead_letter (expired) */
-    JOB_EV_HOLD,    /* queued -> scheduled: what it calls is not to be called now */
+    JOB_EV_HOLD,    /* queued -> scheduled: it is not to be handed out now */
     JOB_EV_COUNT
 };
 
@@ -56,6 +56,8 @@ enum dead_reason {
     DEAD_REASON_COUNT
 };
 
+/* Due time of a job that waits for a person: it becomes due by hand. */
+#define JOB_HELD_US (INT64_C(1) << 60)
 enum { JOB_LOST_MAX = 20, JOB_ATTEMPTS_DEFAULT = 3, JOB_ATTEMPTS_MAX = 100 };
 
 /* Also stored: a new member means a column in store/jobs.c and a migration. */

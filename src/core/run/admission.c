@@ -72,6 +72,7 @@ static const struct check {
     [CHECK_RATE] = {"rate_limit_exceeded", .submit = check_rate},
     [CHECK_COST] = {"cost_budget_exceeded", .submit = check_cost},
 
+    [CHECK_PAUSED] = {"paused", .reach = REACH_RUN},
     [CHECK_DEPENDENCY] = {"dependency_pending", .reach = REACH_RUN},
     [CHECK_CANDIDATES] = {"candidates_running", .reach = REACH_RUN},
     [CHECK_USER] = {"user_concurrency_limit", NULL, REACH_RUN, "runs of", "active"},
@@ -81,6 +82,7 @@ static const struct check {
     [CHECK_WORKSPACE] = {"workspace_concurrency_limit", NULL, REACH_EVERYONE, "runs of", "active"},
     [CHECK_SANDBOX] = {"sandbox_pool_limit", NULL, REACH_EVERYONE, "sandboxes of", "in use"},
     [CHECK_SYSTEM] = {"system_concurrency_limit", NULL, REACH_EVERYONE, "runs of", "active"},
+    [CHECK_ACCOUNT] = {"no_account_free", .reach = REACH_RUN},
     [CHECK_QUOTA] = {"provider_quota_parked", .reach = REACH_RUN},
     [CHECK_REPORTED_QUOTA] = {"agent_quota_reported", .reach = REACH_RUN},
     [CHECK_COST_TODAY] = {"cost_budget_exceeded", .reach = REACH_EVERYONE},

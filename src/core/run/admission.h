@@ -22,6 +22,7 @@ enum admission_check {
     CHECK_RATE,
     CHECK_COST,
     /* At the start. */
+    CHECK_PAUSED,
     CHECK_DEPENDENCY,
     CHECK_CANDIDATES,
     CHECK_USER,
@@ -30,6 +31,7 @@ enum admission_check {
     CHECK_WORKSPACE,
     CHECK_SANDBOX,
     CHECK_SYSTEM,
+    CHECK_ACCOUNT,
     CHECK_QUOTA,
     CHECK_REPORTED_QUOTA,
     CHECK_COST_TODAY,
@@ -40,7 +42,7 @@ enum admission_check {
     CHECK_OVERLAP,
     ADMISSION_CHECK_COUNT,
     ADMISSION_PASSED = ADMISSION_CHECK_COUNT,
-    CHECK_FIRST_AT_START = CHECK_DEPENDENCY
+    CHECK_FIRST_AT_START = CHECK_PAUSED
 };
 
 /* Which runs a failed check holds back: this one, those of its repository, or of the workspace. */

@@ -46,9 +46,12 @@ struct prompt_result {
 /* The system text: the repository's own instructions, or drover's where own is NULL; then always
    what drover and the agent have agreed on. */
 const char *prompt_system(const char *own, struct arena *arena);
-/* What an agent is told that resumes its session: the feedback on its last attempt, or NULL where
-   it was interrupted in its first. */
-void prompt_resume(const char *feedback, struct buf *into);
+/* What an agent is told that resumes its session: the feedback on its last attempt, and what people
+   have said since; without either it was interrupted. */
+struct prompt_news {
+    const char *feedback, *said; /* or empty */
+};
+void prompt_resume(const struct prompt_news *news, struct buf *into);
 /* Changes whenever the same parts would make another prompt. */
 enum { PROMPT_TEMPLATE_VERSION = 1 };
 enum { PROMPT_VERSION_BYTES = 32 };

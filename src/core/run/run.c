@@ -30,6 +30,8 @@
  *   creating_pr --PUBLISHED-+
  *
  *   running --ASK--> awaiting_approval --OVERRIDE--> running   a patch that policy denies
+ *   running, planning --QUESTION--> awaiting_approval   the agent has asked people and is gone
+ *       --ANSWER--> running, --ANSWER_PLAN--> planning   and starts again with the answer
  *   every state above but completed: FAIL -> failed, CANCEL -> cancelled, TIME_OUT -> timed_out
  *
  * Invariants: nothing leaves a terminal state, every other state can be failed, cancelled and
@@ -68,6 +70,7 @@ static const struct move moves[RUN_STATUS_COUNT][RUN_EV_COUNT] = {
 
     [RUN_PLANNING][RUN_EV_PLANNED] = TO(RUN_RUNNING),
     [RUN_PLANNING][RUN_EV_ASK_PLAN] = TO(RUN_AWAITING_APPROVAL),
+    [RUN_PLANNING][RUN_EV_QUESTION] = TO(RUN_AWAITING_APPROVAL),
     [RUN_PLANNING][RUN_EV_DEFER] = TO(RUN_QUEUED),
     [RUN_PLANNING][RUN_EV_LOSE] = TO(RUN_PREPARING),
     CAN_END(RUN_PLANNING),
@@ -75,6 +78,7 @@ static const struct move moves[RUN_STATUS_COUNT][RUN_EV_COUNT] = {
     [RUN_RUNNING][RUN_EV_PATCHED] = TO(RUN_VERIFYING),
     [RUN_RUNNING][RUN_EV_DEFER] = TO(RUN_QUEUED),
     [RUN_RUNNING][RUN_EV_ASK] = TO(RUN_AWAITING_APPROVAL),
+    [RUN_RUNNING][RUN_EV_QUESTION] = TO(RUN_AWAITING_APPROVAL),
     [RUN_RUNNING][RUN_EV_LOSE] = TO(RUN_PREPARING),
     CAN_END(RUN_RUNNING),
 
@@ -92,6 +96,8 @@ static const struct move moves[RUN_STATUS_COUNT][RUN_EV_COUNT] = {
     [RUN_AWAITING_APPROVAL][RUN_EV_APPROVE] = TO(RUN_CREATING_PR),
     [RUN_AWAITING_APPROVAL][RUN_EV_APPROVE_KEEP] = TO(RUN_COMPLETED),
     [RUN_AWAITING_APPROVAL][RUN_EV_OVERRIDE] = TO(RUN_RUNNING),
+    [RUN_AWAITING_APPROVAL][RUN_EV_ANSWER] = TO(RUN_RUNNING),
+    [RUN_AWAITING_APPROVAL][RUN_EV_ANSWER_PLAN] = TO(RUN_PLANNING),
     CAN_END(RUN_AWAITING_APPROVAL),
 
     [RUN_CREATING_PR][RUN_EV_PUBLISHED] = TO(RUN_COMPLETED),
@@ -155,17 +161,31 @@ static const char *const status_names[RUN_STATUS_COUNT] = {
 };
 
 static const char *const event_names[RUN_EV_COUNT] = {
-    [RUN_EV_ADMIT] = "admit",       [RUN_EV_PREPARED] = "prepared",
-    [RUN_EV_PLAN] = "plan",         [RUN_EV_HYDRATED] = "hydrated",
-    [RUN_EV_PLANNED] = "planned",   [RUN_EV_ASK_PLAN] = "ask_plan",
-    [RUN_EV_PLAN_OK] = "plan_ok",   [RUN_EV_PATCHED] = "patched",
-    [RUN_EV_DEFER] = "defer",       [RUN_EV_VERIFIED] = "verified",
-    [RUN_EV_REPAIR] = "repair",     [RUN_EV_ACCEPT] = "accept",
-    [RUN_EV_ASK] = "ask",           [RUN_EV_KEEP_PATCH] = "keep_patch",
-    [RUN_EV_APPROVE] = "approve",   [RUN_EV_APPROVE_KEEP] = "approve_keep",
-    [RUN_EV_OVERRIDE] = "override", [RUN_EV_PUBLISHED] = "published",
-    [RUN_EV_LOSE] = "lose",         [RUN_EV_FAIL] = "fail",
-    [RUN_EV_CANCEL] = "cancel",     [RUN_EV_TIME_OUT] = "time_out",
+    [RUN_EV_ADMIT] = "admit",
+    [RUN_EV_PREPARED] = "prepared",
+    [RUN_EV_PLAN] = "plan",
+    [RUN_EV_HYDRATED] = "hydrated",
+    [RUN_EV_PLANNED] = "planned",
+    [RUN_EV_ASK_PLAN] = "ask_plan",
+    [RUN_EV_PLAN_OK] = "plan_ok",
+    [RUN_EV_PATCHED] = "patched",
+    [RUN_EV_DEFER] = "defer",
+    [RUN_EV_VERIFIED] = "verified",
+    [RUN_EV_REPAIR] = "repair",
+    [RUN_EV_ACCEPT] = "accept",
+    [RUN_EV_ASK] = "ask",
+    [RUN_EV_KEEP_PATCH] = "keep_patch",
+    [RUN_EV_APPROVE] = "approve",
+    [RUN_EV_APPROVE_KEEP] = "approve_keep",
+    [RUN_EV_OVERRIDE] = "override",
+    [RUN_EV_PUBLISHED] = "published",
+    [RUN_EV_QUESTION] = "question",
+    [RUN_EV_ANSWER] = "answer",
+    [RUN_EV_ANSWER_PLAN] = "answer_plan",
+    [RUN_EV_LOSE] = "lose",
+    [RUN_EV_FAIL] = "fail",
+    [RUN_EV_CANCEL] = "cancel",
+    [RUN_EV_TIME_OUT] = "time_out",
 };
 
 const char *run_status_name(enum run_status status)

@@ -30,6 +30,9 @@ enum run_event {
     RUN_EV_APPROVE,      /* awaiting_approval -> creating_pr */
     RUN_EV_APPROVE_KEEP, /* awaiting_approval -> completed: patch_only under approval: always */
     RUN_EV_OVERRIDE,     /* awaiting_approval -> running: the denied patch continues */
+    RUN_EV_QUESTION,     /* planning, running -> awaiting_approval: the agent asks, and is gone */
+    RUN_EV_ANSWER,       /* awaiting_approval -> running: the agent starts with the answer */
+    RUN_EV_ANSWER_PLAN,  /* awaiting_approval -> planning: the same */
     RUN_EV_PUBLISHED,    /* creating_pr -> completed */
     RUN_EV_LOSE,         /* preparing, context_loading, planning, running -> preparing */
     RUN_EV_FAIL,         /* every non-terminal state -> failed */

@@ -195,8 +195,25 @@ static char *describe_turn(const struct description *how, const struct js *data,
 static char *describe_tool(const struct description *how, const struct js *data,
                            struct arena *arena)
 {
-    return arena_printf(arena, "%s%s%s", js_get_str(data, "name", "tool"), how->words,
-                        detail_of(data, arena));
+    enum { ERROR_MAX = 160 };
+    const char *error = member(data, "error"), *code = "";
+    if (js_type(js_get(data, "exitCode")) == JS_INT)
+        code = arena_printf(arena, " (exit code %lld)", (long long)js_get_int(data, "exitCode", 0));
+    return arena_printf(arena, "%s%s%s%s%s%s", js_get_str(data, "name", "tool"), how->words,
+                        detail_of(data, arena), code, *error != '\0' ? ": " : "",
+                        prose_line(arena, error, ERROR_MAX));
+}
+
+/* "five_hour 91% used (allowed_warning)" */
+static char *describe_usage(const struct description *how, const struct js *data,
+                            struct arena *arena)
+{
+    double used = js_num(js_get(data, "utilization"), -1);
+    const char *window = member(data, "window"), *status = member(data, "status");
+    const char *percent = used >= 0 && used <= 1 ? arena_printf(arena, " %.0f%% used", used * 100)
+                                                 : "";
+    return arena_printf(arena, "%s%s%s%s%s%s", how->words, *window != '\0' ? " " : "", window,
+                        percent, *status != '\0' ? ": " : "", status);
 }
 
 static char *describe_message(const struct description *how, const struct js *data,
@@ -204,6 +221,27 @@ static char *describe_message(const struct description *how, const struct js *da
 {
     const char *text = member(data, "text");
     return arena_strdup(arena, *text != '\0' ? text : how->words);
+}
+
+static char *describe_said(const struct description *how, const struct js *data,
+                           struct arena *arena)
+{
+    return arena_printf(arena, "%s %s: %s", js_get_str(data, "author", "?"), how->words,
+                        member(data, "text"));
+}
+
+static char *describe_question(const struct description *how, const struct js *data,
+                               struct arena *arena)
+{
+    return arena_printf(arena, "%s: %s", how->words, member(data, "text"));
+}
+
+static char *describe_answer(const struct description *how, const struct js *data,
+                             struct arena *arena)
+{
+    const char *answer = member(data, "answer");
+    return arena_printf(arena, "%s%s%s%s", how->words, phrase(data, "actor", "by", arena),
+                        *answer != '\0' ? ": " : "", answer);
 }
 
 static char *describe_delivered(const struct description *how, const struct js *data,
@@ -346,6 +384,8 @@ static const struct description tellings[] = {
     {EV_RUN_HEARTBEAT_MISSED, NULL, describe_by_worker, "heartbeat missed", true, false},
     {EV_RUN_RECOVERED, NULL, describe_recovered, "resumed", false, false},
     {EV_RUN_CANCEL_REQUESTED, NULL, describe_approval, "cancellation requested", false, false},
+    {EV_RUN_PAUSED, NULL, describe_approval, "paused", false, false},
+    {EV_RUN_RESUMED, NULL, describe_approval, "pause ended", false, false},
     {EV_RUN_RETRY_WITH_FEEDBACK, NULL, describe_feedback, "feedback to the agent", false, false},
     {EV_RUN_COMPLETED, outcome, describe_plain, "run completed", false, false},
     {EV_RUN_FAILED, outcome, describe_plain, "run failed", true, false},
@@ -367,7 +407,12 @@ static const struct description tellings[] = {
     {EV_PLAN_CREATED, planning, describe_plain, "plan made", false, false},
     {EV_PLAN_UPDATED, NULL, describe_plain, "plan changed", false, false},
     {EV_AGENT_MESSAGE, editing, describe_message, "step recorded", false, true},
+    {EV_MESSAGE_SENT, NULL, describe_said, "says", false, false},
     {EV_MESSAGE_DELIVERED, editing, describe_delivered, "the agent has", false, false},
+    {EV_QUESTION_ASKED, editing, describe_question, "the agent asks", false, false},
+    {EV_QUESTION_REMINDED, NULL, describe_question, "reminded of the question", false, false},
+    {EV_QUESTION_ANSWERED, NULL, describe_answer, "answered", false, false},
+    {EV_QUESTION_EXPIRED, NULL, describe_answer, "no answer in time", true, false},
     {EV_PATCH_CREATED, editing, describe_patch, "patch", false, false},
     {EV_PATCH_SUPERSEDED, NULL, NULL, NULL, false, false},
     {EV_PATCH_VERIFIED, NULL, NULL, NULL, false, false},
@@ -430,9 +475,11 @@ static const struct description tellings[] = {
     {EV_BREAKER_OPENED, NULL, describe_named, "opened breaker", true, false},
     {EV_BREAKER_HALF_OPENED, NULL, describe_named, "trying breaker", false, false},
     {EV_BREAKER_CLOSED, NULL, describe_named, "closed breaker", false, false},
+    {EV_ACCOUNT_CHOSEN, NULL, describe_named, "uses account", false, false},
     {EV_ACCOUNT_PARKED, NULL, describe_named, "parked account", true, false},
     {EV_ACCOUNT_PROBED, NULL, describe_named, "trying parked account", false, false},
     {EV_ACCOUNT_RESUMED, NULL, describe_named, "resumed account", false, false},
+    {EV_ACCOUNT_USAGE, editing, describe_usage, "account limit", false, true},
     {EV_REPLY_DROPPED, NULL, describe_plain, "a reply was dropped", true, false},
     {EV_SCHEDULE_FIRED, NULL, describe_named, "fired schedule", false, false},
     {EV_SCHEDULE_REFUSED, NULL, describe_named, "no job made for schedule", true, false},

@@ -1,14 +1,32 @@
 /*
- * prose.c - text cut to size for people.
+ * prose.c - text for people, and cut to size for them.
  */
 #include "core/text/prose.h"
 #include <assert.h>
-#include <stdbool.h>
 #include <string.h>
 
 static bool is_continuation(char c)
 {
     return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* U+0080 to U+009F are control characters as well; terminals act on them. */
+static bool is_control(const unsigned char *at)
+{
+    if (at[0] == 0xc2)
+        return at[1] >= 0x80 && at[1] <= 0x9f;
+    return (at[0] < ' ' && at[0] != '\n' && at[0] != '\t' && at[0] != '\r') || at[0] == 0x7f;
+}
+
+bool prose_is_plain(const char *text)
+{
+    bool blank = true;
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+        if (is_control(at))
+            return false;
+        blank &= *at <= ' ';
+    }
+    return !blank;
 }
 
 size_t prose_fit(const char *text, size_t len, size_t max)

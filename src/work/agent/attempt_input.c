@@ -5,7 +5,9 @@
 #include "core/config/profile.h"
 #include "core/event_types.h"
 #include "core/run/prompt.h"
+#include "core/run/said.h"
 #include "work/agent/attempt.h"
+#include "work/job/account_env.h"
 #include "work/job/attachments.h"
 #include "work/job/retry.h"
 #include "work/job/step_secrets.h"
@@ -60,6 +62,7 @@ void attempt_init(struct attempt *attempt, struct step *step)
                     agent->compute == COMPUTE_REMOTE ? ADAPTER_NDJSON : agent->adapter,
                     &attempt->progress);
     attempt->transcript.clock = step->site->clock;
+    rollout_init(&attempt->rollout, &attempt->transcript, &attempt->env, attempt->home);
     attempt->transcript.limits = (struct transcript_limits){
         .max_turns = step->input.max_turns,
         .max_budget_usd = step->input.max_budget_usd,
@@ -75,6 +78,7 @@ void attempt_release(struct attempt *attempt)
 {
     if (attempt->compute != NULL)
         attempt->compute->release(attempt);
+    rollout_release(&attempt->rollout);
     transcript_release(&attempt->transcript);
     progress_release(&attempt->progress);
     explicit_bzero(attempt->token, sizeof attempt->token);
@@ -113,14 +117,20 @@ static const char plan_wanted[] =
     "file named by the environment variable DROVER_PLAN, then stop.\n";
 
 /* The prompt; and the feedback and the plan, where there are such. */
-static enum rc write_artifact(struct step *step, const char *sha256, const char *path,
-                              const char *end, struct err *err)
+struct text_file {
+    const char *sha256;       /* Of its artifact; NULL: there is none. */
+    const char *said, *order; /* Behind it; or empty. */
+    const char *path;
+};
+static enum rc write_text(struct step *step, const struct text_file *file, struct err *err)
 {
     CLEANUP(buf_release) struct buf text;
-    buf_init(&text, STEP_TEXT_ARTIFACT_MAX + sizeof plan_wanted);
-    enum rc rc = sha256 != NULL ? step_get(step, sha256, &text, err) : RC_OK;
-    if (rc == RC_OK)
-        buf_adds(&text, end);
+    buf_init(&text, STEP_TEXT_ARTIFACT_MAX + SAID_BYTES_MAX + sizeof plan_wanted);
+    enum rc rc = file->sha256 != NULL ? step_get(step, file->sha256, &text, err) : RC_OK;
+    const char *const ends[] = {file->said, file->order};
+    for (size_t i = 0; rc == RC_OK && i < COUNT_OF(ends); i++)
+        buf_adds(&text, ends[i] != NULL ? ends[i] : "");
+    const char *path = file->path;
     return rc == RC_OK ? file_write_new(path, buf_text(&text), text.len, 0600, err) : rc;
 }
 
@@ -133,11 +143,17 @@ static bool can_resume(const struct agent_config *agent)
 /* false: the agent logs in with no file that drover knows of. */
 static bool logins_of(const struct attempt *attempt, struct logins *ret)
 {
-    const struct agent_config *agent = &attempt->step->input.config.agent;
-    const char *account = agent->home != NULL ? agent->home : getenv("HOME");
-    if (agent->profile == NULL || agent->profile->logins == NULL || text_empty(account))
+    const struct step_input *input = &attempt->step->input;
+    const struct agent_config *agent = &input->config.agent;
+    const struct agent_profile *profile = agent->profile;
+    if (profile == NULL && input->account.name != NULL)
+        profile = agent_profile_find(input->account.provider);
+    /* The login of drover's own user is not that of an account with variables. */
+    bool own = input->account.env[0] == NULL;
+    const char *account = agent->home != NULL ? agent->home : own ? getenv("HOME") : NULL;
+    if (profile == NULL || profile->logins == NULL || text_empty(account))
         return false;
-    *ret = (struct logins){attempt->home, account, agent->profile->logins};
+    *ret = (struct logins){attempt->home, account, profile->logins};
     return true;
 }
 
@@ -168,8 +184,13 @@ static enum rc make_home(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
     const struct agent_config *agent = &step->input.config.agent;
+    const struct account_config *account = &step->input.account;
     bool kept = false;
-    const struct homeseed homeseed = {attempt->home, agent->home, &step->site->sandbox};
+    /* Login and sessions in it are those of the account that it was made for. */
+    const char *owner = account->name == NULL ? NULL
+                                              : arena_printf(step->arena, "%s %s", account->name,
+                                                             step->input.account_since);
+    const struct homeseed homeseed = {attempt->home, agent->home, owner, &step->site->sandbox};
     enum rc rc = homeseed_make(&homeseed, &kept, err);
     if (rc == RC_INVALID)
         return step_fail(step, rc, err, (struct port_failure){.code = "agent_home_refused"});
@@ -180,39 +201,57 @@ static enum rc make_home(struct attempt *attempt, struct err *err)
     return rc;
 }
 
-static enum rc write_resume(struct attempt *attempt, struct err *err)
+static enum rc write_resume(struct attempt *attempt, const char *said, struct err *err)
 {
     struct step *step = attempt->step;
     CLEANUP(buf_release) struct buf feedback, text;
     buf_init(&feedback, STEP_TEXT_ARTIFACT_MAX);
-    buf_init(&text, STEP_TEXT_ARTIFACT_MAX + RESUME_BYTES_MAX);
+    buf_init(&text, STEP_TEXT_ARTIFACT_MAX + SAID_BYTES_MAX + RESUME_BYTES_MAX);
     const char *sha256 = step->input.attempt > 1 ? step->input.feedback_sha256 : NULL;
     enum rc rc = sha256 != NULL ? step_get(step, sha256, &feedback, err) : RC_OK;
     if (rc != RC_OK)
         return rc;
-    prompt_resume(buf_text(&feedback), &text);
+    const struct prompt_news news = {buf_text(&feedback), said};
+    prompt_resume(&news, &text);
     attempt->prompt_path = worktree_path(step, "io/resume.md");
     return file_write_new(attempt->prompt_path, buf_text(&text), text.len, 0600, err);
+}
+
+/* What people have said stands in the file that is new: the prompt, later the feedback. */
+static enum rc write_texts(struct attempt *attempt, struct err *err)
+{
+    struct step *step = attempt->step;
+    const struct step_input *input = &step->input;
+    CLEANUP(buf_release) struct buf said;
+    buf_init(&said, SAID_BYTES_MAX);
+    said_write(input->payload, &said);
+    bool again = input->attempt > 1;
+    const struct text_file prompt = {.sha256 = input->prompt_sha256,
+                                     .said = again ? NULL : buf_text(&said),
+                                     .order = attempt->planning ? plan_wanted : NULL,
+                                     .path = attempt->task_path};
+    const struct text_file feedback = {
+        .sha256 = input->feedback_sha256, .said = buf_text(&said), .path = attempt->feedback_path};
+    const struct text_file plan = {.sha256 = input->plan_sha256, .path = attempt->plan_path};
+    enum rc rc = write_text(step, &prompt, err);
+    if (rc == RC_OK && again)
+        rc = write_text(step, &feedback, err);
+    if (rc == RC_OK && input->plan_sha256 != NULL)
+        rc = write_text(step, &plan, err);
+    return rc == RC_OK && attempt->session != NULL ? write_resume(attempt, buf_text(&said), err)
+                                                   : rc;
 }
 
 static enum rc make_io(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
-    const struct step_input *input = &step->input;
     enum rc rc = dir_remove(attempt->io, err);
     if (rc == RC_OK)
         rc = dir_make(attempt->io, 0700, err);
     if (rc == RC_OK)
         rc = make_home(attempt, err);
     if (rc == RC_OK)
-        rc = write_artifact(step, input->prompt_sha256, attempt->task_path,
-                            attempt->planning ? plan_wanted : "", err);
-    if (rc == RC_OK && input->attempt > 1)
-        rc = write_artifact(step, input->feedback_sha256, attempt->feedback_path, "", err);
-    if (rc == RC_OK && input->plan_sha256 != NULL)
-        rc = write_artifact(step, input->plan_sha256, attempt->plan_path, "", err);
-    if (rc == RC_OK && attempt->session != NULL)
-        rc = write_resume(attempt, err);
+        rc = write_texts(attempt, err);
     if (rc == RC_OK)
         rc = attachments_place(step, worktree_path(step, "io/attachments"), err);
     return rc;
@@ -231,12 +270,15 @@ static enum rc get_token(struct attempt *attempt, struct err *err)
     return rc;
 }
 
-static void make_env(struct attempt *attempt)
+static enum rc make_env(struct attempt *attempt, struct err *err)
 {
     struct step *step = attempt->step;
     struct arena *arena = step->arena;
     struct childenv *env = &attempt->env;
     childenv_init(env, step, attempt->home);
+    enum rc rc = account_env_set(&step->input.account, arena, env, err);
+    if (rc != RC_OK)
+        return step_fail(step, rc, err, (struct port_failure){.code = "account_incomplete"});
     childenv_set(env, arena, "DROVER_PROMPT", attempt->task_path);
     if (step->input.attempt > 1)
         childenv_set(env, arena, "DROVER_FEEDBACK", attempt->feedback_path);
@@ -253,6 +295,7 @@ static void make_env(struct attempt *attempt)
     childenv_set(env, arena, "DROVER_TOKEN", attempt->token);
     if (attempt->socket != NULL)
         childenv_set(env, arena, "DROVER_SOCKET", attempt->socket);
+    return RC_OK;
 }
 
 static void make_argv(struct attempt *attempt)
@@ -283,7 +326,7 @@ enum rc attempt_make_input(struct attempt *attempt, struct err *err)
         rc = get_token(attempt, err);
     if (rc == RC_OK) {
         secrets_add(step_secrets(step), "drover-token", attempt->token);
-        make_env(attempt);
+        rc = make_env(attempt, err);
         make_argv(attempt);
     }
     return rc;

@@ -22,6 +22,24 @@ enum {
     NESTED_BYTES_MAX = 600,
 };
 
+static enum report report_of(const struct attempt *attempt)
+{
+    struct session_facts facts = {
+        .completion = attempt->record,
+        .adapter = attempt->transcript.report,
+        .exited = attempt->ended.exited,
+        .exit_code = attempt->ended.exit_code,
+    };
+    return infer_report(&facts);
+}
+
+static const char *report_name(const struct attempt *attempt)
+{
+    static const char *const names[] = {
+        [REPORT_UNKNOWN] = "unknown", [REPORT_SUCCESS] = "success", [REPORT_ERROR] = "error"};
+    return names[report_of(attempt)];
+}
+
 static const char *outcome_name(const struct attempt *attempt)
 {
     switch (attempt->ended.end) {
@@ -38,20 +56,8 @@ static const char *outcome_name(const struct attempt *attempt)
     }
     if (attempt->limit != NULL)
         return attempt->limit;
-    return attempt->transcript.overloaded ? "overloaded" : "ended";
-}
-
-static const char *report_name(const struct attempt *attempt)
-{
-    static const char *const names[] = {
-        [REPORT_UNKNOWN] = "unknown", [REPORT_SUCCESS] = "success", [REPORT_ERROR] = "error"};
-    struct session_facts facts = {
-        .completion = attempt->record,
-        .adapter = attempt->transcript.report,
-        .exited = attempt->ended.exited,
-        .exit_code = attempt->ended.exit_code,
-    };
-    return names[infer_report(&facts)];
+    bool overloaded = attempt->transcript.overloaded && report_of(attempt) != REPORT_SUCCESS;
+    return overloaded ? "overloaded" : "ended";
 }
 
 /* The server decides about forbidden paths by this list: they come first, and none is forgotten
@@ -246,6 +252,8 @@ void attempt_write_end(const struct attempt *attempt, struct jw *jw)
     jw_kstr(jw, "sandbox", place_name(attempt));
     jw_kbool(jw, "logTruncated", ended->log_truncated);
     jw_kint(jw, "linesSkipped", ended->lines_skipped);
+    if (attempt->question != NULL)
+        jw_kraw(jw, "question", str_of(attempt->question));
     write_quota(jw, attempt);
 }
 
@@ -254,8 +262,9 @@ void attempt_write_result(struct attempt *attempt)
     struct jw jw = jw_to(attempt->step->result);
     jw_begin(&jw, '{');
     attempt_write_end(attempt, &jw);
-    step_write_text(&jw, "summary", clean(attempt, attempt->transcript.summary),
-                    failed_silently(attempt) ? SUMMARY_LESS_MAX : SUMMARY_MAX);
+    if (attempt->question == NULL) /* Which takes its room. */
+        step_write_text(&jw, "summary", clean(attempt, attempt->transcript.summary),
+                        failed_silently(attempt) ? SUMMARY_LESS_MAX : SUMMARY_MAX);
     step_write_artifacts(attempt->step, &jw);
     if (attempt->compute != &compute_child) {
         jw_optstr(&jw, "patchSha256", attempt->given_sha256);

@@ -1,5 +1,6 @@
 #include "work/agent/remote_link.h"
 #include "base/mem.h"
+#include "core/run/said.h"
 #include "net/http_client.h"
 #include <stdlib.h>
 
@@ -122,18 +123,23 @@ static void open_body(struct jw *jw, const struct step *step, const char *type)
     jw_kstr(jw, "sessionId", step->input.session_id);
 }
 
-/* A text that is kept as an artifact; null when there is none. */
-static enum rc add_artifact(struct jw *jw, const char *key, const char *sha256, struct step *step,
-                            struct err *err)
+/* A text that is kept as an artifact, with `end` behind it; null when there is neither. */
+struct member {
+    const char *key, *sha256, *end;
+};
+static enum rc add_text(struct jw *jw, const struct member *member, struct step *step,
+                        struct err *err)
 {
-    if (sha256 == NULL) {
-        jw_kstr(jw, key, NULL);
+    if (member->sha256 == NULL && text_empty(member->end)) {
+        jw_kstr(jw, member->key, NULL);
         return RC_OK;
     }
     CLEANUP(buf_release) struct buf text;
-    buf_init(&text, STEP_TEXT_ARTIFACT_MAX);
-    enum rc rc = step_get(step, sha256, &text, err);
-    jw_key(jw, key);
+    buf_init(&text, STEP_TEXT_ARTIFACT_MAX + SAID_BYTES_MAX);
+    enum rc rc = member->sha256 != NULL ? step_get(step, member->sha256, &text, err) : RC_OK;
+    if (rc == RC_OK && member->end != NULL)
+        buf_adds(&text, member->end);
+    jw_key(jw, member->key);
     jw_strn(jw, buf_text(&text), text.len);
     return rc;
 }
@@ -159,6 +165,26 @@ static void add_limits(struct jw *jw, const struct step_input *input)
     jw_ktime(jw, "runDeadline", input->run_deadline_us);
 }
 
+/* What people have said stands in the text that is new: the prompt, later the feedback. */
+static enum rc add_texts(struct jw *jw, struct step *step, struct err *err)
+{
+    const struct step_input *input = &step->input;
+    CLEANUP(buf_release) struct buf said;
+    buf_init(&said, SAID_BYTES_MAX);
+    said_write(input->payload, &said);
+    bool again = input->attempt > 1;
+    const struct member members[] = {
+        {"prompt", input->prompt_sha256, again ? NULL : buf_text(&said)},
+        {"plan", input->plan_sha256, NULL},
+        {"feedback", input->feedback_sha256, again ? buf_text(&said) : NULL},
+        {"patch", input->patch_sha256, NULL},
+    };
+    enum rc rc = RC_OK;
+    for (size_t i = 0; rc == RC_OK && i < COUNT_OF(members); i++)
+        rc = add_text(jw, &members[i], step, err);
+    return rc;
+}
+
 static enum rc write_task(struct step *step, struct buf *body, struct err *err)
 {
     const struct step_input *input = &step->input;
@@ -176,13 +202,7 @@ static enum rc write_task(struct step *step, struct buf *body, struct err *err)
     jw_kstr(&jw, "baseCommit", input->base_commit);
     jw_kstr(&jw, "model", input->config.agent.model);
     add_limits(&jw, input);
-    enum rc rc = add_artifact(&jw, "prompt", input->prompt_sha256, step, err);
-    if (rc == RC_OK)
-        rc = add_artifact(&jw, "plan", input->plan_sha256, step, err);
-    if (rc == RC_OK)
-        rc = add_artifact(&jw, "feedback", input->feedback_sha256, step, err);
-    if (rc == RC_OK)
-        rc = add_artifact(&jw, "patch", input->patch_sha256, step, err);
+    enum rc rc = add_texts(&jw, step, err);
     jw_end(&jw, '}');
     if (rc == RC_OK && body->overflow)
         return err_set(err, RC_INVALID, "TASK_TOO_LARGE",

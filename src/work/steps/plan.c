@@ -61,7 +61,8 @@ static enum rc keep_plan(struct attempt *attempt, struct err *err)
     return RC_OK;
 }
 
-/* Cut short, it has no plan to show: the server decides as it does for an attempt. */
+/* Cut short, or with a question, it has no plan to show: the server decides as it does for an
+   attempt. */
 static enum rc report_cut_short(struct attempt *attempt)
 {
     struct jw jw = jw_to(attempt->step->result);
@@ -85,6 +86,6 @@ enum rc step_plan(struct step *step, struct err *err)
     if (rc != RC_OK)
         return rc;
     bool done = attempt.ended.end == COMPUTE_ENDED && attempt.limit == NULL &&
-                attempt.record != REPORT_ERROR;
+                attempt.record != REPORT_ERROR && attempt.question == NULL;
     return done ? keep_plan(&attempt, err) : report_cut_short(&attempt);
 }

@@ -78,16 +78,17 @@ START_TEST(every_route_has_what_its_kind_needs)
 }
 END_TEST
 
-START_TEST(only_health_is_open_and_agents_only_read_their_own)
+START_TEST(only_health_is_open_and_agents_only_read_and_ask_in_their_own_run)
 {
     size_t count = 0;
     const struct route *all = routes_all(&count);
     for (size_t i = 0; i < count; i++) {
         bool health = text_ends(all[i].pattern, "z");
         ck_assert_msg(all[i].open == health, "%s", all[i].pattern);
-        if (all[i].agent == AGENT_NEVER)
+        if (all[i].agent == AGENT_NEVER || all[i].agent == AGENT_CHECKED)
             continue;
-        ck_assert_int_eq(all[i].method, HTTP_GET);
+        bool asks = text_ends(all[i].pattern, "/questions"); /* All else is reading. */
+        ck_assert_int_eq(all[i].method, asks ? HTTP_POST : HTTP_GET);
         ck_assert_ptr_nonnull(strstr(all[i].pattern, "/{id}"));
     }
 }
@@ -99,7 +100,7 @@ Suite *router_suite(void)
     TCase *tests = tcase_create("router");
     tcase_add_test(tests, a_path_leads_to_its_route);
     tcase_add_test(tests, every_route_has_what_its_kind_needs);
-    tcase_add_test(tests, only_health_is_open_and_agents_only_read_their_own);
+    tcase_add_test(tests, only_health_is_open_and_agents_only_read_and_ask_in_their_own_run);
     suite_add_tcase(suite, tests);
     return suite;
 }

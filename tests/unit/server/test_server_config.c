@@ -35,6 +35,18 @@ static void check_stops(const struct committer_limits *limits)
     ck_assert_int_eq(limits->subtasks_per_tree, 4);
 }
 
+static void check_sinks(const struct server_options *options)
+{
+    ck_assert_uint_eq(options->sinks.count, 2); /* In order of name. */
+    ck_assert_str_eq(options->sinks.items[0].name, "all");
+    ck_assert(!options->sinks.items[0].from_end);
+    ck_assert(sink_wants(&options->sinks.items[0], "agent.task.accepted"));
+    ck_assert_str_eq(options->sinks.items[1].name, "runs");
+    ck_assert(options->sinks.items[1].from_end);
+    ck_assert(sink_wants(&options->sinks.items[1], "agent.run.started"));
+    ck_assert(!sink_wants(&options->sinks.items[1], "agent.task.accepted"));
+}
+
 START_TEST(a_file_says_all_there_is_to_say)
 {
     static const char text[] =
@@ -60,14 +72,7 @@ START_TEST(a_file_says_all_there_is_to_say)
     enum rc rc = server_config_parse(STR(text), &arena, &options, &err);
     ck_assert_msg(rc == RC_OK, "%s", err.text);
     ck_assert_int_eq(server_options_check(&options, &err), RC_OK);
-    ck_assert_uint_eq(options.sinks.count, 2); /* In order of name. */
-    ck_assert_str_eq(options.sinks.items[0].name, "all");
-    ck_assert(!options.sinks.items[0].from_end);
-    ck_assert(sink_wants(&options.sinks.items[0], "agent.task.accepted"));
-    ck_assert_str_eq(options.sinks.items[1].name, "runs");
-    ck_assert(options.sinks.items[1].from_end);
-    ck_assert(sink_wants(&options.sinks.items[1], "agent.run.started"));
-    ck_assert(!sink_wants(&options.sinks.items[1], "agent.task.accepted"));
+    check_sinks(&options);
     ck_assert_str_eq(options.listen, "[::1]:0");
     ck_assert(options.allow_remote);
     ck_assert_str_eq(options.data_dir, "/srv/d");

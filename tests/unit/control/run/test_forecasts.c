@@ -65,7 +65,7 @@ START_TEST(the_first_runs_have_none)
     struct cmd_submit *cmd = submit("acme/billing", "fix", 0);
     ck_assert_uint_eq(cmd->forecast.len, 0);
     ck_assert_ptr_null(cmd->warning);
-    ck_assert_str_eq(lab_run(&lab, &cmd->run_id).agent, "none");
+    ck_assert_str_eq(lab_run(&lab, &cmd->run_id).wanted_agent, "none");
     command_free(&cmd->base);
 }
 END_TEST

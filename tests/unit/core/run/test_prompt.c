@@ -230,15 +230,20 @@ END_TEST
 
 START_TEST(who_resumes_is_given_the_feedback_and_not_the_task)
 {
-    CLEANUP(buf_release) struct buf with, without;
+    CLEANUP(buf_release) struct buf with, without, said;
     buf_init(&with, 4096);
     buf_init(&without, 4096);
-    prompt_resume("unit: expected 42", &with);
-    prompt_resume("", &without);
+    buf_init(&said, 4096);
+    prompt_resume(&(struct prompt_news){"unit: expected 42", ""}, &with);
+    prompt_resume(&(struct prompt_news){"", ""}, &without);
+    prompt_resume(&(struct prompt_news){"", "\n## Messages from people\n"}, &said);
     ck_assert_ptr_nonnull(strstr(buf_text(&with), "not accepted"));
     ck_assert_ptr_nonnull(strstr(buf_text(&with), "\n\nunit: expected 42\n"));
     ck_assert_ptr_null(strstr(buf_text(&without), "not accepted"));
     ck_assert_ptr_nonnull(strstr(buf_text(&without), "interrupted"));
+    ck_assert_ptr_null(strstr(buf_text(&said), "interrupted"));
+    ck_assert_ptr_null(strstr(buf_text(&said), "not accepted"));
+    ck_assert_ptr_nonnull(strstr(buf_text(&said), "\n## Messages from people\n"));
 }
 END_TEST
 

@@ -12,22 +12,23 @@ static const char letters[] = "qpclrvjaPCFXT";
 /*
  * One row a state, one letter an event in the order of enum run_event; '.' is a refusal:
  *   ADMIT PREPARED PLAN HYDRATED PLANNED ASK_PLAN PLAN_OK PATCHED DEFER VERIFIED REPAIR
- *   ACCEPT ASK KEEP_PATCH APPROVE APPROVE_KEEP OVERRIDE PUBLISHED LOSE FAIL CANCEL TIME_OUT
+ *   ACCEPT ASK KEEP_PATCH APPROVE APPROVE_KEEP OVERRIDE QUESTION ANSWER ANSWER_PLAN PUBLISHED LOSE
+ *   FAIL CANCEL TIME_OUT
  */
 static const char *const want[RUN_STATUS_COUNT] = {
-    [RUN_QUEUED] = "p..................FXT",
-    [RUN_PREPARING] = ".c................pFXT",
-    [RUN_CONTEXT_LOADING] = "..lr..............pFXT",
-    [RUN_PLANNING] = "....ra..q.........pFXT",
-    [RUN_RUNNING] = ".......vq...a.....pFXT",
-    [RUN_VERIFYING] = ".........jr........FXT",
-    [RUN_JUDGING] = "..........rPaC.....FXT",
-    [RUN_AWAITING_APPROVAL] = "......r.......PCr..FXT",
-    [RUN_CREATING_PR] = ".................C.FXT",
-    [RUN_COMPLETED] = "......................",
-    [RUN_FAILED] = "......................",
-    [RUN_CANCELLED] = "......................",
-    [RUN_TIMED_OUT] = "......................",
+    [RUN_QUEUED] = "p.....................FXT",
+    [RUN_PREPARING] = ".c...................pFXT",
+    [RUN_CONTEXT_LOADING] = "..lr.................pFXT",
+    [RUN_PLANNING] = "....ra..q........a...pFXT",
+    [RUN_RUNNING] = ".......vq...a....a...pFXT",
+    [RUN_VERIFYING] = ".........jr...........FXT",
+    [RUN_JUDGING] = "..........rPaC........FXT",
+    [RUN_AWAITING_APPROVAL] = "......r.......PCr.rl..FXT",
+    [RUN_CREATING_PR] = "....................C.FXT",
+    [RUN_COMPLETED] = ".........................",
+    [RUN_FAILED] = ".........................",
+    [RUN_CANCELLED] = ".........................",
+    [RUN_TIMED_OUT] = ".........................",
 };
 
 START_TEST(every_state_takes_exactly_the_listed_events)
@@ -100,6 +101,12 @@ static const struct story stories[] = {
      {RUN_EV_ADMIT, RUN_EV_PREPARED, RUN_EV_PLAN, RUN_EV_ASK_PLAN, RUN_EV_PLAN_OK, RUN_EV_PATCHED,
       RUN_EV_VERIFIED, RUN_EV_KEEP_PATCH},
      8,
+     RUN_COMPLETED},
+    {"a question in the plan and one in the work",
+     {RUN_EV_ADMIT, RUN_EV_PREPARED, RUN_EV_PLAN, RUN_EV_QUESTION, RUN_EV_ANSWER_PLAN,
+      RUN_EV_PLANNED, RUN_EV_QUESTION, RUN_EV_ANSWER, RUN_EV_PATCHED, RUN_EV_VERIFIED,
+      RUN_EV_KEEP_PATCH},
+     11,
      RUN_COMPLETED},
     {"a lost worker and a parked quota",
      {RUN_EV_ADMIT, RUN_EV_PREPARED, RUN_EV_HYDRATED, RUN_EV_LOSE, RUN_EV_PREPARED, RUN_EV_HYDRATED,

@@ -390,6 +390,70 @@ START_TEST(every_way_to_end_is_told_and_keeps_the_work)
 }
 END_TEST
 
+#define SAID                                                                           \
+    "\"messages\":[{\"seq\":1,\"author\":\"ada\",\"text\":\"Use UTC.\"}],\"answers\":" \
+    "[{\"question\":\"Which clock?\",\"answer\":\"wall\",\"answeredBy\":\"bob\"}]"
+
+START_TEST(what_people_have_said_is_in_the_first_prompt_and_later_in_the_feedback)
+{
+    const char *first = log_of(run(&(struct trial){
+        .script = "cat $DROVER_PROMPT; echo; [ -z \"$DROVER_FEEDBACK\" ] && echo none",
+        .payload = SAID}));
+    ck_assert_ptr_nonnull(strstr(first, "Do it well."));
+    ck_assert_ptr_nonnull(strstr(first, "ada writes:\n\n> Use UTC.\n"));
+    ck_assert_ptr_nonnull(strstr(first, "bob answered:\n\n> wall\n"));
+    ck_assert_ptr_nonnull(strstr(first, "none"));
+    const char *second = log_of(
+        run(&(struct trial){.script = "cat $DROVER_FEEDBACK; echo == prompt; cat $DROVER_PROMPT",
+                            .payload = SAID,
+                            .attempt = 2}));
+    const char *prompt = strstr(second, "== prompt");
+    ck_assert_ptr_nonnull(prompt);
+    const char *said = strstr(second, "ada writes:\n\n> Use UTC.\n");
+    ck_assert(said != NULL && said < prompt);
+    ck_assert_ptr_null(strstr(prompt, "ada writes:")); /* Not twice. */
+}
+END_TEST
+
+#define ASKS(members) "echo '{\"status\":\"question\"" members "}' >$DROVER_RESULT"
+static const struct {
+    const char *script;
+    const char *question, *error; /* One of them. */
+} questions[] = {
+    {ASKS(",\"question\":\"Keep it?\""), "{\"text\":\"Keep it?\"}", NULL},
+    {ASKS(",\"question\":\"Keep it?\",\"options\":[\"yes\",\"no\"],\"default\":\"no\","
+          "\"timeoutMs\":60000,\"summary\":\"x\""),
+     "{\"text\":\"Keep it?\",\"options\":[\"yes\",\"no\"],\"default\":\"no\",\"timeoutMs\":60000}",
+     NULL},
+    {"echo \"{\\\"status\\\":\\\"question\\\",\\\"question\\\":\\\"What is $DROVER_TOKEN?\\\"}\""
+     " >$DROVER_RESULT",
+     "{\"text\":\"What is [redacted:drover-token]?\"}", NULL},
+    {ASKS(""), NULL, "text"},
+    {ASKS(",\"question\":\"\\u0007\""), NULL, "text"},
+    {ASKS(",\"question\":\"Keep it?\",\"options\":[\"a\"],\"default\":\"b\""), NULL, "default"},
+    {"echo \"{\\\"status\\\":\\\"question\\\",\\\"question\\\":\\\"$(head -c 3000 /dev/zero |"
+     " tr '\\0' x)\\\"}\" >$DROVER_RESULT",
+     NULL, "too long"},
+};
+
+START_TEST(an_agent_may_end_with_a_question)
+{
+    const struct js *result = run(&(struct trial){
+        .script = arena_printf(&kit.arena, "echo two >file.txt\n%s", questions[_i].script)});
+    const struct js *question = js_get(result, "question");
+    bool asks = questions[_i].question != NULL;
+    ck_assert_str_eq(text_of(result, "report"), asks ? "success" : "error");
+    ck_assert_ptr_nonnull(text_of(result, "patch.sha256"));
+    if (asks)
+        ck_assert_str_eq(js_text(question, &kit.arena), questions[_i].question);
+    else
+        ck_assert_ptr_null(question);
+    if (!asks)
+        ck_assert_msg(strstr(text_of(result, "error"), questions[_i].error) != NULL, "%s",
+                      text_of(result, "error"));
+}
+END_TEST
+
 static const struct {
     const char *script, *payload, *outcome;
 } limited[] = {
@@ -620,6 +684,8 @@ Suite *agent_step_suite(void)
     tcase_add_test(tests, a_repair_goes_on_in_the_same_tree_with_feedback);
     tcase_add_test(tests, a_repair_elsewhere_starts_from_base_and_patch);
     tcase_add_test(tests, a_tree_that_a_crash_left_half_done_is_made_anew);
+    tcase_add_test(tests, what_people_have_said_is_in_the_first_prompt_and_later_in_the_feedback);
+    tcase_add_loop_test(tests, an_agent_may_end_with_a_question, 0, (int)COUNT_OF(questions));
     tcase_add_loop_test(tests, every_way_to_end_is_told_and_keeps_the_work, 0,
                         (int)COUNT_OF(endings));
     tcase_add_loop_test(tests, a_limit_of_the_payload_ends_it_and_keeps_the_work, 0,
