@@ -141,6 +141,7 @@ struct adapter_ops {
     /* The same after a stop, for what the agent has used; NULL: the lines are not read. */
     void (*late_line)(struct transcript *transcript, struct str line);
     bool turn_is_whole; /* A turn is the whole work on a prompt: tool calls are counted too. */
+    bool tells_end;     /* A session that began ends with a record, or has been broken off. */
     /* Begins the conversation on the agent's stdin; NULL: the prompt is a file on stdin. */
     void (*begin)(struct transcript *transcript, const struct conversation *conversation);
     const char *begin_flag; /* Without this argument the agent reads no conversation; or NULL. */
