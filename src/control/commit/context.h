@@ -25,6 +25,7 @@ struct config_book;
 
 struct subscriber_list;
 struct known_notes;
+struct past_list;
 struct account_view;
 
 /* The effects of one batch, for the work at its end and after its commit. */
@@ -54,6 +55,7 @@ struct round {
     struct breaker_book *breakers;               /* NULL until one is read. */
     const struct subscriber_list *subscriptions; /* As topic_send.c read them; NULL: not yet. */
     const struct known_notes *notes;             /* As memories.c read them last; NULL: not yet. */
+    const struct past_list *past_runs;           /* As forecasts.c read them; NULL: none yet. */
     struct account_view *accounts;               /* As account_view.c read them; NULL: not yet. */
 };
 

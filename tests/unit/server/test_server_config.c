@@ -27,6 +27,14 @@ START_TEST(the_defaults_are_good)
 }
 END_TEST
 
+static void check_stops(const struct committer_limits *limits)
+{
+    ck_assert(limits->cost_per_day_stops);
+    ck_assert_int_eq(limits->subtask_depth, 2);
+    ck_assert_int_eq(limits->subtasks_per_task, 3);
+    ck_assert_int_eq(limits->subtasks_per_tree, 4);
+}
+
 static void check_sinks(const struct server_options *options)
 {
     ck_assert_uint_eq(options->sinks.count, 2); /* In order of name. */
@@ -80,10 +88,7 @@ START_TEST(a_file_says_all_there_is_to_say)
     ck_assert_int_eq(options.limits.sandboxes, 8);
     ck_assert_int_eq(options.limits.cost_per_day_microusd, 2500000);
     ck_assert_int_eq(options.limits.cost_per_run_microusd, 500000);
-    ck_assert(options.limits.cost_per_day_stops);
-    ck_assert_int_eq(options.limits.subtask_depth, 2);
-    ck_assert_int_eq(options.limits.subtasks_per_task, 3);
-    ck_assert_int_eq(options.limits.subtasks_per_tree, 4);
+    check_stops(&options.limits);
     ck_assert_uint_eq(options.limits.task_type_count, 2);
     ck_assert_str_eq(options.limits.task_types[0].name, "upgrade");
     ck_assert_int_eq(options.limits.task_types[0].max, 2);
