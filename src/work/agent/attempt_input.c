@@ -260,7 +260,10 @@ static void make_env(struct attempt *attempt)
     struct step *step = attempt->step;
     struct arena *arena = step->arena;
     struct childenv *env = &attempt->env;
+    const char *path = sandbox_path(&step->site->sandbox, arena);
     childenv_init(env, step, attempt->home);
+    if (path != NULL)
+        childenv_add_path(env, arena, path);
     childenv_set(env, arena, "DROVER_PROMPT", attempt->task_path);
     if (step->input.attempt > 1)
         childenv_set(env, arena, "DROVER_FEEDBACK", attempt->feedback_path);

@@ -18,4 +18,6 @@ void childenv_init(struct childenv *env, const struct step *step, const char *ho
 /* The same without those of agent.env: for commands that are not the agent. */
 void childenv_init_bare(struct childenv *env, const struct step *step, const char *home);
 void childenv_set(struct childenv *env, struct arena *arena, const char *name, const char *value);
+/* One more directory for programs, after the others. */
+void childenv_add_path(struct childenv *env, struct arena *arena, const char *dir);
 #endif
