@@ -119,6 +119,7 @@ struct transcript {
     int64_t login_failures;            /* Retries in a row that the provider refused a login. */
     struct buf input;                  /* Bytes for the agent's stdin that are not written yet. */
     bool input_over;                   /* stdin is closed once `input` is empty. */
+    bool input_waits;                  /* The adapter keeps a message for the next turn. */
     struct acp *acp;                   /* Of adapter_acp.c, or NULL. */
     bool session_lost;                 /* The agent says that it cannot resume the session. */
 };
