@@ -24,6 +24,10 @@ _drover_repositories() {
     drover repo list --limit 200 2>/dev/null | sed -n '2,$s/ .*//p'
 }
 
+_drover_profiles() {
+    drover agents profiles 2>/dev/null | awk '/^[a-z]/ { print $1 }'
+}
+
 _drover_queues() {
     drover queue list 2>/dev/null | sed -n '2,$s/ .*//p'
 }
@@ -57,6 +61,8 @@ unpublish clean notify" ;;
     --sandbox) _drover_reply "$2" -W 'bubblewrap none' ;;
     --log-format) _drover_reply "$2" -W 'json human' ;;
     --repo) _drover_reply "$2" -W "$(_drover_repositories)" ;;
+    --agent) _drover_reply "$2" -W "$(_drover_profiles)" ;;
+    --branch) _drover_reply "$2" -W "$(git branch --format='%(refname:short)' 2>/dev/null)" ;;
     --run | --task | --depends-on) _drover_reply "$2" -W latest ;;
     --status)
         case $3 in
@@ -93,7 +99,7 @@ _drover_word() {
     backup | 'repo check') compopt -o filenames; _drover_reply "$2" -f ;;
     schema) _drover_reply "$2" -W "$(drover schema 2>/dev/null)" ;;
     'agents check')
-        _drover_reply "$2" -W "$(drover agents profiles 2>/dev/null | awk '/^[a-z]/ { print $1 }')" ;;
+        _drover_reply "$2" -W "$(_drover_profiles)" ;;
     help) _drover_reply "$2" -W "$(_drover_commands | cut -d' ' -f1 | uniq)" ;;
     esac
 }

@@ -85,12 +85,28 @@ static void task_waiting(struct jw *jw, const struct run_row *latest, int64_t po
     jw_ktime(jw, "waitingSince", waits ? latest->queued_us : 0);
 }
 
+/* What the run was expected to take, and by how much that was wrong. */
+static void run_forecast(struct jw *jw, const struct run_row *run)
+{
+    const struct past_run actual = {
+        .cost_microusd = run->cost_microusd, .turns = run->turns, .work_us = run->work_us};
+    if (run->forecast.len == 0) {
+        jw_kstr(jw, "forecast", NULL);
+        return;
+    }
+    jw_kraw(jw, "forecast", run->forecast);
+    if (run_is_terminal(run->status))
+        forecast_write_error(jw, "forecastError", run->forecast, &actual);
+}
+
 /* Its sub-tasks, and what it has used together with them. */
-static void task_tree(struct jw *jw, const struct task_extras *extras)
+static void task_alone(struct jw *jw, const struct task_extras *extras)
 {
     const struct budget_node *node = extras->tree;
     if (!extras->alone)
         return;
+    if (extras->run_count > 0)
+        run_forecast(jw, &extras->runs[extras->run_count - 1]);
     jw_kint(jw, "children", extras->child_count);
     if (node == NULL)
         return;
@@ -115,7 +131,7 @@ void shape_task(struct jw *jw, const struct task_row *task, const struct task_ex
     if (count)
         run_limits(jw, &runs[count - 1]);
     task_waiting(jw, count ? &runs[count - 1] : NULL, extras->queue_position);
-    task_tree(jw, extras);
+    task_alone(jw, extras);
     key_id(jw, "latestRunId", &task->latest_run_id);
     jw_key(jw, "runs");
     jw_begin(jw, '[');
@@ -203,6 +219,7 @@ void shape_run_open(struct jw *jw, const struct run_row *run, const struct run_e
     run_course(jw, run);
     run_spending(jw, run);
     run_limits(jw, run);
+    run_forecast(jw, run);
     jw_key(jw, "pullRequest");
     if (extras->pull_request != NULL)
         shape_pull_request(jw, extras->pull_request);

@@ -302,6 +302,17 @@ void api_task_submit_answer(struct call *call, struct command *command)
     jw_kstr(&jw, "taskId", cmd->task_id.text);
     jw_kstr(&jw, "runId", cmd->run_id.text);
     jw_kstr(&jw, "status", "queued");
+    if (cmd->forecast.len > 0)
+        jw_kraw(&jw, "forecast", cmd->forecast);
+    if (cmd->warning != NULL) {
+        jw_key(&jw, "warnings");
+        jw_begin(&jw, '[');
+        jw_begin(&jw, '{');
+        jw_kstr(&jw, "code", "forecast_over_limit");
+        jw_kstr(&jw, "message", cmd->warning);
+        jw_end(&jw, '}');
+        jw_end(&jw, ']');
+    }
     jw_end(&jw, '}');
 }
 

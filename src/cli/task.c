@@ -208,6 +208,33 @@ static enum rc write_submission(struct cli *cli, const struct submission *submis
     return RC_OK;
 }
 
+/* "0.42 USD (one in ten: 1.10), 14 turns, 180 s; from 12 similar runs", and how wrong it was. */
+static void show_forecast(struct cli *cli, const struct js *object)
+{
+    const struct js *forecast = js_get(object, "forecast"),
+                    *wrong = js_get(object, "forecastError");
+    const struct js *based_on = js_get(forecast, "basedOn");
+    if (js_type(forecast) != JS_OBJECT)
+        return;
+    bool similar = text_same(js_get_str(based_on, "scope", ""), "similar");
+    show_line(cli, "Expected",
+              arena_printf(
+                  &cli->arena, "%.2f USD (one in ten: %.2f), %lld turns, %lld s; from %lld %s",
+                  js_num(js_get(forecast, "costUsd"), 0), js_num(js_get(forecast, "costUsdP90"), 0),
+                  (long long)js_get_int(forecast, "turns", 0),
+                  (long long)js_get_int(forecast, "seconds", 0),
+                  (long long)js_get_int(based_on, "runs", 0),
+                  similar ? "similar runs" : "runs of the repository"),
+              TONE_PLAIN);
+    if (js_type(wrong) == JS_OBJECT)
+        show_line(cli, "Off by",
+                  arena_printf(&cli->arena, "%+.2f USD, %+lld turns, %+lld s",
+                               js_num(js_get(wrong, "costUsd"), 0),
+                               (long long)js_get_int(wrong, "turns", 0),
+                               (long long)js_get_int(wrong, "seconds", 0)),
+                  TONE_PLAIN);
+}
+
 /* Prints an answer {taskId, runId, status}. */
 static int print_submitted(struct cli *cli, const struct cli_answer *answer)
 {
@@ -220,6 +247,10 @@ static int print_submitted(struct cli *cli, const struct cli_answer *answer)
         show_line(cli, "Task", task_id, TONE_BOLD);
         show_line(cli, "Run", run_id, TONE_PLAIN);
         show_status(cli, answer->tree);
+        show_forecast(cli, answer->tree);
+        const struct js *warnings = js_get(answer->tree, "warnings");
+        for (size_t i = 0; i < js_count(warnings); i++)
+            show_line(cli, "Warning", js_get_str(js_at(warnings, i), "message", ""), TONE_YELLOW);
     }
     if (watch)
         return cli_watch_run(cli, run_id);
@@ -384,6 +415,7 @@ static void task_details(struct cli *cli, const struct id *id, const struct js *
     show_member(cli, "Max turns", task, "maxTurns");
     show_member(cli, "Max USD", task, "maxBudgetUsd");
     show_member(cli, "Max tokens", task, "maxTokens");
+    show_forecast(cli, task);
     show_member(cli, "Scope", task, "scope");
     show_member(cli, "Labels", task, "labels");
     const struct js *attached = js_get(task, "attachments");

@@ -148,6 +148,9 @@ static void read_task_types(struct fields *fields, struct arena *arena,
     limits->task_types = rows;
 }
 
+/* What happens to what runs when costPerDayUsd is spent. */
+static const char *const day_actions[] = {"finish", "stop", NULL};
+
 static void read_run_limits(struct fields *fields, struct arena *arena,
                             struct committer_limits *limits)
 {
@@ -163,6 +166,9 @@ static void read_run_limits(struct fields *fields, struct arena *arena,
     fields_real(fields, "costPerDayUsd", FIELD_OPTIONAL, &(struct field_real){0, cost_usd_max},
                 &usd);
     limits->cost_per_day_microusd = llround(usd * 1e6);
+    int stops = limits->cost_per_day_stops;
+    fields_choice(fields, "costPerDayAction", FIELD_OPTIONAL, day_actions, &stops);
+    limits->cost_per_day_stops = stops != 0;
     usd = (double)limits->cost_per_run_microusd / 1e6;
     fields_real(fields, "costPerRunUsd", FIELD_OPTIONAL, &(struct field_real){0, cost_usd_max},
                 &usd);

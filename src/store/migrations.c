@@ -125,6 +125,8 @@ static const char *const initial[] = {
     " cost_microusd {int} NOT NULL,"
     " budget_microusd {int} NOT NULL," /* 0: none */
     " max_tokens {int} NOT NULL,"
+    " wanted_agent {text},"
+    " forecast {json},"
     " model {text},"
     " pull_request_id {text},"
     " job_id {text},"
@@ -197,6 +199,10 @@ static const char *const initial[] = {
     /* What a workspace spends: read without the table. */
     "CREATE INDEX runs_spent ON runs (workspace_id, ended_us, cost_microusd, budget_microusd)"
     " WHERE cost_microusd > 0",
+    /* Forecasts: read without the table. */
+    "CREATE INDEX runs_completed ON runs"
+    " (repository_id, id, task_type, wanted_agent, cost_microusd, turns, work_us)"
+    " WHERE status = 'completed'",
     "CREATE INDEX runs_root ON runs (root_run_id, id) WHERE root_run_id IS NOT NULL",
 
     "CREATE TABLE jobs ("

@@ -58,6 +58,8 @@ static const struct column run_columns[] = {
     COLUMN(struct run_row, max_turns, COLUMN_NEW),
     COLUMN(struct run_row, budget_microusd, COLUMN_NEW),
     COLUMN(struct run_row, max_tokens, COLUMN_NEW),
+    COLUMN(struct run_row, wanted_agent, COLUMN_NEW),
+    COLUMN(struct run_row, forecast, COLUMN_NEW),
     COLUMN_AS(struct run_row, events_left.events, "events_left", COLUMN_NEW | RUN_EVENTS),
     COLUMN_AS(struct run_row, events_left.bytes, "event_bytes_left", COLUMN_NEW | RUN_EVENTS),
     COLUMN_WORD(struct run_row, status, "status", run_status_words, COLUMN_NEW | RUN_STEP),
@@ -195,6 +197,13 @@ static const struct sql sql_tree = {
     " budget_microusd, max_tokens, deadline_us, still_us, work_us, work_since_us"
     " FROM runs WHERE root_run_id = $1"
     " ORDER BY id LIMIT $2",
+    "ti",
+};
+/* From the index runs_completed alone. */
+static const struct sql sql_past = {
+    "run_past",
+    "SELECT task_type, wanted_agent, cost_microusd, turns, work_us FROM runs"
+    " WHERE repository_id = $1 AND status = 'completed' ORDER BY id DESC LIMIT $2",
     "ti",
 };
 static const struct sql sql_status_of = {
@@ -349,6 +358,26 @@ static enum rc node_decode(struct row_reader *reader, void *to, struct err *err)
     return RC_OK;
 }
 static const struct shape node_shape = SHAPE_OF_RESULT("run", struct budget_node, node_decode);
+
+static enum rc past_decode(struct row_reader *reader, void *to, struct err *err)
+{
+    (void)err;
+    struct past_run *run = to;
+    run->task_type = read_text(reader);
+    run->agent = read_text(reader);
+    run->cost_microusd = read_int(reader);
+    run->turns = read_int(reader);
+    run->work_us = read_int(reader);
+    return RC_OK;
+}
+static const struct shape past_shape = SHAPE_OF_RESULT("run", struct past_run, past_decode);
+
+enum rc runs_past(struct db *db, const struct id *repository_id, int64_t limit, struct arena *arena,
+                  struct past_run **ret_runs, size_t *ret_count, struct err *err)
+{
+    return query_all(db, &sql_past, P_LIST(P_ID(repository_id), P_LIMIT(limit)), &past_shape, arena,
+                     ret_runs, ret_count, err);
+}
 
 static int64_t worked(int64_t work_us, int64_t since_us, int64_t now_us)
 {

@@ -7,6 +7,7 @@
 #include "core/run/budget.h"
 #include "core/run/budget_tree.h"
 #include "core/run/event_budget.h"
+#include "core/run/forecast.h"
 #include "core/run/run.h"
 #include "store/db.h"
 #include "store/scan.h"
@@ -50,6 +51,8 @@ struct run_row {
     const char *task_type;
     /* core/run/task_limits.h; 0: no limit.  Never changed. */
     int64_t max_turns, budget_microusd, max_tokens;
+    const char *wanted_agent; /* Program and model, as configured: forecasts.h.  Never changed. */
+    struct str forecast;      /* JSON object, core/run/forecast.h; or empty.  Never changed. */
     const char *error_code;
     const char *error_message;
     int64_t event_seq;               /* The last run_seq that was given out. */
@@ -135,6 +138,10 @@ MUST_USE enum rc runs_set_root(struct db *db, const struct id *id, struct err *e
    locks. */
 MUST_USE enum rc runs_tree(struct db *db, const struct id *root_run_id, int64_t now_us,
                            struct arena *arena, struct budget_tree *ret_tree, struct err *err);
+/* The newest completed runs of a repository, at most so many. */
+MUST_USE enum rc runs_past(struct db *db, const struct id *repository_id, int64_t limit,
+                           struct arena *arena, struct past_run **ret_runs, size_t *ret_count,
+                           struct err *err);
 /* What the run has worked until then. */
 int64_t run_work_us(const struct run_row *run, int64_t now_us);
 /* Only session_begun_us and agent_session. */

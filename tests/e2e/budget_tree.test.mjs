@@ -2,6 +2,7 @@
 // end in common; by people and by agents, and after kill -9 in the middle.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { callDrover } from './lib/cli.mjs';
 import { assertHistory } from './lib/cloudevents.mjs';
 import { fixes, says, stays, waits } from './lib/git.mjs';
 import { assertProblem } from './lib/http.mjs';
@@ -155,6 +156,23 @@ describe('an agent of a repository that says nothing of limits', { concurrency: 
         const free = await server.finish(repo.name, 'completed');
         assert.equal(free.run.maxTurns, null);
         assert.equal(free.run.turns, 150);
+    });
+
+    it('is forecast by those before it', async () => {
+        const repo = await server.repository('acme/history', turn(0.25) + turn(0.5) + fixes);
+        for (let i = 0; i < 3; i++) await server.finish(repo.name, 'completed');
+        const answer = await server.submit(repo.name, { maxBudgetUsd: 0.5 });
+        const { costUsd, costUsdP90, turns, basedOn } = answer.forecast;
+        assert.deepEqual({ costUsd, costUsdP90, turns, basedOn },
+            { costUsd: 0.75, costUsdP90: 0.75, turns: 2, basedOn: { runs: 3, scope: 'similar' } });
+        assert.equal(answer.warnings[0].code, 'forecast_over_limit');
+        const task = await server.untilTask(answer.taskId, 'failed');
+        assert.equal(task.errorCode, 'max_budget_exceeded'); // As was to be expected.
+        assert.deepEqual(task.forecast, answer.forecast);
+        assert.equal(task.forecastError.costUsd, 0);
+        const { stdout } = await callDrover(server, ['task', answer.taskId]);
+        assert.match(stdout, /Expected +0\.75 USD \(one in ten: 0\.75\), 2 turns/);
+        assert.match(stdout, /Off by +\+0\.00 USD, \+0 turns/);
     });
 
     it('has the tokens that its task asks for', async () => {

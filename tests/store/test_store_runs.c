@@ -415,6 +415,35 @@ START_TEST(unexplained_are_queued_without_a_reason)
 }
 END_TEST
 
+START_TEST(past_runs_are_the_completed_ones_newest_first)
+{
+    FIXTURE(f);
+    struct task_row task = fixture_task(&f);
+    for (int i = 0; i < 4; i++) {
+        struct run_row run = *full_run(&f, &task);
+        run.run_no = i + 1;
+        run.status = i == 2 ? RUN_FAILED : RUN_COMPLETED;
+        run.wanted_agent = i == 0 ? NULL : "claude:opus";
+        run.turns = i;
+        run.work_us = 10 * i;
+        must(runs_insert(f.db, &run, &f.err));
+        must(runs_save(f.db, &run, &f.err));
+    }
+    struct past_run *runs;
+    size_t count;
+    must(runs_past(f.db, &task.repository_id, 10, &f.arena, &runs, &count, &f.err));
+    ck_assert_uint_eq(count, 3);
+    ck_assert_int_eq(runs[0].turns, 3);
+    ck_assert_int_eq(runs[0].work_us, 30);
+    ck_assert_int_eq(runs[0].cost_microusd, 8);
+    ck_assert_str_eq(runs[0].agent, "claude:opus");
+    ck_assert_str_eq(runs[0].task_type, "bugfix");
+    ck_assert_ptr_null(runs[2].agent);
+    must(runs_past(f.db, &task.repository_id, 2, &f.arena, &runs, &count, &f.err));
+    ck_assert_uint_eq(count, 2);
+}
+END_TEST
+
 START_TEST(a_budget_tree_is_read_by_its_root)
 {
     FIXTURE(f);
@@ -466,6 +495,7 @@ Suite *store_runs_suite(void)
     case_add(tc, repositories_with_queued_runs_are_named_once);
     case_add(tc, the_next_queued_run_follows_rank_then_id);
     case_add(tc, unexplained_are_queued_without_a_reason);
+    case_add(tc, past_runs_are_the_completed_ones_newest_first);
     case_add(tc, a_budget_tree_is_read_by_its_root);
     suite_add_tcase(suite, tc);
     return suite;

@@ -28,6 +28,7 @@
 #include "control/run/accounts.h"
 #include "control/run/assignment.h"
 #include "control/run/candidates.h"
+#include "control/run/day_budget.h"
 #include "control/run/effective.h"
 #include "control/run/ending.h"
 #include "control/run/flow.h"
@@ -89,7 +90,7 @@ static enum rc load_limits(struct admission *admission)
     if (rc == RC_OK && admission->workspace_max == 0)
         admission->workspace_max = ctx->limits->max_active_runs_workspace;
     if (rc == RC_OK && budget > 0)
-        rc = acceptance_spent(ctx, &spent);
+        rc = day_budget_spent(ctx, &spent);
     admission->cost_used_up = budget > 0 && spent >= budget;
     return rc;
 }

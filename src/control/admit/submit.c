@@ -411,6 +411,9 @@ static enum rc accept(struct context *ctx, struct cmd_submit *cmd, struct accept
         rc = best_of_submit(ctx, cmd, &repository, &flow);
     if (rc != RC_OK)
         return rc;
+    const struct forecast_limits limits = {flow.run.budget_microusd, flow.run.max_turns};
+    cmd->forecast = flow.run.forecast;
+    cmd->warning = forecast_warning(&flow.forecast, &limits, ctx->arena);
     cmd->task_id = flow.task.id;
     cmd->run_id = flow.run.id;
     ctx->round->admit = true;

@@ -39,6 +39,8 @@ struct cmd_submit {
 
     struct id task_id, run_id; /* The answer. */
     bool repeated;             /* The key was used before: the first answer again. */
+    struct str forecast;       /* JSON object, core/run/forecast.h; or empty. */
+    const char *warning;       /* The forecast passes a limit; or NULL. */
 };
 struct cmd_submit *cmd_submit_new(void);
 

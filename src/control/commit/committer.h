@@ -29,6 +29,7 @@ struct committer_limits {
     int64_t sandboxes;                 /* Active runs, without those that wait for approval. */
     int64_t tasks_per_hour_user;
     int64_t cost_per_day_microusd; /* Per workspace and day (UTC). */
+    bool cost_per_day_stops;       /* Once it is spent, what runs is stopped. */
     int64_t cost_per_run_microusd; /* Of a run without maxBudgetUsd; see core/run/task_limits.h. */
     int64_t max_run_events;        /* No repository gives its runs more: core/run/event_budget.h */
     int64_t max_run_event_bytes;

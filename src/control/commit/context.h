@@ -25,6 +25,7 @@ struct config_book;
 
 struct subscriber_list;
 struct known_notes;
+struct past_list;
 struct account_view;
 
 /* The effects of one batch, for the work at its end and after its commit. */
@@ -45,14 +46,16 @@ struct round {
         int64_t waiting;      /* Jobs, those of this batch included. */
     } loads[ROUND_LOADS_MAX]; /* Queues whose length matters. */
     size_t load_count;
-    int64_t shed;   /* Jobs that were dropped. */
-    bool left_due;  /* Something that is due could neither be handled nor be put off. */
-    int64_t leases; /* Jobs that leases of the batch may still take. */
+    int64_t shed;         /* Jobs that were dropped. */
+    bool left_due;        /* Something that is due could neither be handled nor be put off. */
+    bool day_budget_read; /* As day_budget.c has done. */
+    int64_t leases;       /* Jobs that leases of the batch may still take. */
     struct supply supply;
     struct swarm_notes swarms;                   /* Counted with the commit. */
     struct breaker_book *breakers;               /* NULL until one is read. */
     const struct subscriber_list *subscriptions; /* As topic_send.c read them; NULL: not yet. */
     const struct known_notes *notes;             /* As memories.c read them last; NULL: not yet. */
+    const struct past_list *past_runs;           /* As forecasts.c read them; NULL: none yet. */
     struct account_view *accounts;               /* As account_view.c read them; NULL: not yet. */
 };
 

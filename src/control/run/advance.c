@@ -9,6 +9,7 @@
 #include "control/run/approval.h"
 #include "control/run/assignment.h"
 #include "control/run/candidates.h"
+#include "control/run/day_budget.h"
 #include "control/run/ending.h"
 #include "control/run/pipeline.h"
 #include "control/run/policies.h"
@@ -52,10 +53,11 @@ enum rc pipeline_used_up(struct context *ctx, struct flow *flow, const struct en
     static const struct ending turns = {RUN_EV_FAIL, "max_turns_exceeded",
                                         "The run has used up its turns"};
     const struct run_row *run = &flow->run;
-    if (run->max_turns == 0 || run->turns < run->max_turns)
-        return run_tree_begin(ctx, flow, ret_ending);
     *ret_ending = &turns;
-    return RC_OK;
+    if (run->max_turns > 0 && run->turns >= run->max_turns)
+        return RC_OK;
+    enum rc rc = run_tree_begin(ctx, flow, ret_ending);
+    return rc == RC_OK && *ret_ending == NULL ? day_budget_begin(ctx, ret_ending) : rc;
 }
 
 /* Attempt 1, or the same attempt again when a worker was lost in it. */

@@ -1,8 +1,8 @@
 #include "control/run/candidates.h"
 #include "control/run/ending.h"
+#include "control/run/patch.h"
 #include "control/run/stop.h"
 #include "core/event_types.h"
-#include "store/patches.h"
 #include "store/timers.h"
 
 struct candidate candidate_of(const struct candidate_row *row)
@@ -79,22 +79,6 @@ static enum rc emit_chosen(struct context *ctx, struct flow *flow, const struct 
     return flow_emit(ctx, flow, EV_CANDIDATE_CHOSEN, &body);
 }
 
-static enum rc emit_patch(struct context *ctx, struct flow *flow, const struct patch_row *patch)
-{
-    CLEANUP(event_body_release) struct event_body body;
-    event_body_open(&body);
-    jw_kstr(&body.jw, "patchId", patch->id.text);
-    jw_kstr(&body.jw, "runId", flow->run.id.text);
-    jw_kint(&body.jw, "attemptNo", patch->attempt_no);
-    jw_kint(&body.jw, "filesChanged", patch->files);
-    jw_kint(&body.jw, "linesAdded", patch->lines_added);
-    jw_kint(&body.jw, "linesDeleted", patch->lines_deleted);
-    jw_kstr(&body.jw, "diffArtifactId", patch->sha256);
-    jw_kstr(&body.jw, "treeHash", patch->tree_hash);
-    jw_kstr(&body.jw, "summary", patch->summary);
-    return flow_emit(ctx, flow, EV_PATCH_CREATED, &body);
-}
-
 /* The run continues where the candidate's run was with its patch.  It keeps the prompt, so that an
    agent can repair what a second verification finds. */
 static enum rc adopt(struct context *ctx, struct flow *flow, const struct candidate_row *row)
@@ -119,11 +103,7 @@ static enum rc adopt(struct context *ctx, struct flow *flow, const struct candid
     run->prompt_sha256 = row->prompt_sha256;
     run->prompt_version = row->prompt_version;
     run->plan_sha256 = row->plan_sha256;
-    run->patch_id = patch.id;
-    run->patch_sha256 = patch.sha256;
-    run->paths = row->paths;
-    enum rc rc = patches_insert(ctx->db, &patch, ctx->err);
-    return rc == RC_OK ? emit_patch(ctx, flow, &patch) : rc;
+    return patch_adopt(ctx, flow, &patch, row->paths, NULL);
 }
 
 static enum rc choose(struct context *ctx, struct flow *flow, const struct contest *contest,

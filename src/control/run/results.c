@@ -5,6 +5,7 @@
 #include "control/run/results.h"
 #include "control/run/accounts.h"
 #include "control/run/ending.h"
+#include "control/run/patch.h"
 #include "control/run/pipeline.h"
 #include "control/run/policies.h"
 #include "control/run/questions.h"
@@ -143,47 +144,6 @@ static const struct ending *agent_stop(const struct js *result)
     return NULL;
 }
 
-static enum rc supersede_patch(struct context *ctx, struct flow *flow)
-{
-    if (id_is_none(&flow->run.patch_id))
-        return RC_OK;
-    enum rc rc = patches_set_status(ctx->db, &flow->run.patch_id, "superseded", ctx->err);
-    if (rc != RC_OK)
-        return rc;
-    CLEANUP(event_body_release) struct event_body body;
-    event_body_open(&body);
-    jw_kstr(&body.jw, "patchId", flow->run.patch_id.text);
-    return flow_emit(ctx, flow, EV_PATCH_SUPERSEDED, &body);
-}
-
-static enum rc emit_patch(struct context *ctx, struct flow *flow, const struct patch_row *patch,
-                          const struct js *result)
-{
-    const struct js *told = js_get(result, "patch");
-    const struct js *unscanned = js_get(told, "unscanned");
-    const struct js *nested = js_get(result, "nestedRepositories");
-    CLEANUP(event_body_release) struct event_body body;
-    event_body_open(&body);
-    jw_kstr(&body.jw, "patchId", patch->id.text);
-    jw_kstr(&body.jw, "runId", flow->run.id.text);
-    jw_kint(&body.jw, "attemptNo", patch->attempt_no);
-    jw_kint(&body.jw, "filesChanged", patch->files);
-    jw_kint(&body.jw, "linesAdded", patch->lines_added);
-    jw_kint(&body.jw, "linesDeleted", patch->lines_deleted);
-    jw_kstr(&body.jw, "diffArtifactId", patch->sha256);
-    jw_kstr(&body.jw, "treeHash", patch->tree_hash);
-    jw_kstr(&body.jw, "summary", patch->summary);
-    if (unscanned != NULL) {
-        jw_kint(&body.jw, "unscannedFiles", js_get_int(told, "unscannedFiles", 0));
-        jw_kraw(&body.jw, "unscanned", str_of(js_text(unscanned, ctx->arena)));
-    }
-    if (nested != NULL) {
-        jw_kint(&body.jw, "nestedRepositoryCount", js_get_int(result, "nestedRepositoryCount", 0));
-        jw_kraw(&body.jw, "nestedRepositories", str_of(js_text(nested, ctx->arena)));
-    }
-    return flow_emit(ctx, flow, EV_PATCH_CREATED, &body);
-}
-
 static enum rc record_patch(struct context *ctx, struct flow *flow, const struct js *result)
 {
     const struct js *patch = js_get(result, "patch");
@@ -201,16 +161,9 @@ static enum rc record_patch(struct context *ctx, struct flow *flow, const struct
         .status = "created",
         .created_us = ctx->now_us,
     };
-    enum rc rc = supersede_patch(ctx, flow);
-    if (rc == RC_OK)
-        rc = patches_insert(ctx->db, &row, ctx->err);
-    if (rc != RC_OK)
-        return rc;
-    flow->run.patch_id = row.id;
-    flow->run.patch_sha256 = row.sha256;
     const struct js *paths = js_get(patch, "paths");
-    flow->run.paths = str_of(paths != NULL ? js_text(paths, ctx->arena) : NULL);
-    return emit_patch(ctx, flow, &row, result);
+    struct str paths_text = str_of(paths != NULL ? js_text(paths, ctx->arena) : NULL);
+    return patch_adopt(ctx, flow, &row, paths_text, result);
 }
 
 static enum rc fail_agent(struct context *ctx, struct flow *flow, const struct inference *inference,

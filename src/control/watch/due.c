@@ -15,6 +15,8 @@
 #include "control/run/accounts.h"
 #include "control/run/approval.h"
 #include "control/run/candidates.h"
+#include "control/run/day_budget.h"
+#include "control/run/day_stop.h"
 #include "control/run/ending.h"
 #include "control/run/flow.h"
 #include "control/run/pipeline.h"
@@ -193,6 +195,7 @@ static const struct timer_kind {
     {TIMER_RUN_HELD, accounts_release, false},
     {TIMER_SUBTASKS_END, subtasks_end, false},
     {TIMER_SUBTASKS_BUDGET, subtasks_budget, false},
+    {TIMER_DAY_BUDGET, day_stop, false},
     {TIMER_CANDIDATE_GRACE, candidates_grace_over, false},
 };
 

@@ -22,7 +22,7 @@ static const struct {
     [ADAPTER_CLAUDE] = {true, 7 * US_PER_DAY},  [ADAPTER_CODEX] = {true, 7 * US_PER_DAY},
     [ADAPTER_GEMINI] = {true, US_PER_DAY},      [ADAPTER_COPILOT] = {true, 31 * US_PER_DAY},
     [ADAPTER_CURSOR] = {true, 31 * US_PER_DAY}, [ADAPTER_OPENCODE] = {true, 7 * US_PER_DAY},
-    [ADAPTER_GOOSE] = {true, 7 * US_PER_DAY},   [ADAPTER_AMP] = {true, US_PER_DAY},
+    [ADAPTER_GOOSE] = {true, 7 * US_PER_DAY},   [ADAPTER_AMP] = {false, US_PER_DAY},
     [ADAPTER_TEXT] = {false, 6 * US_PER_HOUR},  [ADAPTER_ACP] = {false, 6 * US_PER_HOUR},
 };
 

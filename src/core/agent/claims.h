@@ -15,10 +15,10 @@
  *   such a record                                                   after others, until the reset
  *
  * The record counts only of a program that drover started itself, whose adapter parses its own
- * format (not none, ndjson, text, acp), and which then ended by itself with a failure.  A script
- * can forge all of that: so an account is never parked beyond the longest window of its provider, a
- * probe tries it again long before, and the first model turn that a probe completes lifts the
- * parking.
+ * format (not none, ndjson, amp, text, acp), and which then ended by itself with a failure.  A
+ * script can forge all of that: so an account is never parked beyond the longest window of its
+ * provider, a probe tries it again long before, and the first model turn that a probe completes
+ * lifts the parking.
  */
 #ifndef CORE_AGENT_CLAIMS_H
 #define CORE_AGENT_CLAIMS_H

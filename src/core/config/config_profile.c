@@ -30,11 +30,6 @@ void config_use_profile(struct decoder *decoder, struct fields *fields)
                     closest != NULL ? "?)" : "");
         return;
     }
-    if (adapter_name(agent->profile->adapter) == NULL) {
-        fields_fail(fields, "use", "this version cannot read what agents of profile %s print",
-                    name);
-        return;
-    }
     agent->adapter = agent->profile->adapter;
     agent->prompt = agent->profile->prompt;
 }

@@ -168,18 +168,12 @@ struct budget_bound budget_tree_passed(const struct budget_tree *tree, int at)
     return find_bound(tree, at, 0);
 }
 
-/* Later steps call no model: a patch that is made is verified and published.  Another attempt of
-   the agent does not begin, since the limit is used up. */
-static bool may_call_model(enum run_status status)
-{
-    return status == RUN_QUEUED || status == RUN_PREPARING || status == RUN_CONTEXT_LOADING ||
-           status == RUN_PLANNING || status == RUN_RUNNING;
-}
-
+/* A patch that is made is verified and published.  Another attempt of the agent does not begin,
+   since the limit is used up. */
 bool budget_tree_stops(const struct budget_tree *tree, int at, struct budget_bound *ret_bound)
 {
     const struct budget_node *node = &tree->nodes[at];
-    if (node->stopping || !may_call_model(node->status))
+    if (node->stopping || !run_may_call_model(node->status))
         return false;
     *ret_bound = budget_tree_passed(tree, at);
     return ret_bound->at != BUDGET_TREE_NONE;

@@ -269,6 +269,16 @@ void transcript_whole_turn(struct transcript *transcript, const struct tokens *t
         count_whole_turn(transcript, tokens);
 }
 
+void transcript_requests_known(struct transcript *transcript)
+{
+    struct usage *usage = &transcript->usage;
+    if (transcript->requests.known)
+        return;
+    transcript->requests.known = true;
+    usage->turns = usage->input_tokens = usage->cached_input_tokens = usage->output_tokens = 0;
+    usage->cost_usd = 0;
+}
+
 void transcript_requests_over(struct transcript *transcript)
 {
     if (transcript->requests.waits && !transcript->requests.known)

@@ -114,6 +114,10 @@ struct transcript {
         char mark; /* ' ', '>' or 'x' */
     } todos[ADAPTER_TODOS_MAX];
     size_t todo_count;
+    struct {
+        struct tokens tokens;
+        double usd;
+    } results;                         /* What results have said of the requests before each. */
     char plan_hash[65];                /* Of the plan that was reported last; "": none yet. */
     char retry_text[ADAPTER_NAME_MAX]; /* Of the last retry that was reported. */
     int64_t login_failures;            /* Retries in a row that the provider refused a login. */
@@ -138,6 +142,7 @@ struct adapter_ops {
     /* The same after a stop, for what the agent has used; NULL: the lines are not read. */
     void (*late_line)(struct transcript *transcript, struct str line);
     bool turn_is_whole; /* A turn is the whole work on a prompt: tool calls are counted too. */
+    bool tells_end;     /* A session that began ends with a record, or has been broken off. */
     /* Begins the conversation on the agent's stdin; NULL: the prompt is a file on stdin. */
     void (*begin)(struct transcript *transcript, const struct conversation *conversation);
     const char *begin_flag; /* Without this argument the agent reads no conversation; or NULL. */
@@ -220,6 +225,8 @@ void transcript_answers(struct transcript *transcript);
 /* A turn of a program that prints the tokens of a whole turn only: counts unless its requests are
    noted elsewhere, and are known before transcript_requests_over. */
 void transcript_whole_turn(struct transcript *transcript, const struct tokens *tokens);
+/* The first request was found: whole turns that were counted give way. */
+void transcript_requests_known(struct transcript *transcript);
 void transcript_requests_over(struct transcript *transcript);
 /* The sums have changed: reports them and compares them with the limits. */
 void transcript_sums(struct transcript *transcript);
@@ -256,6 +263,7 @@ void transcript_account(struct transcript *transcript, const struct account_usag
 struct provider_refusal {
     int64_t status; /* Of HTTP; 0: not known. */
     const char *text;
+    bool has_no_status; /* The format has none: a text about a limit is a record of one. */
 };
 void transcript_refused(struct transcript *transcript, const struct provider_refusal *refusal);
 

@@ -2,7 +2,7 @@
  * adapter_claude.c - Claude Code: claude -p --verbose --output-format stream-json, with
  * --include-partial-messages and --input-format stream-json where they are wanted.
  *
- * Recorded with 2.1.197.  Lines of stream_json.h, and:
+ * Recorded with 2.1.197 and 2.1.326.  Lines of stream_json.h, and:
  *
  *     {"type":"system","subtype":"init","session_id":"...","model":"claude-...",...}
  *     {"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"retry_delay_ms":574.9,
@@ -192,6 +192,7 @@ static void claude_interrupt(struct transcript *transcript)
 const struct adapter_ops adapter_claude = {
     .line = claude_line,
     .late_line = claude_late_line,
+    .tells_end = true,
     .begin = stream_json_begin,
     .begin_flag = "--input-format=stream-json",
     .say = stream_json_say,

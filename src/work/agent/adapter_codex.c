@@ -16,12 +16,12 @@
  *     {"type":"turn.failed","error":{"message":"..."}}
  *     {"type":"error","message":"..."}
  *
- * Recorded with 0.166.0.  A turn is the whole work on one prompt, and its tokens come with its end;
- * of a session that was resumed they are those of the whole session.  The tokens of every request
- * and the model are in a file of the session: rollout.h follows it, and then turns are requests to
- * the model.  Without it tool calls are counted against maxTurns as well, and the cost is known at
- * the end only, from the prices of the configuration.  Items of older versions name their type
- * item_type.
+ * Recorded with 0.166.0 and 0.169.0.  A turn is the whole work on one prompt, and its tokens come
+ * with its end; of a session that was resumed they are those of the whole session.  The tokens of
+ * every request and the model are in a file of the session: rollout.h follows it, and then turns
+ * are requests to the model.  Without it tool calls are counted against maxTurns as well, and the
+ * cost is known at the end only, from the prices of the configuration.  Items of older versions
+ * name their type item_type.
  *
  * While it repeats a request it prints errors that begin with "Reconnecting...".
  */
@@ -166,7 +166,8 @@ static void on_error(struct transcript *transcript, const char *message)
     if (text_starts(message, "Reconnecting") || strstr(message, "; retrying ") != NULL)
         on_retry(transcript, message);
     else
-        transcript_refused(transcript, &(struct provider_refusal){.text = message});
+        transcript_refused(transcript,
+                           &(struct provider_refusal){.text = message, .has_no_status = true});
 }
 
 static void codex_line(struct transcript *transcript, struct str line)
@@ -194,4 +195,8 @@ static void codex_late_line(struct transcript *transcript, struct str line)
 }
 
 const struct adapter_ops adapter_codex = {
-    .line = codex_line, .late_line = codex_late_line, .turn_is_whole = true};
+    .line = codex_line,
+    .late_line = codex_late_line,
+    .turn_is_whole = true,
+    .tells_end = true,
+};

@@ -111,7 +111,8 @@ static void on_result(struct transcript *transcript, const struct js *object)
     const char *text = js_get_str(object, "result", "");
     take_sums(transcript, js_get(object, "usage"));
     if (js_get_bool(object, "is_error", false))
-        transcript_refused(transcript, &(struct provider_refusal){.text = text});
+        transcript_refused(transcript,
+                           &(struct provider_refusal){.text = text, .has_no_status = true});
     else
         transcript_succeeded(transcript, text);
     transcript_check(transcript);

@@ -95,7 +95,8 @@ static void on_result(struct transcript *transcript, const struct js *object)
         transcript_failed(transcript, message);
         transcript_stop(transcript, CUT_TURN_LIMIT);
     } else {
-        transcript_refused(transcript, &(struct provider_refusal){.text = message});
+        transcript_refused(transcript,
+                           &(struct provider_refusal){.text = message, .has_no_status = true});
     }
     transcript_check(transcript);
 }
@@ -126,4 +127,5 @@ static void gemini_late_line(struct transcript *transcript, struct str line)
         take_sums(transcript, js_get(object, "stats"));
 }
 
-const struct adapter_ops adapter_gemini = {.line = gemini_line, .late_line = gemini_late_line};
+const struct adapter_ops adapter_gemini = {
+    .line = gemini_line, .late_line = gemini_late_line, .tells_end = true};

@@ -75,7 +75,8 @@ static void goose_line(struct transcript *transcript, struct str line)
         transcript_model(transcript, js_get_str(object, "model", NULL));
     } else if (text_same(type, "error")) {
         transcript_refused(transcript, &(struct provider_refusal){
-                                           .text = js_get_str(object, "error", "goose failed.")});
+                                           .text = js_get_str(object, "error", "goose failed."),
+                                           .has_no_status = true});
     } else if (text_same(type, "complete")) {
         transcript_words_over(transcript);
         if (transcript->report != REPORT_ERROR)

@@ -85,7 +85,7 @@ void transcript_refused(struct transcript *transcript, const struct provider_ref
     if (kind == REFUSAL_LOGIN)
         fail_login(transcript, text);
     if (kind == REFUSAL_QUOTA || kind == REFUSAL_CREDIT || transcript->quota.rejected) {
-        transcript->quota.rejected = true;
+        transcript->quota.rejected |= refusal->status > 0 || refusal->has_no_status;
         transcript_quota(transcript, text);
     }
 }

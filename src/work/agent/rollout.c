@@ -143,7 +143,7 @@ static void on_tokens(struct rollout *rollout, const struct js *usage, bool earl
     rollout->total = total;
     if (earlier || (request.tokens.input == 0 && request.tokens.output == 0))
         return; /* Of an attempt before this one, or noted twice. */
-    transcript->requests.known = true;
+    transcript_requests_known(transcript);
     (void)transcript_tokens(transcript, &request);
     transcript_turn(transcript, 0);
 }

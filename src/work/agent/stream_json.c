@@ -164,51 +164,52 @@ void stream_json_user(struct transcript *transcript, const struct js *object)
 /* ---- the end ---- */
 
 /* All models that worked, subagents and side requests such as the session's title included. */
-static bool sum_models(const struct js *models, struct tokens *ret_total, double *ret_usd)
+static bool add_models(const struct js *models, struct tokens *total, double *usd)
 {
-    struct tokens total = {0};
-    double usd = 0;
     size_t position = 0;
     const char *name;
     const struct js *model;
-    while (js_next(models, &position, &name, &model)) {
+    while (js_type(models) == JS_OBJECT && js_next(models, &position, &name, &model)) {
         int64_t cached = tokens_bounded(js_get_int(model, "cacheReadInputTokens", 0));
-        total.input += tokens_bounded(js_get_int(model, "inputTokens", 0)) + cached +
-                       tokens_bounded(js_get_int(model, "cacheCreationInputTokens", 0));
-        total.cached_input += cached;
-        total.output += tokens_bounded(js_get_int(model, "outputTokens", 0));
-        usd += cost_bounded(js_num(js_get(model, "costUSD"), 0));
+        total->input += tokens_bounded(js_get_int(model, "inputTokens", 0)) + cached +
+                        tokens_bounded(js_get_int(model, "cacheCreationInputTokens", 0));
+        total->cached_input += cached;
+        total->output += tokens_bounded(js_get_int(model, "outputTokens", 0));
+        *usd += cost_bounded(js_num(js_get(model, "costUSD"), 0));
     }
-    *ret_total = total;
-    *ret_usd = usd;
     return position > 0;
 }
 
 /* Older programs have no sums of models: then those of the main agent are a lower bound. */
-static void raise_tokens(struct usage *usage, const struct tokens *total)
+static void raise_tokens(struct usage *usage, const struct js *told)
 {
-    if (total->input > usage->input_tokens)
-        usage->input_tokens = tokens_bounded(total->input);
-    if (total->cached_input > usage->cached_input_tokens)
-        usage->cached_input_tokens = tokens_bounded(total->cached_input);
-    if (total->output > usage->output_tokens)
-        usage->output_tokens = tokens_bounded(total->output);
+    static const struct stream_json apart = {.program = ""};
+    struct tokens total = stream_json_tokens(&apart, told);
+    if (total.input > usage->input_tokens)
+        usage->input_tokens = tokens_bounded(total.input);
+    if (total.cached_input > usage->cached_input_tokens)
+        usage->cached_input_tokens = tokens_bounded(total.cached_input);
+    if (total.output > usage->output_tokens)
+        usage->output_tokens = tokens_bounded(total.output);
 }
 
+/* Sums of a session that was resumed hold those of earlier attempts, since 2.1.326 or before: the
+   part since the last result does not. */
 static void take_sums(struct transcript *transcript, const struct js *object)
 {
-    static const struct stream_json apart = {.program = "", .input_holds_cached = false};
     struct usage *usage = &transcript->usage;
-    const struct js *models = js_get(object, "modelUsage");
-    struct tokens total;
-    double usd = -1;
-    if (js_type(models) == JS_OBJECT && sum_models(models, &total, &usd)) {
+    struct tokens total = {0};
+    double usd = 0, cost = js_num(js_get(object, "total_cost_usd"), -1);
+    if (add_models(js_get(object, "model_usage_since_last_result"), &transcript->results.tokens,
+                   &transcript->results.usd)) {
+        transcript_total(transcript, &transcript->results.tokens);
+        cost = transcript->results.usd;
+    } else if (add_models(js_get(object, "modelUsage"), &total, &usd)) {
         transcript_total(transcript, &total);
+        cost = cost >= 0 ? cost : usd;
     } else {
-        total = stream_json_tokens(&apart, js_get(object, "usage"));
-        raise_tokens(usage, &total);
+        raise_tokens(usage, js_get(object, "usage"));
     }
-    double cost = js_num(js_get(object, "total_cost_usd"), usd);
     if (cost >= 0)
         usage->cost_usd = cost_bounded(cost);
 }

@@ -11,6 +11,7 @@
  *     {"type":"result","subtype":"success|error_max_turns|error_during_execution|...",
  *      "is_error":false,"api_error_status":429?,"result":"...","num_turns":2,
  *      "total_cost_usd":0.05,"usage":{...},"modelUsage":{"MODEL":{"inputTokens":1,...}},
+ *      "model_usage_since_last_result":{...the same, of this part of the session},
  *      "permission_denials":[{"tool_name":"...","tool_use_id":"..."}]}
  *
  * One message of the model may be split into several lines, all with its id and its usage: it is

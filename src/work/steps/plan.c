@@ -61,7 +61,8 @@ static enum rc keep_plan(struct attempt *attempt, struct err *err)
     return RC_OK;
 }
 
-/* Cut short, or with a question, it has no plan to show: the server decides as it does for an attempt. */
+/* Cut short, or with a question, it has no plan to show: the server decides as it does for an
+   attempt. */
 static enum rc report_cut_short(struct attempt *attempt)
 {
     struct jw jw = jw_to(attempt->step->result);

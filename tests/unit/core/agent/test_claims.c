@@ -17,7 +17,7 @@ START_TEST(only_a_record_of_a_program_that_failed_reaches_the_account)
                     .failed = bits & 4,
                 };
                 bool evidence = bits == 7 && compute == COMPUTE_PROCESS &&
-                                adapter >= ADAPTER_CLAUDE && adapter <= ADAPTER_AMP;
+                                adapter >= ADAPTER_CLAUDE && adapter <= ADAPTER_GOOSE;
                 ck_assert_int_eq(claim_reach(&claim), evidence ? CLAIM_ACCOUNT : CLAIM_OWN_RUN);
             }
         }

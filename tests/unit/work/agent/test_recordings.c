@@ -4,10 +4,14 @@
  *
  * tests/fixtures/transcripts has the recordings: Claude Code 2.1.197, Codex 0.166.0, Copilot CLI
  * 1.0.102, opencode 1.18.33, Gemini CLI 0.61.0; those whose names end in _documented are written
- * after the documentation or the source of the program, see the head of its adapter.
+ * after the documentation or the source of the program, see the head of its adapter.  Those of
+ * `make test-agents` are in real/, with their figures beside them.
  */
+#include "base/fd.h"
 #include "tests/unit/transcript_kit.h"
+#include "work/agent/rollout.h"
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,6 +241,99 @@ START_TEST(a_recording_has_its_true_figures)
 }
 END_TEST
 
+/* ---- those of make test-agents ---- */
+
+/* When the process began whose lines were recorded: the session may be older. */
+static int64_t begun_of(const char *lines)
+{
+    struct str rest = str_of(lines), line;
+    int64_t begun_us = 0;
+    while (str_take_line(&rest, &line)) {
+        CLEANUP(js_freep) struct js *object = transcript_parse(line);
+        if (text_same(js_get_str(object, "type", ""), "turn_context"))
+            ck_assert(time_parse(js_get_str(object, "timestamp", ""), &begun_us));
+    }
+    return begun_us;
+}
+
+/* Codex notes its requests in a file: it is put where Codex has it. */
+static void place_rollout(struct rollout *rollout, const char *file, const char *session)
+{
+    struct arena *arena = &lab.kit.arena;
+    const char *day = arena_printf(arena, "%s/.codex/sessions/2026/11/17", rollout->home);
+    const char *path = arena_printf(arena, "%s/rollout-x-%s.jsonl", day, session);
+    const char *lines = transcript_kit_load(&lab,
+                                            arena_printf(arena, "real/%s.rollout.jsonl", file));
+    rollout->begun_us = begun_of(lines);
+    ck_assert_int_eq(dir_make(day, 0700, NULL), RC_OK);
+    ck_assert_int_eq(file_write_new(path, lines, strlen(lines), 0600, NULL), RC_OK);
+}
+
+static void play_real(const char *file, const char *session, bool has_rollout)
+{
+    struct childenv env = {.count = 0};
+    struct rollout rollout;
+    const char *home = arena_printf(&lab.kit.arena, "%s/%s", lab.kit.dir, file);
+    rollout_init(&rollout, &lab.transcript, &env, home);
+    if (has_rollout)
+        place_rollout(&rollout, file, session);
+    transcript_kit_play(&lab, arena_printf(&lab.kit.arena, "real/%s.jsonl", file));
+    rollout_finish(&rollout);
+    rollout_release(&rollout);
+}
+
+static void check_end(const char *end, const char *file)
+{
+    const struct transcript *transcript = &lab.transcript;
+    const char *stop = text_same(end, "quota")   ? CUT_QUOTA
+                       : text_same(end, "login") ? CUT_LOGIN
+                                                 : NULL;
+    if (text_same(end, "success"))
+        ck_assert_msg(transcript->report == REPORT_SUCCESS, "%s", file);
+    else
+        ck_assert_msg(transcript->report != REPORT_SUCCESS, "%s", file);
+    if (!text_same(end, "error"))
+        ck_assert_msg(text_same(transcript->stop, stop), "%s: %s", file, transcript->error);
+    ck_assert_msg(transcript->overloaded == text_same(end, "overloaded"), "%s", file);
+}
+
+START_TEST(what_the_real_programs_printed_last_has_its_true_figures)
+{
+    static const struct {
+        const char *name;
+        enum adapter adapter;
+    } adapters[] = {{"claude", ADAPTER_CLAUDE},
+                    {"codex", ADAPTER_CODEX},
+                    {"gemini", ADAPTER_GEMINI},
+                    {"opencode", ADAPTER_OPENCODE}};
+    struct str rest = str_of(transcript_kit_load(&lab, "real/figures.jsonl")), line;
+    while (str_take_line(&rest, &line)) {
+        CLEANUP(js_freep) struct js *want = transcript_parse(line);
+        const char *file = js_get_str(want, "file", "?"), *name = js_get_str(want, "adapter", "?");
+        enum adapter adapter = ADAPTER_NONE;
+        for (size_t i = 0; i < COUNT_OF(adapters); i++)
+            adapter = text_same(adapters[i].name, name) ? adapters[i].adapter : adapter;
+        ck_assert_msg(adapter != ADAPTER_NONE, "%s", name);
+        transcript_kit_begin(&lab, adapter);
+        play_real(file, js_get_str(want, "session", ""), adapter == ADAPTER_CODEX);
+        const struct usage *usage = &lab.transcript.usage;
+        ck_assert_msg(usage->turns == js_get_int(want, "turns", -1) &&
+                          usage->input_tokens == js_get_int(want, "inputTokens", -1) &&
+                          usage->cached_input_tokens == js_get_int(want, "cachedInputTokens", -1) &&
+                          usage->output_tokens == js_get_int(want, "outputTokens", -1),
+                      "%s: %lld turns, %lld, %lld, %lld", file, (long long)usage->turns,
+                      (long long)usage->input_tokens, (long long)usage->cached_input_tokens,
+                      (long long)usage->output_tokens);
+        ck_assert_msg(fabs(usage->cost_usd - js_num(js_get(want, "costUsd"), -1)) < 1e-6,
+                      "%s: %f USD", file, usage->cost_usd);
+        ck_assert_msg(lab.transcript.calls == (int64_t)js_count(js_get(want, "tools")), "%s", file);
+        ck_assert_msg(text_same(lab.transcript.session_id, js_get_str(want, "session", "")), "%s",
+                      file);
+        check_end(js_get_str(want, "end", ""), file);
+    }
+}
+END_TEST
+
 /* ---- while it works ---- */
 
 /* The same session with parts of messages: the cost of every answer is known when it ends. */
@@ -378,6 +475,34 @@ START_TEST(a_recording_is_told)
 }
 END_TEST
 
+START_TEST(words_about_a_limit_are_no_record_where_the_format_has_a_status)
+{
+    static const struct {
+        enum adapter adapter;
+        const char *line;
+        bool record;
+    } rows[] = {
+        {ADAPTER_CLAUDE,
+         "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"result\":"
+         "\"Claude AI usage limit reached|1794835873\"}",
+         false},
+        {ADAPTER_CLAUDE,
+         "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,"
+         "\"api_error_status\":429,\"result\":\"API Error: 429\"}",
+         true},
+        {ADAPTER_OPENCODE,
+         "{\"type\":\"error\",\"error\":{\"data\":{\"message\":\"rate limit exceeded\"}}}", false},
+        {ADAPTER_CODEX, "{\"type\":\"error\",\"message\":\"You've hit your usage limit.\"}", true},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        transcript_kit_begin(&lab, rows[i].adapter);
+        transcript_line(&lab.transcript, str_of(rows[i].line));
+        ck_assert_pstr_eq(lab.transcript.stop, CUT_QUOTA);
+        ck_assert_msg(lab.transcript.quota.rejected == rows[i].record, "row %zu", i);
+    }
+}
+END_TEST
+
 START_TEST(a_long_output_of_a_failed_command_is_told_by_its_last_lines)
 {
     CLEANUP(buf_release) struct buf line;
@@ -406,10 +531,12 @@ Suite *recordings_suite(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 30);
     tcase_add_loop_test(tests, a_recording_has_its_true_figures, 0, (int)COUNT_OF(recordings));
+    tcase_add_test(tests, what_the_real_programs_printed_last_has_its_true_figures);
     tcase_add_test(tests, a_budget_stops_claude_while_it_works);
     tcase_add_test(tests, parts_of_a_message_have_the_true_output);
     tcase_add_test(tests, a_denied_tool_is_denied_by_any_of_its_names_and_before_its_input);
     tcase_add_loop_test(tests, a_recording_is_told, 0, (int)COUNT_OF(told));
+    tcase_add_test(tests, words_about_a_limit_are_no_record_where_the_format_has_a_status);
     tcase_add_test(tests, a_long_output_of_a_failed_command_is_told_by_its_last_lines);
     suite_add_tcase(suite, tests);
     return suite;

@@ -169,6 +169,21 @@ START_TEST(without_the_file_the_whole_turn_counts)
 }
 END_TEST
 
+START_TEST(a_file_that_is_found_late_replaces_the_whole_turn)
+{
+    started();
+    transcript_line(&transcript,
+                    STR("{\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":9400,"
+                        "\"cached_input_tokens\":2400,\"output_tokens\":260}}"));
+    check_sums(1, 9400, 2400, 260);
+    make_dirs(DAY);
+    append(FILE, fixture("codex_ok.rollout.jsonl"));
+    ck_assert(time_parse("2026-11-16T12:32:14Z", &rollout.begun_us));
+    rollout_finish(&rollout);
+    check_sums(4, 9400, 2400, 260);
+}
+END_TEST
+
 START_TEST(a_file_that_says_nothing_leaves_the_whole_turn_for_the_end)
 {
     make_dirs(DAY);
@@ -318,6 +333,7 @@ Suite *rollout_suite(void)
     tcase_add_test(tests, limits_stop_codex_while_it_works);
     tcase_add_test(tests, an_attempt_that_resumes_a_session_counts_its_own_requests);
     tcase_add_test(tests, without_the_file_the_whole_turn_counts);
+    tcase_add_test(tests, a_file_that_is_found_late_replaces_the_whole_turn);
     tcase_add_test(tests, a_file_that_says_nothing_leaves_the_whole_turn_for_the_end);
     tcase_add_loop_test(tests, the_home_of_codex_may_be_elsewhere, 0, 2);
     tcase_add_loop_test(tests, nothing_planted_is_followed, 0, 6);
