@@ -2,15 +2,14 @@
 import { after, before, describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { assertDoneOnce } from '../e2e/lib/once.mjs';
-import { start } from '../e2e/lib/server.mjs';
 import { AGENTS } from './lib/agents.mjs';
-import { prepare } from './lib/bench.mjs';
+import { prepare, startBench } from './lib/bench.mjs';
 import { says } from './lib/turns.mjs';
 
 let server;
 
 describe('a prompt becomes a pull request with', { concurrency: 2 }, () => {
-    before(async () => (server = await start({ args: ['--workers', '4'] })));
+    before(async () => (server = await startBench()));
     after(() => server.discard());
 
     for (const name of Object.keys(AGENTS)) {

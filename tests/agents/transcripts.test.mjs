@@ -38,7 +38,7 @@ async function play(name, scenario, model, direct) {
     const options = { args: scenario.args, env: scenario.env?.[name] };
     const ended = direct.start(PROMPT, options);
     if (scenario.stop) {
-        await turns.at(-1).gate.reached;
+        await turns.at(-1).gate.stands();
         direct.kill(scenario.stop);
     }
     const first = await ended;
@@ -87,7 +87,7 @@ function record(figures) {
         .sort((a, b) => (a.file < b.file ? -1 : 1)).map((row) => JSON.stringify(row)));
 }
 
-for (const name of Object.keys(AGENTS)) {
+for (const name of Object.keys(AGENTS).filter((each) => AGENTS[each].words)) {
     const title = `${name} ${VERSIONS[name].version} prints what is recorded:`;
     describe(title, { concurrency: 2 }, () => {
         for (const [what, scenario] of Object.entries(SCENARIOS)) {

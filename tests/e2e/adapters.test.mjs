@@ -162,6 +162,19 @@ describe('an agent that speaks', { concurrency: 6 }, () => {
         assert.match(task.errorMessage, /API Error: 500/);
     });
 
+    const begun = {
+        claude: { type: 'system', subtype: 'init', session_id: 's1', model: 'claude-sonnet-4-5' },
+        codex: { type: 'thread.started', thread_id: 's1' },
+    };
+    for (const [adapter, line] of Object.entries(begun))
+        it(`${adapter} and exits without the record of its end has not succeeded`, async () => {
+            const repo = await server.repository(`acme/broken-off-${adapter}`, '',
+                { agent: { command: command(`${says(line)}${answers(42)}`), adapter } });
+            const { task } = await server.finish(repo.name, 'failed');
+            assert.equal(task.errorCode, 'session_ended_unexpectedly');
+            assert.deepEqual(await server.pullRequests(repo.name), []);
+        });
+
     it('claude and stops at its own limit of turns has passed its limit', async () => {
         const repo = await transcribed('acme/claude-max', 'claude', 'claude_max_turns');
         const { task } = await server.finish(repo.name, 'failed');

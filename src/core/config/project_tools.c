@@ -34,7 +34,7 @@ static struct str rule_names(struct str line)
 static bool has_word(struct str words, const char *word)
 {
     size_t len = strlen(word);
-    for (size_t at = 0; at + len <= words.len; at++) {
+    for (size_t at = 0; words.at != NULL && at + len <= words.len; at++) {
         bool begins = at == 0 || isspace((unsigned char)words.at[at - 1]);
         bool ends = at + len == words.len || isspace((unsigned char)words.at[at + len]);
         if (begins && ends && memcmp(words.at + at, word, len) == 0)
@@ -53,7 +53,8 @@ static struct str recipe_name(struct str line)
     if (colon == NULL || (colon + 1 < line.at + line.len && colon[1] == '='))
         return none;
     size_t begin = line.at[0] == '@', end = begin;
-    while (end < line.len && (isalnum((unsigned char)line.at[end]) || strchr("_-", line.at[end])))
+    while (end < line.len &&
+           (isalnum((unsigned char)line.at[end]) || strchr("_-", line.at[end]) != NULL))
         end++;
     return (struct str){line.at + begin, end - begin};
 }

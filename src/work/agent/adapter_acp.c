@@ -582,6 +582,7 @@ static void acp_interrupt(struct transcript *transcript)
 const struct adapter_ops adapter_acp = {
     .line = acp_line,
     .late_line = acp_late_line,
+    .tells_end = true,
     .begin = acp_begin,
     .say = acp_say,
     .interrupt = acp_interrupt,

@@ -192,6 +192,7 @@ static void claude_interrupt(struct transcript *transcript)
 const struct adapter_ops adapter_claude = {
     .line = claude_line,
     .late_line = claude_late_line,
+    .tells_end = true,
     .begin = stream_json_begin,
     .begin_flag = "--input-format=stream-json",
     .say = stream_json_say,

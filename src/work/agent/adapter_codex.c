@@ -195,4 +195,8 @@ static void codex_late_line(struct transcript *transcript, struct str line)
 }
 
 const struct adapter_ops adapter_codex = {
-    .line = codex_line, .late_line = codex_late_line, .turn_is_whole = true};
+    .line = codex_line,
+    .late_line = codex_late_line,
+    .turn_is_whole = true,
+    .tells_end = true,
+};

@@ -127,4 +127,5 @@ static void gemini_late_line(struct transcript *transcript, struct str line)
         take_sums(transcript, js_get(object, "stats"));
 }
 
-const struct adapter_ops adapter_gemini = {.line = gemini_line, .late_line = gemini_late_line};
+const struct adapter_ops adapter_gemini = {
+    .line = gemini_line, .late_line = gemini_late_line, .tells_end = true};

@@ -90,4 +90,4 @@ static void opencode_line(struct transcript *transcript, struct str line)
                                                                      "opencode failed."))});
 }
 
-const struct adapter_ops adapter_opencode = {.line = opencode_line};
+const struct adapter_ops adapter_opencode = {.line = opencode_line, .tells_end = true};

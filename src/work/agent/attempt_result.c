@@ -22,12 +22,21 @@ enum {
     NESTED_BYTES_MAX = 600,
 };
 
+/* It has exited without the record that its format ends with.  Claude Code that is interrupted does
+   so with exit status 0 at times: that is no success. */
+static bool broke_off(const struct attempt *attempt)
+{
+    const struct transcript *transcript = &attempt->transcript;
+    return transcript->ops->tells_end && transcript->session_id[0] != '\0' &&
+           attempt->ended.exit_code == 0;
+}
+
 static enum report report_of(const struct attempt *attempt)
 {
     struct session_facts facts = {
         .completion = attempt->record,
         .adapter = attempt->transcript.report,
-        .exited = attempt->ended.exited,
+        .exited = attempt->ended.exited && !broke_off(attempt),
         .exit_code = attempt->ended.exit_code,
     };
     return infer_report(&facts);

@@ -7,9 +7,10 @@
 //     prices        of that model, USD for a million tokens, as its vendor lists them
 //     asides        false: its requests beside the work are in nothing that it prints
 //     printed       names of tools, where it prints others than it offers to the model
-//     home(at)      files of its home: {path: text}; at: the Model (model_server.mjs).  A second
-//                   argument `true`: as a subscriber has it, without a key
-//     agent(at)     the agent section of a repository's configuration, without home
+//     env(at)       variables that lead it to the Model (model_server.mjs)
+//     home(at)      files of its home that do: {path: text}
+//     keys          names of variables that its profile does not let through by itself
+//     agent         more of the agent section of a repository's configuration
 //     words(more)   its command line, as drover's profile has it; more: {session}
 //     opening(text) what is written to its input first; its input ends there unless `closes` is
 //                   given: the type of the line with which it has ended its work
@@ -46,25 +47,19 @@ export function programOf(name) {
 const KEY = 'sk-test-0123456789abcdef';
 const EDIT = 'echo 42 >answer.txt';
 
-const claudeEnv = (at, subscriber) => ({
-    ANTHROPIC_BASE_URL: at.url,
-    ...(subscriber ? { CLAUDE_CODE_OAUTH_TOKEN: `sk-ant-oat01-${KEY}` }
-        : { ANTHROPIC_API_KEY: `sk-ant-${KEY}` }),
-    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-});
+// What the agents find in their environment: keys, or the token of a subscription instead.
+export const KEYS = {
+    ANTHROPIC_API_KEY: `sk-ant-${KEY}`, CODEX_API_KEY: KEY, OPENAI_API_KEY: KEY,
+    GEMINI_API_KEY: KEY,
+};
+const { ANTHROPIC_API_KEY: _, ...others } = KEYS;
+export const SUBSCRIPTION = { ...others, CLAUDE_CODE_OAUTH_TOKEN: `sk-ant-oat01-${KEY}` };
 
 const claude = {
     wire: 'anthropic',
     model: 'claude-sonnet-4-5',
     prices: { input: 3, cached: 0.3, cacheWrite: 3.75, output: 15 },
-    home: (at, subscriber) =>
-        ({ '.claude/settings.json': JSON.stringify({ env: claudeEnv(at, subscriber) }) }),
-    agent: () => ({
-        command: [join(modulesOf('claude'), '@anthropic-ai/claude-code/bin/claude.exe'), '-p',
-            '--output-format', 'stream-json', '--verbose', '--dangerously-skip-permissions',
-            '--model', claude.model],
-        adapter: 'claude',
-    }),
+    env: (at) => ({ ANTHROPIC_BASE_URL: at.url }),
     words: ({ session } = {}) => [programOf('claude'), '-p', '--output-format', 'stream-json',
         '--input-format', 'stream-json', '--verbose', '--include-partial-messages',
         '--dangerously-skip-permissions', ...(session ? ['--resume', session] : []),
@@ -87,8 +82,7 @@ const codex = {
     wire: 'responses',
     model: 'gpt-5.5',
     prices: { input: 5, cached: 0.5, output: 30 },
-    home: (at) => ({ '.codex/config.toml': `model = "${codex.model}"
-model_provider = "scripted"
+    home: (at) => ({ '.codex/config.toml': `model_provider = "scripted"
 check_for_update_on_startup = false
 [analytics]
 enabled = false
@@ -96,16 +90,10 @@ enabled = false
 name = "Scripted"
 base_url = "${at.url}/v1"
 wire_api = "responses"
-experimental_bearer_token = "${KEY}"
+env_key = "CODEX_API_KEY"
 request_max_retries = 1
 stream_max_retries = 2
 ` }),
-    agent: () => ({
-        command: [join(modulesOf('codex'), '@openai/codex-linux-x64/vendor',
-            'x86_64-unknown-linux-musl/bin/codex'), 'exec', '--json', '--skip-git-repo-check',
-            '--dangerously-bypass-approvals-and-sandbox', '-'],
-        adapter: 'codex',
-    }),
     words: ({ session } = {}) => [programOf('codex'), 'exec', '--json',
         '--dangerously-bypass-approvals-and-sandbox', '--skip-git-repo-check',
         ...(session ? ['resume', session] : []), '--model', codex.model, '-'],
@@ -123,21 +111,15 @@ const opencode = {
     model: 'scripted/large',
     prices: { input: 2, cached: 0.2, output: 8 },
     home: (at) => ({ '.config/opencode/opencode.json': JSON.stringify({
-        model: opencode.model, small_model: 'scripted/small', autoupdate: false,
-        share: 'disabled', permission: { '*': 'allow' },
+        small_model: 'scripted/small', share: 'disabled',
         provider: { scripted: { npm: '@ai-sdk/openai-compatible', name: 'Scripted',
-            options: { baseURL: `${at.url}/v1`, apiKey: KEY },
+            options: { baseURL: `${at.url}/v1`, apiKey: '{env:OPENAI_API_KEY}' },
             models: Object.fromEntries(['large', 'small'].map((name) => [name, {
                 name, tool_call: true, limit: { context: 200000, output: 8000 },
                 cost: { input: opencode.prices.input, output: opencode.prices.output,
                     cache_read: opencode.prices.cached },
             }])) } },
     }) }),
-    agent: () => ({
-        command: [join(modulesOf('opencode'), 'opencode-ai/bin/opencode.exe'), 'run', '--format',
-            'json'],
-        adapter: 'none',
-    }),
     words: ({ session } = {}) => [programOf('opencode'), 'run', '--format', 'json', '--auto',
         ...(session ? ['--session', session] : []), '--model', opencode.model],
     opening: (text) => text,
@@ -154,20 +136,10 @@ const gemini = {
     wire: 'gemini',
     model: 'gemini-2.5-pro',
     prices: { input: 1.25, cached: 0.125, output: 10 },
-    home: (at) => ({
-        '.gemini/settings.json': JSON.stringify({
-            security: { auth: { selectedType: 'gemini-api-key' } },
-            privacy: { usageStatisticsEnabled: false },
-            general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },
-        }),
-        '.gemini/.env': `GEMINI_API_KEY=${KEY}\nGOOGLE_GEMINI_BASE_URL=${at.url}\n`,
-    }),
-    agent: () => ({
-        command: ['node', join(modulesOf('gemini'), '@google/gemini-cli/bundle/gemini.js'),
-            '--output-format', 'stream-json', '--yolo', '--skip-trust', '-m', gemini.model],
-        adapter: 'none',
-        mounts: [{ path: modulesOf('gemini') }],
-    }),
+    env: (at) => ({ GOOGLE_GEMINI_BASE_URL: at.url }),
+    // With an address of one's own it does not find out by itself that it has a key.
+    home: () => ({ '.gemini/settings.json':
+        JSON.stringify({ security: { auth: { selectedType: 'gemini-api-key' } } }) }),
     words: ({ session } = {}) => [programOf('gemini'), '--output-format', 'stream-json',
         '--approval-mode', 'yolo', '--skip-trust', ...(session ? ['--resume', session] : []),
         '--model', gemini.model],
@@ -182,4 +154,12 @@ const gemini = {
     ],
 };
 
-export const AGENTS = { claude, codex, opencode, gemini };
+// An agent of the Agent Client Protocol; it is Claude Code inside.
+const acp = {
+    ...claude,
+    keys: ['ANTHROPIC_API_KEY'], // Its profile is that of any agent, and knows of none.
+    agent: { command: ['claude-agent-acp'], model: undefined },
+    words: undefined, // Only drover speaks to it.
+};
+
+export const AGENTS = { claude, codex, opencode, gemini, acp };

@@ -2,11 +2,16 @@
 // prints, and how it ends.
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { git } from '../../e2e/lib/git.mjs';
 import { makeDirectory } from '../../e2e/lib/server.mjs';
 import { PATIENCE_MS, within } from '../../e2e/lib/wait.mjs';
-import { AGENTS } from './agents.mjs';
+import { AGENTS, KEYS, SUBSCRIPTION } from './agents.mjs';
+import { writeHome } from './bench.mjs';
+
+// As drover's profiles have it.
+const QUIET = { DISABLE_AUTOUPDATER: '1', CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    OPENCODE_DISABLE_AUTOUPDATE: 'true' };
 
 export class Direct {
     // at: the Model.
@@ -18,10 +23,9 @@ export class Direct {
         mkdirSync(this.tree);
         git(this.tree, 'init', '--quiet', '--initial-branch=main');
         writeFileSync(join(this.tree, 'answer.txt'), '41\n');
-        for (const [path, text] of Object.entries(this.agent.home(at, subscriber))) {
-            mkdirSync(dirname(join(this.home, path)), { recursive: true });
-            writeFileSync(join(this.home, path), text);
-        }
+        mkdirSync(this.home);
+        writeHome(this.home, this.agent.home?.(at) ?? {});
+        this.env = { ...(subscriber ? SUBSCRIPTION : KEYS), ...this.agent.env?.(at) };
     }
 
     // Starts it; `ended` resolves with {code, signal, lines, errors}.
@@ -31,7 +35,7 @@ export class Direct {
         this.child = spawn(program, [...words, ...args], {
             cwd: this.tree,
             env: { PATH: process.env.PATH, HOME: this.home, TMPDIR: this.dir, IS_SANDBOX: '1',
-                ...env },
+                ...QUIET, ...this.env, ...env },
             stdio: 'pipe',
             detached: true, // A group of its own, to be killed as one.
         });

@@ -10,6 +10,8 @@
 // `times` (so many requests get it, before the next turn is due; default 1), `headers`.
 // A turn may also be a function of the request that it answers.
 
+import { PATIENCE_MS, within } from '../../e2e/lib/wait.mjs';
+
 // Tokens of a turn that names none: every turn another number, so that sums prove something.
 export const usageOf = (turn, number) => ({
     input: 1000 + 100 * number, cached: 0, cacheWrite: 0, output: 50 + 10 * number, ...turn.usage,
@@ -29,10 +31,16 @@ export function calls(...words) {
     return { calls: words, ...more };
 }
 
-// Something that a test opens.  `reached` resolves when a request stands at it.
+// Something that a test opens.
 export class Gate {
+    #reached = new Promise((resolve) => (this.arrive = resolve));
+
     constructor() {
-        this.reached = new Promise((resolve) => (this.arrive = resolve));
         this.opened = new Promise((resolve) => (this.open = resolve));
+    }
+
+    // Resolves with the request that stands at it.
+    stands() {
+        return within(PATIENCE_MS, 'a request at the gate', this.#reached);
     }
 }

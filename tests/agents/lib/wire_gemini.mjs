@@ -24,8 +24,9 @@ export function* problems({ headers, query, body }) {
         yield 'no contents';
         return;
     }
-    const count = (content, part) =>
-        (content?.parts ?? []).filter((each) => each[part] !== undefined).length;
+    // By their ids: 0.61.0 sends each response twice when it resumes a session.
+    const count = (content, part) => new Set((content?.parts ?? [])
+        .filter((each) => each[part] !== undefined).map((each) => each[part].id)).size;
     for (const [i, content] of body.contents.entries()) {
         if (!['user', 'model'].includes(content.role)) yield `contents of role ${content.role}`;
         const asked = content.role === 'model' ? count(content, 'functionCall') : 0;
