@@ -233,6 +233,53 @@ enum rc cli_resolve_memory(struct cli *cli, const char *word, struct id *ret_id,
     return resolve(cli, &memory_noun, word, ret_id, err);
 }
 
+/* ---- what waits for a person ---- */
+
+enum { WAITING_MAX = 10000 };
+
+/* Does the word begin its id, or that of its run or task?  Or is it the first one? */
+static bool waits_like(const struct js *item, const struct id_search *search, const void *ctx)
+{
+    static const char *const keys[] = {"id", "runId", "taskId"};
+    (void)ctx;
+    if (text_same(search->word, "latest"))
+        return search->count == 0;
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        if (text_starts(js_get_str(item, keys[i], ""), search->word))
+            return true;
+    }
+    return false;
+}
+
+static enum rc search_waiting(struct cli *cli, const char *path, struct id_search *search,
+                              struct err *err)
+{
+    const struct item_walk walk = {path, WAITING_MAX, waits_like, NULL};
+    return id_search_items(cli, &walk, search, err);
+}
+
+enum rc cli_resolve_waiting(struct cli *cli, const struct cli_waiting *what, const char *word,
+                            struct id *ret_id, struct err *err)
+{
+    if (!text_same(word, "latest") && !id_prefix_valid(word))
+        return err_set(err, RC_MALFORMED, "INVALID_ID",
+                       "\"%s\" is no id: give a whole one or its first %d characters or more", word,
+                       ID_PREFIX_MIN);
+    struct id whole;
+    struct id_search search = {.word = word};
+    const char *pending = arena_printf(&cli->arena, "%s?status=pending", what->listing);
+    enum rc rc = search_waiting(cli, pending, &search, err);
+    if (rc == RC_OK && search.count == 0 && what->also_past)
+        rc = search_waiting(cli, what->listing, &search, err);
+    if (rc != RC_OK)
+        return rc;
+    if (search.count == 0 && id_parse(word, &whole))
+        id_search_add(&search, &whole); /* Decided already, or unknown: the server reports which. */
+    const char *noun = arena_printf(&cli->arena, "%s%s", what->also_past ? "" : "pending ",
+                                    what->noun);
+    return id_search_end(&search, noun, ret_id, err);
+}
+
 /* ---- showing ---- */
 
 static size_t common_len(const char *a, const char *b)

@@ -232,19 +232,18 @@ static enum rc go_on_with(struct context *ctx, struct flow *flow, const struct j
     if (rc == RC_OK && has_patch)
         rc = policies_on_patch(ctx, flow, js_get_int(js_get(result, "patch"), "forbiddenPaths", 0),
                                &stopped);
-    if (rc == RC_OK && has_patch && !stopped)
-        rc = pipeline_recall_for_messages(ctx, flow, &stopped);
     if (rc != RC_OK || stopped)
         return rc;
     return has_patch ? pipeline_next(ctx, flow) : remote_take_pr(ctx, flow);
 }
 
-/* What it has done so far is kept. */
-static enum rc await_answer(struct context *ctx, struct flow *flow, const struct js *result,
-                            bool has_patch)
+/* For what people have said, or are to say.  What the agent has done so far is kept. */
+static enum rc start_again(struct context *ctx, struct flow *flow, const struct js *result,
+                           const struct recall *recall)
 {
+    bool has_patch = js_type(js_get(result, "patch")) == JS_OBJECT;
     enum rc rc = has_patch ? record_patch(ctx, flow, result) : RC_OK;
-    return rc == RC_OK ? pipeline_recall_for_answer(ctx, flow) : rc;
+    return rc == RC_OK ? pipeline_recall(ctx, flow, recall) : rc;
 }
 
 enum rc result_infer(struct context *ctx, struct flow *flow, const struct js *result)
@@ -265,8 +264,12 @@ enum rc result_infer(struct context *ctx, struct flow *flow, const struct js *re
     }
     if (js_count(secrets) > 0)
         return result_of_secrets(ctx, flow, secrets);
-    if (stop == NULL && !facts.pr_exists && question_is_open(flow))
-        return await_answer(ctx, flow, result, facts.has_commits);
+    if (stop == NULL) {
+        const struct recall *recall = NULL;
+        enum rc rc = pipeline_recalls(ctx, flow, &recall);
+        if (rc != RC_OK || recall != NULL)
+            return rc == RC_OK ? start_again(ctx, flow, result, recall) : rc;
+    }
     /* Out of turns or money with its pull request open, it has done what it was to do. */
     if (stop != NULL && facts.pr_exists)
         facts.completion = REPORT_SUCCESS;

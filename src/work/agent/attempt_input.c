@@ -275,10 +275,13 @@ static enum rc make_env(struct attempt *attempt, struct err *err)
     struct step *step = attempt->step;
     struct arena *arena = step->arena;
     struct childenv *env = &attempt->env;
+    const char *path = sandbox_path(&step->site->sandbox, arena);
     childenv_init(env, step, attempt->home);
     enum rc rc = account_env_set(&step->input.account, arena, env, err);
     if (rc != RC_OK)
         return step_fail(step, rc, err, (struct port_failure){.code = "account_incomplete"});
+    if (path != NULL)
+        childenv_add_path(env, arena, path);
     childenv_set(env, arena, "DROVER_PROMPT", attempt->task_path);
     if (step->input.attempt > 1)
         childenv_set(env, arena, "DROVER_FEEDBACK", attempt->feedback_path);
