@@ -194,7 +194,8 @@ ${done()}`),
         for (let twice = 0; twice < 2; twice++)
             assert.equal((await steer(runId, 'pause')).json.paused, true);
         await server.openGate('between');
-        await server.untilEvent(runId, 'agent.step.completed', ({ data }) => data.step === 'verify');
+        await server.untilEvent(runId, 'agent.step.completed',
+            ({ data }) => data.step === 'verify');
         const other = await server.repository('acme/beside', fixes);
         await server.finish(other.name, 'completed'); // Workers are free, and pass it by.
         const run = await server.run(runId);

@@ -2,10 +2,13 @@
  * people.c - those who want something of the server.
  */
 #include "tests/sim/people.h"
+#include "control/admit/answer.h"
 #include "control/admit/decide.h"
 #include "control/admit/repositories.h"
 #include "control/admit/retry.h"
 #include "control/admit/submit.h"
+#include "control/run/messages.h"
+#include "control/run/pause.h"
 #include "control/run/stop.h"
 #include "store/approvals.h"
 #include "tests/sim/model.h"
@@ -171,6 +174,71 @@ static void decide(struct world *world, void *who, int64_t what)
     world_after(world, world_between(world, US_PER_SECOND, 20 * US_PER_SECOND), decide, NULL, 0);
 }
 
+/* ---- those who look after agents ---- */
+
+static void answer(struct world *world)
+{
+    struct arena arena = {0};
+    struct question_filter filter = {.status = "pending", .limit = 20};
+    struct question_row *rows;
+    size_t count;
+    if (questions_list(store_writer(world->store), &filter, &arena, &rows, &count, NULL) != RC_OK)
+        world_broken(world, "the questions cannot be read");
+    for (size_t i = 0; i < count; i++) {
+        if (world_chance(world, 600))
+            continue;
+        struct cmd_answer *cmd = cmd_answer_new();
+        cmd->id = rows[i].id;
+        cmd->answer = "yes";
+        world_send(world, &cmd->base, ignore, NULL, 0);
+    }
+    arena_release(&arena);
+}
+
+static void say(struct world *world, const struct id *run_id)
+{
+    struct cmd_say *cmd = cmd_say_new();
+    cmd->run_id = *run_id;
+    cmd->text = "mind the gap";
+    cmd->base.actor = (struct actor){"user", "eve"};
+    world_send(world, &cmd->base, ignore, NULL, 0);
+}
+
+/* All that are paused are resumed some day. */
+static void steer_run(struct world *world, const struct run_row *run)
+{
+    bool paused = run->paused_us > 0;
+    if (world_chance(world, 40))
+        say(world, &run->id);
+    if (!world_chance(world, paused ? 300 : 30))
+        return;
+    struct cmd_pause *cmd = paused ? cmd_resume_new() : cmd_pause_new();
+    cmd->run_id = run->id;
+    cmd->base.actor = (struct actor){"user", "eve"};
+    world_send(world, &cmd->base, ignore, NULL, 0);
+}
+
+static void steer(struct world *world, void *who, int64_t what)
+{
+    (void)who;
+    (void)what;
+    struct arena arena = {0};
+    for (int status = 0; status < RUN_STATUS_COUNT; status++) {
+        struct run_filter filter = {.status = status, .limit = 200};
+        struct run_row *rows;
+        size_t count = 0;
+        if (run_is_terminal((enum run_status)status))
+            continue;
+        if (runs_list(store_writer(world->store), &filter, &arena, &rows, &count, NULL) != RC_OK)
+            world_broken(world, "the runs cannot be read");
+        for (size_t i = 0; i < count; i++)
+            steer_run(world, &rows[i]);
+    }
+    arena_release(&arena);
+    answer(world);
+    world_after(world, world_between(world, US_PER_SECOND, 20 * US_PER_SECOND), steer, NULL, 0);
+}
+
 static void begin(struct world *world, void *who, int64_t what)
 {
     (void)who;
@@ -182,6 +250,7 @@ static void begin(struct world *world, void *who, int64_t what)
     world->faults = faults;
     world_after(world, US_PER_SECOND, submit, NULL, 0);
     world_after(world, US_PER_SECOND, decide, NULL, 0);
+    world_after(world, US_PER_SECOND, steer, NULL, 0);
 }
 
 void people_start(struct world *world, int64_t tasks_max)

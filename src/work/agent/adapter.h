@@ -109,6 +109,7 @@ struct transcript {
        retries: the agent itself has not failed. */
     bool overloaded;
     bool answering;    /* The model answers: what comes now is the same turn. */
+    bool input_waits;  /* The adapter keeps a message for the next turn. */
     bool input_over;   /* stdin is closed once `input` is empty. */
     bool session_lost; /* The agent says that it cannot resume the session. */
     struct {

@@ -163,6 +163,7 @@ static void send_prompt(struct transcript *transcript)
     jw_raw(&jw, buf_str(&acp->blocks));
     jw_end(&jw, ']');
     buf_release(&acp->blocks);
+    transcript->input_waits = false;
     acp->prompted = true;
     acp->answered = false;
     send_request(transcript, &jw, ACP_PROMPT);
@@ -555,6 +556,7 @@ static void acp_say(struct transcript *transcript, const char *text)
     if (acp->state == ACP_OVER)
         return;
     add_block(acp, text);
+    transcript->input_waits = true;
     if (acp->state == ACP_IDLE)
         send_prompt(transcript);
 }

@@ -677,8 +677,10 @@ START_TEST(messages_are_the_next_prompt)
     open_session();
     transcript.ops->say(&transcript, "Use tabs.");
     transcript.ops->say(&transcript, "And \"quotes\".");
+    ck_assert(transcript.input_waits);
     ck_assert_ptr_nonnull(strstr(answers(ENDED), "Do it."));
     ck_assert(!transcript.input_over);
+    ck_assert(!transcript.input_waits);
     ck_assert_str_eq(answers(ENDED),
                      "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"session/prompt\",\"params\":{"
                      "\"sessionId\":\"s1\",\"prompt\":[{\"type\":\"text\",\"text\":\"Use tabs.\"},"

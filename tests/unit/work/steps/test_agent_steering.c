@@ -187,8 +187,8 @@ START_TEST(what_was_said_before_is_in_the_prompt)
         .payload = "\"messageSeq\":1,\"messages\":[{\"seq\":1,\"author\":\"ada\",\"text\":"
                    "\"Old.\"}]"});
     const char *diff = kit_artifact(&kit, text_of(result, "patch.sha256"));
-    ck_assert_ptr_nonnull(strstr(diff, "### By ada\\n\\nOld."));
-    ck_assert_ptr_nonnull(strstr(diff, "+### By ada"));
+    ck_assert_ptr_nonnull(strstr(diff, "ada writes:\\n\\n> Old."));
+    ck_assert_ptr_nonnull(strstr(diff, "+> Old."));
     ck_assert(!kit_saw_event(&kit, "agent.message.delivered"));
 }
 END_TEST
